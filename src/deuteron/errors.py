@@ -1,0 +1,111 @@
+"""Every error that a user of Deuteron can meet, and how it is shown.
+
+There is one base class and a few kinds. An error says what is wrong, with the values, and then what would be right.
+One that has a place in a source file renders with file, line, caret and the chain of inlined calls:
+
+    add.py:9:8: error: Expected a power of two, got BLOCK = 100. Pad it and mask the tail.
+        i = tl.arange(0, BLOCK)
+            ^~~~~~~~~~~~~~~~~~~
+      called from main.py:20:4: add_tile(x, y, 100)
+"""
+
+from __future__ import annotations
+
+import linecache
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Location:
+    """A range within one line of a source file; lines and columns count from 1, `end_column` is exclusive."""
+
+    file: str
+    line: int
+    column: int = 1
+    end_column: int | None = None
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}:{self.column}"
+
+    def excerpt(self) -> str | None:
+        """The source line with a caret line below it, or None where the file cannot be read."""
+        text = linecache.getline(self.file, self.line).rstrip("\n")
+        if not text.strip():
+            return None
+        stripped = text.lstrip()
+        indent = len(text) - len(stripped)
+        start = max(self.column - 1 - indent, 0)
+        end = self.end_column - 1 - indent if self.end_column else start + 1
+        width = max(min(end, len(stripped)) - start, 1)
+        return f"    {stripped}\n    {' ' * start}^{'~' * (width - 1)}"
+
+
+class DeuteronError(Exception):
+    """Base of all errors: a message, the location it is about, and the calls that led there, innermost first."""
+
+    def __init__(self, message: str, location: Location | None = None, call_chain: tuple[Location, ...] = ()):
+        super().__init__(message)
+        self.message = message
+        self.location = location
+        self.call_chain = call_chain
+
+    def __str__(self) -> str:
+        head = f"{self.location}: error: {self.message}" if self.location else self.message
+        excerpt = self.location.excerpt() if self.location else None
+        callers = [_caller_line(call) for call in self.call_chain]
+        return "\n".join([head, *([excerpt] if excerpt else []), *callers])
+
+
+def _caller_line(call: Location) -> str:
+    text = linecache.getline(call.file, call.line).strip()
+    return f"  called from {call}: {text}" if text else f"  called from {call}"
+
+
+class CompilationError(DeuteronError):
+    """The source of a kernel is at fault."""
+
+
+class UnsupportedLanguageConstruct(CompilationError):
+    """A kernel uses Python that the tile language does not have."""
+
+
+class CompileTimeAssertionFailure(CompilationError):
+    """A `tl.static_assert` does not hold."""
+
+
+class UsageError(DeuteronError):
+    """What was asked for is at fault: a command line, a signature, a grid, an option, a target, a file."""
+
+
+class IRError(DeuteronError):
+    """Textual IR that was given as input does not parse or does not verify."""
+
+
+class OutOfResources(DeuteronError):
+    """A kernel needs more of a resource than its target has."""
+
+    def __init__(self, required: int, limit: int, name: str):
+        super().__init__(
+            f"out of resources: {name}: the kernel needs {required}, the target has {limit}. "
+            "Reduce block sizes or `num_stages`."
+        )
+        self.required, self.limit, self.name = required, limit, name
+
+    def __reduce__(self):
+        return type(self), (self.required, self.limit, self.name)
+
+
+class LaunchError(DeuteronError):
+    """A compiled kernel could not be launched with the arguments, grid or device given."""
+
+
+class MemoryAccessError(DeuteronError):
+    """A kernel accessed memory outside of every array it was given (found by the interpreter or the emulator)."""
+
+
+class AutotunerError(DeuteronError):
+    """No configuration of an autotuned kernel could be run."""
+
+
+class InternalError(DeuteronError):
+    """A defect of Deuteron itself; names the stage, the op and where the IR was dumped."""

@@ -1,0 +1,168 @@
+"""The `arith` and `math` dialects as tile IR uses them: xDSL's ops, but comparisons and selects that accept tiles.
+
+    %m = "arith.cmpi"(%i, %n) <{predicate = 2 : i64}> : (tensor<64xi32>, tensor<64xi32>) -> tensor<64xi1>
+    %y = "arith.select"(%m, %a, %b) : (tensor<64xi1>, tensor<64xf32>, tensor<64xf32>) -> tensor<64xf32>
+
+The condition of a select is one i1 for the whole tile, or a tile of i1 of the same shape.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from xdsl.dialects import arith as xdsl_arith
+from xdsl.dialects.arith import CMPF_COMPARISON_OPERATIONS, CMPI_COMPARISON_OPERATIONS, FastMathFlagsAttr
+from xdsl.dialects.builtin import (
+    DenseIntOrFPElementsAttr,
+    FloatAttr,
+    IntegerAttr,
+    IntegerType,
+    TensorType,
+    i64,
+)
+from xdsl.dialects.math import Math as Math
+from xdsl.ir import Attribute, Dialect, Operation, SSAValue
+from xdsl.irdl import (
+    AnyAttr,
+    IRDLOperation,
+    VarConstraint,
+    irdl_op_definition,
+    operand_def,
+    prop_def,
+    result_def,
+    traits_def,
+)
+from xdsl.traits import Pure
+from xdsl.utils.exceptions import VerifyException
+
+from deuteron.ir.types import element_type_of, i1, is_float, is_integer, shape_of, with_element_type
+
+
+@irdl_op_definition
+class CmpIOp(IRDLOperation):
+    """Compares integers elementwise; `predicate` is an index into CMPI_COMPARISON_OPERATIONS."""
+
+    name = "arith.cmpi"
+    _T: ClassVar = VarConstraint("T", AnyAttr())
+    lhs = operand_def(_T)
+    rhs = operand_def(_T)
+    result = result_def()
+    predicate = prop_def(IntegerAttr)
+    traits = traits_def(Pure())
+
+    def __init__(self, lhs: SSAValue, rhs: SSAValue, predicate: str):
+        super().__init__(
+            operands=[lhs, rhs],
+            result_types=[with_element_type(lhs.type, i1)],
+            properties={"predicate": IntegerAttr(CMPI_COMPARISON_OPERATIONS.index(predicate), i64)},
+        )
+
+    @property
+    def predicate_name(self) -> str:
+        return CMPI_COMPARISON_OPERATIONS[self.predicate.value.data]
+
+    def verify_(self) -> None:
+        _check_comparison(self, is_integer(self.lhs.type), "integers")
+
+
+@irdl_op_definition
+class CmpFOp(IRDLOperation):
+    """Compares floats elementwise; `predicate` is an index into CMPF_COMPARISON_OPERATIONS."""
+
+    name = "arith.cmpf"
+    _T: ClassVar = VarConstraint("T", AnyAttr())
+    lhs = operand_def(_T)
+    rhs = operand_def(_T)
+    result = result_def()
+    predicate = prop_def(IntegerAttr)
+    fastmath = prop_def(FastMathFlagsAttr, default_value=FastMathFlagsAttr("none"))
+    traits = traits_def(Pure())
+
+    def __init__(self, lhs: SSAValue, rhs: SSAValue, predicate: str):
+        super().__init__(
+            operands=[lhs, rhs],
+            result_types=[with_element_type(lhs.type, i1)],
+            properties={
+                "predicate": IntegerAttr(CMPF_COMPARISON_OPERATIONS.index(predicate), i64),
+                "fastmath": FastMathFlagsAttr("none"),
+            },
+        )
+
+    @property
+    def predicate_name(self) -> str:
+        return CMPF_COMPARISON_OPERATIONS[self.predicate.value.data]
+
+    def verify_(self) -> None:
+        _check_comparison(self, is_float(self.lhs.type), "floats")
+
+
+def _check_comparison(op: CmpIOp | CmpFOp, right_kind: bool, kind: str) -> None:
+    if not right_kind:
+        raise VerifyException(f"{op.name} compares {kind}, got {op.lhs.type}")
+    if op.result.type != with_element_type(op.lhs.type, i1):
+        raise VerifyException(f"{op.name} of {op.lhs.type} gives a tile of i1 of that shape, got {op.result.type}")
+
+
+@irdl_op_definition
+class SelectOp(IRDLOperation):
+    """`condition ? true_value : false_value`, elementwise."""
+
+    name = "arith.select"
+    _T: ClassVar = VarConstraint("T", AnyAttr())
+    condition = operand_def()
+    true_value = operand_def(_T)
+    false_value = operand_def(_T)
+    result = result_def(_T)
+    traits = traits_def(Pure())
+
+    def __init__(self, condition: SSAValue, true_value: SSAValue, false_value: SSAValue):
+        super().__init__(operands=[condition, true_value, false_value], result_types=[true_value.type])
+
+    def verify_(self) -> None:
+        condition = self.condition.type
+        if element_type_of(condition) != i1:
+            raise VerifyException(f"arith.select needs a condition of i1, got {condition}")
+        if isinstance(condition, TensorType) and shape_of(condition) != shape_of(self.result.type):
+            raise VerifyException(f"arith.select of {self.result.type} has a condition of another shape: {condition}")
+
+
+_REPLACED = {"arith.cmpi", "arith.cmpf", "arith.select"}
+
+Arith = Dialect(
+    "arith",
+    [*(op for op in xdsl_arith.Arith.operations if op.name not in _REPLACED), CmpIOp, CmpFOp, SelectOp],
+    list(xdsl_arith.Arith.attributes),
+)
+
+
+def constant(value: bool | int | float, type: Attribute) -> xdsl_arith.ConstantOp:
+    """A constant of a scalar type, or a tile with that value everywhere (`dense<value>`)."""
+    element_type = element_type_of(type)
+    attr: Attribute
+    if isinstance(element_type, IntegerType):
+        attr = IntegerAttr(int(value), element_type, truncate_bits=True)
+    else:
+        attr = FloatAttr(float(value), element_type)
+    if isinstance(type, TensorType):
+        attr = DenseIntOrFPElementsAttr.from_list(type, [attr.value.data])
+    return xdsl_arith.ConstantOp(attr, type)
+
+
+def constant_value(value: SSAValue) -> int | float | None:
+    """The number that a value is known to be everywhere (a scalar constant or a `dense` splat), or None.
+
+    Integers come back signed; an i1 comes back as 0 or 1.
+    """
+    owner = value.owner
+    if isinstance(owner, Operation) and owner.name == "tt.splat":
+        return constant_value(owner.operands[0])
+    if not isinstance(owner, xdsl_arith.ConstantOp):
+        return None
+    attr = owner.value
+    if isinstance(attr, DenseIntOrFPElementsAttr):
+        if not attr.is_splat():
+            return None
+        number = attr.get_values()[0]
+    else:
+        number = attr.value.data
+    return abs(number) if element_type_of(value.type) == i1 else number

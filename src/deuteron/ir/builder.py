@@ -1,0 +1,63 @@
+"""Builds tile IR: inserts ops at a point and stamps each with the location and the Python name that are current.
+
+xDSL leaves locations unknown; every op of ours goes through `Builder.insert`, which is the one place that fills them in.
+Passes replace ops through xDSL's rewriter; `passes.rewrite` gives the new ops the location of the op they replace.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TypeVar
+
+from xdsl.dialects.builtin import UNKNOWN_LOC, LocationAttr
+from xdsl.ir import Attribute, Block, Operation, SSAValue
+from xdsl.rewriter import InsertPoint
+
+from deuteron.ir.arith import constant
+
+OpT = TypeVar("OpT", bound=Operation)
+
+
+class Builder:
+    """Inserts ops at `insertion_point`; new ops take `location`."""
+
+    def __init__(self, insertion_point: InsertPoint, location: LocationAttr = UNKNOWN_LOC):
+        self.insertion_point = insertion_point
+        self.location = location
+
+    @staticmethod
+    def at_end(block: Block, location: LocationAttr = UNKNOWN_LOC) -> Builder:
+        return Builder(InsertPoint.at_end(block), location)
+
+    @staticmethod
+    def before(op: Operation) -> Builder:
+        return Builder(InsertPoint.before(op), op.location)
+
+    def insert(self, op: OpT) -> OpT:
+        """Insert an op (with the ops in its regions) that has no parent yet."""
+        for new in op.walk():
+            if new.location == UNKNOWN_LOC:
+                new.location = self.location
+        point = self.insertion_point
+        if point.insert_before is None:
+            point.block.add_op(op)
+        else:
+            point.block.insert_op_before(op, point.insert_before)
+        return op
+
+    def value(self, op: Operation) -> SSAValue:
+        """Insert an op and return its only result."""
+        return self.insert(op).results[0]
+
+    def constant(self, value: bool | int | float, type: Attribute) -> SSAValue:
+        return self.value(constant(value, type))
+
+    @contextmanager
+    def at(self, block: Block) -> Iterator[None]:
+        """Within, insert at the end of a block."""
+        outer, self.insertion_point = self.insertion_point, InsertPoint.at_end(block)
+        try:
+            yield
+        finally:
+            self.insertion_point = outer

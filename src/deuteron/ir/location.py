@@ -1,0 +1,53 @@
+"""Source locations, to and from MLIR's location attributes.
+
+    Location("k.py", 7, 9)                      loc("k.py":7:9)
+    with a Python name                          loc("acc"("k.py":7:9))
+    in an inlined call from k.py:20:5           loc(callsite("acc"("k.py":7:9) at "k.py":20:5))
+"""
+
+from __future__ import annotations
+
+from xdsl.dialects.builtin import (
+    UNKNOWN_LOC,
+    CallSiteLoc,
+    FileLineColLoc,
+    IntAttr,
+    LocationAttr,
+    NameLoc,
+    StringAttr,
+)
+from xdsl.ir import Attribute
+
+from deuteron.errors import Location
+
+
+def to_attribute(location: Location, name: str | None = None, call_chain: tuple[Location, ...] = ()) -> LocationAttr:
+    """The attribute of a place, with the name of the Python variable and the calls that led there, innermost first."""
+    attr: LocationAttr = _file_line_column(location)
+    if name is not None:
+        attr = NameLoc(StringAttr(name), attr)
+    for call in call_chain:
+        attr = CallSiteLoc(attr, _file_line_column(call))
+    return attr
+
+
+def from_attribute(attr: Attribute) -> tuple[Location | None, tuple[Location, ...]]:
+    """The place and the chain of calls, innermost first, of a location attribute; (None, ()) if it is unknown."""
+    chain: list[Location] = []
+    while isinstance(attr, CallSiteLoc):
+        caller, outer = from_attribute(attr.caller)
+        chain = [*([caller] if caller else []), *outer, *chain]
+        attr = attr.callee
+    while isinstance(attr, NameLoc):
+        attr = attr.location
+    if not isinstance(attr, FileLineColLoc):
+        return None, tuple(chain)
+    return Location(attr.filename.data, attr.line.data, attr.column.data), tuple(chain)
+
+
+def is_unknown(attr: LocationAttr) -> bool:
+    return attr == UNKNOWN_LOC
+
+
+def _file_line_column(location: Location) -> FileLineColLoc:
+    return FileLineColLoc(StringAttr(location.file), IntAttr(location.line), IntAttr(location.column))

@@ -1,0 +1,78 @@
+"""Tile IR as text: the generic MLIR form, which Triton's parser reads too.
+
+Printed with locations, a module's text carries everything, so that the text of any stage can be an input.
+"""
+
+from __future__ import annotations
+
+from io import StringIO
+
+from xdsl.context import Context
+from xdsl.dialects import scf
+from xdsl.dialects.builtin import Builtin, ModuleOp
+from xdsl.ir import Attribute
+from xdsl.parser import AttrParser, Parser
+from xdsl.printer import Printer
+from xdsl.utils.exceptions import ParseError, VerifyException
+
+from deuteron.errors import IRError, Location
+from deuteron.ir.arith import Arith, Math
+from deuteron.ir.tt import TT, TTG
+from deuteron.ir.types import byte_width_of, is_float
+
+DIALECTS = (Builtin, Arith, Math, scf.Scf, TT, TTG)
+
+
+def make_context() -> Context:
+    """A context that knows every dialect of tile IR."""
+    context = Context()
+    for dialect in DIALECTS:
+        context.load_dialect(dialect)
+    return context
+
+
+def print_module(module: ModuleOp, locations: bool = True) -> str:
+    """The module in generic form."""
+    stream = StringIO()
+    Printer(stream, print_generic_format=True, print_debuginfo=locations).print_op(module)
+    return stream.getvalue() + "\n"
+
+
+class _HexLiteral(AttrParser._TensorLiteralElement):
+    """An element of a dense literal in hexadecimal: for a float type it is the bit pattern (infinities, NaN)."""
+
+    def to_type(self, parser: AttrParser, type: Attribute):
+        if not is_float(type):
+            return super().to_type(parser, type)
+        bits = self.value.to_bytes(byte_width_of(type), "little")
+        return type.unpack(bits, 1)[0]
+
+
+class _Parser(Parser):
+    """xDSL's parser, which takes hexadecimal floats in dense literals for integers (0.74)."""
+
+    def _parse_tensor_literal_element(self) -> AttrParser._TensorLiteralElement:
+        is_hexadecimal = self._current_token.text[:2] in ("0x", "0X")
+        element = super()._parse_tensor_literal_element()
+        return _HexLiteral(**vars(element)) if is_hexadecimal else element
+
+
+def parse_module(text: str, file: str = "<ttir>") -> ModuleOp:
+    """Parse and verify the text of a module; raises IRError with the place in `file`."""
+    try:
+        module = _Parser(make_context(), text, file).parse_module()
+    except ParseError as error:
+        line, column = error.span.input.content[: error.span.start].count("\n") + 1, _column(error)
+        raise IRError(error.msg, Location(file, line, column)) from error
+    except VerifyException as error:
+        raise IRError(str(error), Location(file, 1)) from error
+    try:
+        module.verify()
+    except VerifyException as error:
+        raise IRError(f"the module does not verify: {error}", Location(file, 1)) from error
+    return module
+
+
+def _column(error: ParseError) -> int:
+    before = error.span.input.content[: error.span.start]
+    return len(before) - (before.rfind("\n") + 1) + 1

@@ -1,0 +1,24 @@
+"""The `tt` dialect, one file per op family. Names, operands and attributes are those of Triton's dialect."""
+
+from xdsl.ir import Dialect
+
+from deuteron.ir.tt import atomic, convert, debug, dot, function, memory, program, reduce, shape
+from deuteron.ir.types import PointerType
+
+TT = Dialect(
+    "tt",
+    [
+        *function.OPS,
+        *program.OPS,
+        *memory.OPS,
+        *atomic.OPS,
+        *shape.OPS,
+        *reduce.OPS,
+        *dot.OPS,
+        *convert.OPS,
+        *debug.OPS,
+    ],
+    [PointerType],
+)
+
+TTG = Dialect("ttg", debug.GPU_OPS, [])

@@ -1,0 +1,124 @@
+"""Atomics: `tt.atomic_rmw`, `tt.atomic_cas`.
+
+    %old = "tt.atomic_rmw"(%p, %v, %mask) <{atomic_rmw_op = 5 : i32, sem = 4 : i32, scope = 1 : i32}> : (...) -> f32
+"""
+
+from __future__ import annotations
+
+from enum import IntEnum
+
+from xdsl.dialects.builtin import IntegerAttr
+from xdsl.ir import SSAValue
+from xdsl.irdl import IRDLOperation, irdl_op_definition, operand_def, opt_operand_def, prop_def, result_def, traits_def
+from xdsl.traits import MemoryReadEffect, MemoryWriteEffect
+from xdsl.utils.exceptions import VerifyException
+
+from deuteron.ir.tt.memory import check_access
+from deuteron.ir.types import i32
+
+
+class AtomicKind(IntEnum):
+    """What a read-modify-write does; U marks unsigned, F floating point."""
+
+    AND = 1
+    OR = 2
+    XOR = 3
+    ADD = 4
+    FADD = 5
+    MAX = 6
+    MIN = 7
+    UMAX = 8
+    UMIN = 9
+    XCHG = 10
+
+
+class MemorySemantic(IntEnum):
+    """The order of an atomic."""
+
+    RELAXED = 1
+    ACQUIRE = 2
+    RELEASE = 3
+    ACQUIRE_RELEASE = 4
+
+
+class MemoryScope(IntEnum):
+    """Who sees the order of an atomic."""
+
+    GPU = 1
+    CTA = 2
+    SYSTEM = 3
+
+
+@irdl_op_definition
+class AtomicRMWOp(IRDLOperation):
+    """Combines values into memory atomically and gives what was there before."""
+
+    name = "tt.atomic_rmw"
+    ptr = operand_def()
+    value = operand_def()
+    mask = opt_operand_def()
+    result = result_def()
+    kind = prop_def(IntegerAttr, prop_name="atomic_rmw_op")
+    sem = prop_def(IntegerAttr)
+    scope = prop_def(IntegerAttr)
+    traits = traits_def(MemoryReadEffect(), MemoryWriteEffect())
+
+    def __init__(
+        self,
+        kind: AtomicKind,
+        ptr: SSAValue,
+        value: SSAValue,
+        mask: SSAValue | None = None,
+        sem: MemorySemantic = MemorySemantic.ACQUIRE_RELEASE,
+        scope: MemoryScope = MemoryScope.GPU,
+    ):
+        super().__init__(
+            operands=[ptr, value, [mask] if mask else []],
+            result_types=[value.type],
+            properties={
+                "atomic_rmw_op": IntegerAttr(kind, i32),
+                "sem": IntegerAttr(sem, i32),
+                "scope": IntegerAttr(scope, i32),
+            },
+        )
+
+    def verify_(self) -> None:
+        check_access(self, self.ptr, self.value.type, self.mask)
+        if self.result.type != self.value.type:
+            raise VerifyException(f"tt.atomic_rmw of {self.value.type} gives {self.result.type}")
+
+
+@irdl_op_definition
+class AtomicCASOp(IRDLOperation):
+    """Replaces `compare` in memory by `value`, atomically, and gives what was there before."""
+
+    name = "tt.atomic_cas"
+    ptr = operand_def()
+    compare = operand_def()
+    value = operand_def()
+    result = result_def()
+    sem = prop_def(IntegerAttr)
+    scope = prop_def(IntegerAttr)
+    traits = traits_def(MemoryReadEffect(), MemoryWriteEffect())
+
+    def __init__(
+        self,
+        ptr: SSAValue,
+        compare: SSAValue,
+        value: SSAValue,
+        sem: MemorySemantic = MemorySemantic.ACQUIRE_RELEASE,
+        scope: MemoryScope = MemoryScope.GPU,
+    ):
+        super().__init__(
+            operands=[ptr, compare, value],
+            result_types=[value.type],
+            properties={"sem": IntegerAttr(sem, i32), "scope": IntegerAttr(scope, i32)},
+        )
+
+    def verify_(self) -> None:
+        check_access(self, self.ptr, self.value.type, None)
+        if not self.compare.type == self.value.type == self.result.type:
+            raise VerifyException(f"tt.atomic_cas: types differ, {self.compare.type} and {self.value.type}")
+
+
+OPS = [AtomicRMWOp, AtomicCASOp]

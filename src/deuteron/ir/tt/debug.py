@@ -1,0 +1,78 @@
+"""What a kernel says of itself at run time: `tt.print`, `tt.assert`; and `ttg.barrier`, which `tl.debug_barrier` is."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+from xdsl.dialects.builtin import DenseArrayBase, IntegerAttr, StringAttr
+from xdsl.ir import SSAValue
+from xdsl.irdl import (
+    IRDLOperation,
+    irdl_op_definition,
+    operand_def,
+    prop_def,
+    traits_def,
+    var_operand_def,
+)
+from xdsl.traits import MemoryReadEffect, MemoryWriteEffect
+from xdsl.utils.exceptions import VerifyException
+
+from deuteron.ir.types import element_type_of, i1, i32
+
+
+@irdl_op_definition
+class PrintOp(IRDLOperation):
+    """Prints the program id, a prefix and the values, element by element."""
+
+    name = "tt.print"
+    prefix = prop_def(StringAttr)
+    hex = prop_def(IntegerAttr)
+    is_signed = prop_def(DenseArrayBase, prop_name="isSigned")
+    values = var_operand_def()
+    traits = traits_def(MemoryReadEffect(), MemoryWriteEffect())
+
+    def __init__(self, prefix: str, values: Sequence[SSAValue], is_signed: Sequence[bool], hex: bool = False):
+        super().__init__(
+            operands=[values],
+            properties={
+                "prefix": StringAttr(prefix),
+                "hex": IntegerAttr(int(hex), i1),
+                "isSigned": DenseArrayBase.from_list(i32, [int(signed) for signed in is_signed]),
+            },
+        )
+
+
+@irdl_op_definition
+class AssertOp(IRDLOperation):
+    """Stops the program with a message where a condition does not hold."""
+
+    name = "tt.assert"
+    condition = operand_def()
+    message = prop_def(StringAttr)
+    traits = traits_def(MemoryReadEffect(), MemoryWriteEffect())
+
+    def __init__(self, condition: SSAValue, message: str):
+        super().__init__(operands=[condition], properties={"message": StringAttr(message)})
+
+    def verify_(self) -> None:
+        if element_type_of(self.condition.type) != i1:
+            raise VerifyException(f"tt.assert needs a condition of i1, got {self.condition.type}")
+
+
+@irdl_op_definition
+class BarrierOp(IRDLOperation):
+    """All threads of the program wait for each other."""
+
+    name = "ttg.barrier"
+    addr_space = prop_def(IntegerAttr, prop_name="addrSpace")
+    traits = traits_def(MemoryReadEffect(), MemoryWriteEffect())
+
+    ALL_ADDRESS_SPACES: ClassVar[int] = 31
+
+    def __init__(self) -> None:
+        super().__init__(properties={"addrSpace": IntegerAttr(self.ALL_ADDRESS_SPACES, i32)})
+
+
+OPS = [PrintOp, AssertOp]
+GPU_OPS = [BarrierOp]

@@ -1,0 +1,174 @@
+"""Memory: `tt.addptr`, `tt.load`, `tt.store`.
+
+    %p = "tt.addptr"(%base, %offsets) : (tensor<64x!tt.ptr<f32>>, tensor<64xi32>) -> tensor<64x!tt.ptr<f32>>
+    %v = "tt.load"(%p, %mask, %other) <{operandSegmentSizes = array<i32: 1, 1, 1>, boundaryCheck = array<i32>,
+             cache = 1 : i32, evict = 1 : i32, isVolatile = false}> : (...) -> tensor<64xf32>
+
+Offsets count elements. Lanes whose mask is false are not accessed; a load gives them `other`, or an unspecified value.
+"""
+
+from __future__ import annotations
+
+from enum import IntEnum
+from typing import ClassVar
+
+from xdsl.dialects.builtin import DenseArrayBase, IntegerAttr
+from xdsl.ir import Attribute, SSAValue
+from xdsl.irdl import (
+    AnyAttr,
+    AttrSizedOperandSegments,
+    IRDLOperation,
+    VarConstraint,
+    irdl_op_definition,
+    operand_def,
+    opt_operand_def,
+    opt_prop_def,
+    prop_def,
+    result_def,
+    traits_def,
+)
+from xdsl.traits import MemoryReadEffect, MemoryWriteEffect, Pure
+from xdsl.utils.exceptions import VerifyException
+
+from deuteron.ir.types import (
+    i1,
+    i32,
+    is_integer,
+    is_pointer,
+    pointee_of,
+    shape_of,
+    with_element_type,
+)
+
+
+class CacheModifier(IntEnum):
+    """Where a load or store goes through the caches."""
+
+    NONE = 1
+    CA = 2
+    CG = 3
+    WB = 4
+    CS = 5
+    WT = 6
+    CV = 7
+
+
+class EvictionPolicy(IntEnum):
+    """How long a line should stay in the cache."""
+
+    NORMAL = 1
+    EVICT_FIRST = 2
+    EVICT_LAST = 3
+
+
+def check_access(op: IRDLOperation, pointer: SSAValue, value_type: Attribute, mask: SSAValue | None) -> None:
+    """A memory access takes pointers, values of the pointee type and a mask, all of one shape."""
+    if not is_pointer(pointer.type):
+        raise VerifyException(f"{op.name} needs a pointer, got {pointer.type}")
+    if value_type != with_element_type(pointer.type, pointee_of(pointer.type)):
+        raise VerifyException(f"{op.name}: a pointer of type {pointer.type} does not go with values of {value_type}")
+    if mask is not None and mask.type != with_element_type(pointer.type, i1):
+        raise VerifyException(f"{op.name}: the mask is {mask.type}, the pointer is {pointer.type}")
+
+
+@irdl_op_definition
+class AddPtrOp(IRDLOperation):
+    """Advances pointers by offsets, counted in elements of what they point to."""
+
+    name = "tt.addptr"
+    _T: ClassVar = VarConstraint("T", AnyAttr())
+    ptr = operand_def(_T)
+    offset = operand_def()
+    result = result_def(_T)
+    traits = traits_def(Pure())
+
+    def __init__(self, ptr: SSAValue, offset: SSAValue):
+        super().__init__(operands=[ptr, offset], result_types=[ptr.type])
+
+    def verify_(self) -> None:
+        if not is_pointer(self.ptr.type) or not is_integer(self.offset.type):
+            raise VerifyException(f"tt.addptr adds integers to pointers, got {self.ptr.type} and {self.offset.type}")
+        if shape_of(self.ptr.type) != shape_of(self.offset.type):
+            raise VerifyException(f"tt.addptr: shapes differ, {self.ptr.type} and {self.offset.type}")
+
+
+@irdl_op_definition
+class LoadOp(IRDLOperation):
+    """Loads through a pointer or a tile of pointers."""
+
+    name = "tt.load"
+    ptr = operand_def()
+    mask = opt_operand_def()
+    other = opt_operand_def()
+    result = result_def()
+    boundary_check = opt_prop_def(DenseArrayBase, prop_name="boundaryCheck")
+    padding = opt_prop_def(IntegerAttr)
+    cache = prop_def(IntegerAttr)
+    evict = prop_def(IntegerAttr)
+    is_volatile = prop_def(IntegerAttr, prop_name="isVolatile")
+    irdl_options = (AttrSizedOperandSegments(as_property=True),)
+    traits = traits_def(MemoryReadEffect())
+
+    def __init__(
+        self,
+        ptr: SSAValue,
+        mask: SSAValue | None = None,
+        other: SSAValue | None = None,
+        cache: CacheModifier = CacheModifier.NONE,
+        evict: EvictionPolicy = EvictionPolicy.NORMAL,
+        is_volatile: bool = False,
+    ):
+        super().__init__(
+            operands=[ptr, [mask] if mask else [], [other] if other else []],
+            result_types=[with_element_type(ptr.type, pointee_of(ptr.type))],
+            properties={
+                "boundaryCheck": DenseArrayBase.from_list(i32, []),
+                "cache": IntegerAttr(cache, i32),
+                "evict": IntegerAttr(evict, i32),
+                "isVolatile": IntegerAttr(int(is_volatile), i1),
+            },
+        )
+
+    def verify_(self) -> None:
+        check_access(self, self.ptr, self.result.type, self.mask)
+        if self.other is not None and self.other.type != self.result.type:
+            raise VerifyException(f"tt.load: `other` is {self.other.type}, the result is {self.result.type}")
+        if self.other is not None and self.mask is None:
+            raise VerifyException("tt.load: `other` without a mask")
+
+
+@irdl_op_definition
+class StoreOp(IRDLOperation):
+    """Stores through a pointer or a tile of pointers."""
+
+    name = "tt.store"
+    ptr = operand_def()
+    value = operand_def()
+    mask = opt_operand_def()
+    boundary_check = opt_prop_def(DenseArrayBase, prop_name="boundaryCheck")
+    cache = prop_def(IntegerAttr)
+    evict = prop_def(IntegerAttr)
+    traits = traits_def(MemoryWriteEffect())
+
+    def __init__(
+        self,
+        ptr: SSAValue,
+        value: SSAValue,
+        mask: SSAValue | None = None,
+        cache: CacheModifier = CacheModifier.NONE,
+        evict: EvictionPolicy = EvictionPolicy.NORMAL,
+    ):
+        super().__init__(
+            operands=[ptr, value, [mask] if mask else []],
+            properties={
+                "boundaryCheck": DenseArrayBase.from_list(i32, []),
+                "cache": IntegerAttr(cache, i32),
+                "evict": IntegerAttr(evict, i32),
+            },
+        )
+
+    def verify_(self) -> None:
+        check_access(self, self.ptr, self.value.type, self.mask)
+
+
+OPS = [AddPtrOp, LoadOp, StoreOp]

@@ -1,0 +1,260 @@
+"""Ops that make tiles and change their shape: make_range, splat, broadcast, expand_dims, reshape, trans, join, split, cat.
+
+    %i = "tt.make_range"() <{start = 0 : i32, end = 64 : i32}> : () -> tensor<64xi32>
+    %s = "tt.splat"(%n) : (i32) -> tensor<64xi32>
+    %e = "tt.expand_dims"(%i) <{axis = 1 : i32}> : (tensor<64xi32>) -> tensor<64x1xi32>
+    %b = "tt.broadcast"(%e) : (tensor<64x1xi32>) -> tensor<64x32xi32>
+    %t = "tt.trans"(%b) <{order = array<i32: 1, 0>}> : (tensor<64x32xi32>) -> tensor<32x64xi32>
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+from xdsl.dialects.builtin import DenseArrayBase, IntegerAttr, UnitAttr
+from xdsl.ir import SSAValue
+from xdsl.irdl import (
+    AnyAttr,
+    IRDLOperation,
+    VarConstraint,
+    irdl_op_definition,
+    operand_def,
+    opt_prop_def,
+    prop_def,
+    result_def,
+    traits_def,
+)
+from xdsl.traits import Pure
+from xdsl.utils.exceptions import VerifyException
+
+from deuteron.ir.types import element_type_of, i32, is_tile, num_elements_of, shape_of, tile
+
+
+def _check(condition: bool, message: str) -> None:
+    if not condition:
+        raise VerifyException(message)
+
+
+@irdl_op_definition
+class MakeRangeOp(IRDLOperation):
+    """The integers from `start` up to and without `end`, i32."""
+
+    name = "tt.make_range"
+    start = prop_def(IntegerAttr)
+    end = prop_def(IntegerAttr)
+    result = result_def()
+    traits = traits_def(Pure())
+
+    def __init__(self, start: int, end: int):
+        super().__init__(
+            result_types=[tile(i32, [end - start])],
+            properties={"start": IntegerAttr(start, i32), "end": IntegerAttr(end, i32)},
+        )
+
+    def verify_(self) -> None:
+        extent = self.end.value.data - self.start.value.data
+        _check(self.result.type == tile(i32, [extent]), f"tt.make_range of {extent} integers gives {self.result.type}")
+
+
+@irdl_op_definition
+class SplatOp(IRDLOperation):
+    """A tile with one scalar everywhere."""
+
+    name = "tt.splat"
+    src = operand_def()
+    result = result_def()
+    traits = traits_def(Pure())
+
+    def __init__(self, src: SSAValue, shape: Sequence[int]):
+        super().__init__(operands=[src], result_types=[tile(src.type, shape)])
+
+    def verify_(self) -> None:
+        fits = is_tile(self.result.type) and element_type_of(self.result.type) == self.src.type
+        _check(fits, f"tt.splat of {self.src.type} gives {self.result.type}")
+
+
+@irdl_op_definition
+class UnsplatOp(IRDLOperation):
+    """The scalar in a tile of one element."""
+
+    name = "tt.unsplat"
+    src = operand_def()
+    result = result_def()
+    traits = traits_def(Pure())
+
+    def __init__(self, src: SSAValue):
+        super().__init__(operands=[src], result_types=[element_type_of(src.type)])
+
+    def verify_(self) -> None:
+        fits = num_elements_of(self.src.type) == 1 and self.result.type == element_type_of(self.src.type)
+        _check(fits, f"tt.unsplat of {self.src.type} gives {self.result.type}")
+
+
+@irdl_op_definition
+class BroadcastOp(IRDLOperation):
+    """Repeats dimensions of extent 1; the rank stays."""
+
+    name = "tt.broadcast"
+    src = operand_def()
+    result = result_def()
+    traits = traits_def(Pure())
+
+    def __init__(self, src: SSAValue, shape: Sequence[int]):
+        super().__init__(operands=[src], result_types=[tile(element_type_of(src.type), shape)])
+
+    def verify_(self) -> None:
+        source, result = shape_of(self.src.type), shape_of(self.result.type)
+        fits = len(source) == len(result) and all(s in (1, r) for s, r in zip(source, result, strict=True))
+        _check(fits, f"tt.broadcast from {self.src.type} to {self.result.type}")
+
+
+@irdl_op_definition
+class ExpandDimsOp(IRDLOperation):
+    """Inserts a dimension of extent 1 at `axis`."""
+
+    name = "tt.expand_dims"
+    src = operand_def()
+    axis = prop_def(IntegerAttr)
+    result = result_def()
+    traits = traits_def(Pure())
+
+    def __init__(self, src: SSAValue, axis: int):
+        shape = list(shape_of(src.type))
+        shape.insert(axis, 1)
+        super().__init__(
+            operands=[src],
+            result_types=[tile(element_type_of(src.type), shape)],
+            properties={"axis": IntegerAttr(axis, i32)},
+        )
+
+    def verify_(self) -> None:
+        expected = list(shape_of(self.src.type))
+        expected.insert(self.axis.value.data, 1)
+        _check(list(shape_of(self.result.type)) == expected, f"tt.expand_dims gives {self.result.type}")
+
+
+@irdl_op_definition
+class ReshapeOp(IRDLOperation):
+    """The same elements in another shape, row-major; any order where `allow_reorder` is set."""
+
+    name = "tt.reshape"
+    src = operand_def()
+    allow_reorder = opt_prop_def(UnitAttr)
+    efficient_layout = opt_prop_def(UnitAttr)
+    result = result_def()
+    traits = traits_def(Pure())
+
+    def __init__(self, src: SSAValue, shape: Sequence[int], allow_reorder: bool = False):
+        super().__init__(
+            operands=[src],
+            result_types=[tile(element_type_of(src.type), shape)],
+            properties={"allow_reorder": UnitAttr() if allow_reorder else None},
+        )
+
+    def verify_(self) -> None:
+        same = num_elements_of(self.src.type) == num_elements_of(self.result.type)
+        _check(same, f"tt.reshape from {self.src.type} to {self.result.type}")
+
+
+@irdl_op_definition
+class TransOp(IRDLOperation):
+    """Permutes dimensions: dimension i of the result is dimension `order[i]` of the source."""
+
+    name = "tt.trans"
+    src = operand_def()
+    order = prop_def(DenseArrayBase)
+    result = result_def()
+    traits = traits_def(Pure())
+
+    def __init__(self, src: SSAValue, order: Sequence[int]):
+        shape = shape_of(src.type)
+        super().__init__(
+            operands=[src],
+            result_types=[tile(element_type_of(src.type), [shape[axis] for axis in order])],
+            properties={"order": DenseArrayBase.from_list(i32, list(order))},
+        )
+
+    @property
+    def permutation(self) -> tuple[int, ...]:
+        return tuple(self.order.get_values())
+
+    def verify_(self) -> None:
+        shape, order = shape_of(self.src.type), self.permutation
+        _check(sorted(order) == list(range(len(shape))), f"tt.trans: order {order} is no permutation")
+        fits = shape_of(self.result.type) == tuple(shape[axis] for axis in order)
+        _check(fits, f"tt.trans of {self.src.type} by {order} gives {self.result.type}")
+
+
+@irdl_op_definition
+class JoinOp(IRDLOperation):
+    """Two tiles along a new last dimension of extent 2."""
+
+    name = "tt.join"
+    _T: ClassVar = VarConstraint("T", AnyAttr())
+    lhs = operand_def(_T)
+    rhs = operand_def(_T)
+    result = result_def()
+    traits = traits_def(Pure())
+
+    def __init__(self, lhs: SSAValue, rhs: SSAValue):
+        super().__init__(
+            operands=[lhs, rhs], result_types=[tile(element_type_of(lhs.type), [*shape_of(lhs.type), 2])]
+        )
+
+    def verify_(self) -> None:
+        _check(shape_of(self.result.type) == (*shape_of(self.lhs.type), 2), f"tt.join gives {self.result.type}")
+
+
+@irdl_op_definition
+class SplitOp(IRDLOperation):
+    """The two halves of a tile whose last dimension has extent 2."""
+
+    name = "tt.split"
+    src = operand_def()
+    lhs = result_def()
+    rhs = result_def()
+    traits = traits_def(Pure())
+
+    def __init__(self, src: SSAValue):
+        half = tile(element_type_of(src.type), shape_of(src.type)[:-1])
+        super().__init__(operands=[src], result_types=[half, half])
+
+    def verify_(self) -> None:
+        shape = shape_of(self.src.type)
+        fits = shape[-1:] == (2,) and shape_of(self.lhs.type) == shape_of(self.rhs.type) == shape[:-1]
+        _check(fits, f"tt.split of {self.src.type} gives {self.lhs.type}")
+
+
+@irdl_op_definition
+class CatOp(IRDLOperation):
+    """Two tiles of one dimension behind each other."""
+
+    name = "tt.cat"
+    _T: ClassVar = VarConstraint("T", AnyAttr())
+    lhs = operand_def(_T)
+    rhs = operand_def(_T)
+    result = result_def()
+    traits = traits_def(Pure())
+
+    def __init__(self, lhs: SSAValue, rhs: SSAValue):
+        extent = 2 * shape_of(lhs.type)[0]
+        super().__init__(operands=[lhs, rhs], result_types=[tile(element_type_of(lhs.type), [extent])])
+
+    def verify_(self) -> None:
+        fits = num_elements_of(self.result.type) == 2 * num_elements_of(self.lhs.type)
+        _check(fits, f"tt.cat of two {self.lhs.type} gives {self.result.type}")
+
+
+OPS = [
+    MakeRangeOp,
+    SplatOp,
+    UnsplatOp,
+    BroadcastOp,
+    ExpandDimsOp,
+    ReshapeOp,
+    TransOp,
+    JoinOp,
+    SplitOp,
+    CatOp,
+]

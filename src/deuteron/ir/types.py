@@ -1,0 +1,127 @@
+"""Types of tile IR, and the questions that everybody asks of a type.
+
+A value is a scalar (`i1` ... `i64`, `f16`, `bf16`, `f32`, `f64`, fp8), a pointer to one (`!tt.ptr<f32>`) or a tile of
+either (`tensor<64x32xf32>`, `tensor<64x!tt.ptr<f32>>`). Integers are signless: signedness lives in the op.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from xdsl.dialects.builtin import (
+    BFloat16Type,
+    Float8E4M3FNType,
+    Float8E5M2Type,
+    Float16Type,
+    Float32Type,
+    Float64Type,
+    IntAttr,
+    IntegerType,
+    TensorType,
+)
+from xdsl.ir import Attribute, ParametrizedAttribute, TypeAttribute
+from xdsl.irdl import irdl_attr_definition, param_def
+from xdsl.parser import AttrParser
+from xdsl.printer import Printer
+
+i1, i8, i16, i32, i64 = (IntegerType(width) for width in (1, 8, 16, 32, 64))
+f16, bf16, f32, f64 = Float16Type(), BFloat16Type(), Float32Type(), Float64Type()
+f8e4m3, f8e5m2 = Float8E4M3FNType(), Float8E5M2Type()
+
+FLOAT_BIT_WIDTHS: dict[Attribute, int] = {f8e4m3: 8, f8e5m2: 8, f16: 16, bf16: 16, f32: 32, f64: 64}
+
+
+@irdl_attr_definition
+class PointerType(ParametrizedAttribute, TypeAttribute):
+    """A pointer to elements of `pointee` in an address space (1 is global memory): `!tt.ptr<f32>`, `!tt.ptr<f32, 3>`."""
+
+    name = "tt.ptr"
+
+    pointee: Attribute = param_def()
+    address_space: IntAttr = param_def()
+
+    def __init__(self, pointee: Attribute, address_space: int | IntAttr = 1):
+        if isinstance(address_space, int):
+            address_space = IntAttr(address_space)
+        super().__init__(pointee, address_space)
+
+    def print_parameters(self, printer: Printer) -> None:
+        with printer.in_angle_brackets():
+            printer.print_attribute(self.pointee)
+            if self.address_space.data != 1:
+                printer.print_string(f", {self.address_space.data}")
+
+    @classmethod
+    def parse_parameters(cls, parser: AttrParser) -> Sequence[Attribute]:
+        with parser.in_angle_brackets():
+            pointee = parser.parse_type()
+            space = parser.parse_integer() if parser.parse_optional_punctuation(",") else 1
+        return pointee, IntAttr(space)
+
+
+def tile(element_type: Attribute, shape: Sequence[int]) -> Attribute:
+    """The tile type of that shape; the element type itself for shape ()."""
+    return TensorType(element_type, shape) if shape else element_type
+
+
+def is_tile(type: Attribute) -> bool:
+    return isinstance(type, TensorType)
+
+
+def shape_of(type: Attribute) -> tuple[int, ...]:
+    """The shape of a tile, () for a scalar or a pointer."""
+    return type.get_shape() if isinstance(type, TensorType) else ()
+
+
+def element_type_of(type: Attribute) -> Attribute:
+    """The element type of a tile, the type itself otherwise."""
+    return type.element_type if isinstance(type, TensorType) else type
+
+
+def with_element_type(type: Attribute, element_type: Attribute) -> Attribute:
+    """The same shape (and layout) over other elements."""
+    if isinstance(type, TensorType):
+        return TensorType(element_type, type.get_shape(), type.encoding)
+    return element_type
+
+
+def is_pointer(type: Attribute) -> bool:
+    """Whether the elements are pointers."""
+    return isinstance(element_type_of(type), PointerType)
+
+
+def pointee_of(type: Attribute) -> Attribute:
+    """What a pointer, or each pointer of a tile, points to."""
+    pointer = element_type_of(type)
+    assert isinstance(pointer, PointerType)
+    return pointer.pointee
+
+
+def is_integer(type: Attribute) -> bool:
+    return isinstance(element_type_of(type), IntegerType)
+
+
+def is_float(type: Attribute) -> bool:
+    return element_type_of(type) in FLOAT_BIT_WIDTHS
+
+
+def bit_width_of(type: Attribute) -> int:
+    """Bits of one element as computed with: 1 for i1, 64 for a pointer."""
+    element = element_type_of(type)
+    if isinstance(element, PointerType):
+        return 64
+    if isinstance(element, IntegerType):
+        return element.width.data
+    return FLOAT_BIT_WIDTHS[element]
+
+
+def byte_width_of(type: Attribute) -> int:
+    """Bytes of one element in memory: an i1 takes one."""
+    return max(bit_width_of(type) // 8, 1)
+
+
+def num_elements_of(type: Attribute) -> int:
+    count = 1
+    for extent in shape_of(type):
+        count *= extent
+    return count

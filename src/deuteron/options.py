@@ -1,0 +1,135 @@
+"""Targets, compile options (one frozen dataclass per backend) and settings from the environment.
+
+This is the only module that reads environment variables. Settings are read when they are asked for, so that a test or a
+program that changes `os.environ` is heard.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any
+
+import platformdirs
+
+from deuteron.errors import UsageError
+
+
+@dataclass(frozen=True)
+class Target:
+    """What code is generated for: `cpu` (arch: an LLVM CPU name, or `native`) or `cuda` (arch: 80, 90, ...)."""
+
+    backend: str
+    arch: str | int
+    warp_size: int = 32
+
+    def __str__(self) -> str:
+        return f"{self.backend}:{self.arch}"
+
+
+def parse_target(text: str) -> Target:
+    """A target from `cpu`, `cpu:x86-64-v3`, `cuda:90` or Triton's `cuda:90:32`; raises UsageError."""
+    backend, _, rest = text.strip().partition(":")
+    if backend == "cpu":
+        return Target("cpu", rest or "native", 1)
+    if backend == "cuda":
+        arch, _, warp_size = rest.partition(":")
+        if arch.isdigit() and warp_size in ("", "32"):
+            return Target("cuda", int(arch), 32)
+    raise UsageError(f"unknown target '{text}': expected 'cpu', 'cpu:<LLVM CPU name>' or 'cuda:<compute capability>'")
+
+
+@dataclass(frozen=True)
+class CPUOptions:
+    """How a kernel is compiled for the CPU. `num_warps` and `num_stages` are accepted, as scripts for GPUs pass them."""
+
+    num_warps: int = 4
+    num_stages: int = 3
+    num_ctas: int = 1
+    maxnreg: int | None = None
+    enable_fp_fusion: bool = True
+    opt_level: int = 3
+    debug: bool = False
+
+    def __post_init__(self) -> None:
+        check_launch_options(self.num_warps, self.num_stages)
+
+
+def check_launch_options(num_warps: int, num_stages: int) -> None:
+    """Raise UsageError unless these can be launched on any target."""
+    if not isinstance(num_warps, int) or num_warps not in (1, 2, 4, 8, 16, 32):
+        raise UsageError(f"num_warps must be a power of two from 1 to 32, got {num_warps}")
+    if not isinstance(num_stages, int) or num_stages < 0:
+        raise UsageError(f"num_stages must be a whole number, 0 or more, got {num_stages}")
+
+
+def option_names(options_class: type) -> tuple[str, ...]:
+    return tuple(field.name for field in fields(options_class))
+
+
+def make_options(options_class: type, given: dict[str, Any]) -> Any:
+    """An options object; an option that the target does not have is a UsageError that lists those it has."""
+    unknown = [name for name in given if name not in option_names(options_class)]
+    if unknown:
+        known = ", ".join(option_names(options_class))
+        raise UsageError(f"unknown option '{unknown[0]}': the options are {known}")
+    return options_class(**given)
+
+
+def _flag(name: str) -> bool:
+    return os.environ.get(name, "0").lower() not in ("", "0", "false", "off", "no")
+
+
+class Settings:
+    """What the environment says. Every property reads its variable anew."""
+
+    @property
+    def interpret(self) -> bool:
+        """DEUTERON_INTERPRET (or TRITON_INTERPRET): run kernels in the NumPy interpreter."""
+        return _flag("DEUTERON_INTERPRET") or _flag("TRITON_INTERPRET")
+
+    @property
+    def cache_dir(self) -> Path:
+        """DEUTERON_CACHE_DIR: where compiled kernels are kept."""
+        return Path(os.environ.get("DEUTERON_CACHE_DIR") or platformdirs.user_cache_dir("deuteron"))
+
+    @property
+    def dump_dir(self) -> Path | None:
+        """DEUTERON_DUMP_DIR: where the text of every stage is written, if set."""
+        path = os.environ.get("DEUTERON_DUMP_DIR")
+        return Path(path) if path else None
+
+    @property
+    def override_dir(self) -> Path | None:
+        """DEUTERON_OVERRIDE_DIR: `<kernel>.<stage>` files in it replace what that stage made."""
+        path = os.environ.get("DEUTERON_OVERRIDE_DIR")
+        return Path(path) if path else None
+
+    @property
+    def always_compile(self) -> bool:
+        """DEUTERON_ALWAYS_COMPILE: do not read the cache."""
+        return _flag("DEUTERON_ALWAYS_COMPILE")
+
+    @property
+    def print_autotuning(self) -> bool:
+        """DEUTERON_PRINT_AUTOTUNING (or TRITON_PRINT_AUTOTUNING): say which configuration was taken."""
+        return _flag("DEUTERON_PRINT_AUTOTUNING") or _flag("TRITON_PRINT_AUTOTUNING")
+
+    @property
+    def target(self) -> str | None:
+        """DEUTERON_TARGET: the target of kernels launched from Python, instead of the machine's own."""
+        return os.environ.get("DEUTERON_TARGET") or None
+
+    @property
+    def num_threads(self) -> int:
+        """DEUTERON_NUM_THREADS: threads that run the programs of a grid on the CPU; default: the usable cores."""
+        text = os.environ.get("DEUTERON_NUM_THREADS")
+        if not text:
+            return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+        if not text.isdigit() or int(text) < 1:
+            raise UsageError(f"DEUTERON_NUM_THREADS must be a positive whole number, got '{text}'")
+        return int(text)
+
+
+settings = Settings()
