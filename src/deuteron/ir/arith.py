@@ -1,4 +1,5 @@
-"""The `arith` and `math` dialects as tile IR uses them: xDSL's ops, but comparisons and selects that accept tiles.
+"""The `arith` and `math` dialects as tile IR uses them: xDSL's ops, but with comparisons and selects that accept
+tiles (casts that do are in casts.py).
 
     %m = "arith.cmpi"(%i, %n) <{predicate = 2 : i64}> : (tensor<64xi32>, tensor<64xi32>) -> tensor<64xi1>
     %y = "arith.select"(%m, %a, %b) : (tensor<64xi1>, tensor<64xf32>, tensor<64xf32>) -> tensor<64xf32>
@@ -35,6 +36,7 @@ from xdsl.irdl import (
 from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
+from deuteron.ir import casts
 from deuteron.ir.types import element_type_of, i1, is_float, is_integer, shape_of, with_element_type
 
 
@@ -126,11 +128,12 @@ class SelectOp(IRDLOperation):
             raise VerifyException(f"arith.select of {self.result.type} has a condition of another shape: {condition}")
 
 
-_REPLACED = {"arith.cmpi", "arith.cmpf", "arith.select"}
+_OWN_OPS = [CmpIOp, CmpFOp, SelectOp, *casts.OPS]
+_REPLACED = {op.name for op in _OWN_OPS}
 
 Arith = Dialect(
     "arith",
-    [*(op for op in xdsl_arith.Arith.operations if op.name not in _REPLACED), CmpIOp, CmpFOp, SelectOp],
+    [*(op for op in xdsl_arith.Arith.operations if op.name not in _REPLACED), *_OWN_OPS],
     list(xdsl_arith.Arith.attributes),
 )
 

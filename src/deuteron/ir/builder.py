@@ -1,6 +1,6 @@
 """Builds tile IR: inserts ops at a point and stamps each with the location and the Python name that are current.
 
-xDSL leaves locations unknown; every op of ours goes through `Builder.insert`, which is the one place that fills them in.
+xDSL leaves locations unknown; every op of ours goes through `Builder.insert`, the one place that fills them in.
 Passes replace ops through xDSL's rewriter; `passes.rewrite` gives the new ops the location of the op they replace.
 """
 

@@ -33,7 +33,7 @@ FLOAT_BIT_WIDTHS: dict[Attribute, int] = {f8e4m3: 8, f8e5m2: 8, f16: 16, bf16: 1
 
 @irdl_attr_definition
 class PointerType(ParametrizedAttribute, TypeAttribute):
-    """A pointer to elements of `pointee` in an address space (1 is global memory): `!tt.ptr<f32>`, `!tt.ptr<f32, 3>`."""
+    """A pointer to `pointee` in an address space (1 is global memory): `!tt.ptr<f32>`, `!tt.ptr<f32, 3>`."""
 
     name = "tt.ptr"
 

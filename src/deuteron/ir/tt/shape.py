@@ -1,4 +1,4 @@
-"""Ops that make tiles and change their shape: make_range, splat, broadcast, expand_dims, reshape, trans, join, split, cat.
+"""Ops that make and reshape tiles: make_range, splat, broadcast, expand_dims, reshape, trans, join, split, cat.
 
     %i = "tt.make_range"() <{start = 0 : i32, end = 64 : i32}> : () -> tensor<64xi32>
     %s = "tt.splat"(%n) : (i32) -> tensor<64xi32>

@@ -1,0 +1,151 @@
+"""How a tile gets from one distributed layout into another, computed from the algebra.
+
+Each bit of the destination's (register, lane) needs a source: the map `M = src^-1 o dst`. What M looks like decides:
+
+    registers    M keeps lanes and warps: a thread's registers are renamed
+    shuffles     M keeps warps: destination registers are fetched from other lanes
+    shared       otherwise: through shared memory in a layout that both sides access in wide vectors without conflicts
+
+`plan` takes the cheapest of those that work. Layouts across blocks must agree on the block bits.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from deuteron.layout import f2
+from deuteron.layout.linear import BLOCK, LANE, OFFSET, REGISTER, WARP, LinearLayout, log2
+
+BANK_PHASE_BITS = 128 * 8
+VECTOR_BITS = 128
+
+
+@dataclass(frozen=True)
+class RegisterRoute:
+    """Destination register r is source register `sources[r]` of the same thread."""
+
+    sources: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class ShuffleRoute:
+    """Destination register r of lane l is register R of lane L of the source, with (R, L) = the XOR of the entries of
+    `register_bits` for the bits of r and of `lane_bits` for the bits of l; an entry is a pair (R, L).
+    """
+
+    register_bits: tuple[tuple[int, int], ...]
+    lane_bits: tuple[tuple[int, int], ...]
+
+    @property
+    def num_shuffles(self) -> int:
+        """Shuffles needed: for each destination register one for each source register that some lane wants."""
+        choices = f2.rank([register for register, _ in self.lane_bits])
+        return (1 << len(self.register_bits)) << choices
+
+
+@dataclass(frozen=True)
+class SharedRoute:
+    """Through shared memory in the layout `scratch` (offset in elements -> coordinates)."""
+
+    scratch: LinearLayout
+    vector_elements: int
+
+
+Route = RegisterRoute | ShuffleRoute | SharedRoute
+
+
+def plan(src: LinearLayout, dst: LinearLayout, element_bits: int, max_shuffles: int | None = None) -> Route:
+    """The cheapest route; shuffles are taken up to `max_shuffles` (default: two for each destination register)."""
+    if src.shape != dst.shape:
+        raise ValueError(f"A conversion keeps the shape, got {src.shape} and {dst.shape}.")
+    if src.of(BLOCK) != dst.of(BLOCK):
+        raise ValueError("A conversion between blocks of a cluster needs distributed shared memory.")
+    route = plan_registers(src, dst) or plan_shuffles(src, dst)
+    if isinstance(route, RegisterRoute):
+        return route
+    limit = 2 * dst.in_size(REGISTER) if max_shuffles is None else max_shuffles
+    if isinstance(route, ShuffleRoute) and route.num_shuffles <= limit:
+        return route
+    return plan_shared(src, dst, element_bits)
+
+
+def plan_registers(src: LinearLayout, dst: LinearLayout) -> RegisterRoute | None:
+    """A renaming of registers, or None."""
+    if any(src.of(name) != dst.of(name) for name in (LANE, WARP)):
+        return None
+    bits = [f2.solve(src.columns(REGISTER), column) for column in dst.columns(REGISTER)]
+    if any(bit is None for bit in bits):
+        return None
+    return RegisterRoute(tuple(f2.apply(bits, register) for register in range(dst.in_size(REGISTER))))
+
+
+def plan_shuffles(src: LinearLayout, dst: LinearLayout) -> ShuffleRoute | None:
+    """Shuffles within warps, or None."""
+    if src.of(WARP) != dst.of(WARP):
+        return None
+    registers, lanes = src.columns(REGISTER), src.columns(LANE)
+    register_bits = [_source(registers, lanes, column, 0) for column in dst.columns(REGISTER)]
+    lane_bits = [_source(registers, lanes, column, 1 << bit) for bit, column in enumerate(dst.columns(LANE))]
+    if None in register_bits or None in lane_bits:
+        return None
+    return ShuffleRoute(tuple(register_bits), tuple(lane_bits))
+
+
+def _source(registers: list[int], lanes: list[int], column: int, own_lane: int) -> tuple[int, int] | None:
+    """A (register, lane) of the source that holds `column`, in lane `own_lane` if possible."""
+    in_lane = f2.solve(registers, column ^ f2.apply(lanes, own_lane))
+    if in_lane is not None:
+        return in_lane, own_lane
+    found = f2.solve([*registers, *lanes], column)
+    if found is None:
+        return None
+    return found & (1 << len(registers)) - 1, found >> len(registers)
+
+
+def plan_shared(src: LinearLayout, dst: LinearLayout, element_bits: int) -> SharedRoute:
+    """A layout of shared memory that both sides access in vectors, with as few bank conflicts as possible.
+
+    Vectors are what both sides hold in registers. The rest of the 128 bytes of a phase ("bank") must separate the lanes
+    of a phase on both sides; so the bits above ("segment") are chosen outside the spans of both sides' lanes, and where
+    that is not possible as XORs of a lane of one side with a lane of the other: this is the swizzle.
+    """
+    dimension = src.total_out_bits
+    common = f2.intersection(src.columns(REGISTER), dst.columns(REGISTER))
+    vector = common[: log2(VECTOR_BITS // element_bits)]
+    phase = min(log2(BANK_PHASE_BITS // element_bits), dimension)
+    ours, theirs = (_phase_lanes(layout, vector, element_bits) for layout in (src, dst))
+    segment = _segment([*vector, *ours], [*vector, *theirs], vector, dimension)[: dimension - max(phase, len(vector))]
+    bank = f2.complement([*vector, *segment], dimension)
+    bases = [src.unflatten(column) for column in (*vector, *bank, *segment)]
+    scratch = LinearLayout.make({OFFSET: bases}, dict(src.outs))
+    return SharedRoute(scratch, 1 << len(vector))
+
+
+def _phase_lanes(layout: LinearLayout, vector: list[int], element_bits: int) -> list[int]:
+    """The lanes that access shared memory together in one phase of 128 bytes, apart from the vector."""
+    words = max((element_bits << len(vector)) // 32, 1)
+    lanes = layout.columns(LANE)
+    return f2.independent(lanes[: len(lanes) - log2(words)], vector)
+
+
+def _segment(ours: list[int], theirs: list[int], vector: list[int], dimension: int) -> list[int]:
+    """Independent vectors for the bits above a phase, the best first."""
+    both = f2.intersection(ours, theirs)
+    outside = f2.complement([*ours, *theirs], dimension)
+    only_ours, only_theirs = f2.independent(ours, both), f2.independent(theirs, both)
+    mixed = [a ^ b for a, b in zip(only_ours, only_theirs, strict=False)]
+    rest = [*only_ours, *only_theirs, *both]
+    return f2.independent([*outside, *mixed, *rest], vector)
+
+
+def bank_conflicts(layout: LinearLayout, scratch: LinearLayout, vector_elements: int, element_bits: int) -> int:
+    """How many extra passes one access of a warp needs: 0 if the lanes of each phase hit different banks."""
+    to_offset = layout.compose(scratch.right_inverse())
+    vector_bits, phase_bits = log2(vector_elements), log2(BANK_PHASE_BITS // element_bits)
+    words = max((element_bits * vector_elements) // 32, 1)
+    lanes = to_offset.columns(LANE)
+    lanes = f2.independent(lanes[: len(lanes) - log2(words)])
+    sub_word = max(log2(max(32 // element_bits, 1)), vector_bits)
+    banks = [(lane & (1 << phase_bits) - 1) >> sub_word for lane in lanes]
+    rows = [lane >> sub_word for lane in lanes]
+    return (1 << f2.rank(rows) - f2.rank(banks)) - 1

@@ -1,0 +1,141 @@
+"""The named layouts of tiles in registers, as constructors of linear layouts with inputs register, lane, warp, block.
+
+blocked            each thread a small block, threads and warps tiled over the tile
+mma_v2_accumulator the accumulator of mma.sync m16n8
+mma_v2_operand     the operands of mma.sync with 256 bits along K
+slice_axis         what remains of a layout after a reduction along an axis
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from deuteron.layout.linear import BLOCK, LANE, REGISTER, WARP, LinearLayout, dim_names, log2
+
+HARDWARE = (REGISTER, LANE, WARP, BLOCK)
+
+
+def _identity_nd(in_name: str, sizes: Sequence[int], order: Sequence[int]) -> LinearLayout:
+    """Bits of one input dealt out to the dimensions, the fastest dimension first."""
+    names = dim_names(len(sizes))
+    layout = LinearLayout.make({in_name: []}, {name: 1 for name in names})
+    for axis in order:
+        layout = layout * LinearLayout.identity(sizes[axis], in_name, names[axis])
+    return layout.with_outs(names)
+
+
+def _finish(layout: LinearLayout, shape: Sequence[int], order: Sequence[int]) -> LinearLayout:
+    return layout.with_ins(HARDWARE).fit(shape, order)
+
+
+def blocked(
+    shape: Sequence[int],
+    size_per_thread: Sequence[int],
+    threads_per_warp: Sequence[int],
+    warps_per_cta: Sequence[int],
+    order: Sequence[int],
+) -> LinearLayout:
+    """A tile in blocks of `size_per_thread`; `order` lists the dimensions from the fastest to the slowest.
+
+    blocked([4, 8], [1, 2], [2, 4], [2, 1], order=[1, 0]), lanes as 2x4 in each warp, warps along the rows:
+
+        warp 0:  0 0 1 1 2 2 3 3      (lane that holds each element)
+                 4 4 5 5 6 6 7 7
+        warp 1:  0 0 1 1 2 2 3 3
+                 4 4 5 5 6 6 7 7
+    """
+    layout = (
+        _identity_nd(REGISTER, size_per_thread, order)
+        * _identity_nd(LANE, threads_per_warp, order)
+        * _identity_nd(WARP, warps_per_cta, order)
+    )
+    return _finish(layout, shape, order)
+
+
+def default_blocked(
+    shape: Sequence[int], num_warps: int, order: Sequence[int] | None = None, vector: int = 1, warp_size: int = 32
+) -> LinearLayout:
+    """A blocked layout with `vector` neighbouring elements of the fastest dimension in a thread.
+
+    Lanes cover the fastest dimension first, then the next; warps go to the slowest dimensions first.
+    """
+    order = list(order) if order is not None else list(reversed(range(len(shape))))
+    size_per_thread = [1] * len(shape)
+    size_per_thread[order[0]] = min(vector, shape[order[0]])
+    remaining = [extent // size for extent, size in zip(shape, size_per_thread, strict=True)]
+    threads = _deal(warp_size, remaining, order)
+    remaining = [max(r // t, 1) for r, t in zip(remaining, threads, strict=True)]
+    warps = _deal(num_warps, remaining, list(reversed(order)))
+    return blocked(shape, size_per_thread, threads, warps, order)
+
+
+def _deal(count: int, room: Sequence[int], order: Sequence[int]) -> list[int]:
+    """Deal `count` (a power of two) out over dimensions with that much room, in order; the rest goes to the last."""
+    dealt = [1] * len(room)
+    for axis in order:
+        dealt[axis] = min(count, room[axis])
+        count //= dealt[axis]
+    dealt[order[-1]] *= count
+    return dealt
+
+
+def _warps_along(warps_per_cta: Sequence[int], rank: int) -> LinearLayout:
+    return _identity_nd(WARP, warps_per_cta, list(reversed(range(rank))))
+
+
+def mma_v2_accumulator(shape: Sequence[int], warps_per_cta: Sequence[int]) -> LinearLayout:
+    """The accumulator of mma.sync m16n8, repeated over the tile; `warps_per_cta` tiles warps over M and N.
+
+    One 16x8 tile; lane:register, rows 8 to 15 hold registers 2 and 3 of the same lanes:
+
+        row 0   0:0 0:1  1:0 1:1  2:0 2:1  3:0 3:1
+        row 1   4:0 4:1  5:0 5:1  6:0 6:1  7:0 7:1
+        ...
+        row 8   0:2 0:3  1:2 1:3  2:2 2:3  3:2 3:3
+    """
+    outer = [1] * (len(shape) - 2)
+    tile = _tile_2d({REGISTER: [(0, 1), (8, 0)], LANE: [(0, 2), (0, 4), (1, 0), (2, 0), (4, 0)]}, (16, 8), len(outer))
+    return _finish(tile * _warps_along(warps_per_cta, len(shape)), shape, list(reversed(range(len(shape)))))
+
+
+def mma_v2_operand(shape: Sequence[int], warps_per_cta: Sequence[int], operand: int, bit_width: int) -> LinearLayout:
+    """Operand 0 ([M, K]) or 1 ([K, N]) of mma.sync with elements of `bit_width` bits: 256 bits along K.
+
+    Each thread holds 32 bits of neighbours along K; operand 0 has rows +8 in the next register, then K + 128 bits.
+    Warps that differ only along the other operand's dimension hold replicas.
+    """
+    width = 32 // bit_width
+    along = [1 << bit for bit in range(log2(width))]
+    if operand == 0:
+        registers = [*((0, k) for k in along), (8, 0), (0, 4 * width)]
+        lanes = [(0, width), (0, 2 * width), (1, 0), (2, 0), (4, 0)]
+        size, kept = (16, 8 * width), -2
+    else:
+        registers = [*((k, 0) for k in along), (4 * width, 0)]
+        lanes = [(width, 0), (2 * width, 0), (0, 1), (0, 2), (0, 4)]
+        size, kept = (8 * width, 8), -1
+    tile = _tile_2d({REGISTER: registers, LANE: lanes}, size, len(shape) - 2)
+    warps = _operand_warps(warps_per_cta, kept)
+    return _finish(tile * warps, shape, list(reversed(range(len(shape)))))
+
+
+def _tile_2d(bases: dict[str, list[tuple[int, int]]], size: tuple[int, int], num_outer: int) -> LinearLayout:
+    """A two-dimensional tile with `num_outer` dimensions of extent 1 before it."""
+    names = dim_names(num_outer + 2)
+    outs = dict(zip(names, (*[1] * num_outer, *size), strict=True))
+    padded = {name: [(*[0] * num_outer, *basis) for basis in vectors] for name, vectors in bases.items()}
+    return LinearLayout.make(padded, outs)
+
+
+def _operand_warps(warps_per_cta: Sequence[int], kept: int) -> LinearLayout:
+    """Warps of the accumulator as an operand sees them: those along the dimension that it lacks are replicas."""
+    warps = _warps_along(warps_per_cta, len(warps_per_cta))
+    rank = len(warps_per_cta)
+    keep = {rank + kept, *range(rank - 2)}
+    outs = {name: size if axis in keep else 1 for axis, (name, size) in enumerate(warps.outs)}
+    return warps.map_columns(outs, lambda basis: tuple(e if axis in keep else 0 for axis, e in enumerate(basis)))
+
+
+def slice_axis(layout: LinearLayout, axis: int) -> LinearLayout:
+    """The layout after a reduction along `axis`, without registers that became replicas."""
+    return layout.without_axis(axis).without_replicated_registers()

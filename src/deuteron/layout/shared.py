@@ -1,0 +1,41 @@
+"""The named layouts of tiles in shared memory, as linear layouts with the input offset (counted in elements).
+
+swizzled([8, 8], order=[1, 0], vec=2, per_phase=1, max_phase=4): in row r, groups of 2 columns are XORed with r % 4:
+
+    row 0   0 1 2 3 4 5 6 7        (the column stored at each offset of the row)
+    row 1   2 3 0 1 6 7 4 5
+    row 2   4 5 6 7 0 1 2 3
+    row 3   6 7 4 5 2 3 0 1
+    row 4   0 1 2 3 4 5 6 7
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from deuteron.layout.linear import OFFSET, LinearLayout, dim_names, log2
+
+
+def row_major(shape: Sequence[int], order: Sequence[int] | None = None) -> LinearLayout:
+    """Elements in order, the first dimension of `order` (default: the last) the fastest."""
+    return swizzled(shape, order or list(reversed(range(len(shape)))), 1, 1, 1)
+
+
+def swizzled(shape: Sequence[int], order: Sequence[int], vec: int, per_phase: int, max_phase: int) -> LinearLayout:
+    """Rows along order[0]; groups of `vec` elements XORed with (row / per_phase) % max_phase."""
+    names = dim_names(len(shape))
+    fast, slow = order[0], order[1] if len(order) > 1 else None
+    bases = [_unit(len(shape), fast, 1 << bit) for bit in range(log2(shape[fast]))]
+    if slow is not None:
+        for bit in range(log2(shape[slow])):
+            phase = ((1 << bit) // per_phase) % max_phase
+            basis = list(_unit(len(shape), slow, 1 << bit))
+            basis[fast] = vec * phase % shape[fast]
+            bases.append(tuple(basis))
+    for axis in order[2:]:
+        bases += [_unit(len(shape), axis, 1 << bit) for bit in range(log2(shape[axis]))]
+    return LinearLayout.make({OFFSET: bases}, dict(zip(names, shape, strict=True)))
+
+
+def _unit(rank: int, axis: int, value: int) -> tuple[int, ...]:
+    return tuple(value if index == axis else 0 for index in range(rank))

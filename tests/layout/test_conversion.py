@@ -1,0 +1,115 @@
+"""Conversions between layouts, by every route, executed on NumPy registers."""
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from layout.strategies import layouts, shapes
+
+from deuteron.layout import f2
+from deuteron.layout.conversion import (
+    RegisterRoute,
+    SharedRoute,
+    ShuffleRoute,
+    bank_conflicts,
+    plan,
+    plan_registers,
+    plan_shared,
+    plan_shuffles,
+)
+from deuteron.layout.distributed import default_blocked, mma_v2_accumulator, mma_v2_operand
+from deuteron.layout.linear import LANE, REGISTER, WARP
+
+
+def grid(layout):
+    """Index arrays of every (warp, lane, register) of a layout."""
+    sizes = (layout.in_size(WARP), layout.in_size(LANE), layout.in_size(REGISTER))
+    return np.meshgrid(*(np.arange(size) for size in sizes), indexing="ij")
+
+
+def held(layout):
+    """What each (warp, lane, register) holds: the row-major index of its element."""
+    warp, lane, register = grid(layout)
+    coordinates = layout(register=register, lane=lane, warp=warp)
+    index = 0
+    for coordinate, size in zip(coordinates, layout.shape, strict=True):
+        index = index * size + coordinate
+    return np.broadcast_to(index, warp.shape)
+
+
+def xor_of(bits, value):
+    result = np.zeros_like(value)
+    for index, bit in enumerate(bits):
+        result ^= (value >> index & 1) * bit
+    return result
+
+
+def run(route, src, dst):
+    values = held(src)
+    warp, lane, register = grid(dst)
+    if isinstance(route, RegisterRoute):
+        return values[warp, lane, np.array(route.sources)[register]]
+    if isinstance(route, ShuffleRoute):
+        source_register = xor_of([r for r, _ in route.register_bits], register)
+        source_register ^= xor_of([r for r, _ in route.lane_bits], lane)
+        source_lane = xor_of([x for _, x in route.register_bits], register) ^ xor_of(
+            [x for _, x in route.lane_bits], lane
+        )
+        return values[warp, source_lane, source_register]
+    inverse = route.scratch.right_inverse()
+    memory = np.full(1 << route.scratch.total_in_bits, -1)
+    src_warp, src_lane, src_register = grid(src)
+    (offset,) = src.compose(inverse)(register=src_register, lane=src_lane, warp=src_warp)
+    memory[np.broadcast_to(offset, values.shape)] = values
+    (offset,) = dst.compose(inverse)(register=register, lane=lane, warp=warp)
+    return memory[np.broadcast_to(offset, warp.shape)]
+
+
+@given(st.data())
+@settings(max_examples=150)
+def test_every_route_is_exact(data):
+    shape = data.draw(shapes(max_bits=9))
+    num_warps = data.draw(st.sampled_from([1, 2, 4]))
+    src, dst = data.draw(layouts(shape, num_warps)), data.draw(layouts(shape, num_warps))
+    element_bits = data.draw(st.sampled_from([8, 16, 32, 64]))
+    routes = [plan(src, dst, element_bits), plan_registers(src, dst), plan_shuffles(src, dst)]
+    for route in [*filter(None, routes), plan_shared(src, dst, element_bits)]:
+        np.testing.assert_array_equal(run(route, src, dst), held(dst))
+
+
+def test_equal_layouts_only_rename_registers():
+    layout = default_blocked([32, 64], 4, vector=4)
+    assert plan(layout, layout, 32) == RegisterRoute(tuple(range(layout.in_size(REGISTER))))
+
+
+def test_accumulator_to_operand_of_the_next_product_needs_no_movement():
+    """The chain of two products in attention: for 16 bits the accumulator is already laid out as operand A."""
+    accumulator, operand = mma_v2_accumulator([64, 64], [4, 1]), mma_v2_operand([64, 64], [4, 1], 0, 16)
+    assert isinstance(plan(accumulator, operand, 16), RegisterRoute)
+
+
+def test_lanes_of_one_warp_shuffle():
+    src = default_blocked([1, 32], 1)
+    dst = src.map_columns(dict(src.outs), lambda basis: (0, {1: 2, 2: 1}.get(basis[1], basis[1])))
+    route = plan(src, dst, 32)
+    assert isinstance(route, ShuffleRoute)
+    assert route.num_shuffles == 1
+
+
+def test_a_transpose_through_shared_memory_has_no_bank_conflicts():
+    src, dst = default_blocked([64, 64], 4, [1, 0]), default_blocked([64, 64], 4, [0, 1])
+    route = plan(src, dst, 32)
+    assert isinstance(route, SharedRoute)
+    assert bank_conflicts(src, route.scratch, route.vector_elements, 32) == 0
+    assert bank_conflicts(dst, route.scratch, route.vector_elements, 32) == 0
+
+
+def test_vectors_are_what_both_sides_hold():
+    src, dst = default_blocked([64, 64], 4, vector=8), mma_v2_accumulator([64, 64], [2, 2])
+    assert plan_shared(src, dst, 16).vector_elements == 4  # two columns and, 32 rows apart, two more
+
+
+@given(st.lists(st.integers(0, 255), max_size=8), st.lists(st.integers(0, 255), max_size=8))
+def test_intersection_of_spans(left, right):
+    common = f2.intersection(left, right)
+    assert all(vector in f2.Span(left) and vector in f2.Span(right) for vector in common)
+    assert len(common) == f2.rank(left) + f2.rank(right) - f2.rank([*left, *right])
