@@ -1,8 +1,8 @@
 """Source locations, to and from MLIR's location attributes.
 
-    Location("k.py", 7, 9)                      loc("k.py":7:9)
-    with a Python name                          loc("acc"("k.py":7:9))
-    in an inlined call from k.py:20:5           loc(callsite("acc"("k.py":7:9) at "k.py":20:5))
+Location("k.py", 7, 9)                      loc("k.py":7:9)
+with a Python name                          loc("acc"("k.py":7:9))
+in an inlined call from k.py:20:5           loc(callsite("acc"("k.py":7:9) at "k.py":20:5))
 """
 
 from __future__ import annotations

@@ -17,7 +17,8 @@ from xdsl.utils.exceptions import ParseError, VerifyException
 
 from deuteron.errors import IRError, Location
 from deuteron.ir.arith import Arith, Math
-from deuteron.ir.tt import TT, TTG
+from deuteron.ir.tt import TT
+from deuteron.ir.ttg import TTG
 from deuteron.ir.types import byte_width_of, is_float
 
 DIALECTS = (Builtin, Arith, Math, scf.Scf, TT, TTG)

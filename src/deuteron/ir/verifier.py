@@ -1,18 +1,24 @@
 """What must hold at a stage, beyond what each op verifies of itself.
 
 At every stage of tile IR: one module of `tt.func`s, each tile's extents powers of two and at most 2^20 elements,
-only ops of the stage, every location known.
+only ops of the stage, every location known. In ttgir every tile has a layout that reaches each of its elements, for as
+many warps as the module says, and the layouts of an op's operands are those that its result's asks for.
 """
 
 from __future__ import annotations
 
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.builtin import IntegerAttr, ModuleOp, TensorType
 from xdsl.ir import Attribute, Operation
 from xdsl.utils.exceptions import VerifyException
 
 from deuteron.errors import InternalError
 from deuteron.ir.location import from_attribute, is_unknown
-from deuteron.ir.types import num_elements_of, shape_of
+from deuteron.ir.tt.reduce import ReduceOp
+from deuteron.ir.ttg.inference import is_flexible, operand_layouts
+from deuteron.ir.ttg.layout import LinearEncodingAttr, layout_of
+from deuteron.ir.types import is_tile, num_elements_of, shape_of
+from deuteron.layout.distributed import HARDWARE, slice_axis
+from deuteron.layout.linear import WARP, LinearLayout, log2
 
 MAX_TILE_ELEMENTS = 1 << 20
 TTIR_DIALECTS = frozenset({"builtin", "tt", "ttg", "arith", "math", "scf"})
@@ -26,6 +32,51 @@ def verify_ttir(module: ModuleOp, after: str) -> None:
             _check_op(op)
     except VerifyException as error:
         raise InternalError(f"tile IR does not verify after {after}: {error}") from error
+
+
+def verify_ttgir(module: ModuleOp, after: str) -> None:
+    """As `verify_ttir`, and for the layouts."""
+    verify_ttir(module, after)
+    num_warps = module.attributes.get("ttg.num-warps")
+    if not isinstance(num_warps, IntegerAttr):
+        raise InternalError(f"ttgir after {after} does not say its number of warps")
+    for op in module.walk():
+        try:
+            _check_layouts(op, num_warps.value.data)
+        except VerifyException as error:
+            location, call_chain = from_attribute(op.location)
+            raise InternalError(f"ttgir does not verify after {after}: {error}", location, call_chain) from error
+
+
+def _check_layouts(op: Operation, num_warps: int) -> None:
+    for value in (*op.operands, *op.results):
+        if is_tile(value.type):
+            _check_layout(value.type, num_warps)
+    if is_flexible(op):
+        needed = operand_layouts(op, layout_of(op.results[0].type))
+        _check_operands(op, needed)
+    elif isinstance(op, ReduceOp):
+        sliced = slice_axis(layout_of(op.srcs[0].type), op.axis.value.data)
+        if any(is_tile(result.type) and layout_of(result.type) != sliced for result in op.res):
+            raise VerifyException("the result of tt.reduce has another layout than the slice of its operand's")
+    elif op.name in ("tt.load", "tt.store", "tt.atomic_rmw", "tt.atomic_cas") and is_tile(op.operands[0].type):
+        _check_operands(op, [layout_of(op.operands[0].type)] * len(op.operands))
+
+
+def _check_operands(op: Operation, needed: list[LinearLayout | None]) -> None:
+    for operand, layout in zip(op.operands, needed, strict=True):
+        if layout is not None and is_tile(operand.type) and layout_of(operand.type) != layout:
+            raise VerifyException(f"an operand of {op.name} is {operand.type}, the op needs the layout {layout.bases}")
+
+
+def _check_layout(type: Attribute, num_warps: int) -> None:
+    if not isinstance(type, TensorType) or not isinstance(type.encoding, LinearEncodingAttr):
+        raise VerifyException(f"{type} has no layout")
+    layout = type.encoding.data
+    if layout.in_names != HARDWARE or layout.shape != shape_of(type) or not layout.is_surjective:
+        raise VerifyException(f"the layout of {type} does not reach every element")
+    if layout.in_bits(WARP) != log2(num_warps):
+        raise VerifyException(f"the layout of {type} is not for {num_warps} warps")
 
 
 def _check_op(op: Operation) -> None:

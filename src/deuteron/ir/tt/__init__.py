@@ -20,5 +20,3 @@ TT = Dialect(
     ],
     [PointerType],
 )
-
-TTG = Dialect("ttg", debug.GPU_OPS, [])

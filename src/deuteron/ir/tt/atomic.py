@@ -1,6 +1,6 @@
 """Atomics: `tt.atomic_rmw`, `tt.atomic_cas`.
 
-    %old = "tt.atomic_rmw"(%p, %v, %mask) <{atomic_rmw_op = 5 : i32, sem = 4 : i32, scope = 1 : i32}> : (...) -> f32
+%old = "tt.atomic_rmw"(%p, %v, %mask) <{atomic_rmw_op = 5 : i32, sem = 4 : i32, scope = 1 : i32}> : (...) -> f32
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
-"""What a kernel says of itself at run time: `tt.print`, `tt.assert`; and `ttg.barrier`, which `tl.debug_barrier` is."""
+"""What a kernel says of itself at run time: `tt.print`, `tt.assert`."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar
 
 from xdsl.dialects.builtin import DenseArrayBase, IntegerAttr, StringAttr
 from xdsl.ir import SSAValue
@@ -18,6 +17,7 @@ from xdsl.irdl import (
 from xdsl.traits import MemoryReadEffect, MemoryWriteEffect
 from xdsl.utils.exceptions import VerifyException
 
+from deuteron.ir.ttg.barrier import BarrierOp  # noqa: F401
 from deuteron.ir.types import element_type_of, i1, i32
 
 
@@ -60,19 +60,4 @@ class AssertOp(IRDLOperation):
             raise VerifyException(f"tt.assert needs a condition of i1, got {self.condition.type}")
 
 
-@irdl_op_definition
-class BarrierOp(IRDLOperation):
-    """All threads of the program wait for each other."""
-
-    name = "ttg.barrier"
-    addr_space = prop_def(IntegerAttr, prop_name="addrSpace")
-    traits = traits_def(MemoryReadEffect(), MemoryWriteEffect())
-
-    ALL_ADDRESS_SPACES: ClassVar[int] = 31
-
-    def __init__(self) -> None:
-        super().__init__(properties={"addrSpace": IntegerAttr(self.ALL_ADDRESS_SPACES, i32)})
-
-
 OPS = [PrintOp, AssertOp]
-GPU_OPS = [BarrierOp]

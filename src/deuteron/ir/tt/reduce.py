@@ -76,8 +76,9 @@ class ReduceOp(IRDLOperation):
     def verify_(self) -> None:
         _check_operands(self)
         expected = [reduced_type(src.type, self.axis.value.data) for src in self.srcs]
-        if [result.type for result in self.res] != expected:
-            raise VerifyException(f"tt.reduce gives {[str(r.type) for r in self.res]}, expected {expected}")
+        got = [tile(element_type_of(result.type), shape_of(result.type)) for result in self.res]
+        if got != expected:
+            raise VerifyException(f"tt.reduce gives {[str(t) for t in got]}, expected {[str(t) for t in expected]}")
 
 
 @irdl_op_definition

@@ -1,10 +1,10 @@
 """Ops that make and reshape tiles: make_range, splat, broadcast, expand_dims, reshape, trans, join, split, cat.
 
-    %i = "tt.make_range"() <{start = 0 : i32, end = 64 : i32}> : () -> tensor<64xi32>
-    %s = "tt.splat"(%n) : (i32) -> tensor<64xi32>
-    %e = "tt.expand_dims"(%i) <{axis = 1 : i32}> : (tensor<64xi32>) -> tensor<64x1xi32>
-    %b = "tt.broadcast"(%e) : (tensor<64x1xi32>) -> tensor<64x32xi32>
-    %t = "tt.trans"(%b) <{order = array<i32: 1, 0>}> : (tensor<64x32xi32>) -> tensor<32x64xi32>
+%i = "tt.make_range"() <{start = 0 : i32, end = 64 : i32}> : () -> tensor<64xi32>
+%s = "tt.splat"(%n) : (i32) -> tensor<64xi32>
+%e = "tt.expand_dims"(%i) <{axis = 1 : i32}> : (tensor<64xi32>) -> tensor<64x1xi32>
+%b = "tt.broadcast"(%e) : (tensor<64x1xi32>) -> tensor<64x32xi32>
+%t = "tt.trans"(%b) <{order = array<i32: 1, 0>}> : (tensor<64x32xi32>) -> tensor<32x64xi32>
 """
 
 from __future__ import annotations
@@ -54,7 +54,8 @@ class MakeRangeOp(IRDLOperation):
 
     def verify_(self) -> None:
         extent = self.end.value.data - self.start.value.data
-        _check(self.result.type == tile(i32, [extent]), f"tt.make_range of {extent} integers gives {self.result.type}")
+        fits = shape_of(self.result.type) == (extent,) and element_type_of(self.result.type) == i32
+        _check(fits, f"tt.make_range of {extent} integers gives {self.result.type}")
 
 
 @irdl_op_definition
@@ -198,9 +199,7 @@ class JoinOp(IRDLOperation):
     traits = traits_def(Pure())
 
     def __init__(self, lhs: SSAValue, rhs: SSAValue):
-        super().__init__(
-            operands=[lhs, rhs], result_types=[tile(element_type_of(lhs.type), [*shape_of(lhs.type), 2])]
-        )
+        super().__init__(operands=[lhs, rhs], result_types=[tile(element_type_of(lhs.type), [*shape_of(lhs.type), 2])])
 
     def verify_(self) -> None:
         _check(shape_of(self.result.type) == (*shape_of(self.lhs.type), 2), f"tt.join gives {self.result.type}")

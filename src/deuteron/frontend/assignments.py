@@ -1,0 +1,109 @@
+"""Assignments: a value gets the name of its variable, in the scope and in the IR.
+
+    x = 1                 a Tensor from here on, as in Triton: only parameters and what is annotated stay compile-time
+    n: tl.constexpr = 1   the number 1
+    a, b = b, a           tuples are taken apart
+    acc += x              acc = acc + x
+
+Only variables can be assigned to: a tile cannot be changed in place.
+"""
+
+from __future__ import annotations
+
+import ast
+
+from xdsl.dialects.builtin import CallSiteLoc, LocationAttr, NameLoc, StringAttr
+from xdsl.ir import Operation
+
+from deuteron.errors import CompilationError
+from deuteron.frontend.carried import as_runtime, is_constexpr_annotation
+from deuteron.frontend.context import Context
+from deuteron.frontend.operators import BINARY, operate
+from deuteron.frontend.values import Tensor, Value, describe, give_name, is_runtime
+
+
+def assign(ctx: Context, node: ast.Assign) -> None:
+    value = as_runtime(ctx, evaluate_for(ctx, node.value, node.targets[0]))
+    for target in node.targets:
+        bind(ctx, target, value)
+
+
+def evaluate_for(ctx: Context, node: ast.expr, target: ast.expr) -> Value:
+    """A value to be assigned, its numbers located under the name of the variable."""
+    value = ctx.evaluate(node)
+    ctx.stamp(target.id if isinstance(target, ast.Name) else None)
+    return value
+
+
+def assign_annotated(ctx: Context, node: ast.AnnAssign) -> None:
+    if node.value is None:
+        return
+    value = evaluate_for(ctx, node.value, node.target)
+    if not is_constexpr_annotation(node.annotation):
+        value = as_runtime(ctx, value)
+    elif is_runtime(value):
+        raise ctx.error(
+            f"'{ast.unparse(node.target)}' is annotated as constexpr, got {describe(value)}, which is known only at "
+            "run time. Drop the annotation, or compute it from constexpr parameters."
+        )
+    bind(ctx, node.target, value)
+
+
+def assign_augmented(ctx: Context, node: ast.AugAssign) -> None:
+    if not isinstance(node.target, ast.Name):
+        raise _not_assignable(ctx, node.target)
+    with ctx.at(node.target):
+        old = ctx.scope.lookup(ctx, node.target.id)
+    value = operate(ctx, BINARY[type(node.op)], old, ctx.evaluate(node.value))
+    ctx.stamp(node.target.id)
+    bind(ctx, node.target, as_runtime(ctx, value))
+
+
+def named_expression(ctx: Context, node: ast.NamedExpr) -> Value:
+    value = as_runtime(ctx, evaluate_for(ctx, node.value, node.target))
+    bind(ctx, node.target, value)
+    return value
+
+
+def bind(ctx: Context, target: ast.expr, value: Value) -> None:
+    """Assign to a variable, or the items of a tuple to several."""
+    if isinstance(target, ast.Name):
+        set_name(value, target.id)
+        ctx.scope.assign(target.id, value)
+        return
+    if not isinstance(target, (ast.Tuple, ast.List)):
+        raise _not_assignable(ctx, target)
+    for item_target in target.elts:
+        if isinstance(item_target, ast.Starred):
+            raise _not_assignable(ctx, item_target)
+    if not isinstance(value, tuple) or len(value) != len(target.elts):
+        raise ctx.error(f"Cannot assign {describe(value)} to {len(target.elts)} variables.")
+    for item_target, item in zip(target.elts, value, strict=True):
+        bind(ctx, item_target, item)
+
+
+def _not_assignable(ctx: Context, target: ast.expr) -> CompilationError:
+    way_out = {
+        ast.Subscript: "Tiles and tuples cannot be changed in place. Build a new one, for instance with tl.where.",
+        ast.Attribute: "Values have no attributes that can be set.",
+        ast.Starred: "Name every item.",
+    }
+    return ctx.error(f"Cannot assign to '{ast.unparse(target)}'. {way_out.get(type(target), 'Assign to a variable.')}")
+
+
+def set_name(value: Value, name: str) -> None:
+    """Let a value that has no name yet carry that of its variable, in the IR and in its location."""
+    if not isinstance(value, Tensor) or value.handle.name_hint is not None:
+        return
+    give_name(value.handle, name)
+    if isinstance(value.handle.owner, Operation):
+        value.handle.owner.location = _named(value.handle.owner.location, name)
+
+
+def _named(location: LocationAttr, name: str) -> LocationAttr:
+    if isinstance(location, CallSiteLoc):
+        return CallSiteLoc(_named(location.callee, name), location.caller)
+    return location if isinstance(location, NameLoc) else NameLoc(StringAttr(name), location)
+
+
+EXPRESSIONS = {ast.NamedExpr: named_expression}

@@ -1,0 +1,116 @@
+"""Which variables control flow carries, and how the values of two paths become one.
+
+    acc = 0.0                      `acc` is assigned in the body and exists before: the loop carries it.
+    for k in range(n):             `x` does not exist before: it is lost after the loop, which may not have run.
+        x = tl.load(p + k)
+        acc += tl.sum(x)
+
+A number that meets a Tensor, or a different number, becomes a Tensor. Types must then agree: nothing is cast silently.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from deuteron.frontend.context import Context
+from deuteron.frontend.semantics.constant import to_tensor
+from deuteron.frontend.values import Tensor, Value, give_name, is_number, is_runtime, is_same, rebuild
+
+_BLOCKS = (ast.If, ast.For, ast.While)
+
+
+def assigned_names(statements: Sequence[ast.stmt]) -> tuple[str, ...]:
+    """The variables that these statements assign, in the order of the source.
+
+    Without the variables of `for` loops, which have no value after their loop, and without those that are only
+    annotated as constexpr, which cannot be carried.
+    """
+    return tuple(dict.fromkeys(name for statement in statements for name in _names_assigned_by(statement)))
+
+
+def contains_return(statements: Sequence[ast.stmt]) -> bool:
+    """Whether there is a `return` in these statements, at any depth."""
+    return any(isinstance(node, ast.Return) for statement in statements for node in ast.walk(statement))
+
+
+def is_constexpr_annotation(annotation: ast.expr) -> bool:
+    """Whether an annotation is `tl.constexpr`, also as a string."""
+    text = annotation.value if isinstance(annotation, ast.Constant) else ast.unparse(annotation)
+    return str(text).rpartition(".")[2] == "constexpr"
+
+
+def _names_assigned_by(statement: ast.stmt) -> Iterator[str]:
+    if isinstance(statement, _BLOCKS):
+        for inner in (*statement.body, *statement.orelse):
+            yield from _names_assigned_by(inner)
+    elif isinstance(statement, ast.Assign):
+        for target in statement.targets:
+            yield from _names_in_target(target)
+    elif isinstance(statement, ast.AugAssign) or (
+        isinstance(statement, ast.AnnAssign) and not is_constexpr_annotation(statement.annotation)
+    ):
+        yield from _names_in_target(statement.target)
+    for node in ast.walk(statement):
+        if isinstance(node, ast.NamedExpr):
+            yield node.target.id
+
+
+def _names_in_target(target: ast.expr) -> Iterator[str]:
+    if isinstance(target, ast.Name):
+        yield target.id
+    for item in getattr(target, "elts", ()):
+        yield from _names_in_target(item)
+
+
+def as_runtime(ctx: Context, value: Value) -> Value:
+    """The value with its numbers as Tensors."""
+    if isinstance(value, tuple):
+        return rebuild(value, [as_runtime(ctx, item) for item in value])
+    return to_tensor(ctx, value) if is_number(value) else value
+
+
+def promote(ctx: Context, value: Value, other: Value) -> Value:
+    """The value, with the numbers as Tensors where `other`, which it is to be joined with, has another value."""
+    if isinstance(value, tuple) and isinstance(other, tuple) and len(value) == len(other):
+        return rebuild(value, [promote(ctx, *pair) for pair in zip(value, other, strict=True)])
+    return value if is_same(value, other) else as_runtime(ctx, value)
+
+
+def can_join(left: Value, right: Value) -> bool:
+    """Whether two promoted values can become one: Tensors of one type, equal compile-time values, tuples of such."""
+    if isinstance(left, tuple) and isinstance(right, tuple):
+        return len(left) == len(right) and all(map(can_join, left, right))
+    if isinstance(left, Tensor) and isinstance(right, Tensor):
+        return left.type == right.type
+    return is_same(left, right)
+
+
+def bind_results(value: Value, results: Iterator, name: str | None) -> Value:
+    """The value with the next SSA values in place of its Tensors, which take the name of the variable."""
+    if isinstance(value, tuple):
+        return rebuild(value, [bind_results(item, results, name) for item in value])
+    if not isinstance(value, Tensor):
+        return value
+    handle = next(results)
+    if name is not None:
+        give_name(handle, name)
+    return Tensor(handle, value.type)
+
+
+def how_to_agree(left: Value, right: Value) -> str:
+    """The way out of a disagreement of types."""
+    if not (is_runtime(left) and is_runtime(right)):
+        return "A value that is known only at compile time cannot depend on what happens at run time."
+    if isinstance(left, Tensor) and isinstance(right, Tensor) and left.shape != right.shape:
+        return "Give both the same shape, with tl.full or tl.broadcast_to."
+    if not (isinstance(left, Tensor) and isinstance(right, Tensor)) or left.dtype.is_ptr() or right.dtype.is_ptr():
+        return "Use variables of their own."
+    wider = max(left.dtype, right.dtype, key=lambda dtype: (dtype.is_floating(), dtype.primitive_bitwidth))
+    return f"Convert one of them, for instance with .to({python_name(wider)})."
+
+
+def python_name(dtype: Any) -> str:
+    """How a kernel names a type of numbers."""
+    return f"tl.{dtype.codegen_name()}"

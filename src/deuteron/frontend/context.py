@@ -1,0 +1,113 @@
+"""Where the frontend is: the function, the variables, the AST node, the calls that led there, and the IR built so far.
+
+Handlers of syntax and semantic functions take the `Context` first:
+
+    def load(ctx, pointer, mask=None, other=None):
+        if not pointer.dtype.is_ptr():
+            raise ctx.error(f"tl.load needs a pointer, got {pointer.type}. Add an offset to a pointer argument.")
+        return Tensor(ctx.builder.value(LoadOp(...)), type)
+
+The builder stamps ops with the location of the call that the semantic function is the meaning of.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from xdsl.dialects.builtin import LocationAttr
+
+from deuteron.errors import CompilationError, Location
+from deuteron.frontend.scope import Scope
+from deuteron.frontend.unsupported import unsupported
+from deuteron.frontend.values import Value
+from deuteron.ir.builder import Builder
+from deuteron.ir.location import to_attribute
+from deuteron.language.function import Function
+
+
+@dataclass(frozen=True)
+class Returned:
+    """A block of statements ended in a `return` of this value."""
+
+    value: Value
+
+
+@dataclass(frozen=True)
+class Syntax:
+    """The handlers of syntax: one for each class of AST node, and how a function is inlined."""
+
+    expressions: Mapping[type[ast.AST], Callable[[Context, Any], Value]]
+    statements: Mapping[type[ast.AST], Callable[[Context, Any], None]]
+    execute: Callable[[Context, Sequence[ast.stmt]], Returned | None]
+    inline: Callable[[Context, Function, Sequence[Value], Mapping[str, Value]], Value]
+
+
+@dataclass
+class Frame:
+    """One function being compiled: its variables, the node at hand, and the calls that it is inlined for."""
+
+    scope: Scope
+    node: ast.AST
+    call_chain: tuple[Location, ...] = ()
+
+    def location(self) -> Location:
+        return self.scope.function.location(self.node)
+
+
+class Context:
+    """The state of one compilation. `frames[-1]` is the function at hand."""
+
+    def __init__(self, builder: Builder, syntax: Syntax, frame: Frame):
+        self.builder = builder
+        self.syntax = syntax
+        self.frames = [frame]
+
+    @property
+    def frame(self) -> Frame:
+        return self.frames[-1]
+
+    @property
+    def scope(self) -> Scope:
+        return self.frame.scope
+
+    @property
+    def call_chain(self) -> tuple[Location, ...]:
+        """The places of the calls that led here, innermost first."""
+        return self.frame.call_chain
+
+    def error(self, message: str, kind: type[CompilationError] = CompilationError) -> CompilationError:
+        """An error about the node at hand, to be raised: what is wrong, with the values, and what would be right."""
+        return kind(message, self.frame.location(), self.call_chain)
+
+    def call_function(self, fn: Function, args: Sequence[Value], kwargs: Mapping[str, Value] | None = None) -> Value:
+        """The result of a function of the language, inlined at the builder's insertion point."""
+        return self.syntax.inline(self, fn, args, kwargs or {})
+
+    def evaluate(self, node: ast.expr) -> Value:
+        """The value of an expression."""
+        handler = self.syntax.expressions.get(type(node))
+        with self.at(node):
+            if handler is None:
+                raise unsupported(self)
+            return handler(self, node)
+
+    def execute(self, statements: Sequence[ast.stmt]) -> Returned | None:
+        """Compile a block of statements; what it returned, or None where it runs to its end."""
+        return self.syntax.execute(self, statements)
+
+    @contextmanager
+    def at(self, node: ast.AST) -> Iterator[None]:
+        """Within, errors are about this node. An error leaves the node as it is, to be looked at."""
+        frame = self.frame
+        outer, frame.node = frame.node, node
+        yield
+        frame.node = outer
+
+    def stamp(self, name: str | None = None) -> LocationAttr:
+        """Let new ops take the location of the node at hand, and return it."""
+        self.builder.location = to_attribute(self.frame.location(), name, self.call_chain)
+        return self.builder.location

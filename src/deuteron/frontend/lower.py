@@ -1,0 +1,131 @@
+"""A kernel as tile IR: its parameters become arguments or compile-time values, then its body is compiled.
+
+    add(x_ptr, n, BLOCK: tl.constexpr)
+    signature {"x_ptr": "*fp32", "n": "i32", "BLOCK": "constexpr"}, constexprs {"BLOCK": 64}
+
+    tt.func @add(%x_ptr: !tt.ptr<f32> {tt.divisibility = 16 : i32}, %n: i32) { ... }      BLOCK is 64 in the body
+
+The module is verified by whoever runs the next stage.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping, Sequence
+
+from xdsl.dialects.builtin import IntegerAttr, ModuleOp
+from xdsl.ir import Attribute, Block
+
+from deuteron.errors import DeuteronError, InternalError, UsageError
+from deuteron.frontend import assignments, branches, calls, expressions, inline, operators, statements
+from deuteron.frontend.context import Context, Frame, Syntax
+from deuteron.frontend.scope import Scope, suggest
+from deuteron.frontend.semantics.types import ir_type
+from deuteron.frontend.values import Tensor, Value, give_name
+from deuteron.ir.builder import Builder
+from deuteron.ir.location import to_attribute
+from deuteron.ir.tt.function import FuncOp, ReturnOp
+from deuteron.ir.types import i32
+from deuteron.language.constant import unwrap
+from deuteron.language.function import Function, Parameter
+from deuteron.language.signature import parse_type
+from deuteron.language.types import dtype
+
+SYNTAX = Syntax(
+    expressions=expressions.EXPRESSIONS
+    | operators.EXPRESSIONS
+    | calls.EXPRESSIONS
+    | branches.EXPRESSIONS
+    | assignments.EXPRESSIONS,
+    statements=statements.STATEMENTS,
+    execute=statements.execute,
+    inline=inline.inline,
+)
+
+Attrs = Mapping[str, Sequence[tuple[str, int]]]
+
+
+def lower_function(
+    fn: Function, signature: Mapping[str, str], constexprs: Mapping[str, object], attrs: Attrs | None = None
+) -> ModuleOp:
+    """The tile IR of a kernel.
+
+    :param signature: the type of each parameter as text, or "constexpr".
+    :param constexprs: values of parameters that are known; one that is given here is no argument of the kernel.
+    :param attrs: promises on arguments, by name: `{"x_ptr": (("tt.divisibility", 16),)}`.
+
+    Errors: UsageError for a signature that does not fit the function, CompilationError for what is wrong in its source.
+    """
+    _check_names(fn, signature, constexprs)
+    constants = _compile_time_parameters(fn, signature, constexprs)
+    types = {param.name: _type_of(fn, param, signature) for param in fn.params if param.name not in constants}
+    location = to_attribute(fn.location(fn.tree))
+    func = FuncOp(fn.__name__, [ir_type(type) for type in types.values()], (), _arg_attrs(types, attrs or {}))
+    func.location = location
+    _compile_body(fn, func, constants, types)
+    module = ModuleOp([func])
+    module.location = location
+    return module
+
+
+def _check_names(fn: Function, signature: Mapping[str, str], constexprs: Mapping[str, object]) -> None:
+    for what, names in (("signature", signature), ("constexprs", constexprs)):
+        for name in names:
+            if name not in fn.arg_names:
+                known = ", ".join(fn.arg_names)
+                raise UsageError(
+                    f"The {what} of '{fn.__name__}' names '{name}', but its parameters are ({known})."
+                    f"{suggest(str(name), fn.arg_names)}"
+                )
+
+
+def _compile_time_parameters(
+    fn: Function, signature: Mapping[str, str], constexprs: Mapping[str, object]
+) -> dict[str, Value]:
+    values = {}
+    for param in fn.params:
+        if param.name in constexprs:
+            values[param.name] = unwrap(constexprs[param.name])
+        elif param.is_constexpr or signature.get(param.name) == "constexpr":
+            if not param.has_default:
+                raise UsageError(f"The constexpr parameter '{param.name}' of '{fn.__name__}' has no value.")
+            values[param.name] = unwrap(param.default)
+    return values
+
+
+def _type_of(fn: Function, param: Parameter, signature: Mapping[str, str]) -> dtype:
+    if param.name not in signature:
+        raise UsageError(f"The signature of '{fn.__name__}' has no type for its parameter '{param.name}'.")
+    try:
+        return parse_type(signature[param.name])
+    except UsageError as error:
+        raise UsageError(f"The signature of '{fn.__name__}', parameter '{param.name}': {error.message}") from None
+
+
+def _arg_attrs(types: Mapping[str, dtype], attrs: Attrs) -> list[dict[str, Attribute]]:
+    return [{key: IntegerAttr(value, i32) for key, value in attrs.get(name, ())} for name in types]
+
+
+def _compile_body(fn: Function, func: FuncOp, constants: Mapping[str, Value], types: Mapping[str, dtype]) -> None:
+    block = func.body.block
+    scope = Scope(fn, constants | _arguments(fn, block, types))
+    ctx = Context(Builder.at_end(block, func.location), SYNTAX, Frame(scope, fn.tree))
+    try:
+        ctx.execute(fn.tree.body)
+    except DeuteronError:
+        raise
+    except Exception as error:
+        message = (
+            f"compiling '{fn.__name__}' failed with {type(error).__name__}: {error}. This is a defect of Deuteron."
+        )
+        raise InternalError(message, ctx.frame.location(), ctx.call_chain) from error
+    ctx.stamp()
+    ctx.builder.insert(ReturnOp())
+
+
+def _arguments(fn: Function, block: Block, types: Mapping[str, dtype]) -> dict[str, Value]:
+    nodes = {node.arg: node for node in ast.walk(fn.tree.args) if isinstance(node, ast.arg)}
+    for arg, name in zip(block.args, types, strict=True):
+        give_name(arg, name)
+        arg.location = to_attribute(fn.location(nodes[name]), name)
+    return {name: Tensor(arg, type) for arg, (name, type) in zip(block.args, types.items(), strict=True)}

@@ -1,0 +1,142 @@
+"""Operators: each is a call of Python's function for it, on numbers at compile time and on Tensors through its rule.
+
+    BLOCK * 2            operator.mul(128, 2) = 256
+    pid * BLOCK          RULES[operator.mul](ctx, pid, 128)
+    a < b < c            (a < b) & (b < c), each evaluated once
+    FLAG and mask        mask or False where FLAG is known; (a & b) of truth values where both are Tensors
+
+Tuples are compile-time values here, even where they hold Tensors.
+"""
+
+from __future__ import annotations
+
+import ast
+import operator
+from collections.abc import Callable
+from typing import Any
+
+from deuteron.frontend.calls import apply, call_at_compile_time
+from deuteron.frontend.context import Context
+from deuteron.frontend.values import Tensor, Value, describe, is_runtime
+
+BINARY: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.Div: operator.truediv,
+    ast.FloorDiv: operator.floordiv,
+    ast.Mod: operator.mod,
+    ast.Pow: operator.pow,
+    ast.LShift: operator.lshift,
+    ast.RShift: operator.rshift,
+    ast.BitAnd: operator.and_,
+    ast.BitOr: operator.or_,
+    ast.BitXor: operator.xor,
+    ast.MatMult: operator.matmul,
+}
+UNARY: dict[type[ast.unaryop], Callable[[Any], Any]] = {
+    ast.USub: operator.neg,
+    ast.UAdd: operator.pos,
+    ast.Invert: operator.invert,
+    ast.Not: operator.not_,
+}
+COMPARE: dict[type[ast.cmpop], Callable[[Any, Any], Any]] = {
+    ast.Eq: operator.eq,
+    ast.NotEq: operator.ne,
+    ast.Lt: operator.lt,
+    ast.LtE: operator.le,
+    ast.Gt: operator.gt,
+    ast.GtE: operator.ge,
+}
+
+
+def operate(ctx: Context, function: Callable[..., Any], *operands: Value) -> Value:
+    """An operator on its operands: its rule where one is a Tensor, Python otherwise (tuples may hold Tensors)."""
+    if any(isinstance(operand, Tensor) for operand in operands):
+        return apply(ctx, function, operands)
+    if is_runtime(operands) and function not in (operator.add, operator.mul):
+        shown = " and ".join(describe(operand) for operand in operands)
+        raise ctx.error(f"'{function.__name__}' is not defined for {shown}. Take the items of the tuple apart.")
+    return call_at_compile_time(ctx, function, operands)
+
+
+def binary(ctx: Context, node: ast.BinOp) -> Value:
+    return operate(ctx, BINARY[type(node.op)], ctx.evaluate(node.left), ctx.evaluate(node.right))
+
+
+def unary(ctx: Context, node: ast.UnaryOp) -> Value:
+    return operate(ctx, UNARY[type(node.op)], ctx.evaluate(node.operand))
+
+
+def compare(ctx: Context, node: ast.Compare) -> Value:
+    left, result = ctx.evaluate(node.left), True
+    for comparison, right_node in zip(node.ops, node.comparators, strict=True):
+        right = ctx.evaluate(right_node)
+        result = both(ctx, result, compare_two(ctx, comparison, left, right))
+        if result is False:
+            return False
+        left = right
+    return result
+
+
+def compare_two(ctx: Context, comparison: ast.cmpop, left: Value, right: Value) -> Value:
+    """One comparison. Identity and membership are compile-time questions: no Tensor is None."""
+    if isinstance(comparison, (ast.Is, ast.IsNot)):
+        return (left is right) == isinstance(comparison, ast.Is)
+    if isinstance(comparison, (ast.In, ast.NotIn)):
+        if is_runtime((left, right)):
+            raise ctx.error(
+                f"'in' needs compile-time values, got {describe(left)} in {describe(right)}. Compare with ==."
+            )
+        return call_at_compile_time(ctx, operator.contains, (right, left)) == isinstance(comparison, ast.In)
+    return operate(ctx, COMPARE[type(comparison)], left, right)
+
+
+def logical(ctx: Context, node: ast.BoolOp) -> Value:
+    """`and`, `or`. What is known decides without the rest being compiled; what is not known is all evaluated."""
+    join, decides = (both, False) if isinstance(node.op, ast.And) else (either, True)
+    result = not decides
+    for operand in node.values:
+        value = ctx.evaluate(operand)
+        if not isinstance(value, Tensor) and bool(value) == decides:
+            return value
+        result = join(ctx, result, value)
+    return result
+
+
+def both(ctx: Context, left: Value, right: Value) -> Value:
+    """`left and right` of evaluated values."""
+    if not isinstance(left, Tensor):
+        return right if left else left
+    if not isinstance(right, Tensor):
+        return left if right else right
+    return apply(ctx, operator.and_, (truth(ctx, left), truth(ctx, right)))
+
+
+def either(ctx: Context, left: Value, right: Value) -> Value:
+    """`left or right` of evaluated values."""
+    if not isinstance(left, Tensor):
+        return left or right
+    if not isinstance(right, Tensor):
+        return right or left
+    return apply(ctx, operator.or_, (truth(ctx, left), truth(ctx, right)))
+
+
+def truth(ctx: Context, value: Tensor) -> Tensor:
+    """Whether a number is not zero, as an i1 of the same shape."""
+    return value if value.dtype.is_bool() else apply(ctx, operator.ne, (value, 0))
+
+
+def condition(ctx: Context, test: ast.expr, construct: str, way_out: str) -> bool | Tensor:
+    """What decides between two paths: a bool where it is known, else a scalar i1; a tile is an error."""
+    value = ctx.evaluate(test)
+    if not isinstance(value, Tensor):
+        return bool(value)
+    with ctx.at(test):
+        if value.shape:
+            message = f"The condition of {construct} is one value for the whole program, got {value.type}."
+            raise ctx.error(f"{message} {way_out}")
+        return truth(ctx, value)
+
+
+EXPRESSIONS = {ast.BinOp: binary, ast.UnaryOp: unary, ast.Compare: compare, ast.BoolOp: logical}

@@ -1,0 +1,126 @@
+"""What a `for` loop goes over.
+
+    range(0, n, BLOCK)  tl.range(n, num_stages=3)      Range: a loop of the kernel
+    tl.static_range(4)  a compile-time tuple           a tuple of compile-time items: the loop is unrolled
+
+Bounds are integers: numbers or scalars.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import operator
+from dataclasses import dataclass, field
+
+from xdsl.dialects.builtin import IntegerAttr, UnitAttr
+from xdsl.ir import Attribute
+
+from deuteron import language
+from deuteron.frontend.calls import apply, call_at_compile_time
+from deuteron.frontend.context import Context
+from deuteron.frontend.semantics.constant import number
+from deuteron.frontend.semantics.promote import operand_type
+from deuteron.frontend.values import Tensor, Value, describe, is_number, is_runtime
+from deuteron.ir.types import i32
+from deuteron.language.types import int32, int64
+
+_INTEGER_HINTS = ("num_stages", "loop_unroll_factor")
+
+
+@dataclass(frozen=True)
+class Range:
+    """Start, end and step of a loop of the kernel, numbers or scalar Tensors, and the hints as attributes."""
+
+    start: Value
+    end: Value
+    step: Value
+    hints: dict[str, Attribute] = field(default_factory=dict)
+
+
+def iterated(ctx: Context, node: ast.expr) -> Range | tuple[Value, ...]:
+    """What the expression after `in` means."""
+    if isinstance(node, ast.Call):
+        callee = ctx.evaluate(node.func)
+        if callee in (builtins.range, language.range, language.static_range):
+            return _range(ctx, node, callee)
+    value = ctx.evaluate(node)
+    if isinstance(value, range):
+        return tuple(value)
+    if not isinstance(value, tuple):
+        raise ctx.error(
+            f"A loop goes over range, tl.range, tl.static_range or a tuple, got {describe(value)}. "
+            "To go over a tile, work on the tile as a whole."
+        )
+    return value
+
+
+def _range(ctx: Context, node: ast.Call, callee: object) -> Range | tuple[int, ...]:
+    args = [ctx.evaluate(arg) for arg in node.args]
+    kwargs = {keyword.arg: ctx.evaluate(keyword.value) for keyword in node.keywords}
+    with ctx.at(node):
+        if callee is language.static_range:
+            return _static(ctx, *_bounds(ctx, callee, args, kwargs)[:3])
+        stub = language.range if callee is language.range or not kwargs else None
+        if stub is None:
+            raise ctx.error(f"range() has no '{next(iter(kwargs))}'. Use tl.range.")
+        start, end, step, hints = _bounds(ctx, stub, args, kwargs)
+        return _checked(ctx, Range(start, end, step, _hint_attributes(ctx, hints)))
+
+
+def _bounds(ctx: Context, stub: object, args: list[Value], kwargs: dict[str, Value]) -> tuple:
+    """(start, end, step, other arguments) of a call of a stub of language.iterators."""
+    try:
+        bound = stub.signature.bind(*args, **kwargs)
+    except TypeError as error:
+        parameters = ", ".join(stub.signature.parameters)
+        raise ctx.error(f"'{stub.__name__}': {error}. Its parameters are ({parameters}).") from None
+    given = dict(bound.arguments)
+    first, second, step = given.pop("arg1"), given.pop("arg2", None), given.pop("step", None)
+    start, end = (0, first) if second is None else (first, second)
+    return start, end, 1 if step is None else step, given
+
+
+def _static(ctx: Context, start: Value, end: Value, step: Value) -> tuple[int, ...]:
+    if is_runtime((start, end, step)):
+        shown = ", ".join(describe(value) for value in (start, end, step))
+        raise ctx.error(f"tl.static_range needs compile-time bounds, got ({shown}). Use tl.range.")
+    return tuple(call_at_compile_time(ctx, range, (start, end, step)))
+
+
+def _hint_attributes(ctx: Context, hints: dict[str, Value]) -> dict[str, Attribute]:
+    attributes: dict[str, Attribute] = {}
+    for name, value in hints.items():
+        if is_runtime(value):
+            raise ctx.error(f"'{name}' of tl.range is known at compile time only, got {describe(value)}.")
+        if name in _INTEGER_HINTS and value is not None:
+            attributes[f"tt.{name}"] = IntegerAttr(operator.index(value), i32)
+        elif value:
+            attributes[f"tt.{name}"] = UnitAttr()
+    return attributes
+
+
+def _checked(ctx: Context, bounds: Range) -> Range:
+    """The range; raises CompilationError unless it is of integer scalars and its step, where it is known, is not 0."""
+    for what, value in (("start", bounds.start), ("end", bounds.end), ("step", bounds.step)):
+        is_integer = isinstance(value, int) or (isinstance(value, Tensor) and value.type.is_int())
+        if not is_integer:
+            raise ctx.error(
+                f"The {what} of a range is an integer, got {describe(value)}. Convert it with .to(tl.int32)."
+            )
+    if is_number(bounds.step) and bounds.step == 0:
+        raise ctx.error("The step of a range is 0. Use a step of 1 or more, or a negative one.")
+    return bounds
+
+
+def common_integer(ctx: Context, *values: Value) -> list[Tensor]:
+    """Integers as Tensors of one type: int32, or int64 where one does not fit into that."""
+    types = [operand_type(ctx, value) for value in values]
+    fits = all(type.int_bitwidth < 32 or type == int32 for type in types)
+    return [_integer(ctx, value, int32 if fits else int64) for value in values]
+
+
+def _integer(ctx: Context, value: Value, dtype: language.dtype) -> Tensor:
+    if not isinstance(value, Tensor):
+        return number(ctx, int(value), dtype)
+    return value if value.type == dtype else apply(ctx, language.cast, (value, dtype))

@@ -1,0 +1,91 @@
+"""The variables of one function while it is compiled, and what the names that are no variables mean.
+
+    x = tl.load(p)      assign("x", Tensor)
+    x                   lookup: the variable, else a variable of an enclosing function, a global, a builtin
+    for ...: y = x      after the loop `y` is lost: the loop may not have run; a use of it says so
+
+Of the globals only those can be used that do not change behind a compiled kernel's back.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Mapping
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+from deuteron.frontend.values import Value
+from deuteron.language.constant import constexpr, unwrap
+from deuteron.language.function import Function
+from deuteron.language.types import dtype
+
+if TYPE_CHECKING:
+    from deuteron.frontend.context import Context
+
+
+class Scope:
+    """Variables of a function. `lost` holds names that were assigned but have no value here, with the reason."""
+
+    def __init__(self, function: Function, variables: Mapping[str, Value]):
+        self.function = function
+        self.variables = dict(variables)
+        self.lost: dict[str, str] = {}
+
+    def assign(self, name: str, value: Value) -> None:
+        self.variables[name] = value
+        self.lost.pop(name, None)
+
+    def lose(self, name: str, reason: str) -> None:
+        """From here on the name has no value."""
+        self.variables.pop(name, None)
+        self.lost[name] = reason
+
+    def snapshot(self) -> tuple[dict[str, Value], dict[str, str]]:
+        """The state to return to with `restore`."""
+        return dict(self.variables), dict(self.lost)
+
+    def restore(self, snapshot: tuple[dict[str, Value], dict[str, str]]) -> None:
+        variables, lost = snapshot
+        self.variables, self.lost = dict(variables), dict(lost)
+
+    def lookup(self, ctx: Context, name: str) -> Value:
+        """What the name means; raises CompilationError, with names that are alike, where it means nothing."""
+        if name in self.variables:
+            return self.variables[name]
+        if name in self.lost:
+            raise ctx.error(self.lost[name])
+        if name in self.function.fn.__code__.co_varnames:
+            raise ctx.error(f"'{name}' is used before it is assigned.")
+        try:
+            value = self.function.resolve(name)
+        except KeyError:
+            raise ctx.error(f"'{name}' is not defined.{self._suggestion(name)}") from None
+        if self.function.is_builtin(name):
+            return value
+        return check_global(ctx, name, value)
+
+    def _suggestion(self, name: str) -> str:
+        return suggest(name, [*self.variables, *self.function.fn.__globals__])
+
+
+def check_global(ctx: Context, name: str, value: Any) -> Value:
+    """The value of a global, a `tl.constexpr` unwrapped; raises CompilationError for data that may change."""
+    if not _is_fixed(value):
+        raise ctx.error(
+            f"'{name}' is a global variable ({value!r:.60}), which may change after the kernel is compiled. "
+            f"Write `{name} = tl.constexpr(...)` where it is defined, or pass it as an argument."
+        )
+    return unwrap(value)
+
+
+def suggest(name: str, known: Iterable[str]) -> str:
+    """' Did you mean ...?', or nothing where no known name is alike."""
+    matches = difflib.get_close_matches(name, [other for other in known if not other.startswith("__")], 3)
+    return f" Did you mean {' or '.join(repr(match) for match in matches)}?" if matches else ""
+
+
+def _is_fixed(value: Any) -> bool:
+    """Constexprs, modules, functions, classes, dtypes, None, and tuples of these."""
+    if isinstance(value, tuple):
+        return all(map(_is_fixed, value))
+    return value is None or isinstance(value, (constexpr, ModuleType, dtype)) or callable(value)

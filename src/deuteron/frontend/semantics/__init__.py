@@ -1,0 +1,56 @@
+"""What each function and operator of the language means: types are checked and promoted, shapes broadcast, ops built.
+
+    RULES[tl.load](ctx, pointer, mask=None, ...)    keyed by the stub, an operator of Python's `operator`, or a builtin
+    METHODS["exp"](ctx, x)                          what `x.exp` is: a semantic function, or one written in the language
+    ATTRIBUTES["dtype"](ctx, x)                     what `x.dtype` is
+
+One file per family of ops, of the same name as in `language/`. A semantic function takes the context and the parameters
+of its stub; compile-time arguments are plain Python values, runtime ones Tensors. It returns a Tensor, a tuple of them
+or a compile-time value, or raises `ctx.error`. At least one operand of an operator is a Tensor: the frontend computes
+operators on compile-time values itself.
+"""
+
+from deuteron.frontend.semantics import (
+    arithmetic,
+    atomic,
+    bitwise,
+    compare,
+    convert,
+    creation,
+    debug,
+    dot,
+    hints,
+    iterators,
+    math,
+    members,
+    memory,
+    program,
+    python,
+    reduce,
+    select,
+    shape,
+)
+
+RULES = {
+    **program.RULES,
+    **creation.RULES,
+    **convert.RULES,
+    **arithmetic.RULES,
+    **compare.RULES,
+    **bitwise.RULES,
+    **select.RULES,
+    **math.RULES,
+    **shape.RULES,
+    **memory.RULES,
+    **atomic.RULES,
+    **reduce.RULES,
+    **dot.RULES,
+    **hints.RULES,
+    **debug.RULES,
+    **iterators.RULES,
+    **python.RULES,
+}
+ATTRIBUTES = members.ATTRIBUTES
+METHODS = {name: RULES.get(function, function) for name, function in members.FUNCTIONS.items()}
+
+__all__ = ["ATTRIBUTES", "METHODS", "RULES"]

@@ -1,0 +1,58 @@
+"""Tiles out of nothing: tt.make_range for arange, constants for full and zeros (a splat of a runtime scalar)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from deuteron import language as tl
+from deuteron.frontend.context import Context
+from deuteron.frontend.semantics.broadcast import splat
+from deuteron.frontend.semantics.constant import number
+from deuteron.frontend.semantics.convert import convert
+from deuteron.frontend.semantics.shapes import check_shape, is_integer, next_power_of_two
+from deuteron.frontend.semantics.types import tensor, type_of
+from deuteron.frontend.values import Tensor, Value, describe, is_number
+from deuteron.ir.tt.shape import MakeRangeOp
+from deuteron.language.types import dtype as DType
+from deuteron.language.types import int32
+
+
+def arange(ctx: Context, start: int, end: int) -> Tensor:
+    for name, bound in (("start", start), ("end", end)):
+        if not is_integer(bound):
+            raise ctx.error(
+                f"The {name} of tl.arange is an integer known at compile time, got {describe(bound)}. "
+                "Add a runtime offset to the range, as in `start + tl.arange(0, BLOCK)`."
+            )
+        if not int32.get_int_min_value() <= bound <= int32.get_int_max_value():
+            raise ctx.error(f"The {name} of tl.arange fits in int32, got {bound}. Add what is beyond afterwards.")
+    extent = end - start
+    if extent <= 0:
+        raise ctx.error(f"tl.arange({start}, {end}) is empty. The end must be greater than the start.")
+    if extent & (extent - 1):
+        raise ctx.error(
+            f"Expected a power of two, got {extent} elements in tl.arange({start}, {end}). "
+            f"Pad it to {next_power_of_two(extent)} and mask the tail."
+        )
+    check_shape(ctx, (extent,))
+    return tensor(ctx, MakeRangeOp(start, end), type_of(int32, (extent,)))
+
+
+def full(ctx: Context, shape: Sequence[int], value: Value, dtype: DType) -> Tensor:
+    extents = check_shape(ctx, shape)
+    if not isinstance(dtype, DType) or dtype.is_ptr() or dtype.is_block() or dtype.is_void():
+        raise ctx.error(f"The dtype of a tile is a type such as tl.float32, got {describe(dtype)}.")
+    if is_number(value):
+        return number(ctx, value, dtype, extents)
+    if not isinstance(value, Tensor) or value.shape:
+        raise ctx.error(
+            f"The value of tl.full is a number or a scalar, got {describe(value)}. Use tl.broadcast_to for a tile."
+        )
+    return splat(ctx, convert(ctx, value, dtype), extents) if extents else convert(ctx, value, dtype)
+
+
+def zeros(ctx: Context, shape: Sequence[int], dtype: DType) -> Tensor:
+    return full(ctx, shape, 0, dtype)
+
+
+RULES = {tl.arange: arange, tl.full: full, tl.zeros: zeros}

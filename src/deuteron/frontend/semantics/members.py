@@ -1,0 +1,43 @@
+"""What a Tensor has after a dot: attributes, known at compile time, and methods, which are functions of the language.
+
+    x.dtype  x.shape  x.numel  x.T          ATTRIBUTES[name](ctx, x)
+    x.to(tl.float16)                        the rule of FUNCTIONS["to"], tl.cast, with x as its first argument
+
+`tl.tensor` lists and documents them.
+"""
+
+from __future__ import annotations
+
+import math
+
+from deuteron import language as tl
+from deuteron.frontend.context import Context
+from deuteron.frontend.semantics.shape import trans
+from deuteron.frontend.values import Tensor
+from deuteron.language.types import dtype
+
+
+def _dtype(ctx: Context, x: Tensor) -> dtype:
+    return x.dtype
+
+
+def _type(ctx: Context, x: Tensor) -> dtype:
+    return x.type
+
+
+def _shape(ctx: Context, x: Tensor) -> tuple[int, ...]:
+    return x.shape
+
+
+def _numel(ctx: Context, x: Tensor) -> int:
+    return math.prod(x.shape)
+
+
+ATTRIBUTES = {"dtype": _dtype, "type": _type, "shape": _shape, "numel": _numel, "T": trans}
+
+_OWN = {"to": tl.cast, "logical_and": tl.tensor.logical_and, "logical_or": tl.tensor.logical_or}
+
+# Every other method of `tl.tensor` is the function of that name.
+FUNCTIONS = _OWN | {
+    name: getattr(tl, name) for name, member in vars(tl.tensor).items() if callable(member) and hasattr(tl, name)
+}

@@ -1,0 +1,27 @@
+"""The program's place in the grid: tt.get_program_id, tt.get_num_programs."""
+
+from __future__ import annotations
+
+from deuteron import language as tl
+from deuteron.frontend.context import Context
+from deuteron.frontend.semantics.types import tensor
+from deuteron.frontend.values import Tensor, Value, describe
+from deuteron.ir.tt.program import GetNumProgramsOp, GetProgramIdOp
+from deuteron.language.types import int32
+
+
+def program_id(ctx: Context, axis: int) -> Tensor:
+    return tensor(ctx, GetProgramIdOp(_axis(ctx, "tl.program_id", axis)), int32)
+
+
+def num_programs(ctx: Context, axis: int) -> Tensor:
+    return tensor(ctx, GetNumProgramsOp(_axis(ctx, "tl.num_programs", axis)), int32)
+
+
+def _axis(ctx: Context, name: str, axis: Value) -> int:
+    if not isinstance(axis, int) or axis not in (0, 1, 2):
+        raise ctx.error(f"{name} takes axis 0, 1 or 2 of the grid, got {describe(axis)}.")
+    return int(axis)
+
+
+RULES = {tl.program_id: program_id, tl.num_programs: num_programs}

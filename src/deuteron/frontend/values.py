@@ -1,0 +1,102 @@
+"""What a name or an expression stands for while a kernel is compiled.
+
+A `Tensor` is a value of the program that is being compiled: a scalar or a tile. Everything else is a compile-time value
+and is held as the Python object itself: numbers, strings, None, dtypes, functions, modules, and tuples, which may mix.
+
+    BLOCK                   128                                    (an int)
+    tl.arange(0, BLOCK)     Tensor(%0, <['128'], int32>)
+    (BLOCK, pid)            (128, Tensor(%pid, int32))
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from xdsl.ir import SSAValue
+
+Value = Any
+"""A Tensor, a compile-time Python value, or a tuple of values."""
+
+
+@dataclass(frozen=True)
+class Tensor:
+    """A value of the program; `type` is the language's type (signedness lives in it), `handle` the SSA value."""
+
+    handle: SSAValue
+    type: Any
+
+    @property
+    def dtype(self) -> Any:
+        """The type of one element."""
+        return self.type.scalar
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The extents, () for a scalar."""
+        return tuple(self.type.shape) if self.type.is_block() else ()
+
+
+def is_number(value: Value) -> bool:
+    """Whether a compile-time value is a number, so that it can become a Tensor."""
+    return isinstance(value, (bool, int, float))
+
+
+def is_runtime(value: Value) -> bool:
+    """Whether any part of a value is known only when the program runs."""
+    if isinstance(value, tuple):
+        return any(is_runtime(item) for item in value)
+    return isinstance(value, Tensor)
+
+
+def tensors_in(value: Value) -> list[Tensor]:
+    """The Tensors in a value, from left to right."""
+    if isinstance(value, tuple):
+        return [tensor for item in value for tensor in tensors_in(item)]
+    return [value] if isinstance(value, Tensor) else []
+
+
+def map_leaves(value: Value, change: Callable[[Value], Value]) -> Value:
+    """The same tuples around changed parts."""
+    if not isinstance(value, tuple):
+        return change(value)
+    return rebuild(value, [map_leaves(item, change) for item in value])
+
+
+def with_tensors(value: Value, tensors: Iterable[Tensor]) -> Value:
+    """The value with other Tensors in the places of its own, taken from left to right."""
+    source = iter(tensors)
+    return map_leaves(value, lambda leaf: next(source) if isinstance(leaf, Tensor) else leaf)
+
+
+def rebuild(value: tuple, items: Sequence[Value]) -> tuple:
+    """A tuple of the kind of `value` (it may be a named tuple) with other items."""
+    return value._make(items) if hasattr(value, "_make") else tuple(items)
+
+
+def is_same(left: Value, right: Value) -> bool:
+    """Whether two values cannot be told apart: the same Tensors, the same compile-time values of the same types."""
+    if isinstance(left, tuple) and isinstance(right, tuple):
+        return len(left) == len(right) and all(map(is_same, left, right))
+    if isinstance(left, Tensor) and isinstance(right, Tensor):
+        return left.handle is right.handle and left.type == right.type
+    return left is right or (type(left) is type(right) and bool(left == right))
+
+
+def give_name(handle: SSAValue, name: str) -> None:
+    """Let the IR show a value under the name of its variable, unless that has letters that MLIR's names have not."""
+    if handle.is_valid_name(name):
+        handle.name_hint = name
+
+
+def describe(value: Value) -> str:
+    """How a value is shown in an error: the type of a Tensor, the Python value of anything else."""
+    if isinstance(value, Tensor):
+        return str(value.type)
+    if isinstance(value, tuple):
+        return f"({', '.join(describe(item) for item in value)})"
+    if callable(value) and hasattr(value, "__name__"):
+        return f"function {value.__name__}"
+    return repr(value)

@@ -1,0 +1,28 @@
+"""Barriers: `ttg.barrier`, which is also what `tl.debug_barrier` becomes."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from xdsl.dialects.builtin import IntegerAttr
+from xdsl.irdl import IRDLOperation, irdl_op_definition, prop_def, traits_def
+from xdsl.traits import MemoryReadEffect, MemoryWriteEffect
+
+from deuteron.ir.types import i32
+
+
+@irdl_op_definition
+class BarrierOp(IRDLOperation):
+    """All threads of the program wait for each other."""
+
+    name = "ttg.barrier"
+    addr_space = prop_def(IntegerAttr, prop_name="addrSpace")
+    traits = traits_def(MemoryReadEffect(), MemoryWriteEffect())
+
+    ALL_ADDRESS_SPACES: ClassVar[int] = 31
+
+    def __init__(self) -> None:
+        super().__init__(properties={"addrSpace": IntegerAttr(self.ALL_ADDRESS_SPACES, i32)})
+
+
+OPS = [BarrierOp]

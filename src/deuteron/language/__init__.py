@@ -1,0 +1,116 @@
+"""The language: what a kernel may say. `import deuteron.language as tl`.
+
+    types.py       dtypes, pointers, tiles            constant.py   constexpr
+    tensor.py      what a runtime value can do        signature.py  types as text
+    program.py creation.py shape.py convert.py memory.py atomic.py arithmetic.py select.py math.py reduce.py dot.py
+    hints.py debug.py iterators.py                    functions that the frontend knows: signatures and docstrings
+    reductions.py  standard.py                        functions written in the language itself
+    function.py    a function written in the language
+
+Nothing here has logic or imports a compiler; what a call means is in `frontend/semantics`, a file of the same name.
+"""
+
+# ruff: noqa: F401 (all of it is for others)
+# Submodules that share a name with a function (reduce, dot) are hidden by it: `tl.dot` is the function.
+from deuteron.language import math
+from deuteron.language.arithmetic import PropagateNan, add, clamp, maximum, minimum, mul, sub
+from deuteron.language.atomic import (
+    atomic_add,
+    atomic_and,
+    atomic_cas,
+    atomic_max,
+    atomic_min,
+    atomic_or,
+    atomic_xchg,
+    atomic_xor,
+)
+from deuteron.language.constant import const, constexpr
+from deuteron.language.convert import cast, to_tensor
+from deuteron.language.creation import arange, full, zeros
+from deuteron.language.debug import debug_barrier, device_assert, device_print, static_assert, static_print
+from deuteron.language.dot import dot
+from deuteron.language.hints import assume, max_constancy, max_contiguous, multiple_of
+from deuteron.language.iterators import range, static_range
+from deuteron.language.math import (
+    abs,
+    ceil,
+    cos,
+    div_rn,
+    erf,
+    exp,
+    exp2,
+    fdiv,
+    floor,
+    fma,
+    log,
+    log2,
+    rsqrt,
+    sin,
+    sqrt,
+    sqrt_rn,
+    umulhi,
+)
+from deuteron.language.memory import load, store
+from deuteron.language.program import num_programs, program_id
+from deuteron.language.reduce import associative_scan, reduce
+from deuteron.language.reductions import (
+    argmax,
+    argmin,
+    cumprod,
+    cumsum,
+    max,
+    min,
+    reduce_or,
+    sum,
+    xor_sum,
+)
+from deuteron.language.select import where
+from deuteron.language.shape import (
+    broadcast,
+    broadcast_to,
+    cat,
+    expand_dims,
+    item,
+    join,
+    permute,
+    reshape,
+    split,
+    trans,
+    view,
+)
+from deuteron.language.standard import (
+    cdiv,
+    interleave,
+    ravel,
+    sigmoid,
+    softmax,
+    squeeze,
+    swizzle2d,
+    unsqueeze,
+    zeros_like,
+)
+from deuteron.language.tensor import tensor
+from deuteron.language.types import (
+    bfloat16,
+    block_type,
+    dtype,
+    float8e4nv,
+    float8e5,
+    float16,
+    float32,
+    float64,
+    int1,
+    int8,
+    int16,
+    int32,
+    int64,
+    pi32_t,
+    pointer_type,
+    uint8,
+    uint16,
+    uint32,
+    uint64,
+    void,
+)
+
+TRITON_MAX_TENSOR_NUMEL = 1 << 20

@@ -1,0 +1,79 @@
+"""Atomic read-modify-write operations on memory.
+
+    old = tl.atomic_add(counter_ptr, 1)
+    tl.atomic_max(row_max_ptr + rows, values, mask=rows < n_rows, sem="relaxed")
+
+All give what was in memory before. `value` and `mask` are broadcast to the shape of `pointer`, the value is converted
+to the type pointed to. `sem` is "acquire", "release", "acq_rel" (the default) or "relaxed"; `scope`, who sees that
+order, is "gpu" (the default), "cta" or "sys".
+
+Errors of all: no pointer, a pointer to constant data, a value or mask of another shape, a mask that is not int1, a type
+the operation does not have, another `sem` or `scope`.
+"""
+
+from __future__ import annotations
+
+from deuteron.language.builtin import builtin
+from deuteron.language.tensor import tensor
+
+Operand = tensor | float
+
+
+@builtin
+def atomic_add(
+    pointer: tensor, val: Operand, mask: tensor | None = None, sem: str | None = None, scope: str | None = None
+) -> tensor:
+    """Add `val` to memory and give what was there before. Types: integers of 32 and 64 bits, all floats but fp8."""
+
+
+@builtin
+def atomic_max(
+    pointer: tensor, val: Operand, mask: tensor | None = None, sem: str | None = None, scope: str | None = None
+) -> tensor:
+    """Let memory hold the larger of itself and `val`, and give what was there before.
+
+    Types: integers of 32 and 64 bits, fp32, fp64. Floats are compared by their bits, which orders all but NaN.
+    """
+
+
+@builtin
+def atomic_min(
+    pointer: tensor, val: Operand, mask: tensor | None = None, sem: str | None = None, scope: str | None = None
+) -> tensor:
+    """Let memory hold the smaller of itself and `val`, and give what was there before. Types as `atomic_max`."""
+
+
+@builtin
+def atomic_and(
+    pointer: tensor, val: Operand, mask: tensor | None = None, sem: str | None = None, scope: str | None = None
+) -> tensor:
+    """Bitwise and of memory with `val`; gives what was there before. Types: integers of 32 and 64 bits."""
+
+
+@builtin
+def atomic_or(
+    pointer: tensor, val: Operand, mask: tensor | None = None, sem: str | None = None, scope: str | None = None
+) -> tensor:
+    """Bitwise or of memory with `val`; gives what was there before. Types: integers of 32 and 64 bits."""
+
+
+@builtin
+def atomic_xor(
+    pointer: tensor, val: Operand, mask: tensor | None = None, sem: str | None = None, scope: str | None = None
+) -> tensor:
+    """Bitwise exclusive or of memory with `val`; gives what was there before. Types: integers of 32 and 64 bits."""
+
+
+@builtin
+def atomic_xchg(
+    pointer: tensor, val: Operand, mask: tensor | None = None, sem: str | None = None, scope: str | None = None
+) -> tensor:
+    """Put `val` in memory and give what was there before. Types: integers and floats of 32 and 64 bits."""
+
+
+@builtin
+def atomic_cas(pointer: tensor, cmp: Operand, val: Operand, sem: str | None = None, scope: str | None = None) -> tensor:
+    """Put `val` in memory where it holds `cmp`, and give what was there before.
+
+    :param cmp: what memory is expected to hold. Compared by bits. Types: those of 16, 32 and 64 bits.
+    """

@@ -1,0 +1,39 @@
+"""Matrix products.
+
+acc = tl.zeros((BLOCK_M, BLOCK_N), dtype=tl.float32)
+for k in range(0, K, BLOCK_K):
+    acc = tl.dot(a, b, acc)
+"""
+
+from __future__ import annotations
+
+from deuteron.language.builtin import builtin
+from deuteron.language.tensor import tensor
+from deuteron.language.types import dtype
+
+
+@builtin
+def dot(
+    input: tensor,
+    other: tensor,
+    acc: tensor | None = None,
+    input_precision: str | None = None,
+    allow_tf32: bool | None = None,
+    max_num_imprecise_acc: int | None = None,
+    out_dtype: dtype | None = None,
+) -> tensor:
+    """The matrix product `input @ other`, plus `acc` where it is given.
+
+    :param input: [M, K], or [B, M, K] for a batch, of int8, fp16, bf16, fp32, fp64 or fp8.
+    :param other: [K, N], or [B, K, N], of the same type (fp8 types may differ).
+    :param acc: [M, N] or [B, M, N], of the type of the result.
+    :param input_precision: how fp32 operands enter the product: "tf32" (the default), "tf32x3", "ieee", "bf16x3" or
+        "bf16x6". On the CPU all are exact.
+    :param allow_tf32: the older form: True is "tf32", False is "ieee".
+    :param max_num_imprecise_acc: how many products of fp8 may be accumulated at lower precision; a hint.
+    :param out_dtype: type of the result for fp16 and fp8 operands: fp32 (the default, or that of `acc`) or fp16. Others
+        give int32 for int8, fp64 for fp64, else fp32.
+
+    Errors: scalars, ranks other than 2 or 3, shapes that do not go together, types that differ or are not in the
+    list, an `acc` of another shape or type, a precision or `out_dtype` that there is not.
+    """

@@ -1,0 +1,219 @@
+"""A function written in the tile language: its source, parameters, what it refers to, its cache key.
+
+    @deuteron.jit
+    def add(x_ptr, n, BLOCK: tl.constexpr): ...
+
+    add.params[2]      Parameter("BLOCK", is_constexpr=True)
+    add.cache_key      "5d41..."   changes with its source and with that of every function it calls
+
+Nothing is read or parsed before it is asked for. `runtime.jit.JITFunction` adds launching.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import hashlib
+import inspect
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property, update_wrapper
+from types import ModuleType
+from typing import Any
+
+from deuteron.errors import Location, UsageError
+from deuteron.language.constant import constexpr, unwrap
+from deuteron.language.source import FunctionSource, read_source
+
+_MISSING = object()
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """A parameter of a function of the language."""
+
+    num: int
+    name: str
+    annotation: str
+    default: Any
+    do_not_specialize: bool = False
+    do_not_specialize_on_alignment: bool = False
+
+    @property
+    def is_constexpr(self) -> bool:
+        """Whether it is annotated `tl.constexpr`."""
+        return self.annotation.rpartition(".")[2] == "constexpr"
+
+    @property
+    def has_default(self) -> bool:
+        return self.default is not inspect.Parameter.empty
+
+
+class Function:
+    """A function of the tile language; within a kernel it is called, outside of one only a kernel can be launched."""
+
+    def __init__(
+        self,
+        fn: Callable[..., Any],
+        *,
+        do_not_specialize: Sequence[str | int] = (),
+        do_not_specialize_on_alignment: Sequence[str | int] = (),
+        noinline: bool = False,
+    ):
+        """`noinline` is accepted for Triton's sake: every call is inlined."""
+        if not inspect.isfunction(fn):
+            raise UsageError(f"@jit decorates functions, got {fn!r}")
+        self.fn = fn
+        self.noinline = noinline
+        self.signature = inspect.signature(fn)
+        self.params = _parameters(self.signature, do_not_specialize, do_not_specialize_on_alignment)
+        update_wrapper(self, fn)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.__module__}.{self.__qualname__})"
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        raise UsageError(
+            f"'{self.__name__}' is a function of the tile language: call it within a kernel, or launch it as a kernel "
+            f"with {self.__name__}[grid](...)"
+        )
+
+    @property
+    def arg_names(self) -> list[str]:
+        return [param.name for param in self.params]
+
+    @cached_property
+    def source(self) -> FunctionSource:
+        """Read when first asked for; raises UsageError where there is no source text."""
+        return read_source(self.fn)
+
+    @property
+    def src(self) -> str:
+        """The text of the function, as Triton calls it."""
+        return self.source.text
+
+    @property
+    def tree(self) -> ast.FunctionDef:
+        return self.source.tree
+
+    def location(self, node: ast.AST) -> Location:
+        """Where a node of `tree` is in the file."""
+        return self.source.location(node)
+
+    def resolve(self, name: str) -> Any:
+        """What a name that is not local means to Python: a variable of an enclosing function, a global, a builtin.
+
+        Raises KeyError for a name that is not defined.
+        """
+        if name in self.fn.__code__.co_freevars:
+            return _enclosing_variable(self.fn, name)
+        if name in self.fn.__globals__:
+            return self.fn.__globals__[name]
+        return vars(builtins)[name]
+
+    def is_builtin(self, name: str) -> bool:
+        """Whether a name that is not local means a builtin of Python."""
+        hidden = name in self.fn.__code__.co_freevars or name in self.fn.__globals__
+        return not hidden and hasattr(builtins, name)
+
+    @cached_property
+    def references(self) -> tuple[tuple[str, Any], ...]:
+        """What the names and the dotted names in the source mean outside of it, sorted by name."""
+        found: dict[str, Any] = {}
+        for node in ast.walk(self.tree):
+            if isinstance(node, (ast.Name, ast.Attribute)):
+                value = self._resolve_dotted(node)
+                if value is not _MISSING:
+                    found[ast.unparse(node)] = value
+        return tuple(sorted(found.items()))
+
+    @cached_property
+    def cache_key(self) -> str:
+        """SHA-256 of this source and of all that it uses: functions, however deep, and values of constexpr globals."""
+        digest = hashlib.sha256()
+        for fn in _with_dependencies(self):
+            digest.update(f"{fn.__module__}.{fn.__qualname__}:{fn.source.first_line}\n{fn.source.text}".encode())
+            for name, value in fn.references:
+                if isinstance(value, constexpr):
+                    digest.update(f"{name} = {value.value!r}\n".encode())
+                elif isinstance(value, CompileTimeFunction):
+                    digest.update(read_source(value.fn).text.encode())
+        return digest.hexdigest()
+
+    def _resolve_dotted(self, node: ast.expr) -> Any:
+        if isinstance(node, ast.Name):
+            try:
+                return self.resolve(node.id)
+            except KeyError:
+                return _MISSING
+        if isinstance(node, ast.Attribute):
+            owner = self._resolve_dotted(node.value)
+            if isinstance(owner, ModuleType):
+                return getattr(owner, node.attr, _MISSING)
+        return _MISSING
+
+
+class CompileTimeFunction:
+    """A function of Python that kernels may call on compile-time values (Triton's `@constexpr_function`)."""
+
+    def __init__(self, fn: Callable[..., Any]):
+        self.fn = fn
+        update_wrapper(self, fn)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self.fn(*unwrap(args), **{name: unwrap(value) for name, value in kwargs.items()})
+
+
+constexpr_function = CompileTimeFunction
+
+
+def _parameters(
+    signature: inspect.Signature, unspecialized: Sequence[str | int], unaligned: Sequence[str | int]
+) -> tuple[Parameter, ...]:
+    return tuple(
+        Parameter(
+            num,
+            param.name,
+            _annotation_text(param.annotation),
+            param.default,
+            num in unspecialized or param.name in unspecialized,
+            num in unaligned or param.name in unaligned,
+        )
+        for num, param in enumerate(signature.parameters.values())
+    )
+
+
+def _annotation_text(annotation: Any) -> str:
+    if annotation is inspect.Parameter.empty:
+        return ""
+    text = annotation if isinstance(annotation, str) else getattr(annotation, "__name__", str(annotation))
+    return text.strip("'\"")  # quotes within: an annotation as a string, where `annotations` is imported too
+
+
+def _enclosing_variable(fn: Callable[..., Any], name: str) -> Any:
+    cell = fn.__closure__[fn.__code__.co_freevars.index(name)]
+    try:
+        return cell.cell_contents
+    except ValueError:  # the enclosing function has not assigned it yet
+        raise KeyError(name) from None
+
+
+def _with_dependencies(fn: Function) -> list[Function]:
+    """A function and all functions that it refers to, however deep, in an order that depends on names only."""
+    found: dict[int, Function] = {}
+
+    def visit(function: Function) -> None:
+        if id(function) not in found:
+            found[id(function)] = function
+            for callee in _called_functions(function):
+                visit(callee)
+
+    visit(fn)
+    others = [function for function in found.values() if function is not fn]
+    return [fn, *sorted(others, key=lambda function: (function.__module__, function.__qualname__))]
+
+
+def _called_functions(fn: Function) -> Iterator[Function]:
+    for _, value in fn.references:
+        if isinstance(value, Function):
+            yield value

@@ -1,0 +1,50 @@
+"""What a `for` loop may go over, beside Python's `range`.
+
+    for k in tl.range(0, K, BLOCK_K, num_stages=3): ...      a loop of the kernel, with hints
+    for i in tl.static_range(4): ...                         unrolled: i is a compile-time value
+
+Both stand after `in` of a `for` only.
+"""
+
+from __future__ import annotations
+
+from deuteron.language.builtin import builtin
+from deuteron.language.tensor import tensor
+
+Bound = tensor | int
+
+
+@builtin
+def range(
+    arg1: Bound,
+    arg2: Bound | None = None,
+    step: Bound | None = None,
+    num_stages: int | None = None,
+    loop_unroll_factor: int | None = None,
+    disallow_acc_multi_buffer: bool = False,
+    flatten: bool = False,
+    warp_specialize: bool = False,
+    disable_licm: bool = False,
+):
+    """Counts like Python's `range`, in a loop of the kernel.
+
+    :param arg1: the end, or the start where `arg2` is given.
+    :param arg2: the end.
+    :param step: 1 where it is not given; a negative one must be known at compile time.
+    :param num_stages: into how many stages loads and computations of the loop are pipelined.
+    :param loop_unroll_factor: how many iterations are unrolled into one.
+    :param disallow_acc_multi_buffer: whether the accumulator of a dot has one buffer only.
+    :param flatten: whether the loops directly inside are made one loop with this one.
+    :param warp_specialize: whether loads and computations are given to different warps.
+    :param disable_licm: whether nothing is hoisted out of the loop.
+
+    Errors: bounds that are no integer scalars, a step of 0.
+    """
+
+
+@builtin
+def static_range(arg1: int, arg2: int | None = None, step: int | None = None):
+    """Counts like Python's `range`; the loop is unrolled, its variable is known at compile time.
+
+    Errors: bounds that are not known at compile time, a step of 0.
+    """

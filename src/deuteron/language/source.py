@@ -1,0 +1,81 @@
+"""The source of a Python function: its text, and its syntax tree with the places of the nodes in the file.
+
+    class Kernels:
+        @staticmethod
+        def f(x):              read_source(f).location(tree.body[0])
+            return x           Location("k.py", 4, 9, 17): columns are those of the file, however deep the function is
+
+Text that is executed, not imported, has a source only where it is registered with linecache.
+"""
+
+from __future__ import annotations
+
+import ast
+import inspect
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from deuteron.errors import Location, UsageError
+
+
+@dataclass(frozen=True)
+class FunctionSource:
+    """The text of a function in its file, and its syntax tree with the lines and columns of that file."""
+
+    file: str
+    first_line: int
+    lines: tuple[str, ...]
+    tree: ast.FunctionDef
+
+    @property
+    def text(self) -> str:
+        return "".join(self.lines)
+
+    @property
+    def line_offset(self) -> int:
+        """What is added to a line number of `tree` to get that of the file."""
+        return self.first_line - 1 - _wrapper_lines(self.lines)
+
+    def location(self, node: ast.AST) -> Location:
+        """Where a node of `tree` is in the file. A node of several lines is shown up to the end of its first."""
+        if not hasattr(node, "lineno"):
+            return Location(self.file, self.first_line)
+        line = node.lineno + self.line_offset
+        text = self.lines[line - self.first_line]
+        end = node.end_col_offset if node.end_lineno == node.lineno else len(text.rstrip().encode())
+        return Location(self.file, line, _column(text, node.col_offset), _column(text, end))
+
+
+def read_source(fn: Callable[..., Any]) -> FunctionSource:
+    """The source of a Python function; raises UsageError where there is none, or where it is not a `def`."""
+    try:
+        lines, first_line = inspect.getsourcelines(fn)
+        file = inspect.getsourcefile(fn) or fn.__code__.co_filename
+    except (OSError, TypeError) as error:
+        raise UsageError(
+            f"cannot read the source of '{fn.__qualname__}': {error}. Define kernels in a file; text that is executed "
+            "must be registered with linecache."
+        ) from error
+    tree = _parse(lines)
+    if not isinstance(tree, ast.FunctionDef):
+        raise UsageError(
+            f"@jit decorates functions written with `def`, got '{fn.__qualname__}'", Location(file, first_line)
+        )
+    return FunctionSource(file, first_line, tuple(lines), tree)
+
+
+def _parse(lines: Sequence[str]) -> ast.stmt:
+    """The definition in these lines. An indented one is put under an `if`, so that columns stay those of the file."""
+    tree = ast.parse("if True:\n" * _wrapper_lines(lines) + "".join(lines))
+    definition = tree.body[0]
+    return definition.body[0] if isinstance(definition, ast.If) else definition
+
+
+def _wrapper_lines(lines: Sequence[str]) -> int:
+    return int(lines[0][:1].isspace())
+
+
+def _column(text: str, byte_offset: int) -> int:
+    """The column, from 1, of an offset in UTF-8 bytes, which is what ast counts in."""
+    return len(text.encode()[:byte_offset].decode()) + 1

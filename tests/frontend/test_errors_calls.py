@@ -1,0 +1,227 @@
+"""Calls that do not fit, and errors within called functions: the exact text."""
+
+from __future__ import annotations
+
+
+def test_function_without_jit(check_error):
+    check_error(
+        """
+        def helper(x):
+            return x
+
+        @jit
+        def kernel(n):
+            x = helper(n)
+        """,
+        """
+        k.py:7:9: error: 'helper' is a function of Python. Decorate it with @jit to call it in a kernel.
+            x = helper(n)
+                ^~~~~~~~~
+        """,
+    )
+
+
+def test_builtin_of_python(check_error):
+    check_error(
+        """
+        @jit
+        def kernel(n):
+            x = sum((n, n))
+        """,
+        """
+        k.py:4:9: error: 'sum' is a function of Python. Use tl.sum.
+            x = sum((n, n))
+                ^~~~~~~~~~~
+        """,
+    )
+
+
+def test_constexpr_argument_that_is_not_known(check_error):
+    check_error(
+        """
+        @jit
+        def inner(y: tl.constexpr):
+            return y
+
+        @jit
+        def kernel(n):
+            x = inner(n)
+        """,
+        """
+        k.py:8:9: error: 'y' of 'inner' is a constexpr, got int32, which is known only at run time. Pass a constant, or drop the annotation.
+            x = inner(n)
+                ^~~~~~~~
+        """,
+    )
+
+
+def test_too_many_arguments(check_error):
+    check_error(
+        """
+        @jit
+        def inner(y):
+            return y
+
+        @jit
+        def kernel(n):
+            x = inner(n, 2)
+        """,
+        """
+        k.py:8:9: error: 'inner': too many positional arguments. Its parameters are (y).
+            x = inner(n, 2)
+                ^~~~~~~~~~~
+        """,
+    )
+
+
+def test_unknown_argument_of_a_builtin(check_error):
+    check_error(
+        """
+        @jit
+        def kernel(n):
+            x = tl.zeros([8], tl.int32, fill=1)
+        """,
+        """
+        k.py:4:9: error: 'zeros': got an unexpected keyword argument 'fill'. Its parameters are (shape, dtype).
+            x = tl.zeros([8], tl.int32, fill=1)
+                ^~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
+        """,
+    )
+
+
+def test_chain_of_calls(check_error):
+    check_error(
+        """
+        @jit
+        def inner(y):
+            return y + z
+
+        @jit
+        def outer(x):
+            return inner(x)
+
+        @jit
+        def kernel(n):
+            x = outer(
+                n)
+        """,
+        """
+        k.py:4:16: error: 'z' is not defined.
+            return y + z
+                       ^
+          called from k.py:8:12: return inner(x)
+          called from k.py:12:9: x = outer(
+        """,
+    )
+
+
+def test_recursion(check_error):
+    check_error(
+        """
+        @jit
+        def inner(y):
+            return inner(y)
+
+        @jit
+        def kernel(n):
+            x = inner(n)
+        """,
+        """
+        k.py:4:12: error: 'inner' is called 64 levels deep. Functions of kernels are inlined; use a loop.
+            return inner(y)
+                   ^~~~~~~~
+          called from k.py:4:12: return inner(y)
+          called from k.py:4:12: return inner(y)
+          called from k.py:4:12: return inner(y)
+        """,
+    )
+
+
+def test_constexpr_annotation_of_a_runtime_value(check_error):
+    check_error(
+        """
+        @jit
+        def kernel(n):
+            x: tl.constexpr = n + 1
+        """,
+        """
+        k.py:4:5: error: 'x' is annotated as constexpr, got int32, which is known only at run time. Drop the annotation, or compute it from constexpr parameters.
+            x: tl.constexpr = n + 1
+            ^~~~~~~~~~~~~~~~~~~~~~~
+        """,
+    )
+
+
+def test_division_by_zero_at_compile_time(check_error):
+    check_error(
+        """
+        @jit
+        def kernel(n):
+            x = 1 // 0
+        """,
+        """
+        k.py:4:9: error: 'floordiv' of (1, 0) fails at compile time: ZeroDivisionError: integer division or modulo by zero
+            x = 1 // 0
+                ^~~~~~
+        """,
+    )
+
+
+def test_runtime_value_in_an_f_string(check_error):
+    check_error(
+        """
+        @jit
+        def kernel(n):
+            x = f'{n}'
+        """,
+        """
+        k.py:4:9: error: An f-string is made at compile time, got int32. Print a run-time value with tl.device_print.
+            x = f'{n}'
+                ^~~~~~
+        """,
+    )
+
+
+def test_runtime_index_of_a_tuple(check_error):
+    check_error(
+        """
+        @jit
+        def kernel(n):
+            x = (1, 2)[n]
+        """,
+        """
+        k.py:4:9: error: (1, 2) is indexed at compile time, got the run-time index int32. Use a constant.
+            x = (1, 2)[n]
+                ^~~~~~~~~
+        """,
+    )
+
+
+def test_assertion_at_compile_time(check_error):
+    check_error(
+        """
+        @jit
+        def kernel(n):
+            assert 1 > 2, 'order'
+        """,
+        """
+        k.py:4:5: error: '1 > 2' does not hold at compile time: order
+            assert 1 > 2, 'order'
+            ^~~~~~~~~~~~~~~~~~~~~
+        """,
+    )
+
+
+def test_columns_count_letters_not_bytes(check_error):
+    check_error(
+        """
+        @jit
+        def kernel(n):
+            é = tl.zeros([8], tl.int32); x = é.too(n)
+        """,
+        """
+        k.py:4:38: error: A value of type int32[8] has no 'too'. Did you mean 'to'?
+            é = tl.zeros([8], tl.int32); x = é.too(n)
+                                             ^~~~~
+        """,
+    )

@@ -1,0 +1,250 @@
+"""Control flow that cannot be compiled: the exact text of the errors."""
+
+from __future__ import annotations
+
+
+def test_branches_of_different_types(check_error):
+    check_error(
+        """
+        @jit
+        def kernel(n):
+            if n > 0:
+                x = n
+            else:
+                x = 1.0
+        """,
+        """
+        k.py:4:5: error: 'x' is int32 on one side and fp32 on the other. Convert one of them, for instance with .to(tl.float32).
+            if n > 0:
+            ^~~~~~~~~
+        """,
+    )
+
+
+def test_branches_of_different_shapes(check_error):
+    check_error(
+        """
+        @jit
+        def kernel(n):
+            if n > 0:
+                x = tl.zeros([8], tl.int32)
+            else:
+                x = n
+        """,
+        """
+        k.py:4:5: error: 'x' is int32[8] on one side and int32 on the other. Give both the same shape, with tl.full or tl.broadcast_to.
+            if n > 0:
+            ^~~~~~~~~
+        """,
+    )
+
+
+def test_conditional_expression_of_different_kinds(check_error):
+    check_error(
+        """
+        @jit
+        def kernel(n):
+            x = n if n > 0 else 'none'
+        """,
+        """
+        k.py:4:9: error: The conditional expression is int32 on one side and 'none' on the other. A value that is known only at compile time cannot depend on what happens at run time.
+            x = n if n > 0 else 'none'
+                ^~~~~~~~~~~~~~~~~~~~~~
+        """,
+    )
+
+
+def test_loop_changes_a_type(check_error):
+    check_error(
+        """
+        @jit
+        def kernel(n):
+            acc = 0
+            for i in range(n):
+                acc += 0.5
+        """,
+        """
+        k.py:5:5: error: 'acc' is int32 before the loop and fp32 at the end of its body, but must keep its type. Start with acc.to(tl.float32), or convert what the loop assigns with .to(tl.int32).
+            for i in range(n):
+            ^~~~~~~~~~~~~~~~~~
+        """,
+    )
+
+
+def test_loop_changes_a_shape(check_error):
+    check_error(
+        """
+        @jit
+        def kernel(n):
+            acc = 0.0
+            for i in range(n):
+                acc += tl.zeros([8], tl.float32)
+        """,
+        """
+        k.py:5:5: error: 'acc' is fp32 before the loop and fp32[8] at the end of its body, but must keep its type. Start with the shape it gets, for instance acc = tl.zeros([8], tl.float32).
+            for i in range(n):
+            ^~~~~~~~~~~~~~~~~~
+        """,
+    )
+
+
+def test_loop_changes_a_string(check_error):
+    check_error(
+        """
+        @jit
+        def kernel(n):
+            mode = 'a'
+            for i in range(n):
+                mode = 'b'
+        """,
+        """
+        k.py:5:5: error: 'mode' is 'a', a compile-time value, and a loop of the kernel cannot change it to 'b'. Use tl.static_range, or a variable of its own.
+            for i in range(n):
+            ^~~~~~~~~~~~~~~~~~
+        """,
+    )
+
+
+def test_tile_as_condition(check_error):
+    check_error(
+        """
+        @jit
+        def kernel(n):
+            x = tl.arange(0, 8)
+            if x > 2:
+                pass
+        """,
+        """
+        k.py:5:8: error: The condition of an 'if' is one value for the whole program, got int1[8]. Use tl.where to choose element by element, or reduce it with tl.max or tl.sum.
+            if x > 2:
+               ^~~~~
+        """,
+    )
+
+
+def test_endless_loop(check_error):
+    check_error(
+        """
+        @jit
+        def kernel(n):
+            while True:
+                n += 1
+        """,
+        """
+        k.py:4:5: error: The condition of this 'while' is always true: True. Nothing in the loop can end it; let the condition depend on a variable that the loop assigns.
+            while True:
+            ^~~~~~~~~~~
+        """,
+    )
+
+
+def test_return_within_a_loop(check_error):
+    check_error(
+        """
+        @jit
+        def kernel(n):
+            for i in range(n):
+                if i == 2:
+                    return
+        """,
+        """
+        k.py:4:5: error: 'return' within a 'for' is not supported in a kernel. Assign to a variable, and return that.
+            for i in range(n):
+            ^~~~~~~~~~~~~~~~~~
+        """,
+    )
+
+
+def test_kernel_that_returns_a_value(check_error):
+    check_error(
+        """
+        @jit
+        def kernel(n):
+            return n
+        """,
+        """
+        k.py:4:5: error: A kernel returns nothing, got int32. Store results through pointers.
+            return n
+            ^~~~~~~~
+        """,
+    )
+
+
+def test_step_of_zero(check_error):
+    check_error(
+        """
+        @jit
+        def kernel(n):
+            for i in range(0, n, 0):
+                pass
+        """,
+        """
+        k.py:4:14: error: The step of a range is 0. Use a step of 1 or more, or a negative one.
+            for i in range(0, n, 0):
+                     ^~~~~~~~~~~~~~
+        """,
+    )
+
+
+def test_fractional_bound(check_error):
+    check_error(
+        """
+        @jit
+        def kernel(n):
+            for i in range(1.5):
+                pass
+        """,
+        """
+        k.py:4:14: error: The end of a range is an integer, got 1.5. Convert it with .to(tl.int32).
+            for i in range(1.5):
+                     ^~~~~~~~~~
+        """,
+    )
+
+
+def test_static_range_of_a_runtime_value(check_error):
+    check_error(
+        """
+        @jit
+        def kernel(n):
+            for i in tl.static_range(n):
+                pass
+        """,
+        """
+        k.py:4:14: error: tl.static_range needs compile-time bounds, got (0, int32, 1). Use tl.range.
+            for i in tl.static_range(n):
+                     ^~~~~~~~~~~~~~~~~~
+        """,
+    )
+
+
+def test_misspelt_hint(check_error):
+    check_error(
+        """
+        @jit
+        def kernel(n):
+            for i in tl.range(4, num_stage=2):
+                pass
+        """,
+        """
+        k.py:4:14: error: 'range': got an unexpected keyword argument 'num_stage'. Its parameters are (arg1, arg2, step, num_stages, loop_unroll_factor, disallow_acc_multi_buffer, flatten, warp_specialize, disable_licm).
+            for i in tl.range(4, num_stage=2):
+                     ^~~~~~~~~~~~~~~~~~~~~~~~
+        """,
+    )
+
+
+def test_loop_over_a_tile(check_error):
+    check_error(
+        """
+        @jit
+        def kernel(n):
+            for x in tl.arange(0, 8):
+                pass
+        """,
+        """
+        k.py:4:5: error: A loop goes over range, tl.range, tl.static_range or a tuple, got int32[8]. To go over a tile, work on the tile as a whole.
+            for x in tl.arange(0, 8):
+            ^~~~~~~~~~~~~~~~~~~~~~~~~
+        """,
+    )

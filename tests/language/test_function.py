@@ -1,0 +1,117 @@
+"""Functions of the language: parameters, source, cache key."""
+
+from __future__ import annotations
+
+import importlib.util
+import linecache
+from pathlib import Path
+
+import pytest
+
+import deuteron.language as tl
+from deuteron.errors import Location, UsageError
+from deuteron.language.function import Function
+from deuteron.language.source import read_source
+
+HEADER = "import deuteron.language as tl; from deuteron.language.function import *\njit = Function\n"
+
+
+@pytest.fixture
+def key(tmp_path: Path):
+    """key(text): the cache key of `kernel` in a module of this text."""
+    count = iter(range(1000))
+
+    def key(text: str) -> str:
+        path = tmp_path / f"k{next(count)}.py"
+        path.write_text(HEADER + text)
+        spec = importlib.util.spec_from_file_location("k", path)
+        module = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+        return module.kernel.cache_key
+
+    return key
+
+
+def test_parameters():
+    def kernel(x_ptr, n: "tl.int32" = 4, *, BLOCK: tl.constexpr, STEP: "tl.constexpr" = 2):  # noqa: UP037
+        pass
+
+    fn = Function(kernel, do_not_specialize=["n"], do_not_specialize_on_alignment=[0])
+    assert fn.arg_names == ["x_ptr", "n", "BLOCK", "STEP"]
+    assert [param.is_constexpr for param in fn.params] == [False, False, True, True]
+    assert [param.has_default for param in fn.params] == [False, True, False, True]
+    assert [param.do_not_specialize for param in fn.params] == [False, True, False, False]
+    assert [param.do_not_specialize_on_alignment for param in fn.params] == [True, False, False, False]
+    assert (fn.__name__, fn.__doc__) == ("kernel", None)
+
+
+def test_call_outside_of_a_kernel_says_what_to_do():
+    def add(x):
+        pass
+
+    with pytest.raises(UsageError, match=r"call it within a kernel, or launch it as a kernel with add\[grid\]"):
+        Function(add)(1)
+
+
+def test_only_functions_can_be_decorated():
+    with pytest.raises(UsageError, match="@jit decorates functions, got 3"):
+        Function(3)
+
+
+def test_source_of_executed_text_comes_from_linecache():
+    text = "def kernel(x):\n    return x\n"
+    linecache.cache["<made>"] = (len(text), None, text.splitlines(True), "<made>")
+    space: dict = {}
+    exec(compile(text, "<made>", "exec"), space)
+    fn = Function(space["kernel"])
+    assert fn.src == text
+    assert fn.location(fn.tree.body[0]) == Location("<made>", 2, 5, 13)
+
+
+def test_text_without_a_source_is_an_error():
+    space: dict = {}
+    exec("def kernel(x):\n    return x\n", space)
+    with pytest.raises(UsageError, match="cannot read the source of 'kernel'"):
+        read_source(space["kernel"])
+
+
+def test_key_is_the_same_for_the_same_source(key):
+    text = "@jit\ndef kernel(x):\n    return x\n"
+    assert key(text) == key(text)
+    assert len(key(text)) == 64
+
+
+def test_key_changes_with_the_source(key):
+    assert key("@jit\ndef kernel(x):\n    return x\n") != key("@jit\ndef kernel(x):\n    return -x\n")
+
+
+def test_key_changes_with_a_function_that_is_called_by_a_called_one(key):
+    text = "@jit\ndef a(x): return x {}\n@jit\ndef b(x): return a(x)\n@jit\ndef kernel(x): return b(x)\n"
+    assert key(text.format("+ 1")) != key(text.format("+ 2"))
+
+
+def test_key_changes_with_a_function_of_a_module(key):
+    text = (
+        "import types\nmod = types.ModuleType('mod')\n@jit\ndef a(x): return x {}\nmod.a = a\ndel a\n"
+        "@jit\ndef kernel(x): return mod.a(x)\n"
+    )
+    assert key(text.format("+ 1")) != key(text.format("+ 2"))
+
+
+def test_key_changes_with_a_constexpr_global(key):
+    text = "W = tl.constexpr({})\n@jit\ndef kernel(x): return x + W\n"
+    assert key(text.format(1)) != key(text.format(2))
+
+
+def test_key_changes_with_a_compile_time_function(key):
+    text = "@constexpr_function\ndef f(x): return x + {}\n@jit\ndef kernel(x): return f(x)\n"
+    assert key(text.format(1)) != key(text.format(2))
+
+
+def test_key_does_not_depend_on_other_globals(key):
+    text = "W = {}\n@jit\ndef kernel(x): return x\n"
+    assert key(text.format(1)) == key(text.format(2))
+
+
+def test_functions_that_call_each_other_have_keys(key):
+    assert key("@jit\ndef a(x): return kernel(x)\n@jit\ndef kernel(x): return a(x)\n")
