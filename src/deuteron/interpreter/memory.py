@@ -1,0 +1,111 @@
+"""Rules for memory: `tt.addptr`, `tt.load`, `tt.store`.
+
+Every active lane is checked: bounds against the array that the pointer came from, alignment, read-only arrays.
+Unspecified in the language, here: a lane that is masked off without `other` loads 0; of lanes that store to one
+address the last one wins.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from xdsl.ir import SSAValue
+
+from deuteron.errors import MemoryAccessError
+from deuteron.interpreter.allocation import BadAccess, Buffer, Piece
+from deuteron.interpreter.rule_table import RuleTable
+from deuteron.interpreter.values import as_signed, from_storage, storage_dtype_of, to_storage
+from deuteron.ir.tt.memory import AddPtrOp, LoadOp, StoreOp
+from deuteron.ir.types import byte_width_of, pointee_of
+
+RULES = RuleTable()
+
+
+@RULES.on(AddPtrOp)
+def addptr(ctx, op, ptr, offset):
+    """The offset is signed and counts elements."""
+    size = byte_width_of(pointee_of(op.operands[0].type))
+    return ptr + as_signed(offset).astype(np.int64) * np.int64(size)
+
+
+@RULES.on(LoadOp)
+def load(ctx, op, ptr, mask=None, other=None):
+    type = op.results[0].type
+    dtype = storage_dtype_of(type)
+    active = active_lanes(ptr, mask)
+    stored = np.zeros(ptr.shape, dtype) if other is None else to_storage(other, type)
+    if len(active) == 0:
+        return from_storage(stored, type)
+    pieces = resolve(ctx, op, op.operands[0], active, dtype, mask)
+    if len(active) == ptr.size:
+        return from_storage(gather(pieces, dtype, active.shape).reshape(ptr.shape), type)
+    stored = np.array(stored)
+    stored[mask] = gather(pieces, dtype, active.shape)
+    return from_storage(stored, type)
+
+
+@RULES.on(StoreOp)
+def store(ctx, op, ptr, value, mask=None):
+    type = op.operands[1].type
+    active = active_lanes(ptr, mask)
+    if len(active) == 0:
+        return
+    stored = to_storage(value, type)
+    pieces = resolve(ctx, op, op.operands[0], active, stored.dtype, mask, writes=True)
+    scatter(pieces, stored.ravel() if len(active) == ptr.size else np.asarray(stored)[mask])
+
+
+def active_lanes(ptr: np.ndarray, mask: np.ndarray | None) -> np.ndarray:
+    """The addresses of the lanes that are not masked off, one dimension, in row-major order."""
+    return ptr.ravel() if mask is None else np.asarray(ptr)[mask].ravel()
+
+
+def gather(pieces: list[Piece], dtype: np.dtype, shape: tuple[int, ...]) -> np.ndarray:
+    if len(pieces) == 1:
+        return pieces[0].elements[pieces[0].index]
+    values = np.empty(shape, dtype)
+    for elements, index, lanes in pieces:
+        values[lanes] = elements[index]
+    return values
+
+
+def scatter(pieces: list[Piece], values: np.ndarray) -> None:
+    for elements, index, lanes in pieces:
+        elements[index] = values[lanes]
+
+
+def resolve(
+    ctx,
+    op,
+    pointer: SSAValue,
+    active: np.ndarray,
+    dtype: np.dtype,
+    mask: np.ndarray | None,
+    writes: bool = False,
+) -> list[Piece]:
+    """Where the active lanes of an access lie; raises MemoryAccessError, naming the first bad lane."""
+    try:
+        return ctx.memory.resolve(active, dtype, ctx.buffer_of(pointer), writes)
+    except BadAccess as bad:
+        raise MemoryAccessError(_describe(ctx, op, pointer, bad, dtype.itemsize, mask)) from bad
+
+
+def _describe(ctx, op, pointer: SSAValue, bad: BadAccess, size: int, mask: np.ndarray | None) -> str:
+    kind = op.name.removeprefix("tt.").replace("_", " ")
+    subject = f"program {ctx.program_id}"
+    shape = ctx.value_of(pointer).shape
+    if shape:
+        lane = bad.lane if mask is None else int(np.flatnonzero(mask)[bad.lane])
+        subject = f"lane {tuple(int(i) for i in np.unravel_index(lane, shape))} of {subject}"
+    place = _describe_place(bad.address, bad.buffer or ctx.memory.nearest(bad.address))
+    what, way_out = {
+        "out of bounds": ("Out-of-bounds", "Mask such lanes, or check the offsets and strides."),
+        "misaligned": ("Misaligned", f"An element of {size} bytes lies at a multiple of {size}."),
+        "read-only": ("Read-only", "Pass an array that can be written."),
+    }[bad.problem]
+    return f"{what} {kind}: {subject} accesses {size} bytes at {place}. {way_out}"
+
+
+def _describe_place(address: int, buffer: Buffer | None) -> str:
+    if buffer is None:
+        return f"address {address:#x}, and the kernel was given no array"
+    return f"byte offset {address - buffer.address} of {buffer.name}, which has {buffer.nbytes} bytes"

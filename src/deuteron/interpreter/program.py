@@ -1,0 +1,20 @@
+"""Rules for the program's place in the grid: `tt.get_program_id`, `tt.get_num_programs`."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from deuteron.interpreter.rule_table import RuleTable
+from deuteron.ir.tt.program import GetNumProgramsOp, GetProgramIdOp
+
+RULES = RuleTable()
+
+
+@RULES.on(GetProgramIdOp)
+def get_program_id(ctx, op):
+    return np.int32(ctx.program_id[op.axis.value.data])
+
+
+@RULES.on(GetNumProgramsOp)
+def get_num_programs(ctx, op):
+    return np.int32(ctx.grid[op.axis.value.data])

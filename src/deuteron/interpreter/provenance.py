@@ -1,0 +1,85 @@
+"""The kernel argument that a pointer was computed from, found by walking back through the ops that make pointers.
+
+    %p = splat %x ; %q = addptr %p, %i ; load %q      ->  %x
+
+A kernel that runs past the end of one array may land in another one; knowing where the pointer came from, the
+interpreter still sees it, and can name the array. A pointer from an integer, or from several arguments, has none.
+"""
+
+from __future__ import annotations
+
+from xdsl.dialects import scf
+from xdsl.ir import Block, BlockArgument, OpResult, SSAValue
+
+from deuteron.ir.arith import SelectOp
+from deuteron.ir.tt.convert import BitcastOp
+from deuteron.ir.tt.function import FuncOp
+from deuteron.ir.tt.memory import AddPtrOp
+from deuteron.ir.tt.shape import BroadcastOp, ExpandDimsOp, ReshapeOp, SplatOp, TransOp, UnsplatOp
+
+_KEEP_FIRST_OPERAND = (
+    AddPtrOp,
+    SplatOp,
+    UnsplatOp,
+    BroadcastOp,
+    ExpandDimsOp,
+    ReshapeOp,
+    TransOp,
+    BitcastOp,
+)
+
+
+def source_argument(pointer: SSAValue) -> BlockArgument | None:
+    """The one argument of the function that `pointer` is computed from, or None."""
+    seen: set[SSAValue] = set()
+    sources: set[BlockArgument] = set()
+    pending = [pointer]
+    while pending:
+        value = pending.pop()
+        if value in seen:
+            continue
+        seen.add(value)
+        if isinstance(value, BlockArgument) and isinstance(value.owner.parent_op(), FuncOp):
+            sources.add(value)
+            continue
+        origins = _origins(value)
+        if not origins:
+            return None
+        pending += origins
+    return sources.pop() if len(sources) == 1 else None
+
+
+def _origins(value: SSAValue) -> list[SSAValue]:
+    """The values that this one may be, moved by some offset; none if that cannot be said."""
+    if isinstance(value, BlockArgument):
+        return _origins_of_block_argument(value)
+    assert isinstance(value, OpResult)
+    op, index = value.op, value.index
+    if isinstance(op, _KEEP_FIRST_OPERAND):
+        return [op.operands[0]]
+    if isinstance(op, SelectOp):
+        return [op.true_value, op.false_value]
+    if isinstance(op, scf.ForOp):
+        return [op.iter_args[index], _terminator_operand(op.body.block, index)]
+    if isinstance(op, scf.WhileOp):
+        return [_terminator_operand(op.before_region.block, index + 1)]
+    if isinstance(op, scf.IfOp):
+        return [_terminator_operand(region.block, index) for region in op.regions]
+    return []
+
+
+def _origins_of_block_argument(value: BlockArgument) -> list[SSAValue]:
+    block, index = value.owner, value.index
+    op = block.parent_op()
+    if isinstance(op, scf.ForOp):
+        return [op.iter_args[index - 1], _terminator_operand(block, index - 1)] if index else []
+    if isinstance(op, scf.WhileOp):
+        if block is op.after_region.block:
+            return [_terminator_operand(op.before_region.block, index + 1)]
+        return [op.arguments[index], _terminator_operand(op.after_region.block, index)]
+    return []
+
+
+def _terminator_operand(block: Block, index: int) -> SSAValue:
+    assert block.last_op is not None
+    return block.last_op.operands[index]

@@ -1,0 +1,64 @@
+"""Rules for `tt.reduce` and `tt.scan`: the region runs on whole tiles, one element of each pair in each operand.
+
+A reduction halves the axis again and again, combining the first half with the second; a scan goes along the axis step
+by step. A region that has control flow runs for one pair of elements at a time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from deuteron.interpreter.rule_table import RuleTable
+from deuteron.ir.tt.reduce import ReduceOp, ScanOp
+
+RULES = RuleTable()
+
+Tiles = list[np.ndarray]
+
+
+@RULES.on(ReduceOp)
+def reduce(ctx, op, *srcs):
+    combine = _combiner(ctx, op)
+    tiles = _axis_first(srcs, op.axis.value.data)
+    while (extent := len(tiles[0])) > 1:
+        tiles = combine([t[: extent // 2] for t in tiles], [t[extent // 2 :] for t in tiles])
+    return tuple(tile[0] for tile in tiles)
+
+
+@RULES.on(ScanOp)
+def scan(ctx, op, *srcs):
+    combine, axis = _combiner(ctx, op), op.axis.value.data
+    step = -1 if op.reverse.value.data else 1
+    tiles = [tile[::step] for tile in _axis_first(srcs, axis)]
+    prefixes = [[tile[0] for tile in tiles]]
+    for index in range(1, len(tiles[0])):
+        prefixes.append(combine(prefixes[-1], [tile[index] for tile in tiles]))
+    scanned = [np.stack(prefix)[::step] for prefix in zip(*prefixes, strict=True)]
+    return tuple(np.moveaxis(tile, 0, axis) for tile in scanned)
+
+
+def _axis_first(srcs: tuple[np.ndarray, ...], axis: int) -> Tiles:
+    return [np.moveaxis(src, axis, 0) for src in srcs]
+
+
+def _combiner(ctx, op: ReduceOp | ScanOp) -> Callable[[Tiles, Tiles], Tiles]:
+    """The region as a function of two lists of tiles."""
+    block = op.combine.block
+
+    def run(lhs: Tiles, rhs: Tiles) -> Tiles:
+        shape, dtypes = np.shape(lhs[0]), [tile.dtype for tile in lhs]
+        results = ctx.run_block(block, [*lhs, *rhs])
+        return [np.broadcast_to(np.asarray(r, d), shape) for r, d in zip(results, dtypes, strict=True)]
+
+    def run_elements(lhs: Tiles, rhs: Tiles) -> Tiles:
+        results = [np.empty_like(tile) for tile in lhs]
+        for index in np.ndindex(np.shape(lhs[0])):
+            values = ctx.run_block(block, [tile[index] for tile in (*lhs, *rhs)])
+            for result, value in zip(results, values, strict=True):
+                result[index] = value
+        return results
+
+    has_control_flow = any(inner.regions for inner in block.ops)
+    return run_elements if has_control_flow else run

@@ -1,0 +1,34 @@
+"""All rules of the interpreter."""
+
+from __future__ import annotations
+
+from deuteron.interpreter import (
+    arithmetic,
+    atomic,
+    control_flow,
+    convert,
+    debug,
+    dot,
+    math,
+    memory,
+    program,
+    reduce,
+    shape,
+)
+from deuteron.interpreter.rule_table import RuleTable
+
+RULES = RuleTable(
+    {
+        **program.RULES,
+        **memory.RULES,
+        **atomic.RULES,
+        **shape.RULES,
+        **reduce.RULES,
+        **dot.RULES,
+        **convert.RULES,
+        **arithmetic.RULES,
+        **math.RULES,
+        **debug.RULES,
+        **control_flow.RULES,
+    }
+)

@@ -1,0 +1,52 @@
+"""Replaces ops. Passes change IR through these functions and `Builder.before(op)`, so that a new op has the location of
+the op it stands for, and a value that replaces a named one takes over its name.
+
+    new = Builder.before(op).value(AddPtrOp(base, offset))
+    replace(op, [new])
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from xdsl.ir import Block, Operation, SSAValue
+
+
+def replace(op: Operation, values: Sequence[SSAValue]) -> None:
+    """Use `values` instead of the results of an op, and erase it."""
+    for result, value in zip(op.results, values, strict=True):
+        result.replace_all_uses_with(value)
+    erase(op)
+
+
+def erase(op: Operation) -> None:
+    """Erase an op whose results are not used."""
+    op.detach()
+    op.erase()
+
+
+def inline_block(block: Block, arguments: Sequence[SSAValue], before: Operation) -> list[SSAValue]:
+    """Move the ops of a block in front of an op; gives the operands of its terminator, which goes."""
+    for parameter, argument in zip(block.args, arguments, strict=True):
+        parameter.replace_all_uses_with(argument)
+    terminator = block.last_op
+    assert terminator is not None and before.parent is not None
+    outcome = list(terminator.operands)
+    erase(terminator)
+    ops = list(block.ops)
+    for op in ops:
+        op.detach()
+    before.parent.insert_ops_before(ops, before)
+    return [arguments[block.args.index(v)] if v in block.args else v for v in outcome]
+
+
+def is_defined_in(value: SSAValue, ancestor: Operation) -> bool:
+    """Whether a value is a result or an argument of something inside an op."""
+    owner = value.owner
+    block = owner if isinstance(owner, Block) else owner.parent
+    while block is not None:
+        parent = block.parent_op()
+        if parent is ancestor:
+            return True
+        block = parent.parent if parent is not None else None
+    return False

@@ -1,0 +1,33 @@
+"""The tile passes: what every target needs, in order."""
+
+from __future__ import annotations
+
+from xdsl.passes import ModulePass
+
+from deuteron.passes.tile.combine import Combine
+from deuteron.passes.tile.eliminate_dead_code import EliminateDeadCode
+from deuteron.passes.tile.fold import Fold
+from deuteron.passes.tile.hoist_invariants import HoistInvariants
+from deuteron.passes.tile.inline_calls import InlineCalls
+from deuteron.passes.tile.merge_common_subexpressions import MergeCommonSubexpressions
+
+
+def tile_passes() -> list[ModulePass]:
+    """The passes that turn the frontend's tile IR, or one that came as text, into what backends take."""
+    return [
+        # First: everything below looks at one function.
+        InlineCalls(),
+        # Before dead code: folded operands and branches not taken become unused.
+        Fold(),
+        # Before combining: a dead use would keep a dot or a load from being combined. Makes the rest cheaper.
+        EliminateDeadCode(),
+        # Before combining: equal masks have to be one value.
+        MergeCommonSubexpressions(),
+        Combine(),
+        # After everything that makes ops in a loop.
+        HoistInvariants(),
+        # After hoisting: what was in two loops now stands side by side.
+        MergeCommonSubexpressions(),
+        # Last: what combining and merging left over.
+        EliminateDeadCode(),
+    ]

@@ -1,0 +1,55 @@
+"""Moves what does not change in a loop in front of it.
+
+    "scf.for"(%lb, %ub, %step) ({                    %s = "tt.splat"(%stride)
+    ^bb0(%i: i32):                                   "scf.for"(%lb, %ub, %step) ({
+      %s = "tt.splat"(%stride)               ->      ^bb0(%i: i32):
+      %o = "arith.muli"(%x, %s)                        ...
+      ...
+
+Only ops that may run where they did not run before: no loads, which a loop of zero trips would not have done, and no
+integer division by what may be zero. What is in an `if` stays there.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects import scf
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Operation
+from xdsl.passes import ModulePass
+from xdsl.traits import IsTerminator
+
+from deuteron.passes.effects import is_speculatable
+from deuteron.passes.rewrite import is_defined_in
+
+
+def _hoist(loop: Operation) -> None:
+    """Move invariant ops out, in order: what an op needs has moved before it is looked at."""
+    for region in loop.regions:
+        for op in list(region.block.ops):
+            if not op.has_trait(IsTerminator) and is_speculatable(op) and _is_invariant(op, loop):
+                op.detach()
+                loop.parent.insert_op_before(op, loop)
+
+
+def _is_invariant(op: Operation, loop: Operation) -> bool:
+    """Whether nothing that an op (or what is in its regions) uses is defined in the loop, the op itself aside."""
+    return not any(
+        is_defined_in(operand, loop) and not is_defined_in(operand, op)
+        for inner in op.walk()
+        for operand in inner.operands
+    )
+
+
+@dataclass(frozen=True)
+class HoistInvariants(ModulePass):
+    """Moves invariant ops out of loops, inner loops first."""
+
+    name = "hoist-invariants"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        loops = [inner for inner in op.walk(region_first=True) if isinstance(inner, (scf.ForOp, scf.WhileOp))]
+        for loop in loops:
+            _hoist(loop)

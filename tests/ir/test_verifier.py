@@ -1,0 +1,109 @@
+"""Each thing that a verifier objects to, in as few ops as it takes."""
+
+from __future__ import annotations
+
+import pytest
+
+from deuteron.errors import InternalError, IRError, Location
+from deuteron.ir.text import parse_module
+from deuteron.ir.verifier import verify_ttir
+
+P, PS, T, M = "!tt.ptr<f32>", "tensor<4x!tt.ptr<f32>>", "tensor<4xf32>", "tensor<4xi1>"
+CACHE = "boundaryCheck = array<i32>, cache = 1 : i32, evict = 1 : i32"
+PARAMETERS = "; ".join(
+    ["%n: i32", "%f: f32", f"%p: {P}", f"%ps: {PS}", f"%t: {T}", f"%m: {M}", "%i: tensor<4xi32>", "%k: tensor<8xi1>"]
+)
+
+
+def load(operands: str, segments: str, types: str, result: str) -> str:
+    properties = f"operandSegmentSizes = array<i32: {segments}>, {CACHE}, isVolatile = false"
+    return f'%r = "tt.load"({operands}) <{{{properties}}}> : ({types}) -> {result}'
+
+
+def dot(a: str, b: str, c: str, r: str) -> str:
+    return f"""%a = "arith.constant"() <{{value = dense<1.0> : {a}}}> : () -> {a}
+    %b = "arith.constant"() <{{value = dense<1.0> : {b}}}> : () -> {b}
+    %c = "arith.constant"() <{{value = dense<1.0> : {c}}}> : () -> {c}
+    %r = "tt.dot"(%a, %b, %c) <{{inputPrecision = 0 : i32, maxNumImpreciseAcc = 0 : i32}}> : ({a}, {b}, {c}) -> {r}"""
+
+
+def reduce(axis: int, result: str, types: str = "%a: f32, %b: f32") -> str:
+    return f"""%r = "tt.reduce"(%t) <{{axis = {axis} : i32}}> ({{
+    ^bb1({types}):
+      "tt.reduce.return"(%a) : ({types.split(",")[0].split(":")[1]}) -> ()
+    }}) : ({T}) -> {result}"""
+
+
+ERRORS = [
+    ('%r = "tt.get_program_id"() <{axis = 3 : i32}> : () -> i32', "needs an axis of 0, 1 or 2, got 3"),
+    (f'%r = "tt.addptr"(%t, %i) : ({T}, tensor<4xi32>) -> {T}', "adds integers to pointers"),
+    (f'%r = "tt.addptr"(%ps, %n) : ({PS}, i32) -> {PS}', "shapes differ"),
+    (load("%t", "1, 0, 0", T, T), "needs a pointer"),
+    (load("%ps", "1, 0, 0", PS, "f32"), "does not go with values of f32"),
+    (load("%ps, %k", "1, 1, 0", f"{PS}, tensor<8xi1>", T), "the mask is"),
+    (load("%ps, %m, %f", "1, 1, 1", f"{PS}, {M}, f32", T), "`other` is f32"),
+    (load("%ps, %t", "1, 0, 1", f"{PS}, {T}", T), "`other` without a mask"),
+    (f'"tt.store"(%ps, %f) <{{{CACHE}}}> : ({PS}, f32) -> ()', "does not go with values of f32"),
+    ('%r = "tt.make_range"() <{start = 0 : i32, end = 4 : i32}> : () -> tensor<8xi32>', "of 4 integers gives"),
+    (f'%r = "tt.splat"(%n) : (i32) -> {T}', "splat of i32 gives"),
+    (f'%r = "tt.unsplat"(%t) : ({T}) -> f32', "unsplat of"),
+    (f'%r = "tt.broadcast"(%t) : ({T}) -> tensor<8xf32>', "broadcast from"),
+    (f'%r = "tt.expand_dims"(%t) <{{axis = 0 : i32}}> : ({T}) -> tensor<4x1xf32>', "expand_dims gives"),
+    (f'%r = "tt.reshape"(%t) : ({T}) -> tensor<8xf32>', "reshape from"),
+    (f'%r = "tt.trans"(%t) <{{order = array<i32: 1>}}> : ({T}) -> {T}', "is no permutation"),
+    (f'%r = "tt.join"(%t, %t) : ({T}, {T}) -> tensor<2x4xf32>', "join gives"),
+    (f'%r:2 = "tt.split"(%t) : ({T}) -> (f32, f32)', "split of"),
+    (f'%r = "tt.cat"(%t, %t) : ({T}, {T}) -> {T}', "cat of two"),
+    (reduce(1, "f32"), "axis 1 of a tile of rank 1"),
+    (reduce(0, T), "tt.reduce gives"),
+    (reduce(0, "f32", "%a: i32, %b: i32"), "arguments do not match"),
+    (dot("tensor<4x8xf32>", "tensor<4x8xf32>", "tensor<4x8xf32>", "tensor<4x8xf32>"), "do not go together"),
+    (dot(T, T, T, T), "needs tiles of rank 2 or 3"),
+    (dot("tensor<4x4xf32>", "tensor<4x4xf32>", "tensor<4x4xf32>", "tensor<4x4xf16>"), "the result is"),
+    (f'%r = "tt.bitcast"(%t) : ({T}) -> tensor<4xi16>', "widths differ"),
+    (f'%r = "tt.bitcast"(%t) : ({T}) -> i32', "keeps the shape"),
+    ('%r = "tt.int_to_ptr"(%n) : (i32) -> i64', "int_to_ptr gives i64"),
+    ('%r = "tt.fp_to_fp"(%n) : (i32) -> f32', "fp_to_fp from i32 to f32"),
+    ('"tt.assert"(%n) <{message = "no"}> : (i32) -> ()', "needs a condition of i1"),
+    (f'%r = "arith.cmpi"(%t, %t) <{{predicate = 0 : i64}}> : ({T}, {T}) -> {M}', "compares integers"),
+    ('%r = "arith.cmpi"(%i, %i) <{predicate = 0 : i64}> : (tensor<4xi32>, tensor<4xi32>) -> i1', "gives a tile of i1"),
+    ('%r = "arith.select"(%n, %n, %n) : (i32, i32, i32) -> i32', "needs a condition of i1"),
+    (f'%r = "arith.select"(%k, %t, %t) : (tensor<8xi1>, {T}, {T}) -> {T}', "a condition of another shape"),
+    ('%r = "arith.extsi"(%n) : (i32) -> i8', "arith.extsi from i32 to i8"),
+    ('%r = "arith.trunci"(%i) : (tensor<4xi32>) -> i8', "arith.trunci from"),
+    ('%r = "arith.sitofp"(%f) : (f32) -> f64', "arith.sitofp from f32"),
+]
+
+
+@pytest.mark.parametrize(("body", "message"), ERRORS, ids=[message for _, message in ERRORS])
+def test_ops(parse_body, body, message):
+    with pytest.raises(IRError, match=message):
+        parse_body(PARAMETERS, body)
+
+
+@pytest.mark.parametrize(
+    ("extents", "message"), [("3", "powers of two"), ("2097152", "at most 1048576 elements"), ("2048x1024", "at most")]
+)
+def test_tile_shapes(parse_body, extents, message):
+    module = parse_body("%n: i32", f'%r = "tt.splat"(%n) : (i32) -> tensor<{extents}xi32> loc("k.py":1:1)')
+    for op in module.walk():
+        op.location = module.body.block.first_op.body.block.first_op.location
+    with pytest.raises(InternalError, match=f"after some-pass.*{message}"):
+        verify_ttir(module, "some-pass")
+
+
+def test_an_op_without_a_location(parse_body):
+    with pytest.raises(InternalError, match="has no location"):
+        verify_ttir(parse_body("", ""), "some-pass")
+
+
+def test_a_syntax_error_has_its_place():
+    with pytest.raises(IRError) as caught:
+        parse_module('"builtin.module"() ({\n  "tt.func"() <{oops', "k.ttir")
+    assert caught.value.location == Location("k.ttir", 2, 21)
+
+
+def test_functions():
+    text = '"builtin.module"() ({"tt.func"() <{sym_name = "k", function_type = (i32) -> ()}> ({^bb0(%x: i64):'
+    with pytest.raises(IRError, match="block arguments differ"):
+        parse_module(text + ' "tt.return"() : () -> () }) : () -> () }) : () -> ()')

@@ -1,0 +1,150 @@
+"""Neighbouring ops become one, and only where that is right."""
+
+from __future__ import annotations
+
+import pytest
+
+from deuteron.passes.tile.combine import Combine
+
+M = "tensor<16x16xf32>"
+DOT = f'"tt.dot"(%a, %b, %z) <{{inputPrecision = 2 : i32, maxNumImpreciseAcc = 0 : i32}}> : ({M}, {M}, {M}) -> {M}'
+ZERO = f'%z = "arith.constant"() <{{value = dense<0.0> : {M}}}> : () -> {M}'
+P = "tensor<4x!tt.ptr<f32>>"
+LOAD = f""""tt.load"(%p, %m) <{{operandSegmentSizes = array<i32: 1, 1, 0>, boundaryCheck = array<i32>,
+          cache = 1 : i32, evict = 1 : i32, isVolatile = false}}> : ({P}, tensor<4xi1>) -> tensor<4xf32>"""
+
+
+@pytest.mark.parametrize("operands", ["%d, %c", "%c, %d"])
+def test_a_dot_takes_what_is_added_to_it(check, operands):
+    check(
+        [Combine()],
+        f"%a: {M}, %b: {M}, %c: {M}",
+        f"""
+        // CHECK-NOT: arith.addf
+        // CHECK:     %r = "tt.dot"(%a, %b, %c) <{{inputPrecision = 2 : i32
+        // CHECK-SAME: loc("k.py":8:9)
+        // CHECK-NOT: tt.dot
+        // CHECK:     "tt.print"(%r)
+        {ZERO}
+        %d = {DOT} loc("k.py":8:9)
+        %r = "arith.addf"({operands}) : ({M}, {M}) -> {M} loc("k.py":9:1)
+        use %r : {M}""",
+        locations=True,
+    )
+
+
+def test_a_dot_with_another_use_stays(check):
+    check(
+        [Combine()],
+        f"%a: {M}, %b: {M}, %c: {M}",
+        f"""
+        // CHECK: "tt.dot"(%a, %b, %z)
+        // CHECK: "arith.addf"(%d, %c)
+        {ZERO}
+        %d = {DOT}
+        %r = "arith.addf"(%d, %c) : ({M}, {M}) -> {M}
+        use %r : {M}
+        use %d : {M}""",
+    )
+
+
+def test_a_dot_does_not_move_into_a_loop(check):
+    check(
+        [Combine()],
+        f"%a: {M}, %b: {M}, %c: {M}, %n: i32",
+        f"""
+        // CHECK: "tt.dot"(%a, %b, %z)
+        // CHECK: scf.for
+        // CHECK: arith.addf
+        {ZERO}
+        %d = {DOT}
+        %r = "scf.for"(%n, %n, %n, %c) ({{
+        ^bb1(%i: i32, %acc: {M}):
+          %s = "arith.addf"(%acc, %d) : ({M}, {M}) -> {M}
+          "scf.yield"(%s) : ({M}) -> ()
+        }}) : (i32, i32, i32, {M}) -> {M}
+        use %r : {M}""",
+    )
+
+
+def test_a_select_by_the_mask_of_a_load_is_its_other(check):
+    check(
+        [Combine()],
+        f"%p: {P}, %m: tensor<4xi1>",
+        f"""
+        // CHECK:      [[C:%.*]] = "arith.constant"() <{{value = dense<1.000000e+00>
+        // CHECK-NEXT: "tt.load"(%p, %m, [[C]])
+        // CHECK-NOT:  arith.select
+        // CHECK:      "tt.print"
+        %v = {LOAD}
+        %one = "arith.constant"() <{{value = dense<1.0> : tensor<4xf32>}}> : () -> tensor<4xf32>
+        %r = "arith.select"(%m, %v, %one) : (tensor<4xi1>, tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+        use %r : tensor<4xf32>""",
+    )
+
+
+def test_a_select_by_another_mask_stays(check):
+    check(
+        [Combine()],
+        f"%p: {P}, %m: tensor<4xi1>, %n: tensor<4xi1>, %o: tensor<4xf32>",
+        f"""
+        // CHECK: arith.select
+        %v = {LOAD}
+        %r = "arith.select"(%n, %v, %o) : (tensor<4xi1>, tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+        use %r : tensor<4xf32>""",
+    )
+
+
+def test_a_select_of_what_comes_after_the_load_stays(check):
+    check(
+        [Combine()],
+        f"%p: {P}, %m: tensor<4xi1>",
+        f"""
+        // CHECK: arith.select
+        %v = {LOAD}
+        %o = {LOAD.replace("%m", "%m")}
+        %r = "arith.select"(%m, %v, %o) : (tensor<4xi1>, tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+        use %r : tensor<4xf32>""",
+    )
+
+
+def test_addptr_of_splats_is_scalar(check):
+    check(
+        [Combine()],
+        "%x: !tt.ptr<f32>, %i: i32",
+        f"""
+        // CHECK: [[A:%.*]] = "tt.addptr"(%x, %i) : (!tt.ptr<f32>, i32) -> !tt.ptr<f32>
+        // CHECK: %q = "tt.splat"([[A]])
+        %p = "tt.splat"(%x) : (!tt.ptr<f32>) -> {P}
+        %o = "tt.splat"(%i) : (i32) -> tensor<4xi32>
+        %q = "tt.addptr"(%p, %o) : ({P}, tensor<4xi32>) -> {P}
+        use %q : {P}""",
+    )
+
+
+@pytest.mark.parametrize(("first", "second", "is_one"), [(5, 7, True), (2147483647, 1, False)])
+def test_constant_offsets_are_added_unless_they_overflow(check, first, second, is_one):
+    check(
+        [Combine()],
+        f"%p: {P}",
+        f"""
+        // CHECK{"" if is_one else "-NOT"}: value = dense<{first + second}>
+        %i = "arith.constant"() <{{value = dense<{first}> : tensor<4xi32>}}> : () -> tensor<4xi32>
+        %j = "arith.constant"() <{{value = dense<{second}> : tensor<4xi32>}}> : () -> tensor<4xi32>
+        %q = "tt.addptr"(%p, %i) : ({P}, tensor<4xi32>) -> {P}
+        %r = "tt.addptr"(%q, %j) : ({P}, tensor<4xi32>) -> {P}
+        use %r : {P}""",
+    )
+
+
+@pytest.mark.parametrize(("type", "op"), [("i64", "arith.addi"), ("i32", '"tt.addptr"(%q, %j)')])
+def test_only_wide_scalar_offsets_are_added(check, type, op):
+    check(
+        [Combine()],
+        f"%p: !tt.ptr<f32>, %i: {type}, %j: {type}",
+        f"""
+        // CHECK: {op}
+        %q = "tt.addptr"(%p, %i) : (!tt.ptr<f32>, {type}) -> !tt.ptr<f32>
+        %r = "tt.addptr"(%q, %j) : (!tt.ptr<f32>, {type}) -> !tt.ptr<f32>
+        use %r : !tt.ptr<f32>""",
+    )

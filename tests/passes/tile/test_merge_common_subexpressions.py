@@ -1,0 +1,81 @@
+"""Equal pure ops are one; loads are not."""
+
+from __future__ import annotations
+
+from deuteron.passes.tile.merge_common_subexpressions import MergeCommonSubexpressions
+
+LOAD = """"tt.load"(%p) <{operandSegmentSizes = array<i32: 1, 0, 0>, boundaryCheck = array<i32>, cache = 1 : i32,
+          evict = 1 : i32, isVolatile = false}> : (!tt.ptr<f32>) -> f32"""
+
+
+def test_equal_ops_are_merged_and_different_ones_are_not(check):
+    check(
+        [MergeCommonSubexpressions()],
+        "%x: i32, %y: i32",
+        """
+        // CHECK:      %a = "arith.addi"(%x, %y)
+        // CHECK-NEXT: %c = "arith.subi"(%x, %y)
+        // CHECK-NEXT: "arith.muli"(%a, %a)
+        %a = "arith.addi"(%x, %y) : (i32, i32) -> i32
+        %b = "arith.addi"(%x, %y) : (i32, i32) -> i32
+        %c = "arith.subi"(%x, %y) : (i32, i32) -> i32
+        %d = "arith.muli"(%a, %b) : (i32, i32) -> i32
+        use %d : i32
+        use %c : i32""",
+    )
+
+
+def test_attributes_and_result_types_count(check):
+    check(
+        [MergeCommonSubexpressions()],
+        "%x: i32",
+        """
+        // CHECK: predicate = 2
+        // CHECK: predicate = 3
+        // CHECK: -> tensor<4xi32>
+        // CHECK: -> tensor<8xi32>
+        %a = "arith.cmpi"(%x, %x) <{predicate = 2 : i64}> : (i32, i32) -> i1
+        %b = "arith.cmpi"(%x, %x) <{predicate = 3 : i64}> : (i32, i32) -> i1
+        %c = "tt.splat"(%x) : (i32) -> tensor<4xi32>
+        %d = "tt.splat"(%x) : (i32) -> tensor<8xi32>""",
+    )
+
+
+def test_a_branch_uses_what_is_before_it_but_not_what_is_in_the_other(check):
+    check(
+        [MergeCommonSubexpressions()],
+        "%x: i32, %c: i1",
+        """
+        // CHECK:      %a = "arith.addi"(%x, %x)
+        // CHECK:      scf.if
+        // CHECK-NOT:  arith.addi
+        // CHECK:      "tt.print"(%a)
+        // CHECK:      [[M:%.*]] = "arith.muli"
+        // CHECK:      [[N:%.*]] = "arith.muli"
+        // CHECK-NEXT: "tt.print"([[N]])
+        %a = "arith.addi"(%x, %x) : (i32, i32) -> i32
+        "scf.if"(%c) ({
+          %b = "arith.addi"(%x, %x) : (i32, i32) -> i32
+          use %b : i32
+          %m = "arith.muli"(%x, %x) : (i32, i32) -> i32
+          use %m : i32
+          "scf.yield"() : () -> ()
+        }, {
+          %n = "arith.muli"(%x, %x) : (i32, i32) -> i32
+          use %n : i32
+          "scf.yield"() : () -> ()
+        }) : (i1) -> ()""",
+    )
+
+
+def test_loads_are_not_merged(check):
+    check(
+        [MergeCommonSubexpressions()],
+        "%p: !tt.ptr<f32>",
+        f"""
+        // CHECK-COUNT-2: tt.load
+        %a = {LOAD}
+        %b = {LOAD}
+        %c = "arith.addf"(%a, %b) : (f32, f32) -> f32
+        use %c : f32""",
+    )
