@@ -3,12 +3,7 @@
     old = tl.atomic_add(counter_ptr, 1)
     tl.atomic_max(row_max_ptr + rows, values, mask=rows < n_rows, sem="relaxed")
 
-All give what was in memory before. `value` and `mask` are broadcast to the shape of `pointer`, the value is converted
-to the type pointed to. `sem` is "acquire", "release", "acq_rel" (the default) or "relaxed"; `scope`, who sees that
-order, is "gpu" (the default), "cta" or "sys".
-
-Errors of all: no pointer, a pointer to constant data, a value or mask of another shape, a mask that is not int1, a type
-the operation does not have, another `sem` or `scope`.
+All give what was in memory before. Parameters and errors are the same for all but `atomic_cas`: see `atomic_add`.
 """
 
 from __future__ import annotations
@@ -23,7 +18,17 @@ Operand = tensor | float
 def atomic_add(
     pointer: tensor, val: Operand, mask: tensor | None = None, sem: str | None = None, scope: str | None = None
 ) -> tensor:
-    """Add `val` to memory and give what was there before. Types: integers of 32 and 64 bits, all floats but fp8."""
+    """Add `val` to memory and give what was there before. Types: integers of 32 and 64 bits, all floats but fp8.
+
+    :param pointer: a pointer or a tile of pointers.
+    :param val: broadcast to the shape of `pointer` and converted to the type it points to.
+    :param mask: int1, broadcast to the shape of `pointer`; where it is false nothing is done.
+    :param sem: "acquire", "release", "acq_rel" (the default) or "relaxed".
+    :param scope: who sees that order: "gpu" (the default), "cta" or "sys".
+
+    Errors: no pointer, a pointer to constant data, a value or mask of another shape, a mask that is not int1, a type
+    the operation does not have, another `sem` or `scope`.
+    """
 
 
 @builtin
@@ -33,6 +38,7 @@ def atomic_max(
     """Let memory hold the larger of itself and `val`, and give what was there before.
 
     Types: integers of 32 and 64 bits, fp32, fp64. Floats are compared by their bits, which orders all but NaN.
+    Parameters and errors as `atomic_add`.
     """
 
 
@@ -40,40 +46,57 @@ def atomic_max(
 def atomic_min(
     pointer: tensor, val: Operand, mask: tensor | None = None, sem: str | None = None, scope: str | None = None
 ) -> tensor:
-    """Let memory hold the smaller of itself and `val`, and give what was there before. Types as `atomic_max`."""
+    """Let memory hold the smaller of itself and `val`, and give what was there before.
+
+    Types as `atomic_max`, parameters and errors as `atomic_add`.
+    """
 
 
 @builtin
 def atomic_and(
     pointer: tensor, val: Operand, mask: tensor | None = None, sem: str | None = None, scope: str | None = None
 ) -> tensor:
-    """Bitwise and of memory with `val`; gives what was there before. Types: integers of 32 and 64 bits."""
+    """Bitwise and of memory with `val`; gives what was there before.
+
+    Types: integers of 32 and 64 bits. Parameters and errors as `atomic_add`.
+    """
 
 
 @builtin
 def atomic_or(
     pointer: tensor, val: Operand, mask: tensor | None = None, sem: str | None = None, scope: str | None = None
 ) -> tensor:
-    """Bitwise or of memory with `val`; gives what was there before. Types: integers of 32 and 64 bits."""
+    """Bitwise or of memory with `val`; gives what was there before.
+
+    Types: integers of 32 and 64 bits. Parameters and errors as `atomic_add`.
+    """
 
 
 @builtin
 def atomic_xor(
     pointer: tensor, val: Operand, mask: tensor | None = None, sem: str | None = None, scope: str | None = None
 ) -> tensor:
-    """Bitwise exclusive or of memory with `val`; gives what was there before. Types: integers of 32 and 64 bits."""
+    """Bitwise exclusive or of memory with `val`; gives what was there before.
+
+    Types: integers of 32 and 64 bits. Parameters and errors as `atomic_add`.
+    """
 
 
 @builtin
 def atomic_xchg(
     pointer: tensor, val: Operand, mask: tensor | None = None, sem: str | None = None, scope: str | None = None
 ) -> tensor:
-    """Put `val` in memory and give what was there before. Types: integers and floats of 32 and 64 bits."""
+    """Put `val` in memory and give what was there before.
+
+    Types: integers and floats of 32 and 64 bits. Parameters and errors as `atomic_add`.
+    """
 
 
 @builtin
 def atomic_cas(pointer: tensor, cmp: Operand, val: Operand, sem: str | None = None, scope: str | None = None) -> tensor:
     """Put `val` in memory where it holds `cmp`, and give what was there before.
 
-    :param cmp: what memory is expected to hold. Compared by bits. Types: those of 16, 32 and 64 bits.
+    :param cmp: what memory is expected to hold, compared by bits. Types: those of 16, 32 and 64 bits.
+
+    The other parameters and the errors are those of `atomic_add`.
     """

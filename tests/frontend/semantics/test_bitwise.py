@@ -48,9 +48,7 @@ def test_bit_and_select_ops(op_names, statement: str, names: list[str]):
     assert op_names(statement) == names
 
 
-@pytest.mark.parametrize(
-    ("statement", "all_ones"), [("~k", -1), ("~i", -1), ("~u", -1), ("~u.to(tl.uint8)", -1)]
-)
+@pytest.mark.parametrize(("statement", "all_ones"), [("~k", -1), ("~i", -1), ("~u", -1), ("~u.to(tl.uint8)", -1)])
 def test_invert_is_xor_with_all_ones(ops, statement: str, all_ones: int):
     constant = ops(statement)[-2]
     assert constant.value.get_values()[0] == all_ones

@@ -74,8 +74,10 @@ def test_constant_of_a_type(ops, value: str, dtype: str, expected: float):
             "The shape (int32, 4) is not known at compile time: int32. Take extents from constexpr parameters.",
         ),
         ("tl.zeros([4], 'fp32')", "The dtype of a tile is a type such as tl.float32, got 'fp32'."),
-        ("tl.full([4], x, tl.float32)", "The value of tl.full is a number or a scalar, got fp32[64]. "
-         "Use tl.broadcast_to for a tile."),
+        (
+            "tl.full([4], x, tl.float32)",
+            "The value of tl.full is a number or a scalar, got fp32[64]. Use tl.broadcast_to for a tile.",
+        ),
         ("tl.full([4], 1.5, tl.int32)", "1.5 is no int32. Use a whole number, or a float type."),
         ("tl.program_id(3)", "tl.program_id takes axis 0, 1 or 2 of the grid, got 3."),
         ("tl.num_programs(n)", "tl.num_programs takes axis 0, 1 or 2 of the grid, got int32."),

@@ -17,11 +17,13 @@ from deuteron.ir.tt.memory import CacheModifier, EvictionPolicy
         ("tl.load(p + t, n > 0)", ["tt.splat", "tt.addptr", "arith.constant", "arith.cmpi", "tt.splat", "tt.load"]),
         ("tl.load(b)", ["tt.bitcast", "tt.load", "arith.constant", "arith.cmpi"]),
         ("tl.store(p, n)", ["arith.sitofp", "tt.store"]),
-        ("tl.store(p + t, n)", ["tt.splat", "tt.addptr", "tt.splat", "arith.sitofp", "tt.store"]),
+        ("tl.store(p + t, n)", ["tt.splat", "tt.addptr", "arith.sitofp", "tt.splat", "tt.store"]),
         ("tl.store(p + t, x, mask=k)", ["tt.splat", "tt.addptr", "tt.store"]),
         ("tl.store(b + t, k)", ["tt.splat", "tt.addptr", "tt.bitcast", "arith.extui", "tt.store"]),
         ("(p + t).store(x)", ["tt.splat", "tt.addptr", "tt.store"]),
-        ("tl.atomic_add(p, 1)", ["arith.constant", "arith.sitofp", "tt.atomic_rmw"]),
+        ("tl.load(p + t, k, other=0)", ["tt.splat", "tt.addptr", "arith.constant", "tt.load"]),
+        ("tl.load(q, n > 0, other=1.5)", ["arith.constant", "arith.cmpi", "arith.constant", "arith.fptosi", "tt.load"]),
+        ("tl.atomic_add(p, 1)", ["arith.constant", "tt.atomic_rmw"]),
         ("tl.atomic_cas(q, 0, n)", ["arith.constant", "tt.atomic_cas"]),
     ],
 )
@@ -93,7 +95,10 @@ NO_TILE = "Add offsets such as tl.arange(0, BLOCK) to the pointer."
             "Shapes [64] and [32] do not go together: 32 and 64 at dimension 0. "
             "Extents must be equal or 1; insert dimensions with x[:, None] or x[None, :].",
         ),
-        ("tl.load(p, cache_modifier='.wb')", "tl.load has no cache_modifier '.wb'. Use one of .ca, .cg, .cs, .cv, or ''."),
+        (
+            "tl.load(p, cache_modifier='.wb')",
+            "tl.load has no cache_modifier '.wb'. Use one of .ca, .cg, .cs, .cv, or ''.",
+        ),
         (
             "tl.store(p, f, eviction_policy='last')",
             "No eviction_policy 'last'. Use one of evict_normal, evict_first, evict_last, or ''.",
@@ -121,7 +126,10 @@ NO_TILE = "Add offsets such as tl.arange(0, BLOCK) to the pointer."
             "tl.atomic_max(p.to(tl.pointer_type(tl.float16)), 1)",
             "tl.atomic_max does not work on fp16. Use memory of a type of 32 or 64 bits.",
         ),
-        ("tl.atomic_add(q, 1, sem='strong')", "An atomic has no sem 'strong'. Use one of acquire, release, acq_rel, relaxed."),
+        (
+            "tl.atomic_add(q, 1, sem='strong')",
+            "An atomic has no sem 'strong'. Use one of acquire, release, acq_rel, relaxed.",
+        ),
         ("tl.atomic_add(q, 1, scope='all')", "An atomic has no scope 'all'. Use one of gpu, cta, sys."),
     ],
 )

@@ -13,9 +13,8 @@ from dataclasses import dataclass, replace
 from deuteron import language as tl
 from deuteron.frontend.context import Context
 from deuteron.frontend.semantics.bitwise import and_, invert, rshift
-from deuteron.frontend.semantics.constant import as_tensor
 from deuteron.frontend.semantics.convert import convert, convert_bits
-from deuteron.frontend.semantics.memory import check_writable, checked_mask, to_pointer_shape
+from deuteron.frontend.semantics.memory import check_writable, checked_mask, handle_of, in_pointer_shape
 from deuteron.frontend.semantics.select import where
 from deuteron.frontend.semantics.types import tensor
 from deuteron.frontend.values import Tensor, Value, describe
@@ -105,10 +104,7 @@ def _access(
     ctx: Context, name: str, pointer: Value, val: Value, mask: Value, sem: str | None, scope: str | None
 ) -> Access:
     check_writable(ctx, name, pointer)
-    value, mask = to_pointer_shape(
-        ctx, name, pointer, as_tensor(ctx, val, f"The value of {name}"), checked_mask(ctx, name, pointer, mask)
-    )
-    value = convert(ctx, value, pointer.dtype.element_ty)
+    value, mask = in_pointer_shape(ctx, name, pointer, val, checked_mask(ctx, name, pointer, mask))
     semantic = _named(ctx, "sem", sem or "acq_rel", SEMANTICS)
     return Access(pointer, value, mask, semantic, _named(ctx, "scope", scope or "gpu", SCOPES))
 
@@ -167,7 +163,7 @@ def _integer_access(ctx: Context, access: Access, signed: bool, mask: Tensor) ->
 
 
 def _read_modify_write(ctx: Context, kind: AtomicKind, access: Access) -> Tensor:
-    mask = access.mask.handle if access.mask else None
+    mask = handle_of(access.mask)
     op = AtomicRMWOp(kind, access.pointer.handle, access.value.handle, mask, access.sem, access.scope)
     return tensor(ctx, op, access.value.type)
 

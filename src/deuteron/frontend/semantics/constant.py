@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from deuteron.frontend.context import Context
 from deuteron.frontend.semantics.types import ir_type, tensor, type_of
@@ -18,9 +17,6 @@ from deuteron.frontend.values import Tensor, Value, describe, is_number
 from deuteron.ir.tt.convert import FpToFpOp, RoundingMode
 from deuteron.ir.tt.shape import SplatOp
 from deuteron.language.types import dtype, float32, float64, int1, int32, int64, uint32, uint64
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 Number = bool | int | float
 
@@ -86,12 +82,3 @@ def as_tensor(ctx: Context, value: Value, what: str) -> Tensor:
 
 def to_tensor(ctx: Context, x: Value) -> Tensor:
     return as_tensor(ctx, x, "The argument of tl.to_tensor")
-
-
-def fold(ctx: Context, operation: Callable[..., Value], symbol: str, *values: Value) -> Value:
-    """The result of an operation of Python on compile-time values; what Python raises becomes an error with them."""
-    try:
-        return operation(*values)
-    except (ArithmeticError, TypeError, ValueError, IndexError, KeyError) as error:
-        shown = " and ".join(describe(value) for value in values)
-        raise ctx.error(f"Cannot compute {symbol} of {shown}: {error}.") from error

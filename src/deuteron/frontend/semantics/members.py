@@ -36,8 +36,7 @@ def _numel(ctx: Context, x: Tensor) -> int:
 ATTRIBUTES = {"dtype": _dtype, "type": _type, "shape": _shape, "numel": _numel, "T": trans}
 
 _OWN = {"to": tl.cast, "logical_and": tl.tensor.logical_and, "logical_or": tl.tensor.logical_or}
+_METHOD_NAMES = [name for name, member in vars(tl.tensor).items() if callable(member) and not name.startswith("_")]
 
-# Every other method of `tl.tensor` is the function of that name.
-FUNCTIONS = _OWN | {
-    name: getattr(tl, name) for name, member in vars(tl.tensor).items() if callable(member) and hasattr(tl, name)
-}
+# A method that is not one of its own is the function of that name.
+FUNCTIONS = {name: _OWN[name] if name in _OWN else getattr(tl, name) for name in _METHOD_NAMES}

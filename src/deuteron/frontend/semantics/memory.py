@@ -11,11 +11,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from xdsl.ir import SSAValue
+
 from deuteron import language as tl
 from deuteron.frontend.context import Context
-from deuteron.frontend.semantics.broadcast import broadcast_operands, broadcast_tensor, common_shape
+from deuteron.frontend.semantics.broadcast import broadcast_tensor, common_shape
 from deuteron.frontend.semantics.constant import as_tensor
 from deuteron.frontend.semantics.convert import convert
+from deuteron.frontend.semantics.operands import value_in_type
 from deuteron.frontend.semantics.types import tensor
 from deuteron.frontend.values import Tensor, Value, describe
 from deuteron.ir.tt.memory import CacheModifier, EvictionPolicy, LoadOp, StoreOp
@@ -41,41 +44,22 @@ def load(
     volatile: bool = False,
 ) -> Tensor:
     check_pointer(ctx, "tl.load", pointer)
+    is_bool = pointer.dtype.element_ty == int1
     cache = _cache_modifier(ctx, "tl.load", cache_modifier, LOAD_MODIFIERS)
     evict = _eviction_policy(ctx, eviction_policy)
     if other is not None and mask is None:
         raise ctx.error("tl.load got `other` without a mask. Give the mask that says where `other` is taken.")
     mask = checked_mask(ctx, "tl.load", pointer, mask)
-    other = _other(ctx, pointer, mask, other)
-    operands = [pointer] + [operand for operand in (mask, other) if operand is not None]
-    if pointer.shape:
-        pointer, *operands = broadcast_operands(ctx, *operands)
-        mask = operands[0] if mask is not None else None
-        other = operands[1] if other is not None else None
-    return _load(ctx, pointer, mask, other, cache, evict, bool(volatile))
-
-
-def _other(ctx: Context, pointer: Tensor, mask: Tensor | None, other: Value) -> Tensor | None:
-    if mask is None or other is None:
-        return None
-    value = as_tensor(ctx, other, "`other` of tl.load")
-    check_scalar_access(ctx, "tl.load", pointer, "`other`", value)
-    return convert(ctx, value, stored_pointer(pointer).element_ty)
-
-
-def _load(
-    ctx: Context,
-    pointer: Tensor,
-    mask: Tensor | None,
-    other: Tensor | None,
-    cache: CacheModifier,
-    evict: EvictionPolicy,
-    is_volatile: bool,
-) -> Tensor:
-    is_bool = pointer.dtype.element_ty == int1
-    pointer = convert(ctx, pointer, stored_pointer(pointer))
-    op = LoadOp(pointer.handle, _handle(mask), _handle(other), cache, evict, is_volatile)
-    value = tensor(ctx, op, pointer.type.with_element_ty(pointer.dtype.element_ty))
+    other = None if mask is None else other
+    check_scalar_access(ctx, "tl.load", pointer, "`other`", other)
+    shape = common_shape(ctx, *(operand.shape for operand in (pointer, mask, other) if isinstance(operand, Tensor)))
+    pointer = _byte_pointer(ctx, broadcast_tensor(ctx, pointer, shape))
+    element = pointer.dtype.element_ty
+    mask = mask and broadcast_tensor(ctx, mask, shape)
+    if other is not None:
+        other = value_in_type(ctx, other, element, shape, "`other` of tl.load")
+    op = LoadOp(pointer.handle, handle_of(mask), handle_of(other), cache, evict, bool(volatile))
+    value = tensor(ctx, op, pointer.type.with_element_ty(element))
     return convert(ctx, value, int1) if is_bool else value
 
 
@@ -92,12 +76,10 @@ def store(
     cache = _cache_modifier(ctx, "tl.store", cache_modifier, STORE_MODIFIERS)
     evict = _eviction_policy(ctx, eviction_policy)
     mask = checked_mask(ctx, "tl.store", pointer, mask)
-    value = as_tensor(ctx, value, "The value of tl.store")
-    value, mask = to_pointer_shape(ctx, "tl.store", pointer, value, mask)
+    value, mask = in_pointer_shape(ctx, "tl.store", pointer, value, mask)
+    pointer = _byte_pointer(ctx, pointer)
     value = convert(ctx, value, pointer.dtype.element_ty)
-    target = stored_pointer(pointer)
-    pointer, value = convert(ctx, pointer, target), convert(ctx, value, target.element_ty)
-    ctx.builder.insert(StoreOp(pointer.handle, value.handle, _handle(mask), cache, evict))
+    ctx.builder.insert(StoreOp(pointer.handle, value.handle, handle_of(mask), cache, evict))
 
 
 def check_pointer(ctx: Context, name: str, pointer: Value) -> None:
@@ -124,34 +106,36 @@ def checked_mask(ctx: Context, name: str, pointer: Tensor, mask: Value) -> Tenso
     return mask
 
 
-def check_scalar_access(ctx: Context, name: str, pointer: Tensor, what: str, operand: Tensor) -> None:
+def check_scalar_access(ctx: Context, name: str, pointer: Tensor, what: str, operand: Value) -> None:
     """Raise CompilationError where a scalar pointer meets a tile."""
-    if operand.shape and not pointer.shape:
+    if isinstance(operand, Tensor) and operand.shape and not pointer.shape:
         raise ctx.error(
             f"{name} through one pointer is of one scalar, but {what} is {operand.type}. "
             "Add offsets such as tl.arange(0, BLOCK) to the pointer."
         )
 
 
-def to_pointer_shape(
-    ctx: Context, name: str, pointer: Tensor, value: Tensor, mask: Tensor | None
+def in_pointer_shape(
+    ctx: Context, name: str, pointer: Tensor, value: Value, mask: Tensor | None
 ) -> tuple[Tensor, Tensor | None]:
-    """The value and the mask in the pointer's shape, which must be the largest."""
+    """The value as the type pointed to and the mask, in the pointer's shape, which must be the largest."""
     check_scalar_access(ctx, name, pointer, "the value", value)
-    shapes: Sequence[tuple[int, ...]] = [value.shape, *([mask.shape] if mask else [])]
-    shape = common_shape(ctx, pointer.shape, *shapes)
+    shape = common_shape(ctx, *(operand.shape for operand in (pointer, value, mask) if isinstance(operand, Tensor)))
     if shape != pointer.shape:
         raise ctx.error(
             f"{name} through pointers of shape {list(pointer.shape)} got a value or mask of {list(shape)}. "
             "Broadcast the pointer, or reduce the value."
         )
-    return broadcast_tensor(ctx, value, shape), broadcast_tensor(ctx, mask, shape) if mask else None
+    value = value_in_type(ctx, value, pointer.dtype.element_ty, shape, f"The value of {name}")
+    return value, mask and broadcast_tensor(ctx, mask, shape)
 
 
-def stored_pointer(pointer: Tensor) -> pointer_type:
-    """The type through which memory is accessed: a bool is a byte."""
+def _byte_pointer(ctx: Context, pointer: Tensor) -> Tensor:
+    """The pointer through which memory is accessed: a bool is a byte."""
     type = pointer.dtype
-    return pointer_type(int8, type.address_space, type.const) if type.element_ty == int1 else type
+    if type.element_ty != int1:
+        return pointer
+    return convert(ctx, pointer, pointer_type(int8, type.address_space, type.const))
 
 
 def _cache_modifier(ctx: Context, name: str, modifier: str | None, accepted: Sequence[CacheModifier]) -> CacheModifier:
@@ -171,7 +155,7 @@ def _eviction_policy(ctx: Context, policy: str | None) -> EvictionPolicy:
     return EVICTION_POLICIES[policy]
 
 
-def _handle(operand: Tensor | None):
+def handle_of(operand: Tensor | None) -> SSAValue | None:
     return None if operand is None else operand.handle
 
 

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 from deuteron.frontend.context import Context
 from deuteron.frontend.semantics.broadcast import broadcast_tensor, common_shape
-from deuteron.frontend.semantics.constant import number
+from deuteron.frontend.semantics.constant import as_tensor, number
 from deuteron.frontend.semantics.convert import convert
 from deuteron.frontend.semantics.promote import operand_type, promote, promote_number, promote_operands
 from deuteron.frontend.values import Tensor, Value, describe, is_number
@@ -74,6 +74,16 @@ def check_operand(ctx: Context, symbol: str, operand: Value) -> None:
 def _in_type(ctx: Context, type: dtype, operands: Sequence[Value]) -> list[Tensor]:
     shape = common_shape(ctx, *(operand.shape for operand in operands if isinstance(operand, Tensor)), ())
     return [_operand_in_type(ctx, operand, type, shape) for operand in operands]
+
+
+def value_in_type(ctx: Context, value: Value, type: dtype, shape: Sequence[int], what: str) -> Tensor:
+    """A value converted to a type and broadcast to a shape; a number that the type can hold is a constant of it."""
+    is_whole = isinstance(value, int) and type.is_int()
+    if is_number(value) and (
+        type.is_floating() or (is_whole and type.get_int_min_value() <= value <= type.get_int_max_value())
+    ):
+        return number(ctx, value, type, shape)
+    return broadcast_tensor(ctx, convert(ctx, as_tensor(ctx, value, what), type), shape)
 
 
 def _operand_in_type(ctx: Context, operand: Value, type: dtype, shape: Sequence[int]) -> Tensor:

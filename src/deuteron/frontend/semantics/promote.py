@@ -9,7 +9,7 @@
     int32[64] + uint32[64]   uint32       C's usual arithmetic conversions, without widening to int first
     int32[64] // uint32[64]  an error     `/`, `//` and `%` need one signedness
 
-tests/frontend/test_semantics_promote.py holds these against a table made by Triton 3.9.
+tests/frontend/semantics/test_promote.py holds these against a table made by Triton 3.9.
 """
 
 from __future__ import annotations

@@ -67,6 +67,8 @@ def reshape(ctx: Context, input: Value, *shape: Value, can_reorder: bool = False
             f"Cannot reshape {list(x.shape)} with {math.prod(x.shape)} elements to {list(wanted)} with "
             f"{math.prod(wanted)}. The number of elements stays."
         )
+    if x.shape == wanted:
+        return x
     if not wanted:
         return item(ctx, x)
     if not x.shape:
