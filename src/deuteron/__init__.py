@@ -1,0 +1,42 @@
+"""Deuteron compiles kernels written in the Triton tile language, ahead of time into C and just in time from Python.
+
+    import deuteron
+    import deuteron.language as tl
+
+    @deuteron.jit
+    def double(x_ptr, n, BLOCK: tl.constexpr):
+        i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+        tl.store(x_ptr + i, 2 * tl.load(x_ptr + i, mask=i < n), mask=i < n)
+
+    double[(deuteron.cdiv(n, 256),)](x, n, BLOCK=256)
+
+The compiler itself (xDSL, LLVM) is imported when the first kernel is compiled.
+"""
+
+from deuteron import errors as errors
+from deuteron import language as language
+from deuteron import testing as testing
+from deuteron.compiler import ASTSource as ASTSource
+from deuteron.compiler import CompiledKernel as CompiledKernel
+from deuteron.compiler import IRSource as IRSource
+from deuteron.compiler import compile as compile
+from deuteron.errors import CompilationError as CompilationError
+from deuteron.errors import DeuteronError as DeuteronError
+from deuteron.errors import OutOfResources as OutOfResources
+from deuteron.language.function import constexpr_function as constexpr_function
+from deuteron.options import Target as Target
+from deuteron.runtime import Config as Config
+from deuteron.runtime import JITFunction as JITFunction
+from deuteron.runtime import KernelInterface as KernelInterface
+from deuteron.runtime import MockTensor as MockTensor
+from deuteron.runtime import TensorWrapper as TensorWrapper
+from deuteron.runtime import autotune as autotune
+from deuteron.runtime import cdiv as cdiv
+from deuteron.runtime import heuristics as heuristics
+from deuteron.runtime import next_power_of_2 as next_power_of_2
+from deuteron.runtime import reinterpret as reinterpret
+from deuteron.runtime.jit import jit as jit
+
+TritonError = DeuteronError
+
+__version__ = "0.1.0"

@@ -10,13 +10,15 @@ from io import StringIO
 from xdsl.context import Context
 from xdsl.dialects import scf
 from xdsl.dialects.builtin import Builtin, ModuleOp
-from xdsl.ir import Attribute
+from xdsl.ir import Attribute, Operation
 from xdsl.parser import AttrParser, Parser
 from xdsl.printer import Printer
 from xdsl.utils.exceptions import ParseError, VerifyException
+from xdsl.utils.lexer import Span
 
 from deuteron.errors import IRError, Location
 from deuteron.ir.arith import Arith, Math
+from deuteron.ir.location import is_unknown, to_attribute
 from deuteron.ir.tt import TT
 from deuteron.ir.ttg import TTG
 from deuteron.ir.types import byte_width_of, is_float
@@ -50,7 +52,17 @@ class _HexLiteral(AttrParser._TensorLiteralElement):
 
 
 class _Parser(Parser):
-    """xDSL's parser, which takes hexadecimal floats in dense literals for integers (0.74)."""
+    """xDSL's parser (0.74), which takes hexadecimal floats in dense literals for integers and leaves locations unknown.
+
+    Here an op without a location in the text has its place in the text.
+    """
+
+    def parse_operation(self) -> Operation:
+        span = self._current_token.span
+        op = super().parse_operation()
+        if is_unknown(op.location):
+            op.location = to_attribute(_place(span))
+        return op
 
     def _parse_tensor_literal_element(self) -> AttrParser._TensorLiteralElement:
         is_hexadecimal = self._current_token.text[:2] in ("0x", "0X")
@@ -63,8 +75,7 @@ def parse_module(text: str, file: str = "<ttir>") -> ModuleOp:
     try:
         module = _Parser(make_context(), text, file).parse_module()
     except ParseError as error:
-        line, column = error.span.input.content[: error.span.start].count("\n") + 1, _column(error)
-        raise IRError(error.msg, Location(file, line, column)) from error
+        raise IRError(error.msg, _place(error.span)) from error
     except VerifyException as error:
         raise IRError(str(error), Location(file, 1)) from error
     try:
@@ -74,6 +85,6 @@ def parse_module(text: str, file: str = "<ttir>") -> ModuleOp:
     return module
 
 
-def _column(error: ParseError) -> int:
-    before = error.span.input.content[: error.span.start]
-    return len(before) - (before.rfind("\n") + 1) + 1
+def _place(span: Span) -> Location:
+    before = span.input.content[: span.start]
+    return Location(span.input.name, before.count("\n") + 1, len(before) - before.rfind("\n"))

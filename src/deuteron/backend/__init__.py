@@ -1,0 +1,57 @@
+"""Backends: a target, its options, its stages and its driver.
+
+    backend = get_backend(parse_target("cpu"))
+    backend.make_options({"num_warps": 8})         CPUOptions(num_warps=8, ...)
+    [stage.name for stage in backend.stages]       ["ttir", "llir", "asm", "obj"]
+
+    stage.py metadata.py    what a stage and a compiled kernel are, for every backend; ttir.py: the first stage of all
+    arrays.py dlpack.py     arrays of any library as arguments
+    llvm/                   LLVM IR: text builder, optimise, emit, load
+    cpu/                    loop nests on the processor at hand or a named one
+
+Nothing outside of this folder tests which target it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Protocol
+
+from deuteron.backend.cpu.backend import CPUBackend
+from deuteron.backend.metadata import KernelMetadata
+from deuteron.backend.stage import Stage
+from deuteron.errors import UsageError
+from deuteron.options import Target
+
+
+class Backend(Protocol):
+    """What a target needs to have so that kernels are compiled for it and launched on it."""
+
+    name: str
+    options_class: type
+    stages: Sequence[Stage]
+
+    def make_options(self, given: Mapping[str, Any]) -> Any:
+        """The target's options object; raises UsageError for an option that it does not have."""
+
+    def check_target(self, target: Target) -> None:
+        """Raise UsageError unless code can be made for it."""
+
+    def machine(self, target: Target) -> str:
+        """What code for this target depends on besides the target's name, such as the features of the processor."""
+
+    def load(self, texts: Mapping[str, str | bytes], metadata: KernelMetadata) -> Callable[..., None]:
+        """Load a kernel's code; returns `launch(grid, values)`."""
+
+
+_BACKENDS: dict[str, Backend] = {"cpu": CPUBackend()}
+
+
+def get_backend(target: Target) -> Backend:
+    """The backend of a target; raises UsageError where there is none."""
+    if target.backend not in _BACKENDS:
+        raise UsageError(
+            f"target '{target}': Deuteron does not compile for '{target.backend}' yet; "
+            f"it does for {', '.join(sorted(_BACKENDS))}"
+        )
+    return _BACKENDS[target.backend]

@@ -1,0 +1,84 @@
+"""The CPU as a target: its options, its stages, and how its kernels are loaded.
+
+    ttir -> llir -> obj        and `asm` from `llir` when somebody asks for it
+
+`native` is the processor at hand with all its features; any other arch is the name of an LLVM CPU without more.
+xDSL and LLVM are imported when a stage runs: a kernel out of the cache is launched without xDSL.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from deuteron.backend import ttir
+from deuteron.backend.llvm.targets import CPU, resolve_cpu
+from deuteron.backend.metadata import KernelMetadata
+from deuteron.backend.stage import Stage, Unit
+from deuteron.errors import InternalError, IRError, Location
+from deuteron.options import CPUOptions, Target, make_options
+
+
+def _lower_to_llvm(module: Any, unit: Unit) -> str:
+    from deuteron.backend.cpu.lowering import lower_module
+
+    from deuteron.backend.llvm.compile import optimise
+
+    cpu, features = _cpu(unit)
+    lowered = lower_module(module, unit.symbol, cpu, features, unit.options)
+    unit.scratch_bytes = lowered.scratch_bytes
+    return optimise(lowered.llir, cpu, features, unit.options.opt_level)
+
+
+def _parse_llvm(text: str, file: str) -> str:
+    """The text, if LLVM accepts it: what comes from outside must not reach code generation otherwise."""
+    from deuteron.backend.llvm.compile import optimise
+
+    try:
+        optimise(text, "generic", opt_level=0)
+    except InternalError as error:
+        raise IRError(error.message, Location(file, 1)) from error
+    return text
+
+
+def _emit_assembly(llir: str, unit: Unit) -> str:
+    from deuteron.backend.llvm.compile import emit_assembly
+
+    return emit_assembly(llir, *_cpu(unit), unit.options.opt_level)
+
+
+def _emit_object(llir: str, unit: Unit) -> bytes:
+    from deuteron.backend.llvm.compile import emit_object
+
+    return emit_object(llir, *_cpu(unit), unit.options.opt_level)
+
+
+def _cpu(unit: Unit) -> CPU:
+    return resolve_cpu(str(unit.target.arch))
+
+
+class CPUBackend:
+    """Compiles for processors, and launches on the one at hand."""
+
+    name = "cpu"
+    options_class = CPUOptions
+    stages: Sequence[Stage] = (
+        ttir.STAGE,
+        Stage("llir", "ttir", _lower_to_llvm, parse=_parse_llvm, comment=";"),
+        Stage("asm", "llir", _emit_assembly, on_demand=True),
+        Stage("obj", "llir", _emit_object),
+    )
+
+    def make_options(self, given: Mapping[str, Any]) -> CPUOptions:
+        return make_options(CPUOptions, dict(given))
+
+    def check_target(self, target: Target) -> None:
+        resolve_cpu(str(target.arch))
+
+    def machine(self, target: Target) -> str:
+        return " ".join(resolve_cpu(str(target.arch)))
+
+    def load(self, texts: Mapping[str, str | bytes], metadata: KernelMetadata) -> Callable[..., None]:
+        from deuteron.backend.cpu.driver import load_kernel  # deferred: brings llvmlite
+
+        return load_kernel(texts["obj"], metadata)

@@ -1,0 +1,81 @@
+"""What a DLPack capsule says: device, element type, address, shape and strides.
+
+    dlpack_tensor(x)     Tensor(device="cpu", dtype="bfloat16", address=0x7f..., shape=(4, 8), strides=(8, 1))
+
+Read with ctypes after dlpack.h (https://dmlc.github.io/dlpack/latest/c_api.html), since `numpy.from_dlpack` knows
+neither bfloat16 nor float8. The capsule is not consumed: the array itself keeps its memory.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from ctypes import POINTER, c_int, c_int32, c_int64, c_uint8, c_uint16, c_uint64, c_void_p
+from typing import Any, NamedTuple
+
+from deuteron.errors import LaunchError
+
+DEVICES = {1: "cpu", 2: "cuda", 3: "cpu", 10: "rocm", 13: "cuda"}
+KINDS = {0: "int", 1: "uint", 2: "float", 4: "bfloat", 6: "bool", 10: "float8_e4m3fn", 12: "float8_e5m2"}
+
+
+class _DLTensor(ctypes.Structure):
+    _fields_ = [
+        ("data", c_void_p),
+        ("device_type", c_int),
+        ("device_id", c_int32),
+        ("ndim", c_int32),
+        ("code", c_uint8),
+        ("bits", c_uint8),
+        ("lanes", c_uint16),
+        ("shape", POINTER(c_int64)),
+        ("strides", POINTER(c_int64)),
+        ("byte_offset", c_uint64),
+    ]
+
+
+class Tensor(NamedTuple):
+    """An array elsewhere; strides are in elements, `element_size` in bytes."""
+
+    device: str
+    dtype: str
+    address: int
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+    element_size: int
+
+
+_get_pointer = ctypes.PYFUNCTYPE(c_void_p, ctypes.py_object, ctypes.c_char_p)(
+    ("PyCapsule_GetPointer", ctypes.pythonapi)
+)
+
+
+def dlpack_tensor(array: Any) -> Tensor:
+    """The description of an array that has `__dlpack__`; raises LaunchError where it cannot be exported."""
+    kind = array.__dlpack_device__()[0]
+    device = DEVICES.get(int(kind), f"of DLPack's kind {int(kind)}")
+    if device != "cpu":
+        return Tensor(device, "", 0, (), (), 0)
+    try:
+        capsule = array.__dlpack__()
+    except (BufferError, RuntimeError, TypeError) as error:
+        raise LaunchError(f"its memory cannot be shared: {error}") from error
+    managed = _DLTensor.from_address(_get_pointer(capsule, b"dltensor"))
+    shape = tuple(managed.shape[: managed.ndim])
+    strides = tuple(managed.strides[: managed.ndim]) if managed.strides else _row_major(shape)
+    return Tensor(
+        device, _dtype_name(managed), (managed.data or 0) + managed.byte_offset, shape, strides, managed.bits // 8
+    )
+
+
+def _dtype_name(tensor: _DLTensor) -> str:
+    kind = KINDS.get(tensor.code, f"DLPack type {tensor.code} of ")
+    name = kind if kind == "bool" or "8_" in kind else f"{kind}{tensor.bits}"
+    return name if tensor.lanes == 1 else f"{name} x {tensor.lanes}"
+
+
+def _row_major(shape: tuple[int, ...]) -> tuple[int, ...]:
+    strides, size = [], 1
+    for extent in reversed(shape):
+        strides.append(size)
+        size *= extent
+    return tuple(reversed(strides))

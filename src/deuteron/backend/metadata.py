@@ -1,0 +1,89 @@
+"""What is known of a compiled kernel besides its code, as a frozen dataclass and as versioned JSON.
+
+    KernelMetadata(name="add", symbol="add", target=Target("cpu", "native", 1), options={"num_warps": 4, ...},
+                   params=(Param("x", "*fp32", "pointer", 16), Param("n", "i32", "scalar"),
+                           Param("BLOCK", "constexpr", "constexpr")),
+                   scratch_bytes=0, ...)
+
+The metadata lists every parameter of the Python function in order; those that are not constexpr (or folded to one) are
+the kernel's arguments, in that order.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from dataclasses import dataclass, field
+from typing import Any
+
+from deuteron.errors import UsageError
+from deuteron.options import Target
+
+VERSION = 1
+
+
+@dataclass(frozen=True)
+class Param:
+    """A parameter: its signature type (`*fp32`, `i32`, `constexpr`), its kind, and what its value is a multiple of.
+
+    `kind` is `pointer`, `scalar` or `constexpr`; `divisibility` is 16 where the compiler was promised that, else 1.
+    """
+
+    name: str
+    type: str
+    kind: str
+    divisibility: int = 1
+
+
+def make_param(name: str, type: str, divisibility: int = 1) -> Param:
+    """The parameter with the kind that its signature type says."""
+    if type == "constexpr":
+        return Param(name, type, "constexpr")
+    return Param(name, type, "pointer" if type.startswith("*") else "scalar", divisibility)
+
+
+@dataclass(frozen=True)
+class KernelMetadata:
+    """Everything that launching a kernel or emitting C for it needs besides the code. Times are in seconds."""
+
+    name: str
+    symbol: str
+    target: Target
+    options: dict[str, Any]
+    params: tuple[Param, ...]
+    scratch_bytes: int = 0
+    shared: int = 0
+    stage_times: dict[str, float] = field(default_factory=dict)
+
+    @property
+    def num_warps(self) -> int:
+        return self.options.get("num_warps", 4)
+
+    @property
+    def num_stages(self) -> int:
+        return self.options.get("num_stages", 3)
+
+    @property
+    def num_ctas(self) -> int:
+        return self.options.get("num_ctas", 1)
+
+    @property
+    def runtime_params(self) -> tuple[Param, ...]:
+        """The parameters that are arguments of the compiled kernel, in order."""
+        return tuple(param for param in self.params if param.kind != "constexpr")
+
+    def to_json(self) -> str:
+        return json.dumps({"version": VERSION, **dataclasses.asdict(self)}, sort_keys=True)
+
+    @staticmethod
+    def from_json(text: str) -> KernelMetadata:
+        """The metadata that `to_json` wrote; raises UsageError for any other text."""
+        try:
+            found = json.loads(text)
+            if found.pop("version") != VERSION:
+                raise UsageError(f"kernel metadata of another version than {VERSION}: compile the kernel again")
+            found["target"] = Target(**found["target"])
+            found["params"] = tuple(Param(**param) for param in found["params"])
+            return KernelMetadata(**found)
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            raise UsageError(f"not the metadata of a kernel: {error!r}") from error

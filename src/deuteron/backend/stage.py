@@ -1,0 +1,78 @@
+"""Stages of a compile, and what is known of the kernel on its way through them.
+
+A backend lists its stages in order; `compiler.stages` walks them. On the CPU:
+
+    Stage("ttir", None, ...)             tile IR, from what the source gives
+    Stage("llir", "ttir", ...)           LLVM IR, from the product of `ttir`
+    Stage("asm", "llir", on_demand=True) assembly, made when somebody asks for it
+    Stage("obj", "llir", ...)            object code
+
+A product is what a stage hands to the next (a module of tile IR, a text, bytes); its text is what is cached and dumped.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from deuteron.backend.metadata import KernelMetadata, Param
+from deuteron.options import Target
+
+
+@dataclass
+class Unit:
+    """One kernel being compiled; stages fill in what they find out (`scratch_bytes`, `shared`).
+
+    `dump(suffix, text)` keeps the IR between two passes, where somebody asked for it.
+    """
+
+    name: str
+    symbol: str
+    target: Target
+    options: Any
+    params: tuple[Param, ...] = ()
+    scratch_bytes: int = 0
+    shared: int = 0
+    dump: Callable[[str, str], None] | None = None
+
+    def metadata(self, stage_times: dict[str, float]) -> KernelMetadata:
+        return KernelMetadata(
+            self.name,
+            self.symbol,
+            self.target,
+            vars(self.options),
+            self.params,
+            self.scratch_bytes,
+            self.shared,
+            stage_times,
+        )
+
+
+def _as_is(product: Any) -> Any:
+    return product
+
+
+def _nothing(product: Any) -> None:
+    return None
+
+
+@dataclass(frozen=True)
+class Stage:
+    """A named step: `run(product, unit)` on the product of the stage `input` (None: on what the source gives).
+
+    `text` prints a product, `verify` raises InternalError on a broken one. `parse(text, file)`, where there is one,
+    reads a text that is the input of a compile or overrides the stage; the kernel's name and parameters then come
+    from `describe(product)`, or, where the text does not say them, from a comment line led by `comment` that holds
+    the metadata. An `on_demand` stage feeds no other.
+    """
+
+    name: str
+    input: str | None
+    run: Callable[[Any, Unit], Any]
+    text: Callable[[Any], str | bytes] = _as_is
+    verify: Callable[[Any], None] = _nothing
+    parse: Callable[[str, str], Any] | None = None
+    describe: Callable[[Any], tuple[str, tuple[Param, ...]]] | None = None
+    comment: str | None = None
+    on_demand: bool = False

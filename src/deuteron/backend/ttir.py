@@ -1,0 +1,80 @@
+"""The first stage of every target: tile IR, from the frontend's module or from a text.
+
+    "tt.func"() <{sym_name = "add", function_type = (!tt.ptr<f32>, i32) -> (), ...}> ({ ... }) : () -> ()
+
+xDSL is imported when a function here is called, so that a kernel out of the cache is launched without it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from deuteron.backend.metadata import Param, make_param
+from deuteron.backend.stage import Stage, Unit
+from deuteron.errors import UsageError
+
+if TYPE_CHECKING:
+    from xdsl.dialects.builtin import ModuleOp
+    from xdsl.ir import Attribute
+
+
+def optimise_tile_ir(module: ModuleOp, unit: Unit) -> ModuleOp:
+    from deuteron.ir.verifier import verify_ttir
+    from deuteron.passes import run_passes
+    from deuteron.passes.tile import tile_passes
+
+    verify_ttir(module, "the frontend")
+    run_passes(module, tile_passes(), unit.dump)
+    return module
+
+
+def print_tile_ir(module: ModuleOp) -> str:
+    from deuteron.ir.text import print_module
+
+    return print_module(module)
+
+
+def parse_tile_ir(text: str, file: str) -> ModuleOp:
+    from deuteron.ir.text import parse_module
+
+    return parse_module(text, file)
+
+
+def describe_tile_ir(module: ModuleOp) -> tuple[str, tuple[Param, ...]]:
+    """The name and the parameters of the module's kernel, its only public function."""
+    from deuteron.ir.tt.function import FuncOp
+
+    kernels = [op for op in module.walk() if isinstance(op, FuncOp) and not _is_private(op)]
+    if len(kernels) != 1:
+        names = ", ".join(op.sym_name.data for op in kernels) or "none"
+        raise UsageError(f"a module of tile IR needs exactly one public function, the kernel, got {names}")
+    kernel = kernels[0]
+    params = (
+        make_param(value.name_hint or f"arg{index}", signature_type(value.type), kernel.arg_divisibility(index))
+        for index, value in enumerate(kernel.args)
+    )
+    return kernel.sym_name.data, tuple(params)
+
+
+def _is_private(op) -> bool:
+    return op.sym_visibility is not None and op.sym_visibility.data == "private"
+
+
+def signature_type(type: Attribute) -> str:
+    """The type of an argument in a signature: `!tt.ptr<f32>` is `*fp32`, `i32` is `i32`."""
+    from deuteron.ir import types
+
+    if types.is_pointer(type):
+        return "*" + signature_type(types.pointee_of(type))
+    names = {
+        types.f16: "fp16",
+        types.bf16: "bf16",
+        types.f32: "fp32",
+        types.f64: "fp64",
+        types.f8e4m3: "fp8e4nv",
+        types.f8e5m2: "fp8e5",
+    }
+    return names.get(type) or str(type)
+
+
+STAGE = Stage("ttir", None, optimise_tile_ir, text=print_tile_ir, parse=parse_tile_ir, describe=describe_tile_ir)

@@ -1,0 +1,19 @@
+"""From a source to a compiled kernel: sources, stage driver, cache.
+
+    source.py    ASTSource and IRSource: what a compile starts from
+    key.py       what the result depends on
+    cache.py     compiled kernels on disk
+    stages.py    the loop that walks a backend's stages
+    driver.py    compile(): the parts put together
+    kernel.py    CompiledKernel: the result
+
+Nothing here imports xDSL or llvmlite before a kernel is compiled.
+"""
+
+from deuteron.backend.metadata import KernelMetadata as KernelMetadata
+from deuteron.backend.metadata import Param as Param
+from deuteron.compiler.driver import compile as compile
+from deuteron.compiler.driver import resolve_target as resolve_target
+from deuteron.compiler.kernel import CompiledKernel as CompiledKernel
+from deuteron.compiler.source import ASTSource as ASTSource
+from deuteron.compiler.source import IRSource as IRSource

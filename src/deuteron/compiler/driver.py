@@ -1,0 +1,138 @@
+"""`compile`: from a source to a compiled kernel, out of the cache where it has been compiled before.
+
+    kernel = compile(ASTSource(fn=add, signature={"x": "*fp32", "n": "i32"}, constexprs={"BLOCK": 128}), target="cpu")
+
+Dumps (DEUTERON_DUMP_DIR) are written on a compile and on a cache hit; overrides (DEUTERON_OVERRIDE_DIR) bypass the
+cache.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from deuteron.backend import Backend, get_backend
+from deuteron.backend.stage import Stage, Unit
+from deuteron.compiler import cache
+from deuteron.compiler.kernel import CompiledKernel, StageTexts
+from deuteron.compiler.key import cache_key
+from deuteron.compiler.source import ASTSource, IRSource
+from deuteron.compiler.stages import Walk, dump, embedded_metadata, find_stage
+from deuteron.errors import UsageError
+from deuteron.options import Target, parse_target, settings
+
+
+def compile(
+    src: ASTSource | IRSource | str,
+    target: Target | str | None = None,
+    options: Mapping[str, Any] | None = None,
+    symbol: str | None = None,
+) -> CompiledKernel:
+    """Compile a kernel, or take it from the cache.
+
+    Args:
+        src: the kernel, or the text of a stage; a string is the path of a file with such a text.
+        target: default: DEUTERON_TARGET, else `cpu`.
+        options: the options of the target (`num_warps`, `num_stages`, ...).
+        symbol: the name of the function in object code; default: the kernel's name.
+
+    Raises:
+        CompilationError: the kernel is at fault. IRError: a text is. UsageError: the request is.
+    """
+    source = IRSource(src) if isinstance(src, str | Path) else src
+    if not isinstance(source, ASTSource | IRSource):
+        raise UsageError(f"compile takes an ASTSource, an IRSource or the path of a file, got {src!r}")
+    target = resolve_target(target)
+    backend = get_backend(target)
+    backend.check_target(target)
+    return compile_with(backend, source, target, backend.make_options(options or {}), symbol)
+
+
+def resolve_target(target: Target | str | None) -> Target:
+    """The target that is meant: a text is parsed, None is DEUTERON_TARGET or else the CPU."""
+    if target is None:
+        target = settings.target or "cpu"
+    return parse_target(target) if isinstance(target, str) else target
+
+
+def compile_with(
+    backend: Backend, source: ASTSource | IRSource, target: Target, options: Any, symbol: str | None = None
+) -> CompiledKernel:
+    """Compile with a backend and its options object, through the cache."""
+    key = cache_key(source.fingerprint(), target, backend.machine(target), options, symbol or "")
+    is_overridden = settings.override_dir is not None
+    entry = None if settings.always_compile or is_overridden else cache.load(settings.cache_dir, key)
+    is_cached = entry is not None
+    if entry is None:
+        entry = _run_stages(backend, source, target, options, symbol, _dump_folder(key))
+        if not is_overridden:
+            cache.store(settings.cache_dir, key, entry)
+    kernel = _kernel(backend, entry, options, key, is_cached)
+    if is_cached and settings.dump_dir:
+        _dump_all(settings.dump_dir / key, kernel)
+    return kernel
+
+
+def _dump_folder(key: str) -> Path | None:
+    return settings.dump_dir / key if settings.dump_dir else None
+
+
+def _dump_all(folder: Path, kernel: CompiledKernel) -> None:
+    for name, text in kernel.asm.items():
+        dump(folder, kernel.name, name, text)
+
+
+def _run_stages(
+    backend: Backend,
+    source: ASTSource | IRSource,
+    target: Target,
+    options: Any,
+    symbol: str | None,
+    folder: Path | None,
+) -> cache.Entry:
+    if isinstance(source, ASTSource):
+        unit = Unit(source.name, symbol or source.name, target, options, source.params)
+        walk = Walk(backend.stages, unit, folder)
+        walk.begin(partial(_lower, source))
+    else:
+        walk = _walk_from_text(backend, source, Unit("", symbol or "", target, options), folder)
+    walk.run()
+    texts = {stage.name: walk.texts[stage.name] for stage in backend.stages if stage.name in walk.texts}
+    return cache.Entry(walk.unit.metadata(walk.times), texts)
+
+
+def _lower(source: ASTSource) -> Any:
+    from deuteron.frontend import lower_function  # deferred: brings xDSL, which a cache hit does not need
+
+    return lower_function(source.fn, source.signature, source.constexprs, source.attrs)
+
+
+def _walk_from_text(backend: Backend, source: IRSource, unit: Unit, folder: Path | None) -> Walk:
+    stage = find_stage(backend.stages, source.stage)
+    walk = Walk(backend.stages, unit, folder)
+    if stage.describe is None:
+        found = embedded_metadata(stage, source.text)
+        unit.name, unit.symbol, unit.params = found.name, found.symbol, found.params
+        unit.scratch_bytes, unit.shared = found.scratch_bytes, found.shared
+    walk.begin_at(stage, source.text, source.file)
+    return walk
+
+
+def _kernel(backend: Backend, entry: cache.Entry, options: Any, key: str, is_cached: bool) -> CompiledKernel:
+    metadata = entry.metadata
+    unit = Unit(metadata.name, metadata.symbol, metadata.target, options, metadata.params)
+    on_demand = {
+        stage.name: partial(_text_on_demand, backend, stage, entry.texts[stage.input], unit)
+        for stage in backend.stages
+        if stage.on_demand and stage.input in entry.texts
+    }
+    return CompiledKernel(metadata, StageTexts(entry.texts, on_demand), key, backend, is_cached)
+
+
+def _text_on_demand(backend: Backend, stage: Stage, input_text: str, unit: Unit) -> str | bytes:
+    walk = Walk(backend.stages, unit, None)
+    walk.begin_at(find_stage(backend.stages, stage.input), input_text, f"<{stage.input}>")
+    walk.run_stage(stage)
+    return walk.texts[stage.name]

@@ -1,0 +1,41 @@
+"""The key of a compile: what the result depends on, and nothing else.
+
+Source and dependencies, signature, constexprs, attributes, options, target (for `native`: the CPU's name and features),
+and the versions of everything that takes part. Of Deuteron itself the version is a hash of its own source files, so
+that a change to a pass is a new version.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import sys
+from pathlib import Path
+from typing import Any
+
+from deuteron.options import Target
+
+PACKAGE = Path(__file__).parent.parent
+
+
+def cache_key(fingerprint: str, target: Target, machine: str, options: Any, symbol: str) -> str:
+    """64 hex digits. `fingerprint` is the source's, `machine` what the backend says of the machine it compiles for."""
+    parts = (fingerprint, str(target), machine, repr(options), symbol, *toolchain())
+    return hashlib.sha256("\0".join(parts).encode()).hexdigest()
+
+
+@functools.cache
+def toolchain() -> tuple[str, ...]:
+    """The versions that a compile depends on; read once in a process."""
+    from importlib import metadata  # deferred: 15 ms, which `import deuteron` does not need
+
+    installed = (f"{name} {metadata.version(name)}" for name in ("llvmlite", "xdsl"))
+    return (f"python {sys.version_info.major}.{sys.version_info.minor}", *installed, _package_hash())
+
+
+def _package_hash() -> str:
+    digest = hashlib.sha256()
+    for path in sorted(PACKAGE.rglob("*.py")):
+        digest.update(str(path.relative_to(PACKAGE)).encode())
+        digest.update(path.read_bytes())
+    return digest.hexdigest()

@@ -1,0 +1,175 @@
+"""The one loop that walks a table of stages: it runs, verifies, times, overrides and dumps each of them.
+
+    product of the source -> ttir -> llir -> obj
+
+Starting at the text of a stage skips that stage and those before it; the first is not skipped, since tile IR that is
+given as text has not been through its passes. Errors of the user's pass through; anything else that a stage raises
+becomes one InternalError that names the stage and the file in which its input was kept.
+"""
+
+from __future__ import annotations
+
+import re
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from deuteron.backend.metadata import KernelMetadata
+from deuteron.backend.stage import Stage, Unit
+from deuteron.compiler.source import read_text
+from deuteron.errors import DeuteronError, InternalError, UsageError
+from deuteron.options import settings
+
+METADATA_MARK = "deuteron kernel "
+
+
+@dataclass
+class Walk:
+    """One compile on its way: the products and texts made so far, and the seconds that each stage took."""
+
+    stages: Sequence[Stage]
+    unit: Unit
+    folder: Path | None
+    products: dict[str | None, Any] = field(default_factory=dict)  # None: what the first stage is given
+    texts: dict[str, str | bytes] = field(default_factory=dict)
+    times: dict[str, float] = field(default_factory=dict)
+    num_passes: int = 0
+
+    def __post_init__(self) -> None:
+        if self.folder:
+            self.unit.dump = self._dump_pass
+
+    def begin(self, load: Callable[[], Any]) -> None:
+        """Make what the first stage is given."""
+        with self._timed("source"), self._wrapped("source", lambda: None):
+            self.products[None] = load()
+
+    def begin_at(self, stage: Stage, text: str, file: str) -> None:
+        """Take a text for what `stage` makes; for the first stage it is what that stage is given."""
+        with self._timed("source"), self._wrapped(stage.name, lambda: text):
+            product = stage.parse(_without_metadata(stage, text), file)
+            if stage.describe is not None:
+                self.unit.name, self.unit.params = stage.describe(product)
+                self.unit.symbol = self.unit.symbol or self.unit.name
+            if stage.input is None:
+                self.products[None] = product
+            else:
+                self._keep(stage, product)
+
+    def run(self) -> None:
+        """Run every stage whose result is not there; those on demand only where everything is dumped."""
+        for stage in self.stages:
+            if stage.input in self.products and (self.folder or not stage.on_demand):
+                self.run_stage(stage)
+
+    def run_stage(self, stage: Stage) -> None:
+        with self._timed(stage.name), self._wrapped(stage.name, lambda: self._input_text(stage)):
+            product = stage.run(self.products[stage.input], self.unit)
+            stage.verify(product)
+            override = find_override(self.unit.name, stage)
+            if override is not None:
+                product = stage.parse(_without_metadata(stage, read_text(override)), str(override))
+            self._keep(stage, product)
+
+    def _keep(self, stage: Stage, product: Any) -> None:
+        self.products[stage.name] = product
+        self.texts[stage.name] = self._text(stage, product)
+        if self.folder:
+            dump(self.folder, self.unit.name, stage.name, self.texts[stage.name])
+
+    def _dump_pass(self, name: str, text: str) -> None:
+        self.num_passes += 1
+        dump(self.folder, self.unit.name, f"pass{self.num_passes:02}-{name}", text)
+
+    def _text(self, stage: Stage, product: Any) -> str | bytes:
+        text = stage.text(product)
+        if stage.comment is None:
+            return text
+        return f"{stage.comment} {METADATA_MARK}{self.unit.metadata({}).to_json()}\n{text}"
+
+    @contextmanager
+    def _timed(self, name: str) -> Iterator[None]:
+        begin = time.perf_counter()
+        yield
+        self.times[name] = time.perf_counter() - begin
+
+    @contextmanager
+    def _wrapped(self, stage: str, input_text: Callable[[], str | bytes | None]) -> Iterator[None]:
+        try:
+            yield
+        except InternalError as error:
+            raise self._defect(stage, error.message, error, input_text()) from error
+        except DeuteronError:
+            raise
+        except Exception as error:
+            raise self._defect(stage, f"{type(error).__name__}: {error}", error, input_text()) from error
+
+    def _input_text(self, stage: Stage) -> str | bytes | None:
+        """What a stage that failed worked on. The first works in place, and may leave what cannot be printed."""
+        if stage.input is not None:
+            return self.texts[stage.input]
+        try:
+            return stage.text(self.products[None])
+        except Exception:
+            return None
+
+    def _defect(self, stage: str, what: str, cause: Exception, text: str | bytes | None) -> InternalError:
+        message = f"Deuteron failed in stage '{stage}' of kernel '{self.unit.name}': {what.rstrip('.')}."
+        if text is not None:
+            folder = self.folder or Path(tempfile.mkdtemp(prefix="deuteron-"))
+            path = dump(folder, self.unit.name, f"failed-{stage}", text)
+            message += f" It worked on {path}." if path else ""
+        message += " This is a defect of Deuteron, not of the kernel: please report it."
+        return InternalError(message, getattr(cause, "location", None), getattr(cause, "call_chain", ()))
+
+
+def find_stage(stages: Sequence[Stage], name: str) -> Stage:
+    """The stage whose text is the input; raises UsageError where it cannot be one."""
+    inputs = {stage.name: stage for stage in stages if stage.parse is not None}
+    if name not in inputs:
+        raise UsageError(f"a compile cannot start from '.{name}': it can from {', '.join(f'.{n}' for n in inputs)}")
+    return inputs[name]
+
+
+def embedded_metadata(stage: Stage, text: str) -> KernelMetadata:
+    """The metadata in the first line of a text that needs it."""
+    if not _has_metadata(stage, text):
+        mark = f"{stage.comment} {METADATA_MARK}"
+        raise UsageError(f"the first line of a .{stage.name} input must be the comment '{mark}{{...}}' of a dump")
+    return KernelMetadata.from_json(text.partition("\n")[0].partition(METADATA_MARK)[2])
+
+
+def _has_metadata(stage: Stage, text: str) -> bool:
+    return stage.comment is not None and text.startswith(f"{stage.comment} {METADATA_MARK}")
+
+
+def _without_metadata(stage: Stage, text: str) -> str:
+    return text.partition("\n")[2] if _has_metadata(stage, text) else text
+
+
+def dump(folder: Path, kernel: str, suffix: str, text: str | bytes) -> Path | None:
+    """Write `<folder>/<kernel>.<suffix>`; None where that is not possible."""
+    path = folder / f"{_file_name(kernel)}.{suffix}"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(text.encode() if isinstance(text, str) else text)
+    except OSError:
+        return None
+    return path
+
+
+def find_override(kernel: str, stage: Stage) -> Path | None:
+    """The file that replaces what a stage made, if the user put one into DEUTERON_OVERRIDE_DIR."""
+    if settings.override_dir is None or stage.parse is None:
+        return None
+    path = settings.override_dir / f"{_file_name(kernel)}.{stage.name}"
+    return path if path.is_file() else None
+
+
+def _file_name(kernel: str) -> str:
+    """A kernel's name as a file's: one that comes from text may hold anything."""
+    return re.sub(r"\W", "_", kernel)

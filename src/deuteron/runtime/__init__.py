@@ -1,0 +1,25 @@
+"""From Python: kernels that compile when they are launched, and what chooses their configuration.
+
+    jit.py           @jit, JITFunction: bind, specialise, compile or look up, launch
+    specialise.py    a token for each argument
+    grid.py          the grid's extents           mock.py        arrays that are only types, or of another type
+    autotuner.py     @autotune, config.py         heuristics.py  @heuristics
+    interpret.py     launching in the NumPy interpreter
+    driver.py        the device that kernels run on, as Triton's programs ask for it
+
+Nothing here tests which target it is, or imports the compiler before a kernel is compiled.
+"""
+
+from deuteron.runtime.autotuner import Autotuner as Autotuner
+from deuteron.runtime.autotuner import autotune as autotune
+from deuteron.runtime.config import Config as Config
+from deuteron.runtime.driver import driver as driver
+from deuteron.runtime.heuristics import Heuristics as Heuristics
+from deuteron.runtime.heuristics import heuristics as heuristics
+from deuteron.runtime.interface import KernelInterface as KernelInterface
+from deuteron.runtime.jit import JITFunction as JITFunction
+from deuteron.runtime.mock import MockTensor as MockTensor
+from deuteron.runtime.mock import TensorWrapper as TensorWrapper
+from deuteron.runtime.mock import reinterpret as reinterpret
+from deuteron.runtime.sizes import cdiv as cdiv
+from deuteron.runtime.sizes import next_power_of_2 as next_power_of_2

@@ -1,0 +1,47 @@
+"""`@heuristics`: computes constexpr parameters from the other arguments.
+
+    @deuteron.heuristics({"EVEN_N": lambda args: args["n"] % args["BLOCK"] == 0})
+    @deuteron.jit
+    def kernel(x_ptr, n, BLOCK: tl.constexpr, EVEN_N: tl.constexpr): ...
+
+It does so at every launch, before what it decorates sees the arguments.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from deuteron.errors import UsageError
+from deuteron.runtime.grid import Grid
+from deuteron.runtime.interface import KernelInterface
+
+
+class Heuristics(KernelInterface):
+    """A kernel of which some arguments are computed; a later one may use what an earlier one gave."""
+
+    def __init__(self, fn: Any, values: Mapping[str, Callable[[dict[str, Any]], Any]]):
+        self.fn = fn
+        self.arg_names = list(fn.arg_names)
+        self.values = dict(values)
+        for name in self.values:
+            if name not in self.arg_names:
+                known = ", ".join(self.arg_names)
+                raise UsageError(f"heuristics of '{fn.__name__}': no parameter '{name}': there are {known}")
+
+    def __getattr__(self, name: str) -> Any:
+        """What the kernel is asked for (`__name__`, `src`, `params` ...) comes from it."""
+        if name == "fn":
+            raise AttributeError(name)
+        return getattr(self.fn, name)
+
+    def run(self, *args: Any, grid: Grid, warmup: bool = False, **kwargs: Any) -> Any:
+        named = dict(zip(self.arg_names, args, strict=False))
+        for name, compute in self.values.items():
+            kwargs[name] = compute({**named, **kwargs})
+        return self.fn.run(*args, grid=grid, warmup=warmup, **kwargs)
+
+
+def heuristics(values: Mapping[str, Callable[[dict[str, Any]], Any]]) -> Callable[[Any], Heuristics]:
+    """Decorator: `values` maps parameters to functions of the arguments by name, called at every launch, in order."""
+    return lambda fn: Heuristics(fn, values)

@@ -1,0 +1,24 @@
+"""What can be launched: `kernel[grid](...)`, for kernels, autotuned kernels and kernels with heuristics alike."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+from deuteron.runtime.grid import Grid
+
+
+class KernelInterface:
+    """Has `run(*args, grid, warmup, **kwargs)`."""
+
+    def run(self, *args: Any, grid: Grid, warmup: bool = False, **kwargs: Any) -> Any:
+        raise NotImplementedError
+
+    def __getitem__(self, grid: Grid) -> Callable[..., Any]:
+        """The kernel with its grid, to be called with the arguments."""
+        return partial(self.run, grid=grid, warmup=False)
+
+    def warmup(self, *args: Any, grid: Grid, **kwargs: Any) -> Any:
+        """Compile for these arguments without running; a dtype stands for an array of it."""
+        return self.run(*args, grid=grid, warmup=True, **kwargs)

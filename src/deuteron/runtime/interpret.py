@@ -1,0 +1,50 @@
+"""Launching in the NumPy interpreter (DEUTERON_INTERPRET=1): one program at a time, every access checked.
+
+The module is what the frontend makes, before any pass, so that a result that differs from the compiled kernel's points
+at what comes after. Everything heavy is imported when a kernel is first interpreted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from deuteron.backend.arrays import array_specialiser
+from deuteron.backend.dlpack import dlpack_tensor
+from deuteron.compiler import ASTSource
+from deuteron.runtime.mock import TensorWrapper
+
+if TYPE_CHECKING:
+    from xdsl.dialects.builtin import ModuleOp
+
+
+def lower(source: ASTSource) -> ModuleOp:
+    from deuteron.frontend import lower_function
+
+    return lower_function(source.fn, source.signature, source.constexprs, source.attrs)
+
+
+def interpret(module: ModuleOp, args: Sequence[Any], grid: tuple[int, int, int]) -> None:
+    """Run a module with the arguments that are not constexpr, as the user passed them."""
+    from deuteron.interpreter import run_module
+
+    run_module(module, [_argument(arg) for arg in args], grid)
+
+
+def _argument(arg: Any) -> Any:
+    """What the interpreter takes for it: NumPy arrays and numbers as they are, others with their address and extent."""
+    from deuteron.interpreter import Buffer
+
+    if isinstance(arg, TensorWrapper):
+        return _argument(arg.base)
+    if hasattr(arg, "__array_interface__") or array_specialiser(type(arg)) is None:
+        return arg
+    address = array_specialiser(type(arg))(arg)[1]
+    if hasattr(arg, "data_ptr"):
+        shape, strides, size = tuple(arg.shape), arg.stride(), arg.element_size()
+    else:
+        found = dlpack_tensor(arg)
+        shape, strides, size = found.shape, found.strides, found.element_size
+    last = sum((extent - 1) * stride for extent, stride in zip(shape, strides, strict=True))
+    nbytes = 0 if 0 in shape else (last + 1) * size
+    return Buffer(address, nbytes, owner=arg)

@@ -1,0 +1,203 @@
+"""`@jit`: a kernel that is compiled when it is launched with arguments of new types, and launched.
+
+    @deuteron.jit
+    def add(x_ptr, y_ptr, out_ptr, n, BLOCK: tl.constexpr): ...
+
+    add[(cdiv(n, 128),)](x, y, out, n, BLOCK=128, num_warps=4)
+
+    bind the arguments -> a token for each -> the kernel of these tokens -> its launch function
+
+A launch that finds its kernel does nothing else, so its cost is bounded by `tests/runtime/test_overhead.py`.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, NamedTuple
+
+from deuteron.backend import get_backend
+from deuteron.compiler import ASTSource, CompiledKernel, resolve_target
+from deuteron.compiler.driver import compile_with
+from deuteron.errors import LaunchError, UsageError
+from deuteron.language.function import Function
+from deuteron.options import option_names, settings
+from deuteron.runtime.grid import Grid, evaluate_grid
+from deuteron.runtime.interface import KernelInterface
+from deuteron.runtime.interpret import interpret, lower
+from deuteron.runtime.mock import MockTensor
+from deuteron.runtime.specialise import Token, decode, name_argument, parameter_specialiser
+
+
+class _Binding(NamedTuple):
+    """The arguments of one launch, in the order of the parameters, and what they mean to a compile."""
+
+    values: list[Any]
+    options: dict[str, Any]
+    tokens: tuple[Token, ...]
+    passed: list[Any]
+
+    def runtime_indices(self) -> tuple[int, ...]:
+        """The arguments that the compiled kernel takes: neither constexpr nor folded to 1."""
+        return tuple(
+            index for index, token in enumerate(self.tokens) if isinstance(token, str) and not token.endswith(":1")
+        )
+
+
+class _Launcher(NamedTuple):
+    kernel: CompiledKernel
+    indices: tuple[int, ...]
+
+
+class JITFunction(Function, KernelInterface):
+    """A function of the language that can be launched. Compiled kernels are kept for the life of the function."""
+
+    def __init__(
+        self,
+        fn: Callable[..., Any],
+        version: Any = None,
+        do_not_specialize: Iterable[int | str] | None = None,
+        do_not_specialize_on_alignment: Iterable[int | str] | None = None,
+        debug: bool | None = None,
+        noinline: bool | None = None,
+        repr: Callable[..., str] | None = None,
+        launch_metadata: Callable[..., Any] | None = None,
+    ):
+        super().__init__(
+            fn,
+            do_not_specialize=tuple(do_not_specialize or ()),
+            do_not_specialize_on_alignment=tuple(do_not_specialize_on_alignment or ()),
+            noinline=bool(noinline),
+        )
+        self.debug = debug
+        self.pre_run_hooks: list[Callable[..., Any]] = []
+        self._names = tuple(self.arg_names)
+        self._specialisers = tuple(map(parameter_specialiser, self.params))
+        self._launchers: dict[Any, _Launcher] = {}
+        self._modules: dict[Any, Any] = {}
+        self._lock = threading.Lock()
+
+    def add_pre_run_hook(self, hook: Callable[..., Any]) -> None:
+        """Call `hook(*args, **kwargs)` before every launch."""
+        self.pre_run_hooks.append(hook)
+
+    def run(self, *args: Any, grid: Grid, warmup: bool = False, **kwargs: Any) -> CompiledKernel | None:
+        """Launch (or, with `warmup`, only compile) for these arguments; returns the compiled kernel.
+
+        Arguments that are no parameters are options of the target (`num_warps`, `num_stages`, ...).
+        """
+        for hook in self.pre_run_hooks:
+            hook(*args, **kwargs)
+        bound = self._bind(args, kwargs, warmup)
+        if warmup:
+            return self._launcher(bound).kernel
+        extents = evaluate_grid(grid, self.__name__, lambda: self._meta(bound))
+        if settings.interpret:
+            return self._interpret(bound, extents)
+        kernel, indices = self._launcher(bound)
+        if extents[0] and extents[1] and extents[2]:
+            passed = bound.passed
+            kernel.launch(extents, [passed[index] for index in indices])
+        return kernel
+
+    def _bind(self, args: Sequence[Any], kwargs: dict[str, Any], warmup: bool) -> _Binding:
+        values, options = self._order(args, kwargs)
+        if warmup:
+            values = [
+                value if param.is_constexpr else MockTensor.wrap_dtype(value)
+                for param, value in zip(self.params, values, strict=True)
+            ]
+        tokens: list[Token] = []
+        passed: list[Any] = []
+        try:
+            for specialise, value in zip(self._specialisers, values, strict=True):
+                token, what = specialise(value)
+                tokens.append(token)
+                passed.append(what)
+        except LaunchError as error:
+            param = self.params[len(tokens)]
+            raise name_argument(error, self.__name__, param, resolve_target(None)) from error
+        return _Binding(values, options, tuple(tokens), passed)
+
+    def _order(self, args: Sequence[Any], kwargs: dict[str, Any]) -> tuple[list[Any], dict[str, Any]]:
+        """The arguments in the order of the parameters, and the keywords that are no parameters."""
+        values, options = list(args), kwargs
+        if len(args) > len(self._names):
+            raise LaunchError(f"{self._usage()}, got {len(args)} arguments")
+        for param in self.params[len(args) :]:
+            if param.name in options:
+                values.append(options.pop(param.name))
+            elif param.has_default:
+                values.append(param.default)
+            else:
+                raise LaunchError(f"{self._usage()}: argument '{param.name}' is missing")
+        if options:
+            self._check_not_bound(options, self._names[: len(args)])
+        return values, options
+
+    def _check_not_bound(self, options: dict[str, Any], bound: Sequence[str]) -> None:
+        for name in bound:
+            if name in options:
+                raise LaunchError(f"{self._usage()}: argument '{name}' is given twice")
+
+    def _usage(self) -> str:
+        return f"kernel '{self.__name__}' takes {', '.join(self._names)}"
+
+    def _meta(self, bound: _Binding) -> dict[str, Any]:
+        """What a grid that is a function is given."""
+        return {**bound.options, **dict(zip(self._names, bound.values, strict=True))}
+
+    def _launcher(self, bound: _Binding) -> _Launcher:
+        key = (bound.tokens, tuple(bound.options.items()), settings.target)
+        try:
+            found = self._launchers.get(key)
+        except TypeError:
+            raise UsageError(f"options of kernel '{self.__name__}' must be hashable, got {bound.options}") from None
+        if found is None:
+            with self._lock:
+                found = self._launchers.get(key) or self._compile(bound)
+                self._launchers[key] = found
+        return found
+
+    def _compile(self, bound: _Binding) -> _Launcher:
+        target = resolve_target(None)
+        backend = get_backend(target)
+        backend.check_target(target)
+        options = self._options(backend, bound)
+        return _Launcher(compile_with(backend, self._source(bound), target, options), bound.runtime_indices())
+
+    def _source(self, bound: _Binding) -> ASTSource:
+        return ASTSource(self, *decode(self.params, bound.tokens, bound.values))
+
+    def _options(self, backend: Any, bound: _Binding) -> Any:
+        given = {"debug": True, **bound.options} if self.debug else bound.options
+        known = option_names(backend.options_class)
+        unknown = [name for name in given if name not in known]
+        if unknown:
+            raise LaunchError(f"{self._usage()}; '{unknown[0]}' is none of these and no option: {', '.join(known)}")
+        return backend.make_options(given)
+
+    def _interpret(self, bound: _Binding, grid: tuple[int, int, int]) -> None:
+        self._options(get_backend(resolve_target(None)), bound)
+        if bound.tokens not in self._modules:
+            self._modules[bound.tokens] = lower(self._source(bound))
+        args = [bound.values[index] for index in bound.runtime_indices()]
+        interpret(self._modules[bound.tokens], args, grid)
+
+
+def jit(fn: Callable[..., Any] | None = None, **options: Any) -> Any:
+    """Decorator: makes a function of the tile language, which is called within kernels or launched as one.
+
+    Used as `@jit` or `@jit(do_not_specialize=["n"], ...)`.
+
+    Args:
+        do_not_specialize: parameters (names or indices) whose values the compiled code must not depend on.
+        do_not_specialize_on_alignment: parameters whose divisibility by 16 it must not depend on.
+        debug: keep `tl.device_assert`.
+        noinline, repr, launch_metadata, version: accepted as Triton has them, without effect.
+    """
+    if fn is None:
+        return lambda function: jit(function, **options)
+    if isinstance(fn, JITFunction):
+        return fn
+    return JITFunction(fn, **options)

@@ -1,0 +1,171 @@
+"""From the arguments of a launch to what a kernel is compiled for: one token for each argument.
+
+    x (float32, aligned)   "*fp32:16"      n = 1000    "i32"           flag = True     "i1"
+    n = 4096               "i32:16"        n = 1       "i32:1"         scale = 0.5     "fp32"
+    None, @jit function    ("constexpr", ...)                          BLOCK = 128     ("constexpr", "int", 128)
+
+A token is a type with the hint `:16` (divisible by 16) or `:1` (equal to 1, folded), or it holds a constexpr. The
+tokens are the key of the compiled kernel, so they are made by one look-up of the argument's class and little more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from deuteron.backend.arrays import ELEMENT_TYPES, ForeignDevice, array_specialiser, is_subclass_of
+from deuteron.errors import LaunchError
+from deuteron.language.constant import constexpr
+from deuteron.language.function import Function, Parameter
+
+Token = str | tuple
+Specialiser = Callable[[Any], tuple[Token, Any]]
+
+
+def constexpr_token(value: Any) -> tuple[Token, Any]:
+    """The token of a constexpr argument: equal tokens mean equal constants, so 1, True and 1.0 differ."""
+    if isinstance(value, constexpr):
+        value = value.value
+    return ("constexpr", *_hashable(value)), value
+
+
+def _hashable(value: Any) -> tuple:
+    kind = value.__class__
+    if kind is float:
+        return (kind, value.hex())
+    if isinstance(value, tuple | list):
+        return (kind, *map(_hashable, value))
+    if isinstance(value, constexpr):
+        return _hashable(value.value)
+    if kind.__hash__ is None:
+        raise LaunchError(f"a constexpr must be hashable, got {value!r} of type '{kind.__name__}'")
+    return (kind, value)
+
+
+def _integer(value: int) -> tuple[Token, int]:
+    if -0x80000000 <= value <= 0x7FFFFFFF:
+        if value & 15 == 0:
+            return "i32:16", value
+        return ("i32:1" if value == 1 else "i32"), value
+    if -(1 << 63) <= value < (1 << 64):
+        type = "i64" if value < (1 << 63) else "u64"
+        return (f"{type}:16" if value & 15 == 0 else type), value
+    raise LaunchError(f"an integer argument has at most 64 bits, got {value}")
+
+
+def _float(value: float) -> tuple[Token, float]:
+    return "fp32", value
+
+
+def _bool(value: bool) -> tuple[Token, bool]:
+    return "i1", value
+
+
+def _numpy_scalar(value: Any) -> tuple[Token, Any]:
+    type = ELEMENT_TYPES.get(value.dtype.name)
+    if type is None:
+        raise LaunchError(f"a scalar of {value.dtype} cannot be given to a kernel")
+    return typed_scalar(type, value.item())
+
+
+def typed_scalar(type: str, value: Any) -> tuple[Token, Any]:
+    """The token of a number whose type is given and not found from its value."""
+    if type[0] not in "iu" or type == "i1":
+        return type, value
+    hint = ":1" if value == 1 else ":16" if value & 15 == 0 else ""
+    return type + hint, value
+
+
+def _annotated(type: str) -> Specialiser:
+    def specialise(value: Any) -> tuple[Token, Any]:
+        if not isinstance(value, int | float) and not hasattr(value, "item"):
+            raise LaunchError(f"a number is expected for a parameter annotated '{type}', got {value!r}")
+        number = value.item() if hasattr(value, "item") else value
+        return typed_scalar(type, number if type[0] not in "iu" else int(number))
+
+    return specialise
+
+
+_SPECIALISERS: dict[type, Specialiser] = {
+    int: _integer,
+    float: _float,
+    bool: _bool,
+    type(None): constexpr_token,
+    constexpr: constexpr_token,
+}
+
+
+def _specialiser_of(type: type) -> Specialiser:
+    """The specialiser of a class of arguments, found once for each class."""
+    if is_subclass_of(type, "numpy", "generic"):
+        return _numpy_scalar
+    if issubclass(type, Function):
+        return constexpr_token
+    for base, specialise in ((bool, _bool), (int, _integer), (float, _float)):
+        if issubclass(type, base):
+            return specialise
+    found = array_specialiser(type)
+    if found is None:
+        raise LaunchError(
+            f"expected an array or a number, got an object of type '{type.__module__}.{type.__qualname__}'; "
+            "other values are for parameters annotated tl.constexpr"
+        )
+    return found
+
+
+def specialise(value: Any) -> tuple[Token, Any]:
+    """The token of an argument, and what is passed to the compiled kernel: an address or a number."""
+    found = _SPECIALISERS.get(value.__class__)
+    if found is None:
+        found = _SPECIALISERS[value.__class__] = _specialiser_of(value.__class__)
+    return found(value)
+
+
+def parameter_specialiser(param: Parameter) -> Specialiser:
+    """The specialiser of a parameter's arguments."""
+    if param.is_constexpr:
+        return constexpr_token
+    type = _annotated_type(param)
+    base = _annotated(type) if type else specialise
+    if not (param.do_not_specialize or param.do_not_specialize_on_alignment):
+        return base
+    unwanted = ("1", "16") if param.do_not_specialize else ("16",)
+
+    def specialise_less(value: Any) -> tuple[Token, Any]:
+        token, passed = base(value)
+        type, _, hint = token.partition(":") if isinstance(token, str) else (token, "", "")
+        return (type if hint in unwanted else token), passed
+
+    return specialise_less
+
+
+def _annotated_type(param: Parameter) -> str | None:
+    """The scalar type that a parameter is annotated with (`tl.int64`, `"i64"`), if any."""
+    name = param.annotation.strip("'\"").rpartition(".")[2]
+    text = ELEMENT_TYPES.get(name, name)
+    return text if text in ELEMENT_TYPES.values() else None
+
+
+def name_argument(error: LaunchError, kernel: str, param: Parameter, target: Any) -> LaunchError:
+    """The error about an argument, with the argument's and the kernel's name."""
+    where = f"argument '{param.name}' of kernel '{kernel}'"
+    if isinstance(error, ForeignDevice):
+        return LaunchError(f"{where}: {error.message}, and the kernel runs on {target}. Move it there first.")
+    return LaunchError(f"{where}: {error.message}")
+
+
+def decode(
+    params: tuple[Parameter, ...], tokens: tuple[Token, ...], values: list[Any]
+) -> tuple[dict[str, str], dict[str, Any], dict[str, list[list[Any]]]]:
+    """What tokens mean to a compile: signature, constexprs and attributes, each by parameter name."""
+    signature, constexprs, attrs = {}, {}, {}
+    for param, token, value in zip(params, tokens, values, strict=True):
+        type, _, hint = token.partition(":") if isinstance(token, str) else ("constexpr", "", "")
+        if type == "constexpr" or hint == "1":
+            signature[param.name], constexprs[param.name] = "constexpr", value
+            continue
+        is_const = param.annotation.rpartition(".")[2] == "const"
+        signature[param.name] = type.replace("*", "*k") if is_const else type
+        if hint:
+            attrs[param.name] = [["tt.divisibility", int(hint)]]
+    return signature, constexprs, attrs

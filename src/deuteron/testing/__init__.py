@@ -1,0 +1,18 @@
+"""Timing, tables and comparison for tests and benchmarks.
+
+ms = testing.do_bench(lambda: add[grid](x, y, out, n, BLOCK=1024))
+
+@testing.perf_report(testing.Benchmark(x_names=["n"], x_vals=[2**i for i in range(12, 20)], line_arg="provider",
+                     line_vals=["deuteron", "numpy"], line_names=["Deuteron", "NumPy"], plot_name="add", args={}))
+def benchmark(n, provider): ...
+benchmark.run(print_data=True, save_path="results")
+
+bench.py    do_bench      report.py    Benchmark, perf_report      compare.py    assert_close
+"""
+
+from deuteron.testing.bench import do_bench as do_bench
+from deuteron.testing.bench import do_bench_cudagraph as do_bench_cudagraph
+from deuteron.testing.compare import assert_close as assert_close
+from deuteron.testing.report import Benchmark as Benchmark
+from deuteron.testing.report import Mark as Mark
+from deuteron.testing.report import perf_report as perf_report

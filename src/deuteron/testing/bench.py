@@ -1,0 +1,85 @@
+"""How long a function takes: it is called for a while to warm up, then timed call by call.
+
+    do_bench(f)                                  mean of the calls, in milliseconds
+    do_bench(f, quantiles=[0.5, 0.2, 0.8])       [median, 20th, 80th percentile]
+    do_bench(f, return_mode="min")
+
+On the CPU a launch returns when the kernel has ended, so the clock is Python's. Caches stay warm between the calls.
+"""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from deuteron.errors import UsageError
+
+_SUMMARIES: dict[str, Callable[[list[float]], Any]] = {
+    "mean": statistics.fmean,
+    "median": statistics.median,
+    "min": min,
+    "max": max,
+    "all": list,
+}
+
+
+def do_bench(
+    fn: Callable[[], Any],
+    warmup: float = 25,
+    rep: float = 100,
+    grad_to_none: Iterable[Any] | None = None,
+    quantiles: Sequence[float] | None = None,
+    return_mode: str = "mean",
+) -> Any:
+    """Milliseconds that a call of `fn` takes.
+
+    Args:
+        warmup, rep: milliseconds of calling before and while timing; at least one call each.
+        grad_to_none: tensors whose `.grad` is set to None before each timed call.
+        quantiles: if given, a list of these quantiles (of 0.5 alone: a number), and `return_mode` does not matter.
+        return_mode: `mean`, `median`, `min`, `max` or `all` (the list of times).
+    """
+    if return_mode not in _SUMMARIES:
+        raise UsageError(f"return_mode must be one of {', '.join(_SUMMARIES)}, got '{return_mode}'")
+    fn()
+    tensors = list(grad_to_none or ())
+    _call_for(fn, warmup, tensors)
+    return summarise(_call_for(fn, rep, tensors), quantiles, return_mode)
+
+
+def do_bench_cudagraph(fn: Callable[[], Any], rep: float = 20, **options: Any) -> Any:
+    """As `do_bench`: the CPU has no graphs of launches."""
+    return do_bench(fn, warmup=5, rep=rep, **options)
+
+
+def _call_for(fn: Callable[[], Any], milliseconds: float, tensors: list[Any]) -> list[float]:
+    times: list[float] = []
+    end = time.perf_counter() + milliseconds / 1e3
+    while not times or time.perf_counter() < end:
+        for tensor in tensors:
+            tensor.grad = None
+        begin = time.perf_counter()
+        fn()
+        times.append((time.perf_counter() - begin) * 1e3)
+    return times
+
+
+def summarise(times: list[float], quantiles: Sequence[float] | None, return_mode: str = "mean") -> Any:
+    """The quantiles of some times, or, without quantiles, what `return_mode` says."""
+    if quantiles is None:
+        return _SUMMARIES[return_mode](times)
+    ordered = sorted(times)
+    found = [_quantile(ordered, q) for q in quantiles]
+    return found[0] if len(found) == 1 else found
+
+
+def _quantile(ordered: list[float], q: float) -> float:
+    """Linear interpolation between the two nearest ranks."""
+    if not 0 <= q <= 1:
+        raise UsageError(f"quantiles go from 0 to 1, got {q}")
+    place = q * (len(ordered) - 1)
+    low = int(place)
+    high = min(low + 1, len(ordered) - 1)
+    return ordered[low] + (ordered[high] - ordered[low]) * (place - low)

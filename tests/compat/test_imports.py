@@ -1,0 +1,81 @@
+"""Triton's paths: each in a process of its own, since it changes what `import triton` means."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import deuteron
+
+STATEMENTS = [
+    "import triton; triton.jit; triton.autotune; triton.Config; triton.cdiv; triton.next_power_of_2; triton.heuristics",
+    "import triton.language as tl; tl.load; tl.float32; tl.constexpr; tl.math.exp2",
+    "from triton.language.extra import libdevice; libdevice.exp",
+    "from triton.language.extra.cuda import libdevice; libdevice.sqrt",
+    "from triton.language.math import exp, log2",
+    "from triton.language.core import tensor, dtype",
+    "from triton.language.standard import cdiv, sum",
+    "import triton.testing; triton.testing.do_bench; triton.testing.perf_report; triton.testing.Benchmark",
+    "from triton.compiler import ASTSource, CompiledKernel, CompilationError, compile",
+    "from triton.compiler.compiler import ASTSource, IRSource, make_backend",
+    "from triton.compiler.errors import CompilationError, CompileTimeAssertionFailure, UnsupportedLanguageConstruct",
+    "from triton.backends.compiler import GPUTarget; assert GPUTarget('cuda', 90, 32).arch == 90",
+    "from triton.runtime import JITFunction, KernelInterface, MockTensor, TensorWrapper, reinterpret, Autotuner",
+    "from triton.runtime.jit import JITFunction, KernelInterface; import triton; triton.runtime.jit.JITFunction",
+    "from triton.runtime.autotuner import Autotuner, Config, Heuristics, OutOfResources",
+    "from triton.runtime.errors import OutOfResources, InterpreterError, PTXASError, AutotunerError",
+    "from triton.runtime import driver; driver.active.get_current_target(); driver.active.get_current_device()",
+    "import triton.runtime.driver; assert triton.runtime.driver.active.get_current_target().backend == 'cpu'",
+    "from triton.runtime.driver import driver; driver.active.get_device_interface().synchronize()",
+    "import triton; triton.runtime.driver.active.get_benchmarker()(lambda: 0, warmup=1, rep=1, quantiles=[0.5])",
+    "from triton.errors import TritonError; import triton; assert triton.TritonError is TritonError",
+    "from triton import knobs; assert knobs.runtime.interpret is False",
+    "import triton.tools; import triton; assert int(triton.__version__[0]) >= 3",
+    "import importlib.util; assert importlib.util.find_spec('triton') and importlib.util.find_spec('triton.language')",
+    "import triton, deuteron; assert triton.jit is deuteron.jit and triton.language.load is deuteron.language.load",
+]
+
+
+ENVIRONMENT = {**os.environ, "PYTHONPATH": str(Path(deuteron.__file__).parents[1])}
+
+
+def python(code, **options):
+    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=ENVIRONMENT, **options)
+
+
+@pytest.mark.parametrize("statement", STATEMENTS)
+def test_resolves_to_deuteron(statement):
+    found = python(f"import deuteron.compat\n{statement}")
+    assert found.returncode == 0, found.stderr
+
+
+def test_an_installed_triton_is_not_taken(tmp_path):
+    (tmp_path / "triton").mkdir()
+    (tmp_path / "triton" / "__init__.py").write_text("raise RuntimeError('the real one')")
+    found = python("import deuteron.compat, triton; print(triton.jit.__module__)", cwd=tmp_path)
+    assert found.stdout.strip() == "deuteron.runtime.jit", found.stderr
+
+
+def test_a_triton_imported_before_is_refused(tmp_path):
+    (tmp_path / "triton.py").write_text("")
+    found = python("import triton, deuteron.compat", cwd=tmp_path)
+    assert "Triton itself is already imported, from" in found.stderr and "triton.py" in found.stderr
+
+
+def test_installing_twice_changes_nothing():
+    found = python("import deuteron.compat as c, triton, sys; c.install(); assert sys.modules['triton'] is triton")
+    assert found.returncode == 0, found.stderr
+
+
+@pytest.mark.parametrize(
+    ("statement", "message"),
+    [
+        ("import triton.profiler", "Deuteron has no module 'triton.profiler'"),
+        ("import triton; triton.nonsense", "Deuteron has no 'triton.nonsense'"),
+        ("from triton.language import nonsense", "cannot import name 'nonsense'"),
+    ],
+)
+def test_what_is_not_there(statement, message):
+    assert message in python(f"import deuteron.compat\n{statement}").stderr

@@ -1,0 +1,62 @@
+"""The cache key: every part counts, and two processes agree."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from deuteron.compiler import key
+from deuteron.options import CPUOptions, Target
+
+PARTS = {
+    "fingerprint": "source",
+    "target": Target("cpu", "native", 1),
+    "machine": "znver4 +avx512f",
+    "options": CPUOptions(),
+    "symbol": "",
+}
+OTHERS = {
+    "fingerprint": "source2",
+    "target": Target("cpu", "x86-64-v3", 1),
+    "machine": "znver4 ",
+    "options": CPUOptions(num_warps=8),
+    "symbol": "s",
+}
+
+
+@pytest.mark.parametrize("name", PARTS)
+def test_every_part_changes_the_key(name):
+    assert key.cache_key(**PARTS) != key.cache_key(**{**PARTS, name: OTHERS[name]})
+
+
+def test_versions_are_those_of_the_toolchain_and_of_this_package():
+    python, llvmlite, xdsl, package = key.toolchain()
+    assert python == f"python {sys.version_info.major}.{sys.version_info.minor}"
+    assert llvmlite.startswith("llvmlite 0.") and xdsl.startswith("xdsl 0.") and len(package) == 64
+
+
+def test_a_changed_source_file_of_the_package_changes_the_version(tmp_path, monkeypatch):
+    monkeypatch.setattr(key, "PACKAGE", tmp_path)
+    (tmp_path / "a.py").write_text("x = 1\n")
+    before = key._package_hash()
+    (tmp_path / "a.py").write_text("x = 2\n")
+    assert key._package_hash() != before
+
+
+def test_two_processes_agree():
+    code = (
+        "from deuteron.compiler.key import cache_key; from deuteron.options import *;"
+        "print(cache_key('s', Target('cpu', 'native', 1), 'm', CPUOptions(), ''))"
+    )
+    found = {
+        subprocess.run(
+            [sys.executable, "-c", code],
+            env={**os.environ, "PYTHONHASHSEED": seed},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        for seed in ("1", "2")
+    }
+    assert len(found) == 1

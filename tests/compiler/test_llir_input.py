@@ -1,0 +1,96 @@
+"""LLVM IR as the input of a compile for the CPU: assembly, object, launch."""
+
+import re
+
+import numpy as np
+import pytest
+
+import deuteron
+from deuteron.backend.metadata import KernelMetadata, make_param
+from deuteron.compiler import IRSource
+from deuteron.errors import IRError, LaunchError, UsageError
+from deuteron.options import Target
+
+METADATA = KernelMetadata(
+    "scale", "scale_it", Target("cpu", "native", 1), {}, (make_param("out", "*fp64"), make_param("factor", "fp64"))
+)
+LLIR = f"""; deuteron kernel {METADATA.to_json()}
+define void @scale_it(ptr %args, ptr %grid, i64 %begin, i64 %end, ptr %scratch) {{
+entry:
+  %out_slot = load ptr, ptr %args
+  %out = load ptr, ptr %out_slot
+  %factor_field = getelementptr ptr, ptr %args, i64 1
+  %factor_slot = load ptr, ptr %factor_field
+  %factor = load double, ptr %factor_slot
+  br label %loop
+loop:
+  %p = phi i64 [ %begin, %entry ], [ %next, %loop ]
+  %number = uitofp i64 %p to double
+  %product = fmul double %number, %factor
+  %place = getelementptr double, ptr %out, i64 %p
+  store double %product, ptr %place
+  %next = add i64 %p, 1
+  %more = icmp ult i64 %next, %end
+  br i1 %more, label %loop, label %done
+done:
+  ret void
+}}
+"""
+
+
+@pytest.fixture
+def kernel():
+    return deuteron.compile(IRSource.from_text(LLIR, "llir"), target="cpu")
+
+
+def test_name_symbol_and_parameters_come_from_the_text(kernel):
+    assert (kernel.name, kernel.metadata.symbol) == ("scale", "scale_it")
+    assert kernel.metadata.params == METADATA.params
+
+
+@pytest.mark.parametrize("count", [1, 7, 1000])
+def test_it_runs(kernel, count):
+    out = np.full(count + 1, np.nan)
+    kernel[(count,)](out.ctypes.data, 0.5)
+    np.testing.assert_array_equal(out[:-1], np.arange(count) * 0.5)
+    assert np.isnan(out[-1])
+
+
+def test_arrays_are_taken_too_if_they_have_the_type(kernel):
+    out = np.full(8, np.nan)
+    kernel[(8,)](out, 2)
+    np.testing.assert_array_equal(out, np.arange(8) * 2)
+    with pytest.raises(LaunchError, match=r"'out' of kernel 'scale': expected \*fp64, got an array of \*fp32"):
+        kernel[(8,)](out.astype(np.float32), 2)
+
+
+def test_a_wrong_number_of_arguments(kernel):
+    with pytest.raises(LaunchError, match="kernel 'scale' takes out, factor, got 3 arguments"):
+        kernel[(8,)](1, 2, 3)
+
+
+def test_its_texts(kernel):
+    assert list(kernel.asm) == ["llir", "obj", "asm"]
+    assert re.search(r"^scale_it:", kernel.asm["asm"], re.MULTILINE)
+    assert b"scale_it" in kernel.asm["obj"]
+
+
+def test_its_own_text_again_gives_the_same_object(kernel):
+    again = deuteron.compile(IRSource.from_text(kernel.asm["llir"], "llir"), target="cpu")
+    assert again.asm["obj"] == kernel.asm["obj"]
+
+
+def test_a_text_that_llvm_does_not_accept():
+    with pytest.raises(IRError, match="expected type|expected instruction") as caught:
+        deuteron.compile(IRSource.from_text(LLIR.replace("fmul double", "fmul doubel"), "llir"), target="cpu")
+    assert caught.value.location.file == "<llir>"
+
+
+def test_another_cpu_gives_another_kernel(kernel):
+    other = deuteron.compile(IRSource.from_text(LLIR, "llir"), target="cpu:x86-64-v2")
+    assert other.hash != kernel.hash and str(other.metadata.target) == "cpu:x86-64-v2"
+
+
+def test_a_cpu_that_does_not_exist():
+    with pytest.raises(UsageError, match="unknown CPU 'x86-64-v9'"):
+        deuteron.compile(IRSource.from_text(LLIR, "llir"), target="cpu:x86-64-v9")

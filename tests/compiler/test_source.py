@@ -1,0 +1,69 @@
+"""ASTSource: Triton's constructor in all its spellings; fingerprints."""
+
+import pytest
+
+import deuteron
+import deuteron.language as tl
+from deuteron.compiler import ASTSource
+from deuteron.compiler.source import stable_repr
+from deuteron.errors import UsageError
+
+
+@deuteron.jit
+def scale(x_ptr, n, factor, BLOCK: tl.constexpr, KIND: tl.constexpr = None):
+    pass
+
+
+SIGNATURE = {"x_ptr": "*fp32", "n": "i32", "factor": "fp32", "BLOCK": "constexpr"}
+
+
+@pytest.mark.parametrize("key", ["BLOCK", 3, (3,)])
+def test_constexprs_by_name_index_or_path(key):
+    source = ASTSource(scale, SIGNATURE, {key: 128})
+    assert source.constexprs == {"BLOCK": 128, "KIND": None}
+    assert source.signature == {**SIGNATURE, "KIND": "constexpr"}
+
+
+def test_attributes_by_path_become_divisibility():
+    source = ASTSource(scale, SIGNATURE, {"BLOCK": 128}, {(0,): [["tt.divisibility", 16]]})
+    assert source.attrs == {"x_ptr": (("tt.divisibility", 16),)}
+    assert [param.divisibility for param in source.params] == [16, 1, 1, 1, 1]
+    assert [param.kind for param in source.params] == ["pointer", "scalar", "scalar", "constexpr", "constexpr"]
+
+
+def test_a_constexpr_overrides_the_type_of_the_signature():
+    assert ASTSource(scale, SIGNATURE, {"BLOCK": 128, "n": 1}).signature["n"] == "constexpr"
+
+
+def test_a_parameter_without_type_is_named():
+    with pytest.raises(UsageError, match="kernel 'scale' has no type for parameter 'n'"):
+        ASTSource(scale, {"x_ptr": "*fp32", "factor": "fp32"}, {"BLOCK": 1})
+
+
+def test_a_constexpr_without_value_is_named():
+    with pytest.raises(UsageError, match="has no value for parameter 'BLOCK'"):
+        ASTSource(scale, SIGNATURE)
+
+
+@pytest.mark.parametrize("key", ["BLOK", 9, (1, 2)])
+def test_an_unknown_parameter_is_named(key):
+    with pytest.raises(UsageError, match="has no parameter .*it has x_ptr, n, factor, BLOCK, KIND"):
+        ASTSource(scale, SIGNATURE, {key: 128})
+
+
+def test_a_plain_function_is_not_a_kernel():
+    with pytest.raises(UsageError, match="decorated with @jit"):
+        ASTSource(len, {})
+
+
+def test_the_fingerprint_tells_types_of_constants_apart():
+    found = {
+        ASTSource(scale, SIGNATURE, {"BLOCK": value}).hash()
+        for value in (1, 1.0, True, "1", (1,), [1], None, tl.float32)
+    }
+    assert len(found) == 8
+
+
+def test_the_fingerprint_has_no_addresses():
+    assert stable_repr((tl.float16, scale, tl.constexpr(3), int)).count(" at 0x") == 0
+    assert stable_repr(tl.constexpr(3)) == stable_repr(3)

@@ -1,0 +1,47 @@
+"""What is imported when: the compiler only when a kernel is compiled, xDSL not for one that is in the cache."""
+
+import subprocess
+import sys
+
+import pytest
+
+HEAVY = ("xdsl", "llvmlite", "numpy", "click", "rich", "matplotlib", "pandas", "torch")
+KERNEL = """
+import sys
+import deuteron
+import deuteron.language as tl
+
+@deuteron.jit
+def double(x_ptr, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    tl.store(x_ptr + i, 2 * tl.load(x_ptr + i))
+"""
+LAUNCH = """
+import numpy as np
+x = np.arange(16, dtype=np.float32)
+double[(1,)](x, BLOCK=16)
+assert x[5] == 10
+"""
+SAY = "print(*sorted({name.partition('.')[0] for name in sys.modules} & {'xdsl', 'llvmlite'}))"
+
+
+def run(path, source):
+    path.write_text(source)
+    found = subprocess.run([sys.executable, path], capture_output=True, text=True)
+    assert found.returncode == 0, found.stderr
+    return found.stdout.strip()
+
+
+@pytest.mark.parametrize("statement", ["import deuteron", "import deuteron.compat", "import deuteron.compat, triton"])
+def test_importing_brings_nothing_heavy(tmp_path, statement):
+    names = run(tmp_path / "a.py", f"import sys\n{statement}\nprint(*{{n.partition('.')[0] for n in sys.modules}})")
+    assert not set(names.split()) & set(HEAVY)
+
+
+def test_defining_a_kernel_brings_nothing_heavy(tmp_path):
+    assert run(tmp_path / "a.py", KERNEL + SAY) == ""
+
+
+def test_a_kernel_out_of_the_cache_is_launched_without_xdsl(tmp_path):
+    assert run(tmp_path / "a.py", KERNEL + LAUNCH + SAY) == "llvmlite xdsl"
+    assert run(tmp_path / "a.py", KERNEL + LAUNCH + SAY) == "llvmlite"

@@ -1,0 +1,209 @@
+"""The autotuner: the fastest is taken, once for a key; arrays keep their content; failures are skipped and told."""
+
+import time
+
+import numpy as np
+import pytest
+
+import deuteron
+from deuteron.errors import AutotunerError, CompilationError, OutOfResources, UsageError
+from deuteron.runtime.interface import KernelInterface
+
+CONFIGS = [deuteron.Config({"BLOCK": block}) for block in (16, 32, 64)]
+
+
+class FakeKernel(KernelInterface):
+    """Takes as long as BLOCK differs from n, adds 1 to `out` and records its launches."""
+
+    __name__ = "fake"
+    fn = None
+    arg_names = ["out", "n", "BLOCK"]
+
+    def __init__(self, failing=None):
+        self.launches = []
+        self.failing = failing or {}
+
+    def run(self, *args, grid, warmup=False, **kwargs):
+        named = dict(zip(self.arg_names, args, strict=False)) | kwargs
+        if named["BLOCK"] in self.failing:
+            raise self.failing[named["BLOCK"]]
+        if warmup:
+            return f"compiled for {named['BLOCK']}"
+        self.launches.append(named)
+        time.sleep(abs(named["n"] - named["BLOCK"]) * 2e-5)
+        if named["out"] is not None:
+            named["out"] += 1
+        return None
+
+
+def tuned(kernel, configs=CONFIGS, **options):
+    return deuteron.autotune(configs=configs, key=["n"], warmup=1, rep=4, **options)(kernel)
+
+
+def test_the_fastest_is_taken():
+    kernel = tuned(FakeKernel())
+    kernel[(1,)](None, 32)
+    assert kernel.best_config is CONFIGS[1]
+    assert kernel.fn.launches[-1]["BLOCK"] == 32
+    assert set(kernel.configs_timings) == set(CONFIGS) and kernel.bench_time > 0
+
+
+def test_a_key_is_tuned_once_and_another_again():
+    kernel = tuned(FakeKernel())
+    kernel[(1,)](None, 32)
+    before = len(kernel.fn.launches)
+    kernel[(1,)](None, 32)
+    assert len(kernel.fn.launches) == before + 1
+    kernel[(1,)](None, 64)
+    assert kernel.best_config is CONFIGS[2] and len(kernel.cache) == 2
+
+
+def test_another_dtype_is_tuned_again():
+    kernel = tuned(FakeKernel())
+    kernel[(1,)](np.zeros(1, np.float32), 16)
+    kernel[(1,)](np.zeros(1, np.float64), 16)
+    assert len(kernel.cache) == 2
+
+
+def test_a_single_configuration_is_not_timed():
+    kernel = tuned(FakeKernel(), CONFIGS[:1])
+    kernel[(1,)](None, 32)
+    assert len(kernel.fn.launches) == 1
+
+
+def test_options_of_a_configuration_reach_the_launch():
+    kernel = tuned(FakeKernel(), [deuteron.Config({"BLOCK": 16}, num_warps=8, num_stages=2, maxnreg=64)])
+    kernel[(1,)](None, 32, extra=5)
+    assert kernel.fn.launches[0] == {
+        "out": None,
+        "n": 32,
+        "BLOCK": 16,
+        "num_warps": 8,
+        "num_stages": 2,
+        "num_ctas": 1,
+        "maxnreg": 64,
+        "extra": 5,
+    }
+
+
+def test_restored_arrays_see_only_the_last_launch():
+    out = np.array([5.0])
+    tuned(FakeKernel(), restore_value=["out"])[(1,)](out, 16)
+    assert out == [6.0]
+
+
+def test_reset_arrays_start_from_zero():
+    out = np.array([5.0])
+    tuned(FakeKernel(), reset_to_zero=["out"])[(1,)](out, 16)
+    assert out == [1.0]
+
+
+def test_an_array_that_is_none_is_neither_reset_nor_restored():
+    kernel = tuned(FakeKernel(), reset_to_zero=["out"], restore_value=["out"])
+    kernel[(1,)](None, 16)
+    assert kernel.best_config is CONFIGS[0]
+
+
+def test_a_failing_configuration_is_skipped():
+    kernel = tuned(FakeKernel({16: OutOfResources(300, 200, "shared memory")}))
+    kernel[(1,)](None, 16)
+    assert kernel.best_config is CONFIGS[1]
+    assert CONFIGS[0] not in kernel.configs_timings
+
+
+def test_content_is_restored_after_a_failing_trial():
+    class Failing(FakeKernel):
+        def run(self, *args, grid, warmup=False, **kwargs):
+            super().run(*args, grid=grid, warmup=warmup, **kwargs)
+            if kwargs["BLOCK"] == 16:
+                raise CompilationError("too late")
+
+    out = np.array([5.0])
+    tuned(Failing(), restore_value=["out"])[(1,)](out, 32)
+    assert out == [6.0]
+
+
+def test_where_all_fail_each_reason_is_told():
+    failing = {16: CompilationError("sixteen"), 32: OutOfResources(3, 2, "registers"), 64: UsageError("sixty-four")}
+    with pytest.raises(AutotunerError) as caught:
+        tuned(FakeKernel(failing))[(1,)](None, 32)
+    message = str(caught.value)
+    assert "no configuration of kernel 'fake' can be run" in message
+    assert all(
+        text in message for text in ("BLOCK: 16", "sixteen", "BLOCK: 32", "registers", "BLOCK: 64", "sixty-four")
+    )
+
+
+def test_an_error_that_is_not_ours_is_not_swallowed():
+    with pytest.raises(ZeroDivisionError):
+        tuned(FakeKernel({16: ZeroDivisionError()}))[(1,)](None, 32)
+
+
+def test_early_prune_chooses_the_trials():
+    seen = {}
+
+    def prune(configs, named_args, **kwargs):
+        seen.update(named_args)
+        return [config for config in configs if config.kwargs["BLOCK"] >= named_args["n"]]
+
+    kernel = tuned(FakeKernel(), prune_configs_by={"early_config_prune": prune})
+    kernel[(1,)](None, 32)
+    assert seen == {"out": None, "n": 32} and CONFIGS[0] not in kernel.configs_timings
+
+
+def test_nothing_left_by_early_prune():
+    kernel = tuned(FakeKernel(), prune_configs_by={"early_config_prune": lambda configs, named_args: []})
+    with pytest.raises(AutotunerError, match="left no configuration"):
+        kernel[(1,)](None, 32)
+
+
+@pytest.mark.parametrize("top_k", [2, 0.67])
+def test_a_model_ranks_the_trials(top_k):
+    model = {"perf_model": lambda BLOCK, **_: -BLOCK, "top_k": top_k}
+    kernel = tuned(FakeKernel(), prune_configs_by=model)
+    kernel[(1,)](None, 32)
+    assert set(kernel.configs_timings) == {CONFIGS[1], CONFIGS[2]}
+
+
+def test_hooks_run_around_each_trial():
+    events = []
+    configs = [deuteron.Config({"BLOCK": b}, pre_hook=lambda args: events.append(args["BLOCK"])) for b in (16, 32)]
+    kernel = tuned(
+        FakeKernel(),
+        configs,
+        pre_hook=lambda args: events.append("before"),
+        post_hook=lambda args, exception: events.append(exception),
+        do_bench=lambda fn, quantiles: (fn(), len(events))[1],
+    )
+    kernel[(1,)](None, 32)
+    assert events == [16, "before", None, 32, "before", None, 16]
+
+
+def test_warmup_compiles_every_configuration():
+    kernel = tuned(FakeKernel())
+    assert kernel.warmup(None, 32, grid=(1,)) == ["compiled for 16", "compiled for 32", "compiled for 64"]
+    assert kernel.fn.launches == []
+
+
+def test_a_parameter_both_tuned_and_given():
+    with pytest.raises(UsageError, match="autotune of 'fake' chooses BLOCK: leave it out"):
+        tuned(FakeKernel())[(1,)](None, 32, BLOCK=16)
+
+
+@pytest.mark.parametrize("option", ["reset_to_zero", "restore_value"])
+def test_names_that_are_no_parameters(option):
+    with pytest.raises(UsageError, match="no parameter 'oout': there are out, n, BLOCK"):
+        tuned(FakeKernel(), **{option: ["oout"]})
+
+
+def test_what_was_chosen_is_printed_when_asked_for(monkeypatch, capsys):
+    monkeypatch.setenv("DEUTERON_PRINT_AUTOTUNING", "1")
+    tuned(FakeKernel())[(1,)](None, 32)
+    assert "Autotuning kernel fake" in capsys.readouterr().out
+
+
+def test_configurations_are_values():
+    assert deuteron.Config({"A": 1}) == deuteron.Config({"A": 1})
+    assert deuteron.Config({"A": 1}) != deuteron.Config({"A": 1}, num_warps=8)
+    assert len({deuteron.Config({"A": 1}), deuteron.Config({"A": 1})}) == 1
+    assert str(deuteron.Config({"A": 1})) == "A: 1, num_warps: 4, num_stages: 3, num_ctas: 1"

@@ -1,0 +1,137 @@
+"""Tokens: type and hints of scalars, constexprs, and what parameters do not specialise on."""
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+import deuteron
+import deuteron.language as tl
+from deuteron.errors import LaunchError
+from deuteron.language.function import Parameter
+from deuteron.runtime.specialise import constexpr_token, decode, parameter_specialiser, specialise
+
+
+@pytest.mark.parametrize(
+    ("value", "token"),
+    [
+        (True, "i1"),
+        (False, "i1"),
+        (1, "i32:1"),
+        (0, "i32:16"),
+        (16, "i32:16"),
+        (-32, "i32:16"),
+        (17, "i32"),
+        (2**31 - 1, "i32"),
+        (2**31, "i64:16"),
+        (-(2**31) - 1, "i64"),
+        (2**63 - 1, "i64"),
+        (2**63, "u64:16"),
+        (2**64 - 1, "u64"),
+        (0.5, "fp32"),
+        (1.0, "fp32"),
+        (np.float64(1.5), "fp64"),
+        (np.float32(1.5), "fp32"),
+        (np.float16(1.5), "fp16"),
+        (ml_dtypes.bfloat16(1.5), "bf16"),
+        (np.int64(5), "i64"),
+        (np.int8(1), "i8:1"),
+        (np.uint32(48), "u32:16"),
+        (np.bool_(True), "i1"),
+    ],
+)
+def test_scalars(value, token):
+    assert specialise(value) == (token, value)
+
+
+def test_numpy_scalars_are_passed_as_python_numbers():
+    assert type(specialise(np.int16(7))[1]) is int
+    assert type(specialise(np.float32(7))[1]) is float
+
+
+@pytest.mark.parametrize("value", [2**64, -(2**63) - 1])
+def test_integers_beyond_64_bits(value):
+    with pytest.raises(LaunchError, match="at most 64 bits"):
+        specialise(value)
+
+
+@pytest.mark.parametrize("value", ["text", (1, 2), tl.float32, object(), 1j, np.complex64(1)])
+def test_values_that_only_a_constexpr_can_have(value):
+    with pytest.raises(LaunchError, match="constexpr|cannot be given"):
+        specialise(value)
+
+
+def test_none_and_functions_are_constexprs():
+    @deuteron.jit
+    def helper(x):
+        return x
+
+    assert specialise(None) == (("constexpr", type(None), None), None)
+    assert specialise(helper)[0][0] == "constexpr"
+
+
+def test_constexpr_tokens_tell_types_apart():
+    values = [1, True, 1.0, "1", (1,), (True,), (1.0,), None, 0.0, -0.0, tl.float16, tl.float32, int]
+    assert len({constexpr_token(value)[0] for value in values}) == len(values)
+
+
+def test_a_wrapped_constexpr_is_its_value():
+    assert constexpr_token(tl.constexpr(5)) == constexpr_token(5)
+
+
+def test_a_constexpr_that_cannot_be_hashed():
+    with pytest.raises(LaunchError, match="must be hashable"):
+        constexpr_token({"a": 1})
+
+
+def test_nan_has_one_token():
+    assert constexpr_token(float("nan"))[0] == constexpr_token(float("nan"))[0]
+
+
+@pytest.mark.parametrize(
+    ("flags", "tokens"),
+    [
+        ({}, ["i32:1", "i32:16", "i32", "*fp32:16"]),
+        ({"do_not_specialize": True}, ["i32", "i32", "i32", "*fp32"]),
+        ({"do_not_specialize_on_alignment": True}, ["i32:1", "i32", "i32", "*fp32"]),
+    ],
+)
+def test_parameters_that_do_not_specialise(flags, tokens):
+    aligned = np.zeros(64, np.float32)
+    aligned = aligned[(-aligned.ctypes.data % 16) // 4 :]
+    find = parameter_specialiser(Parameter(0, "x", "", None, **flags))
+    assert [find(value)[0] for value in (1, 32, 7, aligned)] == tokens
+
+
+@pytest.mark.parametrize(
+    ("annotation", "value", "expected"),
+    [
+        ("tl.int64", 5, ("i64", 5)),
+        ("tl.int64", 1, ("i64:1", 1)),
+        ("i64", 32, ("i64:16", 32)),
+        ("tl.float64", 0.5, ("fp64", 0.5)),
+        ("tl.float16", 2, ("fp16", 2)),
+        ("tl.uint8", True, ("u8:1", 1)),
+        ("tl.int1", 1, ("i1", 1)),
+    ],
+)
+def test_an_annotation_gives_the_type(annotation, value, expected):
+    assert parameter_specialiser(Parameter(0, "x", annotation, None))(value) == expected
+
+
+def test_an_annotated_number_must_be_one():
+    with pytest.raises(LaunchError, match="a number is expected for a parameter annotated 'i64'"):
+        parameter_specialiser(Parameter(0, "x", "tl.int64", None))("5")
+
+
+def test_a_pointer_annotated_const_is_one_in_the_signature():
+    params = (Parameter(0, "x", "tl.const", None), Parameter(1, "n", "tl.const", None))
+    assert decode(params, ("*fp32", "i32"), [0, 7])[0] == {"x": "*kfp32", "n": "i32"}
+
+
+def test_decoding_folds_ones_and_keeps_hints():
+    params = tuple(Parameter(i, name, "", None) for i, name in enumerate(("x", "n", "one", "BLOCK")))
+    tokens = ("*fp32:16", "i32", "i32:1", ("constexpr", int, 64))
+    signature, constexprs, attrs = decode(params, tokens, [object(), 7, 1, 64])
+    assert signature == {"x": "*fp32", "n": "i32", "one": "constexpr", "BLOCK": "constexpr"}
+    assert constexprs == {"one": 1, "BLOCK": 64}
+    assert attrs == {"x": [["tt.divisibility", 16]]}

@@ -1,0 +1,107 @@
+"""torch's tensors as arguments: types, views, devices, reinterpretation."""
+
+import numpy as np
+import pytest
+
+import deuteron
+import deuteron.language as tl
+from deuteron.errors import LaunchError
+from deuteron.runtime.specialise import specialise
+
+torch = pytest.importorskip("torch")
+pytestmark = pytest.mark.torch
+
+TYPES = {
+    torch.bool: "i1",
+    torch.uint8: "u8",
+    torch.int8: "i8",
+    torch.int16: "i16",
+    torch.int32: "i32",
+    torch.int64: "i64",
+    torch.float16: "fp16",
+    torch.bfloat16: "bf16",
+    torch.float32: "fp32",
+    torch.float64: "fp64",
+    torch.float8_e4m3fn: "fp8e4nv",
+    torch.float8_e5m2: "fp8e5",
+}
+
+
+@pytest.mark.parametrize(("dtype", "name"), TYPES.items(), ids=str)
+def test_types(dtype, name):
+    tensor = torch.zeros(100).to(dtype)
+    token, address = specialise(tensor)
+    assert token.partition(":")[0] == f"*{name}" and address == tensor.data_ptr()
+    assert specialise(deuteron.MockTensor.wrap_dtype(dtype))[0] == f"*{name}:16"
+
+
+def test_a_view_starts_at_its_first_element():
+    tensor = torch.zeros(6, 8)
+    assert specialise(tensor[1:, 3:].T)[1] == tensor.data_ptr() + (8 + 3) * 4
+
+
+def test_parameters_of_modules_are_arrays():
+    assert specialise(torch.nn.Parameter(torch.zeros(3)))[0].startswith("*fp32")
+
+
+def test_a_tensor_on_another_device():
+    @deuteron.jit
+    def kernel(x_ptr):
+        pass
+
+    with pytest.raises(LaunchError, match="argument 'x_ptr' of kernel 'kernel': it is on device 'meta'"):
+        kernel[(1,)](torch.zeros(3, device="meta"))
+
+
+@deuteron.jit
+def increment(x_ptr, n, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    tl.store(x_ptr + i, tl.load(x_ptr + i, mask=i < n) + 1, mask=i < n)
+
+
+class ByDLPack:
+    """A tensor of a library of which nothing else is known."""
+
+    def __init__(self, tensor):
+        self.tensor = tensor
+
+    def __dlpack__(self, **options):
+        return self.tensor.__dlpack__(**options)
+
+    def __dlpack_device__(self):
+        return self.tensor.__dlpack_device__()
+
+
+@pytest.mark.parametrize("wrap", [lambda tensor: tensor, ByDLPack])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_the_interpreter_takes_tensors_and_checks_their_extent(monkeypatch, wrap, dtype):
+    monkeypatch.setenv("DEUTERON_INTERPRET", "1")
+    tensor = torch.zeros(10, dtype=dtype)
+    increment[(1,)](wrap(tensor[2:7]), 5, BLOCK=8)
+    assert tensor.tolist() == [0, 0, 1, 1, 1, 1, 1, 0, 0, 0]
+    with pytest.raises(deuteron.errors.MemoryAccessError):
+        increment[(1,)](wrap(tensor[2:7]), 6, BLOCK=8)
+
+
+def test_reinterpreted_tensors(monkeypatch):
+    monkeypatch.setenv("DEUTERON_INTERPRET", "1")
+    bits = torch.zeros(8, dtype=torch.int16)
+    increment[(1,)](deuteron.reinterpret(bits, tl.bfloat16), 8, BLOCK=8)
+    assert bits.view(torch.bfloat16).tolist() == [1.0] * 8
+
+
+def test_assert_close_takes_tensors():
+    deuteron.testing.assert_close(torch.ones(3, dtype=torch.bfloat16), np.ones(3, np.float32))
+    with pytest.raises(AssertionError):
+        deuteron.testing.assert_close(torch.ones(3), torch.zeros(3))
+
+
+def test_autotuned_tensors_are_reset_and_restored():
+    from deuteron.runtime.contents import copy_of, fill_with_zeros, write_back
+
+    tensor = torch.arange(4)
+    saved = copy_of(tensor)
+    fill_with_zeros(tensor)
+    assert tensor.tolist() == [0] * 4
+    write_back(tensor, saved)
+    assert tensor.tolist() == [0, 1, 2, 3]
