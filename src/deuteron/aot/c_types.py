@@ -1,0 +1,61 @@
+"""What the types of a signature are in C, on every target.
+
+c_type("*fp16")   deuteron_ptr          (`void *` on the CPU)
+c_type("i1")      bool
+c_type("u8")      uint8_t
+c_type("bf16")    float                 fp64 is double, all other floating types are float
+declaration("deuteron_status", "add", ["deuteron_stream stream", "int32_t n"])
+"""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterable, Sequence
+
+from deuteron.aot.metadata import KernelRecord, ParamRecord
+from deuteron.errors import UsageError
+
+MAX_LINE = 110
+STREAM = "deuteron_stream stream"
+
+_JOINED = "\x00"  # stands for a space at which no line is broken
+
+_SCALARS = {
+    "i1": "bool",
+    **{f"i{bits}": f"int{bits}_t" for bits in (8, 16, 32, 64)},
+    **{f"u{bits}": f"uint{bits}_t" for bits in (8, 16, 32, 64)},
+    **{name: "float" for name in ("fp16", "bf16", "fp32")},
+    "fp64": "double",
+}
+
+
+def c_type(type: str) -> str:
+    """The C type of a type in a signature; raises UsageError for one that no C function can take."""
+    if type.startswith("*"):
+        return "deuteron_ptr"
+    if type not in _SCALARS:
+        raise UsageError(f"a parameter of type {type} has no type in C: pass it through a pointer, or as fp32")
+    return _SCALARS[type]
+
+
+def parameters(params: Iterable[ParamRecord]) -> list[str]:
+    return [f"{c_type(param.type)} {param.c_name}" for param in params]
+
+
+def launch_declaration(record: KernelRecord) -> str:
+    """The head of the function that launches a kernel."""
+    return declaration("deuteron_status", record.function, [STREAM, *parameters(record.runtime_params)])
+
+
+def declaration(result: str, function: str, params: Sequence[str]) -> str:
+    """`result function(params)`, in lines that fit and that break between parameters."""
+    head = f"{result} {function}("
+    lines = textwrap.wrap(
+        ", ".join(param.replace(" ", _JOINED) for param in params) + ")",
+        MAX_LINE,
+        initial_indent=head,
+        subsequent_indent=" " * (len(head) if len(head) < 60 else 4),
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+    return "\n".join(lines).replace(_JOINED, " ")

@@ -1,0 +1,121 @@
+"""Compiles one kernel of a Python file into C: what `deuteron compile` does.
+
+    emitted = compile_kernel(CompileRequest(Path("add.py"), "add", "*fp32, *fp32, i32, 128", "cdiv(n, BLOCK)"))
+    emitted.files       [add.2a9b77f0_012.json, add.2a9b77f0_012.h, add.2a9b77f0_012.c]
+    emitted.target      Target("cpu", "x86-64-v3")
+
+What can be wrong with the request is checked before the compile, and files are written after it, all or none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from deuteron.aot import naming
+from deuteron.aot.c_types import c_type
+from deuteron.aot.emit import kernel_files
+from deuteron.aot.grid import grid_scope, parse_grid
+from deuteron.aot.load import load_kernel
+from deuteron.aot.metadata import KernelRecord, ParamRecord
+from deuteron.aot.output import write_files
+from deuteron.aot.signature import Argument, Signature, parse_signature
+from deuteron.aot.targets import c_target, select_target
+from deuteron.aot.targets.target import KernelCode
+from deuteron.compiler import ASTSource
+from deuteron.compiler import compile as compile_source
+from deuteron.errors import UsageError
+from deuteron.options import Target, check_launch_options
+
+# Names that the emitted functions use for parameters of their own.
+OWN_PARAMETERS = ("stream", "algo_id")
+
+
+@dataclass(frozen=True)
+class CompileRequest:
+    """What to compile, as on the command line: `target` is None for that of the machine; options are the target's."""
+
+    path: Path
+    kernel_name: str
+    signature: str
+    grid: str
+    out_path: Path | None = None
+    out_name: str | None = None
+    num_warps: int = 1
+    num_stages: int = 3
+    target: str | None = None
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Emitted:
+    """What a compile wrote, and for which target."""
+
+    files: list[Path]
+    target: Target
+
+
+def compile_kernel(request: CompileRequest) -> Emitted:
+    """Compile a kernel and write its files; raises DeuteronError, having written nothing."""
+    check_launch_options(request.num_warps, request.num_stages)
+    target = select_target(request.target)
+    fn = load_kernel(request.path, request.kernel_name)
+    signature = parse_signature(request.signature, fn.params, request.kernel_name)
+    record = plan_kernel(request, signature, target)
+    code = KernelCode(record, parse_grid(request.grid, grid_scope(signature)), _file_base(request, record))
+    source = ASTSource(fn, signature.types, signature.constexprs, signature.attrs)
+    options = {"num_warps": request.num_warps, "num_stages": request.num_stages, **request.options}
+    compiled = compile_source(source, target, options, symbol=code.symbol)
+    files = kernel_files(code.with_compiled(compiled.asm, compiled.metadata))
+    write_files(files)
+    return Emitted(list(files), target)
+
+
+def plan_kernel(request: CompileRequest, signature: Signature, target: Target) -> KernelRecord:
+    """All that is known of a kernel before it is compiled: its names and what they stand for."""
+    out_name = request.out_name or request.kernel_name
+    naming.check_function_name(out_name)
+    extras = _extras(request, target)
+    elements = [arg.text for arg in signature.arguments]
+    parts = naming.hash_parts(elements, request.num_warps, request.num_stages, extras)
+    return KernelRecord(
+        kernel=request.kernel_name,
+        out_name=out_name,
+        hash=naming.signature_hash(parts),
+        suffix=naming.suffix(signature.arguments),
+        target=str(target),
+        device_rank=c_target(target.backend).device_rank(target),
+        num_warps=request.num_warps,
+        num_stages=request.num_stages,
+        extras=extras,
+        grid=request.grid.strip(),
+        params=_param_records(signature, out_name),
+    )
+
+
+def _file_base(request: CompileRequest, record: KernelRecord) -> Path:
+    return naming.file_base(request.out_path or Path(record.out_name), record.hash, record.suffix)
+
+
+def _extras(request: CompileRequest, target: Target) -> tuple[str, ...]:
+    """What was asked for beyond the defaults, as it goes into the hash."""
+    options = tuple(f"{name}={value}" for name, value in sorted(request.options.items()))
+    return (*((str(target),) if request.target is not None else ()), *options)
+
+
+def _param_records(signature: Signature, out_name: str) -> tuple[ParamRecord, ...]:
+    """The parameters with their names in C; raises UsageError for a type that C functions cannot take."""
+    c_names = naming.parameter_names([arg.name for arg in signature.arguments], (*OWN_PARAMETERS, out_name))
+    return tuple(_param_record(arg, name) for arg, name in zip(signature.arguments, c_names, strict=True))
+
+
+def _param_record(arg: Argument, c_name: str) -> ParamRecord:
+    if arg.is_constexpr:
+        return ParamRecord(arg.name, c_name, None, None, repr(arg.value))
+    try:
+        c_type(arg.type)
+    except UsageError as error:
+        raise UsageError(f"parameter '{arg.name}': {error.message}") from None
+    return ParamRecord(arg.name, c_name, arg.type, arg.hint, None)

@@ -1,0 +1,137 @@
+"""The C that chooses among linked kernels.
+
+    static deuteron_status fmha_algo0(deuteron_stream stream, deuteron_ptr Q, int32_t n) {
+      deuteron_status deuteron_result = DEUTERON_ERROR_INVALID_VALUE;
+      if ((uintptr_t)Q % 16 == 0 && n == 1) {
+        deuteron_result = fmha_6979ce4b_0d1c(stream, Q);
+        if (deuteron_result != DEUTERON_ERROR_UNSUPPORTED_DEVICE)
+          return deuteron_result;
+      }
+      return deuteron_result;
+    }
+
+A kernel that the device cannot run passes the call on to the next one whose hints hold.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from deuteron.aot.c_types import STREAM, declaration, launch_declaration, parameters
+from deuteron.aot.emit import header_guard
+from deuteron.aot.metadata import KernelRecord, ParamRecord
+from deuteron.aot.targets import c_target
+from deuteron.aot.templates import comment_text, render, runtime_source
+
+Algos = Sequence[Sequence[KernelRecord]]
+
+
+def header_text(linked: Mapping[str, Algos], file_name: str) -> str:
+    """The header that declares the functions of every name."""
+    first = next(iter(linked.values()))[0][0]
+    return render(
+        "link.h",
+        title=_title(linked),
+        guard=header_guard(f"LINK_{''.join(char if char.isalnum() else '_' for char in file_name)}"),
+        types=runtime_source(c_target(first.backend).types_file),
+        declarations="\n".join(_name_header(name, algos) for name, algos in linked.items()),
+    )
+
+
+def source_text(linked: Mapping[str, Algos], file_name: str) -> str:
+    records = [record for algos in linked.values() for kernels in algos for record in kernels]
+    return render(
+        "link.c",
+        title=_title(linked),
+        header=f"{file_name}.h",
+        kernels="".join(_kernel_declarations(record) for record in records),
+        names="\n".join(_name_source(name, algos) for name, algos in linked.items()),
+    )
+
+
+def linked_functions(name: str) -> tuple[str, ...]:
+    """The functions that linking gives a name."""
+    return (name, f"{name}_default", f"{name}_get_num_algos", f"load_{name}", f"unload_{name}")
+
+
+def _title(linked: Mapping[str, Algos]) -> str:
+    return f"kernels {', '.join(linked)}"
+
+
+def _name_header(name: str, algos: Algos) -> str:
+    described = [f"     algo_id {i}: {comment_text(_description(kernels))}" for i, kernels in enumerate(algos)]
+    return render(
+        "link_name.h",
+        name=name,
+        num_algos="1 algorithm" if len(algos) == 1 else f"{len(algos)} algorithms",
+        algos="\n".join(described),
+        launch=_launch(name, algos, ["int algo_id"]),
+        launch_default=_launch(f"{name}_default", algos),
+    )
+
+
+def _name_source(name: str, algos: Algos) -> str:
+    records = [record for kernels in algos for record in kernels]
+    arguments = ", ".join(["stream", *(param.c_name for param in records[0].c_params)])
+    cases = [f"  case {i}:\n    return {name}_algo{i}({arguments});" for i in range(len(algos))]
+    return render(
+        "link_name.c",
+        name=name,
+        algos="\n".join(_algo_source(name, i, kernels, algos) for i, kernels in enumerate(algos)),
+        num_algos=len(algos),
+        num_kernels=len(records),
+        arguments=arguments,
+        cases="\n".join(cases),
+        launch=_launch(name, algos, ["int algo_id"]),
+        launch_default=_launch(f"{name}_default", algos),
+        load_functions=",\n      ".join(f"load_{record.function}" for record in records),
+        unload_functions=",\n      ".join(f"unload_{record.function}" for record in records),
+    )
+
+
+def _algo_source(name: str, algo_id: int, kernels: Sequence[KernelRecord], algos: Algos) -> str:
+    return render(
+        "link_algo.c",
+        name=name,
+        algo_id=algo_id,
+        description=comment_text(_description(kernels)),
+        launch=_launch(f"{name}_algo{algo_id}", algos, result="static deuteron_status"),
+        dispatch="\n".join(line for record in kernels for line in _attempt(record)),
+    )
+
+
+def _attempt(record: KernelRecord) -> Iterator[str]:
+    """The lines that call a kernel where its hints hold."""
+    conditions = " && ".join(_conditions(record.c_params))
+    arguments = ", ".join(["stream", *(param.c_name for param in record.runtime_params)])
+    yield f"  if ({conditions}) {{" if conditions else "  {"
+    yield f"    deuteron_result = {record.function}({arguments});"
+    yield "    if (deuteron_result != DEUTERON_ERROR_UNSUPPORTED_DEVICE)"
+    yield "      return deuteron_result;"
+    yield "  }"
+
+
+def _conditions(params: Iterable[ParamRecord]) -> Iterator[str]:
+    for param in params:
+        if param.hint == 1:
+            yield f"{param.c_name} == 1"
+        elif param.hint == 16:
+            value = f"(uintptr_t){param.c_name}" if param.type.startswith("*") else param.c_name
+            yield f"{value} % 16 == 0"
+
+
+def _launch(function: str, algos: Algos, further: Sequence[str] = (), result: str = "deuteron_status") -> str:
+    """The head of a function that takes all arguments, those hinted :1 too."""
+    return declaration(result, function, [STREAM, *parameters(algos[0][0].c_params), *further])
+
+
+def _kernel_declarations(record: KernelRecord) -> str:
+    maintenance = [f"deuteron_status {verb}_{record.function}(void);" for verb in ("load", "unload")]
+    return "\n".join([f"{launch_declaration(record)};", *maintenance, ""])
+
+
+def _description(kernels: Sequence[KernelRecord]) -> str:
+    """`BLOCK = 128, 4 warps, 1 stages`: what distinguishes an algorithm."""
+    record = kernels[0]
+    values = [f"{param.name} = {param.value}" for param in record.params if param.type is None]
+    return ", ".join([*values, f"{record.num_warps} warps", f"{record.num_stages} stages", *record.options])

@@ -1,0 +1,51 @@
+"""The files of one kernel: `.c`, `.h` and `.json`, as texts by their paths.
+
+kernel_files(code)
+{Path("aot/add.2a9b77f0_01.json"): "{...", Path("aot/add.2a9b77f0_01.c"): "/* ...", ...}
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from deuteron.aot.c_types import launch_declaration
+from deuteron.aot.metadata import KernelRecord, ParamRecord
+from deuteron.aot.targets import c_target
+from deuteron.aot.targets.target import KernelCode
+from deuteron.aot.templates import comment_text, render, runtime_source
+
+
+def kernel_files(code: KernelCode) -> dict[Path, str]:
+    """All that is written for a kernel."""
+    base = code.file_base
+    return {
+        base.with_name(f"{base.name}.json"): code.record.to_json(),
+        base.with_name(f"{base.name}.h"): kernel_header(code.record),
+        base.with_name(f"{base.name}.c"): c_target(code.record.backend).source(code),
+    }
+
+
+def kernel_header(record: KernelRecord) -> str:
+    return render(
+        "kernel.h",
+        title=f"kernel {record.function}",
+        guard=header_guard(record.function),
+        types=runtime_source(c_target(record.backend).types_file),
+        kernel=record.kernel,
+        signature=comment_text(", ".join(_described(param) for param in record.params)),
+        target=record.target,
+        grid=comment_text(record.grid),
+        function=record.function,
+        launch=launch_declaration(record),
+    )
+
+
+def header_guard(name: str) -> str:
+    return f"DEUTERON_{name}_H"
+
+
+def _described(param: ParamRecord) -> str:
+    """`x: *fp32:16`, `n: i32` or `BLOCK = 128`."""
+    if param.type is None:
+        return f"{param.name} = {param.value}"
+    return f"{param.name}: {param.type}" + (f":{param.hint}" if param.hint else "")

@@ -1,0 +1,124 @@
+"""Links compiled kernels into functions that choose among them: what `deuteron link` does.
+
+    link_kernels([Path("aot/fmha.6979ce4b_0123.h"), ...], Path("aot/fmha"))     writes aot/fmha.c and aot/fmha.h
+
+For every name (`--out-name`) there are
+
+    fmha_default(stream, ...)          the first algorithm
+    fmha(stream, ..., algo_id)         one algorithm for each set of constexprs and options, in the order of the headers
+    fmha_get_num_algos()  load_fmha()  unload_fmha()
+
+and within an algorithm the call goes to the first kernel whose hints hold, the most specialised first. Kernels are
+read from the JSON beside the headers. Two that cannot be told apart are an error, and so are two of one name whose
+parameters differ.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from deuteron.aot.dispatch import header_text, linked_functions, source_text
+from deuteron.aot.metadata import KernelRecord, read_record
+from deuteron.aot.output import write_files
+from deuteron.errors import UsageError
+
+# A name -> its algorithms -> the kernels of each.
+Linked = dict[str, list[list[KernelRecord]]]
+
+
+def link_kernels(headers: Sequence[Path], out_path: Path) -> list[Path]:
+    """Write the files that link these kernels; raises UsageError, having written nothing."""
+    if not headers:
+        raise UsageError("nothing to link: name the headers that `deuteron compile` wrote")
+    records = [_record_of(header) for header in dict.fromkeys(headers)]
+    _check_one_backend(records)
+    _check_functions(records, headers)
+    linked = group(records)
+    base = out_path.with_suffix("") if out_path.suffix in (".c", ".h") else out_path
+    header, source = base.with_name(f"{base.name}.h"), base.with_name(f"{base.name}.c")
+    write_files({header: header_text(linked, base.name), source: source_text(linked, base.name)})
+    return [header, source]
+
+
+def group(records: Iterable[KernelRecord]) -> Linked:
+    """The kernels by name and algorithm, in order of appearance; within an algorithm the most specialised first."""
+    names: dict[str, dict[tuple, list[KernelRecord]]] = {}
+    for record in records:
+        algos = names.setdefault(record.out_name, {})
+        _check_parameters(record, next(iter(algos.values()), [record])[0])
+        kernels = algos.setdefault(record.algo, [])
+        _check_distinct(record, kernels)
+        kernels.append(record)
+    _check_names(names)
+    return {
+        name: [sorted(kernels, key=_specialisation, reverse=True) for kernels in algos.values()]
+        for name, algos in names.items()
+    }
+
+
+def _check_names(names: Iterable[str]) -> None:
+    """What is generated for one name may not be called as what is generated for another."""
+    owner: dict[str, str] = {}
+    for name in names:
+        for function in linked_functions(name):
+            if function in owner:
+                raise UsageError(f"the names '{owner[function]}' and '{name}' both give a function {function}")
+            owner[function] = name
+
+
+def _specialisation(record: KernelRecord) -> tuple[int, int]:
+    return record.device_rank, sum(param.hint is not None for param in record.params)
+
+
+def _record_of(header: Path) -> KernelRecord:
+    if not header.is_file():
+        raise UsageError(f"the header '{header}' does not exist")
+    if header.suffix != ".h":
+        raise UsageError(f"'{header}' is not a header: link takes the .h files that `deuteron compile` wrote")
+    metadata = header.with_name(f"{header.name[:-2]}.json")
+    if not metadata.is_file():
+        raise UsageError(f"'{header}' has no metadata: '{metadata.name}' must be beside it")
+    return read_record(metadata)
+
+
+def _check_one_backend(records: Sequence[KernelRecord]) -> None:
+    backends = sorted({record.backend for record in records})
+    if len(backends) > 1:
+        raise UsageError(f"kernels for {' and '.join(backends)} cannot be linked into one file: link each on its own")
+
+
+def _check_functions(records: Sequence[KernelRecord], headers: Sequence[Path]) -> None:
+    """No C function may be defined twice."""
+    seen: dict[str, Path] = {}
+    for record, header in zip(records, dict.fromkeys(headers), strict=True):
+        if record.function in seen:
+            raise UsageError(
+                f"'{seen[record.function]}' and '{header}' both define {record.function}: "
+                "compile one of them with another --out-name"
+            )
+        seen[record.function] = header
+
+
+def _check_parameters(record: KernelRecord, first: KernelRecord) -> None:
+    """The kernels of one name take the same arguments."""
+    mine, others = (_argument_list(r) for r in (record, first))
+    if mine != others:
+        raise UsageError(
+            f"{first.function} takes ({others}) and {record.function} takes ({mine}), so they cannot both be "
+            f"'{record.out_name}': compile one of them with another --out-name"
+        )
+
+
+def _argument_list(record: KernelRecord) -> str:
+    return ", ".join(f"{param.type} {param.name}" for param in record.c_params)
+
+
+def _check_distinct(record: KernelRecord, kernels: Iterable[KernelRecord]) -> None:
+    """Something must tell two kernels of an algorithm apart: a hint or the target."""
+    for other in kernels:
+        if (other.suffix, other.target) == (record.suffix, record.target):
+            raise UsageError(
+                f"{other.function} and {record.function} are for the same arguments, options and target "
+                f"({record.target}): nothing tells which to call; link one of them only"
+            )

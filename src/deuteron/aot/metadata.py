@@ -1,0 +1,119 @@
+"""The metadata beside every emitted kernel: versioned JSON from which `deuteron link` generates all else.
+
+    record = KernelRecord(kernel="add", out_name="add", hash="2a9b77f0", suffix="01", target="cpu:x86-64-v3", ...)
+    record.function          "add_2a9b77f0_01"
+    read_record(Path("aot/add.2a9b77f0_01.json"))
+
+The same kernel compiled again gives the same bytes.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from deuteron.aot import naming
+from deuteron.errors import UsageError
+
+FORMAT = "deuteron-aot-kernel"
+VERSION = 1
+
+
+@dataclass(frozen=True)
+class ParamRecord:
+    """A parameter of the kernel: what it is in the signature and in C.
+
+    `type` is None where the signature gives a value, `value` (as Python writes it) None where it gives none.
+    """
+
+    name: str
+    c_name: str
+    type: str | None
+    hint: int | None
+    value: str | None
+
+
+@dataclass(frozen=True)
+class KernelRecord:
+    """A kernel compiled for one signature and target.
+
+    `extras` is what was asked for besides, as it is in the hash. Of kernels that differ in their target only, the one
+    of the highest `device_rank` that the device can run is launched.
+    """
+
+    kernel: str
+    out_name: str
+    hash: str
+    suffix: str
+    target: str
+    device_rank: int
+    num_warps: int
+    num_stages: int
+    extras: tuple[str, ...]
+    grid: str
+    params: tuple[ParamRecord, ...]
+    scratch_bytes: int = 0
+    shared: int = 0
+
+    @property
+    def function(self) -> str:
+        """The C function that launches it."""
+        return naming.function_name(self.out_name, self.hash, self.suffix)
+
+    @property
+    def backend(self) -> str:
+        return self.target.partition(":")[0]
+
+    @property
+    def c_params(self) -> tuple[ParamRecord, ...]:
+        """The parameters of a C function that chooses among kernels: all but the constexprs."""
+        return tuple(param for param in self.params if param.type is not None)
+
+    @property
+    def runtime_params(self) -> tuple[ParamRecord, ...]:
+        """The parameters of the kernel's own C function: without those that are always 1."""
+        return tuple(param for param in self.c_params if param.hint != 1)
+
+    @property
+    def algo(self) -> tuple[Any, ...]:
+        """What tells the algorithms of one name apart: kernels that differ in hints and targets only are one."""
+        values = tuple((param.name, param.value) for param in self.params if param.type is None)
+        return (self.kernel, values, self.num_warps, self.num_stages, self.options)
+
+    @property
+    def options(self) -> tuple[str, ...]:
+        """The extras but the target."""
+        return tuple(extra for extra in self.extras if extra.partition(":")[0] != self.backend)
+
+    def to_json(self) -> str:
+        fields = {"format": FORMAT, "version": VERSION, **dataclasses.asdict(self), "function": self.function}
+        return json.dumps(fields, indent=2) + "\n"
+
+
+def read_record(path: Path) -> KernelRecord:
+    """The record that a file holds; raises UsageError where there is none, or one of another version."""
+    try:
+        fields = json.loads(path.read_text())
+    except (OSError, UnicodeDecodeError, ValueError) as error:
+        raise UsageError(f"cannot read the metadata '{path}': {error}") from None
+    if not isinstance(fields, dict) or fields.get("format") != FORMAT:
+        raise UsageError(f"'{path}' is not the metadata of a compiled kernel")
+    if fields["version"] != VERSION:
+        raise UsageError(
+            f"'{path}' has metadata version {fields['version']}, this Deuteron reads version {VERSION}: "
+            "compile the kernel again"
+        )
+    try:
+        return _record(fields)
+    except (KeyError, TypeError) as error:
+        raise UsageError(f"the metadata '{path}' is damaged ({error!r}): compile the kernel again") from None
+
+
+def _record(fields: dict[str, Any]) -> KernelRecord:
+    known = {field.name: fields[field.name] for field in dataclasses.fields(KernelRecord)}
+    known["extras"] = tuple(known["extras"])
+    known["params"] = tuple(ParamRecord(**param) for param in known["params"])
+    return KernelRecord(**known)

@@ -1,0 +1,78 @@
+"""Names of files and of C functions, and the hash that keeps the kernels of one name apart.
+
+    parts = hash_parts(["*fp32", "i32", "128"], 4, 1)     ["*fp32", "i32", "128", "warps4xstages1"]
+    signature_hash(parts)                                  "2a9b77f0": of the parts joined by spaces
+    suffix(signature.arguments)                            "01d2c" for *fp32, i32:16, i32:1
+    function_name("add", "2a9b77f0", "01d2c")              "add_2a9b77f0_01d2c"
+    file_base(Path("aot/add"), "2a9b77f0", "01d2c")        aot/add.2a9b77f0_01d2c
+
+What differs from the defaults (`-t`, further options) is one more part each, so that no two differing kernels share a
+name. The names are those of Triton's tools.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from deuteron.aot.signature import Argument
+from deuteron.errors import UsageError
+
+_HINT_LETTERS = {None: "", 1: "c", 16: "d"}
+_IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+
+# Of C99, C11 and C++20, with the macros that compilers and the headers of the emitted code define.
+_RESERVED_WORDS = """
+    alignas alignof and and_eq asm auto bitand bitor bool break case catch char char8_t char16_t char32_t class
+    compl concept const consteval constexpr constinit const_cast continue co_await co_return co_yield decltype
+    default delete do double dynamic_cast else enum explicit export extern false float for friend goto if inline int
+    long mutable namespace new noexcept not not_eq nullptr operator or or_eq private protected public register
+    reinterpret_cast requires restrict return short signed sizeof static static_assert static_cast struct switch
+    template this thread_local throw true try typedef typeid typename union unsigned using virtual void volatile
+    wchar_t while xor xor_eq linux main unix i386 NULL errno stdin stdout stderr EOF I
+"""
+_RESERVED = frozenset(_RESERVED_WORDS.split())
+
+
+def hash_parts(elements: Iterable[str], num_warps: int, num_stages: int, extras: Iterable[str] = ()) -> list[str]:
+    """What a kernel's hash is of: the elements of its signature, how it is launched, what else was asked for."""
+    return [*elements, f"warps{num_warps}xstages{num_stages}", *extras]
+
+
+def signature_hash(parts: Iterable[str]) -> str:
+    return hashlib.sha256(" ".join(parts).encode()).hexdigest()[:8]
+
+
+def suffix(arguments: Sequence[Argument]) -> str:
+    """The index of every argument that is no constexpr, with `c` where it is always 1, `d` where divisible by 16."""
+    return "".join(f"{arg.index}{_HINT_LETTERS[arg.hint]}" for arg in arguments if not arg.is_constexpr)
+
+
+def function_name(out_name: str, hash: str, suffix: str) -> str:
+    return f"{out_name}_{hash}_{suffix}"
+
+
+def file_base(out_path: Path, hash: str, suffix: str) -> Path:
+    """The path of a kernel's files less `.c`, `.h`, `.json`. A suffix that `out_path` has is replaced, as in Triton."""
+    return out_path.with_name(f"{out_path.stem}.{hash}_{suffix}")
+
+
+def check_function_name(name: str) -> None:
+    """Raise UsageError unless a C function can be called that."""
+    if not _IDENTIFIER.fullmatch(name) or name in _RESERVED:
+        raise UsageError(f"'{name}' cannot be the name of a C function: give another one with --out-name")
+
+
+def parameter_names(names: Sequence[str], taken: Iterable[str]) -> tuple[str, ...]:
+    """Names for the parameters of a C function: those given, changed where C, C++ or `taken` forbids them."""
+    used = {*taken, *_RESERVED}
+    result = []
+    for name in names:
+        name = "".join(char if char.isascii() else f"u{ord(char):x}" for char in name)
+        while name in used or name.startswith(("deuteron_", "DEUTERON_", "__")):
+            name = f"p{name}" if name.startswith(("deuteron_", "DEUTERON_", "__")) else f"{name}_"
+        used.add(name)
+        result.append(name)
+    return tuple(result)

@@ -1,0 +1,33 @@
+"""The targets that kernels are emitted for as C: a table, from name to what is needed of each.
+
+select_target(None)              the machine's own: Target("cpu", "x86-64-v3")
+select_target("cpu:native")      Target("cpu", "native")
+c_target("cpu").source(code)     the text of a `.c`
+"""
+
+from __future__ import annotations
+
+from deuteron.aot.targets.cpu import CPU
+from deuteron.aot.targets.target import CTarget
+from deuteron.errors import UsageError
+from deuteron.options import Target, parse_target
+
+TARGETS: dict[str, CTarget] = {target.name: target for target in (CPU,)}
+
+
+def c_target(backend: str) -> CTarget:
+    """How to emit C for a backend; raises UsageError where that is not there."""
+    if backend not in TARGETS:
+        raise UsageError(
+            f"Deuteron does not compile ahead of time for '{backend}' yet; it does for {', '.join(sorted(TARGETS))}"
+        )
+    return TARGETS[backend]
+
+
+def select_target(text: str | None) -> Target:
+    """The target that was named, completed; or where none was, that of this machine. Raises UsageError."""
+    name = "cpu" if text is None else text.strip()
+    target = parse_target(name)
+    if name == target.backend:  # without an architecture it is the default one of the C target
+        target = Target(target.backend, "", target.warp_size)
+    return c_target(target.backend).resolve(target)

@@ -1,0 +1,76 @@
+"""C for the CPU: the kernel's assembly within the `.c`, and a thread pool that runs its grid.
+
+    gcc main.c *.c        is all that a program needs
+
+A kernel is compiled for a named processor, x86-64-v3 (`generic` on AArch64) where none is named, and a call on one that
+has less gives DEUTERON_ERROR_UNSUPPORTED_DEVICE.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from deuteron.aot.assembly import assembly_block
+from deuteron.aot.c_types import launch_declaration
+from deuteron.aot.grid_code import Variable, node_code
+from deuteron.aot.targets.target import CTarget, KernelCode
+from deuteron.aot.templates import render, runtime_source
+from deuteron.options import Target
+
+if TYPE_CHECKING:
+    from deuteron.aot.targets.cpu_features import Feature
+
+_DEFAULT_ARCH = {"x86_64": "x86-64-v3"}
+_RUNTIME_FILES = ("status.c", "grid.c", "cpu_features.c", "cpu_pool.c")
+
+
+def resolve(target: Target) -> Target:
+    """The target with a processor that LLVM knows: `native` stays, as in `cpu:native`; none is the default."""
+    from deuteron.backend.llvm.targets import machine, resolve_cpu  # deferred: brings LLVM
+
+    arch = str(target.arch) if target.arch else _DEFAULT_ARCH.get(machine(), "generic")
+    resolve_cpu(arch)
+    return Target("cpu", arch, 1)
+
+
+def _features(target: Target) -> tuple[Feature, ...]:
+    from deuteron.aot.targets.cpu_features import required_features  # deferred: brings LLVM
+
+    return required_features(str(target.arch))
+
+
+def source(code: KernelCode) -> str:
+    """The text of a kernel's `.c`."""
+    from deuteron.backend.llvm.targets import machine  # deferred: brings LLVM
+
+    record = code.record
+    features = _features(Target("cpu", record.target.partition(":")[2]))
+    variables = {param.name: Variable(param.c_name, param.type) for param in record.runtime_params}
+    grid = [node_code(node, variables) for node in code.grid]
+    return render(
+        "cpu_kernel.c",
+        title=f"kernel {record.function}",
+        target=record.target,
+        header=f"{code.file_base.name}.h",
+        runtime=runtime_source(*_RUNTIME_FILES),
+        architecture=f"defined(__{machine()}__)",
+        assembly=assembly_block(code.asm["asm"], code.symbol),
+        symbol=code.symbol,
+        function=record.function,
+        launch=launch_declaration(record),
+        features="".join(f"      {_feature_code(feature)}\n" for feature in features),
+        num_features=len(features),
+        args=", ".join([*(f"&{param.c_name}" for param in record.runtime_params), "NULL"]),
+        grid_x=grid[0],
+        grid_y=grid[1],
+        grid_z=grid[2],
+        scratch_bytes=record.scratch_bytes,
+    )
+
+
+def _feature_code(feature: Feature) -> str:
+    numbers = f"{feature.leaf:#x}, {feature.subleaf}, {feature.reg}, {feature.bit}, {feature.state:#x}"
+    return f"{{{numbers}}}, /* {feature.name} */"
+
+
+CPU = CTarget("cpu", "cpu_types.h", resolve, lambda target: len(_features(target)), source)

@@ -1,0 +1,54 @@
+"""What emitting C for a target needs to have: one value of this for each, in a table.
+
+CPU = CTarget("cpu", types_file="cpu_types.h", resolve=..., device_rank=..., source=...)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from deuteron.aot.grid import Grid
+from deuteron.aot.metadata import KernelRecord
+from deuteron.options import Target
+
+if TYPE_CHECKING:
+    from deuteron.backend.metadata import KernelMetadata
+
+
+@dataclass(frozen=True)
+class KernelCode:
+    """A kernel on its way into C. `file_base` is the path of its files less their suffixes, `asm` its stages' texts."""
+
+    record: KernelRecord
+    grid: Grid
+    file_base: Path
+    asm: Mapping[str, str | bytes] = field(default_factory=dict)
+
+    @property
+    def symbol(self) -> str:
+        """What the kernel is called in object code: nothing else in a program is called that."""
+        return f"deuteron_kernel_{self.record.function}"
+
+    def with_compiled(self, asm: Mapping[str, str | bytes], metadata: KernelMetadata) -> KernelCode:
+        """The kernel with what the compiler made of it."""
+        record = replace(self.record, scratch_bytes=metadata.scratch_bytes, shared=metadata.shared)
+        return replace(self, record=record, asm=asm)
+
+
+@dataclass(frozen=True)
+class CTarget:
+    """A target that kernels are emitted for as C.
+
+    `types_file` in runtime/ defines deuteron_status, deuteron_ptr and deuteron_stream. `resolve` completes what the
+    user named and raises UsageError for what does not exist. `device_rank` orders kernels that differ in their target:
+    the highest is tried first. `source` makes the text of a kernel's `.c`.
+    """
+
+    name: str
+    types_file: str
+    resolve: Callable[[Target], Target]
+    device_rank: Callable[[Target], int]
+    source: Callable[[KernelCode], str]

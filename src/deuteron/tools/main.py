@@ -1,0 +1,32 @@
+"""The command `deuteron`: compile, link, run.
+
+deuteron compile add.py -n add -s "*fp32, *fp32, i32, 128" -g "cdiv(n, BLOCK)" -o aot/add
+deuteron link aot/add.*.h -o aot/add
+deuteron run bench.py --size 1024        a script that says `import triton`, unmodified
+"""
+
+from __future__ import annotations
+
+import importlib
+
+import click
+
+import deuteron
+
+_COMMANDS = ("compile", "link", "run")
+
+
+class Commands(click.Group):
+    """The commands, each imported when it is asked for."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(_COMMANDS)
+
+    def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
+        return importlib.import_module(f"deuteron.tools.{name}").command if name in _COMMANDS else None
+
+
+@click.command(cls=Commands)
+@click.version_option(deuteron.__version__, prog_name="deuteron")
+def main() -> None:
+    """Compile kernels of the Triton tile language ahead of time into C, or run them."""

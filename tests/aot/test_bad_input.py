@@ -1,0 +1,185 @@
+"""What the commands say of bad input: one message on stderr, exit status 1, nothing written, never a traceback."""
+
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from deuteron.tools.main import main
+
+KERNELS = """
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def load_tile(x, BLOCK: tl.constexpr):
+    return tl.load(x + tl.arange(0, BLOCK))
+
+
+@triton.jit
+def copy(x, y, n, BLOCK: tl.constexpr):
+    tl.store(y + tl.arange(0, 16), load_tile(x, BLOCK))
+
+
+@triton.autotune(configs=[triton.Config({"BLOCK": 16})], key=["n"])
+@triton.jit
+def tuned(x, n, BLOCK: tl.constexpr):
+    tl.store(x, undefined_name)
+
+
+@triton.jit
+def shapes(x, n, BLOCK: tl.constexpr):
+    tl.store(x + tl.arange(0, 8), tl.arange(0, 16))
+"""
+
+FILES = {
+    "kernels.py": KERNELS,
+    "imports.py": "import nothing_like_this\n",
+    "syntax.py": "def f(:\n",
+    "exits.py": "import sys\n\nsys.exit(3)\n",
+    "kernels.txt": KERNELS,
+}
+
+GOOD = {"file": "kernels.py", "-n": "copy", "-s": "*fp32, *fp32, i32, 16", "-g": "1", "-o": "out/copy"}
+
+CASES = {
+    "kernel name": (
+        {"-n": "nope"},
+        "error: 'kernels.py' has no kernel 'nope' (a function decorated with @jit): it has "
+        "copy, load_tile, shapes, tuned",
+    ),
+    "too few": (
+        {"-s": "*fp32, i32"},
+        """\
+--signature:1:10: error: the signature has 2 elements, kernel 'copy' has 4 parameters: \
+nothing is given for 'n', 'BLOCK'
+    *fp32, i32
+             ^""",
+    ),
+    "too many": (
+        {"-s": "*fp32, *fp32, i32, 16, 3"},
+        """\
+--signature:1:24: error: the signature has 5 elements, kernel 'copy' has 4 parameters (x, y, n, BLOCK): \
+this is one too many
+    *fp32, *fp32, i32, 16, 3
+                           ^""",
+    ),
+    "hint": (
+        {"-s": "*fp32:4, *fp32, i32, 16"},
+        """\
+--signature:1:1: error: parameter 'x': the hint is '4', and only :16 (divisible by 16) and :1 (always 1) are known
+    *fp32:4, *fp32, i32, 16
+    ^~~~~~~""",
+    ),
+    "no file": ({"file": "none.py"}, "error: the file 'none.py' does not exist"),
+    "folder": ({"file": "."}, "error: '.' is not a file"),
+    "not Python": ({"file": "kernels.txt"}, "error: 'kernels.txt' is not a Python file: its name must end in .py"),
+    "import": (
+        {"file": "imports.py"},
+        """\
+FOLDER/imports.py:1:1: error: cannot import 'imports.py': ModuleNotFoundError: No module named 'nothing_like_this'
+    import nothing_like_this
+    ^~~~~~~~~~~~~~~~~~~~~~~~""",
+    ),
+    "syntax": (
+        {"file": "syntax.py"},
+        """\
+FOLDER/syntax.py:1:7: error: cannot import 'syntax.py': SyntaxError: invalid syntax
+    def f(:
+          ^""",
+    ),
+    "exit": (
+        {"file": "exits.py"},
+        """\
+FOLDER/exits.py:3:1: error: cannot import 'exits.py': SystemExit: 3
+    sys.exit(3)
+    ^~~~~~~~~~~""",
+    ),
+    "target": (
+        {"-t": "vulkan"},
+        "error: unknown target 'vulkan': expected 'cpu', 'cpu:<LLVM CPU name>' or 'cuda:<compute capability>'",
+    ),
+    "cuda": ({"-t": "cuda:90"}, "error: Deuteron does not compile ahead of time for 'cuda' yet; it does for cpu"),
+    "warps": ({"-w": "3"}, "error: num_warps must be a power of two from 1 to 32, got 3"),
+    "stages": ({"-ns": "-1"}, "error: num_stages must be a whole number, 0 or more, got -1"),
+    "out name": (
+        {"--out-name": "a-b"},
+        "error: 'a-b' cannot be the name of a C function: give another one with --out-name",
+    ),
+    "option": ({"-O": "bogus"}, "error: an option is given as NAME=VALUE, got 'bogus'"),
+    "C type": (
+        {"-s": "*fp32, *fp32, fp8e5, 16"},
+        "error: parameter 'n': a parameter of type fp8e5 has no type in C: pass it through a pointer, or as fp32",
+    ),
+    "grid": (
+        {"-g": "cdiv(n, BLOK)"},
+        """\
+--grid:1:9: error: unknown name 'BLOK': the kernel's whole parameters are BLOCK, n
+    cdiv(n, BLOK)
+            ^~~~""",
+    ),
+}
+
+# The frontend words these; here it counts that file, line, values and way out reach the command line.
+STARTS = {
+    "type": (
+        {"-s": "*ftp32, *fp32, i32, 16"},
+        ["--signature:1:1: error: parameter 'x'", "Did you mean 'fp32'?", "^~~~~~"],
+    ),
+    "CPU": ({"-t": "cpu:haswel"}, ["error: unknown CPU 'haswel'. Did you mean haswell"]),
+    "option name": ({"-O": "bogus=3"}, ["error: unknown option 'bogus': the options are num_warps"]),
+    "tile": ({"-s": "*fp32, *fp32, i32, 100"}, ["kernels.py:8:", "power of two", "100", "^~~", "called from", ":13:"]),
+    "name": (
+        {"-n": "tuned", "-s": "*fp32, i32, 16"},
+        ["kernels.py:19:17: error: 'undefined_name' is not defined", "^~~"],
+    ),
+    "shapes": ({"-n": "shapes", "-s": "*fp32, i32, 16"}, ["kernels.py:24:5: error:", "[8]", "[16]", "^~~"]),
+}
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    for name, text in FILES.items():
+        (tmp_path / name).write_text(text)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def compile_with(changes: dict[str, str]) -> Result:
+    options = {**GOOD, **changes}
+    file = options.pop("file")
+    return CliRunner().invoke(main, ["compile", file, *(text for pair in options.items() for text in pair)])
+
+
+def check_refused(result: Result, folder: Path) -> None:
+    assert result.exit_code == 1
+    assert result.stdout == ""
+    assert "Traceback" not in result.stderr
+    assert not (folder / "out").exists()
+
+
+@pytest.mark.parametrize("changes, message", CASES.values(), ids=CASES)
+def test_message(folder: Path, changes: dict[str, str], message: str):
+    result = compile_with(changes)
+    check_refused(result, folder)
+    assert result.stderr.replace(str(folder), "FOLDER") == message + "\n"
+
+
+@pytest.mark.parametrize("changes, parts", STARTS.values(), ids=STARTS)
+def test_message_has(folder: Path, changes: dict[str, str], parts: list[str]):
+    result = compile_with(changes)
+    check_refused(result, folder)
+    assert [part for part in parts if part not in result.stderr] == []
+
+
+def test_link_refuses(folder: Path):
+    result = CliRunner().invoke(main, ["link", "none.h", "-o", "out/linked"])
+    check_refused(result, folder)
+    assert result.stderr == "error: the header 'none.h' does not exist\n"
+
+
+def test_a_missing_flag_is_a_usage_message(folder: Path):
+    result = CliRunner().invoke(main, ["compile", "kernels.py"])
+    assert result.exit_code == 2
+    assert "Missing option '--kernel-name' / '-n'" in result.stderr

@@ -1,0 +1,33 @@
+"""Files of one command are written together or not at all."""
+
+from pathlib import Path
+
+import pytest
+
+from deuteron.aot.output import write_files
+from deuteron.errors import UsageError
+
+
+def contents(folder: Path) -> dict[str, str]:
+    return {str(path.relative_to(folder)): path.read_text() for path in folder.rglob("*") if path.is_file()}
+
+
+def test_writes_all_and_makes_folders(tmp_path: Path):
+    write_files({tmp_path / "a/b/x.c": "1", tmp_path / "a/x.h": "2"})
+    assert contents(tmp_path) == {"a/b/x.c": "1", "a/x.h": "2"}
+    assert (tmp_path / "a/x.h").stat().st_mode & 0o444 == (tmp_path / "a/b/x.c").stat().st_mode & 0o444
+
+
+def test_a_file_that_cannot_be_written_leaves_the_others_as_they_were(tmp_path: Path):
+    (tmp_path / "x.c").write_text("old")
+    (tmp_path / "x.h").mkdir()
+    with pytest.raises(UsageError, match="cannot write '.*x.h': it is a folder"):
+        write_files({tmp_path / "x.c": "new", tmp_path / "x.h": "new"})
+    assert contents(tmp_path) == {"x.c": "old"}
+
+
+def test_a_folder_that_cannot_be_made(tmp_path: Path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(UsageError, match="cannot write '.*': "):
+        write_files({tmp_path / "file/x.c": "new"})
+    assert contents(tmp_path) == {"file": ""}

@@ -1,0 +1,187 @@
+"""The thread pool within the emitted C: many callers, forks, unloading in between, and no undefined moment for TSAN."""
+
+import pytest
+from aot.workspace import ADD_ALPHA, C99, Workspace
+
+from deuteron.aot.link import link_kernels
+
+COMMON = r"""
+#define _GNU_SOURCE
+#include "linked.h"
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static int call(int n, int rounds) {
+  float *x = (float *)malloc((size_t)n * sizeof(float));
+  int i, wrong = 0;
+  for (i = 0; i < n; i++)
+    x[i] = 0;
+  for (i = 0; i < rounds; i++)
+    wrong += add_alpha_default(NULL, x, 1.0f, n) != DEUTERON_SUCCESS;
+  for (i = 0; i < n; i++)
+    wrong += x[i] != (float)rounds;
+  free(x);
+  return wrong;
+}
+"""
+
+SIXTEEN_THREADS = (
+    COMMON
+    + r"""
+static void *caller(void *number) { return (void *)(size_t)call(50 + 37 * (int)(size_t)number, 300); }
+
+int main(void) {
+  pthread_t threads[16];
+  size_t i, wrong = 0;
+  void *result;
+  for (i = 0; i < 16; i++)
+    pthread_create(&threads[i], NULL, caller, (void *)i);
+  for (i = 0; i < 20; i++)
+    unload_add_alpha();
+  for (i = 0; i < 16; i++) {
+    pthread_join(threads[i], &result);
+    wrong += (size_t)result;
+  }
+  printf("%d\n", (int)wrong);
+  return 0;
+}
+"""
+)
+
+FORKS = (
+    COMMON
+    + r"""
+int main(void) {
+  int wrong = call(100, 10), status = 1, i;
+  for (i = 0; i < 3; i++) {
+    pid_t child = fork();
+    if (child == 0)
+      _exit(call(100, 10) + unload_add_alpha() + call(100, 10));
+    waitpid(child, &status, 0);
+    wrong += status != 0;
+  }
+  printf("%d\n", wrong + call(100, 10));
+  return 0;
+}
+"""
+)
+
+
+def emit(workspace: Workspace, scratch_bytes: int = 0) -> None:
+    header = workspace.emit(ADD_ALPHA, "*fp32, fp32, i32, 128", "n", scratch_bytes=scratch_bytes)
+    link_kernels([header], workspace.folder / "linked")
+
+
+@pytest.mark.parametrize("sanitizer", ["thread", "address,undefined"])
+def test_sixteen_threads_call_one_kernel(workspace: Workspace, sanitizer: str):
+    emit(workspace, scratch_bytes=4096)
+    program = workspace.build(SIXTEEN_THREADS, C99, ["-g", "-O1", f"-fsanitize={sanitizer}"])
+    assert program.run(DEUTERON_NUM_THREADS="6") == "0\n"
+
+
+def test_a_forked_child_launches(workspace: Workspace):
+    emit(workspace)
+    assert workspace.build(FORKS).run(DEUTERON_NUM_THREADS="4") == "0\n"
+
+
+COUNT_THREADS = (
+    COMMON
+    + r"""
+#include <dirent.h>
+
+static int threads(void) {
+  DIR *folder = opendir("/proc/self/task");
+  int count = 0;
+  while (readdir(folder))
+    count++;
+  closedir(folder);
+  return count - 2;
+}
+
+int main(void) {
+  int wrong = call(1, 1);
+  printf("%d ", threads());
+  wrong += call(1000, 1);
+  printf("%d ", threads());
+  unload_add_alpha();
+  printf("%d ", threads());
+  wrong += call(1000, 1);
+  printf("%d %d\n", threads(), wrong);
+  return 0;
+}
+"""
+)
+
+
+@pytest.mark.parametrize(
+    "given, counts",
+    [("5", "1 5 1 5 0"), ("1", "1 1 1 1 0")],
+)
+def test_threads_start_with_the_first_grid_and_stop_with_unload(workspace: Workspace, given: str, counts: str):
+    emit(workspace)
+    assert workspace.build(COUNT_THREADS).run(DEUTERON_NUM_THREADS=given).strip() == counts
+
+
+# Every program leaves its number at both ends of its scratch block, looks whether it stayed, and stores the block's
+# address to out[p].
+SCRATCH = r"""
+define hidden void @SYMBOL(ptr %args, ptr %grid, i64 %begin, i64 %end, ptr %scratch) {
+entry:
+  %outp = load ptr, ptr %args
+  %out = load ptr, ptr %outp
+  br label %loop
+loop:
+  %p = phi i64 [ %begin, %entry ], [ %next, %loop ]
+  %last = getelementptr i64, ptr %scratch, i64 124
+  store volatile i64 %p, ptr %last
+  store volatile i64 %p, ptr %scratch
+  %a = load volatile i64, ptr %last
+  %b = load volatile i64, ptr %scratch
+  %same = icmp eq i64 %a, %b
+  %address = ptrtoint ptr %scratch to i64
+  %result = select i1 %same, i64 %address, i64 1
+  %place = getelementptr i64, ptr %out, i64 %p
+  store i64 %result, ptr %place
+  %next = add i64 %p, 1
+  %more = icmp ult i64 %next, %end
+  br i1 %more, label %loop, label %done
+done:
+  ret void
+}
+"""
+
+SCRATCH_MAIN = r"""
+#include "linked.h"
+#include <stdio.h>
+
+static int64_t out[100000];
+
+int main(void) {
+  int i, wrong = 0;
+  for (i = 0; i < 20; i++)
+    wrong += add_alpha_default(0, out, 0, 100000) != DEUTERON_SUCCESS;
+  for (i = 0; i < 100000; i++)
+    wrong += out[i] == 0 || out[i] % 64 != 0;
+  printf("%d\n", wrong);
+  return 0;
+}
+"""
+
+
+def test_every_thread_has_scratch_of_its_own(workspace: Workspace):
+    header = workspace.emit(SCRATCH, "*i64, fp32, i32, 128", "n", scratch_bytes=1000)
+    link_kernels([header], workspace.folder / "linked")
+    program = workspace.build(SCRATCH_MAIN, C99, ["-g", "-fsanitize=address,undefined"])
+    assert program.run(DEUTERON_NUM_THREADS="4") == "0\n"
+
+
+def test_scratch_that_cannot_be_had_is_a_status(workspace: Workspace):
+    header = workspace.emit(SCRATCH, "*i64, fp32, i32, 128", "n", scratch_bytes=1 << 60)
+    link_kernels([header], workspace.folder / "linked")
+    main = (
+        '#include "linked.h"\nint main(void) { return add_alpha_default(0, 0, 0, 9) != DEUTERON_ERROR_OUT_OF_MEMORY; }'
+    )
+    workspace.build(main).run()
