@@ -103,6 +103,10 @@ class MemoryAccessError(DeuteronError):
     """A kernel accessed memory outside of every array it was given (found by the interpreter or the emulator)."""
 
 
+class AssertionFailure(DeuteronError, AssertionError):
+    """A `tl.device_assert` does not hold."""
+
+
 class AutotunerError(DeuteronError):
     """No configuration of an autotuned kernel could be run."""
 

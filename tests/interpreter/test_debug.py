@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from deuteron.errors import Location
-from deuteron.interpreter.debug import AssertionFailure
+from deuteron.errors import AssertionFailure, Location
 
 
 def print_op(operands: str, types: str, signed: str, hexadecimal: str = "false") -> str:

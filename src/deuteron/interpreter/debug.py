@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from deuteron.errors import DeuteronError
+from deuteron.errors import AssertionFailure
 from deuteron.interpreter.rule_table import RuleTable
 from deuteron.interpreter.values import as_signed, as_unsigned, to_storage
 from deuteron.ir.tt.debug import AssertOp, PrintOp
@@ -15,10 +15,6 @@ from deuteron.ir.ttg.barrier import BarrierOp
 from deuteron.ir.types import is_float, is_pointer
 
 RULES = RuleTable()
-
-
-class AssertionFailure(DeuteronError, AssertionError):
-    """A `tl.device_assert` does not hold."""
 
 
 @RULES.on(PrintOp)

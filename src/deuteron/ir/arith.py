@@ -163,9 +163,11 @@ def constant_value(value: SSAValue) -> int | float | None:
         return None
     attr = owner.value
     if isinstance(attr, DenseIntOrFPElementsAttr):
-        if not attr.is_splat():
+        # on the bytes: xDSL's is_splat makes a number of every element, 0.1 s for the largest tile
+        first = attr.data.data[: attr.type.element_type.compile_time_size]
+        if attr.data.data != first * len(attr):
             return None
-        number = attr.get_values()[0]
+        number = attr.get_element_type().unpack(first, 1)[0]
     else:
         number = attr.value.data
     return abs(number) if element_type_of(value.type) == i1 else number

@@ -37,8 +37,10 @@ class Builder:
     def insert(self, op: OpT) -> OpT:
         """Insert an op (with the ops in its regions) that has no parent yet."""
         for new in op.walk():
-            if new.location == UNKNOWN_LOC:
-                new.location = self.location
+            arguments = (argument for region in new.regions for block in region.blocks for argument in block.args)
+            for stamped in (new, *arguments):
+                if stamped.location == UNKNOWN_LOC:
+                    stamped.location = self.location
         point = self.insertion_point
         if point.insert_before is None:
             point.block.add_op(op)

@@ -19,7 +19,8 @@ from deuteron.frontend.semantics.bitwise import invert, or_
 from deuteron.frontend.semantics.constant import as_tensor
 from deuteron.frontend.semantics.convert import convert
 from deuteron.frontend.values import Tensor, Value, describe, is_runtime
-from deuteron.ir.tt.debug import AssertOp, BarrierOp, PrintOp
+from deuteron.ir.tt.debug import AssertOp, PrintOp
+from deuteron.ir.ttg.barrier import BarrierOp
 from deuteron.language.types import int1
 
 

@@ -17,7 +17,6 @@ from xdsl.irdl import (
 from xdsl.traits import MemoryReadEffect, MemoryWriteEffect
 from xdsl.utils.exceptions import VerifyException
 
-from deuteron.ir.ttg.barrier import BarrierOp  # noqa: F401
 from deuteron.ir.types import element_type_of, i1, i32
 
 
