@@ -1,0 +1,210 @@
+"""Accesses to the user's memory: loads and stores of a few lanes, of which a mask may switch some off.
+
+    pointers                   without a mask      with a mask
+    contiguous                 a vector load       a vector load where all lanes are on, else a masked one
+    the same in all lanes      a scalar load       a scalar load where any lane is on
+    others                     checked at run time whether they are contiguous, else lane by lane (or a gather)
+
+A lane that is off is never accessed. Elements are as they lie in memory (`elements.memory_type`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from deuteron.backend.cpu.algebra import as_vector
+from deuteron.backend.cpu.context import Context
+from deuteron.backend.cpu.fragment import Affine, Fragment, Uniform, lanes_of
+from deuteron.backend.cpu.lane_loops import gather_lanes, scatter_lanes
+from deuteron.backend.llvm.builder import Builder
+from deuteron.backend.llvm.types import Value, byte_width, const, vector, vector_const, width, zero
+
+
+@dataclass(frozen=True)
+class Access:
+    """One access of `lanes` elements of a memory type; code goes to the level's block."""
+
+    ctx: Context
+    level: int
+    lanes: int
+    type: str
+
+    @property
+    def b(self) -> Builder:
+        return self.ctx.emitter.at(self.level)
+
+    @property
+    def num_bytes(self) -> int:
+        return byte_width(self.type)
+
+    @property
+    def has_masked_moves(self) -> bool:
+        """Whether the CPU moves such elements under a mask."""
+        return self.num_bytes >= 4 and self.ctx.target.vector_bits >= 256
+
+    @property
+    def has_free_masks(self) -> bool:
+        """Whether a masked move costs no more than a plain one."""
+        return self.num_bytes >= 4 and self.ctx.target.vector_bits >= 512
+
+
+def load(access: Access, pointer: Fragment, mask: Fragment | None) -> Value:
+    """The elements; 0 in lanes that are off. A scalar where the pointer is one and so is the mask."""
+    if isinstance(pointer, Uniform):
+        return _load_uniform(access, pointer.value, mask)
+
+    def load_contiguous(first: Value) -> list[Value]:
+        return [_load_contiguous(access, first, mask)]
+
+    def load_lanes() -> list[Value]:
+        return [_gather(access, _pointers(access, pointer), _mask_vector(access, mask))]
+
+    return _choose(access, pointer, load_contiguous, load_lanes)[0]
+
+
+def store(access: Access, pointer: Fragment, value: Fragment, mask: Fragment | None) -> None:
+    """Store a fragment of elements. Where several lanes have one address, the last one stays."""
+    if isinstance(pointer, Uniform) and lanes_of(value, *([mask] if mask else [])) == 1:
+        _if_on(access, mask, lambda: access.b.store(value.value, pointer.value, access.num_bytes))
+        return
+    elements = as_vector(access.ctx.emitter, value, access.lanes)
+
+    def store_contiguous(first: Value) -> list[Value]:
+        _store_contiguous(access, elements, first, mask)
+        return []
+
+    def store_lanes() -> list[Value]:
+        _scatter(access, elements, _pointers(access, pointer), _mask_vector(access, mask))
+        return []
+
+    if isinstance(pointer, Uniform):
+        store_lanes()
+    else:
+        _choose(access, pointer, store_contiguous, store_lanes)
+
+
+def _choose(
+    access: Access, pointer: Fragment, contiguous: Callable[[Value], list[Value]], lanes: Callable[[], list[Value]]
+) -> list[Value]:
+    """Emit one of the ways, or both and a test at run time where it is not known."""
+    if isinstance(pointer, Affine) and isinstance(pointer.step, int):
+        return contiguous(pointer.base) if pointer.step == access.num_bytes else lanes()
+    first, is_contiguous = _test_contiguity(access, pointer)
+    with access.b.if_(is_contiguous, "contiguous") as branch:
+        branch.yield_(*contiguous(first))
+        branch.otherwise()
+        branch.yield_(*lanes())
+    return branch.results
+
+
+def _test_contiguity(access: Access, pointer: Fragment) -> tuple[Value, Value]:
+    """The first address, and whether the others follow it."""
+    b = access.b
+    if isinstance(pointer, Affine):
+        return pointer.base, b.icmp("eq", pointer.step, const("i64", access.num_bytes))
+    first = b.extractelement(pointer.value, 0)
+    offsets = vector_const("i64", [lane * access.num_bytes for lane in range(access.lanes)])
+    return first, _all(b, b.icmp("eq", pointer.value, b.gep("i8", first, offsets)))
+
+
+def _load_uniform(access: Access, pointer: Value, mask: Fragment | None) -> Value:
+    b = access.b
+    if mask is None:
+        return b.load(access.type, pointer, access.num_bytes)
+    condition = mask.value if isinstance(mask, Uniform) else _any(b, mask.value)
+    with b.if_(condition, "on") as branch:
+        branch.yield_(b.load(access.type, pointer, access.num_bytes))
+        branch.otherwise()
+        branch.yield_(zero(access.type))
+    if isinstance(mask, Uniform):
+        return branch.results[0]
+    elements = b.splat(branch.results[0], access.lanes)
+    return b.select(mask.value, elements, zero(elements.type))
+
+
+def _load_contiguous(access: Access, first: Value, mask: Fragment | None) -> Value:
+    type, b = vector(access.type, access.lanes), access.b
+
+    def load_all() -> Value:
+        return b.load(type, first, access.num_bytes)
+
+    if mask is None:
+        return load_all()
+    if not isinstance(mask, Uniform) and access.has_free_masks:
+        return b.masked_load(type, first, access.num_bytes, mask.value)
+    condition = mask.value if isinstance(mask, Uniform) else _all(b, mask.value)
+    with b.if_(condition, "all_on") as branch:
+        branch.yield_(load_all())
+        branch.otherwise()
+        branch.yield_(zero(type) if isinstance(mask, Uniform) else _load_some(access, first, mask.value))
+    return branch.results[0]
+
+
+def _load_some(access: Access, first: Value, mask: Value) -> Value:
+    if access.has_masked_moves:
+        return access.b.masked_load(vector(access.type, access.lanes), first, access.num_bytes, mask)
+    return _gather(access, _consecutive(access, first), mask)
+
+
+def _store_contiguous(access: Access, elements: Value, first: Value, mask: Fragment | None) -> None:
+    b = access.b
+    if mask is None:
+        b.store(elements, first, access.num_bytes)
+        return
+    if not isinstance(mask, Uniform) and access.has_free_masks:
+        b.masked_store(elements, first, access.num_bytes, mask.value)
+        return
+    condition = mask.value if isinstance(mask, Uniform) else _all(b, mask.value)
+    with b.if_(condition, "all_on") as branch:
+        b.store(elements, first, access.num_bytes)
+        branch.otherwise()
+        if not isinstance(mask, Uniform):
+            _store_some(access, elements, first, mask.value)
+
+
+def _store_some(access: Access, elements: Value, first: Value, mask: Value) -> None:
+    if access.has_masked_moves:
+        access.b.masked_store(elements, first, access.num_bytes, mask)
+    else:
+        _scatter(access, elements, _consecutive(access, first), mask)
+
+
+def _gather(access: Access, pointers: Value, mask: Value) -> Value:
+    if access.has_free_masks:
+        return access.b.masked_gather(vector(access.type, access.lanes), pointers, access.num_bytes, mask)
+    return gather_lanes(access.b, access.ctx.lane_functions, pointers, mask, access.type)
+
+
+def _scatter(access: Access, elements: Value, pointers: Value, mask: Value) -> None:
+    scatter_lanes(access.b, access.ctx.lane_functions, elements, pointers, mask)
+
+
+def _if_on(access: Access, mask: Fragment | None, emit: Callable[[], None]) -> None:
+    if mask is None:
+        emit()
+        return
+    with access.b.if_(mask.value, "on"):
+        emit()
+
+
+def _pointers(access: Access, pointer: Fragment) -> Value:
+    return as_vector(access.ctx.emitter, pointer, access.lanes)
+
+
+def _consecutive(access: Access, first: Value) -> Value:
+    return access.b.gep(access.type, first, vector_const("i64", range(access.lanes)))
+
+
+def _mask_vector(access: Access, mask: Fragment | None) -> Value:
+    if mask is None:
+        return const(vector("i1", access.lanes), True)
+    return as_vector(access.ctx.emitter, mask, access.lanes)
+
+
+def _all(b: Builder, mask: Value) -> Value:
+    return b.intrinsic("llvm.vector.reduce.and", "i1", mask, overloads=[mask.type]) if width(mask.type) > 1 else mask
+
+
+def _any(b: Builder, mask: Value) -> Value:
+    return b.intrinsic("llvm.vector.reduce.or", "i1", mask, overloads=[mask.type])

@@ -1,0 +1,171 @@
+"""The state of lowering one kernel, and how a tile's value at an index is computed.
+
+    ctx.evaluate(%y, (i, j))        computes arith.addf at (i, j) from its operands there, once
+    ctx.evaluate(%x, (i, j))        where %x is kept: loads it from its place
+    ctx.scalar(%n)                  a scalar, as an LLVM value
+
+Only here are rules looked up, the debug location set, and op and location added to an exception.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from xdsl.ir import Block, Operation, SSAValue
+
+from deuteron.backend.cpu.emitter import Emitter
+from deuteron.backend.cpu.fragment import Axis, Fragment, Uniform
+from deuteron.backend.cpu.plan import indices
+from deuteron.backend.cpu.plan.items import Place
+from deuteron.backend.cpu.plan.schedule import Plan
+from deuteron.backend.cpu.target import CPUTarget
+from deuteron.backend.llvm.module import Module
+from deuteron.backend.llvm.types import Value
+from deuteron.errors import CompilationError, DeuteronError, InternalError
+from deuteron.ir.location import from_attribute
+from deuteron.ir.types import is_tile
+from deuteron.options import CPUOptions
+
+AxisIndex = tuple[Axis | None, ...]
+Rule = Callable[..., Fragment]
+
+
+@dataclass(eq=False)
+class Context:
+    """What the rules see: where code goes, what is known, and what it is compiled for."""
+
+    module: Module
+    emitter: Emitter
+    plan: Plan
+    target: CPUTarget
+    options: CPUOptions
+    rules: Mapping[str, Rule]
+    program: Mapping[str, Value]
+    scalars: dict[SSAValue, Uniform] = field(default_factory=dict)
+    totals: dict[SSAValue, Uniform] = field(default_factory=dict)
+    regions: dict[Block, int] = field(default_factory=dict)
+    nest_level: int = 0
+    tiles: dict[tuple[SSAValue, AxisIndex], Fragment] = field(default_factory=dict)
+    lane_functions: set[str] = field(default_factory=set)
+    _computed: SSAValue | None = None
+    _debug: dict = field(default_factory=dict)
+
+    def bind(self, scalar: SSAValue, value: Value) -> None:
+        """Say what a scalar is that an item made."""
+        self.scalars[scalar] = Uniform(value, self.regions[self._block_of(scalar)])
+
+    def bind_block(self, block: Block) -> None:
+        """Say that the innermost level is where the code of this block goes."""
+        self.regions[block] = self.emitter.depth
+
+    def scalar(self, value: SSAValue) -> Value:
+        return self.evaluate(value, ()).value
+
+    def evaluate(self, value: SSAValue, index: AxisIndex) -> Fragment:
+        """The elements of a tile at an index, or a scalar at the index ()."""
+        pending = [(value, index)]
+        while pending:
+            current = pending[-1]
+            if self._known(*current) is None:
+                missing = [part for part in self._parts(*current) if self._known(*part) is None]
+                if missing:
+                    pending.extend(missing)
+                    continue
+                self._remember(*current, self._compute(*current))
+            pending.pop()
+        return self._known(value, index)
+
+    def compute_kept(self, value: SSAValue, index: AxisIndex) -> Fragment:
+        """The elements of a tile that this very nest is to put into its place."""
+        self._computed = value
+        try:
+            return self.evaluate(value, index)
+        finally:
+            self._computed = None
+
+    def apply(self, op: Operation, *fragments: Fragment) -> Fragment:
+        """What the rule for an op makes of its operands."""
+        rule = self.rules.get(op.name)
+        if rule is None:
+            raise unsupported(op)
+        self.locate(op)
+        return guarded(op, rule, self, op, *fragments)
+
+    def locate(self, op: Operation) -> None:
+        """Give the code that follows the location of an op, where line tables are asked for."""
+        if not self.options.debug:
+            return
+        attribute = op.location
+        if attribute not in self._debug:
+            location, _ = from_attribute(attribute)
+            builder = self.emitter.innermost()
+            self._debug[attribute] = location and self.module.debug_location(
+                builder, location.file, location.line, location.column
+            )
+        self.emitter.set_debug_location(self._debug[attribute])
+
+    def _known(self, value: SSAValue, index: AxisIndex) -> Fragment | None:
+        return self.tiles.get((value, index)) if is_tile(value.type) else self.scalars.get(value)
+
+    def _remember(self, value: SSAValue, index: AxisIndex, fragment: Fragment) -> None:
+        if is_tile(value.type):
+            self.tiles[value, index] = fragment
+        else:
+            self.scalars[value] = fragment
+
+    def _parts(self, value: SSAValue, index: AxisIndex) -> list[tuple[SSAValue, AxisIndex]]:
+        """What has to be known before a value is computed."""
+        if self._place(value) is not None:
+            return []
+        induction = self.plan.storage.inductions.get(value)
+        if induction is not None:
+            return [(induction.initial, index)]
+        return indices.operands_at(value.owner, index) if isinstance(value.owner, Operation) else []
+
+    def _compute(self, value: SSAValue, index: AxisIndex) -> Fragment:
+        place = self._place(value)
+        if place is not None:
+            return self.rules["place"](self, value, place, index)
+        parts = [self._known(*part) for part in self._parts(value, index)]
+        if value in self.plan.storage.inductions:
+            return self.rules["induction"](self, value, *parts)
+        op = value.owner
+        if not isinstance(op, Operation):
+            raise InternalError(f"an argument of a block has no value when it is read: {value}")
+        if indices.forwards(op):
+            return parts[0]
+        if op.name == "tt.make_range":
+            return self.rules["tt.make_range"](self, op, index)
+        return self.apply(op, *parts)
+
+    def _place(self, value: SSAValue) -> Place | None:
+        """Where to read a tile; None where it is computed."""
+        return None if value is self._computed else self.plan.places.get(value)
+
+    def _block_of(self, value: SSAValue) -> Block:
+        owner = value.owner
+        return owner.parent_block() if isinstance(owner, Operation) else owner
+
+
+def unsupported(op: Operation) -> CompilationError:
+    """The error for an op that the CPU has no rule for."""
+    location, chain = from_attribute(op.location)
+    message = (
+        f"the CPU backend cannot compile '{op.name}' yet. Express it with other operations, "
+        "or run the kernel with DEUTERON_INTERPRET=1, which knows every operation."
+    )
+    return CompilationError(message, location, chain)
+
+
+def guarded(op: Operation, function: Callable, *args):
+    """Call a rule; what goes wrong in it is reported with the op and its location."""
+    try:
+        return function(*args)
+    except DeuteronError as error:
+        if error.location is None:
+            error.location, error.call_chain = from_attribute(op.location)
+        raise
+    except Exception as error:
+        location, chain = from_attribute(op.location)
+        raise InternalError(f"lowering {op.name} for the CPU failed: {error!r}", location, chain) from error

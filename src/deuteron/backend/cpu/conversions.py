@@ -1,0 +1,197 @@
+"""Conversions between element types, on scalars and vectors alike, without calls of libgcc or libm.
+
+    f32_to_bf16(b, x)                          float -> i16: rounded to nearest even, NaN stays NaN
+    narrow(b, x, FP8E4NV), widen(b, y, FP8E4NV)        float -> i8, i8 -> float
+    round_to_odd(b, x)                         double -> float, so that a second rounding is as good as one
+    float_to_int(b, x, "i32", signed=True)     saturates; NaN gives 0
+
+Values of fp16, bf16 and fp8 are held as their bits, i16 and i8. LLVM's own fptrunc is not used for them: on
+x86-64-v3 it calls `__truncsfbf2` and `__truncdfhf2`, and the bf16 instruction of AVX-512 flushes
+subnormals. fp16 has F16C where the CPU converts it: 2 instructions against 20.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from deuteron.backend.llvm.builder import Builder
+from deuteron.backend.llvm.types import Value, const, is_float, like
+
+
+@dataclass(frozen=True)
+class Format:
+    """A small floating type: sign, exponent, mantissa, with subnormals.
+
+    `has_infinity` false is the "fn" kind of fp8: only the code of all ones is NaN, and there is no
+    infinity. Where a format `saturates`, what is too large, infinity included, becomes the largest finite
+    number.
+    """
+
+    bits: int
+    mantissa_bits: int
+    bias: int
+    has_infinity: bool = True
+    saturates: bool = False
+
+    @property
+    def shift(self) -> int:
+        return 23 - self.mantissa_bits
+
+    @property
+    def nan_code(self) -> int:
+        """The quiet NaN that NaNs become; of fp8 it is all ones, as PTX has it."""
+        if self.bits == 8:
+            return self.sign_code - 1
+        return self.infinity_code | 1 << (self.mantissa_bits - 1)
+
+    @property
+    def sign_code(self) -> int:
+        return 1 << (self.bits - 1)
+
+    @property
+    def infinity_code(self) -> int:
+        """The first code above the finite ones."""
+        ones = self.sign_code - 1
+        return ones if not self.has_infinity else ones >> self.mantissa_bits << self.mantissa_bits
+
+
+FP16 = Format(16, 10, 15)
+FP8E5 = Format(8, 2, 15, saturates=True)
+FP8E4NV = Format(8, 3, 7, has_infinity=False, saturates=True)
+
+
+def f32_to_bf16(b: Builder, x: Value, toward_zero: bool = False, hint: str = "") -> Value:
+    """float -> i16."""
+    bits_type = like(x.type, "i32")
+    bits = b.bitcast(x, bits_type)
+    odd = b.and_(b.lshr(bits, const(bits_type, 16)), const(bits_type, 1))
+    rounded = bits if toward_zero else b.add(b.add(bits, const(bits_type, 0x7FFF)), odd)
+    quiet = b.or_(bits, const(bits_type, 0x400000))
+    result = b.select(b.fcmp("uno", x, x), quiet, rounded)
+    return b.trunc(b.lshr(result, const(bits_type, 16)), like(x.type, "i16"), hint=hint)
+
+
+def bf16_to_f32(b: Builder, x: Value, hint: str = "") -> Value:
+    """i16 -> float, exactly."""
+    bits_type = like(x.type, "i32")
+    return b.bitcast(b.shl(b.zext(x, bits_type), const(bits_type, 16)), like(x.type, "float"), hint=hint)
+
+
+def f32_to_f16(b: Builder, x: Value, converts_half: bool, toward_zero: bool = False, hint: str = "") -> Value:
+    """float -> i16; `converts_half` is whether the CPU can do it (CPUTarget.converts_half)."""
+    if not converts_half or toward_zero:
+        return narrow(b, x, FP16, toward_zero, hint)
+    return b.bitcast(b.fptrunc(x, like(x.type, "half")), like(x.type, "i16"), hint=hint)
+
+
+def f16_to_f32(b: Builder, x: Value, converts_half: bool, hint: str = "") -> Value:
+    """i16 -> float, exactly."""
+    if not converts_half:
+        return widen(b, x, FP16, hint)
+    return b.fpext(b.bitcast(x, like(x.type, "half")), like(x.type, "float"), hint=hint)
+
+
+def narrow(b: Builder, x: Value, format: Format, toward_zero: bool = False, hint: str = "") -> Value:
+    """float -> the bits of a small format, rounded to nearest even or towards zero."""
+    type = like(x.type, "i32")
+    bits = b.bitcast(x, type)
+    magnitude = b.and_(bits, const(type, 0x7FFFFFFF))
+    is_subnormal = b.icmp("ult", magnitude, const(type, 128 - format.bias << 23))
+    subnormal = (_truncate_subnormal if toward_zero else _round_subnormal)(b, magnitude, format)
+    code = b.select(is_subnormal, subnormal, _round_normal(b, magnitude, format, toward_zero))
+    code = _limit(b, code, magnitude, format, toward_zero)
+    sign = b.and_(b.lshr(bits, const(type, 32 - format.bits)), const(type, format.sign_code))
+    return b.trunc(b.or_(code, sign), like(x.type, f"i{format.bits}"), hint=hint)
+
+
+def _round_normal(b: Builder, magnitude: Value, format: Format, toward_zero: bool) -> Value:
+    """Exponent rebased, mantissa cut off with rounding; a carry goes into the exponent, where it belongs."""
+    type, shift = magnitude.type, const(magnitude.type, format.shift)
+    rebased = b.add(magnitude, const(type, (format.bias - 127) << 23))
+    if not toward_zero:
+        odd = b.and_(b.lshr(magnitude, shift), const(type, 1))
+        rebased = b.add(b.add(rebased, const(type, (1 << (format.shift - 1)) - 1)), odd)
+    return b.lshr(rebased, shift)
+
+
+def _round_subnormal(b: Builder, magnitude: Value, format: Format) -> Value:
+    """Adding the float whose last place is the format's smallest number makes the adder round."""
+    type = magnitude.type
+    magic = const(type, 128 - format.bias - format.mantissa_bits + 23 << 23)
+    float_type = like(type, "float")
+    total = b.fadd(b.bitcast(magnitude, float_type), b.bitcast(magic, float_type), flags="")
+    return b.sub(b.bitcast(total, type), magic)
+
+
+def _truncate_subnormal(b: Builder, magnitude: Value, format: Format) -> Value:
+    """The whole part of the number counted in the format's smallest numbers. Large ones are not used."""
+    float_type = like(magnitude.type, "float")
+    unit = const(float_type, 2.0 ** (format.bias - 1 + format.mantissa_bits))
+    return float_to_int(b, b.fmul(b.bitcast(magnitude, float_type), unit, flags=""), "i32", signed=True)
+
+
+def _limit(b: Builder, code: Value, magnitude: Value, format: Format, toward_zero: bool) -> Value:
+    """The code with NaN, infinity and what is too large put right."""
+    type = code.type
+    infinity, largest = const(type, format.infinity_code), const(type, format.infinity_code - 1)
+    is_too_large = b.icmp("uge", code, infinity)
+    overflow = largest if format.saturates or toward_zero else infinity
+    code = b.select(is_too_large, overflow, code)
+    f32_infinity = const(type, 0x7F800000)
+    if not format.saturates and toward_zero:
+        code = b.select(b.icmp("eq", magnitude, f32_infinity), infinity, code)
+    return b.select(b.icmp("ugt", magnitude, f32_infinity), const(type, format.nan_code), code)
+
+
+def widen(b: Builder, x: Value, format: Format, hint: str = "") -> Value:
+    """The bits of a small format -> float, exactly: bits in place, then times a power of two to move the exponent."""
+    type, float_type = like(x.type, "i32"), like(x.type, "float")
+    wide = b.zext(x, type)
+    code = b.and_(wide, const(type, format.sign_code - 1))
+    moved = b.bitcast(b.shl(code, const(type, format.shift)), float_type)
+    finite = b.bitcast(b.fmul(moved, const(float_type, 2.0 ** (127 - format.bias)), flags=""), type)
+    infinite = b.or_(b.bitcast(moved, type), const(type, 0x7F800000))
+    bits = b.select(b.icmp("ult", code, const(type, format.infinity_code)), finite, infinite)
+    sign = b.shl(b.and_(wide, const(type, format.sign_code)), const(type, 32 - format.bits))
+    return b.bitcast(b.or_(bits, sign), float_type, hint=hint)
+
+
+def round_to_odd(b: Builder, x: Value, hint: str = "") -> Value:
+    """double -> float: exact ones as they are, others the neighbour with an odd mantissa.
+
+    Rounding that to 22 bits or fewer gives what rounding the double would: the odd bit says on which side
+    of a tie it was.
+    """
+    type = like(x.type, "i32")
+    nearest = b.fptrunc(x, like(x.type, "float"))
+    back = b.fpext(nearest, x.type)
+    truncated = _step_back(b, b.bitcast(nearest, type), back, x)
+    odd = b.or_(truncated, b.zext(b.fcmp("one", back, x), type))
+    return b.bitcast(odd, like(x.type, "float"), hint=hint)
+
+
+def truncate_to_f32(b: Builder, x: Value, hint: str = "") -> Value:
+    """double -> float, rounded towards zero."""
+    type = like(x.type, "i32")
+    nearest = b.fptrunc(x, like(x.type, "float"))
+    return b.bitcast(_step_back(b, b.bitcast(nearest, type), b.fpext(nearest, x.type), x), nearest.type, hint=hint)
+
+
+def _step_back(b: Builder, bits: Value, rounded: Value, x: Value) -> Value:
+    """The bits of a float, or of the one next towards zero where it was rounded up in magnitude from x."""
+    magnitude, limit = b.intrinsic("llvm.fabs", x.type, rounded), b.intrinsic("llvm.fabs", x.type, x)
+    return b.sub(bits, b.zext(b.fcmp("ogt", magnitude, limit), bits.type))
+
+
+def float_to_int(b: Builder, x: Value, int_type: str, signed: bool, hint: str = "") -> Value:
+    """float or double -> integer, towards zero; what does not fit becomes the nearest that does, NaN 0."""
+    name = "llvm.fptosi.sat" if signed else "llvm.fptoui.sat"
+    type = like(x.type, int_type)
+    return b.intrinsic(name, type, x, overloads=(type, x.type), hint=hint)
+
+
+def int_to_float(b: Builder, x: Value, float_type: str, signed: bool, hint: str = "") -> Value:
+    """integer -> float or double, rounded to nearest even."""
+    assert is_float(float_type)
+    type = like(x.type, float_type)
+    return b.sitofp(x, type, hint=hint) if signed else b.uitofp(x, type, hint=hint)

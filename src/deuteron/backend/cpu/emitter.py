@@ -1,0 +1,110 @@
+"""Emits code at several depths at once: each loop around the current place has a block that is still open.
+
+    for i:                          level 1     row = offset + i * stride       <- emitted here, when the inner loop needs it
+        for j:                      level 2         x = load(row + j)
+
+What changes only with `i` is emitted before the loop over `j`, whenever somebody asks for it. So nothing is computed
+in a loop that does not change there, without a pass over the code.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from deuteron.backend.llvm.builder import Builder
+from deuteron.backend.llvm.control_flow import Block
+from deuteron.backend.llvm.types import Value
+
+
+@dataclass(eq=False)
+class OpenLoop:
+    """A loop whose body is being emitted. One that runs at least once tests behind its body, any other before it."""
+
+    level: int
+    header: Block
+    end: Block
+    index: Value
+    stop: Value
+    step: Value
+    carried: list[Value]
+    starts: list[Value]
+    runs_at_least_once: bool
+
+
+class Emitter:
+    """A builder with the open blocks of all levels; level 0 is the function's."""
+
+    def __init__(self, builder: Builder):
+        self._builder = builder
+        self._blocks = [builder.current_block]
+        self._level = 0
+
+    @property
+    def depth(self) -> int:
+        """The innermost level."""
+        return len(self._blocks) - 1
+
+    def at(self, level: int) -> Builder:
+        """The builder, positioned at the open end of a level."""
+        if level != self._level:
+            self._blocks[self._level] = self._builder.current_block
+            self._builder.current_block = self._blocks[level]
+            self._level = level
+        return self._builder
+
+    def set_debug_location(self, metadata: str | None) -> None:
+        self._builder.set_debug_location(metadata)
+
+    def innermost(self) -> Builder:
+        return self.at(self.depth)
+
+    def enter(self, block: Block) -> int:
+        """Open a level in a new block."""
+        self._blocks[self._level] = self._builder.current_block
+        self._builder.position(block)
+        self._blocks.append(block)
+        self._level = self.depth
+        return self._level
+
+    def leave(self) -> Block:
+        """Close the innermost level; returns its last block, which still needs a terminator."""
+        self.innermost()
+        last = self._builder.current_block
+        self._blocks.pop()
+        self._level = self.depth
+        self._builder.current_block = self._blocks[self._level]
+        return last
+
+    def open_loop(
+        self, start: Value, stop: Value, step: Value, carried: Sequence[Value] = (), hint: str = "i"
+    ) -> OpenLoop:
+        """Begin a loop over `start <= index < stop`; all values given are known at the present innermost level."""
+        b = self.innermost()
+        header, end = b.block(hint), b.block(f"{hint}_end")
+        level = self.enter(header)
+        index = b.phi(start.type, hint=hint)
+        phis = [b.phi(value.type) for value in carried]
+        known = start.is_constant and stop.is_constant and int(start.text) < int(stop.text)
+        if not known:
+            body = b.block(f"{hint}_body")
+            b.cond_br(b.icmp("slt", index, stop), body, end)
+            b.position(body)
+        return OpenLoop(level, header, end, index, stop, step, phis, [start, *carried], known)
+
+    def close_loop(self, loop: OpenLoop, carried: Sequence[Value] = ()) -> list[Value]:
+        """End the innermost loop; `carried` are the values for its next iteration. Returns those after the last."""
+        b = self.innermost()
+        following = b.add(loop.index, loop.step, "nsw")
+        if loop.runs_at_least_once:
+            b.cond_br(b.icmp("slt", following, loop.stop), loop.header, loop.end)
+        else:
+            b.br(loop.header)
+        last = self.leave()
+        before = b.current_block
+        b.br(loop.header)
+        b.position(loop.end)
+        for phi, start, value in zip([loop.index, *loop.carried], loop.starts, [following, *carried], strict=True):
+            b.add_incoming(phi, start, before)
+            b.add_incoming(phi, value, last)
+        return list(carried) if loop.runs_at_least_once else loop.carried

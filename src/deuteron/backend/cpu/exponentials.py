@@ -1,0 +1,167 @@
+"""exp, exp2 and tanh of float and double, expanded in line for scalars and vectors.
+
+    exp:  n = round(x / ln 2),  r = x - n ln 2,  |r| <= 0.35,  2**n * (1 + r + r**2 P(r))
+    exp2: n = round(x),         r = x - n,                     2**n * (1 + r Q(r))
+    tanh: with m = exp(2 |x|) - 1, of which only r + r**2 P(r) is added to 2**n - 1: m / (m + 2)
+
+Multiplying by 2**n is done in two steps, so that results that are subnormal are rounded once and those that
+are too large become infinite. Worst error found in 2**21 arguments, in ulp: exp 0.99 (double 0.98), exp2 0.97
+(0.88), tanh 2.4 (2.6); without fused multiply-add exp2 1.2.
+ns an element with AVX-512, AVX2 and in NumPy on the same machine: exp 0.24, 0.34, 0.42 (double 0.63, 0.96, 0.67), exp2
+0.23, 0.29, 0.25, tanh 0.34, 0.43, 0.30.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from deuteron.backend.cpu.polynomial import (
+    FLOAT,
+    Float,
+    at_least,
+    at_most,
+    bits_of,
+    evaluate,
+    fused,
+    magnitude,
+    number,
+    with_sign_of,
+)
+from deuteron.backend.llvm.builder import Builder
+from deuteron.backend.llvm.types import Value, const, like
+
+LOG2_E = 1.4426950408889634
+
+
+@dataclass(frozen=True)
+class _Constants:
+    """ln 2 as a sum whose first part times any n is exact; P and Q; beyond which x results are 0, infinite or 1."""
+
+    ln2: tuple[float, float]
+    exp: tuple[float, ...]
+    exp2: tuple[float, ...]
+    exp_range: tuple[float, float]
+    exp2_range: tuple[float, float]
+    tanh_limit: float
+
+
+_FLOAT = _Constants(
+    ln2=(0.693359375, -0.00021219444170128554),
+    exp=(0.4999999403953552, 0.1666652262210846, 0.041668348014354706, 0.00836851354688406, 0.0013815716374665499),
+    exp2=(
+        0.6931471824645996,
+        0.24022647738456726,
+        0.05550336092710495,
+        0.009618444368243217,
+        0.001339784124866128,
+        0.00015350415196735412,
+    ),
+    exp_range=(-104.0, 89.0),
+    exp2_range=(-151.0, 129.0),
+    tanh_limit=10.0,
+)
+
+_DOUBLE = _Constants(
+    ln2=(0.6931471806019545, -4.2009150726810846e-11),
+    exp=(
+        0.5,
+        0.16666666666666682,
+        0.041666666666666165,
+        0.008333333333318165,
+        0.0013888888889097906,
+        0.0001984126989405373,
+        2.4801586944703996e-05,
+        2.7557236858946396e-06,
+        2.7557574389583554e-07,
+        2.5111427030303794e-08,
+        2.0827416359961795e-09,
+    ),
+    exp2=(
+        0.6931471805599453,
+        0.24022650695910072,
+        0.055504108664821666,
+        0.009618129107628342,
+        0.0013333558146396715,
+        0.0001540353039363115,
+        1.5252733850980759e-05,
+        1.3215486596875737e-06,
+        1.0178053186727543e-07,
+        7.054975212634041e-09,
+        4.4563987737643607e-10,
+        2.562297645208743e-11,
+    ),
+    exp_range=(-746.0, 710.0),
+    exp2_range=(-1076.0, 1025.0),
+    tanh_limit=20.0,
+)
+
+
+def _constants(x: Value) -> _Constants:
+    return _FLOAT if Float.of(x) is FLOAT else _DOUBLE
+
+
+def exp(b: Builder, x: Value, hint: str = "") -> Value:
+    constants = _constants(x)
+    x = at_least(b, at_most(b, x, constants.exp_range[1]), constants.exp_range[0])
+    n, shifted = _round(b, x, LOG2_E)
+    y = b.fadd(_expm1_polynomial(b, _reduce(b, x, n)), number(x, 1.0), flags="")
+    return _scale(b, y, shifted, hint)
+
+
+def exp2(b: Builder, x: Value, hint: str = "") -> Value:
+    constants = _constants(x)
+    x = at_least(b, at_most(b, x, constants.exp2_range[1]), constants.exp2_range[0])
+    n, shifted = _round(b, x, 1.0)
+    r = b.fsub(x, n, flags="")
+    return _scale(b, fused(b, r, evaluate(b, r, constants.exp2), number(x, 1.0)), shifted, hint)
+
+
+def tanh(b: Builder, x: Value, hint: str = "") -> Value:
+    doubled = at_most(b, magnitude(b, x), _constants(x).tanh_limit)
+    doubled = b.fadd(doubled, doubled, flags="")
+    n, shifted = _round(b, doubled, LOG2_E)
+    power = _scale(b, number(x, 1.0), shifted)
+    rest = b.fsub(power, number(x, 1.0), flags="")
+    m = fused(b, power, _expm1_polynomial(b, _reduce(b, doubled, n)), rest)
+    y = b.fdiv(m, b.fadd(m, number(x, 2.0), flags=""), flags="")
+    return with_sign_of(b, y, x, hint)
+
+
+def exp_of_limited(b: Builder, x: Value) -> Value:
+    """exp where its result is known to be neither subnormal nor infinite."""
+    n, shifted = _round(b, x, LOG2_E)
+    y = b.fadd(_expm1_polynomial(b, _reduce(b, x, n)), number(x, 1.0), flags="")
+    f = Float.of(x)
+    moved = b.shl(bits_of(b, shifted), const(like(x.type, f.integer), f.mantissa_bits))
+    return b.bitcast(b.add(bits_of(b, y), moved), x.type)
+
+
+def _round(b: Builder, x: Value, factor: float) -> tuple[Value, Value]:
+    """n, the whole number nearest to x * factor, and the float in whose low bits n stands."""
+    rounder = number(x, Float.of(x).rounder)
+    shifted = b.fadd(x, rounder, flags="") if factor == 1.0 else fused(b, x, number(x, factor), rounder)
+    return b.fsub(shifted, rounder, flags=""), shifted
+
+
+def _reduce(b: Builder, x: Value, n: Value) -> Value:
+    """x - n ln 2."""
+    high, low = _constants(x).ln2
+    return fused(b, n, number(x, -low), fused(b, n, number(x, -high), x))
+
+
+def _expm1_polynomial(b: Builder, r: Value) -> Value:
+    """exp(r) - 1 for |r| <= 0.35."""
+    p = evaluate(b, r, _constants(r).exp)
+    return fused(b, b.fmul(r, r, flags=""), p, r)
+
+
+def _scale(b: Builder, y: Value, shifted: Value, hint: str = "") -> Value:
+    """y * 2**n, as a product with two powers whose exponents are halves of n."""
+    f = Float.of(y)
+    type = like(y.type, f.integer)
+    biased = b.sub(bits_of(b, shifted), const(type, f.rounder_bits - 2 * f.bias))
+    first = b.lshr(biased, const(type, 1))
+    for exponent in (first, b.sub(biased, first)):
+        power = b.bitcast(b.shl(exponent, const(type, f.mantissa_bits)), y.type)
+        y = b.fmul(y, power, flags="", hint=hint)
+    return y

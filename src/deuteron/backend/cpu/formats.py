@@ -1,0 +1,60 @@
+"""Between the elements in registers and in the user's memory, and rounding to narrow floating types.
+
+f16:  memory i16  -> register float  -> memory i16
+i1:   memory i8 (not 0 is true)  -> register i1  -> memory i8 (0 or 1)
+"""
+
+from __future__ import annotations
+
+from xdsl.ir import Attribute
+
+from deuteron.backend.cpu.conversions import (
+    FP8E4NV,
+    FP8E5,
+    bf16_to_f32,
+    f16_to_f32,
+    f32_to_bf16,
+    f32_to_f16,
+    narrow,
+    widen,
+)
+from deuteron.backend.cpu.elements import NARROW_FLOATS
+from deuteron.backend.cpu.target import CPUTarget
+from deuteron.backend.llvm.builder import Builder
+from deuteron.backend.llvm.types import Value, like, zero
+from deuteron.ir.types import bf16, f8e4m3, f16, i1
+
+_FP8 = {f8e4m3: FP8E4NV}
+
+
+def from_memory(b: Builder, bits: Value, element_type: Attribute, target: CPUTarget) -> Value:
+    """Elements as they are computed with."""
+    if element_type == i1:
+        return b.icmp("ne", bits, zero(bits.type))
+    if element_type == f16:
+        return f16_to_f32(b, bits, target.converts_half)
+    if element_type == bf16:
+        return bf16_to_f32(b, bits)
+    if element_type in NARROW_FLOATS:
+        return widen(b, bits, _FP8.get(element_type, FP8E5))
+    return bits
+
+
+def to_memory(b: Builder, x: Value, element_type: Attribute, target: CPUTarget, toward_zero: bool = False) -> Value:
+    """Elements as they lie in memory; narrow floats are rounded."""
+    if element_type == i1:
+        return b.zext(x, like(x.type, "i8"))
+    if element_type == f16:
+        return f32_to_f16(b, x, target.converts_half, toward_zero)
+    if element_type == bf16:
+        return f32_to_bf16(b, x, toward_zero)
+    if element_type in NARROW_FLOATS:
+        return narrow(b, x, _FP8.get(element_type, FP8E5), toward_zero)
+    return x
+
+
+def rounded(b: Builder, x: Value, element_type: Attribute, target: CPUTarget, toward_zero: bool = False) -> Value:
+    """A float register that holds a number of the type."""
+    if element_type not in NARROW_FLOATS:
+        return x
+    return from_memory(b, to_memory(b, x, element_type, target, toward_zero), element_type, target)

@@ -1,0 +1,69 @@
+"""What a tile's value is in the body of a loop: the elements of a few neighbouring lanes.
+
+    arange(0, 64) at i          Affine(base=%i, step=1, lanes=16)          i, i + 1, ..., i + 15
+    splat(n)                    Uniform(%n)
+    p + arange * 4              Affine(%p + 16 * %i, step=16)              of pointers the step is in bytes
+    load(...)                   Vector(<16 x float>)
+
+How contiguous an access is falls out of this: an Affine pointer whose step is the size of an element. A fragment
+knows the `level`, the depth of the innermost loop that it changes in; code that uses it alone is emitted there.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from deuteron.backend.llvm.types import Value, width
+
+
+@dataclass(frozen=True, eq=False)
+class Uniform:
+    """The same value in all lanes; also what a scalar is."""
+
+    value: Value
+    level: int
+
+
+@dataclass(frozen=True, eq=False)
+class Affine:
+    """`base + lane * step` for integers (step in the integer's units) and pointers (step in bytes)."""
+
+    base: Value
+    step: int | Value
+    lanes: int
+    level: int
+
+
+@dataclass(frozen=True, eq=False)
+class Vector:
+    """A value for each lane."""
+
+    value: Value
+    level: int
+
+
+Fragment = Uniform | Affine | Vector
+
+
+@dataclass(frozen=True, eq=False)
+class Axis:
+    """What runs along a dimension in a loop: `start`, an i32, and the lanes from there on (1 along a scalar dimension)."""
+
+    start: Value
+    lanes: int
+    level: int
+
+
+def lanes_of(*fragments: Fragment) -> int:
+    """How many lanes fragments have together; 1 if all are uniform."""
+    counts = [1]
+    for fragment in fragments:
+        if isinstance(fragment, Affine):
+            counts.append(fragment.lanes)
+        elif isinstance(fragment, Vector):
+            counts.append(width(fragment.value.type))
+    return max(counts)
+
+
+def level_of(*fragments: Fragment) -> int:
+    return max((fragment.level for fragment in fragments), default=0)

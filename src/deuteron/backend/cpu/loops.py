@@ -1,0 +1,147 @@
+"""Emits a loop nest: loops over its shape, the innermost over vectors, with all roots computed in the body.
+
+    Nest((64, 128), [Keep(e), ReduceRoot(s, axis=1)])
+
+    for i in 0..64:
+        s0 = s1 = s2 = s3 = 0                       vector accumulators, several to hide the latency of an addition
+        for j in 0..128 step 4 * 16:
+            e0 = ...; s0 += e0; scratch[i, j] = e0      four times
+        s[i] = sum of the lanes of s0 + s1 + s2 + s3
+
+A dimension that is reduced but not vectorised becomes the innermost loop. At an index all roots are computed before
+any is written, so that a root may overwrite what another one reads there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from xdsl.ir import SSAValue
+
+from deuteron.backend.cpu.context import AxisIndex, Context, guarded
+from deuteron.backend.cpu.emitter import OpenLoop
+from deuteron.backend.cpu.fragment import Axis, Fragment
+from deuteron.backend.cpu.places import write_place
+from deuteron.backend.cpu.plan.axes import choose_axis
+from deuteron.backend.cpu.plan.items import Keep, Nest, ReduceRoot, Root
+from deuteron.backend.cpu.rules.memory import store_tile
+from deuteron.backend.cpu.rules.reduce import Reduction
+from deuteron.backend.llvm.types import const
+
+MAX_UNROLL = 4
+
+
+class NestLoops:
+    """The loops of one nest while it is emitted. `entries`: what runs along each dimension, once for each vector."""
+
+    def __init__(self, ctx: Context, nest: Nest):
+        self.ctx, self.nest = ctx, nest
+        self.vectorisation = choose_axis(ctx.plan, nest, ctx.target.vector_bits // 8, MAX_UNROLL)
+        self._loops: list[OpenLoop] = []
+        self._axes: list[list[Axis | None]] = [[None] for _ in nest.shape]
+        ctx.nest_level = ctx.emitter.depth
+        ctx.tiles.clear()
+
+    @property
+    def indices(self) -> list[AxisIndex]:
+        """The indices that the body computes at, one for each vector."""
+        count = max((len(entries) for entries in self._axes), default=1)
+        return [tuple(entries[copy % len(entries)] for entries in self._axes) for copy in range(count)]
+
+    @property
+    def order(self) -> list[int]:
+        """Dimensions, outermost first, without the one that is reduced."""
+        last = (self.vectorisation.axis, self.nest.reduced_axis)
+        outer = [axis for axis in range(len(self.nest.shape)) if axis not in last]
+        vectorised = self.vectorisation.axis
+        return outer if vectorised in (None, self.nest.reduced_axis) else [*outer, vectorised]
+
+    def open(self, axis: int, carried: list = ()) -> OpenLoop | None:
+        """Open the loop over a dimension; None where one iteration does it."""
+        extent, chosen = self.nest.shape[axis], self.vectorisation
+        lanes, copies = (chosen.lanes, chosen.unroll) if axis == chosen.axis else (1, 1)
+        emitter, loop, start = self.ctx.emitter, None, const("i32", 0)
+        if extent > lanes * copies:
+            loop = emitter.open_loop(start, const("i32", extent), const("i32", lanes * copies), carried, f"d{axis}")
+            start = loop.index
+        self._loops.append(loop)
+        if extent > 1:
+            self._axes[axis] = [self._entry(start, copy * lanes, lanes) for copy in range(copies)]
+        return loop
+
+    def _entry(self, start, offset: int, lanes: int) -> Axis:
+        """The lanes from `start + offset` on."""
+        level = self.ctx.emitter.depth
+        if start.is_constant:
+            return Axis(const("i32", offset), lanes, self.ctx.nest_level)
+        b = self.ctx.emitter.innermost()
+        return Axis(b.add(start, const("i32", offset), "nuw nsw") if offset else start, lanes, level)
+
+    def close(self, carried: list = ()) -> list:
+        """Close the innermost loop; returns the carried values after it."""
+        loop = self._loops.pop()
+        return list(carried) if loop is None else self.ctx.emitter.close_loop(loop, carried)
+
+
+def emit_nest(ctx: Context, nest: Nest) -> None:
+    """Emit the loops of a nest."""
+    loops = NestLoops(ctx, nest)
+    for axis in loops.order:
+        loops.open(axis)
+    reductions = [root for root in nest.roots if isinstance(root, ReduceRoot)]
+    if reductions:
+        _emit_reduced(loops, reductions)
+    else:
+        _emit_body(loops, [])
+    for _ in loops.order:
+        loops.close()
+    ctx.tiles.clear()
+
+
+def _emit_reduced(loops: NestLoops, roots: list[ReduceRoot]) -> None:
+    """The innermost loop, along the reduced dimension, and what comes of it."""
+    ctx, axis = loops.ctx, loops.nest.reduced_axis
+    vectorised = loops.vectorisation.axis == axis
+    copies = loops.vectorisation.unroll
+    results_at = loops.indices
+    reductions = [Reduction(ctx, root, loops.vectorisation.lanes, copies) for root in roots]
+    loop = loops.open(axis, [value for reduction in reductions for value in reduction.initial_values()])
+    carried = iter(loop.carried if loop else ())
+    for reduction in reductions:
+        reduction.enter(loop, carried)
+    _emit_body(loops, reductions)
+    after = iter(loops.close([value for reduction in reductions for value in reduction.values()]))
+    for reduction in reductions:
+        reduction.finish(after, axis, vectorised, results_at)
+
+
+def _emit_body(loops: NestLoops, reductions: list[Reduction]) -> None:
+    """Compute all roots at the indices of the body, then write."""
+    ctx, roots = loops.ctx, loops.nest.roots
+    by_root = {reduction.root: reduction for reduction in reductions}
+    for copy, index in enumerate(loops.indices):
+        writes: list[Callable[[], None]] = []
+        for root in roots:
+            fragments = [_source(ctx, root, source, index) for source in root.sources]
+            if isinstance(root, ReduceRoot):
+                by_root[root].combine(copy, fragments)
+            elif isinstance(root, Keep):
+                writes.append(_writer(ctx, root, index, fragments[0]))
+            else:
+                writes.append(_storer(ctx, root, fragments))
+        for write in writes:
+            write()
+
+
+def _source(ctx: Context, root: Root, source: SSAValue, index: AxisIndex) -> Fragment:
+    if isinstance(root, Keep) and root.value is source:
+        return ctx.compute_kept(source, index)
+    return ctx.evaluate(source, index)
+
+
+def _writer(ctx: Context, root: Keep, index: AxisIndex, fragment: Fragment) -> Callable[[], None]:
+    return lambda: write_place(ctx, root.place, index, fragment)
+
+
+def _storer(ctx: Context, root: Root, fragments: list[Fragment]) -> Callable[[], None]:
+    return lambda: guarded(root.op, store_tile, ctx, root.op, *fragments)

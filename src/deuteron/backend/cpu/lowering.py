@@ -1,0 +1,125 @@
+"""From tile IR to LLVM IR: the entry of this backend, and the kernel's interface.
+
+    lower_module(module, "add_kernel", cpu, features, options)      LoweredKernel(llir, scratch_bytes)
+
+    define hidden void @add_kernel(ptr %args, ptr %grid, i64 %begin, i64 %end, ptr %scratch)
+        loads the arguments, then calls for every program
+    define internal void @add_kernel.program(ptr %x, i32 %n, ..., i32 %pid0, ..., ptr noalias %scratch) alwaysinline
+
+`args[i]` points to the value of the i-th parameter; `begin` and `end` are linear indices of programs, x fastest.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import SSAValue
+
+from deuteron.backend.cpu.context import Context
+from deuteron.backend.cpu.elements import NARROW_FLOATS, register_type
+from deuteron.backend.cpu.emitter import Emitter
+from deuteron.backend.cpu.formats import rounded
+from deuteron.backend.cpu.plan.buffers import assign_buffers
+from deuteron.backend.cpu.plan.prepare import kernel_of
+from deuteron.backend.cpu.plan.private import release_private_tiles
+from deuteron.backend.cpu.plan.schedule import Plan, Scheduler
+from deuteron.backend.cpu.rules.control_flow import emit_region
+from deuteron.backend.cpu.rules.table import RULES
+from deuteron.backend.cpu.target import cpu_target
+from deuteron.backend.llvm.builder import Builder
+from deuteron.backend.llvm.module import Module
+from deuteron.backend.llvm.types import Value, const
+from deuteron.ir.types import i1
+from deuteron.options import CPUOptions
+
+_GRID_NAMES = ("pid0", "pid1", "pid2", "grid0", "grid1", "grid2")
+
+
+@dataclass(frozen=True)
+class LoweredKernel:
+    """The LLVM IR of a kernel, and how much scratch memory a thread needs to run it."""
+
+    llir: str
+    scratch_bytes: int
+
+
+def lower_module(module: ModuleOp, symbol: str, cpu: str, features: str, options: CPUOptions) -> LoweredKernel:
+    """Lower the kernel of a module; the module is left as it is."""
+    plan = plan_function(kernel_of(module))
+    scratch_bytes = assign_buffers(plan)
+    llvm_module = Module(symbol, fast_math="contract" if options.enable_fp_fusion else "")
+    parameters = list(plan.function.args)
+    _emit_entry(llvm_module, symbol, parameters)
+    _emit_program(llvm_module, symbol, plan, parameters, cpu_target(cpu, features), options)
+    return LoweredKernel(llvm_module.text(), scratch_bytes)
+
+
+def plan_function(function) -> Plan:
+    """The items of a function, before memory is assigned."""
+    scheduler = Scheduler(function)
+    body = scheduler.region(function.body.block)
+    plan = Plan(function, body, scheduler.places, scheduler.storage, scheduler.reader)
+    release_private_tiles(plan)
+    return plan
+
+
+def _emit_program(module: Module, symbol: str, plan: Plan, parameters: list[SSAValue], target, options) -> None:
+    """The function that is one program of the grid."""
+    typed = [(register_type(value.type), value.name_hint or f"arg{n}") for n, value in enumerate(parameters)]
+    typed += [("i32", name) for name in _GRID_NAMES]
+    typed.append(("ptr noalias align 64", "scratch"))
+    b = module.function(f"{symbol}.program", "void", typed, attributes="alwaysinline nounwind")
+    values = b.parameters
+    program = dict(zip((*_GRID_NAMES, "scratch"), values[len(parameters) :], strict=True))
+    ctx = Context(module, Emitter(b), plan, target, options, RULES, program)
+    block = plan.function.body.block
+    ctx.bind_block(block)
+    for parameter, value in zip(parameters, values, strict=False):
+        ctx.bind(parameter, _as_declared(b, parameter, value, target))
+    emit_region(ctx, plan.body, block)
+    ctx.emitter.innermost().ret()
+
+
+def _as_declared(b: Builder, parameter: SSAValue, value: Value, target) -> Value:
+    """A parameter of fp16 is passed as float, which may hold more digits."""
+    return rounded(b, value, parameter.type, target) if parameter.type in NARROW_FLOATS else value
+
+
+def _emit_entry(module: Module, symbol: str, parameters: list[SSAValue]) -> None:
+    """The external function: the loop over programs."""
+    signature = [("ptr", "args"), ("ptr", "grid"), ("i64", "begin"), ("i64", "end"), ("ptr", "scratch")]
+    b = module.function(symbol, "void", signature, linkage="external")
+    args, grid, begin, end, scratch = b.parameters
+    values = [_load_argument(b, args, number, value) for number, value in enumerate(parameters)]
+    sizes = [b.load("i32", b.gep("i32", grid, const("i64", axis))) for axis in range(3)]
+    with b.loop(begin, end, const("i64", 1), _first_program(b, begin, sizes), hint="program") as loop:
+        b.call("void", f"{symbol}.program", *values, *loop.carried, *sizes, scratch)
+        loop.next(*_next_program(b, loop.carried, sizes))
+    b.ret()
+
+
+def _load_argument(b: Builder, args: Value, number: int, parameter: SSAValue) -> Value:
+    pointer = b.load("ptr", b.gep("ptr", args, const("i64", number)))
+    if parameter.type == i1:
+        return b.icmp("ne", b.load("i8", pointer), const("i8", 0))
+    return b.load(register_type(parameter.type), pointer, hint=parameter.name_hint or "")
+
+
+def _first_program(b: Builder, begin: Value, sizes: list[Value]) -> list[Value]:
+    """The program ids of a linear index. An empty grid has no programs, and must not divide by zero."""
+    x, y = (b.zext(b.intrinsic("llvm.umax", "i32", size, const("i32", 1)), "i64") for size in sizes[:2])
+    rest = b.udiv(begin, x)
+    ids = (b.urem(begin, x), b.urem(rest, y), b.udiv(rest, y))
+    return [b.trunc(value, "i32") for value in ids]
+
+
+def _next_program(b: Builder, ids: list[Value], sizes: list[Value]) -> list[Value]:
+    """The program ids one further: a counter with three digits."""
+    one, zero = const("i32", 1), const("i32", 0)
+    x = b.add(ids[0], one)
+    x_wraps = b.icmp("eq", x, sizes[0])
+    y = b.add(ids[1], b.zext(x_wraps, "i32"))
+    y_wraps = b.icmp("eq", y, sizes[1])
+    z = b.add(ids[2], b.zext(y_wraps, "i32"))
+    return [b.select(x_wraps, zero, x), b.select(y_wraps, zero, y), z]

@@ -1,0 +1,78 @@
+"""The mathematical functions of the language on scalars and vectors of float and double, without calls of libm.
+
+    FUNCTIONS["exp"](b, x)          Value; x: float, double or a vector of them
+    floor(b, x, target.rounds)
+
+Whatever emitted C is linked into then needs no library. Half-precision values are converted to float around
+them. Where a CPU has a fused multiply-add it is used; the functions keep their accuracy without.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from deuteron.backend.cpu.error_function import erf
+from deuteron.backend.cpu.exponentials import exp, exp2, tanh
+from deuteron.backend.cpu.logarithms import log, log2
+from deuteron.backend.cpu.polynomial import Float, fused, magnitude, number, with_sign_of
+from deuteron.backend.cpu.trigonometry import cos, sin
+from deuteron.backend.llvm.builder import Builder
+from deuteron.backend.llvm.types import Value
+
+
+def sqrt(b: Builder, x: Value, hint: str = "") -> Value:
+    return b.intrinsic("llvm.sqrt", x.type, x, hint=hint)
+
+
+def rsqrt(b: Builder, x: Value, hint: str = "") -> Value:
+    """1 / sqrt(x), each of the two rounded: 1 ulp at most; the CPU's own estimate has 12 bits."""
+    return b.fdiv(number(x, 1.0), sqrt(b, x), flags="", hint=hint)
+
+
+def absolute(b: Builder, x: Value, hint: str = "") -> Value:
+    return b.intrinsic("llvm.fabs", x.type, x, hint=hint)
+
+
+def floor(b: Builder, x: Value, rounds: bool, hint: str = "") -> Value:
+    """`rounds` is whether the CPU has an instruction for it (CPUTarget.rounds); otherwise it would be a call."""
+    if rounds:
+        return b.intrinsic("llvm.floor", x.type, x, hint=hint)
+    nearest = _round(b, x)
+    lower = b.fsub(nearest, number(x, 1.0), flags="")
+    return with_sign_of(b, b.select(b.fcmp("ogt", nearest, x), lower, nearest), x, hint)
+
+
+def ceil(b: Builder, x: Value, rounds: bool, hint: str = "") -> Value:
+    """`rounds` as for floor."""
+    if rounds:
+        return b.intrinsic("llvm.ceil", x.type, x, hint=hint)
+    nearest = _round(b, x)
+    upper = b.fadd(nearest, number(x, 1.0), flags="")
+    return with_sign_of(b, b.select(b.fcmp("olt", nearest, x), upper, nearest), x, hint)
+
+
+def fma(b: Builder, x: Value, y: Value, z: Value, hint: str = "") -> Value:
+    """x * y + z in one rounding; in two on the old CPUs that have no such instruction."""
+    return fused(b, x, y, z, hint)
+
+
+def _round(b: Builder, x: Value) -> Value:
+    """To a whole number; what is so large that it is one stays."""
+    limit = number(x, 2.0 ** Float.of(x).mantissa_bits)
+    shifted = b.fsub(b.fadd(magnitude(b, x), limit, flags=""), limit, flags="")
+    return b.select(b.fcmp("olt", magnitude(b, x), limit), with_sign_of(b, shifted, x), x)
+
+
+FUNCTIONS: dict[str, Callable[..., Value]] = {
+    "exp": exp,
+    "exp2": exp2,
+    "log": log,
+    "log2": log2,
+    "sin": sin,
+    "cos": cos,
+    "tanh": tanh,
+    "erf": erf,
+    "sqrt": sqrt,
+    "rsqrt": rsqrt,
+    "absf": absolute,
+}

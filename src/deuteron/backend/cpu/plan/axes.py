@@ -1,0 +1,87 @@
+"""Chooses the dimension of a nest that is vectorised: the one along which most accesses are contiguous.
+
+x = load(p + i[:, None] * stride + j[None, :])      along j: step 1; along i: unknown          vectorise j
+x = load(p + i[:, None] + j[None, :] * stride)      column-major                               vectorise i
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xdsl.ir import SSAValue
+
+from deuteron.backend.cpu.elements import register_type
+from deuteron.backend.cpu.plan.items import Index, Keep, Nest, Root, identity_index
+from deuteron.backend.cpu.plan.reads import VIEWED
+from deuteron.backend.cpu.plan.schedule import Plan
+from deuteron.backend.cpu.plan.steps import UNKNOWN, Step, Steps
+from deuteron.backend.llvm.types import byte_width
+
+
+@dataclass(frozen=True)
+class Vectorisation:
+    """The dimension that is vectorised (None where there is none), its lanes, and how many vectors at a time."""
+
+    axis: int | None
+    lanes: int
+    unroll: int
+
+
+@dataclass(frozen=True)
+class _Access:
+    """Elements of so many bytes at addresses that move by `steps` (in elements) along the dimensions."""
+
+    num_bytes: int
+    steps: tuple[Step, ...]
+
+
+def choose_axis(plan: Plan, nest: Nest, vector_bytes: int, max_unroll: int) -> Vectorisation:
+    """Lanes are limited by the widest element that the nest computes with or accesses."""
+    candidates = [axis for axis, extent in enumerate(nest.shape) if extent > 1]
+    if nest.is_exclusive:
+        candidates = [axis for axis in candidates if nest.reduced_axis not in (None, axis)]
+        max_unroll = 1
+    if not candidates:
+        return Vectorisation(None, 1, 1)
+    accesses = [access for root in nest.roots for access in _accesses(plan, nest, root)]
+    lanes = vector_bytes // max(access.num_bytes for access in accesses)
+
+    def cost(axis: int) -> float:
+        count = min(lanes, nest.shape[axis])
+        return (2 + sum(_cost(access.steps[axis], count) for access in accesses)) / count
+
+    axis = min(reversed(candidates), key=cost)
+    count = min(lanes, nest.shape[axis])
+    return Vectorisation(axis if count > 1 else None, count, min(max_unroll, nest.shape[axis] // count))
+
+
+def _cost(step: Step, lanes: int) -> float:
+    if step == UNKNOWN:
+        return 2
+    return 1 if step in (0, 1) else lanes
+
+
+def _accesses(plan: Plan, nest: Nest, root: Root) -> list[_Access]:
+    """What a root reads and writes at an index of its nest."""
+    axes, steps = range(len(nest.shape)), Steps(plan)
+
+    def through(pointer: SSAValue, index: Index) -> tuple[Step, ...]:
+        return tuple(steps.along(pointer, index, axis) for axis in axes)
+
+    def at(strides: tuple[int, ...], index: Index) -> tuple[Step, ...]:
+        return tuple(strides[index.index(axis)] if axis in index else 0 for axis in axes)
+
+    identity, reads = identity_index(nest.shape), plan.reader.reads(root)
+    found = [_Access(_width(load.result), through(load.ptr, index)) for load, index in reads.loads]
+    for value, indices in reads.tiles.items():
+        strides = plan.places[value].strides
+        found += [_Access(_width(value), at(strides, index)) for index in indices if index != VIEWED]
+    if root.op.name == "tt.store":
+        found.append(_Access(_width(root.op.value), through(root.op.ptr, identity)))
+    if isinstance(root, Keep):
+        found.append(_Access(_width(root.sources[0]), at(root.place.strides, identity)))
+    return found or [_Access(_width(root.sources[0]), (0,) * len(nest.shape))]
+
+
+def _width(value: SSAValue) -> int:
+    return byte_width(register_type(value.type))

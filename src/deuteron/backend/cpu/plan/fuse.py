@@ -1,0 +1,108 @@
+"""Puts each root into a loop nest: into an earlier one over the same shape where nothing stands against it.
+
+    x = load(p)          Nest((1024,), [Keep(x), Reduce(max)])
+    m = max(x)           <- joins: it reads x at the same index only
+    e = exp(x - m)       Nest((1024,), [Keep(e), Reduce(sum)])      <- cannot: m is known only after the nest
+    s = sum(e)
+
+Loads never move across writes. A store may follow a load of its own nest: that one tile is not both loaded and, elsewhere
+in the tile, stored through pointers of the same base is what `Storage` and `_is_disturbed` see to.
+"""
+
+from __future__ import annotations
+
+from xdsl.ir import SSAValue
+
+from deuteron.backend.cpu.plan import effects
+from deuteron.backend.cpu.plan.items import (
+    Dot,
+    Item,
+    Keep,
+    LaneRoot,
+    Nest,
+    ReduceRoot,
+    Region,
+    Root,
+    StoreRoot,
+    Transpose,
+    identity_index,
+)
+from deuteron.backend.cpu.plan.reads import Reader, Reads
+
+
+class Fuser:
+    """Places roots among the items of a region."""
+
+    def __init__(self, reader: Reader):
+        self._reader = reader
+
+    def place(self, region: Region, root: Root) -> None:
+        """Add a root to the last nest that can take it, or to a new one at the end."""
+        reads = self._reader.reads(root)
+        for item in reversed(region.items):
+            if isinstance(item, Nest) and self._can_join(item, root, reads):
+                item.roots.append(root)
+                return
+            if not self._can_pass(item, root, reads):
+                break
+        region.items.append(Nest(root.shape, [root]))
+
+    def _can_join(self, nest: Nest, root: Root, reads: Reads) -> bool:
+        if nest.shape != root.shape or nest.is_exclusive or isinstance(root, LaneRoot):
+            return False
+        if any(_is_pinned(other) != _is_pinned(root) for other in nest.roots):
+            return False
+        if isinstance(root, ReduceRoot) and nest.reduced_axis not in (None, root.axis):
+            return False
+        return self._reads_in_step(nest, reads) and self._keeps_memory_order(nest, root, reads)
+
+    def _reads_in_step(self, nest: Nest, reads: Reads) -> bool:
+        """Whether what the root reads of the nest is there at the same index."""
+        identity = {identity_index(nest.shape)}
+        for other in nest.roots:
+            for value in other.produced():
+                in_step = isinstance(other, Keep) and reads.tiles.get(value) == identity
+                if value in reads.values and not in_step:
+                    return False
+        return True
+
+    def _keeps_memory_order(self, nest: Nest, root: Root, reads: Reads) -> bool:
+        """Stores stay behind loads and other stores of the same array, unless they are to the very same elements."""
+        stores = [other for other in nest.roots if isinstance(other, StoreRoot)]
+        if stores and reads.loads:
+            return False
+        if not isinstance(root, StoreRoot):
+            return True
+        accessed = [load.ptr for other in nest.roots for load, _ in self._reader.reads(other).loads]
+        accessed += [store.op.ptr for store in stores]
+        pointer = root.op.ptr
+        base = effects.base_of(pointer)
+        return all(other is pointer or effects.base_of(other) is not base for other in accessed)
+
+    def _can_pass(self, item: Item, root: Root, reads: Reads) -> bool:
+        """Whether the root may be computed before the item instead of behind it."""
+        if _is_pinned(root) or isinstance(root, LaneRoot) or produced_by(item) & reads.values:
+            return False
+        reads_memory, writes_memory = self._effects_of(item)
+        if writes_memory and (reads.loads or isinstance(root, StoreRoot)):
+            return False
+        return not (reads_memory and isinstance(root, StoreRoot))
+
+    def _effects_of(self, item: Item) -> tuple[bool, bool]:
+        if isinstance(item, Dot | Transpose):
+            return False, False
+        if isinstance(item, Nest):
+            loads = any(self._reader.reads(root).loads for root in item.roots)
+            stores = any(isinstance(root, StoreRoot) or effects.writes(root.op) for root in item.roots)
+            return loads or stores, stores
+        return effects.reads(item.op), effects.writes(item.op)
+
+
+def produced_by(item: Item) -> set[SSAValue]:
+    if isinstance(item, Nest):
+        return {value for root in item.roots for value in root.produced()}
+    return set(item.op.results)
+
+
+def _is_pinned(root: Root) -> bool:
+    return isinstance(root, Keep) and root.is_pinned

@@ -1,0 +1,236 @@
+"""What a kernel is made of once it is planned: buffers, loop nests with their roots, and what stands between them.
+
+    Region([Nest((64, 64), [Keep(%p), ReduceRoot(%l)]), Dot(...), For(op, Region([...]))])
+
+A *root* is what a loop computes at every index: the elements of a tile to keep, to store, to reduce. Everything else is
+computed where a root asks for it. A *slot* is a buffer in the scratch memory; a *place* is a view of one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from xdsl.ir import Attribute, Operation, SSAValue
+
+from deuteron.ir.types import is_tile, shape_of
+
+Index = tuple  # an entry for each dimension: what runs along it, or None for extent 1
+
+
+def identity_index(shape: tuple[int, ...]) -> Index:
+    """The index, in a plan, of a tile in a nest over its own shape: the numbers of the dimensions."""
+    return tuple(axis if extent > 1 else None for axis, extent in enumerate(shape))
+
+
+def row_major(shape: tuple[int, ...]) -> tuple[int, ...]:
+    """The strides of a shape, in elements."""
+    strides, stride = [], 1
+    for extent in reversed(shape):
+        strides.insert(0, stride)
+        stride *= extent
+    return tuple(strides)
+
+
+@dataclass(eq=False)
+class Slot:
+    """A buffer: `count` elements of an LLVM type. Slots that were coalesced share `merged`; `offset` comes last."""
+
+    type: str
+    count: int
+    num_bytes: int
+    offset: int = -1
+    merged: Slot | None = None
+
+    @property
+    def representative(self) -> Slot:
+        slot = self
+        while slot.merged is not None:
+            slot = slot.merged
+        return slot
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where the elements of a tile are: element `offset + sum(index * stride)` of a slot."""
+
+    slot: Slot
+    strides: tuple[int, ...]
+    offset: int = 0
+
+    def is_row_major(self, shape: tuple[int, ...]) -> bool:
+        return self.strides == row_major(shape)
+
+
+@dataclass(eq=False)
+class Root:
+    """A computation at every index of a nest over `shape`; `sources` are the tiles that it takes at that index."""
+
+    op: Operation
+    sources: tuple[SSAValue, ...]
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return max((shape_of(source.type) for source in self.sources), key=len)
+
+    def produced(self) -> tuple[SSAValue, ...]:
+        """The values that can be read once the nest has run."""
+        return ()
+
+
+@dataclass(eq=False)
+class Keep(Root):
+    """Writes a tile to a place. `value` is set where this is the tile's own place, so that others read it there."""
+
+    place: Place
+    value: SSAValue | None = None
+    is_pinned: bool = False
+
+    def produced(self) -> tuple[SSAValue, ...]:
+        return () if self.value is None else (self.value,)
+
+
+@dataclass(eq=False)
+class StoreRoot(Root):
+    """A tt.store of a tile."""
+
+
+@dataclass(eq=False)
+class ReduceRoot(Root):
+    """A tt.reduce; it reduces `axis` of the nest."""
+
+    axis: int
+
+    def produced(self) -> tuple[SSAValue, ...]:
+        return tuple(self.op.results)
+
+
+@dataclass(eq=False)
+class LaneRoot(Root):
+    """An op that is done element by element, in row-major order, in a nest of its own: atomics, prints, asserts."""
+
+    def produced(self) -> tuple[SSAValue, ...]:
+        return tuple(self.op.results)
+
+
+@dataclass(eq=False)
+class PrintRoot(LaneRoot):
+    """One operand of a tt.print; values are printed one after the other."""
+
+    number: int
+
+
+@dataclass(eq=False)
+class ScanRoot(LaneRoot):
+    """A tt.scan, in a nest of its own that runs along `axis` innermost."""
+
+    axis: int
+
+
+@dataclass(eq=False)
+class UnsplatRoot(LaneRoot):
+    """The scalar in a tile of one element."""
+
+
+@dataclass(eq=False)
+class Nest:
+    """Loops over a shape, with roots that are computed together at every index."""
+
+    shape: tuple[int, ...]
+    roots: list[Root]
+    time: int = 0
+
+    @property
+    def reduced_axis(self) -> int | None:
+        return next((root.axis for root in self.roots if isinstance(root, ReduceRoot | ScanRoot)), None)
+
+    @property
+    def is_exclusive(self) -> bool:
+        return any(isinstance(root, LaneRoot) for root in self.roots)
+
+
+@dataclass(eq=False)
+class Scalar:
+    """An op on scalars that has an effect, done where it stands."""
+
+    op: Operation
+    time: int = 0
+
+
+@dataclass(eq=False)
+class Dot:
+    """A matrix product, added to what `result` holds."""
+
+    op: Operation
+    a: Place
+    b: Place
+    result: Place
+    time: int = 0
+
+
+@dataclass(eq=False)
+class Transpose:
+    """A copy of a matrix with rows and columns exchanged."""
+
+    op: Operation
+    source: Place
+    result: Place
+    time: int = 0
+
+
+@dataclass(eq=False)
+class Region:
+    """The items of a block, in order."""
+
+    items: list = field(default_factory=list)
+
+
+@dataclass(eq=False)
+class For:
+    """An scf.for. Tiles are carried in `homes`, by number; those in `increments` are an initial tile plus a scalar."""
+
+    op: Operation
+    body: Region
+    homes: dict[int, Place]
+    time: int = 0
+    end: int = 0
+
+
+@dataclass(eq=False)
+class If:
+    """An scf.if; the tiles among its results are in `homes`."""
+
+    op: Operation
+    branches: list[Region]
+    homes: dict[int, Place]
+    time: int = 0
+    end: int = 0
+
+
+@dataclass(eq=False)
+class While:
+    """An scf.while; `homes` of the values before the condition, `result_homes` of those behind it."""
+
+    op: Operation
+    before: Region
+    after: Region
+    homes: dict[int, Place]
+    result_homes: dict[int, Place]
+    time: int = 0
+    end: int = 0
+
+
+Item = Nest | Scalar | Dot | Transpose | For | If | While
+
+
+def regions_of(item: Item) -> list[Region]:
+    """The regions inside an item."""
+    if isinstance(item, For):
+        return [item.body]
+    if isinstance(item, If):
+        return item.branches
+    return [item.before, item.after] if isinstance(item, While) else []
+
+
+def tile_numbers(types: list[Attribute]) -> list[int]:
+    """The positions of the tiles among some types."""
+    return [number for number, type in enumerate(types) if is_tile(type)]

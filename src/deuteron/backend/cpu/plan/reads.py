@@ -1,0 +1,110 @@
+"""What a root reads: the kept tiles, at which indices, the scalars that items make, and the loads it performs
+(with their indices).
+
+    y = load(p)[:, None] * kept_x          tiles {kept_x: {(0, 1)}}, loads [(load, (0,))]
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from xdsl.ir import Operation, SSAValue
+
+from deuteron.backend.cpu.plan import effects, indices
+from deuteron.backend.cpu.plan.items import Index, Keep, Root, identity_index
+from deuteron.backend.cpu.plan.storage import Storage
+from deuteron.ir.types import is_tile, shape_of
+
+VIEWED: Index = ("view",)
+
+
+@dataclass
+class Reads:
+    """`tiles`: kept tiles with the indices at which they are read; `scalars`: those that an item must have made."""
+
+    tiles: dict[SSAValue, set[Index]] = field(default_factory=dict)
+    scalars: set[SSAValue] = field(default_factory=set)
+    loads: list[tuple[Operation, Index]] = field(default_factory=list)
+
+    @property
+    def values(self) -> set[SSAValue]:
+        return self.scalars | self.tiles.keys()
+
+
+def viewed_source(value: SSAValue) -> SSAValue:
+    """The tile whose memory a reshape or split shows."""
+    while isinstance(value.owner, Operation) and is_view(value.owner):
+        value = value.owner.operands[0]
+    return value
+
+
+def is_view(op: Operation) -> bool:
+    return op.name == "tt.split" or (op.name == "tt.reshape" and not indices.is_plain_reshape(op))
+
+
+class Reader:
+    """Finds what roots read, given what is kept."""
+
+    def __init__(self, storage: Storage):
+        self._storage = storage
+        self._scalars: dict[SSAValue, frozenset[SSAValue]] = {}
+        self._reads: dict[Root, Reads] = {}
+
+    def reads(self, root: Root) -> Reads:
+        if root not in self._reads:
+            self._reads[root] = self._find(root)
+        return self._reads[root]
+
+    def forget(self) -> None:
+        """To be called when what is kept has changed."""
+        self._reads.clear()
+
+    def _find(self, root: Root) -> Reads:
+        reads = Reads()
+        own = root.value if isinstance(root, Keep) else None
+        pending = [(source, identity_index(shape_of(source.type))) for source in root.sources]
+        seen = set(pending)
+        while pending:
+            value, index = pending.pop()
+            for operand in self._operands(value, index, value is own, reads):
+                if operand not in seen:
+                    seen.add(operand)
+                    pending.append(operand)
+        return reads
+
+    def _operands(self, value: SSAValue, index: Index, is_own: bool, reads: Reads) -> list[tuple[SSAValue, Index]]:
+        """Enter a leaf into `reads`, or give what the value is computed from."""
+        if not is_tile(value.type):
+            reads.scalars |= self.scalars_behind(value)
+            return []
+        induction = self._storage.inductions.get(value)
+        if induction is not None:
+            reads.scalars.add(value)
+            return [(induction.initial, index)]
+        op = value.owner
+        if not isinstance(op, Operation) or not effects.is_lazy(op) or is_view(op) or self._is_kept(value, is_own):
+            source = viewed_source(value)
+            reads.tiles.setdefault(source, set()).add(index if source is value else VIEWED)
+            return []
+        if op.name == "tt.load":
+            reads.loads.append((op, index))
+        return indices.operands_at(op, index)
+
+    def _is_kept(self, value: SSAValue, is_own: bool) -> bool:
+        return value in self._storage.kept and not is_own
+
+    def scalars_behind(self, value: SSAValue) -> frozenset[SSAValue]:
+        """The scalars made by items that a scalar is computed from."""
+        pending = [value]
+        while pending:
+            current = pending[-1]
+            op = current.owner
+            if not isinstance(op, Operation) or not effects.is_lazy(op):
+                self._scalars[pending.pop()] = frozenset({current})
+                continue
+            missing = [operand for operand in op.operands if operand not in self._scalars]
+            if missing:
+                pending.extend(missing)
+                continue
+            self._scalars[pending.pop()] = frozenset().union(*(self._scalars[o] for o in op.operands))
+        return self._scalars[value]

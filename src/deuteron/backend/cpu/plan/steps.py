@@ -1,0 +1,67 @@
+"""By how much a tile of integers or pointers grows along a dimension of a nest.
+
+i = arange(0, 64)                               1
+i[:, None] * 4 + j[None, :]  at (0, 1)          along 0: 4, along 1: 1
+i * stride                                      UNKNOWN: the same everywhere, but not known here
+i % n                                           IRREGULAR
+"""
+
+from __future__ import annotations
+
+from xdsl.ir import Operation, SSAValue
+
+from deuteron.backend.cpu.plan import indices
+from deuteron.backend.cpu.plan.items import Index
+from deuteron.backend.cpu.plan.schedule import Plan
+from deuteron.ir.arith import constant_value
+from deuteron.ir.types import is_tile
+
+Step = int | str
+UNKNOWN = "unknown"
+IRREGULAR = "irregular"
+
+_KEEPS_STEP = {"arith.extsi", "arith.extui", "arith.trunci"}
+_MAX_DEPTH = 64
+
+
+class Steps:
+    """Finds steps by following the ops that a tile is computed by."""
+
+    def __init__(self, plan: Plan):
+        self._plan = plan
+        self._depth = 0
+
+    def along(self, value: SSAValue, index: Index, axis: int) -> Step:
+        """The step of a tile, taken at an index, per element of an axis of the nest."""
+        if axis not in index or not is_tile(value.type):
+            return 0
+        induction = self._plan.storage.inductions.get(value)
+        if induction is not None:
+            return self.along(induction.initial, index, axis)
+        op = value.owner
+        if value in self._plan.places or not isinstance(op, Operation) or self._depth > _MAX_DEPTH:
+            return IRREGULAR
+        if op.name == "tt.make_range":
+            return 1
+        self._depth += 1
+        steps = [self.along(operand, at, axis) for operand, at in indices.operands_at(op, index)]
+        self._depth -= 1
+        return _combine(op, steps)
+
+
+def _combine(op: Operation, steps: list[Step]) -> Step:
+    if all(step == 0 for step in steps):
+        return 0
+    if indices.forwards(op) or op.name in _KEEPS_STEP:
+        return steps[0]
+    if IRREGULAR in steps:
+        return IRREGULAR
+    if op.name in ("arith.addi", "tt.addptr"):
+        return UNKNOWN if UNKNOWN in steps else steps[0] + steps[1]
+    if op.name == "arith.subi":
+        return UNKNOWN if UNKNOWN in steps else steps[0] - steps[1]
+    if op.name == "arith.muli" and 0 in steps:
+        factor = constant_value(op.operands[steps.index(0)])
+        step = steps[1 - steps.index(0)]
+        return UNKNOWN if factor is None or step == UNKNOWN else step * factor
+    return IRREGULAR

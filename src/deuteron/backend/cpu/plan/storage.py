@@ -1,0 +1,171 @@
+"""Decides which tiles are kept in memory and which are computed again wherever they are read.
+
+    x = tl.load(...)            kept: the maximum and the exponential read it, in two loops
+    y = x * 2                   computed again, cheaper than a trip through memory
+    p = tl.exp(y - m)           kept: costly, and read by the sum and by the division
+    acc = tl.dot(p, v, acc)     kept: it is made by an algorithm, not element by element
+
+Walks the ops backwards, so that all readers of a tile are known. What turns out to be read in a single loop only
+is dropped again after fusion (`schedule.py`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from xdsl.dialects import scf
+from xdsl.ir import Block, Operation, SSAValue
+
+from deuteron.backend.cpu.plan import costs, effects, indices
+from deuteron.backend.cpu.plan.inductions import Induction, find_inductions
+from deuteron.ir.types import is_tile, shape_of
+
+
+@dataclass(frozen=True)
+class Use:
+    """A root that reads a tile: `key` identifies it, `op` is where it is; `is_repeated`: reads elements repeatedly."""
+
+    key: object
+    op: Operation
+    is_repeated: bool = False
+
+
+class Storage:
+    """`kept`: the lazy tiles to keep. `required`: those of them that must be in memory.
+
+    `transposed`: operands of products that are the transpose of a kept tile, made by a transposition of their own.
+    `inductions`: see there.
+    """
+
+    def __init__(self, function: Operation):
+        self.kept: set[SSAValue] = set()
+        self.required: set[SSAValue] = set()
+        self.transposed: set[SSAValue] = set()
+        self.inductions: dict[SSAValue, Induction] = {}
+        self._uses: dict[SSAValue, list[Use]] = {}
+        self._writes_between = effects.WritesBetween()
+        self._costs = costs.Costs()
+        ops = [op for op in function.walk() if op is not function]
+        skipped = {inner for op in ops if op.name in ("tt.reduce", "tt.scan") for inner in op.walk() if inner is not op}
+        for op in reversed(ops):
+            if op not in skipped:
+                self._visit(op)
+
+    def _visit(self, op: Operation) -> None:
+        visit = _VISITS.get(op.name)
+        if visit is not None:
+            visit(self, op)
+        elif effects.is_lazy(op):
+            self._visit_lazy(op)
+        else:
+            for operand in op.operands:
+                self._read(operand, Use(op, op))
+
+    def _read(self, value: SSAValue, *uses: Use) -> None:
+        if is_tile(value.type):
+            self._uses.setdefault(value, []).extend(uses)
+
+    def _require(self, value: SSAValue, op: Operation) -> None:
+        """The tile has to be in memory for this op."""
+        self._read(value, Use(op, op))
+        if is_tile(value.type):
+            self.required.add(value)
+
+    def _visit_lazy(self, op: Operation) -> None:
+        if self.transposed.intersection(op.results):
+            self.kept.add(op.result)
+            self._require(op.src, op)
+            return
+        if op.name == "tt.split" or (op.name == "tt.reshape" and not indices.is_plain_reshape(op)):
+            self._require(op.operands[0], op)
+            return
+        uses = [use for result in op.results for use in self._result_uses(result, op)]
+        for operand in op.operands:
+            self._read(operand, *uses)
+
+    def _result_uses(self, result: SSAValue, op: Operation) -> list[Use]:
+        """The roots that read the operands for this result's sake."""
+        uses = self._uses.get(result, [])
+        if is_tile(result.type) and (result in self.required or self._is_worth_keeping(result, op, uses)):
+            self.kept.add(result)
+            return [Use(result, op)]
+        return [replace(use, is_repeated=True) for use in uses] if indices.repeats(op) else uses
+
+    def _is_worth_keeping(self, result: SSAValue, op: Operation, uses: list[Use]) -> bool:
+        if indices.forwards(op) or not uses:
+            return False
+        is_shared = len({use.key for use in uses}) > 1 or any(use.is_repeated for use in uses)
+        crosses_region = any(use.op.parent_block() is not op.parent_block() for use in uses)
+        if op.name == "tt.load":
+            return is_shared or crosses_region or any(self._is_disturbed(op, use) for use in uses)
+        return (is_shared or crosses_region) and self._costs.of(result) >= costs.WORTH_KEEPING
+
+    def _is_disturbed(self, load: Operation, use: Use) -> bool:
+        """Whether, at the time of the use, the load would find other contents than where it stands."""
+        if self._writes_between(load, use.op):
+            return True
+        if use.op.name != "tt.store" or use.op.ptr is load.ptr:
+            return False
+        return effects.base_of(use.op.ptr) is effects.base_of(load.ptr)
+
+    def _visit_dot(self, op: Operation) -> None:
+        for operand in (op.a, op.b):
+            self._require(operand, op)
+            if _is_transpose(operand):
+                self.transposed.add(operand)
+        self._read(op.c, Use((op, "c"), op))
+
+    def _visit_for(self, op: scf.ForOp) -> None:
+        inductions = find_inductions(op)
+        for number, initial in enumerate(op.iter_args):
+            argument, result = op.body.block.args[number + 1], op.results[number]
+            if number not in inductions:
+                self._read(initial, Use((op, number), op))
+                continue
+            self.inductions[argument] = self.inductions[result] = inductions[number]
+            self._read(initial, *self._uses.get(argument, []), *self._uses.get(result, []))
+
+    def _visit_while(self, op: scf.WhileOp) -> None:
+        for number, initial in enumerate(op.arguments):
+            self._read(initial, Use((op, number), op))
+
+    def _visit_yield(self, op: Operation) -> None:
+        parent = op.parent_op()
+        inductions = find_inductions(parent) if isinstance(parent, scf.ForOp) else {}
+        for number, value in enumerate(op.operands):
+            if number in inductions:
+                for step in inductions[number].steps:
+                    self._read(step, Use((op, number), op))
+            elif isinstance(parent, scf.ForOp | scf.WhileOp) and _is_defined_in(value, op.parent_block()):
+                self._require(value, op)
+            else:
+                self._read(value, Use((op, number), op))
+
+    def _visit_pair(self, op: Operation) -> None:
+        """The operands of join and cat are written into the result one after the other."""
+        for number, operand in enumerate(op.operands):
+            self._read(operand, Use((op, number), op))
+
+
+def _is_transpose(value: SSAValue) -> bool:
+    """Whether a tile is the transpose of a matrix, not of a vector."""
+    shape = shape_of(value.type)
+    op = value.owner
+    if len(shape) != 2 or min(shape) == 1 or not isinstance(op, Operation) or op.name != "tt.trans":
+        return False
+    return op.permutation == (1, 0)
+
+
+def _is_defined_in(value: SSAValue, block: Block) -> bool:
+    return isinstance(value.owner, Operation) and value.owner.parent_block() is block
+
+
+_VISITS = {
+    "tt.dot": Storage._visit_dot,
+    "scf.for": Storage._visit_for,
+    "scf.while": Storage._visit_while,
+    "scf.yield": Storage._visit_yield,
+    "scf.condition": Storage._visit_yield,
+    "tt.join": Storage._visit_pair,
+    "tt.cat": Storage._visit_pair,
+}

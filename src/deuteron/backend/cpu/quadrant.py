@@ -1,0 +1,97 @@
+"""Angles too large for pi/2 in three parts: reduced exactly, one lane at a time, by a function of the module.
+
+    { double r, i64 n } @reduce_large_angle(double x)       x = r + n pi/2 modulo 2 pi, |r| <= pi/4; NaN for infinity
+
+x is m * 2**k with a whole m of 53 bits. Of the bits of 1 / (2 pi) only 192 matter, those from position k
+on: what stands before gives whole turns, what comes after is below the result's precision (Payne and Hanek,
+1983). m times them, as three 64-bit products, is the fraction of a turn in 128 bits; its first two bits,
+rounded, are n.
+"""
+
+from __future__ import annotations
+
+import math
+
+from deuteron.backend.llvm.builder import Builder
+from deuteron.backend.llvm.module import Module
+from deuteron.backend.llvm.types import Value, array_const, const, width
+
+_NAME = "reduce_large_angle"
+_RESULT = "{ double, i64 }"
+
+# the first 1216 bits of 1 / (2 pi) after the point; 64 zeros go before them, as k is -32 and more
+_TURN_BITS = int(
+    "28be60db9391054a7f09d5f47d4d377036d8a5664f10e4107f9458eaf7aef1586dc91b8e909374b801924bba827464873f877ac72c4a"
+    "69cfba208d7d4baed1213a671c09ad17df904e64758e60d4ce7d272117e2ef7e4a0ec7fe25fff7816603fbcbc462d6829b47db4d9fb3"
+    "c9f2c26dd3d18fd9a797fa8b5d49eeb1faf97c5ecf41ce7de294a4ba9afed7ec47e357421580cc11bf1edaea",
+    16,
+)
+_WORDS = [0] + [_TURN_BITS >> (64 * (18 - i)) & ((1 << 64) - 1) for i in range(19)]
+
+
+def reduce_large_lanes(b: Builder, x: Value, is_large: Value, r: Value, n: Value) -> tuple[Value, Value]:
+    """r and n with those of the large lanes replaced."""
+    _define(b.module)
+    if width(x.type) == 1:
+        return _call(b, x)
+    for lane in range(width(x.type)):
+        values = [b.extractelement(vector, lane) for vector in (x, is_large, r, n)]
+        with b.if_(values[1], hint="large_lane") as branch:
+            branch.yield_(*_call(b, values[0]))
+            branch.otherwise()
+            branch.yield_(values[2], values[3])
+        r, n = (b.insertelement(v, y, lane) for v, y in zip((r, n), branch.results, strict=True))
+    return r, n
+
+
+def _call(b: Builder, x: Value) -> tuple[Value, Value]:
+    result = b.call(_RESULT, _NAME, x)
+    return b.extractvalue(result, 0, "double"), b.extractvalue(result, 1, "i64")
+
+
+def _define(module: Module) -> None:
+    if module.has_function(_NAME):
+        return
+    b = module.function(_NAME, _RESULT, [("double", "x")], attributes="nounwind noinline cold")
+    x = b.parameters[0]
+    bits = b.bitcast(x, "i64")
+    exponent = b.and_(b.lshr(bits, const("i64", 52)), const("i64", 0x7FF))
+    m = b.or_(b.and_(bits, const("i64", (1 << 52) - 1)), const("i64", 1 << 52))
+    turn = _multiply(b, m, *_turn_window(b, b.sub(exponent, const("i64", 1075 - 64))))
+    n, r = _split_turn(b, turn)
+    is_negative = b.icmp("slt", bits, const("i64", 0))
+    r = b.select(is_negative, b.fneg(r), r)
+    n = b.select(is_negative, b.sub(const("i64", 0), n), n)
+    r = b.select(b.icmp("eq", exponent, const("i64", 0x7FF)), const("double", math.nan), r)
+    first = b.insertvalue(Value(_RESULT, "poison"), r, 0)
+    b.ret(b.insertvalue(first, n, 1))
+
+
+def _turn_window(b: Builder, position: Value) -> list[Value]:
+    """Three words of the table from a bit position on."""
+    table = b.module.constant(array_const("i64", _WORDS))
+    index, shift = b.lshr(position, const("i64", 6)), b.and_(position, const("i64", 63))
+    first = b.gep("i64", table, index)
+    words = [b.load("i64", b.gep("i64", first, const("i64", i)), align=8) for i in range(4)]
+    return [b.intrinsic("llvm.fshl", "i64", high, low, shift) for high, low in zip(words, words[1:], strict=False)]
+
+
+def _multiply(b: Builder, m: Value, w0: Value, w1: Value, w2: Value) -> Value:
+    """The upper 128 of the low 192 bits of m * (w0, w1, w2)."""
+    wide = b.zext(m, "i128")
+    last = b.lshr(b.mul(wide, b.zext(w2, "i128")), const("i128", 64))
+    middle = b.add(b.mul(wide, b.zext(w1, "i128")), last)
+    return b.add(b.shl(b.zext(b.mul(m, w0), "i128"), const("i128", 64)), middle)
+
+
+def _split_turn(b: Builder, turn: Value) -> tuple[Value, Value]:
+    """The quarter turns nearest to a fraction of 2**128, and the angle that is left."""
+    n = b.lshr(b.add(turn, const("i128", 1 << 125)), const("i128", 126))
+    rest = b.sub(turn, b.shl(n, const("i128", 126)))
+    is_negative = b.icmp("slt", rest, const("i128", 0))
+    size = b.select(is_negative, b.sub(const("i128", 0), rest), rest)
+    high = b.uitofp(b.trunc(b.lshr(size, const("i128", 64)), "i64"), "double")
+    low = b.uitofp(b.trunc(size, "i64"), "double")
+    high = b.fmul(high, const("double", 2.0**64 * math.tau / 2.0**128), flags="")
+    r = b.fadd(high, b.fmul(low, const("double", math.tau / 2.0**128), flags=""), flags="")
+    return b.trunc(n, "i64"), b.select(is_negative, b.fneg(r), r)

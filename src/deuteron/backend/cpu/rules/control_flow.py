@@ -1,0 +1,164 @@
+"""Items in order, and scf.for, scf.if, scf.while: scalars are carried in phis, tiles in their homes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from xdsl.ir import Block, Operation, SSAValue
+
+from deuteron.backend.cpu.context import Context, guarded, unsupported
+from deuteron.backend.cpu.fragment import Fragment, Uniform
+from deuteron.backend.cpu.loops import emit_nest
+from deuteron.backend.cpu.plan.items import Dot, For, If, Item, Nest, Region, Scalar, Transpose, While
+from deuteron.backend.cpu.rules.lanes import emit_lanes
+from deuteron.backend.cpu.rules.matrix import emit_dot, emit_transposition
+from deuteron.backend.cpu.rules.scalar import SCALAR_RULES
+from deuteron.backend.llvm.builder import Builder
+from deuteron.backend.llvm.types import Value, const
+from deuteron.ir.types import byte_width_of, is_pointer, is_tile
+
+
+def emit_region(ctx: Context, region: Region, block: Block) -> None:
+    """Emit the items of a block at the innermost level."""
+    ctx.bind_block(block)
+    for item in region.items:
+        ctx.nest_level = ctx.emitter.depth
+        _EMIT[type(item)](ctx, item)
+
+
+def _emit_nest(ctx: Context, nest: Nest) -> None:
+    if nest.is_exclusive:
+        emit_lanes(ctx, nest)
+    else:
+        emit_nest(ctx, nest)
+
+
+def _emit_scalar(ctx: Context, item: Scalar) -> None:
+    rule = SCALAR_RULES.get(item.op.name)
+    if rule is None:
+        raise unsupported(item.op)
+    ctx.locate(item.op)
+    guarded(item.op, rule, ctx, item.op)
+
+
+def _scalars(values: Sequence[SSAValue]) -> list[SSAValue]:
+    return [value for value in values if not is_tile(value.type)]
+
+
+def _emit_for(ctx: Context, item: For) -> None:
+    op, block = item.op, item.op.body.block
+    inductions = [argument for argument in block.args[1:] if argument in ctx.plan.storage.inductions]
+    bounds = [ctx.scalar(value) for value in (op.lb, op.ub, op.step)]
+    starts = [ctx.scalar(value) for value in _scalars(op.iter_args)]
+    starts += [const(_total_type(argument), 0) for argument in inductions]
+    loop = ctx.emitter.open_loop(*bounds, starts, hint=block.args[0].name_hint or "i")
+    ctx.bind_block(block)
+    arguments = _scalars(block.args)
+    for argument, value in zip(arguments, [loop.index, *loop.carried], strict=False):
+        ctx.bind(argument, value)
+    totals = loop.carried[len(arguments) - 1 :]
+    for argument, total in zip(inductions, totals, strict=True):
+        ctx.totals[argument] = Uniform(total, loop.level)
+    emit_region(ctx, item.body, block)
+    following = [ctx.scalar(value) for value in _scalars(block.last_op.operands)]
+    following += [_advanced(ctx, argument, total) for argument, total in zip(inductions, totals, strict=True)]
+    results = ctx.emitter.close_loop(loop, following)
+    scalars = _scalars(op.results)
+    for result, value in zip(scalars, results, strict=False):
+        ctx.bind(result, value)
+    for argument, total in zip(inductions, results[len(scalars) :], strict=True):
+        ctx.totals[op.results[argument.index - 1]] = Uniform(total, ctx.emitter.depth)
+
+
+def _total_type(argument: SSAValue) -> str:
+    """Of pointers the number of elements that they have advanced by."""
+    return "i64" if is_pointer(argument.type) else f"i{8 * byte_width_of(argument.type)}"
+
+
+def _advanced(ctx: Context, argument: SSAValue, total: Value) -> Value:
+    """What an induction has advanced by after this iteration."""
+    ctx.tiles.clear()
+    for step in ctx.plan.storage.inductions[argument].steps:
+        index = (None,) * len(step.type.get_shape()) if is_tile(step.type) else ()
+        value = ctx.evaluate(step, index).value
+        b = ctx.emitter.innermost()
+        total = b.add(total, b.sext(value, total.type))
+    return total
+
+
+def _emit_if(ctx: Context, item: If) -> None:
+    op, emitter = item.op, ctx.emitter
+    condition = ctx.scalar(op.cond)
+    b = emitter.innermost()
+    first, second, end = b.block("then"), b.block("else"), b.block("end")
+    ways = [
+        _emit_branch(ctx, branch, region, entry, end)
+        for branch, region, entry in zip(item.branches, op.regions, (first, second), strict=True)
+    ]
+    b = emitter.innermost()
+    b.cond_br(condition, first, second)
+    b.position(end)
+    for number, result in enumerate(_scalars(op.results)):
+        ctx.bind(result, b.phi(ways[0][1][number].type, [(values[number], last) for last, values in ways]))
+
+
+def _emit_branch(ctx: Context, branch: Region, region, entry, end) -> tuple:
+    """The last block of a branch, and the scalars that it yields."""
+    ctx.emitter.enter(entry)
+    values: list[Value] = []
+    if region.blocks:
+        emit_region(ctx, branch, region.block)
+        values = [ctx.scalar(value) for value in _scalars(region.block.last_op.operands)]
+    ctx.emitter.innermost().br(end)
+    return ctx.emitter.leave(), values
+
+
+def _emit_while(ctx: Context, item: While) -> None:
+    """The block of the condition is the loop's header; what it passes on is known behind the loop as well."""
+    op, emitter = item.op, ctx.emitter
+    before, after = op.before_region.block, op.after_region.block
+    starts = [ctx.scalar(value) for value in _scalars(op.arguments)]
+    b = emitter.innermost()
+    header, body, end = b.block("while"), b.block("do"), b.block("end")
+    emitter.enter(header)
+    phis = [b.phi(start.type) for start in starts]
+    ctx.bind_block(before)
+    for argument, phi in zip(_scalars(before.args), phis, strict=True):
+        ctx.bind(argument, phi)
+    emit_region(ctx, item.before, before)
+    condition, *passed = [ctx.scalar(value) for value in _scalars(before.last_op.operands)]
+    emitter.innermost().cond_br(condition, body, end)
+    following = _emit_while_body(ctx, item, after, body, passed)
+    b = emitter.innermost()
+    b.br(header)
+    last = emitter.leave()
+    outer = b.current_block
+    b.br(header)
+    b.position(end)
+    for phi, start, value in zip(phis, starts, following, strict=True):
+        b.add_incoming(phi, start, outer)
+        b.add_incoming(phi, value, last)
+    for result, value in zip(_scalars(op.results), passed, strict=True):
+        ctx.bind(result, value)
+
+
+def _emit_while_body(ctx: Context, item: While, block: Block, entry, passed: list[Value]) -> list[Value]:
+    ctx.emitter.innermost().position(entry)
+    ctx.bind_block(block)
+    for argument, value in zip(_scalars(block.args), passed, strict=True):
+        ctx.bind(argument, value)
+    emit_region(ctx, item.after, block)
+    return [ctx.scalar(value) for value in _scalars(block.last_op.operands)]
+
+
+_EMIT = {
+    Nest: _emit_nest,
+    Scalar: _emit_scalar,
+    Dot: emit_dot,
+    Transpose: emit_transposition,
+    For: _emit_for,
+    If: _emit_if,
+    While: _emit_while,
+}
+
+__all__ = ["Builder", "Fragment", "Item", "Operation", "emit_region"]

@@ -1,0 +1,147 @@
+"""Conversions between types, constants, ranges and selects."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from xdsl.ir import Operation
+
+from deuteron.backend.cpu import conversions
+from deuteron.backend.cpu.algebra import convert, lanewise
+from deuteron.backend.cpu.context import AxisIndex, Context, Rule
+from deuteron.backend.cpu.elements import NARROW_FLOATS, memory_type, register_type
+from deuteron.backend.cpu.formats import from_memory, rounded, to_memory
+from deuteron.backend.cpu.fragment import Affine, Fragment, Uniform
+from deuteron.backend.llvm.builder import Builder
+from deuteron.backend.llvm.types import Value, const, like
+from deuteron.errors import CompilationError
+from deuteron.ir.arith import constant_value
+from deuteron.ir.tt.convert import RoundingMode
+from deuteron.ir.types import element_type_of, is_float
+
+
+def constant(ctx: Context, op: Operation) -> Fragment:
+    number = constant_value(op.result)
+    if number is None:
+        raise CompilationError("a constant tile must hold the same number everywhere; load the numbers from memory")
+    value = const(register_type(op.result.type), number)
+    return Uniform(rounded(ctx.emitter.at(0), value, element_type_of(op.result.type), ctx.target), 0)
+
+
+def make_range(ctx: Context, op: Operation, index: AxisIndex) -> Fragment:
+    """`start` plus the index."""
+    axis, first = index[0], op.start.value.data
+    if axis is None:
+        return Uniform(const("i32", first), 0)
+    b = ctx.emitter.at(axis.level)
+    start = axis.start
+    if start.is_constant:
+        start = const("i32", int(start.text) + first)
+    elif first:
+        start = b.add(start, const("i32", first), "nsw")
+    return Affine(start, 1, axis.lanes, axis.level) if axis.lanes > 1 else Uniform(start, axis.level)
+
+
+def select(ctx: Context, op: Operation, condition: Fragment, x: Fragment, y: Fragment) -> Fragment:
+    return lanewise(ctx.emitter, Builder.select, condition, x, y)
+
+
+def _integer(emit: Callable[..., Value], keeps_affine: bool) -> Rule:
+    def rule(ctx: Context, op: Operation, x: Fragment) -> Fragment:
+        type = register_type(op.results[0].type)
+        if keeps_affine:
+            return convert(ctx.emitter, emit, x, type)
+        return lanewise(ctx.emitter, lambda b, value: emit(b, value, like(value.type, type)), x)
+
+    return rule
+
+
+def _to_float(signed: bool) -> Rule:
+    """Through double where a float would round twice."""
+
+    def rule(ctx: Context, op: Operation, x: Fragment) -> Fragment:
+        type = element_type_of(op.results[0].type)
+
+        def emit(b: Builder, value: Value) -> Value:
+            if type not in NARROW_FLOATS:
+                return conversions.int_to_float(b, value, register_type(type), signed)
+            double = conversions.int_to_float(b, value, "double", signed)
+            return rounded(b, conversions.round_to_odd(b, double), type, ctx.target)
+
+        return lanewise(ctx.emitter, emit, x)
+
+    return rule
+
+
+def _to_integer(signed: bool) -> Rule:
+    def rule(ctx: Context, op: Operation, x: Fragment) -> Fragment:
+        type = register_type(op.results[0].type)
+        return lanewise(ctx.emitter, lambda b, value: conversions.float_to_int(b, value, type, signed), x)
+
+    return rule
+
+
+def convert_float(ctx: Context, op: Operation, x: Fragment) -> Fragment:
+    """Between any two floating types; narrowing rounds once."""
+    source, target = (element_type_of(value.type) for value in (op.operands[0], op.results[0]))
+    rounding = getattr(op, "rounding", None)
+    toward_zero = rounding is not None and rounding.value.data == RoundingMode.RTZ
+
+    def emit(b: Builder, value: Value) -> Value:
+        register = like(value.type, register_type(target))
+        if register_type(source) == "double" and target in NARROW_FLOATS:
+            value = conversions.round_to_odd(b, value)
+        elif register_type(source) == "double" and toward_zero and register_type(target) == "float":
+            value = conversions.truncate_to_f32(b, value)
+        elif register_type(source) == "double":
+            value = b.fptrunc(value, register)
+        else:
+            value = b.fpext(value, register)
+        return value if source == target else rounded(b, value, target, ctx.target, toward_zero)
+
+    return lanewise(ctx.emitter, emit, x)
+
+
+def bitcast(ctx: Context, op: Operation, x: Fragment) -> Fragment:
+    """The bits in memory stay the same."""
+    source, target = (element_type_of(value.type) for value in (op.operands[0], op.results[0]))
+    if register_type(source) == register_type(target) == "ptr":
+        return x
+
+    def emit(b: Builder, value: Value) -> Value:
+        if is_float(source) or is_float(target):
+            value = to_memory(b, value, source, ctx.target)
+            value = b.bitcast(value, like(value.type, memory_type(target)))
+            return from_memory(b, value, target, ctx.target)
+        return b.bitcast(value, like(value.type, register_type(target)))
+
+    return lanewise(ctx.emitter, emit, x)
+
+
+def _cast(emit: Callable[..., Value]) -> Rule:
+    def rule(ctx: Context, op: Operation, x: Fragment) -> Fragment:
+        type = register_type(op.results[0].type)
+        return lanewise(ctx.emitter, lambda b, value: emit(b, value, like(value.type, type)), x)
+
+    return rule
+
+
+RULES: dict[str, Rule] = {
+    "arith.constant": constant,
+    "arith.select": select,
+    "tt.make_range": make_range,
+    "arith.extsi": _integer(Builder.sext, True),
+    "arith.trunci": _integer(Builder.trunc, True),
+    "arith.extui": _integer(Builder.zext, False),
+    "arith.sitofp": _to_float(True),
+    "arith.uitofp": _to_float(False),
+    "arith.fptosi": _to_integer(True),
+    "arith.fptoui": _to_integer(False),
+    "arith.extf": convert_float,
+    "arith.truncf": convert_float,
+    "tt.fp_to_fp": convert_float,
+    "arith.bitcast": bitcast,
+    "tt.bitcast": bitcast,
+    "tt.ptr_to_int": _cast(Builder.ptrtoint),
+    "tt.int_to_ptr": _cast(Builder.inttoptr),
+}

@@ -1,0 +1,73 @@
+"""tt.print and tt.assert. Both write to the standard streams of the program that the kernel runs in.
+
+tl.device_print("x", x)      pid (0, 0, 0) idx (3) x: 1.500000
+tl.device_assert(...)        only with the option `debug`: a message on stderr, and the program is aborted
+"""
+
+from __future__ import annotations
+
+from xdsl.ir import Operation
+
+from deuteron.backend.cpu.context import Context
+from deuteron.backend.cpu.fragment import Axis, Fragment
+from deuteron.backend.llvm.builder import Builder
+from deuteron.backend.llvm.types import Value, byte_width, const, is_float
+from deuteron.ir.location import from_attribute
+
+
+def print_element(
+    ctx: Context, op: Operation, index: tuple[Axis | None, ...], value: Fragment, number: int
+) -> None:
+    """One line for an element of the operand of that number, as Triton prints it."""
+    b = ctx.emitter.innermost()
+    conversion, argument = _format(b, value.value, bool(op.hex.value.data), op.is_signed.get_values()[number])
+    places = [axis.start if axis else const("i32", 0) for axis in index]
+    label = _prefix(op) + (f"(operand {number}) " if len(op.operands) > 1 else "")
+    _printf(ctx, b, f"({', '.join('%d' for _ in places)}){label}{conversion}", *places, argument)
+
+
+def print_prefix(ctx: Context, op: Operation) -> None:
+    """A print without values."""
+    _printf(ctx, ctx.emitter.innermost(), f"(){_prefix(op)}")
+
+
+def _prefix(op: Operation) -> str:
+    return op.prefix.data.replace("%", "%%")
+
+
+def _printf(ctx: Context, b: Builder, line: str, *arguments: Value) -> None:
+    pids = [ctx.program[f"pid{axis}"] for axis in range(3)]
+    format = ctx.module.string(f"pid (%d, %d, %d) idx {line}\n")
+    b.call_variadic("i32", "printf", [format], *pids, *arguments)
+
+
+def _format(b: Builder, value: Value, as_hex: bool, is_signed: int) -> tuple[str, Value]:
+    """The conversion of printf for a value, and the value as a variadic argument. Hexadecimal shows the bits."""
+    if is_float(value.type) and not as_hex:
+        return "%f", b.fpext(value, "double")
+    digits = 2 * byte_width(value.type)
+    if is_float(value.type):
+        value = b.bitcast(value, f"i{4 * digits}")
+    elif value.type == "ptr":
+        value = b.ptrtoint(value, "i64")
+    if as_hex:
+        return f"0x%0{digits}llx", b.zext(value, "i64")
+    if is_signed and value.type != "i1":
+        return "%lld", b.sext(value, "i64")
+    return "%llu", b.zext(value, "i64")
+
+
+def check(ctx: Context, op: Operation, index: tuple[Axis | None, ...], condition: Fragment) -> None:
+    """Nothing, unless the kernel is compiled for debugging."""
+    if not ctx.options.debug:
+        return
+    location, _ = from_attribute(op.location)
+    b = ctx.emitter.innermost()
+    with b.if_(b.xor(condition.value, const("i1", True)), "failed"):
+        text = f"{location or 'kernel'}: Assertion `{op.message.data}` failed\n"
+        message = ctx.module.string(text)
+        b.call("i64", "write", const("i32", 2), message, const("i64", len(text.encode())))
+        b.call("void", "abort")
+
+
+LANE_RULES = {"tt.assert": check}

@@ -1,0 +1,97 @@
+"""Floating-point arithmetic and mathematics. Narrow types are computed in float and rounded after every op.
+
+f16 x * y + z       round_f16(round_f16(x * y) + z)       as the language defines it
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from xdsl.ir import Operation
+
+from deuteron.backend.cpu import math
+from deuteron.backend.cpu.algebra import lanewise
+from deuteron.backend.cpu.context import Context, Rule
+from deuteron.backend.cpu.formats import rounded
+from deuteron.backend.cpu.fragment import Fragment
+from deuteron.backend.cpu.remainder import remainder
+from deuteron.backend.llvm.builder import Builder
+from deuteron.backend.llvm.types import Value
+from deuteron.ir.tt.convert import PropagateNan
+from deuteron.ir.types import element_type_of
+
+Emit = Callable[..., Value]
+
+
+def _rounding(emit: Emit) -> Rule:
+    """A rule for an op whose result has to be rounded to its type."""
+
+    def rule(ctx: Context, op: Operation, *fragments: Fragment) -> Fragment:
+        type = element_type_of(op.results[0].type)
+        return lanewise(ctx.emitter, lambda b, *xs: rounded(b, emit(b, *xs), type, ctx.target), *fragments)
+
+    return rule
+
+
+def _exact(emit: Emit) -> Rule:
+    """A rule for an op whose result is one of its operands, but for the sign."""
+
+    def rule(ctx: Context, op: Operation, *fragments: Fragment) -> Fragment:
+        return lanewise(ctx.emitter, emit, *fragments)
+
+    return rule
+
+
+def _intrinsic(name: str) -> Emit:
+    return lambda b, *xs: b.intrinsic(name, xs[0].type, *xs)
+
+
+def _to_whole(emit: Callable[..., Value]) -> Rule:
+    def rule(ctx: Context, op: Operation, x: Fragment) -> Fragment:
+        return lanewise(ctx.emitter, lambda b, value: emit(b, value, ctx.target.rounds), x)
+
+    return rule
+
+
+def _precise_divide(b: Builder, x: Value, y: Value) -> Value:
+    return b.fdiv(x, y, flags="")
+
+
+def compare(ctx: Context, op: Operation, x: Fragment, y: Fragment) -> Fragment:
+    return lanewise(ctx.emitter, lambda b, *values: b.fcmp(op.predicate_name, *values), x, y)
+
+
+def clamp(ctx: Context, op: Operation, x: Fragment, low: Fragment, high: Fragment) -> Fragment:
+    keeps_nan = op.propagate_nan.value.data == PropagateNan.ALL
+    names = ("llvm.maximum", "llvm.minimum") if keeps_nan else ("llvm.maxnum", "llvm.minnum")
+
+    def emit(b: Builder, x: Value, low: Value, high: Value) -> Value:
+        return b.intrinsic(names[1], x.type, b.intrinsic(names[0], x.type, x, low), high)
+
+    return lanewise(ctx.emitter, emit, x, low, high)
+
+
+def remf(ctx: Context, op: Operation, x: Fragment, y: Fragment) -> Fragment:
+    return lanewise(ctx.emitter, lambda b, *values: remainder(b, ctx.lane_functions, *values), x, y)
+
+
+RULES: dict[str, Rule] = {
+    "arith.addf": _rounding(Builder.fadd),
+    "arith.subf": _rounding(Builder.fsub),
+    "arith.mulf": _rounding(Builder.fmul),
+    "arith.divf": _rounding(Builder.fdiv),
+    "arith.remf": remf,
+    "arith.negf": _exact(Builder.fneg),
+    "arith.maximumf": _exact(_intrinsic("llvm.maximum")),
+    "arith.minimumf": _exact(_intrinsic("llvm.minimum")),
+    "arith.maxnumf": _exact(_intrinsic("llvm.maxnum")),
+    "arith.minnumf": _exact(_intrinsic("llvm.minnum")),
+    "arith.cmpf": compare,
+    "math.floor": _to_whole(math.floor),
+    "math.ceil": _to_whole(math.ceil),
+    "math.fma": _rounding(math.fma),
+    "tt.clampf": clamp,
+    "tt.precise_sqrt": _rounding(math.sqrt),
+    "tt.precise_divf": _rounding(_precise_divide),
+    **{f"math.{name}": _rounding(function) for name, function in math.FUNCTIONS.items()},
+}

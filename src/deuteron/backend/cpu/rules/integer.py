@@ -1,0 +1,161 @@
+"""Integer arithmetic: arith.addi ... arith.shrsi, tt.mulhiui. Indices stay affine; divisions never trap.
+
+a // 0 and a % 0 are taken as a // 1 and a % 1, INT_MIN // -1 as INT_MIN: lanes that a mask switches off may hold
+anything, and a division of such a lane must not end the program.
+"""
+
+from __future__ import annotations
+
+from xdsl.ir import Operation
+
+from deuteron.backend.cpu import algebra
+from deuteron.backend.cpu.algebra import lanewise
+from deuteron.backend.cpu.context import Context
+from deuteron.backend.cpu.fragment import Fragment, Uniform
+from deuteron.backend.llvm.builder import Builder
+from deuteron.backend.llvm.types import Value, bit_width, const, element, like, width
+
+
+def addi(ctx: Context, op: Operation, x: Fragment, y: Fragment) -> Fragment:
+    return algebra.add(ctx.emitter, x, y)
+
+
+def subi(ctx: Context, op: Operation, x: Fragment, y: Fragment) -> Fragment:
+    return algebra.subtract(ctx.emitter, x, y)
+
+
+def muli(ctx: Context, op: Operation, x: Fragment, y: Fragment) -> Fragment:
+    return algebra.multiply(ctx.emitter, x, y)
+
+
+def _plain(emit):
+    def rule(ctx: Context, op: Operation, *fragments: Fragment) -> Fragment:
+        return lanewise(ctx.emitter, emit, *fragments)
+
+    return rule
+
+
+def _intrinsic(name: str):
+    return _plain(lambda b, *values: b.intrinsic(name, values[0].type, *values))
+
+
+def _shift(emit):
+    """A shift by the width or more gives what shifting bit by bit would, where LLVM leaves it open."""
+
+    def shift(b: Builder, x: Value, amount: Value) -> Value:
+        limit = const(x.type, bit_width(x.type) - 1)
+        if amount.is_constant:
+            return emit(b, x, amount)
+        fits = b.icmp("ule", amount, limit)
+        largest = emit(b, x, limit) if emit is Builder.ashr else const(x.type, 0)
+        return b.select(fits, emit(b, x, b.select(fits, amount, const(x.type, 0))), largest)
+
+    return _plain(shift)
+
+
+def _safe_divisor(b: Builder, x: Value, y: Value, signed: bool) -> Value:
+    """y, or 1 where dividing by it would trap."""
+    if y.is_constant and element(y.type) == y.type and y.text not in ("0", "-1", "true", "false"):
+        return y
+    bad = b.icmp("eq", y, const(y.type, 0))
+    if signed:
+        lowest = b.icmp("eq", x, const(x.type, -(1 << (bit_width(x.type) - 1))))
+        bad = b.or_(bad, b.and_(lowest, b.icmp("eq", y, const(y.type, -1))))
+    return b.select(bad, const(y.type, 1), y)
+
+
+def _quotient(b: Builder, x: Value, y: Value, signed: bool) -> Value:
+    y = _safe_divisor(b, x, y, signed)
+    if width(x.type) == 1 or bit_width(x.type) > 32 or y.is_constant:
+        return (b.sdiv if signed else b.udiv)(x, y)
+    # a vector is divided as double, which holds 32 bits exactly: LLVM divides integers lane by lane
+    to_float, to_int = (b.sitofp, b.fptosi) if signed else (b.uitofp, b.fptoui)
+    doubles = [to_float(value, like(x.type, "double")) for value in (x, y)]
+    return to_int(b.fdiv(*doubles, flags=""), x.type)
+
+
+def _divide(signed: bool):
+    def rule(ctx: Context, op: Operation, x: Fragment, y: Fragment) -> Fragment:
+        if _power_of_two(y) is not None and isinstance(x, Uniform):
+            return lanewise(ctx.emitter, Builder.sdiv if signed else Builder.udiv, x, y)
+        return lanewise(ctx.emitter, lambda b, n, d: _quotient(b, n, d, signed), x, y)
+
+    return rule
+
+
+def _power_of_two(y: Fragment) -> int | None:
+    if not isinstance(y, Uniform) or not y.value.is_constant or not y.value.text.isdigit():
+        return None
+    number = int(y.value.text)
+    return number if number > 0 and number & (number - 1) == 0 else None
+
+
+def _remainder(signed: bool):
+    def emit(b: Builder, x: Value, y: Value) -> Value:
+        y = _safe_divisor(b, x, y, signed)
+        return b.sub(x, b.mul(_quotient(b, x, y, signed), y))
+
+    return _plain(emit)
+
+
+def _floor_divide(b: Builder, x: Value, y: Value) -> Value:
+    y = _safe_divisor(b, x, y, True)
+    quotient = _quotient(b, x, y, True)
+    rest = b.sub(x, b.mul(quotient, y))
+    differs = b.and_(b.icmp("ne", rest, const(x.type, 0)), b.icmp("slt", b.xor(rest, y), const(x.type, 0)))
+    return b.sub(quotient, b.zext(differs, x.type))
+
+
+def _ceil_divide(signed: bool):
+    def emit(b: Builder, x: Value, y: Value) -> Value:
+        y = _safe_divisor(b, x, y, signed)
+        quotient = _quotient(b, x, y, signed)
+        rest = b.sub(x, b.mul(quotient, y))
+        above = b.icmp("ne", rest, const(x.type, 0))
+        if signed:
+            above = b.and_(above, b.icmp("sge", b.xor(rest, y), const(x.type, 0)))
+        return b.add(quotient, b.zext(above, x.type))
+
+    return _plain(emit)
+
+
+def _multiply_high(b: Builder, x: Value, y: Value) -> Value:
+    bits = bit_width(x.type)
+    wide = like(x.type, f"i{2 * bits}")
+    product = b.mul(b.zext(x, wide), b.zext(y, wide))
+    return b.trunc(b.lshr(product, const(wide, bits)), x.type)
+
+
+def _absolute(b: Builder, x: Value) -> Value:
+    return b.intrinsic("llvm.abs", x.type, x, const("i1", False))
+
+
+def compare(ctx: Context, op: Operation, x: Fragment, y: Fragment) -> Fragment:
+    return lanewise(ctx.emitter, lambda b, *values: b.icmp(op.predicate_name, *values), x, y)
+
+
+RULES = {
+    "arith.addi": addi,
+    "arith.subi": subi,
+    "arith.muli": muli,
+    "arith.divsi": _divide(True),
+    "arith.divui": _divide(False),
+    "arith.remsi": _remainder(True),
+    "arith.remui": _remainder(False),
+    "arith.floordivsi": _plain(_floor_divide),
+    "arith.ceildivsi": _ceil_divide(True),
+    "arith.ceildivui": _ceil_divide(False),
+    "arith.minsi": _intrinsic("llvm.smin"),
+    "arith.maxsi": _intrinsic("llvm.smax"),
+    "arith.minui": _intrinsic("llvm.umin"),
+    "arith.maxui": _intrinsic("llvm.umax"),
+    "arith.andi": _plain(Builder.and_),
+    "arith.ori": _plain(Builder.or_),
+    "arith.xori": _plain(Builder.xor),
+    "arith.shli": _shift(Builder.shl),
+    "arith.shrui": _shift(Builder.lshr),
+    "arith.shrsi": _shift(Builder.ashr),
+    "arith.cmpi": compare,
+    "math.absi": _plain(_absolute),
+    "tt.mulhiui": _plain(_multiply_high),
+}

@@ -1,0 +1,64 @@
+"""tt.addptr, tt.load, tt.store, and the tiles that are read from the scratch memory."""
+
+from __future__ import annotations
+
+from xdsl.ir import Operation, SSAValue
+
+from deuteron.backend.cpu import access
+from deuteron.backend.cpu.access import Access
+from deuteron.backend.cpu.algebra import add, advance, as_vector, lanewise, of_value
+from deuteron.backend.cpu.context import Context
+from deuteron.backend.cpu.elements import memory_type
+from deuteron.backend.cpu.formats import from_memory, to_memory
+from deuteron.backend.cpu.fragment import Fragment, Uniform, lanes_of, level_of
+from deuteron.backend.cpu.places import read_place
+from deuteron.ir.types import byte_width_of, element_type_of, is_pointer, pointee_of
+
+
+def addptr(ctx: Context, op: Operation, pointer: Fragment, offset: Fragment) -> Fragment:
+    return advance(ctx.emitter, pointer, offset, byte_width_of(pointee_of(op.result.type)))
+
+
+def induction(ctx: Context, value: SSAValue, initial: Fragment) -> Fragment:
+    """A loop-carried tile that advances by a scalar: its initial elements plus what was added so far."""
+    total = ctx.totals[value]
+    if is_pointer(value.type):
+        return advance(ctx.emitter, initial, total, byte_width_of(pointee_of(value.type)))
+    return add(ctx.emitter, initial, total)
+
+
+def load(
+    ctx: Context, op: Operation, pointer: Fragment, mask: Fragment | None = None, other: Fragment | None = None
+) -> Fragment:
+    element_type = element_type_of(op.result.type)
+    fragments = [fragment for fragment in (pointer, mask, other) if fragment is not None]
+    level, lanes = max(ctx.nest_level, level_of(*fragments)), lanes_of(*fragments)
+    at = Access(ctx, level, lanes, memory_type(element_type))
+    bits = access.load(at, pointer, mask)
+    loaded = of_value(from_memory(at.b, bits, element_type, ctx.target), level)
+    if other is None or _is_zero(other):
+        return loaded
+    return lanewise(ctx.emitter, lambda b, on, x, y: b.select(on, x, y), mask, loaded, other)
+
+
+def store_tile(ctx: Context, op: Operation, pointer: Fragment, value: Fragment, mask: Fragment | None = None) -> None:
+    """At the innermost level; also of a scalar."""
+    fragments = [fragment for fragment in (pointer, value, mask) if fragment is not None]
+    lanes, level = lanes_of(*fragments), ctx.emitter.depth
+    at = Access(ctx, level, lanes, memory_type(op.value.type))
+    count = 1 if isinstance(value, Uniform) else lanes
+    elements = as_vector(ctx.emitter, value, count)
+    bits = to_memory(ctx.emitter.at(value.level), elements, element_type_of(op.value.type), ctx.target)
+    access.store(at, pointer, of_value(bits, value.level), mask)
+
+
+def _is_zero(fragment: Fragment) -> bool:
+    return isinstance(fragment, Uniform) and fragment.value.text in ("0", "0x0000000000000000", "false", "null")
+
+
+RULES = {
+    "tt.addptr": addptr,
+    "tt.load": load,
+    "induction": induction,
+    "place": read_place,
+}

@@ -1,0 +1,106 @@
+"""tt.reduce: accumulators through a loop, then their lanes combined by shuffles.
+
+8 lanes:  a b c d e f g h   ->  a+e b+f c+g d+h   ->  a+e+c+g b+f+d+h   ->  the sum
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from deuteron.backend.cpu.algebra import as_vector, of_value
+from deuteron.backend.cpu.context import AxisIndex, Context, guarded
+from deuteron.backend.cpu.elements import register_type
+from deuteron.backend.cpu.emitter import OpenLoop
+from deuteron.backend.cpu.fragment import Fragment
+from deuteron.backend.cpu.places import write_place
+from deuteron.backend.cpu.plan.items import ReduceRoot
+from deuteron.backend.cpu.rules.region import combine, identity_of
+from deuteron.backend.llvm.types import Value, const, vector, zero
+from deuteron.ir.types import is_tile
+
+Group = list[Value]  # a vector for each operand of the reduction
+
+
+class Reduction:
+    """A reduction while its loop is emitted: for each of `copies` vectors a group of accumulators."""
+
+    def __init__(self, ctx: Context, root: ReduceRoot, lanes: int, copies: int):
+        self.root = root
+        self._ctx, self._lanes = ctx, lanes
+        self._block = root.op.combine.block
+        self._identity = identity_of(self._block)
+        self._groups: list[Group | None] = [None] * copies
+        self._loop: OpenLoop | None = None
+
+    def initial_values(self) -> list[Value]:
+        """The accumulators before the loop, of all copies."""
+        types = [vector(register_type(source.type), self._lanes) for source in self.root.sources]
+        if self._identity is None:
+            group = [zero(type) for type in types]
+        else:
+            group = [as_vector(self._ctx.emitter, self._identity, self._lanes)]
+        return group * len(self._groups)
+
+    def enter(self, loop: OpenLoop | None, carried: Iterator[Value]) -> None:
+        """Take the accumulators at the head of the loop."""
+        self._loop = loop
+        if loop is not None:
+            self._groups = [[next(carried) for _ in self.root.sources] for _ in self._groups]
+
+    def combine(self, copy: int, elements: list[Fragment]) -> None:
+        """Combine the elements of one vector into their accumulators."""
+        emitter = self._ctx.emitter
+        group = [as_vector(emitter, fragment, self._lanes) for fragment in elements]
+        before = self._groups[copy]
+        if before is None:
+            self._groups[copy] = group
+            return
+        combined = self._combine(before, group)
+        if self._identity is None:
+            b = emitter.innermost()
+            is_first = b.icmp("eq", self._loop.index, const("i32", 0))
+            combined = [b.select(is_first, new, old) for new, old in zip(group, combined, strict=True)]
+        self._groups[copy] = combined
+
+    def values(self) -> list[Value]:
+        return [value for group in self._groups for value in group]
+
+    def finish(self, after: Iterator[Value], axis: int, vectorised: bool, indices: list[AxisIndex]) -> None:
+        """Take the accumulators behind the loop; write the results."""
+        groups = [[next(after) for _ in self.root.sources] for _ in self._groups]
+        if vectorised:
+            groups = [self._across_lanes(self._fold(groups))]
+        for index, group in zip(indices, groups, strict=True):
+            self._write(index[:axis] + index[axis + 1 :], group)
+
+    def _fold(self, groups: list[Group]) -> Group:
+        """Combine the copies, neighbours first."""
+        while len(groups) > 1:
+            groups = [self._combine(a, b) for a, b in zip(groups[::2], groups[1::2], strict=True)]
+        return groups[0]
+
+    def _across_lanes(self, group: Group) -> Group:
+        b, lanes = self._ctx.emitter.innermost(), self._lanes
+        while lanes > 1:
+            lanes //= 2
+            low = [b.shufflevector(value, None, range(lanes)) for value in group]
+            high = [b.shufflevector(value, None, range(lanes, 2 * lanes)) for value in group]
+            if lanes == 1:
+                low, high = ([b.extractelement(value, 0) for value in half] for half in (low, high))
+            group = self._combine(low, high)
+        return group
+
+    def _combine(self, first: Group, second: Group) -> Group:
+        ctx, level = self._ctx, self._ctx.emitter.depth
+        groups = [[of_value(value, level) for value in group] for group in (first, second)]
+        results = guarded(self.root.op, combine, ctx, self._block, *groups)
+        lanes = 1 if not first[0].type.startswith("<") else int(first[0].type[1:].split(" ")[0])
+        return [as_vector(ctx.emitter, result, lanes) for result in results]
+
+    def _write(self, index: AxisIndex, group: Group) -> None:
+        ctx = self._ctx
+        for result, value in zip(self.root.op.results, group, strict=True):
+            if is_tile(result.type):
+                write_place(ctx, ctx.plan.places[result], index, of_value(value, ctx.emitter.depth))
+            else:
+                ctx.bind(result, value)

@@ -1,0 +1,78 @@
+"""The combine regions of reductions and scans, on fragments: the same rules as for tiles, lane by lane.
+
+^bb0(%a: f32, %b: f32):                 combine(ctx, block, [acc], [x])  ->  [acc + x]
+  %c = arith.addf %a, %b
+  tt.reduce.return %c
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from xdsl.ir import Block, SSAValue
+
+from deuteron.backend.cpu.context import Context
+from deuteron.backend.cpu.fragment import Fragment, Uniform
+from deuteron.backend.llvm.types import const
+from deuteron.ir.types import bf16, element_type_of, f16, f32, f64, i1, is_float, is_integer
+
+
+def combine(ctx: Context, block: Block, first: Sequence[Fragment], second: Sequence[Fragment]) -> list[Fragment]:
+    """What the region makes of two groups of elements."""
+    known: dict[SSAValue, Fragment] = dict(zip(block.args, [*first, *second], strict=True))
+
+    def value_of(operand: SSAValue) -> Fragment:
+        return known[operand] if operand in known else ctx.evaluate(operand, ())
+
+    for op in block.ops:
+        operands = [value_of(operand) for operand in op.operands]
+        if op is block.last_op:
+            return operands
+        known[op.results[0]] = ctx.apply(op, *operands)
+    raise AssertionError("a region ends with a return")
+
+
+def identity_of(block: Block) -> Uniform | None:
+    """The element that a region leaves others unchanged with, where it is a single op that has one."""
+    ops = list(block.ops)
+    if len(ops) != 2 or set(ops[0].operands) != set(block.args) or ops[1].operands[0] is not ops[0].results[0]:
+        return None
+    type = element_type_of(block.args[0].type)
+    find = _IDENTITIES.get(ops[0].name)
+    if find is None or not (is_integer(type) or type in (f16, bf16, f32, f64)):
+        return None
+    register = f"i{type.width.data}" if is_integer(type) else ("double" if type == f64 else "float")
+    return Uniform(const(register, find(type)), 0)
+
+
+def _width(type) -> int:
+    return type.width.data
+
+
+def _lowest(type) -> float:
+    return float("-inf") if is_float(type) else -(1 << (_width(type) - 1))
+
+
+def _highest(type) -> float:
+    return float("inf") if is_float(type) else (1 << (_width(type) - 1)) - 1
+
+
+_IDENTITIES = {
+    # -0.0, not 0.0: the sum of negative zeros alone is -0.0
+    "arith.addf": lambda type: -0.0,
+    "arith.mulf": lambda type: 1.0,
+    # NaN: maxnum and minnum give the other one
+    "arith.maxnumf": lambda type: float("nan"),
+    "arith.minnumf": lambda type: float("nan"),
+    "arith.maximumf": _lowest,
+    "arith.minimumf": _highest,
+    "arith.addi": lambda type: 0,
+    "arith.muli": lambda type: 1,
+    "arith.andi": lambda type: True if type == i1 else -1,
+    "arith.ori": lambda type: 0,
+    "arith.xori": lambda type: 0,
+    "arith.maxsi": _lowest,
+    "arith.minsi": _highest,
+    "arith.maxui": lambda type: 0,
+    "arith.minui": lambda type: True if type == i1 else -1,
+}

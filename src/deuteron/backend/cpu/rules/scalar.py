@@ -1,0 +1,53 @@
+"""Ops on scalars that have an effect, done where they stand: loads, stores, atomics, asserts, and those that do nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from xdsl.ir import Operation
+
+from deuteron.backend.cpu.context import Context
+from deuteron.backend.cpu.fragment import Fragment
+from deuteron.backend.cpu.rules import memory
+from deuteron.backend.cpu.rules.atomic import atomic_cas, atomic_rmw
+from deuteron.backend.cpu.rules.debug import check, print_prefix
+
+
+def _operands(ctx: Context, op: Operation) -> list[Fragment]:
+    return [ctx.evaluate(operand, ()) for operand in op.operands]
+
+
+def load(ctx: Context, op: Operation) -> None:
+    ctx.bind(op.result, memory.load(ctx, op, *_operands(ctx, op)).value)
+
+
+def store(ctx: Context, op: Operation) -> None:
+    memory.store_tile(ctx, op, *_operands(ctx, op))
+
+
+def _atomic(rule: Callable[..., Fragment]) -> Callable[[Context, Operation], None]:
+    def emit(ctx: Context, op: Operation) -> None:
+        ctx.bind(op.result, rule(ctx, op, (), *_operands(ctx, op)).value)
+
+    return emit
+
+
+def assert_(ctx: Context, op: Operation) -> None:
+    check(ctx, op, (), *_operands(ctx, op))
+
+
+def nothing(ctx: Context, op: Operation) -> None:
+    """A barrier: one thread runs a whole program. The end of a join or cat: its parts are written by now."""
+
+
+SCALAR_RULES: dict[str, Callable[[Context, Operation], None]] = {
+    "tt.load": load,
+    "tt.store": store,
+    "tt.atomic_rmw": _atomic(atomic_rmw),
+    "tt.atomic_cas": _atomic(atomic_cas),
+    "tt.assert": assert_,
+    "tt.print": print_prefix,
+    "ttg.barrier": nothing,
+    "tt.join": nothing,
+    "tt.cat": nothing,
+}

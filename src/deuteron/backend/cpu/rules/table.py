@@ -1,0 +1,12 @@
+"""All rules for what is computed lane by lane, by the name of the op."""
+
+from deuteron.backend.cpu.context import Rule
+from deuteron.backend.cpu.rules import convert, floating, integer, memory, program
+
+RULES: dict[str, Rule] = {
+    **integer.RULES,
+    **floating.RULES,
+    **convert.RULES,
+    **memory.RULES,
+    **program.RULES,
+}

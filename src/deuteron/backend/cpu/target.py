@@ -1,0 +1,79 @@
+"""What the lowering needs to know about a CPU, asked of LLVM.
+
+    cpu_target(*resolve_cpu("x86-64-v3"))
+    CPUTarget(cpu="x86-64-v3", features="", vector_bits=256, vector_registers=16,
+              converts_half=True, rounds=True)
+
+LLVM has no call that lists what a CPU name implies. So a probe is compiled, and its assembly read, once for each CPU.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+
+from deuteron.backend.llvm.compile import emit_assembly, external_symbols
+from deuteron.backend.llvm.targets import machine
+from deuteron.backend.llvm.types import byte_width
+
+
+@dataclass(frozen=True)
+class CPUTarget:
+    """A CPU: its LLVM name and features, its widest vector registers, and what it has instructions for.
+
+    `converts_half`: fp16 from and to fp32. `rounds`: to whole numbers, which floor needs.
+    """
+
+    cpu: str
+    features: str
+    vector_bits: int
+    vector_registers: int
+    converts_half: bool
+    rounds: bool
+
+    def vector_width(self, element_type: str) -> int:
+        """How many elements a vector register holds."""
+        return self.vector_bits // (8 * byte_width(element_type))
+
+
+@cache
+def cpu_target(cpu: str, features: str) -> CPUTarget:
+    """The target of a CPU as `resolve_cpu` gives it."""
+    bits, registers = _vector_registers(emit_assembly(_ADD_PROBE, cpu, features, 1))
+    has = [not external_symbols(emit_assembly(probe, cpu, features, 1)) for probe in (_HALF_PROBE, _FLOOR_PROBE)]
+    return CPUTarget(cpu, features, bits, registers, *has)
+
+
+def _vector_registers(assembly: str) -> tuple[int, int]:
+    if "%zmm" in assembly:
+        return 512, 32
+    if "%ymm" in assembly:
+        return 256, 16
+    return 128, 16 if machine() == "x86_64" else 32
+
+
+_ADD_PROBE = """
+define void @probe(ptr %p) {
+  %x = load <16 x float>, ptr %p
+  %sum = fadd <16 x float> %x, %x
+  store <16 x float> %sum, ptr %p
+  ret void
+}
+"""
+
+_HALF_PROBE = """
+define void @probe(ptr %p, ptr %q) {
+  %x = load <8 x half>, ptr %p
+  %y = fpext <8 x half> %x to <8 x float>
+  store <8 x float> %y, ptr %q
+  ret void
+}
+"""
+
+_FLOOR_PROBE = """
+declare float @llvm.floor.f32(float)
+define float @probe(float %x) {
+  %y = call float @llvm.floor.f32(float %x)
+  ret float %y
+}
+"""

@@ -1,0 +1,102 @@
+"""sin and cos of float and double, expanded in line for scalars and vectors; right for every argument.
+
+    n = round(x / (pi/2)),  r = x - n pi/2,  |r| <= 0.79;  the last two bits of n choose between +-sin r and +-cos r
+
+pi/2 is taken in three parts, of which the first two times n are exact up to |x| < 2**20. Where any lane is
+beyond that, each lane that is calls a function of this module that multiplies x with the bits of 1 / (2 pi)
+that matter (Payne and Hanek). float is computed in double. Worst error found,
+in ulp: 0.5; in double 1.5 up to 256, 2.4 beyond (3.4 within 1e-16 of a multiple of pi/2). A float takes 0.7 ns with
+AVX-512 and 1.0 with AVX2 (NumPy 0.5), a double 0.7 and 1.1 (NumPy 11).
+"""
+
+from __future__ import annotations
+
+from deuteron.backend.cpu.polynomial import bits_of, evaluate, fused, magnitude, number, with_sign_of
+from deuteron.backend.cpu.quadrant import reduce_large_lanes
+from deuteron.backend.llvm.builder import Builder
+from deuteron.backend.llvm.types import Value, const, element, like, width
+
+_TWO_OVER_PI = 0.6366197723675814
+_PI_OVER_2 = (1.5707963267341256, 6.077100506303966e-11, 2.0222662487959506e-21)
+_ROUNDER = 1.5 * 2.0**52
+_LARGE = 2.0**20
+
+# sin r = r + r**3 S(r**2), cos r = 1 - r**2 / 2 + r**4 C(r**2)
+_SIN_FLOAT = (-0.16666666653923268, 0.008333330465947966, -0.00019839615369492654, 2.7205561053188704e-06)
+_COS_FLOAT = (0.041666666658869325, -0.0013888886540758634, 2.4800184565713186e-05, -2.72602342299934e-07)
+_SIN_DOUBLE = (
+    -0.16666666666666666,
+    0.008333333333333328,
+    -0.0001984126984126079,
+    2.7557319216814382e-06,
+    -2.5052105525662055e-08,
+    1.6058437806391145e-10,
+    -7.581940360933029e-13,
+)
+_COS_DOUBLE = (
+    0.041666666666666664,
+    -0.0013888888888885368,
+    2.480158729650787e-05,
+    -2.7557316353861984e-07,
+    2.087598959934381e-09,
+    -1.1373094849670146e-11,
+)
+
+
+def sin(b: Builder, x: Value, hint: str = "") -> Value:
+    return _of_quadrant(b, x, 0, hint)
+
+
+def cos(b: Builder, x: Value, hint: str = "") -> Value:
+    return _of_quadrant(b, x, 1, hint)
+
+
+def _of_quadrant(b: Builder, x: Value, first_quadrant: int, hint: str) -> Value:
+    """sin(x + first_quadrant * pi/2)."""
+    is_double = element(x.type) == "double"
+    r, n = _reduce(b, b.fpext(x, like(x.type, "double")))
+    n = b.add(n, const(n.type, first_quadrant))
+    square = b.fmul(r, r, flags="")
+    sine = _sine(b, r, square, _SIN_DOUBLE if is_double else _SIN_FLOAT)
+    cosine = _cosine(b, square, _COS_DOUBLE if is_double else _COS_FLOAT)
+    is_odd = b.icmp("ne", b.and_(n, const(n.type, 1)), const(n.type, 0))
+    y = b.select(is_odd, cosine, sine)
+    sign = b.shl(b.and_(n, const(n.type, 2)), const(n.type, 62))
+    y = b.bitcast(b.xor(bits_of(b, y), sign), y.type)
+    return b.fptrunc(y, x.type, hint=hint)
+
+
+def _sine(b: Builder, r: Value, square: Value, coefficients: tuple[float, ...]) -> Value:
+    y = fused(b, b.fmul(r, square, flags=""), evaluate(b, square, coefficients), r)
+    return with_sign_of(b, y, r)  # of a zero it would be lost
+
+
+def _cosine(b: Builder, square: Value, coefficients: tuple[float, ...]) -> Value:
+    """1 - r**2 / 2 with what its rounding loses added to the rest."""
+    half = b.fmul(square, number(square, 0.5), flags="")
+    main = b.fsub(number(square, 1.0), half, flags="")
+    lost = b.fsub(b.fsub(number(square, 1.0), main, flags=""), half, flags="")
+    rest = b.fmul(b.fmul(square, square, flags=""), evaluate(b, square, coefficients), flags="")
+    return b.fadd(main, b.fadd(rest, lost, flags=""), flags="")
+
+
+def _reduce(b: Builder, x: Value) -> tuple[Value, Value]:
+    """r and n, the latter as i64 modulo 4 at least."""
+    shifted = fused(b, x, number(x, _TWO_OVER_PI), number(x, _ROUNDER))
+    whole = b.fsub(shifted, number(x, _ROUNDER), flags="")
+    r = x
+    for part in _PI_OVER_2:
+        r = fused(b, whole, number(x, -part), r)
+    n = bits_of(b, shifted)
+    is_large = b.fcmp("oge", magnitude(b, x), number(x, _LARGE))
+    with b.if_(_any(b, is_large), hint="large_angle") as branch:
+        branch.yield_(*reduce_large_lanes(b, x, is_large, r, n))
+        branch.otherwise()
+        branch.yield_(r, n)
+    return branch.results[0], branch.results[1]
+
+
+def _any(b: Builder, mask: Value) -> Value:
+    if width(mask.type) == 1:
+        return mask
+    return b.intrinsic("llvm.vector.reduce.or", "i1", mask, overloads=(mask.type,))

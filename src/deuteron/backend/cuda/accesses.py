@@ -1,0 +1,98 @@
+"""Loads and stores of vectors of elements (as bits) at one address, in global or shared memory.
+
+    load(b, "i16", address, 8)                           ld.global.v4.b32
+    load(b, "i16", address, 8, mask, other)              @p ld.global.v4.b32 into registers that hold `other`
+    store(b, elements, address, mask)                    @p st.shared.v2.b32
+
+Without mask and modifiers they are LLVM's own; else assembly, since LLVM has no predicated access. The modifiers, as
+PTX writes them, come between `ld.global` and the type: `.cg`, `.L1::evict_first`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from deuteron.backend.cuda.elements import SHARED
+from deuteron.backend.cuda.words import (
+    CONSTRAINTS,
+    join,
+    pack,
+    split,
+    struct_members,
+    struct_type,
+    unpack,
+    word_type,
+)
+from deuteron.backend.llvm.builder import Builder
+from deuteron.backend.llvm.types import Value, bit_width, const, vector
+
+MAX_BITS = 128
+
+
+def load(
+    b: Builder,
+    type: str,
+    address: Value,
+    count: int,
+    mask: Value | None = None,
+    other: Sequence[Value] = (),
+    modifiers: str = "",
+) -> list[Value]:
+    """`count` elements of an integer type; where the mask is off, `other` or 0."""
+    if mask is None and not modifiers:
+        return split(b, b.load(vector(type, count), address, align=_bytes(type, count)), count)
+    words = pack(b, other) if other else []
+    word, size = word_type(type, count), max(bit_width(type) * count // bit_width(word_type(type, count)), 1)
+    if mask is not None and not words:
+        words = [const(word, 0)] * size
+    results = [f"${index}" for index in range(size)]
+    guard = f"@${size + 1} " if mask is not None else ""
+    text = f"{guard}ld{_instruction(address, modifiers, type, count)} {_operands(results)}, [${size}];"
+    inputs = [address, *([mask] if mask is not None else []), *words]
+    constraints = [f"={CONSTRAINTS[word]}"] * size + [_address(address)]
+    constraints += ["b", *map(str, range(size))] if mask is not None else []
+    result = b.inline_asm(struct_type(word, size), text, ",".join(constraints), *inputs)
+    return unpack(b, struct_members(b, result, word, size), type, count)
+
+
+def store(
+    b: Builder, elements: Sequence[Value], address: Value, mask: Value | None = None, modifiers: str = ""
+) -> None:
+    """Store elements of an integer type, where the mask is on."""
+    type, count = elements[0].type, len(elements)
+    if mask is None and not modifiers:
+        b.store(join(b, elements), address, align=_bytes(type, count))
+        return
+    words = pack(b, elements)
+    sources = [f"${index + 1}" for index in range(len(words))]
+    guard = f"@${len(words) + 1} " if mask is not None else ""
+    text = f"{guard}st{_instruction(address, modifiers, type, count)} [$0], {_operands(sources)};"
+    constraints = [_address(address), *(CONSTRAINTS[word.type] for word in words)]
+    constraints += ["b"] if mask is not None else []
+    b.inline_asm("void", text, ",".join(constraints), address, *words, *([mask] if mask is not None else []))
+
+
+def _instruction(address: Value, modifiers: str, type: str, count: int) -> str:
+    """What follows `ld` or `st`: `.global.v4.b32`."""
+    total = bit_width(type) * count
+    bits = bit_width(type) if bit_width(type) >= 32 else min(total, 32)
+    vector_size = f".v{total // bits}" if total > bits else ""
+    volatile = ".volatile" if modifiers == ".volatile" else ""
+    rest = "" if volatile else modifiers
+    return f"{volatile}{_space(address)}{rest}{vector_size}.b{bits}"
+
+
+def _space(address: Value) -> str:
+    return ".shared" if address.type == SHARED else ".global"
+
+
+def _address(address: Value) -> str:
+    return "r" if address.type == SHARED else "l"
+
+
+def _operands(names: Sequence[str]) -> str:
+    return names[0] if len(names) == 1 else "{" + ", ".join(names) + "}"
+
+
+def _bytes(type: str, count: int) -> int:
+    return bit_width(type) * count // 8

@@ -1,0 +1,67 @@
+"""Mathematical functions on f32 and f64, of PTX's approximations where they are as good as Triton's, else expanded.
+
+    exp     2 ** (x log2 e) by ex2.approx: 2 ulp and 1 for each 2**6 that |x| has       exp2    ex2.approx, 2 ulp
+    sqrt    sqrt.approx, 1 ulp            rsqrt   rsqrt.approx, 2 ulp            x / y   div.full, 2 ulp
+    log log2 sin cos tanh erf, and everything in f64: the expansions of the CPU backend, 2.6 ulp at most
+
+LLVM must not see llvm.exp, llvm.log, llvm.sin and their like: on NVPTX they end the process.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from deuteron.backend.cpu.error_function import erf
+from deuteron.backend.cpu.exponentials import LOG2_E, exp, exp2, tanh
+from deuteron.backend.cpu.logarithms import log, log2
+from deuteron.backend.cpu.trigonometry import cos, sin
+from deuteron.backend.llvm.builder import Builder
+from deuteron.backend.llvm.types import Value, const
+
+Emit = Callable[..., Value]
+
+
+def fast_exp(b: Builder, x: Value) -> Value:
+    if x.type == "double":
+        return exp(b, x)
+    return fast_exp2(b, b.fmul(x, const("float", LOG2_E), flags=""))
+
+
+def fast_exp2(b: Builder, x: Value) -> Value:
+    return exp2(b, x) if x.type == "double" else b.call("float", "llvm.nvvm.ex2.approx.f32", x)
+
+
+def fast_sqrt(b: Builder, x: Value) -> Value:
+    return precise_sqrt(b, x) if x.type == "double" else b.call("float", "llvm.nvvm.sqrt.approx.f", x)
+
+
+def fast_rsqrt(b: Builder, x: Value) -> Value:
+    if x.type == "double":
+        return b.fdiv(const("double", 1.0), precise_sqrt(b, x), flags="")
+    return b.call("float", "llvm.nvvm.rsqrt.approx.f", x)
+
+
+def fast_divide(b: Builder, x: Value, y: Value) -> Value:
+    return precise_divide(b, x, y) if x.type == "double" else b.call("float", "llvm.nvvm.div.full", x, y)
+
+
+def precise_divide(b: Builder, x: Value, y: Value) -> Value:
+    return b.fdiv(x, y, flags="")
+
+
+def precise_sqrt(b: Builder, x: Value) -> Value:
+    return b.intrinsic("llvm.sqrt", x.type, x)
+
+
+FUNCTIONS: dict[str, Emit] = {
+    "exp": fast_exp,
+    "exp2": fast_exp2,
+    "log": log,
+    "log2": log2,
+    "sin": sin,
+    "cos": cos,
+    "tanh": tanh,
+    "erf": erf,
+    "sqrt": fast_sqrt,
+    "rsqrt": fast_rsqrt,
+}

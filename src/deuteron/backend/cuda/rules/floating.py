@@ -1,0 +1,69 @@
+"""Floating-point arithmetic and mathematics.
+
+    + - * fma min max, comparisons     native, f16 and bf16 included
+    / and functions of f16, bf16       in f32, rounded once
+
+With the option `enable_fp_fusion` x * y + z may be rounded once.
+"""
+
+from __future__ import annotations
+
+from xdsl.ir import Operation
+
+from deuteron.backend.cuda import math
+from deuteron.backend.cuda.context import Context, Rule
+from deuteron.backend.cuda.fragment import Operand
+from deuteron.backend.cuda.remainder import remainder
+from deuteron.backend.cuda.rules.elementwise import Emit, each, intrinsic, plain
+from deuteron.backend.llvm.builder import Builder
+from deuteron.backend.llvm.types import Value
+from deuteron.ir.tt.convert import PropagateNan
+
+
+def _in_f32(emit: Emit) -> Rule:
+    """A rule that computes f16 and bf16 in f32."""
+
+    def widened(b: Builder, *values: Value) -> Value:
+        type = values[0].type
+        if type not in ("half", "bfloat"):
+            return emit(b, *values)
+        return b.fptrunc(emit(b, *(b.fpext(value, "float") for value in values)), type)
+
+    return plain(widened)
+
+
+def compare(ctx: Context, op: Operation, x: Operand, y: Operand) -> Operand:
+    return each(lambda *values: ctx.b.fcmp(op.predicate_name, *values), x, y)
+
+
+def clamp(ctx: Context, op: Operation, x: Operand, low: Operand, high: Operand) -> Operand:
+    keeps_nan = op.propagate_nan.value.data == PropagateNan.ALL
+    names = ("llvm.maximum", "llvm.minimum") if keeps_nan else ("llvm.maxnum", "llvm.minnum")
+
+    def emit(x: Value, low: Value, high: Value) -> Value:
+        return ctx.b.intrinsic(names[1], x.type, ctx.b.intrinsic(names[0], x.type, x, low), high)
+
+    return each(emit, x, low, high)
+
+
+RULES: dict[str, Rule] = {
+    "arith.addf": plain(Builder.fadd),
+    "arith.subf": plain(Builder.fsub),
+    "arith.mulf": plain(Builder.fmul),
+    "arith.divf": _in_f32(math.fast_divide),
+    "arith.remf": _in_f32(remainder),
+    "arith.negf": plain(Builder.fneg),
+    "arith.maximumf": intrinsic("llvm.maximum"),
+    "arith.minimumf": intrinsic("llvm.minimum"),
+    "arith.maxnumf": intrinsic("llvm.maxnum"),
+    "arith.minnumf": intrinsic("llvm.minnum"),
+    "arith.cmpf": compare,
+    "math.fma": intrinsic("llvm.fma"),
+    "math.absf": intrinsic("llvm.fabs"),
+    "math.floor": _in_f32(lambda b, x: b.intrinsic("llvm.floor", x.type, x)),
+    "math.ceil": _in_f32(lambda b, x: b.intrinsic("llvm.ceil", x.type, x)),
+    "tt.clampf": clamp,
+    "tt.precise_sqrt": _in_f32(math.precise_sqrt),
+    "tt.precise_divf": _in_f32(math.precise_divide),
+    **{f"math.{name}": _in_f32(function) for name, function in math.FUNCTIONS.items()},
+}

@@ -1,0 +1,90 @@
+"""Integer arithmetic: arith.addi ... arith.shrsi, tt.mulhiui.
+
+A GPU does not trap: x / 0 is any number. A shift by the width or more gives what shifting bit by bit would, which LLVM
+leaves open.
+"""
+
+from __future__ import annotations
+
+from xdsl.ir import Operation
+
+from deuteron.backend.cuda.context import Context, Rule
+from deuteron.backend.cuda.fragment import Operand
+from deuteron.backend.cuda.rules.elementwise import Emit, each, intrinsic, plain
+from deuteron.backend.llvm.builder import Builder
+from deuteron.backend.llvm.types import Value, bit_width, const
+
+
+def _shift(emit: Emit) -> Rule:
+    def shift(b: Builder, x: Value, amount: Value) -> Value:
+        if amount.is_constant and amount.text.isdigit() and int(amount.text) < bit_width(x.type):
+            return emit(b, x, amount)
+        last = const(x.type, bit_width(x.type) - 1)
+        fits = b.icmp("ule", amount, last)
+        if emit is Builder.ashr:
+            return emit(b, x, b.select(fits, amount, last))
+        return b.select(fits, emit(b, x, b.and_(amount, last)), const(x.type, 0))
+
+    return plain(shift)
+
+
+def _floor_divide(b: Builder, x: Value, y: Value) -> Value:
+    quotient = b.sdiv(x, y)
+    rest = b.sub(x, b.mul(quotient, y))
+    is_below = b.and_(b.icmp("ne", rest, const(x.type, 0)), b.icmp("slt", b.xor(rest, y), const(x.type, 0)))
+    return b.sub(quotient, b.zext(is_below, x.type))
+
+
+def _ceil_divide(b: Builder, x: Value, y: Value) -> Value:
+    quotient = b.sdiv(x, y)
+    rest = b.sub(x, b.mul(quotient, y))
+    is_above = b.and_(b.icmp("ne", rest, const(x.type, 0)), b.icmp("sge", b.xor(rest, y), const(x.type, 0)))
+    return b.add(quotient, b.zext(is_above, x.type))
+
+
+def _ceil_divide_unsigned(b: Builder, x: Value, y: Value) -> Value:
+    quotient = b.udiv(x, y)
+    return b.add(quotient, b.zext(b.icmp("ne", b.mul(quotient, y), x), x.type))
+
+
+def _multiply_high(b: Builder, x: Value, y: Value) -> Value:
+    bits = bit_width(x.type)
+    if bits == 64:
+        return b.call("i64", "llvm.nvvm.mulhi.ull", x, y)
+    wide = f"i{2 * bits}"
+    return b.trunc(b.lshr(b.mul(b.zext(x, wide), b.zext(y, wide)), const(wide, bits)), x.type)
+
+
+def _absolute(b: Builder, x: Value) -> Value:
+    return b.intrinsic("llvm.abs", x.type, x, const("i1", False))
+
+
+def compare(ctx: Context, op: Operation, x: Operand, y: Operand) -> Operand:
+    return each(lambda *values: ctx.b.icmp(op.predicate_name, *values), x, y)
+
+
+RULES: dict[str, Rule] = {
+    "arith.addi": plain(Builder.add),
+    "arith.subi": plain(Builder.sub),
+    "arith.muli": plain(Builder.mul),
+    "arith.divsi": plain(Builder.sdiv),
+    "arith.divui": plain(Builder.udiv),
+    "arith.remsi": plain(Builder.srem),
+    "arith.remui": plain(Builder.urem),
+    "arith.floordivsi": plain(_floor_divide),
+    "arith.ceildivsi": plain(_ceil_divide),
+    "arith.ceildivui": plain(_ceil_divide_unsigned),
+    "arith.minsi": intrinsic("llvm.smin"),
+    "arith.maxsi": intrinsic("llvm.smax"),
+    "arith.minui": intrinsic("llvm.umin"),
+    "arith.maxui": intrinsic("llvm.umax"),
+    "arith.andi": plain(Builder.and_),
+    "arith.ori": plain(Builder.or_),
+    "arith.xori": plain(Builder.xor),
+    "arith.shli": _shift(Builder.shl),
+    "arith.shrui": _shift(Builder.lshr),
+    "arith.shrsi": _shift(Builder.ashr),
+    "arith.cmpi": compare,
+    "math.absi": plain(_absolute),
+    "tt.mulhiui": plain(_multiply_high),
+}

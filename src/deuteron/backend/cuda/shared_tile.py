@@ -1,0 +1,98 @@
+"""Tiles in shared memory: stored from registers and loaded into them, in the widest vectors that both layouts allow.
+
+A register's offset is `thread part XOR register part`, both linear images under `layout(registers) -> coordinates ->
+offset`. Registers whose offsets differ in the lowest bits only make a vector.
+
+    tile = SharedTile(address, scratch, "i16")
+    store_tile(ctx, tile, fragment_layout, bits)        each element once
+    load_tile(ctx, tile, fragment_layout)               bits, one for each register
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from deuteron.backend.cuda import accesses
+from deuteron.backend.cuda.context import Context
+from deuteron.backend.cuda.threads import Index, owned_registers
+from deuteron.backend.llvm.types import Value, byte_width, const
+from deuteron.layout import f2
+from deuteron.layout.linear import LANE, REGISTER, WARP, LinearLayout, log2
+
+
+@dataclass(frozen=True)
+class SharedTile:
+    """Where a tile begins, its layout (offset -> coordinates), and the integer type of its elements' bits."""
+
+    address: Value
+    layout: LinearLayout
+    type: str
+
+
+@dataclass(frozen=True)
+class _Offsets:
+    """Offsets in bytes: the part of the thread, of each register, and how many neighbours are a vector."""
+
+    thread: Index
+    registers: list[int]
+    vector: int
+
+
+def store_tile(ctx: Context, tile: SharedTile, layout: LinearLayout, bits: Sequence[Value]) -> None:
+    """Store the registers of a tile in a distributed layout."""
+    offsets = _offsets(ctx, tile, layout)
+    mask = ctx.threads.owner(layout)
+    addresses = _Addresses(ctx, tile, offsets)
+    for group in _groups(offsets, byte_width(tile.type), owned_registers(layout)):
+        accesses.store(ctx.b, [bits[r] for r in group], addresses.at(offsets.registers[group[0]]), mask)
+
+
+def load_tile(ctx: Context, tile: SharedTile, layout: LinearLayout) -> list[Value]:
+    """Load the registers of a tile in a distributed layout."""
+    offsets = _offsets(ctx, tile, layout)
+    addresses, by_offset = _Addresses(ctx, tile, offsets), {}
+    for group in _groups(offsets, byte_width(tile.type), owned_registers(layout)):
+        loaded = accesses.load(ctx.b, tile.type, addresses.at(offsets.registers[group[0]]), len(group))
+        by_offset.update(zip((offsets.registers[r] for r in group), loaded, strict=True))
+    return [by_offset[offset] for offset in offsets.registers]
+
+
+def _offsets(ctx: Context, tile: SharedTile, layout: LinearLayout) -> _Offsets:
+    to_offset = layout.compose(tile.layout.right_inverse())
+    registers, lanes, warps = ([basis[0] for basis in to_offset.of(name)] for name in (REGISTER, LANE, WARP))
+    bits = _vector_bits(registers, [*lanes, *warps], byte_width(tile.type))
+    size = byte_width(tile.type)
+    thread = ctx.threads.image([size * column for column in lanes], [size * column for column in warps])
+    return _Offsets(thread, [size * f2.apply(registers, r) for r in range(1 << len(registers))], 1 << bits)
+
+
+def _vector_bits(registers: list[int], threads: list[int], size: int) -> int:
+    """How many of the lowest bits of the offset only the register decides."""
+    most, bits = log2(accesses.MAX_BITS // 8 // size), 0
+    while bits < most and not any(t >> bits & 1 for t in threads) and f2.solve(registers, 1 << bits) is not None:
+        bits += 1
+    return bits
+
+
+def _groups(offsets: _Offsets, size: int, owned: list[int]) -> list[list[int]]:
+    """Registers that make a vector, in the order of their offsets."""
+    groups: dict[int, list[int]] = {}
+    for register in sorted(owned, key=lambda r: offsets.registers[r]):
+        groups.setdefault(offsets.registers[register] // (size * offsets.vector), []).append(register)
+    return list(groups.values())
+
+
+class _Addresses:
+    """Addresses of registers; the XOR of the thread's part is made once for each pattern of bits that it needs."""
+
+    def __init__(self, ctx: Context, tile: SharedTile, offsets: _Offsets):
+        self._b, self._tile, self._thread = ctx.b, tile, offsets.thread
+        self._bases: dict[int, Value] = {}
+
+    def at(self, offset: int) -> Value:
+        met = offset & self._thread.bits
+        if met not in self._bases:
+            self._bases[met] = self._b.gep("i8", self._tile.address, self._thread.at(self._b, met))
+        rest = offset ^ met
+        return self._b.gep("i8", self._bases[met], const("i32", rest)) if rest else self._bases[met]

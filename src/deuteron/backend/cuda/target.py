@@ -1,0 +1,49 @@
+"""NVIDIA GPUs as compile targets: what LLVM and ptxas call them, and what a block may use there.
+
+    architecture(90)     Architecture(capability=90, name="sm_90a", ptx_version=83, max_shared_bytes=232448)
+
+From 9.0 on the architecture-specific variants (`a`) are used: their code runs on that architecture only and may use all
+of its instructions. Limits: CUDA C++ Programming Guide, "Technical Specifications per Compute Capability".
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from deuteron.errors import UsageError
+
+WARP_SIZE = 32
+MAX_THREADS = 1024
+STATIC_SHARED_BYTES = 48 * 1024
+
+
+@dataclass(frozen=True)
+class Architecture:
+    """One compute capability. `ptx_version` is the lowest ISA that has it (83 is 8.3) and is what LLVM emits."""
+
+    capability: int
+    name: str
+    ptx_version: int
+    max_shared_bytes: int
+
+
+_ARCHITECTURES = {
+    architecture.capability: architecture
+    for architecture in (
+        Architecture(80, "sm_80", 83, 163 * 1024),
+        Architecture(86, "sm_86", 83, 99 * 1024),
+        Architecture(89, "sm_89", 83, 99 * 1024),
+        Architecture(90, "sm_90a", 83, 227 * 1024),
+        Architecture(100, "sm_100a", 86, 227 * 1024),
+        Architecture(120, "sm_120", 87, 99 * 1024),
+    )
+}
+
+
+def architecture(capability: int | str) -> Architecture:
+    """The architecture of a `cuda:<capability>` target; raises UsageError for one that Deuteron does not know."""
+    found = _ARCHITECTURES.get(int(capability)) if str(capability).isdigit() else None
+    if found is None:
+        known = ", ".join(f"cuda:{number}" for number in _ARCHITECTURES)
+        raise UsageError(f"unknown target 'cuda:{capability}': Deuteron compiles for {known}")
+    return found

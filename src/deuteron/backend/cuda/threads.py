@@ -1,0 +1,127 @@
+"""What depends on the thread: its lane and warp, the coordinates of its registers, which of its elements it owns.
+
+    threads.coordinates(layout)         for each dimension the part that lane and warp contribute, an Index
+    index.at(b, 8)                      that XOR 8; where no bits meet, `or disjoint`, which folds into addresses
+    threads.owner(layout)               i1: no other thread with a lower lane or warp holds the same elements
+
+The part of the thread is computed once for each layout, in the function's first block; the part of a register is a
+constant.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from deuteron.backend.llvm.builder import Builder
+from deuteron.backend.llvm.control_flow import Block
+from deuteron.backend.llvm.types import Value, const
+from deuteron.layout.linear import LANE, REGISTER, WARP, LinearLayout
+
+WARP_SIZE = 32
+
+
+@dataclass(frozen=True)
+class Index:
+    """An i32 that depends on the thread and of which only some bits can be set."""
+
+    value: Value
+    bits: int
+
+    def at(self, b: Builder, constant: int) -> Value:
+        """The index XOR a constant."""
+        if constant == 0:
+            return self.value
+        if self.bits == 0:
+            return const("i32", constant)
+        other = const("i32", constant)
+        return b.xor(self.value, other) if self.bits & constant else b.or_(self.value, other, "disjoint")
+
+
+def apply_columns(b: Builder, value: Value, columns: Sequence[int]) -> Index:
+    """The product of a matrix over F2 with the bits of a value: bits that move alike are moved together."""
+    moves: dict[int, int] = {}
+    for bit, column in enumerate(columns):
+        for target in range(column.bit_length()):
+            if column >> target & 1:
+                moves[target - bit] = moves.get(target - bit, 0) | 1 << bit
+    total = Index(const("i32", 0), 0)
+    for shift, mask in sorted(moves.items()):
+        part = value if mask == (1 << len(columns)) - 1 else b.and_(value, const("i32", mask))
+        amount = const("i32", abs(shift))
+        moved = part if not shift else b.shl(part, amount) if shift > 0 else b.lshr(part, amount)
+        total = xor(b, total, Index(moved, mask << shift if shift > 0 else mask >> -shift))
+    return total
+
+
+def xor(b: Builder, x: Index, y: Index) -> Index:
+    if not x.bits:
+        return y
+    if not y.bits:
+        return x
+    joined = b.xor(x.value, y.value) if x.bits & y.bits else b.or_(x.value, y.value, "disjoint")
+    return Index(joined, x.bits | y.bits)
+
+
+class Threads:
+    """The values of one kernel that depend on the thread; emitted into its block `entry` when first asked for."""
+
+    def __init__(self, b: Builder, num_warps: int):
+        self._b, self.num_warps = b, num_warps
+        self._entry: Block = b.entry_block
+        self._known: dict = {}
+        with self.in_entry():
+            self.index = b.intrinsic("llvm.nvvm.read.ptx.sreg.tid.x", "i32", overloads=())
+            self.lane = b.and_(self.index, const("i32", WARP_SIZE - 1)) if num_warps > 1 else self.index
+            self.warp = b.lshr(self.index, const("i32", 5)) if num_warps > 1 else const("i32", 0)
+
+    @contextmanager
+    def in_entry(self) -> Iterator[None]:
+        """Within, code goes to the block that comes before all others."""
+        current = self._b.current_block
+        self._b.position(self._entry)
+        yield
+        self._b.position(current)
+
+    def image(self, lane_columns: Sequence[int], warp_columns: Sequence[int]) -> Index:
+        """A linear function of lane and warp."""
+        key = (tuple(lane_columns), tuple(warp_columns))
+        if key not in self._known:
+            with self.in_entry():
+                lane = apply_columns(self._b, self.lane, lane_columns)
+                warp = apply_columns(self._b, self.warp, warp_columns)
+                self._known[key] = xor(self._b, lane, warp)
+        return self._known[key]
+
+    def coordinates(self, layout: LinearLayout) -> list[Index]:
+        """For each dimension, the part of the coordinate that lane and warp contribute."""
+        return [
+            self.image([basis[axis] for basis in layout.of(LANE)], [basis[axis] for basis in layout.of(WARP)])
+            for axis in range(len(layout.shape))
+        ]
+
+    def owner(self, layout: LinearLayout | None) -> Value | None:
+        """Whether the thread is the one of those with equal elements that stores them; None if all are.
+
+        Without a layout: the one thread that stores a scalar.
+        """
+        if layout is None:
+            return self._all_zero("scalar", self.index, 32 * self.num_warps - 1)
+        free = layout.free_bits()
+        mask = free[LANE] | free[WARP] << 5
+        return self._all_zero(mask, self.index, mask) if mask else None
+
+    def _all_zero(self, key, value: Value, mask: int) -> Value:
+        if ("zero", key) not in self._known:
+            b = self._b
+            with self.in_entry():
+                masked = b.and_(value, const("i32", mask))
+                self._known["zero", key] = b.icmp("eq", masked, const("i32", 0))
+        return self._known["zero", key]
+
+
+def owned_registers(layout: LinearLayout) -> list[int]:
+    """The registers that hold no replica of another register of the thread."""
+    free = layout.free_bits()[REGISTER]
+    return [register for register in range(layout.in_size(REGISTER)) if not register & free]

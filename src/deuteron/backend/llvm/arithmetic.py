@@ -1,0 +1,143 @@
+"""The builder's arithmetic, comparisons and casts: one method for every opcode of LLVM IR.
+
+    b.add(x, y, hint="offset")          %offset = add i32 %x, %y
+    b.fmul(x, y)                        %.1 = fmul contract <8 x float> %x, %y
+    b.icmp("slt", x, y)                 %.2 = icmp slt i32 %x, %y
+    b.sext(x, "i64")                    %.3 = sext i32 %x to i64
+
+Works on scalars and vectors alike. Floating instructions take `flags`, fast-math flags as text; without,
+they get the builder's `fast_math`, which is "contract" where the option enable_fp_fusion is on. Integer
+ones take "nsw", "nuw", "exact", "disjoint". A cast to the type that the value has already gives the value back.
+"""
+
+from __future__ import annotations
+
+from deuteron.backend.llvm.types import Value, like
+
+
+class Arithmetic:
+    """Mixed into Builder, which gives `_emit` and `fast_math`."""
+
+    fast_math: str
+
+    def _emit(self, type: str, text: str, hint: str) -> Value:
+        raise NotImplementedError
+
+    def _integer(self, opcode: str, a: Value, b: Value, flags: str, hint: str) -> Value:
+        return self._emit(a.type, f"{opcode} {flags + ' ' if flags else ''}{a.type} {a.text}, {b.text}", hint)
+
+    def _float(self, opcode: str, a: Value, b: Value, flags: str | None, hint: str) -> Value:
+        flags = self.fast_math if flags is None else flags
+        return self._emit(a.type, f"{opcode} {flags + ' ' if flags else ''}{a.type} {a.text}, {b.text}", hint)
+
+    def _cast(self, opcode: str, a: Value, type: str, hint: str) -> Value:
+        if a.type == type:
+            return a
+        return self._emit(type, f"{opcode} {a.type} {a.text} to {type}", hint)
+
+    def add(self, a: Value, b: Value, flags: str = "", hint: str = "") -> Value:
+        return self._integer("add", a, b, flags, hint)
+
+    def sub(self, a: Value, b: Value, flags: str = "", hint: str = "") -> Value:
+        return self._integer("sub", a, b, flags, hint)
+
+    def mul(self, a: Value, b: Value, flags: str = "", hint: str = "") -> Value:
+        return self._integer("mul", a, b, flags, hint)
+
+    def sdiv(self, a: Value, b: Value, flags: str = "", hint: str = "") -> Value:
+        return self._integer("sdiv", a, b, flags, hint)
+
+    def udiv(self, a: Value, b: Value, flags: str = "", hint: str = "") -> Value:
+        return self._integer("udiv", a, b, flags, hint)
+
+    def srem(self, a: Value, b: Value, hint: str = "") -> Value:
+        return self._integer("srem", a, b, "", hint)
+
+    def urem(self, a: Value, b: Value, hint: str = "") -> Value:
+        return self._integer("urem", a, b, "", hint)
+
+    def shl(self, a: Value, b: Value, flags: str = "", hint: str = "") -> Value:
+        return self._integer("shl", a, b, flags, hint)
+
+    def lshr(self, a: Value, b: Value, flags: str = "", hint: str = "") -> Value:
+        return self._integer("lshr", a, b, flags, hint)
+
+    def ashr(self, a: Value, b: Value, flags: str = "", hint: str = "") -> Value:
+        return self._integer("ashr", a, b, flags, hint)
+
+    def and_(self, a: Value, b: Value, hint: str = "") -> Value:
+        return self._integer("and", a, b, "", hint)
+
+    def or_(self, a: Value, b: Value, flags: str = "", hint: str = "") -> Value:
+        return self._integer("or", a, b, flags, hint)
+
+    def xor(self, a: Value, b: Value, hint: str = "") -> Value:
+        return self._integer("xor", a, b, "", hint)
+
+    def fadd(self, a: Value, b: Value, flags: str | None = None, hint: str = "") -> Value:
+        return self._float("fadd", a, b, flags, hint)
+
+    def fsub(self, a: Value, b: Value, flags: str | None = None, hint: str = "") -> Value:
+        return self._float("fsub", a, b, flags, hint)
+
+    def fmul(self, a: Value, b: Value, flags: str | None = None, hint: str = "") -> Value:
+        return self._float("fmul", a, b, flags, hint)
+
+    def fdiv(self, a: Value, b: Value, flags: str | None = None, hint: str = "") -> Value:
+        return self._float("fdiv", a, b, flags, hint)
+
+    def frem(self, a: Value, b: Value, flags: str | None = None, hint: str = "") -> Value:
+        """Becomes a call of fmod, which is in libm: not for CPU kernels."""
+        return self._float("frem", a, b, flags, hint)
+
+    def fneg(self, a: Value, hint: str = "") -> Value:
+        return self._emit(a.type, f"fneg {a.type} {a.text}", hint)
+
+    def icmp(self, predicate: str, a: Value, b: Value, hint: str = "") -> Value:
+        return self._emit(like(a.type, "i1"), f"icmp {predicate} {a.type} {a.text}, {b.text}", hint)
+
+    def fcmp(self, predicate: str, a: Value, b: Value, hint: str = "") -> Value:
+        return self._emit(like(a.type, "i1"), f"fcmp {predicate} {a.type} {a.text}, {b.text}", hint)
+
+    def select(self, condition: Value, a: Value, b: Value, hint: str = "") -> Value:
+        text = f"select {condition.type} {condition.text}, {a.type} {a.text}, {b.type} {b.text}"
+        return self._emit(a.type, text, hint)
+
+    def freeze(self, a: Value, hint: str = "") -> Value:
+        return self._emit(a.type, f"freeze {a.type} {a.text}", hint)
+
+    def trunc(self, a: Value, type: str, hint: str = "") -> Value:
+        return self._cast("trunc", a, type, hint)
+
+    def zext(self, a: Value, type: str, hint: str = "") -> Value:
+        return self._cast("zext", a, type, hint)
+
+    def sext(self, a: Value, type: str, hint: str = "") -> Value:
+        return self._cast("sext", a, type, hint)
+
+    def fptrunc(self, a: Value, type: str, hint: str = "") -> Value:
+        return self._cast("fptrunc", a, type, hint)
+
+    def fpext(self, a: Value, type: str, hint: str = "") -> Value:
+        return self._cast("fpext", a, type, hint)
+
+    def fptosi(self, a: Value, type: str, hint: str = "") -> Value:
+        return self._cast("fptosi", a, type, hint)
+
+    def fptoui(self, a: Value, type: str, hint: str = "") -> Value:
+        return self._cast("fptoui", a, type, hint)
+
+    def sitofp(self, a: Value, type: str, hint: str = "") -> Value:
+        return self._cast("sitofp", a, type, hint)
+
+    def uitofp(self, a: Value, type: str, hint: str = "") -> Value:
+        return self._cast("uitofp", a, type, hint)
+
+    def bitcast(self, a: Value, type: str, hint: str = "") -> Value:
+        return self._cast("bitcast", a, type, hint)
+
+    def inttoptr(self, a: Value, type: str = "ptr", hint: str = "") -> Value:
+        return self._cast("inttoptr", a, type, hint)
+
+    def ptrtoint(self, a: Value, type: str = "i64", hint: str = "") -> Value:
+        return self._cast("ptrtoint", a, type, hint)

@@ -1,0 +1,96 @@
+"""From LLVM IR text to optimised text, assembly and objects. The only module that runs LLVM's compiler.
+
+    llir = optimise(llir, "x86-64-v3", "", opt_level=3)
+    emit_assembly(llir, "x86-64-v3", "")        GNU assembly, position independent
+    emit_object(llir, "x86-64-v3", "")          an ELF object
+    external_symbols(assembly)                  {"printf"}: what a program that links the assembly must have
+
+The LLVM in the wheel is a build with assertions: on IR that it cannot handle it ends the process. Text is therefore
+parsed and verified first, and what fails there is an InternalError. These pass that and would still end the process,
+so they are refused: a CPU without 64-bit mode (by `targets`), inline assembly (LLVM exits on a mistake in it), and
+intrinsics of one processor family (fatal where the CPU lacks the instruction). `frem`, `llvm.exp` and their like do
+not, but become calls of libm, which `external_symbols` shows.
+
+The body of an attention kernel, 930 lines, takes 2 ms to parse and verify, 26 ms in the passes and 22 ms to become
+machine code. LLVM's -O1 takes 23 ms and -O3 28 ms for the same code; unrolling would make it 41 ms and 30 % more
+code.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+
+import llvmlite.binding as llvm
+
+from deuteron.errors import InternalError, IRError
+
+_LETHAL = re.compile(
+    r"^\s*module asm\b|^[^\"\n]*\bcall\b[^\"\n]*(?<![\w%@.])asm\b|@llvm\.(?:aarch64|amdgcn|arm|nvvm|x86)\.",
+    re.MULTILINE,
+)
+
+
+def optimise(llir: str, cpu: str, features: str = "", opt_level: int = 3) -> str:
+    """The text after LLVM's mid-end passes; level 0 only parses and verifies."""
+    module = _parse(llir)
+    if opt_level > 0:
+        _run_passes(module, _target_machine(cpu, features, opt_level), opt_level)
+    return str(module)
+
+
+def emit_assembly(llir: str, cpu: str, features: str = "", opt_level: int = 3) -> str:
+    return _target_machine(cpu, features, opt_level).emit_assembly(_parse(llir))
+
+
+def emit_object(llir: str, cpu: str, features: str = "", opt_level: int = 3) -> bytes:
+    return _target_machine(cpu, features, opt_level).emit_object(_parse(llir))
+
+
+def external_symbols(assembly: str) -> frozenset[str]:
+    """The symbols that assembly calls and does not define (x86-64 and AArch64)."""
+    called = re.findall(r"^\s+(?:callq?|jmp|bl|b)\s+([A-Za-z_][\w.$]*)(?:@PLT)?$", assembly, re.MULTILINE)
+    defined = re.findall(r"^([A-Za-z_][\w.$]*):", assembly, re.MULTILINE)
+    return frozenset(called) - frozenset(defined)
+
+
+def initialise() -> None:
+    """Make LLVM ready for this machine's own architecture; done once."""
+    _native_target()
+
+
+@cache
+def _native_target() -> llvm.Target:
+    llvm.initialize_native_target()
+    llvm.initialize_native_asmprinter()
+    llvm.initialize_native_asmparser()
+    return llvm.Target.from_default_triple()
+
+
+@cache
+def _target_machine(cpu: str, features: str, opt_level: int) -> llvm.TargetMachine:
+    return _native_target().create_target_machine(cpu, features, opt_level, reloc="pic", codemodel="default")
+
+
+def _parse(llir: str) -> llvm.ModuleRef:
+    """A verified module in a context of its own, so that what a compile allocates is freed after it."""
+    target = _native_target()
+    if lethal := _LETHAL.search(llir):
+        raise IRError(f"inline assembly and intrinsics of one processor are not accepted: '{lethal[0].strip()}'")
+    try:
+        module = llvm.parse_assembly(llir, llvm.create_context())
+        module.triple = target.triple
+        module.verify()
+    except RuntimeError as error:
+        raise InternalError(f"LLVM does not accept the generated IR: {error}") from error
+    return module
+
+
+def _run_passes(module: llvm.ModuleRef, machine: llvm.TargetMachine, opt_level: int) -> None:
+    """LLVM's own pipeline without its vectorisers and unroller: vectors and blocking are explicit in our IR."""
+    module.data_layout = str(machine.target_data)
+    options = llvm.create_pipeline_tuning_options(speed_level=min(opt_level, 2))
+    options.loop_vectorization = options.slp_vectorization = False
+    options.loop_unrolling = options.loop_interleaving = False
+    builder = llvm.create_pass_builder(machine, options)
+    builder.getModulePassManager().run(module, builder)

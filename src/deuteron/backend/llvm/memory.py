@@ -1,0 +1,156 @@
+"""The builder's memory instructions and those that put vectors together.
+
+    b.gep("float", p, i)                      %.1 = getelementptr float, ptr %p, i64 %i
+    b.load("<8 x float>", p, align=4)         %.2 = load <8 x float>, ptr %p, align 4
+    b.store(x, p, align=4)                    store <8 x float> %x, ptr %p, align 4
+    b.masked_load("<8 x float>", p, 4, mask)  lanes with a false mask are not read, but hold `other` (zero)
+    b.splat(x, 8)                             x in eight lanes
+    b.atomicrmw("fadd", p, x)                 %.3 = atomicrmw fadd ptr %p, float %x monotonic, align 4
+
+`metadata` is text such as "!alias.scope !3, !noalias !4". A gep is not `inbounds` by itself: the addresses of
+masked lanes may lie anywhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from deuteron.backend.llvm.types import Value, byte_width, const, element, like, poison, vector, width, zero
+
+
+class Memory:
+    """Mixed into Builder, which gives `_emit`, `_append` and `intrinsic`."""
+
+    def _emit(self, type: str, text: str, hint: str) -> Value:
+        raise NotImplementedError
+
+    def _append(self, text: str) -> None:
+        raise NotImplementedError
+
+    def intrinsic(
+        self,
+        name: str,
+        return_type: str,
+        *args: Value,
+        overloads: Sequence[str] | None = None,
+        **options: str,
+    ) -> Value:
+        raise NotImplementedError
+
+    def alloca(self, type: str, count: int | Value = 1, align: int = 64, hint: str = "") -> Value:
+        """Memory of this call; place it in the entry block, since in a loop it would grow the stack."""
+        count = const("i32", count) if isinstance(count, int) else count
+        return self._emit("ptr", f"alloca {type}, {count}, align {align}", hint)
+
+    def gep(self, element_type: str, ptr: Value, index: Value, flags: str = "", hint: str = "") -> Value:
+        """The address `index` elements after `ptr`; either may be a vector. Flags: "inbounds", "nuw"."""
+        type = vector(element(ptr.type), max(width(ptr.type), width(index.type)))
+        flags = flags + " " if flags else ""
+        return self._emit(type, f"getelementptr {flags}{element_type}, {ptr}, {index}", hint)
+
+    def load(self, type: str, ptr: Value, align: int = 0, metadata: str = "", hint: str = "") -> Value:
+        align = align or byte_width(type)
+        return self._emit(type, f"load {type}, {ptr}, align {align}{_tail(metadata)}", hint)
+
+    def store(self, value: Value, ptr: Value, align: int = 0, metadata: str = "") -> None:
+        align = align or byte_width(value.type)
+        self._append(f"store {value}, {ptr}, align {align}{_tail(metadata)}")
+
+    def masked_load(
+        self,
+        type: str,
+        ptr: Value,
+        align: int,
+        mask: Value,
+        other: Value | None = None,
+        metadata: str = "",
+        hint: str = "",
+    ) -> Value:
+        other = other or zero(type)
+        address = Value(f"ptr align {align}", ptr.text)
+        overloads, options = (type, "ptr"), {"metadata": metadata, "hint": hint}
+        return self.intrinsic("llvm.masked.load", type, address, mask, other, overloads=overloads, **options)
+
+    def masked_store(self, value: Value, ptr: Value, align: int, mask: Value, metadata: str = "") -> None:
+        address = Value(f"ptr align {align}", ptr.text)
+        overloads = (value.type, "ptr")
+        self.intrinsic("llvm.masked.store", "void", value, address, mask, overloads=overloads, metadata=metadata)
+
+    def masked_gather(
+        self,
+        type: str,
+        ptrs: Value,
+        align: int,
+        mask: Value,
+        other: Value | None = None,
+        metadata: str = "",
+        hint: str = "",
+    ) -> Value:
+        other = other or zero(type)
+        addresses = Value(f"{ptrs.type} align {align}", ptrs.text)
+        overloads, options = (type, ptrs.type), {"metadata": metadata, "hint": hint}
+        return self.intrinsic("llvm.masked.gather", type, addresses, mask, other, overloads=overloads, **options)
+
+    def masked_scatter(self, value: Value, ptrs: Value, align: int, mask: Value, metadata: str = "") -> None:
+        addresses = Value(f"{ptrs.type} align {align}", ptrs.text)
+        overloads = (value.type, ptrs.type)
+        self.intrinsic("llvm.masked.scatter", "void", value, addresses, mask, overloads=overloads, metadata=metadata)
+
+    def atomicrmw(self, opcode: str, ptr: Value, value: Value, ordering: str = "monotonic", hint: str = "") -> Value:
+        """The value before. Opcodes: add fadd and or xor xchg max min umax umin fmax fmin; scalars only."""
+        align = byte_width(value.type)
+        return self._emit(value.type, f"atomicrmw {opcode} {ptr}, {value} {ordering}, align {align}", hint)
+
+    def cmpxchg(
+        self,
+        ptr: Value,
+        expected: Value,
+        desired: Value,
+        success: str = "monotonic",
+        failure: str = "monotonic",
+        hint: str = "",
+    ) -> Value:
+        """The value before; it was replaced where it equals `expected`. Integers and pointers only."""
+        orders = f"{success} {failure}, align {byte_width(desired.type)}"
+        pair = self._emit(f"{{ {desired.type}, i1 }}", f"cmpxchg {ptr}, {expected}, {desired} {orders}", "")
+        return self.extractvalue(pair, 0, desired.type, hint)
+
+    def fence(self, ordering: str) -> None:
+        self._append(f"fence {ordering}")
+
+    def extractelement(self, a: Value, index: int | Value, hint: str = "") -> Value:
+        index = const("i64", index) if isinstance(index, int) else index
+        return self._emit(element(a.type), f"extractelement {a}, {index}", hint)
+
+    def insertelement(self, a: Value, value: Value, index: int | Value, hint: str = "") -> Value:
+        index = const("i64", index) if isinstance(index, int) else index
+        return self._emit(a.type, f"insertelement {a}, {value}, {index}", hint)
+
+    def extractvalue(self, a: Value, index: int, type: str, hint: str = "") -> Value:
+        """A member, of this type, of a struct."""
+        return self._emit(type, f"extractvalue {a}, {index}", hint)
+
+    def insertvalue(self, a: Value, value: Value, index: int, hint: str = "") -> Value:
+        return self._emit(a.type, f"insertvalue {a}, {value}, {index}", hint)
+
+    def shufflevector(self, a: Value, b: Value | None, mask: Sequence[int], hint: str = "") -> Value:
+        """Elements of a and b (numbered on after those of a) in the order of the mask; -1 is any element."""
+        b = b or poison(a.type)
+        elements = ", ".join(f"i32 {index}" if index >= 0 else "i32 poison" for index in mask)
+        text = f"shufflevector {a}, {b}, <{len(mask)} x i32> <{elements}>"
+        return self._emit(f"<{len(mask)} x {element(a.type)}>", text, hint)
+
+    def splat(self, scalar: Value, count: int, hint: str = "") -> Value:
+        """The scalar in every lane; of one lane it is the scalar."""
+        if count == 1:
+            return scalar
+        type = vector(scalar.type, count)
+        if scalar.is_constant:
+            return Value(type, f"splat ({scalar})")
+        first = self.insertelement(poison(type), scalar, 0)
+        text = f"shufflevector {first}, {type} poison, {like(type, 'i32')} zeroinitializer"
+        return self._emit(type, text, hint)
+
+
+def _tail(metadata: str) -> str:
+    return f", {metadata}" if metadata else ""

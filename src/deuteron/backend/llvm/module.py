@@ -1,0 +1,134 @@
+"""A module of LLVM IR: what its functions share, and its text.
+
+    module = Module("softmax", fast_math="contract")
+    b = module.function("softmax_kernel", "void", [("ptr", "args")], linkage="external")
+    table = module.constant(vector_const("float", [0.0, 1.0]))        Value("ptr", "@const.0")
+    text = module.string("x = %d")                                    the address of a C string
+    scopes = module.alias_scopes(["q", "out"])              {"q": "!alias.scope !1, !noalias !3", ...}
+    b.set_debug_location(module.debug_location(b, "softmax.py", 12, 5))
+
+Everything comes out in the order in which it was made, so that equal kernels give equal bytes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import PurePath
+
+from deuteron.backend.llvm.builder import Builder
+from deuteron.backend.llvm.types import Value
+
+
+class Module:
+    """Functions, constants, declarations and metadata. The compiler adds target triple and data layout."""
+
+    def __init__(self, name: str, fast_math: str = "", debug_kind: str = "LineTablesOnly"):
+        self.name, self.fast_math, self._debug_kind = name, fast_math, debug_kind
+        self._functions: dict[str, Builder] = {}
+        self._declarations: dict[str, str] = {}
+        self._globals: list[str] = []
+        self._constants: dict[str, Value] = {}
+        self._metadata: list[str] = []
+        self._metadata_numbers: dict[str, str] = {}
+        self._named_metadata: dict[str, list[str]] = {}
+        self._subprograms: dict[str, str] = {}
+
+    def function(
+        self,
+        name: str,
+        return_type: str,
+        parameters: Sequence[tuple[str, str]],
+        linkage: str = "internal",
+        attributes: str = "nounwind",
+    ) -> Builder:
+        """Begin a function; parameters are (type with attributes, name). Linkage: "internal", "external" or "kernel".
+
+        External ones have hidden visibility: found by whatever is linked into the same program or library,
+        and nowhere else, so that position-independent code may call them directly. A kernel is one on a GPU.
+        """
+        prefix = {"internal": "internal", "external": "hidden", "kernel": "ptx_kernel"}[linkage]
+        builder = Builder(self, name, return_type, parameters, prefix, attributes, self.fast_math)
+        self._functions[name] = builder
+        return builder
+
+    def has_function(self, name: str) -> bool:
+        """Whether a function of this name has been begun."""
+        return name in self._functions
+
+    def declare(self, name: str, return_type: str, parameter_types: Sequence[str]) -> None:
+        """Declare a function, unless it is declared or defined already. Parameter attributes are left out."""
+        if name not in self._declarations and name not in self._functions:
+            types = ", ".join(type.split(" align ")[0] for type in parameter_types)
+            self._declarations[name] = f"declare {return_type} @{name}({types})"
+
+    def constant(self, value: Value, align: int = 64) -> Value:
+        """The address of a read-only constant; equal ones share it."""
+        key = f"{value}, align {align}"
+        if key not in self._constants:
+            name = f"@const.{len(self._constants)}"
+            self._globals.append(f"{name} = private unnamed_addr constant {key}")
+            self._constants[key] = Value("ptr", name)
+        return self._constants[key]
+
+    def external_global(self, name: str, type: str, address_space: int, align: int) -> Value:
+        """The address of memory that is defined elsewhere, such as the dynamic shared memory of a launch."""
+        line = f"@{name} = external addrspace({address_space}) global {type}, align {align}"
+        if line not in self._globals:
+            self._globals.append(line)
+        return Value(f"ptr addrspace({address_space})", f"@{name}")
+
+    def string(self, text: str) -> Value:
+        """The address of a C string."""
+        data = text.encode() + b"\0"
+        escaped = "".join(chr(byte) if 32 <= byte < 127 and byte not in b'"\\' else f"\\{byte:02X}" for byte in data)
+        return self.constant(Value(f"[{len(data)} x i8]", f'c"{escaped}"'), align=1)
+
+    def metadata(self, node: str, distinct: bool = False) -> str:
+        """The number of a metadata node (`!{!1, !2}`, `!DILocation(...)`); equal nodes share one."""
+        if distinct or node not in self._metadata_numbers:
+            self._metadata.append(f"!{len(self._metadata)} = {'distinct ' if distinct else ''}{node}")
+            self._metadata_numbers[node] = f"!{len(self._metadata) - 1}"
+        return self._metadata_numbers[node]
+
+    def alias_scopes(self, names: Sequence[str]) -> dict[str, str]:
+        """For each name, metadata of loads and stores that never touch what those of other names touch."""
+        domain = self.metadata(f'!{{!"{self.name}.domain.{len(self._metadata)}"}}', distinct=True)
+        scopes = {name: self.metadata(f'!{{!"{self.name}.{name}", {domain}}}', distinct=True) for name in names}
+        texts = {}
+        for name, scope in scopes.items():
+            others = [other for other in scopes.values() if other != scope]
+            lists = self.metadata(f"!{{{scope}}}"), self.metadata(f"!{{{', '.join(others)}}}")
+            texts[name] = f"!alias.scope {lists[0]}" + (f", !noalias {lists[1]}" if others else "")
+        return texts
+
+    def debug_location(self, function: Builder, file: str, line: int, column: int) -> str:
+        """Metadata for Builder.set_debug_location; the first place given becomes the function's own."""
+        scope = self._subprogram(function, file, line)
+        return self.metadata(f"!DILocation(line: {line}, column: {column}, scope: {scope})")
+
+    def text(self) -> str:
+        named = [f"!{name} = !{{{', '.join(nodes)}}}" for name, nodes in self._named_metadata.items()]
+        declarations = [text for name, text in self._declarations.items() if name not in self._functions]
+        functions = [function.text() for function in self._functions.values()]
+        parts = [[f"; {self.name}"], self._globals, declarations, functions, named, self._metadata]
+        return "\n\n".join("\n".join(part) for part in parts if part) + "\n"
+
+    def _subprogram(self, function: Builder, file: str, line: int) -> str:
+        if function.name not in self._subprograms:
+            path = PurePath(file)
+            di_file = self.metadata(f'!DIFile(filename: "{path.name}", directory: "{path.parent}")')
+            unit = self._compile_unit(di_file)
+            kind = self.metadata("!DISubroutineType(types: !{})")
+            places = f"file: {di_file}, line: {line}, type: {kind}, unit: {unit}, spFlags: DISPFlagDefinition"
+            node = f'!DISubprogram(name: "{function.name}", {places})'
+            self._subprograms[function.name] = self.metadata(node, distinct=True)
+            function.set_suffix_metadata(f"!dbg {self._subprograms[function.name]}")
+        return self._subprograms[function.name]
+
+    def _compile_unit(self, di_file: str) -> str:
+        if "llvm.dbg.cu" not in self._named_metadata:
+            fields = f'file: {di_file}, producer: "deuteron", emissionKind: {self._debug_kind}'
+            unit = self.metadata(f"!DICompileUnit(language: DW_LANG_C99, {fields})", distinct=True)
+            self._named_metadata["llvm.dbg.cu"] = [unit]
+            self._named_metadata["llvm.module.flags"] = [self.metadata('!{i32 2, !"Debug Info Version", i32 3}')]
+        return self._named_metadata["llvm.dbg.cu"][0]

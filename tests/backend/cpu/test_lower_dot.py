@@ -1,0 +1,99 @@
+"""Matrix products: types, shapes, transposed operands, accumulators that stay in place."""
+
+import numpy as np
+import pytest
+
+import deuteron.language as tl
+
+
+def product(a, b, c, M: tl.constexpr, N: tl.constexpr, K: tl.constexpr, TRANSPOSED: tl.constexpr):
+    i, j, k = tl.arange(0, M), tl.arange(0, N), tl.arange(0, K)
+    left = tl.load(a + i[:, None] * K + k[None, :])
+    if TRANSPOSED:
+        right = tl.trans(tl.load(b + j[:, None] * K + k[None, :]))
+    else:
+        right = tl.load(b + k[:, None] * N + j[None, :])
+    acc = tl.load(c + i[:, None] * N + j[None, :])
+    acc = tl.dot(left, right, acc)
+    tl.store(c + i[:, None] * N + j[None, :], acc)
+
+
+@pytest.mark.parametrize("transposed", [False, True])
+@pytest.mark.parametrize("m, n, k", [(16, 16, 16), (32, 64, 16), (64, 16, 128)])
+@pytest.mark.parametrize("types", [("float32", "float32"), ("float16", "float32"), ("bfloat16", "float32"), ("int8", "int32")])
+def test_product(compare, rng, bfloat16, transposed, m, n, k, types):
+    dtype = bfloat16 if types[0] == "bfloat16" else types[0]
+    a = (rng.standard_normal((m, k)) * 10).astype(dtype)
+    b = (rng.standard_normal((n, k) if transposed else (k, n)) * 10).astype(dtype)
+    c = (rng.standard_normal((m, n)) * 10).astype(types[1])
+    compare(product, [a, b, c], {"M": m, "N": n, "K": k, "TRANSPOSED": transposed})
+
+
+def matmul(a, b, c, M, N, K, stride_bk, stride_bn, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):
+    rows = tl.program_id(0) * BM + tl.arange(0, BM)
+    columns = tl.program_id(1) * BN + tl.arange(0, BN)
+    ks = tl.arange(0, BK)
+    a_ptrs = a + rows[:, None] * K + ks[None, :]
+    b_ptrs = b + ks[:, None] * stride_bk + (columns % N)[None, :] * stride_bn
+    acc = tl.zeros((BM, BN), dtype=tl.float32)
+    for start in range(0, tl.cdiv(K, BK)):
+        left = tl.load(a_ptrs, mask=(rows[:, None] < M) & (start * BK + ks[None, :] < K), other=0.0)
+        right = tl.load(b_ptrs, mask=start * BK + ks[:, None] < K, other=0.0)
+        acc += tl.dot(left, right)
+        a_ptrs += BK
+        b_ptrs += BK * stride_bk
+    mask = (rows[:, None] < M) & (columns[None, :] < N)
+    tl.store(c + rows[:, None] * N + columns[None, :], acc.to(c.dtype.element_ty), mask=mask)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float16])
+@pytest.mark.parametrize("column_major", [False, True])
+def test_matmul_with_edges(compare, rng, dtype, column_major):
+    M, N, K = 75, 51, 40
+    a, b = rng.standard_normal((M, K)).astype(dtype), rng.standard_normal((K, N)).astype(dtype)
+    strides = (1, K) if column_major else (N, 1)
+    stored = np.ascontiguousarray(b.T) if column_major else b
+    args = [a, stored, np.full((M, N), 9, dtype), M, N, K, *strides]
+    compare(matmul, args, {"BM": 32, "BN": 32, "BK": 16}, grid=(3, 2))
+
+
+def scaled(a, b, c, steps, M: tl.constexpr, K: tl.constexpr):
+    i, k = tl.arange(0, M), tl.arange(0, K)
+    left = tl.load(a + i[:, None] * K + k[None, :])
+    right = tl.load(b + k[:, None] * M + i[None, :])
+    acc = tl.zeros((M, M), dtype=tl.float32)
+    for step in range(steps):
+        alpha = tl.exp(-i.to(tl.float32) / 16)
+        acc = tl.dot(left, right, acc * alpha[:, None])
+        left = left * 0.5
+    tl.store(c + i[:, None] * M + i[None, :], acc)
+
+
+@pytest.mark.parametrize("steps", [0, 3])
+def test_accumulator_scaled_in_place(compare, rng, steps):
+    a, b = rng.standard_normal((16, 32)).astype(np.float32), rng.standard_normal((32, 16)).astype(np.float32)
+    compare(scaled, [a, b, np.zeros((16, 16), np.float32), steps], {"M": 16, "K": 32})
+
+
+def batched(a, b, c, B: tl.constexpr, M: tl.constexpr):
+    h, i, j = tl.arange(0, B)[:, None, None], tl.arange(0, M)[None, :, None], tl.arange(0, M)[None, None, :]
+    at = h * M * M + i * M + j
+    tl.store(c + at, tl.dot(tl.load(a + at), tl.load(b + at)))
+
+
+def test_batches(compare, rng):
+    a, b = (rng.standard_normal((4, 16, 16)).astype(np.float32) for _ in range(2))
+    compare(batched, [a, b, np.zeros((4, 16, 16), np.float32)], {"B": 4, "M": 16})
+
+
+def reused(a, c, M: tl.constexpr):
+    i = tl.arange(0, M)
+    at = i[:, None] * M + i[None, :]
+    x = tl.load(a + at)
+    y = tl.dot(x, tl.trans(x))
+    z = tl.dot(y, x, y)
+    tl.store(c + at, z + y + tl.trans(x))
+
+
+def test_operands_are_used_again(compare, rng):
+    compare(reused, [rng.standard_normal((16, 16)).astype(np.float32), np.zeros((16, 16), np.float32)], {"M": 16})

@@ -1,0 +1,133 @@
+"""Arithmetic, comparisons, mathematics and conversions on tiles, for every type."""
+
+import numpy as np
+import pytest
+
+import deuteron.language as tl
+
+FLOATS = ["float32", "float64", "float16", "bfloat16"]
+INTEGERS = ["int8", "int16", "int32", "int64", "uint8", "uint32", "uint64"]
+
+
+def dtype_of(name, bfloat16):
+    return np.dtype(bfloat16 if name == "bfloat16" else name)
+
+
+def arithmetic(x, y, out, n, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    a, b = tl.load(x + i, mask=i < n, other=1), tl.load(y + i, mask=i < n, other=1)
+    results = (a + b, a - b, a * b, tl.maximum(a, b), tl.minimum(a, b), tl.where(a < b, a, b))
+    for k in tl.static_range(6):
+        tl.store(out + k * n + i, results[k], mask=i < n)
+
+
+@pytest.mark.parametrize("name", FLOATS + INTEGERS)
+def test_arithmetic(compare, rng, bfloat16, name):
+    dtype, n = dtype_of(name, bfloat16), 77
+    x, y = ((100 * rng.random(n)).astype(dtype) for _ in range(2))
+    compare(arithmetic, [x, y, np.zeros(6 * n, dtype), n], {"BLOCK": 128})
+
+
+def divide(x, y, out, n, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    # lanes that are off divide by zero: that must not end the program
+    a, b = tl.load(x + i, mask=i < n, other=0), tl.load(y + i, mask=i < n, other=0)
+    tl.store(out + i, a // b, mask=i < n)
+    tl.store(out + n + i, a % b, mask=i < n)
+
+
+@pytest.mark.parametrize("name", INTEGERS)
+def test_division(compare, rng, name):
+    info, n = np.iinfo(name), 100
+    x, y = (rng.integers(info.min, info.max, n, name, endpoint=True) for _ in range(2))
+    y[rng.random(n) < 0.5] = 3
+    y[y == 0] = 1
+    if info.min < 0:
+        y[y == -1] = 1
+    compare(divide, [x, y, np.zeros(2 * n, name), n], {"BLOCK": 128})
+
+
+def divide_floats(x, y, out, n, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    a, b = tl.load(x + i, mask=i < n, other=0), tl.load(y + i, mask=i < n, other=0)
+    tl.store(out + i, a / b, mask=i < n)
+
+
+@pytest.mark.parametrize("name", FLOATS)
+def test_float_division(compare, rng, bfloat16, name):
+    dtype = dtype_of(name, bfloat16)
+    x, y = ((rng.random(50) + 0.5).astype(dtype) for _ in range(2))
+    compare(divide_floats, [x, y, np.zeros(50, dtype), 50], {"BLOCK": 64})
+
+
+def mathematics(x, out, n, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    a = tl.load(x + i, mask=i < n, other=1.0)
+    results = (tl.exp(a), tl.exp2(a), tl.log(a), tl.log2(a), tl.sqrt(a), tl.rsqrt(a), tl.abs(-a), tl.sin(a), tl.cos(a))
+    for k in tl.static_range(9):
+        tl.store(out + k * n + i, results[k], mask=i < n)
+
+
+@pytest.mark.parametrize("name", ["float32", "float64"])
+def test_mathematics(compare, rng, name):
+    compare(mathematics, [rng.uniform(0.1, 4, 90).astype(name), np.zeros(9 * 90, name), 90], {"BLOCK": 128})
+
+
+def bits(x, y, out, n, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    a, b = tl.load(x + i, mask=i < n, other=0), tl.load(y + i, mask=i < n, other=0)
+    results = (a & b, a | b, a ^ b, ~a, a << (b & 7), a >> (b & 7))
+    for k in tl.static_range(6):
+        tl.store(out + k * n + i, results[k], mask=i < n)
+
+
+@pytest.mark.parametrize("name", INTEGERS)
+def test_bits(compare, rng, name):
+    info, n = np.iinfo(name), 60
+    x, y = (rng.integers(info.min, info.max, n, name) for _ in range(2))
+    compare(bits, [x, y, np.zeros(6 * n, name), n], {"BLOCK": 64})
+
+
+def convert(x, out, n, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    a = tl.load(x + i, mask=i < n, other=0)
+    tl.store(out + i, a.to(out.dtype.element_ty), mask=i < n)
+
+
+@pytest.mark.parametrize("target", ["float32", "float64", "float16", "bfloat16", "int8", "int32", "int64", "uint8"])
+@pytest.mark.parametrize("source", ["float32", "float64", "float16", "bfloat16", "int8", "int32", "int64", "bool"])
+def test_conversions(compare, rng, bfloat16, source, target):
+    x = (rng.random(40) * 100 + 0.25).astype(dtype_of(source, bfloat16))
+    compare(convert, [x, np.zeros(40, dtype_of(target, bfloat16)), 40], {"BLOCK": 64}, cpus=("native",))
+
+
+def reinterpret(x, out, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    tl.store(out + i, tl.load(x + i).to(out.dtype.element_ty, bitcast=True))
+
+
+@pytest.mark.parametrize("source, target", [("float32", "int32"), ("int16", "float16"), ("uint8", "int8")])
+def test_bitcast(compare, rng, source, target):
+    x = (rng.random(64) * 100).astype(source)
+    compare(reinterpret, [x, np.zeros(64, target)], {"BLOCK": 64})
+
+
+def scalar_parameters(out, a, b, flag, half: tl.constexpr):
+    tl.store(out, a * 2.5 + b)
+    tl.store(out + 1, half)
+    if flag:
+        tl.store(out + 2, 1.0)
+
+
+@pytest.mark.parametrize("flag", [True, False])
+def test_scalar_parameters(compare, flag):
+    compare(scalar_parameters, [np.full(3, 7, np.float32), 1.5, -3, flag], {"half": 0.5})
+
+
+def grid(out, n):
+    x, y, z = tl.program_id(0), tl.program_id(1), tl.program_id(2)
+    tl.store(out + (z * tl.num_programs(1) + y) * tl.num_programs(0) + x, x + 10 * y + 100 * z + 1000 * n)
+
+
+def test_grid(compare):
+    compare(grid, [np.zeros(3 * 4 * 5, np.int32), 1], grid=(3, 4, 5))

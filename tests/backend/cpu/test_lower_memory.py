@@ -1,0 +1,106 @@
+"""Loads and stores: contiguous, strided, gathered, repeated; masks that switch off the first, the last and odd lanes."""
+
+import numpy as np
+import pytest
+
+import deuteron.language as tl
+
+
+def copy_masked(x, out, first, last, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    mask = (i >= first) & (i < last)
+    tl.store(out + i, tl.load(x + i, mask=mask, other=3), mask=mask)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.float16, np.int8, np.int16, np.int64, np.uint8])
+@pytest.mark.parametrize("first, last", [(0, 1000), (0, 1024), (37, 1000), (0, 0), (5, 6)])
+def test_masked_copy(compare, rng, dtype, first, last):
+    x = (100 * rng.random(last)).astype(dtype)
+    out = np.full(last, 77, dtype)
+    compare(copy_masked, [x, out, first, last], {"BLOCK": 256}, grid=(4,))
+
+
+def copy_strided(x, out, step, n, BLOCK: tl.constexpr, STEP: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    mask = i < n
+    tl.store(out + i * STEP, tl.load(x + i * step, mask=mask, other=0.0), mask=mask)
+
+
+@pytest.mark.parametrize("step", [0, 1, 3])
+@pytest.mark.parametrize("out_step", [1, 2])
+@pytest.mark.parametrize("dtype", [np.float32, np.int16])
+def test_strides_known_and_unknown(compare, rng, step, out_step, dtype):
+    x = (100 * rng.random(step * 99 + 1)).astype(dtype)
+    out = np.full(out_step * 99 + 1, 77, dtype)
+    compare(copy_strided, [x, out, step, 100], {"BLOCK": 128, "STEP": out_step})
+
+
+def gather(x, indices, out, n, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    at = tl.load(indices + i, mask=i < n, other=-1)
+    on = (i < n) & (at >= 0)
+    tl.store(out + at, tl.load(x + at, mask=on, other=-1), mask=on)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.int8, np.float64])
+def test_gather_and_scatter(compare, rng, dtype):
+    n = 101
+    indices = rng.permutation(n).astype(np.int32)
+    indices[rng.random(n) < 0.3] = -1
+    x = (100 * rng.random(n)).astype(dtype)
+    compare(gather, [x, indices, np.full(n, 55, dtype), n], {"BLOCK": 128})
+
+
+def wrap(x, out, n, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(out + i, tl.load(x + i % n))
+
+
+def test_wrapped_index_is_found_contiguous_or_not(compare, rng):
+    compare(wrap, [rng.random(100, np.float32), np.zeros(256, np.float32), 100], {"BLOCK": 128}, grid=(2,))
+
+
+def transpose(x, out, m, n, BLOCK: tl.constexpr):
+    i, j = tl.arange(0, BLOCK), tl.arange(0, BLOCK)
+    mask = (i[:, None] < m) & (j[None, :] < n)
+    tile = tl.load(x + i[:, None] * n + j[None, :], mask=mask, other=0)
+    tl.store(out + j[:, None] * m + i[None, :], tl.trans(tile), mask=tl.trans(mask))
+
+
+@pytest.mark.parametrize("m, n", [(64, 64), (61, 33), (1, 64)])
+def test_transposed_store(compare, rng, m, n):
+    x = rng.random((m, n), np.float32)
+    expected = compare(transpose, [x, np.full((n, m), 9, np.float32), m, n], {"BLOCK": 64})
+    np.testing.assert_array_equal(expected[1], x.T)
+
+
+def scalars(x, out, n):
+    i = tl.program_id(0)
+    value = tl.load(x + i, mask=i < n, other=7)
+    tl.store(out + i, value * 2, mask=i < n)
+
+
+def test_scalar_accesses(compare, rng):
+    compare(scalars, [rng.integers(0, 99, 5, np.int32), np.zeros(5, np.int32), 5], grid=(9,))
+
+
+def bools(x, out, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    b = tl.load(x + i)
+    tl.store(out + i, b ^ (i % 2 == 0))
+
+
+def test_bools_are_bytes(compare, rng):
+    compare(bools, [rng.random(64) < 0.5, np.zeros(64, bool)], {"BLOCK": 64})
+
+
+def one_mask_for_all(x, out, on, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    mask = (i >= 0) & on
+    tl.store(out + i, tl.load(x + i, mask=mask, other=4.0), mask=mask)
+
+
+@pytest.mark.parametrize("on", [True, False])
+def test_uniform_mask(compare, rng, on):
+    size = 32 if on else 0
+    compare(one_mask_for_all, [rng.random(size, np.float32), np.zeros(size, np.float32), on], {"BLOCK": 32})

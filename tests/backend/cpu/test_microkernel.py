@@ -1,0 +1,123 @@
+"""The matrix product and the transposing copy, run on whole numbers, which leave no rounding to hide behind."""
+
+from __future__ import annotations
+
+import ctypes
+
+import numpy as np
+import pytest
+
+from deuteron.backend.cpu.microkernel import MatmulShape, choose_blocking, emit_matmul
+from deuteron.backend.cpu.target import cpu_target
+from deuteron.backend.cpu.transpose import emit_transpose
+from deuteron.backend.llvm.compile import emit_object, optimise
+from deuteron.backend.llvm.loader import load_object
+from deuteron.backend.llvm.module import Module
+from deuteron.backend.llvm.targets import resolve_cpu
+
+TYPES = {np.float32: "float", np.float64: "double", np.int32: "i32"}
+
+
+def run(emit, arch: str, *arrays: np.ndarray) -> str:
+    """Run `emit(builder, target)` on pointers to the arrays; gives the optimised text."""
+    target = cpu_target(*resolve_cpu(arch))
+    module = Module("m", "contract")
+    pointers = [("ptr noalias", f"p{i}") for i in range(len(arrays))]
+    b = module.function("f", "void", pointers, linkage="external")
+    emit(b, target)
+    b.ret()
+    text = optimise(module.text(), target.cpu, target.features)
+    loaded = load_object(emit_object(text, target.cpu, target.features), ["f"])
+    ctypes.CFUNCTYPE(None)(loaded.address("f"))(*(ctypes.c_void_p(x.ctypes.data) for x in arrays))
+    return text
+
+
+def whole_numbers(rng, rows: int, columns: int, dtype: type) -> np.ndarray:
+    return rng.integers(-9, 10, (rows, columns)).astype(dtype)
+
+
+def multiply(rng, shape: MatmulShape, dtype: type, arch: str) -> str:
+    """Check one product, with NaN (or a large number) between the rows, where nothing may be read or written."""
+    a, b, c = (
+        whole_numbers(rng, rows, stride, dtype)
+        for rows, stride in ((shape.m, shape.lda), (shape.k, shape.ldb), (shape.m, shape.ldc))
+    )
+    poison = np.nan if np.issubdtype(dtype, np.floating) else 1 << 20
+    a[:, shape.k :], b[:, shape.n :], c[:, shape.n :] = poison, poison, poison
+    expected = c.copy()
+    expected[:, : shape.n] += a[:, : shape.k] @ b[:, : shape.n]
+
+    def emit(builder, target):
+        type = TYPES[dtype]
+        width = target.vector_width(type)
+        emit_matmul(builder, shape, *builder.parameters, type, width, target.vector_registers)
+
+    text = run(emit, arch, a, b, c)
+    np.testing.assert_array_equal(c, expected)
+    return text
+
+
+@pytest.mark.parametrize("arch", ["native", "x86-64-v3", "x86-64"])
+@pytest.mark.parametrize("dtype", TYPES)
+@pytest.mark.parametrize("m", [1, 2, 8, 64])
+@pytest.mark.parametrize("n", [1, 4, 16, 64])
+def test_tiles(rng, m, n, dtype, arch):
+    for k in (1, 2, 16):
+        multiply(rng, MatmulShape(m, n, k, lda=k, ldb=n, ldc=n), dtype, arch)
+
+
+def test_rows_apart(rng):
+    multiply(rng, MatmulShape(16, 32, 8, lda=24, ldb=33, ldc=40), np.float32, "native")
+
+
+@pytest.mark.parametrize("m", [3, 7, 13])
+@pytest.mark.parametrize("n", [3, 24, 37])
+def test_sizes_that_are_no_powers_of_two(rng, m, n):
+    multiply(rng, MatmulShape(m, n, 5, lda=5, ldb=n, ldc=n), np.float32, "x86-64-v3")
+
+
+def test_bytes_into_words(rng):
+    a, b = (rng.integers(-128, 128, (16, 16), dtype=np.int8) for _ in range(2))
+    c = rng.integers(-9, 9, (16, 16), dtype=np.int32)
+    expected = c + a.astype(np.int32) @ b.astype(np.int32)
+
+    def emit(builder, target):
+        shape = MatmulShape(16, 16, 16, 16, 16, 16)
+        width = target.vector_width("i32")
+        emit_matmul(builder, shape, *builder.parameters, "i32", width, target.vector_registers, operand_type="i8")
+
+    run(emit, "x86-64-v3", a, b, c)
+    np.testing.assert_array_equal(c, expected)
+
+
+def test_the_code_does_not_grow_with_the_tile(rng):
+    small, large = (multiply(rng, MatmulShape(n, n, n, n, n, n), np.float32, "x86-64-v3") for n in (32, 256))
+    assert len(large) < 1.1 * len(small)
+
+
+@pytest.mark.parametrize("registers", [16, 32])
+@pytest.mark.parametrize("width", [4, 8, 16])
+def test_a_block_fits_in_the_registers(registers, width):
+    for m in (1, 2, 4, 16, 128):
+        for n in (1, 2, 16, 128):
+            blocking = choose_blocking(MatmulShape(m, n, 64, 64, n, n), width, registers)
+            assert blocking.rows <= m
+            assert blocking.columns <= n
+            assert blocking.rows * blocking.vectors <= registers // 2
+
+
+@pytest.mark.parametrize("dtype", [np.int8, np.int16, np.float32, np.float64])
+@pytest.mark.parametrize("rows", [1, 2, 16, 64])
+@pytest.mark.parametrize("columns", [1, 4, 8, 32])
+def test_transpose(rng, rows, columns, dtype):
+    source = whole_numbers(rng, rows, columns + 3, dtype)
+    target = np.full((columns, rows + 5), 77, dtype)
+    type = {1: "i8", 2: "i16", 4: "float", 8: "double"}[source.itemsize]
+    run(
+        lambda b, cpu: emit_transpose(b, *b.parameters, rows, columns, columns + 3, rows + 5, type),
+        "native",
+        source,
+        target,
+    )
+    np.testing.assert_array_equal(target[:, :rows], source[:, :columns].T)
+    assert np.all(target[:, rows:] == 77)

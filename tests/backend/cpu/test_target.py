@@ -1,0 +1,33 @@
+"""What a CPU has, as LLVM's code for it shows."""
+
+from __future__ import annotations
+
+import platform
+
+import pytest
+
+from deuteron.backend.cpu.target import cpu_target
+from deuteron.backend.llvm.targets import resolve_cpu
+
+pytestmark = pytest.mark.skipif(platform.machine() != "x86_64", reason="names CPUs of x86-64")
+
+
+@pytest.mark.parametrize(
+    ("arch", "bits", "registers", "converts_half", "rounds"),
+    [
+        ("x86-64", 128, 16, False, False),
+        ("x86-64-v2", 128, 16, False, True),
+        ("x86-64-v3", 256, 16, True, True),
+        ("x86-64-v4", 512, 32, True, True),
+        ("znver3", 256, 16, True, True),
+    ],
+)
+def test_registers_and_instructions(arch, bits, registers, converts_half, rounds):
+    target = cpu_target(*resolve_cpu(arch))
+    assert (target.vector_bits, target.vector_registers) == (bits, registers)
+    assert (target.converts_half, target.rounds) == (converts_half, rounds)
+
+
+def test_vector_width_counts_elements():
+    target = cpu_target(*resolve_cpu("x86-64-v3"))
+    assert [target.vector_width(type) for type in ("double", "float", "i16", "i1")] == [4, 8, 16, 32]
