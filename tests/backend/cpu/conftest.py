@@ -99,25 +99,28 @@ def _held(arg):
     """An argument in memory, as the kernel takes it."""
     if isinstance(arg, np.ndarray):
         return ctypes.c_void_p(arg.ctypes.data)
-    return ctypes.c_uint8(arg) if isinstance(arg, bool) else (ctypes.c_int64 if isinstance(arg, int) else ctypes.c_float)(arg)
+    if isinstance(arg, bool):
+        return ctypes.c_uint8(arg)
+    return ctypes.c_int64(arg) if isinstance(arg, int) else ctypes.c_float(arg)
 
 
-def check_equal(actual: np.ndarray, expected: np.ndarray) -> None:
-    """Integers equal, floats as near as their format allows, relative to the largest."""
+def check_equal(actual: np.ndarray, expected: np.ndarray, tolerance: float | None = None) -> None:
+    """Integers equal, floats as near as their format allows (0: equal), relative to the largest."""
     name = expected.dtype.name
-    if name not in TOLERANCES:
+    tolerance = TOLERANCES.get(name, 0) if tolerance is None else tolerance
+    if not tolerance or name not in TOLERANCES:
         np.testing.assert_array_equal(actual, expected)
         return
     actual, expected = actual.astype(np.float64), expected.astype(np.float64)
     scale = np.abs(expected[np.isfinite(expected)]).max(initial=1e-30)
-    np.testing.assert_allclose(actual, expected, rtol=TOLERANCES[name], atol=TOLERANCES[name] * scale)
+    np.testing.assert_allclose(actual, expected, rtol=tolerance, atol=tolerance * scale)
 
 
 @pytest.fixture
 def compare():
     """Run a kernel in the interpreter and compiled for each CPU; arrays are equal after it. Returns the arrays."""
 
-    def run(kernel: Callable, args: Sequence, constexprs: dict | None = None, grid=(1,), cpus=CPUS, exact=False) -> list:
+    def run(kernel: Callable, args: Sequence, constexprs=None, grid=(1,), cpus=CPUS, tolerance=None) -> list:
         module = tile_ir(kernel, args, constexprs or {})
         expected = [arg.copy() if isinstance(arg, np.ndarray) else arg for arg in args]
         run_module(module, expected, (*grid, *(1,) * (3 - len(grid))))
@@ -126,7 +129,7 @@ def compare():
             run_compiled(module, actual, grid, cpu)
             for one, other in zip(actual, expected, strict=True):
                 if isinstance(one, np.ndarray):
-                    (np.testing.assert_array_equal if exact else check_equal)(one, other)
+                    check_equal(one, other, tolerance)
         return expected
 
     return run

@@ -27,7 +27,7 @@ def test_accumulation(compare, rng, steps):
 def swap(x, out, steps, BLOCK: tl.constexpr):
     i = tl.arange(0, BLOCK)
     a, b, c = tl.load(x + i), tl.load(x + BLOCK + i), tl.load(x + 2 * BLOCK + i)
-    for step in range(steps):
+    for _ in range(steps):
         a, b, c = b, c, a + b
     tl.store(out + i, a)
     tl.store(out + BLOCK + i, b)
@@ -37,6 +37,30 @@ def swap(x, out, steps, BLOCK: tl.constexpr):
 @pytest.mark.parametrize("steps", [0, 1, 2, 7])
 def test_tiles_change_places(compare, rng, steps):
     compare(swap, [rng.random(3 * 64, np.float32), np.zeros(192, np.float32), steps], {"BLOCK": 64})
+
+
+def overlapping(x, out, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    a = tl.load(x + i)
+    tl.store(out + 1 + i, a)
+    tl.store(out + i, a * 2)
+
+
+def test_the_later_of_two_overlapping_stores_wins(compare, rng):
+    compare(overlapping, [rng.random(128, np.float32), np.zeros(129, np.float32)], {"BLOCK": 128})
+
+
+def unchanged(x, out, steps, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    a, b, p = tl.load(x + i), tl.zeros((BLOCK,), tl.float32), x + i
+    for step in range(steps):
+        b, a, p = a * step + b, a, p
+    tl.store(out + i, a + b + tl.load(p))
+
+
+@pytest.mark.parametrize("steps", [0, 4])
+def test_tiles_that_a_loop_passes_on(compare, rng, steps):
+    compare(unchanged, [rng.random(64, np.float32), np.zeros(64, np.float32), steps], {"BLOCK": 64})
 
 
 def online(x, out, steps, M: tl.constexpr, N: tl.constexpr):
@@ -102,7 +126,7 @@ def nested(x, out, n, BLOCK: tl.constexpr):
     total = tl.zeros((BLOCK,), tl.float32)
     for a in range(n):
         part = tl.zeros((BLOCK,), tl.float32)
-        for b in range(a):
+        for _ in range(a):
             part = part * 0.5 + tl.load(pointers)
             pointers += 1
         if a % 2 == 0:

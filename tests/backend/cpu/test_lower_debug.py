@@ -13,7 +13,9 @@ _SETUP = """
     import sys; sys.path.insert(0, {folder!r})
     import numpy as np, deuteron.language as tl
     from importlib.util import spec_from_file_location, module_from_spec
-    spec = spec_from_file_location("shared", {conftest!r}); shared = module_from_spec(spec); spec.loader.exec_module(shared)
+    spec = spec_from_file_location("shared", {conftest!r})
+    shared = module_from_spec(spec)
+    spec.loader.exec_module(shared)
 """
 
 

@@ -20,7 +20,9 @@ def product(a, b, c, M: tl.constexpr, N: tl.constexpr, K: tl.constexpr, TRANSPOS
 
 @pytest.mark.parametrize("transposed", [False, True])
 @pytest.mark.parametrize("m, n, k", [(16, 16, 16), (32, 64, 16), (64, 16, 128)])
-@pytest.mark.parametrize("types", [("float32", "float32"), ("float16", "float32"), ("bfloat16", "float32"), ("int8", "int32")])
+@pytest.mark.parametrize(
+    "types", [("float32", "float32"), ("float16", "float32"), ("bfloat16", "float32"), ("int8", "int32")]
+)
 def test_product(compare, rng, bfloat16, transposed, m, n, k, types):
     dtype = bfloat16 if types[0] == "bfloat16" else types[0]
     a = (rng.standard_normal((m, k)) * 10).astype(dtype)
@@ -36,7 +38,7 @@ def matmul(a, b, c, M, N, K, stride_bk, stride_bn, BM: tl.constexpr, BN: tl.cons
     a_ptrs = a + rows[:, None] * K + ks[None, :]
     b_ptrs = b + ks[:, None] * stride_bk + (columns % N)[None, :] * stride_bn
     acc = tl.zeros((BM, BN), dtype=tl.float32)
-    for start in range(0, tl.cdiv(K, BK)):
+    for start in range(tl.cdiv(K, BK)):
         left = tl.load(a_ptrs, mask=(rows[:, None] < M) & (start * BK + ks[None, :] < K), other=0.0)
         right = tl.load(b_ptrs, mask=start * BK + ks[:, None] < K, other=0.0)
         acc += tl.dot(left, right)
@@ -62,7 +64,7 @@ def scaled(a, b, c, steps, M: tl.constexpr, K: tl.constexpr):
     left = tl.load(a + i[:, None] * K + k[None, :])
     right = tl.load(b + k[:, None] * M + i[None, :])
     acc = tl.zeros((M, M), dtype=tl.float32)
-    for step in range(steps):
+    for _ in range(steps):
         alpha = tl.exp(-i.to(tl.float32) / 16)
         acc = tl.dot(left, right, acc * alpha[:, None])
         left = left * 0.5

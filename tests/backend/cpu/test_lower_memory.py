@@ -1,4 +1,4 @@
-"""Loads and stores: contiguous, strided, gathered, repeated; masks that switch off the first, the last and odd lanes."""
+"""Loads and stores: contiguous, strided, gathered, repeated; masks that switch off first, last and odd lanes."""
 
 import numpy as np
 import pytest

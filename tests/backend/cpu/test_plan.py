@@ -1,4 +1,4 @@
-"""What is planned: how many loops, what is kept in memory, who shares it, and what does not depend on the tile's size."""
+"""What is planned: how many loops, what is kept in memory and who shares it, whatever the tile's size."""
 
 from __future__ import annotations
 
@@ -49,17 +49,22 @@ def test_code_does_not_grow_with_the_tile(lower_python, lower_module):
     assert sizes[1] <= 1.2 * sizes[0]
 
 
-def add(x, y, out, n, BLOCK: tl.constexpr):
-    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+def add(x, y, out, other, n, SHIFT: tl.constexpr):
+    i = tl.program_id(0) * 1024 + tl.arange(0, 1024)
     a, b = tl.load(x + i, mask=i < n), tl.load(y + i, mask=i < n)
     tl.store(out + i, a + b, mask=i < n)
-    tl.store(out + n + i, a - b, mask=i < n)
+    tl.store((out if SHIFT else other) + i + SHIFT, a - b, mask=i < n)
 
 
 def test_elementwise_work_is_one_loop_without_memory(plan):
-    made, scratch_bytes = plan(add, [X, X, X, 7], {"BLOCK": 1024})
+    made, scratch_bytes = plan(add, [X, X, X, X, 7], {"SHIFT": 0})
     assert [kinds(item) for item in made.body.items] == [[StoreRoot, StoreRoot]]
     assert scratch_bytes == 0
+
+
+def test_overlapping_stores_are_done_one_after_the_other(plan):
+    made, _ = plan(add, [X, X, X, X, 7], {"SHIFT": 1})
+    assert [kinds(item)[-1] for item in made.body.items] == [StoreRoot, StoreRoot]
 
 
 def matmul(a, b, c, K, N: tl.constexpr):

@@ -21,7 +21,6 @@ from deuteron.options import CPUOptions, Target, make_options
 
 def _lower_to_llvm(module: Any, unit: Unit) -> str:
     from deuteron.backend.cpu.lowering import lower_module
-
     from deuteron.backend.llvm.compile import optimise
 
     cpu, features = _cpu(unit)

@@ -17,29 +17,14 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from deuteron.backend.arguments import ArgumentSlots
 from deuteron.backend.cpu.thread_pool import run_on_threads
 from deuteron.backend.cpu.trampoline import trampolines
 from deuteron.backend.llvm.loader import LoadedObject, load_object
-from deuteron.backend.metadata import KernelMetadata, Param
+from deuteron.backend.metadata import KernelMetadata
 from deuteron.errors import LaunchError
 from deuteron.options import settings
 
-# how a scalar is held in its slot of 8 bytes; fp16 and bf16 are passed as float
-_SLOTS = {
-    "i1": "?7x",
-    "i8": "b7x",
-    "u8": "B7x",
-    "i16": "h6x",
-    "u16": "H6x",
-    "i32": "i4x",
-    "u32": "I4x",
-    "i64": "q",
-    "u64": "Q",
-    "fp16": "f4x",
-    "bf16": "f4x",
-    "fp32": "f4x",
-    "fp64": "d",
-}
 _MAX_PROGRAMS = 2**63 - 1
 _CHUNKS_PER_THREAD = 16
 
@@ -69,16 +54,12 @@ class LoadedKernel:
         self._loaded = loaded  # the code is freed with it
         self._address = loaded.address(metadata.symbol)
         self._name = metadata.name
-        self._params = metadata.runtime_params
+        self._slots = ArgumentSlots(metadata.name, metadata.runtime_params)
         self._scratch_bytes = metadata.scratch_bytes
-        self._pack = struct.Struct("<" + "".join(map(_slot, self._params))).pack
         self._run_range, self._run_shared = trampolines()
 
     def __call__(self, grid: Sequence[int], values: Sequence[Any]) -> None:
-        try:
-            packed = self._pack(*values)
-        except (struct.error, OverflowError, TypeError):
-            packed = self._pack_each(values)
+        packed = self._slots.pack(values)
         extents, total = self._check_grid(grid)
         if not total:
             return
@@ -110,31 +91,7 @@ class LoadedKernel:
             )
         return struct.pack("<3I", *grid), total
 
-    def _pack_each(self, values: Sequence[Any]) -> bytes:
-        """The slots one by one: numbers out of range wrap or become infinite, and what is no number is an error."""
-        if len(values) != len(self._params):
-            names = ", ".join(param.name for param in self._params)
-            raise LaunchError(f"kernel '{self._name}' takes {names}, got {len(values)} arguments")
-        return b"".join(self._pack_one(param, value) for param, value in zip(self._params, values, strict=True))
-
-    def _pack_one(self, param: Param, value: Any) -> bytes:
-        slot = _slot(param)
-        try:
-            if slot[0] in "fd?":
-                return struct.pack("<" + slot, ctypes.c_float(value).value if slot[0] == "f" else value)
-            bits = 8 * struct.calcsize(slot[0])
-            wrapped = value & ((1 << bits) - 1)
-            return struct.pack("<Q", wrapped)
-        except (struct.error, TypeError):
-            raise LaunchError(
-                f"argument '{param.name}' of kernel '{self._name}': expected {param.type}, got {value!r}"
-            ) from None
-
 
 def load_kernel(obj: bytes, metadata: KernelMetadata) -> Callable[[Sequence[int], Sequence[Any]], None]:
     """The function that launches a kernel: `launch(grid, values)`, with the three extents of the grid."""
     return LoadedKernel(load_object(obj, [metadata.symbol]), metadata)
-
-
-def _slot(param: Param) -> str:
-    return "Q" if param.kind == "pointer" else _SLOTS[param.type]

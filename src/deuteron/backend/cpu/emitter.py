@@ -1,7 +1,7 @@
 """Emits code at several depths at once: each loop around the current place has a block that is still open.
 
-    for i:                          level 1     row = offset + i * stride       <- emitted here, when the inner loop needs it
-        for j:                      level 2         x = load(row + j)
+    for i:                  level 1     row = offset + i * stride       emitted here, when the inner loop needs it
+        for j:              level 2         x = load(row + j)
 
 What changes only with `i` is emitted before the loop over `j`, whenever somebody asks for it. So nothing is computed
 in a loop that does not change there, without a pass over the code.

@@ -47,7 +47,7 @@ Fragment = Uniform | Affine | Vector
 
 @dataclass(frozen=True, eq=False)
 class Axis:
-    """What runs along a dimension in a loop: `start`, an i32, and the lanes from there on (1 along a scalar dimension)."""
+    """What runs along a dimension in a loop: `start`, an i32, and the lanes from there on (1 for a scalar)."""
 
     start: Value
     lanes: int

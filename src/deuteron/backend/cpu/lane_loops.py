@@ -54,9 +54,11 @@ def _define_scatter(outer: Builder, name: str, type: str) -> None:
     b = outer.module.function(name, "void", types, attributes="noinline nounwind")
     elements, pointers, mask = _typed(b, types)
     bits = b.bitcast(mask, f"i{lanes}")
-    with b.loop(const("i64", 0), const("i64", lanes), const("i64", 1), hint="lane") as loop:
-        with b.if_(_is_on(b, bits, loop.index), "on"):
-            b.store(b.extractelement(elements, loop.index), b.extractelement(pointers, loop.index))
+    with (
+        b.loop(const("i64", 0), const("i64", lanes), const("i64", 1), hint="lane") as loop,
+        b.if_(_is_on(b, bits, loop.index), "on"),
+    ):
+        b.store(b.extractelement(elements, loop.index), b.extractelement(pointers, loop.index))
     b.ret()
 
 

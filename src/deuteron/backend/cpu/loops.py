@@ -14,7 +14,7 @@ any is written, so that a root may overwrite what another one reads there.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from xdsl.ir import SSAValue
 
@@ -26,7 +26,7 @@ from deuteron.backend.cpu.plan.axes import choose_axis
 from deuteron.backend.cpu.plan.items import Keep, Nest, ReduceRoot, Root
 from deuteron.backend.cpu.rules.memory import store_tile
 from deuteron.backend.cpu.rules.reduce import Reduction
-from deuteron.backend.llvm.types import const
+from deuteron.backend.llvm.types import Value, const
 
 MAX_UNROLL = 4
 
@@ -56,7 +56,7 @@ class NestLoops:
         vectorised = self.vectorisation.axis
         return outer if vectorised in (None, self.nest.reduced_axis) else [*outer, vectorised]
 
-    def open(self, axis: int, carried: list = ()) -> OpenLoop | None:
+    def open(self, axis: int, carried: Sequence[Value] = ()) -> OpenLoop | None:
         """Open the loop over a dimension; None where one iteration does it."""
         extent, chosen = self.nest.shape[axis], self.vectorisation
         lanes, copies = (chosen.lanes, chosen.unroll) if axis == chosen.axis else (1, 1)
@@ -69,7 +69,7 @@ class NestLoops:
             self._axes[axis] = [self._entry(start, copy * lanes, lanes) for copy in range(copies)]
         return loop
 
-    def _entry(self, start, offset: int, lanes: int) -> Axis:
+    def _entry(self, start: Value, offset: int, lanes: int) -> Axis:
         """The lanes from `start + offset` on."""
         level = self.ctx.emitter.depth
         if start.is_constant:
@@ -77,7 +77,7 @@ class NestLoops:
         b = self.ctx.emitter.innermost()
         return Axis(b.add(start, const("i32", offset), "nuw nsw") if offset else start, lanes, level)
 
-    def close(self, carried: list = ()) -> list:
+    def close(self, carried: Sequence[Value] = ()) -> list[Value]:
         """Close the innermost loop; returns the carried values after it."""
         loop = self._loops.pop()
         return list(carried) if loop is None else self.ctx.emitter.close_loop(loop, carried)

@@ -11,6 +11,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from xdsl.dialects.builtin import ModuleOp
@@ -26,10 +27,11 @@ from deuteron.backend.cpu.plan.private import release_private_tiles
 from deuteron.backend.cpu.plan.schedule import Plan, Scheduler
 from deuteron.backend.cpu.rules.control_flow import emit_region
 from deuteron.backend.cpu.rules.table import RULES
-from deuteron.backend.cpu.target import cpu_target
+from deuteron.backend.cpu.target import CPUTarget, cpu_target
 from deuteron.backend.llvm.builder import Builder
 from deuteron.backend.llvm.module import Module
 from deuteron.backend.llvm.types import Value, const
+from deuteron.ir.tt.function import FuncOp
 from deuteron.ir.types import i1
 from deuteron.options import CPUOptions
 
@@ -49,13 +51,12 @@ def lower_module(module: ModuleOp, symbol: str, cpu: str, features: str, options
     plan = plan_function(kernel_of(module))
     scratch_bytes = assign_buffers(plan)
     llvm_module = Module(symbol, fast_math="contract" if options.enable_fp_fusion else "")
-    parameters = list(plan.function.args)
-    _emit_entry(llvm_module, symbol, parameters)
-    _emit_program(llvm_module, symbol, plan, parameters, cpu_target(cpu, features), options)
+    _emit_entry(llvm_module, symbol, plan.function.args)
+    _emit_program(llvm_module, symbol, plan, cpu_target(cpu, features), options)
     return LoweredKernel(llvm_module.text(), scratch_bytes)
 
 
-def plan_function(function) -> Plan:
+def plan_function(function: FuncOp) -> Plan:
     """The items of a function, before memory is assigned."""
     scheduler = Scheduler(function)
     body = scheduler.region(function.body.block)
@@ -64,29 +65,30 @@ def plan_function(function) -> Plan:
     return plan
 
 
-def _emit_program(module: Module, symbol: str, plan: Plan, parameters: list[SSAValue], target, options) -> None:
+def _emit_program(module: Module, symbol: str, plan: Plan, target: CPUTarget, options: CPUOptions) -> None:
     """The function that is one program of the grid."""
+    parameters = plan.function.args
     typed = [(register_type(value.type), value.name_hint or f"arg{n}") for n, value in enumerate(parameters)]
     typed += [("i32", name) for name in _GRID_NAMES]
     typed.append(("ptr noalias align 64", "scratch"))
     b = module.function(f"{symbol}.program", "void", typed, attributes="alwaysinline nounwind")
-    values = b.parameters
-    program = dict(zip((*_GRID_NAMES, "scratch"), values[len(parameters) :], strict=True))
+    values, rest = b.parameters[: len(parameters)], b.parameters[len(parameters) :]
+    program = dict(zip((*_GRID_NAMES, "scratch"), rest, strict=True))
     ctx = Context(module, Emitter(b), plan, target, options, RULES, program)
     block = plan.function.body.block
     ctx.bind_block(block)
-    for parameter, value in zip(parameters, values, strict=False):
+    for parameter, value in zip(parameters, values, strict=True):
         ctx.bind(parameter, _as_declared(b, parameter, value, target))
     emit_region(ctx, plan.body, block)
     ctx.emitter.innermost().ret()
 
 
-def _as_declared(b: Builder, parameter: SSAValue, value: Value, target) -> Value:
+def _as_declared(b: Builder, parameter: SSAValue, value: Value, target: CPUTarget) -> Value:
     """A parameter of fp16 is passed as float, which may hold more digits."""
     return rounded(b, value, parameter.type, target) if parameter.type in NARROW_FLOATS else value
 
 
-def _emit_entry(module: Module, symbol: str, parameters: list[SSAValue]) -> None:
+def _emit_entry(module: Module, symbol: str, parameters: Sequence[SSAValue]) -> None:
     """The external function: the loop over programs."""
     signature = [("ptr", "args"), ("ptr", "grid"), ("i64", "begin"), ("i64", "end"), ("ptr", "scratch")]
     b = module.function(symbol, "void", signature, linkage="external")

@@ -1,6 +1,6 @@
 """Lets tiles share memory, and gives every slot its offset in the scratch memory.
 
-    acc = tl.dot(p, v, acc * alpha)     the product is added where acc is: acc * alpha is computed in place, nothing is copied
+    acc = tl.dot(p, v, acc * alpha)     acc * alpha is computed where acc is, and the product added there: no copies
     e = tl.exp(x - m)                   written where x was, as x is not read again
 
 First copies are made unnecessary (a loop's values, accumulators), then in-place updates are found, then offsets are

@@ -5,8 +5,8 @@
     e = exp(x - m)       Nest((1024,), [Keep(e), Reduce(sum)])      <- cannot: m is known only after the nest
     s = sum(e)
 
-Loads never move across writes. A store may follow a load of its own nest: that one tile is not both loaded and, elsewhere
-in the tile, stored through pointers of the same base is what `Storage` and `_is_disturbed` see to.
+Loads never move across writes. Within a nest a store follows the loads at its index; so a nest that loads or stores an
+array does not take a store to other elements of the same array.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Copies a kernel's function for planning, and gives a value of its own to what has to be in memory in its own right.
 
-    for ...: a, b = b, a        yields copies of a and b that are taken at the start of the body: no order of writes can go wrong
+    for ...: a, b = b, a        yields copies taken at the start of the body: no order of writes can go wrong
     tl.dot(i8_tile, ...)        multiplies copies, which are widened to i32
 
 A copy is a `tt.broadcast` to the same shape.

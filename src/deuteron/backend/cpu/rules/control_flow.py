@@ -1,24 +1,31 @@
-"""Items in order, and scf.for, scf.if, scf.while: scalars are carried in phis, tiles in their homes."""
+"""The items of a region in order, and scf.for, scf.if, scf.while: scalars are carried in phis, tiles in their homes.
+
+for k in range(n):              i = phi [0], [i + 1]; total = phi [0], [total + step]       the scalars, and of the
+    acc += tl.load(ptrs)        acc is in its home in the scratch memory                    pointers how far they are
+    ptrs += step
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from xdsl.ir import Block, Operation, SSAValue
+from xdsl.ir import Block as IRBlock
+from xdsl.ir import Region as IRRegion
+from xdsl.ir import SSAValue
 
 from deuteron.backend.cpu.context import Context, guarded, unsupported
-from deuteron.backend.cpu.fragment import Fragment, Uniform
+from deuteron.backend.cpu.fragment import Uniform
 from deuteron.backend.cpu.loops import emit_nest
-from deuteron.backend.cpu.plan.items import Dot, For, If, Item, Nest, Region, Scalar, Transpose, While
+from deuteron.backend.cpu.plan.items import Dot, For, If, Nest, Region, Scalar, Transpose, While
 from deuteron.backend.cpu.rules.lanes import emit_lanes
 from deuteron.backend.cpu.rules.matrix import emit_dot, emit_transposition
 from deuteron.backend.cpu.rules.scalar import SCALAR_RULES
-from deuteron.backend.llvm.builder import Builder
+from deuteron.backend.llvm.control_flow import Block
 from deuteron.backend.llvm.types import Value, const
 from deuteron.ir.types import byte_width_of, is_pointer, is_tile
 
 
-def emit_region(ctx: Context, region: Region, block: Block) -> None:
+def emit_region(ctx: Context, region: Region, block: IRBlock) -> None:
     """Emit the items of a block at the innermost level."""
     ctx.bind_block(block)
     for item in region.items:
@@ -46,28 +53,37 @@ def _scalars(values: Sequence[SSAValue]) -> list[SSAValue]:
 
 
 def _emit_for(ctx: Context, item: For) -> None:
+    """Scalars are carried, and what the inductions have advanced by."""
     op, block = item.op, item.op.body.block
-    inductions = [argument for argument in block.args[1:] if argument in ctx.plan.storage.inductions]
+    advancing = _advancing(ctx, block.args[1:])
     bounds = [ctx.scalar(value) for value in (op.lb, op.ub, op.step)]
     starts = [ctx.scalar(value) for value in _scalars(op.iter_args)]
-    starts += [const(_total_type(argument), 0) for argument in inductions]
+    starts += [const(_total_type(argument), 0) for argument in advancing]
     loop = ctx.emitter.open_loop(*bounds, starts, hint=block.args[0].name_hint or "i")
     ctx.bind_block(block)
-    arguments = _scalars(block.args)
-    for argument, value in zip(arguments, [loop.index, *loop.carried], strict=False):
-        ctx.bind(argument, value)
-    totals = loop.carried[len(arguments) - 1 :]
-    for argument, total in zip(inductions, totals, strict=True):
-        ctx.totals[argument] = Uniform(total, loop.level)
+    _bind_carried(ctx, block.args, advancing, [loop.index, *loop.carried])
     emit_region(ctx, item.body, block)
     following = [ctx.scalar(value) for value in _scalars(block.last_op.operands)]
-    following += [_advanced(ctx, argument, total) for argument, total in zip(inductions, totals, strict=True)]
+    following += [_advanced(ctx, argument) for argument in advancing]
     results = ctx.emitter.close_loop(loop, following)
-    scalars = _scalars(op.results)
-    for result, value in zip(scalars, results, strict=False):
-        ctx.bind(result, value)
-    for argument, total in zip(inductions, results[len(scalars) :], strict=True):
-        ctx.totals[op.results[argument.index - 1]] = Uniform(total, ctx.emitter.depth)
+    _bind_carried(ctx, op.results, [op.results[argument.index - 1] for argument in advancing], results)
+
+
+def _advancing(ctx: Context, arguments: Sequence[SSAValue]) -> list[SSAValue]:
+    """The inductions that something is added to."""
+    inductions = ctx.plan.storage.inductions
+    return [argument for argument in arguments if argument in inductions and inductions[argument].steps]
+
+
+def _bind_carried(
+    ctx: Context, values: Sequence[SSAValue], advancing: list[SSAValue], carried: Sequence[Value]
+) -> None:
+    """Bind the scalars, then the totals of the inductions."""
+    scalars = _scalars(values)
+    for scalar, value in zip(scalars, carried[: len(scalars)], strict=True):
+        ctx.bind(scalar, value)
+    for tile, total in zip(advancing, carried[len(scalars) :], strict=True):
+        ctx.totals[tile] = Uniform(total, ctx.emitter.depth)
 
 
 def _total_type(argument: SSAValue) -> str:
@@ -75,9 +91,10 @@ def _total_type(argument: SSAValue) -> str:
     return "i64" if is_pointer(argument.type) else f"i{8 * byte_width_of(argument.type)}"
 
 
-def _advanced(ctx: Context, argument: SSAValue, total: Value) -> Value:
+def _advanced(ctx: Context, argument: SSAValue) -> Value:
     """What an induction has advanced by after this iteration."""
     ctx.tiles.clear()
+    total = ctx.totals[argument].value
     for step in ctx.plan.storage.inductions[argument].steps:
         index = (None,) * len(step.type.get_shape()) if is_tile(step.type) else ()
         value = ctx.evaluate(step, index).value
@@ -87,22 +104,24 @@ def _advanced(ctx: Context, argument: SSAValue, total: Value) -> Value:
 
 
 def _emit_if(ctx: Context, item: If) -> None:
+    """Values of the outer block that a branch is the first to need are computed before the branch."""
     op, emitter = item.op, ctx.emitter
     condition = ctx.scalar(op.cond)
     b = emitter.innermost()
-    first, second, end = b.block("then"), b.block("else"), b.block("end")
+    entries, end = (b.block("then"), b.block("else")), b.block("end")
     ways = [
         _emit_branch(ctx, branch, region, entry, end)
-        for branch, region, entry in zip(item.branches, op.regions, (first, second), strict=True)
+        for branch, region, entry in zip(item.branches, op.regions, entries, strict=True)
     ]
     b = emitter.innermost()
-    b.cond_br(condition, first, second)
+    b.cond_br(condition, *entries)
     b.position(end)
     for number, result in enumerate(_scalars(op.results)):
-        ctx.bind(result, b.phi(ways[0][1][number].type, [(values[number], last) for last, values in ways]))
+        incoming = [(values[number], last) for last, values in ways]
+        ctx.bind(result, b.phi(incoming[0][0].type, incoming))
 
 
-def _emit_branch(ctx: Context, branch: Region, region, entry, end) -> tuple:
+def _emit_branch(ctx: Context, branch: Region, region: IRRegion, entry: Block, end: Block) -> tuple[Block, list[Value]]:
     """The last block of a branch, and the scalars that it yields."""
     ctx.emitter.enter(entry)
     values: list[Value] = []
@@ -142,7 +161,7 @@ def _emit_while(ctx: Context, item: While) -> None:
         ctx.bind(result, value)
 
 
-def _emit_while_body(ctx: Context, item: While, block: Block, entry, passed: list[Value]) -> list[Value]:
+def _emit_while_body(ctx: Context, item: While, block: IRBlock, entry: Block, passed: list[Value]) -> list[Value]:
     ctx.emitter.innermost().position(entry)
     ctx.bind_block(block)
     for argument, value in zip(_scalars(block.args), passed, strict=True):
@@ -160,5 +179,3 @@ _EMIT = {
     If: _emit_if,
     While: _emit_while,
 }
-
-__all__ = ["Builder", "Fragment", "Item", "Operation", "emit_region"]

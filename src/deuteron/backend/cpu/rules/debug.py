@@ -15,9 +15,7 @@ from deuteron.backend.llvm.types import Value, byte_width, const, is_float
 from deuteron.ir.location import from_attribute
 
 
-def print_element(
-    ctx: Context, op: Operation, index: tuple[Axis | None, ...], value: Fragment, number: int
-) -> None:
+def print_element(ctx: Context, op: Operation, index: tuple[Axis | None, ...], value: Fragment, number: int) -> None:
     """One line for an element of the operand of that number, as Triton prints it."""
     b = ctx.emitter.innermost()
     conversion, argument = _format(b, value.value, bool(op.hex.value.data), op.is_signed.get_values()[number])

@@ -6,14 +6,18 @@ anything, and a division of such a lane must not end the program.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from xdsl.ir import Operation
 
 from deuteron.backend.cpu import algebra
 from deuteron.backend.cpu.algebra import lanewise
-from deuteron.backend.cpu.context import Context
-from deuteron.backend.cpu.fragment import Fragment, Uniform
+from deuteron.backend.cpu.context import Context, Rule
+from deuteron.backend.cpu.fragment import Fragment
 from deuteron.backend.llvm.builder import Builder
 from deuteron.backend.llvm.types import Value, bit_width, const, element, like, width
+
+Emit = Callable[..., Value]
 
 
 def addi(ctx: Context, op: Operation, x: Fragment, y: Fragment) -> Fragment:
@@ -28,18 +32,18 @@ def muli(ctx: Context, op: Operation, x: Fragment, y: Fragment) -> Fragment:
     return algebra.multiply(ctx.emitter, x, y)
 
 
-def _plain(emit):
+def _plain(emit: Emit) -> Rule:
     def rule(ctx: Context, op: Operation, *fragments: Fragment) -> Fragment:
         return lanewise(ctx.emitter, emit, *fragments)
 
     return rule
 
 
-def _intrinsic(name: str):
+def _intrinsic(name: str) -> Rule:
     return _plain(lambda b, *values: b.intrinsic(name, values[0].type, *values))
 
 
-def _shift(emit):
+def _shift(emit: Emit) -> Rule:
     """A shift by the width or more gives what shifting bit by bit would, where LLVM leaves it open."""
 
     def shift(b: Builder, x: Value, amount: Value) -> Value:
@@ -55,7 +59,7 @@ def _shift(emit):
 
 def _safe_divisor(b: Builder, x: Value, y: Value, signed: bool) -> Value:
     """y, or 1 where dividing by it would trap."""
-    if y.is_constant and element(y.type) == y.type and y.text not in ("0", "-1", "true", "false"):
+    if _known_divisor(y) not in (None, 0, -1):
         return y
     bad = b.icmp("eq", y, const(y.type, 0))
     if signed:
@@ -64,9 +68,16 @@ def _safe_divisor(b: Builder, x: Value, y: Value, signed: bool) -> Value:
     return b.select(bad, const(y.type, 1), y)
 
 
+def _known_divisor(y: Value) -> int | None:
+    """The number that a constant is in all lanes."""
+    text = y.text.removeprefix(f"splat ({element(y.type)} ").removesuffix(")")
+    return int(text) if text.lstrip("-").isdigit() else None
+
+
 def _quotient(b: Builder, x: Value, y: Value, signed: bool) -> Value:
+    is_known = _known_divisor(y) is not None
     y = _safe_divisor(b, x, y, signed)
-    if width(x.type) == 1 or bit_width(x.type) > 32 or y.is_constant:
+    if width(x.type) == 1 or bit_width(x.type) > 32 or is_known:
         return (b.sdiv if signed else b.udiv)(x, y)
     # a vector is divided as double, which holds 32 bits exactly: LLVM divides integers lane by lane
     to_float, to_int = (b.sitofp, b.fptosi) if signed else (b.uitofp, b.fptoui)
@@ -74,23 +85,11 @@ def _quotient(b: Builder, x: Value, y: Value, signed: bool) -> Value:
     return to_int(b.fdiv(*doubles, flags=""), x.type)
 
 
-def _divide(signed: bool):
-    def rule(ctx: Context, op: Operation, x: Fragment, y: Fragment) -> Fragment:
-        if _power_of_two(y) is not None and isinstance(x, Uniform):
-            return lanewise(ctx.emitter, Builder.sdiv if signed else Builder.udiv, x, y)
-        return lanewise(ctx.emitter, lambda b, n, d: _quotient(b, n, d, signed), x, y)
-
-    return rule
+def _divide(signed: bool) -> Rule:
+    return _plain(lambda b, x, y: _quotient(b, x, y, signed))
 
 
-def _power_of_two(y: Fragment) -> int | None:
-    if not isinstance(y, Uniform) or not y.value.is_constant or not y.value.text.isdigit():
-        return None
-    number = int(y.value.text)
-    return number if number > 0 and number & (number - 1) == 0 else None
-
-
-def _remainder(signed: bool):
+def _remainder(signed: bool) -> Rule:
     def emit(b: Builder, x: Value, y: Value) -> Value:
         y = _safe_divisor(b, x, y, signed)
         return b.sub(x, b.mul(_quotient(b, x, y, signed), y))
@@ -106,7 +105,7 @@ def _floor_divide(b: Builder, x: Value, y: Value) -> Value:
     return b.sub(quotient, b.zext(differs, x.type))
 
 
-def _ceil_divide(signed: bool):
+def _ceil_divide(signed: bool) -> Rule:
     def emit(b: Builder, x: Value, y: Value) -> Value:
         y = _safe_divisor(b, x, y, signed)
         quotient = _quotient(b, x, y, signed)
@@ -134,7 +133,7 @@ def compare(ctx: Context, op: Operation, x: Fragment, y: Fragment) -> Fragment:
     return lanewise(ctx.emitter, lambda b, *values: b.icmp(op.predicate_name, *values), x, y)
 
 
-RULES = {
+RULES: dict[str, Rule] = {
     "arith.addi": addi,
     "arith.subi": subi,
     "arith.muli": muli,

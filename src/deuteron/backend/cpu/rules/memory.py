@@ -20,8 +20,10 @@ def addptr(ctx: Context, op: Operation, pointer: Fragment, offset: Fragment) -> 
 
 
 def induction(ctx: Context, value: SSAValue, initial: Fragment) -> Fragment:
-    """A loop-carried tile that advances by a scalar: its initial elements plus what was added so far."""
-    total = ctx.totals[value]
+    """A loop-carried tile: its initial elements plus what was added so far, if anything ever is."""
+    total = ctx.totals.get(value)
+    if total is None:
+        return initial
     if is_pointer(value.type):
         return advance(ctx.emitter, initial, total, byte_width_of(pointee_of(value.type)))
     return add(ctx.emitter, initial, total)

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from xdsl.ir import Block, SSAValue
+from xdsl.ir import Attribute, Block, SSAValue
 
 from deuteron.backend.cpu.context import Context
+from deuteron.backend.cpu.elements import register_type
 from deuteron.backend.cpu.fragment import Fragment, Uniform
 from deuteron.backend.llvm.types import const
-from deuteron.ir.types import bf16, element_type_of, f16, f32, f64, i1, is_float, is_integer
+from deuteron.ir.types import bit_width_of, element_type_of, i1, is_float
 
 
 def combine(ctx: Context, block: Block, first: Sequence[Fragment], second: Sequence[Fragment]) -> list[Fragment]:
@@ -39,22 +40,15 @@ def identity_of(block: Block) -> Uniform | None:
         return None
     type = element_type_of(block.args[0].type)
     find = _IDENTITIES.get(ops[0].name)
-    if find is None or not (is_integer(type) or type in (f16, bf16, f32, f64)):
-        return None
-    register = f"i{type.width.data}" if is_integer(type) else ("double" if type == f64 else "float")
-    return Uniform(const(register, find(type)), 0)
+    return None if find is None else Uniform(const(register_type(type), find(type)), 0)
 
 
-def _width(type) -> int:
-    return type.width.data
+def _lowest(type: Attribute) -> float:
+    return float("-inf") if is_float(type) else -(1 << (bit_width_of(type) - 1))
 
 
-def _lowest(type) -> float:
-    return float("-inf") if is_float(type) else -(1 << (_width(type) - 1))
-
-
-def _highest(type) -> float:
-    return float("inf") if is_float(type) else (1 << (_width(type) - 1)) - 1
+def _highest(type: Attribute) -> float:
+    return float("inf") if is_float(type) else (1 << (bit_width_of(type) - 1)) - 1
 
 
 _IDENTITIES = {

@@ -1,4 +1,4 @@
-"""Ops on scalars that have an effect, done where they stand: loads, stores, atomics, asserts, and those that do nothing."""
+"""Ops on scalars that have an effect, done where they stand: loads, stores, atomics, asserts; and marks."""
 
 from __future__ import annotations
 
