@@ -1,0 +1,46 @@
+# Everything a newcomer needs; each target makes its environment in .venv where there is none.
+#
+#   make demo     compile an attention kernel ahead of time, link it into a C++ program, run it, check it
+#   make test     all tests
+#   make bench    speed on the CPU beside NumPy's, and compile times
+#   make lint     ruff
+#   make clean    remove what these made, the environment included
+#
+# PYTHON=... names the Python to use, CC=... and CXX=... the compilers.
+
+VENV := .venv
+IN_VENV := $(CURDIR)/$(VENV)/bin
+INSTALLED := $(VENV)/.installed
+
+# Make's own defaults are `cc` and `g++`; take whichever compilers there are instead.
+ifeq ($(origin CC),default)
+CC := $(firstword $(foreach name,cc gcc clang,$(if $(shell command -v $(name)),$(name))) cc)
+endif
+ifeq ($(origin CXX),default)
+CXX := $(firstword $(foreach name,c++ g++ clang++,$(if $(shell command -v $(name)),$(name))) c++)
+endif
+export CC CXX
+
+.PHONY: demo test bench lint clean
+
+demo: $(INSTALLED)
+	@$(MAKE) --no-print-directory -C examples/aot DEUTERON=$(IN_VENV)/deuteron BUILD=$(CURDIR)/build/demo run
+
+test: $(INSTALLED)
+	$(IN_VENV)/python -m pytest -n auto
+
+bench: $(INSTALLED)
+	$(IN_VENV)/python benchmarks/cpu.py
+	$(IN_VENV)/python benchmarks/compile_time.py
+
+lint: $(INSTALLED)
+	$(IN_VENV)/ruff check .
+	$(IN_VENV)/ruff format --check .
+
+clean:
+	rm -rf build dist $(VENV) .pytest_cache .ruff_cache .hypothesis
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+$(INSTALLED): pyproject.toml scripts/make_environment.sh
+	scripts/make_environment.sh $(VENV)
+	@touch $@

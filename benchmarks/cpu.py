@@ -1,0 +1,72 @@
+"""Speed on the CPU beside NumPy's, on the same number of threads; results are checked before anything is timed.
+
+NumPy runs elementwise work on one thread, so everything is measured on one; matrix products and attention,
+which NumPy's BLAS spreads over threads, on all cores as well. Both sides write to arrays that are there
+already, and NumPy's side works in place where it can. A row shows the fastest of several rounds that
+alternate between the two.
+
+    python benchmarks/cpu.py                  # every thread count in a process of its own
+    python benchmarks/cpu.py --threads 1      # one of them, as JSON
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+from typing import Any
+
+TABLE_WIDTH = 120
+THREAD_VARIABLES = ("DEUTERON_NUM_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+
+
+def measure(threads: int) -> list[dict[str, Any]]:
+    """Rows for this process, whose libraries must not have been loaded with another number of threads."""
+    os.environ.update({name: str(threads) for name in THREAD_VARIABLES})
+    from cases import cases  # loads NumPy, which reads these variables
+
+    return [case.measure() | {"threads": threads} for case in cases() if threads == 1 or case.threaded]
+
+
+def measure_in_new_process(threads: int) -> list[dict[str, Any]]:
+    command = [sys.executable, __file__, "--threads", str(threads)]
+    return json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout)
+
+
+def show(rows: list[dict[str, Any]]) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    title = "CPU, fastest calls; green where as fast as it should be"
+    table = Table("program", "threads", "Deuteron", "NumPy", "rate", "speed", "at least", "rel. error", title=title)
+    for row in rows:
+        speed = row["numpy_ms"] / row["ours_ms"]
+        colour = "green" if speed >= row["required"] else "red"
+        table.add_row(
+            row["name"],
+            str(row["threads"]),
+            f"{row['ours_ms']:.2f} ms",
+            f"{row['numpy_ms']:.2f} ms",
+            row["rate"],
+            f"[{colour}]{speed:.2f} x NumPy[/]",
+            f"{row['required']:.1f} x",
+            f"{row['error']:.0e}",
+        )
+    Console(width=TABLE_WIDTH).print(table)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--threads", type=int, help="print the rows for this number of threads as JSON")
+    threads = parser.parse_args().threads
+    if threads:
+        print(json.dumps(measure(threads)))
+        return
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    show([row for count in sorted({1, cores}) for row in measure_in_new_process(count)])
+
+
+if __name__ == "__main__":
+    main()

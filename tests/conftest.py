@@ -1,0 +1,29 @@
+"""What all tests share: a cache of their own, and random data that can be drawn again.
+
+A test that asks for `rng` gets a generator with a fresh seed, which pytest prints where the test fails:
+
+    DEUTERON_TEST_SEED=1234 python -m pytest tests/run/test_dot.py
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+
+import numpy as np
+import pytest
+
+
+@pytest.fixture(scope="session", autouse=True)
+def own_cache(tmp_path_factory: pytest.TempPathFactory):
+    """Compiled kernels go to a folder of this process, so that no test meets those of another version."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("DEUTERON_CACHE_DIR", str(tmp_path_factory.mktemp("cache")))
+        yield
+
+
+@pytest.fixture
+def rng() -> np.random.Generator:
+    seed = int(os.environ.get("DEUTERON_TEST_SEED", secrets.randbits(32)))
+    print(f"DEUTERON_TEST_SEED={seed}")
+    return np.random.default_rng(seed)

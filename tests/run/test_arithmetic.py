@@ -1,0 +1,161 @@
+"""Arithmetic operators on tiles: every type, signed and unsigned division, promotion between types.
+
+Integers are exact and wrap; one operation on floats is within two units in the last place of the float64 result.
+"""
+
+import numpy as np
+import pytest
+
+import deuteron as triton
+import deuteron.language as tl
+
+SIGNED = ["int8", "int16", "int32", "int64"]
+UNSIGNED = ["uint8", "uint16", "uint32", "uint64"]
+FLOATS = ["float16", "bfloat16", "float32", "float64"]
+SIZE = 203
+
+
+@triton.jit
+def binary_kernel(x_ptr, y_ptr, out_ptr, n, OP: tl.constexpr, BLOCK: tl.constexpr):
+    offsets = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    mask = offsets < n
+    x = tl.load(x_ptr + offsets, mask=mask, other=1)
+    y = tl.load(y_ptr + offsets, mask=mask, other=1)
+    if OP == "add":
+        out = x + y
+    elif OP == "sub":
+        out = x - y
+    elif OP == "mul":
+        out = x * y
+    elif OP == "div":
+        out = x / y
+    elif OP == "floordiv":
+        out = x // y
+    elif OP == "mod":
+        out = x % y
+    elif OP == "minimum":
+        out = tl.minimum(x, y)
+    else:
+        tl.static_assert(OP == "maximum")
+        out = tl.maximum(x, y)
+    tl.store(out_ptr + offsets, out, mask=mask)
+
+
+def run(x, y, out, op):
+    binary_kernel[(triton.cdiv(x.size, 64),)](x, y, out, x.size, OP=op, BLOCK=64)
+    return out
+
+
+NUMPY = {
+    "add": np.add,
+    "sub": np.subtract,
+    "mul": np.multiply,
+    "div": np.divide,
+    "minimum": np.minimum,
+    "maximum": np.maximum,
+}
+
+
+@pytest.mark.parametrize("dtype", SIGNED + UNSIGNED)
+@pytest.mark.parametrize("op", ["add", "sub", "mul", "minimum", "maximum"])
+def test_integers(draw, poisoned, check, op, dtype):
+    x, y = draw(dtype, SIZE), draw(dtype, SIZE)
+    check(run(x, y, poisoned(dtype, SIZE), op), NUMPY[op](x, y))
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+@pytest.mark.parametrize("op", NUMPY)
+def test_floats(draw, poisoned, check, op, dtype):
+    x, y = draw(dtype, SIZE), draw(dtype, SIZE)
+    got = run(x, y, poisoned(dtype, SIZE), op)
+    expected = NUMPY[op](x.astype(np.float64), y.astype(np.float64))
+    if dtype == "float16":  # quotients of small numbers may be beyond fp16
+        expected = expected.astype(np.float16).astype(np.float64)
+    check(got, expected)
+
+
+@pytest.mark.parametrize("dtype", SIGNED + UNSIGNED)
+@pytest.mark.parametrize("op", ["floordiv", "mod"])
+def test_integer_division_truncates(draw, poisoned, check, op, dtype):
+    """As in C, not as in Python: -7 // 2 is -3 and -7 % 2 is -1."""
+    lowest = 0 if dtype in UNSIGNED else -np.iinfo(dtype).max
+    x, y = draw(dtype, SIZE, lowest), draw(dtype, SIZE, max(lowest, -9), 9)
+    y[y == 0] = 7
+    quotient = np.abs(x) // np.abs(y) * (np.sign(x) * np.sign(y))
+    expected = quotient if op == "floordiv" else x - quotient * y
+    check(run(x, y, poisoned(dtype, SIZE), op), expected)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_float_remainder_has_the_sign_of_the_dividend(draw, poisoned, check_norm, dtype):
+    x, y = draw(dtype, SIZE, -100, 100), draw(dtype, SIZE, 1, 9)
+    expected = np.fmod(x.astype(np.float64), y.astype(np.float64))
+    # fmod is exact; 1e-6 is for a remainder computed from the quotient, whose error is that of the dividend.
+    check_norm(run(x, y, poisoned(dtype, SIZE), "mod"), expected, 1e-6)
+
+
+@pytest.mark.parametrize("dtype", ["int8", "int32", "uint32"])
+def test_true_division_of_integers_is_in_fp32(draw, poisoned, check, dtype):
+    x, y = draw(dtype, SIZE, 0, 100), draw(dtype, SIZE, 1, 100)
+    check(run(x, y, poisoned("float32", SIZE), "div"), x / y)
+
+
+@triton.jit
+def add_in_float64_kernel(x_ptr, y_ptr, out_ptr, n, BLOCK: tl.constexpr):
+    offsets = tl.arange(0, BLOCK)
+    mask = offsets < n
+    total = tl.load(x_ptr + offsets, mask=mask) + tl.load(y_ptr + offsets, mask=mask)
+    tl.store(out_ptr + offsets, total.to(tl.float64), mask=mask)
+
+
+PROMOTIONS = [
+    ("int8", "int16", "int16"),
+    ("int8", "int32", "int32"),
+    ("uint8", "int16", "int16"),
+    ("int32", "uint32", "uint32"),
+    ("uint8", "int8", "uint8"),
+    ("int32", "int64", "int64"),
+    ("int32", "float32", "float32"),
+    ("int64", "float32", "float32"),
+    ("int32", "float16", "float16"),
+    ("float16", "float32", "float32"),
+    ("bfloat16", "float32", "float32"),
+    ("float32", "float64", "float64"),
+]
+
+
+@pytest.mark.parametrize(("left", "right", "result"), PROMOTIONS)
+def test_promotion(draw, poisoned, left, right, result):
+    """The sum is rounded, or wraps, as one of the type that both are brought to."""
+    ranges = {"i": (-128, 127), "u": (0, 255)}
+    x, y = (draw(name, 50, *ranges.get(np.dtype(poisoned(name, 1).dtype).kind, ())) for name in (left, right))
+    out = poisoned("float64", 50)
+    add_in_float64_kernel[(1,)](x, y, out, 50, BLOCK=64)
+    dtype = poisoned(result, 1).dtype
+    np.testing.assert_array_equal(out, (x.astype(dtype) + y.astype(dtype)).astype(np.float64))
+
+
+@triton.jit
+def with_numbers_kernel(x_ptr, out_ptr, BLOCK: tl.constexpr):
+    x = tl.load(x_ptr + tl.arange(0, BLOCK))
+    tl.store(out_ptr + tl.arange(0, BLOCK), 2 * x - 7)
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint16", "int64", "float16", "float64"])
+def test_a_number_takes_the_type_of_the_tile(draw, poisoned, check_norm, dtype):
+    x, out = draw(dtype, 64, 10, 20), poisoned(dtype, 64)
+    with_numbers_kernel[(1,)](x, out, BLOCK=64)
+    # Three roundings to fp16 of numbers below 80.
+    check_norm(out, 2 * x.astype(np.float64) - 7, 0 if x.dtype.kind in "iu" else 4e-3)
+
+
+@triton.jit
+def abs_kernel(x_ptr, out_ptr, BLOCK: tl.constexpr):
+    tl.store(out_ptr + tl.arange(0, BLOCK), tl.abs(tl.load(x_ptr + tl.arange(0, BLOCK))))
+
+
+@pytest.mark.parametrize("dtype", SIGNED + UNSIGNED + FLOATS)
+def test_abs(draw, poisoned, check, dtype):
+    x, out = draw(dtype, 128), poisoned(dtype, 128)
+    abs_kernel[(1,)](x, out, BLOCK=128)
+    check(out, np.abs(x).astype(x.dtype if x.dtype.kind in "iu" else np.float64), ulps=0)

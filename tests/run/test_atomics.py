@@ -1,0 +1,66 @@
+"""`atomic_add` of programs that run at once: nothing is lost, each old value is handed out once."""
+
+import numpy as np
+import pytest
+
+import deuteron as triton
+import deuteron.language as tl
+
+
+@triton.jit
+def histogram_kernel(x_ptr, counts_ptr, n, BLOCK: tl.constexpr):
+    offsets = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    mask = offsets < n
+    x = tl.load(x_ptr + offsets, mask=mask, other=0)
+    tl.atomic_add(counts_ptr + x, 1, mask=mask)
+
+
+@pytest.mark.parametrize("dtype", ["int32", "int64", "float32"])
+def test_histogram(draw, check, dtype):
+    """Several elements of one tile add to one address; whole numbers in fp32 are exact."""
+    x, counts = draw("int32", 3001, 0, 12), np.zeros(13, dtype)
+    histogram_kernel[(triton.cdiv(3001, 64),)](x, counts, 3001, BLOCK=64)
+    check(counts, np.bincount(x, minlength=13), ulps=0)
+
+
+@triton.jit
+def ticket_kernel(counter_ptr, out_ptr):
+    ticket = tl.atomic_add(counter_ptr, 1)
+    tl.store(out_ptr + ticket, tl.program_id(0))
+
+
+def test_old_values(poisoned, check):
+    counter, out = np.zeros(1, np.int32), poisoned("int32", 500)
+    ticket_kernel[(500,)](counter, out)
+    check(counter, np.array([500]))
+    check(np.sort(out), np.arange(500))
+
+
+@triton.jit
+def old_values_kernel(x_ptr, old_ptr, n, BLOCK: tl.constexpr):
+    offsets = tl.arange(0, BLOCK)
+    old = tl.atomic_add(x_ptr + offsets, offsets.to(tl.float32), mask=offsets < n)
+    tl.store(old_ptr + offsets, old, mask=offsets < n)
+
+
+def test_old_values_of_a_tile(draw, poisoned, check):
+    x, old = draw("float32", 30), poisoned("float32", 30)
+    before = x.copy()
+    old_values_kernel[(1,)](x, old, 25, BLOCK=32)
+    check(old[:25], before[:25], ulps=0)
+    assert np.isnan(old[25:]).all()
+    check(x, np.where(np.arange(30) < 25, before + np.arange(30, dtype=np.float32), before), ulps=0)
+
+
+@triton.jit
+def row_sums_kernel(x_ptr, out_ptr, n, BLOCK: tl.constexpr):
+    row, block = tl.program_id(0), tl.program_id(1)
+    offsets = block * BLOCK + tl.arange(0, BLOCK)
+    x = tl.load(x_ptr + row * n + offsets, mask=offsets < n, other=0.0)
+    tl.atomic_add(out_ptr + row, tl.sum(x, axis=0))
+
+
+def test_sums_of_many_programs(draw, check_norm):
+    x, out = draw("float32", (5, 1000)), np.zeros(5, np.float32)
+    row_sums_kernel[(5, triton.cdiv(1000, 32))](x, out, 1000, BLOCK=32)
+    check_norm(out, x.astype(np.float64).sum(axis=1), 1e-5)

@@ -1,0 +1,96 @@
+"""Functions that kernels call: several results, constexpr parameters, defaults, keywords, globals, nesting."""
+
+import numpy as np
+import pytest
+
+import deuteron as triton
+import deuteron.language as tl
+
+OFFSET = tl.constexpr(40)
+
+
+@triton.jit
+def minmax(x, y):
+    return tl.minimum(x, y), tl.maximum(x, y)
+
+
+@triton.jit
+def scaled(x, scale=2, *, shift=0):
+    return x * scale + shift
+
+
+@triton.jit
+def spread(x, y):
+    low, high = minmax(x, y)
+    return scaled(high - low, shift=OFFSET)
+
+
+@triton.jit
+def calls_kernel(x_ptr, y_ptr, out_ptr, n, BLOCK: tl.constexpr):
+    offsets = tl.arange(0, BLOCK)
+    x = tl.load(x_ptr + offsets, mask=offsets < n, other=0)
+    y = tl.load(y_ptr + offsets, mask=offsets < n, other=0)
+    tl.store(out_ptr + offsets, spread(x, y) + scaled(x, scale=-1), mask=offsets < n)
+
+
+def test_nested_calls(draw, poisoned, check):
+    x, y, out = draw("int32", 40, -99, 99), draw("int32", 40, -99, 99), poisoned("int32", 40)
+    calls_kernel[(1,)](x, y, out, 40, BLOCK=64)
+    check(out, 2 * np.abs(x - y) + 40 - x)
+
+
+@triton.jit
+def activation(x, KIND: tl.constexpr):
+    if KIND == "relu":
+        return tl.maximum(x, 0.0)
+    elif KIND is None:  # noqa: RET505  (a chain, of which one return is compiled)
+        return x
+    else:
+        return 1 / (1 + tl.exp(-x))
+
+
+@triton.jit
+def activation_kernel(x_ptr, out_ptr, KIND: tl.constexpr, BLOCK: tl.constexpr):
+    x = tl.load(x_ptr + tl.arange(0, BLOCK))
+    tl.store(out_ptr + tl.arange(0, BLOCK), activation(x, KIND))
+
+
+@pytest.mark.parametrize("kind", ["relu", "sigmoid", None])
+def test_constexpr_parameter_chooses_a_return(draw, poisoned, check_norm, kind):
+    x, out = draw("float32", 64), poisoned("float32", 64)
+    activation_kernel[(1,)](x, out, KIND=kind, BLOCK=64)
+    x = x.astype(np.float64)
+    check_norm(out, {"relu": np.maximum(x, 0), "sigmoid": 1 / (1 + np.exp(-x)), None: x}[kind], 1e-6)
+
+
+@triton.jit
+def first_above(x, limit):
+    if x > limit:
+        return limit
+    return x
+
+
+@triton.jit
+def return_kernel(x_ptr, out_ptr, limit):
+    tl.store(out_ptr + tl.program_id(0), first_above(tl.load(x_ptr + tl.program_id(0)), limit))
+
+
+def test_return_within_a_runtime_branch(draw, poisoned, check):
+    x, out = draw("int32", 20, 0, 100), poisoned("int32", 20)
+    return_kernel[(20,)](x, out, 50)
+    check(out, np.minimum(x, 50))
+
+
+@triton.jit
+def dtype_kernel(x_ptr, out_ptr, DTYPE: tl.constexpr, BLOCK: tl.constexpr):
+    x = tl.load(x_ptr + tl.arange(0, BLOCK)).to(DTYPE)
+    tl.static_assert(x.dtype == DTYPE)
+    tl.static_assert(x.shape[0] == BLOCK)
+    tl.store(out_ptr + tl.arange(0, BLOCK), x.to(tl.float32) * 3)
+
+
+@pytest.mark.parametrize("name", ["float16", "int8", "float32"])
+def test_a_type_as_a_constexpr(draw, poisoned, check, name):
+    x, out = draw("float32", 32, -10, 10), poisoned("float32", 32)
+    dtype_kernel[(1,)](x, out, DTYPE=getattr(tl, name), BLOCK=32)
+    check(out, x.astype(name).astype(np.float64) * 3)

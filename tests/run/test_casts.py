@@ -1,0 +1,85 @@
+"""Casts between all types: integers wrap, floats round to nearest even, floats to integers truncate; exact results."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+import deuteron as triton
+import deuteron.language as tl
+
+INTEGERS = ["int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64"]
+FLOATS = ["float16", "bfloat16", "float32", "float64"]
+SIZE = 120
+
+
+@triton.jit
+def cast_kernel(x_ptr, out_ptr, n, BLOCK: tl.constexpr):
+    offsets = tl.arange(0, BLOCK)
+    x = tl.load(x_ptr + offsets, mask=offsets < n)
+    tl.store(out_ptr + offsets, x.to(out_ptr.dtype.element_ty), mask=offsets < n)
+
+
+def cast(x, out):
+    cast_kernel[(1,)](x, out, x.size, BLOCK=128)
+    return out
+
+
+@pytest.mark.parametrize(("source", "target"), list(itertools.permutations(INTEGERS, 2)))
+def test_integers_wrap_and_extend(draw, poisoned, check, source, target):
+    x, out = draw(source, SIZE), poisoned(target, SIZE)
+    check(cast(x, out), x.astype(out.dtype))
+
+
+@pytest.mark.parametrize(("source", "target"), list(itertools.product(INTEGERS, FLOATS)))
+def test_integers_to_floats(draw, poisoned, source, target):
+    # All of the type would overflow fp16; 2,000 fits it, and needs rounding in bf16.
+    limit = min(2000, np.iinfo(source).max)
+    x, out = draw(source, SIZE, 0 if source[0] == "u" else -limit, limit), poisoned(target, SIZE)
+    np.testing.assert_array_equal(cast(x, out), x.astype(out.dtype))
+
+
+@pytest.mark.parametrize(("source", "target"), list(itertools.product(FLOATS, INTEGERS)))
+def test_floats_to_integers_truncate(draw, poisoned, source, target):
+    x, out = draw(source, SIZE, 0 if target[0] == "u" else -120, 120), poisoned(target, SIZE)
+    np.testing.assert_array_equal(cast(x, out), np.trunc(x.astype(np.float64)).astype(target))
+
+
+@pytest.mark.parametrize(("source", "target"), list(itertools.permutations(FLOATS, 2)))
+def test_floats_round_to_nearest_even(draw, poisoned, source, target):
+    x, out = draw(source, SIZE, -50, 50), poisoned(target, SIZE)
+    x[:4] = [0.0, np.inf, -np.inf, np.nan]
+    expected = x.astype(out.dtype).astype(np.float64)
+    np.testing.assert_array_equal(cast(x, out).astype(np.float64), expected)
+
+
+@pytest.mark.parametrize(("target", "step"), [("float16", 2.0**-11), ("bfloat16", 2.0**-8)])
+def test_ties_go_to_even(poisoned, target, step):
+    """Halfway between two numbers, once above an even and once above an odd one."""
+    x = np.array([1 + step, 1 + 3 * step], np.float32)
+    np.testing.assert_array_equal(cast(x, poisoned(target, 2)).astype(np.float64), [1, 1 + 4 * step])
+
+
+@pytest.mark.parametrize("source", ["int8", "int32", "uint64", "float16", "float32", "float64"])
+def test_bool_is_whether_not_zero(draw, poisoned, source):
+    x, out = draw(source, SIZE, 0, 2), poisoned("bool", SIZE)
+    x[::2] = 0
+    np.testing.assert_array_equal(cast(x, out), x != 0)
+
+
+@pytest.mark.parametrize("target", ["int8", "int32", "uint16", "int64", "float16", "bfloat16", "float64"])
+def test_true_is_one(draw, poisoned, target):
+    x, out = draw("bool", SIZE), poisoned(target, SIZE)
+    np.testing.assert_array_equal(cast(x, out), x.astype(out.dtype))
+
+
+@triton.jit
+def bitcast_kernel(x_ptr, out_ptr, BLOCK: tl.constexpr):
+    x = tl.load(x_ptr + tl.arange(0, BLOCK))
+    tl.store(out_ptr + tl.arange(0, BLOCK), x.to(tl.int32, bitcast=True))
+
+
+def test_bitcast(draw, poisoned, check):
+    x, out = draw("float32", 64), poisoned("int32", 64)
+    bitcast_kernel[(1,)](x, out, BLOCK=64)
+    check(out, x.view(np.int32))

@@ -1,0 +1,75 @@
+"""`tl.dot`: types of operands, accumulators, shapes from 16 on, transposed operands, errors by the largest element."""
+
+import numpy as np
+import pytest
+
+import deuteron as triton
+import deuteron.language as tl
+
+# Products of fp16 and bf16 are exact in fp32, and so are the sums but for the accumulator's rounding.
+TOLERANCE = {"float16": 1e-5, "bfloat16": 1e-5, "float32": 1e-5}
+
+
+@triton.jit
+def dot_kernel(a_ptr, b_ptr, c_ptr, out_ptr, ADD: tl.constexpr, M: tl.constexpr, N: tl.constexpr, K: tl.constexpr):
+    a = tl.load(a_ptr + tl.arange(0, M)[:, None] * K + tl.arange(0, K)[None, :])
+    b = tl.load(b_ptr + tl.arange(0, K)[:, None] * N + tl.arange(0, N)[None, :])
+    c_offsets = tl.arange(0, M)[:, None] * N + tl.arange(0, N)[None, :]
+    out = tl.dot(a, b, tl.load(c_ptr + c_offsets)) if ADD else tl.dot(a, b)
+    tl.store(out_ptr + c_offsets, out)
+
+
+@pytest.mark.parametrize("add", [False, True])
+@pytest.mark.parametrize("dtype", TOLERANCE)
+@pytest.mark.parametrize("sizes", [(16, 16, 16), (32, 64, 16), (16, 32, 128), (128, 16, 32)])
+def test_floats(draw, poisoned, check_norm, sizes, dtype, add):
+    m, n, k = sizes
+    a, b, c = draw(dtype, (m, k)), draw(dtype, (k, n)), draw("float32", (m, n))
+    out = poisoned("float32", (m, n))
+    dot_kernel[(1,)](a, b, c, out, ADD=add, M=m, N=n, K=k)
+    check_norm(out, a.astype(np.float64) @ b.astype(np.float64) + (c if add else 0), TOLERANCE[dtype])
+
+
+@pytest.mark.parametrize("add", [False, True])
+def test_bytes_accumulate_in_int32(draw, poisoned, check, add):
+    m, n, k = 16, 32, 64
+    a, b, c = draw("int8", (m, k)), draw("int8", (k, n)), draw("int32", (m, n), -1000, 1000)
+    out = poisoned("int32", (m, n))
+    dot_kernel[(1,)](a, b, c, out, ADD=add, M=m, N=n, K=k)
+    check(out, a.astype(np.int32) @ b.astype(np.int32) + (c if add else 0))
+
+
+@triton.jit
+def gram_kernel(x_ptr, out_ptr, n, M: tl.constexpr, K: tl.constexpr):
+    rows, ks = tl.arange(0, M), tl.arange(0, K)
+    acc = tl.zeros([M, M], tl.float32)
+    for start in range(0, n, K):
+        x = tl.load(x_ptr + rows[:, None] * n + start + ks[None, :], mask=start + ks[None, :] < n, other=0.0)
+        acc = tl.dot(x, tl.trans(x), acc)
+    acc = tl.where(rows[:, None] == rows[None, :], 0.0, acc)
+    tl.store(out_ptr + rows[:, None] * M + rows[None, :], acc)
+
+
+@pytest.mark.parametrize("dtype", TOLERANCE)
+def test_loop_with_a_transposed_operand(draw, poisoned, check_norm, dtype):
+    x, out = draw(dtype, (32, 75)), poisoned("float32", (32, 32))
+    gram_kernel[(1,)](x, out, 75, M=32, K=16)
+    expected = x.astype(np.float64) @ x.astype(np.float64).T
+    np.fill_diagonal(expected, 0)
+    check_norm(out, expected, TOLERANCE[dtype])
+
+
+@triton.jit
+def chain_kernel(a_ptr, b_ptr, out_ptr, N: tl.constexpr):
+    offsets = tl.arange(0, N)[:, None] * N + tl.arange(0, N)[None, :]
+    a, b = tl.load(a_ptr + offsets), tl.load(b_ptr + offsets)
+    p = tl.dot(a, b)
+    p = p - tl.max(p, 1)[:, None]
+    tl.store(out_ptr + offsets, tl.dot(p.to(a.dtype), b) * 0.5)
+
+
+def test_dot_of_a_dot(draw, poisoned, check_norm):
+    a, b, out = draw("float32", (32, 32)), draw("float32", (32, 32)), poisoned("float32", (32, 32))
+    chain_kernel[(1,)](a, b, out, N=32)
+    p = a.astype(np.float64) @ b
+    check_norm(out, (p - p.max(axis=1, keepdims=True)) @ b * 0.5, 1e-5)

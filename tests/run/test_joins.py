@@ -1,0 +1,45 @@
+"""join, split, interleave, cat, permute, flip, ravel, view: elements move, none changes."""
+
+import numpy as np
+
+import deuteron as triton
+import deuteron.language as tl
+
+
+@triton.jit
+def interleave_kernel(x_ptr, y_ptr, out_ptr, BLOCK: tl.constexpr):
+    x, y = tl.load(x_ptr + tl.arange(0, BLOCK)), tl.load(y_ptr + tl.arange(0, BLOCK))
+    tl.store(out_ptr + tl.arange(0, 2 * BLOCK), tl.interleave(x, y))
+
+
+def test_interleave(draw, poisoned, check):
+    x, y, out = draw("int32", 32), draw("int32", 32), poisoned("int32", 64)
+    interleave_kernel[(1,)](x, y, out, BLOCK=32)
+    check(out, np.stack([x, y], axis=1).reshape(-1))
+
+
+@triton.jit
+def rotate_kernel(x_ptr, out_ptr, BLOCK: tl.constexpr):
+    pairs = tl.reshape(tl.load(x_ptr + tl.arange(0, 2 * BLOCK)), (BLOCK, 2))
+    even, odd = tl.split(pairs)
+    rotated = tl.join(-odd, even)
+    tl.store(out_ptr + tl.arange(0, 2 * BLOCK), tl.ravel(rotated))
+
+
+def test_split_and_join(draw, poisoned, check):
+    x, out = draw("float32", 64), poisoned("float32", 64)
+    rotate_kernel[(1,)](x, out, BLOCK=32)
+    check(out, np.stack([-x[1::2], x[::2]], axis=1).reshape(-1), ulps=0)
+
+
+@triton.jit
+def permute_kernel(x_ptr, out_ptr, A: tl.constexpr, B: tl.constexpr, C: tl.constexpr):
+    x = tl.load(x_ptr + tl.arange(0, A * B * C))
+    x = tl.permute(tl.reshape(x, (A, B, C)), (2, 0, 1))
+    tl.store(out_ptr + tl.arange(0, A * B * C), tl.reshape(x, (A * B * C,)))
+
+
+def test_permute(draw, poisoned, check):
+    x, out = draw("int16", (4, 8, 2)), poisoned("int16", (2, 4, 8))
+    permute_kernel[(1,)](x, out, A=4, B=8, C=2)
+    check(out, x.transpose(2, 0, 1))

@@ -1,0 +1,126 @@
+"""Loads and stores: masks, `other`, strides, gathers, scalars, bool pointers; what is masked off stays as it was."""
+
+import numpy as np
+import pytest
+
+import deuteron as triton
+import deuteron.language as tl
+
+DTYPES = ["bool", "int8", "uint8", "int16", "int32", "uint32", "int64", "float16", "bfloat16", "float32", "float64"]
+
+
+@triton.jit
+def copy_kernel(x_ptr, out_ptr, n, BLOCK: tl.constexpr):
+    offsets = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(out_ptr + offsets, tl.load(x_ptr + offsets, mask=offsets < n), mask=offsets < n)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("n", [1, 63, 64, 1000])
+def test_copy_writes_nothing_beyond_the_mask(draw, poisoned, n, dtype):
+    x, out = draw(dtype, n), poisoned(dtype, n + 70)
+    expected = out.copy()
+    expected[:n] = x
+    copy_kernel[(triton.cdiv(n, 64),)](x, out, n, BLOCK=64)
+    np.testing.assert_array_equal(out.view(np.uint8), expected.view(np.uint8))
+
+
+@triton.jit
+def other_kernel(x_ptr, out_ptr, n, OTHER: tl.constexpr, BLOCK: tl.constexpr):
+    offsets = tl.arange(0, BLOCK)
+    tl.store(out_ptr + offsets, tl.load(x_ptr + offsets, mask=offsets < n, other=OTHER))
+
+
+@pytest.mark.parametrize(
+    ("dtype", "other"),
+    [("int32", -7), ("uint8", 255), ("float32", float("-inf")), ("float16", 1.5), ("bfloat16", -2), ("int64", 2**40)],
+)
+def test_other(draw, poisoned, dtype, other):
+    x, out = draw(dtype, 20), poisoned(dtype, 32)
+    other_kernel[(1,)](x, out, 20, OTHER=other, BLOCK=32)
+    np.testing.assert_array_equal(out, np.append(x, np.full(12, other, x.dtype)))
+
+
+@triton.jit
+def gather_kernel(x_ptr, index_ptr, out_ptr, n, BLOCK: tl.constexpr):
+    offsets = tl.arange(0, BLOCK)
+    index = tl.load(index_ptr + offsets, mask=offsets < n, other=0)
+    x = tl.load(x_ptr + index, mask=index >= 0, other=0)
+    tl.store(out_ptr + offsets, x, mask=offsets < n)
+
+
+@pytest.mark.parametrize("index_dtype", ["int32", "int64", "int16"])
+def test_gather(draw, poisoned, check, index_dtype):
+    x, index, out = draw("int32", 91), draw(index_dtype, 77, -20, 90), poisoned("int32", 77)
+    gather_kernel[(1,)](x, index, out, 77, BLOCK=128)
+    check(out, np.where(index >= 0, x[np.maximum(index, 0)], 0))
+
+
+@triton.jit
+def scatter_kernel(x_ptr, index_ptr, out_ptr, n, BLOCK: tl.constexpr):
+    offsets = tl.arange(0, BLOCK)
+    index = tl.load(index_ptr + offsets, mask=offsets < n)
+    tl.store(out_ptr + index, tl.load(x_ptr + offsets, mask=offsets < n), mask=offsets < n)
+
+
+def test_scatter(draw, poisoned, check, rng):
+    x, index, out = draw("float32", 100), rng.permutation(100), poisoned("float32", 100)
+    scatter_kernel[(1,)](x, index, out, 100, BLOCK=128)
+    check(out[index], x, ulps=0)
+
+
+@triton.jit
+def strided_kernel(x_ptr, out_ptr, m, n, stride_m, stride_n, M: tl.constexpr, N: tl.constexpr):
+    rows, columns = tl.program_id(0) * M + tl.arange(0, M), tl.program_id(1) * N + tl.arange(0, N)
+    mask = (rows < m)[:, None] & (columns < n)[None, :]
+    x = tl.load(x_ptr + rows[:, None] * stride_m + columns[None, :] * stride_n, mask=mask)
+    tl.store(out_ptr + rows[:, None] * n + columns[None, :], x, mask=mask)
+
+
+@pytest.mark.parametrize("dtype", ["int8", "float16", "float32"])
+@pytest.mark.parametrize("view", ["transposed", "steps", "reversed", "one column"])
+def test_strides(draw, poisoned, view, dtype):
+    base = draw(dtype, (40, 54))
+    x = {
+        "transposed": base.T,
+        "steps": base[1::2, ::3],
+        "reversed": base[::-1, ::-1],
+        "one column": np.broadcast_to(base[:, :1], (40, 21)),
+    }[view]
+    out = poisoned(dtype, x.shape)
+    strides = [stride // x.itemsize for stride in x.strides]
+    grid = (triton.cdiv(x.shape[0], 16), triton.cdiv(x.shape[1], 8))
+    strided_kernel[grid](x, out, *x.shape, *strides, M=16, N=8)
+    np.testing.assert_array_equal(out, x)
+
+
+@triton.jit
+def scalar_memory_kernel(x_ptr, out_ptr, flag_ptr):
+    pid = tl.program_id(0)
+    x = tl.load(x_ptr + pid, mask=pid < 3, other=9)
+    tl.store(out_ptr + pid, x, mask=pid != 1)
+    if tl.load(flag_ptr + pid):
+        tl.store(out_ptr + 10 + pid, 1)
+
+
+def test_scalars_with_masks(poisoned, check):
+    x, flags = np.array([5, 6, 7], np.int32), np.array([True, False, True, True, False])
+    out = poisoned("int32", 15)
+    expected = out.copy()
+    expected[[0, 2, 3, 4]] = [5, 7, 9, 9]
+    expected[[10, 12, 13]] = 1
+    scalar_memory_kernel[(5,)](x, out, flags)
+    check(out, expected)
+
+
+@triton.jit
+def converting_store_kernel(x_ptr, out_ptr, n, BLOCK: tl.constexpr):
+    offsets = tl.arange(0, BLOCK)
+    tl.store(out_ptr + offsets, tl.load(x_ptr + offsets, mask=offsets < n), mask=offsets < n)
+
+
+@pytest.mark.parametrize(("source", "target"), [("float32", "float16"), ("int64", "int8"), ("int32", "float64")])
+def test_a_store_casts_to_the_type_of_the_pointer(draw, poisoned, source, target):
+    x, out = draw(source, 100), poisoned(target, 100)
+    converting_store_kernel[(1,)](x, out, 100, BLOCK=128)
+    np.testing.assert_array_equal(out, x.astype(target))
