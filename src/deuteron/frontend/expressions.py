@@ -85,10 +85,13 @@ def slice_(ctx: Context, node: ast.Slice) -> slice:
 
 
 def f_string(ctx: Context, node: ast.JoinedStr) -> str:
-    return "".join(ctx.evaluate(part) for part in node.values)
+    """Python up to 3.11 and later ones differ in where the parts are: errors are about the whole string."""
+    return "".join(
+        _formatted(ctx, part) if isinstance(part, ast.FormattedValue) else ctx.evaluate(part) for part in node.values
+    )
 
 
-def formatted(ctx: Context, node: ast.FormattedValue) -> str:
+def _formatted(ctx: Context, node: ast.FormattedValue) -> str:
     value = ctx.evaluate(node.value)
     if is_runtime(value):
         raise ctx.error(
@@ -108,5 +111,4 @@ EXPRESSIONS = {
     ast.Subscript: subscript,
     ast.Slice: slice_,
     ast.JoinedStr: f_string,
-    ast.FormattedValue: formatted,
 }

@@ -52,17 +52,23 @@ def read_source(fn: Callable[..., Any]) -> FunctionSource:
     try:
         lines, first_line = inspect.getsourcelines(fn)
         file = inspect.getsourcefile(fn) or fn.__code__.co_filename
-    except (OSError, TypeError) as error:
-        raise UsageError(
-            f"cannot read the source of '{fn.__qualname__}': {error}. Define kernels in a file; text that is executed "
-            "must be registered with linecache."
-        ) from error
-    tree = _parse(lines)
-    if not isinstance(tree, ast.FunctionDef):
-        raise UsageError(
-            f"@jit decorates functions written with `def`, got '{fn.__qualname__}'", Location(file, first_line)
-        )
-    return FunctionSource(file, first_line, tuple(lines), tree)
+        tree = _parse(lines)
+    except (OSError, TypeError, SyntaxError) as error:
+        raise _no_source(fn, str(error)) from error
+    if isinstance(tree, ast.FunctionDef) and tree.name == fn.__name__:
+        return FunctionSource(file, first_line, tuple(lines), tree)
+    if fn.__name__.isidentifier():  # text executed under the name of another, such as `python -c`'s <string>
+        raise _no_source(fn, f"line {first_line} of {file} does not define it")
+    raise UsageError(
+        f"@jit decorates functions written with `def`, got '{fn.__qualname__}'", Location(file, first_line)
+    )
+
+
+def _no_source(fn: Callable[..., Any], reason: str) -> UsageError:
+    return UsageError(
+        f"cannot read the source of '{fn.__qualname__}': {reason}. Define kernels in a file; text that is executed "
+        "must be registered with linecache."
+    )
 
 
 def _parse(lines: Sequence[str]) -> ast.stmt:
