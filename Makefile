@@ -30,8 +30,8 @@ test: $(INSTALLED)
 	$(IN_VENV)/python -m pytest -n auto
 
 bench: $(INSTALLED)
-	$(IN_VENV)/python benchmarks/cpu.py
-	$(IN_VENV)/python benchmarks/compile_time.py
+	$(IN_VENV)/python -m benchmarks.cpu
+	$(IN_VENV)/python -m benchmarks.compile_time
 
 lint: $(INSTALLED)
 	$(IN_VENV)/ruff check .

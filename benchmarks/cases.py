@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from programs import load_example
 
 import deuteron as triton
+from benchmarks.programs import load_example
 
 TOLERANCE = 1e-5
 ROUNDS = 7

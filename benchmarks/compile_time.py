@@ -1,28 +1,36 @@
-"""Cold compile times for the CPU: every example, in a process that has compiled another kernel, with the cache off.
+"""Cold compile times: every example for the CPU, in a process that has compiled another kernel, with the cache off.
 
 Also the softmax of rows of 16,384 beside one of rows of 128: compile time must not grow with the tile.
 
-    python benchmarks/compile_time.py
+    python -m benchmarks.compile_time
+    python -m benchmarks.compile_time --triton     for cuda:90, beside Triton from PyPI in an environment of its own
 """
 
 from __future__ import annotations
 
+import argparse
 import dataclasses
+import json
 import os
+import subprocess
+import sys
 import time
+from pathlib import Path
 
 os.environ["DEUTERON_ALWAYS_COMPILE"] = "1"
 
-from programs import PROGRAMS, Program  # noqa: E402
 from rich.console import Console  # noqa: E402
 from rich.table import Table  # noqa: E402
 
 import deuteron  # noqa: E402
+from benchmarks.programs import PROGRAMS, Program  # noqa: E402
+from benchmarks.triton_environment import triton_python  # noqa: E402
 from deuteron.options import parse_target  # noqa: E402
 
 LIMIT_SECONDS = 1.5
 WIDE_LIMIT = 1.2
 WIDE_REPEATS = 9
+ROUNDS = 3
 STAGES = ("ttir", "llir", "asm", "obj")
 
 
@@ -41,7 +49,26 @@ def softmax_seconds(block: int) -> float:
     return min(compile_once(program)[0] for _ in range(WIDE_REPEATS))
 
 
-def main() -> None:
+def beside_triton() -> bool:
+    """Compile times for cuda:90 of both, in processes that take turns; whether ours are all at most Triton's."""
+    peers = {"deuteron": sys.executable, "triton": triton_python()}
+    script = Path(__file__).with_name("compile_peer.py")
+    fastest: dict[str, dict[str, float]] = {peer: {} for peer in peers}
+    for _ in range(ROUNDS):
+        for peer, python in peers.items():
+            done = subprocess.run([python, script, peer], check=True, stdout=subprocess.PIPE, text=True)
+            for kernel, seconds in json.loads(done.stdout.splitlines()[-1]).items():
+                fastest[peer][kernel] = min(seconds + [fastest[peer].get(kernel, seconds[0])])
+    table = Table("kernel", "Deuteron", "Triton", "ratio", title="Compile for cuda:90, no cache, fastest of several")
+    for kernel, ours in fastest["deuteron"].items():
+        theirs = fastest["triton"][kernel]
+        colour = "green" if ours <= theirs else "red"
+        table.add_row(kernel, f"{ours * 1e3:.0f} ms", f"{theirs * 1e3:.0f} ms", f"[{colour}]{ours / theirs:.2f}[/]")
+    Console().print(table)
+    return all(ours <= fastest["triton"][kernel] for kernel, ours in fastest["deuteron"].items())
+
+
+def on_the_cpu() -> None:
     # Another kernel first: what is measured is a compiler that is loaded, on a kernel that it has not seen.
     compile_once(dataclasses.replace(PROGRAMS[0], constexprs={"BLOCK": 64}))
     table = Table("kernel", "seconds", *STAGES, "limit", title="First compile of each kernel for the CPU, warm process")
@@ -57,5 +84,14 @@ def main() -> None:
     print(f"softmax 16,384 wide: {wide * 1e3:.0f} ms, 128 wide: {narrow * 1e3:.0f} ms, {ratio}")
 
 
+def main() -> int:
+    parser = argparse.ArgumentParser(description="Cold compile times.")
+    parser.add_argument("--triton", action="store_true", help="for cuda:90, beside Triton's")
+    if parser.parse_args().triton:
+        return 0 if beside_triton() else 1
+    on_the_cpu()
+    return 0
+
+
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

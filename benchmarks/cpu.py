@@ -5,8 +5,8 @@ which NumPy's BLAS spreads over threads, on all cores as well. Both sides write 
 already, and NumPy's side works in place where it can. A row shows the fastest of several rounds that
 alternate between the two.
 
-    python benchmarks/cpu.py                  # every thread count in a process of its own
-    python benchmarks/cpu.py --threads 1      # one of them, as JSON
+    python -m benchmarks.cpu                  # every thread count in a process of its own
+    python -m benchmarks.cpu --threads 1      # one of them, as JSON
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ THREAD_VARIABLES = ("DEUTERON_NUM_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THR
 def measure(threads: int) -> list[dict[str, Any]]:
     """Rows for this process, whose libraries must not have been loaded with another number of threads."""
     os.environ.update({name: str(threads) for name in THREAD_VARIABLES})
-    from cases import cases  # loads NumPy, which reads these variables
+    from benchmarks.cases import cases  # loads NumPy, which reads these variables
 
     return [case.measure() | {"threads": threads} for case in cases() if threads == 1 or case.threaded]
 
 
 def measure_in_new_process(threads: int) -> list[dict[str, Any]]:
-    command = [sys.executable, __file__, "--threads", str(threads)]
+    command = [sys.executable, "-m", "benchmarks.cpu", "--threads", str(threads)]
     return json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout)
 
 

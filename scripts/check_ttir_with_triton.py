@@ -9,16 +9,19 @@ from __future__ import annotations
 
 import subprocess
 import sys
-import venv
 from pathlib import Path
 
 from rich.console import Console
 from rich.table import Table
 
 ROOT = Path(__file__).resolve().parent.parent
-TRITON = ROOT / "build" / "triton"
 OUTPUT = ROOT / "build" / "ttir"
-sys.path.insert(0, str(ROOT / "benchmarks"))
+sys.path.insert(0, str(ROOT))
+
+import deuteron  # noqa: E402
+from benchmarks.programs import PROGRAMS  # noqa: E402
+from benchmarks.triton_environment import triton_python  # noqa: E402
+from deuteron.options import parse_target  # noqa: E402
 
 # Runs in Triton's environment, a process for each file because its parser may abort; its own words go to stderr.
 PARSE = """
@@ -33,23 +36,7 @@ sys.exit(0 if module.verify() else "the verifier refused it")
 """
 
 
-def triton_python() -> Path:
-    """The Python of an environment with Triton."""
-    python = TRITON / "bin" / "python"
-    if not (TRITON / "installed").exists():
-        print(f"Installing Triton into {TRITON}")
-        venv.create(TRITON, with_pip=True, clear=True)
-        subprocess.run([python, "-m", "pip", "install", "--quiet", "triton"], check=True)
-        (TRITON / "installed").touch()
-    return python
-
-
 def write_ttir() -> list[Path]:
-    from programs import PROGRAMS
-
-    import deuteron
-    from deuteron.options import parse_target
-
     OUTPUT.mkdir(parents=True, exist_ok=True)
     paths = []
     for program in PROGRAMS:
