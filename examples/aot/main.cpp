@@ -8,12 +8,14 @@
 //     fmha_d64_fp16(stream, Q, K, V, Out, ..., algo_id)           the variant of that number
 //     fmha_d64_fp16_get_num_algos()
 //
-// Every call returns a status, DEUTERON_SUCCESS or what went wrong, which `deuteron_status_string` names.
+// Every call returns a status, DEUTERON_SUCCESS or what went wrong, which `deuteron_status_string` names. The header is the
+// same for kernels compiled for the CPU and for GPUs, so this program is built with either; `device.h` is the difference.
 
 #include <chrono>
 #include <cstdio>
 #include <random>
 
+#include "device.h"
 #include "fmha.h"
 #include "reference.h"
 
@@ -45,25 +47,26 @@ double milliseconds_per_call(Call call) {
     double fastest = INFINITY, total = 0;
     while (total < 0.3) {
         const auto start = clock::now();
-        call();
+        for (int i = 0; i < device::calls_at_once; ++i) call();
+        device::synchronize();
         const double seconds = std::chrono::duration<double>(clock::now() - start).count();
-        fastest = std::min(fastest, seconds);
+        fastest = std::min(fastest, seconds / device::calls_at_once);
         total += seconds;
     }
     return fastest * 1e3;
 }
 
 // Runs one variant and compares it with the reference.
-deuteron_status run(const Problem& p, int block, int algo_id, const Attention& reference, std::vector<Half>& q,
-         std::vector<Half>& k, std::vector<Half>& v, Result& result) {
+deuteron_status run(const Problem& p, int block, int algo_id, const Attention& reference, const std::vector<Half>& q_host,
+                    const std::vector<Half>& k_host, const std::vector<Half>& v_host, Result& result) {
     const int rounded = (p.seqlen_q + rounding - 1) / rounding * rounding;
-    std::vector<Half> out(p.q_size(), 0x7e00);  // not a number, in fp16
-    std::vector<float> lse(std::size_t(p.batch) * p.nheads * rounded, NAN), tmp(lse);
+    const std::vector<float> nan(std::size_t(p.batch) * p.nheads * rounded, NAN);
+    device::Array<Half> q(q_host), k(k_host), v(v_host), out(std::vector<Half>(p.q_size(), 0x7e00));  // not a number
+    device::Array<float> lse(nan), tmp(nan);
     const int row = p.nheads * p.headdim;  // from one row of a sequence to the next
 
     auto call = [&] {
-        return fmha_d64_fp16(nullptr, q.data(), k.data(), v.data(), out.data(), lse.data(), tmp.data(),
-                             float(p.scale()),
+        return fmha_d64_fp16(nullptr, q.ptr(), k.ptr(), v.ptr(), out.ptr(), lse.ptr(), tmp.ptr(), float(p.scale()),
                              p.seqlen_q * row, p.headdim, row,  // strides of Q: batch, head, row
                              p.seqlen_k * row, p.headdim, row,  // K
                              p.seqlen_k * row, p.headdim, row,  // V
@@ -75,10 +78,13 @@ deuteron_status run(const Problem& p, int block, int algo_id, const Attention& r
     const deuteron_status status = call();
     if (status != DEUTERON_SUCCESS) return status;
 
-    std::vector<double> got_out(out.size()), got_lse;
-    std::transform(out.begin(), out.end(), got_out.begin(), to_float);
+    device::synchronize();
+    const std::vector<Half> out_host = out.to_host();
+    const std::vector<float> lse_host = lse.to_host();
+    std::vector<double> got_out(out_host.size()), got_lse;
+    std::transform(out_host.begin(), out_host.end(), got_out.begin(), to_float);
     for (int sequence = 0; sequence < p.batch * p.nheads; ++sequence) {
-        const float* first = &lse[std::size_t(sequence) * rounded];
+        const float* first = &lse_host[std::size_t(sequence) * rounded];
         got_lse.insert(got_lse.end(), first, first + p.seqlen_q);
     }
     result.out_error = relative_error(got_out, reference.out);
@@ -101,11 +107,16 @@ int main() {
     const int tiles[] = {128, 64};
     bool right = true;
 
-    std::printf("Causal attention, fp16 with fp32 accumulators, against float64\n\n");
+    const std::string name = device::open();
+    if (name.empty()) {
+        std::printf("There is no NVIDIA GPU, so nothing was run.\n");
+        return 2;
+    }
+    std::printf("Causal attention on the %s, fp16 with fp32 accumulators, against float64\n\n", name.c_str());
     std::printf("batch heads  queries    keys  dim   tile    max error  rel. error  lse error  time (ms)  GFLOP/s\n");
     for (const Problem& p : problems) {
-        std::vector<Half> q = random_halves(p.q_size(), 1), k = random_halves(p.k_size(), 2),
-                          v = random_halves(p.k_size(), 3);
+        const std::vector<Half> q = random_halves(p.q_size(), 1), k = random_halves(p.k_size(), 2),
+                                v = random_halves(p.k_size(), 3);
         const Attention reference = attention_float64(p, q, k, v);
         for (int algo_id = 0; algo_id < fmha_d64_fp16_get_num_algos(); ++algo_id) {
             Result result{};

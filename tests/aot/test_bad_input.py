@@ -100,7 +100,10 @@ FOLDER/exits.py:3:1: error: cannot import 'exits.py': SystemExit: 3
         {"-t": "vulkan"},
         "error: unknown target 'vulkan': expected 'cpu', 'cpu:<LLVM CPU name>' or 'cuda:<compute capability>'",
     ),
-    "cuda": ({"-t": "cuda:90"}, "error: Deuteron does not compile ahead of time for 'cuda' yet; it does for cpu"),
+    "capability": (
+        {"-t": "cuda:75"},
+        "error: unknown target 'cuda:75': Deuteron compiles for cuda:80, cuda:86, cuda:89, cuda:90, cuda:100, cuda:120",
+    ),
     "warps": ({"-w": "3"}, "error: num_warps must be a power of two from 1 to 32, got 3"),
     "stages": ({"-ns": "-1"}, "error: num_stages must be a whole number, 0 or more, got -1"),
     "out name": (

@@ -50,7 +50,7 @@ def test_c_and_python_agree(tmp_path: Path, rng: np.random.Generator):
         body.append(f"  result = {node_code(node, variables)}; show(result, deuteron_bad);")
         wanted.append(expected(node, values))
     program = (
-        f"{runtime_source('cpu_types.h', 'grid.c')}\n#include <stdio.h>\n"
+        f"{runtime_source('cpu_types.h', 'status.h', 'grid.c')}\n#include <stdio.h>\n"
         'static void show(int64_t r, int bad) { if (bad) printf("bad\\n"); else printf("%lld\\n", (long long)r); }\n'
         "int main(void) {\n  int32_t a; int64_t b, result; uint64_t c; bool flag; int deuteron_bad;\n"
         + "\n".join(body)

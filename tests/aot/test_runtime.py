@@ -18,14 +18,15 @@ def test_builds_alone(name: str, compiler: list[str], tmp_path: Path):
     subprocess.run([*compiler, "-Wmissing-declarations", "-c", RUNTIME / name, "-o", tmp_path / "x.o"], check=True)
 
 
-def test_every_shared_name_has_a_version(tmp_path: Path):
+@pytest.mark.parametrize("file, count", [("cpu_pool.c", 5), ("cuda_driver.c", 4)])
+def test_every_shared_name_has_a_version(file: str, count: int, tmp_path: Path):
     """Files that two versions of Deuteron emitted are linked into one program."""
-    subprocess.run(["gcc", "-c", RUNTIME / "cpu_pool.c", "-o", tmp_path / "x.o"], check=True)
+    subprocess.run(["gcc", "-c", RUNTIME / file, "-o", tmp_path / "x.o"], check=True)
     symbols = subprocess.run(
         ["nm", "-g", "--defined-only", tmp_path / "x.o"], capture_output=True, text=True, check=True
     )
     names = [line.split()[-1] for line in symbols.stdout.splitlines()]
-    assert len(names) == 5
+    assert len(names) == count
     assert all(name.startswith("deuteron_") and name.endswith("_v1") for name in names)
 
 

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 import deuteron.language as tl
-from deuteron.backend.arrays import ForeignDevice, element_type
+from deuteron.backend.arrays import ForeignDevice, element_type, split_token
+from deuteron.backend.devices import CPU, Device
 from deuteron.backend.dlpack import dlpack_tensor
 from deuteron.errors import LaunchError
 from deuteron.runtime.specialise import specialise
@@ -152,17 +153,54 @@ def test_data_pointer():
 
 @pytest.mark.parametrize(
     "array",
-    [
-        WithDataPointer("torch.float32", 4096, "cuda"),
-        WithDLPack(np.zeros(3), (2, 0)),
-        WithDLPack(np.zeros(3), (10, 0)),
-        type("CuPy", (), {"__cuda_array_interface__": property(lambda self: {"data": (0, False)})})(),
-    ],
-    ids=["data_ptr", "dlpack-cuda", "dlpack-rocm", "cuda-interface"],
+    [WithDataPointer("torch.float32", 4096, "xpu"), WithDLPack(np.zeros(3), (10, 0))],
+    ids=["data_ptr", "dlpack-rocm"],
 )
-def test_arrays_of_another_device(array):
+def test_arrays_of_a_device_that_no_kernel_runs_on(array):
     with pytest.raises(ForeignDevice, match="device"):
         specialise(array)
+
+
+class WithCudaInterface:
+    """What CuPy's arrays have."""
+
+    def __init__(self, address, index=None):
+        self.address = address
+        if index is not None:
+            self.__dlpack_device__ = lambda: (2, index)
+
+    @property
+    def __cuda_array_interface__(self):
+        return {"data": (self.address, False), "typestr": "<i4"}
+
+
+def test_a_tensor_on_a_gpu():
+    tensor = WithDataPointer("torch.float32", 4096, "cuda")
+    tensor.device = tensor.device()
+    tensor.device.index = 1
+    token, address = specialise(tensor)
+    assert (split_token(token), address) == (("*fp32", "16", Device("cuda", 1)), 4096)
+    tensor.address = 4100
+    assert split_token(specialise(tensor)[0]) == ("*fp32", "", Device("cuda", 1))
+
+
+@pytest.mark.parametrize("index", [None, 0, 3])
+def test_the_cuda_interface(index):
+    token, address = specialise(WithCudaInterface(4096, index))
+    assert (split_token(token), address) == (("*i32", "16", Device("cuda", index)), 4096)
+
+
+def test_dlpack_on_a_gpu():
+    array = np.zeros(4, np.float16)
+    token, address = specialise(WithDLPack(array, (2, 5)))
+    assert split_token(token)[::2] == ("*fp16", Device("cuda", 5))
+    assert address == array.ctypes.data
+
+
+@pytest.mark.parametrize("token", ["i32", "i32:1", "fp32", "*fp32", "*fp32:16"])
+def test_tokens_of_the_cpu(token):
+    type, _, hint = token.partition(":")
+    assert split_token(token) == (type, hint, CPU if type.startswith("*") else None)
 
 
 def test_a_ctypes_buffer_is_no_array():

@@ -92,9 +92,9 @@ def test_an_error_in_the_kernel_passes_through():
     assert caught.value.location.file == __file__
 
 
-def test_a_text_with_another_machine_in_mind():
-    with pytest.raises(UsageError, match="does not compile for 'cuda' yet"):
-        deuteron.compile(make_source(), target=Target("cuda", 90, 32), options={"num_warps": 4})
+def test_a_target_that_there_is_not():
+    with pytest.raises(UsageError, match="does not compile for 'hip' yet"):
+        deuteron.compile(make_source(), target=Target("hip", "gfx942", 64), options={"num_warps": 4})
 
 
 def test_an_option_that_there_is_not():

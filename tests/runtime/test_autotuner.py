@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import deuteron
-from deuteron.errors import AutotunerError, CompilationError, OutOfResources, UsageError
+from deuteron.errors import AutotunerError, CompilationError, InternalError, OutOfResources, UsageError
 from deuteron.runtime.interface import KernelInterface
 
 CONFIGS = [deuteron.Config({"BLOCK": block}) for block in (16, 32, 64)]
@@ -102,6 +102,12 @@ def test_an_array_that_is_none_is_neither_reset_nor_restored():
     kernel = tuned(FakeKernel(), reset_to_zero=["out"], restore_value=["out"])
     kernel[(1,)](None, 16)
     assert kernel.best_config is CONFIGS[0]
+
+
+def test_a_defect_is_not_skipped():
+    kernel = tuned(FakeKernel({16: InternalError("stage llir")}))
+    with pytest.raises(InternalError, match="stage llir"):
+        kernel[(1,)](None, 32)
 
 
 def test_a_failing_configuration_is_skipped():

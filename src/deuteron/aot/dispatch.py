@@ -33,7 +33,7 @@ def header_text(linked: Mapping[str, Algos], file_name: str) -> str:
         "link.h",
         title=_title(linked),
         guard=header_guard(f"LINK_{''.join(char if char.isalnum() else '_' for char in file_name)}"),
-        types=runtime_source(c_target(first.backend).types_file),
+        types=runtime_source(*c_target(first.backend).types_files),
         declarations="\n".join(_name_header(name, algos) for name, algos in linked.items()),
     )
 
@@ -84,8 +84,7 @@ def _name_source(name: str, algos: Algos) -> str:
         cases="\n".join(cases),
         launch=_launch(name, algos, ["int algo_id"]),
         launch_default=_launch(f"{name}_default", algos),
-        load_functions=",\n      ".join(f"load_{record.function}" for record in records),
-        unload_functions=",\n      ".join(f"unload_{record.function}" for record in records),
+        kernels=",\n    ".join(f"{{load_{record.function}, unload_{record.function}}}" for record in records),
     )
 
 

@@ -30,7 +30,7 @@ def kernel_header(record: KernelRecord) -> str:
         "kernel.h",
         title=f"kernel {record.function}",
         guard=header_guard(record.function),
-        types=runtime_source(c_target(record.backend).types_file),
+        types=runtime_source(*c_target(record.backend).types_files),
         kernel=record.kernel,
         signature=comment_text(", ".join(_described(param) for param in record.params)),
         target=record.target,

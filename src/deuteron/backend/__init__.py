@@ -5,7 +5,8 @@
     [stage.name for stage in backend.stages]       ["ttir", "llir", "asm", "obj"]
 
     stage.py metadata.py    what a stage and a compiled kernel are, for every backend; ttir.py: the first stage of all
-    arrays.py dlpack.py     arrays of any library as arguments
+    devices.py              the machine's devices and their targets
+    arrays.py dlpack.py     arrays of any library as arguments; arguments.py: how a launch passes them
     llvm/                   LLVM IR: text builder, optimise, emit, load
     cpu/                    loop nests on the processor at hand or a named one
 
@@ -18,6 +19,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
 from deuteron.backend.cpu.backend import CPUBackend
+from deuteron.backend.cuda.backend import CUDABackend
 from deuteron.backend.metadata import KernelMetadata
 from deuteron.backend.stage import Stage
 from deuteron.errors import UsageError
@@ -41,10 +43,10 @@ class Backend(Protocol):
         """What code for this target depends on besides the target's name, such as the features of the processor."""
 
     def load(self, texts: Mapping[str, str | bytes], metadata: KernelMetadata) -> Callable[..., None]:
-        """Load a kernel's code; returns `launch(grid, values)`."""
+        """Load a kernel's code; returns `launch(grid, values)`, which takes `device=` where there can be several."""
 
 
-_BACKENDS: dict[str, Backend] = {"cpu": CPUBackend()}
+_BACKENDS: dict[str, Backend] = {"cpu": CPUBackend(), "cuda": CUDABackend()}
 
 
 def get_backend(target: Target) -> Backend:

@@ -1,6 +1,8 @@
 """Arrays of any library as arguments of a kernel: element type, address, device.
 
-    array_specialiser(type(x))(x)     ("*fp32:16", 140213...)     a float32 array at an address divisible by 16
+    array_specialiser(type(x))(x)     ("*fp32:16", 140213...)         a float32 array at an address divisible by 16
+                                      ("*fp32@cuda:1:16", 139...)     the same on GPU 1
+    split_token("*fp32@cuda:1:16")    ("*fp32", "16", Device("cuda", 1))
 
 NumPy and torch are met without being imported; others come through `__cuda_array_interface__`, `__array_interface__`,
 `data_ptr()` or `__dlpack__`. A kernel gets the address of the first element and nothing else: strides are the kernel's
@@ -13,6 +15,7 @@ import ctypes
 from collections.abc import Callable
 from typing import Any
 
+from deuteron.backend.devices import CPU, Device
 from deuteron.backend.dlpack import dlpack_tensor
 from deuteron.errors import LaunchError
 
@@ -35,16 +38,22 @@ ELEMENT_TYPES = {
     "fp8e4nv": "fp8e4nv",
     "fp8e5": "fp8e5",
 }
-CPU_DEVICES = (None, "cpu")
-
 Specialised = tuple[str, int]
 
 _ANY_LENGTH = ctypes.c_char * 0
 _tokens_of_dtype: dict[Any, tuple[str, str]] = {}
+_tokens_of_tensor: dict[Any, tuple[str, str]] = {}
 
 
 class ForeignDevice(LaunchError):
     """An array is not in the memory of the device that the kernel runs on."""
+
+
+def device_mismatch(found: Device, backend: str) -> ForeignDevice | None:
+    """The error about an array on a device that a backend's kernels cannot reach; None where they can."""
+    if found.backend == backend:
+        return None
+    return ForeignDevice("it is on the CPU" if found == CPU else f"it is on device '{found}'")
 
 
 def array_specialiser(type: type) -> Callable[[Any], Specialised] | None:
@@ -71,12 +80,28 @@ def element_type(dtype: Any) -> str:
     return ELEMENT_TYPES[name]
 
 
-def _tokens(dtype: Any) -> tuple[str, str]:
+def split_token(token: str) -> tuple[str, str, Device | None]:
+    """The type, the hint (`16`, `1` or empty) and, of an array, the device."""
+    text, _, device = token.partition("@")
+    if device:
+        backend, index, hint = device.split(":")
+        return text, hint, Device(backend, int(index) if index else None)
+    type, _, hint = text.partition(":")
+    return type, hint, CPU if type.startswith("*") else None
+
+
+def _tokens(dtype: Any, device: Device = CPU) -> tuple[str, str]:
     """The tokens of a pointer to that dtype: unaligned and aligned to 16 bytes."""
-    if dtype not in _tokens_of_dtype:
-        type = f"*{element_type(dtype)}"
-        _tokens_of_dtype[dtype] = (type, f"{type}:16")
-    return _tokens_of_dtype[dtype]
+    type = f"*{element_type(dtype)}"
+    if device == CPU:
+        return type, f"{type}:16"
+    head = f"{type}@{device.backend}:{'' if device.index is None else device.index}:"
+    return head, f"{head}16"
+
+
+def _tokens_of_numpy(dtype: Any) -> tuple[str, str]:
+    found = _tokens_of_dtype[dtype] = _tokens(dtype)
+    return found
 
 
 def _specialise_numpy(array: Any) -> Specialised:
@@ -85,39 +110,59 @@ def _specialise_numpy(array: Any) -> Specialised:
         address = ctypes.addressof(_ANY_LENGTH.from_buffer(array))
     except (TypeError, ValueError, BufferError):
         address = array.ctypes.data
-    return (_tokens_of_dtype.get(array.dtype) or _tokens(array.dtype))[address & 15 == 0], address
+    return (_tokens_of_dtype.get(array.dtype) or _tokens_of_numpy(array.dtype))[address & 15 == 0], address
 
 
 def _specialise_torch(tensor: Any) -> Specialised:
-    device = getattr(getattr(tensor, "device", None), "type", None)
-    if device not in CPU_DEVICES:
-        raise ForeignDevice(f"it is on device '{device}'")
+    key = (tensor.dtype, getattr(tensor, "device", None))
+    tokens = _tokens_of_tensor.get(key)
+    if tokens is None:
+        tokens = _tokens_of_tensor[key] = _tokens(key[0], _torch_device(key[1]))
     address = tensor.data_ptr()
-    return (_tokens_of_dtype.get(tensor.dtype) or _tokens(tensor.dtype))[address & 15 == 0], address
+    return tokens[address & 15 == 0], address
+
+
+def _torch_device(device: Any) -> Device:
+    """The device of a tensor, or of what wraps an array of another library, where it may be None or a string."""
+    name = getattr(device, "type", None)
+    if name in (None, "cpu"):
+        return CPU
+    return _device(name, getattr(device, "index", None))
+
+
+def _device(name: str, index: int | None) -> Device:
+    if name not in ("cpu", "cuda"):
+        raise ForeignDevice(f"it is on device '{name}'")
+    return CPU if name == "cpu" else Device(name, index)
 
 
 def _specialise_cuda_interface(array: Any) -> Specialised:
-    """JAX's class has the attribute for every device, its arrays only on a GPU."""
-    if hasattr(array, "__cuda_array_interface__"):
-        raise ForeignDevice("it is on a CUDA device")
+    """JAX's class has the attribute for every device, its arrays only on a GPU, and not for every dtype there."""
+    interface = getattr(array, "__cuda_array_interface__", None)
+    if interface is not None:
+        index = array.__dlpack_device__()[1] if hasattr(array, "__dlpack_device__") else None
+        return _from_interface(array, interface, Device("cuda", index))
     if hasattr(array, "__dlpack__"):
         return _specialise_dlpack(array)
     return _specialise_interface(array)
 
 
 def _specialise_interface(array: Any) -> Specialised:
+    return _from_interface(array, array.__array_interface__, CPU)
+
+
+def _from_interface(array: Any, interface: dict[str, Any], device: Device) -> Specialised:
     import numpy  # deferred: start-up time; whoever has such an array mostly has NumPy
 
-    interface = array.__array_interface__
     address = interface["data"][0]
-    return _tokens(getattr(array, "dtype", None) or numpy.dtype(interface["typestr"]))[address & 15 == 0], address
+    dtype = getattr(array, "dtype", None) or numpy.dtype(interface["typestr"])
+    return _tokens(dtype, device)[address & 15 == 0], address
 
 
 def _specialise_dlpack(array: Any) -> Specialised:
     tensor = dlpack_tensor(array)
-    if tensor.device != "cpu":
-        raise ForeignDevice(f"it is on device '{tensor.device}'")
-    return _tokens(tensor.dtype)[tensor.address & 15 == 0], tensor.address
+    device = _device(tensor.device, tensor.device_index)
+    return _tokens(tensor.dtype, device)[tensor.address & 15 == 0], tensor.address
 
 
 _PROTOCOLS = (

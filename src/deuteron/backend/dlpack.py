@@ -1,6 +1,6 @@
 """What a DLPack capsule says: device, element type, address, shape and strides.
 
-    dlpack_tensor(x)     Tensor(device="cpu", dtype="bfloat16", address=0x7f..., shape=(4, 8), strides=(8, 1))
+    dlpack_tensor(x)     Tensor("cpu", 0, dtype="bfloat16", address=0x7f..., shape=(4, 8), strides=(8, 1), ...)
 
 Read with ctypes after dlpack.h (https://dmlc.github.io/dlpack/latest/c_api.html), since `numpy.from_dlpack` knows
 neither bfloat16 nor float8. The capsule is not consumed: the array itself keeps its memory.
@@ -37,6 +37,7 @@ class Tensor(NamedTuple):
     """An array elsewhere; strides are in elements, `element_size` in bytes."""
 
     device: str
+    device_index: int
     dtype: str
     address: int
     shape: tuple[int, ...]
@@ -51,10 +52,10 @@ _get_pointer = ctypes.PYFUNCTYPE(c_void_p, ctypes.py_object, ctypes.c_char_p)(
 
 def dlpack_tensor(array: Any) -> Tensor:
     """The description of an array that has `__dlpack__`; raises LaunchError where it cannot be exported."""
-    kind = array.__dlpack_device__()[0]
+    kind, index = array.__dlpack_device__()
     device = DEVICES.get(int(kind), f"of DLPack's kind {int(kind)}")
-    if device != "cpu":
-        return Tensor(device, "", 0, (), (), 0)
+    if device not in ("cpu", "cuda"):
+        return Tensor(device, int(index), "", 0, (), (), 0)
     try:
         capsule = array.__dlpack__()
     except (BufferError, RuntimeError, TypeError) as error:
@@ -62,9 +63,8 @@ def dlpack_tensor(array: Any) -> Tensor:
     managed = _DLTensor.from_address(_get_pointer(capsule, b"dltensor"))
     shape = tuple(managed.shape[: managed.ndim])
     strides = tuple(managed.strides[: managed.ndim]) if managed.strides else _row_major(shape)
-    return Tensor(
-        device, _dtype_name(managed), (managed.data or 0) + managed.byte_offset, shape, strides, managed.bits // 8
-    )
+    address = (managed.data or 0) + managed.byte_offset
+    return Tensor(device, int(index), _dtype_name(managed), address, shape, strides, managed.bits // 8)
 
 
 def _dtype_name(tensor: _DLTensor) -> str:

@@ -44,7 +44,10 @@ def make_param(name: str, type: str, divisibility: int = 1) -> Param:
 
 @dataclass(frozen=True)
 class KernelMetadata:
-    """Everything that launching a kernel or emitting C for it needs besides the code. Times are in seconds."""
+    """Everything that launching a kernel or emitting C for it needs besides the code. Times are in seconds.
+
+    `resources` is what the assembler reported, on a GPU `registers` and `spill_bytes` a thread, and its `warnings`.
+    """
 
     name: str
     symbol: str
@@ -54,6 +57,7 @@ class KernelMetadata:
     scratch_bytes: int = 0
     shared: int = 0
     stage_times: dict[str, float] = field(default_factory=dict)
+    resources: dict[str, Any] = field(default_factory=dict)
 
     @property
     def num_warps(self) -> int:

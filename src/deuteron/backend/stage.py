@@ -13,7 +13,7 @@ A product is what a stage hands to the next (a module of tile IR, a text, bytes)
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from deuteron.backend.metadata import KernelMetadata, Param
@@ -22,7 +22,7 @@ from deuteron.options import Target
 
 @dataclass
 class Unit:
-    """One kernel being compiled; stages fill in what they find out (`scratch_bytes`, `shared`).
+    """One kernel being compiled; stages fill in what they find out (`scratch_bytes`, `shared`, `resources`).
 
     `dump(suffix, text)` keeps the IR between two passes, where somebody asked for it.
     """
@@ -34,6 +34,7 @@ class Unit:
     params: tuple[Param, ...] = ()
     scratch_bytes: int = 0
     shared: int = 0
+    resources: dict[str, Any] = field(default_factory=dict)
     dump: Callable[[str, str], None] | None = None
 
     def metadata(self, stage_times: dict[str, float]) -> KernelMetadata:
@@ -46,6 +47,7 @@ class Unit:
             self.scratch_bytes,
             self.shared,
             stage_times,
+            self.resources,
         )
 
 

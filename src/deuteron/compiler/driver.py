@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from deuteron.backend import Backend, get_backend
+from deuteron.backend.devices import machine_target
 from deuteron.backend.stage import Stage, Unit
 from deuteron.compiler import cache
 from deuteron.compiler.kernel import CompiledKernel, StageTexts
@@ -34,7 +35,7 @@ def compile(
 
     Args:
         src: the kernel, or the text of a stage; a string is the path of a file with such a text.
-        target: default: DEUTERON_TARGET, else `cpu`.
+        target: default: DEUTERON_TARGET, else the machine's GPU, else `cpu`.
         options: the options of the target (`num_warps`, `num_stages`, ...).
         symbol: the name of the function in object code; default: the kernel's name.
 
@@ -51,9 +52,9 @@ def compile(
 
 
 def resolve_target(target: Target | str | None) -> Target:
-    """The target that is meant: a text is parsed, None is DEUTERON_TARGET or else the CPU."""
+    """The target that is meant: a text is parsed, None is DEUTERON_TARGET, else the machine's GPU, else the CPU."""
     if target is None:
-        target = settings.target or "cpu"
+        target = settings.target or machine_target()
     return parse_target(target) if isinstance(target, str) else target
 
 

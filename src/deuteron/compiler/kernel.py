@@ -15,9 +15,10 @@ from functools import cached_property
 from typing import Any
 
 from deuteron.backend import Backend
-from deuteron.backend.arrays import array_specialiser
+from deuteron.backend.arrays import array_specialiser, device_mismatch, split_token
 from deuteron.backend.metadata import KernelMetadata, Param
 from deuteron.errors import LaunchError
+from deuteron.options import Target
 
 
 class StageTexts(Mapping[str, str | bytes]):
@@ -82,18 +83,21 @@ class CompiledKernel:
             names = ", ".join(param.name for param in params)
             raise LaunchError(f"kernel '{self.name}' takes {names}, got {len(args)} arguments")
         given = zip(params, args, strict=True)
-        return [_value(param, arg, self.name) for param, arg in given if param.kind != "constexpr"]
+        target = self.metadata.target
+        return [_value(param, arg, self.name, target) for param, arg in given if param.kind != "constexpr"]
 
 
-def _value(param: Param, arg: Any, kernel: str) -> Any:
+def _value(param: Param, arg: Any, kernel: str, target: Target) -> Any:
     """What is passed for an argument: of an array its address, if it has the type that the kernel was compiled for."""
     specialise = array_specialiser(type(arg))
     if param.kind != "pointer" or specialise is None:
         return arg
     token, address = specialise(arg)
-    found = token.partition(":")[0]
+    found, _, device = split_token(token)
+    where = f"argument '{param.name}' of kernel '{kernel}'"
     if found != param.type.replace("*k", "*"):
-        raise LaunchError(
-            f"argument '{param.name}' of kernel '{kernel}': expected {param.type}, got an array of {found}"
-        )
+        raise LaunchError(f"{where}: expected {param.type}, got an array of {found}")
+    mismatch = device_mismatch(device, target.backend)
+    if mismatch:
+        raise LaunchError(f"{where}: {mismatch.message}, and the kernel is for {target}")
     return address

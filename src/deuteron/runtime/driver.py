@@ -1,10 +1,11 @@
 """The device that kernels run on, in the shape that Triton's programs ask for it.
 
-    driver.active.get_current_target()              Target("cpu", "native", 1)
+    driver.active.get_current_target()              Target("cuda", 90), or Target("cpu", "native", 1)
     driver.active.get_device_interface().synchronize()
     driver.active.get_benchmarker()(f, quantiles=[0.5])
 
-There is one device, the CPU, with the number 0; a launch on it has ended when it returns.
+What is active is the machine's GPU, or DEUTERON_TARGET. The CPU is one device, with the number 0; a launch on it has
+ended when it returns.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from typing import Any
 from deuteron import testing
 from deuteron.compiler import resolve_target
 from deuteron.options import Target
+from deuteron.runtime.cuda_device import CUDADriver
 
 
 class CPUDeviceInterface:
@@ -75,14 +77,23 @@ class DriverConfig:
     """Holds the active driver; another one can be set, and taken back."""
 
     def __init__(self) -> None:
-        self.default = Driver()
-        self.active: Any = self.default
+        self._drivers: dict[str, Any] = {"cpu": Driver(), "cuda": CUDADriver()}
+        self._chosen: Any = None
+
+    @property
+    def default(self) -> Any:
+        """The driver of the target that a launch has by default."""
+        return self._drivers[resolve_target(None).backend]
+
+    @property
+    def active(self) -> Any:
+        return self._chosen or self.default
 
     def set_active(self, driver: Any) -> None:
-        self.active = driver
+        self._chosen = driver
 
     def reset_active(self) -> None:
-        self.active = self.default
+        self._chosen = None
 
 
 driver = DriverConfig()

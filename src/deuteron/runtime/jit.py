@@ -13,15 +13,17 @@ A launch that finds its kernel does nothing else, so its cost is bounded by `tes
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from deuteron.backend import get_backend
+from deuteron.backend.arrays import device_mismatch, split_token
+from deuteron.backend.devices import CPU, Device, device_target
 from deuteron.compiler import ASTSource, CompiledKernel, resolve_target
 from deuteron.compiler.driver import compile_with
-from deuteron.errors import LaunchError, UsageError
+from deuteron.errors import DeuteronError, LaunchError, UsageError
 from deuteron.language.function import Function
-from deuteron.options import option_names, settings
+from deuteron.options import Target, option_names, settings
 from deuteron.runtime.grid import Grid, evaluate_grid
 from deuteron.runtime.interface import KernelInterface
 from deuteron.runtime.interpret import interpret, lower
@@ -43,10 +45,20 @@ class _Binding(NamedTuple):
             index for index, token in enumerate(self.tokens) if isinstance(token, str) and not token.endswith(":1")
         )
 
+    def devices(self) -> Iterator[tuple[int, Device]]:
+        """The arrays among the arguments, by index, with the device that each is on."""
+        for index, token in enumerate(self.tokens):
+            device = split_token(token)[2] if isinstance(token, str) else None
+            if device is not None:
+                yield index, device
+
 
 class _Launcher(NamedTuple):
+    """A compiled kernel, the arguments that it takes, and what else a launch is told: the device, if it is a GPU."""
+
     kernel: CompiledKernel
     indices: tuple[int, ...]
+    where: dict[str, int]
 
 
 class JITFunction(Function, KernelInterface):
@@ -94,10 +106,10 @@ class JITFunction(Function, KernelInterface):
         extents = evaluate_grid(grid, self.__name__, lambda: self._meta(bound))
         if settings.interpret:
             return self._interpret(bound, extents)
-        kernel, indices = self._launcher(bound)
+        kernel, indices, where = self._launcher(bound)
         if extents[0] and extents[1] and extents[2]:
             passed = bound.passed
-            kernel.launch(extents, [passed[index] for index in indices])
+            kernel.launch(extents, [passed[index] for index in indices], **where)
         return kernel
 
     def _bind(self, args: Sequence[Any], kwargs: dict[str, Any], warmup: bool) -> _Binding:
@@ -116,7 +128,7 @@ class JITFunction(Function, KernelInterface):
                 passed.append(what)
         except LaunchError as error:
             param = self.params[len(tokens)]
-            raise name_argument(error, self.__name__, param, resolve_target(None)) from error
+            raise name_argument(error, self.__name__, param, _named_target()) from error
         return _Binding(values, options, tuple(tokens), passed)
 
     def _order(self, args: Sequence[Any], kwargs: dict[str, Any]) -> tuple[list[Any], dict[str, Any]]:
@@ -160,11 +172,38 @@ class JITFunction(Function, KernelInterface):
         return found
 
     def _compile(self, bound: _Binding) -> _Launcher:
-        target = resolve_target(None)
+        target, device = self._target(bound)
+        self._check_devices(bound, target)
         backend = get_backend(target)
         backend.check_target(target)
         options = self._options(backend, bound)
-        return _Launcher(compile_with(backend, self._source(bound), target, options), bound.runtime_indices())
+        compiled = compile_with(backend, self._source(bound), target, options)
+        where = {} if device is None or device.index is None else {"device": device.index}
+        return _Launcher(compiled, bound.runtime_indices(), where)
+
+    def _target(self, bound: _Binding) -> tuple[Target, Device | None]:
+        """Where the arrays are: the device of the first one on a GPU, else of the first one; None without arrays."""
+        arrays = list(bound.devices())
+        index, device = next((found for found in arrays if found[1] != CPU), arrays[0] if arrays else (0, None))
+        if device is None or settings.target:
+            return resolve_target(None), device
+        try:
+            return device_target(device), device
+        except DeuteronError as error:
+            foreign = LaunchError(f"it is on device '{device}': {error.message}")
+            raise name_argument(foreign, self.__name__, self.params[index], None) from error
+
+    def _check_devices(self, bound: _Binding, target: Target) -> None:
+        """Raise LaunchError unless a kernel for this target reaches every array."""
+        first: tuple[str, Device] | None = None
+        for index, device in bound.devices():
+            param = self.params[index]
+            error = device_mismatch(device, target.backend)
+            first = first or (param.name, device)
+            if error is None and device != first[1]:
+                error = LaunchError(f"it is on device '{device}', and '{first[0]}' on device '{first[1]}'")
+            if error is not None:
+                raise name_argument(error, self.__name__, param, target)
 
     def _source(self, bound: _Binding) -> ASTSource:
         return ASTSource(self, *decode(self.params, bound.tokens, bound.values))
@@ -178,11 +217,17 @@ class JITFunction(Function, KernelInterface):
         return backend.make_options(given)
 
     def _interpret(self, bound: _Binding, grid: tuple[int, int, int]) -> None:
-        self._options(get_backend(resolve_target(None)), bound)
+        self._check_devices(bound, device_target(CPU))
+        self._options(get_backend(_named_target() or device_target(CPU)), bound)
         if bound.tokens not in self._modules:
             self._modules[bound.tokens] = lower(self._source(bound))
         args = [bound.values[index] for index in bound.runtime_indices()]
         interpret(self._modules[bound.tokens], args, grid)
+
+
+def _named_target() -> Target | None:
+    """DEUTERON_TARGET, which goes before where the arguments are."""
+    return resolve_target(None) if settings.target else None
 
 
 def jit(fn: Callable[..., Any] | None = None, **options: Any) -> Any:

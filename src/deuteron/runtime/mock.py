@@ -9,11 +9,19 @@ Both have `dtype` and `data_ptr()`, which is all that a launch asks of an array.
 from __future__ import annotations
 
 import sys
-from typing import Any
+from typing import Any, NamedTuple
 
 from deuteron.backend.arrays import array_specialiser, element_type, is_subclass_of
+from deuteron.compiler import resolve_target
 from deuteron.errors import UsageError
 from deuteron.language.types import dtype as LanguageType
+
+
+class MockDevice(NamedTuple):
+    """A device as torch describes it; without an index it is the current one."""
+
+    type: str
+    index: int | None = None
 
 
 class MockTensor:
@@ -22,6 +30,11 @@ class MockTensor:
     def __init__(self, dtype: Any, shape: Any = None):
         self.dtype = dtype
         self.shape = [1] if shape is None else shape
+
+    @property
+    def device(self) -> MockDevice:
+        """That of the target which a launch has by default."""
+        return MockDevice(resolve_target(None).backend)
 
     @staticmethod
     def wrap_dtype(arg: Any) -> Any:

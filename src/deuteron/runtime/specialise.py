@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from deuteron.backend.arrays import ELEMENT_TYPES, ForeignDevice, array_specialiser, is_subclass_of
+from deuteron.backend.arrays import ELEMENT_TYPES, ForeignDevice, array_specialiser, is_subclass_of, split_token
 from deuteron.errors import LaunchError
 from deuteron.language.constant import constexpr
 from deuteron.language.function import Function, Parameter
@@ -129,12 +129,13 @@ def parameter_specialiser(param: Parameter) -> Specialiser:
     base = _annotated(type) if type else specialise
     if not (param.do_not_specialize or param.do_not_specialize_on_alignment):
         return base
-    unwanted = ("1", "16") if param.do_not_specialize else ("16",)
+    unwanted = (":1", ":16") if param.do_not_specialize else (":16",)
 
     def specialise_less(value: Any) -> tuple[Token, Any]:
         token, passed = base(value)
-        type, _, hint = token.partition(":") if isinstance(token, str) else (token, "", "")
-        return (type if hint in unwanted else token), passed
+        if isinstance(token, str) and token.endswith(unwanted):
+            return token[: token.rindex(":") + ("@" in token)], passed
+        return token, passed
 
     return specialise_less
 
@@ -149,7 +150,7 @@ def _annotated_type(param: Parameter) -> str | None:
 def name_argument(error: LaunchError, kernel: str, param: Parameter, target: Any) -> LaunchError:
     """The error about an argument, with the argument's and the kernel's name."""
     where = f"argument '{param.name}' of kernel '{kernel}'"
-    if isinstance(error, ForeignDevice):
+    if isinstance(error, ForeignDevice) and target is not None:
         return LaunchError(f"{where}: {error.message}, and the kernel runs on {target}. Move it there first.")
     return LaunchError(f"{where}: {error.message}")
 
@@ -160,7 +161,7 @@ def decode(
     """What tokens mean to a compile: signature, constexprs and attributes, each by parameter name."""
     signature, constexprs, attrs = {}, {}, {}
     for param, token, value in zip(params, tokens, values, strict=True):
-        type, _, hint = token.partition(":") if isinstance(token, str) else ("constexpr", "", "")
+        type, hint, _ = split_token(token) if isinstance(token, str) else ("constexpr", "", None)
         if type == "constexpr" or hint == "1":
             signature[param.name], constexprs[param.name] = "constexpr", value
             continue

@@ -4,7 +4,8 @@
     do_bench(f, quantiles=[0.5, 0.2, 0.8])       [median, 20th, 80th percentile]
     do_bench(f, return_mode="min")
 
-On the CPU a launch returns when the kernel has ended, so the clock is Python's. Caches stay warm between the calls.
+On the CPU a launch returns when the kernel has ended, so the clock is Python's, and caches stay warm between the calls.
+Where there is a GPU, it takes the times, and its L2 cache is emptied before every call.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from deuteron.errors import UsageError
+from deuteron.testing.gpu_timer import GpuTimer, gpu_timer
 
 _SUMMARIES: dict[str, Callable[[list[float]], Any]] = {
     "mean": statistics.fmean,
@@ -45,13 +47,36 @@ def do_bench(
         raise UsageError(f"return_mode must be one of {', '.join(_SUMMARIES)}, got '{return_mode}'")
     fn()
     tensors = list(grad_to_none or ())
+    timer = gpu_timer()
+    if timer is not None:
+        return summarise(_time_on_gpu(timer, fn, warmup, rep, tensors), quantiles, return_mode)
     _call_for(fn, warmup, tensors)
     return summarise(_call_for(fn, rep, tensors), quantiles, return_mode)
 
 
 def do_bench_cudagraph(fn: Callable[[], Any], rep: float = 20, **options: Any) -> Any:
-    """As `do_bench`: the CPU has no graphs of launches."""
+    """As `do_bench`: launches are not put into a graph, which on a GPU would take their cost in Python away."""
     return do_bench(fn, warmup=5, rep=rep, **options)
+
+
+def _time_on_gpu(timer: GpuTimer, fn: Callable[[], Any], warmup: float, rep: float, tensors: list[Any]) -> list[float]:
+    """The calls are queued one after the other: emptying the cache hides what a launch costs in Python."""
+    estimate = max(statistics.fmean(_queue(timer, fn, 5, tensors)), 1e-3)
+    _queue(timer, fn, max(1, int(warmup / estimate)), tensors)
+    return _queue(timer, fn, max(1, int(rep / estimate)), tensors)
+
+
+def _queue(timer: GpuTimer, fn: Callable[[], Any], count: int, tensors: list[Any]) -> list[float]:
+    events = []
+    for _ in range(count):
+        for tensor in tensors:
+            tensor.grad = None
+        timer.empty_cache()
+        begin = timer.record()
+        fn()
+        events.append((begin, timer.record()))
+    timer.synchronize()
+    return [timer.elapsed(begin, end) for begin, end in events]
 
 
 def _call_for(fn: Callable[[], Any], milliseconds: float, tensors: list[Any]) -> list[float]:

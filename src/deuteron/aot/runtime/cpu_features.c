@@ -1,6 +1,7 @@
 /* Whether this processor has what a kernel was compiled for. A feature is a bit of a register of the CPUID instruction;
    0xD in its `state` are the registers that the system must save (XCR0): 0x6 for AVX, 0xE6 for AVX-512. */
 #include "cpu_types.h"
+#include "status.h"
 
 #if defined(__x86_64__)
 #include <cpuid.h>

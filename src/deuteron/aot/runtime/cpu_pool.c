@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "cpu_types.h"
+#include "status.h"
 
 #define DEUTERON_SHARED __attribute__((weak, visibility("hidden")))
 #define DEUTERON_MAX_THREADS 1024

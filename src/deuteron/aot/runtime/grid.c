@@ -1,5 +1,6 @@
 /* Grid expressions: 64-bit arithmetic that sets *bad on an overflow or a division by zero and never traps. */
 #include "cpu_types.h"
+#include "status.h"
 
 #define DEUTERON_UNUSED __attribute__((unused))
 

@@ -1,23 +1,125 @@
-/* Names of statuses. In every emitted file and weak, so that a program has it once. */
+/* Names of statuses, those of every CUresult among them. In every emitted file and weak, so that a program has it once,
+   whatever its targets are. */
 #include "cpu_types.h"
+#include "status.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
 __attribute__((weak)) const char *deuteron_status_string(deuteron_status status) {
-  switch ((int)status) {
-  case 0:
-    return "success";
-  case 1:
-    return "invalid value";
-  case 2:
-    return "out of memory";
-  case 209:
-    return "unsupported device";
-  default:
-    return "unknown status";
-  }
+  static const struct {
+    int status;
+    const char *name;
+  } names[] = {
+      {0, "success"},
+      {1, "invalid value"},
+      {2, "out of memory"},
+      {3, "not initialized"},
+      {4, "deinitialized"},
+      {5, "profiler disabled"},
+      {6, "profiler not initialized"},
+      {7, "profiler already started"},
+      {8, "profiler already stopped"},
+      {34, "stub library"},
+      {35, "no driver"},
+      {36, "old driver"},
+      {46, "device unavailable"},
+      {100, "no device"},
+      {101, "invalid device"},
+      {102, "device not licensed"},
+      {200, "invalid image"},
+      {201, "invalid context"},
+      {202, "context already current"},
+      {205, "map failed"},
+      {206, "unmap failed"},
+      {207, "array is mapped"},
+      {208, "already mapped"},
+      {209, "unsupported device"},
+      {210, "already acquired"},
+      {211, "not mapped"},
+      {212, "not mapped as array"},
+      {213, "not mapped as pointer"},
+      {214, "ecc uncorrectable"},
+      {215, "unsupported limit"},
+      {216, "context already in use"},
+      {217, "peer access unsupported"},
+      {218, "invalid ptx"},
+      {219, "invalid graphics context"},
+      {220, "nvlink uncorrectable"},
+      {221, "jit compiler not found"},
+      {222, "unsupported ptx version"},
+      {223, "jit compilation disabled"},
+      {224, "unsupported exec affinity"},
+      {225, "unsupported devside sync"},
+      {226, "contained"},
+      {300, "invalid source"},
+      {301, "file not found"},
+      {302, "shared object symbol not found"},
+      {303, "shared object init failed"},
+      {304, "operating system"},
+      {400, "invalid handle"},
+      {401, "illegal state"},
+      {402, "lossy query"},
+      {500, "not found"},
+      {600, "not ready"},
+      {700, "illegal address"},
+      {701, "launch out of resources"},
+      {702, "launch timeout"},
+      {703, "launch incompatible texturing"},
+      {704, "peer access already enabled"},
+      {705, "peer access not enabled"},
+      {708, "primary context active"},
+      {709, "context is destroyed"},
+      {710, "assert"},
+      {711, "too many peers"},
+      {712, "host memory already registered"},
+      {713, "host memory not registered"},
+      {714, "hardware stack error"},
+      {715, "illegal instruction"},
+      {716, "misaligned address"},
+      {717, "invalid address space"},
+      {718, "invalid pc"},
+      {719, "launch failed"},
+      {720, "cooperative launch too large"},
+      {721, "tensor memory leak"},
+      {800, "not permitted"},
+      {801, "not supported"},
+      {802, "system not ready"},
+      {803, "system driver mismatch"},
+      {804, "compat not supported on device"},
+      {805, "mps connection failed"},
+      {806, "mps rpc failure"},
+      {807, "mps server not ready"},
+      {808, "mps max clients reached"},
+      {809, "mps max connections reached"},
+      {810, "mps client terminated"},
+      {811, "cdp not supported"},
+      {812, "cdp version mismatch"},
+      {900, "stream capture unsupported"},
+      {901, "stream capture invalidated"},
+      {902, "stream capture merge"},
+      {903, "stream capture unmatched"},
+      {904, "stream capture unjoined"},
+      {905, "stream capture isolation"},
+      {906, "stream capture implicit"},
+      {907, "captured event"},
+      {908, "stream capture wrong thread"},
+      {909, "timeout"},
+      {910, "graph exec update failure"},
+      {911, "external device"},
+      {912, "invalid cluster size"},
+      {913, "function not loaded"},
+      {914, "invalid resource type"},
+      {915, "invalid resource configuration"},
+      {916, "key rotation"},
+      {999, "unknown"},
+  };
+  unsigned i;
+  for (i = 0; i < sizeof names / sizeof names[0]; i++)
+    if (names[i].status == (int)status)
+      return names[i].name;
+  return "unknown status";
 }
 
 #ifdef __cplusplus

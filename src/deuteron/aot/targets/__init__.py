@@ -1,6 +1,6 @@
 """The targets that kernels are emitted for as C: a table, from name to what is needed of each.
 
-select_target(None)              the machine's own: Target("cpu", "x86-64-v3")
+select_target(None)              the machine's GPU: Target("cuda", 90); without one Target("cpu", "x86-64-v3")
 select_target("cpu:native")      Target("cpu", "native")
 c_target("cpu").source(code)     the text of a `.c`
 """
@@ -8,11 +8,13 @@ c_target("cpu").source(code)     the text of a `.c`
 from __future__ import annotations
 
 from deuteron.aot.targets.cpu import CPU
+from deuteron.aot.targets.cuda import CUDA
 from deuteron.aot.targets.target import CTarget
+from deuteron.backend.devices import machine_target
 from deuteron.errors import UsageError
 from deuteron.options import Target, parse_target
 
-TARGETS: dict[str, CTarget] = {target.name: target for target in (CPU,)}
+TARGETS: dict[str, CTarget] = {target.name: target for target in (CPU, CUDA)}
 
 
 def c_target(backend: str) -> CTarget:
@@ -26,8 +28,10 @@ def c_target(backend: str) -> CTarget:
 
 def select_target(text: str | None) -> Target:
     """The target that was named, completed; or where none was, that of this machine. Raises UsageError."""
-    name = "cpu" if text is None else text.strip()
-    target = parse_target(name)
-    if name == target.backend:  # without an architecture it is the default one of the C target
+    if text is None:
+        target = machine_target()
+        return c_target(target.backend).resolve(Target("cpu", "", 1) if target.backend == "cpu" else target)
+    target = parse_target(text)
+    if text.strip() == target.backend:  # without an architecture it is the default one of the C target
         target = Target(target.backend, "", target.warp_size)
     return c_target(target.backend).resolve(target)

@@ -73,4 +73,4 @@ def _feature_code(feature: Feature) -> str:
     return f"{{{numbers}}}, /* {feature.name} */"
 
 
-CPU = CTarget("cpu", "cpu_types.h", resolve, lambda target: len(_features(target)), source)
+CPU = CTarget("cpu", ("cpu_types.h", "status.h"), resolve, lambda target: len(_features(target)), source)

@@ -1,6 +1,6 @@
 """What emitting C for a target needs to have: one value of this for each, in a table.
 
-CPU = CTarget("cpu", types_file="cpu_types.h", resolve=..., device_rank=..., source=...)
+CPU = CTarget("cpu", types_files=("cpu_types.h", "status.h"), resolve=..., device_rank=..., source=...)
 """
 
 from __future__ import annotations
@@ -42,13 +42,13 @@ class KernelCode:
 class CTarget:
     """A target that kernels are emitted for as C.
 
-    `types_file` in runtime/ defines deuteron_status, deuteron_ptr and deuteron_stream. `resolve` completes what the
-    user named and raises UsageError for what does not exist. `device_rank` orders kernels that differ in their target:
-    the highest is tried first. `source` makes the text of a kernel's `.c`.
+    `types_files` in runtime/ define deuteron_status, deuteron_ptr and deuteron_stream, and the statuses. `resolve`
+    completes what the user named and raises UsageError for what does not exist. `device_rank` orders kernels that
+    differ in their target: the highest is tried first. `source` makes the text of a kernel's `.c`.
     """
 
     name: str
-    types_file: str
+    types_files: tuple[str, ...]
     resolve: Callable[[Target], Target]
     device_rank: Callable[[Target], int]
     source: Callable[[KernelCode], str]

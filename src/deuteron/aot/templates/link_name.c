@@ -13,16 +13,13 @@ ${launch_default} {
   return ${name}(${arguments}, 0);
 }
 
+static const deuteron_linked deuteron_kernels_${name}[] = {
+    ${kernels},
+};
+
 deuteron_status load_${name}(void) {
-  static deuteron_status (*const functions[])(void) = {
-      ${load_functions},
-  };
-  return deuteron_all(functions, ${num_kernels});
+  bool is_loaded[${num_kernels}];
+  return deuteron_load_all(deuteron_kernels_${name}, ${num_kernels}, is_loaded);
 }
 
-deuteron_status unload_${name}(void) {
-  static deuteron_status (*const functions[])(void) = {
-      ${unload_functions},
-  };
-  return deuteron_all(functions, ${num_kernels});
-}
+deuteron_status unload_${name}(void) { return deuteron_unload_all(deuteron_kernels_${name}, ${num_kernels}); }

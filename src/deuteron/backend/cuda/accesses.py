@@ -39,10 +39,12 @@ def load(
     modifiers: str = "",
 ) -> list[Value]:
     """`count` elements of an integer type; where the mask is off, `other` or 0."""
-    if mask is None and not modifiers:
-        return split(b, b.load(vector(type, count), address, align=_bytes(type, count)), count)
-    words = pack(b, other) if other else []
     word, size = word_type(type, count), max(bit_width(type) * count // bit_width(word_type(type, count)), 1)
+    if mask is None and not modifiers:
+        whole = f"i{bit_width(type) * count}" if size == 1 else vector(word, size)
+        loaded = b.load(whole, address, align=_bytes(type, count))
+        return unpack(b, [b.zext(loaded, word)] if size == 1 else split(b, loaded, size), type, count)
+    words = pack(b, other) if other else []
     if mask is not None and not words:
         words = [const(word, 0)] * size
     results = [f"${index}" for index in range(size)]
@@ -60,10 +62,11 @@ def store(
 ) -> None:
     """Store elements of an integer type, where the mask is on."""
     type, count = elements[0].type, len(elements)
-    if mask is None and not modifiers:
-        b.store(join(b, elements), address, align=_bytes(type, count))
-        return
     words = pack(b, elements)
+    if mask is None and not modifiers:
+        whole = b.trunc(words[0], f"i{bit_width(type) * count}") if len(words) == 1 else join(b, words)
+        b.store(whole, address, align=_bytes(type, count))
+        return
     sources = [f"${index + 1}" for index in range(len(words))]
     guard = f"@${len(words) + 1} " if mask is not None else ""
     text = f"{guard}st{_instruction(address, modifiers, type, count)} [$0], {_operands(sources)};"

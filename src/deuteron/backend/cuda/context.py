@@ -31,7 +31,7 @@ Rule = Callable[..., Operand | Sequence[Operand] | None]
 
 @dataclass(eq=False)
 class Context:
-    """What the rules see."""
+    """What the rules see. `functions` names those that rules have added to the module."""
 
     module: Module
     b: Builder
@@ -41,6 +41,7 @@ class Context:
     info: AxisInfoAnalysis
     threads: Threads
     values: dict[SSAValue, Operand] = field(default_factory=dict)
+    functions: set[str] = field(default_factory=set)
     _debug: dict = field(default_factory=dict)
 
     @property

@@ -1,12 +1,12 @@
 """How elements are held: in registers, and in memory or on their way between threads (as bits).
 
-              register            bits
-    f16       half                i16
-    bf16      bfloat              i16
-    f8        i8                  i8
-    i1        i1                  i8       0 or 1; any byte but 0 is true
-    pointer   ptr addrspace(1)    i64
-    others    as they are         an integer of that width
+          register            bits
+f16       half                i16
+bf16      bfloat              i16
+f8        i8                  i8
+i1        i1                  i8       0 or 1; any byte but 0 is true
+pointer   ptr addrspace(1)    i64
+others    as they are         an integer of that width
 """
 
 from __future__ import annotations

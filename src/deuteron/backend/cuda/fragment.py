@@ -51,7 +51,10 @@ def with_registers(like: Operand, registers) -> Operand:
 
 def positions(layout: LinearLayout) -> list[tuple[int, ...]]:
     """The coordinates of each register, in the thread whose lane and warp are 0."""
-    return [layout(register=register) for register in range(layout.in_size(REGISTER))]
+    found = [(0,) * len(layout.shape)]
+    for basis in layout.of(REGISTER):
+        found += [tuple(x ^ y for x, y in zip(position, basis, strict=True)) for position in found]
+    return found
 
 
 def register_at(layout: LinearLayout) -> dict[tuple[int, ...], int]:

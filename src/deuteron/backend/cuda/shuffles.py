@@ -1,7 +1,7 @@
 """Moves elements between the lanes of a warp: any integer type, several narrow ones in one instruction.
 
-    exchange(b, [x, y], 4)          each lane gets x and y of the lane whose number differs in bit 2 (shfl.sync.bfly)
-    fetch(b, [x, y], lane)          x and y of another lane (shfl.sync.idx)
+exchange(b, [x, y], 4)          each lane gets x and y of the lane whose number differs in bit 2 (shfl.sync.bfly)
+fetch(b, [x, y], lane)          x and y of another lane (shfl.sync.idx)
 """
 
 from __future__ import annotations

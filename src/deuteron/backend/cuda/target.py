@@ -26,6 +26,17 @@ class Architecture:
     ptx_version: int
     max_shared_bytes: int
 
+    @property
+    def is_specific(self) -> bool:
+        """Whether its code runs on this very capability only, not on later ones of the same major number."""
+        return self.name.endswith("a")
+
+    def runs_on(self, capability: int) -> bool:
+        """Whether a device of that compute capability runs its code."""
+        if self.is_specific:
+            return capability == self.capability
+        return capability // 10 == self.capability // 10 and capability >= self.capability
+
 
 _ARCHITECTURES = {
     architecture.capability: architecture
@@ -47,3 +58,17 @@ def architecture(capability: int | str) -> Architecture:
         known = ", ".join(f"cuda:{number}" for number in _ARCHITECTURES)
         raise UsageError(f"unknown target 'cuda:{capability}': Deuteron compiles for {known}")
     return found
+
+
+def architecture_for_device(capability: int) -> Architecture:
+    """The best architecture whose code a device runs; raises UsageError where there is none.
+
+    8.7 runs code for 8.0 and 8.6, and 12.1 code for 12.0; code for an architecture-specific variant runs nowhere else.
+    """
+    usable = [known for known in _ARCHITECTURES.values() if known.runs_on(capability)]
+    if not usable:
+        known = ", ".join(f"{number / 10}" for number in _ARCHITECTURES)
+        raise UsageError(
+            f"this GPU has compute capability {capability / 10}, and Deuteron compiles for none that it runs: {known}"
+        )
+    return max(usable, key=lambda found: found.capability)

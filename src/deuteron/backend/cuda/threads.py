@@ -107,18 +107,20 @@ class Threads:
         Without a layout: the one thread that stores a scalar.
         """
         if layout is None:
-            return self._all_zero("scalar", self.index, 32 * self.num_warps - 1)
+            return self.zero_bits(WARP_SIZE * self.num_warps - 1)
         free = layout.free_bits()
-        mask = free[LANE] | free[WARP] << 5
-        return self._all_zero(mask, self.index, mask) if mask else None
+        return self.zero_bits(free[LANE] | free[WARP] << 5)
 
-    def _all_zero(self, key, value: Value, mask: int) -> Value:
-        if ("zero", key) not in self._known:
+    def zero_bits(self, mask: int) -> Value | None:
+        """Whether these bits of the thread's number (five of the lane, then those of the warp) are all 0."""
+        if not mask:
+            return None
+        if ("zero", mask) not in self._known:
             b = self._b
             with self.in_entry():
-                masked = b.and_(value, const("i32", mask))
-                self._known["zero", key] = b.icmp("eq", masked, const("i32", 0))
-        return self._known["zero", key]
+                masked = b.and_(self.index, const("i32", mask))
+                self._known["zero", mask] = b.icmp("eq", masked, const("i32", 0))
+        return self._known["zero", mask]
 
 
 def owned_registers(layout: LinearLayout) -> list[int]:

@@ -1,8 +1,8 @@
 """Elements packed into words, the registers of memory and shuffle instructions.
 
-    four i16  ->  two i32          (a half is an i16 of bits)
-    one i8    ->  one i16          the smallest register of PTX
-    one i64   ->  one i64, or two i32 where an instruction takes no more
+four i16  ->  two i32          (a half is an i16 of bits)
+one i8    ->  one i16          the smallest register of PTX
+one i64   ->  one i64, or two i32 where an instruction takes no more
 """
 
 from __future__ import annotations
@@ -10,33 +10,40 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from deuteron.backend.llvm.builder import Builder
-from deuteron.backend.llvm.types import Value, bit_width, poison, vector
+from deuteron.backend.llvm.types import Value, bit_width, const, poison, vector
 
 
 def pack(b: Builder, elements: Sequence[Value]) -> list[Value]:
     """Integers of one type as words of 32 bits, of 64 for i64; less than 32 bits are one i16."""
-    bits, total = bit_width(elements[0].type), bit_width(elements[0].type) * len(elements)
-    if bits >= 32:
+    type, count = elements[0].type, len(elements)
+    if bit_width(type) >= 32:
         return list(elements)
-    if total == 8:
-        return [b.zext(elements[0], "i16")]
-    joined = join(b, elements)
-    if total < 32:
-        return [b.bitcast(joined, "i16")]
-    count = total // 32
-    words = b.bitcast(joined, vector("i32", count))
-    return [words] if count == 1 else [b.extractelement(words, index) for index in range(count)]
+    word, per_word = word_type(type, count), min(32 // bit_width(type), count)
+    return [_pack_one(b, elements[begin : begin + per_word], word) for begin in range(0, count, per_word)]
+
+
+def _pack_one(b: Builder, elements: Sequence[Value], word: str) -> Value:
+    """Halves as a vector, which is one instruction; bytes by shifts, since vectors of bytes have no instructions."""
+    if elements[0].type == "i16":
+        return b.bitcast(join(b, elements), word)
+    total = b.zext(elements[0], word)
+    for index, element in enumerate(elements[1:], 1):
+        total = b.or_(total, b.shl(b.zext(element, word), const(word, 8 * index)), "disjoint")
+    return total
 
 
 def unpack(b: Builder, words: Sequence[Value], type: str, count: int) -> list[Value]:
     """The elements, of an integer type, that `pack` put into words."""
-    bits = bit_width(type)
-    if bits >= 32:
+    if bit_width(type) >= 32:
         return list(words)
-    if bits * count == 8:
-        return [b.trunc(words[0], type)]
-    joined = words[0] if len(words) == 1 else join(b, words)
-    return split(b, b.bitcast(joined, vector(type, count)), count)
+    return [element for word in words for element in _unpack_one(b, word, type, count // len(words))]
+
+
+def _unpack_one(b: Builder, word: Value, type: str, count: int) -> list[Value]:
+    if type == "i16":
+        return split(b, b.bitcast(word, vector(type, count)), count)
+    shifted = [b.lshr(word, const(word.type, 8 * index)) if index else word for index in range(count)]
+    return [b.trunc(part, type) for part in shifted]
 
 
 def word_type(type: str, count: int) -> str:

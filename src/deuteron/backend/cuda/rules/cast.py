@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from itertools import batched
-
-from xdsl.dialects.builtin import DenseIntOrFPElementsAttr
+import numpy as np
 from xdsl.ir import Attribute, Operation
 
-from deuteron.backend.cpu.conversions import FP8E4NV, FP8E5, round_to_odd
+from deuteron.backend.cpu.conversions import round_to_odd
 from deuteron.backend.cuda.context import Context, Rule
 from deuteron.backend.cuda.elements import FP8, from_bits, register_type, to_bits
 from deuteron.backend.cuda.formats import FloatConversion
@@ -22,3 +20,115 @@ from deuteron.ir.tt.convert import RoundingMode
 from deuteron.ir.ttg.layout import layout_of
 from deuteron.ir.types import element_type_of, f32, is_tile
 from deuteron.layout.linear import REGISTER
+
+
+def constant(ctx: Context, op: Operation) -> Operand:
+    number = constant_value(op.result)
+    if number is None:
+        raise CompilationError("a constant tile must hold the same number everywhere; load the numbers from memory")
+    value = _number(number, element_type_of(op.result.type))
+    if not is_tile(op.result.type):
+        return value
+    layout = layout_of(op.result.type)
+    return Fragment(layout, (value,) * layout.in_size(REGISTER))
+
+
+def _number(number: float, type: Attribute) -> Value:
+    if type in FP8:
+        return const("i8", int(FORMATS[type].encode(np.float32(number))))
+    return const(register_type(type), number)
+
+
+def select(ctx: Context, op: Operation, condition: Operand, x: Operand, y: Operand) -> Operand:
+    if isinstance(x, Fragment) and not isinstance(condition, Fragment):
+        return x.zip_map(lambda *values: ctx.b.select(condition, *values), y)
+    return each(ctx.b.select, condition, x, y)
+
+
+def _integer(emit: Emit) -> Rule:
+    def rule(ctx: Context, op: Operation, x: Operand) -> Operand:
+        type = register_type(op.results[0].type)
+        return each(lambda value: emit(ctx.b, value, type), x)
+
+    return rule
+
+
+def _to_float(signed: bool) -> Rule:
+    """To bf16 and fp8 from 32 bits on by way of double, where a float would round twice."""
+
+    def rule(ctx: Context, op: Operation, x: Operand) -> Operand:
+        target = element_type_of(op.results[0].type)
+        type = register_type(target)
+        narrow = FloatConversion(f32, target, False, ctx.architecture.capability)
+
+        def emit(value: Value) -> Value:
+            convert = ctx.b.sitofp if signed else ctx.b.uitofp
+            if type in ("half", "float", "double"):
+                return convert(value, type)
+            is_exact = bit_width(value.type) <= 16
+            single = convert(value, "float") if is_exact else round_to_odd(ctx.b, convert(value, "double"))
+            return narrow(ctx.b, single)[0]
+
+        return each(emit, x)
+
+    return rule
+
+
+def _to_integer(signed: bool) -> Rule:
+    """Towards zero; what does not fit becomes the nearest number that does, NaN 0."""
+    name = "llvm.fptosi.sat" if signed else "llvm.fptoui.sat"
+
+    def rule(ctx: Context, op: Operation, x: Operand) -> Operand:
+        type = register_type(op.results[0].type)
+
+        def emit(value: Value) -> Value:
+            wide = value if value.type == "double" else ctx.b.fpext(value, "float")
+            return ctx.b.intrinsic(name, type, wide, overloads=(type, wide.type))
+
+        return each(emit, x)
+
+    return rule
+
+
+def convert_float(ctx: Context, op: Operation, x: Operand) -> Operand:
+    """Between any two floating types; narrowing rounds once. fp8 in pairs, as the instructions do."""
+    source, target = (element_type_of(value.type) for value in (op.operands[0], op.results[0]))
+    rounding = getattr(op, "rounding", None)
+    toward_zero = rounding is not None and rounding.value.data == RoundingMode.RTZ
+    if source == target:
+        return x
+    convert = FloatConversion(source, target, toward_zero, ctx.architecture.capability)
+    if source not in FP8 and target not in FP8:
+        return each(lambda value: convert(ctx.b, value)[0], x)
+    registers, results = registers_of(x), []
+    for begin in range(0, len(registers), 2):
+        results += convert(ctx.b, *registers[begin : begin + 2])
+    return with_registers(x, results)
+
+
+def bitcast(ctx: Context, op: Operation, x: Operand) -> Operand:
+    """The bits in memory stay the same."""
+    source, target = (element_type_of(value.type) for value in (op.operands[0], op.results[0]))
+    if register_type(source) == register_type(target):
+        return x
+    return each(lambda value: from_bits(ctx.b, to_bits(ctx.b, value, source), target), x)
+
+
+RULES: dict[str, Rule] = {
+    "arith.constant": constant,
+    "arith.select": select,
+    "arith.extsi": _integer(Builder.sext),
+    "arith.trunci": _integer(Builder.trunc),
+    "arith.extui": _integer(Builder.zext),
+    "arith.sitofp": _to_float(True),
+    "arith.uitofp": _to_float(False),
+    "arith.fptosi": _to_integer(True),
+    "arith.fptoui": _to_integer(False),
+    "arith.extf": convert_float,
+    "arith.truncf": convert_float,
+    "tt.fp_to_fp": convert_float,
+    "arith.bitcast": bitcast,
+    "tt.bitcast": bitcast,
+    "tt.ptr_to_int": plain(lambda b, x: b.ptrtoint(x)),
+    "tt.int_to_ptr": plain(lambda b, x: b.inttoptr(x, "ptr addrspace(1)")),
+}

@@ -10,10 +10,10 @@ from __future__ import annotations
 
 from xdsl.ir import Operation
 
+from deuteron.backend.cpu.remainder import remainder
 from deuteron.backend.cuda import math
 from deuteron.backend.cuda.context import Context, Rule
 from deuteron.backend.cuda.fragment import Operand
-from deuteron.backend.cuda.remainder import remainder
 from deuteron.backend.cuda.rules.elementwise import Emit, each, intrinsic, plain
 from deuteron.backend.llvm.builder import Builder
 from deuteron.backend.llvm.types import Value
@@ -30,6 +30,11 @@ def _in_f32(emit: Emit) -> Rule:
         return b.fptrunc(emit(b, *(b.fpext(value, "float") for value in values)), type)
 
     return plain(widened)
+
+
+def float_remainder(ctx: Context, op: Operation, x: Operand, y: Operand) -> Operand:
+    rule = _in_f32(lambda b, *values: remainder(b, ctx.functions, *values))
+    return rule(ctx, op, x, y)
 
 
 def compare(ctx: Context, op: Operation, x: Operand, y: Operand) -> Operand:
@@ -51,7 +56,7 @@ RULES: dict[str, Rule] = {
     "arith.subf": plain(Builder.fsub),
     "arith.mulf": plain(Builder.fmul),
     "arith.divf": _in_f32(math.fast_divide),
-    "arith.remf": _in_f32(remainder),
+    "arith.remf": float_remainder,
     "arith.negf": plain(Builder.fneg),
     "arith.maximumf": intrinsic("llvm.maximum"),
     "arith.minimumf": intrinsic("llvm.minimum"),

@@ -1,0 +1,135 @@
+"""How much shared memory an op needs for itself while it runs, and how its threads wait for each other then.
+
+    convert_layout    the tile or a part of it, where the route goes through shared memory
+    reduce, scan      one partial result for each warp along the axis (reduce), for each thread (scan)
+    atomics           the result, where one thread acts for several and they all want it
+
+The lowering rules of these ops ask the same functions, so that what is reserved and what is used are one thing.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from math import prod
+
+from xdsl.ir import Operation
+
+from deuteron.analysis.shared_conversion import SharedConversion, plan_conversion
+from deuteron.ir.tt.atomic import AtomicCASOp, AtomicRMWOp
+from deuteron.ir.tt.reduce import ReduceOp, ScanOp
+from deuteron.ir.ttg.convert import ConvertLayoutOp
+from deuteron.ir.ttg.layout import MemDescType, layout_of
+from deuteron.ir.ttg.shared import LocalAllocOp
+from deuteron.ir.types import byte_width_of, is_tile, num_elements_of
+from deuteron.layout import conversion, f2
+from deuteron.layout.conversion import Route, SharedRoute
+from deuteron.layout.linear import LANE, REGISTER, WARP, LinearLayout
+
+ALIGNMENT = 16
+WARP_SIZE = 32
+
+
+@lru_cache(maxsize=4096)
+def _plan(src: LinearLayout, dst: LinearLayout, element_bits: int) -> Route:
+    return conversion.plan(src, dst, element_bits)
+
+
+def route_of(op: ConvertLayoutOp) -> Route:
+    """The way that a conversion takes."""
+    return _plan(layout_of(op.src.type), layout_of(op.result.type), 8 * byte_width_of(op.src.type))
+
+
+def shared_conversion_of(op: ConvertLayoutOp) -> SharedConversion:
+    """How a conversion goes through shared memory."""
+    return plan_conversion(layout_of(op.src.type), layout_of(op.result.type), 8 * byte_width_of(op.src.type))
+
+
+def axis_bits(layout: LinearLayout, axis: int, in_name: str) -> list[int]:
+    """The bits of an input that move along an axis, without those that hold replicas; each moves along it alone."""
+    free = layout.free_bits()[in_name]
+    found = []
+    for bit, basis in enumerate(layout.of(in_name)):
+        if basis[axis] and not free >> bit & 1:
+            if any(entry for other, entry in enumerate(basis) if other != axis) or basis[axis].bit_count() != 1:
+                raise ValueError(f"bit {bit} of {in_name} moves along several dimensions: {basis}")
+            found.append(bit)
+    return found
+
+
+def reduce_partials(op: ReduceOp) -> int:
+    """How many warps hold a part of each result."""
+    return 1 << len(axis_bits(layout_of(op.srcs[0].type), op.axis.value.data, WARP))
+
+
+def reduce_offsets(op: ReduceOp) -> list[int]:
+    """Where the partial results of each operand begin; the last entry is the end."""
+    offsets, count = [0], reduce_partials(op) * prod(_result_shape(op))
+    for src in op.srcs:
+        offsets.append(offsets[-1] + _aligned(count * byte_width_of(src.type)))
+    return offsets
+
+
+def _result_shape(op: ReduceOp) -> tuple[int, ...]:
+    shape, axis = layout_of(op.srcs[0].type).shape, op.axis.value.data
+    return shape[:axis] + shape[axis + 1 :]
+
+
+def scan_offsets(op: ScanOp) -> list[int]:
+    """Where the block totals of each operand begin, for one for each thread and register; the last is the end."""
+    layout = layout_of(op.srcs[0].type)
+    count = layout.in_size(REGISTER) << layout.in_bits(LANE) + layout.in_bits(WARP)
+    offsets = [0]
+    for src in op.srcs:
+        offsets.append(offsets[-1] + _aligned(count * byte_width_of(src.type)))
+    return offsets
+
+
+def shares_result(op: AtomicRMWOp | AtomicCASOp) -> bool:
+    """Whether threads want the result of an atomic that another thread did for them."""
+    if not list(op.result.uses):
+        return False
+    if not is_tile(op.result.type):
+        return True
+    free = layout_of(op.result.type).free_bits()
+    return bool(free[LANE] | free[WARP])
+
+
+def scratch_bytes(op: Operation) -> int:
+    """Shared memory that an op needs while it runs; of an allocation, what it allocates."""
+    if isinstance(op, LocalAllocOp):
+        return num_elements_of(op.result.type.tile) * byte_width_of(op.result.type.tile)
+    if isinstance(op, ConvertLayoutOp):
+        if not isinstance(route_of(op), SharedRoute):
+            return 0
+        return shared_conversion_of(op).num_elements * byte_width_of(op.src.type)
+    if isinstance(op, ReduceOp):
+        return reduce_offsets(op)[-1] if reduce_partials(op) > 1 else 0
+    if isinstance(op, ScanOp):
+        crosses_warps = axis_bits(layout_of(op.srcs[0].type), op.axis.value.data, WARP)
+        return scan_offsets(op)[-1] if crosses_warps else 0
+    if isinstance(op, AtomicRMWOp | AtomicCASOp) and shares_result(op):
+        return num_elements_of(op.result.type) * byte_width_of(op.result.type)
+    return 0
+
+
+def stays_in_warp(op: Operation) -> bool:
+    """Whether each warp reads only what it wrote itself.
+
+    The warps have the same offset on both sides, and what registers and lanes of the result add to it, registers and
+    lanes of the source reach as well.
+    """
+    if not isinstance(op, ConvertLayoutOp):
+        return False
+    source, result = layout_of(op.src.type), layout_of(op.result.type)
+    if source.of(WARP) != result.of(WARP) or source.free_bits()[WARP]:
+        return False
+    reached = f2.Span(source.columns(REGISTER, LANE))
+    return all(column in reached for column in result.columns(REGISTER, LANE))
+
+
+def is_descriptor(type) -> bool:
+    return isinstance(type, MemDescType)
+
+
+def _aligned(size: int) -> int:
+    return -(-size // ALIGNMENT) * ALIGNMENT

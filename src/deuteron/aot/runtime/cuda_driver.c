@@ -1,0 +1,321 @@
+/* Launches kernels through the CUDA driver, which is opened at run time. In every emitted file, weak and hidden, so that all
+   kernels of a program (or of a shared library) share what is known of the driver. Names end in the version of this
+   interface: files of two versions link too.
+
+   A kernel's library is loaded once in a process, for all devices (cuLibraryLoadData); a device is prepared at the first
+   launch on it. From then on a launch takes no lock: it counts itself among the kernel's users while the driver has the
+   kernel, and unloading takes the kernel away and waits for the users. */
+#include <dlfcn.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stddef.h>
+#include <string.h>
+
+#include "cuda_types.h"
+#include "status.h"
+
+#define DEUTERON_SHARED __attribute__((weak, visibility("hidden")))
+#define DEUTERON_MAX_STATIC_SHARED 49152u /* what every kernel may have without asking */
+#define DEUTERON_MAX_DEVICES 64           /* of further ones nothing is remembered */
+
+/* Numbers of cuda.h. */
+#define DEUTERON_CUDA_SHARED_ATTRIBUTE 8 /* CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES */
+#define DEUTERON_CUDA_MAJOR 75           /* CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR */
+#define DEUTERON_CUDA_MINOR 76
+#define DEUTERON_CUDA_MAX_SHARED 97 /* CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN */
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* The functions of the driver that are called; handles are pointers, devices and statuses are int. */
+typedef struct {
+  int (*init)(unsigned flags);
+  int (*device_get)(int *device, int ordinal);
+  int (*device_get_attribute)(int *value, int attribute, int device);
+  int (*ctx_get_device)(int *device);
+  int (*ctx_push_current)(void *context);
+  int (*ctx_pop_current)(void **context);
+  int (*primary_ctx_retain)(void **context, int device);
+  int (*library_load_data)(void **library, const void *image, int *jit_options, void **jit_values, unsigned num_jit,
+                           int *options, void **values, unsigned num_options);
+  int (*library_get_kernel)(void **kernel, void *library, const char *symbol);
+  int (*library_unload)(void *library);
+  int (*kernel_get_function)(void **function, void *kernel);
+  int (*kernel_set_attribute)(int attribute, int value, void *kernel, int device);
+  int (*launch_kernel)(void *kernel, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x,
+                       unsigned block_y, unsigned block_z, unsigned shared, void *stream, void **args, void **extra);
+} deuteron_cuda_functions;
+
+typedef struct {
+  pthread_mutex_t mutex; /* over all that follows, and the kernels */
+  int is_open;           /* atomic: the functions can be called */
+  void *handle;
+  void *primary; /* atomic: the primary context of device 0, kept from the first launch that needs it */
+  deuteron_cuda_functions call;
+} deuteron_cuda;
+
+/* A kernel: what was compiled, and what has become of it. Devices are bits. */
+typedef struct {
+  const void *image;
+  const char *symbol;
+  unsigned num_threads, shared;
+  int capability, is_specific; /* 90 is 9.0; specific code runs on that capability only */
+  void *library;
+  void *kernel;          /* atomic: NULL while it is not loaded */
+  uint64_t ready, unfit; /* atomic: devices that it can be launched on, and that it cannot be */
+  int64_t users;         /* atomic: launches that may be using the kernel */
+  int64_t loads;         /* calls of load less calls of unload */
+} deuteron_cuda_kernel;
+
+extern deuteron_cuda deuteron_cuda_v1;
+int deuteron_cuda_launch_v1(deuteron_cuda_kernel *kernel, void **args, const uint32_t *grid, void *stream);
+int deuteron_cuda_load_v1(deuteron_cuda_kernel *kernel);
+int deuteron_cuda_unload_v1(deuteron_cuda_kernel *kernel);
+
+DEUTERON_SHARED deuteron_cuda deuteron_cuda_v1 = {
+    PTHREAD_MUTEX_INITIALIZER, 0, NULL, NULL, {NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL}};
+
+/* Finds the functions in the driver; returns 0 where one is missing. */
+static int deuteron_cuda_find(deuteron_cuda *cuda) {
+  static const struct {
+    const char *name;
+    size_t offset;
+  } functions[] = {
+      {"cuInit", offsetof(deuteron_cuda_functions, init)},
+      {"cuDeviceGet", offsetof(deuteron_cuda_functions, device_get)},
+      {"cuDeviceGetAttribute", offsetof(deuteron_cuda_functions, device_get_attribute)},
+      {"cuCtxGetDevice", offsetof(deuteron_cuda_functions, ctx_get_device)},
+      {"cuCtxPushCurrent_v2", offsetof(deuteron_cuda_functions, ctx_push_current)},
+      {"cuCtxPopCurrent_v2", offsetof(deuteron_cuda_functions, ctx_pop_current)},
+      {"cuDevicePrimaryCtxRetain", offsetof(deuteron_cuda_functions, primary_ctx_retain)},
+      {"cuLibraryLoadData", offsetof(deuteron_cuda_functions, library_load_data)},
+      {"cuLibraryGetKernel", offsetof(deuteron_cuda_functions, library_get_kernel)},
+      {"cuLibraryUnload", offsetof(deuteron_cuda_functions, library_unload)},
+      {"cuKernelGetFunction", offsetof(deuteron_cuda_functions, kernel_get_function)},
+      {"cuKernelSetAttribute", offsetof(deuteron_cuda_functions, kernel_set_attribute)},
+      {"cuLaunchKernel", offsetof(deuteron_cuda_functions, launch_kernel)},
+  };
+  size_t i;
+  for (i = 0; i < sizeof functions / sizeof functions[0]; i++) {
+    void *found = dlsym(cuda->handle, functions[i].name);
+    if (!found)
+      return 0;
+    memcpy((char *)&cuda->call + functions[i].offset, &found, sizeof found);
+  }
+  return 1;
+}
+
+/* Opens the driver; what fails is tried again by the next call. Under the mutex. */
+static int deuteron_cuda_open_locked(deuteron_cuda *cuda) {
+  int result;
+  if (cuda->is_open)
+    return DEUTERON_SUCCESS;
+  if (!cuda->handle)
+    cuda->handle = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
+  if (!cuda->handle)
+    return DEUTERON_ERROR_NO_DRIVER;
+  if (!deuteron_cuda_find(cuda)) {
+    dlclose(cuda->handle);
+    cuda->handle = NULL;
+    return DEUTERON_ERROR_OLD_DRIVER;
+  }
+  result = cuda->call.init(0);
+  if (result == DEUTERON_SUCCESS)
+    __atomic_store_n(&cuda->is_open, 1, __ATOMIC_RELEASE);
+  return result;
+}
+
+static int deuteron_cuda_open(deuteron_cuda *cuda) {
+  int result = DEUTERON_SUCCESS;
+  if (!__atomic_load_n(&cuda->is_open, __ATOMIC_ACQUIRE)) {
+    pthread_mutex_lock(&cuda->mutex);
+    result = deuteron_cuda_open_locked(cuda);
+    pthread_mutex_unlock(&cuda->mutex);
+  }
+  return result;
+}
+
+/* The primary context of device 0. It is never released, as work that was launched in it may still run. */
+static int deuteron_cuda_primary(deuteron_cuda *cuda, void **context) {
+  int device, result = DEUTERON_SUCCESS;
+  *context = __atomic_load_n(&cuda->primary, __ATOMIC_ACQUIRE);
+  if (*context)
+    return result;
+  pthread_mutex_lock(&cuda->mutex);
+  if (!cuda->primary) {
+    result = cuda->call.device_get(&device, 0);
+    if (result == DEUTERON_SUCCESS)
+      result = cuda->call.primary_ctx_retain(context, device);
+    if (result == DEUTERON_SUCCESS)
+      __atomic_store_n(&cuda->primary, *context, __ATOMIC_RELEASE);
+  }
+  *context = cuda->primary;
+  pthread_mutex_unlock(&cuda->mutex);
+  return result;
+}
+
+/* The device of the thread's context. A thread without one gets the primary context of device 0, until `leave`. */
+static int deuteron_cuda_enter(deuteron_cuda *cuda, int *device, int *is_pushed) {
+  void *context;
+  int result = deuteron_cuda_open(cuda);
+  *is_pushed = 0;
+  if (result != DEUTERON_SUCCESS)
+    return result;
+  result = cuda->call.ctx_get_device(device);
+  if (result != DEUTERON_ERROR_INVALID_CONTEXT)
+    return result;
+  result = deuteron_cuda_primary(cuda, &context);
+  if (result == DEUTERON_SUCCESS)
+    result = cuda->call.ctx_push_current(context);
+  if (result != DEUTERON_SUCCESS)
+    return result;
+  *is_pushed = 1;
+  return cuda->call.ctx_get_device(device);
+}
+
+static void deuteron_cuda_leave(deuteron_cuda *cuda, int is_pushed) {
+  void *context;
+  if (is_pushed)
+    (void)cuda->call.ctx_pop_current(&context);
+}
+
+static uint64_t deuteron_cuda_bit(int device) {
+  return device >= 0 && device < DEUTERON_MAX_DEVICES ? (uint64_t)1 << device : 0;
+}
+
+/* Whether a device runs the kernel's code and has the shared memory for it, as a status. */
+static int deuteron_cuda_fits(deuteron_cuda *cuda, const deuteron_cuda_kernel *kernel, int device) {
+  int major, minor, result, max_shared = (int)DEUTERON_MAX_STATIC_SHARED;
+  result = cuda->call.device_get_attribute(&major, DEUTERON_CUDA_MAJOR, device);
+  if (result == DEUTERON_SUCCESS)
+    result = cuda->call.device_get_attribute(&minor, DEUTERON_CUDA_MINOR, device);
+  if (result == DEUTERON_SUCCESS && kernel->shared > DEUTERON_MAX_STATIC_SHARED)
+    result = cuda->call.device_get_attribute(&max_shared, DEUTERON_CUDA_MAX_SHARED, device);
+  if (result != DEUTERON_SUCCESS)
+    return result;
+  if (kernel->shared > (unsigned)max_shared)
+    return DEUTERON_ERROR_UNSUPPORTED_DEVICE;
+  if (kernel->is_specific ? 10 * major + minor == kernel->capability
+                          : major == kernel->capability / 10 && minor >= kernel->capability % 10)
+    return DEUTERON_SUCCESS;
+  return DEUTERON_ERROR_UNSUPPORTED_DEVICE;
+}
+
+/* Takes the kernel away and waits until no launch uses it. Under the mutex, which launches that use it do not need. */
+static int deuteron_cuda_drop(deuteron_cuda *cuda, deuteron_cuda_kernel *kernel) {
+  void *library = kernel->library;
+  if (!library)
+    return DEUTERON_SUCCESS;
+  __atomic_store_n(&kernel->kernel, NULL, __ATOMIC_SEQ_CST);
+  while (__atomic_load_n(&kernel->users, __ATOMIC_SEQ_CST) > 0)
+    sched_yield();
+  __atomic_store_n(&kernel->ready, 0, __ATOMIC_RELEASE);
+  kernel->library = NULL;
+  return cuda->call.library_unload(library);
+}
+
+/* Loads the kernel, if it is not, and tells the device what it must know. Under the mutex. */
+static int deuteron_cuda_prepare(deuteron_cuda *cuda, deuteron_cuda_kernel *kernel, int device) {
+  const int is_first = !kernel->library;
+  void *found = kernel->kernel;
+  int result = deuteron_cuda_fits(cuda, kernel, device);
+  if (result == DEUTERON_ERROR_UNSUPPORTED_DEVICE)
+    __atomic_fetch_or(&kernel->unfit, deuteron_cuda_bit(device), __ATOMIC_RELEASE);
+  if (result == DEUTERON_SUCCESS && is_first) {
+    result = cuda->call.library_load_data(&kernel->library, kernel->image, NULL, NULL, 0, NULL, NULL, 0);
+    if (result != DEUTERON_SUCCESS)
+      kernel->library = NULL;
+    else
+      result = cuda->call.library_get_kernel(&found, kernel->library, kernel->symbol);
+  }
+  if (result == DEUTERON_SUCCESS && kernel->shared > DEUTERON_MAX_STATIC_SHARED)
+    result = cuda->call.kernel_set_attribute(DEUTERON_CUDA_SHARED_ATTRIBUTE, (int)kernel->shared, found, device);
+  if (result == DEUTERON_SUCCESS) {
+    __atomic_fetch_or(&kernel->ready, deuteron_cuda_bit(device), __ATOMIC_RELEASE);
+    __atomic_store_n(&kernel->kernel, found, __ATOMIC_SEQ_CST);
+  } else if (is_first) {
+    (void)deuteron_cuda_drop(cuda, kernel);
+  }
+  return result;
+}
+
+/* The kernel, ready for the device. If it succeeds the caller is a user of the kernel and has to say when it no longer is. */
+static int deuteron_cuda_use(deuteron_cuda *cuda, deuteron_cuda_kernel *kernel, int device, void **found) {
+  const uint64_t bit = deuteron_cuda_bit(device);
+  int result;
+  if (__atomic_load_n(&kernel->unfit, __ATOMIC_ACQUIRE) & bit)
+    return DEUTERON_ERROR_UNSUPPORTED_DEVICE;
+  __atomic_fetch_add(&kernel->users, 1, __ATOMIC_SEQ_CST);
+  *found = __atomic_load_n(&kernel->kernel, __ATOMIC_SEQ_CST);
+  if (*found && (__atomic_load_n(&kernel->ready, __ATOMIC_ACQUIRE) & bit))
+    return DEUTERON_SUCCESS;
+  __atomic_fetch_sub(&kernel->users, 1, __ATOMIC_RELEASE);
+  pthread_mutex_lock(&cuda->mutex);
+  result = deuteron_cuda_prepare(cuda, kernel, device);
+  if (result == DEUTERON_SUCCESS) {
+    *found = kernel->kernel;
+    __atomic_fetch_add(&kernel->users, 1, __ATOMIC_SEQ_CST);
+  }
+  pthread_mutex_unlock(&cuda->mutex);
+  return result;
+}
+
+/* Queues the kernel on a stream of the current context. Any thread may call it at any time. */
+DEUTERON_SHARED int deuteron_cuda_launch_v1(deuteron_cuda_kernel *kernel, void **args, const uint32_t *grid,
+                                            void *stream) {
+  deuteron_cuda *cuda = &deuteron_cuda_v1;
+  void *found;
+  int device, is_pushed;
+  int result = deuteron_cuda_enter(cuda, &device, &is_pushed);
+  if (result == DEUTERON_SUCCESS)
+    result = deuteron_cuda_use(cuda, kernel, device, &found);
+  if (result == DEUTERON_SUCCESS) {
+    result = cuda->call.launch_kernel(found, grid[0], grid[1], grid[2], kernel->num_threads, 1, 1, kernel->shared,
+                                      stream, args, NULL);
+    __atomic_fetch_sub(&kernel->users, 1, __ATOMIC_RELEASE);
+  }
+  deuteron_cuda_leave(cuda, is_pushed);
+  return result;
+}
+
+/* Does what the first launch on the current device would do, the transfer of the code included. */
+DEUTERON_SHARED int deuteron_cuda_load_v1(deuteron_cuda_kernel *kernel) {
+  deuteron_cuda *cuda = &deuteron_cuda_v1;
+  void *function;
+  int device, is_pushed;
+  int result = deuteron_cuda_enter(cuda, &device, &is_pushed);
+  if (result == DEUTERON_SUCCESS) {
+    int is_first;
+    pthread_mutex_lock(&cuda->mutex);
+    is_first = !kernel->library;
+    result = deuteron_cuda_prepare(cuda, kernel, device);
+    if (result == DEUTERON_SUCCESS) {
+      result = cuda->call.kernel_get_function(&function, kernel->kernel);
+      if (result == DEUTERON_SUCCESS)
+        kernel->loads++;
+      else if (is_first)
+        (void)deuteron_cuda_drop(cuda, kernel);
+    }
+    pthread_mutex_unlock(&cuda->mutex);
+  }
+  deuteron_cuda_leave(cuda, is_pushed);
+  return result;
+}
+
+/* The last unload takes the kernel from the driver; a later launch loads it again. */
+DEUTERON_SHARED int deuteron_cuda_unload_v1(deuteron_cuda_kernel *kernel) {
+  deuteron_cuda *cuda = &deuteron_cuda_v1;
+  int result = DEUTERON_SUCCESS, is_last;
+  pthread_mutex_lock(&cuda->mutex);
+  is_last = kernel->loads <= 1;
+  kernel->loads -= kernel->loads > 0;
+  if (is_last)
+    result = deuteron_cuda_drop(cuda, kernel);
+  pthread_mutex_unlock(&cuda->mutex);
+  return result;
+}
+
+#ifdef __cplusplus
+}
+#endif

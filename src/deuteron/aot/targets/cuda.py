@@ -1,0 +1,61 @@
+"""C for NVIDIA GPUs: the kernel's cubin as bytes within the `.c`, and launching through libcuda, opened at run time.
+
+    gcc main.c *.c        is all that a program needs: no CUDA header, no library, no GPU where it is built
+
+A kernel is compiled for one architecture, `cuda:90`. A call on a device that does not run its code gives
+DEUTERON_ERROR_UNSUPPORTED_DEVICE, so that of several linked kernels the one for the device is launched.
+"""
+
+from __future__ import annotations
+
+from deuteron.aot.c_types import launch_declaration
+from deuteron.aot.grid_code import Variable, node_code
+from deuteron.aot.targets.target import CTarget, KernelCode
+from deuteron.aot.templates import render, runtime_source
+from deuteron.backend.cuda.target import WARP_SIZE, architecture
+from deuteron.options import Target
+
+_RUNTIME_FILES = ("status.c", "grid.c", "cuda_driver.c")
+_BYTES_PER_LINE = 28
+
+
+def resolve(target: Target) -> Target:
+    """The target, if there is such an architecture; raises UsageError."""
+    return Target("cuda", architecture(target.arch).capability, WARP_SIZE)
+
+
+def source(code: KernelCode) -> str:
+    """The text of a kernel's `.c`."""
+    record = code.record
+    compiled_for = architecture(record.target.partition(":")[2])
+    variables = {param.name: Variable(param.c_name, param.type) for param in record.runtime_params}
+    grid = [node_code(node, variables) for node in code.grid]
+    cubin = code.asm["cubin"]
+    return render(
+        "cuda_kernel.c",
+        title=f"kernel {record.function}",
+        target=record.target,
+        header=f"{code.file_base.name}.h",
+        runtime=runtime_source(*_RUNTIME_FILES),
+        num_bytes=len(cubin),
+        cubin=_byte_lines(cubin),
+        symbol=code.symbol,
+        function=record.function,
+        launch=launch_declaration(record),
+        num_threads=WARP_SIZE * record.num_warps,
+        shared=record.shared,
+        capability=compiled_for.capability,
+        is_specific=int(compiled_for.is_specific),
+        args=", ".join([*(f"&{param.c_name}" for param in record.runtime_params), "NULL"]),
+        grid_x=grid[0],
+        grid_y=grid[1],
+        grid_z=grid[2],
+    )
+
+
+def _byte_lines(image: bytes) -> str:
+    lines = (image[start : start + _BYTES_PER_LINE] for start in range(0, len(image), _BYTES_PER_LINE))
+    return "\n".join(f"    {','.join(map(str, line))}," for line in lines)
+
+
+CUDA = CTarget("cuda", ("cuda_types.h", "status.h"), resolve, lambda target: int(target.arch), source)

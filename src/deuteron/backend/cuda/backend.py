@@ -1,0 +1,137 @@
+"""NVIDIA GPUs as a target: their options, their stages, and how their kernels are loaded.
+
+    ttir -> ttgir -> llir -> ptx -> cubin        `cuda:80`, 86, 89, 90, 100, 120
+
+Neither a GPU, a driver nor a CUDA toolkit is needed to compile. xDSL and LLVM are imported when a stage runs: a kernel
+out of the cache is launched without them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from deuteron.backend import ttir
+from deuteron.backend.cuda.ptxas import assemble, ptxas_version
+from deuteron.backend.cuda.target import Architecture, architecture
+from deuteron.backend.metadata import KernelMetadata
+from deuteron.backend.stage import Stage, Unit
+from deuteron.errors import InternalError, IRError, Location
+from deuteron.options import CUDAOptions, Target, make_options
+
+if TYPE_CHECKING:
+    from xdsl.dialects.builtin import ModuleOp
+
+
+def _architecture(unit: Unit) -> Architecture:
+    return architecture(unit.target.arch)
+
+
+def _assign_layouts(module: ModuleOp, unit: Unit) -> ModuleOp:
+    from deuteron.passes import run_passes
+    from deuteron.passes.gpu import gpu_passes
+
+    run_passes(module, gpu_passes(unit.options.num_warps, str(unit.target)), unit.dump, _verify)
+    return module
+
+
+def _verify(module: ModuleOp, after: str) -> None:
+    """Verify ttgir. Tile IR on its way to it has been verified before, and a place in shared memory is an attribute:
+    verifying attention once takes 20 ms.
+    """
+    from deuteron.ir.verifier import verify_ttgir
+
+    if "ttg.num-warps" in module.attributes and after != "allocate-shared":
+        verify_ttgir(module, after)
+
+
+def _parse_ttgir(text: str, file: str) -> ModuleOp:
+    """Layouts are taken as they are; places in shared memory and barriers are made where the text has none."""
+    from deuteron.ir.verifier import verify_ttgir
+    from deuteron.passes import run_passes
+    from deuteron.passes.gpu import memory_passes
+    from deuteron.passes.gpu.allocate_shared import TOTAL
+
+    module = ttir.parse_tile_ir(text, file)
+    try:
+        verify_ttgir(module, "parsing")
+    except InternalError as error:
+        raise IRError(error.message, error.location or Location(file, 1)) from error
+    if TOTAL not in module.attributes:
+        run_passes(module, memory_passes(), verify=_verify)
+    return module
+
+
+def _lower_to_llvm(module: ModuleOp, unit: Unit) -> str:
+    from deuteron.backend.cuda.lowering import lower_module
+
+    lowered = lower_module(module, unit.symbol, _architecture(unit), unit.options)
+    unit.shared = lowered.shared_bytes
+    return lowered.llir
+
+
+def _parse_llvm(text: str, file: str) -> str:
+    """The text, if LLVM accepts it: what comes from outside must not reach code generation otherwise."""
+    from deuteron.backend.llvm.nvptx import check
+
+    try:
+        check(text)
+    except InternalError as error:
+        raise IRError(error.message, Location(file, 1)) from error
+    return text
+
+
+def _emit_ptx(llir: str, unit: Unit) -> str:
+    from deuteron.backend.llvm.nvptx import emit_ptx
+
+    target = _architecture(unit)
+    return emit_ptx(llir, target.name, target.ptx_version)
+
+
+def _as_text(text: str, file: str) -> str:
+    return text
+
+
+def _assemble(ptx: str, unit: Unit) -> bytes:
+    cubin = assemble(ptx, _architecture(unit).name, unit.options.enable_fp_fusion)
+    unit.resources = {
+        "registers": cubin.registers,
+        "spill_bytes": cubin.spill_bytes,
+        "warnings": list(cubin.warnings),
+    }
+    return cubin.image
+
+
+class CUDABackend:
+    """Compiles for NVIDIA GPUs, and launches on those of the machine."""
+
+    name = "cuda"
+    options_class = CUDAOptions
+    stages: Sequence[Stage] = (
+        ttir.STAGE,
+        Stage(
+            "ttgir",
+            "ttir",
+            _assign_layouts,
+            text=ttir.print_tile_ir,
+            parse=_parse_ttgir,
+            describe=ttir.describe_tile_ir,
+        ),
+        Stage("llir", "ttgir", _lower_to_llvm, parse=_parse_llvm, comment=";"),
+        Stage("ptx", "llir", _emit_ptx, parse=_as_text, comment="//"),
+        Stage("cubin", "ptx", _assemble),
+    )
+
+    def make_options(self, given: Mapping[str, Any]) -> CUDAOptions:
+        return make_options(CUDAOptions, dict(given))
+
+    def check_target(self, target: Target) -> None:
+        architecture(target.arch)
+
+    def machine(self, target: Target) -> str:
+        return f"{architecture(target.arch).name} ptxas {ptxas_version()}"
+
+    def load(self, texts: Mapping[str, str | bytes], metadata: KernelMetadata) -> Callable[..., None]:
+        from deuteron.backend.cuda.driver import load_kernel  # deferred: brings the driver
+
+        return load_kernel(texts["cubin"], metadata)

@@ -1,0 +1,130 @@
+"""Loads a cubin and launches it on a GPU.
+
+    launch = load_kernel(cubin, metadata)
+    launch((8, 1, 1), [x.data_ptr(), 1000])             on the current device and stream
+    launch((8, 1, 1), [x.data_ptr(), 1000], device=1)   on a device's current stream
+
+A launch has only been queued when it returns. One library serves all devices; what a device must be told (shared
+memory above 48 KB) is told at the first launch there.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from deuteron.backend.arguments import SLOT_BYTES, ArgumentSlots
+from deuteron.backend.cuda.libcuda import CudaDriver, DriverError, cuda_driver
+from deuteron.backend.cuda.streams import current_device, current_stream
+from deuteron.backend.cuda.target import STATIC_SHARED_BYTES, WARP_SIZE
+from deuteron.backend.metadata import KernelMetadata
+from deuteron.errors import LaunchError, OutOfResources
+
+MAX_GRID = (2**31 - 1, 65535, 65535)
+
+_INVALID_CONTEXT = 201
+# After these no call of the process works any more, so the launch that is told may not be the one that failed.
+_STICKY = range(700, 720)
+
+
+class _Memory(threading.local):
+    """A thread's own copy of the arguments, and the array of their addresses that a launch takes."""
+
+    def __init__(self, count: int):
+        self.slots = (ctypes.c_uint64 * max(count, 1))()
+        first = ctypes.addressof(self.slots)
+        self._pointers = (ctypes.c_uint64 * max(count, 1))(*(first + SLOT_BYTES * i for i in range(count)))
+        self.address = ctypes.addressof(self._pointers)
+
+
+class LoadedKernel:
+    """A kernel in the driver; called with a grid and arguments, it is queued on a stream."""
+
+    def __init__(self, cubin: bytes, metadata: KernelMetadata, driver: CudaDriver):
+        self._driver = driver
+        self._metadata = metadata
+        self._name = metadata.name
+        self._arguments = ArgumentSlots(metadata.name, metadata.runtime_params)
+        self._memory = _Memory(len(metadata.runtime_params))
+        self._num_threads = WARP_SIZE * metadata.num_warps
+        self._shared = metadata.shared
+        self._ready: set[int] = set()
+        self._api_launch = driver.api.cuLaunchKernel
+        try:
+            self._loaded = driver.load(cubin, metadata.symbol)
+        except DriverError as error:
+            raise LaunchError(f"kernel '{self._name}' for {metadata.target} cannot be loaded: {error}") from error
+        self._function = self._loaded.function
+
+    def __call__(self, grid: Sequence[int], values: Sequence[Any], device: int | None = None) -> None:
+        driver = self._driver
+        x, y, z = grid
+        if not (0 < x <= MAX_GRID[0] and 0 < y <= MAX_GRID[1] and 0 < z <= MAX_GRID[2]):
+            self._check_empty(grid)
+            return
+        if device is None:
+            device = current_device(driver)
+        if device not in self._ready:
+            self._prepare(device)
+        memory = self._memory
+        self._arguments.write(memory.slots, values)
+        if driver.num_devices == 1:
+            self._launch(x, y, z, memory.address, device)
+        else:
+            with driver.context_of(device):
+                self._launch(x, y, z, memory.address, device)
+
+    def _launch(self, x: int, y: int, z: int, addresses: int, device: int) -> None:
+        stream = current_stream(device)
+        launch = (self._function, x, y, z, self._num_threads, 1, 1, self._shared, stream, addresses, 0)
+        (status,) = self._api_launch(*launch)
+        if status == _INVALID_CONTEXT:  # a thread that has not used CUDA yet
+            self._driver.make_current(device)
+            (status,) = self._api_launch(*launch)
+        if status != 0:
+            raise self._failure(status, (x, y, z))
+
+    def _failure(self, status: Any, grid: tuple[int, int, int]) -> LaunchError:
+        error = self._driver.error("cuLaunchKernel", status)
+        hint = ". An earlier kernel of this process may have caused it" if error.status in _STICKY else ""
+        return LaunchError(
+            f"kernel '{self._name}' for {self._metadata.target}, grid {grid}, {self._num_threads} threads, "
+            f"{self._shared} bytes of shared memory: {error}{hint}"
+        )
+
+    def _check_empty(self, grid: Sequence[int]) -> None:
+        """Nothing is to be launched if a grid has no programs; an error if it has too many."""
+        if min(grid) < 0 or (min(grid) > 0 and any(e > limit for e, limit in zip(grid, MAX_GRID, strict=True))):
+            raise LaunchError(
+                f"the grid of kernel '{self._name}' is {tuple(grid)}: its extents go from 0 to "
+                f"{', '.join(map(str, MAX_GRID))}"
+            )
+
+    def _prepare(self, device: int) -> None:
+        """Check that the device has what the kernel needs, and let the kernel have it."""
+        try:
+            self._check_resources(device)
+            if self._shared > STATIC_SHARED_BYTES:
+                self._driver.allow_shared_bytes(self._loaded.kernel, self._shared, device)
+        except DriverError as error:
+            capability = self._driver.capability(device) / 10
+            raise LaunchError(
+                f"kernel '{self._name}' for {self._metadata.target} cannot run on GPU {device}, "
+                f"which has compute capability {capability}: {error}"
+            ) from error
+        self._ready.add(device)
+
+    def _check_resources(self, device: int) -> None:
+        max_threads = self._driver.kernel_attribute(self._loaded.kernel, "MAX_THREADS_PER_BLOCK", device)
+        if self._num_threads > max_threads:
+            raise OutOfResources(self._num_threads, max_threads, "threads per block")
+        max_shared = self._driver.attribute("MAX_SHARED_MEMORY_PER_BLOCK_OPTIN", device)
+        if self._shared > max_shared:
+            raise OutOfResources(self._shared, max_shared, "bytes of shared memory")
+
+
+def load_kernel(cubin: bytes, metadata: KernelMetadata, driver: CudaDriver | None = None) -> Callable[..., None]:
+    """The function that launches a kernel: `launch(grid, values, device=None)`; raises LaunchError."""
+    return LoadedKernel(cubin, metadata, driver or cuda_driver())

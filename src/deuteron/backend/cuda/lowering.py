@@ -1,0 +1,96 @@
+"""ttgir to LLVM IR: one kernel, a function that all threads of a program run.
+
+    lower_module(module, "add", architecture, options)     LoweredKernel(llir, shared_bytes)
+
+    define ptx_kernel void @add(ptr addrspace(1) align 16 %x, i32 %n) ... "nvvm.reqntid"="128" {
+    entry:      what depends on the thread: its lane, its warp, coordinates
+    body:       the ops in order
+
+Parameters are those of the tt.func, in order: i1 as i8; f16 and bf16 as float, as on the CPU.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Attribute
+
+from deuteron.analysis.axis_info import AxisInfoAnalysis
+from deuteron.backend.cuda.context import Context
+from deuteron.backend.cuda.elements import register_type
+from deuteron.backend.cuda.rules.table import RULES
+from deuteron.backend.cuda.target import WARP_SIZE, Architecture
+from deuteron.backend.cuda.threads import Threads
+from deuteron.backend.llvm.builder import Builder
+from deuteron.backend.llvm.module import Module
+from deuteron.backend.llvm.types import Value, const
+from deuteron.errors import CompilationError, OutOfResources
+from deuteron.ir.tt.function import FuncOp
+from deuteron.ir.types import element_type_of, i1, is_pointer
+from deuteron.options import CUDAOptions
+from deuteron.passes.gpu.allocate_shared import total_of
+
+
+@dataclass(frozen=True)
+class LoweredKernel:
+    """LLVM IR, and how much shared memory a launch has to give."""
+
+    llir: str
+    shared_bytes: int
+
+
+def lower_module(module: ModuleOp, symbol: str, architecture: Architecture, options: CUDAOptions) -> LoweredKernel:
+    """Lower the kernel of a module of ttgir; raises OutOfResources where the target lacks shared memory."""
+    func, shared = _kernel(module), total_of(module)
+    if shared > architecture.max_shared_bytes:
+        raise OutOfResources(shared, architecture.max_shared_bytes, "shared memory")
+    num_warps = module.attributes["ttg.num-warps"].value.data
+    fast_math = "contract" if options.enable_fp_fusion else ""
+    llvm = Module(symbol, fast_math=fast_math, debug_kind="DebugDirectivesOnly")
+    b = llvm.function(symbol, "void", _parameters(func), "kernel", _attributes(num_warps, options))
+    body = b.block("body")
+    ctx = Context(llvm, b, architecture, options, RULES, AxisInfoAnalysis(func), Threads(b, num_warps))
+    b.position(body)
+    for argument, value in zip(func.args, b.parameters, strict=True):
+        ctx.values[argument] = _argument(b, value, argument.type)
+    ctx.lower_block(func.body.block)
+    b.ret()
+    b.position(b.entry_block)
+    b.br(body)
+    return LoweredKernel(llvm.text(), shared)
+
+
+def _kernel(module: ModuleOp) -> FuncOp:
+    functions = [op for op in module.ops if isinstance(op, FuncOp)]
+    if len(functions) != 1:
+        names = ", ".join(function.sym_name.data for function in functions) or "none"
+        raise CompilationError(f"ttgir holds one function, the kernel, got {names}; calls have been inlined by then.")
+    return functions[0]
+
+
+def _parameters(func: FuncOp) -> list[tuple[str, str]]:
+    names = [argument.name_hint or f"arg{index}" for index, argument in enumerate(func.args)]
+    return [
+        (_parameter_type(argument.type, func.arg_divisibility(index)), names[index])
+        for index, argument in enumerate(func.args)
+    ]
+
+
+def _parameter_type(type: Attribute, divisibility: int) -> str:
+    if is_pointer(type):
+        return f"{register_type(type)} align 16" if divisibility % 16 == 0 else register_type(type)
+    held = register_type(type)
+    return {"i1": "i8", "half": "float", "bfloat": "float"}.get(held, held)
+
+
+def _argument(b: Builder, value: Value, type: Attribute) -> Value:
+    if element_type_of(type) == i1:
+        return b.icmp("ne", value, const("i8", 0))
+    held = register_type(type)
+    return b.fptrunc(value, held) if held in ("half", "bfloat") else value
+
+
+def _attributes(num_warps: int, options: CUDAOptions) -> str:
+    maximum = f' "nvvm.maxnreg"="{options.maxnreg}"' if options.maxnreg else ""
+    return f'nounwind "nvvm.reqntid"="{WARP_SIZE * num_warps}"{maximum}'

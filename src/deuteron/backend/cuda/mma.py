@@ -1,0 +1,70 @@
+"""The instructions mma.sync.m16n8: a 16 x k times a k x 8 tile, spread over the lanes of a warp.
+
+    type    k    words of a thread      name
+    f16     16   4 of a, 2 of b         llvm.nvvm.mma.m16n8k16.row.col.f32.f32
+    bf16    16   4 of a, 2 of b         llvm.nvvm.mma.m16n8k16.row.col.bf16
+    tf32    8    4 of a, 2 of b         llvm.nvvm.mma.m16n8k8.row.col.tf32
+    int8    32   4 of a, 2 of b         llvm.nvvm.mma.m16n8k32.row.col.s8
+
+A word is 32 bits of neighbours along K. Word 0 of a is at (row, k), then (row + 8, k), (row, k + 128 bits) and both;
+the words of b are at (k, column) and (k + 128 bits, column). Sums are f32 or i32. PTX ISA, "Matrix Fragments for mma".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from xdsl.ir import Attribute
+
+from deuteron.backend.cuda.words import join, pack, struct_members
+from deuteron.backend.llvm.builder import Builder
+from deuteron.backend.llvm.types import Value
+from deuteron.ir.types import bf16, f16, f32, i8
+
+Read = Callable[[int, int], Value]  # the element of a thread's operand at a row and a column
+
+
+@dataclass(frozen=True)
+class Instruction:
+    """One kind of mma.sync: how deep it is, how many elements are a word, and what the sums are."""
+
+    name: str
+    k: int
+    per_word: int
+    sum_type: str
+    make_word: Callable[[Builder, Sequence[Value]], Value]
+
+    def operand_a(self, b: Builder, read: Read, row: int, k: int) -> list[Value]:
+        places = [(row + r, k + d) for d in (0, 4 * self.per_word) for r in (0, 8)]
+        return [self.make_word(b, [read(r, d + i) for i in range(self.per_word)]) for r, d in places]
+
+    def operand_b(self, b: Builder, read: Read, column: int, k: int) -> list[Value]:
+        steps = (k, k + 4 * self.per_word)
+        return [self.make_word(b, [read(d + i, column) for i in range(self.per_word)]) for d in steps]
+
+    def multiply(self, b: Builder, x: list[Value], y: list[Value], sums: list[Value]) -> list[Value]:
+        """The four sums of a thread, at (row, column), (row, column + 1), and 8 rows below."""
+        type = "{ " + ", ".join([self.sum_type] * 4) + " }"
+        result = b.call(type, f"llvm.nvvm.mma.{self.name}", *x, *y, *sums)
+        return struct_members(b, result, self.sum_type, 4)
+
+
+def _bits(b: Builder, elements: Sequence[Value]) -> Value:
+    return b.bitcast(join(b, elements), "i32")
+
+
+def _bytes(b: Builder, elements: Sequence[Value]) -> Value:
+    return pack(b, elements)[0]
+
+
+def _tf32(b: Builder, elements: Sequence[Value]) -> Value:
+    return b.call("i32", "llvm.nvvm.f2tf32.rna", elements[0])
+
+
+INSTRUCTIONS: dict[Attribute, Instruction] = {
+    f16: Instruction("m16n8k16.row.col.f32.f32", 16, 2, "float", join),
+    bf16: Instruction("m16n8k16.row.col.bf16", 16, 2, "float", _bits),
+    f32: Instruction("m16n8k8.row.col.tf32", 8, 1, "float", _tf32),
+    i8: Instruction("m16n8k32.row.col.s8", 32, 4, "i32", _bytes),
+}

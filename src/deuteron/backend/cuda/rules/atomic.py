@@ -1,0 +1,154 @@
+"""tt.atomic_rmw, tt.atomic_cas: one instruction for each element, by one thread of those that hold it.
+
+    @p atom.acq_rel.gpu.global.add.f32 old, [address], value;
+
+In assembly, since LLVM drops order and scope. bf16, which sm_80 to sm_89 cannot add, is added by LLVM's loop of
+compare-and-swap between fences. Where other threads hold the element as well, they get the result by shared memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from xdsl.ir import Operation
+
+from deuteron.analysis.scratch import shares_result
+from deuteron.backend.cuda import accesses
+from deuteron.backend.cuda.context import Context, Rule
+from deuteron.backend.cuda.elements import bits_type, from_bits, register_type, to_bits
+from deuteron.backend.cuda.fragment import Fragment, Operand, positions, registers_of, with_registers
+from deuteron.backend.cuda.rules.memory import both
+from deuteron.backend.cuda.shared_tile import SharedTile, load_tile, store_tile
+from deuteron.backend.cuda.threads import owned_registers
+from deuteron.backend.cuda.words import CONSTRAINTS
+from deuteron.backend.llvm.types import Value, bit_width, const
+from deuteron.errors import CompilationError
+from deuteron.ir.tt.atomic import AtomicKind, MemoryScope, MemorySemantic
+from deuteron.ir.types import bf16, element_type_of
+from deuteron.layout.linear import LinearLayout
+from deuteron.layout.shared import row_major
+
+_SEMANTICS = {
+    MemorySemantic.RELAXED: "relaxed",
+    MemorySemantic.ACQUIRE: "acquire",
+    MemorySemantic.RELEASE: "release",
+    MemorySemantic.ACQUIRE_RELEASE: "acq_rel",
+}
+_SCOPES = {MemoryScope.GPU: "gpu", MemoryScope.CTA: "cta", MemoryScope.SYSTEM: "sys"}
+_LLVM_SCOPES = {MemoryScope.GPU: "device", MemoryScope.CTA: "block", MemoryScope.SYSTEM: ""}
+_OPERATIONS = {
+    AtomicKind.AND: "and.b",
+    AtomicKind.OR: "or.b",
+    AtomicKind.XOR: "xor.b",
+    AtomicKind.ADD: "add.u",
+    AtomicKind.MAX: "max.s",
+    AtomicKind.MIN: "min.s",
+    AtomicKind.UMAX: "max.u",
+    AtomicKind.UMIN: "min.u",
+    AtomicKind.XCHG: "exch.b",
+}
+_FLOAT_ADD = {"half": "add.noftz.f16", "bfloat": "add.noftz.bf16", "float": "add.f32", "double": "add.f64"}
+FIRST_WITH_BF16 = 90
+
+
+def atomic_rmw(ctx: Context, op: Operation, pointer: Operand, value: Operand, mask: Operand | None = None) -> Operand:
+    kind, masks = AtomicKind(op.kind.value.data), registers_of(mask) if mask is not None else None
+    pointers, operands = registers_of(pointer), registers_of(value)
+
+    def update(register: int, owner: Value | None) -> Value:
+        guard = both(ctx, owner, masks[register] if masks else None)
+        if element_type_of(op.result.type) == bf16 and ctx.architecture.capability < FIRST_WITH_BF16:
+            return _add_bf16(ctx, op, pointers[register], operands[register], guard)
+        bits = to_bits(ctx.b, operands[register], op.result.type)
+        return _instruction(ctx, op, _operation(op, kind), pointers[register], [bits], guard)
+
+    return _each_once(ctx, op, pointer, update)
+
+
+def atomic_cas(ctx: Context, op: Operation, pointer: Operand, compare: Operand, value: Operand) -> Operand:
+    pointers, columns = registers_of(pointer), [registers_of(compare), registers_of(value)]
+
+    def update(register: int, owner: Value | None) -> Value:
+        bits = [to_bits(ctx.b, column[register], op.result.type) for column in columns]
+        return _instruction(ctx, op, f"cas.b{bit_width(bits[0].type)}", pointers[register], bits, owner)
+
+    return _each_once(ctx, op, pointer, update)
+
+
+def _operation(op: Operation, kind: AtomicKind) -> str:
+    type = register_type(op.result.type)
+    if kind == AtomicKind.FADD:
+        return _FLOAT_ADD[type]
+    bits = bit_width(type)
+    if bits not in (32, 64):
+        raise CompilationError(f"an atomic works on elements of 32 or 64 bits, got {element_type_of(op.result.type)}.")
+    return f"{_OPERATIONS[kind]}{bits}"
+
+
+def _instruction(
+    ctx: Context, op: Operation, operation: str, address: Value, operands: Sequence[Value], guard: Value | None
+) -> Value:
+    """The bits that were there; 0 where the guard is off."""
+    sem, scope = _SEMANTICS[op.sem.value.data], _SCOPES[op.scope.value.data]
+    word, type = CONSTRAINTS[operands[0].type], operands[0].type
+    sources = ", ".join(f"${2 + index}" for index in range(len(operands)))
+    text = f"atom.{sem}.{scope}.global.{operation} $0, [$1], {sources};"
+    constraints, inputs = [f"={word}", "l", *[word] * len(operands)], [address, *operands]
+    if guard is not None:
+        text = f"@${2 + len(operands)} {text}"
+        constraints, inputs = [*constraints, "b", "0"], [*inputs, guard, const(type, 0)]
+    return ctx.b.inline_asm(type, text, ",".join(constraints), *inputs)
+
+
+def _add_bf16(ctx: Context, op: Operation, address: Value, value: Value, guard: Value | None) -> Value:
+    """The empty assembly keeps the value in front of the branch: LLVM would move a product that only the branch uses
+    into it, where mma.sync lacks the other threads.
+    """
+    b, scope = ctx.b, _LLVM_SCOPES[op.scope.value.data]
+    value = b.bitcast(b.inline_asm("i16", "", "=h,0", b.bitcast(value, "i16")), "bfloat")
+    sync = f'syncscope("{scope}") ' if scope else ""
+    semantic = op.sem.value.data
+    with b.if_(guard if guard is not None else const("i1", True), "atomic") as branch:
+        if semantic in (MemorySemantic.RELEASE, MemorySemantic.ACQUIRE_RELEASE):
+            b.fence(f"{sync}acq_rel")
+        old = b.bitcast(b.atomicrmw("fadd", address, value, f"{sync}monotonic"), "i16")
+        if semantic in (MemorySemantic.ACQUIRE, MemorySemantic.ACQUIRE_RELEASE):
+            b.fence(f"{sync}acq_rel")
+        branch.yield_(old)
+        branch.otherwise()
+        branch.yield_(const("i16", 0))
+    return branch.results[0]
+
+
+def _each_once(ctx: Context, op: Operation, pointer: Operand, update) -> Operand:
+    """Update each element once, and let every thread that holds it know the result."""
+    layout = pointer.layout if isinstance(pointer, Fragment) else None
+    owner = ctx.threads.owner(layout)
+    owned = owned_registers(layout) if layout else [0]
+    old = {register: update(register, owner) for register in owned}
+    if not list(op.result.uses):
+        return with_registers(pointer, [const(register_type(op.result.type), 0)] * len(registers_of(pointer)))
+    bits = [_shared_scalar(ctx, op, old[0], owner)] if layout is None else _all_registers(ctx, op, layout, old)
+    return with_registers(pointer, [from_bits(ctx.b, value, op.result.type) for value in bits])
+
+
+def _shared_scalar(ctx: Context, op: Operation, old: Value, owner: Value | None) -> Value:
+    address = ctx.shared_pointer(op)
+    accesses.store(ctx.b, [old], address, owner)
+    ctx.barrier()
+    return accesses.load(ctx.b, old.type, address, 1)[0]
+
+
+def _all_registers(ctx: Context, op: Operation, layout: LinearLayout, old: dict[int, Value]) -> list[Value]:
+    places = positions(layout)
+    known = {places[register]: value for register, value in old.items()}
+    bits = [known[place] for place in places]
+    if not shares_result(op):
+        return bits
+    tile = SharedTile(ctx.shared_pointer(op), row_major(layout.shape), bits_type(op.result.type))
+    store_tile(ctx, tile, layout, bits)
+    ctx.barrier()
+    return load_tile(ctx, tile, layout)
+
+
+RULES: dict[str, Rule] = {"tt.atomic_rmw": atomic_rmw, "tt.atomic_cas": atomic_cas}

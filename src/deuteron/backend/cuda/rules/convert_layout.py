@@ -1,0 +1,105 @@
+"""ttg.convert_layout by the route that the layouts' algebra gives, and tiles in shared memory.
+
+registers    other names for a thread's registers
+shuffles     each register of the result from another lane, which may want another register in each lane
+shared       stored in a scratch layout, waited, loaded; a large tile in parts
+"""
+
+from __future__ import annotations
+
+from xdsl.ir import Attribute, Operation
+
+from deuteron.analysis.scratch import route_of, shared_conversion_of, stays_in_warp
+from deuteron.backend.cuda.context import Context, Rule
+from deuteron.backend.cuda.elements import bits_type, from_bits, to_bits
+from deuteron.backend.cuda.fragment import Fragment
+from deuteron.backend.cuda.shared_tile import SharedTile, load_tile, store_tile
+from deuteron.backend.cuda.shuffles import fetch
+from deuteron.backend.cuda.threads import apply_columns
+from deuteron.backend.llvm.types import Value, const
+from deuteron.ir.ttg.layout import layout_of
+from deuteron.layout import f2
+from deuteron.layout.conversion import RegisterRoute, ShuffleRoute
+
+
+def convert_layout(ctx: Context, op: Operation, tile: Fragment) -> Fragment:
+    route, layout = route_of(op), layout_of(op.result.type)
+    if isinstance(route, RegisterRoute):
+        return Fragment(layout, tuple(tile.registers[source] for source in route.sources))
+    bits = [to_bits(ctx.b, value, op.src.type) for value in tile.registers]
+    moved = _shuffle(ctx, route, bits) if isinstance(route, ShuffleRoute) else _through_shared(ctx, op, bits)
+    return _fragment(ctx, op.result.type, moved)
+
+
+def _fragment(ctx: Context, type: Attribute, bits: list[Value]) -> Fragment:
+    return Fragment(layout_of(type), tuple(from_bits(ctx.b, value, type) for value in bits))
+
+
+def _through_shared(ctx: Context, op: Operation, bits: list[Value]) -> list[Value]:
+    plan = shared_conversion_of(op)
+    scratch = SharedTile(ctx.shared_pointer(op), plan.scratch, bits_type(op.src.type))
+    wait = ctx.warp_barrier if stays_in_warp(op) else ctx.barrier
+    results: dict[int, Value] = {}
+    for part in range(plan.num_parts):
+        if part:
+            wait()
+        store_tile(ctx, scratch, plan.src, [bits[register] for register in plan.src_registers(part)])
+        wait()
+        results.update(zip(plan.dst_registers(part), load_tile(ctx, scratch, plan.dst), strict=True))
+    return [results[register] for register in range(len(results))]
+
+
+def _shuffle(ctx: Context, route: ShuffleRoute, bits: list[Value]) -> list[Value]:
+    """Results whose source is the same lane travel together. A source register that the lane decides is chosen behind
+    the shuffle, from all those that some lane wants.
+    """
+    b = ctx.b
+    lane = apply_columns(b, ctx.threads.lane, [source for _, source in route.lane_bits])
+    choice = apply_columns(b, ctx.threads.lane, [register for register, _ in route.lane_bits])
+    choices = sorted({f2.apply(_basis(route), index) for index in range(1 << len(_basis(route)))})
+    wanted: dict[int, list[int]] = {}
+    for register in range(1 << len(route.register_bits)):
+        wanted.setdefault(f2.apply([source for _, source in route.register_bits], register), []).append(register)
+    results: list[Value | None] = [None] * (1 << len(route.register_bits))
+    for lane_part, registers in wanted.items():
+        firsts = [f2.apply([source for source, _ in route.register_bits], register) for register in registers]
+        address = lane.at(b, lane_part)
+        for index, candidate in enumerate(choices):
+            moved = fetch(b, [bits[first ^ candidate] for first in firsts], address)
+            is_wanted = b.icmp("eq", choice.value, const("i32", candidate)) if index else None
+            for register, value in zip(registers, moved, strict=True):
+                results[register] = b.select(is_wanted, value, results[register]) if is_wanted else value
+    return results
+
+
+def _basis(route: ShuffleRoute) -> list[int]:
+    return f2.independent([register for register, _ in route.lane_bits])
+
+
+def local_alloc(ctx: Context, op: Operation, tile: Fragment | None = None) -> SharedTile:
+    held = op.result.type.tile
+    allocated = SharedTile(ctx.shared_pointer(op), layout_of(op.result.type), bits_type(held))
+    if tile is not None:
+        store_tile(ctx, allocated, tile.layout, [to_bits(ctx.b, value, held) for value in tile.registers])
+    return allocated
+
+
+def local_store(ctx: Context, op: Operation, tile: Fragment, shared: SharedTile) -> None:
+    store_tile(ctx, shared, tile.layout, [to_bits(ctx.b, value, op.src.type) for value in tile.registers])
+
+
+def local_load(ctx: Context, op: Operation, shared: SharedTile) -> Fragment:
+    return _fragment(ctx, op.result.type, load_tile(ctx, shared, layout_of(op.result.type)))
+
+
+def local_dealloc(ctx: Context, op: Operation, shared: SharedTile) -> None:
+    """Where memory is free is known from the uses."""
+
+
+RULES: dict[str, Rule] = {
+    "ttg.convert_layout": convert_layout,
+    "ttg.local_alloc": local_alloc,
+    "ttg.local_store": local_store,
+    "ttg.local_load": local_load,
+    "ttg.local_dealloc": local_dealloc,
+}

@@ -1,0 +1,92 @@
+"""tt.print and tt.assert.
+
+    pid (0, 0, 0) idx (3) x: 1.500000       a line for each element, in the interpreter's format, by vprintf
+
+Each element is printed by one thread, in no particular order. An assertion is compiled with the option `debug` only; it
+ends the program with its message and place, by CUDA's __assertfail.
+"""
+
+from __future__ import annotations
+
+from xdsl.ir import Attribute, Operation
+
+from deuteron.backend.cuda.context import Context, Rule
+from deuteron.backend.cuda.elements import FP8, to_bits
+from deuteron.backend.cuda.formats import FloatConversion
+from deuteron.backend.cuda.fragment import Fragment, Operand, positions, registers_of
+from deuteron.backend.cuda.threads import owned_registers
+from deuteron.backend.llvm.types import Value, byte_width, const
+from deuteron.ir.location import from_attribute
+from deuteron.ir.types import byte_width_of, element_type_of, f32, is_float, is_pointer
+
+
+def print_(ctx: Context, op: Operation, *operands: Operand) -> None:
+    prefix = op.prefix.data.replace("%", "%%")
+    pids = [ctx.b.call("i32", f"llvm.nvvm.read.ptx.sreg.ctaid.{axis}") for axis in "xyz"]
+    if not operands:
+        _print_line(ctx, f"pid (%d, %d, %d) idx (){prefix}\n", pids, ctx.threads.owner(None))
+    signed = op.is_signed.get_values()
+    for number, operand in enumerate(operands):
+        label = f"{prefix}(operand {number}) " if len(operands) > 1 else prefix
+        layout = operand.layout if isinstance(operand, Fragment) else None
+        places = positions(layout) if layout else [()]
+        threads = ctx.threads.coordinates(layout) if layout else []
+        for register in owned_registers(layout) if layout else [0]:
+            index = [thread.at(ctx.b, p) for thread, p in zip(threads, places[register], strict=True)]
+            type, value = op.operands[number].type, registers_of(operand)[register]
+            code, shown = _shown(ctx, value, type, bool(signed[number]), bool(op.hex.value.data))
+            line = f"pid (%d, %d, %d) idx ({', '.join(['%d'] * len(index))}){label}{code}\n"
+            _print_line(ctx, line, [*pids, *index, shown], ctx.threads.owner(layout))
+
+
+def _shown(ctx: Context, value: Value, type: Attribute, signed: bool, as_hex: bool) -> tuple[str, Value]:
+    """The conversion specifier, and the value as variadic functions take it."""
+    b = ctx.b
+    if as_hex:
+        bits = to_bits(b, value, type)
+        return f"0x%0{2 * byte_width_of(type)}llx", b.zext(bits, "i64")
+    if is_float(type):
+        element = element_type_of(type)
+        if element in FP8:
+            value = FloatConversion(element, f32, False, ctx.architecture.capability)(b, value)[0]
+        return "%f", b.fpext(value, "double")
+    if is_pointer(type):
+        return "%llu", b.ptrtoint(value)
+    extended = b.sext(value, "i64") if signed else b.zext(value, "i64")
+    return ("%lld" if signed else "%llu"), extended
+
+
+def _print_line(ctx: Context, line: str, values: list[Value], guard: Value | None) -> None:
+    """vprintf takes its arguments in memory, each aligned to its size.
+
+    They are stored in front of the branch: LLVM would move a product that only the branch uses into it, where mma.sync
+    lacks the other threads.
+    """
+    b, offsets, size = ctx.b, [], 0
+    for value in values:
+        width = byte_width(value.type)
+        offsets.append(-(-size // width) * width)
+        size = offsets[-1] + width
+    with ctx.threads.in_entry():
+        buffer = b.alloca("i8", max(size, 8), align=8)
+    for value, offset in zip(values, offsets, strict=True):
+        b.store(value, b.gep("i8", buffer, const("i32", offset)))
+    with b.if_(guard if guard is not None else const("i1", True), "print"):
+        b.call("i32", "vprintf", ctx.module.string(line), buffer)
+
+
+def assert_(ctx: Context, op: Operation, condition: Operand) -> None:
+    if not ctx.options.debug:
+        return
+    b = ctx.b
+    holds = registers_of(condition)[0]
+    for value in registers_of(condition)[1:]:
+        holds = b.and_(holds, value)
+    place, _ = from_attribute(op.location)
+    with b.if_(b.xor(holds, const("i1", True)), "fails"):
+        texts = [ctx.module.string(text) for text in (op.message.data, place.file if place else "", "kernel")]
+        line = const("i32", place.line if place else 0)
+        b.call("void", "__assertfail", texts[0], texts[1], line, texts[2], const("i64", 1))
+
+
+RULES: dict[str, Rule] = {"tt.print": print_, "tt.assert": assert_}

@@ -1,0 +1,132 @@
+"""tt.addptr, tt.load, tt.store: neighbouring registers with neighbouring addresses in one access of up to 128 bits.
+
+How many is what the layout has in registers along a dimension, what axis info knows of contiguity and alignment of the
+pointers, and for how many elements the mask is the same. Of replicated elements, one thread stores one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import gcd
+
+from xdsl.ir import Operation, SSAValue
+
+from deuteron.backend.cuda import accesses
+from deuteron.backend.cuda.context import Context, Rule
+from deuteron.backend.cuda.elements import bits_type, from_bits, to_bits
+from deuteron.backend.cuda.fragment import Fragment, Operand, registers_of, with_registers
+from deuteron.backend.cuda.rules.elementwise import each
+from deuteron.backend.cuda.threads import owned_registers
+from deuteron.backend.llvm.types import Value, bit_width
+from deuteron.ir.tt.memory import CacheModifier, EvictionPolicy
+from deuteron.ir.types import byte_width_of, pointee_of
+from deuteron.layout.linear import REGISTER, LinearLayout
+
+_LOAD_CACHE = {CacheModifier.CA: ".ca", CacheModifier.CG: ".cg", CacheModifier.CS: ".cs", CacheModifier.CV: ".cv"}
+_STORE_CACHE = {CacheModifier.WB: ".wb", CacheModifier.CG: ".cg", CacheModifier.CS: ".cs", CacheModifier.WT: ".wt"}
+_EVICTION = {EvictionPolicy.EVICT_FIRST: ".L1::evict_first", EvictionPolicy.EVICT_LAST: ".L1::evict_last"}
+
+
+def addptr(ctx: Context, op: Operation, pointer: Operand, offset: Operand) -> Operand:
+    element = bits_type(pointee_of(op.result.type))
+
+    def emit(address: Value, index: Value) -> Value:
+        return ctx.b.gep(element, address, index if bit_width(index.type) > 1 else ctx.b.sext(index, "i32"))
+
+    return each(emit, pointer, offset)
+
+
+def load(
+    ctx: Context, op: Operation, pointer: Operand, mask: Operand | None = None, other: Operand | None = None
+) -> Operand:
+    type, b = op.result.type, ctx.b
+    pointers, masks = registers_of(pointer), registers_of(mask) if mask is not None else None
+    others = [to_bits(b, value, type) for value in registers_of(other)] if other is not None else None
+    modifiers = ".volatile" if op.is_volatile.value.data else _modifiers(op, _LOAD_CACHE)
+    results: list[Value | None] = [None] * len(pointers)
+    for group in vectors(ctx, pointer, op.ptr, op.mask):
+        first, wanted = group[0], [others[r] for r in group] if others else ()
+        guard = masks[first] if masks else None
+        loaded = accesses.load(b, bits_type(type), pointers[first], len(group), guard, wanted, modifiers)
+        for register, bits in zip(group, loaded, strict=True):
+            results[register] = from_bits(b, bits, type)
+    return with_registers(pointer, results)
+
+
+def store(ctx: Context, op: Operation, pointer: Operand, value: Operand, mask: Operand | None = None) -> None:
+    type, b = op.value.type, ctx.b
+    pointers, elements = registers_of(pointer), registers_of(value)
+    masks = registers_of(mask) if mask is not None else None
+    layout = pointer.layout if isinstance(pointer, Fragment) else None
+    owner, owned = ctx.threads.owner(layout), set(owned_registers(layout) if layout else [0])
+    for group in vectors(ctx, pointer, op.ptr, op.mask):
+        if group[0] in owned:
+            bits = [to_bits(b, elements[r], type) for r in group]
+            guard = both(ctx, owner, masks[group[0]] if masks else None)
+            accesses.store(b, bits, pointers[group[0]], guard, _modifiers(op, _STORE_CACHE))
+
+
+def _modifiers(op: Operation, cache: dict[CacheModifier, str]) -> str:
+    """An eviction policy, else a cache modifier: PTX takes one of them."""
+    return _EVICTION.get(op.evict.value.data) or cache.get(op.cache.value.data, "")
+
+
+def both(ctx: Context, x: Value | None, y: Value | None) -> Value | None:
+    """The conjunction of two conditions, of which None is true."""
+    if x is None or y is None:
+        return x or y
+    return ctx.b.and_(x, y)
+
+
+@dataclass(frozen=True)
+class _Run:
+    """Register bits whose elements are neighbours along a dimension: bit i is 2**i further."""
+
+    axis: int
+    bits: tuple[int, ...]
+
+
+def vectors(ctx: Context, pointer: Operand, value: SSAValue, mask: SSAValue | None) -> list[list[int]]:
+    """The registers of each access, in the order of their addresses."""
+    if not isinstance(pointer, Fragment):
+        return [[0]]
+    layout, best = pointer.layout, _Run(0, ())
+    for axis in range(len(layout.shape)):
+        run = _register_run(layout, axis)
+        run = _Run(axis, run[: _vector_size(ctx, axis, 1 << len(run), value, mask).bit_length() - 1])
+        best = max(best, run, key=lambda r: len(r.bits))
+    return _grouped(layout.in_size(REGISTER), best.bits)
+
+
+def _register_run(layout: LinearLayout, axis: int) -> tuple[int, ...]:
+    bases, found = layout.of(REGISTER), []
+    for step in range(layout.shape[axis].bit_length() - 1):
+        unit = tuple(1 << step if a == axis else 0 for a in range(len(layout.shape)))
+        if unit not in bases:
+            break
+        found.append(bases.index(unit))
+    return tuple(found)
+
+
+def _vector_size(ctx: Context, axis: int, run: int, value: SSAValue, mask: SSAValue | None) -> int:
+    """How many elements along an axis one access may take."""
+    info, size = ctx.info.of(value), byte_width_of(pointee_of(value.type))
+    count = gcd(run, info.contiguity[axis], accesses.MAX_BITS // 8 // size)
+    if mask is not None:
+        count = gcd(count, ctx.info.of(mask).constancy[axis])
+    while count > 1 and info.divisibility_at(axis, count) % (count * size):
+        count //= 2
+    return count
+
+
+def _grouped(num_registers: int, bits: tuple[int, ...]) -> list[list[int]]:
+    mask = sum(1 << bit for bit in bits)
+
+    def spread(index: int) -> int:
+        return sum((index >> i & 1) << bit for i, bit in enumerate(bits))
+
+    firsts = [register for register in range(num_registers) if not register & mask]
+    return [[first | spread(index) for index in range(1 << len(bits))] for first in firsts]
+
+
+RULES: dict[str, Rule] = {"tt.addptr": addptr, "tt.load": load, "tt.store": store}

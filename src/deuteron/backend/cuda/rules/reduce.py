@@ -1,0 +1,143 @@
+"""tt.reduce: within each thread, then between the lanes of a warp, then between warps through shared memory.
+
+    registers    those that differ only along the axis are combined
+    lanes        for each lane bit along the axis, with the lane that differs in it: shfl.sync.bfly
+    warps        each warp stores its part, all wait, every thread combines the parts of all warps
+
+Replicated elements count once: neither replicas in registers nor lanes and warps that hold replicas are combined.
+"""
+
+from __future__ import annotations
+
+from xdsl.ir import Block, Operation, SSAValue
+
+from deuteron.analysis.scratch import axis_bits, reduce_offsets, reduce_partials
+from deuteron.backend.cuda import accesses
+from deuteron.backend.cuda.context import Context, Rule
+from deuteron.backend.cuda.elements import bits_type, from_bits, to_bits
+from deuteron.backend.cuda.fragment import Fragment, Operand, positions
+from deuteron.backend.cuda.shuffles import exchange
+from deuteron.backend.cuda.threads import owned_registers
+from deuteron.backend.llvm.types import Value, const
+from deuteron.ir.types import byte_width_of, is_tile
+from deuteron.layout import f2
+from deuteron.layout.distributed import slice_axis
+from deuteron.layout.linear import LANE, REGISTER, WARP, LinearLayout
+
+Group = list[Value]  # an element of each operand
+
+
+def combine(ctx: Context, block: Block, first: Group, second: Group) -> Group:
+    """What the region makes of two groups."""
+    return ctx.run(block, [*first, *second])
+
+
+def reduce(ctx: Context, op: Operation, *tiles: Fragment) -> list[Operand]:
+    block, axis, layout = op.combine.block, op.axis.value.data, tiles[0].layout
+    sliced = slice_axis(layout, axis)
+    groups = _within_threads(ctx, block, axis, tiles)
+    results = [groups[position] for position in positions(sliced)]
+    for bit in axis_bits(layout, axis, LANE):
+        results = [
+            combine(ctx, block, group, other)
+            for group, other in zip(results, exchange_groups(ctx, op.srcs, results, 1 << bit), strict=True)
+        ]
+    if reduce_partials(op) > 1:
+        results = _between_warps(ctx, op, layout, sliced, results)
+    columns = list(zip(*results, strict=True))
+    return [
+        Fragment(sliced, column) if is_tile(result.type) else column[0]
+        for column, result in zip(columns, op.results, strict=True)
+    ]
+
+
+def _within_threads(ctx: Context, block: Block, axis: int, tiles: tuple[Fragment, ...]) -> dict[tuple[int, ...], Group]:
+    """For each position in the result, what a thread's own registers give."""
+    places, groups = positions(tiles[0].layout), {}
+    for register in sorted(owned_registers(tiles[0].layout), key=lambda r: places[r]):
+        place = places[register][:axis] + places[register][axis + 1 :]
+        group = [tile.registers[register] for tile in tiles]
+        groups[place] = combine(ctx, block, groups[place], group) if place in groups else group
+    return groups
+
+
+def exchange_groups(ctx: Context, srcs: list[SSAValue], groups: list[Group], lane_mask: int) -> list[Group]:
+    """The groups of the lane whose number differs in `lane_mask`."""
+    columns = []
+    for src, column in zip(srcs, zip(*groups, strict=True), strict=True):
+        moved = exchange(ctx.b, [to_bits(ctx.b, value, src.type) for value in column], lane_mask)
+        columns.append([from_bits(ctx.b, value, src.type) for value in moved])
+    return [list(group) for group in zip(*columns, strict=True)]
+
+
+def _between_warps(
+    ctx: Context, op: Operation, layout: LinearLayout, sliced: LinearLayout, results: list[Group]
+) -> list[Group]:
+    """The parts of one result lie side by side, so that they are read in vectors."""
+    along_axis = axis_bits(layout, op.axis.value.data, WARP)
+    guard = ctx.threads.zero_bits(_idle_lanes(sliced) | _idle_warps(sliced, along_axis) << 5)
+    for operand in range(len(op.srcs)):
+        slots = _Slots(ctx, op, operand, sliced)
+        for index, group in enumerate(results):
+            slots.store(index, group[operand], along_axis, guard)
+    ctx.barrier()
+    parts = [_Slots(ctx, op, operand, sliced).load_all(len(results)) for operand in range(len(op.srcs))]
+    return [
+        _combine_all(ctx, op.combine.block, [list(group) for group in zip(*columns, strict=True)])
+        for columns in zip(*parts, strict=True)
+    ]
+
+
+def _combine_all(ctx: Context, block: Block, groups: list[Group]) -> Group:
+    total, *rest = groups
+    for group in rest:
+        total = combine(ctx, block, total, group)
+    return total
+
+
+def _idle_lanes(sliced: LinearLayout) -> int:
+    """Lane bits that make no difference to the result: where they are 0, a lane stores."""
+    return sliced.free_bits()[LANE]
+
+
+def _idle_warps(sliced: LinearLayout, along_axis: list[int]) -> int:
+    return sliced.free_bits()[WARP] & ~sum(1 << bit for bit in along_axis)
+
+
+class _Slots:
+    """Where one operand's parts of each result lie: `[result][part]`."""
+
+    def __init__(self, ctx: Context, op: Operation, operand: int, sliced: LinearLayout):
+        self._ctx, self._type, self._sliced = ctx, op.srcs[operand].type, sliced
+        self._base = ctx.shared_pointer(op, reduce_offsets(op)[operand])
+        self._size = byte_width_of(self._type)
+        self._row = self._size * reduce_partials(op)
+
+    def store(self, index: int, value: Value, along_axis: list[int], guard: Value | None) -> None:
+        """The part of this thread's warp."""
+        parts = {bit: self._size << position for position, bit in enumerate(along_axis)}
+        bits = to_bits(self._ctx.b, value, self._type)
+        accesses.store(self._ctx.b, [bits], self._address(index, parts), guard)
+
+    def load_all(self, count: int) -> list[list[Value]]:
+        """All parts of each of a thread's results."""
+        return [self._load(index) for index in range(count)]
+
+    def _load(self, index: int) -> list[Value]:
+        b, type = self._ctx.b, bits_type(self._type)
+        step = min(self._row, accesses.MAX_BITS // 8)
+        first, parts = self._address(index, {}), []
+        for begin in range(0, self._row, step):
+            address = b.gep("i8", first, const("i32", begin)) if begin else first
+            parts += accesses.load(b, type, address, step // self._size)
+        return [from_bits(b, bits, self._type) for bits in parts]
+
+    def _address(self, index: int, parts: dict[int, int]) -> Value:
+        """Of this thread's result number `index`; `parts` says what a warp's bits add."""
+        lanes, warps, registers = ([self._row * c for c in self._sliced.columns(n)] for n in (LANE, WARP, REGISTER))
+        warps = [column | parts.get(bit, 0) for bit, column in enumerate(warps)]
+        offset = self._ctx.threads.image(lanes, warps).at(self._ctx.b, f2.apply(registers, index))
+        return self._ctx.b.gep("i8", self._base, offset)
+
+
+RULES: dict[str, Rule] = {"tt.reduce": reduce}

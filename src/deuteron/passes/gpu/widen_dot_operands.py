@@ -1,0 +1,37 @@
+"""Converts fp8 operands of `tt.dot` to f16, in which mma.sync multiplies them exactly on every GPU.
+
+    %d = "tt.dot"(%a, %b, %c) : (tensor<64x64xf8E4M3FN>, ...)
+  ->
+    %a1 = "tt.fp_to_fp"(%a) : (tensor<64x64xf8E4M3FN>) -> tensor<64x64xf16>
+    %d = "tt.dot"(%a1, %b1, %c) : (tensor<64x64xf16>, ...)
+
+It does not use the fp8 instructions that sm_89 and later have.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.passes import ModulePass
+
+from deuteron.ir.builder import Builder
+from deuteron.ir.tt.convert import FpToFpOp
+from deuteron.ir.tt.dot import DotOp
+from deuteron.ir.types import element_type_of, f8e4m3, f8e5m2, f16
+
+
+@dataclass(frozen=True)
+class WidenDotOperands(ModulePass):
+    """Makes products of fp8 products of f16."""
+
+    name = "widen-dot-operands"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        for dot in list(op.walk()):
+            if isinstance(dot, DotOp):
+                for index in range(2):
+                    operand = dot.operands[index]
+                    if element_type_of(operand.type) in (f8e4m3, f8e5m2):
+                        dot.operands[index] = Builder.before(dot).value(FpToFpOp(operand, f16))

@@ -1,0 +1,150 @@
+"""What the emitted C asks of the driver: one library, one launch, the arguments, the right device."""
+
+import pytest
+from aot.cuda.fake_gpu import FakeGpu
+from aot.workspace import C99, CXX17, Parameter
+
+SIGNATURE = "*fp32:16, fp32, i32, 128"
+FIRST_LAUNCH = """cuInit cuCtxGetDevice cuDeviceGetAttribute cuDeviceGetAttribute cuLibraryLoadData cuLibraryGetKernel
+cuLaunchKernel"""
+
+
+# Of a kernel with more than 48 KB of shared memory: capability and how much there is.
+ATTRIBUTES = " ".join(["cuDeviceGetAttribute"] * 3)
+
+
+def launched(log: str) -> list[str]:
+    """What followed each cuLaunchKernel, without the kernel's hash."""
+    return [part.split(" ", 2)[2].strip() for part in log.split("cuLaunchKernel")[1:]]
+
+
+def functions(log: str) -> str:
+    return " ".join(word for word in log.split() if word.startswith("cu"))
+
+
+@pytest.mark.parametrize("compiler", [C99, CXX17], ids=["c99", "c++17"])
+def test_the_first_launch_loads_and_the_second_only_launches(gpu: FakeGpu, compiler: list[str]):
+    gpu.emit_cuda(SIGNATURE, "cdiv(n, BLOCK), 3", shared=1024, num_warps=8)
+    gpu.link()
+    body = """
+  use_device(0);
+  printf("%d\\n", (int)add_alpha_default((CUstream)0x50, 0x7000, 1.0f, 1000));
+  printf("%s\\n", calls());
+  reset();
+  printf("%d\\n", (int)add_alpha_default(NULL, 0x7010, -2.0f, 128));
+  printf("%s\\n", calls());
+"""
+    first, log, second, again = gpu.program(body, compiler).run().splitlines()
+    assert (first, second) == ("0", "0")
+    assert functions(log).split() == FIRST_LAUNCH.split()
+    assert functions(again) == "cuCtxGetDevice cuLaunchKernel"
+    assert launched(log) == ["grid=8,3,1 block=256,1,1 shared=1024 stream=0x50 device=0 args=7000,3f800000,3e8,"]
+    assert launched(again) == ["grid=1,3,1 block=256,1,1 shared=1024 stream=(nil) device=0 args=7010,c0000000,80,"]
+
+
+ALL_TYPES = ["i1", "i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64", "fp16", "bf16", "fp32", "fp64", "*fp16"]
+
+
+def test_every_type_of_parameter(gpu: FakeGpu):
+    params = [Parameter(f"p{i}") for i in range(len(ALL_TYPES))]
+    gpu.emit_cuda(", ".join(ALL_TYPES), "1", params=params)
+    gpu.link()
+    body = """
+  use_device(0);
+  add_alpha_default(NULL, true, -1, -2, -3, -4, 255, 65535, 4294967295u, 18446744073709551615u, 1.0f, 2.0f, 0.5f,
+                    1.0, 0x123456789abcu);
+  printf("%s\\n", calls());
+"""
+    (launch,) = launched(gpu.program(body).run())
+    assert launch.split("args=")[1] == (
+        "1,ff,fffe,fffffffd,fffffffffffffffc,ff,ffff,ffffffff,ffffffffffffffff,3f800000,40000000,3f000000,"
+        "3ff0000000000000,123456789abc,"
+    )
+
+
+@pytest.mark.parametrize(("shared", "told"), [(49152, 0), (49153, 1), (232448, 1)])
+def test_shared_memory_above_48_kb_is_asked_for_once_on_each_device(gpu: FakeGpu, shared: int, told: int):
+    gpu.emit_cuda(SIGNATURE, "1", shared=shared)
+    gpu.link()
+    body = """
+  static const int two[] = {90, 90, 0};
+  int i, wrong = 0;
+  devices(two);
+  for (i = 0; i < 6; i++) {
+    use_device(i % 2);
+    wrong += add_alpha_default(NULL, 0, 0, 5) != DEUTERON_SUCCESS;
+  }
+  printf("%d %s\\n", wrong, calls());
+"""
+    printed = gpu.program(body).run()
+    assert printed.startswith("0 ")
+    assert printed.count("cuKernelSetAttribute") == 2 * told
+    assert printed.count("cuLibraryLoadData") == 1
+    assert printed.count("device=1") == 3
+    assert f"{shared}@1" in printed or not told
+
+
+def test_a_thread_without_a_context_borrows_the_primary_one_of_device_0(gpu: FakeGpu):
+    gpu.emit_cuda(SIGNATURE, "1")
+    gpu.link()
+    body = """
+  int i;
+  for (i = 0; i < 2; i++)
+    printf("%d ", (int)add_alpha_default(NULL, 0, 0, 5));
+  printf("%d %s\\n", leaks(), calls());
+"""
+    printed = gpu.program(body).run()
+    assert printed.startswith("0 0 2 ")  # the library, and the primary context; none is left current
+    assert printed.count("cuDevicePrimaryCtxRetain") == 1
+    assert printed.count("cuCtxPushCurrent_v2") == printed.count("cuCtxPopCurrent_v2") == 2
+
+
+def test_an_empty_grid_does_not_touch_the_driver(gpu: FakeGpu):
+    gpu.emit_cuda(SIGNATURE, "n, 1, 5")
+    gpu.link()
+    body = """
+  printf("%d %d %d", (int)add_alpha_default(NULL, 0, 0, 0), (int)add_alpha_default(NULL, 0, 0, -7),
+         (int)add_alpha(NULL, 0, 0, 5, 1));
+  printf(" [%s]\\n", calls());
+"""
+    assert gpu.program(body).run() == "0 0 1 []\n"
+
+
+def test_load_does_all_but_the_launch_and_unload_takes_it_back(gpu: FakeGpu):
+    gpu.emit_cuda(SIGNATURE, "1", shared=100000)
+    gpu.link()
+    body = """
+  use_device(0);
+  printf("%d %d\\n", (int)load_add_alpha(), (int)load_add_alpha());
+  printf("%s\\n", calls());
+  reset();
+  printf("%d\\n", (int)add_alpha_default(NULL, 0, 0, 5));
+  printf("%s\\n", calls());
+  printf("%d ", (int)unload_add_alpha());
+  printf("%d ", leaks() - 1);
+  printf("%d ", (int)unload_add_alpha());
+  printf("%d\\n", leaks() - 1);
+  reset();
+  add_alpha_default(NULL, 0, 0, 5);
+  unload_add_alpha();
+  printf("%s\\n", calls());
+"""
+    loaded, log, result, launch, unloaded, again = gpu.program(body).run().splitlines()
+    assert loaded == "0 0"
+    assert functions(log) == (
+        f"cuInit cuCtxGetDevice {ATTRIBUTES} cuLibraryLoadData cuLibraryGetKernel "
+        "cuKernelSetAttribute cuKernelGetFunction "
+        f"cuCtxGetDevice {ATTRIBUTES} cuKernelSetAttribute cuKernelGetFunction"
+    )
+    assert (result, functions(launch)) == ("0", "cuCtxGetDevice cuLaunchKernel")
+    assert unloaded == "0 1 0 0"
+    assert functions(again) == (
+        f"cuCtxGetDevice {ATTRIBUTES} cuLibraryLoadData cuLibraryGetKernel "
+        "cuKernelSetAttribute cuLaunchKernel cuLibraryUnload"
+    )
+
+
+def test_unloading_what_was_never_loaded(gpu: FakeGpu):
+    gpu.emit_cuda(SIGNATURE, "1")
+    gpu.link()
+    assert gpu.program('printf("%d [%s]\\n", (int)unload_add_alpha(), calls());').run() == "0 []\n"

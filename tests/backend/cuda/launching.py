@@ -1,0 +1,77 @@
+"""Compiles kernels for GPUs and runs them in the PTX emulator.
+
+kernel = emulate(add, x, y, out, 1000, BLOCK=256, grid=(4,), num_warps=2)
+assert instructions_with(kernel, "ld.global.v4.b32")
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from deuteron.backend.arrays import element_type
+from deuteron.compiler import ASTSource, CompiledKernel, IRSource
+from deuteron.compiler import compile as compile_kernel
+from deuteron.emulator import EmulatorOptions, launch
+from deuteron.runtime.jit import JITFunction
+
+OPTIONS = ("num_warps", "num_stages", "maxnreg", "enable_fp_fusion", "debug")
+ARCHITECTURES = (80, 86, 89, 90, 100, 120)
+
+
+def signature_of(value: object) -> str:
+    if isinstance(value, np.ndarray):
+        return f"*{element_type(value.dtype)}"
+    if isinstance(value, bool):
+        return "i1"
+    return "fp32" if isinstance(value, float) else "i32"
+
+
+def is_aligned(value: object) -> bool:
+    if isinstance(value, np.ndarray):
+        return value.ctypes.data % 16 == 0
+    return isinstance(value, int) and not isinstance(value, bool) and value % 16 == 0
+
+
+def aligned(values: np.ndarray) -> np.ndarray:
+    """A copy at an address that is divisible by 16."""
+    space = np.zeros(values.nbytes + 16, np.uint8)
+    begin = -space.ctypes.data % 16
+    array = space[begin : begin + values.nbytes].view(values.dtype).reshape(values.shape)
+    array[...] = values
+    return array
+
+
+def compile_for(target: str, kernel: JITFunction, *args: object, **given) -> CompiledKernel:
+    """The kernel for the types, and the divisibility by 16, of these arguments; keywords: options and constexprs."""
+    options = {name: given.pop(name) for name in OPTIONS if name in given}
+    names = kernel.arg_names[: len(args)]
+    signature = {name: signature_of(value) for name, value in zip(names, args, strict=True)}
+    attrs = {(index,): [["tt.divisibility", 16]] for index, value in enumerate(args) if is_aligned(value)}
+    return compile_kernel(ASTSource(kernel, signature, given, attrs), target, options)
+
+
+def compile_text(text: str, target: str = "cuda:90", stage: str = "ttir", **options) -> CompiledKernel:
+    return compile_kernel(IRSource.from_text(text, stage), target, options)
+
+
+def emulate(kernel: JITFunction, *args, grid: Sequence[int] = (1,), target: str = "cuda:90", **given) -> CompiledKernel:
+    """Compile and run; arrays change in place."""
+    compiled = compile_for(target, kernel, *args, **given)
+    emulate_compiled(compiled, *args, grid=grid)
+    return compiled
+
+
+def emulate_compiled(compiled: CompiledKernel, *args, grid: Sequence[int] = (1,), printed: list | None = None) -> None:
+    metadata = compiled.metadata
+    options = EmulatorOptions() if printed is None else EmulatorOptions(print=printed.append)
+    threads = 32 * metadata.num_warps
+    launch(compiled.asm["ptx"], metadata.symbol, grid, threads, metadata.shared, args, options=options)
+
+
+def instructions_with(kernel: CompiledKernel, text: str) -> list[str]:
+    """The instructions of a kernel's PTX that contain a text."""
+    lines = [line.strip() for line in kernel.asm["ptx"].splitlines()]
+    body = " ".join(line for line in lines if not line.startswith(("//", ".loc", ".file")))
+    return [line.strip() for line in body.split(";") if text in line]

@@ -1,0 +1,116 @@
+"""The CUDA backend as a target: stages as inputs, options, limits, errors."""
+
+import numpy as np
+import pytest
+from backend.cuda.launching import aligned, compile_for, compile_text, emulate_compiled, instructions_with
+
+import deuteron
+import deuteron.language as tl
+from deuteron.errors import CompilationError, IRError, OutOfResources, UsageError
+
+
+@deuteron.jit
+def transposed(x, out, M: tl.constexpr, N: tl.constexpr):
+    i, j = tl.arange(0, M), tl.arange(0, N)
+    tile = tl.load(x + i[:, None] * N + j[None, :])
+    tl.store(out + j[:, None] * M + i[None, :], tl.trans(tile))
+
+
+@pytest.mark.parametrize("stage", ["ttir", "ttgir", "llir", "ptx"])
+def test_the_text_of_a_stage_gives_the_same_cubin(stage):
+    x = aligned(np.zeros(1024, np.float32))
+    kernel = compile_for("cuda:90", transposed, x, x, M=32, N=32)
+    again = compile_text(kernel.asm[stage], stage=stage)
+    assert again.asm["ptx"].split("\n", 1)[1] == kernel.asm["ptx"].split("\n", 1)[1]
+    assert again.metadata.shared == kernel.metadata.shared
+
+
+def test_ttgir_without_places_gets_them(rng):
+    x, out = (aligned(rng.standard_normal(1024).astype(np.float32)) for _ in range(2))
+    text = compile_for("cuda:90", transposed, x, out, M=32, N=32).asm["ttgir"]
+    lines = [line for line in text.splitlines() if '"ttg.barrier"' not in line]
+    bare = "\n".join(lines).replace("allocation.offset = 0 : i32", "").replace("ttg.shared =", "was =")
+    emulate_compiled(compile_text(bare, stage="ttgir"), x, out)
+    np.testing.assert_array_equal(out.reshape(32, 32), x.reshape(32, 32).T)
+
+
+def test_metadata_has_what_ptxas_reports():
+    x = aligned(np.zeros(1024, np.float32))
+    kernel = compile_for("cuda:90", transposed, x, x, M=32, N=32, maxnreg=32)
+    assert kernel.metadata.shared == 4096
+    assert 0 < kernel.metadata.resources["registers"] <= 32
+    assert ".maxnreg 32" in kernel.asm["ptx"] and ".reqntid 128" in kernel.asm["ptx"]
+
+
+def test_the_source_line_of_every_instruction_is_kept():
+    x = aligned(np.zeros(1024, np.float32))
+    kernel = compile_for("cuda:90", transposed, x, x, M=32, N=32)
+    assert ".loc" in kernel.asm["ptx"] and "test_backend.py" in kernel.asm["ptx"]
+    assert ", debug" not in kernel.asm["ptx"]
+
+
+@deuteron.jit
+def large(x, out, N: tl.constexpr):
+    i = tl.arange(0, N)
+    tile = tl.load(x + i[:, None] * N + i[None, :])
+    tl.store(out + i[None, :] * N + i[:, None], tl.cumsum(tl.trans(tile), 1))
+
+
+def test_too_much_shared_memory_is_an_error_with_both_numbers():
+    x = aligned(np.zeros((256, 256), np.float64))
+    with pytest.raises(OutOfResources, match="shared memory") as caught:
+        compile_for("cuda:86", large, x, x, N=256)
+    assert caught.value.limit == 99 * 1024 < caught.value.required
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"num_warps": 3}, "num_warps must be a power of two"),
+        ({"maxnreg": 5}, "maxnreg must be a whole number from 16 to 255, got 5"),
+    ],
+)
+def test_options(options, message):
+    x = np.zeros(128, np.float32)
+    with pytest.raises(UsageError, match=message):
+        compile_for("cuda:90", transposed, x, x, M=8, N=8, **options)
+
+
+def test_clusters_are_refused():
+    with pytest.raises(UsageError, match="num_ctas must be 1, got 2"):
+        compile_text("", num_ctas=2)
+
+
+def test_an_unknown_architecture():
+    with pytest.raises(UsageError, match="Deuteron compiles for cuda:80, cuda:86"):
+        compile_text("", "cuda:75")
+
+
+def test_llvm_text_that_llvm_does_not_accept():
+    x = np.zeros(128, np.float32)
+    text = compile_for("cuda:90", transposed, x, x, M=8, N=8).asm["llir"]
+    with pytest.raises(IRError):
+        compile_text(text.replace("ret void", "ret i32 %x"), stage="llir")
+
+
+def test_equal_kernels_give_equal_text():
+    x = aligned(np.zeros(1024, np.float32))
+    first = compile_for("cuda:90", transposed, x, x, M=32, N=32).asm["llir"]
+    second = compile_for("cuda:90", transposed, x, x, M=32, N=32, num_stages=2).asm["llir"]
+    assert first.split("\n", 1)[1] == second.split("\n", 1)[1]
+    assert instructions_with(compile_for("cuda:80", transposed, x, x, M=32, N=32), "bar.sync")
+
+
+def test_an_op_without_a_rule_is_an_error_with_a_way_out():
+    text = """
+"builtin.module"() ({
+  "tt.func"() <{sym_name = "k", function_type = (i32, i32) -> (), sym_visibility = "public"}> ({
+  ^bb0(%a: i32, %b: i32):
+    %s, %c = "arith.addui_extended"(%a, %b) : (i32, i32) -> (i32, i1)
+    "tt.assert"(%c) <{message = "carry"}> : (i1) -> ()
+    "tt.return"() : () -> ()
+  }) : () -> ()
+}) : () -> ()
+"""
+    with pytest.raises(CompilationError, match="cannot compile 'arith.addui_extended' yet"):
+        compile_text(text)

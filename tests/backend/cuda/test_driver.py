@@ -1,0 +1,211 @@
+"""Loading and launching on a GPU: what the driver is told, on which device and stream, and its errors."""
+
+from __future__ import annotations
+
+import struct
+import sys
+import threading
+from types import SimpleNamespace
+
+import pytest
+from backend.cuda.fake_driver import FakeDriver, Status
+
+from deuteron.backend.cuda.driver import load_kernel
+from deuteron.backend.cuda.libcuda import CudaDriver
+from deuteron.backend.metadata import KernelMetadata, make_param
+from deuteron.errors import LaunchError, OutOfResources
+from deuteron.options import Target
+
+
+def load(api, params=("x: *fp32", "n: i32"), shared=0, num_warps=4):
+    named = tuple(make_param(*param.split(": ")) for param in params)
+    api.num_params = len(named)
+    metadata = KernelMetadata("k", "k_symbol", Target("cuda", 90), {"num_warps": num_warps}, named, 0, shared)
+    return load_kernel(b"cubin", metadata, CudaDriver(api))
+
+
+@pytest.fixture
+def api(monkeypatch):
+    monkeypatch.setitem(sys.modules, "torch", None)
+    monkeypatch.setitem(sys.modules, "cupy", None)
+    return FakeDriver()
+
+
+def test_what_a_launch_passes(api):
+    launch = load(api, num_warps=8, shared=1024)
+    launch((3, 2, 1), [0x7F0000001000, -2])
+    (launched,) = api.launches
+    assert launched.function == 77
+    assert (launched.grid, launched.block, launched.shared, launched.stream) == ((3, 2, 1), (256, 1, 1), 1024, 0)
+    assert launched.slots == (0x7F0000001000, 0xFFFFFFFE)
+    assert ("cuLibraryLoadData", b"cubin", None, None, 0, None, None, 0) in api.calls
+    assert ("cuLibraryGetKernel", "library", b"k_symbol") in api.calls
+
+
+@pytest.mark.parametrize(
+    ("type", "value", "packed"),
+    [
+        ("i1", True, b"\1"),
+        ("i8", -1, b"\xff"),
+        ("i64", -(2**63), struct.pack("<q", -(2**63))),
+        ("u64", 2**64 - 1, b"\xff" * 8),
+        ("i32", 2**32 + 5, b"\5"),
+        ("fp16", 0.5, struct.pack("<f", 0.5)),
+        ("bf16", 1e39, struct.pack("<f", float("inf"))),
+        ("fp32", 3, struct.pack("<f", 3)),
+        ("fp64", 0.1, struct.pack("<d", 0.1)),
+    ],
+)
+def test_every_type_of_argument(api, type, value, packed):
+    load(api, [f"a: {type}"])((1, 1, 1), [value])
+    assert api.launches[0].slots[0].to_bytes(8, "little").startswith(packed)
+
+
+def test_an_argument_that_is_no_number(api):
+    with pytest.raises(LaunchError, match="argument 'n' of kernel 'k': expected i32, got 'five'"):
+        load(api)((1, 1, 1), [0, "five"])
+    assert not api.launches
+
+
+@pytest.mark.parametrize("grid", [(0, 1, 1), (5, 0, 3), (1, 1, 0), (0, 70000, 1)])
+def test_an_empty_grid_launches_nothing(api, grid):
+    load(api)(grid, [0, 0])
+    assert not api.launches
+
+
+@pytest.mark.parametrize("grid", [(2**31, 1, 1), (1, 65536, 1), (1, 1, 65536), (-1, 1, 1), (0, -1, 1)])
+def test_an_impossible_grid(api, grid):
+    with pytest.raises(LaunchError, match=r"grid of kernel 'k' is \(.*: its extents go from 0 to 2147483647, 65535,"):
+        load(api)(grid, [0, 0])
+    assert not api.launches
+
+
+@pytest.mark.parametrize("grid", [(2**31 - 1, 1, 1), (1, 65535, 65535)])
+def test_the_largest_grids(api, grid):
+    load(api)(grid, [0, 0])
+    assert api.launches[0].grid == grid
+
+
+@pytest.mark.parametrize(("shared", "told"), [(49152, []), (49153, [49153]), (232448, [232448])])
+def test_shared_memory_above_48_kb_is_asked_for_once(api, shared, told):
+    launch = load(api, shared=shared)
+    for _ in range(3):
+        launch((1, 1, 1), [0, 0])
+    assert [call[2] for call in api.calls if call[0] == "cuKernelSetAttribute"] == told
+    assert [launched.shared for launched in api.launches] == [shared] * 3
+
+
+def test_more_shared_memory_than_the_device_has(api):
+    with pytest.raises(OutOfResources, match="shared memory: the kernel needs 232449, the target has 232448"):
+        load(api, shared=232449)((1, 1, 1), [0, 0])
+
+
+def test_more_threads_than_the_kernel_may_have(api):
+    api.attributes["MAX_THREADS_PER_BLOCK"] = 512
+    with pytest.raises(OutOfResources, match="threads per block: the kernel needs 1024, the target has 512"):
+        load(api, num_warps=32)((1, 1, 1), [0, 0])
+
+
+def test_without_a_context_the_primary_one_of_device_0_is_made_current(api):
+    load(api)((1, 1, 1), [0, 0])
+    assert api.contexts == ["primary0"]
+
+
+def test_the_context_of_the_program_is_used(api):
+    api.contexts = ["own0"]
+    launch = load(api)
+    launch((1, 1, 1), [0, 0])
+    assert api.launches[0].context == "own0"
+    assert "cuDevicePrimaryCtxRetain" not in api.names()
+
+
+def test_a_launch_on_another_device_leaves_the_current_one_as_it_was(api):
+    api.capabilities, api.contexts = (90, 90), ["own0"]
+    launch = load(api)
+    launch((1, 1, 1), [0, 0], device=1)
+    launch((1, 1, 1), [0, 0])
+    launch((1, 1, 1), [0, 0], device=0)
+    assert [launched.context for launched in api.launches] == ["primary1", "own0", "own0"]
+    assert api.contexts == ["own0"]
+
+
+def fake_torch(device, streams, is_initialised=True):
+    cuda = SimpleNamespace(is_initialized=lambda: is_initialised, current_device=lambda: device)
+    return SimpleNamespace(cuda=cuda, _C=SimpleNamespace(_cuda_getCurrentRawStream=lambda index: streams[index]))
+
+
+def test_the_current_device_and_stream_of_torch(api, monkeypatch):
+    api.capabilities = (90, 90)
+    monkeypatch.setitem(sys.modules, "torch", fake_torch(1, [100, 101]))
+    launch = load(api)
+    launch((1, 1, 1), [0, 0])
+    launch((1, 1, 1), [0, 0], device=0)
+    assert [(launched.context, launched.stream) for launched in api.launches] == [("primary1", 101), ("primary0", 100)]
+
+
+def test_torch_that_does_not_use_cuda_is_not_asked(api, monkeypatch):
+    monkeypatch.setitem(sys.modules, "torch", fake_torch(5, [], is_initialised=False))
+    load(api)((1, 1, 1), [0, 0])
+    assert api.launches[0].stream == 0
+
+
+def test_the_current_stream_of_cupy(api, monkeypatch):
+    stream = SimpleNamespace(ptr=55)
+    monkeypatch.setitem(sys.modules, "cupy", SimpleNamespace(cuda=SimpleNamespace(get_current_stream=lambda: stream)))
+    load(api)((1, 1, 1), [0, 0])
+    assert api.launches[0].stream == 55
+
+
+def test_an_error_of_a_launch_has_its_name_and_the_kernels(api):
+    launch = load(api)
+    api.fail["cuLaunchKernel"] = Status.CUDA_ERROR_ILLEGAL_ADDRESS
+    message = (
+        r"kernel 'k' for cuda:90, grid \(2, 1, 1\), 128 threads, .*: cuLaunchKernel failed with "
+        r"CUDA_ERROR_ILLEGAL_ADDRESS \(700\). An earlier kernel"
+    )
+    with pytest.raises(LaunchError, match=message):
+        launch((2, 1, 1), [0, 0])
+    launch((2, 1, 1), [0, 0])
+    assert len(api.launches) == 1
+
+
+@pytest.mark.parametrize("function", ["cuLibraryLoadData", "cuLibraryGetKernel"])
+def test_a_cubin_that_the_driver_does_not_take(api, function):
+    api.fail[function] = Status.CUDA_ERROR_NO_BINARY_FOR_GPU
+    with pytest.raises(LaunchError, match=f"kernel 'k' for cuda:90 cannot be loaded: {function} failed with CUDA_ERR"):
+        load(api)
+    assert api.names().count("cuLibraryUnload") == (function == "cuLibraryGetKernel")
+
+
+def test_a_device_that_cannot_run_the_kernel(api):
+    api.capabilities = (80,)
+    launch = load(api)
+    api.fail["cuKernelGetAttribute"] = Status.CUDA_ERROR_NO_BINARY_FOR_GPU
+    with pytest.raises(LaunchError, match="cuda:90 cannot run on GPU 0, which has compute capability 8.0: cuKernelGet"):
+        launch((1, 1, 1), [0, 0])
+
+
+def test_threads_have_arguments_of_their_own(api):
+    launch = load(api, ["n: i64"])
+    launch((1, 1, 1), [-1])
+    barrier = threading.Barrier(4)
+
+    def work(number):
+        barrier.wait()
+        for i in range(200):
+            launch((1, 1, 1), [1000 * number + i])
+
+    threads = [threading.Thread(target=work, args=[number]) for number in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    seen = sorted(launched.slots[0] for launched in api.launches[1:])
+    assert seen == sorted(1000 * number + i for number in range(4) for i in range(200))
+
+
+def test_a_machine_without_a_gpu():
+    api = FakeDriver(capabilities=())
+    api.fail["cuInit"] = Status.CUDA_ERROR_NO_DEVICE
+    with pytest.raises(LaunchError, match="cuInit failed with CUDA_ERROR_NO_DEVICE"):
+        CudaDriver(api)

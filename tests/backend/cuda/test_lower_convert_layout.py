@@ -1,0 +1,134 @@
+"""Conversions between random legal layouts, by every route, in the emulator; and which instructions they take."""
+
+import numpy as np
+import pytest
+from backend.cuda.launching import compile_text, emulate_compiled, instructions_with
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+from layout.strategies import layouts
+
+from deuteron.layout.conversion import RegisterRoute, SharedRoute, ShuffleRoute, plan
+from deuteron.layout.distributed import default_blocked
+from deuteron.layout.linear import BLOCK, LANE, REGISTER, WARP, LinearLayout
+
+DTYPES = {"i1": np.bool_, "i8": np.int8, "i16": np.int16, "i32": np.int32, "i64": np.int64}
+
+
+def encoding(layout: LinearLayout) -> str:
+    return "#ttg.linear<{" + ", ".join(f"{name} = {[list(b) for b in bases]}" for name, bases in layout.bases) + "}>"
+
+
+def conversion(size: int, element: str, src: LinearLayout, dst: LinearLayout, num_warps: int) -> str:
+    """ttgir: the numbers from 0, in layout `src`, are converted to `dst` and stored."""
+
+    def tile(type: str, layout: LinearLayout) -> str:
+        return f"tensor<{size}x{type}, {encoding(layout)}>"
+
+    cast = {"i32": None, "i64": "arith.extsi"}.get(element, "arith.trunci")
+    source = f'%x = "{cast}"(%i) : ({tile("i32", src)}) -> {tile(element, src)}' if cast else ""
+    pointer = f"!tt.ptr<{element}>"
+    return f"""
+"builtin.module"() ({{
+  "tt.func"() <{{sym_name = "k", function_type = ({pointer}) -> (), sym_visibility = "public"}}> ({{
+  ^bb0(%out: {pointer}):
+    %i = "tt.make_range"() <{{start = 0 : i32, end = {size} : i32}}> : () -> {tile("i32", src)}
+    {source}
+    %y = "ttg.convert_layout"({"%x" if cast else "%i"}) : ({tile(element, src)}) -> {tile(element, dst)}
+    %j = "tt.make_range"() <{{start = 0 : i32, end = {size} : i32}}> : () -> {tile("i32", dst)}
+    %p = "tt.splat"(%out) : ({pointer}) -> {tile(pointer, dst)}
+    %q = "tt.addptr"(%p, %j) : ({tile(pointer, dst)}, {tile("i32", dst)}) -> {tile(pointer, dst)}
+    "tt.store"(%q, %y) <{{boundaryCheck = array<i32>, cache = 1 : i32, evict = 1 : i32}}>
+      : ({tile(pointer, dst)}, {tile(element, dst)}) -> ()
+    "tt.return"() : () -> ()
+  }}) : () -> ()
+}}) {{"ttg.num-warps" = {num_warps} : i32}} : () -> ()
+"""
+
+
+def check_conversion(size, element, src, dst, num_warps):
+    kernel = compile_text(conversion(size, element, src, dst, num_warps), stage="ttgir", num_warps=num_warps)
+    out = np.full(size, 1 if element == "i1" else -1, DTYPES[element])
+    emulate_compiled(kernel, out)
+    low_bits = np.arange(size) & 1 if element == "i1" else np.arange(size)
+    np.testing.assert_array_equal(out, low_bits.astype(DTYPES[element]))
+    return kernel
+
+
+@st.composite
+def conversions(draw):
+    num_warps = draw(st.sampled_from([1, 2, 4, 8]))
+    size = 1 << draw(st.integers(0, 11))
+    src, dst = (draw(layouts((size,), num_warps)) for _ in range(2))
+    return size, draw(st.sampled_from(list(DTYPES))), src, dst, num_warps
+
+
+CROSSES_WARPS = (
+    LinearLayout.make({REGISTER: [], LANE: [(b,) for b in lane], WARP: [(8,)], BLOCK: []}, {"dim0": 16})
+    for lane in ((1, 2, 4, 0, 0), (9, 2, 4, 0, 0))
+)
+
+
+@settings(max_examples=40, deadline=None)
+@example((16, "i1", *CROSSES_WARPS, 2))  # equal warp bits, but lanes reach into the other warp
+@given(conversions())
+def test_any_layout_converts_into_any_other(drawn):
+    check_conversion(*drawn)
+
+
+def layout_1d(register, lane, warp, size):
+    bases = {REGISTER: register, LANE: lane, WARP: warp, BLOCK: []}
+    return LinearLayout.make({name: [(b,) for b in values] for name, values in bases.items()}, {"dim0": size})
+
+
+def test_renaming_registers_takes_no_instruction():
+    src = layout_1d([1, 2], [4, 8, 16, 32, 64], [128, 256], 512)
+    dst = layout_1d([2, 1], [4, 8, 16, 32, 64], [128, 256], 512)
+    assert isinstance(plan(src, dst, 32), RegisterRoute)
+    kernel = check_conversion(512, "i32", src, dst, 4)
+    assert not instructions_with(kernel, "shfl") and not instructions_with(kernel, "shared")
+
+
+@pytest.mark.parametrize(("element", "count"), [("i32", 8), ("i16", 4), ("i8", 2), ("i64", 16)])
+def test_narrow_elements_travel_together(element, count):
+    src = layout_1d([1, 2, 4], [8, 16, 32, 64, 128], [256, 512], 1024)
+    dst = layout_1d([1, 2, 4], [16, 8, 32, 64, 128], [256, 512], 1024)
+    assert isinstance(plan(src, dst, 32), ShuffleRoute)
+    kernel = check_conversion(1024, element, src, dst, 4)
+    assert len(instructions_with(kernel, "shfl.sync.idx")) == count
+    assert not instructions_with(kernel, "shared")
+
+
+def test_shared_memory_is_accessed_by_128_bits_where_both_sides_have_vectors():
+    src = layout_1d([1, 2], [4, 8, 16, 32, 64], [128, 256], 512)
+    dst = layout_1d([1, 2], [128, 256, 4, 8, 16], [32, 64], 512)
+    assert isinstance(plan(src, dst, 32), SharedRoute)
+    kernel = check_conversion(512, "i32", src, dst, 4)
+    assert len(instructions_with(kernel, "st.shared.v4.b32")) == len(instructions_with(kernel, "ld.shared.v4.b32")) == 1
+    assert len(instructions_with(kernel, "bar.sync")) == 1
+
+
+def test_what_stays_in_a_warp_waits_for_the_warp_only():
+    src = layout_1d([1, 2, 4, 8, 16], [32, 64, 128, 256, 512], [1024, 2048], 4096)
+    dst = layout_1d([32, 64, 128, 256, 512], [1, 2, 4, 8, 16], [1024, 2048], 4096)
+    kernel = check_conversion(4096, "i32", src, dst, 4)
+    assert (
+        instructions_with(kernel, "st.shared")
+        and not instructions_with(kernel, "barrier")
+        and not instructions_with(kernel, "bar.sync")
+    )
+    assert instructions_with(kernel, "bar.warp.sync")
+
+
+def test_a_tile_that_many_threads_hold_is_stored_once():
+    small = default_blocked((8,), 4)
+    other = layout_1d([1], [2, 4, 0, 0, 0], [0, 0], 8)
+    check_conversion(8, "i32", small, other, 4)
+
+
+@pytest.mark.parametrize("element", ["i8", "i32", "i64"])
+def test_a_large_tile_goes_in_parts(element):
+    src = layout_1d([1, 2, 1 << 9, 1 << 10, 1 << 11, 1 << 12, 1 << 13], [4, 8, 16, 32, 64], [128, 256], 1 << 14)
+    dst = layout_1d([1, 128, 1 << 10, 1 << 9, 1 << 12, 1 << 13, 1 << 11], [256, 2, 4, 8, 16], [32, 64], 1 << 14)
+    kernel = check_conversion(1 << 14, element, src, dst, 4)
+    assert kernel.metadata.shared == {"i8": 16, "i32": 32, "i64": 32}[element] << 10
+    assert len(instructions_with(kernel, "bar.sync")) == {"i8": 1, "i32": 3, "i64": 7}[element]

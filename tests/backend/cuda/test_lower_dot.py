@@ -1,0 +1,115 @@
+"""Matrix products: by mma.sync and by multiply-adds, in every type, size and number of warps."""
+
+import ml_dtypes
+import numpy as np
+import pytest
+from backend.cuda.launching import compile_for, emulate, instructions_with
+
+import deuteron
+import deuteron.language as tl
+
+BF16, E4M3, E5M2 = ml_dtypes.bfloat16, ml_dtypes.float8_e4m3fn, ml_dtypes.float8_e5m2
+
+
+@deuteron.jit
+def product(a, b, c, out, M: tl.constexpr, N: tl.constexpr, K: tl.constexpr, PRECISION: tl.constexpr):
+    i, j, k = tl.arange(0, M), tl.arange(0, N), tl.arange(0, K)
+    x, y = tl.load(a + i[:, None] * K + k[None, :]), tl.load(b + k[:, None] * N + j[None, :])
+    z = tl.load(c + i[:, None] * N + j[None, :])
+    tl.store(out + i[:, None] * N + j[None, :], tl.dot(x, y, z, input_precision=PRECISION, out_dtype=z.dtype))
+
+
+def run(rng, dtype, result, shape, num_warps, target="cuda:90", precision="tf32"):
+    """Small whole numbers, so that every sum is exact."""
+    m, n, k = shape
+    a, b = (rng.integers(-4, 5, size).astype(dtype) for size in ((m, k), (k, n)))
+    c = rng.integers(-4, 5, (m, n)).astype(result)
+    out = np.zeros((m, n), result)
+    constants = {"M": m, "N": n, "K": k, "PRECISION": precision}
+    kernel = emulate(product, a, b, c, out, num_warps=num_warps, target=target, **constants)
+    expected = a.astype(np.float64) @ b.astype(np.float64) + c.astype(np.float64)
+    np.testing.assert_array_equal(out.astype(np.float64), expected.astype(result).astype(np.float64))
+    return kernel
+
+
+@pytest.mark.parametrize(
+    ("dtype", "result", "name", "k"),
+    [
+        (np.float16, np.float32, "m16n8k16.row.col.f32.f16.f16.f32", 16),
+        (np.float16, np.float16, "m16n8k16.row.col.f32.f16.f16.f32", 16),
+        (BF16, np.float32, "m16n8k16.row.col.f32.bf16.bf16.f32", 16),
+        (np.float32, np.float32, "m16n8k8.row.col.f32.tf32.tf32.f32", 8),
+        (np.int8, np.int32, "m16n8k32.row.col.s32.s8.s8.s32", 32),
+        (E4M3, np.float32, "m16n8k16.row.col.f32.f16.f16.f32", 16),
+        (E5M2, np.float32, "m16n8k16.row.col.f32.f16.f16.f32", 16),
+    ],
+)
+@pytest.mark.parametrize("num_warps", [1, 4, 8])
+def test_mma(rng, dtype, result, name, k, num_warps):
+    kernel = run(rng, dtype, result, (32, 64, 64), num_warps)
+    # every warp has its share of the 16 x 8 tiles, or a copy of it where there are more warps than tiles
+    tiles = max(2 * 8 // num_warps, 1)
+    assert len(instructions_with(kernel, f"mma.sync.aligned.{name}")) == tiles * 64 // k
+
+
+@pytest.mark.parametrize("shape", [(16, 8, 16), (16, 16, 32), (128, 32, 16), (16, 128, 64), (64, 64, 64)])
+@pytest.mark.parametrize("num_warps", [2, 4])
+def test_shapes(rng, shape, num_warps):
+    assert instructions_with(run(rng, np.float16, np.float32, shape, num_warps, "cuda:80"), "mma.sync")
+
+
+@pytest.mark.parametrize(
+    ("dtype", "result", "precision"),
+    [
+        (np.float32, np.float32, "ieee"),
+        (np.float64, np.float64, "tf32"),
+        (np.float32, np.float32, "tf32x3"),
+    ],
+)
+def test_multiply_adds(rng, dtype, result, precision):
+    kernel = run(rng, dtype, result, (16, 32, 16), 4, precision=precision)
+    assert not instructions_with(kernel, "mma.sync") and instructions_with(kernel, "fma.rn")
+
+
+@pytest.mark.parametrize("dtype", [np.float16, BF16, np.int8, E5M2])
+def test_tiles_too_small_for_mma(rng, dtype):
+    kernel = run(rng, dtype, np.int32 if dtype == np.int8 else np.float32, (4, 8, 16), 2)
+    assert not instructions_with(kernel, "mma.sync")
+
+
+@deuteron.jit
+def batched(a, b, out, B: tl.constexpr, N: tl.constexpr):
+    g, i, j = tl.arange(0, B), tl.arange(0, N), tl.arange(0, N)
+    offsets = g[:, None, None] * N * N + i[None, :, None] * N + j[None, None, :]
+    tl.store(out + offsets, tl.dot(tl.load(a + offsets), tl.load(b + offsets)))
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float32])
+@pytest.mark.parametrize("num_warps", [1, 4])
+def test_batches(rng, dtype, num_warps):
+    a, b = rng.integers(-4, 5, (2, 4, 16, 16)).astype(dtype)
+    out = np.zeros((4, 16, 16), np.float32)
+    emulate(batched, a, b, out, B=4, N=16, num_warps=num_warps)
+    np.testing.assert_array_equal(out, a.astype(np.float32) @ b.astype(np.float32))
+
+
+def test_tf32_rounds_to_nearest(rng):
+    a = np.full((16, 16), 1 + 2.0**-11, np.float32)
+    b, out = np.eye(16, dtype=np.float32), np.zeros((16, 16), np.float32)
+    emulate(product, a, b, out.copy(), out, M=16, N=16, K=16, PRECISION="tf32", num_warps=1)
+    np.testing.assert_array_equal(out, np.float32(1 + 2.0**-10))
+
+
+@deuteron.jit
+def two_products(q, k, v, out, N: tl.constexpr):
+    i = tl.arange(0, N)
+    square = i[:, None] * N + i[None, :]
+    p = tl.dot(tl.load(q + square), tl.load(k + square))
+    tl.store(out + square, tl.dot(p.to(tl.float16), tl.load(v + square)))
+
+
+def test_a_product_becomes_an_operand_without_leaving_its_registers():
+    x, out = np.zeros((64, 64), np.float16), np.zeros((64, 64), np.float32)
+    kernel = compile_for("cuda:90", two_products, x, x, x, out, N=64, num_warps=4)
+    assert kernel.asm["ttgir"].count("ttg.convert_layout") == 4
+    assert not instructions_with(kernel, "shfl")

@@ -1,0 +1,113 @@
+"""Loads and stores: how wide they are, and what masks and replicas do to them."""
+
+import ml_dtypes
+import numpy as np
+import pytest
+from backend.cuda.launching import aligned, compile_for, emulate, instructions_with
+
+import deuteron
+import deuteron.language as tl
+
+
+@deuteron.jit
+def copy(x, out, n, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(out + i, tl.load(x + i, mask=i < n), mask=i < n)
+
+
+@deuteron.jit
+def copy_all(x, out, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    tl.store(out + i, tl.load(x + i))
+
+
+def drawn(rng, dtype, count):
+    """Any bits but those of a NaN, at an address that is divisible by 16."""
+    kind = np.uint8 if dtype is bool else dtype
+    return aligned(rng.integers(0, 2 if dtype is bool else 100, count).astype(kind).astype(dtype))
+
+
+@pytest.mark.parametrize("dtype", [np.int8, np.float16, ml_dtypes.bfloat16, np.float32, np.float64, bool])
+@pytest.mark.parametrize("n", [1024, 1000, 992])
+def test_masked_copy(rng, dtype, n):
+    x = drawn(rng, dtype, 1024)
+    out = aligned(np.zeros(1024, dtype))
+    emulate(copy, x, out, n, BLOCK=512, grid=(2,), num_warps=2)
+    np.testing.assert_array_equal(out[:n], x[:n])
+    assert not out[n:].any()
+
+
+@pytest.mark.parametrize(("dtype", "block"), [(np.int8, 2048), (np.float16, 1024), (np.float32, 512), (np.int64, 256)])
+def test_aligned_neighbours_are_accessed_by_128_bits(dtype, block):
+    x = aligned(np.zeros(block, dtype))
+    kernel = compile_for("cuda:80", copy_all, x, x, BLOCK=block)
+    assert len(instructions_with(kernel, "ld.global")) == 1 and len(instructions_with(kernel, "st.global")) == 1
+    assert instructions_with(kernel, "ld.global.v4.b32") or instructions_with(kernel, "ld.global.v2.b64")
+
+
+def test_a_mask_that_is_constant_over_a_vector_keeps_it_wide():
+    x = aligned(np.zeros(1024, np.float32))
+    assert instructions_with(compile_for("cuda:90", copy, x, x, 992, BLOCK=512), "ld.global.v4.b32")
+    assert not instructions_with(compile_for("cuda:90", copy, x, x, 1000, BLOCK=512), "ld.global.v4.b32")
+
+
+def test_unknown_alignment_gives_narrow_accesses():
+    x = aligned(np.zeros(1024, np.float32))[1:]
+    kernel = compile_for("cuda:90", copy_all, x, x, BLOCK=512)
+    assert not instructions_with(kernel, ".v2") and not instructions_with(kernel, ".v4")
+    assert len(instructions_with(kernel, "ld.global")) == 4
+
+
+@deuteron.jit
+def store_few(out, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    tl.atomic_add(out + i, 1, sem="relaxed")
+
+
+def test_a_tile_smaller_than_the_threads_is_stored_once():
+    out = np.zeros(16, np.int32)
+    emulate(store_few, out, BLOCK=16, num_warps=4)
+    np.testing.assert_array_equal(out, 1)
+
+
+@deuteron.jit
+def with_policies(x, out, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    a = tl.load(x + i, eviction_policy="evict_first")
+    b = tl.load(x + i, cache_modifier=".cg")
+    c = tl.load(x + i, volatile=True)
+    tl.store(out + i, a + b + c, cache_modifier=".cs")
+
+
+def test_cache_modifiers_and_eviction(rng):
+    x, out = drawn(rng, np.float32, 128), np.zeros(128, np.float32)
+    kernel = emulate(with_policies, x, out, BLOCK=128)
+    np.testing.assert_array_equal(out, 3 * x)
+    for text in ("ld.global.L1::evict_first", "ld.global.cg", "ld.volatile.global", "st.global.cs"):
+        assert instructions_with(kernel, text), text
+
+
+@deuteron.jit
+def load_other(x, out, n, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    tl.store(out + i, tl.load(x + i, mask=i < n, other=-7))
+
+
+@pytest.mark.parametrize("dtype", [np.int8, np.int16, np.float32, np.int64])
+def test_masked_elements_hold_the_other_value(rng, dtype):
+    x, out = drawn(rng, dtype, 512), aligned(np.zeros(512, dtype))
+    emulate(load_other, x, out, 304, BLOCK=512, num_warps=1)
+    np.testing.assert_array_equal(out, np.where(np.arange(512) < 304, x, -7).astype(dtype))
+
+
+@deuteron.jit
+def scalar_copy(x, out, flag):
+    if flag:
+        tl.store(out, tl.load(x) + 1)
+
+
+def test_a_scalar_is_stored_by_one_thread():
+    x, out = np.array([41.0], np.float32), np.zeros(1, np.float32)
+    kernel = emulate(scalar_copy, x, out, True)
+    assert out[0] == 42
+    assert [line for line in instructions_with(kernel, "st.global") if line.startswith("@")]

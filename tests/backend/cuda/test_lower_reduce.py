@@ -1,0 +1,134 @@
+"""Reductions and scans: right for every number of warps and axis, replicas counted once, few instructions."""
+
+import numpy as np
+import pytest
+from backend.cuda.launching import emulate, instructions_with
+
+import deuteron
+import deuteron.language as tl
+
+WARPS = (1, 2, 4, 8)
+
+
+@deuteron.jit
+def sum_tile(x, out, M: tl.constexpr, N: tl.constexpr, AXIS: tl.constexpr):
+    i, j = tl.arange(0, M), tl.arange(0, N)
+    total = tl.sum(tl.load(x + i[:, None] * N + j[None, :]), AXIS)
+    tl.store(out + tl.arange(0, M if AXIS == 1 else N), total)
+
+
+@pytest.mark.parametrize("num_warps", WARPS)
+@pytest.mark.parametrize("shape", [(1, 1), (2, 4), (16, 16), (64, 32), (4, 512), (256, 2)])
+@pytest.mark.parametrize("axis", [0, 1])
+def test_sum(rng, num_warps, shape, axis):
+    x = rng.integers(-100, 100, shape).astype(np.int32)
+    out = np.zeros(shape[1 - axis], np.int32)
+    emulate(sum_tile, x, out, M=shape[0], N=shape[1], AXIS=axis, num_warps=num_warps)
+    np.testing.assert_array_equal(out, x.sum(axis))
+
+
+@deuteron.jit
+def sum_all(x, out, N: tl.constexpr):
+    tl.store(out, tl.sum(tl.load(x + tl.arange(0, N)), 0))
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64, np.int64])
+@pytest.mark.parametrize(("size", "num_warps"), [(1, 4), (16, 4), (128, 1), (1024, 8)])
+def test_scalar(rng, dtype, size, num_warps):
+    x = rng.integers(-8, 8, size).astype(dtype)
+    out = np.zeros(1, dtype)
+    emulate(sum_all, x, out, N=size, num_warps=num_warps)
+    assert out[0] == x.sum()
+
+
+def test_five_shuffles_and_one_barrier(rng):
+    x, out = rng.standard_normal(1024).astype(np.float32), np.zeros(1, np.float32)
+    kernel = emulate(sum_all, x, out, N=1024, num_warps=4)
+    assert len(instructions_with(kernel, "shfl.sync.bfly")) == 5
+    assert len(instructions_with(kernel, "bar.sync")) == 1
+    assert len(instructions_with(kernel, "ld.shared.v4.b32")) == 1
+
+
+def test_one_warp_needs_no_shared_memory(rng):
+    x, out = rng.standard_normal(1024).astype(np.float32), np.zeros(1, np.float32)
+    kernel = emulate(sum_all, x, out, N=1024, num_warps=1)
+    assert not instructions_with(kernel, "shared") and kernel.metadata.shared == 0
+
+
+@deuteron.jit
+def argmax_rows(x, out, where, M: tl.constexpr, N: tl.constexpr):
+    i, j = tl.arange(0, M), tl.arange(0, N)
+    values, indices = tl.max(tl.load(x + i[:, None] * N + j[None, :]), 1, return_indices=True)
+    tl.store(out + i, values)
+    tl.store(where + i, indices)
+
+
+@pytest.mark.parametrize("num_warps", WARPS)
+def test_several_operands(rng, num_warps):
+    x = rng.integers(0, 6, (8, 128)).astype(np.float32)
+    out, where = np.zeros(8, np.float32), np.zeros(8, np.int32)
+    emulate(argmax_rows, x, out, where, M=8, N=128, num_warps=num_warps)
+    np.testing.assert_array_equal(out, x.max(1))
+    np.testing.assert_array_equal(where, x.argmax(1))
+
+
+@deuteron.jit
+def reduce_3d(x, out, AXIS: tl.constexpr, A: tl.constexpr, B: tl.constexpr, C: tl.constexpr):
+    i, j, k = tl.arange(0, A), tl.arange(0, B), tl.arange(0, C)
+    tile = tl.load(x + i[:, None, None] * B * C + j[None, :, None] * C + k[None, None, :])
+    if AXIS == 0:
+        tl.store(out + j[:, None] * C + k[None, :], tl.max(tile, 0))
+    elif AXIS == 1:
+        tl.store(out + i[:, None] * C + k[None, :], tl.max(tile, 1))
+    else:
+        tl.store(out + i[:, None] * B + j[None, :], tl.max(tile, 2))
+
+
+@pytest.mark.parametrize("axis", [0, 1, 2])
+def test_three_dimensions(rng, axis):
+    x = rng.standard_normal((4, 8, 16)).astype(np.float32)
+    expected = x.max(axis)
+    out = np.zeros(expected.shape, np.float32)
+    emulate(reduce_3d, x, out, AXIS=axis, A=4, B=8, C=16, num_warps=4)
+    np.testing.assert_array_equal(out, expected)
+
+
+@deuteron.jit
+def scan_tile(x, out, M: tl.constexpr, N: tl.constexpr, AXIS: tl.constexpr, REVERSE: tl.constexpr):
+    offsets = tl.arange(0, M)[:, None] * N + tl.arange(0, N)[None, :]
+    tl.store(out + offsets, tl.cumsum(tl.load(x + offsets), AXIS, reverse=REVERSE))
+
+
+@pytest.mark.parametrize("num_warps", WARPS)
+@pytest.mark.parametrize("shape", [(1, 1), (2, 64), (64, 2), (32, 32), (1, 1024)])
+@pytest.mark.parametrize(("axis", "reverse"), [(0, False), (1, False), (1, True), (0, True)])
+def test_scan(rng, num_warps, shape, axis, reverse):
+    x = rng.integers(-100, 100, shape).astype(np.int32)
+    out = np.zeros(shape, np.int32)
+    emulate(scan_tile, x, out, M=shape[0], N=shape[1], AXIS=axis, REVERSE=reverse, num_warps=num_warps)
+    flipped = np.flip(x, axis) if reverse else x
+    expected = flipped.cumsum(axis, dtype=np.int32)
+    np.testing.assert_array_equal(out, np.flip(expected, axis) if reverse else expected)
+
+
+@deuteron.jit
+def last_nonzero(a, b):
+    return tl.where(b != 0, b, a)
+
+
+@deuteron.jit
+def scan_last(x, out, N: tl.constexpr):
+    i = tl.arange(0, N)
+    tl.store(out + i, tl.associative_scan(tl.load(x + i), 0, last_nonzero))
+
+
+@pytest.mark.parametrize("num_warps", WARPS)
+def test_order_matters(rng, num_warps):
+    x = rng.integers(0, 50, 512).astype(np.int32) * (rng.random(512) < 0.2)
+    out = np.zeros(512, np.int32)
+    emulate(scan_last, x.astype(np.int32), out, N=512, num_warps=num_warps)
+    expected, last = [], 0
+    for value in x:
+        last = value or last
+        expected.append(last)
+    np.testing.assert_array_equal(out, expected)

@@ -1,0 +1,64 @@
+"""LLVM IR for GPUs: kernels, address spaces, assembly; and its way to PTX."""
+
+import pytest
+
+from deuteron.backend.llvm.module import Module
+from deuteron.backend.llvm.nvptx import check, emit_ptx
+from deuteron.backend.llvm.types import bit_width, const
+from deuteron.errors import InternalError
+
+GLOBAL = "ptr addrspace(1)"
+
+
+def kernel(emit) -> str:
+    module = Module("k", debug_kind="DebugDirectivesOnly")
+    attributes = 'nounwind "nvvm.reqntid"="64"'
+    b = module.function("k", "void", [(f"{GLOBAL} align 16", "p"), ("i32", "n")], "kernel", attributes)
+    b.set_debug_location(module.debug_location(b, "/somewhere/k.py", 3, 1))
+    emit(module, b)
+    b.ret()
+    return module.text()
+
+
+def test_a_kernel_is_an_entry_with_its_parameters_lines_and_threads():
+    ptx = emit_ptx(kernel(lambda module, b: b.store(b.parameters[1], b.parameters[0])), "sm_90a", 83)
+    assert ".version 8.3" in ptx and ".target sm_90a\n" in ptx
+    assert ".visible .entry k(" in ptx and ".ptr .global .align 16" in ptx and ".reqntid 64" in ptx
+    assert "st.global.b32" in ptx and ".loc" in ptx
+
+
+def test_shared_memory_has_addresses_of_32_bits():
+    def emit(module, b):
+        shared = module.external_global("shared", "[0 x i8]", 3, 128)
+        b.store(b.parameters[1], b.gep("i8", shared, b.parameters[1]))
+
+    ptx = emit_ptx(kernel(emit), "sm_80", 83)
+    assert ".extern .shared .align 128 .b8 shared[]" in ptx and "st.shared.b32 \t[%r" in ptx
+    assert bit_width("ptr addrspace(3)") == 32 and bit_width(GLOBAL) == 64
+
+
+def test_an_external_global_is_declared_once():
+    module = Module("m")
+    first = module.external_global("shared", "[0 x i8]", 3, 16)
+    assert module.external_global("shared", "[0 x i8]", 3, 16) == first
+    assert module.text().count("@shared = external addrspace(3) global [0 x i8], align 16") == 1
+
+
+def test_assembly_with_effects_stays_and_pure_assembly_goes_if_unused():
+    def emit(module, b):
+        b.inline_asm("void", "membar.cta;", "~{memory}")
+        b.pure_asm("i32", "mov.u32 $0, 77;", "=r")
+        b.store(b.pure_asm("i32", "add.u32 $0, $1, 99;", "=r,r", b.parameters[1]), b.parameters[0])
+
+    ptx = emit_ptx(kernel(emit), "sm_80", 83)
+    assert "membar.cta" in ptx and ", 99;" in ptx and "77" not in ptx
+
+
+def test_text_that_llvm_refuses_is_our_error():
+    with pytest.raises(InternalError, match="LLVM does not accept"):
+        check("define void @f() { ret i32 0 }")
+
+
+def test_a_pointer_constant_has_the_type_of_its_space():
+    assert str(const(GLOBAL, 0)) == "ptr addrspace(1) null"
+    assert str(const(GLOBAL, 16)) == "ptr addrspace(1) inttoptr (i64 16 to ptr addrspace(1))"
