@@ -1,0 +1,114 @@
+"""The emulation of CUtensorMap: what a TMA instruction knows of a tensor in global memory.
+
+    TensorMap(x, box=(64, 32), swizzle=128)        box: elements of each dimension, in the order of x's axes
+
+It is given as an argument of a launch; the kernel sees 128 bytes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from deuteron.emulator.asynchronous.swizzle import swizzle
+from deuteron.emulator.machine.global_memory import GlobalMemory
+from deuteron.errors import LaunchError
+
+SIZE = 128
+_MAGIC = b"deuteronTensorMap"
+_registry: dict[int, TensorMap] = {}
+
+
+class TensorMap:
+    """A tiled tensor map. `box` follows the array's axes; PTX coordinates go the other way round. What is out of bounds
+    reads as `fill`, `zero` or `nan`, and is not written."""
+
+    def __init__(
+        self,
+        array: np.ndarray,
+        box: Sequence[int],
+        swizzle: int = 0,
+        fill: str = "zero",
+    ):
+        self.array = array
+        self.box = tuple(int(size) for size in box)
+        self.swizzle = swizzle
+        self.fill = fill
+        self._check()
+
+    def add_to(self, memory: GlobalMemory, name: str) -> None:
+        memory.add_array(self.array, f"the tensor of {name}")
+
+    def to_bytes(self) -> bytes:
+        """128 bytes by which `from_bytes` finds this map again."""
+        _registry[id(self)] = self
+        return (_MAGIC + id(self).to_bytes(8, "little")).ljust(SIZE, b"\0")
+
+    @property
+    def itemsize(self) -> int:
+        return self.array.itemsize
+
+    @property
+    def box_bytes(self) -> int:
+        return int(np.prod(self.box)) * self.itemsize
+
+    def shared_addresses(self, start: int) -> np.ndarray:
+        """The shared-memory address of every byte of the box [rows, bytes of a row], as the swizzle puts it."""
+        row_bytes = self.box[-1] * self.itemsize
+        pitch = self.swizzle or row_bytes
+        rows = self.box_bytes // row_bytes
+        return swizzle(start + np.arange(rows)[:, None] * pitch + np.arange(row_bytes), self.swizzle)
+
+    def read(self, coordinates: Sequence[int]) -> np.ndarray:
+        """The bytes of the box at these coordinates (innermost first): [rows, bytes of a row]."""
+        box = np.full(self.box, self._fill_value(), self.array.dtype)
+        inside, of_box = self._overlap(coordinates)
+        box[of_box] = self.array[inside]
+        return box.reshape(-1, self.box[-1]).view(np.uint8)
+
+    def write(self, coordinates: Sequence[int], data: np.ndarray, combine: Callable | None = None) -> None:
+        """Write the part of a box that is in bounds; `combine` makes the new value of the old and the given one."""
+        box = np.ascontiguousarray(data).reshape(-1).view(self.array.dtype).reshape(self.box)
+        inside, of_box = self._overlap(coordinates)
+        given = box[of_box]
+        self.array[inside] = given if combine is None else combine(self.array[inside], given)
+
+    def _overlap(self, coordinates: Sequence[int]) -> tuple[tuple[slice, ...], tuple[slice, ...]]:
+        """The part of the box that is in bounds, as slices of the array and of the box."""
+        inside, of_box = [], []
+        for start, size, length in zip(reversed(coordinates), self.box, self.array.shape, strict=True):
+            low, high = min(max(start, 0), length), max(min(start + size, length), 0)
+            high = max(low, high)
+            inside.append(slice(low, high))
+            of_box.append(slice(low - start, high - start) if high > low else slice(0, 0))
+        return tuple(inside), tuple(of_box)
+
+    def _fill_value(self) -> float:
+        return np.nan if self.fill == "nan" else 0
+
+    def _check(self) -> None:
+        """The rules of cuTensorMapEncodeTiled."""
+        array, inner = self.array, self.box[-1] * self.array.itemsize
+        rules = [
+            (1 <= array.ndim <= 5, f"1 to 5 dimensions, got {array.ndim}"),
+            (len(self.box) == array.ndim, f"one box size for each of {array.ndim} dimensions, got {self.box}"),
+            (array.ctypes.data % 16 == 0, "an address that is a multiple of 16 bytes"),
+            (array.strides[-1] == array.itemsize, "an innermost dimension without gaps"),
+            (all(s % 16 == 0 for s in array.strides[:-1]), f"strides that are multiples of 16 bytes, got {array.strides}"),
+            (all(1 <= b <= 256 for b in self.box), f"box sizes from 1 to 256, got {self.box}"),
+            (inner % 16 == 0, f"an innermost box size of a multiple of 16 bytes, got {inner}"),
+            (self.swizzle in (0, 32, 64, 128), f"a swizzle of 0, 32, 64 or 128 bytes, got {self.swizzle}"),
+            (not self.swizzle or inner <= self.swizzle, f"an innermost box of at most {self.swizzle} bytes, got {inner}"),
+            (self.fill in ("zero", "nan"), f"a fill of 'zero' or 'nan', got '{self.fill}'"),
+        ]
+        for holds, rule in rules:
+            if not holds:
+                raise LaunchError(f"a tensor map needs {rule}")
+
+
+def from_bytes(data: bytes) -> TensorMap | None:
+    """The map that `to_bytes` made these bytes for."""
+    if not data.startswith(_MAGIC):
+        return None
+    return _registry.get(int.from_bytes(data[len(_MAGIC) : len(_MAGIC) + 8], "little"))

@@ -1,0 +1,103 @@
+"""Bulk transfers of the async proxy: into shared memory, completing on an mbarrier, and out of it, in groups.
+
+    Inward(wave, thread, parts, read, label).issue()     parts: (byte indices in flat shared memory, mbarrier) of each block
+    Outward(wave, thread, bytes, write, label).issue()
+
+`read` gives the bytes to be written when the transfer happens, `write` takes those that were read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from deuteron.emulator.asynchronous.mbarriers import MBarrier
+from deuteron.emulator.faults import Fault
+
+if TYPE_CHECKING:
+    from deuteron.emulator.machine.wave import Wave
+
+
+@dataclass(eq=False)
+class Inward:
+    """A bulk copy into the shared memory of one block or, by multicast, of several of a cluster."""
+
+    wave: Wave
+    thread: int
+    parts: Sequence[tuple[np.ndarray, MBarrier]]
+    num_bytes: int
+    read: Callable[[], np.ndarray]
+    label: str
+
+    def issue(self) -> None:
+        checks = self.wave.checks
+        if checks is not None:
+            number = checks.new_label(self.label)
+            for flat, _ in self.parts:
+                granules = checks.granules_of(flat)
+                with_thread(self.thread, lambda g=granules: checks.check_overwrite(np.array([self.thread]), g))
+                checks.flight[granules] = number
+        self.wave.asynchronous.enqueue(self.deliver)
+
+    def deliver(self) -> None:
+        data = with_thread(self.thread, self.read)
+        for flat, barrier in self.parts:
+            self.wave.shared.data[flat] = data
+            self._record(flat, barrier)
+            barrier.receive(self.num_bytes)
+        self.wave.num_events += 1
+
+    def _record(self, flat: np.ndarray, barrier: MBarrier) -> None:
+        checks = self.wave.checks
+        if checks is None:
+            return
+        granules = checks.granules_of(flat)
+        checks.flight[granules] = 0
+        _, column, time = checks.clocks.next_engine_time(self.thread)
+        checks.record_async_write(granules, column, time)
+        snapshot = np.zeros(checks.clocks.num_columns, np.int32)
+        snapshot[column] = time
+        barrier.release((snapshot, np.zeros_like(snapshot)))
+
+
+@dataclass(eq=False)
+class Outward:
+    """A bulk copy out of shared memory, which the thread waits for with `cp.async.bulk.wait_group`."""
+
+    wave: Wave
+    thread: int
+    flat: np.ndarray
+    write: Callable[[np.ndarray], None]
+    label: str
+
+    def issue(self) -> None:
+        checks = self.wave.checks
+        if checks is not None:
+            granules = checks.granules_of(self.flat)
+            threads = np.array([self.thread])
+            with_thread(self.thread, lambda: checks.check_async_read(threads, granules, self.label))
+            checks.begin_async_read(granules, self.label)
+        if self.wave.asynchronous.is_early():
+            self.complete(np.zeros(1, np.int64))
+        else:
+            self.wave.asynchronous.stores.add(np.array([self.thread]), self.complete)
+
+    def complete(self, chosen: np.ndarray) -> None:
+        data = self.wave.shared.data[self.flat]
+        with_thread(self.thread, lambda: self.write(data))
+        self.wave.num_events += 1
+        checks = self.wave.checks
+        if checks is not None:
+            checks.end_async_read(checks.granules_of(self.flat), self.thread, np.array([self.thread]))
+
+
+def with_thread(thread: int, action: Callable):
+    """A fault raised inside is one of this thread."""
+    try:
+        return action()
+    except Fault as fault:
+        fault.threads = np.array([thread])
+        raise

@@ -1,0 +1,218 @@
+"""Checks of shared memory: unwritten data, races, data of asynchronous operations before their wait.
+
+    checks.read(threads, flat, size)        raises Fault where a thread may not read yet
+    checks.store(threads, flat, values)     likewise, and stores
+
+For each granule (the narrowest access of the kernel, at most 4 bytes) it keeps the last write, and for each warp its
+last read, each with thread and time. An access is a race unless the last write, and for a write the last reads too, are
+known to the thread (see `clocks`). Threads that write the same value to the same place do not race.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from deuteron.emulator.checks.clocks import Clocks
+from deuteron.emulator.faults import Fault, format_ranges
+
+if TYPE_CHECKING:
+    from deuteron.emulator.machine.wave import Wave
+
+GENERIC, ATOMIC, ASYNC = 0, 1, 2
+
+
+class SharedChecks:
+    """The state of all shared memory of a wave. Granules are numbered over the wave's flat memory."""
+
+    def __init__(self, wave: Wave):
+        shared = wave.shared
+        self.wave = wave
+        self.granule = wave.launch.program.shared_granule
+        self.count = len(shared.data) // self.granule
+        unit_size = wave.block_size * shared.cluster_size
+        self.clocks = Clocks(wave.num_threads // unit_size, unit_size, wave.warp_of(np.arange(unit_size)))
+        self.writer = np.full(self.count, -1, np.int32)
+        self.write_time = np.zeros(self.count, np.int32)
+        self.write_kind = np.zeros(self.count, np.int8)
+        rows = 2 * self.clocks.num_warps
+        self.reader = np.zeros((rows, self.count), np.int32)
+        self.read_time = np.zeros((rows, self.count), np.int32)
+        self.has_reads = np.zeros(rows, bool)
+        self.flight = np.zeros(self.count, np.int32)
+        self.flight_reads = np.zeros(self.count, np.int32)
+        self.flight_reader = np.zeros(self.count, np.int32)
+        self.labels: list[str] = [""]
+
+    def granules(self, flat: np.ndarray, size: int) -> np.ndarray:
+        """[accesses, granules of each]."""
+        return (flat // self.granule)[:, None] + np.arange(max(size // self.granule, 1))
+
+    def granules_of(self, flat: np.ndarray) -> np.ndarray:
+        """The granules of a set of bytes, as one access."""
+        return np.unique(flat.reshape(-1) // self.granule)[None, :]
+
+    def check_mbarrier(self, threads: np.ndarray, flat: int) -> None:
+        """The initialisation of an mbarrier is known to the threads that use it."""
+        granules = np.repeat(self.granules(np.array([flat]), 8), len(threads), axis=0)
+        self._check_writer(threads, granules, False)
+
+    def read(self, threads: np.ndarray, flat: np.ndarray, size: int, atomic: bool = False) -> None:
+        granules = self.granules(flat, size)
+        self._check_flight(granules, threads)
+        self._check_written(granules, threads)
+        self._check_writer(threads, granules, atomic)
+        if not atomic:
+            self._record_read(threads, granules)
+
+    def store(self, threads: np.ndarray, flat: np.ndarray, values: np.ndarray, atomic: bool = False) -> None:
+        size = values.itemsize * values.shape[1]
+        granules = self.granules(flat, size)
+        shared = self.wave.shared
+        self._check_flight(granules, threads)
+        same = (shared.load_flat(flat, values.itemsize, values.shape[1]) == values).all(1)
+        self._check_writer(threads, granules, atomic, same)
+        self._check_readers(threads, granules)
+        shared.store_flat(flat, values)
+        self.record_write(threads, granules, ATOMIC if atomic else GENERIC)
+        self._check_one_writer(threads, flat, granules, values)
+
+    def record_write(self, threads: np.ndarray, granules: np.ndarray, kind: int) -> None:
+        unit, local = self.clocks.split(threads)
+        self.writer[granules] = local[:, None]
+        self.write_time[granules] = self.clocks.known[unit, local, local][:, None]
+        self.write_kind[granules] = kind
+
+    def check_overwrite(self, threads: np.ndarray, granules: np.ndarray) -> None:
+        """Raise unless these threads may overwrite: for asynchronous writes, when they are issued."""
+        self._check_flight(granules, threads)
+        self._check_writer(threads, granules, False)
+        self._check_readers(threads, granules)
+
+    def check_async_read(self, threads: np.ndarray, granules: np.ndarray, label: str) -> None:
+        """Raise unless the async proxy may read what these threads ask it to: written, ordered, fenced."""
+        self._check_flight(granules, threads, is_read=True)
+        self._check_written(granules, threads)
+        self._check_writer(threads, granules, False)
+        unit, local = self.clocks.split(threads)
+        writer, time = self.writer[granules], self.write_time[granules]
+        fenced = self.clocks.fenced[unit[:, None], local[:, None], writer]
+        bad = (self.write_kind[granules] != ASYNC) & (fenced < time)
+        if bad.any():
+            message = f"{label} reads shared memory that {self._thread(writer[bad][0])} wrote without fence.proxy.async"
+            raise Fault("missing proxy fence", message, np.flatnonzero(bad.any(1)))
+
+    def new_label(self, label: str) -> int:
+        """A number by which an asynchronous operation is named."""
+        self.labels.append(label)
+        return len(self.labels) - 1
+
+    def begin_async_read(self, granules: np.ndarray, label: str) -> None:
+        self.flight_reads[granules] += 1
+        self.flight_reader[granules] = self.new_label(label)
+
+    def end_async_read(self, granules: np.ndarray, thread: int, waiting: np.ndarray) -> None:
+        """An asynchronous read that `thread` asked for is over, and the threads that waited know it."""
+        self.flight_reads[granules] -= 1
+        _, column, time = self.clocks.next_engine_time(thread)
+        row = column - self.clocks.unit_size + self.clocks.num_warps
+        self.has_reads[row] = True
+        self.reader[row, granules] = column
+        self.read_time[row, granules] = time
+        self.clocks.learn(waiting, column, time)
+
+    def synchronise(self, arrived: np.ndarray, waiting: np.ndarray) -> None:
+        self.clocks.synchronise(arrived, waiting)
+
+    def synchronise_warps(self, threads: np.ndarray) -> None:
+        self.clocks.synchronise_warps(threads)
+
+    def proxy_fence(self, threads: np.ndarray) -> None:
+        self.clocks.proxy_fence(threads)
+
+    def _record_read(self, threads: np.ndarray, granules: np.ndarray) -> None:
+        unit, local = self.clocks.split(threads)
+        rows = self.clocks.warp_of_thread[local]
+        self.has_reads[rows] = True
+        self.reader[rows[:, None], granules] = local[:, None]
+        self.read_time[rows[:, None], granules] = self.clocks.known[unit, local, local][:, None]
+
+    def record_async_write(self, granules: np.ndarray, column: int, time: int) -> None:
+        self.writer[granules] = column
+        self.write_time[granules] = time
+        self.write_kind[granules] = ASYNC
+
+    def _check_flight(self, granules: np.ndarray, threads: np.ndarray, is_read: bool = False) -> None:
+        number = self.flight[granules]
+        if number.any():
+            label = self.labels[int(number[number > 0][0])]
+            message = f"accesses shared memory that {label} still writes: its completion was not waited for"
+            raise Fault("asynchronous data", message, np.flatnonzero((number > 0).any(1)))
+
+    def _check_written(self, granules: np.ndarray, threads: np.ndarray) -> None:
+        bad = self.writer[granules] < 0
+        if bad.any():
+            byte = int(granules[bad][0]) * self.granule % self.wave.shared.stride
+            message = f"reads shared memory at byte {self._offset(byte)}, which was never written"
+            raise Fault("unwritten shared memory", message, np.flatnonzero(bad.any(1)))
+
+    def _check_writer(
+        self, threads: np.ndarray, granules: np.ndarray, atomic: bool, same: np.ndarray | None = None
+    ) -> None:
+        """The last write is known to the thread. Not needed between atomics, and where the value stays the `same`."""
+        unit, local = self.clocks.split(threads)
+        writer = self.writer[granules]
+        known = self.clocks.known[unit[:, None], local[:, None], np.maximum(writer, 0)]
+        bad = (writer >= 0) & (known < self.write_time[granules])
+        if atomic:
+            bad &= self.write_kind[granules] != ATOMIC
+        if same is not None:
+            bad &= ~same[:, None]
+        if bad.any():
+            raise self._race(bad, granules, writer, "wrote")
+
+    def _check_readers(self, threads: np.ndarray, granules: np.ndarray) -> None:
+        """What is overwritten has been read by all that read it: their reads are known to the thread."""
+        reading = self.flight_reads[granules]
+        if reading.any():
+            label = self.labels[int(self.flight_reader[granules][reading > 0][0])]
+            message = f"overwrites shared memory that {label} still reads: its completion was not waited for"
+            raise Fault("asynchronous data", message, np.flatnonzero((reading > 0).any(1)))
+        unit, local = self.clocks.split(threads)
+        for row in np.flatnonzero(self.has_reads):
+            time, reader = self.read_time[row, granules], self.reader[row, granules]
+            bad = time > self.clocks.known[unit[:, None], local[:, None], reader]
+            if bad.any() and (bad & self._same_unit(granules, unit)).any():
+                raise self._race(bad, granules, reader, "read")
+
+    def _same_unit(self, granules: np.ndarray, unit: np.ndarray) -> np.ndarray:
+        """Rows of reads are by warp within the unit; granules belong to one unit, so this holds for all."""
+        slots = granules * self.granule // self.wave.shared.stride
+        return slots // self.wave.shared.cluster_size == unit[:, None]
+
+    def _check_one_writer(
+        self, threads: np.ndarray, flat: np.ndarray, granules: np.ndarray, values: np.ndarray
+    ) -> None:
+        """Threads of one instruction that write the same place write the same value."""
+        _, local = self.clocks.split(threads)
+        if (self.writer[granules] == local[:, None]).all():
+            return
+        kept = self.wave.shared.load_flat(flat, values.itemsize, values.shape[1])
+        bad = (kept != values).any(1)
+        if bad.any():
+            message = "threads write different values to the same shared memory in one instruction"
+            raise Fault("race", message, np.flatnonzero(bad))
+
+    def _race(self, bad: np.ndarray, granules: np.ndarray, other: np.ndarray, verb: str) -> Fault:
+        byte = int(granules[bad][0]) * self.granule % self.wave.shared.stride
+        who = format_ranges(np.unique(other[bad][other[bad] < self.clocks.unit_size]))
+        who = f"threads {who}" if who else "an asynchronous operation"
+        message = f"accesses shared memory at byte {self._offset(byte)} that {who} {verb}, with no barrier between"
+        return Fault("race", message, np.flatnonzero(bad.any(1)))
+
+    def _thread(self, column: int) -> str:
+        return f"thread {column}" if column < self.clocks.unit_size else "an asynchronous operation"
+
+    def _offset(self, byte: int) -> int:
+        return byte - (self.wave.shared.size - self.wave.launch.shared_bytes)

@@ -1,0 +1,48 @@
+"""The instructions, one file for each family; here their tables become one."""
+
+from deuteron.emulator.instructions import (
+    approximate,
+    atomic,
+    barrier,
+    bits,
+    bulk,
+    call,
+    compare,
+    control,
+    convert,
+    cp_async,
+    floating,
+    half,
+    integer,
+    matrix,
+    mbarrier,
+    memory,
+    mma,
+    moves,
+    warp,
+    wgmma,
+)
+from deuteron.emulator.instructions.rules import merge_rules
+
+RULES = merge_rules(
+    integer.RULES,
+    bits.RULES,
+    floating.RULES,
+    half.RULES,
+    approximate.RULES,
+    compare.RULES,
+    convert.RULES,
+    moves.RULES,
+    memory.RULES,
+    atomic.RULES,
+    warp.RULES,
+    barrier.RULES,
+    control.RULES,
+    call.RULES,
+    matrix.RULES,
+    mma.RULES,
+    cp_async.RULES,
+    mbarrier.RULES,
+    bulk.RULES,
+    wgmma.RULES,
+)

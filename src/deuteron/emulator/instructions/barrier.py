@@ -1,0 +1,215 @@
+"""bar.sync, bar.arrive, bar.red (also spelt barrier[.cta]), and barrier.cluster.
+
+    bar.sync 1, 128;        waits until 128 threads of the block have come to barrier 1
+
+`bar` and the `.aligned` forms need whole warps: a warp that has diverged there is reported.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from deuteron.emulator.faults import Fault
+from deuteron.emulator.instructions.operands import Decoding
+from deuteron.emulator.instructions.rules import Rules
+from deuteron.emulator.machine.barriers import Barrier
+from deuteron.emulator.machine.group import Group
+from deuteron.emulator.machine.wait import Wait
+from deuteron.emulator.machine.wave import Wave
+
+RULES = Rules()
+
+CLUSTER = -1
+
+
+@RULES.effect("bar", "barrier", "bar.cta", "barrier.cta")
+def decode_bar(d: Decoding):
+    is_aligned = d.instruction.opcode.startswith("bar.") or d.flag("aligned")
+    action = d.choice("sync", "arrive", "red")
+    if action == "red":
+        return _decode_red(d, is_aligned)
+    number, count = d.source(0, "u32"), d.source(1, "u32") if d.has(1) else None
+
+    def run(group, mask):
+        _check_aligned(group, mask, is_aligned)
+        return _arrive(d, group, mask, number, count, action == "sync", None)
+
+    return run
+
+
+def _decode_red(d: Decoding, is_aligned: bool):
+    operation = d.choice("popc", "and", "or")
+    type = d.type()
+    write = d.masked_set(d.operand(0), type)
+    has_count = len(d.operands) == 4
+    number, count = d.source(1, "u32"), d.source(2, "u32") if has_count else None
+    vote = d.source(3 if has_count else 2, "pred")
+    reduce = {"popc": np.sum, "and": np.all, "or": np.any}[operation]
+    rounds: dict[int, int] = {}
+
+    def run(group, mask):
+        wave = group.wave
+        if id(wave) in rounds and _has_result(group, number):
+            rounds.pop(id(wave))
+            return _write_votes(group, mask, number, write, reduce, type)
+        _check_aligned(group, mask, is_aligned)
+        rounds[id(wave)] = 1
+        blocked = _arrive(d, group, mask, number, count, True, vote(group), resume=d.pc)
+        if blocked is None:
+            rounds.pop(id(wave))
+            _write_votes(group, mask, number, write, reduce, type)
+        return blocked
+
+    return run
+
+
+def _has_result(group: Group, number) -> bool:
+    slots, numbers = group.slots, number(group)
+    return all(wave_barrier(group.wave, int(s), int(n)).results for s, n in set(zip(slots, numbers, strict=True)))
+
+
+def _write_votes(group: Group, mask, number, write, reduce, type) -> None:
+    slots, numbers = group.slots, number(group)
+    values = np.zeros(group.size, np.uint32 if type != "pred" else bool)
+    for slot, name in set(zip(slots.tolist(), numbers.tolist(), strict=True)):
+        barrier = wave_barrier(group.wave, slot, name)
+        where = (slots == slot) & (numbers == name)
+        values[where] = reduce(barrier.results[barrier.round - 1])
+    write(group, values if mask is None else values[mask], mask)
+
+
+def wave_barrier(wave: Wave, slot: int, number: int) -> Barrier:
+    return wave.barriers.setdefault((slot, number), Barrier())
+
+
+def _check_aligned(group: Group, mask: np.ndarray | None, is_aligned: bool) -> None:
+    if not is_aligned or (mask is None and group.is_whole):
+        return
+    wave = group.wave
+    threads = group.threads if mask is None else group.threads[mask]
+    alive = np.flatnonzero(wave.alive)
+    missing = alive[np.isin(wave.warp_of(alive), wave.warp_of(threads))]
+    missing = missing[~np.isin(missing, threads)]
+    if len(missing):
+        raise Fault("barrier divergence", "a barrier is executed by a part of a warp only", threads)
+
+
+def _arrive(d: Decoding, group: Group, mask, number, count, waits: bool, votes, resume: int | None = None) -> int | None:
+    """Arrive at the barriers of all blocks in the group; returns None where none of them has to be waited for."""
+    wave = group.wave
+    threads = group.threads if mask is None else group.threads[mask]
+    numbers = number(group)
+    counts = count(group) if count is not None else None
+    rounds: dict[tuple[int, int], int] = {}
+    slots = threads // wave.block_size
+    for slot in np.unique(slots).tolist():
+        where = slots == slot
+        position = int(np.flatnonzero(group.slots == slot)[0])
+        key = slot, int(numbers[position])
+        expected = None if counts is None else int(counts[position])
+        _check_count(threads, key[1], expected)
+        chosen = None if votes is None else (votes if mask is None else votes[mask])[where]
+        rounds[key] = wave_barrier(wave, *key).arrive(threads[where], expected, waits, chosen)
+        _complete(wave, key)
+    wave.num_events += 1
+    if not waits or all(wave_barrier(wave, *key).round > round for key, round in rounds.items()):
+        return None
+    return _block(d, group, rounds, d.pc + 1 if resume is None else resume)
+
+
+def _check_count(threads: np.ndarray, number: int, expected: int | None) -> None:
+    if not 0 <= number < 16:
+        raise Fault("barrier", f"barrier {number} does not exist: there are 0 to 15", threads)
+    if expected is not None and (expected % 32 or not expected):
+        raise Fault("barrier", f"a barrier's thread count must be a multiple of 32, got {expected}", threads)
+
+
+def _complete(wave: Wave, key: tuple[int, int]) -> bool:
+    threads = wave_barrier(wave, *key).complete(wave.alive_in_block(key[0]))
+    if threads is not None and wave.checks is not None:
+        wave.checks.synchronise(*threads)
+    return threads is not None
+
+
+def _block(d: Decoding, group: Group, rounds: dict[tuple[int, int], int], resume: int) -> int:
+    wave = group.wave
+
+    def ready(waiting: Group) -> np.ndarray:
+        done = np.zeros(waiting.size, bool)
+        for (slot, number), round in rounds.items():
+            barrier = wave_barrier(wave, slot, number)
+            if barrier.round == round:
+                _complete(wave, (slot, number))  # threads that exited since may have been the last ones missing
+            if barrier.round > round:
+                done |= waiting.slots == slot
+        return done
+
+    def describe(waiting: Group) -> str:
+        slot, number = next(key for key in rounds if (waiting.slots == key[0]).any())
+        barrier = wave_barrier(wave, slot, number)
+        expected = barrier.expected or wave.alive_in_block(slot)
+        return f"{barrier.num_arrived} of {expected} threads arrived at barrier {number}"
+
+    return wave.scheduler.block(group, resume, Wait("barrier", d.pc, ready, describe))
+
+
+@RULES.effect("barrier.cluster")
+def decode_cluster_barrier(d: Decoding):
+    """`arrive` and `wait` in two instructions, over all threads of the cluster."""
+    action = d.choice("arrive", "wait")
+    d.flag("release", "acquire", "relaxed")
+    d.flag("aligned")
+    if action == "arrive":
+        return _cluster_arrive
+    return lambda group, mask: _cluster_wait(d, group)
+
+
+def _cluster_threads(wave: Wave, cluster: int) -> slice:
+    size = wave.shared.cluster_size * wave.block_size
+    return slice(cluster * size, (cluster + 1) * size)
+
+
+def _clusters(group: Group) -> np.ndarray:
+    return group.slots // group.wave.shared.cluster_size
+
+
+def _cluster_arrive(group: Group, mask) -> None:
+    wave = group.wave
+    threads = group.threads if mask is None else group.threads[mask]
+    clusters = threads // (wave.shared.cluster_size * wave.block_size)
+    for cluster in np.unique(clusters).tolist():
+        barrier = wave_barrier(wave, cluster, CLUSTER)
+        mine = threads[clusters == cluster]
+        wave.cluster_rounds[mine] = barrier.arrive(mine, None, True)
+    wave.num_events += 1
+
+
+def _complete_cluster(wave: Wave, cluster: int) -> Barrier:
+    barrier = wave_barrier(wave, cluster, CLUSTER)
+    alive = int(wave.alive[_cluster_threads(wave, cluster)].sum())
+    threads = barrier.complete(alive)
+    if threads is not None and wave.checks is not None:
+        wave.checks.synchronise(*threads)
+    return barrier
+
+
+def _cluster_wait(d: Decoding, group: Group) -> int | None:
+    wave = group.wave
+    if (wave.cluster_rounds[group.threads] < 0).any():
+        raise Fault("barrier", "waits at the cluster barrier without having arrived", group.threads)
+
+    def ready(waiting: Group) -> np.ndarray:
+        clusters = _clusters(waiting)
+        done = np.zeros(waiting.size, bool)
+        for cluster in np.unique(clusters).tolist():
+            round = _complete_cluster(wave, cluster).round
+            done |= (clusters == cluster) & (round > wave.cluster_rounds[waiting.threads])
+        return done
+
+    def describe(waiting: Group) -> str:
+        barrier = wave_barrier(wave, int(_clusters(waiting)[0]), CLUSTER)
+        return f"{barrier.num_arrived} threads arrived at the barrier of the cluster"
+
+    if ready(group).all():
+        return None
+    return wave.scheduler.block(group, d.pc + 1, Wait("barrier.cluster", d.pc, ready, describe))

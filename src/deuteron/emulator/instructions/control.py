@@ -1,0 +1,83 @@
+"""Control flow: bra, ret, exit, trap; and what has no effect here: pragma-like instructions, nanosleep, setmaxnreg.
+
+    @%p1 bra $L__BB0_2;        splits the group where its threads disagree
+"""
+
+from __future__ import annotations
+
+from deuteron.emulator.faults import Fault
+from deuteron.emulator.instructions.operands import Decoding
+from deuteron.emulator.instructions.rules import Rules
+from deuteron.emulator.step import STOP
+
+RULES = Rules()
+
+
+@RULES.effect("bra")
+def decode_bra(d: Decoding):
+    d.flag("uni")
+    target, pc = d.function.labels[d.operand(0).name], d.pc
+
+    def run(group, mask):
+        if mask is None:
+            return target
+        if not mask.any():
+            return None
+        scheduler = group.wave.scheduler
+        scheduler.diverge(group, mask, target, pc + 1, scheduler.program.meet_of(pc))
+        return STOP
+
+    return run
+
+
+@RULES.effect("ret", "exit")
+def decode_exit(d: Decoding):
+    d.flag("uni")
+    pc = d.pc
+
+    def run(group, mask):
+        scheduler = group.wave.scheduler
+        if mask is None:
+            scheduler.exit(group)
+            return STOP
+        if not mask.any():
+            return None
+        scheduler.exit(group.take(mask, ()))
+        scheduler.start_at(group.take(~mask, scheduler.program.live_at(pc + 1)), pc + 1)
+        return STOP
+
+    return run
+
+
+@RULES.effect("trap", "brkpt")
+def decode_trap(d: Decoding):
+    def run(group, mask):
+        threads = group.threads if mask is None else group.threads[mask]
+        if len(threads):
+            raise Fault("trap", "the kernel executes a trap", threads)
+
+    return run
+
+
+@RULES.effect("nanosleep", "griddepcontrol", "pmevent")
+def decode_nothing(d: Decoding):
+    """A kernel that runs alone has nothing to wait for."""
+    d.modifiers.clear()
+    return lambda group, mask: None
+
+
+@RULES.effect("setmaxnreg")
+def decode_setmaxnreg(d: Decoding):
+    d.choice("inc", "dec")
+    d.choice("sync")
+    d.flag("aligned")
+    d.type()
+    count = d.immediate(0)
+    if not 24 <= count <= 256 or count % 8:
+        raise d.error(f"setmaxnreg takes a multiple of 8 from 24 to 256, got {count}")
+
+    def run(group, mask):
+        if group.size % 128 or not group.is_whole:
+            raise Fault("setmaxnreg", "is not executed by all warps of a warpgroup", group.threads)
+
+    return run

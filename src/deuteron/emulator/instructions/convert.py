@@ -1,0 +1,169 @@
+"""cvt: between integers, floats, halves, bf16, fp8 and tf32, with every rounding.
+
+    cvt.rzi.s32.f32 %r2, %r1;                          float to integer: saturates, NaN gives 0
+    cvt.rn.bf16x2.f32 %r3, %r1, %r2;                   the first source is the upper half
+    cvt.rn.satfinite.e4m3x2.f32 %rs1, %r1, %r2;
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from deuteron.emulator.instructions.elementwise import elementwise
+from deuteron.emulator.instructions.half import narrow, widen
+from deuteron.emulator.instructions.operands import Decoding
+from deuteron.emulator.instructions.rules import Rules
+from deuteron.emulator.numerics import (
+    decode_fp8,
+    directed,
+    encode_fp8,
+    flush,
+    from_bf16,
+    odd_float32,
+    to_bf16,
+    to_tf32,
+)
+from deuteron.emulator.types import TYPES
+
+RULES = Rules()
+
+_FLOATS = ("f16", "bf16", "f32", "f64")
+_TO_INTEGRAL = {"rni": np.rint, "rzi": np.trunc, "rmi": np.floor, "rpi": np.ceil}
+_ROUNDINGS = ("rn", "rz", "rm", "rp", "rna")
+
+
+@RULES.pure("cvt")
+def decode_cvt(d: Decoding):
+    source, result = d.modifiers.pop(), d.modifiers.pop()
+    if result.endswith("x2") or source.endswith("x2"):
+        return _decode_pair(d, result, source)
+    if result == "tf32":
+        return _decode_tf32(d)
+    if source in _FLOATS:
+        return _decode_to_integer(d, result, source) if result not in _FLOATS else _decode_float(d, result, source)
+    return _decode_from_integer(d, result, source)
+
+
+def _read_float(type: str) -> Callable:
+    """Bits to float64, exactly."""
+    if type == "bf16":
+        return lambda bits: from_bf16(bits).astype(np.float64)
+    return lambda values: np.asarray(values, np.float64)
+
+
+def _write_float(type: str, mode: str) -> Callable:
+    """float64 to values of the type (bf16: bits)."""
+    if type == "bf16":
+        if mode in ("rm", "rp"):
+            raise KeyError(mode)
+        return lambda exact: to_bf16(odd_float32(exact), mode)
+    return lambda exact: directed(exact, TYPES[type], mode)
+
+
+def _decode_float(d: Decoding, result: str, source: str):
+    integral = d.choice(*_TO_INTEGRAL, default="none")
+    mode = d.choice(*_ROUNDINGS, default="rn")
+    ftz, sat, relu = d.flag("ftz"), d.flag("sat"), d.flag("relu")
+    read, write = _read_float(source), _write_float(result, mode)
+
+    def convert(values):
+        exact = read(values)
+        if ftz and source == "f32":
+            exact = flush(values).astype(np.float64)
+        if integral != "none":
+            exact = _TO_INTEGRAL[integral](exact)
+        if sat:
+            exact = np.clip(np.nan_to_num(exact, nan=0.0), 0, 1)
+        if relu:
+            exact = np.where(exact < 0, 0.0, exact)
+        made = write(exact)
+        return flush(made) if ftz and result == "f32" else made
+
+    return elementwise(d, convert, result, source)
+
+
+def _decode_to_integer(d: Decoding, result: str, source: str):
+    rounding = _TO_INTEGRAL[d.choice(*_TO_INTEGRAL)]
+    ftz = d.flag("ftz")
+    d.flag("sat")
+    read = _read_float(source)
+
+    def convert(values):
+        exact = read(flush(values) if ftz else values)
+        return saturate_to_integer(rounding(exact), TYPES[result])
+
+    return elementwise(d, convert, result, source)
+
+
+def saturate_to_integer(values: np.ndarray, type: type) -> np.ndarray:
+    """Integral float64 to an integer type; out of range goes to the nearest end, NaN to 0."""
+    limits = np.iinfo(type)
+    inside = (values > float(limits.min)) & (values < float(limits.max))
+    result = np.where(inside, values, 0.0).astype(type)
+    result = np.where(values >= float(limits.max), type(limits.max), result)
+    return np.where(values <= float(limits.min), type(limits.min), result)
+
+
+def _decode_from_integer(d: Decoding, result: str, source: str):
+    if result in _FLOATS:
+        mode = d.choice(*_ROUNDINGS)
+        if mode != "rn" and source.endswith("64"):
+            raise d.error("directed rounding of 64-bit integers is not known")
+        if mode == "rn" and result in ("f32", "f64"):
+            return elementwise(d, lambda a: a.astype(TYPES[result]), result, source)
+        write = _write_float(result, mode)
+        return elementwise(d, lambda a: write(a.astype(np.float64)), result, source)
+    if d.flag("sat"):
+        limits = np.iinfo(TYPES[result])
+        own = np.iinfo(TYPES[source])
+        low, high = max(limits.min, own.min), min(limits.max, own.max)
+        return elementwise(d, lambda a: np.clip(a, low, high).astype(TYPES[result]), result, source)
+    return elementwise(d, lambda a: a.astype(TYPES[result]), result, source)
+
+
+def _decode_tf32(d: Decoding):
+    mode = d.choice(*_ROUNDINGS)
+    d.flag("satfinite")
+    relu = d.flag("relu")
+
+    def convert(a):
+        return to_tf32(np.maximum(a, np.float32(0)) if relu else a, mode)
+
+    return elementwise(d, convert, "b32", "f32")
+
+
+def _decode_pair(d: Decoding, result: str, source: str):
+    mode = d.choice(*_ROUNDINGS, default="rn")
+    d.flag("satfinite")
+    relu = d.flag("relu")
+    if source in ("e4m3x2", "e5m2x2"):
+        return elementwise(d, lambda a: _from_fp8(a, source[:4], relu), "b32", "b16")
+    if source == "f16x2":
+        return elementwise(d, lambda a: _to_fp8(widen(a, "f16x2"), result[:4], relu), "b16", "b32")
+    write, high, low = d.destination(0, "b16" if result.startswith("e") else "b32"), d.source(1, "f32"), d.source(2, "f32")
+    pack = _pair_packer(result, mode, relu)
+    return lambda group: write(group, pack(np.stack([low(group), high(group)], 1)))
+
+
+def _pair_packer(result: str, mode: str, relu: bool) -> Callable:
+    """Float32 pairs [threads, 2] (low half first) to one register."""
+    if result in ("e4m3x2", "e5m2x2"):
+        return lambda pair: _to_fp8(pair, result[:4], relu)
+    if result == "bf16x2":
+        return lambda pair: to_bf16(_relu(pair, relu), mode).view(np.uint32)[:, 0]
+    return lambda pair: narrow(directed(_relu(pair, relu).astype(np.float64), np.float16, mode), "f16x2")
+
+
+def _relu(values: np.ndarray, relu: bool) -> np.ndarray:
+    return np.maximum(values, np.float32(0)) if relu else values
+
+
+def _to_fp8(pair: np.ndarray, format: str, relu: bool) -> np.ndarray:
+    return np.ascontiguousarray(encode_fp8(_relu(pair, relu), format)).view(np.uint16)[:, 0]
+
+
+def _from_fp8(bits: np.ndarray, format: str, relu: bool) -> np.ndarray:
+    values = decode_fp8(np.ascontiguousarray(bits)[:, None].view(np.uint8), format)
+    return narrow(_relu(values, relu), "f16x2")

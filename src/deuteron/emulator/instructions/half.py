@@ -1,0 +1,99 @@
+"""Arithmetic of f16, bf16 and pairs of them: add, sub, mul, fma, neg, abs, min, max, ex2, tanh.
+
+    fma.rn.f16x2 %r4, %r1, %r2, %r3;
+
+Values are widened to float32, where add, sub and mul round like in the narrow format (24 >= 2 * 11 + 2 bits), and fma to
+float64 rounded to odd.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from deuteron.emulator.instructions.approximate import FUNCTIONS
+from deuteron.emulator.instructions.elementwise import elementwise
+from deuteron.emulator.instructions.floating import maximum, minimum, propagating, saturate
+from deuteron.emulator.instructions.operands import Decoding
+from deuteron.emulator.instructions.rules import Rules
+from deuteron.emulator.numerics import fma_to_odd, from_bf16, odd_float32, to_bf16
+
+RULES = Rules()
+
+# The registers hold bits: how to read an operand of each type.
+_RAW = {"f16": "b16", "bf16": "b16", "f16x2": "b32", "bf16x2": "b32"}
+
+
+def widen(bits: np.ndarray, type: str) -> np.ndarray:
+    """Bits to float32, [..., 2] for a pair (the low half first)."""
+    bits = np.asarray(bits)
+    if type.endswith("x2"):
+        bits = np.ascontiguousarray(bits)[..., None].view(np.uint16)
+    return from_bf16(bits) if type.startswith("bf16") else bits.view(np.float16).astype(np.float32)
+
+
+def narrow(values: np.ndarray, type: str) -> np.ndarray:
+    """float32, or float64 rounded to odd, to bits; the inverse of `widen`."""
+    if type.startswith("bf16"):
+        bits = to_bf16(odd_float32(values) if values.dtype == np.float64 else values)
+    else:
+        bits = np.where(np.isnan(values), np.uint16(0x7FFF), values.astype(np.float16).view(np.uint16))
+    return np.ascontiguousarray(bits).view(np.uint32)[..., 0] if type.endswith("x2") else bits
+
+
+def in_float32(function: Callable, type: str) -> Callable:
+    return lambda *arguments: narrow(function(*[widen(x, type) for x in arguments]), type)
+
+
+def _make(d: Decoding, function: Callable, type: str, count: int) -> Callable:
+    d.flag("ftz")
+    if d.flag("sat"):
+        function = saturate(function)
+    if d.flag("relu"):
+        inner = function
+        function = lambda *arguments: np.maximum(inner(*arguments), 0)  # noqa: E731
+    return elementwise(d, in_float32(function, type), _RAW[type], *[_RAW[type]] * count)
+
+
+_BINARY = {"add": np.add, "sub": np.subtract, "mul": np.multiply}
+
+
+@RULES.pure(*_BINARY, kind="half")
+def decode_binary(d: Decoding):
+    type = d.modifiers.pop()
+    d.choice("rn", default="rn")
+    return _make(d, _BINARY[d.instruction.opcode.split(".")[0]], type, 2)
+
+
+@RULES.pure("fma", kind="half")
+def decode_fma(d: Decoding):
+    type = d.modifiers.pop()
+    d.choice("rn")
+    return _make(d, fma_to_odd, type, 3)
+
+
+@RULES.pure("min", "max", kind="half")
+def decode_min_max(d: Decoding):
+    type = d.modifiers.pop()
+    function = minimum if d.instruction.opcode.startswith("min") else maximum
+    return _make(d, propagating(function) if d.flag("NaN") else function, type, 2)
+
+
+@RULES.pure("neg", "abs", kind="half")
+def decode_sign(d: Decoding):
+    """On the bits, so that the payload of a NaN stays."""
+    type = d.modifiers.pop()
+    d.flag("ftz")
+    raw = _RAW[type]
+    sign = np.uint32(0x80008000) if raw == "b32" else np.uint16(0x8000)
+    if d.instruction.opcode.startswith("neg"):
+        return elementwise(d, lambda a: a ^ sign, raw, raw)
+    return elementwise(d, lambda a: a & ~sign, raw, raw)
+
+
+@RULES.pure("ex2", "tanh", kind="half")
+def decode_function(d: Decoding):
+    type = d.modifiers.pop()
+    d.choice("approx")
+    return _make(d, FUNCTIONS[d.instruction.opcode.split(".")[0]], type, 1)

@@ -1,0 +1,160 @@
+"""Runs a kernel: arguments into memory, the grid in waves of blocks, each wave by a scheduler.
+
+    launch(ptx, "add", grid=(8,), block=(128,), shared_bytes=0, args=(x, y, out, np.int32(1000)))
+
+Arrays are read and written in place; scalars are packed by the type of the kernel's parameter.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+
+import numpy as np
+
+from deuteron.emulator.arguments import pack_arguments
+from deuteron.emulator.machine.global_memory import GlobalMemory
+from deuteron.emulator.machine.group import Group
+from deuteron.emulator.machine.scheduler import Scheduler
+from deuteron.emulator.machine.wave import Wave
+from deuteron.emulator.machine.windows import SHARED_WINDOW
+from deuteron.emulator.options import EmulatorOptions
+from deuteron.emulator.parser.syntax import Immediate, Variable
+from deuteron.emulator.program import Program, load_program
+from deuteron.emulator.specials import Specials
+from deuteron.emulator.types import TYPES
+from deuteron.errors import LaunchError, OutOfResources
+
+Dim = int | Sequence[int]
+_SHARED_LIMITS = {80: 166912, 86: 101376, 87: 166912, 89: 101376, 90: 232448, 100: 232448, 120: 101376}
+_DEFAULT_THREADS = 512
+
+
+def launch(
+    ptx: str,
+    kernel_name: str | None,
+    grid: Dim,
+    block: Dim,
+    shared_bytes: int = 0,
+    args: Sequence[object] = (),
+    cluster: Dim | None = None,
+    options: EmulatorOptions | None = None,
+) -> None:
+    """Run a kernel of a PTX module (None: its only one) on NumPy arrays; raises EmulatorError where it is at fault.
+
+    Other arrays are accepted where `numpy.asarray` gives a view of them (torch CPU tensors). A tensor map is an argument
+    made by `deuteron.emulator.TensorMap`.
+    """
+    program = load_program(ptx, kernel_name)
+    run = Launch(program, as_dim(grid), as_dim(block), shared_bytes, args, cluster, options or EmulatorOptions())
+    run.run()
+
+
+def as_dim(value: Dim) -> tuple[int, int, int]:
+    sizes = (value,) if isinstance(value, int) else tuple(int(size) for size in value)
+    if not 1 <= len(sizes) <= 3 or min(sizes) < 1:
+        raise LaunchError(f"a grid or block has one to three positive sizes, got {value}")
+    return (*sizes, 1, 1)[:3]
+
+
+class Launch:
+    """One launch of a program: what all its waves share."""
+
+    def __init__(
+        self,
+        program: Program,
+        grid: tuple[int, int, int],
+        block: tuple[int, int, int],
+        dynamic_shared: int,
+        args: Sequence[object],
+        cluster: Dim | None,
+        options: EmulatorOptions,
+    ):
+        self.program = program
+        self.grid, self.block = grid, block
+        self.options = options
+        directives = program.function.directives
+        self.has_cluster = cluster is not None or "reqnctapercluster" in directives
+        self.cluster = as_dim(cluster or directives.get("reqnctapercluster") or 1)
+        self.cluster_size = prod(self.cluster)
+        self.block_size = prod(block)
+        self.dynamic_shared = dynamic_shared
+        self.shared_bytes = program.layout.dynamic_start + dynamic_shared
+        self.profile = None
+        self._check()
+        self.memory = GlobalMemory()
+        self._addresses: dict[str, int] = {}
+        pack_arguments(self, args)
+        for variable in program.layout.module_variables:
+            self._add_variable(variable)
+        self.specials = Specials(self)
+
+    def run(self) -> None:
+        with np.errstate(all="ignore"):
+            for blocks in self._waves():
+                self._run_wave(blocks)
+
+    def address_of(self, name: str) -> int:
+        """The address of a parameter or a variable of the module."""
+        if name not in self._addresses:
+            raise LaunchError(f"the PTX names '{name}', which it does not define")
+        return self._addresses[name]
+
+    def set_address(self, name: str, address: int) -> None:
+        self._addresses[name] = address
+
+    def block_index(self, number: int) -> tuple[int, int, int]:
+        """The coordinates of the block with this number; the blocks of a cluster have consecutive numbers."""
+        cluster, rank = divmod(number, self.cluster_size)
+        clusters = [g // c for g, c in zip(self.grid, self.cluster, strict=True)]
+        outer = _unflatten(cluster, clusters)
+        inner = _unflatten(rank, self.cluster)
+        x, y, z = (o * c + i for o, c, i in zip(outer, self.cluster, inner, strict=True))
+        return x, y, z
+
+    def _waves(self) -> list[np.ndarray]:
+        total = prod(self.grid)
+        at_once = self.options.blocks_at_once or max(_DEFAULT_THREADS // self.block_size, 1)
+        at_once = -(-at_once // self.cluster_size) * self.cluster_size
+        return [np.arange(start, min(start + at_once, total)) for start in range(0, total, at_once)]
+
+    def _run_wave(self, blocks: np.ndarray) -> None:
+        wave = Wave(self, blocks)
+        wave.scheduler = Scheduler(self.program, wave.asynchronous.deliver)
+        group = Group(wave, np.arange(wave.num_threads), len(self.program.function.registers))
+        wave.scheduler.run(group)
+        wave.asynchronous.finish()
+
+    def _check(self) -> None:
+        required = self.program.function.directives.get("reqntid")
+        if required and as_dim(required) != self.block:
+            raise LaunchError(f"the kernel requires blocks of {as_dim(required)} threads, got {self.block}")
+        if self.block_size > 1024:
+            raise LaunchError(f"a block has at most 1024 threads, got {self.block_size}")
+        if any(g % c for g, c in zip(self.grid, self.cluster, strict=True)):
+            raise LaunchError(f"the grid {self.grid} is no multiple of the cluster {self.cluster}")
+        arch = int("".join(c for c in self.program.module.target.removeprefix("sm_") if c.isdigit()) or 90)
+        limit = self.options.shared_limit or _SHARED_LIMITS.get(arch, 232448)
+        if self.shared_bytes > limit:
+            raise OutOfResources(self.shared_bytes, limit, "shared memory")
+
+    def _add_variable(self, variable: Variable) -> None:
+        is_writable = variable.space == "global"
+        address, data = self.memory.add_bytes(variable.size, max(variable.alignment, 16), variable.name, is_writable)
+        self._addresses[variable.name] = address
+        view = data.view(np.dtype(TYPES[variable.type]))
+        for index, value in enumerate(variable.initial):
+            number = value.value if isinstance(value, Immediate) else self._symbol_address(value.name) + value.offset
+            view[index : index + 1].view(_bits(view.dtype))[0] = number & (1 << 8 * view.dtype.itemsize) - 1
+
+    def _symbol_address(self, name: str) -> int:
+        layout = self.program.layout
+        return layout.shared[name] + SHARED_WINDOW if name in layout.shared else self.address_of(name)
+
+
+def _bits(dtype: np.dtype) -> np.dtype:
+    return np.dtype(f"u{dtype.itemsize}")
+
+
+def _unflatten(number: int, sizes: Sequence[int]) -> tuple[int, int, int]:
+    return number % sizes[0], number // sizes[0] % sizes[1], number // (sizes[0] * sizes[1])

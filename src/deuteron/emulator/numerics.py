@@ -1,0 +1,156 @@
+"""Rounding that NumPy does not have: fused multiply-add, directed rounding, bf16, tf32 and fp8.
+
+    fma(a, b, c)                  one rounding, float32 or float64
+    to_bf16(x)                    float32 to bits of bfloat16, ties to even
+    encode_fp8(x, "e4m3")         float32 to bits, saturating
+
+The way to one rounding is *rounding to odd*: of two neighbours of the exact value take the one with the odd significand;
+rounding that to at least two bits less is like rounding the exact value (Boldo and Melquiond, 2008).
+"""
+
+from __future__ import annotations
+
+from functools import cache
+
+import numpy as np
+
+
+def round_to_odd(nearest: np.ndarray, error: np.ndarray) -> np.ndarray:
+    """The neighbour of the exact value `nearest + error` that has an odd significand (`nearest` itself where exact)."""
+    bits = nearest.view(np.uint64)
+    is_even = (bits & np.uint64(1)) == 0
+    adjust = is_even & (error != 0) & np.isfinite(nearest) & ~np.isnan(error)
+    towards = np.where(error > 0, np.inf, -np.inf)
+    return np.where(adjust, np.nextafter(nearest, towards), nearest)
+
+
+def two_sum(a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The rounded sum and its exact error."""
+    total = a + b
+    part = total - a
+    return total, (a - (total - part)) + (b - part)
+
+
+def odd_sum(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    return round_to_odd(*two_sum(a, b))
+
+
+def fma(a: np.ndarray, b: np.ndarray, c: np.ndarray) -> np.ndarray:
+    """a * b + c of float32 or float64 with one rounding."""
+    if np.asarray(a).dtype == np.float64:
+        return _fma64(a, b, c)
+    product = np.multiply(a, b, dtype=np.float64)
+    total, error = two_sum(product, np.asarray(c, np.float64))
+    # Rounding twice differs from rounding once only where the first result is half-way between two float32.
+    half_way = (total.view(np.uint64) & np.uint64(0x1FFFFFFF)) == np.uint64(0x10000000)
+    if half_way.any() or (np.abs(total) < 1.2e-38).any():
+        total = round_to_odd(total, error)
+    return total.astype(np.float32)
+
+
+def fma_to_odd(a: np.ndarray, b: np.ndarray, c: np.ndarray) -> np.ndarray:
+    """a * b + c of values of at most 26 bits as float64 rounded to odd, for rounding to a narrow format."""
+    return odd_sum(np.multiply(a, b, dtype=np.float64), np.asarray(c, np.float64))
+
+
+def _fma64(a: np.ndarray, b: np.ndarray, c: np.ndarray) -> np.ndarray:
+    a, b, c = np.broadcast_arrays(a, b, c)
+    high, low = _two_product(a, b)
+    middle, rest = two_sum(c, low)
+    top, carry = two_sum(high, middle)
+    exact = top + odd_sum(carry, rest)
+    return np.where(np.isfinite(exact) & np.isfinite(low), exact, a * b + c)
+
+
+def _two_product(a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    product = a * b
+    (a1, a2), (b1, b2) = _split(a), _split(b)
+    return product, ((a1 * b1 - product) + a1 * b2 + a2 * b1) + a2 * b2
+
+
+def _split(a: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    scaled = a * 134217729.0
+    high = scaled - (scaled - a)
+    return high, a - high
+
+
+def directed(exact: np.ndarray, type: type, mode: str) -> np.ndarray:
+    """float64 rounded to a narrower type, `mode` one of rn rz rm rp."""
+    nearest = exact.astype(type)
+    if mode == "rn":
+        return nearest
+    back = nearest.astype(np.float64)
+    up = type(np.inf)
+    if mode == "rz":
+        return np.where(np.abs(back) > np.abs(exact), np.nextafter(nearest, type(0)), nearest)
+    if mode == "rm":
+        return np.where(back > exact, np.nextafter(nearest, -up), nearest)
+    return np.where(back < exact, np.nextafter(nearest, up), nearest)
+
+
+def flush(x: np.ndarray) -> np.ndarray:
+    """Subnormal float32 to zero of the same sign."""
+    return np.where(np.abs(x) < np.float32(1.17549435e-38), np.copysign(np.float32(0), x), x)
+
+
+def from_bf16(bits: np.ndarray) -> np.ndarray:
+    return (np.asarray(bits).astype(np.uint32) << np.uint32(16)).view(np.float32)
+
+
+def to_bf16(x: np.ndarray, mode: str = "rn") -> np.ndarray:
+    """float32 to bits of bfloat16, `mode` rn or rz; every NaN becomes 0x7fff."""
+    bits = np.ascontiguousarray(x, np.float32).view(np.uint32)
+    if mode == "rn":
+        bits = bits + np.uint32(0x7FFF) + (bits >> np.uint32(16) & np.uint32(1))
+    return np.where(np.isnan(x), np.uint16(0x7FFF), (bits >> np.uint32(16)).astype(np.uint16))
+
+
+def odd_float32(exact: np.ndarray) -> np.ndarray:
+    """float64 to float32 rounded to odd."""
+    truncated = directed(exact, np.float32, "rz")
+    inexact = (truncated.astype(np.float64) != exact) & np.isfinite(exact)
+    return (truncated.view(np.uint32) | inexact.astype(np.uint32)).view(np.float32)
+
+
+def to_tf32(x: np.ndarray, mode: str) -> np.ndarray:
+    """float32 to bits of tf32 (the low 13 bits zero), `mode` one of rna rn rz."""
+    bits = np.ascontiguousarray(x, np.float32).view(np.uint32)
+    extra = {"rna": np.uint32(0x1000), "rz": np.uint32(0)}.get(mode, np.uint32(0xFFF) + (bits >> np.uint32(13) & np.uint32(1)))
+    rounded = bits + extra & np.uint32(0xFFFFE000)
+    return np.where(np.isfinite(x), rounded, np.where(np.isnan(x), np.uint32(0x7FFFFFFF), bits))
+
+
+_FP8 = {"e4m3": (4, 3, 7, 448.0), "e5m2": (5, 2, 15, 57344.0)}
+
+
+@cache
+def fp8_values(format: str) -> np.ndarray:
+    """The float32 value of each of the 256 bit patterns."""
+    exponent_bits, mantissa_bits, bias, largest = _FP8[format]
+    codes = np.arange(128)
+    exponent, fraction = codes >> mantissa_bits, codes & (1 << mantissa_bits) - 1
+    significand = fraction / (1 << mantissa_bits) + (exponent > 0)
+    values = np.ldexp(significand, np.maximum(exponent, 1) - bias)
+    values[values > largest] = np.nan
+    if format == "e5m2":
+        values[0x7C] = np.inf
+    return np.concatenate([values, -values]).astype(np.float32)
+
+
+def decode_fp8(bits: np.ndarray, format: str) -> np.ndarray:
+    return fp8_values(format)[bits]
+
+
+def encode_fp8(x: np.ndarray, format: str) -> np.ndarray:
+    """Nearest value, ties to even; what is too large (infinity included) becomes the largest finite; NaN 0x7f."""
+    largest = _FP8[format][3]
+    finite = fp8_values(format)[:128]
+    finite = finite[np.isfinite(finite)].astype(np.float64)
+    magnitude = np.minimum(np.abs(np.asarray(x, np.float64)), largest)
+    above = np.clip(np.searchsorted(finite, magnitude), 1, len(finite) - 1)
+    low, high = finite[above - 1], finite[above]
+    twice = 2 * magnitude - (low + high)
+    takes_high = (twice > 0) | ((twice == 0) & (above % 2 == 0))
+    code = np.where(takes_high, above, above - 1)
+    code = np.where(np.isnan(x), 0x7F, code)
+    return (code | np.signbit(x).astype(np.int64) << 7).astype(np.uint8)
