@@ -2,6 +2,7 @@
 #
 #   make demo     compile an attention kernel ahead of time, link it into a C++ program, run it, check it
 #   make test     all tests
+#   make test-gpu on a machine with an NVIDIA GPU: launching, and every numeric case beside the interpreter
 #   make bench    speed on the CPU beside NumPy's, and compile times
 #   make lint     ruff
 #   make clean    remove what these made, the environment included
@@ -21,13 +22,19 @@ CXX := $(firstword $(foreach name,c++ g++ clang++,$(if $(shell command -v $(name
 endif
 export CC CXX
 
-.PHONY: demo test bench lint clean
+.PHONY: demo test test-gpu bench lint clean
 
 demo: $(INSTALLED)
 	@$(MAKE) --no-print-directory -C examples/aot DEUTERON=$(IN_VENV)/deuteron BUILD=$(CURDIR)/build/demo run
 
 test: $(INSTALLED)
 	$(IN_VENV)/python -m pytest -n auto
+
+# With an environment that has torch for the GPU, cuda-bindings and Deuteron: make test-gpu GPU_PYTHON=python3
+GPU_PYTHON ?= $(IN_VENV)/python
+test-gpu:
+	$(GPU_PYTHON) -m pytest tests/gpu
+	$(GPU_PYTHON) scripts/run_gpu_cases.py all build/gpu-cases
 
 bench: $(INSTALLED)
 	$(IN_VENV)/python -m benchmarks.cpu

@@ -120,6 +120,11 @@ class Settings:
         return _flag("DEUTERON_INTERPRET") or _flag("TRITON_INTERPRET")
 
     @property
+    def emulate(self) -> bool:
+        """DEUTERON_EMULATE: compile kernels for a GPU (DEUTERON_TARGET, default cuda:90), run their PTX on the CPU."""
+        return _flag("DEUTERON_EMULATE")
+
+    @property
     def cache_dir(self) -> Path:
         """DEUTERON_CACHE_DIR: where compiled kernels are kept."""
         return Path(os.environ.get("DEUTERON_CACHE_DIR") or platformdirs.user_cache_dir("deuteron"))

@@ -22,8 +22,9 @@ import pytest
 import deuteron.compat  # noqa: F401  (some examples say `import triton`)
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
-EXECUTORS = ("interpreter", "cpu")
+EXECUTORS = ("interpreter", "cpu", "cuda:80", "cuda:90")
 POISON_BYTE = 0xA5
+TF32_TOLERANCE = 2e-3
 
 # The distance from 1 to the next number.
 EPSILON = {"float16": 2.0**-10, "bfloat16": 2.0**-7, "float32": 2.0**-23, "float64": 2.0**-52}
@@ -31,9 +32,11 @@ EPSILON = {"float16": 2.0**-10, "bfloat16": 2.0**-7, "float32": 2.0**-23, "float
 
 @pytest.fixture(params=EXECUTORS, autouse=True)
 def executor(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
-    """Launches run on the executor of this name."""
+    """Launches run on the executor of this name; those for a GPU on the emulator."""
+    is_gpu = request.param.startswith("cuda")
     monkeypatch.setenv("DEUTERON_INTERPRET", "1" if request.param == "interpreter" else "0")
-    monkeypatch.setenv("DEUTERON_TARGET", "cpu")
+    monkeypatch.setenv("DEUTERON_EMULATE", "1" if is_gpu else "0")
+    monkeypatch.setenv("DEUTERON_TARGET", request.param if is_gpu else "cpu")
     return request.param
 
 
@@ -101,11 +104,16 @@ def check() -> Callable[..., None]:
 
 
 @pytest.fixture
-def check_norm() -> Callable[..., None]:
-    """check_norm(got, expected, tolerance): max |got - expected| / max |expected|, for sums that cancel."""
+def check_norm(executor: str) -> Callable[..., None]:
+    """check_norm(got, expected, tolerance): max |got - expected| / max |expected|, for sums that cancel.
 
-    def check_norm(got: np.ndarray, expected: np.ndarray, tolerance: float) -> None:
+    `tf32` says that it is a product of fp32 matrices in the default precision, which a GPU rounds to ten bits.
+    """
+
+    def check_norm(got: np.ndarray, expected: np.ndarray, tolerance: float, tf32: bool = False) -> None:
         assert got.shape == expected.shape
+        if tf32 and executor.startswith("cuda"):
+            tolerance = TF32_TOLERANCE
         error = np.abs(got.astype(np.float64) - expected).max() / np.abs(expected).max()
         assert error <= tolerance, f"relative error {error:.2e}, allowed {tolerance:.0e}"
 

@@ -51,7 +51,7 @@ def run(x, out, function):
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("function", RANGES)
-def test_whole_range(draw, poisoned, function, dtype):
+def test_whole_range(executor, draw, poisoned, function, dtype):
     low, high = RANGES[function][dtype]
     if function in ("exp", "exp2"):
         x = draw(dtype, SIZE, low, high)
@@ -61,7 +61,10 @@ def test_whole_range(draw, poisoned, function, dtype):
     epsilon = np.finfo(dtype).eps
     # Near 1 a logarithm is the difference of near numbers: an absolute error of one epsilon is allowed as well.
     atol = epsilon if function.startswith("log") else 0
-    np.testing.assert_allclose(run(x, poisoned(dtype, SIZE), function), expected, rtol=4 * epsilon, atol=atol)
+    # A GPU's exp is ex2 of the rounded product with log2(e), up to 128: half an ulp of it is 44 of the result.
+    is_fast = executor.startswith("cuda") and function == "exp" and dtype == "float32"
+    rtol = (64 if is_fast else 4) * epsilon
+    np.testing.assert_allclose(run(x, poisoned(dtype, SIZE), function), expected, rtol=rtol, atol=atol)
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])

@@ -106,6 +106,8 @@ class JITFunction(Function, KernelInterface):
         extents = evaluate_grid(grid, self.__name__, lambda: self._meta(bound))
         if settings.interpret:
             return self._interpret(bound, extents)
+        if settings.emulate:
+            return self._emulate(bound, extents)
         kernel, indices, where = self._launcher(bound)
         if extents[0] and extents[1] and extents[2]:
             passed = bound.passed
@@ -223,6 +225,20 @@ class JITFunction(Function, KernelInterface):
             self._modules[bound.tokens] = lower(self._source(bound))
         args = [bound.values[index] for index in bound.runtime_indices()]
         interpret(self._modules[bound.tokens], args, grid)
+
+
+    def _emulate(self, bound: _Binding, grid: tuple[int, int, int]) -> CompiledKernel:
+        from deuteron.runtime import emulate as emulator  # deferred: brings NumPy
+
+        self._check_devices(bound, device_target(CPU))
+        key = ("emulated", bound.tokens, tuple(bound.options.items()), settings.target)
+        if key not in self._modules:
+            options = self._options(emulator.BACKEND, bound)
+            self._modules[key] = emulator.compile_for_emulator(self._source(bound), options)
+        kernel = self._modules[key]
+        if grid[0] and grid[1] and grid[2]:
+            emulator.emulate(kernel, [bound.values[index] for index in bound.runtime_indices()], grid)
+        return kernel
 
 
 def _named_target() -> Target | None:

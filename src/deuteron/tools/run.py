@@ -26,9 +26,10 @@ STANDARD_LIBRARY = str(Path(os.__file__).parent) + os.sep
 
 @click.command("run", cls=Command, context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
 @click.option("--interpret", is_flag=True, help="Run kernels in the NumPy interpreter, with every access checked.")
+@click.option("--emulate", is_flag=True, help="Compile kernels for a GPU and run their PTX on the CPU, checked.")
 @click.argument("file")
 @click.argument("args", nargs=-1, type=click.UNPROCESSED)
-def command(interpret: bool, file: str, args: tuple[str, ...]) -> None:
+def command(interpret: bool, emulate: bool, file: str, args: tuple[str, ...]) -> None:
     """Run a Python program with `import triton` meaning Deuteron."""
     try:
         source = Path(file).read_bytes()
@@ -36,6 +37,8 @@ def command(interpret: bool, file: str, args: tuple[str, ...]) -> None:
         raise UsageError(f"cannot read '{file}': {error.strerror}") from error
     if interpret:
         os.environ["DEUTERON_INTERPRET"] = "1"
+    if emulate:
+        os.environ["DEUTERON_EMULATE"] = "1"
     sys.argv = [file, *args]
     if not sys.flags.safe_path:
         sys.path[0] = str(Path(file).resolve().parent)

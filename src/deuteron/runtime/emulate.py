@@ -1,0 +1,62 @@
+"""Launching on the emulator (DEUTERON_EMULATE=1): compiled for a GPU as far as PTX, which then runs on the CPU.
+
+Neither a GPU nor ptxas is needed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from deuteron.backend.cuda.backend import CUDABackend
+from deuteron.backend.cuda.target import architecture
+from deuteron.compiler import ASTSource, CompiledKernel
+from deuteron.compiler.driver import compile_with, resolve_target
+from deuteron.errors import LaunchError
+from deuteron.options import Target, settings
+from deuteron.runtime.mock import TensorWrapper
+
+DEFAULT_TARGET = Target("cuda", 90)
+
+
+class PTXBackend(CUDABackend):
+    """The CUDA backend without its last stage."""
+
+    stages = tuple(stage for stage in CUDABackend.stages if stage.name != "cubin")
+
+    def machine(self, target: Target) -> str:
+        return f"{architecture(target.arch).name} emulated"
+
+
+BACKEND = PTXBackend()
+
+
+def emulated_target() -> Target:
+    """DEUTERON_TARGET, or a GPU of compute capability 9.0."""
+    target = resolve_target(None) if settings.target else DEFAULT_TARGET
+    if target.backend != "cuda":
+        raise LaunchError(f"DEUTERON_EMULATE runs kernels for GPUs, and DEUTERON_TARGET is '{target}': say cuda:80")
+    return target
+
+
+def compile_for_emulator(source: ASTSource, options: Mapping[str, Any]) -> CompiledKernel:
+    target = emulated_target()
+    BACKEND.check_target(target)
+    return compile_with(BACKEND, source, target, options)
+
+
+def emulate(kernel: CompiledKernel, args: Sequence[Any], grid: tuple[int, int, int]) -> None:
+    """Run a kernel with the arguments that are not constexpr, as the user passed them."""
+    from deuteron.emulator import run_kernel
+
+    run_kernel(kernel.asm["ptx"], kernel.metadata, grid, [_argument(arg) for arg in args])
+
+
+def _argument(arg: Any) -> Any:
+    """What the emulator takes for it: NumPy arrays, torch's tensors on the CPU and numbers."""
+    if isinstance(arg, TensorWrapper):
+        return _argument(arg.base)
+    is_foreign = hasattr(arg, "__dlpack__") and not hasattr(arg, "data_ptr") and not isinstance(arg, np.ndarray)
+    return np.from_dlpack(arg) if is_foreign else arg
