@@ -26,14 +26,14 @@ def test_histogram(draw, check, dtype):
 @triton.jit
 def ticket_kernel(counter_ptr, out_ptr):
     ticket = tl.atomic_add(counter_ptr, 1)
-    tl.store(out_ptr + ticket, tl.program_id(0))
+    tl.store(out_ptr + ticket, ticket)
 
 
 def test_old_values(poisoned, check):
     counter, out = np.zeros(1, np.int32), poisoned("int32", 500)
     ticket_kernel[(500,)](counter, out)
     check(counter, np.array([500]))
-    check(np.sort(out), np.arange(500))
+    check(out, np.arange(500))  # every old value once, in whatever order the programs came
 
 
 @triton.jit
