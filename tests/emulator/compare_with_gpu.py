@@ -2,8 +2,8 @@
 
     PYTHONPATH=src:tests python -m emulator.compare_with_gpu
 
-Integers have to be equal bit for bit, floats within the error of the approximations (`gpu_tolerance` of a case). Needs an
-NVIDIA driver and nothing else: it is called through ctypes. Prints one line for each case; docs/emulator.md has the output.
+Integers have to be equal bit for bit, floats within the error of the approximations (`gpu_tolerance` of a case).
+It needs an NVIDIA driver, called through ctypes, and nothing else. docs/emulator.md has the output of a run.
 """
 
 from __future__ import annotations
@@ -68,8 +68,21 @@ class GPU:
         box = (ctypes.c_uint32 * dims)(*reversed(tensor.box))
         steps = (ctypes.c_uint32 * dims)(*[1] * dims)
         kind = _TYPES[array.dtype.str[1:]]
-        self.call("cuTensorMapEncodeTiled", encoded, kind, dims, pointer, sizes, strides, box, steps, 0,
-                  _SWIZZLES[tensor.swizzle], 0, 0)  # fmt: skip
+        self.call(
+            "cuTensorMapEncodeTiled",
+            encoded,
+            kind,
+            dims,
+            pointer,
+            sizes,
+            strides,
+            box,
+            steps,
+            0,
+            _SWIZZLES[tensor.swizzle],
+            0,
+            0,
+        )
         return encoded
 
     def run(self, case: Case, run: Run) -> None:

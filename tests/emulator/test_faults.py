@@ -30,57 +30,168 @@ def run(case: Case, ptx: str, rng: np.random.Generator, **options) -> None:
 
 
 FAULTS = {
-    "load out of bounds": ("vectors", "add.s64 at, x, at;", "add.s64 at, x, at; add.s64 at, at, 16;", 0, "out-of-bounds"),
+    "load out of bounds": (
+        "vectors",
+        "add.s64 at, x, at;",
+        "add.s64 at, x, at; add.s64 at, at, 16;",
+        0,
+        "out-of-bounds",
+    ),
     "store out of bounds": ("vectors", "add.s64 to, o, at;", "sub.s64 to, o, 16;", 0, "out-of-bounds"),
     "shared out of bounds": ("vectors", "st.shared.v2.b32 [s+8]", "st.shared.v2.b32 [s+2048]", 0, "out-of-bounds"),
     "misaligned vector": ("vectors", "[at];", "[at+4];", 0, "misaligned"),
-    "misaligned shared vector": ("vectors", "ld.shared.v4.b32 {r0, r1, r2, r3}, [s];",
-                                 "ld.shared.v4.b32 {r0, r1, r2, r3}, [s+8];", 0, "misaligned"),
+    "misaligned shared vector": (
+        "vectors",
+        "ld.shared.v4.b32 {r0, r1, r2, r3}, [s];",
+        "ld.shared.v4.b32 {r0, r1, r2, r3}, [s+8];",
+        0,
+        "misaligned",
+    ),
     "unwritten register": ("vectors", "mov.u32 t, %tid.x;", "", 0, "unwritten register"),
     "unwritten shared memory": ("vectors", "st.shared.v2.b32 [s+8], {r1, r0};", "", 0, "unwritten shared memory"),
     "race without barrier": ("vectors", "bar.sync 0;", "", 0, "race"),
-    "race of two writers": ("vectors", "mad.lo.u32 s, t, 16, s;", "shr.u32 r0, t, 1; mad.lo.u32 s, r0, 16, s;", 0, "race"),
+    "race of two writers": (
+        "vectors",
+        "mad.lo.u32 s, t, 16, s;",
+        "shr.u32 r0, t, 1; mad.lo.u32 s, r0, 16, s;",
+        0,
+        "race",
+    ),
     "race of named barriers": ("named barriers", "bar.sync 2, 128;", "", 0, "race"),
     "barrier with too many": ("named barriers", "bar.sync 2, 128;", "bar.sync 2, 160;", 0, "barrier"),
     "barrier deadlock": ("named barriers", "bar.arrive 1, 128;", "", 0, "deadlock"),
-    "barrier divergence": ("divergent.shfl", "add.u32 d, a, 20;", "add.u32 d, a, 20; bar.sync 0;", 0, "barrier divergence"),
-    "member mask": ("divergent.shfl", "shfl.sync.bfly.b32 d, d, 1, 31, -1;",
-                    "shfl.sync.bfly.b32 d, d, 1, 31, 15;", 0, "member mask"),
-    "warp sync in a branch": ("divergent.shfl", "add.u32 d, a, 20;", "bar.warp.sync -1; add.u32 d, a, 20;", 0, "deadlock"),
+    "barrier divergence": (
+        "divergent.shfl",
+        "add.u32 d, a, 20;",
+        "add.u32 d, a, 20; bar.sync 0;",
+        0,
+        "barrier divergence",
+    ),
+    "member mask": (
+        "divergent.shfl",
+        "shfl.sync.bfly.b32 d, d, 1, 31, -1;",
+        "shfl.sync.bfly.b32 d, d, 1, 31, 15;",
+        0,
+        "member mask",
+    ),
+    "warp sync in a branch": (
+        "divergent.shfl",
+        "add.u32 d, a, 20;",
+        "bar.warp.sync -1; add.u32 d, a, 20;",
+        0,
+        "deadlock",
+    ),
     "warp barrier for a block": ("vectors", "bar.sync 0;", "bar.warp.sync -1;", 0, "race"),
     "cp.async without wait": ("cp.async", "cp.async.wait_group 1;", "", 0, "asynchronous data"),
-    "cp.async with too weak a wait": ("cp.async", "cp.async.wait_group 0;", "cp.async.wait_group 1;", 0, "asynchronous data"),
+    "cp.async with too weak a wait": (
+        "cp.async",
+        "cp.async.wait_group 0;",
+        "cp.async.wait_group 1;",
+        0,
+        "asynchronous data",
+    ),
     "cp.async without barrier": ("cp.async", "bar.sync 0;", "", 0, "race"),
-    "cp.async without commit": ("cp.async", "[s], [at], 16; cp.async.commit_group;", "[s], [at], 16;", 0,
-                                "asynchronous data"),
-    "bulk copy without wait": ("bulk", " WAITING: { .reg .pred w; W: mbarrier.try_wait.parity.shared::cta.b64 w, [bar], 0; "
-                               "@w bra D; bra W; D: }", "WAITING:", 0, "asynchronous data"),
+    "cp.async without commit": (
+        "cp.async",
+        "[s], [at], 16; cp.async.commit_group;",
+        "[s], [at], 16;",
+        0,
+        "asynchronous data",
+    ),
+    "bulk copy without wait": (
+        "bulk",
+        " WAITING: { .reg .pred w; W: mbarrier.try_wait.parity.shared::cta.b64 w, [bar], 0; @w bra D; bra W; D: }",
+        "WAITING:",
+        0,
+        "asynchronous data",
+    ),
     "too few bytes expected": ("bulk", "[bar], 4096;", "[bar], 4112;", 0, "deadlock"),
-    "no arrival": ("bulk", "mbarrier.arrive.expect_tx.shared::cta.b64 state, [bar], 4096;",
-                   "mbarrier.expect_tx.relaxed.cta.shared::cta.b64 [bar], 4096;", 0, "deadlock"),
+    "no arrival": (
+        "bulk",
+        "mbarrier.arrive.expect_tx.shared::cta.b64 state, [bar], 4096;",
+        "mbarrier.expect_tx.relaxed.cta.shared::cta.b64 [bar], 4096;",
+        0,
+        "deadlock",
+    ),
     "wrong parity": ("tensor.2d", "[bar], 0; @w", "[bar], 1; @w", 0, "asynchronous data"),
     "mbarrier without init": ("bulk", "mbarrier.init.shared::cta.b64 [bar], 1;", "", 0, "mbarrier"),
     "mbarrier init without barrier": ("bulk", "READY: bar.sync 0;", "READY:", 0, "race"),
+    "bulk load out of bounds": ("bulk", "[x+1024], 3072", "[x+1040], 3072", 0, "out-of-bounds"),
+    "bulk store out of bounds": ("bulk", "[out], [s], 4096", "[out+16], [s], 4096", 0, "out-of-bounds"),
     "bulk size": ("bulk", "[s], [x], 1024, [bar]", "[s], [x], 1020, [bar]", 0, "bulk copy"),
-    "tensor box misaligned": ("tensor.2d", "mov.b32 s, buffer;", "mov.b32 s, buffer; add.u32 s, s, 64;", 0, "bulk copy"),
+    "tensor box misaligned": (
+        "tensor.2d",
+        "mov.b32 s, buffer;",
+        "mov.b32 s, buffer; add.u32 s, s, 64;",
+        0,
+        "bulk copy",
+    ),
     "innermost coordinate misaligned": ("tensor.2d", "[m0, {24, 30}]", "[m0, {25, 30}]", 0, "bulk copy"),
     "not a tensor map": ("tensor.2d", "cvta.param.u64 m0, m0;", "mov.b64 m0, out;", 0, "bulk copy"),
-    "store without proxy fence": ("tensor store ", "fence.proxy.async.shared::cta; bar.sync 0; @p", "bar.sync 0; @p", 0,
-                                  "missing proxy fence"),
-    "wgmma without proxy fence": ("wgmma.f16.n64.f32.128.SSKK", "fence.proxy.async.shared::cta; bar.sync 0;", "bar.sync 0;",
-                                  0, "missing proxy fence"),
-    "wgmma without wait": ("wgmma.f16.n64.f32.128.SSKK", "wgmma.wait_group.sync.aligned 0;", "", 0, "register in flight"),
-    "wgmma without commit": ("wgmma.f16.n64.f32.128.SSKK", "wgmma.commit_group.sync.aligned;", "", 0, "register in flight"),
-    "A registers changed in flight": ("wgmma.bf16.n16.f32.64.RS", "wgmma.commit_group.sync.aligned;",
-                                      "mov.b32 a1, 0; wgmma.commit_group.sync.aligned;", 0, "register in flight"),
-    "descriptor within a pattern": ("wgmma.f16.n64.f32.128.SSKK", "add.s64 da, da, at;", "add.s64 da, da, at; add.s64 da, da, 8;",
-                                    0, "descriptor"),
-    "wgmma by half a warpgroup": ("wgmma.f16.n64.f32.128.SSKK", "wgmma.fence.sync.aligned;",
-                                  "setp.lt.u32 p, t, 64; @p wgmma.fence.sync.aligned;", 0, "warpgroup divergence"),
-    "stage overwritten too early": ("TMA and wgmma", "wgmma.wait_group.sync.aligned 0;", "wgmma.wait_group.sync.aligned 2;",
-                                    0, "asynchronous data"),
-    "cluster without barrier": ("cluster", "barrier.cluster.arrive.aligned; barrier.cluster.wait.aligned;", "", 0, None),
-}  # fmt: skip
+    "store without proxy fence": (
+        "tensor store ",
+        "fence.proxy.async.shared::cta; bar.sync 0; @p",
+        "bar.sync 0; @p",
+        0,
+        "missing proxy fence",
+    ),
+    "wgmma without proxy fence": (
+        "wgmma.f16.n64.f32.128.SSKK",
+        "fence.proxy.async.shared::cta; bar.sync 0;",
+        "bar.sync 0;",
+        0,
+        "missing proxy fence",
+    ),
+    "wgmma without wait": (
+        "wgmma.f16.n64.f32.128.SSKK",
+        "wgmma.wait_group.sync.aligned 0;",
+        "",
+        0,
+        "register in flight",
+    ),
+    "wgmma without commit": (
+        "wgmma.f16.n64.f32.128.SSKK",
+        "wgmma.commit_group.sync.aligned;",
+        "",
+        0,
+        "register in flight",
+    ),
+    "A registers changed in flight": (
+        "wgmma.bf16.n16.f32.64.RS",
+        "wgmma.commit_group.sync.aligned;",
+        "mov.b32 a1, 0; wgmma.commit_group.sync.aligned;",
+        0,
+        "register in flight",
+    ),
+    "descriptor within a pattern": (
+        "wgmma.f16.n64.f32.128.SSKK",
+        "add.s64 da, da, at;",
+        "add.s64 da, da, at; add.s64 da, da, 8;",
+        0,
+        "descriptor",
+    ),
+    "wgmma by half a warpgroup": (
+        "wgmma.f16.n64.f32.128.SSKK",
+        "wgmma.fence.sync.aligned;",
+        "setp.lt.u32 p, t, 64; @p wgmma.fence.sync.aligned;",
+        0,
+        "warpgroup divergence",
+    ),
+    "stage overwritten too early": (
+        "TMA and wgmma",
+        "wgmma.wait_group.sync.aligned 0;",
+        "wgmma.wait_group.sync.aligned 2;",
+        0,
+        "asynchronous data",
+    ),
+    "cluster without barrier": (
+        "cluster",
+        "barrier.cluster.arrive.aligned; barrier.cluster.wait.aligned;",
+        "",
+        0,
+        None,
+    ),
+}
 
 
 @pytest.mark.parametrize("name", FAULTS)
@@ -97,7 +208,9 @@ def test_is_caught(name: str, rng: np.random.Generator):
 def test_out_of_bounds_names_instruction_threads_and_array(rng: np.random.Generator):
     case = CASES["vectors"]
     ptx = edit(case.ptx, "add.s64 at, x, at;", "add.s64 at, x, at; add.s64 at, at, 16;")
-    with pytest.raises(MemoryAccessError, match=r"reads 16 bytes .* past the end of argument 0 \(uint32\[128, 4\]\)") as caught:
+    with pytest.raises(
+        MemoryAccessError, match=r"reads 16 bytes .* past the end of argument 0 \(uint32\[128, 4\]\)"
+    ) as caught:
         run(case, ptx, rng)
     assert "ld.global.nc" in str(caught.value)
     assert "block (0, 0, 0), threads 127" in str(caught.value)
@@ -192,3 +305,11 @@ def test_late_data_is_wrong_without_checks(rng: np.random.Generator):
     ptx = edit(case.ptx, "cp.async.wait_group 1;")
     launch(ptx, "k", 1, 128, 0, made.args, None, EmulatorOptions(check_shared=False))
     assert (made.args[1][:128] != made.expected[1][:128]).any()
+
+
+def test_barriers_of_different_warps_in_one_instruction():
+    """Two pairs of warps meet at barriers of their own, by a number in a register."""
+    body = """  .reg .b32 t, id; .reg .pred p; mov.u32 t, %tid.x; shr.u32 id, t, 6; add.u32 id, id, 1;
+  setp.lt.u32 p, t, 96; @p bra ALL; nanosleep.u32 10;
+ ALL: bar.sync id, 64;"""
+    launch(kernel(body, []), "k", 1, 128)

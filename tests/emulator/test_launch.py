@@ -28,13 +28,43 @@ def test_vprintf():
     st.param.b64 [param0], w; st.param.b64 [param1], b;
     call.uni (retval0), vprintf, (param0, param1); ld.param.b32 r, [retval0]; }"""
     printed: list[str] = []
-    launch(kernel(body.replace("ld.param.b32 r, [retval0];", ""), [], module=HELLO), "k", 1, 2,
-           options=EmulatorOptions(print=printed.append))  # fmt: skip
+    launch(
+        kernel(body.replace("ld.param.b32 r, [retval0];", ""), [], module=HELLO),
+        "k",
+        1,
+        2,
+        options=EmulatorOptions(print=printed.append),
+    )
     assert printed == ["t0: 1.50 hi\n", "t1: 1.50 hi\n"]
 
 
+SQUARE = """
+.func (.param .b32 func_retval0) square (.param .b32 square_param_0)
+{ .reg .b32 %r<3>; .reg .pred %p; ld.param.b32 %r1, [square_param_0]; setp.gt.s32 %p, %r1, 5; @%p bra BIG;
+  mul.lo.s32 %r2, %r1, %r1; st.param.b32 [func_retval0], %r2; ret;
+ BIG: st.param.b32 [func_retval0], -1; ret; }
+"""
+
+
+def test_calls_of_functions():
+    call = """{ .param .b32 param0; .param .b32 retval0; st.param.b32 [param0], %r1;
+    call.uni (retval0), square, (param0); ld.param.b32 %r1, [retval0]; }"""
+    body = (
+        global_pointers(["x"])
+        + f"""
+  .reg .b32 %r<2>; .reg .b64 at; mov.u32 %r1, %tid.x; mul.wide.u32 at, %r1, 4; add.s64 at, at, x;
+  {call} {call} st.global.b32 [at], %r1;"""
+    )
+    x = np.zeros(32, np.int32)
+    launch(kernel(body, [".u64 p_x"], module=SQUARE), "k", 1, 32, 0, (x,))
+    assert x.tolist() == [0, 1, 16] + [-1] * 3 + [1] * 26
+
+
 def test_overlapping_arrays_alias():
-    body = global_pointers(["x", "y"]) + "  .reg .b32 v; ld.global.b32 v, [x+4]; st.global.b32 [y], 7; ld.global.b32 v, [x+4];"
+    body = (
+        global_pointers(["x", "y"])
+        + "  .reg .b32 v; ld.global.b32 v, [x+4]; st.global.b32 [y], 7; ld.global.b32 v, [x+4];"
+    )
     body += " st.global.b32 [y+4], v;"
     x = np.zeros(3, np.uint32)
     launch(kernel(body, [".u64 p_x", ".u64 p_y"]), "k", 1, 1, 0, (x, x[1:]))

@@ -9,15 +9,19 @@ from deuteron.emulator import profile
 
 
 def _copy(stride: int, shared_stride: int) -> str:
-    body = global_pointers(["x"]) + f"""
+    body = (
+        global_pointers(["x"])
+        + f"""
   .reg .b32 t, v, s; .reg .b64 at; .shared .align 16 .b8 buffer[16384];
-  mov.u32 t, %tid.x; mul.wide.u32 at, t, {4 * stride}; add.s64 at, at, x; mov.b32 s, buffer; mad.lo.u32 s, t, {4 * shared_stride}, s;
+  mov.u32 t, %tid.x; mul.wide.u32 at, t, {4 * stride}; add.s64 at, at, x;
+  mov.b32 s, buffer; mad.lo.u32 s, t, {4 * shared_stride}, s;
   .loc 1 10 1
   ld.global.b32 v, [at];
   .loc 1 11 1
   st.shared.b32 [s], v;
   .loc 1 12 1
   bar.sync 0;"""
+    )
     return kernel(body, [".u64 p_x"], module='.file 1 "k.py"\n')
 
 

@@ -2,8 +2,8 @@
 
     decode(function, layout, 7)        Step(run=<closure>, sources={1, 2}, destinations={3})
 
-There are two kinds of rule. A *pure* rule makes `run(group)`, which only writes registers; under a guard it is run for all
-threads and the results are merged. An *effect* rule makes `run(group, mask)`, mask None for all threads.
+There are two kinds of rule. A *pure* rule makes `run(group)`, which only writes registers; under a guard it is run
+for all threads and the results are merged. An *effect* rule makes `run(group, mask)`, mask None for all threads.
 """
 
 from __future__ import annotations
@@ -77,4 +77,3 @@ def _guard_pure(run: Run, guard, destinations: tuple[int, ...]) -> Run:
                 group.merge(index, mask, old)
 
     return guarded
-

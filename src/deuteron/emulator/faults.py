@@ -21,7 +21,7 @@ from deuteron.errors import DeuteronError, Location, MemoryAccessError
 
 
 class Fault(Exception):
-    """A fault of the kernel, as the instruction that meets it raises it; `kind` is one of the names in docs/emulator.md."""
+    """A fault of the kernel, as an instruction raises it; `kind` is one of the names in docs/emulator.md."""
 
     def __init__(self, kind: str, message: str, threads: np.ndarray | Sequence[int] = ()):
         super().__init__(message)

@@ -42,8 +42,8 @@ def launch(
 ) -> None:
     """Run a kernel of a PTX module (None: its only one) on NumPy arrays; raises EmulatorError where it is at fault.
 
-    Other arrays are accepted where `numpy.asarray` gives a view of them (torch CPU tensors). A tensor map is an argument
-    made by `deuteron.emulator.TensorMap`.
+    Other arrays are accepted where `numpy.asarray` gives a view of them (torch CPU tensors). A tensor map is an
+    argument made by `deuteron.emulator.TensorMap`.
     """
     program = load_program(ptx, kernel_name)
     run = Launch(program, as_dim(grid), as_dim(block), shared_bytes, args, cluster, options or EmulatorOptions())

@@ -4,8 +4,8 @@
     to_bf16(x)                    float32 to bits of bfloat16, ties to even
     encode_fp8(x, "e4m3")         float32 to bits, saturating
 
-The way to one rounding is *rounding to odd*: of two neighbours of the exact value take the one with the odd significand;
-rounding that to at least two bits less is like rounding the exact value (Boldo and Melquiond, 2008).
+The way to one rounding is *rounding to odd*: of two neighbours of the exact value take the one with the odd
+significand; rounding that to at least two bits less is like rounding the exact value (Boldo and Melquiond, 2008).
 """
 
 from __future__ import annotations
@@ -115,7 +115,9 @@ def odd_float32(exact: np.ndarray) -> np.ndarray:
 def to_tf32(x: np.ndarray, mode: str) -> np.ndarray:
     """float32 to bits of tf32 (the low 13 bits zero), `mode` one of rna rn rz."""
     bits = np.ascontiguousarray(x, np.float32).view(np.uint32)
-    extra = {"rna": np.uint32(0x1000), "rz": np.uint32(0)}.get(mode, np.uint32(0xFFF) + (bits >> np.uint32(13) & np.uint32(1)))
+    extra = {"rna": np.uint32(0x1000), "rz": np.uint32(0)}.get(
+        mode, np.uint32(0xFFF) + (bits >> np.uint32(13) & np.uint32(1))
+    )
     rounded = bits + extra & np.uint32(0xFFFFE000)
     return np.where(np.isfinite(x), rounded, np.where(np.isnan(x), np.uint32(0x7FFFFFFF), bits))
 

@@ -1,6 +1,6 @@
 """How a launch is emulated.
 
-    EmulatorOptions(asynchronous="random", seed=3, blocks_at_once=1)
+EmulatorOptions(asynchronous="random", seed=3, blocks_at_once=1)
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ def _write(text: str) -> None:
 class EmulatorOptions:
     """`asynchronous`: when the data of an asynchronous copy or wgmma becomes visible: `late` (only at the wait that
     guarantees it), `early` (at once) or `random` (either, by `seed`). `check_shared`: races, unwritten data and data in
-    flight in shared memory. `blocks_at_once`: resident blocks; None: as many as make 512 threads. `shared_limit`: bytes of
-    shared memory a block may have; None: that of the `.target`."""
+    flight in shared memory. `blocks_at_once`: resident blocks; None: as many as make 512 threads. `shared_limit`:
+    bytes of shared memory a block may have; None: that of the `.target`."""
 
     asynchronous: str = "late"
     seed: int = 0

@@ -4,8 +4,8 @@
     print(report.table())
     print(report.annotated())        the source with the numbers in front of each line
 
-Counts are for warps, as a GPU issues them: one instruction of a warp is one, whatever its mask. A global transaction is a
-sector of 32 bytes; `ideal` is the fewest sectors that hold the bytes each warp asks for.
+Counts are for warps, as a GPU issues them: one instruction of a warp is one, whatever its mask. A global transaction
+is a sector of 32 bytes; `ideal` is the fewest sectors that hold the bytes each warp asks for.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from deuteron.emulator.parser.syntax import Instruction
 from deuteron.emulator.program import Program, load_program
 
 SECTOR = 32
+NO_LINE = ("", 0)
 NUM_BANKS = 32
 _BARRIERS = ("bar", "barrier")
 
@@ -82,18 +83,19 @@ class Profile:
         return _sum(self.by_step)
 
     def lines(self) -> dict[tuple[str, int], Counts]:
-        """Counts by file and line; what has no source line is under the PTX line."""
+        """Counts by file and line; what has no source line is under NO_LINE."""
         result: dict[tuple[str, int], Counts] = {}
         for step, counts in zip(self.program.steps, self.by_step, strict=True):
             source = step.instruction.source
-            key = (source.file, source.line) if source else ("PTX", step.instruction.line)
+            key = (source.file, source.line) if source else NO_LINE
             result.setdefault(key, Counts()).add(counts)
         return {key: counts for key, counts in sorted(result.items()) if counts.instructions}
 
     def table(self) -> str:
         """One row for each source line that was executed, and their sum."""
         lines = self.lines()
-        rows = [(f"{file.rsplit('/', 1)[-1]}:{line}", counts) for (file, line), counts in lines.items()]
+        names = [f"{file.rsplit('/', 1)[-1]}:{line}" if file else "no source line" for file, line in lines]
+        rows = list(zip(names, lines.values(), strict=True))
         width = max(len(name) for name, _ in [*rows, ("total", None)])
         return "\n".join([_heading(width), *(_row(name, c, width) for name, c in [*rows, ("total", self.total)])])
 
@@ -101,7 +103,7 @@ class Profile:
         """The lines of each source file from the first to the last executed one, with their numbers in front."""
         lines = self.lines()
         parts = []
-        for file in sorted({file for file, _ in lines if file != "PTX"}):
+        for file in sorted({file for file, _ in lines if file}):
             numbers = [line for name, line in lines if name == file]
             parts.append(f"{file}\n{_heading(0)}")
             for line in range(min(numbers), max(numbers) + 1):

@@ -1,7 +1,7 @@
 """A kernel made ready to run: every instruction as a step, branches with the point where threads meet again.
 
-    program = load_program(ptx, "add")
-    program.steps[0].run(group)          executes the first instruction for all threads of the group
+program = load_program(ptx, "add")
+program.steps[0].run(group)          executes the first instruction for all threads of the group
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from functools import lru_cache
 
 from deuteron.emulator.control_flow import ControlFlow
 from deuteron.emulator.decoder import decode
+from deuteron.emulator.inline_calls import inline_calls
 from deuteron.emulator.parser import Module, parse
 from deuteron.emulator.parser.syntax import TYPE_BYTES, Function
 from deuteron.emulator.variables import Layout
@@ -22,7 +23,9 @@ class Program:
 
     def __init__(self, module: Module, name: str):
         self.module = module
-        self.function: Function = module.functions[name]
+        self.function = inline_calls(module, module.functions[name])
+        self.function.registers.append("pred")
+        self.function.register_names.append("the carry flag")
         self.layout = Layout(module, self.function)
         self.steps = [decode(self.function, self.layout, pc) for pc in range(len(self.function.instructions))]
         self.flow = ControlFlow(self.function, self.steps)

@@ -1,6 +1,6 @@
 """Special registers: where a thread is, and what the launch looks like.
 
-    Specials(launch).value("%tid.x", wave)      one value for every thread of the wave, uint32 (clocks: uint64)
+Specials(launch).value("%tid.x", wave)      one value for every thread of the wave, uint32 (clocks: uint64)
 """
 
 from __future__ import annotations

@@ -31,7 +31,10 @@ def _copy_out(num_bytes: int) -> str:
 
 
 def _bulk() -> Case:
-    body = global_pointers(["x", "out"]) + _INIT + f"""
+    body = (
+        global_pointers(["x", "out"])
+        + _INIT
+        + f"""
   @p bra WAITING;
   mbarrier.arrive.expect_tx.shared::cta.b64 state, [bar], 4096;
   cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [s], [x], 1024, [bar];
@@ -41,6 +44,7 @@ def _bulk() -> Case:
   cp.async.bulk.global.shared::cta.bulk_group [out], [s], 4096; cp.async.bulk.commit_group;
   cp.async.bulk.wait_group 0;
  END:"""
+    )
 
     def make(rng: np.random.Generator) -> Run:
         x = rng.integers(0, 2**32, 1024, _U)
@@ -56,16 +60,21 @@ def _tensor_load(name: str, shape: tuple, box: tuple, at: tuple, dtype: type, sw
     pitch = swizzle or row_bytes
     coordinates = ", ".join(str(c) for c in reversed(at))
     dims = len(shape)
-    body = global_pointers(["out"]) + _INIT + f"""
+    body = (
+        global_pointers(["out"])
+        + _INIT
+        + f"""
   mov.b64 m0, p_map; cvta.param.u64 m0, m0;
   mov.b32 x0, 0; mov.b32 n, 0; mad.lo.u32 v, t, 4, s;
  CLEAR: st.shared.b32 [v], x0; add.u32 v, v, 512; add.u32 n, n, 512; setp.lt.u32 q, n, 8192; @q bra CLEAR;
   fence.proxy.async.shared::cta; bar.sync 0;
   @p bra WAITING;
   mbarrier.arrive.expect_tx.shared::cta.b64 state, [bar], {num_bytes};
-  cp.async.bulk.tensor.{dims}d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [s], [m0, {{{coordinates}}}], [bar];
+  cp.async.bulk.tensor.{dims}d.shared::cluster.global.tile.mbarrier::complete_tx::bytes
+    [s], [m0, {{{coordinates}}}], [bar];
  WAITING: {WAIT.format(bar="bar", parity=0)}
   {_copy_out(num_bytes // row_bytes * pitch)}"""
+    )
 
     def make(rng: np.random.Generator) -> Run:
         x = rng.integers(1, 250, shape).astype(dtype)
@@ -85,10 +94,15 @@ def _tensor_load(name: str, shape: tuple, box: tuple, at: tuple, dtype: type, sw
 
 def _tensor_store(operation: str = "") -> Case:
     """A box that hangs over two edges is stored, or added."""
-    opcode = f"cp.reduce.async.bulk.tensor.2d.global.shared::cta.{operation}.tile.bulk_group" if operation else (
-        "cp.async.bulk.tensor.2d.global.shared::cta.tile.bulk_group"
+    opcode = (
+        f"cp.reduce.async.bulk.tensor.2d.global.shared::cta.{operation}.tile.bulk_group"
+        if operation
+        else ("cp.async.bulk.tensor.2d.global.shared::cta.tile.bulk_group")
     )
-    body = global_pointers(["x"]) + _INIT + f"""
+    body = (
+        global_pointers(["x"])
+        + _INIT
+        + f"""
   mov.b64 m0, p_map; cvta.param.u64 m0, m0;
   mul.wide.u32 at, t, 16; add.s64 at, at, x; ld.global.v4.b32 {{x0, x1, x2, x3}}, [at];
   mad.lo.u32 v, t, 16, s; st.shared.v4.b32 [v], {{x0, x1, x2, x3}};
@@ -96,6 +110,7 @@ def _tensor_store(operation: str = "") -> Case:
   {opcode} [m0, {{24, 28}}], [s];
   cp.async.bulk.commit_group; cp.async.bulk.wait_group.read 0; cp.async.bulk.wait_group 0;
  END:"""
+    )
 
     def make(rng: np.random.Generator) -> Run:
         x = rng.integers(0, 1000, (32, 16)).astype(np.int32)
@@ -117,7 +132,10 @@ def _gemm() -> Case:
         " add.s64 da, da, 2; add.s64 db, db, 2; setp.eq.u32 p, t, t;"
         for _ in range(4)
     )
-    body = global_pointers(["out"]) + _INIT + f"""
+    body = (
+        global_pointers(["out"])
+        + _INIT
+        + f"""
   .reg .b32 {d}, k, stage, parity, c, to; .reg .b64 da, db, base, offset;
   mov.b64 m0, p_a; cvta.param.u64 m0, m0; mov.b64 m1, p_b; cvta.param.u64 m1, m1;
   {" ".join(f"mov.b32 d{i}, 0;" for i in range(32))}
@@ -132,7 +150,8 @@ def _gemm() -> Case:
   cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [n], [m1, {{c, 0}}], [v];
  LOADED:
   {WAIT.format(bar="v", parity="parity")}
-  mov.b64 base, 0x4000004000000000; and.b32 n, to, 0x3ffff; shr.u32 n, n, 4; cvt.u64.u32 offset, n; or.b64 da, base, offset;
+  mov.b64 base, 0x4000004000000000; and.b32 n, to, 0x3ffff; shr.u32 n, n, 4; cvt.u64.u32 offset, n;
+  or.b64 da, base, offset;
   add.s64 db, da, 512; setp.ne.u32 p, k, 0;
   wgmma.fence.sync.aligned;
 {steps}
@@ -141,6 +160,7 @@ def _gemm() -> Case:
   add.u32 k, k, 1; setp.lt.u32 p, k, 3; @p bra LOOP;
   mul.wide.u32 at, t, 128; add.s64 at, at, out;
   {" ".join(f"st.global.b32 [at+{4 * i}], d{i};" for i in range(32))}"""
+    )
 
     def make(rng: np.random.Generator) -> Run:
         a, b = (rng.standard_normal((64, 192)).astype(np.float16) for _ in range(2))
@@ -154,7 +174,10 @@ def _gemm() -> Case:
 
 def _cluster() -> Case:
     """Block 0 of a cluster of two sends the same bytes to both; then each reads the other's shared memory."""
-    body = global_pointers(["x", "out"]) + _INIT + f"""
+    body = (
+        global_pointers(["x", "out"])
+        + _INIT
+        + f"""
   .reg .b32 rank, other, block; .reg .b16 mask; .reg .b64 w;
   mov.u32 rank, %cluster_ctarank; mov.u32 block, %ctaid.x;
   @!p mbarrier.arrive.expect_tx.shared::cta.b64 state, [bar], 2048;
@@ -168,6 +191,7 @@ def _cluster() -> Case:
   xor.b32 other, rank, 1; mapa.shared::cluster.u32 v, v, other; ld.shared::cluster.b32 x0, [v+4096];
   mul.wide.u32 at, t, 4; mul.wide.u32 w, block, 512; add.s64 at, at, w; add.s64 at, at, out; st.global.b32 [at], x0;
   barrier.cluster.arrive.aligned; barrier.cluster.wait.aligned;"""
+    )
 
     def make(rng: np.random.Generator) -> Run:
         x = rng.integers(0, 2**31, (2, 512), _U)

@@ -7,7 +7,6 @@ from collections.abc import Callable
 from fractions import Fraction
 
 import numpy as np
-
 from emulator.case import Case, elementwise
 
 COUNT = 256
@@ -21,6 +20,7 @@ def floats(rng: np.random.Generator, dtype: type = np.float32, special: bool = T
     if special:
         with np.errstate(over="ignore"):
             x[: len(_SPECIAL)] = np.array(_SPECIAL).astype(dtype)
+        x[-64:] = rng.choice([0.0, -0.0], 64)
     return rng.permutation(x)
 
 
@@ -40,7 +40,9 @@ def round_exactly(value: Fraction, mantissa: int, min_exponent: int, mode: str =
 _FORMATS = {np.float32: (23, -126), np.float16: (10, -14)}
 
 
-def exact_case(name: str, lines: str, count: int, function: Callable[..., Fraction], mode: str, dtype=np.float32) -> Case:
+def exact_case(
+    name: str, lines: str, count: int, function: Callable[..., Fraction], mode: str, dtype=np.float32
+) -> Case:
     """Finite inputs of moderate magnitude; one rounding of the exact result."""
 
     def make(rng: np.random.Generator):
@@ -139,7 +141,13 @@ CASES = [
     _f32("sqrt.rn", "sqrt.rn.f32 d, a;", np.sqrt),
     _f32("rcp.rn", "rcp.rn.f32 d, a;", lambda a: _R(1) / a),
     _f32("rcp.approx", "rcp.approx.f32 d, a;", lambda a: _R(1) / a, gpu_tolerance=3e-7),
-    _f32("rsqrt.approx", "rsqrt.approx.f32 d, a;", lambda a: 1 / np.sqrt(a.astype("f8")), gpu_tolerance=4e-7, tolerance=1e-7),
+    _f32(
+        "rsqrt.approx",
+        "rsqrt.approx.f32 d, a;",
+        lambda a: 1 / np.sqrt(a.astype("f8")),
+        gpu_tolerance=4e-7,
+        tolerance=1e-7,
+    ),
     _f32("div.full", "div.full.f32 d, a, b;", lambda a, b: a / b, 2, gpu_tolerance=4e-7),
     _f32("ex2", "ex2.approx.f32 d, a;", lambda a: np.exp2(a.astype("f8")), tolerance=1e-7, gpu_tolerance=4e-7),
     _f32("lg2", "lg2.approx.f32 d, a;", lambda a: np.log2(a.astype("f8")), tolerance=1e-7, gpu_tolerance=1e-6),
@@ -150,18 +158,33 @@ CASES = [
     _FMA64,
     numpy_case("setp.lt", "setp.lt.f32 d, a, b;", np.less, dict.fromkeys("ab", _R), np.bool_),
     numpy_case("setp.neu", "setp.neu.f32 d, a, b;", np.not_equal, dict.fromkeys("ab", _R), np.bool_),
-    numpy_case("setp.num", "setp.num.f32 d, a, b;", lambda a, b: ~np.isnan(a) & ~np.isnan(b), dict.fromkeys("ab", _R), np.bool_),
+    numpy_case(
+        "setp.num", "setp.num.f32 d, a, b;", lambda a, b: ~np.isnan(a) & ~np.isnan(b), dict.fromkeys("ab", _R), np.bool_
+    ),
     numpy_case("testp.finite", "testp.finite.f32 d, a;", np.isfinite, {"a": _R}, np.bool_),
-    numpy_case("cvt.s32.rzi", "cvt.rzi.s32.f32 d, a;", lambda a: _to_int(a, -(2**31), 2**31 - 1, np.trunc), {"a": _R}, np.int32),
-    numpy_case("cvt.u32.rni", "cvt.rni.u32.f32 d, a;", lambda a: _to_int(a, 0, 2**32 - 1, np.rint), {"a": _R}, np.uint32),
+    numpy_case(
+        "cvt.s32.rzi", "cvt.rzi.s32.f32 d, a;", lambda a: _to_int(a, -(2**31), 2**31 - 1, np.trunc), {"a": _R}, np.int32
+    ),
+    numpy_case(
+        "cvt.u32.rni", "cvt.rni.u32.f32 d, a;", lambda a: _to_int(a, 0, 2**32 - 1, np.rint), {"a": _R}, np.uint32
+    ),
     numpy_case("cvt.f16.rn", "cvt.rn.f16.f32 d, a;", lambda a: a.astype(np.float16), {"a": _R}, np.float16),
     numpy_case("cvt.f32.f16", "cvt.f32.f16 d, a;", lambda a: a.astype(_R), {"a": np.float16}, _R),
     numpy_case("cvt.f64.f32", "cvt.f64.f32 d, a;", lambda a: a.astype(np.float64), {"a": _R}, np.float64),
     numpy_case("cvt.f32.f64", "cvt.rn.f32.f64 d, a;", lambda a: a.astype(_R), {"a": np.float64}, _R),
     numpy_case("cvt.bf16", "cvt.rn.bf16.f32 d, a;", _bf16, {"a": _R}, np.uint16),
-    numpy_case("cvt.bf16x2", "cvt.rn.bf16x2.f32 d, a, b;",
-               lambda a, b: _bf16(b).astype(np.uint32) | _bf16(a).astype(np.uint32) << np.uint32(16),
-               dict.fromkeys("ab", _R), np.uint32),
-    numpy_case("add.f16x2", "mov.b32 t0, {a, b}; mov.b32 t1, {b, b}; add.rn.f16x2 t2, t0, t1; mov.b32 {byte, d}, t2;",
-               lambda a, b: b + b, dict.fromkeys("ab", np.float16), np.float16),
-]  # fmt: skip
+    numpy_case(
+        "cvt.bf16x2",
+        "cvt.rn.bf16x2.f32 d, a, b;",
+        lambda a, b: _bf16(b).astype(np.uint32) | _bf16(a).astype(np.uint32) << np.uint32(16),
+        dict.fromkeys("ab", _R),
+        np.uint32,
+    ),
+    numpy_case(
+        "add.f16x2",
+        "mov.b32 t0, {a, b}; mov.b32 t1, {b, b}; add.rn.f16x2 t2, t0, t1; mov.b32 {byte, d}, t2;",
+        lambda a, b: b + b,
+        dict.fromkeys("ab", np.float16),
+        np.float16,
+    ),
+]

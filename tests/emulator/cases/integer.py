@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-
 from emulator.case import Case, elementwise
 
 COUNT = 128
@@ -78,6 +77,10 @@ _BINARY: dict[str, Callable[[int, int], int]] = {
 }
 
 
+def _upper_half(width: int) -> Callable[[int, int], int]:
+    return lambda a, b: a * b >> width
+
+
 def _two(type: str, name: str, function: Callable[[int, int], int]) -> Case:
     dtype = _TYPES[type]
     return scalar_case(f"{name}.{type}", f"{name}.{type} d, a, b;", {"a": dtype, "b": dtype}, dtype, function)
@@ -103,7 +106,7 @@ def _division(type: str) -> list[Case]:
 CASES = [
     *[_two(type, name, function) for type in _TYPES for name, function in _BINARY.items()],
     *[case for type in _TYPES for case in _division(type)],
-    *[_two(t, "mul.hi", lambda a, b, n=8 * _TYPES[t]().itemsize: a * b >> n) for t in _TYPES],
+    *[_two(type, "mul.hi", _upper_half(8 * dtype().itemsize)) for type, dtype in _TYPES.items()],
     scalar_case("mul.wide.s32", "mul.wide.s32 d, a, b;", {"a": _S32, "b": _S32}, _S64, lambda a, b: a * b),
     scalar_case("mul.wide.u16", "mul.wide.u16 d, a, b;", {"a": np.uint16, "b": np.uint16}, _U32, lambda a, b: a * b),
     scalar_case(
@@ -178,9 +181,7 @@ CASES = [
     scalar_case("cvt.s64.s32", "cvt.s64.s32 d, a;", {"a": _S32}, _S64, lambda a: a),
     scalar_case("cvt.u64.u32", "cvt.u64.u32 d, a;", {"a": _U32}, _U64, lambda a: a),
     scalar_case("cvt.s8", "cvt.s32.s8 d, a;", {"a": _S32}, _S32, lambda a: (a + 128) % 256 - 128),
-    scalar_case(
-        "cvt.sat.u8", "cvt.sat.u8.s32 t0, a; mov.b32 d, t0;", {"a": _S32}, _U32, lambda a: min(max(a, 0), 255)
-    ),
+    scalar_case("cvt.sat.u8", "cvt.sat.u8.s32 t0, a; mov.b32 d, t0;", {"a": _S32}, _U32, lambda a: min(max(a, 0), 255)),
     scalar_case(
         "selp",
         "setp.lt.s32 p, a, b; setp.gt.or.u32 q, b, c, p; selp.b32 d, a, c, q;",
@@ -190,8 +191,25 @@ CASES = [
     ),
     scalar_case("set.u32", "set.ge.u32.s32 d, a, b;", {"a": _S32, "b": _S32}, _U32, lambda a, b: -(a >= b)),
     scalar_case(
-        "guard", "mov.b32 d, 5; setp.eq.s32 p, a, b; @!p add.s32 d, a, 1;", {"a": _S32, "b": _S32}, _S32,
+        "guard",
+        "mov.b32 d, 5; setp.eq.s32 p, a, b; @!p add.s32 d, a, 1;",
+        {"a": _S32, "b": _S32},
+        _S32,
         lambda a, b: 5 if a == b else a + 1,
+    ),
+    scalar_case(
+        "add.cc",
+        "mov.b64 {t0, t1}, a; mov.b64 {t2, t3}, b; add.cc.u32 t0, t0, t2; addc.u32 t1, t1, t3; mov.b64 d, {t0, t1};",
+        {"a": _U64, "b": _U64},
+        _U64,
+        lambda a, b: a + b,
+    ),
+    scalar_case(
+        "sub.cc",
+        "mov.b64 {t0, t1}, a; mov.b64 {t2, t3}, b; sub.cc.u32 t0, t0, t2; subc.u32 t1, t1, t3; mov.b64 d, {t0, t1};",
+        {"a": _U64, "b": _U64},
+        _U64,
+        lambda a, b: a - b,
     ),
     scalar_case(
         "mov.pack",
@@ -200,4 +218,4 @@ CASES = [
         _U64,
         lambda a: a >> 32 | (a & 0xFFFFFFFF) << 32,
     ),
-]  # fmt: skip
+]

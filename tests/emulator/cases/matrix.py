@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-
 from emulator.case import Case, Run, global_pointers, kernel
 
 _U = np.uint32
@@ -18,7 +17,9 @@ except ImportError:  # pragma: no cover
 def random_matrix(rng: np.random.Generator, type: str, rows: int, columns: int) -> tuple[np.ndarray, np.ndarray]:
     """The elements as their bits, and their values in float64 or int64."""
     if type in ("s8", "u8"):
-        x = rng.integers(-128 if type == "s8" else 0, 128, (rows, columns)).astype(np.int8 if type == "s8" else np.uint8)
+        x = rng.integers(-128 if type == "s8" else 0, 128, (rows, columns)).astype(
+            np.int8 if type == "s8" else np.uint8
+        )
         return x.view(np.uint8), x.astype(np.int64)
     x = rng.standard_normal((rows, columns)).astype(np.float32)
     if type == "tf32":
@@ -84,8 +85,14 @@ def mma_case(a_type: str, k: int, accumulator: str = "f32") -> Case:
     # fp8 products are summed with 14 bits on Hopper
     gpu = {"f32": 2e-3 if bits == 8 else 1e-5, "f16": 4e-3, "s32": 0.0}[accumulator]
     params = [f".u64 p_q{name}" for name in "abcd"]
-    return Case(f"mma.{a_type}.k{k}.{accumulator}", kernel(body, params), make, block=(32,), tolerance=tolerance,
-                gpu_tolerance=gpu)  # fmt: skip
+    return Case(
+        f"mma.{a_type}.k{k}.{accumulator}",
+        kernel(body, params),
+        make,
+        block=(32,),
+        tolerance=tolerance,
+        gpu_tolerance=gpu,
+    )
 
 
 def _accumulators(rng: np.random.Generator, type: str, product: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -99,10 +106,12 @@ def _accumulators(rng: np.random.Generator, type: str, product: np.ndarray) -> t
 
 
 def _ldmatrix(count: int, is_transposed: bool) -> Case:
-    """A tile of each 8 rows goes through shared memory by ldmatrix and back by stmatrix with the other transposition."""
+    """Tiles of 8 rows go to registers by ldmatrix and back by stmatrix, with the other transposition."""
     regs = ", ".join(f"r{i}" for i in range(count))
     load, store = (".trans", "") if is_transposed else ("", ".trans")
-    body = global_pointers(["x", "o"]) + f"""
+    body = (
+        global_pointers(["x", "o"])
+        + f"""
   .reg .b32 t, s, u, r0, r1, r2, r3; .reg .b64 at; .shared .align 16 .b8 input[512]; .shared .align 16 .b8 output[512];
   mov.u32 t, %tid.x; mul.wide.u32 at, t, 16; add.s64 at, x, at; mov.b32 s, input; mad.lo.u32 s, t, 16, s;
   ld.global.v4.b32 {{r0, r1, r2, r3}}, [at]; st.shared.v4.b32 [s], {{r0, r1, r2, r3}};
@@ -113,6 +122,7 @@ def _ldmatrix(count: int, is_transposed: bool) -> Case:
   bar.warp.sync -1;
   ld.shared.v4.b32 {{r0, r1, r2, r3}}, [u];
   mul.wide.u32 at, t, 16; add.s64 at, o, at; st.global.v4.b32 [at], {{r0, r1, r2, r3}};"""
+    )
 
     def make(rng: np.random.Generator) -> Run:
         x = rng.integers(0, 2**16, (4, 8, 8), np.uint16)
@@ -126,9 +136,12 @@ def _ldmatrix(count: int, is_transposed: bool) -> Case:
 
 def _cp_async() -> Case:
     """Two groups; of the second only 4 bytes of 16 are read, the rest is zero."""
-    body = global_pointers(["x", "o"]) + """
+    body = (
+        global_pointers(["x", "o"])
+        + """
   .reg .b32 t, s, u, r0, r1, r2, r3; .reg .b64 at, to; .shared .align 16 .b8 buffer[4096];
-  mov.u32 t, %tid.x; mul.wide.u32 at, t, 16; add.s64 to, o, at; add.s64 at, x, at; mov.b32 s, buffer; mad.lo.u32 s, t, 16, s;
+  mov.u32 t, %tid.x; mul.wide.u32 at, t, 16; add.s64 to, o, at; add.s64 at, x, at;
+  mov.b32 s, buffer; mad.lo.u32 s, t, 16, s;
   cp.async.cg.shared.global [s], [at], 16; cp.async.commit_group;
   mov.b32 u, 4; cp.async.ca.shared.global.L2::128B [s+2048], [at], 16, u; cp.async.commit_group;
   cp.async.wait_group 1; bar.sync 0;
@@ -136,6 +149,7 @@ def _cp_async() -> Case:
   ld.shared.v4.b32 {r0, r1, r2, r3}, [u]; st.global.v4.b32 [to], {r0, r1, r2, r3};
   cp.async.wait_group 0; bar.sync 0;
   ld.shared.v4.b32 {r0, r1, r2, r3}, [u+2048]; st.global.v4.b32 [to+2048], {r0, r1, r2, r3};"""
+    )
 
     def make(rng: np.random.Generator) -> Run:
         x = rng.integers(0, 2**32, (128, 4), _U)

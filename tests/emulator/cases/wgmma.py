@@ -57,7 +57,8 @@ _PROLOGUE = """
   add.u32 v, v, 512; setp.lt.u32 p, v, 32768; @p bra COPY;
   fence.proxy.async.shared::cta; bar.sync 0;
   ld.param.u64 da, [p_da]; ld.param.u64 db, [p_db];
-  mov.b32 s, buffer; and.b32 s, s, 0x3ffff; shr.u32 s, s, 4; cvt.u64.u32 at, s; add.s64 da, da, at; add.s64 db, db, at;"""
+  mov.b32 s, buffer; and.b32 s, s, 0x3ffff; shr.u32 s, s, 4; cvt.u64.u32 at, s;
+  add.s64 da, da, at; add.s64 db, db, at;"""
 
 
 def wgmma_case(
@@ -73,7 +74,10 @@ def wgmma_case(
     if k == 16:
         flags += f", {int(transposed[1])}" if rs else f", {int(transposed[0])}, {int(transposed[1])}"
     opcode = f"wgmma.mma_async.sync.aligned.m64n{n}k{k}.{result}.{type}.{type}"
-    body = global_pointers(["image", "ra", "out"]) + _PROLOGUE + f"""
+    body = (
+        global_pointers(["image", "ra", "out"])
+        + _PROLOGUE
+        + f"""
   .reg .b32 {d}, a0, a1, a2, a3;
   mul.wide.u32 at, t, 16; add.s64 at, at, ra; ld.global.v4.b32 {{a0, a1, a2, a3}}, [at];
   {" ".join(f"mov.b32 d{i}, 0x3f800000;" for i in range(count))}
@@ -83,6 +87,7 @@ def wgmma_case(
   wgmma.commit_group.sync.aligned; wgmma.wait_group.sync.aligned 0;
   mul.wide.u32 at, t, {4 * count}; add.s64 at, at, out;
   {" ".join(f"st.global.b32 [at+{4 * i}], d{i};" for i in range(count))}"""
+    )
 
     def make(rng: np.random.Generator) -> Run:
         a_bits, a = random_matrix(rng, type, 64, k)
@@ -101,8 +106,9 @@ def wgmma_case(
     tolerance = {"f32": 1e-6, "f16": 2e-3, "s32": 0.0}[result]
     gpu = {"f32": 5e-3 if k == 32 else 2e-5, "f16": 1e-2, "s32": 0.0}[result]
     params = [".u64 p_image", ".u64 p_ra", ".u64 p_out", ".u64 p_da", ".u64 p_db"]
-    return Case(f"wgmma.{type}.n{n}.{result}.{span}.{form}", kernel(body, params), make, tolerance=tolerance,
-                gpu_tolerance=gpu)  # fmt: skip
+    return Case(
+        f"wgmma.{type}.n{n}.{result}.{span}.{form}", kernel(body, params), make, tolerance=tolerance, gpu_tolerance=gpu
+    )
 
 
 def a_registers(bits: np.ndarray) -> np.ndarray:

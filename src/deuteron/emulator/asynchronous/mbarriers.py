@@ -1,8 +1,8 @@
 """mbarriers: objects in shared memory that count arrivals and bytes of asynchronous copies, phase by phase.
 
-    barriers.initialise(flat, 1, threads)
-    barriers.at(flat).arrive(2)                two arrivals; the phase completes when none is pending and no byte is
-    barriers.at(flat).is_complete_parity(0)    the phase of this parity is over
+barriers.initialise(flat, 1, threads)
+barriers.at(flat).arrive(2)                two arrivals; the phase completes when none is pending and no byte is
+barriers.at(flat).is_complete_parity(0)    the phase of this parity is over
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Everything asynchronous that a wave has in flight.
 
-    state.is_early()       whether the operation being issued happens at once (options `early`, `random`)
-    state.deliver()        completes one copy that nothing but an mbarrier waits for; the scheduler calls it when stuck
+state.is_early()       whether the operation being issued happens at once (options `early`, `random`)
+state.deliver()        completes one copy that nothing but an mbarrier waits for; the scheduler calls it when stuck
 """
 
 from __future__ import annotations

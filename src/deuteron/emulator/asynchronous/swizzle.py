@@ -1,6 +1,6 @@
 """The swizzles of TMA and wgmma: 16-byte chunks are exchanged by exclusive or with the row's address bits.
 
-    swizzle(address, 128)      bits 4-6 ^= bits 7-9;   64: bits 4-5 ^= bits 7-8;   32: bit 4 ^= bit 7
+swizzle(address, 128)      bits 4-6 ^= bits 7-9;   64: bits 4-5 ^= bits 7-8;   32: bit 4 ^= bit 7
 """
 
 from __future__ import annotations

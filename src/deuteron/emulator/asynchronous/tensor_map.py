@@ -95,11 +95,17 @@ class TensorMap:
             (len(self.box) == array.ndim, f"one box size for each of {array.ndim} dimensions, got {self.box}"),
             (array.ctypes.data % 16 == 0, "an address that is a multiple of 16 bytes"),
             (array.strides[-1] == array.itemsize, "an innermost dimension without gaps"),
-            (all(s % 16 == 0 for s in array.strides[:-1]), f"strides that are multiples of 16 bytes, got {array.strides}"),
+            (
+                all(s % 16 == 0 for s in array.strides[:-1]),
+                f"strides that are multiples of 16 bytes, got {array.strides}",
+            ),
             (all(1 <= b <= 256 for b in self.box), f"box sizes from 1 to 256, got {self.box}"),
             (inner % 16 == 0, f"an innermost box size of a multiple of 16 bytes, got {inner}"),
             (self.swizzle in (0, 32, 64, 128), f"a swizzle of 0, 32, 64 or 128 bytes, got {self.swizzle}"),
-            (not self.swizzle or inner <= self.swizzle, f"an innermost box of at most {self.swizzle} bytes, got {inner}"),
+            (
+                not self.swizzle or inner <= self.swizzle,
+                f"an innermost box of at most {self.swizzle} bytes, got {inner}",
+            ),
             (self.fill in ("zero", "nan"), f"a fill of 'zero' or 'nan', got '{self.fill}'"),
         ]
         for holds, rule in rules:

@@ -1,6 +1,6 @@
 """Bulk transfers of the async proxy: into shared memory, completing on an mbarrier, and out of it, in groups.
 
-    Inward(wave, thread, parts, read, label).issue()     parts: (byte indices in flat shared memory, mbarrier) of each block
+    Inward(wave, thread, parts, read, label).issue()     parts: (flat bytes, mbarrier) of each block
     Outward(wave, thread, bytes, write, label).issue()
 
 `read` gives the bytes to be written when the transfer happens, `write` takes those that were read.
@@ -33,6 +33,7 @@ class Inward:
     label: str
 
     def issue(self) -> None:
+        with_thread(self.thread, self.read)  # what is out of bounds is reported at the instruction
         checks = self.wave.checks
         if checks is not None:
             number = checks.new_label(self.label)

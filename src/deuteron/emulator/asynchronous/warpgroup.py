@@ -1,8 +1,8 @@
 """wgmma in flight: products that are computed when the warpgroup waits for them.
 
-    wave.products.issue(group, compute, registers)
-    wave.products.commit(threads)
-    wave.products.wait(group, keep)             computes, writes the registers of the group, in the order of issue
+wave.products.issue(group, compute, registers)
+wave.products.commit(threads)
+wave.products.wait(group, keep)             computes, writes the registers of the group, in the order of issue
 """
 
 from __future__ import annotations

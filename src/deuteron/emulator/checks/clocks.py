@@ -1,6 +1,6 @@
 """Vector clocks: what each thread of a block (or cluster) knows to have happened.
 
-    clocks.known[unit, thread, other]      accesses of `other` up to this time are ordered before what `thread` does next
+    clocks.known[unit, thread, other]      what `other` did up to this time is ordered before what `thread` does next
 
 A thread's own time goes on whenever it releases something: arrives at a barrier or an mbarrier. Each warp has one more
 column, for the asynchronous operations that it issued. `fenced` is the same for the async proxy: the generic writes
@@ -13,7 +13,7 @@ import numpy as np
 
 
 class Clocks:
-    """`unit_size`: the threads of the block, or of all blocks of a cluster. Columns: threads, then warps (asynchronous)."""
+    """`unit_size`: the threads of a block, or of a whole cluster. Columns: threads, then warps (asynchronous)."""
 
     def __init__(self, num_units: int, unit_size: int, warp_of_thread: np.ndarray):
         self.unit_size = unit_size

@@ -7,6 +7,7 @@ from deuteron.emulator.instructions import (
     bits,
     bulk,
     call,
+    carry,
     compare,
     control,
     convert,
@@ -26,6 +27,7 @@ from deuteron.emulator.instructions.rules import merge_rules
 
 RULES = merge_rules(
     integer.RULES,
+    carry.RULES,
     bits.RULES,
     floating.RULES,
     half.RULES,

@@ -18,7 +18,17 @@ from deuteron.emulator.machine.global_memory import BITS
 from deuteron.emulator.machine.group import Group
 from deuteron.emulator.machine.windows import LOCAL_WINDOW, SHARED_WINDOW, WINDOW_SIZE
 
-SPACES = ("global", "shared", "shared::cta", "shared::cluster", "local", "param", "param::entry", "param::func", "const")
+SPACES = (
+    "global",
+    "shared",
+    "shared::cta",
+    "shared::cluster",
+    "local",
+    "param",
+    "param::entry",
+    "param::func",
+    "const",
+)
 
 
 @contextmanager

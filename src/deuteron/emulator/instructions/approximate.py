@@ -2,8 +2,8 @@
 
     ex2.approx.ftz.f32 %r2, %r1;
 
-They are computed in float64 and rounded to float32, so they differ from a GPU within the error that the PTX manual allows
-(ex2 2 ulp, lg2 2^-22 absolute near 1, sin and cos 2^-20.5 absolute in [-pi, pi], tanh 2^-11 relative).
+They are computed in float64 and rounded to float32, so they differ from a GPU within the error that the PTX manual
+allows (ex2 2 ulp, lg2 2^-22 absolute near 1, sin and cos 2^-20.5 absolute in [-pi, pi], tanh 2^-11 relative).
 """
 
 from __future__ import annotations

@@ -112,4 +112,3 @@ def decode_atomic(d: Decoding):
             write(group, old_values[positions, index], mask)
 
     return run
-

@@ -40,42 +40,35 @@ def decode_bar(d: Decoding):
 def _decode_red(d: Decoding, is_aligned: bool):
     operation = d.choice("popc", "and", "or")
     type = d.type()
-    write = d.masked_set(d.operand(0), type)
+    write = d.set(d.operand(0), type)
     has_count = len(d.operands) == 4
     number, count = d.source(1, "u32"), d.source(2, "u32") if has_count else None
     vote = d.source(3 if has_count else 2, "pred")
     reduce = {"popc": np.sum, "and": np.all, "or": np.any}[operation]
-    rounds: dict[int, int] = {}
+    if d.instruction.guard is not None:
+        raise d.error("a guarded bar.red is not known")
+
+    def finish(group):
+        _write_votes(group, number, write, reduce, type)
 
     def run(group, mask):
-        wave = group.wave
-        if id(wave) in rounds and _has_result(group, number):
-            rounds.pop(id(wave))
-            return _write_votes(group, mask, number, write, reduce, type)
         _check_aligned(group, mask, is_aligned)
-        rounds[id(wave)] = 1
-        blocked = _arrive(d, group, mask, number, count, True, vote(group), resume=d.pc)
+        blocked = _arrive(d, group, mask, number, count, True, vote(group), finish)
         if blocked is None:
-            rounds.pop(id(wave))
-            _write_votes(group, mask, number, write, reduce, type)
+            finish(group)
         return blocked
 
     return run
 
 
-def _has_result(group: Group, number) -> bool:
-    slots, numbers = group.slots, number(group)
-    return all(wave_barrier(group.wave, int(s), int(n)).results for s, n in set(zip(slots, numbers, strict=True)))
-
-
-def _write_votes(group: Group, mask, number, write, reduce, type) -> None:
+def _write_votes(group: Group, number, write, reduce, type) -> None:
     slots, numbers = group.slots, number(group)
     values = np.zeros(group.size, np.uint32 if type != "pred" else bool)
     for slot, name in set(zip(slots.tolist(), numbers.tolist(), strict=True)):
         barrier = wave_barrier(group.wave, slot, name)
         where = (slots == slot) & (numbers == name)
         values[where] = reduce(barrier.results[barrier.round - 1])
-    write(group, values if mask is None else values[mask], mask)
+    write(group, values)
 
 
 def wave_barrier(wave: Wave, slot: int, number: int) -> Barrier:
@@ -94,27 +87,25 @@ def _check_aligned(group: Group, mask: np.ndarray | None, is_aligned: bool) -> N
         raise Fault("barrier divergence", "a barrier is executed by a part of a warp only", threads)
 
 
-def _arrive(d: Decoding, group: Group, mask, number, count, waits: bool, votes, resume: int | None = None) -> int | None:
-    """Arrive at the barriers of all blocks in the group; returns None where none of them has to be waited for."""
+def _arrive(d: Decoding, group: Group, mask, number, count, waits: bool, votes, finish=None) -> int | None:
+    """Arrive at the barriers that the threads name; returns None where none of them has to be waited for."""
     wave = group.wave
-    threads = group.threads if mask is None else group.threads[mask]
-    numbers = number(group)
-    counts = count(group) if count is not None else None
-    rounds: dict[tuple[int, int], int] = {}
+    chosen = np.arange(group.size) if mask is None else np.flatnonzero(mask)
+    threads, numbers = group.threads[chosen], number(group)[chosen]
+    counts = None if count is None else count(group)[chosen]
     slots = threads // wave.block_size
-    for slot in np.unique(slots).tolist():
-        where = slots == slot
-        position = int(np.flatnonzero(group.slots == slot)[0])
-        key = slot, int(numbers[position])
-        expected = None if counts is None else int(counts[position])
-        _check_count(threads, key[1], expected)
-        chosen = None if votes is None else (votes if mask is None else votes[mask])[where]
-        rounds[key] = wave_barrier(wave, *key).arrive(threads[where], expected, waits, chosen)
+    rounds: dict[tuple[int, int], int] = {}
+    for key in sorted(set(zip(slots.tolist(), numbers.tolist(), strict=True))):
+        where = np.flatnonzero((slots == key[0]) & (numbers == key[1]))
+        expected = None if counts is None else int(counts[where[0]])
+        _check_count(threads[where], key[1], expected)
+        voting = None if votes is None else votes[chosen[where]]
+        rounds[key] = wave_barrier(wave, *key).arrive(threads[where], expected, waits, voting)
         _complete(wave, key)
     wave.num_events += 1
     if not waits or all(wave_barrier(wave, *key).round > round for key, round in rounds.items()):
         return None
-    return _block(d, group, rounds, d.pc + 1 if resume is None else resume)
+    return _block(d, group, rounds, dict(zip(threads.tolist(), numbers.tolist(), strict=True)), finish)
 
 
 def _check_count(threads: np.ndarray, number: int, expected: int | None) -> None:
@@ -131,26 +122,28 @@ def _complete(wave: Wave, key: tuple[int, int]) -> bool:
     return threads is not None
 
 
-def _block(d: Decoding, group: Group, rounds: dict[tuple[int, int], int], resume: int) -> int:
+def _block(d: Decoding, group: Group, rounds: dict[tuple[int, int], int], numbers: dict[int, int], finish) -> int:
+    """Wait until the rounds that the threads arrived in are over; `numbers` is the barrier of each thread."""
     wave = group.wave
 
+    def keys(waiting: Group) -> list[tuple[int, int]]:
+        named = zip(waiting.slots.tolist(), waiting.threads.tolist(), strict=True)
+        return [(slot, numbers.get(thread, -1)) for slot, thread in named]
+
     def ready(waiting: Group) -> np.ndarray:
-        done = np.zeros(waiting.size, bool)
-        for (slot, number), round in rounds.items():
-            barrier = wave_barrier(wave, slot, number)
-            if barrier.round == round:
-                _complete(wave, (slot, number))  # threads that exited since may have been the last ones missing
-            if barrier.round > round:
-                done |= waiting.slots == slot
-        return done
+        for key, round in rounds.items():
+            if wave_barrier(wave, *key).round == round:
+                _complete(wave, key)  # threads that exited since may have been the last ones missing
+        done = {key: wave_barrier(wave, *key).round > round for key, round in rounds.items()}
+        return np.array([done.get(key, True) for key in keys(waiting)])
 
     def describe(waiting: Group) -> str:
-        slot, number = next(key for key in rounds if (waiting.slots == key[0]).any())
+        slot, number = next(key for key in keys(waiting) if key in rounds)
         barrier = wave_barrier(wave, slot, number)
         expected = barrier.expected or wave.alive_in_block(slot)
         return f"{barrier.num_arrived} of {expected} threads arrived at barrier {number}"
 
-    return wave.scheduler.block(group, resume, Wait("barrier", d.pc, ready, describe))
+    return wave.scheduler.block(group, d.pc + 1, Wait("barrier", d.pc, ready, describe, finish))
 
 
 @RULES.effect("barrier.cluster")

@@ -1,6 +1,6 @@
 """Logic and bit fields: and, or, xor, not, cnot, shl, shr, shf, bfe, bfi, bfind, brev, clz, popc, prmt, lop3, szext.
 
-    shr.s32 %r2, %r1, 40;        shifts by more than the width give 0, or the sign
+shr.s32 %r2, %r1, 40;        shifts by more than the width give 0, or the sign
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """cp.async.bulk and cp.async.bulk.tensor (tile mode), their reductions, commit and wait, prefetches.
 
-    cp.async.bulk.tensor.2d.shared::cta.global.tile.mbarrier::complete_tx::bytes [%r1], [%rd1, {%r2, %r3}], [%r4];
-    cp.async.bulk.global.shared::cta.bulk_group [%rd1], [%r1], %r2;
+cp.async.bulk.tensor.2d.shared::cta.global.tile.mbarrier::complete_tx::bytes [%r1], [%rd1, {%r2, %r3}], [%r4];
+cp.async.bulk.global.shared::cta.bulk_group [%rd1], [%r1], %r2;
 """
 
 from __future__ import annotations
@@ -93,10 +93,14 @@ def decode_bulk(d: Decoding):
             if inward:
                 targets = None if multicast is None else int(multicast(group)[position])
                 read = _bulk_reader(wave, thread, where, count, from_shared)
-                parts = _parts(wave, thread, int(to[position]), np.arange(count), int(barrier(group)[position]), targets)
+                parts = _parts(
+                    wave, thread, int(to[position]), np.arange(count), int(barrier(group)[position]), targets
+                )
                 Inward(wave, thread, parts, count, read, label).issue()
             else:
                 flat = _flat(wave, thread, _shared_address(where) + np.arange(count))
+                target = to[position : position + 1]
+                with_thread(thread, lambda a=target, c=count: wave.memory.load(a, 1, c))  # bounds, at the instruction
                 Outward(wave, thread, flat, _bulk_writer(wave, int(to[position])), label).issue()
 
     return run
@@ -164,7 +168,10 @@ class _TensorOperands:
     def resolve(self, group: Group, position: int) -> tuple[TensorMap, list[int], int]:
         tensor = _tensor_map(group.wave, int(self.map(group)[position]))
         start = _shared_address(int(self.shared(group)[position]))
-        _check(tensor.array.ndim == self.dims, f"has {self.dims} coordinates for a tensor of {tensor.array.ndim} dimensions")
+        _check(
+            tensor.array.ndim == self.dims,
+            f"has {self.dims} coordinates for a tensor of {tensor.array.ndim} dimensions",
+        )
         _check(start % 128 == 0, f"uses shared address {start:#x}, which is no multiple of 128")
         coordinates = [int(read(group)[position]) for read in self.coordinates]
         offset = coordinates[0] * tensor.itemsize

@@ -1,6 +1,6 @@
 """Comparisons and selection: setp, set, selp, slct.
 
-    setp.lt.and.f32 %p1|%p2, %r1, %r2, %p3;      p1 = (a < b) and p3;  p2 = not (a < b) and p3
+setp.lt.and.f32 %p1|%p2, %r1, %r2, %p3;      p1 = (a < b) and p3;  p2 = not (a < b) and p3
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Control flow: bra, ret, exit, trap; and what has no effect here: pragma-like instructions, nanosleep, setmaxnreg.
 
-    @%p1 bra $L__BB0_2;        splits the group where its threads disagree
+@%p1 bra $L__BB0_2;        splits the group where its threads disagree
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """cvt: between integers, floats, halves, bf16, fp8 and tf32, with every rounding.
 
-    cvt.rzi.s32.f32 %r2, %r1;                          float to integer: saturates, NaN gives 0
-    cvt.rn.bf16x2.f32 %r3, %r1, %r2;                   the first source is the upper half
-    cvt.rn.satfinite.e4m3x2.f32 %rs1, %r1, %r2;
+cvt.rzi.s32.f32 %r2, %r1;                          float to integer: saturates, NaN gives 0
+cvt.rn.bf16x2.f32 %r3, %r1, %r2;                   the first source is the upper half
+cvt.rn.satfinite.e4m3x2.f32 %rs1, %r1, %r2;
 """
 
 from __future__ import annotations
@@ -142,7 +142,11 @@ def _decode_pair(d: Decoding, result: str, source: str):
         return elementwise(d, lambda a: _from_fp8(a, source[:4], relu), "b32", "b16")
     if source == "f16x2":
         return elementwise(d, lambda a: _to_fp8(widen(a, "f16x2"), result[:4], relu), "b16", "b32")
-    write, high, low = d.destination(0, "b16" if result.startswith("e") else "b32"), d.source(1, "f32"), d.source(2, "f32")
+    write, high, low = (
+        d.destination(0, "b16" if result.startswith("e") else "b32"),
+        d.source(1, "f32"),
+        d.source(2, "f32"),
+    )
     pack = _pair_packer(result, mode, relu)
     return lambda group: write(group, pack(np.stack([low(group), high(group)], 1)))
 

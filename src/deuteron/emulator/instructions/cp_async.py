@@ -22,7 +22,9 @@ RULES = Rules()
 def decode_copy(d: Decoding):
     d.choice("shared", "shared::cta")
     d.choice("global")
-    has_policy = d.flag(*[name for name in d.modifiers if name.startswith("L2::")]) and "cache_hint" in d.instruction.opcode
+    has_policy = (
+        d.flag(*[name for name in d.modifiers if name.startswith("L2::")]) and "cache_hint" in d.instruction.opcode
+    )
     destination, source = d.address(0), d.address(1)
     size = d.immediate(2)
     if size not in (4, 8, 16) or (size != 16 and ".cg" in d.instruction.opcode):

@@ -1,6 +1,6 @@
 """The shape of most instructions: a NumPy function of the sources, thread by thread.
 
-    return elementwise(d, np.add, "s32", "s32", "s32")       destination type, source types, in operand order
+return elementwise(d, np.add, "s32", "s32", "s32")       destination type, source types, in operand order
 """
 
 from __future__ import annotations

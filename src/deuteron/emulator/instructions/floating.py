@@ -24,13 +24,13 @@ def minimum(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """The smaller; of a NaN and a number the number; -0 is smaller than +0."""
     result = np.fmin(a, b)
     is_zero = (a == 0) & (b == 0)
-    return np.where(is_zero & np.signbit(b), b, result) if is_zero.any() else result
+    return np.where(is_zero & np.signbit(a), a, np.where(is_zero, b, result)) if is_zero.any() else result
 
 
 def maximum(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     result = np.fmax(a, b)
     is_zero = (a == 0) & (b == 0)
-    return np.where(is_zero & ~np.signbit(b), b, result) if is_zero.any() else result
+    return np.where(is_zero & np.signbit(a), b, np.where(is_zero, a, result)) if is_zero.any() else result
 
 
 def propagating(function: Callable) -> Callable:
@@ -47,8 +47,8 @@ def with_flush(function: Callable) -> Callable:
 
 
 def saturate(function: Callable) -> Callable:
-    """`.sat`: to [0, 1], NaN to 0."""
-    return lambda *arguments: np.clip(np.nan_to_num(function(*arguments), nan=0.0), 0, 1)
+    """`.sat`: to [0, 1], NaN and -0 to +0."""
+    return lambda *arguments: np.clip(np.nan_to_num(function(*arguments), nan=0.0), 0, 1) + np.float32(0)
 
 
 def _make(d: Decoding, type: str, function: Callable, count: int) -> Callable:

@@ -2,8 +2,8 @@
 
     fma.rn.f16x2 %r4, %r1, %r2, %r3;
 
-Values are widened to float32, where add, sub and mul round like in the narrow format (24 >= 2 * 11 + 2 bits), and fma to
-float64 rounded to odd.
+Values are widened to float32, where add, sub and mul round like in the narrow format (24 >= 2 * 11 + 2 bits), and
+fma to float64 rounded to odd.
 """
 
 from __future__ import annotations

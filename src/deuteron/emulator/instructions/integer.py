@@ -1,6 +1,6 @@
 """Integer arithmetic: add, sub, mul, mad, div, rem, abs, neg, min, max, sad, dp4a. It wraps, as NumPy's does.
 
-    mad.wide.s32 %rd1, %r1, %r2, %rd2;       d = int64(a) * int64(b) + c
+mad.wide.s32 %rd1, %r1, %r2, %rd2;       d = int64(a) * int64(b) + c
 """
 
 from __future__ import annotations

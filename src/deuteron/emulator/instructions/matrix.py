@@ -2,7 +2,8 @@
 
     ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%r1, %r2, %r3, %r4}, [%r5];
 
-Lane 8i + r gives the address of row r of tile i (16 bytes); lane 4g + t gets elements 2t, 2t + 1 of row g (trans: of column g).
+Lane 8i + r gives the address of row r of tile i (16 bytes); lane 4g + t gets elements 2t, 2t + 1 of row g (trans: of
+column g).
 """
 
 from __future__ import annotations

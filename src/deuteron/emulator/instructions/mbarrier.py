@@ -2,8 +2,8 @@
 
     mbarrier.try_wait.parity.shared::cta.b64 %p1, [%r1], %r2;
 
-try_wait blocks until the phase is complete, so a phase that never completes is a deadlock that is reported with the state
-of the mbarrier; test_wait does not block.
+try_wait blocks until the phase is complete, so a phase that never completes is a deadlock that is reported with the
+state of the mbarrier; test_wait does not block.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
-"""ld and st of every state space, with vectors, predicates and cache operators (which change nothing); prefetch; fences.
+"""ld and st of every state space, with vectors, predicates and cache operators (which change nothing); prefetch;
+fences.
 
-    @%p1 ld.global.L1::evict_first.v4.b32 {%r1, %r2, %r3, %r4}, [%rd1];
+@%p1 ld.global.L1::evict_first.v4.b32 {%r1, %r2, %r3, %r4}, [%rd1];
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """mov, with packing and unpacking of vectors, and cvta, isspacep, mapa-free address conversions.
 
-    mov.b64 {%r1, %r2}, %rd1;        mov.b32 %r1, {%rs1, %rs2};        cvta.to.shared.u64 %rd2, %rd1;
+mov.b64 {%r1, %r2}, %rd1;        mov.b32 %r1, {%rs1, %rs2};        cvta.to.shared.u64 %rd2, %rd1;
 """
 
 from __future__ import annotations

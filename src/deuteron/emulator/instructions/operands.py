@@ -5,8 +5,8 @@
         a, b = d.source(1, type), d.source(2, type)        group -> array of int32
         write = d.destination(0, type)                     (group, array) -> None
 
-Registers hold unsigned integers (predicates bools); sources view them as the type asked for, narrower types take the low
-bits, and destinations extend a narrower result by its sign.
+Registers hold unsigned integers (predicates bools); sources view them as the type asked for, narrower types take the
+low bits, and destinations extend a narrower result by its sign.
 """
 
 from __future__ import annotations
@@ -52,6 +52,11 @@ class Decoding:
 
     def error(self, message: str) -> UnknownInstruction:
         return UnknownInstruction(message, self.instruction.line, self.instruction.text)
+
+    @property
+    def carry(self) -> Register:
+        """The carry flag: the last register, which every program has."""
+        return Register(len(self.function.registers) - 1)
 
     def flag(self, *names: str) -> bool:
         """Whether one of these modifiers is there; takes it."""
@@ -218,7 +223,9 @@ class Decoding:
         return lambda group: read(group) + step
 
     def is_local_symbol(self, operand: Operand) -> bool:
-        return isinstance(operand, Memory) and isinstance(operand.base, Symbol) and operand.base.name in self.layout.local
+        return (
+            isinstance(operand, Memory) and isinstance(operand.base, Symbol) and operand.base.name in self.layout.local
+        )
 
 
 def _view_setter(index: int, held: type) -> Setter:

@@ -2,8 +2,8 @@
 
     shfl.sync.bfly.b32 %r2|%p1, %r1, 16, 31, -1;
 
-They work on [warps, 32]. Where lanes that the member mask names are elsewhere, the group waits for them to come to the same
-instruction, as a GPU does.
+They work on [warps, 32]. Where lanes that the member mask names are elsewhere, the group waits for them to come to
+the same instruction, as a GPU does.
 """
 
 from __future__ import annotations
@@ -219,7 +219,9 @@ def decode_redux(d: Decoding):
     def body(group, mask):
         present = group.present if mask is None else group.to_warps(mask)
         rows = group.to_warps(read(group))
-        result = np.array([operation.reduce(row[lanes], dtype=TYPES[type]) for row, lanes in zip(rows, present, strict=True)])
+        result = np.array(
+            [operation.reduce(row[lanes], dtype=TYPES[type]) for row, lanes in zip(rows, present, strict=True)]
+        )
         _write_uniform(group, write, result.astype(TYPES[type]), mask)
 
     return _collective(d, member_mask, body)

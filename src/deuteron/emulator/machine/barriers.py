@@ -1,8 +1,8 @@
 """The named barriers of a block: threads that have arrived, threads that wait, and the completed rounds.
 
-    barrier = wave.barrier(slot, 1)
-    round = barrier.arrive(threads, expected)      the round the threads belong to
-    barrier.round > round                          it is complete
+barrier = wave.barrier(slot, 1)
+round = barrier.arrive(threads, expected)      the round the threads belong to
+barrier.round > round                          it is complete
 """
 
 from __future__ import annotations

@@ -5,8 +5,8 @@ no thread has written it yet. Instructions compute on whole arrays, without mask
 
     group.registers[3] = group.registers[1] + group.registers[2]
 
-Where threads take different branches the group is split (`take`), where they meet again groups are joined (`concatenate`);
-only registers that are live there are copied.
+Where threads take different branches the group is split (`take`), where they meet again groups are joined
+(`concatenate`); only registers that are live there are copied.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ class InFlight:
 
 
 class Group:
-    """`threads` are the numbers of the threads within the wave, ascending. `guards` maps a register to why it may not be
-    used: a mask of the threads that never wrote it, or the wgmma that is in flight on it."""
+    """`threads` are the numbers of the threads within the wave, ascending. `guards` maps a register to why it may
+    not be used: a mask of the threads that never wrote it, or the wgmma that is in flight on it."""
 
     def __init__(self, wave: Wave, threads: np.ndarray, num_registers: int):
         self.wave = wave

@@ -38,10 +38,18 @@ class Scheduler:
     def run(self, group: Group) -> None:
         self.ready.append(group)
         while self.ready or self.blocked or self.joins:
-            if not self.ready and not self._unstick():
-                raise self._deadlock()
+            if not self.ready:
+                self._find_work()
             self._run_turn(self.ready.popleft())
             self._wake()
+
+    def _find_work(self) -> None:
+        """Make a group ready where none is. What a late copy does wrong is reported at a group that waits."""
+        try:
+            if not self._unstick():
+                raise self._deadlock()
+        except Fault as fault:
+            raise self._fault_at(fault, self.blocked[0]) from None
 
     def _run_turn(self, group: Group) -> None:
         wave = group.wave
@@ -156,6 +164,8 @@ class Scheduler:
             if not mask.all():
                 still.append(self._part(group, ~mask))
                 group = self._part(group, mask)
+            if group.wait.finish is not None:
+                group.wait.finish(group)
             group.wait = None
             woken.setdefault(group.pc, []).append(group)
         self.blocked = still

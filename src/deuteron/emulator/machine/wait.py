@@ -1,6 +1,6 @@
 """Why a group is blocked, and when which of its threads may go on.
 
-    group.wait = Wait("bar.sync 0", pc, ready=lambda group: mask, describe=lambda: "64 of 128 threads arrived")
+group.wait = Wait("bar.sync 0", pc, ready=lambda group: mask, describe=lambda: "64 of 128 threads arrived")
 """
 
 from __future__ import annotations
@@ -16,9 +16,10 @@ from deuteron.emulator.machine.group import Group
 @dataclass(frozen=True)
 class Wait:
     """`ready` gives the threads that may go on; `describe` says in a deadlock report what is missing;
-    `pc` is the instruction that waits."""
+    `pc` is the instruction that waits; `finish` is called with the threads that go on."""
 
     kind: str
     pc: int
     ready: Callable[[Group], np.ndarray]
     describe: Callable[[Group], str]
+    finish: Callable[[Group], None] | None = None

@@ -66,6 +66,8 @@ class BodyParser:
             self._parse_instruction()
         elif word.startswith("."):
             self._parse_directive()
+        elif not word:
+            tokens.next()
         elif tokens.texts[tokens.index + 1] == ":":
             self.function.labels[self.labels[tokens.next()]] = len(self.function.instructions)
             tokens.expect(":")
@@ -155,4 +157,3 @@ class BodyParser:
             if not isinstance(target, Symbol) or target.name not in labels:
                 raise self.tokens.error(f"unknown label in '{instruction.text}'")
             instruction.operands = (Symbol(labels[target.name]),)
-

@@ -1,7 +1,7 @@
 """Declarations of variables and parameters.
 
-    .visible .global .align 4 .b8 msg[12] = {104, 105};    Variable("msg", "global", "b8", 4, (12,), (104, 105))
-    .param .u64 .ptr .global .align 16 add_param_0         Variable("add_param_0", "param", "u64", 8)
+.visible .global .align 4 .b8 msg[12] = {104, 105};    Variable("msg", "global", "b8", 4, (12,), (104, 105))
+.param .u64 .ptr .global .align 16 add_param_0         Variable("add_param_0", "param", "u64", 8)
 """
 
 from __future__ import annotations

@@ -7,16 +7,23 @@ Debug sections are skipped; `.file` is kept for `.loc`.
 
 from __future__ import annotations
 
+import re
+
 from deuteron.emulator.parser.body import BodyParser
 from deuteron.emulator.parser.declarations import LINKAGE, parse_variable
-from deuteron.emulator.parser.syntax import Function, Module
+from deuteron.emulator.parser.syntax import Function, Module, Variable
 from deuteron.emulator.parser.tokens import Tokens, is_number
+
+_FILE = re.compile(r'^\s*\.file\s+(\d+)\s+(".*)$', re.MULTILINE)
+_STRING = re.compile(r'"([^"]*)"')
 
 
 def parse(text: str) -> Module:
     """The module; raises IRError, with the line, where the text is not PTX."""
     tokens = Tokens(text)
-    module = Module(lines=text.split("\n"))
+    # LLVM writes `.file` after the code that refers to it.
+    files = {int(number): "/".join(_STRING.findall(paths)) for number, paths in _FILE.findall(text)}
+    module = Module(files=files)
     while tokens.peek:
         _parse_item(tokens, module)
     return module
@@ -25,7 +32,7 @@ def parse(text: str) -> Module:
 def _parse_item(tokens: Tokens, module: Module) -> None:
     line, word = tokens.line, tokens.peek
     if word == ".file":
-        _parse_file(tokens, module)
+        tokens.skip_line(line)
     elif word == ".version":
         tokens.next()
         module.version = tokens.next()
@@ -42,13 +49,6 @@ def _parse_item(tokens: Tokens, module: Module) -> None:
         _parse_declaration(tokens, module)
     else:
         raise tokens.error(f"expected a directive, found '{word}'")
-
-
-def _parse_file(tokens: Tokens, module: Module) -> None:
-    words = tokens.skip_line(tokens.line)
-    number, *paths = (word for word in words[1:] if word != ",")
-    strings = [path.strip('"') for path in paths if path.startswith('"')]
-    module.files[int(number)] = "/".join(strings)
 
 
 def _parse_declaration(tokens: Tokens, module: Module) -> None:
@@ -68,9 +68,8 @@ def _parse_declaration(tokens: Tokens, module: Module) -> None:
 
 def _parse_function(tokens: Tokens, module: Module) -> None:
     is_entry = tokens.next() == ".entry"
-    if tokens.peek == "(":
-        _parse_params(tokens)
-    function = Function(tokens.next(), is_entry)
+    returns = _parse_params(tokens) if tokens.peek == "(" else []
+    function = Function(tokens.next(), is_entry, returns=returns)
     if tokens.peek == "(":
         function.params = _parse_params(tokens)
     while tokens.peek.startswith("."):
@@ -82,7 +81,7 @@ def _parse_function(tokens: Tokens, module: Module) -> None:
     module.functions[function.name] = function
 
 
-def _parse_params(tokens: Tokens) -> list:
+def _parse_params(tokens: Tokens) -> list[Variable]:
     tokens.expect("(")
     params = []
     while not tokens.accept(")"):

@@ -1,6 +1,6 @@
 """Operands of instructions.
 
-    %r1   5   0f3F800000   %tid.x   smem+16   [%rd1+8]   [%rd2, {%r1, %r2}]   {%r1, _}   %r1|%p2   !%p1   (a, b)
+%r1   5   0f3F800000   %tid.x   smem+16   [%rd1+8]   [%rd2, {%r1, %r2}]   {%r1, _}   %r1|%p2   !%p1   (a, b)
 """
 
 from __future__ import annotations

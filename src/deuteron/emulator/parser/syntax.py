@@ -1,7 +1,8 @@
 """What PTX text is parsed into: a module of variables and functions, a function of instructions with operands.
 
     @%p1 ld.global.v2.b32 {%r1, %r2}, [%rd4+8];
-    Instruction("ld.global.v2.b32", (Vector((Register(3), Register(4))), Memory(Register(7), 8)), guard=Register(0), ...)
+    Instruction("ld.global.v2.b32", (Vector((Register(3), Register(4))), Memory(Register(7), 8)), guard=Register(0),
+    ...)
 
 Registers are numbers: the index into `Function.registers`, unique after scopes are flattened.
 """
@@ -93,13 +94,15 @@ class Instruction:
     @property
     def text(self) -> str:
         """The instruction as it is written in PTX, on one line."""
-        spaced = re.sub(r" ?([,;\]\[{}+|@!:()-]) ?", r"\1", " ".join(self.words))
-        return re.sub(r"^(@!?\S+?) ?(?=[a-z])", r"\1", spaced).replace(",", ", ").replace(" , ", ", ")
+        size = 0 if self.words[0] != "@" else 3 if self.words[1] == "!" else 2
+        rest = re.sub(r" ?([,;\]\[{}+|!()-]) ?", r"\1", " ".join(self.words[size + 1 :])).replace(",", ", ")
+        parts = ["".join(self.words[:size]), self.words[size], rest] if size else [self.words[0], rest]
+        return " ".join(parts).replace(" ;", ";")
 
 
 @dataclass(frozen=True)
 class Variable:
-    """A variable of a state space. `dims` is () for a scalar; the size of `[]` is 0. Initial values are numbers or symbols."""
+    """A variable of a state space. `dims` is () for a scalar; the size of `[]` is 0."""
 
     name: str
     space: str
@@ -120,7 +123,13 @@ class Variable:
 TYPE_BYTES = {
     "pred": 1,
     **{f"{kind}{bits}": bits // 8 for kind in "bus" for bits in (8, 16, 32, 64)},
-    **{"b128": 16, "f16": 2, "bf16": 2, "f32": 4, "f64": 8, "f16x2": 4, "bf16x2": 4},
+    "b128": 16,
+    "f16": 2,
+    "bf16": 2,
+    "f32": 4,
+    "f64": 8,
+    "f16x2": 4,
+    "bf16x2": 4,
 }
 
 
@@ -131,6 +140,7 @@ class Function:
     name: str
     is_entry: bool
     params: list[Variable] = field(default_factory=list)
+    returns: list[Variable] = field(default_factory=list)
     directives: dict[str, tuple[int, ...]] = field(default_factory=dict)
     registers: list[str] = field(default_factory=list)
     register_names: list[str] = field(default_factory=list)
@@ -148,4 +158,3 @@ class Module:
     variables: dict[str, Variable] = field(default_factory=dict)
     functions: dict[str, Function] = field(default_factory=dict)
     files: dict[int, str] = field(default_factory=dict)
-    lines: list[str] = field(default_factory=list)

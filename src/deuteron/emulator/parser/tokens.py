@@ -1,6 +1,6 @@
 """Cuts PTX text into tokens: words, numbers, strings and single characters of punctuation, each with its line.
 
-    ld.global.v2.b32 {%r1, %r2}, [%rd4+8];   ->   "ld.global.v2.b32" "{" "%r1" "," "%r2" "}" "," "[" "%rd4" "+" "8" "]" ";"
+    ld.global.b32 %r2, [%rd4+8];   ->   "ld.global.b32" "%r2" "," "[" "%rd4" "+" "8" "]" ";"
 
 An opcode is one word, dots and `::` included. Comments and white space are dropped.
 """
@@ -47,6 +47,8 @@ class Tokens:
         return self.lines[self.index]
 
     def next(self) -> str:
+        if not self.peek:
+            raise self.error("unexpected end of the text")
         self.index += 1
         return self.texts[self.index - 1]
 
