@@ -19,6 +19,7 @@ from deuteron.ir.tt.atomic import AtomicCASOp, AtomicRMWOp
 from deuteron.ir.tt.reduce import ReduceOp, ScanOp
 from deuteron.ir.ttg.convert import ConvertLayoutOp
 from deuteron.ir.ttg.layout import MemDescType, layout_of
+from deuteron.ir.ttg.memdesc_index import num_buffers
 from deuteron.ir.ttg.shared import LocalAllocOp
 from deuteron.ir.types import byte_width_of, is_tile, num_elements_of
 from deuteron.layout import conversion, f2
@@ -94,10 +95,17 @@ def shares_result(op: AtomicRMWOp | AtomicCASOp) -> bool:
     return bool(free[LANE] | free[WARP])
 
 
+def buffer_bytes(type: MemDescType) -> int:
+    """From the beginning of a buffer to that of the next: each is aligned."""
+    size = byte_width_of(type.tile) << layout_of(type).total_out_bits
+    alignment = type.tile.encoding.alignment.data
+    return -(-size // alignment) * alignment if num_buffers(type) > 1 else size
+
+
 def scratch_bytes(op: Operation) -> int:
     """Shared memory that an op needs while it runs; of an allocation, what it allocates."""
     if isinstance(op, LocalAllocOp):
-        return num_elements_of(op.result.type.tile) * byte_width_of(op.result.type.tile)
+        return num_buffers(op.result.type) * buffer_bytes(op.result.type)
     if isinstance(op, ConvertLayoutOp):
         if not isinstance(route_of(op), SharedRoute):
             return 0
@@ -125,10 +133,6 @@ def stays_in_warp(op: Operation) -> bool:
         return False
     reached = f2.Span(source.columns(REGISTER, LANE))
     return all(column in reached for column in result.columns(REGISTER, LANE))
-
-
-def is_descriptor(type) -> bool:
-    return isinstance(type, MemDescType)
 
 
 def _aligned(size: int) -> int:

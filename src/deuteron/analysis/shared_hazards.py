@@ -4,35 +4,63 @@
 
 The analysis follows the accesses since the last barrier through the ops in order; loops go round until nothing is
 added, and after an `scf.if` the accesses of both branches count. Ops with scratch memory write it, wait, and read it,
-so that behind them only their reads count. A wait among the threads of one warp frees nothing for the other warps.
+so that behind them only their reads count. A wait among the threads of one warp frees nothing for the other warps. A
+product in flight reads until it is waited for; only a barrier after that frees what it read. A copy in flight writes
+until it is waited for; that no thread reads before is up to the pass that made it. Of several buffers, those are told
+apart whose indices are known to differ.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 
 from xdsl.dialects import scf
-from xdsl.ir import Block, Operation, SSAValue
+from xdsl.ir import Block, Operation, OpResult, SSAValue
 
-from deuteron.analysis.scratch import is_descriptor, scratch_bytes, stays_in_warp
+from deuteron.analysis import buffer_index
+from deuteron.analysis.buffer_index import BufferIndex
+from deuteron.analysis.scratch import scratch_bytes, stays_in_warp
 from deuteron.ir.tt.function import FuncOp
+from deuteron.ir.ttg.async_copy import AsyncCommitGroupOp, AsyncCopyGlobalToLocalOp, AsyncWaitOp
 from deuteron.ir.ttg.barrier import BarrierOp
+from deuteron.ir.ttg.memdesc_index import MemDescIndexOp, num_buffers
 from deuteron.ir.ttg.shared import LocalAllocOp, LocalLoadOp, LocalStoreOp
+from deuteron.ir.ttg.views import is_view
+from deuteron.ir.ttng.warp_group_dot import WarpGroupDotOp, WarpGroupDotWaitOp
 
 READ, WRITE = "read", "write"
+ORDERING = (scf.ForOp, scf.WhileOp, scf.IfOp, BarrierOp, WarpGroupDotWaitOp, AsyncWaitOp, AsyncCommitGroupOp)
+MAX_IN_FLIGHT = 32
 
 
 @dataclass(frozen=True)
 class Access:
-    """Bytes of shared memory that some threads read or wrote."""
+    """Bytes of shared memory that some threads read or wrote, of several buffers the one at `index`. `in_flight`: read
+    by a product, or written by a copy, that was not waited for, and that many products, or groups of copies, came after
+    it.
+    """
 
     kind: str
     begin: int
     end: int
+    in_flight: int | None = None
+    index: BufferIndex | None = None
 
     def conflicts(self, other: Access) -> bool:
+        """Whether a barrier has to be between this access and an earlier one."""
         overlap = self.begin < other.end and other.begin < self.end
-        return overlap and WRITE in (self.kind, other.kind)
+        return overlap and WRITE in (self.kind, other.kind) and not self._is_apart(other) and not other.is_copy
+
+    def _is_apart(self, other: Access) -> bool:
+        if (self.begin, self.end) != (other.begin, other.end) or self.index is None or other.index is None:
+            return False
+        return self.index.differs(other.index)
+
+    @property
+    def is_copy(self) -> bool:
+        """Whether it is a copy in flight."""
+        return self.kind == WRITE and self.in_flight is not None
 
 
 Pending = frozenset[Access]
@@ -44,59 +72,130 @@ class HazardAnalysis:
     def __init__(self, func: FuncOp, offsets: dict[Operation, int]):
         self.needs_barrier: set[Operation] = set()
         self._offsets = offsets
-        count = -1
-        while count != len(self.needs_barrier):
-            count = len(self.needs_barrier)
-            self._block(func.body.block, frozenset())
+        self._accesses = {op: found for op in func.walk() if (found := self._first_accesses(op))}
+        self._relevant: dict[Block, list[Operation]] = {}
+        self._decides = True
+        self._block(func.body.block, frozenset())
 
     def _block(self, block: Block, pending: Pending) -> Pending:
-        for op in block.ops:
+        """The few ops of a block that matter are collected once: loops are gone through several times."""
+        if block not in self._relevant:
+            self._relevant[block] = [op for op in block.ops if op in self._accesses or isinstance(op, ORDERING)]
+        for op in self._relevant[block]:
             pending = self._op(op, pending)
         return pending
 
     def _op(self, op: Operation, pending: Pending) -> Pending:
         if isinstance(op, scf.ForOp):
-            return self._loop([op.body.block], pending)
+            return self._loop(op, [op.body.block], pending)
         if isinstance(op, scf.WhileOp):
-            return self._loop([op.before_region.block, op.after_region.block], pending)
+            return self._loop(op, [op.before_region.block, op.after_region.block], pending)
         if isinstance(op, scf.IfOp):
             branches = [self._block(region.block, pending) for region in op.regions if region.blocks]
             return frozenset().union(*branches, pending if len(branches) < 2 else ())
         if isinstance(op, BarrierOp):
-            return frozenset()
+            return _in_flight(pending)
+        if isinstance(op, WarpGroupDotWaitOp):
+            return _waited(pending, READ, op.pendings.value.data)
+        if isinstance(op, AsyncWaitOp):
+            return _waited(pending, WRITE, op.num.value.data)
+        if isinstance(op, AsyncCommitGroupOp):
+            return _overtaken(pending, WRITE)
         return self._access(op, pending)
 
-    def _loop(self, blocks: list[Block], pending: Pending) -> Pending:
+    def _loop(self, loop: Operation, blocks: list[Block], pending: Pending) -> Pending:
+        """Where a barrier has to be is decided when it is known what every iteration may meet: one that the first few
+        seem to need can be saved by one before it that later ones need.
+        """
         while True:
-            after = pending
-            for block in blocks:
-                after = self._block(block, after)
+            stable = self._stable(loop, blocks, pending)
+            count = len(self.needs_barrier)
+            if self._decides:
+                self._body(blocks, stable)
+            if count == len(self.needs_barrier):
+                return _renamed(stable, lambda index: buffer_index.behind(index, loop))
+
+    def _stable(self, loop: Operation, blocks: list[Block], pending: Pending) -> Pending:
+        """The accesses that an iteration may meet, given the barriers so far."""
+        decides, self._decides = self._decides, False
+        while True:
+            after = self._body(blocks, pending)
+            after = _renamed(after, lambda index: buffer_index.in_next_iteration(index, loop))
             if after <= pending:
+                self._decides = decides
                 return pending
             pending = pending | after
 
-    def _access(self, op: Operation, pending: Pending) -> Pending:
-        first = self._first_access(op)
-        if first is None:
-            return pending
-        if op in self.needs_barrier or any(first.conflicts(other) for other in pending):
-            self.needs_barrier.add(op)
-            pending = frozenset()
-        if isinstance(op, LocalAllocOp | LocalStoreOp | LocalLoadOp):
-            return pending | {first}
-        read = Access(READ, first.begin, first.end)
-        return pending | {first, read} if stays_in_warp(op) else frozenset({read})
+    def _body(self, blocks: list[Block], pending: Pending) -> Pending:
+        for block in blocks:
+            pending = self._block(block, pending)
+        return pending
 
-    def _first_access(self, op: Operation) -> Access | None:
+    def _access(self, op: Operation, pending: Pending) -> Pending:
+        accesses = self._accesses[op]
+        if self._decides and any(one.conflicts(other) for one in accesses for other in pending):
+            self.needs_barrier.add(op)
+        if op in self.needs_barrier:
+            pending = _in_flight(pending)
+        if isinstance(op, WarpGroupDotOp) and op.is_async.value.data:
+            return _overtaken(pending, READ) | {replace(access, in_flight=0) for access in accesses}
+        if isinstance(op, AsyncCopyGlobalToLocalOp):
+            return pending | {replace(access, in_flight=-1) for access in accesses}
+        if isinstance(op, LocalAllocOp | LocalStoreOp | LocalLoadOp | WarpGroupDotOp):
+            return pending | set(accesses)
+        reads = {Access(READ, access.begin, access.end) for access in accesses}
+        return pending | {*accesses, *reads} if stays_in_warp(op) else _in_flight(pending) | reads
+
+    def _first_accesses(self, op: Operation) -> list[Access]:
         if isinstance(op, LocalLoadOp):
-            return self._of_descriptor(READ, op.src)
-        if isinstance(op, LocalStoreOp):
-            return self._of_descriptor(WRITE, op.dst)
+            return [self._of_descriptor(READ, op.src)]
+        if isinstance(op, WarpGroupDotOp):
+            return [self._of_descriptor(READ, descriptor) for descriptor in op.descriptors]
+        if isinstance(op, LocalStoreOp | AsyncCopyGlobalToLocalOp):
+            return [self._of_descriptor(WRITE, op.dst)]
         if op not in self._offsets or (isinstance(op, LocalAllocOp) and op.src is None):
-            return None
-        return Access(WRITE, self._offsets[op], self._offsets[op] + scratch_bytes(op))
+            return []
+        return [Access(WRITE, self._offsets[op], self._offsets[op] + scratch_bytes(op))]
 
     def _of_descriptor(self, kind: str, descriptor: SSAValue) -> Access:
-        assert is_descriptor(descriptor.type) and isinstance(descriptor.owner, LocalAllocOp)
+        index = None
+        while isinstance(descriptor, OpResult) and is_view(view := descriptor.op):
+            if isinstance(view, MemDescIndexOp):
+                index = buffer_index.index_of(view.index, num_buffers(view.src.type))
+            descriptor = view.operands[0]
+        assert isinstance(descriptor.owner, LocalAllocOp)
         begin = self._offsets[descriptor.owner]
-        return Access(kind, begin, begin + scratch_bytes(descriptor.owner))
+        return Access(kind, begin, begin + scratch_bytes(descriptor.owner), index=index)
+
+
+def _in_flight(pending: Pending) -> Pending:
+    """What a barrier leaves: products and copies that are not over."""
+    return frozenset(access for access in pending if access.in_flight is not None)
+
+
+def _overtaken(pending: Pending, kind: str) -> Pending:
+    """The accesses when one more product, or group of copies, is issued; counts end somewhere, so that loops come to a
+    state that stays.
+    """
+    return frozenset(
+        replace(access, in_flight=min(access.in_flight + 1, MAX_IN_FLIGHT))
+        if access.kind == kind and access.in_flight is not None
+        else access
+        for access in pending
+    )
+
+
+def _waited(pending: Pending, kind: str, left: int) -> Pending:
+    """The accesses after a wait that leaves that many products, or groups of copies, in flight."""
+
+    def is_over(access: Access) -> bool:
+        return access.kind == kind and access.in_flight is not None and access.in_flight >= left
+
+    return frozenset(replace(access, in_flight=None) if is_over(access) else access for access in pending)
+
+
+def _renamed(pending: Pending, rename: Callable[[BufferIndex], BufferIndex | None]) -> Pending:
+    """The accesses with the names that indices have elsewhere."""
+    return frozenset(
+        access if access.index is None else replace(access, index=rename(access.index)) for access in pending
+    )

@@ -1,11 +1,17 @@
 """Tile IR as text: the generic MLIR form, which Triton's parser reads too.
 
-Printed with locations, a module's text carries everything, so that the text of any stage can be an input.
+    #linear = #ttg.linear<{register = [[0, 1], ...], lane = ..., warp = ..., block = []}>
+    "builtin.module"() ({ ... %x = "tt.load"(%p) ... : (...) -> tensor<64x64xf16, #linear> ...
+
+Printed with locations, a module's text carries everything, so that the text of any stage can be an input. Layouts have
+names: written out, they are nine tenths of the text of ttgir.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from io import StringIO
+from typing import ClassVar
 
 from xdsl.context import Context
 from xdsl.dialects import scf
@@ -21,9 +27,11 @@ from deuteron.ir.arith import Arith, Math
 from deuteron.ir.location import is_unknown, to_attribute
 from deuteron.ir.tt import TT
 from deuteron.ir.ttg import TTG
+from deuteron.ir.ttg.layout import LinearEncodingAttr, SharedLinearEncodingAttr, SharedMemorySpaceAttr
+from deuteron.ir.ttng import TTNG
 from deuteron.ir.types import byte_width_of, is_float
 
-DIALECTS = (Builtin, Arith, Math, scf.Scf, TT, TTG)
+DIALECTS = (Builtin, Arith, Math, scf.Scf, TT, TTG, TTNG)
 
 
 def make_context() -> Context:
@@ -35,10 +43,38 @@ def make_context() -> Context:
 
 
 def print_module(module: ModuleOp, locations: bool = True) -> str:
-    """The module in generic form."""
+    """The module in generic form, behind the layouts that it names."""
     stream = StringIO()
-    Printer(stream, print_generic_format=True, print_debuginfo=locations).print_op(module)
-    return stream.getvalue() + "\n"
+    printer = _Printer(stream, print_generic_format=True, print_debuginfo=locations)
+    printer.print_op(module)
+    return f"{printer.definitions()}{stream.getvalue()}\n"
+
+
+class _Printer(Printer):
+    """Prints an alias for every layout; `definitions` says what they stand for, in the order of first use."""
+
+    _STEMS: ClassVar = {LinearEncodingAttr: "linear", SharedLinearEncodingAttr: "shared", SharedMemorySpaceAttr: "smem"}
+
+    def __init__(self, *args, **options):
+        super().__init__(*args, **options)
+        self._aliases: dict[Attribute, str] = {}
+        self._counts: Counter[str] = Counter()
+
+    def print_attribute(self, attribute: Attribute) -> None:
+        if type(attribute) in self._STEMS:
+            self.print_string(self._alias(attribute))
+        else:
+            super().print_attribute(attribute)
+
+    def _alias(self, attribute: Attribute) -> str:
+        if attribute not in self._aliases:
+            stem = self._STEMS[type(attribute)]
+            self._aliases[attribute] = f"#{stem}{self._counts[stem] or ''}"
+            self._counts[stem] += 1
+        return self._aliases[attribute]
+
+    def definitions(self) -> str:
+        return "".join(f"{alias} = {attribute}\n" for attribute, alias in self._aliases.items())
 
 
 class _HexLiteral(AttrParser._TensorLiteralElement):

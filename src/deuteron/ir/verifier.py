@@ -16,12 +16,15 @@ from deuteron.ir.location import from_attribute, is_unknown
 from deuteron.ir.tt.reduce import ReduceOp
 from deuteron.ir.ttg.inference import is_flexible, operand_layouts
 from deuteron.ir.ttg.layout import LinearEncodingAttr, layout_of
-from deuteron.ir.types import is_tile, num_elements_of, shape_of
+from deuteron.ir.ttng.warp_group_dot import WarpGroupDotOp
+from deuteron.ir.types import byte_width_of, is_tile, num_elements_of, shape_of
 from deuteron.layout.distributed import HARDWARE, slice_axis
 from deuteron.layout.linear import WARP, LinearLayout, log2
+from deuteron.layout.wgmma import is_mma_v3_accumulator, shared_matrix
 
 MAX_TILE_ELEMENTS = 1 << 20
-TTIR_DIALECTS = frozenset({"builtin", "tt", "ttg", "arith", "math", "scf"})
+ACCESSES = ("tt.load", "tt.store", "tt.atomic_rmw", "tt.atomic_cas", "ttg.async_copy_global_to_local")
+TTIR_DIALECTS = frozenset({"builtin", "tt", "ttg", "ttng", "arith", "math", "scf"})
 
 
 def verify_ttir(module: ModuleOp, after: str) -> None:
@@ -59,8 +62,18 @@ def _check_layouts(op: Operation, num_warps: int) -> None:
         sliced = slice_axis(layout_of(op.srcs[0].type), op.axis.value.data)
         if any(is_tile(result.type) and layout_of(result.type) != sliced for result in op.res):
             raise VerifyException("the result of tt.reduce has another layout than the slice of its operand's")
-    elif op.name in ("tt.load", "tt.store", "tt.atomic_rmw", "tt.atomic_cas") and is_tile(op.operands[0].type):
+    elif op.name in ACCESSES and is_tile(op.operands[0].type):
         _check_operands(op, [layout_of(op.operands[0].type)] * len(op.operands))
+    elif isinstance(op, WarpGroupDotOp):
+        _check_warp_group_dot(op)
+
+
+def _check_warp_group_dot(op: WarpGroupDotOp) -> None:
+    if not is_mma_v3_accumulator(layout_of(op.c.type)):
+        raise VerifyException(f"the accumulator of ttng.warp_group_dot is {op.c.type}, not as wgmma has it")
+    for value in op.descriptors:
+        if shared_matrix(layout_of(value.type), byte_width_of(value.type.tile)) is None:
+            raise VerifyException(f"no descriptor of wgmma describes {value.type}")
 
 
 def _check_operands(op: Operation, needed: list[LinearLayout | None]) -> None:

@@ -3,6 +3,7 @@
 f2.py            vectors and matrices over F2 as Python integers
 linear.py        LinearLayout: (register, lane, warp, block) or (offset, block) bits -> tile coordinates
 distributed.py   the named layouts of registers: blocked, slices, mma accumulators and operands
-shared.py        the named layouts of shared memory: row-major, swizzled
+wgmma.py         the layouts of wgmma: accumulator, operand, matrices in shared memory
+shared.py        the named layouts of shared memory: row-major, swizzled, for matrix products
 conversion.py    how a tile gets from one layout into another: registers, shuffles, shared memory
 """

@@ -79,8 +79,13 @@ def _deal(count: int, room: Sequence[int], order: Sequence[int]) -> list[int]:
     return dealt
 
 
-def _warps_along(warps_per_cta: Sequence[int], rank: int) -> LinearLayout:
-    return _identity_nd(WARP, warps_per_cta, list(reversed(range(rank))))
+def warps_along(warps_per_cta: Sequence[int], order: Sequence[int]) -> LinearLayout:
+    """Warps alone, dealt out to the dimensions, the first of `order` first."""
+    return _identity_nd(WARP, warps_per_cta, order)
+
+
+def _rows_last(rank: int) -> list[int]:
+    return list(reversed(range(rank)))
 
 
 def mma_v2_accumulator(shape: Sequence[int], warps_per_cta: Sequence[int]) -> LinearLayout:
@@ -95,7 +100,7 @@ def mma_v2_accumulator(shape: Sequence[int], warps_per_cta: Sequence[int]) -> Li
     """
     outer = [1] * (len(shape) - 2)
     tile = _tile_2d({REGISTER: [(0, 1), (8, 0)], LANE: [(0, 2), (0, 4), (1, 0), (2, 0), (4, 0)]}, (16, 8), len(outer))
-    return _finish(tile * _warps_along(warps_per_cta, len(shape)), shape, list(reversed(range(len(shape)))))
+    return _finish(tile * warps_along(warps_per_cta, _rows_last(len(shape))), shape, _rows_last(len(shape)))
 
 
 def mma_v2_operand(shape: Sequence[int], warps_per_cta: Sequence[int], operand: int, bit_width: int) -> LinearLayout:
@@ -116,7 +121,7 @@ def mma_v2_operand(shape: Sequence[int], warps_per_cta: Sequence[int], operand: 
         size, kept = (8 * width, 8), -1
     tile = _tile_2d({REGISTER: registers, LANE: lanes}, size, len(shape) - 2)
     warps = _operand_warps(warps_per_cta, kept)
-    return _finish(tile * warps, shape, list(reversed(range(len(shape)))))
+    return _finish(tile * warps, shape, _rows_last(len(shape)))
 
 
 def _tile_2d(bases: dict[str, list[tuple[int, int]]], size: tuple[int, int], num_outer: int) -> LinearLayout:
@@ -129,8 +134,8 @@ def _tile_2d(bases: dict[str, list[tuple[int, int]]], size: tuple[int, int], num
 
 def _operand_warps(warps_per_cta: Sequence[int], kept: int) -> LinearLayout:
     """Warps of the accumulator as an operand sees them: those along the dimension that it lacks are replicas."""
-    warps = _warps_along(warps_per_cta, len(warps_per_cta))
     rank = len(warps_per_cta)
+    warps = warps_along(warps_per_cta, _rows_last(rank))
     keep = {rank + kept, *range(rank - 2)}
     outs = {name: size if axis in keep else 1 for axis, (name, size) in enumerate(warps.outs)}
     return warps.map_columns(outs, lambda basis: tuple(e if axis in keep else 0 for axis, e in enumerate(basis)))

@@ -63,9 +63,17 @@ def emulate(kernel: JITFunction, *args, grid: Sequence[int] = (1,), target: str 
     return compiled
 
 
-def emulate_compiled(compiled: CompiledKernel, *args, grid: Sequence[int] = (1,), printed: list | None = None) -> None:
+def emulate_compiled(
+    compiled: CompiledKernel,
+    *args,
+    grid: Sequence[int] = (1,),
+    printed: list | None = None,
+    asynchronous: str = "late",
+) -> None:
+    """`asynchronous`: when copies and products that are waited for happen: late, early, random."""
     metadata = compiled.metadata
-    options = EmulatorOptions() if printed is None else EmulatorOptions(print=printed.append)
+    given = {} if printed is None else {"print": printed.append}
+    options = EmulatorOptions(asynchronous=asynchronous, **given)
     threads = 32 * metadata.num_warps
     launch(compiled.asm["ptx"], metadata.symbol, grid, threads, metadata.shared, args, options=options)
 

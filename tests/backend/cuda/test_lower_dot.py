@@ -3,7 +3,7 @@
 import ml_dtypes
 import numpy as np
 import pytest
-from backend.cuda.launching import compile_for, emulate, instructions_with
+from backend.cuda.launching import aligned, compile_for, emulate, instructions_with
 
 import deuteron
 import deuteron.language as tl
@@ -110,6 +110,30 @@ def two_products(q, k, v, out, N: tl.constexpr):
 
 def test_a_product_becomes_an_operand_without_leaving_its_registers():
     x, out = np.zeros((64, 64), np.float16), np.zeros((64, 64), np.float32)
-    kernel = compile_for("cuda:90", two_products, x, x, x, out, N=64, num_warps=4)
-    assert kernel.asm["ttgir"].count("ttg.convert_layout") == 4
+    kernel = compile_for("cuda:80", two_products, x, x, x, out, N=64, num_warps=4)
+    assert kernel.asm["ttgir"].count('"ttg.local_alloc"') == 3
+    assert kernel.asm["ttgir"].count("ttg.convert_layout") == 1  # what is stored
     assert not instructions_with(kernel, "shfl")
+
+
+@deuteron.jit
+def transposed_product(a, b, out, M: tl.constexpr, N: tl.constexpr, K: tl.constexpr):
+    i, j, k = tl.arange(0, M), tl.arange(0, N), tl.arange(0, K)
+    x, y = tl.load(a + k[:, None] * M + i[None, :]), tl.load(b + j[:, None] * K + k[None, :])
+    tl.store(out + i[:, None] * N + j[None, :], tl.dot(tl.trans(x), tl.trans(y)))
+
+
+@pytest.mark.parametrize(
+    ("dtype", "plain", "transposed", "loads"),
+    [(np.float16, 4, 8, 0), (np.int8, 2, 0, 64), (np.float32, 8, 0, 64)],
+)
+def test_operands_are_loaded_by_ldmatrix(rng, dtype, plain, transposed, loads):
+    """One warp: a is [32, 64], of which 16-bit elements are transposed on their way, b [64, 16] along K."""
+    a, b = (aligned(rng.integers(-4, 5, shape).astype(dtype)) for shape in ((64, 32), (16, 64)))
+    out = np.zeros((32, 16), np.int32 if dtype == np.int8 else np.float32)
+    kernel = emulate(transposed_product, a, b, out, target="cuda:80", M=32, N=16, K=64, num_warps=1)
+    np.testing.assert_array_equal(out, a.T.astype(np.float32) @ b.T.astype(np.float32))
+    matrices = instructions_with(kernel, "ldmatrix")
+    assert sum(".trans" not in line for line in matrices) == plain
+    assert sum(".trans" in line for line in matrices) == transposed
+    assert len(instructions_with(kernel, "ld.shared")) == loads

@@ -62,3 +62,17 @@ def test_text_that_llvm_refuses_is_our_error():
 def test_a_pointer_constant_has_the_type_of_its_space():
     assert str(const(GLOBAL, 0)) == "ptr addrspace(1) null"
     assert str(const(GLOBAL, 16)) == "ptr addrspace(1) inttoptr (i64 16 to ptr addrspace(1))"
+
+
+@pytest.mark.parametrize("stop", [None, 100])
+def test_rolled_loops_stay_loops(stop):
+    def emit(module, b):
+        p, n = b.parameters
+        end = n if stop is None else const("i32", stop)
+        for _ in range(2):
+            with b.loop(const("i32", 0), end, const("i32", 1), metadata=module.rolled_loop()) as loop:
+                b.store(loop.index, b.gep("i32", p, loop.index))
+
+    text = kernel(emit)
+    assert text.count("!llvm.loop !") == 2 and text.count('"llvm.loop.unroll.disable"') == 1
+    assert emit_ptx(text, "sm_90a", 83).count('.pragma "nounroll"') == 2

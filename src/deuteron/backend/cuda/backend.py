@@ -31,17 +31,22 @@ def _assign_layouts(module: ModuleOp, unit: Unit) -> ModuleOp:
     from deuteron.passes import run_passes
     from deuteron.passes.gpu import gpu_passes
 
-    run_passes(module, gpu_passes(unit.options.num_warps, str(unit.target)), unit.dump, _verify)
+    options = unit.options
+    passes = gpu_passes(options.num_warps, str(unit.target), options.num_stages)
+    run_passes(module, passes, unit.dump, _verify)
     return module
 
 
+_VERIFIED_TOGETHER = ("pipeline-loads", "overlap-products", "fence-products", "place-barriers")
+
+
 def _verify(module: ModuleOp, after: str) -> None:
-    """Verify ttgir. Tile IR on its way to it has been verified before, and a place in shared memory is an attribute:
-    verifying attention once takes 20 ms.
+    """Verify ttgir. Tile IR on its way to it has been verified before; what the passes behind the layouts do is
+    verified once, after the one among them that always changes something: attention takes 20 ms each time.
     """
     from deuteron.ir.verifier import verify_ttgir
 
-    if "ttg.num-warps" in module.attributes and after != "allocate-shared":
+    if "ttg.num-warps" in module.attributes and after not in _VERIFIED_TOGETHER:
         verify_ttgir(module, after)
 
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 from xdsl.ir import Block, Operation, SSAValue
 
-from deuteron.analysis.axis_info import AxisInfoAnalysis
+from deuteron.analysis.axis_analysis import AxisInfoAnalysis
 from deuteron.backend.cuda.elements import SHARED
 from deuteron.backend.cuda.fragment import Operand
 from deuteron.backend.cuda.target import Architecture
@@ -74,7 +74,7 @@ class Context:
 
     def shared_pointer(self, op: Operation, byte_offset: int = 0) -> Value:
         """The address of the shared memory that was given to an op."""
-        base = self.module.external_global("shared", "[0 x i8]", 3, 128)
+        base = self.module.external_global("shared", "[0 x i8]", 3, 1024)
         offset = offset_of(op) + byte_offset
         return self.b.gep("i8", base, const("i32", offset), "inbounds") if offset else Value(SHARED, base.text)
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Attribute
 
-from deuteron.analysis.axis_info import AxisInfoAnalysis
+from deuteron.analysis.axis_analysis import AxisInfoAnalysis
 from deuteron.backend.cuda.context import Context
 from deuteron.backend.cuda.elements import register_type
 from deuteron.backend.cuda.rules.table import RULES

@@ -10,12 +10,13 @@ offset`. Registers whose offsets differ in the lowest bits only make a vector.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from deuteron.backend.cuda import accesses
 from deuteron.backend.cuda.context import Context
 from deuteron.backend.cuda.threads import Index, owned_registers
+from deuteron.backend.llvm.builder import Builder
 from deuteron.backend.llvm.types import Value, byte_width, const
 from deuteron.layout import f2
 from deuteron.layout.linear import LANE, REGISTER, WARP, LinearLayout, log2
@@ -43,7 +44,7 @@ def store_tile(ctx: Context, tile: SharedTile, layout: LinearLayout, bits: Seque
     """Store the registers of a tile in a distributed layout."""
     offsets = _offsets(ctx, tile, layout)
     mask = ctx.threads.owner(layout)
-    addresses = _Addresses(ctx, tile, offsets)
+    addresses = Addresses(ctx.b, tile, offsets.thread)
     for group in _groups(offsets, byte_width(tile.type), owned_registers(layout)):
         accesses.store(ctx.b, [bits[r] for r in group], addresses.at(offsets.registers[group[0]]), mask)
 
@@ -51,11 +52,18 @@ def store_tile(ctx: Context, tile: SharedTile, layout: LinearLayout, bits: Seque
 def load_tile(ctx: Context, tile: SharedTile, layout: LinearLayout) -> list[Value]:
     """Load the registers of a tile in a distributed layout."""
     offsets = _offsets(ctx, tile, layout)
-    addresses, by_offset = _Addresses(ctx, tile, offsets), {}
+    addresses, by_offset = Addresses(ctx.b, tile, offsets.thread), {}
     for group in _groups(offsets, byte_width(tile.type), owned_registers(layout)):
         loaded = accesses.load(ctx.b, tile.type, addresses.at(offsets.registers[group[0]]), len(group))
         by_offset.update(zip((offsets.registers[r] for r in group), loaded, strict=True))
     return [by_offset[offset] for offset in offsets.registers]
+
+
+def register_addresses(ctx: Context, tile: SharedTile, layout: LinearLayout) -> Callable[[int], Value]:
+    """Where each register of a tile in a distributed layout goes."""
+    offsets = _offsets(ctx, tile, layout)
+    addresses = Addresses(ctx.b, tile, offsets.thread)
+    return lambda register: addresses.at(offsets.registers[register])
 
 
 def _offsets(ctx: Context, tile: SharedTile, layout: LinearLayout) -> _Offsets:
@@ -83,11 +91,11 @@ def _groups(offsets: _Offsets, size: int, owned: list[int]) -> list[list[int]]:
     return list(groups.values())
 
 
-class _Addresses:
-    """Addresses of registers; the XOR of the thread's part is made once for each pattern of bits that it needs."""
+class Addresses:
+    """Addresses at the thread's offset XOR a constant; that is made once for each pattern of bits that it needs."""
 
-    def __init__(self, ctx: Context, tile: SharedTile, offsets: _Offsets):
-        self._b, self._tile, self._thread = ctx.b, tile, offsets.thread
+    def __init__(self, b: Builder, tile: SharedTile, thread: Index):
+        self._b, self._tile, self._thread = b, tile, thread
         self._bases: dict[int, Value] = {}
 
     def at(self, offset: int) -> Value:

@@ -94,6 +94,18 @@ class Threads:
                 self._known[key] = xor(self._b, lane, warp)
         return self._known[key]
 
+    def uniform_image(self, warp_columns: Sequence[int]) -> Value | None:
+        """A linear function of the warp, which ptxas knows to be equal in all its lanes; None where it is 0."""
+        if not any(warp_columns):
+            return None
+        key = ("uniform", tuple(warp_columns))
+        if key not in self._known:
+            with self.in_entry():
+                mask, first, clamp = (const("i32", number) for number in (-1, 0, WARP_SIZE - 1))
+                warp = self._b.call("i32", "llvm.nvvm.shfl.sync.idx.i32", mask, self.warp, first, clamp)
+                self._known[key] = apply_columns(self._b, warp, warp_columns).value
+        return self._known[key]
+
     def coordinates(self, layout: LinearLayout) -> list[Index]:
         """For each dimension, the part of the coordinate that lane and warp contribute."""
         return [

@@ -125,11 +125,11 @@ class ControlFlow:
             self._blocks.append(block)
         self.current_block = block
 
-    def br(self, block: Block) -> None:
-        self._append(f"br label %{block.name}")
+    def br(self, block: Block, metadata: str = "") -> None:
+        self._append(f"br label %{block.name}{_tail(metadata)}")
 
-    def cond_br(self, condition: Value, then: Block, otherwise: Block) -> None:
-        self._append(f"br i1 {condition.text}, label %{then.name}, label %{otherwise.name}")
+    def cond_br(self, condition: Value, then: Block, otherwise: Block, metadata: str = "") -> None:
+        self._append(f"br i1 {condition.text}, label %{then.name}, label %{otherwise.name}{_tail(metadata)}")
 
     def ret(self, value: Value | None = None) -> None:
         self._append(f"ret {value}" if value else "ret void")
@@ -150,9 +150,15 @@ class ControlFlow:
 
     @contextmanager
     def loop(
-        self, start: Value, stop: Value, step: Value, carried: Sequence[Value] = (), hint: str = "i"
+        self,
+        start: Value,
+        stop: Value,
+        step: Value,
+        carried: Sequence[Value] = (),
+        hint: str = "i",
+        metadata: str = "",
     ) -> Iterator[Loop]:
-        """A loop over `start <= index < stop`; a step is positive."""
+        """A loop over `start <= index < stop`; a step is positive. The metadata is that of its way back."""
         before, header = self.current_block, self.block(f"{hint}_loop")
         self.br(header)
         self.position(header)
@@ -170,9 +176,9 @@ class ControlFlow:
             self.add_incoming(phi, value, self.current_block)
         if tests_after:
             loop.results = loop.next_values
-            self.cond_br(self.icmp("slt", following, stop), header, end)
+            self.cond_br(self.icmp("slt", following, stop), header, end, metadata)
         else:
-            self.br(header)
+            self.br(header, metadata)
         self.position(end)
 
     @contextmanager
@@ -183,6 +189,10 @@ class ControlFlow:
         branch = Branch(self, otherwise, end)
         yield branch
         branch.finish()
+
+
+def _tail(metadata: str) -> str:
+    return f", {metadata}" if metadata else ""
 
 
 def _runs_at_least_once(start: Value, stop: Value) -> bool:

@@ -101,6 +101,11 @@ class Module:
             texts[name] = f"!alias.scope {lists[0]}" + (f", !noalias {lists[1]}" if others else "")
         return texts
 
+    def rolled_loop(self) -> str:
+        """Metadata of a loop that is not to be unrolled, neither by LLVM nor by ptxas."""
+        disable = self.metadata('!{!"llvm.loop.unroll.disable"}')
+        return f"!llvm.loop {self.metadata(f'!{{!{len(self._metadata)}, {disable}}}', distinct=True)}"
+
     def debug_location(self, function: Builder, file: str, line: int, column: int) -> str:
         """Metadata for Builder.set_debug_location; the first place given becomes the function's own."""
         scope = self._subprogram(function, file, line)

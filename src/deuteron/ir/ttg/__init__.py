@@ -2,12 +2,19 @@
 
 layout.py   layouts as encodings of tile types; descriptors of shared memory
 shared.py   allocation, stores and loads of shared memory
+views.py    views of shared memory
 convert.py  conversion between layouts
 barrier.py  barriers
+async_copy.py       copies from global to shared memory that run on, and waits for them
+memdesc_index.py    one of several buffers
 """
 
 from xdsl.ir import Dialect
 
-from deuteron.ir.ttg import barrier, convert, layout, shared
+from deuteron.ir.ttg import async_copy, barrier, convert, layout, memdesc_index, shared, views
 
-TTG = Dialect("ttg", [*barrier.OPS, *convert.OPS, *shared.OPS], [*layout.ATTRIBUTES])
+TTG = Dialect(
+    "ttg",
+    [*barrier.OPS, *convert.OPS, *shared.OPS, *async_copy.OPS, *memdesc_index.OPS, *views.OPS],
+    [*layout.ATTRIBUTES, *async_copy.ATTRIBUTES],
+)

@@ -7,6 +7,7 @@ shape. `operand_layouts` says what it asks for:
     tt.expand_dims     the result's without the axis
     tt.broadcast       the result's with the repeated dimensions taken away: replicas
     tt.trans           the result's, permuted back; tt.reshape: reshaped back
+    ttg.local_load     nothing: shared memory is loaded in any layout
 
 The other ops, memory accesses, matrix products, reductions and scans, have layouts of their own.
 """
@@ -16,6 +17,7 @@ from __future__ import annotations
 from xdsl.ir import Operation
 
 from deuteron.ir.tt.shape import BroadcastOp, ExpandDimsOp, MakeRangeOp, ReshapeOp, SplatOp, TransOp
+from deuteron.ir.ttg.shared import LocalLoadOp
 from deuteron.ir.types import is_tile, shape_of
 from deuteron.layout.linear import LinearLayout, dim_names
 
@@ -26,7 +28,7 @@ def is_flexible(op: Operation) -> bool:
     """Whether an op can be computed in any layout."""
     if len(op.results) != 1 or op.regions or not is_tile(op.results[0].type):
         return False
-    return isinstance(op, SHAPE_OPS) or is_elementwise(op)
+    return isinstance(op, (*SHAPE_OPS, LocalLoadOp)) or is_elementwise(op)
 
 
 def is_elementwise(op: Operation) -> bool:

@@ -17,7 +17,7 @@ from deuteron.ir.ttg.layout import MemDescType
 from deuteron.ir.types import element_type_of, shape_of
 
 
-def _check_same_tile(op: IRDLOperation, descriptor: Attribute, tile: Attribute) -> None:
+def check_same_tile(op: IRDLOperation, descriptor: Attribute, tile: Attribute) -> None:
     if not isinstance(descriptor, MemDescType):
         raise VerifyException(f"{op.name} needs a descriptor of shared memory, got {descriptor}")
     held = descriptor.tile
@@ -39,7 +39,7 @@ class LocalAllocOp(IRDLOperation):
 
     def verify_(self) -> None:
         if self.src is not None:
-            _check_same_tile(self, self.result.type, self.src.type)
+            check_same_tile(self, self.result.type, self.src.type)
 
 
 @irdl_op_definition
@@ -55,7 +55,7 @@ class LocalStoreOp(IRDLOperation):
         super().__init__(operands=[src, dst])
 
     def verify_(self) -> None:
-        _check_same_tile(self, self.dst.type, self.src.type)
+        check_same_tile(self, self.dst.type, self.src.type)
 
 
 @irdl_op_definition
@@ -71,7 +71,7 @@ class LocalLoadOp(IRDLOperation):
         super().__init__(operands=[src], result_types=[result_type])
 
     def verify_(self) -> None:
-        _check_same_tile(self, self.src.type, self.result.type)
+        check_same_tile(self, self.src.type, self.result.type)
 
 
 @irdl_op_definition

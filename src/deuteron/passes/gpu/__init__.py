@@ -1,10 +1,17 @@
 """The passes that make ttgir of tile IR, in order.
 
+products.py           which instruction multiplies
 anchors.py, homes.py  which layout ops and values have of themselves
 assign_layouts.py     gives every tile a layout, converts where two differ
 allocate_shared.py    places everything that is in shared memory
 place_barriers.py     lets threads wait for each other where they have to
 widen_dot_operands.py products of fp8 by way of f16
+place_dot_operands.py operands of products in shared memory
+pipeline_loads.py     what products read, copied into shared memory iterations ahead
+pipelined_loads.py    which loads
+run_ahead.py          what they need of later iterations
+overlap_products.py   products of warpgroups in flight while others are issued
+fence_products.py     what is stored to shared memory made visible to them
 """
 
 from __future__ import annotations
@@ -13,16 +20,28 @@ from xdsl.passes import ModulePass
 
 from deuteron.passes.gpu.allocate_shared import AllocateShared
 from deuteron.passes.gpu.assign_layouts import AssignLayouts
+from deuteron.passes.gpu.fence_products import FenceProducts
+from deuteron.passes.gpu.overlap_products import OverlapProducts
+from deuteron.passes.gpu.pipeline_loads import PipelineLoads
 from deuteron.passes.gpu.place_barriers import PlaceBarriers
+from deuteron.passes.gpu.place_dot_operands import PlaceDotOperands
 from deuteron.passes.gpu.widen_dot_operands import WidenDotOperands
 
 
-def gpu_passes(num_warps: int, target: str) -> list[ModulePass]:
+def gpu_passes(num_warps: int, target: str, num_stages: int) -> list[ModulePass]:
     """The passes that turn tile IR into ttgir that can be lowered."""
     return [
         # Before layouts: which instruction multiplies, and so which layouts operands have, depends on their types.
-        WidenDotOperands(),
+        WidenDotOperands(num_warps, target),
+        # Before layouts: what goes through shared memory is not converted in registers.
+        PlaceDotOperands(num_warps, target),
         AssignLayouts(num_warps, target),
+        # After layouts: where a copy goes depends on them. It makes the buffers that the next ones order accesses of.
+        PipelineLoads(num_stages),
+        # After loads are pipelined: what a product reads has to stay until it is done.
+        OverlapProducts(),
+        # After it: a fence comes before the product, not between it and its wait.
+        FenceProducts(),
         *memory_passes(),
     ]
 

@@ -21,7 +21,6 @@ from deuteron.ir.tt.function import FuncOp
 from deuteron.ir.types import i32
 
 OFFSET, TOTAL = "allocation.offset", "ttg.shared"
-ALIGNMENT = 128
 
 
 def offset_of(op: Operation) -> int:
@@ -61,14 +60,14 @@ def place(buffers: Sequence[Buffer]) -> list[int]:
             for other, offset in offsets.items()
             if buffers[other].interval.overlaps(buffer.interval)
         )
-        offsets[index] = _first_gap(taken, buffer.size)
+        offsets[index] = _first_gap(taken, buffer)
     return [offsets[index] for index in range(len(buffers))]
 
 
-def _first_gap(taken: list[tuple[int, int]], size: int) -> int:
+def _first_gap(taken: list[tuple[int, int]], buffer: Buffer) -> int:
     offset = 0
     for begin, end in taken:
-        if offset + size <= begin:
+        if offset + buffer.size <= begin:
             break
-        offset = max(offset, -(-end // ALIGNMENT) * ALIGNMENT)
+        offset = max(offset, -(-end // buffer.alignment) * buffer.alignment)
     return offset

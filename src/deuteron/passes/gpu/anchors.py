@@ -2,7 +2,7 @@
 
 memory     lanes along the dimension in which the pointers are contiguous, each with as many neighbours as
            contiguity, alignment and 128 bits allow, but no more than keep all threads busy
-dot        fp16, bf16, tf32, int8: mma.sync; fp64 and fp32 with `ieee` precision: a blocked layout, by FMA
+dot        that of the instruction that multiplies (see `products`); by FMA: a blocked layout
 reduction  that of its operand
 """
 
@@ -10,12 +10,17 @@ from __future__ import annotations
 
 from xdsl.ir import Attribute, SSAValue
 
-from deuteron.analysis.axis_info import AxisInfoAnalysis
-from deuteron.ir.tt.dot import DotOp, InputPrecision
-from deuteron.ir.types import bf16, bit_width_of, byte_width_of, element_type_of, f16, f32, i8, pointee_of, shape_of
+from deuteron.analysis.axis_analysis import AxisInfoAnalysis
+from deuteron.analysis.axis_info import AxisInfo
+from deuteron.ir.tt.dot import DotOp
+from deuteron.ir.ttng.warp_group_dot import WarpGroupDotOp
+from deuteron.ir.types import bit_width_of, byte_width_of, is_tile, pointee_of, shape_of
 from deuteron.layout.distributed import HARDWARE, blocked, default_blocked, mma_v2_accumulator, mma_v2_operand
 from deuteron.layout.linear import REGISTER, LinearLayout
+from deuteron.layout.wgmma import mma_v3_accumulator, mma_v3_operand
+from deuteron.passes.gpu.products import uses_mma_v2, warps_of
 
+Product = DotOp | WarpGroupDotOp
 VECTOR_BYTES = 16
 
 
@@ -27,14 +32,18 @@ def default_layout(type: Attribute, num_warps: int) -> LinearLayout:
 def memory_layout(pointer: SSAValue, info: AxisInfoAnalysis, num_warps: int) -> LinearLayout:
     """The coalesced layout of an access through a tile of pointers."""
     shape, axis_info = shape_of(pointer.type), info.of(pointer)
-    axes = range(len(shape))
-    order = sorted(axes, key=lambda axis: (-min(axis_info.contiguity[axis], shape[axis]), -axis))
+    order = contiguous_order(axis_info, shape)
     size = byte_width_of(pointee_of(pointer.type))
     fast = order[0]
     per_thread = max(_num_elements(shape) // (32 * num_warps), 1)
     aligned = max(axis_info.divisibility[fast] // size, 1)
     vector = min(axis_info.contiguity[fast], aligned, VECTOR_BYTES // size, per_thread, shape[fast])
     return default_blocked(shape, num_warps, order, vector)
+
+
+def contiguous_order(axis_info: AxisInfo, shape: tuple[int, ...]) -> list[int]:
+    """The dimensions, those in which neighbours in memory are the most first."""
+    return sorted(range(len(shape)), key=lambda axis: (-min(axis_info.contiguity[axis], shape[axis]), -axis))
 
 
 def _num_elements(shape: tuple[int, ...]) -> int:
@@ -44,20 +53,11 @@ def _num_elements(shape: tuple[int, ...]) -> int:
     return count
 
 
-def uses_mma_v2(op: DotOp) -> bool:
-    """Whether a product is one of those of mma.sync, and its tile large enough for it."""
-    element = element_type_of(op.a.type)
-    m, k, n = (*shape_of(op.a.type)[-2:], shape_of(op.b.type)[-1])
-    if m < 16 or n < 8 or k * bit_width_of(element) < 256:
-        return False
-    if element == f32:
-        return op.input_precision.value.data == InputPrecision.TF32
-    return element in (f16, bf16, i8)
-
-
-def dot_layouts(op: DotOp, num_warps: int) -> tuple[LinearLayout, LinearLayout, LinearLayout]:
-    """The layouts of a, b and the accumulator."""
+def dot_layouts(op: Product, num_warps: int) -> tuple[LinearLayout | None, LinearLayout | None, LinearLayout]:
+    """The layouts of a, b and the accumulator; None for what is in shared memory."""
     shape = shape_of(op.result.type)
+    if isinstance(op, WarpGroupDotOp):
+        return _warp_group_layouts(op, num_warps)
     if uses_mma_v2(op):
         along_m = is_chained(op) and shape[-2] >= 16 * num_warps
         warps = [*[1] * (len(shape) - 2), num_warps, 1] if along_m else _mma_warps(shape, num_warps)
@@ -69,6 +69,14 @@ def dot_layouts(op: DotOp, num_warps: int) -> tuple[LinearLayout, LinearLayout, 
         )
     accumulator = _square_blocked(shape, num_warps)
     return fma_operand(accumulator, op.a.type, 0), fma_operand(accumulator, op.b.type, 1), accumulator
+
+
+def _warp_group_layouts(
+    op: WarpGroupDotOp, num_warps: int
+) -> tuple[LinearLayout | None, LinearLayout | None, LinearLayout]:
+    warps, a = warps_of(op, num_warps), op.a.type
+    in_registers = mma_v3_operand(shape_of(a), warps, bit_width_of(a)) if is_tile(a) else None
+    return in_registers, None, mma_v3_accumulator(shape_of(op.result.type), warps)
 
 
 def _square_blocked(shape: tuple[int, ...], num_warps: int) -> LinearLayout:
@@ -93,21 +101,21 @@ def fma_operand(accumulator: LinearLayout, operand: Attribute, index: int) -> Li
     return whole.with_outs(accumulator.out_names).with_ins(HARDWARE)
 
 
-def is_chained(op: DotOp) -> bool:
-    """Whether the product becomes an operand of another one, or takes one: each warp then keeps whole rows to itself."""
+def is_chained(op: Product) -> bool:
+    """Whether the product becomes an operand of another one, or takes one: each warp then keeps its own rows."""
     made_from = op.parent_region().walk() if op.parent_region() else ()
-    return _reaches_operand(op.result) or any(
-        isinstance(other, DotOp) and other is not op and _reaches_operand(other.result, op) for other in made_from
+    return reaches_operand(op.result) or any(
+        isinstance(other, Product) and other is not op and reaches_operand(other.result, op) for other in made_from
     )
 
 
-def _reaches_operand(value: SSAValue, target: DotOp | None = None) -> bool:
+def reaches_operand(value: SSAValue, target: Product | None = None) -> bool:
     """Whether a value reaches operand a or b of a product (of `target`) through ops without regions."""
     seen, pending = {value}, [value]
     while pending:
         for use in pending.pop().uses:
             user = use.operation
-            if isinstance(user, DotOp):
+            if isinstance(user, Product):
                 if use.index < 2 and target in (None, user):
                     return True
                 continue

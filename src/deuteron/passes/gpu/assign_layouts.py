@@ -23,7 +23,7 @@ from xdsl.ir import Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
 
-from deuteron.analysis.axis_info import AxisInfoAnalysis
+from deuteron.analysis.axis_analysis import AxisInfoAnalysis
 from deuteron.ir.builder import Builder
 from deuteron.ir.tt.function import FuncOp
 from deuteron.ir.ttg.convert import ConvertLayoutOp

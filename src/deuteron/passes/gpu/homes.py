@@ -12,9 +12,8 @@ from collections.abc import Sequence
 from xdsl.dialects import scf
 from xdsl.ir import Block, Operation, SSAValue
 
-from deuteron.analysis.axis_info import AxisInfoAnalysis
+from deuteron.analysis.axis_analysis import AxisInfoAnalysis
 from deuteron.ir.tt.atomic import AtomicCASOp, AtomicRMWOp
-from deuteron.ir.tt.dot import DotOp
 from deuteron.ir.tt.function import FuncOp
 from deuteron.ir.tt.memory import LoadOp, StoreOp
 from deuteron.ir.tt.reduce import ReduceOp, ScanOp
@@ -23,7 +22,7 @@ from deuteron.ir.ttg.inference import SHAPE_OPS, is_flexible, result_layout
 from deuteron.ir.types import is_tile
 from deuteron.layout.distributed import slice_axis
 from deuteron.layout.linear import REGISTER, LinearLayout, dim_names
-from deuteron.passes.gpu.anchors import default_layout, dot_layouts, memory_layout
+from deuteron.passes.gpu.anchors import Product, default_layout, dot_layouts, memory_layout
 
 MEMORY_OPS = (LoadOp, StoreOp, AtomicRMWOp, AtomicCASOp)
 Layouts = list[LinearLayout | None]
@@ -48,7 +47,7 @@ class Homes:
     def _needs(self, op: Operation) -> Layouts:
         if isinstance(op, MEMORY_OPS):
             return [self._memory(op)] * len(op.operands)
-        if isinstance(op, DotOp):
+        if isinstance(op, Product):
             return list(dot_layouts(op, self._num_warps))
         if isinstance(op, scf.ForOp):
             return [None, None, None, *self._of_all(op.body.block.args[1:])]
@@ -132,7 +131,7 @@ class Homes:
     def _results(self, op: Operation) -> Layouts:
         if isinstance(op, MEMORY_OPS):
             return [self._memory(op)]
-        if isinstance(op, DotOp):
+        if isinstance(op, Product):
             return [dot_layouts(op, self._num_warps)[2]]
         if isinstance(op, ReduceOp):
             return [slice_axis(self._common(op), op.axis.value.data)] * len(op.results)

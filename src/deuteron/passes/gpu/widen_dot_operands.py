@@ -5,7 +5,7 @@
     %a1 = "tt.fp_to_fp"(%a) : (tensor<64x64xf8E4M3FN>) -> tensor<64x64xf16>
     %d = "tt.dot"(%a1, %b1, %c) : (tensor<64x64xf16>, ...)
 
-It does not use the fp8 instructions that sm_89 and later have.
+Products of fp8 by wgmma stay. It does not use the fp8 instructions of mma.sync that sm_89 and later have.
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ from xdsl.passes import ModulePass
 from deuteron.ir.builder import Builder
 from deuteron.ir.tt.convert import FpToFpOp
 from deuteron.ir.tt.dot import DotOp
-from deuteron.ir.types import element_type_of, f8e4m3, f8e5m2, f16
+from deuteron.ir.types import element_type_of, f16
+from deuteron.passes.gpu.products import FP8, uses_wgmma
 
 
 @dataclass(frozen=True)
@@ -28,10 +29,13 @@ class WidenDotOperands(ModulePass):
 
     name = "widen-dot-operands"
 
+    num_warps: int = 4
+    target: str = "cuda:80"
+
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for dot in list(op.walk()):
-            if isinstance(dot, DotOp):
+            if isinstance(dot, DotOp) and not uses_wgmma(dot, self.num_warps, self.target):
                 for index in range(2):
                     operand = dot.operands[index]
-                    if element_type_of(operand.type) in (f8e4m3, f8e5m2):
+                    if element_type_of(operand.type) in FP8:
                         dot.operands[index] = Builder.before(dot).value(FpToFpOp(operand, f16))

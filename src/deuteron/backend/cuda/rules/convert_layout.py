@@ -13,6 +13,7 @@ from deuteron.analysis.scratch import route_of, shared_conversion_of, stays_in_w
 from deuteron.backend.cuda.context import Context, Rule
 from deuteron.backend.cuda.elements import bits_type, from_bits, to_bits
 from deuteron.backend.cuda.fragment import Fragment
+from deuteron.backend.cuda.ldmatrix import load_matrices
 from deuteron.backend.cuda.shared_tile import SharedTile, load_tile, store_tile
 from deuteron.backend.cuda.shuffles import fetch
 from deuteron.backend.cuda.threads import apply_columns
@@ -89,7 +90,13 @@ def local_store(ctx: Context, op: Operation, tile: Fragment, shared: SharedTile)
 
 
 def local_load(ctx: Context, op: Operation, shared: SharedTile) -> Fragment:
-    return _fragment(ctx, op.result.type, load_tile(ctx, shared, layout_of(op.result.type)))
+    layout = layout_of(op.result.type)
+    loaded = load_matrices(ctx, shared, layout) or load_tile(ctx, shared, layout)
+    return _fragment(ctx, op.result.type, loaded)
+
+
+def memdesc_trans(ctx: Context, op: Operation, shared: SharedTile) -> SharedTile:
+    return SharedTile(shared.address, layout_of(op.result.type), shared.type)
 
 
 def local_dealloc(ctx: Context, op: Operation, shared: SharedTile) -> None:
@@ -101,5 +108,6 @@ RULES: dict[str, Rule] = {
     "ttg.local_alloc": local_alloc,
     "ttg.local_store": local_store,
     "ttg.local_load": local_load,
+    "ttg.memdesc_trans": memdesc_trans,
     "ttg.local_dealloc": local_dealloc,
 }

@@ -1,16 +1,13 @@
 """tt.addptr, tt.load, tt.store: neighbouring registers with neighbouring addresses in one access of up to 128 bits.
 
-How many is what the layout has in registers along a dimension, what axis info knows of contiguity and alignment of the
-pointers, and for how many elements the mask is the same. Of replicated elements, one thread stores one.
+Of replicated elements, one thread stores one.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from math import gcd
-
 from xdsl.ir import Operation, SSAValue
 
+from deuteron.analysis.access_vectors import access_vectors
 from deuteron.backend.cuda import accesses
 from deuteron.backend.cuda.context import Context, Rule
 from deuteron.backend.cuda.elements import bits_type, from_bits, to_bits
@@ -20,7 +17,6 @@ from deuteron.backend.cuda.threads import owned_registers
 from deuteron.backend.llvm.types import Value, bit_width
 from deuteron.ir.tt.memory import CacheModifier, EvictionPolicy
 from deuteron.ir.types import byte_width_of, pointee_of
-from deuteron.layout.linear import REGISTER, LinearLayout
 
 _LOAD_CACHE = {CacheModifier.CA: ".ca", CacheModifier.CG: ".cg", CacheModifier.CS: ".cs", CacheModifier.CV: ".cv"}
 _STORE_CACHE = {CacheModifier.WB: ".wb", CacheModifier.CG: ".cg", CacheModifier.CS: ".cs", CacheModifier.WT: ".wt"}
@@ -78,55 +74,12 @@ def both(ctx: Context, x: Value | None, y: Value | None) -> Value | None:
     return ctx.b.and_(x, y)
 
 
-@dataclass(frozen=True)
-class _Run:
-    """Register bits whose elements are neighbours along a dimension: bit i is 2**i further."""
-
-    axis: int
-    bits: tuple[int, ...]
-
-
 def vectors(ctx: Context, pointer: Operand, value: SSAValue, mask: SSAValue | None) -> list[list[int]]:
     """The registers of each access, in the order of their addresses."""
     if not isinstance(pointer, Fragment):
         return [[0]]
-    layout, best = pointer.layout, _Run(0, ())
-    for axis in range(len(layout.shape)):
-        run = _register_run(layout, axis)
-        run = _Run(axis, run[: _vector_size(ctx, axis, 1 << len(run), value, mask).bit_length() - 1])
-        best = max(best, run, key=lambda r: len(r.bits))
-    return _grouped(layout.in_size(REGISTER), best.bits)
-
-
-def _register_run(layout: LinearLayout, axis: int) -> tuple[int, ...]:
-    bases, found = layout.of(REGISTER), []
-    for step in range(layout.shape[axis].bit_length() - 1):
-        unit = tuple(1 << step if a == axis else 0 for a in range(len(layout.shape)))
-        if unit not in bases:
-            break
-        found.append(bases.index(unit))
-    return tuple(found)
-
-
-def _vector_size(ctx: Context, axis: int, run: int, value: SSAValue, mask: SSAValue | None) -> int:
-    """How many elements along an axis one access may take."""
-    info, size = ctx.info.of(value), byte_width_of(pointee_of(value.type))
-    count = gcd(run, info.contiguity[axis], accesses.MAX_BITS // 8 // size)
-    if mask is not None:
-        count = gcd(count, ctx.info.of(mask).constancy[axis])
-    while count > 1 and info.divisibility_at(axis, count) % (count * size):
-        count //= 2
-    return count
-
-
-def _grouped(num_registers: int, bits: tuple[int, ...]) -> list[list[int]]:
-    mask = sum(1 << bit for bit in bits)
-
-    def spread(index: int) -> int:
-        return sum((index >> i & 1) << bit for i, bit in enumerate(bits))
-
-    firsts = [register for register in range(num_registers) if not register & mask]
-    return [[first | spread(index) for index in range(1 << len(bits))] for first in firsts]
+    mask_info = ctx.info.of(mask) if mask is not None else None
+    return access_vectors(pointer.layout, ctx.info.of(value), mask_info, byte_width_of(pointee_of(value.type)))
 
 
 RULES: dict[str, Rule] = {"tt.addptr": addptr, "tt.load": load, "tt.store": store}

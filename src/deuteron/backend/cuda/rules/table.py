@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from deuteron.backend.cuda.context import Rule
 from deuteron.backend.cuda.rules import (
+    async_copy,
     atomic,
     cast,
     control_flow,
@@ -17,6 +18,7 @@ from deuteron.backend.cuda.rules import (
     reduce,
     scan,
     shape,
+    warp_group_dot,
 )
 
 RULES: dict[str, Rule] = {
@@ -30,7 +32,9 @@ RULES: dict[str, Rule] = {
     **reduce.RULES,
     **scan.RULES,
     **dot.RULES,
+    **warp_group_dot.RULES,
     **convert_layout.RULES,
+    **async_copy.RULES,
     **control_flow.RULES,
     **debug.RULES,
 }

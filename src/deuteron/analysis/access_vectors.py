@@ -1,0 +1,95 @@
+"""Which registers of a tile one access to memory takes: neighbours in registers and in memory, up to 128 bits.
+
+    a row of 64 f16 in each thread, addresses divisible by 16      8 accesses of 8 registers
+    the same, the mask constant in groups of 4                     16 accesses of 4 registers
+
+How many is what the layout has in registers along a dimension, what axis info knows of contiguity and alignment of the
+pointers, and for how many elements the mask is the same. A copy into shared memory needs neighbours there as well.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import gcd
+
+from deuteron.analysis.axis_info import AxisInfo
+from deuteron.layout.linear import LANE, REGISTER, WARP, LinearLayout
+
+MAX_BYTES = 16
+ASYNC_COPY_BYTES = (4, 8, 16)
+
+
+@dataclass(frozen=True)
+class _Run:
+    """Register bits whose elements are neighbours along a dimension: bit i is 2**i further."""
+
+    axis: int
+    bits: tuple[int, ...]
+
+
+def access_vectors(layout: LinearLayout, pointer: AxisInfo, mask: AxisInfo | None, size: int) -> list[list[int]]:
+    """The registers of each access, in the order of their addresses; elements have `size` bytes."""
+    return _grouped(layout.in_size(REGISTER), _longest_run(layout, pointer, mask, size).bits)
+
+
+def copy_vectors(
+    layout: LinearLayout, shared: LinearLayout, pointer: AxisInfo, mask: AxisInfo | None, size: int
+) -> list[list[int]] | None:
+    """The registers of each cp.async from a tile of pointers into shared memory; None where it cannot be done: with
+    less than 4 bytes each, or where several threads hold the same element.
+    """
+    if any(layout.free_bits().values()):
+        return None
+    bits = _longest_run(layout, pointer, mask, size).bits
+    bits = bits[: _contiguous_bits(layout.compose(shared.right_inverse()), bits)]
+    if size << len(bits) not in ASYNC_COPY_BYTES:
+        return None
+    return _grouped(layout.in_size(REGISTER), bits)
+
+
+def _contiguous_bits(to_offset: LinearLayout, bits: tuple[int, ...]) -> int:
+    """How many of these register bits are the lowest bits of the offset, which then nothing else decides."""
+    columns = [basis[0] for name in (REGISTER, LANE, WARP) for basis in to_offset.of(name)]
+    count = 0
+    while count < len(bits) and [c for c in columns if c >> count & 1] == [columns[bits[count]]] == [1 << count]:
+        count += 1
+    return count
+
+
+def _longest_run(layout: LinearLayout, pointer: AxisInfo, mask: AxisInfo | None, size: int) -> _Run:
+    best = _Run(0, ())
+    for axis in range(len(layout.shape)):
+        run = _register_run(layout, axis)
+        run = _Run(axis, run[: _vector_size(axis, 1 << len(run), pointer, mask, size).bit_length() - 1])
+        best = max(best, run, key=lambda r: len(r.bits))
+    return best
+
+
+def _register_run(layout: LinearLayout, axis: int) -> tuple[int, ...]:
+    bases, found = layout.of(REGISTER), []
+    for step in range(layout.shape[axis].bit_length() - 1):
+        unit = tuple(1 << step if a == axis else 0 for a in range(len(layout.shape)))
+        if unit not in bases:
+            break
+        found.append(bases.index(unit))
+    return tuple(found)
+
+
+def _vector_size(axis: int, run: int, pointer: AxisInfo, mask: AxisInfo | None, size: int) -> int:
+    """How many elements along an axis one access may take."""
+    count = gcd(run, pointer.contiguity[axis], MAX_BYTES // size)
+    if mask is not None:
+        count = gcd(count, mask.constancy[axis])
+    while count > 1 and pointer.divisibility_at(axis, count) % (count * size):
+        count //= 2
+    return count
+
+
+def _grouped(num_registers: int, bits: tuple[int, ...]) -> list[list[int]]:
+    mask = sum(1 << bit for bit in bits)
+
+    def spread(index: int) -> int:
+        return sum((index >> i & 1) << bit for i, bit in enumerate(bits))
+
+    firsts = [register for register in range(num_registers) if not register & mask]
+    return [[first | spread(index) for index in range(1 << len(bits))] for first in firsts]

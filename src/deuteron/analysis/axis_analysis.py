@@ -1,0 +1,89 @@
+"""Axis info of every value of a function: forwards through its ops, to a fixed point in loops.
+
+    infos = AxisInfoAnalysis(func)
+    infos.of(op.ptr).contiguity          (1, 64)
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from xdsl.dialects import scf
+from xdsl.dialects.builtin import DenseIntOrFPElementsAttr
+from xdsl.ir import Block, BlockArgument, Operation, SSAValue
+
+from deuteron.analysis.axis_info import AxisInfo, uniform, unknown
+from deuteron.analysis.axis_rules import RULES
+from deuteron.ir.tt.function import FuncOp
+
+
+class AxisInfoAnalysis:
+    """Axis info of every value of a function."""
+
+    def __init__(self, func: FuncOp):
+        self._infos: dict[SSAValue, AxisInfo] = {}
+        for index, argument in enumerate(func.args):
+            self._infos[argument] = uniform(argument, func.arg_divisibility(index))
+        self._visit_block(func.body.block)
+
+    def of(self, value: SSAValue) -> AxisInfo:
+        return self._infos.get(value) or unknown(value)
+
+    def _visit_block(self, block: Block) -> None:
+        for op in block.ops:
+            self._visit(op)
+
+    def _visit(self, op: Operation) -> None:
+        if isinstance(op, scf.ForOp):
+            return self._visit_for(op)
+        if isinstance(op, scf.IfOp):
+            return self._visit_if(op)
+        for region in op.regions:
+            for block in region.blocks:
+                self._visit_block(block)
+        rule = RULES.get(type(op))
+        if rule is not None:
+            info = rule(op, [self.of(operand) for operand in op.operands])
+            self._infos[op.results[0]] = _with_hints(op, info)
+        return None
+
+    def _visit_for(self, op: scf.ForOp) -> None:
+        induction, *carried = op.body.block.args
+        bounds = self.of(op.lb).join(self.of(op.step))
+        self._infos[induction] = uniform(induction, bounds.divisibility[0])
+        self._fix_point(carried, list(op.iter_args), op.body.block)
+        self._bind(op.results, carried)
+
+    def _fix_point(self, carried: list[BlockArgument], initial: list[SSAValue], body: Block) -> None:
+        for argument, value in zip(carried, initial, strict=True):
+            self._infos[argument] = self.of(value)
+        while True:
+            self._visit_block(body)
+            yielded = body.last_op.operands
+            joined = [self.of(a).join(self.of(y)) for a, y in zip(carried, yielded, strict=True)]
+            if joined == [self.of(argument) for argument in carried]:
+                return
+            self._infos.update(zip(carried, joined, strict=True))
+
+    def _visit_if(self, op: scf.IfOp) -> None:
+        branches = [region.block for region in op.regions if region.blocks]
+        for block in branches:
+            self._visit_block(block)
+        if op.results:
+            yields = [block.last_op.operands for block in branches]
+            for result, one, other in zip(op.results, *yields, strict=True):
+                self._infos[result] = self.of(one).join(self.of(other))
+
+    def _bind(self, results, values) -> None:
+        for result, value in zip(results, values, strict=True):
+            self._infos[result] = self.of(value)
+
+
+def _with_hints(op: Operation, info: AxisInfo) -> AxisInfo:
+    """What `tl.multiple_of`, `tl.max_contiguous` and `tl.max_constancy` promise, attached to the op."""
+    for field in ("divisibility", "contiguity", "constancy"):
+        hint = op.attributes.get(f"tt.{field}")
+        if isinstance(hint, DenseIntOrFPElementsAttr):
+            promised = tuple(max(p, k) for p, k in zip(hint.get_values(), getattr(info, field), strict=True))
+            info = replace(info, **{field: promised})
+    return info

@@ -1,0 +1,228 @@
+"""What each op makes of the axis info of its operands: one rule for each op, of which only the result is needed.
+
+    a + b     contiguous where one side is and the other is constant; divisible by what divides both
+    a * b     every element divisible by the product of what divides each
+    i // c    constant in groups as large as c, where i counts up from a multiple of it
+    i % m     contiguous in groups that divide m
+    i < n     constant in groups that divide n
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from math import gcd
+
+from xdsl.dialects import arith
+from xdsl.ir import Operation
+
+from deuteron.analysis.axis_info import MAX_DIVISIBILITY, AxisInfo, power_of_two_divisor, uniform, unknown
+from deuteron.ir.arith import CmpIOp, SelectOp, constant_value
+from deuteron.ir.casts import ExtSIOp, ExtUIOp, TruncIOp
+from deuteron.ir.tt.memory import AddPtrOp
+from deuteron.ir.tt.shape import BroadcastOp, ExpandDimsOp, MakeRangeOp, SplatOp, TransOp
+from deuteron.ir.types import byte_width_of, pointee_of, shape_of
+
+Rule = Callable[[Operation, list[AxisInfo]], AxisInfo]
+
+
+def _constant(op: Operation, _: list[AxisInfo]) -> AxisInfo:
+    number = constant_value(op.results[0])
+    if not isinstance(number, int):
+        return unknown(op.results[0])
+    return uniform(op.results[0], power_of_two_divisor(number), number)
+
+
+def _make_range(op: MakeRangeOp, _: list[AxisInfo]) -> AxisInfo:
+    start, extent = op.start.value.data, shape_of(op.result.type)[0]
+    return AxisInfo((extent,), (power_of_two_divisor(start),), (1,))
+
+
+def _splat(op: SplatOp, operands: list[AxisInfo]) -> AxisInfo:
+    return uniform(op.result, operands[0].divisibility[0], operands[0].constant)
+
+
+def _expand_dims(op: ExpandDimsOp, operands: list[AxisInfo]) -> AxisInfo:
+    source, axis = operands[0], op.axis.value.data
+    everywhere = min(source.divisibility_at(a, 1) for a in range(len(source.contiguity)))
+
+    def insert(values: tuple[int, ...], value: int) -> tuple[int, ...]:
+        return (*values[:axis], value, *values[axis:])
+
+    return replace(
+        source,
+        contiguity=insert(source.contiguity, 1),
+        divisibility=insert(source.divisibility, everywhere),
+        constancy=insert(source.constancy, 1),
+    )
+
+
+def _broadcast(op: BroadcastOp, operands: list[AxisInfo]) -> AxisInfo:
+    source, shape = operands[0], shape_of(op.result.type)
+    repeated = [old != new for old, new in zip(shape_of(op.src.type), shape, strict=True)]
+    return replace(
+        source,
+        contiguity=tuple(1 if r else c for r, c in zip(repeated, source.contiguity, strict=True)),
+        constancy=tuple(extent if r else c for r, extent, c in zip(repeated, shape, source.constancy, strict=True)),
+    )
+
+
+def _trans(op: TransOp, operands: list[AxisInfo]) -> AxisInfo:
+    source, order = operands[0], op.permutation
+    return replace(
+        source,
+        contiguity=tuple(source.contiguity[a] for a in order),
+        divisibility=tuple(source.divisibility[a] for a in order),
+        constancy=tuple(source.constancy[a] for a in order),
+    )
+
+
+def _sum(lhs: AxisInfo, rhs: AxisInfo, commutes: bool, constant: int | None) -> AxisInfo:
+    axes = range(len(lhs.contiguity))
+    contiguity = tuple(
+        max(gcd(lhs.contiguity[a], rhs.constancy[a]), gcd(lhs.constancy[a], rhs.contiguity[a]) if commutes else 1)
+        for a in axes
+    )
+    divisibility = tuple(
+        gcd(lhs.divisibility_at(a, contiguity[a]), rhs.divisibility_at(a, contiguity[a])) for a in axes
+    )
+    constancy = tuple(gcd(lhs.constancy[a], rhs.constancy[a]) for a in axes)
+    return AxisInfo(contiguity, divisibility, constancy, constant, max(lhs.step, rhs.step))
+
+
+def _both(lhs: AxisInfo, rhs: AxisInfo, combine: Callable[[int, int], int]) -> int | None:
+    return None if lhs.constant is None or rhs.constant is None else combine(lhs.constant, rhs.constant)
+
+
+def _add(op: Operation, operands: list[AxisInfo]) -> AxisInfo:
+    return _sum(*operands, commutes=True, constant=_both(*operands, lambda a, b: a + b))
+
+
+def _sub(op: Operation, operands: list[AxisInfo]) -> AxisInfo:
+    return _sum(*operands, commutes=False, constant=_both(*operands, lambda a, b: a - b))
+
+
+def _addptr(op: AddPtrOp, operands: list[AxisInfo]) -> AxisInfo:
+    pointer, offset = operands
+    size = byte_width_of(pointee_of(op.ptr.type))
+    scaled = tuple(min(divisor * size, MAX_DIVISIBILITY) for divisor in offset.divisibility)
+    return _sum(pointer, replace(offset, divisibility=scaled, step=size), commutes=True, constant=None)
+
+
+def _mul(op: Operation, operands: list[AxisInfo]) -> AxisInfo:
+    lhs, rhs = operands
+    if lhs.constant == 1:
+        return rhs
+    if rhs.constant == 1:
+        return lhs
+    axes = range(len(lhs.contiguity))
+    divisibility = tuple(min(lhs.divisibility_at(a, 1) * rhs.divisibility_at(a, 1), MAX_DIVISIBILITY) for a in axes)
+    constancy = tuple(gcd(lhs.constancy[a], rhs.constancy[a]) for a in axes)
+    return AxisInfo((1,) * len(constancy), divisibility, constancy, _both(lhs, rhs, lambda a, b: a * b))
+
+
+def _div(op: Operation, operands: list[AxisInfo]) -> AxisInfo:
+    lhs, rhs = operands
+    if rhs.constant == 1:
+        return lhs
+    axes = range(len(lhs.contiguity))
+    groups = tuple(
+        gcd(gcd(lhs.contiguity[a], lhs.divisibility[a]), power_of_two_divisor(rhs.constant) if rhs.constant else 1)
+        for a in axes
+    )
+    constancy = tuple(max(gcd(lhs.constancy[a], rhs.constancy[a]), groups[a]) for a in axes)
+    return AxisInfo((1,) * len(constancy), (1,) * len(constancy), constancy)
+
+
+def _rem(op: Operation, operands: list[AxisInfo]) -> AxisInfo:
+    lhs, rhs = operands
+    axes = range(len(lhs.contiguity))
+    uniform = [rhs.constancy[a] for a in axes]
+    contiguity = tuple(
+        gcd(gcd(lhs.contiguity[a], lhs.divisibility[a]), gcd(rhs.divisibility[a], uniform[a])) for a in axes
+    )
+    divisibility = tuple(
+        gcd(lhs.divisibility_at(a, contiguity[a]), rhs.divisibility_at(a, contiguity[a])) for a in axes
+    )
+    return AxisInfo(contiguity, divisibility, tuple(gcd(lhs.constancy[a], rhs.constancy[a]) for a in axes))
+
+
+def _cmpi(op: CmpIOp, operands: list[AxisInfo]) -> AxisInfo:
+    """`k <= i` and `i < k` do not change within a group whose first value and whose k are multiples of its size."""
+    lhs, rhs = operands
+    counting, bound = (lhs, rhs) if op.predicate_name in ("slt", "sge", "ult", "uge") else (rhs, lhs)
+    steps = op.predicate_name not in ("eq", "ne")
+    constancy = []
+    for a in range(len(lhs.contiguity)):
+        equal = gcd(lhs.constancy[a], rhs.constancy[a])
+        group = gcd(
+            gcd(counting.contiguity[a], counting.divisibility[a]), gcd(bound.divisibility[a], bound.constancy[a])
+        )
+        constancy.append(max(equal, group) if steps else equal)
+    ones = (1,) * len(constancy)
+    return AxisInfo(ones, ones, tuple(constancy))
+
+
+def _same_groups(op: Operation, operands: list[AxisInfo]) -> AxisInfo:
+    """An elementwise op of which only this is known: equal operands give equal results."""
+    constancy = tuple(gcd(*(info.constancy[a] for info in operands)) for a in range(len(operands[0].constancy)))
+    ones = (1,) * len(constancy)
+    return AxisInfo(ones, ones, constancy)
+
+
+def _first(op: Operation, operands: list[AxisInfo]) -> AxisInfo:
+    return operands[0]
+
+
+def _select(op: SelectOp, operands: list[AxisInfo]) -> AxisInfo:
+    condition, *values = operands
+    joined = values[0].join(values[1])
+    if not shape_of(op.condition.type):
+        return joined
+    axes = range(len(joined.contiguity))
+    contiguity = tuple(gcd(joined.contiguity[a], condition.constancy[a]) for a in axes)
+    return replace(
+        joined,
+        contiguity=contiguity,
+        divisibility=tuple(joined.divisibility_at(a, contiguity[a]) for a in axes),
+        constancy=tuple(gcd(joined.constancy[a], condition.constancy[a]) for a in axes),
+    )
+
+
+def _minmax(op: Operation, operands: list[AxisInfo]) -> AxisInfo:
+    joined = operands[0].join(operands[1])
+    return replace(joined, contiguity=(1,) * len(joined.contiguity), divisibility=_each(joined))
+
+
+def _each(info: AxisInfo) -> tuple[int, ...]:
+    return tuple(info.divisibility_at(a, 1) for a in range(len(info.contiguity)))
+
+
+RULES: dict[type[Operation], Rule] = {
+    arith.ConstantOp: _constant,
+    MakeRangeOp: _make_range,
+    SplatOp: _splat,
+    ExpandDimsOp: _expand_dims,
+    BroadcastOp: _broadcast,
+    TransOp: _trans,
+    AddPtrOp: _addptr,
+    arith.AddiOp: _add,
+    arith.SubiOp: _sub,
+    arith.MuliOp: _mul,
+    arith.DivSIOp: _div,
+    arith.DivUIOp: _div,
+    arith.RemSIOp: _rem,
+    arith.RemUIOp: _rem,
+    arith.MinSIOp: _minmax,
+    arith.MaxSIOp: _minmax,
+    arith.MinUIOp: _minmax,
+    arith.MaxUIOp: _minmax,
+    arith.AndIOp: _same_groups,
+    arith.OrIOp: _same_groups,
+    arith.XOrIOp: _same_groups,
+    ExtSIOp: _first,
+    ExtUIOp: _first,
+    TruncIOp: _first,
+    CmpIOp: _cmpi,
+    SelectOp: _select,
+}

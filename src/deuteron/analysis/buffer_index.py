@@ -1,0 +1,89 @@
+"""Which of several buffers an index means: a constant, or steps from a number that a loop carries.
+
+    ^bb0(%i: i32, %last: i32):          %last goes round: 2, 0, 1, 2, ...
+      %next = next_index(%last, 3)      BufferIndex(3, %last, 1): one after %last, never the same
+      "scf.yield"(%next)                in the next iteration, %last + 1 is called %last
+
+A number that goes round is `x + 1 == count ? 0 : x + 1`, in `arith`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from xdsl.dialects import arith, scf
+from xdsl.ir import Operation, SSAValue
+
+from deuteron.ir.arith import CmpIOp, SelectOp, constant_value
+from deuteron.ir.builder import Builder
+from deuteron.ir.types import i32
+
+
+@dataclass(frozen=True)
+class BufferIndex:
+    """`offset` steps, going round, from `start`; from buffer 0 where that is None."""
+
+    count: int
+    start: SSAValue | None
+    offset: int
+
+    def differs(self, other: BufferIndex) -> bool:
+        """Whether it is certainly another buffer."""
+        return self.count == other.count and self.start is other.start and self.offset != other.offset
+
+
+def next_index(b: Builder, index: SSAValue, count: int) -> SSAValue:
+    """The index of the next buffer; 0 comes after the last."""
+    following = b.value(arith.AddiOp(index, b.constant(1, i32)))
+    is_end = b.value(CmpIOp(following, b.constant(count, i32), "eq"))
+    return b.value(SelectOp(is_end, b.constant(0, i32), following))
+
+
+def index_of(value: SSAValue, count: int) -> BufferIndex:
+    """What an index is known to be."""
+    steps = 0
+    while (previous := _previous(value, count)) is not None:
+        value, steps = previous, steps + 1
+    number = constant_value(value)
+    return BufferIndex(count, None if number is not None else value, (steps + (number or 0)) % count)
+
+
+def _previous(value: SSAValue, count: int) -> SSAValue | None:
+    """What the index is the next of."""
+    select = value.owner
+    if not isinstance(select, SelectOp) or constant_value(select.true_value) != 0:
+        return None
+    following, compare = select.false_value, select.condition.owner
+    is_end = isinstance(compare, CmpIOp) and compare.predicate_name == "eq" and compare.lhs is following
+    if not is_end or constant_value(compare.rhs) != count or not isinstance(following.owner, arith.AddiOp):
+        return None
+    return following.owner.lhs if constant_value(following.owner.rhs) == 1 else None
+
+
+def in_next_iteration(index: BufferIndex, loop: Operation) -> BufferIndex | None:
+    """The same buffer, as the next iteration of a loop calls it; None where it has no name there."""
+    start = index.start
+    if start is None or not _changes_in(start, loop):
+        return index
+    if not isinstance(loop, scf.ForOp) or start.owner is not loop.body.block or not start.index:
+        return None
+    following = index_of(loop.body.block.last_op.operands[start.index - 1], index.count)
+    if following.start is not start:
+        return None
+    return replace(index, offset=(index.offset - following.offset) % index.count)
+
+
+def behind(index: BufferIndex, loop: Operation) -> BufferIndex | None:
+    """The same buffer behind a loop; None where it has no name there."""
+    return None if index.start is not None and _changes_in(index.start, loop) else index
+
+
+def _changes_in(value: SSAValue, loop: Operation) -> bool:
+    """Whether a value is made anew in each iteration."""
+    block = value.owner.parent if isinstance(value.owner, Operation) else value.owner
+    while block is not None:
+        parent = block.parent_op()
+        if parent is loop:
+            return True
+        block = parent.parent if parent is not None else None
+    return False

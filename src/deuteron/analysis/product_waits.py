@@ -1,0 +1,46 @@
+"""Behind which wait an asynchronous product of warpgroups is over.
+
+    %d = "ttng.warp_group_dot"(...)                            wait_for(%d's op)
+    %e = "ttng.warp_group_dot_wait"(%d) <{pendings = 0}>       is this one
+
+A wait that leaves as many products in flight as were issued between the two is enough. Where one leaves more, the
+product is still in flight in what the wait gives, and in what a loop then carries.
+"""
+
+from __future__ import annotations
+
+from xdsl.dialects import scf
+from xdsl.ir import Operation, SSAValue, Use
+
+from deuteron.ir.ttng.warp_group_dot import WarpGroupDotOp, WarpGroupDotWaitOp
+
+
+def wait_for(dot: WarpGroupDotOp) -> Operation | None:
+    """The wait, or None if there is none that is known to be enough."""
+    value = dot.result
+    while True:
+        if (use := _use_by(value, WarpGroupDotWaitOp)) is not None:
+            if use.operation.pendings.value.data <= _issued_between(dot, use.operation):
+                return use.operation
+            value = use.operation.outputs[use.index]
+        elif (use := _use_by(value, scf.YieldOp)) is not None and isinstance(_parent(use), scf.ForOp | scf.IfOp):
+            value = _parent(use).results[use.index]
+        else:
+            return None
+
+
+def _use_by(value: SSAValue, kind: type[Operation]) -> Use | None:
+    return next((use for use in value.uses if isinstance(use.operation, kind)), None)
+
+
+def _parent(use: Use) -> Operation:
+    return use.operation.parent_op()
+
+
+def _issued_between(dot: WarpGroupDotOp, wait: Operation) -> int:
+    """How many products are known to be issued in between."""
+    issued, op = 0, dot.next_op
+    while op is not None and op is not wait:
+        issued += isinstance(op, WarpGroupDotOp) and bool(op.is_async.value.data)
+        op = op.next_op
+    return issued if op is wait else 0

@@ -1,0 +1,72 @@
+"""Copies from global to shared memory that run on: cp.async of 4, 8 or 16 bytes, their groups and waits.
+
+    cp.async.cg.shared.global [%buffer], [%pointer], 16, %size;      %size is 0 where the mask is off: zeros
+    cp.async.commit_group;
+    cp.async.wait_group 1;
+
+16 bytes pass by the L1 cache. Buffers lie one behind the other; which one it is, is a register.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from xdsl.ir import Operation
+
+from deuteron.analysis.access_vectors import copy_vectors
+from deuteron.analysis.scratch import buffer_bytes
+from deuteron.backend.cuda.context import Context, Rule
+from deuteron.backend.cuda.fragment import Fragment
+from deuteron.backend.cuda.shared_tile import SharedTile, register_addresses
+from deuteron.backend.llvm.types import Value, const
+from deuteron.errors import CompilationError
+from deuteron.ir.tt.memory import CacheModifier
+from deuteron.ir.types import byte_width_of, pointee_of
+
+TOKEN = const("i32", 0)
+
+
+def async_copy(ctx: Context, op: Operation, pointer: Fragment, shared: SharedTile, mask: Fragment | None = None):
+    size = byte_width_of(pointee_of(op.src.type))
+    mask_info = ctx.info.of(op.mask) if op.mask is not None else None
+    groups = copy_vectors(pointer.layout, shared.layout, ctx.info.of(op.src), mask_info, size)
+    if groups is None:
+        raise CompilationError(f"{op.name} copies 4, 8 or 16 neighbouring bytes at once; {op.src.type} has none.")
+    addresses = register_addresses(ctx, shared, pointer.layout)
+    for group in groups:
+        guard = mask.registers[group[0]] if mask is not None else None
+        _copy(ctx, op, addresses(group[0]), pointer.registers[group[0]], size * len(group), guard)
+    return TOKEN
+
+
+def _copy(ctx: Context, op: Operation, destination: Value, source: Value, size: int, guard: Value | None) -> None:
+    through_l1 = size < 16 or op.cache.value.data == CacheModifier.CA
+    name = f"llvm.nvvm.cp.async.{'ca' if through_l1 else 'cg'}.shared.global.{size}"
+    if guard is None:
+        ctx.b.intrinsic(name, "void", destination, source, overloads=())
+    else:
+        read = ctx.b.select(guard, const("i32", size), const("i32", 0))
+        ctx.b.intrinsic(f"{name}.s", "void", destination, source, read, overloads=())
+
+
+def commit_group(ctx: Context, op: Operation, *tokens: Value) -> Value:
+    ctx.b.intrinsic("llvm.nvvm.cp.async.commit.group", "void", overloads=())
+    return TOKEN
+
+
+def wait(ctx: Context, op: Operation, *tokens: Value) -> Value:
+    ctx.b.intrinsic("llvm.nvvm.cp.async.wait.group", "void", const("i32", op.num.value.data), overloads=())
+    return TOKEN
+
+
+def memdesc_index(ctx: Context, op: Operation, shared: SharedTile, index: Value) -> SharedTile:
+    offset = ctx.b.mul(index, const("i32", buffer_bytes(op.src.type)))
+    return replace(shared, address=ctx.b.gep("i8", shared.address, offset))
+
+
+RULES: dict[str, Rule] = {
+    "ttg.async_copy_global_to_local": async_copy,
+    "ttg.async_commit_group": commit_group,
+    "ttg.async_wait": wait,
+    "ttg.memdesc_index": memdesc_index,
+}

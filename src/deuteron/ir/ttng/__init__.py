@@ -1,0 +1,11 @@
+"""The `ttng` dialect: what NVIDIA GPUs from Hopper on can do. Names are those of Triton's dialect.
+
+warp_group_dot.py   products of warpgroups, in flight until they are waited for
+fence.py            fences between ordinary and asynchronous accesses of shared memory
+"""
+
+from xdsl.ir import Dialect
+
+from deuteron.ir.ttng import fence, warp_group_dot
+
+TTNG = Dialect("ttng", [*fence.OPS, *warp_group_dot.OPS], [])

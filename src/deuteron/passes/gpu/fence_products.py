@@ -1,0 +1,91 @@
+"""Inserts `ttng.fence_async_shared` where products of warpgroups read what threads stored to shared memory.
+
+    %m = "ttg.local_alloc"(%x)                       %m = "ttg.local_alloc"(%x)
+                                              ->     "ttng.fence_async_shared"()
+    %d = "ttng.warp_group_dot"(%m, %n, %c)           %d = "ttng.warp_group_dot"(%m, %n, %c)
+
+wgmma reads through another proxy, to which ordinary stores and cp.async are visible only behind such a fence. What a
+loop only reads is fenced in front of it. Barriers come later, between fence and product: each thread fences its own
+stores and then waits for the others.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects import scf
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Block, Operation, SSAValue
+from xdsl.passes import ModulePass
+
+from deuteron.ir.builder import Builder
+from deuteron.ir.tt.function import FuncOp
+from deuteron.ir.ttg.async_copy import AsyncCopyGlobalToLocalOp, AsyncWaitOp
+from deuteron.ir.ttg.shared import LocalAllocOp, LocalStoreOp
+from deuteron.ir.ttg.views import viewed
+from deuteron.ir.ttng.fence import FenceAsyncSharedOp
+from deuteron.ir.ttng.warp_group_dot import WarpGroupDotOp
+
+Stored = frozenset[SSAValue]  # allocations with stores that no fence has followed
+
+
+@dataclass(frozen=True)
+class FenceProducts(ModulePass):
+    """Makes stores visible to the products that read them."""
+
+    name = "fence-products"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        for func in op.ops:
+            if isinstance(func, FuncOp) and any(isinstance(inner, WarpGroupDotOp) for inner in func.walk()):
+                needed = _Fences(func).needed
+                for inner in list(func.walk()):
+                    if inner in needed:
+                        Builder.before(inner).insert(FenceAsyncSharedOp())
+
+
+class _Fences:
+    """`needed`: the ops that a fence has to precede."""
+
+    def __init__(self, func: FuncOp):
+        self.needed: set[Operation] = set()
+        copies = [op for op in func.walk() if isinstance(op, AsyncCopyGlobalToLocalOp)]
+        self._copied = frozenset(viewed(op.dst) for op in copies)
+        self._block(func.body.block, frozenset())
+
+    def _block(self, block: Block, stored: Stored) -> Stored:
+        for op in block.ops:
+            stored = self._op(op, stored)
+        return stored
+
+    def _op(self, op: Operation, stored: Stored) -> Stored:
+        if isinstance(op, WarpGroupDotOp):
+            return self._before(op, stored & {viewed(descriptor) for descriptor in op.descriptors}, stored)
+        if not op.regions:
+            return stored | self._stores(op)
+        blocks = [region.block for region in op.regions if region.blocks]
+        if isinstance(op, scf.ForOp | scf.WhileOp):
+            inside = frozenset().union(*(self._stores(inner) for inner in op.walk()))
+            stored = self._before(op, (stored & _read_in(op)) - inside, stored) | inside
+        after = [self._block(block, stored) for block in blocks]
+        return stored.union(*after) if isinstance(op, scf.IfOp) else after[-1] | stored if after else stored
+
+    def _before(self, op: Operation, unfenced: Stored, stored: Stored) -> Stored:
+        if op not in self.needed and not unfenced:
+            return stored
+        self.needed.add(op)
+        return frozenset()
+
+    def _stores(self, op: Operation) -> Stored:
+        """The allocations in which an op, or a copy that it waits for, has stored."""
+        if isinstance(op, LocalAllocOp) and op.src is not None:
+            return frozenset({op.result})
+        if isinstance(op, LocalStoreOp | AsyncCopyGlobalToLocalOp):
+            return frozenset({viewed(op.dst)})
+        return self._copied if isinstance(op, AsyncWaitOp) else frozenset()
+
+
+def _read_in(loop: Operation) -> Stored:
+    dots = (op for op in loop.walk() if isinstance(op, WarpGroupDotOp))
+    return frozenset(viewed(descriptor) for dot in dots for descriptor in dot.descriptors)

@@ -1,0 +1,116 @@
+"""Lets products of warpgroups run while others are issued: makes them asynchronous, and waits where it has to be.
+
+    scf.for ... iter_args(%c) {                        scf.for ... iter_args(%c) {
+      %d = "ttng.warp_group_dot"(%m, %n, %c)     ->      %d = "ttng.warp_group_dot"(%m, %n, %c) <{isAsync = true}>
+      scf.yield %d                                       %e = "ttng.warp_group_dot_wait"(%d) <{pendings = 1}>
+    }                                                    scf.yield %e
+                                                       }
+                                                       %r = "ttng.warp_group_dot_wait"(%loop) <{pendings = 0}>
+
+A product stays in flight into the next iteration where it only adds up what the loop carries, and reads buffers that
+live longer than the iteration: the wait is for the product of the iteration before, whose buffers may be filled again
+behind it. Any other product is waited for in front of the first op that uses it. Products that are rounded to 16 bits,
+or summed in parts, stay as they are.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects import scf
+from xdsl.dialects.builtin import BoolAttr, ModuleOp
+from xdsl.ir import Block, Operation, SSAValue
+from xdsl.passes import ModulePass
+from xdsl.rewriter import InsertPoint
+
+from deuteron.ir.builder import Builder
+from deuteron.ir.ttg.views import viewed
+from deuteron.ir.ttng.warp_group_dot import WarpGroupDotOp, WarpGroupDotWaitOp
+from deuteron.ir.types import bit_width_of
+from deuteron.passes.rewrite import is_defined_in
+
+
+@dataclass(frozen=True)
+class OverlapProducts(ModulePass):
+    """Makes products of warpgroups asynchronous."""
+
+    name = "overlap-products"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        blocks: dict[Block, list[WarpGroupDotOp]] = {}
+        for dot in op.walk():
+            if isinstance(dot, WarpGroupDotOp) and _may_be_in_flight(dot):
+                blocks.setdefault(dot.parent, []).append(dot)
+        for block, dots in blocks.items():
+            if all(_spans_iterations(dot) for dot in dots):
+                _wait_in_next_iteration(block.parent_op(), dots)
+            else:
+                _wait_before_use(dots)
+
+
+def _may_be_in_flight(dot: WarpGroupDotOp) -> bool:
+    return not dot.is_async.value.data and bit_width_of(dot.result.type) == 32 and not dot.part_depth
+
+
+def _spans_iterations(dot: WarpGroupDotOp) -> bool:
+    """Whether a product may be in flight at the end of its loop's body."""
+    loop = dot.parent_op()
+    if not isinstance(loop, scf.ForOp) or len(dot.descriptors) < 2:
+        return False
+    if any(is_defined_in(viewed(descriptor), loop) for descriptor in dot.descriptors):
+        return False
+    carried = _carried_by(dot, loop)
+    return carried is not None and dot.c is carried and carried.has_one_use()
+
+
+def _carried_by(dot: WarpGroupDotOp, loop: scf.ForOp) -> SSAValue | None:
+    """The argument of the loop's body that is the product in the next iteration, if it is nothing else."""
+    uses = list(dot.result.uses)
+    if len(uses) != 1 or not isinstance(uses[0].operation, scf.YieldOp):
+        return None
+    return loop.body.block.args[1 + uses[0].index]
+
+
+def _wait_in_next_iteration(loop: scf.ForOp, dots: list[WarpGroupDotOp]) -> None:
+    _wait(dots, InsertPoint.after(dots[-1]), len(dots))
+    results = [loop.res[loop.body.block.args.index(dot.c) - 1] for dot in dots]
+    _wait_for(results, InsertPoint.after(loop), 0, loop)
+
+
+def _wait_before_use(dots: list[WarpGroupDotOp]) -> None:
+    """Each product in front of its first use; those issued later may go on, except over control flow."""
+    for dot in dots:
+        stop, issued = _first_use(dot)
+        if stop is not dot.next_op:
+            _wait([dot], InsertPoint.before(stop), issued)
+
+
+def _first_use(dot: WarpGroupDotOp) -> tuple[Operation, int]:
+    """The first op behind a product that may not meet it in flight, and how many products are issued before."""
+    users, issued = {_at_level(use.operation, dot.parent) for use in dot.result.uses}, 0
+    op = dot.next_op
+    while op.next_op is not None and op not in users and not op.name.startswith("scf."):
+        issued += isinstance(op, WarpGroupDotOp)
+        op = op.next_op
+    return op, issued
+
+
+def _at_level(op: Operation, block: Block | None) -> Operation:
+    while op.parent is not block:
+        op = op.parent_op()
+    return op
+
+
+def _wait(dots: list[WarpGroupDotOp], place: InsertPoint, pendings: int) -> None:
+    for dot in dots:
+        dot.properties["isAsync"] = BoolAttr.from_bool(True)
+    _wait_for([dot.result for dot in dots], place, pendings, dots[-1])
+
+
+def _wait_for(values: list[SSAValue], place: InsertPoint, pendings: int, like: Operation) -> None:
+    """Everything that uses the values uses what the wait gives instead."""
+    wait = Builder(place, like.location).insert(WarpGroupDotWaitOp(values, pendings))
+    for value, output in zip(values, wait.outputs, strict=True):
+        value.replace_uses_with_if(output, lambda use: use.operation is not wait)
+        output.name_hint = value.name_hint

@@ -1,0 +1,174 @@
+"""Which loads of a loop are done ahead of their iteration, and the layout in shared memory of those that are copied there.
+
+    load -> (anything without a region) -> operand of a product        copied
+    load, in a loop with tl.range(num_stages=...) and no product       copied
+    fewer than 4 neighbouring bytes in a thread, a tile that is transposed on its way, `other` that is not 0
+                                                                       into registers, if they are few
+    an address that depends on a load, volatile; a store to the same argument, an atomic or a barrier in the loop
+                                                                       stays
+
+A kernel's arguments are taken not to overlap, as Triton does.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import copysign
+
+from xdsl.dialects import scf
+from xdsl.dialects.builtin import TensorType
+from xdsl.ir import Operation, SSAValue
+from xdsl.traits import MemoryReadEffect, MemoryWriteEffect
+
+from deuteron.analysis.access_vectors import access_vectors, copy_vectors
+from deuteron.analysis.axis_analysis import AxisInfoAnalysis
+from deuteron.ir.arith import constant_value
+from deuteron.ir.tt.memory import LoadOp, StoreOp
+from deuteron.ir.ttg.layout import MemDescType, SharedLinearEncodingAttr, layout_of
+from deuteron.ir.ttg.shared import LocalAllocOp, LocalLoadOp
+from deuteron.ir.types import byte_width_of, element_type_of, is_tile, shape_of
+from deuteron.layout.linear import REGISTER
+from deuteron.layout.shared import mma_shared, row_major
+from deuteron.passes.gpu.run_ahead import Ahead, addresses_of
+
+PRODUCTS = ("tt.dot", "ttng.warp_group_dot")
+MAX_PREFETCHED_BYTES = 128
+_LOCAL_OPS = (LoadOp, StoreOp, LocalAllocOp, LocalLoadOp)
+
+
+@dataclass(frozen=True)
+class PipelinedLoad:
+    """A load, and the type of the buffers that it is copied into."""
+
+    load: LoadOp
+    buffer: MemDescType
+
+
+def loads_to_pipeline(
+    loop: scf.ForOp, info: AxisInfoAnalysis, also_without_product: bool
+) -> tuple[list[PipelinedLoad], list[LoadOp]]:
+    """The loads of an innermost loop to copy ahead, and those to load into registers ahead."""
+    copied, kept, room = [], [], MAX_PREFETCHED_BYTES
+    for load in _candidates(loop, also_without_product):
+        buffer = buffer_type(load, info)
+        if _gives_zeros(load) and _can_be_copied(load, buffer, info):
+            copied.append(PipelinedLoad(load, buffer))
+        elif _bytes_per_thread(load) <= room:
+            kept.append(load)
+            room -= _bytes_per_thread(load)
+    return copied, kept
+
+
+def _candidates(loop: scf.ForOp, also_without_product: bool) -> list[LoadOp]:
+    if _has_inner_loop(loop) or not _may_run_ahead(loop):
+        return []
+    ops = list(loop.body.block.ops)
+    wanted = _feeds_product
+    if also_without_product and not any(op.name in PRODUCTS for op in ops):
+        wanted = _is_used
+    stored = {_base(inner.ptr) for inner in loop.walk() if isinstance(inner, StoreOp)}
+    return [
+        op
+        for op in ops
+        if isinstance(op, LoadOp)
+        and is_tile(op.result.type)
+        and not op.is_volatile.value.data
+        and _is_apart(op, stored)
+        and wanted(op.result)
+        and Ahead(loop, addresses_of(op)).is_pure
+    ]
+
+
+def _bytes_per_thread(load: LoadOp) -> int:
+    """An element narrower than a register takes one all the same."""
+    return max(byte_width_of(load.result.type), 4) * layout_of(load.result.type).in_size(REGISTER)
+
+
+def _is_used(value: SSAValue) -> bool:
+    return bool(list(value.uses))
+
+
+def _has_inner_loop(loop: scf.ForOp) -> bool:
+    return any(inner is not loop and isinstance(inner, scf.ForOp | scf.WhileOp) for inner in loop.walk())
+
+
+def _may_run_ahead(loop: scf.ForOp) -> bool:
+    """Whether nothing in the loop orders memory accesses of different iterations."""
+    return not any(
+        (inner.has_trait(MemoryWriteEffect) or inner.has_trait(MemoryReadEffect)) and not isinstance(inner, _LOCAL_OPS)
+        for inner in loop.walk()
+        if not inner.name.startswith("ttng.")
+    )
+
+
+def _gives_zeros(load: LoadOp) -> bool:
+    """Whether the tile is zero where the mask is off, or may be."""
+    if load.other is None:
+        return True
+    other = constant_value(load.other)
+    return other == 0 and copysign(1, other) > 0
+
+
+def _is_apart(load: LoadOp, stored: set[SSAValue | None]) -> bool:
+    """Whether no store of the loop can change what is loaded."""
+    return not stored or (None not in stored and _base(load.ptr) not in {None, *stored})
+
+
+def _base(pointer: SSAValue) -> SSAValue | None:
+    """The argument of the kernel that a pointer is into, as far as that is plain."""
+    while isinstance(pointer.owner, Operation) and pointer.owner.name in ("tt.addptr", "tt.splat", "tt.broadcast"):
+        pointer = pointer.owner.operands[0]
+    if isinstance(pointer.owner, Operation):
+        return _base(pointer.owner.operands[0]) if pointer.owner.name in _VIEWS else None
+    return _base_of_argument(pointer)
+
+
+_VIEWS = ("tt.expand_dims", "tt.reshape", "tt.trans", "ttg.convert_layout")
+
+
+def _base_of_argument(pointer: SSAValue) -> SSAValue | None:
+    """A pointer that a loop carries keeps its base: what advances it is an offset."""
+    block = pointer.owner
+    parent = block.parent_op()
+    if isinstance(parent, scf.ForOp):
+        return _base(parent.iter_args[pointer.index - 1])
+    return pointer if parent is not None and parent.name == "tt.func" else None
+
+
+def _feeds_product(value: SSAValue) -> bool:
+    """Whether a value becomes an operand of a product through ops of its block without regions."""
+    seen, pending = {value}, [value]
+    while pending:
+        for use in pending.pop().uses:
+            user = use.operation
+            if user.name in PRODUCTS:
+                if use.index < 2:
+                    return True
+                continue
+            if not user.regions and not isinstance(user, LoadOp):
+                fresh = [result for result in user.results if result not in seen]
+                seen.update(fresh)
+                pending += fresh
+    return False
+
+
+def buffer_type(load: LoadOp, info: AxisInfoAnalysis) -> MemDescType:
+    """That of the allocation which takes the tile; else the one from which products read best."""
+    for use in load.result.uses:
+        if isinstance(use.operation, LocalAllocOp) and use.operation.parent_block() is load.parent_block():
+            return use.operation.result.type
+    shape, contiguity = shape_of(load.result.type), info.of(load.ptr).contiguity
+    order = sorted(range(len(shape)), key=lambda axis: (-min(contiguity[axis], shape[axis]), -axis))
+    element = element_type_of(load.result.type)
+    layout = mma_shared(shape, order[0], byte_width_of(element)) if len(shape) == 2 else row_major(shape, order)
+    return MemDescType(TensorType(element, shape, SharedLinearEncodingAttr(layout, 1024 if len(shape) == 2 else 16)))
+
+
+def _can_be_copied(load: LoadOp, buffer: MemDescType, info: AxisInfoAnalysis) -> bool:
+    """Whether copies can be done, and are as wide as the load's accesses: a tile that is transposed on its way into
+    shared memory would be copied word by word.
+    """
+    layout, size = layout_of(load.ptr.type), byte_width_of(load.result.type)
+    mask = info.of(load.mask) if load.mask is not None else None
+    copies = copy_vectors(layout, layout_of(buffer), info.of(load.ptr), mask, size)
+    return copies is not None and len(copies) == len(access_vectors(layout, info.of(load.ptr), mask, size))

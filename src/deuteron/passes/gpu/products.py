@@ -1,0 +1,68 @@
+"""Which instruction multiplies, and how the warps share its result.
+
+wgmma      sm_90, warps in fours, at least 64 rows: fp16, bf16, tf32, fp8, int8
+mma.sync   at least 16 rows: fp16, bf16, tf32, int8
+else       multiply-adds in each thread
+"""
+
+from __future__ import annotations
+
+from xdsl.ir import Attribute
+
+from deuteron.ir.tt.dot import DotOp, InputPrecision
+from deuteron.ir.ttng.warp_group_dot import WarpGroupDotOp, tile_of
+from deuteron.ir.types import bf16, bit_width_of, element_type_of, f8e4m3, f8e5m2, f16, f32, i8, i32, shape_of
+from deuteron.layout.wgmma import WARPGROUP, M
+
+HOPPER = "cuda:90"
+FP8 = (f8e4m3, f8e5m2)
+STEP_BITS = 256  # along K, of every instruction
+
+
+def uses_wgmma(op: DotOp, num_warps: int, target: str) -> bool:
+    """Whether warpgroups multiply: the types are theirs, and the tile large enough for all of them."""
+    if target != HOPPER or num_warps % WARPGROUP or len(shape_of(op.result.type)) != 2:
+        return False
+    m, n = shape_of(op.result.type)
+    if m < M or not _is_deep(op) or not _has_wgmma_types(op):
+        return False
+    return n >= 8 * warp_group_warps((m, n), num_warps)[1]
+
+
+def _is_deep(op: DotOp) -> bool:
+    return shape_of(op.a.type)[-1] * bit_width_of(op.a.type) >= STEP_BITS
+
+
+def _has_wgmma_types(op: DotOp) -> bool:
+    a, b, c = (element_type_of(value.type) for value in (op.a, op.b, op.c))
+    if a in FP8 and b in FP8:
+        return c in (f32, f16)
+    if a == f32:
+        return op.input_precision.value.data == InputPrecision.TF32
+    return a == b and (a, c) in ((f16, f32), (f16, f16), (bf16, f32), (bf16, bf16), (i8, i32))
+
+
+def warp_group_warps(shape: tuple[int, ...], num_warps: int) -> list[int]:
+    """Warps along M and N: along M as long as each warpgroup has 64 rows, so that chained products keep their rows."""
+    rows = min(num_warps, WARPGROUP * (shape[0] // M))
+    return [rows, num_warps // rows]
+
+
+def warps_of(op: WarpGroupDotOp, num_warps: int) -> list[int]:
+    return warp_group_warps(shape_of(op.result.type), num_warps)
+
+
+def uses_mma_v2(op: DotOp) -> bool:
+    """Whether a product is one of those of mma.sync, and its tile large enough for it."""
+    element = element_type_of(op.a.type)
+    m, n = shape_of(op.result.type)[-2:]
+    if m < 16 or n < 8 or not _is_deep(op):
+        return False
+    if element == f32:
+        return op.input_precision.value.data == InputPrecision.TF32
+    return element in (f16, bf16, i8)
+
+
+def must_be_k_major(operand: Attribute) -> bool:
+    """Whether wgmma takes an operand only with its elements along K as neighbours: all but 16-bit ones."""
+    return bit_width_of(element_type_of(tile_of(operand))) != 16

@@ -1,0 +1,57 @@
+"""How many registers one access takes, and whether a copy into shared memory can be done."""
+
+from dataclasses import replace
+
+import pytest
+
+from deuteron.analysis.access_vectors import access_vectors, copy_vectors
+from deuteron.analysis.axis_info import AxisInfo
+from deuteron.layout.distributed import blocked
+from deuteron.layout.shared import mma_shared, row_major
+
+SHAPE = (32, 64)
+LAYOUT = blocked(SHAPE, (1, 8), (4, 8), (4, 1), (1, 0))
+POINTER = AxisInfo((1, 64), (16, 16), (1, 1), step=2)
+
+
+def mask(constancy: int) -> AxisInfo:
+    return AxisInfo((1, 1), (1, 1), (1, constancy))
+
+
+def test_rows_of_eight_halves():
+    groups = access_vectors(LAYOUT, POINTER, None, 2)
+    assert groups == [list(range(8)), list(range(8, 16))]
+
+
+@pytest.mark.parametrize(("pointer", "constancy", "size"), [
+    (POINTER, 64, 8),
+    (POINTER, 4, 4),
+    (POINTER, 1, 1),
+    (replace(POINTER, divisibility=(4, 4)), 64, 2),
+    (replace(POINTER, contiguity=(1, 2)), 64, 2),
+])  # fmt: skip
+def test_alignment_contiguity_and_mask_limit_it(pointer, constancy, size):
+    assert {len(group) for group in access_vectors(LAYOUT, pointer, mask(constancy), 2)} == {size}
+
+
+@pytest.mark.parametrize("shared", [row_major(SHAPE), mma_shared(SHAPE, 1, 2)])
+def test_a_copy_takes_what_a_load_takes(shared):
+    assert copy_vectors(LAYOUT, shared, POINTER, None, 2) == access_vectors(LAYOUT, POINTER, None, 2)
+
+
+@pytest.mark.parametrize("constancy", [1, 4])
+def test_a_copy_has_at_least_four_bytes(constancy):
+    groups = copy_vectors(LAYOUT, row_major(SHAPE), POINTER, mask(constancy), 2)
+    assert groups is None if constancy == 1 else {len(group) for group in groups} == {4}
+
+
+def test_neighbours_in_memory_must_be_neighbours_in_shared_memory():
+    columns = row_major(SHAPE, (0, 1))
+    assert copy_vectors(LAYOUT, columns, POINTER, None, 2) is None
+    words = replace(POINTER, step=4)
+    assert {len(group) for group in copy_vectors(LAYOUT, columns, words, None, 4)} == {1}
+
+
+def test_what_several_threads_hold_is_not_copied():
+    replicated = blocked(SHAPE, (1, 8), (4, 8), (16, 1), (1, 0))
+    assert copy_vectors(replicated, row_major(SHAPE), POINTER, None, 2) is None

@@ -1,0 +1,146 @@
+"""Axis info: contiguity, divisibility and constancy of what kernels compute addresses and masks from."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import deuteron as triton
+import deuteron.language as tl
+from deuteron.analysis.axis_analysis import AxisInfoAnalysis
+from deuteron.analysis.axis_info import AxisInfo
+from deuteron.frontend import lower_function
+from deuteron.ir.tt.function import FuncOp
+from deuteron.ir.tt.memory import LoadOp, StoreOp
+from deuteron.passes import run_passes
+from deuteron.passes.tile import tile_passes
+
+HINT = (("tt.divisibility", 16),)
+
+
+def infos_of(kernel, hinted, **constexprs):
+    """The analysis of a kernel of fp32 pointers (names ending in _ptr) and i32, and its stores."""
+    signature = {
+        name: "constexpr" if name in constexprs else "*fp32" if name.endswith("_ptr") else "i32"
+        for name in kernel.arg_names
+    }
+    module = lower_function(kernel, signature, constexprs, {name: HINT for name in hinted})
+    run_passes(module, tile_passes())
+    func = next(op for op in module.walk() if isinstance(op, FuncOp))
+    accesses = [op for op in func.walk() if isinstance(op, (LoadOp, StoreOp))]
+    return AxisInfoAnalysis(func), accesses
+
+
+@triton.jit
+def rows(x_ptr, stride, n, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    j = tl.arange(0, 32)
+    tl.store(x_ptr + i[:, None] * stride + j[None, :], 0.0, mask=j[None, :] < n)
+
+
+def test_rows_are_contiguous_and_as_aligned_as_stride_and_pointer():
+    infos, (store,) = infos_of(rows, ["x_ptr", "stride", "n"], BLOCK=64)
+    pointer = infos.of(store.ptr)
+    assert pointer.contiguity == (1, 32)
+    assert pointer.divisibility[1] == 16
+    assert infos.of(store.mask).constancy == (64, 16)
+
+
+def test_without_hints_nothing_is_aligned():
+    infos, (store,) = infos_of(rows, [], BLOCK=64)
+    assert infos.of(store.ptr).contiguity == (1, 32)
+    assert infos.of(store.ptr).divisibility == (1, 1)
+    assert infos.of(store.mask).constancy == (64, 1)
+
+
+@triton.jit
+def advancing(x_ptr, n, STEP: tl.constexpr):
+    pointers = x_ptr + tl.arange(0, 64)
+    for _ in range(0, n, STEP):
+        tl.store(pointers, 0.0)
+        pointers += STEP
+
+
+@pytest.mark.parametrize(("step", "divisibility"), [(64, 16), (2, 8), (3, 4)])
+def test_pointers_that_a_loop_advances(step, divisibility):
+    infos, (store,) = infos_of(advancing, ["x_ptr"], STEP=step)
+    assert infos.of(store.ptr).contiguity == (64,)
+    assert infos.of(store.ptr).divisibility == (divisibility,)
+
+
+@triton.jit
+def wrapped(x_ptr, m):
+    i = tl.program_id(0) * 64 + tl.arange(0, 64)
+    tl.store(x_ptr + i % m, 0.0)
+
+
+def test_a_remainder_by_a_multiple_of_16_is_contiguous_in_groups_of_16():
+    infos, (store,) = infos_of(wrapped, ["x_ptr", "m"])
+    assert infos.of(store.ptr).contiguity == (16,)
+
+
+@triton.jit
+def hinted(x_ptr, start):
+    i = tl.max_contiguous(tl.multiple_of(start + tl.arange(0, 64) * 1, 8), 8)
+    tl.store(x_ptr + i, 0.0)
+
+
+def test_hints_are_taken():
+    infos, (store,) = infos_of(hinted, ["x_ptr"])
+    assert infos.of(store.ptr).divisibility[0] >= 16
+
+
+@triton.jit
+def arithmetic(x_ptr, a, b, OP: tl.constexpr, C: tl.constexpr, D: tl.constexpr):
+    i = tl.arange(0, 64)
+    if OP == "div":
+        v = (i * D + a) // C
+    elif OP == "rem":
+        v = (i * D + a) % C
+    elif OP == "add":
+        v = i * D + a + b * C
+    elif OP == "sub":
+        v = i * D - a * C
+    elif OP == "min":
+        v = tl.minimum(i * D, C) + a
+    else:
+        v = tl.where(i < C, i * D, i + a)
+    tl.store(x_ptr + v, 0.0)
+
+
+def holds(info: AxisInfo, values: np.ndarray) -> bool:
+    """Whether what is said of offsets (step: 4 bytes an element) is true of the values."""
+    groups = values.reshape(-1, info.contiguity[0])
+    constant = values.reshape(-1, info.constancy[0])
+    return (
+        (np.diff(groups, axis=1) == 1).all()
+        and (groups[:, 0] * 4 % info.divisibility[0] == 0).all()
+        and (constant == constant[:, :1]).all()
+    )
+
+
+@given(
+    op=st.sampled_from(["div", "rem", "add", "sub", "min", "where"]),
+    c=st.sampled_from([1, 2, 3, 4, 8, 16, 24, 64, 100]),
+    d=st.sampled_from([1, 2, 4, 5, 16]),
+    hints=st.sampled_from([(), ("a",), ("a", "b")]),
+    a=st.integers(0, 40),
+    b=st.integers(0, 40),
+)
+def test_what_is_said_is_true(op, c, d, hints, a, b):
+    """Against the numbers themselves; a base pointer that is aligned to everything."""
+    a, b = (value * 16 if name in hints else value for name, value in (("a", a), ("b", b)))
+    infos, (store,) = infos_of(arithmetic, ["x_ptr", *hints], OP=op, C=c, D=d)
+    i = np.arange(64)
+    values = {
+        "div": (i * d + a) // c,
+        "rem": (i * d + a) % c,
+        "add": i * d + a + b * c,
+        "sub": i * d - a * c,
+        "min": np.minimum(i * d, c) + a,
+        "where": np.where(i < c, i * d, i + a),
+    }[op]
+    info = infos.of(store.ptr)
+    assert holds(info, values), (info, values)

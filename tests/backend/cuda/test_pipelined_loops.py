@@ -1,0 +1,208 @@
+"""Loops whose loads are copied ahead give the same numbers; without one of their waits or barriers they are caught."""
+
+import re
+
+import ml_dtypes
+import numpy as np
+import pytest
+from backend.cuda.launching import aligned, compile_for, compile_text, emulate, instructions_with
+
+import deuteron
+import deuteron.language as tl
+from deuteron.emulator import EmulatorOptions, launch
+from deuteron.emulator.faults import EmulatorError
+
+TARGETS = ("cuda:80", "cuda:90", "cuda:120")
+
+
+@deuteron.jit
+def matmul(a, b, out, N, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr, TRANSPOSED: tl.constexpr):
+    rows, columns, ks = tl.arange(0, BM), tl.arange(0, BN), tl.arange(0, BK)
+    stride_bk, stride_bn = (1, K) if TRANSPOSED else (N, 1)
+    a_ptrs = a + rows[:, None] * K + ks[None, :]
+    b_ptrs = b + ks[:, None] * stride_bk + columns[None, :] * stride_bn
+    acc = tl.zeros((BM, BN), tl.float32)
+    for k in range(tl.cdiv(K, BK)):
+        x = tl.load(a_ptrs, mask=ks[None, :] < K - k * BK, other=0.0)
+        y = tl.load(b_ptrs, mask=ks[:, None] < K - k * BK)
+        acc = tl.dot(x, y, acc)
+        a_ptrs += BK
+        b_ptrs += BK * stride_bk
+    tl.store(out + rows[:, None] * N + columns[None, :], acc)
+
+
+def draw(rng, dtype, *shape):
+    return aligned(rng.integers(-4, 5, shape).astype(dtype))
+
+
+def product(rng, dtype, k, target, stages, transposed=False, **options):
+    """Small whole numbers, so that every sum is exact; 64x64 in steps of 32."""
+    a, b = draw(rng, dtype, 64, k), draw(rng, dtype, 64, k) if transposed else draw(rng, dtype, k, 64)
+    out = aligned(np.full((64, 64), np.nan, np.float32))
+    sizes = {"BM": 64, "BN": 64, "BK": 32, "TRANSPOSED": transposed}
+    kernel = emulate(matmul, a, b, out, 64, k, **sizes, target=target, num_stages=stages, **options)
+    np.testing.assert_array_equal(out, a.astype(np.float32) @ (b.T if transposed else b).astype(np.float32))
+    return kernel
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("stages", [1, 2, 3, 4])
+def test_products(rng, target, stages):
+    kernel = product(rng, np.float16, 144, target, stages)
+    assert bool(instructions_with(kernel, "cp.async.cg.shared.global")) == (stages > 1)
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("dtype", [np.float32, ml_dtypes.bfloat16, np.int8])
+def test_types(rng, target, dtype):
+    if dtype == np.int8:
+        dtype = ml_dtypes.float8_e5m2  # whole numbers up to 4 are exact
+    assert instructions_with(product(rng, dtype, 96, target, 3), "cp.async")
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("dtype", [np.float16, np.float32])
+def test_a_transposed_operand(rng, target, dtype):
+    assert instructions_with(product(rng, dtype, 96, target, 3, transposed=True), "cp.async.cg")
+
+
+@pytest.mark.parametrize("target", ["cuda:80", "cuda:90"])
+@pytest.mark.parametrize("k", [0, 16, 32, 48, 64])
+def test_short_loops(rng, target, k):
+    product(rng, np.float16, k, target, 4)
+
+
+@pytest.mark.parametrize("num_warps", [1, 2, 8])
+@pytest.mark.parametrize("target", ["cuda:80", "cuda:90"])
+def test_numbers_of_warps(rng, target, num_warps):
+    product(rng, np.float16, 96, target, 3, num_warps=num_warps)
+
+
+def test_rows_that_are_not_aligned_stay_loads(rng):
+    kernel = product(rng, np.float16, 99, "cuda:80", 3)
+    assert len(instructions_with(kernel, "ld.global")) > 0
+
+
+@deuteron.jit
+def variants(a, b, out, index, n, K, BLOCK: tl.constexpr, CASE: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    square = i[:, None] * BLOCK + i[None, :]
+    for tile in range(n):
+        acc = tl.zeros((BLOCK, BLOCK), tl.float32)
+        sums = tl.zeros((BLOCK,), tl.float32)
+        for k in range(K):
+            at = k * BLOCK * BLOCK + square
+            x = tl.load(a + tile * K * BLOCK * BLOCK + at)
+            if CASE == "rows":
+                y = tl.load(b + tl.load(index + k * BLOCK + i)[:, None] * BLOCK + i[None, :])
+            else:
+                y = tl.load(b + at)
+            if CASE == "cast":
+                y = (y.to(tl.float32) * 2).to(tl.float16)
+            if CASE == "also":
+                sums += tl.sum(x.to(tl.float32), 1)
+            if CASE == "branch":
+                if k % 2 == 0:
+                    acc = tl.dot(x, y, acc)
+                else:
+                    acc -= tl.dot(x, y)
+            elif CASE == "trans":
+                acc = tl.dot(x, tl.trans(y), acc)
+            else:
+                acc = tl.dot(x, y, acc)
+        tl.store(out + tile * BLOCK * BLOCK + square, acc + sums[:, None])
+
+
+def expected(case, a, b, index):
+    """Sums over k of a[tile, k] @ b[k], as the kernel does them."""
+    a, b = a.astype(np.float32), b.astype(np.float32)
+    if case == "rows":
+        b = b.reshape(-1, b.shape[2])[index].reshape(b.shape)
+    if case == "cast":
+        b = 2 * b
+    if case == "trans":
+        b = b.transpose(0, 2, 1)
+    if case == "branch":
+        b = b * np.where(np.arange(len(b)) % 2, -1, 1)[:, None, None].astype(np.float32)
+    return np.einsum("tkij,kjl->til", a, b) + (a.sum((1, 3))[:, :, None] if case == "also" else 0)
+
+
+@pytest.mark.parametrize("target", ["cuda:80", "cuda:90"])
+@pytest.mark.parametrize("case", ["nested", "rows", "cast", "also", "branch", "trans"])
+def test_variants(rng, target, case):
+    """Two tiles, one after the other: the copies of the second go where the first was read."""
+    a, b = draw(rng, np.float16, 2, 3, 64, 64), draw(rng, np.float16, 3, 64, 64)
+    index, out = aligned(rng.permutation(192).astype(np.int32)), aligned(np.full((2, 64, 64), np.nan, np.float32))
+    kernel = emulate(variants, a, b, out, index, 2, 3, BLOCK=64, CASE=case, target=target, num_stages=3)
+    np.testing.assert_array_equal(out, expected(case, a, b, index))
+    assert instructions_with(kernel, "cp.async")
+
+
+@deuteron.jit
+def attention(q, k, v, out, n, D: tl.constexpr, BLOCK: tl.constexpr):
+    rows, dims = tl.arange(0, BLOCK), tl.arange(0, D)
+    x = tl.load(q + rows[:, None] * D + dims[None, :])
+    top = tl.full((BLOCK,), float("-inf"), tl.float32)
+    total, acc = tl.zeros((BLOCK,), tl.float32), tl.zeros((BLOCK, D), tl.float32)
+    for start in range(0, n, BLOCK):
+        keys = start + rows
+        here = keys[:, None] < n
+        y = tl.load(k + keys[:, None] * D + dims[None, :], mask=here, other=0.0)
+        scores = tl.where(keys[None, :] < n, tl.dot(x, tl.trans(y)), float("-inf"))
+        new_top = tl.maximum(top, tl.max(scores, 1))
+        p, alpha = tl.exp(scores - new_top[:, None]), tl.exp(top - new_top)
+        z = tl.load(v + keys[:, None] * D + dims[None, :], mask=here, other=0.0)
+        acc = tl.dot(p.to(tl.float16), z, acc * alpha[:, None])
+        total, top = total * alpha + tl.sum(p, 1), new_top
+    tl.store(out + rows[:, None] * D + dims[None, :], acc / total[:, None])
+
+
+@pytest.mark.parametrize("target", ["cuda:80", "cuda:90"])
+@pytest.mark.parametrize(("stages", "n"), [(2, 64), (3, 200), (4, 130)])
+def test_attention(rng, target, stages, n):
+    q, k, v = (aligned(rng.standard_normal((rows, 64)).astype(np.float16)) for rows in (64, n, n))
+    out = aligned(np.full((64, 64), np.nan, np.float32))
+    kernel = emulate(attention, q, k, v, out, n, D=64, BLOCK=64, target=target, num_stages=stages)
+    assert instructions_with(kernel, "cp.async")
+    p = np.exp(q.astype(np.float64) @ k.astype(np.float64).T)
+    reference = p @ v.astype(np.float64) / p.sum(1, keepdims=True)
+    assert np.abs(out - reference).max() / np.abs(reference).max() < 1e-3
+
+
+# -- what is left out is caught ---
+
+
+def without(text, name, number):
+    """The text of ttgir without the op of that name and number; nobody may use its result."""
+    lines = text.splitlines()
+    places = [index for index, line in enumerate(lines) if f'"{name}"(' in line]
+    return "\n".join(line for index, line in enumerate(lines) if index != places[number])
+
+
+def runs_right(kernel, a, b, asynchronous):
+    out = aligned(np.full((64, 64), np.nan, np.float32))
+    metadata = kernel.metadata
+    launch(
+        *(kernel.asm["ptx"], metadata.symbol, (1,), 32 * metadata.num_warps, metadata.shared),
+        (a, b, out, 64, a.shape[1]),
+        options=EmulatorOptions(asynchronous=asynchronous),
+    )
+    return np.array_equal(out, a.astype(np.float32) @ b.astype(np.float32))
+
+
+@pytest.mark.parametrize("target", ["cuda:80", "cuda:90"])
+@pytest.mark.parametrize("stages", [2, 3, 4])
+def test_no_wait_and_no_barrier_can_be_left_out(rng, target, stages):
+    """Eight warps: within a warpgroup, the emulator lets all know when a product is done."""
+    a, b, out = draw(rng, np.float16, 64, 256), draw(rng, np.float16, 256, 64), np.zeros((64, 64), np.float32)
+    given = {"BM": 64, "BN": 64, "BK": 32, "TRANSPOSED": False, "num_stages": stages, "num_warps": 8}
+    text = compile_for(target, matmul, a, b, out, 64, 256, **given).asm["ttgir"]
+    body = text[: text.index('"scf.yield"')]
+    assert runs_right(compile_text(text, target, "ttgir", num_warps=8), a, b, "late")
+    assert runs_right(compile_text(text, target, "ttgir", num_warps=8), a, b, "early")
+    for name in ("ttg.async_wait", "ttg.barrier"):
+        for number in range(len(re.findall(f'"{name}"', body))):
+            broken = compile_text(without(text, name, number), target, "ttgir", num_warps=8)
+            with pytest.raises(EmulatorError):
+                runs_right(broken, a, b, "late")
+                pytest.fail(f"{name} {number} was not missed")

@@ -1,0 +1,92 @@
+"""Products of warpgroups and views of shared memory in IR: text, and what the verifiers object to."""
+
+from __future__ import annotations
+
+import pytest
+
+from deuteron.errors import InternalError, IRError
+from deuteron.ir.text import parse_module, print_module
+from deuteron.ir.verifier import verify_ttgir
+from deuteron.layout.distributed import mma_v2_accumulator
+from deuteron.layout.linear import LinearLayout
+from deuteron.layout.shared import mma_shared, row_major
+from deuteron.layout.wgmma import mma_v3_accumulator
+
+
+def bases(layout: LinearLayout) -> str:
+    return "{" + ", ".join(f"{name} = {[list(b) for b in vectors]}" for name, vectors in layout.bases) + "}"
+
+
+def memory(shape: tuple[int, int], layout: LinearLayout) -> str:
+    encoding = f"#ttg.shared_linear<{bases(layout)}, alignment = 1024>"
+    return f"!ttg.memdesc<{shape[0]}x{shape[1]}xf16, {encoding}, #ttg.shared_memory, mutable>"
+
+
+def tile(layout: LinearLayout) -> str:
+    return f"tensor<64x64xf32, #ttg.linear<{bases(layout)}>>"
+
+
+ROWS = memory((64, 64), mma_shared((64, 64), 1, 2))
+COLUMNS = memory((64, 64), mma_shared((64, 64), 0, 2))
+PLAIN = memory((64, 64), row_major((64, 64)))
+ACCUMULATOR, OTHER = tile(mma_v3_accumulator([64, 64], [4, 1])), tile(mma_v2_accumulator([64, 64], [2, 2]))
+FLAGS = "inputPrecision = 0 : i32, isAsync = true, maxNumImpreciseAcc = 0 : i32"
+
+
+def module(body: str) -> str:
+    return f"""
+"builtin.module"() ({{
+  "tt.func"() <{{sym_name = "k", function_type = () -> (), sym_visibility = "public"}}> ({{
+    {body}
+    "tt.return"() : () -> ()
+  }}) : () -> ()
+}}) {{"ttg.num-warps" = 4 : i32}} : () -> ()
+"""
+
+
+def product(b: str = ROWS, c: str = ACCUMULATOR, result: str = ACCUMULATOR, pendings: int = 0) -> str:
+    return module(f"""
+    %c = "arith.constant"() <{{value = dense<0.0> : {c}}}> : () -> {c}
+    %a = "ttg.local_alloc"() : () -> {ROWS}
+    %b = "ttg.local_alloc"() : () -> {b}
+    "ttng.fence_async_shared"() <{{bCluster = false}}> : () -> ()
+    %d = "ttng.warp_group_dot"(%a, %b, %c) <{{{FLAGS}}}> : ({ROWS}, {b}, {c}) -> {result}
+    %e = "ttng.warp_group_dot_wait"(%d) <{{pendings = {pendings} : i32}}> : ({result}) -> {result}""")
+
+
+def transposed(order: str, result: str) -> str:
+    return module(f"""
+    %a = "ttg.local_alloc"() : () -> {ROWS}
+    %t = "ttg.memdesc_trans"(%a) <{{order = array<i32: {order}>}}> : ({ROWS}) -> {result}""")
+
+
+@pytest.mark.parametrize("text", [product(), product(COLUMNS), transposed("1, 0", COLUMNS), transposed("0, 1", ROWS)])
+def test_round_trip(text):
+    parsed = parse_module(text)
+    verify_ttgir(parsed, "parsing")
+    printed = print_module(parsed)
+    assert print_module(parse_module(printed)) == printed
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (product(memory((32, 64), mma_shared((32, 64), 1, 2))), "do not go together"),
+        (product(result=OTHER), "the result is"),
+        (product(pendings=-1), "at least 0, got -1"),
+        (transposed("0, 0", ROWS), "is no permutation"),
+        (transposed("1, 0", ROWS), "ttg.memdesc_trans of"),
+    ],
+)
+def test_errors(text, message):
+    with pytest.raises(IRError, match=message):
+        parse_module(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [(product(PLAIN), "no descriptor of wgmma"), (product(c=OTHER, result=OTHER), "not as wgmma has it")],
+)
+def test_layouts(text, message):
+    with pytest.raises(InternalError, match=message):
+        verify_ttgir(parse_module(text), "parsing")

@@ -1,0 +1,101 @@
+"""Which products of warpgroups stay in flight, and where they are waited for."""
+
+import re
+
+import numpy as np
+from backend.cuda.launching import compile_for
+
+import deuteron
+import deuteron.language as tl
+
+HALF, SINGLE = np.zeros(1 << 16, np.float16), np.zeros(1 << 16, np.float32)
+
+
+def sequence(kernel) -> list[str]:
+    """Products (`dot` waits for itself, `dot...` does not), waits with their `pendings`, loops, reductions, stores."""
+    found = []
+    for line in kernel.asm["ttgir"].splitlines():
+        match = re.search(r'"((?:ttng|scf|tt)\.[\w.]+)"', line)
+        name = match.group(1) if match else ""
+        if name == "ttng.warp_group_dot":
+            found.append("dot..." if "isAsync = true" in line else "dot")
+        elif name == "ttng.warp_group_dot_wait":
+            found.append("wait " + re.search(r"pendings = (\d+)", line).group(1))
+        elif name in ("scf.for", "scf.yield", "tt.reduce", "tt.store"):
+            found.append({"scf.for": "{", "scf.yield": "}"}.get(name, name.removeprefix("tt.")))
+    return found
+
+
+@deuteron.jit
+def matmul(a, b, out, n, N: tl.constexpr):
+    i = tl.arange(0, N)
+    square = i[:, None] * N + i[None, :]
+    acc = tl.zeros((N, N), out.dtype.element_ty)
+    for step in range(n):
+        x, y = tl.load(a + step * N * N + square), tl.load(b + step * N * N + square)
+        acc = tl.dot(x, y, acc)
+    tl.store(out + square, acc)
+
+
+def test_a_pipelined_loop_waits_for_the_iteration_before():
+    kernel = compile_for("cuda:90", matmul, HALF, HALF, SINGLE, 4, N=64, num_stages=3)
+    assert sequence(kernel) == ["{", "dot...", "wait 1", "}", "wait 0", "store"]
+
+
+def test_buffers_of_one_iteration_are_waited_for_in_it():
+    kernel = compile_for("cuda:90", matmul, HALF, HALF, SINGLE, 4, N=64, num_stages=1)
+    assert sequence(kernel) == ["{", "dot", "}", "store"]
+
+
+def test_what_is_rounded_to_16_bits_waits_for_itself():
+    kernel = compile_for("cuda:90", matmul, HALF, HALF, HALF, 4, N=64, num_stages=3)
+    assert sequence(kernel) == ["{", "dot", "}", "store"]
+
+
+@deuteron.jit
+def two_sums(a, b, out, n, N: tl.constexpr):
+    i = tl.arange(0, N)
+    square = i[:, None] * N + i[None, :]
+    first, second = tl.zeros((N, N), tl.float32), tl.zeros((N, N), tl.float32)
+    for step in range(n):
+        x, y = tl.load(a + step * N * N + square), tl.load(b + step * N * N + square)
+        first = tl.dot(x, y, first)
+        second = tl.dot(y, x, second)
+    tl.store(out + square, first + second)
+
+
+def test_two_products_share_a_wait():
+    kernel = compile_for("cuda:90", two_sums, HALF, HALF, SINGLE, 4, N=64, num_stages=3)
+    assert sequence(kernel) == ["{", "dot...", "dot...", "wait 2", "}", "wait 0", "store"]
+
+
+@deuteron.jit
+def used_later(a, b, out, N: tl.constexpr):
+    i = tl.arange(0, N)
+    square = i[:, None] * N + i[None, :]
+    x, y = tl.load(a + square), tl.load(b + square)
+    first = tl.dot(x, y)
+    second = tl.dot(y, x)
+    tl.store(out + i, tl.sum(first, 1))
+    tl.store(out + N + i, tl.sum(second, 1))
+
+
+def test_products_in_line_are_waited_for_one_by_one():
+    kernel = compile_for("cuda:90", used_later, HALF, HALF, SINGLE, N=64)
+    assert sequence(kernel) == ["dot...", "dot...", "wait 1", "reduce", "store", "wait 0", "reduce", "store"]
+
+
+@deuteron.jit
+def scaled(a, b, out, n, N: tl.constexpr):
+    i = tl.arange(0, N)
+    square = i[:, None] * N + i[None, :]
+    acc = tl.zeros((N, N), tl.float32)
+    for step in range(n):
+        x, y = tl.load(a + step * N * N + square), tl.load(b + step * N * N + square)
+        acc = tl.dot(x, y, acc * 0.5)
+    tl.store(out + square, acc)
+
+
+def test_an_accumulator_that_the_loop_computes_with_is_waited_for_at_its_end():
+    found = sequence(compile_for("cuda:90", scaled, HALF, HALF, SINGLE, 4, N=64, num_stages=3))
+    assert found in (["{", "dot...", "wait 0", "}", "store"], ["{", "dot", "}", "store"])

@@ -1,0 +1,162 @@
+"""Which loads are copied ahead, into how many buffers, and where a loop copies and waits."""
+
+import re
+
+import numpy as np
+import pytest
+from backend.cuda.launching import aligned, compile_for
+
+import deuteron
+import deuteron.language as tl
+from deuteron.errors import OutOfResources
+
+X = aligned(np.zeros(1 << 12, np.float16))
+SUM = aligned(np.zeros(1 << 12, np.float32))
+
+
+@deuteron.jit
+def product(a, b, out, K, BLOCK: tl.constexpr, STAGES: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    square = i[:, None] * BLOCK + i[None, :]
+    acc = tl.zeros((BLOCK, BLOCK), tl.float32)
+    for k in tl.range(0, K, BLOCK, num_stages=STAGES):
+        acc = tl.dot(tl.load(a + k * BLOCK + square), tl.load(b + k * BLOCK + square), acc)
+    tl.store(out + square, acc)
+
+
+def compiled(kernel, *args, target="cuda:80", **given):
+    return compile_for(target, kernel, *args, **given).asm["ttgir"]
+
+
+def loop_ops(text):
+    """The names of the ops of the only loop that touch shared memory, or wait."""
+    body = re.search(r'"scf\.for".*?"scf\.yield"', text, re.DOTALL)[0]
+    named = re.findall(r'"tt(?:ng?|g)?\.(\w+)"', body)
+    order = ("async_wait", "async_copy_global_to_local", "async_commit_group", "barrier", "local_load", "dot", "load")
+    return [name for name in named if name in (*order, "warp_group_dot", "local_alloc")]
+
+
+def buffers(text):
+    return [int(count) for count in re.findall(r"\"ttg.local_alloc\"\(\).*-> !ttg.memdesc<(\d+)x\d+x\d+x", text)]
+
+
+def waits(text):
+    return [int(num) for num in re.findall(r'"ttg.async_wait"\(\) <\{num = (\d+)', text)]
+
+
+def test_one_wait_and_one_barrier_in_each_iteration():
+    text = compiled(product, X, X, SUM, 128, BLOCK=32, STAGES=None, num_stages=4)
+    copies = ["async_copy_global_to_local"] * 2
+    reads = ["local_load"] * 2
+    assert loop_ops(text) == ["async_wait", "barrier", *copies, "async_commit_group", *reads, "dot"]
+
+
+def test_products_of_warpgroups_are_issued_before_the_copies():
+    text = compiled(product, X, X, SUM, 128, BLOCK=64, STAGES=None, target="cuda:90")
+    ops = loop_ops(text)
+    assert ops[:3] == ["async_wait", "barrier", "warp_group_dot"]
+    assert ops[-3:] == ["async_copy_global_to_local"] * 2 + ["async_commit_group"]
+
+
+@pytest.mark.parametrize(("target", "expected"), [("cuda:80", [2, 2, 3, 4]), ("cuda:90", [2, 3, 4, 5])])
+def test_number_of_buffers(target, expected):
+    for stages, count in zip((2, 3, 4, 5), expected, strict=True):
+        text = compiled(product, X, X, SUM, 128, BLOCK=64, STAGES=None, num_stages=stages, target=target)
+        assert buffers(text) == [count, count]
+        assert waits(text) == [count - 2, 0]
+
+
+@pytest.mark.parametrize("stages", [0, 1])
+def test_one_stage_copies_nothing_ahead(stages):
+    assert "async" not in compiled(product, X, X, SUM, 128, BLOCK=32, STAGES=None, num_stages=stages)
+
+
+def test_the_hint_of_a_loop_goes_before_the_option():
+    assert buffers(compiled(product, X, X, SUM, 128, BLOCK=32, STAGES=5, num_stages=1)) == [4, 4]
+    assert "async" not in compiled(product, X, X, SUM, 128, BLOCK=32, STAGES=1, num_stages=3)
+
+
+def test_too_many_stages():
+    with pytest.raises(OutOfResources, match="needs 589824, the target has 166912"):
+        compile_for("cuda:80", product, X, X, SUM, 128, BLOCK=128, STAGES=None, num_stages=10, num_warps=8)
+
+
+@deuteron.jit
+def sums(x, out, n, BLOCK: tl.constexpr, STAGES: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    total = tl.zeros((BLOCK,), tl.float32)
+    for k in tl.range(0, n, BLOCK, num_stages=STAGES):
+        total += tl.load(x + k + i)
+    tl.store(out + i, total)
+
+
+def test_a_loop_without_a_product_is_pipelined_where_it_asks_for_it():
+    assert "async" not in compiled(sums, SUM, SUM, 1024, BLOCK=256, STAGES=None)
+    assert "ttg.async_copy_global_to_local" in compiled(sums, SUM, SUM, 1024, BLOCK=256, STAGES=3)
+
+
+@deuteron.jit
+def variant(a, b, out, index, K, BLOCK: tl.constexpr, CASE: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    square = i[:, None] * BLOCK + i[None, :]
+    acc = tl.zeros((BLOCK, BLOCK), tl.float32)
+    for k in range(0, K, BLOCK):
+        x = tl.load(a + k * BLOCK + square)
+        if CASE == "other":
+            y = tl.load(b + k * BLOCK + square, mask=square < K, other=1.0)
+        elif CASE == "index":
+            rows = tl.load(index + k + i)
+            y = tl.load(b + rows[:, None] * BLOCK + i[None, :])
+        elif CASE == "volatile":
+            y = tl.load(b + k * BLOCK + square, volatile=True)
+        elif CASE == "narrow":
+            y = tl.load(b + (k * BLOCK + square) * 3)
+        else:
+            y = tl.load(b + k * BLOCK + square)
+        acc = tl.dot(x, y, acc)
+        if CASE == "store":
+            tl.store(b + k * BLOCK + square, x)
+        if CASE == "barrier":
+            tl.debug_barrier()
+        if CASE == "atomic":
+            tl.atomic_add(index, 1)
+    tl.store(out + square, acc)
+
+
+INDEX = aligned(np.zeros(1 << 12, np.int32))
+
+
+@pytest.mark.parametrize(
+    ("case", "copied"),
+    [
+        ("plain", 2),
+        ("other", 1),
+        ("index", 1),
+        ("volatile", 1),
+        ("narrow", 1),
+        ("store", 1),
+        ("barrier", 0),
+        ("atomic", 0),
+    ],
+)
+def test_what_is_not_copied_ahead(case, copied):
+    text = compiled(variant, X, X, SUM, INDEX, 128, BLOCK=32, CASE=case)
+    assert loop_ops(text).count("async_copy_global_to_local") == copied
+
+
+def test_iterations_that_certainly_come_are_not_masked():
+    def masked(text):
+        return re.findall(r'"ttg\.async_copy_global_to_local".*operandSegmentSizes = array<i32: 1, 1, (\d)', text)
+
+    known = masked(compiled(known_bounds, X, X, SUM, BLOCK=32, num_stages=4))
+    assert known == ["0"] * 4 + ["1"] * 2
+
+
+@deuteron.jit
+def known_bounds(a, b, out, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    square = i[:, None] * BLOCK + i[None, :]
+    acc = tl.zeros((BLOCK, BLOCK), tl.float32)
+    for k in range(0, 4 * BLOCK, BLOCK):
+        acc = tl.dot(tl.load(a + k * BLOCK + square), tl.load(b + k * BLOCK + square), acc)
+    tl.store(out + square, acc)
