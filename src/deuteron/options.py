@@ -42,7 +42,7 @@ def parse_target(text: str) -> Target:
 
 @dataclass(frozen=True)
 class CPUOptions:
-    """How a kernel is compiled for the CPU. `num_warps` and `num_stages` are accepted, as scripts for GPUs pass them."""
+    """How a kernel is compiled for the CPU. Scripts for GPUs pass `num_warps` and `num_stages`: accepted."""
 
     num_warps: int = 4
     num_stages: int = 3

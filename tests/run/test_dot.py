@@ -27,7 +27,8 @@ def test_floats(draw, poisoned, check_norm, sizes, dtype, add):
     a, b, c = draw(dtype, (m, k)), draw(dtype, (k, n)), draw("float32", (m, n))
     out = poisoned("float32", (m, n))
     dot_kernel[(1,)](a, b, c, out, ADD=add, M=m, N=n, K=k)
-    check_norm(out, a.astype(np.float64) @ b.astype(np.float64) + (c if add else 0), TOLERANCE[dtype], dtype == "float32")
+    expected = a.astype(np.float64) @ b.astype(np.float64) + (c if add else 0)
+    check_norm(out, expected, TOLERANCE[dtype], dtype == "float32")
 
 
 @pytest.mark.parametrize("add", [False, True])

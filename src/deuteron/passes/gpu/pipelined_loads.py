@@ -1,4 +1,4 @@
-"""Which loads of a loop are done ahead of their iteration, and the layout in shared memory of those that are copied there.
+"""Which loads of a loop are done ahead of their iteration, and the shared layout of those that are copied.
 
     load -> (anything without a region) -> operand of a product        copied
     load, in a loop with tl.range(num_stages=...) and no product       copied
