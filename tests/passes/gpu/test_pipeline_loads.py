@@ -127,21 +127,48 @@ INDEX = aligned(np.zeros(1 << 12, np.int32))
 
 
 @pytest.mark.parametrize(
-    ("case", "copied"),
+    ("case", "copied", "prefetched"),
     [
-        ("plain", 2),
-        ("other", 1),
-        ("index", 1),
-        ("volatile", 1),
-        ("narrow", 1),
-        ("store", 1),
-        ("barrier", 0),
-        ("atomic", 0),
+        ("plain", 2, 0),
+        ("other", 1, 1),
+        ("narrow", 1, 1),
+        ("index", 1, 0),
+        ("volatile", 1, 0),
+        ("store", 1, 0),
+        ("barrier", 0, 0),
+        ("atomic", 0, 0),
     ],
 )
-def test_what_is_not_copied_ahead(case, copied):
+def test_what_is_not_copied_ahead(case, copied, prefetched):
     text = compiled(variant, X, X, SUM, INDEX, 128, BLOCK=32, CASE=case)
     assert loop_ops(text).count("async_copy_global_to_local") == copied
+    before_loop = text[: text.index('"scf.for"')]
+    assert before_loop.count('"tt.load"') == prefetched
+
+
+def test_large_tiles_do_not_wait_in_registers():
+    text = compiled(variant, X, X, SUM, INDEX, 128, BLOCK=128, CASE="narrow")
+    assert '"tt.load"' not in text[: text.index('"scf.for"')]
+    assert loop_ops(text).count("load") == 1
+
+
+@deuteron.jit
+def two_loops(a, b, out, K, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    square = i[:, None] * BLOCK + i[None, :]
+    a_ptrs, acc = a + square, tl.zeros((BLOCK, BLOCK), tl.float32)
+    for _ in range(K):
+        acc = tl.dot(tl.load(a_ptrs), tl.load(b + square), acc)
+        a_ptrs += BLOCK * BLOCK
+    for _ in range(K):
+        acc = tl.dot(tl.load(a_ptrs), tl.load(b + square), acc)
+        a_ptrs -= BLOCK * BLOCK
+    tl.store(out + square, acc)
+
+
+def test_a_loop_that_goes_on_where_one_ended():
+    text = compiled(two_loops, X, X, SUM, 4, BLOCK=32)
+    assert text.count('"ttg.async_copy_global_to_local"') == 2 * (2 + 2)
 
 
 def test_iterations_that_certainly_come_are_not_masked():

@@ -9,6 +9,7 @@ widen_dot_operands.py products of fp8 by way of f16
 place_dot_operands.py operands of products in shared memory
 pipeline_loads.py     what products read, copied into shared memory iterations ahead
 pipelined_loads.py    which loads
+prefetch_loads.py     those that go through registers
 run_ahead.py          what they need of later iterations
 overlap_products.py   products of warpgroups in flight while others are issued
 fence_products.py     what is stored to shared memory made visible to them

@@ -163,13 +163,19 @@ class PipelineLoads(ModulePass):
         changed = False
         for func in op.ops:
             if isinstance(func, FuncOp):
-                loops = [inner for inner in func.walk() if isinstance(inner, scf.ForOp)]
-                info = AxisInfoAnalysis(func) if loops else None
-                for loop in loops:
-                    changed |= self._pipeline(loop, info)
+                changed |= self._pipeline_function(func)
         if changed:
             # The pointers of the iteration itself, which nobody reads any more.
             EliminateDeadCode().apply(ctx, op)
+
+    def _pipeline_function(self, func: FuncOp) -> bool:
+        """A loop that is built anew gives new values, which the next one may start with."""
+        changed, info = False, None
+        for loop in [inner for inner in func.walk() if isinstance(inner, scf.ForOp)]:
+            info = info or AxisInfoAnalysis(func)
+            if self._pipeline(loop, info):
+                changed, info = True, None
+        return changed
 
     def _pipeline(self, loop: scf.ForOp, info: AxisInfoAnalysis) -> bool:
         hint = loop.attributes.get("tt.num_stages")
