@@ -46,8 +46,6 @@ def run(selected: Selected, peers: tuple[str, ...], is_quick: bool, results: str
         torch.cuda.empty_cache()
         if results:
             report.write(results, rows, time.perf_counter() - start)
-    for name in report.NOT_YET:
-        print(f"not there yet: {name}")
     return int(any(side.wrong or not side.best for row in rows for side in row.sides.values()))
 
 

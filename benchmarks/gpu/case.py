@@ -7,12 +7,25 @@ A case says only what a compile needs; `make` draws the inputs, on the GPU, when
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-TOLERANCE = {"fp32": 1e-5, "fp16": 1e-3, "bf16": 5e-3}
-TORCH_NAMES = {"fp32": "float32", "fp16": "float16", "bf16": "bfloat16"}
+# Of results, by the type of what they are made of. Tensor cores sum products of fp8 with 14 bits.
+TOLERANCE = {"fp32": 1e-5, "fp16": 1e-3, "bf16": 5e-3, "fp8e4nv": 2e-2}
+TORCH_NAMES = {"fp32": "float32", "fp16": "float16", "bf16": "bfloat16", "fp8e4nv": "float8_e4m3fn"}
+
+
+@dataclass(frozen=True)
+class Descriptor:
+    """A row-major array that is passed as a tensor descriptor. Its blocks have the sizes that these constexprs have."""
+
+    element: str
+    shape: tuple[int, ...]
+    block: tuple[str, ...]
+
+
+Parameter = str | int | float | Descriptor
 
 
 @dataclass(frozen=True)
@@ -49,7 +62,7 @@ class Problem:
 
 @dataclass(frozen=True)
 class Case:
-    """`parameters` are those of the kernel before its constexprs: types of pointers as text, and numbers.
+    """`parameters` are those of the kernel before its constexprs: types of pointers as text, descriptors, numbers.
 
     `amount` is what a launch does, in 1e9 bytes (`unit` GB/s) or 1e12 operations (TFLOP/s). The first
     `num_quick` configurations are those of --quick.
@@ -58,7 +71,7 @@ class Case:
     family: str
     name: str
     kernel: str
-    parameters: tuple[str | int | float, ...]
+    parameters: tuple[Parameter, ...]
     configs: tuple[Config, ...]
     num_quick: int
     grid: Callable[[dict[str, Any]], tuple[int, ...]]
@@ -68,19 +81,14 @@ class Case:
 
     @property
     def tolerance(self) -> float:
-        """The relative error that is allowed, by the type of the results."""
-        return TOLERANCE[str(self.parameters[0])[1:]]
+        """The relative error that is allowed, by the type of the first array."""
+        return TOLERANCE[elements(self.parameters)[0]]
 
 
-def arguments(parameters: tuple[str | int | float, ...], arrays: Iterable[Any]) -> list[Any]:
-    """A case's parameters, with the arrays in the place of the types of pointers."""
-    left = iter(arrays)
-    return [next(left) if isinstance(parameter, str) else parameter for parameter in parameters]
-
-
-def dtype_names(parameters: tuple[str | int | float, ...]) -> list[str]:
-    """The names that the elements of the pointers have in torch and in the language."""
-    return [TORCH_NAMES[parameter[1:]] for parameter in parameters if isinstance(parameter, str)]
+def elements(parameters: tuple[Parameter, ...]) -> list[str]:
+    """The types of the arrays' elements."""
+    arrays = (parameter for parameter in parameters if isinstance(parameter, str | Descriptor))
+    return [array.element if isinstance(array, Descriptor) else array[1:] for array in arrays]
 
 
 def cdiv(a: int, b: int) -> int:

@@ -92,6 +92,58 @@ def matmul(
 
 
 @triton.jit
+def matmul_descriptors(
+    a,
+    b,
+    c,
+    M,
+    N,
+    K,
+    BLOCK_M: tl.constexpr,
+    BLOCK_N: tl.constexpr,
+    BLOCK_K: tl.constexpr,
+    GROUP_M: tl.constexpr,
+    FLATTEN: tl.constexpr,
+):
+    """a [M, K], b [N, K] and c [M, N] as tensor descriptors; a program does one tile after another."""
+    num_m = tl.cdiv(M, BLOCK_M)
+    num_n = tl.cdiv(N, BLOCK_N)
+    for tile in tl.range(tl.program_id(0), num_m * num_n, tl.num_programs(0), flatten=FLATTEN):
+        group = tile // (GROUP_M * num_n)
+        group_rows = min(num_m - group * GROUP_M, GROUP_M)
+        within = tile % (GROUP_M * num_n)
+        row = (group * GROUP_M + within % group_rows) * BLOCK_M
+        column = (within // group_rows) * BLOCK_N
+        acc = tl.zeros((BLOCK_M, BLOCK_N), dtype=tl.float32)
+        for k in range(tl.cdiv(K, BLOCK_K)):
+            rows_of_a = a.load([row, k * BLOCK_K])
+            rows_of_b = b.load([column, k * BLOCK_K])
+            acc = tl.dot(rows_of_a, rows_of_b.T, acc)
+        c.store([row, column], acc.to(c.dtype))
+
+
+@triton.jit
+def matmul_made_descriptors(
+    a_ptr,
+    b_ptr,
+    c_ptr,
+    M,
+    N,
+    K,
+    BLOCK_M: tl.constexpr,
+    BLOCK_N: tl.constexpr,
+    BLOCK_K: tl.constexpr,
+    GROUP_M: tl.constexpr,
+    FLATTEN: tl.constexpr,
+):
+    """The same with descriptors that the kernel makes."""
+    a = tl.make_tensor_descriptor(a_ptr, shape=[M, K], strides=[K, 1], block_shape=[BLOCK_M, BLOCK_K])
+    b = tl.make_tensor_descriptor(b_ptr, shape=[N, K], strides=[K, 1], block_shape=[BLOCK_N, BLOCK_K])
+    c = tl.make_tensor_descriptor(c_ptr, shape=[M, N], strides=[N, 1], block_shape=[BLOCK_M, BLOCK_N])
+    matmul_descriptors(a, b, c, M, N, K, BLOCK_M, BLOCK_N, BLOCK_K, GROUP_M, FLATTEN)
+
+
+@triton.jit
 def attend(
     acc,
     row_sum,

@@ -21,25 +21,27 @@ from benchmarks.gpu.timing import Timer
 
 @dataclass(frozen=True)
 class Effort:
-    """Milliseconds to choose a configuration by, and of each side in each of the rounds."""
+    """Milliseconds to choose a configuration by, and of all that take turns in the end."""
 
     screen: float
-    rounds: int
-    round: float
+    turns: float
 
 
-FULL = Effort(60.0, 8, 100.0)
-QUICK = Effort(15.0, 4, 40.0)
+FULL = Effort(60.0, 2400.0)
+QUICK = Effort(15.0, 480.0)
 
 
 @dataclass
 class Side:
-    """What came of a compiler: its best configuration with its error and rate, and those that dropped out."""
+    """What came of a compiler: its best configuration with its error and rate, and those that dropped out.
+
+    `notes` are spills and warnings of the assembler, by the label of the configuration.
+    """
 
     best: Config | None = None
     error: float = float("nan")
     rate: float = float("nan")
-    notes: list[str] = field(default_factory=list)
+    notes: dict[str, str] = field(default_factory=dict)
     skipped: list[str] = field(default_factory=list)
     wrong: list[str] = field(default_factory=list)
     screened: dict[str, float] = field(default_factory=dict)
@@ -63,7 +65,7 @@ def measure(
     for peer in peers:
         sides[peer], run = _choose(peer, case, configs, problem, timer, failures, effort)
         runs += [run] if run else []
-    medians = timer.alternate([*runs, problem.vendor.run], effort.rounds, effort.round)
+    medians = timer.alternate([*runs, problem.vendor.run], effort.turns)
     chosen = [side for side in sides.values() if side.best]
     for side, median in zip(chosen, medians, strict=False):
         side.rate = case.amount / median * 1e3
@@ -81,9 +83,10 @@ def _choose(
 ) -> tuple[Side, Callable[[], Any] | None]:
     side, best = Side(), None
     for config in configs:
-        run = load_peer(peer).launcher(case, config, problem)
         reason = failures.get((peer, case.name, config.label))
-        kernel, error = (None, reason) if reason else _launch_poisoned(run, problem)
+        run, kernel, error = (None, None, reason) if reason else _launch_poisoned(peer, case, config, problem)
+        if notes := _notes(kernel):
+            side.notes[config.label] = notes
         if isinstance(error, str):
             side.skipped.append(f"{config.label}: {error}")
         elif not error <= case.tolerance:
@@ -91,23 +94,24 @@ def _choose(
         else:
             rate = side.screened[config.label] = case.amount / timer.screen(run, effort.screen) * 1e3
             if rate >= max(side.screened.values()):
-                side.best, side.error, side.notes, best = config, error, _notes(kernel), run
+                side.best, side.error, best = config, error, run
     return side, best
 
 
-def _launch_poisoned(run: Callable[[], Any], problem: Problem) -> tuple[Any, float | str]:
-    """What the launch returned, and the relative error, or why it could not be launched."""
+def _launch_poisoned(peer: str, case: Case, config: Config, problem: Problem) -> tuple[Any, Any, float | str]:
+    """The launch, what it returned, and the relative error, or why it could not be launched."""
     problem.out.fill_(float("nan"))
     try:
+        run = load_peer(peer).launcher(case, config, problem)
         kernel = run()
     except Exception as error:  # noqa: BLE001  whatever a compiler raises, the others are still to be measured
-        return None, describe(error)
+        return None, None, describe(error)
     torch.cuda.synchronize()  # a fault on the GPU ends the benchmark: no later result could be trusted
-    return kernel, relative_error(problem.out, problem.expected)
+    return run, kernel, relative_error(problem.out, problem.expected)
 
 
-def _notes(kernel: Any) -> list[str]:
+def _notes(kernel: Any) -> str:
     """Spills and warnings of the assembler, for whichever compiler tells."""
-    resources = getattr(kernel.metadata, "resources", {})
+    resources = getattr(getattr(kernel, "metadata", None), "resources", {})
     spills = resources.get("spill_bytes", 0) or getattr(kernel, "n_spills", 0) or 0
-    return [*([f"{spills} bytes spilled"] if spills else []), *resources.get("warnings", ())]
+    return "; ".join([*([f"{spills} bytes spilled"] if spills else []), *resources.get("warnings", ())])

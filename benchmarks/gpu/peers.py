@@ -19,10 +19,11 @@ import types
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
 from dataclasses import dataclass
+from math import prod
 from pathlib import Path
 from typing import Any
 
-from benchmarks.gpu.case import Case, Config, Problem, arguments, dtype_names
+from benchmarks.gpu.case import TORCH_NAMES, Case, Config, Descriptor, Parameter, Problem, elements
 
 SOURCE = Path(__file__).with_name("kernels.py")
 Failures = dict[tuple[str, str, str], str]
@@ -30,31 +31,62 @@ Failures = dict[tuple[str, str, str], str]
 
 @dataclass(frozen=True)
 class Peer:
-    """A compiler: its kernels, and what its warmup takes for an array's type."""
+    """A compiler, by the name of its package, and its kernels."""
 
     name: str
     kernels: types.ModuleType
-    dtypes: types.ModuleType
 
     def launcher(self, case: Case, config: Config, problem: Problem) -> Callable[[], Any]:
         """Launches the kernel; returns what the compiler knows of it."""
         keywords = config.keywords()
-        passed = arguments(case.parameters, problem.arrays)
-        grid = case.grid(dict(config.constants))
-        launch = getattr(self.kernels, case.kernel)[grid]
+        passed = self._arguments(case.parameters, problem.arrays, config)
+        launch = getattr(self.kernels, case.kernel)[case.grid(dict(config.constants))]
         return lambda: launch(*passed, **keywords)
 
-    def compile(self, kernel: str, parameters: tuple[str | int | float, ...], config: Config) -> None:
+    def compile(self, kernel: str, parameters: tuple[Parameter, ...], config: Config) -> None:
         """Compile for arrays that are aligned as torch aligns its own."""
-        types_of_arrays = [getattr(self.dtypes, name) for name in dtype_names(parameters)]
-        passed = arguments(parameters, types_of_arrays)
+        mock = self._module("runtime.jit").MockTensor
+        arrays = [mock(self._dtype(element)) for element in elements(parameters)]
+        passed = self._arguments(parameters, arrays, config)
         getattr(self.kernels, kernel).warmup(*passed, grid=(1,), **config.keywords())
+
+    def _arguments(self, parameters: tuple[Parameter, ...], arrays: Iterable[Any], config: Config) -> list[Any]:
+        """The parameters, with the arrays in the place of their types."""
+        left, sizes = iter(arrays), dict(config.constants)
+        return [self._argument(parameter, left, sizes) for parameter in parameters]
+
+    def _argument(self, parameter: Parameter, arrays: Iterator[Any], sizes: dict[str, Any]) -> Any:
+        if isinstance(parameter, str):
+            return next(arrays)
+        if not isinstance(parameter, Descriptor):
+            return parameter
+        strides = [prod(parameter.shape[axis + 1 :]) for axis in range(len(parameter.shape))]
+        block = [sizes[name] for name in parameter.block]
+        make = self._module("tools.tensor_descriptor").TensorDescriptor
+        return make(next(arrays), list(parameter.shape), strides, block)
+
+    def _dtype(self, element: str) -> Any:
+        if self.name == "deuteron":
+            return self._module("language.signature").SCALARS[element]
+        return getattr(importlib.import_module("torch"), TORCH_NAMES[element])
+
+    def _module(self, name: str) -> types.ModuleType:
+        return importlib.import_module(f"{self.name}.{name}")
 
 
 @functools.cache
 def load_peer(name: str) -> Peer:
-    kernels = load_kernels(name)
-    return Peer(name, kernels, importlib.import_module("deuteron.language" if name == "deuteron" else "torch"))
+    set_allocator = getattr(importlib.import_module(name), "set_allocator", None)
+    if set_allocator:
+        set_allocator(_allocate)
+    return Peer(name, load_kernels(name))
+
+
+def _allocate(size: int, alignment: int, stream: int | None) -> Any:
+    """Memory on the GPU for descriptors that kernels make; torch's has 512 bytes' alignment."""
+    import torch  # deferred: --precompile needs none
+
+    return torch.empty(size, device="cuda", dtype=torch.int8)
 
 
 def load_kernels(name: str) -> types.ModuleType:
@@ -86,7 +118,7 @@ def _jobs(peers: Iterable[str], cases: list[tuple[Case, tuple[Config, ...]]]) ->
         jobs: dict[Any, tuple[Any, list[tuple[str, str]]]] = {}
         for case, configs in cases:
             for config in configs:
-                tokens = tuple(value if isinstance(value, str) else _token(value) for value in case.parameters)
+                tokens = tuple(_token(value) for value in case.parameters)
                 key = (peer, case.kernel, tokens, config)
                 jobs.setdefault(key, ((peer, case.kernel, case.parameters, config), []))[1].append(
                     (case.name, config.label)
@@ -94,14 +126,18 @@ def _jobs(peers: Iterable[str], cases: list[tuple[Case, tuple[Config, ...]]]) ->
         yield from ((key, job, names) for key, (job, names) in jobs.items())
 
 
-def _token(value: int | float) -> str:
-    """What a compile depends on of a number."""
+def _token(value: Parameter) -> Any:
+    """What a compile depends on of a parameter."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, Descriptor):
+        return value.element, value.block
     if isinstance(value, float):
         return "float"
     return "1" if value == 1 else f"{value.bit_length() > 31} {value % 16 == 0}"
 
 
-def _compile(peer: str, kernel: str, parameters: tuple[str | int | float, ...], config: Config) -> None:
+def _compile(peer: str, kernel: str, parameters: tuple[Parameter, ...], config: Config) -> None:
     load_peer(peer).compile(kernel, parameters, config)
 
 

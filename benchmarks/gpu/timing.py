@@ -1,8 +1,8 @@
 """Times of launches by events on the GPU, each with an L2 that was filled with something else.
 
     timer = Timer()
-    timer.milliseconds(run, 10)                  [0.412, 0.409, ...]
-    timer.alternate([ours, theirs], 5, 100.0)    their medians, over five rounds that take turns
+    timer.milliseconds([run] * 10)               [0.412, 0.409, ...]
+    timer.alternate([ours, theirs], 500.0)       their medians, of launches that take turns for half a second
 
 Filling the L2 takes longer than the host needs for a launch, so the GPU never waits for the host in between.
 """
@@ -25,9 +25,10 @@ class Timer:
     def __init__(self) -> None:
         self._other = torch.empty(FLUSH_BYTES // 4, dtype=torch.int32, device="cuda")
 
-    def milliseconds(self, run: Callable[[], Any], repeats: int) -> list[float]:
-        pairs = [(torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)) for _ in range(repeats)]
-        for start, end in pairs:
+    def milliseconds(self, runs: Sequence[Callable[[], Any]]) -> list[float]:
+        """Of each launch, one after the other."""
+        pairs = [(torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)) for _ in runs]
+        for run, (start, end) in zip(runs, pairs, strict=True):
             self._other.zero_()
             start.record()
             run()
@@ -37,22 +38,18 @@ class Timer:
 
     def screen(self, run: Callable[[], Any], milliseconds: float) -> float:
         """A first median, of launches that take about this long in all; the first few do not count."""
-        self.milliseconds(run, 2)
-        estimate = min(self.milliseconds(run, 2))
-        return statistics.median(self.milliseconds(run, self._repeats(estimate, milliseconds)))
+        self.milliseconds([run] * 2)
+        estimate = min(self.milliseconds([run] * 2))
+        return statistics.median(self.milliseconds([run] * self._repeats(estimate, milliseconds)))
 
-    def alternate(self, runs: Sequence[Callable[[], Any]], rounds: int, milliseconds: float) -> list[float]:
-        """The medians of functions that take turns, so that what happens to the clock happens to all.
+    def alternate(self, runs: Sequence[Callable[[], Any]], milliseconds: float) -> list[float]:
+        """The medians of functions that take turns launch by launch, so that what happens to the clock happens to all.
 
-        Every other round goes backwards: whoever follows the function that draws the most power runs at a lower clock.
+        Rounds of many launches each would not do: the limit of power makes the clock depend on who ran the last 50 ms.
         """
-        counts = [self._repeats(min(self.milliseconds(run, 2)), milliseconds) for run in runs]
-        times: list[list[float]] = [[] for _ in runs]
-        turns = list(zip(runs, counts, times, strict=True))
-        for index in range(rounds):
-            for run, count, samples in turns[:: -1 if index % 2 else 1]:
-                samples += self.milliseconds(run, count)
-        return [statistics.median(samples) for samples in times]
+        cycle = sum(min(self.milliseconds([run] * 2)) for run in runs)
+        times = self.milliseconds([*runs] * self._repeats(cycle, milliseconds))
+        return [statistics.median(times[index :: len(runs)]) for index in range(len(runs))]
 
     @staticmethod
     def _repeats(estimate: float, milliseconds: float) -> int:
