@@ -126,7 +126,9 @@ def _case(
     return Case("matmul", name, kernel, parameters, configs, num_quick, grid, _operations(size), "TFLOP/s", make)
 
 
-def _config(flag: str, mark: str, unmarked: bool, m: int, n: int, k: int, warps: int, stages: int, is_on: bool) -> Config:
+def _config(
+    flag: str, mark: str, unmarked: bool, m: int, n: int, k: int, warps: int, stages: int, is_on: bool
+) -> Config:
     constants = (("BLOCK_M", m), ("BLOCK_N", n), ("BLOCK_K", k), ("GROUP_M", GROUP_M), (flag, is_on))
     return Config(constants, warps, stages, f"{m}x{n}x{k} w{warps} s{stages}{'' if is_on == unmarked else mark}")
 
