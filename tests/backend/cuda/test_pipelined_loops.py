@@ -52,6 +52,11 @@ def test_products(rng, target, stages):
     assert bool(instructions_with(kernel, "cp.async.cg.shared.global")) == (stages > 1)
 
 
+def test_a_mask_is_the_condition_of_a_copy(rng):
+    copies = instructions_with(product(rng, np.float16, 144, "cuda:90", 3), "cp.async.cg.shared.global")
+    assert all(re.search(r"16, %p\d+$", copy) for copy in copies)
+
+
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("dtype", [np.float32, ml_dtypes.bfloat16, np.int8])
 def test_types(rng, target, dtype):

@@ -1,6 +1,6 @@
 """Copies from global to shared memory that run on: cp.async of 4, 8 or 16 bytes, their groups and waits.
 
-    cp.async.cg.shared.global [%buffer], [%pointer], 16, %size;      %size is 0 where the mask is off: zeros
+    cp.async.cg.shared.global [%buffer], [%pointer], 16, %ignored;      zeros where the mask is off
     cp.async.commit_group;
     cp.async.wait_group 1;
 
@@ -40,13 +40,14 @@ def async_copy(ctx: Context, op: Operation, pointer: Fragment, shared: SharedTil
 
 
 def _copy(ctx: Context, op: Operation, destination: Value, source: Value, size: int, guard: Value | None) -> None:
+    """LLVM has no intrinsic with a condition, only one with a size, of which ptxas makes a condition again."""
     through_l1 = size < 16 or op.cache.value.data == CacheModifier.CA
-    name = f"llvm.nvvm.cp.async.{'ca' if through_l1 else 'cg'}.shared.global.{size}"
+    name = f"cp.async.{'ca' if through_l1 else 'cg'}.shared.global"
     if guard is None:
-        ctx.b.intrinsic(name, "void", destination, source, overloads=())
+        ctx.b.intrinsic(f"llvm.nvvm.{name}.{size}", "void", destination, source, overloads=())
     else:
-        read = ctx.b.select(guard, const("i32", size), const("i32", 0))
-        ctx.b.intrinsic(f"{name}.s", "void", destination, source, read, overloads=())
+        ignored = ctx.b.xor(guard, const("i1", 1))
+        ctx.b.inline_asm("void", f"{name} [$0], [$1], {size}, $2;", "r,l,b", destination, source, ignored)
 
 
 def commit_group(ctx: Context, op: Operation, *tokens: Value) -> Value:
