@@ -6,10 +6,12 @@ leaves open.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from xdsl.ir import Operation
 
 from deuteron.backend.cuda.context import Context, Rule
-from deuteron.backend.cuda.fragment import Operand
+from deuteron.backend.cuda.fragment import Fragment, Operand, positions, with_registers
 from deuteron.backend.cuda.rules.elementwise import Emit, each, intrinsic, plain
 from deuteron.backend.llvm.builder import Builder
 from deuteron.backend.llvm.types import Value, bit_width, const
@@ -60,7 +62,20 @@ def _absolute(b: Builder, x: Value) -> Value:
 
 
 def compare(ctx: Context, op: Operation, x: Operand, y: Operand) -> Operand:
-    return each(lambda *values: ctx.b.icmp(op.predicate_name, *values), x, y)
+    """A mask that is the same for several elements is one condition for all of them."""
+    constancy = ctx.info.of(op.result).constancy
+    operands = (_first_of_equals(operand, constancy) for operand in (x, y))
+    return each(lambda *values: ctx.b.icmp(op.predicate_name, *values), *operands)
+
+
+def _first_of_equals(operand: Operand, constancy: Sequence[int]) -> Operand:
+    """In the place of every element the first, in its thread, of those for which something is the same."""
+    if not isinstance(operand, Fragment):
+        return operand
+    first: dict[tuple[int, ...], Value] = {}
+    registers = zip(positions(operand.layout), operand.registers, strict=True)
+    blocks = ((tuple(x // size for x, size in zip(at, constancy, strict=True)), value) for at, value in registers)
+    return with_registers(operand, (first.setdefault(block, value) for block, value in blocks))
 
 
 RULES: dict[str, Rule] = {
