@@ -16,12 +16,12 @@ Operand = tensor | float
 
 @builtin
 def exp(x: Operand) -> tensor:
-    """e to the power of `x`. Types: fp32, fp64; any other is an error."""
+    """e to the power of `x`. On GPUs fp32 results below 2**-126 are 0. Types: fp32, fp64; any other is an error."""
 
 
 @builtin
 def exp2(x: Operand) -> tensor:
-    """2 to the power of `x`. Types: fp32, fp64; any other is an error."""
+    """2 to the power of `x`. On GPUs fp32 results below 2**-126 are 0. Types: fp32, fp64; any other is an error."""
 
 
 @builtin

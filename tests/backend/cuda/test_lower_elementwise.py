@@ -70,9 +70,16 @@ def test_functions(rng, name, dtype):
 
 def test_exponentials_are_one_approximation():
     x = aligned(np.zeros(128, np.float32))
-    assert instructions_with(compile_for("cuda:90", function, x, x, N=128, NAME="exp2"), "ex2.approx.f32")
+    assert instructions_with(compile_for("cuda:90", function, x, x, N=128, NAME="exp2"), "ex2.approx.ftz.f32")
     assert instructions_with(compile_for("cuda:90", function, x, x, N=128, NAME="sqrt"), "sqrt.approx.f32")
     assert instructions_with(compile_for("cuda:90", function, x, x, N=128, NAME="sqrt_rn"), "sqrt.rn.f32")
+
+
+def test_exponentials_below_the_normal_numbers_are_zero():
+    x, out = np.full(128, -126.5, np.float32), np.full(128, np.nan, np.float32)
+    x[:2] = -126, -np.inf
+    emulate(function, x, out, N=128, NAME="exp2")
+    assert out[0] == np.finfo(np.float32).tiny and not out[1:].any()
 
 
 @deuteron.jit

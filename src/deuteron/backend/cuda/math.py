@@ -4,6 +4,7 @@
     sqrt    sqrt.approx, 1 ulp            rsqrt   rsqrt.approx, 2 ulp            x / y   div.full, 2 ulp
     log log2 sin cos tanh erf, and everything in f64: the expansions of the CPU backend, 2.6 ulp at most
 
+Results of exp and exp2 below 2**-126 are zero, as Triton's are: without .ftz, each ex2 is four instructions.
 LLVM must not see llvm.exp, llvm.log, llvm.sin and their like: on NVPTX they end the process.
 """
 
@@ -28,7 +29,7 @@ def fast_exp(b: Builder, x: Value) -> Value:
 
 
 def fast_exp2(b: Builder, x: Value) -> Value:
-    return exp2(b, x) if x.type == "double" else b.call("float", "llvm.nvvm.ex2.approx.f32", x)
+    return exp2(b, x) if x.type == "double" else b.call("float", "llvm.nvvm.ex2.approx.ftz.f32", x)
 
 
 def fast_sqrt(b: Builder, x: Value) -> Value:
