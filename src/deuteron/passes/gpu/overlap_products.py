@@ -9,8 +9,8 @@
 
 A product stays in flight into the next iteration where it only adds up what the loop carries, and reads buffers that
 live longer than the iteration: the wait is for the product of the iteration before, whose buffers may be filled again
-behind it. Any other product is waited for in front of the first op that uses it. Products that are rounded to 16 bits,
-or summed in parts, stay as they are.
+behind it. Any other product is waited for in front of the first op that uses it, or that computes the operand which the
+next iteration has in the same registers. Products that are rounded to 16 bits, or summed in parts, stay as they are.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from xdsl.context import Context
 from xdsl.dialects import scf
 from xdsl.dialects.builtin import BoolAttr, ModuleOp
-from xdsl.ir import Block, Operation, SSAValue
+from xdsl.ir import Block, Operation, OpResult, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint
 
@@ -88,12 +88,22 @@ def _wait_before_use(dots: list[WarpGroupDotOp]) -> None:
 
 def _first_use(dot: WarpGroupDotOp) -> tuple[Operation, int]:
     """The first op behind a product that may not meet it in flight, and how many products are issued before."""
-    users, issued = {_at_level(use.operation, dot.parent) for use in dot.result.uses}, 0
+    stops, issued = {_at_level(use.operation, dot.parent) for use in dot.result.uses}, 0
+    stops |= _ops_after_reading(dot)
     op = dot.next_op
-    while op.next_op is not None and op not in users and not op.name.startswith("scf."):
+    while op.next_op is not None and op not in stops and not op.name.startswith("scf."):
         issued += isinstance(op, WarpGroupDotOp)
         op = op.next_op
     return op, issued
+
+
+def _ops_after_reading(dot: WarpGroupDotOp) -> set[Operation]:
+    """What gives the operand of the next iteration, whose registers are those that a product in flight reads."""
+    loop = dot.parent_op()
+    if not isinstance(loop, scf.ForOp) or dot.a.owner is not dot.parent:
+        return set()
+    following = dot.parent.last_op.operands[dot.a.index - 1]
+    return {following.owner} if isinstance(following, OpResult) else set()
 
 
 def _at_level(op: Operation, block: Block | None) -> Operation:

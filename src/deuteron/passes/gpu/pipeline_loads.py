@@ -38,11 +38,14 @@ from deuteron.ir.ttg.async_copy import AsyncCommitGroupOp, AsyncCopyGlobalToLoca
 from deuteron.ir.ttg.convert import ConvertLayoutOp
 from deuteron.ir.ttg.memdesc_index import MemDescIndexOp, buffers_type
 from deuteron.ir.ttg.shared import LocalAllocOp, LocalDeallocOp, LocalLoadOp
+from deuteron.ir.ttg.views import is_view, viewed
+from deuteron.ir.ttng.warp_group_dot import WarpGroupDotOp
 from deuteron.ir.types import i32
+from deuteron.passes.gpu.pipeline_products import chained_products, delay_products
 from deuteron.passes.gpu.pipelined_loads import PipelinedLoad, loads_to_pipeline
 from deuteron.passes.gpu.prefetch_loads import prefetch
 from deuteron.passes.gpu.run_ahead import Ahead, Values, addresses_of, carry, comes, lead_of, masked, new_argument
-from deuteron.passes.rewrite import erase, replace
+from deuteron.passes.rewrite import erase, is_defined_in, replace
 from deuteron.passes.tile.eliminate_dead_code import EliminateDeadCode
 
 
@@ -70,71 +73,133 @@ class Schedule:
         return Schedule(max(num_stages - 1, 2), True)
 
 
-class _Pipeline:
-    """The rewrite of one loop."""
+class _Ring:
+    """The buffers of some loads, which take turns. `lag`: how many iterations after their own the loads are read.
 
-    def __init__(self, loop: scf.ForOp, loads: Sequence[PipelinedLoad], schedule: Schedule):
-        self._loop, self._loads, self._schedule = loop, loads, schedule
-        self._before = Builder.before(loop)
+    What a loop carries is the buffer to fill, the one that was read in the iteration before.
+    """
+
+    def __init__(self, b: Builder, loop: scf.ForOp, loads: Sequence[PipelinedLoad], num_buffers: int, lag: int):
+        self._loop, self._loads, self._num_buffers, self._lag = loop, loads, num_buffers, lag
         self._ahead = Ahead(loop, [value for one in loads for value in addresses_of(one.load)])
+        self.buffers = [b.value(LocalAllocOp(buffers_type(one.buffer, num_buffers))) for one in loads]
+        for buffer, one in zip(self.buffers, loads, strict=True):
+            buffer.name_hint = one.load.result.name_hint
+        self.entering = self._ahead.entering(loop)
+        self.following: list[SSAValue] = []
+        self._ready: list[SSAValue] = []
 
-    def rewrite(self) -> None:
-        buffers = [
-            self._before.value(LocalAllocOp(buffers_type(one.buffer, self._schedule.num_buffers)))
-            for one in self._loads
-        ]
-        for alloc, one in zip(buffers, self._loads, strict=True):
-            alloc.name_hint = one.load.result.name_hint
-        entering = self._fill(buffers)
-        following = self._rewrite_body(buffers)
-        last = self._before.constant(self._schedule.num_buffers - 1, i32)
-        loop = carry(self._loop, [*entering, last], following)
-        after = Builder(InsertPoint.after(loop), loop.location)
-        after.insert(AsyncWaitOp(0))
-        for buffer in buffers:
-            after.insert(LocalDeallocOp(buffer))
+    @property
+    def _distance(self) -> int:
+        """How many iterations ahead copies are."""
+        return self._num_buffers - 1 - self._lag
 
-    def _fill(self, buffers: Sequence[SSAValue]) -> list[SSAValue]:
-        """Copy for the first iterations; gives the values that are carried ahead of their iteration."""
-        b, loop = self._before, self._loop
-        carried, iteration = self._ahead.entering(loop), loop.lb
-        for stage in range(self._schedule.distance):
-            if stage:
-                iteration = b.value(arith.AddiOp(iteration, loop.step))
-            values = self._ahead.clone(b, iteration, carried)
-            b.location = loop.location
-            self._copy(b, values, buffers, b.constant(stage, i32), comes(b, iteration, loop.ub))
-            carried = self._ahead.following(values)
-        return carried
+    def fill(self, b: Builder, iterations: Sequence[SSAValue]) -> list[SSAValue]:
+        """Copy for the last of the first iterations, or for the one before that where the ring lags."""
+        index = len(iterations) - 1 - self._lag
+        if index < 0:
+            return []
+        values = self._ahead.clone(b, iterations[index], self.entering)
+        self.entering = self._ahead.following(values)
+        b.location = self._loop.location
+        return self._copy(b, values, b.constant(index, i32), comes(b, iterations[index], self._loop.ub))
 
-    def _rewrite_body(self, buffers: Sequence[SSAValue]) -> list[SSAValue]:
-        """Waits, uses and copies; gives what is carried ahead, and the index of the buffer used last."""
-        loop, schedule = self._loop, self._schedule
+    def enter(self, b: Builder) -> list[SSAValue]:
+        """What enters the loop: that which is carried ahead of its iteration, and the buffer to fill."""
+        return [*self.entering, b.constant(self._distance, i32)]
+
+    def copy_ahead(self, before: Builder, top: Builder, place: Builder) -> list[SSAValue]:
+        """Find the buffers that are ready at the top, copy at `place`; gives the tokens of the copies."""
+        loop = self._loop
         ahead, freed = self._ahead.new_arguments(loop), new_argument(loop, i32, "freed")
-        top, bottom = Builder.before(loop.body.block.first_op), Builder.before(loop.body.block.last_op)
-        self._before.location = top.location = bottom.location = loop.location
-        used = next_index(top, freed, schedule.num_buffers)
-        top.insert(AsyncWaitOp(schedule.distance - 1))
-        place = top if schedule.copies_at_top else bottom
-        iteration, runs = lead_of(loop, self._before, place, schedule.distance)
+        following = used = next_index(top, freed, self._num_buffers)
+        for _ in range(self._lag):
+            used = next_index(top, used, self._num_buffers)
+        iteration, runs = lead_of(loop, before, place, self._distance)
         values = self._ahead.clone(place, iteration, ahead)
-        self._copy(place, values, buffers, freed, runs)
-        ready = [top.value(MemDescIndexOp(buffer, used)) for buffer in buffers]
-        for one, buffer in zip(self._loads, ready, strict=True):
-            _use(one.load, buffer)
-        return [*self._ahead.following(values), used]
+        tokens = self._copy(place, values, freed, runs)
+        self._ready = [top.value(MemDescIndexOp(buffer, used)) for buffer in self.buffers]
+        self.following = [*self._ahead.following(values), following]
+        return tokens
 
-    def _copy(
-        self, b: Builder, values: Values, buffers: Sequence[SSAValue], index: SSAValue, runs: SSAValue | None
-    ) -> None:
+    def read(self) -> None:
+        """Let the users of the loads read the buffers that are ready."""
+        for one, buffer in zip(self._loads, self._ready, strict=True):
+            _use(one.load, buffer)
+
+    def _copy(self, b: Builder, values: Values, index: SSAValue, runs: SSAValue | None) -> list[SSAValue]:
         tokens = []
-        for one, buffer in zip(self._loads, buffers, strict=True):
+        for one, buffer in zip(self._loads, self.buffers, strict=True):
             b.location = one.load.location
             pointer, mask = masked(b, one.load, values, runs)
             cache, evict = CacheModifier(one.load.cache.value.data), EvictionPolicy(one.load.evict.value.data)
             place = b.value(MemDescIndexOp(buffer, index))
             tokens.append(b.value(AsyncCopyGlobalToLocalOp(pointer, place, mask, cache, evict)))
-        b.insert(AsyncCommitGroupOp(tokens))
+        return tokens
+
+
+class _Pipeline:
+    """The rewrite of one loop, with a ring for the loads of `delayed` products, and one for all others."""
+
+    def __init__(
+        self,
+        loop: scf.ForOp,
+        loads: Sequence[PipelinedLoad],
+        schedule: Schedule,
+        delayed: Sequence[WarpGroupDotOp],
+    ):
+        self._loop, self._schedule, self._delayed = loop, schedule, delayed
+        self._before = Builder.before(loop)
+        parts = [[one for one in loads if _is_read_by(one.load, delayed) == lags] for lags in (False, True)]
+        count = schedule.num_buffers
+        self._rings = [_Ring(self._before, loop, part, count, lag) for lag, part in enumerate(parts) if part]
+
+    def rewrite(self) -> None:
+        self._fill()
+        self._rewrite_body()
+        entering = [value for ring in self._rings for value in ring.enter(self._before)]
+        loop = carry(self._loop, entering, [value for ring in self._rings for value in ring.following])
+        after = Builder(InsertPoint.after(loop), loop.location)
+        after.insert(AsyncWaitOp(0))
+        for ring in self._rings:
+            for buffer in ring.buffers:
+                after.insert(LocalDeallocOp(buffer))
+        if self._delayed:
+            delay_products(loop, self._delayed)
+
+    def _fill(self) -> None:
+        b, loop = self._before, self._loop
+        iterations = [loop.lb]
+        for stage in range(self._schedule.distance):
+            if stage:
+                iterations.append(b.value(arith.AddiOp(iterations[-1], loop.step)))
+            b.insert(AsyncCommitGroupOp([token for ring in self._rings for token in ring.fill(b, iterations)]))
+            b.location = loop.location
+
+    def _rewrite_body(self) -> None:
+        loop, schedule = self._loop, self._schedule
+        top, bottom = Builder.before(loop.body.block.first_op), Builder.before(loop.body.block.last_op)
+        self._before.location = top.location = bottom.location = loop.location
+        top.insert(AsyncWaitOp(schedule.distance - 1))
+        place = top if schedule.copies_at_top else bottom
+        tokens = [token for ring in self._rings for token in ring.copy_ahead(self._before, top, place)]
+        place.insert(AsyncCommitGroupOp(tokens))
+        for ring in self._rings:
+            ring.read()
+
+
+def _is_read_by(load: LoadOp, products: Sequence[WarpGroupDotOp]) -> bool:
+    """Whether these products read a load, and nothing else does."""
+    pending, seen = [load.result], False
+    while pending:
+        for use in pending.pop().uses:
+            if use.operation in products and use.index == 1:
+                seen = True
+            elif isinstance(use.operation, LocalAllocOp) or is_view(use.operation):
+                pending += use.operation.results
+            else:
+                return False
+    return seen
 
 
 def _use(load: LoadOp, buffer: SSAValue) -> None:
@@ -186,5 +251,15 @@ class PipelineLoads(ModulePass):
         if kept:
             loop = prefetch(loop, kept)
         if copied:
-            _Pipeline(loop, copied, Schedule.of(loop, num_stages)).rewrite()
+            _Pipeline(loop, copied, Schedule.of(loop, num_stages), _delayed_products(loop, copied)).rewrite()
         return bool(copied or kept)
+
+
+def _delayed_products(loop: scf.ForOp, copied: Sequence[PipelinedLoad]) -> list[WarpGroupDotOp]:
+    """The products to delay: none, unless what they read of shared memory is copied for them, or stays."""
+    chained = chained_products(loop)
+    allocs = {viewed(dot.b) for dot in chained}
+    copies = {
+        viewed(use.operation.result) for one in copied if _is_read_by(one.load, chained) for use in one.load.result.uses
+    }
+    return chained if all(alloc in copies or not is_defined_in(alloc, loop) for alloc in allocs) else []
