@@ -1,0 +1,165 @@
+"""Integers and pointers as polynomials over the scalars of a kernel and the coordinates of a tile.
+
+    rows = pid * 128 + arange(0, 128)                       128 * pid + i0
+    a + rows[:, None] * stride + arange(0, 64)[None, :]     a + 128 * pid * stride + i0 * stride + i1
+    a loop that adds 64 to it, from 0 in steps of 1         ... + 64 * k
+
+Pointers count in elements. A tile that a loop carries and advances by what does not change is what it starts with, plus
+that times the number of the iteration. What is no polynomial is an atom, if it is a scalar; tiles are unknown then.
+Integers are taken not to overflow.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from xdsl.dialects import arith, scf
+from xdsl.ir import BlockArgument, Operation, SSAValue
+
+from deuteron.analysis.polynomial import Atom, Polynomial, coordinate
+from deuteron.ir.arith import constant_value
+from deuteron.ir.casts import ExtSIOp
+from deuteron.ir.tt.memory import AddPtrOp
+from deuteron.ir.tt.shape import BroadcastOp, ExpandDimsOp, MakeRangeOp, SplatOp, TransOp
+from deuteron.ir.types import element_type_of, is_integer, is_pointer, is_tile, shape_of
+
+
+@dataclass(frozen=True)
+class Wrap:
+    """A tile that goes round: `dividend` modulo `divisor`. It is the dividend where that is less."""
+
+    dividend: Polynomial
+    divisor: Polynomial
+
+
+class TilePolynomials:
+    """The polynomials of a function's values, made when they are asked for.
+
+    `wraps` are the tiles modulo a scalar that were met: they count as their dividends, which holds where these are less
+    than the divisors.
+    """
+
+    def __init__(self) -> None:
+        self._known: dict[SSAValue, Polynomial | None] = {}
+        self._atoms: dict[SSAValue, Atom] = {}
+        self.wraps: dict[SSAValue, Wrap] = {}
+
+    def of(self, value: SSAValue) -> Polynomial | None:
+        """None of a tile that is no polynomial, and of what is no integer or pointer."""
+        if value not in self._known:
+            made = self._make(value)
+            scalar = not is_tile(value.type) and _is_number(value)
+            self._known[value] = Polynomial.of(self.atom(value)) if made is None and scalar else made
+        return self._known[value]
+
+    def atom(self, value: SSAValue) -> Atom:
+        return self._atoms.setdefault(value, Atom(len(self._atoms), value))
+
+    def _make(self, value: SSAValue) -> Polynomial | None:
+        if not _is_number(value):
+            return None
+        number = constant_value(value)
+        if number is not None:
+            return Polynomial.constant(int(number))
+        if isinstance(value, BlockArgument):
+            return self._of_argument(value)
+        rule = _RULES.get(type(value.owner))
+        return rule(self, value.owner) if rule is not None else None
+
+    def _of_argument(self, argument: BlockArgument) -> Polynomial | None:
+        loop = argument.block.parent_op()
+        if not isinstance(loop, scf.ForOp) or argument.index == 0:
+            return None
+        start, advance = self.of(loop.iter_args[argument.index - 1]), self._advance(argument, loop)
+        if start is None or advance is None:
+            return None
+        if advance.number == 0:
+            return start
+        distance = self._progress(loop) * advance
+        steps = distance.over(Polynomial.constant(_step(loop))) if _step(loop) else None
+        return start + steps if steps is not None else None
+
+    def _advance(self, argument: BlockArgument, loop: scf.ForOp) -> Polynomial | None:
+        """By how much an iteration advances what it carries, where that does not change."""
+        itself, outer = Polynomial.of(self.atom(argument)), self._known
+        self._known = {**outer, argument: itself}
+        following = self.of(loop.body.block.last_op.operands[argument.index - 1])
+        self._known = outer
+        advance = following - itself if following is not None else None
+        if advance is None or any(atom.value is None or _is_in(atom.value, loop) for atom in advance.atoms):
+            return None
+        return advance
+
+    def _progress(self, loop: scf.ForOp) -> Polynomial:
+        """How far the induction variable is from where it began."""
+        return Polynomial.of(self.atom(loop.body.block.args[0])) - self.of(loop.lb)
+
+
+def _is_in(value: SSAValue, loop: scf.ForOp) -> bool:
+    owner = value.owner if isinstance(value.owner, Operation) else value.owner.parent_op()
+    return loop.is_ancestor(owner)
+
+
+def _step(loop: scf.ForOp) -> int:
+    """The step of a loop; 0 where it is no constant."""
+    return constant_value(loop.step) or 0
+
+
+def _is_number(value: SSAValue) -> bool:
+    return is_integer(value.type) or is_pointer(element_type_of(value.type))
+
+
+def _binary(combine: Callable[[Polynomial, Polynomial], Polynomial]) -> Callable:
+    def rule(known: TilePolynomials, op: Operation) -> Polynomial | None:
+        lhs, rhs = (known.of(operand) for operand in op.operands)
+        return None if lhs is None or rhs is None else combine(lhs, rhs)
+
+    return rule
+
+
+def _same(known: TilePolynomials, op: Operation) -> Polynomial | None:
+    return known.of(op.operands[0])
+
+
+def _make_range(known: TilePolynomials, op: MakeRangeOp) -> Polynomial:
+    start = Polynomial.constant(op.start.value.data)
+    return start if shape_of(op.result.type) == (1,) else start + Polynomial.of(coordinate(0))
+
+
+def _with_axes(source: Polynomial | None, axis_of: Callable[[int], int]) -> Polynomial | None:
+    if source is None:
+        return None
+    return source.renamed(lambda atom: atom if atom.axis is None else coordinate(axis_of(atom.axis)))
+
+
+def _expand_dims(known: TilePolynomials, op: ExpandDimsOp) -> Polynomial | None:
+    new = op.axis.value.data
+    return _with_axes(known.of(op.src), lambda axis: axis + (axis >= new))
+
+
+def _trans(known: TilePolynomials, op: TransOp) -> Polynomial | None:
+    return _with_axes(known.of(op.src), list(op.permutation).index)
+
+
+def _remainder(known: TilePolynomials, op: arith.RemSIOp) -> Polynomial | None:
+    dividend, divisor = known.of(op.lhs), known.of(op.rhs)
+    if not is_tile(op.result.type) or dividend is None or divisor is None:
+        return None
+    known.wraps[op.result] = Wrap(dividend, divisor)
+    return dividend
+
+
+_RULES: dict[type[Operation], Callable[[TilePolynomials, Operation], Polynomial | None]] = {
+    arith.AddiOp: _binary(Polynomial.__add__),
+    arith.SubiOp: _binary(Polynomial.__sub__),
+    arith.MuliOp: _binary(Polynomial.__mul__),
+    AddPtrOp: _binary(Polynomial.__add__),
+    ExtSIOp: _same,
+    SplatOp: _same,
+    BroadcastOp: _same,
+    MakeRangeOp: _make_range,
+    ExpandDimsOp: _expand_dims,
+    TransOp: _trans,
+    arith.RemSIOp: _remainder,
+}

@@ -1,0 +1,141 @@
+"""Polynomials of pointers, written out with the names of their atoms; i0, i1 are coordinates."""
+
+from __future__ import annotations
+
+import pytest
+
+import deuteron as triton
+import deuteron.language as tl
+from deuteron.analysis.polynomial import Polynomial
+from deuteron.analysis.tile_polynomials import TilePolynomials
+from deuteron.frontend import lower_function
+from deuteron.ir.tt.function import FuncOp
+from deuteron.ir.tt.memory import StoreOp
+from deuteron.passes import run_passes
+from deuteron.passes.tile import tile_passes
+
+
+def stored_to(kernel, **constexprs):
+    """The polynomials, and that of the first store's pointer."""
+    signature = {
+        name: "constexpr" if name in constexprs else "*fp32" if name.endswith("_ptr") else "i32"
+        for name in kernel.arg_names
+    }
+    module = lower_function(kernel, signature, constexprs, {})
+    run_passes(module, tile_passes())
+    func = next(op for op in module.walk() if isinstance(op, FuncOp))
+    known = TilePolynomials()
+    return known, known.of(next(op for op in func.walk() if isinstance(op, StoreOp)).ptr)
+
+
+def written(polynomial: Polynomial) -> set[str]:
+    """`{"x", "64*k", "i0*stride"}`"""
+
+    def name(atom):
+        return f"i{atom.axis}" if atom.value is None else atom.value.name_hint or "?"
+
+    terms = {"*".join(sorted(map(name, monomial))): factor for monomial, factor in polynomial}
+    return {f"{factor}*{names}" if factor != 1 and names else names or str(factor) for names, factor in terms.items()}
+
+
+@triton.jit
+def tile(x_ptr, stride, n, BLOCK: tl.constexpr, CASE: tl.constexpr):
+    pid = tl.program_id(0)
+    i = pid * BLOCK + tl.arange(0, BLOCK)
+    j = tl.arange(0, 32)
+    square = x_ptr + i[:, None] * stride + j[None, :]
+    if CASE == "square":
+        tl.store(square, 0.0)
+    if CASE == "trans":
+        tl.store(tl.trans(square), 0.0)
+    if CASE == "wide":
+        tl.store(square + pid.to(tl.int64) * n - 3, 0.0)
+    if CASE == "single":
+        tl.store(x_ptr + 2 * (stride + tl.arange(0, 1)) * n, 0.0)
+    if CASE == "quotient":
+        tl.store(x_ptr + (i // 2)[:, None] + j[None, :], 0.0)
+    if CASE == "loaded":
+        tl.store(x_ptr + tl.load(square).to(tl.int32), 0.0)
+
+
+@pytest.mark.parametrize(
+    ("case", "expected"),
+    [
+        ("square", {"x_ptr", "64*pid*stride", "i0*stride", "i1"}),
+        ("trans", {"x_ptr", "64*pid*stride", "i1*stride", "i0"}),
+        ("wide", {"x_ptr", "64*pid*stride", "i0*stride", "i1", "n*pid", "-3"}),
+        ("single", {"x_ptr", "2*n*stride"}),
+        ("quotient", None),
+        ("loaded", None),
+    ],
+)
+def test_tiles(case, expected):
+    _, found = stored_to(tile, BLOCK=64, CASE=case)
+    assert (found and written(found)) == expected
+
+
+@triton.jit
+def loop(x_ptr, stride, begin, end, CASE: tl.constexpr):
+    i = tl.arange(0, 64)
+    ptrs = x_ptr + i
+    other = x_ptr + i
+    for k in range(0 if CASE == "zero" else begin, end, 4 if CASE != "odd" else 8):
+        tl.store(ptrs, 0.0)
+        if CASE == "tiles":
+            ptrs += i
+        elif CASE == "varies":
+            ptrs += k
+        elif CASE == "swap":
+            ptrs, other = other + stride, ptrs
+        elif CASE == "still":
+            ptrs = ptrs + 0
+        elif CASE == "odd":
+            ptrs += 12 * stride
+        else:
+            ptrs += 8 * stride
+    tl.store(other, 0.0)
+
+
+@pytest.mark.parametrize(
+    ("case", "expected"),
+    [
+        ("zero", {"x_ptr", "i0", "2*k*stride"}),
+        ("begin", {"x_ptr", "i0", "2*k*stride", "-2*begin*stride"}),
+        ("still", {"x_ptr", "i0"}),
+        ("odd", None),
+        ("varies", None),
+        ("swap", None),
+        ("tiles", None),
+    ],
+)
+def test_loops(case, expected):
+    _, found = stored_to(loop, CASE=case)
+    assert (found and written(found)) == expected
+
+
+@triton.jit
+def nested(x_ptr, n):
+    i = tl.arange(0, 64)
+    for t in range(n):
+        ptrs = x_ptr + t * 100 + i
+        for k in range(n):
+            tl.store(ptrs, 0.0)
+            ptrs += 64
+
+
+def test_loops_in_loops():
+    _, found = stored_to(nested)
+    assert written(found) == {"x_ptr", "100*t", "i0", "64*k"}
+
+
+@triton.jit
+def around(x_ptr, n):
+    i = tl.program_id(0) * 64 + tl.arange(0, 64)
+    tl.store(x_ptr + i % n, 0.0)
+
+
+def test_tiles_that_go_round_count_as_the_dividend():
+    known, found = stored_to(around)
+    (wrap,) = known.wraps.values()
+    assert written(wrap.divisor) == {"n"}
+    assert written(found) == {"x_ptr", *written(wrap.dividend)}
