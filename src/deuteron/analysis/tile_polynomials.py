@@ -127,19 +127,18 @@ def _make_range(known: TilePolynomials, op: MakeRangeOp) -> Polynomial:
     return start if shape_of(op.result.type) == (1,) else start + Polynomial.of(coordinate(0))
 
 
-def _with_axes(source: Polynomial | None, axis_of: Callable[[int], int]) -> Polynomial | None:
-    if source is None:
-        return None
-    return source.renamed(lambda atom: atom if atom.axis is None else coordinate(axis_of(atom.axis)))
+def with_axes(op: ExpandDimsOp | TransOp, source: Polynomial) -> Polynomial:
+    """What is said of the source of an op, with the axes of its result."""
+    if isinstance(op, ExpandDimsOp):
+        new = op.axis.value.data
+        return source.renamed(lambda atom: atom if atom.axis is None else coordinate(atom.axis + (atom.axis >= new)))
+    places = list(op.permutation)
+    return source.renamed(lambda atom: atom if atom.axis is None else coordinate(places.index(atom.axis)))
 
 
-def _expand_dims(known: TilePolynomials, op: ExpandDimsOp) -> Polynomial | None:
-    new = op.axis.value.data
-    return _with_axes(known.of(op.src), lambda axis: axis + (axis >= new))
-
-
-def _trans(known: TilePolynomials, op: TransOp) -> Polynomial | None:
-    return _with_axes(known.of(op.src), list(op.permutation).index)
+def _with_axes(known: TilePolynomials, op: ExpandDimsOp | TransOp) -> Polynomial | None:
+    source = known.of(op.src)
+    return None if source is None else with_axes(op, source)
 
 
 def _remainder(known: TilePolynomials, op: arith.RemSIOp) -> Polynomial | None:
@@ -159,7 +158,7 @@ _RULES: dict[type[Operation], Callable[[TilePolynomials, Operation], Polynomial 
     SplatOp: _same,
     BroadcastOp: _same,
     MakeRangeOp: _make_range,
-    ExpandDimsOp: _expand_dims,
-    TransOp: _trans,
+    ExpandDimsOp: _with_axes,
+    TransOp: _with_axes,
     arith.RemSIOp: _remainder,
 }

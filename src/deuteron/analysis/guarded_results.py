@@ -1,0 +1,69 @@
+"""Whether what a value holds beyond a bound along one of its axes is stored nowhere.
+
+    rows of a product's operand -> rows of the product -> ... what loops carry, elementwise ops, transpositions ...
+        -> a store whose mask leaves those rows out
+
+An operand's other axis is summed up over: what it holds there is in every element.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from xdsl.dialects import scf
+from xdsl.ir import Operation, SSAValue, Use
+
+from deuteron.analysis.polynomial import Polynomial, coordinate
+from deuteron.analysis.strided_tile import positive
+from deuteron.analysis.tile_polynomials import TilePolynomials
+from deuteron.ir.tt.dot import DotOp
+from deuteron.ir.tt.memory import StoreOp
+from deuteron.ir.tt.shape import TransOp
+from deuteron.ir.ttg.inference import is_elementwise
+
+Place = tuple[SSAValue, int]
+KEPT_AXIS = {0: 0, 1: 1}  # of each operand of a product, the axis that the product has too
+
+
+def is_guarded(known: TilePolynomials, value: SSAValue, axis: int, bound: Polynomial) -> bool:
+    """Whether elements for which `bound` minus their coordinate is not positive are never seen."""
+    pending: list[Place] = [(value, axis)]
+    seen = set(pending)
+    while pending:
+        current, along = pending.pop()
+        for use in current.uses:
+            places = _places(use, along)
+            if places is None and not _is_stored_within(known, use, along, bound):
+                return False
+            fresh = [place for place in places or () if place not in seen]
+            seen.update(fresh)
+            pending += fresh
+    return True
+
+
+def _places(use: Use, axis: int) -> list[Place] | None:
+    """Where the elements go that an op reads; None where that is not known."""
+    op = use.operation
+    if isinstance(op, DotOp):
+        return [(op.result, axis)] if axis == KEPT_AXIS.get(use.index, axis) else None
+    if isinstance(op, TransOp):
+        return [(op.result, list(op.permutation).index(axis))]
+    if isinstance(op, scf.ForOp):
+        return list(_carried(op, use.index - 3, axis))
+    if isinstance(op, scf.YieldOp) and isinstance(op.parent_op(), scf.ForOp):
+        return list(_carried(op.parent_op(), use.index, axis))
+    if is_elementwise(op) and len(op.results) == 1:
+        return [(op.results[0], axis)]
+    return None
+
+
+def _carried(loop: scf.ForOp, index: int, axis: int) -> Iterator[Place]:
+    yield loop.body.block.args[1 + index], axis
+    yield loop.results[index], axis
+
+
+def _is_stored_within(known: TilePolynomials, use: Use, axis: int, bound: Polynomial) -> bool:
+    op: Operation = use.operation
+    if not isinstance(op, StoreOp) or use.operation.operands[use.index] is not op.value or op.mask is None:
+        return False
+    return bound - Polynomial.of(coordinate(axis)) in (positive(known, op.mask) or [])
