@@ -18,6 +18,12 @@ REGION = """({{
       %rc = "arith.addf"(%ra, %rb) <{{fastmath = #arith.fastmath<none>}}> : (f32, f32) -> f32
       "tt.{}.return"(%rc) : (f32) -> ()
     }})"""
+DESC, BLOCK = "!tt.tensordesc<8x4xui32>", "tensor<8x4xi32>"
+VALUE = f'%v = "arith.constant"() <{{value = dense<1> : {BLOCK}}}> : () -> {BLOCK}'
+DESCRIPTOR = f"""%b = "tt.bitcast"(%p) : (!tt.ptr<f32>) -> !tt.ptr<i32>
+        %1 = "arith.constant"() <{{value = 1 : i64}}> : () -> i64
+        %d = "tt.make_tensor_descriptor"(%b, %n, %n, %1, %1) <{{padding = 1 : i32,
+            operandSegmentSizes = array<i32: 1, 2, 2>}}> : (!tt.ptr<i32>, i32, i32, i64, i64) -> {DESC}"""
 
 # Parameters: %n i32, %f f32, %c i1, %p pointer, %ps pointers, %m mask, %t and %u tiles, %i offsets, %s 2 x 2 x 2.
 SNIPPETS = {
@@ -30,6 +36,15 @@ SNIPPETS = {
     "tt.atomic_rmw": f"""%r = "tt.atomic_rmw"(%ps, %t, %m) <{{atomic_rmw_op = 5 : i32, {ORDER}}}>
         : ({POINTERS}, {TILE}, {MASK}) -> {TILE}""",
     "tt.atomic_cas": f'%r = "tt.atomic_cas"(%p, %f, %f) <{{{ORDER}}}> : (!tt.ptr<f32>, f32, f32) -> f32',
+    "tt.make_tensor_descriptor": f"{DESCRIPTOR}",
+    "tt.descriptor_load": f"""{DESCRIPTOR}
+        %r = "tt.descriptor_load"(%d, %n, %n) <{{cache = 1 : i32, evict = 1 : i32}}> : ({DESC}, i32, i32) -> {BLOCK}""",
+    "tt.descriptor_store": f"""{DESCRIPTOR}
+        {VALUE}
+        "tt.descriptor_store"(%d, %v, %n, %n) : ({DESC}, {BLOCK}, i32, i32) -> ()""",
+    "tt.descriptor_reduce": f"""{DESCRIPTOR}
+        {VALUE}
+        "tt.descriptor_reduce"(%d, %v, %n, %n) <{{kind = 3 : i32}}> : ({DESC}, {BLOCK}, i32, i32) -> ()""",
     "tt.make_range": '%r = "tt.make_range"() <{start = 4 : i32, end = 8 : i32}> : () -> tensor<4xi32>',
     "tt.splat": f'%r = "tt.splat"(%f) : (f32) -> {TILE}',
     "tt.unsplat": '%o = "tt.splat"(%f) : (f32) -> tensor<1x1xf32>\n%r = "tt.unsplat"(%o) : (tensor<1x1xf32>) -> f32',

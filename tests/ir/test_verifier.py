@@ -35,7 +35,28 @@ def reduce(axis: int, result: str, types: str = "%a: f32, %b: f32") -> str:
     }}) : ({T}) -> {result}"""
 
 
+def describe(base: str, result: str, last: int = 1, sizes: str = "1, 1, 1", padding: int = 1) -> str:
+    operands = {"1, 1, 1": "%n, %s", "1, 2, 1": "%n, %n, %s"}[sizes]
+    types = {"1, 1, 1": "i32, i64", "1, 2, 1": "i32, i32, i64"}[sizes]
+    return f"""%q = "tt.bitcast"(%p) : ({P}) -> !tt.ptr<{base}>
+    %s = "arith.constant"() <{{value = {last} : i64}}> : () -> i64
+    %d = "tt.make_tensor_descriptor"(%q, {operands}) <{{padding = {padding} : i32,
+        operandSegmentSizes = array<i32: {sizes}>}}> : (!tt.ptr<{base}>, {types}) -> !tt.tensordesc<{result}>"""
+
+
+def descriptor_load(indices: str, types: str, result: str) -> str:
+    return f"""{describe("f32", "4xf32")}
+    %r = "tt.descriptor_load"(%d{indices}) <{{cache = 1 : i32, evict = 1 : i32}}>
+        : (!tt.tensordesc<4xf32>{types}) -> {result}"""
+
+
 ERRORS = [
+    (describe("f32", "4xf32", sizes="1, 2, 1"), "has 2 sizes and 1 strides"),
+    (describe("f32", "4xf16"), "does not point to elements of"),
+    (describe("f32", "4xf32", last=2), "the last stride is the constant 1"),
+    (describe("i32", "4xsi32", padding=2), "integers are not padded with NaN"),
+    (descriptor_load("", "", T), "has 0 offsets"),
+    (descriptor_load(", %n", ", i32", "tensor<8xf32>"), "are not tensor<8xf32>"),
     ('%r = "tt.get_program_id"() <{axis = 3 : i32}> : () -> i32', "needs an axis of 0, 1 or 2, got 3"),
     (f'%r = "tt.addptr"(%t, %i) : ({T}, tensor<4xi32>) -> {T}', "adds integers to pointers"),
     (f'%r = "tt.addptr"(%ps, %n) : ({PS}, i32) -> {PS}', "shapes differ"),

@@ -11,7 +11,7 @@ import pytest
 
 from deuteron import language as tl
 from deuteron.errors import UsageError
-from deuteron.frontend.semantics import METHODS, RULES
+from deuteron.frontend.semantics import DESCRIPTOR_METHODS, METHODS, RULES
 from deuteron.language.builtin import Builtin
 from deuteron.language.function import Function
 
@@ -56,6 +56,16 @@ def test_docstring(name: str):
 def test_every_documented_method_works():
     documented = [name for name, member in vars(tl.tensor).items() if inspect.isfunction(member) and name[0] != "_"]
     assert sorted(METHODS) == sorted(documented)
+
+
+def test_every_method_of_descriptors_has_the_parameters_of_its_stub():
+    stubs = {name: member for name, member in vars(tl.tensor_descriptor).items() if inspect.isfunction(member)}
+    del stubs["__init__"]
+    refused = {"gather", "scatter"}
+    assert set(stubs) == set(DESCRIPTOR_METHODS) - refused
+    for name, stub in stubs.items():
+        ctx, desc, *parameters = inspect.signature(DESCRIPTOR_METHODS[name]).parameters
+        assert parameters == list(inspect.signature(stub).parameters)[1:]
 
 
 def test_call_outside_a_kernel_says_what_is_missing():

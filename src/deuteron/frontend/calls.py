@@ -22,7 +22,7 @@ from deuteron.errors import DeuteronError, InternalError
 from deuteron.frontend.context import Context
 from deuteron.frontend.inline import inline
 from deuteron.frontend.semantics import RULES
-from deuteron.frontend.values import Tensor, Value, describe, is_runtime
+from deuteron.frontend.values import Descriptor, Tensor, Value, describe, is_runtime
 from deuteron.language.builtin import Builtin
 from deuteron.language.constant import constexpr, unwrap
 from deuteron.language.function import CompileTimeFunction, Function
@@ -33,10 +33,10 @@ _COMPILE_TIME_TYPES = (CompileTimeFunction, BuiltinFunctionType, BuiltinMethodTy
 
 @dataclass(frozen=True)
 class BoundMethod:
-    """A method together with the Tensor that it was taken from."""
+    """A method together with the Tensor or Descriptor that it was taken from."""
 
     function: Callable[..., Value]
-    receiver: Tensor
+    receiver: Tensor | Descriptor
 
 
 def call(ctx: Context, node: ast.Call) -> Value:
@@ -127,6 +127,8 @@ def is_instance(ctx: Context, value: Value, classes: Any) -> bool:
     accepted = classes if isinstance(classes, tuple) else (classes,)
     if isinstance(value, Tensor):
         return language.tensor in accepted
+    if isinstance(value, Descriptor):
+        return language.tensor_descriptor in accepted
     return constexpr in accepted or isinstance(value, tuple(cls for cls in accepted if isinstance(cls, type)))
 
 

@@ -2,7 +2,7 @@
 
     x[:, None]          operator.getitem(x, (slice(None), None)), by its rule
     x.to(tl.float16)    the method `to` of `semantics.METHODS`, bound to x
-    ptr.dtype           the attribute `dtype` of `semantics.ATTRIBUTES`
+    ptr.dtype           the attribute `dtype` of `semantics.ATTRIBUTES`; of descriptors there are own tables
     math.inf            an attribute of a module, at compile time
     BLOCK.value         what a constexpr parameter holds, as Triton's users write it
 
@@ -20,8 +20,8 @@ from deuteron.frontend.calls import BoundMethod, call_at_compile_time, run_rule
 from deuteron.frontend.context import Context
 from deuteron.frontend.operators import operate
 from deuteron.frontend.scope import suggest
-from deuteron.frontend.semantics import ATTRIBUTES, METHODS
-from deuteron.frontend.values import Tensor, Value, describe, is_runtime
+from deuteron.frontend.semantics import ATTRIBUTES, DESCRIPTOR_ATTRIBUTES, DESCRIPTOR_METHODS, METHODS
+from deuteron.frontend.values import Descriptor, Tensor, Value, describe, is_runtime
 from deuteron.language.constant import unwrap
 
 
@@ -46,6 +46,8 @@ def attribute(ctx: Context, node: ast.Attribute) -> Value:
     owner = ctx.evaluate(node.value)
     if isinstance(owner, Tensor):
         return tensor_attribute(ctx, owner, node.attr)
+    if isinstance(owner, Descriptor):
+        return descriptor_attribute(ctx, owner, node.attr)
     found = getattr(owner, node.attr, _ABSENT)
     if found is not _ABSENT:
         return unwrap(found)
@@ -67,6 +69,16 @@ def tensor_attribute(ctx: Context, tensor: Tensor, name: str) -> Value:
     if name == "value":
         raise ctx.error(f"'.value' is of a constexpr, got {describe(tensor)}, which is known only at run time.")
     raise ctx.error(f"A value of type {tensor.type} has no '{name}'.{suggest(name, [*ATTRIBUTES, *METHODS])}")
+
+
+def descriptor_attribute(ctx: Context, descriptor: Descriptor, name: str) -> Value:
+    """An attribute of a descriptor, or a method bound to it."""
+    if name in DESCRIPTOR_ATTRIBUTES:
+        return run_rule(ctx, name, DESCRIPTOR_ATTRIBUTES[name], (descriptor,), {})
+    if name in DESCRIPTOR_METHODS:
+        return BoundMethod(DESCRIPTOR_METHODS[name], descriptor)
+    known = [*DESCRIPTOR_ATTRIBUTES, *DESCRIPTOR_METHODS]
+    raise ctx.error(f"A value of type {descriptor.type} has no '{name}'.{suggest(name, known)}")
 
 
 def subscript(ctx: Context, node: ast.Subscript) -> Value:

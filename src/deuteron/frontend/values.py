@@ -39,6 +39,16 @@ class Tensor:
         return tuple(self.type.shape) if self.type.is_block() else ()
 
 
+@dataclass(frozen=True)
+class Descriptor:
+    """A descriptor of a tensor in memory; `type` is a `tensor_descriptor_type`, shape and strides are scalars."""
+
+    handle: SSAValue
+    type: Any
+    shape: tuple[Tensor, ...]
+    strides: tuple[Tensor, ...]
+
+
 def is_number(value: Value) -> bool:
     """Whether a compile-time value is a number, so that it can become a Tensor."""
     return isinstance(value, (bool, int, float))
@@ -48,7 +58,7 @@ def is_runtime(value: Value) -> bool:
     """Whether any part of a value is known only when the program runs."""
     if isinstance(value, tuple):
         return any(is_runtime(item) for item in value)
-    return isinstance(value, Tensor)
+    return isinstance(value, (Tensor, Descriptor))
 
 
 def tensors_in(value: Value) -> list[Tensor]:
@@ -93,7 +103,7 @@ def give_name(handle: SSAValue, name: str) -> None:
 
 def describe(value: Value) -> str:
     """How a value is shown in an error: the type of a Tensor, the Python value of anything else."""
-    if isinstance(value, Tensor):
+    if isinstance(value, (Tensor, Descriptor)):
         return str(value.type)
     if isinstance(value, tuple):
         return f"({', '.join(describe(item) for item in value)})"

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 import numpy as np
+from xdsl.ir import SSAValue
 
 from deuteron.interpreter.arithmetic import signed, unsigned
 from deuteron.interpreter.memory import active_lanes, gather, resolve, scatter
@@ -35,14 +36,20 @@ _COMBINE: dict[AtomicKind, Callable] = {
 
 @RULES.on(AtomicRMWOp)
 def atomic_rmw(ctx, op, ptr, value, mask=None):
-    type = op.results[0].type
-    combine = _COMBINE[AtomicKind(op.kind.value.data)]
+    return combine_lanes(ctx, op, op.ptr, AtomicKind(op.kind.value.data), ptr, value, mask)
+
+
+def combine_lanes(
+    ctx, op, pointer: SSAValue, kind: AtomicKind, ptr: np.ndarray, value: np.ndarray, mask: np.ndarray | None
+) -> np.ndarray:
+    """Combine values of the type of op's value into memory; `pointer` says which array it is. Gives the old values."""
+    type, combine = op.operands[1].type, _COMBINE[kind]
 
     def update(old: np.ndarray, operand: np.ndarray) -> np.ndarray:
         new = combine(old, operand)
         return round_float(new, type) if is_float(type) else new
 
-    return _update_lanes(ctx, op, ptr, mask, update, value)
+    return _update_lanes(ctx, op, pointer, ptr, mask, update, value)
 
 
 @RULES.on(AtomicCASOp)
@@ -54,22 +61,22 @@ def atomic_cas(ctx, op, ptr, compare, value):
         is_equal = _bits(to_storage(old, type)) == _bits(to_storage(compare, type))
         return np.where(is_equal, value, old)
 
-    return _update_lanes(ctx, op, ptr, None, update, compare, value)
+    return _update_lanes(ctx, op, op.ptr, ptr, None, update, compare, value)
 
 
 def _bits(stored: np.ndarray) -> np.ndarray:
     return stored.view(f"uint{8 * stored.itemsize}")
 
 
-def _update_lanes(ctx, op, ptr, mask, update: Callable, *operands: np.ndarray) -> np.ndarray:
+def _update_lanes(ctx, op, pointer: SSAValue, ptr, mask, update: Callable, *operands: np.ndarray) -> np.ndarray:
     """Replace what each active lane points to by `update(old, *operands)`; gives the old values."""
-    type = op.results[0].type
+    type = op.operands[1].type
     dtype = storage_dtype_of(type)
     addresses = active_lanes(ptr, mask)
     active = [active_lanes(operand, mask) for operand in operands]
     old = np.empty(addresses.shape, dtype)
     for lanes in _rounds(addresses):
-        pieces = resolve(ctx, op, op.operands[0], addresses[lanes], dtype, mask, writes=True)
+        pieces = resolve(ctx, op, pointer, addresses[lanes], dtype, mask, writes=True)
         before = gather(pieces, dtype, addresses[lanes].shape)
         old[lanes] = before
         scatter(pieces, to_storage(update(from_storage(before, type), *[o[lanes] for o in active]), type))

@@ -92,7 +92,7 @@ def resolve(
 def _describe(ctx, op, pointer: SSAValue, bad: BadAccess, size: int, mask: np.ndarray | None) -> str:
     kind = op.name.removeprefix("tt.").replace("_", " ")
     subject = f"program {ctx.program_id}"
-    shape = ctx.value_of(pointer).shape
+    shape = np.shape(ctx.value_of(pointer)) if mask is None else np.shape(mask)
     if shape:
         lane = bad.lane if mask is None else int(np.flatnonzero(mask)[bad.lane])
         subject = f"lane {tuple(int(i) for i in np.unravel_index(lane, shape))} of {subject}"

@@ -14,6 +14,7 @@ from deuteron.interpreter import (
     program,
     reduce,
     shape,
+    tensor_descriptor,
 )
 from deuteron.interpreter.rule_table import RuleTable
 
@@ -22,6 +23,7 @@ RULES = RuleTable(
         **program.RULES,
         **memory.RULES,
         **atomic.RULES,
+        **tensor_descriptor.RULES,
         **shape.RULES,
         **reduce.RULES,
         **dot.RULES,

@@ -3,7 +3,7 @@
     types.py       dtypes, pointers, tiles            constant.py   constexpr
     tensor.py      what a runtime value can do        signature.py  types as text
     program.py creation.py shape.py convert.py memory.py atomic.py arithmetic.py select.py math.py reduce.py dot.py
-    hints.py debug.py iterators.py                    functions that the frontend knows: signatures and docstrings
+    tensor_descriptor.py hints.py debug.py iterators.py      functions that the frontend knows: signatures, docstrings
     reductions.py  standard.py                        functions written in the language itself
     function.py    a function written in the language
 
@@ -90,6 +90,12 @@ from deuteron.language.standard import (
     zeros_like,
 )
 from deuteron.language.tensor import tensor
+from deuteron.language.tensor_descriptor import (
+    load_tensor_descriptor,
+    make_tensor_descriptor,
+    store_tensor_descriptor,
+    tensor_descriptor,
+)
 from deuteron.language.types import (
     bfloat16,
     block_type,
@@ -106,6 +112,7 @@ from deuteron.language.types import (
     int64,
     pi32_t,
     pointer_type,
+    tensor_descriptor_type,
     uint8,
     uint16,
     uint32,

@@ -210,6 +210,17 @@ class block_type(dtype):
         return self.name
 
 
+class tensor_descriptor_type(dtype):
+    """A descriptor of a tensor in memory, which is accessed in blocks of `block_type`."""
+
+    def __init__(self, block_type: block_type):
+        self.block_type = block_type
+        self.name = f"tensor_descriptor<{block_type}>"
+
+    def __repr__(self) -> str:
+        return self.name
+
+
 void = dtype("void")
 int1, int8, int16, int32, int64 = (dtype(name) for name in ("int1", "int8", "int16", "int32", "int64"))
 uint8, uint16, uint32, uint64 = (dtype(name) for name in ("uint8", "uint16", "uint32", "uint64"))

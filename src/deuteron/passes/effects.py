@@ -16,6 +16,7 @@ from xdsl.ir import Operation
 from xdsl.traits import IsTerminator, Pure
 
 from deuteron.ir.arith import constant_value
+from deuteron.ir.tt.descriptor import DescriptorLoadOp
 from deuteron.ir.tt.memory import LoadOp
 from deuteron.ir.tt.reduce import ReduceOp, ScanOp
 
@@ -45,6 +46,8 @@ def is_pure(op: Operation) -> bool:
 def is_removable(op: Operation) -> bool:
     if isinstance(op, LoadOp):
         return not op.is_volatile.value.data
+    if isinstance(op, DescriptorLoadOp):
+        return True
     if isinstance(op, _PURE_IF_BODY_IS):
         return _bodies_are(op, is_removable)
     return _has_pure_trait(type(op))

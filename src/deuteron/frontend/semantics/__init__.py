@@ -29,6 +29,7 @@ from deuteron.frontend.semantics import (
     reduce,
     select,
     shape,
+    tensor_descriptor,
 )
 
 RULES = {
@@ -43,6 +44,7 @@ RULES = {
     **shape.RULES,
     **memory.RULES,
     **atomic.RULES,
+    **tensor_descriptor.RULES,
     **reduce.RULES,
     **dot.RULES,
     **hints.RULES,
@@ -52,5 +54,7 @@ RULES = {
 }
 ATTRIBUTES = members.ATTRIBUTES
 METHODS = {name: RULES.get(function, function) for name, function in members.FUNCTIONS.items()}
+DESCRIPTOR_ATTRIBUTES = tensor_descriptor.ATTRIBUTES
+DESCRIPTOR_METHODS = tensor_descriptor.METHODS
 
-__all__ = ["ATTRIBUTES", "METHODS", "RULES"]
+__all__ = ["ATTRIBUTES", "DESCRIPTOR_ATTRIBUTES", "DESCRIPTOR_METHODS", "METHODS", "RULES"]

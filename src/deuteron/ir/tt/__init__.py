@@ -2,7 +2,7 @@
 
 from xdsl.ir import Dialect
 
-from deuteron.ir.tt import atomic, convert, debug, dot, function, memory, program, reduce, shape
+from deuteron.ir.tt import atomic, convert, debug, descriptor, dot, function, memory, program, reduce, shape
 from deuteron.ir.types import PointerType
 
 TT = Dialect(
@@ -12,11 +12,12 @@ TT = Dialect(
         *program.OPS,
         *memory.OPS,
         *atomic.OPS,
+        *descriptor.OPS,
         *shape.OPS,
         *reduce.OPS,
         *dot.OPS,
         *convert.OPS,
         *debug.OPS,
     ],
-    [PointerType],
+    [PointerType, *descriptor.TYPES],
 )

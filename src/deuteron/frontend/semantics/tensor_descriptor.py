@@ -1,0 +1,210 @@
+"""Descriptors of tensors in memory: sizes and offsets become int32, strides int64, then the ops of ir/tt/descriptor.py.
+
+    tl.make_tensor_descriptor(p, [M, N], [N, 1], [64, 32])      N as i64 for the stride; the 1 must be a constant
+    d.load([i, 0])                                              the offset 0 as an i32
+
+Values that are stored are converted to the type of the elements and must have the shape of a block.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from xdsl.dialects.builtin import IntegerType, Signedness, TensorType
+from xdsl.ir import SSAValue
+
+from deuteron import language as tl
+from deuteron.frontend.context import Context
+from deuteron.frontend.semantics.constant import as_tensor, number
+from deuteron.frontend.semantics.convert import convert
+from deuteron.frontend.semantics.memory import check_pointer
+from deuteron.frontend.semantics.shapes import check_shape, is_integer
+from deuteron.frontend.semantics.types import ir_type, tensor
+from deuteron.frontend.values import Descriptor, Tensor, Value, describe
+from deuteron.ir.tt.descriptor import (
+    MAX_RANK,
+    DescriptorLoadOp,
+    DescriptorReduceKind,
+    DescriptorReduceOp,
+    DescriptorStoreOp,
+    MakeTensorDescriptorOp,
+    Padding,
+    TensorDescType,
+)
+from deuteron.language.types import block_type, dtype, int32, int64, tensor_descriptor_type
+
+PADDINGS = {"zero": Padding.ZERO, "nan": Padding.NAN}
+MIN_ROW_BYTES = 16
+_ADD_TYPES = ("int32", "uint32", "uint64", "fp16", "bf16", "fp32")
+_INTEGER_TYPES = ("int32", "uint32", "int64", "uint64")
+
+
+def make_tensor_descriptor(
+    ctx: Context, base: Value, shape: Value, strides: Value, block_shape: Value, padding_option: str = "zero"
+) -> Descriptor:
+    name = "tl.make_tensor_descriptor"
+    check_pointer(ctx, name, base)
+    if base.shape:
+        raise ctx.error(f"{name} takes the pointer to the first element, got {base.type}.")
+    extents = check_shape(ctx, block_shape)
+    shape = _scalars(ctx, shape, len(extents), int32, f"the shape of {name}")
+    if not is_integer(strides[-1]) or strides[-1] != 1:
+        raise ctx.error(
+            f"The last stride of {name} is 1, got {describe(strides[-1])}. Elements of the last dimension are "
+            "neighbours: order the dimensions so, and give the constant 1."
+        )
+    strides = _scalars(ctx, strides, len(extents), int64, f"the strides of {name}")
+    padding = _padding(ctx, padding_option, base.dtype.element_ty)
+    return build_descriptor(ctx, base, shape, strides, block_type(base.dtype.element_ty, extents), padding)
+
+
+def build_descriptor(
+    ctx: Context,
+    base: Tensor,
+    shape: Sequence[Tensor],
+    strides: Sequence[Tensor],
+    block: block_type,
+    padding: Padding = Padding.ZERO,
+) -> Descriptor:
+    """The descriptor of checked operands."""
+    _check_block(ctx, block)
+    op = MakeTensorDescriptorOp(
+        base.handle,
+        [extent.handle for extent in shape],
+        [stride.handle for stride in strides],
+        TensorDescType(TensorType(_described(block.element_ty), block.shape)),
+        padding,
+    )
+    return Descriptor(ctx.builder.value(op), tensor_descriptor_type(block), tuple(shape), tuple(strides))
+
+
+def _described(element: dtype):
+    """The element type in a descriptor: an integer says whether it is signed."""
+    if not element.is_int():
+        return ir_type(element)
+    return IntegerType(element.int_bitwidth, Signedness.SIGNED if element.is_int_signed() else Signedness.UNSIGNED)
+
+
+def _check_block(ctx: Context, block: block_type) -> None:
+    element, row = block.element_ty, block.shape[-1]
+    if len(block.shape) > MAX_RANK:
+        raise ctx.error(f"A tensor descriptor has 1 to {MAX_RANK} dimensions, got {len(block.shape)}.")
+    if element.is_ptr() or element.is_bool():
+        raise ctx.error(f"A tensor descriptor is of numbers, got elements of {element}. Use a pointer to int8.")
+    if row * element.itemsize < MIN_ROW_BYTES:
+        raise ctx.error(
+            f"A block's last dimension has at least {MIN_ROW_BYTES} bytes, got {row} of {element}. "
+            f"Use {MIN_ROW_BYTES // element.itemsize} or more."
+        )
+
+
+def _padding(ctx: Context, option: Value, element: dtype) -> Padding:
+    if option not in PADDINGS:
+        raise ctx.error(f"No padding_option {describe(option)}. Use one of {', '.join(PADDINGS)}.")
+    if PADDINGS[option] == Padding.NAN and not element.is_floating():
+        raise ctx.error(f"padding_option 'nan' is for floats, the elements are {element}. Use 'zero'.")
+    return PADDINGS[option]
+
+
+def _scalars(ctx: Context, values: Value, rank: int, type: dtype, what: str) -> tuple[Tensor, ...]:
+    """One integer scalar for each dimension."""
+    if not isinstance(values, (tuple, list)) or len(values) != rank:
+        raise ctx.error(
+            f"{what[0].upper()}{what[1:]}: expected {rank} integers, as the block has, got {describe(values)}."
+        )
+    return tuple(_scalar(ctx, value, type, what) for value in values)
+
+
+def _scalar(ctx: Context, value: Value, type: dtype, what: str) -> Tensor:
+    if is_integer(value):
+        return number(ctx, value, type)
+    value = as_tensor(ctx, value, f"Each of {what}")
+    if value.shape or not value.dtype.is_int() or value.dtype.is_bool():
+        raise ctx.error(f"Each of {what} is an integer scalar, got {value.type}.")
+    return convert(ctx, value, type)
+
+
+def load_tensor_descriptor(ctx: Context, desc: Value, offsets: Value) -> Tensor:
+    return load(ctx, _checked(ctx, "tl.load_tensor_descriptor", desc), offsets)
+
+
+def store_tensor_descriptor(ctx: Context, desc: Value, offsets: Value, value: Value) -> None:
+    store(ctx, _checked(ctx, "tl.store_tensor_descriptor", desc), offsets, value)
+
+
+def load(ctx: Context, desc: Descriptor, offsets: Value) -> Tensor:
+    op = DescriptorLoadOp(desc.handle, _indices(ctx, "load", desc, offsets))
+    return tensor(ctx, op, desc.type.block_type)
+
+
+def store(ctx: Context, desc: Descriptor, offsets: Value, value: Value) -> None:
+    indices = _indices(ctx, "store", desc, offsets)
+    ctx.builder.insert(DescriptorStoreOp(desc.handle, _block(ctx, "store", desc, value), indices))
+
+
+def _checked(ctx: Context, name: str, desc: Value) -> Descriptor:
+    if not isinstance(desc, Descriptor):
+        raise ctx.error(f"{name} takes a tensor descriptor, got {describe(desc)}. Use tl.make_tensor_descriptor.")
+    return desc
+
+
+def _indices(ctx: Context, name: str, desc: Descriptor, offsets: Value) -> list[SSAValue]:
+    what = f"the offsets of a descriptor's {name}"
+    return [offset.handle for offset in _scalars(ctx, offsets, len(desc.shape), int32, what)]
+
+
+def _block(ctx: Context, name: str, desc: Descriptor, value: Value) -> SSAValue:
+    """What is stored, in the type of a block."""
+    block = desc.type.block_type
+    value = as_tensor(ctx, value, f"The value of a descriptor's {name}")
+    if value.shape != block.shape:
+        raise ctx.error(f"A descriptor's {name} takes a block of {list(block.shape)}, got {value.type}.")
+    return convert(ctx, value, block.element_ty).handle
+
+
+def _reduction(name: str, kind: DescriptorReduceKind, types: Sequence[str]):
+    def reduce(ctx: Context, desc: Descriptor, offsets: Value, value: Value) -> None:
+        element = desc.type.block_type.element_ty
+        if element.name not in types:
+            raise ctx.error(f"A descriptor's {name} does not work on {element}: the types are {', '.join(types)}.")
+        indices = _indices(ctx, name, desc, offsets)
+        ctx.builder.insert(DescriptorReduceOp(kind, desc.handle, _block(ctx, name, desc, value), indices))
+
+    return reduce
+
+
+def _refused(name: str):
+    def refuse(ctx: Context, desc: Descriptor, *args: Value) -> None:
+        raise ctx.error(
+            f"A descriptor's {name} of rows at offsets in a tensor needs TMA of compute capability 10.0 and is not "
+            f"supported. Use tl.{'load' if name == 'gather' else 'store'} with a tile of pointers."
+        )
+
+    return refuse
+
+
+METHODS = {
+    "load": load,
+    "store": store,
+    "atomic_add": _reduction("atomic_add", DescriptorReduceKind.ADD, _ADD_TYPES),
+    "atomic_min": _reduction("atomic_min", DescriptorReduceKind.MIN, _INTEGER_TYPES),
+    "atomic_max": _reduction("atomic_max", DescriptorReduceKind.MAX, _INTEGER_TYPES),
+    "atomic_and": _reduction("atomic_and", DescriptorReduceKind.AND, _INTEGER_TYPES),
+    "atomic_or": _reduction("atomic_or", DescriptorReduceKind.OR, _INTEGER_TYPES),
+    "atomic_xor": _reduction("atomic_xor", DescriptorReduceKind.XOR, _INTEGER_TYPES),
+    "gather": _refused("gather"),
+    "scatter": _refused("scatter"),
+}
+ATTRIBUTES = {
+    "dtype": lambda ctx, desc: desc.type.block_type.element_ty,
+    "type": lambda ctx, desc: desc.type,
+    "block_type": lambda ctx, desc: desc.type.block_type,
+    "block_shape": lambda ctx, desc: desc.type.block_type.shape,
+    "shape": lambda ctx, desc: desc.shape,
+    "strides": lambda ctx, desc: desc.strides,
+}
+RULES = {
+    tl.make_tensor_descriptor: make_tensor_descriptor,
+    tl.load_tensor_descriptor: load_tensor_descriptor,
+    tl.store_tensor_descriptor: store_tensor_descriptor,
+}

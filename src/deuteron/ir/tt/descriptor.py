@@ -1,0 +1,256 @@
+"""Descriptors of tensors in global memory, and accesses of their blocks.
+
+    %d = "tt.make_tensor_descriptor"(%base, %rows, %columns, %stride, %one)
+             <{operandSegmentSizes = array<i32: 1, 2, 2>, padding = 1 : i32}>
+             : (!tt.ptr<f16>, i32, i32, i64, i64) -> !tt.tensordesc<64x32xf16>
+    %x = "tt.descriptor_load"(%d, %i, %j) <{cache = 1 : i32, evict = 1 : i32}>
+             : (!tt.tensordesc<64x32xf16>, i32, i32) -> tensor<64x32xf16>
+    "tt.descriptor_store"(%d, %x, %i, %j) : (!tt.tensordesc<64x32xf16>, tensor<64x32xf16>, i32, i32) -> ()
+
+Shape, strides and offsets count elements; the last stride is 1. What lies out of bounds loads as the padding says and
+is not written. Offsets may be negative. The integers of a descriptor's type say whether they are signed: minima and
+maxima depend on it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from enum import IntEnum
+
+from xdsl.dialects.builtin import IntegerAttr, IntegerType, Signedness, TensorType
+from xdsl.ir import Attribute, Operation, ParametrizedAttribute, SSAValue, TypeAttribute
+from xdsl.irdl import (
+    AttrSizedOperandSegments,
+    IRDLOperation,
+    irdl_attr_definition,
+    irdl_op_definition,
+    operand_def,
+    opt_prop_def,
+    param_def,
+    prop_def,
+    result_def,
+    traits_def,
+    var_operand_def,
+)
+from xdsl.parser import AttrParser
+from xdsl.printer import Printer
+from xdsl.traits import MemoryReadEffect, MemoryWriteEffect, Pure
+from xdsl.utils.exceptions import VerifyException
+
+from deuteron.ir.arith import constant_value
+from deuteron.ir.tt.atomic import AtomicKind
+from deuteron.ir.tt.memory import CacheModifier, EvictionPolicy
+from deuteron.ir.types import PointerType, i32, i64, is_float, shape_of
+
+MAX_RANK = 5
+
+
+class Padding(IntEnum):
+    """What is loaded from out of bounds."""
+
+    ZERO = 1
+    NAN = 2
+
+
+class DescriptorReduceKind(IntEnum):
+    """What an atomic reduction into a block does to each element."""
+
+    ADD = 1
+    MIN = 2
+    MAX = 3
+    INC = 4
+    DEC = 5
+    AND = 6
+    OR = 7
+    XOR = 8
+
+
+@irdl_attr_definition
+class TensorDescType(ParametrizedAttribute, TypeAttribute):
+    """A descriptor of a tensor that is accessed in blocks: `!tt.tensordesc<64x32xf16>`, with `si32` or `ui32`."""
+
+    name = "tt.tensordesc"
+
+    block: TensorType = param_def()
+
+    def __init__(self, block: TensorType):
+        super().__init__(block)
+
+    @property
+    def tile(self) -> TensorType:
+        """The type of a block as a value: integers are signless."""
+        element = self.block.element_type
+        if isinstance(element, IntegerType):
+            element = IntegerType(element.width.data)
+        return TensorType(element, self.block.get_shape())
+
+    @property
+    def is_signed(self) -> bool:
+        """Whether the elements are signed integers."""
+        element = self.block.element_type
+        return isinstance(element, IntegerType) and element.signedness.data == Signedness.SIGNED
+
+    def print_parameters(self, printer: Printer) -> None:
+        with printer.in_angle_brackets():
+            printer.print_dimension_list(shape_of(self.block))
+            printer.print_string("x")
+            printer.print_attribute(self.block.element_type)
+
+    @classmethod
+    def parse_parameters(cls, parser: AttrParser) -> Sequence[Attribute]:
+        with parser.in_angle_brackets():
+            shape, element_type = parser.parse_ranked_shape()
+            return [TensorType(element_type, shape)]
+
+
+@irdl_op_definition
+class MakeTensorDescriptorOp(IRDLOperation):
+    """Describes a tensor in memory: where it begins, its shape, its strides."""
+
+    name = "tt.make_tensor_descriptor"
+    base = operand_def(PointerType)
+    shape = var_operand_def(i32)
+    strides = var_operand_def(i64)
+    result = result_def(TensorDescType)
+    padding = opt_prop_def(IntegerAttr)
+    irdl_options = (AttrSizedOperandSegments(as_property=True),)
+    traits = traits_def(Pure())
+
+    def __init__(
+        self,
+        base: SSAValue,
+        shape: Sequence[SSAValue],
+        strides: Sequence[SSAValue],
+        type: TensorDescType,
+        padding: Padding = Padding.ZERO,
+    ):
+        super().__init__(
+            operands=[base, list(shape), list(strides)],
+            result_types=[type],
+            properties={"padding": IntegerAttr(padding, i32)},
+        )
+
+    @property
+    def pads_with_nan(self) -> bool:
+        """Whether NaN is loaded from out of bounds, not 0."""
+        return self.padding is not None and self.padding.value.data == Padding.NAN
+
+    def verify_(self) -> None:
+        tile = self.result.type.tile
+        rank = len(shape_of(tile))
+        if not 1 <= rank <= MAX_RANK or len(self.shape) != rank or len(self.strides) != rank:
+            raise VerifyException(
+                f"{self.name} of {rank} dimensions, from 1 to {MAX_RANK}, has {len(self.shape)} sizes "
+                f"and {len(self.strides)} strides"
+            )
+        if self.base.type.pointee != tile.element_type:
+            raise VerifyException(f"{self.name}: {self.base.type} does not point to elements of {self.result.type}")
+        if constant_value(self.strides[-1]) != 1:
+            raise VerifyException(f"{self.name}: the last stride is the constant 1")
+        if self.pads_with_nan and isinstance(tile.element_type, IntegerType):
+            raise VerifyException(f"{self.name}: integers are not padded with NaN")
+
+
+class _BlockAccess(IRDLOperation):
+    """What accesses of a block have in common."""
+
+    def check_indices(self, tile: Attribute) -> None:
+        described = self.desc.type.tile
+        if len(self.indices) != len(shape_of(described)):
+            raise VerifyException(f"{self.name} of {self.desc.type} has {len(self.indices)} offsets")
+        if shape_of(tile) != shape_of(described) or tile.element_type != described.element_type:
+            raise VerifyException(f"{self.name}: blocks of {self.desc.type} are not {tile}")
+
+
+@irdl_op_definition
+class DescriptorLoadOp(_BlockAccess):
+    """Loads the block at these offsets."""
+
+    name = "tt.descriptor_load"
+    desc = operand_def(TensorDescType)
+    indices = var_operand_def(i32)
+    result = result_def(TensorType)
+    cache = prop_def(IntegerAttr)
+    evict = prop_def(IntegerAttr)
+    traits = traits_def(MemoryReadEffect())
+
+    def __init__(self, desc: SSAValue, indices: Sequence[SSAValue]):
+        super().__init__(
+            operands=[desc, list(indices)],
+            result_types=[desc.type.tile],
+            properties={
+                "cache": IntegerAttr(CacheModifier.NONE, i32),
+                "evict": IntegerAttr(EvictionPolicy.NORMAL, i32),
+            },
+        )
+
+    def verify_(self) -> None:
+        self.check_indices(self.result.type)
+
+
+@irdl_op_definition
+class DescriptorStoreOp(_BlockAccess):
+    """Stores a block at these offsets."""
+
+    name = "tt.descriptor_store"
+    desc = operand_def(TensorDescType)
+    src = operand_def(TensorType)
+    indices = var_operand_def(i32)
+    traits = traits_def(MemoryWriteEffect())
+
+    def __init__(self, desc: SSAValue, src: SSAValue, indices: Sequence[SSAValue]):
+        super().__init__(operands=[desc, src, list(indices)])
+
+    def verify_(self) -> None:
+        self.check_indices(self.src.type)
+
+
+@irdl_op_definition
+class DescriptorReduceOp(_BlockAccess):
+    """Combines a block into memory at these offsets, each element atomically (relaxed)."""
+
+    name = "tt.descriptor_reduce"
+    kind = prop_def(IntegerAttr)
+    desc = operand_def(TensorDescType)
+    src = operand_def(TensorType)
+    indices = var_operand_def(i32)
+    traits = traits_def(MemoryReadEffect(), MemoryWriteEffect())
+
+    def __init__(self, kind: DescriptorReduceKind, desc: SSAValue, src: SSAValue, indices: Sequence[SSAValue]):
+        super().__init__(operands=[desc, src, list(indices)], properties={"kind": IntegerAttr(kind, i32)})
+
+    def verify_(self) -> None:
+        self.check_indices(self.src.type)
+
+
+_ATOMIC_KINDS = {
+    DescriptorReduceKind.AND: AtomicKind.AND,
+    DescriptorReduceKind.OR: AtomicKind.OR,
+    DescriptorReduceKind.XOR: AtomicKind.XOR,
+}
+
+
+def atomic_kind(kind: DescriptorReduceKind, type: TensorDescType) -> AtomicKind:
+    """The atomic that does to one element what a reduction does."""
+    if kind == DescriptorReduceKind.ADD:
+        return AtomicKind.FADD if is_float(type.tile) else AtomicKind.ADD
+    if kind == DescriptorReduceKind.MIN:
+        return AtomicKind.MIN if type.is_signed else AtomicKind.UMIN
+    if kind == DescriptorReduceKind.MAX:
+        return AtomicKind.MAX if type.is_signed else AtomicKind.UMAX
+    return _ATOMIC_KINDS[kind]
+
+
+BlockAccess = DescriptorLoadOp | DescriptorStoreOp | DescriptorReduceOp
+
+
+def descriptor_of(op: Operation) -> MakeTensorDescriptorOp:
+    """What an access goes through."""
+    made = op.desc.owner
+    if not isinstance(made, MakeTensorDescriptorOp):
+        raise VerifyException(f"{op.name}: the descriptor is not made by tt.make_tensor_descriptor in this function")
+    return made
+
+
+TYPES = [TensorDescType]
+OPS = [MakeTensorDescriptorOp, DescriptorLoadOp, DescriptorStoreOp, DescriptorReduceOp]
