@@ -118,7 +118,7 @@ def nested(x_ptr, n):
     i = tl.arange(0, 64)
     for t in range(n):
         ptrs = x_ptr + t * 100 + i
-        for k in range(n):
+        for k in range(n):  # noqa: B007 - its name is looked at
             tl.store(ptrs, 0.0)
             ptrs += 64
 

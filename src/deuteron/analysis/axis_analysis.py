@@ -1,7 +1,7 @@
 """Axis info of every value of a function: forwards through its ops, to a fixed point in loops.
 
-    infos = AxisInfoAnalysis(func)
-    infos.of(op.ptr).contiguity          (1, 64)
+infos = AxisInfoAnalysis(func)
+infos.of(op.ptr).contiguity          (1, 64)
 """
 
 from __future__ import annotations

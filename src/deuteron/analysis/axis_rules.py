@@ -1,10 +1,10 @@
 """What each op makes of the axis info of its operands: one rule for each op, of which only the result is needed.
 
-    a + b     contiguous where one side is and the other is constant; divisible by what divides both
-    a * b     every element divisible by the product of what divides each
-    i // c    constant in groups as large as c, where i counts up from a multiple of it
-    i % m     contiguous in groups that divide m
-    i < n     constant in groups that divide n
+a + b     contiguous where one side is and the other is constant; divisible by what divides both
+a * b     every element divisible by the product of what divides each
+i // c    constant in groups as large as c, where i counts up from a multiple of it
+i % m     contiguous in groups that divide m
+i < n     constant in groups that divide n
 """
 
 from __future__ import annotations

@@ -72,7 +72,7 @@ def _check_alignment(op, base: int, strides: list[int]) -> None:
 @RULES.on(DescriptorLoadOp)
 def descriptor_load(ctx, op, described, *offsets):
     type, dtype = op.result.type, storage_dtype_of(op.result.type)
-    addresses, inside = _block(op.desc.type, described, offsets)
+    addresses, inside = (part.reshape(shape_of(type)) for part in _block(op.desc.type, described, offsets))
     stored = _padding(op, dtype)
     active = active_lanes(addresses, inside)
     if len(active):

@@ -226,7 +226,6 @@ class JITFunction(Function, KernelInterface):
         args = [bound.values[index] for index in bound.runtime_indices()]
         interpret(self._modules[bound.tokens], args, grid)
 
-
     def _emulate(self, bound: _Binding, grid: tuple[int, int, int]) -> CompiledKernel:
         from deuteron.runtime import emulate as emulator  # deferred: brings NumPy
 

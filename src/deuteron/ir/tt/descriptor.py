@@ -151,6 +151,12 @@ class MakeTensorDescriptorOp(IRDLOperation):
             raise VerifyException(f"{self.name}: integers are not padded with NaN")
 
 
+def _is_within(shape: tuple[int, ...], block: tuple[int, ...]) -> bool:
+    """Whether a tile has the shape of a block, but for dimensions of extent 1 that the block begins with."""
+    dropped = len(block) - len(shape)
+    return dropped >= 0 and shape == block[dropped:] and set(block[:dropped]) <= {1}
+
+
 class _BlockAccess(IRDLOperation):
     """What accesses of a block have in common."""
 
@@ -158,7 +164,7 @@ class _BlockAccess(IRDLOperation):
         described = self.desc.type.tile
         if len(self.indices) != len(shape_of(described)):
             raise VerifyException(f"{self.name} of {self.desc.type} has {len(self.indices)} offsets")
-        if shape_of(tile) != shape_of(described) or tile.element_type != described.element_type:
+        if not _is_within(shape_of(tile), shape_of(described)) or tile.element_type != described.element_type:
             raise VerifyException(f"{self.name}: blocks of {self.desc.type} are not {tile}")
 
 
@@ -174,10 +180,12 @@ class DescriptorLoadOp(_BlockAccess):
     evict = prop_def(IntegerAttr)
     traits = traits_def(MemoryReadEffect())
 
-    def __init__(self, desc: SSAValue, indices: Sequence[SSAValue]):
+    def __init__(self, desc: SSAValue, indices: Sequence[SSAValue], shape: Sequence[int] | None = None):
+        """`shape`: that of the block, or without dimensions of extent 1 that it begins with."""
+        tile = desc.type.tile
         super().__init__(
             operands=[desc, list(indices)],
-            result_types=[desc.type.tile],
+            result_types=[TensorType(tile.element_type, shape if shape is not None else tile.get_shape())],
             properties={
                 "cache": IntegerAttr(CacheModifier.NONE, i32),
                 "evict": IntegerAttr(EvictionPolicy.NORMAL, i32),

@@ -1,47 +1,259 @@
 """Makes loads of tiles of strided arrays, which products read, loads through tensor descriptors: TMA copies them.
 
-    %p = a + rows[:, None] * stride + ks[None, :] + 64 * k           %d = "tt.make_tensor_descriptor"(%a, M, K, stride, 1)
-    %x = "tt.load"(%p, rows < M & ks < K - 64 * k, 0)           ->   %x = "tt.descriptor_load"(%d, 128 * pid, 64 * k)
+    %p = a + rows[:, None] * stride + ks + 64 * k           %d = "tt.make_tensor_descriptor"(%a, M, K, stride, 1)
+    %x = "tt.load"(%p, rows < M & ks < K - 64 * k, 0)  ->   %x = "tt.descriptor_load"(%d, 128 * pid, 64 * k)
 
-A pointer is taken apart into a kernel's argument, a stride for each coordinate, and offsets; an offset that a stride
-divides moves the block along that dimension, another one becomes a dimension of its own. A mask gives sizes; where
-there is none, nothing is out of bounds. A tile that goes round (`rows % M`) ends at M instead, where what the product
-makes of the rows behind is stored nowhere.
+A mask gives sizes; where there is none, nothing is out of bounds. A tile that goes round (`rows % M`) ends at M
+instead, where what the product makes of the rows behind is stored nowhere.
 
-What has to hold, else the load stays: base, strides and sizes come from arguments alone; they are aligned as TMA wants
-them; offsets are not negative; nothing else writes there. Offsets count as not negative where nothing is subtracted
-and every part is a program id, an induction variable that starts so, or a quotient or remainder of such.
+What has to hold, else the load stays: strides and sizes come from arguments alone; base, strides and what moves the
+block along its rows are aligned to 16 bytes; offsets are not negative; the kernel does not write to that argument.
+Offsets count as not negative where nothing is subtracted and every part is a program id, an induction variable that
+starts so, or a quotient or remainder of such.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
-from math import gcd
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from math import gcd, prod
 
 from xdsl.context import Context
 from xdsl.dialects import arith, scf
 from xdsl.dialects.builtin import ModuleOp, TensorType
-from xdsl.ir import BlockArgument, Operation, SSAValue
+from xdsl.ir import Attribute, BlockArgument, SSAValue, Use
 from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint
+from xdsl.traits import MemoryWriteEffect
 
 from deuteron.analysis.axis_analysis import AxisInfoAnalysis
-from deuteron.analysis.polynomial import Atom, Monomial, Polynomial, coordinate
+from deuteron.analysis.base_argument import base_argument
+from deuteron.analysis.guarded_results import is_guarded
+from deuteron.analysis.polynomial import Polynomial
+from deuteron.analysis.strided_tile import ONE, Dimension, StridedTile, is_uniform, masked, strided_tile
 from deuteron.analysis.tile_polynomials import TilePolynomials, Wrap
 from deuteron.ir.arith import CmpIOp, SelectOp, constant_value
 from deuteron.ir.builder import Builder
 from deuteron.ir.casts import ExtSIOp
-from deuteron.ir.tt.descriptor import DescriptorLoadOp, MakeTensorDescriptorOp, TensorDescType
+from deuteron.ir.tt.descriptor import MAX_RANK, DescriptorLoadOp, MakeTensorDescriptorOp, TensorDescType
 from deuteron.ir.tt.dot import DotOp
 from deuteron.ir.tt.function import FuncOp
-from deuteron.ir.tt.memory import LoadOp, StoreOp
+from deuteron.ir.tt.memory import LoadOp
 from deuteron.ir.tt.program import GetNumProgramsOp, GetProgramIdOp
-from deuteron.ir.tt.shape import BroadcastOp, TransOp
-from deuteron.ir.types import bit_width_of, byte_width_of, element_type_of, i32, i64, is_pointer, is_tile, shape_of
+from deuteron.ir.tt.shape import TransOp
+from deuteron.ir.types import bit_width_of, byte_width_of, element_type_of, i32, i64, shape_of
+from deuteron.passes.gpu.products import must_be_k_major, uses_wgmma
 from deuteron.passes.rewrite import replace
 
-ALIGNMENT = 16  # bytes: of the base, of strides, of offsets along the innermost dimension
-MAX_BOX = 256
-MAX_RANK = 5
-EVERYTHING = Polynomial.constant(2**31 - 1)
+ALIGNMENT = 16  # bytes
+MAX_EXTENT = 256  # of a block
+UNBOUNDED = Polynomial.constant(2**31 - 1)
+
+
+@dataclass(frozen=True)
+class InferDescriptors(ModulePass):
+    """Makes descriptors for what products of warpgroups load in loops."""
+
+    name = "infer-descriptors"
+
+    num_warps: int = 4
+    target: str = "cuda:90"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        for func in op.ops:
+            if isinstance(func, FuncOp):
+                loads = [load for load in func.walk() if isinstance(load, LoadOp) and self._is_operand(load)]
+                rewrite = _Rewrite(func) if loads else None
+                for load in loads:
+                    rewrite.try_load(load)
+
+    def _is_operand(self, load: LoadOp) -> bool:
+        """Whether products of warpgroups in a loop read a load, and nothing else does."""
+        if len(shape_of(load.result.type)) != 2 or not isinstance(load.parent_op(), scf.ForOp):
+            return False
+        uses = list(_uses_behind_transpositions(load.result))
+        return bool(uses) and all(
+            isinstance(use.operation, DotOp)
+            and use.index < 2
+            and uses_wgmma(use.operation, self.num_warps, self.target)
+            for use in uses
+        )
+
+
+def _uses_behind_transpositions(value: SSAValue) -> Iterator[Use]:
+    for use in value.uses:
+        if isinstance(use.operation, TransOp):
+            yield from _uses_behind_transpositions(use.operation.result)
+        else:
+            yield use
+
+
+class _Rewrite:
+    """What the loads of one function are known to be; equal descriptors are made once."""
+
+    def __init__(self, func: FuncOp):
+        self._info, self._known = AxisInfoAnalysis(func), TilePolynomials()
+        writes = [op for op in func.walk() if op.has_trait(MemoryWriteEffect) and hasattr(op, "ptr")]
+        self._written = {base_argument(op.ptr) for op in writes}
+        self._entry = Builder(InsertPoint.at_start(func.body.block), func.location)
+        self._descriptors: dict[tuple, SSAValue] = {}
+
+    def try_load(self, load: LoadOp) -> None:
+        tile = self._tile(load)
+        if tile is not None and self._can_be_described(load, tile):
+            self._rewrite(load, tile)
+
+    def _tile(self, load: LoadOp) -> StridedTile | None:
+        """The array that is loaded from, with its sizes."""
+        pointer = self._known.of(load.ptr)
+        tile = strided_tile(pointer, len(shape_of(load.result.type))) if pointer is not None else None
+        if tile is not None and load.mask is not None:
+            tile = masked(tile, self._known, load.mask) if _gives_zeros(load) else None
+        for wrap in wraps_of(self._known, load.ptr):
+            tile = self._unwrapped(load, tile, wrap) if tile is not None else None
+        return tile
+
+    def _unwrapped(self, load: LoadOp, tile: StridedTile, wrap: Wrap) -> StridedTile | None:
+        """The tile that ends where another goes round."""
+        around = [one for one in tile.dimensions if one.axis is not None and one.coordinate(0) == wrap.dividend]
+        if len(around) != 1 or not is_uniform(wrap.divisor):
+            return None
+        (dimension,) = around
+        if not is_guarded(self._known, load.result, dimension.axis, wrap.divisor - dimension.offset):
+            return None
+        bounded = dimension.bounded(wrap.divisor)
+        return tile.with_dimension(dimension, bounded) if bounded is not None else None
+
+    def _can_be_described(self, load: LoadOp, tile: StridedTile) -> bool:
+        if load.is_volatile.value.data or tile.base in self._written or None in self._written:
+            return False
+        size, rows = byte_width_of(load.result.type), [one for one in tile.dimensions if one.stride == ONE]
+        if len(rows) != 1 or rows[0].axis is None or len(tile.dimensions) > MAX_RANK:
+            return False
+        strides = [one.stride for one in tile.dimensions if one.stride != ONE]
+        aligned = [tile.base, *(stride * Polynomial.constant(size) for stride in [*strides, rows[0].offset])]
+        return (
+            max(shape_of(load.result.type)) <= MAX_EXTENT
+            and shape_of(load.result.type)[rows[0].axis] * size >= ALIGNMENT
+            and _is_read_along(load.result, rows[0].axis)
+            and all(self._divisibility(one) % ALIGNMENT == 0 for one in aligned)
+            and all(_may_count(one) for one in tile.dimensions)
+        )
+
+    def _divisibility(self, one: SSAValue | Polynomial) -> int:
+        """What divides an address in bytes, or a polynomial."""
+        if isinstance(one, SSAValue):
+            return self._info.of(one).divisibility[0]
+        return gcd(*(factor * prod(self._divisibility(atom.value) for atom in atoms) for atoms, factor in one))
+
+    def _rewrite(self, load: LoadOp, tile: StridedTile) -> None:
+        """Dimensions of the array that the block does not walk come first; the one of stride 1 last."""
+        shape, b = shape_of(load.result.type), Builder.before(load)
+        dimensions = sorted(tile.dimensions, key=lambda one: (one.axis is not None, one.stride == ONE))
+        extents = [1 if one.axis is None else shape[one.axis] for one in dimensions]
+        type = TensorDescType(TensorType(element_type_of(load.result.type), extents))
+        descriptor = self._descriptor(tile.base, dimensions, type)
+        offsets = [self._offset(b, one, extent) for one, extent in zip(dimensions, extents, strict=True)]
+        axes = [one.axis for one in dimensions if one.axis is not None]
+        loaded = b.value(DescriptorLoadOp(descriptor, offsets, [shape[axis] for axis in axes]))
+        replace(load, [loaded if axes == sorted(axes) else b.value(TransOp(loaded, axes))])
+
+    def _descriptor(self, base: SSAValue, dimensions: Sequence[Dimension], type: TensorDescType) -> SSAValue:
+        sizes = [one.size or UNBOUNDED for one in dimensions]
+        key = base, type, *sizes, *(one.stride for one in dimensions)
+        if key not in self._descriptors:
+            shape = [emit(self._entry, size, i32) for size in sizes]
+            strides = [emit(self._entry, one.stride, i64) for one in dimensions]
+            self._descriptors[key] = self._entry.value(MakeTensorDescriptorOp(base, shape, strides, type))
+            self._descriptors[key].name_hint = base.name_hint
+        return self._descriptors[key]
+
+    def _offset(self, b: Builder, dimension: Dimension, extent: int) -> SSAValue:
+        """Of nothing, where a size is not positive, a block in front of it is loaded: all of it is out of bounds."""
+        offset = emit(b, dimension.offset, i32)
+        if dimension.size is None:
+            return offset
+        some = b.value(CmpIOp(emit(b, dimension.size, i32), b.constant(0, i32), "sgt"))
+        return b.value(SelectOp(some, offset, b.constant(-extent, i32)))
+
+
+def wraps_of(known: TilePolynomials, value: SSAValue) -> list[Wrap]:
+    """The tiles that go round which a value is made of."""
+    pending, seen, found = [value], {value}, []
+    while pending:
+        current = pending.pop()
+        found += [known.wraps[current]] if current in known.wraps else []
+        fresh = [source for source in _sources(current) if source not in seen]
+        seen.update(fresh)
+        pending += fresh
+    return found
+
+
+def _sources(value: SSAValue) -> Sequence[SSAValue]:
+    if not isinstance(value, BlockArgument):
+        return value.owner.operands
+    loop = value.block.parent_op()
+    if not isinstance(loop, scf.ForOp) or value.index == 0:
+        return ()
+    return loop.iter_args[value.index - 1], value.block.last_op.operands[value.index - 1]
+
+
+def _gives_zeros(load: LoadOp) -> bool:
+    return load.other is None or constant_value(load.other) == 0
+
+
+def _is_read_along(value: SSAValue, axis: int) -> bool:
+    """Whether products can read a tile from shared memory whose elements are neighbours along an axis."""
+    for use in value.uses:
+        op = use.operation
+        if isinstance(op, TransOp):
+            if not _is_read_along(op.result, list(op.permutation).index(axis)):
+                return False
+        elif must_be_k_major(value.type) and axis != (1, 0)[use.index]:
+            return False
+    return True
+
+
+def _may_count(dimension: Dimension) -> bool:
+    """Whether offset and size fit a descriptor: 32 bits, and not negative except where a mask says so."""
+    atoms = dimension.offset.atoms | (dimension.size.atoms if dimension.size is not None else set())
+    if any(bit_width_of(atom.value.type) > 32 for atom in atoms):
+        return False
+    return dimension.starts_at_zero or is_natural(dimension.offset)
+
+
+def is_natural(polynomial: Polynomial) -> bool:
+    """Whether it is certainly not negative."""
+    return all(factor > 0 and all(_is_natural(atom.value) for atom in atoms) for atoms, factor in polynomial)
+
+
+def _is_natural(value: SSAValue) -> bool:
+    number = constant_value(value)
+    if number is not None:
+        return number >= 0
+    if isinstance(value, BlockArgument):
+        loop = value.block.parent_op()
+        counts = isinstance(loop, scf.ForOp) and value.index == 0 and (constant_value(loop.step) or 0) > 0
+        return counts and _is_natural(loop.lb)
+    op = value.owner
+    if isinstance(op, arith.RemSIOp | arith.DivSIOp):
+        return _is_natural(op.lhs)
+    if isinstance(op, arith.MaxSIOp):
+        return any(map(_is_natural, op.operands))
+    return isinstance(op, NATURAL) and all(map(_is_natural, op.operands))
+
+
+# Where all operands are natural. That integers do not overflow is taken for granted.
+NATURAL = (GetProgramIdOp, GetNumProgramsOp, arith.AddiOp, arith.MuliOp, arith.MinSIOp, ExtSIOp)
+
+
+def emit(b: Builder, polynomial: Polynomial, type: Attribute) -> SSAValue:
+    """Ops that compute a polynomial in a type."""
+    total = None
+    for atoms, factor in polynomial:
+        term = None if factor == 1 and atoms else b.constant(factor, type)
+        for atom in atoms:
+            value = atom.value if atom.value.type == type else b.value(ExtSIOp(atom.value, type))
+            term = value if term is None else b.value(arith.MuliOp(term, value))
+        total = term if total is None else b.value(arith.AddiOp(total, term))
+    return total if total is not None else b.constant(0, type)

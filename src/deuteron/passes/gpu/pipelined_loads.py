@@ -17,11 +17,12 @@ from math import copysign
 
 from xdsl.dialects import scf
 from xdsl.dialects.builtin import TensorType
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import SSAValue
 from xdsl.traits import MemoryReadEffect, MemoryWriteEffect
 
 from deuteron.analysis.access_vectors import access_vectors, copy_vectors
 from deuteron.analysis.axis_analysis import AxisInfoAnalysis
+from deuteron.analysis.base_argument import base_argument
 from deuteron.ir.arith import constant_value
 from deuteron.ir.tt.memory import LoadOp, StoreOp
 from deuteron.ir.ttg.layout import MemDescType, SharedLinearEncodingAttr, layout_of
@@ -66,7 +67,7 @@ def _candidates(loop: scf.ForOp, also_without_product: bool) -> list[LoadOp]:
     wanted = _feeds_product
     if also_without_product and not any(op.name in PRODUCTS for op in ops):
         wanted = _is_used
-    stored = {_base(inner.ptr) for inner in loop.walk() if isinstance(inner, StoreOp)}
+    stored = {base_argument(inner.ptr) for inner in loop.walk() if isinstance(inner, StoreOp)}
     return [
         op
         for op in ops
@@ -111,28 +112,7 @@ def _gives_zeros(load: LoadOp) -> bool:
 
 def _is_apart(load: LoadOp, stored: set[SSAValue | None]) -> bool:
     """Whether no store of the loop can change what is loaded."""
-    return not stored or (None not in stored and _base(load.ptr) not in {None, *stored})
-
-
-def _base(pointer: SSAValue) -> SSAValue | None:
-    """The argument of the kernel that a pointer is into, as far as that is plain."""
-    while isinstance(pointer.owner, Operation) and pointer.owner.name in ("tt.addptr", "tt.splat", "tt.broadcast"):
-        pointer = pointer.owner.operands[0]
-    if isinstance(pointer.owner, Operation):
-        return _base(pointer.owner.operands[0]) if pointer.owner.name in _VIEWS else None
-    return _base_of_argument(pointer)
-
-
-_VIEWS = ("tt.expand_dims", "tt.reshape", "tt.trans", "ttg.convert_layout")
-
-
-def _base_of_argument(pointer: SSAValue) -> SSAValue | None:
-    """A pointer that a loop carries keeps its base: what advances it is an offset."""
-    block = pointer.owner
-    parent = block.parent_op()
-    if isinstance(parent, scf.ForOp):
-        return _base(parent.iter_args[pointer.index - 1])
-    return pointer if parent is not None and parent.name == "tt.func" else None
+    return not stored or (None not in stored and base_argument(load.ptr) not in {None, *stored})
 
 
 def _feeds_product(value: SSAValue) -> bool:
