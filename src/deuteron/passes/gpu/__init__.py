@@ -1,6 +1,8 @@
 """The passes that make ttgir of tile IR, in order.
 
 products.py           which instruction multiplies
+order_programs.py     programs with more to do first
+infer_descriptors.py  loads of strided tiles through descriptors
 anchors.py, homes.py  which layout ops and values have of themselves
 assign_layouts.py     gives every tile a layout, converts where two differ
 allocate_shared.py    places everything that is in shared memory
@@ -22,6 +24,7 @@ from xdsl.passes import ModulePass
 from deuteron.passes.gpu.allocate_shared import AllocateShared
 from deuteron.passes.gpu.assign_layouts import AssignLayouts
 from deuteron.passes.gpu.fence_products import FenceProducts
+from deuteron.passes.gpu.order_programs import OrderPrograms
 from deuteron.passes.gpu.overlap_products import OverlapProducts
 from deuteron.passes.gpu.pipeline_loads import PipelineLoads
 from deuteron.passes.gpu.place_barriers import PlaceBarriers
@@ -32,6 +35,8 @@ from deuteron.passes.gpu.widen_dot_operands import WidenDotOperands
 def gpu_passes(num_warps: int, target: str, num_stages: int) -> list[ModulePass]:
     """The passes that turn tile IR into ttgir that can be lowered."""
     return [
+        # First: what it asks of bounds and addresses is plain in tile IR.
+        OrderPrograms(),
         # Before layouts: which instruction multiplies, and so which layouts operands have, depends on their types.
         WidenDotOperands(num_warps, target),
         # Before layouts: what goes through shared memory is not converted in registers.

@@ -1,0 +1,79 @@
+"""Starts programs with more to do first, where the trips of a loop grow with the program id: fewer are late at the end.
+
+    %p = "tt.get_program_id"() <{axis = 0}>                 %n = "tt.get_num_programs"() <{axis = 0}>
+    "scf.for"(0, %p * 128, 64) ({ ... products ... })  ->   %p = %n - 1 - "tt.get_program_id"() <{axis = 0}>
+
+A GPU starts programs by their ids, the first dimension fastest. Programs of causal attention have as much to do as
+their rows have keys; the last to start run alone while other multiprocessors have nothing left. Programs that could
+wait for others, by atomics or volatile loads, keep their order.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects import arith, scf
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Operation
+from xdsl.passes import ModulePass
+from xdsl.rewriter import InsertPoint
+
+from deuteron.analysis.tile_polynomials import TilePolynomials
+from deuteron.ir.builder import Builder
+from deuteron.ir.tt.atomic import AtomicCASOp, AtomicRMWOp
+from deuteron.ir.tt.dot import DotOp
+from deuteron.ir.tt.function import FuncOp
+from deuteron.ir.tt.memory import LoadOp
+from deuteron.ir.tt.program import GetNumProgramsOp, GetProgramIdOp
+from deuteron.ir.types import i32
+
+FASTEST = 0
+
+
+@dataclass(frozen=True)
+class OrderPrograms(ModulePass):
+    """Reverses the order in which programs start."""
+
+    name = "order-programs"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        for func in op.ops:
+            if isinstance(func, FuncOp) and _does_more_at_the_end(func) and not any(map(_may_wait, func.walk())):
+                _reverse(func)
+
+
+def _does_more_at_the_end(func: FuncOp) -> bool:
+    """Whether a loop with products has more trips in programs with a higher id."""
+    known = TilePolynomials()
+    grows = [_growth(known, loop) for loop in func.walk() if isinstance(loop, scf.ForOp) and _multiplies(loop)]
+    return any(growth > 0 for growth in grows) and all(growth >= 0 for growth in grows)
+
+
+def _multiplies(loop: scf.ForOp) -> bool:
+    return any(isinstance(op, DotOp) for op in loop.walk())
+
+
+def _growth(known: TilePolynomials, loop: scf.ForOp) -> int:
+    """How much longer the range of a loop is from one program to the next; 0 where that is not known."""
+    extent = known.of(loop.ub) - known.of(loop.lb)
+    alone = {atoms[0].value: factor for atoms, factor in extent if len(atoms) == 1}
+    return sum(factor for value, factor in alone.items() if _is_fastest(value.owner))
+
+
+def _is_fastest(op: object) -> bool:
+    return isinstance(op, GetProgramIdOp) and op.axis.value.data == FASTEST
+
+
+def _may_wait(op: Operation) -> bool:
+    is_volatile = isinstance(op, LoadOp) and bool(op.is_volatile.value.data)
+    return is_volatile or isinstance(op, AtomicRMWOp | AtomicCASOp)
+
+
+def _reverse(func: FuncOp) -> None:
+    for op in [op for op in func.walk() if _is_fastest(op)]:
+        b = Builder(InsertPoint.after(op), op.location)
+        last = b.value(arith.SubiOp(b.value(GetNumProgramsOp(FASTEST)), b.constant(1, i32)))
+        reverse = b.insert(arith.SubiOp(last, op.result))
+        op.result.replace_uses_with_if(reverse.result, lambda use, reverse=reverse: use.operation is not reverse)
+        reverse.result.name_hint = op.result.name_hint
