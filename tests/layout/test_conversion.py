@@ -105,7 +105,22 @@ def test_a_transpose_through_shared_memory_has_no_bank_conflicts():
 
 def test_vectors_are_what_both_sides_hold():
     src, dst = default_blocked([64, 64], 4, vector=8), mma_v2_accumulator([64, 64], [2, 2])
-    assert plan_shared(src, dst, 16).vector_elements == 4  # two columns and, 32 rows apart, two more
+    route = plan_shared(src, dst, 32)
+    assert route.vector_elements == 4  # two columns and, 32 rows apart, two more
+    assert not route.stores_matrices and not route.loads_matrices
+
+
+def test_rows_of_matrices_are_vectors_of_the_other_side():
+    """What of a row is in a lane is a word: stmatrix and ldmatrix move it."""
+    rows, matrix = default_blocked([64, 64], 4, vector=8), mma_v2_accumulator([64, 64], [2, 2])
+    stored, loaded = plan_shared(matrix, rows, 16), plan_shared(rows, matrix, 16)
+    assert stored.stores_matrices and not stored.loads_matrices
+    assert loaded.loads_matrices and not loaded.stores_matrices
+    for route in (stored, loaded):
+        assert route.vector_elements == 8
+        assert bank_conflicts(rows, route.scratch, 8, 16) == 0
+        starts = matrix.compose(route.scratch.right_inverse()).columns(LANE)[2:]
+        assert f2.rank([start >> 3 & 7 for start in starts]) == 3  # eight times four banks
 
 
 @given(st.lists(st.integers(0, 255), max_size=8), st.lists(st.integers(0, 255), max_size=8))

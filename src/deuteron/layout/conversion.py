@@ -18,6 +18,7 @@ from deuteron.layout.linear import BLOCK, LANE, OFFSET, REGISTER, WARP, LinearLa
 
 BANK_PHASE_BITS = 128 * 8
 VECTOR_BITS = 128
+WORD_BITS = 32
 
 
 @dataclass(frozen=True)
@@ -45,10 +46,14 @@ class ShuffleRoute:
 
 @dataclass(frozen=True)
 class SharedRoute:
-    """Through shared memory in the layout `scratch` (offset in elements -> coordinates)."""
+    """Through shared memory in the layout `scratch` (offset in elements -> coordinates). One side may have the vectors
+    spread over four lanes, as stmatrix and ldmatrix want them.
+    """
 
     scratch: LinearLayout
     vector_elements: int
+    stores_matrices: bool = False
+    loads_matrices: bool = False
 
 
 Route = RegisterRoute | ShuffleRoute | SharedRoute
@@ -105,25 +110,41 @@ def _source(registers: list[int], lanes: list[int], column: int, own_lane: int) 
 def plan_shared(src: LinearLayout, dst: LinearLayout, element_bits: int) -> SharedRoute:
     """A layout of shared memory that both sides access in vectors, with as few bank conflicts as possible.
 
-    Vectors are what both sides hold in registers. The rest of the 128 bytes of a phase ("bank") must separate the lanes
-    of a phase on both sides; so the bits above ("segment") are chosen outside the spans of both sides' lanes, and where
-    that is not possible as XORs of a lane of one side with a lane of the other: this is the swizzle.
+    Vectors are what both sides hold in registers, or what one holds in registers and the other in a row of a matrix,
+    where these are longer. The rest of the 128 bytes of a phase ("bank") must separate the lanes of a phase on both
+    sides; so the bits above ("segment") are chosen outside the spans of both sides' lanes, and where that is not
+    possible as XORs of a lane of one side with a lane of the other: this is the swizzle.
     """
     dimension = src.total_out_bits
     common = f2.intersection(src.columns(REGISTER), dst.columns(REGISTER))
     vector = common[: log2(VECTOR_BITS // element_bits)]
+    stored, loaded = _matrix_row(src, dst, element_bits), _matrix_row(dst, src, element_bits)
+    stores, loads = len(stored) > len(vector), len(loaded) > max(len(vector), len(stored))
+    vector = loaded if loads else stored if stores else vector
+    stores = stores and not loads
     phase = min(log2(BANK_PHASE_BITS // element_bits), dimension)
-    ours, theirs = (_phase_lanes(layout, vector, element_bits) for layout in (src, dst))
+    ours = src.columns(LANE)[2:] if stores else _phase_lanes(src, vector, element_bits)
+    theirs = dst.columns(LANE)[2:] if loads else _phase_lanes(dst, vector, element_bits)
     segment = _segment([*vector, *ours], [*vector, *theirs], vector, dimension)[: dimension - max(phase, len(vector))]
     bank = f2.complement([*vector, *segment], dimension)
     bases = [src.unflatten(column) for column in (*vector, *bank, *segment)]
     scratch = LinearLayout.make({OFFSET: bases}, dict(src.outs))
-    return SharedRoute(scratch, 1 << len(vector))
+    return SharedRoute(scratch, 1 << len(vector), stores, loads)
+
+
+def _matrix_row(layout: LinearLayout, other: LinearLayout, element_bits: int) -> list[int]:
+    """16 bytes that four lanes of a layout hold, a word each, and the other layout in registers; [] if none are."""
+    lanes, registers = layout.columns(LANE)[:2], other.columns(REGISTER)
+    both = f2.intersection(layout.columns(REGISTER), registers)
+    word = [column for column in layout.columns(REGISTER) if f2.solve(both, column) is not None]
+    row = [*word[: log2(max(WORD_BITS // element_bits, 1))], *lanes]
+    is_row = element_bits << len(row) == VECTOR_BITS and f2.rank(row) == len(row)
+    return row if is_row and all(f2.solve(registers, column) is not None for column in lanes) else []
 
 
 def _phase_lanes(layout: LinearLayout, vector: list[int], element_bits: int) -> list[int]:
     """The lanes that access shared memory together in one phase of 128 bytes, apart from the vector."""
-    words = max((element_bits << len(vector)) // 32, 1)
+    words = max((element_bits << len(vector)) // WORD_BITS, 1)
     lanes = layout.columns(LANE)
     return f2.independent(lanes[: len(lanes) - log2(words)], vector)
 

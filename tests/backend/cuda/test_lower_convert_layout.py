@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 from layout.strategies import layouts
 
 from deuteron.layout.conversion import RegisterRoute, SharedRoute, ShuffleRoute, plan
-from deuteron.layout.distributed import default_blocked
 from deuteron.layout.linear import BLOCK, LANE, REGISTER, WARP, LinearLayout
 
 DTYPES = {"i1": np.bool_, "i8": np.int8, "i16": np.int16, "i32": np.int32, "i64": np.int64}
@@ -45,8 +44,9 @@ def conversion(size: int, element: str, src: LinearLayout, dst: LinearLayout, nu
 """
 
 
-def check_conversion(size, element, src, dst, num_warps):
-    kernel = compile_text(conversion(size, element, src, dst, num_warps), stage="ttgir", num_warps=num_warps)
+def check_conversion(size, element, src, dst, num_warps, target="cuda:80"):
+    text = conversion(size, element, src, dst, num_warps)
+    kernel = compile_text(text, stage="ttgir", target=target, num_warps=num_warps)
     out = np.full(size, 1 if element == "i1" else -1, DTYPES[element])
     emulate_compiled(kernel, out)
     low_bits = np.arange(size) & 1 if element == "i1" else np.arange(size)
@@ -59,7 +59,7 @@ def conversions(draw):
     num_warps = draw(st.sampled_from([1, 2, 4, 8]))
     size = 1 << draw(st.integers(0, 11))
     src, dst = (draw(layouts((size,), num_warps)) for _ in range(2))
-    return size, draw(st.sampled_from(list(DTYPES))), src, dst, num_warps
+    return size, draw(st.sampled_from(list(DTYPES))), src, dst, num_warps, draw(st.sampled_from(["cuda:80", "cuda:90"]))
 
 
 CROSSES_WARPS = (
@@ -69,7 +69,7 @@ CROSSES_WARPS = (
 
 
 @settings(max_examples=40, deadline=None)
-@example((16, "i1", *CROSSES_WARPS, 2))  # equal warp bits, but lanes reach into the other warp
+@example((16, "i1", *CROSSES_WARPS, 2, "cuda:80"))  # equal warp bits, but lanes reach into the other warp
 @given(conversions())
 def test_any_layout_converts_into_any_other(drawn):
     check_conversion(*drawn)
@@ -107,28 +107,25 @@ def test_shared_memory_is_accessed_by_128_bits_where_both_sides_have_vectors():
     assert len(instructions_with(kernel, "bar.sync")) == 1
 
 
-def test_what_stays_in_a_warp_waits_for_the_warp_only():
-    src = layout_1d([1, 2, 4, 8, 16], [32, 64, 128, 256, 512], [1024, 2048], 4096)
-    dst = layout_1d([32, 64, 128, 256, 512], [1, 2, 4, 8, 16], [1024, 2048], 4096)
-    kernel = check_conversion(4096, "i32", src, dst, 4)
+TRANSPOSED_IN_A_WARP = (
+    layout_1d([1, 2, 4, 8, 16], [32, 64, 128, 256, 512], [1024, 2048], 4096),
+    layout_1d([32, 64, 128, 256, 512], [1, 2, 4, 8, 16], [1024, 2048], 4096),
+)
+
+
+@pytest.mark.parametrize(("target", "stores"), [("cuda:80", "st.shared"), ("cuda:90", "stmatrix")])
+def test_what_stays_in_a_warp_waits_for_the_warp_only(target, stores):
+    kernel = check_conversion(4096, "i32", *TRANSPOSED_IN_A_WARP, 4, target)
     assert (
-        instructions_with(kernel, "st.shared")
+        instructions_with(kernel, stores)
         and not instructions_with(kernel, "barrier")
         and not instructions_with(kernel, "bar.sync")
     )
-    assert instructions_with(kernel, "bar.warp.sync")
 
 
-def test_a_tile_that_many_threads_hold_is_stored_once():
-    small = default_blocked((8,), 4)
-    other = layout_1d([1], [2, 4, 0, 0, 0], [0, 0], 8)
-    check_conversion(8, "i32", small, other, 4)
-
-
-@pytest.mark.parametrize("element", ["i8", "i32", "i64"])
-def test_a_large_tile_goes_in_parts(element):
-    src = layout_1d([1, 2, 1 << 9, 1 << 10, 1 << 11, 1 << 12, 1 << 13], [4, 8, 16, 32, 64], [128, 256], 1 << 14)
-    dst = layout_1d([1, 128, 1 << 10, 1 << 9, 1 << 12, 1 << 13, 1 << 11], [256, 2, 4, 8, 16], [32, 64], 1 << 14)
-    kernel = check_conversion(1 << 14, element, src, dst, 4)
-    assert kernel.metadata.shared == {"i8": 16, "i32": 32, "i64": 32}[element] << 10
-    assert len(instructions_with(kernel, "bar.sync")) == {"i8": 1, "i32": 3, "i64": 7}[element]
+def test_rows_of_matrices_are_stored_by_stmatrix():
+    src = layout_1d([1, 64, 128, 256], [2, 4, 8, 16, 32], [512, 1024], 2048)
+    dst = layout_1d([1, 2, 4, 64], [8, 16, 32, 256, 512], [128, 1024], 2048)
+    kernel = check_conversion(2048, "i16", src, dst, 4, "cuda:90")
+    assert len(instructions_with(kernel, "stmatrix.sync.aligned.m8n8.x4")) == 2
+    assert len(instructions_with(kernel, "ld.shared.v4.b32")) == 2

@@ -13,7 +13,7 @@ from deuteron.analysis.scratch import route_of, shared_conversion_of, stays_in_w
 from deuteron.backend.cuda.context import Context, Rule
 from deuteron.backend.cuda.elements import bits_type, from_bits, to_bits
 from deuteron.backend.cuda.fragment import Fragment
-from deuteron.backend.cuda.ldmatrix import load_matrices
+from deuteron.backend.cuda.matrices import load_matrices, store_matrices
 from deuteron.backend.cuda.shared_tile import SharedTile, load_tile, store_tile
 from deuteron.backend.cuda.shuffles import fetch
 from deuteron.backend.cuda.threads import apply_columns
@@ -21,6 +21,7 @@ from deuteron.backend.llvm.types import Value, const
 from deuteron.ir.ttg.layout import layout_of
 from deuteron.layout import f2
 from deuteron.layout.conversion import RegisterRoute, ShuffleRoute
+from deuteron.layout.linear import LinearLayout
 
 
 def convert_layout(ctx: Context, op: Operation, tile: Fragment) -> Fragment:
@@ -44,9 +45,9 @@ def _through_shared(ctx: Context, op: Operation, bits: list[Value]) -> list[Valu
     for part in range(plan.num_parts):
         if part:
             wait()
-        store_tile(ctx, scratch, plan.src, [bits[register] for register in plan.src_registers(part)])
+        _store(ctx, scratch, plan.src, [bits[register] for register in plan.src_registers(part)])
         wait()
-        results.update(zip(plan.dst_registers(part), load_tile(ctx, scratch, plan.dst), strict=True))
+        results.update(zip(plan.dst_registers(part), _load(ctx, scratch, plan.dst), strict=True))
     return [results[register] for register in range(len(results))]
 
 
@@ -81,18 +82,25 @@ def local_alloc(ctx: Context, op: Operation, tile: Fragment | None = None) -> Sh
     held = op.result.type.tile
     allocated = SharedTile(ctx.shared_pointer(op), layout_of(op.result.type), bits_type(held))
     if tile is not None:
-        store_tile(ctx, allocated, tile.layout, [to_bits(ctx.b, value, held) for value in tile.registers])
+        _store(ctx, allocated, tile.layout, [to_bits(ctx.b, value, held) for value in tile.registers])
     return allocated
 
 
 def local_store(ctx: Context, op: Operation, tile: Fragment, shared: SharedTile) -> None:
-    store_tile(ctx, shared, tile.layout, [to_bits(ctx.b, value, op.src.type) for value in tile.registers])
+    _store(ctx, shared, tile.layout, [to_bits(ctx.b, value, op.src.type) for value in tile.registers])
 
 
 def local_load(ctx: Context, op: Operation, shared: SharedTile) -> Fragment:
-    layout = layout_of(op.result.type)
-    loaded = load_matrices(ctx, shared, layout) or load_tile(ctx, shared, layout)
-    return _fragment(ctx, op.result.type, loaded)
+    return _fragment(ctx, op.result.type, _load(ctx, shared, layout_of(op.result.type)))
+
+
+def _load(ctx: Context, shared: SharedTile, layout: LinearLayout) -> list[Value]:
+    return load_matrices(ctx, shared, layout) or load_tile(ctx, shared, layout)
+
+
+def _store(ctx: Context, shared: SharedTile, layout: LinearLayout, bits: list[Value]) -> None:
+    if not store_matrices(ctx, shared, layout, bits):
+        store_tile(ctx, shared, layout, bits)
 
 
 def memdesc_trans(ctx: Context, op: Operation, shared: SharedTile) -> SharedTile:
