@@ -42,13 +42,13 @@ def test_aligned_neighbours_are_accessed_by_128_bits(dtype, block):
     x = aligned(np.zeros(block, dtype))
     kernel = compile_for("cuda:80", copy_all, x, x, BLOCK=block)
     assert len(instructions_with(kernel, "ld.global")) == 1 and len(instructions_with(kernel, "st.global")) == 1
-    assert instructions_with(kernel, "ld.global.v4.b32") or instructions_with(kernel, "ld.global.v2.b64")
+    assert instructions_with(kernel, "ld.global.nc.v4.b32") or instructions_with(kernel, "ld.global.nc.v2.b64")
 
 
 def test_a_mask_that_is_constant_over_a_vector_keeps_it_wide():
     x = aligned(np.zeros(1024, np.float32))
-    assert instructions_with(compile_for("cuda:90", copy, x, x, 992, BLOCK=512), "ld.global.v4.b32")
-    assert not instructions_with(compile_for("cuda:90", copy, x, x, 1000, BLOCK=512), "ld.global.v4.b32")
+    assert instructions_with(compile_for("cuda:90", copy, x, x, 992, BLOCK=512), "ld.global.nc.v4.b32")
+    assert not instructions_with(compile_for("cuda:90", copy, x, x, 1000, BLOCK=512), "ld.global.nc.v4.b32")
 
 
 def test_unknown_alignment_gives_narrow_accesses():
@@ -83,7 +83,7 @@ def test_cache_modifiers_and_eviction(rng):
     x, out = drawn(rng, np.float32, 128), np.zeros(128, np.float32)
     kernel = emulate(with_policies, x, out, BLOCK=128)
     np.testing.assert_array_equal(out, 3 * x)
-    for text in ("ld.global.L1::evict_first", "ld.global.cg", "ld.volatile.global", "st.global.cs"):
+    for text in ("ld.global.nc.L1::evict_first", "ld.global.cg", "ld.volatile.global", "st.global.cs"):
         assert instructions_with(kernel, text), text
 
 

@@ -19,6 +19,7 @@ from xdsl.ir import Attribute
 from deuteron.analysis.axis_analysis import AxisInfoAnalysis
 from deuteron.backend.cuda.context import Context
 from deuteron.backend.cuda.elements import register_type
+from deuteron.backend.cuda.invariant_loads import invariant_loads
 from deuteron.backend.cuda.rules.table import RULES
 from deuteron.backend.cuda.target import WARP_SIZE, Architecture
 from deuteron.backend.cuda.threads import Threads
@@ -50,7 +51,8 @@ def lower_module(module: ModuleOp, symbol: str, architecture: Architecture, opti
     llvm = Module(symbol, fast_math=fast_math, debug_kind="DebugDirectivesOnly")
     b = llvm.function(symbol, "void", _parameters(func), "kernel", _attributes(num_warps, options))
     body = b.block("body")
-    ctx = Context(llvm, b, architecture, options, RULES, AxisInfoAnalysis(func), Threads(b, num_warps))
+    facts = AxisInfoAnalysis(func), invariant_loads(func)
+    ctx = Context(llvm, b, architecture, options, RULES, *facts, Threads(b, num_warps))
     b.position(body)
     for argument, value in zip(func.args, b.parameters, strict=True):
         ctx.values[argument] = _argument(b, value, argument.type)

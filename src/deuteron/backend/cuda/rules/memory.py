@@ -38,7 +38,7 @@ def load(
     type, b = op.result.type, ctx.b
     pointers, masks = registers_of(pointer), registers_of(mask) if mask is not None else None
     others = [to_bits(b, value, type) for value in registers_of(other)] if other is not None else None
-    modifiers = ".volatile" if op.is_volatile.value.data else _modifiers(op, _LOAD_CACHE)
+    modifiers = _load_modifiers(ctx, op)
     results: list[Value | None] = [None] * len(pointers)
     for group in vectors(ctx, pointer, op.ptr, op.mask):
         first, wanted = group[0], [others[r] for r in group] if others else ()
@@ -60,6 +60,14 @@ def store(ctx: Context, op: Operation, pointer: Operand, value: Operand, mask: O
             bits = [to_bits(b, elements[r], type) for r in group]
             guard = both(ctx, owner, masks[group[0]] if masks else None)
             accesses.store(b, bits, pointers[group[0]], guard, _modifiers(op, _STORE_CACHE))
+
+
+def _load_modifiers(ctx: Context, op: Operation) -> str:
+    """With `.nc`, where that is right, ptxas may move a load behind stores: fewer registers hold what is read ahead."""
+    if op.is_volatile.value.data:
+        return ".volatile"
+    modifiers = _modifiers(op, _LOAD_CACHE)
+    return f".nc{modifiers}" if op in ctx.invariant and modifiers not in _LOAD_CACHE.values() else modifiers
 
 
 def _modifiers(op: Operation, cache: dict[CacheModifier, str]) -> str:
