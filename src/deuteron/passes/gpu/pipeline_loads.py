@@ -38,14 +38,13 @@ from deuteron.ir.ttg.async_copy import AsyncCommitGroupOp, AsyncCopyGlobalToLoca
 from deuteron.ir.ttg.convert import ConvertLayoutOp
 from deuteron.ir.ttg.memdesc_index import MemDescIndexOp, buffers_type
 from deuteron.ir.ttg.shared import LocalAllocOp, LocalDeallocOp, LocalLoadOp
-from deuteron.ir.ttg.views import is_view, viewed
 from deuteron.ir.ttng.warp_group_dot import WarpGroupDotOp
 from deuteron.ir.types import i32
-from deuteron.passes.gpu.pipeline_products import chained_products, delay_products
+from deuteron.passes.gpu.pipeline_products import delay_products, first_product, is_read_by, products_to_delay
 from deuteron.passes.gpu.pipelined_loads import PipelinedLoad, loads_to_pipeline
 from deuteron.passes.gpu.prefetch_loads import prefetch
 from deuteron.passes.gpu.run_ahead import Ahead, Values, addresses_of, carry, comes, lead_of, masked, new_argument
-from deuteron.passes.rewrite import erase, is_defined_in, replace
+from deuteron.passes.rewrite import erase, replace
 from deuteron.passes.tile.eliminate_dead_code import EliminateDeadCode
 
 
@@ -150,7 +149,7 @@ class _Pipeline:
     ):
         self._loop, self._schedule, self._delayed = loop, schedule, delayed
         self._before = Builder.before(loop)
-        parts = [[one for one in loads if _is_read_by(one.load, delayed) == lags] for lags in (False, True)]
+        parts = [[one for one in loads if is_read_by(one.load, delayed) == lags] for lags in (False, True)]
         count = schedule.num_buffers
         self._rings = [_Ring(self._before, loop, part, count, lag) for lag, part in enumerate(parts) if part]
 
@@ -177,29 +176,21 @@ class _Pipeline:
             b.location = loop.location
 
     def _rewrite_body(self) -> None:
-        loop, schedule = self._loop, self._schedule
-        top, bottom = Builder.before(loop.body.block.first_op), Builder.before(loop.body.block.last_op)
-        self._before.location = top.location = bottom.location = loop.location
-        top.insert(AsyncWaitOp(schedule.distance - 1))
-        place = top if schedule.copies_at_top else bottom
+        loop = self._loop
+        top, place = Builder.before(loop.body.block.first_op), self._place_of_copies()
+        self._before.location = top.location = place.location = loop.location
+        top.insert(AsyncWaitOp(self._schedule.distance - 1))
         tokens = [token for ring in self._rings for token in ring.copy_ahead(self._before, top, place)]
         place.insert(AsyncCommitGroupOp(tokens))
         for ring in self._rings:
             ring.read()
 
-
-def _is_read_by(load: LoadOp, products: Sequence[WarpGroupDotOp]) -> bool:
-    """Whether these products read a load, and nothing else does."""
-    pending, seen = [load.result], False
-    while pending:
-        for use in pending.pop().uses:
-            if use.operation in products and use.index == 1:
-                seen = True
-            elif isinstance(use.operation, LocalAllocOp) or is_view(use.operation):
-                pending += use.operation.results
-            else:
-                return False
-    return seen
+    def _place_of_copies(self) -> Builder:
+        """With delayed products, which read the buffers of the iteration before, as soon as all are issued."""
+        block = self._loop.body.block
+        if self._delayed:
+            return Builder(InsertPoint.after(first_product(self._delayed)))
+        return Builder.before(block.first_op if self._schedule.copies_at_top else block.last_op)
 
 
 def _use(load: LoadOp, buffer: SSAValue) -> None:
@@ -251,15 +242,6 @@ class PipelineLoads(ModulePass):
         if kept:
             loop = prefetch(loop, kept)
         if copied:
-            _Pipeline(loop, copied, Schedule.of(loop, num_stages), _delayed_products(loop, copied)).rewrite()
+            delayed = products_to_delay(loop, [one.load for one in copied])
+            _Pipeline(loop, copied, Schedule.of(loop, num_stages), delayed).rewrite()
         return bool(copied or kept)
-
-
-def _delayed_products(loop: scf.ForOp, copied: Sequence[PipelinedLoad]) -> list[WarpGroupDotOp]:
-    """The products to delay: none, unless what they read of shared memory is copied for them, or stays."""
-    chained = chained_products(loop)
-    allocs = {viewed(dot.b) for dot in chained}
-    copies = {
-        viewed(use.operation.result) for one in copied if _is_read_by(one.load, chained) for use in one.load.result.uses
-    }
-    return chained if all(alloc in copies or not is_defined_in(alloc, loop) for alloc in allocs) else []

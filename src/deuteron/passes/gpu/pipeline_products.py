@@ -12,10 +12,12 @@
                                                    warp_group_dot(%q, %v of the last iteration, %r)
                                                  }) else the values that enter the loop
 
-While the tensor cores do the delayed product, threads compute the operand of the next one; `overlap-products` places the
-waits. Delayed is a product with what depends on it (%acc * alpha) and what is free and only it needs. It is part of
-`pipeline-loads`, which copies what delayed products read one iteration later, and which knows that nothing else reads
-it. Where the first product depends on the delayed one, or anything that does has an effect, the loop stays.
+While the tensor cores do the delayed product, threads compute the operand of the next one; `overlap-products` places
+the waits. Delayed are a product, what depends on it (%acc * alpha), and what is free and needed by nothing else. Where
+the first product depends on the delayed one, or something that has an effect does, the loop stays.
+
+It is part of `pipeline-loads`, which copies what delayed products read an iteration later. Loads that stay loads are
+delayed as well, to be in front of their product.
 """
 
 from __future__ import annotations
@@ -23,45 +25,84 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from xdsl.dialects import arith, scf
-from xdsl.ir import Block, Operation, Region, SSAValue
+from xdsl.ir import Block, Operation, Region, SSAValue, Use
 from xdsl.rewriter import InsertPoint
 
 from deuteron.ir.arith import CmpIOp
 from deuteron.ir.builder import Builder
+from deuteron.ir.tt.memory import LoadOp
 from deuteron.ir.ttg.async_copy import AsyncWaitOp
 from deuteron.ir.ttg.layout import MemDescType
+from deuteron.ir.ttg.shared import LocalAllocOp
+from deuteron.ir.ttg.views import is_view, viewed
 from deuteron.ir.ttng.warp_group_dot import WarpGroupDotOp
 from deuteron.ir.types import bit_width_of, is_tile
 from deuteron.passes.effects import is_pure
-from deuteron.passes.gpu.run_ahead import Values, carry, new_argument
-from deuteron.passes.rewrite import erase
+from deuteron.passes.gpu.run_ahead import Values, addresses_of, carry, new_argument
+from deuteron.passes.rewrite import erase, is_defined_in
 
 _FREE = ("tt.expand_dims", "tt.broadcast", "tt.splat")
 
 
-def chained_products(loop: scf.ForOp) -> list[WarpGroupDotOp]:
-    """The products of a loop that may be delayed by an iteration, as far as values in registers go."""
+def products_to_delay(loop: scf.ForOp, loads: Sequence[LoadOp]) -> list[WarpGroupDotOp]:
+    """The products of a loop that may be delayed by an iteration: all that have an operand of other products, or none.
+
+    What they read of shared memory has to be there in the next iteration: it is made in front of the loop, or comes by
+    one of these loads, which nothing else reads.
+    """
+    products = _chained_products(loop)
+    allocs = {alloc.result for load in loads if is_read_by(load, products) for alloc in _allocs_of(load)}
+    outside = all(viewed(dot.b) in allocs or not is_defined_in(viewed(dot.b), loop) for dot in products)
+    return products if outside else []
+
+
+def is_read_by(load: LoadOp, products: Sequence[WarpGroupDotOp]) -> bool:
+    """Whether these products read a load, in shared memory, and nothing else does."""
+    pending, is_read = [load.result], False
+    while pending:
+        for use in pending.pop().uses:
+            if use.operation in products and use.index == 1:
+                is_read = True
+            elif isinstance(use.operation, LocalAllocOp) or is_view(use.operation):
+                pending += use.operation.results
+            else:
+                return False
+    return is_read
+
+
+def _allocs_of(load: LoadOp) -> list[LocalAllocOp]:
+    return [use.operation for use in load.result.uses if isinstance(use.operation, LocalAllocOp)]
+
+
+def _chained_products(loop: scf.ForOp) -> list[WarpGroupDotOp]:
+    """The products that have an operand of others, if delaying them is right as far as values in registers go."""
     block = loop.body.block
     dots = [op for op in block.ops if isinstance(op, WarpGroupDotOp)]
     if any(bit_width_of(dot.result.type) != 32 or dot.part_depth for dot in dots):
         return []
     chained = [dot for dot in dots if not isinstance(dot.a.type, MemDescType) and _products_behind(dot)]
     dependent = _dependent_ops(block, _known_later(block, chained))
-    needed = {op for dot in chained for op in _ops_behind(dot.a, block)}
+    needed = {op for dot in chained for op in _ops_behind([dot.a], block)}
     if needed & dependent or any(op not in chained and not is_pure(op) for op in dependent):
         return []
     return chained
 
 
+def first_product(products: Sequence[WarpGroupDotOp]) -> Operation:
+    """The product of the same iteration behind which delayed ones are issued."""
+    behind = {op for product in products for op in _products_behind(product)}
+    return [op for op in products[0].parent.ops if op in behind][-1]
+
+
 def _products_behind(dot: WarpGroupDotOp) -> list[Operation]:
     """The products of the same iteration that operand a is computed from."""
-    return [op for op in _ops_behind(dot.a, dot.parent) if isinstance(op, WarpGroupDotOp)]
+    return [op for op in _ops_behind([dot.a], dot.parent) if isinstance(op, WarpGroupDotOp)]
 
 
-def _ops_behind(value: SSAValue, block: Block) -> list[Operation]:
-    """The ops of a block that a value is computed by."""
+def _ops_behind(values: Iterable[SSAValue], block: Block) -> list[Operation]:
+    """The ops of a block that values are computed by."""
     found: set[Operation] = set()
-    pending = [value]
+    pending = [*values]
     while pending:
         owner = pending.pop().owner
         if isinstance(owner, Operation) and owner.parent is block and owner not in found:
@@ -98,17 +139,20 @@ class _Stages:
     the iteration, and `kept`: what of it the loop carries anyway, with its number.
     """
 
-    def __init__(self, block: Block, products: Sequence[WarpGroupDotOp]):
+    def __init__(self, block: Block, products: Sequence[WarpGroupDotOp], loads: Sequence[LoadOp]):
         later, given = _known_later(block, products), block.last_op.operands
-        delayed = _dependent_ops(block, later)
+        delayed = _dependent_ops(block, later) | {*loads, *(alloc for load in loads for alloc in _allocs_of(load))}
+        movable = {*_ops_behind((value for load in loads for value in addresses_of(load)), block)}
         operands = {product.a for product in products}
         for op in reversed(list(block.ops)):
-            if _is_free(op) and not operands & {*op.results} and _is_only_used_by(op, delayed):
+            is_movable = is_pure(op) and (_is_free(op) or op in movable) and not operands & {*op.results}
+            if is_movable and _is_only_used_by(op, delayed):
                 delayed.add(op)
         self.delayed = [op for op in block.ops if op in delayed]
         self.others = [op for op in block.ops if op not in delayed and op is not block.last_op]
-        self.outcomes = [index for index, value in enumerate(given) if value in later]
+        self.outcomes = [index for index, value in enumerate(given) if value in later or value.owner in delayed]
         here = {*block.args, *(result for op in self.others for result in op.results)} - later
+        here -= {block.args[1 + index] for index in self.outcomes}
         needed = dict.fromkeys(value for op in self.delayed for value in _operands(op) if value in here)
         self.kept = {value: list(given).index(value) for value in needed if value in given}
         self.handed_over = [value for value in needed if value not in self.kept]
@@ -116,30 +160,33 @@ class _Stages:
 
 def _is_free(op: Operation) -> bool:
     """Whether it costs nothing to do an op an iteration later, and not a tile more to carry."""
-    return is_pure(op) and (op.name in _FREE or not any(is_tile(result.type) for result in op.results))
+    return op.name in _FREE or not any(is_tile(result.type) for result in op.results)
 
 
 def _is_only_used_by(op: Operation, ops: set[Operation]) -> bool:
-    users = {use.operation for result in op.results for use in result.uses}
-    return bool(users) and users <= ops
+    """Whether only these ops use what an op gives, in this iteration or, if it is carried, in the next."""
+    uses = [use for result in op.results for use in result.uses]
+    return bool(uses) and all(use.operation in ops or _is_carried_to(use, {op, *ops}) for use in uses)
 
 
-def delay_products(loop: scf.ForOp, products: Sequence[WarpGroupDotOp]) -> None:
-    """Build a loop anew that issues these products of an iteration in the next."""
-    block = loop.body.block
-    first = _last_of(block, {op for product in products for op in _products_behind(product)})
-    operands = [product.a.owner for product in products]
-    stages = _Stages(block, products)
+def _is_carried_to(use: Use, ops: set[Operation]) -> bool:
+    block = use.operation.parent
+    if use.operation is not block.last_op or not isinstance(block.parent_op(), scf.ForOp):
+        return False
+    argument, result = block.args[1 + use.index], block.parent_op().results[use.index]
+    return not list(result.uses) and all(other.operation in ops for other in argument.uses)
+
+
+def delay_products(loop: scf.ForOp, products: Sequence[WarpGroupDotOp], loads: Sequence[LoadOp] = ()) -> None:
+    """Build a loop anew that issues these products of an iteration, behind these loads, in the next."""
+    first, operands = first_product(products), [product.a.owner for product in products]
+    stages = _Stages(loop.body.block, products, loads)
     _guard(loop)
     entering = _do_first_iteration(loop, stages)
     delayed = _delay(loop, stages, first)
     for op in operands:
         _put_last(op)
     _do_last_iteration(carry(loop, entering, stages.handed_over), stages.outcomes, delayed)
-
-
-def _last_of(block: Block, ops: set[Operation]) -> Operation:
-    return [op for op in block.ops if op in ops][-1]
 
 
 def _guard(loop: scf.ForOp) -> None:

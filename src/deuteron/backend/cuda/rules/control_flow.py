@@ -1,5 +1,7 @@
 """scf.for, scf.if, scf.while: every register of every value that is carried or yielded gets a phi.
 
+Elements of 16 bits go in pairs: operands of products are words from where they are rounded, and stay that.
+
 Loops with matrix products stay rolled: ptxas unrolls them eightfold, which takes it eight times as long, for nothing.
 """
 
@@ -11,32 +13,51 @@ from xdsl.ir import Block, Operation
 
 from deuteron.backend.cuda.context import Context, Rule
 from deuteron.backend.cuda.fragment import Operand, registers_of, with_registers
-from deuteron.backend.llvm.types import Value
+from deuteron.backend.cuda.words import pack, unpack
+from deuteron.backend.llvm.types import Value, bit_width
 from deuteron.ir.tt.dot import DotOp
 from deuteron.ir.ttng.warp_group_dot import WarpGroupDotOp
 
 
-def _flat(operands: Sequence[Operand]) -> list[Value]:
-    return [value for operand in operands for value in registers_of(operand)]
+def _flat(ctx: Context, operands: Sequence[Operand]) -> list[Value]:
+    return [word for operand in operands for word in _words(ctx, operand)]
 
 
-def _unflat(like: Sequence[Operand], values: Sequence[Value]) -> list[Operand]:
-    """Values as operands of the same layouts as those in `like`."""
+def _words(ctx: Context, operand: Operand) -> Sequence[Value]:
+    registers = registers_of(operand)
+    if not _goes_in_pairs(registers):
+        return registers
+    return pack(ctx.b, [ctx.b.bitcast(value, "i16") for value in registers])
+
+
+def _goes_in_pairs(registers: Sequence[Value]) -> bool:
+    return len(registers) > 1 and bit_width(registers[0].type) == 16
+
+
+def _unflat(ctx: Context, like: Sequence[Operand], words: Sequence[Value]) -> list[Operand]:
+    """Words as operands of the same layouts as those in `like`."""
     operands, begin = [], 0
     for operand in like:
-        count = len(registers_of(operand))
-        operands.append(with_registers(operand, values[begin : begin + count]))
-        begin += count
+        registers = registers_of(operand)
+        end = begin + len(registers) // (2 if _goes_in_pairs(registers) else 1)
+        operands.append(with_registers(operand, _elements(ctx, registers, words[begin:end])))
+        begin = end
     return operands
+
+
+def _elements(ctx: Context, like: Sequence[Value], words: Sequence[Value]) -> Sequence[Value]:
+    if not _goes_in_pairs(like):
+        return words
+    return [ctx.b.bitcast(bits, like[0].type) for bits in unpack(ctx.b, words, "i16", len(like))]
 
 
 def for_(ctx: Context, op: Operation, start: Value, stop: Value, step: Value, *initial: Operand) -> list[Operand]:
     block = op.body.block
     metadata = ctx.module.rolled_loop() if _has_products(block) else ""
-    with ctx.b.loop(start, stop, step, _flat(initial), block.args[0].name_hint or "i", metadata) as loop:
-        following = ctx.run(block, [loop.index, *_unflat(initial, loop.carried)])
-        loop.next(*_flat(following))
-    return _unflat(initial, loop.results)
+    with ctx.b.loop(start, stop, step, _flat(ctx, initial), block.args[0].name_hint or "i", metadata) as loop:
+        following = ctx.run(block, [loop.index, *_unflat(ctx, initial, loop.carried)])
+        loop.next(*_flat(ctx, following))
+    return _unflat(ctx, initial, loop.results)
 
 
 def _has_products(block: Block) -> bool:
@@ -50,8 +71,8 @@ def if_(ctx: Context, op: Operation, condition: Value) -> list[Operand]:
             if number:
                 branch.otherwise()
             yielded = ctx.run(region.block, [])
-            branch.yield_(*_flat(yielded))
-    return _unflat(yielded, branch.results)
+            branch.yield_(*_flat(ctx, yielded))
+    return _unflat(ctx, yielded, branch.results)
 
 
 def while_(ctx: Context, op: Operation, *initial: Operand) -> list[Operand]:
@@ -60,12 +81,12 @@ def while_(ctx: Context, op: Operation, *initial: Operand) -> list[Operand]:
     header, body, end = b.block("while"), b.block("do"), b.block("done")
     b.br(header)
     b.position(header)
-    phis = [b.phi(value.type, [(value, before)]) for value in _flat(initial)]
-    condition, *passed = ctx.run(op.before_region.block, _unflat(initial, phis))
+    phis = [b.phi(value.type, [(value, before)]) for value in _flat(ctx, initial)]
+    condition, *passed = ctx.run(op.before_region.block, _unflat(ctx, initial, phis))
     b.cond_br(condition, body, end)
     b.position(body)
     following = ctx.run(op.after_region.block, passed)
-    for phi, value in zip(phis, _flat(following), strict=True):
+    for phi, value in zip(phis, _flat(ctx, following), strict=True):
         b.add_incoming(phi, value, b.current_block)
     b.br(header)
     b.position(end)
