@@ -31,9 +31,10 @@ class AxisInfoAnalysis:
 
     def _visit_block(self, block: Block) -> None:
         for op in block.ops:
-            self._visit(op)
+            self.visit(op)
 
-    def _visit(self, op: Operation) -> None:
+    def visit(self, op: Operation) -> None:
+        """Learn of an op, also of one that a pass has made since."""
         if isinstance(op, scf.ForOp):
             return self._visit_for(op)
         if isinstance(op, scf.IfOp):

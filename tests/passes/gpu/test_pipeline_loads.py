@@ -117,6 +117,7 @@ def variant(a, b, out, index, K, BLOCK: tl.constexpr, CASE: tl.constexpr):
         if CASE == "store":
             tl.store(b + k * BLOCK + square, x)
         if CASE == "barrier":
+            tl.store(b + k * BLOCK + square, x)
             tl.debug_barrier()
         if CASE == "atomic":
             tl.atomic_add(index, 1)
@@ -135,7 +136,7 @@ INDEX = aligned(np.zeros(1 << 12, np.int32))
         ("index", 1, 0),
         ("volatile", 1, 0),
         ("store", 1, 0),
-        ("barrier", 0, 0),
+        ("barrier", 1, 0),
         ("atomic", 0, 0),
     ],
 )

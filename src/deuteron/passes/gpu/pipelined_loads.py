@@ -4,10 +4,11 @@
     load, in a loop with tl.range(num_stages=...) and no product       copied
     fewer than 4 neighbouring bytes in a thread, a tile that is transposed on its way, `other` that is not 0
                                                                        into registers, if they are few
-    an address that depends on a load, volatile; a store to the same argument, an atomic or a barrier in the loop
+    an address that depends on a load, volatile; a store to the same argument, an atomic in the loop
                                                                        stays
 
-A kernel's arguments are taken not to overlap, as Triton does.
+A kernel's arguments are taken not to overlap, as Triton does. A barrier orders what the program itself stores, so that
+it holds up no load from elsewhere.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from deuteron.analysis.axis_analysis import AxisInfoAnalysis
 from deuteron.analysis.base_argument import base_argument
 from deuteron.ir.arith import constant_value
 from deuteron.ir.tt.memory import LoadOp, StoreOp
+from deuteron.ir.ttg.barrier import BarrierOp
 from deuteron.ir.ttg.layout import MemDescType, SharedLinearEncodingAttr, layout_of
 from deuteron.ir.ttg.shared import LocalAllocOp, LocalLoadOp
 from deuteron.ir.types import byte_width_of, element_type_of, is_tile, shape_of
@@ -34,7 +36,7 @@ from deuteron.passes.gpu.run_ahead import Ahead, addresses_of
 
 PRODUCTS = ("tt.dot", "ttng.warp_group_dot")
 MAX_PREFETCHED_BYTES = 128
-_LOCAL_OPS = (LoadOp, StoreOp, LocalAllocOp, LocalLoadOp)
+_LOCAL_OPS = (LoadOp, StoreOp, LocalAllocOp, LocalLoadOp, BarrierOp)
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ from deuteron.passes.tile.eliminate_dead_code import EliminateDeadCode
 from deuteron.passes.tile.fold import Fold
 from deuteron.passes.tile.hoist_invariants import HoistInvariants
 from deuteron.passes.tile.inline_calls import InlineCalls
+from deuteron.passes.tile.merge_branches import MergeBranches
 from deuteron.passes.tile.merge_common_subexpressions import MergeCommonSubexpressions
 
 
@@ -23,6 +24,8 @@ def tile_passes() -> list[ModulePass]:
         EliminateDeadCode(),
         # Before combining: equal masks have to be one value.
         MergeCommonSubexpressions(),
+        # After equal values are one, as pointers have to be. Before hoisting: what is in an `if` stays.
+        MergeBranches(),
         Combine(),
         # After everything that makes ops in a loop.
         HoistInvariants(),

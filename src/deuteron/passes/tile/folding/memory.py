@@ -38,8 +38,7 @@ def fold_load(op: LoadOp) -> Folded:
 def fold_store(op: StoreOp) -> Folded:
     mask = constant_value(op.mask) if op.mask is not None else None
     if mask == 1:
-        unmasked = StoreOp.create(operands=[op.ptr, op.value], properties=op.properties, attributes=op.attributes)
-        Builder.before(op).insert(unmasked)
+        Builder.before(op).insert(store_like(op, op.value, None))
     return [] if mask is not None else None
 
 
@@ -53,3 +52,9 @@ def load_like(op: LoadOp, mask: SSAValue | None, other: SSAValue | None) -> Load
         properties={**op.properties, "operandSegmentSizes": segments},
         attributes=op.attributes,
     )
+
+
+def store_like(op: StoreOp, value: SSAValue, mask: SSAValue | None) -> StoreOp:
+    """The same store of another value and with another mask."""
+    operands = [op.ptr, value, *([mask] if mask is not None else [])]
+    return StoreOp.create(operands=operands, properties=op.properties, attributes=op.attributes)
