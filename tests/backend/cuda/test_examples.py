@@ -75,6 +75,9 @@ CASES = {
 }
 
 
+WITH_PRODUCTS = {name for name in CASES if name.startswith("matmul") or "attention" in name}
+
+
 def load_example(name):
     spec = importlib.util.spec_from_file_location(f"cuda_example_{name}", EXAMPLES / f"{name}.py")
     module = importlib.util.module_from_spec(spec)
@@ -101,3 +104,4 @@ def test_examples(name, capability):
     assert compiled.asm["cubin"].startswith(b"\x7fELF")
     resources = compiled.metadata.resources
     assert resources["spill_bytes"] == 0 and not resources["warnings"] and resources["registers"] > 0
+    assert ("cp.async" in compiled.asm["ptx"]) == (name in WITH_PRODUCTS)

@@ -217,3 +217,41 @@ def test_no_wait_and_no_barrier_can_be_left_out(rng, target, stages):
             with pytest.raises(EmulatorError):
                 runs_right(broken, a, b, "late")
                 pytest.fail(f"{name} {number} was not missed")
+
+
+@deuteron.jit
+def uneven_product(a, b, out, M, N, K, EVEN_M, EVEN_K, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    acc = tl.zeros((BLOCK, BLOCK), tl.float32)
+    for k in range(0, K, BLOCK):
+        ks = k + i
+        if EVEN_K:
+            if EVEN_M:
+                x = tl.load(a + i[:, None] * K + ks[None, :])
+            else:
+                x = tl.load(a + i[:, None] * K + ks[None, :], mask=i[:, None] < M, other=0.0)
+            y = tl.load(b + ks[:, None] * N + i[None, :], mask=i[None, :] < N, other=0.0)
+        else:
+            if EVEN_M:
+                x = tl.load(a + i[:, None] * K + ks[None, :], mask=ks[None, :] < K, other=0.0)
+            else:
+                x = tl.load(a + i[:, None] * K + ks[None, :], mask=(i[:, None] < M) & (ks[None, :] < K), other=0.0)
+            y = tl.load(b + ks[:, None] * N + i[None, :], mask=(i[None, :] < N) & (ks[:, None] < K), other=0.0)
+        acc = tl.dot(x, y, acc)
+    if EVEN_M:
+        tl.store(out + i[:, None] * N + i[None, :], acc, mask=i[None, :] < N)
+    else:
+        tl.store(out + i[:, None] * N + i[None, :], acc, mask=(i[:, None] < M) & (i[None, :] < N))
+
+
+@pytest.mark.parametrize("target", ["cuda:80", "cuda:90"])
+@pytest.mark.parametrize(("even_m", "even_k"), [(True, True), (True, False), (False, True), (False, False)])
+@pytest.mark.parametrize("n", [64, 48, 37])
+def test_loads_that_ask_at_run_time_whether_lengths_are_even(rng, target, even_m, even_k, n):
+    """Where K is not known to be a multiple of 16, the two cases have loops of their own."""
+    m, k = 64 if even_m else 51, 192 if even_k else 147
+    a, b = draw(rng, np.float16, m, k), draw(rng, np.float16, k, n)
+    out = aligned(np.full((m, n), np.nan, np.float32))
+    kernel = emulate(uneven_product, a, b, out, m, n, k, even_m, even_k, BLOCK=64, target=target)
+    np.testing.assert_array_equal(out, a.astype(np.float32) @ b.astype(np.float32))
+    assert bool(instructions_with(kernel, "cp.async")) == (k % 16 == 0 or n % 16 == 0)

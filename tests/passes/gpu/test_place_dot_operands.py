@@ -1,11 +1,13 @@
 """Where operands of products go: into which layout of shared memory, in front of which op, and when not."""
 
 import pytest
+from xdsl.dialects import scf
 from xdsl.dialects.builtin import ModuleOp
 
 import deuteron
 import deuteron.language as tl
 from deuteron.frontend import lower_function
+from deuteron.ir.tt.dot import DotOp
 from deuteron.ir.ttg.layout import layout_of
 from deuteron.ir.ttg.shared import LocalAllocOp, LocalLoadOp
 from deuteron.ir.ttg.views import MemDescTransOp
@@ -13,6 +15,7 @@ from deuteron.ir.ttng.warp_group_dot import WarpGroupDotOp
 from deuteron.ir.types import byte_width_of, is_tile
 from deuteron.layout.wgmma import shared_matrix
 from deuteron.passes import run_passes
+from deuteron.passes.gpu.anchors import is_chained
 from deuteron.passes.gpu.place_dot_operands import PlaceDotOperands
 from deuteron.passes.tile import tile_passes
 
@@ -32,12 +35,14 @@ def transposed(a, b, out, N: tl.constexpr):
 
 
 @deuteron.jit
-def chain(a, b, out, n, N: tl.constexpr):
+def chain(a, b, out, n, N: tl.constexpr, MASKED: tl.constexpr = False):
     square = tl.arange(0, N)[:, None] * N + tl.arange(0, N)[None, :]
     q, acc = tl.load(a + square), tl.zeros((N, N), tl.float32)
     for start in range(n):
         k = tl.load(b + start * N * N + square)
         p = tl.dot(q, tl.trans(k)) * 0.5
+        if MASKED and start == n - 1:
+            p = tl.where(square % N < n, p, 0.0)
         acc = tl.dot(p.to(k.dtype), k, acc)
     tl.store(out + square, acc)
 
@@ -123,3 +128,11 @@ def test_what_a_loop_does_not_change_is_put_there_in_front_of_it():
 def test_mma_sync_takes_products_from_registers():
     module = place(chain, "fp16", target="cuda:80", N=64)
     assert len(ops(module, LocalAllocOp)) == 2 and len(ops(module, LocalLoadOp)) == 3
+
+
+def test_products_stay_in_registers_through_branches():
+    module = place(chain, "fp16", N=64, MASKED=True)
+    assert ops(module, scf.IfOp) and is_tile(ops(module, WarpGroupDotOp)[1].a.type)
+    module = place(chain, "fp16", target="cuda:80", N=64, MASKED=True)
+    assert len(ops(module, LocalAllocOp)) == 2 and len(ops(module, LocalLoadOp)) == 3
+    assert is_chained(ops(module, DotOp)[0]) and is_chained(ops(module, DotOp)[1])

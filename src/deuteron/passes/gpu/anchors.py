@@ -8,7 +8,10 @@ reduction  that of its operand
 
 from __future__ import annotations
 
-from xdsl.ir import Attribute, SSAValue
+from collections.abc import Sequence
+
+from xdsl.dialects import scf
+from xdsl.ir import Attribute, SSAValue, Use
 
 from deuteron.analysis.axis_analysis import AxisInfoAnalysis
 from deuteron.analysis.axis_info import AxisInfo
@@ -110,7 +113,7 @@ def is_chained(op: Product) -> bool:
 
 
 def reaches_operand(value: SSAValue, target: Product | None = None) -> bool:
-    """Whether a value reaches operand a or b of a product (of `target`) through ops without regions."""
+    """Whether a value reaches operand a or b of a product (of `target`) through branches and ops without regions."""
     seen, pending = {value}, [value]
     while pending:
         for use in pending.pop().uses:
@@ -119,10 +122,18 @@ def reaches_operand(value: SSAValue, target: Product | None = None) -> bool:
                 if use.index < 2 and target in (None, user):
                     return True
                 continue
-            fresh = [result for result in user.results if result not in seen and not user.regions]
+            fresh = [result for result in _results_from(use) if result not in seen]
             seen.update(fresh)
             pending.extend(fresh)
     return False
+
+
+def _results_from(use: Use) -> Sequence[SSAValue]:
+    """What an op without regions, or the end of a branch, makes of one of its operands."""
+    user = use.operation
+    if isinstance(user, scf.YieldOp) and isinstance(branch := user.parent_op(), scf.IfOp):
+        return [branch.results[use.index]]
+    return [] if user.regions else user.results
 
 
 def _mma_warps(shape: tuple[int, ...], num_warps: int) -> list[int]:

@@ -171,7 +171,7 @@ def _load_of(value: SSAValue) -> LoadOp | None:
 
 
 def _made_by(value: SSAValue) -> Iterator[Operation]:
-    """The ops that give a value, through flexible ops and what loops carry, the nearest first; each once."""
+    """The ops that give a value, through flexible ops, branches and what loops carry, the nearest first; each once."""
     pending, seen = [value], {value}
     while pending:
         value = pending.pop(0)
@@ -184,6 +184,8 @@ def _made_by(value: SSAValue) -> Iterator[Operation]:
 
 def _sources(value: SSAValue) -> Sequence[SSAValue]:
     """What a value is made of, element by element."""
+    if isinstance(value, OpResult) and isinstance(value.op, scf.IfOp):
+        return [region.block.last_op.operands[value.index] for region in value.op.regions]
     if isinstance(value, OpResult):
         return value.op.operands if is_flexible(value.op) else ()
     loop = value.block.parent_op()

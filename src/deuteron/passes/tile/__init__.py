@@ -11,6 +11,7 @@ from deuteron.passes.tile.hoist_invariants import HoistInvariants
 from deuteron.passes.tile.inline_calls import InlineCalls
 from deuteron.passes.tile.merge_branches import MergeBranches
 from deuteron.passes.tile.merge_common_subexpressions import MergeCommonSubexpressions
+from deuteron.passes.tile.unswitch_loops import UnswitchLoops
 
 
 def tile_passes() -> list[ModulePass]:
@@ -26,6 +27,8 @@ def tile_passes() -> list[ModulePass]:
         MergeCommonSubexpressions(),
         # After equal values are one, as pointers have to be. Before hoisting: what is in an `if` stays.
         MergeBranches(),
+        # After merging: for branches that could not be.
+        UnswitchLoops(),
         Combine(),
         # After everything that makes ops in a loop.
         HoistInvariants(),

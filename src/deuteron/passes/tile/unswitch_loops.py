@@ -1,0 +1,85 @@
+"""Asks what does not change in a loop in front of it, where loads hang on the answer: a loop for each.
+
+    "scf.for"(%lb, %ub, %step) ({                  "scf.if"(%even) ({
+    ^bb0(%i: i32):                                   "scf.for"(%lb, %ub, %step) ({
+      %x = "scf.if"(%even) ({                        ^bb0(%i: i32):
+        "scf.yield"(tt.load(%p))             ->        %x = "tt.load"(%p)
+      }, {                                             ...
+        "scf.yield"(tt.load(%p, %m))               }, {
+      })                                             "scf.for"(%lb, %ub, %step) ({
+      ...                                            ^bb0(%i: i32):
+                                                       %x = "tt.load"(%p, %m)
+
+Runs after branches are merged: what is left are loads of which one mask for both branches would narrow the vectors, and
+loads through different pointers. Only innermost loops, each into at most four, and none that would grow large.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects import scf
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Block, Region, SSAValue
+from xdsl.passes import ModulePass
+
+from deuteron.ir.builder import Builder
+from deuteron.ir.tt.memory import LoadOp
+from deuteron.ir.types import i1, is_tile
+from deuteron.passes.rewrite import is_defined_in, replace
+from deuteron.passes.tile.fold import Fold
+from deuteron.passes.tile.merge_branches import MergeBranches
+
+MAX_CONDITIONS = 2
+MAX_OPS = 400
+
+
+def _condition_of(loop: scf.ForOp) -> SSAValue | None:
+    """A condition outside of a loop on which loads in it hang."""
+    for branch in loop.body.walk():
+        if isinstance(branch, scf.IfOp) and _loads_tiles(branch) and not is_defined_in(branch.cond, loop):
+            return branch.cond
+    return None
+
+
+def _loads_tiles(branch: scf.IfOp) -> bool:
+    ops = (op for region in branch.regions for block in region.blocks for op in block.ops)
+    return any(isinstance(op, LoadOp) and is_tile(op.result.type) for op in ops)
+
+
+def _unswitch(loop: scf.ForOp, condition: SSAValue) -> None:
+    """Put a loop into both branches of an `if`, each with a constant for the condition."""
+    regions = [Region(Block()), Region(Block())]
+    for region, answer in zip(regions, (True, False), strict=True):
+        builder = Builder.at_end(region.block, loop.location)
+        version = builder.insert(loop.clone({condition: builder.constant(answer, i1)}))
+        builder.insert(scf.YieldOp(*version.results))
+    types = [result.type for result in loop.results]
+    replace(loop, Builder.before(loop).insert(scf.IfOp(condition, types, *regions)).results)
+
+
+def _innermost_loops(module: ModuleOp) -> list[scf.ForOp]:
+    loops = [op for op in module.walk() if isinstance(op, scf.ForOp)]
+    return [loop for loop in loops if not any(isinstance(op, scf.ForOp | scf.WhileOp) for op in loop.body.walk())]
+
+
+@dataclass(frozen=True)
+class UnswitchLoops(ModulePass):
+    """Unswitches innermost loops, one condition after the other; what a constant condition leaves is merged again."""
+
+    name = "unswitch-loops"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        for _ in range(MAX_CONDITIONS):
+            loops = [(loop, _condition_of(loop)) for loop in _innermost_loops(op)]
+            wanted = [(loop, condition) for loop, condition in loops if condition is not None and _is_small(loop)]
+            for loop, condition in wanted:
+                _unswitch(loop, condition)
+            if wanted:
+                Fold().apply(ctx, op)
+                MergeBranches().apply(ctx, op)
+
+
+def _is_small(loop: scf.ForOp) -> bool:
+    return sum(1 for _ in loop.walk()) <= MAX_OPS
