@@ -47,6 +47,40 @@ def copy_vectors(
     return _grouped(layout.in_size(REGISTER), bits)
 
 
+def width_limit(layout: LinearLayout, pointer: AxisInfo, mask: AxisInfo | None, size: int) -> str | None:
+    """What keeps the accesses of `access_vectors` from taking 16 bytes, in words; None where they do."""
+    taken = _longest_run(layout, pointer, mask, size)
+    count, wanted = 1 << len(taken.bits), MAX_BYTES // size
+    if count >= wanted:
+        return None
+    axis = taken.axis if taken.bits else max(range(len(layout.shape)), key=lambda a: pointer.contiguity[a])
+    return _limit_along(axis, count, wanted, layout, pointer, mask, size)
+
+
+def _limit_along(
+    axis: int, count: int, wanted: int, layout: LinearLayout, pointer: AxisInfo, mask: AxisInfo | None, size: int
+) -> str:
+    divisor = pointer.divisibility_at(axis, wanted)
+    if pointer.contiguity[axis] <= count:
+        return f"{'no two' if count == 1 else f'only {count}'} elements are known to be contiguous"
+    if divisor <= count * size:
+        return f"addresses are only known to be aligned to {max(divisor, size)} bytes"
+    if mask is not None and mask.constancy[axis] <= count:
+        return "the mask may differ between " + ("any two elements" if count == 1 else f"groups of {count} elements")
+    held = 1 << len(_register_run(layout, axis))
+    return "a thread holds no neighbours" if held == 1 else f"a thread holds only {held} neighbours"
+
+
+def copy_limit(
+    layout: LinearLayout, shared: LinearLayout, pointer: AxisInfo, mask: AxisInfo | None, size: int
+) -> str | None:
+    """What keeps the copies of `copy_vectors` from taking 16 bytes."""
+    copies = copy_vectors(layout, shared, pointer, mask, size)
+    if copies is not None and len(copies[0]) * size == MAX_BYTES:
+        return None
+    return width_limit(layout, pointer, mask, size) or "neighbours in memory are not neighbours in shared memory"
+
+
 def _contiguous_bits(to_offset: LinearLayout, bits: tuple[int, ...]) -> int:
     """How many of these register bits are the lowest bits of the offset, which then nothing else decides."""
     columns = [basis[0] for name in (REGISTER, LANE, WARP) for basis in to_offset.of(name)]

@@ -24,9 +24,10 @@ from deuteron.aot.output import write_files
 from deuteron.aot.signature import Argument, Signature, parse_signature
 from deuteron.aot.targets import c_target, select_target
 from deuteron.aot.targets.target import KernelCode
-from deuteron.compiler import ASTSource
+from deuteron.compiler import ASTSource, CompiledKernel
 from deuteron.compiler import compile as compile_source
 from deuteron.errors import UsageError
+from deuteron.language.function import Function
 from deuteron.options import Target, check_launch_options
 
 # Names that the emitted functions use for parameters of their own.
@@ -59,18 +60,34 @@ class Emitted:
 
 def compile_kernel(request: CompileRequest) -> Emitted:
     """Compile a kernel and write its files; raises DeuteronError, having written nothing."""
-    check_launch_options(request.num_warps, request.num_stages)
-    target = select_target(request.target)
-    fn = load_kernel(request.path, request.kernel_name)
-    signature = parse_signature(request.signature, fn.params, request.kernel_name)
+    target, fn, signature = _resolve(request)
     record = plan_kernel(request, signature, target)
     code = KernelCode(record, parse_grid(request.grid, grid_scope(signature)), _file_base(request, record))
-    source = ASTSource(fn, signature.types, signature.constexprs, signature.attrs)
-    options = {"num_warps": request.num_warps, "num_stages": request.num_stages, **request.options}
-    compiled = compile_source(source, target, options, symbol=code.symbol)
+    compiled = _compile(request, target, fn, signature, code.symbol)
     files = kernel_files(code.with_compiled(compiled.asm, compiled.metadata))
     write_files(files)
     return Emitted(list(files), target)
+
+
+def compile_request(request: CompileRequest) -> CompiledKernel:
+    """Compile a kernel without writing anything: what `deuteron inspect` shows."""
+    target, fn, signature = _resolve(request)
+    return _compile(request, target, fn, signature, None)
+
+
+def _resolve(request: CompileRequest) -> tuple[Target, Function, Signature]:
+    check_launch_options(request.num_warps, request.num_stages)
+    target = select_target(request.target)
+    fn = load_kernel(request.path, request.kernel_name)
+    return target, fn, parse_signature(request.signature, fn.params, request.kernel_name)
+
+
+def _compile(
+    request: CompileRequest, target: Target, fn: Function, signature: Signature, symbol: str | None
+) -> CompiledKernel:
+    source = ASTSource(fn, signature.types, signature.constexprs, signature.attrs)
+    options = {"num_warps": request.num_warps, "num_stages": request.num_stages, **request.options}
+    return compile_source(source, target, options, symbol=symbol)
 
 
 def plan_kernel(request: CompileRequest, signature: Signature, target: Target) -> KernelRecord:

@@ -11,12 +11,16 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from deuteron.aot import naming
+from deuteron.backend import get_backend
+from deuteron.backend.metadata import KernelMetadata
+from deuteron.backend.report import Report
 from deuteron.errors import UsageError
+from deuteron.options import parse_target
 
 FORMAT = "deuteron-aot-kernel"
 VERSION = 1
@@ -41,7 +45,7 @@ class KernelRecord:
     """A kernel compiled for one signature and target.
 
     `extras` is what was asked for besides, as it is in the hash. Of kernels that differ in their target only, the one
-    of the highest `device_rank` that the device can run is launched.
+    of the highest `device_rank` that the device can run is launched. `resources` are those of `KernelMetadata`.
     """
 
     kernel: str
@@ -57,6 +61,16 @@ class KernelRecord:
     params: tuple[ParamRecord, ...]
     scratch_bytes: int = 0
     shared: int = 0
+    resources: dict[str, Any] = field(default_factory=dict)
+
+    def report(self) -> Report:
+        """What can be said of the kernel without the texts of its stages."""
+        target = parse_target(self.target)
+        options = {"num_warps": self.num_warps, "num_stages": self.num_stages}
+        known = KernelMetadata(
+            self.kernel, self.function, target, options, (), self.scratch_bytes, self.shared, {}, self.resources
+        )
+        return get_backend(target).report({}, known)
 
     @property
     def function(self) -> str:
@@ -113,7 +127,8 @@ def read_record(path: Path) -> KernelRecord:
 
 
 def _record(fields: dict[str, Any]) -> KernelRecord:
-    known = {field.name: fields[field.name] for field in dataclasses.fields(KernelRecord)}
+    fields.setdefault("resources", {})
+    known = {known.name: fields[known.name] for known in dataclasses.fields(KernelRecord)}
     known["extras"] = tuple(known["extras"])
     known["params"] = tuple(ParamRecord(**param) for param in known["params"])
     return KernelRecord(**known)

@@ -5,6 +5,7 @@
     [stage.name for stage in backend.stages]       ["ttir", "llir", "asm", "obj"]
 
     stage.py metadata.py    what a stage and a compiled kernel are, for every backend; ttir.py: the first stage of all
+    report.py               the compile report, of which each backend has its kind
     devices.py              the machine's devices and their targets
     arrays.py dlpack.py     arrays of any library as arguments; arguments.py: how a launch passes them
     llvm/                   LLVM IR: text builder, optimise, emit, load
@@ -21,6 +22,7 @@ from typing import Any, Protocol
 from deuteron.backend.cpu.backend import CPUBackend
 from deuteron.backend.cuda.backend import CUDABackend
 from deuteron.backend.metadata import KernelMetadata
+from deuteron.backend.report import Report
 from deuteron.backend.stage import Stage
 from deuteron.errors import UsageError
 from deuteron.options import Target
@@ -41,6 +43,9 @@ class Backend(Protocol):
 
     def machine(self, target: Target) -> str:
         """What code for this target depends on besides the target's name, such as the features of the processor."""
+
+    def report(self, texts: Mapping[str, str | bytes], metadata: KernelMetadata) -> Report:
+        """What became of a kernel, from the texts of its stages."""
 
     def load(self, texts: Mapping[str, str | bytes], metadata: KernelMetadata) -> Callable[..., None]:
         """Load a kernel's code; returns `launch(grid, values)`, which takes `device=` where there can be several."""

@@ -20,6 +20,8 @@ from deuteron.errors import UsageError
 from deuteron.options import Target
 
 VERSION = 1
+# Begins the comment in which the text of a stage carries its metadata.
+METADATA_MARK = "deuteron kernel "
 
 
 @dataclass(frozen=True)
@@ -46,7 +48,8 @@ def make_param(name: str, type: str, divisibility: int = 1) -> Param:
 class KernelMetadata:
     """Everything that launching a kernel or emitting C for it needs besides the code. Times are in seconds.
 
-    `resources` is what the assembler reported, on a GPU `registers` and `spill_bytes` a thread, and its `warnings`.
+    `resources` is what the assembler reported: on a GPU the numbers of `ptxas.Resources`, the sum `spill_bytes`, and
+    all it said besides as `warnings`.
     """
 
     name: str

@@ -132,8 +132,12 @@ def _kernel(backend: Backend, entry: cache.Entry, options: Any, key: str, is_cac
     return CompiledKernel(metadata, StageTexts(entry.texts, on_demand), key, backend, is_cached)
 
 
-def _text_on_demand(backend: Backend, stage: Stage, input_text: str, unit: Unit) -> str | bytes:
+def _text_on_demand(backend: Backend, stage: Stage, input_text: str | bytes, unit: Unit) -> str | bytes:
     walk = Walk(backend.stages, unit, None)
-    walk.begin_at(find_stage(backend.stages, stage.input), input_text, f"<{stage.input}>")
+    before = next(other for other in backend.stages if other.name == stage.input)
+    if before.parse is None:  # code, of which the text is the product
+        walk.products[before.name] = walk.texts[before.name] = input_text
+    else:
+        walk.begin_at(before, input_text, f"<{stage.input}>")
     walk.run_stage(stage)
     return walk.texts[stage.name]

@@ -3,6 +3,7 @@
     kernel = deuteron.compile(ASTSource(add, {"x": "*fp32", "n": "i32"}, {"BLOCK": 128}), target="cpu")
     kernel.asm["llir"]           text of a stage; of `asm` it is made when asked for
     kernel.metadata.params       what the arguments are
+    print(kernel.report())       registers, vector widths, which instructions; also data
     kernel[(8, 1, 1)](x, 1000)   launches; constexpr arguments can be left out
 
 What the compile was promised of an argument (`:16`, `:1`) is not checked again by such a launch.
@@ -17,6 +18,7 @@ from typing import Any
 from deuteron.backend import Backend
 from deuteron.backend.arrays import array_specialiser, device_mismatch, split_token
 from deuteron.backend.metadata import KernelMetadata, Param
+from deuteron.backend.report import Report
 from deuteron.errors import LaunchError
 from deuteron.options import Target
 
@@ -69,6 +71,10 @@ class CompiledKernel:
     def launch(self) -> Callable[[Sequence[int], Sequence[Any]], None]:
         """`launch(grid, values)`: addresses and numbers for the runtime parameters. Loads the code when first used."""
         return self._backend.load(self.asm, self.metadata)
+
+    def report(self) -> Report:
+        """What became of the kernel: resources, vector widths, instructions, pipelining, messages of the assembler."""
+        return self._backend.report(self.asm, self.metadata)
 
     def __getitem__(self, grid: Sequence[int]) -> Callable[..., None]:
         """`kernel[grid](*args)`: arrays, addresses, numbers, for all parameters or for those that are not constexpr."""

@@ -18,13 +18,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from deuteron.backend.metadata import KernelMetadata
+from deuteron.backend.metadata import METADATA_MARK, KernelMetadata
 from deuteron.backend.stage import Stage, Unit
 from deuteron.compiler.source import read_text
 from deuteron.errors import DeuteronError, InternalError, UsageError
 from deuteron.options import settings
-
-METADATA_MARK = "deuteron kernel "
 
 
 @dataclass

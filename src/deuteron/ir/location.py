@@ -7,6 +7,9 @@ in an inlined call from k.py:20:5           loc(callsite("acc"("k.py":7:9) at "k
 
 from __future__ import annotations
 
+import os
+from pathlib import Path
+
 from xdsl.dialects.builtin import (
     UNKNOWN_LOC,
     CallSiteLoc,
@@ -19,6 +22,9 @@ from xdsl.dialects.builtin import (
 from xdsl.ir import Attribute
 
 from deuteron.errors import Location
+
+# The standard library of the language, which is written in the language.
+_LIBRARY = str(Path(__file__).resolve().parent.parent / "language") + os.sep
 
 
 def to_attribute(location: Location, name: str | None = None, call_chain: tuple[Location, ...] = ()) -> LocationAttr:
@@ -43,6 +49,13 @@ def from_attribute(attr: Attribute) -> tuple[Location | None, tuple[Location, ..
     if not isinstance(attr, FileLineColLoc):
         return None, tuple(chain)
     return Location(attr.filename.data, attr.line.data, attr.column.data), tuple(chain)
+
+
+def user_location(attr: Attribute) -> Location | None:
+    """The innermost place outside of the standard library: the line that a kernel's author wrote."""
+    place, chain = from_attribute(attr)
+    places = [*([place] if place else []), *chain]
+    return next((found for found in places if not found.file.startswith(_LIBRARY)), place)
 
 
 def is_unknown(attr: LocationAttr) -> bool:

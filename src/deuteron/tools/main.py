@@ -1,6 +1,7 @@
-"""The command `deuteron`: compile, link, run.
+"""The command `deuteron`: compile, inspect, link, run.
 
 deuteron compile add.py -n add -s "*fp32, *fp32, i32, 128" -g "cdiv(n, BLOCK)" -o aot/add
+deuteron inspect add.py -n add -s "*fp32, *fp32, i32, 128"          what became of it
 deuteron link aot/add.*.h -o aot/add
 deuteron run bench.py --size 1024        a script that says `import triton`, unmodified
 """
@@ -13,7 +14,7 @@ import click
 
 import deuteron
 
-_COMMANDS = ("compile", "link", "run")
+_COMMANDS = ("compile", "inspect", "link", "run")
 
 
 class Commands(click.Group):
@@ -29,4 +30,4 @@ class Commands(click.Group):
 @click.command(cls=Commands)
 @click.version_option(deuteron.__version__, prog_name="deuteron")
 def main() -> None:
-    """Compile kernels of the Triton tile language ahead of time into C, or run them."""
+    """Compile kernels of the Triton tile language ahead of time into C, look into them, or run them."""

@@ -72,3 +72,15 @@ def test_text_is_made_the_same_each_time():
         return module.text()
 
     assert make() == make()
+
+
+def test_places_of_several_files_keep_their_file():
+    module = Module("m")
+    b = module.function("f", "void", [("ptr", "p")], linkage="external")
+    for file in ("k.py", "helpers.py", "k.py"):
+        b.set_debug_location(module.debug_location(b, f"/src/{file}", 3, 1))
+        b.store(const("float", 0.5), b.parameters[0])
+    b.ret()
+    text = module.text()
+    assert text.count("DIFile") == 2 and text.count("DILexicalBlockFile") == 1
+    assert len(re.findall(r"!DILocation\(line: 3", text)) == 2

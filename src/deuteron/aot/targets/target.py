@@ -34,7 +34,8 @@ class KernelCode:
 
     def with_compiled(self, asm: Mapping[str, str | bytes], metadata: KernelMetadata) -> KernelCode:
         """The kernel with what the compiler made of it."""
-        record = replace(self.record, scratch_bytes=metadata.scratch_bytes, shared=metadata.shared)
+        found = {name: getattr(metadata, name) for name in ("scratch_bytes", "shared", "resources")}
+        record = replace(self.record, **found)
         return replace(self, record=record, asm=asm)
 
 

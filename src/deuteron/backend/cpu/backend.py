@@ -14,6 +14,7 @@ from typing import Any
 from deuteron.backend import ttir
 from deuteron.backend.llvm.targets import CPU, resolve_cpu
 from deuteron.backend.metadata import KernelMetadata
+from deuteron.backend.report import Report
 from deuteron.backend.stage import Stage, Unit
 from deuteron.errors import InternalError, IRError, Location
 from deuteron.options import CPUOptions, Target, make_options
@@ -76,6 +77,11 @@ class CPUBackend:
 
     def machine(self, target: Target) -> str:
         return " ".join(resolve_cpu(str(target.arch)))
+
+    def report(self, texts: Mapping[str, str | bytes], metadata: KernelMetadata) -> Report:
+        from deuteron.backend.cpu.report import make_report  # deferred: brings xDSL
+
+        return make_report(texts, metadata)
 
     def load(self, texts: Mapping[str, str | bytes], metadata: KernelMetadata) -> Callable[..., None]:
         from deuteron.backend.cpu.driver import load_kernel  # deferred: brings llvmlite

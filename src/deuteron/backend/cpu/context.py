@@ -23,7 +23,7 @@ from deuteron.backend.cpu.target import CPUTarget
 from deuteron.backend.llvm.module import Module
 from deuteron.backend.llvm.types import Value
 from deuteron.errors import CompilationError, DeuteronError, InternalError
-from deuteron.ir.location import from_attribute
+from deuteron.ir.location import from_attribute, user_location
 from deuteron.ir.types import is_tile
 from deuteron.options import CPUOptions
 
@@ -98,7 +98,7 @@ class Context:
             return
         attribute = op.location
         if attribute not in self._debug:
-            location, _ = from_attribute(attribute)
+            location = user_location(attribute)
             builder = self.emitter.innermost()
             self._debug[attribute] = location and self.module.debug_location(
                 builder, location.file, location.line, location.column

@@ -1,6 +1,7 @@
 """NVIDIA GPUs as a target: their options, their stages, and how their kernels are loaded.
 
     ttir -> ttgir -> llir -> ptx -> cubin        `cuda:80`, 86, 89, 90, 100, 120
+                                                 and `sass` of the cubin when asked for, where nvdisasm is found
 
 Neither a GPU, a driver nor a CUDA toolkit is needed to compile. xDSL and LLVM are imported when a stage runs: a kernel
 out of the cache is launched without them.
@@ -9,12 +10,15 @@ out of the cache is launched without them.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from deuteron.backend import ttir
+from deuteron.backend.cuda.nvdisasm import disassemble, has_disassembler
 from deuteron.backend.cuda.ptxas import assemble, ptxas_version
 from deuteron.backend.cuda.target import Architecture, architecture
 from deuteron.backend.metadata import KernelMetadata
+from deuteron.backend.report import Report
 from deuteron.backend.stage import Stage, Unit
 from deuteron.errors import InternalError, IRError, Location
 from deuteron.options import CUDAOptions, Target, make_options
@@ -99,12 +103,16 @@ def _as_text(text: str, file: str) -> str:
 
 def _assemble(ptx: str, unit: Unit) -> bytes:
     cubin = assemble(ptx, _architecture(unit).name, unit.options.enable_fp_fusion)
-    unit.resources = {
-        "registers": cubin.registers,
-        "spill_bytes": cubin.spill_bytes,
-        "warnings": list(cubin.warnings),
-    }
+    used = cubin.resources
+    unit.resources = {**asdict(used), "spill_bytes": used.spill_bytes, "warnings": list(cubin.messages)}
     return cubin.image
+
+
+def _disassemble(cubin: bytes, unit: Unit) -> str:
+    return disassemble(cubin)
+
+
+_SASS = Stage("sass", "cubin", _disassemble, on_demand=True)
 
 
 class CUDABackend:
@@ -125,6 +133,7 @@ class CUDABackend:
         Stage("llir", "ttgir", _lower_to_llvm, parse=_parse_llvm, comment=";"),
         Stage("ptx", "llir", _emit_ptx, parse=_as_text, comment="//"),
         Stage("cubin", "ptx", _assemble),
+        *((_SASS,) if has_disassembler() else ()),
     )
 
     def make_options(self, given: Mapping[str, Any]) -> CUDAOptions:
@@ -135,6 +144,11 @@ class CUDABackend:
 
     def machine(self, target: Target) -> str:
         return f"{architecture(target.arch).name} ptxas {ptxas_version()}"
+
+    def report(self, texts: Mapping[str, str | bytes], metadata: KernelMetadata) -> Report:
+        from deuteron.backend.cuda.report import make_report  # deferred: brings xDSL
+
+        return make_report(texts, metadata)
 
     def load(self, texts: Mapping[str, str | bytes], metadata: KernelMetadata) -> Callable[..., None]:
         from deuteron.backend.cuda.driver import load_kernel  # deferred: brings the driver

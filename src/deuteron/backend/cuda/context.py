@@ -22,7 +22,7 @@ from deuteron.backend.llvm.builder import Builder
 from deuteron.backend.llvm.module import Module
 from deuteron.backend.llvm.types import Value, const
 from deuteron.errors import CompilationError, DeuteronError, InternalError
-from deuteron.ir.location import from_attribute
+from deuteron.ir.location import from_attribute, user_location
 from deuteron.options import CUDAOptions
 from deuteron.passes.gpu.allocate_shared import offset_of
 
@@ -95,7 +95,7 @@ class Context:
     def _locate(self, op: Operation) -> None:
         attribute = op.location
         if attribute not in self._debug:
-            place, _ = from_attribute(attribute)
+            place = user_location(attribute)
             self._debug[attribute] = place and self.module.debug_location(self.b, place.file, place.line, place.column)
         self.b.set_debug_location(self._debug[attribute])
 

@@ -1,53 +1,67 @@
 """PTX to cubin, by ptxas: that of the wheel `nvidia-cuda-nvcc`, else the one on PATH.
 
-    assemble(ptx, "sm_90a")   Cubin(image=b"\\x7fELF...", registers=26, spill_bytes=0, shared_bytes=512, warnings=())
+    assemble(ptx, "sm_90a")   Cubin(b"\\x7fELF...", Resources(registers=26, shared_bytes=512, ...), messages=())
 
-Neither a GPU, a driver nor a CUDA toolkit is needed. What ptxas reports of the kernel is read from its verbose output.
+Neither a GPU, a driver nor a CUDA toolkit is needed. What ptxas reports of the kernel is read from its verbose output;
+what is not in every such output (`(C7510) Potential Performance Loss: ...`) is a message.
 """
 
 from __future__ import annotations
 
 import re
-import shutil
 import subprocess
 import tempfile
 from dataclasses import dataclass
 from functools import cache
-from importlib.util import find_spec
 from pathlib import Path
 
+from deuteron.backend.cuda.toolkit import find_tool
 from deuteron.errors import InternalError, UsageError
 
 _RESOURCES = {
     "registers": re.compile(r"Used (\d+) registers"),
+    "barriers": re.compile(r"used (\d+) barriers"),
     "shared_bytes": re.compile(r"(\d+) bytes smem"),
+    "stack_bytes": re.compile(r"(\d+) bytes stack frame"),
     "spill_stores": re.compile(r"(\d+) bytes spill stores"),
     "spill_loads": re.compile(r"(\d+) bytes spill loads"),
 }
+_ROUTINE = re.compile(
+    r"\d+ bytes gmem|Compiling entry function|Function properties for|bytes stack frame|: Used \d+|Compile time ="
+)
+
+
+@dataclass(frozen=True)
+class Resources:
+    """What a kernel uses: registers, stack and bytes spilled by a thread; named barriers and static shared memory."""
+
+    registers: int = 0
+    barriers: int = 0
+    shared_bytes: int = 0
+    stack_bytes: int = 0
+    spill_stores: int = 0
+    spill_loads: int = 0
+
+    @property
+    def spill_bytes(self) -> int:
+        return self.spill_stores + self.spill_loads
 
 
 @dataclass(frozen=True)
 class Cubin:
-    """A kernel's machine code and what it uses: registers a thread, bytes spilled a thread, static shared memory."""
+    """A kernel's machine code, what it uses, and what ptxas said besides."""
 
     image: bytes
-    registers: int
-    spill_bytes: int
-    shared_bytes: int
-    warnings: tuple[str, ...]
+    resources: Resources
+    messages: tuple[str, ...]
 
 
-@cache
 def find_ptxas() -> Path:
     """The assembler; raises UsageError, naming the extra to install, where there is none."""
-    package = find_spec("nvidia")
-    for folder in package.submodule_search_locations if package else ():
-        for found in sorted(Path(folder).glob("*/bin/ptxas*"), reverse=True):
-            return found
-    on_path = shutil.which("ptxas")
-    if on_path is None:
+    found = find_tool("ptxas")
+    if found is None:
         raise UsageError("ptxas was not found: install it with `pip install 'deuteron[cuda]'`, or put it on PATH")
-    return Path(on_path)
+    return found
 
 
 @cache
@@ -78,7 +92,6 @@ def _errors(report: str) -> str:
 
 def _cubin(image: bytes, report: str) -> Cubin:
     found = {name: pattern.search(report) for name, pattern in _RESOURCES.items()}
-    counts = {name: int(match.group(1)) if match else 0 for name, match in found.items()}
-    warnings = tuple(line.strip() for line in report.splitlines() if "warning" in line or "C75" in line)
-    spills = counts["spill_stores"] + counts["spill_loads"]
-    return Cubin(image, counts["registers"], spills, counts["shared_bytes"], warnings)
+    counts = {name: int(match.group(1)) for name, match in found.items() if match}
+    messages = (line.strip() for line in report.splitlines() if line.strip() and not _ROUTINE.search(line))
+    return Cubin(image, Resources(**counts), tuple(messages))

@@ -1,6 +1,7 @@
 """NVIDIA GPUs as compile targets: what LLVM and ptxas call them, and what a block may use there.
 
-    architecture(90)     Architecture(capability=90, name="sm_90a", ptx_version=83, max_shared_bytes=232448)
+    architecture(90)     Architecture(capability=90, name="sm_90a", ptx_version=83, max_shared_bytes=232448,
+                                      max_warps=64, max_blocks=32)
 
 From 9.0 on the architecture-specific variants (`a`) are used: their code runs on that architecture only and may use all
 of its instructions. Limits: CUDA C++ Programming Guide, "Technical Specifications per Compute Capability".
@@ -15,16 +16,28 @@ from deuteron.errors import UsageError
 WARP_SIZE = 32
 MAX_THREADS = 1024
 STATIC_SHARED_BYTES = 48 * 1024
+RESERVED_SHARED_BYTES = 1024  # of every block
+REGISTERS = 64 * 1024  # of a multiprocessor
 
 
 @dataclass(frozen=True)
 class Architecture:
-    """One compute capability. `ptx_version` is the lowest ISA that has it (83 is 8.3) and is what LLVM emits."""
+    """One compute capability. `ptx_version` is the lowest ISA that has it (83 is 8.3) and is what LLVM emits.
+
+    `max_shared_bytes` is for a block, `max_warps` and `max_blocks` are for a multiprocessor.
+    """
 
     capability: int
     name: str
     ptx_version: int
     max_shared_bytes: int
+    max_warps: int
+    max_blocks: int
+
+    @property
+    def shared_bytes_per_multiprocessor(self) -> int:
+        """What one block may have, and what the driver keeps for itself of it."""
+        return self.max_shared_bytes + RESERVED_SHARED_BYTES
 
     @property
     def is_specific(self) -> bool:
@@ -41,12 +54,12 @@ class Architecture:
 _ARCHITECTURES = {
     architecture.capability: architecture
     for architecture in (
-        Architecture(80, "sm_80", 83, 163 * 1024),
-        Architecture(86, "sm_86", 83, 99 * 1024),
-        Architecture(89, "sm_89", 83, 99 * 1024),
-        Architecture(90, "sm_90a", 83, 227 * 1024),
-        Architecture(100, "sm_100a", 86, 227 * 1024),
-        Architecture(120, "sm_120", 87, 99 * 1024),
+        Architecture(80, "sm_80", 83, 163 * 1024, 64, 32),
+        Architecture(86, "sm_86", 83, 99 * 1024, 48, 16),
+        Architecture(89, "sm_89", 83, 99 * 1024, 48, 24),
+        Architecture(90, "sm_90a", 83, 227 * 1024, 64, 32),
+        Architecture(100, "sm_100a", 86, 227 * 1024, 64, 32),
+        Architecture(120, "sm_120", 87, 99 * 1024, 48, 24),
     )
 }
 

@@ -31,7 +31,7 @@ class Module:
         self._metadata: list[str] = []
         self._metadata_numbers: dict[str, str] = {}
         self._named_metadata: dict[str, list[str]] = {}
-        self._subprograms: dict[str, str] = {}
+        self._subprograms: dict[str, tuple[str, str]] = {}
 
     def function(
         self,
@@ -108,7 +108,7 @@ class Module:
 
     def debug_location(self, function: Builder, file: str, line: int, column: int) -> str:
         """Metadata for Builder.set_debug_location; the first place given becomes the function's own."""
-        scope = self._subprogram(function, file, line)
+        scope = self._scope(function, file, line)
         return self.metadata(f"!DILocation(line: {line}, column: {column}, scope: {scope})")
 
     def text(self) -> str:
@@ -118,16 +118,28 @@ class Module:
         parts = [[f"; {self.name}"], self._globals, declarations, functions, named, self._metadata]
         return "\n\n".join("\n".join(part) for part in parts if part) + "\n"
 
-    def _subprogram(self, function: Builder, file: str, line: int) -> str:
+    def _scope(self, function: Builder, file: str, line: int) -> str:
+        """The scope of a function for the file that it is from, else one for what it has of another file."""
+        subprogram, own_file = self._subprogram(function, file, line)
+        di_file = self._file(file)
+        if di_file == own_file:
+            return subprogram
+        return self.metadata(f"!DILexicalBlockFile(scope: {subprogram}, file: {di_file}, discriminator: 0)")
+
+    def _file(self, file: str) -> str:
+        path = PurePath(file)
+        return self.metadata(f'!DIFile(filename: "{path.name}", directory: "{path.parent}")')
+
+    def _subprogram(self, function: Builder, file: str, line: int) -> tuple[str, str]:
+        """The metadata of a function and of the file that it is from."""
         if function.name not in self._subprograms:
-            path = PurePath(file)
-            di_file = self.metadata(f'!DIFile(filename: "{path.name}", directory: "{path.parent}")')
+            di_file = self._file(file)
             unit = self._compile_unit(di_file)
             kind = self.metadata("!DISubroutineType(types: !{})")
             places = f"file: {di_file}, line: {line}, type: {kind}, unit: {unit}, spFlags: DISPFlagDefinition"
             node = f'!DISubprogram(name: "{function.name}", {places})'
-            self._subprograms[function.name] = self.metadata(node, distinct=True)
-            function.set_suffix_metadata(f"!dbg {self._subprograms[function.name]}")
+            self._subprograms[function.name] = self.metadata(node, distinct=True), di_file
+            function.set_suffix_metadata(f"!dbg {self._subprograms[function.name][0]}")
         return self._subprograms[function.name]
 
     def _compile_unit(self, di_file: str) -> str:

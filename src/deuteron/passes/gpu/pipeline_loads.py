@@ -44,6 +44,7 @@ from deuteron.passes.gpu.pipeline_products import delay_products, first_product,
 from deuteron.passes.gpu.pipelined_loads import PipelinedLoad, loads_to_pipeline
 from deuteron.passes.gpu.prefetch_loads import prefetch
 from deuteron.passes.gpu.run_ahead import Ahead, Values, addresses_of, carry, comes, lead_of, masked, new_argument
+from deuteron.passes.remarks import remark
 from deuteron.passes.rewrite import erase, replace
 from deuteron.passes.tile.eliminate_dead_code import EliminateDeadCode
 
@@ -207,6 +208,12 @@ def _use(load: LoadOp, buffer: SSAValue) -> None:
         erase(load)
 
 
+def _remark_loads(loop: scf.ForOp, text: str) -> None:
+    for op in loop.walk():
+        if isinstance(op, LoadOp):
+            remark(op, text)
+
+
 @dataclass(frozen=True)
 class PipelineLoads(ModulePass):
     """Pipelines the loads of innermost loops through `num_stages` stages."""
@@ -237,6 +244,7 @@ class PipelineLoads(ModulePass):
         hint = loop.attributes.get("tt.num_stages")
         num_stages = hint.value.data if hint is not None else self.num_stages
         if num_stages < 2:
+            _remark_loads(loop, "num_stages is below 2")
             return False
         copied, kept = loads_to_pipeline(loop, info, hint is not None)
         if kept:

@@ -8,7 +8,7 @@
                                                                        stays
 
 A kernel's arguments are taken not to overlap, as Triton does. A barrier orders what the program itself stores, so that
-it holds up no load from elsewhere.
+it holds up no load from elsewhere. A load that is not copied is left with a remark that says why.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from xdsl.dialects.builtin import TensorType
 from xdsl.ir import SSAValue
 from xdsl.traits import MemoryReadEffect, MemoryWriteEffect
 
-from deuteron.analysis.access_vectors import access_vectors, copy_vectors
+from deuteron.analysis.access_vectors import ASYNC_COPY_BYTES, access_vectors, copy_vectors
 from deuteron.analysis.axis_analysis import AxisInfoAnalysis
 from deuteron.analysis.base_argument import base_argument
 from deuteron.ir.arith import constant_value
@@ -33,9 +33,11 @@ from deuteron.ir.types import byte_width_of, element_type_of, is_tile, shape_of
 from deuteron.layout.linear import REGISTER
 from deuteron.layout.shared import mma_shared, row_major
 from deuteron.passes.gpu.run_ahead import Ahead, addresses_of
+from deuteron.passes.remarks import remark
 
 PRODUCTS = ("tt.dot", "ttng.warp_group_dot")
 MAX_PREFETCHED_BYTES = 128
+INTO_REGISTERS = "one iteration ahead, into registers"
 _LOCAL_OPS = (LoadOp, StoreOp, LocalAllocOp, LocalLoadOp, BarrierOp)
 
 
@@ -54,32 +56,53 @@ def loads_to_pipeline(
     copied, kept, room = [], [], MAX_PREFETCHED_BYTES
     for load in _candidates(loop, also_without_product):
         buffer = buffer_type(load, info)
-        if _gives_zeros(load) and _can_be_copied(load, buffer, info):
+        obstacle = _obstacle_to_copies(load, buffer, info)
+        if obstacle is None:
             copied.append(PipelinedLoad(load, buffer))
         elif _bytes_per_thread(load) <= room:
+            remark(load, f"{INTO_REGISTERS}: {obstacle}")
             kept.append(load)
             room -= _bytes_per_thread(load)
+        else:
+            remark(load, f"{obstacle}, and {_bytes_per_thread(load)} bytes a thread are too many to load ahead")
     return copied, kept
 
 
 def _candidates(loop: scf.ForOp, also_without_product: bool) -> list[LoadOp]:
-    if _has_inner_loop(loop) or not _may_run_ahead(loop):
-        return []
-    ops = list(loop.body.block.ops)
-    wanted = _feeds_product
-    if also_without_product and not any(op.name in PRODUCTS for op in ops):
-        wanted = _is_used
+    """The loads that may run ahead; the others get a remark."""
+    without_product = also_without_product and not any(op.name in PRODUCTS for op in loop.body.block.ops)
     stored = {base_argument(inner.ptr) for inner in loop.walk() if isinstance(inner, StoreOp)}
-    return [
-        op
-        for op in ops
-        if isinstance(op, LoadOp)
-        and is_tile(op.result.type)
-        and not op.is_volatile.value.data
-        and _is_apart(op, stored)
-        and wanted(op.result)
-        and Ahead(loop, addresses_of(op)).is_pure
-    ]
+    of_loop, found = _obstacle_in_loop(loop), []
+    for op in loop.walk():
+        if not isinstance(op, LoadOp) or not is_tile(op.result.type):
+            continue
+        obstacle = of_loop or _obstacle_of(op, loop, stored, without_product)
+        if obstacle is None:
+            found.append(op)
+        else:
+            remark(op, obstacle)
+    return found
+
+
+def _obstacle_in_loop(loop: scf.ForOp) -> str | None:
+    if _has_inner_loop(loop):
+        return "the loop is not an innermost one"
+    return None if _may_run_ahead(loop) else "an atomic or a print orders the iterations"
+
+
+def _obstacle_of(load: LoadOp, loop: scf.ForOp, stored: set[SSAValue | None], without_product: bool) -> str | None:
+    """What keeps a load from running ahead, in words."""
+    if load.parent is not loop.body.block:
+        return "it is in a branch"
+    if load.is_volatile.value.data:
+        return "it is volatile"
+    if not _is_apart(load, stored):
+        return "the loop stores to the same argument"
+    if without_product and not _is_used(load.result):
+        return "nothing reads it"
+    if not without_product and not _feeds_product(load.result):
+        return "no product reads it; tl.range(num_stages=...) pipelines loops without one"
+    return None if Ahead(loop, addresses_of(load)).is_pure else "its address depends on a load"
 
 
 def _bytes_per_thread(load: LoadOp) -> int:
@@ -102,6 +125,24 @@ def _may_run_ahead(loop: scf.ForOp) -> bool:
         for inner in loop.walk()
         if not inner.name.startswith("ttng.")
     )
+
+
+def _obstacle_to_copies(load: LoadOp, buffer: MemDescType, info: AxisInfoAnalysis) -> str | None:
+    """What keeps a load from being copied into shared memory, in words.
+
+    A tile that is transposed on its way there would be copied word by word.
+    """
+    if not _gives_zeros(load):
+        return "it is not 0 where it is masked off"
+    layout, size = layout_of(load.ptr.type), byte_width_of(load.result.type)
+    mask = info.of(load.mask) if load.mask is not None else None
+    accesses = access_vectors(layout, info.of(load.ptr), mask, size)
+    copies = copy_vectors(layout, layout_of(buffer), info.of(load.ptr), mask, size)
+    if copies is not None and len(copies) == len(accesses):
+        return None
+    if copies is None and size * len(accesses[0]) < min(ASYNC_COPY_BYTES):
+        return f"a copy takes {min(ASYNC_COPY_BYTES)} bytes or more, an access {size * len(accesses[0])}"
+    return "neighbours in memory are not neighbours in shared memory"
 
 
 def _gives_zeros(load: LoadOp) -> bool:
@@ -144,13 +185,3 @@ def buffer_type(load: LoadOp, info: AxisInfoAnalysis) -> MemDescType:
     element = element_type_of(load.result.type)
     layout = mma_shared(shape, order[0], byte_width_of(element)) if len(shape) == 2 else row_major(shape, order)
     return MemDescType(TensorType(element, shape, SharedLinearEncodingAttr(layout, 1024 if len(shape) == 2 else 16)))
-
-
-def _can_be_copied(load: LoadOp, buffer: MemDescType, info: AxisInfoAnalysis) -> bool:
-    """Whether copies can be done, and are as wide as the load's accesses: a tile that is transposed on its way into
-    shared memory would be copied word by word.
-    """
-    layout, size = layout_of(load.ptr.type), byte_width_of(load.result.type)
-    mask = info.of(load.mask) if load.mask is not None else None
-    copies = copy_vectors(layout, layout_of(buffer), info.of(load.ptr), mask, size)
-    return copies is not None and len(copies) == len(access_vectors(layout, info.of(load.ptr), mask, size))

@@ -52,5 +52,6 @@ def _load(b: Builder, loads: Sequence[LoadOp], values: Values, runs: SSAValue | 
         other = values.of(load.other) if load.other is not None else None
         cache, evict = CacheModifier(load.cache.value.data), EvictionPolicy(load.evict.value.data)
         new = LoadOp(pointer, mask, other, cache, evict)
+        new.attributes |= load.attributes
         tiles.append(b.value(new))
     return tiles

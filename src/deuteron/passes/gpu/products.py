@@ -21,16 +21,37 @@ STEP_BITS = 256  # along K, of every instruction
 
 def uses_wgmma(op: DotOp, num_warps: int, target: str) -> bool:
     """Whether warpgroups multiply: the types are theirs, and the tile large enough for all of them."""
-    if target != HOPPER or num_warps % WARPGROUP or len(shape_of(op.result.type)) != 2:
-        return False
+    return target == HOPPER and obstacle_to_wgmma(op, num_warps, target) is None
+
+
+def obstacle_to_wgmma(op: DotOp, num_warps: int, target: str) -> str | None:
+    """What keeps a product from wgmma, in words; None where nothing does, or the target does not have it."""
+    if target != HOPPER:
+        return None
+    if num_warps % WARPGROUP:
+        return f"it takes warps in fours, there are {num_warps}"
+    if len(shape_of(op.result.type)) != 2:
+        return "it takes tiles of two dimensions"
     m, n = shape_of(op.result.type)
-    if m < M or not _is_deep(op) or not _has_wgmma_types(op):
-        return False
-    return n >= 8 * warp_group_warps((m, n), num_warps)[1]
+    if m < M:
+        return f"it takes {M} rows, there are {m}"
+    return _type_obstacle(op, _has_wgmma_types(op)) or _column_obstacle(n, warp_group_warps((m, n), num_warps)[1])
 
 
-def _is_deep(op: DotOp) -> bool:
-    return shape_of(op.a.type)[-1] * bit_width_of(op.a.type) >= STEP_BITS
+def _type_obstacle(op: DotOp, has_types: bool) -> str | None:
+    element, depth = element_type_of(op.a.type), shape_of(op.a.type)[-1]
+    if not has_types and element == f32:
+        precision = InputPrecision(op.input_precision.value.data).name.lower()
+        return f"it does not multiply f32 with input_precision '{precision}'"
+    if not has_types:
+        return f"it does not multiply {element} into {element_type_of(op.c.type)}"
+    if depth * bit_width_of(op.a.type) < STEP_BITS:
+        return f"it takes a K of {STEP_BITS // bit_width_of(op.a.type)}, it is {depth}"
+    return None
+
+
+def _column_obstacle(n: int, warps: int) -> str | None:
+    return f"it takes {8 * warps} columns, there are {n}" if n < 8 * warps else None
 
 
 def _has_wgmma_types(op: DotOp) -> bool:
@@ -54,10 +75,19 @@ def warps_of(op: WarpGroupDotOp, num_warps: int) -> list[int]:
 
 def uses_mma_v2(op: DotOp) -> bool:
     """Whether a product is one of those of mma.sync, and its tile large enough for it."""
-    element = element_type_of(op.a.type)
+    return obstacle_to_mma_v2(op) is None
+
+
+def obstacle_to_mma_v2(op: DotOp) -> str | None:
+    """What keeps a product from mma.sync, in words; None where nothing does."""
     m, n = shape_of(op.result.type)[-2:]
-    if m < 16 or n < 8 or not _is_deep(op):
-        return False
+    if m < 16 or n < 8:
+        return f"it takes 16 rows and 8 columns, there are {m} and {n}"
+    return _type_obstacle(op, _has_mma_v2_types(op))
+
+
+def _has_mma_v2_types(op: DotOp) -> bool:
+    element = element_type_of(op.a.type)
     if element == f32:
         return op.input_precision.value.data == InputPrecision.TF32
     return element in (f16, bf16, i8)

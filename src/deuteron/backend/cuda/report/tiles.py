@@ -1,0 +1,193 @@
+"""What ttgir says of a kernel: why an access is narrow, what is pipelined, where products are read from, conversions.
+
+    facts = tile_facts(module, "cuda:90")
+    facts.limits["load", k.py:84]        "the mask is only known to be the same for 2 elements"
+
+Facts that instructions are needed for as well are joined with them by source line.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+
+from xdsl.dialects import scf
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Operation, SSAValue
+
+from deuteron.analysis.access_vectors import copy_limit, width_limit
+from deuteron.analysis.axis_analysis import AxisInfoAnalysis
+from deuteron.analysis.scratch import buffer_bytes, route_of, shared_conversion_of
+from deuteron.backend.cuda.report.model import Conversion, PipelinedLoad, PlainLoad
+from deuteron.backend.report import line_of
+from deuteron.errors import Location
+from deuteron.ir.location import user_location
+from deuteron.ir.tt.dot import DotOp
+from deuteron.ir.tt.function import FuncOp
+from deuteron.ir.tt.memory import LoadOp, StoreOp
+from deuteron.ir.ttg.async_copy import AsyncCopyGlobalToLocalOp
+from deuteron.ir.ttg.convert import ConvertLayoutOp
+from deuteron.ir.ttg.layout import MemDescType, layout_of
+from deuteron.ir.ttg.memdesc_index import MemDescIndexOp, num_buffers
+from deuteron.ir.ttng.warp_group_dot import WarpGroupDotOp, tile_of
+from deuteron.ir.types import byte_width_of, element_type_of, is_tile, num_elements_of, pointee_of, shape_of
+from deuteron.layout.conversion import SharedRoute, ShuffleRoute
+from deuteron.passes.gpu.pipelined_loads import INTO_REGISTERS
+from deuteron.passes.gpu.products import obstacle_to_mma_v2, obstacle_to_wgmma
+from deuteron.passes.remarks import remark_of
+
+COPIES = {"ttg.async_copy_global_to_local": "cp.async", "ttng.async_tma_copy_global_to_local": "TMA"}
+
+
+@dataclass(frozen=True)
+class DotFact:
+    """A product, before it is known which instructions it became."""
+
+    place: Location | None
+    tile: str
+    operands: str
+    is_async: bool
+    remark: str | None
+
+
+@dataclass(frozen=True)
+class TileFacts:
+    """`limits`: by kind of access and line, what keeps it from taking 16 bytes; absent where nothing does."""
+
+    limits: dict[tuple[str, Location | None], str]
+    dots: tuple[DotFact, ...]
+    pipelined: tuple[PipelinedLoad, ...]
+    not_pipelined: tuple[PlainLoad, ...]
+    conversions: tuple[Conversion, ...]
+
+
+def tile_facts(module: ModuleOp, target: str) -> TileFacts:
+    """The facts of a module of ttgir."""
+    func = next(op for op in module.ops if isinstance(op, FuncOp))
+    num_warps, info = module.attributes["ttg.num-warps"].value.data, AxisInfoAnalysis(func)
+    ops = list(func.walk())
+    return TileFacts(
+        _limits(ops, info),
+        _merged(_dot(op, num_warps, target) for op in ops if isinstance(op, DotOp | WarpGroupDotOp)),
+        _unique(_pipelined(ops)),
+        _unique(_not_pipelined(ops)),
+        tuple(_conversions(ops)),
+    )
+
+
+def _unique(facts: Iterator) -> tuple:
+    """Without repeats: a load in front of a loop and in it is one of the source."""
+    return tuple(dict.fromkeys(facts))
+
+
+def _merged(dots: Iterable[DotFact]) -> tuple[DotFact, ...]:
+    """Those of one line as one, since their instructions are: it runs on if each of them does."""
+    found: dict[DotFact, DotFact] = {}
+    for dot in dots:
+        key = replace(dot, is_async=False)
+        found[key] = replace(dot, is_async=dot.is_async and found.get(key, dot).is_async)
+    return tuple(found.values())
+
+
+def _place(op: Operation) -> Location | None:
+    return line_of(user_location(op.location))
+
+
+def _limits(ops: list[Operation], info: AxisInfoAnalysis) -> dict[tuple[str, Location | None], str]:
+    limits = {}
+    for op in ops:
+        found = _limit(op, info)
+        if found is not None:
+            limits.setdefault((_ACCESSES[type(op)], _place(op)), found)
+    return limits
+
+
+_ACCESSES = {LoadOp: "load", StoreOp: "store", AsyncCopyGlobalToLocalOp: "copy"}
+
+
+def _limit(op: Operation, info: AxisInfoAnalysis) -> str | None:
+    if type(op) not in _ACCESSES:
+        return None
+    pointer = op.operands[0]
+    if not is_tile(pointer.type):
+        return "a scalar"
+    mask = info.of(op.mask) if op.mask is not None else None
+    layout, size = layout_of(pointer.type), byte_width_of(pointee_of(pointer.type))
+    if isinstance(op, AsyncCopyGlobalToLocalOp):
+        return copy_limit(layout, layout_of(op.dst.type), info.of(pointer), mask, size)
+    return width_limit(layout, info.of(pointer), mask, size)
+
+
+def _dot(op: DotOp | WarpGroupDotOp, num_warps: int, target: str) -> DotFact:
+    (m, n), k = shape_of(op.result.type)[-2:], shape_of(tile_of(op.a.type))[-1]
+    types = f"{element_type_of(tile_of(op.a.type))} x {element_type_of(tile_of(op.b.type))}"
+    tile = f"{m}x{n}x{k} {types} -> {element_type_of(op.result.type)}"
+    if isinstance(op, WarpGroupDotOp):
+        return DotFact(_place(op), tile, _operand_places(op), bool(op.is_async.value.data), None)
+    obstacles = {"mma.sync": obstacle_to_mma_v2(op), "wgmma": obstacle_to_wgmma(op, num_warps, target)}
+    said = [f"no {name}: {obstacle}" for name, obstacle in obstacles.items() if obstacle]
+    return DotFact(_place(op), tile, "a and b in registers", False, "; ".join(said) or None)
+
+
+def _operand_places(op: WarpGroupDotOp) -> str:
+    in_shared = [name for name, value in (("a", op.a), ("b", op.b)) if isinstance(value.type, MemDescType)]
+    if len(in_shared) == 2:
+        return "a and b in shared memory"
+    return "a in registers, b in shared memory"
+
+
+def _is_in_loop(op: Operation) -> bool:
+    parent = op.parent_op()
+    while parent is not None and not isinstance(parent, scf.ForOp | scf.WhileOp):
+        parent = parent.parent_op()
+    return parent is not None
+
+
+def _pipelined(ops: list[Operation]) -> Iterator[PipelinedLoad]:
+    for op in ops:
+        if op.name in COPIES and _is_in_loop(op):
+            buffers = _buffers(op)
+            yield PipelinedLoad(_place(op), COPIES[op.name], num_buffers(buffers), buffer_bytes(buffers))
+        elif isinstance(op, LoadOp) and _is_in_loop(op) and _runs_ahead(op):
+            size = num_elements_of(op.result.type) * byte_width_of(op.result.type)
+            yield PipelinedLoad(_place(op), "registers", 1, size, remark_of(op))
+
+
+def _runs_ahead(load: LoadOp) -> bool:
+    return (remark_of(load) or "").startswith(INTO_REGISTERS)
+
+
+def _buffers(op: Operation) -> MemDescType:
+    """The largest descriptor that a copy names: the others are of barriers."""
+    found = [_indexed(operand).type for operand in op.operands if isinstance(operand.type, MemDescType)]
+    return max(found, key=buffer_bytes)
+
+
+def _indexed(descriptor: SSAValue) -> SSAValue:
+    """What a descriptor is one buffer of."""
+    owner = descriptor.owner
+    return owner.src if isinstance(owner, MemDescIndexOp) else descriptor
+
+
+def _not_pipelined(ops: list[Operation]) -> Iterator[PlainLoad]:
+    for op in ops:
+        if isinstance(op, LoadOp) and _is_in_loop(op) and is_tile(op.result.type) and not _runs_ahead(op):
+            yield PlainLoad(_place(op), remark_of(op) or "it was not looked at")
+
+
+def _conversions(ops: list[Operation]) -> Iterator[Conversion]:
+    for op in ops:
+        if not isinstance(op, ConvertLayoutOp):
+            continue
+        route, tile = route_of(op), f"{_extents(op)} {element_type_of(op.src.type)}"
+        if isinstance(route, ShuffleRoute):
+            yield Conversion(_place(op), tile, f"{route.num_shuffles} shuffles", 0)
+        elif isinstance(route, SharedRoute):
+            plan = shared_conversion_of(op)
+            size = plan.num_elements * byte_width_of(op.src.type)
+            how = "shared memory" if plan.num_parts == 1 else f"shared memory, in {plan.num_parts} parts"
+            yield Conversion(_place(op), tile, how, size)
+
+
+def _extents(op: ConvertLayoutOp) -> str:
+    return "x".join(map(str, shape_of(op.src.type)))

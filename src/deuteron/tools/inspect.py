@@ -1,0 +1,77 @@
+"""`deuteron inspect`: the compile report of a kernel, or the text of one of its stages.
+
+    deuteron inspect matmul.py -n matmul_kernel -s "*fp16:16, *fp16:16, ..." -w 8 -t cuda:90
+    deuteron inspect matmul.py -n matmul_kernel -s "..." --stage ptx
+    deuteron inspect aot/matmul.6979ce4b_012.json        the numbers that `deuteron compile` kept
+
+The flags are those of `deuteron compile`, whose others are taken and mean nothing here.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import click
+
+from deuteron.backend.report import Report
+from deuteron.errors import UsageError
+from deuteron.tools.command import Command
+from deuteron.tools.kernel_options import kernel_options, named_values
+
+
+@click.command("inspect", cls=Command)
+@click.argument("path", type=click.Path(path_type=Path))
+@kernel_options(required=False)
+@click.option("--stage", help="Print the text of this stage instead: ttir, ttgir, llir, ptx, asm, sass ...")
+@click.option("--json", "as_json", is_flag=True, help="Print the report as JSON.")
+@click.option("--grid", "-g", hidden=True)
+@click.option("--out-path", "-o", hidden=True)
+@click.option("--out-name", "-on", hidden=True)
+def command(path: Path, stage: str | None, as_json: bool, **request: object) -> None:
+    """Show what becomes of kernel KERNEL_NAME of the Python file PATH, or of an artefact's .json.
+
+    Registers, spills, shared memory, occupancy, vector widths, instructions, pipelined loads, messages of ptxas.
+    """
+    if path.suffix == ".json":
+        _show(_report_of_artefact(path, stage), as_json)
+        return
+    kernel = _compiled(path, **request)
+    if stage is None:
+        _show(kernel.report(), as_json)
+        return
+    if stage not in kernel.asm:
+        known = ", ".join(kernel.asm)
+        raise UsageError(f"kernel '{kernel.name}' has no stage '{stage}' for {kernel.metadata.target}: it has {known}")
+    text = kernel.asm[stage]
+    click.echo(text, nl=isinstance(text, str) and not text.endswith("\n"))
+
+
+def _compiled(path: Path, kernel_name: str | None, signature: str | None, options: tuple[str, ...], **request):
+    from deuteron.aot.compile import CompileRequest, compile_request  # deferred: brings LLVM
+
+    for value, option in ((kernel_name, "-n"), (signature, "-s")):
+        if value is None:
+            raise UsageError(f"'{path}' needs {option}: the kernel with -n, its signature with -s")
+    known = {name: request[name] for name in ("num_warps", "num_stages", "target")}
+    return compile_request(CompileRequest(path, kernel_name, signature, "1", options=named_values(options), **known))
+
+
+def _report_of_artefact(path: Path, stage: str | None) -> Report:
+    from deuteron.aot.metadata import read_record  # deferred: for the start-up time of other commands
+
+    if stage is not None:
+        raise UsageError(f"'{path}' has no texts of stages: give the kernel's Python file with -n and -s")
+    return read_record(path).report()
+
+
+def _show(report: Report, as_json: bool) -> None:
+    if as_json:
+        click.echo(json.dumps(report.to_dict(), indent=2))
+    elif sys.stdout.isatty():
+        from rich.console import Console  # deferred: for the start-up time of other commands
+
+        Console().print(report)
+    else:
+        click.echo(str(report))

@@ -1,0 +1,97 @@
+"""`deuteron inspect`: the report and the texts of a kernel in a file, of an artefact; what can be wrong."""
+
+import json
+
+import pytest
+from click.testing import CliRunner
+
+from deuteron.tools.main import main
+
+SOURCE = """
+import triton
+import triton.language as tl
+
+@triton.jit
+def scale(x, out, n, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(out + i, 2 * tl.load(x + i, mask=i < n), mask=i < n)
+"""
+KERNEL = ("-n", "scale", "-s", "*fp32:16, *fp32:16, i32:16, 1024", "-w", "4")
+
+
+@pytest.fixture
+def run(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "scale.py").write_text(SOURCE)
+    return lambda *args: CliRunner().invoke(main, args)
+
+
+def test_report_on_a_gpu(run):
+    result = run("inspect", "scale.py", *KERNEL, "-t", "cuda:90")
+    assert result.exit_code == 0, result.output
+    assert "scale for cuda:90" in result.stdout and "\x1b" not in result.stdout
+    rows = [line.split() for line in result.stdout.splitlines() if line.startswith("scale.py:8")]
+    assert [row[1:3] for row in rows] == [["load", "16"], ["store", "16"]]
+
+
+def test_report_on_the_cpu(run):
+    result = run("inspect", "scale.py", *KERNEL, "-t", "cpu:x86-64-v3")
+    assert result.exit_code == 0 and "256 bits" in result.stdout
+
+
+def test_report_as_json(run):
+    found = json.loads(run("inspect", "scale.py", *KERNEL, "-t", "cuda:90", "--json").stdout)
+    assert found["kernel"] == "scale" and found["resources"]["spill_stores"] == 0
+    assert [access["num_bytes"] for access in found["accesses"]] == [16, 16]
+
+
+@pytest.mark.parametrize(
+    ("target", "stage", "holds"),
+    [
+        ("cuda:80", "ttir", b"tt.load"),
+        ("cuda:80", "ttgir", b"#linear"),
+        ("cuda:80", "ptx", b".target sm_80"),
+        ("cuda:80", "cubin", b"\x7fELF"),
+        ("cpu:x86-64-v3", "asm", b"vmovups"),
+    ],
+)
+def test_stages(run, target, stage, holds):
+    result = run("inspect", "scale.py", *KERNEL, "-t", target, "--stage", stage)
+    assert result.exit_code == 0 and holds in result.stdout_bytes
+
+
+def test_the_command_line_of_compile_is_taken(run):
+    arguments = ("scale.py", *KERNEL, "-t", "cuda:90", "-g", "cdiv(n, BLOCK)", "-o", "scale", "-on", "scale")
+    compiled, inspected = run("compile", *arguments), run("inspect", *arguments)
+    assert (compiled.exit_code, inspected.exit_code) == (0, 0)
+
+
+def test_an_artefact(run, tmp_path):
+    run("compile", "scale.py", *KERNEL, "-t", "cuda:90", "-g", "1", "-o", "scale")
+    (artefact,) = tmp_path.glob("scale.*.json")
+    result = run("inspect", str(artefact))
+    assert result.exit_code == 0, result.output
+    assert "registers a thread" in result.stdout and "128 in 4 warps" in result.stdout
+    assert "Global memory" not in result.stdout
+
+
+MISTAKES = [
+    (("scale.py", "-n", "scale"), "the kernel with -n, its signature with -s"),
+    (("scale.py", *KERNEL, "-t", "cuda:90", "--stage", "obj"), "has no stage 'obj' for cuda:90: it has ttir, ttgir"),
+    (("absent.json",), "cannot read the metadata 'absent.json'"),
+    (("scale.py", *KERNEL, "-t", "cuda:90", "-O", "x"), "an option is given as NAME=VALUE, got 'x'"),
+]
+
+
+@pytest.mark.parametrize(("arguments", "message"), MISTAKES)
+def test_mistakes(run, arguments, message):
+    result = run("inspect", *arguments)
+    assert result.exit_code == 1 and message in result.stderr
+
+
+def test_an_artefact_has_no_stages(run, tmp_path):
+    run("compile", "scale.py", *KERNEL, "-t", "cpu:x86-64-v3", "-g", "1", "-o", "scale")
+    (artefact,) = tmp_path.glob("scale.*.json")
+    assert "scratch memory" in run("inspect", str(artefact)).stdout
+    result = run("inspect", str(artefact), "--stage", "llir")
+    assert result.exit_code == 1 and "has no texts of stages" in result.stderr
