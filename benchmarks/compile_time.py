@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
-import json
 import os
 import subprocess
 import sys
@@ -23,6 +22,7 @@ from rich.console import Console  # noqa: E402
 from rich.table import Table  # noqa: E402
 
 import deuteron  # noqa: E402
+from benchmarks.compile_peer import CASES  # noqa: E402
 from benchmarks.programs import PROGRAMS, Program  # noqa: E402
 from benchmarks.triton_environment import triton_python  # noqa: E402
 from deuteron.options import parse_target  # noqa: E402
@@ -30,7 +30,7 @@ from deuteron.options import parse_target  # noqa: E402
 LIMIT_SECONDS = 1.5
 WIDE_LIMIT = 1.2
 WIDE_REPEATS = 9
-ROUNDS = 3
+ROUNDS = 12
 STAGES = ("ttir", "llir", "asm", "obj")
 
 
@@ -49,23 +49,38 @@ def softmax_seconds(block: int) -> float:
     return min(compile_once(program)[0] for _ in range(WIDE_REPEATS))
 
 
+class Peer:
+    """A process that compiles one case of CASES at a time, with Deuteron or with Triton."""
+
+    def __init__(self, name: str, python: str | Path):
+        command = [python, Path(__file__).with_name("compile_peer.py"), name]
+        self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
+    def compile(self, case: int) -> float:
+        """The seconds of a compile."""
+        print(case, file=self._process.stdin, flush=True)
+        answer = self._process.stdout.readline()
+        if not answer:
+            raise SystemExit(f"the compile of '{CASES[case].name}' failed")
+        return float(answer)
+
+
 def beside_triton() -> bool:
-    """Compile times for cuda:90 of both, in processes that take turns; whether ours are all at most Triton's."""
-    peers = {"deuteron": sys.executable, "triton": triton_python()}
-    script = Path(__file__).with_name("compile_peer.py")
-    fastest: dict[str, dict[str, float]] = {peer: {} for peer in peers}
-    for _ in range(ROUNDS):
-        for peer, python in peers.items():
-            done = subprocess.run([python, script, peer], check=True, stdout=subprocess.PIPE, text=True)
-            for kernel, seconds in json.loads(done.stdout.splitlines()[-1]).items():
-                fastest[peer][kernel] = min(seconds + [fastest[peer].get(kernel, seconds[0])])
-    table = Table("kernel", "Deuteron", "Triton", "ratio", title="Compile for cuda:90, no cache, fastest of several")
-    for kernel, ours in fastest["deuteron"].items():
-        theirs = fastest["triton"][kernel]
-        colour = "green" if ours <= theirs else "red"
-        table.add_row(kernel, f"{ours * 1e3:.0f} ms", f"{theirs * 1e3:.0f} ms", f"[{colour}]{ours / theirs:.2f}[/]")
+    """Compile times for cuda:90 of both, which take turns at each compile; whether ours all keep to their limits."""
+    ours, theirs = Peer("deuteron", sys.executable), Peer("triton", triton_python())
+    title = "Compile for cuda:90, no cache, fastest of several"
+    table = Table("kernel", "Deuteron", "Triton", "ratio", "limit", title=title)
+    kept = True
+    for number, case in enumerate(CASES):
+        rounds = [(ours.compile(number), theirs.compile(number)) for _ in range(ROUNDS)]
+        our_seconds, their_seconds = map(min, zip(*rounds, strict=True))
+        ratio = our_seconds / their_seconds
+        kept &= ratio <= case.limit
+        colour = "green" if ratio <= case.limit else "red"
+        times = (f"{seconds * 1e3:.0f} ms" for seconds in (our_seconds, their_seconds))
+        table.add_row(case.name, *times, f"[{colour}]{ratio:.2f}[/]", f"{case.limit}")
     Console().print(table)
-    return all(ours <= fastest["triton"][kernel] for kernel, ours in fastest["deuteron"].items())
+    return kept
 
 
 def on_the_cpu() -> None:
