@@ -11,6 +11,7 @@ from collections.abc import Sequence
 
 from xdsl.ir import Block, Operation
 
+from deuteron.backend.cuda.advanced_pointers import advanced, as_offsets, as_pointers, steps_of_pointers
 from deuteron.backend.cuda.context import Context, Rule
 from deuteron.backend.cuda.fragment import Operand, registers_of, with_registers
 from deuteron.backend.cuda.words import pack, unpack
@@ -53,11 +54,15 @@ def _elements(ctx: Context, like: Sequence[Value], words: Sequence[Value]) -> Se
 
 def for_(ctx: Context, op: Operation, start: Value, stop: Value, step: Value, *initial: Operand) -> list[Operand]:
     block = op.body.block
-    metadata = ctx.module.rolled_loop() if _has_products(block) else ""
-    with ctx.b.loop(start, stop, step, _flat(ctx, initial), block.args[0].name_hint or "i", metadata) as loop:
-        following = ctx.run(block, [loop.index, *_unflat(ctx, initial, loop.carried)])
-        loop.next(*_flat(ctx, following))
-    return _unflat(ctx, initial, loop.results)
+    has_products = _has_products(block)
+    metadata = ctx.module.rolled_loop() if has_products else ""
+    steps = steps_of_pointers(ctx, op, initial) if has_products else {}
+    entering = as_offsets(initial, steps)
+    with ctx.b.loop(start, stop, step, _flat(ctx, entering), block.args[0].name_hint or "i", metadata) as loop:
+        carried = _unflat(ctx, entering, loop.carried)
+        following = ctx.run(block, [loop.index, *as_pointers(ctx.b, initial, carried, steps)])
+        loop.next(*_flat(ctx, advanced(ctx.b, carried, following, steps)))
+    return as_pointers(ctx.b, initial, _unflat(ctx, entering, loop.results), steps)
 
 
 def _has_products(block: Block) -> bool:
