@@ -26,6 +26,7 @@ from typing import Any
 from benchmarks.gpu.case import TORCH_NAMES, Case, Config, Descriptor, Parameter, Problem, elements
 
 SOURCE = Path(__file__).with_name("kernels.py")
+DESCRIPTORS = {"deuteron": "backend.tensor_descriptor", "triton": "tools.tensor_descriptor"}
 Failures = dict[tuple[str, str, str], str]
 
 
@@ -62,7 +63,7 @@ class Peer:
             return parameter
         strides = [prod(parameter.shape[axis + 1 :]) for axis in range(len(parameter.shape))]
         block = [sizes[name] for name in parameter.block]
-        make = self._module("tools.tensor_descriptor").TensorDescriptor
+        make = self._module(DESCRIPTORS[self.name]).TensorDescriptor
         return make(next(arrays), list(parameter.shape), strides, block)
 
     def _dtype(self, element: str) -> Any:
