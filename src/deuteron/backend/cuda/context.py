@@ -8,7 +8,8 @@ Only here are rules looked up, the debug location set, and op and location added
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from xdsl.ir import Block, Operation, SSAValue
@@ -91,6 +92,12 @@ class Context:
     def warp_barrier(self) -> None:
         """The threads of a warp wait for each other, and see what they wrote to memory."""
         self.b.intrinsic("llvm.nvvm.bar.warp.sync", "void", const("i32", -1), overloads=())
+
+    @contextmanager
+    def one_thread(self) -> Iterator[None]:
+        """Within, code runs in one thread of those that execute it."""
+        with self.b.if_(self.threads.owner(None)):
+            yield
 
     def _locate(self, op: Operation) -> None:
         attribute = op.location

@@ -13,6 +13,7 @@ from deuteron.backend.cuda.rules import (
     dot,
     floating,
     integer,
+    mbarrier,
     memory,
     program,
     reduce,
@@ -35,6 +36,7 @@ RULES: dict[str, Rule] = {
     **warp_group_dot.RULES,
     **convert_layout.RULES,
     **async_copy.RULES,
+    **mbarrier.RULES,
     **control_flow.RULES,
     **debug.RULES,
 }

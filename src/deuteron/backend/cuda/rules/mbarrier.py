@@ -1,0 +1,85 @@
+"""mbarriers: initialised, arrived at and waited for.
+
+    W: mbarrier.try_wait.parity.shared::cta.b64 P, [%bar], %phase; @P bra D; bra W; D:
+
+A wait is a loop around try_wait, which sleeps for a while by itself. Of the threads that arrive, each whose number is a
+multiple of threads / count does.
+"""
+
+from __future__ import annotations
+
+from functools import reduce
+
+from xdsl.ir import Operation
+
+from deuteron.backend.cuda.context import Context, Rule
+from deuteron.backend.cuda.shared_tile import SharedTile
+from deuteron.backend.cuda.target import WARP_SIZE
+from deuteron.backend.llvm.types import Value, const
+from deuteron.errors import CompilationError
+
+_ASSEMBLY = "convergent nounwind"
+_WAIT = "{ .reg .pred P; W: mbarrier.try_wait.parity.shared::cta.b64 P, [$0], $1; @P bra D; bra W; D: }"
+_ARRIVE = "mbarrier.arrive.shared::cta.b64 _, [$0];"
+_EXPECT = "mbarrier.arrive.expect_tx.shared::cta.b64 _, [$0], {size};"
+
+
+def init_barrier(ctx: Context, op: Operation, barrier: SharedTile) -> None:
+    with ctx.one_thread():
+        count = const("i32", op.count.value.data)
+        ctx.b.intrinsic("llvm.nvvm.mbarrier.init.shared", "void", barrier.address, count, overloads=())
+
+
+def inval_barrier(ctx: Context, op: Operation, barrier: SharedTile) -> None:
+    with ctx.one_thread():
+        ctx.b.intrinsic("llvm.nvvm.mbarrier.inval.shared", "void", barrier.address, overloads=())
+
+
+def fence_mbarrier_init(ctx: Context, op: Operation) -> None:
+    ctx.b.intrinsic("llvm.nvvm.fence.mbarrier_init.release.cluster", "void", overloads=())
+
+
+def barrier_expect(ctx: Context, op: Operation, barrier: SharedTile, pred: Value) -> None:
+    text = _EXPECT.format(size=op.size.value.data)
+    _where(ctx, [ctx.threads.owner(None), pred], text, barrier.address)
+
+
+def wait_barrier(ctx: Context, op: Operation, barrier: SharedTile, phase: Value, *deps: SharedTile) -> None:
+    ctx.b.inline_asm("void", _WAIT, "r,r,~{memory}", barrier.address, phase, attributes=_ASSEMBLY)
+
+
+def arrive_barrier(ctx: Context, op: Operation, barrier: SharedTile, *others: Value | SharedTile) -> None:
+    count, threads = op.count.value.data, WARP_SIZE * ctx.num_warps
+    if threads % count:
+        raise CompilationError(f"{op.name}: {threads} threads cannot arrive {count} times.")
+    if threads // count > 1:
+        ctx.warp_barrier()
+    pred = others[0] if op.pred is not None else None
+    _where(ctx, [ctx.threads.zero_bits(threads // count - 1), pred], _ARRIVE, barrier.address)
+
+
+def _where(ctx: Context, conditions: list[Value | None], text: str, address: Value) -> None:
+    """Assembly in the threads where all conditions hold: a predicate, so that no branch comes between products."""
+    given = [condition for condition in conditions if condition is not None]
+    if not given:
+        ctx.b.inline_asm("void", text, "r,~{memory}", address, attributes=_ASSEMBLY)
+    else:
+        guard = reduce(ctx.b.and_, given)
+        ctx.b.inline_asm("void", f"@$1 {text}", "r,b,~{memory}", address, guard, attributes=_ASSEMBLY)
+
+
+def async_copy_mbarrier_arrive(ctx: Context, op: Operation, barrier: SharedTile) -> None:
+    increment = ".noinc" if op.no_increment is not None else ""
+    name = f"llvm.nvvm.cp.async.mbarrier.arrive{increment}.shared"
+    ctx.b.intrinsic(name, "void", barrier.address, overloads=())
+
+
+RULES: dict[str, Rule] = {
+    "ttng.init_barrier": init_barrier,
+    "ttng.inval_barrier": inval_barrier,
+    "ttng.fence_mbarrier_init_release_cluster": fence_mbarrier_init,
+    "ttng.barrier_expect": barrier_expect,
+    "ttng.wait_barrier": wait_barrier,
+    "ttng.arrive_barrier": arrive_barrier,
+    "ttng.async_copy_mbarrier_arrive": async_copy_mbarrier_arrive,
+}
