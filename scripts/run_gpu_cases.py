@@ -225,7 +225,7 @@ class Emulated:
         copies = [_aligned_copy(memory.before) for memory in case.memories]
         values = [_pointer(copies[a[0]], a[1]) if isinstance(a, tuple) else a for a in case.arguments]
         options = EmulatorOptions(print=lambda text: None)
-        launch(case.ptx, metadata.symbol, case.grid, 32 * metadata.num_warps, metadata.shared, values, options=options)
+        launch(case.ptx, metadata.symbol, case.grid, metadata.num_threads, metadata.shared, values, options=options)
         return [copy.tobytes() for copy in copies]
 
 

@@ -59,7 +59,7 @@ def test_no_access_takes_more_sectors_than_its_bytes(monkeypatch, rng, name, tar
     reports = []
 
     def profiled(ptx, metadata, grid, args):
-        block = 32 * metadata.num_warps
+        block = metadata.num_threads
         reports.append(profile(ptx, metadata.symbol, grid, block, metadata.shared, args))
 
     monkeypatch.setattr(deuteron.emulator, "run_kernel", profiled)

@@ -7,7 +7,8 @@ added, and after an `scf.if` the accesses of both branches count. Ops with scrat
 so that behind them only their reads count. A wait among the threads of one warp frees nothing for the other warps. A
 product in flight reads until it is waited for; only a barrier after that frees what it read. A copy in flight writes
 until it is waited for; that no thread reads before is up to the pass that made it. Of several buffers, those are told
-apart whose indices are known to differ.
+apart whose indices are known to differ. The regions of `ttg.warp_specialize` are gone through one by one: what one
+stores for another is in order by mbarriers.
 """
 
 from __future__ import annotations
@@ -27,10 +28,20 @@ from deuteron.ir.ttg.barrier import BarrierOp
 from deuteron.ir.ttg.memdesc_index import MemDescIndexOp, num_buffers
 from deuteron.ir.ttg.shared import LocalAllocOp, LocalLoadOp, LocalStoreOp
 from deuteron.ir.ttg.views import is_view
+from deuteron.ir.ttg.warp_specialize import WarpSpecializeOp
 from deuteron.ir.ttng.warp_group_dot import WarpGroupDotOp, WarpGroupDotWaitOp
 
 READ, WRITE = "read", "write"
-ORDERING = (scf.ForOp, scf.WhileOp, scf.IfOp, BarrierOp, WarpGroupDotWaitOp, AsyncWaitOp, AsyncCommitGroupOp)
+ORDERING = (
+    scf.ForOp,
+    scf.WhileOp,
+    scf.IfOp,
+    WarpSpecializeOp,
+    BarrierOp,
+    WarpGroupDotWaitOp,
+    AsyncWaitOp,
+    AsyncCommitGroupOp,
+)
 MAX_IN_FLIGHT = 32
 
 
@@ -38,7 +49,7 @@ MAX_IN_FLIGHT = 32
 class Access:
     """Bytes of shared memory that some threads read or wrote, of several buffers the one at `index`. `in_flight`: read
     by a product, or written by a copy, that was not waited for, and that many products, or groups of copies, came after
-    it.
+    it. `shared_by_regions`: of memory that is allocated in front of a `ttg.warp_specialize`, and used inside.
     """
 
     kind: str
@@ -46,10 +57,13 @@ class Access:
     end: int
     in_flight: int | None = None
     index: BufferIndex | None = None
+    shared_by_regions: bool = False
 
     def conflicts(self, other: Access) -> bool:
         """Whether a barrier has to be between this access and an earlier one."""
         overlap = self.begin < other.end and other.begin < self.end
+        if self.shared_by_regions and other.shared_by_regions:
+            return False
         return overlap and WRITE in (self.kind, other.kind) and not self._is_apart(other) and not other.is_copy
 
     def _is_apart(self, other: Access) -> bool:
@@ -72,6 +86,7 @@ class HazardAnalysis:
     def __init__(self, func: FuncOp, offsets: dict[Operation, int]):
         self.needs_barrier: set[Operation] = set()
         self._offsets = offsets
+        self._shared_by_regions = _in_front_of_regions(func)
         self._accesses = {op: found for op in func.walk() if (found := self._first_accesses(op))}
         self._relevant: dict[Block, list[Operation]] = {}
         self._decides = True
@@ -93,6 +108,8 @@ class HazardAnalysis:
         if isinstance(op, scf.IfOp):
             branches = [self._block(region.block, pending) for region in op.regions if region.blocks]
             return frozenset().union(*branches, pending if len(branches) < 2 else ())
+        if isinstance(op, WarpSpecializeOp):
+            return frozenset().union(*(self._block(region.block, pending) for region in op.regions))
         if isinstance(op, BarrierOp):
             return _in_flight(pending)
         if isinstance(op, WarpGroupDotWaitOp):
@@ -165,7 +182,14 @@ class HazardAnalysis:
             descriptor = view.operands[0]
         assert isinstance(descriptor.owner, LocalAllocOp)
         begin = self._offsets[descriptor.owner]
-        return Access(kind, begin, begin + scratch_bytes(descriptor.owner), index=index)
+        is_shared = descriptor.owner in self._shared_by_regions
+        return Access(kind, begin, begin + scratch_bytes(descriptor.owner), index=index, shared_by_regions=is_shared)
+
+
+def _in_front_of_regions(func: FuncOp) -> set[Operation]:
+    """The ops in front of a `ttg.warp_specialize`, in its block."""
+    ops = list(func.body.block.ops)
+    return set(ops) if any(isinstance(op, WarpSpecializeOp) for op in ops) else set()
 
 
 def _in_flight(pending: Pending) -> Pending:

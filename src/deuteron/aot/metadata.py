@@ -61,6 +61,7 @@ class KernelRecord:
     params: tuple[ParamRecord, ...]
     scratch_bytes: int = 0
     shared: int = 0
+    extra_warps: int = 0
     resources: dict[str, Any] = field(default_factory=dict)
 
     def report(self) -> Report:
@@ -68,7 +69,16 @@ class KernelRecord:
         target = parse_target(self.target)
         options = {"num_warps": self.num_warps, "num_stages": self.num_stages}
         known = KernelMetadata(
-            self.kernel, self.function, target, options, (), self.scratch_bytes, self.shared, {}, self.resources
+            self.kernel,
+            self.function,
+            target,
+            options,
+            (),
+            self.scratch_bytes,
+            self.shared,
+            self.extra_warps,
+            {},
+            self.resources,
         )
         return get_backend(target).report({}, known)
 

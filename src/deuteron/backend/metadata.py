@@ -48,8 +48,8 @@ def make_param(name: str, type: str, divisibility: int = 1) -> Param:
 class KernelMetadata:
     """Everything that launching a kernel or emitting C for it needs besides the code. Times are in seconds.
 
-    `resources` is what the assembler reported: on a GPU the numbers of `ptxas.Resources`, the sum `spill_bytes`, and
-    all it said besides as `warnings`.
+    `extra_warps` are those that a launch has besides `num_warps`. `resources` is what the assembler reported: on a GPU
+    the numbers of `ptxas.Resources`, the sum `spill_bytes`, and all it said besides as `warnings`.
     """
 
     name: str
@@ -59,12 +59,18 @@ class KernelMetadata:
     params: tuple[Param, ...]
     scratch_bytes: int = 0
     shared: int = 0
+    extra_warps: int = 0
     stage_times: dict[str, float] = field(default_factory=dict)
     resources: dict[str, Any] = field(default_factory=dict)
 
     @property
     def num_warps(self) -> int:
         return self.options.get("num_warps", 4)
+
+    @property
+    def num_threads(self) -> int:
+        """Of each program, on a GPU."""
+        return self.target.warp_size * (self.num_warps + self.extra_warps)
 
     @property
     def num_stages(self) -> int:

@@ -22,7 +22,8 @@ from deuteron.options import Target
 
 @dataclass
 class Unit:
-    """One kernel being compiled; stages fill in what they find out (`scratch_bytes`, `shared`, `resources`).
+    """One kernel being compiled; stages fill in what they find out: `scratch_bytes`, `shared`, `extra_warps`,
+    `resources`.
 
     `dump(suffix, text)` keeps the IR between two passes, where somebody asked for it.
     """
@@ -34,6 +35,7 @@ class Unit:
     params: tuple[Param, ...] = ()
     scratch_bytes: int = 0
     shared: int = 0
+    extra_warps: int = 0
     resources: dict[str, Any] = field(default_factory=dict)
     dump: Callable[[str, str], None] | None = None
 
@@ -46,6 +48,7 @@ class Unit:
             self.params,
             self.scratch_bytes,
             self.shared,
+            self.extra_warps,
             stage_times,
             self.resources,
         )

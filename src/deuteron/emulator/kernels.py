@@ -18,6 +18,6 @@ def run_kernel(
     ptx: str, metadata: KernelMetadata, grid: Dim, args: Sequence[object], options: EmulatorOptions | None = None
 ) -> None:
     """Run a kernel on NumPy arrays or torch CPU tensors, in place; raises EmulatorError where it is at fault."""
-    block = 32 * metadata.num_warps
+    block = metadata.num_threads
     cluster = metadata.num_ctas if metadata.num_ctas > 1 else None
     launch(ptx, metadata.symbol, grid, block, metadata.shared, args, cluster, options)

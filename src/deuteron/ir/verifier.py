@@ -7,6 +7,8 @@ many warps as the module says, and the layouts of an op's operands are those tha
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp, TensorType
 from xdsl.ir import Attribute, Operation
 from xdsl.utils.exceptions import VerifyException
@@ -16,6 +18,7 @@ from deuteron.ir.location import from_attribute, is_unknown
 from deuteron.ir.tt.reduce import ReduceOp
 from deuteron.ir.ttg.inference import is_flexible, operand_layouts
 from deuteron.ir.ttg.layout import LinearEncodingAttr, layout_of
+from deuteron.ir.ttg.warp_specialize import WarpSpecializeOp
 from deuteron.ir.ttng.warp_group_dot import WarpGroupDotOp
 from deuteron.ir.types import byte_width_of, is_tile, num_elements_of, shape_of
 from deuteron.layout.distributed import HARDWARE, slice_axis
@@ -43,12 +46,23 @@ def verify_ttgir(module: ModuleOp, after: str) -> None:
     num_warps = module.attributes.get("ttg.num-warps")
     if not isinstance(num_warps, IntegerAttr):
         raise InternalError(f"ttgir after {after} does not say its number of warps")
-    for op in module.walk():
+    for op, warps in _with_num_warps(module, num_warps.value.data):
         try:
-            _check_layouts(op, num_warps.value.data)
+            _check_layouts(op, warps)
         except VerifyException as error:
             location, call_chain = from_attribute(op.location)
             raise InternalError(f"ttgir does not verify after {after}: {error}", location, call_chain) from error
+
+
+def _with_num_warps(op: Operation, num_warps: int) -> Iterator[tuple[Operation, int]]:
+    """The op and all that are nested in it, each with the number of warps that execute it."""
+    yield op, num_warps
+    for region in op.regions:
+        is_partition = isinstance(op, WarpSpecializeOp) and region is not op.default
+        warps = op.num_warps[op.partitions.index(region)] if is_partition else num_warps
+        for block in region.blocks:
+            for inner in block.ops:
+                yield from _with_num_warps(inner, warps)
 
 
 def _check_layouts(op: Operation, num_warps: int) -> None:

@@ -74,8 +74,7 @@ def emulate_compiled(
     metadata = compiled.metadata
     given = {} if printed is None else {"print": printed.append}
     options = EmulatorOptions(asynchronous=asynchronous, **given)
-    threads = 32 * metadata.num_warps
-    launch(compiled.asm["ptx"], metadata.symbol, grid, threads, metadata.shared, args, options=options)
+    launch(compiled.asm["ptx"], metadata.symbol, grid, metadata.num_threads, metadata.shared, args, options=options)
 
 
 def instructions_with(kernel: CompiledKernel, text: str) -> list[str]:

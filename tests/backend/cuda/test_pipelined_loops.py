@@ -194,7 +194,7 @@ def runs_right(kernel, a, b, asynchronous):
     out = aligned(np.full((64, 64), np.nan, np.float32))
     metadata = kernel.metadata
     launch(
-        *(kernel.asm["ptx"], metadata.symbol, (1,), 32 * metadata.num_warps, metadata.shared),
+        *(kernel.asm["ptx"], metadata.symbol, (1,), metadata.num_threads, metadata.shared),
         (a, b, out, 64, a.shape[1]),
         options=EmulatorOptions(asynchronous=asynchronous),
     )

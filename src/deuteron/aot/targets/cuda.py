@@ -42,7 +42,7 @@ def source(code: KernelCode) -> str:
         symbol=code.symbol,
         function=record.function,
         launch=launch_declaration(record),
-        num_threads=WARP_SIZE * record.num_warps,
+        num_threads=WARP_SIZE * (record.num_warps + record.extra_warps),
         shared=record.shared,
         capability=compiled_for.capability,
         is_specific=int(compiled_for.is_specific),

@@ -41,7 +41,14 @@ def _assign_layouts(module: ModuleOp, unit: Unit) -> ModuleOp:
     return module
 
 
-_VERIFIED_TOGETHER = ("pipeline-loads", "overlap-products", "fence-products", "place-barriers")
+_VERIFIED_TOGETHER = (
+    "specialize-warps",
+    "pipeline-loads",
+    "overlap-products",
+    "release-buffers",
+    "fence-products",
+    "place-barriers",
+)
 
 
 def _verify(module: ModuleOp, after: str) -> None:
@@ -75,7 +82,7 @@ def _lower_to_llvm(module: ModuleOp, unit: Unit) -> str:
     from deuteron.backend.cuda.lowering import lower_module
 
     lowered = lower_module(module, unit.symbol, _architecture(unit), unit.options)
-    unit.shared = lowered.shared_bytes
+    unit.shared, unit.extra_warps = lowered.shared_bytes, lowered.extra_warps
     return lowered.llir
 
 

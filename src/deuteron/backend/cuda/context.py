@@ -17,7 +17,7 @@ from xdsl.ir import Block, Operation, SSAValue
 from deuteron.analysis.axis_analysis import AxisInfoAnalysis
 from deuteron.backend.cuda.elements import SHARED
 from deuteron.backend.cuda.fragment import Operand
-from deuteron.backend.cuda.target import Architecture
+from deuteron.backend.cuda.target import WARP_SIZE, Architecture
 from deuteron.backend.cuda.threads import Threads
 from deuteron.backend.llvm.builder import Builder
 from deuteron.backend.llvm.module import Module
@@ -83,15 +83,25 @@ class Context:
         return self.b.gep("i8", base, const("i32", offset), "inbounds") if offset else Value(SHARED, base.text)
 
     def barrier(self) -> None:
-        """All threads of the program wait for each other, and see what they wrote to memory."""
+        """All threads that execute the op wait for each other, and see what they wrote to memory."""
         if self.num_warps == 1:
             self.warp_barrier()
+        elif self.threads.barrier is not None:
+            number, count = const("i32", self.threads.barrier), const("i32", WARP_SIZE * self.num_warps)
+            self.b.intrinsic("llvm.nvvm.barrier.cta.sync.aligned.count", "void", number, count, overloads=())
         else:
             self.b.intrinsic("llvm.nvvm.barrier.cta.sync.aligned.all", "void", const("i32", 0), overloads=())
 
     def warp_barrier(self) -> None:
         """The threads of a warp wait for each other, and see what they wrote to memory."""
         self.b.intrinsic("llvm.nvvm.bar.warp.sync", "void", const("i32", -1), overloads=())
+
+    @contextmanager
+    def on(self, threads: Threads) -> Iterator[None]:
+        """Within, these threads execute the code."""
+        outer, self.threads = self.threads, threads
+        yield
+        self.threads = outer
 
     @contextmanager
     def one_thread(self) -> Iterator[None]:

@@ -18,7 +18,7 @@ from typing import Any
 from deuteron.backend.arguments import SLOT_BYTES, ArgumentSlots
 from deuteron.backend.cuda.libcuda import CudaDriver, DriverError, cuda_driver
 from deuteron.backend.cuda.streams import current_device, current_stream
-from deuteron.backend.cuda.target import STATIC_SHARED_BYTES, WARP_SIZE
+from deuteron.backend.cuda.target import STATIC_SHARED_BYTES
 from deuteron.backend.metadata import KernelMetadata
 from deuteron.errors import LaunchError, OutOfResources
 
@@ -48,7 +48,7 @@ class LoadedKernel:
         self._name = metadata.name
         self._arguments = ArgumentSlots(metadata.name, metadata.runtime_params)
         self._memory = _Memory(len(metadata.runtime_params))
-        self._num_threads = WARP_SIZE * metadata.num_warps
+        self._num_threads = metadata.num_threads
         self._shared = metadata.shared
         self._ready: set[int] = set()
         self._api_launch = driver.api.cuLaunchKernel

@@ -1,6 +1,6 @@
 """ttgir to LLVM IR: one kernel, a function that all threads of a program run.
 
-    lower_module(module, "add", architecture, options)     LoweredKernel(llir, shared_bytes)
+    lower_module(module, "add", architecture, options)     LoweredKernel(llir, shared_bytes, extra_warps)
 
     define ptx_kernel void @add(ptr addrspace(1) align 16 %x, i32 %n) ... "nvvm.reqntid"="128" {
     entry:      what depends on the thread: its lane, its warp, coordinates
@@ -28,6 +28,7 @@ from deuteron.backend.llvm.module import Module
 from deuteron.backend.llvm.types import Value, const
 from deuteron.errors import CompilationError, OutOfResources
 from deuteron.ir.tt.function import FuncOp
+from deuteron.ir.ttg.warp_specialize import WarpSpecializeOp
 from deuteron.ir.types import element_type_of, i1, is_pointer
 from deuteron.options import CUDAOptions
 from deuteron.passes.gpu.allocate_shared import total_of
@@ -35,10 +36,11 @@ from deuteron.passes.gpu.allocate_shared import total_of
 
 @dataclass(frozen=True)
 class LoweredKernel:
-    """LLVM IR, and how much shared memory a launch has to give."""
+    """LLVM IR, how much shared memory a launch has to give, and how many warps besides those that were asked for."""
 
     llir: str
     shared_bytes: int
+    extra_warps: int
 
 
 def lower_module(module: ModuleOp, symbol: str, architecture: Architecture, options: CUDAOptions) -> LoweredKernel:
@@ -47,12 +49,13 @@ def lower_module(module: ModuleOp, symbol: str, architecture: Architecture, opti
     if shared > architecture.max_shared_bytes:
         raise OutOfResources(shared, architecture.max_shared_bytes, "shared memory")
     num_warps = module.attributes["ttg.num-warps"].value.data
+    extra_warps = sum(sum(op.num_warps) for op in func.walk() if isinstance(op, WarpSpecializeOp))
     fast_math = "contract" if options.enable_fp_fusion else ""
     llvm = Module(symbol, fast_math=fast_math, debug_kind="DebugDirectivesOnly")
-    b = llvm.function(symbol, "void", _parameters(func), "kernel", _attributes(num_warps, options))
-    body = b.block("body")
+    b = llvm.function(symbol, "void", _parameters(func), "kernel", _attributes(num_warps + extra_warps, options))
     facts = AxisInfoAnalysis(func), invariant_loads(func)
-    ctx = Context(llvm, b, architecture, options, RULES, *facts, Threads(b, num_warps))
+    ctx = Context(llvm, b, architecture, options, RULES, *facts, Threads(b, num_warps + extra_warps))
+    body = b.block("body")
     b.position(body)
     for argument, value in zip(func.args, b.parameters, strict=True):
         ctx.values[argument] = _argument(b, value, argument.type)
@@ -60,7 +63,7 @@ def lower_module(module: ModuleOp, symbol: str, architecture: Architecture, opti
     b.ret()
     b.position(b.entry_block)
     b.br(body)
-    return LoweredKernel(llvm.text(), shared)
+    return LoweredKernel(llvm.text(), shared, extra_warps)
 
 
 def _kernel(module: ModuleOp) -> FuncOp:

@@ -65,14 +65,18 @@ def xor(b: Builder, x: Index, y: Index) -> Index:
 
 
 class Threads:
-    """The values of one kernel that depend on the thread; emitted into its block `entry` when first asked for."""
+    """The threads of one kernel, or of a part of its warps, and the values that depend on the thread; these are emitted
+    into a block that comes before all others, when first asked for.
+    """
 
-    def __init__(self, b: Builder, num_warps: int):
-        self._b, self.num_warps = b, num_warps
-        self._entry: Block = b.entry_block
+    def __init__(self, b: Builder, num_warps: int, first_warp: int = 0, barrier: int | None = None):
+        """From `first_warp` on; they wait for each other at that barrier, None: the one of all warps."""
+        self._b, self.num_warps, self.barrier = b, num_warps, barrier
+        self._entry: Block = b.current_block
         self._known: dict = {}
         with self.in_entry():
-            self.index = b.intrinsic("llvm.nvvm.read.ptx.sreg.tid.x", "i32", overloads=())
+            index = b.intrinsic("llvm.nvvm.read.ptx.sreg.tid.x", "i32", overloads=())
+            self.index = b.sub(index, const("i32", WARP_SIZE * first_warp)) if first_warp else index
             self.lane = b.and_(self.index, const("i32", WARP_SIZE - 1)) if num_warps > 1 else self.index
             self.warp = b.lshr(self.index, const("i32", 5)) if num_warps > 1 else const("i32", 0)
 
@@ -101,10 +105,18 @@ class Threads:
         key = ("uniform", tuple(warp_columns))
         if key not in self._known:
             with self.in_entry():
-                mask, first, clamp = (const("i32", number) for number in (-1, 0, WARP_SIZE - 1))
-                warp = self._b.call("i32", "llvm.nvvm.shfl.sync.idx.i32", mask, self.warp, first, clamp)
-                self._known[key] = apply_columns(self._b, warp, warp_columns).value
+                self._known[key] = apply_columns(self._b, self._uniform_warp(), warp_columns).value
         return self._known[key]
+
+    @property
+    def uniform_warp(self) -> Value:
+        """The warp, which ptxas knows to be equal in all its lanes."""
+        with self.in_entry():
+            return self._uniform_warp()
+
+    def _uniform_warp(self) -> Value:
+        mask, first, clamp = (const("i32", number) for number in (-1, 0, WARP_SIZE - 1))
+        return self._b.call("i32", "llvm.nvvm.shfl.sync.idx.i32", mask, self.warp, first, clamp)
 
     def coordinates(self, layout: LinearLayout) -> list[Index]:
         """For each dimension, the part of the coordinate that lane and warp contribute."""
@@ -119,7 +131,7 @@ class Threads:
         Without a layout: the one thread that stores a scalar.
         """
         if layout is None:
-            return self.zero_bits(WARP_SIZE * self.num_warps - 1)
+            return self.zero_bits((1 << (WARP_SIZE * self.num_warps - 1).bit_length()) - 1)
         free = layout.free_bits()
         return self.zero_bits(free[LANE] | free[WARP] << 5)
 

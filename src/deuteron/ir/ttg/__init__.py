@@ -7,14 +7,23 @@ convert.py  conversion between layouts
 barrier.py  barriers
 async_copy.py       copies from global to shared memory that run on, and waits for them
 memdesc_index.py    one of several buffers
+warp_specialize.py  warps that do different things
 """
 
 from xdsl.ir import Dialect
 
-from deuteron.ir.ttg import async_copy, barrier, convert, layout, memdesc_index, shared, views
+from deuteron.ir.ttg import async_copy, barrier, convert, layout, memdesc_index, shared, views, warp_specialize
 
 TTG = Dialect(
     "ttg",
-    [*barrier.OPS, *convert.OPS, *shared.OPS, *async_copy.OPS, *memdesc_index.OPS, *views.OPS],
+    [
+        *barrier.OPS,
+        *convert.OPS,
+        *shared.OPS,
+        *async_copy.OPS,
+        *memdesc_index.OPS,
+        *views.OPS,
+        *warp_specialize.OPS,
+    ],
     [*layout.ATTRIBUTES, *async_copy.ATTRIBUTES],
 )

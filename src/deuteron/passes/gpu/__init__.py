@@ -9,11 +9,15 @@ allocate_shared.py    places everything that is in shared memory
 place_barriers.py     lets threads wait for each other where they have to
 widen_dot_operands.py products of fp8 by way of f16
 place_dot_operands.py operands of products in shared memory
+specialize_warps.py   copies of what products read given to warps of their own
+ring_buffers.py       which loads, and the buffers that take turns
+slice_loads.py        what these warps compute
 pipeline_loads.py     what products read, copied into shared memory iterations ahead
 pipelined_loads.py    which loads
 prefetch_loads.py     those that go through registers
 run_ahead.py          what they need of later iterations
 overlap_products.py   products of warpgroups in flight while others are issued
+release_buffers.py    buffers given back when no product reads them any more
 fence_products.py     what is stored to shared memory made visible to them
 """
 
@@ -29,6 +33,8 @@ from deuteron.passes.gpu.overlap_products import OverlapProducts
 from deuteron.passes.gpu.pipeline_loads import PipelineLoads
 from deuteron.passes.gpu.place_barriers import PlaceBarriers
 from deuteron.passes.gpu.place_dot_operands import PlaceDotOperands
+from deuteron.passes.gpu.release_buffers import ReleaseBuffers
+from deuteron.passes.gpu.specialize_warps import SpecializeWarps
 from deuteron.passes.gpu.widen_dot_operands import WidenDotOperands
 
 
@@ -42,10 +48,14 @@ def gpu_passes(num_warps: int, target: str, num_stages: int) -> list[ModulePass]
         # Before layouts: what goes through shared memory is not converted in registers.
         PlaceDotOperands(num_warps, target),
         AssignLayouts(num_warps, target),
+        # Before loads are pipelined: those that other warps copy are not.
+        SpecializeWarps(num_warps, target, num_stages),
         # After layouts: where a copy goes depends on them. It makes the buffers that the next ones order accesses of.
         PipelineLoads(num_stages),
         # After loads are pipelined: what a product reads has to stay until it is done.
         OverlapProducts(),
+        # After it: until when a product reads is known.
+        ReleaseBuffers(),
         # After it: a fence comes before the product, not between it and its wait.
         FenceProducts(),
         *memory_passes(),

@@ -4,9 +4,9 @@
                                               ->     "ttng.fence_async_shared"()
     %d = "ttng.warp_group_dot"(%m, %n, %c)           %d = "ttng.warp_group_dot"(%m, %n, %c)
 
-wgmma reads through another proxy, to which ordinary stores and cp.async are visible only behind such a fence. What a
-loop only reads is fenced in front of it. Barriers come later, between fence and product: each thread fences its own
-stores and then waits for the others.
+wgmma reads through another proxy, to which ordinary stores and cp.async are visible only behind such a fence; what
+other warps copied is there behind the wait for its mbarrier. What a loop only reads is fenced in front of it. Barriers
+come later, between fence and product: each thread fences its own stores and then waits for the others.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from deuteron.ir.ttg.async_copy import AsyncCopyGlobalToLocalOp, AsyncWaitOp
 from deuteron.ir.ttg.shared import LocalAllocOp, LocalStoreOp
 from deuteron.ir.ttg.views import viewed
 from deuteron.ir.ttng.fence import FenceAsyncSharedOp
+from deuteron.ir.ttng.mbarrier import WaitBarrierOp
 from deuteron.ir.ttng.warp_group_dot import WarpGroupDotOp
 
 Stored = frozenset[SSAValue]  # allocations with stores that no fence has followed
@@ -83,6 +84,8 @@ class _Fences:
             return frozenset({op.result})
         if isinstance(op, LocalStoreOp | AsyncCopyGlobalToLocalOp):
             return frozenset({viewed(op.dst)})
+        if isinstance(op, WaitBarrierOp):
+            return self._copied & {viewed(buffer) for buffer in op.deps}
         return self._copied if isinstance(op, AsyncWaitOp) else frozenset()
 
 

@@ -125,7 +125,7 @@ class _Ring:
     def read(self) -> None:
         """Let the users of the loads read the buffers that are ready."""
         for one, buffer in zip(self._loads, self._ready, strict=True):
-            _use(one.load, buffer)
+            read_from(buffer, one.load, Builder.before(one.load))
 
     def _copy(self, b: Builder, values: Values, index: SSAValue, runs: SSAValue | None) -> list[SSAValue]:
         tokens = []
@@ -194,8 +194,10 @@ class _Pipeline:
         return Builder.before(block.first_op if self._schedule.copies_at_top else block.last_op)
 
 
-def _use(load: LoadOp, buffer: SSAValue) -> None:
-    """Let the users of a load read the buffer instead: itself, where they want it in shared memory as it is there."""
+def read_from(buffer: SSAValue, load: LoadOp, b: Builder) -> None:
+    """Let the users of a load read the buffer instead: itself, where they want it in shared memory as it is there, else
+    the tile that is loaded from it at `b`.
+    """
     for use in list(load.result.uses):
         user = use.operation
         if isinstance(user, LocalAllocOp) and user.result.type == buffer.type:
@@ -203,7 +205,7 @@ def _use(load: LoadOp, buffer: SSAValue) -> None:
         elif isinstance(user, ConvertLayoutOp):
             replace(user, [Builder.before(user).value(LocalLoadOp(buffer, user.result.type))])
     if list(load.result.uses):
-        replace(load, [Builder.before(load).value(LocalLoadOp(buffer, load.result.type))])
+        replace(load, [b.value(LocalLoadOp(buffer, load.result.type))])
     else:
         erase(load)
 

@@ -18,7 +18,7 @@ from math import copysign
 
 from xdsl.dialects import scf
 from xdsl.dialects.builtin import TensorType
-from xdsl.ir import SSAValue
+from xdsl.ir import Operation, SSAValue
 from xdsl.traits import MemoryReadEffect, MemoryWriteEffect
 
 from deuteron.analysis.access_vectors import ASYNC_COPY_BYTES, access_vectors, copy_vectors
@@ -56,7 +56,7 @@ def loads_to_pipeline(
     copied, kept, room = [], [], MAX_PREFETCHED_BYTES
     for load in _candidates(loop, also_without_product):
         buffer = buffer_type(load, info)
-        obstacle = _obstacle_to_copies(load, buffer, info)
+        obstacle = obstacle_to_copies(load, buffer, info)
         if obstacle is None:
             copied.append(PipelinedLoad(load, buffer))
         elif _bytes_per_thread(load) <= room:
@@ -71,7 +71,7 @@ def loads_to_pipeline(
 def _candidates(loop: scf.ForOp, also_without_product: bool) -> list[LoadOp]:
     """The loads that may run ahead; the others get a remark."""
     without_product = also_without_product and not any(op.name in PRODUCTS for op in loop.body.block.ops)
-    stored = {base_argument(inner.ptr) for inner in loop.walk() if isinstance(inner, StoreOp)}
+    stored = stored_arguments(loop)
     of_loop, found = _obstacle_in_loop(loop), []
     for op in loop.walk():
         if not isinstance(op, LoadOp) or not is_tile(op.result.type):
@@ -96,11 +96,11 @@ def _obstacle_of(load: LoadOp, loop: scf.ForOp, stored: set[SSAValue | None], wi
         return "it is in a branch"
     if load.is_volatile.value.data:
         return "it is volatile"
-    if not _is_apart(load, stored):
+    if not is_apart(load, stored):
         return "the loop stores to the same argument"
     if without_product and not _is_used(load.result):
         return "nothing reads it"
-    if not without_product and not _feeds_product(load.result):
+    if not without_product and not feeds_product(load.result):
         return "no product reads it; tl.range(num_stages=...) pipelines loops without one"
     return None if Ahead(loop, addresses_of(load)).is_pure else "its address depends on a load"
 
@@ -127,7 +127,7 @@ def _may_run_ahead(loop: scf.ForOp) -> bool:
     )
 
 
-def _obstacle_to_copies(load: LoadOp, buffer: MemDescType, info: AxisInfoAnalysis) -> str | None:
+def obstacle_to_copies(load: LoadOp, buffer: MemDescType, info: AxisInfoAnalysis) -> str | None:
     """What keeps a load from being copied into shared memory, in words.
 
     A tile that is transposed on its way there would be copied word by word.
@@ -153,12 +153,17 @@ def _gives_zeros(load: LoadOp) -> bool:
     return other == 0 and copysign(1, other) > 0
 
 
-def _is_apart(load: LoadOp, stored: set[SSAValue | None]) -> bool:
-    """Whether no store of the loop can change what is loaded."""
+def stored_arguments(op: Operation) -> set[SSAValue | None]:
+    """The arguments of the kernel that the stores inside an op go to; None is one of them where that is not known."""
+    return {base_argument(inner.ptr) for inner in op.walk() if isinstance(inner, StoreOp)}
+
+
+def is_apart(load: LoadOp, stored: set[SSAValue | None]) -> bool:
+    """Whether none of these stores can change what is loaded."""
     return not stored or (None not in stored and base_argument(load.ptr) not in {None, *stored})
 
 
-def _feeds_product(value: SSAValue) -> bool:
+def feeds_product(value: SSAValue) -> bool:
     """Whether a value becomes an operand of a product through ops of its block without regions."""
     seen, pending = {value}, [value]
     while pending:

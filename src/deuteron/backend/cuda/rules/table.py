@@ -20,6 +20,7 @@ from deuteron.backend.cuda.rules import (
     scan,
     shape,
     warp_group_dot,
+    warp_specialize,
 )
 
 RULES: dict[str, Rule] = {
@@ -38,5 +39,6 @@ RULES: dict[str, Rule] = {
     **async_copy.RULES,
     **mbarrier.RULES,
     **control_flow.RULES,
+    **warp_specialize.RULES,
     **debug.RULES,
 }

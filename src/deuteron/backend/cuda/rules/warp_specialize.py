@@ -1,0 +1,73 @@
+"""ttg.warp_specialize: each region is a branch for its warps, with threads, barriers and registers of its own.
+
+    bar.sync 0                                all warps
+    warp = shfl(tid / 32)                     a branch that ptxas knows to be uniform
+    warp < 8:    setmaxnreg.inc 232; the default region, threads 0 to 255, bar.sync 1, 256
+    else:        setmaxnreg.dec 40; the partition, threads 256 to 383, bar.sync 2, 128
+
+A kernel is launched with the registers of a multiprocessor divided by its threads; what partitions give back, the
+default region takes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from xdsl.ir import Region
+
+from deuteron.backend.cuda.context import Context, Rule
+from deuteron.backend.cuda.target import WARP_SIZE
+from deuteron.backend.cuda.threads import Threads
+from deuteron.backend.llvm.types import const
+from deuteron.ir.ttg.warp_specialize import WarpSpecializeOp
+
+REGISTERS, MAX_REGISTERS, REGISTER_UNIT = 1 << 16, 255, 8
+
+
+def warp_specialize(ctx: Context, op: WarpSpecializeOp) -> None:
+    b, counts = ctx.b, [ctx.num_warps - sum(op.num_warps), *op.num_warps]
+    ctx.barrier()
+    warp, end, first = ctx.threads.uniform_warp, b.block("joined"), 0
+    at_launch, registers = _registers(counts, op.registers) if op.registers else (0, [])
+    for number, (count, region) in enumerate(zip(counts, op.regions, strict=True)):
+        mine, others = b.block("partition"), b.block("others") if number + 1 < len(counts) else end
+        if others is end:
+            b.br(mine)
+        else:
+            b.cond_br(b.icmp("ult", warp, const("i32", first + count)), mine, others)
+        b.position(mine)
+        if op.registers:
+            _set_registers(ctx, at_launch, registers[number])
+        _run(ctx, region, Threads(b, count, first, number + 1))
+        b.br(end)
+        b.position(others)
+        first += count
+
+
+def _registers(counts: Sequence[int], requested: Sequence[int]) -> tuple[int, list[int]]:
+    """The registers of each thread at launch, and those that each region wants."""
+    threads = [WARP_SIZE * count for count in counts]
+    at_launch = min(REGISTERS // sum(threads), MAX_REGISTERS) // REGISTER_UNIT * REGISTER_UNIT
+    left = at_launch * sum(threads) - sum(x * y for x, y in zip(threads[1:], requested, strict=True))
+    return at_launch, [min(left // threads[0], MAX_REGISTERS) // REGISTER_UNIT * REGISTER_UNIT, *requested]
+
+
+def _set_registers(ctx: Context, at_launch: int, wanted: int) -> None:
+    action = "inc" if wanted > at_launch else "dec"
+    name = f"llvm.nvvm.setmaxnreg.{action}.sync.aligned.u32"
+    ctx.b.intrinsic(name, "void", const("i32", wanted), overloads=())
+
+
+def _run(ctx: Context, region: Region, threads: Threads) -> None:
+    """What depends on the thread goes to a block of its own, in front of the region's."""
+    first, body = ctx.b.current_block, ctx.b.block("body")
+    ctx.b.position(body)
+    with ctx.on(threads):
+        ctx.run(region.block, [])
+    last = ctx.b.current_block
+    ctx.b.position(first)
+    ctx.b.br(body)
+    ctx.b.position(last)
+
+
+RULES: dict[str, Rule] = {"ttg.warp_specialize": warp_specialize}

@@ -1,0 +1,215 @@
+"""Which kernels are given warps that copy, what these do, and what is left to the others."""
+
+import re
+
+import numpy as np
+import pytest
+from backend.cuda.launching import compile_for
+
+import deuteron
+import deuteron.language as tl
+
+HALF, SINGLE = np.zeros(1 << 16, np.float16), np.zeros(1 << 16, np.float32)
+NAMES = re.compile(
+    r'"(ttg\.(?:warp_\w+|async_copy\w+)|ttng\.(?:wait_barrier|arrive_barrier|async_copy\w+|warp_group_dot\w*|fence\w+)'
+    r'|scf\.\w+|tt\.(?:load|store|reduce)|ttg\.local_(?:alloc|load))"'
+)
+SHORT = {
+    "ttng.wait_barrier": "wait",
+    "ttng.arrive_barrier": "arrive",
+    "ttng.async_copy_mbarrier_arrive": "arrive later",
+    "ttg.async_copy_global_to_local": "copy",
+    "ttng.warp_group_dot": "dot",
+    "ttng.warp_group_dot_wait": "dot wait",
+    "ttng.fence_async_shared": "fence",
+    "scf.for": "{",
+    "scf.yield": "}",
+}
+
+
+def regions(kernel) -> tuple[list[str], list[str]]:
+    """The ops that matter in the default region and in the partition."""
+    _, found, text = kernel.asm["ttgir"].partition('"ttg.warp_specialize"')
+    assert found, "not specialised"
+    default, partition = text.split('"ttg.warp_yield"')
+    return tuple([SHORT.get(name, name) for name in NAMES.findall(part)] for part in (default, partition))
+
+
+def is_specialized(kernel) -> bool:
+    return kernel.metadata.extra_warps > 0
+
+
+@deuteron.jit
+def matmul(a, b, out, n, M: tl.constexpr, N: tl.constexpr, CASE: tl.constexpr = ""):
+    rows, columns = tl.arange(0, M), tl.arange(0, N)
+    acc = tl.zeros((M, N), tl.float32)
+    for step in tl.range(n, warp_specialize=CASE == "asked"):
+        x = tl.load(a + step * N + rows[:, None] * 4096 + columns[None, :])
+        y = tl.load(b + step * N * N + columns[:, None] * N + columns[None, :])
+        if CASE == "stored":
+            tl.store(a + step * N + rows[:, None] * 4096 + columns[None, :], x + 1)
+        if CASE == "barrier":
+            tl.debug_barrier()
+        if CASE == "cast":
+            y = (y.to(tl.float32) * 2).to(tl.float16)
+        if CASE == "sum":
+            acc += tl.sum(x.to(tl.float32), 1)[:, None]
+        acc = tl.dot(x, y, acc)
+    tl.store(out + rows[:, None] * N + columns[None, :], acc)
+
+
+def compiled(case="", target="cuda:90", num_warps=8, **options):
+    return compile_for(target, matmul, HALF, HALF, SINGLE, 4, M=128, N=64, CASE=case, num_warps=num_warps, **options)
+
+
+def test_one_region_copies_and_the_other_multiplies():
+    default, partition = regions(compiled())
+    assert default == ["{", "wait", "fence", "dot", "dot wait", "arrive", "}", "dot wait", "arrive", "tt.store"]
+    assert partition == ["{", "wait", "copy", "copy", "arrive later", "}", "ttg.warp_return"]
+
+
+def test_both_loads_of_a_product_arrive_at_one_barrier_for_each_buffer():
+    text = compiled(num_stages=4).asm["ttgir"]
+    assert text.count('"ttng.init_barrier"') == 8
+    assert "<4x128x64xf16" in text and "<4x64x64xf16" in text and text.count("<4x1xi64") > 2
+
+
+def test_what_is_only_needed_for_copies_is_not_in_the_default_region():
+    default, _ = compiled().asm["ttgir"].split('"ttg.warp_yield"')
+    _, loop = default.split('"scf.for"')
+    assert "!tt.ptr<f16>" not in loop.split('"scf.yield"')[0]
+
+
+@pytest.mark.parametrize(
+    ("case", "options"),
+    [
+        ("", {"num_warps": 4}),
+        ("", {"target": "cuda:80"}),
+        ("", {"num_stages": 1}),
+        ("stored", {}),
+        ("barrier", {}),
+    ],
+)
+def test_others_are_left_as_they_are(case, options):
+    assert not is_specialized(compiled(case, **options))
+
+
+def test_it_can_be_asked_for():
+    assert is_specialized(compiled("asked", num_warps=4))
+
+
+@pytest.mark.parametrize("case", ["cast", "sum"])
+def test_tiles_are_loaded_from_buffers_where_they_are_not_multiplied_as_they_are(case):
+    default, _ = regions(compiled(case))
+    assert "ttg.local_load" in default and "tt.load" not in default
+    assert default.index("wait") < default.index("ttg.local_load") < default.index("arrive")
+
+
+@deuteron.jit
+def two_loops(a, b, out, n, N: tl.constexpr):
+    i = tl.arange(0, N)
+    square = i[:, None] * N + i[None, :]
+    acc = tl.zeros((N, N), tl.float32)
+    for step in range(n):
+        x, y = tl.load(a + step * N * N + square), tl.load(b + step * N * N + square)
+        acc = tl.dot(x, y, acc)
+    acc = acc * 2
+    for step in range(n, 2 * n):
+        x, y = tl.load(a + step * N * N + square), tl.load(b + step * N * N + square)
+        acc = tl.dot(x, y, acc)
+    tl.store(out + square, acc)
+
+
+def test_two_loops_share_a_ring():
+    kernel = compile_for("cuda:90", two_loops, HALF, HALF, SINGLE, 4, N=128, num_warps=8, num_stages=3)
+    front, _ = kernel.asm["ttgir"].split('"ttg.warp_specialize"')
+    assert front.count('"ttg.local_alloc"') == 4
+    default, partition = regions(kernel)
+    assert default.count("wait") == partition.count("wait") == 2
+
+
+@deuteron.jit
+def attention(q, k, v, out, n, D: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr):
+    rows, columns, dims = tl.arange(0, BM), tl.arange(0, BN), tl.arange(0, D)
+    x = tl.load(q + rows[:, None] * D + dims[None, :])
+    acc = tl.zeros((BM, D), tl.float32)
+    for start in range(0, n, BN):
+        y = tl.load(k + (start + columns)[None, :] * D + dims[:, None])
+        z = tl.load(v + (start + columns)[:, None] * D + dims[None, :])
+        p = tl.exp(tl.dot(x, y)).to(tl.float16)
+        acc = tl.dot(p, z, acc)
+    tl.store(out + rows[:, None] * D + dims[None, :], acc)
+
+
+def test_products_wait_for_their_own_tiles_and_the_second_is_delayed_with_its_tile():
+    given = {"D": 64, "BM": 128, "BN": 64, "num_warps": 8, "num_stages": 3}
+    default, partition = regions(compile_for("cuda:90", attention, HALF, HALF, HALF, SINGLE, 256, **given))
+    inside = default[default.index("{") : default.index("}")]
+    product = ["wait", "fence", "dot"]
+    assert inside == ["{", *product, *product, "dot wait", "arrive", "dot wait", "arrive"]
+    assert "tt.load" in default[: default.index("{")], "what is read in every iteration is loaded once"
+    assert [partition.count(name) for name in ("wait", "copy", "arrive later")] == [4, 4, 4]
+
+
+@deuteron.jit
+def gathered(a, b, index, out, n, N: tl.constexpr):
+    i = tl.arange(0, N)
+    acc = tl.zeros((N, N), tl.float32)
+    for step in range(n):
+        rows = tl.load(index + step * N + i)
+        x, y = tl.load(a + rows[:, None] * N + i[None, :]), tl.load(b + i[:, None] * N + i[None, :])
+        acc = tl.dot(x, y, acc)
+    tl.store(out + i[:, None] * N + i[None, :], acc)
+
+
+def test_addresses_that_are_loaded_as_tiles_are_left():
+    indices = np.zeros(4096, np.int32)
+    assert not is_specialized(compile_for("cuda:90", gathered, HALF, HALF, indices, SINGLE, 4, N=128, num_warps=8))
+
+
+@deuteron.jit
+def jagged(a, b, lengths, out, N: tl.constexpr):
+    i = tl.arange(0, N)
+    square = i[:, None] * N + i[None, :]
+    acc = tl.zeros((N, N), tl.float32)
+    for step in range(tl.load(lengths + tl.program_id(0))):
+        acc = tl.dot(tl.load(a + step * N * N + square), tl.load(b + step * N * N + square), acc)
+    tl.store(out + square, acc)
+
+
+def test_a_scalar_that_decides_is_loaded_by_both():
+    lengths = np.zeros(16, np.int32)
+    kernel = compile_for("cuda:90", jagged, HALF, HALF, lengths, SINGLE, N=128, num_warps=8)
+    assert all("tt.load" in region for region in regions(kernel))
+    same = compile_for("cuda:90", jagged, HALF, HALF, lengths, lengths.view(np.float32), N=128, num_warps=8)
+    assert is_specialized(same), "arguments of a kernel do not overlap"
+
+
+def test_rings_take_what_shared_memory_leaves():
+    """Four stages of 64 KB do not fit."""
+    kernel = compile_for("cuda:90", matmul, HALF, HALF, SINGLE, 4, M=128, N=128, num_warps=8, num_stages=4)
+    assert is_specialized(kernel) and "<3x128x128xf16" in kernel.asm["ttgir"]
+    assert kernel.metadata.shared <= 227 * 1024
+
+
+def test_registers_are_moved_to_where_accumulators_need_them():
+    wide = {"M": 256, "N": 128, "num_warps": 8, "num_stages": 2}
+    assert "requestedRegisters" not in compiled().asm["ttgir"]
+    text = compile_for("cuda:90", two_accumulators, HALF, HALF, SINGLE, 4, **wide).asm
+    assert "requestedRegisters" in text["ttgir"]
+    assert "setmaxnreg.inc" in text["ptx"] and "setmaxnreg.dec" in text["ptx"]
+
+
+@deuteron.jit
+def two_accumulators(a, b, out, n, M: tl.constexpr, N: tl.constexpr):
+    rows, columns, ks = tl.arange(0, M), tl.arange(0, N), tl.arange(0, 32)
+    first, second = tl.zeros((M, N), tl.float32), tl.zeros((M, N // 2), tl.float32)
+    half = tl.arange(0, N // 2)
+    for step in range(n):
+        x = tl.load(a + step * 32 + rows[:, None] * 4096 + ks[None, :])
+        y = tl.load(b + step * 32 * N + ks[:, None] * N + columns[None, :])
+        z = tl.load(b + step * 32 * N + ks[:, None] * N + half[None, :])
+        first = tl.dot(x, y, first)
+        second = tl.dot(x, z, second)
+    tl.store(out + rows[:, None] * N + columns[None, :], first)
+    tl.store(out + rows[:, None] * N + half[None, :], second)
