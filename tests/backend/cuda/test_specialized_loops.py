@@ -54,7 +54,7 @@ def draw(rng, *shape, dtype=np.float16):
     return aligned(rng.integers(-4, 5, shape).astype(dtype))
 
 
-def product(rng, m, n, k, transposed=False, wrap=False, asked=False, tile=(128, 64, 32), **options):
+def product(rng, m, n, k, transposed=False, wrap=False, asked=True, tile=(128, 64, 32), **options):
     a, b = draw(rng, m, k), draw(rng, n, k) if transposed else draw(rng, k, n)
     out = aligned(np.full((m, n), np.nan, np.float32))
     sizes = dict(zip(("BM", "BN", "BK"), tile, strict=True))
@@ -93,10 +93,10 @@ def test_stages(rng, stages):
 
 
 @pytest.mark.parametrize("num_warps", [4, 16])
-def test_other_numbers_of_warps_if_asked_for(rng, num_warps):
+def test_other_numbers_of_warps(rng, num_warps):
     tile = (256, 64, 32) if num_warps == 16 else (64, 64, 32)
-    assert is_specialized(product(rng, 256, 64, 96, asked=True, tile=tile, num_warps=num_warps))
-    assert not is_specialized(product(rng, 256, 64, 96, tile=tile, num_warps=num_warps))
+    assert is_specialized(product(rng, 256, 64, 96, tile=tile, num_warps=num_warps))
+    assert not is_specialized(product(rng, 256, 64, 96, asked=False, tile=tile, num_warps=num_warps))
 
 
 def test_a_large_tile(rng):
@@ -104,7 +104,9 @@ def test_a_large_tile(rng):
 
 
 @deuteron.jit
-def attention(q, k, v, out, n, D: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr, CAUSAL: tl.constexpr):
+def attention(
+    q, k, v, out, n, D: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr, CAUSAL: tl.constexpr, ASKED: tl.constexpr
+):
     """Two loops in a row where it is causal: the tiles that all rows see, then those on the diagonal."""
     first = tl.program_id(0) * BM
     rows, columns, dims = first + tl.arange(0, BM), tl.arange(0, BN), tl.arange(0, D)
@@ -112,7 +114,7 @@ def attention(q, k, v, out, n, D: tl.constexpr, BM: tl.constexpr, BN: tl.constex
     top = tl.full((BM,), float("-inf"), tl.float32)
     total, acc = tl.zeros((BM,), tl.float32), tl.zeros((BM, D), tl.float32)
     end = first if CAUSAL else n
-    for start in range(0, end, BN):
+    for start in tl.range(0, end, BN, warp_specialize=ASKED):
         y = tl.load(k + (start + columns)[None, :] * D + dims[:, None])
         scores = tl.dot(x, y)
         new_top = tl.maximum(top, tl.max(scores, 1))
@@ -121,7 +123,7 @@ def attention(q, k, v, out, n, D: tl.constexpr, BM: tl.constexpr, BN: tl.constex
         acc = tl.dot(p.to(tl.float16), z, acc * alpha[:, None])
         total, top = total * alpha + tl.sum(p, 1), new_top
     if CAUSAL:
-        for start in range(first, first + BM, BN):
+        for start in tl.range(first, first + BM, BN, warp_specialize=ASKED):
             y = tl.load(k + (start + columns)[None, :] * D + dims[:, None])
             scores = tl.dot(x, y)
             scores = tl.where(rows[:, None] >= start + columns[None, :], scores, float("-inf"))
@@ -133,13 +135,14 @@ def attention(q, k, v, out, n, D: tl.constexpr, BM: tl.constexpr, BN: tl.constex
     tl.store(out + rows[:, None] * D + dims[None, :], acc / total[:, None])
 
 
-@pytest.mark.parametrize("stages", [2, 3])
+@pytest.mark.parametrize(("block", "stages", "asked"), [(64, 2, True), (64, 3, True), (128, 2, False)])
 @pytest.mark.parametrize("causal", [False, True])
-def test_attention(rng, causal, stages):
+def test_attention(rng, causal, block, stages, asked):
+    """Tiles of 128 by 128 are enough for two warpgroups to be given others without asking."""
     n = 384
     q, k, v = (aligned(rng.standard_normal((n, 64)).astype(np.float16)) for _ in range(3))
     out = aligned(np.full((n, 64), np.nan, np.float32))
-    given = {"D": 64, "BM": 128, "BN": 64, "CAUSAL": causal, "num_warps": 8, "num_stages": stages}
+    given = {"D": 64, "BM": 128, "BN": block, "CAUSAL": causal, "ASKED": asked, "num_warps": 8, "num_stages": stages}
     assert is_specialized(emulate(attention, q, k, v, out, n, grid=(3,), **given))
     scores = q.astype(np.float64) @ k.astype(np.float64).T
     if causal:
@@ -158,7 +161,7 @@ def persistent(a, b, out, tiles, M, N, K, BM: tl.constexpr, BN: tl.constexpr, BK
         columns = tile % (N // BN) * BN + tl.arange(0, BN)
         if tile % 2 == 0 or not SKIP:
             acc = tl.zeros((BM, BN), tl.float32)
-            for k in range(0, K, BK):
+            for k in tl.range(0, K, BK, warp_specialize=True):
                 x = tl.load(a + rows[:, None] * K + (k + ks)[None, :])
                 y = tl.load(b + (k + ks)[:, None] * N + columns[None, :])
                 acc = tl.dot(x, y, acc)
@@ -193,7 +196,7 @@ def runs_right(kernel, a, b, asynchronous):
 
 def test_no_wait_arrival_or_fence_can_be_left_out(rng):
     a, b, out = draw(rng, 128, 256), draw(rng, 256, 64), np.zeros((128, 64), np.float32)
-    sizes = {"BM": 128, "BN": 64, "BK": 32, "TRANSPOSED": False, "WRAP": False, "ASKED": False}
+    sizes = {"BM": 128, "BN": 64, "BK": 32, "TRANSPOSED": False, "WRAP": False, "ASKED": True}
     text = compile_for("cuda:90", matmul, a, b, out, 128, 64, 256, num_warps=8, **sizes).asm["ttgir"]
     for asynchronous in ("late", "early", "random"):
         assert runs_right(compile_text(text, "cuda:90", "ttgir", num_warps=8), a, b, asynchronous)

@@ -40,10 +40,10 @@ def is_specialized(kernel) -> bool:
 
 
 @deuteron.jit
-def matmul(a, b, out, n, M: tl.constexpr, N: tl.constexpr, CASE: tl.constexpr = ""):
+def matmul(a, b, out, n, M: tl.constexpr, N: tl.constexpr, CASE: tl.constexpr = "", ASKED: tl.constexpr = True):
     rows, columns = tl.arange(0, M), tl.arange(0, N)
     acc = tl.zeros((M, N), tl.float32)
-    for step in tl.range(n, warp_specialize=CASE == "asked"):
+    for step in tl.range(n, warp_specialize=ASKED):
         x = tl.load(a + step * N + rows[:, None] * 4096 + columns[None, :])
         y = tl.load(b + step * N * N + columns[:, None] * N + columns[None, :])
         if CASE == "stored":
@@ -83,10 +83,8 @@ def test_what_is_only_needed_for_copies_is_not_in_the_default_region():
 @pytest.mark.parametrize(
     ("case", "options"),
     [
-        ("", {"num_warps": 4}),
         ("", {"target": "cuda:80"}),
         ("", {"num_stages": 1}),
-        ("stored", {}),
         ("barrier", {}),
     ],
 )
@@ -94,8 +92,15 @@ def test_others_are_left_as_they_are(case, options):
     assert not is_specialized(compiled(case, **options))
 
 
-def test_it_can_be_asked_for():
-    assert is_specialized(compiled("asked", num_warps=4))
+def test_what_the_kernel_stores_to_is_loaded_where_it_was():
+    default, partition = regions(compiled("stored"))
+    assert "tt.load" in default and partition.count("copy") == 1
+
+
+@pytest.mark.parametrize("num_warps", [4, 8])
+def test_products_alone_are_only_specialised_where_it_is_asked_for(num_warps):
+    assert is_specialized(compiled(num_warps=num_warps))
+    assert not is_specialized(compiled(num_warps=num_warps, ASKED=False))
 
 
 @pytest.mark.parametrize("case", ["cast", "sum"])
@@ -110,7 +115,7 @@ def two_loops(a, b, out, n, N: tl.constexpr):
     i = tl.arange(0, N)
     square = i[:, None] * N + i[None, :]
     acc = tl.zeros((N, N), tl.float32)
-    for step in range(n):
+    for step in tl.range(n, warp_specialize=True):
         x, y = tl.load(a + step * N * N + square), tl.load(b + step * N * N + square)
         acc = tl.dot(x, y, acc)
     acc = acc * 2
@@ -129,11 +134,11 @@ def test_two_loops_share_a_ring():
 
 
 @deuteron.jit
-def attention(q, k, v, out, n, D: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr):
+def attention(q, k, v, out, n, D: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr, ASKED: tl.constexpr = False):
     rows, columns, dims = tl.arange(0, BM), tl.arange(0, BN), tl.arange(0, D)
     x = tl.load(q + rows[:, None] * D + dims[None, :])
     acc = tl.zeros((BM, D), tl.float32)
-    for start in range(0, n, BN):
+    for start in tl.range(0, n, BN, warp_specialize=ASKED):
         y = tl.load(k + (start + columns)[None, :] * D + dims[:, None])
         z = tl.load(v + (start + columns)[:, None] * D + dims[None, :])
         p = tl.exp(tl.dot(x, y)).to(tl.float16)
@@ -142,7 +147,7 @@ def attention(q, k, v, out, n, D: tl.constexpr, BM: tl.constexpr, BN: tl.constex
 
 
 def test_products_wait_for_their_own_tiles_and_the_second_is_delayed_with_its_tile():
-    given = {"D": 64, "BM": 128, "BN": 64, "num_warps": 8, "num_stages": 3}
+    given = {"D": 64, "BM": 128, "BN": 64, "ASKED": True, "num_warps": 8, "num_stages": 3}
     default, partition = regions(compile_for("cuda:90", attention, HALF, HALF, HALF, SINGLE, 256, **given))
     inside = default[default.index("{") : default.index("}")]
     product = ["wait", "fence", "dot"]
@@ -151,11 +156,20 @@ def test_products_wait_for_their_own_tiles_and_the_second_is_delayed_with_its_ti
     assert [partition.count(name) for name in ("wait", "copy", "arrive later")] == [4, 4, 4]
 
 
+@pytest.mark.parametrize(
+    ("dim", "block", "num_warps", "wanted"), [(64, 128, 8, True), (64, 64, 8, False), (128, 64, 4, False)]
+)
+def test_attention_is_specialised_where_there_are_registers_for_one_program_only(dim, block, num_warps, wanted):
+    given = {"D": dim, "BM": 128, "BN": block, "num_warps": num_warps, "num_stages": 2}
+    kernel = compile_for("cuda:90", attention, HALF, HALF, HALF, SINGLE, 256, **given)
+    assert is_specialized(kernel) == wanted
+
+
 @deuteron.jit
 def gathered(a, b, index, out, n, N: tl.constexpr):
     i = tl.arange(0, N)
     acc = tl.zeros((N, N), tl.float32)
-    for step in range(n):
+    for step in tl.range(n, warp_specialize=True):
         rows = tl.load(index + step * N + i)
         x, y = tl.load(a + rows[:, None] * N + i[None, :]), tl.load(b + i[:, None] * N + i[None, :])
         acc = tl.dot(x, y, acc)
@@ -172,7 +186,7 @@ def jagged(a, b, lengths, out, N: tl.constexpr):
     i = tl.arange(0, N)
     square = i[:, None] * N + i[None, :]
     acc = tl.zeros((N, N), tl.float32)
-    for step in range(tl.load(lengths + tl.program_id(0))):
+    for step in tl.range(tl.load(lengths + tl.program_id(0)), warp_specialize=True):
         acc = tl.dot(tl.load(a + step * N * N + square), tl.load(b + step * N * N + square), acc)
     tl.store(out + square, acc)
 
@@ -205,7 +219,7 @@ def two_accumulators(a, b, out, n, M: tl.constexpr, N: tl.constexpr):
     rows, columns, ks = tl.arange(0, M), tl.arange(0, N), tl.arange(0, 32)
     first, second = tl.zeros((M, N), tl.float32), tl.zeros((M, N // 2), tl.float32)
     half = tl.arange(0, N // 2)
-    for step in range(n):
+    for step in tl.range(n, warp_specialize=True):
         x = tl.load(a + step * 32 + rows[:, None] * 4096 + ks[None, :])
         y = tl.load(b + step * 32 * N + ks[:, None] * N + columns[None, :])
         z = tl.load(b + step * 32 * N + ks[:, None] * N + half[None, :])

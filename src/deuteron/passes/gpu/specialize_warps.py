@@ -23,8 +23,8 @@ ring_buffers.py. Place and phase of a ring go on from loop to loop, so that the 
 next round of an outer one, are copied while this one ends. Buffers are given back behind what reads them;
 `release-buffers` then moves that behind the wait for a product in flight.
 
-Done on sm_90 where `tl.range(warp_specialize=True)` asks for it, and for products of two warpgroups that are in a loop
-with stages; not in functions with atomics, or with other memory accesses whose order may matter.
+Done on sm_90 where `tl.range(warp_specialize=True)` asks for it, and where products of two warpgroups overlap with what
+threads compute; not in functions with atomics, or with other memory accesses whose order may matter.
 """
 
 from __future__ import annotations
@@ -79,8 +79,11 @@ WARP_SIZE = 32
 MAX_WARPS = 32
 MAX_SHARED_BYTES = 227 * 1024
 BARRIER_ROOM = 1024
-REGISTERS, SPARE_REGISTERS = 1 << 16, 24
+REGISTERS = 1 << 16
+SPARE_REGISTERS = 24  # of a thread, besides what products add up, where nothing else is kept
+OTHER_REGISTERS = 48  # where the same threads copy
 
+Delayed = tuple[list[WarpGroupDotOp], list[LoadOp]]
 Place = tuple[SSAValue, SSAValue]  # in a ring: the index of a buffer, and the parity of the round that uses it
 
 
@@ -309,27 +312,35 @@ class SpecializeWarps(ModulePass):
 
     def _specialize(self, func: FuncOp) -> bool:
         is_asked_for = any("tt.warp_specialize" in op.attributes for op in func.walk())
-        if not (is_asked_for or self._may_pay()) or not _is_in_order(func):
+        if not (is_asked_for or self.num_warps == 2 * PRODUCER_WARPS) or not _is_in_order(func):
             return False
         rings = find_rings(func, AxisInfoAnalysis(func))
-        if not self._plan(func, rings) or (loads_besides(rings) and not is_asked_for):
+        delayed = _products_to_delay(rings)
+        if not self._plan(func, rings) or not (is_asked_for or self._pays(func, rings, delayed)):
             return False
-        if _delay_products(rings):
+        for loop, (products, loads) in delayed.items():
+            delay_products(loop, products, loads)
+        if delayed:
             rings = find_rings(func, AxisInfoAnalysis(func))
         plan = self._plan(func, rings)
         if plan:
             _Specialization(func, *plan, self.num_warps).rewrite()
         return True
 
+    def _pays(self, func: FuncOp, rings: Sequence[Ring], delayed: dict[scf.ForOp, Delayed]) -> bool:
+        """Where products of two warpgroups overlap with what threads compute, and a multiprocessor has the registers
+        for one such program only: two programs overlap by themselves. Products alone wait for copies no longer than
+        the copies take.
+        """
+        for_two = REGISTERS // (2 * WARP_SIZE * self.num_warps)
+        is_alone = _product_registers(func.body.block) + OTHER_REGISTERS > for_two
+        return bool(delayed) and is_alone and not loads_besides(rings)
+
     def _plan(self, func: FuncOp, rings: Sequence[Ring]) -> tuple[dict[Ring, int], LoadSlice] | None:
         """How many buffers each ring gets, and what computes the addresses; None where it cannot be done."""
         capacities = self._capacities(func, rings)
         part = LoadSlice(func, [load for ring in rings for bundle in ring.bundles for load in bundle.loads])
         return (capacities, part) if capacities and part.is_possible else None
-
-    def _may_pay(self) -> bool:
-        """Two warpgroups that multiply leave the registers that the addresses of copies need."""
-        return self.num_warps == 2 * PRODUCER_WARPS
 
     def _capacities(self, func: FuncOp, rings: Sequence[Ring]) -> dict[Ring, int]:
         """How many buffers each ring has: as many stages as asked for, or as fit; none where not even two do."""
@@ -346,19 +357,18 @@ class SpecializeWarps(ModulePass):
         return max(self.num_stages if hint is None else hint.value.data for hint in hints)
 
 
-def _delay_products(rings: Sequence[Ring]) -> bool:
-    """Delay products whose operand comes from another by an iteration, with the loads that they read."""
+def _products_to_delay(rings: Sequence[Ring]) -> dict[scf.ForOp, Delayed]:
+    """In each loop, the products to delay by an iteration, with the loads that they read."""
     loops: dict[scf.ForOp, list[LoadOp]] = {}
     for bundle in (bundle for ring in rings for bundle in ring.bundles):
         if isinstance(bundle.block.parent_op(), scf.ForOp):
-            loops.setdefault(bundle.loop, []).extend(bundle.loads)
-    changed = False
-    for loop, loads in loops.items():
-        products = products_to_delay(loop, loads)
-        if products:
-            delay_products(loop, products, [load for load in loads if is_read_by(load, products)])
-            changed = True
-    return changed
+            loops.setdefault(bundle.block.parent_op(), []).extend(bundle.loads)
+    found = {loop: (products_to_delay(loop, loads), loads) for loop, loads in loops.items()}
+    return {
+        loop: (products, [load for load in loads if is_read_by(load, products)])
+        for loop, (products, loads) in found.items()
+        if products
+    }
 
 
 def _is_in_order(func: FuncOp) -> bool:
