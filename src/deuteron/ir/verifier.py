@@ -7,7 +7,7 @@ many warps as the module says, and the layouts of an op's operands are those tha
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Sequence
 
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp, TensorType
 from xdsl.ir import Attribute, Operation
@@ -30,39 +30,45 @@ ACCESSES = ("tt.load", "tt.store", "tt.atomic_rmw", "tt.atomic_cas", "ttg.async_
 TTIR_DIALECTS = frozenset({"builtin", "tt", "ttg", "ttng", "arith", "math", "scf"})
 
 
-def verify_ttir(module: ModuleOp, after: str) -> None:
-    """Raise InternalError, naming the pass or frontend step `after` which the module broke."""
+def verify_ttir(module: ModuleOp, after: str, ops: Sequence[Operation] | None = None) -> None:
+    """Raise InternalError, naming the pass or frontend step `after` which the module broke.
+
+    With `ops` only these are looked at: all that have changed since it was verified, and the ops that they are in.
+    """
     try:
-        module.verify()
-        for op in module.walk():
+        if ops is None:
+            module.verify()
+        for op in module.walk() if ops is None else ops:
+            if ops is not None:
+                op.verify(verify_nested_ops=False)
             _check_op(op)
     except VerifyException as error:
         raise InternalError(f"tile IR does not verify after {after}: {error}") from error
 
 
-def verify_ttgir(module: ModuleOp, after: str) -> None:
+def verify_ttgir(module: ModuleOp, after: str, ops: Sequence[Operation] | None = None) -> None:
     """As `verify_ttir`, and for the layouts."""
-    verify_ttir(module, after)
+    verify_ttir(module, after, ops)
     num_warps = module.attributes.get("ttg.num-warps")
     if not isinstance(num_warps, IntegerAttr):
         raise InternalError(f"ttgir after {after} does not say its number of warps")
-    for op, warps in _with_num_warps(module, num_warps.value.data):
+    for op in module.walk() if ops is None else ops:
         try:
-            _check_layouts(op, warps)
+            _check_layouts(op, _num_warps_at(op, num_warps.value.data))
         except VerifyException as error:
             location, call_chain = from_attribute(op.location)
             raise InternalError(f"ttgir does not verify after {after}: {error}", location, call_chain) from error
 
 
-def _with_num_warps(op: Operation, num_warps: int) -> Iterator[tuple[Operation, int]]:
-    """The op and all that are nested in it, each with the number of warps that execute it."""
-    yield op, num_warps
-    for region in op.regions:
-        is_partition = isinstance(op, WarpSpecializeOp) and region is not op.default
-        warps = op.num_warps[op.partitions.index(region)] if is_partition else num_warps
-        for block in region.blocks:
-            for inner in block.ops:
-                yield from _with_num_warps(inner, warps)
+def _num_warps_at(op: Operation, num_warps: int) -> int:
+    """How many warps execute an op: those of the partition that it is in, else those of the program."""
+    region = op.parent_region()
+    while region is not None:
+        parent = region.parent
+        if isinstance(parent, WarpSpecializeOp) and region is not parent.default:
+            return parent.num_warps[parent.partitions.index(region)]
+        region = parent.parent_region()
+    return num_warps
 
 
 def _check_layouts(op: Operation, num_warps: int) -> None:

@@ -25,6 +25,7 @@ from deuteron.options import CUDAOptions, Target, make_options
 
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
+    from xdsl.ir import Operation
 
 
 def _architecture(unit: Unit) -> Architecture:
@@ -41,24 +42,12 @@ def _assign_layouts(module: ModuleOp, unit: Unit) -> ModuleOp:
     return module
 
 
-_VERIFIED_TOGETHER = (
-    "specialize-warps",
-    "pipeline-loads",
-    "overlap-products",
-    "release-buffers",
-    "fence-products",
-    "place-barriers",
-)
+def _verify(module: ModuleOp, after: str, ops: Sequence[Operation]) -> None:
+    """Verify what is tile IR until its tiles have layouts, and ttgir from then on."""
+    from deuteron.ir.verifier import verify_ttgir, verify_ttir
 
-
-def _verify(module: ModuleOp, after: str) -> None:
-    """Verify ttgir. Tile IR on its way to it has been verified before; what the passes behind the layouts do is
-    verified once, after the one among them that always changes something: attention takes 20 ms each time.
-    """
-    from deuteron.ir.verifier import verify_ttgir
-
-    if "ttg.num-warps" in module.attributes and after not in _VERIFIED_TOGETHER:
-        verify_ttgir(module, after)
+    verify = verify_ttgir if "ttg.num-warps" in module.attributes else verify_ttir
+    verify(module, after, ops)
 
 
 def _parse_ttgir(text: str, file: str) -> ModuleOp:
