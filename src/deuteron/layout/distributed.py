@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from deuteron.layout.linear import BLOCK, LANE, REGISTER, WARP, LinearLayout, dim_names, log2
+from deuteron.layout.linear import BLOCK, LANE, REGISTER, WARP, LinearLayout, dim_names, log2, remembered
 
 HARDWARE = (REGISTER, LANE, WARP, BLOCK)
 
@@ -28,6 +28,7 @@ def _finish(layout: LinearLayout, shape: Sequence[int], order: Sequence[int]) ->
     return layout.with_ins(HARDWARE).fit(shape, order)
 
 
+@remembered
 def blocked(
     shape: Sequence[int],
     size_per_thread: Sequence[int],
@@ -88,6 +89,7 @@ def _rows_last(rank: int) -> list[int]:
     return list(reversed(range(rank)))
 
 
+@remembered
 def mma_v2_accumulator(shape: Sequence[int], warps_per_cta: Sequence[int]) -> LinearLayout:
     """The accumulator of mma.sync m16n8, repeated over the tile; `warps_per_cta` tiles warps over M and N.
 
@@ -103,6 +105,7 @@ def mma_v2_accumulator(shape: Sequence[int], warps_per_cta: Sequence[int]) -> Li
     return _finish(tile * warps_along(warps_per_cta, _rows_last(len(shape))), shape, _rows_last(len(shape)))
 
 
+@remembered
 def mma_v2_operand(shape: Sequence[int], warps_per_cta: Sequence[int], operand: int, bit_width: int) -> LinearLayout:
     """Operand 0 ([M, K]) or 1 ([K, N]) of mma.sync with elements of `bit_width` bits: 256 bits along K.
 
@@ -141,6 +144,7 @@ def _operand_warps(warps_per_cta: Sequence[int], kept: int) -> LinearLayout:
     return warps.map_columns(outs, lambda basis: tuple(e if axis in keep else 0 for axis, e in enumerate(basis)))
 
 
+@remembered
 def slice_axis(layout: LinearLayout, axis: int) -> LinearLayout:
     """The layout after a reduction along `axis`, without registers that became replicas."""
     return layout.without_axis(axis).without_replicated_registers()

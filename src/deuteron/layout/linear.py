@@ -15,15 +15,30 @@ Literature: "Linear Layouts: Robust Code Generation of Efficient Tensor Computat
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache, wraps
 from math import prod
 
 from deuteron.layout import f2
 
 Basis = tuple[int, ...]
 REGISTER, LANE, WARP, BLOCK, OFFSET = "register", "lane", "warp", "block", "offset"
+
+
+def remembered(constructor: Callable[..., LinearLayout]) -> Callable[..., LinearLayout]:
+    """Decorator: for equal arguments, of which lists count as tuples, a constructor gives the same layout.
+
+    Layouts are asked for again and again, and equal ones that are one object are compared and hashed at no cost.
+    """
+    kept = lru_cache(maxsize=1024)(constructor)
+
+    @wraps(constructor)
+    def construct(*args, **keywords):
+        args = (tuple(argument) if isinstance(argument, list) else argument for argument in args)
+        return kept(*args, **{k: tuple(v) if isinstance(v, list) else v for k, v in keywords.items()})
+
+    return construct
 
 
 def log2(size: int) -> int:
@@ -66,12 +81,21 @@ class LinearLayout:
         for name, size in self.outs:
             if size < 1 or size & (size - 1):
                 raise ValueError(f"The size of an output must be a power of two, got {name} = {size}.")
+        sizes = self.shape
         for name, vectors in self.bases:
             for vector in vectors:
-                if len(vector) != len(self.outs):
-                    raise ValueError(f"A basis vector of {name} needs {len(self.outs)} entries, got {vector}.")
-                if any(not 0 <= entry < size for entry, (_, size) in zip(vector, self.outs, strict=True)):
-                    raise ValueError(f"The basis vector {vector} of {name} leaves the outputs {self.outs}.")
+                if len(vector) != len(sizes):
+                    raise ValueError(f"A basis vector of {name} needs {len(sizes)} entries, got {vector}.")
+                for entry, size in zip(vector, sizes, strict=True):
+                    if not 0 <= entry < size:
+                        raise ValueError(f"The basis vector {vector} of {name} leaves the outputs {self.outs}.")
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    @cached_property
+    def _hash(self) -> int:
+        return hash((self.bases, self.outs))
 
     # -- sizes ---
 
@@ -79,15 +103,15 @@ class LinearLayout:
     def _by_name(self) -> dict[str, tuple[Basis, ...]]:
         return dict(self.bases)
 
-    @property
+    @cached_property
     def in_names(self) -> tuple[str, ...]:
         return tuple(name for name, _ in self.bases)
 
-    @property
+    @cached_property
     def out_names(self) -> tuple[str, ...]:
         return tuple(name for name, _ in self.outs)
 
-    @property
+    @cached_property
     def shape(self) -> tuple[int, ...]:
         return tuple(size for _, size in self.outs)
 
@@ -105,7 +129,7 @@ class LinearLayout:
     def total_in_bits(self) -> int:
         return sum(len(vectors) for _, vectors in self.bases)
 
-    @property
+    @cached_property
     def total_out_bits(self) -> int:
         return log2(prod(self.shape))
 
@@ -138,11 +162,15 @@ class LinearLayout:
 
     def columns(self, *in_names: str) -> list[int]:
         """The matrix: one flattened basis vector per input bit, of the inputs named (default: all, in order)."""
-        return [self.flatten_basis(basis) for name in in_names or self.in_names for basis in self.of(name)]
+        return [column for name in in_names or self.in_names for column in self._columns.get(name, ())]
+
+    @cached_property
+    def _columns(self) -> dict[str, list[int]]:
+        return {name: [self.flatten_basis(basis) for basis in vectors] for name, vectors in self.bases}
 
     # -- questions ---
 
-    @property
+    @cached_property
     def is_surjective(self) -> bool:
         return f2.rank(self.columns()) == self.total_out_bits
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from deuteron.layout.distributed import HARDWARE, mma_v2_operand, warps_along
-from deuteron.layout.linear import LANE, REGISTER, WARP, LinearLayout, log2
+from deuteron.layout.linear import LANE, REGISTER, WARP, LinearLayout, log2, remembered
 from deuteron.layout.shared import mma_shared
 
 WARPGROUP = 4
@@ -25,6 +25,7 @@ MAX_N = 256
 SPANS = (128, 64, 32)
 
 
+@remembered
 def mma_v3_accumulator(shape: Sequence[int], warps_per_cta: Sequence[int]) -> LinearLayout:
     """The accumulator of wgmma m64nN, repeated over the tile; N is a warpgroup's part of the columns, at most 256.
 
@@ -43,6 +44,7 @@ def mma_v3_accumulator(shape: Sequence[int], warps_per_cta: Sequence[int]) -> Li
     return (tile * warps_along(warps_per_cta, (0, 1))).with_ins(HARDWARE).fit(shape, (1, 0))
 
 
+@remembered
 def mma_v3_operand(shape: Sequence[int], warps_per_cta: Sequence[int], bit_width: int) -> LinearLayout:
     """Operand a, [M, K], in registers, as `mma_v2_operand`; warps along N, the slowest, hold replicas.
 
