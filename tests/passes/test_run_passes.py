@@ -11,6 +11,7 @@ from xdsl.passes import ModulePass
 
 from deuteron.errors import InternalError
 from deuteron.passes import run_passes
+from deuteron.passes.rewrite import erase
 from deuteron.passes.tile import tile_passes
 from deuteron.passes.tile.eliminate_dead_code import EliminateDeadCode
 from deuteron.passes.tile.fold import Fold
@@ -40,6 +41,52 @@ def test_dump_sees_the_module_after_each_pass(parse_kernel):
 def test_a_pass_that_breaks_the_module_is_named(parse_kernel):
     with pytest.raises(InternalError, match="has no location"):
         run_passes(parse_kernel("", BODY), [LoseLocations()])
+
+
+@dataclass(frozen=True)
+class LoseTerminators(ModulePass):
+    name = "lose-terminators"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        for inner in list(op.walk()):
+            if inner.name == "tt.return":
+                erase(inner)
+
+
+@dataclass(frozen=True)
+class YieldAnotherType(ModulePass):
+    name = "yield-another-type"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        for inner in op.walk():
+            if inner.name == "scf.yield":
+                inner.operands[0] = inner.parent.args[0]
+
+
+LOOP = """
+    %a = "arith.constant"() <{value = 1 : i32}> : () -> i32
+    %x = "arith.constant"() <{value = 1.0 : f32}> : () -> f32
+    %r = "scf.for"(%a, %a, %a, %x) ({
+    ^bb0(%i: i32, %s: f32):
+      "scf.yield"(%s) : (f32) -> ()
+    }) : (i32, i32, i32, f32) -> f32"""
+
+
+@pytest.mark.parametrize("broken_by", [LoseTerminators(), YieldAnotherType()])
+def test_what_a_pass_changed_is_verified_where_it_shows(parse_kernel, broken_by):
+    """Neither the op in front of the terminator nor the loop has changed itself."""
+    with pytest.raises(InternalError, match=f"after {broken_by.name}"):
+        run_passes(parse_kernel("", LOOP), [broken_by])
+
+
+def test_only_what_changed_is_verified_again(parse_kernel):
+    looked_at = []
+    run_passes(
+        parse_kernel("", BODY),
+        [Fold(), Fold(), EliminateDeadCode()],
+        verify=lambda module, after, ops: looked_at.append([op.name for op in ops]),
+    )
+    assert "arith.constant" in looked_at[0] and looked_at[1] == []
 
 
 def test_names_and_locations_survive_all_tile_passes(check):

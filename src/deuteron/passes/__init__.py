@@ -54,17 +54,19 @@ def _with_parents(ops: Sequence[Operation]) -> list[Operation]:
 
 def _states_of(module: ModuleOp) -> dict[Operation, tuple]:
     """All that a pass can change of each op and that verifying it looks at, compared by identity."""
-    return {
-        op: (
-            op.parent,
-            op.location,
-            op.next_op is None,
-            *op.operands,
-            *(operand.type for operand in op.operands),
-            *(result.type for result in op.results),
-            *op.properties.items(),
-            *op.attributes.items(),
-            *((block.last_op, *block.arg_types) for region in op.regions for block in region.blocks),
-        )
-        for op in module.walk()
-    }
+    return {op: _state_of(op) for op in module.walk()}
+
+
+def _state_of(op: Operation) -> tuple:
+    operands = tuple(op.operands)
+    return (
+        op.parent,
+        op.next_op is None,
+        op.location,
+        operands,
+        [operand.type for operand in operands],
+        [result.type for result in op.results],
+        op.properties.copy(),
+        op.attributes.copy(),
+        [(block.last_op, block.arg_types) for region in op.regions for block in region.blocks] if op.regions else None,
+    )

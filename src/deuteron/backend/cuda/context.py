@@ -111,10 +111,11 @@ class Context:
 
     def _locate(self, op: Operation) -> None:
         attribute = op.location
-        if attribute not in self._debug:
+        key = id(attribute)  # to hash a location takes longer than to lower most ops
+        if key not in self._debug:
             place = user_location(attribute)
-            self._debug[attribute] = place and self.module.debug_location(self.b, place.file, place.line, place.column)
-        self.b.set_debug_location(self._debug[attribute])
+            self._debug[key] = place and self.module.debug_location(self.b, place.file, place.line, place.column)
+        self.b.set_debug_location(self._debug[key])
 
 
 def _unsupported(op: Operation) -> CompilationError:

@@ -96,6 +96,7 @@ class Builder(Arithmetic, Memory, ControlFlow):
         Attributes: "convergent nounwind" for what all threads of a warp have to do together.
         """
         code = f'asm sideeffect "{text}", "{constraints}"'
+        return_type = self.module.struct(return_type)
         return self._call(return_type, return_type, code, args, "", "", hint, attributes)
 
     def pure_asm(self, return_type: str, text: str, constraints: str, *args: Value, hint: str = "") -> Value:

@@ -18,6 +18,8 @@ from pathlib import PurePath
 from deuteron.backend.llvm.builder import Builder
 from deuteron.backend.llvm.types import Value
 
+LONG_TYPE = 64
+
 
 class Module:
     """Functions, constants, declarations and metadata. The compiler adds target triple and data layout."""
@@ -25,6 +27,7 @@ class Module:
     def __init__(self, name: str, fast_math: str = "", debug_kind: str = "LineTablesOnly"):
         self.name, self.fast_math, self._debug_kind = name, fast_math, debug_kind
         self._functions: dict[str, Builder] = {}
+        self._types: dict[str, str] = {}
         self._declarations: dict[str, str] = {}
         self._globals: list[str] = []
         self._constants: dict[str, Value] = {}
@@ -60,6 +63,14 @@ class Module:
         if name not in self._declarations and name not in self._functions:
             types = ", ".join(type.split(" align ")[0] for type in parameter_types)
             self._declarations[name] = f"declare {return_type} @{name}({types})"
+
+    def struct(self, type: str) -> str:
+        """A name for a struct type of many members, which would be most of its users' text; others as they are."""
+        if not type.startswith("{") or len(type) < LONG_TYPE:
+            return type
+        if type not in self._types:
+            self._types[type] = f"%struct.{len(self._types)}"
+        return self._types[type]
 
     def constant(self, value: Value, align: int = 64) -> Value:
         """The address of a read-only constant; equal ones share it."""
@@ -112,10 +123,11 @@ class Module:
         return self.metadata(f"!DILocation(line: {line}, column: {column}, scope: {scope})")
 
     def text(self) -> str:
+        types = [f"{name} = type {type}" for type, name in self._types.items()]
         named = [f"!{name} = !{{{', '.join(nodes)}}}" for name, nodes in self._named_metadata.items()]
         declarations = [text for name, text in self._declarations.items() if name not in self._functions]
         functions = [function.text() for function in self._functions.values()]
-        parts = [[f"; {self.name}"], self._globals, declarations, functions, named, self._metadata]
+        parts = [[f"; {self.name}"], types, self._globals, declarations, functions, named, self._metadata]
         return "\n\n".join("\n".join(part) for part in parts if part) + "\n"
 
     def _scope(self, function: Builder, file: str, line: int) -> str:
