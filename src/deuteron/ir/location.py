@@ -8,6 +8,7 @@ in an inlined call from k.py:20:5           loc(callsite("acc"("k.py":7:9) at "k
 from __future__ import annotations
 
 import os
+from functools import lru_cache
 from pathlib import Path
 
 from xdsl.dialects.builtin import (
@@ -27,6 +28,7 @@ from deuteron.errors import Location
 _LIBRARY = str(Path(__file__).resolve().parent.parent / "language") + os.sep
 
 
+@lru_cache(maxsize=4096)  # the ops of an expression share their place
 def to_attribute(location: Location, name: str | None = None, call_chain: tuple[Location, ...] = ()) -> LocationAttr:
     """The attribute of a place, with the name of the Python variable and the calls that led there, innermost first."""
     attr: LocationAttr = _file_line_column(location)
@@ -62,5 +64,6 @@ def is_unknown(attr: LocationAttr) -> bool:
     return attr == UNKNOWN_LOC
 
 
+@lru_cache(maxsize=4096)
 def _file_line_column(location: Location) -> FileLineColLoc:
     return FileLineColLoc(StringAttr(location.file), IntAttr(location.line), IntAttr(location.column))
