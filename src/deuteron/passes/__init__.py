@@ -21,6 +21,7 @@ from deuteron.ir.text import print_module
 from deuteron.ir.verifier import verify_ttir
 
 Dump = Callable[[str, str], None]
+States = dict[Operation, tuple]
 Verify = Callable[[ModuleOp, str, Sequence[Operation]], None]
 
 
@@ -39,34 +40,45 @@ def run_passes(
     for module_pass in passes:
         module_pass.apply(context, module)
         states = _states_of(module)
-        changed = [op for op, state in states.items() if verified.get(op) != state]
-        verify(module, module_pass.name, _with_parents(changed))
+        verify(module, module_pass.name, _affected(verified, states))
         verified = states
         if dump is not None:
             dump(module_pass.name, print_module(module))
 
 
-def _with_parents(ops: Sequence[Operation]) -> list[Operation]:
-    """The ops, and those that they are in: what a loop yields is verified with the loop."""
-    parents = (parent for op in ops if (parent := op.parent_op()) is not None)
-    return list(dict.fromkeys([*ops, *parents]))
+def _affected(before: States, now: States) -> list[Operation]:
+    """The ops to verify again: those that changed; those that they are in, since what a loop yields is verified with
+    the loop; and all that is in an op that is elsewhere or has other properties: partitions have warps of their own.
+    """
+    found: dict[Operation, None] = {}
+    for op, state in now.items():
+        known = before.get(op)
+        if known == state:
+            continue
+        parent = op.parent_op()
+        if parent is not None:
+            found[parent] = None
+        is_same_around = known is not None and known[0] == state[0]
+        found.update(dict.fromkeys([op] if is_same_around else op.walk()))
+    return list(found)
 
 
-def _states_of(module: ModuleOp) -> dict[Operation, tuple]:
-    """All that a pass can change of each op and that verifying it looks at, compared by identity."""
+def _states_of(module: ModuleOp) -> States:
+    """All that a pass can change of each op and that verifying it looks at, compared by identity. First what counts for
+    the ops in it as well.
+    """
     return {op: _state_of(op) for op in module.walk()}
 
 
 def _state_of(op: Operation) -> tuple:
     operands = tuple(op.operands)
     return (
-        op.parent,
+        (op.parent, op.properties.copy()),
         op.next_op is None,
         op.location,
         operands,
         [operand.type for operand in operands],
         [result.type for result in op.results],
-        op.properties.copy(),
         op.attributes.copy(),
         [(block.last_op, block.arg_types) for region in op.regions for block in region.blocks] if op.regions else None,
     )
