@@ -14,8 +14,9 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from deuteron.backend import ttir
+from deuteron.backend.cuda.fit_registers import assemble_to_fit
 from deuteron.backend.cuda.nvdisasm import disassemble, has_disassembler
-from deuteron.backend.cuda.ptxas import assemble, ptxas_version
+from deuteron.backend.cuda.ptxas import ptxas_version
 from deuteron.backend.cuda.target import Architecture, architecture
 from deuteron.backend.metadata import KernelMetadata
 from deuteron.backend.report import Report
@@ -98,7 +99,7 @@ def _as_text(text: str, file: str) -> str:
 
 
 def _assemble(ptx: str, unit: Unit) -> bytes:
-    cubin = assemble(ptx, _architecture(unit).name, unit.options.enable_fp_fusion)
+    cubin = assemble_to_fit(ptx, _architecture(unit), unit.shared, unit.options.enable_fp_fusion)
     used = cubin.resources
     unit.resources = {**asdict(used), "spill_bytes": used.spill_bytes, "warnings": list(cubin.messages)}
     return cubin.image

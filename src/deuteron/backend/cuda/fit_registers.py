@@ -1,0 +1,47 @@
+"""Assembles a kernel with a few registers less, where a multiprocessor then holds a third more of its blocks.
+
+    Used 34 registers, .reqntid 512     three blocks, 48 of 64 warps
+    .maxnreg 32                         four, which is kept if nothing more is spilled
+
+ptxas takes the registers that suit its schedule and knows of no threshold. What memory bounds gains by blocks whose
+loads and stores overlap. Products on tensor cores stay as they are, and so does a kernel
+that says itself how many registers it takes.
+"""
+
+from __future__ import annotations
+
+import re
+
+from deuteron.backend.cuda.occupancy import occupancy
+from deuteron.backend.cuda.ptxas import Cubin, assemble
+from deuteron.backend.cuda.target import Architecture
+
+MAX_SAVED = 1 / 8  # of the registers: with fewer still, what is not spilled is computed again
+MIN_GAIN = 4 / 3
+_THREADS = re.compile(r"^\.reqntid (\d+)\n", re.MULTILINE)
+_STAYS = re.compile(r"\bmma|\bsetmaxnreg|^\.maxnreg", re.MULTILINE)
+
+
+def assemble_to_fit(ptx: str, architecture: Architecture, dynamic_shared: int, fp_fusion: bool) -> Cubin:
+    """The cubin of a kernel that is launched with so many bytes of shared memory."""
+    cubin = assemble(ptx, architecture.name, fp_fusion)
+    threads = _THREADS.search(ptx)
+    if threads is None or _STAYS.search(ptx):
+        return cubin
+    shared = dynamic_shared + cubin.resources.shared_bytes
+    limit = rewarding_limit(architecture, int(threads[1]), cubin.resources.registers, shared)
+    if limit is None:
+        return cubin
+    fitted = assemble(_THREADS.sub(rf"\g<0>.maxnreg {limit}\n", ptx, count=1), architecture.name, fp_fusion)
+    return fitted if fitted.resources.spill_bytes <= cubin.resources.spill_bytes else cubin
+
+
+def rewarding_limit(architecture: Architecture, num_threads: int, registers: int, shared_bytes: int) -> int | None:
+    """The most registers, fewer than these, with which enough more blocks fit; None where it takes too few."""
+
+    def blocks(count: int) -> int:
+        return occupancy(architecture, num_threads, count, shared_bytes).blocks
+
+    wanted = max(blocks(registers) * MIN_GAIN, 1)
+    counts = range(registers - 1, registers - int(registers * MAX_SAVED) - 1, -1)
+    return next((count for count in counts if blocks(count) >= wanted), None)

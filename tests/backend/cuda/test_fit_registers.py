@@ -1,0 +1,72 @@
+"""A few registers less, where more blocks fit then: when it is tried, and when it is kept."""
+
+import numpy as np
+import pytest
+from backend.cuda.launching import aligned, compile_for
+
+import deuteron
+import deuteron.language as tl
+from deuteron.backend.cuda import fit_registers
+from deuteron.backend.cuda.fit_registers import assemble_to_fit, rewarding_limit
+from deuteron.backend.cuda.ptxas import Cubin, Resources
+from deuteron.backend.cuda.target import architecture
+
+HOPPER = architecture(90)
+LIMITS = [
+    # threads, registers, shared bytes -> limit
+    (512, 34, 0, 32),
+    (512, 65, 0, 64),
+    (512, 64, 0, None),  # the next block would need 40
+    (256, 44, 0, None),  # six blocks instead of five are not enough
+    (256, 35, 0, 32),
+    (512, 34, 70 * 1024, None),  # shared memory limits it as well
+    (1024, 33, 0, 32),
+]
+PTX = ".version 8.3\n.target sm_90a\n.visible .entry k()\n.reqntid 512\n{\n\tret;\n}\n"
+
+
+@pytest.mark.parametrize(("threads", "registers", "shared", "limit"), LIMITS)
+def test_limits(threads, registers, shared, limit):
+    assert rewarding_limit(HOPPER, threads, registers, shared) == limit
+
+
+class Assembler:
+    """In the place of ptxas: uses 34 registers, or what it is given and spills."""
+
+    def __init__(self, spilled: int):
+        self.texts: list[str] = []
+        self.spilled = spilled
+
+    def __call__(self, ptx: str, name: str, fp_fusion: bool) -> Cubin:
+        self.texts.append(ptx)
+        fitted = len(self.texts) > 1
+        return Cubin(b"", Resources(32 if fitted else 34, spill_stores=self.spilled if fitted else 0), ())
+
+
+@pytest.mark.parametrize(("spilled", "registers"), [(0, 32), (8, 34)])
+def test_kept_unless_it_spills(monkeypatch, spilled, registers):
+    monkeypatch.setattr(fit_registers, "assemble", assembler := Assembler(spilled))
+    assert assemble_to_fit(PTX, HOPPER, 0, True).resources.registers == registers
+    assert len(assembler.texts) == 2 and ".reqntid 512\n.maxnreg 32\n{" in assembler.texts[1]
+
+
+@pytest.mark.parametrize("line", [".maxnreg 40\n", "\tmma.sync.aligned\n", "\twgmma.mma_async.sync\n"])
+def test_what_stays(monkeypatch, line):
+    monkeypatch.setattr(fit_registers, "assemble", assembler := Assembler(0))
+    assemble_to_fit(PTX.replace("{\n", f"{line}{{\n") if "maxnreg" in line else PTX + line, HOPPER, 0, True)
+    assert len(assembler.texts) == 1
+
+
+@deuteron.jit
+def layer_norm(x, weight, out, n, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    row = tl.load(x + tl.program_id(0) * n + i, mask=i < n, other=0.0)
+    centred = tl.where(i < n, row - tl.sum(row) / n, 0.0)
+    y = centred / tl.sqrt(tl.sum(centred * centred) / n) * tl.load(weight + i, mask=i < n)
+    tl.store(out + tl.program_id(0) * n + i, y, mask=i < n)
+
+
+def test_a_kernel_that_memory_bounds_fills_a_multiprocessor():
+    x = aligned(np.zeros(4096, np.float32))
+    kernel = compile_for("cuda:90", layer_norm, x, x, x, 4096, BLOCK=4096, num_warps=16)
+    assert kernel.metadata.resources["registers"] <= 32 and not kernel.metadata.resources["spill_bytes"]
