@@ -4,8 +4,8 @@
     .maxnreg 32                         four, which is kept if nothing more is spilled
 
 ptxas takes the registers that suit its schedule and knows of no threshold. What memory bounds gains by blocks whose
-loads and stores overlap: layer norm 16384x4096, 2.5 % on an H200. Products on tensor cores stay as they are, and so does
-a kernel that says itself how many registers it takes.
+loads and stores overlap (layer norm of 16384x4096: 2.5 % on an H200). Products on tensor cores stay as they are, and so
+does a kernel that says itself how many registers it takes.
 """
 
 from __future__ import annotations

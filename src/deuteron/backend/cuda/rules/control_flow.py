@@ -17,7 +17,11 @@ from deuteron.backend.cuda.fragment import Operand, registers_of, with_registers
 from deuteron.backend.cuda.words import pack, unpack
 from deuteron.backend.llvm.types import Value, bit_width
 from deuteron.ir.tt.dot import DotOp
+from deuteron.ir.ttg.async_copy import AsyncCopyGlobalToLocalOp
 from deuteron.ir.ttng.warp_group_dot import WarpGroupDotOp
+
+PRODUCTS = (DotOp, WarpGroupDotOp)
+BESIDE_PRODUCTS = (*PRODUCTS, AsyncCopyGlobalToLocalOp)  # also where warps of their own copy
 
 
 def _flat(ctx: Context, operands: Sequence[Operand]) -> list[Value]:
@@ -54,9 +58,8 @@ def _elements(ctx: Context, like: Sequence[Value], words: Sequence[Value]) -> Se
 
 def for_(ctx: Context, op: Operation, start: Value, stop: Value, step: Value, *initial: Operand) -> list[Operand]:
     block = op.body.block
-    has_products = _has_products(block)
-    metadata = ctx.module.rolled_loop() if has_products else ""
-    steps = steps_of_pointers(ctx, op, initial) if has_products else {}
+    metadata = ctx.module.rolled_loop() if _has_any(block, PRODUCTS) else ""
+    steps = steps_of_pointers(ctx, op, initial) if _has_any(block, BESIDE_PRODUCTS) else {}
     entering = as_offsets(initial, steps)
     with ctx.b.loop(start, stop, step, _flat(ctx, entering), block.args[0].name_hint or "i", metadata) as loop:
         carried = _unflat(ctx, entering, loop.carried)
@@ -65,8 +68,8 @@ def for_(ctx: Context, op: Operation, start: Value, stop: Value, step: Value, *i
     return as_pointers(ctx.b, initial, _unflat(ctx, entering, loop.results), steps)
 
 
-def _has_products(block: Block) -> bool:
-    return any(isinstance(op, DotOp | WarpGroupDotOp) for op in block.ops)
+def _has_any(block: Block, kinds: tuple[type[Operation], ...]) -> bool:
+    return any(isinstance(op, kinds) for op in block.ops)
 
 
 def if_(ctx: Context, op: Operation, condition: Value) -> list[Operand]:
