@@ -60,7 +60,17 @@ def transposed(order: str, result: str) -> str:
     %t = "ttg.memdesc_trans"(%a) <{{order = array<i32: {order}>}}> : ({ROWS}) -> {result}""")
 
 
-@pytest.mark.parametrize("text", [product(), product(COLUMNS), transposed("1, 0", COLUMNS), transposed("0, 1", ROWS)])
+def part(offsets: str, shape: tuple[int, int] = (64, 16), layout: LinearLayout | None = None) -> str:
+    result = memory(shape, layout or mma_shared((64, 64), 1, 2))
+    return module(f"""
+    %a = "ttg.local_alloc"() : () -> {ROWS}
+    %p = "ttg.memdesc_subslice"(%a) <{{offsets = array<i32: {offsets}>}}> : ({ROWS}) -> {result}""")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [product(), product(COLUMNS), transposed("1, 0", COLUMNS), transposed("0, 1", ROWS), part("0, 48")],
+)
 def test_round_trip(text):
     parsed = parse_module(text)
     verify_ttgir(parsed, "parsing")
@@ -76,6 +86,10 @@ def test_round_trip(text):
         (product(pendings=-1), "at least 0, got -1"),
         (transposed("0, 0", ROWS), "is no permutation"),
         (transposed("1, 0", ROWS), "ttg.memdesc_trans of"),
+        (part("0, 8"), "16 elements from 8 on are no aligned part of 64"),
+        (part("0, 64"), "no aligned part"),
+        (part("0"), "does not give"),
+        (part("0, 0", layout=row_major((64, 64))), "ttg.memdesc_subslice of"),
     ],
 )
 def test_errors(text, message):

@@ -137,3 +137,25 @@ def test_operands_are_loaded_by_ldmatrix(rng, dtype, plain, transposed, loads):
     assert sum(".trans" not in line for line in matrices) == plain
     assert sum(".trans" in line for line in matrices) == transposed
     assert len(instructions_with(kernel, "ld.shared")) == loads
+
+
+@pytest.mark.parametrize("target", ["cuda:80", "cuda:90"])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_multiply_adds_of_slices(rng, dtype, target):
+    """Slices of K come from shared memory: nothing spills, and sums are those of the whole product, in its order."""
+    a, b, c = (aligned(rng.standard_normal(shape).astype(dtype)) for shape in ((64, 32), (32, 64), (64, 64)))
+    out = aligned(np.full((64, 64), np.nan, dtype))
+    kernel = emulate(product, a, b, c, out, M=64, N=64, K=32, PRECISION="ieee", target=target)
+    expected = a.astype(np.float64) @ b.astype(np.float64) + c
+    np.testing.assert_allclose(out, expected, rtol=0, atol=40 * np.finfo(dtype).eps)
+    assert kernel.metadata.resources["spill_bytes"] == 0
+
+
+@pytest.mark.parametrize(("shape", "num_warps"), [((128, 128, 32), 4), ((128, 128, 32), 8), ((64, 64, 64), 4)])
+@pytest.mark.parametrize("num_stages", [1, 3])
+def test_multiply_adds_of_large_tiles_do_not_spill(shape, num_warps, num_stages):
+    array, sizes = np.empty(0, np.float32), dict(zip("MNK", shape, strict=True))
+    options = {"num_warps": num_warps, "num_stages": num_stages}
+    for target in ("cuda:80", "cuda:90"):
+        kernel = compile_for(target, product, *[array] * 4, **sizes, PRECISION="ieee", **options)
+        assert kernel.metadata.resources["spill_bytes"] == 0

@@ -1,5 +1,7 @@
 """Tiles in shared memory: any layout of registers into any swizzled layout and out again."""
 
+import math
+
 import numpy as np
 import pytest
 from backend.cuda.launching import compile_text, emulate_compiled, instructions_with
@@ -18,19 +20,29 @@ def bases(layout: LinearLayout) -> str:
     return "{" + ", ".join(f"{name} = {[list(b) for b in vectors]}" for name, vectors in layout.bases) + "}"
 
 
-def through_shared(src: LinearLayout, shared: LinearLayout, dst: LinearLayout, num_warps: int) -> str:
-    """ttgir: a tile of numbers, 32 * row + column, goes through shared memory and is stored."""
+def through_shared(
+    src: LinearLayout, shared: LinearLayout, dst: LinearLayout, num_warps: int, offsets: tuple[int, int] | None = None
+) -> str:
+    """ttgir: a tile of numbers, 32 * row + column, goes through shared memory; of it, `dst`'s part is stored."""
 
-    def tile(type: str, layout: LinearLayout, shape=SHAPE) -> str:
-        return f"tensor<{'x'.join(map(str, shape))}x{type}, #ttg.linear<{bases(layout)}>>"
+    def tile(type: str, layout: LinearLayout, shape=None) -> str:
+        return f"tensor<{'x'.join(map(str, shape or layout.shape))}x{type}, #ttg.linear<{bases(layout)}>>"
 
     def flat(type: str, layout: LinearLayout) -> str:
-        return tile(type, layout.reshape((512,)), (512,))
+        count = math.prod(layout.shape)
+        return tile(type, layout.reshape((count,)), (count,))
 
-    memory = (
-        f"!ttg.memdesc<16x32xi16, #ttg.shared_linear<{bases(shared)}, alignment = 16>, #ttg.shared_memory, mutable>"
+    def memory(shape: tuple[int, ...]) -> str:
+        encoding = f"#ttg.shared_linear<{bases(shared)}, alignment = 16>"
+        return f"!ttg.memdesc<{'x'.join(map(str, shape))}xi16, {encoding}, #ttg.shared_memory, mutable>"
+
+    pointer, whole, loaded = "!tt.ptr<i16>", memory(SHAPE), memory(dst.shape)
+    part = (
+        ""
+        if offsets is None
+        else f"""
+    %s = "ttg.memdesc_subslice"(%m) <{{offsets = array<i32: {offsets[0]}, {offsets[1]}>}}> : ({whole}) -> {loaded}"""
     )
-    pointer = "!tt.ptr<i16>"
     return f"""
 "builtin.module"() ({{
   "tt.func"() <{{sym_name = "k", function_type = ({pointer}) -> (), sym_visibility = "public"}}> ({{
@@ -38,10 +50,10 @@ def through_shared(src: LinearLayout, shared: LinearLayout, dst: LinearLayout, n
     %i = "tt.make_range"() <{{start = 0 : i32, end = 512 : i32}}> : () -> {flat("i32", src)}
     %j = "tt.reshape"(%i) : ({flat("i32", src)}) -> {tile("i32", src)}
     %x = "arith.trunci"(%j) : ({tile("i32", src)}) -> {tile("i16", src)}
-    %m = "ttg.local_alloc"(%x) : ({tile("i16", src)}) -> {memory}
-    %y = "ttg.local_load"(%m) : ({memory}) -> {tile("i16", dst)}
-    "ttg.local_dealloc"(%m) : ({memory}) -> ()
-    %k = "tt.make_range"() <{{start = 0 : i32, end = 512 : i32}}> : () -> {flat("i32", dst)}
+    %m = "ttg.local_alloc"(%x) : ({tile("i16", src)}) -> {whole}{part}
+    %y = "ttg.local_load"({"%s" if part else "%m"}) : ({loaded}) -> {tile("i16", dst)}
+    "ttg.local_dealloc"(%m) : ({whole}) -> ()
+    %k = "tt.make_range"() <{{start = 0 : i32, end = {math.prod(dst.shape)} : i32}}> : () -> {flat("i32", dst)}
     %l = "tt.reshape"(%k) : ({flat("i32", dst)}) -> {tile("i32", dst)}
     %p = "tt.splat"(%out) : ({pointer}) -> {tile(pointer, dst)}
     %q = "tt.addptr"(%p, %l) : ({tile(pointer, dst)}, {tile("i32", dst)}) -> {tile(pointer, dst)}
@@ -73,6 +85,25 @@ def ways(draw):
 @given(ways())
 def test_any_layout_through_any_swizzle(drawn):
     check(*drawn)
+
+
+@st.composite
+def parts(draw):
+    src, shared, _, num_warps = draw(ways())
+    shape = draw(st.sampled_from([(16, 4), (8, 16), (2, 32), (16, 32)]))
+    offsets = tuple(part * draw(st.integers(0, whole // part - 1)) for part, whole in zip(shape, SHAPE, strict=True))
+    return src, shared, draw(layouts(shape, num_warps)), num_warps, offsets
+
+
+@settings(max_examples=30, deadline=None)
+@given(parts())
+def test_any_part_of_any_swizzle(drawn):
+    _, _, dst, num_warps, (row, column) = drawn
+    kernel = compile_text(through_shared(*drawn), stage="ttgir", num_warps=num_warps)
+    out = np.full(dst.shape, -1, np.int16)
+    emulate_compiled(kernel, out)
+    rows, columns = (np.arange(extent) for extent in dst.shape)
+    np.testing.assert_array_equal(out, 32 * (row + rows[:, None]) + column + columns)
 
 
 @pytest.mark.parametrize("max_phase", [1, 4])

@@ -1,5 +1,7 @@
 """Where operands of products go: into which layout of shared memory, in front of which op, and when not."""
 
+from itertools import pairwise
+
 import pytest
 from xdsl.dialects import scf
 from xdsl.dialects.builtin import ModuleOp
@@ -136,3 +138,21 @@ def test_products_stay_in_registers_through_branches():
     module = place(chain, "fp16", target="cuda:80", N=64, MASKED=True)
     assert len(ops(module, LocalAllocOp)) == 2 and len(ops(module, LocalLoadOp)) == 3
     assert is_chained(ops(module, DotOp)[0]) and is_chained(ops(module, DotOp)[1])
+
+
+@deuteron.jit
+def ieee(a, b, out, M: tl.constexpr, N: tl.constexpr, K: tl.constexpr):
+    i, j, k = tl.arange(0, M), tl.arange(0, N), tl.arange(0, K)
+    x, y = tl.load(a + i[:, None] * K + k[None, :]), tl.load(b + k[:, None] * N + j[None, :])
+    tl.store(out + i[:, None] * N + j[None, :], tl.dot(x, y, input_precision="ieee"))
+
+
+@pytest.mark.parametrize(("sizes", "parts"), [((64, 64, 32), 4), ((128, 128, 32), 16), ((16, 16, 16), 1)])
+def test_multiply_adds_read_slices_that_fit_into_registers(sizes, parts):
+    module = place(ieee, "fp32", **dict(zip("MNK", sizes, strict=True)))
+    dots = ops(module, DotOp)
+    assert len(dots) == parts and len(ops(module, LocalLoadOp)) == (2 * parts if parts > 1 else 0)
+    for first, second in pairwise(dots):
+        assert second.c is first.result
+    columns = [op.src.owner.offsets.get_values()[1] for op in ops(module, LocalLoadOp)[::2]]
+    assert columns == list(range(0, sizes[2], sizes[2] // parts)) or parts == 1

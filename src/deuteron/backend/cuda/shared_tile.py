@@ -24,11 +24,14 @@ from deuteron.layout.linear import LANE, REGISTER, WARP, LinearLayout, log2
 
 @dataclass(frozen=True)
 class SharedTile:
-    """Where a tile begins, its layout (offset -> coordinates), and the integer type of its elements' bits."""
+    """Where a tile begins, its layout (offset -> coordinates), and the integer type of its elements' bits; `origin`
+    has the coordinates at which a part of it begins, where only that is accessed.
+    """
 
     address: Value
     layout: LinearLayout
     type: str
+    origin: tuple[int, ...] | None = None
 
 
 @dataclass(frozen=True)
@@ -67,12 +70,20 @@ def register_addresses(ctx: Context, tile: SharedTile, layout: LinearLayout) -> 
 
 
 def _offsets(ctx: Context, tile: SharedTile, layout: LinearLayout) -> _Offsets:
-    to_offset = layout.compose(tile.layout.right_inverse())
+    inverse = tile.layout.right_inverse()
+    to_offset = _within(layout, inverse).compose(inverse)
     registers, lanes, warps = ([basis[0] for basis in to_offset.of(name)] for name in (REGISTER, LANE, WARP))
     bits = _vector_bits(registers, [*lanes, *warps], byte_width(tile.type))
     size = byte_width(tile.type)
     thread = ctx.threads.image([size * column for column in lanes], [size * column for column in warps])
-    return _Offsets(thread, [size * f2.apply(registers, r) for r in range(1 << len(registers))], 1 << bits)
+    begin = inverse(**dict(zip(inverse.in_names, tile.origin, strict=True)))[0] if tile.origin else 0
+    of_registers = [size * (f2.apply(registers, r) ^ begin) for r in range(1 << len(registers))]
+    return _Offsets(thread, of_registers, 1 << bits)
+
+
+def _within(layout: LinearLayout, inverse: LinearLayout) -> LinearLayout:
+    """The layout of a part, with the extents of the whole tile."""
+    return LinearLayout(layout.bases, tuple((name, inverse.in_size(name)) for name in layout.out_names))
 
 
 def _vector_bits(registers: list[int], threads: list[int], size: int) -> int:

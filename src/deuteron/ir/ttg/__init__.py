@@ -7,12 +7,23 @@ convert.py  conversion between layouts
 barrier.py  barriers
 async_copy.py       copies from global to shared memory that run on, and waits for them
 memdesc_index.py    one of several buffers
+memdesc_subslice.py part of a tile in shared memory
 warp_specialize.py  warps that do different things
 """
 
 from xdsl.ir import Dialect
 
-from deuteron.ir.ttg import async_copy, barrier, convert, layout, memdesc_index, shared, views, warp_specialize
+from deuteron.ir.ttg import (
+    async_copy,
+    barrier,
+    convert,
+    layout,
+    memdesc_index,
+    memdesc_subslice,
+    shared,
+    views,
+    warp_specialize,
+)
 
 TTG = Dialect(
     "ttg",
@@ -22,6 +33,7 @@ TTG = Dialect(
         *shared.OPS,
         *async_copy.OPS,
         *memdesc_index.OPS,
+        *memdesc_subslice.OPS,
         *views.OPS,
         *warp_specialize.OPS,
     ],

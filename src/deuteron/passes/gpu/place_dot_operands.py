@@ -9,7 +9,13 @@ A transposition in front of it becomes one of the descriptor: nothing moves. Wha
 registers, except b of wgmma. Elements are neighbours along the dimension in which they are so in global memory, where
 the instruction can read that. An operand that is made outside of the product's block is put there where it is made.
 
-Runs before tiles have layouts: those of descriptors do not depend on the warps. Products without an instruction stay.
+A product without an instruction becomes several, of slices along K, where the operands would fill the registers:
+
+    %d = "tt.dot"(%a, %b, %c)      ->      %d0 = "tt.dot"(local_load(%m[:, 0:4]), local_load(%n[0:4, :]), %c)
+                                           %d1 = "tt.dot"(local_load(%m[:, 4:8]), local_load(%n[4:8, :]), %d0)
+                                           ...
+
+Runs before tiles have layouts: those of descriptors do not depend on the warps.
 """
 
 from __future__ import annotations
@@ -32,14 +38,15 @@ from deuteron.ir.tt.memory import LoadOp
 from deuteron.ir.tt.shape import TransOp
 from deuteron.ir.ttg.inference import is_flexible
 from deuteron.ir.ttg.layout import MemDescType, SharedLinearEncodingAttr
+from deuteron.ir.ttg.memdesc_subslice import MemDescSubsliceOp
 from deuteron.ir.ttg.shared import LocalAllocOp, LocalLoadOp
 from deuteron.ir.ttg.views import MemDescTransOp
 from deuteron.ir.ttng.warp_group_dot import WarpGroupDotOp
 from deuteron.ir.types import byte_width_of, element_type_of, is_tile, num_elements_of, shape_of
-from deuteron.layout.linear import LinearLayout
+from deuteron.layout.linear import REGISTER, LinearLayout
 from deuteron.layout.shared import MAX_SPAN, mma_shared
 from deuteron.layout.wgmma import SPANS, M
-from deuteron.passes.gpu.anchors import Product, contiguous_order
+from deuteron.passes.gpu.anchors import Product, contiguous_order, dot_layouts
 from deuteron.passes.gpu.products import must_be_k_major, uses_mma_v2, uses_wgmma, warp_group_warps
 from deuteron.passes.rewrite import replace
 
@@ -48,6 +55,8 @@ ALIGNMENT = 1024  # of the 128-byte swizzle: its pattern is one of address bits
 # What both operands of a product may take, about half of what a block has; larger ones are converted in parts.
 MAX_BYTES = {"cuda:80": 80 * 1024, "cuda:90": 112 * 1024, "cuda:100": 112 * 1024}
 DEFAULT_MAX_BYTES = 48 * 1024
+# Of a thread, for operands and sums of multiply-adds; with many sums, so many for operands all the same.
+MAX_REGISTERS, MIN_OPERAND_REGISTERS = 160, 64
 
 
 @dataclass(frozen=True)
@@ -71,6 +80,8 @@ class PlaceDotOperands(ModulePass):
                         rewrite.to_warp_group(dot)
                     elif uses_mma_v2(dot):
                         rewrite.to_local_loads(dot)
+                    else:
+                        rewrite.to_slices(dot)
 
 
 def _operand_bytes(op: DotOp) -> int:
@@ -98,6 +109,20 @@ class _Rewrite:
         placed = {index: self._tile(op, op.operands[index]) for index in loaded}
         for index, descriptor in placed.items():
             op.operands[index] = Builder.before(op).value(LocalLoadOp(descriptor, op.operands[index].type))
+
+    def to_slices(self, op: DotOp) -> None:
+        """In order, so that sums are those of the whole product; what is rounded at the end of it stays whole."""
+        size = _slice_along_k(op, self._num_warps)
+        whole = shape_of(op.a.type)[-1]
+        if size == whole or byte_width_of(op.c.type) < 4:
+            return
+        a, b = (self._tile(op, value) for value in (op.a, op.b))
+        builder, total = Builder.before(op), op.c
+        for k in range(0, whole, size):
+            left, right = _slice(builder, a, -1, k, size), _slice(builder, b, -2, k, size)
+            properties = op.input_precision.value.data, op.max_num_imprecise_acc.value.data
+            total = builder.value(DotOp(left, right, total, *properties))
+        replace(op, [total])
 
     def _tile(self, op: DotOp, value: SSAValue) -> SSAValue:
         """A descriptor whose elements are neighbours as in global memory."""
@@ -135,6 +160,30 @@ class _Rewrite:
             return rank - 1
         order = contiguous_order(self._info.of(load.ptr), shape_of(root.type))
         return next(axis for axis in order if axis >= rank - 2)
+
+
+def _slice_along_k(op: DotOp, num_warps: int) -> int:
+    """How much of K leaves the registers of a thread room for the sums: all of it, or a power of two."""
+    *layouts, accumulator = dot_layouts(op, num_warps)
+    operands = sum(_registers(value, layout) for value, layout in zip((op.a, op.b), layouts, strict=True))
+    room = max(MAX_REGISTERS - _registers(op.c, accumulator), MIN_OPERAND_REGISTERS)
+    size = shape_of(op.a.type)[-1]
+    while operands > room and size > 1:
+        size, operands = size // 2, operands // 2
+    return size
+
+
+def _registers(value: SSAValue, layout: LinearLayout) -> int:
+    return layout.in_size(REGISTER) * max(byte_width_of(value.type) // 4, 1)
+
+
+def _slice(builder: Builder, descriptor: SSAValue, axis: int, begin: int, size: int) -> SSAValue:
+    """Elements from `begin` on along an axis, as a tile."""
+    shape = list(shape_of(descriptor.type.tile))
+    offsets = [0] * len(shape)
+    shape[axis], offsets[axis] = size, begin
+    part = builder.value(MemDescSubsliceOp(descriptor, offsets, shape))
+    return builder.value(LocalLoadOp(part, TensorType(element_type_of(part.type.tile), shape)))
 
 
 def _untransposed(value: SSAValue) -> tuple[SSAValue, list[Order]]:

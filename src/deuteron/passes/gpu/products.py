@@ -2,7 +2,7 @@
 
 wgmma      sm_90, warps in fours, at least 64 rows: fp16, bf16, tf32, fp8, int8
 mma.sync   at least 16 rows: fp16, bf16, tf32, int8
-else       multiply-adds in each thread
+else       multiply-adds in each thread, along K in slices of which the operands do not fill the registers
 """
 
 from __future__ import annotations

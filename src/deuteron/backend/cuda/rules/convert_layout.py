@@ -7,6 +7,8 @@ shared       stored in a scratch layout, waited, loaded; a large tile in parts
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from xdsl.ir import Attribute, Operation
 
 from deuteron.analysis.scratch import route_of, shared_conversion_of, stays_in_warp
@@ -95,7 +97,8 @@ def local_load(ctx: Context, op: Operation, shared: SharedTile) -> Fragment:
 
 
 def _load(ctx: Context, shared: SharedTile, layout: LinearLayout) -> list[Value]:
-    return load_matrices(ctx, shared, layout) or load_tile(ctx, shared, layout)
+    matrices = load_matrices(ctx, shared, layout) if shared.origin is None else None
+    return matrices or load_tile(ctx, shared, layout)
 
 
 def _store(ctx: Context, shared: SharedTile, layout: LinearLayout, bits: list[Value]) -> None:
@@ -105,6 +108,11 @@ def _store(ctx: Context, shared: SharedTile, layout: LinearLayout, bits: list[Va
 
 def memdesc_trans(ctx: Context, op: Operation, shared: SharedTile) -> SharedTile:
     return SharedTile(shared.address, layout_of(op.result.type), shared.type)
+
+
+def memdesc_subslice(ctx: Context, op: Operation, shared: SharedTile) -> SharedTile:
+    begin = shared.origin or (0,) * len(shared.layout.shape)
+    return replace(shared, origin=tuple(a + b for a, b in zip(begin, op.offsets.get_values(), strict=True)))
 
 
 def local_dealloc(ctx: Context, op: Operation, shared: SharedTile) -> None:
@@ -117,5 +125,6 @@ RULES: dict[str, Rule] = {
     "ttg.local_store": local_store,
     "ttg.local_load": local_load,
     "ttg.memdesc_trans": memdesc_trans,
+    "ttg.memdesc_subslice": memdesc_subslice,
     "ttg.local_dealloc": local_dealloc,
 }
