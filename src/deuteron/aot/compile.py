@@ -10,7 +10,7 @@ What can be wrong with the request is checked before the compile, and files are 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +28,8 @@ from deuteron.compiler import ASTSource, CompiledKernel
 from deuteron.compiler import compile as compile_source
 from deuteron.errors import UsageError
 from deuteron.language.function import Function
+from deuteron.language.signature import descriptor_arguments, parse_type, type_text
+from deuteron.language.types import tensor_descriptor_type
 from deuteron.options import Target, check_launch_options
 
 # Names that the emitted functions use for parameters of their own.
@@ -124,15 +126,21 @@ def _extras(request: CompileRequest, target: Target) -> tuple[str, ...]:
 
 def _param_records(signature: Signature, out_name: str) -> tuple[ParamRecord, ...]:
     """The parameters with their names in C; raises UsageError for a type that C functions cannot take."""
-    c_names = naming.parameter_names([arg.name for arg in signature.arguments], (*OWN_PARAMETERS, out_name))
-    return tuple(_param_record(arg, name) for arg, name in zip(signature.arguments, c_names, strict=True))
+    records = [record for arg in signature.arguments for record in _of_argument(arg)]
+    c_names = naming.parameter_names([record.name for record in records], (*OWN_PARAMETERS, out_name))
+    return tuple(replace(record, c_name=name) for record, name in zip(records, c_names, strict=True))
 
 
-def _param_record(arg: Argument, c_name: str) -> ParamRecord:
+def _of_argument(arg: Argument) -> list[ParamRecord]:
+    """The parameters that a C function has for an argument; their names in C are given later."""
     if arg.is_constexpr:
-        return ParamRecord(arg.name, c_name, None, None, repr(arg.value))
+        return [ParamRecord(arg.name, "", None, None, repr(arg.value))]
+    type = parse_type(arg.type)
+    if isinstance(type, tensor_descriptor_type):
+        parts = descriptor_arguments(arg.name, type)
+        return [ParamRecord(part.name, "", type_text(part.type), None, None) for part in parts]
     try:
         c_type(arg.type)
     except UsageError as error:
         raise UsageError(f"parameter '{arg.name}': {error.message}") from None
-    return ParamRecord(arg.name, c_name, arg.type, arg.hint, None)
+    return [ParamRecord(arg.name, "", arg.type, arg.hint, None)]

@@ -17,6 +17,7 @@ from typing import NamedTuple
 
 from deuteron.aot.option_text import OptionText
 from deuteron.aot.signature import Argument, Signature
+from deuteron.language.signature import DESCRIPTOR, descriptor_arguments, parse_type
 
 FUNCTIONS = ("cdiv", "min", "max")
 DIVISIONS = ("/", "//", "%", "cdiv")
@@ -71,13 +72,20 @@ def grid_scope(signature: Signature) -> Scope:
     """The names that the grid of a kernel with this signature may use."""
     scope = Scope()
     for arg in signature.arguments:
-        if not arg.is_folded and arg.type[0] in "iu":
+        if not arg.is_folded and arg.type.startswith(DESCRIPTOR):
+            scope.arguments.update(_sizes(arg))
+        elif not arg.is_folded and arg.type[0] in "iu":
             scope.arguments.add(arg.name)
         elif arg.is_folded and isinstance(arg.value, int) and abs(arg.value) <= INT64_MAX:
             scope.constants[arg.name] = int(arg.value)
         else:
             scope.refused[arg.name] = _refusal(arg)
     return scope
+
+
+def _sizes(arg: Argument) -> list[str]:
+    """The sizes and strides of a descriptor: `a_shape_0`, `a_shape_1`, `a_stride_0`."""
+    return [part.name for part in descriptor_arguments(arg.name, parse_type(arg.type))[1:]]
 
 
 def _refusal(arg: Argument) -> str:

@@ -5,6 +5,7 @@
     *fp32:16   a pointer whose address is divisible by 16 bytes
     i32        a runtime value
     i32:1      a value that is always 1: compiled in, and not an argument of the compiled function
+    tensordesc<fp16[128,64]>    a descriptor: in C its address, its sizes, and its strides but the last, which is 1
     128        anything that is no type is the value of a constexpr: -3, 0.5, True, None, 'relu', tl.float16
 
 A parameter annotated `tl.constexpr` takes a value, also where the text is the name of a type (`fp16` is `tl.float16`).
@@ -24,6 +25,7 @@ from deuteron.language.signature import ALIASES, SCALARS, parse_type, type_text
 
 HINTS = {"1": 1, "16": 16}
 _NO_VALUE = object()
+_CLOSING = {"'": "'", '"': '"', "<": ">"}
 
 
 class KernelParameter(Protocol):
@@ -96,13 +98,13 @@ def parse_signature(text: str, params: Sequence[KernelParameter], kernel_name: s
 
 
 def _elements(text: str) -> Iterator[Element]:
-    """The texts between top-level commas; a comma within quotes belongs to its string."""
+    """The texts between top-level commas; a comma within quotes or angle brackets belongs to what they hold."""
     start, quote = 0, ""
     for i, char in enumerate(text + ","):
         if quote:
             quote = "" if char == quote else quote
-        elif char in "'\"":
-            quote = char
+        elif char in _CLOSING:
+            quote = _CLOSING[char]
         if char == "," and (not quote or i == len(text)):
             part = text[start:i]
             yield Element(part.strip(), start + len(part) - len(part.lstrip()))

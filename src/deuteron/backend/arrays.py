@@ -81,13 +81,13 @@ def element_type(dtype: Any) -> str:
 
 
 def split_token(token: str) -> tuple[str, str, Device | None]:
-    """The type, the hint (`16`, `1` or empty) and, of an array, the device."""
+    """The type, the hint (`16`, `1` or empty) and, of an array or a descriptor of one, the device."""
     text, _, device = token.partition("@")
     if device:
         backend, index, hint = device.split(":")
         return text, hint, Device(backend, int(index) if index else None)
     type, _, hint = text.partition(":")
-    return type, hint, CPU if type.startswith("*") else None
+    return type, hint, CPU if type.startswith(("*", "tensordesc<")) else None
 
 
 def _tokens(dtype: Any, device: Device = CPU) -> tuple[str, str]:

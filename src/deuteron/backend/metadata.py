@@ -5,8 +5,8 @@
                            Param("BLOCK", "constexpr", "constexpr")),
                    scratch_bytes=0, ...)
 
-The metadata lists every parameter of the Python function in order; those that are not constexpr (or folded to one) are
-the kernel's arguments, in that order.
+The metadata lists every parameter of the Python function in order, a descriptor of a tensor as its base, sizes and
+strides; those that are not constexpr (or folded to one) are the kernel's arguments, in that order.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from deuteron.errors import UsageError
+from deuteron.language.signature import DESCRIPTOR, descriptor_arguments, parse_type, type_text
 from deuteron.options import Target
 
 VERSION = 1
@@ -42,6 +43,14 @@ def make_param(name: str, type: str, divisibility: int = 1) -> Param:
     if type == "constexpr":
         return Param(name, type, "constexpr")
     return Param(name, type, "pointer" if type.startswith("*") else "scalar", divisibility)
+
+
+def make_params(name: str, type: str, divisibility: int = 1) -> list[Param]:
+    """The parameters that one of the Python function becomes: several for a descriptor."""
+    if not type.startswith(DESCRIPTOR):
+        return [make_param(name, type, divisibility)]
+    arguments = descriptor_arguments(name, parse_type(type))
+    return [make_param(argument.name, type_text(argument.type), argument.divisibility) for argument in arguments]
 
 
 @dataclass(frozen=True)

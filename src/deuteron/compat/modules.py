@@ -13,6 +13,7 @@ from typing import Any
 import deuteron
 from deuteron import compiler, errors, language, runtime, testing
 from deuteron.backend import get_backend
+from deuteron.backend.tensor_descriptor import TensorDescriptor
 from deuteron.compat.knobs import knobs
 from deuteron.language import function, math, reductions, standard
 from deuteron.options import Target, settings
@@ -39,6 +40,7 @@ def triton_modules() -> dict[str, Mapping[str, Any]]:
         **_compiler(),
         "triton.testing": _public(testing),
         "triton.tools": {},
+        "triton.tools.tensor_descriptor": {"TensorDescriptor": TensorDescriptor},
     }
 
 

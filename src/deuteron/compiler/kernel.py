@@ -19,6 +19,7 @@ from deuteron.backend import Backend
 from deuteron.backend.arrays import array_specialiser, device_mismatch, split_token
 from deuteron.backend.metadata import KernelMetadata, Param
 from deuteron.backend.report import Report
+from deuteron.backend.tensor_descriptor import flatten
 from deuteron.errors import LaunchError
 from deuteron.options import Target
 
@@ -82,7 +83,7 @@ class CompiledKernel:
         return lambda *args: self.launch(full_grid, self._values(args))
 
     def _values(self, args: Sequence[Any]) -> list[Any]:
-        params = self.metadata.params
+        params, args = self.metadata.params, flatten(args)
         if len(args) != len(params):
             params = self.metadata.runtime_params
         if len(args) != len(params):

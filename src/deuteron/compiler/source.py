@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from deuteron.backend.metadata import Param, make_param
+from deuteron.backend.metadata import Param, make_params
 from deuteron.errors import UsageError
 from deuteron.language.function import Function
 
@@ -56,7 +56,8 @@ class ASTSource:
     @property
     def params(self) -> tuple[Param, ...]:
         divisibility = {name: dict(attrs).get("tt.divisibility", 1) for name, attrs in self.attrs.items()}
-        return tuple(make_param(name, type, divisibility.get(name, 1)) for name, type in self.signature.items())
+        types = self.signature.items()
+        return tuple(param for name, type in types for param in make_params(name, type, divisibility.get(name, 1)))
 
     def fingerprint(self) -> str:
         """What the compiled kernel depends on, as text: equal for equal kernels in any process."""

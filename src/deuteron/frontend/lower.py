@@ -20,16 +20,18 @@ from deuteron.errors import DeuteronError, InternalError, UsageError
 from deuteron.frontend import assignments, branches, calls, expressions, inline, operators, statements
 from deuteron.frontend.context import Context, Frame, Syntax
 from deuteron.frontend.scope import Scope, suggest
+from deuteron.frontend.semantics.constant import number
+from deuteron.frontend.semantics.tensor_descriptor import PADDINGS, build_descriptor
 from deuteron.frontend.semantics.types import ir_type
 from deuteron.frontend.values import Tensor, Value, give_name
 from deuteron.ir.builder import Builder
 from deuteron.ir.location import to_attribute
-from deuteron.ir.tt.function import FuncOp, ReturnOp
+from deuteron.ir.tt.function import FuncOp, ReturnOp, divisibility
 from deuteron.ir.types import i32
 from deuteron.language.constant import unwrap
 from deuteron.language.function import Function, Parameter
-from deuteron.language.signature import parse_type
-from deuteron.language.types import dtype
+from deuteron.language.signature import KernelArgument, descriptor_arguments, parse_type
+from deuteron.language.types import dtype, int64, tensor_descriptor_type
 
 SYNTAX = Syntax(
     expressions=expressions.EXPRESSIONS
@@ -60,7 +62,10 @@ def lower_function(
     constants = _compile_time_parameters(fn, signature, constexprs)
     types = {param.name: _type_of(fn, param, signature) for param in fn.params if param.name not in constants}
     location = to_attribute(fn.location(fn.tree))
-    func = FuncOp(fn.__name__, [ir_type(type) for type in types.values()], (), _arg_attrs(types, attrs or {}))
+    arguments = [argument for name, type in types.items() for argument in _kernel_arguments(name, type)]
+    _check_distinct(fn, [argument.name for argument in arguments])
+    input_types = [ir_type(argument.type) for argument in arguments]
+    func = FuncOp(fn.__name__, input_types, (), [_arg_attrs(argument, attrs or {}) for argument in arguments])
     func.location = location
     _compile_body(fn, func, constants, types)
     module = ModuleOp([func])
@@ -102,14 +107,34 @@ def _type_of(fn: Function, param: Parameter, signature: Mapping[str, str]) -> dt
         raise UsageError(f"The signature of '{fn.__name__}', parameter '{param.name}': {error.message}") from None
 
 
-def _arg_attrs(types: Mapping[str, dtype], attrs: Attrs) -> list[dict[str, Attribute]]:
-    return [{key: IntegerAttr(value, i32) for key, value in attrs.get(name, ())} for name in types]
+def _kernel_arguments(name: str, type: dtype) -> list[KernelArgument]:
+    """What a parameter is an argument, or arguments, of."""
+    return (
+        descriptor_arguments(name, type) if isinstance(type, tensor_descriptor_type) else [KernelArgument(name, type)]
+    )
+
+
+def _check_distinct(fn: Function, names: Sequence[str]) -> None:
+    for name in names:
+        if names.count(name) > 1:
+            raise UsageError(
+                f"'{fn.__name__}' has a parameter '{name}', which a part of a tensor descriptor is called too. "
+                "Rename it."
+            )
+
+
+def _arg_attrs(argument: KernelArgument, attrs: Attrs) -> dict[str, Attribute]:
+    if argument.divisibility > 1:
+        return divisibility(argument.divisibility)
+    return {key: IntegerAttr(value, i32) for key, value in attrs.get(argument.name, ())}
 
 
 def _compile_body(fn: Function, func: FuncOp, constants: Mapping[str, Value], types: Mapping[str, dtype]) -> None:
     block = func.body.block
-    scope = Scope(fn, constants | _arguments(fn, block, types))
+    scope = Scope(fn, dict(constants))
     ctx = Context(Builder.at_end(block, func.location), SYNTAX, Frame(scope, fn.tree))
+    for name, value in _arguments(ctx, fn, block, types).items():
+        scope.assign(name, value)
     try:
         ctx.execute(fn.tree.body)
     except DeuteronError:
@@ -123,9 +148,26 @@ def _compile_body(fn: Function, func: FuncOp, constants: Mapping[str, Value], ty
     ctx.builder.insert(ReturnOp())
 
 
-def _arguments(fn: Function, block: Block, types: Mapping[str, dtype]) -> dict[str, Value]:
+def _arguments(ctx: Context, fn: Function, block: Block, types: Mapping[str, dtype]) -> dict[str, Value]:
+    """The values of the parameters; descriptors are made of their arguments first."""
     nodes = {node.arg: node for node in ast.walk(fn.tree.args) if isinstance(node, ast.arg)}
-    for arg, name in zip(block.args, types, strict=True):
-        give_name(arg, name)
-        arg.location = to_attribute(fn.location(nodes[name]), name)
-    return {name: Tensor(arg, type) for arg, (name, type) in zip(block.args, types.items(), strict=True)}
+    values, args = {}, iter(block.args)
+    for name, type in types.items():
+        tensors = []
+        for argument in _kernel_arguments(name, type):
+            arg = next(args)
+            give_name(arg, argument.name)
+            arg.location = to_attribute(fn.location(nodes[name]), argument.name)
+            tensors.append(Tensor(arg, argument.type))
+        with ctx.at(nodes[name]):
+            values[name] = _value_of_arguments(ctx, type, tensors)
+    return values
+
+
+def _value_of_arguments(ctx: Context, type: dtype, tensors: Sequence[Tensor]) -> Value:
+    if not isinstance(type, tensor_descriptor_type):
+        return tensors[0]
+    ctx.stamp()
+    rank = len(type.block_type.shape)
+    strides = [*tensors[rank + 1 :], number(ctx, 1, int64)]
+    return build_descriptor(ctx, tensors[0], tensors[1 : rank + 1], strides, type.block_type, PADDINGS[type.padding])

@@ -4,6 +4,8 @@
     parse_type("u8")             uint8
     type_text(float32)           "fp32"
     type_text(pointer_type(int1))   "*i1"
+    parse_type("tensordesc<fp16[128,64]>")         a descriptor of a tensor, in blocks of 128x64
+    parse_type("tensordesc<fp16[128,64],nan>")     the same, with NaN out of bounds
 
 `*k` marks a pointer to constant data. Hints (`:16`) and `constexpr` are not types; readers of a signature strip them.
 """
@@ -11,10 +13,13 @@
 from __future__ import annotations
 
 import difflib
+import re
+from typing import NamedTuple
 
 from deuteron.errors import UsageError
 from deuteron.language.types import (
     bfloat16,
+    block_type,
     dtype,
     float8e4nv,
     float8e5,
@@ -27,6 +32,7 @@ from deuteron.language.types import (
     int32,
     int64,
     pointer_type,
+    tensor_descriptor_type,
     uint8,
     uint16,
     uint32,
@@ -52,6 +58,9 @@ SCALARS: dict[str, dtype] = {
 }
 ALIASES = {"f16": "fp16", "f32": "fp32", "f64": "fp64"}
 
+DESCRIPTOR = "tensordesc<"
+_DESCRIPTOR = re.compile(r"tensordesc<(\w+)\[([\d\s,]+)\](?:,\s*(zero|nan))?>")
+
 _TEXTS = {type: text for text, type in SCALARS.items()}
 
 
@@ -61,10 +70,42 @@ def parse_type(text: str) -> dtype:
     if name.startswith("*"):
         const = name.startswith("*k")
         return pointer_type(parse_type(name[2:] if const else name[1:]), const=const)
+    if name.startswith(DESCRIPTOR):
+        return _descriptor_type(name)
     scalar = SCALARS.get(ALIASES.get(name, name))
     if scalar is None:
         raise UsageError(_unknown_type(name))
     return scalar
+
+
+def _descriptor_type(text: str) -> tensor_descriptor_type:
+    match = _DESCRIPTOR.fullmatch(text)
+    if match is None:
+        raise UsageError(f"Expected a descriptor such as tensordesc<fp16[128,64]>, got {text!r}.")
+    element, extents, padding = match.groups()
+    block = block_type(parse_type(element), [int(extent) for extent in extents.split(",")])
+    return tensor_descriptor_type(block, padding or "zero")
+
+
+class KernelArgument(NamedTuple):
+    """An argument of a compiled kernel: its name, its type, and what it is promised to be a multiple of."""
+
+    name: str
+    type: dtype
+    divisibility: int = 1
+
+
+def descriptor_arguments(name: str, type: tensor_descriptor_type) -> list[KernelArgument]:
+    """What a kernel gets for a descriptor: the pointer to the first element, sizes, and strides but the last, which
+    is 1. Strides are multiples of 16 bytes, counted in elements.
+    """
+    element, rank = type.block_type.element_ty, len(type.block_type.shape)
+    steps = max(16 // element.itemsize, 1)
+    return [
+        KernelArgument(name, pointer_type(element), 16),
+        *(KernelArgument(f"{name}_shape_{axis}", int32) for axis in range(rank)),
+        *(KernelArgument(f"{name}_stride_{axis}", int64, steps) for axis in range(rank - 1)),
+    ]
 
 
 def _unknown_type(name: str) -> str:
@@ -77,4 +118,7 @@ def type_text(type: dtype) -> str:
     """The text of a type in a signature."""
     if type.is_ptr():
         return f"*{'k' if type.is_const() else ''}{type_text(type.element_ty)}"
+    if isinstance(type, tensor_descriptor_type):
+        block, padding = type.block_type, "" if type.padding == "zero" else f",{type.padding}"
+        return f"{DESCRIPTOR}{type_text(block.element_ty)}[{','.join(map(str, block.shape))}]{padding}>"
     return _TEXTS[type]

@@ -211,10 +211,14 @@ class block_type(dtype):
 
 
 class tensor_descriptor_type(dtype):
-    """A descriptor of a tensor in memory, which is accessed in blocks of `block_type`."""
+    """A descriptor of a tensor in memory, which is accessed in blocks of `block_type`.
 
-    def __init__(self, block_type: block_type):
+    `padding` is what is loaded from out of bounds: "zero" or "nan".
+    """
+
+    def __init__(self, block_type: block_type, padding: str = "zero"):
         self.block_type = block_type
+        self.padding = padding
         self.name = f"tensor_descriptor<{block_type}>"
 
     def __repr__(self) -> str:

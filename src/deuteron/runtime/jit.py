@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 from deuteron.backend import get_backend
 from deuteron.backend.arrays import device_mismatch, split_token
 from deuteron.backend.devices import CPU, Device, device_target
+from deuteron.backend.tensor_descriptor import flatten
 from deuteron.compiler import ASTSource, CompiledKernel, resolve_target
 from deuteron.compiler.driver import compile_with
 from deuteron.errors import DeuteronError, LaunchError, UsageError
@@ -45,6 +46,10 @@ class _Binding(NamedTuple):
             index for index, token in enumerate(self.tokens) if isinstance(token, str) and not token.endswith(":1")
         )
 
+    def runtime_values(self) -> list[Any]:
+        """What the user passed for them, the parts of descriptors one by one."""
+        return flatten([self.values[index] for index in self.runtime_indices()])
+
     def devices(self) -> Iterator[tuple[int, Device]]:
         """The arrays among the arguments, by index, with the device that each is on."""
         for index, token in enumerate(self.tokens):
@@ -54,11 +59,15 @@ class _Binding(NamedTuple):
 
 
 class _Launcher(NamedTuple):
-    """A compiled kernel, the arguments that it takes, and what else a launch is told: the device, if it is a GPU."""
+    """A compiled kernel, the arguments that it takes, and what else a launch is told: the device, if it is a GPU.
+
+    `has_descriptors`: what is passed for some arguments are tuples.
+    """
 
     kernel: CompiledKernel
     indices: tuple[int, ...]
     where: dict[str, int]
+    has_descriptors: bool
 
 
 class JITFunction(Function, KernelInterface):
@@ -108,10 +117,11 @@ class JITFunction(Function, KernelInterface):
             return self._interpret(bound, extents)
         if settings.emulate:
             return self._emulate(bound, extents)
-        kernel, indices, where = self._launcher(bound)
+        kernel, indices, where, has_descriptors = self._launcher(bound)
         if extents[0] and extents[1] and extents[2]:
             passed = bound.passed
-            kernel.launch(extents, [passed[index] for index in indices], **where)
+            values = [passed[index] for index in indices]
+            kernel.launch(extents, _flat(values) if has_descriptors else values, **where)
         return kernel
 
     def _bind(self, args: Sequence[Any], kwargs: dict[str, Any], warmup: bool) -> _Binding:
@@ -181,7 +191,8 @@ class JITFunction(Function, KernelInterface):
         options = self._options(backend, bound)
         compiled = compile_with(backend, self._source(bound), target, options)
         where = {} if device is None or device.index is None else {"device": device.index}
-        return _Launcher(compiled, bound.runtime_indices(), where)
+        indices = bound.runtime_indices()
+        return _Launcher(compiled, indices, where, any(isinstance(bound.passed[index], tuple) for index in indices))
 
     def _target(self, bound: _Binding) -> tuple[Target, Device | None]:
         """Where the arrays are: the device of the first one on a GPU, else of the first one; None without arrays."""
@@ -223,8 +234,7 @@ class JITFunction(Function, KernelInterface):
         self._options(get_backend(_named_target() or device_target(CPU)), bound)
         if bound.tokens not in self._modules:
             self._modules[bound.tokens] = lower(self._source(bound))
-        args = [bound.values[index] for index in bound.runtime_indices()]
-        interpret(self._modules[bound.tokens], args, grid)
+        interpret(self._modules[bound.tokens], bound.runtime_values(), grid)
 
     def _emulate(self, bound: _Binding, grid: tuple[int, int, int]) -> CompiledKernel:
         from deuteron.runtime import emulate as emulator  # deferred: brings NumPy
@@ -236,8 +246,13 @@ class JITFunction(Function, KernelInterface):
             self._modules[key] = emulator.compile_for_emulator(self._source(bound), options)
         kernel = self._modules[key]
         if grid[0] and grid[1] and grid[2]:
-            emulator.emulate(kernel, [bound.values[index] for index in bound.runtime_indices()], grid)
+            emulator.emulate(kernel, bound.runtime_values(), grid)
         return kernel
+
+
+def _flat(values: Sequence[Any]) -> list[Any]:
+    """The values that are passed, those of descriptors one by one."""
+    return [part for value in values for part in (value if isinstance(value, tuple) else (value,))]
 
 
 def _named_target() -> Target | None:

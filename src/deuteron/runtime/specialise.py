@@ -3,6 +3,7 @@
     x (float32, aligned)   "*fp32:16"      n = 1000    "i32"           flag = True     "i1"
     n = 4096               "i32:16"        n = 1       "i32:1"         scale = 0.5     "fp32"
     None, @jit function    ("constexpr", ...)                          BLOCK = 128     ("constexpr", "int", 128)
+    TensorDescriptor(x, ...)     "tensordesc<fp32[128,64]>"
 
 A token is a type with the hint `:16` (divisible by 16) or `:1` (equal to 1, folded), or it holds a constexpr. The
 tokens are the key of the compiled kernel, so they are made by one look-up of the argument's class and little more.
@@ -14,6 +15,8 @@ from collections.abc import Callable
 from typing import Any
 
 from deuteron.backend.arrays import ELEMENT_TYPES, ForeignDevice, array_specialiser, is_subclass_of, split_token
+from deuteron.backend.tensor_descriptor import TensorDescriptor
+from deuteron.backend.tensor_descriptor import specialise as specialise_descriptor
 from deuteron.errors import LaunchError
 from deuteron.language.constant import constexpr
 from deuteron.language.function import Function, Parameter
@@ -92,6 +95,7 @@ _SPECIALISERS: dict[type, Specialiser] = {
     bool: _bool,
     type(None): constexpr_token,
     constexpr: constexpr_token,
+    TensorDescriptor: specialise_descriptor,
 }
 
 
@@ -101,6 +105,8 @@ def _specialiser_of(type: type) -> Specialiser:
         return _numpy_scalar
     if issubclass(type, Function):
         return constexpr_token
+    if issubclass(type, TensorDescriptor):
+        return specialise_descriptor
     for base, specialise in ((bool, _bool), (int, _integer), (float, _float)):
         if issubclass(type, base):
             return specialise

@@ -12,6 +12,7 @@ from deuteron.passes.tile.inline_calls import InlineCalls
 from deuteron.passes.tile.merge_branches import MergeBranches
 from deuteron.passes.tile.merge_common_subexpressions import MergeCommonSubexpressions
 from deuteron.passes.tile.unswitch_loops import UnswitchLoops
+from deuteron.passes.tile.rewrite_descriptors_to_pointers import RewriteDescriptorsToPointers
 
 
 def tile_passes() -> list[ModulePass]:
@@ -19,6 +20,8 @@ def tile_passes() -> list[ModulePass]:
     return [
         # First: everything below looks at one function.
         InlineCalls(),
+        # Before everything that makes addresses and masks cheap.
+        RewriteDescriptorsToPointers(),
         # Before dead code: folded operands and branches not taken become unused.
         Fold(),
         # Before combining: a dead use would keep a dot or a load from being combined. Makes the rest cheaper.

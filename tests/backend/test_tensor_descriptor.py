@@ -1,0 +1,82 @@
+"""Descriptors of arrays: what they are to a kernel, and what no kernel can take."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import deuteron.compat  # noqa: F401
+from deuteron.backend.tensor_descriptor import TensorDescriptor, flatten, specialise
+from deuteron.errors import LaunchError, UsageError
+from deuteron.runtime.mock import reinterpret
+
+
+@pytest.fixture
+def x() -> np.ndarray:
+    return np.zeros((20, 48), np.float16)
+
+
+def test_import_paths():
+    from triton.tools.tensor_descriptor import TensorDescriptor as compat
+
+    from deuteron.tools.tensor_descriptor import TensorDescriptor as own
+
+    assert own is compat is TensorDescriptor
+
+
+def test_from_tensor(x):
+    descriptor = TensorDescriptor.from_tensor(x, [16, 32])
+    assert (descriptor.shape, descriptor.strides, descriptor.block_shape) == ([20, 48], [48, 1], [16, 32])
+    token, passed = specialise(descriptor)
+    assert token == "tensordesc<fp16[16,32]>"
+    assert passed == (x.ctypes.data, 20, 48, 48)
+    assert flatten([1, descriptor, 2])[2:] == [20, 48, 48, 2]
+
+
+def test_blocks_may_change_between_launches(x):
+    """A hook of the autotuner does it."""
+    descriptor = TensorDescriptor.from_tensor(x, [1, 8])
+    descriptor.block_shape = [8, 16]
+    assert specialise(descriptor)[0] == "tensordesc<fp16[8,16]>"
+
+
+def test_padding_and_other_types(x):
+    assert specialise(TensorDescriptor.from_tensor(x, [8, 8], padding="nan"))[0] == "tensordesc<fp16[8,8],nan>"
+    from deuteron.language import float8e5
+
+    wrapped = reinterpret(x.view(np.uint8), float8e5)
+    descriptor = TensorDescriptor.from_tensor(wrapped, [8, 32])
+    assert specialise(descriptor)[0] == "tensordesc<fp8e5[8,32]>"
+    assert descriptor.strides == [96, 1]
+
+
+def test_torch():
+    torch = pytest.importorskip("torch")
+    t = torch.zeros((20, 48), dtype=torch.bfloat16)
+    descriptor = TensorDescriptor.from_tensor(t, [16, 32])
+    assert specialise(descriptor) == ("tensordesc<bf16[16,32]>", (t.data_ptr(), 20, 48, 48))
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (([20], [48, 1], [8, 8]), "as many strides"),
+        (([], [], []), "one to 5 dimensions"),
+        (([0, 48], [48, 1], [8, 8]), "sizes .* are positive"),
+        (([20, 48], [48, 2], [8, 8]), "last dimension .* has stride 1"),
+        (([20, 48], [48, 1], [8, 8], "one"), "padding .* is one of"),
+        (([20, 48], [48, 1], [8, 8], "zero", True), "rounds fp32 to tf32 is not supported"),
+    ],
+)
+def test_usage_errors(x, given, message):
+    with pytest.raises(UsageError, match=message):
+        TensorDescriptor(x, *given)
+
+
+def test_alignment_is_checked(x):
+    with pytest.raises(LaunchError, match="multiples of 16 bytes"):
+        TensorDescriptor(x, [20, 40], [44, 1], [8, 8])
+    with pytest.raises(LaunchError, match="multiples of 16 bytes"):
+        TensorDescriptor(x[:, 1:], [20, 40], [48, 1], [8, 8])
+    with pytest.raises(LaunchError, match="is of an array, got an object of type 'int'"):
+        TensorDescriptor(3, [20, 40], [48, 1], [8, 8])

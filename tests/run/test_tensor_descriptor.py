@@ -1,0 +1,226 @@
+"""Blocks of tensors through descriptors, made in the kernel or given: edges, padding, ranks, reductions, loops."""
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+import deuteron as triton
+import deuteron.language as tl
+from deuteron.backend.tensor_descriptor import TensorDescriptor
+
+DTYPES = ["int8", "uint8", "int16", "int32", "uint32", "int64", "float16", "bfloat16", "float32", "float64"]
+FP8 = {"float8_e4m3fn": tl.float8e4nv, "float8_e5m2": tl.float8e5}
+
+
+@triton.jit
+def copy_kernel(x_ptr, out_ptr, M, N, stride, PADDING: tl.constexpr, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr):
+    x = tl.make_tensor_descriptor(x_ptr, [M, N], [stride, 1], [BLOCK_M, BLOCK_N], PADDING)
+    out = tl.make_tensor_descriptor(out_ptr, [M, N], [stride, 1], [BLOCK_M, BLOCK_N])
+    offsets = [tl.program_id(0) * BLOCK_M, tl.program_id(1) * BLOCK_N]
+    out.store(offsets, x.load(offsets))
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("shape", [(1, 16), (33, 41), (64, 96)])
+def test_copy_stores_nothing_out_of_bounds(draw, poisoned, dtype, shape):
+    """The columns from shape[1] to the stride keep what they held."""
+    (rows, columns), stride = shape, shape[1] // 16 * 16 + 32
+    x, out = draw(dtype, (rows, stride)), poisoned(dtype, (rows + 4, stride))
+    expected = out.copy()
+    expected[:rows, :columns] = x[:, :columns]
+    grid = (triton.cdiv(rows, 16), triton.cdiv(columns, 32))
+    copy_kernel[grid](x, out, rows, columns, stride, PADDING="zero", BLOCK_M=16, BLOCK_N=32)
+    np.testing.assert_array_equal(out.view(np.uint8), expected.view(np.uint8))
+
+
+@triton.jit
+def padding_kernel(x_ptr, out_ptr, M, N, row, column, PADDING: tl.constexpr, BLOCK: tl.constexpr):
+    x = tl.make_tensor_descriptor(x_ptr, [M, N], [N, 1], [BLOCK, BLOCK], PADDING)
+    offsets = tl.arange(0, BLOCK)[:, None] * BLOCK + tl.arange(0, BLOCK)[None, :]
+    tl.store(out_ptr + offsets, x.load([row, column]))
+
+
+@pytest.mark.parametrize(("dtype", "padding"), [("float16", "zero"), ("float16", "nan"), ("float32", "nan")])
+@pytest.mark.parametrize(("row", "column"), [(0, 0), (-3, -8), (30, 40), (-16, 0), (100, 0), (5, 48)])
+def test_padding(draw, poisoned, dtype, padding, row, column):
+    x, out = draw(dtype, (37, 48)), poisoned(dtype, (16, 16))
+    padding_kernel[(1,)](x, out, 37, 48, row, column, PADDING=padding, BLOCK=16)
+    wide = np.full((37 + 200, 48 + 200), np.nan if padding == "nan" else 0, x.dtype)
+    wide[100:137, 100:148] = x
+    np.testing.assert_array_equal(out, wide[100 + row : 116 + row, 100 + column : 116 + column])
+
+
+@pytest.mark.parametrize("name", FP8)
+def test_fp8(rng, poisoned, name):
+    x, out = rng.standard_normal((20, 48)).astype(getattr(ml_dtypes, name)), poisoned("float32", (32, 32))
+    fp8_kernel[(1,)](TensorDescriptor.from_tensor(x, [32, 32]), out)
+    expected = np.zeros((32, 32), np.float32)
+    expected[:20] = x[:, 16:48].astype(np.float32)
+    np.testing.assert_array_equal(out, expected)
+
+
+@triton.jit
+def fp8_kernel(x_desc, out_ptr):
+    offsets = tl.arange(0, 32)[:, None] * 32 + tl.arange(0, 32)[None, :]
+    tl.store(out_ptr + offsets, x_desc.load([0, 16]).to(tl.float32))
+
+
+@triton.jit
+def scale_kernel(x_desc, out_desc, factor):
+    block = x_desc.block_shape
+    offsets = [tl.program_id(0) * block[0], tl.program_id(1) * block[1]]
+    tl.store_tensor_descriptor(out_desc, offsets, tl.load_tensor_descriptor(x_desc, offsets) * factor)
+
+
+@pytest.mark.parametrize("shape", [(1, 8), (70, 72), (64, 128)])
+def test_descriptors_as_arguments(draw, poisoned, shape):
+    x, out = draw("float32", shape), poisoned("float32", shape)
+    x_desc, out_desc = (TensorDescriptor.from_tensor(array, [32, 64]) for array in (x, out))
+    scale_kernel[(triton.cdiv(shape[0], 32), triton.cdiv(shape[1], 64))](x_desc, out_desc, 3.0)
+    np.testing.assert_array_equal(out, x * np.float32(3))
+
+
+def test_an_argument_may_describe_a_part_of_an_array(draw, poisoned):
+    """A transposed view's rows are far apart; sizes end before the array does."""
+    x, out = draw("float32", (40, 64)), poisoned("float32", (32, 32))
+    expected = out.copy()
+    expected[:20, :24] = x[4:24, 8:32] * 2
+    x_desc = TensorDescriptor(x[4:, 8:], [20, 24], [64, 1], [32, 32])
+    scale_kernel[(1, 1)](x_desc, TensorDescriptor(out, [20, 24], [32, 1], [32, 32]), 2.0)
+    np.testing.assert_array_equal(out.view(np.int32), expected.view(np.int32))
+
+
+@triton.jit
+def shape_kernel(x_desc, out_ptr):
+    tl.store(out_ptr, x_desc.shape[0])
+    tl.store(out_ptr + 1, x_desc.shape[1])
+    tl.store(out_ptr + 2, x_desc.strides[0])
+    tl.store(out_ptr + 3, x_desc.strides[1])
+
+
+def test_shape_and_strides(draw, poisoned):
+    out = poisoned("int64", 4)
+    shape_kernel[(1,)](TensorDescriptor.from_tensor(draw("float16", (5, 24)), [8, 8]), out)
+    assert out.tolist() == [5, 24, 24, 1]
+
+
+@triton.jit
+def ranks_kernel(x_desc, out_desc, OFFSETS: tl.constexpr):
+    out_desc.store(OFFSETS, x_desc.load(OFFSETS))
+
+
+@pytest.mark.parametrize(
+    ("shape", "block", "offsets"),
+    [
+        ((100,), [64], (48,)),
+        ((5, 6, 40), [2, 4, 32], (1, 3, 16)),
+        ((3, 3, 4, 20), [1, 2, 4, 16], (2, -1, 1, 8)),
+        ((2, 2, 3, 4, 16), [2, 1, 2, 4, 8], (0, 1, 2, -2, 8)),
+    ],
+)
+def test_ranks(draw, poisoned, shape, block, offsets):
+    x, out = draw("float32", shape), poisoned("float32", shape)
+    expected = out.copy()
+    ends = zip(offsets, block, shape, strict=True)
+    inside = tuple(slice(max(o, 0), max(min(o + b, size), 0)) for o, b, size in ends)
+    expected[inside] = x[inside]
+    x_desc, out_desc = (TensorDescriptor.from_tensor(array, block) for array in (x, out))
+    ranks_kernel[(1,)](x_desc, out_desc, OFFSETS=offsets)
+    np.testing.assert_array_equal(out.view(np.int32), expected.view(np.int32))
+
+
+@triton.jit
+def reduce_kernel(x_desc, out_desc, KIND: tl.constexpr):
+    x = x_desc.load([0, 0])
+    offsets = [0, tl.program_id(0) * 16]
+    if KIND == "add":
+        out_desc.atomic_add(offsets, x)
+    elif KIND == "min":
+        out_desc.atomic_min(offsets, x)
+    elif KIND == "max":
+        out_desc.atomic_max(offsets, x)
+    elif KIND == "and":
+        out_desc.atomic_and(offsets, x)
+    elif KIND == "or":
+        out_desc.atomic_or(offsets, x)
+    else:
+        out_desc.atomic_xor(offsets, x)
+
+
+REDUCTIONS = {
+    "add": np.add,
+    "min": np.minimum,
+    "max": np.maximum,
+    "and": np.bitwise_and,
+    "or": np.bitwise_or,
+    "xor": np.bitwise_xor,
+}
+
+
+@pytest.mark.parametrize(
+    ("kind", "dtype"),
+    [
+        *((kind, dtype) for kind in REDUCTIONS for dtype in ("int32", "uint32")),
+        *((kind, dtype) for kind in ("min", "max", "xor") for dtype in ("int64", "uint64")),
+        *(("add", dtype) for dtype in ("uint64", "float16", "bfloat16", "float32")),
+    ],
+)
+def test_reductions(draw, kind, dtype):
+    """Blocks of two programs overlap; the second reaches over the edge."""
+    is_float = "float" in dtype
+    x = np.floor(draw(dtype, (16, 32), -9, 9)).astype(draw(dtype, 1).dtype) if is_float else draw(dtype, (16, 32))
+    out = np.floor(draw(dtype, (16, 40), -9, 9)).astype(x.dtype) if is_float else draw(dtype, (16, 40))
+    expected = out.copy()
+    with np.errstate(over="ignore"):
+        expected[:, :32] = REDUCTIONS[kind](expected[:, :32], x)
+        expected[:, 16:] = REDUCTIONS[kind](expected[:, 16:], x[:, :24])
+    descriptors = (TensorDescriptor.from_tensor(array, [16, 32]) for array in (x, out))
+    reduce_kernel[(2,)](*descriptors, KIND=kind)
+    np.testing.assert_array_equal(out, expected)
+
+
+@triton.jit
+def matmul_kernel(a_desc, b_desc, c_desc, K, BLOCK_K: tl.constexpr, TRANSPOSED: tl.constexpr):
+    BLOCK_M: tl.constexpr = c_desc.block_shape[0]
+    BLOCK_N: tl.constexpr = c_desc.block_shape[1]
+    row, column = tl.program_id(0) * BLOCK_M, tl.program_id(1) * BLOCK_N
+    total = tl.zeros((BLOCK_M, BLOCK_N), tl.float32)
+    for k in range(0, K, BLOCK_K):
+        a = a_desc.load([row, k])
+        b = b_desc.load([column, k]).T if TRANSPOSED else b_desc.load([k, column])
+        total = tl.dot(a, b, total)
+    c_desc.store([row, column], total.to(tl.float16))
+
+
+@pytest.mark.parametrize("transposed", [False, True])
+@pytest.mark.parametrize(("M", "N", "K"), [(64, 64, 64), (100, 72, 136)])
+def test_matmul(draw, poisoned, check_norm, M, N, K, transposed):
+    a, b, c = draw("float16", (M, K)), draw("float16", (K, N)), poisoned("float16", (M, N))
+    given = np.ascontiguousarray(b.T) if transposed else b
+    a_desc, c_desc = TensorDescriptor.from_tensor(a, [64, 32]), TensorDescriptor.from_tensor(c, [64, 64])
+    b_desc = TensorDescriptor.from_tensor(given, [64, 32] if transposed else [32, 64])
+    grid = (triton.cdiv(M, 64), triton.cdiv(N, 64))
+    matmul_kernel[grid](a_desc, b_desc, c_desc, K, BLOCK_K=32, TRANSPOSED=transposed)
+    check_norm(c, a.astype(np.float64) @ b.astype(np.float64), 1e-3)
+
+
+@triton.jit
+def groups_kernel(x_ptr, out_ptr, sizes_ptr, GROUPS: tl.constexpr, BLOCK: tl.constexpr):
+    """The base of a descriptor depends on what is loaded, so that only pointers can do it."""
+    start = 0
+    for group in range(GROUPS):
+        size = tl.load(sizes_ptr + group)
+        x = tl.make_tensor_descriptor(x_ptr + start * BLOCK, [size, BLOCK], [BLOCK, 1], [16, BLOCK])
+        out = tl.make_tensor_descriptor(out_ptr + start * BLOCK, [size, BLOCK], [BLOCK, 1], [16, BLOCK])
+        for row in range(0, size, 16):
+            out.store([row, 0], x.load([row, 0]) + group)
+        start += size
+
+
+def test_descriptors_of_what_is_loaded(draw, poisoned):
+    sizes = np.array([3, 0, 30, 16], np.int32)
+    total = int(sizes.sum())
+    x, out = draw("float32", (total, 32)), poisoned("float32", (total, 32))
+    groups_kernel[(1,)](x, out, sizes, GROUPS=4, BLOCK=32)
+    group = np.repeat(np.arange(4), sizes).astype(np.float32)
+    np.testing.assert_array_equal(out, x + group[:, None])
