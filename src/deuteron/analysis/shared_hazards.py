@@ -9,6 +9,10 @@ product in flight reads until it is waited for; only a barrier after that frees 
 until it is waited for; that no thread reads before is up to the pass that made it. Of several buffers, those are told
 apart whose indices are known to differ. The regions of `ttg.warp_specialize` are gone through one by one: what one
 stores for another is in order by mbarriers.
+
+What one thread does alone, the copies of TMA and what it does to their barriers, is in order by itself; a block that TMA
+loads is there for every thread that has waited at the barrier, so that only what was there before matters. A store of
+TMA reads until it is waited for.
 """
 
 from __future__ import annotations
@@ -29,19 +33,21 @@ from deuteron.ir.ttg.memdesc_index import MemDescIndexOp, num_buffers
 from deuteron.ir.ttg.shared import LocalAllocOp, LocalLoadOp, LocalStoreOp
 from deuteron.ir.ttg.views import is_view
 from deuteron.ir.ttg.warp_specialize import WarpSpecializeOp
+from deuteron.ir.ttng.mbarrier import ArriveBarrierOp, BarrierExpectOp, InitBarrierOp, InvalBarrierOp, WaitBarrierOp
+from deuteron.ir.ttng.tma import (
+    AsyncTMACopyGlobalToLocalOp,
+    AsyncTMACopyLocalToGlobalOp,
+    AsyncTMAReduceOp,
+    AsyncTMAStoreWaitOp,
+)
 from deuteron.ir.ttng.warp_group_dot import WarpGroupDotOp, WarpGroupDotWaitOp
 
 READ, WRITE = "read", "write"
-ORDERING = (
-    scf.ForOp,
-    scf.WhileOp,
-    scf.IfOp,
-    WarpSpecializeOp,
-    BarrierOp,
-    WarpGroupDotWaitOp,
-    AsyncWaitOp,
-    AsyncCommitGroupOp,
-)
+WAITS = (WarpGroupDotWaitOp, AsyncWaitOp, AsyncTMAStoreWaitOp)
+ORDERING = (scf.ForOp, scf.WhileOp, scf.IfOp, WarpSpecializeOp, BarrierOp, AsyncCommitGroupOp, *WAITS)
+TMA_STORES = (AsyncTMACopyLocalToGlobalOp, AsyncTMAReduceOp)
+BARRIER_WRITES = (InitBarrierOp, InvalBarrierOp)
+BARRIER_READS = (BarrierExpectOp, WaitBarrierOp, ArriveBarrierOp)
 MAX_IN_FLIGHT = 32
 
 
@@ -50,6 +56,7 @@ class Access:
     """Bytes of shared memory that some threads read or wrote, of several buffers the one at `index`. `in_flight`: read
     by a product, or written by a copy, that was not waited for, and that many products, or groups of copies, came after
     it. `shared_by_regions`: of memory that is allocated in front of a `ttg.warp_specialize`, and used inside.
+    `by_one`: by the one thread that does what is done once; in flight it is a store of TMA.
     """
 
     kind: str
@@ -58,9 +65,12 @@ class Access:
     in_flight: int | None = None
     index: BufferIndex | None = None
     shared_by_regions: bool = False
+    by_one: bool = False
 
     def conflicts(self, other: Access) -> bool:
         """Whether a barrier has to be between this access and an earlier one."""
+        if self.by_one and other.by_one:
+            return False
         overlap = self.begin < other.end and other.begin < self.end
         if self.shared_by_regions and other.shared_by_regions:
             return False
@@ -116,6 +126,8 @@ class HazardAnalysis:
             return _waited(pending, READ, op.pendings.value.data)
         if isinstance(op, AsyncWaitOp):
             return _waited(pending, WRITE, op.num.value.data)
+        if isinstance(op, AsyncTMAStoreWaitOp):
+            return _waited(pending, READ, op.pendings.value.data, by_one=True)
         if isinstance(op, AsyncCommitGroupOp):
             return _overtaken(pending, WRITE)
         return self._access(op, pending)
@@ -156,9 +168,13 @@ class HazardAnalysis:
             pending = _in_flight(pending)
         if isinstance(op, WarpGroupDotOp) and op.is_async.value.data:
             return _overtaken(pending, READ) | {replace(access, in_flight=0) for access in accesses}
+        if isinstance(op, TMA_STORES):
+            return _overtaken(pending, READ, by_one=True) | {replace(access, in_flight=0) for access in accesses}
+        if isinstance(op, AsyncTMACopyGlobalToLocalOp):
+            return pending
         if isinstance(op, AsyncCopyGlobalToLocalOp):
             return pending | {replace(access, in_flight=-1) for access in accesses}
-        if isinstance(op, LocalAllocOp | LocalStoreOp | LocalLoadOp | WarpGroupDotOp):
+        if isinstance(op, (LocalAllocOp, LocalStoreOp, LocalLoadOp, WarpGroupDotOp, *BARRIER_READS, *BARRIER_WRITES)):
             return pending | set(accesses)
         reads = {Access(READ, access.begin, access.end) for access in accesses}
         return pending | {*accesses, *reads} if stays_in_warp(op) else _in_flight(pending) | reads
@@ -170,11 +186,19 @@ class HazardAnalysis:
             return [self._of_descriptor(READ, descriptor) for descriptor in op.descriptors]
         if isinstance(op, LocalStoreOp | AsyncCopyGlobalToLocalOp):
             return [self._of_descriptor(WRITE, op.dst)]
+        if isinstance(op, AsyncTMACopyGlobalToLocalOp):
+            return [self._of_descriptor(WRITE, op.result, by_one=True)]
+        if isinstance(op, TMA_STORES):
+            return [self._of_descriptor(READ, op.src, by_one=True)]
+        if isinstance(op, BARRIER_WRITES):
+            return [self._of_descriptor(WRITE, op.alloc, by_one=True)]
+        if isinstance(op, BARRIER_READS):
+            return [self._of_descriptor(READ, op.alloc, by_one=isinstance(op, BarrierExpectOp))]
         if op not in self._offsets or (isinstance(op, LocalAllocOp) and op.src is None):
             return []
         return [Access(WRITE, self._offsets[op], self._offsets[op] + scratch_bytes(op))]
 
-    def _of_descriptor(self, kind: str, descriptor: SSAValue) -> Access:
+    def _of_descriptor(self, kind: str, descriptor: SSAValue, by_one: bool = False) -> Access:
         index = None
         while isinstance(descriptor, OpResult) and is_view(view := descriptor.op):
             if isinstance(view, MemDescIndexOp):
@@ -183,7 +207,7 @@ class HazardAnalysis:
         assert isinstance(descriptor.owner, LocalAllocOp)
         begin = self._offsets[descriptor.owner]
         is_shared = descriptor.owner in self._shared_by_regions
-        return Access(kind, begin, begin + scratch_bytes(descriptor.owner), index=index, shared_by_regions=is_shared)
+        return Access(kind, begin, begin + scratch_bytes(descriptor.owner), None, index, is_shared, by_one)
 
 
 def _in_front_of_regions(func: FuncOp) -> set[Operation]:
@@ -197,23 +221,24 @@ def _in_flight(pending: Pending) -> Pending:
     return frozenset(access for access in pending if access.in_flight is not None)
 
 
-def _overtaken(pending: Pending, kind: str) -> Pending:
+def _overtaken(pending: Pending, kind: str, by_one: bool = False) -> Pending:
     """The accesses when one more product, or group of copies, is issued; counts end somewhere, so that loops come to a
     state that stays.
     """
     return frozenset(
         replace(access, in_flight=min(access.in_flight + 1, MAX_IN_FLIGHT))
-        if access.kind == kind and access.in_flight is not None
+        if access.kind == kind and access.by_one == by_one and access.in_flight is not None
         else access
         for access in pending
     )
 
 
-def _waited(pending: Pending, kind: str, left: int) -> Pending:
+def _waited(pending: Pending, kind: str, left: int, by_one: bool = False) -> Pending:
     """The accesses after a wait that leaves that many products, or groups of copies, in flight."""
 
     def is_over(access: Access) -> bool:
-        return access.kind == kind and access.in_flight is not None and access.in_flight >= left
+        is_one = access.kind == kind and access.by_one == by_one and access.in_flight is not None
+        return is_one and access.in_flight >= left
 
     return frozenset(replace(access, in_flight=None) if is_over(access) else access for access in pending)
 

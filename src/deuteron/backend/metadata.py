@@ -16,6 +16,7 @@ import json
 from dataclasses import dataclass, field
 from typing import Any
 
+from deuteron.backend.tensor_map import TensorMap, from_fields
 from deuteron.errors import UsageError
 from deuteron.language.signature import DESCRIPTOR, descriptor_arguments, parse_type, type_text
 from deuteron.options import Target
@@ -58,7 +59,8 @@ class KernelMetadata:
     """Everything that launching a kernel or emitting C for it needs besides the code. Times are in seconds.
 
     `extra_warps` are those that a launch has besides `num_warps`. `resources` is what the assembler reported: on a GPU
-    the numbers of `ptxas.Resources`, the sum `spill_bytes`, and all it said besides as `warnings`.
+    the numbers of `ptxas.Resources`, the sum `spill_bytes`, and all it said besides as `warnings`. `tensor_maps` are
+    parameters of the kernel behind its arguments, which a launch makes.
     """
 
     name: str
@@ -71,6 +73,7 @@ class KernelMetadata:
     extra_warps: int = 0
     stage_times: dict[str, float] = field(default_factory=dict)
     resources: dict[str, Any] = field(default_factory=dict)
+    tensor_maps: tuple[TensorMap, ...] = ()
 
     @property
     def num_warps(self) -> int:
@@ -105,6 +108,7 @@ class KernelMetadata:
             if found.pop("version") != VERSION:
                 raise UsageError(f"kernel metadata of another version than {VERSION}: compile the kernel again")
             found["target"] = Target(**found["target"])
+            found["tensor_maps"] = tuple(map(from_fields, found["tensor_maps"]))
             found["params"] = tuple(Param(**param) for param in found["params"])
             return KernelMetadata(**found)
         except (ValueError, KeyError, TypeError, AttributeError) as error:

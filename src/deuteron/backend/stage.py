@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from deuteron.backend.metadata import KernelMetadata, Param
+from deuteron.backend.tensor_map import TensorMap
 from deuteron.options import Target
 
 
@@ -37,6 +38,7 @@ class Unit:
     shared: int = 0
     extra_warps: int = 0
     resources: dict[str, Any] = field(default_factory=dict)
+    tensor_maps: tuple[TensorMap, ...] = ()
     dump: Callable[[str, str], None] | None = None
 
     def metadata(self, stage_times: dict[str, float]) -> KernelMetadata:
@@ -51,6 +53,7 @@ class Unit:
             self.extra_warps,
             stage_times,
             self.resources,
+            self.tensor_maps,
         )
 
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from deuteron.backend.metadata import Param, make_param
 from deuteron.backend.stage import Stage, Unit
 from deuteron.errors import UsageError
+from deuteron.options import Target
 
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
@@ -24,8 +25,13 @@ def optimise_tile_ir(module: ModuleOp, unit: Unit) -> ModuleOp:
     from deuteron.passes.tile import tile_passes
 
     verify_ttir(module, "the frontend")
-    run_passes(module, tile_passes(), unit.dump)
+    run_passes(module, tile_passes(_has_tma(unit.target)), unit.dump)
     return module
+
+
+def _has_tma(target: Target) -> bool:
+    """Whether it is an NVIDIA GPU from Hopper on."""
+    return target.backend == "cuda" and int(target.arch) >= 90
 
 
 def print_tile_ir(module: ModuleOp) -> str:

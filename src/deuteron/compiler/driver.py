@@ -117,6 +117,7 @@ def _walk_from_text(backend: Backend, source: IRSource, unit: Unit, folder: Path
         found = embedded_metadata(stage, source.text)
         unit.name, unit.symbol, unit.params = found.name, found.symbol, found.params
         unit.scratch_bytes, unit.shared, unit.extra_warps = found.scratch_bytes, found.shared, found.extra_warps
+        unit.tensor_maps = found.tensor_maps
     walk.begin_at(stage, source.text, source.file)
     return walk
 

@@ -7,11 +7,28 @@ Block size, shared memory and cluster come from the metadata; `args` are the run
 
 from __future__ import annotations
 
+import ctypes
 from collections.abc import Sequence
 
+import numpy as np
+
+from deuteron.backend import tensor_map
 from deuteron.backend.metadata import KernelMetadata
+from deuteron.emulator.asynchronous.tensor_map import TensorMap
 from deuteron.emulator.launch import Dim, launch
 from deuteron.emulator.options import EmulatorOptions
+
+# For each element type of a signature PTX's, and what NumPy holds it as.
+_ELEMENTS = {
+    **{f"i{bits}": (f"s{bits}", np.dtype(f"i{bits // 8}")) for bits in (8, 16, 32, 64)},
+    **{f"u{bits}": (f"u{bits}", np.dtype(f"u{bits // 8}")) for bits in (8, 16, 32, 64)},
+    "fp8e4nv": ("u8", np.dtype("u1")),
+    "fp8e5": ("u8", np.dtype("u1")),
+    "fp16": ("f16", np.dtype("u2")),
+    "bf16": ("bf16", np.dtype("u2")),
+    "fp32": ("f32", np.dtype("f4")),
+    "fp64": ("f64", np.dtype("f8")),
+}
 
 
 def run_kernel(
@@ -20,4 +37,29 @@ def run_kernel(
     """Run a kernel on NumPy arrays or torch CPU tensors, in place; raises EmulatorError where it is at fault."""
     block = metadata.num_threads
     cluster = metadata.num_ctas if metadata.num_ctas > 1 else None
-    launch(ptx, metadata.symbol, grid, block, metadata.shared, args, cluster, options)
+    launch(ptx, metadata.symbol, grid, block, metadata.shared, with_tensor_maps(metadata, args), cluster, options)
+
+
+def with_tensor_maps(metadata: KernelMetadata, args: Sequence[object]) -> list[object]:
+    """The arguments, and behind them the tensor maps that the kernel takes."""
+    if not metadata.tensor_maps:
+        return list(args)
+    values = [_number(arg) for arg in args]
+    return [*args, *(_tensor_map(described, described.of_arguments(values)) for described in metadata.tensor_maps)]
+
+
+def _number(arg: object) -> object:
+    """What an expression of the arguments sees: an address of an array, a number."""
+    if isinstance(arg, np.ndarray):
+        return arg.ctypes.data
+    return arg.data_ptr() if hasattr(arg, "data_ptr") else arg
+
+
+def _tensor_map(described: tensor_map.TensorMap, values: tensor_map.MapValues) -> TensorMap:
+    """The map over the memory that it describes, which has to be that of an argument."""
+    type, dtype = _ELEMENTS[described.element]
+    strides = (*values.strides, dtype.itemsize)
+    reach = sum((size - 1) * stride for size, stride in zip(values.sizes, strides, strict=True)) + dtype.itemsize
+    memory = np.frombuffer((ctypes.c_char * reach).from_address(values.address), np.uint8)
+    array = np.ndarray(values.sizes, dtype, memory, strides=strides)
+    return TensorMap(array, described.box, described.swizzle, described.padding, type, is_view=True)

@@ -14,6 +14,7 @@ from deuteron.backend.arrays import element_type
 from deuteron.compiler import ASTSource, CompiledKernel, IRSource
 from deuteron.compiler import compile as compile_kernel
 from deuteron.emulator import EmulatorOptions, launch
+from deuteron.emulator.kernels import with_tensor_maps
 from deuteron.runtime.jit import JITFunction
 
 OPTIONS = ("num_warps", "num_stages", "maxnreg", "enable_fp_fusion", "debug")
@@ -74,6 +75,7 @@ def emulate_compiled(
     metadata = compiled.metadata
     given = {} if printed is None else {"print": printed.append}
     options = EmulatorOptions(asynchronous=asynchronous, **given)
+    args = with_tensor_maps(metadata, args)
     launch(compiled.asm["ptx"], metadata.symbol, grid, metadata.num_threads, metadata.shared, args, options=options)
 
 

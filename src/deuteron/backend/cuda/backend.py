@@ -73,6 +73,7 @@ def _lower_to_llvm(module: ModuleOp, unit: Unit) -> str:
 
     lowered = lower_module(module, unit.symbol, _architecture(unit), unit.options)
     unit.shared, unit.extra_warps = lowered.shared_bytes, lowered.extra_warps
+    unit.tensor_maps = lowered.tensor_maps
     return lowered.llir
 
 

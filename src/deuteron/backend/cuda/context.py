@@ -32,7 +32,8 @@ Rule = Callable[..., Operand | Sequence[Operand] | None]
 
 @dataclass(eq=False)
 class Context:
-    """What the rules see. `invariant` are loads of what the kernel does not change, `functions` names those that rules
+    """What the rules see. `invariant` are loads of what the kernel does not change, `tensor_maps` says where the map of
+    each TMA copy is, `functions` names those that rules
     have added to the module.
     """
 
@@ -45,6 +46,7 @@ class Context:
     invariant: frozenset[Operation]
     threads: Threads
     values: dict[SSAValue, Operand] = field(default_factory=dict)
+    tensor_maps: dict[Operation, Value] = field(default_factory=dict)
     functions: set[str] = field(default_factory=set)
     _debug: dict = field(default_factory=dict)
 

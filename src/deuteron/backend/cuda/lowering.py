@@ -6,7 +6,8 @@
     entry:      what depends on the thread: its lane, its warp, coordinates
     body:       the ops in order
 
-Parameters are those of the tt.func, in order: i1 as i8; f16 and bf16 as float, as on the CPU.
+Parameters are those of the tt.func, in order: i1 as i8; f16 and bf16 as float, as on the CPU. Behind them come the
+tensor maps of TMA copies, each as 128 bytes.
 """
 
 from __future__ import annotations
@@ -22,10 +23,12 @@ from deuteron.backend.cuda.elements import register_type
 from deuteron.backend.cuda.invariant_loads import invariant_loads
 from deuteron.backend.cuda.rules.table import RULES
 from deuteron.backend.cuda.target import WARP_SIZE, Architecture
+from deuteron.backend.cuda.tensor_maps import tensor_maps_of
 from deuteron.backend.cuda.threads import Threads
 from deuteron.backend.llvm.builder import Builder
 from deuteron.backend.llvm.module import Module
 from deuteron.backend.llvm.types import Value, const
+from deuteron.backend.tensor_map import ALIGNMENT, SIZE, TensorMap
 from deuteron.errors import CompilationError, OutOfResources
 from deuteron.ir.tt.function import FuncOp
 from deuteron.ir.ttg.warp_specialize import WarpSpecializeOp
@@ -33,14 +36,19 @@ from deuteron.ir.types import element_type_of, i1, is_pointer
 from deuteron.options import CUDAOptions
 from deuteron.passes.gpu.allocate_shared import total_of
 
+_MAP_TYPE = f'ptr byval([{SIZE} x i8]) align {ALIGNMENT} "nvvm.grid_constant"'
+
 
 @dataclass(frozen=True)
 class LoweredKernel:
-    """LLVM IR, how much shared memory a launch has to give, and how many warps besides those that were asked for."""
+    """LLVM IR, how much shared memory a launch has to give, how many warps besides those that were asked for, and which
+    tensor maps.
+    """
 
     llir: str
     shared_bytes: int
     extra_warps: int
+    tensor_maps: tuple[TensorMap, ...] = ()
 
 
 def lower_module(module: ModuleOp, symbol: str, architecture: Architecture, options: CUDAOptions) -> LoweredKernel:
@@ -52,18 +60,22 @@ def lower_module(module: ModuleOp, symbol: str, architecture: Architecture, opti
     extra_warps = sum(sum(op.num_warps) for op in func.walk() if isinstance(op, WarpSpecializeOp))
     fast_math = "contract" if options.enable_fp_fusion else ""
     llvm = Module(symbol, fast_math=fast_math, debug_kind="DebugDirectivesOnly")
-    b = llvm.function(symbol, "void", _parameters(func), "kernel", _attributes(num_warps + extra_warps, options))
+    map_of = tensor_maps_of(func)
+    maps = tuple(dict.fromkeys(map_of.values()))
+    parameters = [*_parameters(func), *((_MAP_TYPE, f"map{index}") for index in range(len(maps)))]
+    b = llvm.function(symbol, "void", parameters, "kernel", _attributes(num_warps + extra_warps, options))
     facts = AxisInfoAnalysis(func), invariant_loads(func)
     ctx = Context(llvm, b, architecture, options, RULES, *facts, Threads(b, num_warps + extra_warps))
     body = b.block("body")
     b.position(body)
-    for argument, value in zip(func.args, b.parameters, strict=True):
+    for argument, value in zip(func.args, b.parameters, strict=False):
         ctx.values[argument] = _argument(b, value, argument.type)
+    ctx.tensor_maps = {op: b.parameters[len(func.args) + maps.index(found)] for op, found in map_of.items()}
     ctx.lower_block(func.body.block)
     b.ret()
     b.position(b.entry_block)
     b.br(body)
-    return LoweredKernel(llvm.text(), shared, extra_warps)
+    return LoweredKernel(llvm.text(), shared, extra_warps, maps)
 
 
 def _kernel(module: ModuleOp) -> FuncOp:

@@ -12,17 +12,22 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from deuteron.emulator.asynchronous.swizzle import swizzle
-from deuteron.emulator.machine.global_memory import GlobalMemory
+from deuteron.emulator.machine.global_memory import GlobalMemory, byte_bounds
+from deuteron.emulator.types import TYPES
 from deuteron.errors import LaunchError
 
 SIZE = 128
+_KINDS = {"f": "f", "i": "s", "u": "u"}
+NAN_BITS = {"f16": 0x7E00, "bf16": 0x7FC0}
 _MAGIC = b"deuteronTensorMap"
 _registry: dict[int, TensorMap] = {}
 
 
 class TensorMap:
     """A tiled tensor map. `box` follows the array's axes; PTX coordinates go the other way round. What is out of bounds
-    reads as `fill`, `zero` or `nan`, and is not written."""
+    reads as `fill`, `zero` or `nan`, and is not written. `type` is PTX's of the elements where the array holds bits. A view is of memory that belongs to another
+    argument of the launch.
+    """
 
     def __init__(
         self,
@@ -30,15 +35,25 @@ class TensorMap:
         box: Sequence[int],
         swizzle: int = 0,
         fill: str = "zero",
+        type: str | None = None,
+        is_view: bool = False,
     ):
         self.array = array
         self.box = tuple(int(size) for size in box)
         self.swizzle = swizzle
         self.fill = fill
+        self.type = type or f"{_KINDS[array.dtype.kind]}{8 * array.itemsize}"
+        self.is_view = is_view
         self._check()
 
     def add_to(self, memory: GlobalMemory, name: str) -> None:
-        memory.add_array(self.array, f"the tensor of {name}")
+        if not self.is_view:
+            memory.add_array(self.array, f"the tensor of {name}")
+            return
+        low, high = byte_bounds(self.array)
+        found = memory.find(low)
+        if found is None or high > found.end:
+            raise LaunchError(f"the tensor of {name}, {self.array.shape}, reaches beyond the array that it begins in")
 
     def to_bytes(self) -> bytes:
         """128 bytes by which `from_bytes` finds this map again."""
@@ -72,7 +87,11 @@ class TensorMap:
         box = np.ascontiguousarray(data).reshape(-1).view(self.array.dtype).reshape(self.box)
         inside, of_box = self._overlap(coordinates)
         given = box[of_box]
-        self.array[inside] = given if combine is None else combine(self.array[inside], given)
+        if combine is None:
+            self.array[inside] = given
+        else:
+            view, dtype = TYPES[self.type], self.array.dtype
+            self.array[inside] = combine(self.array.view(view)[inside], given.view(view)).view(dtype)
 
     def _overlap(self, coordinates: Sequence[int]) -> tuple[tuple[slice, ...], tuple[slice, ...]]:
         """The part of the box that is in bounds, as slices of the array and of the box."""
@@ -85,7 +104,9 @@ class TensorMap:
         return tuple(inside), tuple(of_box)
 
     def _fill_value(self) -> float:
-        return np.nan if self.fill == "nan" else 0
+        if self.fill != "nan":
+            return 0
+        return np.nan if self.array.dtype.kind == "f" else NAN_BITS[self.type]
 
     def _check(self) -> None:
         """The rules of cuTensorMapEncodeTiled."""

@@ -220,17 +220,11 @@ def decode_reduce_tensor(d: Decoding):
         for position, thread in _threads(group, mask):
             tensor, coordinates, start = operands.resolve(group, position)
             flat = _flat(group.wave, thread, tensor.shared_addresses(start))
-            combine = operation(name, _ptx_type(tensor.array.dtype))
+            combine = operation(name, tensor.type)
             write = lambda data, t=tensor, c=coordinates, f=combine: t.write(c, data, f)  # noqa: E731
             Outward(group.wave, thread, flat, write, label).issue()
 
     return run
-
-
-def _ptx_type(dtype: np.dtype) -> str:
-    if dtype == np.float16:
-        raise Fault("bulk copy", "reduces a float16 tensor, which the emulator does not do")
-    return {"f": "f", "i": "s", "u": "u"}[dtype.kind] + str(8 * dtype.itemsize)
 
 
 @RULES.effect("cp.async.bulk.prefetch.tensor", "prefetch.tensormap")

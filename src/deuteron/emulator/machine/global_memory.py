@@ -58,7 +58,7 @@ class GlobalMemory:
 
     def add_array(self, array: np.ndarray, name: str, owner: object = None) -> int:
         """Make an array accessible; returns its address. `owner` is what keeps its memory alive, if not itself."""
-        low, high = _byte_bounds(array)
+        low, high = byte_bounds(array)
         self._add(Allocation(name, low, high - low, array.flags.writeable, (array, owner)))
         return array.ctypes.data
 
@@ -153,7 +153,7 @@ class GlobalMemory:
         return f"{address:#x}, over the end of {best.name} of {best.size} bytes"
 
 
-def _byte_bounds(array: np.ndarray) -> tuple[int, int]:
+def byte_bounds(array: np.ndarray) -> tuple[int, int]:
     """The first byte of an array and the one after its last; it may have gaps and negative strides."""
     low = high = array.ctypes.data
     for size, stride in zip(array.shape, array.strides, strict=True):

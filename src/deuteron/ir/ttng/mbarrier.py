@@ -49,7 +49,8 @@ def barrier_type() -> MemDescType:
     return MemDescType(TensorType(i64, [1], SharedLinearEncodingAttr(layout, BARRIER_BYTES)))
 
 
-def _check_barrier(op: IRDLOperation, type: Attribute) -> None:
+def check_barrier(op: IRDLOperation, type: Attribute) -> None:
+    """Raise VerifyException unless it is the descriptor of one barrier."""
     if not isinstance(type, MemDescType) or type.tile.element_type != i64 or shape_of(type.tile) != (1,):
         raise VerifyException(f"{op.name} needs a barrier, !ttg.memdesc<1xi64, ...>, got {type}")
 
@@ -72,7 +73,7 @@ class InitBarrierOp(IRDLOperation):
         super().__init__(operands=[alloc], properties={"count": IntegerAttr(count, i32)})
 
     def verify_(self) -> None:
-        _check_barrier(self, self.alloc.type)
+        check_barrier(self, self.alloc.type)
         _check_count(self, self.count.value.data)
 
 
@@ -88,7 +89,7 @@ class InvalBarrierOp(IRDLOperation):
         super().__init__(operands=[alloc])
 
     def verify_(self) -> None:
-        _check_barrier(self, self.alloc.type)
+        check_barrier(self, self.alloc.type)
 
 
 @irdl_op_definition
@@ -116,7 +117,7 @@ class BarrierExpectOp(IRDLOperation):
         super().__init__(operands=[alloc, pred], properties={"size": IntegerAttr(size, i32)})
 
     def verify_(self) -> None:
-        _check_barrier(self, self.alloc.type)
+        check_barrier(self, self.alloc.type)
         _check_count(self, self.size.value.data)
 
 
@@ -134,7 +135,7 @@ class WaitBarrierOp(IRDLOperation):
         super().__init__(operands=[alloc, phase, list(deps)])
 
     def verify_(self) -> None:
-        _check_barrier(self, self.alloc.type)
+        check_barrier(self, self.alloc.type)
 
 
 @irdl_op_definition
@@ -156,7 +157,7 @@ class ArriveBarrierOp(IRDLOperation):
         )
 
     def verify_(self) -> None:
-        _check_barrier(self, self.alloc.type)
+        check_barrier(self, self.alloc.type)
         _check_count(self, self.count.value.data)
 
 
@@ -175,7 +176,7 @@ class AsyncCopyMBarrierArriveOp(IRDLOperation):
         super().__init__(operands=[alloc], properties={"noIncrement": UnitAttr()} if no_increment else {})
 
     def verify_(self) -> None:
-        _check_barrier(self, self.alloc.type)
+        check_barrier(self, self.alloc.type)
 
 
 OPS = [

@@ -16,6 +16,7 @@ pipeline_loads.py     what products read, copied into shared memory iterations a
 pipelined_loads.py    which loads
 prefetch_loads.py     those that go through registers
 run_ahead.py          what they need of later iterations
+lower_descriptors.py  blocks of tensors through shared memory, by TMA
 overlap_products.py   products of warpgroups in flight while others are issued
 release_buffers.py    buffers given back when no product reads them any more
 fence_products.py     what is stored to shared memory made visible to them
@@ -28,6 +29,7 @@ from xdsl.passes import ModulePass
 from deuteron.passes.gpu.allocate_shared import AllocateShared
 from deuteron.passes.gpu.assign_layouts import AssignLayouts
 from deuteron.passes.gpu.fence_products import FenceProducts
+from deuteron.passes.gpu.lower_descriptors import LowerDescriptors
 from deuteron.passes.gpu.order_programs import OrderPrograms
 from deuteron.passes.gpu.overlap_products import OverlapProducts
 from deuteron.passes.gpu.pipeline_loads import PipelineLoads
@@ -52,7 +54,9 @@ def gpu_passes(num_warps: int, target: str, num_stages: int) -> list[ModulePass]
         SpecializeWarps(num_warps, target, num_stages),
         # After layouts: where a copy goes depends on them. It makes the buffers that the next ones order accesses of.
         PipelineLoads(num_stages),
-        # After loads are pipelined: what a product reads has to stay until it is done.
+        # After loads are pipelined: what was not copied ahead is copied where it is.
+        LowerDescriptors(),
+        # After it: what a product reads has to stay until it is done.
         OverlapProducts(),
         # After it: until when a product reads is known.
         ReleaseBuffers(),

@@ -1,5 +1,6 @@
 """The layouts of the ops that have one of their own: memory accesses, matrix products, reductions.
 
+blocks     of tensor descriptors: as memory that is contiguous in the last dimension
 memory     lanes along the dimension in which the pointers are contiguous, each with as many neighbours as
            contiguity, alignment and 128 bits allow, but no more than keep all threads busy
 dot        that of the instruction that multiplies (see `products`); by FMA: a blocked layout
@@ -42,6 +43,14 @@ def memory_layout(pointer: SSAValue, info: AxisInfoAnalysis, num_warps: int) -> 
     aligned = max(axis_info.divisibility[fast] // size, 1)
     vector = min(axis_info.contiguity[fast], aligned, VECTOR_BYTES // size, per_thread, shape[fast])
     return default_blocked(shape, num_warps, order, vector)
+
+
+def block_layout(type: Attribute, num_warps: int) -> LinearLayout:
+    """The layout of a block of a tensor that comes through shared memory: the widest accesses, row by row."""
+    shape = shape_of(type)
+    per_thread = max(_num_elements(shape) // (32 * num_warps), 1)
+    vector = min(VECTOR_BYTES // byte_width_of(type), per_thread, shape[-1])
+    return default_blocked(shape, num_warps, list(reversed(range(len(shape)))), vector)
 
 
 def contiguous_order(axis_info: AxisInfo, shape: tuple[int, ...]) -> list[int]:

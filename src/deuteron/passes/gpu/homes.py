@@ -14,6 +14,7 @@ from xdsl.ir import Block, Operation, SSAValue
 
 from deuteron.analysis.axis_analysis import AxisInfoAnalysis
 from deuteron.ir.tt.atomic import AtomicCASOp, AtomicRMWOp
+from deuteron.ir.tt.descriptor import DescriptorLoadOp
 from deuteron.ir.tt.function import FuncOp
 from deuteron.ir.tt.memory import LoadOp, StoreOp
 from deuteron.ir.tt.reduce import ReduceOp, ScanOp
@@ -22,7 +23,7 @@ from deuteron.ir.ttg.inference import SHAPE_OPS, is_flexible, result_layout
 from deuteron.ir.types import is_tile
 from deuteron.layout.distributed import slice_axis
 from deuteron.layout.linear import REGISTER, LinearLayout, dim_names
-from deuteron.passes.gpu.anchors import Product, default_layout, dot_layouts, memory_layout
+from deuteron.passes.gpu.anchors import Product, block_layout, default_layout, dot_layouts, memory_layout
 
 MEMORY_OPS = (LoadOp, StoreOp, AtomicRMWOp, AtomicCASOp)
 Layouts = list[LinearLayout | None]
@@ -131,6 +132,8 @@ class Homes:
     def _results(self, op: Operation) -> Layouts:
         if isinstance(op, MEMORY_OPS):
             return [self._memory(op)]
+        if isinstance(op, DescriptorLoadOp):
+            return [block_layout(op.result.type, self._num_warps)]
         if isinstance(op, Product):
             return [dot_layouts(op, self._num_warps)[2]]
         if isinstance(op, ReduceOp):

@@ -32,6 +32,7 @@ from xdsl.rewriter import InsertPoint
 from deuteron.analysis.axis_analysis import AxisInfoAnalysis
 from deuteron.analysis.buffer_index import next_index
 from deuteron.ir.builder import Builder
+from deuteron.ir.tt.descriptor import DescriptorLoadOp
 from deuteron.ir.tt.function import FuncOp
 from deuteron.ir.tt.memory import CacheModifier, EvictionPolicy, LoadOp
 from deuteron.ir.ttg.async_copy import AsyncCommitGroupOp, AsyncCopyGlobalToLocalOp, AsyncWaitOp
@@ -194,7 +195,7 @@ class _Pipeline:
         return Builder.before(block.first_op if self._schedule.copies_at_top else block.last_op)
 
 
-def read_from(buffer: SSAValue, load: LoadOp, b: Builder) -> None:
+def read_from(buffer: SSAValue, load: LoadOp | DescriptorLoadOp, b: Builder) -> None:
     """Let the users of a load read the buffer instead: itself, where they want it in shared memory as it is there, else
     the tile that is loaded from it at `b`.
     """

@@ -32,6 +32,7 @@ from xdsl.rewriter import InsertPoint
 
 from deuteron.analysis.axis_analysis import AxisInfoAnalysis
 from deuteron.ir.builder import Builder
+from deuteron.ir.tt.descriptor import DescriptorLoadOp
 from deuteron.ir.tt.dot import DotOp
 from deuteron.ir.tt.function import FuncOp
 from deuteron.ir.tt.memory import LoadOp
@@ -158,6 +159,8 @@ class _Rewrite:
         rank, load = len(shape_of(root.type)), _load_of(root)
         if load is None:
             return rank - 1
+        if isinstance(load, DescriptorLoadOp):
+            return rank - 1
         order = contiguous_order(self._info.of(load.ptr), shape_of(root.type))
         return next(axis for axis in order if axis >= rank - 2)
 
@@ -212,10 +215,12 @@ def _is_from_product(value: SSAValue) -> bool:
     return any(isinstance(op, Product) for op in _made_by(value))
 
 
-def _load_of(value: SSAValue) -> LoadOp | None:
+def _load_of(value: SSAValue) -> LoadOp | DescriptorLoadOp | None:
     """A load that a value of that shape is made of, element by element."""
     shape = shape_of(value.type)
-    loads = (op for op in _made_by(value) if isinstance(op, LoadOp) and shape_of(op.result.type) == shape)
+    loads = (
+        op for op in _made_by(value) if isinstance(op, LoadOp | DescriptorLoadOp) and shape_of(op.result.type) == shape
+    )
     return next(loads, None)
 
 

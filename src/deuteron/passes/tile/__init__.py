@@ -15,13 +15,16 @@ from deuteron.passes.tile.unswitch_loops import UnswitchLoops
 from deuteron.passes.tile.rewrite_descriptors_to_pointers import RewriteDescriptorsToPointers
 
 
-def tile_passes() -> list[ModulePass]:
-    """The passes that turn the frontend's tile IR, or one that came as text, into what backends take."""
+def tile_passes(has_tma: bool = False) -> list[ModulePass]:
+    """The passes that turn the frontend's tile IR, or one that came as text, into what backends take.
+
+    `has_tma`: whether the target copies blocks of tensors by itself.
+    """
     return [
         # First: everything below looks at one function.
         InlineCalls(),
         # Before everything that makes addresses and masks cheap.
-        RewriteDescriptorsToPointers(),
+        RewriteDescriptorsToPointers(has_tma),
         # Before dead code: folded operands and branches not taken become unused.
         Fold(),
         # Before combining: a dead use would keep a dot or a load from being combined. Makes the rest cheaper.

@@ -5,7 +5,8 @@
                                                                               %i + rows < %m & %j + columns < %n, 0.0)
 
 The offset of the block is a scalar, so that what the tile adds to it does not change in a loop. One unsigned comparison
-for each dimension also finds offsets below zero. Reductions become relaxed atomics.
+for each dimension also finds offsets below zero. Reductions become relaxed atomics. Where the target has TMA, what that can
+do stays (see analysis/tma_accesses.py).
 """
 
 from __future__ import annotations
@@ -15,10 +16,11 @@ from dataclasses import dataclass
 from xdsl.context import Context
 from xdsl.dialects import arith
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import Attribute, SSAValue
+from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.utils.exceptions import VerifyException
 
+from deuteron.analysis.tma_accesses import tma_accesses
 from deuteron.errors import CompilationError
 from deuteron.ir.arith import CmpIOp
 from deuteron.ir.builder import Builder
@@ -36,6 +38,7 @@ from deuteron.ir.tt.descriptor import (
     atomic_kind,
     descriptor_of,
 )
+from deuteron.ir.tt.function import FuncOp
 from deuteron.ir.tt.memory import AddPtrOp, LoadOp, StoreOp
 from deuteron.ir.tt.shape import BroadcastOp, ExpandDimsOp, MakeRangeOp, SplatOp
 from deuteron.ir.types import bit_width_of, element_type_of, f32, i64, shape_of, tile
@@ -44,16 +47,23 @@ from deuteron.passes.rewrite import erase, replace
 
 @dataclass(frozen=True)
 class RewriteDescriptorsToPointers(ModulePass):
-    """Replaces descriptors and the accesses through them."""
+    """Replaces descriptors and the accesses through them, with TMA only those that it cannot do."""
 
     name = "rewrite-descriptors-to-pointers"
 
+    has_tma: bool = False
+
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        for access in [inner for inner in op.walk() if isinstance(inner, BlockAccess)]:
+        kept = self._kept(op)
+        for access in [inner for inner in op.walk() if isinstance(inner, BlockAccess) and inner not in kept]:
             rewrite_access(access)
         for made in [inner for inner in op.walk() if isinstance(inner, MakeTensorDescriptorOp)]:
             if not list(made.result.uses):
                 erase(made)
+
+    def _kept(self, module: ModuleOp) -> set[Operation]:
+        functions = [op for op in module.ops if isinstance(op, FuncOp)] if self.has_tma else []
+        return {access for func in functions for access in tma_accesses(func)}
 
 
 def rewrite_access(op: BlockAccess) -> None:

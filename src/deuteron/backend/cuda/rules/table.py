@@ -19,6 +19,7 @@ from deuteron.backend.cuda.rules import (
     reduce,
     scan,
     shape,
+    tma,
     warp_group_dot,
     warp_specialize,
 )
@@ -38,6 +39,7 @@ RULES: dict[str, Rule] = {
     **convert_layout.RULES,
     **async_copy.RULES,
     **mbarrier.RULES,
+    **tma.RULES,
     **control_flow.RULES,
     **warp_specialize.RULES,
     **debug.RULES,

@@ -1,0 +1,82 @@
+"""Which accesses through tensor descriptors TMA can do, so that nothing has to be known at run time but the arguments.
+
+    base, shape, strides       expressions of the kernel's arguments: the launch encodes the map
+    the innermost offset       a multiple of 16 bytes, as far as is known: what is not stops the GPU (error 715)
+    padding with NaN           of all floats but fp8, which TMA takes for integers
+    the array                  read or written by TMA alone, if anything is written: copies of TMA and ordinary accesses
+                               do not see each other in order; nor do other programs, which an atomic or a barrier
+                               of the kernel would wait for
+
+A kernel's arguments are taken not to overlap.
+"""
+
+from __future__ import annotations
+
+from xdsl.ir import Operation, SSAValue
+
+from deuteron.analysis.argument_expressions import expression_of
+from deuteron.analysis.axis_analysis import AxisInfoAnalysis
+from deuteron.analysis.pointer_source import source_argument
+from deuteron.ir.tt.atomic import AtomicCASOp, AtomicRMWOp
+from deuteron.ir.tt.descriptor import BlockAccess, DescriptorLoadOp, MakeTensorDescriptorOp
+from deuteron.ir.tt.function import FuncOp
+from deuteron.ir.tt.memory import LoadOp, StoreOp
+from deuteron.ir.ttg.barrier import BarrierOp
+from deuteron.ir.types import bit_width_of, byte_width_of, num_elements_of
+
+MAX_BLOCK_BYTES = 128 * 1024  # of the shared memory that a block goes through
+OFFSET_BYTES = 16
+
+_ORDERING = (AtomicRMWOp, AtomicCASOp, BarrierOp)
+_Sources = set[SSAValue | None]
+
+
+def tma_accesses(func: FuncOp) -> set[Operation]:
+    """The accesses of a function that TMA can do."""
+    accesses = [op for op in func.walk() if isinstance(op, BlockAccess)]
+    if not accesses:
+        return set()
+    info, mixed = AxisInfoAnalysis(func), _mixed(func, accesses)
+    return {op for op in accesses if _is_possible(op, info) and _source(op) not in mixed}
+
+
+def _is_possible(op: BlockAccess, info: AxisInfoAnalysis) -> bool:
+    made, tile = op.desc.owner, op.desc.type.tile
+    if not isinstance(made, MakeTensorDescriptorOp) or any(expression_of(value) is None for value in made.operands):
+        return False
+    size = byte_width_of(tile)
+    if made.pads_with_nan and bit_width_of(tile) == 8:
+        return False
+    if num_elements_of(tile) * size > MAX_BLOCK_BYTES:
+        return False
+    return info.of(op.indices[-1]).divisibility[0] * size % OFFSET_BYTES == 0
+
+
+def _source(op: BlockAccess) -> SSAValue | None:
+    made = op.desc.owner
+    return source_argument(made.base) if isinstance(made, MakeTensorDescriptorOp) else None
+
+
+def _mixed(func: FuncOp, accesses: list[BlockAccess]) -> _Sources:
+    """The arguments that descriptors may not go to by TMA; None is in it, of which nothing is known."""
+    read = {_source(op) for op in accesses if isinstance(op, DescriptorLoadOp)}
+    written = {_source(op) for op in accesses if not isinstance(op, DescriptorLoadOp)}
+    pointed_read, pointed_written = _through_pointers(func)
+    mixed: _Sources = {None}
+    for source in read | written:
+        changes = source in written or bool(pointed_written & {source, None})
+        if changes and (pointed_read | pointed_written) & {source, None}:
+            mixed.add(source)
+    if any(isinstance(op, _ORDERING) for op in func.walk()):
+        mixed |= read & written
+    return mixed
+
+
+def _through_pointers(func: FuncOp) -> tuple[_Sources, _Sources]:
+    read, written = set(), set()
+    for op in func.walk():
+        if isinstance(op, LoadOp):
+            read.add(source_argument(op.ptr))
+        elif isinstance(op, StoreOp | AtomicRMWOp | AtomicCASOp):
+            written.add(source_argument(op.ptr))
+    return read, written

@@ -1,0 +1,54 @@
+"""The tensor maps that a kernel of ttgir takes: one for each tensor, box and swizzle that its TMA copies are of.
+
+    maps = tensor_maps_of(func)      {op: TensorMap(...)}      equal maps are one parameter of the kernel
+
+What the maps are made of are expressions of the kernel's arguments: descriptors that are not have been rewritten to
+pointers before.
+"""
+
+from __future__ import annotations
+
+from xdsl.dialects.builtin import IntegerType
+from xdsl.ir import Attribute, Operation
+
+from deuteron.analysis.argument_expressions import expression_of
+from deuteron.backend.tensor_map import TensorMap
+from deuteron.backend.ttir import signature_type
+from deuteron.errors import CompilationError
+from deuteron.ir.location import from_attribute
+from deuteron.ir.tt.descriptor import TensorDescType, descriptor_of
+from deuteron.ir.tt.function import FuncOp
+from deuteron.ir.ttng.tma import TMAOp, box_of
+
+
+def tensor_maps_of(func: FuncOp) -> dict[Operation, TensorMap]:
+    """The map that each copy goes through, in the order of the ops."""
+    return {op: _tensor_map(op) for op in func.walk() if isinstance(op, TMAOp)}
+
+
+def _tensor_map(op: TMAOp) -> TensorMap:
+    made, box = descriptor_of(op), box_of(op.buffer.type)
+    location, call_chain = from_attribute(made.location)
+    found = [expression_of(value) for value in (made.base, *made.shape, *made.strides[:-1])]
+    if None in found:
+        message = f"{op.name}: the tensor descriptor depends on more than the kernel's arguments. Use pointers."
+        raise CompilationError(message, location, call_chain)
+    rank = len(made.shape)
+    return TensorMap(
+        element=_element(made.result.type),
+        box=box.shape,
+        swizzle=box.swizzle,
+        padding="nan" if made.pads_with_nan else "zero",
+        base=found[0],
+        sizes=tuple(found[1 : rank + 1]),
+        strides=tuple(found[rank + 1 :]),
+        place=f"{location.file}:{location.line}" if location else "an unknown place",
+    )
+
+
+def _element(type: TensorDescType) -> str:
+    """The element type in a signature."""
+    element: Attribute = type.block.element_type
+    if isinstance(element, IntegerType):
+        return f"{'i' if type.is_signed else 'u'}{element.width.data}"
+    return signature_type(element)

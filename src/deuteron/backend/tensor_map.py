@@ -1,0 +1,114 @@
+"""Tensor maps: the descriptors of tensors that a kernel takes, beside its arguments, for copies by TMA.
+
+    TensorMap(element="fp16", box=(128, 64), swizzle=128, padding="zero", base=("argument", 0, 64),
+              sizes=(("argument", 1, 32), ("argument", 2, 32)), strides=(("argument", 2, 32),), place="k.py:12")
+
+    encoded = tensor_map.of_arguments([address, 1000, 512])      MapValues(address, (1000, 512), (1024,))
+
+The kernel's metadata lists its maps; whoever launches it evaluates them and encodes them for the hardware. Dimensions
+go from the outermost to the innermost, whose elements are neighbours. Expressions are those of
+`analysis.argument_expressions`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from deuteron.errors import LaunchError
+
+SIZE, ALIGNMENT = 128, 64  # bytes of an encoded map
+Expression = tuple
+
+# What cuda.h calls the types (CU_TENSOR_MAP_DATA_TYPE_...), with their numbers; other bits of one size are copied alike.
+DATA_TYPES = {
+    "i8": ("UINT8", 0),
+    "u8": ("UINT8", 0),
+    "fp8e4nv": ("UINT8", 0),
+    "fp8e5": ("UINT8", 0),
+    "i16": ("UINT16", 1),
+    "u16": ("UINT16", 1),
+    "u32": ("UINT32", 2),
+    "i32": ("INT32", 3),
+    "u64": ("UINT64", 4),
+    "i64": ("INT64", 5),
+    "fp16": ("FLOAT16", 6),
+    "fp32": ("FLOAT32", 7),
+    "fp64": ("FLOAT64", 8),
+    "bf16": ("BFLOAT16", 9),
+}
+SWIZZLES = {0: ("NONE", 0), 32: ("32B", 1), 64: ("64B", 2), 128: ("128B", 3)}
+
+
+class MapValues(NamedTuple):
+    """A map for one launch: address, sizes in elements, strides but the last in bytes."""
+
+    address: int
+    sizes: tuple[int, ...]
+    strides: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class TensorMap:
+    """A tensor in memory as expressions of the arguments, and the box of elements that a copy moves."""
+
+    element: str
+    box: tuple[int, ...]
+    swizzle: int
+    padding: str
+    base: Expression
+    sizes: tuple[Expression, ...]
+    strides: tuple[Expression, ...]
+    place: str = ""
+
+    @property
+    def element_bytes(self) -> int:
+        name = DATA_TYPES[self.element][0]
+        return int("".join(char for char in name if char.isdigit())) // 8
+
+    def of_arguments(self, arguments: Sequence[Any]) -> MapValues:
+        """The map for these arguments; raises LaunchError where TMA cannot copy such a tensor."""
+        address = evaluate(self.base, arguments) & (1 << 64) - 1
+        sizes = tuple(evaluate(size, arguments) for size in self.sizes)
+        strides = tuple(evaluate(stride, arguments) * self.element_bytes for stride in self.strides)
+        self._check(address, sizes, strides)
+        return MapValues(address, sizes, strides)
+
+    def _check(self, address: int, sizes: tuple[int, ...], strides: tuple[int, ...]) -> None:
+        if address % 16:
+            raise self._error(f"it begins at address {address:#x}, which is no multiple of 16 bytes")
+        for size in sizes:
+            if not 1 <= size <= 1 << 32:
+                raise self._error(f"a size of it is {size}, sizes are from 1 to 2**32")
+        for stride in strides:
+            if stride % 16 or not 0 <= stride < 1 << 40:
+                raise self._error(f"a stride of it is {stride} bytes, strides are multiples of 16 bytes below 2**40")
+
+    def _error(self, what: str) -> LaunchError:
+        return LaunchError(f"the tensor descriptor in {self.place} cannot be copied by TMA: {what}")
+
+
+def evaluate(expression: Expression, arguments: Sequence[Any]) -> int:
+    """The value of an expression, a signed number."""
+    name, *parts = expression
+    if name == "constant":
+        return parts[0]
+    if name == "argument":
+        return _wrapped(int(arguments[parts[0]]), parts[1])
+    bits, x, y = parts[0], evaluate(parts[1], arguments), evaluate(parts[2], arguments)
+    return _wrapped(x + y if name == "add" else x - y if name == "sub" else x * y, bits)
+
+
+def _wrapped(number: int, bits: int) -> int:
+    low = number & (1 << bits) - 1
+    return low - (1 << bits) if low >> bits - 1 else low
+
+
+def from_fields(fields: dict[str, Any]) -> TensorMap:
+    """The map that was written as JSON."""
+    return TensorMap(**{name: _as_tuple(value) for name, value in fields.items()})
+
+
+def _as_tuple(value: Any) -> Any:
+    return tuple(map(_as_tuple, value)) if isinstance(value, list) else value
