@@ -21,7 +21,7 @@ from deuteron.errors import LaunchError
 SIZE, ALIGNMENT = 128, 64  # bytes of an encoded map
 Expression = tuple
 
-# What cuda.h calls the types (CU_TENSOR_MAP_DATA_TYPE_...), with their numbers; other bits of one size are copied alike.
+# What cuda.h calls the types (CU_TENSOR_MAP_DATA_TYPE_...), with their numbers; other types are copied as bits.
 DATA_TYPES = {
     "i8": ("UINT8", 0),
     "u8": ("UINT8", 0),

@@ -17,9 +17,11 @@ from typing import Any
 
 from deuteron.backend.arguments import SLOT_BYTES, ArgumentSlots
 from deuteron.backend.cuda.libcuda import CudaDriver, DriverError, cuda_driver
+from deuteron.backend.cuda.map_encoder import MapEncoder
 from deuteron.backend.cuda.streams import current_device, current_stream
 from deuteron.backend.cuda.target import STATIC_SHARED_BYTES
 from deuteron.backend.metadata import KernelMetadata
+from deuteron.backend.tensor_map import ALIGNMENT, SIZE
 from deuteron.errors import LaunchError, OutOfResources
 
 MAX_GRID = (2**31 - 1, 65535, 65535)
@@ -30,13 +32,22 @@ _STICKY = range(700, 720)
 
 
 class _Memory(threading.local):
-    """A thread's own copy of the arguments, and the array of their addresses that a launch takes."""
+    """A thread's own copy of the arguments and tensor maps, and the array of their addresses that a launch takes."""
 
-    def __init__(self, count: int):
+    def __init__(self, count: int, num_maps: int = 0):
         self.slots = (ctypes.c_uint64 * max(count, 1))()
-        first = ctypes.addressof(self.slots)
-        self._pointers = (ctypes.c_uint64 * max(count, 1))(*(first + SLOT_BYTES * i for i in range(count)))
+        self._space = (ctypes.c_char * (SIZE * num_maps + ALIGNMENT))()
+        first, self._maps = ctypes.addressof(self.slots), ctypes.addressof(self._space)
+        self._maps += -self._maps % ALIGNMENT
+        pointers = [
+            *(first + SLOT_BYTES * index for index in range(count)),
+            *(self._maps + SIZE * index for index in range(num_maps)),
+        ]
+        self._pointers = (ctypes.c_uint64 * max(len(pointers), 1))(*pointers)
         self.address = ctypes.addressof(self._pointers)
+
+    def write_maps(self, maps: Sequence[bytes]) -> None:
+        ctypes.memmove(self._maps, b"".join(maps), SIZE * len(maps))
 
 
 class LoadedKernel:
@@ -47,7 +58,8 @@ class LoadedKernel:
         self._metadata = metadata
         self._name = metadata.name
         self._arguments = ArgumentSlots(metadata.name, metadata.runtime_params)
-        self._memory = _Memory(len(metadata.runtime_params))
+        self._memory = _Memory(len(metadata.runtime_params), len(metadata.tensor_maps))
+        self._maps = MapEncoder(metadata.name, metadata.tensor_maps) if metadata.tensor_maps else None
         self._num_threads = metadata.num_threads
         self._shared = metadata.shared
         self._ready: set[int] = set()
@@ -70,6 +82,8 @@ class LoadedKernel:
             self._prepare(device)
         memory = self._memory
         self._arguments.write(memory.slots, values)
+        if self._maps is not None:
+            memory.write_maps(self._maps.encoded(values))
         if driver.num_devices == 1:
             self._launch(x, y, z, memory.address, device)
         else:

@@ -25,8 +25,8 @@ _registry: dict[int, TensorMap] = {}
 
 class TensorMap:
     """A tiled tensor map. `box` follows the array's axes; PTX coordinates go the other way round. What is out of bounds
-    reads as `fill`, `zero` or `nan`, and is not written. `type` is PTX's of the elements where the array holds bits. A view is of memory that belongs to another
-    argument of the launch.
+    reads as `fill`, `zero` or `nan`, and is not written. `type` is PTX's of the elements where the array holds bits. A
+    view is of memory that belongs to another argument of the launch.
     """
 
     def __init__(

@@ -5,10 +5,9 @@
     "ttng.async_tma_reduce"(%d, %i, %j, %src) <{kind = 1 : i32}>
     "ttng.async_tma_store_wait"() <{pendings = 0 : i32}>                      until %src may be written again
 
-What lies out of bounds counts among the bytes that arrive: always those of a whole block. A load's barrier has to expect
-them (`ttng.barrier_expect`). Stores are visible to the rest of the GPU at the end of the kernel, or, of `pendings`, after a
-wait that is not `read_only`. What threads stored to shared memory is copied only behind a `ttng.fence_async_shared` of each
-and a barrier.
+What lies out of bounds counts among the bytes that arrive: always those of a whole block. A load's barrier has to
+expect them (`ttng.barrier_expect`). Stores are visible to other loads after a wait that is not `read_only`. What
+threads stored to shared memory is copied only behind a `ttng.fence_async_shared` of each and a barrier.
 """
 
 from __future__ import annotations

@@ -5,8 +5,8 @@
                                                                               %i + rows < %m & %j + columns < %n, 0.0)
 
 The offset of the block is a scalar, so that what the tile adds to it does not change in a loop. One unsigned comparison
-for each dimension also finds offsets below zero. Reductions become relaxed atomics. Where the target has TMA, what that can
-do stays (see analysis/tma_accesses.py).
+for each dimension also finds offsets below zero. Reductions become relaxed atomics. Where the target has TMA, what that
+can do stays (see analysis/tma_accesses.py).
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """TMA copies of blocks, by one thread: one instruction for each box of the block.
 
-    @P cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%dst], [%map, {%j, %i}], [%bar];
+    @P cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%m], [%map, {%j, %i}], [%bar];
     @P cp.async.bulk.tensor.2d.global.shared::cta.tile.bulk_group [%map, {%j, %i}], [%src];
 
 Coordinates go from the innermost dimension outwards. Predicates instead of branches, so that none comes between
