@@ -224,3 +224,32 @@ def test_descriptors_of_what_is_loaded(draw, poisoned):
     groups_kernel[(1,)](x, out, sizes, GROUPS=4, BLOCK=32)
     group = np.repeat(np.arange(4), sizes).astype(np.float32)
     np.testing.assert_array_equal(out, x + group[:, None])
+
+
+@triton.jit
+def persistent_kernel(
+    a_ptr, b_ptr, c_ptr, M, N, K, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr
+):
+    """Descriptors made in the kernel, tiles one after the other."""
+    a_desc = tl.make_tensor_descriptor(a_ptr, [M, K], [K, 1], [BLOCK_M, BLOCK_K])
+    b_desc = tl.make_tensor_descriptor(b_ptr, [N, K], [K, 1], [BLOCK_N, BLOCK_K])
+    c_desc = tl.make_tensor_descriptor(c_ptr, [M, N], [N, 1], [BLOCK_M, BLOCK_N])
+    columns = tl.cdiv(N, BLOCK_N)
+    for tile in tl.range(tl.program_id(0), tl.cdiv(M, BLOCK_M) * columns, tl.num_programs(0), flatten=True):
+        row, column = tile // columns * BLOCK_M, tile % columns * BLOCK_N
+        total = tl.zeros((BLOCK_M, BLOCK_N), tl.float32)
+        for k in range(tl.cdiv(K, BLOCK_K)):
+            a, b = a_desc.load([row, k * BLOCK_K]), b_desc.load([column, k * BLOCK_K])
+            total = tl.dot(a, b.T, total)
+        c_desc.store([row, column], total.to(tl.float16))
+
+
+@pytest.mark.parametrize("num_stages", [1, 2, 4])
+@pytest.mark.parametrize("dtype", ["float16", "float8_e4m3fn"])
+def test_persistent_matmul(rng, poisoned, check_norm, dtype, num_stages):
+    M, N, K = 130, 72, 176
+    a, b = (rng.standard_normal(shape).astype(getattr(ml_dtypes, dtype, dtype)) for shape in ((M, K), (N, K)))
+    c = poisoned("float16", (M, N))
+    options = {"num_warps": 4, "num_stages": num_stages}
+    persistent_kernel[(2,)](a, b, c, M, N, K, BLOCK_M=64, BLOCK_N=32, BLOCK_K=64, **options)
+    check_norm(c, a.astype(np.float64) @ b.astype(np.float64).T, 2e-3)

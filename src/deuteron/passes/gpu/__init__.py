@@ -16,6 +16,7 @@ pipeline_loads.py     what products read, copied into shared memory iterations a
 pipelined_loads.py    which loads
 prefetch_loads.py     those that go through registers
 run_ahead.py          what they need of later iterations
+pipeline_descriptor_loads.py  blocks of tensors, by TMA
 lower_descriptors.py  blocks of tensors through shared memory, by TMA
 overlap_products.py   products of warpgroups in flight while others are issued
 release_buffers.py    buffers given back when no product reads them any more
@@ -32,6 +33,7 @@ from deuteron.passes.gpu.fence_products import FenceProducts
 from deuteron.passes.gpu.lower_descriptors import LowerDescriptors
 from deuteron.passes.gpu.order_programs import OrderPrograms
 from deuteron.passes.gpu.overlap_products import OverlapProducts
+from deuteron.passes.gpu.pipeline_descriptor_loads import PipelineDescriptorLoads
 from deuteron.passes.gpu.pipeline_loads import PipelineLoads
 from deuteron.passes.gpu.place_barriers import PlaceBarriers
 from deuteron.passes.gpu.place_dot_operands import PlaceDotOperands
@@ -52,6 +54,8 @@ def gpu_passes(num_warps: int, target: str, num_stages: int) -> list[ModulePass]
         AssignLayouts(num_warps, target),
         # Before loads are pipelined: those that other warps copy are not.
         SpecializeWarps(num_warps, target, num_stages),
+        # Before other loads: the loop that it leaves is one that those may be pipelined in as well.
+        PipelineDescriptorLoads(num_stages),
         # After layouts: where a copy goes depends on them. It makes the buffers that the next ones order accesses of.
         PipelineLoads(num_stages),
         # After loads are pipelined: what was not copied ahead is copied where it is.

@@ -25,6 +25,7 @@ from deuteron.analysis.access_vectors import ASYNC_COPY_BYTES, access_vectors, c
 from deuteron.analysis.axis_analysis import AxisInfoAnalysis
 from deuteron.analysis.base_argument import base_argument
 from deuteron.ir.arith import constant_value
+from deuteron.ir.tt.descriptor import DescriptorLoadOp, DescriptorStoreOp
 from deuteron.ir.tt.memory import LoadOp, StoreOp
 from deuteron.ir.ttg.barrier import BarrierOp
 from deuteron.ir.ttg.layout import MemDescType, SharedLinearEncodingAttr, layout_of
@@ -38,7 +39,7 @@ from deuteron.passes.remarks import remark
 PRODUCTS = ("tt.dot", "ttng.warp_group_dot")
 MAX_PREFETCHED_BYTES = 128
 INTO_REGISTERS = "one iteration ahead, into registers"
-_LOCAL_OPS = (LoadOp, StoreOp, LocalAllocOp, LocalLoadOp, BarrierOp)
+_LOCAL_OPS = (LoadOp, StoreOp, LocalAllocOp, LocalLoadOp, BarrierOp, DescriptorLoadOp, DescriptorStoreOp)
 
 
 @dataclass(frozen=True)
