@@ -73,7 +73,7 @@ def test_a_value_makes_a_constexpr_of_any_parameter():
         ("*fp16:8", [X], "parameter 'x': the hint is '8', and only :16"),
         ("i32:", [X], "the hint is ''"),
         ("*fp16:1", [X], "only integers can be hinted :1"),
-        ("fp32:16", [X], "only pointers and integers can be hinted :16"),
+        ("fp32:16", [X], "only pointers, integers and descriptors can be hinted :16"),
         ("*fp32,,", [X, N, BLOCK], "parameter 'n': expected a type or a value"),
         ("i32:16", [BLOCK], "it is a tl.constexpr and takes a value"),
         ("relu", [BLOCK], "or a quoted string), got relu"),

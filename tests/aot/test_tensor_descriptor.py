@@ -74,7 +74,7 @@ def test_the_signature():
     [
         ("tensordesc<fp16>", "Expected a descriptor such as tensordesc<fp16\\[128,64\\]>"),
         ("tensordesc<half[128]>", "Unknown type 'half'"),
-        ("tensordesc<fp16[128]>:16", "only pointers and integers can be hinted :16"),
+        ("tensordesc<fp16[128]>:1", "only integers can be hinted :1"),
     ],
 )
 def test_errors(text: str, message: str):

@@ -28,25 +28,29 @@ def test_from_tensor(x):
     descriptor = TensorDescriptor.from_tensor(x, [16, 32])
     assert (descriptor.shape, descriptor.strides, descriptor.block_shape) == ([20, 48], [48, 1], [16, 32])
     token, passed = specialise(descriptor)
-    assert token == "tensordesc<fp16[16,32]>"
+    assert token == "tensordesc<fp16[16,32]>:16"
     assert passed == (x.ctypes.data, 20, 48, 48)
     assert flatten([1, descriptor, 2])[2:] == [20, 48, 48, 2]
+
+
+def test_rows_that_are_no_multiple_of_16_bytes(x):
+    assert specialise(TensorDescriptor(x, [20, 41], [48, 1], [16, 32]))[0] == "tensordesc<fp16[16,32]>"
 
 
 def test_blocks_may_change_between_launches(x):
     """A hook of the autotuner does it."""
     descriptor = TensorDescriptor.from_tensor(x, [1, 8])
     descriptor.block_shape = [8, 16]
-    assert specialise(descriptor)[0] == "tensordesc<fp16[8,16]>"
+    assert specialise(descriptor)[0] == "tensordesc<fp16[8,16]>:16"
 
 
 def test_padding_and_other_types(x):
-    assert specialise(TensorDescriptor.from_tensor(x, [8, 8], padding="nan"))[0] == "tensordesc<fp16[8,8],nan>"
+    assert specialise(TensorDescriptor.from_tensor(x, [8, 8], padding="nan"))[0] == "tensordesc<fp16[8,8],nan>:16"
     from deuteron.language import float8e5
 
     wrapped = reinterpret(x.view(np.uint8), float8e5)
     descriptor = TensorDescriptor.from_tensor(wrapped, [8, 32])
-    assert specialise(descriptor)[0] == "tensordesc<fp8e5[8,32]>"
+    assert specialise(descriptor)[0] == "tensordesc<fp8e5[8,32]>:16"
     assert descriptor.strides == [96, 1]
 
 
@@ -54,7 +58,7 @@ def test_torch():
     torch = pytest.importorskip("torch")
     t = torch.zeros((20, 48), dtype=torch.bfloat16)
     descriptor = TensorDescriptor.from_tensor(t, [16, 32])
-    assert specialise(descriptor) == ("tensordesc<bf16[16,32]>", (t.data_ptr(), 20, 48, 48))
+    assert specialise(descriptor) == ("tensordesc<bf16[16,32]>:16", (t.data_ptr(), 20, 48, 48))
 
 
 @pytest.mark.parametrize(

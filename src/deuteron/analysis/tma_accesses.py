@@ -2,6 +2,7 @@
 
     base, shape, strides       expressions of the kernel's arguments: the launch encodes the map
     the innermost offset       a multiple of 16 bytes, as far as is known: what is not stops the GPU (error 715)
+    the innermost size         of what is stored to, too: a store writes whole chunks of 16 bytes, also past the end
     padding with NaN           of all floats but fp8, which TMA takes for integers
     the array                  read or written by TMA alone, if anything is written: copies of TMA and ordinary accesses
                                do not see each other in order; nor do other programs, which an atomic or a barrier
@@ -23,9 +24,9 @@ from deuteron.ir.tt.function import FuncOp
 from deuteron.ir.tt.memory import LoadOp, StoreOp
 from deuteron.ir.ttg.barrier import BarrierOp
 from deuteron.ir.types import bit_width_of, byte_width_of, num_elements_of
+from deuteron.layout.tensor_box import CHUNK_BYTES
 
 MAX_BLOCK_BYTES = 128 * 1024  # of the shared memory that a block goes through
-OFFSET_BYTES = 16
 
 _ORDERING = (AtomicRMWOp, AtomicCASOp, BarrierOp)
 _Sources = set[SSAValue | None]
@@ -49,7 +50,14 @@ def _is_possible(op: BlockAccess, info: AxisInfoAnalysis) -> bool:
         return False
     if num_elements_of(tile) * size > MAX_BLOCK_BYTES:
         return False
-    return info.of(op.indices[-1]).divisibility[0] * size % OFFSET_BYTES == 0
+    if not isinstance(op, DescriptorLoadOp) and not _are_chunks(made.shape[-1], size, info):
+        return False
+    return _are_chunks(op.indices[-1], size, info)
+
+
+def _are_chunks(value: SSAValue, size: int, info: AxisInfoAnalysis) -> bool:
+    """Whether so many elements are a multiple of 16 bytes."""
+    return info.of(value).divisibility[0] * size % CHUNK_BYTES == 0
 
 
 def _source(op: BlockAccess) -> SSAValue | None:

@@ -137,7 +137,7 @@ def _of_argument(arg: Argument) -> list[ParamRecord]:
         return [ParamRecord(arg.name, "", None, None, repr(arg.value))]
     type = parse_type(arg.type)
     if isinstance(type, tensor_descriptor_type):
-        parts = descriptor_arguments(arg.name, type)
+        parts = descriptor_arguments(arg.name, type, arg.hint or 1)
         return [ParamRecord(part.name, "", type_text(part.type), None, None) for part in parts]
     try:
         c_type(arg.type)

@@ -19,6 +19,7 @@ from deuteron.aot import naming
 from deuteron.backend import get_backend
 from deuteron.backend.metadata import KernelMetadata
 from deuteron.backend.report import Report
+from deuteron.backend.tensor_map import TensorMap, from_fields
 from deuteron.errors import UsageError
 from deuteron.options import parse_target
 
@@ -63,6 +64,7 @@ class KernelRecord:
     shared: int = 0
     extra_warps: int = 0
     resources: dict[str, Any] = field(default_factory=dict)
+    tensor_maps: tuple[TensorMap, ...] = ()
 
     def report(self) -> Report:
         """What can be said of the kernel without the texts of its stages."""
@@ -137,8 +139,9 @@ def read_record(path: Path) -> KernelRecord:
 
 
 def _record(fields: dict[str, Any]) -> KernelRecord:
-    fields.setdefault("resources", {})
+    fields = {"resources": {}, "tensor_maps": [], **fields}
     known = {known.name: fields[known.name] for known in dataclasses.fields(KernelRecord)}
     known["extras"] = tuple(known["extras"])
+    known["tensor_maps"] = tuple(map(from_fields, known["tensor_maps"]))
     known["params"] = tuple(ParamRecord(**param) for param in known["params"])
     return KernelRecord(**known)

@@ -5,7 +5,8 @@
     *fp32:16   a pointer whose address is divisible by 16 bytes
     i32        a runtime value
     i32:1      a value that is always 1: compiled in, and not an argument of the compiled function
-    tensordesc<fp16[128,64]>    a descriptor: in C its address, its sizes, and its strides but the last, which is 1
+    tensordesc<fp16[128,64]>:16     a descriptor: in C its address, its sizes, and its strides but the last, which is 1;
+               of a tensor whose rows have a multiple of 16 bytes
     128        anything that is no type is the value of a constexpr: -3, 0.5, True, None, 'relu', tl.float16
 
 A parameter annotated `tl.constexpr` takes a value, also where the text is the name of a type (`fp16` is `tl.float16`).
@@ -22,6 +23,7 @@ from deuteron.aot.option_text import OptionText
 from deuteron.errors import UsageError
 from deuteron.language import types
 from deuteron.language.signature import ALIASES, SCALARS, parse_type, type_text
+from deuteron.language.types import tensor_descriptor_type
 
 HINTS = {"1": 1, "16": 16}
 _NO_VALUE = object()
@@ -171,6 +173,9 @@ def _type_and_hint(text: str) -> tuple[str, int | None]:
         raise UsageError(f"the hint is {hint!r}, and only :16 (divisible by 16) and :1 (always 1) are known")
     if hint == "1" and not parsed.is_int():
         raise UsageError(f"only integers can be hinted :1, and {name} is none")
-    if hint == "16" and not (parsed.is_ptr() or (parsed.is_int() and type != "i1")):
-        raise UsageError(f"only pointers and integers can be hinted :16, and {name} is neither")
+    can_be_divisible = (
+        parsed.is_ptr() or (parsed.is_int() and type != "i1") or isinstance(parsed, tensor_descriptor_type)
+    )
+    if hint == "16" and not can_be_divisible:
+        raise UsageError(f"only pointers, integers and descriptors can be hinted :16, and {name} is none of them")
     return type, HINTS[hint]

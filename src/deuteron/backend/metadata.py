@@ -50,7 +50,7 @@ def make_params(name: str, type: str, divisibility: int = 1) -> list[Param]:
     """The parameters that one of the Python function becomes: several for a descriptor."""
     if not type.startswith(DESCRIPTOR):
         return [make_param(name, type, divisibility)]
-    arguments = descriptor_arguments(name, parse_type(type))
+    arguments = descriptor_arguments(name, parse_type(type), divisibility)
     return [make_param(argument.name, type_text(argument.type), argument.divisibility) for argument in arguments]
 
 

@@ -13,7 +13,7 @@ for a descriptor may be changed.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from deuteron.backend.arrays import array_specialiser, split_token
 from deuteron.backend.dlpack import dlpack_tensor
@@ -23,7 +23,16 @@ from deuteron.language.signature import DESCRIPTOR, SCALARS
 MAX_RANK = 5
 PADDINGS = ("zero", "nan")
 
-_tokens: dict[tuple, str] = {}
+
+class Tokens(NamedTuple):
+    """The tokens of a kind of descriptor: for any size, and for rows of a multiple of 16 bytes."""
+
+    plain: str
+    whole_rows: str
+    element_bytes: int
+
+
+_tokens: dict[tuple, Tokens] = {}
 
 
 class TensorDescriptor:
@@ -98,25 +107,27 @@ def specialise(descriptor: TensorDescriptor) -> tuple[str, tuple[int, ...]]:
         raise LaunchError(f"a TensorDescriptor is of an array, got an object of type '{type(base).__name__}'")
     pointer, address = specialiser(base)
     key = (pointer, tuple(descriptor.block_shape), descriptor.padding)
-    token = _tokens.get(key)
-    if token is None:
-        token = _tokens[key] = _token(*key)
-    size = SCALARS[token[len(DESCRIPTOR) : token.index("[")]].itemsize
+    tokens = _tokens.get(key)
+    if tokens is None:
+        tokens = _tokens[key] = _tokens_of(*key)
+    size = tokens.element_bytes
     if address & 15 or any(stride * size & 15 for stride in descriptor.strides[:-1]):
         raise LaunchError(
             f"{descriptor}, elements of {size} bytes at address {address:#x}: the address and the strides but the last "
             "must be multiples of 16 bytes. Pad the rows, or copy the array to where it is aligned."
         )
+    token = tokens.plain if descriptor.shape[-1] * size & 15 else tokens.whole_rows
     return token, (address, *descriptor.shape, *descriptor.strides[:-1])
 
 
-def _token(pointer: str, block_shape: tuple[int, ...], padding: str) -> str:
-    """As that of the array: `tensordesc<fp16[128,64]>@cuda:0:`."""
-    type = split_token(pointer)[0]
+def _tokens_of(pointer: str, block_shape: tuple[int, ...], padding: str) -> Tokens:
+    """As those of the array: `tensordesc<fp16[128,64]>@cuda:0:16`."""
+    element = split_token(pointer)[0][1:]
     suffix = "" if padding == "zero" else f",{padding}"
     device = pointer.partition("@")[2]
-    where = f"@{device.rpartition(':')[0]}:" if device else ""
-    return f"{DESCRIPTOR}{type[1:]}[{','.join(map(str, block_shape))}]{suffix}>{where}"
+    plain = f"{DESCRIPTOR}{element}[{','.join(map(str, block_shape))}]{suffix}>"
+    plain += f"@{device.rpartition(':')[0]}:" if device else ""
+    return Tokens(plain, f"{plain}16" if device else f"{plain}:16", SCALARS[element].itemsize)
 
 
 def flatten(args: Sequence[Any]) -> list[Any]:

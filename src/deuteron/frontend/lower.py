@@ -62,7 +62,8 @@ def lower_function(
     constants = _compile_time_parameters(fn, signature, constexprs)
     types = {param.name: _type_of(fn, param, signature) for param in fn.params if param.name not in constants}
     location = to_attribute(fn.location(fn.tree))
-    arguments = [argument for name, type in types.items() for argument in _kernel_arguments(name, type)]
+    parts = {name: _kernel_arguments(name, type, attrs or {}) for name, type in types.items()}
+    arguments = [argument for part in parts.values() for argument in part]
     _check_distinct(fn, [argument.name for argument in arguments])
     input_types = [ir_type(argument.type) for argument in arguments]
     func = FuncOp(fn.__name__, input_types, (), [_arg_attrs(argument, attrs or {}) for argument in arguments])
@@ -107,11 +108,11 @@ def _type_of(fn: Function, param: Parameter, signature: Mapping[str, str]) -> dt
         raise UsageError(f"The signature of '{fn.__name__}', parameter '{param.name}': {error.message}") from None
 
 
-def _kernel_arguments(name: str, type: dtype) -> list[KernelArgument]:
+def _kernel_arguments(name: str, type: dtype, attrs: Attrs) -> list[KernelArgument]:
     """What a parameter is an argument, or arguments, of."""
-    return (
-        descriptor_arguments(name, type) if isinstance(type, tensor_descriptor_type) else [KernelArgument(name, type)]
-    )
+    if not isinstance(type, tensor_descriptor_type):
+        return [KernelArgument(name, type)]
+    return descriptor_arguments(name, type, dict(attrs.get(name, ())).get("tt.divisibility", 1))
 
 
 def _check_distinct(fn: Function, names: Sequence[str]) -> None:
@@ -154,7 +155,7 @@ def _arguments(ctx: Context, fn: Function, block: Block, types: Mapping[str, dty
     values, args = {}, iter(block.args)
     for name, type in types.items():
         tensors = []
-        for argument in _kernel_arguments(name, type):
+        for argument in _kernel_arguments(name, type, {}):
             arg = next(args)
             give_name(arg, argument.name)
             arg.location = to_attribute(fn.location(nodes[name]), argument.name)

@@ -95,15 +95,16 @@ class KernelArgument(NamedTuple):
     divisibility: int = 1
 
 
-def descriptor_arguments(name: str, type: tensor_descriptor_type) -> list[KernelArgument]:
+def descriptor_arguments(name: str, type: tensor_descriptor_type, divisibility: int = 1) -> list[KernelArgument]:
     """What a kernel gets for a descriptor: the pointer to the first element, sizes, and strides but the last, which
-    is 1. Strides are multiples of 16 bytes, counted in elements.
+    is 1. Strides are multiples of 16 bytes, counted in elements; with a divisibility of 16 so is the last size.
     """
     element, rank = type.block_type.element_ty, len(type.block_type.shape)
     steps = max(16 // element.itemsize, 1)
     return [
         KernelArgument(name, pointer_type(element), 16),
-        *(KernelArgument(f"{name}_shape_{axis}", int32) for axis in range(rank)),
+        *(KernelArgument(f"{name}_shape_{axis}", int32) for axis in range(rank - 1)),
+        KernelArgument(f"{name}_shape_{rank - 1}", int32, steps if divisibility % 16 == 0 else 1),
         *(KernelArgument(f"{name}_stride_{axis}", int64, steps) for axis in range(rank - 1)),
     ]
 

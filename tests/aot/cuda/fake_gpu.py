@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import subprocess
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from aot.workspace import ADD_ALPHA_PARAMS, C99, STRICT, Parameter, Program, Workspace
@@ -28,6 +28,7 @@ from deuteron.aot.targets import select_target
 from deuteron.aot.targets.target import KernelCode
 from deuteron.backend.cuda.target import architecture
 from deuteron.backend.metadata import KernelMetadata
+from deuteron.backend.tensor_map import TensorMap
 
 SOURCE = Path(__file__).with_name("fake_libcuda.c")
 BYTES = {"i1": 1, "i8": 1, "u8": 1, "i16": 2, "u16": 2, "i64": 8, "u64": 8, "fp64": 8}
@@ -108,6 +109,7 @@ class FakeGpu(Workspace):
         shared: int = 0,
         num_warps: int = 4,
         image: bytes | None = None,
+        tensor_maps: Sequence[TensorMap] = (),
     ) -> Path:
         """Emit a kernel as C; returns its header."""
         parsed = parse_signature(signature, params, name)
@@ -117,7 +119,9 @@ class FakeGpu(Workspace):
         base = file_base(self.folder / name, record.hash, record.suffix)
         code = KernelCode(record, parse_grid(grid, grid_scope(parsed)), base)
         metadata = KernelMetadata(name, code.symbol, resolved, {"num_warps": num_warps}, (), 0, shared)
+        metadata = replace(metadata, tensor_maps=tuple(tensor_maps))
         sizes = [8 if param.type.startswith("*") else BYTES.get(param.type, 4) for param in record.runtime_params]
+        sizes += [128] * len(tensor_maps)
         known = architecture(resolved.arch)
         version = f"{known.capability // 10}.{known.capability % 10}{'a' if known.is_specific else ''}"
         text = " ".join(["fake-cubin", version, code.symbol, *map(str, sizes)])

@@ -353,8 +353,33 @@ int cuLaunchKernel(library *kernel, unsigned gx, unsigned gy, unsigned gz, unsig
   say("%s grid=%u,%u,%u block=%u,%u,%u shared=%u stream=%p device=%d args=", kernel->symbol, gx, gy, gz, bx, by, bz,
       shared, stream, device);
   for (i = 0; i < kernel->num_params; i++)
-    say_argument(params[i], kernel->sizes[i]);
+    if (kernel->sizes[i] == 128)
+      say("[%s]", (const char *)params[i]);
+    else
+      say_argument(params[i], kernel->sizes[i]);
   say(" ");
+  return leave(0);
+}
+
+/* A "map" is its address, sizes, strides, box, type, swizzle and fill. */
+int cuTensorMapEncodeTiled(void *map, int type, uint32_t rank, void *address, const uint64_t *sizes,
+                           const uint64_t *strides, const uint32_t *box, const uint32_t *steps, int interleave,
+                           int swizzle, int promotion, int fill) {
+  uint32_t i;
+  ENTER;
+  if ((uintptr_t)map % 64 || (uintptr_t)address % 16 || rank < 1 || rank > 5 || interleave || promotion != 2)
+    return leave(INVALID_VALUE);
+  memset(map, 0, 128);
+  snprintf(map, 128, "%p type=%d swizzle=%d fill=%d", address, type, swizzle, fill);
+  for (i = 0; i < rank; i++) {
+    char *end = (char *)map + strlen(map);
+    if (sizes[i] < 1 || box[i] < 1 || box[i] > 256 || steps[i] != 1 || (i + 1 < rank && strides[i] % 16))
+      return leave(INVALID_VALUE);
+    snprintf(end, (size_t)(128 - (end - (char *)map)), " %llu/%u", (unsigned long long)sizes[i], box[i]);
+    end += strlen(end);
+    if (i + 1 < rank)
+      snprintf(end, (size_t)(128 - (end - (char *)map)), "*%llu", (unsigned long long)strides[i]);
+  }
   return leave(0);
 }
 

@@ -22,6 +22,8 @@
 #define DEUTERON_CUDA_SHARED_ATTRIBUTE 8 /* CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES */
 #define DEUTERON_CUDA_MAJOR 75           /* CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR */
 #define DEUTERON_CUDA_MINOR 76
+#define DEUTERON_MAX_RANK 5
+#define DEUTERON_PROMOTION_128B 2 /* CU_TENSOR_MAP_L2_PROMOTION_L2_128B */
 #define DEUTERON_CUDA_MAX_SHARED 97 /* CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN */
 
 #ifdef __cplusplus
@@ -45,7 +47,16 @@ typedef struct {
   int (*kernel_set_attribute)(int attribute, int value, void *kernel, int device);
   int (*launch_kernel)(void *kernel, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x,
                        unsigned block_y, unsigned block_z, unsigned shared, void *stream, void **args, void **extra);
+  int (*tensor_map_encode_tiled)(void *map, int type, uint32_t rank, void *address, const uint64_t *sizes,
+                                 const uint64_t *strides, const uint32_t *box, const uint32_t *steps, int interleave,
+                                 int swizzle, int l2_promotion, int fill);
 } deuteron_cuda_functions;
+
+/* What a copy of TMA moves: the type of elements, the swizzle and the fill as numbers of cuda.h, extents of the box. */
+typedef struct {
+  int type, rank, swizzle, fill;
+  uint32_t extents[DEUTERON_MAX_RANK];
+} deuteron_tensor_box;
 
 typedef struct {
   pthread_mutex_t mutex; /* over all that follows, and the kernels */
@@ -68,13 +79,16 @@ typedef struct {
   int64_t loads;         /* calls of load less calls of unload */
 } deuteron_cuda_kernel;
 
-extern deuteron_cuda deuteron_cuda_v1;
-int deuteron_cuda_launch_v1(deuteron_cuda_kernel *kernel, void **args, const uint32_t *grid, void *stream);
-int deuteron_cuda_load_v1(deuteron_cuda_kernel *kernel);
-int deuteron_cuda_unload_v1(deuteron_cuda_kernel *kernel);
+extern deuteron_cuda deuteron_cuda_v2;
+int deuteron_cuda_launch_v2(deuteron_cuda_kernel *kernel, void **args, const uint32_t *grid, void *stream);
+int deuteron_cuda_load_v2(deuteron_cuda_kernel *kernel);
+int deuteron_cuda_unload_v2(deuteron_cuda_kernel *kernel);
+int deuteron_cuda_encode_v2(const deuteron_tensor_box *box, uint64_t address, const int64_t *sizes, const int64_t *strides,
+                            void *map);
 
-DEUTERON_SHARED deuteron_cuda deuteron_cuda_v1 = {
-    PTHREAD_MUTEX_INITIALIZER, 0, NULL, NULL, {NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL}};
+DEUTERON_SHARED deuteron_cuda deuteron_cuda_v2 = {
+    PTHREAD_MUTEX_INITIALIZER, 0, NULL, NULL,
+    {NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL}};
 
 /* Finds the functions in the driver; returns 0 where one is missing. */
 static int deuteron_cuda_find(deuteron_cuda *cuda) {
@@ -95,6 +109,7 @@ static int deuteron_cuda_find(deuteron_cuda *cuda) {
       {"cuKernelGetFunction", offsetof(deuteron_cuda_functions, kernel_get_function)},
       {"cuKernelSetAttribute", offsetof(deuteron_cuda_functions, kernel_set_attribute)},
       {"cuLaunchKernel", offsetof(deuteron_cuda_functions, launch_kernel)},
+      {"cuTensorMapEncodeTiled", offsetof(deuteron_cuda_functions, tensor_map_encode_tiled)},
   };
   size_t i;
   for (i = 0; i < sizeof functions / sizeof functions[0]; i++) {
@@ -262,9 +277,9 @@ static int deuteron_cuda_use(deuteron_cuda *cuda, deuteron_cuda_kernel *kernel, 
 }
 
 /* Queues the kernel on a stream of the current context. Any thread may call it at any time. */
-DEUTERON_SHARED int deuteron_cuda_launch_v1(deuteron_cuda_kernel *kernel, void **args, const uint32_t *grid,
+DEUTERON_SHARED int deuteron_cuda_launch_v2(deuteron_cuda_kernel *kernel, void **args, const uint32_t *grid,
                                             void *stream) {
-  deuteron_cuda *cuda = &deuteron_cuda_v1;
+  deuteron_cuda *cuda = &deuteron_cuda_v2;
   void *found;
   int device, is_pushed;
   int result = deuteron_cuda_enter(cuda, &device, &is_pushed);
@@ -279,9 +294,37 @@ DEUTERON_SHARED int deuteron_cuda_launch_v1(deuteron_cuda_kernel *kernel, void *
   return result;
 }
 
+/* Encodes the map of a tensor for TMA. Sizes count elements and strides bytes, the innermost dimension first, whose stride
+   is left out. INVALID_VALUE where TMA cannot copy such a tensor. */
+DEUTERON_SHARED int deuteron_cuda_encode_v2(const deuteron_tensor_box *box, uint64_t address, const int64_t *sizes,
+                                            const int64_t *strides, void *map) {
+  deuteron_cuda *cuda = &deuteron_cuda_v2;
+  uint64_t extents[DEUTERON_MAX_RANK], distances[DEUTERON_MAX_RANK];
+  uint32_t steps[DEUTERON_MAX_RANK];
+  int i, result;
+  for (i = 0; i < box->rank; i++) {
+    const int is_last = i == box->rank - 1;
+    if (sizes[i] < 1 || sizes[i] > INT64_C(1) << 32)
+      return DEUTERON_ERROR_INVALID_VALUE;
+    if (!is_last && (strides[i] < 0 || strides[i] % 16 || strides[i] >= INT64_C(1) << 40))
+      return DEUTERON_ERROR_INVALID_VALUE;
+    extents[i] = (uint64_t)sizes[i];
+    distances[i] = is_last ? 0 : (uint64_t)strides[i];
+    steps[i] = 1;
+  }
+  if (address % 16)
+    return DEUTERON_ERROR_INVALID_VALUE;
+  result = deuteron_cuda_open(cuda);
+  if (result != DEUTERON_SUCCESS)
+    return result;
+  return cuda->call.tensor_map_encode_tiled(map, box->type, (uint32_t)box->rank, (void *)(uintptr_t)address, extents,
+                                            distances, box->extents, steps, 0, box->swizzle, DEUTERON_PROMOTION_128B,
+                                            box->fill);
+}
+
 /* Does what the first launch on the current device would do, the transfer of the code included. */
-DEUTERON_SHARED int deuteron_cuda_load_v1(deuteron_cuda_kernel *kernel) {
-  deuteron_cuda *cuda = &deuteron_cuda_v1;
+DEUTERON_SHARED int deuteron_cuda_load_v2(deuteron_cuda_kernel *kernel) {
+  deuteron_cuda *cuda = &deuteron_cuda_v2;
   void *function;
   int device, is_pushed;
   int result = deuteron_cuda_enter(cuda, &device, &is_pushed);
@@ -304,8 +347,8 @@ DEUTERON_SHARED int deuteron_cuda_load_v1(deuteron_cuda_kernel *kernel) {
 }
 
 /* The last unload takes the kernel from the driver; a later launch loads it again. */
-DEUTERON_SHARED int deuteron_cuda_unload_v1(deuteron_cuda_kernel *kernel) {
-  deuteron_cuda *cuda = &deuteron_cuda_v1;
+DEUTERON_SHARED int deuteron_cuda_unload_v2(deuteron_cuda_kernel *kernel) {
+  deuteron_cuda *cuda = &deuteron_cuda_v2;
   int result = DEUTERON_SUCCESS, is_last;
   pthread_mutex_lock(&cuda->mutex);
   is_last = kernel->loads <= 1;

@@ -12,6 +12,7 @@ from deuteron.aot.c_types import launch_declaration
 from deuteron.aot.grid_code import Variable, node_code
 from deuteron.aot.targets.target import CTarget, KernelCode
 from deuteron.aot.templates import render, runtime_source
+from deuteron.aot.tensor_map_code import declaration_code, encoding_code
 from deuteron.backend.cuda.target import WARP_SIZE, architecture
 from deuteron.options import Target
 
@@ -30,7 +31,7 @@ def source(code: KernelCode) -> str:
     compiled_for = architecture(record.target.partition(":")[2])
     variables = {param.name: Variable(param.c_name, param.type) for param in record.runtime_params}
     grid = [node_code(node, variables) for node in code.grid]
-    cubin = code.asm["cubin"]
+    cubin, maps = code.asm["cubin"], [f"deuteron_map{index}" for index in range(len(record.tensor_maps))]
     return render(
         "cuda_kernel.c",
         title=f"kernel {record.function}",
@@ -46,7 +47,9 @@ def source(code: KernelCode) -> str:
         shared=record.shared,
         capability=compiled_for.capability,
         is_specific=int(compiled_for.is_specific),
-        args=", ".join([*(f"&{param.c_name}" for param in record.runtime_params), "NULL"]),
+        args=", ".join([*(f"&{param.c_name}" for param in record.runtime_params), *maps, "NULL"]),
+        map_declarations=declaration_code(record.tensor_maps),
+        map_encoding=encoding_code(record.tensor_maps, record.runtime_params),
         grid_x=grid[0],
         grid_y=grid[1],
         grid_z=grid[2],

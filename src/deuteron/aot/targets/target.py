@@ -34,8 +34,8 @@ class KernelCode:
 
     def with_compiled(self, asm: Mapping[str, str | bytes], metadata: KernelMetadata) -> KernelCode:
         """The kernel with what the compiler made of it."""
-        found = {name: getattr(metadata, name) for name in ("scratch_bytes", "shared", "extra_warps", "resources")}
-        record = replace(self.record, **found)
+        fields = ("scratch_bytes", "shared", "extra_warps", "resources", "tensor_maps")
+        record = replace(self.record, **{name: getattr(metadata, name) for name in fields})
         return replace(self, record=record, asm=asm)
 
 

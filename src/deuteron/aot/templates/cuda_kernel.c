@@ -18,7 +18,7 @@ static deuteron_cuda_kernel deuteron_this = {
     deuteron_cubin, "${symbol}", ${num_threads}, ${shared}, ${capability}, ${is_specific}, NULL, NULL, 0, 0, 0, 0};
 
 ${launch} {
-  void *deuteron_args[] = {${args}};
+${map_declarations}  void *deuteron_args[] = {${args}};
   int deuteron_bad = 0;
   int64_t deuteron_parts[3];
   uint32_t deuteron_grid[3];
@@ -29,12 +29,12 @@ ${launch} {
   deuteron_result = deuteron_make_grid(deuteron_parts, deuteron_bad, deuteron_grid);
   if (deuteron_result != DEUTERON_SUCCESS || deuteron_grid[0] == 0)
     return deuteron_result;
-  return (deuteron_status)deuteron_cuda_launch_v1(&deuteron_this, deuteron_args, deuteron_grid, (void *)stream);
+${map_encoding}  return (deuteron_status)deuteron_cuda_launch_v2(&deuteron_this, deuteron_args, deuteron_grid, (void *)stream);
 }
 
-deuteron_status load_${function}(void) { return (deuteron_status)deuteron_cuda_load_v1(&deuteron_this); }
+deuteron_status load_${function}(void) { return (deuteron_status)deuteron_cuda_load_v2(&deuteron_this); }
 
-deuteron_status unload_${function}(void) { return (deuteron_status)deuteron_cuda_unload_v1(&deuteron_this); }
+deuteron_status unload_${function}(void) { return (deuteron_status)deuteron_cuda_unload_v2(&deuteron_this); }
 
 #ifdef __cplusplus
 }

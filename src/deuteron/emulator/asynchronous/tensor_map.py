@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from deuteron.emulator.asynchronous.swizzle import swizzle
+from deuteron.emulator.faults import Fault
 from deuteron.emulator.machine.global_memory import GlobalMemory, byte_bounds
 from deuteron.emulator.types import TYPES
 from deuteron.errors import LaunchError
@@ -86,12 +87,19 @@ class TensorMap:
         """Write the part of a box that is in bounds; `combine` makes the new value of the old and the given one."""
         box = np.ascontiguousarray(data).reshape(-1).view(self.array.dtype).reshape(self.box)
         inside, of_box = self._overlap(coordinates)
+        self._check_end(inside)
         given = box[of_box]
         if combine is None:
             self.array[inside] = given
         else:
             view, dtype = TYPES[self.type], self.array.dtype
             self.array[inside] = combine(self.array.view(view)[inside], given.view(view)).view(dtype)
+
+    def _check_end(self, inside: tuple[slice, ...]) -> None:
+        """Not in the PTX manual; an H200 writes whole chunks of 16 bytes, also past the end of a row."""
+        row_bytes = self.array.shape[-1] * self.itemsize
+        if inside[-1].stop * self.itemsize == row_bytes and row_bytes % 16 and inside[-1].stop > inside[-1].start:
+            raise Fault("bulk copy", f"writes past the end of rows of {row_bytes} bytes, up to a multiple of 16")
 
     def _overlap(self, coordinates: Sequence[int]) -> tuple[tuple[slice, ...], tuple[slice, ...]]:
         """The part of the box that is in bounds, as slices of the array and of the box."""

@@ -14,8 +14,8 @@
                                                  barriers invalidated
 
 One barrier counts the bytes of all blocks of an iteration. The schedule is that of copies by cp.async
-(pipeline_loads.py); how many iterations ahead is decided in the same way. Loads under an `if` stay, and so do those whose
-offsets depend on loads.
+(pipeline_loads.py); how many iterations ahead is decided in the same way. Loads under an `if` stay, and so do those
+whose offsets depend on loads.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ _LOCAL_OPS = (LoadOp, StoreOp, LocalAllocOp, LocalLoadOp, DescriptorLoadOp, *_ST
 
 
 def descriptor_loads_to_pipeline(loop: scf.ForOp, also_without_product: bool) -> list[DescriptorLoadOp]:
-    """The loads of an innermost loop to copy ahead: those that products read; all, where a loop without products asks."""
+    """The loads of an innermost loop to copy ahead: those that products read; all, if a loop without products asks."""
     ops = list(loop.body.block.ops)
     if any(isinstance(op, scf.ForOp | scf.WhileOp) for op in ops) or not _may_run_ahead(loop):
         return []

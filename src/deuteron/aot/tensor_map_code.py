@@ -1,0 +1,67 @@
+"""C that encodes a kernel's tensor maps before a launch: what `backend.tensor_map` says of them, as expressions.
+
+    expression_code(("mul", 64, ("argument", 1, 32), ("constant", 2)), params)
+        (int64_t)((uint64_t)(int64_t)(int32_t)n * (uint64_t)INT64_C(2))
+    encoding_code(maps, params)       the statements; `deuteron_map0` ... are the maps
+
+Sums wrap as they do in the kernel. What cannot be copied by TMA is refused by runtime/cuda_driver.c with
+DEUTERON_ERROR_INVALID_VALUE, as the driver does it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from deuteron.aot.metadata import ParamRecord
+from deuteron.backend.tensor_map import ALIGNMENT, DATA_TYPES, SIZE, SWIZZLES, Expression, TensorMap
+
+_OPERATORS = {"add": "+", "sub": "-", "mul": "*"}
+_FILLS = {"zero": 0, "nan": 1}
+
+
+def expression_code(expression: Expression, params: Sequence[ParamRecord]) -> str:
+    """An expression of type int64_t, without overflow of signed numbers."""
+    name, *parts = expression
+    if name == "constant":
+        return f"INT64_C({parts[0]})" if parts[0] >= 0 else f"(-INT64_C({-parts[0]}))"
+    if name == "argument":
+        cast = "(int64_t)" if parts[1] == 64 else f"(int64_t)(int{parts[1]}_t)"
+        return f"{cast}{params[parts[0]].c_name}"
+    x, y = (f"(uint64_t){expression_code(part, params)}" for part in parts[1:])
+    wrapped = "(int64_t)" if parts[0] == 64 else f"(int64_t)(int{parts[0]}_t)"
+    return f"{wrapped}({x} {_OPERATORS[name]} {y})"
+
+
+def encoding_code(maps: Sequence[TensorMap], params: Sequence[ParamRecord]) -> str:
+    """The statements that encode all maps, and return where one cannot be; empty without maps."""
+    return "".join(_map_code(index, described, params) for index, described in enumerate(maps))
+
+
+def declaration_code(maps: Sequence[TensorMap]) -> str:
+    """The variables that hold the maps."""
+    lines = (
+        f"  unsigned char deuteron_map{index}[{SIZE}] __attribute__((aligned({ALIGNMENT})));\n"
+        for index in range(len(maps))
+    )
+    return "".join(lines)
+
+
+def _map_code(index: int, described: TensorMap, params: Sequence[ParamRecord]) -> str:
+    size = ("constant", described.element_bytes)
+    sizes = [expression_code(extent, params) for extent in reversed(described.sizes)]
+    strides = [expression_code(("mul", 64, stride, size), params) for stride in reversed(described.strides)]
+    element, swizzle = DATA_TYPES[described.element][1], SWIZZLES[described.swizzle][1]
+    box = ", ".join(map(str, reversed(described.box)))
+    return (
+        "  {\n"
+        f"    static const deuteron_tensor_box box = "
+        f"{{{element}, {len(described.box)}, {swizzle}, {_FILLS[described.padding]}, {{{box}}}}};\n"
+        f"    const int64_t sizes[] = {{{', '.join(sizes)}}};\n"
+        f"    const int64_t strides[] = {{{', '.join([*strides, '0'])}}};\n"
+        f"    const uint64_t address = (uint64_t){expression_code(described.base, params)};\n"
+        f"    deuteron_result =\n"
+        f"        (deuteron_status)deuteron_cuda_encode_v2(&box, address, sizes, strides, deuteron_map{index});\n"
+        "    if (deuteron_result != DEUTERON_SUCCESS)\n"
+        "      return deuteron_result;\n"
+        "  }\n"
+    )

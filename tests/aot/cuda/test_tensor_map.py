@@ -1,0 +1,89 @@
+"""Tensor maps in emitted C: evaluated as the kernel would, encoded before the launch, refused where TMA cannot."""
+
+import shutil
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+from aot.cuda.fake_gpu import FakeGpu
+from aot.workspace import C99, CXX17, Parameter
+from click.testing import CliRunner
+
+from deuteron.backend.tensor_map import TensorMap
+from deuteron.tools.main import main
+
+needs_ptxas = pytest.mark.skipif(not (shutil.which("ptxas") or find_spec("nvidia")), reason="there is no ptxas")
+
+PARAMS = [Parameter("x"), Parameter("rows"), Parameter("columns"), Parameter("wide")]
+X, ROWS, COLUMNS, WIDE = ("argument", 0, 64), ("argument", 1, 32), ("argument", 2, 32), ("argument", 3, 64)
+MAPS = [
+    TensorMap("fp16", (128, 64), 128, "nan", X, (ROWS, COLUMNS), (("mul", 64, COLUMNS, ("constant", 2)),), "k.py:3"),
+    TensorMap("fp32", (4,), 0, "zero", ("add", 64, X, ("mul", 64, ("constant", 16), WIDE)), (ROWS,), (), "k.py:4"),
+]
+
+
+@pytest.mark.parametrize("compiler", [C99, CXX17], ids=["c99", "c++17"])
+def test_maps_are_encoded_before_the_launch(gpu: FakeGpu, compiler: list[str]):
+    gpu.emit_cuda("*fp16, i32, u32, i64", "rows", params=PARAMS, tensor_maps=MAPS)
+    gpu.link()
+    body = """
+  use_device(0);
+  printf("%d\\n", (int)add_alpha_default(NULL, 0x7000, 100, 40, -3));
+  printf("%s\\n", calls());
+  printf("%d\\n", (int)add_alpha_default(NULL, 0x7000, 100, 41, 0));
+  printf("%d\\n", (int)add_alpha_default(NULL, 0x7008, 100, 40, 0));
+  printf("%d\\n", (int)add_alpha_default(NULL, 0x7000, 100, 4294967256u, 0));
+  printf("%d\\n", (int)add_alpha_default(NULL, 0x7000, 0, 40, 0));
+"""
+    status, log, *refused = gpu.program(body, compiler).run().splitlines()
+    assert status == "0"
+    assert "args=7000,64,28,fffffffffffffffd," in log
+    assert "[0x7000 type=6 swizzle=3 fill=1 40/64*160 100/128][0x6fd0 type=7 swizzle=0 fill=0 100/4]" in log
+    assert refused == ["1", "1", "1", "0"], "a stride, an address, a size; an empty grid needs no map"
+
+
+KERNEL = """
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def matmul(a, b, c_ptr, M, N, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):
+    c = tl.make_tensor_descriptor(c_ptr, [M, N], [N, 1], [BM, BN])
+    row, column = tl.program_id(0) * BM, tl.program_id(1) * BN
+    total = tl.zeros((BM, BN), tl.float32)
+    for k in range(0, K, BK):
+        total = tl.dot(a.load([row, k]), b.load([k, column]), total)
+    c.store([row, column], total.to(tl.float16))
+"""
+
+PROGRAM = """
+#include "linked.h"
+#include <cstdio>
+
+int main() {
+  const CUdeviceptr a = 0x10000, b = 0x20000, c = 0x30000;
+  std::puts(deuteron_status_string(matmul_default(nullptr, a, 256, 96, 96, b, 96, 512, 512, c, 256, 512, 96)));
+}
+"""
+
+
+@needs_ptxas
+def test_a_kernel_with_descriptors(gpu: FakeGpu):
+    """The fake driver does not take a real cubin for one of its own: the maps come before it is asked to load it."""
+    folder: Path = gpu.folder
+    (folder / "matmul.py").write_text(KERNEL)
+    signature = "tensordesc<fp16[128,64]>, tensordesc<fp16[64,128]>, *fp16:16, i32, i32:16, i32, 128, 128, 64"
+    options = ["-n", "matmul", "-s", signature, "-g", "cdiv(M, BM), cdiv(N, BN)", "-w", "8", "-t", "cuda:90"]
+    for arguments in (
+        ["compile", str(folder / "matmul.py"), *options, "-o", str(folder / "aot" / "matmul")],
+        ["link", "HEADERS", "-o", str(folder / "aot" / "linked")],
+    ):
+        headers = sorted(map(str, folder.glob("aot/*.h")))
+        given = [part for argument in arguments for part in (headers if argument == "HEADERS" else [argument])]
+        result = CliRunner().invoke(main, given)
+        assert result.exit_code == 0, result.output
+    for path in folder.glob("aot/*.c"):
+        path.rename(folder / path.name)
+    program = gpu.program(PROGRAM, CXX17, ["-O1", f"-I{folder}", f"-I{folder / 'aot'}"])
+    assert program.run() == "invalid device image\\n" or "invalid" in program.run()
