@@ -10,9 +10,9 @@ until it is waited for; that no thread reads before is up to the pass that made 
 apart whose indices are known to differ. The regions of `ttg.warp_specialize` are gone through one by one: what one
 stores for another is in order by mbarriers.
 
-What one thread does alone, the copies of TMA and what it does to their barriers, is in order by itself; a block that TMA
-loads is there for every thread that has waited at the barrier, so that only what was there before matters. A store of
-TMA reads until it is waited for.
+What one thread does alone, the copies of TMA and what it does to their barriers, is in order by itself; a block that
+TMA loads is there for every thread that has waited at the barrier, so that only what was there before matters. A store
+of TMA reads until it is waited for.
 """
 
 from __future__ import annotations

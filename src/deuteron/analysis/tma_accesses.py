@@ -17,7 +17,7 @@ from xdsl.ir import Operation, SSAValue
 
 from deuteron.analysis.argument_expressions import expression_of
 from deuteron.analysis.axis_analysis import AxisInfoAnalysis
-from deuteron.analysis.pointer_source import source_argument
+from deuteron.analysis.base_argument import base_argument
 from deuteron.ir.tt.atomic import AtomicCASOp, AtomicRMWOp
 from deuteron.ir.tt.descriptor import BlockAccess, DescriptorLoadOp, MakeTensorDescriptorOp
 from deuteron.ir.tt.function import FuncOp
@@ -62,7 +62,7 @@ def _are_chunks(value: SSAValue, size: int, info: AxisInfoAnalysis) -> bool:
 
 def _source(op: BlockAccess) -> SSAValue | None:
     made = op.desc.owner
-    return source_argument(made.base) if isinstance(made, MakeTensorDescriptorOp) else None
+    return base_argument(made.base) if isinstance(made, MakeTensorDescriptorOp) else None
 
 
 def _mixed(func: FuncOp, accesses: list[BlockAccess]) -> _Sources:
@@ -84,7 +84,7 @@ def _through_pointers(func: FuncOp) -> tuple[_Sources, _Sources]:
     read, written = set(), set()
     for op in func.walk():
         if isinstance(op, LoadOp):
-            read.add(source_argument(op.ptr))
+            read.add(base_argument(op.ptr))
         elif isinstance(op, StoreOp | AtomicRMWOp | AtomicCASOp):
-            written.add(source_argument(op.ptr))
+            written.add(base_argument(op.ptr))
     return read, written

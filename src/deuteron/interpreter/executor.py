@@ -14,10 +14,10 @@ import numpy as np
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Operation, SSAValue
 
-from deuteron.analysis.pointer_source import source_argument
 from deuteron.errors import DeuteronError, InternalError, UsageError
 from deuteron.interpreter.allocation import Buffer, Memory
 from deuteron.interpreter.arguments import bind_arguments
+from deuteron.interpreter.provenance import source_argument
 from deuteron.interpreter.rule_table import Rule
 from deuteron.interpreter.rules import RULES
 from deuteron.ir.location import from_attribute

@@ -1,7 +1,7 @@
 """The shared memory that a block of a tensor goes through.
 
-    block_buffer(tensor<128x64xf16>)           !ttg.memdesc<128x64xf16, panels of 128 bytes, swizzled>
-    load_buffer(%x = "tt.descriptor_load")     that of the product's operand which the block becomes, if TMA can fill it
+block_buffer(tensor<128x64xf16>)           !ttg.memdesc<128x64xf16, panels of 128 bytes, swizzled>
+load_buffer(%x = "tt.descriptor_load")     that of the product's operand which the block becomes, if TMA can fill it
 """
 
 from __future__ import annotations

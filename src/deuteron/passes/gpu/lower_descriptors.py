@@ -27,7 +27,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 
-from deuteron.analysis.pointer_source import source_argument
+from deuteron.analysis.base_argument import base_argument
 from deuteron.ir.builder import Builder
 from deuteron.ir.tt.descriptor import (
     DescriptorLoadOp,
@@ -76,12 +76,12 @@ def _lower(func: FuncOp) -> None:
     loads = [op for op in func.walk() if isinstance(op, DescriptorLoadOp)]
     stores = [op for op in func.walk() if isinstance(op, DescriptorStoreOp | DescriptorReduceOp)]
     copies = [op for op in func.walk() if isinstance(op, AsyncTMACopyGlobalToLocalOp)]
-    read = {source_argument(descriptor_of(op).base) for op in (*loads, *copies)}
+    read = {base_argument(descriptor_of(op).base) for op in (*loads, *copies)}
     for block in dict.fromkeys(op.parent for op in loads):
         for group in list(_groups(block)):
             _load(group)
     for store in stores:
-        _store(store, is_read=source_argument(descriptor_of(store).base) in read)
+        _store(store, is_read=base_argument(descriptor_of(store).base) in read)
 
 
 def _groups(block: Block) -> Iterator[list[DescriptorLoadOp]]:

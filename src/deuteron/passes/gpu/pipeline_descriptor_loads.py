@@ -31,8 +31,8 @@ from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint
 from xdsl.traits import MemoryReadEffect, MemoryWriteEffect
 
+from deuteron.analysis.base_argument import base_argument
 from deuteron.analysis.buffer_index import next_index
-from deuteron.analysis.pointer_source import source_argument
 from deuteron.ir.arith import CmpIOp, SelectOp
 from deuteron.ir.builder import Builder
 from deuteron.ir.tt.descriptor import (
@@ -66,7 +66,7 @@ from deuteron.passes.gpu.run_ahead import Ahead, Values, carry, comes, lead_of, 
 from deuteron.passes.tile.eliminate_dead_code import EliminateDeadCode
 
 _STORES = (DescriptorStoreOp, DescriptorReduceOp)
-_LOCAL_OPS = (LoadOp, StoreOp, LocalAllocOp, LocalLoadOp, DescriptorLoadOp, *_STORES)
+_LOCAL_OPS = (LoadOp, StoreOp, LocalAllocOp, LocalLoadOp, BarrierOp, DescriptorLoadOp, *_STORES)
 
 
 def descriptor_loads_to_pipeline(loop: scf.ForOp, also_without_product: bool) -> list[DescriptorLoadOp]:
@@ -75,12 +75,12 @@ def descriptor_loads_to_pipeline(loop: scf.ForOp, also_without_product: bool) ->
     if any(isinstance(op, scf.ForOp | scf.WhileOp) for op in ops) or not _may_run_ahead(loop):
         return []
     takes_all = also_without_product and not any(op.name in PRODUCTS for op in ops)
-    stored = {source_argument(descriptor_of(op).base) for op in loop.walk() if isinstance(op, _STORES)}
+    stored = {base_argument(descriptor_of(op).base) for op in loop.walk() if isinstance(op, _STORES)}
     return [
         op
         for op in ops
         if isinstance(op, DescriptorLoadOp)
-        and source_argument(descriptor_of(op).base) not in stored
+        and base_argument(descriptor_of(op).base) not in stored
         and (takes_all or feeds_product(op.result))
         and Ahead(loop, _needs(op)).is_pure
     ]

@@ -11,8 +11,8 @@ from deuteron.passes.tile.hoist_invariants import HoistInvariants
 from deuteron.passes.tile.inline_calls import InlineCalls
 from deuteron.passes.tile.merge_branches import MergeBranches
 from deuteron.passes.tile.merge_common_subexpressions import MergeCommonSubexpressions
-from deuteron.passes.tile.unswitch_loops import UnswitchLoops
 from deuteron.passes.tile.rewrite_descriptors_to_pointers import RewriteDescriptorsToPointers
+from deuteron.passes.tile.unswitch_loops import UnswitchLoops
 
 
 def tile_passes(has_tma: bool = False) -> list[ModulePass]:
