@@ -8,7 +8,7 @@ so that behind them only their reads count. A wait among the threads of one warp
 product in flight reads until it is waited for; only a barrier after that frees what it read. A copy in flight writes
 until it is waited for; that no thread reads before is up to the pass that made it. Of several buffers, those are told
 apart whose indices are known to differ. The regions of `ttg.warp_specialize` are gone through one by one: what one
-stores for another is in order by mbarriers.
+stores for another is in order by mbarriers, and all wait for each other in front.
 
 What one thread does alone, the copies of TMA and what it does to their barriers, is in order by itself; a block that
 TMA loads is there for every thread that has waited at the barrier, so that only what was there before matters. A store
@@ -119,7 +119,8 @@ class HazardAnalysis:
             branches = [self._block(region.block, pending) for region in op.regions if region.blocks]
             return frozenset().union(*branches, pending if len(branches) < 2 else ())
         if isinstance(op, WarpSpecializeOp):
-            return frozenset().union(*(self._block(region.block, pending) for region in op.regions))
+            begin = _in_flight(pending)
+            return frozenset().union(*(self._block(region.block, begin) for region in op.regions))
         if isinstance(op, BarrierOp):
             return _in_flight(pending)
         if isinstance(op, WarpGroupDotWaitOp):

@@ -25,7 +25,7 @@ from deuteron.analysis.access_vectors import ASYNC_COPY_BYTES, access_vectors, c
 from deuteron.analysis.axis_analysis import AxisInfoAnalysis
 from deuteron.analysis.base_argument import base_argument
 from deuteron.ir.arith import constant_value
-from deuteron.ir.tt.descriptor import DescriptorLoadOp, DescriptorStoreOp
+from deuteron.ir.tt.descriptor import DescriptorLoadOp, DescriptorReduceOp, DescriptorStoreOp, descriptor_of
 from deuteron.ir.tt.memory import LoadOp, StoreOp
 from deuteron.ir.ttg.barrier import BarrierOp
 from deuteron.ir.ttg.layout import MemDescType, SharedLinearEncodingAttr, layout_of
@@ -156,7 +156,8 @@ def _gives_zeros(load: LoadOp) -> bool:
 
 def stored_arguments(op: Operation) -> set[SSAValue | None]:
     """The arguments of the kernel that the stores inside an op go to; None is one of them where that is not known."""
-    return {base_argument(inner.ptr) for inner in op.walk() if isinstance(inner, StoreOp)}
+    stores = [inner for inner in op.walk() if isinstance(inner, (StoreOp, DescriptorStoreOp, DescriptorReduceOp))]
+    return {base_argument(one.ptr if isinstance(one, StoreOp) else descriptor_of(one).base) for one in stores}
 
 
 def is_apart(load: LoadOp, stored: set[SSAValue | None]) -> bool:

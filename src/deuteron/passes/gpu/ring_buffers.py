@@ -5,6 +5,7 @@
       dot(a, b)
 
     load -> operand of a product          through a ring, if all that reads the tile is in the block of the load
+    a block of a tensor                   the same, by TMA
     bundles of the same types             share a ring, wherever they are: those of two loops, or in front of a loop
     a ring that no loop fills, an argument that the kernel stores to, a tile that cannot be copied
                                           loaded as it is
@@ -21,13 +22,16 @@ from xdsl.dialects import scf
 from xdsl.ir import Block, Operation, SSAValue
 
 from deuteron.analysis.axis_analysis import AxisInfoAnalysis
+from deuteron.analysis.base_argument import base_argument
+from deuteron.ir.tt.descriptor import DescriptorLoadOp, descriptor_of
 from deuteron.ir.tt.function import FuncOp
 from deuteron.ir.tt.memory import LoadOp
 from deuteron.ir.ttg.layout import MemDescType
 from deuteron.ir.ttg.shared import LocalAllocOp
 from deuteron.ir.ttg.views import is_view
 from deuteron.ir.ttng.warp_group_dot import WarpGroupDotOp
-from deuteron.ir.types import is_tile
+from deuteron.ir.types import is_tile, shape_of
+from deuteron.passes.gpu.descriptor_buffers import load_buffer
 from deuteron.passes.gpu.pipelined_loads import (
     buffer_type,
     feeds_product,
@@ -36,12 +40,14 @@ from deuteron.passes.gpu.pipelined_loads import (
     stored_arguments,
 )
 
+Load = LoadOp | DescriptorLoadOp
+
 
 @dataclass(eq=False)
 class Bundle:
     """Loads of a block that are read together; `readers` are the ops of the block that read one of them."""
 
-    loads: list[LoadOp]
+    loads: list[Load]
     types: list[MemDescType]
     readers: set[Operation]
 
@@ -75,22 +81,28 @@ class Ring:
         blocks = [bundle.block for bundle in self.bundles]
         return max(blocks.count(block) for block in blocks)
 
+    @property
+    def is_of_blocks(self) -> bool:
+        """Whether TMA fills it."""
+        return isinstance(self.bundles[0].loads[0], DescriptorLoadOp)
+
 
 def find_rings(func: FuncOp, info: AxisInfoAnalysis) -> list[Ring]:
     """The rings that loops of products fill."""
     stored, rings = stored_arguments(func), {}
     for block in _blocks(func):
-        loads = [op for op in block.ops if isinstance(op, LoadOp) and _may_be_copied(op, stored, info)]
-        for bundle in _bundles(loads, info):
-            rings.setdefault(tuple(bundle.types), Ring(tuple(bundle.types))).bundles.append(bundle)
+        for kind, may_be_copied in ((LoadOp, _may_be_copied), (DescriptorLoadOp, _may_be_copied_by_tma)):
+            loads = [op for op in block.ops if isinstance(op, kind) and may_be_copied(op, stored, info)]
+            for bundle in _bundles(loads, info):
+                rings.setdefault((kind, *bundle.types), Ring(tuple(bundle.types))).bundles.append(bundle)
     return [ring for ring in rings.values() if any(_multiplies_in_loop(bundle) for bundle in ring.bundles)]
 
 
-def loads_besides(rings: Sequence[Ring]) -> list[LoadOp]:
+def loads_besides(rings: Sequence[Ring]) -> list[Load]:
     """The loads of products that are beside those of the rings, and go through none."""
     found = {load for ring in rings for bundle in ring.bundles for load in bundle.loads}
     blocks = {bundle.block for ring in rings for bundle in ring.bundles}
-    loads = [op for block in blocks for op in block.ops if isinstance(op, LoadOp) and is_tile(op.result.type)]
+    loads = [op for block in blocks for op in block.ops if isinstance(op, Load) and is_tile(op.result.type)]
     return [load for load in loads if load not in found and feeds_product(load.result)]
 
 
@@ -108,11 +120,21 @@ def _may_be_copied(load: LoadOp, stored: set[SSAValue | None], info: AxisInfoAna
     )
 
 
-def _bundles(loads: list[LoadOp], info: AxisInfoAnalysis) -> list[Bundle]:
+def _may_be_copied_by_tma(load: DescriptorLoadOp, stored: set[SSAValue | None], info: AxisInfoAnalysis) -> bool:
+    base = base_argument(descriptor_of(load).base)
+    is_apart = not stored or (None not in stored and base not in {None, *stored})
+    return is_apart and feeds_product(load.result) and shape_of(load.result.type) == shape_of(load.desc.type.tile)
+
+
+def _type_of(load: Load, info: AxisInfoAnalysis) -> MemDescType:
+    return buffer_type(load, info) if isinstance(load, LoadOp) else load_buffer(load)
+
+
+def _bundles(loads: Sequence[Load], info: AxisInfoAnalysis) -> list[Bundle]:
     """A load joins those with which it has a reader, unless one of these readers comes before it."""
     bundles: list[Bundle] = []
     for load in loads:
-        type = buffer_type(load, info)
+        type = _type_of(load, info)
         readers = readers_of(load, type)
         if any(reader.parent is not load.parent for reader in readers):
             continue
@@ -126,7 +148,7 @@ def _bundles(loads: list[LoadOp], info: AxisInfoAnalysis) -> list[Bundle]:
     return bundles
 
 
-def readers_of(load: LoadOp, buffer: MemDescType) -> set[Operation]:
+def readers_of(load: Load, buffer: MemDescType) -> set[Operation]:
     """The ops that will read the buffer: those that take the tile, or an allocation of its type, or a view of that."""
     readers, pending = set(), [load.result]
     while pending:

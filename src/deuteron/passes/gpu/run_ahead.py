@@ -17,6 +17,7 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from deuteron.ir.arith import CmpIOp, constant_value
 from deuteron.ir.builder import Builder
+from deuteron.ir.tt.descriptor import DescriptorLoadOp
 from deuteron.ir.tt.memory import LoadOp
 from deuteron.ir.tt.shape import SplatOp
 from deuteron.ir.types import i1, with_element_type
@@ -91,9 +92,9 @@ class Values(dict[SSAValue, SSAValue]):
         return self.get(value, value)
 
 
-def addresses_of(load: LoadOp) -> list[SSAValue]:
+def addresses_of(load: LoadOp | DescriptorLoadOp) -> list[SSAValue]:
     """What a load needs to know."""
-    return [value for value in (load.ptr, load.mask, load.other) if value is not None]
+    return list(load.operands)
 
 
 def masked(b: Builder, load: LoadOp, values: Values, runs: SSAValue | None) -> tuple[SSAValue, SSAValue | None]:

@@ -30,6 +30,7 @@ from deuteron.ir.ttg.layout import layout_of, with_layout
 from deuteron.ir.types import is_tile
 from deuteron.layout.linear import REGISTER, WARP, LinearLayout, log2
 from deuteron.passes.gpu.pipelined_loads import is_apart, stored_arguments
+from deuteron.passes.gpu.ring_buffers import Load
 from deuteron.passes.gpu.run_ahead import Values, addresses_of
 
 IN_REGISTERS = frozenset(
@@ -39,6 +40,7 @@ IN_REGISTERS = frozenset(
         "tt.get_num_programs",
         "tt.get_program_id",
         "tt.make_range",
+        "tt.make_tensor_descriptor",
         "tt.reshape",
         "tt.splat",
         "tt.trans",
@@ -59,7 +61,7 @@ def for_warps(layout: LinearLayout, num_warps: int) -> LinearLayout:
 class LoadSlice:
     """What some loads of a function need. `is_possible`: other warps can compute it by themselves."""
 
-    def __init__(self, func: FuncOp, loads: Sequence[LoadOp]):
+    def __init__(self, func: FuncOp, loads: Sequence[Load]):
         self._ops: set[Operation] = set()
         self._carried: set[tuple[Operation, int]] = set()
         self._stored = stored_arguments(func)
@@ -71,8 +73,8 @@ class LoadSlice:
         self.is_possible = all(self._is_possible(op) for op in self._ops)
 
     def clone(
-        self, block: Block, target: Block, num_warps: int, places: dict[Operation, Sequence[LoadOp]]
-    ) -> dict[LoadOp, LoadOp]:
+        self, block: Block, target: Block, num_warps: int, places: dict[Operation, Sequence[Load]]
+    ) -> dict[Load, Load]:
         """Clone the slice of a function's block to the end of another one; loads go in front of the ops that `places`
         lists them for. Gives the clone of each load.
         """
@@ -127,11 +129,11 @@ class _Cloning:
         ops: set[Operation],
         carried: set[tuple[Operation, int]],
         num_warps: int,
-        places: dict[Operation, Sequence[LoadOp]],
+        places: dict[Operation, Sequence[Load]],
     ):
         self._ops, self._carried, self._num_warps, self._places = ops, carried, num_warps, places
         self._values = Values()
-        self.loads: dict[LoadOp, LoadOp] = {}
+        self.loads: dict[Load, Load] = {}
 
     def block(self, source: Block, target: Block) -> None:
         b = Builder.at_end(target)

@@ -29,7 +29,7 @@ threads compute; not in functions with atomics, or with other memory accesses wh
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from xdsl.context import Context
@@ -45,6 +45,7 @@ from deuteron.analysis.scratch import buffer_bytes
 from deuteron.analysis.shared_liveness import shared_buffers
 from deuteron.ir.arith import CmpIOp
 from deuteron.ir.builder import Builder
+from deuteron.ir.tt.descriptor import DescriptorLoadOp, DescriptorStoreOp
 from deuteron.ir.tt.function import FuncOp
 from deuteron.ir.tt.memory import CacheModifier, EvictionPolicy, LoadOp, StoreOp
 from deuteron.ir.ttg.async_copy import AsyncCopyGlobalToLocalOp
@@ -52,29 +53,32 @@ from deuteron.ir.ttg.layout import layout_of
 from deuteron.ir.ttg.memdesc_index import MemDescIndexOp, buffers_type
 from deuteron.ir.ttg.shared import LocalAllocOp, LocalLoadOp
 from deuteron.ir.ttg.views import is_view
-from deuteron.ir.ttg.warp_specialize import WarpReturnOp, WarpSpecializeOp, WarpYieldOp
+from deuteron.ir.ttg.warp_specialize import WARPGROUP, WarpReturnOp, WarpSpecializeOp, WarpYieldOp
 from deuteron.ir.ttng.mbarrier import (
     ArriveBarrierOp,
     AsyncCopyMBarrierArriveOp,
+    BarrierExpectOp,
     FenceMBarrierInitOp,
     InitBarrierOp,
     WaitBarrierOp,
     barrier_type,
 )
+from deuteron.ir.ttng.tma import AsyncTMACopyGlobalToLocalOp
 from deuteron.ir.ttng.warp_group_dot import WarpGroupDotOp
-from deuteron.ir.types import byte_width_of, i32, is_tile
+from deuteron.ir.types import byte_width_of, i1, i32, is_tile
 from deuteron.layout.linear import REGISTER
 from deuteron.passes.gpu.allocate_shared import place
+from deuteron.passes.gpu.descriptor_buffers import block_bytes
 from deuteron.passes.gpu.pipeline_loads import read_from
 from deuteron.passes.gpu.pipeline_products import delay_products, is_read_by, products_to_delay
 from deuteron.passes.gpu.products import HOPPER
-from deuteron.passes.gpu.ring_buffers import Bundle, Ring, find_rings, loads_besides
+from deuteron.passes.gpu.ring_buffers import Bundle, Load, Ring, find_rings, loads_besides
 from deuteron.passes.gpu.run_ahead import carry, new_argument
 from deuteron.passes.gpu.slice_loads import LoadSlice
 from deuteron.passes.rewrite import erase, replace
 from deuteron.passes.tile.eliminate_dead_code import EliminateDeadCode
 
-PRODUCER_WARPS = 4
+COPYING_WARPS = 4  # one where TMA copies
 WARP_SIZE = 32
 MAX_WARPS = 32
 MAX_SHARED_BYTES = 227 * 1024
@@ -83,7 +87,7 @@ REGISTERS = 1 << 16
 SPARE_REGISTERS = 24  # of a thread, besides what products add up, where nothing else is kept
 OTHER_REGISTERS = 48  # where the same threads copy
 
-Delayed = tuple[list[WarpGroupDotOp], list[LoadOp]]
+Delayed = tuple[list[WarpGroupDotOp], list[Load]]
 Place = tuple[SSAValue, SSAValue]  # in a ring: the index of a buffer, and the parity of the round that uses it
 
 
@@ -99,6 +103,8 @@ class Channel:
 
     @staticmethod
     def allocate(b: Builder, ring: Ring, capacity: int, num_warps: int) -> Channel:
+        """A buffer is filled by copies of every thread, or of one by TMA, and emptied by every warp that computes."""
+        arrivals = 1 if ring.is_of_blocks else COPYING_WARPS * WARP_SIZE
         buffers = [b.value(LocalAllocOp(buffers_type(type, capacity))) for type in ring.types]
         for buffer, load in zip(buffers, ring.bundles[0].loads, strict=True):
             buffer.name_hint = load.result.name_hint
@@ -106,7 +112,7 @@ class Channel:
         full.name_hint, empty.name_hint = "full", "empty"
         for number in range(capacity):
             index = b.constant(number, i32)
-            b.insert(InitBarrierOp(b.value(MemDescIndexOp(full, index)), PRODUCER_WARPS * WARP_SIZE))
+            b.insert(InitBarrierOp(b.value(MemDescIndexOp(full, index)), arrivals))
             b.insert(InitBarrierOp(b.value(MemDescIndexOp(empty, index)), num_warps))
         return Channel(ring, capacity, buffers, full, empty)
 
@@ -190,7 +196,8 @@ class _Specialization:
         bundles = {bundle.first_reader: bundle for ring in self._capacities for bundle in ring.bundles}
         partition, default, body = Block(), Block(), [op for op in self._block.ops if op is not end]
         places = {reader: bundle.loads for reader, bundle in bundles.items()}
-        clones = self._part.clone(self._block, partition, PRODUCER_WARPS, places)
+        num_warps = _copying_warps(self._capacities)
+        clones = self._part.clone(self._block, partition, num_warps, places)
         for op in body:
             op.detach()
             default.add_op(op)
@@ -201,8 +208,8 @@ class _Specialization:
         Builder.at_end(partition, b.location).insert(WarpReturnOp())
         self._consume(default, bundles, of_bundle)
         self._produce(partition, {clones[bundle.loads[0]]: bundle for bundle in bundles.values()}, of_bundle, clones)
-        registers = _requested_registers(default, channels, self._num_warps)
-        b.insert(WarpSpecializeOp(default, [(partition, PRODUCER_WARPS)], registers))
+        registers = _requested_registers(default, channels, self._num_warps) if num_warps == COPYING_WARPS else []
+        b.insert(WarpSpecializeOp(default, [(partition, num_warps)], registers))
 
     def _consume(self, block: Block, bundles: dict[Operation, Bundle], channels: dict[Bundle, Channel]) -> None:
         def visit(reader: Operation, place: Place) -> None:
@@ -215,7 +222,7 @@ class _Specialization:
         block: Block,
         bundles: dict[Operation, Bundle],
         channels: dict[Bundle, Channel],
-        clones: dict[LoadOp, LoadOp],
+        clones: dict[Load, Load],
     ) -> None:
         def visit(first: Operation, place: Place) -> None:
             bundle = bundles[first]
@@ -258,28 +265,49 @@ def _last_access(views: Sequence[SSAValue], block: Block) -> Operation:
     return [op for op in block.ops if op in accesses][-1]
 
 
-def _produce(loads: Sequence[LoadOp], channel: Channel, place: Place) -> None:
+def _produce(loads: Sequence[Load], channel: Channel, place: Place) -> None:
     """Wait until the buffers are empty, and copy into them."""
     b, (index, phase) = Builder.before(loads[0]), place
     other = b.value(arith.XOrIOp(phase, b.constant(1, i32)))
     b.insert(WaitBarrierOp(b.value(MemDescIndexOp(channel.empty, index)), other))
-    for load, view in zip(loads, channel.views(b, index), strict=True):
-        b.location = load.location
-        cache, evict = CacheModifier(load.cache.value.data), EvictionPolicy(load.evict.value.data)
-        b.insert(AsyncCopyGlobalToLocalOp(load.ptr, view, load.mask, cache, evict))
-    b.insert(AsyncCopyMBarrierArriveOp(b.value(MemDescIndexOp(channel.full, index))))
+    full, buffers = b.value(MemDescIndexOp(channel.full, index)), channel.views(b, index)
+    if channel.ring.is_of_blocks:
+        _copy_blocks(b, loads, buffers, full)
+    else:
+        _copy(b, loads, buffers, full)
     for load in loads:
         erase(load)
+
+
+def _copy(b: Builder, loads: Sequence[LoadOp], buffers: Sequence[SSAValue], full: SSAValue) -> None:
+    for load, buffer in zip(loads, buffers, strict=True):
+        b.location = load.location
+        cache, evict = CacheModifier(load.cache.value.data), EvictionPolicy(load.evict.value.data)
+        b.insert(AsyncCopyGlobalToLocalOp(load.ptr, buffer, load.mask, cache, evict))
+    b.insert(AsyncCopyMBarrierArriveOp(full))
+
+
+def _copy_blocks(b: Builder, loads: Sequence[DescriptorLoadOp], buffers: Sequence[SSAValue], full: SSAValue) -> None:
+    always = b.constant(True, i1)
+    b.insert(BarrierExpectOp(full, always, sum(block_bytes(buffer.type) for buffer in buffers)))
+    for load, buffer in zip(loads, buffers, strict=True):
+        b.location = load.location
+        b.insert(AsyncTMACopyGlobalToLocalOp(load.desc, load.indices, full, buffer, always))
+
+
+def _copying_warps(rings: Iterable[Ring]) -> int:
+    return 1 if all(ring.is_of_blocks for ring in rings) else COPYING_WARPS
 
 
 def _requested_registers(default: Block, channels: Sequence[Channel], num_warps: int) -> list[int]:
     """What the copying warps are left with, where accumulators need more registers than a launch gives each thread: two
     for the pointer of each copy of 16 bytes, and some.
     """
-    at_launch = REGISTERS // (WARP_SIZE * (num_warps + PRODUCER_WARPS))
+    at_launch = REGISTERS // (WARP_SIZE * (num_warps + COPYING_WARPS))
     if _product_registers(default) + SPARE_REGISTERS <= at_launch:
         return []
-    copies = sum(_bytes_of(channel.ring) for channel in channels) // (16 * WARP_SIZE * PRODUCER_WARPS)
+    rings = [channel.ring for channel in channels if not channel.ring.is_of_blocks]
+    copies = sum(map(_bytes_of, rings)) // (16 * WARP_SIZE * COPYING_WARPS)
     return [-(-(2 * copies + SPARE_REGISTERS) // 8) * 8]
 
 
@@ -304,7 +332,7 @@ class SpecializeWarps(ModulePass):
     num_stages: int = 3
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        if self.target == HOPPER and self.num_warps % 4 == 0 and self.num_warps + PRODUCER_WARPS <= MAX_WARPS:
+        if self.target == HOPPER and self.num_warps % WARPGROUP == 0 and self.num_warps + COPYING_WARPS <= MAX_WARPS:
             changed = [self._specialize(func) for func in op.ops if isinstance(func, FuncOp)]
             if any(changed):
                 # The addresses, which the default region does not need any more.
@@ -312,7 +340,7 @@ class SpecializeWarps(ModulePass):
 
     def _specialize(self, func: FuncOp) -> bool:
         is_asked_for = any("tt.warp_specialize" in op.attributes for op in func.walk())
-        if not (is_asked_for or self.num_warps == 2 * PRODUCER_WARPS) or not _is_in_order(func):
+        if not (is_asked_for or self.num_warps == 2 * WARPGROUP) or not _is_in_order(func):
             return False
         rings = find_rings(func, AxisInfoAnalysis(func))
         delayed = _products_to_delay(rings)
@@ -359,7 +387,7 @@ class SpecializeWarps(ModulePass):
 
 def _products_to_delay(rings: Sequence[Ring]) -> dict[scf.ForOp, Delayed]:
     """In each loop, the products to delay by an iteration, with the loads that they read."""
-    loops: dict[scf.ForOp, list[LoadOp]] = {}
+    loops: dict[scf.ForOp, list[Load]] = {}
     for bundle in (bundle for ring in rings for bundle in ring.bundles):
         if isinstance(bundle.block.parent_op(), scf.ForOp):
             loops.setdefault(bundle.block.parent_op(), []).extend(bundle.loads)
@@ -373,7 +401,7 @@ def _products_to_delay(rings: Sequence[Ring]) -> dict[scf.ForOp, Delayed]:
 
 def _is_in_order(func: FuncOp) -> bool:
     """Whether no op orders accesses of global memory: copies come before what comes before them."""
-    local = (LoadOp, StoreOp, LocalAllocOp, LocalLoadOp)
+    local = (LoadOp, StoreOp, DescriptorLoadOp, DescriptorStoreOp, LocalAllocOp, LocalLoadOp)
     return not any(
         (op.has_trait(MemoryWriteEffect) or op.has_trait(MemoryReadEffect)) and not isinstance(op, local)
         for op in func.walk()
