@@ -181,6 +181,66 @@ def test_persistent_loops(rng, skip):
     np.testing.assert_array_equal(out, expected)
 
 
+# -- by TMA ---
+
+
+@deuteron.jit
+def blocks(a, b, out, M, N, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr, TRANSPOSED: tl.constexpr):
+    rows, columns = tl.program_id(0) * BM, tl.program_id(1) * BN
+    x = tl.make_tensor_descriptor(a, [M, K], [K, 1], [BM, BK])
+    if TRANSPOSED:
+        y = tl.make_tensor_descriptor(b, [N, K], [K, 1], [BN, BK])
+    else:
+        y = tl.make_tensor_descriptor(b, [K, N], [N, 1], [BK, BN])
+    acc = tl.zeros((BM, BN), tl.float32)
+    for k in tl.range(0, K, BK, warp_specialize=True):
+        if TRANSPOSED:
+            acc = tl.dot(x.load([rows, k]), y.load([columns, k]).T, acc)
+        else:
+            acc = tl.dot(x.load([rows, k]), y.load([k, columns]), acc)
+    z = tl.make_tensor_descriptor(out, [M, N], [N, 1], [BM, BN])
+    z.store([rows, columns], acc)
+
+
+@pytest.mark.parametrize("num_warps", [4, 8])
+@pytest.mark.parametrize("transposed", [False, True])
+def test_blocks_are_copied_by_one_warp(rng, transposed, num_warps):
+    m, n, k = 144, 80, 112
+    a, b = draw(rng, m, k), draw(rng, n, k) if transposed else draw(rng, k, n)
+    out = aligned(np.full((m, n), np.nan, np.float32))
+    sizes = {"BM": 128, "BN": 64, "BK": 32, "TRANSPOSED": transposed}
+    kernel = emulate(blocks, a, b, out, m, n, k, grid=(2, 2), num_warps=num_warps, **sizes)
+    np.testing.assert_array_equal(out, a.astype(np.float32) @ (b.T if transposed else b).astype(np.float32))
+    assert kernel.metadata.extra_warps == 1
+    assert not instructions_with(kernel, "cp.async.cg") and instructions_with(kernel, "cp.async.bulk.tensor")
+
+
+@deuteron.jit
+def block_attention(q, k, v, out, n, D: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr):
+    rows, dims = tl.program_id(0) * BM + tl.arange(0, BM), tl.arange(0, D)
+    keys = tl.make_tensor_descriptor(k, [n, D], [D, 1], [BN, D])
+    values = tl.make_tensor_descriptor(v, [n, D], [D, 1], [BN, D])
+    x = tl.load(q + rows[:, None] * D + dims[None, :])
+    total, acc = tl.zeros((BM,), tl.float32), tl.zeros((BM, D), tl.float32)
+    for start in tl.range(0, n, BN, warp_specialize=True):
+        p = tl.exp(tl.dot(x, keys.load([start, 0]).T))
+        acc = tl.dot(p.to(tl.float16), values.load([start, 0]), acc)
+        total += tl.sum(p, 1)
+    tl.store(out + rows[:, None] * D + dims[None, :], acc / total[:, None])
+
+
+@pytest.mark.parametrize("stages", [2, 3])
+def test_blocks_of_one_kind_share_a_ring(rng, stages):
+    n = 256
+    q, k, v = (aligned((rng.standard_normal((n, 64)) / 4).astype(np.float16)) for _ in range(3))
+    out = aligned(np.full((n, 64), np.nan, np.float32))
+    kernel = emulate(block_attention, q, k, v, out, n, D=64, BM=128, BN=64, grid=(2,), num_warps=8, num_stages=stages)
+    assert kernel.metadata.extra_warps == 1 and kernel.asm["ttgir"].count("64x64xf16, #shared") > 0
+    p = np.exp(q.astype(np.float64) @ k.astype(np.float64).T)
+    reference = p @ v.astype(np.float64) / p.sum(1, keepdims=True)
+    assert np.abs(out - reference).max() / np.abs(reference).max() < 1e-3
+
+
 # -- what is left out is caught ---
 
 
