@@ -36,7 +36,7 @@ def _tensor_map(op: TMAOp) -> TensorMap:
     rank = len(made.shape)
     return TensorMap(
         element=_element(made.result.type),
-        box=box.shape,
+        box=(*[1] * (rank - len(box.shape)), *box.shape),
         swizzle=box.swizzle,
         padding="nan" if made.pads_with_nan else "zero",
         base=found[0],

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from xdsl.dialects.builtin import IntegerAttr, UnitAttr
+from xdsl.dialects.builtin import IntegerAttr, TensorType, UnitAttr
 from xdsl.ir import SSAValue
 from xdsl.irdl import (
     IRDLOperation,
@@ -41,8 +41,16 @@ def box_of(type: MemDescType) -> TensorBox | None:
     return tensor_box(layout_of(type), byte_width_of(type.tile))
 
 
+def without_leading_ones(tile: TensorType, rank: int) -> TensorType:
+    """The tile without dimensions of extent 1 in front, as far as it has them, until it has that rank."""
+    shape = list(shape_of(tile))
+    while len(shape) > rank and shape[0] == 1:
+        del shape[0]
+    return TensorType(tile.element_type, shape)
+
+
 class _TMAOp(IRDLOperation):
-    """What all copies have in common; `buffer` is the shared memory."""
+    """What all copies have in common; `buffer` is the shared memory, which may lack dimensions of extent 1 in front."""
 
     @property
     def buffer(self) -> SSAValue:
@@ -50,7 +58,7 @@ class _TMAOp(IRDLOperation):
 
     def verify_(self) -> None:
         tile = self.desc.type.tile
-        check_same_tile(self, self.buffer.type, tile)
+        check_same_tile(self, self.buffer.type, without_leading_ones(tile, len(shape_of(self.buffer.type.tile))))
         if len(self.coord) != len(shape_of(tile)):
             raise VerifyException(f"{self.name} of {self.desc.type} has {len(self.coord)} coordinates")
         if box_of(self.buffer.type) is None:

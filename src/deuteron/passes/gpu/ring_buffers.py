@@ -30,7 +30,7 @@ from deuteron.ir.ttg.layout import MemDescType
 from deuteron.ir.ttg.shared import LocalAllocOp
 from deuteron.ir.ttg.views import is_view
 from deuteron.ir.ttng.warp_group_dot import WarpGroupDotOp
-from deuteron.ir.types import is_tile, shape_of
+from deuteron.ir.types import is_tile
 from deuteron.passes.gpu.descriptor_buffers import load_buffer
 from deuteron.passes.gpu.pipelined_loads import (
     buffer_type,
@@ -123,7 +123,7 @@ def _may_be_copied(load: LoadOp, stored: set[SSAValue | None], info: AxisInfoAna
 def _may_be_copied_by_tma(load: DescriptorLoadOp, stored: set[SSAValue | None], info: AxisInfoAnalysis) -> bool:
     base = base_argument(descriptor_of(load).base)
     is_apart = not stored or (None not in stored and base not in {None, *stored})
-    return is_apart and feeds_product(load.result) and shape_of(load.result.type) == shape_of(load.desc.type.tile)
+    return is_apart and feeds_product(load.result)
 
 
 def _type_of(load: Load, info: AxisInfoAnalysis) -> MemDescType:

@@ -29,7 +29,7 @@ threads compute; not in functions with atomics, or with other memory accesses wh
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from xdsl.context import Context
@@ -78,13 +78,14 @@ from deuteron.passes.gpu.slice_loads import LoadSlice
 from deuteron.passes.rewrite import erase, replace
 from deuteron.passes.tile.eliminate_dead_code import EliminateDeadCode
 
-COPYING_WARPS = 4  # one where TMA copies
+COPYING_WARPS = 4  # a warpgroup, which registers are given to together
 WARP_SIZE = 32
 MAX_WARPS = 32
 MAX_SHARED_BYTES = 227 * 1024
 BARRIER_ROOM = 1024
 REGISTERS = 1 << 16
 SPARE_REGISTERS = 24  # of a thread, besides what products add up, where nothing else is kept
+FEWEST_REGISTERS = 40
 OTHER_REGISTERS = 48  # where the same threads copy
 
 Delayed = tuple[list[WarpGroupDotOp], list[Load]]
@@ -196,8 +197,7 @@ class _Specialization:
         bundles = {bundle.first_reader: bundle for ring in self._capacities for bundle in ring.bundles}
         partition, default, body = Block(), Block(), [op for op in self._block.ops if op is not end]
         places = {reader: bundle.loads for reader, bundle in bundles.items()}
-        num_warps = _copying_warps(self._capacities)
-        clones = self._part.clone(self._block, partition, num_warps, places)
+        clones = self._part.clone(self._block, partition, COPYING_WARPS, places)
         for op in body:
             op.detach()
             default.add_op(op)
@@ -208,8 +208,8 @@ class _Specialization:
         Builder.at_end(partition, b.location).insert(WarpReturnOp())
         self._consume(default, bundles, of_bundle)
         self._produce(partition, {clones[bundle.loads[0]]: bundle for bundle in bundles.values()}, of_bundle, clones)
-        registers = _requested_registers(default, channels, self._num_warps) if num_warps == COPYING_WARPS else []
-        b.insert(WarpSpecializeOp(default, [(partition, num_warps)], registers))
+        registers = _requested_registers(default, channels, self._num_warps)
+        b.insert(WarpSpecializeOp(default, [(partition, COPYING_WARPS)], registers))
 
     def _consume(self, block: Block, bundles: dict[Operation, Bundle], channels: dict[Bundle, Channel]) -> None:
         def visit(reader: Operation, place: Place) -> None:
@@ -295,10 +295,6 @@ def _copy_blocks(b: Builder, loads: Sequence[DescriptorLoadOp], buffers: Sequenc
         b.insert(AsyncTMACopyGlobalToLocalOp(load.desc, load.indices, full, buffer, always))
 
 
-def _copying_warps(rings: Iterable[Ring]) -> int:
-    return 1 if all(ring.is_of_blocks for ring in rings) else COPYING_WARPS
-
-
 def _requested_registers(default: Block, channels: Sequence[Channel], num_warps: int) -> list[int]:
     """What the copying warps are left with, where accumulators need more registers than a launch gives each thread: two
     for the pointer of each copy of 16 bytes, and some.
@@ -308,7 +304,7 @@ def _requested_registers(default: Block, channels: Sequence[Channel], num_warps:
         return []
     rings = [channel.ring for channel in channels if not channel.ring.is_of_blocks]
     copies = sum(map(_bytes_of, rings)) // (16 * WARP_SIZE * COPYING_WARPS)
-    return [-(-(2 * copies + SPARE_REGISTERS) // 8) * 8]
+    return [max(-(-(2 * copies + SPARE_REGISTERS) // 8) * 8, FEWEST_REGISTERS)]
 
 
 def _product_registers(block: Block) -> int:

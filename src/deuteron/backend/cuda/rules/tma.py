@@ -77,7 +77,8 @@ def _copy(
     constraints = ",".join(["b", "r", "l", *["r"] * len(barrier), *["r"] * len(coordinates), "~{memory}"])
     for place, offset in box_places(buffer.layout, box_of(op.buffer.type)):
         address = b.gep("i8", buffer.address, const("i32", offset * size)) if offset else buffer.address
-        moved = [b.add(c, const("i32", step)) if step else c for c, step in zip(coordinates, place, strict=True)]
+        steps = (*[0] * (len(coordinates) - len(place)), *place)
+        moved = [b.add(c, const("i32", step)) if step else c for c, step in zip(coordinates, steps, strict=True)]
         operands = (guard, address, ctx.tensor_maps[op], *barrier, *reversed(moved))
         b.inline_asm("void", instruction, constraints, *operands, attributes="convergent nounwind")
 
