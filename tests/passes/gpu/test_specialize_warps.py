@@ -11,7 +11,7 @@ import deuteron.language as tl
 
 HALF, SINGLE = np.zeros(1 << 16, np.float16), np.zeros(1 << 16, np.float32)
 NAMES = re.compile(
-    r'"(ttg\.(?:warp_\w+|async_copy\w+)|ttng\.(?:wait_barrier|arrive_barrier|async_copy\w+|warp_group_dot\w*|fence\w+)'
+    r'"(ttg\.(?:warp_\w+|async_copy\w+)|ttng\.(?:wait_barrier|arrive_barrier|async_\w+|barrier_expect|warp_group_dot\w*|fence\w+)'
     r'|scf\.\w+|tt\.(?:load|store|reduce)|ttg\.local_(?:alloc|load))"'
 )
 SHORT = {
@@ -19,6 +19,8 @@ SHORT = {
     "ttng.arrive_barrier": "arrive",
     "ttng.async_copy_mbarrier_arrive": "arrive later",
     "ttg.async_copy_global_to_local": "copy",
+    "ttng.barrier_expect": "expect",
+    "ttng.async_tma_copy_global_to_local": "copy block",
     "ttng.warp_group_dot": "dot",
     "ttng.warp_group_dot_wait": "dot wait",
     "ttng.fence_async_shared": "fence",
@@ -182,6 +184,25 @@ def test_addresses_that_are_loaded_as_tiles_are_left():
 
 
 @deuteron.jit
+def blocks(a, b, out, K, N: tl.constexpr):
+    i = tl.arange(0, N)
+    x = tl.make_tensor_descriptor(a, [N, K], [K, 1], [N, 64])
+    y = tl.make_tensor_descriptor(b, [K, N], [N, 1], [64, N])
+    acc = tl.zeros((N, N), tl.float32)
+    for k in tl.range(0, K, 64, warp_specialize=True):
+        acc = tl.dot(x.load([0, k]), y.load([k, 0]), acc)
+    tl.store(out + i[:, None] * N + i[None, :], acc)
+
+
+def test_blocks_of_tensors_are_copied_by_tma_and_need_no_fence():
+    kernel = compile_for("cuda:90", blocks, HALF, HALF, SINGLE, 256, N=128, num_warps=8)
+    default, partition = regions(kernel)
+    assert default == ["{", "wait", "dot", "dot wait", "arrive", "}", "dot wait", "arrive", "tt.store"]
+    assert partition == ["{", "wait", "expect", "copy block", "copy block", "}", "ttg.warp_return"]
+    assert kernel.asm["ttgir"].count("<{count = 1 : i32}>") == 3, "one arrival fills a buffer"
+
+
+@deuteron.jit
 def jagged(a, b, lengths, out, N: tl.constexpr):
     i = tl.arange(0, N)
     square = i[:, None] * N + i[None, :]
@@ -212,6 +233,14 @@ def test_registers_are_moved_to_where_accumulators_need_them():
     text = compile_for("cuda:90", two_accumulators, HALF, HALF, SINGLE, 4, **wide).asm
     assert "requestedRegisters" in text["ttgir"]
     assert "setmaxnreg.inc" in text["ptx"] and "setmaxnreg.dec" in text["ptx"]
+
+
+@pytest.mark.parametrize(("maxnreg", "at_launch"), [(None, 168), (136, 136)])
+def test_no_more_registers_are_asked_for_than_there_are(maxnreg, at_launch):
+    given = {"M": 256, "N": 128, "num_warps": 8, "num_stages": 2, "maxnreg": maxnreg}
+    ptx = compile_for("cuda:90", two_accumulators, HALF, HALF, SINGLE, 4, **given).asm["ptx"]
+    default, partition = (int(count) for count in re.findall(r"setmaxnreg\.\w+\.sync\.aligned\.u32\s+(\d+)", ptx))
+    assert 0 < 256 * default + 128 * partition <= 384 * at_launch
 
 
 @deuteron.jit

@@ -353,8 +353,8 @@ class SpecializeWarps(ModulePass):
 
     def _pays(self, func: FuncOp, rings: Sequence[Ring], delayed: dict[scf.ForOp, Delayed]) -> bool:
         """Where products of two warpgroups overlap with what threads compute, and a multiprocessor has the registers
-        for one such program only: two programs overlap by themselves. Products alone wait for copies no longer than
-        the copies take.
+        for one such program only: two programs overlap by themselves. Products alone do not become faster
+        (benchmarks/results/2026-11-20-specialised-warps.md).
         """
         for_two = REGISTERS // (2 * WARP_SIZE * self.num_warps)
         is_alone = _product_registers(func.body.block) + OTHER_REGISTERS > for_two

@@ -5,8 +5,8 @@
     warp < 8:    setmaxnreg.inc 232; the default region, threads 0 to 255, bar.sync 1, 256
     else:        setmaxnreg.dec 40; the partition, threads 256 to 383, bar.sync 2, 128
 
-A kernel is launched with the registers of a multiprocessor divided by its threads; what partitions give back, the
-default region takes.
+A kernel is launched with the registers of a multiprocessor divided by its threads, or with `maxnreg`; what partitions
+give back, the default region takes.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def warp_specialize(ctx: Context, op: WarpSpecializeOp) -> None:
     b, counts = ctx.b, [ctx.num_warps - sum(op.num_warps), *op.num_warps]
     ctx.barrier()
     warp, end, first = ctx.threads.uniform_warp, b.block("joined"), 0
-    at_launch, registers = _registers(counts, op.registers) if op.registers else (0, [])
+    at_launch, registers = _registers(counts, op.registers, ctx.options.maxnreg) if op.registers else (0, [])
     for number, (count, region) in enumerate(zip(counts, op.regions, strict=True)):
         mine, others = b.block("partition"), b.block("others") if number + 1 < len(counts) else end
         if others is end:
@@ -44,10 +44,12 @@ def warp_specialize(ctx: Context, op: WarpSpecializeOp) -> None:
         first += count
 
 
-def _registers(counts: Sequence[int], requested: Sequence[int]) -> tuple[int, list[int]]:
-    """The registers of each thread at launch, and those that each region wants."""
+def _registers(counts: Sequence[int], requested: Sequence[int], limit: int | None) -> tuple[int, list[int]]:
+    """The registers of each thread at launch, and those of each region; together never more than at launch: whoever
+    asked for more would wait for ever.
+    """
     threads = [WARP_SIZE * count for count in counts]
-    at_launch = min(REGISTERS // sum(threads), MAX_REGISTERS) // REGISTER_UNIT * REGISTER_UNIT
+    at_launch = min(REGISTERS // sum(threads), limit or MAX_REGISTERS) // REGISTER_UNIT * REGISTER_UNIT
     left = at_launch * sum(threads) - sum(x * y for x, y in zip(threads[1:], requested, strict=True))
     return at_launch, [min(left // threads[0], MAX_REGISTERS) // REGISTER_UNIT * REGISTER_UNIT, *requested]
 
