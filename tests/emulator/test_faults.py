@@ -127,6 +127,8 @@ FAULTS = {
         "bulk copy",
     ),
     "innermost coordinate misaligned": ("tensor.2d", "[m0, {24, 30}]", "[m0, {25, 30}]", 0, "bulk copy"),
+    "tensor store at a negative place": ("tensor store ", "[m0, {24, 28}]", "[m0, {24, -4}]", 0, "bulk copy"),
+    "tensor reduction at a negative place": ("tensor store add", "[m0, {24, 28}]", "[m0, {-4, 28}]", 0, "bulk copy"),
     "not a tensor map": ("tensor.2d", "cvta.param.u64 m0, m0;", "mov.b64 m0, out;", 0, "bulk copy"),
     "store without proxy fence": (
         "tensor store ",

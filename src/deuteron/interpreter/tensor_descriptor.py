@@ -69,6 +69,15 @@ def _check_alignment(op, base: int, strides: list[int]) -> None:
             )
 
 
+def _check_offsets(offsets) -> None:
+    """A store by TMA at a negative offset stops a GPU."""
+    if any(int(offset) < 0 for offset in offsets):
+        raise MemoryAccessError(
+            f"A block is stored through a tensor descriptor at {[int(offset) for offset in offsets]}. Offsets of what "
+            "is stored are not negative; only loads may begin before the tensor."
+        )
+
+
 @RULES.on(DescriptorLoadOp)
 def descriptor_load(ctx, op, described, *offsets):
     type, dtype = op.result.type, storage_dtype_of(op.result.type)
@@ -90,6 +99,7 @@ def _padding(op, dtype: np.dtype) -> np.ndarray:
 
 @RULES.on(DescriptorStoreOp)
 def descriptor_store(ctx, op, described, value, *offsets):
+    _check_offsets(offsets)
     stored = to_storage(value, op.src.type)
     addresses, inside = _block(op.desc.type, described, offsets)
     active = active_lanes(addresses, inside)
@@ -100,6 +110,7 @@ def descriptor_store(ctx, op, described, value, *offsets):
 
 @RULES.on(DescriptorReduceOp)
 def descriptor_reduce(ctx, op, described, value, *offsets):
+    _check_offsets(offsets)
     addresses, inside = _block(op.desc.type, described, offsets)
     kind = atomic_kind(DescriptorReduceKind(op.kind.value.data), op.desc.type)
     combine_lanes(ctx, op, descriptor_of(op).base, AtomicKind(kind), addresses, value, inside)

@@ -40,13 +40,13 @@ class tensor_descriptor:
         )
 
     def load(self, offsets: Sequence[Scalar]) -> tensor:
-        """The block that begins at `offsets`, one for each dimension, counted in elements.
+        """The block that begins at `offsets`, one for each dimension, counted in elements. They may be negative.
 
         Where the block lies outside of the tensor it is 0, or NaN if the descriptor was made so.
         """
 
     def store(self, offsets: Sequence[Scalar], value: tensor) -> None:
-        """Store a block at `offsets`; what lies outside of the tensor is not stored.
+        """Store a block at `offsets`, none of them negative; what lies outside of the tensor is not stored.
 
         `value` has the shape of a block and is converted to the type of the elements.
         """

@@ -9,16 +9,18 @@ pointers before.
 from __future__ import annotations
 
 from xdsl.dialects.builtin import IntegerType
-from xdsl.ir import Attribute, Operation
+from xdsl.ir import Operation
 
 from deuteron.analysis.argument_expressions import expression_of
 from deuteron.backend.tensor_map import TensorMap
 from deuteron.backend.ttir import signature_type
 from deuteron.errors import CompilationError
 from deuteron.ir.location import from_attribute
-from deuteron.ir.tt.descriptor import TensorDescType, descriptor_of
+from deuteron.ir.tt.descriptor import DescriptorReduceKind, TensorDescType, descriptor_of
 from deuteron.ir.tt.function import FuncOp
-from deuteron.ir.ttng.tma import TMAOp, box_of
+from deuteron.ir.ttng.tma import AsyncTMAReduceOp, TMAOp, box_of
+
+BITWISE = (DescriptorReduceKind.AND, DescriptorReduceKind.OR, DescriptorReduceKind.XOR)
 
 
 def tensor_maps_of(func: FuncOp) -> dict[Operation, TensorMap]:
@@ -35,7 +37,7 @@ def _tensor_map(op: TMAOp) -> TensorMap:
         raise CompilationError(message, location, call_chain)
     rank = len(made.shape)
     return TensorMap(
-        element=_element(made.result.type),
+        element=_element(op),
         box=(*[1] * (rank - len(box.shape)), *box.shape),
         swizzle=box.swizzle,
         padding="nan" if made.pads_with_nan else "zero",
@@ -46,9 +48,13 @@ def _tensor_map(op: TMAOp) -> TensorMap:
     )
 
 
-def _element(type: TensorDescType) -> str:
-    """The element type in a signature."""
-    element: Attribute = type.block.element_type
-    if isinstance(element, IntegerType):
-        return f"{'i' if type.is_signed else 'u'}{element.width.data}"
-    return signature_type(element)
+def _element(op: TMAOp) -> str:
+    """The element type in a signature. Bitwise reductions are of unsigned integers: an H200 has none of signed ones of
+    64 bits.
+    """
+    type: TensorDescType = op.desc.type
+    element = type.block.element_type
+    if not isinstance(element, IntegerType):
+        return signature_type(element)
+    is_bitwise = isinstance(op, AsyncTMAReduceOp) and op.kind.value.data in BITWISE
+    return f"{'i' if type.is_signed and not is_bitwise else 'u'}{element.width.data}"

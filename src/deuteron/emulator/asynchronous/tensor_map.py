@@ -86,6 +86,8 @@ class TensorMap:
     def write(self, coordinates: Sequence[int], data: np.ndarray, combine: Callable | None = None) -> None:
         """Write the part of a box that is in bounds; `combine` makes the new value of the old and the given one."""
         box = np.ascontiguousarray(data).reshape(-1).view(self.array.dtype).reshape(self.box)
+        if min(coordinates) < 0:  # not in the PTX manual; an H200 answers with "illegal instruction"
+            raise Fault("bulk copy", f"writes a box at {list(coordinates)}: what is written begins at 0 or later")
         inside, of_box = self._overlap(coordinates)
         self._check_end(inside)
         given = box[of_box]

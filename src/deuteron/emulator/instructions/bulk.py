@@ -219,6 +219,8 @@ def decode_reduce_tensor(d: Decoding):
     def run(group, mask):
         for position, thread in _threads(group, mask):
             tensor, coordinates, start = operands.resolve(group, position)
+            # Not in the PTX manual; an H200 answers with "illegal instruction".
+            _check(tensor.type != "s64" or name in ("min", "max"), f"does '{name}' to signed integers of 64 bits")
             flat = _flat(group.wave, thread, tensor.shared_addresses(start))
             combine = operation(name, tensor.type)
             write = lambda data, t=tensor, c=coordinates, f=combine: t.write(c, data, f)  # noqa: E731

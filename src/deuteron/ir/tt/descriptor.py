@@ -8,8 +8,8 @@
     "tt.descriptor_store"(%d, %x, %i, %j) : (!tt.tensordesc<64x32xf16>, tensor<64x32xf16>, i32, i32) -> ()
 
 Shape, strides and offsets count elements; the last stride is 1. What lies out of bounds loads as the padding says and
-is not written. Offsets may be negative. The integers of a descriptor's type say whether they are signed: minima and
-maxima depend on it.
+is not written. Offsets of loads may be negative. The integers of a type say whether they are signed: minima and maxima
+depend on it.
 """
 
 from __future__ import annotations
