@@ -3,6 +3,7 @@
     convert_layout    the tile or a part of it, where the route goes through shared memory
     reduce, scan      one partial result for each warp along the axis (reduce), for each thread (scan)
     atomics           the result, where one thread acts for several and they all want it
+    descriptor_store  the block, until it is lowered to an allocation
 
 The lowering rules of these ops ask the same functions, so that what is reserved and what is used are one thing.
 """
@@ -14,8 +15,10 @@ from math import prod
 
 from xdsl.ir import Operation
 
+from deuteron.analysis.descriptor_buffers import block_buffer, block_bytes
 from deuteron.analysis.shared_conversion import SharedConversion, plan_conversion
 from deuteron.ir.tt.atomic import AtomicCASOp, AtomicRMWOp
+from deuteron.ir.tt.descriptor import DescriptorReduceOp, DescriptorStoreOp
 from deuteron.ir.tt.reduce import ReduceOp, ScanOp
 from deuteron.ir.ttg.convert import ConvertLayoutOp
 from deuteron.ir.ttg.layout import MemDescType, layout_of
@@ -106,6 +109,8 @@ def scratch_bytes(op: Operation) -> int:
     """Shared memory that an op needs while it runs; of an allocation, what it allocates."""
     if isinstance(op, LocalAllocOp):
         return num_buffers(op.result.type) * buffer_bytes(op.result.type)
+    if isinstance(op, DescriptorStoreOp | DescriptorReduceOp):
+        return block_bytes(block_buffer(op.src.type))
     if isinstance(op, ConvertLayoutOp):
         if not isinstance(route_of(op), SharedRoute):
             return 0

@@ -28,6 +28,7 @@ from xdsl.ir import Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 
 from deuteron.analysis.base_argument import base_argument
+from deuteron.analysis.descriptor_buffers import block_buffer, block_bytes, load_buffer
 from deuteron.ir.builder import Builder
 from deuteron.ir.tt.descriptor import (
     DescriptorLoadOp,
@@ -55,7 +56,6 @@ from deuteron.ir.ttng.tma import (
 )
 from deuteron.ir.types import i1, i32
 from deuteron.passes.effects import is_pure
-from deuteron.passes.gpu.descriptor_buffers import block_buffer, block_bytes, load_buffer
 from deuteron.passes.gpu.pipeline_loads import read_from
 from deuteron.passes.rewrite import erase
 

@@ -33,6 +33,7 @@ from xdsl.traits import MemoryReadEffect, MemoryWriteEffect
 
 from deuteron.analysis.base_argument import base_argument
 from deuteron.analysis.buffer_index import next_index
+from deuteron.analysis.descriptor_buffers import block_bytes, load_buffer
 from deuteron.ir.arith import CmpIOp, SelectOp
 from deuteron.ir.builder import Builder
 from deuteron.ir.tt.descriptor import (
@@ -59,7 +60,6 @@ from deuteron.ir.ttng.mbarrier import (
 )
 from deuteron.ir.ttng.tma import AsyncTMACopyGlobalToLocalOp
 from deuteron.ir.types import i1, i32
-from deuteron.passes.gpu.descriptor_buffers import block_bytes, load_buffer
 from deuteron.passes.gpu.pipeline_loads import Schedule, read_from
 from deuteron.passes.gpu.pipelined_loads import PRODUCTS, feeds_product
 from deuteron.passes.gpu.run_ahead import Ahead, Values, carry, comes, lead_of, new_argument

@@ -23,6 +23,7 @@ from xdsl.ir import Block, Operation, SSAValue
 
 from deuteron.analysis.axis_analysis import AxisInfoAnalysis
 from deuteron.analysis.base_argument import base_argument
+from deuteron.analysis.descriptor_buffers import load_buffer
 from deuteron.ir.tt.descriptor import DescriptorLoadOp, descriptor_of
 from deuteron.ir.tt.function import FuncOp
 from deuteron.ir.tt.memory import LoadOp
@@ -30,7 +31,7 @@ from deuteron.ir.ttg.layout import MemDescType
 from deuteron.ir.ttg.shared import LocalAllocOp
 from deuteron.ir.ttg.views import is_view
 from deuteron.ir.ttng.warp_group_dot import WarpGroupDotOp
-from deuteron.ir.types import is_tile
+from deuteron.ir.types import is_tile, shape_of
 from deuteron.passes.gpu.descriptor_buffers import load_buffer
 from deuteron.passes.gpu.pipelined_loads import (
     buffer_type,

@@ -41,6 +41,7 @@ from xdsl.traits import MemoryReadEffect, MemoryWriteEffect
 
 from deuteron.analysis.axis_analysis import AxisInfoAnalysis
 from deuteron.analysis.buffer_index import next_index
+from deuteron.analysis.descriptor_buffers import block_bytes
 from deuteron.analysis.scratch import buffer_bytes
 from deuteron.analysis.shared_liveness import shared_buffers
 from deuteron.ir.arith import CmpIOp
@@ -68,7 +69,6 @@ from deuteron.ir.ttng.warp_group_dot import WarpGroupDotOp
 from deuteron.ir.types import byte_width_of, i1, i32, is_tile
 from deuteron.layout.linear import REGISTER
 from deuteron.passes.gpu.allocate_shared import place
-from deuteron.passes.gpu.descriptor_buffers import block_bytes
 from deuteron.passes.gpu.pipeline_loads import read_from
 from deuteron.passes.gpu.pipeline_products import delay_products, is_read_by, products_to_delay
 from deuteron.passes.gpu.products import HOPPER

@@ -9,12 +9,12 @@ from __future__ import annotations
 from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Attribute
 
-from deuteron.analysis.scratch import buffer_bytes
 from deuteron.ir.tt.descriptor import DescriptorLoadOp
 from deuteron.ir.ttg.layout import MemDescType, SharedLinearEncodingAttr
 from deuteron.ir.ttg.shared import LocalAllocOp
 from deuteron.ir.ttng.tma import box_of
-from deuteron.ir.types import byte_width_of, element_type_of, shape_of
+from deuteron.ir.types import byte_width_of, element_type_of, num_elements_of, shape_of
+from deuteron.layout.linear import LinearLayout
 from deuteron.layout.shared import mma_shared, row_major
 from deuteron.layout.tensor_box import COPY_ALIGNMENT
 
@@ -32,7 +32,7 @@ def block_buffer(tile: Attribute) -> MemDescType:
     return _buffer(tile, row_major(shape), COPY_ALIGNMENT)
 
 
-def _buffer(tile: Attribute, layout, alignment: int) -> MemDescType:
+def _buffer(tile: Attribute, layout: LinearLayout, alignment: int) -> MemDescType:
     encoding = SharedLinearEncodingAttr(layout, alignment)
     return MemDescType(TensorType(element_type_of(tile), shape_of(tile), encoding))
 
@@ -47,4 +47,4 @@ def load_buffer(load: DescriptorLoadOp) -> MemDescType:
 
 def block_bytes(buffer: MemDescType) -> int:
     """What a copy brings, whatever of it is in bounds."""
-    return buffer_bytes(buffer)
+    return byte_width_of(buffer.tile) * num_elements_of(buffer.tile)
