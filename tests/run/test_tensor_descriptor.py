@@ -253,3 +253,71 @@ def test_persistent_matmul(rng, poisoned, check_norm, dtype, num_stages):
     options = {"num_warps": 4, "num_stages": num_stages}
     persistent_kernel[(2,)](a, b, c, M, N, K, BLOCK_M=64, BLOCK_N=32, BLOCK_K=64, **options)
     check_norm(c, a.astype(np.float64) @ b.astype(np.float64).T, 2e-3)
+
+
+@triton.jit
+def attention_kernel(q_desc, k_desc, v_desc, out_desc, n, scale, CAUSAL: tl.constexpr, STAGES: tl.constexpr):
+    """Heads one below the other, as Triton's tutorial has them; the scale is in base 2."""
+    ROWS: tl.constexpr = q_desc.block_shape[0]
+    COLUMNS: tl.constexpr = k_desc.block_shape[0]
+    DEPTH: tl.constexpr = q_desc.block_shape[1]
+    start, head = tl.program_id(0) * ROWS, tl.program_id(1) * n
+    rows, columns = start + tl.arange(0, ROWS), tl.arange(0, COLUMNS)
+    q = q_desc.load([head + start, 0])
+    best, total = tl.full((ROWS,), float("-inf"), tl.float32), tl.zeros((ROWS,), tl.float32)
+    acc = tl.zeros((ROWS, DEPTH), tl.float32)
+    end = start + ROWS if CAUSAL else n
+    for i in tl.range(0, end, COLUMNS, num_stages=STAGES):
+        scores = tl.dot(q, k_desc.load([head + i, 0]).T) * scale
+        if CAUSAL:
+            scores = tl.where(rows[:, None] >= i + columns[None, :], scores, float("-inf"))
+        new = tl.maximum(best, tl.max(scores, 1))
+        p, shrink = tl.exp2(scores - new[:, None]), tl.exp2(best - new)
+        total = total * shrink + tl.sum(p, 1)
+        acc = tl.dot(p.to(tl.float16), v_desc.load([head + i, 0]), acc * shrink[:, None])
+        best = new
+    out_desc.store([head + start, 0], (acc / total[:, None]).to(tl.float16))
+
+
+@pytest.mark.parametrize(
+    ("causal", "num_stages", "num_warps"), [(False, 2, 4), (True, 3, 4), (True, 2, 8), (False, 1, 4)]
+)
+def test_attention(draw, poisoned, check_norm, causal, num_stages, num_warps):
+    heads, n, depth = 2, 128, 64
+    q, k, v = (draw("float16", (heads * n, depth)) for _ in range(3))
+    out, rows = poisoned("float16", (heads * n, depth)), 16 * num_warps
+    descriptors = [
+        TensorDescriptor.from_tensor(x, [size, depth]) for x, size in ((q, rows), (k, 32), (v, 32), (out, rows))
+    ]
+    options = {"CAUSAL": causal, "STAGES": num_stages, "num_warps": num_warps}
+    attention_kernel[(n // rows, heads)](*descriptors, n, depth**-0.5 * 1.4426950408889634, **options)
+    wide = [x.astype(np.float64).reshape(heads, n, depth) for x in (q, k, v)]
+    scores = wide[0] @ wide[1].transpose(0, 2, 1) / depth**0.5
+    if causal:
+        scores = np.where(np.tril(np.ones((n, n), bool)), scores, -np.inf)
+    weights = np.exp(scores - scores.max(-1, keepdims=True))
+    expected = weights / weights.sum(-1, keepdims=True) @ wide[2]
+    check_norm(out, expected.reshape(heads * n, depth), 2e-3)
+
+
+@triton.jit
+def specialized_kernel(a_desc, b_desc, c_desc, M, N, K):
+    BLOCK_M: tl.constexpr = c_desc.block_shape[0]
+    BLOCK_N: tl.constexpr = c_desc.block_shape[1]
+    BLOCK_K: tl.constexpr = a_desc.block_shape[1]
+    columns = tl.cdiv(N, BLOCK_N)
+    tiles = tl.cdiv(M, BLOCK_M) * columns
+    for tile in tl.range(tl.program_id(0), tiles, tl.num_programs(0), flatten=True, warp_specialize=True):
+        row, column = tile // columns * BLOCK_M, tile % columns * BLOCK_N
+        total = tl.zeros((BLOCK_M, BLOCK_N), tl.float32)
+        for k in range(0, K, BLOCK_K):
+            total = tl.dot(a_desc.load([row, k]), b_desc.load([column, k]).T, total)
+        c_desc.store([row, column], total.to(tl.float16))
+
+
+def test_specialized_matmul(draw, poisoned, check_norm):
+    M, N, K = 200, 104, 168
+    a, b, c = draw("float16", (M, K)), draw("float16", (N, K)), poisoned("float16", (M, N))
+    descriptors = [TensorDescriptor.from_tensor(x, block) for x, block in ((a, [64, 32]), (b, [32, 32]), (c, [64, 32]))]
+    specialized_kernel[(3,)](*descriptors, M, N, K, num_warps=4, num_stages=3)
+    check_norm(c, a.astype(np.float64) @ b.astype(np.float64).T, 1e-3)
