@@ -55,6 +55,17 @@ def test_a_base_that_depends_on_the_program():
 
 
 @deuteron.jit
+def partly(p, q, n, m, COLUMN: tl.constexpr):
+    a = tl.make_tensor_descriptor(p, [m, n], [n, 1], [16, 32])
+    a.store([0, COLUMN], a.load([0, 0]))
+
+
+def test_what_goes_through_pointers_after_all_counts_as_such():
+    assert names(partly, COLUMN=8) == ["load", "store"]
+    assert names(partly, COLUMN=2) == []
+
+
+@deuteron.jit
 def mixed(p, q, n, m, READS: tl.constexpr, WRITES: tl.constexpr, WAITS: tl.constexpr):
     a = tl.make_tensor_descriptor(p, [m, n], [n, 1], [16, 32])
     if WRITES:

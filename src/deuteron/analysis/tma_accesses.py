@@ -37,8 +37,10 @@ def tma_accesses(func: FuncOp) -> set[Operation]:
     accesses = [op for op in func.walk() if isinstance(op, BlockAccess)]
     if not accesses:
         return set()
-    info, mixed = AxisInfoAnalysis(func), _mixed(func, accesses)
-    return {op for op in accesses if _is_possible(op, info) and _source(op) not in mixed}
+    info = AxisInfoAnalysis(func)
+    possible = [op for op in accesses if _is_possible(op, info)]
+    mixed = _mixed(func, possible, [op for op in accesses if op not in possible])
+    return {op for op in possible if _source(op) not in mixed}
 
 
 def _is_possible(op: BlockAccess, info: AxisInfoAnalysis) -> bool:
@@ -65,11 +67,12 @@ def _source(op: BlockAccess) -> SSAValue | None:
     return base_argument(made.base) if isinstance(made, MakeTensorDescriptorOp) else None
 
 
-def _mixed(func: FuncOp, accesses: list[BlockAccess]) -> _Sources:
-    """The arguments that descriptors may not go to by TMA; None is in it, of which nothing is known."""
-    read = {_source(op) for op in accesses if isinstance(op, DescriptorLoadOp)}
-    written = {_source(op) for op in accesses if not isinstance(op, DescriptorLoadOp)}
-    pointed_read, pointed_written = _through_pointers(func)
+def _mixed(func: FuncOp, by_tma: list[BlockAccess], others: list[BlockAccess]) -> _Sources:
+    """The arguments that descriptors may not go to by TMA, where the others go through pointers; None is in it, of
+    which nothing is known.
+    """
+    read, written = _sources(by_tma)
+    pointed_read, pointed_written = (a | b for a, b in zip(_sources(others), _through_pointers(func), strict=True))
     mixed: _Sources = {None}
     for source in read | written:
         changes = source in written or bool(pointed_written & {source, None})
@@ -78,6 +81,12 @@ def _mixed(func: FuncOp, accesses: list[BlockAccess]) -> _Sources:
     if any(isinstance(op, _ORDERING) for op in func.walk()):
         mixed |= read & written
     return mixed
+
+
+def _sources(accesses: list[BlockAccess]) -> tuple[_Sources, _Sources]:
+    """The arguments that are read, and those that are written."""
+    read = {_source(op) for op in accesses if isinstance(op, DescriptorLoadOp)}
+    return read, {_source(op) for op in accesses if not isinstance(op, DescriptorLoadOp)}
 
 
 def _through_pointers(func: FuncOp) -> tuple[_Sources, _Sources]:
