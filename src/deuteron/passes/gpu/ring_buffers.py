@@ -31,8 +31,7 @@ from deuteron.ir.ttg.layout import MemDescType
 from deuteron.ir.ttg.shared import LocalAllocOp
 from deuteron.ir.ttg.views import is_view
 from deuteron.ir.ttng.warp_group_dot import WarpGroupDotOp
-from deuteron.ir.types import is_tile, shape_of
-from deuteron.passes.gpu.descriptor_buffers import load_buffer
+from deuteron.ir.types import is_tile
 from deuteron.passes.gpu.pipelined_loads import (
     buffer_type,
     feeds_product,
