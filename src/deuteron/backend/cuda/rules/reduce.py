@@ -25,6 +25,7 @@ from deuteron.layout.distributed import slice_axis
 from deuteron.layout.linear import LANE, REGISTER, WARP, LinearLayout
 
 Group = list[Value]  # an element of each operand
+NUM_CHAINS, MIN_CHAIN = 4, 4  # an instruction that waits for the one before it takes four times as long
 
 
 def combine(ctx: Context, block: Block, first: Group, second: Group) -> Group:
@@ -56,9 +57,8 @@ def _within_threads(ctx: Context, block: Block, axis: int, tiles: tuple[Fragment
     places, groups = positions(tiles[0].layout), {}
     for register in sorted(owned_registers(tiles[0].layout), key=lambda r: places[r]):
         place = places[register][:axis] + places[register][axis + 1 :]
-        group = [tile.registers[register] for tile in tiles]
-        groups[place] = combine(ctx, block, groups[place], group) if place in groups else group
-    return groups
+        groups.setdefault(place, []).append([tile.registers[register] for tile in tiles])
+    return {place: _combine_all(ctx, block, found) for place, found in groups.items()}
 
 
 def exchange_groups(ctx: Context, srcs: list[SSAValue], groups: list[Group], lane_mask: int) -> list[Group]:
@@ -89,6 +89,15 @@ def _between_warps(
 
 
 def _combine_all(ctx: Context, block: Block, groups: list[Group]) -> Group:
+    """In order, many groups in several chains that do not wait for each other."""
+    length = max(-(-len(groups) // NUM_CHAINS), MIN_CHAIN)
+    if len(groups) <= length:
+        return _combine_chain(ctx, block, groups)
+    chains = (groups[begin : begin + length] for begin in range(0, len(groups), length))
+    return _combine_chain(ctx, block, [_combine_chain(ctx, block, chain) for chain in chains])
+
+
+def _combine_chain(ctx: Context, block: Block, groups: list[Group]) -> Group:
     total, *rest = groups
     for group in rest:
         total = combine(ctx, block, total, group)
