@@ -183,6 +183,6 @@ def test_link_refuses(folder: Path):
 
 
 def test_a_missing_flag_is_a_usage_message(folder: Path):
-    result = CliRunner().invoke(main, ["compile", "kernels.py"])
+    result = CliRunner().invoke(main, ["compile", "kernels.py", "-g", "1"])
     assert result.exit_code == 2
     assert "Missing option '--kernel-name' / '-n'" in result.stderr

@@ -1,5 +1,6 @@
 """A Python kernel, through the commands, to a program that runs it: names, bytes, values, and what failure leaves."""
 
+import json
 import os
 import subprocess
 import sys
@@ -9,6 +10,10 @@ import pytest
 from aot.workspace import CXX17, Workspace
 from click.testing import CliRunner
 
+import deuteron
+from deuteron.aot.load import load_kernel
+from deuteron.compiler import ASTSource
+from deuteron.compiler import compile as compile_source
 from deuteron.tools.main import main
 
 KERNEL = """
@@ -135,3 +140,58 @@ def test_a_folder_without_permission(tmp_path: Path):
     )
     assert (result.exit_code, list((tmp_path / "aot").iterdir())) == (1, [])
     assert "cannot write" in result.stderr and "Permission denied" in result.stderr
+
+
+def scale_text(folder: Path, stage: str, target: str, **constexprs) -> Path:
+    """The kernel as the text of a stage."""
+    (folder / "scale.py").write_text(KERNEL)
+    kernel = load_kernel(folder / "scale.py", "scale")
+    types = {"x": "*fp32", "y": "*fp32", "alpha": "fp32", "n": "i32"}
+    source = ASTSource(kernel, types, constexprs, {(0,): [["tt.divisibility", 16]]})
+    path = folder / f"scale{constexprs['BLOCK']}.{stage}"
+    path.write_text(compile_source(source, target, {"num_warps": 1}).asm[stage])
+    return path
+
+
+def test_the_text_of_a_stage(workspace: Workspace):
+    folder, dtype = workspace.folder, deuteron.language.float32
+    for block, negate, mode in ((64, True, "plus, one"), (128, False, None)):
+        text = scale_text(folder, "ttir", "cpu:x86-64-v3", BLOCK=block, NEGATE=negate, MODE=mode, TYPE=dtype)
+        run("compile", str(text), "-g", f"cdiv(n, {block})", "-o", str(folder / "scale"), "-t", "cpu")
+    headers = list(folder.glob("*.h"))
+    records = [json.loads(path.with_suffix(".json").read_text()) for path in headers]
+    order = sorted(zip(records, headers, strict=True), key=lambda pair: pair[0]["grid"], reverse=True)
+    assert [[param["hint"] for param in record["params"]] for record in records] == [[16, None, None, None]] * 2
+    run("link", *(str(header) for _, header in order), "-o", str(folder / "scale"))
+    program = workspace.build(PROGRAM.replace("aot/", ""), CXX17, ["-g", "-fsanitize=address,undefined"])
+    assert program.run(DEUTERON_NUM_THREADS="3") == "2 0\n"
+
+
+def test_the_text_of_a_later_stage_is_for_its_warps(tmp_path: Path):
+    constexprs = {"BLOCK": 64, "NEGATE": True, "MODE": None, "TYPE": deuteron.language.float32}
+    text = scale_text(tmp_path, "ttgir", "cuda:90", **constexprs)
+    arguments = ["compile", str(text), "-g", "cdiv(n, 64)", "-o", str(tmp_path / "out/scale"), "-t", "cuda:90"]
+    run(*arguments)
+    assert len(list((tmp_path / "out").glob("*.c"))) == 1
+    result = CliRunner().invoke(main, [*arguments, "-w", "4"])
+    assert result.exit_code == 1 and "the ttgir is for num_warps=1, and num_warps=4 was asked for" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("name", "further", "message"),
+    [
+        ("scale64.ttir", ["-s", "*fp32"], "leave --signature away"),
+        ("scale64.ttir", ["-n", "add"], "has no kernel 'add': it has scale"),
+        ("scale64.llir", [], "C is made from .ttir or .ttgir"),
+        ("broken.ttir", [], "broken.ttir:1:9: error"),
+        ("absent.ttir", [], "cannot read"),
+    ],
+)
+def test_texts_that_are_refused(tmp_path: Path, name: str, further: list[str], message: str):
+    constexprs = {"BLOCK": 64, "NEGATE": True, "MODE": None, "TYPE": deuteron.language.float32}
+    scale_text(tmp_path, "ttir", "cpu", **constexprs), scale_text(tmp_path, "llir", "cpu", **constexprs)
+    (tmp_path / "broken.ttir").write_text("nothing of the kind")
+    arguments = ["compile", str(tmp_path / name), "-g", "1", "-o", str(tmp_path / "out/scale"), "-t", "cpu", *further]
+    result = CliRunner().invoke(main, arguments)
+    assert result.exit_code == 1 and message in result.stderr and "Traceback" not in result.stderr
+    assert not (tmp_path / "out").exists()

@@ -16,6 +16,7 @@ from pathlib import Path
 from deuteron.aot.compile import CompileRequest, plan_kernel
 from deuteron.aot.emit import kernel_files
 from deuteron.aot.grid import grid_scope, parse_grid
+from deuteron.aot.load import KernelSource
 from deuteron.aot.naming import file_base
 from deuteron.aot.output import write_files
 from deuteron.aot.signature import parse_signature
@@ -23,6 +24,7 @@ from deuteron.aot.targets import select_target
 from deuteron.aot.targets.target import KernelCode
 from deuteron.backend.llvm.compile import emit_assembly
 from deuteron.backend.metadata import KernelMetadata
+from deuteron.compiler import IRSource
 
 STRICT = ["-Wall", "-Wextra", "-Werror", "-pedantic"]
 C99 = ["gcc", "-std=c99", *STRICT]
@@ -103,7 +105,7 @@ class Workspace:
         parsed = parse_signature(signature, params, name)
         request = CompileRequest(Path(f"{name}.py"), name, signature, grid, target=target)
         resolved = select_target(target)
-        record = plan_kernel(request, parsed, resolved)
+        record = plan_kernel(request, KernelSource(name, parsed, IRSource.from_text("", "llir")), resolved)
         base = file_base(self.folder / name, record.hash, record.suffix)
         code = KernelCode(record, parse_grid(grid, grid_scope(parsed)), base)
         metadata = KernelMetadata(name, code.symbol, resolved, {}, (), scratch_bytes)

@@ -1,4 +1,4 @@
-"""Compiles one kernel of a Python file into C: what `deuteron compile` does.
+"""Compiles one kernel, of a Python file or of the text of a stage, into C: what `deuteron compile` does.
 
     emitted = compile_kernel(CompileRequest(Path("add.py"), "add", "*fp32, *fp32, i32, 128", "cdiv(n, BLOCK)"))
     emitted.files       [add.2a9b77f0_012.json, add.2a9b77f0_012.h, add.2a9b77f0_012.c]
@@ -18,16 +18,16 @@ from deuteron.aot import naming
 from deuteron.aot.c_types import c_type
 from deuteron.aot.emit import kernel_files
 from deuteron.aot.grid import grid_scope, parse_grid
-from deuteron.aot.load import load_kernel
+from deuteron.aot.load import KernelSource, load_source
 from deuteron.aot.metadata import KernelRecord, ParamRecord
 from deuteron.aot.output import write_files
-from deuteron.aot.signature import Argument, Signature, parse_signature
+from deuteron.aot.signature import Argument, Signature
 from deuteron.aot.targets import c_target, select_target
 from deuteron.aot.targets.target import KernelCode
-from deuteron.compiler import ASTSource, CompiledKernel
+from deuteron.aot.text import is_text, load_text
+from deuteron.compiler import CompiledKernel
 from deuteron.compiler import compile as compile_source
 from deuteron.errors import UsageError
-from deuteron.language.function import Function
 from deuteron.language.signature import descriptor_arguments, parse_type, type_text
 from deuteron.language.types import tensor_descriptor_type
 from deuteron.options import Target, check_launch_options
@@ -38,11 +38,13 @@ OWN_PARAMETERS = ("stream", "algo_id")
 
 @dataclass(frozen=True)
 class CompileRequest:
-    """What to compile, as on the command line: `target` is None for that of the machine; options are the target's."""
+    """What to compile, as on the command line: `target` is None for that of the machine; options are the target's. The
+    text of a stage has its own name and signature; those of a kernel in a Python file have to be given.
+    """
 
     path: Path
-    kernel_name: str
-    signature: str
+    kernel_name: str | None
+    signature: str | None
     grid: str
     out_path: Path | None = None
     out_name: str | None = None
@@ -62,10 +64,10 @@ class Emitted:
 
 def compile_kernel(request: CompileRequest) -> Emitted:
     """Compile a kernel and write its files; raises DeuteronError, having written nothing."""
-    target, fn, signature = _resolve(request)
-    record = plan_kernel(request, signature, target)
-    code = KernelCode(record, parse_grid(request.grid, grid_scope(signature)), _file_base(request, record))
-    compiled = _compile(request, target, fn, signature, code.symbol)
+    target, kernel = _resolve(request)
+    record = plan_kernel(request, kernel, target)
+    code = KernelCode(record, parse_grid(request.grid, grid_scope(kernel.signature)), _file_base(request, record))
+    compiled = _compile(request, target, kernel, code.symbol)
     files = kernel_files(code.with_compiled(compiled.asm, compiled.metadata))
     write_files(files)
     return Emitted(list(files), target)
@@ -73,34 +75,41 @@ def compile_kernel(request: CompileRequest) -> Emitted:
 
 def compile_request(request: CompileRequest) -> CompiledKernel:
     """Compile a kernel without writing anything: what `deuteron inspect` shows."""
-    target, fn, signature = _resolve(request)
-    return _compile(request, target, fn, signature, None)
+    target, kernel = _resolve(request)
+    return _compile(request, target, kernel, None)
 
 
-def _resolve(request: CompileRequest) -> tuple[Target, Function, Signature]:
+def _resolve(request: CompileRequest) -> tuple[Target, KernelSource]:
     check_launch_options(request.num_warps, request.num_stages)
     target = select_target(request.target)
-    fn = load_kernel(request.path, request.kernel_name)
-    return target, fn, parse_signature(request.signature, fn.params, request.kernel_name)
+    return target, _load(request, target)
 
 
-def _compile(
-    request: CompileRequest, target: Target, fn: Function, signature: Signature, symbol: str | None
-) -> CompiledKernel:
-    source = ASTSource(fn, signature.types, signature.constexprs, signature.attrs)
+def _compile(request: CompileRequest, target: Target, kernel: KernelSource, symbol: str | None) -> CompiledKernel:
     options = {"num_warps": request.num_warps, "num_stages": request.num_stages, **request.options}
-    return compile_source(source, target, options, symbol=symbol)
+    return compile_source(kernel.source, target, options, symbol=symbol)
 
 
-def plan_kernel(request: CompileRequest, signature: Signature, target: Target) -> KernelRecord:
+def _load(request: CompileRequest, target: Target) -> KernelSource:
+    if not is_text(request.path):
+        return load_source(request.path, request.kernel_name or "", request.signature or "")
+    kernel = load_text(request.path, target)
+    if request.signature is not None:
+        raise UsageError(f"the text '{request.path}' says the types of its parameters: leave --signature away")
+    if request.kernel_name not in (None, kernel.name):
+        raise UsageError(f"'{request.path}' has no kernel '{request.kernel_name}': it has {kernel.name}")
+    return kernel
+
+
+def plan_kernel(request: CompileRequest, kernel: KernelSource, target: Target) -> KernelRecord:
     """All that is known of a kernel before it is compiled: its names and what they stand for."""
-    out_name = request.out_name or request.kernel_name
+    out_name, signature = request.out_name or kernel.name, kernel.signature
     naming.check_function_name(out_name)
-    extras = _extras(request, target)
+    extras = (*_extras(request, target), *kernel.extras)
     elements = [arg.text for arg in signature.arguments]
     parts = naming.hash_parts(elements, request.num_warps, request.num_stages, extras)
     return KernelRecord(
-        kernel=request.kernel_name,
+        kernel=kernel.name,
         out_name=out_name,
         hash=naming.signature_hash(parts),
         suffix=naming.suffix(signature.arguments),

@@ -1,6 +1,7 @@
 """Finds a kernel in a user's Python file.
 
     load_kernel(Path("attention.py"), "fmha_kernel")     the Function that the file defines
+    load_source(Path("attention.py"), "fmha_kernel", "*fp32, i32, 64")     it with its signature, to be compiled
 
 The file is executed as Python executes a module, with its folder on the import path, and may say `import triton`.
 What it raises is shown in few lines: the exception, and the line of the file that led to it.
@@ -12,12 +13,32 @@ import importlib
 import importlib.util
 import sys
 import traceback
+from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from deuteron.aot.signature import Signature, parse_signature
+from deuteron.compiler import ASTSource, IRSource
 from deuteron.errors import DeuteronError, Location, UsageError
 from deuteron.language.function import Function
+
+
+@dataclass(frozen=True)
+class KernelSource:
+    """A kernel to be compiled. `extras` is what else tells it from others of its name and signature."""
+
+    name: str
+    signature: Signature
+    source: ASTSource | IRSource
+    extras: tuple[str, ...] = ()
+
+
+def load_source(path: Path, name: str, signature: str) -> KernelSource:
+    """The kernel of this name with the signature that a text gives."""
+    fn = load_kernel(path, name)
+    parsed = parse_signature(signature, fn.params, name)
+    return KernelSource(name, parsed, ASTSource(fn, parsed.types, parsed.constexprs, parsed.attrs))
 
 
 def load_kernel(path: Path, name: str) -> Function:

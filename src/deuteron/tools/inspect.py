@@ -2,6 +2,7 @@
 
     deuteron inspect matmul.py -n matmul_kernel -s "*fp16:16, *fp16:16, ..." -w 8 -t cuda:90
     deuteron inspect matmul.py -n matmul_kernel -s "..." --stage ptx
+    deuteron inspect matmul_kernel.ttir -w 8 -t cuda:90
     deuteron inspect aot/matmul.6979ce4b_012.json        the numbers that `deuteron compile` kept
 
 The flags are those of `deuteron compile`, whose others are taken and mean nothing here.
@@ -23,7 +24,7 @@ from deuteron.tools.kernel_options import kernel_options, named_values
 
 @click.command("inspect", cls=Command)
 @click.argument("path", type=click.Path(path_type=Path))
-@kernel_options(required=False)
+@kernel_options
 @click.option("--stage", help="Print the text of this stage instead: ttir, ttgir, llir, ptx, asm, sass ...")
 @click.option("--json", "as_json", is_flag=True, help="Print the report as JSON.")
 @click.option("--grid", "-g", hidden=True)
@@ -50,9 +51,10 @@ def command(path: Path, stage: str | None, as_json: bool, **request: object) -> 
 
 def _compiled(path: Path, kernel_name: str | None, signature: str | None, options: tuple[str, ...], **request):
     from deuteron.aot.compile import CompileRequest, compile_request  # deferred: brings LLVM
+    from deuteron.aot.text import is_text
 
     for value, option in ((kernel_name, "-n"), (signature, "-s")):
-        if value is None:
+        if value is None and not is_text(path):
             raise UsageError(f"'{path}' needs {option}: the kernel with -n, its signature with -s")
     known = {name: request[name] for name in ("num_warps", "num_stages", "target")}
     return compile_request(CompileRequest(path, kernel_name, signature, "1", options=named_values(options), **known))

@@ -1,7 +1,7 @@
 """The options that say which kernel is compiled and how: those of `deuteron compile` and `deuteron inspect` alike.
 
 @click.command("compile", cls=Command)
-@kernel_options(required=True)
+@kernel_options
 def command(path, kernel_name, signature, num_warps, num_stages, target, options): ...
 """
 
@@ -13,31 +13,35 @@ import click
 
 from deuteron.errors import UsageError
 
+_OPTIONS = (
+    click.option("--kernel-name", "-n", help="The kernel to compile; the text of a stage has one."),
+    click.option(
+        "--signature",
+        "-s",
+        help="For each parameter a type (with :16 if divisible by 16, :1 if always 1) or a constexpr's value.",
+    ),
+    click.option("--num-warps", "-w", type=int, default=1, show_default=True, help="A power of two from 1 to 32."),
+    click.option("--num-stages", "-ns", type=int, default=3, show_default=True, help="Stages of pipelined loops."),
+    click.option("--target", "-t", help="cpu, cpu:<LLVM CPU name>, cuda:<capability>; default: the machine's own."),
+    click.option(
+        "--option", "-O", "options", multiple=True, metavar="NAME=VALUE", help="A further option of the target."
+    ),
+)
 
-def kernel_options(required: bool) -> Callable[[Callable], Callable]:
-    """Decorator: gives a command these options; `required`: name and signature of the kernel have to be there."""
-    options = (
-        click.option("--kernel-name", "-n", required=required, help="The kernel to compile."),
-        click.option(
-            "--signature",
-            "-s",
-            required=required,
-            help="For each parameter a type (with :16 if divisible by 16, :1 if always 1) or a constexpr's value.",
-        ),
-        click.option("--num-warps", "-w", type=int, default=1, show_default=True, help="A power of two from 1 to 32."),
-        click.option("--num-stages", "-ns", type=int, default=3, show_default=True, help="Stages of pipelined loops."),
-        click.option("--target", "-t", help="cpu, cpu:<LLVM CPU name>, cuda:<capability>; default: the machine's own."),
-        click.option(
-            "--option", "-O", "options", multiple=True, metavar="NAME=VALUE", help="A further option of the target."
-        ),
-    )
 
-    def decorate(function: Callable) -> Callable:
-        for option in reversed(options):
-            function = option(function)
-        return function
+def kernel_options(function: Callable) -> Callable:
+    """Decorator: gives a command these options."""
+    for option in reversed(_OPTIONS):
+        function = option(function)
+    return function
 
-    return decorate
+
+def require_options(*names: str) -> None:
+    """The message of a missing option for those of the current command that were not given."""
+    context = click.get_current_context()
+    for param in context.command.params:
+        if param.name in names and context.params[param.name] is None:
+            raise click.MissingParameter(ctx=context, param=param)
 
 
 def named_values(texts: Iterable[str]) -> dict[str, object]:

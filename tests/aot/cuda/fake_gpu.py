@@ -21,6 +21,7 @@ from deuteron.aot.compile import CompileRequest, plan_kernel
 from deuteron.aot.emit import kernel_files
 from deuteron.aot.grid import grid_scope, parse_grid
 from deuteron.aot.link import link_kernels
+from deuteron.aot.load import KernelSource
 from deuteron.aot.naming import file_base
 from deuteron.aot.output import write_files
 from deuteron.aot.signature import parse_signature
@@ -29,6 +30,7 @@ from deuteron.aot.targets.target import KernelCode
 from deuteron.backend.cuda.target import architecture
 from deuteron.backend.metadata import KernelMetadata
 from deuteron.backend.tensor_map import TensorMap
+from deuteron.compiler import IRSource
 
 SOURCE = Path(__file__).with_name("fake_libcuda.c")
 BYTES = {"i1": 1, "i8": 1, "u8": 1, "i16": 2, "u16": 2, "i64": 8, "u64": 8, "fp64": 8}
@@ -115,7 +117,7 @@ class FakeGpu(Workspace):
         parsed = parse_signature(signature, params, name)
         request = CompileRequest(Path(f"{name}.py"), name, signature, grid, num_warps=num_warps, target=target)
         resolved = select_target(target)
-        record = plan_kernel(request, parsed, resolved)
+        record = plan_kernel(request, KernelSource(name, parsed, IRSource.from_text("", "llir")), resolved)
         base = file_base(self.folder / name, record.hash, record.suffix)
         code = KernelCode(record, parse_grid(grid, grid_scope(parsed)), base)
         metadata = KernelMetadata(name, code.symbol, resolved, {"num_warps": num_warps}, (), 0, shared)

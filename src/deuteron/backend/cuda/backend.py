@@ -21,7 +21,7 @@ from deuteron.backend.cuda.target import Architecture, architecture
 from deuteron.backend.metadata import KernelMetadata
 from deuteron.backend.report import Report
 from deuteron.backend.stage import Stage, Unit
-from deuteron.errors import InternalError, IRError, Location
+from deuteron.errors import InternalError, IRError, Location, UsageError
 from deuteron.options import CUDAOptions, Target, make_options
 
 if TYPE_CHECKING:
@@ -71,10 +71,20 @@ def _parse_ttgir(text: str, file: str) -> ModuleOp:
 def _lower_to_llvm(module: ModuleOp, unit: Unit) -> str:
     from deuteron.backend.cuda.lowering import lower_module
 
+    _check_num_warps(module, unit)
     lowered = lower_module(module, unit.symbol, _architecture(unit), unit.options)
     unit.shared, unit.extra_warps = lowered.shared_bytes, lowered.extra_warps
     unit.tensor_maps = lowered.tensor_maps
     return lowered.llir
+
+
+def _check_num_warps(module: ModuleOp, unit: Unit) -> None:
+    """The layouts of a text are for a number of warps; a launch of another would be wrong."""
+    num_warps = module.attributes["ttg.num-warps"].value.data
+    if num_warps != unit.options.num_warps:
+        raise UsageError(
+            f"the ttgir is for num_warps={num_warps}, and num_warps={unit.options.num_warps} was asked for"
+        )
 
 
 def _parse_llvm(text: str, file: str) -> str:
