@@ -202,3 +202,23 @@ def test_carried_pointers_and_a_swap(draw, poisoned, check_norm):
     for row in x.astype(np.float64):
         previous, current = current, previous + row
     check_norm(out, current, 1e-5)
+
+
+@triton.jit
+def sums_of_blocks(x, out, n, FACTOR: tl.constexpr, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    total = tl.zeros((BLOCK,), tl.float32)
+    for start in tl.range(0, n, BLOCK, loop_unroll_factor=FACTOR):
+        total = total * 0.5 + tl.load(x + start + i, mask=start + i < n, other=0.0)
+    tl.store(out + i, total)
+
+
+@pytest.mark.parametrize("factor", [1, 2, 4])
+@pytest.mark.parametrize("n", [0, 32, 100, 256])
+def test_unrolled_loops(draw, poisoned, check, factor, n):
+    x, out = draw("float32", n), poisoned("float32", 32)
+    sums_of_blocks[(1,)](x, out, n, FACTOR=factor, BLOCK=32)
+    expected = np.zeros(32)
+    for block in np.pad(x.astype(np.float64), (0, -n % 32)).reshape(-1, 32):
+        expected = expected * 0.5 + block
+    np.testing.assert_allclose(out, expected, rtol=1e-5, atol=1e-5)

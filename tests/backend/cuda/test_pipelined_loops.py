@@ -255,3 +255,25 @@ def test_loads_that_ask_at_run_time_whether_lengths_are_even(rng, target, even_m
     kernel = emulate(uneven_product, a, b, out, m, n, k, even_m, even_k, BLOCK=64, target=target)
     np.testing.assert_array_equal(out, a.astype(np.float32) @ b.astype(np.float32))
     assert bool(instructions_with(kernel, "cp.async")) == (k % 16 == 0 or n % 16 == 0)
+
+
+@deuteron.jit
+def unrolled_matmul(a, b, out, K, BLOCK: tl.constexpr, FACTOR: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    acc = tl.zeros((BLOCK, BLOCK), tl.float32)
+    for k in tl.range(0, K, BLOCK, loop_unroll_factor=FACTOR):
+        ks = k + i
+        x = tl.load(a + i[:, None] * K + ks[None, :], mask=ks[None, :] < K, other=0.0)
+        y = tl.load(b + ks[:, None] * BLOCK + i[None, :], mask=ks[:, None] < K, other=0.0)
+        acc = tl.dot(x, y, acc)
+    tl.store(out + i[:, None] * BLOCK + i[None, :], acc)
+
+
+@pytest.mark.parametrize("target", ["cuda:80", "cuda:90"])
+@pytest.mark.parametrize("k", [0, 64, 96, 256, 400])
+def test_unrolled_loops(rng, target, k):
+    a, b = draw(rng, np.float16, 64, k), draw(rng, np.float16, k, 64)
+    out = aligned(np.full((64, 64), np.nan, np.float32))
+    kernel = emulate(unrolled_matmul, a, b, out, k, BLOCK=64, FACTOR=2, target=target)
+    np.testing.assert_array_equal(out, a.astype(np.float32) @ b.astype(np.float32))
+    assert instructions_with(kernel, "cp.async")

@@ -12,6 +12,7 @@ from deuteron.passes.tile.inline_calls import InlineCalls
 from deuteron.passes.tile.merge_branches import MergeBranches
 from deuteron.passes.tile.merge_common_subexpressions import MergeCommonSubexpressions
 from deuteron.passes.tile.rewrite_descriptors_to_pointers import RewriteDescriptorsToPointers
+from deuteron.passes.tile.unroll_loops import UnrollLoops
 from deuteron.passes.tile.unswitch_loops import UnswitchLoops
 
 
@@ -27,6 +28,8 @@ def tile_passes(has_tma: bool = False) -> list[ModulePass]:
         RewriteDescriptorsToPointers(has_tma),
         # Before dead code: folded operands and branches not taken become unused.
         Fold(),
+        # After folding: of known bounds it makes one loop. Before the rest, which sees what the copies have in common.
+        UnrollLoops(),
         # Before combining: a dead use would keep a dot or a load from being combined. Makes the rest cheaper.
         EliminateDeadCode(),
         # Before combining: equal masks have to be one value.

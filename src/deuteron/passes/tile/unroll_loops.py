@@ -1,0 +1,92 @@
+"""Unrolls loops by their `tl.range(loop_unroll_factor=n)`: n iterations in one, and the rest in a loop behind it.
+
+    %r = "scf.for"(%lb, %ub, %step, %a) ({        %m = "scf.for"(%lb, %mid, %step4, %a) ({
+    ^bb0(%i: i32, %x: f32):                       ^bb0(%i: i32, %x: f32):
+      %y = f(%i, %x)                                %y = f(%i, %x)
+      "scf.yield"(%y)                               %y1 = f(%i + %step, %y)
+    }) {tt.loop_unroll_factor = 4}          ->      ...
+                                                    "scf.yield"(%y3)
+                                                  })
+                                                  %r = "scf.for"(%mid, %ub, %step, %m) ({ ... }) {tt.num_stages = 1}
+
+%mid is where the last whole group of n ends; it is between the bounds, so that nothing overflows. Where n steps do not
+fit into their type, the second loop does it all. Bounds that are known leave no second loop, or no first.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects import arith, scf
+from xdsl.dialects.builtin import IntegerAttr, ModuleOp
+from xdsl.ir import Block, Region, SSAValue
+from xdsl.passes import ModulePass
+
+from deuteron.ir.arith import CmpIOp, SelectOp
+from deuteron.ir.builder import Builder
+from deuteron.ir.types import bit_width_of, i32
+from deuteron.passes.rewrite import replace
+from deuteron.passes.tile.fold import Fold
+
+HINT = "tt.loop_unroll_factor"
+
+
+def _unroll(loop: scf.ForOp, factor: int) -> None:
+    b = Builder.before(loop)
+    middle, step = _groups(b, loop, factor)
+    groups = b.insert(scf.ForOp(loop.lb, middle, step, loop.iter_args, _group_body(loop, factor)))
+    groups.attributes.update(loop.attributes)
+    rest = loop.clone()
+    rest.operands = [middle, loop.ub, loop.step, *groups.results]
+    rest.attributes["tt.num_stages"] = IntegerAttr(1, i32)
+    replace(loop, b.insert(rest).results)
+
+
+def _groups(b: Builder, loop: scf.ForOp, factor: int) -> tuple[SSAValue, SSAValue]:
+    """Where the last whole group of iterations ends, ub - (ub - lb) % (factor * step) without signs, and that step."""
+    type = loop.step.type
+    one, largest = b.constant(1, type), (1 << bit_width_of(type) - 1) - 1
+    before_step = b.value(arith.SubiOp(loop.step, one))  # without a sign, a step that is not positive is large
+    fits = b.value(CmpIOp(before_step, b.constant(largest // factor, type), "ult"))
+    step = b.value(arith.MuliOp(b.value(SelectOp(fits, loop.step, one)), b.constant(factor, type)))
+    end = b.value(arith.MaxSIOp(loop.lb, loop.ub))
+    rest = b.value(arith.RemUIOp(b.value(arith.SubiOp(end, loop.lb)), step))
+    return b.value(SelectOp(fits, b.value(arith.SubiOp(end, rest)), loop.lb)), step
+
+
+def _group_body(loop: scf.ForOp, factor: int) -> Region:
+    """The body, `factor` times, each with what the one before it yields."""
+    old = loop.body.block
+    block = Block(arg_types=old.arg_types)
+    for argument, source in zip(block.args, old.args, strict=True):
+        argument.name_hint, argument.location = source.name_hint, source.location
+    b = Builder.at_end(block, loop.location)
+    induction, *carried = block.args
+    for copy in range(factor):
+        index = induction
+        if copy:
+            offset = b.value(arith.MuliOp(loop.step, b.constant(copy, loop.step.type)))
+            index = b.value(arith.AddiOp(induction, offset))
+        values = dict(zip(old.args, (index, *carried), strict=True))
+        for op in list(old.ops)[:-1]:
+            b.insert(op.clone(values))
+        carried = [values.get(operand, operand) for operand in old.last_op.operands]
+    b.insert(scf.YieldOp(*carried))
+    return Region(block)
+
+
+@dataclass(frozen=True)
+class UnrollLoops(ModulePass):
+    """Unrolls the loops that ask for it, inner ones first."""
+
+    name = "unroll-loops"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        loops = [inner for inner in op.walk(region_first=True) if isinstance(inner, scf.ForOp)]
+        hinted = [(loop, loop.attributes.pop(HINT).value.data) for loop in loops if HINT in loop.attributes]
+        for loop, factor in hinted:
+            if factor > 1:
+                _unroll(loop, factor)
+        if hinted:
+            Fold().apply(ctx, op)
