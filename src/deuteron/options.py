@@ -107,6 +107,9 @@ def _variable(name: str) -> str | None:
     return os.environ.get(name)
 
 
+_UNITS = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
+
+
 def _flag(name: str) -> bool:
     return (_variable(name) or "0").lower() not in ("0", "false", "off", "no")
 
@@ -128,6 +131,15 @@ class Settings:
     def cache_dir(self) -> Path:
         """DEUTERON_CACHE_DIR: where compiled kernels are kept."""
         return Path(os.environ.get("DEUTERON_CACHE_DIR") or platformdirs.user_cache_dir("deuteron"))
+
+    @property
+    def cache_size(self) -> int:
+        """DEUTERON_CACHE_SIZE: how many bytes may be kept there, such as 500M or 4G; default: 2G; 0: any number."""
+        text = os.environ.get("DEUTERON_CACHE_SIZE") or "2G"
+        number, unit = (text[:-1], text[-1].upper()) if text[-1].upper() in _UNITS else (text, "")
+        if not number.isdecimal():
+            raise UsageError(f"DEUTERON_CACHE_SIZE must be a number of bytes, such as 500M or 2G, got '{text}'")
+        return int(number) * _UNITS.get(unit, 1)
 
     @property
     def dump_dir(self) -> Path | None:

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from deuteron.backend.metadata import KernelMetadata
+from deuteron.compiler.eviction import touch
 from deuteron.errors import UsageError
 
 FORMAT = "deuteron-kernel-1"
@@ -35,10 +36,13 @@ class Entry:
 
 def load(directory: Path, key: str) -> Entry | None:
     """The entry of that key, or None where there is none that is whole."""
+    path = _path(directory, key)
     try:
-        return _decode(_path(directory, key).read_bytes())
+        entry = _decode(path.read_bytes())
     except (OSError, ValueError, KeyError, TypeError, UsageError):
         return None
+    touch(path)
+    return entry
 
 
 def store(directory: Path, key: str, entry: Entry) -> bool:

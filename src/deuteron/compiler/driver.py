@@ -17,6 +17,7 @@ from deuteron.backend import Backend, get_backend
 from deuteron.backend.devices import machine_target
 from deuteron.backend.stage import Stage, Unit
 from deuteron.compiler import cache
+from deuteron.compiler.eviction import evict_now_and_then
 from deuteron.compiler.kernel import CompiledKernel, StageTexts
 from deuteron.compiler.key import cache_key
 from deuteron.compiler.source import ASTSource, IRSource
@@ -70,6 +71,7 @@ def compile_with(
         entry = _run_stages(backend, source, target, options, symbol, _dump_folder(key))
         if not is_overridden:
             cache.store(settings.cache_dir, key, entry)
+            evict_now_and_then(settings.cache_dir, settings.cache_size)
     kernel = _kernel(backend, entry, options, key, is_cached)
     if is_cached and settings.dump_dir:
         _dump_all(settings.dump_dir / key, kernel)
