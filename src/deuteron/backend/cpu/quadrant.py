@@ -20,13 +20,14 @@ _NAME = "reduce_large_angle"
 _RESULT = "{ double, i64 }"
 
 # the first 1216 bits of 1 / (2 pi) after the point; 64 zeros go before them, as k is -32 and more
-_TURN_BITS = int(
+TURN_BITS = int(
     "28be60db9391054a7f09d5f47d4d377036d8a5664f10e4107f9458eaf7aef1586dc91b8e909374b801924bba827464873f877ac72c4a"
     "69cfba208d7d4baed1213a671c09ad17df904e64758e60d4ce7d272117e2ef7e4a0ec7fe25fff7816603fbcbc462d6829b47db4d9fb3"
     "c9f2c26dd3d18fd9a797fa8b5d49eeb1faf97c5ecf41ce7de294a4ba9afed7ec47e357421580cc11bf1edaea",
     16,
 )
-_WORDS = [0] + [_TURN_BITS >> (64 * (18 - i)) & ((1 << 64) - 1) for i in range(19)]
+TURN_BITS_COUNT = 1216
+_WORDS = [0] + [TURN_BITS >> (TURN_BITS_COUNT - 64 * (i + 1)) & ((1 << 64) - 1) for i in range(19)]
 
 
 def reduce_large_lanes(b: Builder, x: Value, is_large: Value, r: Value, n: Value) -> tuple[Value, Value]:

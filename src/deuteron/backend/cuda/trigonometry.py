@@ -1,0 +1,167 @@
+"""sin and cos of float on GPUs, in float and integers alone: right for every argument. Worst error found: 0.9 ulp.
+
+    n = round(x / (pi/2)),  r = x - n pi/2,  |r| <= 0.79;  the last two bits of n choose between +-sin r and +-cos r
+
+r is a sum of two floats. Up to 2**17, pi/2 is taken in three parts (Cody and Waite): x less the first part times n is
+exact, that times the second as a sum of two, and what the difference loses is found by Knuth's sum. Beyond, a function
+of the module multiplies x with the bits of 1 / (2 pi) that matter (Payne and Hanek):
+
+    { float r, float rest, i32 n } @reduce_large_float(float x)       NaN for infinity
+
+x is m * 2**k with a whole m of 24 bits. Of the bits of 1 / (2 pi) only 96 matter, those from position k on: what stands
+before gives whole turns, what comes after is below the result's precision. m times them, as three products of 32-bit
+words, is the fraction of a turn in 64 bits; its first two bits, rounded, are n.
+"""
+
+from __future__ import annotations
+
+import math
+
+from deuteron.backend.cpu import trigonometry
+from deuteron.backend.cpu.polynomial import FLOAT, evaluate, magnitude, number
+from deuteron.backend.cpu.quadrant import TURN_BITS, TURN_BITS_COUNT
+from deuteron.backend.llvm.builder import Builder
+from deuteron.backend.llvm.module import Module
+from deuteron.backend.llvm.types import Value, array_const, const
+
+_TWO_OVER_PI = 0.6366197723675814
+# The first two from below, so that x less n of them keeps the sign of zero.
+_PI_OVER_2 = (1.570796251296997, 7.549789415861596e-08, 5.390302953474238e-15)
+_LARGE = 2.0**17
+
+# sin r = r + r**3 S(r**2), cos r = 1 - r**2 / 2 + r**4 C(r**2)
+_SIN = (-0.16666653752326965, 0.00833214819431305, -0.0001951353915501386)
+_COS = (0.04166664555668831, -0.0013887298991903663, 2.4431163183180615e-05)
+
+_NAME = "reduce_large_float"
+_RESULT = "{ float, float, i32 }"
+_TAU = (6.2831854820251465, -1.7484555314695172e-07)
+# 32 zeros go before the bits, as k is -32 and more; k is 104 at most.
+_WORDS = [0] + [TURN_BITS >> (TURN_BITS_COUNT - 32 * (i + 1)) & 0xFFFFFFFF for i in range(7)]
+
+Reduced = tuple[Value, Value, Value]
+
+
+def sin(b: Builder, x: Value) -> Value:
+    if x.type == "double":
+        return trigonometry.sin(b, x)
+    y = _of_quadrant(b, x, 0)
+    return b.select(b.fcmp("oeq", x, number(x, 0.0)), x, y)  # the sign of zero
+
+
+def cos(b: Builder, x: Value) -> Value:
+    return trigonometry.cos(b, x) if x.type == "double" else _of_quadrant(b, x, 1)
+
+
+def _of_quadrant(b: Builder, x: Value, first_quadrant: int) -> Value:
+    """sin(x + first_quadrant * pi/2)."""
+    r, rest, n = _reduce(b, x)
+    n = b.add(n, const("i32", first_quadrant))
+    square = _mul(b, r, r)
+    sine, cosine = _sine(b, r, rest, square), _cosine(b, r, rest, square)
+    is_odd = b.icmp("ne", b.and_(n, const("i32", 1)), const("i32", 0))
+    bits = b.bitcast(b.select(is_odd, cosine, sine), "i32")
+    return b.bitcast(b.xor(bits, b.shl(b.and_(n, const("i32", 2)), const("i32", 30))), "float")
+
+
+def _sine(b: Builder, r: Value, rest: Value, square: Value) -> Value:
+    cube = _mul(b, r, square)
+    return _add(b, r, _fma(b, cube, evaluate(b, square, _SIN), rest))
+
+
+def _cosine(b: Builder, r: Value, rest: Value, square: Value) -> Value:
+    """1 - r**2 / 2 with what its rounding loses, and -r rest, added to what follows."""
+    one, half = number(r, 1.0), _mul(b, square, number(r, 0.5))
+    main = _sub(b, one, half)
+    lost = _fma(b, b.fneg(r), rest, _sub(b, _sub(b, one, main), half))
+    return _add(b, main, _fma(b, _mul(b, square, square), evaluate(b, square, _COS), lost))
+
+
+def _reduce(b: Builder, x: Value) -> Reduced:
+    """r, what is left of it, and n modulo 4 at least."""
+    is_large = b.fcmp("oge", magnitude(b, x), number(x, _LARGE))
+    with b.if_(is_large, hint="large_angle") as branch:
+        _define(b.module)
+        result = b.call(_RESULT, _NAME, x)
+        branch.yield_(*(b.extractvalue(result, i, type) for i, type in enumerate(("float", "float", "i32"))))
+        branch.otherwise()
+        branch.yield_(*_reduce_small(b, x))
+    return branch.results[0], branch.results[1], branch.results[2]
+
+
+def _reduce_small(b: Builder, x: Value) -> Reduced:
+    shifted = _fma(b, x, number(x, _TWO_OVER_PI), number(x, FLOAT.rounder))
+    whole = _sub(b, shifted, number(x, FLOAT.rounder))
+    first, second, third = (number(x, part) for part in _PI_OVER_2)
+    minus = b.fneg(whole)
+    exact = _fma(b, minus, first, x)
+    product = _mul(b, minus, second)
+    lost_product = _fma(b, minus, second, b.fneg(product))
+    r = _add(b, exact, product)
+    seen = _sub(b, r, exact)
+    lost = _add(b, _sub(b, exact, _sub(b, r, seen)), _sub(b, product, seen))
+    return r, _fma(b, minus, third, _add(b, lost, lost_product)), b.bitcast(shifted, "i32")
+
+
+def _define(module: Module) -> None:
+    if module.has_function(_NAME):
+        return
+    b = module.function(_NAME, _RESULT, [("float", "x")], attributes="nounwind noinline cold")
+    x = b.parameters[0]
+    bits = b.bitcast(x, "i32")
+    exponent = b.and_(b.lshr(bits, const("i32", 23)), const("i32", 0xFF))
+    m = b.or_(b.and_(bits, const("i32", (1 << 23) - 1)), const("i32", 1 << 23))
+    turn = _multiply(b, m, *_turn_window(b, b.sub(exponent, const("i32", 150 - 32))))
+    n = b.lshr(b.add(turn, const("i64", 1 << 61)), const("i64", 62))
+    r, rest = _angle(b, b.sub(turn, b.shl(n, const("i64", 62))))
+    n = b.trunc(n, "i32")
+    is_negative = b.icmp("slt", bits, const("i32", 0))
+    r, rest = (b.select(is_negative, b.fneg(value), value) for value in (r, rest))
+    n = b.select(is_negative, b.sub(const("i32", 0), n), n)
+    r = b.select(b.icmp("eq", exponent, const("i32", 0xFF)), const("float", math.nan), r)
+    result = Value(_RESULT, "poison")
+    for index, value in enumerate((r, rest, n)):
+        result = b.insertvalue(result, value, index)
+    b.ret(result)
+
+
+def _turn_window(b: Builder, position: Value) -> list[Value]:
+    """Three words of the table from a bit position on."""
+    table = b.module.constant(array_const("i32", _WORDS))
+    index, shift = b.lshr(position, const("i32", 5)), b.and_(position, const("i32", 31))
+    first = b.gep("i32", table, index)
+    words = [b.load("i32", b.gep("i32", first, const("i32", i)), align=4) for i in range(4)]
+    return [b.intrinsic("llvm.fshl", "i32", high, low, shift) for high, low in zip(words, words[1:], strict=False)]
+
+
+def _multiply(b: Builder, m: Value, *words: Value) -> Value:
+    """The upper 64 of the low 96 bits of m times three words."""
+    first, middle, last = (b.mul(b.zext(m, "i64"), b.zext(word, "i64")) for word in words)
+    carried = b.add(middle, b.lshr(last, const("i64", 32)))
+    return b.add(b.shl(first, const("i64", 32)), carried)
+
+
+def _angle(b: Builder, fraction: Value) -> tuple[Value, Value]:
+    """A signed fraction of 2**64 of a turn, in radians, as a sum of two floats."""
+    high = b.sitofp(fraction, "float")
+    low = b.sitofp(b.sub(fraction, b.fptosi(high, "i64")), "float")
+    tau, rest_of_tau = (const("float", part * 2.0**-64) for part in _TAU)
+    r = _mul(b, high, tau)
+    rest = _fma(b, high, tau, b.fneg(r))
+    return r, _fma(b, low, tau, _fma(b, high, rest_of_tau, rest))
+
+
+def _fma(b: Builder, x: Value, y: Value, z: Value) -> Value:
+    return b.intrinsic("llvm.fma", x.type, x, y, z)
+
+
+def _mul(b: Builder, x: Value, y: Value) -> Value:
+    return b.fmul(x, y, flags="")
+
+
+def _add(b: Builder, x: Value, y: Value) -> Value:
+    return b.fadd(x, y, flags="")
+
+
+def _sub(b: Builder, x: Value, y: Value) -> Value:
+    return b.fsub(x, y, flags="")

@@ -1,0 +1,71 @@
+"""sin and cos of float: all sizes of arguments, near multiples of pi/2, signs of zero, and no double in the code."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from backend.cuda.launching import emulate
+
+import deuteron
+import deuteron.language as tl
+
+pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
+
+LIMIT = 1.0
+SPECIAL = [0.0, -0.0, np.inf, -np.inf, np.nan, 1e-45, -1e-40, 131071.99, 131072, -131072.02, 3.4028235e38]
+NEAREST = 16367173 * 2.0**72  # of floats, nearest to a multiple of pi/2
+
+
+@deuteron.jit
+def sine_and_cosine(x, sines, cosines, n, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    values = tl.load(x + i, mask=i < n)
+    tl.store(sines + i, tl.sin(values), mask=i < n)
+    tl.store(cosines + i, tl.cos(values), mask=i < n)
+
+
+def errors(got: np.ndarray, expected: np.ndarray) -> np.ndarray:
+    """In ulp; what is not a number is so in both."""
+    nearest = expected.astype(np.float32)
+    np.testing.assert_array_equal(np.isnan(got), np.isnan(nearest))
+    distance = np.abs(got.astype(np.longdouble) - expected) / np.spacing(np.abs(nearest))
+    return np.where(np.isnan(nearest), 0, distance).astype(float)
+
+
+def compute(x: np.ndarray, target: str = "cuda:90", **options):
+    sines, cosines = np.full_like(x, 7), np.full_like(x, 7)
+    grid = ((x.size + 511) // 512,)
+    kernel = emulate(sine_and_cosine, x, sines, cosines, x.size, BLOCK=512, grid=grid, target=target, **options)
+    return kernel, sines, cosines
+
+
+@pytest.mark.parametrize("enable_fp_fusion", [True, False])
+@pytest.mark.parametrize("target", ["cuda:80", "cuda:90"])
+def test_accuracy(rng, target, enable_fp_fusion):
+    count = 2000
+    bits = rng.integers(0, 1 << 32, count, dtype=np.uint32).view(np.float32)
+    quarter_turns = (np.round(rng.uniform(-90000, 90000, count)) * (np.pi / 2)).astype(np.float32)
+    spread = [(rng.standard_normal(count) * width).astype(np.float32) for width in (1, 30, 1000, 60000, 1e6)]
+    x = np.concatenate([bits, quarter_turns, np.nextafter(quarter_turns, np.float32(np.inf)), *spread])
+    kernel, sines, cosines = compute(x, target, enable_fp_fusion=enable_fp_fusion)
+    wide = x.astype(np.longdouble)
+    assert errors(sines, np.sin(wide)).max() <= LIMIT
+    assert errors(cosines, np.cos(wide)).max() <= LIMIT
+    assert ".f64" not in kernel.asm["ptx"]
+
+
+def test_special_values():
+    x = np.array([*SPECIAL, NEAREST, -NEAREST], np.float32)
+    _, sines, cosines = compute(x)
+    wide = x.astype(np.longdouble)
+    assert errors(sines, np.sin(wide)).max() <= LIMIT
+    assert errors(cosines, np.cos(wide)).max() <= LIMIT
+    assert np.signbit(sines[:2]).tolist() == [False, True]
+    assert np.isnan(sines[2:5]).all() and np.isnan(cosines[2:5]).all()
+
+
+def test_doubles_are_as_before(rng):
+    x = rng.standard_normal(1000) * 100
+    _, sines, cosines = compute(x)
+    np.testing.assert_allclose(sines, np.sin(x), rtol=1e-14, atol=1e-16)
+    np.testing.assert_allclose(cosines, np.cos(x), rtol=1e-14, atol=1e-16)
