@@ -60,6 +60,16 @@ def test_stages(run, target, stage, holds):
     assert result.exit_code == 0 and holds in result.stdout_bytes
 
 
+def test_the_text_of_a_stage(run, tmp_path):
+    text = run("inspect", "scale.py", *KERNEL, "-t", "cuda:90", "--stage", "ttir").stdout
+    (tmp_path / "scale.ttir").write_text(text)
+    of_text, of_kernel = (
+        json.loads(run("inspect", *arguments, "-t", "cuda:90", "--json").stdout)
+        for arguments in (("scale.ttir", "-w", "4"), ("scale.py", *KERNEL))
+    )
+    assert of_text["resources"] == of_kernel["resources"]
+
+
 def test_the_command_line_of_compile_is_taken(run):
     arguments = ("scale.py", *KERNEL, "-t", "cuda:90", "-g", "cdiv(n, BLOCK)", "-o", "scale", "-on", "scale")
     compiled, inspected = run("compile", *arguments), run("inspect", *arguments)

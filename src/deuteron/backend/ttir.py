@@ -25,13 +25,17 @@ def optimise_tile_ir(module: ModuleOp, unit: Unit) -> ModuleOp:
     from deuteron.passes.tile import tile_passes
 
     verify_ttir(module, "the frontend")
-    run_passes(module, tile_passes(_has_tma(unit.target)), unit.dump)
+    run_passes(module, tile_passes(_has_tma(unit.target), _is_gpu(unit.target)), unit.dump)
     return module
+
+
+def _is_gpu(target: Target) -> bool:
+    return target.backend == "cuda"
 
 
 def _has_tma(target: Target) -> bool:
     """Whether it is an NVIDIA GPU from Hopper on."""
-    return target.backend == "cuda" and int(target.arch) >= 90
+    return _is_gpu(target) and int(target.arch) >= 90
 
 
 def print_tile_ir(module: ModuleOp) -> str:

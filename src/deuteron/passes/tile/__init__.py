@@ -16,11 +16,15 @@ from deuteron.passes.tile.unroll_loops import UnrollLoops
 from deuteron.passes.tile.unswitch_loops import UnswitchLoops
 
 
-def tile_passes(has_tma: bool = False) -> list[ModulePass]:
+def tile_passes(has_tma: bool = False, loads_ahead: bool = True) -> list[ModulePass]:
     """The passes that turn the frontend's tile IR, or one that came as text, into what backends take.
 
-    `has_tma`: whether the target copies blocks of tensors by itself.
+    `has_tma`: whether the target copies blocks of tensors by itself. `loads_ahead`: whether it loads for later
+    iterations of a loop. A CPU does not: there a branch costs less than the masks that stand for it.
     """
+    # After equal values are one, as pointers have to be. Before hoisting: what is in an `if` stays. Merged first:
+    # loops are unswitched where it did nothing.
+    branches = [MergeBranches(), UnswitchLoops()] if loads_ahead else []
     return [
         # First: everything below looks at one function.
         InlineCalls(),
@@ -34,10 +38,7 @@ def tile_passes(has_tma: bool = False) -> list[ModulePass]:
         EliminateDeadCode(),
         # Before combining: equal masks have to be one value.
         MergeCommonSubexpressions(),
-        # After equal values are one, as pointers have to be. Before hoisting: what is in an `if` stays.
-        MergeBranches(),
-        # After merging: for branches that could not be.
-        UnswitchLoops(),
+        *branches,
         Combine(),
         # After everything that makes ops in a loop.
         HoistInvariants(),
