@@ -6,7 +6,8 @@
 
 Different arguments are taken not to overlap at shifted addresses within a program. They may be the same array, which a
 kernel then updates in place; so no store may come first. Where anything else writes or orders memory, no load is
-invariant.
+invariant. Kernels with products keep their loads: ptxas moves invariant ones ahead, and has no registers for that there
+(attention spilled 40 bytes on sm_80).
 """
 
 from __future__ import annotations
@@ -20,8 +21,13 @@ from deuteron.ir.tt.memory import LoadOp, StoreOp
 from deuteron.passes.effects import is_pure
 
 
+PRODUCTS = ("tt.dot", "ttng.warp_group_dot")
+
+
 def invariant_loads(func: FuncOp) -> frozenset[Operation]:
     ops = list(func.walk())
+    if any(op.name in PRODUCTS for op in ops):
+        return frozenset()
     stores = [op for op in ops if isinstance(op, StoreOp)]
     written = {base_argument(store.ptr) for store in stores}
     if None in written or not all(isinstance(op, StoreOp) or _leaves_global_memory(op) for op in ops):
