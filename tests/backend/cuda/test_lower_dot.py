@@ -63,7 +63,6 @@ def test_shapes(rng, shape, num_warps):
     [
         (np.float32, np.float32, "ieee"),
         (np.float64, np.float64, "tf32"),
-        (np.float32, np.float32, "tf32x3"),
     ],
 )
 def test_multiply_adds(rng, dtype, result, precision):

@@ -7,6 +7,7 @@ anchors.py, homes.py  which layout ops and values have of themselves
 assign_layouts.py     gives every tile a layout, converts where two differ
 allocate_shared.py    places everything that is in shared memory
 place_barriers.py     lets threads wait for each other where they have to
+split_dot_operands.py products of f32 by way of parts in tf32 or bf16
 widen_dot_operands.py products of fp8 by way of f16
 place_dot_operands.py operands of products in shared memory
 specialize_warps.py   copies of what products read given to warps of their own
@@ -39,6 +40,7 @@ from deuteron.passes.gpu.place_barriers import PlaceBarriers
 from deuteron.passes.gpu.place_dot_operands import PlaceDotOperands
 from deuteron.passes.gpu.release_buffers import ReleaseBuffers
 from deuteron.passes.gpu.specialize_warps import SpecializeWarps
+from deuteron.passes.gpu.split_dot_operands import SplitDotOperands
 from deuteron.passes.gpu.widen_dot_operands import WidenDotOperands
 
 
@@ -47,6 +49,8 @@ def gpu_passes(num_warps: int, target: str, num_stages: int) -> list[ModulePass]
     return [
         # First: what it asks of bounds and addresses is plain in tile IR.
         OrderPrograms(),
+        # Before layouts: the products that it makes have instructions, and so layouts, of their own.
+        SplitDotOperands(),
         # Before layouts: which instruction multiplies, and so which layouts operands have, depends on their types.
         WidenDotOperands(num_warps, target),
         # Before layouts: what goes through shared memory is not converted in registers.

@@ -1,0 +1,111 @@
+"""Makes of a product of f32 several on tensor cores, of parts of its operands: tf32x3, bf16x3 and bf16x6.
+
+                                                  %a0 = the upper bits of %a, %a1 = %a - %a0; %b the same
+    %d = "tt.dot"(%a, %b, %c)                     %x = "tt.dot"(%a1, %b0, 0)
+         <{inputPrecision = tf32x3}>       ->     %y = "tt.dot"(%a0, %b1, %x), 0 where it is NaN
+                                                  %z = "tt.dot"(%a0, %b0, %c)
+                                                  %d = %z + %y
+
+Parts are cut off, not rounded, so that none overflows. tf32 holds 11 bits of a number and bf16 8, of 24: two parts give
+about 22 and 16 bits, three of bf16 all. Products of two parts that are small both are left out. What is infinite has
+parts that are NaN; it enters by the product of the first parts alone.
+
+Products that are too small for tensor cores stay: threads multiply exactly.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects import arith
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Attribute, OpResult, SSAValue
+from xdsl.passes import ModulePass
+from xdsl.rewriter import InsertPoint
+
+from deuteron.ir.arith import CmpFOp, SelectOp
+from deuteron.ir.builder import Builder
+from deuteron.ir.tt.convert import BitcastOp
+from deuteron.ir.tt.dot import DotOp, InputPrecision
+from deuteron.ir.types import bf16, element_type_of, f32, i32, shape_of, with_element_type
+from deuteron.passes.rewrite import replace
+
+
+@dataclass(frozen=True)
+class Split:
+    """Into how many parts, of which type, an operand goes; `mask` has the bits of f32 that a part keeps."""
+
+    num_parts: int
+    element: Attribute
+    mask: int
+    min_depth: int  # of an instruction, along K
+
+
+SPLITS = {
+    InputPrecision.TF32x3: Split(2, f32, ~0x1FFF, 8),
+    InputPrecision.BF16x3: Split(2, bf16, ~0xFFFF, 16),
+    InputPrecision.BF16x6: Split(3, bf16, ~0xFFFF, 16),
+}
+
+
+@dataclass(frozen=True)
+class SplitDotOperands(ModulePass):
+    """Rewrites the products whose precision asks for it."""
+
+    name = "split-dot-operands"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        for dot in list(op.walk()):
+            if isinstance(dot, DotOp) and (split := _split_of(dot)) is not None:
+                _rewrite(dot, split)
+
+
+def _split_of(dot: DotOp) -> Split | None:
+    split = SPLITS.get(InputPrecision(dot.input_precision.value.data))
+    if split is None or {element_type_of(value.type) for value in dot.operands} != {f32}:
+        return None
+    (rows, columns), depth = shape_of(dot.result.type)[-2:], shape_of(dot.a.type)[-1]
+    return split if rows >= 16 and columns >= 8 and depth >= split.min_depth else None
+
+
+def _rewrite(dot: DotOp, split: Split) -> None:
+    b = Builder.before(dot)
+    parts = [_parts(dot, operand, split) for operand in (dot.a, dot.b)]
+    rest = b.constant(0.0, dot.c.type)
+    for i, j in _small_products(split.num_parts):
+        rest = b.value(DotOp(parts[0][i], parts[1][j], rest))
+    is_number = b.value(CmpFOp(rest, rest, "oeq"))
+    rest = b.value(SelectOp(is_number, rest, b.constant(0.0, dot.c.type)))
+    largest = b.value(DotOp(parts[0][0], parts[1][0], dot.c))
+    replace(dot, [b.value(arith.AddfOp(largest, rest))])
+
+
+def _small_products(count: int) -> list[tuple[int, int]]:
+    """All pairs of parts that count, but the first ones; the smallest products come first."""
+    return [(i, total - i) for total in range(count - 1, 0, -1) for i in range(total, -1, -1)]
+
+
+def _parts(dot: DotOp, operand: SSAValue, split: Split) -> list[SSAValue]:
+    """Where the operand is made, so that one which a loop does not change is split in front of it."""
+    b = Builder.before(dot)
+    if isinstance(operand, OpResult) and operand.op.parent is not dot.parent:
+        b = Builder(InsertPoint.after(operand.op), operand.op.location)
+    parts: list[SSAValue] = []
+    for _ in range(split.num_parts - 1):
+        parts.append(_cut(b, operand, split.mask))
+        operand = b.value(arith.SubfOp(operand, parts[-1]))
+    parts.append(operand if split.element == f32 else _cut(b, operand, split.mask))
+    return [_as_element(b, part, split.element) for part in parts]
+
+
+def _cut(b: Builder, value: SSAValue, mask: int) -> SSAValue:
+    bits = b.value(BitcastOp(value, i32))
+    kept = b.value(arith.AndIOp(bits, b.constant(mask, with_element_type(value.type, i32))))
+    return b.value(BitcastOp(kept, f32))
+
+
+def _as_element(b: Builder, value: SSAValue, element: Attribute) -> SSAValue:
+    if element == f32:
+        return value
+    return b.value(arith.TruncFOp(value, with_element_type(value.type, element)))
