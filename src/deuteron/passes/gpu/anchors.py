@@ -2,7 +2,8 @@
 
 blocks     of tensor descriptors: as memory that is contiguous in the last dimension
 memory     lanes along the dimension in which the pointers are contiguous, each with as many neighbours as
-           contiguity, alignment and 128 bits allow, but no more than keep all threads busy
+           contiguity, alignment and 128 bits allow, but no more than keep all threads busy; blocks, where shared
+           memory takes them transposed
 dot        that of the instruction that multiplies (see `products`); by FMA: a blocked layout
 reduction  that of its operand
 """
@@ -19,13 +20,20 @@ from deuteron.analysis.axis_info import AxisInfo
 from deuteron.ir.tt.dot import DotOp
 from deuteron.ir.ttng.warp_group_dot import WarpGroupDotOp
 from deuteron.ir.types import bit_width_of, byte_width_of, is_tile, pointee_of, shape_of
-from deuteron.layout.distributed import HARDWARE, blocked, default_blocked, mma_v2_accumulator, mma_v2_operand
+from deuteron.layout.distributed import (
+    HARDWARE,
+    blocked,
+    default_blocked,
+    mma_v2_accumulator,
+    mma_v2_operand,
+    transposing_blocked,
+)
 from deuteron.layout.linear import REGISTER, LinearLayout
 from deuteron.layout.wgmma import mma_v3_accumulator, mma_v3_operand
 from deuteron.passes.gpu.products import uses_mma_v2, warps_of
 
 Product = DotOp | WarpGroupDotOp
-VECTOR_BYTES = 16
+VECTOR_BYTES, WORD_BYTES = 16, 4
 
 
 def default_layout(type: Attribute, num_warps: int) -> LinearLayout:
@@ -33,8 +41,12 @@ def default_layout(type: Attribute, num_warps: int) -> LinearLayout:
     return default_blocked(shape_of(type), num_warps)
 
 
-def memory_layout(pointer: SSAValue, info: AxisInfoAnalysis, num_warps: int) -> LinearLayout:
-    """The coalesced layout of an access through a tile of pointers."""
+def memory_layout(
+    pointer: SSAValue, info: AxisInfoAnalysis, num_warps: int, stored_along: int | None = None
+) -> LinearLayout:
+    """The coalesced layout of an access through a tile of pointers, which may go on into shared memory, where its
+    elements are neighbours along a dimension: if that is the other one, threads hold blocks that they can transpose.
+    """
     shape, axis_info = shape_of(pointer.type), info.of(pointer)
     order = contiguous_order(axis_info, shape)
     size = byte_width_of(pointee_of(pointer.type))
@@ -42,6 +54,10 @@ def memory_layout(pointer: SSAValue, info: AxisInfoAnalysis, num_warps: int) -> 
     per_thread = max(_num_elements(shape) // (32 * num_warps), 1)
     aligned = max(axis_info.divisibility[fast] // size, 1)
     vector = min(axis_info.contiguity[fast], aligned, VECTOR_BYTES // size, per_thread, shape[fast])
+    if len(shape) == 2 and stored_along not in (None, fast):
+        vector = min(vector, max(per_thread * size // WORD_BYTES, 1))
+        depth = min(VECTOR_BYTES // size, per_thread // vector, shape[stored_along])
+        return transposing_blocked(shape, num_warps, fast, vector, depth)
     return default_blocked(shape, num_warps, order, vector)
 
 

@@ -20,9 +20,11 @@ from deuteron.ir.tt.memory import LoadOp, StoreOp
 from deuteron.ir.tt.reduce import ReduceOp, ScanOp
 from deuteron.ir.tt.shape import CatOp, JoinOp, ReshapeOp, SplitOp, TransOp
 from deuteron.ir.ttg.inference import SHAPE_OPS, is_flexible, result_layout
+from deuteron.ir.ttg.layout import layout_of
+from deuteron.ir.ttg.shared import LocalAllocOp
 from deuteron.ir.types import is_tile
 from deuteron.layout.distributed import slice_axis
-from deuteron.layout.linear import REGISTER, LinearLayout, dim_names
+from deuteron.layout.linear import OFFSET, REGISTER, LinearLayout, dim_names
 from deuteron.passes.gpu.anchors import Product, block_layout, default_layout, dot_layouts, memory_layout
 
 MEMORY_OPS = (LoadOp, StoreOp, AtomicRMWOp, AtomicCASOp)
@@ -66,7 +68,9 @@ class Homes:
         return [self.get(value) for value in values]
 
     def _memory(self, op: Operation) -> LinearLayout | None:
-        return memory_layout(op.operands[0], self._info, self._num_warps) if is_tile(op.operands[0].type) else None
+        if not is_tile(op.operands[0].type):
+            return None
+        return memory_layout(op.operands[0], self._info, self._num_warps, _stored_along(op))
 
     def _common(self, op: Operation) -> LinearLayout | None:
         """One layout for all operands: that of an elementwise result, else of the first operand that has a home."""
@@ -173,6 +177,14 @@ def _joined(source: LinearLayout) -> LinearLayout:
     rank = len(source.shape)
     pair = LinearLayout.identity(2, REGISTER, f"dim{rank}")
     return (pair * source.with_axis(rank)).with_outs(dim_names(rank + 1)).with_ins(source.in_names)
+
+
+def _stored_along(op: Operation) -> int | None:
+    """The dimension in which the elements of what is loaded are neighbours in the shared memory that takes it."""
+    uses = op.results[0].uses if isinstance(op, LoadOp) else ()
+    allocs = (use.operation for use in uses if isinstance(use.operation, LocalAllocOp))
+    layouts = (layout_of(alloc.result.type) for alloc in allocs)
+    return next((layout.of(OFFSET)[0].index(1) for layout in layouts), None)
 
 
 def _yield_targets(op: scf.YieldOp) -> Sequence[SSAValue]:

@@ -1,0 +1,58 @@
+"""Layouts of loads whose tiles go on into shared memory with their dimensions exchanged: blocks of elements."""
+
+import ml_dtypes
+import numpy as np
+import pytest
+from backend.cuda.launching import aligned, compile_for, instructions_with
+
+import deuteron
+import deuteron.language as tl
+from deuteron.emulator import profile
+from deuteron.layout.distributed import transposing_blocked
+from deuteron.layout.linear import LANE, REGISTER, WARP
+
+FP8 = ml_dtypes.float8_e4m3fn
+
+
+@deuteron.jit
+def product(a, b, out, M: tl.constexpr, N: tl.constexpr, K: tl.constexpr):
+    i, j, k = tl.arange(0, M), tl.arange(0, N), tl.arange(0, K)
+    x = tl.load(a + i[:, None] * K + k[None, :])
+    y = tl.load(b + k[:, None] * N + j[None, :])
+    tl.store(out + i[:, None] * N + j[None, :], tl.dot(x, y))
+
+
+@pytest.mark.parametrize(
+    ("dtype", "k", "num_warps", "stores", "conflicts"),
+    [
+        (np.float32, 32, 4, 48, 0),
+        (np.float32, 64, 8, 32, 0),
+        (FP8, 128, 4, 56, 400),
+        (FP8, 64, 8, 20, 500),
+        (np.int8, 64, 4, 40, 500),
+    ],
+)
+def test_operands_that_are_not_contiguous_along_k(rng, dtype, k, num_warps, stores, conflicts):
+    """By 4 or 16 bytes; stores count those of `a` and of the result, too."""
+    a, b = (aligned(rng.integers(-3, 4, shape).astype(dtype)) for shape in ((128, k), (k, 128)))
+    out = aligned(np.zeros((128, 128), np.int32 if dtype == np.int8 else np.float32))
+    kernel = compile_for("cuda:90", product, a, b, out, M=128, N=128, K=k, num_warps=num_warps)
+    threads, shared = 32 * num_warps, kernel.metadata.shared
+    counts = profile(kernel.asm["ptx"], kernel.metadata.symbol, 1, threads, shared, (a, b, out)).total
+    np.testing.assert_array_equal(out, a.astype(np.float64) @ b.astype(np.float64))
+    assert len(instructions_with(kernel, "st.shared") + instructions_with(kernel, "stmatrix")) <= stores
+    assert counts.bank_conflicts <= conflicts
+
+
+@pytest.mark.parametrize("shape", [(32, 128), (128, 32), (4, 8), (16, 256), (2, 1024)])
+@pytest.mark.parametrize("read_along", [0, 1])
+@pytest.mark.parametrize("num_warps", [1, 8])
+def test_every_element_has_a_place(shape, read_along, num_warps):
+    layout = transposing_blocked(shape, num_warps, read_along, min(4, shape[read_along]), 2)
+    places = {
+        layout(**{REGISTER: register, LANE: lane, WARP: warp})
+        for register in range(layout.in_size(REGISTER))
+        for lane in range(32)
+        for warp in range(num_warps)
+    }
+    assert places == {(i, j) for i in range(shape[0]) for j in range(shape[1])}
