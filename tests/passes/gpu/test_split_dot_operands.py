@@ -8,7 +8,7 @@ import deuteron
 import deuteron.language as tl
 
 # products, the instruction's type, the error of a product of f32 in relation to its norm
-PRECISIONS = {"tf32x3": (3, "tf32", 1e-6), "bf16x3": (3, "bf16", 3e-5), "bf16x6": (6, "bf16", 3e-7)}
+PRECISIONS = {"tf32x3": (3, "tf32", 2e-7), "bf16x3": (3, "bf16", 8e-6), "bf16x6": (6, "bf16", 2e-7)}
 
 
 @deuteron.jit
