@@ -52,6 +52,17 @@ def test_mma(rng, dtype, result, name, k, num_warps):
     assert len(instructions_with(kernel, f"mma.sync.aligned.{name}")) == tiles * 64 // k
 
 
+@pytest.mark.parametrize("target", ["cuda:89", "cuda:120"])
+@pytest.mark.parametrize(("dtype", "name"), [(E4M3, "e4m3"), (E5M2, "e5m2")])
+@pytest.mark.parametrize("result", [np.float32, np.float16])
+def test_fp8(rng, target, dtype, name, result):
+    kernel = run(rng, dtype, result, (32, 16, 64), 4, target)
+    assert instructions_with(kernel, f"mma.sync.aligned.m16n8k32.row.col.f32.{name}.{name}.f32")
+    assert not instructions_with(kernel, "f16.f16.f32")
+    shallow = run(rng, dtype, result, (32, 16, 16), 4, target)
+    assert instructions_with(shallow, "m16n8k16.row.col.f32.f16.f16.f32")
+
+
 @pytest.mark.parametrize("shape", [(16, 8, 16), (16, 16, 32), (128, 32, 16), (16, 128, 64), (64, 64, 64)])
 @pytest.mark.parametrize("num_warps", [2, 4])
 def test_shapes(rng, shape, num_warps):

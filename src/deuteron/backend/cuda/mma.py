@@ -5,6 +5,7 @@
     bf16    16   4 of a, 2 of b         llvm.nvvm.mma.m16n8k16.row.col.bf16
     tf32    8    4 of a, 2 of b         llvm.nvvm.mma.m16n8k8.row.col.tf32
     int8    32   4 of a, 2 of b         llvm.nvvm.mma.m16n8k32.row.col.s8
+    fp8     32   4 of a, 2 of b         llvm.nvvm.mma.m16n8k32.row.col.f32.e4m3.e5m2.f32    sm_89 and later
 
 A word is 32 bits of neighbours along K. Word 0 of a is at (row, k), then (row + 8, k), (row, k + 128 bits) and both;
 the words of b are at (k, column) and (k + 128 bits, column). Sums are f32 or i32. PTX ISA, "Matrix Fragments for mma".
@@ -20,7 +21,7 @@ from xdsl.ir import Attribute
 from deuteron.backend.cuda.words import join, pack, struct_members
 from deuteron.backend.llvm.builder import Builder
 from deuteron.backend.llvm.types import Value
-from deuteron.ir.types import bf16, f16, f32, i8
+from deuteron.ir.types import bf16, f8e4m3, f8e5m2, f16, f32, i8
 
 Read = Callable[[int, int], Value]  # the element of a thread's operand at a row and a column
 
@@ -62,7 +63,15 @@ def _tf32(b: Builder, elements: Sequence[Value]) -> Value:
     return b.call("i32", "llvm.nvvm.f2tf32.rna", elements[0])
 
 
-INSTRUCTIONS: dict[Attribute, Instruction] = {
+def instruction_for(a: Attribute, b: Attribute) -> Instruction:
+    """By the types of elements, which differ in fp8 only."""
+    if a in _FP8_NAMES:
+        return Instruction(f"m16n8k32.row.col.f32.{_FP8_NAMES[a]}.{_FP8_NAMES[b]}.f32", 32, 4, "float", _bytes)
+    return _INSTRUCTIONS[a]
+
+
+_FP8_NAMES: dict[Attribute, str] = {f8e4m3: "e4m3", f8e5m2: "e5m2"}
+_INSTRUCTIONS: dict[Attribute, Instruction] = {
     f16: Instruction("m16n8k16.row.col.f32.f32", 16, 2, "float", join),
     bf16: Instruction("m16n8k16.row.col.bf16", 16, 2, "float", _bits),
     f32: Instruction("m16n8k8.row.col.tf32", 8, 1, "float", _tf32),

@@ -56,7 +56,7 @@ _ARCHITECTURES = {
     for architecture in (
         Architecture(80, "sm_80", 83, 163 * 1024, 64, 32),
         Architecture(86, "sm_86", 83, 99 * 1024, 48, 16),
-        Architecture(89, "sm_89", 83, 99 * 1024, 48, 24),
+        Architecture(89, "sm_89", 84, 99 * 1024, 48, 24),
         Architecture(90, "sm_90a", 83, 227 * 1024, 64, 32),
         Architecture(100, "sm_100a", 86, 227 * 1024, 64, 32),
         Architecture(120, "sm_120", 87, 99 * 1024, 48, 24),

@@ -1,7 +1,7 @@
 """Which instruction multiplies, and how the warps share its result.
 
 wgmma      sm_90, warps in fours, at least 64 rows: fp16, bf16, tf32, fp8, int8
-mma.sync   at least 16 rows: fp16, bf16, tf32, int8
+mma.sync   at least 16 rows: fp16, bf16, tf32, int8; fp8 on those GPUs that have it and no wgmma
 else       multiply-adds in each thread, along K in slices of which the operands do not fill the registers
 """
 
@@ -16,6 +16,7 @@ from deuteron.layout.wgmma import WARPGROUP, M
 
 HOPPER = "cuda:90"
 FP8 = (f8e4m3, f8e5m2)
+FP8_MMA_TARGETS = ("cuda:89", "cuda:120")  # Hopper takes fp8 in mma.sync, too, but multiplies it as f16
 STEP_BITS = 256  # along K, of every instruction
 
 
@@ -90,7 +91,7 @@ def _has_mma_v2_types(op: DotOp) -> bool:
     element = element_type_of(op.a.type)
     if element == f32:
         return op.input_precision.value.data == InputPrecision.TF32
-    return element in (f16, bf16, i8)
+    return element in (f16, bf16, i8, *FP8)
 
 
 def must_be_k_major(operand: Attribute) -> bool:

@@ -1,11 +1,11 @@
-"""Converts fp8 operands of `tt.dot` to f16, in which mma.sync multiplies them exactly on every GPU.
+"""Converts fp8 operands of `tt.dot` to f16, in which mma.sync multiplies them exactly, where nothing takes fp8 itself.
 
     %d = "tt.dot"(%a, %b, %c) : (tensor<64x64xf8E4M3FN>, ...)
   ->
     %a1 = "tt.fp_to_fp"(%a) : (tensor<64x64xf8E4M3FN>) -> tensor<64x64xf16>
     %d = "tt.dot"(%a1, %b1, %c) : (tensor<64x64xf16>, ...)
 
-Products of fp8 by wgmma stay. It does not use the fp8 instructions of mma.sync that sm_89 and later have.
+Products by wgmma stay, and those by mma.sync on sm_89 and sm_120.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from deuteron.ir.builder import Builder
 from deuteron.ir.tt.convert import FpToFpOp
 from deuteron.ir.tt.dot import DotOp
 from deuteron.ir.types import element_type_of, f16
-from deuteron.passes.gpu.products import FP8, uses_wgmma
+from deuteron.passes.gpu.products import FP8, FP8_MMA_TARGETS, uses_mma_v2, uses_wgmma
 
 
 @dataclass(frozen=True)
@@ -34,8 +34,14 @@ class WidenDotOperands(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for dot in list(op.walk()):
-            if isinstance(dot, DotOp) and not uses_wgmma(dot, self.num_warps, self.target):
+            if isinstance(dot, DotOp) and not self._multiplies(dot):
                 for index in range(2):
                     operand = dot.operands[index]
                     if element_type_of(operand.type) in FP8:
                         dot.operands[index] = Builder.before(dot).value(FpToFpOp(operand, f16))
+
+    def _multiplies(self, dot: DotOp) -> bool:
+        """Whether an instruction takes the operands as they are."""
+        if self.target in FP8_MMA_TARGETS:
+            return uses_mma_v2(dot)
+        return uses_wgmma(dot, self.num_warps, self.target)

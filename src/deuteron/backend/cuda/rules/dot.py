@@ -8,15 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from xdsl.dialects.builtin import IntegerType
 from xdsl.ir import Operation
 
 from deuteron.backend.cuda.context import Context, Rule
 from deuteron.backend.cuda.fragment import Fragment, positions, register_at
-from deuteron.backend.cuda.mma import INSTRUCTIONS, Read
+from deuteron.backend.cuda.mma import Read, instruction_for
 from deuteron.backend.llvm.builder import Builder
 from deuteron.backend.llvm.types import Value
 from deuteron.errors import CompilationError
-from deuteron.ir.types import element_type_of
+from deuteron.ir.types import element_type_of, i8
 from deuteron.layout.distributed import mma_v2_accumulator
 from deuteron.layout.linear import LANE, LinearLayout
 
@@ -27,14 +28,15 @@ def dot(ctx: Context, op: Operation, a: Fragment, b: Fragment, c: Fragment) -> F
     narrow = c.registers[0].type
     wide = {"half": "float", "bfloat": "float"}.get(narrow, narrow)
     multiply = _by_mma if _is_mma(c.layout) else _by_fma
-    _check_types(op, a.registers[0].type, wide)
+    _check_types(op, wide)
     sums = multiply(ctx, op, a, b, c.map(lambda value: ctx.b.fpext(value, wide)))
     return sums.map(lambda value: ctx.b.fptrunc(value, narrow))
 
 
-def _check_types(op: Operation, operand: str, wide: str) -> None:
-    is_integer = operand.startswith("i")
-    if operand != "i8" and is_integer or wide not in (("i32",) if is_integer else ("float", "double")):
+def _check_types(op: Operation, wide: str) -> None:
+    element = element_type_of(op.a.type)
+    is_integer = isinstance(element, IntegerType)
+    if (is_integer and element != i8) or wide not in (("i32",) if is_integer else ("float", "double")):
         types = " @ ".join(str(element_type_of(value.type)) for value in (op.a, op.b))
         raise CompilationError(
             f"tt.dot of {types} into {element_type_of(op.c.type)}: multiply int8 into int32, and floats into floats."
@@ -48,7 +50,7 @@ def _is_mma(layout: LinearLayout) -> bool:
 
 def _by_mma(ctx: Context, op: Operation, a: Fragment, b: Fragment, c: Fragment) -> Fragment:
     """For each step along K, all 16x8 tiles of the accumulator: neighbours do not wait for each other."""
-    instruction, at_c = INSTRUCTIONS[element_type_of(op.a.type)], register_at(c.layout)
+    instruction, at_c = instruction_for(element_type_of(op.a.type), element_type_of(op.b.type)), register_at(c.layout)
     corners = [place for place in at_c if not place[-2] & 8 and not place[-1] & 1]
     sums = {corner: [c.registers[register] for register in _tile(at_c, corner)] for corner in corners}
     for k in range(0, a.layout.shape[-1], instruction.k):
