@@ -100,4 +100,10 @@ def _end_of(op: Operation | None, block: Block | None, positions: dict[Operation
     """
     while op is not None and op.parent_block() is not block:
         op = op.parent_op()
-    return max(positions[inner] for inner in op.walk()) if op is not None else len(positions)
+    return positions[_last_in(op)] if op is not None else len(positions)
+
+
+def _last_in(op: Operation) -> Operation:
+    """What comes last of an op and all that is in it."""
+    blocks = [block for region in op.regions for block in region.blocks if block.last_op is not None]
+    return _last_in(blocks[-1].last_op) if blocks else op

@@ -19,6 +19,7 @@ from xdsl.passes import ModulePass
 
 from deuteron.ir.text import print_module
 from deuteron.ir.verifier import verify_ttir
+from deuteron.passes.rewrite import nested_ops
 
 Dump = Callable[[str, str], None]
 States = dict[Operation, tuple]
@@ -56,10 +57,10 @@ def _affected(before: States, now: States) -> list[Operation]:
         if known == state:
             continue
         parent = op.parent_op()
-        if parent is not None:
+        if parent is not None and op.next_op is None:
             found[parent] = None
         is_same_around = known is not None and known[0] == state[0]
-        found.update(dict.fromkeys([op] if is_same_around else op.walk()))
+        found.update(dict.fromkeys([op] if is_same_around else nested_ops(op)))
     return list(found)
 
 
@@ -67,7 +68,7 @@ def _states_of(module: ModuleOp) -> States:
     """All that a pass can change of each op and that verifying it looks at, compared by identity. First what counts for
     the ops in it as well.
     """
-    return {op: _state_of(op) for op in module.walk()}
+    return {op: _state_of(op) for op in nested_ops(module)}
 
 
 def _state_of(op: Operation) -> tuple:
