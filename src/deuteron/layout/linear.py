@@ -278,6 +278,7 @@ class LinearLayout:
 
     # -- algebra ---
 
+    @remembered
     def compose(self, outer: LinearLayout) -> LinearLayout:
         """`outer` after `self`; the outputs of `self` are the inputs of `outer`."""
         if tuple((name, outer.in_size(name)) for name in self.out_names) != self.outs:
@@ -288,6 +289,7 @@ class LinearLayout:
 
         return self.map_columns(dict(outer.outs), through)
 
+    @remembered
     def right_inverse(self) -> LinearLayout:
         """From coordinates to inputs: one place for each element, replicas taken at 0. Needs a surjective layout."""
         columns = self.columns()
