@@ -35,6 +35,14 @@ class AxisInfoAnalysis:
 
     def visit(self, op: Operation) -> None:
         """Learn of an op, also of one that a pass has made since."""
+        rule = RULES.get(type(op))
+        if rule is not None:
+            info = rule(op, [self.of(operand) for operand in op.operands])
+            self._infos[op.results[0]] = _with_hints(op, info) if op.attributes else info
+        elif op.regions:
+            self._visit_regions(op)
+
+    def _visit_regions(self, op: Operation) -> None:
         if isinstance(op, scf.ForOp):
             return self._visit_for(op)
         if isinstance(op, scf.IfOp):
@@ -42,10 +50,6 @@ class AxisInfoAnalysis:
         for region in op.regions:
             for block in region.blocks:
                 self._visit_block(block)
-        rule = RULES.get(type(op))
-        if rule is not None:
-            info = rule(op, [self.of(operand) for operand in op.operands])
-            self._infos[op.results[0]] = _with_hints(op, info)
         return None
 
     def _visit_for(self, op: scf.ForOp) -> None:

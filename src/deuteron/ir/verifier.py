@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp, TensorType
-from xdsl.ir import Attribute, Operation
+from xdsl.ir import Attribute, Operation, Region
 from xdsl.utils.exceptions import VerifyException
 
 from deuteron.errors import InternalError
@@ -52,23 +52,25 @@ def verify_ttgir(module: ModuleOp, after: str, ops: Sequence[Operation] | None =
     num_warps = module.attributes.get("ttg.num-warps")
     if not isinstance(num_warps, IntegerAttr):
         raise InternalError(f"ttgir after {after} does not say its number of warps")
+    known: dict[Region, int] = {}
     for op in module.walk() if ops is None else ops:
         try:
-            _check_layouts(op, _num_warps_at(op, num_warps.value.data))
+            _check_layouts(op, _num_warps_in(op.parent_region(), num_warps.value.data, known))
         except VerifyException as error:
             location, call_chain = from_attribute(op.location)
             raise InternalError(f"ttgir does not verify after {after}: {error}", location, call_chain) from error
 
 
-def _num_warps_at(op: Operation, num_warps: int) -> int:
-    """How many warps execute an op: those of the partition that it is in, else those of the program."""
-    region = op.parent_region()
-    while region is not None:
+def _num_warps_in(region: Region | None, num_warps: int, known: dict[Region, int]) -> int:
+    """How many warps execute the ops of a region: those of the partition that it is in, else those of the program."""
+    if region is None or region.parent is None:
+        return num_warps
+    if region not in known:
         parent = region.parent
-        if isinstance(parent, WarpSpecializeOp) and region is not parent.default:
-            return parent.num_warps[parent.partitions.index(region)]
-        region = parent.parent_region()
-    return num_warps
+        is_partition = isinstance(parent, WarpSpecializeOp) and region is not parent.default
+        outer = num_warps if is_partition else _num_warps_in(parent.parent_region(), num_warps, known)
+        known[region] = parent.num_warps[parent.partitions.index(region)] if is_partition else outer
+    return known[region]
 
 
 def _check_layouts(op: Operation, num_warps: int) -> None:
@@ -113,9 +115,8 @@ def _check_layout(type: Attribute, num_warps: int) -> None:
 
 
 def _check_op(op: Operation) -> None:
-    location, call_chain = from_attribute(op.location)
-    if op.name.split(".")[0] not in TTIR_DIALECTS:
-        raise InternalError(f"{op.name} does not belong into ttir", location, call_chain)
+    if op.name.partition(".")[0] not in TTIR_DIALECTS:
+        raise InternalError(f"{op.name} does not belong into ttir", *from_attribute(op.location))
     if is_unknown(op.location) and not isinstance(op, ModuleOp):
         raise InternalError(f"{op.name} has no location")
     for value in (*op.operands, *op.results):
@@ -124,6 +125,8 @@ def _check_op(op: Operation) -> None:
 
 def check_tile_shape(type: Attribute) -> None:
     """Raise VerifyException unless every extent is a power of two and the tile is not too large."""
+    if not is_tile(type):
+        return
     shape = shape_of(type)
     if any(extent < 1 or extent & (extent - 1) for extent in shape):
         raise VerifyException(f"extents must be powers of two, got {type}")

@@ -34,6 +34,7 @@ class Module:
         self._metadata: list[str] = []
         self._metadata_numbers: dict[str, str] = {}
         self._named_metadata: dict[str, list[str]] = {}
+        self._files: dict[str, str] = {}
         self._subprograms: dict[str, tuple[str, str]] = {}
 
     def function(
@@ -139,8 +140,10 @@ class Module:
         return self.metadata(f"!DILexicalBlockFile(scope: {subprogram}, file: {di_file}, discriminator: 0)")
 
     def _file(self, file: str) -> str:
-        path = PurePath(file)
-        return self.metadata(f'!DIFile(filename: "{path.name}", directory: "{path.parent}")')
+        if file not in self._files:
+            path = PurePath(file)
+            self._files[file] = self.metadata(f'!DIFile(filename: "{path.name}", directory: "{path.parent}")')
+        return self._files[file]
 
     def _subprogram(self, function: Builder, file: str, line: int) -> tuple[str, str]:
         """The metadata of a function and of the file that it is from."""
