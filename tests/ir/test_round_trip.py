@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
+from io import StringIO
 
 import pytest
 from xdsl.dialects import arith, scf
+from xdsl.printer import Printer
 
 from deuteron.ir.text import parse_module, print_module
 from deuteron.ir.tt import TT
@@ -170,3 +172,26 @@ def test_arguments_keep_their_attributes_and_names():
     function = module.body.block.first_op
     assert [function.arg_divisibility(0), function.arg_divisibility(1)] == [16, 1]
     assert [arg.name_hint for arg in function.args] == ["x_ptr", "n"]
+
+
+def test_the_text_is_as_xdsl_prints_it():
+    """Our printer is quicker, and says the same; only layouts have names of their own."""
+    module = parse_module(
+        """"builtin.module"() ({
+          "tt.func"() <{sym_name = "k", function_type = (!tt.ptr<f32>, i32) -> (), sym_visibility = "public",
+                        arg_attrs = [{tt.divisibility = 16 : i32}, {}]}> ({
+          ^bb0(%p: !tt.ptr<f32>, %n: i32):
+            %x = "arith.constant"() <{value = dense<0xff800000> : tensor<4xf32>}> : () -> tensor<4xf32>
+            %0 = "arith.constant"() <{value = 0 : i32}> : () -> i32
+            %r, %s = "scf.for"(%0, %n, %n, %x, %0) ({
+            ^bb0(%i: i32, %y: tensor<4xf32>, %1: i32):
+              "scf.yield"(%y, %i) {"a-b" = "quoted \\22", unit} : (tensor<4xf32>, i32) -> ()
+            }) : (i32, i32, i32, tensor<4xf32>, i32) -> (tensor<4xf32>, i32)
+            "tt.return"() : () -> () loc(callsite("x"("k.py":1:2) at "k.py":3:4))
+          }) : () -> ()
+        }) {"ttg.num-warps" = 4 : i32} : () -> ()"""
+    )
+    for locations in (True, False):
+        stream = StringIO()
+        Printer(stream, print_generic_format=True, print_debuginfo=locations).print_op(module)
+        assert print_module(module, locations) == stream.getvalue() + "\n"

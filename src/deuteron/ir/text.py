@@ -10,18 +10,21 @@ names: written out, they are nine tenths of the text of ttgir.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from functools import cache
 from io import StringIO
 from typing import ClassVar
 
 from xdsl.context import Context
 from xdsl.dialects import scf
-from xdsl.dialects.builtin import Builtin, ModuleOp
+from xdsl.dialects.builtin import Builtin, ModuleOp, UnitAttr
 from xdsl.ir import Attribute, Operation
 from xdsl.parser import AttrParser, Parser
 from xdsl.printer import Printer
+from xdsl.traits import IsolatedFromAbove
 from xdsl.utils.exceptions import ParseError, VerifyException
 from xdsl.utils.lexer import Span
+from xdsl.utils.mlir_lexer import MLIRLexer
 
 from deuteron.errors import IRError, Location
 from deuteron.ir.arith import Arith, Math
@@ -75,13 +78,16 @@ class _Printer(Printer):
     def print_attribute(self, attribute: Attribute) -> None:
         if self.printing_location:  # within one, what prints as loc(...) elsewhere prints without
             super().print_attribute(attribute)
-            return
+        else:
+            self.stream.write(self._text(attribute))
+
+    def _text(self, attribute: Attribute) -> str:
         kept = self._texts.get(id(attribute))
         if kept is None:
-            kept = self._texts[id(attribute)] = attribute, self._text_of(attribute)
-        self.stream.write(kept[1])
+            kept = self._texts[id(attribute)] = attribute, self._make_text(attribute)
+        return kept[1]
 
-    def _text_of(self, attribute: Attribute) -> str:
+    def _make_text(self, attribute: Attribute) -> str:
         if type(attribute) in self._STEMS:
             return self._alias(attribute)
         outer, self.stream = self.stream, StringIO()
@@ -89,17 +95,34 @@ class _Printer(Printer):
         text, self.stream = self.stream.getvalue(), outer
         return text
 
-    def print_op_with_default_format(self, op: Operation) -> None:
+    def print_op(self, op: Operation) -> None:
+        """The generic form; our ops have no successors."""
+        is_isolated = bool(op.regions) and op.has_trait(IsolatedFromAbove)
         write = self.stream.write
-        write("(")
+        self._print_results(op)
+        if is_isolated:
+            self.enter_scope()
+        write(f'"{op.name}"(')
         self.print_list(op.operands, self.print_operand)
-        write(")")
-        self.print_successors(op.successors)
-        self._print_op_properties(op.properties)
+        write(f") <{{{self._dictionary(op.properties)}}}>" if op.properties else ")")
         self.print_regions(op.regions)
-        self.print_op_attributes(op.attributes)
-        write(" : ")
+        write(f" {{{self._dictionary(op.attributes)}}} : " if op.attributes else " : ")
         self.print_operation_type(op)
+        if is_isolated:
+            self.exit_scope()
+
+    def _dictionary(self, attributes: Mapping[str, Attribute]) -> str:
+        entries = (
+            _key(name) if isinstance(attribute, UnitAttr) else f"{_key(name)} = {self._text(attribute)}"
+            for name, attribute in attributes.items()
+        )
+        return ", ".join(entries)
+
+    def print_operation_type(self, op: Operation) -> None:
+        operands = ", ".join([self._text(operand.type) for operand in op.operands])
+        results = ", ".join([self._text(result.type) for result in op.results])
+        location = f" {self._text(op.location)}" if self.print_debuginfo else ""
+        self.stream.write(f"({operands}) -> {results if len(op.results) == 1 else f'({results})'}{location}")
 
     def _alias(self, attribute: Attribute) -> str:
         if attribute not in self._aliases:
@@ -110,6 +133,12 @@ class _Printer(Printer):
 
     def definitions(self) -> str:
         return "".join(f"{alias} = {attribute}\n" for attribute, alias in self._aliases.items())
+
+
+@cache
+def _key(name: str) -> str:
+    """The name of an attribute, in quotes where it is no identifier."""
+    return name if MLIRLexer.bare_identifier_regex.fullmatch(name) else _quoted(name.encode())
 
 
 @cache
