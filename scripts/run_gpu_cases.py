@@ -75,7 +75,7 @@ class Recorder:
 
     def wrap(self, interpret):
         def recording(function, bound, grid):
-            values = [bound.values[index] for index in bound.runtime_indices()]
+            values = bound.runtime_values()
             arrays = [value if isinstance(value, np.ndarray) else None for value in values]
             is_kept = len(self.cases) < self._limit and all(_is_plain(value) for value in values)
             owners, before = _owners(arrays), [owner.tobytes() for owner in _owners(arrays)]
@@ -220,10 +220,12 @@ class Emulated:
     def launch(self, case: Case) -> list[bytes]:
         from deuteron.backend.metadata import KernelMetadata
         from deuteron.emulator import EmulatorOptions, launch
+        from deuteron.emulator.kernels import with_tensor_maps
 
         metadata = KernelMetadata.from_json(case.metadata)
         copies = [_aligned_copy(memory.before) for memory in case.memories]
         values = [_pointer(copies[a[0]], a[1]) if isinstance(a, tuple) else a for a in case.arguments]
+        values = with_tensor_maps(metadata, values)
         options = EmulatorOptions(print=lambda text: None)
         launch(case.ptx, metadata.symbol, case.grid, metadata.num_threads, metadata.shared, values, options=options)
         return [copy.tobytes() for copy in copies]

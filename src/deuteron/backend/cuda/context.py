@@ -105,12 +105,6 @@ class Context:
         yield
         self.threads = outer
 
-    @contextmanager
-    def one_thread(self) -> Iterator[None]:
-        """Within, code runs in one thread of those that execute it."""
-        with self.b.if_(self.threads.owner(None)):
-            yield
-
     def _locate(self, op: Operation) -> None:
         attribute = op.location
         key = id(attribute)  # to hash a location takes longer than to lower most ops

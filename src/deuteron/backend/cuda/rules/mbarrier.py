@@ -15,24 +15,23 @@ from xdsl.ir import Operation
 from deuteron.backend.cuda.context import Context, Rule
 from deuteron.backend.cuda.shared_tile import SharedTile
 from deuteron.backend.cuda.target import WARP_SIZE
-from deuteron.backend.llvm.types import Value, const
+from deuteron.backend.llvm.types import Value
 from deuteron.errors import CompilationError
 
 _ASSEMBLY = "convergent nounwind"
 _WAIT = "{ .reg .pred P; W: mbarrier.try_wait.parity.shared::cta.b64 P, [$0], $1; @P bra D; bra W; D: }"
+_INIT = "mbarrier.init.shared::cta.b64 [$0], {count};"
+_INVAL = "mbarrier.inval.shared::cta.b64 [$0];"
 _ARRIVE = "mbarrier.arrive.shared::cta.b64 _, [$0];"
 _EXPECT = "mbarrier.arrive.expect_tx.shared::cta.b64 _, [$0], {size};"
 
 
 def init_barrier(ctx: Context, op: Operation, barrier: SharedTile) -> None:
-    with ctx.one_thread():
-        count = const("i32", op.count.value.data)
-        ctx.b.intrinsic("llvm.nvvm.mbarrier.init.shared", "void", barrier.address, count, overloads=())
+    _where(ctx, [ctx.threads.owner(None)], _INIT.format(count=op.count.value.data), barrier.address)
 
 
 def inval_barrier(ctx: Context, op: Operation, barrier: SharedTile) -> None:
-    with ctx.one_thread():
-        ctx.b.intrinsic("llvm.nvvm.mbarrier.inval.shared", "void", barrier.address, overloads=())
+    _where(ctx, [ctx.threads.owner(None)], _INVAL, barrier.address)
 
 
 def fence_mbarrier_init(ctx: Context, op: Operation) -> None:
