@@ -182,6 +182,15 @@ def test_one_stage_leaves_products_in_their_iteration():
     assert loop_of(compiled("", num_stages=1).asm["ttgir"]).count("wait 1") == 0
 
 
+@pytest.mark.parametrize(("size", "is_delayed"), [(64, True), (128, False)])
+def test_sums_and_operands_have_to_fit_into_registers(size, is_delayed):
+    """With 128 rows and columns, four warps have 128 registers in each thread for either sum."""
+    x = aligned(np.zeros((size, size), np.float16))
+    given = {"N": size, "CASE": "plain", "num_stages": 2}
+    text = compile_for("cuda:90", chain, x, x, x, aligned(np.zeros((size, size), np.float32)), 3, **given).asm["ttgir"]
+    assert ("wait 1" in loop_of(text)) == is_delayed
+
+
 @pytest.mark.parametrize(("num_warps", "stages"), [(4, 2), (4, 3), (8, 3)])
 def test_ptxas_keeps_products_in_flight(num_warps, stages):
     resources = compiled("", num_warps=num_warps, num_stages=stages).metadata.resources

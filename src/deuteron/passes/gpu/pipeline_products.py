@@ -14,7 +14,8 @@
 
 While the tensor cores do the delayed product, threads compute the operand of the next one; `overlap-products` places
 the waits. Delayed are a product, what depends on it (%acc * alpha), and what is free and needed by nothing else. Where
-the first product depends on the delayed one, or something that has an effect does, the loop stays.
+the first product depends on the delayed one, or something that has an effect does, or where the registers would not
+suffice for the sums of both and the operand between them, the loop stays.
 
 It is part of `pipeline-loads`, which copies what delayed products read an iteration later. Loads that stay loads are
 delayed as well, to be in front of their product.
@@ -32,15 +33,17 @@ from deuteron.ir.arith import CmpIOp
 from deuteron.ir.builder import Builder
 from deuteron.ir.tt.memory import LoadOp
 from deuteron.ir.ttg.async_copy import AsyncWaitOp
-from deuteron.ir.ttg.layout import MemDescType
+from deuteron.ir.ttg.layout import MemDescType, layout_of
 from deuteron.ir.ttg.shared import LocalAllocOp
 from deuteron.ir.ttg.views import is_view, viewed
 from deuteron.ir.ttng.warp_group_dot import WarpGroupDotOp
-from deuteron.ir.types import bit_width_of, is_tile
+from deuteron.ir.types import bit_width_of, byte_width_of, is_tile
+from deuteron.layout.linear import REGISTER
 from deuteron.passes.effects import is_pure
 from deuteron.passes.gpu.run_ahead import Values, addresses_of, carry, new_argument
 from deuteron.passes.rewrite import erase, is_defined_in
 
+MAX_REGISTERS = 192  # for sums and operands in registers at the same time: of 255, what addresses and the rest leave
 _FREE = ("tt.expand_dims", "tt.broadcast", "tt.splat")
 
 
@@ -81,11 +84,18 @@ def _chained_products(loop: scf.ForOp) -> list[WarpGroupDotOp]:
     if any(bit_width_of(dot.result.type) != 32 or dot.part_depth for dot in dots):
         return []
     chained = [dot for dot in dots if not isinstance(dot.a.type, MemDescType) and _products_behind(dot)]
+    if _registers([dot.result for dot in dots] + [dot.a for dot in chained]) > MAX_REGISTERS:
+        return []
     dependent = _dependent_ops(block, _known_later(block, chained))
     needed = {op for dot in chained for op in _ops_behind([dot.a], block)}
     if needed & dependent or any(op not in chained and not is_pure(op) for op in dependent):
         return []
     return chained
+
+
+def _registers(values: Iterable[SSAValue]) -> int:
+    """How many of a thread's registers tiles take."""
+    return sum(layout_of(value.type).in_size(REGISTER) * byte_width_of(value.type) // 4 for value in values)
 
 
 def first_product(products: Sequence[WarpGroupDotOp]) -> Operation:
