@@ -15,6 +15,7 @@ ring_buffers.py       which loads, and the buffers that take turns
 slice_loads.py        what these warps compute
 pipeline_loads.py     what products read, copied into shared memory iterations ahead
 pipelined_loads.py    which loads
+pipeline_products.py  products that depend on others, an iteration later
 prefetch_loads.py     those that go through registers
 run_ahead.py          what they need of later iterations
 pipeline_descriptor_loads.py  blocks of tensors, by TMA
