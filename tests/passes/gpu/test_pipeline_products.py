@@ -224,3 +224,38 @@ def test_loads_are_delayed_with_their_product(rng, case, n, stages):
     assert sequence(text).count("load") == (5 if stages == 1 else 3)
     emulate_compiled(compile_text(text, "cuda:90", "ttgir"), *arrays, out, n)
     check(out, *arrays, n)
+
+
+@deuteron.jit
+def block_attention(q, k, v, out, n, BLOCK: tl.constexpr, D: tl.constexpr, KEYS_STAY: tl.constexpr):
+    """Keys and values through descriptors; with KEYS_STAY the first keys every time, and other rows."""
+    rows, dims = tl.arange(0, 64), tl.arange(0, D)
+    x = tl.load(q + rows[:, None] * D + dims[None, :])
+    keys = tl.make_tensor_descriptor(k, [n, D], [D, 1], [BLOCK, D])
+    values = tl.make_tensor_descriptor(v, [n, D], [D, 1], [BLOCK, D])
+    first = keys.load([0, 0])
+    acc = tl.zeros((64, D), tl.float32)
+    for start in range(0, n, BLOCK):
+        if KEYS_STAY:
+            scores = tl.dot((x.to(tl.float32) * (start % 3)).to(tl.float16), tl.trans(first))
+        else:
+            scores = tl.dot(x, tl.trans(keys.load([start, 0])))
+        acc = tl.dot(scores.to(tl.float16), values.load([start, 0]), acc)
+    tl.store(out + rows[:, None] * D + dims[None, :], acc)
+
+
+@pytest.mark.parametrize("stages", [2, 3, 4])
+@pytest.mark.parametrize("n", [1, 64, 100, 256])
+@pytest.mark.parametrize(("keys_stay", "mode"), [(False, "late"), (False, "early"), (True, "random")])
+def test_blocks_copied_by_tma(rng, keys_stay, mode, n, stages):
+    q, k, v = (aligned(rng.integers(-2, 3, (rows, D)).astype(np.float16)) for rows in (64, n, n))
+    out = poisoned()
+    args = q, k, v, out, n
+    kernel = compile_for("cuda:90", block_attention, *args, BLOCK=32, D=D, KEYS_STAY=keys_stay, num_stages=stages)
+    emulate_compiled(kernel, *args, asynchronous=mode)
+    assert "wait 1" in loop_of(kernel.asm["ttgir"])
+    keys, values = np.zeros((2, -(-n // 32), 32, D))
+    keys.reshape(-1, D)[:n], values.reshape(-1, D)[:n] = k, v
+    factors = np.arange(0, n, 32)[:, None, None] % 3
+    scores = q * factors @ keys[0].T if keys_stay else q.astype(np.float64) @ keys.transpose(0, 2, 1)
+    np.testing.assert_array_equal(out, (scores.astype(np.float16).astype(np.float64) @ values).sum(0))

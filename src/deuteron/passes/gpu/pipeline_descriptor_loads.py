@@ -13,7 +13,8 @@
                                                  })
                                                  barriers invalidated
 
-One barrier counts the bytes of all blocks of an iteration. The schedule is that of copies by cp.async
+One barrier counts the bytes of all blocks of an iteration; those that delayed products read (pipeline_products.py) have
+buffers and barriers of their own. The schedule is that of copies by cp.async
 (pipeline_loads.py); how many iterations ahead is decided in the same way. Loads under an `if` stay, and so do those
 whose offsets depend on loads.
 """
@@ -59,8 +60,10 @@ from deuteron.ir.ttng.mbarrier import (
     barrier_type,
 )
 from deuteron.ir.ttng.tma import AsyncTMACopyGlobalToLocalOp
+from deuteron.ir.ttng.warp_group_dot import WarpGroupDotOp
 from deuteron.ir.types import i1, i32
-from deuteron.passes.gpu.pipeline_loads import Schedule, read_from
+from deuteron.passes.gpu.pipeline_loads import Schedule, place_of_copies, read_from
+from deuteron.passes.gpu.pipeline_products import delay_products, is_read_by, products_to_delay
 from deuteron.passes.gpu.pipelined_loads import PRODUCTS, feeds_product
 from deuteron.passes.gpu.run_ahead import Ahead, Values, carry, comes, lead_of, new_argument
 from deuteron.passes.tile.eliminate_dead_code import EliminateDeadCode
@@ -101,91 +104,141 @@ def _needs(load: DescriptorLoadOp) -> list[SSAValue]:
     return [*load.indices, *(made.operands if isinstance(made, MakeTensorDescriptorOp) else ())]
 
 
-class _Pipeline:
-    """The rewrite of one loop."""
+class _Ring:
+    """The buffers of some loads, which take turns, and a barrier for each, which counts the bytes of all blocks. `lag`:
+    how many iterations after their own the loads are read.
+    """
 
-    def __init__(self, loop: scf.ForOp, loads: Sequence[DescriptorLoadOp], schedule: Schedule):
-        self._loop, self._loads, self._schedule = loop, loads, schedule
+    def __init__(self, b: Builder, loop: scf.ForOp, loads: Sequence[DescriptorLoadOp], num_buffers: int, lag: int):
+        self._loop, self._loads, self._num_buffers, self.lag = loop, loads, num_buffers, lag
         self._types: list[MemDescType] = [load_buffer(load) for load in loads]
-        self._before = Builder.before(loop)
         self._ahead = Ahead(loop, [value for load in loads for value in (load.desc, *load.indices)])
-
-    def rewrite(self) -> None:
-        b, count = self._before, self._schedule.num_buffers
-        buffers = [b.value(LocalAllocOp(buffers_type(type, count))) for type in self._types]
-        for alloc, load in zip(buffers, self._loads, strict=True):
+        self._buffers = [b.value(LocalAllocOp(buffers_type(type, num_buffers))) for type in self._types]
+        for alloc, load in zip(self._buffers, loads, strict=True):
             alloc.name_hint = load.result.name_hint
-        barriers = b.value(LocalAllocOp(buffers_type(barrier_type(), count)))
-        self._initialise(barriers)
-        entering = self._fill(buffers, barriers)
-        following = self._rewrite_body(buffers, barriers)
-        last, phase = b.constant(count - 1, i32), b.constant(1, i32)
-        loop = carry(self._loop, [*entering, last, phase], following)
-        after = Builder(InsertPoint.after(loop), loop.location)
-        for stage in range(count):
-            after.insert(InvalBarrierOp(_one_of(after, barriers, stage)))
-        for buffer in (*buffers, barriers):
-            after.insert(LocalDeallocOp(buffer))
+        self._barriers = b.value(LocalAllocOp(buffers_type(barrier_type(), num_buffers)))
+        self.entering = self._ahead.entering(loop)
+        self.following: list[SSAValue] = []
+        self._ready: list[SSAValue] = []
 
-    def _initialise(self, barriers: SSAValue) -> None:
-        """All threads wait here, so that none has to in the loop. What used the memory before is over for TMA too."""
-        b = self._before
-        for stage in range(self._schedule.num_buffers):
-            b.insert(InitBarrierOp(_one_of(b, barriers, stage), 1))
-        b.insert(FenceMBarrierInitOp())
-        b.insert(FenceAsyncSharedOp())
-        b.insert(BarrierOp())
+    @property
+    def _distance(self) -> int:
+        """How many iterations ahead copies are."""
+        return self._num_buffers - 1 - self.lag
 
-    def _fill(self, buffers: Sequence[SSAValue], barriers: SSAValue) -> list[SSAValue]:
-        """Copy for the first iterations; gives the values that are carried ahead of their iteration."""
-        b, loop = self._before, self._loop
-        carried, iteration = self._ahead.entering(loop), loop.lb
-        for stage in range(self._schedule.distance):
-            if stage:
-                iteration = b.value(arith.AddiOp(iteration, loop.step))
-            values = self._ahead.clone(b, iteration, carried)
-            b.location = loop.location
-            runs = comes(b, iteration, loop.ub)
-            self._copy(b, values, buffers, barriers, b.constant(stage, i32), runs or b.constant(True, i1))
-            carried = self._ahead.following(values)
-        return carried
+    def initialise(self, b: Builder) -> None:
+        for stage in range(self._num_buffers):
+            b.insert(InitBarrierOp(_one_of(b, self._barriers, stage), 1))
 
-    def _rewrite_body(self, buffers: Sequence[SSAValue], barriers: SSAValue) -> list[SSAValue]:
-        """Waits, uses and copies; gives what is carried ahead, the buffer used last, and the parity of its phase."""
-        loop, schedule = self._loop, self._schedule
+    def fill(self, b: Builder, iterations: Sequence[SSAValue]) -> None:
+        """Copy for the last of the first iterations, or for the one before that where the ring lags."""
+        index = len(iterations) - 1 - self.lag
+        if index < 0:
+            return
+        values = self._ahead.clone(b, iterations[index], self.entering)
+        self.entering = self._ahead.following(values)
+        b.location = self._loop.location
+        runs = comes(b, iterations[index], self._loop.ub)
+        self._copy(b, values, b.constant(index, i32), runs or b.constant(True, i1))
+
+    def enter(self, b: Builder) -> list[SSAValue]:
+        """What enters the loop: that which is carried ahead, the buffer to fill, and the parity of the last round."""
+        return [*self.entering, b.constant(self._distance, i32), b.constant(1, i32)]
+
+    def copy_ahead(self, before: Builder, top: Builder, place: Builder) -> WaitBarrierOp:
+        """Wait at the top for the blocks to read, and copy at `place`; gives the wait."""
+        loop = self._loop
         ahead = self._ahead.new_arguments(loop)
         freed, phase = new_argument(loop, i32, "freed"), new_argument(loop, i32, "phase")
-        top, bottom = Builder.before(loop.body.block.first_op), Builder.before(loop.body.block.last_op)
-        self._before.location = top.location = bottom.location = loop.location
-        used = next_index(top, freed, schedule.num_buffers)
+        following = used = next_index(top, freed, self._num_buffers)
+        for _ in range(self.lag):
+            used = next_index(top, used, self._num_buffers)
         parity = _parity(top, used, phase)
-        ready = [top.value(MemDescIndexOp(buffer, used)) for buffer in buffers]
-        top.insert(WaitBarrierOp(top.value(MemDescIndexOp(barriers, used)), parity, ready))
-        place = top if schedule.copies_at_top else bottom
-        iteration, runs = lead_of(loop, self._before, place, schedule.distance)
+        self._ready = [top.value(MemDescIndexOp(buffer, used)) for buffer in self._buffers]
+        wait = top.insert(WaitBarrierOp(top.value(MemDescIndexOp(self._barriers, used)), parity, self._ready))
+        iteration, runs = lead_of(loop, before, place, self._distance)
         values = self._ahead.clone(place, iteration, ahead)
-        self._copy(place, values, buffers, barriers, freed, runs)
-        for load, buffer in zip(self._loads, ready, strict=True):
-            read_from(buffer, load, Builder.before(load))
-        return [*self._ahead.following(values), used, parity]
+        self._copy(place, values, freed, runs)
+        self.following = [*self._ahead.following(values), following, parity]
+        return wait
 
-    def _copy(
-        self,
-        b: Builder,
-        values: Values,
-        buffers: Sequence[SSAValue],
-        barriers: SSAValue,
-        index: SSAValue,
-        runs: SSAValue,
-    ) -> None:
+    def read(self) -> None:
+        """Let the users of the loads read the buffers that are ready."""
+        for load, buffer in zip(self._loads, self._ready, strict=True):
+            read_from(buffer, load, Builder.before(load))
+
+    def free(self, b: Builder) -> None:
+        for stage in range(self._num_buffers):
+            b.insert(InvalBarrierOp(_one_of(b, self._barriers, stage)))
+        for buffer in (*self._buffers, self._barriers):
+            b.insert(LocalDeallocOp(buffer))
+
+    def _copy(self, b: Builder, values: Values, index: SSAValue, runs: SSAValue) -> None:
         b.location = self._loop.location
-        barrier = b.value(MemDescIndexOp(barriers, index))
+        barrier = b.value(MemDescIndexOp(self._barriers, index))
         b.insert(BarrierExpectOp(barrier, runs, sum(map(block_bytes, self._types))))
-        for load, buffer in zip(self._loads, buffers, strict=True):
+        for load, buffer in zip(self._loads, self._buffers, strict=True):
             b.location = load.location
             place = b.value(MemDescIndexOp(buffer, index))
             offsets = [values.of(offset) for offset in load.indices]
             b.insert(AsyncTMACopyGlobalToLocalOp(values.of(load.desc), offsets, barrier, place, runs))
+
+
+class _Pipeline:
+    """The rewrite of one loop, with a ring for the loads of `delayed` products, and one for all others."""
+
+    def __init__(
+        self,
+        loop: scf.ForOp,
+        loads: Sequence[DescriptorLoadOp],
+        schedule: Schedule,
+        delayed: Sequence[WarpGroupDotOp],
+    ):
+        self._loop, self._schedule, self._delayed = loop, schedule, delayed
+        self._before = Builder.before(loop)
+        parts = [[load for load in loads if is_read_by(load, delayed) == lags] for lags in (False, True)]
+        count = schedule.num_buffers
+        self._rings = [_Ring(self._before, loop, part, count, lag) for lag, part in enumerate(parts) if part]
+
+    def rewrite(self) -> None:
+        self._initialise()
+        self._fill()
+        waits = self._rewrite_body()
+        entering = [value for ring in self._rings for value in ring.enter(self._before)]
+        loop = carry(self._loop, entering, [value for ring in self._rings for value in ring.following])
+        after = Builder(InsertPoint.after(loop), loop.location)
+        for ring in self._rings:
+            ring.free(after)
+        if self._delayed:
+            delay_products(loop, self._delayed, waits)
+
+    def _initialise(self) -> None:
+        """All threads wait here, so that none has to in the loop. What used the memory before is over for TMA too."""
+        for ring in self._rings:
+            ring.initialise(self._before)
+        self._before.insert(FenceMBarrierInitOp())
+        self._before.insert(FenceAsyncSharedOp())
+        self._before.insert(BarrierOp())
+
+    def _fill(self) -> None:
+        b, loop = self._before, self._loop
+        iterations = [loop.lb]
+        for stage in range(self._schedule.distance):
+            if stage:
+                iterations.append(b.value(arith.AddiOp(iterations[-1], loop.step)))
+            for ring in self._rings:
+                ring.fill(b, iterations)
+            b.location = loop.location
+
+    def _rewrite_body(self) -> list[WaitBarrierOp]:
+        """Waits, copies and uses; gives the waits for what is read an iteration later."""
+        top = Builder.before(self._loop.body.block.first_op)
+        place = place_of_copies(self._loop, self._schedule, self._delayed)
+        self._before.location = top.location = place.location = self._loop.location
+        waits = {ring: ring.copy_ahead(self._before, top, place) for ring in self._rings}
+        for ring in self._rings:
+            ring.read()
+        return [wait for ring, wait in waits.items() if ring.lag]
 
 
 def _one_of(b: Builder, barriers: SSAValue, stage: int) -> SSAValue:
@@ -218,5 +271,5 @@ class PipelineDescriptorLoads(ModulePass):
         num_stages = hint.value.data if hint is not None else self.num_stages
         loads = descriptor_loads_to_pipeline(loop, hint is not None) if num_stages > 1 else []
         if loads:
-            _Pipeline(loop, loads, Schedule.of(loop, num_stages)).rewrite()
+            _Pipeline(loop, loads, Schedule.of(loop, num_stages), products_to_delay(loop, loads)).rewrite()
         return bool(loads)

@@ -179,7 +179,8 @@ class _Pipeline:
 
     def _rewrite_body(self) -> None:
         loop = self._loop
-        top, place = Builder.before(loop.body.block.first_op), self._place_of_copies()
+        top = Builder.before(loop.body.block.first_op)
+        place = place_of_copies(loop, self._schedule, self._delayed)
         self._before.location = top.location = place.location = loop.location
         top.insert(AsyncWaitOp(self._schedule.distance - 1))
         tokens = [token for ring in self._rings for token in ring.copy_ahead(self._before, top, place)]
@@ -187,12 +188,13 @@ class _Pipeline:
         for ring in self._rings:
             ring.read()
 
-    def _place_of_copies(self) -> Builder:
-        """With delayed products, which read the buffers of the iteration before, as soon as all are issued."""
-        block = self._loop.body.block
-        if self._delayed:
-            return Builder(InsertPoint.after(first_product(self._delayed)))
-        return Builder.before(block.first_op if self._schedule.copies_at_top else block.last_op)
+
+def place_of_copies(loop: scf.ForOp, schedule: Schedule, delayed: Sequence[WarpGroupDotOp]) -> Builder:
+    """Where a loop copies; with delayed products, which read the buffers of the iteration before, behind them all."""
+    block = loop.body.block
+    if delayed:
+        return Builder(InsertPoint.after(first_product(delayed)))
+    return Builder.before(block.first_op if schedule.copies_at_top else block.last_op)
 
 
 def read_from(buffer: SSAValue, load: LoadOp | DescriptorLoadOp, b: Builder) -> None:

@@ -40,7 +40,7 @@ from deuteron.ir.ttng.warp_group_dot import WarpGroupDotOp
 from deuteron.ir.types import bit_width_of, byte_width_of, is_tile
 from deuteron.layout.linear import REGISTER
 from deuteron.passes.effects import is_pure
-from deuteron.passes.gpu.run_ahead import Values, addresses_of, carry, new_argument
+from deuteron.passes.gpu.run_ahead import Values, carry, new_argument
 from deuteron.passes.rewrite import erase, is_defined_in
 
 MAX_REGISTERS = 192  # for sums and operands in registers at the same time: of 255, what addresses and the rest leave
@@ -73,8 +73,8 @@ def is_read_by(load: LoadOp, products: Sequence[WarpGroupDotOp]) -> bool:
     return is_read
 
 
-def _allocs_of(load: LoadOp) -> list[LocalAllocOp]:
-    return [use.operation for use in load.result.uses if isinstance(use.operation, LocalAllocOp)]
+def _allocs_of(op: Operation) -> list[LocalAllocOp]:
+    return [use.operation for value in op.results for use in value.uses if isinstance(use.operation, LocalAllocOp)]
 
 
 def _chained_products(loop: scf.ForOp) -> list[WarpGroupDotOp]:
@@ -149,10 +149,10 @@ class _Stages:
     the iteration, and `kept`: what of it the loop carries anyway, with its number.
     """
 
-    def __init__(self, block: Block, products: Sequence[WarpGroupDotOp], loads: Sequence[LoadOp]):
+    def __init__(self, block: Block, products: Sequence[WarpGroupDotOp], before: Sequence[Operation]):
         later, given = _known_later(block, products), block.last_op.operands
-        delayed = _dependent_ops(block, later) | {*loads, *(alloc for load in loads for alloc in _allocs_of(load))}
-        movable = {*_ops_behind((value for load in loads for value in addresses_of(load)), block)}
+        delayed = _dependent_ops(block, later) | {*before, *(alloc for op in before for alloc in _allocs_of(op))}
+        movable = {*_ops_behind((value for op in before for value in op.operands), block)}
         operands = {product.a for product in products}
         for op in reversed(list(block.ops)):
             is_movable = is_pure(op) and (_is_free(op) or op in movable) and not operands & {*op.results}
@@ -187,10 +187,12 @@ def _is_carried_to(use: Use, ops: set[Operation]) -> bool:
     return not list(result.uses) and all(other.operation in ops for other in argument.uses)
 
 
-def delay_products(loop: scf.ForOp, products: Sequence[WarpGroupDotOp], loads: Sequence[LoadOp] = ()) -> None:
-    """Build a loop anew that issues these products of an iteration, behind these loads, in the next."""
+def delay_products(loop: scf.ForOp, products: Sequence[WarpGroupDotOp], before: Sequence[Operation] = ()) -> None:
+    """Build a loop anew that issues these products of an iteration in the next, and in front of them does the ops
+    `before`: loads, and waits for what was copied for them alone.
+    """
     first, operands = first_product(products), [product.a.owner for product in products]
-    stages = _Stages(loop.body.block, products, loads)
+    stages = _Stages(loop.body.block, products, before)
     _guard(loop)
     entering = _do_first_iteration(loop, stages)
     delayed = _delay(loop, stages, first)
