@@ -76,3 +76,20 @@ def test_rolled_loops_stay_loops(stop):
     text = kernel(emit)
     assert text.count("!llvm.loop !") == 2 and text.count('"llvm.loop.unroll.disable"') == 1
     assert emit_ptx(text, "sm_90a", 83).count('.pragma "nounroll"') == 2
+
+
+def test_cubins_do_not_depend_on_when_a_source_was_written():
+    """ptxas would look for the file's time and size where the PTX says none."""
+    llir = """
+define ptx_kernel void @k() !dbg !4 { ret void, !dbg !5 }
+!llvm.module.flags = !{!0}
+!llvm.dbg.cu = !{!1}
+!0 = !{i32 2, !"Debug Info Version", i32 3}
+!1 = distinct !DICompileUnit(language: DW_LANG_C, file: !2, emissionKind: DebugDirectivesOnly)
+!2 = !DIFile(filename: "k.py", directory: "/somewhere")
+!3 = !DISubroutineType(types: !{})
+!4 = distinct !DISubprogram(name: "k", file: !2, line: 1, type: !3, unit: !1, spFlags: DISPFlagDefinition)
+!5 = !DILocation(line: 2, scope: !4)
+"""
+    (line,) = (line for line in emit_ptx(llir, "sm_80", 83).splitlines() if ".file" in line)
+    assert line.endswith('k.py", 1, 1')

@@ -10,6 +10,7 @@ shared memory have 32 bits.
 
 from __future__ import annotations
 
+import re
 from functools import cache
 
 import llvmlite.binding as llvm
@@ -17,6 +18,8 @@ import llvmlite.binding as llvm
 from deuteron.errors import InternalError
 
 TRIPLE = "nvptx64-nvidia-cuda"
+# A time and a size: else ptxas puts those of the file into the cubin, and equal sources give different bytes.
+_FILE = re.compile(r'^\s*\.file\s+\d+ ".*"$', re.MULTILINE)
 
 
 def check(llir: str) -> None:
@@ -27,7 +30,7 @@ def emit_ptx(llir: str, cpu: str, ptx_version: int) -> str:
     machine, module = _target_machine(cpu, ptx_version), _parse(llir)
     module.data_layout = str(machine.target_data)
     _run_passes(module, machine)
-    return machine.emit_assembly(module)
+    return _FILE.sub(r"\g<0>, 1, 1", machine.emit_assembly(module))
 
 
 @cache
