@@ -20,7 +20,6 @@ from deuteron.ir.tt.function import FuncOp
 from deuteron.ir.tt.memory import LoadOp, StoreOp
 from deuteron.passes.effects import is_pure
 
-
 PRODUCTS = ("tt.dot", "ttng.warp_group_dot")
 
 
