@@ -27,9 +27,11 @@ def expression_code(expression: Expression, params: Sequence[ParamRecord]) -> st
     if name == "argument":
         cast = "(int64_t)" if parts[1] == 64 else f"(int64_t)(int{parts[1]}_t)"
         return f"{cast}{params[parts[0]].c_name}"
-    x, y = (f"(uint64_t){expression_code(part, params)}" for part in parts[1:])
+    x, y = (expression_code(part, params) for part in parts[1:])
+    if name == "max":
+        return f"({x} > {y} ? {x} : {y})"
     wrapped = "(int64_t)" if parts[0] == 64 else f"(int64_t)(int{parts[0]}_t)"
-    return f"{wrapped}({x} {_OPERATORS[name]} {y})"
+    return f"{wrapped}((uint64_t){x} {_OPERATORS[name]} (uint64_t){y})"
 
 
 def encoding_code(maps: Sequence[TensorMap], params: Sequence[ParamRecord]) -> str:

@@ -12,6 +12,7 @@ go from the outermost to the innermost, whose elements are neighbours. Expressio
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -97,7 +98,10 @@ def evaluate(expression: Expression, arguments: Sequence[Any]) -> int:
     if name == "argument":
         return _wrapped(int(arguments[parts[0]]), parts[1])
     bits, x, y = parts[0], evaluate(parts[1], arguments), evaluate(parts[2], arguments)
-    return _wrapped(x + y if name == "add" else x - y if name == "sub" else x * y, bits)
+    return _wrapped(_OPERATIONS[name](x, y), bits)
+
+
+_OPERATIONS = {"add": operator.add, "sub": operator.sub, "mul": operator.mul, "max": max}
 
 
 def _wrapped(number: int, bits: int) -> int:

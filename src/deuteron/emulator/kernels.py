@@ -11,12 +11,15 @@ import ctypes
 from collections.abc import Sequence
 
 import numpy as np
+from numpy.lib.stride_tricks import as_strided
 
 from deuteron.backend import tensor_map
 from deuteron.backend.metadata import KernelMetadata
 from deuteron.emulator.asynchronous.tensor_map import TensorMap
 from deuteron.emulator.launch import Dim, launch
+from deuteron.emulator.machine.global_memory import byte_bounds
 from deuteron.emulator.options import EmulatorOptions
+from deuteron.errors import LaunchError
 
 # For each element type of a signature PTX's, and what NumPy holds it as.
 _ELEMENTS = {
@@ -44,8 +47,18 @@ def with_tensor_maps(metadata: KernelMetadata, args: Sequence[object]) -> list[o
     """The arguments, and behind them the tensor maps that the kernel takes."""
     if not metadata.tensor_maps:
         return list(args)
-    values = [_number(arg) for arg in args]
-    return [*args, *(_tensor_map(described, described.of_arguments(values)) for described in metadata.tensor_maps)]
+    values, bounds = [_number(arg) for arg in args], [_bounds(arg) for arg in args if _is_array(arg)]
+    made = (_tensor_map(described, described.of_arguments(values), bounds) for described in metadata.tensor_maps)
+    return [*args, *made]
+
+
+def _is_array(arg: object) -> bool:
+    return isinstance(arg, np.ndarray) or hasattr(arg, "data_ptr")
+
+
+def _bounds(arg: object) -> tuple[int, int]:
+    """The memory of an array."""
+    return byte_bounds(arg if isinstance(arg, np.ndarray) else arg.numpy(force=True))
 
 
 def _number(arg: object) -> object:
@@ -55,11 +68,17 @@ def _number(arg: object) -> object:
     return arg.data_ptr() if hasattr(arg, "data_ptr") else arg
 
 
-def _tensor_map(described: tensor_map.TensorMap, values: tensor_map.MapValues) -> TensorMap:
+def _tensor_map(
+    described: tensor_map.TensorMap, values: tensor_map.MapValues, bounds: Sequence[tuple[int, int]]
+) -> TensorMap:
     """The map over the memory that it describes, which has to be that of an argument."""
     type, dtype = _ELEMENTS[described.element]
+    end = next((high for low, high in bounds if low <= values.address < high), None)
+    if end is None:
+        raise LaunchError(f"the tensor descriptor in {described.place} begins in no array that the kernel is given")
     strides = (*values.strides, dtype.itemsize)
-    reach = sum((size - 1) * stride for size, stride in zip(values.sizes, strides, strict=True)) + dtype.itemsize
-    memory = np.frombuffer((ctypes.c_char * reach).from_address(values.address), np.uint8)
-    array = np.ndarray(values.sizes, dtype, memory, strides=strides)
-    return TensorMap(array, described.box, described.swizzle, described.padding, type, is_view=True)
+    room = end - values.address
+    shape = [min(n, max(room // (stride or 1), 1)) for n, stride in zip(values.sizes, strides, strict=True)]
+    memory = np.frombuffer((ctypes.c_char * room).from_address(values.address), np.uint8)
+    array = as_strided(memory[: dtype.itemsize].view(dtype), shape, strides)
+    return TensorMap(array, described.box, described.swizzle, described.padding, type, values.sizes, end)

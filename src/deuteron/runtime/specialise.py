@@ -47,13 +47,20 @@ def _hashable(value: Any) -> tuple:
 
 def _integer(value: int) -> tuple[Token, int]:
     if -0x80000000 <= value <= 0x7FFFFFFF:
-        if value & 15 == 0:
+        if _is_hinted(value):
             return "i32:16", value
         return ("i32:1" if value == 1 else "i32"), value
     if -(1 << 63) <= value < (1 << 64):
         type = "i64" if value < (1 << 63) else "u64"
-        return (f"{type}:16" if value & 15 == 0 else type), value
+        return (f"{type}:16" if _is_hinted(value) else type), value
     raise LaunchError(f"an integer argument has at most 64 bits, got {value}")
+
+
+def _is_hinted(value: int) -> bool:
+    """Whether a kernel is told that a number is divisible by 16. Negative ones are not: with the hint loads go by TMA,
+    which takes no negative strides.
+    """
+    return value & 15 == 0 and value >= 0
 
 
 def _float(value: float) -> tuple[Token, float]:
@@ -75,7 +82,7 @@ def typed_scalar(type: str, value: Any) -> tuple[Token, Any]:
     """The token of a number whose type is given and not found from its value."""
     if type[0] not in "iu" or type == "i1":
         return type, value
-    hint = ":1" if value == 1 else ":16" if value & 15 == 0 else ""
+    hint = ":1" if value == 1 else ":16" if _is_hinted(value) else ""
     return type + hint, value
 
 

@@ -26,8 +26,10 @@ _registry: dict[int, TensorMap] = {}
 
 class TensorMap:
     """A tiled tensor map. `box` follows the array's axes; PTX coordinates go the other way round. What is out of bounds
-    reads as `fill`, `zero` or `nan`, and is not written. `type` is PTX's of the elements where the array holds bits. A
-    view is of memory that belongs to another argument of the launch.
+    reads as `fill`, `zero` or `nan`, and is not written. `type` is PTX's of the elements where the array holds bits.
+
+    With `sizes`, the array is a view of the memory of another argument, to `end`: the tensor is said to have these
+    sizes, as many elements as there are the array has, and what is not there may not be accessed.
     """
 
     def __init__(
@@ -37,24 +39,21 @@ class TensorMap:
         swizzle: int = 0,
         fill: str = "zero",
         type: str | None = None,
-        is_view: bool = False,
+        sizes: Sequence[int] | None = None,
+        end: int = 0,
     ):
         self.array = array
         self.box = tuple(int(size) for size in box)
         self.swizzle = swizzle
         self.fill = fill
         self.type = type or f"{_KINDS[array.dtype.kind]}{8 * array.itemsize}"
-        self.is_view = is_view
+        self._sizes = tuple(array.shape if sizes is None else sizes)
+        self._is_view, self._end = sizes is not None, end
         self._check()
 
     def add_to(self, memory: GlobalMemory, name: str) -> None:
-        if not self.is_view:
+        if not self._is_view:
             memory.add_array(self.array, f"the tensor of {name}")
-            return
-        low, high = byte_bounds(self.array)
-        found = memory.find(low)
-        if found is None or high > found.end:
-            raise LaunchError(f"the tensor of {name}, {self.array.shape}, reaches beyond the array that it begins in")
 
     def to_bytes(self) -> bytes:
         """128 bytes by which `from_bytes` finds this map again."""
@@ -106,12 +105,22 @@ class TensorMap:
     def _overlap(self, coordinates: Sequence[int]) -> tuple[tuple[slice, ...], tuple[slice, ...]]:
         """The part of the box that is in bounds, as slices of the array and of the box."""
         inside, of_box = [], []
-        for start, size, length in zip(reversed(coordinates), self.box, self.array.shape, strict=True):
+        for start, size, length in zip(reversed(coordinates), self.box, self._sizes, strict=True):
             low, high = min(max(start, 0), length), max(min(start + size, length), 0)
             high = max(low, high)
             inside.append(slice(low, high))
             of_box.append(slice(low - start, high - start) if high > low else slice(0, 0))
+        self._check_inside(tuple(inside))
         return tuple(inside), tuple(of_box)
+
+    def _check_inside(self, inside: tuple[slice, ...]) -> None:
+        """Whether the part of the tensor is in memory."""
+        if not self._is_view or any(part.start == part.stop for part in inside):
+            return
+        is_there = all(part.stop <= length for part, length in zip(inside, self.array.shape, strict=True))
+        if not is_there or byte_bounds(self.array[inside])[1] > self._end:
+            at = [f"{part.start}:{part.stop}" for part in inside]
+            raise Fault("bulk copy", f"accesses [{', '.join(at)}] of a tensor, beyond the array that it begins in")
 
     def _fill_value(self) -> float:
         if self.fill != "nan":

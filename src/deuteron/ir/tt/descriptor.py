@@ -151,10 +151,12 @@ class MakeTensorDescriptorOp(IRDLOperation):
             raise VerifyException(f"{self.name}: integers are not padded with NaN")
 
 
-def _is_within(shape: tuple[int, ...], block: tuple[int, ...]) -> bool:
-    """Whether a tile has the shape of a block, but for dimensions of extent 1 that the block begins with."""
-    dropped = len(block) - len(shape)
-    return dropped >= 0 and shape == block[dropped:] and set(block[:dropped]) <= {1}
+def is_block(tile: TensorType, descriptor: TensorDescType) -> bool:
+    """Whether a tile is a block of a descriptor, maybe without dimensions of extent 1 that the block begins with."""
+    block, shape = descriptor.tile, shape_of(tile)
+    dropped = len(shape_of(block)) - len(shape)
+    is_rest = dropped >= 0 and shape == shape_of(block)[dropped:] and set(shape_of(block)[:dropped]) <= {1}
+    return is_rest and tile.element_type == block.element_type
 
 
 class _BlockAccess(IRDLOperation):
@@ -164,7 +166,7 @@ class _BlockAccess(IRDLOperation):
         described = self.desc.type.tile
         if len(self.indices) != len(shape_of(described)):
             raise VerifyException(f"{self.name} of {self.desc.type} has {len(self.indices)} offsets")
-        if not _is_within(shape_of(tile), shape_of(described)) or tile.element_type != described.element_type:
+        if not is_block(tile, self.desc.type):
             raise VerifyException(f"{self.name}: blocks of {self.desc.type} are not {tile}")
 
 

@@ -32,6 +32,7 @@ from xdsl.passes import ModulePass
 from deuteron.passes.gpu.allocate_shared import AllocateShared
 from deuteron.passes.gpu.assign_layouts import AssignLayouts
 from deuteron.passes.gpu.fence_products import FenceProducts
+from deuteron.passes.gpu.infer_descriptors import InferDescriptors
 from deuteron.passes.gpu.lower_descriptors import LowerDescriptors
 from deuteron.passes.gpu.order_programs import OrderPrograms
 from deuteron.passes.gpu.overlap_products import OverlapProducts
@@ -39,6 +40,7 @@ from deuteron.passes.gpu.pipeline_descriptor_loads import PipelineDescriptorLoad
 from deuteron.passes.gpu.pipeline_loads import PipelineLoads
 from deuteron.passes.gpu.place_barriers import PlaceBarriers
 from deuteron.passes.gpu.place_dot_operands import PlaceDotOperands
+from deuteron.passes.gpu.products import HOPPER
 from deuteron.passes.gpu.release_buffers import ReleaseBuffers
 from deuteron.passes.gpu.specialize_warps import SpecializeWarps
 from deuteron.passes.gpu.split_dot_operands import SplitDotOperands
@@ -48,7 +50,9 @@ from deuteron.passes.gpu.widen_dot_operands import WidenDotOperands
 def gpu_passes(num_warps: int, target: str, num_stages: int) -> list[ModulePass]:
     """The passes that turn tile IR into ttgir that can be lowered."""
     return [
-        # First: what it asks of bounds and addresses is plain in tile IR.
+        # First: pointers are plain in tile IR.
+        *([InferDescriptors(num_warps, target)] if target == HOPPER else []),
+        # After it: the new ids are not known to be positive.
         OrderPrograms(),
         # Before layouts: the products that it makes have instructions, and so layouts, of their own.
         SplitDotOperands(),

@@ -21,7 +21,7 @@ from math import gcd, prod
 from xdsl.context import Context
 from xdsl.dialects import arith, scf
 from xdsl.dialects.builtin import ModuleOp, TensorType
-from xdsl.ir import Attribute, BlockArgument, SSAValue, Use
+from xdsl.ir import Attribute, BlockArgument, Operation, SSAValue, Use
 from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint
 from xdsl.traits import MemoryWriteEffect
@@ -43,7 +43,7 @@ from deuteron.ir.tt.program import GetNumProgramsOp, GetProgramIdOp
 from deuteron.ir.tt.shape import TransOp
 from deuteron.ir.types import bit_width_of, byte_width_of, element_type_of, i32, i64, shape_of
 from deuteron.passes.gpu.products import must_be_k_major, uses_wgmma
-from deuteron.passes.rewrite import replace
+from deuteron.passes.rewrite import is_defined_in, replace
 
 ALIGNMENT = 16  # bytes
 MAX_EXTENT = 256  # of a block
@@ -153,7 +153,7 @@ class _Rewrite:
         extents = [1 if one.axis is None else shape[one.axis] for one in dimensions]
         type = TensorDescType(TensorType(element_type_of(load.result.type), extents))
         descriptor = self._descriptor(tile.base, dimensions, type)
-        offsets = [self._offset(b, one, extent) for one, extent in zip(dimensions, extents, strict=True)]
+        offsets = [_offset(load, one, extent) for one, extent in zip(dimensions, extents, strict=True)]
         axes = [one.axis for one in dimensions if one.axis is not None]
         loaded = b.value(DescriptorLoadOp(descriptor, offsets, [shape[axis] for axis in axes]))
         replace(load, [loaded if axes == sorted(axes) else b.value(TransOp(loaded, axes))])
@@ -162,19 +162,37 @@ class _Rewrite:
         sizes = [one.size or UNBOUNDED for one in dimensions]
         key = base, type, *sizes, *(one.stride for one in dimensions)
         if key not in self._descriptors:
-            shape = [emit(self._entry, size, i32) for size in sizes]
+            shape = [self._at_least_one(size) for size in sizes]
             strides = [emit(self._entry, one.stride, i64) for one in dimensions]
             self._descriptors[key] = self._entry.value(MakeTensorDescriptorOp(base, shape, strides, type))
             self._descriptors[key].name_hint = base.name_hint
         return self._descriptors[key]
 
-    def _offset(self, b: Builder, dimension: Dimension, extent: int) -> SSAValue:
-        """Of nothing, where a size is not positive, a block in front of it is loaded: all of it is out of bounds."""
-        offset = emit(b, dimension.offset, i32)
-        if dimension.size is None:
-            return offset
-        some = b.value(CmpIOp(emit(b, dimension.size, i32), b.constant(0, i32), "sgt"))
-        return b.value(SelectOp(some, offset, b.constant(-extent, i32)))
+    def _at_least_one(self, size: Polynomial) -> SSAValue:
+        """The map of nothing is that of one element, of which nothing is loaded (see _offset)."""
+        made = emit(self._entry, size, i32)
+        if size.number is not None:
+            return made
+        return self._entry.value(arith.MaxSIOp(made, self._entry.constant(1, i32)))
+
+
+def _offset(load: LoadOp, dimension: Dimension, extent: int) -> SSAValue:
+    """Where a block begins, computed in front of the loops that do not change it. Of nothing, where a size is not
+    positive, a block in front of it is loaded: all of it is out of bounds.
+    """
+    place: Operation = load
+    while isinstance(loop := place.parent_op(), scf.ForOp) and not _changes_in(dimension.offset, loop):
+        place = loop
+    b = Builder.before(place)
+    offset = emit(b, dimension.offset, i32)
+    if dimension.size is None:
+        return offset
+    some = b.value(CmpIOp(emit(b, dimension.size, i32), b.constant(0, i32), "sgt"))
+    return b.value(SelectOp(some, offset, b.constant(-extent, i32)))
+
+
+def _changes_in(polynomial: Polynomial, loop: scf.ForOp) -> bool:
+    return any(is_defined_in(atom.value, loop) for atom in polynomial.atoms)
 
 
 def wraps_of(known: TilePolynomials, value: SSAValue) -> list[Wrap]:
