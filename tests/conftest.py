@@ -1,5 +1,6 @@
 """What all tests share: a cache of their own, and random data that can be drawn again.
 
+A test that asks for `by_pointers` gets kernels whose loads stay loads of pointers on sm_90, as where TMA cannot copy.
 A test that asks for `rng` gets a generator with a fresh seed, which pytest prints where the test fails:
 
     DEUTERON_TEST_SEED=1234 python -m pytest tests/run/test_dot.py
@@ -13,6 +14,8 @@ import secrets
 import numpy as np
 import pytest
 
+from deuteron.passes.gpu.infer_descriptors import InferDescriptors
+
 
 @pytest.fixture(scope="session", autouse=True)
 def own_cache(tmp_path_factory: pytest.TempPathFactory):
@@ -20,6 +23,13 @@ def own_cache(tmp_path_factory: pytest.TempPathFactory):
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("DEUTERON_CACHE_DIR", str(tmp_path_factory.mktemp("cache")))
         yield
+
+
+@pytest.fixture
+def by_pointers(monkeypatch: pytest.MonkeyPatch, tmp_path):
+    """No load is made one through a descriptor; the kernels have a cache of their own."""
+    monkeypatch.setattr(InferDescriptors, "apply", lambda self, ctx, op: None)
+    monkeypatch.setenv("DEUTERON_CACHE_DIR", str(tmp_path / "by_pointers"))
 
 
 @pytest.fixture

@@ -9,23 +9,25 @@ import deuteron.language as tl
 from deuteron.analysis.polynomial import Polynomial
 from deuteron.analysis.tile_polynomials import TilePolynomials
 from deuteron.frontend import lower_function
-from deuteron.ir.tt.function import FuncOp
 from deuteron.ir.tt.memory import StoreOp
 from deuteron.passes import run_passes
 from deuteron.passes.tile import tile_passes
 
 
-def stored_to(kernel, **constexprs):
-    """The polynomials, and that of the first store's pointer."""
+def first_store(kernel, **constexprs) -> StoreOp:
     signature = {
         name: "constexpr" if name in constexprs else "*fp32" if name.endswith("_ptr") else "i32"
         for name in kernel.arg_names
     }
     module = lower_function(kernel, signature, constexprs, {})
     run_passes(module, tile_passes())
-    func = next(op for op in module.walk() if isinstance(op, FuncOp))
+    return next(op for op in module.walk() if isinstance(op, StoreOp))
+
+
+def stored_to(kernel, **constexprs):
+    """The polynomials, and that of the first store's pointer."""
     known = TilePolynomials()
-    return known, known.of(next(op for op in func.walk() if isinstance(op, StoreOp)).ptr)
+    return known, known.of(first_store(kernel, **constexprs).ptr)
 
 
 def written(polynomial: Polynomial) -> set[str]:
@@ -135,7 +137,7 @@ def around(x_ptr, n):
 
 
 def test_tiles_that_go_round_count_as_the_dividend():
-    known, found = stored_to(around)
-    (wrap,) = known.wraps.values()
+    pointer, known = first_store(around).ptr, TilePolynomials()
+    found, (wrap,) = known.of(pointer), known.wraps_in(pointer)
     assert written(wrap.divisor) == {"n"}
     assert written(found) == {"x_ptr", *written(wrap.dividend)}

@@ -11,6 +11,7 @@ import pytest
 import deuteron.compat  # noqa: F401  (some examples say `import triton`)
 import deuteron.emulator
 from deuteron.emulator import profile
+from deuteron.emulator.kernels import with_tensor_maps
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 
@@ -60,7 +61,8 @@ def test_no_access_takes_more_sectors_than_its_bytes(monkeypatch, rng, name, tar
 
     def profiled(ptx, metadata, grid, args):
         block = metadata.num_threads
-        reports.append(profile(ptx, metadata.symbol, grid, block, metadata.shared, args))
+        given = with_tensor_maps(metadata, args)
+        reports.append(profile(ptx, metadata.symbol, grid, block, metadata.shared, given))
 
     monkeypatch.setattr(deuteron.emulator, "run_kernel", profiled)
     monkeypatch.setenv("DEUTERON_EMULATE", "1")

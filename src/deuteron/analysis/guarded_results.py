@@ -15,7 +15,7 @@ from xdsl.ir import Operation, SSAValue, Use
 
 from deuteron.analysis.polynomial import Polynomial, coordinate
 from deuteron.analysis.strided_tile import positive
-from deuteron.analysis.tile_polynomials import TilePolynomials
+from deuteron.analysis.tile_polynomials import TilePolynomials, changes_in
 from deuteron.ir.tt.dot import DotOp
 from deuteron.ir.tt.memory import StoreOp
 from deuteron.ir.tt.shape import TransOp
@@ -32,13 +32,19 @@ def is_guarded(known: TilePolynomials, value: SSAValue, axis: int, bound: Polyno
     while pending:
         current, along = pending.pop()
         for use in current.uses:
-            places = _places(use, along)
+            places = None if _outlives(use, bound) else _places(use, along)
             if places is None and not _is_stored_within(known, use, along, bound):
                 return False
             fresh = [place for place in places or () if place not in seen]
             seen.update(fresh)
             pending += fresh
     return True
+
+
+def _outlives(use: Use, bound: Polynomial) -> bool:
+    """Whether a value goes into the next iteration of a loop that changes the bound."""
+    loop = use.operation.parent_op()
+    return isinstance(use.operation, scf.YieldOp) and isinstance(loop, scf.ForOp) and changes_in(bound, loop)
 
 
 def _places(use: Use, axis: int) -> list[Place] | None:
@@ -66,4 +72,5 @@ def _is_stored_within(known: TilePolynomials, use: Use, axis: int, bound: Polyno
     op: Operation = use.operation
     if not isinstance(op, StoreOp) or use.operation.operands[use.index] is not op.value or op.mask is None:
         return False
-    return bound - Polynomial.of(coordinate(axis)) in (positive(known, op.mask) or [])
+    conditions = positive(known, op.mask) or []
+    return bound - Polynomial.of(coordinate(axis)) in conditions and not known.wraps_in(op.mask)

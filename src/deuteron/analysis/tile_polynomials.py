@@ -11,7 +11,7 @@ Integers are taken not to overflow.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from xdsl.dialects import arith, scf
@@ -36,14 +36,14 @@ class Wrap:
 class TilePolynomials:
     """The polynomials of a function's values, made when they are asked for.
 
-    `wraps` are the tiles modulo a scalar that were met: they count as their dividends, which holds where these are less
-    than the divisors.
+    Tiles modulo a scalar count as their dividends, which holds where these are less than the divisors: `wraps_in` says
+    which are in a value.
     """
 
     def __init__(self) -> None:
         self._known: dict[SSAValue, Polynomial | None] = {}
         self._atoms: dict[SSAValue, Atom] = {}
-        self.wraps: dict[SSAValue, Wrap] = {}
+        self._wraps: dict[SSAValue, Wrap] = {}
 
     def of(self, value: SSAValue) -> Polynomial | None:
         """None of a tile that is no polynomial, and of what is no integer or pointer."""
@@ -55,6 +55,20 @@ class TilePolynomials:
 
     def atom(self, value: SSAValue) -> Atom:
         return self._atoms.setdefault(value, Atom(len(self._atoms), value))
+
+    def add_wrap(self, value: SSAValue, wrap: Wrap) -> None:
+        self._wraps[value] = wrap
+
+    def wraps_in(self, value: SSAValue) -> list[Wrap]:
+        """The tiles that go round which a value is made of, whose polynomial is known."""
+        pending, seen, found = [value], {value}, []
+        while pending:
+            current = pending.pop()
+            found += [self._wraps[current]] if current in self._wraps else []
+            fresh = [source for source in _sources(current) if source not in seen]
+            seen.update(fresh)
+            pending += fresh
+        return found
 
     def _make(self, value: SSAValue) -> Polynomial | None:
         if not _is_number(value):
@@ -87,13 +101,27 @@ class TilePolynomials:
         following = self.of(loop.body.block.last_op.operands[argument.index - 1])
         self._known = outer
         advance = following - itself if following is not None else None
-        if advance is None or any(atom.value is None or _is_in(atom.value, loop) for atom in advance.atoms):
+        if advance is None or any(atom.value is None for atom in advance.atoms) or changes_in(advance, loop):
             return None
         return advance
 
     def _progress(self, loop: scf.ForOp) -> Polynomial:
         """How far the induction variable is from where it began."""
         return Polynomial.of(self.atom(loop.body.block.args[0])) - self.of(loop.lb)
+
+
+def _sources(value: SSAValue) -> Sequence[SSAValue]:
+    if not isinstance(value, BlockArgument):
+        return value.owner.operands
+    loop = value.block.parent_op()
+    if not isinstance(loop, scf.ForOp) or value.index == 0:
+        return ()
+    return loop.iter_args[value.index - 1], value.block.last_op.operands[value.index - 1]
+
+
+def changes_in(polynomial: Polynomial, loop: scf.ForOp) -> bool:
+    """Whether it depends on what is computed in a loop."""
+    return any(atom.value is not None and _is_in(atom.value, loop) for atom in polynomial.atoms)
 
 
 def _is_in(value: SSAValue, loop: scf.ForOp) -> bool:
@@ -145,7 +173,7 @@ def _remainder(known: TilePolynomials, op: arith.RemSIOp) -> Polynomial | None:
     dividend, divisor = known.of(op.lhs), known.of(op.rhs)
     if not is_tile(op.result.type) or dividend is None or divisor is None:
         return None
-    known.wraps[op.result] = Wrap(dividend, divisor)
+    known.add_wrap(op.result, Wrap(dividend, divisor))
     return dividend
 
 

@@ -78,7 +78,8 @@ def _tensor_map(
         raise LaunchError(f"the tensor descriptor in {described.place} begins in no array that the kernel is given")
     strides = (*values.strides, dtype.itemsize)
     room = end - values.address
-    shape = [min(n, max(room // (stride or 1), 1)) for n, stride in zip(values.sizes, strides, strict=True)]
+    behind = room - dtype.itemsize
+    shape = [min(n, behind // (stride or 1) + 1) for n, stride in zip(values.sizes, strides, strict=True)]
     memory = np.frombuffer((ctypes.c_char * room).from_address(values.address), np.uint8)
     array = as_strided(memory[: dtype.itemsize].view(dtype), shape, strides)
     return TensorMap(array, described.box, described.swizzle, described.padding, type, values.sizes, end)

@@ -30,9 +30,10 @@ def signature_of(value: object) -> str:
 
 
 def is_aligned(value: object) -> bool:
+    """Whether a launch from Python says that it is divisible by 16; negative numbers never are."""
     if isinstance(value, np.ndarray):
         return value.ctypes.data % 16 == 0
-    return isinstance(value, int) and not isinstance(value, bool) and value % 16 == 0
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 0 and value % 16 == 0
 
 
 def aligned(values: np.ndarray) -> np.ndarray:

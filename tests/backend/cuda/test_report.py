@@ -139,7 +139,14 @@ def test_products(target, dtype, tile, precision, instruction, count, operands, 
     assert product.tile.startswith("x".join(map(str, tile)))
 
 
-def test_pipelined_loads_and_their_buffers():
+def test_blocks_that_are_copied_by_tma():
+    for stages in (1, 3):
+        report = compile_matmul("cuda:90", num_stages=stages).report()
+        assert [(load.how, load.buffers, load.num_bytes) for load in report.pipelined] == [("TMA", stages, 8192)] * 2
+        assert not report.not_pipelined
+
+
+def test_pipelined_loads_and_their_buffers(by_pointers):
     report = compile_matmul("cuda:90", num_stages=3).report()
     assert [(load.how, load.buffers, load.num_bytes) for load in report.pipelined] == [("cp.async", 3, 64 * 64 * 2)] * 2
     assert ["tl.load(a" in line(report.pipelined[0].place), "tl.load(b" in line(report.pipelined[1].place)] == [
@@ -149,7 +156,7 @@ def test_pipelined_loads_and_their_buffers():
     assert {(a.kind, a.num_bytes) for a in report.accesses if "tl.load" in line(a.place)} == {("copy", 16)}
 
 
-def test_one_stage_is_not_pipelined():
+def test_one_stage_is_not_pipelined(by_pointers):
     report = compile_matmul("cuda:90", num_stages=1).report()
     assert not report.pipelined
     assert {load.reason for load in report.not_pipelined} == {"num_stages is below 2"}

@@ -3,10 +3,13 @@
 import re
 
 import numpy as np
+import pytest
 from backend.cuda.launching import compile_for
 
 import deuteron
 import deuteron.language as tl
+
+pytestmark = pytest.mark.usefixtures("by_pointers")
 
 HALF, SINGLE = np.zeros(1 << 16, np.float16), np.zeros(1 << 16, np.float32)
 NAMES = {

@@ -10,6 +10,8 @@ import deuteron
 import deuteron.language as tl
 from deuteron.errors import OutOfResources
 
+pytestmark = pytest.mark.usefixtures("by_pointers")
+
 X = aligned(np.zeros(1 << 12, np.float16))
 SUM = aligned(np.zeros(1 << 12, np.float32))
 

@@ -17,6 +17,8 @@ from deuteron.passes.gpu import gpu_passes
 from deuteron.passes.gpu.pipeline_loads import PipelineLoads
 from deuteron.passes.gpu.pipeline_products import delay_products, is_read_by, products_to_delay
 
+pytestmark = pytest.mark.usefixtures("by_pointers")
+
 D = 64
 
 

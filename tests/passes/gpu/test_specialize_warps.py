@@ -9,6 +9,8 @@ from backend.cuda.launching import compile_for
 import deuteron
 import deuteron.language as tl
 
+pytestmark = pytest.mark.usefixtures("by_pointers")
+
 HALF, SINGLE = np.zeros(1 << 16, np.float16), np.zeros(1 << 16, np.float32)
 NAMES = re.compile(
     r'"(ttg\.(?:warp_\w+|async_copy\w+)|ttng\.(?:wait_barrier|arrive_barrier|async_\w+|barrier_expect|warp_group_dot\w*|fence\w+)'

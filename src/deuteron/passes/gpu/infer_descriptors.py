@@ -7,7 +7,8 @@ A mask gives sizes; where there is none, nothing is out of bounds. A tile that g
 instead, where what the product makes of the rows behind is stored nowhere.
 
 What has to hold, else the load stays: strides and sizes come from arguments alone; base, strides and what moves the
-block along its rows are aligned to 16 bytes; offsets are not negative; the kernel does not write to that argument.
+block along its rows are aligned to 16 bytes; strides are products of arguments hinted as divisible by 16, which are not
+negative then; offsets are not negative; the kernel does not write to that argument.
 Offsets count as not negative where nothing is subtracted and every part is a program id, an induction variable that
 starts so, or a quotient or remainder of such.
 """
@@ -31,7 +32,7 @@ from deuteron.analysis.base_argument import base_argument
 from deuteron.analysis.guarded_results import is_guarded
 from deuteron.analysis.polynomial import Polynomial
 from deuteron.analysis.strided_tile import ONE, Dimension, StridedTile, is_uniform, masked, strided_tile
-from deuteron.analysis.tile_polynomials import TilePolynomials, Wrap
+from deuteron.analysis.tile_polynomials import TilePolynomials, Wrap, changes_in
 from deuteron.ir.arith import CmpIOp, SelectOp, constant_value
 from deuteron.ir.builder import Builder
 from deuteron.ir.casts import ExtSIOp
@@ -43,7 +44,7 @@ from deuteron.ir.tt.program import GetNumProgramsOp, GetProgramIdOp
 from deuteron.ir.tt.shape import TransOp
 from deuteron.ir.types import bit_width_of, byte_width_of, element_type_of, i32, i64, shape_of
 from deuteron.passes.gpu.products import must_be_k_major, uses_wgmma
-from deuteron.passes.rewrite import is_defined_in, replace
+from deuteron.passes.rewrite import replace
 
 ALIGNMENT = 16  # bytes
 MAX_EXTENT = 256  # of a block
@@ -93,6 +94,7 @@ class _Rewrite:
 
     def __init__(self, func: FuncOp):
         self._info, self._known = AxisInfoAnalysis(func), TilePolynomials()
+        self._hinted = {arg for index, arg in enumerate(func.args) if func.arg_divisibility(index) % ALIGNMENT == 0}
         writes = [op for op in func.walk() if op.has_trait(MemoryWriteEffect) and hasattr(op, "ptr")]
         self._written = {base_argument(op.ptr) for op in writes}
         self._entry = Builder(InsertPoint.at_start(func.body.block), func.location)
@@ -109,7 +111,7 @@ class _Rewrite:
         tile = strided_tile(pointer, len(shape_of(load.result.type))) if pointer is not None else None
         if tile is not None and load.mask is not None:
             tile = masked(tile, self._known, load.mask) if _gives_zeros(load) else None
-        for wrap in wraps_of(self._known, load.ptr):
+        for wrap in [wrap for operand in load.operands for wrap in self._known.wraps_in(operand)]:
             tile = self._unwrapped(load, tile, wrap) if tile is not None else None
         return tile
 
@@ -137,8 +139,13 @@ class _Rewrite:
             and shape_of(load.result.type)[rows[0].axis] * size >= ALIGNMENT
             and _is_read_along(load.result, rows[0].axis)
             and all(self._divisibility(one) % ALIGNMENT == 0 for one in aligned)
+            and all(map(self._is_forward, strides))
             and all(_may_count(one) for one in tile.dimensions)
         )
+
+    def _is_forward(self, stride: Polynomial) -> bool:
+        """Whether a stride is not negative, as it is where the launch says what divides the arguments."""
+        return all(factor > 0 and all(atom.value in self._hinted for atom in atoms) for atoms, factor in stride)
 
     def _divisibility(self, one: SSAValue | Polynomial) -> int:
         """What divides an address in bytes, or a polynomial."""
@@ -170,10 +177,10 @@ class _Rewrite:
 
     def _at_least_one(self, size: Polynomial) -> SSAValue:
         """The map of nothing is that of one element, of which nothing is loaded (see _offset)."""
-        made = emit(self._entry, size, i32)
+        one = self._entry.constant(1, i32)
         if size.number is not None:
-            return made
-        return self._entry.value(arith.MaxSIOp(made, self._entry.constant(1, i32)))
+            return one if size.number < 1 else emit(self._entry, size, i32)
+        return self._entry.value(arith.MaxSIOp(emit(self._entry, size, i32), one))
 
 
 def _offset(load: LoadOp, dimension: Dimension, extent: int) -> SSAValue:
@@ -181,7 +188,7 @@ def _offset(load: LoadOp, dimension: Dimension, extent: int) -> SSAValue:
     positive, a block in front of it is loaded: all of it is out of bounds.
     """
     place: Operation = load
-    while isinstance(loop := place.parent_op(), scf.ForOp) and not _changes_in(dimension.offset, loop):
+    while isinstance(loop := place.parent_op(), scf.ForOp) and not changes_in(dimension.offset, loop):
         place = loop
     b = Builder.before(place)
     offset = emit(b, dimension.offset, i32)
@@ -189,31 +196,6 @@ def _offset(load: LoadOp, dimension: Dimension, extent: int) -> SSAValue:
         return offset
     some = b.value(CmpIOp(emit(b, dimension.size, i32), b.constant(0, i32), "sgt"))
     return b.value(SelectOp(some, offset, b.constant(-extent, i32)))
-
-
-def _changes_in(polynomial: Polynomial, loop: scf.ForOp) -> bool:
-    return any(is_defined_in(atom.value, loop) for atom in polynomial.atoms)
-
-
-def wraps_of(known: TilePolynomials, value: SSAValue) -> list[Wrap]:
-    """The tiles that go round which a value is made of."""
-    pending, seen, found = [value], {value}, []
-    while pending:
-        current = pending.pop()
-        found += [known.wraps[current]] if current in known.wraps else []
-        fresh = [source for source in _sources(current) if source not in seen]
-        seen.update(fresh)
-        pending += fresh
-    return found
-
-
-def _sources(value: SSAValue) -> Sequence[SSAValue]:
-    if not isinstance(value, BlockArgument):
-        return value.owner.operands
-    loop = value.block.parent_op()
-    if not isinstance(loop, scf.ForOp) or value.index == 0:
-        return ()
-    return loop.iter_args[value.index - 1], value.block.last_op.operands[value.index - 1]
 
 
 def _gives_zeros(load: LoadOp) -> bool:
