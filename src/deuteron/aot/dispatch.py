@@ -10,18 +10,20 @@
       return deuteron_result;
     }
 
-A kernel that the device cannot run passes the call on to the next one whose hints hold.
+A kernel that the device cannot run passes the call on to the next one whose hints hold. So does one with tensor maps
+whose strides would be negative, which TMA cannot copy.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from deuteron.aot.c_types import STREAM, declaration, launch_declaration, parameters
 from deuteron.aot.emit import header_guard
-from deuteron.aot.metadata import KernelRecord, ParamRecord
+from deuteron.aot.metadata import KernelRecord
 from deuteron.aot.targets import c_target
 from deuteron.aot.templates import comment_text, render, runtime_source
+from deuteron.backend.tensor_map import arguments_of
 
 Algos = Sequence[Sequence[KernelRecord]]
 
@@ -101,7 +103,7 @@ def _algo_source(name: str, algo_id: int, kernels: Sequence[KernelRecord], algos
 
 def _attempt(record: KernelRecord) -> Iterator[str]:
     """The lines that call a kernel where its hints hold."""
-    conditions = " && ".join(_conditions(record.c_params))
+    conditions = " && ".join(_conditions(record))
     arguments = ", ".join(["stream", *(param.c_name for param in record.runtime_params)])
     yield f"  if ({conditions}) {{" if conditions else "  {"
     yield f"    deuteron_result = {record.function}({arguments});"
@@ -110,13 +112,17 @@ def _attempt(record: KernelRecord) -> Iterator[str]:
     yield "  }"
 
 
-def _conditions(params: Iterable[ParamRecord]) -> Iterator[str]:
-    for param in params:
+def _conditions(record: KernelRecord) -> Iterator[str]:
+    strides = [stride for described in record.tensor_maps for stride in described.strides]
+    used = {record.runtime_params[index].c_name for stride in strides for index in arguments_of(stride)}
+    for param in record.c_params:
         if param.hint == 1:
             yield f"{param.c_name} == 1"
         elif param.hint == 16:
             value = f"(uintptr_t){param.c_name}" if param.type.startswith("*") else param.c_name
             yield f"{value} % 16 == 0"
+            if param.c_name in used and param.type.startswith("i"):
+                yield f"{param.c_name} >= 0"
 
 
 def _launch(function: str, algos: Algos, further: Sequence[str] = (), result: str = "deuteron_status") -> str:

@@ -101,6 +101,14 @@ def evaluate(expression: Expression, arguments: Sequence[Any]) -> int:
     return _wrapped(_OPERATIONS[name](x, y), bits)
 
 
+def arguments_of(expression: Expression) -> set[int]:
+    """The arguments that an expression depends on, by index."""
+    name, *parts = expression
+    if name == "argument":
+        return {parts[0]}
+    return {index for part in parts if isinstance(part, tuple) for index in arguments_of(part)}
+
+
 _OPERATIONS = {"add": operator.add, "sub": operator.sub, "mul": operator.mul, "max": max}
 
 

@@ -4,11 +4,15 @@ import shutil
 from importlib.util import find_spec
 from pathlib import Path
 
+import numpy as np
 import pytest
 from aot.cuda.fake_gpu import FakeGpu
 from aot.workspace import C99, CXX17, Parameter
+from backend.cuda.launching import aligned, compile_for
 from click.testing import CliRunner
 
+import deuteron
+import deuteron.language as tl
 from deuteron.backend.tensor_map import TensorMap
 from deuteron.tools.main import main
 
@@ -87,3 +91,44 @@ def test_a_kernel_with_descriptors(gpu: FakeGpu):
         path.rename(folder / path.name)
     program = gpu.program(PROGRAM, CXX17, ["-O1", f"-I{folder}", f"-I{folder / 'aot'}"])
     assert program.run() == "invalid device image\\n" or "invalid" in program.run()
+
+
+@deuteron.jit
+def matmul(a, b, c, M, N, K, lda, ldb, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):
+    rows, columns = tl.program_id(0) * BM + tl.arange(0, BM), tl.program_id(1) * BN + tl.arange(0, BN)
+    ks = tl.arange(0, BK)
+    total = tl.zeros((BM, BN), tl.float32)
+    for k in range(0, K, BK):
+        x = tl.load(a + rows[:, None] * lda + (k + ks), (rows < M)[:, None] & (k + ks < K), 0.0)
+        y = tl.load(b + (k + ks)[:, None] * ldb + columns, (k + ks < K)[:, None] & (columns < N), 0.0)
+        total = tl.dot(x, y, total)
+    tl.store(c + rows[:, None] * N + columns, total, (rows < M)[:, None] & (columns < N))
+
+
+CALLS = """
+  use_device(0);
+  printf("%d\\n%s\\n", (int)matmul_default(NULL, 0x1000, 0x2000, 0x3000, 100, 90, 0, 96, 112), calls());
+  reset();
+  printf("%d\\n%s\\n", (int)matmul_default(NULL, 0x1000, 0x2000, 0x3000, 100, 90, 70, -96, 112), calls());
+"""
+
+
+@needs_ptxas
+@pytest.mark.parametrize("compiler", [C99, CXX17], ids=["c99", "c++17"])
+@pytest.mark.parametrize("also_without", [False, True])
+def test_a_kernel_of_pointers(gpu: FakeGpu, compiler: list[str], also_without: bool):
+    """What it loads by TMA it has maps of; a negative stride goes to the kernel without the hint, if there is one."""
+    x, out = aligned(np.zeros(16, np.float16)), aligned(np.zeros(16, np.float32))
+    maps = compile_for("cuda:90", matmul, x, x, out, 5, 5, 5, 16, 16, BM=64, BN=64, BK=64).metadata.tensor_maps
+    assert len(maps) == 2
+    params = [Parameter(name) for name in matmul.arg_names]
+    types = "*fp16:16, *fp16:16, *fp32:16, i32, i32, i32, {0}, {0}, 64, 64, 64"
+    gpu.emit_cuda(types.format("i32:16"), "cdiv(M, 64)", params=params, name="matmul", tensor_maps=maps)
+    if also_without:
+        gpu.emit_cuda(types.format("i32"), "cdiv(M, 64)", params=params, name="matmul")
+    gpu.link()
+    status, log, negative, further = gpu.program(CALLS, compiler).run().splitlines()
+    assert (status, negative) == ("0", "0" if also_without else "1")
+    assert "[0x1000 type=6 swizzle=3 fill=0 1/64*192 100/64]" in log, "K is 0: the map is of one element"
+    assert "[0x2000 type=6 swizzle=3 fill=0 90/64*224 1/64]" in log
+    assert "swizzle" not in further and ("cuLaunchKernel" in further) == also_without
