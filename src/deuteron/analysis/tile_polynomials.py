@@ -11,7 +11,7 @@ Integers are taken not to overflow.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from xdsl.dialects import arith, scf
@@ -61,14 +61,7 @@ class TilePolynomials:
 
     def wraps_in(self, value: SSAValue) -> list[Wrap]:
         """The tiles that go round which a value is made of, whose polynomial is known."""
-        pending, seen, found = [value], {value}, []
-        while pending:
-            current = pending.pop()
-            found += [self._wraps[current]] if current in self._wraps else []
-            fresh = [source for source in _sources(current) if source not in seen]
-            seen.update(fresh)
-            pending += fresh
-        return found
+        return [self._wraps[source] for source in sources_of(value) if source in self._wraps]
 
     def _make(self, value: SSAValue) -> Polynomial | None:
         if not _is_number(value):
@@ -108,6 +101,17 @@ class TilePolynomials:
     def _progress(self, loop: scf.ForOp) -> Polynomial:
         """How far the induction variable is from where it began."""
         return Polynomial.of(self.atom(loop.body.block.args[0])) - self.of(loop.lb)
+
+
+def sources_of(value: SSAValue) -> Iterator[SSAValue]:
+    """What a value is made of, itself first, also in earlier iterations of loops."""
+    pending, seen = [value], {value}
+    while pending:
+        current = pending.pop()
+        yield current
+        fresh = [source for source in _sources(current) if source not in seen]
+        seen.update(fresh)
+        pending += fresh
 
 
 def _sources(value: SSAValue) -> Sequence[SSAValue]:

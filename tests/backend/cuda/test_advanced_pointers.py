@@ -46,7 +46,7 @@ def test_pointers_are_where_they_should_be(rng, target, stages, growing, by_row)
     np.testing.assert_array_equal(out[64], b[begins[3] : begins[3] + 32, :64].max(0).astype(np.float32))
 
 
-def test_a_loop_carries_an_offset_for_each_tile(rng):
+def test_a_loop_carries_an_offset_for_each_tile(rng, by_pointers):
     """Those of the copies ahead, and those that are read behind the loop."""
     given = draw(rng, 64, 96), draw(rng, 96, 80), draw(rng, 65, 64)
     llir = compile_for("cuda:90", product, *given, 96, 80, GROWING=False, BY_ROW=False).asm["llir"]

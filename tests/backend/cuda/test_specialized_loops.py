@@ -225,6 +225,28 @@ def test_blocks_are_copied_by_one_thread(rng, transposed, num_warps):
 
 
 @deuteron.jit
+def one_each_way(a, b, out, before, N, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):
+    """It is not known that `a - before` is not in front of the array."""
+    rows, columns, ks = tl.arange(0, BM), tl.arange(0, BN), tl.arange(0, BK)
+    acc = tl.zeros((BM, BN), tl.float32)
+    for k in tl.range(0, K, BK, warp_specialize=True):
+        x = tl.load(a - before + rows[:, None] * K + (k + ks)[None, :], mask=(k + ks < K)[None, :], other=0.0)
+        y = tl.load(b + (k + ks)[:, None] * N + columns[None, :], mask=(k + ks < K)[:, None], other=0.0)
+        acc = tl.dot(x, y, acc)
+    tl.store(out + rows[:, None] * N + columns[None, :], acc)
+
+
+@pytest.mark.parametrize("num_warps", [4, 8])
+@pytest.mark.parametrize("k", [0, 16, 112, 256])
+def test_one_operand_by_tma_and_one_by_pointers(rng, num_warps, k):
+    a, b, out = draw(rng, 128, k), draw(rng, k, 64), aligned(np.full((128, 64), np.nan, np.float32))
+    kernel = emulate(one_each_way, a, b, out, 0, 64, k, BM=128, BN=64, BK=32, num_warps=num_warps)
+    np.testing.assert_array_equal(out, a.astype(np.float32) @ b.astype(np.float32))
+    assert kernel.metadata.extra_warps == 4
+    assert instructions_with(kernel, "cp.async.bulk.tensor") and instructions_with(kernel, "cp.async.cg")
+
+
+@deuteron.jit
 def block_attention(q, k, v, out, n, D: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr):
     rows, dims = tl.program_id(0) * BM + tl.arange(0, BM), tl.arange(0, D)
     keys = tl.make_tensor_descriptor(k, [n, D], [D, 1], [BN, D])

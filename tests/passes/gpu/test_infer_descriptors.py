@@ -246,6 +246,24 @@ def test_edges(rng, case, by_tma, others, begin, m, n, k):
     np.testing.assert_allclose(out.astype(np.float32), expected.astype(np.float32), rtol=1e-2, atol=1e-2)
 
 
+@deuteron.jit
+def far(a_ptr, b_ptr, out_ptr, K, stride, WIDE: tl.constexpr, ROW: tl.constexpr):
+    """Row by row, arrays of 1 << 22 elements."""
+    i, j = tl.arange(0, 64), tl.arange(0, 32)
+    pid = tl.program_id(0).to(tl.int64) if WIDE else tl.program_id(0)
+    acc = tl.zeros((64, 32), tl.float32)
+    for k in range(0, K, 32):
+        x = tl.load(a_ptr + pid * 4194304 + i[:, None] * (ROW or stride) + (k + j)[None, :])
+        acc = tl.dot(x, tl.load(b_ptr + (k + j)[:, None] * 32 + j[None, :]), acc)
+    tl.store(out_ptr + i[:, None] * 32 + j[None, :], acc.to(tl.float16))
+
+
+@pytest.mark.parametrize(("wide", "row", "expected"), [(True, 0, 1), (True, 64, 2), (True, 32, 1), (False, 0, 2)])
+def test_offsets_that_may_not_fit_32_bits(wide, row, expected):
+    """In an array of more than 2**31 elements, offsets along rows do not; rows of 128 bytes can be counted."""
+    assert loads(far, WIDE=wide, ROW=row)[0] == expected
+
+
 def test_a_stride_may_not_be_negative():
     assert loads(edges, CASE="backwards") == (1, 1)
 

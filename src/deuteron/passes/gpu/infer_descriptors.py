@@ -32,7 +32,7 @@ from deuteron.analysis.base_argument import base_argument
 from deuteron.analysis.guarded_results import is_guarded
 from deuteron.analysis.polynomial import Polynomial
 from deuteron.analysis.strided_tile import ONE, Dimension, StridedTile, is_uniform, masked, strided_tile
-from deuteron.analysis.tile_polynomials import TilePolynomials, Wrap, changes_in
+from deuteron.analysis.tile_polynomials import TilePolynomials, Wrap, changes_in, sources_of
 from deuteron.ir.arith import CmpIOp, SelectOp, constant_value
 from deuteron.ir.builder import Builder
 from deuteron.ir.casts import ExtSIOp
@@ -141,6 +141,7 @@ class _Rewrite:
             and all(self._divisibility(one) % ALIGNMENT == 0 for one in aligned)
             and all(map(self._is_forward, strides))
             and all(_may_count(one) for one in tile.dimensions)
+            and (not _is_wide(load.ptr) or all(_is_near(one, size) for one in tile.dimensions))
         )
 
     def _is_forward(self, stride: Polynomial) -> bool:
@@ -220,6 +221,18 @@ def _may_count(dimension: Dimension) -> bool:
     if any(bit_width_of(atom.value.type) > 32 for atom in atoms):
         return False
     return dimension.starts_at_zero or is_natural(dimension.offset)
+
+
+def _is_wide(pointer: SSAValue) -> bool:
+    """Whether numbers that fit 32 bits were widened for it, so that offsets may not."""
+    made = (value for value in sources_of(pointer) if isinstance(value.owner, ExtSIOp))
+    return any(bit_width_of(element_type_of(value.type)) > 32 for value in made)
+
+
+def _is_near(dimension: Dimension, size: int) -> bool:
+    """Whether an offset fits 32 bits, however large the array is: in memory of 256 GB those of long strides do."""
+    stride = dimension.stride.number
+    return stride is None or stride * size >= 128 or all(factor <= MAX_EXTENT for _, factor in dimension.offset)
 
 
 def is_natural(polynomial: Polynomial) -> bool:
