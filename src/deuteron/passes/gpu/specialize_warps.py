@@ -353,12 +353,13 @@ class SpecializeWarps(ModulePass):
 
     def _pays(self, func: FuncOp, rings: Sequence[Ring], delayed: dict[scf.ForOp, Delayed]) -> bool:
         """Where products of two warpgroups overlap with what threads compute, and a multiprocessor has the registers
-        for one such program only: two programs overlap by themselves. Products alone do not become faster
+        for one such program only: two programs overlap by themselves. Where loops are in loops and TMA copies, too: the
+        blocks of the next round come while this one is stored. Other products alone do not become faster
         (benchmarks/results/2026-11-20-specialised-warps.md).
         """
         for_two = REGISTERS // (2 * WARP_SIZE * self.num_warps)
         is_alone = _product_registers(func.body.block) + OTHER_REGISTERS > for_two
-        return bool(delayed) and is_alone and not loads_besides(rings)
+        return (bool(delayed) or all(map(_goes_on, rings))) and is_alone and not loads_besides(rings)
 
     def _plan(self, func: FuncOp, rings: Sequence[Ring]) -> tuple[dict[Ring, int], LoadSlice] | None:
         """How many buffers each ring gets, and what computes the addresses; None where it cannot be done."""
@@ -393,6 +394,19 @@ def _products_to_delay(rings: Sequence[Ring]) -> dict[scf.ForOp, Delayed]:
         for loop, (products, loads) in found.items()
         if products
     }
+
+
+def _goes_on(ring: Ring) -> bool:
+    """Whether TMA fills a ring, and again after each of its loops."""
+    loops = [bundle.loop for bundle in ring.bundles]
+    return ring.is_of_blocks and all(loop is not None and _has_loop_around(loop) for loop in loops)
+
+
+def _has_loop_around(loop: scf.ForOp) -> bool:
+    op = loop.parent_op()
+    while op is not None and not isinstance(op, scf.ForOp):
+        op = op.parent_op()
+    return op is not None
 
 
 def _is_in_order(func: FuncOp) -> bool:
