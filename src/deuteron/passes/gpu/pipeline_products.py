@@ -29,7 +29,8 @@ from xdsl.dialects import arith, scf
 from xdsl.ir import Block, Operation, Region, SSAValue, Use
 from xdsl.rewriter import InsertPoint
 
-from deuteron.ir.arith import CmpIOp
+from deuteron.analysis.tile_polynomials import TilePolynomials
+from deuteron.ir.arith import CmpIOp, constant_value
 from deuteron.ir.builder import Builder
 from deuteron.ir.tt.memory import LoadOp
 from deuteron.ir.ttg.async_copy import AsyncWaitOp
@@ -44,6 +45,7 @@ from deuteron.passes.gpu.run_ahead import Values, carry, new_argument
 from deuteron.passes.rewrite import erase, is_defined_in
 
 MAX_REGISTERS = 192  # for sums and operands in registers at the same time: of 255, what addresses and the rest leave
+MIN_ITERATIONS = 4
 _FREE = ("tt.expand_dims", "tt.broadcast", "tt.splat")
 
 
@@ -51,12 +53,19 @@ def products_to_delay(loop: scf.ForOp, loads: Sequence[LoadOp]) -> list[WarpGrou
     """The products of a loop that may be delayed by an iteration: all that have an operand of other products, or none.
 
     What they read of shared memory has to be there in the next iteration: it is made in front of the loop, or comes by
-    one of these loads, which nothing else reads.
+    one of these loads, which nothing else reads. Loops of few iterations stay: most of them would be the first and the
+    last one, which overlap with nothing.
     """
-    products = _chained_products(loop)
+    products = _chained_products(loop) if not _is_short(loop) else []
     allocs = {alloc.result for load in loads if is_read_by(load, products) for alloc in _allocs_of(load)}
     outside = all(viewed(dot.b) in allocs or not is_defined_in(viewed(dot.b), loop) for dot in products)
     return products if outside else []
+
+
+def _is_short(loop: scf.ForOp) -> bool:
+    known = TilePolynomials()
+    extent, step = (known.of(loop.ub) - known.of(loop.lb)).number, constant_value(loop.step)
+    return extent is not None and step is not None and extent < MIN_ITERATIONS * step
 
 
 def is_read_by(load: LoadOp, products: Sequence[WarpGroupDotOp]) -> bool:
