@@ -17,9 +17,15 @@ from deuteron.passes.gpu import gpu_passes
 from deuteron.passes.gpu.pipeline_loads import PipelineLoads
 from deuteron.passes.gpu.pipeline_products import delay_products, is_read_by, products_to_delay
 
-pytestmark = pytest.mark.usefixtures("by_pointers")
-
 D = 64
+
+
+@pytest.fixture(params=["TMA", "pointers"])
+def way(request):
+    """Tiles are copied by TMA, or by threads that go by pointers."""
+    if request.param == "pointers":
+        request.getfixturevalue("by_pointers")
+    return request.param
 
 
 def sequence(text):
@@ -105,12 +111,12 @@ def compiled(case, **options):
     return compile_for("cuda:90", attention, *ARRAYS, 64, BLOCK=64, D=D, CASE=case, **options)
 
 
-def test_the_second_product_runs_under_the_next_softmax():
+def test_the_second_product_runs_under_the_next_softmax(by_pointers):
     text = compiled("", num_stages=3).asm["ttgir"]
     assert loop_of(text) == ["dot...", "dot...", "copy", "copy", "wait 1", "reduce", "reduce", "wait 0"]
 
 
-def test_the_first_iteration_begins_and_the_last_ends_outside_of_the_loop():
+def test_the_first_iteration_begins_and_the_last_ends_outside_of_the_loop(way):
     found = sequence(compiled("", num_stages=3).asm["ttgir"])
     found = [name for name in found[found.index("if") :] if name not in ("copy", "load")]
     assert found[: found.index("for")] == ["if", "dot...", "wait 0", "reduce", "reduce"]
@@ -119,7 +125,7 @@ def test_the_first_iteration_begins_and_the_last_ends_outside_of_the_loop():
 
 @pytest.mark.parametrize("mode", ["late", "early", "random"])
 @pytest.mark.parametrize("stages", [2, 3, 4])
-def test_any_moment_of_copies_and_products(rng, stages, mode):
+def test_any_moment_of_copies_and_products(rng, way, stages, mode):
     arrays, out = draw(rng, 200), poisoned()
     kernel = compile_for("cuda:90", attention, *arrays, out, 200, BLOCK=64, D=D, CASE="", num_stages=stages)
     emulate_compiled(kernel, *arrays, out, 200, asynchronous=mode)
@@ -128,7 +134,7 @@ def test_any_moment_of_copies_and_products(rng, stages, mode):
 
 @pytest.mark.parametrize("n", [0, 1, 32, 33, 64, 65, 128, 150])
 @pytest.mark.parametrize("case", ["", "carried"])
-def test_lengths(rng, case, n):
+def test_lengths(rng, way, case, n):
     arrays, out = draw(rng, n), poisoned()
     kernel = emulate(attention, *arrays, out, n, BLOCK=32, D=D, CASE=case, num_stages=3)
     assert "wait 1" in loop_of(kernel.asm["ttgir"])
@@ -136,14 +142,14 @@ def test_lengths(rng, case, n):
 
 
 @pytest.mark.parametrize(("num_warps", "dtype"), [(4, ml_dtypes.bfloat16), (8, np.float16)])
-def test_types_and_warps(rng, num_warps, dtype):
+def test_types_and_warps(rng, way, num_warps, dtype):
     arrays, out = draw(rng, 96, dtype), poisoned()
     emulate(attention, *arrays, out, 96, BLOCK=32, D=D, CASE="", num_stages=3, num_warps=num_warps)
     check(out, *arrays, 96, 1e-3 if dtype == np.float16 else 1e-2)
 
 
 @pytest.mark.parametrize("case", ["late scale", "same"])
-def test_what_comes_with_a_product(rng, case):
+def test_what_comes_with_a_product(rng, way, case):
     """The factor of the sum is handed over; a tile that both products read is not there an iteration later."""
     (q, k, v), out = draw(rng, 130), poisoned()
     kernel = emulate(attention, q, k, v, out, 130, BLOCK=32, D=D, CASE=case, num_stages=3)
@@ -171,7 +177,7 @@ def chain(a, b, c, out, n, N: tl.constexpr, CASE: tl.constexpr):
 
 
 @pytest.mark.parametrize("case", ["plain", "feedback", "half", "stored"])
-def test_which_loops_are_left_as_they_are(rng, case):
+def test_which_loops_are_left_as_they_are(rng, way, case):
     a, b, c = (aligned(rng.integers(-1, 2, (count, 64, 64)).astype(np.float16)) for count in (1, 3, 3))
     out = aligned(np.full((3, 64, 64), np.nan, np.float32))
     kernel = emulate(chain, a, b, c, out, 3, N=64, CASE=case, num_stages=3)
@@ -213,7 +219,7 @@ def delay_with_loads(module):
 @pytest.mark.parametrize("stages", [1, 3])
 @pytest.mark.parametrize("n", [0, 64, 190])
 @pytest.mark.parametrize("case", ["", "carried"])
-def test_loads_are_delayed_with_their_product(rng, case, n, stages):
+def test_loads_are_delayed_with_their_product(rng, by_pointers, case, n, stages):
     """The loop is then like any other: its loads may be copied ahead, those outside of it are as they are."""
     arrays, out = draw(rng, n), poisoned()
     kernel = compile_for("cuda:90", attention, *arrays, out, n, BLOCK=64, D=D, CASE=case)
