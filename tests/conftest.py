@@ -1,6 +1,7 @@
 """What all tests share: a cache of their own, and random data that can be drawn again.
 
-A test that asks for `by_pointers` gets kernels whose loads stay loads of pointers on sm_90, as where TMA cannot copy.
+A test that asks for `by_pointers` gets kernels whose loads stay loads of pointers on sm_90, as where TMA cannot copy;
+one that asks for `way` runs for both.
 A test that asks for `rng` gets a generator with a fresh seed, which pytest prints where the test fails:
 
     DEUTERON_TEST_SEED=1234 python -m pytest tests/run/test_dot.py
@@ -30,6 +31,14 @@ def by_pointers(monkeypatch: pytest.MonkeyPatch, tmp_path):
     """No load is made one through a descriptor; the kernels have a cache of their own."""
     monkeypatch.setattr(InferDescriptors, "apply", lambda self, ctx, op: None)
     monkeypatch.setenv("DEUTERON_CACHE_DIR", str(tmp_path / "by_pointers"))
+
+
+@pytest.fixture(params=["TMA", "pointers"])
+def way(request: pytest.FixtureRequest) -> str:
+    """Tiles are copied by TMA, or by threads that go by pointers."""
+    if request.param == "pointers":
+        request.getfixturevalue("by_pointers")
+    return request.param
 
 
 @pytest.fixture

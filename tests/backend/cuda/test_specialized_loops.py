@@ -69,14 +69,6 @@ def is_specialized(kernel) -> bool:
     return kernel.metadata.extra_warps > 0
 
 
-@pytest.fixture(params=["TMA", "pointers"])
-def way(request):
-    """Tiles are copied by TMA, or by threads that go by pointers."""
-    if request.param == "pointers":
-        request.getfixturevalue("by_pointers")
-    return request.param
-
-
 @pytest.mark.parametrize("wrap", [False, True])
 @pytest.mark.parametrize("transposed", [False, True])
 def test_products(rng, way, transposed, wrap):

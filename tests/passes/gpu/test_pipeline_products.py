@@ -20,14 +20,6 @@ from deuteron.passes.gpu.pipeline_products import delay_products, is_read_by, pr
 D = 64
 
 
-@pytest.fixture(params=["TMA", "pointers"])
-def way(request):
-    """Tiles are copied by TMA, or by threads that go by pointers."""
-    if request.param == "pointers":
-        request.getfixturevalue("by_pointers")
-    return request.param
-
-
 def sequence(text):
     """What matters of a kernel's ttgir, in order: products, waits, copies, control flow, reductions."""
     names = {"scf.for": "for", "scf.if": "if", "scf.yield": "}", "tt.reduce": "reduce", "tt.load": "load"}
