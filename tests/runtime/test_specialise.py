@@ -19,7 +19,7 @@ from deuteron.runtime.specialise import constexpr_token, decode, parameter_speci
         (1, "i32:1"),
         (0, "i32:16"),
         (16, "i32:16"),
-        (-32, "i32:16"),
+        (-32, "i32"),
         (17, "i32"),
         (2**31 - 1, "i32"),
         (2**31, "i64:16"),
