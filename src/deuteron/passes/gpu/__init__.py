@@ -15,10 +15,11 @@ ring_buffers.py       which loads, and the buffers that take turns
 slice_loads.py        what these warps compute
 pipeline_loads.py     what products read, copied into shared memory iterations ahead
 pipelined_loads.py    which loads
-pipeline_products.py  products that depend on others, an iteration later
-prefetch_loads.py     those that go through registers
-run_ahead.py          what they need of later iterations
+copy_ring.py          the buffers that take turns
 pipeline_descriptor_loads.py  blocks of tensors, by TMA
+pipeline_products.py  products that depend on others, an iteration later
+prefetch_loads.py     loads that go through registers
+run_ahead.py          what they need of later iterations
 lower_descriptors.py  blocks of tensors through shared memory, by TMA
 overlap_products.py   products of warpgroups in flight while others are issued
 release_buffers.py    buffers given back when no product reads them any more
@@ -36,7 +37,6 @@ from deuteron.passes.gpu.infer_descriptors import InferDescriptors
 from deuteron.passes.gpu.lower_descriptors import LowerDescriptors
 from deuteron.passes.gpu.order_programs import OrderPrograms
 from deuteron.passes.gpu.overlap_products import OverlapProducts
-from deuteron.passes.gpu.pipeline_descriptor_loads import PipelineDescriptorLoads
 from deuteron.passes.gpu.pipeline_loads import PipelineLoads
 from deuteron.passes.gpu.place_barriers import PlaceBarriers
 from deuteron.passes.gpu.place_dot_operands import PlaceDotOperands
@@ -63,8 +63,6 @@ def gpu_passes(num_warps: int, target: str, num_stages: int) -> list[ModulePass]
         AssignLayouts(num_warps, target),
         # Before loads are pipelined: those that other warps copy are not.
         SpecializeWarps(num_warps, target, num_stages),
-        # Before other loads: the loop that it leaves is one that those may be pipelined in as well.
-        PipelineDescriptorLoads(num_stages),
         # After layouts: where a copy goes depends on them. It makes the buffers that the next ones order accesses of.
         PipelineLoads(num_stages),
         # After loads are pipelined: what was not copied ahead is copied where it is.

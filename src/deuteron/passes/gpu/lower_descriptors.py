@@ -56,7 +56,7 @@ from deuteron.ir.ttng.tma import (
 )
 from deuteron.ir.types import i1, i32
 from deuteron.passes.effects import is_pure
-from deuteron.passes.gpu.pipeline_loads import read_from
+from deuteron.passes.gpu.copy_ring import read_from
 from deuteron.passes.rewrite import erase
 
 

@@ -13,14 +13,15 @@
                                               wait for all copies
 
 Where threads wait for each other is found later, by the analysis of hazards. `tl.range(num_stages=...)` goes before the
-option. What cannot be copied is loaded into registers one iteration ahead (prefetch_loads.py). Loads whose addresses
-depend on loads stay; loops stay rolled.
+option. Blocks of tensors are copied by TMA (pipeline_descriptor_loads.py); what cannot be copied is loaded into
+registers one iteration ahead (prefetch_loads.py). Loads whose addresses depend on loads stay; loops stay rolled.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 from xdsl.context import Context
 from xdsl.dialects import arith, scf
@@ -36,18 +37,20 @@ from deuteron.ir.tt.descriptor import DescriptorLoadOp
 from deuteron.ir.tt.function import FuncOp
 from deuteron.ir.tt.memory import CacheModifier, EvictionPolicy, LoadOp
 from deuteron.ir.ttg.async_copy import AsyncCommitGroupOp, AsyncCopyGlobalToLocalOp, AsyncWaitOp
-from deuteron.ir.ttg.convert import ConvertLayoutOp
-from deuteron.ir.ttg.memdesc_index import MemDescIndexOp, buffers_type
-from deuteron.ir.ttg.shared import LocalAllocOp, LocalDeallocOp, LocalLoadOp
+from deuteron.ir.ttg.memdesc_index import MemDescIndexOp
+from deuteron.ir.ttng.mbarrier import WaitBarrierOp
 from deuteron.ir.ttng.warp_group_dot import WarpGroupDotOp
 from deuteron.ir.types import i32
+from deuteron.passes.gpu.copy_ring import CopyRing, Place
+from deuteron.passes.gpu.pipeline_descriptor_loads import TMACopyRing, descriptor_loads_to_pipeline, publish_barriers
 from deuteron.passes.gpu.pipeline_products import delay_products, first_product, is_read_by, products_to_delay
 from deuteron.passes.gpu.pipelined_loads import PipelinedLoad, loads_to_pipeline
 from deuteron.passes.gpu.prefetch_loads import prefetch
-from deuteron.passes.gpu.run_ahead import Ahead, Values, addresses_of, carry, comes, lead_of, masked, new_argument
+from deuteron.passes.gpu.run_ahead import Values, carry, masked
 from deuteron.passes.remarks import remark
-from deuteron.passes.rewrite import erase, replace
 from deuteron.passes.tile.eliminate_dead_code import EliminateDeadCode
+
+RingT = TypeVar("RingT", bound=CopyRing)
 
 
 @dataclass(frozen=True)
@@ -74,63 +77,18 @@ class Schedule:
         return Schedule(max(num_stages - 1, 2), True)
 
 
-class _Ring:
-    """The buffers of some loads, which take turns. `lag`: how many iterations after their own the loads are read.
+class _AsyncCopyRing(CopyRing):
+    """Buffers that every thread fills by cp.async; the copies of an iteration are waited for as a group."""
 
-    What a loop carries is the buffer to fill, the one that was read in the iteration before.
-    """
+    def _first_place(self, b: Builder) -> Place:
+        return (b.constant(self._distance, i32),)
 
-    def __init__(self, b: Builder, loop: scf.ForOp, loads: Sequence[PipelinedLoad], num_buffers: int, lag: int):
-        self._loop, self._loads, self._num_buffers, self._lag = loop, loads, num_buffers, lag
-        self._ahead = Ahead(loop, [value for one in loads for value in addresses_of(one.load)])
-        self.buffers = [b.value(LocalAllocOp(buffers_type(one.buffer, num_buffers))) for one in loads]
-        for buffer, one in zip(self.buffers, loads, strict=True):
-            buffer.name_hint = one.load.result.name_hint
-        self.entering = self._ahead.entering(loop)
-        self.following: list[SSAValue] = []
-        self._ready: list[SSAValue] = []
-
-    @property
-    def _distance(self) -> int:
-        """How many iterations ahead copies are."""
-        return self._num_buffers - 1 - self._lag
-
-    def fill(self, b: Builder, iterations: Sequence[SSAValue]) -> list[SSAValue]:
-        """Copy for the last of the first iterations, or for the one before that where the ring lags."""
-        index = len(iterations) - 1 - self._lag
-        if index < 0:
-            return []
-        values = self._ahead.clone(b, iterations[index], self.entering)
-        self.entering = self._ahead.following(values)
-        b.location = self._loop.location
-        return self._copy(b, values, b.constant(index, i32), comes(b, iterations[index], self._loop.ub))
-
-    def enter(self, b: Builder) -> list[SSAValue]:
-        """What enters the loop: that which is carried ahead of its iteration, and the buffer to fill."""
-        return [*self.entering, b.constant(self._distance, i32)]
-
-    def copy_ahead(self, before: Builder, top: Builder, place: Builder) -> list[SSAValue]:
-        """Find the buffers that are ready at the top, copy at `place`; gives the tokens of the copies."""
-        loop = self._loop
-        ahead, freed = self._ahead.new_arguments(loop), new_argument(loop, i32, "freed")
-        following = used = next_index(top, freed, self._num_buffers)
-        for _ in range(self._lag):
-            used = next_index(top, used, self._num_buffers)
-        iteration, runs = lead_of(loop, before, place, self._distance)
-        values = self._ahead.clone(place, iteration, ahead)
-        tokens = self._copy(place, values, freed, runs)
-        self._ready = [top.value(MemDescIndexOp(buffer, used)) for buffer in self.buffers]
-        self.following = [*self._ahead.following(values), following]
-        return tokens
-
-    def read(self) -> None:
-        """Let the users of the loads read the buffers that are ready."""
-        for one, buffer in zip(self._loads, self._ready, strict=True):
-            read_from(buffer, one.load, Builder.before(one.load))
+    def _next_place(self, b: Builder, place: Place) -> Place:
+        return (next_index(b, place[0], self._num_buffers),)
 
     def _copy(self, b: Builder, values: Values, index: SSAValue, runs: SSAValue | None) -> list[SSAValue]:
         tokens = []
-        for one, buffer in zip(self._loads, self.buffers, strict=True):
+        for one, buffer in zip(self._loads, self._buffers, strict=True):
             b.location = one.load.location
             pointer, mask = masked(b, one.load, values, runs)
             cache, evict = CacheModifier(one.load.cache.value.data), EvictionPolicy(one.load.evict.value.data)
@@ -140,7 +98,9 @@ class _Ring:
 
 
 class _Pipeline:
-    """The rewrite of one loop, with a ring for the loads of `delayed` products, and one for all others."""
+    """The rewrite of one loop. What is copied by cp.async and what by TMA, what `delayed` products read and what others
+    do, has a ring each.
+    """
 
     def __init__(
         self,
@@ -151,22 +111,27 @@ class _Pipeline:
     ):
         self._loop, self._schedule, self._delayed = loop, schedule, delayed
         self._before = Builder.before(loop)
-        parts = [[one for one in loads if is_read_by(one.load, delayed) == lags] for lags in (False, True)]
-        count = schedule.num_buffers
-        self._rings = [_Ring(self._before, loop, part, count, lag) for lag, part in enumerate(parts) if part]
+        groups = [one for one in loads if isinstance(one.load, LoadOp)]
+        blocks = [one for one in loads if isinstance(one.load, DescriptorLoadOp)]
+        self._groups = self._make_rings(_AsyncCopyRing, groups)
+        self._blocks = self._make_rings(TMACopyRing, blocks)
+        self._rings: list[CopyRing] = [*self._groups, *self._blocks]
+
+    def _make_rings(self, kind: type[RingT], loads: Sequence[PipelinedLoad]) -> list[RingT]:
+        parts = [[one for one in loads if is_read_by(one.load, self._delayed) == lags] for lags in (False, True)]
+        count = self._schedule.num_buffers
+        return [kind(self._before, self._loop, part, count, lag) for lag, part in enumerate(parts) if part]
 
     def rewrite(self) -> None:
+        if self._blocks:
+            publish_barriers(self._before)
         self._fill()
-        self._rewrite_body()
+        waits = self._rewrite_body()
         entering = [value for ring in self._rings for value in ring.enter(self._before)]
         loop = carry(self._loop, entering, [value for ring in self._rings for value in ring.following])
-        after = Builder(InsertPoint.after(loop), loop.location)
-        after.insert(AsyncWaitOp(0))
-        for ring in self._rings:
-            for buffer in ring.buffers:
-                after.insert(LocalDeallocOp(buffer))
+        self._leave(Builder(InsertPoint.after(loop), loop.location))
         if self._delayed:
-            delay_products(loop, self._delayed)
+            delay_products(loop, self._delayed, waits)
 
     def _fill(self) -> None:
         b, loop = self._before, self._loop
@@ -174,43 +139,46 @@ class _Pipeline:
         for stage in range(self._schedule.distance):
             if stage:
                 iterations.append(b.value(arith.AddiOp(iterations[-1], loop.step)))
-            b.insert(AsyncCommitGroupOp([token for ring in self._rings for token in ring.fill(b, iterations)]))
+            self._commit(b, [token for ring in self._rings for token in ring.fill(b, iterations)])
             b.location = loop.location
 
-    def _rewrite_body(self) -> None:
+    def _commit(self, b: Builder, tokens: Sequence[SSAValue]) -> None:
+        if self._groups:
+            b.insert(AsyncCommitGroupOp(tokens))
+
+    def _rewrite_body(self) -> list[WaitBarrierOp]:
+        """Waits, copies and uses; gives the waits for what delayed products alone read."""
         loop = self._loop
-        top = Builder.before(loop.body.block.first_op)
-        place = place_of_copies(loop, self._schedule, self._delayed)
+        top, place = Builder.before(loop.body.block.first_op), self._place_of_copies()
         self._before.location = top.location = place.location = loop.location
-        top.insert(AsyncWaitOp(self._schedule.distance - 1))
-        tokens = [token for ring in self._rings for token in ring.copy_ahead(self._before, top, place)]
-        place.insert(AsyncCommitGroupOp(tokens))
+        waits = self._wait(top)
+        self._commit(place, [token for ring in self._rings for token in ring.copy_ahead(self._before, place)])
         for ring in self._rings:
             ring.read()
+        return waits
 
+    def _wait(self, top: Builder) -> list[WaitBarrierOp]:
+        if self._groups:
+            top.insert(AsyncWaitOp(self._schedule.distance - 1))
+        for ring in self._rings:
+            ring.find_places(top)
+        for ring in self._blocks:
+            if not ring.lag:
+                ring.wait(top)
+        return [ring.wait(Builder.before(self._delayed[0])) for ring in self._blocks if ring.lag]
 
-def place_of_copies(loop: scf.ForOp, schedule: Schedule, delayed: Sequence[WarpGroupDotOp]) -> Builder:
-    """Where a loop copies; with delayed products, which read the buffers of the iteration before, behind them all."""
-    block = loop.body.block
-    if delayed:
-        return Builder(InsertPoint.after(first_product(delayed)))
-    return Builder.before(block.first_op if schedule.copies_at_top else block.last_op)
+    def _place_of_copies(self) -> Builder:
+        """With delayed products, which read the buffers of the iteration before, as soon as all are issued."""
+        block = self._loop.body.block
+        if self._delayed:
+            return Builder(InsertPoint.after(first_product(self._delayed)))
+        return Builder.before(block.first_op if self._schedule.copies_at_top else block.last_op)
 
-
-def read_from(buffer: SSAValue, load: LoadOp | DescriptorLoadOp, b: Builder) -> None:
-    """Let the users of a load read the buffer instead: itself, where they want it in shared memory as it is there, else
-    the tile that is loaded from it at `b`.
-    """
-    for use in list(load.result.uses):
-        user = use.operation
-        if isinstance(user, LocalAllocOp) and user.result.type == buffer.type:
-            replace(user, [buffer])
-        elif isinstance(user, ConvertLayoutOp):
-            replace(user, [Builder.before(user).value(LocalLoadOp(buffer, user.result.type))])
-    if list(load.result.uses):
-        replace(load, [b.value(LocalLoadOp(buffer, load.result.type))])
-    else:
-        erase(load)
+    def _leave(self, b: Builder) -> None:
+        if self._groups:
+            b.insert(AsyncWaitOp(0))
+        for ring in self._rings:
+            ring.leave(b)
 
 
 def _remark_loads(loop: scf.ForOp, text: str) -> None:
@@ -251,10 +219,12 @@ class PipelineLoads(ModulePass):
         if num_stages < 2:
             _remark_loads(loop, "num_stages is below 2")
             return False
+        blocks = descriptor_loads_to_pipeline(loop, hint is not None)
         copied, kept = loads_to_pipeline(loop, info, hint is not None)
         if kept:
             loop = prefetch(loop, kept)
-        if copied:
-            delayed = products_to_delay(loop, [one.load for one in copied])
-            _Pipeline(loop, copied, Schedule.of(loop, num_stages), delayed).rewrite()
-        return bool(copied or kept)
+        loads = [*copied, *blocks]
+        if loads:
+            delayed = products_to_delay(loop, [one.load for one in loads if one.is_read_in_place])
+            _Pipeline(loop, loads, Schedule.of(loop, num_stages), delayed).rewrite()
+        return bool(loads or kept)

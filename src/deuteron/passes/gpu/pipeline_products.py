@@ -17,8 +17,8 @@ the waits. Delayed are a product, what depends on it (%acc * alpha), and what is
 the first product depends on the delayed one, or something that has an effect does, or where the registers would not
 suffice for the sums of both and the operand between them, the loop stays.
 
-It is part of `pipeline-loads`, which copies what delayed products read an iteration later. Loads that stay loads are
-delayed as well, to be in front of their product.
+It is part of `pipeline-loads`, which copies what delayed products read an iteration later. Loads that stay loads, and
+waits for what TMA copies, are delayed as well, to be in front of their product.
 """
 
 from __future__ import annotations
@@ -32,6 +32,7 @@ from xdsl.rewriter import InsertPoint
 from deuteron.analysis.tile_polynomials import TilePolynomials
 from deuteron.ir.arith import CmpIOp, constant_value
 from deuteron.ir.builder import Builder
+from deuteron.ir.tt.descriptor import DescriptorLoadOp
 from deuteron.ir.tt.memory import LoadOp
 from deuteron.ir.ttg.async_copy import AsyncWaitOp
 from deuteron.ir.ttg.layout import MemDescType, layout_of
@@ -49,7 +50,7 @@ MIN_ITERATIONS = 4
 _FREE = ("tt.expand_dims", "tt.broadcast", "tt.splat")
 
 
-def products_to_delay(loop: scf.ForOp, loads: Sequence[LoadOp]) -> list[WarpGroupDotOp]:
+def products_to_delay(loop: scf.ForOp, loads: Sequence[LoadOp | DescriptorLoadOp]) -> list[WarpGroupDotOp]:
     """The products of a loop that may be delayed by an iteration: all that have an operand of other products, or none.
 
     What they read of shared memory has to be there in the next iteration: it is made in front of the loop, or comes by
@@ -68,7 +69,7 @@ def _is_short(loop: scf.ForOp) -> bool:
     return extent is not None and step is not None and extent < MIN_ITERATIONS * step
 
 
-def is_read_by(load: LoadOp, products: Sequence[WarpGroupDotOp]) -> bool:
+def is_read_by(load: LoadOp | DescriptorLoadOp, products: Sequence[WarpGroupDotOp]) -> bool:
     """Whether these products read a load, in shared memory, and nothing else does."""
     pending, is_read = [load.result], False
     while pending:

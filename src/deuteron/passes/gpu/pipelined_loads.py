@@ -46,8 +46,14 @@ _LOCAL_OPS = (LoadOp, StoreOp, LocalAllocOp, LocalLoadOp, BarrierOp, DescriptorL
 class PipelinedLoad:
     """A load, and the type of the buffers that it is copied into."""
 
-    load: LoadOp
+    load: LoadOp | DescriptorLoadOp
     buffer: MemDescType
+
+    @property
+    def is_read_in_place(self) -> bool:
+        """Whether the buffer is what every allocation that takes the tile would be."""
+        takers = (use.operation for use in self.load.result.uses)
+        return all(op.result.type == self.buffer for op in takers if isinstance(op, LocalAllocOp))
 
 
 def loads_to_pipeline(
@@ -88,7 +94,7 @@ def _candidates(loop: scf.ForOp, also_without_product: bool) -> list[LoadOp]:
 def _obstacle_in_loop(loop: scf.ForOp) -> str | None:
     if _has_inner_loop(loop):
         return "the loop is not an innermost one"
-    return None if _may_run_ahead(loop) else "an atomic or a print orders the iterations"
+    return None if may_run_ahead(loop) else "an atomic or a print orders the iterations"
 
 
 def _obstacle_of(load: LoadOp, loop: scf.ForOp, stored: set[SSAValue | None], without_product: bool) -> str | None:
@@ -119,10 +125,11 @@ def _has_inner_loop(loop: scf.ForOp) -> bool:
     return any(inner is not loop and isinstance(inner, scf.ForOp | scf.WhileOp) for inner in loop.walk())
 
 
-def _may_run_ahead(loop: scf.ForOp) -> bool:
-    """Whether nothing in the loop orders memory accesses of different iterations."""
+def may_run_ahead(loop: scf.ForOp, besides: tuple[type[Operation], ...] = ()) -> bool:
+    """Whether nothing in the loop, besides ops of these kinds, orders memory accesses of different iterations."""
+    unordered = (*_LOCAL_OPS, *besides)
     return not any(
-        (inner.has_trait(MemoryWriteEffect) or inner.has_trait(MemoryReadEffect)) and not isinstance(inner, _LOCAL_OPS)
+        (inner.has_trait(MemoryWriteEffect) or inner.has_trait(MemoryReadEffect)) and not isinstance(inner, unordered)
         for inner in loop.walk()
         if not inner.name.startswith("ttng.")
     )

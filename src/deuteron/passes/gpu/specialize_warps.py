@@ -69,7 +69,7 @@ from deuteron.ir.ttng.warp_group_dot import WarpGroupDotOp
 from deuteron.ir.types import byte_width_of, i1, i32, is_tile
 from deuteron.layout.linear import REGISTER
 from deuteron.passes.gpu.allocate_shared import place
-from deuteron.passes.gpu.pipeline_loads import read_from
+from deuteron.passes.gpu.copy_ring import read_from
 from deuteron.passes.gpu.pipeline_products import delay_products, is_read_by, products_to_delay
 from deuteron.passes.gpu.products import HOPPER
 from deuteron.passes.gpu.ring_buffers import Bundle, Load, Ring, find_rings, loads_besides
