@@ -217,10 +217,13 @@ def test_ptxas_keeps_delayed_products_in_flight(rng: np.random.Generator, num_wa
     assert resources["warnings"] == [] and resources["spill_bytes"] == 0
 
 
-@pytest.mark.parametrize(("m", "is_delayed"), [(64, True), (128, False)])
-def test_products_that_need_too_many_registers_are_not_delayed(m: int, is_delayed: bool):
-    """With 128 rows 128 registers for the sum, 64 for the scores, and 32 for what they become."""
+@pytest.mark.parametrize(("m", "num_warps", "is_delayed"), [(64, 4, True), (128, 4, False), (256, 16, False)])
+def test_products_that_need_too_many_registers_are_not_delayed(m: int, num_warps: int, is_delayed: bool):
+    """With 128 rows 128 registers for the sum, 64 for the scores, and 32 for what they become; half of it with 256 rows
+    of 16 warps, but then a thread has no more than 128.
+    """
     arrays = [aligned(np.zeros((m, 128), np.float16)) for _ in range(4)]
-    kernel = compile_for("cuda:90", attention, *arrays, 64, M=m, N=64, D=128, K_ROW=128, V_ROW=128, num_stages=3)
+    given = {"M": m, "N": 64, "D": 128, "K_ROW": 128, "V_ROW": 128, "num_warps": num_warps, "num_stages": 3}
+    kernel = compile_for("cuda:90", attention, *arrays, 64, **given)
     assert ("pendings = 1" in kernel.asm["ttgir"]) == is_delayed
     assert kernel.metadata.resources["spill_bytes"] == 0

@@ -40,12 +40,14 @@ from deuteron.ir.ttg.shared import LocalAllocOp
 from deuteron.ir.ttg.views import is_view, viewed
 from deuteron.ir.ttng.warp_group_dot import WarpGroupDotOp
 from deuteron.ir.types import bit_width_of, byte_width_of, is_tile
-from deuteron.layout.linear import REGISTER
+from deuteron.layout.linear import LANE, REGISTER, WARP
 from deuteron.passes.effects import is_pure
 from deuteron.passes.gpu.run_ahead import Values, carry, new_argument
 from deuteron.passes.rewrite import erase, is_defined_in
 
-MAX_REGISTERS = 192  # for sums and operands in registers at the same time: of 255, what addresses and the rest leave
+REGISTERS = 1 << 16  # of a multiprocessor
+MAX_REGISTERS = 256  # of a thread
+TILES_SHARE = 3 / 4  # of them for sums and operands in registers at the same time: what addresses and the rest leave
 MIN_ITERATIONS = 4
 _FREE = ("tt.expand_dims", "tt.broadcast", "tt.splat")
 
@@ -94,7 +96,7 @@ def _chained_products(loop: scf.ForOp) -> list[WarpGroupDotOp]:
     if any(bit_width_of(dot.result.type) != 32 or dot.part_depth for dot in dots):
         return []
     chained = [dot for dot in dots if not isinstance(dot.a.type, MemDescType) and _products_behind(dot)]
-    if _registers([dot.result for dot in dots] + [dot.a for dot in chained]) > MAX_REGISTERS:
+    if chained and not _fit_registers([dot.result for dot in dots] + [dot.a for dot in chained]):
         return []
     dependent = _dependent_ops(block, _known_later(block, chained))
     needed = {op for dot in chained for op in _ops_behind([dot.a], block)}
@@ -103,9 +105,16 @@ def _chained_products(loop: scf.ForOp) -> list[WarpGroupDotOp]:
     return chained
 
 
-def _registers(values: Iterable[SSAValue]) -> int:
-    """How many of a thread's registers tiles take."""
-    return sum(layout_of(value.type).in_size(REGISTER) * byte_width_of(value.type) // 4 for value in values)
+def _fit_registers(tiles: Sequence[SSAValue]) -> bool:
+    """Whether a thread has the registers for tiles at the same time."""
+    layout = layout_of(tiles[0].type)
+    most = min(MAX_REGISTERS, REGISTERS // (layout.in_size(LANE) * layout.in_size(WARP)))
+    return sum(map(_registers, tiles)) <= TILES_SHARE * most
+
+
+def _registers(tile: SSAValue) -> int:
+    """How many of a thread's registers a tile takes."""
+    return layout_of(tile.type).in_size(REGISTER) * byte_width_of(tile.type) // 4
 
 
 def first_product(products: Sequence[WarpGroupDotOp]) -> Operation:
