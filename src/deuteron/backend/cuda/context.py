@@ -105,6 +105,18 @@ class Context:
         yield
         self.threads = outer
 
+    @contextmanager
+    def in_first_warp(self, pred: Value | None = None) -> Iterator[Value]:
+        """Within, the first warp executes the code, where `pred` is on; gives whether a lane is the one that it elects.
+
+        A branch that is uniform and a predicate that elect.sync gives: ptxas then knows that one thread issues an
+        instruction of TMA, and leaves away the loop over threads.
+        """
+        is_first = self.b.icmp("eq", self.threads.uniform_warp, const("i32", 0))
+        with self.b.if_(is_first if pred is None else self.b.and_(is_first, pred)):
+            elected = self.b.call("{ i32, i1 }", "llvm.nvvm.elect.sync", const("i32", -1))
+            yield self.b.extractvalue(elected, 1, "i1")
+
     def _locate(self, op: Operation) -> None:
         attribute = op.location
         key = id(attribute)  # to hash a location takes longer than to lower most ops

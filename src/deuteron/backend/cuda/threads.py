@@ -104,19 +104,20 @@ class Threads:
             return None
         key = ("uniform", tuple(warp_columns))
         if key not in self._known:
+            warp = self.uniform_warp
             with self.in_entry():
-                self._known[key] = apply_columns(self._b, self._uniform_warp(), warp_columns).value
+                self._known[key] = apply_columns(self._b, warp, warp_columns).value
         return self._known[key]
 
     @property
     def uniform_warp(self) -> Value:
         """The warp, which ptxas knows to be equal in all its lanes."""
-        with self.in_entry():
-            return self._uniform_warp()
-
-    def _uniform_warp(self) -> Value:
-        mask, first, clamp = (const("i32", number) for number in (-1, 0, WARP_SIZE - 1))
-        return self._b.call("i32", "llvm.nvvm.shfl.sync.idx.i32", mask, self.warp, first, clamp)
+        if "uniform warp" not in self._known:
+            mask, first, clamp = (const("i32", number) for number in (-1, 0, WARP_SIZE - 1))
+            with self.in_entry():
+                warp = self._b.call("i32", "llvm.nvvm.shfl.sync.idx.i32", mask, self.warp, first, clamp)
+            self._known["uniform warp"] = warp
+        return self._known["uniform warp"]
 
     def coordinates(self, layout: LinearLayout) -> list[Index]:
         """For each dimension, the part of the coordinate that lane and warp contribute."""

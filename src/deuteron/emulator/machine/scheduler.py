@@ -54,21 +54,21 @@ class Scheduler:
     def _run_turn(self, group: Group) -> None:
         wave = group.wave
         before = wave.num_events
-        self._execute(group)
-        self.idle = 0 if wave.num_events != before else self.idle + TURN
+        count = self._execute(group)
+        self.idle = 0 if wave.num_events != before else self.idle + count
         if self.idle > TURN * (len(self.ready) + 1):
             self._unstick()
         if self.idle > IDLE_LIMIT:
             raise self._fault_at(Fault("no progress", _SPINS, group.threads), group)
 
-    def _execute(self, group: Group) -> None:
-        """Run instructions until the group stops or its turn is over."""
+    def _execute(self, group: Group) -> int:
+        """Run instructions until the group stops or its turn is over; gives how many."""
         steps = self.program.steps
         pc = group.pc
         stop = group.join.pc if group.join else -1
         count = group.wave.counter
         try:
-            for _ in range(TURN):
+            for number in range(1, TURN + 1):
                 step = steps[pc]
                 if group.guards:
                     step.check_guards(group)
@@ -77,11 +77,11 @@ class Scheduler:
                 result = step.run(group)
                 pc = pc + 1 if result is None else result
                 if pc == STOP:
-                    return
+                    return number
                 if pc == stop:
                     group.pc = pc
                     self._arrive(group)
-                    return
+                    return number
         except Fault as fault:
             group.pc = pc
             raise self._fault_at(fault, group) from None
@@ -92,6 +92,7 @@ class Scheduler:
             raise self._explain(error, group) from error
         group.pc = pc
         self.ready.append(group)
+        return TURN
 
     def diverge(self, group: Group, mask: np.ndarray, taken: int, other: int, meet: int | None) -> None:
         """Split a group at a branch: threads of `mask` go to `taken`; all meet at `meet` (None: at the exit)."""

@@ -40,7 +40,8 @@ def fence_mbarrier_init(ctx: Context, op: Operation) -> None:
 
 def barrier_expect(ctx: Context, op: Operation, barrier: SharedTile, pred: Value) -> None:
     text = _EXPECT.format(size=op.size.value.data)
-    _where(ctx, [ctx.threads.owner(None), pred], text, barrier.address)
+    with ctx.in_first_warp(pred) as elected:
+        _where(ctx, [elected], text, barrier.address)
 
 
 def wait_barrier(ctx: Context, op: Operation, barrier: SharedTile, phase: Value, *deps: SharedTile) -> None:

@@ -3,8 +3,8 @@
     @P cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%m], [%map, {%j, %i}], [%bar];
     @P cp.async.bulk.tensor.2d.global.shared::cta.tile.bulk_group [%map, {%j, %i}], [%src];
 
-Coordinates go from the innermost dimension outwards. Predicates instead of branches, so that none comes between
-products. The stores of an op are one group of its thread.
+Coordinates go from the innermost dimension outwards. The first warp elects the thread. The stores of an op are a group
+of that.
 """
 
 from __future__ import annotations
@@ -35,20 +35,19 @@ def make_tensor_descriptor(ctx: Context, op: Operation, *operands: Value) -> Val
 
 def load(ctx: Context, op: Operation, descriptor: Value, *operands: Value | SharedTile) -> None:
     *coordinates, barrier, buffer, pred = operands
-    guard = ctx.b.and_(ctx.threads.owner(None), pred)
-    _copy(ctx, op, buffer, coordinates, _LOAD, guard, barrier.address)
+    _copy(ctx, op, buffer, coordinates, _LOAD, pred, barrier.address)
 
 
 def store(ctx: Context, op: Operation, descriptor: Value, *operands: Value | SharedTile) -> None:
     *coordinates, buffer = operands
-    _copy(ctx, op, buffer, coordinates, _STORE, ctx.threads.owner(None))
+    _copy(ctx, op, buffer, coordinates, _STORE, None)
     _commit(ctx)
 
 
 def reduce(ctx: Context, op: Operation, descriptor: Value, *operands: Value | SharedTile) -> None:
     *coordinates, buffer = operands
     kind = DescriptorReduceKind(op.kind.value.data).name.lower()
-    _copy(ctx, op, buffer, coordinates, _REDUCE.replace("{kind}", kind), ctx.threads.owner(None))
+    _copy(ctx, op, buffer, coordinates, _REDUCE.replace("{kind}", kind), None)
     _commit(ctx)
 
 
@@ -67,7 +66,7 @@ def _copy(
     buffer: SharedTile,
     coordinates: Sequence[Value],
     text: str,
-    guard: Value,
+    pred: Value | None,
     *barrier: Value,
 ) -> None:
     b, size = ctx.b, byte_width_of(op.buffer.type.tile)
@@ -75,12 +74,13 @@ def _copy(
     at = ", ".join(f"${first + axis}" for axis in range(len(coordinates)))
     instruction = "@$0 " + text.format(rank=len(coordinates), at=at)
     constraints = ",".join(["b", "r", "l", *["r"] * len(barrier), *["r"] * len(coordinates), "~{memory}"])
-    for place, offset in box_places(buffer.layout, box_of(op.buffer.type)):
-        address = b.gep("i8", buffer.address, const("i32", offset * size)) if offset else buffer.address
-        steps = (*[0] * (len(coordinates) - len(place)), *place)
-        moved = [b.add(c, const("i32", step)) if step else c for c, step in zip(coordinates, steps, strict=True)]
-        operands = (guard, address, ctx.tensor_maps[op], *barrier, *reversed(moved))
-        b.inline_asm("void", instruction, constraints, *operands, attributes="convergent nounwind")
+    with ctx.in_first_warp(pred) as elected:
+        for place, offset in box_places(buffer.layout, box_of(op.buffer.type)):
+            address = b.gep("i8", buffer.address, const("i32", offset * size)) if offset else buffer.address
+            steps = (*[0] * (len(coordinates) - len(place)), *place)
+            moved = [b.add(c, const("i32", step)) if step else c for c, step in zip(coordinates, steps, strict=True)]
+            operands = (elected, address, ctx.tensor_maps[op], *barrier, *reversed(moved))
+            b.inline_asm("void", instruction, constraints, *operands, attributes="convergent nounwind")
 
 
 RULES: dict[str, Rule] = {
