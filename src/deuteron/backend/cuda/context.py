@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import reduce
 
 from xdsl.ir import Block, Operation, SSAValue
 
@@ -112,8 +113,9 @@ class Context:
         A branch that is uniform and a predicate that elect.sync gives: ptxas then knows that one thread issues an
         instruction of TMA, and leaves away the loop over threads.
         """
-        is_first = self.b.icmp("eq", self.threads.uniform_warp, const("i32", 0))
-        with self.b.if_(is_first if pred is None else self.b.and_(is_first, pred)):
+        is_first = self.b.icmp("eq", self.threads.uniform_warp, const("i32", 0)) if self.num_warps > 1 else None
+        conditions = [condition for condition in (is_first, pred) if condition is not None]
+        with self.b.if_(reduce(self.b.and_, conditions, const("i1", True))):
             elected = self.b.call("{ i32, i1 }", "llvm.nvvm.elect.sync", const("i32", -1))
             yield self.b.extractvalue(elected, 1, "i1")
 

@@ -57,7 +57,7 @@ def lower_module(module: ModuleOp, symbol: str, architecture: Architecture, opti
     if shared > architecture.max_shared_bytes:
         raise OutOfResources(shared, architecture.max_shared_bytes, "shared memory")
     num_warps = module.attributes["ttg.num-warps"].value.data
-    extra_warps = sum(sum(op.num_warps) for op in func.walk() if isinstance(op, WarpSpecializeOp))
+    extra_warps = sum(sum(op.launched_warps) for op in func.walk() if isinstance(op, WarpSpecializeOp))
     fast_math = "contract" if options.enable_fp_fusion else ""
     llvm = Module(symbol, fast_math=fast_math, debug_kind="DebugDirectivesOnly")
     map_of = tensor_maps_of(func)

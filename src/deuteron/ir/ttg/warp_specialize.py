@@ -4,7 +4,7 @@
       ...                     the default region: the warps that the program has anyway
       "ttg.warp_yield"()
     }, {
-      ...                     a partition: four more warps, of 40 registers a thread
+      ...                     a partition: four more warps, of 40 registers a thread; with 1, one of them
       "ttg.warp_return"()
     }) : () -> ()
 
@@ -78,6 +78,11 @@ class WarpSpecializeOp(IRDLOperation):
         return tuple(self.partition_num_warps.get_values())
 
     @property
+    def launched_warps(self) -> tuple[int, ...]:
+        """Of each partition: whole warpgroups, which registers are given to; those beyond `num_warps` only end."""
+        return tuple(-(-warps // WARPGROUP) * WARPGROUP for warps in self.num_warps)
+
+    @property
     def registers(self) -> tuple[int, ...]:
         """What each partition asks for a thread; empty where nobody asks."""
         return tuple(self.requested_registers.get_values()) if self.requested_registers is not None else ()
@@ -99,10 +104,6 @@ class WarpSpecializeOp(IRDLOperation):
             raise VerifyException(f"{len(self.partitions)} partitions, and {self.registers} registers for them")
         if any(count % 8 or not 24 <= count <= 256 for count in self.registers):
             raise VerifyException(f"registers are multiples of 8 from 24 to 256, got {self.registers}")
-        if any(warps % WARPGROUP for warps in self.num_warps):
-            raise VerifyException(
-                f"registers are given to {WARPGROUP} warps together, partitions have {self.num_warps}"
-            )
 
 
 def specialized_in(op: Operation) -> WarpSpecializeOp | None:

@@ -78,7 +78,7 @@ from deuteron.passes.gpu.slice_loads import LoadSlice
 from deuteron.passes.rewrite import erase, replace
 from deuteron.passes.tile.eliminate_dead_code import EliminateDeadCode
 
-COPYING_WARPS = 4  # a warpgroup, which registers are given to together
+COPYING_WARPS = 4  # one where TMA does all copies
 WARP_SIZE = 32
 MAX_WARPS = 32
 MAX_SHARED_BYTES = 227 * 1024
@@ -197,7 +197,8 @@ class _Specialization:
         bundles = {bundle.first_reader: bundle for ring in self._capacities for bundle in ring.bundles}
         partition, default, body = Block(), Block(), [op for op in self._block.ops if op is not end]
         places = {reader: bundle.loads for reader, bundle in bundles.items()}
-        clones = self._part.clone(self._block, partition, COPYING_WARPS, places)
+        warps = 1 if all(ring.is_of_blocks for ring in self._capacities) else COPYING_WARPS
+        clones = self._part.clone(self._block, partition, warps, places)
         for op in body:
             op.detach()
             default.add_op(op)
@@ -209,7 +210,7 @@ class _Specialization:
         self._consume(default, bundles, of_bundle)
         self._produce(partition, {clones[bundle.loads[0]]: bundle for bundle in bundles.values()}, of_bundle, clones)
         registers = _requested_registers(default, channels, self._num_warps)
-        b.insert(WarpSpecializeOp(default, [(partition, COPYING_WARPS)], registers))
+        b.insert(WarpSpecializeOp(default, [(partition, warps)], registers))
 
     def _consume(self, block: Block, bundles: dict[Operation, Bundle], channels: dict[Bundle, Channel]) -> None:
         def visit(reader: Operation, place: Place) -> None:

@@ -25,23 +25,28 @@ REGISTERS, MAX_REGISTERS, REGISTER_UNIT = 1 << 16, 255, 8
 
 
 def warp_specialize(ctx: Context, op: WarpSpecializeOp) -> None:
-    b, counts = ctx.b, [ctx.num_warps - sum(op.num_warps), *op.num_warps]
+    default = ctx.num_warps - sum(op.launched_warps)
+    b, launched, counts = ctx.b, [default, *op.launched_warps], [default, *op.num_warps]
     ctx.barrier()
     warp, end, first = ctx.threads.uniform_warp, b.block("joined"), 0
-    at_launch, registers = _registers(counts, op.registers, ctx.options.maxnreg) if op.registers else (0, [])
+    at_launch, registers = _registers(launched, op.registers, ctx.options.maxnreg) if op.registers else (0, [])
     for number, (count, region) in enumerate(zip(counts, op.regions, strict=True)):
         mine, others = b.block("partition"), b.block("others") if number + 1 < len(counts) else end
         if others is end:
             b.br(mine)
         else:
-            b.cond_br(b.icmp("ult", warp, const("i32", first + count)), mine, others)
+            b.cond_br(b.icmp("ult", warp, const("i32", first + launched[number])), mine, others)
         b.position(mine)
         if op.registers:
             _set_registers(ctx, at_launch, registers[number])
+        if count < launched[number]:
+            working = b.block("working")
+            b.cond_br(b.icmp("ult", warp, const("i32", first + count)), working, end)
+            b.position(working)
         _run(ctx, region, Threads(b, count, first, number + 1))
         b.br(end)
         b.position(others)
-        first += count
+        first += launched[number]
 
 
 def _registers(counts: Sequence[int], requested: Sequence[int], limit: int | None) -> tuple[int, list[int]]:
