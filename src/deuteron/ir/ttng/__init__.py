@@ -4,10 +4,11 @@ warp_group_dot.py   products of warpgroups, in flight until they are waited for
 fence.py            fences between ordinary and asynchronous accesses of shared memory
 mbarrier.py         barriers in shared memory that count arrivals and bytes
 tma.py              copies of blocks of tensors between global and shared memory
+turns.py            warpgroups that take turns
 """
 
 from xdsl.ir import Dialect
 
-from deuteron.ir.ttng import fence, mbarrier, tma, warp_group_dot
+from deuteron.ir.ttng import fence, mbarrier, tma, turns, warp_group_dot
 
-TTNG = Dialect("ttng", [*fence.OPS, *mbarrier.OPS, *tma.OPS, *warp_group_dot.OPS], [])
+TTNG = Dialect("ttng", [*fence.OPS, *mbarrier.OPS, *tma.OPS, *turns.OPS, *warp_group_dot.OPS], [])

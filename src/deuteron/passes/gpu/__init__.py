@@ -23,6 +23,7 @@ run_ahead.py          what they need of later iterations
 lower_descriptors.py  blocks of tensors through shared memory, by TMA
 overlap_products.py   products of warpgroups in flight while others are issued
 release_buffers.py    buffers given back when no product reads them any more
+order_warp_groups.py  two warpgroups that multiply in turns
 fence_products.py     what is stored to shared memory made visible to them
 """
 
@@ -36,6 +37,7 @@ from deuteron.passes.gpu.fence_products import FenceProducts
 from deuteron.passes.gpu.infer_descriptors import InferDescriptors
 from deuteron.passes.gpu.lower_descriptors import LowerDescriptors
 from deuteron.passes.gpu.order_programs import OrderPrograms
+from deuteron.passes.gpu.order_warp_groups import OrderWarpGroups
 from deuteron.passes.gpu.overlap_products import OverlapProducts
 from deuteron.passes.gpu.pipeline_loads import PipelineLoads
 from deuteron.passes.gpu.place_barriers import PlaceBarriers
@@ -71,6 +73,8 @@ def gpu_passes(num_warps: int, target: str, num_stages: int) -> list[ModulePass]
         OverlapProducts(),
         # After it: until when a product reads is known.
         ReleaseBuffers(),
+        # After it: which products are in flight together is known.
+        OrderWarpGroups(num_warps),
         # After it: a fence comes before the product, not between it and its wait.
         FenceProducts(),
         *memory_passes(),

@@ -20,6 +20,7 @@ from deuteron.backend.cuda.rules import (
     scan,
     shape,
     tma,
+    turns,
     warp_group_dot,
     warp_specialize,
 )
@@ -40,6 +41,7 @@ RULES: dict[str, Rule] = {
     **async_copy.RULES,
     **mbarrier.RULES,
     **tma.RULES,
+    **turns.RULES,
     **control_flow.RULES,
     **warp_specialize.RULES,
     **debug.RULES,

@@ -1,0 +1,89 @@
+"""Lets two warpgroups issue products in turns, so that one multiplies while the other computes its next operand.
+
+    "scf.for" ... ({                                  "ttng.pass_turn"() <{warpGroup = 1}>
+      %s = warp_group_dot(%q, %k) async               "scf.for" ... ({
+      %d = warp_group_dot(%p, %v, %acc) async           "ttng.take_turn"()
+      %t = wait(%s) <{pendings = 1}>           ->       %s = warp_group_dot(%q, %k) async
+      ... softmax                                       %d = warp_group_dot(%p, %v, %acc) async
+    })                                                  "ttng.pass_turn"()
+                                                        %t = wait(%s) <{pendings = 1}>
+                                                        ... softmax
+                                                      })
+                                                      "ttng.take_turn"() <{warpGroup = 0}>
+
+Both would issue their products at the same time else, and compute at the same time, with the tensor cores idle. Done
+where warps are specialised, so that nothing else makes the warpgroups wait for each other, and for loops in which a
+product has an operand in registers that the iteration before has computed (pipeline_products.py).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects import scf
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Block, BlockArgument, Operation
+from xdsl.passes import ModulePass
+from xdsl.rewriter import InsertPoint
+
+from deuteron.ir.builder import Builder
+from deuteron.ir.ttg.layout import MemDescType
+from deuteron.ir.ttg.warp_specialize import WARPGROUP, WarpSpecializeOp
+from deuteron.ir.ttng.turns import PassTurnOp, TakeTurnOp
+from deuteron.ir.ttng.warp_group_dot import WarpGroupDotOp, WarpGroupDotWaitOp
+
+FIRST, SECOND = 0, 1
+
+
+@dataclass(frozen=True)
+class OrderWarpGroups(ModulePass):
+    """Places the turns of two warpgroups."""
+
+    name = "order-warp-groups"
+
+    num_warps: int = 2 * WARPGROUP
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        if self.num_warps == 2 * WARPGROUP:
+            for inner in list(op.walk()):
+                if isinstance(inner, WarpSpecializeOp):
+                    _order(inner.default.block)
+
+
+def _order(region: Block) -> None:
+    loops = [op for op in region.walk() if isinstance(op, scf.ForOp) and _has_delayed_product(op.body.block)]
+    if not loops:
+        return
+    Builder.before(region.first_op).insert(PassTurnOp(SECOND))
+    Builder.before(region.last_op).insert(TakeTurnOp(FIRST))
+    for loop in loops:
+        _take_turns(_products_in_flight(loop.body.block))
+
+
+def _has_delayed_product(block: Block) -> bool:
+    """Whether several products are issued together, one of them with an operand that the loop carries in registers."""
+    products = _products_in_flight(block)
+    carried = (isinstance(dot.a, BlockArgument) and not isinstance(dot.a.type, MemDescType) for dot in products)
+    return len(products) > 1 and any(carried)
+
+
+def _products_in_flight(block: Block) -> list[WarpGroupDotOp]:
+    """The asynchronous products up to the first wait, in order."""
+    products: list[WarpGroupDotOp] = []
+    for op in block.ops:
+        if isinstance(op, WarpGroupDotWaitOp):
+            return products
+        if isinstance(op, WarpGroupDotOp) and op.is_async.value.data:
+            products.append(op)
+    return products
+
+
+def _take_turns(products: list[WarpGroupDotOp]) -> None:
+    first, last = products[0], products[-1]
+    Builder.before(first).insert(TakeTurnOp())
+    _builder_behind(last).insert(PassTurnOp())
+
+
+def _builder_behind(op: Operation) -> Builder:
+    return Builder(InsertPoint.after(op), op.location)
