@@ -6,6 +6,7 @@ import pytest
 
 from deuteron.errors import InternalError, IRError
 from deuteron.ir.text import parse_module, print_module
+from deuteron.ir.ttg.warp_specialize import WarpSpecializeOp
 from deuteron.ir.verifier import verify_ttgir
 
 
@@ -54,7 +55,6 @@ def test_round_trip(registers):
         ("partitionNumWarps = array<i32: 4, 4>", "1 partitions, and"),
         ("partitionNumWarps = array<i32: 3>", "powers of two"),
         ("partitionNumWarps = array<i32: 4>, requestedRegisters = array<i32: 20>", "multiples of 8 from 24"),
-        ("partitionNumWarps = array<i32: 2>, requestedRegisters = array<i32: 24>", "to 4 warps together"),
         ("partitionNumWarps = array<i32: 4>, requestedRegisters = array<i32: 24, 24>", "registers for them"),
     ],
 )
@@ -72,3 +72,10 @@ def test_regions_end_as_they_should():
 def test_layouts_are_for_the_warps_of_their_region():
     with pytest.raises(InternalError, match="is not for 4 warps"):
         verify_ttgir(parse_module(specialized(tile(8), tile(8).replace("%t", "%u"))), "parsing")
+
+
+@pytest.mark.parametrize(("num_warps", "launched"), [(1, 4), (2, 4), (4, 4), (8, 8)])
+def test_whole_warpgroups_are_launched(num_warps, launched):
+    module = parse_module(specialized("", "", f"partitionNumWarps = array<i32: {num_warps}>"))
+    (op,) = (op for op in module.walk() if isinstance(op, WarpSpecializeOp))
+    assert op.num_warps == (num_warps,) and op.launched_warps == (launched,)
