@@ -11,8 +11,10 @@ split_dot_operands.py products of f32 by way of parts in tf32 or bf16
 widen_dot_operands.py products of fp8 by way of f16
 place_dot_operands.py operands of products in shared memory
 specialize_warps.py   copies of what products read given to warps of their own
-ring_buffers.py       which loads, and the buffers that take turns
+ring_buffers.py       which loads
+channels.py           the buffers that take turns, and their barriers
 slice_loads.py        what these warps compute
+partition_warps.py    the rewrite of a function
 pipeline_loads.py     what products read, copied into shared memory iterations ahead
 pipelined_loads.py    which loads
 copy_ring.py          the buffers that take turns

@@ -24,10 +24,12 @@ from xdsl.ir import Block, Operation, SSAValue
 from deuteron.analysis.axis_analysis import AxisInfoAnalysis
 from deuteron.analysis.base_argument import base_argument
 from deuteron.analysis.descriptor_buffers import load_buffer
+from deuteron.analysis.scratch import buffer_bytes
 from deuteron.ir.tt.descriptor import DescriptorLoadOp, descriptor_of
 from deuteron.ir.tt.function import FuncOp
 from deuteron.ir.tt.memory import LoadOp
 from deuteron.ir.ttg.layout import MemDescType
+from deuteron.ir.ttg.memdesc_index import buffers_type
 from deuteron.ir.ttg.shared import LocalAllocOp
 from deuteron.ir.ttg.views import is_view
 from deuteron.ir.ttng.warp_group_dot import WarpGroupDotOp
@@ -80,6 +82,11 @@ class Ring:
         """How many bundles a block has at most."""
         blocks = [bundle.block for bundle in self.bundles]
         return max(blocks.count(block) for block in blocks)
+
+    @property
+    def num_bytes(self) -> int:
+        """Of one buffer for each load of a bundle."""
+        return sum(buffer_bytes(buffers_type(type, 2)) for type in self.types)
 
     @property
     def is_of_blocks(self) -> bool:
