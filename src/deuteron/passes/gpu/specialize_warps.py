@@ -23,9 +23,9 @@ ring_buffers.py. Place and phase of a ring go on from loop to loop, so that the 
 next round of an outer one, are copied while this one ends. Buffers are given back behind what reads them;
 `release-buffers` then moves that behind the wait for a product in flight.
 
-Done on sm_90 where `tl.range(warp_specialize=True)` asks for it; where products of two warpgroups overlap with what threads
-compute; where TMA copies for loops that are in loops. Not in functions with atomics, or with other memory accesses whose
-order may matter.
+Done on sm_90 where `tl.range(warp_specialize=True)` asks for it; where products of two warpgroups overlap with what
+threads compute; where TMA copies for loops that are in loops. Not in functions with atomics, or with other memory
+accesses whose order may matter.
 """
 
 from __future__ import annotations
