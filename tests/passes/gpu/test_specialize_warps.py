@@ -243,6 +243,7 @@ def test_no_more_registers_are_asked_for_than_there_are(maxnreg, at_launch):
     ptx = compile_for("cuda:90", two_accumulators, HALF, HALF, SINGLE, 4, **given).asm["ptx"]
     default, partition = (int(count) for count in re.findall(r"setmaxnreg\.\w+\.sync\.aligned\.u32\s+(\d+)", ptx))
     assert 0 < 256 * default + 128 * partition <= 384 * at_launch
+    assert f".maxnreg {at_launch}\n" in ptx, "else ptxas may not know it, and ignore the rest (C7508)"
 
 
 @deuteron.jit

@@ -22,6 +22,7 @@ from deuteron.backend.cuda.context import Context
 from deuteron.backend.cuda.elements import register_type
 from deuteron.backend.cuda.invariant_loads import invariant_loads
 from deuteron.backend.cuda.rules.table import RULES
+from deuteron.backend.cuda.rules.warp_specialize import registers_at_launch
 from deuteron.backend.cuda.target import WARP_SIZE, Architecture
 from deuteron.backend.cuda.tensor_maps import tensor_maps_of
 from deuteron.backend.cuda.threads import Threads
@@ -57,13 +58,17 @@ def lower_module(module: ModuleOp, symbol: str, architecture: Architecture, opti
     if shared > architecture.max_shared_bytes:
         raise OutOfResources(shared, architecture.max_shared_bytes, "shared memory")
     num_warps = module.attributes["ttg.num-warps"].value.data
-    extra_warps = sum(sum(op.launched_warps) for op in func.walk() if isinstance(op, WarpSpecializeOp))
+    specialized = [op for op in func.walk() if isinstance(op, WarpSpecializeOp)]
+    extra_warps = sum(sum(op.launched_warps) for op in specialized)
+    gives_registers = any(op.registers for op in specialized)
     fast_math = "contract" if options.enable_fp_fusion else ""
     llvm = Module(symbol, fast_math=fast_math, debug_kind="DebugDirectivesOnly")
     map_of = tensor_maps_of(func)
     maps = tuple(dict.fromkeys(map_of.values()))
     parameters = [*_parameters(func), *((_MAP_TYPE, f"map{index}") for index in range(len(maps)))]
-    b = llvm.function(symbol, "void", parameters, "kernel", _attributes(num_warps + extra_warps, options))
+    b = llvm.function(
+        symbol, "void", parameters, "kernel", _attributes(num_warps + extra_warps, gives_registers, options)
+    )
     facts = AxisInfoAnalysis(func), invariant_loads(func)
     ctx = Context(llvm, b, architecture, options, RULES, *facts, Threads(b, num_warps + extra_warps))
     body = b.block("body")
@@ -108,6 +113,8 @@ def _argument(b: Builder, value: Value, type: Attribute) -> Value:
     return b.fptrunc(value, held) if held in ("half", "bfloat") else value
 
 
-def _attributes(num_warps: int, options: CUDAOptions) -> str:
-    maximum = f' "nvvm.maxnreg"="{options.maxnreg}"' if options.maxnreg else ""
+def _attributes(num_warps: int, gives_registers: bool, options: CUDAOptions) -> str:
+    """Where warps give registers to others, ptxas has to know how many they begin with (C7508)."""
+    limit = registers_at_launch(num_warps, options.maxnreg) if gives_registers else options.maxnreg
+    maximum = f' "nvvm.maxnreg"="{limit}"' if limit else ""
     return f'nounwind "nvvm.reqntid"="{WARP_SIZE * num_warps}"{maximum}'

@@ -54,9 +54,14 @@ def _registers(counts: Sequence[int], requested: Sequence[int], limit: int | Non
     asked for more would wait for ever.
     """
     threads = [WARP_SIZE * count for count in counts]
-    at_launch = min(REGISTERS // sum(threads), limit or MAX_REGISTERS) // REGISTER_UNIT * REGISTER_UNIT
+    at_launch = registers_at_launch(sum(counts), limit)
     left = at_launch * sum(threads) - sum(x * y for x, y in zip(threads[1:], requested, strict=True))
     return at_launch, [min(left // threads[0], MAX_REGISTERS) // REGISTER_UNIT * REGISTER_UNIT, *requested]
+
+
+def registers_at_launch(num_warps: int, limit: int | None) -> int:
+    """Of each thread, where a multiprocessor has one such block."""
+    return min(REGISTERS // (WARP_SIZE * num_warps), limit or MAX_REGISTERS) // REGISTER_UNIT * REGISTER_UNIT
 
 
 def _set_registers(ctx: Context, at_launch: int, wanted: int) -> None:
