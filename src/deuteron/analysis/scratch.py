@@ -30,7 +30,6 @@ from deuteron.layout.conversion import Route, SharedRoute
 from deuteron.layout.linear import LANE, REGISTER, WARP, LinearLayout
 
 ALIGNMENT = 16
-WARP_SIZE = 32
 
 
 @lru_cache(maxsize=4096)

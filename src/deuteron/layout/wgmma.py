@@ -17,9 +17,9 @@ from functools import lru_cache
 
 from deuteron.layout.distributed import HARDWARE, mma_v2_operand, warps_along
 from deuteron.layout.linear import LANE, REGISTER, WARP, LinearLayout, log2, remembered
+from deuteron.layout.multiprocessor import WARPGROUP
 from deuteron.layout.shared import mma_shared
 
-WARPGROUP = 4
 M = 64
 MAX_N = 256
 SPANS = (128, 64, 32)

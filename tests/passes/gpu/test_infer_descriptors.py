@@ -81,7 +81,7 @@ def matmul(
             b = tl.load(b_ptrs)
         else:
             a = tl.load(a_ptrs, ks[None, :] < left, 0.0)
-            b = tl.load(b_ptrs, ks[:, None] < left, 0.0)
+            b = tl.load(b_ptrs, ks[:, None] < left, -0.0 if CASE == "minus zero" else 0.0)
         acc = tl.dot(a, b, acc)
         a_ptrs += 32
         b_ptrs += 32 if TRANS else 32 * stride_b
@@ -105,6 +105,7 @@ def matmul(
         ("begin", (2, 0)),
         ("plain", (2, 0)),
         ("ones", (1, 1)),
+        ("minus zero", (1, 1)),
         ("seen", (1, 1)),
         ("before", (1, 1)),
         ("store", (1, 1)),

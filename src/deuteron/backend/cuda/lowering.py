@@ -23,7 +23,7 @@ from deuteron.backend.cuda.elements import register_type
 from deuteron.backend.cuda.invariant_loads import invariant_loads
 from deuteron.backend.cuda.rules.table import RULES
 from deuteron.backend.cuda.rules.warp_specialize import registers_at_launch
-from deuteron.backend.cuda.target import WARP_SIZE, Architecture
+from deuteron.backend.cuda.target import Architecture
 from deuteron.backend.cuda.tensor_maps import tensor_maps_of
 from deuteron.backend.cuda.threads import Threads
 from deuteron.backend.llvm.builder import Builder
@@ -34,6 +34,7 @@ from deuteron.errors import CompilationError, OutOfResources
 from deuteron.ir.tt.function import FuncOp
 from deuteron.ir.ttg.warp_specialize import WarpSpecializeOp
 from deuteron.ir.types import element_type_of, i1, is_pointer
+from deuteron.layout.multiprocessor import WARP_SIZE
 from deuteron.options import CUDAOptions
 from deuteron.passes.gpu.allocate_shared import total_of
 

@@ -11,7 +11,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from deuteron.backend.cuda.target import REGISTERS, RESERVED_SHARED_BYTES, WARP_SIZE, Architecture
+from deuteron.backend.cuda.target import RESERVED_SHARED_BYTES, Architecture
+from deuteron.layout.multiprocessor import REGISTERS, WARP_SIZE
 
 PARTITIONS = 4
 REGISTER_UNIT = 256

@@ -13,11 +13,9 @@ from dataclasses import dataclass
 
 from deuteron.errors import UsageError
 
-WARP_SIZE = 32
 MAX_THREADS = 1024
 STATIC_SHARED_BYTES = 48 * 1024
 RESERVED_SHARED_BYTES = 1024  # of every block
-REGISTERS = 64 * 1024  # of a multiprocessor
 
 
 @dataclass(frozen=True)

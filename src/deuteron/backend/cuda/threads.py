@@ -18,8 +18,7 @@ from deuteron.backend.llvm.builder import Builder
 from deuteron.backend.llvm.control_flow import Block
 from deuteron.backend.llvm.types import Value, const
 from deuteron.layout.linear import LANE, REGISTER, WARP, LinearLayout
-
-WARP_SIZE = 32
+from deuteron.layout.multiprocessor import WARP_SIZE
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ Offsets count elements. Lanes whose mask is false are not accessed; a load gives
 from __future__ import annotations
 
 from enum import IntEnum
+from math import copysign
 from typing import ClassVar
 
 from xdsl.dialects.builtin import DenseArrayBase, IntegerAttr
@@ -30,6 +31,7 @@ from xdsl.irdl import (
 from xdsl.traits import MemoryReadEffect, MemoryWriteEffect, Pure
 from xdsl.utils.exceptions import VerifyException
 
+from deuteron.ir.arith import constant_value
 from deuteron.ir.types import (
     i1,
     i32,
@@ -128,6 +130,14 @@ class LoadOp(IRDLOperation):
                 "isVolatile": IntegerAttr(int(is_volatile), i1),
             },
         )
+
+    @property
+    def gives_zeros(self) -> bool:
+        """Whether the tile is +0 where the mask is off, or may be."""
+        if self.other is None:
+            return True
+        other = constant_value(self.other)
+        return other == 0 and copysign(1, other) > 0
 
     def verify_(self) -> None:
         check_access(self, self.ptr, self.result.type, self.mask)

@@ -34,8 +34,7 @@ from xdsl.traits import IsTerminator, MemoryReadEffect, MemoryWriteEffect
 from xdsl.utils.exceptions import VerifyException
 
 from deuteron.ir.types import i32
-
-WARPGROUP = 4
+from deuteron.layout.multiprocessor import WARPGROUP
 
 
 @irdl_op_definition

@@ -23,12 +23,12 @@ from deuteron.ir.ttng.mbarrier import (
     barrier_type,
 )
 from deuteron.ir.types import i32
+from deuteron.layout.multiprocessor import WARP_SIZE
 from deuteron.passes.gpu.ring_buffers import Ring
 from deuteron.passes.gpu.run_ahead import carry, new_argument
 from deuteron.passes.rewrite import replace
 
 COPYING_WARPS = 4  # one where TMA does all copies
-WARP_SIZE = 32
 
 Place = tuple[SSAValue, SSAValue]  # in a ring: the index of a buffer, and the parity of the round that uses it
 

@@ -25,14 +25,13 @@ from xdsl.dialects.builtin import ModuleOp, TensorType
 from xdsl.ir import Attribute, BlockArgument, Operation, SSAValue, Use
 from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint
-from xdsl.traits import MemoryWriteEffect
 
 from deuteron.analysis.axis_analysis import AxisInfoAnalysis
-from deuteron.analysis.base_argument import base_argument
 from deuteron.analysis.guarded_results import is_guarded
 from deuteron.analysis.polynomial import Polynomial
 from deuteron.analysis.strided_tile import ONE, Dimension, StridedTile, is_uniform, masked, strided_tile
 from deuteron.analysis.tile_polynomials import TilePolynomials, Wrap, changes_in, sources_of
+from deuteron.analysis.written_arguments import is_apart, written_arguments
 from deuteron.ir.arith import CmpIOp, SelectOp, constant_value
 from deuteron.ir.builder import Builder
 from deuteron.ir.casts import ExtSIOp
@@ -95,8 +94,7 @@ class _Rewrite:
     def __init__(self, func: FuncOp):
         self._info, self._known = AxisInfoAnalysis(func), TilePolynomials()
         self._hinted = {arg for index, arg in enumerate(func.args) if func.arg_divisibility(index) % ALIGNMENT == 0}
-        writes = [op for op in func.walk() if op.has_trait(MemoryWriteEffect) and hasattr(op, "ptr")]
-        self._written = {base_argument(op.ptr) for op in writes}
+        self._written = written_arguments(func)
         self._entry = Builder(InsertPoint.at_start(func.body.block), func.location)
         self._descriptors: dict[tuple, SSAValue] = {}
 
@@ -110,7 +108,7 @@ class _Rewrite:
         pointer = self._known.of(load.ptr)
         tile = strided_tile(pointer, len(shape_of(load.result.type))) if pointer is not None else None
         if tile is not None and load.mask is not None:
-            tile = masked(tile, self._known, load.mask) if _gives_zeros(load) else None
+            tile = masked(tile, self._known, load.mask) if load.gives_zeros else None
         for wrap in [wrap for operand in load.operands for wrap in self._known.wraps_in(operand)]:
             tile = self._unwrapped(load, tile, wrap) if tile is not None else None
         return tile
@@ -127,7 +125,7 @@ class _Rewrite:
         return tile.with_dimension(dimension, bounded) if bounded is not None else None
 
     def _can_be_described(self, load: LoadOp, tile: StridedTile) -> bool:
-        if load.is_volatile.value.data or tile.base in self._written or None in self._written:
+        if load.is_volatile.value.data or not is_apart(load, self._written):
             return False
         size, rows = byte_width_of(load.result.type), [one for one in tile.dimensions if one.stride == ONE]
         if len(rows) != 1 or rows[0].axis is None or len(tile.dimensions) > MAX_RANK:
@@ -197,10 +195,6 @@ def _offset(load: LoadOp, dimension: Dimension, extent: int) -> SSAValue:
         return offset
     some = b.value(CmpIOp(emit(b, dimension.size, i32), b.constant(0, i32), "sgt"))
     return b.value(SelectOp(some, offset, b.constant(-extent, i32)))
-
-
-def _gives_zeros(load: LoadOp) -> bool:
-    return load.other is None or constant_value(load.other) == 0
 
 
 def _is_read_along(value: SSAValue, axis: int) -> bool:

@@ -32,11 +32,12 @@ from deuteron.ir.builder import Builder
 from deuteron.ir.tt.reduce import ReduceOp
 from deuteron.ir.ttg.inference import is_elementwise
 from deuteron.ir.ttg.layout import MemDescType, layout_of
-from deuteron.ir.ttg.warp_specialize import WARPGROUP, WarpSpecializeOp
+from deuteron.ir.ttg.warp_specialize import WarpSpecializeOp
 from deuteron.ir.ttng.turns import PassTurnOp, TakeTurnOp
 from deuteron.ir.ttng.warp_group_dot import WarpGroupDotOp, WarpGroupDotWaitOp, tile_of
 from deuteron.ir.types import bit_width_of, is_tile, num_elements_of, shape_of
 from deuteron.layout.linear import REGISTER
+from deuteron.layout.multiprocessor import WARPGROUP
 
 FIRST, SECOND = 0, 1
 SCHEDULERS = 4

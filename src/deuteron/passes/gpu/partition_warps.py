@@ -33,13 +33,13 @@ from deuteron.ir.ttng.tma import AsyncTMACopyGlobalToLocalOp
 from deuteron.ir.ttng.warp_group_dot import WarpGroupDotOp
 from deuteron.ir.types import byte_width_of, i1, i32, is_tile
 from deuteron.layout.linear import REGISTER
-from deuteron.passes.gpu.channels import COPYING_WARPS, WARP_SIZE, Channel, Place, Places
+from deuteron.layout.multiprocessor import REGISTERS, WARP_SIZE
+from deuteron.passes.gpu.channels import COPYING_WARPS, Channel, Place, Places
 from deuteron.passes.gpu.copy_ring import read_from
 from deuteron.passes.gpu.ring_buffers import Bundle, Load, Ring
 from deuteron.passes.gpu.slice_loads import LoadSlice
 from deuteron.passes.rewrite import erase
 
-REGISTERS = 1 << 16
 SPARE_REGISTERS = 24  # of a thread, besides what products add up, where nothing else is kept
 FEWEST_REGISTERS = 40
 

@@ -25,17 +25,15 @@ from collections.abc import Sequence
 from xdsl.dialects import arith, scf
 from xdsl.ir import SSAValue
 
-from deuteron.analysis.base_argument import base_argument
 from deuteron.analysis.buffer_index import next_index
 from deuteron.analysis.descriptor_buffers import block_bytes, load_buffer
+from deuteron.analysis.written_arguments import is_apart, written_arguments
 from deuteron.ir.arith import CmpIOp, SelectOp
 from deuteron.ir.builder import Builder
 from deuteron.ir.tt.descriptor import (
     DescriptorLoadOp,
     DescriptorReduceOp,
-    DescriptorStoreOp,
     MakeTensorDescriptorOp,
-    descriptor_of,
 )
 from deuteron.ir.ttg.barrier import BarrierOp
 from deuteron.ir.ttg.memdesc_index import MemDescIndexOp, buffers_type
@@ -52,24 +50,22 @@ from deuteron.ir.ttng.mbarrier import (
 from deuteron.ir.ttng.tma import AsyncTMACopyGlobalToLocalOp
 from deuteron.ir.types import i1, i32
 from deuteron.passes.gpu.copy_ring import CopyRing, Place
-from deuteron.passes.gpu.pipelined_loads import PRODUCTS, PipelinedLoad, feeds_product, may_run_ahead
+from deuteron.passes.gpu.pipelined_loads import PRODUCTS, PipelinedLoad, feeds_product, has_inner_loop, may_run_ahead
 from deuteron.passes.gpu.run_ahead import Ahead, Values
-
-_STORES = (DescriptorStoreOp, DescriptorReduceOp)
 
 
 def descriptor_loads_to_pipeline(loop: scf.ForOp, also_without_product: bool) -> list[PipelinedLoad]:
     """The loads of an innermost loop to copy ahead: those that products read; all, if a loop without products asks."""
     ops = list(loop.body.block.ops)
-    if any(isinstance(op, scf.ForOp | scf.WhileOp) for op in ops) or not may_run_ahead(loop, besides=_STORES):
+    if has_inner_loop(loop) or not may_run_ahead(loop, besides=(DescriptorReduceOp,)):
         return []
     takes_all = also_without_product and not any(op.name in PRODUCTS for op in ops)
-    stored = {base_argument(descriptor_of(op).base) for op in loop.walk() if isinstance(op, _STORES)}
+    written = written_arguments(loop)
     return [
         PipelinedLoad(op, load_buffer(op))
         for op in ops
         if isinstance(op, DescriptorLoadOp)
-        and base_argument(descriptor_of(op).base) not in stored
+        and is_apart(op, written)
         and (takes_all or feeds_product(op.result))
         and Ahead(loop, _needs(op)).is_pure
     ]

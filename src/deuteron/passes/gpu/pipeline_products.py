@@ -41,11 +41,11 @@ from deuteron.ir.ttg.views import is_view, viewed
 from deuteron.ir.ttng.warp_group_dot import WarpGroupDotOp
 from deuteron.ir.types import bit_width_of, byte_width_of, is_tile
 from deuteron.layout.linear import LANE, REGISTER, WARP
+from deuteron.layout.multiprocessor import REGISTERS
 from deuteron.passes.effects import is_pure
 from deuteron.passes.gpu.run_ahead import Values, carry, new_argument
 from deuteron.passes.rewrite import erase, is_defined_in
 
-REGISTERS = 1 << 16  # of a multiprocessor
 MAX_REGISTERS = 256  # of a thread
 TILES_SHARE = 3 / 4  # of them for sums and operands in registers at the same time: what addresses and the rest leave
 MIN_ITERATIONS = 4

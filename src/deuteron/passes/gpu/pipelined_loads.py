@@ -7,14 +7,13 @@
     an address that depends on a load, volatile; a store to the same argument, an atomic in the loop
                                                                        stays
 
-A kernel's arguments are taken not to overlap, as Triton does. A barrier orders what the program itself stores, so that
-it holds up no load from elsewhere. A load that is not copied is left with a remark that says why.
+A barrier orders what the program itself stores, so that it holds up no load from elsewhere. A load that is not copied
+is left with a remark that says why.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import copysign
 
 from xdsl.dialects import scf
 from xdsl.dialects.builtin import TensorType
@@ -23,9 +22,8 @@ from xdsl.traits import MemoryReadEffect, MemoryWriteEffect
 
 from deuteron.analysis.access_vectors import ASYNC_COPY_BYTES, access_vectors, copy_vectors
 from deuteron.analysis.axis_analysis import AxisInfoAnalysis
-from deuteron.analysis.base_argument import base_argument
-from deuteron.ir.arith import constant_value
-from deuteron.ir.tt.descriptor import DescriptorLoadOp, DescriptorReduceOp, DescriptorStoreOp, descriptor_of
+from deuteron.analysis.written_arguments import is_apart, written_arguments
+from deuteron.ir.tt.descriptor import DescriptorLoadOp, DescriptorStoreOp
 from deuteron.ir.tt.memory import LoadOp, StoreOp
 from deuteron.ir.ttg.barrier import BarrierOp
 from deuteron.ir.ttg.layout import MemDescType, SharedLinearEncodingAttr, layout_of
@@ -78,12 +76,12 @@ def loads_to_pipeline(
 def _candidates(loop: scf.ForOp, also_without_product: bool) -> list[LoadOp]:
     """The loads that may run ahead; the others get a remark."""
     without_product = also_without_product and not any(op.name in PRODUCTS for op in loop.body.block.ops)
-    stored = stored_arguments(loop)
+    written = written_arguments(loop)
     of_loop, found = _obstacle_in_loop(loop), []
     for op in loop.walk():
         if not isinstance(op, LoadOp) or not is_tile(op.result.type):
             continue
-        obstacle = of_loop or _obstacle_of(op, loop, stored, without_product)
+        obstacle = of_loop or _obstacle_of(op, loop, written, without_product)
         if obstacle is None:
             found.append(op)
         else:
@@ -92,18 +90,18 @@ def _candidates(loop: scf.ForOp, also_without_product: bool) -> list[LoadOp]:
 
 
 def _obstacle_in_loop(loop: scf.ForOp) -> str | None:
-    if _has_inner_loop(loop):
+    if has_inner_loop(loop):
         return "the loop is not an innermost one"
     return None if may_run_ahead(loop) else "an atomic or a print orders the iterations"
 
 
-def _obstacle_of(load: LoadOp, loop: scf.ForOp, stored: set[SSAValue | None], without_product: bool) -> str | None:
+def _obstacle_of(load: LoadOp, loop: scf.ForOp, written: set[SSAValue | None], without_product: bool) -> str | None:
     """What keeps a load from running ahead, in words."""
     if load.parent is not loop.body.block:
         return "it is in a branch"
     if load.is_volatile.value.data:
         return "it is volatile"
-    if not is_apart(load, stored):
+    if not is_apart(load, written):
         return "the loop stores to the same argument"
     if without_product and not _is_used(load.result):
         return "nothing reads it"
@@ -121,16 +119,17 @@ def _is_used(value: SSAValue) -> bool:
     return bool(list(value.uses))
 
 
-def _has_inner_loop(loop: scf.ForOp) -> bool:
+def has_inner_loop(loop: scf.ForOp) -> bool:
+    """Whether it is not an innermost loop."""
     return any(inner is not loop and isinstance(inner, scf.ForOp | scf.WhileOp) for inner in loop.walk())
 
 
-def may_run_ahead(loop: scf.ForOp, besides: tuple[type[Operation], ...] = ()) -> bool:
-    """Whether nothing in the loop, besides ops of these kinds, orders memory accesses of different iterations."""
+def may_run_ahead(op: Operation, besides: tuple[type[Operation], ...] = ()) -> bool:
+    """Whether nothing in a loop or function, besides ops of these kinds, orders its accesses of memory."""
     unordered = (*_LOCAL_OPS, *besides)
     return not any(
         (inner.has_trait(MemoryWriteEffect) or inner.has_trait(MemoryReadEffect)) and not isinstance(inner, unordered)
-        for inner in loop.walk()
+        for inner in op.walk()
         if not inner.name.startswith("ttng.")
     )
 
@@ -140,7 +139,7 @@ def obstacle_to_copies(load: LoadOp, buffer: MemDescType, info: AxisInfoAnalysis
 
     A tile that is transposed on its way there would be copied word by word.
     """
-    if not _gives_zeros(load):
+    if not load.gives_zeros:
         return "it is not 0 where it is masked off"
     layout, size = layout_of(load.ptr.type), byte_width_of(load.result.type)
     mask = info.of(load.mask) if load.mask is not None else None
@@ -151,25 +150,6 @@ def obstacle_to_copies(load: LoadOp, buffer: MemDescType, info: AxisInfoAnalysis
     if copies is None and size * len(accesses[0]) < min(ASYNC_COPY_BYTES):
         return f"a copy takes {min(ASYNC_COPY_BYTES)} bytes or more, an access {size * len(accesses[0])}"
     return "neighbours in memory are not neighbours in shared memory"
-
-
-def _gives_zeros(load: LoadOp) -> bool:
-    """Whether the tile is zero where the mask is off, or may be."""
-    if load.other is None:
-        return True
-    other = constant_value(load.other)
-    return other == 0 and copysign(1, other) > 0
-
-
-def stored_arguments(op: Operation) -> set[SSAValue | None]:
-    """The arguments of the kernel that the stores inside an op go to; None is one of them where that is not known."""
-    stores = [inner for inner in op.walk() if isinstance(inner, (StoreOp, DescriptorStoreOp, DescriptorReduceOp))]
-    return {base_argument(one.ptr if isinstance(one, StoreOp) else descriptor_of(one).base) for one in stores}
-
-
-def is_apart(load: LoadOp, stored: set[SSAValue | None]) -> bool:
-    """Whether none of these stores can change what is loaded."""
-    return not stored or (None not in stored and base_argument(load.ptr) not in {None, *stored})
 
 
 def feeds_product(value: SSAValue) -> bool:

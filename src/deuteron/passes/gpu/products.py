@@ -12,7 +12,8 @@ from xdsl.ir import Attribute
 from deuteron.ir.tt.dot import DotOp, InputPrecision
 from deuteron.ir.ttng.warp_group_dot import WarpGroupDotOp, tile_of
 from deuteron.ir.types import bf16, bit_width_of, element_type_of, f8e4m3, f8e5m2, f16, f32, i8, i32, shape_of
-from deuteron.layout.wgmma import WARPGROUP, M
+from deuteron.layout.multiprocessor import WARPGROUP
+from deuteron.layout.wgmma import M
 
 HOPPER = "cuda:90"
 FP8 = (f8e4m3, f8e5m2)

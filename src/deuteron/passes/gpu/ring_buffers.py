@@ -22,10 +22,10 @@ from xdsl.dialects import scf
 from xdsl.ir import Block, Operation, SSAValue
 
 from deuteron.analysis.axis_analysis import AxisInfoAnalysis
-from deuteron.analysis.base_argument import base_argument
 from deuteron.analysis.descriptor_buffers import load_buffer
 from deuteron.analysis.scratch import buffer_bytes
-from deuteron.ir.tt.descriptor import DescriptorLoadOp, descriptor_of
+from deuteron.analysis.written_arguments import is_apart, written_arguments
+from deuteron.ir.tt.descriptor import DescriptorLoadOp
 from deuteron.ir.tt.function import FuncOp
 from deuteron.ir.tt.memory import LoadOp
 from deuteron.ir.ttg.layout import MemDescType
@@ -37,9 +37,7 @@ from deuteron.ir.types import is_tile
 from deuteron.passes.gpu.pipelined_loads import (
     buffer_type,
     feeds_product,
-    is_apart,
     obstacle_to_copies,
-    stored_arguments,
 )
 
 Load = LoadOp | DescriptorLoadOp
@@ -64,10 +62,7 @@ class Bundle:
     @property
     def loop(self) -> scf.ForOp | None:
         """The innermost loop around it."""
-        op = self.block.parent_op()
-        while op is not None and not isinstance(op, scf.ForOp):
-            op = op.parent_op()
-        return op
+        return loop_around(self.loads[0])
 
 
 @dataclass(eq=False)
@@ -94,12 +89,20 @@ class Ring:
         return isinstance(self.bundles[0].loads[0], DescriptorLoadOp)
 
 
+def loop_around(op: Operation) -> scf.ForOp | None:
+    """The innermost loop that an op is in."""
+    parent = op.parent_op()
+    while parent is not None and not isinstance(parent, scf.ForOp):
+        parent = parent.parent_op()
+    return parent
+
+
 def find_rings(func: FuncOp, info: AxisInfoAnalysis) -> list[Ring]:
     """The rings that loops of products fill."""
-    stored, rings = stored_arguments(func), {}
+    written, rings = written_arguments(func), {}
     for block in _blocks(func):
         for kind, may_be_copied in ((LoadOp, _may_be_copied), (DescriptorLoadOp, _may_be_copied_by_tma)):
-            loads = [op for op in block.ops if isinstance(op, kind) and may_be_copied(op, stored, info)]
+            loads = [op for op in block.ops if isinstance(op, kind) and may_be_copied(op, written, info)]
             for bundle in _bundles(loads, info):
                 rings.setdefault((kind, *bundle.types), Ring(tuple(bundle.types))).bundles.append(bundle)
     return [ring for ring in rings.values() if any(_multiplies_in_loop(bundle) for bundle in ring.bundles)]
@@ -117,20 +120,18 @@ def _blocks(func: FuncOp) -> list[Block]:
     return [block for op in func.walk() for region in op.regions for block in region.blocks]
 
 
-def _may_be_copied(load: LoadOp, stored: set[SSAValue | None], info: AxisInfoAnalysis) -> bool:
+def _may_be_copied(load: LoadOp, written: set[SSAValue | None], info: AxisInfoAnalysis) -> bool:
     return (
         is_tile(load.result.type)
         and not load.is_volatile.value.data
-        and is_apart(load, stored)
+        and is_apart(load, written)
         and feeds_product(load.result)
         and obstacle_to_copies(load, buffer_type(load, info), info) is None
     )
 
 
-def _may_be_copied_by_tma(load: DescriptorLoadOp, stored: set[SSAValue | None], info: AxisInfoAnalysis) -> bool:
-    base = base_argument(descriptor_of(load).base)
-    is_apart = not stored or (None not in stored and base not in {None, *stored})
-    return is_apart and feeds_product(load.result)
+def _may_be_copied_by_tma(load: DescriptorLoadOp, written: set[SSAValue | None], info: AxisInfoAnalysis) -> bool:
+    return is_apart(load, written) and feeds_product(load.result)
 
 
 def _type_of(load: Load, info: AxisInfoAnalysis) -> MemDescType:

@@ -22,6 +22,7 @@ from xdsl.dialects.builtin import DenseIntOrFPElementsAttr
 from xdsl.ir import Attribute, Block, BlockArgument, Operation, Region, SSAValue
 from xdsl.rewriter import Rewriter
 
+from deuteron.analysis.written_arguments import is_apart, written_arguments
 from deuteron.ir.builder import Builder
 from deuteron.ir.tt.function import FuncOp
 from deuteron.ir.tt.memory import LoadOp
@@ -29,7 +30,6 @@ from deuteron.ir.ttg.inference import is_elementwise
 from deuteron.ir.ttg.layout import layout_of, with_layout
 from deuteron.ir.types import is_tile
 from deuteron.layout.linear import REGISTER, WARP, LinearLayout, log2
-from deuteron.passes.gpu.pipelined_loads import is_apart, stored_arguments
 from deuteron.passes.gpu.ring_buffers import Load
 from deuteron.passes.gpu.run_ahead import Values, addresses_of
 
@@ -64,7 +64,7 @@ class LoadSlice:
     def __init__(self, func: FuncOp, loads: Sequence[Load]):
         self._ops: set[Operation] = set()
         self._carried: set[tuple[Operation, int]] = set()
-        self._stored = stored_arguments(func)
+        self._written = written_arguments(func)
         self._pending = [value for load in loads for value in addresses_of(load)]
         for load in loads:
             self._enter(load.parent)
@@ -117,7 +117,7 @@ class LoadSlice:
         if isinstance(op, scf.ForOp | scf.IfOp):
             return True
         if isinstance(op, LoadOp):
-            return not is_tile(op.result.type) and not op.is_volatile.value.data and is_apart(op, self._stored)
+            return not is_tile(op.result.type) and not op.is_volatile.value.data and is_apart(op, self._written)
         return not op.regions and (is_elementwise(op) or op.name in IN_REGISTERS)
 
 

@@ -38,22 +38,20 @@ from xdsl.dialects import scf
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
 from xdsl.passes import ModulePass
-from xdsl.traits import MemoryReadEffect, MemoryWriteEffect
 
 from deuteron.analysis.axis_analysis import AxisInfoAnalysis
 from deuteron.analysis.shared_liveness import shared_buffers
-from deuteron.ir.tt.descriptor import DescriptorLoadOp, DescriptorStoreOp
 from deuteron.ir.tt.function import FuncOp
-from deuteron.ir.tt.memory import LoadOp, StoreOp
-from deuteron.ir.ttg.shared import LocalAllocOp, LocalLoadOp
-from deuteron.ir.ttg.warp_specialize import WARPGROUP
+from deuteron.ir.ttg.barrier import BarrierOp
 from deuteron.ir.ttng.warp_group_dot import WarpGroupDotOp
+from deuteron.layout.multiprocessor import REGISTERS, WARP_SIZE, WARPGROUP
 from deuteron.passes.gpu.allocate_shared import place
-from deuteron.passes.gpu.channels import COPYING_WARPS, WARP_SIZE
-from deuteron.passes.gpu.partition_warps import REGISTERS, Specialization, product_registers
+from deuteron.passes.gpu.channels import COPYING_WARPS
+from deuteron.passes.gpu.partition_warps import Specialization, product_registers
 from deuteron.passes.gpu.pipeline_products import delay_products, is_read_by, products_to_delay
+from deuteron.passes.gpu.pipelined_loads import may_run_ahead
 from deuteron.passes.gpu.products import HOPPER
-from deuteron.passes.gpu.ring_buffers import Load, Ring, find_rings, loads_besides
+from deuteron.passes.gpu.ring_buffers import Load, Ring, find_rings, loads_besides, loop_around
 from deuteron.passes.gpu.slice_loads import LoadSlice
 from deuteron.passes.tile.eliminate_dead_code import EliminateDeadCode
 
@@ -147,24 +145,12 @@ def _products_to_delay(rings: Sequence[Ring]) -> dict[scf.ForOp, Delayed]:
 def _goes_on(ring: Ring) -> bool:
     """Whether TMA fills a ring, and again after each of its loops."""
     loops = [bundle.loop for bundle in ring.bundles]
-    return ring.is_of_blocks and all(loop is not None and _has_loop_around(loop) for loop in loops)
-
-
-def _has_loop_around(loop: scf.ForOp) -> bool:
-    op = loop.parent_op()
-    while op is not None and not isinstance(op, scf.ForOp):
-        op = op.parent_op()
-    return op is not None
+    return ring.is_of_blocks and all(loop is not None and loop_around(loop) is not None for loop in loops)
 
 
 def _is_in_order(func: FuncOp) -> bool:
     """Whether no op orders accesses of global memory: copies come before what comes before them."""
-    local = (LoadOp, StoreOp, DescriptorLoadOp, DescriptorStoreOp, LocalAllocOp, LocalLoadOp)
-    return not any(
-        (op.has_trait(MemoryWriteEffect) or op.has_trait(MemoryReadEffect)) and not isinstance(op, local)
-        for op in func.walk()
-        if not op.name.startswith("ttng.")
-    )
+    return may_run_ahead(func) and not any(isinstance(op, BarrierOp) for op in func.walk())
 
 
 def _bytes_beside(func: FuncOp, rings: Sequence[Ring]) -> int:

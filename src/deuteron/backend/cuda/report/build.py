@@ -12,10 +12,11 @@ from deuteron.backend.cuda.ptxas import Resources
 from deuteron.backend.cuda.report.instructions import Instruction, instructions, num_threads, stack_accesses
 from deuteron.backend.cuda.report.model import Access, Barrier, CUDAReport, Message, Product, Spill
 from deuteron.backend.cuda.report.tiles import DotFact, TileFacts, tile_facts
-from deuteron.backend.cuda.target import WARP_SIZE, architecture
+from deuteron.backend.cuda.target import architecture
 from deuteron.backend.metadata import KernelMetadata
 from deuteron.backend.ttir import parse_tile_ir
 from deuteron.errors import Location
+from deuteron.layout.multiprocessor import WARP_SIZE
 
 VECTOR_BYTES = 16
 _BARRIERS = (

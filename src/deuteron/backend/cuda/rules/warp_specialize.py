@@ -16,12 +16,12 @@ from collections.abc import Sequence
 from xdsl.ir import Region
 
 from deuteron.backend.cuda.context import Context, Rule
-from deuteron.backend.cuda.target import WARP_SIZE
 from deuteron.backend.cuda.threads import Threads
 from deuteron.backend.llvm.types import const
 from deuteron.ir.ttg.warp_specialize import WarpSpecializeOp
+from deuteron.layout.multiprocessor import REGISTERS, WARP_SIZE
 
-REGISTERS, MAX_REGISTERS, REGISTER_UNIT = 1 << 16, 255, 8
+MAX_REGISTERS, REGISTER_UNIT = 255, 8
 
 
 def warp_specialize(ctx: Context, op: WarpSpecializeOp) -> None:
