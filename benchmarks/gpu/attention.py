@@ -15,11 +15,13 @@ SHAPES = (
     (4, 32, 4096, 128, True),
     (1, 32, 16384, 128, True),
 )
-# BLOCK_M, BLOCK_N, warps, stages; BLOCK_N divides BLOCK_M
+# BLOCK_M, BLOCK_N, warps, stages; where causal, BLOCK_N divides BLOCK_M
 TILES = (
     (128, 64, 8, 3),
-    (128, 64, 4, 3),
+    (64, 64, 4, 2),
+    (64, 128, 4, 2),
     (128, 128, 8, 2),
+    (128, 64, 4, 3),
     (64, 64, 4, 3),
     (128, 64, 8, 4),
     (128, 64, 4, 4),
@@ -27,7 +29,7 @@ TILES = (
     (128, 32, 4, 4),
     (128, 64, 8, 2),
 )
-NUM_QUICK = 3
+NUM_QUICK = 4
 
 
 def cases() -> Iterator[Case]:
@@ -42,7 +44,7 @@ def attention(batches: int, heads: int, length: int, dim: int, is_causal: bool) 
         f"attention D={dim} n={length} {'causal' if is_causal else 'full'}",
         "attention",
         ("*fp16",) * 4 + (dim**-0.5, length * dim, dim, length),
-        tuple(_config(is_causal, dim, *tile) for tile in TILES),
+        tuple(_config(is_causal, dim, *tile) for tile in TILES if not is_causal or tile[0] % tile[1] == 0),
         NUM_QUICK,
         lambda meta: (cdiv(length, meta["BLOCK_M"]), batches * heads),
         amount,

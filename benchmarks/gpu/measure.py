@@ -21,7 +21,7 @@ from benchmarks.gpu.timing import Timer
 
 @dataclass(frozen=True)
 class Effort:
-    """Milliseconds to choose a configuration by, and of all that take turns in the end."""
+    """Milliseconds for each configuration to choose by, and of all that take turns in the end."""
 
     screen: float
     turns: float
@@ -57,45 +57,58 @@ class Row:
     vendor_rate: float
 
 
+@dataclass(frozen=True)
+class Candidate:
+    """A configuration of a side that wrote the right numbers."""
+
+    peer: str
+    side: Side
+    config: Config
+    error: float
+    run: Callable[[], Any]
+
+
 def measure(
     case: Case, configs: tuple[Config, ...], peers: tuple[str, ...], timer: Timer, failures: Failures, effort: Effort
 ) -> Row:
-    problem = case.make()
-    sides, runs = {}, []
-    for peer in peers:
-        sides[peer], run = _choose(peer, case, configs, problem, timer, failures, effort)
-        runs += [run] if run else []
-    medians = timer.alternate([*runs, problem.vendor.run], effort.turns)
-    chosen = [side for side in sides.values() if side.best]
-    for side, median in zip(chosen, medians, strict=False):
-        side.rate = case.amount / median * 1e3
+    problem, sides = case.make(), {peer: Side() for peer in peers}
+    candidates = [
+        candidate
+        for peer, side in sides.items()
+        for config in configs
+        if (candidate := _check(peer, side, case, config, problem, failures)) is not None
+    ]
+    chosen = _choose(candidates, case, timer, effort)
+    medians = timer.alternate([*(one.run for one in chosen), problem.vendor.run], effort.turns)
+    for one, median in zip(chosen, medians, strict=False):
+        one.side.best, one.side.error, one.side.rate = one.config, one.error, case.amount / median * 1e3
     return Row(case, sides, problem.vendor.name, problem.vendor.amount / medians[-1] * 1e3)
 
 
-def _choose(
-    peer: str,
-    case: Case,
-    configs: tuple[Config, ...],
-    problem: Problem,
-    timer: Timer,
-    failures: Failures,
-    effort: Effort,
-) -> tuple[Side, Callable[[], Any] | None]:
-    side, best = Side(), None
-    for config in configs:
-        reason = failures.get((peer, case.name, config.label))
-        run, kernel, error = (None, None, reason) if reason else _launch_poisoned(peer, case, config, problem)
-        if notes := _notes(kernel):
-            side.notes[config.label] = notes
-        if isinstance(error, str):
-            side.skipped.append(f"{config.label}: {error}")
-        elif not error <= case.tolerance:
-            side.wrong.append(f"{config.label}: relative error {error:.1e}")
-        else:
-            rate = side.screened[config.label] = case.amount / timer.screen(run, effort.screen) * 1e3
-            if rate >= max(side.screened.values()):
-                side.best, side.error, best = config, error, run
-    return side, best
+def _check(peer: str, side: Side, case: Case, config: Config, problem: Problem, failures: Failures) -> Candidate | None:
+    reason = failures.get((peer, case.name, config.label))
+    run, kernel, error = (None, None, reason) if reason else _launch_poisoned(peer, case, config, problem)
+    if notes := _notes(kernel):
+        side.notes[config.label] = notes
+    if isinstance(error, str):
+        side.skipped.append(f"{config.label}: {error}")
+    elif not error <= case.tolerance:
+        side.wrong.append(f"{config.label}: relative error {error:.1e}")
+    else:
+        return Candidate(peer, side, config, error, run)
+    return None
+
+
+def _choose(candidates: list[Candidate], case: Case, timer: Timer, effort: Effort) -> list[Candidate]:
+    """The fastest of each side, of launches of all in turns: one after the other, the first would have a cool GPU."""
+    if not candidates:
+        return []
+    medians = timer.alternate([one.run for one in candidates], effort.screen * len(candidates))
+    fastest: dict[str, Candidate] = {}
+    for median, one in sorted(zip(medians, candidates, strict=True), key=lambda pair: pair[0]):
+        one.side.screened[one.config.label] = case.amount / median * 1e3
+        fastest.setdefault(one.peer, one)
+    return list(fastest.values())
 
 
 def _launch_poisoned(peer: str, case: Case, config: Config, problem: Problem) -> tuple[Any, Any, float | str]:

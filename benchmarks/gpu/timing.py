@@ -36,12 +36,6 @@ class Timer:
         torch.cuda.synchronize()
         return [start.elapsed_time(end) for start, end in pairs]
 
-    def screen(self, run: Callable[[], Any], milliseconds: float) -> float:
-        """A first median, of launches that take about this long in all; the first few do not count."""
-        self.milliseconds([run] * 2)
-        estimate = min(self.milliseconds([run] * 2))
-        return statistics.median(self.milliseconds([run] * self._repeats(estimate, milliseconds)))
-
     def alternate(self, runs: Sequence[Callable[[], Any]], milliseconds: float) -> list[float]:
         """The medians of functions that take turns launch by launch, so that what happens to the clock happens to all.
 
