@@ -42,7 +42,7 @@ def parse_target(text: str) -> Target:
 
 @dataclass(frozen=True)
 class CPUOptions:
-    """How a kernel is compiled for the CPU. Scripts for GPUs pass `num_warps` and `num_stages`: accepted."""
+    """How a kernel is compiled for the CPU. Scripts for GPUs pass `num_warps`, `num_stages`, `num_ctas`: accepted."""
 
     num_warps: int = 4
     num_stages: int = 3
@@ -53,12 +53,15 @@ class CPUOptions:
     debug: bool = False
 
     def __post_init__(self) -> None:
-        check_launch_options(self.num_warps, self.num_stages)
+        check_launch_options(self.num_warps, self.num_stages, self.num_ctas)
 
 
 @dataclass(frozen=True)
 class CUDAOptions:
-    """How a kernel is compiled for a GPU. `debug` compiles `tl.device_assert`; `maxnreg` limits registers a thread."""
+    """How a kernel is compiled for a GPU. `debug` compiles `tl.device_assert`; `maxnreg` limits registers a thread.
+
+    A program is a cluster of `num_ctas` blocks of `num_warps` warps each.
+    """
 
     num_warps: int = 4
     num_stages: int = 3
@@ -68,19 +71,19 @@ class CUDAOptions:
     debug: bool = False
 
     def __post_init__(self) -> None:
-        check_launch_options(self.num_warps, self.num_stages)
-        if self.num_ctas != 1:
-            raise UsageError(f"num_ctas must be 1, got {self.num_ctas}: Deuteron does not make clusters yet")
+        check_launch_options(self.num_warps, self.num_stages, self.num_ctas)
         if self.maxnreg is not None and not (isinstance(self.maxnreg, int) and 16 <= self.maxnreg <= 255):
             raise UsageError(f"maxnreg must be a whole number from 16 to 255, got {self.maxnreg}")
 
 
-def check_launch_options(num_warps: int, num_stages: int) -> None:
-    """Raise UsageError unless these can be launched on any target."""
+def check_launch_options(num_warps: int, num_stages: int, num_ctas: int) -> None:
+    """Raise UsageError unless these can be launched on some target. Clusters of 8 blocks are the largest portable ones."""
     if not isinstance(num_warps, int) or num_warps not in (1, 2, 4, 8, 16, 32):
         raise UsageError(f"num_warps must be a power of two from 1 to 32, got {num_warps}")
     if not isinstance(num_stages, int) or num_stages < 0:
         raise UsageError(f"num_stages must be a whole number, 0 or more, got {num_stages}")
+    if not isinstance(num_ctas, int) or num_ctas not in (1, 2, 4, 8):
+        raise UsageError(f"num_ctas must be a power of two from 1 to 8, got {num_ctas}")
 
 
 def option_names(options_class: type) -> tuple[str, ...]:

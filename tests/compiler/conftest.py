@@ -52,7 +52,7 @@ class FakeBackend:
     def make_options(self, given):
         return FakeOptions(**given)
 
-    def check_target(self, target):
+    def check(self, target, options):
         pass
 
     def machine(self, target):

@@ -22,9 +22,6 @@ class Recorder:
         self.compiled: list[Compiled] = []
         self.launched: list[Launched] = []
 
-    def check_target(self, target):
-        pass
-
     def make_options(self, given):
         return make_options(CPUOptions, dict(given))
 

@@ -50,6 +50,7 @@ class CompileRequest:
     out_name: str | None = None
     num_warps: int = 1
     num_stages: int = 3
+    num_ctas: int = 1
     target: str | None = None
     options: Mapping[str, Any] = field(default_factory=dict)
 
@@ -80,14 +81,22 @@ def compile_request(request: CompileRequest) -> CompiledKernel:
 
 
 def _resolve(request: CompileRequest) -> tuple[Target, KernelSource]:
-    check_launch_options(request.num_warps, request.num_stages)
+    check_launch_options(**_launch_options(request))
     target = select_target(request.target)
     return target, _load(request, target)
 
 
 def _compile(request: CompileRequest, target: Target, kernel: KernelSource, symbol: str | None) -> CompiledKernel:
-    options = {"num_warps": request.num_warps, "num_stages": request.num_stages, **request.options}
-    return compile_source(kernel.source, target, options, symbol=symbol)
+    return compile_source(kernel.source, target, {**_launch_options(request), **request.options}, symbol=symbol)
+
+
+def _launch_options(request: CompileRequest) -> dict[str, int]:
+    """The options that have flags of their own; raises UsageError where a further option is one of them."""
+    options = {name: getattr(request, name) for name in ("num_warps", "num_stages", "num_ctas")}
+    for name in options:
+        if name in request.options:
+            raise UsageError(f"-O {name}={request.options[name]}: say --{name.replace('_', '-')}")
+    return options
 
 
 def _load(request: CompileRequest, target: Target) -> KernelSource:
@@ -107,7 +116,7 @@ def plan_kernel(request: CompileRequest, kernel: KernelSource, target: Target) -
     naming.check_function_name(out_name)
     extras = (*_extras(request, target), *kernel.extras)
     elements = [arg.text for arg in signature.arguments]
-    parts = naming.hash_parts(elements, request.num_warps, request.num_stages, extras)
+    parts = naming.hash_parts(elements, request.num_warps, request.num_stages, request.num_ctas, extras)
     return KernelRecord(
         kernel=kernel.name,
         out_name=out_name,
@@ -117,6 +126,7 @@ def plan_kernel(request: CompileRequest, kernel: KernelSource, target: Target) -
         device_rank=c_target(target.backend).device_rank(target),
         num_warps=request.num_warps,
         num_stages=request.num_stages,
+        num_ctas=request.num_ctas,
         extras=extras,
         grid=request.grid.strip(),
         params=_param_records(signature, out_name),

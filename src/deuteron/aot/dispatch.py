@@ -139,4 +139,6 @@ def _description(kernels: Sequence[KernelRecord]) -> str:
     """`BLOCK = 128, 4 warps, 1 stages`: what distinguishes an algorithm."""
     record = kernels[0]
     values = [f"{param.name} = {param.value}" for param in record.params if param.type is None]
-    return ", ".join([*values, f"{record.num_warps} warps", f"{record.num_stages} stages", *record.options])
+    cluster = [f"{record.num_ctas} ctas"] if record.num_ctas > 1 else []
+    launch = [f"{record.num_warps} warps", f"{record.num_stages} stages", *cluster]
+    return ", ".join([*values, *launch, *record.options])

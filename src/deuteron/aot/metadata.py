@@ -57,6 +57,7 @@ class KernelRecord:
     device_rank: int
     num_warps: int
     num_stages: int
+    num_ctas: int
     extras: tuple[str, ...]
     grid: str
     params: tuple[ParamRecord, ...]
@@ -69,7 +70,7 @@ class KernelRecord:
     def report(self) -> Report:
         """What can be said of the kernel without the texts of its stages."""
         target = parse_target(self.target)
-        options = {"num_warps": self.num_warps, "num_stages": self.num_stages}
+        options = {"num_warps": self.num_warps, "num_stages": self.num_stages, "num_ctas": self.num_ctas}
         known = KernelMetadata(
             self.kernel,
             self.function,
@@ -107,7 +108,7 @@ class KernelRecord:
     def algo(self) -> tuple[Any, ...]:
         """What tells the algorithms of one name apart: kernels that differ in hints and targets only are one."""
         values = tuple((param.name, param.value) for param in self.params if param.type is None)
-        return (self.kernel, values, self.num_warps, self.num_stages, self.options)
+        return (self.kernel, values, self.num_warps, self.num_stages, self.num_ctas, self.options)
 
     @property
     def options(self) -> tuple[str, ...]:
@@ -139,7 +140,7 @@ def read_record(path: Path) -> KernelRecord:
 
 
 def _record(fields: dict[str, Any]) -> KernelRecord:
-    fields = {"resources": {}, "tensor_maps": [], **fields}
+    fields = {"num_ctas": 1, "resources": {}, "tensor_maps": [], **fields}
     known = {known.name: fields[known.name] for known in dataclasses.fields(KernelRecord)}
     known["extras"] = tuple(known["extras"])
     known["tensor_maps"] = tuple(map(from_fields, known["tensor_maps"]))

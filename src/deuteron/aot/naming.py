@@ -1,11 +1,12 @@
 """Names of files and of C functions, and the hash that keeps the kernels of one name apart.
 
-    parts = hash_parts(["*fp32", "i32", "128"], 4, 1)     ["*fp32", "i32", "128", "warps4xstages1"]
+    parts = hash_parts(["*fp32", "i32", "128"], 4, 1, 1)  ["*fp32", "i32", "128", "warps4xstages1"]
     signature_hash(parts)                                  "2a9b77f0": of the parts joined by spaces
     suffix(signature.arguments)                            "01d2c" for *fp32, i32:16, i32:1
     function_name("add", "2a9b77f0", "01d2c")              "add_2a9b77f0_01d2c"
     file_base(Path("aot/add"), "2a9b77f0", "01d2c")        aot/add.2a9b77f0_01d2c
 
+More than one block a program makes that part `warps4xstages1xctas2`.
 What differs from the defaults (`-t`, further options) is one more part each, so that no two differing kernels share a
 name. The names are those of Triton's tools.
 """
@@ -36,9 +37,12 @@ _RESERVED_WORDS = """
 _RESERVED = frozenset(_RESERVED_WORDS.split())
 
 
-def hash_parts(elements: Iterable[str], num_warps: int, num_stages: int, extras: Iterable[str] = ()) -> list[str]:
+def hash_parts(
+    elements: Iterable[str], num_warps: int, num_stages: int, num_ctas: int, extras: Iterable[str] = ()
+) -> list[str]:
     """What a kernel's hash is of: the elements of its signature, how it is launched, what else was asked for."""
-    return [*elements, f"warps{num_warps}xstages{num_stages}", *extras]
+    cluster = f"xctas{num_ctas}" if num_ctas > 1 else ""
+    return [*elements, f"warps{num_warps}xstages{num_stages}{cluster}", *extras]
 
 
 def signature_hash(parts: Iterable[str]) -> str:

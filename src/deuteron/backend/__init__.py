@@ -38,8 +38,8 @@ class Backend(Protocol):
     def make_options(self, given: Mapping[str, Any]) -> Any:
         """The target's options object; raises UsageError for an option that it does not have."""
 
-    def check_target(self, target: Target) -> None:
-        """Raise UsageError unless code can be made for it."""
+    def check(self, target: Target, options: Any) -> None:
+        """Raise UsageError unless code can be made for the target with these options."""
 
     def machine(self, target: Target) -> str:
         """What code for this target depends on besides the target's name, such as the features of the processor."""

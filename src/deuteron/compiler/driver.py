@@ -50,7 +50,6 @@ def compile(
         raise UsageError(f"compile takes an ASTSource, an IRSource or the path of a file, got {src!r}")
     target = resolve_target(target)
     backend = get_backend(target)
-    backend.check_target(target)
     return compile_with(backend, source, target, backend.make_options(options or {}), symbol)
 
 
@@ -65,6 +64,7 @@ def compile_with(
     backend: Backend, source: ASTSource | IRSource, target: Target, options: Any, symbol: str | None = None
 ) -> CompiledKernel:
     """Compile with a backend and its options object, through the cache."""
+    backend.check(target, options)
     key = cache_key(source.fingerprint(), target, backend.machine(target), options, symbol or "")
     is_overridden = settings.override_dir is not None
     entry = None if settings.always_compile or is_overridden else cache.load(settings.cache_dir, key)

@@ -2,7 +2,8 @@
 
     run_kernel(kernel.asm["ptx"], kernel.metadata, grid=(8,), args=(x, y, out, 1000))
 
-Block size, shared memory and cluster come from the metadata; `args` are the runtime parameters in order.
+Block size, shared memory and cluster come from the metadata. The grid counts programs; `args` are the runtime
+parameters in order.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from numpy.lib.stride_tricks import as_strided
 from deuteron.backend import tensor_map
 from deuteron.backend.metadata import KernelMetadata
 from deuteron.emulator.asynchronous.tensor_map import TensorMap
-from deuteron.emulator.launch import Dim, launch
+from deuteron.emulator.launch import Dim, as_dim, launch
 from deuteron.emulator.machine.global_memory import byte_bounds
 from deuteron.emulator.options import EmulatorOptions
 from deuteron.errors import LaunchError
@@ -38,9 +39,10 @@ def run_kernel(
     ptx: str, metadata: KernelMetadata, grid: Dim, args: Sequence[object], options: EmulatorOptions | None = None
 ) -> None:
     """Run a kernel on NumPy arrays or torch CPU tensors, in place; raises EmulatorError where it is at fault."""
-    block = metadata.num_threads
-    cluster = metadata.num_ctas if metadata.num_ctas > 1 else None
-    launch(ptx, metadata.symbol, grid, block, metadata.shared, with_tensor_maps(metadata, args), cluster, options)
+    x, y, z = as_dim(grid)
+    blocks, cluster = (x * metadata.num_ctas, y, z), metadata.num_ctas if metadata.num_ctas > 1 else None
+    args = with_tensor_maps(metadata, args)
+    launch(ptx, metadata.symbol, blocks, metadata.num_threads, metadata.shared, args, cluster, options)
 
 
 def with_tensor_maps(metadata: KernelMetadata, args: Sequence[object]) -> list[object]:

@@ -187,7 +187,6 @@ class JITFunction(Function, KernelInterface):
         target, device = self._target(bound)
         self._check_devices(bound, target)
         backend = get_backend(target)
-        backend.check_target(target)
         options = self._options(backend, bound)
         compiled = compile_with(backend, self._source(bound), target, options)
         where = {} if device is None or device.index is None else {"device": device.index}

@@ -56,7 +56,7 @@ def _compiled(path: Path, kernel_name: str | None, signature: str | None, option
     for value, option in ((kernel_name, "-n"), (signature, "-s")):
         if value is None and not is_text(path):
             raise UsageError(f"'{path}' needs {option}: the kernel with -n, its signature with -s")
-    known = {name: request[name] for name in ("num_warps", "num_stages", "target")}
+    known = {name: request[name] for name in ("num_warps", "num_stages", "num_ctas", "target")}
     return compile_request(CompileRequest(path, kernel_name, signature, "1", options=named_values(options), **known))
 
 

@@ -2,7 +2,7 @@
 
 @click.command("compile", cls=Command)
 @kernel_options
-def command(path, kernel_name, signature, num_warps, num_stages, target, options): ...
+def command(path, kernel_name, signature, num_warps, num_stages, num_ctas, target, options): ...
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ _OPTIONS = (
     ),
     click.option("--num-warps", "-w", type=int, default=1, show_default=True, help="A power of two from 1 to 32."),
     click.option("--num-stages", "-ns", type=int, default=3, show_default=True, help="Stages of pipelined loops."),
+    click.option("--num-ctas", type=int, default=1, show_default=True, help="Blocks that run a program: 1, 2, 4 or 8."),
     click.option("--target", "-t", help="cpu, cpu:<LLVM CPU name>, cuda:<capability>; default: the machine's own."),
     click.option(
         "--option", "-O", "options", multiple=True, metavar="NAME=VALUE", help="A further option of the target."

@@ -13,11 +13,10 @@ import numpy as np
 from deuteron.backend.arrays import element_type
 from deuteron.compiler import ASTSource, CompiledKernel, IRSource
 from deuteron.compiler import compile as compile_kernel
-from deuteron.emulator import EmulatorOptions, launch
-from deuteron.emulator.kernels import with_tensor_maps
+from deuteron.emulator import EmulatorOptions, run_kernel
 from deuteron.runtime.jit import JITFunction
 
-OPTIONS = ("num_warps", "num_stages", "maxnreg", "enable_fp_fusion", "debug")
+OPTIONS = ("num_warps", "num_stages", "num_ctas", "maxnreg", "enable_fp_fusion", "debug")
 ARCHITECTURES = (80, 86, 89, 90, 100, 120)
 
 
@@ -73,11 +72,9 @@ def emulate_compiled(
     asynchronous: str = "late",
 ) -> None:
     """`asynchronous`: when copies and products that are waited for happen: late, early, random."""
-    metadata = compiled.metadata
     given = {} if printed is None else {"print": printed.append}
     options = EmulatorOptions(asynchronous=asynchronous, **given)
-    args = with_tensor_maps(metadata, args)
-    launch(compiled.asm["ptx"], metadata.symbol, grid, metadata.num_threads, metadata.shared, args, options=options)
+    run_kernel(compiled.asm["ptx"], compiled.metadata, grid, args, options)
 
 
 def instructions_with(kernel: CompiledKernel, text: str) -> list[str]:

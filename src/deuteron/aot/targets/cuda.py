@@ -9,6 +9,7 @@ DEUTERON_ERROR_UNSUPPORTED_DEVICE, so that of several linked kernels the one for
 from __future__ import annotations
 
 from deuteron.aot.c_types import launch_declaration
+from deuteron.aot.grid import Grid, Number, Operation
 from deuteron.aot.grid_code import Variable, node_code
 from deuteron.aot.targets.target import CTarget, KernelCode
 from deuteron.aot.templates import render, runtime_source
@@ -31,7 +32,7 @@ def source(code: KernelCode) -> str:
     record = code.record
     compiled_for = architecture(record.target.partition(":")[2])
     variables = {param.name: Variable(param.c_name, param.type) for param in record.runtime_params}
-    grid = [node_code(node, variables) for node in code.grid]
+    grid = [node_code(node, variables) for node in _blocks(code.grid, record.num_ctas)]
     cubin, maps = code.asm["cubin"], [f"deuteron_map{index}" for index in range(len(record.tensor_maps))]
     return render(
         "cuda_kernel.c",
@@ -55,6 +56,12 @@ def source(code: KernelCode) -> str:
         grid_y=grid[1],
         grid_z=grid[2],
     )
+
+
+def _blocks(grid: Grid, num_ctas: int) -> Grid:
+    """The blocks of a grid of programs."""
+    x, y, z = grid
+    return (Operation("*", x, Number(num_ctas)), y, z) if num_ctas > 1 else grid
 
 
 def _byte_lines(image: bytes) -> str:

@@ -72,7 +72,7 @@ class CPUBackend:
     def make_options(self, given: Mapping[str, Any]) -> CPUOptions:
         return make_options(CPUOptions, dict(given))
 
-    def check_target(self, target: Target) -> None:
+    def check(self, target: Target, options: CPUOptions) -> None:
         resolve_cpu(str(target.arch))
 
     def machine(self, target: Target) -> str:

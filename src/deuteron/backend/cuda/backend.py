@@ -147,8 +147,13 @@ class CUDABackend:
     def make_options(self, given: Mapping[str, Any]) -> CUDAOptions:
         return make_options(CUDAOptions, dict(given))
 
-    def check_target(self, target: Target) -> None:
-        architecture(target.arch)
+    def check(self, target: Target, options: CUDAOptions) -> None:
+        has_clusters = architecture(target.arch).has_clusters
+        if options.num_ctas > 1 and not has_clusters:
+            raise UsageError(
+                f"num_ctas={options.num_ctas} makes clusters of blocks, which compute capability 9.0 and later have, "
+                f"and the target is {target}: say num_ctas=1"
+            )
 
     def machine(self, target: Target) -> str:
         return f"{architecture(target.arch).name} ptxas {ptxas_version()}"

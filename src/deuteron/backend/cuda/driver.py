@@ -4,8 +4,8 @@
     launch((8, 1, 1), [x.data_ptr(), 1000])             on the current device and stream
     launch((8, 1, 1), [x.data_ptr(), 1000], device=1)   on a device's current stream
 
-A launch has only been queued when it returns. One library serves all devices; what a device must be told (shared
-memory above 48 KB) is told at the first launch there.
+The grid counts programs, each of them `num_ctas` blocks. A launch has only been queued when it returns. One library
+serves all devices; what a device must be told (shared memory above 48 KB) is told at the first launch there.
 """
 
 from __future__ import annotations
@@ -61,6 +61,8 @@ class LoadedKernel:
         self._memory = _Memory(len(metadata.runtime_params), len(metadata.tensor_maps))
         self._maps = MapEncoder(metadata.name, metadata.tensor_maps) if metadata.tensor_maps else None
         self._num_threads = metadata.num_threads
+        self._num_ctas = metadata.num_ctas
+        self._max_grid = (MAX_GRID[0] // metadata.num_ctas, *MAX_GRID[1:])
         self._shared = metadata.shared
         self._ready: set[int] = set()
         self._api_launch = driver.api.cuLaunchKernel
@@ -73,7 +75,8 @@ class LoadedKernel:
     def __call__(self, grid: Sequence[int], values: Sequence[Any], device: int | None = None) -> None:
         driver = self._driver
         x, y, z = grid
-        if not (0 < x <= MAX_GRID[0] and 0 < y <= MAX_GRID[1] and 0 < z <= MAX_GRID[2]):
+        max_x, max_y, max_z = self._max_grid
+        if not (0 < x <= max_x and 0 < y <= max_y and 0 < z <= max_z):
             self._check_empty(grid)
             return
         if device is None:
@@ -92,7 +95,7 @@ class LoadedKernel:
 
     def _launch(self, x: int, y: int, z: int, addresses: int, device: int) -> None:
         stream = current_stream(device)
-        launch = (self._function, x, y, z, self._num_threads, 1, 1, self._shared, stream, addresses, 0)
+        launch = (self._function, x * self._num_ctas, y, z, self._num_threads, 1, 1, self._shared, stream, addresses, 0)
         (status,) = self._api_launch(*launch)
         if status == _INVALID_CONTEXT:  # a thread that has not used CUDA yet
             self._driver.make_current(device)
@@ -110,10 +113,10 @@ class LoadedKernel:
 
     def _check_empty(self, grid: Sequence[int]) -> None:
         """Nothing is to be launched if a grid has no programs; an error if it has too many."""
-        if min(grid) < 0 or (min(grid) > 0 and any(e > limit for e, limit in zip(grid, MAX_GRID, strict=True))):
+        if min(grid) < 0 or (min(grid) > 0 and any(e > limit for e, limit in zip(grid, self._max_grid, strict=True))):
             raise LaunchError(
                 f"the grid of kernel '{self._name}' is {tuple(grid)}: its extents go from 0 to "
-                f"{', '.join(map(str, MAX_GRID))}"
+                f"{', '.join(map(str, self._max_grid))}"
             )
 
     def _prepare(self, device: int) -> None:

@@ -118,4 +118,5 @@ def _attributes(num_warps: int, gives_registers: bool, options: CUDAOptions) -> 
     """Where warps give registers to others, ptxas has to know how many they begin with (C7508)."""
     limit = registers_at_launch(num_warps, options.maxnreg) if gives_registers else options.maxnreg
     maximum = f' "nvvm.maxnreg"="{limit}"' if limit else ""
-    return f'nounwind "nvvm.reqntid"="{WARP_SIZE * num_warps}"{maximum}'
+    cluster = f' "nvvm.cluster_dim"="{options.num_ctas},1,1"' if options.num_ctas > 1 else ""
+    return f'nounwind "nvvm.reqntid"="{WARP_SIZE * num_warps}"{maximum}{cluster}'

@@ -38,6 +38,11 @@ class Architecture:
         return self.max_shared_bytes + RESERVED_SHARED_BYTES
 
     @property
+    def has_clusters(self) -> bool:
+        """Whether blocks can be launched in clusters, which share their shared memory."""
+        return self.capability >= 90
+
+    @property
     def is_specific(self) -> bool:
         """Whether its code runs on this very capability only, not on later ones of the same major number."""
         return self.name.endswith("a")

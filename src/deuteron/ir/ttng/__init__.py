@@ -1,5 +1,6 @@
 """The `ttng` dialect: what NVIDIA GPUs from Hopper on can do. Names are those of Triton's dialect.
 
+cluster.py          the blocks that run one program together
 warp_group_dot.py   products of warpgroups, in flight until they are waited for
 fence.py            fences between ordinary and asynchronous accesses of shared memory
 mbarrier.py         barriers in shared memory that count arrivals and bytes
@@ -9,6 +10,6 @@ turns.py            warpgroups that take turns
 
 from xdsl.ir import Dialect
 
-from deuteron.ir.ttng import fence, mbarrier, tma, turns, warp_group_dot
+from deuteron.ir.ttng import cluster, fence, mbarrier, tma, turns, warp_group_dot
 
-TTNG = Dialect("ttng", [*fence.OPS, *mbarrier.OPS, *tma.OPS, *turns.OPS, *warp_group_dot.OPS], [])
+TTNG = Dialect("ttng", [*cluster.OPS, *fence.OPS, *mbarrier.OPS, *tma.OPS, *turns.OPS, *warp_group_dot.OPS], [])

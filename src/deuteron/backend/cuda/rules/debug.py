@@ -14,6 +14,7 @@ from deuteron.backend.cuda.context import Context, Rule
 from deuteron.backend.cuda.elements import FP8, to_bits
 from deuteron.backend.cuda.formats import FloatConversion
 from deuteron.backend.cuda.fragment import Fragment, Operand, positions, registers_of
+from deuteron.backend.cuda.rules.program import program_id
 from deuteron.backend.cuda.threads import owned_registers
 from deuteron.backend.llvm.types import Value, byte_width, const
 from deuteron.ir.location import from_attribute
@@ -22,7 +23,7 @@ from deuteron.ir.types import byte_width_of, element_type_of, f32, is_float, is_
 
 def print_(ctx: Context, op: Operation, *operands: Operand) -> None:
     prefix = op.prefix.data.replace("%", "%%")
-    pids = [ctx.b.call("i32", f"llvm.nvvm.read.ptx.sreg.ctaid.{axis}") for axis in "xyz"]
+    pids = [program_id(ctx, axis) for axis in range(3)]
     if not operands:
         _print_line(ctx, f"pid (%d, %d, %d) idx (){prefix}\n", pids, ctx.threads.owner(None))
     signed = op.is_signed.get_values()

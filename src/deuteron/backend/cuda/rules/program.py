@@ -1,4 +1,7 @@
-"""The program's place in the grid, and barriers."""
+"""The program's place in the grid, and barriers.
+
+tt.get_program_id x        %ctaid.x; where a program is a cluster of blocks, %clusterid.x
+"""
 
 from __future__ import annotations
 
@@ -8,11 +11,22 @@ from deuteron.backend.cuda.context import Context, Rule
 from deuteron.backend.llvm.types import Value
 
 
-def _grid_register(name: str) -> Rule:
-    def rule(ctx: Context, op: Operation) -> Value:
-        return ctx.b.call("i32", f"llvm.nvvm.read.ptx.sreg.{name}.{'xyz'[op.axis.value.data]}")
+def program_id(ctx: Context, axis: int) -> Value:
+    """The program's number along an axis of the grid."""
+    return _grid_register(ctx, "", axis)
 
-    return rule
+
+def _grid_register(ctx: Context, prefix: str, axis: int) -> Value:
+    unit = "cluster" if ctx.options.num_ctas > 1 else "cta"
+    return ctx.b.call("i32", f"llvm.nvvm.read.ptx.sreg.{prefix}{unit}id.{'xyz'[axis]}")
+
+
+def get_program_id(ctx: Context, op: Operation) -> Value:
+    return program_id(ctx, op.axis.value.data)
+
+
+def get_num_programs(ctx: Context, op: Operation) -> Value:
+    return _grid_register(ctx, "n", op.axis.value.data)
 
 
 def barrier(ctx: Context, op: Operation) -> None:
@@ -20,7 +34,7 @@ def barrier(ctx: Context, op: Operation) -> None:
 
 
 RULES: dict[str, Rule] = {
-    "tt.get_program_id": _grid_register("ctaid"),
-    "tt.get_num_programs": _grid_register("nctaid"),
+    "tt.get_program_id": get_program_id,
+    "tt.get_num_programs": get_num_programs,
     "ttg.barrier": barrier,
 }

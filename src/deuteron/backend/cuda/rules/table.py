@@ -7,6 +7,7 @@ from deuteron.backend.cuda.rules import (
     async_copy,
     atomic,
     cast,
+    cluster,
     control_flow,
     convert_layout,
     debug,
@@ -27,6 +28,7 @@ from deuteron.backend.cuda.rules import (
 
 RULES: dict[str, Rule] = {
     **program.RULES,
+    **cluster.RULES,
     **memory.RULES,
     **atomic.RULES,
     **shape.RULES,
