@@ -77,7 +77,7 @@ class CUDAOptions:
 
 
 def check_launch_options(num_warps: int, num_stages: int, num_ctas: int) -> None:
-    """Raise UsageError unless these can be launched on some target. Clusters of 8 blocks are the largest portable ones."""
+    """Raise UsageError unless these can be launched on some target; clusters of more than 8 are not portable."""
     if not isinstance(num_warps, int) or num_warps not in (1, 2, 4, 8, 16, 32):
         raise UsageError(f"num_warps must be a power of two from 1 to 32, got {num_warps}")
     if not isinstance(num_stages, int) or num_stages < 0:

@@ -106,6 +106,13 @@ FOLDER/exits.py:3:1: error: cannot import 'exits.py': SystemExit: 3
     ),
     "warps": ({"-w": "3"}, "error: num_warps must be a power of two from 1 to 32, got 3"),
     "stages": ({"-ns": "-1"}, "error: num_stages must be a whole number, 0 or more, got -1"),
+    "blocks": ({"--num-ctas": "3"}, "error: num_ctas must be a power of two from 1 to 8, got 3"),
+    "blocks on a GPU without clusters": (
+        {"--num-ctas": "2", "-t": "cuda:80"},
+        "error: num_ctas=2 makes clusters of blocks, which compute capability 9.0 and later have, "
+        "and the target is cuda:80: say num_ctas=1",
+    ),
+    "option with a flag": ({"-O": "num_ctas=2"}, "error: -O num_ctas=2: say --num-ctas"),
     "out name": (
         {"--out-name": "a-b"},
         "error: 'a-b' cannot be the name of a C function: give another one with --out-name",

@@ -91,10 +91,10 @@ def test_says_which_files_and_which_target(tmp_path: Path):
 
 
 def test_differing_requests_have_differing_names(tmp_path: Path):
-    for further in [(), ("-t", "cpu:native"), ("-O", "opt_level=1"), ("-w", "2"), ("-ns", "1")]:
+    for further in [(), ("-t", "cpu:native"), ("-O", "opt_level=1"), ("-w", "2"), ("-ns", "1"), ("--num-ctas", "2")]:
         compile_scale(tmp_path, ALGORITHMS[0], *further)
     compile_scale(tmp_path, ALGORITHMS[0], types="*fp16, *fp32, fp32, i32")
-    assert len(list((tmp_path / "aot").glob("*.c"))) == 6
+    assert len(list((tmp_path / "aot").glob("*.c"))) == 7
 
 
 def test_two_processes_emit_the_same_bytes(tmp_path: Path):

@@ -28,7 +28,7 @@ def named(text: str, count: int):
 
 def test_the_flash_attention_signature_over_several_lines():
     arguments = named(FLASH, 32)
-    hash = signature_hash(hash_parts([arg.text for arg in arguments], 4, 1))
+    hash = signature_hash(hash_parts([arg.text for arg in arguments], 4, 1, 1))
     base = file_base(Path("aot/fp16/fmha_kernel_d64_fp16"), hash, suffix(arguments))
     assert str(base) == ("aot/fp16/fmha_kernel_d64_fp16.6979ce4b_0123456789101112131415161718192021222324252627")
 
@@ -38,8 +38,15 @@ def test_suffix_has_the_hints():
 
 
 def test_what_is_asked_for_besides_changes_the_hash():
-    hashes = {signature_hash(hash_parts(["i32"], 4, 3, extras)) for extras in ((), ("cpu:native",), ("opt_level=2",))}
+    hashes = {
+        signature_hash(hash_parts(["i32"], 4, 3, 1, extras)) for extras in ((), ("cpu:native",), ("opt_level=2",))
+    }
     assert len(hashes) == 3
+
+
+def test_more_than_one_block_a_program_changes_the_hash():
+    parts = [hash_parts(["i32"], 4, 3, num_ctas) for num_ctas in (1, 2)]
+    assert parts == [["i32", "warps4xstages3"], ["i32", "warps4xstages3xctas2"]]
 
 
 def test_parameters_get_names_that_c_and_cxx_have():

@@ -29,7 +29,7 @@ def array(count=64, dtype=np.float32):
 
 def test_what_is_compiled_and_launched(recorder):
     x = array()
-    scale[(4,)](x, 1000, 0.5, BLOCK=128, num_warps=8)
+    scale[(4,)](x, 1000, 0.5, BLOCK=128, num_warps=8, num_ctas=2)
     [compiled], [launched] = recorder.compiled, recorder.launched
     assert compiled.signature == {
         "x_ptr": "*fp32",
@@ -40,7 +40,7 @@ def test_what_is_compiled_and_launched(recorder):
     }
     assert compiled.constexprs == {"BLOCK": 128, "KIND": "plain"}
     assert compiled.attrs == {"x_ptr": (("tt.divisibility", 16),)}
-    assert compiled.options.num_warps == 8
+    assert (compiled.options.num_warps, compiled.options.num_ctas) == (8, 2)
     assert (launched.grid, launched.values) == ((4, 1, 1), [x.ctypes.data, 1000, 0.5])
 
 
@@ -74,6 +74,7 @@ def test_all_ways_to_pass_arguments_are_one_kernel(recorder, call):
     ("args", "options"),
     [
         ((array(), 7, 0.5, 64), {"num_warps": 2}),
+        ((array(), 7, 0.5, 64), {"num_ctas": 2}),
         ((array(), 16, 0.5, 64), {}),
         ((array(), 7, 0.5, 32), {}),
         ((array(), 7, 1, 64), {}),

@@ -110,17 +110,19 @@ class FakeGpu(Workspace):
         name: str = "add_alpha",
         shared: int = 0,
         num_warps: int = 4,
+        num_ctas: int = 1,
         image: bytes | None = None,
         tensor_maps: Sequence[TensorMap] = (),
     ) -> Path:
         """Emit a kernel as C; returns its header."""
         parsed = parse_signature(signature, params, name)
-        request = CompileRequest(Path(f"{name}.py"), name, signature, grid, num_warps=num_warps, target=target)
+        launched = {"num_warps": num_warps, "num_ctas": num_ctas}
+        request = CompileRequest(Path(f"{name}.py"), name, signature, grid, target=target, **launched)
         resolved = select_target(target)
         record = plan_kernel(request, KernelSource(name, parsed, IRSource.from_text("", "llir")), resolved)
         base = file_base(self.folder / name, record.hash, record.suffix)
         code = KernelCode(record, parse_grid(grid, grid_scope(parsed)), base)
-        metadata = KernelMetadata(name, code.symbol, resolved, {"num_warps": num_warps}, (), 0, shared)
+        metadata = KernelMetadata(name, code.symbol, resolved, launched, (), 0, shared)
         metadata = replace(metadata, tensor_maps=tuple(tensor_maps))
         sizes = [8 if param.type.startswith("*") else BYTES.get(param.type, 4) for param in record.runtime_params]
         sizes += [128] * len(tensor_maps)

@@ -42,6 +42,39 @@ def test_the_first_launch_loads_and_the_second_only_launches(gpu: FakeGpu, compi
     assert launched(again) == ["grid=1,3,1 block=256,1,1 shared=1024 stream=(nil) device=0 args=7010,c0000000,80,"]
 
 
+@pytest.mark.parametrize(
+    ("n", "status", "grid"),
+    [(3, 0, "grid=12,3,1"), (2**29 - 1, 0, "grid=2147483644,3,1"), (2**29, 1, None), (2**61, 1, None), (0, 0, None)],
+)
+def test_a_program_that_is_a_cluster_launches_all_its_blocks(gpu: FakeGpu, n: int, status: int, grid: str | None):
+    gpu.emit_cuda("*fp32:16, fp32, i64, 128", "n, 3", num_ctas=4)
+    gpu.link()
+    body = f"""
+  use_device(0);
+  printf("%d %s\\n", (int)add_alpha_default(NULL, 0x7000, 1.0f, {n}), calls());
+"""
+    printed = gpu.program(body, flags=["-O1", "-fsanitize=undefined", "-fno-sanitize-recover"]).run()
+    assert printed.startswith(f"{status} ")
+    assert [launch.split(" block")[0] for launch in launched(printed)] == [grid] * (grid is not None)
+
+
+def test_algorithms_with_and_without_clusters(gpu: FakeGpu):
+    gpu.emit_cuda(SIGNATURE, "n")
+    gpu.emit_cuda(SIGNATURE, "n", num_ctas=2)
+    gpu.link()
+    header = (gpu.folder / "linked.h").read_text()
+    assert "algo_id 0: BLOCK = 128, 4 warps, 3 stages\n" in header
+    assert "algo_id 1: BLOCK = 128, 4 warps, 3 stages, 2 ctas\n" in header
+    body = """
+  use_device(0);
+  add_alpha(NULL, 0x7000, 1.0f, 5, 0);
+  add_alpha(NULL, 0x7000, 1.0f, 5, 1);
+  printf("%s\\n", calls());
+"""
+    first, second = launched(gpu.program(body).run())
+    assert (first.split()[0], second.split()[0]) == ("grid=5,1,1", "grid=10,1,1")
+
+
 ALL_TYPES = ["i1", "i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64", "fp16", "bf16", "fp32", "fp64", "*fp16"]
 
 

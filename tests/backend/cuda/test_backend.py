@@ -67,6 +67,8 @@ def test_too_much_shared_memory_is_an_error_with_both_numbers():
     ("options", "message"),
     [
         ({"num_warps": 3}, "num_warps must be a power of two"),
+        ({"num_ctas": 3}, "num_ctas must be a power of two from 1 to 8, got 3"),
+        ({"num_ctas": 16}, "num_ctas must be a power of two from 1 to 8, got 16"),
         ({"maxnreg": 5}, "maxnreg must be a whole number from 16 to 255, got 5"),
     ],
 )
@@ -76,9 +78,10 @@ def test_options(options, message):
         compile_for("cuda:90", transposed, x, x, M=8, N=8, **options)
 
 
-def test_clusters_are_refused():
-    with pytest.raises(UsageError, match="num_ctas must be 1, got 2"):
-        compile_text("", num_ctas=2)
+@pytest.mark.parametrize("target", ["cuda:80", "cuda:89"])
+def test_a_target_without_clusters(target):
+    with pytest.raises(UsageError, match=f"num_ctas=2 makes clusters.* 9.0 .* the target is {target}: say num_ctas=1"):
+        compile_text("", target, num_ctas=2)
 
 
 def test_an_unknown_architecture():

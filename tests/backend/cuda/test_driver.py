@@ -17,10 +17,11 @@ from deuteron.errors import LaunchError, OutOfResources
 from deuteron.options import Target
 
 
-def load(api, params=("x: *fp32", "n: i32"), shared=0, num_warps=4):
+def load(api, params=("x: *fp32", "n: i32"), shared=0, num_warps=4, num_ctas=1):
     named = tuple(make_param(*param.split(": ")) for param in params)
     api.num_params = len(named)
-    metadata = KernelMetadata("k", "k_symbol", Target("cuda", 90), {"num_warps": num_warps}, named, 0, shared)
+    options = {"num_warps": num_warps, "num_ctas": num_ctas}
+    metadata = KernelMetadata("k", "k_symbol", Target("cuda", 90), options, named, 0, shared)
     return load_kernel(b"cubin", metadata, CudaDriver(api))
 
 
@@ -84,6 +85,19 @@ def test_an_impossible_grid(api, grid):
 def test_the_largest_grids(api, grid):
     load(api)(grid, [0, 0])
     assert api.launches[0].grid == grid
+
+
+@pytest.mark.parametrize("grid", [(3, 2, 1), (2**28 - 1, 1, 65535)])
+def test_a_program_that_is_a_cluster_launches_all_its_blocks(api, grid):
+    load(api, num_ctas=8)(grid, [0, 0])
+    assert api.launches[0].grid == (8 * grid[0], *grid[1:])
+
+
+def test_a_grid_with_too_many_clusters(api):
+    message = r"grid of kernel 'k' is \(268435456, 1, 1\): its extents go from 0 to 268435455, 65535, 65535"
+    with pytest.raises(LaunchError, match=message):
+        load(api, num_ctas=8)((2**28, 1, 1), [0, 0])
+    assert not api.launches
 
 
 @pytest.mark.parametrize(("shared", "told"), [(49152, []), (49153, [49153]), (232448, [232448])])
