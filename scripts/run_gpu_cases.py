@@ -219,15 +219,12 @@ class Emulated:
 
     def launch(self, case: Case) -> list[bytes]:
         from deuteron.backend.metadata import KernelMetadata
-        from deuteron.emulator import EmulatorOptions, launch
-        from deuteron.emulator.kernels import with_tensor_maps
+        from deuteron.emulator import EmulatorOptions, run_kernel
 
         metadata = KernelMetadata.from_json(case.metadata)
         copies = [_aligned_copy(memory.before) for memory in case.memories]
         values = [_pointer(copies[a[0]], a[1]) if isinstance(a, tuple) else a for a in case.arguments]
-        values = with_tensor_maps(metadata, values)
-        options = EmulatorOptions(print=lambda text: None)
-        launch(case.ptx, metadata.symbol, case.grid, metadata.num_threads, metadata.shared, values, options=options)
+        run_kernel(case.ptx, metadata, case.grid, values, EmulatorOptions(print=lambda text: None))
         return [copy.tobytes() for copy in copies]
 
 

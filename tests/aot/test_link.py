@@ -20,6 +20,7 @@ RECORD = KernelRecord(
     device_rank=13,
     num_warps=1,
     num_stages=3,
+    num_ctas=1,
     extras=(),
     grid="n",
     params=(
@@ -54,14 +55,15 @@ def test_algorithms_are_in_order_of_appearance_and_kernels_by_specialisation():
     assert algos[1] == [records[4], records[3], records[2], records[1]]
 
 
-def test_other_warps_stages_and_options_are_other_algorithms():
+def test_other_warps_stages_blocks_and_options_are_other_algorithms():
     records = [
         RECORD,
         dataclasses.replace(RECORD, num_warps=2),
         dataclasses.replace(RECORD, num_stages=1),
+        dataclasses.replace(RECORD, num_ctas=2),
         dataclasses.replace(RECORD, extras=("opt_level=2",)),
     ]
-    assert len(group(records)["add"]) == 4
+    assert len(group(records)["add"]) == 5
 
 
 @pytest.mark.parametrize(
