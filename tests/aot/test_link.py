@@ -96,6 +96,14 @@ def test_the_record_survives_the_file(workspace: Workspace):
     assert json.loads(record.to_json())["function"] == record.function == header.stem.replace(".", "_")
 
 
+def test_a_record_from_before_there_were_clusters(workspace: Workspace):
+    metadata = emit(workspace).with_suffix(".json")
+    fields = json.loads(metadata.read_text())
+    del fields["num_ctas"]
+    metadata.write_text(json.dumps(fields))
+    assert read_record(metadata).num_ctas == 1
+
+
 def test_one_header_in_two_folders_is_a_clash(workspace: Workspace, tmp_path: Path):
     header = emit(workspace)
     copy = Workspace(tmp_path / "other")

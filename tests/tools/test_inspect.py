@@ -60,6 +60,11 @@ def test_stages(run, target, stage, holds):
     assert result.exit_code == 0 and holds in result.stdout_bytes
 
 
+def test_blocks_of_a_program(run):
+    result = run("inspect", "scale.py", *KERNEL, "-t", "cuda:90", "--num-ctas", "2", "--stage", "ptx")
+    assert result.exit_code == 0 and ".reqnctapercluster 2, 1, 1" in result.stdout
+
+
 def test_the_text_of_a_stage(run, tmp_path):
     text = run("inspect", "scale.py", *KERNEL, "-t", "cuda:90", "--stage", "ttir").stdout
     (tmp_path / "scale.ttir").write_text(text)
