@@ -5,9 +5,9 @@
     python scripts/run_gpu_cases.py all build/gpu-cases            both, where everything is
 
 `record` runs the tests of `tests/run` in the interpreter and keeps, for each launch, the memory before and after, and
-the kernel compiled for some number of warps (1 to 16, another one for each launch). `run` launches what was kept on
-copies in the GPU's memory (or, with `--on emulator`, in the emulator), prints a line for each kernel that differs and a
-table, and ends with 1 if any does.
+the kernel compiled for some number of warps (1 to 16, another one for each launch) and of blocks in a cluster (1, 2 or
+4; 1 where they cannot share the program). `run` launches what was kept on copies in the GPU's memory (or, with
+`--on emulator`, in the emulator), prints a line for each kernel that differs and a table, and ends with 1 if any does.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ import numpy as np
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "src"))
 
-WARPS = (1, 2, 4, 8, 16)
+WARPS, CTAS = (1, 2, 4, 8, 16), (1, 2, 4)
 # Of the largest magnitude expected; products in tf32 have ten bits.
 TOLERANCE = {"float64": 1e-12, "float32": 2e-5, "float16": 2e-3, "bfloat16": 1.6e-2}
 DOT_TOLERANCE = {"float64": 1e-12, "float32": 2e-3, "float16": 4e-3, "bfloat16": 1.6e-2}
@@ -86,9 +86,10 @@ class Recorder:
         return recording
 
     def _keep(self, function, bound, grid, values, owners, before) -> None:
-        num_warps = WARPS[zlib.crc32(f"{self._seed} {self.test} {len(self.cases)}".encode()) % len(WARPS)]
+        drawn = zlib.crc32(f"{self._seed} {self.test} {len(self.cases)}".encode())
+        num_warps, num_ctas = WARPS[drawn % len(WARPS)], CTAS[drawn // len(WARPS) % len(CTAS)]
         try:
-            kernel = self._compiled(function, bound, num_warps)
+            kernel = self._compiled(function, bound, num_warps, num_ctas)
         except Exception as error:
             self.failures.append(f"{self.test}: {function.__name__} with {num_warps} warps: {error}")
             return
@@ -102,17 +103,23 @@ class Recorder:
         ]
         self.cases.append(case)
 
-    def _compiled(self, function, bound, num_warps: int):
+    def _compiled(self, function, bound, num_warps: int, num_ctas: int):
         from deuteron.backend import get_backend
         from deuteron.compiler.driver import compile_with
+        from deuteron.errors import UsageError
         from deuteron.options import parse_target
 
-        key = (function, bound.tokens, num_warps)
+        key = (function, bound.tokens, num_warps, num_ctas)
         if key not in self._kernels:
             target = parse_target(self._target)
             backend = get_backend(target)
-            options = backend.make_options({**bound.options, "num_warps": num_warps})
-            self._kernels[key] = compile_with(backend, function._source(bound), target, options)
+            options = backend.make_options({**bound.options, "num_warps": num_warps, "num_ctas": num_ctas})
+            try:
+                self._kernels[key] = compile_with(backend, function._source(bound), target, options)
+            except UsageError:
+                if num_ctas == 1:
+                    raise
+                self._kernels[key] = self._compiled(function, bound, num_warps, 1)
         return self._kernels[key]
 
 

@@ -1,4 +1,4 @@
-"""The block's place in its cluster, in IR: text, and what the verifier objects to."""
+"""What blocks of a cluster do, in IR: text, and what the verifier objects to."""
 
 import pytest
 
@@ -27,3 +27,24 @@ def test_round_trip():
 def test_the_number_of_a_block_is_an_i32():
     with pytest.raises(IRError, match="Expected attribute i32 but got i64"):
         parse_module(kernel("i64"))
+
+
+BAR = "!ttg.memdesc<1xi64, #ttg.shared_linear<{offset = [], block = []}, alignment = 8>, #ttg.shared_memory, mutable>"
+SEGMENTS = "operandSegmentSizes = array<i32: 1, 0, 0>"
+TOGETHER = f"""
+"builtin.module"() ({{
+  "tt.func"() <{{sym_name = "k", function_type = () -> (), sym_visibility = "public"}}> ({{
+    %bar = "ttg.local_alloc"() : () -> {BAR}
+    "ttng.cluster_barrier"() : () -> ()
+    "ttng.arrive_barrier"(%bar) <{{count = 4 : i32, numCTAs = 2 : i32, {SEGMENTS}}}> : ({BAR}) -> ()
+    "tt.return"() : () -> ()
+  }}) : () -> ()
+}}) : () -> ()
+"""
+
+
+def test_arrivals_at_the_barriers_of_all_blocks():
+    module = parse_module(print_module(parse_module(TOGETHER)))
+    text = print_module(module)
+    assert '"ttng.cluster_barrier"() : () -> ()' in text and "count = 4 : i32, numCTAs = 2 : i32" in text
+    assert next(op for op in module.walk() if op.name == "ttng.arrive_barrier").num_ctas == 2

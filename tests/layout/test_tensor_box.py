@@ -13,14 +13,14 @@ from deuteron.layout.tensor_box import TensorBox, box_places, tensor_box
 DTYPES = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}
 
 
-def copied(layout: LinearLayout, size: int) -> np.ndarray:
+def copied(layout: LinearLayout, size: int, min_copies: int = 1) -> np.ndarray:
     """Shared memory, element by element, behind the copies of a tile of the numbers 0, 1, 2 ..."""
     count = int(np.prod(layout.shape))
     space = np.zeros(count * size + 16, np.uint8)
     begin = -space.ctypes.data % 16
     tile = space[begin : begin + count * size].view(DTYPES[size]).reshape(layout.shape)
     tile[...] = np.arange(count, dtype=DTYPES[size]).reshape(layout.shape)
-    box = tensor_box(layout, size)
+    box = tensor_box(layout, size, min_copies)
     tensor_map = TensorMap(tile, box.shape, box.swizzle)
     shared = np.zeros(count * size, np.uint8)
     for coordinates, offset in box_places(layout, box):
@@ -52,6 +52,23 @@ def test_copies_make_the_layout(layout: LinearLayout, size: int, expected: Tenso
     places = layout(**{OFFSET: np.arange(int(np.prod(layout.shape)))})
     index = sum(place * int(np.prod(layout.shape[axis + 1 :])) for axis, place in enumerate(places))
     np.testing.assert_array_equal(copied(layout, size), index.astype(DTYPES[size]))
+
+
+SHARED = {
+    "panels enough": (mma_shared([64, 256], 1, 2), 2, 4, TensorBox((64, 64), 128)),
+    "halves of a panel": (mma_shared([128, 64], 1, 2), 2, 2, TensorBox((64, 64), 128)),
+    "an eighth of one": (mma_shared([64, 64], 1, 2), 2, 8, TensorBox((8, 64), 128)),
+    "both": (mma_shared([128, 128], 1, 2), 2, 4, TensorBox((64, 64), 128)),
+    "not even 8 rows": (mma_shared([32, 64], 1, 2), 2, 8, None),
+    "row-major": (row_major([4, 8, 32]), 4, 2, TensorBox((2, 8, 32), 0)),
+}
+
+
+@pytest.mark.parametrize(("layout", "size", "min_copies", "expected"), SHARED.values(), ids=SHARED)
+def test_as_many_copies_as_share_a_tile(layout: LinearLayout, size: int, min_copies: int, expected: TensorBox | None):
+    assert tensor_box(layout, size, min_copies) == expected
+    if expected is not None:
+        np.testing.assert_array_equal(copied(layout, size, min_copies), copied(layout, size))
 
 
 @pytest.mark.parametrize(

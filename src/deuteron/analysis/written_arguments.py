@@ -28,13 +28,14 @@ _WRITES = (StoreOp, AtomicRMWOp, AtomicCASOp, DescriptorStoreOp, DescriptorReduc
 
 def written_arguments(op: Operation) -> set[SSAValue | None]:
     """The arguments that ops inside write; None is one of them where that is not known."""
-    return {_accessed(inner) for inner in op.walk() if isinstance(inner, _WRITES)}
+    return {accessed_argument(inner) for inner in op.walk() if isinstance(inner, _WRITES)}
 
 
 def is_apart(load: LoadOp | DescriptorLoadOp, written: set[SSAValue | None]) -> bool:
     """Whether what is loaded is in none of these arguments."""
-    return not written or (None not in written and _accessed(load) not in {None, *written})
+    return not written or (None not in written and accessed_argument(load) not in {None, *written})
 
 
-def _accessed(op: Operation) -> SSAValue | None:
+def accessed_argument(op: Operation) -> SSAValue | None:
+    """The argument that an op accesses; None where it is not known."""
     return base_argument(descriptor_of(op).base if isinstance(op, BlockAccess) else op.ptr)

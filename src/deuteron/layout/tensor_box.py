@@ -36,10 +36,13 @@ class TensorBox:
         return prod(self.shape)
 
 
-def tensor_box(layout: LinearLayout, element_bytes: int) -> TensorBox | None:
-    """The largest box of which copies make the layout (offset -> coordinates); None where none does."""
+def tensor_box(layout: LinearLayout, element_bytes: int, min_copies: int = 1) -> TensorBox | None:
+    """The largest box of which copies, at least so many, make the layout (offset -> coordinates); None where none does.
+
+    `min_copies` is a power of two.
+    """
     for swizzle in SWIZZLES:
-        box = _box(layout, swizzle, element_bytes)
+        box = _box(layout, swizzle, element_bytes, log2(min_copies))
         if box is not None:
             return box
     return None
@@ -53,11 +56,11 @@ def box_places(layout: LinearLayout, box: TensorBox) -> Iterator[tuple[Basis, in
         yield layout(**{OFFSET: number << start}), number << start
 
 
-def _box(layout: LinearLayout, swizzle: int, element_bytes: int) -> TensorBox | None:
+def _box(layout: LinearLayout, swizzle: int, element_bytes: int, copy_bits: int) -> TensorBox | None:
     bases, rank = list(layout.of(OFFSET)), len(layout.shape)
     shape, axis, bit = [1] * rank, rank - 1, 0
     inner = swizzle // element_bytes if swizzle else MAX_EXTENT
-    while bit < len(bases):
+    while bit < len(bases) - copy_bits:
         limit = inner if axis == rank - 1 else MAX_EXTENT
         fits = shape[axis] < min(layout.shape[axis], limit)
         if fits and bases[bit] == _basis(shape, axis, bit, swizzle, element_bytes):

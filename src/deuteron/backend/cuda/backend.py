@@ -38,7 +38,7 @@ def _assign_layouts(module: ModuleOp, unit: Unit) -> ModuleOp:
     from deuteron.passes.gpu import gpu_passes
 
     options = unit.options
-    passes = gpu_passes(options.num_warps, str(unit.target), options.num_stages)
+    passes = gpu_passes(options.num_warps, str(unit.target), options.num_stages, options.num_ctas)
     run_passes(module, passes, unit.dump, _verify)
     return module
 
@@ -71,20 +71,20 @@ def _parse_ttgir(text: str, file: str) -> ModuleOp:
 def _lower_to_llvm(module: ModuleOp, unit: Unit) -> str:
     from deuteron.backend.cuda.lowering import lower_module
 
-    _check_num_warps(module, unit)
+    _check_launch(module, unit)
     lowered = lower_module(module, unit.symbol, _architecture(unit), unit.options)
     unit.shared, unit.extra_warps = lowered.shared_bytes, lowered.extra_warps
     unit.tensor_maps = lowered.tensor_maps
     return lowered.llir
 
 
-def _check_num_warps(module: ModuleOp, unit: Unit) -> None:
-    """The layouts of a text are for a number of warps; a launch of another would be wrong."""
-    num_warps = module.attributes["ttg.num-warps"].value.data
-    if num_warps != unit.options.num_warps:
-        raise UsageError(
-            f"the ttgir is for num_warps={num_warps}, and num_warps={unit.options.num_warps} was asked for"
-        )
+def _check_launch(module: ModuleOp, unit: Unit) -> None:
+    """A text is for a number of warps and of blocks; a launch of others would be wrong."""
+    for option in ("num_warps", "num_ctas"):
+        attribute = module.attributes.get(f"ttg.{option.replace('_', '-')}")
+        made, asked = attribute.value.data if attribute is not None else 1, getattr(unit.options, option)
+        if made != asked:
+            raise UsageError(f"the ttgir is for {option}={made}, and {option}={asked} was asked for")
 
 
 def _parse_llvm(text: str, file: str) -> str:

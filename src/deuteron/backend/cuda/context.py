@@ -86,6 +86,11 @@ class Context:
         offset = offset_of(op) + byte_offset
         return self.b.gep("i8", base, const("i32", offset), "inbounds") if offset else Value(SHARED, base.text)
 
+    @property
+    def cluster_rank(self) -> Value:
+        """The number of the block in its cluster."""
+        return self.b.call("i32", "llvm.nvvm.read.ptx.sreg.cluster.ctarank")
+
     def barrier(self) -> None:
         """All threads that execute the op wait for each other, and see what they wrote to memory."""
         if self.num_warps == 1:

@@ -18,7 +18,7 @@ from deuteron.errors import CompilationError
 from deuteron.ir.location import from_attribute
 from deuteron.ir.tt.descriptor import DescriptorReduceKind, TensorDescType, descriptor_of
 from deuteron.ir.tt.function import FuncOp
-from deuteron.ir.ttng.tma import AsyncTMAReduceOp, TMAOp, box_of
+from deuteron.ir.ttng.tma import AsyncTMAReduceOp, TMAOp
 
 BITWISE = (DescriptorReduceKind.AND, DescriptorReduceKind.OR, DescriptorReduceKind.XOR)
 
@@ -29,7 +29,7 @@ def tensor_maps_of(func: FuncOp) -> dict[Operation, TensorMap]:
 
 
 def _tensor_map(op: TMAOp) -> TensorMap:
-    made, box = descriptor_of(op), box_of(op.buffer.type)
+    made, box = descriptor_of(op), op.box
     location, call_chain = from_attribute(made.location)
     found = [expression_of(value) for value in (made.base, *made.shape, *made.strides[:-1])]
     if None in found:

@@ -29,6 +29,7 @@ from deuteron.layout.wgmma import SharedMatrix, shared_matrix
 _NAMES = {f16: "f16", bf16: "bf16", f32: "tf32", f8e4m3: "e4m3", f8e5m2: "e5m2", i8: "s8"}
 _SWIZZLES = {128: 1, 64: 2, 32: 3}
 STEP_BITS = 256
+ADDRESS_MASK = (1 << 18) - 1  # of a descriptor, in bytes
 
 
 def instruction_k(element: Attribute) -> int:
@@ -46,7 +47,7 @@ class Matrix:
         assert self.form is not None, "the verifier has seen that wgmma reads this layout"
         self._to_offset: LinearLayout = tile.layout.right_inverse()
         moves = [self._byte_offset(*column) for column in warp_columns]
-        start = _add(ctx.b, ctx.b.ptrtoint(tile.address, "i32"), ctx.threads.uniform_image(moves))
+        start = _add(ctx.b, _within_block(ctx, tile.address), ctx.threads.uniform_image(moves))
         address = ctx.b.zext(ctx.b.lshr(start, const("i32", 4)), "i64")
         self._first = ctx.b.or_(address, const("i64", _constant_part(self.form)), "disjoint")
 
@@ -56,6 +57,12 @@ class Matrix:
 
     def _byte_offset(self, row: int, column: int) -> int:
         return self._size * self._to_offset(dim0=row, dim1=column)[0]
+
+
+def _within_block(ctx: Context, address: Value) -> Value:
+    """Of the addresses of a cluster, the highest bits are the rank of the block: a descriptor has no room for them."""
+    number = ctx.b.ptrtoint(address, "i32")
+    return ctx.b.and_(number, const("i32", ADDRESS_MASK)) if ctx.options.num_ctas > 1 else number
 
 
 def _add(b: Builder, address: Value, offset: Value | None) -> Value:

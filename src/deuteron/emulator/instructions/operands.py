@@ -158,9 +158,11 @@ class Decoding:
     def _get_symbol(self, symbol: Symbol, type: str) -> Getter:
         """The address of a variable in its own state space."""
         name, offset, wanted = symbol.name, symbol.offset, TYPES[type]
-        known = {**self.layout.local, **self.layout.shared}
-        if name in known:
-            address = known[name] + offset
+        if name in self.layout.shared:
+            first = self.layout.shared[name] + offset
+            return lambda group: (group.wave.shared.base(group.slots) + first).astype(wanted)
+        if name in self.layout.local:
+            address = self.layout.local[name] + offset
             return lambda group: np.full(group.size, address, wanted)
         return lambda group: np.full(group.size, group.wave.launch.address_of(name) + offset, wanted)
 

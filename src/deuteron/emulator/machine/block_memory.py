@@ -45,6 +45,10 @@ class SharedMemory(FlatMemory):
         super().__init__(num_blocks, SHARED_BASE + size)
         self.cluster_size = cluster_size
 
+    def base(self, slots: np.ndarray) -> np.ndarray:
+        """What the addresses of variables have in each block: in a cluster its rank, as on a GPU."""
+        return (slots % self.cluster_size + 1 << RANK_SHIFT) * (self.cluster_size > 1)
+
     def flat_address(self, slots: np.ndarray, address: np.ndarray, size: int) -> np.ndarray:
         """Byte index of shared::cta or shared::cluster addresses, seen from the blocks `slots`; checks the range."""
         address = address.astype(np.int64)

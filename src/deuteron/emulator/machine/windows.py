@@ -10,7 +10,8 @@ memory work. Shared and local memory have windows at addresses that no process u
 SHARED_WINDOW = 1 << 40
 LOCAL_WINDOW = 1 << 41
 WINDOW_SIZE = 1 << 32
-# Bits 24 and up of a shared::cluster address: the rank of the block in the cluster plus one, 0 for the own block.
+# Bits 24 and up of a shared::cluster address: the rank of the block in the cluster plus one, 0 for the own block. Those
+# of variables have it where there are clusters: a GPU's have the rank there.
 RANK_SHIFT = 24
 OFFSET_MASK = (1 << RANK_SHIFT) - 1
 # The first bytes of shared memory belong to the system on sm_90: nothing of the kernel is at address 0.

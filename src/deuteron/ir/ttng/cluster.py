@@ -1,12 +1,15 @@
-"""Clusters of blocks: which of the blocks that run one program together this is.
+"""Clusters of blocks (CTAs) that run one program together.
 
-%rank = "ttng.cluster_cta_rank"() : () -> i32
+    %rank = "ttng.cluster_cta_rank"() : () -> i32      which of them this is
+    "ttng.cluster_barrier"() : () -> ()                all threads of all of them wait for each other
+
+In front of accesses of another block's shared memory all have to have begun, and behind the last none may have ended.
 """
 
 from __future__ import annotations
 
 from xdsl.irdl import IRDLOperation, irdl_op_definition, result_def, traits_def
-from xdsl.traits import Pure
+from xdsl.traits import MemoryReadEffect, MemoryWriteEffect, Pure
 
 from deuteron.ir.types import i32
 
@@ -23,4 +26,17 @@ class ClusterCTARankOp(IRDLOperation):
         super().__init__(result_types=[i32])
 
 
-OPS = [ClusterCTARankOp]
+@irdl_op_definition
+class ClusterBarrierOp(IRDLOperation):
+    """All threads of the cluster wait for each other. It orders no accesses of memory: mbarriers that were initialised
+    are visible behind it if `ttng.fence_mbarrier_init_release_cluster` is in front of it.
+    """
+
+    name = "ttng.cluster_barrier"
+    traits = traits_def(MemoryReadEffect(), MemoryWriteEffect())
+
+    def __init__(self) -> None:
+        super().__init__()
+
+
+OPS = [ClusterCTARankOp, ClusterBarrierOp]

@@ -140,21 +140,37 @@ class WaitBarrierOp(IRDLOperation):
 
 @irdl_op_definition
 class ArriveBarrierOp(IRDLOperation):
-    """`count` arrivals of the threads that execute it, where `pred` is on; what they did before is released."""
+    """`count` arrivals of the threads that execute it, where `pred` is on; what they did before is released. With
+    `numCTAs`, so many arrivals at the barrier of each of that many blocks of the cluster.
+    """
 
     name = "ttng.arrive_barrier"
     alloc = operand_def(MemDescType)
     pred = opt_operand_def(i1)
     deps = var_operand_def(MemDescType)
     count = prop_def(IntegerAttr)
+    of_cluster = opt_prop_def(IntegerAttr, prop_name="numCTAs")
     irdl_options = (AttrSizedOperandSegments(as_property=True),)
     traits = traits_def(MemoryReadEffect(), MemoryWriteEffect())
 
-    def __init__(self, alloc: SSAValue, count: int, pred: SSAValue | None = None, deps: Sequence[SSAValue] = ()):
+    def __init__(
+        self,
+        alloc: SSAValue,
+        count: int,
+        pred: SSAValue | None = None,
+        deps: Sequence[SSAValue] = (),
+        num_ctas: int = 1,
+    ):
+        properties = {"count": IntegerAttr(count, i32)}
         super().__init__(
             operands=[alloc, [pred] if pred is not None else [], list(deps)],
-            properties={"count": IntegerAttr(count, i32)},
+            properties=properties | ({"numCTAs": IntegerAttr(num_ctas, i32)} if num_ctas > 1 else {}),
         )
+
+    @property
+    def num_ctas(self) -> int:
+        """At the barriers of how many blocks."""
+        return 1 if self.of_cluster is None else self.of_cluster.value.data
 
     def verify_(self) -> None:
         check_barrier(self, self.alloc.type)

@@ -36,9 +36,9 @@ from deuteron.ir.types import byte_width_of, i1, i32, shape_of
 from deuteron.layout.tensor_box import TensorBox, tensor_box
 
 
-def box_of(type: MemDescType) -> TensorBox | None:
-    """The box of the copies that fill a buffer; None where TMA cannot."""
-    return tensor_box(layout_of(type), byte_width_of(type.tile))
+def box_of(type: MemDescType, min_copies: int = 1) -> TensorBox | None:
+    """The box of the copies, at least so many, that fill a buffer; None where TMA cannot."""
+    return tensor_box(layout_of(type), byte_width_of(type.tile), min_copies)
 
 
 def without_leading_ones(tile: TensorType, rank: int) -> TensorType:
@@ -56,18 +56,25 @@ class _TMAOp(IRDLOperation):
     def buffer(self) -> SSAValue:
         raise NotImplementedError
 
+    @property
+    def box(self) -> TensorBox | None:
+        """The box of each of its copies."""
+        return box_of(self.buffer.type)
+
     def verify_(self) -> None:
         tile = self.desc.type.tile
         check_same_tile(self, self.buffer.type, without_leading_ones(tile, len(shape_of(self.buffer.type.tile))))
         if len(self.coord) != len(shape_of(tile)):
             raise VerifyException(f"{self.name} of {self.desc.type} has {len(self.coord)} coordinates")
-        if box_of(self.buffer.type) is None:
+        if self.box is None:
             raise VerifyException(f"{self.name}: no copy of TMA makes the layout of {self.buffer.type}")
 
 
 @irdl_op_definition
 class AsyncTMACopyGlobalToLocalOp(_TMAOp):
-    """Starts to load a block into shared memory, where `pred` is on."""
+    """Starts to load a block into shared memory, where `pred` is on. With `multicast` each of so many blocks of the
+    cluster loads a part, into the shared memory of all of them, and the bytes arrive at the barrier of each.
+    """
 
     name = "ttng.async_tma_copy_global_to_local"
     desc = operand_def(TensorDescType)
@@ -75,10 +82,31 @@ class AsyncTMACopyGlobalToLocalOp(_TMAOp):
     barrier = operand_def(MemDescType)
     result = operand_def(MemDescType)
     pred = operand_def(i1)
+    multicast = opt_prop_def(IntegerAttr)
     traits = traits_def(MemoryReadEffect(), MemoryWriteEffect())
 
-    def __init__(self, desc: SSAValue, coord: Sequence[SSAValue], barrier: SSAValue, result: SSAValue, pred: SSAValue):
-        super().__init__(operands=[desc, list(coord), barrier, result, pred])
+    def __init__(
+        self,
+        desc: SSAValue,
+        coord: Sequence[SSAValue],
+        barrier: SSAValue,
+        result: SSAValue,
+        pred: SSAValue,
+        num_ctas: int = 1,
+    ):
+        super().__init__(
+            operands=[desc, list(coord), barrier, result, pred],
+            properties={"multicast": IntegerAttr(num_ctas, i32)} if num_ctas > 1 else {},
+        )
+
+    @property
+    def num_ctas(self) -> int:
+        """How many blocks share the load."""
+        return 1 if self.multicast is None else self.multicast.value.data
+
+    @property
+    def box(self) -> TensorBox | None:
+        return box_of(self.buffer.type, self.num_ctas)
 
     @property
     def buffer(self) -> SSAValue:

@@ -1,6 +1,8 @@
 """The passes that make ttgir of tile IR, in order.
 
 products.py           which instruction multiplies
+plan_cta.py           programs shared out over the blocks of their clusters
+cta_split.py          along which axes
 order_programs.py     programs with more to do first
 infer_descriptors.py  loads of strided tiles through descriptors
 anchors.py, homes.py  which layout ops and values have of themselves
@@ -14,6 +16,7 @@ specialize_warps.py   copies of what products read given to warps of their own
 ring_buffers.py       which loads
 channels.py           the buffers that take turns, and their barriers
 slice_loads.py        what these warps compute
+multicast.py          what the blocks of a cluster load together
 partition_warps.py    the rewrite of a function
 pipeline_loads.py     what products read, copied into shared memory iterations ahead
 pipelined_loads.py    which loads
@@ -44,6 +47,7 @@ from deuteron.passes.gpu.overlap_products import OverlapProducts
 from deuteron.passes.gpu.pipeline_loads import PipelineLoads
 from deuteron.passes.gpu.place_barriers import PlaceBarriers
 from deuteron.passes.gpu.place_dot_operands import PlaceDotOperands
+from deuteron.passes.gpu.plan_cta import PlanCTA
 from deuteron.passes.gpu.products import HOPPER
 from deuteron.passes.gpu.release_buffers import ReleaseBuffers
 from deuteron.passes.gpu.specialize_warps import SpecializeWarps
@@ -51,10 +55,12 @@ from deuteron.passes.gpu.split_dot_operands import SplitDotOperands
 from deuteron.passes.gpu.widen_dot_operands import WidenDotOperands
 
 
-def gpu_passes(num_warps: int, target: str, num_stages: int) -> list[ModulePass]:
+def gpu_passes(num_warps: int, target: str, num_stages: int, num_ctas: int = 1) -> list[ModulePass]:
     """The passes that turn tile IR into ttgir that can be lowered."""
     return [
-        # First: pointers are plain in tile IR.
+        # First: behind it a program is that of one block.
+        *([PlanCTA(num_ctas)] if num_ctas > 1 else []),
+        # Before what follows: pointers are plain in tile IR.
         *([InferDescriptors(num_warps, target)] if target == HOPPER else []),
         # After it: the new ids are not known to be positive.
         OrderPrograms(),
@@ -64,9 +70,9 @@ def gpu_passes(num_warps: int, target: str, num_stages: int) -> list[ModulePass]
         WidenDotOperands(num_warps, target),
         # Before layouts: what goes through shared memory is not converted in registers.
         PlaceDotOperands(num_warps, target),
-        AssignLayouts(num_warps, target),
+        AssignLayouts(num_warps, target, num_ctas),
         # Before loads are pipelined: those that other warps copy are not.
-        SpecializeWarps(num_warps, target, num_stages),
+        SpecializeWarps(num_warps, target, num_stages, num_ctas),
         # After layouts: where a copy goes depends on them. It makes the buffers that the next ones order accesses of.
         PipelineLoads(num_stages),
         # After loads are pipelined: what was not copied ahead is copied where it is.

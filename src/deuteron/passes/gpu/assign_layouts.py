@@ -147,11 +147,12 @@ class AssignLayouts(ModulePass):
 
     num_warps: int = 4
     target: str = "cuda:80"
+    num_ctas: int = 1
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         op.attributes["ttg.num-warps"] = IntegerAttr(self.num_warps, i32)
         op.attributes["ttg.threads-per-warp"] = IntegerAttr(32, i32)
-        op.attributes["ttg.num-ctas"] = IntegerAttr(1, i32)
+        op.attributes["ttg.num-ctas"] = IntegerAttr(self.num_ctas, i32)
         op.attributes["ttg.target"] = StringAttr(self.target)
         for func in op.ops:
             if isinstance(func, FuncOp):

@@ -24,6 +24,7 @@ from deuteron.ir.ttng.mbarrier import (
 )
 from deuteron.ir.types import i32
 from deuteron.layout.multiprocessor import WARP_SIZE
+from deuteron.passes.gpu.multicast import sharing_ctas
 from deuteron.passes.gpu.ring_buffers import Ring
 from deuteron.passes.gpu.run_ahead import carry, new_argument
 from deuteron.passes.rewrite import replace
@@ -35,17 +36,23 @@ Place = tuple[SSAValue, SSAValue]  # in a ring: the index of a buffer, and the p
 
 @dataclass(eq=False)
 class Channel:
-    """A ring in memory: its buffers, and for each of them the barriers that say that it is full, and empty."""
+    """A ring in memory: its buffers, and for each of them the barriers that say that it is full, and empty.
+
+    `num_ctas`: how many blocks of a cluster fill it, and wait until the buffers of all of them are empty.
+    """
 
     ring: Ring
     capacity: int
+    num_ctas: int
     buffers: list[SSAValue]
     full: SSAValue
     empty: SSAValue
 
     @staticmethod
-    def allocate(b: Builder, ring: Ring, capacity: int, num_warps: int) -> Channel:
+    def allocate(b: Builder, ring: Ring, capacity: int, num_warps: int, num_ctas: int) -> Channel:
         """A buffer is filled by copies of every thread, or of one by TMA, and emptied by every warp that computes."""
+        blocks = [pair for one in ring.bundles if ring.is_of_blocks for pair in zip(one.loads, one.types, strict=True)]
+        sharing = max((sharing_ctas(*pair, num_ctas) for pair in blocks), default=1)
         arrivals = 1 if ring.is_of_blocks else COPYING_WARPS * WARP_SIZE
         buffers = [b.value(LocalAllocOp(buffers_type(type, capacity))) for type in ring.types]
         for buffer, load in zip(buffers, ring.bundles[0].loads, strict=True):
@@ -55,8 +62,8 @@ class Channel:
         for number in range(capacity):
             index = b.constant(number, i32)
             b.insert(InitBarrierOp(b.value(MemDescIndexOp(full, index)), arrivals))
-            b.insert(InitBarrierOp(b.value(MemDescIndexOp(empty, index)), num_warps))
-        return Channel(ring, capacity, buffers, full, empty)
+            b.insert(InitBarrierOp(b.value(MemDescIndexOp(empty, index)), num_warps * sharing))
+        return Channel(ring, capacity, sharing, buffers, full, empty)
 
     def views(self, b: Builder, index: SSAValue) -> list[SSAValue]:
         return [b.value(MemDescIndexOp(buffer, index)) for buffer in self.buffers]

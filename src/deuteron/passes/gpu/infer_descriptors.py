@@ -41,6 +41,7 @@ from deuteron.ir.tt.function import FuncOp
 from deuteron.ir.tt.memory import LoadOp
 from deuteron.ir.tt.program import GetNumProgramsOp, GetProgramIdOp
 from deuteron.ir.tt.shape import TransOp
+from deuteron.ir.ttng.cluster import ClusterCTARankOp
 from deuteron.ir.types import bit_width_of, byte_width_of, element_type_of, i32, i64, shape_of
 from deuteron.passes.gpu.products import must_be_k_major, uses_wgmma
 from deuteron.passes.rewrite import replace
@@ -251,7 +252,7 @@ def _is_natural(value: SSAValue) -> bool:
 
 
 # Where all operands are natural. That integers do not overflow is taken for granted.
-NATURAL = (GetProgramIdOp, GetNumProgramsOp, arith.AddiOp, arith.MuliOp, arith.MinSIOp, ExtSIOp)
+NATURAL = (GetProgramIdOp, GetNumProgramsOp, ClusterCTARankOp, arith.AddiOp, arith.MuliOp, arith.MinSIOp, ExtSIOp)
 
 
 def emit(b: Builder, polynomial: Polynomial, type: Attribute) -> SSAValue:

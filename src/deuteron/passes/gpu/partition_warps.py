@@ -22,6 +22,7 @@ from deuteron.ir.ttg.layout import layout_of
 from deuteron.ir.ttg.memdesc_index import MemDescIndexOp
 from deuteron.ir.ttg.views import is_view
 from deuteron.ir.ttg.warp_specialize import WarpReturnOp, WarpSpecializeOp, WarpYieldOp
+from deuteron.ir.ttng.cluster import ClusterBarrierOp
 from deuteron.ir.ttng.mbarrier import (
     ArriveBarrierOp,
     AsyncCopyMBarrierArriveOp,
@@ -36,6 +37,7 @@ from deuteron.layout.linear import REGISTER
 from deuteron.layout.multiprocessor import REGISTERS, WARP_SIZE
 from deuteron.passes.gpu.channels import COPYING_WARPS, Channel, Place, Places
 from deuteron.passes.gpu.copy_ring import read_from
+from deuteron.passes.gpu.multicast import sharing_ctas
 from deuteron.passes.gpu.ring_buffers import Bundle, Load, Ring
 from deuteron.passes.gpu.slice_loads import LoadSlice
 from deuteron.passes.rewrite import erase
@@ -47,8 +49,8 @@ FEWEST_REGISTERS = 40
 class Specialization:
     """The rewrite of one function."""
 
-    def __init__(self, func: FuncOp, capacities: dict[Ring, int], part: LoadSlice, num_warps: int):
-        self._block, self._num_warps, self._part = func.body.block, num_warps, part
+    def __init__(self, func: FuncOp, capacities: dict[Ring, int], part: LoadSlice, num_warps: int, num_ctas: int):
+        self._block, self._num_warps, self._num_ctas, self._part = func.body.block, num_warps, num_ctas, part
         self._front = Builder.before(self._block.last_op)
         self._capacities = capacities
 
@@ -62,8 +64,12 @@ class Specialization:
         for op in body:
             op.detach()
             default.add_op(op)
-        channels = [Channel.allocate(b, ring, capacity, self._num_warps) for ring, capacity in self._capacities.items()]
+        counts = self._num_warps, self._num_ctas
+        channels = [Channel.allocate(b, ring, capacity, *counts) for ring, capacity in self._capacities.items()]
         b.insert(FenceMBarrierInitOp())
+        is_shared = any(channel.num_ctas > 1 for channel in channels)
+        if is_shared:
+            b.insert(ClusterBarrierOp())
         of_bundle = {bundle: channel for channel in channels for bundle in channel.ring.bundles}
         Builder.at_end(default, b.location).insert(WarpYieldOp())
         Builder.at_end(partition, b.location).insert(WarpReturnOp())
@@ -71,6 +77,8 @@ class Specialization:
         self._produce(partition, {clones[bundle.loads[0]]: bundle for bundle in bundles.values()}, of_bundle, clones)
         registers = _requested_registers(default, channels, self._num_warps)
         b.insert(WarpSpecializeOp(default, [(partition, warps)], registers))
+        if is_shared:
+            b.insert(ClusterBarrierOp())
 
     def _consume(self, block: Block, bundles: dict[Operation, Bundle], channels: dict[Bundle, Channel]) -> None:
         def visit(reader: Operation, place: Place) -> None:
@@ -102,7 +110,8 @@ def _consume(bundle: Bundle, channel: Channel, place: Place, reader: Operation, 
         _move_views(view, reader)
     last = _last_access(views, b.insertion_point.block)
     b = Builder.before(last.next_op)
-    b.insert(ArriveBarrierOp(b.value(MemDescIndexOp(channel.empty, index)), num_warps, None, views))
+    empty = b.value(MemDescIndexOp(channel.empty, index))
+    b.insert(ArriveBarrierOp(empty, num_warps, None, views, channel.num_ctas))
 
 
 def _move_views(buffer: SSAValue, reader: Operation) -> None:
@@ -133,7 +142,7 @@ def _produce(loads: Sequence[Load], channel: Channel, place: Place) -> None:
     b.insert(WaitBarrierOp(b.value(MemDescIndexOp(channel.empty, index)), other))
     full, buffers = b.value(MemDescIndexOp(channel.full, index)), channel.views(b, index)
     if channel.ring.is_of_blocks:
-        _copy_blocks(b, loads, buffers, full)
+        _copy_blocks(b, loads, buffers, full, channel.num_ctas)
     else:
         _copy(b, loads, buffers, full)
     for load in loads:
@@ -148,12 +157,15 @@ def _copy(b: Builder, loads: Sequence[LoadOp], buffers: Sequence[SSAValue], full
     b.insert(AsyncCopyMBarrierArriveOp(full))
 
 
-def _copy_blocks(b: Builder, loads: Sequence[DescriptorLoadOp], buffers: Sequence[SSAValue], full: SSAValue) -> None:
+def _copy_blocks(
+    b: Builder, loads: Sequence[DescriptorLoadOp], buffers: Sequence[SSAValue], full: SSAValue, num_ctas: int
+) -> None:
     always = b.constant(True, i1)
     b.insert(BarrierExpectOp(full, always, sum(block_bytes(buffer.type) for buffer in buffers)))
     for load, buffer in zip(loads, buffers, strict=True):
         b.location = load.location
-        b.insert(AsyncTMACopyGlobalToLocalOp(load.desc, load.indices, full, buffer, always))
+        sharing = sharing_ctas(load, buffer.type, num_ctas)
+        b.insert(AsyncTMACopyGlobalToLocalOp(load.desc, load.indices, full, buffer, always, sharing))
 
 
 def _requested_registers(default: Block, channels: Sequence[Channel], num_warps: int) -> list[int]:

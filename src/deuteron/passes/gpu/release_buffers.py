@@ -112,4 +112,4 @@ def _arrive(b: Builder, like: ArriveBarrierOp, index: SSAValue, ordered: tuple[S
     """Arrive for the buffer with that number, if the first of two values is below the second."""
     is_below = b.value(CmpIOp(*ordered, "slt"))
     barrier = b.value(MemDescIndexOp(like.alloc.owner.src, index))
-    b.insert(ArriveBarrierOp(barrier, like.count.value.data, is_below))
+    b.insert(ArriveBarrierOp(barrier, like.count.value.data, is_below, num_ctas=like.num_ctas))

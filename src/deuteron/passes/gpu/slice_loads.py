@@ -45,6 +45,7 @@ IN_REGISTERS = frozenset(
         "tt.splat",
         "tt.trans",
         "tt.unsplat",
+        "ttng.cluster_cta_rank",
     }
 )
 

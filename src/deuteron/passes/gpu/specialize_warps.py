@@ -47,6 +47,7 @@ from deuteron.ir.ttng.warp_group_dot import WarpGroupDotOp
 from deuteron.layout.multiprocessor import REGISTERS, WARP_SIZE, WARPGROUP
 from deuteron.passes.gpu.allocate_shared import place
 from deuteron.passes.gpu.channels import COPYING_WARPS
+from deuteron.passes.gpu.multicast import sharing_ctas
 from deuteron.passes.gpu.partition_warps import Specialization, product_registers
 from deuteron.passes.gpu.pipeline_products import delay_products, is_read_by, products_to_delay
 from deuteron.passes.gpu.pipelined_loads import may_run_ahead
@@ -72,6 +73,7 @@ class SpecializeWarps(ModulePass):
     num_warps: int = 4
     target: str = HOPPER
     num_stages: int = 3
+    num_ctas: int = 1
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         if self.target == HOPPER and self.num_warps % WARPGROUP == 0 and self.num_warps + COPYING_WARPS <= MAX_WARPS:
@@ -82,11 +84,11 @@ class SpecializeWarps(ModulePass):
 
     def _specialize(self, func: FuncOp) -> bool:
         is_asked_for = any("tt.warp_specialize" in op.attributes for op in func.walk())
-        if not (is_asked_for or self.num_warps == 2 * WARPGROUP) or not _is_in_order(func):
+        if not (is_asked_for or self.num_ctas > 1 or self.num_warps == 2 * WARPGROUP) or not _is_in_order(func):
             return False
         rings = find_rings(func, AxisInfoAnalysis(func))
         delayed = _products_to_delay(rings)
-        if not self._plan(func, rings) or not (is_asked_for or self._pays(func, rings, delayed)):
+        if not self._plan(func, rings) or not (is_asked_for or self._shares(rings) or self._pays(func, rings, delayed)):
             return False
         for loop, (products, loads) in delayed.items():
             delay_products(loop, products, loads)
@@ -94,7 +96,7 @@ class SpecializeWarps(ModulePass):
             rings = find_rings(func, AxisInfoAnalysis(func))
         plan = self._plan(func, rings)
         if plan:
-            Specialization(func, *plan, self.num_warps).rewrite()
+            Specialization(func, *plan, self.num_warps, self.num_ctas).rewrite()
         return True
 
     def _pays(self, func: FuncOp, rings: Sequence[Ring], delayed: dict[scf.ForOp, Delayed]) -> bool:
@@ -106,6 +108,12 @@ class SpecializeWarps(ModulePass):
         for_two = REGISTERS // (2 * WARP_SIZE * self.num_warps)
         is_alone = product_registers(func.body.block) + OTHER_REGISTERS > for_two
         return (bool(delayed) or all(map(_goes_on, rings))) and is_alone and not loads_besides(rings)
+
+    def _shares(self, rings: Sequence[Ring]) -> bool:
+        """Whether the blocks of a cluster load something together."""
+        bundles = [bundle for ring in rings if ring.is_of_blocks for bundle in ring.bundles]
+        blocks = [pair for bundle in bundles for pair in zip(bundle.loads, bundle.types, strict=True)]
+        return any(sharing_ctas(*pair, self.num_ctas) > 1 for pair in blocks)
 
     def _plan(self, func: FuncOp, rings: Sequence[Ring]) -> tuple[dict[Ring, int], LoadSlice] | None:
         """How many buffers each ring gets, and what computes the addresses; None where it cannot be done."""

@@ -1,4 +1,4 @@
-"""The block's place in its cluster."""
+"""The block's place in its cluster, and the barrier of all its threads."""
 
 from __future__ import annotations
 
@@ -9,7 +9,12 @@ from deuteron.backend.llvm.types import Value
 
 
 def cluster_cta_rank(ctx: Context, op: Operation) -> Value:
-    return ctx.b.call("i32", "llvm.nvvm.read.ptx.sreg.cluster.ctarank")
+    return ctx.cluster_rank
 
 
-RULES: dict[str, Rule] = {"ttng.cluster_cta_rank": cluster_cta_rank}
+def cluster_barrier(ctx: Context, op: Operation) -> None:
+    for half in ("arrive.relaxed", "wait"):
+        ctx.b.intrinsic(f"llvm.nvvm.barrier.cluster.{half}", "void", overloads=())
+
+
+RULES: dict[str, Rule] = {"ttng.cluster_cta_rank": cluster_cta_rank, "ttng.cluster_barrier": cluster_barrier}

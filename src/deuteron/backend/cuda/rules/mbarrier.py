@@ -14,16 +14,20 @@ from xdsl.ir import Operation
 
 from deuteron.backend.cuda.context import Context, Rule
 from deuteron.backend.cuda.shared_tile import SharedTile
-from deuteron.backend.llvm.types import Value
+from deuteron.backend.llvm.types import Value, const
 from deuteron.errors import CompilationError
 from deuteron.layout.multiprocessor import WARP_SIZE
 
 _ASSEMBLY = "convergent nounwind"
 _WAIT = "{ .reg .pred P; W: mbarrier.try_wait.parity.shared::cta.b64 P, [$0], $1; @P bra D; bra W; D: }"
-_INIT = "mbarrier.init.shared::cta.b64 [$0], {count};"
-_INVAL = "mbarrier.inval.shared::cta.b64 [$0];"
-_ARRIVE = "mbarrier.arrive.shared::cta.b64 _, [$0];"
-_EXPECT = "mbarrier.arrive.expect_tx.shared::cta.b64 _, [$0], {size};"
+_INIT = "@GUARD mbarrier.init.shared::cta.b64 [$0], {count};"
+_INVAL = "@GUARD mbarrier.inval.shared::cta.b64 [$0];"
+_ARRIVE = "@GUARD mbarrier.arrive.shared::cta.b64 _, [$0];"
+_ARRIVE_AT = (
+    "{ .reg .b32 remote; mapa.shared::cluster.u32 remote, $0, $1; "
+    "@GUARD mbarrier.arrive.shared::cluster.b64 _, [remote]; }"
+)
+_EXPECT = "@GUARD mbarrier.arrive.expect_tx.shared::cta.b64 _, [$0], {size};"
 
 
 def init_barrier(ctx: Context, op: Operation, barrier: SharedTile) -> None:
@@ -49,23 +53,27 @@ def wait_barrier(ctx: Context, op: Operation, barrier: SharedTile, phase: Value,
 
 
 def arrive_barrier(ctx: Context, op: Operation, barrier: SharedTile, *others: Value | SharedTile) -> None:
-    count, threads = op.count.value.data, WARP_SIZE * ctx.num_warps
-    if threads % count:
-        raise CompilationError(f"{op.name}: {threads} threads cannot arrive {count} times.")
+    count, threads, num_ctas = op.count.value.data, WARP_SIZE * ctx.num_warps, op.num_ctas
+    if threads % (count * num_ctas):
+        raise CompilationError(f"{op.name}: {threads} threads cannot arrive {count} times at {num_ctas} barriers.")
     if threads // count > 1:
         ctx.warp_barrier()
     pred = others[0] if op.pred is not None else None
-    _where(ctx, [ctx.threads.zero_bits(threads // count - 1), pred], _ARRIVE, barrier.address)
+    conditions = [ctx.threads.zero_bits((threads // count - 1) & ~(num_ctas - 1)), pred]
+    if num_ctas == 1:
+        _where(ctx, conditions, _ARRIVE, barrier.address)
+    else:
+        rank = ctx.b.and_(ctx.threads.lane, const("i32", num_ctas - 1))
+        _where(ctx, conditions, _ARRIVE_AT, barrier.address, rank)
 
 
-def _where(ctx: Context, conditions: list[Value | None], text: str, address: Value) -> None:
+def _where(ctx: Context, conditions: list[Value | None], text: str, *operands: Value) -> None:
     """Assembly in the threads where all conditions hold: a predicate, so that no branch comes between products."""
     given = [condition for condition in conditions if condition is not None]
-    if not given:
-        ctx.b.inline_asm("void", text, "r,~{memory}", address, attributes=_ASSEMBLY)
-    else:
-        guard = reduce(ctx.b.and_, given)
-        ctx.b.inline_asm("void", f"@$1 {text}", "r,b,~{memory}", address, guard, attributes=_ASSEMBLY)
+    guards = [reduce(ctx.b.and_, given)] if given else []
+    text = text.replace("@GUARD ", f"@${len(operands)} " if guards else "")
+    constraints = ",".join([*["r"] * len(operands), *["b"] * len(guards), "~{memory}"])
+    ctx.b.inline_asm("void", text, constraints, *operands, *guards, attributes=_ASSEMBLY)
 
 
 def async_copy_mbarrier_arrive(ctx: Context, op: Operation, barrier: SharedTile) -> None:

@@ -4,26 +4,30 @@
     @P cp.async.bulk.tensor.2d.global.shared::cta.tile.bulk_group [%map, {%j, %i}], [%src];
 
 Coordinates go from the innermost dimension outwards. The first warp elects the thread. The stores of an op are a group
-of that.
+of that. Of a load with multicast every block of the cluster issues an equal share of the copies, `.multicast::cluster`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from xdsl.ir import Operation
 
 from deuteron.backend.cuda.context import Context, Rule
 from deuteron.backend.cuda.shared_tile import SharedTile
+from deuteron.backend.cuda.threads import apply_columns
 from deuteron.backend.llvm.types import Value, const
 from deuteron.ir.tt.descriptor import DescriptorReduceKind
-from deuteron.ir.ttng.tma import box_of
 from deuteron.ir.types import byte_width_of
+from deuteron.layout.linear import log2
 from deuteron.layout.tensor_box import box_places
 
 _LOAD = (
-    "cp.async.bulk.tensor.{rank}d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [$1], [$2, {{{at}}}], [$3];"
+    "cp.async.bulk.tensor.{rank}d.shared::cluster.global.tile.mbarrier::complete_tx::bytes{cast} "
+    "[$1], [$2, {{{at}}}], [$3]{mask};"
 )
+_ZERO = const("i32", 0)
+_CONSTRAINTS = {"i16": "h", "ptr addrspace(3)": "r"}
 _STORE = "cp.async.bulk.tensor.{rank}d.global.shared::cta.tile.bulk_group [$2, {{{at}}}], [$1];"
 _REDUCE = "cp.reduce.async.bulk.tensor.{rank}d.global.shared::cta.{kind}.tile.bulk_group [$2, {{{at}}}], [$1];"
 
@@ -35,7 +39,11 @@ def make_tensor_descriptor(ctx: Context, op: Operation, *operands: Value) -> Val
 
 def load(ctx: Context, op: Operation, descriptor: Value, *operands: Value | SharedTile) -> None:
     *coordinates, barrier, buffer, pred = operands
-    _copy(ctx, op, buffer, coordinates, _LOAD, pred, barrier.address)
+    cast, mask, masks = "", "", []
+    if op.num_ctas > 1:
+        cast, mask, masks = ".multicast::cluster", ", $4", [const("i16", (1 << op.num_ctas) - 1)]
+    text = _LOAD.replace("{cast}", cast).replace("{mask}", mask)
+    _copy(ctx, op, buffer, coordinates, text, pred, barrier.address, *masks)
 
 
 def store(ctx: Context, op: Operation, descriptor: Value, *operands: Value | SharedTile) -> None:
@@ -67,20 +75,37 @@ def _copy(
     coordinates: Sequence[Value],
     text: str,
     pred: Value | None,
-    *barrier: Value,
+    *others: Value,
 ) -> None:
-    b, size = ctx.b, byte_width_of(op.buffer.type.tile)
-    first = 3 + len(barrier)
+    b, first = ctx.b, 3 + len(others)
     at = ", ".join(f"${first + axis}" for axis in range(len(coordinates)))
     instruction = "@$0 " + text.format(rank=len(coordinates), at=at)
-    constraints = ",".join(["b", "r", "l", *["r"] * len(barrier), *["r"] * len(coordinates), "~{memory}"])
+    constraints = ",".join(
+        ["b", "r", "l", *(_CONSTRAINTS[other.type] for other in others), *["r"] * len(coordinates), "~{memory}"]
+    )
     with ctx.in_first_warp(pred) as elected:
-        for place, offset in box_places(buffer.layout, box_of(op.buffer.type)):
-            address = b.gep("i8", buffer.address, const("i32", offset * size)) if offset else buffer.address
-            steps = (*[0] * (len(coordinates) - len(place)), *place)
-            moved = [b.add(c, const("i32", step)) if step else c for c, step in zip(coordinates, steps, strict=True)]
-            operands = (elected, address, ctx.tensor_maps[op], *barrier, *reversed(moved))
+        for address, steps in _copies(ctx, op, buffer):
+            whole = [_ZERO] * (len(coordinates) - len(steps)) + steps
+            moved = [c if step == _ZERO else b.add(c, step) for c, step in zip(coordinates, whole, strict=True)]
+            operands = (elected, address, ctx.tensor_maps[op], *others, *reversed(moved))
             b.inline_asm("void", instruction, constraints, *operands, attributes="convergent nounwind")
+
+
+def _copies(ctx: Context, op: Operation, buffer: SharedTile) -> Iterator[tuple[Value, list[Value]]]:
+    """Where this block's copies begin: in shared memory, and in the block of the tensor. The rank of the block in its
+    cluster is the highest part of a copy's number.
+    """
+    b, size, num_ctas = ctx.b, byte_width_of(op.buffer.type.tile), getattr(op, "num_ctas", 1)
+    places = [(place, offset * size) for place, offset in box_places(buffer.layout, op.box)]
+    share = len(places) // num_ctas
+    of_rank = [places[share << bit] for bit in range(log2(num_ctas))]
+    rank = ctx.cluster_rank if of_rank else _ZERO
+    begin = apply_columns(b, rank, [offset for _, offset in of_rank])
+    steps = [apply_columns(b, rank, [place[axis] for place, _ in of_rank]) for axis in range(len(op.box.shape))]
+    for place, offset in places[:share]:
+        start = begin.at(b, offset)
+        address = buffer.address if start == _ZERO else b.gep("i8", buffer.address, start)
+        yield address, [step.at(b, at) for step, at in zip(steps, place, strict=True)]
 
 
 RULES: dict[str, Rule] = {

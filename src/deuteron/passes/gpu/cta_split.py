@@ -1,0 +1,262 @@
+"""Along which axis each tile of a program is needed, when the blocks of a cluster (CTAs) share the program out.
+
+    acc = dot(a, b, acc)                  (acc, 0), (a, 0), (b, whole)
+    c = c_ptr + rows[:, None] * N + columns[None, :]
+    store(c, acc)                         chosen: axis 0, as acc; (c, 0), (rows, 0), (columns, whole)
+
+A CTA has one of `num_ctas` equal parts of a tile along the axis, or the whole tile. Demands go backwards from what has
+an effect: stores, reductions into memory, atomics on tiles, assertions. The axis of each is the one for which the CTA
+multiplies least, then accesses least memory. A tile may be needed in several ways; scalars are whole, so that control
+flow is the same in every CTA. What no CTA has alone is refused, and so is what would need an order between the accesses
+of several CTAs: scalar atomics, barriers, and memory that is written along another axis than it is read.
+"""
+
+from __future__ import annotations
+
+from math import prod
+
+from xdsl.dialects import scf
+from xdsl.dialects.arith import ConstantOp
+from xdsl.ir import Operation, OpResult, SSAValue
+from xdsl.traits import MemoryWriteEffect
+
+from deuteron.analysis.written_arguments import accessed_argument
+from deuteron.errors import UsageError
+from deuteron.ir.location import from_attribute
+from deuteron.ir.tt.atomic import AtomicCASOp, AtomicRMWOp
+from deuteron.ir.tt.debug import AssertOp, PrintOp
+from deuteron.ir.tt.descriptor import BlockAccess, DescriptorLoadOp, DescriptorReduceOp, DescriptorStoreOp
+from deuteron.ir.tt.dot import DotOp
+from deuteron.ir.tt.function import CallOp, FuncOp
+from deuteron.ir.tt.memory import LoadOp, StoreOp
+from deuteron.ir.tt.reduce import ReduceOp, ScanOp
+from deuteron.ir.tt.shape import (
+    BroadcastOp,
+    ExpandDimsOp,
+    JoinOp,
+    MakeRangeOp,
+    ReshapeOp,
+    SplatOp,
+    SplitOp,
+    TransOp,
+)
+from deuteron.ir.ttg.inference import is_elementwise
+from deuteron.ir.types import byte_width_of, is_tile, shape_of
+from deuteron.layout.tensor_box import CHUNK_BYTES
+
+Split = int | None  # the axis, or None: whole
+Demand = tuple[SSAValue, Split]
+
+_ATOMICS = (AtomicRMWOp, AtomicCASOp)
+_WRITES = (StoreOp, DescriptorStoreOp, DescriptorReduceOp, *_ATOMICS)
+_EFFECTS = (*_WRITES, AssertOp, PrintOp)
+_LOADS = (LoadOp, DescriptorLoadOp)
+_SOURCES = (ConstantOp, MakeRangeOp, SplatOp, DescriptorLoadOp)
+
+
+class Unsplittable(Exception):
+    """Why something cannot be shared out, with the op."""
+
+    def __init__(self, op: Operation, reason: str):
+        super().__init__(reason)
+        self.op, self.reason = op, reason
+
+
+class CTASplit:
+    """The demands of a function: `splits(value)`, besides the whole, and `effects`: the axis of each."""
+
+    def __init__(self, func: FuncOp, num_ctas: int):
+        self._num_ctas = num_ctas
+        self._demands: set[Demand] = set()
+        self.effects: dict[Operation, Split] = {}
+        try:
+            for op in func.walk():
+                self._visit(op)
+            self._check_order(func)
+        except Unsplittable as error:
+            message = f"num_ctas = {num_ctas}: {error.reason}. Compile the kernel with num_ctas = 1."
+            raise UsageError(message, *from_attribute(error.op.location)) from None
+
+    def splits(self, value: SSAValue) -> list[int]:
+        """The axes along which parts of a tile are needed."""
+        return [axis for axis in range(len(shape_of(value.type))) if (value, axis) in self._demands]
+
+    def is_whole(self, value: SSAValue) -> bool:
+        """Whether all of a value is needed."""
+        return (value, None) in self._demands
+
+    def _visit(self, op: Operation) -> None:
+        if isinstance(op, _EFFECTS):
+            self._choose(op)
+        elif isinstance(op, (scf.WhileOp, CallOp)) or op.has_trait(MemoryWriteEffect):
+            raise Unsplittable(op, f"the blocks of a cluster cannot do '{op.name}' together")
+
+    def _choose(self, op: Operation) -> None:
+        """Take the axis that costs least; the first of several."""
+        trials, obstacle = [], None
+        for split in self._candidates(op):
+            try:
+                trials.append((split, self._with(op, split)))
+            except Unsplittable as error:
+                obstacle = obstacle or error
+        if not trials:
+            raise obstacle
+        self.effects[op], self._demands = min(trials, key=lambda trial: self._cost(op, *trial))
+
+    def _candidates(self, op: Operation) -> list[Split]:
+        axes = [] if isinstance(op, PrintOp) else list(range(len(shape_of(_accessed_tile(op).type))))
+        return axes if axes and isinstance(op, _ATOMICS) else [*axes, None]
+
+    def _with(self, op: Operation, split: Split) -> set[Demand]:
+        """The demands, with those of an effect that is split so, and of the control flow that it is in."""
+        if isinstance(op, _ATOMICS):
+            self._check_atomic(op, split)
+        pending = [*zip(op.operands, self._of_operands(op, split), strict=True), *_around(op)]
+        return self._spread(pending, {op: split, **self.effects})
+
+    def _check_atomic(self, op: AtomicRMWOp | AtomicCASOp, split: Split) -> None:
+        if split is None:
+            raise Unsplittable(op, "an atomic of the whole program would be done by each block of its cluster")
+        if any(value is op.result and axis != split for value, axis in self._demands):
+            raise Unsplittable(op, "what an atomic gives is needed along several axes")
+
+    def _spread(self, pending: list[Demand], effects: dict[Operation, Split]) -> set[Demand]:
+        demands = set(self._demands)
+        while pending:
+            demand = pending.pop()
+            if demand not in demands:
+                demands.add(demand)
+                pending += self._sources(*demand, effects)
+        return demands
+
+    def _sources(self, value: SSAValue, split: Split, effects: dict[Operation, Split]) -> list[Demand]:
+        """What a value in that split is computed from."""
+        self._check_extent(value, split)
+        carried = control_flow_sources(value)
+        if carried is not None:
+            return [*((source, split) for source in carried), *_deciding(value)]
+        op = value.op
+        if isinstance(op, _ATOMICS) and effects.get(op) != split:
+            raise Unsplittable(op, "what an atomic gives is needed along several axes")
+        return list(zip(op.operands, self._of_operands(op, split), strict=True))
+
+    def _check_extent(self, value: SSAValue, split: Split) -> None:
+        owner = value.owner if isinstance(value, OpResult) else value.owner.parent_op()
+        smallest = self._num_ctas * (_chunk(value) if isinstance(owner, BlockAccess) and _is_last(value, split) else 1)
+        if split is not None and shape_of(value.type)[split] < smallest:
+            raise Unsplittable(owner, f"{self._num_ctas} blocks cannot share axis {split} of {value.type}")
+
+    def _of_operands(self, op: Operation, split: Split) -> list[Split]:
+        return operand_splits(op, split) if split is not None else [None] * len(op.operands)
+
+    def _cost(self, op: Operation, split: Split, demands: set[Demand]) -> tuple[int, int, int]:
+        """Multiplications of a CTA, elements that it loads, and those that it stores here."""
+        made = {(value.op, axis, value) for value, axis in demands if isinstance(value, OpResult)}
+        dots = sum(self._part(result, axis) * shape_of(dot.a.type)[-1] for dot, axis, result in made if _is_dot(dot))
+        loads = sum(self._part(result, axis) for load, axis, result in made if isinstance(load, _LOADS))
+        stored = 0 if isinstance(op, PrintOp) else self._part(_accessed_tile(op), split)
+        return dots, loads, stored
+
+    def _part(self, value: SSAValue, split: Split) -> int:
+        return prod(shape_of(value.type)) // (1 if split is None else self._num_ctas)
+
+    def _check_order(self, func: FuncOp) -> None:
+        """Tiles of one shape that a program writes to the same array are split alike, and so is what it reads of it."""
+        written: dict[tuple[SSAValue | None, tuple[int, ...]], Split] = {}
+        for op, split in self.effects.items():
+            if isinstance(op, _WRITES):
+                place = accessed_argument(op), shape_of(_accessed_tile(op).type)
+                if written.setdefault(place, split) != split:
+                    raise Unsplittable(op, "the program stores to this elsewhere, and its blocks do not wait for it")
+        for load in (op for op in func.walk() if isinstance(op, _LOADS)):
+            argument, shape = accessed_argument(load), shape_of(load.result.type)
+            overlapping = [pair for pair in written.items() if argument is None or pair[0][0] in (None, argument)]
+            read = [split for value, split in self._demands if value is load.result]
+            if any(read != [split] or split is None or other != shape for (_, other), split in overlapping):
+                raise Unsplittable(load, "the program stores to what is loaded here, and its blocks do not wait for it")
+
+
+def operand_splits(op: Operation, split: int) -> list[Split]:
+    """For each operand, how it is needed for a part of the results (or of what is stored) along an axis."""
+    if isinstance(op, _SOURCES):
+        return [None] * len(op.operands)
+    if isinstance(op, DotOp):
+        return _dot_splits(len(shape_of(op.c.type)), split)
+    if isinstance(op, TransOp):
+        return [op.permutation[split]]
+    if isinstance(op, ExpandDimsOp):
+        return [split - (split > op.axis.value.data)]
+    if isinstance(op, BroadcastOp):
+        return [split if shape_of(op.src.type)[split] > 1 else None]
+    if isinstance(op, ReduceOp):
+        return [split + (split >= op.axis.value.data)] * len(op.operands)
+    if isinstance(op, ReshapeOp) and split == 0 and op.allow_reorder is None:
+        return [0]
+    if _is_per_element(op, split):
+        return [split if is_tile(operand.type) else None for operand in op.operands]
+    raise Unsplittable(op, f"the blocks of a cluster cannot share '{op.name}' along axis {split}")
+
+
+def _dot_splits(rank: int, split: int) -> list[Split]:
+    if split == rank - 2:
+        return [split, None, split]
+    return [None, split, split] if split == rank - 1 else [split, split, split]
+
+
+def _is_per_element(op: Operation, split: int) -> bool:
+    """Whether a part along that axis needs the same part of every tile."""
+    if isinstance(op, ScanOp):
+        return split != op.axis.value.data
+    if isinstance(op, JoinOp):
+        return split < len(shape_of(op.lhs.type))
+    return is_elementwise(op) or isinstance(op, (LoadOp, SplitOp, *_EFFECTS))
+
+
+def _is_last(value: SSAValue, split: Split) -> bool:
+    return split == len(shape_of(value.type)) - 1
+
+
+def _chunk(value: SSAValue) -> int:
+    """How many elements are the least that TMA copies."""
+    return CHUNK_BYTES // byte_width_of(value.type)
+
+
+def _is_dot(op: Operation) -> bool:
+    return isinstance(op, DotOp)
+
+
+def _accessed_tile(op: Operation) -> SSAValue:
+    """The tile, or the scalar, whose elements an effect has to do with."""
+    if isinstance(op, DescriptorStoreOp | DescriptorReduceOp):
+        return op.src
+    return op.condition if isinstance(op, AssertOp) else op.ptr
+
+
+def control_flow_sources(value: SSAValue) -> list[SSAValue] | None:
+    """The values that one is which a loop or branch gives, or that a loop's body is given; None for others."""
+    if isinstance(value, OpResult):
+        return _given(value) if isinstance(value.op, scf.ForOp | scf.IfOp) else None
+    loop = value.owner.parent_op()
+    return [loop.results[value.index - 1]] if isinstance(loop, scf.ForOp) and value.index else []
+
+
+def _around(op: Operation) -> list[Demand]:
+    """The scalars that decide the control flow that an op is in."""
+    parent = op.parent_op()
+    return [] if isinstance(parent, FuncOp) else [*_scalars(parent), *_around(parent)]
+
+
+def _deciding(value: SSAValue) -> list[Demand]:
+    """The scalars that decide what the result of a loop or branch is."""
+    return _scalars(value.op) if isinstance(value, OpResult) else []
+
+
+def _scalars(op: Operation) -> list[Demand]:
+    return [(operand, None) for operand in op.operands if not is_tile(operand.type)]
+
+
+def _given(result: OpResult) -> list[SSAValue]:
+    """What ends of bodies yield; of a loop what enters, too, and what it is within."""
+    op, ends = result.op, [region.block.last_op.operands[result.index] for region in result.op.regions]
+    within = [op.iter_args[result.index], op.body.block.args[1 + result.index]] if isinstance(op, scf.ForOp) else []
+    return [*ends, *within]
