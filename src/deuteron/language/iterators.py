@@ -34,7 +34,8 @@ def range(
     :param num_stages: into how many stages loads and computations of the loop are pipelined.
     :param loop_unroll_factor: how many iterations are unrolled into one.
     :param disallow_acc_multi_buffer: whether the accumulator of a dot has one buffer only.
-    :param flatten: whether the loops directly inside are made one loop with this one.
+    :param flatten: whether iterations follow each other without a gap, as if this loop and those inside were one: where
+        TMA copies what products in inner loops read, the first blocks of the next iteration come while this one ends.
     :param warp_specialize: whether loads and computations are given to different warps.
     :param disable_licm: whether nothing is hoisted out of the loop.
 

@@ -205,6 +205,51 @@ def test_blocks_of_tensors_are_copied_by_tma_and_need_no_fence():
 
 
 @deuteron.jit
+def persistent(a, b, out, tiles, n, M: tl.constexpr, N: tl.constexpr, FLATTEN: tl.constexpr):
+    x = tl.make_tensor_descriptor(a, [4096, 64], [64, 1], [M, 64])
+    y = tl.make_tensor_descriptor(b, [64, N], [N, 1], [64, N])
+    z = tl.make_tensor_descriptor(out, [4096, N], [N, 1], [M, N])
+    for tile in tl.range(tl.program_id(0), tiles, tl.num_programs(0), flatten=FLATTEN):
+        acc = tl.zeros((M, N), tl.float32)
+        for k in range(n):
+            acc = tl.dot(x.load([tile * M, k * 64]), y.load([k * 64, 0]), acc)
+        z.store([tile * M, 0], acc)
+
+
+@pytest.mark.parametrize(
+    ("flatten", "num_warps", "tile", "wanted"),
+    [
+        (True, 4, (128, 64), True),
+        (False, 4, (128, 64), False),
+        (True, 8, (128, 128), True),
+        (False, 8, (128, 128), False),  # two programs of 64 accumulators a thread overlap by themselves
+        (False, 8, (128, 256), True),
+        (True, 2, (64, 64), False),  # no warpgroup
+    ],
+)
+def test_rounds_that_follow_each_other_without_a_gap(flatten, num_warps, tile, wanted):
+    sizes = dict(zip(("M", "N"), tile, strict=True))
+    kernel = compile_for("cuda:90", persistent, HALF, HALF, SINGLE, 9, 4, **sizes, FLATTEN=flatten, num_warps=num_warps)
+    assert is_specialized(kernel) == wanted
+
+
+def test_a_flattened_loop_whose_rounds_do_not_go_on_is_left():
+    """Its products are in no inner loop."""
+    kernel = compile_for("cuda:90", flat, HALF, HALF, SINGLE, 4, N=64, num_warps=4)
+    assert not is_specialized(kernel)
+
+
+@deuteron.jit
+def flat(a, b, out, n, N: tl.constexpr):
+    x = tl.make_tensor_descriptor(a, [4096, N], [N, 1], [N, N])
+    acc = tl.zeros((N, N), tl.float32)
+    for step in tl.range(n, flatten=True):
+        acc = tl.dot(x.load([step * N, 0]), x.load([step * N, 0]), acc)
+    square = tl.arange(0, N)[:, None] * N + tl.arange(0, N)[None, :]
+    tl.store(out + square, acc)
+
+
+@deuteron.jit
 def jagged(a, b, lengths, out, N: tl.constexpr):
     i = tl.arange(0, N)
     square = i[:, None] * N + i[None, :]

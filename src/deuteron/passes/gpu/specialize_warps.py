@@ -24,7 +24,9 @@ next round of an outer one, are copied while this one ends. Buffers are given ba
 `release-buffers` then moves that behind the wait for a product in flight.
 
 Done on sm_90 where `tl.range(warp_specialize=True)` asks for it; where products of two warpgroups overlap with what
-threads compute; where TMA copies for loops that are in loops. Not in functions with atomics, or with other memory
+threads compute; where TMA copies for loops that are in loops, and a multiprocessor has room for one such program, or
+`tl.range(flatten=True)` says that the rounds are to follow each other without a gap; where the blocks of a cluster load
+together. Not in functions with atomics, or with other memory
 accesses whose order may matter.
 """
 
@@ -56,6 +58,7 @@ from deuteron.passes.gpu.ring_buffers import Load, Ring, find_rings, loads_besid
 from deuteron.passes.gpu.slice_loads import LoadSlice
 from deuteron.passes.tile.eliminate_dead_code import EliminateDeadCode
 
+HINTS = SPECIALIZE, FLATTEN = "tt.warp_specialize", "tt.flatten"
 MAX_WARPS = 32
 MAX_SHARED_BYTES = 227 * 1024
 BARRIER_ROOM = 1024
@@ -83,10 +86,11 @@ class SpecializeWarps(ModulePass):
                 EliminateDeadCode().apply(ctx, op)
 
     def _specialize(self, func: FuncOp) -> bool:
-        is_asked_for = any("tt.warp_specialize" in op.attributes for op in func.walk())
-        if not (is_asked_for or self.num_ctas > 1 or self.num_warps == 2 * WARPGROUP) or not _is_in_order(func):
+        hints = {name for op in func.walk() for name in HINTS if name in op.attributes}
+        if not (hints or self.num_ctas > 1 or self.num_warps == 2 * WARPGROUP) or not _is_in_order(func):
             return False
         rings = find_rings(func, AxisInfoAnalysis(func))
+        is_asked_for = SPECIALIZE in hints or (FLATTEN in hints and all(map(_goes_on, rings)))
         delayed = _products_to_delay(rings)
         if not self._plan(func, rings) or not (is_asked_for or self._shares(rings) or self._pays(func, rings, delayed)):
             return False
