@@ -307,3 +307,12 @@ def test_as_data_and_in_colour():
     console = rich.console.Console(force_terminal=True, width=160, record=True, file=StringIO())
     console.print(report)
     assert "wgmma m64n64k16" in console.export_text()
+
+
+@pytest.mark.parametrize(("num_ctas", "said"), [(1, None), (2, "2, a cluster")])
+def test_how_many_blocks_run_a_program(num_ctas, said):
+    x, out = (aligned(np.zeros(4096, np.float32)) for _ in range(2))
+    report = compile_for("cuda:90", copy, x, out, 1024, BLOCK=1024, STEP=1, num_ctas=num_ctas).report()
+    assert report.num_ctas == num_ctas and report.to_dict()["num_ctas"] == num_ctas
+    assert dict(report.tables()[0].rows).get("blocks of a program") == said
+    assert report.accesses[0].count == 2 // num_ctas, "each block has its part"

@@ -50,6 +50,7 @@ def make_report(texts: Mapping[str, str | bytes], metadata: KernelMetadata) -> C
         kernel=metadata.name,
         target=str(metadata.target),
         num_threads=threads,
+        num_ctas=metadata.num_ctas,
         shared_bytes=shared,
         max_shared_bytes=target.max_shared_bytes,
         resources=used,

@@ -102,6 +102,7 @@ class CUDAReport(Report):
     """
 
     num_threads: int
+    num_ctas: int
     shared_bytes: int
     max_shared_bytes: int
     resources: Resources
@@ -152,7 +153,9 @@ class CUDAReport(Report):
         used, held = self.resources, self.occupancy
         spills = f"{_bytes(used.spill_stores)} stored, {_bytes(used.spill_loads)} loaded"
         resident = f"{plural(held.blocks, 'block')}, {held.warps} of {held.max_warps} warps"
+        cluster = (("blocks of a program", f"{self.num_ctas}, a cluster"),) if self.num_ctas > 1 else ()
         return (
+            *cluster,
             ("threads", f"{self.num_threads} in {plural(-(-self.num_threads // WARP_SIZE), 'warp')}"),
             ("registers a thread", str(used.registers)),
             ("spills a thread", spills if used.spill_bytes else "none"),
