@@ -40,6 +40,15 @@ def layer_norm(x_ptr, weight_ptr, bias_ptr, out_ptr, stride, num_columns, eps, B
 
 
 @triton.jit
+def tile_of(program, num_m, num_n, GROUP_M: tl.constexpr):
+    """Row and column of a program's tile; groups of GROUP_M rows of tiles share the L2."""
+    group = program // (GROUP_M * num_n)
+    group_rows = min(num_m - group * GROUP_M, GROUP_M)
+    within = program % (GROUP_M * num_n)
+    return group * GROUP_M + within % group_rows, within // group_rows
+
+
+@triton.jit
 def matmul(
     a_ptr,
     b_ptr,
@@ -59,15 +68,10 @@ def matmul(
     GROUP_M: tl.constexpr,
     WRAP: tl.constexpr,
 ):
-    """Rows and columns beyond the end: with WRAP modulo the size, else masked. Groups of programs share the L2."""
-    program = tl.program_id(0)
-    num_m = tl.cdiv(M, BLOCK_M)
-    num_n = tl.cdiv(N, BLOCK_N)
-    group = program // (GROUP_M * num_n)
-    group_rows = min(num_m - group * GROUP_M, GROUP_M)
-    within = program % (GROUP_M * num_n)
-    rows = (group * GROUP_M + within % group_rows) * BLOCK_M + tl.arange(0, BLOCK_M)
-    columns = (within // group_rows) * BLOCK_N + tl.arange(0, BLOCK_N)
+    """Rows and columns beyond the end: with WRAP modulo the size, else masked."""
+    row, column = tile_of(tl.program_id(0), tl.cdiv(M, BLOCK_M), tl.cdiv(N, BLOCK_N), GROUP_M)
+    rows = row * BLOCK_M + tl.arange(0, BLOCK_M)
+    columns = column * BLOCK_N + tl.arange(0, BLOCK_N)
     ks = tl.arange(0, BLOCK_K)
     a_rows = rows % M if WRAP else rows
     b_columns = columns % N if WRAP else columns
@@ -109,17 +113,13 @@ def matmul_descriptors(
     num_m = tl.cdiv(M, BLOCK_M)
     num_n = tl.cdiv(N, BLOCK_N)
     for tile in tl.range(tl.program_id(0), num_m * num_n, tl.num_programs(0), flatten=FLATTEN):
-        group = tile // (GROUP_M * num_n)
-        group_rows = min(num_m - group * GROUP_M, GROUP_M)
-        within = tile % (GROUP_M * num_n)
-        row = (group * GROUP_M + within % group_rows) * BLOCK_M
-        column = (within // group_rows) * BLOCK_N
+        row, column = tile_of(tile, num_m, num_n, GROUP_M)
         acc = tl.zeros((BLOCK_M, BLOCK_N), dtype=tl.float32)
         for k in range(tl.cdiv(K, BLOCK_K)):
-            rows_of_a = a.load([row, k * BLOCK_K])
-            rows_of_b = b.load([column, k * BLOCK_K])
+            rows_of_a = a.load([row * BLOCK_M, k * BLOCK_K])
+            rows_of_b = b.load([column * BLOCK_N, k * BLOCK_K])
             acc = tl.dot(rows_of_a, rows_of_b.T, acc)
-        c.store([row, column], acc.to(c.dtype))
+        c.store([row * BLOCK_M, column * BLOCK_N], acc.to(c.dtype))
 
 
 @triton.jit
