@@ -122,6 +122,37 @@ def test_arrays_on_the_cpu_run_on_the_cpu_and_may_not_be_mixed():
         launch(tensors()[0], out)
 
 
+@deuteron.jit
+def matmul(a_ptr, b_ptr, c_ptr, M, N, K, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr):
+    rows = tl.program_id(0) * BLOCK_M + tl.arange(0, BLOCK_M)
+    columns = tl.program_id(1) * BLOCK_N + tl.arange(0, BLOCK_N)
+    ks = tl.arange(0, BLOCK_K)
+    acc = tl.zeros((BLOCK_M, BLOCK_N), tl.float32)
+    for k in range(0, K, BLOCK_K):
+        a = tl.load(a_ptr + rows[:, None] * K + (k + ks)[None, :], mask=rows[:, None] < M, other=0.0)
+        b = tl.load(b_ptr + (k + ks)[:, None] * N + columns[None, :], mask=columns[None, :] < N, other=0.0)
+        acc = tl.dot(a, b, acc)
+    tl.store(c_ptr + rows[:, None] * N + columns[None, :], acc, mask=(rows[:, None] < M) & (columns[None, :] < N))
+
+
+@pytest.mark.parametrize(
+    ("num_ctas", "tile"), [(2, (256, 128)), (2, (128, 256)), (2, (256, 256)), (4, (256, 256)), (8, (512, 64))]
+)
+def test_clusters(num_ctas, tile):
+    """Blocks of a cluster load what they share once: boxes beside each other, and parts of a box."""
+    if torch.cuda.get_device_capability() < (9, 0):
+        pytest.skip("clusters need compute capability 9.0")
+    M, N, K = 1000, 848, 640
+    a, b = torch.randn((M, K), device="cuda").half(), torch.randn((K, N), device="cuda").half()
+    c = torch.full((M, N), float("nan"), device="cuda")
+    grid = deuteron.cdiv(M, tile[0]), deuteron.cdiv(N, tile[1])
+    sizes = {"BLOCK_M": tile[0], "BLOCK_N": tile[1], "BLOCK_K": 64}
+    kernel = matmul[grid](a, b, c, M, N, K, **sizes, num_warps=8, num_ctas=num_ctas)
+    expected = a.double() @ b.double()
+    torch.testing.assert_close(c.double(), expected, rtol=0, atol=1e-3 * expected.abs().max().item())
+    assert ".multicast::cluster" in kernel.asm["ptx"] or torch.cuda.get_device_capability() != (9, 0)
+
+
 def test_the_grids_limits():
     x, out = tensors()
     with pytest.raises(LaunchError, match="its extents go from 0 to"):
