@@ -190,6 +190,20 @@ def test_blocks_of_tensors(num_ctas, adds, rng):
     np.testing.assert_array_equal(out, expected)
 
 
+@deuteron.jit
+def narrow(x, out):
+    out.store([0, 0], x.load([0, 0]) * 2)
+
+
+def test_a_block_of_few_bytes_is_not_split(rng):
+    """TMA copies 16 bytes at least: the first block does it all."""
+    x, out = (aligned(rng.integers(0, 9, (6, 8)).astype(np.float16)) for _ in range(2))
+    before = out.copy()
+    made = [TensorDescriptor(array, [6, 8], [8, 1], [2, 8]) for array in (x, out)]
+    launch_emulated(narrow, *made, num_ctas=4)
+    np.testing.assert_array_equal(out, np.concatenate([2 * x[:2], before[2:]]))
+
+
 def launch_emulated(kernel, *args, **given):
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("DEUTERON_EMULATE", "1")
@@ -247,6 +261,8 @@ def refused(x, out, n, CASE: tl.constexpr):
         tile = tl.load(x + square)
         tl.store(out + square, tl.dot(tile, tl.sum(tile, 1)[:, None] * tile))
         tl.store(out + square, tl.cumsum(tile, 0))
+    if CASE == "volatile":
+        tl.store(out + i, tl.load(x + i, volatile=True))
     if CASE == "shifted":
         tl.store(x + i, tl.max(tl.load(x + i[:, None] * 16 + i[None, :]), 1))
     if CASE == "while":
@@ -263,6 +279,7 @@ def refused(x, out, n, CASE: tl.constexpr):
         ("reversed", "num_ctas = 2: the program stores to what is loaded here, and its blocks do not wait for it"),
         ("both axes", "num_ctas = 2: the program stores to this elsewhere, and its blocks do not wait for it"),
         ("shifted", "num_ctas = 2: the program stores to what is loaded here, and its blocks do not wait for it"),
+        ("volatile", "num_ctas = 2: the blocks of a cluster may see different values in a volatile load"),
         ("while", "num_ctas = 2: the blocks of a cluster cannot do 'scf.while' together"),
     ],
 )

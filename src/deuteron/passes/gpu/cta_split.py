@@ -51,7 +51,7 @@ _ATOMICS = (AtomicRMWOp, AtomicCASOp)
 _WRITES = (StoreOp, DescriptorStoreOp, DescriptorReduceOp, *_ATOMICS)
 _EFFECTS = (*_WRITES, AssertOp, PrintOp)
 _LOADS = (LoadOp, DescriptorLoadOp)
-_SOURCES = (ConstantOp, MakeRangeOp, SplatOp, DescriptorLoadOp)
+_SOURCES = (MakeRangeOp, SplatOp, DescriptorLoadOp)
 
 
 class Unsplittable(Exception):
@@ -90,6 +90,8 @@ class CTASplit:
             self._choose(op)
         elif isinstance(op, (scf.WhileOp, CallOp)) or op.has_trait(MemoryWriteEffect):
             raise Unsplittable(op, f"the blocks of a cluster cannot do '{op.name}' together")
+        elif isinstance(op, LoadOp) and op.is_volatile.value.data:
+            raise Unsplittable(op, "the blocks of a cluster may see different values in a volatile load")
 
     def _choose(self, op: Operation) -> None:
         """Take the axis that costs least; the first of several."""
@@ -111,6 +113,8 @@ class CTASplit:
         """The demands, with those of an effect that is split so, and of the control flow that it is in."""
         if isinstance(op, _ATOMICS):
             self._check_atomic(op, split)
+        if split is not None:
+            self._check_part(op, _accessed_tile(op), split)
         pending = [*zip(op.operands, self._of_operands(op, split), strict=True), *_around(op)]
         return self._spread(pending, {op: split, **self.effects})
 
@@ -131,7 +135,8 @@ class CTASplit:
 
     def _sources(self, value: SSAValue, split: Split, effects: dict[Operation, Split]) -> list[Demand]:
         """What a value in that split is computed from."""
-        self._check_extent(value, split)
+        if split is not None:
+            self._check_part(value.op if isinstance(value, OpResult) else value.owner.parent_op(), value, split)
         carried = control_flow_sources(value)
         if carried is not None:
             return [*((source, split) for source in carried), *_deciding(value)]
@@ -140,11 +145,12 @@ class CTASplit:
             raise Unsplittable(op, "what an atomic gives is needed along several axes")
         return list(zip(op.operands, self._of_operands(op, split), strict=True))
 
-    def _check_extent(self, value: SSAValue, split: Split) -> None:
-        owner = value.owner if isinstance(value, OpResult) else value.owner.parent_op()
-        smallest = self._num_ctas * (_chunk(value) if isinstance(owner, BlockAccess) and _is_last(value, split) else 1)
-        if split is not None and shape_of(value.type)[split] < smallest:
-            raise Unsplittable(owner, f"{self._num_ctas} blocks cannot share axis {split} of {value.type}")
+    def _check_part(self, op: Operation, tile: SSAValue, split: int) -> None:
+        """Whether each CTA gets something of a tile that an op makes or accesses: of what TMA copies, 16 bytes."""
+        is_inner = isinstance(op, BlockAccess) and split == len(shape_of(tile.type)) - 1
+        least = CHUNK_BYTES // byte_width_of(tile.type) if is_inner else 1
+        if shape_of(tile.type)[split] < self._num_ctas * least:
+            raise Unsplittable(op, f"{self._num_ctas} blocks cannot share axis {split} of {tile.type}")
 
     def _of_operands(self, op: Operation, split: Split) -> list[Split]:
         return operand_splits(op, split) if split is not None else [None] * len(op.operands)
@@ -207,18 +213,11 @@ def _is_per_element(op: Operation, split: int) -> bool:
     """Whether a part along that axis needs the same part of every tile."""
     if isinstance(op, ScanOp):
         return split != op.axis.value.data
+    if isinstance(op, ConstantOp):
+        return op.value.is_splat()
     if isinstance(op, JoinOp):
         return split < len(shape_of(op.lhs.type))
     return is_elementwise(op) or isinstance(op, (LoadOp, SplitOp, *_EFFECTS))
-
-
-def _is_last(value: SSAValue, split: Split) -> bool:
-    return split == len(shape_of(value.type)) - 1
-
-
-def _chunk(value: SSAValue) -> int:
-    """How many elements are the least that TMA copies."""
-    return CHUNK_BYTES // byte_width_of(value.type)
 
 
 def _is_dot(op: Operation) -> bool:
