@@ -15,7 +15,7 @@ import secrets
 import numpy as np
 import pytest
 
-from deuteron.passes.gpu.infer_descriptors import InferDescriptors
+from deuteron.passes.gpu.descriptors.infer_descriptors import InferDescriptors
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -2,10 +2,11 @@
 
 run_passes(module, tile_passes(), dump=lambda name, text: print(f"// after {name}", text, sep="\\n"))
 
-tile/        what every target needs
-gpu/         what gives tiles a layout on a GPU
-rewrite.py   replaces ops, keeping locations and names
-effects.py   which ops may be removed, merged or moved
+tile/               what every target needs
+gpu/                tile IR to ttgir
+rewrite.py          replaces ops, keeping locations and names
+carried_values.py   values that a loop carries besides
+effects.py          which ops may be removed, merged or moved
 """
 
 from __future__ import annotations

@@ -56,7 +56,7 @@ def _parse_ttgir(text: str, file: str) -> ModuleOp:
     from deuteron.ir.verifier import verify_ttgir
     from deuteron.passes import run_passes
     from deuteron.passes.gpu import memory_passes
-    from deuteron.passes.gpu.allocate_shared import TOTAL
+    from deuteron.passes.gpu.memory.allocate_shared import TOTAL
 
     module = ttir.parse_tile_ir(text, file)
     try:

@@ -27,7 +27,7 @@ from deuteron.errors import CompilationError, DeuteronError, InternalError
 from deuteron.ir.location import from_attribute, user_location
 from deuteron.layout.multiprocessor import WARP_SIZE
 from deuteron.options import CUDAOptions
-from deuteron.passes.gpu.allocate_shared import offset_of
+from deuteron.passes.gpu.memory.allocate_shared import offset_of
 
 Rule = Callable[..., Operand | Sequence[Operand] | None]
 

@@ -36,7 +36,7 @@ from deuteron.ir.ttg.warp_specialize import WarpSpecializeOp
 from deuteron.ir.types import element_type_of, i1, is_pointer
 from deuteron.layout.multiprocessor import WARP_SIZE
 from deuteron.options import CUDAOptions
-from deuteron.passes.gpu.allocate_shared import total_of
+from deuteron.passes.gpu.memory.allocate_shared import total_of
 
 _MAP_TYPE = f'ptr byval([{SIZE} x i8]) align {ALIGNMENT} "nvvm.grid_constant"'
 

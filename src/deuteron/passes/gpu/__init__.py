@@ -1,58 +1,38 @@
 """The passes that make ttgir of tile IR, in order.
 
-products.py           which instruction multiplies
-plan_cta.py           programs shared out over the blocks of their clusters
-cta_split.py          along which axes
-order_programs.py     programs with more to do first
-infer_descriptors.py  loads of strided tiles through descriptors
-anchors.py, homes.py  which layout ops and values have of themselves
-assign_layouts.py     gives every tile a layout, converts where two differ
-allocate_shared.py    places everything that is in shared memory
-place_barriers.py     lets threads wait for each other where they have to
-split_dot_operands.py products of f32 by way of parts in tf32 or bf16
-widen_dot_operands.py products of fp8 by way of f16
-place_dot_operands.py operands of products in shared memory
-specialize_warps.py   copies of what products read given to warps of their own
-ring_buffers.py       which loads
-channels.py           the buffers that take turns, and their barriers
-slice_loads.py        what these warps compute
-multicast.py          what the blocks of a cluster load together
-partition_warps.py    the rewrite of a function
-pipeline_loads.py     what products read, copied into shared memory iterations ahead
-pipelined_loads.py    which loads
-copy_ring.py          the buffers that take turns
-pipeline_descriptor_loads.py  blocks of tensors, by TMA
-pipeline_products.py  products that depend on others, an iteration later
-prefetch_loads.py     loads that go through registers
-run_ahead.py          what they need of later iterations
-lower_descriptors.py  blocks of tensors through shared memory, by TMA
-overlap_products.py   products of warpgroups in flight while others are issued
-release_buffers.py    buffers given back when no product reads them any more
-order_warp_groups.py  two warpgroups that multiply in turns
-fence_products.py     what is stored to shared memory made visible to them
+products.py        which instruction multiplies
+clusters/          programs shared out over blocks, which load together
+descriptors/       blocks of tensors, by TMA
+order_programs.py  programs with more to do first
+operands/          what products are given
+layouts/           which thread has which element
+specialization/    copies by warps of their own
+pipelining/        copies and products of other iterations
+warp_groups/       products that run on while threads compute
+memory/            places in shared memory, and barriers
 """
 
 from __future__ import annotations
 
 from xdsl.passes import ModulePass
 
-from deuteron.passes.gpu.allocate_shared import AllocateShared
-from deuteron.passes.gpu.assign_layouts import AssignLayouts
-from deuteron.passes.gpu.fence_products import FenceProducts
-from deuteron.passes.gpu.infer_descriptors import InferDescriptors
-from deuteron.passes.gpu.lower_descriptors import LowerDescriptors
+from deuteron.passes.gpu.clusters.plan_cta import PlanCTA
+from deuteron.passes.gpu.descriptors.infer_descriptors import InferDescriptors
+from deuteron.passes.gpu.descriptors.lower_descriptors import LowerDescriptors
+from deuteron.passes.gpu.layouts.assign_layouts import AssignLayouts
+from deuteron.passes.gpu.memory.allocate_shared import AllocateShared
+from deuteron.passes.gpu.memory.place_barriers import PlaceBarriers
+from deuteron.passes.gpu.operands.place_dot_operands import PlaceDotOperands
+from deuteron.passes.gpu.operands.split_dot_operands import SplitDotOperands
+from deuteron.passes.gpu.operands.widen_dot_operands import WidenDotOperands
 from deuteron.passes.gpu.order_programs import OrderPrograms
-from deuteron.passes.gpu.order_warp_groups import OrderWarpGroups
-from deuteron.passes.gpu.overlap_products import OverlapProducts
-from deuteron.passes.gpu.pipeline_loads import PipelineLoads
-from deuteron.passes.gpu.place_barriers import PlaceBarriers
-from deuteron.passes.gpu.place_dot_operands import PlaceDotOperands
-from deuteron.passes.gpu.plan_cta import PlanCTA
+from deuteron.passes.gpu.pipelining.pipeline_loads import PipelineLoads
 from deuteron.passes.gpu.products import HOPPER
-from deuteron.passes.gpu.release_buffers import ReleaseBuffers
-from deuteron.passes.gpu.specialize_warps import SpecializeWarps
-from deuteron.passes.gpu.split_dot_operands import SplitDotOperands
-from deuteron.passes.gpu.widen_dot_operands import WidenDotOperands
+from deuteron.passes.gpu.specialization.specialize_warps import SpecializeWarps
+from deuteron.passes.gpu.warp_groups.fence_products import FenceProducts
+from deuteron.passes.gpu.warp_groups.order_warp_groups import OrderWarpGroups
+from deuteron.passes.gpu.warp_groups.overlap_products import OverlapProducts
+from deuteron.passes.gpu.warp_groups.release_buffers import ReleaseBuffers
 
 
 def gpu_passes(num_warps: int, target: str, num_stages: int, num_ctas: int = 1) -> list[ModulePass]:

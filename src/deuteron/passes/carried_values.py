@@ -1,0 +1,37 @@
+"""Values that a loop carries besides those that it has.
+
+argument = new_argument(loop, i32, "index")             in the body
+loop = carry(loop, [entering], [following])             what enters, and what each iteration gives the next
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from xdsl.dialects import scf
+from xdsl.ir import Attribute, SSAValue
+
+from deuteron.passes.rewrite import replace
+
+
+def new_argument(loop: scf.ForOp, type: Attribute, name: str | None) -> SSAValue:
+    """One more value that a loop carries; `carry` says what enters."""
+    block = loop.body.block
+    argument = block.insert_arg(type, len(block.args))
+    argument.name_hint, argument.location = name, loop.location
+    return argument
+
+
+def carry(loop: scf.ForOp, entering: Sequence[SSAValue], following: Sequence[SSAValue]) -> scf.ForOp:
+    """Build a loop anew that carries more: what enters, and what each iteration gives the next."""
+    terminator = loop.body.block.last_op
+    terminator.operands = [*terminator.operands, *following]
+    region = loop.detach_region(loop.body)
+    new = scf.ForOp(loop.lb, loop.ub, loop.step, [*loop.iter_args, *entering], region)
+    new.attributes |= loop.attributes
+    new.location = loop.location
+    loop.parent.insert_op_before(new, loop)
+    for result, old in zip(new.results, loop.results, strict=False):
+        result.name_hint = old.name_hint
+    replace(loop, new.results[: len(loop.results)])
+    return new

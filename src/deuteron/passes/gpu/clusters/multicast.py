@@ -1,0 +1,36 @@
+"""Which loads of blocks the blocks of a cluster share: each loads a part, for all of them.
+
+%a = "tt.descriptor_load"(%d, %rank * 128 + ..., %k)      1: each block has rows of its own
+%b = "tt.descriptor_load"(%e, %column, %k)                num_ctas: the same in every block
+"""
+
+from __future__ import annotations
+
+from xdsl.ir import BlockArgument, SSAValue
+
+from deuteron.ir.tt.descriptor import DescriptorLoadOp
+from deuteron.ir.ttg.layout import MemDescType
+from deuteron.ir.ttng.cluster import ClusterCTARankOp
+from deuteron.ir.ttng.tma import box_of
+from deuteron.passes.gpu.clusters.cta_split import control_flow_sources
+
+
+def sharing_ctas(load: DescriptorLoadOp, buffer: MemDescType, num_ctas: int) -> int:
+    """How many blocks share a load into such a buffer."""
+    is_shared = num_ctas > 1 and box_of(buffer, num_ctas) is not None and not _depends_on_rank(load.operands)
+    return num_ctas if is_shared else 1
+
+
+def _depends_on_rank(values: list[SSAValue]) -> bool:
+    pending, seen = [*values], set(values)
+    while pending:
+        value = pending.pop()
+        if isinstance(value.owner, ClusterCTARankOp):
+            return True
+        sources = control_flow_sources(value)
+        if sources is None:
+            sources = [] if isinstance(value, BlockArgument) else value.owner.operands
+        fresh = [source for source in sources if source not in seen]
+        seen.update(fresh)
+        pending += fresh
+    return False

@@ -1,0 +1,142 @@
+"""Lowers accesses of blocks of tensors to copies by TMA through shared memory.
+
+    %x = "tt.descriptor_load"(%d, %i, %j)          %m, %bar = "ttg.local_alloc"()
+                                                   "ttng.init_barrier"(%bar) <{count = 1}>
+                                                   "ttng.barrier_expect"(%bar, %true) <{size = 8192}>
+                                            ->     "ttng.async_tma_copy_global_to_local"(%d, %i, %j, %bar, %m, %true)
+                                                   "ttng.wait_barrier"(%bar, %0, %m)
+                                                   "ttng.inval_barrier"(%bar)
+                                                   %x = "ttg.local_load"(%m)
+    "tt.descriptor_store"(%d, %y, %i, %j)          %n = "ttg.local_alloc"(%y)
+                                                   "ttng.fence_async_shared"()
+                                            ->     "ttng.async_tma_copy_local_to_global"(%d, %i, %j, %n)
+                                                   "ttng.async_tma_store_wait"() <{pendings = 0, read_only}>
+
+Loads that follow each other are waited for together. What reads a block as it lies in shared memory reads it there. A
+store is waited for at once, for its memory is used for other things then; where the tensor is also read, until it is
+done. Barriers between threads come later.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Block, Operation, SSAValue
+from xdsl.passes import ModulePass
+
+from deuteron.analysis.base_argument import base_argument
+from deuteron.analysis.descriptor_buffers import block_buffer, block_bytes, load_buffer
+from deuteron.ir.builder import Builder
+from deuteron.ir.tt.descriptor import (
+    DescriptorLoadOp,
+    DescriptorReduceKind,
+    DescriptorReduceOp,
+    DescriptorStoreOp,
+    descriptor_of,
+)
+from deuteron.ir.tt.function import FuncOp
+from deuteron.ir.ttg.shared import LocalAllocOp
+from deuteron.ir.ttng.fence import FenceAsyncSharedOp
+from deuteron.ir.ttng.mbarrier import (
+    BarrierExpectOp,
+    FenceMBarrierInitOp,
+    InitBarrierOp,
+    InvalBarrierOp,
+    WaitBarrierOp,
+    barrier_type,
+)
+from deuteron.ir.ttng.tma import (
+    AsyncTMACopyGlobalToLocalOp,
+    AsyncTMACopyLocalToGlobalOp,
+    AsyncTMAReduceOp,
+    AsyncTMAStoreWaitOp,
+)
+from deuteron.ir.types import i1, i32
+from deuteron.passes.effects import is_pure
+from deuteron.passes.gpu.pipelining.copy_ring import read_from
+from deuteron.passes.rewrite import erase
+
+
+@dataclass(frozen=True)
+class LowerDescriptors(ModulePass):
+    """Makes copies by TMA of the accesses that are left."""
+
+    name = "lower-descriptors"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        for func in op.ops:
+            if isinstance(func, FuncOp):
+                _lower(func)
+
+
+def _lower(func: FuncOp) -> None:
+    loads = [op for op in func.walk() if isinstance(op, DescriptorLoadOp)]
+    stores = [op for op in func.walk() if isinstance(op, DescriptorStoreOp | DescriptorReduceOp)]
+    copies = [op for op in func.walk() if isinstance(op, AsyncTMACopyGlobalToLocalOp)]
+    read = {base_argument(descriptor_of(op).base) for op in (*loads, *copies)}
+    for block in dict.fromkeys(op.parent for op in loads):
+        for group in list(_groups(block)):
+            _load(group)
+    for store in stores:
+        _store(store, is_read=base_argument(descriptor_of(store).base) in read)
+
+
+def _groups(block: Block) -> Iterator[list[DescriptorLoadOp]]:
+    """Loads with nothing in between that needs one of them, or that has an effect."""
+    group: list[DescriptorLoadOp] = []
+    for op in block.ops:
+        if group and not (isinstance(op, DescriptorLoadOp) or (is_pure(op) and not _uses(op, group))):
+            yield group
+            group = []
+        if isinstance(op, DescriptorLoadOp):
+            if any(_uses(op, [other]) for other in group):
+                yield group
+                group = []
+            group.append(op)
+    if group:
+        yield group
+
+
+def _uses(op: Operation, group: list[DescriptorLoadOp]) -> bool:
+    results = [load.result for load in group]
+    return any(operand in results for inner in op.walk() for operand in inner.operands)
+
+
+def _load(group: list[DescriptorLoadOp]) -> None:
+    """The copies are where the last of the loads is."""
+    b = Builder.before(group[-1])
+    types = [load_buffer(load) for load in group]
+    buffers = [b.value(LocalAllocOp(type)) for type in types]
+    barrier = b.value(LocalAllocOp(barrier_type()))
+    b.insert(InitBarrierOp(barrier, 1))
+    b.insert(FenceMBarrierInitOp())
+    b.insert(FenceAsyncSharedOp())
+    always = b.constant(True, i1)
+    b.insert(BarrierExpectOp(barrier, always, sum(map(block_bytes, types))))
+    for load, buffer in zip(group, buffers, strict=True):
+        buffer.name_hint = load.result.name_hint
+        b.location = load.location
+        b.insert(AsyncTMACopyGlobalToLocalOp(load.desc, load.indices, barrier, buffer, always))
+    b.insert(WaitBarrierOp(barrier, b.constant(0, i32), buffers))
+    b.insert(InvalBarrierOp(barrier))
+    for load, buffer in zip(group, buffers, strict=True):
+        b.location = load.location
+        read_from(buffer, load, b)
+
+
+def _store(op: DescriptorStoreOp | DescriptorReduceOp, is_read: bool) -> None:
+    b = Builder.before(op)
+    buffer = b.value(LocalAllocOp(block_buffer(op.src.type), op.src))
+    b.insert(FenceAsyncSharedOp())
+    b.insert(_copy(op, buffer))
+    b.insert(AsyncTMAStoreWaitOp(0, read_only=not is_read))
+    erase(op)
+
+
+def _copy(op: DescriptorStoreOp | DescriptorReduceOp, buffer: SSAValue) -> Operation:
+    if isinstance(op, DescriptorStoreOp):
+        return AsyncTMACopyLocalToGlobalOp(op.desc, op.indices, buffer)
+    return AsyncTMAReduceOp(DescriptorReduceKind(op.kind.value.data), op.desc, op.indices, buffer)

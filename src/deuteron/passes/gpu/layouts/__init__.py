@@ -1,0 +1,6 @@
+"""Which thread has which element of a tile.
+
+anchors.py          the layouts of ops that have one of their own
+homes.py            and of the values that follow them
+assign_layouts.py   gives every tile its layout, and converts where two differ
+"""

@@ -1,0 +1,160 @@
+"""Gives every tile a layout: tile IR becomes ttgir.
+
+Anchors (memory accesses, matrix products, reductions) have layouts of their own, and values computed from them a home
+(see `homes`). Each use demands a layout; demands are collected backwards, so that they are complete where a value is
+made. Shape ops, and elementwise ops without a home, are made anew for each layout demanded; any other value that is
+demanded in another layout than its home is converted right after it is made:
+
+    %x = "tt.load"(%p) ...                          %x = "tt.load"(%p) ... -> tensor<64x64xf16, coalesced>
+                                             ->     %x1 = "ttg.convert_layout"(%x) -> tensor<64x64xf16, operand of mma>
+    %d = "tt.dot"(%x, %y, %c)                       %d = "tt.dot"(%x1, %y1, %c)
+
+It does not look for cheaper places for conversions; later passes do.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects.arith import ConstantOp
+from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, IntegerAttr, ModuleOp, StringAttr
+from xdsl.ir import Block, Operation, SSAValue
+from xdsl.passes import ModulePass
+from xdsl.rewriter import InsertPoint, Rewriter
+
+from deuteron.analysis.axis_analysis import AxisInfoAnalysis
+from deuteron.ir.builder import Builder
+from deuteron.ir.tt.function import FuncOp
+from deuteron.ir.ttg.convert import ConvertLayoutOp
+from deuteron.ir.ttg.inference import SHAPE_OPS, is_flexible, operand_layouts
+from deuteron.ir.ttg.layout import with_layout
+from deuteron.ir.types import i32, is_tile
+from deuteron.layout.linear import LinearLayout
+from deuteron.passes.gpu.layouts.homes import Homes, Layouts
+
+
+def _control_flow_blocks(op: Operation) -> list[Block]:
+    """The blocks of an `scf` op; the regions of reductions hold scalars only."""
+    return [block for region in op.regions for block in region.blocks] if op.name.startswith("scf.") else []
+
+
+class _Demands:
+    """In which layouts each value is needed, and each op's operands, before anything is changed."""
+
+    def __init__(self, func: FuncOp, homes: Homes):
+        self._homes = homes
+        self._layouts: dict[SSAValue, list[LinearLayout]] = {}
+        self.needs: dict[Operation, Layouts] = {}
+        self._collect_block(func.body.block)
+
+    def of(self, value: SSAValue) -> list[LinearLayout]:
+        return self._layouts.get(value, [])
+
+    def is_remade(self, op: Operation) -> bool:
+        """Whether an op is made anew for each layout that is demanded of it."""
+        return is_flexible(op) and (isinstance(op, SHAPE_OPS) or self._homes.get(op.results[0]) is None)
+
+    def _collect_block(self, block: Block) -> None:
+        for op in reversed(list(block.ops)):
+            self._collect(op)
+
+    def _collect(self, op: Operation) -> None:
+        if self.is_remade(op):
+            for layout in self.of(op.results[0]):
+                self._demand(op, operand_layouts(op, layout))
+            return
+        for block in reversed(_control_flow_blocks(op)):
+            self._collect_block(block)
+        self.needs[op] = self._homes.operands_of(op)
+        self._demand(op, self.needs[op])
+
+    def _demand(self, op: Operation, layouts: Layouts) -> None:
+        for operand, layout in zip(op.operands, layouts, strict=True):
+            if layout is not None and is_tile(operand.type):
+                found = self._layouts.setdefault(operand, [])
+                if layout not in found:
+                    found.append(layout)
+
+
+class _Rewrite:
+    """Sets types, clones what is remade, inserts conversions. `_variants` has each value in each layout."""
+
+    def __init__(self, func: FuncOp, homes: Homes, demands: _Demands):
+        self._homes = homes
+        self._demands = demands
+        self._variants: dict[tuple[SSAValue, LinearLayout], SSAValue] = {}
+        self._remade: list[Operation] = []
+        self._block(func.body.block)
+        for op in reversed(self._remade):
+            op.detach()
+            op.erase()
+
+    def _block(self, block: Block) -> None:
+        for argument in list(block.args):
+            self._settle(argument, InsertPoint.at_start(block), block.first_op.location)
+        for op in list(block.ops):
+            self._op(op)
+
+    def _op(self, op: Operation) -> None:
+        if self._demands.is_remade(op):
+            self._remake(op)
+            return
+        self._rewire(op, self._demands.needs[op])
+        for block in _control_flow_blocks(op):
+            self._block(block)
+        for result in list(op.results):
+            self._settle(result, InsertPoint.after(op), op.location)
+
+    def _remake(self, op: Operation) -> None:
+        self._remade.append(op)
+        result = op.results[0]
+        for layout in self._demands.of(result):
+            clone = op.clone()
+            clone.location = op.location
+            op.parent.insert_op_before(clone, op)
+            self._rewire(clone, operand_layouts(op, layout))
+            made = Rewriter.replace_value_with_new_type(clone.results[0], with_layout(result.type, layout))
+            if isinstance(clone, ConstantOp):
+                clone.properties["value"] = DenseIntOrFPElementsAttr(made.type, clone.value.data)
+            self._variants[result, layout] = made
+
+    def _rewire(self, op: Operation, layouts: Layouts) -> None:
+        for index, (operand, layout) in enumerate(zip(list(op.operands), layouts, strict=True)):
+            if layout is not None and is_tile(operand.type):
+                op.operands[index] = self._variants[operand, layout]
+
+    def _settle(self, value: SSAValue, after: InsertPoint, location) -> None:
+        home = self._homes.get(value)
+        if home is None or not is_tile(value.type):
+            return
+        demanded = self._demands.of(value)
+        settled = Rewriter.replace_value_with_new_type(value, with_layout(value.type, home))
+        self._variants[settled, home] = settled
+        builder = Builder(after, location)
+        for layout in demanded:
+            if layout != home:
+                converted = builder.value(ConvertLayoutOp(settled, with_layout(settled.type, layout)))
+                converted.name_hint = settled.name_hint
+                self._variants[settled, layout] = converted
+
+
+@dataclass(frozen=True)
+class AssignLayouts(ModulePass):
+    """Makes ttgir of tile IR, for a number of warps and a target."""
+
+    name = "assign-layouts"
+
+    num_warps: int = 4
+    target: str = "cuda:80"
+    num_ctas: int = 1
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        op.attributes["ttg.num-warps"] = IntegerAttr(self.num_warps, i32)
+        op.attributes["ttg.threads-per-warp"] = IntegerAttr(32, i32)
+        op.attributes["ttg.num-ctas"] = IntegerAttr(self.num_ctas, i32)
+        op.attributes["ttg.target"] = StringAttr(self.target)
+        for func in op.ops:
+            if isinstance(func, FuncOp):
+                homes = Homes(func, AxisInfoAnalysis(func), self.num_warps)
+                _Rewrite(func, homes, _Demands(func, homes))

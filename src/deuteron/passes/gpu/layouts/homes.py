@@ -1,0 +1,197 @@
+"""The home layout of every tile: the layout that it has where it is computed, found forwards from the anchors.
+
+A load is at home in its coalesced layout, a product in its accumulator's, a reduction in a slice of its operand's, and
+an elementwise op where its first operand with a home is. What comes from scalars alone has no home. A value carried by
+a loop is at home where the loop's body yields it, else where it enters, else where its users want it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from xdsl.dialects import scf
+from xdsl.ir import Block, Operation, SSAValue
+
+from deuteron.analysis.axis_analysis import AxisInfoAnalysis
+from deuteron.ir.tt.atomic import AtomicCASOp, AtomicRMWOp
+from deuteron.ir.tt.descriptor import DescriptorLoadOp
+from deuteron.ir.tt.function import FuncOp
+from deuteron.ir.tt.memory import LoadOp, StoreOp
+from deuteron.ir.tt.reduce import ReduceOp, ScanOp
+from deuteron.ir.tt.shape import CatOp, JoinOp, ReshapeOp, SplitOp, TransOp
+from deuteron.ir.ttg.inference import SHAPE_OPS, is_flexible, result_layout
+from deuteron.ir.ttg.layout import layout_of
+from deuteron.ir.ttg.shared import LocalAllocOp
+from deuteron.ir.types import is_tile
+from deuteron.layout.distributed import slice_axis
+from deuteron.layout.linear import OFFSET, REGISTER, LinearLayout, dim_names
+from deuteron.passes.gpu.layouts.anchors import Product, block_layout, default_layout, dot_layouts, memory_layout
+
+MEMORY_OPS = (LoadOp, StoreOp, AtomicRMWOp, AtomicCASOp)
+Layouts = list[LinearLayout | None]
+
+
+class Homes:
+    """Home layouts of the values of one function, and what the ops that are no shape ops need of their operands."""
+
+    def __init__(self, func: FuncOp, info: AxisInfoAnalysis, num_warps: int):
+        self._info = info
+        self._num_warps = num_warps
+        self._homes: dict[SSAValue, LinearLayout] = {}
+        self._sweep(func.body.block)
+
+    def get(self, value: SSAValue) -> LinearLayout | None:
+        return self._homes.get(value)
+
+    def operands_of(self, op: Operation) -> Layouts:
+        """The layout that an op needs each of its operands in; None for scalars."""
+        return [layout if is_tile(o.type) else None for o, layout in zip(op.operands, self._needs(op), strict=True)]
+
+    def _needs(self, op: Operation) -> Layouts:
+        if isinstance(op, MEMORY_OPS):
+            return [self._memory(op)] * len(op.operands)
+        if isinstance(op, Product):
+            return list(dot_layouts(op, self._num_warps))
+        if isinstance(op, scf.ForOp):
+            return [None, None, None, *self._of_all(op.body.block.args[1:])]
+        if isinstance(op, scf.WhileOp):
+            return self._of_all(op.before_region.block.args)
+        if isinstance(op, scf.YieldOp):
+            return self._of_all(_yield_targets(op))
+        if isinstance(op, scf.ConditionOp):
+            return [None, *self._of_all(op.parent_op().after_region.block.args)]
+        if isinstance(op, SplitOp):
+            return [_joined(self._homes[op.lhs])]
+        return [self._common(op)] * len(op.operands)
+
+    def _of_all(self, values: Sequence[SSAValue]) -> Layouts:
+        return [self.get(value) for value in values]
+
+    def _memory(self, op: Operation) -> LinearLayout | None:
+        if not is_tile(op.operands[0].type):
+            return None
+        return memory_layout(op.operands[0], self._info, self._num_warps, _stored_along(op))
+
+    def _common(self, op: Operation) -> LinearLayout | None:
+        """One layout for all operands: that of an elementwise result, else of the first operand that has a home."""
+        if is_flexible(op) and self.get(op.results[0]) is not None:
+            return self.get(op.results[0])
+        tiles = [operand for operand in op.operands if is_tile(operand.type)]
+        homes = [home for home in self._of_all(tiles) if home is not None]
+        return homes[0] if homes else default_layout(tiles[0].type, self._num_warps) if tiles else None
+
+    # -- the forward sweep ---
+
+    def _sweep(self, block: Block) -> None:
+        for op in block.ops:
+            if isinstance(op, scf.ForOp):
+                self._sweep_loop(op.body.block.args[1:], op.iter_args, op.body.block, op.body.block.last_op.operands)
+                self._settle(op.res, self._of_all(op.body.block.args[1:]))
+            elif isinstance(op, scf.WhileOp):
+                self._sweep_while(op)
+            elif isinstance(op, scf.IfOp):
+                self._sweep_if(op)
+            elif op.results:
+                self._settle(op.results, self._results(op))
+
+    def _sweep_loop(
+        self, args: Sequence[SSAValue], initial: Sequence[SSAValue], body: Block, yielded: Sequence[SSAValue]
+    ) -> None:
+        self._sweep(body)
+        for argument, start, next_value in zip(args, initial, yielded, strict=True):
+            self._settle_carried(argument, [next_value, start])
+        self._sweep(body)
+
+    def _settle_carried(self, argument: SSAValue, sources: Sequence[SSAValue]) -> None:
+        if not is_tile(argument.type):
+            return
+        candidates = [*self._of_all(sources), self._wanted_by_users(argument)]
+        homes = [home for home in candidates if home is not None]
+        self._homes[argument] = homes[0] if homes else default_layout(argument.type, self._num_warps)
+
+    def _sweep_while(self, op: scf.WhileOp) -> None:
+        before, after = op.before_region.block, op.after_region.block
+        self._sweep(before)
+        forwarded = before.last_op.operands[1:]
+        for argument, result, source in zip(after.args, op.res, forwarded, strict=True):
+            self._settle_carried(argument, [source])
+            self._settle([result], [self.get(argument)])
+        self._sweep(after)
+        for argument, start, next_value in zip(before.args, op.arguments, after.last_op.operands, strict=True):
+            self._settle_carried(argument, [next_value, start])
+        self._sweep(before)
+
+    def _sweep_if(self, op: scf.IfOp) -> None:
+        blocks = [region.block for region in op.regions if region.blocks]
+        for block in blocks:
+            self._sweep(block)
+        for index, result in enumerate(op.results):
+            self._settle_carried(result, [block.last_op.operands[index] for block in blocks])
+
+    def _settle(self, values: Sequence[SSAValue], homes: Layouts) -> None:
+        for value, home in zip(values, homes, strict=True):
+            if home is not None and is_tile(value.type):
+                self._homes[value] = home
+
+    def _results(self, op: Operation) -> Layouts:
+        if isinstance(op, MEMORY_OPS):
+            return [self._memory(op)]
+        if isinstance(op, DescriptorLoadOp):
+            return [block_layout(op.result.type, self._num_warps)]
+        if isinstance(op, Product):
+            return [dot_layouts(op, self._num_warps)[2]]
+        if isinstance(op, ReduceOp):
+            return [slice_axis(self._common(op), op.axis.value.data)] * len(op.results)
+        if isinstance(op, ScanOp):
+            return [self._common(op)] * len(op.results)
+        if isinstance(op, JoinOp):
+            return [_joined(self._common(op))]
+        if isinstance(op, CatOp):
+            return [self._common(op) * LinearLayout.identity(2, REGISTER, "dim0")]
+        if isinstance(op, SplitOp):
+            return [slice_axis(self._common(op), len(self._common(op).shape) - 1)] * 2
+        return [self._flexible(op)] if is_flexible(op) else [None] * len(op.results)
+
+    def _flexible(self, op: Operation) -> LinearLayout | None:
+        tiles = [operand for operand in op.operands if is_tile(operand.type)]
+        homes = [home for home in self._of_all(tiles) if home is not None]
+        if not homes or (isinstance(op, SHAPE_OPS) and not isinstance(op, (TransOp, ReshapeOp))):
+            return None
+        return result_layout(op, homes[0])
+
+    def _wanted_by_users(self, value: SSAValue) -> LinearLayout | None:
+        """The layout in which the first memory access wants a value or what elementwise ops make of it."""
+        for use in value.uses:
+            op = use.operation
+            if isinstance(op, MEMORY_OPS):
+                return self._memory(op)
+            if is_flexible(op) and not isinstance(op, SHAPE_OPS):
+                wanted = self._wanted_by_users(op.results[0])
+                if wanted is not None:
+                    return wanted
+        return None
+
+
+def _joined(source: LinearLayout) -> LinearLayout:
+    """The layout of `tt.join`: the two elements of the new last dimension in registers of one thread."""
+    rank = len(source.shape)
+    pair = LinearLayout.identity(2, REGISTER, f"dim{rank}")
+    return (pair * source.with_axis(rank)).with_outs(dim_names(rank + 1)).with_ins(source.in_names)
+
+
+def _stored_along(op: Operation) -> int | None:
+    """The dimension in which the elements of what is loaded are neighbours in the shared memory that takes it."""
+    uses = op.results[0].uses if isinstance(op, LoadOp) else ()
+    allocs = (use.operation for use in uses if isinstance(use.operation, LocalAllocOp))
+    layouts = (layout_of(alloc.result.type) for alloc in allocs)
+    return next((layout.of(OFFSET)[0].index(1) for layout in layouts), None)
+
+
+def _yield_targets(op: scf.YieldOp) -> Sequence[SSAValue]:
+    """The values that a yield gives their next value: carried ones of a loop, results of an `scf.if`."""
+    parent = op.parent_op()
+    if isinstance(parent, scf.ForOp):
+        return parent.body.block.args[1:]
+    if isinstance(parent, scf.WhileOp):
+        return parent.before_region.block.args
+    return parent.results

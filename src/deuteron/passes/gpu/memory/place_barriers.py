@@ -1,0 +1,60 @@
+"""Inserts `ttg.barrier` where threads have to wait for each other, and nowhere else.
+
+    "ttg.local_store"(%x, %m)                   "ttg.local_store"(%x, %m)
+                                         ->     "ttg.barrier"()
+    %y = "ttg.local_load"(%m)                   %y = "ttg.local_load"(%m)
+
+Needs the places of shared memory (`allocate-shared`). An atomic on a scalar is done by one thread for the program: with
+release, all threads wait in front of it, so that what they stored is released; with acquire, behind it, so that none
+reads what it loaded before. What other threads store to global memory in between is the kernel's affair.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Operation
+from xdsl.passes import ModulePass
+from xdsl.rewriter import InsertPoint
+
+from deuteron.analysis.shared_hazards import HazardAnalysis
+from deuteron.ir.builder import Builder
+from deuteron.ir.tt.atomic import AtomicCASOp, AtomicRMWOp, MemorySemantic
+from deuteron.ir.tt.function import FuncOp
+from deuteron.ir.ttg.barrier import BarrierOp
+from deuteron.ir.types import is_tile
+from deuteron.passes.gpu.memory.allocate_shared import OFFSET, offset_of
+
+
+@dataclass(frozen=True)
+class PlaceBarriers(ModulePass):
+    """Places the barriers of shared memory and of scalar atomics."""
+
+    name = "place-barriers"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        for func in op.ops:
+            if isinstance(func, FuncOp):
+                _order_scalar_atomics(func)
+                offsets = {inner: offset_of(inner) for inner in func.walk() if OFFSET in inner.attributes}
+                needed = HazardAnalysis(func, offsets).needs_barrier
+                for inner in list(func.walk()):
+                    if inner in needed:
+                        Builder.before(inner).insert(BarrierOp())
+
+
+def _order_scalar_atomics(func: FuncOp) -> None:
+    for op in list(func.walk()):
+        if isinstance(op, AtomicRMWOp | AtomicCASOp) and not is_tile(op.result.type):
+            semantic = op.sem.value.data
+            if semantic in (MemorySemantic.RELEASE, MemorySemantic.ACQUIRE_RELEASE):
+                Builder.before(op).insert(BarrierOp())
+            if semantic in (MemorySemantic.ACQUIRE, MemorySemantic.ACQUIRE_RELEASE) and not _waits_anyway(op):
+                Builder(InsertPoint.after(op), op.location).insert(BarrierOp())
+
+
+def _waits_anyway(op: Operation) -> bool:
+    """Whether the result goes through shared memory to all threads: they wait for it."""
+    return OFFSET in op.attributes

@@ -1,0 +1,249 @@
+"""Puts the operands of matrix products into shared memory, in the layout that the instruction reads.
+
+    %d = "tt.dot"(%a, %b, %c)                      %m = "ttg.local_alloc"(%a)
+                                            ->     %n = "ttg.local_alloc"(%b)
+                                        sm_90      %d = "ttng.warp_group_dot"(%m, %n, %c)
+                                       others      %d = "tt.dot"(local_load(%m), local_load(%n), %c)
+
+A transposition in front of it becomes one of the descriptor: nothing moves. What other products give stays in
+registers, except b of wgmma. Elements are neighbours along the dimension in which they are so in global memory, where
+the instruction can read that. An operand that is made outside of the product's block is put there where it is made.
+
+A product without an instruction becomes several, of slices along K, where the operands would fill the registers:
+
+    %d = "tt.dot"(%a, %b, %c)      ->      %d0 = "tt.dot"(local_load(%m[:, 0:4]), local_load(%n[0:4, :]), %c)
+                                           %d1 = "tt.dot"(local_load(%m[:, 4:8]), local_load(%n[4:8, :]), %d0)
+                                           ...
+
+Runs before tiles have layouts: those of descriptors do not depend on the warps.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects import scf
+from xdsl.dialects.builtin import ModuleOp, TensorType
+from xdsl.ir import Operation, OpResult, SSAValue
+from xdsl.passes import ModulePass
+from xdsl.rewriter import InsertPoint
+
+from deuteron.analysis.axis_analysis import AxisInfoAnalysis
+from deuteron.ir.builder import Builder
+from deuteron.ir.tt.descriptor import DescriptorLoadOp
+from deuteron.ir.tt.dot import DotOp
+from deuteron.ir.tt.function import FuncOp
+from deuteron.ir.tt.memory import LoadOp
+from deuteron.ir.tt.shape import TransOp
+from deuteron.ir.ttg.inference import is_flexible
+from deuteron.ir.ttg.layout import MemDescType, SharedLinearEncodingAttr
+from deuteron.ir.ttg.memdesc_subslice import MemDescSubsliceOp
+from deuteron.ir.ttg.shared import LocalAllocOp, LocalLoadOp
+from deuteron.ir.ttg.views import MemDescTransOp
+from deuteron.ir.ttng.warp_group_dot import WarpGroupDotOp
+from deuteron.ir.types import byte_width_of, element_type_of, is_tile, num_elements_of, shape_of
+from deuteron.layout.linear import REGISTER, LinearLayout
+from deuteron.layout.shared import MAX_SPAN, mma_shared
+from deuteron.layout.wgmma import SPANS, M
+from deuteron.passes.gpu.layouts.anchors import Product, contiguous_order, dot_layouts
+from deuteron.passes.gpu.products import must_be_k_major, uses_mma_v2, uses_wgmma, warp_group_warps
+from deuteron.passes.rewrite import replace
+
+Order = tuple[int, ...]
+ALIGNMENT = 1024  # of the 128-byte swizzle: its pattern is one of address bits
+# What both operands of a product may take, about half of what a block has; larger ones are converted in parts.
+MAX_BYTES = {"cuda:80": 80 * 1024, "cuda:90": 112 * 1024, "cuda:100": 112 * 1024}
+DEFAULT_MAX_BYTES = 48 * 1024
+# Of a thread, for operands and sums of multiply-adds; with many sums, so many for operands all the same.
+MAX_REGISTERS, MIN_OPERAND_REGISTERS = 160, 64
+
+
+@dataclass(frozen=True)
+class PlaceDotOperands(ModulePass):
+    """Makes products read shared memory, for a number of warps and a target."""
+
+    name = "place-dot-operands"
+
+    num_warps: int = 4
+    target: str = "cuda:80"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        limit = MAX_BYTES.get(self.target, DEFAULT_MAX_BYTES)
+        for func in op.ops:
+            if isinstance(func, FuncOp):
+                rewrite = _Rewrite(AxisInfoAnalysis(func), self.num_warps)
+                for dot in [dot for dot in func.walk() if isinstance(dot, DotOp)]:
+                    if _operand_bytes(dot) > limit:
+                        continue
+                    if uses_wgmma(dot, self.num_warps, self.target):
+                        rewrite.to_warp_group(dot)
+                    elif uses_mma_v2(dot):
+                        rewrite.to_local_loads(dot)
+                    else:
+                        rewrite.to_slices(dot)
+
+
+def _operand_bytes(op: DotOp) -> int:
+    return sum(num_elements_of(value.type) * byte_width_of(value.type) for value in (op.a, op.b))
+
+
+class _Rewrite:
+    """What is in shared memory already is used again."""
+
+    def __init__(self, info: AxisInfoAnalysis, num_warps: int):
+        self._info = info
+        self._num_warps = num_warps
+        self._allocs: dict[tuple, SSAValue] = {}
+
+    def to_warp_group(self, op: DotOp) -> None:
+        columns = warp_group_warps(shape_of(op.result.type), self._num_warps)[1]
+        a = op.a if _is_from_product(op.a) else self._matrix(op, op.a, 1, M)
+        b = self._matrix(op, op.b, 0, shape_of(op.b.type)[1] // columns)
+        properties = op.input_precision.value.data, op.max_num_imprecise_acc.value.data
+        replace(op, [Builder.before(op).value(WarpGroupDotOp(a, b, op.c, *properties))])
+
+    def to_local_loads(self, op: DotOp) -> None:
+        """Both operands are stored before one is loaded, so that threads wait once."""
+        loaded = [index for index in range(2) if not _is_from_product(op.operands[index])]
+        placed = {index: self._tile(op, op.operands[index]) for index in loaded}
+        for index, descriptor in placed.items():
+            op.operands[index] = Builder.before(op).value(LocalLoadOp(descriptor, op.operands[index].type))
+
+    def to_slices(self, op: DotOp) -> None:
+        """In order, so that sums are those of the whole product; what is rounded at the end of it stays whole."""
+        size = _slice_along_k(op, self._num_warps)
+        whole = shape_of(op.a.type)[-1]
+        if size == whole or byte_width_of(op.c.type) < 4:
+            return
+        a, b = (self._tile(op, value) for value in (op.a, op.b))
+        builder, total = Builder.before(op), op.c
+        for k in range(0, whole, size):
+            left, right = _slice(builder, a, -1, k, size), _slice(builder, b, -2, k, size)
+            properties = op.input_precision.value.data, op.max_num_imprecise_acc.value.data
+            total = builder.value(DotOp(left, right, total, *properties))
+        replace(op, [total])
+
+    def _tile(self, op: DotOp, value: SSAValue) -> SSAValue:
+        """A descriptor whose elements are neighbours as in global memory."""
+        root, orders = _untransposed(value)
+        layout = mma_shared(shape_of(root.type), self._fast_axis(root), byte_width_of(root.type))
+        return self._descriptor(op, root, orders, layout)
+
+    def _matrix(self, op: DotOp, value: SSAValue, k_axis: int, part: int) -> SSAValue:
+        """A descriptor that wgmma reads, of which one instruction takes `part` rows (of a) or columns (of b)."""
+        root, orders = _untransposed(value)
+        for order in reversed(orders):
+            k_axis = order[k_axis]
+        size, axis = byte_width_of(root.type), self._fast_axis(root)
+        if axis != k_axis and (must_be_k_major(root.type) or part * size < min(SPANS)):
+            axis = k_axis
+        span = MAX_SPAN if axis == k_axis else min(MAX_SPAN, part * size)
+        return self._descriptor(op, root, orders, mma_shared(shape_of(root.type), axis, size, span))
+
+    def _descriptor(self, op: DotOp, root: SSAValue, orders: list[Order], layout: LinearLayout) -> SSAValue:
+        """A tile in shared memory, transposed in these orders. It lives in the block in which the tile is made."""
+        key = root, layout
+        if key not in self._allocs:
+            encoding = SharedLinearEncodingAttr(layout, ALIGNMENT)
+            type = MemDescType(TensorType(element_type_of(root.type), shape_of(root.type), encoding))
+            self._allocs[key] = _builder_for(op, root).value(LocalAllocOp(type, root))
+        descriptor = self._allocs[key]
+        for order in orders:
+            descriptor = Builder.before(op).value(MemDescTransOp(descriptor, order))
+        return descriptor
+
+    def _fast_axis(self, root: SSAValue) -> int:
+        """The dimension, of the last two, in which what a tile was loaded from is contiguous; else the last."""
+        rank, load = len(shape_of(root.type)), _load_of(root)
+        if load is None:
+            return rank - 1
+        if isinstance(load, DescriptorLoadOp):
+            return rank - 1
+        order = contiguous_order(self._info.of(load.ptr), shape_of(root.type))
+        return next(axis for axis in order if axis >= rank - 2)
+
+
+def _slice_along_k(op: DotOp, num_warps: int) -> int:
+    """How much of K leaves the registers of a thread room for the sums: all of it, or a power of two."""
+    *layouts, accumulator = dot_layouts(op, num_warps)
+    operands = sum(_registers(value, layout) for value, layout in zip((op.a, op.b), layouts, strict=True))
+    room = max(MAX_REGISTERS - _registers(op.c, accumulator), MIN_OPERAND_REGISTERS)
+    size = shape_of(op.a.type)[-1]
+    while operands > room and size > 1:
+        size, operands = size // 2, operands // 2
+    return size
+
+
+def _registers(value: SSAValue, layout: LinearLayout) -> int:
+    return layout.in_size(REGISTER) * max(byte_width_of(value.type) // 4, 1)
+
+
+def _slice(builder: Builder, descriptor: SSAValue, axis: int, begin: int, size: int) -> SSAValue:
+    """Elements from `begin` on along an axis, as a tile."""
+    shape = list(shape_of(descriptor.type.tile))
+    offsets = [0] * len(shape)
+    shape[axis], offsets[axis] = size, begin
+    part = builder.value(MemDescSubsliceOp(descriptor, offsets, shape))
+    return builder.value(LocalLoadOp(part, TensorType(element_type_of(part.type.tile), shape)))
+
+
+def _untransposed(value: SSAValue) -> tuple[SSAValue, list[Order]]:
+    """What a value is the transposition of, and by which orders, the first first. Batches stay where they are."""
+    orders: list[Order] = []
+    while isinstance(value, OpResult) and isinstance(value.op, TransOp):
+        order = tuple(value.op.permutation)
+        if len(order) > 2 and order[0] != 0:
+            break
+        orders.insert(0, order)
+        value = value.op.src
+    return value, orders
+
+
+def _builder_for(op: DotOp, root: SSAValue) -> Builder:
+    """In front of the product, or where a value of an outer block is made."""
+    if isinstance(root, OpResult):
+        is_near = root.op.parent is op.parent
+        return Builder.before(op) if is_near else Builder(InsertPoint.after(root.op), root.op.location)
+    is_near = root.block is op.parent
+    return Builder.before(op) if is_near else Builder(InsertPoint.at_start(root.block), op.location)
+
+
+def _is_from_product(value: SSAValue) -> bool:
+    """Whether a product's result becomes this value, element by element: it is in registers then."""
+    return any(isinstance(op, Product) for op in _made_by(value))
+
+
+def _load_of(value: SSAValue) -> LoadOp | DescriptorLoadOp | None:
+    """A load that a value of that shape is made of, element by element."""
+    shape = shape_of(value.type)
+    loads = (
+        op for op in _made_by(value) if isinstance(op, LoadOp | DescriptorLoadOp) and shape_of(op.result.type) == shape
+    )
+    return next(loads, None)
+
+
+def _made_by(value: SSAValue) -> Iterator[Operation]:
+    """The ops that give a value, through flexible ops, branches and what loops carry, the nearest first; each once."""
+    pending, seen = [value], {value}
+    while pending:
+        value = pending.pop(0)
+        if isinstance(value, OpResult):
+            yield value.op
+        sources = [source for source in _sources(value) if source not in seen and is_tile(source.type)]
+        pending += sources
+        seen.update(sources)
+
+
+def _sources(value: SSAValue) -> Sequence[SSAValue]:
+    """What a value is made of, element by element."""
+    if isinstance(value, OpResult) and isinstance(value.op, scf.IfOp):
+        return [region.block.last_op.operands[value.index] for region in value.op.regions]
+    if isinstance(value, OpResult):
+        return value.op.operands if is_flexible(value.op) else ()
+    loop = value.block.parent_op()
+    if not isinstance(loop, scf.ForOp):
+        return ()
+    index = value.index - 1
+    return (loop.iter_args[index], value.block.last_op.operands[index])

@@ -1,0 +1,240 @@
+"""Copies what products read into shared memory iterations ahead, by cp.async into several buffers that take turns.
+
+    "scf.for"(%0, %n, %32, %p) ({             %buffers = "ttg.local_alloc"() : !ttg.memdesc<2x64x32xf16, ...>
+    ^bb0(%k: i32, %q: pointers):              copy iteration 0 into buffer 0; commit
+      %x = "tt.load"(%q)                      "scf.for"(%0, %n, %32, %p + 32, %1) ({
+      %m = "ttg.local_alloc"(%x)         ->   ^bb0(%k: i32, %q: pointers of the next iteration, %last: i32):
+      ... a product reads %m                    wait for the copies of this iteration
+      "scf.yield"(%q + 32)                      copy the next one into buffer %last, masked by k + 32 < n; commit
+    })                                          %m = "ttg.memdesc_index"(%buffers, %use)      %use comes after %last
+                                                ... a product reads %m
+                                                "scf.yield"(%q + 32, %use)
+                                              })
+                                              wait for all copies
+
+Where threads wait for each other is found later, by the analysis of hazards. `tl.range(num_stages=...)` goes before the
+option. Blocks of tensors are copied by TMA (pipeline_descriptor_loads.py); what cannot be copied is loaded into
+registers one iteration ahead (prefetch_loads.py). Loads whose addresses depend on loads stay; loops stay rolled.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+from xdsl.context import Context
+from xdsl.dialects import arith, scf
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import SSAValue
+from xdsl.passes import ModulePass
+from xdsl.rewriter import InsertPoint
+
+from deuteron.analysis.axis_analysis import AxisInfoAnalysis
+from deuteron.analysis.buffer_index import next_index
+from deuteron.ir.builder import Builder
+from deuteron.ir.tt.descriptor import DescriptorLoadOp
+from deuteron.ir.tt.function import FuncOp
+from deuteron.ir.tt.memory import CacheModifier, EvictionPolicy, LoadOp
+from deuteron.ir.ttg.async_copy import AsyncCommitGroupOp, AsyncCopyGlobalToLocalOp, AsyncWaitOp
+from deuteron.ir.ttg.memdesc_index import MemDescIndexOp
+from deuteron.ir.ttng.mbarrier import WaitBarrierOp
+from deuteron.ir.ttng.warp_group_dot import WarpGroupDotOp
+from deuteron.ir.types import i32
+from deuteron.passes.carried_values import carry
+from deuteron.passes.gpu.pipelining.copy_ring import CopyRing, Place
+from deuteron.passes.gpu.pipelining.pipeline_descriptor_loads import (
+    TMACopyRing,
+    descriptor_loads_to_pipeline,
+    publish_barriers,
+)
+from deuteron.passes.gpu.pipelining.pipeline_products import (
+    delay_products,
+    first_product,
+    is_read_by,
+    products_to_delay,
+)
+from deuteron.passes.gpu.pipelining.pipelined_loads import PipelinedLoad, loads_to_pipeline
+from deuteron.passes.gpu.pipelining.prefetch_loads import prefetch
+from deuteron.passes.gpu.pipelining.run_ahead import Values, masked
+from deuteron.passes.remarks import remark
+from deuteron.passes.tile.eliminate_dead_code import EliminateDeadCode
+
+RingT = TypeVar("RingT", bound=CopyRing)
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """How many buffers take turns, and whether a loop copies at the top of its body, behind the wait, or at its bottom.
+
+    Copies go into the buffer of the iteration before. At the top, its products must be done when the iteration begins;
+    at the bottom they may run on until then, but threads wait for each other twice.
+    """
+
+    num_buffers: int
+    copies_at_top: bool
+
+    @property
+    def distance(self) -> int:
+        """How many iterations ahead copies are."""
+        return self.num_buffers - 1
+
+    @staticmethod
+    def of(loop: scf.ForOp, num_stages: int) -> Schedule:
+        """Products of wgmma are in flight until those of the next iteration are issued: they need one buffer more."""
+        if any(op.name == "ttng.warp_group_dot" for op in loop.body.block.ops):
+            return Schedule(num_stages, False)
+        return Schedule(max(num_stages - 1, 2), True)
+
+
+class _AsyncCopyRing(CopyRing):
+    """Buffers that every thread fills by cp.async; the copies of an iteration are waited for as a group."""
+
+    def _first_place(self, b: Builder) -> Place:
+        return (b.constant(self._distance, i32),)
+
+    def _next_place(self, b: Builder, place: Place) -> Place:
+        return (next_index(b, place[0], self._num_buffers),)
+
+    def _copy(self, b: Builder, values: Values, index: SSAValue, runs: SSAValue | None) -> list[SSAValue]:
+        tokens = []
+        for one, buffer in zip(self._loads, self._buffers, strict=True):
+            b.location = one.load.location
+            pointer, mask = masked(b, one.load, values, runs)
+            cache, evict = CacheModifier(one.load.cache.value.data), EvictionPolicy(one.load.evict.value.data)
+            place = b.value(MemDescIndexOp(buffer, index))
+            tokens.append(b.value(AsyncCopyGlobalToLocalOp(pointer, place, mask, cache, evict)))
+        return tokens
+
+
+class _Pipeline:
+    """The rewrite of one loop. What is copied by cp.async and what by TMA, what `delayed` products read and what others
+    do, has a ring each.
+    """
+
+    def __init__(
+        self,
+        loop: scf.ForOp,
+        loads: Sequence[PipelinedLoad],
+        schedule: Schedule,
+        delayed: Sequence[WarpGroupDotOp],
+    ):
+        self._loop, self._schedule, self._delayed = loop, schedule, delayed
+        self._before = Builder.before(loop)
+        groups = [one for one in loads if isinstance(one.load, LoadOp)]
+        blocks = [one for one in loads if isinstance(one.load, DescriptorLoadOp)]
+        self._groups = self._make_rings(_AsyncCopyRing, groups)
+        self._blocks = self._make_rings(TMACopyRing, blocks)
+        self._rings: list[CopyRing] = [*self._groups, *self._blocks]
+
+    def _make_rings(self, kind: type[RingT], loads: Sequence[PipelinedLoad]) -> list[RingT]:
+        parts = [[one for one in loads if is_read_by(one.load, self._delayed) == lags] for lags in (False, True)]
+        count = self._schedule.num_buffers
+        return [kind(self._before, self._loop, part, count, lag) for lag, part in enumerate(parts) if part]
+
+    def rewrite(self) -> None:
+        if self._blocks:
+            publish_barriers(self._before)
+        self._fill()
+        waits = self._rewrite_body()
+        entering = [value for ring in self._rings for value in ring.enter(self._before)]
+        loop = carry(self._loop, entering, [value for ring in self._rings for value in ring.following])
+        self._leave(Builder(InsertPoint.after(loop), loop.location))
+        if self._delayed:
+            delay_products(loop, self._delayed, waits)
+
+    def _fill(self) -> None:
+        b, loop = self._before, self._loop
+        iterations = [loop.lb]
+        for stage in range(self._schedule.distance):
+            if stage:
+                iterations.append(b.value(arith.AddiOp(iterations[-1], loop.step)))
+            self._commit(b, [token for ring in self._rings for token in ring.fill(b, iterations)])
+            b.location = loop.location
+
+    def _commit(self, b: Builder, tokens: Sequence[SSAValue]) -> None:
+        if self._groups:
+            b.insert(AsyncCommitGroupOp(tokens))
+
+    def _rewrite_body(self) -> list[WaitBarrierOp]:
+        """Waits, copies and uses; gives the waits for what delayed products alone read."""
+        loop = self._loop
+        top, place = Builder.before(loop.body.block.first_op), self._place_of_copies()
+        self._before.location = top.location = place.location = loop.location
+        waits = self._wait(top)
+        self._commit(place, [token for ring in self._rings for token in ring.copy_ahead(self._before, place)])
+        for ring in self._rings:
+            ring.read()
+        return waits
+
+    def _wait(self, top: Builder) -> list[WaitBarrierOp]:
+        if self._groups:
+            top.insert(AsyncWaitOp(self._schedule.distance - 1))
+        for ring in self._rings:
+            ring.find_places(top)
+        for ring in self._blocks:
+            if not ring.lag:
+                ring.wait(top)
+        return [ring.wait(Builder.before(self._delayed[0])) for ring in self._blocks if ring.lag]
+
+    def _place_of_copies(self) -> Builder:
+        """With delayed products, which read the buffers of the iteration before, as soon as all are issued."""
+        block = self._loop.body.block
+        if self._delayed:
+            return Builder(InsertPoint.after(first_product(self._delayed)))
+        return Builder.before(block.first_op if self._schedule.copies_at_top else block.last_op)
+
+    def _leave(self, b: Builder) -> None:
+        if self._groups:
+            b.insert(AsyncWaitOp(0))
+        for ring in self._rings:
+            ring.leave(b)
+
+
+def _remark_loads(loop: scf.ForOp, text: str) -> None:
+    for op in loop.walk():
+        if isinstance(op, LoadOp):
+            remark(op, text)
+
+
+@dataclass(frozen=True)
+class PipelineLoads(ModulePass):
+    """Pipelines the loads of innermost loops through `num_stages` stages."""
+
+    name = "pipeline-loads"
+
+    num_stages: int = 3
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        changed = False
+        for func in op.ops:
+            if isinstance(func, FuncOp):
+                changed |= self._pipeline_function(func)
+        if changed:
+            # The pointers of the iteration itself, which nobody reads any more.
+            EliminateDeadCode().apply(ctx, op)
+
+    def _pipeline_function(self, func: FuncOp) -> bool:
+        """A loop that is built anew gives new values, which the next one may start with."""
+        changed, info = False, None
+        for loop in [inner for inner in func.walk() if isinstance(inner, scf.ForOp)]:
+            info = info or AxisInfoAnalysis(func)
+            if self._pipeline(loop, info):
+                changed, info = True, None
+        return changed
+
+    def _pipeline(self, loop: scf.ForOp, info: AxisInfoAnalysis) -> bool:
+        hint = loop.attributes.get("tt.num_stages")
+        num_stages = hint.value.data if hint is not None else self.num_stages
+        if num_stages < 2:
+            _remark_loads(loop, "num_stages is below 2")
+            return False
+        blocks = descriptor_loads_to_pipeline(loop, hint is not None)
+        copied, kept = loads_to_pipeline(loop, info, hint is not None)
+        if kept:
+            loop = prefetch(loop, kept)
+        loads = [*copied, *blocks]
+        if loads:
+            delayed = products_to_delay(loop, [one.load for one in loads if one.is_read_in_place])
+            _Pipeline(loop, loads, Schedule.of(loop, num_stages), delayed).rewrite()
+        return bool(loads or kept)

@@ -1,0 +1,58 @@
+"""Loads into registers one iteration ahead what a loop cannot copy into shared memory by itself.
+
+    "scf.for"(%0, %n, %32, %p) ({                 %first = "tt.load"(%p), masked by 0 < n
+    ^bb0(%k: i32, %q: pointers):                  "scf.for"(%0, %n, %32, %p + 32, %first) ({
+      %x = "tt.load"(%q)                   ->     ^bb0(%k: i32, %q: pointers of the next iteration, %x: tile):
+      %m = "ttg.local_alloc"(%x)                    %next = "tt.load"(%q), masked by k + 32 < n
+      ... a product reads %m                        %m = "ttg.local_alloc"(%x)
+      "scf.yield"(%q + 32)                          ... a product reads %m
+    })                                              "scf.yield"(%q + 32, %next)
+                                                  })
+
+The load is under way while the iteration computes. It is part of `pipeline-loads`, which says which loads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from xdsl.dialects import scf
+from xdsl.ir import SSAValue
+
+from deuteron.ir.builder import Builder
+from deuteron.ir.tt.memory import CacheModifier, EvictionPolicy, LoadOp
+from deuteron.passes.carried_values import carry, new_argument
+from deuteron.passes.gpu.pipelining.run_ahead import Ahead, Values, addresses_of, comes, lead_of, masked
+from deuteron.passes.rewrite import replace
+
+
+def prefetch(loop: scf.ForOp, loads: Sequence[LoadOp]) -> scf.ForOp:
+    """The loop, built anew, with these loads one iteration ahead."""
+    before, ahead = Builder.before(loop), Ahead(loop, [value for load in loads for value in addresses_of(load)])
+    values = ahead.clone(before, loop.lb, ahead.entering(loop))
+    before.location = loop.location
+    first = _load(before, loads, values, comes(before, loop.lb, loop.ub))
+    entering = [*ahead.following(values), *first]
+    carried = ahead.new_arguments(loop)
+    tiles = [new_argument(loop, load.result.type, load.result.name_hint) for load in loads]
+    before.location = loop.location
+    top = Builder.before(loop.body.block.first_op)
+    iteration, runs = lead_of(loop, before, top, 1)
+    values = ahead.clone(top, iteration, carried)
+    following = _load(top, loads, values, runs)
+    for load, tile in zip(loads, tiles, strict=True):
+        replace(load, [tile])
+    return carry(loop, entering, [*ahead.following(values), *following])
+
+
+def _load(b: Builder, loads: Sequence[LoadOp], values: Values, runs: SSAValue | None) -> list[SSAValue]:
+    tiles = []
+    for load in loads:
+        b.location = load.location
+        pointer, mask = masked(b, load, values, runs)
+        other = values.of(load.other) if load.other is not None else None
+        cache, evict = CacheModifier(load.cache.value.data), EvictionPolicy(load.evict.value.data)
+        new = LoadOp(pointer, mask, other, cache, evict)
+        new.attributes |= load.attributes
+        tiles.append(b.value(new))
+    return tiles

@@ -1,0 +1,182 @@
+"""Gives what products read to warps of their own: these copy it into ring buffers, as far ahead as there is room.
+
+                                     %ring, %full, %empty = "ttg.local_alloc"()
+                                     "ttg.warp_specialize"() ({
+    "scf.for" ... ({                   "scf.for" ... iter_args(%index = 0, %phase = 0) ({
+      %a = "tt.load"(%p)                 "ttng.wait_barrier"(%full[%index], %phase)
+      %m = "ttg.local_alloc"(%a)         %m = "ttg.memdesc_index"(%ring, %index)
+      ... a product reads %m      ->     ... a product reads %m
+      ... %p advances                    "ttng.arrive_barrier"(%empty[%index])
+    })                                   "scf.yield"(next %index, next %phase)
+                                       })
+                                     }, {
+                                       "scf.for" ... iter_args(%p, %index = 0, %phase = 0) ({
+                                         "ttng.wait_barrier"(%empty[%index], 1 - %phase)
+                                         "ttg.async_copy_global_to_local"(%p, %ring[%index])
+                                         "ttng.async_copy_mbarrier_arrive"(%full[%index])
+                                         "scf.yield"(%p advanced, next %index, next %phase)
+                                       })
+                                     })
+
+The partition is the slice of the function that its loads need (slice_loads.py); which loads, and the rings, says
+ring_buffers.py. Place and phase of a ring go on from loop to loop, so that the first tiles of the next loop, or of the
+next round of an outer one, are copied while this one ends. Buffers are given back behind what reads them;
+`release-buffers` then moves that behind the wait for a product in flight.
+
+Done on sm_90 where `tl.range(warp_specialize=True)` asks for it; where products of two warpgroups overlap with what
+threads compute; where TMA copies for loops that are in loops, and a multiprocessor has room for one such program, or
+`tl.range(flatten=True)` says that the rounds are to follow each other without a gap; where the blocks of a cluster load
+together. Not in functions with atomics, or with other memory
+accesses whose order may matter.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects import scf
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Operation
+from xdsl.passes import ModulePass
+
+from deuteron.analysis.axis_analysis import AxisInfoAnalysis
+from deuteron.analysis.shared_liveness import shared_buffers
+from deuteron.ir.tt.function import FuncOp
+from deuteron.ir.ttg.barrier import BarrierOp
+from deuteron.ir.ttng.warp_group_dot import WarpGroupDotOp
+from deuteron.layout.multiprocessor import REGISTERS, WARP_SIZE, WARPGROUP
+from deuteron.passes.gpu.clusters.multicast import sharing_ctas
+from deuteron.passes.gpu.memory.allocate_shared import place
+from deuteron.passes.gpu.pipelining.pipeline_products import delay_products, is_read_by, products_to_delay
+from deuteron.passes.gpu.pipelining.pipelined_loads import may_run_ahead
+from deuteron.passes.gpu.products import HOPPER
+from deuteron.passes.gpu.specialization.channels import COPYING_WARPS
+from deuteron.passes.gpu.specialization.partition_warps import Specialization, product_registers
+from deuteron.passes.gpu.specialization.ring_buffers import Load, Ring, find_rings, loads_besides, loop_around
+from deuteron.passes.gpu.specialization.slice_loads import LoadSlice
+from deuteron.passes.tile.eliminate_dead_code import EliminateDeadCode
+
+HINTS = SPECIALIZE, FLATTEN = "tt.warp_specialize", "tt.flatten"
+MAX_WARPS = 32
+MAX_SHARED_BYTES = 227 * 1024
+BARRIER_ROOM = 1024
+OTHER_REGISTERS = 48  # of a thread, where the same threads copy
+
+Delayed = tuple[list[WarpGroupDotOp], list[Load]]
+
+
+@dataclass(frozen=True)
+class SpecializeWarps(ModulePass):
+    """Gives the loads of products to four more warps."""
+
+    name = "specialize-warps"
+
+    num_warps: int = 4
+    target: str = HOPPER
+    num_stages: int = 3
+    num_ctas: int = 1
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        if self.target == HOPPER and self.num_warps % WARPGROUP == 0 and self.num_warps + COPYING_WARPS <= MAX_WARPS:
+            changed = [self._specialize(func) for func in op.ops if isinstance(func, FuncOp)]
+            if any(changed):
+                # The addresses, which the default region does not need any more.
+                EliminateDeadCode().apply(ctx, op)
+
+    def _specialize(self, func: FuncOp) -> bool:
+        hints = {name for op in func.walk() for name in HINTS if name in op.attributes}
+        if not (hints or self.num_ctas > 1 or self.num_warps == 2 * WARPGROUP) or not _is_in_order(func):
+            return False
+        rings = find_rings(func, AxisInfoAnalysis(func))
+        is_asked_for = SPECIALIZE in hints or (FLATTEN in hints and all(map(_goes_on, rings)))
+        delayed = _products_to_delay(rings)
+        if not self._plan(func, rings) or not (is_asked_for or self._shares(rings) or self._pays(func, rings, delayed)):
+            return False
+        for loop, (products, loads) in delayed.items():
+            delay_products(loop, products, loads)
+        if delayed:
+            rings = find_rings(func, AxisInfoAnalysis(func))
+        plan = self._plan(func, rings)
+        if plan:
+            Specialization(func, *plan, self.num_warps, self.num_ctas).rewrite()
+        return True
+
+    def _pays(self, func: FuncOp, rings: Sequence[Ring], delayed: dict[scf.ForOp, Delayed]) -> bool:
+        """Where products of two warpgroups overlap with what threads compute, and a multiprocessor has the registers
+        for one such program only: two programs overlap by themselves. Where loops are in loops and TMA copies, too: the
+        blocks of the next round come while this one is stored. Other products alone do not become faster
+        (benchmarks/results/2026-11-20-specialised-warps.md).
+        """
+        for_two = REGISTERS // (2 * WARP_SIZE * self.num_warps)
+        is_alone = product_registers(func.body.block) + OTHER_REGISTERS > for_two
+        return (bool(delayed) or all(map(_goes_on, rings))) and is_alone and not loads_besides(rings)
+
+    def _shares(self, rings: Sequence[Ring]) -> bool:
+        """Whether the blocks of a cluster load something together."""
+        bundles = [bundle for ring in rings if ring.is_of_blocks for bundle in ring.bundles]
+        blocks = [pair for bundle in bundles for pair in zip(bundle.loads, bundle.types, strict=True)]
+        return any(sharing_ctas(*pair, self.num_ctas) > 1 for pair in blocks)
+
+    def _plan(self, func: FuncOp, rings: Sequence[Ring]) -> tuple[dict[Ring, int], LoadSlice] | None:
+        """How many buffers each ring gets, and what computes the addresses; None where it cannot be done."""
+        capacities = self._capacities(func, rings)
+        part = LoadSlice(func, [load for ring in rings for bundle in ring.bundles for load in bundle.loads])
+        return (capacities, part) if capacities and part.is_possible else None
+
+    def _capacities(self, func: FuncOp, rings: Sequence[Ring]) -> dict[Ring, int]:
+        """How many buffers each ring has: as many stages as asked for, or as fit; none where not even two do."""
+        wanted = {ring: self._stages(ring) for ring in rings}
+        room = MAX_SHARED_BYTES - BARRIER_ROOM - _bytes_beside(func, rings)
+        for most in range(max(wanted.values(), default=0), 1, -1):
+            capacities = {ring: min(stages, most) * ring.bundles_at_once for ring, stages in wanted.items()}
+            if sum(count * ring.num_bytes for ring, count in capacities.items()) <= room:
+                return capacities if min(wanted.values()) > 1 else {}
+        return {}
+
+    def _stages(self, ring: Ring) -> int:
+        hints = [bundle.loop.attributes.get("tt.num_stages") for bundle in ring.bundles if bundle.loop is not None]
+        return max(self.num_stages if hint is None else hint.value.data for hint in hints)
+
+
+def _products_to_delay(rings: Sequence[Ring]) -> dict[scf.ForOp, Delayed]:
+    """In each loop, the products to delay by an iteration, with the loads that they read."""
+    loops: dict[scf.ForOp, list[Load]] = {}
+    for bundle in (bundle for ring in rings for bundle in ring.bundles):
+        if isinstance(bundle.block.parent_op(), scf.ForOp):
+            loops.setdefault(bundle.block.parent_op(), []).extend(bundle.loads)
+    found = {loop: (products_to_delay(loop, loads), loads) for loop, loads in loops.items()}
+    return {
+        loop: (products, [load for load in loads if is_read_by(load, products)])
+        for loop, (products, loads) in found.items()
+        if products
+    }
+
+
+def _goes_on(ring: Ring) -> bool:
+    """Whether TMA fills a ring, and again after each of its loops."""
+    loops = [bundle.loop for bundle in ring.bundles]
+    return ring.is_of_blocks and all(loop is not None and loop_around(loop) is not None for loop in loops)
+
+
+def _is_in_order(func: FuncOp) -> bool:
+    """Whether no op orders accesses of global memory: copies come before what comes before them."""
+    return may_run_ahead(func) and not any(isinstance(op, BarrierOp) for op in func.walk())
+
+
+def _bytes_beside(func: FuncOp, rings: Sequence[Ring]) -> int:
+    """The shared memory that is in use while the rings are: what is needed behind them may take their place."""
+    replaced = {use.operation for ring in rings for b in ring.bundles for load in b.loads for use in load.result.uses}
+    outer = {_outermost(bundle.first_reader) for ring in rings for bundle in ring.bundles}
+    positions = {inner: number for number, op in enumerate(func.body.block.ops) for inner in op.walk()}
+    last = max((positions[op] for op in outer), default=-1)
+    buffers = [buffer for buffer in shared_buffers(func) if positions[buffer.op] <= last and buffer.op not in replaced]
+    return max((offset + buffer.size for offset, buffer in zip(place(buffers), buffers, strict=True)), default=0)
+
+
+def _outermost(op: Operation) -> Operation:
+    """The op of the function's own block that an op is in."""
+    while not isinstance(op.parent_op(), FuncOp):
+        op = op.parent_op()
+    return op

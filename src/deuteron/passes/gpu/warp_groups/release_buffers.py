@@ -1,0 +1,115 @@
+"""Gives buffers back to the warps that fill them only when the products that read them are over.
+
+    %d = "ttng.warp_group_dot"(%m, ...) <{isAsync}>         %d = "ttng.warp_group_dot"(%m, ...) <{isAsync}>
+    "ttng.arrive_barrier"(%empty, %m)                ->     ...
+    ...                                                     %e = "ttng.warp_group_dot_wait"(%d) <{pendings = 0}>
+    %e = "ttng.warp_group_dot_wait"(%d)                     "ttng.arrive_barrier"(%empty, %m)
+
+A product that is in flight when its iteration ends is over behind the wait in the next one: there the buffer of the
+iteration before is given back, and behind the loop's last wait that of the last iteration.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects import scf
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Operation, SSAValue
+from xdsl.passes import ModulePass
+from xdsl.rewriter import InsertPoint
+
+from deuteron.analysis.product_waits import wait_for
+from deuteron.errors import InternalError
+from deuteron.ir.arith import CmpIOp
+from deuteron.ir.builder import Builder
+from deuteron.ir.location import from_attribute
+from deuteron.ir.ttg.memdesc_index import MemDescIndexOp
+from deuteron.ir.ttg.views import is_view
+from deuteron.ir.ttng.mbarrier import ArriveBarrierOp
+from deuteron.ir.ttng.warp_group_dot import WarpGroupDotOp, WarpGroupDotWaitOp
+from deuteron.ir.types import i32
+from deuteron.passes.carried_values import carry, new_argument
+from deuteron.passes.rewrite import erase
+
+
+@dataclass(frozen=True)
+class ReleaseBuffers(ModulePass):
+    """Moves arrivals behind the waits for what still reads the buffers."""
+
+    name = "release-buffers"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        for arrive in [inner for inner in op.walk() if isinstance(inner, ArriveBarrierOp)]:
+            waits = {wait_for(dot) for dot in _products_in_flight(arrive)}
+            if waits:
+                _release(arrive, waits)
+
+
+def _products_in_flight(arrive: ArriveBarrierOp) -> list[WarpGroupDotOp]:
+    """The asynchronous products that read what the arrival gives back."""
+    found, pending = [], list(arrive.deps)
+    while pending:
+        for use in pending.pop().uses:
+            user = use.operation
+            if is_view(user):
+                pending += user.results
+            elif isinstance(user, WarpGroupDotOp) and user.is_async.value.data:
+                found.append(user)
+    return found
+
+
+def _release(arrive: ArriveBarrierOp, waits: set[Operation | None]) -> None:
+    block = arrive.parent
+    last = next((op for op in reversed(list(block.ops)) if op in waits), None)
+    if waits <= set(block.ops):
+        _move_behind(arrive, last)
+        return
+    loop, inside = block.parent_op(), _wait_of_next_iteration(arrive)
+    if not isinstance(loop, scf.ForOp) or inside is None or waits != {_wait_behind(loop, waits)}:
+        raise InternalError("a buffer is read by a product that is not known to end", *from_attribute(arrive.location))
+    _release_one_late(arrive, loop, inside, *waits)
+
+
+def _move_behind(arrive: ArriveBarrierOp, wait: Operation) -> None:
+    if _is_before(arrive, wait):
+        arrive.detach()
+        wait.parent.insert_op_after(arrive, wait)
+
+
+def _is_before(op: Operation, other: Operation) -> bool:
+    return next(inner for inner in op.parent.ops if inner in (op, other)) is op
+
+
+def _wait_of_next_iteration(arrive: ArriveBarrierOp) -> WarpGroupDotWaitOp | None:
+    """The first wait in the loop that leaves only products of its own iteration in flight."""
+    issued = 0
+    for op in arrive.parent.ops:
+        if isinstance(op, WarpGroupDotWaitOp) and op.pendings.value.data <= issued:
+            return op
+        issued += isinstance(op, WarpGroupDotOp) and bool(op.is_async.value.data)
+    return None
+
+
+def _wait_behind(loop: scf.ForOp, waits: set[Operation | None]) -> Operation | None:
+    """The wait among these that follows the loop in its block."""
+    return next((wait for wait in waits if wait is not None and wait.parent is loop.parent), None)
+
+
+def _release_one_late(arrive: ArriveBarrierOp, loop: scf.ForOp, inside: Operation, behind: Operation) -> None:
+    """The loop carries which buffer the iteration before has read."""
+    index = arrive.alloc.owner
+    assert isinstance(index, MemDescIndexOp)
+    previous, none = new_argument(loop, i32, "read"), Builder.before(loop).constant(0, i32)
+    _arrive(Builder(InsertPoint.after(inside), loop.location), arrive, previous, (loop.lb, loop.body.block.args[0]))
+    new = carry(loop, [none], [index.index])
+    _arrive(Builder(InsertPoint.after(behind), loop.location), arrive, new.results[-1], (new.lb, new.ub))
+    erase(arrive)
+
+
+def _arrive(b: Builder, like: ArriveBarrierOp, index: SSAValue, ordered: tuple[SSAValue, SSAValue]) -> None:
+    """Arrive for the buffer with that number, if the first of two values is below the second."""
+    is_below = b.value(CmpIOp(*ordered, "slt"))
+    barrier = b.value(MemDescIndexOp(like.alloc.owner.src, index))
+    b.insert(ArriveBarrierOp(barrier, like.count.value.data, is_below, num_ctas=like.num_ctas))

@@ -1,0 +1,158 @@
+"""Where operands of products go: into which layout of shared memory, in front of which op, and when not."""
+
+from itertools import pairwise
+
+import pytest
+from xdsl.dialects import scf
+from xdsl.dialects.builtin import ModuleOp
+
+import deuteron
+import deuteron.language as tl
+from deuteron.frontend import lower_function
+from deuteron.ir.tt.dot import DotOp
+from deuteron.ir.ttg.layout import layout_of
+from deuteron.ir.ttg.shared import LocalAllocOp, LocalLoadOp
+from deuteron.ir.ttg.views import MemDescTransOp
+from deuteron.ir.ttng.warp_group_dot import WarpGroupDotOp
+from deuteron.ir.types import byte_width_of, is_tile
+from deuteron.layout.wgmma import shared_matrix
+from deuteron.passes import run_passes
+from deuteron.passes.gpu.layouts.anchors import is_chained
+from deuteron.passes.gpu.operands.place_dot_operands import PlaceDotOperands
+from deuteron.passes.tile import tile_passes
+
+
+@deuteron.jit
+def product(a, b, out, LEFT: tl.constexpr, RIGHT: tl.constexpr, M: tl.constexpr, N: tl.constexpr, K: tl.constexpr):
+    i, j, k = tl.arange(0, M), tl.arange(0, N), tl.arange(0, K)
+    x = tl.load(a + (i[:, None] * K + k[None, :] if LEFT else i[:, None] + k[None, :] * M))
+    y = tl.load(b + (k[:, None] * N + j[None, :] if RIGHT else k[:, None] + j[None, :] * K))
+    tl.store(out + i[:, None] * N + j[None, :], tl.dot(x, y))
+
+
+@deuteron.jit
+def transposed(a, b, out, N: tl.constexpr):
+    square = tl.arange(0, N)[:, None] * N + tl.arange(0, N)[None, :]
+    tl.store(out + square, tl.dot(tl.trans(tl.load(a + square)), tl.load(b + square)))
+
+
+@deuteron.jit
+def chain(a, b, out, n, N: tl.constexpr, MASKED: tl.constexpr = False):
+    square = tl.arange(0, N)[:, None] * N + tl.arange(0, N)[None, :]
+    q, acc = tl.load(a + square), tl.zeros((N, N), tl.float32)
+    for start in range(n):
+        k = tl.load(b + start * N * N + square)
+        p = tl.dot(q, tl.trans(k)) * 0.5
+        if MASKED and start == n - 1:
+            p = tl.where(square % N < n, p, 0.0)
+        acc = tl.dot(p.to(k.dtype), k, acc)
+    tl.store(out + square, acc)
+
+
+def place(kernel, type: str, num_warps: int = 4, target: str = "cuda:90", **constants) -> ModuleOp:
+    result = "*i32" if type == "i8" else "*fp32"
+    signature = {"a": f"*{type}", "b": f"*{type}", "out": result} | ({"n": "i32"} if kernel is chain else {})
+    signature |= dict.fromkeys(constants, "constexpr")
+    module = lower_function(kernel, signature, constants, {})
+    run_passes(module, [*tile_passes(), PlaceDotOperands(num_warps, target)])
+    return module
+
+
+def ops(module: ModuleOp, kind: type) -> list:
+    return [op for op in module.walk() if isinstance(op, kind)]
+
+
+def forms(module: ModuleOp) -> list[tuple[int, int]]:
+    """The axis along which each operand of each product of warpgroups is contiguous, and the swizzle."""
+    values = [value for dot in ops(module, WarpGroupDotOp) for value in dot.descriptors]
+    found = [shared_matrix(layout_of(value.type), byte_width_of(value.type.tile)) for value in values]
+    return [(form.fast_axis, form.span) for form in found]
+
+
+@pytest.mark.parametrize(
+    ("type", "left", "right", "expected"),
+    [
+        ("fp16", True, True, [(1, 64), (1, 128)]),
+        ("bf16", False, False, [(0, 128), (0, 64)]),
+        ("fp32", True, False, [(1, 128), (0, 128)]),
+        # along K, whatever they are in memory
+        ("fp32", False, True, [(1, 128), (0, 128)]),
+        ("i8", True, True, [(1, 32), (0, 32)]),
+        ("fp8e4nv", False, False, [(1, 32), (0, 32)]),
+    ],
+)
+def test_elements_are_neighbours_as_in_memory_where_they_can_be(type, left, right, expected):
+    assert forms(place(product, type, LEFT=left, RIGHT=right, M=64, N=64, K=32)) == expected
+
+
+@pytest.mark.parametrize(("n", "num_warps", "expected"), [(16, 4, (1, 32)), (8, 4, (0, 64)), (32, 8, (1, 32))])
+def test_rows_of_b_are_as_long_as_an_instruction_is_wide(n, num_warps, expected):
+    assert forms(place(product, "fp16", num_warps, LEFT=True, RIGHT=True, M=64, N=n, K=32))[1] == expected
+
+
+@pytest.mark.parametrize(
+    ("sizes", "num_warps", "target"),
+    [
+        ((64, 64, 32), 4, "cuda:80"),
+        ((64, 64, 32), 2, "cuda:90"),
+        ((32, 64, 32), 4, "cuda:90"),
+        ((64, 8, 32), 8, "cuda:90"),
+    ],
+)
+def test_products_that_are_not_for_warpgroups_load_both_operands(sizes, num_warps, target):
+    constants = dict(zip("MNK", sizes, strict=True))
+    module = place(product, "fp16", num_warps, target, LEFT=True, RIGHT=True, **constants)
+    names = [op.name for op in module.walk() if op.name.startswith(("ttg", "tt.dot"))]
+    assert names == ["ttg.local_alloc"] * 2 + ["ttg.local_load"] * 2 + ["tt.dot"]
+
+
+def test_products_that_are_too_large_or_without_an_instruction_stay():
+    large = place(product, "fp16", LEFT=True, RIGHT=True, M=256, N=256, K=128)
+    small = place(product, "fp16", LEFT=True, RIGHT=True, M=4, N=8, K=16)
+    assert not ops(large, LocalAllocOp) and not ops(small, LocalAllocOp)
+
+
+@pytest.mark.parametrize("target", ["cuda:80", "cuda:90"])
+def test_a_transposition_becomes_one_of_the_descriptor(target):
+    module = place(transposed, "fp16", target=target, N=64)
+    assert len(ops(module, MemDescTransOp)) == 1
+    assert not any(list(op.results[0].uses) for op in module.walk() if op.name == "tt.trans")
+
+
+def test_what_a_loop_does_not_change_is_put_there_in_front_of_it():
+    module = place(chain, "fp16", N=64)
+    outside, inside = ops(module, LocalAllocOp)
+    assert outside.parent_op().name == "tt.func" and inside.parent_op().name == "scf.for"
+    first, second = ops(module, WarpGroupDotOp)
+    assert is_tile(second.a.type) and first.b.owner.src is second.b  # p in registers; k once for both products
+
+
+def test_mma_sync_takes_products_from_registers():
+    module = place(chain, "fp16", target="cuda:80", N=64)
+    assert len(ops(module, LocalAllocOp)) == 2 and len(ops(module, LocalLoadOp)) == 3
+
+
+def test_products_stay_in_registers_through_branches():
+    module = place(chain, "fp16", N=64, MASKED=True)
+    assert ops(module, scf.IfOp) and is_tile(ops(module, WarpGroupDotOp)[1].a.type)
+    module = place(chain, "fp16", target="cuda:80", N=64, MASKED=True)
+    assert len(ops(module, LocalAllocOp)) == 2 and len(ops(module, LocalLoadOp)) == 3
+    assert is_chained(ops(module, DotOp)[0]) and is_chained(ops(module, DotOp)[1])
+
+
+@deuteron.jit
+def ieee(a, b, out, M: tl.constexpr, N: tl.constexpr, K: tl.constexpr):
+    i, j, k = tl.arange(0, M), tl.arange(0, N), tl.arange(0, K)
+    x, y = tl.load(a + i[:, None] * K + k[None, :]), tl.load(b + k[:, None] * N + j[None, :])
+    tl.store(out + i[:, None] * N + j[None, :], tl.dot(x, y, input_precision="ieee"))
+
+
+@pytest.mark.parametrize(("sizes", "parts"), [((64, 64, 32), 4), ((128, 128, 32), 16), ((16, 16, 16), 1)])
+def test_multiply_adds_read_slices_that_fit_into_registers(sizes, parts):
+    module = place(ieee, "fp32", **dict(zip("MNK", sizes, strict=True)))
+    dots = ops(module, DotOp)
+    assert len(dots) == parts and len(ops(module, LocalLoadOp)) == (2 * parts if parts > 1 else 0)
+    for first, second in pairwise(dots):
+        assert second.c is first.result
+    columns = [op.src.owner.offsets.get_values()[1] for op in ops(module, LocalLoadOp)[::2]]
+    assert columns == list(range(0, sizes[2], sizes[2] // parts)) or parts == 1
