@@ -2,10 +2,13 @@
 
 import re
 
+import numpy as np
 import pytest
+from backend.cuda.launching import aligned, emulate_compiled
 
 import deuteron
 import deuteron.language as tl
+from deuteron.backend.tensor_descriptor import TensorDescriptor, flatten
 from deuteron.compiler import ASTSource, compile
 
 
@@ -92,3 +95,70 @@ def add(x, y):
 
 def test_reductions():
     assert "async_tma_reduce" in op_names(compiled(add, "fp32[16,64]", "fp32[16,64]"))
+
+
+@deuteron.jit
+def fill(x, y):
+    i = tl.arange(0, 16)[:, None] * 64 + tl.arange(0, 64)[None, :]
+    for n in range(8):
+        y.store([16 * n, 0], (i + n).to(tl.float16))
+
+
+@deuteron.jit
+def fill_some(x, y):
+    i = tl.arange(0, 16)[:, None] * 64 + tl.arange(0, 64)[None, :]
+    for n in range(8):
+        for m in range(n):
+            if m % 2 == 0:
+                y.atomic_add([16 * n, 0], (i + m).to(tl.float16))
+
+
+@deuteron.jit
+def fill_twice(x, y):
+    i = tl.arange(0, 16)[:, None] * 64 + tl.arange(0, 64)[None, :]
+    for n in range(8):
+        y.store([16 * n, 0], (i + n).to(tl.float16))
+        y.store([128 + 16 * n, 0], (i - n).to(tl.float16))
+
+
+@deuteron.jit
+def move(x, y):
+    for n in range(8):
+        y.store([16 * n, 0], x.load([16 * n, 0]))
+
+
+@deuteron.jit
+def shift(x, y):
+    for n in range(8):
+        y.store([16 * n, 0], y.load([16 * n + 16, 0]))
+
+
+STORE = ["async_tma_store_wait", "barrier", "local_store", "fence_async_shared", "barrier"]
+
+
+@pytest.mark.parametrize(
+    ("kernel", "copies"), [(fill, "async_tma_copy_local_to_global"), (fill_some, "async_tma_reduce")]
+)
+def test_a_loop_goes_on_while_a_block_is_stored(kernel, copies):
+    names = op_names(compiled(kernel, "fp16[16,64]", "fp16[16,64]"))
+    assert names == ["local_alloc", *STORE, copies, "async_tma_store_wait", "local_dealloc"]
+
+
+@pytest.mark.parametrize("kernel", [fill_twice, move, shift])
+def test_what_shares_its_memory_or_is_loaded_again_is_waited_for_at_once(kernel):
+    """Two stores share memory, so do a load and a store of one iteration; and a block that was stored is loaded."""
+    text = compiled(kernel, "fp16[16,64]", "fp16[16,64]")
+    names = [name for name in op_names(text) if name.startswith("async_tma") and "global_to_local" not in name]
+    assert names == ["async_tma_copy_local_to_global", "async_tma_store_wait"] * (len(names) // 2)
+    assert '"ttg.local_dealloc"' not in text
+
+
+@pytest.mark.parametrize("asynchronous", ["late", "early", "random"])
+def test_blocks_that_are_stored_while_the_loop_goes_on(asynchronous):
+    y = aligned(np.full((130, 64), -1, np.float16))
+    source = ASTSource(fill, {"x": "tensordesc<fp16[16,64]>", "y": "tensordesc<fp16[16,64]>"}, {}, {})
+    made = TensorDescriptor(y, [130, 64], [64, 1], [16, 64])
+    emulate_compiled(compile(source, "cuda:90"), *flatten([made, made]), asynchronous=asynchronous)
+    n, row, column = np.ogrid[:8, :16, :64]
+    np.testing.assert_array_equal(y[:128].reshape(8, 16, 64), (row * 64 + column + n).astype(np.float16))
+    np.testing.assert_array_equal(y[128:], -1)

@@ -14,21 +14,36 @@
 
 Loads that follow each other are waited for together. What reads a block as it lies in shared memory reads it there. A
 store is waited for at once, for its memory is used for other things then; where the tensor is also read, until it is
-done. Barriers between threads come later.
+done. The only store of a loop, whose memory nothing else could use, is waited for in front of the next one:
+
+    "scf.for" ... ({                               %n = "ttg.local_alloc"()
+      ...                                          "scf.for" ... ({
+      "tt.descriptor_store"(%d, %y, %i, %j)          ...
+    })                                      ->       "ttng.async_tma_store_wait"() <{pendings = 0, read_only}>
+                                                     "ttg.local_store"(%y, %n)
+                                                     "ttng.fence_async_shared"()
+                                                     "ttng.async_tma_copy_local_to_global"(%d, %i, %j, %n)
+                                                   })
+                                                   "ttng.async_tma_store_wait"() <{pendings = 0, read_only}>
+
+Barriers between threads come later.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from xdsl.context import Context
+from xdsl.dialects import scf
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.passes import ModulePass
+from xdsl.rewriter import InsertPoint
 
 from deuteron.analysis.base_argument import base_argument
 from deuteron.analysis.descriptor_buffers import block_buffer, block_bytes, load_buffer
+from deuteron.analysis.shared_liveness import Buffer, shared_buffers
 from deuteron.ir.builder import Builder
 from deuteron.ir.tt.descriptor import (
     DescriptorLoadOp,
@@ -38,7 +53,7 @@ from deuteron.ir.tt.descriptor import (
     descriptor_of,
 )
 from deuteron.ir.tt.function import FuncOp
-from deuteron.ir.ttg.shared import LocalAllocOp
+from deuteron.ir.ttg.shared import LocalAllocOp, LocalDeallocOp, LocalStoreOp
 from deuteron.ir.ttng.fence import FenceAsyncSharedOp
 from deuteron.ir.ttng.mbarrier import (
     BarrierExpectOp,
@@ -56,6 +71,7 @@ from deuteron.ir.ttng.tma import (
 )
 from deuteron.ir.types import i1, i32
 from deuteron.passes.effects import is_pure
+from deuteron.passes.gpu.memory.allocate_shared import place
 from deuteron.passes.gpu.pipelining.copy_ring import read_from
 from deuteron.passes.rewrite import erase
 
@@ -81,7 +97,32 @@ def _lower(func: FuncOp) -> None:
         for group in list(_groups(block)):
             _load(group)
     for store in stores:
-        _store(store, is_read=base_argument(descriptor_of(store).base) in read)
+        is_read, loop = base_argument(descriptor_of(store).base) in read, _outermost_loop(store)
+        is_alone = loop is not None and sum(other in stores for other in loop.walk()) == 1
+        if is_alone and not is_read and _keeps_its_memory(store, func):
+            _store_until_next(store, loop)
+        else:
+            _store(store, is_read)
+
+
+def _outermost_loop(op: Operation) -> scf.ForOp | None:
+    """Of those around an op, within the warps that execute it."""
+    found, parent = None, op.parent_op()
+    while isinstance(parent, scf.ForOp | scf.IfOp):
+        found = parent if isinstance(parent, scf.ForOp) else found
+        parent = parent.parent_op()
+    return found
+
+
+def _keeps_its_memory(store: Operation, func: FuncOp) -> bool:
+    """Whether a function needs no more shared memory if nothing else uses that of a store."""
+    buffers = shared_buffers(func)
+    others = [buffer for buffer in buffers if buffer.op is not store]
+    return _total(others) + sum(buffer.size for buffer in buffers if buffer.op is store) <= _total(buffers)
+
+
+def _total(buffers: Sequence[Buffer]) -> int:
+    return max((offset + buffer.size for offset, buffer in zip(place(buffers), buffers, strict=True)), default=0)
 
 
 def _groups(block: Block) -> Iterator[list[DescriptorLoadOp]]:
@@ -133,6 +174,20 @@ def _store(op: DescriptorStoreOp | DescriptorReduceOp, is_read: bool) -> None:
     b.insert(FenceAsyncSharedOp())
     b.insert(_copy(op, buffer))
     b.insert(AsyncTMAStoreWaitOp(0, read_only=not is_read))
+    erase(op)
+
+
+def _store_until_next(op: DescriptorStoreOp | DescriptorReduceOp, loop: scf.ForOp) -> None:
+    """The loop goes on while the block is stored."""
+    buffer = Builder.before(loop).value(LocalAllocOp(block_buffer(op.src.type)))
+    b = Builder.before(op)
+    b.insert(AsyncTMAStoreWaitOp(0, read_only=True))
+    b.insert(LocalStoreOp(op.src, buffer))
+    b.insert(FenceAsyncSharedOp())
+    b.insert(_copy(op, buffer))
+    behind = Builder(InsertPoint.after(loop), loop.location)
+    behind.insert(AsyncTMAStoreWaitOp(0, read_only=True))
+    behind.insert(LocalDeallocOp(buffer))
     erase(op)
 
 
