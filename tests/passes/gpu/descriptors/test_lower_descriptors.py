@@ -4,7 +4,7 @@ import re
 
 import numpy as np
 import pytest
-from backend.cuda.launching import aligned, emulate_compiled
+from backend.cuda.launching import aligned, emulate_compiled, instructions_with
 
 import deuteron
 import deuteron.language as tl
@@ -22,10 +22,14 @@ def copy(x, y):
     y.store([0, 0], x.load([16, 32]))
 
 
-def compiled(kernel, x: str, y: str, **given) -> str:
+def compiled_kernel(kernel, x: str, y: str, **given):
     attrs = {(0,): [["tt.divisibility", 16]], (1,): [["tt.divisibility", 16]]}
     source = ASTSource(kernel, {"x": f"tensordesc<{x}>", "y": f"tensordesc<{y}>"}, {}, attrs)
-    return compile(source, given.pop("target", "cuda:90"), given).asm["ttgir"]
+    return compile(source, given.pop("target", "cuda:90"), given)
+
+
+def compiled(kernel, x: str, y: str, **given) -> str:
+    return compiled_kernel(kernel, x, y, **given).asm["ttgir"]
 
 
 def test_a_load_waits_for_its_barrier_and_a_store_for_having_been_read():
@@ -156,9 +160,10 @@ def test_what_shares_its_memory_or_is_loaded_again_is_waited_for_at_once(kernel)
 @pytest.mark.parametrize("asynchronous", ["late", "early", "random"])
 def test_blocks_that_are_stored_while_the_loop_goes_on(asynchronous):
     y = aligned(np.full((130, 64), -1, np.float16))
-    source = ASTSource(fill, {"x": "tensordesc<fp16[16,64]>", "y": "tensordesc<fp16[16,64]>"}, {}, {})
+    kernel = compiled_kernel(fill, "fp16[16,64]", "fp16[16,64]")
     made = TensorDescriptor(y, [130, 64], [64, 1], [16, 64])
-    emulate_compiled(compile(source, "cuda:90"), *flatten([made, made]), asynchronous=asynchronous)
+    emulate_compiled(kernel, *flatten([made, made]), asynchronous=asynchronous)
+    assert instructions_with(kernel, "cp.async.bulk.tensor")
     n, row, column = np.ogrid[:8, :16, :64]
     np.testing.assert_array_equal(y[:128].reshape(8, 16, 64), (row * 64 + column + n).astype(np.float16))
     np.testing.assert_array_equal(y[128:], -1)
