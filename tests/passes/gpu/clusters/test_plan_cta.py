@@ -170,7 +170,7 @@ def test_shapes(case, num_ctas, rng):
 
 
 @deuteron.jit
-def blocks(x, y, out, total, ADDS: tl.constexpr):
+def blocks(x, y, out, ADDS: tl.constexpr):
     tile = x.load([0, 0]) + y.load([0, 0])
     if ADDS:
         out.atomic_add([0, 0], tile)
@@ -184,7 +184,9 @@ def test_blocks_of_tensors(num_ctas, adds, rng):
     x, y, out = (aligned(rng.integers(0, 9, (40, 24)).astype(np.float32)) for _ in range(3))
     before = out.copy()
     made = [TensorDescriptor(array, [40, 24], [24, 1], [32, 16]) for array in (x, y, out)]
-    launch_emulated(blocks, *made, np.zeros(1, np.float32), ADDS=adds, num_ctas=num_ctas)
+    kernel = launch_emulated(blocks, *made, ADDS=adds, num_ctas=num_ctas)
+    assert kernel.asm["ptx"].count("cp.async.bulk.tensor") == (2 if adds else 3)
+    assert ("cp.reduce.async.bulk.tensor" in kernel.asm["ptx"]) == adds
     expected = before.copy()
     expected[:32, :16] = (x + y + (before if adds else 0))[:32, :16]
     np.testing.assert_array_equal(out, expected)
@@ -200,7 +202,7 @@ def test_a_block_of_few_bytes_is_not_split(rng):
     x, out = (aligned(rng.integers(0, 9, (6, 8)).astype(np.float16)) for _ in range(2))
     before = out.copy()
     made = [TensorDescriptor(array, [6, 8], [8, 1], [2, 8]) for array in (x, out)]
-    launch_emulated(narrow, *made, num_ctas=4)
+    assert launch_emulated(narrow, *made, num_ctas=4).asm["ptx"].count("cp.async.bulk.tensor") == 2
     np.testing.assert_array_equal(out, np.concatenate([2 * x[:2], before[2:]]))
 
 
@@ -208,7 +210,7 @@ def launch_emulated(kernel, *args, **given):
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("DEUTERON_EMULATE", "1")
         patch.setenv("DEUTERON_TARGET", "cuda:90")
-        kernel[(1,)](*args, **given)
+        return kernel[(1,)](*args, **given)
 
 
 @deuteron.jit
