@@ -50,6 +50,27 @@ def test_kept_unless_it_spills(monkeypatch, spilled, registers):
     assert len(assembler.texts) == 2 and ".reqntid 512\n.maxnreg 32\n{" in assembler.texts[1]
 
 
+@pytest.mark.parametrize(
+    ("registers", "spilled", "then", "texts"),
+    [
+        (40, 16, 0, 2),
+        (40, 16, 24, 2),
+        (128, 16, 0, 1),  # all that 512 threads can have
+    ],
+)
+def test_what_spills_with_registers_left_is_told_how_many_it_takes(monkeypatch, registers, spilled, then, texts):
+    found = []
+
+    def assembler(ptx: str, name: str, fp_fusion: bool) -> Cubin:
+        found.append(ptx)
+        return Cubin(b"", Resources(registers, spill_stores=then if len(found) > 1 else spilled), ())
+
+    monkeypatch.setattr(fit_registers, "assemble", assembler)
+    assert assemble_to_fit(PTX, HOPPER, 0, True).resources.spill_bytes == (min(spilled, then) if texts > 1 else spilled)
+    assert len(found) == texts
+    assert texts == 1 or f".maxnreg {registers}\n" in found[1]
+
+
 @pytest.mark.parametrize("line", [".maxnreg 40\n", "\tmma.sync.aligned\n", "\twgmma.mma_async.sync\n"])
 def test_what_stays(monkeypatch, line):
     monkeypatch.setattr(fit_registers, "assemble", assembler := Assembler(0))

@@ -19,9 +19,9 @@ from deuteron.backend.cuda.context import Context, Rule
 from deuteron.backend.cuda.threads import Threads
 from deuteron.backend.llvm.types import const
 from deuteron.ir.ttg.warp_specialize import WarpSpecializeOp
-from deuteron.layout.multiprocessor import REGISTERS, WARP_SIZE
+from deuteron.layout.multiprocessor import MAX_REGISTERS, REGISTERS, WARP_SIZE
 
-MAX_REGISTERS, REGISTER_UNIT = 255, 8
+REGISTER_UNIT = 8
 
 
 def warp_specialize(ctx: Context, op: WarpSpecializeOp) -> None:
