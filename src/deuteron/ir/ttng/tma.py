@@ -57,9 +57,14 @@ class _TMAOp(IRDLOperation):
         raise NotImplementedError
 
     @property
+    def num_ctas(self) -> int:
+        """How many blocks of a cluster share its copies."""
+        return 1
+
+    @property
     def box(self) -> TensorBox | None:
-        """The box of each of its copies."""
-        return box_of(self.buffer.type)
+        """The box of each copy."""
+        return box_of(self.buffer.type, self.num_ctas)
 
     def verify_(self) -> None:
         tile = self.desc.type.tile
@@ -101,12 +106,7 @@ class AsyncTMACopyGlobalToLocalOp(_TMAOp):
 
     @property
     def num_ctas(self) -> int:
-        """How many blocks share the load."""
         return 1 if self.multicast is None else self.multicast.value.data
-
-    @property
-    def box(self) -> TensorBox | None:
-        return box_of(self.buffer.type, self.num_ctas)
 
     @property
     def buffer(self) -> SSAValue:

@@ -23,13 +23,16 @@ from deuteron.layout.linear import log2
 from deuteron.layout.tensor_box import box_places
 
 _LOAD = (
-    "cp.async.bulk.tensor.{rank}d.shared::cluster.global.tile.mbarrier::complete_tx::bytes{cast} "
-    "[$1], [$2, {{{at}}}], [$3]{mask};"
+    "cp.async.bulk.tensor.{rank}d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [$1], [$2, {{{at}}}], [$3];"
 )
-_ZERO = const("i32", 0)
-_CONSTRAINTS = {"i16": "h", "ptr addrspace(3)": "r"}
+_MULTICAST = (
+    "cp.async.bulk.tensor.{rank}d.shared::cluster.global.tile.mbarrier::complete_tx::bytes.multicast::cluster "
+    "[$1], [$2, {{{at}}}], [$3], $4;"
+)
 _STORE = "cp.async.bulk.tensor.{rank}d.global.shared::cta.tile.bulk_group [$2, {{{at}}}], [$1];"
 _REDUCE = "cp.reduce.async.bulk.tensor.{rank}d.global.shared::cta.{kind}.tile.bulk_group [$2, {{{at}}}], [$1];"
+_CONSTRAINTS = {"i16": "h", "ptr addrspace(3)": "r"}
+_ZERO = const("i32", 0)
 
 
 def make_tensor_descriptor(ctx: Context, op: Operation, *operands: Value) -> Value:
@@ -39,11 +42,11 @@ def make_tensor_descriptor(ctx: Context, op: Operation, *operands: Value) -> Val
 
 def load(ctx: Context, op: Operation, descriptor: Value, *operands: Value | SharedTile) -> None:
     *coordinates, barrier, buffer, pred = operands
-    cast, mask, masks = "", "", []
-    if op.num_ctas > 1:
-        cast, mask, masks = ".multicast::cluster", ", $4", [const("i16", (1 << op.num_ctas) - 1)]
-    text = _LOAD.replace("{cast}", cast).replace("{mask}", mask)
-    _copy(ctx, op, buffer, coordinates, text, pred, barrier.address, *masks)
+    if op.num_ctas == 1:
+        _copy(ctx, op, buffer, coordinates, _LOAD, pred, barrier.address)
+    else:
+        all_blocks = const("i16", (1 << op.num_ctas) - 1)
+        _copy(ctx, op, buffer, coordinates, _MULTICAST, pred, barrier.address, all_blocks)
 
 
 def store(ctx: Context, op: Operation, descriptor: Value, *operands: Value | SharedTile) -> None:
@@ -95,10 +98,10 @@ def _copies(ctx: Context, op: Operation, buffer: SharedTile) -> Iterator[tuple[V
     """Where this block's copies begin: in shared memory, and in the block of the tensor. The rank of the block in its
     cluster is the highest part of a copy's number.
     """
-    b, size, num_ctas = ctx.b, byte_width_of(op.buffer.type.tile), getattr(op, "num_ctas", 1)
+    b, size = ctx.b, byte_width_of(op.buffer.type.tile)
     places = [(place, offset * size) for place, offset in box_places(buffer.layout, op.box)]
-    share = len(places) // num_ctas
-    of_rank = [places[share << bit] for bit in range(log2(num_ctas))]
+    share = len(places) // op.num_ctas
+    of_rank = [places[share << bit] for bit in range(log2(op.num_ctas))]
     rank = ctx.cluster_rank if of_rank else _ZERO
     begin = apply_columns(b, rank, [offset for _, offset in of_rank])
     steps = [apply_columns(b, rank, [place[axis] for place, _ in of_rank]) for axis in range(len(op.box.shape))]
