@@ -202,6 +202,27 @@ def _cluster() -> Case:
     return Case("cluster", kernel(body, params), make, grid=(4,), cluster=(2,))
 
 
+def _cluster_addresses() -> Case:
+    """The address of a variable says which block of the cluster it is of, and is the one that `mapa` gives for that."""
+    body = (
+        global_pointers(["out"])
+        + _INIT
+        + """
+  .reg .b32 rank, block; .reg .b64 w;
+  mov.u32 rank, %cluster_ctarank; mov.u32 block, %ctaid.x;
+  mapa.shared::cluster.u32 v, s, rank; setp.eq.u32 q, v, s; selp.u32 x1, 10, 0, q;
+  getctarank.shared::cluster.u32 x2, s; add.u32 x0, x1, x2;
+  mul.wide.u32 at, t, 4; mul.wide.u32 w, block, 512; add.s64 at, at, w; add.s64 at, at, out; st.global.b32 [at], x0;
+  barrier.cluster.arrive.aligned; barrier.cluster.wait.aligned;"""
+    )
+
+    def make(rng: np.random.Generator) -> Run:
+        expected = np.repeat(np.array([10, 11, 10, 11], _U), 128).reshape(4, 128)
+        return Run([np.zeros_like(expected)], {0: expected})
+
+    return Case("cluster addresses", kernel(body, [".u64 p_out"]), make, grid=(4,), cluster=(2,))
+
+
 CASES = [
     _bulk(),
     _tensor_load("1d", (500,), (256,), (-64,), np.uint16),
@@ -217,4 +238,5 @@ CASES = [
     _tensor_store("add"),
     _gemm(),
     _cluster(),
+    _cluster_addresses(),
 ]
