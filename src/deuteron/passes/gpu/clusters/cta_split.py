@@ -158,10 +158,11 @@ class CTASplit:
     def _cost(self, op: Operation, split: Split, demands: set[Demand]) -> tuple[int, int, int]:
         """Multiplications of a CTA, elements that it loads, and those that it stores here."""
         made = {(value.op, axis, value) for value, axis in demands if isinstance(value, OpResult)}
-        dots = sum(self._part(result, axis) * shape_of(dot.a.type)[-1] for dot, axis, result in made if _is_dot(dot))
+        dots = [(dot, self._part(result, axis)) for dot, axis, result in made if isinstance(dot, DotOp)]
+        products = sum(shape_of(dot.a.type)[-1] * part for dot, part in dots)
         loads = sum(self._part(result, axis) for load, axis, result in made if isinstance(load, _LOADS))
         stored = 0 if isinstance(op, PrintOp) else self._part(_accessed_tile(op), split)
-        return dots, loads, stored
+        return products, loads, stored
 
     def _part(self, value: SSAValue, split: Split) -> int:
         return prod(shape_of(value.type)) // (1 if split is None else self._num_ctas)
@@ -218,10 +219,6 @@ def _is_per_element(op: Operation, split: int) -> bool:
     if isinstance(op, JoinOp):
         return split < len(shape_of(op.lhs.type))
     return is_elementwise(op) or isinstance(op, (LoadOp, SplitOp, *_EFFECTS))
-
-
-def _is_dot(op: Operation) -> bool:
-    return isinstance(op, DotOp)
 
 
 def _accessed_tile(op: Operation) -> SSAValue:

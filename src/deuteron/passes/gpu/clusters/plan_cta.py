@@ -47,11 +47,11 @@ class PlanCTA(ModulePass):
 
     name = "plan-cta"
 
-    num_ctas: int = 1
+    num_ctas: int = 2
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for func in op.ops:
-            if isinstance(func, FuncOp) and self.num_ctas > 1:
+            if isinstance(func, FuncOp):
                 _Rewrite(func, self.num_ctas).rewrite()
         EliminateDeadCode().apply(ctx, op)
 

@@ -31,7 +31,7 @@ Barriers between threads come later.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from xdsl.context import Context
@@ -43,7 +43,7 @@ from xdsl.rewriter import InsertPoint
 
 from deuteron.analysis.base_argument import base_argument
 from deuteron.analysis.descriptor_buffers import block_buffer, block_bytes, load_buffer
-from deuteron.analysis.shared_liveness import Buffer, shared_buffers
+from deuteron.analysis.shared_liveness import shared_buffers
 from deuteron.ir.builder import Builder
 from deuteron.ir.tt.descriptor import (
     DescriptorLoadOp,
@@ -71,7 +71,7 @@ from deuteron.ir.ttng.tma import (
 )
 from deuteron.ir.types import i1, i32
 from deuteron.passes.effects import is_pure
-from deuteron.passes.gpu.memory.allocate_shared import place
+from deuteron.passes.gpu.memory.allocate_shared import bytes_of
 from deuteron.passes.gpu.pipelining.copy_ring import read_from
 from deuteron.passes.rewrite import erase
 
@@ -118,11 +118,7 @@ def _keeps_its_memory(store: Operation, func: FuncOp) -> bool:
     """Whether a function needs no more shared memory if nothing else uses that of a store."""
     buffers = shared_buffers(func)
     others = [buffer for buffer in buffers if buffer.op is not store]
-    return _total(others) + sum(buffer.size for buffer in buffers if buffer.op is store) <= _total(buffers)
-
-
-def _total(buffers: Sequence[Buffer]) -> int:
-    return max((offset + buffer.size for offset, buffer in zip(place(buffers), buffers, strict=True)), default=0)
+    return bytes_of(others) + sum(buffer.size for buffer in buffers if buffer.op is store) <= bytes_of(buffers)
 
 
 def _groups(block: Block) -> Iterator[list[DescriptorLoadOp]]:

@@ -50,6 +50,11 @@ class AllocateShared(ModulePass):
         op.attributes[TOTAL] = IntegerAttr(total, i32)
 
 
+def bytes_of(buffers: Sequence[Buffer]) -> int:
+    """How much shared memory buffers take together."""
+    return max((offset + buffer.size for offset, buffer in zip(place(buffers), buffers, strict=True)), default=0)
+
+
 def place(buffers: Sequence[Buffer]) -> list[int]:
     """An offset for each buffer, so that no two that are in use at one time overlap."""
     offsets: dict[int, int] = {}

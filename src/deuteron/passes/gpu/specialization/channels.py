@@ -34,6 +34,12 @@ COPYING_WARPS = 4  # one where TMA does all copies
 Place = tuple[SSAValue, SSAValue]  # in a ring: the index of a buffer, and the parity of the round that uses it
 
 
+def filling_ctas(ring: Ring, num_ctas: int) -> int:
+    """How many blocks of a cluster fill a ring together, that of each of them."""
+    blocks = [pair for one in ring.bundles if ring.is_of_blocks for pair in zip(one.loads, one.types, strict=True)]
+    return max((sharing_ctas(*pair, num_ctas) for pair in blocks), default=1)
+
+
 @dataclass(eq=False)
 class Channel:
     """A ring in memory: its buffers, and for each of them the barriers that say that it is full, and empty.
@@ -51,8 +57,7 @@ class Channel:
     @staticmethod
     def allocate(b: Builder, ring: Ring, capacity: int, num_warps: int, num_ctas: int) -> Channel:
         """A buffer is filled by copies of every thread, or of one by TMA, and emptied by every warp that computes."""
-        blocks = [pair for one in ring.bundles if ring.is_of_blocks for pair in zip(one.loads, one.types, strict=True)]
-        sharing = max((sharing_ctas(*pair, num_ctas) for pair in blocks), default=1)
+        filling = filling_ctas(ring, num_ctas)
         arrivals = 1 if ring.is_of_blocks else COPYING_WARPS * WARP_SIZE
         buffers = [b.value(LocalAllocOp(buffers_type(type, capacity))) for type in ring.types]
         for buffer, load in zip(buffers, ring.bundles[0].loads, strict=True):
@@ -62,8 +67,8 @@ class Channel:
         for number in range(capacity):
             index = b.constant(number, i32)
             b.insert(InitBarrierOp(b.value(MemDescIndexOp(full, index)), arrivals))
-            b.insert(InitBarrierOp(b.value(MemDescIndexOp(empty, index)), num_warps * sharing))
-        return Channel(ring, capacity, sharing, buffers, full, empty)
+            b.insert(InitBarrierOp(b.value(MemDescIndexOp(empty, index)), num_warps * filling))
+        return Channel(ring, capacity, filling, buffers, full, empty)
 
     def views(self, b: Builder, index: SSAValue) -> list[SSAValue]:
         return [b.value(MemDescIndexOp(buffer, index)) for buffer in self.buffers]

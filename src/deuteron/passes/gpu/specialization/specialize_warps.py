@@ -47,12 +47,11 @@ from deuteron.ir.tt.function import FuncOp
 from deuteron.ir.ttg.barrier import BarrierOp
 from deuteron.ir.ttng.warp_group_dot import WarpGroupDotOp
 from deuteron.layout.multiprocessor import REGISTERS, WARP_SIZE, WARPGROUP
-from deuteron.passes.gpu.clusters.multicast import sharing_ctas
-from deuteron.passes.gpu.memory.allocate_shared import place
+from deuteron.passes.gpu.memory.allocate_shared import bytes_of
 from deuteron.passes.gpu.pipelining.pipeline_products import delay_products, is_read_by, products_to_delay
 from deuteron.passes.gpu.pipelining.pipelined_loads import may_run_ahead
 from deuteron.passes.gpu.products import HOPPER
-from deuteron.passes.gpu.specialization.channels import COPYING_WARPS
+from deuteron.passes.gpu.specialization.channels import COPYING_WARPS, filling_ctas
 from deuteron.passes.gpu.specialization.partition_warps import Specialization, product_registers
 from deuteron.passes.gpu.specialization.ring_buffers import Load, Ring, find_rings, loads_besides, loop_around
 from deuteron.passes.gpu.specialization.slice_loads import LoadSlice
@@ -91,8 +90,9 @@ class SpecializeWarps(ModulePass):
             return False
         rings = find_rings(func, AxisInfoAnalysis(func))
         is_asked_for = SPECIALIZE in hints or (FLATTEN in hints and all(map(_goes_on, rings)))
+        is_wanted = is_asked_for or any(filling_ctas(ring, self.num_ctas) > 1 for ring in rings)
         delayed = _products_to_delay(rings)
-        if not self._plan(func, rings) or not (is_asked_for or self._shares(rings) or self._pays(func, rings, delayed)):
+        if not self._plan(func, rings) or not (is_wanted or self._pays(func, rings, delayed)):
             return False
         for loop, (products, loads) in delayed.items():
             delay_products(loop, products, loads)
@@ -112,12 +112,6 @@ class SpecializeWarps(ModulePass):
         for_two = REGISTERS // (2 * WARP_SIZE * self.num_warps)
         is_alone = product_registers(func.body.block) + OTHER_REGISTERS > for_two
         return (bool(delayed) or all(map(_goes_on, rings))) and is_alone and not loads_besides(rings)
-
-    def _shares(self, rings: Sequence[Ring]) -> bool:
-        """Whether the blocks of a cluster load something together."""
-        bundles = [bundle for ring in rings if ring.is_of_blocks for bundle in ring.bundles]
-        blocks = [pair for bundle in bundles for pair in zip(bundle.loads, bundle.types, strict=True)]
-        return any(sharing_ctas(*pair, self.num_ctas) > 1 for pair in blocks)
 
     def _plan(self, func: FuncOp, rings: Sequence[Ring]) -> tuple[dict[Ring, int], LoadSlice] | None:
         """How many buffers each ring gets, and what computes the addresses; None where it cannot be done."""
@@ -172,7 +166,7 @@ def _bytes_beside(func: FuncOp, rings: Sequence[Ring]) -> int:
     positions = {inner: number for number, op in enumerate(func.body.block.ops) for inner in op.walk()}
     last = max((positions[op] for op in outer), default=-1)
     buffers = [buffer for buffer in shared_buffers(func) if positions[buffer.op] <= last and buffer.op not in replaced]
-    return max((offset + buffer.size for offset, buffer in zip(place(buffers), buffers, strict=True)), default=0)
+    return bytes_of(buffers)
 
 
 def _outermost(op: Operation) -> Operation:
