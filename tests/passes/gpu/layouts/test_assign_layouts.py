@@ -128,6 +128,23 @@ def test_carried_tiles_and_branches_need_no_conversions():
     assert not ops(assign(carried), "ttg.convert_layout")
 
 
+@triton.jit
+def carried_and_transposed(x_ptr, out_ptr, n):
+    i = tl.arange(0, 64)
+    tile = i[:, None] * 64 + i[None, :]
+    x = tl.load(x_ptr + tile)
+    for _ in range(n):
+        x = tl.trans(x)
+    tl.store(out_ptr + tile, x)
+
+
+def test_what_a_loop_carries_is_converted_at_the_head_of_its_body():
+    module = assign(carried_and_transposed, hinted=("x_ptr", "out_ptr"))
+    (loop,) = ops(module, "scf.for")
+    assert isinstance(loop.body.block.first_op, ConvertLayoutOp)
+    assert loop.body.block.first_op.src is loop.body.block.args[1]
+
+
 def test_ttgir_round_trips_as_text():
     module = assign(product, "*fp16", BLOCK=64)
     text = print_module(module)

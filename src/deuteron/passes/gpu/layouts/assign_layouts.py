@@ -91,9 +91,10 @@ class _Rewrite:
             op.erase()
 
     def _block(self, block: Block) -> None:
+        ops = list(block.ops)  # without the conversions that settling puts between them
         for argument in list(block.args):
             self._settle(argument, InsertPoint.at_start(block), block.first_op.location)
-        for op in list(block.ops):
+        for op in ops:
             self._op(op)
 
     def _op(self, op: Operation) -> None:
