@@ -108,7 +108,7 @@ class Workspace:
         record = plan_kernel(request, KernelSource(name, parsed, IRSource.from_text("", "llir")), resolved)
         base = file_base(self.folder / name, record.hash, record.suffix)
         code = KernelCode(record, parse_grid(grid, grid_scope(parsed)), base)
-        metadata = KernelMetadata(name, code.symbol, resolved, {}, (), scratch_bytes)
+        metadata = KernelMetadata(name, code.symbol, resolved, {}, (), scratch_bytes=scratch_bytes)
         cpu = str(resolved.arch) if resolved.arch != "native" else "x86-64"
         assembly = emit_assembly(llvm.replace("SYMBOL", code.symbol), cpu)
         write_files(kernel_files(code.with_compiled({"asm": assembly}, metadata)))

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import pytest
 
 from deuteron.backend.metadata import make_param
-from deuteron.backend.stage import Stage
+from deuteron.backend.stage import Made, Stage
 from deuteron.errors import IRError
 
 
@@ -40,8 +40,7 @@ class FakeBackend:
     def record(self, name, function):
         def run(product, unit):
             self.calls.append(name)
-            unit.scratch_bytes = 64
-            return function(product)
+            return Made(function(product), {"scratch_bytes": 64})
 
         return run
 

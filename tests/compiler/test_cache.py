@@ -13,7 +13,7 @@ KEY = "3f" * 32
 
 
 def make_entry(obj=b"\x00\xff\n\x01"):
-    metadata = KernelMetadata("add", "add", Target("cpu", "native", 1), {"num_warps": 4}, (), 128)
+    metadata = KernelMetadata("add", "add", Target("cpu", "native", 1), {"num_warps": 4}, (), scratch_bytes=128)
     return cache.Entry(metadata, {"ttir": "tile\nIR µ", "obj": obj})
 
 

@@ -2,14 +2,14 @@
 
 import pytest
 
-from deuteron.backend.stage import Stage, Unit
+from deuteron.backend.stage import Made, Stage, Unit
 from deuteron.compiler.stages import Walk, find_stage
 from deuteron.errors import CompilationError, InternalError, IRError, Location, UsageError
 from deuteron.options import Target
 
 
-def make_walk(backend, folder=None, stages=None):
-    unit = Unit("add", "add", Target("fake", 0), backend.make_options({}))
+def make_walk(backend, folder=None, stages=None, name="add"):
+    unit = Unit(name, "add", Target("fake", 0), backend.make_options({}))
     return Walk(stages or backend.stages, unit, folder)
 
 
@@ -17,7 +17,7 @@ def failing(error):
     def run(product, unit):
         raise error
 
-    return (Stage("one", None, lambda product, unit: product), Stage("two", "one", run))
+    return (Stage("one", None, lambda product, unit: Made(product)), Stage("two", "one", run))
 
 
 def test_stages_run_in_order_and_those_on_demand_do_not(backend):
@@ -26,6 +26,27 @@ def test_stages_run_in_order_and_those_on_demand_do_not(backend):
     walk.run()
     assert backend.calls == ["one", "two", "three"]
     assert walk.products["three"] == b"ADD IT"
+
+
+def test_facts_of_a_stage_are_there_for_those_after_it(backend):
+    stages = (
+        Stage("one", None, lambda product, unit: Made(product, {"shared": 64})),
+        Stage("two", "one", lambda product, unit: Made(product, {"scratch_bytes": 2 * unit.facts.shared})),
+    )
+    walk = make_walk(backend, stages=stages)
+    begun = walk.unit
+    walk.begin(lambda: "add")
+    walk.run()
+    found = walk.unit.metadata({})
+    assert (found.shared, found.scratch_bytes) == (64, 128)
+    assert begun.facts.shared == 0, "nothing that a stage was given has changed"
+
+
+def test_a_fact_of_an_unknown_name_is_a_defect(backend):
+    walk = make_walk(backend, stages=(Stage("one", None, lambda product, unit: Made(product, {"scratch": 1})),))
+    walk.begin(lambda: "add")
+    with pytest.raises(InternalError, match="scratch"):
+        walk.run()
 
 
 def test_every_stage_that_ran_is_timed(backend):
@@ -120,8 +141,7 @@ def test_a_failure_of_the_frontend_is_wrapped_too(backend):
 
 
 def test_a_kernel_name_from_text_stays_in_the_dump_folder(backend, tmp_path):
-    walk = make_walk(backend, tmp_path / "dump")
-    walk.unit.name = "../../escaped"
+    walk = make_walk(backend, tmp_path / "dump", name="../../escaped")
     walk.begin(lambda: "add")
     walk.run()
     assert {path.parent.name for path in tmp_path.rglob("*.one")} == {"dump"}

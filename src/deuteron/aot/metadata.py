@@ -11,15 +11,14 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from deuteron.aot import naming
 from deuteron.backend import get_backend
-from deuteron.backend.metadata import KernelMetadata
+from deuteron.backend.metadata import Facts, KernelMetadata, read_facts
 from deuteron.backend.report import Report
-from deuteron.backend.tensor_map import TensorMap, from_fields
 from deuteron.errors import UsageError
 from deuteron.options import parse_target
 
@@ -42,11 +41,11 @@ class ParamRecord:
 
 
 @dataclass(frozen=True)
-class KernelRecord:
+class KernelRecord(Facts):
     """A kernel compiled for one signature and target.
 
     `extras` is what was asked for besides, as it is in the hash. Of kernels that differ in their target only, the one
-    of the highest `device_rank` that the device can run is launched. `resources` are those of `KernelMetadata`.
+    of the highest `device_rank` that the device can run is launched.
     """
 
     kernel: str
@@ -61,28 +60,12 @@ class KernelRecord:
     extras: tuple[str, ...]
     grid: str
     params: tuple[ParamRecord, ...]
-    scratch_bytes: int = 0
-    shared: int = 0
-    extra_warps: int = 0
-    resources: dict[str, Any] = field(default_factory=dict)
-    tensor_maps: tuple[TensorMap, ...] = ()
 
     def report(self) -> Report:
         """What can be said of the kernel without the texts of its stages."""
         target = parse_target(self.target)
         options = {"num_warps": self.num_warps, "num_stages": self.num_stages, "num_ctas": self.num_ctas}
-        known = KernelMetadata(
-            self.kernel,
-            self.function,
-            target,
-            options,
-            (),
-            self.scratch_bytes,
-            self.shared,
-            self.extra_warps,
-            {},
-            self.resources,
-        )
+        known = KernelMetadata(self.kernel, self.function, target, options, (), **self.facts)
         return get_backend(target).report({}, known)
 
     @property
@@ -116,8 +99,10 @@ class KernelRecord:
         return tuple(extra for extra in self.extras if extra.partition(":")[0] != self.backend)
 
     def to_json(self) -> str:
-        fields = {"format": FORMAT, "version": VERSION, **dataclasses.asdict(self), "function": self.function}
-        return json.dumps(fields, indent=2) + "\n"
+        fields = dataclasses.asdict(self)
+        facts = {name: fields.pop(name) for name in self.facts}
+        written = {"format": FORMAT, "version": VERSION, **fields, **facts, "function": self.function}
+        return json.dumps(written, indent=2) + "\n"
 
 
 def read_record(path: Path) -> KernelRecord:
@@ -141,8 +126,9 @@ def read_record(path: Path) -> KernelRecord:
 
 def _record(fields: dict[str, Any]) -> KernelRecord:
     fields = {"num_ctas": 1, "resources": {}, "tensor_maps": [], **fields}
-    known = {known.name: fields[known.name] for known in dataclasses.fields(KernelRecord)}
+    facts = read_facts(fields)
+    names = [known.name for known in dataclasses.fields(KernelRecord) if known.name not in facts]
+    known = {name: fields[name] for name in names}
     known["extras"] = tuple(known["extras"])
-    known["tensor_maps"] = tuple(map(from_fields, known["tensor_maps"]))
     known["params"] = tuple(ParamRecord(**param) for param in known["params"])
-    return KernelRecord(**known)
+    return KernelRecord(**known, **facts)

@@ -5,14 +5,16 @@
                            Param("BLOCK", "constexpr", "constexpr")),
                    scratch_bytes=0, ...)
 
-The metadata lists every parameter of the Python function in order, a descriptor of a tensor as its base, sizes and
-strides; those that are not constexpr (or folded to one) are the kernel's arguments, in that order.
+`Facts` are what the stages found out, each field by the one stage that gives it. The metadata lists every parameter of
+the Python function in order, a descriptor of a tensor as its base, sizes and strides; those that are not constexpr (or
+folded to one) are the kernel's arguments, in that order.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -54,26 +56,43 @@ def make_params(name: str, type: str, divisibility: int = 1) -> list[Param]:
     return [make_param(argument.name, type_text(argument.type), argument.divisibility) for argument in arguments]
 
 
-@dataclass(frozen=True)
-class KernelMetadata:
-    """Everything that launching a kernel or emitting C for it needs besides the code. Times are in seconds.
+@dataclass(frozen=True, kw_only=True)
+class Facts:
+    """What the stages of a compile found out about a kernel. Sizes are in bytes; `scratch_bytes` are for each thread.
 
     `extra_warps` are those that a launch has besides `num_warps`. `resources` is what the assembler reported: on a GPU
     the numbers of `ptxas.Resources`, the sum `spill_bytes`, and all it said besides as `warnings`. `tensor_maps` are
-    parameters of the kernel behind its arguments, which a launch makes.
+    parameters of the kernel after its arguments, which a launch makes.
     """
+
+    scratch_bytes: int = 0
+    shared: int = 0
+    extra_warps: int = 0
+    resources: dict[str, Any] = field(default_factory=dict)
+    tensor_maps: tuple[TensorMap, ...] = ()
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """The facts by name, of what has more fields as well."""
+        return {known.name: getattr(self, known.name) for known in dataclasses.fields(Facts)}
+
+
+def read_facts(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """The facts in what JSON gave; raises KeyError where one is missing."""
+    found = {known.name: fields[known.name] for known in dataclasses.fields(Facts)}
+    return {**found, "tensor_maps": tuple(map(from_fields, found["tensor_maps"]))}
+
+
+@dataclass(frozen=True)
+class KernelMetadata(Facts):
+    """Everything that launching a kernel or emitting C for it needs besides the code. Times are in seconds."""
 
     name: str
     symbol: str
     target: Target
     options: dict[str, Any]
     params: tuple[Param, ...]
-    scratch_bytes: int = 0
-    shared: int = 0
-    extra_warps: int = 0
     stage_times: dict[str, float] = field(default_factory=dict)
-    resources: dict[str, Any] = field(default_factory=dict)
-    tensor_maps: tuple[TensorMap, ...] = ()
 
     @property
     def num_warps(self) -> int:
@@ -108,8 +127,7 @@ class KernelMetadata:
             if found.pop("version") != VERSION:
                 raise UsageError(f"kernel metadata of another version than {VERSION}: compile the kernel again")
             found["target"] = Target(**found["target"])
-            found["tensor_maps"] = tuple(map(from_fields, found["tensor_maps"]))
             found["params"] = tuple(Param(**param) for param in found["params"])
-            return KernelMetadata(**found)
+            return KernelMetadata(**{**found, **read_facts(found)})
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise UsageError(f"not the metadata of a kernel: {error!r}") from error

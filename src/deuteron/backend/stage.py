@@ -1,4 +1,4 @@
-"""Stages of a compile, and what is known of the kernel on its way through them.
+"""Stages of a compile, and what is known of the kernel on its way through them: nothing is set, all is returned.
 
 A backend lists its stages in order; `compiler.stages` walks them. On the CPU:
 
@@ -12,19 +12,17 @@ A product is what a stage hands to the next (a module of tile IR, a text, bytes)
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-from deuteron.backend.metadata import KernelMetadata, Param
-from deuteron.backend.tensor_map import TensorMap
+from deuteron.backend.metadata import Facts, KernelMetadata, Param
 from deuteron.options import Target
 
 
-@dataclass
+@dataclass(frozen=True)
 class Unit:
-    """One kernel being compiled; stages fill in what they find out: `scratch_bytes`, `shared`, `extra_warps`,
-    `resources`.
+    """One kernel being compiled, as a stage sees it: what was asked for, and the facts of the stages before.
 
     `dump(suffix, text)` keeps the IR between two passes, where somebody asked for it.
     """
@@ -34,27 +32,24 @@ class Unit:
     target: Target
     options: Any
     params: tuple[Param, ...] = ()
-    scratch_bytes: int = 0
-    shared: int = 0
-    extra_warps: int = 0
-    resources: dict[str, Any] = field(default_factory=dict)
-    tensor_maps: tuple[TensorMap, ...] = ()
+    facts: Facts = Facts()
     dump: Callable[[str, str], None] | None = None
 
+    def with_facts(self, found: Mapping[str, Any]) -> Unit:
+        """The unit after a stage that found these out."""
+        return replace(self, facts=replace(self.facts, **found))
+
     def metadata(self, stage_times: dict[str, float]) -> KernelMetadata:
-        return KernelMetadata(
-            self.name,
-            self.symbol,
-            self.target,
-            vars(self.options),
-            self.params,
-            self.scratch_bytes,
-            self.shared,
-            self.extra_warps,
-            stage_times,
-            self.resources,
-            self.tensor_maps,
-        )
+        known = (self.name, self.symbol, self.target, vars(self.options), self.params, stage_times)
+        return KernelMetadata(*known, **self.facts.facts)
+
+
+@dataclass(frozen=True)
+class Made:
+    """What a stage gives: its product, and what it found out, fields of `Facts` by name."""
+
+    product: Any
+    facts: Mapping[str, Any] = field(default_factory=dict)
 
 
 def _as_is(product: Any) -> Any:
@@ -77,7 +72,7 @@ class Stage:
 
     name: str
     input: str | None
-    run: Callable[[Any, Unit], Any]
+    run: Callable[[Any, Unit], Made]
     text: Callable[[Any], str | bytes] = _as_is
     verify: Callable[[Any], None] = _nothing
     parse: Callable[[str, str], Any] | None = None

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from deuteron.backend.metadata import Param, make_param
-from deuteron.backend.stage import Stage, Unit
+from deuteron.backend.stage import Made, Stage, Unit
 from deuteron.errors import UsageError
 from deuteron.options import Target
 
@@ -19,14 +19,14 @@ if TYPE_CHECKING:
     from xdsl.ir import Attribute
 
 
-def optimise_tile_ir(module: ModuleOp, unit: Unit) -> ModuleOp:
+def optimise_tile_ir(module: ModuleOp, unit: Unit) -> Made:
     from deuteron.ir.verifier import verify_ttir
     from deuteron.passes import run_passes
     from deuteron.passes.tile import tile_passes
 
     verify_ttir(module, "the frontend")
     run_passes(module, tile_passes(_has_tma(unit.target), _is_gpu(unit.target)), unit.dump)
-    return module
+    return Made(module)
 
 
 def _is_gpu(target: Target) -> bool:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import gc
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -129,12 +130,10 @@ def _lower(source: ASTSource) -> Any:
 
 def _walk_from_text(backend: Backend, source: IRSource, unit: Unit, folder: Path | None) -> Walk:
     stage = find_stage(backend.stages, source.stage)
-    walk = Walk(backend.stages, unit, folder)
     if stage.describe is None:
         found = embedded_metadata(stage, source.text)
-        unit.name, unit.symbol, unit.params = found.name, found.symbol, found.params
-        unit.scratch_bytes, unit.shared, unit.extra_warps = found.scratch_bytes, found.shared, found.extra_warps
-        unit.tensor_maps = found.tensor_maps
+        unit = replace(unit, name=found.name, symbol=found.symbol, params=found.params).with_facts(found.facts)
+    walk = Walk(backend.stages, unit, folder)
     walk.begin_at(stage, source.text, source.file)
     return walk
 

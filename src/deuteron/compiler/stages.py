@@ -14,7 +14,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +27,7 @@ from deuteron.options import settings
 
 @dataclass
 class Walk:
-    """One compile on its way: the products and texts made so far, and the seconds that each stage took."""
+    """One compile on its way: the products, facts and texts made so far, and the seconds that each stage took."""
 
     stages: Sequence[Stage]
     unit: Unit
@@ -39,7 +39,7 @@ class Walk:
 
     def __post_init__(self) -> None:
         if self.folder:
-            self.unit.dump = self._dump_pass
+            self.unit = replace(self.unit, dump=self._dump_pass)
 
     def begin(self, load: Callable[[], Any]) -> None:
         """Make what the first stage is given."""
@@ -51,8 +51,8 @@ class Walk:
         with self._timed("source"), self._wrapped(stage.name, lambda: text):
             product = stage.parse(_without_metadata(stage, text), file)
             if stage.describe is not None:
-                self.unit.name, self.unit.params = stage.describe(product)
-                self.unit.symbol = self.unit.symbol or self.unit.name
+                name, params = stage.describe(product)
+                self.unit = replace(self.unit, name=name, params=params, symbol=self.unit.symbol or name)
             if stage.input is None:
                 self.products[None] = product
             else:
@@ -66,8 +66,9 @@ class Walk:
 
     def run_stage(self, stage: Stage) -> None:
         with self._timed(stage.name), self._wrapped(stage.name, lambda: self._input_text(stage)):
-            product = stage.run(self.products[stage.input], self.unit)
-            stage.verify(product)
+            made = stage.run(self.products[stage.input], self.unit)
+            stage.verify(made.product)
+            self.unit, product = self.unit.with_facts(made.facts), made.product
             override = find_override(self.unit.name, stage)
             if override is not None:
                 product = stage.parse(_without_metadata(stage, read_text(override)), str(override))

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import subprocess
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 from aot.workspace import ADD_ALPHA_PARAMS, C99, STRICT, Parameter, Program, Workspace
@@ -122,8 +122,9 @@ class FakeGpu(Workspace):
         record = plan_kernel(request, KernelSource(name, parsed, IRSource.from_text("", "llir")), resolved)
         base = file_base(self.folder / name, record.hash, record.suffix)
         code = KernelCode(record, parse_grid(grid, grid_scope(parsed)), base)
-        metadata = KernelMetadata(name, code.symbol, resolved, launched, (), 0, shared)
-        metadata = replace(metadata, tensor_maps=tuple(tensor_maps))
+        metadata = KernelMetadata(
+            name, code.symbol, resolved, launched, (), shared=shared, tensor_maps=tuple(tensor_maps)
+        )
         sizes = [8 if param.type.startswith("*") else BYTES.get(param.type, 4) for param in record.runtime_params]
         sizes += [128] * len(tensor_maps)
         known = architecture(resolved.arch)

@@ -37,7 +37,9 @@ def build_kernel(emit_program, params: dict[str, str], scratch_bytes: int = 0):
     cpu = cpu_target(*resolve_cpu("native"))
     obj = emit_object(optimise(module.text(), cpu.cpu, cpu.features), cpu.cpu, cpu.features)
     named = tuple(make_param(name, type) for name, type in params.items())
-    return load_kernel(obj, KernelMetadata("k", "kernel", Target("cpu", "native", 1), {}, named, scratch_bytes))
+    return load_kernel(
+        obj, KernelMetadata("k", "kernel", Target("cpu", "native", 1), {}, named, scratch_bytes=scratch_bytes)
+    )
 
 
 def count_visits(b: Builder, index: Value) -> None:

@@ -19,7 +19,7 @@ from deuteron.errors import LaunchError
 
 target = machine_target()
 params = (make_param("x", "*fp32"), make_param("n", "i32"))
-metadata = KernelMetadata("k", "k_symbol", target, {"num_warps": 8}, params, 0, 100000)
+metadata = KernelMetadata("k", "k_symbol", target, {"num_warps": 8}, params, shared=100000)
 launch = load_kernel(b"fake-cubin 9.0a k_symbol 8 4\\0", metadata)
 fake = ctypes.CDLL("libcuda.so.1")
 fake.fake_reset()

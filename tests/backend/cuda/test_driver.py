@@ -21,7 +21,7 @@ def load(api, params=("x: *fp32", "n: i32"), shared=0, num_warps=4, num_ctas=1):
     named = tuple(make_param(*param.split(": ")) for param in params)
     api.num_params = len(named)
     options = {"num_warps": num_warps, "num_ctas": num_ctas}
-    metadata = KernelMetadata("k", "k_symbol", Target("cuda", 90), options, named, 0, shared)
+    metadata = KernelMetadata("k", "k_symbol", Target("cuda", 90), options, named, shared=shared)
     return load_kernel(b"cubin", metadata, CudaDriver(api))
 
 

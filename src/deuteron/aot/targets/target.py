@@ -34,9 +34,7 @@ class KernelCode:
 
     def with_compiled(self, asm: Mapping[str, str | bytes], metadata: KernelMetadata) -> KernelCode:
         """The kernel with what the compiler made of it."""
-        fields = ("scratch_bytes", "shared", "extra_warps", "resources", "tensor_maps")
-        record = replace(self.record, **{name: getattr(metadata, name) for name in fields})
-        return replace(self, record=record, asm=asm)
+        return replace(self, record=replace(self.record, **metadata.facts), asm=asm)
 
 
 @dataclass(frozen=True)

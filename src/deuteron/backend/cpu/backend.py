@@ -15,19 +15,19 @@ from deuteron.backend import ttir
 from deuteron.backend.llvm.targets import CPU, resolve_cpu
 from deuteron.backend.metadata import KernelMetadata
 from deuteron.backend.report import Report
-from deuteron.backend.stage import Stage, Unit
+from deuteron.backend.stage import Made, Stage, Unit
 from deuteron.errors import InternalError, IRError, Location
 from deuteron.options import CPUOptions, Target, make_options
 
 
-def _lower_to_llvm(module: Any, unit: Unit) -> str:
+def _lower_to_llvm(module: Any, unit: Unit) -> Made:
     from deuteron.backend.cpu.lowering import lower_module
     from deuteron.backend.llvm.compile import optimise
 
     cpu, features = _cpu(unit)
     lowered = lower_module(module, unit.symbol, cpu, features, unit.options)
-    unit.scratch_bytes = lowered.scratch_bytes
-    return optimise(lowered.llir, cpu, features, unit.options.opt_level)
+    optimised = optimise(lowered.llir, cpu, features, unit.options.opt_level)
+    return Made(optimised, {"scratch_bytes": lowered.scratch_bytes})
 
 
 def _parse_llvm(text: str, file: str) -> str:
@@ -41,16 +41,16 @@ def _parse_llvm(text: str, file: str) -> str:
     return text
 
 
-def _emit_assembly(llir: str, unit: Unit) -> str:
+def _emit_assembly(llir: str, unit: Unit) -> Made:
     from deuteron.backend.llvm.compile import emit_assembly
 
-    return emit_assembly(llir, *_cpu(unit), unit.options.opt_level)
+    return Made(emit_assembly(llir, *_cpu(unit), unit.options.opt_level))
 
 
-def _emit_object(llir: str, unit: Unit) -> bytes:
+def _emit_object(llir: str, unit: Unit) -> Made:
     from deuteron.backend.llvm.compile import emit_object
 
-    return emit_object(llir, *_cpu(unit), unit.options.opt_level)
+    return Made(emit_object(llir, *_cpu(unit), unit.options.opt_level))
 
 
 def _cpu(unit: Unit) -> CPU:

@@ -20,7 +20,7 @@ from deuteron.backend.cuda.ptxas import ptxas_version
 from deuteron.backend.cuda.target import Architecture, architecture
 from deuteron.backend.metadata import KernelMetadata
 from deuteron.backend.report import Report
-from deuteron.backend.stage import Stage, Unit
+from deuteron.backend.stage import Made, Stage, Unit
 from deuteron.errors import InternalError, IRError, Location, UsageError
 from deuteron.options import CUDAOptions, Target, make_options
 
@@ -33,14 +33,14 @@ def _architecture(unit: Unit) -> Architecture:
     return architecture(unit.target.arch)
 
 
-def _assign_layouts(module: ModuleOp, unit: Unit) -> ModuleOp:
+def _assign_layouts(module: ModuleOp, unit: Unit) -> Made:
     from deuteron.passes import run_passes
     from deuteron.passes.gpu import gpu_passes
 
     options = unit.options
     passes = gpu_passes(options.num_warps, str(unit.target), options.num_stages, options.num_ctas)
     run_passes(module, passes, unit.dump, _verify)
-    return module
+    return Made(module)
 
 
 def _verify(module: ModuleOp, after: str, ops: Sequence[Operation]) -> None:
@@ -68,14 +68,13 @@ def _parse_ttgir(text: str, file: str) -> ModuleOp:
     return module
 
 
-def _lower_to_llvm(module: ModuleOp, unit: Unit) -> str:
+def _lower_to_llvm(module: ModuleOp, unit: Unit) -> Made:
     from deuteron.backend.cuda.lowering import lower_module
 
     _check_launch(module, unit)
     lowered = lower_module(module, unit.symbol, _architecture(unit), unit.options)
-    unit.shared, unit.extra_warps = lowered.shared_bytes, lowered.extra_warps
-    unit.tensor_maps = lowered.tensor_maps
-    return lowered.llir
+    found = {"shared": lowered.shared_bytes, "extra_warps": lowered.extra_warps, "tensor_maps": lowered.tensor_maps}
+    return Made(lowered.llir, found)
 
 
 def _check_launch(module: ModuleOp, unit: Unit) -> None:
@@ -98,26 +97,26 @@ def _parse_llvm(text: str, file: str) -> str:
     return text
 
 
-def _emit_ptx(llir: str, unit: Unit) -> str:
+def _emit_ptx(llir: str, unit: Unit) -> Made:
     from deuteron.backend.llvm.nvptx import emit_ptx
 
     target = _architecture(unit)
-    return emit_ptx(llir, target.name, target.ptx_version)
+    return Made(emit_ptx(llir, target.name, target.ptx_version))
 
 
 def _as_text(text: str, file: str) -> str:
     return text
 
 
-def _assemble(ptx: str, unit: Unit) -> bytes:
-    cubin = assemble_to_fit(ptx, _architecture(unit), unit.shared, unit.options.enable_fp_fusion)
+def _assemble(ptx: str, unit: Unit) -> Made:
+    cubin = assemble_to_fit(ptx, _architecture(unit), unit.facts.shared, unit.options.enable_fp_fusion)
     used = cubin.resources
-    unit.resources = {**asdict(used), "spill_bytes": used.spill_bytes, "warnings": list(cubin.messages)}
-    return cubin.image
+    resources = {**asdict(used), "spill_bytes": used.spill_bytes, "warnings": list(cubin.messages)}
+    return Made(cubin.image, {"resources": resources})
 
 
-def _disassemble(cubin: bytes, unit: Unit) -> str:
-    return disassemble(cubin)
+def _disassemble(cubin: bytes, unit: Unit) -> Made:
+    return Made(disassemble(cubin))
 
 
 _SASS = Stage("sass", "cubin", _disassemble, on_demand=True)
