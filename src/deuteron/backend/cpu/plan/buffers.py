@@ -13,7 +13,6 @@ from deuteron.backend.cpu.plan.items import Keep, Nest, Slot, identity_index
 from deuteron.backend.cpu.plan.liveness import Liveness, Range, number_items
 from deuteron.backend.cpu.plan.private import drop_empty_nests, nests_of
 from deuteron.backend.cpu.plan.schedule import Plan
-from deuteron.ir.types import shape_of
 
 ALIGNMENT = 64
 
@@ -37,8 +36,7 @@ def _drop_copies(plan: Plan, nest: Nest, ranges: dict[Slot, list[Range]]) -> Non
         if not isinstance(root, Keep) or root.value is not None or source not in plan.places:
             continue
         place = plan.places[source]
-        is_whole = place.is_row_major(shape_of(source.type)) and place.offset == root.place.offset == 0
-        if is_whole and root.place.is_row_major(nest.shape) and _merge(place.slot, root.place.slot, ranges):
+        if place.is_whole and root.place.is_whole and _merge(place.slot, root.place.slot, ranges):
             nest.roots.remove(root)
 
 
@@ -46,12 +44,12 @@ def _update_in_place(plan: Plan, nest: Nest, ranges: dict[Slot, list[Range]]) ->
     """Let a tile be written over one that the nest is the last to read."""
     in_step = {identity_index(nest.shape)}
     for root in nest.roots:
-        if not isinstance(root, Keep) or not root.place.is_row_major(nest.shape) or root.place.offset:
+        if not isinstance(root, Keep) or not root.place.is_whole:
             continue
         for other in nest.roots:
             for value, indices in plan.reader.reads(other).tiles.items():
                 place = plan.places[value]
-                if indices == in_step and place.is_row_major(nest.shape) and not place.offset:
+                if indices == in_step and place.is_whole:
                     _merge(root.place.slot, place.slot, ranges)
 
 

@@ -80,3 +80,12 @@ def repeats(op: Operation) -> bool:
     if op.name != "tt.broadcast":
         return False
     return num_elements_of(op.result.type) > num_elements_of(op.src.type)
+
+
+def is_transpose(value: SSAValue) -> bool:
+    """Whether a tile is the transpose of a matrix, not of a vector."""
+    shape = shape_of(value.type)
+    op = value.owner
+    if len(shape) != 2 or min(shape) == 1 or not isinstance(op, Operation) or op.name != "tt.trans":
+        return False
+    return op.permutation == (1, 0)

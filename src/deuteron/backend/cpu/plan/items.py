@@ -8,7 +8,8 @@ computed where a root asks for it. A *slot* is a buffer in the scratch memory; a
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from math import prod
 
 from xdsl.ir import Attribute, Operation, SSAValue
 
@@ -51,14 +52,39 @@ class Slot:
 
 @dataclass(frozen=True)
 class Place:
-    """Where the elements of a tile are: element `offset + sum(index * stride)` of a slot."""
+    """Where a tile of `shape` is: its elements, in row-major order, are `offset`, `offset + step`, ... of a slot.
+
+    A tile that is computed has a slot of its own, with a step of 1. What shows the memory of another tile keeps this
+    form: of the halves that tt.split gives, each has every second element, and a reshape leaves the order as it is.
+    """
 
     slot: Slot
-    strides: tuple[int, ...]
+    shape: tuple[int, ...]
+    step: int = 1
     offset: int = 0
 
-    def is_row_major(self, shape: tuple[int, ...]) -> bool:
-        return self.strides == row_major(shape)
+    @property
+    def strides(self) -> tuple[int, ...]:
+        """How far apart neighbours along each dimension are, in elements."""
+        return tuple(self.step * stride for stride in row_major(self.shape))
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether the tile is all that its slot holds."""
+        return self.step == 1 and prod(self.shape) == self.slot.count
+
+    def reshaped(self, shape: tuple[int, ...]) -> Place:
+        """The same elements in the same order, as another shape."""
+        return replace(self, shape=shape)
+
+    def half(self, number: int) -> Place:
+        """The elements that have this number in the last dimension, whose extent is 2."""
+        offset = self.offset + number * self.step
+        return replace(self, shape=self.shape[:-1], step=2 * self.step, offset=offset)
+
+    def part(self, number: int, shape: tuple[int, ...]) -> Place:
+        """The part of this number, of parts of this shape that follow one another along the first dimension."""
+        return replace(self, shape=shape, offset=self.offset + number * prod(shape) * self.step)
 
 
 @dataclass(eq=False)

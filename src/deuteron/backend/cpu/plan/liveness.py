@@ -28,8 +28,8 @@ from deuteron.backend.cpu.plan.items import (
     identity_index,
     regions_of,
 )
-from deuteron.backend.cpu.plan.reads import viewed_source
 from deuteron.backend.cpu.plan.schedule import Plan
+from deuteron.backend.cpu.plan.views import viewed_source
 
 Range = tuple[int, int]
 

@@ -1,12 +1,16 @@
 """Copies a kernel's function for planning, and gives a value of its own to what has to be in memory in its own right.
 
-    for ...: a, b = b, a        yields copies taken at the start of the body: no order of writes can go wrong
+    for ...: a, b = b, a        yields copies taken at the end of the body: no order of writes can go wrong
     tl.dot(i8_tile, ...)        multiplies copies, which are widened to i32
+    tl.dot(half_of_split, ...)  multiplies a copy whose elements are neighbours
+    x = x + 1; reshape(x)       shows a copy: what a loop only adds to is not in memory
 
 A copy is a `tt.broadcast` to the same shape.
 """
 
 from __future__ import annotations
+
+from collections.abc import Iterator
 
 from xdsl.dialects import scf
 from xdsl.dialects.builtin import ModuleOp
@@ -14,7 +18,9 @@ from xdsl.ir import Operation, SSAValue
 from xdsl.ir.core import BlockArgument
 from xdsl.rewriter import InsertPoint
 
+from deuteron.backend.cpu.plan.indices import is_transpose
 from deuteron.backend.cpu.plan.inductions import find_inductions
+from deuteron.backend.cpu.plan.views import is_strided, is_view, viewed_source
 from deuteron.errors import UsageError
 from deuteron.ir.builder import Builder
 from deuteron.ir.tt.function import FuncOp
@@ -27,11 +33,15 @@ def kernel_of(module: ModuleOp) -> FuncOp:
     kernels = [op for op in module.clone().body.block.ops if isinstance(op, FuncOp) and _is_public(op)]
     if len(kernels) != 1:
         raise UsageError(f"a module needs exactly one public function, the kernel; this one has {len(kernels)}")
-    for op in list(kernels[0].walk()):
+    ops = list(kernels[0].walk())
+    inductions = {value for op in ops if isinstance(op, scf.ForOp) for value in _induction_values(op)}
+    for op in ops:
         if isinstance(op, scf.ForOp):
-            _copy_yielded(op)
+            _copy_yielded(op, inductions)
         elif op.name == "tt.dot":
-            _copy_operands(op)
+            _copy_operands(op, inductions)
+        elif is_view(op) and op.operands[0] in inductions:
+            _copy_operand(op, 0)
     return kernels[0]
 
 
@@ -39,33 +49,42 @@ def _is_public(op: FuncOp) -> bool:
     return op.sym_visibility is None or op.sym_visibility.data == "public"
 
 
-def _copy_yielded(op: scf.ForOp) -> None:
-    """Arguments of the loop that become other arguments, and what has no memory of its own."""
+def _induction_values(op: scf.ForOp) -> Iterator[SSAValue]:
+    """The values that are inductions, in the loop and behind it: they are not in memory."""
+    for number in find_inductions(op):
+        yield op.body.block.args[number + 1]
+        yield op.results[number]
+
+
+def _copy_yielded(op: scf.ForOp, inductions: set[SSAValue]) -> None:
+    """What shows the memory of a value that the loop carries, or of an inner loop's, before it is written again."""
     block, terminator = op.body.block, op.body.block.last_op
-    inductions = find_inductions(op)
     for number, value in enumerate(terminator.operands):
-        if number in inductions or not is_tile(value.type):
+        if not is_tile(value.type) or block.args[number + 1] in inductions:
             continue
-        if isinstance(value, BlockArgument) and value.owner is block:
-            terminator.operands[number] = _copy(value, block.first_op)
-        elif isinstance(value.owner, scf.ForOp) and value.owner.parent_block() is block:
-            terminator.operands[number] = _copy(value, terminator)
+        source = viewed_source(value)
+        is_carried = isinstance(source, BlockArgument) and source.owner is block
+        if is_carried or (isinstance(source.owner, scf.ForOp) and source.owner.parent_block() is block):
+            _copy_operand(terminator, number)
 
 
-def _copy_operands(op: Operation) -> None:
+def _copy_operands(op: Operation, inductions: set[SSAValue]) -> None:
+    """The operands of a product are widened, or not in memory element by element."""
     for number in (0, 1):
         value = op.operands[number]
-        if is_integer(value.type) or _has_no_buffer(value):
-            op.operands[number] = _copy(value, op)
+        transposed = value.owner if is_transpose(value) else None
+        if is_integer(value.type) or _is_scattered(value, inductions):
+            _copy_operand(op, number)
+        elif transposed is not None and _is_scattered(transposed.src, inductions):
+            _copy_operand(transposed, 0)
 
 
-def _has_no_buffer(value: SSAValue) -> bool:
-    """Whether the tile is a loop's induction, or part of another tile."""
-    owner = value.owner
-    if isinstance(value, BlockArgument):
-        loop = value.block.parent_op()
-        return isinstance(loop, scf.ForOp) and value.index - 1 in find_inductions(loop)
-    return owner.name == "tt.split" or (isinstance(owner, scf.ForOp) and value.index in find_inductions(owner))
+def _is_scattered(value: SSAValue, inductions: set[SSAValue]) -> bool:
+    return value in inductions or is_strided(value)
+
+
+def _copy_operand(op: Operation, number: int) -> None:
+    op.operands[number] = _copy(op.operands[number], op)
 
 
 def _copy(value: SSAValue, before: Operation) -> SSAValue:

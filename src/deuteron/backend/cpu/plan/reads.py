@@ -13,6 +13,7 @@ from xdsl.ir import Operation, SSAValue
 from deuteron.backend.cpu.plan import effects, indices
 from deuteron.backend.cpu.plan.items import Index, Keep, Root, identity_index
 from deuteron.backend.cpu.plan.storage import Storage
+from deuteron.backend.cpu.plan.views import is_view, viewed_source
 from deuteron.ir.types import is_tile, shape_of
 
 VIEWED: Index = ("view",)
@@ -29,17 +30,6 @@ class Reads:
     @property
     def values(self) -> set[SSAValue]:
         return self.scalars | self.tiles.keys()
-
-
-def viewed_source(value: SSAValue) -> SSAValue:
-    """The tile whose memory a reshape or split shows."""
-    while isinstance(value.owner, Operation) and is_view(value.owner):
-        value = value.owner.operands[0]
-    return value
-
-
-def is_view(op: Operation) -> bool:
-    return op.name == "tt.split" or (op.name == "tt.reshape" and not indices.is_plain_reshape(op))
 
 
 class Reader:

@@ -38,11 +38,11 @@ from deuteron.backend.cpu.plan.items import (
     Transpose,
     UnsplatRoot,
     While,
-    row_major,
     tile_numbers,
 )
-from deuteron.backend.cpu.plan.reads import Reader, is_view
+from deuteron.backend.cpu.plan.reads import Reader
 from deuteron.backend.cpu.plan.storage import Storage
+from deuteron.backend.cpu.plan.views import is_view
 from deuteron.backend.llvm.types import byte_width
 from deuteron.ir.types import is_integer, is_tile, num_elements_of, shape_of
 
@@ -102,17 +102,17 @@ class Scheduler:
         """A row-major buffer for a tile."""
         type = _slot_type(value)
         count = num_elements_of(value.type)
-        place = Place(Slot(type, count, count * byte_width(type)), row_major(shape_of(value.type)))
+        place = Place(Slot(type, count, count * byte_width(type)), shape_of(value.type))
         self.places[value] = place
         return place
 
     def _view(self, op: Operation) -> None:
         source = self.places[op.operands[0]]
         if op.name == "tt.reshape":
-            self.places[op.result] = Place(source.slot, row_major(shape_of(op.result.type)), source.offset)
+            self.places[op.result] = source.reshaped(shape_of(op.result.type))
             return
         for number, half in enumerate(op.results):
-            self.places[half] = Place(source.slot, source.strides[:-1], source.offset + number * source.strides[-1])
+            self.places[half] = source.half(number)
 
     def _visit_lanes(self, op: Operation) -> None:
         """An op that is done element by element."""
@@ -150,13 +150,13 @@ class Scheduler:
     def _visit_join(self, op: Operation) -> None:
         place = self._new_place(op.result)
         for number, source in enumerate(op.operands):
-            self._root(Keep(op, (source,), Place(place.slot, place.strides[:-1], number)))
+            self._root(Keep(op, (source,), place.half(number)))
         self._merge_last(op)
 
     def _visit_cat(self, op: Operation) -> None:
         place = self._new_place(op.result)
         for number, source in enumerate(op.operands):
-            self._root(Keep(op, (source,), Place(place.slot, place.strides, number * num_elements_of(source.type))))
+            self._root(Keep(op, (source,), place.part(number, shape_of(source.type))))
         self._merge_last(op)
 
     def _merge_last(self, op: Operation) -> None:

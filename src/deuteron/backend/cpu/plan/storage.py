@@ -18,7 +18,8 @@ from xdsl.ir import Block, Operation, SSAValue
 
 from deuteron.backend.cpu.plan import costs, effects, indices
 from deuteron.backend.cpu.plan.inductions import Induction, find_inductions
-from deuteron.ir.types import is_tile, shape_of
+from deuteron.backend.cpu.plan.views import is_view
+from deuteron.ir.types import is_tile
 
 
 @dataclass(frozen=True)
@@ -76,7 +77,7 @@ class Storage:
             self.kept.add(op.result)
             self._require(op.src, op)
             return
-        if op.name == "tt.split" or (op.name == "tt.reshape" and not indices.is_plain_reshape(op)):
+        if is_view(op):
             self._require(op.operands[0], op)
             return
         uses = [use for result in op.results for use in self._result_uses(result, op)]
@@ -111,7 +112,7 @@ class Storage:
     def _visit_dot(self, op: Operation) -> None:
         for operand in (op.a, op.b):
             self._require(operand, op)
-            if _is_transpose(operand):
+            if indices.is_transpose(operand):
                 self.transposed.add(operand)
         self._read(op.c, Use((op, "c"), op))
 
@@ -145,15 +146,6 @@ class Storage:
         """The operands of join and cat are written into the result one after the other."""
         for number, operand in enumerate(op.operands):
             self._read(operand, Use((op, number), op))
-
-
-def _is_transpose(value: SSAValue) -> bool:
-    """Whether a tile is the transpose of a matrix, not of a vector."""
-    shape = shape_of(value.type)
-    op = value.owner
-    if len(shape) != 2 or min(shape) == 1 or not isinstance(op, Operation) or op.name != "tt.trans":
-        return False
-    return op.permutation == (1, 0)
 
 
 def _is_defined_in(value: SSAValue, block: Block) -> bool:
