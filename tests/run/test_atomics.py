@@ -64,3 +64,18 @@ def test_sums_of_many_programs(draw, check_norm):
     x, out = draw("float32", (5, 1000)), np.zeros(5, np.float32)
     row_sums_kernel[(5, triton.cdiv(1000, 32))](x, out, 1000, BLOCK=32)
     check_norm(out, x.astype(np.float64).sum(axis=1), 1e-5)
+
+
+@triton.jit
+def add_some_kernel(x_ptr, v_ptr, n, BLOCK: tl.constexpr):
+    offsets = tl.arange(0, BLOCK)
+    tl.atomic_add(x_ptr + offsets, tl.load(v_ptr + offsets, mask=offsets < n, other=0.0), mask=offsets < n)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_the_last_of_an_odd_number(draw, check, dtype):
+    """A bf16 is half a word; what the other half holds may not be the array's."""
+    x, v = draw(dtype, 9, 1, 2), draw(dtype, 9, 1, 2)
+    expected = x.astype(np.float64) + v.astype(np.float64)
+    add_some_kernel[(1,)](x, v, 9, BLOCK=16)
+    check(x, expected)

@@ -2,8 +2,8 @@
 
     @p atom.acq_rel.gpu.global.add.f32 old, [address], value;
 
-In assembly, since LLVM drops order and scope. bf16, which sm_80 to sm_89 cannot add, is added by LLVM's loop of
-compare-and-swap between fences. Where other threads hold the element as well, they get the result by shared memory.
+In assembly, since LLVM drops order and scope. bf16, which sm_80 to sm_89 cannot add, is added by a loop of
+compare-and-swap. Where other threads hold the element as well, they get the result by shared memory.
 """
 
 from __future__ import annotations
@@ -35,7 +35,6 @@ _SEMANTICS = {
     MemorySemantic.ACQUIRE_RELEASE: "acq_rel",
 }
 _SCOPES = {MemoryScope.GPU: "gpu", MemoryScope.CTA: "cta", MemoryScope.SYSTEM: "sys"}
-_LLVM_SCOPES = {MemoryScope.GPU: "device", MemoryScope.CTA: "block", MemoryScope.SYSTEM: ""}
 _OPERATIONS = {
     AtomicKind.AND: "and.b",
     AtomicKind.OR: "or.b",
@@ -101,19 +100,24 @@ def _instruction(
 
 
 def _add_bf16(ctx: Context, op: Operation, address: Value, value: Value, guard: Value | None) -> Value:
-    """The empty assembly keeps the value in front of the branch: LLVM would move a product that only the branch uses
+    """Compare and swap until nothing came between, of the two bytes alone: LLVM's loop, of the word that they are in,
+    reads past the end of an array of an odd number of elements. The first guess is 0, so that nothing is read before.
+
+    The empty assembly keeps the value in front of the branch: LLVM would move a product that only the branch uses
     into it, where mma.sync lacks the other threads.
     """
-    b, scope = ctx.b, _LLVM_SCOPES[op.scope.value.data]
+    b = ctx.b
     value = b.bitcast(b.inline_asm("i16", "", "=h,0", b.bitcast(value, "i16")), "bfloat")
-    sync = f'syncscope("{scope}") ' if scope else ""
-    semantic = op.sem.value.data
     with b.if_(guard if guard is not None else const("i1", True), "atomic") as branch:
-        if semantic in (MemorySemantic.RELEASE, MemorySemantic.ACQUIRE_RELEASE):
-            b.fence(f"{sync}acq_rel")
-        old = b.bitcast(b.atomicrmw("fadd", address, value, f"{sync}monotonic"), "i16")
-        if semantic in (MemorySemantic.ACQUIRE, MemorySemantic.ACQUIRE_RELEASE):
-            b.fence(f"{sync}acq_rel")
+        before, again, done = b.current_block, b.block("atomic_again"), b.block("atomic_done")
+        b.br(again)
+        b.position(again)
+        guess = b.phi("i16", [(const("i16", 0), before)])
+        total = b.bitcast(b.fadd(b.bitcast(guess, "bfloat"), value), "i16")
+        old = _instruction(ctx, op, "cas.b16", address, [guess, total], None)
+        b.add_incoming(guess, old, again)
+        b.cond_br(b.icmp("eq", old, guess), done, again)
+        b.position(done)
         branch.yield_(old)
         branch.otherwise()
         branch.yield_(const("i16", 0))
