@@ -256,6 +256,33 @@ def test_partly_written_register():
         launch(kernel(body, []), "k", 1, 32)
 
 
+PAIR = """  .reg .b16 h, never, a, b; .reg .b32 p, q; .reg .pred c; .reg .b32 t;
+  mov.b16 h, 0x3c00; mov.u32 t, %tid.x; setp.lt.u32 c, t, 3; @c bra PACK; mov.b16 h, 0x4000;
+ PACK: mov.b32 p, {h, never}; fma.rn.f16x2 q, p, p, p; mov.b32 {a, b}, q;"""
+
+
+def test_half_of_a_pair_may_stay_unwritten():
+    body = global_pointers(["x"]) + PAIR + " st.global.b16 [x], a;"
+    x = np.zeros(1, np.float16)
+    launch(kernel(body, [".u64 p_x"]), "k", 1, 32, 0, (x,))
+    assert x[0] == 6
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        "add.rn.f16 a, a, b;",
+        "mov.b32 q, {b, a}; mov.b32 {a, b}, q; st.global.b16 [x], a;",
+        "mov.b16 a, b; st.global.b16 [x], a;",
+        "st.global.b32 [x], q;",
+    ],
+)
+def test_the_half_that_was_never_written_may_not_be_used(use: str):
+    body = global_pointers(["x"]) + PAIR + use
+    with pytest.raises(EmulatorError, match="unwritten register"):
+        launch(kernel(body, [".u64 p_x"]), "k", 1, 32, 0, (np.zeros(2, np.float16),))
+
+
 def test_deadlock_says_who_waits_for_what():
     body = """  .reg .b32 t; .reg .pred p; mov.u32 t, %tid.x; setp.lt.u32 p, t, 32; @p bra END; bar.sync 3, 128;
  END:"""

@@ -36,7 +36,9 @@ def decode(function: Function, layout: Layout, pc: int) -> Step:
         run = _guard_effect(run, guard)
     sources, destinations = frozenset(d.sources), frozenset(d.destinations)
     is_guarded = instruction.guard is not None
-    return Step(instruction, run, sources, destinations, function.register_names, is_guarded, rule.allows_in_flight)
+    return Step(
+        instruction, run, sources, destinations, function.register_names, is_guarded, rule.allows_in_flight, d.parts
+    )
 
 
 def _find_rule(opcode: str):

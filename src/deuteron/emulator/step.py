@@ -16,6 +16,7 @@ import numpy as np
 from deuteron.emulator.faults import Fault
 from deuteron.emulator.machine.group import Group, InFlight
 from deuteron.emulator.parser.syntax import Instruction
+from deuteron.emulator.parts import Parts
 
 STOP = -1
 Run = Callable[[Group], int | None]
@@ -23,7 +24,8 @@ Run = Callable[[Group], int | None]
 
 @dataclass(eq=False)
 class Step:
-    """`allows_in_flight`: it is a wgmma, which may use the registers of another one that is in flight."""
+    """`allows_in_flight`: it is a wgmma, which may use the registers of another one that is in flight. `parts`: it does
+    not look at bytes that were never written, only puts them elsewhere."""
 
     instruction: Instruction
     run: Run
@@ -32,6 +34,7 @@ class Step:
     names: list[str]
     is_guarded: bool
     allows_in_flight: bool = False
+    parts: Parts | None = None
 
     @cached_property
     def source_bits(self) -> int:
@@ -50,10 +53,12 @@ class Step:
             guard = group.guards[index]
             if isinstance(guard, InFlight):
                 self._check_in_flight(index, guard, group)
-            elif index in self.sources:
+            elif index in self.sources and self.parts is None:
                 self._check_unwritten(index, guard, group)
-            elif not self.is_guarded:
+            elif index not in self.sources and not self.is_guarded:
                 del group.guards[index]
+        if self.parts is not None and not self.is_guarded:
+            self.parts.spread(group)
 
     def _check_in_flight(self, index: int, guard: InFlight, group: Group) -> None:
         only_reads = index not in self.destinations
@@ -64,4 +69,4 @@ class Step:
     def _check_unwritten(self, index: int, guard: np.ndarray, group: Group) -> None:
         if guard.any() and not self.is_guarded:
             message = f"reads register {self.names[index]}, which these threads never wrote"
-            raise Fault("unwritten register", message, group.threads[guard])
+            raise Fault("unwritten register", message, group.threads[guard.any(1)])

@@ -39,4 +39,6 @@ KINDS: dict[str, str] = {
     "bf16": "half",
     "f16x2": "half",
     "bf16x2": "half",
+    "s16x2": "pair",
+    "u16x2": "pair",
 }

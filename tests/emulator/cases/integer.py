@@ -86,6 +86,12 @@ def _two(type: str, name: str, function: Callable[[int, int], int]) -> Case:
     return scalar_case(f"{name}.{type}", f"{name}.{type} d, a, b;", {"a": dtype, "b": dtype}, dtype, function)
 
 
+def _two_of_a_pair(name: str, function: Callable[[int, int], int]) -> Case:
+    """The high half of the result; the low half is of the operands the other way round."""
+    lines = f"mov.b32 t0, {{b, a}}; mov.b32 t1, {{a, b}}; {name} t2, t0, t1; mov.b32 {{byte, d}}, t2;"
+    return scalar_case(name, lines, dict.fromkeys("ab", np.int16), np.int16, function)
+
+
 def _division(type: str) -> list[Case]:
     dtype = _TYPES[type]
 
@@ -126,6 +132,10 @@ CASES = [
         _S32,
         lambda a, b: max(min(a + b, 2**31 - 1), -(2**31)),
     ),
+    _two("s32", "min.relu", lambda a, b: max(min(a, b), 0)),
+    _two("s32", "max.relu", lambda a, b: max(a, b, 0)),
+    _two_of_a_pair("min.s16x2", min),
+    _two_of_a_pair("max.relu.s16x2", lambda a, b: max(a, b, 0)),
     scalar_case("neg.s32", "neg.s32 d, a;", {"a": _S32}, _S32, lambda a: -a),
     scalar_case("abs.s64", "abs.s64 d, a;", {"a": _S64}, _S64, abs),
     scalar_case("sad.u32", "sad.u32 d, a, b, c;", dict.fromkeys("abc", _U32), _U32, lambda a, b, c: abs(a - b) + c),

@@ -53,6 +53,8 @@ def _make(d: Decoding, function: Callable, type: str, count: int) -> Callable:
     if d.flag("relu"):
         inner = function
         function = lambda *arguments: np.maximum(inner(*arguments), 0)  # noqa: E731
+    if type.endswith("x2"):
+        d.moves_parts(4)
     return elementwise(d, in_float32(function, type), _RAW[type], *[_RAW[type]] * count)
 
 
@@ -86,6 +88,8 @@ def decode_sign(d: Decoding):
     type = d.modifiers.pop()
     d.flag("ftz")
     raw = _RAW[type]
+    if type.endswith("x2"):
+        d.moves_parts(4)
     sign = np.uint32(0x80008000) if raw == "b32" else np.uint16(0x8000)
     if d.instruction.opcode.startswith("neg"):
         return elementwise(d, lambda a: a ^ sign, raw, raw)

@@ -65,7 +65,29 @@ def decode_binary(d: Decoding):
     function = _BINARY[d.instruction.opcode.split(".")[0]]
     if d.flag("sat"):
         function = saturating(function, type)
+    if d.flag("relu"):
+        function = _relu(function)
     return elementwise(d, function, type, type, type)
+
+
+def _relu(function):
+    return lambda a, b: np.maximum(function(a, b), 0)
+
+
+@RULES.pure("add", "min", "max", kind="pair")
+def decode_pair(d: Decoding):
+    """Two integers of 16 bits in a register."""
+    view = np.int16 if d.modifiers.pop() == "s16x2" else np.uint16
+    function = _BINARY[d.instruction.opcode.split(".")[0]]
+    if d.flag("relu"):
+        function = _relu(function)
+    d.moves_parts(4)
+
+    def apply(a, b):
+        halves = (np.ascontiguousarray(x)[..., None].view(view) for x in (a, b))
+        return function(*halves).view(np.uint32)[..., 0]
+
+    return elementwise(d, apply, "b32", "b32", "b32")
 
 
 @RULES.pure(*_UNARY, kind="int")

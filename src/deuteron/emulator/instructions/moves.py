@@ -26,6 +26,7 @@ def decode_mov(d: Decoding):
     if isinstance(d.operand(1), Vector):
         return _decode_pack(d, type)
     write, read = d.destination(0, type), d.source(1, type)
+    d.moves_parts(BITS[type]().itemsize)
     return lambda group: write(group, read(group))
 
 
@@ -38,6 +39,7 @@ def _decode_unpack(d: Decoding, type: str):
     part = _part_type(type, len(parts))
     writes = [d.set(operand, part) for operand in parts]
     read, view = d.source(1, f"b{8 * BITS[type]().itemsize}"), BITS[part]
+    d.moves_parts(BITS[type]().itemsize)
 
     def run(group):
         values = np.ascontiguousarray(read(group))[:, None].view(view)
@@ -52,7 +54,16 @@ def _decode_pack(d: Decoding, type: str):
     part = _part_type(type, len(parts))
     reads = [d.get(operand, part) for operand in parts]
     write, view = d.destination(0, type), UNSIGNED[BITS[type]().itemsize]
-    return lambda group: write(group, np.stack([read(group) for read in reads], 1).view(view)[:, 0])
+    moved, held = d.moves_parts(BITS[type]().itemsize), np.dtype(BITS[part])
+
+    def run(group):
+        values = [read(group) for read in reads]
+        if any(value is None for value in values):
+            moved.fill(group, held)
+            values = [read(group) for read in reads]
+        write(group, np.stack(values, 1).view(view)[:, 0])
+
+    return run
 
 
 @RULES.pure("cvta")

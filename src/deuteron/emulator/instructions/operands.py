@@ -30,6 +30,7 @@ from deuteron.emulator.parser.syntax import (
     Symbol,
     Vector,
 )
+from deuteron.emulator.parts import Parts
 from deuteron.emulator.types import BITS, TYPES
 from deuteron.emulator.variables import Layout
 
@@ -49,6 +50,7 @@ class Decoding:
         self.modifiers = list(modifiers)
         self.sources: set[int] = set()
         self.destinations: set[int] = set()
+        self.parts: Parts | None = None
 
     def error(self, message: str) -> UnknownInstruction:
         return UnknownInstruction(message, self.instruction.line, self.instruction.text)
@@ -116,6 +118,15 @@ class Decoding:
         """The elements of `{...}`; of a single operand a tuple of one."""
         operand = self.operand(position)
         return operand.elements if isinstance(operand, Vector) else (operand,)
+
+    def moves_parts(self, size: int) -> Parts:
+        """Say that each byte of the result comes from the same byte of the sources, whatever the others are."""
+        destination, *sources = (self._registers_of(position) for position in range(len(self.operands)))
+        self.parts = Parts(destination, tuple(sources), size)
+        return self.parts
+
+    def _registers_of(self, position: int) -> tuple[int | None, ...]:
+        return tuple(e.index if isinstance(e, Register) else None for e in self.vector(position))
 
     def get(self, operand: Operand, type: str) -> Getter:
         """A function that reads an operand as an array (or scalar) of the type."""

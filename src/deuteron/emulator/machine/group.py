@@ -34,7 +34,7 @@ class InFlight:
 
 class Group:
     """`threads` are the numbers of the threads within the wave, ascending. `guards` maps a register to why it may
-    not be used: a mask of the threads that never wrote it, or the wgmma that is in flight on it."""
+    not be used: a mask [threads, bytes] of what was never written, or the wgmma that is in flight on it."""
 
     def __init__(self, wave: Wave, threads: np.ndarray, num_registers: int):
         self.wave = wave
@@ -108,13 +108,21 @@ class Group:
 
     def merge(self, index: int, mask: np.ndarray, old: np.ndarray | None) -> None:
         """Keep what was just written to a register where the mask is on, the old values elsewhere."""
+        values = self.registers[index]
         if old is None:
-            self.guards[index] = ~mask
+            self.guards[index] = np.repeat(~mask[:, None], values.itemsize, 1)
             return
-        self.registers[index] = np.where(mask, self.registers[index], old)
+        self.registers[index] = np.where(mask, values, old)
         guard = self.guards.get(index)
         if isinstance(guard, np.ndarray):
-            self.guards[index] = guard & ~mask
+            self.guards[index] = guard & ~mask[:, None]
+
+    def unwritten(self, index: int, width: int) -> np.ndarray:
+        """Which of the bytes [threads, width] of a register were never written."""
+        guard = self.guards.get(index)
+        if isinstance(guard, np.ndarray):
+            return guard
+        return np.full((self.size, width), self.registers[index] is None)
 
 
 def concatenate(groups: Sequence[Group], live: Iterable[int]) -> Group:
@@ -138,15 +146,9 @@ def _concatenate_register(whole: Group, groups: Sequence[Group], index: int, ord
     written = [p for p in parts if p is not None]
     if not written:
         return
-    pairs = list(zip(groups, parts, strict=True))
-    unwritten = [np.ones(g.size, bool) if p is None else _unwritten(g, index) for g, p in pairs]
-    filled = [np.zeros(g.size, written[0].dtype) if p is None else p for g, p in pairs]
+    dtype = written[0].dtype
+    filled = [np.zeros(g.size, dtype) if p is None else p for g, p in zip(groups, parts, strict=True)]
     whole.registers[index] = np.concatenate(filled)[order]
-    mask = np.concatenate(unwritten)[order]
+    mask = np.concatenate([g.unwritten(index, dtype.itemsize) for g in groups])[order]
     if mask.any():
         whole.guards[index] = mask
-
-
-def _unwritten(group: Group, index: int) -> np.ndarray:
-    guard = group.guards.get(index)
-    return guard if isinstance(guard, np.ndarray) else np.zeros(group.size, bool)

@@ -1,0 +1,52 @@
+"""Bytes of registers that were never written, followed through instructions that only put them elsewhere.
+
+    mov.b32 %r1, {%rs1, %rs2};         %rs2 was never written: neither is the high half of %r1
+    add.rn.f16x2 %r2, %r1, %r1;        nor that of %r2
+    mov.b32 {%rs3, %rs4}, %r2;         %rs3 may be used, %rs4 may not
+
+LLVM computes with a pair where it needs one half. So a byte that was never written is at fault where it is used, which
+is any instruction but these.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from deuteron.emulator.machine.block_memory import POISON
+from deuteron.emulator.machine.group import Group
+
+
+@dataclass(frozen=True)
+class Parts:
+    """Each source is a list of registers (None: constants, what is dropped) that make up `size` bytes one after the
+    other; a byte of the destinations comes from the same byte of the sources."""
+
+    destinations: tuple[int | None, ...]
+    sources: tuple[tuple[int | None, ...], ...]
+    size: int
+
+    def spread(self, group: Group) -> None:
+        """Guard the bytes of the destinations that come from unwritten ones."""
+        unwritten = np.zeros((group.size, self.size), bool)
+        for registers in self.sources:
+            unwritten |= np.concatenate([self._unwritten(group, index, len(registers)) for index in registers], 1)
+        for index, part in zip(self.destinations, np.split(unwritten, len(self.destinations), 1), strict=True):
+            if part.any() and index is not None:
+                group.guards[index] = part
+            else:
+                group.guards.pop(index, None)
+
+    def fill(self, group: Group, dtype: np.dtype) -> None:
+        """Give sources that no thread ever wrote some value."""
+        for index in (index for registers in self.sources for index in registers if index is not None):
+            if group.registers[index] is None:
+                values = np.full(group.size * dtype.itemsize, POISON, np.uint8).view(dtype)
+                group.guards[index] = group.unwritten(index, dtype.itemsize)
+                group.registers[index] = values
+        self.spread(group)
+
+    def _unwritten(self, group: Group, index: int | None, count: int) -> np.ndarray:
+        width = self.size // count
+        return np.zeros((group.size, width), bool) if index is None else group.unwritten(index, width)
