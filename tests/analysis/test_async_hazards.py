@@ -5,13 +5,13 @@ from xdsl.dialects import scf
 from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Block
 
-from deuteron.analysis.buffer_index import next_index
 from deuteron.analysis.shared_hazards import HazardAnalysis
 from deuteron.ir.builder import Builder
 from deuteron.ir.tt.function import FuncOp, ReturnOp
 from deuteron.ir.ttg.async_copy import AsyncCommitGroupOp, AsyncCopyGlobalToLocalOp, AsyncWaitOp
 from deuteron.ir.ttg.layout import LinearEncodingAttr, MemDescType, SharedLinearEncodingAttr
 from deuteron.ir.ttg.memdesc_index import MemDescIndexOp, buffers_type
+from deuteron.ir.ttg.ring import RingNextOp
 from deuteron.ir.ttg.shared import LocalAllocOp, LocalLoadOp
 from deuteron.ir.types import PointerType, i32
 from deuteron.layout.distributed import default_blocked
@@ -32,7 +32,7 @@ class Loop:
         self.block, self.count = Block(arg_types=[i32, i32]), count
         self.body = Builder.at_end(self.block)
         self.freed = self.block.args[1]
-        self.used = next_index(self.body, self.freed, count)
+        self.used = self.body.value(RingNextOp(self.freed, None, count))
 
     def copy(self, index, b=None):
         b = b or self.body

@@ -3,9 +3,10 @@
 from xdsl.dialects import scf
 from xdsl.ir import Block
 
-from deuteron.analysis.buffer_index import BufferIndex, behind, in_next_iteration, index_of, next_index
+from deuteron.analysis.buffer_index import BufferIndex, behind, in_next_iteration, index_of
 from deuteron.ir.builder import Builder
 from deuteron.ir.tt.function import FuncOp
+from deuteron.ir.ttg.ring import RingNextOp
 from deuteron.ir.types import i32
 
 
@@ -23,7 +24,7 @@ class Loop:
         self.other = b.constant(7, i32)
         self.steps = [self.carried]
         for _ in range(max(steps, 1)):
-            self.steps.append(next_index(b, self.steps[-1], count))
+            self.steps.append(b.value(RingNextOp(self.steps[-1], None, count)))
         b.insert(scf.YieldOp(self.steps[steps]))
         self.op = outside.insert(scf.ForOp(self.constant, self.outer, self.constant, [self.constant], block))
 

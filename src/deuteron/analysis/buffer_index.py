@@ -1,22 +1,19 @@
-"""Which of several buffers an index means: a constant, or steps from a number that a loop carries.
+"""Which of several buffers an index means: a constant, or steps around a ring from a number that a loop carries.
 
-    ^bb0(%i: i32, %last: i32):          %last goes round: 2, 0, 1, 2, ...
-      %next = next_index(%last, 3)      BufferIndex(3, %last, 1): one after %last, never the same
-      "scf.yield"(%next)                in the next iteration, %last + 1 is called %last
-
-A number that goes round is `x + 1 == count ? 0 : x + 1`, in `arith`.
+^bb0(%i: i32, %last: i32):                          %last goes round: 2, 0, 1, 2, ...
+  %next = "ttg.ring_next"(%last) <{slots = 3}>      BufferIndex(3, %last, 1): one after %last, never the same
+  "scf.yield"(%next)                                in the next iteration, %last + 1 is called %last
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from xdsl.dialects import arith, scf
+from xdsl.dialects import scf
 from xdsl.ir import Operation, SSAValue
 
-from deuteron.ir.arith import CmpIOp, SelectOp, constant_value
-from deuteron.ir.builder import Builder
-from deuteron.ir.types import i32
+from deuteron.ir.arith import constant_value
+from deuteron.ir.ttg.ring import RingNextOp
 
 
 @dataclass(frozen=True)
@@ -32,13 +29,6 @@ class BufferIndex:
         return self.count == other.count and self.start is other.start and self.offset != other.offset
 
 
-def next_index(b: Builder, index: SSAValue, count: int) -> SSAValue:
-    """The index of the next buffer; 0 comes after the last."""
-    following = b.value(arith.AddiOp(index, b.constant(1, i32)))
-    is_end = b.value(CmpIOp(following, b.constant(count, i32), "eq"))
-    return b.value(SelectOp(is_end, b.constant(0, i32), following))
-
-
 def index_of(value: SSAValue, count: int) -> BufferIndex:
     """What an index is known to be."""
     steps = 0
@@ -50,14 +40,9 @@ def index_of(value: SSAValue, count: int) -> BufferIndex:
 
 def _previous(value: SSAValue, count: int) -> SSAValue | None:
     """What the index is the next of."""
-    select = value.owner
-    if not isinstance(select, SelectOp) or constant_value(select.true_value) != 0:
-        return None
-    following, compare = select.false_value, select.condition.owner
-    is_end = isinstance(compare, CmpIOp) and compare.predicate_name == "eq" and compare.lhs is following
-    if not is_end or constant_value(compare.rhs) != count or not isinstance(following.owner, arith.AddiOp):
-        return None
-    return following.owner.lhs if constant_value(following.owner.rhs) == 1 else None
+    step = value.owner
+    is_step = isinstance(step, RingNextOp) and value is step.next_index and step.num_slots == count
+    return step.index if is_step else None
 
 
 def in_next_iteration(index: BufferIndex, loop: Operation) -> BufferIndex | None:

@@ -8,6 +8,7 @@ barrier.py  barriers
 async_copy.py       copies from global to shared memory that run on, and waits for them
 memdesc_index.py    one of several buffers
 memdesc_subslice.py part of a tile in shared memory
+ring.py             the next of buffers that take turns
 warp_specialize.py  warps that do different things
 """
 
@@ -20,6 +21,7 @@ from deuteron.ir.ttg import (
     layout,
     memdesc_index,
     memdesc_subslice,
+    ring,
     shared,
     views,
     warp_specialize,
@@ -34,6 +36,7 @@ TTG = Dialect(
         *async_copy.OPS,
         *memdesc_index.OPS,
         *memdesc_subslice.OPS,
+        *ring.OPS,
         *views.OPS,
         *warp_specialize.OPS,
     ],

@@ -41,7 +41,7 @@ def compiled(num_stages: int, kind: str = "", num_warps: int = 4) -> CompiledKer
 def loop_ops(text: str) -> list[str]:
     body = re.search(r'"scf\.for".*?"scf\.yield"', text, re.DOTALL)[0]
     names = re.findall(r'"ttn?g\.(\w+)"', body)
-    return [name for name in names if name != "memdesc_index"]
+    return [name for name in names if name not in ("memdesc_index", "ring_next")]
 
 
 def buffers(text: str) -> list[str]:

@@ -1,7 +1,7 @@
 """Buffers in shared memory that take turns: copies fill them iterations ahead of what reads them.
 
     ^bb0(%k: i32, %freed: i32):                       a ring of 3 buffers, copied 2 iterations ahead
-      %use = next_index(%freed, 3)                    the buffer of this iteration
+      %use = "ttg.ring_next"(%freed) <{slots = 3}>     the buffer of this iteration
       ... wait for it
       ... copy iteration k + 2 into %freed            that of the iteration before
       %m = "ttg.memdesc_index"(%buffers, %use)        in the place of the load

@@ -22,13 +22,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from xdsl.dialects import arith, scf
+from xdsl.dialects import scf
 from xdsl.ir import SSAValue
 
-from deuteron.analysis.buffer_index import next_index
 from deuteron.analysis.descriptor_buffers import block_bytes, load_buffer
 from deuteron.analysis.written_arguments import is_apart, written_arguments
-from deuteron.ir.arith import CmpIOp, SelectOp
 from deuteron.ir.builder import Builder
 from deuteron.ir.tt.descriptor import (
     DescriptorLoadOp,
@@ -37,6 +35,7 @@ from deuteron.ir.tt.descriptor import (
 )
 from deuteron.ir.ttg.barrier import BarrierOp
 from deuteron.ir.ttg.memdesc_index import MemDescIndexOp, buffers_type
+from deuteron.ir.ttg.ring import RingNextOp
 from deuteron.ir.ttg.shared import LocalAllocOp, LocalDeallocOp
 from deuteron.ir.ttng.fence import FenceAsyncSharedOp
 from deuteron.ir.ttng.mbarrier import (
@@ -112,10 +111,8 @@ class TMACopyRing(CopyRing):
         return b.constant(self._distance, i32), b.constant(1, i32)
 
     def _next_place(self, b: Builder, place: Place) -> Place:
-        """The parity is another one where the buffers begin again."""
-        index = next_index(b, place[0], self._num_buffers)
-        begins = b.value(CmpIOp(index, b.constant(0, i32), "eq"))
-        return index, b.value(SelectOp(begins, b.value(arith.XOrIOp(place[1], b.constant(1, i32))), place[1]))
+        step = b.insert(RingNextOp(*place, self._num_buffers))
+        return step.next_index, step.next_phase
 
     def _copy(self, b: Builder, values: Values, index: SSAValue, runs: SSAValue | None) -> list[SSAValue]:
         runs, barrier = runs or b.constant(True, i1), self._barrier(b, index)

@@ -31,13 +31,13 @@ from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint
 
 from deuteron.analysis.axis_analysis import AxisInfoAnalysis
-from deuteron.analysis.buffer_index import next_index
 from deuteron.ir.builder import Builder
 from deuteron.ir.tt.descriptor import DescriptorLoadOp
 from deuteron.ir.tt.function import FuncOp
 from deuteron.ir.tt.memory import CacheModifier, EvictionPolicy, LoadOp
 from deuteron.ir.ttg.async_copy import AsyncCommitGroupOp, AsyncCopyGlobalToLocalOp, AsyncWaitOp
 from deuteron.ir.ttg.memdesc_index import MemDescIndexOp
+from deuteron.ir.ttg.ring import RingNextOp
 from deuteron.ir.ttng.mbarrier import WaitBarrierOp
 from deuteron.ir.ttng.warp_group_dot import WarpGroupDotOp
 from deuteron.ir.types import i32
@@ -94,7 +94,7 @@ class _AsyncCopyRing(CopyRing):
         return (b.constant(self._distance, i32),)
 
     def _next_place(self, b: Builder, place: Place) -> Place:
-        return (next_index(b, place[0], self._num_buffers),)
+        return (b.insert(RingNextOp(place[0], None, self._num_buffers)).next_index,)
 
     def _copy(self, b: Builder, values: Values, index: SSAValue, runs: SSAValue | None) -> list[SSAValue]:
         tokens = []

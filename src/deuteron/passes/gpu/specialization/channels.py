@@ -10,13 +10,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from xdsl.dialects import arith, scf
+from xdsl.dialects import scf
 from xdsl.ir import Block, Operation, SSAValue
 
-from deuteron.analysis.buffer_index import next_index
-from deuteron.ir.arith import CmpIOp
 from deuteron.ir.builder import Builder
 from deuteron.ir.ttg.memdesc_index import MemDescIndexOp, buffers_type
+from deuteron.ir.ttg.ring import RingNextOp
 from deuteron.ir.ttg.shared import LocalAllocOp
 from deuteron.ir.ttng.mbarrier import (
     InitBarrierOp,
@@ -74,10 +73,9 @@ class Channel:
         return [b.value(MemDescIndexOp(buffer, index)) for buffer in self.buffers]
 
     def following(self, b: Builder, place: Place) -> Place:
-        """The place of the next bundle: the parity changes where the ring begins again."""
-        index = next_index(b, place[0], self.capacity)
-        begins = b.value(CmpIOp(index, b.constant(0, i32), "eq"))
-        return index, b.value(arith.XOrIOp(place[1], b.value(arith.ExtUIOp(begins, i32))))
+        """The place of the next bundle."""
+        step = b.insert(RingNextOp(*place, self.capacity))
+        return step.next_index, step.next_phase
 
 
 class Places:
