@@ -104,3 +104,18 @@ def one_mask_for_all(x, out, on, BLOCK: tl.constexpr):
 def test_uniform_mask(compare, rng, on):
     size = 32 if on else 0
     compare(one_mask_for_all, [rng.random(size, np.float32), np.zeros(size, np.float32), on], {"BLOCK": 32})
+
+
+def narrow_some_lanes(x, out, FIRST: tl.constexpr, LAST: tl.constexpr, N: tl.constexpr):
+    i = tl.arange(0, N)
+    tl.store(out + i, tl.load(x + i).to(out.dtype.element_ty), mask=(i >= FIRST) & (i <= LAST))
+
+
+@pytest.mark.parametrize("N", [2, 4, 8, 32])
+@pytest.mark.parametrize(
+    "wide, narrow", [(np.int64, np.int32), (np.int64, np.int16), (np.int32, np.int8), (np.float64, np.float32)]
+)
+def test_a_masked_store_of_narrowed_elements_leaves_the_neighbours(compare, wide, narrow, N):
+    for first, last in [(0, 0), (1, 1), (N - 1, N - 1), (0, 1)]:
+        args = [np.arange(1, N + 1, dtype=wide), np.full(N, -1, narrow)]
+        compare(narrow_some_lanes, args, {"N": N, "FIRST": first, "LAST": last})

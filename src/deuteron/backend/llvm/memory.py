@@ -17,14 +17,20 @@ from collections.abc import Sequence
 
 from deuteron.backend.llvm.types import Value, byte_width, const, element, like, poison, vector, width, zero
 
+# what a masked store takes in the place of an integer; there is none for i8
+_FLOATS_OF_WIDTH = {"i16": "half", "i32": "float", "i64": "double"}
+
 
 class Memory:
-    """Mixed into Builder, which gives `_emit`, `_append` and `intrinsic`."""
+    """Mixed into Builder, which gives `_emit`, `_append`, `intrinsic` and `bitcast`."""
 
     def _emit(self, type: str, text: str, hint: str) -> Value:
         raise NotImplementedError
 
     def _append(self, text: str) -> None:
+        raise NotImplementedError
+
+    def bitcast(self, value: Value, type: str, hint: str = "") -> Value:
         raise NotImplementedError
 
     def intrinsic(
@@ -72,7 +78,11 @@ class Memory:
         return self.intrinsic("llvm.masked.load", type, address, mask, other, overloads=overloads, **options)
 
     def masked_store(self, value: Value, ptr: Value, align: int, mask: Value, metadata: str = "") -> None:
+        """Store the lanes that are on. Integers go as floats of their width: see docs/llvm.md."""
         address = Value(f"ptr align {align}", ptr.text)
+        type = element(value.type)
+        if type.startswith("i"):
+            value = self.bitcast(value, like(value.type, _FLOATS_OF_WIDTH[type]))
         overloads = (value.type, "ptr")
         self.intrinsic("llvm.masked.store", "void", value, address, mask, overloads=overloads, metadata=metadata)
 
