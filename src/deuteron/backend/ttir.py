@@ -7,35 +7,27 @@ xDSL is imported when a function here is called, so that a kernel out of the cac
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from deuteron.backend.metadata import Param, make_param
 from deuteron.backend.stage import Made, Stage, Unit
 from deuteron.errors import UsageError
-from deuteron.options import Target
 
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
     from xdsl.ir import Attribute
+    from xdsl.passes import ModulePass
 
 
-def optimise_tile_ir(module: ModuleOp, unit: Unit) -> Made:
+def optimise(module: ModuleOp, unit: Unit, passes: Sequence[ModulePass]) -> Made:
+    """Run the passes of a target on what the frontend made."""
     from deuteron.ir.verifier import verify_ttir
     from deuteron.passes import run_passes
-    from deuteron.passes.tile import tile_passes
 
     verify_ttir(module, "the frontend")
-    run_passes(module, tile_passes(_has_tma(unit.target), _is_gpu(unit.target)), unit.dump)
+    run_passes(module, passes, unit.dump)
     return Made(module)
-
-
-def _is_gpu(target: Target) -> bool:
-    return target.backend == "cuda"
-
-
-def _has_tma(target: Target) -> bool:
-    """Whether it is an NVIDIA GPU from Hopper on."""
-    return _is_gpu(target) and int(target.arch) >= 90
 
 
 def print_tile_ir(module: ModuleOp) -> str:
@@ -87,4 +79,6 @@ def signature_type(type: Attribute) -> str:
     return names.get(type) or str(type)
 
 
-STAGE = Stage("ttir", None, optimise_tile_ir, text=print_tile_ir, parse=parse_tile_ir, describe=describe_tile_ir)
+def stage(run: Callable[[ModuleOp, Unit], Made]) -> Stage:
+    """The stage of a target, which runs its passes by `optimise`."""
+    return Stage("ttir", None, run, text=print_tile_ir, parse=parse_tile_ir, describe=describe_tile_ir)

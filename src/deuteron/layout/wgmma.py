@@ -17,11 +17,11 @@ from functools import lru_cache
 
 from deuteron.layout.distributed import HARDWARE, mma_v2_operand, warps_along
 from deuteron.layout.linear import LANE, REGISTER, WARP, LinearLayout, log2, remembered
-from deuteron.layout.multiprocessor import WARPGROUP
 from deuteron.layout.shared import mma_shared
 
 M = 64
 MAX_N = 256
+WARPGROUP = 4  # warps that multiply together
 SPANS = (128, 64, 32)
 
 

@@ -27,7 +27,7 @@ PTX = ".version 8.3\n.target sm_90a\n.visible .entry k()\n.reqntid 512\n{\n\tret
 
 @pytest.mark.parametrize(("threads", "registers", "shared", "limit"), LIMITS)
 def test_limits(threads, registers, shared, limit):
-    assert rewarding_limit(HOPPER, threads, registers, shared) == limit
+    assert rewarding_limit(HOPPER.machine, threads, registers, shared) == limit
 
 
 class Assembler:

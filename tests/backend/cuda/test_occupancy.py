@@ -22,6 +22,6 @@ CASES = [
 
 @pytest.mark.parametrize(("capability", "threads", "registers", "shared", "blocks", "limited_by"), CASES)
 def test_what_limits_the_blocks(capability, threads, registers, shared, blocks, limited_by):
-    found = occupancy(architecture(capability), threads, registers, shared)
+    found = occupancy(architecture(capability).machine, threads, registers, shared)
     assert (found.blocks, found.limited_by) == (blocks, limited_by)
     assert found.warps == blocks * -(-threads // 32) <= found.max_warps

@@ -14,8 +14,7 @@ from deuteron.aot.grid_code import Variable, node_code
 from deuteron.aot.targets.target import CTarget, KernelCode
 from deuteron.aot.templates import render, runtime_source
 from deuteron.aot.tensor_map_code import declaration_code, encoding_code
-from deuteron.backend.cuda.target import architecture
-from deuteron.layout.multiprocessor import WARP_SIZE
+from deuteron.backend.cuda.target import WARP_SIZE, architecture
 from deuteron.options import Target
 
 _RUNTIME_FILES = ("status.c", "grid.c", "cuda_driver.c")

@@ -20,6 +20,12 @@ from deuteron.errors import InternalError, IRError, Location
 from deuteron.options import CPUOptions, Target, make_options
 
 
+def _optimise_tile_ir(module: Any, unit: Unit) -> Made:
+    from deuteron.passes.tile import tile_passes
+
+    return ttir.optimise(module, unit, tile_passes(loads_ahead=False))
+
+
 def _lower_to_llvm(module: Any, unit: Unit) -> Made:
     from deuteron.backend.cpu.lowering import lower_module
     from deuteron.backend.llvm.compile import optimise
@@ -63,7 +69,7 @@ class CPUBackend:
     name = "cpu"
     options_class = CPUOptions
     stages: Sequence[Stage] = (
-        ttir.STAGE,
+        ttir.stage(_optimise_tile_ir),
         Stage("llir", "ttir", _lower_to_llvm, parse=_parse_llvm, comment=";"),
         Stage("asm", "llir", _emit_assembly, on_demand=True),
         Stage("obj", "llir", _emit_object),

@@ -22,6 +22,7 @@ from deuteron.backend.metadata import KernelMetadata
 from deuteron.backend.report import Report
 from deuteron.backend.stage import Made, Stage, Unit
 from deuteron.errors import InternalError, IRError, Location, UsageError
+from deuteron.machine.gpu import GPUConfig
 from deuteron.options import CUDAOptions, Target, make_options
 
 if TYPE_CHECKING:
@@ -33,13 +34,24 @@ def _architecture(unit: Unit) -> Architecture:
     return architecture(unit.target.arch)
 
 
+def gpu_config(unit: Unit) -> GPUConfig:
+    """What passes get of a kernel being compiled."""
+    options = unit.options
+    return GPUConfig(_architecture(unit).machine, options.num_warps, options.num_stages, options.num_ctas)
+
+
+def _optimise_tile_ir(module: ModuleOp, unit: Unit) -> Made:
+    from deuteron.passes.tile import tile_passes
+
+    has_tma = _architecture(unit).machine.tma is not None
+    return ttir.optimise(module, unit, tile_passes(has_tma, loads_ahead=True))
+
+
 def _assign_layouts(module: ModuleOp, unit: Unit) -> Made:
     from deuteron.passes import run_passes
     from deuteron.passes.gpu import gpu_passes
 
-    options = unit.options
-    passes = gpu_passes(options.num_warps, str(unit.target), options.num_stages, options.num_ctas)
-    run_passes(module, passes, unit.dump, _verify)
+    run_passes(module, gpu_passes(gpu_config(unit)), unit.dump, _verify)
     return Made(module)
 
 
@@ -72,7 +84,7 @@ def _lower_to_llvm(module: ModuleOp, unit: Unit) -> Made:
     from deuteron.backend.cuda.lowering import lower_module
 
     _check_launch(module, unit)
-    lowered = lower_module(module, unit.symbol, _architecture(unit), unit.options)
+    lowered = lower_module(module, unit.symbol, _architecture(unit).machine, unit.options)
     found = {"shared": lowered.shared_bytes, "extra_warps": lowered.extra_warps, "tensor_maps": lowered.tensor_maps}
     return Made(lowered.llir, found)
 
@@ -128,7 +140,7 @@ class CUDABackend:
     name = "cuda"
     options_class = CUDAOptions
     stages: Sequence[Stage] = (
-        ttir.STAGE,
+        ttir.stage(_optimise_tile_ir),
         Stage(
             "ttgir",
             "ttir",
@@ -147,8 +159,7 @@ class CUDABackend:
         return make_options(CUDAOptions, dict(given))
 
     def check(self, target: Target, options: CUDAOptions) -> None:
-        has_clusters = architecture(target.arch).has_clusters
-        if options.num_ctas > 1 and not has_clusters:
+        if options.num_ctas > architecture(target.arch).machine.max_cluster:
             raise UsageError(
                 f"num_ctas={options.num_ctas} makes clusters of blocks, which compute capability 9.0 and later have, "
                 f"and the target is {target}: say num_ctas=1"

@@ -18,14 +18,14 @@ from xdsl.ir import Block, Operation, SSAValue
 from deuteron.analysis.axis_analysis import AxisInfoAnalysis
 from deuteron.backend.cuda.elements import SHARED
 from deuteron.backend.cuda.fragment import Operand
-from deuteron.backend.cuda.target import Architecture
+from deuteron.backend.cuda.target import WARP_SIZE
 from deuteron.backend.cuda.threads import Threads
 from deuteron.backend.llvm.builder import Builder
 from deuteron.backend.llvm.module import Module
 from deuteron.backend.llvm.types import Value, const
 from deuteron.errors import CompilationError, DeuteronError, InternalError
 from deuteron.ir.location import from_attribute, user_location
-from deuteron.layout.multiprocessor import WARP_SIZE
+from deuteron.machine.gpu import GPU
 from deuteron.options import CUDAOptions
 from deuteron.passes.gpu.memory.allocate_shared import offset_of
 
@@ -41,7 +41,7 @@ class Context:
 
     module: Module
     b: Builder
-    architecture: Architecture
+    machine: GPU
     options: CUDAOptions
     rules: Mapping[str, Rule]
     info: AxisInfoAnalysis

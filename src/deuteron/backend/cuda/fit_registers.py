@@ -18,7 +18,7 @@ import re
 from deuteron.backend.cuda.occupancy import occupancy
 from deuteron.backend.cuda.ptxas import Cubin, Resources, assemble
 from deuteron.backend.cuda.target import Architecture
-from deuteron.layout.multiprocessor import MAX_REGISTERS, REGISTERS
+from deuteron.machine.gpu import GPU
 
 MAX_SAVED = 1 / 8  # of the registers: with fewer still, what is not spilled is computed again
 MIN_GAIN = 4 / 3
@@ -33,24 +33,25 @@ def assemble_to_fit(ptx: str, architecture: Architecture, dynamic_shared: int, f
     if threads is None or _STAYS.search(ptx):
         return cubin
     shared = dynamic_shared + cubin.resources.shared_bytes
-    limit = _limit(architecture, int(threads[1]), cubin.resources, shared)
+    limit = _limit(architecture.machine, int(threads[1]), cubin.resources, shared)
     if limit is None:
         return cubin
     fitted = assemble(_THREADS.sub(rf"\g<0>.maxnreg {limit}\n", ptx, count=1), architecture.name, fp_fusion)
     return fitted if fitted.resources.spill_bytes <= cubin.resources.spill_bytes else cubin
 
 
-def _limit(architecture: Architecture, num_threads: int, used: Resources, shared_bytes: int) -> int | None:
-    if used.spill_bytes and used.registers < min(MAX_REGISTERS, REGISTERS // num_threads):
+def _limit(machine: GPU, num_threads: int, used: Resources, shared_bytes: int) -> int | None:
+    most = min(machine.registers.max_per_thread, machine.registers.count // num_threads)
+    if used.spill_bytes and used.registers < most:
         return used.registers
-    return rewarding_limit(architecture, num_threads, used.registers, shared_bytes)
+    return rewarding_limit(machine, num_threads, used.registers, shared_bytes)
 
 
-def rewarding_limit(architecture: Architecture, num_threads: int, registers: int, shared_bytes: int) -> int | None:
+def rewarding_limit(machine: GPU, num_threads: int, registers: int, shared_bytes: int) -> int | None:
     """The most registers, fewer than these, with which enough more blocks fit; None where it takes too few."""
 
     def blocks(count: int) -> int:
-        return occupancy(architecture, num_threads, count, shared_bytes).blocks
+        return occupancy(machine, num_threads, count, shared_bytes).blocks
 
     wanted = max(blocks(registers) * MIN_GAIN, 1)
     counts = range(registers - 1, registers - int(registers * MAX_SAVED) - 1, -1)

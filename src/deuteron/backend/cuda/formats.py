@@ -20,17 +20,16 @@ from deuteron.backend.llvm.types import Value, const
 from deuteron.ir.types import f8e4m3
 
 _TOWARD_ZERO = {"half": ("cvt.rz.f16.f32 $0, $1;", "=h,f"), "bfloat": ("cvt.rz.bf16.f32 $0, $1;", "=h,f")}
-FIRST_WITH_FP8 = 89
 
 
 @dataclass(frozen=True)
 class FloatConversion:
-    """From elements of one floating type to another, for a compute capability."""
+    """From elements of one floating type to another; `has_fp8`: by instructions for fp8."""
 
     source: Attribute
     target: Attribute
     toward_zero: bool
-    capability: int
+    has_fp8: bool
 
     def __call__(self, b: Builder, *values: Value) -> list[Value]:
         """Convert one or two elements."""
@@ -39,13 +38,9 @@ class FloatConversion:
             return self._to_fp8(b, [self._to_f32(b, value) for value in wide])
         return [self._between(b, value, register_type(self.target)) for value in wide]
 
-    @property
-    def _has_fp8(self) -> bool:
-        return self.capability >= FIRST_WITH_FP8
-
     def _widened(self, b: Builder, values: tuple[Value, ...]) -> list[Value]:
         """fp8 as f16 or f32."""
-        if not self._has_fp8:
+        if not self.has_fp8:
             return [widen(b, value, FP8E4NV if self.source == f8e4m3 else FP8E5) for value in values]
         pair = b.zext(values[0], "i16")
         if len(values) == 2:
@@ -54,7 +49,7 @@ class FloatConversion:
         return [b.extractelement(halves, index) for index in range(len(values))]
 
     def _to_fp8(self, b: Builder, values: list[Value]) -> list[Value]:
-        if self.toward_zero or not self._has_fp8:
+        if self.toward_zero or not self.has_fp8:
             format = FP8E4NV if self.target == f8e4m3 else FP8E5
             return [narrow(b, value, format, self.toward_zero) for value in values]
         high = values[1] if len(values) == 2 else const("float", 0.0)

@@ -1,6 +1,6 @@
 """ttgir to LLVM IR: one kernel, a function that all threads of a program run.
 
-    lower_module(module, "add", architecture, options)     LoweredKernel(llir, shared_bytes, extra_warps)
+    lower_module(module, "add", machine, options)     LoweredKernel(llir, shared_bytes, extra_warps)
 
     define ptx_kernel void @add(ptr addrspace(1) align 16 %x, i32 %n) ... "nvvm.reqntid"="128" {
     entry:      what depends on the thread: its lane, its warp, coordinates
@@ -23,7 +23,6 @@ from deuteron.backend.cuda.elements import register_type
 from deuteron.backend.cuda.invariant_loads import invariant_loads
 from deuteron.backend.cuda.rules.table import RULES
 from deuteron.backend.cuda.rules.warp_specialize import registers_at_launch
-from deuteron.backend.cuda.target import Architecture
 from deuteron.backend.cuda.tensor_maps import tensor_maps_of
 from deuteron.backend.cuda.threads import Threads
 from deuteron.backend.llvm.builder import Builder
@@ -34,7 +33,7 @@ from deuteron.errors import CompilationError, OutOfResources
 from deuteron.ir.tt.function import FuncOp
 from deuteron.ir.ttg.warp_specialize import WarpSpecializeOp
 from deuteron.ir.types import element_type_of, i1, is_pointer
-from deuteron.layout.multiprocessor import WARP_SIZE
+from deuteron.machine.gpu import GPU
 from deuteron.options import CUDAOptions
 from deuteron.passes.gpu.memory.allocate_shared import total_of
 
@@ -53,11 +52,11 @@ class LoweredKernel:
     tensor_maps: tuple[TensorMap, ...] = ()
 
 
-def lower_module(module: ModuleOp, symbol: str, architecture: Architecture, options: CUDAOptions) -> LoweredKernel:
+def lower_module(module: ModuleOp, symbol: str, machine: GPU, options: CUDAOptions) -> LoweredKernel:
     """Lower the kernel of a module of ttgir; raises OutOfResources where the target lacks shared memory."""
     func, shared = _kernel(module), total_of(module)
-    if shared > architecture.max_shared_bytes:
-        raise OutOfResources(shared, architecture.max_shared_bytes, "shared memory")
+    if shared > machine.shared.max_bytes:
+        raise OutOfResources(shared, machine.shared.max_bytes, "shared memory")
     num_warps = module.attributes["ttg.num-warps"].value.data
     specialized = [op for op in func.walk() if isinstance(op, WarpSpecializeOp)]
     extra_warps = sum(sum(op.launched_warps) for op in specialized)
@@ -68,10 +67,10 @@ def lower_module(module: ModuleOp, symbol: str, architecture: Architecture, opti
     maps = tuple(dict.fromkeys(map_of.values()))
     parameters = [*_parameters(func), *((_MAP_TYPE, f"map{index}") for index in range(len(maps)))]
     b = llvm.function(
-        symbol, "void", parameters, "kernel", _attributes(num_warps + extra_warps, gives_registers, options)
+        symbol, "void", parameters, "kernel", _attributes(machine, num_warps + extra_warps, gives_registers, options)
     )
     facts = AxisInfoAnalysis(func), invariant_loads(func)
-    ctx = Context(llvm, b, architecture, options, RULES, *facts, Threads(b, num_warps + extra_warps))
+    ctx = Context(llvm, b, machine, options, RULES, *facts, Threads(b, num_warps + extra_warps))
     body = b.block("body")
     b.position(body)
     for argument, value in zip(func.args, b.parameters, strict=False):
@@ -114,9 +113,9 @@ def _argument(b: Builder, value: Value, type: Attribute) -> Value:
     return b.fptrunc(value, held) if held in ("half", "bfloat") else value
 
 
-def _attributes(num_warps: int, gives_registers: bool, options: CUDAOptions) -> str:
+def _attributes(machine: GPU, num_warps: int, gives_registers: bool, options: CUDAOptions) -> str:
     """Where warps give registers to others, ptxas has to know how many they begin with (C7508)."""
-    limit = registers_at_launch(num_warps, options.maxnreg) if gives_registers else options.maxnreg
+    limit = registers_at_launch(machine, num_warps, options.maxnreg) if gives_registers else options.maxnreg
     maximum = f' "nvvm.maxnreg"="{limit}"' if limit else ""
     cluster = f' "nvvm.cluster_dim"="{options.num_ctas},1,1"' if options.num_ctas > 1 else ""
-    return f'nounwind "nvvm.reqntid"="{WARP_SIZE * num_warps}"{maximum}{cluster}'
+    return f'nounwind "nvvm.reqntid"="{machine.warp_size * num_warps}"{maximum}{cluster}'

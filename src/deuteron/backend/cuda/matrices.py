@@ -27,7 +27,6 @@ from deuteron.layout import f2
 from deuteron.layout.linear import LANE, REGISTER, WARP, LinearLayout, log2
 
 ROW_BYTES, WORD_BYTES, MAX_MATRICES = 16, 4, 4
-STMATRIX_CAPABILITY = 90
 
 
 @dataclass(frozen=True)
@@ -81,7 +80,7 @@ def store_matrices(ctx: Context, tile: SharedTile, layout: LinearLayout, bits: S
     """Store a tile, if stmatrix stores such a layout and the target has it. Warps that hold the same would store it
     several times.
     """
-    if ctx.architecture.capability < STMATRIX_CAPABILITY or any(layout.free_bits().values()):
+    if not ctx.machine.has_stmatrix or any(layout.free_bits().values()):
         return False
     access = _access(ctx, tile, layout)
     if access is None:

@@ -1,7 +1,6 @@
-"""NVIDIA GPUs as compile targets: what LLVM and ptxas call them, and what a block may use there.
+"""NVIDIA GPUs as compile targets: what LLVM and ptxas call them, and their machine descriptions.
 
-    architecture(90)     Architecture(capability=90, name="sm_90a", ptx_version=83, max_shared_bytes=232448,
-                                      max_warps=64, max_blocks=32)
+    architecture(90)     Architecture(capability=90, name="sm_90a", ptx_version=83, machine=GPU(name="cuda:90", ...))
 
 From 9.0 on the architecture-specific variants (`a`) are used: their code runs on that architecture only and may use all
 of its instructions. Limits: CUDA C++ Programming Guide, "Technical Specifications per Compute Capability".
@@ -12,35 +11,20 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from deuteron.errors import UsageError
-
-MAX_THREADS = 1024
-STATIC_SHARED_BYTES = 48 * 1024
-RESERVED_SHARED_BYTES = 1024  # of every block
+from deuteron.layout.distributed import mma_v2_accumulator, mma_v2_operand
+from deuteron.layout.wgmma import WARPGROUP
+from deuteron.machine.gpu import GPU, RegisterFile, SharedMemory, TensorMemoryCopies
+from deuteron.machine.matrix import DotTypes, MatrixUnit, RegisterMatrixUnit
 
 
 @dataclass(frozen=True)
 class Architecture:
-    """One compute capability. `ptx_version` is the lowest ISA that has it (83 is 8.3) and is what LLVM emits.
-
-    `max_shared_bytes` is for a block, `max_warps` and `max_blocks` are for a multiprocessor.
-    """
+    """One compute capability. `ptx_version` is the lowest ISA that has it (83 is 8.3) and is what LLVM emits."""
 
     capability: int
     name: str
     ptx_version: int
-    max_shared_bytes: int
-    max_warps: int
-    max_blocks: int
-
-    @property
-    def shared_bytes_per_multiprocessor(self) -> int:
-        """What one block may have, and what the driver keeps for itself of it."""
-        return self.max_shared_bytes + RESERVED_SHARED_BYTES
-
-    @property
-    def has_clusters(self) -> bool:
-        """Whether blocks can be launched in clusters, which share their shared memory."""
-        return self.capability >= 90
+    machine: GPU
 
     @property
     def is_specific(self) -> bool:
@@ -54,15 +38,79 @@ class Architecture:
         return capability // 10 == self.capability // 10 and capability >= self.capability
 
 
+WARP_SIZE = 32
+STATIC_SHARED_BYTES = 48 * 1024  # what a kernel has without asking the driver for more
+_SHARED_RESERVED = 1024  # of every CTA, by the driver
+_FP8 = ("f8E4M3FN", "f8E5M2")
+_TYPES: frozenset[DotTypes] = frozenset(
+    {
+        ("f16", "f16", "f32"),
+        ("f16", "f16", "f16"),
+        ("bf16", "bf16", "f32"),
+        ("bf16", "bf16", "bf16"),
+        ("tf32", "tf32", "f32"),
+        ("i8", "i8", "i32"),
+    }
+)
+_TYPES_WITH_FP8 = _TYPES | {(a, b, result) for a in _FP8 for b in _FP8 for result in ("f32", "f16")}
+
+
+def _gpu(capability: int, shared_kilobytes: int, resident_warps: int, resident_ctas: int) -> GPU:
+    """What follows from the compute capability, and the sizes that do not."""
+    is_hopper, has_tma = capability == 90, capability >= 90
+    return GPU(
+        name=f"cuda:{capability}",
+        warp_size=WARP_SIZE,
+        registers=RegisterFile(count=64 * 1024, max_per_thread=255, unit=256, partitions=4),
+        shared=SharedMemory(
+            max_bytes=shared_kilobytes * 1024,
+            reserved_bytes=_SHARED_RESERVED,
+            unit=128,
+            bytes_per_multiprocessor=shared_kilobytes * 1024 + _SHARED_RESERVED,
+        ),
+        max_threads=1024,
+        resident_warps=resident_warps,
+        resident_ctas=resident_ctas,
+        schedulers=4,
+        max_cluster=8 if has_tma else 1,
+        mma=RegisterMatrixUnit(
+            rows=16,
+            columns=8,
+            depth_bits=256,
+            # 9.0 takes fp8 in mma.sync, too, but multiplies it as f16.
+            types=_TYPES_WITH_FP8 if capability in (89, 120) else _TYPES,
+            accumulator=mma_v2_accumulator,
+            operand=mma_v2_operand,
+        ),
+        wgmma=_WGMMA if is_hopper else None,
+        async_copy_bytes=(4, 8, 16),
+        tma=TensorMemoryCopies(max_extent=256, alignment=16) if has_tma else None,
+        has_mbarriers=True,
+        moves_registers=capability in (90, 100),
+        has_ldmatrix=True,
+        has_stmatrix=capability >= 90,
+        converts_fp8=capability >= 89,
+        has_bf16_atomics=capability >= 90,
+    )
+
+
+_WGMMA = MatrixUnit(
+    rows=64,
+    columns=8,
+    depth_bits=256,
+    types=_TYPES_WITH_FP8,
+    warps=WARPGROUP,
+    flop_bits=4096 * 16,  # 989 TFLOPS of fp16 by 132 multiprocessors at 1.83 GHz
+)
 _ARCHITECTURES = {
     architecture.capability: architecture
     for architecture in (
-        Architecture(80, "sm_80", 83, 163 * 1024, 64, 32),
-        Architecture(86, "sm_86", 83, 99 * 1024, 48, 16),
-        Architecture(89, "sm_89", 84, 99 * 1024, 48, 24),
-        Architecture(90, "sm_90a", 83, 227 * 1024, 64, 32),
-        Architecture(100, "sm_100a", 86, 227 * 1024, 64, 32),
-        Architecture(120, "sm_120", 87, 99 * 1024, 48, 24),
+        Architecture(80, "sm_80", 83, _gpu(80, 163, 64, 32)),
+        Architecture(86, "sm_86", 83, _gpu(86, 99, 48, 16)),
+        Architecture(89, "sm_89", 84, _gpu(89, 99, 48, 24)),
+        Architecture(90, "sm_90a", 83, _gpu(90, 227, 64, 32)),
+        Architecture(100, "sm_100a", 86, _gpu(100, 227, 64, 32)),
+        Architecture(120, "sm_120", 87, _gpu(120, 99, 48, 24)),
     )
 }
 

@@ -14,11 +14,11 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
+from deuteron.backend.cuda.target import WARP_SIZE
 from deuteron.backend.llvm.builder import Builder
 from deuteron.backend.llvm.control_flow import Block
 from deuteron.backend.llvm.types import Value, const
 from deuteron.layout.linear import LANE, REGISTER, WARP, LinearLayout
-from deuteron.layout.multiprocessor import WARP_SIZE
 
 
 @dataclass(frozen=True)

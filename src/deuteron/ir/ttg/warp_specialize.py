@@ -34,7 +34,7 @@ from xdsl.traits import IsTerminator, MemoryReadEffect, MemoryWriteEffect
 from xdsl.utils.exceptions import VerifyException
 
 from deuteron.ir.types import i32
-from deuteron.layout.multiprocessor import WARPGROUP
+from deuteron.layout.wgmma import WARPGROUP
 
 
 @irdl_op_definition

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from xdsl.passes import ModulePass
 
+from deuteron.machine.gpu import GPUConfig
 from deuteron.passes.gpu.clusters.plan_cta import PlanCTA
 from deuteron.passes.gpu.descriptors.infer_descriptors import InferDescriptors
 from deuteron.passes.gpu.descriptors.lower_descriptors import LowerDescriptors
@@ -27,7 +28,6 @@ from deuteron.passes.gpu.operands.split_dot_operands import SplitDotOperands
 from deuteron.passes.gpu.operands.widen_dot_operands import WidenDotOperands
 from deuteron.passes.gpu.order_programs import OrderPrograms
 from deuteron.passes.gpu.pipelining.pipeline_loads import PipelineLoads
-from deuteron.passes.gpu.products import HOPPER
 from deuteron.passes.gpu.specialization.specialize_warps import SpecializeWarps
 from deuteron.passes.gpu.warp_groups.fence_products import FenceProducts
 from deuteron.passes.gpu.warp_groups.order_warp_groups import OrderWarpGroups
@@ -35,26 +35,26 @@ from deuteron.passes.gpu.warp_groups.overlap_products import OverlapProducts
 from deuteron.passes.gpu.warp_groups.release_buffers import ReleaseBuffers
 
 
-def gpu_passes(num_warps: int, target: str, num_stages: int, num_ctas: int = 1) -> list[ModulePass]:
+def gpu_passes(config: GPUConfig) -> list[ModulePass]:
     """The passes that turn tile IR into ttgir that can be lowered."""
     return [
         # First: behind it a program is that of one block.
-        *([PlanCTA(num_ctas)] if num_ctas > 1 else []),
+        *([PlanCTA(config)] if config.num_ctas > 1 else []),
         # Before what follows: pointers are plain in tile IR.
-        *([InferDescriptors(num_warps, target)] if target == HOPPER else []),
+        *([InferDescriptors(config)] if config.machine.tma is not None else []),
         # After it: the new ids are not known to be positive.
         OrderPrograms(),
         # Before layouts: the products that it makes have instructions, and so layouts, of their own.
         SplitDotOperands(),
         # Before layouts: which instruction multiplies, and so which layouts operands have, depends on their types.
-        WidenDotOperands(num_warps, target),
+        WidenDotOperands(config),
         # Before layouts: what goes through shared memory is not converted in registers.
-        PlaceDotOperands(num_warps, target),
-        AssignLayouts(num_warps, target, num_ctas),
+        PlaceDotOperands(config),
+        AssignLayouts(config),
         # Before loads are pipelined: those that other warps copy are not.
-        SpecializeWarps(num_warps, target, num_stages, num_ctas),
+        SpecializeWarps(config),
         # After layouts: where a copy goes depends on them. It makes the buffers that the next ones order accesses of.
-        PipelineLoads(num_stages),
+        PipelineLoads(config),
         # After loads are pipelined: what was not copied ahead is copied where it is.
         LowerDescriptors(),
         # After it: what a product reads has to stay until it is done.
@@ -62,7 +62,7 @@ def gpu_passes(num_warps: int, target: str, num_stages: int, num_ctas: int = 1) 
         # After it: until when a product reads is known.
         ReleaseBuffers(),
         # After it: which products are in flight together is known.
-        OrderWarpGroups(num_warps),
+        OrderWarpGroups(config),
         # After it: a fence comes before the product, not between it and its wait.
         FenceProducts(),
         *memory_passes(),

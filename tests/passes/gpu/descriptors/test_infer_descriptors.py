@@ -8,8 +8,10 @@ from backend.cuda.launching import aligned, emulate
 
 import deuteron
 import deuteron.language as tl
+from deuteron.backend.cuda.target import architecture
 from deuteron.frontend import lower_function
 from deuteron.interpreter import run_module
+from deuteron.machine.gpu import GPUConfig
 from deuteron.passes import run_passes
 from deuteron.passes.gpu.descriptors.infer_descriptors import InferDescriptors
 from deuteron.passes.tile import tile_passes
@@ -30,7 +32,7 @@ def ttir(kernel, hinted=None, **constexprs):
 def inferred(module):
     """The module behind the pass, and how many loads are through descriptors, how many are not."""
     changed = module.clone()
-    run_passes(changed, [InferDescriptors()])
+    run_passes(changed, [InferDescriptors(GPUConfig(architecture(90).machine))])
     names = [op.name for op in changed.walk()]
     return changed, names.count("tt.descriptor_load"), names.count("tt.load")
 

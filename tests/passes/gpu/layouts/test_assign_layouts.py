@@ -9,12 +9,14 @@ from xdsl.context import Context
 
 import deuteron as triton
 import deuteron.language as tl
+from deuteron.backend.cuda.target import architecture
 from deuteron.frontend import lower_function
 from deuteron.ir.text import parse_module, print_module
 from deuteron.ir.ttg.convert import ConvertLayoutOp
 from deuteron.ir.ttg.layout import layout_of
 from deuteron.ir.verifier import verify_ttgir
 from deuteron.layout.distributed import mma_v2_accumulator, mma_v2_operand, slice_axis
+from deuteron.machine.gpu import GPUConfig
 from deuteron.passes import run_passes
 from deuteron.passes.gpu.layouts.assign_layouts import AssignLayouts
 from deuteron.passes.tile import tile_passes
@@ -29,7 +31,7 @@ def assign(kernel, pointer_type="*fp32", num_warps=4, hinted=(), **constexprs):
     }
     module = lower_function(kernel, signature, constexprs, {name: HINT for name in hinted})
     run_passes(module, tile_passes())
-    AssignLayouts(num_warps, "cuda:80").apply(Context(), module)
+    AssignLayouts(GPUConfig(architecture(80).machine, num_warps)).apply(Context(), module)
     verify_ttgir(module, "assign-layouts")
     return module
 

@@ -8,6 +8,7 @@ from xdsl.dialects.builtin import ModuleOp
 
 import deuteron
 import deuteron.language as tl
+from deuteron.backend.cuda.target import architecture
 from deuteron.frontend import lower_function
 from deuteron.ir.tt.dot import DotOp
 from deuteron.ir.ttg.layout import layout_of
@@ -16,6 +17,7 @@ from deuteron.ir.ttg.views import MemDescTransOp
 from deuteron.ir.ttng.warp_group_dot import WarpGroupDotOp
 from deuteron.ir.types import byte_width_of, is_tile
 from deuteron.layout.wgmma import shared_matrix
+from deuteron.machine.gpu import GPUConfig
 from deuteron.passes import run_passes
 from deuteron.passes.gpu.layouts.anchors import is_chained
 from deuteron.passes.gpu.operands.place_dot_operands import PlaceDotOperands
@@ -49,12 +51,12 @@ def chain(a, b, out, n, N: tl.constexpr, MASKED: tl.constexpr = False):
     tl.store(out + square, acc)
 
 
-def place(kernel, type: str, num_warps: int = 4, target: str = "cuda:90", **constants) -> ModuleOp:
+def place(kernel, type: str, num_warps: int = 4, capability: int = 90, **constants) -> ModuleOp:
     result = "*i32" if type == "i8" else "*fp32"
     signature = {"a": f"*{type}", "b": f"*{type}", "out": result} | ({"n": "i32"} if kernel is chain else {})
     signature |= dict.fromkeys(constants, "constexpr")
     module = lower_function(kernel, signature, constants, {})
-    run_passes(module, [*tile_passes(), PlaceDotOperands(num_warps, target)])
+    run_passes(module, [*tile_passes(), PlaceDotOperands(GPUConfig(architecture(capability).machine, num_warps))])
     return module
 
 
@@ -91,17 +93,17 @@ def test_rows_of_b_are_as_long_as_an_instruction_is_wide(n, num_warps, expected)
 
 
 @pytest.mark.parametrize(
-    ("sizes", "num_warps", "target"),
+    ("sizes", "num_warps", "capability"),
     [
-        ((64, 64, 32), 4, "cuda:80"),
-        ((64, 64, 32), 2, "cuda:90"),
-        ((32, 64, 32), 4, "cuda:90"),
-        ((64, 8, 32), 8, "cuda:90"),
+        ((64, 64, 32), 4, 80),
+        ((64, 64, 32), 2, 90),
+        ((32, 64, 32), 4, 90),
+        ((64, 8, 32), 8, 90),
     ],
 )
-def test_products_that_are_not_for_warpgroups_load_both_operands(sizes, num_warps, target):
+def test_products_that_are_not_for_warpgroups_load_both_operands(sizes, num_warps, capability):
     constants = dict(zip("MNK", sizes, strict=True))
-    module = place(product, "fp16", num_warps, target, LEFT=True, RIGHT=True, **constants)
+    module = place(product, "fp16", num_warps, capability, LEFT=True, RIGHT=True, **constants)
     names = [op.name for op in module.walk() if op.name.startswith(("ttg", "tt.dot"))]
     assert names == ["ttg.local_alloc"] * 2 + ["ttg.local_load"] * 2 + ["tt.dot"]
 
@@ -112,9 +114,9 @@ def test_products_that_are_too_large_or_without_an_instruction_stay():
     assert not ops(large, LocalAllocOp) and not ops(small, LocalAllocOp)
 
 
-@pytest.mark.parametrize("target", ["cuda:80", "cuda:90"])
-def test_a_transposition_becomes_one_of_the_descriptor(target):
-    module = place(transposed, "fp16", target=target, N=64)
+@pytest.mark.parametrize("capability", [80, 90])
+def test_a_transposition_becomes_one_of_the_descriptor(capability):
+    module = place(transposed, "fp16", capability=capability, N=64)
     assert len(ops(module, MemDescTransOp)) == 1
     assert not any(list(op.results[0].uses) for op in module.walk() if op.name == "tt.trans")
 
@@ -128,14 +130,14 @@ def test_what_a_loop_does_not_change_is_put_there_in_front_of_it():
 
 
 def test_mma_sync_takes_products_from_registers():
-    module = place(chain, "fp16", target="cuda:80", N=64)
+    module = place(chain, "fp16", capability=80, N=64)
     assert len(ops(module, LocalAllocOp)) == 2 and len(ops(module, LocalLoadOp)) == 3
 
 
 def test_products_stay_in_registers_through_branches():
     module = place(chain, "fp16", N=64, MASKED=True)
     assert ops(module, scf.IfOp) and is_tile(ops(module, WarpGroupDotOp)[1].a.type)
-    module = place(chain, "fp16", target="cuda:80", N=64, MASKED=True)
+    module = place(chain, "fp16", capability=80, N=64, MASKED=True)
     assert len(ops(module, LocalAllocOp)) == 2 and len(ops(module, LocalLoadOp)) == 3
     assert is_chained(ops(module, DotOp)[0]) and is_chained(ops(module, DotOp)[1])
 

@@ -11,8 +11,10 @@ from xdsl.dialects import scf
 
 import deuteron
 import deuteron.language as tl
+from deuteron.backend.cuda.target import architecture
 from deuteron.ir.text import parse_module, print_module
 from deuteron.ir.tt.memory import LoadOp
+from deuteron.machine.gpu import GPUConfig
 from deuteron.passes.gpu import gpu_passes
 from deuteron.passes.gpu.pipelining.pipeline_loads import PipelineLoads
 from deuteron.passes.gpu.pipelining.pipeline_products import delay_products, is_read_by, products_to_delay
@@ -202,7 +204,7 @@ def delay_with_loads(module):
     count = 0
     for loop in [op for op in module.walk() if isinstance(op, scf.ForOp)]:
         loads = [op for op in loop.body.block.ops if isinstance(op, LoadOp)]
-        products = products_to_delay(loop, loads)
+        products = products_to_delay(loop, loads, GPUConfig(architecture(90).machine))
         count += len(products)
         delay_products(loop, products, [load for load in loads if is_read_by(load, products)])
     return count
@@ -216,7 +218,7 @@ def test_loads_are_delayed_with_their_product(rng, by_pointers, case, n, stages)
     arrays, out = draw(rng, n), poisoned()
     kernel = compile_for("cuda:90", attention, *arrays, out, n, BLOCK=64, D=D, CASE=case)
     module = parse_module(kernel.asm["ttir"])
-    for each in gpu_passes(4, "cuda:90", stages):
+    for each in gpu_passes(GPUConfig(architecture(90).machine, 4, stages)):
         if isinstance(each, PipelineLoads):
             assert delay_with_loads(module) == 1
         each.apply(Context(), module)

@@ -12,11 +12,11 @@ from deuteron.backend.cuda.ptxas import Resources
 from deuteron.backend.cuda.report.instructions import Instruction, instructions, num_threads, stack_accesses
 from deuteron.backend.cuda.report.model import Access, Barrier, CUDAReport, Message, Product, Spill
 from deuteron.backend.cuda.report.tiles import DotFact, TileFacts, tile_facts
-from deuteron.backend.cuda.target import architecture
+from deuteron.backend.cuda.target import WARP_SIZE, architecture
 from deuteron.backend.metadata import KernelMetadata
 from deuteron.backend.ttir import parse_tile_ir
 from deuteron.errors import Location
-from deuteron.layout.multiprocessor import WARP_SIZE
+from deuteron.machine.gpu import GPU
 
 VECTOR_BYTES = 16
 _BARRIERS = (
@@ -40,9 +40,9 @@ _PTX_LINE = re.compile(r"\bline (\d+)")
 
 def make_report(texts: Mapping[str, str | bytes], metadata: KernelMetadata) -> CUDAReport:
     """The report of a kernel, from the texts of its stages and the numbers of ptxas; without texts it says less."""
-    ptx, target = texts.get("ptx", ""), architecture(metadata.target.arch)
+    ptx, machine = texts.get("ptx", ""), architecture(metadata.target.arch).machine
     found = list(instructions(ptx))
-    facts = _tile_facts(texts, metadata)
+    facts = _tile_facts(texts, machine)
     used = Resources(**{field.name: metadata.resources.get(field.name, 0) for field in fields(Resources)})
     threads = num_threads(ptx) or WARP_SIZE * metadata.num_warps
     shared = metadata.shared + used.shared_bytes
@@ -52,9 +52,9 @@ def make_report(texts: Mapping[str, str | bytes], metadata: KernelMetadata) -> C
         num_threads=threads,
         num_ctas=metadata.num_ctas,
         shared_bytes=shared,
-        max_shared_bytes=target.max_shared_bytes,
+        max_shared_bytes=machine.shared.max_bytes,
         resources=used,
-        occupancy=occupancy(target, threads, used.registers, shared),
+        occupancy=occupancy(machine, threads, used.registers, shared),
         accesses=tuple(_accesses(found, facts)),
         products=tuple(_product(dot, found) for dot in facts.dots),
         pipelined=facts.pipelined,
@@ -66,10 +66,10 @@ def make_report(texts: Mapping[str, str | bytes], metadata: KernelMetadata) -> C
     )
 
 
-def _tile_facts(texts: Mapping[str, str | bytes], metadata: KernelMetadata) -> TileFacts:
+def _tile_facts(texts: Mapping[str, str | bytes], machine: GPU) -> TileFacts:
     if "ttgir" not in texts:
         return TileFacts({}, (), (), (), ())
-    return tile_facts(parse_tile_ir(texts["ttgir"], "<ttgir>"), str(metadata.target))
+    return tile_facts(parse_tile_ir(texts["ttgir"], "<ttgir>"), machine)
 
 
 def _counted(

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 from deuteron.backend.cuda.occupancy import Occupancy
 from deuteron.backend.cuda.ptxas import Resources
+from deuteron.backend.cuda.target import WARP_SIZE
 from deuteron.backend.report import Report, ReportTable, listed, place_text, plural
 from deuteron.errors import Location
-from deuteron.layout.multiprocessor import WARP_SIZE
 
 
 @dataclass(frozen=True)

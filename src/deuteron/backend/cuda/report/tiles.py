@@ -1,6 +1,6 @@
 """What ttgir says of a kernel: why an access is narrow, what is pipelined, where products are read from, conversions.
 
-    facts = tile_facts(module, "cuda:90")
+    facts = tile_facts(module, machine)
     facts.limits["load", k.py:84]        "the mask is only known to be the same for 2 elements"
 
 Facts that instructions are needed for as well are joined with them by source line.
@@ -32,8 +32,9 @@ from deuteron.ir.ttg.memdesc_index import MemDescIndexOp, num_buffers
 from deuteron.ir.ttng.warp_group_dot import WarpGroupDotOp, tile_of
 from deuteron.ir.types import byte_width_of, element_type_of, is_tile, num_elements_of, pointee_of, shape_of
 from deuteron.layout.conversion import SharedRoute, ShuffleRoute
+from deuteron.machine.gpu import GPU, GPUConfig
 from deuteron.passes.gpu.pipelining.pipelined_loads import INTO_REGISTERS
-from deuteron.passes.gpu.products import obstacle_to_mma_v2, obstacle_to_wgmma
+from deuteron.passes.gpu.products import obstacle_to_mma, obstacle_to_wgmma
 from deuteron.passes.remarks import remark_of
 
 COPIES = {"ttg.async_copy_global_to_local": "cp.async", "ttng.async_tma_copy_global_to_local": "TMA"}
@@ -61,14 +62,14 @@ class TileFacts:
     conversions: tuple[Conversion, ...]
 
 
-def tile_facts(module: ModuleOp, target: str) -> TileFacts:
+def tile_facts(module: ModuleOp, machine: GPU) -> TileFacts:
     """The facts of a module of ttgir."""
     func = next(op for op in module.ops if isinstance(op, FuncOp))
-    num_warps, info = module.attributes["ttg.num-warps"].value.data, AxisInfoAnalysis(func)
+    config, info = GPUConfig(machine, module.attributes["ttg.num-warps"].value.data), AxisInfoAnalysis(func)
     ops = list(func.walk())
     return TileFacts(
         _limits(ops, info),
-        _merged(_dot(op, num_warps, target) for op in ops if isinstance(op, DotOp | WarpGroupDotOp)),
+        _merged(_dot(op, config) for op in ops if isinstance(op, DotOp | WarpGroupDotOp)),
         _unique(_pipelined(ops)),
         _unique(_not_pipelined(ops)),
         tuple(_conversions(ops)),
@@ -118,13 +119,13 @@ def _limit(op: Operation, info: AxisInfoAnalysis) -> str | None:
     return width_limit(layout, info.of(pointer), mask, size)
 
 
-def _dot(op: DotOp | WarpGroupDotOp, num_warps: int, target: str) -> DotFact:
+def _dot(op: DotOp | WarpGroupDotOp, config: GPUConfig) -> DotFact:
     (m, n), k = shape_of(op.result.type)[-2:], shape_of(tile_of(op.a.type))[-1]
     types = f"{element_type_of(tile_of(op.a.type))} x {element_type_of(tile_of(op.b.type))}"
     tile = f"{m}x{n}x{k} {types} -> {element_type_of(op.result.type)}"
     if isinstance(op, WarpGroupDotOp):
         return DotFact(_place(op), tile, _operand_places(op), bool(op.is_async.value.data), None)
-    obstacles = {"mma.sync": obstacle_to_mma_v2(op), "wgmma": obstacle_to_wgmma(op, num_warps, target)}
+    obstacles = {"mma.sync": obstacle_to_mma(op, config.machine), "wgmma": obstacle_to_wgmma(op, config)}
     said = [f"no {name}: {obstacle}" for name, obstacle in obstacles.items() if obstacle]
     return DotFact(_place(op), tile, "a and b in registers", False, "; ".join(said) or None)
 

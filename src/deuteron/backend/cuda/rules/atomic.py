@@ -47,7 +47,6 @@ _OPERATIONS = {
     AtomicKind.XCHG: "exch.b",
 }
 _FLOAT_ADD = {"half": "add.noftz.f16", "bfloat": "add.noftz.bf16", "float": "add.f32", "double": "add.f64"}
-FIRST_WITH_BF16 = 90
 
 
 def atomic_rmw(ctx: Context, op: Operation, pointer: Operand, value: Operand, mask: Operand | None = None) -> Operand:
@@ -56,7 +55,7 @@ def atomic_rmw(ctx: Context, op: Operation, pointer: Operand, value: Operand, ma
 
     def update(register: int, owner: Value | None) -> Value:
         guard = both(ctx, owner, masks[register] if masks else None)
-        if element_type_of(op.result.type) == bf16 and ctx.architecture.capability < FIRST_WITH_BF16:
+        if element_type_of(op.result.type) == bf16 and not ctx.machine.has_bf16_atomics:
             return _add_bf16(ctx, op, pointers[register], operands[register], guard)
         bits = to_bits(ctx.b, operands[register], op.result.type)
         return _instruction(ctx, op, _operation(op, kind), pointers[register], [bits], guard)

@@ -59,7 +59,7 @@ def _to_float(signed: bool) -> Rule:
     def rule(ctx: Context, op: Operation, x: Operand) -> Operand:
         target = element_type_of(op.results[0].type)
         type = register_type(target)
-        narrow = FloatConversion(f32, target, False, ctx.architecture.capability)
+        narrow = FloatConversion(f32, target, False, ctx.machine.converts_fp8)
 
         def emit(value: Value) -> Value:
             convert = ctx.b.sitofp if signed else ctx.b.uitofp
@@ -97,7 +97,7 @@ def convert_float(ctx: Context, op: Operation, x: Operand) -> Operand:
     toward_zero = rounding is not None and rounding.value.data == RoundingMode.RTZ
     if source == target:
         return x
-    convert = FloatConversion(source, target, toward_zero, ctx.architecture.capability)
+    convert = FloatConversion(source, target, toward_zero, ctx.machine.converts_fp8)
     if source not in FP8 and target not in FP8:
         return each(lambda value: convert(ctx.b, value)[0], x)
     registers, results = registers_of(x), []

@@ -49,7 +49,7 @@ def _shown(ctx: Context, value: Value, type: Attribute, signed: bool, as_hex: bo
     if is_float(type):
         element = element_type_of(type)
         if element in FP8:
-            value = FloatConversion(element, f32, False, ctx.architecture.capability)(b, value)[0]
+            value = FloatConversion(element, f32, False, ctx.machine.converts_fp8)(b, value)[0]
         return "%f", b.fpext(value, "double")
     if is_pointer(type):
         return "%llu", b.ptrtoint(value)

@@ -14,9 +14,9 @@ from xdsl.ir import Operation
 
 from deuteron.backend.cuda.context import Context, Rule
 from deuteron.backend.cuda.shared_tile import SharedTile
+from deuteron.backend.cuda.target import WARP_SIZE
 from deuteron.backend.llvm.types import Value, const
 from deuteron.errors import CompilationError
-from deuteron.layout.multiprocessor import WARP_SIZE
 
 _ASSEMBLY = "convergent nounwind"
 _WAIT = "{ .reg .pred P; W: mbarrier.try_wait.parity.shared::cta.b64 P, [$0], $1; @P bra D; bra W; D: }"

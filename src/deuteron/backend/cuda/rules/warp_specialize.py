@@ -19,7 +19,7 @@ from deuteron.backend.cuda.context import Context, Rule
 from deuteron.backend.cuda.threads import Threads
 from deuteron.backend.llvm.types import const
 from deuteron.ir.ttg.warp_specialize import WarpSpecializeOp
-from deuteron.layout.multiprocessor import MAX_REGISTERS, REGISTERS, WARP_SIZE
+from deuteron.machine.gpu import GPU
 
 REGISTER_UNIT = 8
 
@@ -29,7 +29,7 @@ def warp_specialize(ctx: Context, op: WarpSpecializeOp) -> None:
     b, launched, counts = ctx.b, [default, *op.launched_warps], [default, *op.num_warps]
     ctx.barrier()
     warp, end, first = ctx.threads.uniform_warp, b.block("joined"), 0
-    at_launch, registers = _registers(launched, op.registers, ctx.options.maxnreg) if op.registers else (0, [])
+    at_launch, registers = _registers(ctx, launched, op.registers) if op.registers else (0, [])
     for number, (count, region) in enumerate(zip(counts, op.regions, strict=True)):
         mine, others = b.block("partition"), b.block("others") if number + 1 < len(counts) else end
         if others is end:
@@ -49,19 +49,22 @@ def warp_specialize(ctx: Context, op: WarpSpecializeOp) -> None:
         first += launched[number]
 
 
-def _registers(counts: Sequence[int], requested: Sequence[int], limit: int | None) -> tuple[int, list[int]]:
+def _registers(ctx: Context, counts: Sequence[int], requested: Sequence[int]) -> tuple[int, list[int]]:
     """The registers of each thread at launch, and those of each region; together never more than at launch: whoever
     asked for more would wait for ever.
     """
-    threads = [WARP_SIZE * count for count in counts]
-    at_launch = registers_at_launch(sum(counts), limit)
+    machine = ctx.machine
+    threads = [machine.warp_size * count for count in counts]
+    at_launch = registers_at_launch(machine, sum(counts), ctx.options.maxnreg)
     left = at_launch * sum(threads) - sum(x * y for x, y in zip(threads[1:], requested, strict=True))
-    return at_launch, [min(left // threads[0], MAX_REGISTERS) // REGISTER_UNIT * REGISTER_UNIT, *requested]
+    most = min(left // threads[0], machine.registers.max_per_thread)
+    return at_launch, [most // REGISTER_UNIT * REGISTER_UNIT, *requested]
 
 
-def registers_at_launch(num_warps: int, limit: int | None) -> int:
+def registers_at_launch(machine: GPU, num_warps: int, limit: int | None) -> int:
     """Of each thread, where a multiprocessor has one such block."""
-    return min(REGISTERS // (WARP_SIZE * num_warps), limit or MAX_REGISTERS) // REGISTER_UNIT * REGISTER_UNIT
+    shared_out = machine.registers.count // (machine.warp_size * num_warps)
+    return min(shared_out, limit or machine.registers.max_per_thread) // REGISTER_UNIT * REGISTER_UNIT
 
 
 def _set_registers(ctx: Context, at_launch: int, wanted: int) -> None:

@@ -35,6 +35,7 @@ from deuteron.ir.tt.function import FuncOp
 from deuteron.ir.tt.shape import MakeRangeOp, SplatOp
 from deuteron.ir.ttng.cluster import ClusterCTARankOp
 from deuteron.ir.types import element_type_of, i32, is_tile, shape_of
+from deuteron.machine.gpu import GPUConfig
 from deuteron.passes.carried_values import carry, new_argument
 from deuteron.passes.gpu.clusters.cta_split import CTASplit, Split, operand_splits
 from deuteron.passes.rewrite import replace
@@ -43,16 +44,16 @@ from deuteron.passes.tile.eliminate_dead_code import EliminateDeadCode
 
 @dataclass(frozen=True)
 class PlanCTA(ModulePass):
-    """Shares programs out over `num_ctas` blocks."""
+    """Shares programs out over the blocks of a cluster."""
 
     name = "plan-cta"
 
-    num_ctas: int = 2
+    config: GPUConfig
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for func in op.ops:
             if isinstance(func, FuncOp):
-                _Rewrite(func, self.num_ctas).rewrite()
+                _Rewrite(func, self.config.num_ctas).rewrite()
         EliminateDeadCode().apply(ctx, op)
 
 

@@ -43,6 +43,7 @@ from deuteron.ir.tt.program import GetNumProgramsOp, GetProgramIdOp
 from deuteron.ir.tt.shape import TransOp
 from deuteron.ir.ttng.cluster import ClusterCTARankOp
 from deuteron.ir.types import bit_width_of, byte_width_of, element_type_of, i32, i64, shape_of
+from deuteron.machine.gpu import GPUConfig
 from deuteron.passes.gpu.products import must_be_k_major, uses_wgmma
 from deuteron.passes.rewrite import replace
 
@@ -57,8 +58,7 @@ class InferDescriptors(ModulePass):
 
     name = "infer-descriptors"
 
-    num_warps: int = 4
-    target: str = "cuda:90"
+    config: GPUConfig
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for func in op.ops:
@@ -74,9 +74,7 @@ class InferDescriptors(ModulePass):
             return False
         uses = list(_uses_behind_transpositions(load.result))
         return bool(uses) and all(
-            isinstance(use.operation, DotOp)
-            and use.index < 2
-            and uses_wgmma(use.operation, self.num_warps, self.target)
+            isinstance(use.operation, DotOp) and use.index < 2 and uses_wgmma(use.operation, self.config)
             for use in uses
         )
 

@@ -24,25 +24,25 @@ from deuteron.layout.distributed import (
     HARDWARE,
     blocked,
     default_blocked,
-    mma_v2_accumulator,
-    mma_v2_operand,
     transposing_blocked,
 )
 from deuteron.layout.linear import REGISTER, LinearLayout
 from deuteron.layout.wgmma import mma_v3_accumulator, mma_v3_operand
-from deuteron.passes.gpu.products import uses_mma_v2, warps_of
+from deuteron.machine.gpu import GPUConfig
+from deuteron.machine.matrix import RegisterMatrixUnit
+from deuteron.passes.gpu.products import uses_mma, warps_of
 
 Product = DotOp | WarpGroupDotOp
 VECTOR_BYTES, WORD_BYTES = 16, 4
 
 
-def default_layout(type: Attribute, num_warps: int) -> LinearLayout:
+def default_layout(type: Attribute, config: GPUConfig) -> LinearLayout:
     """The layout of a tile that nothing else decides."""
-    return default_blocked(shape_of(type), num_warps)
+    return default_blocked(shape_of(type), config.num_warps, warp_size=config.machine.warp_size)
 
 
 def memory_layout(
-    pointer: SSAValue, info: AxisInfoAnalysis, num_warps: int, stored_along: int | None = None
+    pointer: SSAValue, info: AxisInfoAnalysis, config: GPUConfig, stored_along: int | None = None
 ) -> LinearLayout:
     """The coalesced layout of an access through a tile of pointers, which may go on into shared memory, where its
     elements are neighbours along a dimension: if that is the other one, threads hold blocks that they can transpose.
@@ -51,22 +51,23 @@ def memory_layout(
     order = contiguous_order(axis_info, shape)
     size = byte_width_of(pointee_of(pointer.type))
     fast = order[0]
-    per_thread = max(_num_elements(shape) // (32 * num_warps), 1)
+    per_thread = max(_num_elements(shape) // config.num_threads, 1)
     aligned = max(axis_info.divisibility[fast] // size, 1)
     vector = min(axis_info.contiguity[fast], aligned, VECTOR_BYTES // size, per_thread, shape[fast])
     if len(shape) == 2 and stored_along not in (None, fast):
         vector = min(vector, max(per_thread * size // WORD_BYTES, 1))
         depth = min(VECTOR_BYTES // size, per_thread // vector, shape[stored_along])
-        return transposing_blocked(shape, num_warps, fast, vector, depth)
-    return default_blocked(shape, num_warps, order, vector)
+        return transposing_blocked(shape, config.num_warps, fast, vector, depth, config.machine.warp_size)
+    return default_blocked(shape, config.num_warps, order, vector, config.machine.warp_size)
 
 
-def block_layout(type: Attribute, num_warps: int) -> LinearLayout:
+def block_layout(type: Attribute, config: GPUConfig) -> LinearLayout:
     """The layout of a block of a tensor that comes through shared memory: the widest accesses, row by row."""
     shape = shape_of(type)
-    per_thread = max(_num_elements(shape) // (32 * num_warps), 1)
+    per_thread = max(_num_elements(shape) // config.num_threads, 1)
     vector = min(VECTOR_BYTES // byte_width_of(type), per_thread, shape[-1])
-    return default_blocked(shape, num_warps, list(reversed(range(len(shape)))), vector)
+    order = list(reversed(range(len(shape))))
+    return default_blocked(shape, config.num_warps, order, vector, config.machine.warp_size)
 
 
 def contiguous_order(axis_info: AxisInfo, shape: tuple[int, ...]) -> list[int]:
@@ -81,22 +82,24 @@ def _num_elements(shape: tuple[int, ...]) -> int:
     return count
 
 
-def dot_layouts(op: Product, num_warps: int) -> tuple[LinearLayout | None, LinearLayout | None, LinearLayout]:
+def dot_layouts(op: Product, config: GPUConfig) -> tuple[LinearLayout | None, LinearLayout | None, LinearLayout]:
     """The layouts of a, b and the accumulator; None for what is in shared memory."""
-    shape = shape_of(op.result.type)
     if isinstance(op, WarpGroupDotOp):
-        return _warp_group_layouts(op, num_warps)
-    if uses_mma_v2(op):
-        along_m = is_chained(op) and shape[-2] >= 16 * num_warps
-        warps = [*[1] * (len(shape) - 2), num_warps, 1] if along_m else _mma_warps(shape, num_warps)
-        width = bit_width_of(op.a.type)
-        return (
-            mma_v2_operand(shape_of(op.a.type), warps, 0, width),
-            mma_v2_operand(shape_of(op.b.type), warps, 1, width),
-            mma_v2_accumulator(shape, warps),
-        )
-    accumulator = _square_blocked(shape, num_warps)
+        return _warp_group_layouts(op, config.num_warps)
+    if config.machine.mma is not None and uses_mma(op, config.machine):
+        return _mma_layouts(op, config.machine.mma, config.num_warps)
+    accumulator = _square_blocked(shape_of(op.result.type), config)
     return fma_operand(accumulator, op.a.type, 0), fma_operand(accumulator, op.b.type, 1), accumulator
+
+
+def _mma_layouts(
+    op: DotOp, unit: RegisterMatrixUnit, num_warps: int
+) -> tuple[LinearLayout, LinearLayout, LinearLayout]:
+    shape, width = shape_of(op.result.type), bit_width_of(op.a.type)
+    along_m = is_chained(op) and shape[-2] >= unit.rows * num_warps
+    warps = [*[1] * (len(shape) - 2), num_warps, 1] if along_m else _mma_warps(shape, unit, num_warps)
+    a, b = (unit.operand(shape_of(value.type), warps, index, width) for index, value in enumerate((op.a, op.b)))
+    return a, b, unit.accumulator(shape, warps)
 
 
 def _warp_group_layouts(
@@ -107,14 +110,13 @@ def _warp_group_layouts(
     return in_registers, None, mma_v3_accumulator(shape_of(op.result.type), warps)
 
 
-def _square_blocked(shape: tuple[int, ...], num_warps: int) -> LinearLayout:
+def _square_blocked(shape: tuple[int, ...], config: GPUConfig) -> LinearLayout:
     """Blocks of up to 4x4 in each thread, so that each operand element is used several times."""
     outer = [1] * (len(shape) - 2)
     size = [*outer, min(4, shape[-2]), min(4, shape[-1])]
     lanes_n = min(8, max(shape[-1] // size[-1], 1))
-    return blocked(
-        shape, size, [*outer, 32 // lanes_n, lanes_n], [*outer, num_warps, 1], list(reversed(range(len(shape))))
-    )
+    lanes = [*outer, config.machine.warp_size // lanes_n, lanes_n]
+    return blocked(shape, size, lanes, [*outer, config.num_warps, 1], list(reversed(range(len(shape)))))
 
 
 def fma_operand(accumulator: LinearLayout, operand: Attribute, index: int) -> LinearLayout:
@@ -161,11 +163,11 @@ def _results_from(use: Use) -> Sequence[SSAValue]:
     return [] if user.regions else user.results
 
 
-def _mma_warps(shape: tuple[int, ...], num_warps: int) -> list[int]:
+def _mma_warps(shape: tuple[int, ...], unit: RegisterMatrixUnit, num_warps: int) -> list[int]:
     """Warps along M and N, doubled where a warp's part is longer, so that it is as square as the tile allows."""
     warps = [1] * len(shape)
     while warps[-2] * warps[-1] < num_warps:
         rows, columns = shape[-2] // warps[-2], shape[-1] // warps[-1]
-        along_m = (rows >= columns and rows > 16) or columns <= 8
+        along_m = (rows >= columns and rows > unit.rows) or columns <= unit.columns
         warps[-2 if along_m else -1] *= 2
     return warps

@@ -31,6 +31,7 @@ from deuteron.ir.ttg.inference import SHAPE_OPS, is_flexible, operand_layouts
 from deuteron.ir.ttg.layout import with_layout
 from deuteron.ir.types import i32, is_tile
 from deuteron.layout.linear import LinearLayout
+from deuteron.machine.gpu import GPUConfig
 from deuteron.passes.gpu.layouts.homes import Homes, Layouts
 
 
@@ -142,20 +143,18 @@ class _Rewrite:
 
 @dataclass(frozen=True)
 class AssignLayouts(ModulePass):
-    """Makes ttgir of tile IR, for a number of warps and a target."""
+    """Makes ttgir of tile IR."""
 
     name = "assign-layouts"
 
-    num_warps: int = 4
-    target: str = "cuda:80"
-    num_ctas: int = 1
+    config: GPUConfig
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        op.attributes["ttg.num-warps"] = IntegerAttr(self.num_warps, i32)
-        op.attributes["ttg.threads-per-warp"] = IntegerAttr(32, i32)
-        op.attributes["ttg.num-ctas"] = IntegerAttr(self.num_ctas, i32)
-        op.attributes["ttg.target"] = StringAttr(self.target)
+        op.attributes["ttg.num-warps"] = IntegerAttr(self.config.num_warps, i32)
+        op.attributes["ttg.threads-per-warp"] = IntegerAttr(self.config.machine.warp_size, i32)
+        op.attributes["ttg.num-ctas"] = IntegerAttr(self.config.num_ctas, i32)
+        op.attributes["ttg.target"] = StringAttr(self.config.machine.name)
         for func in op.ops:
             if isinstance(func, FuncOp):
-                homes = Homes(func, AxisInfoAnalysis(func), self.num_warps)
+                homes = Homes(func, AxisInfoAnalysis(func), self.config)
                 _Rewrite(func, homes, _Demands(func, homes))

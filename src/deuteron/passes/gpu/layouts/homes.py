@@ -25,6 +25,7 @@ from deuteron.ir.ttg.shared import LocalAllocOp
 from deuteron.ir.types import is_tile
 from deuteron.layout.distributed import slice_axis
 from deuteron.layout.linear import OFFSET, REGISTER, LinearLayout, dim_names
+from deuteron.machine.gpu import GPUConfig
 from deuteron.passes.gpu.layouts.anchors import Product, block_layout, default_layout, dot_layouts, memory_layout
 
 MEMORY_OPS = (LoadOp, StoreOp, AtomicRMWOp, AtomicCASOp)
@@ -34,9 +35,9 @@ Layouts = list[LinearLayout | None]
 class Homes:
     """Home layouts of the values of one function, and what the ops that are no shape ops need of their operands."""
 
-    def __init__(self, func: FuncOp, info: AxisInfoAnalysis, num_warps: int):
+    def __init__(self, func: FuncOp, info: AxisInfoAnalysis, config: GPUConfig):
         self._info = info
-        self._num_warps = num_warps
+        self._config = config
         self._homes: dict[SSAValue, LinearLayout] = {}
         self._sweep(func.body.block)
 
@@ -51,7 +52,7 @@ class Homes:
         if isinstance(op, MEMORY_OPS):
             return [self._memory(op)] * len(op.operands)
         if isinstance(op, Product):
-            return list(dot_layouts(op, self._num_warps))
+            return list(dot_layouts(op, self._config))
         if isinstance(op, scf.ForOp):
             return [None, None, None, *self._of_all(op.body.block.args[1:])]
         if isinstance(op, scf.WhileOp):
@@ -70,7 +71,7 @@ class Homes:
     def _memory(self, op: Operation) -> LinearLayout | None:
         if not is_tile(op.operands[0].type):
             return None
-        return memory_layout(op.operands[0], self._info, self._num_warps, _stored_along(op))
+        return memory_layout(op.operands[0], self._info, self._config, _stored_along(op))
 
     def _common(self, op: Operation) -> LinearLayout | None:
         """One layout for all operands: that of an elementwise result, else of the first operand that has a home."""
@@ -78,7 +79,7 @@ class Homes:
             return self.get(op.results[0])
         tiles = [operand for operand in op.operands if is_tile(operand.type)]
         homes = [home for home in self._of_all(tiles) if home is not None]
-        return homes[0] if homes else default_layout(tiles[0].type, self._num_warps) if tiles else None
+        return homes[0] if homes else default_layout(tiles[0].type, self._config) if tiles else None
 
     # -- the forward sweep ---
 
@@ -107,7 +108,7 @@ class Homes:
             return
         candidates = [*self._of_all(sources), self._wanted_by_users(argument)]
         homes = [home for home in candidates if home is not None]
-        self._homes[argument] = homes[0] if homes else default_layout(argument.type, self._num_warps)
+        self._homes[argument] = homes[0] if homes else default_layout(argument.type, self._config)
 
     def _sweep_while(self, op: scf.WhileOp) -> None:
         before, after = op.before_region.block, op.after_region.block
@@ -137,9 +138,9 @@ class Homes:
         if isinstance(op, MEMORY_OPS):
             return [self._memory(op)]
         if isinstance(op, DescriptorLoadOp):
-            return [block_layout(op.result.type, self._num_warps)]
+            return [block_layout(op.result.type, self._config)]
         if isinstance(op, Product):
-            return [dot_layouts(op, self._num_warps)[2]]
+            return [dot_layouts(op, self._config)[2]]
         if isinstance(op, ReduceOp):
             return [slice_axis(self._common(op), op.axis.value.data)] * len(op.results)
         if isinstance(op, ScanOp):

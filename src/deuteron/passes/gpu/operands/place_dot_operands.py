@@ -47,39 +47,38 @@ from deuteron.ir.types import byte_width_of, element_type_of, is_tile, num_eleme
 from deuteron.layout.linear import REGISTER, LinearLayout
 from deuteron.layout.shared import MAX_SPAN, mma_shared
 from deuteron.layout.wgmma import SPANS, M
+from deuteron.machine.gpu import GPUConfig
 from deuteron.passes.gpu.layouts.anchors import Product, contiguous_order, dot_layouts
-from deuteron.passes.gpu.products import must_be_k_major, uses_mma_v2, uses_wgmma, warp_group_warps
+from deuteron.passes.gpu.products import must_be_k_major, uses_mma, uses_wgmma, warp_group_warps
 from deuteron.passes.rewrite import replace
 
 Order = tuple[int, ...]
 ALIGNMENT = 1024  # of the 128-byte swizzle: its pattern is one of address bits
-# What both operands of a product may take, about half of what a block has; larger ones are converted in parts.
-MAX_BYTES = {"cuda:80": 80 * 1024, "cuda:90": 112 * 1024, "cuda:100": 112 * 1024}
-DEFAULT_MAX_BYTES = 48 * 1024
+# Of the shared memory of a CTA, for both operands of a product; larger ones are converted in parts.
+MAX_SHARE = 1 / 2
 # Of a thread, for operands and sums of multiply-adds; with many sums, so many for operands all the same.
 MAX_REGISTERS, MIN_OPERAND_REGISTERS = 160, 64
 
 
 @dataclass(frozen=True)
 class PlaceDotOperands(ModulePass):
-    """Makes products read shared memory, for a number of warps and a target."""
+    """Makes products read shared memory."""
 
     name = "place-dot-operands"
 
-    num_warps: int = 4
-    target: str = "cuda:80"
+    config: GPUConfig
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        limit = MAX_BYTES.get(self.target, DEFAULT_MAX_BYTES)
+        limit = MAX_SHARE * self.config.machine.shared.max_bytes
         for func in op.ops:
             if isinstance(func, FuncOp):
-                rewrite = _Rewrite(AxisInfoAnalysis(func), self.num_warps)
+                rewrite = _Rewrite(AxisInfoAnalysis(func), self.config)
                 for dot in [dot for dot in func.walk() if isinstance(dot, DotOp)]:
                     if _operand_bytes(dot) > limit:
                         continue
-                    if uses_wgmma(dot, self.num_warps, self.target):
+                    if uses_wgmma(dot, self.config):
                         rewrite.to_warp_group(dot)
-                    elif uses_mma_v2(dot):
+                    elif uses_mma(dot, self.config.machine):
                         rewrite.to_local_loads(dot)
                     else:
                         rewrite.to_slices(dot)
@@ -92,13 +91,13 @@ def _operand_bytes(op: DotOp) -> int:
 class _Rewrite:
     """What is in shared memory already is used again."""
 
-    def __init__(self, info: AxisInfoAnalysis, num_warps: int):
+    def __init__(self, info: AxisInfoAnalysis, config: GPUConfig):
         self._info = info
-        self._num_warps = num_warps
+        self._config = config
         self._allocs: dict[tuple, SSAValue] = {}
 
     def to_warp_group(self, op: DotOp) -> None:
-        columns = warp_group_warps(shape_of(op.result.type), self._num_warps)[1]
+        columns = warp_group_warps(shape_of(op.result.type), self._config.num_warps)[1]
         a = op.a if _is_from_product(op.a) else self._matrix(op, op.a, 1, M)
         b = self._matrix(op, op.b, 0, shape_of(op.b.type)[1] // columns)
         properties = op.input_precision.value.data, op.max_num_imprecise_acc.value.data
@@ -113,7 +112,7 @@ class _Rewrite:
 
     def to_slices(self, op: DotOp) -> None:
         """In order, so that sums are those of the whole product; what is rounded at the end of it stays whole."""
-        size = _slice_along_k(op, self._num_warps)
+        size = _slice_along_k(op, self._config)
         whole = shape_of(op.a.type)[-1]
         if size == whole or byte_width_of(op.c.type) < 4:
             return
@@ -165,9 +164,9 @@ class _Rewrite:
         return next(axis for axis in order if axis >= rank - 2)
 
 
-def _slice_along_k(op: DotOp, num_warps: int) -> int:
+def _slice_along_k(op: DotOp, config: GPUConfig) -> int:
     """How much of K leaves the registers of a thread room for the sums: all of it, or a power of two."""
-    *layouts, accumulator = dot_layouts(op, num_warps)
+    *layouts, accumulator = dot_layouts(op, config)
     operands = sum(_registers(value, layout) for value, layout in zip((op.a, op.b), layouts, strict=True))
     room = max(MAX_REGISTERS - _registers(op.c, accumulator), MIN_OPERAND_REGISTERS)
     size = shape_of(op.a.type)[-1]

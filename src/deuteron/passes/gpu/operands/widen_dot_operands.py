@@ -5,7 +5,7 @@
     %a1 = "tt.fp_to_fp"(%a) : (tensor<64x64xf8E4M3FN>) -> tensor<64x64xf16>
     %d = "tt.dot"(%a1, %b1, %c) : (tensor<64x64xf16>, ...)
 
-Products by wgmma stay, and those by mma.sync on sm_89 and sm_120.
+Products by wgmma stay, and those by mma.sync where it takes fp8 (sm_89, sm_120).
 """
 
 from __future__ import annotations
@@ -20,7 +20,8 @@ from deuteron.ir.builder import Builder
 from deuteron.ir.tt.convert import FpToFpOp
 from deuteron.ir.tt.dot import DotOp
 from deuteron.ir.types import element_type_of, f16
-from deuteron.passes.gpu.products import FP8, FP8_MMA_TARGETS, uses_mma_v2, uses_wgmma
+from deuteron.machine.gpu import GPUConfig
+from deuteron.passes.gpu.products import FP8, uses_mma, uses_wgmma
 
 
 @dataclass(frozen=True)
@@ -29,8 +30,7 @@ class WidenDotOperands(ModulePass):
 
     name = "widen-dot-operands"
 
-    num_warps: int = 4
-    target: str = "cuda:80"
+    config: GPUConfig
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for dot in list(op.walk()):
@@ -42,6 +42,4 @@ class WidenDotOperands(ModulePass):
 
     def _multiplies(self, dot: DotOp) -> bool:
         """Whether an instruction takes the operands as they are."""
-        if self.target in FP8_MMA_TARGETS:
-            return uses_mma_v2(dot)
-        return uses_wgmma(dot, self.num_warps, self.target)
+        return uses_wgmma(dot, self.config) or uses_mma(dot, self.config.machine)

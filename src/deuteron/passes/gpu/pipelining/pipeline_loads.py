@@ -41,6 +41,7 @@ from deuteron.ir.ttg.ring import RingNextOp
 from deuteron.ir.ttng.mbarrier import WaitBarrierOp
 from deuteron.ir.ttng.warp_group_dot import WarpGroupDotOp
 from deuteron.ir.types import i32
+from deuteron.machine.gpu import GPUConfig
 from deuteron.passes.carried_values import carry
 from deuteron.passes.gpu.pipelining.copy_ring import CopyRing, Place
 from deuteron.passes.gpu.pipelining.pipeline_descriptor_loads import (
@@ -199,11 +200,11 @@ def _remark_loads(loop: scf.ForOp, text: str) -> None:
 
 @dataclass(frozen=True)
 class PipelineLoads(ModulePass):
-    """Pipelines the loads of innermost loops through `num_stages` stages."""
+    """Pipelines the loads of innermost loops."""
 
     name = "pipeline-loads"
 
-    num_stages: int = 3
+    config: GPUConfig
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         changed = False
@@ -225,7 +226,7 @@ class PipelineLoads(ModulePass):
 
     def _pipeline(self, loop: scf.ForOp, info: AxisInfoAnalysis) -> bool:
         hint = loop.attributes.get("tt.num_stages")
-        num_stages = hint.value.data if hint is not None else self.num_stages
+        num_stages = hint.value.data if hint is not None else self.config.num_stages
         if num_stages < 2:
             _remark_loads(loop, "num_stages is below 2")
             return False
@@ -235,6 +236,6 @@ class PipelineLoads(ModulePass):
             loop = prefetch(loop, kept)
         loads = [*copied, *blocks]
         if loads:
-            delayed = products_to_delay(loop, [one.load for one in loads if one.is_read_in_place])
+            delayed = products_to_delay(loop, [one.load for one in loads if one.is_read_in_place], self.config)
             _Pipeline(loop, loads, Schedule.of(loop, num_stages), delayed).rewrite()
         return bool(loads or kept)

@@ -24,6 +24,7 @@ waits for what TMA copies, are delayed as well, to be in front of their product.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from math import ceil
 
 from xdsl.dialects import arith, scf
 from xdsl.ir import Block, Operation, Region, SSAValue, Use
@@ -40,27 +41,29 @@ from deuteron.ir.ttg.shared import LocalAllocOp
 from deuteron.ir.ttg.views import is_view, viewed
 from deuteron.ir.ttng.warp_group_dot import WarpGroupDotOp
 from deuteron.ir.types import bit_width_of, byte_width_of, is_tile
-from deuteron.layout.linear import LANE, REGISTER, WARP
-from deuteron.layout.multiprocessor import REGISTERS
+from deuteron.layout.linear import REGISTER
+from deuteron.machine.gpu import GPUConfig
 from deuteron.passes.carried_values import carry, new_argument
 from deuteron.passes.effects import is_pure
 from deuteron.passes.gpu.pipelining.run_ahead import Values
 from deuteron.passes.rewrite import erase, is_defined_in
 
-MAX_REGISTERS = 256  # of a thread
-TILES_SHARE = 3 / 4  # of them for sums and operands in registers at the same time: what addresses and the rest leave
+# Of the registers of a thread, for sums and operands at the same time: what addresses and the rest leave.
+TILES_SHARE = 3 / 4
 MIN_ITERATIONS = 4
 _FREE = ("tt.expand_dims", "tt.broadcast", "tt.splat")
 
 
-def products_to_delay(loop: scf.ForOp, loads: Sequence[LoadOp | DescriptorLoadOp]) -> list[WarpGroupDotOp]:
+def products_to_delay(
+    loop: scf.ForOp, loads: Sequence[LoadOp | DescriptorLoadOp], config: GPUConfig
+) -> list[WarpGroupDotOp]:
     """The products of a loop that may be delayed by an iteration: all that have an operand of other products, or none.
 
     What they read of shared memory has to be there in the next iteration: it is made in front of the loop, or comes by
     one of these loads, which nothing else reads. Loops of few iterations stay: most of them would be the first and the
     last one, which overlap with nothing.
     """
-    products = _chained_products(loop) if not _is_short(loop) else []
+    products = _chained_products(loop, config) if not _is_short(loop) else []
     allocs = {alloc.result for load in loads if is_read_by(load, products) for alloc in _allocs_of(load)}
     outside = all(viewed(dot.b) in allocs or not is_defined_in(viewed(dot.b), loop) for dot in products)
     return products if outside else []
@@ -90,14 +93,14 @@ def _allocs_of(op: Operation) -> list[LocalAllocOp]:
     return [use.operation for value in op.results for use in value.uses if isinstance(use.operation, LocalAllocOp)]
 
 
-def _chained_products(loop: scf.ForOp) -> list[WarpGroupDotOp]:
+def _chained_products(loop: scf.ForOp, config: GPUConfig) -> list[WarpGroupDotOp]:
     """The products that have an operand of others, if delaying them is right as far as values in registers go."""
     block = loop.body.block
     dots = [op for op in block.ops if isinstance(op, WarpGroupDotOp)]
     if any(bit_width_of(dot.result.type) != 32 or dot.part_depth for dot in dots):
         return []
     chained = [dot for dot in dots if not isinstance(dot.a.type, MemDescType) and _products_behind(dot)]
-    if chained and not _fit_registers([dot.result for dot in dots] + [dot.a for dot in chained]):
+    if chained and not _fit_registers([dot.result for dot in dots] + [dot.a for dot in chained], config):
         return []
     dependent = _dependent_ops(block, _known_later(block, chained))
     needed = {op for dot in chained for op in _ops_behind([dot.a], block)}
@@ -106,11 +109,9 @@ def _chained_products(loop: scf.ForOp) -> list[WarpGroupDotOp]:
     return chained
 
 
-def _fit_registers(tiles: Sequence[SSAValue]) -> bool:
+def _fit_registers(tiles: Sequence[SSAValue], config: GPUConfig) -> bool:
     """Whether a thread has the registers for tiles at the same time."""
-    layout = layout_of(tiles[0].type)
-    most = min(MAX_REGISTERS, REGISTERS // (layout.in_size(LANE) * layout.in_size(WARP)))
-    return sum(map(_registers, tiles)) <= TILES_SHARE * most
+    return sum(map(_registers, tiles)) <= ceil(TILES_SHARE * config.registers_per_thread)
 
 
 def _registers(tile: SSAValue) -> int:

@@ -22,7 +22,7 @@ from deuteron.ir.ttng.mbarrier import (
     barrier_type,
 )
 from deuteron.ir.types import i32
-from deuteron.layout.multiprocessor import WARP_SIZE
+from deuteron.machine.gpu import GPUConfig
 from deuteron.passes.carried_values import carry, new_argument
 from deuteron.passes.gpu.clusters.multicast import sharing_ctas
 from deuteron.passes.gpu.specialization.ring_buffers import Ring
@@ -54,10 +54,10 @@ class Channel:
     empty: SSAValue
 
     @staticmethod
-    def allocate(b: Builder, ring: Ring, capacity: int, num_warps: int, num_ctas: int) -> Channel:
+    def allocate(b: Builder, ring: Ring, capacity: int, config: GPUConfig) -> Channel:
         """A buffer is filled by copies of every thread, or of one by TMA, and emptied by every warp that computes."""
-        filling = filling_ctas(ring, num_ctas)
-        arrivals = 1 if ring.is_of_blocks else COPYING_WARPS * WARP_SIZE
+        filling = filling_ctas(ring, config.num_ctas)
+        arrivals = 1 if ring.is_of_blocks else COPYING_WARPS * config.machine.warp_size
         buffers = [b.value(LocalAllocOp(buffers_type(type, capacity))) for type in ring.types]
         for buffer, load in zip(buffers, ring.bundles[0].loads, strict=True):
             buffer.name_hint = load.result.name_hint
@@ -66,7 +66,7 @@ class Channel:
         for number in range(capacity):
             index = b.constant(number, i32)
             b.insert(InitBarrierOp(b.value(MemDescIndexOp(full, index)), arrivals))
-            b.insert(InitBarrierOp(b.value(MemDescIndexOp(empty, index)), num_warps * filling))
+            b.insert(InitBarrierOp(b.value(MemDescIndexOp(empty, index)), config.num_warps * filling))
         return Channel(ring, capacity, filling, buffers, full, empty)
 
     def views(self, b: Builder, index: SSAValue) -> list[SSAValue]:

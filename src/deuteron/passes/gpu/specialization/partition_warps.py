@@ -34,7 +34,7 @@ from deuteron.ir.ttng.tma import AsyncTMACopyGlobalToLocalOp
 from deuteron.ir.ttng.warp_group_dot import WarpGroupDotOp
 from deuteron.ir.types import byte_width_of, i1, i32, is_tile
 from deuteron.layout.linear import REGISTER
-from deuteron.layout.multiprocessor import REGISTERS, WARP_SIZE
+from deuteron.machine.gpu import GPUConfig
 from deuteron.passes.gpu.clusters.multicast import sharing_ctas
 from deuteron.passes.gpu.pipelining.copy_ring import read_from
 from deuteron.passes.gpu.specialization.channels import COPYING_WARPS, Channel, Place, Places
@@ -49,8 +49,8 @@ FEWEST_REGISTERS = 40
 class Specialization:
     """The rewrite of one function."""
 
-    def __init__(self, func: FuncOp, capacities: dict[Ring, int], part: LoadSlice, num_warps: int, num_ctas: int):
-        self._block, self._num_warps, self._num_ctas, self._part = func.body.block, num_warps, num_ctas, part
+    def __init__(self, func: FuncOp, capacities: dict[Ring, int], part: LoadSlice, config: GPUConfig):
+        self._block, self._config, self._part = func.body.block, config, part
         self._front = Builder.before(self._block.last_op)
         self._capacities = capacities
 
@@ -64,8 +64,7 @@ class Specialization:
         for op in body:
             op.detach()
             default.add_op(op)
-        counts = self._num_warps, self._num_ctas
-        channels = [Channel.allocate(b, ring, capacity, *counts) for ring, capacity in self._capacities.items()]
+        channels = [Channel.allocate(b, ring, capacity, self._config) for ring, capacity in self._capacities.items()]
         b.insert(FenceMBarrierInitOp())
         is_shared = any(channel.num_ctas > 1 for channel in channels)
         if is_shared:
@@ -75,14 +74,14 @@ class Specialization:
         Builder.at_end(partition, b.location).insert(WarpReturnOp())
         self._consume(default, bundles, of_bundle)
         self._produce(partition, {clones[bundle.loads[0]]: bundle for bundle in bundles.values()}, of_bundle, clones)
-        registers = _requested_registers(default, channels, self._num_warps)
+        registers = _requested_registers(default, channels, self._config)
         b.insert(WarpSpecializeOp(default, [(partition, warps)], registers))
         if is_shared:
             b.insert(ClusterBarrierOp())
 
     def _consume(self, block: Block, bundles: dict[Operation, Bundle], channels: dict[Bundle, Channel]) -> None:
         def visit(reader: Operation, place: Place) -> None:
-            _consume(bundles[reader], channels[bundles[reader]], place, reader, self._num_warps)
+            _consume(bundles[reader], channels[bundles[reader]], place, reader, self._config.num_warps)
 
         Places({op: channels[bundle] for op, bundle in bundles.items()}, visit).begin(block)
 
@@ -168,15 +167,16 @@ def _copy_blocks(
         b.insert(AsyncTMACopyGlobalToLocalOp(load.desc, load.indices, full, buffer, always, sharing))
 
 
-def _requested_registers(default: Block, channels: Sequence[Channel], num_warps: int) -> list[int]:
+def _requested_registers(default: Block, channels: Sequence[Channel], config: GPUConfig) -> list[int]:
     """What the copying warps are left with, where accumulators need more registers than a launch gives each thread: two
     for the pointer of each copy of 16 bytes, and some.
     """
-    at_launch = REGISTERS // (WARP_SIZE * (num_warps + COPYING_WARPS))
+    copying_threads = COPYING_WARPS * config.machine.warp_size
+    at_launch = config.machine.registers.count // (config.num_threads + copying_threads)
     if product_registers(default) + SPARE_REGISTERS <= at_launch:
         return []
     rings = [channel.ring for channel in channels if not channel.ring.is_of_blocks]
-    copies = sum(ring.num_bytes for ring in rings) // (16 * WARP_SIZE * COPYING_WARPS)
+    copies = sum(ring.num_bytes for ring in rings) // (16 * copying_threads)
     return [max(-(-(2 * copies + SPARE_REGISTERS) // 8) * 8, FEWEST_REGISTERS)]
 
 

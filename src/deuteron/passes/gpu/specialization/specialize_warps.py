@@ -46,11 +46,11 @@ from deuteron.analysis.shared_liveness import shared_buffers
 from deuteron.ir.tt.function import FuncOp
 from deuteron.ir.ttg.barrier import BarrierOp
 from deuteron.ir.ttng.warp_group_dot import WarpGroupDotOp
-from deuteron.layout.multiprocessor import REGISTERS, WARP_SIZE, WARPGROUP
+from deuteron.layout.wgmma import WARPGROUP
+from deuteron.machine.gpu import GPUConfig
 from deuteron.passes.gpu.memory.allocate_shared import bytes_of
 from deuteron.passes.gpu.pipelining.pipeline_products import delay_products, is_read_by, products_to_delay
 from deuteron.passes.gpu.pipelining.pipelined_loads import may_run_ahead
-from deuteron.passes.gpu.products import HOPPER
 from deuteron.passes.gpu.specialization.channels import COPYING_WARPS, filling_ctas
 from deuteron.passes.gpu.specialization.partition_warps import Specialization, product_registers
 from deuteron.passes.gpu.specialization.ring_buffers import Load, Ring, find_rings, loads_besides, loop_around
@@ -58,8 +58,6 @@ from deuteron.passes.gpu.specialization.slice_loads import LoadSlice
 from deuteron.passes.tile.eliminate_dead_code import EliminateDeadCode
 
 HINTS = SPECIALIZE, FLATTEN = "tt.warp_specialize", "tt.flatten"
-MAX_WARPS = 32
-MAX_SHARED_BYTES = 227 * 1024
 BARRIER_ROOM = 1024
 OTHER_REGISTERS = 48  # of a thread, where the same threads copy
 
@@ -72,26 +70,29 @@ class SpecializeWarps(ModulePass):
 
     name = "specialize-warps"
 
-    num_warps: int = 4
-    target: str = HOPPER
-    num_stages: int = 3
-    num_ctas: int = 1
+    config: GPUConfig
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        if self.target == HOPPER and self.num_warps % WARPGROUP == 0 and self.num_warps + COPYING_WARPS <= MAX_WARPS:
+        if self._is_possible():
             changed = [self._specialize(func) for func in op.ops if isinstance(func, FuncOp)]
             if any(changed):
                 # The addresses, which the default region does not need any more.
                 EliminateDeadCode().apply(ctx, op)
 
+    def _is_possible(self) -> bool:
+        """Whether the machine has what the rewrite emits, and warps to spare; only products of wgmma gain."""
+        machine, num_warps = self.config.machine, self.config.num_warps
+        has_all = machine.wgmma is not None and machine.has_mbarriers and machine.moves_registers
+        return has_all and num_warps % WARPGROUP == 0 and num_warps + COPYING_WARPS <= machine.max_warps
+
     def _specialize(self, func: FuncOp) -> bool:
         hints = {name for op in func.walk() for name in HINTS if name in op.attributes}
-        if not (hints or self.num_ctas > 1 or self.num_warps == 2 * WARPGROUP) or not _is_in_order(func):
+        if not (hints or self.config.num_ctas > 1 or self.config.num_warps == 2 * WARPGROUP) or not _is_in_order(func):
             return False
         rings = find_rings(func, AxisInfoAnalysis(func))
         is_asked_for = SPECIALIZE in hints or (FLATTEN in hints and all(map(_goes_on, rings)))
-        is_wanted = is_asked_for or any(filling_ctas(ring, self.num_ctas) > 1 for ring in rings)
-        delayed = _products_to_delay(rings)
+        is_wanted = is_asked_for or any(filling_ctas(ring, self.config.num_ctas) > 1 for ring in rings)
+        delayed = _products_to_delay(rings, self.config)
         if not self._plan(func, rings) or not (is_wanted or self._pays(func, rings, delayed)):
             return False
         for loop, (products, loads) in delayed.items():
@@ -100,7 +101,7 @@ class SpecializeWarps(ModulePass):
             rings = find_rings(func, AxisInfoAnalysis(func))
         plan = self._plan(func, rings)
         if plan:
-            Specialization(func, *plan, self.num_warps, self.num_ctas).rewrite()
+            Specialization(func, *plan, self.config).rewrite()
         return True
 
     def _pays(self, func: FuncOp, rings: Sequence[Ring], delayed: dict[scf.ForOp, Delayed]) -> bool:
@@ -109,7 +110,7 @@ class SpecializeWarps(ModulePass):
         blocks of the next round come while this one is stored. Other products alone do not become faster
         (benchmarks/results/2026-11-20-specialised-warps.md).
         """
-        for_two = REGISTERS // (2 * WARP_SIZE * self.num_warps)
+        for_two = self.config.machine.registers.count // (2 * self.config.num_threads)
         is_alone = product_registers(func.body.block) + OTHER_REGISTERS > for_two
         return (bool(delayed) or all(map(_goes_on, rings))) and is_alone and not loads_besides(rings)
 
@@ -122,7 +123,7 @@ class SpecializeWarps(ModulePass):
     def _capacities(self, func: FuncOp, rings: Sequence[Ring]) -> dict[Ring, int]:
         """How many buffers each ring has: as many stages as asked for, or as fit; none where not even two do."""
         wanted = {ring: self._stages(ring) for ring in rings}
-        room = MAX_SHARED_BYTES - BARRIER_ROOM - _bytes_beside(func, rings)
+        room = self.config.machine.shared.max_bytes - BARRIER_ROOM - _bytes_beside(func, rings)
         for most in range(max(wanted.values(), default=0), 1, -1):
             capacities = {ring: min(stages, most) * ring.bundles_at_once for ring, stages in wanted.items()}
             if sum(count * ring.num_bytes for ring, count in capacities.items()) <= room:
@@ -131,16 +132,16 @@ class SpecializeWarps(ModulePass):
 
     def _stages(self, ring: Ring) -> int:
         hints = [bundle.loop.attributes.get("tt.num_stages") for bundle in ring.bundles if bundle.loop is not None]
-        return max(self.num_stages if hint is None else hint.value.data for hint in hints)
+        return max(self.config.num_stages if hint is None else hint.value.data for hint in hints)
 
 
-def _products_to_delay(rings: Sequence[Ring]) -> dict[scf.ForOp, Delayed]:
+def _products_to_delay(rings: Sequence[Ring], config: GPUConfig) -> dict[scf.ForOp, Delayed]:
     """In each loop, the products to delay by an iteration, with the loads that they read."""
     loops: dict[scf.ForOp, list[Load]] = {}
     for bundle in (bundle for ring in rings for bundle in ring.bundles):
         if isinstance(bundle.block.parent_op(), scf.ForOp):
             loops.setdefault(bundle.block.parent_op(), []).extend(bundle.loads)
-    found = {loop: (products_to_delay(loop, loads), loads) for loop, loads in loops.items()}
+    found = {loop: (products_to_delay(loop, loads, config), loads) for loop, loads in loops.items()}
     return {
         loop: (products, [load for load in loads if is_read_by(load, products)])
         for loop, (products, loads) in found.items()

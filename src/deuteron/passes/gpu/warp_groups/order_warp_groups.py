@@ -37,11 +37,10 @@ from deuteron.ir.ttng.turns import PassTurnOp, TakeTurnOp
 from deuteron.ir.ttng.warp_group_dot import WarpGroupDotOp, WarpGroupDotWaitOp, tile_of
 from deuteron.ir.types import bit_width_of, is_tile, num_elements_of, shape_of
 from deuteron.layout.linear import REGISTER
-from deuteron.layout.multiprocessor import WARPGROUP
+from deuteron.layout.wgmma import WARPGROUP
+from deuteron.machine.gpu import GPU, GPUConfig
 
 FIRST, SECOND = 0, 1
-SCHEDULERS = 4
-FLOP_BITS = 4096 * 16  # of a multiprocessor in a cycle: operations by the bits of an operand
 MIN_RATIO = 2  # of the cycles of products to those in which threads issue instructions; 2.3 gains 14 %, 1.2 loses 8 %
 
 
@@ -51,18 +50,18 @@ class OrderWarpGroups(ModulePass):
 
     name = "order-warp-groups"
 
-    num_warps: int = 2 * WARPGROUP
+    config: GPUConfig
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        if self.num_warps == 2 * WARPGROUP:
+        if self.config.machine.wgmma is not None and self.config.num_warps == 2 * WARPGROUP:
             for inner in list(op.walk()):
                 if isinstance(inner, WarpSpecializeOp):
-                    _order(inner.default.block)
+                    _order(inner.default.block, self.config.machine)
 
 
-def _order(region: Block) -> None:
+def _order(region: Block, machine: GPU) -> None:
     loops = [op for op in region.walk() if isinstance(op, scf.ForOp) and _has_delayed_product(op.body.block)]
-    loops = [loop for loop in loops if _product_cycles(loop.body.block) >= MIN_RATIO * _issue_cycles(loop.body.block)]
+    loops = [loop for loop in loops if _is_busy(loop.body.block, machine)]
     if not loops:
         return
     Builder.before(region.first_op).insert(PassTurnOp(SECOND))
@@ -89,20 +88,22 @@ def _products_in_flight(block: Block) -> list[WarpGroupDotOp]:
     return products
 
 
-def _product_cycles(block: Block) -> float:
-    """How long tensor cores are busy with the products of all warpgroups."""
-    return sum(map(_cycles, _products_in_flight(block)))
+def _is_busy(block: Block, machine: GPU) -> bool:
+    """Whether tensor cores are busy with the products of all warpgroups for longer than threads with the rest."""
+    flop_bits = sum(map(_flop_bits, _products_in_flight(block)))
+    return flop_bits / machine.wgmma.flop_bits >= MIN_RATIO * _issue_cycles(block, machine)
 
 
-def _cycles(dot: WarpGroupDotOp) -> float:
+def _flop_bits(dot: WarpGroupDotOp) -> int:
+    """The operations of a product, times the bits of an operand's element."""
     operand = tile_of(dot.b.type)
-    return 2 * num_elements_of(dot.result.type) * shape_of(operand)[0] * bit_width_of(operand) / FLOP_BITS
+    return 2 * num_elements_of(dot.result.type) * shape_of(operand)[0] * bit_width_of(operand)
 
 
-def _issue_cycles(block: Block) -> int:
+def _issue_cycles(block: Block, machine: GPU) -> int:
     """How many instructions a scheduler issues, of the warps that share it, for what threads compute."""
     registers = sum(layout_of(_computed(op).type).in_size(REGISTER) for op in block.ops if _computed(op) is not None)
-    return registers * 2 * WARPGROUP // SCHEDULERS
+    return registers * 2 * WARPGROUP // machine.schedulers
 
 
 def _computed(op: Operation) -> SSAValue | None:

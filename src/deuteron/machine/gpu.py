@@ -1,0 +1,108 @@
+"""What is true of a GPU, and how a kernel uses it.
+
+    GPU(name="cuda:80", warp_size=32, registers=RegisterFile(65536, 255, 256, 4), mma=..., tma=None, ...)
+    GPUConfig(gpu, num_warps=8, num_ctas=2)       what passes get
+
+A multiprocessor is what runs the warps of a CTA (a compute unit), a warp those threads that execute together (a wave).
+A capability that nobody gave is none: `tma=None`, `max_cluster=1`, no bytes that an asynchronous copy takes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from deuteron.machine.matrix import MatrixUnit, RegisterMatrixUnit
+
+
+@dataclass(frozen=True)
+class RegisterFile:
+    """Registers of 32 bits of a multiprocessor. Warps get them in multiples of `unit`, from one of `partitions`."""
+
+    count: int
+    max_per_thread: int
+    unit: int
+    partitions: int
+
+
+@dataclass(frozen=True)
+class SharedMemory:
+    """In bytes: what a CTA may have, what the driver keeps besides, and what the sum is rounded up to."""
+
+    max_bytes: int
+    reserved_bytes: int
+    unit: int
+    bytes_per_multiprocessor: int
+
+
+@dataclass(frozen=True)
+class TensorMemoryCopies:
+    """A unit that copies boxes of tensors by descriptors (TMA).
+
+    `max_extent`: of a box in each dimension; `alignment`: in bytes, of addresses, strides and rows in global memory.
+    """
+
+    max_extent: int
+    alignment: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class GPU:
+    """One kind of GPU; `name` is for messages and texts alone.
+
+    max_threads           of a CTA
+    resident_warps        of a multiprocessor, as resident_ctas
+    schedulers            that issue an instruction a cycle, of a multiprocessor
+    max_cluster           CTAs that can be launched as one cluster, sharing their shared memory
+    mma                   what multiplies matrices in registers of a warp
+    wgmma                 what multiplies matrices in shared memory, while the warps go on
+    async_copy_bytes      what one asynchronous copy of a thread, from global to shared memory, may take
+    has_mbarriers         barriers in shared memory that count threads and bytes
+    moves_registers       warps hand registers to others while they run (setmaxnreg)
+    converts_fp8          instructions that convert from and to fp8
+    has_bf16_atomics      global atomics that add bf16
+    """
+
+    name: str
+    warp_size: int
+    registers: RegisterFile
+    shared: SharedMemory
+    max_threads: int
+    resident_warps: int
+    resident_ctas: int
+    schedulers: int = 1
+    max_cluster: int = 1
+    mma: RegisterMatrixUnit | None = None
+    wgmma: MatrixUnit | None = None
+    async_copy_bytes: tuple[int, ...] = ()
+    tma: TensorMemoryCopies | None = None
+    has_mbarriers: bool = False
+    moves_registers: bool = False
+    has_ldmatrix: bool = False
+    has_stmatrix: bool = False
+    converts_fp8: bool = False
+    has_bf16_atomics: bool = False
+
+    @property
+    def max_warps(self) -> int:
+        """Of a CTA."""
+        return self.max_threads // self.warp_size
+
+
+@dataclass(frozen=True)
+class GPUConfig:
+    """A machine, and how many warps a CTA has, how many stages pipelined loops, how many CTAs a program."""
+
+    machine: GPU
+    num_warps: int = 4
+    num_stages: int = 3
+    num_ctas: int = 1
+
+    @property
+    def num_threads(self) -> int:
+        """Of a CTA."""
+        return self.num_warps * self.machine.warp_size
+
+    @property
+    def registers_per_thread(self) -> int:
+        """Where a multiprocessor runs one CTA."""
+        return min(self.machine.registers.max_per_thread, self.machine.registers.count // self.num_threads)
