@@ -7,7 +7,7 @@ loops.py rules/                     code for the nests, and for each op, one fil
 context.py emitter.py fragment.py algebra.py    what is known while code is emitted
 access.py lane_loops.py places.py elements.py formats.py    the user's memory, the scratch memory, element types
 microkernel.py transpose.py         matrix products
-math.py ...                         the mathematical functions; conversions.py, remainder.py
+math.py                             the mathematical functions, of those of backend/math
 driver.py thread_pool.py trampoline.py          launching
 target.py                           what a CPU has
 

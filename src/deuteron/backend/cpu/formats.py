@@ -8,7 +8,11 @@ from __future__ import annotations
 
 from xdsl.ir import Attribute
 
-from deuteron.backend.cpu.conversions import (
+from deuteron.backend.cpu.elements import NARROW_FLOATS
+from deuteron.backend.cpu.target import CPUTarget
+from deuteron.backend.llvm.builder import Builder
+from deuteron.backend.llvm.types import Value, like, zero
+from deuteron.backend.math.conversions import (
     FP8E4NV,
     FP8E5,
     bf16_to_f32,
@@ -18,10 +22,6 @@ from deuteron.backend.cpu.conversions import (
     narrow,
     widen,
 )
-from deuteron.backend.cpu.elements import NARROW_FLOATS
-from deuteron.backend.cpu.target import CPUTarget
-from deuteron.backend.llvm.builder import Builder
-from deuteron.backend.llvm.types import Value, like, zero
 from deuteron.ir.types import bf16, f8e4m3, f16, i1
 
 _FP8 = {f8e4m3: FP8E4NV}

@@ -11,13 +11,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from deuteron.backend.cpu.error_function import erf
-from deuteron.backend.cpu.exponentials import exp, exp2, tanh
-from deuteron.backend.cpu.logarithms import log, log2
-from deuteron.backend.cpu.polynomial import Float, fused, magnitude, number, with_sign_of
-from deuteron.backend.cpu.trigonometry import cos, sin
 from deuteron.backend.llvm.builder import Builder
 from deuteron.backend.llvm.types import Value
+from deuteron.backend.math.error_function import erf
+from deuteron.backend.math.exponentials import exp, exp2, tanh
+from deuteron.backend.math.logarithms import log, log2
+from deuteron.backend.math.polynomial import Float, fused, magnitude, number, with_sign_of
+from deuteron.backend.math.trigonometry import cos, sin
 
 
 def sqrt(b: Builder, x: Value, hint: str = "") -> Value:

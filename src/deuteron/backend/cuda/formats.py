@@ -13,10 +13,10 @@ from dataclasses import dataclass
 
 from xdsl.ir import Attribute
 
-from deuteron.backend.cpu.conversions import FP8E4NV, FP8E5, narrow, round_to_odd, truncate_to_f32, widen
 from deuteron.backend.cuda.elements import FP8, register_type
 from deuteron.backend.llvm.builder import Builder
 from deuteron.backend.llvm.types import Value, const
+from deuteron.backend.math.conversions import FP8E4NV, FP8E5, narrow, round_to_odd, truncate_to_f32, widen
 from deuteron.ir.types import f8e4m3
 
 _TOWARD_ZERO = {"half": ("cvt.rz.f16.f32 $0, $1;", "=h,f"), "bfloat": ("cvt.rz.bf16.f32 $0, $1;", "=h,f")}

@@ -2,8 +2,8 @@
 
     exp     2 ** (x log2 e) by ex2.approx: 2 ulp and 1 for each 2**6 that |x| has       exp2    ex2.approx, 2 ulp
     sqrt    sqrt.approx, 1 ulp            rsqrt   rsqrt.approx, 2 ulp            x / y   div.full, 2 ulp
-    sin cos     in float alone (trigonometry.py), 0.9 ulp
-    log log2 tanh erf, and everything in f64: the expansions of the CPU backend, 2.6 ulp at most
+    sin cos     in float alone (float_trigonometry.py), 0.9 ulp
+    log log2 tanh erf, and everything in f64: the expansions of backend/math, 2.6 ulp at most
 
 Results of exp and exp2 below 2**-126 are zero, as Triton's are: without .ftz, each ex2 is four instructions.
 LLVM must not see llvm.exp, llvm.log, llvm.sin and their like: on NVPTX they end the process.
@@ -13,12 +13,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from deuteron.backend.cpu.error_function import erf
-from deuteron.backend.cpu.exponentials import LOG2_E, exp, exp2, tanh
-from deuteron.backend.cpu.logarithms import log, log2
-from deuteron.backend.cuda.trigonometry import cos, sin
 from deuteron.backend.llvm.builder import Builder
 from deuteron.backend.llvm.types import Value, const
+from deuteron.backend.math.error_function import erf
+from deuteron.backend.math.exponentials import LOG2_E, exp, exp2, tanh
+from deuteron.backend.math.float_trigonometry import cos, sin
+from deuteron.backend.math.logarithms import log, log2
 
 Emit = Callable[..., Value]
 

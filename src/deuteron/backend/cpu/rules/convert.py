@@ -6,7 +6,6 @@ from collections.abc import Callable
 
 from xdsl.ir import Operation
 
-from deuteron.backend.cpu import conversions
 from deuteron.backend.cpu.algebra import convert, lanewise
 from deuteron.backend.cpu.context import AxisIndex, Context, Rule
 from deuteron.backend.cpu.elements import NARROW_FLOATS, memory_type, register_type
@@ -14,6 +13,7 @@ from deuteron.backend.cpu.formats import from_memory, rounded, to_memory
 from deuteron.backend.cpu.fragment import Affine, Fragment, Uniform
 from deuteron.backend.llvm.builder import Builder
 from deuteron.backend.llvm.types import Value, const, like
+from deuteron.backend.math import conversions
 from deuteron.errors import CompilationError
 from deuteron.ir.arith import constant_value
 from deuteron.ir.tt.convert import RoundingMode

@@ -14,9 +14,9 @@ from deuteron.backend.cpu.algebra import lanewise
 from deuteron.backend.cpu.context import Context, Rule
 from deuteron.backend.cpu.formats import rounded
 from deuteron.backend.cpu.fragment import Fragment
-from deuteron.backend.cpu.remainder import remainder
 from deuteron.backend.llvm.builder import Builder
 from deuteron.backend.llvm.types import Value
+from deuteron.backend.math.remainder import remainder
 from deuteron.ir.tt.convert import PropagateNan
 from deuteron.ir.types import element_type_of
 

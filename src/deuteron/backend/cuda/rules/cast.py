@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 from xdsl.ir import Attribute, Operation
 
-from deuteron.backend.cpu.conversions import round_to_odd
 from deuteron.backend.cuda.context import Context, Rule
 from deuteron.backend.cuda.elements import FP8, from_bits, register_type, to_bits
 from deuteron.backend.cuda.formats import FloatConversion
@@ -13,6 +12,7 @@ from deuteron.backend.cuda.fragment import Fragment, Operand, registers_of, with
 from deuteron.backend.cuda.rules.elementwise import Emit, each, plain
 from deuteron.backend.llvm.builder import Builder
 from deuteron.backend.llvm.types import Value, bit_width, const
+from deuteron.backend.math.conversions import round_to_odd
 from deuteron.errors import CompilationError
 from deuteron.interpreter.formats import FORMATS
 from deuteron.ir.arith import constant_value

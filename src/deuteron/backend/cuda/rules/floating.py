@@ -10,13 +10,13 @@ from __future__ import annotations
 
 from xdsl.ir import Operation
 
-from deuteron.backend.cpu.remainder import remainder
 from deuteron.backend.cuda import math
 from deuteron.backend.cuda.context import Context, Rule
 from deuteron.backend.cuda.fragment import Operand
 from deuteron.backend.cuda.rules.elementwise import Emit, each, intrinsic, plain
 from deuteron.backend.llvm.builder import Builder
 from deuteron.backend.llvm.types import Value
+from deuteron.backend.math.remainder import remainder
 from deuteron.ir.tt.convert import PropagateNan
 
 

@@ -14,9 +14,9 @@ from __future__ import annotations
 
 import math
 
-from deuteron.backend.cpu.polynomial import FLOAT, Float, bits_of, evaluate, fused, number
 from deuteron.backend.llvm.builder import Builder
 from deuteron.backend.llvm.types import Value, const, like
+from deuteron.backend.math.polynomial import FLOAT, Float, bits_of, evaluate, fused, number
 
 _P = (
     0.33333316445350647,

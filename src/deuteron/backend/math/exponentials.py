@@ -15,7 +15,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from deuteron.backend.cpu.polynomial import (
+from deuteron.backend.llvm.builder import Builder
+from deuteron.backend.llvm.types import Value, const, like
+from deuteron.backend.math.polynomial import (
     FLOAT,
     Float,
     at_least,
@@ -27,8 +29,6 @@ from deuteron.backend.cpu.polynomial import (
     number,
     with_sign_of,
 )
-from deuteron.backend.llvm.builder import Builder
-from deuteron.backend.llvm.types import Value, const, like
 
 LOG2_E = 1.4426950408889634
 

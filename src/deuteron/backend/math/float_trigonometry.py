@@ -17,12 +17,12 @@ from __future__ import annotations
 
 import math
 
-from deuteron.backend.cpu import trigonometry
-from deuteron.backend.cpu.polynomial import FLOAT, evaluate, magnitude, number
-from deuteron.backend.cpu.quadrant import TURN_BITS, TURN_BITS_COUNT
 from deuteron.backend.llvm.builder import Builder
 from deuteron.backend.llvm.module import Module
 from deuteron.backend.llvm.types import Value, array_const, const
+from deuteron.backend.math import trigonometry
+from deuteron.backend.math.polynomial import FLOAT, evaluate, magnitude, number
+from deuteron.backend.math.quadrant import TURN_BITS, TURN_BITS_COUNT
 
 _TWO_OVER_PI = 0.6366197723675814
 # The first two from below, so that x less n of them keeps the sign of zero.

@@ -11,10 +11,10 @@ AVX-512 and 1.0 with AVX2 (NumPy 0.5), a double 0.7 and 1.1 (NumPy 11).
 
 from __future__ import annotations
 
-from deuteron.backend.cpu.polynomial import bits_of, evaluate, fused, magnitude, number, with_sign_of
-from deuteron.backend.cpu.quadrant import reduce_large_lanes
 from deuteron.backend.llvm.builder import Builder
 from deuteron.backend.llvm.types import Value, const, element, like, width
+from deuteron.backend.math.polynomial import bits_of, evaluate, fused, magnitude, number, with_sign_of
+from deuteron.backend.math.quadrant import reduce_large_lanes
 
 _TWO_OVER_PI = 0.6366197723675814
 _PI_OVER_2 = (1.5707963267341256, 6.077100506303966e-11, 2.0222662487959506e-21)
