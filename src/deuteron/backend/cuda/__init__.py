@@ -1,10 +1,7 @@
-"""NVIDIA GPUs: ttgir to LLVM IR, PTX and cubin.
+"""NVIDIA GPUs: what backend/gpu leaves open, PTX and cubin.
 
 backend.py       options and stages            target.py, ptxas.py    architectures, the assembler
-lowering.py      one kernel                    context.py             rules looked up, values bound
-fragment.py      a tile: layout and registers  elements.py, words.py  how elements are held and packed
-threads.py       what depends on lane and warp accesses.py            vectors of elements in memory
-shared_tile.py, shuffles.py                    tiles in shared memory, elements in other lanes
-math.py, formats.py, mma.py                    functions, conversions, mma.sync
-rules/           one file per op family
+lowering.py      one kernel                    accesses.py            vectors of elements in memory
+math.py, formats.py, mma.py, matrices.py       functions, conversions, mma.sync, ldmatrix
+rules/           one file per op family that is NVIDIA's own, and the table of all rules
 """

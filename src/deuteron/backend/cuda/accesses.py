@@ -12,8 +12,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from deuteron.backend.cuda.elements import SHARED
-from deuteron.backend.cuda.words import (
+from deuteron.backend.gpu.elements import SHARED
+from deuteron.backend.gpu.words import (
     CONSTRAINTS,
     join,
     pack,

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from xdsl.ir import Attribute
 
-from deuteron.backend.cuda.elements import FP8, register_type
+from deuteron.backend.gpu.elements import FP8, register_type
 from deuteron.backend.llvm.builder import Builder
 from deuteron.backend.llvm.types import Value, const
 from deuteron.backend.math.conversions import FP8E4NV, FP8E5, narrow, round_to_odd, truncate_to_f32, widen

@@ -18,13 +18,13 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Attribute
 
 from deuteron.analysis.axis_analysis import AxisInfoAnalysis
-from deuteron.backend.cuda.context import Context
-from deuteron.backend.cuda.elements import register_type
 from deuteron.backend.cuda.invariant_loads import invariant_loads
 from deuteron.backend.cuda.rules.table import RULES
 from deuteron.backend.cuda.rules.warp_specialize import registers_at_launch
 from deuteron.backend.cuda.tensor_maps import tensor_maps_of
-from deuteron.backend.cuda.threads import Threads
+from deuteron.backend.gpu.context import Context
+from deuteron.backend.gpu.elements import register_type
+from deuteron.backend.gpu.threads import Threads
 from deuteron.backend.llvm.builder import Builder
 from deuteron.backend.llvm.module import Module
 from deuteron.backend.llvm.types import Value, const

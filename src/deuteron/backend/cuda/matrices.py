@@ -19,9 +19,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from deuteron.backend.cuda.context import Context
-from deuteron.backend.cuda.shared_tile import Addresses, SharedTile
-from deuteron.backend.cuda.words import pack, struct_members, struct_type, unpack
+from deuteron.backend.gpu.context import Context
+from deuteron.backend.gpu.shared_tile import Addresses, SharedTile
+from deuteron.backend.gpu.words import pack, struct_members, struct_type, unpack
 from deuteron.backend.llvm.types import Value, byte_width
 from deuteron.layout import f2
 from deuteron.layout.linear import LANE, REGISTER, WARP, LinearLayout, log2

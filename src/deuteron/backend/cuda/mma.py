@@ -18,7 +18,7 @@ from dataclasses import dataclass
 
 from xdsl.ir import Attribute
 
-from deuteron.backend.cuda.words import join, pack, struct_members
+from deuteron.backend.gpu.words import join, pack, struct_members
 from deuteron.backend.llvm.builder import Builder
 from deuteron.backend.llvm.types import Value
 from deuteron.ir.types import bf16, f8e4m3, f8e5m2, f16, f32, i8

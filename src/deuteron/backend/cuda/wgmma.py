@@ -17,9 +17,9 @@ from dataclasses import dataclass
 
 from xdsl.ir import Attribute
 
-from deuteron.backend.cuda.context import Context
-from deuteron.backend.cuda.shared_tile import SharedTile
-from deuteron.backend.cuda.words import CONSTRAINTS, struct_members, struct_type
+from deuteron.backend.gpu.context import Context
+from deuteron.backend.gpu.shared_tile import SharedTile
+from deuteron.backend.gpu.words import CONSTRAINTS, struct_members, struct_type
 from deuteron.backend.llvm.builder import Builder
 from deuteron.backend.llvm.types import Value, byte_width, const
 from deuteron.ir.types import bf16, bit_width_of, element_type_of, f8e4m3, f8e5m2, f16, f32, i8

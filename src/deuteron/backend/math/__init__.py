@@ -1,4 +1,4 @@
-"""Mathematics that every target may share, expanded into LLVM IR: floats, integers, their bits, and nothing of a target.
+"""Mathematics that every target may share, expanded into LLVM IR: floats, integers and their bits.
 
     exp(b, x)                         on a scalar or, on a CPU, a vector
     narrow(b, x, FP8E5)               a format that no instruction knows

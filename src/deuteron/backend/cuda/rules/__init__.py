@@ -1,4 +1,1 @@
-"""Lowering rules, one file per op family: `(ctx, op, *operands) -> operand(s)`, in tables merged in `table.py`.
-
-An operand is a Fragment (a tile) or a Value (a scalar); an op with several results gives a list.
-"""
+"""Lowering rules of NVIDIA GPUs, one file per op family, merged with those of every GPU in `table.py`."""

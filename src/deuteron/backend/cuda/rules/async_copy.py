@@ -15,9 +15,9 @@ from xdsl.ir import Operation
 
 from deuteron.analysis.access_vectors import copy_vectors
 from deuteron.analysis.scratch import buffer_bytes
-from deuteron.backend.cuda.context import Context, Rule
-from deuteron.backend.cuda.fragment import Fragment
-from deuteron.backend.cuda.shared_tile import SharedTile, register_addresses
+from deuteron.backend.gpu.context import Context, Rule
+from deuteron.backend.gpu.fragment import Fragment
+from deuteron.backend.gpu.shared_tile import SharedTile, register_addresses
 from deuteron.backend.llvm.types import Value, const
 from deuteron.errors import CompilationError
 from deuteron.ir.tt.memory import CacheModifier

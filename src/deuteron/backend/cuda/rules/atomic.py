@@ -14,13 +14,13 @@ from xdsl.ir import Operation
 
 from deuteron.analysis.scratch import shares_result
 from deuteron.backend.cuda import accesses
-from deuteron.backend.cuda.context import Context, Rule
-from deuteron.backend.cuda.elements import bits_type, from_bits, register_type, to_bits
-from deuteron.backend.cuda.fragment import Fragment, Operand, positions, registers_of, with_registers
-from deuteron.backend.cuda.rules.memory import both
-from deuteron.backend.cuda.shared_tile import SharedTile, load_tile, store_tile
-from deuteron.backend.cuda.threads import owned_registers
-from deuteron.backend.cuda.words import CONSTRAINTS
+from deuteron.backend.gpu.context import Context, Rule
+from deuteron.backend.gpu.elements import bits_type, from_bits, register_type, to_bits
+from deuteron.backend.gpu.fragment import Fragment, Operand, positions, registers_of, with_registers
+from deuteron.backend.gpu.rules.memory import both
+from deuteron.backend.gpu.shared_tile import SharedTile, load_tile, store_tile
+from deuteron.backend.gpu.threads import owned_registers
+from deuteron.backend.gpu.words import CONSTRAINTS
 from deuteron.backend.llvm.types import Value, bit_width, const
 from deuteron.errors import CompilationError
 from deuteron.ir.tt.atomic import AtomicKind, MemoryScope, MemorySemantic

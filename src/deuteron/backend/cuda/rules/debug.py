@@ -10,12 +10,12 @@ from __future__ import annotations
 
 from xdsl.ir import Attribute, Operation
 
-from deuteron.backend.cuda.context import Context, Rule
-from deuteron.backend.cuda.elements import FP8, to_bits
 from deuteron.backend.cuda.formats import FloatConversion
-from deuteron.backend.cuda.fragment import Fragment, Operand, positions, registers_of
-from deuteron.backend.cuda.rules.program import program_id
-from deuteron.backend.cuda.threads import owned_registers
+from deuteron.backend.gpu.context import Context, Rule
+from deuteron.backend.gpu.elements import FP8, to_bits
+from deuteron.backend.gpu.fragment import Fragment, Operand, positions, registers_of
+from deuteron.backend.gpu.rules.program import program_id
+from deuteron.backend.gpu.threads import owned_registers
 from deuteron.backend.llvm.types import Value, byte_width, const
 from deuteron.ir.location import from_attribute
 from deuteron.ir.types import byte_width_of, element_type_of, f32, is_float, is_pointer

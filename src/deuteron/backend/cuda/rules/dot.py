@@ -11,9 +11,9 @@ from collections.abc import Callable
 from xdsl.dialects.builtin import IntegerType
 from xdsl.ir import Operation
 
-from deuteron.backend.cuda.context import Context, Rule
-from deuteron.backend.cuda.fragment import Fragment, positions, register_at
 from deuteron.backend.cuda.mma import Read, instruction_for
+from deuteron.backend.gpu.context import Context, Rule
+from deuteron.backend.gpu.fragment import Fragment, positions, register_at
 from deuteron.backend.llvm.builder import Builder
 from deuteron.backend.llvm.types import Value
 from deuteron.errors import CompilationError

@@ -12,9 +12,9 @@ from functools import reduce
 
 from xdsl.ir import Operation
 
-from deuteron.backend.cuda.context import Context, Rule
-from deuteron.backend.cuda.shared_tile import SharedTile
 from deuteron.backend.cuda.target import WARP_SIZE
+from deuteron.backend.gpu.context import Context, Rule
+from deuteron.backend.gpu.shared_tile import SharedTile
 from deuteron.backend.llvm.types import Value, const
 from deuteron.errors import CompilationError
 

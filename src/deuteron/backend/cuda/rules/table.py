@@ -2,29 +2,31 @@
 
 from __future__ import annotations
 
-from deuteron.backend.cuda.context import Rule
 from deuteron.backend.cuda.rules import (
     async_copy,
     atomic,
-    cast,
     cluster,
-    control_flow,
-    convert_layout,
     debug,
     dot,
+    mbarrier,
+    tma,
+    turns,
+    warp_group_dot,
+    warp_specialize,
+)
+from deuteron.backend.gpu.context import Rule
+from deuteron.backend.gpu.rules import (
+    cast,
+    control_flow,
+    convert_layout,
     floating,
     integer,
-    mbarrier,
     memory,
     program,
     reduce,
     ring,
     scan,
     shape,
-    tma,
-    turns,
-    warp_group_dot,
-    warp_specialize,
 )
 
 RULES: dict[str, Rule] = {

@@ -13,9 +13,9 @@ from collections.abc import Iterator, Sequence
 
 from xdsl.ir import Operation
 
-from deuteron.backend.cuda.context import Context, Rule
-from deuteron.backend.cuda.shared_tile import SharedTile
-from deuteron.backend.cuda.threads import apply_columns
+from deuteron.backend.gpu.context import Context, Rule
+from deuteron.backend.gpu.shared_tile import SharedTile
+from deuteron.backend.gpu.threads import apply_columns
 from deuteron.backend.llvm.types import Value, const
 from deuteron.ir.tt.descriptor import DescriptorReduceKind
 from deuteron.ir.types import byte_width_of

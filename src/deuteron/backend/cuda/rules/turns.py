@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from xdsl.ir import Operation
 
-from deuteron.backend.cuda.context import Context, Rule
 from deuteron.backend.cuda.target import WARP_SIZE
+from deuteron.backend.gpu.context import Context, Rule
 from deuteron.backend.llvm.types import Value, const
 
 FIRST_BARRIER = 8  # of 16; the lower ones are those of the regions of ttg.warp_specialize

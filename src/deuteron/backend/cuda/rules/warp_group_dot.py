@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from xdsl.ir import Operation
 
-from deuteron.backend.cuda.context import Context, Rule
-from deuteron.backend.cuda.elements import to_bits
-from deuteron.backend.cuda.fragment import Fragment, positions, register_at
-from deuteron.backend.cuda.shared_tile import SharedTile
 from deuteron.backend.cuda.wgmma import Instructions, Matrix, Step, instruction_k
-from deuteron.backend.cuda.words import CONSTRAINTS, pack
+from deuteron.backend.gpu.context import Context, Rule
+from deuteron.backend.gpu.elements import to_bits
+from deuteron.backend.gpu.fragment import Fragment, positions, register_at
+from deuteron.backend.gpu.shared_tile import SharedTile
+from deuteron.backend.gpu.words import CONSTRAINTS, pack
 from deuteron.backend.llvm.types import Value, const
 from deuteron.ir.ttng.warp_group_dot import tile_of
 from deuteron.ir.types import bit_width_of, element_type_of, f32, shape_of

@@ -15,8 +15,8 @@ from collections.abc import Sequence
 
 from xdsl.ir import Region
 
-from deuteron.backend.cuda.context import Context, Rule
-from deuteron.backend.cuda.threads import Threads
+from deuteron.backend.gpu.context import Context, Rule
+from deuteron.backend.gpu.threads import Threads
 from deuteron.backend.llvm.types import const
 from deuteron.ir.ttg.warp_specialize import WarpSpecializeOp
 from deuteron.machine.gpu import GPU

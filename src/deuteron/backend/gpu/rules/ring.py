@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from xdsl.ir import Operation
 
-from deuteron.backend.cuda.context import Context, Rule
+from deuteron.backend.gpu.context import Context, Rule
 from deuteron.backend.llvm.types import Value, const
 
 

@@ -13,11 +13,11 @@ from xdsl.ir import Block, Operation, SSAValue
 
 from deuteron.analysis.scratch import axis_bits, reduce_offsets, reduce_partials
 from deuteron.backend.cuda import accesses
-from deuteron.backend.cuda.context import Context, Rule
-from deuteron.backend.cuda.elements import bits_type, from_bits, to_bits
-from deuteron.backend.cuda.fragment import Fragment, Operand, positions
-from deuteron.backend.cuda.shuffles import exchange
-from deuteron.backend.cuda.threads import owned_registers
+from deuteron.backend.gpu.context import Context, Rule
+from deuteron.backend.gpu.elements import bits_type, from_bits, to_bits
+from deuteron.backend.gpu.fragment import Fragment, Operand, positions
+from deuteron.backend.gpu.shuffles import exchange
+from deuteron.backend.gpu.threads import owned_registers
 from deuteron.backend.llvm.types import Value, const
 from deuteron.ir.types import byte_width_of, is_tile
 from deuteron.layout import f2

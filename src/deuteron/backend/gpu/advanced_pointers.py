@@ -15,9 +15,9 @@ from collections.abc import Mapping, Sequence
 
 from xdsl.dialects import scf
 
-from deuteron.backend.cuda.context import Context
-from deuteron.backend.cuda.elements import bits_type
-from deuteron.backend.cuda.fragment import Fragment, Operand, registers_of
+from deuteron.backend.gpu.context import Context
+from deuteron.backend.gpu.elements import bits_type
+from deuteron.backend.gpu.fragment import Fragment, Operand, registers_of
 from deuteron.backend.llvm.builder import Builder
 from deuteron.backend.llvm.types import Value, bit_width, const
 from deuteron.ir.tt.memory import AddPtrOp

@@ -11,9 +11,9 @@ from __future__ import annotations
 from xdsl.ir import Operation
 
 from deuteron.backend.cuda import math
-from deuteron.backend.cuda.context import Context, Rule
-from deuteron.backend.cuda.fragment import Operand
-from deuteron.backend.cuda.rules.elementwise import Emit, each, intrinsic, plain
+from deuteron.backend.gpu.context import Context, Rule
+from deuteron.backend.gpu.fragment import Operand
+from deuteron.backend.gpu.rules.elementwise import Emit, each, intrinsic, plain
 from deuteron.backend.llvm.builder import Builder
 from deuteron.backend.llvm.types import Value
 from deuteron.backend.math.remainder import remainder

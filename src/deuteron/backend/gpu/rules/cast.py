@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 from xdsl.ir import Attribute, Operation
 
-from deuteron.backend.cuda.context import Context, Rule
-from deuteron.backend.cuda.elements import FP8, from_bits, register_type, to_bits
 from deuteron.backend.cuda.formats import FloatConversion
-from deuteron.backend.cuda.fragment import Fragment, Operand, registers_of, with_registers
-from deuteron.backend.cuda.rules.elementwise import Emit, each, plain
+from deuteron.backend.gpu.context import Context, Rule
+from deuteron.backend.gpu.elements import FP8, from_bits, register_type, to_bits
+from deuteron.backend.gpu.fragment import Fragment, Operand, registers_of, with_registers
+from deuteron.backend.gpu.rules.elementwise import Emit, each, plain
 from deuteron.backend.llvm.builder import Builder
 from deuteron.backend.llvm.types import Value, bit_width, const
 from deuteron.backend.math.conversions import round_to_odd

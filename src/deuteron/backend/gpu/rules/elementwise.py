@@ -11,8 +11,8 @@ from collections.abc import Callable
 
 from xdsl.ir import Operation
 
-from deuteron.backend.cuda.context import Context, Rule
-from deuteron.backend.cuda.fragment import Fragment, Operand, with_registers
+from deuteron.backend.gpu.context import Context, Rule
+from deuteron.backend.gpu.fragment import Fragment, Operand, with_registers
 from deuteron.backend.llvm.types import Value
 
 Emit = Callable[..., Value]

@@ -11,10 +11,10 @@ from collections.abc import Sequence
 
 from xdsl.ir import Block, Operation
 
-from deuteron.backend.cuda.advanced_pointers import advanced, as_offsets, as_pointers, steps_of_pointers
-from deuteron.backend.cuda.context import Context, Rule
-from deuteron.backend.cuda.fragment import Operand, registers_of, with_registers
-from deuteron.backend.cuda.words import pack, unpack
+from deuteron.backend.gpu.advanced_pointers import advanced, as_offsets, as_pointers, steps_of_pointers
+from deuteron.backend.gpu.context import Context, Rule
+from deuteron.backend.gpu.fragment import Operand, registers_of, with_registers
+from deuteron.backend.gpu.words import pack, unpack
 from deuteron.backend.llvm.types import Value, bit_width
 from deuteron.ir.tt.dot import DotOp
 from deuteron.ir.ttg.async_copy import AsyncCopyGlobalToLocalOp

@@ -14,8 +14,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from deuteron.backend.cuda import accesses
-from deuteron.backend.cuda.context import Context
-from deuteron.backend.cuda.threads import Index, owned_registers
+from deuteron.backend.gpu.context import Context
+from deuteron.backend.gpu.threads import Index, owned_registers
 from deuteron.backend.llvm.builder import Builder
 from deuteron.backend.llvm.types import Value, byte_width, const
 from deuteron.layout import f2

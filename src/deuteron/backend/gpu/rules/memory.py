@@ -9,11 +9,11 @@ from xdsl.ir import Operation, SSAValue
 
 from deuteron.analysis.access_vectors import access_vectors
 from deuteron.backend.cuda import accesses
-from deuteron.backend.cuda.context import Context, Rule
-from deuteron.backend.cuda.elements import bits_type, from_bits, to_bits
-from deuteron.backend.cuda.fragment import Fragment, Operand, registers_of, with_registers
-from deuteron.backend.cuda.rules.elementwise import each
-from deuteron.backend.cuda.threads import owned_registers
+from deuteron.backend.gpu.context import Context, Rule
+from deuteron.backend.gpu.elements import bits_type, from_bits, to_bits
+from deuteron.backend.gpu.fragment import Fragment, Operand, registers_of, with_registers
+from deuteron.backend.gpu.rules.elementwise import each
+from deuteron.backend.gpu.threads import owned_registers
 from deuteron.backend.llvm.types import Value, bit_width
 from deuteron.ir.tt.memory import CacheModifier, EvictionPolicy
 from deuteron.ir.types import byte_width_of, pointee_of

@@ -11,8 +11,8 @@ from collections.abc import Callable
 
 from xdsl.ir import Attribute, Operation
 
-from deuteron.backend.cuda.context import Context, Rule
-from deuteron.backend.cuda.fragment import Fragment, Operand, positions, register_at
+from deuteron.backend.gpu.context import Context, Rule
+from deuteron.backend.gpu.fragment import Fragment, Operand, positions, register_at
 from deuteron.backend.llvm.types import Value, const
 from deuteron.errors import InternalError
 from deuteron.ir.ttg.layout import layout_of

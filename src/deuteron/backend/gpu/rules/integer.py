@@ -10,9 +10,9 @@ from collections.abc import Sequence
 
 from xdsl.ir import Operation
 
-from deuteron.backend.cuda.context import Context, Rule
-from deuteron.backend.cuda.fragment import Fragment, Operand, positions, with_registers
-from deuteron.backend.cuda.rules.elementwise import Emit, each, intrinsic, plain
+from deuteron.backend.gpu.context import Context, Rule
+from deuteron.backend.gpu.fragment import Fragment, Operand, positions, with_registers
+from deuteron.backend.gpu.rules.elementwise import Emit, each, intrinsic, plain
 from deuteron.backend.llvm.builder import Builder
 from deuteron.backend.llvm.types import Value, bit_width, const
 

@@ -16,10 +16,10 @@ from functools import reduce
 from xdsl.ir import Block, Operation, SSAValue
 
 from deuteron.analysis.axis_analysis import AxisInfoAnalysis
-from deuteron.backend.cuda.elements import SHARED
-from deuteron.backend.cuda.fragment import Operand
 from deuteron.backend.cuda.target import WARP_SIZE
-from deuteron.backend.cuda.threads import Threads
+from deuteron.backend.gpu.elements import SHARED
+from deuteron.backend.gpu.fragment import Operand
+from deuteron.backend.gpu.threads import Threads
 from deuteron.backend.llvm.builder import Builder
 from deuteron.backend.llvm.module import Module
 from deuteron.backend.llvm.types import Value, const

@@ -12,13 +12,13 @@ from dataclasses import replace
 from xdsl.ir import Attribute, Operation
 
 from deuteron.analysis.scratch import route_of, shared_conversion_of, stays_in_warp
-from deuteron.backend.cuda.context import Context, Rule
-from deuteron.backend.cuda.elements import bits_type, from_bits, to_bits
-from deuteron.backend.cuda.fragment import Fragment
 from deuteron.backend.cuda.matrices import load_matrices, store_matrices
-from deuteron.backend.cuda.shared_tile import SharedTile, load_tile, store_tile
-from deuteron.backend.cuda.shuffles import fetch
-from deuteron.backend.cuda.threads import apply_columns
+from deuteron.backend.gpu.context import Context, Rule
+from deuteron.backend.gpu.elements import bits_type, from_bits, to_bits
+from deuteron.backend.gpu.fragment import Fragment
+from deuteron.backend.gpu.shared_tile import SharedTile, load_tile, store_tile
+from deuteron.backend.gpu.shuffles import fetch
+from deuteron.backend.gpu.threads import apply_columns
 from deuteron.backend.llvm.types import Value, const
 from deuteron.ir.ttg.layout import layout_of
 from deuteron.layout import f2

@@ -18,11 +18,11 @@ from xdsl.ir import Operation
 
 from deuteron.analysis.scratch import axis_bits, scan_offsets
 from deuteron.backend.cuda import accesses
-from deuteron.backend.cuda.context import Context, Rule
-from deuteron.backend.cuda.elements import bits_type, from_bits, to_bits
-from deuteron.backend.cuda.fragment import Fragment
-from deuteron.backend.cuda.rules.reduce import Group, combine, exchange_groups
 from deuteron.backend.cuda.target import WARP_SIZE
+from deuteron.backend.gpu.context import Context, Rule
+from deuteron.backend.gpu.elements import bits_type, from_bits, to_bits
+from deuteron.backend.gpu.fragment import Fragment
+from deuteron.backend.gpu.rules.reduce import Group, combine, exchange_groups
 from deuteron.backend.llvm.types import Value, const
 from deuteron.ir.types import byte_width_of
 from deuteron.layout.linear import LANE, REGISTER, WARP, LinearLayout

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from deuteron.backend.cuda.words import join, pack, unpack
+from deuteron.backend.gpu.words import join, pack, unpack
 from deuteron.backend.llvm.builder import Builder
 from deuteron.backend.llvm.types import Value, bit_width, const
 
