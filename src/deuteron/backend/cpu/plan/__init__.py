@@ -6,4 +6,6 @@ Scheduler               schedule.py     items in order; fuse.py puts roots into 
 release_private_tiles   private.py      tiles that only their own nest reads stay in registers
 assign_buffers          buffers.py      who shares memory and where it is, by liveness.py
 choose_axis             axes.py         what is vectorised; steps.py
+
+What is asked of a value is asked of all that it is computed from: `memo.evaluate` does so once for each.
 """

@@ -43,7 +43,8 @@ def choose_axis(plan: Plan, nest: Nest, vector_bytes: int, max_unroll: int) -> V
         max_unroll = 1
     if not candidates:
         return Vectorisation(None, 1, 1)
-    accesses = [access for root in nest.roots for access in _accesses(plan, nest, root)]
+    steps = Steps(plan)
+    accesses = [access for root in nest.roots for access in _accesses(plan, steps, nest, root)]
     lanes = vector_bytes // max(access.num_bytes for access in accesses)
 
     def cost(axis: int) -> float:
@@ -52,6 +53,8 @@ def choose_axis(plan: Plan, nest: Nest, vector_bytes: int, max_unroll: int) -> V
 
     axis = min(reversed(candidates), key=cost)
     count = min(lanes, nest.shape[axis])
+    if any(_is_strided(access.steps[axis]) for access in accesses):
+        max_unroll = 1
     return Vectorisation(axis if count > 1 else None, count, min(max_unroll, nest.shape[axis] // count))
 
 
@@ -61,9 +64,14 @@ def _cost(step: Step, lanes: int) -> float:
     return 1 if step in (0, 1) else lanes
 
 
-def _accesses(plan: Plan, nest: Nest, root: Root) -> list[_Access]:
+def _is_strided(step: Step) -> bool:
+    """Whether there is an instruction for each lane already, so that several vectors at a time are only more code."""
+    return isinstance(step, int) and step not in (0, 1)
+
+
+def _accesses(plan: Plan, steps: Steps, nest: Nest, root: Root) -> list[_Access]:
     """What a root reads and writes at an index of its nest."""
-    axes, steps = range(len(nest.shape)), Steps(plan)
+    axes = range(len(nest.shape))
 
     def through(pointer: SSAValue, index: Index) -> tuple[Step, ...]:
         return tuple(steps.along(pointer, index, axis) for axis in axes)

@@ -12,6 +12,7 @@ from __future__ import annotations
 from xdsl.ir import Operation, SSAValue
 
 from deuteron.backend.cpu.plan import effects, indices
+from deuteron.backend.cpu.plan.memo import evaluate
 from deuteron.ir.types import is_float, is_integer, is_tile
 
 WORTH_KEEPING = 8.0
@@ -43,16 +44,10 @@ class Costs:
         self._known: dict[SSAValue, float] = {}
 
     def of(self, value: SSAValue) -> float:
-        pending = [value]
-        while pending:
-            current = pending[-1]
-            missing = [v for v in _inputs(current) if v not in self._known]
-            if missing:
-                pending.extend(missing)
-                continue
-            total = _weight(current) + sum(self._known[v] for v in _inputs(current))
-            self._known[pending.pop()] = min(total, _LIMIT)
-        return self._known[value]
+        return evaluate(value, self._known, _inputs, self._compute)
+
+    def _compute(self, value: SSAValue) -> float:
+        return min(_weight(value) + sum(self._known[v] for v in _inputs(value)), _LIMIT)
 
 
 def _inputs(value: SSAValue) -> list[SSAValue]:

@@ -10,11 +10,13 @@ The tile is then never in memory, and its accesses are as contiguous as those th
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from xdsl.dialects import scf
 from xdsl.ir import Operation, SSAValue
 
+from deuteron.backend.cpu.plan.memo import evaluate
 from deuteron.ir.arith import constant_value
 from deuteron.ir.types import is_integer, is_pointer, is_tile
 
@@ -57,13 +59,25 @@ def _steps(value: SSAValue, argument: SSAValue) -> list[SSAValue] | None:
 
 def _is_uniform(tile: SSAValue) -> bool:
     """Whether all elements are the same by construction: splats, constants, and arithmetic on such."""
-    op = tile.owner
-    if not is_tile(tile.type):
+    known: dict[SSAValue, bool] = {}
+
+    def compute(value: SSAValue) -> bool:
+        operands = _operands_of_arithmetic(value)
+        return all(known[operand] for operand in operands) if operands else _is_uniform_leaf(value)
+
+    return evaluate(tile, known, _operands_of_arithmetic, compute)
+
+
+def _is_uniform_leaf(value: SSAValue) -> bool:
+    op = value.owner
+    if not is_tile(value.type) or (isinstance(op, Operation) and op.name == "tt.splat"):
         return True
-    if not isinstance(op, Operation) or not is_integer(tile.type) or op.regions:
-        return False
-    if op.name == "arith.constant":
-        return constant_value(tile) is not None
-    if op.name == "tt.splat":
-        return True
-    return bool(op.operands) and op.name.startswith("arith.") and all(_is_uniform(o) for o in op.operands)
+    return isinstance(op, Operation) and op.name == "arith.constant" and constant_value(value) is not None
+
+
+def _operands_of_arithmetic(value: SSAValue) -> Sequence[SSAValue]:
+    """The operands of elementwise arithmetic on tiles of integers; of all else none."""
+    op = value.owner
+    if not isinstance(op, Operation) or not op.name.startswith("arith.") or not is_tile(value.type):
+        return ()
+    return op.operands if is_integer(value.type) else ()

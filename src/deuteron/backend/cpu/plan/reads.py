@@ -6,12 +6,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from xdsl.ir import Operation, SSAValue
 
 from deuteron.backend.cpu.plan import effects, indices
 from deuteron.backend.cpu.plan.items import Index, Keep, Root, identity_index
+from deuteron.backend.cpu.plan.memo import evaluate
 from deuteron.backend.cpu.plan.storage import Storage
 from deuteron.backend.cpu.plan.views import is_view, viewed_source
 from deuteron.ir.types import is_tile, shape_of
@@ -72,7 +74,7 @@ class Reader:
             reads.scalars.add(value)
             return [(induction.initial, index)]
         op = value.owner
-        if not isinstance(op, Operation) or not effects.is_lazy(op) or is_view(op) or self._is_kept(value, is_own):
+        if not _is_lazy(value) or is_view(op) or self._is_kept(value, is_own):
             source = viewed_source(value)
             reads.tiles.setdefault(source, set()).add(index if source is value else VIEWED)
             return []
@@ -85,16 +87,17 @@ class Reader:
 
     def scalars_behind(self, value: SSAValue) -> frozenset[SSAValue]:
         """The scalars made by items that a scalar is computed from."""
-        pending = [value]
-        while pending:
-            current = pending[-1]
-            op = current.owner
-            if not isinstance(op, Operation) or not effects.is_lazy(op):
-                self._scalars[pending.pop()] = frozenset({current})
-                continue
-            missing = [operand for operand in op.operands if operand not in self._scalars]
-            if missing:
-                pending.extend(missing)
-                continue
-            self._scalars[pending.pop()] = frozenset().union(*(self._scalars[o] for o in op.operands))
-        return self._scalars[value]
+        return evaluate(value, self._scalars, _lazy_operands, self._compute_scalars)
+
+    def _compute_scalars(self, value: SSAValue) -> frozenset[SSAValue]:
+        if not _is_lazy(value):
+            return frozenset({value})
+        return frozenset().union(*(self._scalars[operand] for operand in value.owner.operands))
+
+
+def _is_lazy(value: SSAValue) -> bool:
+    return isinstance(value.owner, Operation) and effects.is_lazy(value.owner)
+
+
+def _lazy_operands(value: SSAValue) -> Sequence[SSAValue]:
+    return value.owner.operands if _is_lazy(value) else ()

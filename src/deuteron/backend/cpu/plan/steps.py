@@ -12,6 +12,7 @@ from xdsl.ir import Operation, SSAValue
 
 from deuteron.backend.cpu.plan import indices
 from deuteron.backend.cpu.plan.items import Index
+from deuteron.backend.cpu.plan.memo import evaluate
 from deuteron.backend.cpu.plan.schedule import Plan
 from deuteron.ir.arith import constant_value
 from deuteron.ir.types import is_tile
@@ -21,7 +22,8 @@ UNKNOWN = "unknown"
 IRREGULAR = "irregular"
 
 _KEEPS_STEP = {"arith.extsi", "arith.extui", "arith.trunci"}
-_MAX_DEPTH = 64
+
+_Taken = tuple[SSAValue, Index, int]  # a tile, the index at which it is taken, an axis of the nest
 
 
 class Steps:
@@ -29,24 +31,34 @@ class Steps:
 
     def __init__(self, plan: Plan):
         self._plan = plan
-        self._depth = 0
+        self._known: dict[_Taken, Step] = {}
 
     def along(self, value: SSAValue, index: Index, axis: int) -> Step:
         """The step of a tile, taken at an index, per element of an axis of the nest."""
+        return evaluate((value, index, axis), self._known, self._inputs, self._compute)
+
+    def _inputs(self, taken: _Taken) -> list[_Taken]:
+        value, index, axis = taken
         if axis not in index or not is_tile(value.type):
-            return 0
+            return []
         induction = self._plan.storage.inductions.get(value)
         if induction is not None:
-            return self.along(induction.initial, index, axis)
+            return [(induction.initial, index, axis)]
+        if value in self._plan.places or not isinstance(value.owner, Operation):
+            return []
+        return [(operand, at, axis) for operand, at in indices.operands_at(value.owner, index)]
+
+    def _compute(self, taken: _Taken) -> Step:
+        value, index, axis = taken
+        if axis not in index or not is_tile(value.type):
+            return 0
+        steps = [self._known[part] for part in self._inputs(taken)]
+        if value in self._plan.storage.inductions:
+            return steps[0]
         op = value.owner
-        if value in self._plan.places or not isinstance(op, Operation) or self._depth > _MAX_DEPTH:
+        if value in self._plan.places or not isinstance(op, Operation):
             return IRREGULAR
-        if op.name == "tt.make_range":
-            return 1
-        self._depth += 1
-        steps = [self.along(operand, at, axis) for operand, at in indices.operands_at(op, index)]
-        self._depth -= 1
-        return _combine(op, steps)
+        return 1 if op.name == "tt.make_range" else _combine(op, steps)
 
 
 def _combine(op: Operation, steps: list[Step]) -> Step:

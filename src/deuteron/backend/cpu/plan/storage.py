@@ -24,11 +24,19 @@ from deuteron.ir.types import is_tile
 
 @dataclass(frozen=True)
 class Use:
-    """A root that reads a tile: `key` identifies it, `op` is where it is; `is_repeated`: reads elements repeatedly."""
+    """The roots that read a tile: `key` identifies one of them, `op` is where it is.
+
+    `is_shared`: there are others; which ones does not matter. `is_repeated`: one reads elements repeatedly.
+    """
 
     key: object
     op: Operation
+    is_shared: bool = False
     is_repeated: bool = False
+
+    def merged(self, other: Use) -> Use:
+        is_shared = self.is_shared or other.is_shared or self.key != other.key
+        return replace(self, is_shared=is_shared, is_repeated=self.is_repeated or other.is_repeated)
 
 
 class Storage:
@@ -43,7 +51,7 @@ class Storage:
         self.required: set[SSAValue] = set()
         self.transposed: set[SSAValue] = set()
         self.inductions: dict[SSAValue, Induction] = {}
-        self._uses: dict[SSAValue, list[Use]] = {}
+        self._uses: dict[SSAValue, Use] = {}
         self._writes_between = effects.WritesBetween()
         self._costs = costs.Costs()
         ops = [op for op in function.walk() if op is not function]
@@ -62,9 +70,10 @@ class Storage:
             for operand in op.operands:
                 self._read(operand, Use(op, op))
 
-    def _read(self, value: SSAValue, *uses: Use) -> None:
-        if is_tile(value.type):
-            self._uses.setdefault(value, []).extend(uses)
+    def _read(self, value: SSAValue, use: Use | None) -> None:
+        if use is not None and is_tile(value.type):
+            known = self._uses.get(value)
+            self._uses[value] = use if known is None else known.merged(use)
 
     def _require(self, value: SSAValue, op: Operation) -> None:
         """The tile has to be in memory for this op."""
@@ -80,26 +89,27 @@ class Storage:
         if is_view(op):
             self._require(op.operands[0], op)
             return
-        uses = [use for result in op.results for use in self._result_uses(result, op)]
-        for operand in op.operands:
-            self._read(operand, *uses)
+        for result in op.results:
+            use = self._use_of_operands(result, op)
+            for operand in op.operands:
+                self._read(operand, use)
 
-    def _result_uses(self, result: SSAValue, op: Operation) -> list[Use]:
+    def _use_of_operands(self, result: SSAValue, op: Operation) -> Use | None:
         """The roots that read the operands for this result's sake."""
-        uses = self._uses.get(result, [])
-        if is_tile(result.type) and (result in self.required or self._is_worth_keeping(result, op, uses)):
+        use = self._uses.get(result)
+        if is_tile(result.type) and (result in self.required or self._is_worth_keeping(result, op, use)):
             self.kept.add(result)
-            return [Use(result, op)]
-        return [replace(use, is_repeated=True) for use in uses] if indices.repeats(op) else uses
+            return Use(result, op)
+        return replace(use, is_repeated=True) if use is not None and indices.repeats(op) else use
 
-    def _is_worth_keeping(self, result: SSAValue, op: Operation, uses: list[Use]) -> bool:
-        if indices.forwards(op) or not uses:
+    def _is_worth_keeping(self, result: SSAValue, op: Operation, use: Use | None) -> bool:
+        if indices.forwards(op) or use is None:
             return False
-        is_shared = len({use.key for use in uses}) > 1 or any(use.is_repeated for use in uses)
-        crosses_region = any(use.op.parent_block() is not op.parent_block() for use in uses)
+        crosses_region = use.op.parent_block() is not op.parent_block()
+        is_read_again = use.is_shared or use.is_repeated or crosses_region
         if op.name == "tt.load":
-            return is_shared or crosses_region or any(self._is_disturbed(op, use) for use in uses)
-        return (is_shared or crosses_region) and self._costs.of(result) >= costs.WORTH_KEEPING
+            return is_read_again or self._is_disturbed(op, use)
+        return is_read_again and self._costs.of(result) >= costs.WORTH_KEEPING
 
     def _is_disturbed(self, load: Operation, use: Use) -> bool:
         """Whether, at the time of the use, the load would find other contents than where it stands."""
@@ -124,7 +134,8 @@ class Storage:
                 self._read(initial, Use((op, number), op))
                 continue
             self.inductions[argument] = self.inductions[result] = inductions[number]
-            self._read(initial, *self._uses.get(argument, []), *self._uses.get(result, []))
+            for value in (argument, result):
+                self._read(initial, self._uses.get(value))
 
     def _visit_while(self, op: scf.WhileOp) -> None:
         for number, initial in enumerate(op.arguments):
