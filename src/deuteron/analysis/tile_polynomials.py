@@ -6,7 +6,7 @@
 
 Pointers count in elements. A tile that a loop carries and advances by what does not change is what it starts with, plus
 that times the number of the iteration. What is no polynomial is an atom, if it is a scalar; tiles are unknown then.
-Integers are taken not to overflow.
+Integers of 32 bits and more are taken not to overflow; narrower ones are no polynomials.
 """
 
 from __future__ import annotations
@@ -22,7 +22,9 @@ from deuteron.ir.arith import constant_value
 from deuteron.ir.casts import ExtSIOp
 from deuteron.ir.tt.memory import AddPtrOp
 from deuteron.ir.tt.shape import BroadcastOp, ExpandDimsOp, MakeRangeOp, SplatOp, TransOp
-from deuteron.ir.types import element_type_of, is_integer, is_pointer, is_tile, shape_of
+from deuteron.ir.types import bit_width_of, element_type_of, is_integer, is_pointer, is_tile, shape_of
+
+MIN_BITS = 32
 
 
 @dataclass(frozen=True)
@@ -139,7 +141,10 @@ def _step(loop: scf.ForOp) -> int:
 
 
 def _is_number(value: SSAValue) -> bool:
-    return is_integer(value.type) or is_pointer(element_type_of(value.type))
+    """Narrow integers go round where a kernel means them to: no polynomial says so."""
+    if is_integer(value.type):
+        return bit_width_of(value.type) >= MIN_BITS
+    return is_pointer(element_type_of(value.type))
 
 
 def _binary(combine: Callable[[Polynomial, Polynomial], Polynomial]) -> Callable:

@@ -18,6 +18,7 @@ from deuteron.backend.cuda.fit_registers import assemble_to_fit
 from deuteron.backend.cuda.nvdisasm import disassemble, has_disassembler
 from deuteron.backend.cuda.ptxas import ptxas_version
 from deuteron.backend.cuda.target import Architecture, architecture
+from deuteron.backend.cuda.widen_products import widen_products
 from deuteron.backend.metadata import KernelMetadata
 from deuteron.backend.report import Report
 from deuteron.backend.stage import Made, Stage, Unit
@@ -113,7 +114,7 @@ def _emit_ptx(llir: str, unit: Unit) -> Made:
     from deuteron.backend.llvm.nvptx import emit_ptx
 
     target = _architecture(unit)
-    return Made(emit_ptx(llir, target.name, target.ptx_version))
+    return Made(widen_products(emit_ptx(llir, target.name, target.ptx_version)))
 
 
 def _as_text(text: str, file: str) -> str:

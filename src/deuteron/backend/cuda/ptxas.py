@@ -29,6 +29,8 @@ _RESOURCES = {
 _ROUTINE = re.compile(
     r"\d+ bytes gmem|Compiling entry function|Function properties for|bytes stack frame|: Used \d+|Compile time ="
 )
+# After the accumulators come the registers of the left operand, where another has its descriptor.
+_WGMMA_OF_REGISTERS = re.compile(r"wgmma\.mma_async\S*\s*\{[^}]*\},\s*\{")
 
 
 @dataclass(frozen=True)
@@ -82,7 +84,18 @@ def assemble(ptx: str, name: str, fp_fusion: bool = True, debug: bool = False) -
         done = subprocess.run(command, capture_output=True, text=True)
         if done.returncode != 0 or not target.exists():
             raise InternalError(f"ptxas does not accept our PTX for {name}: {_errors(done.stderr)}")
-        return _cubin(target.read_bytes(), done.stderr)
+        return _cubin(target.read_bytes(), done.stderr, known_defects(ptx, ptxas_version()))
+
+
+def known_defects(ptx: str, version: str) -> tuple[str, ...]:
+    """What this release of ptxas is known to get wrong of such a PTX text (triton-lang/triton#9433)."""
+    release = tuple(int(part) for part in version.split(".")[:2] if part.isdigit())
+    if release >= (13, 3) or not _WGMMA_OF_REGISTERS.search(ptx):
+        return ()
+    return (
+        f"ptxas {version} may write an operand of a wgmma that is in flight: take 13.3 or newer, with "
+        "`pip install 'deuteron[cuda]'`",
+    )
 
 
 def _errors(report: str) -> str:
@@ -90,8 +103,8 @@ def _errors(report: str) -> str:
     return "; ".join(lines[:3]) or report.strip()[-500:] or "it ended without a message"
 
 
-def _cubin(image: bytes, report: str) -> Cubin:
+def _cubin(image: bytes, report: str, defects: tuple[str, ...]) -> Cubin:
     found = {name: pattern.search(report) for name, pattern in _RESOURCES.items()}
     counts = {name: int(match.group(1)) for name, match in found.items() if match}
     messages = (line.strip() for line in report.splitlines() if line.strip() and not _ROUTINE.search(line))
-    return Cubin(image, Resources(**counts), tuple(messages))
+    return Cubin(image, Resources(**counts), (*messages, *defects))

@@ -1,0 +1,27 @@
+"""What releases of ptxas are known to get wrong is said of the kernels that it concerns."""
+
+from __future__ import annotations
+
+import pytest
+
+from deuteron.backend.cuda.ptxas import assemble, known_defects
+
+OF_REGISTERS = (
+    "wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {%r1,%r2,%r3,%r4}, {%r5,%r6,%r7,%r8}, %rd1, p, 1, 1, 0;"
+)
+OF_SHARED = "wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {%r1,%r2,%r3,%r4}, %rd2, %rd1, p, 1, 1, 0, 0;"
+
+
+@pytest.mark.parametrize("version, warns", [("13.0", True), ("12.9", True), ("13.3", False), ("13.5", False)])
+def test_warns_of_wgmma_of_registers(version, warns):
+    found = known_defects(OF_REGISTERS, version)
+    assert bool(found) == warns
+    assert all(version in message and "13.3" in message for message in found)
+    assert known_defects(OF_SHARED, version) == ()
+
+
+def test_what_is_known_is_among_the_messages(monkeypatch: pytest.MonkeyPatch):
+    ptx = ".version 8.3\n.target sm_90a\n.address_size 64\n.visible .entry kernel() { ret; }\n"
+    assert assemble(ptx, "sm_90a").messages == ()
+    monkeypatch.setattr("deuteron.backend.cuda.ptxas.ptxas_version", lambda: "13.0")
+    assert "13.3" in assemble(f"{ptx}// {OF_REGISTERS}\n", "sm_90a").messages[0]
