@@ -3,6 +3,7 @@
 Integers are exact and wrap; one operation on floats is within two units in the last place of the float64 result.
 """
 
+import ml_dtypes
 import numpy as np
 import pytest
 
@@ -159,3 +160,10 @@ def test_abs(draw, poisoned, check, dtype):
     x, out = draw(dtype, 128), poisoned(dtype, 128)
     abs_kernel[(1,)](x, out, BLOCK=128)
     check(out, np.abs(x).astype(x.dtype if x.dtype.kind in "iu" else np.float64), ulps=0)
+
+
+@pytest.mark.parametrize("dtype", [ml_dtypes.float8_e4m3fn, ml_dtypes.float8_e5m2])
+def test_abs_of_fp8_is_exact_for_every_code(poisoned, dtype):
+    x, out = np.arange(256, dtype=np.uint8).view(dtype), poisoned("float32", 256)
+    abs_kernel[(1,)](x, out, BLOCK=256)
+    np.testing.assert_array_equal(out, np.abs(x.astype(np.float32)))

@@ -118,6 +118,26 @@ def test_while_on_a_reduction_of_a_carried_tile(draw, poisoned):
 
 
 @triton.jit
+def while_two_tiles_kernel(x_ptr, y_ptr, out_ptr, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    x, y = tl.load(x_ptr + i), tl.load(y_ptr + i)
+    while tl.sum(x.to(tl.float32), axis=0) > 1.0:
+        x, y = y, x * 0.5
+    tl.store(out_ptr + i, x)
+    tl.store(out_ptr + BLOCK + i, y)
+
+
+@pytest.mark.parametrize("block", [16, 512])
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_while_carries_tiles_of_16_bits_that_change_places(draw, poisoned, dtype, block):
+    x, y, out = (*(draw(dtype, block, 0, 1) for _ in range(2)), poisoned(dtype, (2, block)))
+    while_two_tiles_kernel[(1,)](x, y, out, BLOCK=block)
+    while x.astype(np.float32).sum() > 1:
+        x, y = y, (x.astype(np.float32) * 0.5).astype(x.dtype)
+    np.testing.assert_array_equal(out, np.stack([x, y]))
+
+
+@triton.jit
 def branch_kernel(x_ptr, out_ptr, mode, n, BLOCK: tl.constexpr):
     offsets = tl.arange(0, BLOCK)
     mask = offsets < n

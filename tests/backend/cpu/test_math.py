@@ -21,7 +21,6 @@ REFERENCES = {
     "tanh": np.tanh,
     "sqrt": np.sqrt,
     "rsqrt": lambda x: 1 / np.sqrt(x),
-    "absf": np.abs,
 }
 # ulp, as the modules' docstrings give them, with a little room for arguments not yet seen
 LIMITS = {
@@ -34,7 +33,6 @@ LIMITS = {
     "tanh": 2.7,
     "sqrt": 0.5,
     "rsqrt": 1.5,
-    "absf": 0.0,
 }
 DOUBLE_LIMITS = {**LIMITS, "sin": 3.5, "cos": 3.5}
 USUAL_SPREAD = {"exp": 40, "exp2": 60, "sin": 30, "cos": 30, "log": 2, "log2": 2}

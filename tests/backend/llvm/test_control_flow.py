@@ -120,3 +120,17 @@ def test_yielding_on_one_way_only_is_an_error():
     b = Module("m").function("f", "void", [("i1", "c")])
     with pytest.raises(ValueError, match="zip"), b.if_(b.parameters[0]) as branch:
         branch.yield_(const("i32", 1))
+
+
+def test_phis_come_first_in_their_block():
+    def build(b, x):
+        entry, again, end = b.current_block, b.block("again"), b.block("end")
+        b.br(again)
+        b.position(again)
+        doubled = b.add(x, x)
+        n = b.phi("i64", [(x, entry), (doubled, again)])
+        b.cond_br(b.icmp("slt", n, doubled), again, end)
+        b.position(end)
+        return n
+
+    assert run(build, 3) == 6

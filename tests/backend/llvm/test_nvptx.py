@@ -59,6 +59,49 @@ def test_text_that_llvm_refuses_is_our_error():
         check("define void @f() { ret i32 0 }")
 
 
+def value_of_another_block(module, b):
+    inner, end = b.block(), b.block()
+    b.cond_br(b.icmp("eq", b.parameters[1], const("i32", 0)), inner, end)
+    b.position(inner)
+    value = b.mul(b.parameters[1], b.parameters[1])
+    b.br(end)
+    b.position(end)
+    b.store(value, b.parameters[0])
+
+
+BROKEN = {
+    "Instruction does not dominate all uses": value_of_another_block,
+    "integer or pointer type": lambda module, b: b.cmpxchg(b.parameters[0], const("float", 0), const("float", 1)),
+    "invalid intrinsic signature": lambda module, b: b.intrinsic("llvm.fabs", "i32", b.parameters[1]),
+    "unknown intrinsic": lambda module, b: b.call("i32", "llvm.nvvm.no.such.thing"),
+    "invalid cast opcode": lambda module, b: b.trunc(b.parameters[1], "i64"),
+}
+
+
+@pytest.mark.parametrize("message", BROKEN)
+def test_a_broken_instruction_is_an_error_at_its_place_and_not_the_end_of_the_process(message):
+    """The module has debug information, with which LLVM's parser would verify it, and abort."""
+    with pytest.raises(InternalError, match=message) as caught:
+        check(kernel(BROKEN[message]))
+    assert str(caught.value.location) == "/somewhere/k.py:3:1"
+
+
+@pytest.mark.parametrize("name", ["llvm.exp", "llvm.sin", "llvm.pow", "llvm.exp2", "llvm.vector.reduce.fadd"])
+def test_intrinsics_that_llvm_cannot_select_are_refused(name):
+    types = {"llvm.pow": ["float"] * 2, "llvm.vector.reduce.fadd": ["float", "<4 x float>"]}.get(name, ["float"])
+
+    def emit(module, b):
+        b.intrinsic(name, "float", *(const(type, 1.0) for type in types), overloads=types[-1:])
+
+    with pytest.raises(InternalError, match=f"may not select the intrinsic '{name}\\."):
+        check(kernel(emit))
+
+
+def test_constraints_of_assembly_that_nvptx_does_not_have_are_refused():
+    with pytest.raises(InternalError, match="no constraint 'zz', in '=r,zz'"):
+        check(kernel(lambda module, b: b.inline_asm("i32", "mov.u32 $0, $1;", "=r,zz", b.parameters[1])))
+
+
 def test_a_pointer_constant_has_the_type_of_its_space():
     assert str(const(GLOBAL, 0)) == "ptr addrspace(1) null"
     assert str(const(GLOBAL, 16)) == "ptr addrspace(1) inttoptr (i64 16 to ptr addrspace(1))"

@@ -74,5 +74,4 @@ FUNCTIONS: dict[str, Callable[..., Value]] = {
     "erf": erf,
     "sqrt": sqrt,
     "rsqrt": rsqrt,
-    "absf": absolute,
 }

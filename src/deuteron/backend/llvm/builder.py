@@ -126,12 +126,11 @@ class Builder(Arithmetic, Memory, ControlFlow):
 
     def text(self) -> str:
         """The complete function."""
-        for phi in self._phis.values():
-            phi.write()
         suffix = f" {self._suffix}" if self._suffix else ""
         lines = [f"{self._head}({', '.join(self._parameters)}){suffix} {{"]
         for block in self._blocks:
             lines.append(f"{block.name}:")
+            lines.extend(phi.line for phi in block.phis)
             lines.extend(block.lines)
         lines.append("}")
         return "\n".join(lines)
@@ -160,13 +159,15 @@ class Builder(Arithmetic, Memory, ControlFlow):
         self.current_block.lines.append(f"  {text}{self._debug}")
 
     def _emit(self, type: str, text: str, hint: str) -> Value:
-        if hint:
-            name = "%" + self._unique(hint)
-        else:
-            self._number += 1
-            name = f"%.{self._number}"
+        name = self._name(hint)
         self.current_block.lines.append(f"  {name} = {text}{self._debug}")
         return Value(type, name)
+
+    def _name(self, hint: str) -> str:
+        if hint:
+            return "%" + self._unique(hint)
+        self._number += 1
+        return f"%.{self._number}"
 
     def _unique(self, hint: str) -> str:
         name = _NOT_IN_NAMES.sub("_", hint)

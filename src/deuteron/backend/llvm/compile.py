@@ -19,11 +19,14 @@ code.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cache
 
 import llvmlite.binding as llvm
 
-from deuteron.errors import InternalError, IRError
+from deuteron.backend.llvm.parse import parsed
+from deuteron.errors import IRError
 
 _LETHAL = re.compile(
     r"^\s*module asm\b|^[^\"\n]*\bcall\b[^\"\n]*(?<![\w%@.])asm\b|@llvm\.(?:aarch64|amdgcn|arm|nvvm|x86)\.",
@@ -33,18 +36,20 @@ _LETHAL = re.compile(
 
 def optimise(llir: str, cpu: str, features: str = "", opt_level: int = 3) -> str:
     """The text after LLVM's mid-end passes; level 0 only parses and verifies."""
-    module = _parse(llir)
-    if opt_level > 0:
-        _run_passes(module, _target_machine(cpu, features, opt_level), opt_level)
-    return str(module)
+    with _parsed(llir) as module:
+        if opt_level > 0:
+            _run_passes(module, _target_machine(cpu, features, opt_level), opt_level)
+        return str(module)
 
 
 def emit_assembly(llir: str, cpu: str, features: str = "", opt_level: int = 3) -> str:
-    return _target_machine(cpu, features, opt_level).emit_assembly(_parse(llir))
+    with _parsed(llir) as module:
+        return _target_machine(cpu, features, opt_level).emit_assembly(module)
 
 
 def emit_object(llir: str, cpu: str, features: str = "", opt_level: int = 3) -> bytes:
-    return _target_machine(cpu, features, opt_level).emit_object(_parse(llir))
+    with _parsed(llir) as module:
+        return _target_machine(cpu, features, opt_level).emit_object(module)
 
 
 def external_symbols(assembly: str) -> frozenset[str]:
@@ -72,18 +77,12 @@ def _target_machine(cpu: str, features: str, opt_level: int) -> llvm.TargetMachi
     return _native_target().create_target_machine(cpu, features, opt_level, reloc="pic", codemodel="default")
 
 
-def _parse(llir: str) -> llvm.ModuleRef:
-    """A verified module in a context of its own, so that what a compile allocates is freed after it."""
-    target = _native_target()
+@contextmanager
+def _parsed(llir: str) -> Iterator[llvm.ModuleRef]:
     if lethal := _LETHAL.search(llir):
         raise IRError(f"inline assembly and intrinsics of one processor are not accepted: '{lethal[0].strip()}'")
-    try:
-        module = llvm.parse_assembly(llir, llvm.create_context())
-        module.triple = target.triple
-        module.verify()
-    except RuntimeError as error:
-        raise InternalError(f"LLVM does not accept the generated IR: {error}") from error
-    return module
+    with parsed(llir, _native_target().triple) as module:
+        yield module
 
 
 def _run_passes(module: llvm.ModuleRef, machine: llvm.TargetMachine, opt_level: int) -> None:

@@ -26,24 +26,24 @@ from deuteron.backend.llvm.types import Value
 
 @dataclass(eq=False)
 class Block:
-    """A label and the lines below it."""
+    """A label, the phis that come first below it, and the lines after them."""
 
     name: str
+    phis: list[Phi] = field(default_factory=list)
     lines: list[str] = field(default_factory=list)
 
 
 @dataclass(eq=False)
-class _Phi:
-    """A phi whose line is written when the function is complete."""
+class Phi:
+    """A phi, whose incoming values are known when the function is complete."""
 
-    block: Block
-    position: int
-    head: str
+    value: Value
     incoming: list[tuple[Value, Block]]
 
-    def write(self) -> None:
+    @property
+    def line(self) -> str:
         pairs = ", ".join(f"[ {value.text}, %{block.name} ]" for value, block in self.incoming)
-        self.block.lines[self.position] = f"{self.head}{pairs}"
+        return f"  {self.value.text} = phi {self.value.type} {pairs}"
 
 
 @dataclass(eq=False)
@@ -94,16 +94,19 @@ class Branch:
 
 
 class ControlFlow:
-    """Mixed into Builder, which gives `_append`, `_emit`, `_unique` and `icmp`."""
+    """Mixed into Builder, which gives `_append`, `_emit`, `_name`, `_unique` and `icmp`."""
 
     current_block: Block
     _blocks: list[Block]
-    _phis: dict[str, _Phi]
+    _phis: dict[str, Phi]
 
     def _append(self, text: str) -> None:
         raise NotImplementedError
 
     def _emit(self, type: str, text: str, hint: str) -> Value:
+        raise NotImplementedError
+
+    def _name(self, hint: str) -> str:
         raise NotImplementedError
 
     def _unique(self, hint: str) -> str:
@@ -138,12 +141,11 @@ class ControlFlow:
         self._append("unreachable")
 
     def phi(self, type: str, incoming: Sequence[tuple[Value, Block]] = (), hint: str = "") -> Value:
-        """A phi; more incoming values may be added later. Phis come first in their block."""
-        value = self._emit(type, "", hint)
-        lines = self.current_block.lines
-        head = f"  {value.text} = phi {type} "
-        self._phis[value.text] = _Phi(self.current_block, len(lines) - 1, head, list(incoming))
-        return value
+        """A phi, which comes first in its block; more incoming values may be added later."""
+        phi = Phi(Value(type, self._name(hint)), list(incoming))
+        self.current_block.phis.append(phi)
+        self._phis[phi.value.text] = phi
+        return phi.value
 
     def add_incoming(self, phi: Value, value: Value, block: Block) -> None:
         self._phis[phi.text].incoming.append((value, block))

@@ -60,7 +60,12 @@ class Module:
         return name in self._functions
 
     def declare(self, name: str, return_type: str, parameter_types: Sequence[str]) -> None:
-        """Declare a function, unless it is declared or defined already. Parameter attributes are left out."""
+        """Declare a function, unless it is declared or defined already. Parameter attributes are left out.
+
+        LLVM knows its intrinsics: of one that is not declared it checks name and types.
+        """
+        if name.startswith("llvm."):
+            return
         if name not in self._declarations and name not in self._functions:
             types = ", ".join(type.split(" align ")[0] for type in parameter_types)
             self._declarations[name] = f"declare {return_type} @{name}({types})"

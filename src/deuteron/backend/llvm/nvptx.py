@@ -3,34 +3,52 @@
     emit_ptx(llir, "sm_90a", 83)        text for ptxas or the driver, of PTX ISA 8.3
     check(llir)                         raises InternalError where LLVM does not accept the text
 
-The mid-end is a short list of passes: LLVM's -O3 takes five times as long and gives the same registers. What LLVM
-cannot select for NVPTX ends the process (`llvm.exp`, `llvm.sin`, a masked load): lowering rules expand it. Pointers to
+The mid-end is a short list of passes: LLVM's -O3 takes five times as long and gives the same registers. Pointers to
 shared memory have 32 bits.
+
+LLVM ends the process on what it cannot select for NVPTX, though its verifier accepts it: `llvm.exp`, `llvm.sin`, a
+masked load, letters in the constraints of assembly that NVPTX does not have. So only intrinsics that it was seen to
+select for every type are let through, beside those of NVPTX itself; lowering rules expand the others.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cache
 
 import llvmlite.binding as llvm
 
+from deuteron.backend.llvm.parse import parsed
 from deuteron.errors import InternalError
 
 TRIPLE = "nvptx64-nvidia-cuda"
 # A time and a size: else ptxas puts those of the file into the cubin, and equal sources give different bytes.
 _FILE = re.compile(r'^\s*\.file\s+\d+ ".*"$', re.MULTILINE)
 
+_INTRINSIC = re.compile(r"@llvm\.([\w.]+)\(")
+_OVERLOADS = re.compile(r"(?:\.(?:v\d+)?(?:[ifp]\d+|bf16))+$")
+_SELECTED = re.compile(
+    "fabs|sqrt|floor|ceil|trunc|rint|nearbyint|round|roundeven|minnum|maxnum|minimum|maximum|copysign|fma|fmuladd|"
+    "fpto[su]i.sat|abs|[su](min|max)|[su](add|sub).sat|fsh[lr]|ctpop|ctlz|cttz|bitreverse|bswap"
+)
+_CONSTRAINTS = re.compile(r'asm (?:sideeffect )?"[^"]*", "([^"]*)"')
+_KNOWN_CONSTRAINT = re.compile(r"=?&?[bcdfhlr]|\d+|~\{memory\}")
+
 
 def check(llir: str) -> None:
-    _parse(llir)
+    """Raises InternalError on text that LLVM refuses, or would end the process on."""
+    with _parsed(llir):
+        pass
 
 
 def emit_ptx(llir: str, cpu: str, ptx_version: int) -> str:
-    machine, module = _target_machine(cpu, ptx_version), _parse(llir)
-    module.data_layout = str(machine.target_data)
-    _run_passes(module, machine)
-    return _FILE.sub(r"\g<0>, 1, 1", machine.emit_assembly(module))
+    machine = _target_machine(cpu, ptx_version)
+    with _parsed(llir) as module:
+        module.data_layout = str(machine.target_data)
+        _run_passes(module, machine)
+        return _FILE.sub(r"\g<0>, 1, 1", machine.emit_assembly(module))
 
 
 @cache
@@ -46,16 +64,22 @@ def _target_machine(cpu: str, ptx_version: int) -> llvm.TargetMachine:
     return _target().create_target_machine(cpu=cpu, features=f"+ptx{ptx_version}", opt=3)
 
 
-def _parse(llir: str) -> llvm.ModuleRef:
-    """A verified module in a context of its own, so that what a compile allocates is freed after it."""
+@contextmanager
+def _parsed(llir: str) -> Iterator[llvm.ModuleRef]:
     _target()
-    try:
-        module = llvm.parse_assembly(llir, llvm.create_context())
-        module.triple = TRIPLE
-        module.verify()
-    except RuntimeError as error:
-        raise InternalError(f"LLVM does not accept the generated IR: {error}") from error
-    return module
+    with parsed(llir, TRIPLE) as module:
+        _check_selection(llir)
+        yield module
+
+
+def _check_selection(llir: str) -> None:
+    for name in sorted(set(_INTRINSIC.findall(llir))):
+        if not name.startswith("nvvm.") and not _SELECTED.fullmatch(_OVERLOADS.sub("", name)):
+            raise InternalError(f"LLVM may not select the intrinsic 'llvm.{name}' for NVPTX")
+    for constraints in sorted(set(_CONSTRAINTS.findall(llir))):
+        unknown = [part for part in constraints.split(",") if part and not _KNOWN_CONSTRAINT.fullmatch(part)]
+        if unknown:
+            raise InternalError(f"assembly for NVPTX has no constraint '{unknown[0]}', in '{constraints}'")
 
 
 def _run_passes(module: llvm.ModuleRef, machine: llvm.TargetMachine) -> None:

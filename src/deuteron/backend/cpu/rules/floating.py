@@ -87,6 +87,7 @@ RULES: dict[str, Rule] = {
     "arith.maxnumf": _exact(_intrinsic("llvm.maxnum")),
     "arith.minnumf": _exact(_intrinsic("llvm.minnum")),
     "arith.cmpf": compare,
+    "math.absf": _exact(math.absolute),
     "math.floor": _to_whole(math.floor),
     "math.ceil": _to_whole(math.ceil),
     "math.fma": _rounding(math.fma),

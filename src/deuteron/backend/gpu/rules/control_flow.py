@@ -87,9 +87,10 @@ def while_(ctx: Context, op: Operation, *initial: Operand) -> list[Operand]:
     """The block of the condition is the loop's header; what it passes on is known behind the loop as well."""
     b, before = ctx.b, ctx.b.current_block
     header, body, end = b.block("while"), b.block("do"), b.block("done")
+    entering = _flat(ctx, initial)
     b.br(header)
     b.position(header)
-    phis = [b.phi(value.type, [(value, before)]) for value in _flat(ctx, initial)]
+    phis = [b.phi(value.type, [(value, before)]) for value in entering]
     condition, *passed = ctx.run(op.before_region.block, _unflat(ctx, initial, phis))
     b.cond_br(condition, body, end)
     b.position(body)

@@ -15,7 +15,7 @@ from deuteron.backend.gpu.context import Context, Rule
 from deuteron.backend.gpu.fragment import Operand
 from deuteron.backend.gpu.rules.elementwise import Emit, each, intrinsic, plain
 from deuteron.backend.llvm.builder import Builder
-from deuteron.backend.llvm.types import Value
+from deuteron.backend.llvm.types import Value, const
 from deuteron.backend.math.remainder import remainder
 from deuteron.ir.tt.convert import PropagateNan
 
@@ -51,6 +51,11 @@ def clamp(ctx: Context, op: Operation, x: Operand, low: Operand, high: Operand) 
     return each(emit, x, low, high)
 
 
+def _absolute(b: Builder, x: Value) -> Value:
+    """Of fp8, which is held as its bits, without the sign's."""
+    return b.and_(x, const("i8", 0x7F)) if x.type == "i8" else b.intrinsic("llvm.fabs", x.type, x)
+
+
 RULES: dict[str, Rule] = {
     "arith.addf": plain(Builder.fadd),
     "arith.subf": plain(Builder.fsub),
@@ -64,7 +69,7 @@ RULES: dict[str, Rule] = {
     "arith.minnumf": intrinsic("llvm.minnum"),
     "arith.cmpf": compare,
     "math.fma": intrinsic("llvm.fma"),
-    "math.absf": intrinsic("llvm.fabs"),
+    "math.absf": plain(_absolute),
     "math.floor": _in_f32(lambda b, x: b.intrinsic("llvm.floor", x.type, x)),
     "math.ceil": _in_f32(lambda b, x: b.intrinsic("llvm.ceil", x.type, x)),
     "tt.clampf": clamp,

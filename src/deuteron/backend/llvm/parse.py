@@ -1,0 +1,76 @@
+"""LLVM IR as text becomes a module, if LLVM accepts it; the only place where LLVM reads what we wrote.
+
+    with parsed(llir, "nvptx64-nvidia-cuda") as module:     verified, in a context of its own
+        assembly = machine.emit_assembly(module)
+
+    kernel.py:7:12: error: LLVM does not accept the generated IR: Instruction does not dominate all uses! ...
+
+LLVM's parser verifies a module that has debug information, and ends the process where that fails. That is turned off,
+and the verifier run here: what it refuses is an InternalError, at the line of the kernel that the instruction is for.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
+from pathlib import PurePath
+
+import llvmlite.binding as llvm
+
+from deuteron.errors import InternalError, Location
+
+_LINE = re.compile(r"^<string>:(\d+):", re.MULTILINE)
+_DEBUG = re.compile(r"!dbg (!\d+)")
+_PLACE = re.compile(r"line: (\d+), column: (\d+), scope: (!\d+)")
+_FILE = re.compile(r"\bfile: (!\d+)")
+_PATH = re.compile(r'filename: "(.*?)", directory: "(.*?)"')
+
+
+@contextmanager
+def parsed(llir: str, triple: str) -> Iterator[llvm.ModuleRef]:
+    """A verified module in a context of its own, so that what a compile allocates is freed after it.
+
+    The module goes at the end, also where an error passes, which would keep it until Python collects its traceback:
+    that may free the context first, and LLVM would crash.
+    """
+    _verify_here()
+    try:
+        module = llvm.parse_assembly(llir, llvm.create_context())
+    except RuntimeError as error:
+        raise _refused(error, llir) from error
+    with module:
+        module.triple = triple
+        try:
+            module.verify()
+        except RuntimeError as error:
+            raise _refused(error, str(module)) from error  # LLVM numbers metadata anew
+        yield module
+
+
+@cache
+def _verify_here() -> None:
+    llvm.set_option("deuteron", "--disable-auto-upgrade-debug-info")
+
+
+def _refused(error: RuntimeError, llir: str) -> InternalError:
+    return InternalError(f"LLVM does not accept the generated IR: {error}", _location(llir, str(error)))
+
+
+def _location(llir: str, message: str) -> Location | None:
+    """The place in the kernel's source that LLVM's message is about, if the instruction has one."""
+    line = _LINE.search(message)
+    debug = _DEBUG.search(llir.splitlines()[int(line[1]) - 1] if line else message)
+    place = debug and _PLACE.search(_node(llir, debug[1]))
+    if not place:
+        return None
+    file = _FILE.search(_node(llir, place[3]))
+    path = file and _PATH.search(_node(llir, file[1]))
+    return Location(str(PurePath(path[2], path[1])), int(place[1]), int(place[2])) if path else None
+
+
+def _node(llir: str, number: str) -> str:
+    """The text of a metadata node."""
+    found = re.search(rf"^{number} = (.*)$", llir, re.MULTILINE)
+    return found[1] if found else ""
