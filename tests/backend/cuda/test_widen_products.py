@@ -61,6 +61,11 @@ def test_leaves_what_cannot_be_known(factors):
     assert not is_widened(*factors, "mul.lo.s32 %r9, %r3, %r4;")
 
 
+def test_products_may_be_assembled_in_another_order():
+    assert is_widened("or.b32 %r3, %r1, 1;", "mul.lo.s32 %r4, %r2, %r3;", "mul.lo.s32 %r5, %r3, %r4;")
+    assert not is_widened("or.b32 %r3, %r1, 1;", "mad.lo.s32 %r4, %r2, %r3, %r1;", "mul.lo.s32 %r5, %r3, %r4;")
+
+
 def test_keeps_what_is_added():
     found = widen_products(text("or.b32 %r3, %r1, 1;", "mad.lo.s32 \t%r9, %r3, %r3, -7;"))
     assert "mul.wide.u32 \tproduct, %r3, %r3; cvt.u32.u64 \tlow, product; add.s32 \t%r9, low, -7;" in found

@@ -23,18 +23,40 @@ _PRODUCT = re.compile(r"(?:mul|mad)\.lo\.[su]32\s+(%\w+), (%\w+), (%\w+)(?:, (%\
 
 def widen_products(ptx: str) -> str:
     """The text with such products through 64 bits, all else as it was."""
-    factors = {factor for match in _PRODUCT.finditer(ptx) for factor in match.group(2, 3)}
-    if not factors:
+    products = [match.groups() for match in _PRODUCT.finditer(ptx)]
+    if not products:
         return ptx
-    known = known_bits(ptx, factors)
+    factors = _Factors(ptx, products)
 
-    def replaced(match: re.Match[str]) -> str:
+    def widened(match: re.Match[str]) -> str:
         result, a, b, addend = match.groups()
-        if any(known.get(factor, ANYTHING).lowest_one is None for factor in (a, b)):
+        if not (factors.may_be_known(a) and factors.may_be_known(b)):
             return match[0]
         lines = [f"mul.wide.u32 \tproduct, {a}, {b};", f"cvt.u32.u64 \t{result}, product;"]
         if addend is not None:
             lines[1:] = ["cvt.u32.u64 \tlow, product;", f"add.s32 \t{result}, low, {addend};"]
         return "{ .reg .b64 product; .reg .b32 low; " + " ".join(lines) + " }"
 
-    return _PRODUCT.sub(replaced, ptx)
+    return _PRODUCT.sub(widened, ptx)
+
+
+class _Factors:
+    """Of which registers the lowest bits may be known, or those of one of their factors: `(x * a) * b` is as well
+    assembled as `x * (a * b)`.
+    """
+
+    def __init__(self, ptx: str, products: list[tuple[str | None, ...]]):
+        self._factors: dict[str, set[str]] = {}
+        for result, a, b, addend in products:
+            self._factors.setdefault(result, set()).update(() if addend else (a, b))
+        self._known = known_bits(ptx, {factor for _, a, b, _ in products for factor in (a, b)})
+
+    def may_be_known(self, register: str) -> bool:
+        left, seen = [register], set()
+        while left:
+            name = left.pop()
+            if self._known.get(name, ANYTHING).lowest_one is not None:
+                return True
+            seen.add(name)
+            left.extend(self._factors.get(name, set()) - seen)
+        return False
