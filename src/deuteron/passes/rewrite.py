@@ -12,6 +12,13 @@ from collections.abc import Sequence
 from xdsl.ir import Block, Operation, SSAValue
 
 
+class Values(dict[SSAValue, SSAValue]):
+    """What values are in a clone of the ops that give them; those from outside are themselves."""
+
+    def of(self, value: SSAValue) -> SSAValue:
+        return self.get(value, value)
+
+
 def replace(op: Operation, values: Sequence[SSAValue]) -> None:
     """Use `values` instead of the results of an op, and erase it."""
     for result, value in zip(op.results, values, strict=True):

@@ -6,6 +6,7 @@ descriptors/       blocks of tensors, by TMA
 order_programs.py  programs with more to do first
 operands/          what products are given
 layouts/           which thread has which element
+rings/             buffers that are filled ahead
 specialization/    copies by warps of their own
 pipelining/        copies and products of other iterations
 warp_groups/       products that run on while threads compute

@@ -33,7 +33,7 @@ from deuteron.ir.ttng.warp_group_dot import WarpGroupDotOp, tile_of
 from deuteron.ir.types import byte_width_of, element_type_of, is_tile, num_elements_of, pointee_of, shape_of
 from deuteron.layout.conversion import SharedRoute, ShuffleRoute
 from deuteron.machine.gpu import GPU, GPUConfig
-from deuteron.passes.gpu.pipelining.pipelined_loads import INTO_REGISTERS
+from deuteron.passes.gpu.pipelining.choose_loads import INTO_REGISTERS
 from deuteron.passes.gpu.products import obstacle_to_mma, obstacle_to_wgmma
 from deuteron.passes.remarks import remark_of
 

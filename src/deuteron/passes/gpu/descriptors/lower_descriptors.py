@@ -72,7 +72,7 @@ from deuteron.ir.ttng.tma import (
 from deuteron.ir.types import i1, i32
 from deuteron.passes.effects import is_pure
 from deuteron.passes.gpu.memory.allocate_shared import bytes_of
-from deuteron.passes.gpu.pipelining.copy_ring import read_from
+from deuteron.passes.gpu.rings.ring import read_from
 from deuteron.passes.rewrite import erase
 
 

@@ -1,4 +1,4 @@
-"""Copies what products read into shared memory iterations ahead, by cp.async into several buffers that take turns.
+"""Copies what products read into shared memory iterations ahead, into rings of buffers (passes/gpu/rings).
 
     "scf.for"(%0, %n, %32, %p) ({             %buffers = "ttg.local_alloc"() : !ttg.memdesc<2x64x32xf16, ...>
     ^bb0(%k: i32, %q: pointers):              copy iteration 0 into buffer 0; commit
@@ -12,16 +12,16 @@
                                               })
                                               wait for all copies
 
-Where threads wait for each other is found later, by the analysis of hazards. `tl.range(num_stages=...)` goes before the
-option. Blocks of tensors are copied by TMA (pipeline_descriptor_loads.py); what cannot be copied is loaded into
-registers one iteration ahead (prefetch_loads.py). Loads whose addresses depend on loads stay; loops stay rolled.
+Where threads wait for each other is found later, by the analysis of hazards. Where TMA copies, the wait is for an
+mbarrier of the slot, and the loop carries its phase as well. `tl.range(num_stages=...)` goes before the option. What
+cannot be copied is loaded into registers one iteration ahead (prefetch_loads.py). Loads whose addresses depend on loads
+stay; loops stay rolled.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TypeVar
 
 from xdsl.context import Context
 from xdsl.dialects import arith, scf
@@ -34,34 +34,26 @@ from deuteron.analysis.axis_analysis import AxisInfoAnalysis
 from deuteron.ir.builder import Builder
 from deuteron.ir.tt.descriptor import DescriptorLoadOp
 from deuteron.ir.tt.function import FuncOp
-from deuteron.ir.tt.memory import CacheModifier, EvictionPolicy, LoadOp
-from deuteron.ir.ttg.async_copy import AsyncCommitGroupOp, AsyncCopyGlobalToLocalOp, AsyncWaitOp
-from deuteron.ir.ttg.memdesc_index import MemDescIndexOp
-from deuteron.ir.ttg.ring import RingNextOp
-from deuteron.ir.ttng.mbarrier import WaitBarrierOp
+from deuteron.ir.tt.memory import LoadOp
+from deuteron.ir.ttg.async_copy import AsyncCommitGroupOp, AsyncWaitOp
+from deuteron.ir.ttg.barrier import BarrierOp
+from deuteron.ir.ttng.fence import FenceAsyncSharedOp
+from deuteron.ir.ttng.mbarrier import FenceMBarrierInitOp, WaitBarrierOp
 from deuteron.ir.ttng.warp_group_dot import WarpGroupDotOp
-from deuteron.ir.types import i32
 from deuteron.machine.gpu import GPUConfig
 from deuteron.passes.carried_values import carry
-from deuteron.passes.gpu.pipelining.copy_ring import CopyRing, Place
-from deuteron.passes.gpu.pipelining.pipeline_descriptor_loads import (
-    TMACopyRing,
-    descriptor_loads_to_pipeline,
-    publish_barriers,
-)
+from deuteron.passes.gpu.pipelining.choose_loads import choose_loads
 from deuteron.passes.gpu.pipelining.pipeline_products import (
     delay_products,
     first_product,
     is_read_by,
     products_to_delay,
 )
-from deuteron.passes.gpu.pipelining.pipelined_loads import PipelinedLoad, loads_to_pipeline
 from deuteron.passes.gpu.pipelining.prefetch_loads import prefetch
-from deuteron.passes.gpu.pipelining.run_ahead import Values, masked
+from deuteron.passes.gpu.pipelining.run_ahead import RingAhead
+from deuteron.passes.gpu.rings.buffered_loads import BufferedLoad
 from deuteron.passes.remarks import remark
 from deuteron.passes.tile.eliminate_dead_code import EliminateDeadCode
-
-RingT = TypeVar("RingT", bound=CopyRing)
 
 
 @dataclass(frozen=True)
@@ -88,26 +80,6 @@ class Schedule:
         return Schedule(max(num_stages - 1, 2), True)
 
 
-class _AsyncCopyRing(CopyRing):
-    """Buffers that every thread fills by cp.async; the copies of an iteration are waited for as a group."""
-
-    def _first_place(self, b: Builder) -> Place:
-        return (b.constant(self._distance, i32),)
-
-    def _next_place(self, b: Builder, place: Place) -> Place:
-        return (b.insert(RingNextOp(place[0], None, self._num_buffers)).next_index,)
-
-    def _copy(self, b: Builder, values: Values, index: SSAValue, runs: SSAValue | None) -> list[SSAValue]:
-        tokens = []
-        for one, buffer in zip(self._loads, self._buffers, strict=True):
-            b.location = one.load.location
-            pointer, mask = masked(b, one.load, values, runs)
-            cache, evict = CacheModifier(one.load.cache.value.data), EvictionPolicy(one.load.evict.value.data)
-            place = b.value(MemDescIndexOp(buffer, index))
-            tokens.append(b.value(AsyncCopyGlobalToLocalOp(pointer, place, mask, cache, evict)))
-        return tokens
-
-
 class _Pipeline:
     """The rewrite of one loop. What is copied by cp.async and what by TMA, what `delayed` products read and what others
     do, has a ring each.
@@ -116,26 +88,26 @@ class _Pipeline:
     def __init__(
         self,
         loop: scf.ForOp,
-        loads: Sequence[PipelinedLoad],
+        loads: Sequence[BufferedLoad],
         schedule: Schedule,
         delayed: Sequence[WarpGroupDotOp],
     ):
         self._loop, self._schedule, self._delayed = loop, schedule, delayed
         self._before = Builder.before(loop)
-        groups = [one for one in loads if isinstance(one.load, LoadOp)]
-        blocks = [one for one in loads if isinstance(one.load, DescriptorLoadOp)]
-        self._groups = self._make_rings(_AsyncCopyRing, groups)
-        self._blocks = self._make_rings(TMACopyRing, blocks)
-        self._rings: list[CopyRing] = [*self._groups, *self._blocks]
+        by_threads = [one for one in loads if isinstance(one.load, LoadOp)]
+        by_tma = [one for one in loads if isinstance(one.load, DescriptorLoadOp)]
+        self._rings = [*self._make_rings(by_threads), *self._make_rings(by_tma)]
+        self._has_groups, self._has_barriers = bool(by_threads), bool(by_tma)
 
-    def _make_rings(self, kind: type[RingT], loads: Sequence[PipelinedLoad]) -> list[RingT]:
+    def _make_rings(self, loads: Sequence[BufferedLoad]) -> list[RingAhead]:
+        """One for what is read in its iteration, and one for what delayed products read in the next."""
         parts = [[one for one in loads if is_read_by(one.load, self._delayed) == lags] for lags in (False, True)]
         count = self._schedule.num_buffers
-        return [kind(self._before, self._loop, part, count, lag) for lag, part in enumerate(parts) if part]
+        return [RingAhead(self._before, self._loop, part, count, lag) for lag, part in enumerate(parts) if part]
 
     def rewrite(self) -> None:
-        if self._blocks:
-            publish_barriers(self._before)
+        if self._has_barriers:
+            _publish_barriers(self._before)
         self._fill()
         waits = self._rewrite_body()
         entering = [value for ring in self._rings for value in ring.enter(self._before)]
@@ -154,7 +126,7 @@ class _Pipeline:
             b.location = loop.location
 
     def _commit(self, b: Builder, tokens: Sequence[SSAValue]) -> None:
-        if self._groups:
+        if self._has_groups:
             b.insert(AsyncCommitGroupOp(tokens))
 
     def _rewrite_body(self) -> list[WaitBarrierOp]:
@@ -163,20 +135,21 @@ class _Pipeline:
         top, place = Builder.before(loop.body.block.first_op), self._place_of_copies()
         self._before.location = top.location = place.location = loop.location
         waits = self._wait(top)
-        self._commit(place, [token for ring in self._rings for token in ring.copy_ahead(self._before, place)])
+        self._commit(place, [token for ring in self._rings for token in ring.fill_ahead(self._before, place)])
         for ring in self._rings:
             ring.read()
         return waits
 
     def _wait(self, top: Builder) -> list[WaitBarrierOp]:
-        if self._groups:
+        if self._has_groups:
             top.insert(AsyncWaitOp(self._schedule.distance - 1))
         for ring in self._rings:
-            ring.find_places(top)
-        for ring in self._blocks:
+            ring.find_positions(top)
+        with_barriers = [ring for ring in self._rings if ring.ring.full is not None]
+        for ring in with_barriers:
             if not ring.lag:
                 ring.wait(top)
-        return [ring.wait(Builder.before(self._delayed[0])) for ring in self._blocks if ring.lag]
+        return [ring.wait(Builder.before(self._delayed[0])) for ring in with_barriers if ring.lag]
 
     def _place_of_copies(self) -> Builder:
         """With delayed products, which read the buffers of the iteration before, as soon as all are issued."""
@@ -186,10 +159,17 @@ class _Pipeline:
         return Builder.before(block.first_op if self._schedule.copies_at_top else block.last_op)
 
     def _leave(self, b: Builder) -> None:
-        if self._groups:
+        if self._has_groups:
             b.insert(AsyncWaitOp(0))
         for ring in self._rings:
-            ring.leave(b)
+            ring.ring.close(b)
+
+
+def _publish_barriers(b: Builder) -> None:
+    """All threads wait here, so that none has to in the loop. What used the memory before is over for TMA too."""
+    b.insert(FenceMBarrierInitOp())
+    b.insert(FenceAsyncSharedOp())
+    b.insert(BarrierOp())
 
 
 def _remark_loads(loop: scf.ForOp, text: str) -> None:
@@ -230,12 +210,10 @@ class PipelineLoads(ModulePass):
         if num_stages < 2:
             _remark_loads(loop, "num_stages is below 2")
             return False
-        blocks = descriptor_loads_to_pipeline(loop, hint is not None)
-        copied, kept = loads_to_pipeline(loop, info, hint is not None)
-        if kept:
-            loop = prefetch(loop, kept)
-        loads = [*copied, *blocks]
-        if loads:
-            delayed = products_to_delay(loop, [one.load for one in loads if one.is_read_in_place], self.config)
-            _Pipeline(loop, loads, Schedule.of(loop, num_stages), delayed).rewrite()
-        return bool(loads or kept)
+        chosen = choose_loads(loop, info, hint is not None)
+        if chosen.prefetched:
+            loop = prefetch(loop, chosen.prefetched)
+        if chosen.copied:
+            delayed = products_to_delay(loop, [one.load for one in chosen.copied if one.is_read_in_place], self.config)
+            _Pipeline(loop, chosen.copied, Schedule.of(loop, num_stages), delayed).rewrite()
+        return bool(chosen.copied or chosen.prefetched)

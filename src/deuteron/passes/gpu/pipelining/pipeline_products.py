@@ -45,8 +45,7 @@ from deuteron.layout.linear import REGISTER
 from deuteron.machine.gpu import GPUConfig
 from deuteron.passes.carried_values import carry, new_argument
 from deuteron.passes.effects import is_pure
-from deuteron.passes.gpu.pipelining.run_ahead import Values
-from deuteron.passes.rewrite import erase, is_defined_in
+from deuteron.passes.rewrite import Values, erase, is_defined_in
 
 # Of the registers of a thread, for sums and operands at the same time: what addresses and the rest leave.
 TILES_SHARE = 3 / 4

@@ -22,13 +22,14 @@ from xdsl.ir import SSAValue
 from deuteron.ir.builder import Builder
 from deuteron.ir.tt.memory import CacheModifier, EvictionPolicy, LoadOp
 from deuteron.passes.carried_values import carry, new_argument
-from deuteron.passes.gpu.pipelining.run_ahead import Ahead, Values, addresses_of, comes, lead_of, masked
-from deuteron.passes.rewrite import replace
+from deuteron.passes.gpu.pipelining.run_ahead import Ahead, comes, lead_of
+from deuteron.passes.gpu.rings.buffered_loads import masked
+from deuteron.passes.rewrite import Values, replace
 
 
 def prefetch(loop: scf.ForOp, loads: Sequence[LoadOp]) -> scf.ForOp:
     """The loop, built anew, with these loads one iteration ahead."""
-    before, ahead = Builder.before(loop), Ahead(loop, [value for load in loads for value in addresses_of(load)])
+    before, ahead = Builder.before(loop), Ahead(loop, [value for load in loads for value in load.operands])
     values = ahead.clone(before, loop.lb, ahead.entering(loop))
     before.location = loop.location
     first = _load(before, loads, values, comes(before, loop.lb, loop.ub))

@@ -1,4 +1,4 @@
-"""What a loop computes of values that are needed before their iteration: addresses and masks of loads.
+"""What a loop does ahead of its iterations: it computes addresses and masks of loads, and fills rings.
 
     ^bb0(%k: i32, %p: tile of pointers):      Ahead(loop, [%p, %mask]): addptr, cmpi, the splats; carried %p
       %mask = arith.cmpi %k, ...
@@ -6,6 +6,13 @@
       %q = tt.addptr %p, %step                iteration k + 2:  clone with %k -> %k + 2 * step, %p -> what it is then
 
 Nothing in it may have an effect: it runs for iterations that never come, whose loads are masked off.
+
+    ^bb0(%k: i32, %last: i32):                          RingAhead(..., 3 slots, lag 0), which fills 2 iterations ahead
+      %use = "ttg.ring_next"(%last) <{slots = 3}>       the slot that this iteration reads
+      ... wait for it
+      ... fill %last for iteration k + 2                that of the iteration before
+      %m = "ttg.memdesc_index"(%buffers, %use)          in the place of the load
+      "scf.yield"(%use)
 """
 
 from __future__ import annotations
@@ -17,12 +24,13 @@ from xdsl.ir import Block, Operation, SSAValue
 
 from deuteron.ir.arith import CmpIOp, constant_value
 from deuteron.ir.builder import Builder
-from deuteron.ir.tt.descriptor import DescriptorLoadOp
-from deuteron.ir.tt.memory import LoadOp
-from deuteron.ir.tt.shape import SplatOp
-from deuteron.ir.types import i1, with_element_type
+from deuteron.ir.ttng.mbarrier import WaitBarrierOp
+from deuteron.ir.types import i32
 from deuteron.passes.carried_values import new_argument
 from deuteron.passes.effects import is_pure
+from deuteron.passes.gpu.rings.buffered_loads import BufferedLoad
+from deuteron.passes.gpu.rings.ring import Position, Ring, read_from
+from deuteron.passes.rewrite import Values
 
 
 class Ahead:
@@ -85,27 +93,6 @@ class Ahead:
         return [values.of(self._block.last_op.operands[index]) for index in self.carried]
 
 
-class Values(dict[SSAValue, SSAValue]):
-    """What values of a loop's body are in an iteration; those from outside are themselves."""
-
-    def of(self, value: SSAValue) -> SSAValue:
-        return self.get(value, value)
-
-
-def addresses_of(load: LoadOp | DescriptorLoadOp) -> list[SSAValue]:
-    """What a load needs to know."""
-    return list(load.operands)
-
-
-def masked(b: Builder, load: LoadOp, values: Values, runs: SSAValue | None) -> tuple[SSAValue, SSAValue | None]:
-    """Pointers and mask of a load in an iteration; where it does not run, nothing is loaded."""
-    pointer, mask = values.of(load.ptr), values.of(load.mask) if load.mask is not None else None
-    if runs is None:
-        return pointer, mask
-    everywhere = b.value(SplatOp.create(operands=[runs], result_types=[with_element_type(pointer.type, i1)]))
-    return pointer, everywhere if mask is None else b.value(arith.AndIOp(mask, everywhere))
-
-
 def comes(b: Builder, iteration: SSAValue, end: SSAValue) -> SSAValue | None:
     """Whether there is such an iteration; None where that is certain."""
     number, bound = _number(iteration), constant_value(end)
@@ -128,3 +115,67 @@ def lead_of(loop: scf.ForOp, b: Builder, inside: Builder, distance: int) -> tupl
     lead = b.value(arith.MuliOp(loop.step, b.constant(distance, loop.step.type)))
     runs = inside.value(CmpIOp(iteration, b.value(arith.SubiOp(loop.ub, lead)), "slt"))
     return inside.value(arith.AddiOp(iteration, lead)), runs
+
+
+class RingAhead:
+    """A ring that a loop fills ahead of the iterations that read it.
+
+    `lag`: how many iterations after their own the loads are read. Their slots are kept that long, and filled so many
+    iterations less ahead. What the loop carries is the position that an iteration fills anew: the one before that which
+    it reads, or before those which iterations that lag read.
+    """
+
+    def __init__(self, b: Builder, loop: scf.ForOp, loads: Sequence[BufferedLoad], num_slots: int, lag: int):
+        self._loop, self.lag = loop, lag
+        self._loads = [one.load for one in loads]
+        self._ahead = Ahead(loop, [value for load in self._loads for value in load.operands])
+        self.ring = Ring(b, loads, num_slots)
+        self._distance = num_slots - 1 - lag
+        self._entering = self._ahead.entering(loop)
+        self.following: list[SSAValue] = []
+
+    def fill(self, b: Builder, iterations: Sequence[SSAValue]) -> list[SSAValue]:
+        """Fill a slot for the last of the first iterations, or for the one before that where the ring lags."""
+        index = len(iterations) - 1 - self.lag
+        if index < 0:
+            return []
+        values = self._ahead.clone(b, iterations[index], self._entering)
+        self._entering = self._ahead.following(values)
+        b.location = self._loop.location
+        runs = comes(b, iterations[index], self._loop.ub)
+        return self.ring.fill(b, self._loads, self.ring.position(b, index), values, runs)
+
+    def enter(self, b: Builder) -> list[SSAValue]:
+        """What enters the loop: that which is carried ahead of its iteration, and the position to fill."""
+        return [*self._entering, *self.ring.position(b, -1 - self.lag)]
+
+    def find_positions(self, top: Builder) -> None:
+        """The position to fill, and the one to read, at the top of an iteration.
+
+        The second is steps from the first, also in a ring that lags: so the analysis of hazards tells them apart, and
+        one barrier orders the copies of all rings.
+        """
+        self._carried = self._ahead.new_arguments(self._loop)
+        names = ("freed", "phase") if self.ring.full is not None else ("freed",)
+        self._freed: Position = tuple(new_argument(self._loop, i32, name) for name in names)
+        self._next = self._read = self.ring.following(top, self._freed)
+        for _ in range(self.lag):
+            self._read = self.ring.following(top, self._read)
+        self._slot = self.ring.slot(top, self._read)
+
+    def wait(self, b: Builder) -> WaitBarrierOp:
+        """Wait for the slot that is read, where it has an mbarrier."""
+        return self.ring.wait(b, self._read, self._slot)
+
+    def fill_ahead(self, before: Builder, b: Builder) -> list[SSAValue]:
+        """Fill the slot that is not read any more; gives the tokens of the copies."""
+        iteration, runs = lead_of(self._loop, before, b, self._distance)
+        values = self._ahead.clone(b, iteration, self._carried)
+        self.following = [*self._ahead.following(values), *self._next]
+        b.location = self._loop.location
+        return self.ring.fill(b, self._loads, self._freed, values, runs)
+
+    def read(self) -> None:
+        """Let the users of the loads read the slot that is full."""
+        for load, buffer in zip(self._loads, self._slot, strict=True):
+            read_from(buffer, load, Builder.before(load))

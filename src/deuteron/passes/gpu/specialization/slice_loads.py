@@ -30,8 +30,8 @@ from deuteron.ir.ttg.inference import is_elementwise
 from deuteron.ir.ttg.layout import layout_of, with_layout
 from deuteron.ir.types import is_tile
 from deuteron.layout.linear import REGISTER, WARP, LinearLayout, log2
-from deuteron.passes.gpu.pipelining.run_ahead import Values, addresses_of
-from deuteron.passes.gpu.specialization.ring_buffers import Load
+from deuteron.passes.gpu.rings.buffered_loads import Load
+from deuteron.passes.rewrite import Values
 
 IN_REGISTERS = frozenset(
     {
@@ -66,7 +66,7 @@ class LoadSlice:
         self._ops: set[Operation] = set()
         self._carried: set[tuple[Operation, int]] = set()
         self._written = written_arguments(func)
-        self._pending = [value for load in loads for value in addresses_of(load)]
+        self._pending = [value for load in loads for value in load.operands]
         for load in loads:
             self._enter(load.parent)
         while self._pending:

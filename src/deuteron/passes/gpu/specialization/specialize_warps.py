@@ -19,7 +19,7 @@
                                      })
 
 The partition is the slice of the function that its loads need (slice_loads.py); which loads, and the rings, says
-ring_buffers.py. Place and phase of a ring go on from loop to loop, so that the first tiles of the next loop, or of the
+bundle_loads.py. Place and phase of a ring go on from loop to loop, so that the first tiles of the next loop, or of the
 next round of an outer one, are copied while this one ends. Buffers are given back behind what reads them;
 `release-buffers` then moves that behind the wait for a product in flight.
 
@@ -50,10 +50,9 @@ from deuteron.layout.wgmma import WARPGROUP
 from deuteron.machine.gpu import GPUConfig
 from deuteron.passes.gpu.memory.allocate_shared import bytes_of
 from deuteron.passes.gpu.pipelining.pipeline_products import delay_products, is_read_by, products_to_delay
-from deuteron.passes.gpu.pipelining.pipelined_loads import may_run_ahead
-from deuteron.passes.gpu.specialization.channels import COPYING_WARPS, filling_ctas
-from deuteron.passes.gpu.specialization.partition_warps import Specialization, product_registers
-from deuteron.passes.gpu.specialization.ring_buffers import Load, Ring, find_rings, loads_besides, loop_around
+from deuteron.passes.gpu.rings.buffered_loads import Load, may_run_ahead
+from deuteron.passes.gpu.specialization.bundle_loads import RingPlan, loads_besides, loop_around, plan_rings
+from deuteron.passes.gpu.specialization.partition_warps import COPYING_WARPS, Specialization, product_registers
 from deuteron.passes.gpu.specialization.slice_loads import LoadSlice
 from deuteron.passes.tile.eliminate_dead_code import EliminateDeadCode
 
@@ -89,22 +88,22 @@ class SpecializeWarps(ModulePass):
         hints = {name for op in func.walk() for name in HINTS if name in op.attributes}
         if not (hints or self.config.num_ctas > 1 or self.config.num_warps == 2 * WARPGROUP) or not _is_in_order(func):
             return False
-        rings = find_rings(func, AxisInfoAnalysis(func))
-        is_asked_for = SPECIALIZE in hints or (FLATTEN in hints and all(map(_goes_on, rings)))
-        is_wanted = is_asked_for or any(filling_ctas(ring, self.config.num_ctas) > 1 for ring in rings)
-        delayed = _products_to_delay(rings, self.config)
-        if not self._plan(func, rings) or not (is_wanted or self._pays(func, rings, delayed)):
+        plans = plan_rings(func, AxisInfoAnalysis(func))
+        is_asked_for = SPECIALIZE in hints or (FLATTEN in hints and all(map(_goes_on, plans)))
+        is_wanted = is_asked_for or any(plan.filling_ctas(self.config.num_ctas) > 1 for plan in plans)
+        delayed = _products_to_delay(plans, self.config)
+        if not self._plan(func, plans) or not (is_wanted or self._pays(func, plans, delayed)):
             return False
         for loop, (products, loads) in delayed.items():
             delay_products(loop, products, loads)
         if delayed:
-            rings = find_rings(func, AxisInfoAnalysis(func))
-        plan = self._plan(func, rings)
-        if plan:
-            Specialization(func, *plan, self.config).rewrite()
+            plans = plan_rings(func, AxisInfoAnalysis(func))
+        found = self._plan(func, plans)
+        if found:
+            Specialization(func, *found, self.config).rewrite()
         return True
 
-    def _pays(self, func: FuncOp, rings: Sequence[Ring], delayed: dict[scf.ForOp, Delayed]) -> bool:
+    def _pays(self, func: FuncOp, plans: Sequence[RingPlan], delayed: dict[scf.ForOp, Delayed]) -> bool:
         """Where products of two warpgroups overlap with what threads compute, and a multiprocessor has the registers
         for one such program only: two programs overlap by themselves. Where loops are in loops and TMA copies, too: the
         blocks of the next round come while this one is stored. Other products alone do not become faster
@@ -112,35 +111,35 @@ class SpecializeWarps(ModulePass):
         """
         for_two = self.config.machine.registers.count // (2 * self.config.num_threads)
         is_alone = product_registers(func.body.block) + OTHER_REGISTERS > for_two
-        return (bool(delayed) or all(map(_goes_on, rings))) and is_alone and not loads_besides(rings)
+        return (bool(delayed) or all(map(_goes_on, plans))) and is_alone and not loads_besides(plans)
 
-    def _plan(self, func: FuncOp, rings: Sequence[Ring]) -> tuple[dict[Ring, int], LoadSlice] | None:
-        """How many buffers each ring gets, and what computes the addresses; None where it cannot be done."""
-        capacities = self._capacities(func, rings)
-        part = LoadSlice(func, [load for ring in rings for bundle in ring.bundles for load in bundle.loads])
-        return (capacities, part) if capacities and part.is_possible else None
+    def _plan(self, func: FuncOp, plans: Sequence[RingPlan]) -> tuple[dict[RingPlan, int], LoadSlice] | None:
+        """How many slots each ring gets, and what computes the addresses; None where it cannot be done."""
+        slots = self._slots(func, plans)
+        part = LoadSlice(func, [one.load for plan in plans for one in plan.loads])
+        return (slots, part) if slots and part.is_possible else None
 
-    def _capacities(self, func: FuncOp, rings: Sequence[Ring]) -> dict[Ring, int]:
-        """How many buffers each ring has: as many stages as asked for, or as fit; none where not even two do."""
-        wanted = {ring: self._stages(ring) for ring in rings}
-        room = self.config.machine.shared.max_bytes - BARRIER_ROOM - _bytes_beside(func, rings)
+    def _slots(self, func: FuncOp, plans: Sequence[RingPlan]) -> dict[RingPlan, int]:
+        """How many slots each ring has: as many stages as asked for, or as fit; none where not even two do."""
+        wanted = {plan: self._stages(plan) for plan in plans}
+        room = self.config.machine.shared.max_bytes - BARRIER_ROOM - _bytes_beside(func, plans)
         for most in range(max(wanted.values(), default=0), 1, -1):
-            capacities = {ring: min(stages, most) * ring.bundles_at_once for ring, stages in wanted.items()}
-            if sum(count * ring.num_bytes for ring, count in capacities.items()) <= room:
-                return capacities if min(wanted.values()) > 1 else {}
+            slots = {plan: min(stages, most) * plan.bundles_at_once for plan, stages in wanted.items()}
+            if sum(count * plan.slot_bytes for plan, count in slots.items()) <= room:
+                return slots if min(wanted.values()) > 1 else {}
         return {}
 
-    def _stages(self, ring: Ring) -> int:
-        hints = [bundle.loop.attributes.get("tt.num_stages") for bundle in ring.bundles if bundle.loop is not None]
+    def _stages(self, plan: RingPlan) -> int:
+        hints = [bundle.loop.attributes.get("tt.num_stages") for bundle in plan.bundles if bundle.loop is not None]
         return max(self.config.num_stages if hint is None else hint.value.data for hint in hints)
 
 
-def _products_to_delay(rings: Sequence[Ring], config: GPUConfig) -> dict[scf.ForOp, Delayed]:
+def _products_to_delay(plans: Sequence[RingPlan], config: GPUConfig) -> dict[scf.ForOp, Delayed]:
     """In each loop, the products to delay by an iteration, with the loads that they read."""
     loops: dict[scf.ForOp, list[Load]] = {}
-    for bundle in (bundle for ring in rings for bundle in ring.bundles):
+    for bundle in (bundle for plan in plans for bundle in plan.bundles):
         if isinstance(bundle.block.parent_op(), scf.ForOp):
-            loops.setdefault(bundle.block.parent_op(), []).extend(bundle.loads)
+            loops.setdefault(bundle.block.parent_op(), []).extend(one.load for one in bundle.loads)
     found = {loop: (products_to_delay(loop, loads, config), loads) for loop, loads in loops.items()}
     return {
         loop: (products, [load for load in loads if is_read_by(load, products)])
@@ -149,10 +148,10 @@ def _products_to_delay(rings: Sequence[Ring], config: GPUConfig) -> dict[scf.For
     }
 
 
-def _goes_on(ring: Ring) -> bool:
+def _goes_on(plan: RingPlan) -> bool:
     """Whether TMA fills a ring, and again after each of its loops."""
-    loops = [bundle.loop for bundle in ring.bundles]
-    return ring.is_of_blocks and all(loop is not None and loop_around(loop) is not None for loop in loops)
+    loops = [bundle.loop for bundle in plan.bundles]
+    return plan.is_filled_by_tma and all(loop is not None and loop_around(loop) is not None for loop in loops)
 
 
 def _is_in_order(func: FuncOp) -> bool:
@@ -160,10 +159,10 @@ def _is_in_order(func: FuncOp) -> bool:
     return may_run_ahead(func) and not any(isinstance(op, BarrierOp) for op in func.walk())
 
 
-def _bytes_beside(func: FuncOp, rings: Sequence[Ring]) -> int:
+def _bytes_beside(func: FuncOp, plans: Sequence[RingPlan]) -> int:
     """The shared memory that is in use while the rings are: what is needed behind them may take their place."""
-    replaced = {use.operation for ring in rings for b in ring.bundles for load in b.loads for use in load.result.uses}
-    outer = {_outermost(bundle.first_reader) for ring in rings for bundle in ring.bundles}
+    replaced = {use.operation for plan in plans for one in plan.loads for use in one.load.result.uses}
+    outer = {_outermost(bundle.first_reader) for plan in plans for bundle in plan.bundles}
     positions = {inner: number for number, op in enumerate(func.body.block.ops) for inner in op.walk()}
     last = max((positions[op] for op in outer), default=-1)
     buffers = [buffer for buffer in shared_buffers(func) if positions[buffer.op] <= last and buffer.op not in replaced]

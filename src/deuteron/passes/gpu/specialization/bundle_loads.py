@@ -1,16 +1,16 @@
-"""Which loads go through ring buffers when warps are specialised, and the rings that they go through.
+"""Which loads go through rings when warps are specialised, and which of them share a slot, and a ring.
 
-    for ...:                              Bundle((a, b))    read by one product: they arrive together
-      a, b = load, load                   Ring((type of a, type of b), 3 buffers of each)
+    for ...:                              Bundle((a, b))    read by one product: they arrive together, in one slot
+      a, b = load, load                   RingPlan((type of a, type of b), (the bundle,))
       dot(a, b)
 
     load -> operand of a product          through a ring, if all that reads the tile is in the block of the load
-    a block of a tensor                   the same, by TMA
+    a box of a tensor                     the same, by TMA
     bundles of the same types             share a ring, wherever they are: those of two loops, or in front of a loop
     a ring that no loop fills, an argument that the kernel stores to, a tile that cannot be copied
                                           loaded as it is
 
-A ring has `num_stages` buffers for each bundle of an iteration, as far as they fit into shared memory.
+A ring has `num_stages` slots for each bundle of an iteration, as far as they fit into shared memory.
 """
 
 from __future__ import annotations
@@ -22,38 +22,36 @@ from xdsl.dialects import scf
 from xdsl.ir import Block, Operation, SSAValue
 
 from deuteron.analysis.axis_analysis import AxisInfoAnalysis
-from deuteron.analysis.descriptor_buffers import load_buffer
 from deuteron.analysis.scratch import buffer_bytes
 from deuteron.analysis.written_arguments import is_apart, written_arguments
 from deuteron.ir.tt.descriptor import DescriptorLoadOp
 from deuteron.ir.tt.function import FuncOp
 from deuteron.ir.tt.memory import LoadOp
-from deuteron.ir.ttg.layout import MemDescType
 from deuteron.ir.ttg.memdesc_index import buffers_type
 from deuteron.ir.ttg.shared import LocalAllocOp
 from deuteron.ir.ttg.views import is_view
 from deuteron.ir.ttng.warp_group_dot import WarpGroupDotOp
 from deuteron.ir.types import is_tile
-from deuteron.passes.gpu.pipelining.pipelined_loads import (
-    buffer_type,
+from deuteron.passes.gpu.clusters.multicast import sharing_ctas
+from deuteron.passes.gpu.rings.buffered_loads import (
+    BufferedLoad,
+    Load,
     feeds_product,
+    is_filled_by_tma,
     obstacle_to_copies,
 )
-
-Load = LoadOp | DescriptorLoadOp
 
 
 @dataclass(eq=False)
 class Bundle:
     """Loads of a block that are read together; `readers` are the ops of the block that read one of them."""
 
-    loads: list[Load]
-    types: list[MemDescType]
+    loads: list[BufferedLoad]
     readers: set[Operation]
 
     @property
     def block(self) -> Block:
-        return self.loads[0].parent
+        return self.loads[0].load.parent
 
     @property
     def first_reader(self) -> Operation:
@@ -62,15 +60,19 @@ class Bundle:
     @property
     def loop(self) -> scf.ForOp | None:
         """The innermost loop around it."""
-        return loop_around(self.loads[0])
+        return loop_around(self.loads[0].load)
 
 
 @dataclass(eq=False)
-class Ring:
-    """Buffers that take turns, each with room for a bundle of these types."""
+class RingPlan:
+    """The bundles that share a ring: their loads are of one kind, and have buffers of the same types."""
 
-    types: tuple[MemDescType, ...]
     bundles: list[Bundle] = field(default_factory=list)
+
+    @property
+    def loads(self) -> list[BufferedLoad]:
+        """Of all bundles."""
+        return [one for bundle in self.bundles for one in bundle.loads]
 
     @property
     def bundles_at_once(self) -> int:
@@ -79,14 +81,18 @@ class Ring:
         return max(blocks.count(block) for block in blocks)
 
     @property
-    def num_bytes(self) -> int:
+    def slot_bytes(self) -> int:
         """Of one buffer for each load of a bundle."""
-        return sum(buffer_bytes(buffers_type(type, 2)) for type in self.types)
+        return sum(buffer_bytes(buffers_type(one.buffer, 2)) for one in self.bundles[0].loads)
 
     @property
-    def is_of_blocks(self) -> bool:
-        """Whether TMA fills it."""
-        return isinstance(self.bundles[0].loads[0], DescriptorLoadOp)
+    def is_filled_by_tma(self) -> bool:
+        return is_filled_by_tma(self.bundles[0].loads)
+
+    def filling_ctas(self, num_ctas: int) -> int:
+        """How many CTAs of a cluster fill the ring together, that of each of them."""
+        loads = self.loads if self.is_filled_by_tma else []
+        return max((sharing_ctas(one.load, one.buffer, num_ctas) for one in loads), default=1)
 
 
 def loop_around(op: Operation) -> scf.ForOp | None:
@@ -97,21 +103,22 @@ def loop_around(op: Operation) -> scf.ForOp | None:
     return parent
 
 
-def find_rings(func: FuncOp, info: AxisInfoAnalysis) -> list[Ring]:
+def plan_rings(func: FuncOp, info: AxisInfoAnalysis) -> list[RingPlan]:
     """The rings that loops of products fill."""
-    written, rings = written_arguments(func), {}
+    written, plans = written_arguments(func), {}
     for block in _blocks(func):
-        for kind, may_be_copied in ((LoadOp, _may_be_copied), (DescriptorLoadOp, _may_be_copied_by_tma)):
-            loads = [op for op in block.ops if isinstance(op, kind) and may_be_copied(op, written, info)]
-            for bundle in _bundles(loads, info):
-                rings.setdefault((kind, *bundle.types), Ring(tuple(bundle.types))).bundles.append(bundle)
-    return [ring for ring in rings.values() if any(_multiplies_in_loop(bundle) for bundle in ring.bundles)]
+        for kind in (LoadOp, DescriptorLoadOp):
+            loads = [BufferedLoad.of(op, info) for op in block.ops if isinstance(op, kind) and _is_free(op, written)]
+            for bundle in _bundles([one for one in loads if obstacle_to_copies(one, info) is None]):
+                key = (kind, *(one.buffer for one in bundle.loads))
+                plans.setdefault(key, RingPlan()).bundles.append(bundle)
+    return [plan for plan in plans.values() if any(_multiplies_in_loop(bundle) for bundle in plan.bundles)]
 
 
-def loads_besides(rings: Sequence[Ring]) -> list[Load]:
+def loads_besides(plans: Sequence[RingPlan]) -> list[Load]:
     """The loads of products that are beside those of the rings, and go through none."""
-    found = {load for ring in rings for bundle in ring.bundles for load in bundle.loads}
-    blocks = {bundle.block for ring in rings for bundle in ring.bundles}
+    found = {one.load for plan in plans for one in plan.loads}
+    blocks = {bundle.block for plan in plans for bundle in plan.bundles}
     loads = [op for block in blocks for op in block.ops if isinstance(op, Load) and is_tile(op.result.type)]
     return [load for load in loads if load not in found and feeds_product(load.result)]
 
@@ -120,49 +127,35 @@ def _blocks(func: FuncOp) -> list[Block]:
     return [block for op in func.walk() for region in op.regions for block in region.blocks]
 
 
-def _may_be_copied(load: LoadOp, written: set[SSAValue | None], info: AxisInfoAnalysis) -> bool:
-    return (
-        is_tile(load.result.type)
-        and not load.is_volatile.value.data
-        and is_apart(load, written)
-        and feeds_product(load.result)
-        and obstacle_to_copies(load, buffer_type(load, info), info) is None
-    )
+def _is_free(load: Load, written: set[SSAValue | None]) -> bool:
+    """Whether a load of a product may come before what the kernel stores."""
+    is_plain = is_tile(load.result.type) and not (isinstance(load, LoadOp) and load.is_volatile.value.data)
+    return is_plain and is_apart(load, written) and feeds_product(load.result)
 
 
-def _may_be_copied_by_tma(load: DescriptorLoadOp, written: set[SSAValue | None], info: AxisInfoAnalysis) -> bool:
-    return is_apart(load, written) and feeds_product(load.result)
-
-
-def _type_of(load: Load, info: AxisInfoAnalysis) -> MemDescType:
-    return buffer_type(load, info) if isinstance(load, LoadOp) else load_buffer(load)
-
-
-def _bundles(loads: Sequence[Load], info: AxisInfoAnalysis) -> list[Bundle]:
+def _bundles(loads: Sequence[BufferedLoad]) -> list[Bundle]:
     """A load joins those with which it has a reader, unless one of these readers comes before it."""
     bundles: list[Bundle] = []
-    for load in loads:
-        type = _type_of(load, info)
-        readers = readers_of(load, type)
-        if any(reader.parent is not load.parent for reader in readers):
+    for one in loads:
+        readers = readers_of(one)
+        if any(reader.parent is not one.load.parent for reader in readers):
             continue
-        mates = [bundle for bundle in bundles if bundle.readers & readers and _is_before(load, bundle.first_reader)]
+        mates = [bundle for bundle in bundles if bundle.readers & readers and _is_before(one.load, bundle.first_reader)]
         if mates:
-            mates[0].loads.append(load)
-            mates[0].types.append(type)
+            mates[0].loads.append(one)
             mates[0].readers |= readers
         else:
-            bundles.append(Bundle([load], [type], readers))
+            bundles.append(Bundle([one], readers))
     return bundles
 
 
-def readers_of(load: Load, buffer: MemDescType) -> set[Operation]:
+def readers_of(one: BufferedLoad) -> set[Operation]:
     """The ops that will read the buffer: those that take the tile, or an allocation of its type, or a view of that."""
-    readers, pending = set(), [load.result]
+    readers, pending = set(), [one.load.result]
     while pending:
         for use in pending.pop().uses:
             user = use.operation
-            is_buffer = isinstance(user, LocalAllocOp) and user.result.type == buffer
+            is_buffer = isinstance(user, LocalAllocOp) and user.result.type == one.buffer
             if is_buffer or is_view(user):
                 pending += user.results
             else:

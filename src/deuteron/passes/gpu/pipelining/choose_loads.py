@@ -1,0 +1,115 @@
+"""Which loads of a loop are done ahead of their iteration, and how.
+
+    load -> (anything without a region) -> operand of a product        copied
+    load, in a loop with tl.range(num_stages=...) and no product       copied
+    fewer than 4 neighbouring bytes in a thread, a tile that is transposed on its way, `other` that is not 0
+                                                                       into registers, if they are few
+    an address that depends on a load, volatile; a store to the same argument, an atomic in the loop
+                                                                       stays
+
+A barrier orders what the program itself stores, so that it holds up no load from elsewhere. A load that is not copied
+is left with a remark that says why.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from xdsl.dialects import scf
+from xdsl.ir import SSAValue
+
+from deuteron.analysis.axis_analysis import AxisInfoAnalysis
+from deuteron.analysis.written_arguments import is_apart, written_arguments
+from deuteron.ir.tt.descriptor import DescriptorLoadOp, DescriptorReduceOp, MakeTensorDescriptorOp
+from deuteron.ir.tt.memory import LoadOp
+from deuteron.ir.ttg.layout import layout_of
+from deuteron.ir.types import byte_width_of, is_tile
+from deuteron.layout.linear import REGISTER
+from deuteron.passes.gpu.pipelining.run_ahead import Ahead
+from deuteron.passes.gpu.rings.buffered_loads import (
+    PRODUCTS,
+    BufferedLoad,
+    Load,
+    feeds_product,
+    may_run_ahead,
+    obstacle_to_copies,
+)
+from deuteron.passes.remarks import remark
+
+MAX_PREFETCHED_BYTES = 128
+INTO_REGISTERS = "one iteration ahead, into registers"
+
+
+@dataclass
+class ChosenLoads:
+    """The loads of a loop that are done ahead: copied into shared memory, or loaded into registers."""
+
+    copied: list[BufferedLoad] = field(default_factory=list)
+    prefetched: list[LoadOp] = field(default_factory=list)
+
+
+def choose_loads(loop: scf.ForOp, info: AxisInfoAnalysis, also_without_product: bool) -> ChosenLoads:
+    chosen, room = ChosenLoads(), MAX_PREFETCHED_BYTES
+    for load in _candidates(loop, also_without_product):
+        one = BufferedLoad.of(load, info)
+        obstacle = obstacle_to_copies(one, info)
+        if obstacle is None:
+            chosen.copied.append(one)
+        elif _bytes_per_thread(load) <= room:
+            remark(load, f"{INTO_REGISTERS}: {obstacle}")
+            chosen.prefetched.append(load)
+            room -= _bytes_per_thread(load)
+        else:
+            remark(load, f"{obstacle}, and {_bytes_per_thread(load)} bytes a thread are too many to load ahead")
+    return chosen
+
+
+def _candidates(loop: scf.ForOp, also_without_product: bool) -> Iterator[Load]:
+    """The loads that may run ahead; the others get a remark."""
+    without_product = also_without_product and not any(op.name in PRODUCTS for op in loop.body.block.ops)
+    written = written_arguments(loop)
+    of_loop = {kind: _obstacle_in_loop(loop, kind) for kind in (LoadOp, DescriptorLoadOp)}
+    for op in list(loop.walk()):
+        if not isinstance(op, Load) or not is_tile(op.result.type):
+            continue
+        obstacle = of_loop[type(op)] or _obstacle_of(op, loop, written, without_product)
+        if obstacle is None:
+            yield op
+        else:
+            remark(op, obstacle)
+
+
+def _obstacle_in_loop(loop: scf.ForOp, kind: type[Load]) -> str | None:
+    if any(inner is not loop and isinstance(inner, scf.ForOp | scf.WhileOp) for inner in loop.walk()):
+        return "the loop is not an innermost one"
+    besides = (DescriptorReduceOp,) if kind is DescriptorLoadOp else ()
+    return None if may_run_ahead(loop, besides) else "an atomic or a print orders the iterations"
+
+
+def _obstacle_of(load: Load, loop: scf.ForOp, written: set[SSAValue | None], without_product: bool) -> str | None:
+    """What keeps a load from running ahead, in words."""
+    if load.parent is not loop.body.block:
+        return "it is in a branch"
+    if isinstance(load, LoadOp) and load.is_volatile.value.data:
+        return "it is volatile"
+    if not is_apart(load, written):
+        return "the loop stores to the same argument"
+    if without_product and not list(load.result.uses):
+        return "nothing reads it"
+    if not without_product and not feeds_product(load.result):
+        return "no product reads it; tl.range(num_stages=...) pipelines loops without one"
+    return None if Ahead(loop, _needs(load)).is_pure else "its address depends on a load"
+
+
+def _needs(load: Load) -> list[SSAValue]:
+    """What a load needs to know in advance; the map of a descriptor is the kernel's."""
+    if isinstance(load, LoadOp):
+        return list(load.operands)
+    made = load.desc.owner
+    return [*load.indices, *(made.operands if isinstance(made, MakeTensorDescriptorOp) else ())]
+
+
+def _bytes_per_thread(load: LoadOp) -> int:
+    """An element narrower than a register takes one all the same."""
+    return max(byte_width_of(load.result.type), 4) * layout_of(load.result.type).in_size(REGISTER)

@@ -1,0 +1,127 @@
+"""Loads that can be copied into shared memory, instead of going through registers, and the buffers that they go into.
+
+tt.load               cp.async, if neighbours in memory are neighbours in shared memory, and masks leave 0
+tt.descriptor_load    TMA
+the buffer            is that which a dot reads, if the tile is stored for one; else one that dots read well
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from xdsl.dialects import arith
+from xdsl.dialects.builtin import TensorType
+from xdsl.ir import Operation, SSAValue
+from xdsl.traits import MemoryReadEffect, MemoryWriteEffect
+
+from deuteron.analysis.access_vectors import ASYNC_COPY_BYTES, access_vectors, copy_vectors
+from deuteron.analysis.axis_analysis import AxisInfoAnalysis
+from deuteron.analysis.descriptor_buffers import load_buffer
+from deuteron.ir.builder import Builder
+from deuteron.ir.tt.descriptor import DescriptorLoadOp, DescriptorStoreOp
+from deuteron.ir.tt.memory import LoadOp, StoreOp
+from deuteron.ir.tt.shape import SplatOp
+from deuteron.ir.ttg.barrier import BarrierOp
+from deuteron.ir.ttg.layout import MemDescType, SharedLinearEncodingAttr, layout_of
+from deuteron.ir.ttg.shared import LocalAllocOp, LocalLoadOp
+from deuteron.ir.types import byte_width_of, element_type_of, i1, shape_of, with_element_type
+from deuteron.layout.shared import mma_shared, row_major
+from deuteron.passes.rewrite import Values
+
+PRODUCTS = ("tt.dot", "ttng.warp_group_dot")
+_LOCAL_OPS = (LoadOp, StoreOp, LocalAllocOp, LocalLoadOp, BarrierOp, DescriptorLoadOp, DescriptorStoreOp)
+
+Load = LoadOp | DescriptorLoadOp
+
+
+@dataclass(frozen=True)
+class BufferedLoad:
+    """A load, and the type of the buffers that it is copied into."""
+
+    load: Load
+    buffer: MemDescType
+
+    @staticmethod
+    def of(load: Load, info: AxisInfoAnalysis) -> BufferedLoad:
+        return BufferedLoad(load, _buffer_of(load, info) if isinstance(load, LoadOp) else load_buffer(load))
+
+    @property
+    def is_read_in_place(self) -> bool:
+        """Whether the buffer is what every allocation that takes the tile would be."""
+        takers = (use.operation for use in self.load.result.uses)
+        return all(op.result.type == self.buffer for op in takers if isinstance(op, LocalAllocOp))
+
+
+def is_filled_by_tma(loads: Sequence[BufferedLoad]) -> bool:
+    """Whether loads that share a ring, all of one kind, are copied by TMA."""
+    return isinstance(loads[0].load, DescriptorLoadOp)
+
+
+def _buffer_of(load: LoadOp, info: AxisInfoAnalysis) -> MemDescType:
+    """That of the allocation which takes the tile; else the one from which products read best."""
+    for use in load.result.uses:
+        if isinstance(use.operation, LocalAllocOp) and use.operation.parent_block() is load.parent_block():
+            return use.operation.result.type
+    shape, contiguity = shape_of(load.result.type), info.of(load.ptr).contiguity
+    order = sorted(range(len(shape)), key=lambda axis: (-min(contiguity[axis], shape[axis]), -axis))
+    element = element_type_of(load.result.type)
+    layout = mma_shared(shape, order[0], byte_width_of(element)) if len(shape) == 2 else row_major(shape, order)
+    return MemDescType(TensorType(element, shape, SharedLinearEncodingAttr(layout, 1024 if len(shape) == 2 else 16)))
+
+
+def obstacle_to_copies(one: BufferedLoad, info: AxisInfoAnalysis) -> str | None:
+    """What keeps a load from being copied into shared memory, in words.
+
+    A tile that is transposed on its way there would be copied word by word.
+    """
+    load = one.load
+    if isinstance(load, DescriptorLoadOp):
+        return None
+    if not load.gives_zeros:
+        return "it is not 0 where it is masked off"
+    layout, size = layout_of(load.ptr.type), byte_width_of(load.result.type)
+    mask = info.of(load.mask) if load.mask is not None else None
+    accesses = access_vectors(layout, info.of(load.ptr), mask, size)
+    copies = copy_vectors(layout, layout_of(one.buffer), info.of(load.ptr), mask, size)
+    if copies is not None and len(copies) == len(accesses):
+        return None
+    if copies is None and size * len(accesses[0]) < min(ASYNC_COPY_BYTES):
+        return f"a copy takes {min(ASYNC_COPY_BYTES)} bytes or more, an access {size * len(accesses[0])}"
+    return "neighbours in memory are not neighbours in shared memory"
+
+
+def feeds_product(value: SSAValue) -> bool:
+    """Whether a value becomes an operand of a product through ops of its block without regions."""
+    seen, pending = {value}, [value]
+    while pending:
+        for use in pending.pop().uses:
+            user = use.operation
+            if user.name in PRODUCTS:
+                if use.index < 2:
+                    return True
+                continue
+            if not user.regions and not isinstance(user, LoadOp):
+                fresh = [result for result in user.results if result not in seen]
+                seen.update(fresh)
+                pending += fresh
+    return False
+
+
+def may_run_ahead(op: Operation, besides: tuple[type[Operation], ...] = ()) -> bool:
+    """Whether nothing in a loop or function, besides ops of these kinds, orders its accesses of memory."""
+    unordered = (*_LOCAL_OPS, *besides)
+    return not any(
+        (inner.has_trait(MemoryWriteEffect) or inner.has_trait(MemoryReadEffect)) and not isinstance(inner, unordered)
+        for inner in op.walk()
+        if not inner.name.startswith("ttng.")
+    )
+
+
+def masked(b: Builder, load: LoadOp, values: Values, runs: SSAValue | None) -> tuple[SSAValue, SSAValue | None]:
+    """Pointers and mask of a load in an iteration; where it does not run, nothing is loaded."""
+    pointer, mask = values.of(load.ptr), values.of(load.mask) if load.mask is not None else None
+    if runs is None:
+        return pointer, mask
+    everywhere = b.value(SplatOp.create(operands=[runs], result_types=[with_element_type(pointer.type, i1)]))
+    return pointer, everywhere if mask is None else b.value(arith.AndIOp(mask, everywhere))
