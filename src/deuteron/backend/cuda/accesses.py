@@ -26,8 +26,6 @@ from deuteron.backend.gpu.words import (
 from deuteron.backend.llvm.builder import Builder
 from deuteron.backend.llvm.types import Value, bit_width, const, vector
 
-MAX_BITS = 128
-
 
 def load(
     b: Builder,

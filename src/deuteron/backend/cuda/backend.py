@@ -85,7 +85,7 @@ def _lower_to_llvm(module: ModuleOp, unit: Unit) -> Made:
     from deuteron.backend.cuda.lowering import lower_module
 
     _check_launch(module, unit)
-    lowered = lower_module(module, unit.symbol, _architecture(unit).machine, unit.options)
+    lowered = lower_module(module, unit.symbol, gpu_config(unit), unit.options)
     found = {"shared": lowered.shared_bytes, "extra_warps": lowered.extra_warps, "tensor_maps": lowered.tensor_maps}
     return Made(lowered.llir, found)
 

@@ -15,6 +15,7 @@ from collections.abc import Callable
 
 from deuteron.backend.llvm.builder import Builder
 from deuteron.backend.llvm.types import Value, const
+from deuteron.backend.math.arithmetic import precise_divide, precise_sqrt
 from deuteron.backend.math.error_function import erf
 from deuteron.backend.math.exponentials import LOG2_E, exp, exp2, tanh
 from deuteron.backend.math.float_trigonometry import cos, sin
@@ -47,14 +48,6 @@ def fast_divide(b: Builder, x: Value, y: Value) -> Value:
     return precise_divide(b, x, y) if x.type == "double" else b.call("float", "llvm.nvvm.div.full", x, y)
 
 
-def precise_divide(b: Builder, x: Value, y: Value) -> Value:
-    return b.fdiv(x, y, flags="")
-
-
-def precise_sqrt(b: Builder, x: Value) -> Value:
-    return b.intrinsic("llvm.sqrt", x.type, x)
-
-
 FUNCTIONS: dict[str, Emit] = {
     "exp": fast_exp,
     "exp2": fast_exp2,
@@ -66,4 +59,5 @@ FUNCTIONS: dict[str, Emit] = {
     "erf": erf,
     "sqrt": fast_sqrt,
     "rsqrt": fast_rsqrt,
+    "divide": fast_divide,
 }

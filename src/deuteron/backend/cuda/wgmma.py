@@ -17,7 +17,7 @@ from dataclasses import dataclass
 
 from xdsl.ir import Attribute
 
-from deuteron.backend.gpu.context import Context
+from deuteron.backend.cuda.context import CUDAContext
 from deuteron.backend.gpu.shared_tile import SharedTile
 from deuteron.backend.gpu.words import CONSTRAINTS, struct_members, struct_type
 from deuteron.backend.llvm.builder import Builder
@@ -40,7 +40,7 @@ def instruction_k(element: Attribute) -> int:
 class Matrix:
     """An operand in shared memory: gives the descriptor at a row and a column."""
 
-    def __init__(self, ctx: Context, tile: SharedTile, warp_columns: Sequence[tuple[int, int]]):
+    def __init__(self, ctx: CUDAContext, tile: SharedTile, warp_columns: Sequence[tuple[int, int]]):
         """`warp_columns`: by how many rows and columns each bit of the warp's number moves the operand."""
         self._b, self._size = ctx.b, byte_width(tile.type)
         self.form = shared_matrix(tile.layout, self._size)
@@ -59,7 +59,7 @@ class Matrix:
         return self._size * self._to_offset(dim0=row, dim1=column)[0]
 
 
-def _within_block(ctx: Context, address: Value) -> Value:
+def _within_block(ctx: CUDAContext, address: Value) -> Value:
     """Of the addresses of a cluster, the highest bits are the rank of the block: a descriptor has no room for them."""
     number = ctx.b.ptrtoint(address, "i32")
     return ctx.b.and_(number, const("i32", ADDRESS_MASK)) if ctx.options.num_ctas > 1 else number

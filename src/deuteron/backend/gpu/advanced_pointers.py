@@ -51,15 +51,15 @@ def as_offsets(initial: Sequence[Operand], steps: Steps) -> list[Operand]:
     return [const("i64", 0) if index in steps else operand for index, operand in enumerate(initial)]
 
 
-def as_pointers(b: Builder, initial: Sequence[Operand], carried: Sequence[Operand], steps: Steps) -> list[Operand]:
+def as_pointers(ctx: Context, initial: Sequence[Operand], carried: Sequence[Operand], steps: Steps) -> list[Operand]:
     """What the loop's body, or what follows the loop, takes for what is carried."""
     pairs = enumerate(zip(initial, carried, strict=True))
-    return [_moved(b, first, value) if index in steps else value for index, (first, value) in pairs]
+    return [_moved(ctx, first, value) if index in steps else value for index, (first, value) in pairs]
 
 
-def _moved(b: Builder, pointers: Fragment, offset: Value) -> Fragment:
-    opaque = b.pure_asm("i64", "mov.b64 $0, $1;", "=l,l", offset)
-    return pointers.map(lambda pointer: b.gep("i8", pointer, opaque))
+def _moved(ctx: Context, pointers: Fragment, offset: Value) -> Fragment:
+    opaque = ctx.isa.opaque(ctx.b, offset)
+    return pointers.map(lambda pointer: ctx.b.gep("i8", pointer, opaque))
 
 
 def advanced(b: Builder, carried: Sequence[Operand], following: Sequence[Operand], steps: Steps) -> list[Operand]:

@@ -11,22 +11,20 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import reduce
 
 from xdsl.ir import Block, Operation, SSAValue
 
 from deuteron.analysis.axis_analysis import AxisInfoAnalysis
-from deuteron.backend.cuda.target import WARP_SIZE
 from deuteron.backend.gpu.elements import SHARED
 from deuteron.backend.gpu.fragment import Operand
+from deuteron.backend.gpu.isa import ISA
 from deuteron.backend.gpu.threads import Threads
 from deuteron.backend.llvm.builder import Builder
 from deuteron.backend.llvm.module import Module
 from deuteron.backend.llvm.types import Value, const
 from deuteron.errors import CompilationError, DeuteronError, InternalError
 from deuteron.ir.location import from_attribute, user_location
-from deuteron.machine.gpu import GPU
-from deuteron.options import CUDAOptions
+from deuteron.machine.gpu import GPU, GPUConfig
 from deuteron.passes.gpu.memory.allocate_shared import offset_of
 
 Rule = Callable[..., Operand | Sequence[Operand] | None]
@@ -34,23 +32,25 @@ Rule = Callable[..., Operand | Sequence[Operand] | None]
 
 @dataclass(eq=False)
 class Context:
-    """What the rules see. `invariant` are loads of what the kernel does not change, `tensor_maps` says where the map of
-    each TMA copy is, `functions` names those that rules
+    """What the rules see. `invariant` are loads of what the kernel does not change, `functions` names those that rules
     have added to the module.
     """
 
     module: Module
     b: Builder
-    machine: GPU
-    options: CUDAOptions
+    isa: ISA
+    config: GPUConfig
     rules: Mapping[str, Rule]
     info: AxisInfoAnalysis
     invariant: frozenset[Operation]
     threads: Threads
     values: dict[SSAValue, Operand] = field(default_factory=dict)
-    tensor_maps: dict[Operation, Value] = field(default_factory=dict)
     functions: set[str] = field(default_factory=set)
     _debug: dict = field(default_factory=dict)
+
+    @property
+    def machine(self) -> GPU:
+        return self.config.machine
 
     @property
     def num_warps(self) -> int:
@@ -74,9 +74,9 @@ class Context:
     def lower(self, op: Operation) -> None:
         rule = self.rules.get(op.name)
         if rule is None:
-            raise _unsupported(op)
+            raise _unsupported(op, self.isa.name)
         self._locate(op)
-        results = _guarded(op, rule, self, op, *(self.values[operand] for operand in op.operands))
+        results = _guarded(op, rule, self, *(self.values[operand] for operand in op.operands))
         if op.results:
             self.bind(op.results, results if isinstance(results, list) else [results])
 
@@ -86,24 +86,16 @@ class Context:
         offset = offset_of(op) + byte_offset
         return self.b.gep("i8", base, const("i32", offset), "inbounds") if offset else Value(SHARED, base.text)
 
-    @property
-    def cluster_rank(self) -> Value:
-        """The number of the block in its cluster."""
-        return self.b.call("i32", "llvm.nvvm.read.ptx.sreg.cluster.ctarank")
-
     def barrier(self) -> None:
         """All threads that execute the op wait for each other, and see what they wrote to memory."""
         if self.num_warps == 1:
             self.warp_barrier()
-        elif self.threads.barrier is not None:
-            number, count = const("i32", self.threads.barrier), const("i32", WARP_SIZE * self.num_warps)
-            self.b.intrinsic("llvm.nvvm.barrier.cta.sync.aligned.count", "void", number, count, overloads=())
         else:
-            self.b.intrinsic("llvm.nvvm.barrier.cta.sync.aligned.all", "void", const("i32", 0), overloads=())
+            self.isa.barrier(self.b, self.threads.count, self.threads.barrier)
 
     def warp_barrier(self) -> None:
         """The threads of a warp wait for each other, and see what they wrote to memory."""
-        self.b.intrinsic("llvm.nvvm.bar.warp.sync", "void", const("i32", -1), overloads=())
+        self.isa.warp_barrier(self.b)
 
     @contextmanager
     def on(self, threads: Threads) -> Iterator[None]:
@@ -111,19 +103,6 @@ class Context:
         outer, self.threads = self.threads, threads
         yield
         self.threads = outer
-
-    @contextmanager
-    def in_first_warp(self, pred: Value | None = None) -> Iterator[Value]:
-        """Within, the first warp executes the code, where `pred` is on; gives whether a lane is the one that it elects.
-
-        A branch that is uniform and a predicate that elect.sync gives: ptxas then knows that one thread issues an
-        instruction of TMA, and leaves away the loop over threads.
-        """
-        is_first = self.b.icmp("eq", self.threads.uniform_warp, const("i32", 0)) if self.num_warps > 1 else None
-        conditions = [condition for condition in (is_first, pred) if condition is not None]
-        with self.b.if_(reduce(self.b.and_, conditions, const("i1", True))):
-            elected = self.b.call("{ i32, i1 }", "llvm.nvvm.elect.sync", const("i32", -1))
-            yield self.b.extractvalue(elected, 1, "i1")
 
     def _locate(self, op: Operation) -> None:
         attribute = op.location
@@ -134,22 +113,22 @@ class Context:
         self.b.set_debug_location(self._debug[key])
 
 
-def _unsupported(op: Operation) -> CompilationError:
+def _unsupported(op: Operation, backend: str) -> CompilationError:
     message = (
-        f"the CUDA backend cannot compile '{op.name}' yet. Express it with other operations, "
+        f"the {backend} backend cannot compile '{op.name}' yet. Express it with other operations, "
         "or run the kernel with DEUTERON_INTERPRET=1, which knows every operation."
     )
     return CompilationError(message, *from_attribute(op.location))
 
 
-def _guarded(op: Operation, function: Callable, *args):
+def _guarded(op: Operation, rule: Rule, ctx: Context, *operands: Operand):
     """Call a rule; what goes wrong in it is reported with the op and its location."""
     try:
-        return function(*args)
+        return rule(ctx, op, *operands)
     except DeuteronError as error:
         if error.location is None:
             error.location, error.call_chain = from_attribute(op.location)
         raise
     except Exception as error:
         location, chain = from_attribute(op.location)
-        raise InternalError(f"lowering {op.name} for CUDA failed: {error!r}", location, chain) from error
+        raise InternalError(f"lowering {op.name} for {ctx.isa.name} failed: {error!r}", location, chain) from error

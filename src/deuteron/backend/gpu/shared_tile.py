@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from deuteron.backend.cuda import accesses
+from deuteron.analysis.access_vectors import MAX_BYTES
 from deuteron.backend.gpu.context import Context
 from deuteron.backend.gpu.threads import Index, owned_registers
 from deuteron.backend.llvm.builder import Builder
@@ -49,7 +49,7 @@ def store_tile(ctx: Context, tile: SharedTile, layout: LinearLayout, bits: Seque
     mask = ctx.threads.owner(layout)
     addresses = Addresses(ctx.b, tile, offsets.thread)
     for group in _groups(offsets, byte_width(tile.type), owned_registers(layout)):
-        accesses.store(ctx.b, [bits[r] for r in group], addresses.at(offsets.registers[group[0]]), mask)
+        ctx.isa.store(ctx.b, [bits[r] for r in group], addresses.at(offsets.registers[group[0]]), mask)
 
 
 def load_tile(ctx: Context, tile: SharedTile, layout: LinearLayout) -> list[Value]:
@@ -57,7 +57,7 @@ def load_tile(ctx: Context, tile: SharedTile, layout: LinearLayout) -> list[Valu
     offsets = _offsets(ctx, tile, layout)
     addresses, by_offset = Addresses(ctx.b, tile, offsets.thread), {}
     for group in _groups(offsets, byte_width(tile.type), owned_registers(layout)):
-        loaded = accesses.load(ctx.b, tile.type, addresses.at(offsets.registers[group[0]]), len(group))
+        loaded = ctx.isa.load(ctx.b, tile.type, addresses.at(offsets.registers[group[0]]), len(group))
         by_offset.update(zip((offsets.registers[r] for r in group), loaded, strict=True))
     return [by_offset[offset] for offset in offsets.registers]
 
@@ -88,7 +88,7 @@ def _within(layout: LinearLayout, inverse: LinearLayout) -> LinearLayout:
 
 def _vector_bits(registers: list[int], threads: list[int], size: int) -> int:
     """How many of the lowest bits of the offset only the register decides."""
-    most, bits = log2(accesses.MAX_BITS // 8 // size), 0
+    most, bits = log2(MAX_BYTES // size), 0
     while bits < most and not any(t >> bits & 1 for t in threads) and f2.solve(registers, 1 << bits) is not None:
         bits += 1
     return bits

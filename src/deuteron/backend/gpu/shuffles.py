@@ -1,34 +1,30 @@
 """Moves elements between the lanes of a warp: any integer type, several narrow ones in one instruction.
 
-exchange(b, [x, y], 4)          each lane gets x and y of the lane whose number differs in bit 2 (shfl.sync.bfly)
-fetch(b, [x, y], lane)          x and y of another lane (shfl.sync.idx)
+exchange(b, isa, [x, y], 4)          each lane gets x and y of the lane whose number differs in bit 2
+fetch(b, isa, [x, y], lane)          x and y of another lane
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from deuteron.backend.gpu.isa import ISA
 from deuteron.backend.gpu.words import join, pack, unpack
 from deuteron.backend.llvm.builder import Builder
-from deuteron.backend.llvm.types import Value, bit_width, const
-
-ALL_LANES, LAST_LANE = const("i32", -1), const("i32", 31)
+from deuteron.backend.llvm.types import Value, bit_width
 
 
-def exchange(b: Builder, elements: Sequence[Value], lane_mask: int) -> list[Value]:
+def exchange(b: Builder, isa: ISA, elements: Sequence[Value], lane_mask: int) -> list[Value]:
     """The elements (integers of one type) of the lane whose number is XORed with a mask."""
-    return _move(b, elements, "llvm.nvvm.shfl.sync.bfly.i32", const("i32", lane_mask))
+    return _move(b, elements, lambda word: isa.shuffle_xor(b, word, lane_mask))
 
 
-def fetch(b: Builder, elements: Sequence[Value], lane: Value) -> list[Value]:
+def fetch(b: Builder, isa: ISA, elements: Sequence[Value], lane: Value) -> list[Value]:
     """The elements (integers of one type) of a lane."""
-    return _move(b, elements, "llvm.nvvm.shfl.sync.idx.i32", lane)
+    return _move(b, elements, lambda word: isa.shuffle(b, word, lane))
 
 
-def _move(b: Builder, elements: Sequence[Value], name: str, lane: Value) -> list[Value]:
-    def shuffle(word: Value) -> Value:
-        return b.call("i32", name, ALL_LANES, word, lane, LAST_LANE)
-
+def _move(b: Builder, elements: Sequence[Value], shuffle: Callable[[Value], Value]) -> list[Value]:
     per_word = max(32 // bit_width(elements[0].type), 1)
     moved: list[Value] = []
     for begin in range(0, len(elements), per_word):

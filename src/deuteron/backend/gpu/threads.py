@@ -14,11 +14,11 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from deuteron.backend.cuda.target import WARP_SIZE
+from deuteron.backend.gpu.isa import ISA
 from deuteron.backend.llvm.builder import Builder
 from deuteron.backend.llvm.control_flow import Block
 from deuteron.backend.llvm.types import Value, const
-from deuteron.layout.linear import LANE, REGISTER, WARP, LinearLayout
+from deuteron.layout.linear import LANE, REGISTER, WARP, LinearLayout, log2
 
 
 @dataclass(frozen=True)
@@ -68,16 +68,22 @@ class Threads:
     into a block that comes before all others, when first asked for.
     """
 
-    def __init__(self, b: Builder, num_warps: int, first_warp: int = 0, barrier: int | None = None):
+    def __init__(
+        self, b: Builder, isa: ISA, warp_size: int, num_warps: int, first_warp: int = 0, barrier: int | None = None
+    ):
         """From `first_warp` on; they wait for each other at that barrier, None: the one of all warps."""
-        self._b, self.num_warps, self.barrier = b, num_warps, barrier
+        self._b, self._isa, self.warp_size, self.num_warps, self.barrier = b, isa, warp_size, num_warps, barrier
         self._entry: Block = b.current_block
         self._known: dict = {}
         with self.in_entry():
-            index = b.intrinsic("llvm.nvvm.read.ptx.sreg.tid.x", "i32", overloads=())
-            self.index = b.sub(index, const("i32", WARP_SIZE * first_warp)) if first_warp else index
-            self.lane = b.and_(self.index, const("i32", WARP_SIZE - 1)) if num_warps > 1 else self.index
-            self.warp = b.lshr(self.index, const("i32", 5)) if num_warps > 1 else const("i32", 0)
+            index = isa.thread_index(b)
+            self.index = b.sub(index, const("i32", warp_size * first_warp)) if first_warp else index
+            self.lane = b.and_(self.index, const("i32", warp_size - 1)) if num_warps > 1 else self.index
+            self.warp = b.lshr(self.index, const("i32", log2(warp_size))) if num_warps > 1 else const("i32", 0)
+
+    @property
+    def count(self) -> int:
+        return self.warp_size * self.num_warps
 
     @contextmanager
     def in_entry(self) -> Iterator[None]:
@@ -98,7 +104,7 @@ class Threads:
         return self._known[key]
 
     def uniform_image(self, warp_columns: Sequence[int]) -> Value | None:
-        """A linear function of the warp, which ptxas knows to be equal in all its lanes; None where it is 0."""
+        """A linear function of the warp, known to be equal in all its lanes; None where it is 0."""
         if not any(warp_columns):
             return None
         key = ("uniform", tuple(warp_columns))
@@ -110,12 +116,10 @@ class Threads:
 
     @property
     def uniform_warp(self) -> Value:
-        """The warp, which ptxas knows to be equal in all its lanes."""
+        """The warp, known to be equal in all its lanes."""
         if "uniform warp" not in self._known:
-            mask, first, clamp = (const("i32", number) for number in (-1, 0, WARP_SIZE - 1))
             with self.in_entry():
-                warp = self._b.call("i32", "llvm.nvvm.shfl.sync.idx.i32", mask, self.warp, first, clamp)
-            self._known["uniform warp"] = warp
+                self._known["uniform warp"] = self._isa.uniform(self._b, self.warp)
         return self._known["uniform warp"]
 
     def coordinates(self, layout: LinearLayout) -> list[Index]:
@@ -131,12 +135,13 @@ class Threads:
         Without a layout: the one thread that stores a scalar.
         """
         if layout is None:
-            return self.zero_bits((1 << (WARP_SIZE * self.num_warps - 1).bit_length()) - 1)
+            return self.zero_bits((1 << (self.count - 1).bit_length()) - 1)
         free = layout.free_bits()
-        return self.zero_bits(free[LANE] | free[WARP] << 5)
+        return self.zero_bits(free[LANE], free[WARP])
 
-    def zero_bits(self, mask: int) -> Value | None:
-        """Whether these bits of the thread's number (five of the lane, then those of the warp) are all 0."""
+    def zero_bits(self, lane_mask: int, warp_mask: int = 0) -> Value | None:
+        """Whether these bits of the thread's number (those of the lane, then those of the warp) are all 0."""
+        mask = lane_mask | warp_mask << log2(self.warp_size)
         if not mask:
             return None
         if ("zero", mask) not in self._known:

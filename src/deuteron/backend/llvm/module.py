@@ -45,12 +45,13 @@ class Module:
         linkage: str = "internal",
         attributes: str = "nounwind",
     ) -> Builder:
-        """Begin a function; parameters are (type with attributes, name). Linkage: "internal", "external" or "kernel".
+        """Begin a function; parameters are (type with attributes, name). Linkage: "internal", "external", or a calling
+        convention, which a kernel has on a GPU.
 
         External ones have hidden visibility: found by whatever is linked into the same program or library,
-        and nowhere else, so that position-independent code may call them directly. A kernel is one on a GPU.
+        and nowhere else, so that position-independent code may call them directly.
         """
-        prefix = {"internal": "internal", "external": "hidden", "kernel": "ptx_kernel"}[linkage]
+        prefix = {"external": "hidden"}.get(linkage, linkage)
         builder = Builder(self, name, return_type, parameters, prefix, attributes, self.fast_math)
         self._functions[name] = builder
         return builder

@@ -13,7 +13,6 @@ from collections.abc import Sequence
 from xdsl.ir import Operation
 
 from deuteron.analysis.scratch import shares_result
-from deuteron.backend.cuda import accesses
 from deuteron.backend.gpu.context import Context, Rule
 from deuteron.backend.gpu.elements import bits_type, from_bits, register_type, to_bits
 from deuteron.backend.gpu.fragment import Fragment, Operand, positions, registers_of, with_registers
@@ -137,9 +136,9 @@ def _each_once(ctx: Context, op: Operation, pointer: Operand, update) -> Operand
 
 def _shared_scalar(ctx: Context, op: Operation, old: Value, owner: Value | None) -> Value:
     address = ctx.shared_pointer(op)
-    accesses.store(ctx.b, [old], address, owner)
+    ctx.isa.store(ctx.b, [old], address, owner)
     ctx.barrier()
-    return accesses.load(ctx.b, old.type, address, 1)[0]
+    return ctx.isa.load(ctx.b, old.type, address, 1)[0]
 
 
 def _all_registers(ctx: Context, op: Operation, layout: LinearLayout, old: dict[int, Value]) -> list[Value]:

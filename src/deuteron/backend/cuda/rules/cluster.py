@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from xdsl.ir import Operation
 
-from deuteron.backend.gpu.context import Context, Rule
+from deuteron.backend.cuda.context import CUDAContext
+from deuteron.backend.gpu.context import Rule
 from deuteron.backend.llvm.types import Value
 
 
-def cluster_cta_rank(ctx: Context, op: Operation) -> Value:
+def cluster_cta_rank(ctx: CUDAContext, op: Operation) -> Value:
     return ctx.cluster_rank
 
 
-def cluster_barrier(ctx: Context, op: Operation) -> None:
+def cluster_barrier(ctx: CUDAContext, op: Operation) -> None:
     for half in ("arrive.relaxed", "wait"):
         ctx.b.intrinsic(f"llvm.nvvm.barrier.cluster.{half}", "void", overloads=())
 

@@ -10,20 +10,19 @@ from __future__ import annotations
 
 from xdsl.ir import Attribute, Operation
 
-from deuteron.backend.cuda.formats import FloatConversion
-from deuteron.backend.gpu.context import Context, Rule
+from deuteron.backend.cuda.context import CUDAContext
+from deuteron.backend.gpu.context import Rule
 from deuteron.backend.gpu.elements import FP8, to_bits
 from deuteron.backend.gpu.fragment import Fragment, Operand, positions, registers_of
-from deuteron.backend.gpu.rules.program import program_id
 from deuteron.backend.gpu.threads import owned_registers
 from deuteron.backend.llvm.types import Value, byte_width, const
 from deuteron.ir.location import from_attribute
 from deuteron.ir.types import byte_width_of, element_type_of, f32, is_float, is_pointer
 
 
-def print_(ctx: Context, op: Operation, *operands: Operand) -> None:
+def print_(ctx: CUDAContext, op: Operation, *operands: Operand) -> None:
     prefix = op.prefix.data.replace("%", "%%")
-    pids = [program_id(ctx, axis) for axis in range(3)]
+    pids = [ctx.isa.program_id(ctx.b, axis) for axis in range(3)]
     if not operands:
         _print_line(ctx, f"pid (%d, %d, %d) idx (){prefix}\n", pids, ctx.threads.owner(None))
     signed = op.is_signed.get_values()
@@ -40,7 +39,7 @@ def print_(ctx: Context, op: Operation, *operands: Operand) -> None:
             _print_line(ctx, line, [*pids, *index, shown], ctx.threads.owner(layout))
 
 
-def _shown(ctx: Context, value: Value, type: Attribute, signed: bool, as_hex: bool) -> tuple[str, Value]:
+def _shown(ctx: CUDAContext, value: Value, type: Attribute, signed: bool, as_hex: bool) -> tuple[str, Value]:
     """The conversion specifier, and the value as variadic functions take it."""
     b = ctx.b
     if as_hex:
@@ -49,7 +48,7 @@ def _shown(ctx: Context, value: Value, type: Attribute, signed: bool, as_hex: bo
     if is_float(type):
         element = element_type_of(type)
         if element in FP8:
-            value = FloatConversion(element, f32, False, ctx.machine.converts_fp8)(b, value)[0]
+            value = ctx.isa.conversion(ctx.machine, element, f32)(b, value)[0]
         return "%f", b.fpext(value, "double")
     if is_pointer(type):
         return "%llu", b.ptrtoint(value)
@@ -57,7 +56,7 @@ def _shown(ctx: Context, value: Value, type: Attribute, signed: bool, as_hex: bo
     return ("%lld" if signed else "%llu"), extended
 
 
-def _print_line(ctx: Context, line: str, values: list[Value], guard: Value | None) -> None:
+def _print_line(ctx: CUDAContext, line: str, values: list[Value], guard: Value | None) -> None:
     """vprintf takes its arguments in memory, each aligned to its size.
 
     They are stored in front of the branch: LLVM would move a product that only the branch uses into it, where mma.sync
@@ -76,7 +75,7 @@ def _print_line(ctx: Context, line: str, values: list[Value], guard: Value | Non
         b.call("i32", "vprintf", ctx.module.string(line), buffer)
 
 
-def assert_(ctx: Context, op: Operation, condition: Operand) -> None:
+def assert_(ctx: CUDAContext, op: Operation, condition: Operand) -> None:
     if not ctx.options.debug:
         return
     b = ctx.b

@@ -12,8 +12,8 @@ from functools import reduce
 
 from xdsl.ir import Operation
 
-from deuteron.backend.cuda.target import WARP_SIZE
-from deuteron.backend.gpu.context import Context, Rule
+from deuteron.backend.cuda.context import CUDAContext
+from deuteron.backend.gpu.context import Rule
 from deuteron.backend.gpu.shared_tile import SharedTile
 from deuteron.backend.llvm.types import Value, const
 from deuteron.errors import CompilationError
@@ -30,30 +30,30 @@ _ARRIVE_AT = (
 _EXPECT = "@GUARD mbarrier.arrive.expect_tx.shared::cta.b64 _, [$0], {size};"
 
 
-def init_barrier(ctx: Context, op: Operation, barrier: SharedTile) -> None:
+def init_barrier(ctx: CUDAContext, op: Operation, barrier: SharedTile) -> None:
     _where(ctx, [ctx.threads.owner(None)], _INIT.format(count=op.count.value.data), barrier.address)
 
 
-def inval_barrier(ctx: Context, op: Operation, barrier: SharedTile) -> None:
+def inval_barrier(ctx: CUDAContext, op: Operation, barrier: SharedTile) -> None:
     _where(ctx, [ctx.threads.owner(None)], _INVAL, barrier.address)
 
 
-def fence_mbarrier_init(ctx: Context, op: Operation) -> None:
+def fence_mbarrier_init(ctx: CUDAContext, op: Operation) -> None:
     ctx.b.intrinsic("llvm.nvvm.fence.mbarrier_init.release.cluster", "void", overloads=())
 
 
-def barrier_expect(ctx: Context, op: Operation, barrier: SharedTile, pred: Value) -> None:
+def barrier_expect(ctx: CUDAContext, op: Operation, barrier: SharedTile, pred: Value) -> None:
     text = _EXPECT.format(size=op.size.value.data)
     with ctx.in_first_warp(pred) as elected:
         _where(ctx, [elected], text, barrier.address)
 
 
-def wait_barrier(ctx: Context, op: Operation, barrier: SharedTile, phase: Value, *deps: SharedTile) -> None:
+def wait_barrier(ctx: CUDAContext, op: Operation, barrier: SharedTile, phase: Value, *deps: SharedTile) -> None:
     ctx.b.inline_asm("void", _WAIT, "r,r,~{memory}", barrier.address, phase, attributes=_ASSEMBLY)
 
 
-def arrive_barrier(ctx: Context, op: Operation, barrier: SharedTile, *others: Value | SharedTile) -> None:
-    count, threads, num_ctas = op.count.value.data, WARP_SIZE * ctx.num_warps, op.num_ctas
+def arrive_barrier(ctx: CUDAContext, op: Operation, barrier: SharedTile, *others: Value | SharedTile) -> None:
+    count, threads, num_ctas = op.count.value.data, ctx.threads.count, op.num_ctas
     if threads % (count * num_ctas):
         raise CompilationError(f"{op.name}: {threads} threads cannot arrive {count} times at {num_ctas} barriers.")
     if threads // count > 1:
@@ -67,7 +67,7 @@ def arrive_barrier(ctx: Context, op: Operation, barrier: SharedTile, *others: Va
         _where(ctx, conditions, _ARRIVE_AT, barrier.address, rank)
 
 
-def _where(ctx: Context, conditions: list[Value | None], text: str, *operands: Value) -> None:
+def _where(ctx: CUDAContext, conditions: list[Value | None], text: str, *operands: Value) -> None:
     """Assembly in the threads where all conditions hold: a predicate, so that no branch comes between products."""
     given = [condition for condition in conditions if condition is not None]
     guards = [reduce(ctx.b.and_, given)] if given else []
@@ -76,7 +76,7 @@ def _where(ctx: Context, conditions: list[Value | None], text: str, *operands: V
     ctx.b.inline_asm("void", text, constraints, *operands, *guards, attributes=_ASSEMBLY)
 
 
-def async_copy_mbarrier_arrive(ctx: Context, op: Operation, barrier: SharedTile) -> None:
+def async_copy_mbarrier_arrive(ctx: CUDAContext, op: Operation, barrier: SharedTile) -> None:
     increment = ".noinc" if op.no_increment is not None else ""
     name = f"llvm.nvvm.cp.async.mbarrier.arrive{increment}.shared"
     ctx.b.intrinsic(name, "void", barrier.address, overloads=())

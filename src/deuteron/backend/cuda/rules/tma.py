@@ -13,7 +13,8 @@ from collections.abc import Iterator, Sequence
 
 from xdsl.ir import Operation
 
-from deuteron.backend.gpu.context import Context, Rule
+from deuteron.backend.cuda.context import CUDAContext
+from deuteron.backend.gpu.context import Rule
 from deuteron.backend.gpu.shared_tile import SharedTile
 from deuteron.backend.gpu.threads import apply_columns
 from deuteron.backend.llvm.types import Value, const
@@ -35,12 +36,12 @@ _CONSTRAINTS = {"i16": "h", "ptr addrspace(3)": "r"}
 _ZERO = const("i32", 0)
 
 
-def make_tensor_descriptor(ctx: Context, op: Operation, *operands: Value) -> Value:
+def make_tensor_descriptor(ctx: CUDAContext, op: Operation, *operands: Value) -> Value:
     """The map is a parameter of the kernel, which the launch makes."""
     return const("i32", 0)
 
 
-def load(ctx: Context, op: Operation, descriptor: Value, *operands: Value | SharedTile) -> None:
+def load(ctx: CUDAContext, op: Operation, descriptor: Value, *operands: Value | SharedTile) -> None:
     *coordinates, barrier, buffer, pred = operands
     if op.num_ctas == 1:
         _copy(ctx, op, buffer, coordinates, _LOAD, pred, barrier.address)
@@ -49,30 +50,30 @@ def load(ctx: Context, op: Operation, descriptor: Value, *operands: Value | Shar
         _copy(ctx, op, buffer, coordinates, _MULTICAST, pred, barrier.address, all_blocks)
 
 
-def store(ctx: Context, op: Operation, descriptor: Value, *operands: Value | SharedTile) -> None:
+def store(ctx: CUDAContext, op: Operation, descriptor: Value, *operands: Value | SharedTile) -> None:
     *coordinates, buffer = operands
     _copy(ctx, op, buffer, coordinates, _STORE, None)
     _commit(ctx)
 
 
-def reduce(ctx: Context, op: Operation, descriptor: Value, *operands: Value | SharedTile) -> None:
+def reduce(ctx: CUDAContext, op: Operation, descriptor: Value, *operands: Value | SharedTile) -> None:
     *coordinates, buffer = operands
     kind = DescriptorReduceKind(op.kind.value.data).name.lower()
     _copy(ctx, op, buffer, coordinates, _REDUCE.replace("{kind}", kind), None)
     _commit(ctx)
 
 
-def store_wait(ctx: Context, op: Operation) -> None:
+def store_wait(ctx: CUDAContext, op: Operation) -> None:
     name = "llvm.nvvm.cp.async.bulk.wait.group" + (".read" if op.read_only is not None else "")
     ctx.b.intrinsic(name, "void", const("i32", op.pendings.value.data), overloads=())
 
 
-def _commit(ctx: Context) -> None:
+def _commit(ctx: CUDAContext) -> None:
     ctx.b.intrinsic("llvm.nvvm.cp.async.bulk.commit.group", "void", overloads=())
 
 
 def _copy(
-    ctx: Context,
+    ctx: CUDAContext,
     op: Operation,
     buffer: SharedTile,
     coordinates: Sequence[Value],
@@ -94,7 +95,7 @@ def _copy(
             b.inline_asm("void", instruction, constraints, *operands, attributes="convergent nounwind")
 
 
-def _copies(ctx: Context, op: Operation, buffer: SharedTile) -> Iterator[tuple[Value, list[Value]]]:
+def _copies(ctx: CUDAContext, op: Operation, buffer: SharedTile) -> Iterator[tuple[Value, list[Value]]]:
     """Where this block's copies begin: in shared memory, and in the block of the tensor. The rank of the block in its
     cluster is the highest part of a copy's number.
     """

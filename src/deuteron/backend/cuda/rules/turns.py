@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from xdsl.ir import Operation
 
-from deuteron.backend.cuda.target import WARP_SIZE
 from deuteron.backend.gpu.context import Context, Rule
 from deuteron.backend.llvm.types import Value, const
 
@@ -31,7 +30,7 @@ def _warp_group(ctx: Context) -> Value:
 
 
 def _at(ctx: Context, op: Operation, intrinsic: str, barrier: Value) -> None:
-    threads = const("i32", WARP_SIZE * ctx.num_warps)
+    threads = const("i32", ctx.threads.count)
     if op.only is None:
         ctx.b.intrinsic(intrinsic, "void", barrier, threads, overloads=())
     else:

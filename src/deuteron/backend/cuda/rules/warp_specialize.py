@@ -15,7 +15,8 @@ from collections.abc import Sequence
 
 from xdsl.ir import Region
 
-from deuteron.backend.gpu.context import Context, Rule
+from deuteron.backend.cuda.context import CUDAContext
+from deuteron.backend.gpu.context import Rule
 from deuteron.backend.gpu.threads import Threads
 from deuteron.backend.llvm.types import const
 from deuteron.ir.ttg.warp_specialize import WarpSpecializeOp
@@ -24,7 +25,7 @@ from deuteron.machine.gpu import GPU
 REGISTER_UNIT = 8
 
 
-def warp_specialize(ctx: Context, op: WarpSpecializeOp) -> None:
+def warp_specialize(ctx: CUDAContext, op: WarpSpecializeOp) -> None:
     default = ctx.num_warps - sum(op.launched_warps)
     b, launched, counts = ctx.b, [default, *op.launched_warps], [default, *op.num_warps]
     ctx.barrier()
@@ -43,13 +44,13 @@ def warp_specialize(ctx: Context, op: WarpSpecializeOp) -> None:
             working = b.block("working")
             b.cond_br(b.icmp("ult", warp, const("i32", first + count)), working, end)
             b.position(working)
-        _run(ctx, region, Threads(b, count, first, number + 1))
+        _run(ctx, region, Threads(b, ctx.isa, ctx.machine.warp_size, count, first, number + 1))
         b.br(end)
         b.position(others)
         first += launched[number]
 
 
-def _registers(ctx: Context, counts: Sequence[int], requested: Sequence[int]) -> tuple[int, list[int]]:
+def _registers(ctx: CUDAContext, counts: Sequence[int], requested: Sequence[int]) -> tuple[int, list[int]]:
     """The registers of each thread at launch, and those of each region; together never more than at launch: whoever
     asked for more would wait for ever.
     """
@@ -67,13 +68,13 @@ def registers_at_launch(machine: GPU, num_warps: int, limit: int | None) -> int:
     return min(shared_out, limit or machine.registers.max_per_thread) // REGISTER_UNIT * REGISTER_UNIT
 
 
-def _set_registers(ctx: Context, at_launch: int, wanted: int) -> None:
+def _set_registers(ctx: CUDAContext, at_launch: int, wanted: int) -> None:
     action = "inc" if wanted > at_launch else "dec"
     name = f"llvm.nvvm.setmaxnreg.{action}.sync.aligned.u32"
     ctx.b.intrinsic(name, "void", const("i32", wanted), overloads=())
 
 
-def _run(ctx: Context, region: Region, threads: Threads) -> None:
+def _run(ctx: CUDAContext, region: Region, threads: Threads) -> None:
     """What depends on the thread goes to a block of its own, in front of the region's."""
     first, body = ctx.b.current_block, ctx.b.block("body")
     ctx.b.position(body)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 from xdsl.ir import Attribute, Operation
 
-from deuteron.backend.cuda.formats import FloatConversion
 from deuteron.backend.gpu.context import Context, Rule
 from deuteron.backend.gpu.elements import FP8, from_bits, register_type, to_bits
 from deuteron.backend.gpu.fragment import Fragment, Operand, registers_of, with_registers
@@ -59,7 +58,7 @@ def _to_float(signed: bool) -> Rule:
     def rule(ctx: Context, op: Operation, x: Operand) -> Operand:
         target = element_type_of(op.results[0].type)
         type = register_type(target)
-        narrow = FloatConversion(f32, target, False, ctx.machine.converts_fp8)
+        narrow = ctx.isa.conversion(ctx.machine, f32, target)
 
         def emit(value: Value) -> Value:
             convert = ctx.b.sitofp if signed else ctx.b.uitofp
@@ -97,7 +96,7 @@ def convert_float(ctx: Context, op: Operation, x: Operand) -> Operand:
     toward_zero = rounding is not None and rounding.value.data == RoundingMode.RTZ
     if source == target:
         return x
-    convert = FloatConversion(source, target, toward_zero, ctx.machine.converts_fp8)
+    convert = ctx.isa.conversion(ctx.machine, source, target, toward_zero)
     if source not in FP8 and target not in FP8:
         return each(lambda value: convert(ctx.b, value)[0], x)
     registers, results = registers_of(x), []

@@ -12,7 +12,6 @@ from dataclasses import replace
 from xdsl.ir import Attribute, Operation
 
 from deuteron.analysis.scratch import route_of, shared_conversion_of, stays_in_warp
-from deuteron.backend.cuda.matrices import load_matrices, store_matrices
 from deuteron.backend.gpu.context import Context, Rule
 from deuteron.backend.gpu.elements import bits_type, from_bits, to_bits
 from deuteron.backend.gpu.fragment import Fragment
@@ -69,7 +68,7 @@ def _shuffle(ctx: Context, route: ShuffleRoute, bits: list[Value]) -> list[Value
         firsts = [f2.apply([source for source, _ in route.register_bits], register) for register in registers]
         address = lane.at(b, lane_part)
         for index, candidate in enumerate(choices):
-            moved = fetch(b, [bits[first ^ candidate] for first in firsts], address)
+            moved = fetch(b, ctx.isa, [bits[first ^ candidate] for first in firsts], address)
             is_wanted = b.icmp("eq", choice.value, const("i32", candidate)) if index else None
             for register, value in zip(registers, moved, strict=True):
                 results[register] = b.select(is_wanted, value, results[register]) if is_wanted else value
@@ -97,12 +96,12 @@ def local_load(ctx: Context, op: Operation, shared: SharedTile) -> Fragment:
 
 
 def _load(ctx: Context, shared: SharedTile, layout: LinearLayout) -> list[Value]:
-    matrices = load_matrices(ctx, shared, layout) if shared.origin is None else None
+    matrices = ctx.isa.load_matrices(ctx, shared, layout) if shared.origin is None else None
     return matrices or load_tile(ctx, shared, layout)
 
 
 def _store(ctx: Context, shared: SharedTile, layout: LinearLayout, bits: list[Value]) -> None:
-    if not store_matrices(ctx, shared, layout, bits):
+    if not ctx.isa.store_matrices(ctx, shared, layout, bits):
         store_tile(ctx, shared, layout, bits)
 
 

@@ -10,26 +10,38 @@ from __future__ import annotations
 
 from xdsl.ir import Operation
 
-from deuteron.backend.cuda import math
 from deuteron.backend.gpu.context import Context, Rule
 from deuteron.backend.gpu.fragment import Operand
 from deuteron.backend.gpu.rules.elementwise import Emit, each, intrinsic, plain
 from deuteron.backend.llvm.builder import Builder
 from deuteron.backend.llvm.types import Value, const
+from deuteron.backend.math.arithmetic import precise_divide, precise_sqrt
 from deuteron.backend.math.remainder import remainder
 from deuteron.ir.tt.convert import PropagateNan
+
+FUNCTIONS = ("exp", "exp2", "log", "log2", "sin", "cos", "tanh", "erf", "sqrt", "rsqrt")
 
 
 def _in_f32(emit: Emit) -> Rule:
     """A rule that computes f16 and bf16 in f32."""
+    return plain(lambda b, *values: _widened(b, emit, *values))
 
-    def widened(b: Builder, *values: Value) -> Value:
-        type = values[0].type
-        if type not in ("half", "bfloat"):
-            return emit(b, *values)
-        return b.fptrunc(emit(b, *(b.fpext(value, "float") for value in values)), type)
 
-    return plain(widened)
+def _function(name: str) -> Rule:
+    """A rule for a function of the target."""
+
+    def rule(ctx: Context, op: Operation, *operands: Operand) -> Operand:
+        emit = ctx.isa.functions[name]
+        return each(lambda *values: _widened(ctx.b, emit, *values), *operands)
+
+    return rule
+
+
+def _widened(b: Builder, emit: Emit, *values: Value) -> Value:
+    type = values[0].type
+    if type not in ("half", "bfloat"):
+        return emit(b, *values)
+    return b.fptrunc(emit(b, *(b.fpext(value, "float") for value in values)), type)
 
 
 def float_remainder(ctx: Context, op: Operation, x: Operand, y: Operand) -> Operand:
@@ -60,7 +72,7 @@ RULES: dict[str, Rule] = {
     "arith.addf": plain(Builder.fadd),
     "arith.subf": plain(Builder.fsub),
     "arith.mulf": plain(Builder.fmul),
-    "arith.divf": _in_f32(math.fast_divide),
+    "arith.divf": _function("divide"),
     "arith.remf": float_remainder,
     "arith.negf": plain(Builder.fneg),
     "arith.maximumf": intrinsic("llvm.maximum"),
@@ -73,7 +85,7 @@ RULES: dict[str, Rule] = {
     "math.floor": _in_f32(lambda b, x: b.intrinsic("llvm.floor", x.type, x)),
     "math.ceil": _in_f32(lambda b, x: b.intrinsic("llvm.ceil", x.type, x)),
     "tt.clampf": clamp,
-    "tt.precise_sqrt": _in_f32(math.precise_sqrt),
-    "tt.precise_divf": _in_f32(math.precise_divide),
-    **{f"math.{name}": _in_f32(function) for name, function in math.FUNCTIONS.items()},
+    "tt.precise_sqrt": _in_f32(precise_sqrt),
+    "tt.precise_divf": _in_f32(precise_divide),
+    **{f"math.{name}": _function(name) for name in FUNCTIONS},
 }

@@ -49,12 +49,8 @@ def _ceil_divide_unsigned(b: Builder, x: Value, y: Value) -> Value:
     return b.add(quotient, b.zext(b.icmp("ne", b.mul(quotient, y), x), x.type))
 
 
-def _multiply_high(b: Builder, x: Value, y: Value) -> Value:
-    bits = bit_width(x.type)
-    if bits == 64:
-        return b.call("i64", "llvm.nvvm.mulhi.ull", x, y)
-    wide = f"i{2 * bits}"
-    return b.trunc(b.lshr(b.mul(b.zext(x, wide), b.zext(y, wide)), const(wide, bits)), x.type)
+def multiply_high(ctx: Context, op: Operation, x: Operand, y: Operand) -> Operand:
+    return each(lambda *values: ctx.isa.multiply_high(ctx.b, *values), x, y)
 
 
 def _absolute(b: Builder, x: Value) -> Value:
@@ -101,5 +97,5 @@ RULES: dict[str, Rule] = {
     "arith.shrsi": _shift(Builder.ashr),
     "arith.cmpi": compare,
     "math.absi": plain(_absolute),
-    "tt.mulhiui": plain(_multiply_high),
+    "tt.mulhiui": multiply_high,
 }

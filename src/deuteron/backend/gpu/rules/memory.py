@@ -8,19 +8,15 @@ from __future__ import annotations
 from xdsl.ir import Operation, SSAValue
 
 from deuteron.analysis.access_vectors import access_vectors
-from deuteron.backend.cuda import accesses
 from deuteron.backend.gpu.context import Context, Rule
 from deuteron.backend.gpu.elements import bits_type, from_bits, to_bits
 from deuteron.backend.gpu.fragment import Fragment, Operand, registers_of, with_registers
+from deuteron.backend.gpu.isa import AccessHints
 from deuteron.backend.gpu.rules.elementwise import each
 from deuteron.backend.gpu.threads import owned_registers
 from deuteron.backend.llvm.types import Value, bit_width
 from deuteron.ir.tt.memory import CacheModifier, EvictionPolicy
 from deuteron.ir.types import byte_width_of, pointee_of
-
-_LOAD_CACHE = {CacheModifier.CA: ".ca", CacheModifier.CG: ".cg", CacheModifier.CS: ".cs", CacheModifier.CV: ".cv"}
-_STORE_CACHE = {CacheModifier.WB: ".wb", CacheModifier.CG: ".cg", CacheModifier.CS: ".cs", CacheModifier.WT: ".wt"}
-_EVICTION = {EvictionPolicy.EVICT_FIRST: ".L1::evict_first", EvictionPolicy.EVICT_LAST: ".L1::evict_last"}
 
 
 def addptr(ctx: Context, op: Operation, pointer: Operand, offset: Operand) -> Operand:
@@ -38,12 +34,12 @@ def load(
     type, b = op.result.type, ctx.b
     pointers, masks = registers_of(pointer), registers_of(mask) if mask is not None else None
     others = [to_bits(b, value, type) for value in registers_of(other)] if other is not None else None
-    modifiers = _load_modifiers(ctx, op)
+    hints = AccessHints(*_caching(op), bool(op.is_volatile.value.data), op in ctx.invariant)
     results: list[Value | None] = [None] * len(pointers)
     for group in vectors(ctx, pointer, op.ptr, op.mask):
         first, wanted = group[0], [others[r] for r in group] if others else ()
         guard = masks[first] if masks else None
-        loaded = accesses.load(b, bits_type(type), pointers[first], len(group), guard, wanted, modifiers)
+        loaded = ctx.isa.load(b, bits_type(type), pointers[first], len(group), guard, wanted, hints)
         for register, bits in zip(group, loaded, strict=True):
             results[register] = from_bits(b, bits, type)
     return with_registers(pointer, results)
@@ -59,20 +55,11 @@ def store(ctx: Context, op: Operation, pointer: Operand, value: Operand, mask: O
         if group[0] in owned:
             bits = [to_bits(b, elements[r], type) for r in group]
             guard = both(ctx, owner, masks[group[0]] if masks else None)
-            accesses.store(b, bits, pointers[group[0]], guard, _modifiers(op, _STORE_CACHE))
+            ctx.isa.store(b, bits, pointers[group[0]], guard, AccessHints(*_caching(op)))
 
 
-def _load_modifiers(ctx: Context, op: Operation) -> str:
-    """With `.nc`, where that is right, ptxas may move a load behind stores: fewer registers hold what is read ahead."""
-    if op.is_volatile.value.data:
-        return ".volatile"
-    modifiers = _modifiers(op, _LOAD_CACHE)
-    return f".nc{modifiers}" if op in ctx.invariant and modifiers not in _LOAD_CACHE.values() else modifiers
-
-
-def _modifiers(op: Operation, cache: dict[CacheModifier, str]) -> str:
-    """An eviction policy, else a cache modifier: PTX takes one of them."""
-    return _EVICTION.get(op.evict.value.data) or cache.get(op.cache.value.data, "")
+def _caching(op: Operation) -> tuple[CacheModifier, EvictionPolicy]:
+    return CacheModifier(op.cache.value.data), EvictionPolicy(op.evict.value.data)
 
 
 def both(ctx: Context, x: Value | None, y: Value | None) -> Value | None:

@@ -1,7 +1,7 @@
 """tt.reduce: within each thread, then between the lanes of a warp, then between warps through shared memory.
 
     registers    those that differ only along the axis are combined
-    lanes        for each lane bit along the axis, with the lane that differs in it: shfl.sync.bfly
+    lanes        for each lane bit along the axis, with the lane that differs in it
     warps        each warp stores its part, all wait, every thread combines the parts of all warps
 
 Replicated elements count once: neither replicas in registers nor lanes and warps that hold replicas are combined.
@@ -11,8 +11,8 @@ from __future__ import annotations
 
 from xdsl.ir import Block, Operation, SSAValue
 
+from deuteron.analysis.access_vectors import MAX_BYTES
 from deuteron.analysis.scratch import axis_bits, reduce_offsets, reduce_partials
-from deuteron.backend.cuda import accesses
 from deuteron.backend.gpu.context import Context, Rule
 from deuteron.backend.gpu.elements import bits_type, from_bits, to_bits
 from deuteron.backend.gpu.fragment import Fragment, Operand, positions
@@ -65,7 +65,7 @@ def exchange_groups(ctx: Context, srcs: list[SSAValue], groups: list[Group], lan
     """The groups of the lane whose number differs in `lane_mask`."""
     columns = []
     for src, column in zip(srcs, zip(*groups, strict=True), strict=True):
-        moved = exchange(ctx.b, [to_bits(ctx.b, value, src.type) for value in column], lane_mask)
+        moved = exchange(ctx.b, ctx.isa, [to_bits(ctx.b, value, src.type) for value in column], lane_mask)
         columns.append([from_bits(ctx.b, value, src.type) for value in moved])
     return [list(group) for group in zip(*columns, strict=True)]
 
@@ -75,7 +75,7 @@ def _between_warps(
 ) -> list[Group]:
     """The parts of one result lie side by side, so that they are read in vectors."""
     along_axis = axis_bits(layout, op.axis.value.data, WARP)
-    guard = ctx.threads.zero_bits(_idle_lanes(sliced) | _idle_warps(sliced, along_axis) << 5)
+    guard = ctx.threads.zero_bits(_idle_lanes(sliced), _idle_warps(sliced, along_axis))
     for operand in range(len(op.srcs)):
         slots = _Slots(ctx, op, operand, sliced)
         for index, group in enumerate(results):
@@ -126,7 +126,7 @@ class _Slots:
         """The part of this thread's warp."""
         parts = {bit: self._size << position for position, bit in enumerate(along_axis)}
         bits = to_bits(self._ctx.b, value, self._type)
-        accesses.store(self._ctx.b, [bits], self._address(index, parts), guard)
+        self._ctx.isa.store(self._ctx.b, [bits], self._address(index, parts), guard)
 
     def load_all(self, count: int) -> list[list[Value]]:
         """All parts of each of a thread's results."""
@@ -134,11 +134,11 @@ class _Slots:
 
     def _load(self, index: int) -> list[Value]:
         b, type = self._ctx.b, bits_type(self._type)
-        step = min(self._row, accesses.MAX_BITS // 8)
+        step = min(self._row, MAX_BYTES)
         first, parts = self._address(index, {}), []
         for begin in range(0, self._row, step):
             address = b.gep("i8", first, const("i32", begin)) if begin else first
-            parts += accesses.load(b, type, address, step // self._size)
+            parts += self._ctx.isa.load(b, type, address, step // self._size)
         return [from_bits(b, bits, self._type) for bits in parts]
 
     def _address(self, index: int, parts: dict[int, int]) -> Value:

@@ -6,7 +6,7 @@ total of the block. Two neighbouring blocks then become one:
     lower block    a  ab  | upper block  c  cd          totals  ab, cd
     after          a  ab    abc  abcd                   total   abcd
 
-The neighbour's total is in another register, in another lane (shfl.sync.bfly) or, through shared memory, in another
+The neighbour's total is in another register, in another lane or, through shared memory, in another
 warp. `reverse` goes from the end to the start. Replicated elements are scanned as often as they are held.
 """
 
@@ -17,8 +17,6 @@ from dataclasses import dataclass
 from xdsl.ir import Operation
 
 from deuteron.analysis.scratch import axis_bits, scan_offsets
-from deuteron.backend.cuda import accesses
-from deuteron.backend.cuda.target import WARP_SIZE
 from deuteron.backend.gpu.context import Context, Rule
 from deuteron.backend.gpu.elements import bits_type, from_bits, to_bits
 from deuteron.backend.gpu.fragment import Fragment
@@ -108,16 +106,16 @@ def _select(ctx: Context, condition: Value, first: Group, second: Group) -> Grou
 def _exchange_warps(ctx: Context, op: Operation, groups: list[Group], warp_mask: int) -> list[Group]:
     """The groups of the same lane in the warp whose number differs in `warp_mask`."""
     b, threads = ctx.b, ctx.threads
-    partner = b.xor(threads.index, const("i32", warp_mask * WARP_SIZE))
+    partner = b.xor(threads.index, const("i32", warp_mask * threads.warp_size))
     ctx.barrier()
     slots = [[_slot(ctx, op, o, i, threads.index) for o in range(len(op.srcs))] for i in range(len(groups))]
     for group, addresses in zip(groups, slots, strict=True):
         for value, src, address in zip(group, op.srcs, addresses, strict=True):
-            accesses.store(b, [to_bits(b, value, src.type)], address)
+            ctx.isa.store(b, [to_bits(b, value, src.type)], address)
     ctx.barrier()
     return [
         [
-            from_bits(b, accesses.load(b, bits_type(src.type), _slot(ctx, op, o, i, partner), 1)[0], src.type)
+            from_bits(b, ctx.isa.load(b, bits_type(src.type), _slot(ctx, op, o, i, partner), 1)[0], src.type)
             for o, src in enumerate(op.srcs)
         ]
         for i in range(len(groups))
@@ -127,7 +125,7 @@ def _exchange_warps(ctx: Context, op: Operation, groups: list[Group], warp_mask:
 def _slot(ctx: Context, op: Operation, operand: int, group: int, thread: Value) -> Value:
     """The address of an operand's total number `group` of a thread."""
     size = byte_width_of(op.srcs[operand].type)
-    row = group * size * WARP_SIZE * ctx.num_warps
+    row = group * size * ctx.threads.count
     base = ctx.shared_pointer(op, scan_offsets(op)[operand] + row)
     return ctx.b.gep(bits_type(op.srcs[operand].type), base, thread)
 

@@ -1,0 +1,115 @@
+"""PTX, as the rules of all GPUs ask for it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from deuteron.backend.cuda import accesses, math, matrices
+from deuteron.backend.cuda.formats import PTXFloatConversion
+from deuteron.backend.gpu.context import Context
+from deuteron.backend.gpu.isa import ISA, NO_HINTS, AccessHints
+from deuteron.backend.gpu.shared_tile import SharedTile
+from deuteron.backend.llvm.builder import Builder
+from deuteron.backend.llvm.types import Value, const
+from deuteron.ir.tt.memory import CacheModifier, EvictionPolicy
+from deuteron.layout.linear import LinearLayout
+
+_ALL_LANES, _LAST_LANE, _FIRST_LANE = const("i32", -1), const("i32", 31), const("i32", 0)
+_LOAD_CACHE = {CacheModifier.CA: ".ca", CacheModifier.CG: ".cg", CacheModifier.CS: ".cs", CacheModifier.CV: ".cv"}
+_STORE_CACHE = {CacheModifier.WB: ".wb", CacheModifier.CG: ".cg", CacheModifier.CS: ".cs", CacheModifier.WT: ".wt"}
+_EVICTION = {EvictionPolicy.EVICT_FIRST: ".L1::evict_first", EvictionPolicy.EVICT_LAST: ".L1::evict_last"}
+
+
+@dataclass(frozen=True)
+class PTX(ISA):
+    """Of a kernel whose programs are clusters of so many CTAs."""
+
+    num_ctas: int = 1
+
+    name = "CUDA"
+    kernel_convention = "ptx_kernel"
+    conversion = PTXFloatConversion
+    functions = math.FUNCTIONS
+
+    def thread_index(self, b: Builder) -> Value:
+        return b.intrinsic("llvm.nvvm.read.ptx.sreg.tid.x", "i32", overloads=())
+
+    def uniform(self, b: Builder, word: Value) -> Value:
+        return self.shuffle(b, word, _FIRST_LANE)
+
+    def shuffle(self, b: Builder, word: Value, lane: Value) -> Value:
+        return b.call("i32", "llvm.nvvm.shfl.sync.idx.i32", _ALL_LANES, word, lane, _LAST_LANE)
+
+    def shuffle_xor(self, b: Builder, word: Value, lane_mask: int) -> Value:
+        return b.call("i32", "llvm.nvvm.shfl.sync.bfly.i32", _ALL_LANES, word, const("i32", lane_mask), _LAST_LANE)
+
+    def barrier(self, b: Builder, num_threads: int, number: int | None) -> None:
+        if number is None:
+            b.intrinsic("llvm.nvvm.barrier.cta.sync.aligned.all", "void", const("i32", 0), overloads=())
+        else:
+            counted = const("i32", number), const("i32", num_threads)
+            b.intrinsic("llvm.nvvm.barrier.cta.sync.aligned.count", "void", *counted, overloads=())
+
+    def warp_barrier(self, b: Builder) -> None:
+        b.intrinsic("llvm.nvvm.bar.warp.sync", "void", _ALL_LANES, overloads=())
+
+    def program_id(self, b: Builder, axis: int) -> Value:
+        return self._grid_register(b, "", axis)
+
+    def num_programs(self, b: Builder, axis: int) -> Value:
+        return self._grid_register(b, "n", axis)
+
+    def _grid_register(self, b: Builder, prefix: str, axis: int) -> Value:
+        """%ctaid.x; where a program is a cluster of CTAs, %clusterid.x."""
+        unit = "cluster" if self.num_ctas > 1 else "cta"
+        return b.call("i32", f"llvm.nvvm.read.ptx.sreg.{prefix}{unit}id.{'xyz'[axis]}")
+
+    def load(
+        self,
+        b: Builder,
+        type: str,
+        address: Value,
+        count: int,
+        mask: Value | None = None,
+        other: Sequence[Value] = (),
+        hints: AccessHints = NO_HINTS,
+    ) -> list[Value]:
+        return accesses.load(b, type, address, count, mask, other, _load_modifiers(hints))
+
+    def store(
+        self,
+        b: Builder,
+        elements: Sequence[Value],
+        address: Value,
+        mask: Value | None = None,
+        hints: AccessHints = NO_HINTS,
+    ) -> None:
+        accesses.store(b, elements, address, mask, _modifiers(hints, _STORE_CACHE))
+
+    def load_matrices(self, ctx: Context, tile: SharedTile, layout: LinearLayout) -> list[Value] | None:
+        return matrices.load_matrices(ctx, tile, layout)
+
+    def store_matrices(self, ctx: Context, tile: SharedTile, layout: LinearLayout, bits: Sequence[Value]) -> bool:
+        return matrices.store_matrices(ctx, tile, layout, bits)
+
+    def multiply_high(self, b: Builder, x: Value, y: Value) -> Value:
+        if x.type == "i64":
+            return b.call("i64", "llvm.nvvm.mulhi.ull", x, y)
+        return super().multiply_high(b, x, y)
+
+    def opaque(self, b: Builder, value: Value) -> Value:
+        return b.pure_asm("i64", "mov.b64 $0, $1;", "=l,l", value)
+
+
+def _load_modifiers(hints: AccessHints) -> str:
+    """With `.nc`, where that is right, ptxas may move a load behind stores: fewer registers hold what is read ahead."""
+    if hints.is_volatile:
+        return ".volatile"
+    modifiers = _modifiers(hints, _LOAD_CACHE)
+    return f".nc{modifiers}" if hints.is_invariant and modifiers not in _LOAD_CACHE.values() else modifiers
+
+
+def _modifiers(hints: AccessHints, cache: dict[CacheModifier, str]) -> str:
+    """An eviction policy, else a cache modifier: PTX takes one of them."""
+    return _EVICTION.get(hints.eviction) or cache.get(hints.cache, "")

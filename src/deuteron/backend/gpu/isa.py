@@ -1,0 +1,133 @@
+"""What the rules of all GPUs take from a target: instructions that LLVM does not spell alike for every GPU.
+
+    ctx.isa.shuffle(b, word, lane)                   a word of another lane: shfl.sync.idx, ds_bpermute
+    ctx.isa.load(b, "i16", address, 8, mask)         ld.global.v4.b32, global_load_dwordx4
+    ctx.isa.functions["exp"](b, x)
+
+A target is a subclass. What has a body here works everywhere.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+from deuteron.backend.gpu.formats import FloatConversion
+from deuteron.backend.llvm.builder import Builder
+from deuteron.backend.llvm.types import Value, bit_width, const
+from deuteron.ir.tt.memory import CacheModifier, EvictionPolicy
+
+if TYPE_CHECKING:
+    from deuteron.backend.gpu.context import Context
+    from deuteron.backend.gpu.shared_tile import SharedTile
+    from deuteron.layout.linear import LinearLayout
+
+Emit = Callable[..., Value]
+
+
+@dataclass(frozen=True)
+class AccessHints:
+    """What is known of an access of memory: what caches should do; it must be done, and now; nothing writes there."""
+
+    cache: CacheModifier = CacheModifier.NONE
+    eviction: EvictionPolicy = EvictionPolicy.NORMAL
+    is_volatile: bool = False
+    is_invariant: bool = False
+
+
+NO_HINTS = AccessHints()
+
+
+class ISA(ABC):
+    """The instructions of a target. Words are i32; `functions` are those of the dialect `math`, and `divide`, for float
+    and double.
+    """
+
+    name: ClassVar[str]  # of the backend, in errors
+    kernel_convention: ClassVar[str]  # LLVM's calling convention
+    conversion: ClassVar[type[FloatConversion]] = FloatConversion
+    functions: ClassVar[Mapping[str, Emit]]
+
+    # -- threads ---
+
+    @abstractmethod
+    def thread_index(self, b: Builder) -> Value:
+        """The number of the thread in its CTA."""
+
+    @abstractmethod
+    def uniform(self, b: Builder, word: Value) -> Value:
+        """A word that is equal in all lanes, so that code generation knows that."""
+
+    @abstractmethod
+    def shuffle(self, b: Builder, word: Value, lane: Value) -> Value:
+        """The word of another lane."""
+
+    @abstractmethod
+    def shuffle_xor(self, b: Builder, word: Value, lane_mask: int) -> Value:
+        """The word of the lane whose number is XORed with a mask."""
+
+    @abstractmethod
+    def barrier(self, b: Builder, num_threads: int, number: int | None) -> None:
+        """So many threads wait for each other, and see what they wrote to memory: all of the CTA, or those that come to
+        the barrier of that number.
+        """
+
+    @abstractmethod
+    def warp_barrier(self, b: Builder) -> None:
+        """The threads of a warp wait for each other, and see what they wrote to memory."""
+
+    @abstractmethod
+    def program_id(self, b: Builder, axis: int) -> Value:
+        """The program's number along an axis of the grid."""
+
+    @abstractmethod
+    def num_programs(self, b: Builder, axis: int) -> Value:
+        """The extent of the grid along an axis."""
+
+    # -- memory ---
+
+    @abstractmethod
+    def load(
+        self,
+        b: Builder,
+        type: str,
+        address: Value,
+        count: int,
+        mask: Value | None = None,
+        other: Sequence[Value] = (),
+        hints: AccessHints = NO_HINTS,
+    ) -> list[Value]:
+        """`count` elements of an integer type; where the mask is off, `other` or 0."""
+
+    @abstractmethod
+    def store(
+        self,
+        b: Builder,
+        elements: Sequence[Value],
+        address: Value,
+        mask: Value | None = None,
+        hints: AccessHints = NO_HINTS,
+    ) -> None:
+        """Store elements of an integer type, where the mask is on."""
+
+    def load_matrices(self, ctx: Context, tile: SharedTile, layout: LinearLayout) -> list[Value] | None:
+        """The registers of a tile in shared memory, as bits, by instructions of a warp; None where there are none."""
+        return None
+
+    def store_matrices(self, ctx: Context, tile: SharedTile, layout: LinearLayout, bits: Sequence[Value]) -> bool:
+        """Store a tile into shared memory by instructions of a warp; whether there are such."""
+        return False
+
+    # -- arithmetic ---
+
+    def multiply_high(self, b: Builder, x: Value, y: Value) -> Value:
+        """The upper half of the product of unsigned integers."""
+        bits = bit_width(x.type)
+        wide = f"i{2 * bits}"
+        return b.trunc(b.lshr(b.mul(b.zext(x, wide), b.zext(y, wide)), const(wide, bits)), x.type)
+
+    def opaque(self, b: Builder, value: Value) -> Value:
+        """An i64 of which LLVM is to know nothing."""
+        return value

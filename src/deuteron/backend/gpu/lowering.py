@@ -1,0 +1,79 @@
+"""From ttgir to a function of LLVM IR that all threads of a program run, as far as GPUs have it in common.
+
+    func = kernel_of(module)
+    b = llvm.function("add", "void", parameters_of(func), isa.kernel_convention, attributes)
+    lower_body(ctx, func)
+
+    entry:      what depends on the thread: its lane, its warp, coordinates
+    body:       the ops in order
+
+Parameters are those of the tt.func, in order: i1 as i8; f16 and bf16 as float, as on the CPU.
+"""
+
+from __future__ import annotations
+
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Attribute
+
+from deuteron.backend.gpu.context import Context
+from deuteron.backend.gpu.elements import register_type
+from deuteron.backend.llvm.builder import Builder
+from deuteron.backend.llvm.types import Value, const
+from deuteron.errors import CompilationError, OutOfResources
+from deuteron.ir.tt.function import FuncOp
+from deuteron.ir.types import element_type_of, i1, is_pointer
+from deuteron.machine.gpu import GPU
+from deuteron.passes.gpu.memory.allocate_shared import total_of
+
+
+def kernel_of(module: ModuleOp) -> FuncOp:
+    """The function of a module of ttgir."""
+    functions = [op for op in module.ops if isinstance(op, FuncOp)]
+    if len(functions) != 1:
+        names = ", ".join(function.sym_name.data for function in functions) or "none"
+        raise CompilationError(f"ttgir holds one function, the kernel, got {names}; calls have been inlined by then.")
+    return functions[0]
+
+
+def shared_bytes_of(module: ModuleOp, machine: GPU) -> int:
+    """What a kernel takes of shared memory; raises OutOfResources where the machine has less."""
+    shared = total_of(module)
+    if shared > machine.shared.max_bytes:
+        raise OutOfResources(shared, machine.shared.max_bytes, "shared memory")
+    return shared
+
+
+def parameters_of(func: FuncOp) -> list[tuple[str, str]]:
+    """The LLVM type, with its attributes, and the name of each parameter."""
+    names = [argument.name_hint or f"arg{index}" for index, argument in enumerate(func.args)]
+    return [
+        (_parameter_type(argument.type, func.arg_divisibility(index)), names[index])
+        for index, argument in enumerate(func.args)
+    ]
+
+
+def lower_body(ctx: Context, func: FuncOp) -> None:
+    """Lower the ops of a function whose parameters are the first ones of the builder's."""
+    b = ctx.b
+    body = b.block("body")
+    b.position(body)
+    for argument, value in zip(func.args, b.parameters, strict=False):
+        ctx.values[argument] = _argument(b, value, argument.type)
+    ctx.lower_block(func.body.block)
+    b.ret()
+    b.position(b.entry_block)
+    b.br(body)
+
+
+def _parameter_type(type: Attribute, divisibility: int) -> str:
+    if is_pointer(type):
+        return f"{register_type(type)} align 16" if divisibility % 16 == 0 else register_type(type)
+    held = register_type(type)
+    return {"i1": "i8", "half": "float", "bfloat": "float"}.get(held, held)
+
+
+def _argument(b: Builder, value: Value, type: Attribute) -> Value:
+    if element_type_of(type) == i1:
+        return b.icmp("ne", value, const("i8", 0))
+    held = register_type(type)
+    return b.fptrunc(value, held) if held in ("half", "bfloat") else value
