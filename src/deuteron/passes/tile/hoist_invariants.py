@@ -21,7 +21,7 @@ from xdsl.ir import Operation
 from xdsl.passes import ModulePass
 from xdsl.traits import IsTerminator
 
-from deuteron.passes.effects import is_speculatable
+from deuteron.ir.effects import is_speculatable
 from deuteron.passes.rewrite import is_defined_in
 
 

@@ -19,7 +19,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 
-from deuteron.passes.effects import is_pure
+from deuteron.ir.effects import is_pure
 from deuteron.passes.rewrite import replace
 
 

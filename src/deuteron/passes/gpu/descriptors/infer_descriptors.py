@@ -124,7 +124,7 @@ class _Rewrite:
         return tile.with_dimension(dimension, bounded) if bounded is not None else None
 
     def _can_be_described(self, load: LoadOp, tile: StridedTile) -> bool:
-        if load.is_volatile.value.data or not is_apart(load, self._written):
+        if not is_apart(load, self._written):
             return False
         size, rows = byte_width_of(load.result.type), [one for one in tile.dimensions if one.stride == ONE]
         if len(rows) != 1 or rows[0].axis is None or len(tile.dimensions) > MAX_RANK:

@@ -12,25 +12,22 @@ from dataclasses import dataclass
 
 from xdsl.dialects import arith
 from xdsl.dialects.builtin import TensorType
-from xdsl.ir import Operation, SSAValue
-from xdsl.traits import MemoryReadEffect, MemoryWriteEffect
+from xdsl.ir import SSAValue
 
 from deuteron.analysis.access_vectors import ASYNC_COPY_BYTES, access_vectors, copy_vectors
 from deuteron.analysis.axis_analysis import AxisInfoAnalysis
 from deuteron.analysis.descriptor_buffers import load_buffer
 from deuteron.ir.builder import Builder
-from deuteron.ir.tt.descriptor import DescriptorLoadOp, DescriptorStoreOp
-from deuteron.ir.tt.memory import LoadOp, StoreOp
+from deuteron.ir.tt.descriptor import DescriptorLoadOp
+from deuteron.ir.tt.memory import LoadOp
 from deuteron.ir.tt.shape import SplatOp
-from deuteron.ir.ttg.barrier import BarrierOp
 from deuteron.ir.ttg.layout import MemDescType, SharedLinearEncodingAttr, layout_of
-from deuteron.ir.ttg.shared import LocalAllocOp, LocalLoadOp
+from deuteron.ir.ttg.shared import LocalAllocOp
 from deuteron.ir.types import byte_width_of, element_type_of, i1, shape_of, with_element_type
 from deuteron.layout.shared import mma_shared, row_major
 from deuteron.passes.rewrite import Values
 
 PRODUCTS = ("tt.dot", "ttng.warp_group_dot")
-_LOCAL_OPS = (LoadOp, StoreOp, LocalAllocOp, LocalLoadOp, BarrierOp, DescriptorLoadOp, DescriptorStoreOp)
 
 Load = LoadOp | DescriptorLoadOp
 
@@ -106,16 +103,6 @@ def feeds_product(value: SSAValue) -> bool:
                 seen.update(fresh)
                 pending += fresh
     return False
-
-
-def may_run_ahead(op: Operation, besides: tuple[type[Operation], ...] = ()) -> bool:
-    """Whether nothing in a loop or function, besides ops of these kinds, orders its accesses of memory."""
-    unordered = (*_LOCAL_OPS, *besides)
-    return not any(
-        (inner.has_trait(MemoryWriteEffect) or inner.has_trait(MemoryReadEffect)) and not isinstance(inner, unordered)
-        for inner in op.walk()
-        if not inner.name.startswith("ttng.")
-    )
 
 
 def masked(b: Builder, load: LoadOp, values: Values, runs: SSAValue | None) -> tuple[SSAValue, SSAValue | None]:

@@ -19,9 +19,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from xdsl.dialects import scf
-from xdsl.ir import Block, Operation, SSAValue
+from xdsl.ir import Block, Operation
 
 from deuteron.analysis.axis_analysis import AxisInfoAnalysis
+from deuteron.analysis.points_to import Targets
 from deuteron.analysis.scratch import buffer_bytes
 from deuteron.analysis.written_arguments import is_apart, written_arguments
 from deuteron.ir.tt.descriptor import DescriptorLoadOp
@@ -127,10 +128,9 @@ def _blocks(func: FuncOp) -> list[Block]:
     return [block for op in func.walk() for region in op.regions for block in region.blocks]
 
 
-def _is_free(load: Load, written: set[SSAValue | None]) -> bool:
+def _is_free(load: Load, written: Targets) -> bool:
     """Whether a load of a product may come before what the kernel stores."""
-    is_plain = is_tile(load.result.type) and not (isinstance(load, LoadOp) and load.is_volatile.value.data)
-    return is_plain and is_apart(load, written) and feeds_product(load.result)
+    return is_tile(load.result.type) and is_apart(load, written) and feeds_product(load.result)
 
 
 def _bundles(loads: Sequence[BufferedLoad]) -> list[Bundle]:
