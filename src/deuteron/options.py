@@ -131,6 +131,14 @@ class Settings:
         return _flag("DEUTERON_EMULATE")
 
     @property
+    def emulator_seed(self) -> int:
+        """DEUTERON_EMULATOR_SEED: when what is asynchronous happens on the emulator; default: 0."""
+        text = os.environ.get("DEUTERON_EMULATOR_SEED") or "0"
+        if not text.isdecimal():
+            raise UsageError(f"DEUTERON_EMULATOR_SEED must be a whole number that is not negative, got '{text}'")
+        return int(text)
+
+    @property
     def cache_dir(self) -> Path:
         """DEUTERON_CACHE_DIR: where compiled kernels are kept."""
         return Path(os.environ.get("DEUTERON_CACHE_DIR") or platformdirs.user_cache_dir("deuteron"))

@@ -58,7 +58,7 @@ def matmul(a, b, c, M, N, K, B_FIRST: tl.constexpr, BM: tl.constexpr, BN: tl.con
     tl.store(c + rows[:, None] * N + columns[None, :], acc, mask=(rows[:, None] < M) & (columns[None, :] < N))
 
 
-def multiply(rng, shape, tile, asynchronous="late", b_first=False, **options):
+def multiply(rng, shape, tile, asynchronous="random", b_first=False, **options):
     (m, n, k), (block_m, block_n, block_k) = shape, tile
     a, b = (aligned(rng.standard_normal(s).astype(np.float16)) for s in ((m, k), (n, k) if b_first else (k, n)))
     c = aligned(np.full((m, n), np.nan, np.float32))
