@@ -165,6 +165,12 @@ class Settings:
         return Path(path) if path else None
 
     @property
+    def disabled_passes(self) -> tuple[str, ...]:
+        """DEUTERON_DISABLE_PASSES: names of passes that a compile leaves out, such as `fold,overlap-products`."""
+        names = (_variable("DEUTERON_DISABLE_PASSES") or "").split(",")
+        return tuple(sorted({name.strip() for name in names} - {""}))
+
+    @property
     def always_compile(self) -> bool:
         """DEUTERON_ALWAYS_COMPILE: do not read the cache."""
         return _flag("DEUTERON_ALWAYS_COMPILE")

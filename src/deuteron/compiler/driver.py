@@ -66,12 +66,13 @@ def compile_with(
 ) -> CompiledKernel:
     """Compile with a backend and its options object, through the cache."""
     backend.check(target, options)
-    key = cache_key(source.fingerprint(), target, backend.machine(target), options, symbol or "")
+    unit = Unit("", symbol or "", target, options, disabled=settings.disabled_passes)
+    key = cache_key(source.fingerprint(), target, backend.machine(target), options, unit.symbol, unit.disabled)
     is_overridden = settings.override_dir is not None
     entry = None if settings.always_compile or is_overridden else cache.load(settings.cache_dir, key)
     is_cached = entry is not None
     if entry is None:
-        entry = _run_stages(backend, source, target, options, symbol, _dump_folder(key))
+        entry = _run_stages(backend, source, unit, _dump_folder(key))
         if not is_overridden:
             cache.store(settings.cache_dir, key, entry)
             evict_now_and_then(settings.cache_dir, settings.cache_size)
@@ -90,20 +91,13 @@ def _dump_all(folder: Path, kernel: CompiledKernel) -> None:
         dump(folder, kernel.name, name, text)
 
 
-def _run_stages(
-    backend: Backend,
-    source: ASTSource | IRSource,
-    target: Target,
-    options: Any,
-    symbol: str | None,
-    folder: Path | None,
-) -> cache.Entry:
+def _run_stages(backend: Backend, source: ASTSource | IRSource, unit: Unit, folder: Path | None) -> cache.Entry:
     if isinstance(source, ASTSource):
-        unit = Unit(source.name, symbol or source.name, target, options, source.params)
+        unit = replace(unit, name=source.name, symbol=unit.symbol or source.name, params=source.params)
         walk = Walk(backend.stages, unit, folder)
         walk.begin(partial(_lower, source))
     else:
-        walk = _walk_from_text(backend, source, Unit("", symbol or "", target, options), folder)
+        walk = _walk_from_text(backend, source, unit, folder)
     with _garbage_kept():
         walk.run()
     texts = {stage.name: walk.texts[stage.name] for stage in backend.stages if stage.name in walk.texts}

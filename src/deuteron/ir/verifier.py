@@ -7,13 +7,13 @@ many warps as the module says, and the layouts of an op's operands are those tha
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp, TensorType
 from xdsl.ir import Attribute, Operation, Region
 from xdsl.utils.exceptions import VerifyException
 
-from deuteron.errors import InternalError
+from deuteron.errors import InternalError, IRError, Location
 from deuteron.ir.location import from_attribute, is_unknown
 from deuteron.ir.tt.reduce import ReduceOp
 from deuteron.ir.ttg.inference import is_flexible, operand_layouts
@@ -35,6 +35,7 @@ def verify_ttir(module: ModuleOp, after: str, ops: Sequence[Operation] | None = 
 
     With `ops` only these are looked at: all that have changed since it was verified, and the ops that they are in.
     """
+    op: Operation = module
     try:
         if ops is None:
             module.verify()
@@ -43,7 +44,8 @@ def verify_ttir(module: ModuleOp, after: str, ops: Sequence[Operation] | None = 
                 op.verify(verify_nested_ops=False)
             _check_op(op)
     except VerifyException as error:
-        raise InternalError(f"tile IR does not verify after {after}: {error}") from error
+        place = from_attribute(op.location)
+        raise InternalError(f"tile IR does not verify after {after}: {error}", *place) from error
 
 
 def verify_ttgir(module: ModuleOp, after: str, ops: Sequence[Operation] | None = None) -> None:
@@ -59,6 +61,20 @@ def verify_ttgir(module: ModuleOp, after: str, ops: Sequence[Operation] | None =
         except VerifyException as error:
             location, call_chain = from_attribute(op.location)
             raise InternalError(f"ttgir does not verify after {after}: {error}", location, call_chain) from error
+
+
+def verify_ir(module: ModuleOp, after: str, ops: Sequence[Operation] | None = None) -> None:
+    """Verify what is tile IR until its tiles have layouts, and ttgir from then on."""
+    verify = verify_ttgir if "ttg.num-warps" in module.attributes else verify_ttir
+    verify(module, after, ops)
+
+
+def check_input(module: ModuleOp, file: str, verify: Callable[[ModuleOp, str], None] = verify_ir) -> None:
+    """Verify a module that came as text; raises IRError, for it is not ours."""
+    try:
+        verify(module, "parsing")
+    except InternalError as error:
+        raise IRError(error.message, error.location or Location(file, 1)) from error
 
 
 def _num_warps_in(region: Region | None, num_warps: int, known: dict[Region, int]) -> int:

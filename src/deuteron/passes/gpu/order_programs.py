@@ -17,7 +17,6 @@ from xdsl.context import Context
 from xdsl.dialects import arith, scf
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
-from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint
 
 from deuteron.analysis.tile_polynomials import TilePolynomials
@@ -27,12 +26,13 @@ from deuteron.ir.tt.dot import DotOp
 from deuteron.ir.tt.function import FuncOp
 from deuteron.ir.tt.program import GetNumProgramsOp, GetProgramIdOp
 from deuteron.ir.types import i32
+from deuteron.passes.optimisation import Optimisation
 
 FASTEST = 0
 
 
 @dataclass(frozen=True)
-class OrderPrograms(ModulePass):
+class OrderPrograms(Optimisation):
     """Reverses the order in which programs start."""
 
     name = "order-programs"

@@ -23,7 +23,6 @@ from xdsl.context import Context
 from xdsl.dialects import arith, scf
 from xdsl.dialects.builtin import ModuleOp, TensorType
 from xdsl.ir import Attribute, BlockArgument, Operation, SSAValue, Use
-from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint
 
 from deuteron.analysis.axis_analysis import AxisInfoAnalysis
@@ -45,6 +44,7 @@ from deuteron.ir.ttng.cluster import ClusterCTARankOp
 from deuteron.ir.types import bit_width_of, byte_width_of, element_type_of, i32, i64, shape_of
 from deuteron.machine.gpu import GPUConfig
 from deuteron.passes.gpu.products import must_be_k_major, uses_wgmma
+from deuteron.passes.optimisation import Optimisation
 from deuteron.passes.rewrite import replace
 
 ALIGNMENT = 16  # bytes
@@ -53,7 +53,7 @@ UNBOUNDED = Polynomial.constant(2**31 - 1)
 
 
 @dataclass(frozen=True)
-class InferDescriptors(ModulePass):
+class InferDescriptors(Optimisation):
     """Makes descriptors for what products of warpgroups load in loops."""
 
     name = "infer-descriptors"
@@ -61,6 +61,8 @@ class InferDescriptors(ModulePass):
     config: GPUConfig
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
+        if self.config.machine.tma is None:
+            return
         for func in op.ops:
             if isinstance(func, FuncOp):
                 loads = [load for load in func.walk() if isinstance(load, LoadOp) and self._is_operand(load)]

@@ -39,7 +39,6 @@ from xdsl.context import Context
 from xdsl.dialects import scf
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
-from xdsl.passes import ModulePass
 
 from deuteron.analysis.axis_analysis import AxisInfoAnalysis
 from deuteron.analysis.shared_liveness import shared_buffers
@@ -54,6 +53,7 @@ from deuteron.passes.gpu.rings.buffered_loads import Load
 from deuteron.passes.gpu.specialization.bundle_loads import RingPlan, loads_besides, loop_around, plan_rings
 from deuteron.passes.gpu.specialization.partition_warps import COPYING_WARPS, Specialization, product_registers
 from deuteron.passes.gpu.specialization.slice_loads import LoadSlice
+from deuteron.passes.optimisation import Optimisation
 from deuteron.passes.tile.eliminate_dead_code import EliminateDeadCode
 
 HINTS = SPECIALIZE, FLATTEN = "tt.warp_specialize", "tt.flatten"
@@ -64,7 +64,7 @@ Delayed = tuple[list[WarpGroupDotOp], list[Load]]
 
 
 @dataclass(frozen=True)
-class SpecializeWarps(ModulePass):
+class SpecializeWarps(Optimisation):
     """Gives the loads of products to four more warps."""
 
     name = "specialize-warps"
