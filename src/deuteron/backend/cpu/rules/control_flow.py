@@ -13,13 +13,14 @@ from xdsl.ir import Block as IRBlock
 from xdsl.ir import Region as IRRegion
 from xdsl.ir import SSAValue
 
-from deuteron.backend.cpu.context import Context, guarded, unsupported
+from deuteron.backend.cpu.context import Context, guarded
 from deuteron.backend.cpu.fragment import Uniform
 from deuteron.backend.cpu.loops import emit_nest
 from deuteron.backend.cpu.plan.items import Dot, For, If, Nest, Region, Scalar, Transpose, While
 from deuteron.backend.cpu.rules.lanes import emit_lanes
 from deuteron.backend.cpu.rules.matrix import emit_dot, emit_transposition
 from deuteron.backend.cpu.rules.scalar import SCALAR_RULES
+from deuteron.backend.cpu.unsupported import unsupported
 from deuteron.backend.llvm.control_flow import Block
 from deuteron.backend.llvm.types import Value, const
 from deuteron.ir.types import byte_width_of, is_pointer, is_tile
