@@ -18,6 +18,7 @@ from deuteron.analysis.scratch import buffer_bytes
 from deuteron.backend.gpu.context import Context, Rule
 from deuteron.backend.gpu.fragment import Fragment
 from deuteron.backend.gpu.shared_tile import SharedTile, register_addresses
+from deuteron.backend.llvm.builder import Touches
 from deuteron.backend.llvm.types import Value, const
 from deuteron.errors import CompilationError
 from deuteron.ir.tt.memory import CacheModifier
@@ -47,7 +48,8 @@ def _copy(ctx: Context, op: Operation, destination: Value, source: Value, size: 
         ctx.b.intrinsic(f"llvm.nvvm.{name}.{size}", "void", destination, source, overloads=())
     else:
         ignored = ctx.b.xor(guard, const("i1", 1))
-        ctx.b.inline_asm("void", f"{name} [$0], [$1], {size}, $2;", "r,l,b", destination, source, ignored)
+        text = f"{name} [$0], [$1], {size}, $2;"
+        ctx.b.assembly(Touches.MEMORY, "void", text, "r,l,b", destination, source, ignored)
 
 
 def commit_group(ctx: Context, op: Operation, *tokens: Value) -> Value:
