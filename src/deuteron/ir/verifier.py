@@ -2,7 +2,8 @@
 
 At every stage of tile IR: one module of `tt.func`s, each tile's extents powers of two and at most 2^20 elements,
 only ops of the stage, every location known. In ttgir every tile has a layout that reaches each of its elements, for as
-many warps as the module says, and the layouts of an op's operands are those that its result's asks for.
+many warps as the module says, and the layouts of an op's operands are those that its result's asks for. What holds of
+rings of buffers is in ring_rules.py.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from xdsl.utils.exceptions import VerifyException
 
 from deuteron.errors import InternalError, IRError, Location
 from deuteron.ir.location import from_attribute, is_unknown
+from deuteron.ir.ring_rules import ring_faults
 from deuteron.ir.tt.reduce import ReduceOp
 from deuteron.ir.ttg.inference import is_flexible, operand_layouts
 from deuteron.ir.ttg.layout import LinearEncodingAttr, layout_of
@@ -55,6 +57,14 @@ def verify_ttgir(module: ModuleOp, after: str, ops: Sequence[Operation] | None =
     if not isinstance(num_warps, IntegerAttr):
         raise InternalError(f"ttgir after {after} does not say its number of warps")
     known: dict[Region, int] = {}
+    threads = module.attributes.get("ttg.threads-per-warp")
+
+    def num_threads(op: Operation) -> int:
+        num = _num_warps_in(op.parent_region(), num_warps.value.data, known)
+        return num * threads.value.data if isinstance(threads, IntegerAttr) else 0
+
+    for op, fault in ring_faults(module, num_threads):
+        raise InternalError(f"ttgir does not verify after {after}: {fault}", *from_attribute(op.location))
     for op in module.walk() if ops is None else ops:
         try:
             _check_layouts(op, _num_warps_in(op.parent_region(), num_warps.value.data, known))
