@@ -89,7 +89,8 @@ def _resolve(request: CompileRequest) -> tuple[Target, KernelSource]:
 
 
 def _compile(request: CompileRequest, target: Target, kernel: KernelSource, symbol: str | None) -> CompiledKernel:
-    return compile_source(kernel.source, target, {**_launch_options(request), **request.options}, symbol=symbol)
+    options = {**_launch_options(request), **request.options}
+    return compile_source(kernel.source, target, options, symbol=symbol, is_portable=True)
 
 
 def _launch_options(request: CompileRequest) -> dict[str, int]:

@@ -108,6 +108,7 @@ class KernelRecord(Facts):
     def to_json(self) -> str:
         fields = dataclasses.asdict(self)
         facts = {name: fields.pop(name) for name in self.facts}
+        facts["resources"] = dict(sorted(facts["resources"].items()))
         written = {"format": FORMAT, "version": VERSION, **fields, **facts, "function": self.function}
         return json.dumps(written, indent=2) + "\n"
 

@@ -19,12 +19,19 @@ PACKAGE = Path(__file__).parent.parent
 
 
 def cache_key(
-    fingerprint: str, target: Target, machine: str, options: Any, symbol: str, disabled: tuple[str, ...] = ()
+    fingerprint: str,
+    target: Target,
+    machine: str,
+    options: Any,
+    symbol: str,
+    disabled: tuple[str, ...] = (),
+    is_portable: bool = False,
 ) -> str:
     """64 hex digits. `fingerprint` is the source's, `machine` what the backend says of the machine it compiles for,
-    `disabled` names the passes that are left out.
+    `disabled` names the passes that are left out, `is_portable` says that files are called as Python imports them.
     """
-    parts = (fingerprint, str(target), machine, repr(options), symbol, ",".join(disabled), *toolchain())
+    asked = (repr(options), symbol, ",".join(disabled), str(is_portable))
+    parts = (fingerprint, str(target), machine, *asked, *toolchain())
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()
 
 

@@ -39,7 +39,7 @@ def _lower_to_llvm(module: Any, unit: Unit) -> Made:
     from deuteron.backend.llvm.compile import optimise
 
     cpu, features = _cpu(unit)
-    lowered = lower_module(module, unit.symbol, cpu, features, unit.options)
+    lowered = lower_module(module, unit.symbol, cpu, features, unit.options, unit.path_of)
     optimised = optimise(lowered.llir, cpu, features, unit.options.opt_level)
     return Made(optimised, {"scratch_bytes": lowered.scratch_bytes})
 

@@ -11,7 +11,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from xdsl.dialects.builtin import ModuleOp
@@ -46,11 +46,18 @@ class LoweredKernel:
     scratch_bytes: int
 
 
-def lower_module(module: ModuleOp, symbol: str, cpu: str, features: str, options: CPUOptions) -> LoweredKernel:
+def lower_module(
+    module: ModuleOp,
+    symbol: str,
+    cpu: str,
+    features: str,
+    options: CPUOptions,
+    path_of: Callable[[str], str] = str,
+) -> LoweredKernel:
     """Lower the kernel of a module; the module is left as it is."""
     plan = plan_function(kernel_of(module))
     scratch_bytes = assign_buffers(plan)
-    llvm_module = Module(symbol, fast_math="contract" if options.enable_fp_fusion else "")
+    llvm_module = Module(symbol, "contract" if options.enable_fp_fusion else "", path_of=path_of)
     _emit_entry(llvm_module, symbol, plan.function.args)
     _emit_program(llvm_module, symbol, plan, cpu_target(cpu, features), options)
     return LoweredKernel(llvm_module.text(), scratch_bytes)

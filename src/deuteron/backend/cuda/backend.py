@@ -76,7 +76,8 @@ def _lower_to_llvm(module: ModuleOp, unit: Unit) -> Made:
     from deuteron.backend.cuda.lowering import lower_module
 
     _check_launch(module, unit)
-    lowered = lower_module(module, unit.symbol, _gpu_config(unit.target, unit.options), unit.options)
+    config = _gpu_config(unit.target, unit.options)
+    lowered = lower_module(module, unit.symbol, config, unit.options, unit.path_of)
     found = {"shared": lowered.shared_bytes, "extra_warps": lowered.extra_warps, "tensor_maps": lowered.tensor_maps}
     return Made(lowered.llir, found)
 

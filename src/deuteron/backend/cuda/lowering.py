@@ -9,7 +9,7 @@ Behind the parameters of the tt.func come the tensor maps of TMA copies, each as
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from xdsl.dialects.builtin import ModuleOp
@@ -44,13 +44,16 @@ class LoweredKernel:
     tensor_maps: tuple[TensorMap, ...] = ()
 
 
-def lower_module(module: ModuleOp, symbol: str, config: GPUConfig, options: CUDAOptions) -> LoweredKernel:
+def lower_module(
+    module: ModuleOp, symbol: str, config: GPUConfig, options: CUDAOptions, path_of: Callable[[str], str] = str
+) -> LoweredKernel:
     """Lower the kernel of a module of ttgir; raises OutOfResources where the target lacks shared memory."""
     func, shared = kernel_of(module), shared_bytes_of(module, config.machine)
     specialized = [op for op in func.walk() if isinstance(op, WarpSpecializeOp)]
     extra_warps = sum(sum(op.launched_warps) for op in specialized)
     num_warps = module.attributes["ttg.num-warps"].value.data + extra_warps
-    llvm = Module(symbol, fast_math="contract" if options.enable_fp_fusion else "", debug_kind="DebugDirectivesOnly")
+    fast_math = "contract" if options.enable_fp_fusion else ""
+    llvm = Module(symbol, fast_math, "DebugDirectivesOnly", path_of)
     map_of = tensor_maps_of(func)
     maps = tuple(dict.fromkeys(map_of.values()))
     parameters = [*parameters_of(func), *((_MAP_TYPE, f"map{index}") for index in range(len(maps)))]
