@@ -24,11 +24,12 @@ from deuteron.ir.ttg.warp_specialize import WarpSpecializeOp
 from deuteron.ir.ttng.warp_group_dot import WarpGroupDotOp
 from deuteron.ir.types import byte_width_of, is_tile, num_elements_of, shape_of
 from deuteron.layout.distributed import HARDWARE, slice_axis
-from deuteron.layout.linear import WARP, LinearLayout, log2
+from deuteron.layout.linear import LANE, WARP, LinearLayout, log2
 from deuteron.layout.wgmma import is_mma_v3_accumulator, shared_matrix
 
 MAX_TILE_ELEMENTS = 1 << 20
 ACCESSES = ("tt.load", "tt.store", "tt.atomic_rmw", "tt.atomic_cas", "ttg.async_copy_global_to_local")
+WARP_SIZE = 32  # where a text does not say it
 TTIR_DIALECTS = frozenset({"builtin", "tt", "ttg", "ttng", "arith", "math", "scf"})
 
 
@@ -56,18 +57,16 @@ def verify_ttgir(module: ModuleOp, after: str, ops: Sequence[Operation] | None =
     num_warps = module.attributes.get("ttg.num-warps")
     if not isinstance(num_warps, IntegerAttr):
         raise InternalError(f"ttgir after {after} does not say its number of warps")
-    known: dict[Region, int] = {}
-    threads = module.attributes.get("ttg.threads-per-warp")
+    lanes, known = warp_size_of(module), {}
 
     def num_threads(op: Operation) -> int:
-        num = _num_warps_in(op.parent_region(), num_warps.value.data, known)
-        return num * threads.value.data if isinstance(threads, IntegerAttr) else 0
+        return lanes * _num_warps_in(op.parent_region(), num_warps.value.data, known)
 
     for op, fault in ring_faults(module, num_threads):
         raise InternalError(f"ttgir does not verify after {after}: {fault}", *from_attribute(op.location))
     for op in module.walk() if ops is None else ops:
         try:
-            _check_layouts(op, _num_warps_in(op.parent_region(), num_warps.value.data, known))
+            _check_layouts(op, lanes, _num_warps_in(op.parent_region(), num_warps.value.data, known))
         except VerifyException as error:
             location, call_chain = from_attribute(op.location)
             raise InternalError(f"ttgir does not verify after {after}: {error}", location, call_chain) from error
@@ -87,6 +86,12 @@ def check_input(module: ModuleOp, file: str, verify: Callable[[ModuleOp, str], N
         raise IRError(error.message, error.location or Location(file, 1)) from error
 
 
+def warp_size_of(module: ModuleOp) -> int:
+    """The threads of a warp that ttgir is for."""
+    found = module.attributes.get("ttg.threads-per-warp")
+    return found.value.data if isinstance(found, IntegerAttr) else WARP_SIZE
+
+
 def _num_warps_in(region: Region | None, num_warps: int, known: dict[Region, int]) -> int:
     """How many warps execute the ops of a region: those of the partition that it is in, else those of the program."""
     if region is None or region.parent is None:
@@ -99,10 +104,10 @@ def _num_warps_in(region: Region | None, num_warps: int, known: dict[Region, int
     return known[region]
 
 
-def _check_layouts(op: Operation, num_warps: int) -> None:
+def _check_layouts(op: Operation, lanes: int, num_warps: int) -> None:
     for value in (*op.operands, *op.results):
         if is_tile(value.type):
-            _check_layout(value.type, num_warps)
+            _check_layout(value.type, lanes, num_warps)
     if is_flexible(op):
         needed = operand_layouts(op, layout_of(op.results[0].type))
         _check_operands(op, needed)
@@ -130,7 +135,7 @@ def _check_operands(op: Operation, needed: list[LinearLayout | None]) -> None:
             raise VerifyException(f"an operand of {op.name} is {operand.type}, the op needs the layout {layout.bases}")
 
 
-def _check_layout(type: Attribute, num_warps: int) -> None:
+def _check_layout(type: Attribute, lanes: int, num_warps: int) -> None:
     if not isinstance(type, TensorType) or not isinstance(type.encoding, LinearEncodingAttr):
         raise VerifyException(f"{type} has no layout")
     layout = type.encoding.data
@@ -138,6 +143,8 @@ def _check_layout(type: Attribute, num_warps: int) -> None:
         raise VerifyException(f"the layout of {type} does not reach every element")
     if layout.in_bits(WARP) != log2(num_warps):
         raise VerifyException(f"the layout of {type} is not for {num_warps} warps")
+    if layout.in_bits(LANE) != log2(lanes):
+        raise VerifyException(f"the layout of {type} is not for warps of {lanes} threads")
 
 
 def _check_op(op: Operation) -> None:

@@ -22,7 +22,7 @@ from deuteron.backend.cuda.widen_products import widen_products
 from deuteron.backend.metadata import KernelMetadata
 from deuteron.backend.report import Report
 from deuteron.backend.stage import Made, Stage, Unit
-from deuteron.errors import InternalError, IRError, Location, UsageError
+from deuteron.errors import InternalError, IRError, Location
 from deuteron.machine.gpu import GPUConfig
 from deuteron.options import CUDAOptions, Target, make_options
 
@@ -75,20 +75,10 @@ def _parse_ttgir(text: str, file: str) -> ModuleOp:
 def _lower_to_llvm(module: ModuleOp, unit: Unit) -> Made:
     from deuteron.backend.cuda.lowering import lower_module
 
-    _check_launch(module, unit)
     config = _gpu_config(unit.target, unit.options)
     lowered = lower_module(module, unit.symbol, config, unit.options, unit.path_of)
     found = {"shared": lowered.shared_bytes, "extra_warps": lowered.extra_warps, "tensor_maps": lowered.tensor_maps}
     return Made(lowered.llir, found)
-
-
-def _check_launch(module: ModuleOp, unit: Unit) -> None:
-    """A text is for a number of warps and of blocks; a launch of others would be wrong."""
-    for option in ("num_warps", "num_ctas"):
-        attribute = module.attributes.get(f"ttg.{option.replace('_', '-')}")
-        made, asked = attribute.value.data if attribute is not None else 1, getattr(unit.options, option)
-        if made != asked:
-            raise UsageError(f"the ttgir is for {option}={made}, and {option}={asked} was asked for")
 
 
 def _parse_llvm(text: str, file: str) -> str:
@@ -152,11 +142,7 @@ class CUDABackend:
         return make_options(CUDAOptions, dict(given))
 
     def check(self, target: Target, options: CUDAOptions) -> None:
-        if options.num_ctas > architecture(target.arch).machine.max_cluster:
-            raise UsageError(
-                f"num_ctas={options.num_ctas} makes clusters of blocks, which compute capability 9.0 and later have, "
-                f"and the target is {target}: say num_ctas=1"
-            )
+        _gpu_config(target, options)
 
     def pipelines(self, target: Target, options: CUDAOptions) -> Mapping[str, Sequence[ModulePass]]:
         return _pipelines(target, options)

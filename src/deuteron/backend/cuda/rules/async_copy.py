@@ -28,11 +28,13 @@ TOKEN = const("i32", 0)
 
 
 def async_copy(ctx: Context, op: Operation, pointer: Fragment, shared: SharedTile, mask: Fragment | None = None):
-    size = byte_width_of(pointee_of(op.src.type))
+    size, sizes = byte_width_of(pointee_of(op.src.type)), ctx.machine.async_copy_bytes
     mask_info = ctx.info.of(op.mask) if op.mask is not None else None
-    groups = copy_vectors(pointer.layout, shared.layout, ctx.info.of(op.src), mask_info, size)
+    groups = copy_vectors(pointer.layout, shared.layout, ctx.info.of(op.src), mask_info, size, sizes)
     if groups is None:
-        raise CompilationError(f"{op.name} copies 4, 8 or 16 neighbouring bytes at once; {op.src.type} has none.")
+        raise CompilationError(
+            f"{op.name} copies {', '.join(map(str, sizes))} neighbouring bytes at once; {op.src.type} has none."
+        )
     addresses = register_addresses(ctx, shared, pointer.layout)
     for group in groups:
         guard = mask.registers[group[0]] if mask is not None else None

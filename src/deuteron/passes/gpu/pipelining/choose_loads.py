@@ -28,6 +28,7 @@ from deuteron.ir.tt.memory import LoadOp
 from deuteron.ir.ttg.layout import layout_of
 from deuteron.ir.types import byte_width_of, is_tile
 from deuteron.layout.linear import REGISTER
+from deuteron.machine.gpu import GPU
 from deuteron.passes.gpu.pipelining.run_ahead import Ahead
 from deuteron.passes.gpu.rings.buffered_loads import (
     PRODUCTS,
@@ -50,11 +51,11 @@ class ChosenLoads:
     prefetched: list[LoadOp] = field(default_factory=list)
 
 
-def choose_loads(loop: scf.ForOp, info: AxisInfoAnalysis, also_without_product: bool) -> ChosenLoads:
+def choose_loads(loop: scf.ForOp, info: AxisInfoAnalysis, also_without_product: bool, machine: GPU) -> ChosenLoads:
     chosen, room = ChosenLoads(), MAX_PREFETCHED_BYTES
     for load in _candidates(loop, also_without_product):
         one = BufferedLoad.of(load, info)
-        obstacle = obstacle_to_copies(one, info)
+        obstacle = obstacle_to_copies(one, info, machine)
         if obstacle is None:
             chosen.copied.append(one)
         elif _bytes_per_thread(load) <= room:

@@ -210,7 +210,7 @@ class PipelineLoads(Optimisation):
         if num_stages < 2:
             _remark_loads(loop, "num_stages is below 2")
             return False
-        chosen = choose_loads(loop, info, hint is not None)
+        chosen = choose_loads(loop, info, hint is not None, self.config.machine)
         if chosen.prefetched:
             loop = prefetch(loop, chosen.prefetched)
         if chosen.copied:

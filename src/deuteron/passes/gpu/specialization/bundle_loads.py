@@ -33,6 +33,7 @@ from deuteron.ir.ttg.shared import LocalAllocOp
 from deuteron.ir.ttg.views import is_view
 from deuteron.ir.ttng.warp_group_dot import WarpGroupDotOp
 from deuteron.ir.types import is_tile
+from deuteron.machine.gpu import GPU
 from deuteron.passes.gpu.clusters.multicast import sharing_ctas
 from deuteron.passes.gpu.rings.buffered_loads import (
     BufferedLoad,
@@ -104,13 +105,13 @@ def loop_around(op: Operation) -> scf.ForOp | None:
     return parent
 
 
-def plan_rings(func: FuncOp, info: AxisInfoAnalysis) -> list[RingPlan]:
+def plan_rings(func: FuncOp, info: AxisInfoAnalysis, machine: GPU) -> list[RingPlan]:
     """The rings that loops of products fill."""
     written, plans = written_arguments(func), {}
     for block in _blocks(func):
         for kind in (LoadOp, DescriptorLoadOp):
             loads = [BufferedLoad.of(op, info) for op in block.ops if isinstance(op, kind) and _is_free(op, written)]
-            for bundle in _bundles([one for one in loads if obstacle_to_copies(one, info) is None]):
+            for bundle in _bundles([one for one in loads if obstacle_to_copies(one, info, machine) is None]):
                 key = (kind, *(one.buffer for one in bundle.loads))
                 plans.setdefault(key, RingPlan()).bundles.append(bundle)
     return [plan for plan in plans.values() if any(_multiplies_in_loop(bundle) for bundle in plan.bundles)]

@@ -88,7 +88,7 @@ class SpecializeWarps(Optimisation):
         hints = {name for op in func.walk() for name in HINTS if name in op.attributes}
         if not (hints or self.config.num_ctas > 1 or self.config.num_warps == 2 * WARPGROUP) or not _is_in_order(func):
             return False
-        plans = plan_rings(func, AxisInfoAnalysis(func))
+        plans = plan_rings(func, AxisInfoAnalysis(func), self.config.machine)
         is_asked_for = SPECIALIZE in hints or (FLATTEN in hints and all(map(_goes_on, plans)))
         is_wanted = is_asked_for or any(plan.filling_ctas(self.config.num_ctas) > 1 for plan in plans)
         delayed = _products_to_delay(plans, self.config)
@@ -97,7 +97,7 @@ class SpecializeWarps(Optimisation):
         for loop, (products, loads) in delayed.items():
             delay_products(loop, products, loads)
         if delayed:
-            plans = plan_rings(func, AxisInfoAnalysis(func))
+            plans = plan_rings(func, AxisInfoAnalysis(func), self.config.machine)
         found = self._plan(func, plans)
         if found:
             Specialization(func, *found, self.config).rewrite()
