@@ -119,6 +119,26 @@ def test_atomics_and_pointers_from_memory(rng, kernel):
     assert all("ld.global.nc" not in line for line in _tiles(compile_for("cuda:90", kernel, first, *others)))
 
 
+@deuteron.jit
+def behind_block(x, y, out, by_reduction: tl.constexpr):
+    """The block of `y`, which may be `x`, is written by TMA before `x` is read."""
+    i = tl.arange(0, 256)
+    made = tl.make_tensor_descriptor(y, [256], [1], [256])
+    if by_reduction:
+        made.atomic_add([0], i)
+    else:
+        made.store([0], i)
+    tl.store(out + i, tl.load(x + i))
+
+
+@pytest.mark.parametrize("by_reduction", [False, True])
+def test_what_tma_writes_comes_first_too(by_reduction):
+    x, y, out = (aligned(np.zeros(256, np.int32)) for _ in range(3))
+    kernel = compile_for("cuda:90", behind_block, x, y, out, by_reduction=by_reduction)
+    assert instructions_with(kernel, "cp.reduce.async.bulk" if by_reduction else "cp.async.bulk")
+    assert loads(kernel)[0] == 0
+
+
 def _tiles(kernel):
     return [line for line in instructions_with(kernel, "ld.global") if ".b64" not in line]
 
