@@ -3,6 +3,7 @@
 #   make demo     compile an attention kernel ahead of time, link it into a C++ program, run it, check it
 #   make test     all tests
 #   make test-gpu on a machine with an NVIDIA GPU: launching, and every numeric case beside the interpreter
+#   make fuzz     random programs on the CPU and the emulator, compared with the interpreter: make fuzz ARGS="--count 5000"
 #   make bench    speed on the CPU beside NumPy's, and compile times
 #   make lint     ruff
 #   make clean    remove what these made, the environment included
@@ -22,7 +23,9 @@ CXX := $(firstword $(foreach name,c++ g++ clang++,$(if $(shell command -v $(name
 endif
 export CC CXX
 
-.PHONY: demo test test-gpu bench lint clean
+ARGS ?=
+
+.PHONY: demo test test-gpu fuzz bench lint clean
 
 demo: $(INSTALLED)
 	@$(MAKE) --no-print-directory -C examples/aot DEUTERON=$(IN_VENV)/deuteron BUILD=$(CURDIR)/build/demo run
@@ -35,6 +38,9 @@ GPU_PYTHON ?= $(IN_VENV)/python
 test-gpu:
 	$(GPU_PYTHON) -m pytest tests/gpu
 	$(GPU_PYTHON) scripts/run_gpu_cases.py all build/gpu-cases
+
+fuzz: $(INSTALLED)
+	$(IN_VENV)/python -m tests.fuzz $(ARGS)
 
 bench: $(INSTALLED)
 	$(IN_VENV)/python -m benchmarks.cpu

@@ -9,7 +9,6 @@ pointers, and for how many elements the mask is the same. A copy into shared mem
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from math import gcd
 
@@ -17,6 +16,7 @@ from deuteron.analysis.axis_info import AxisInfo
 from deuteron.layout.linear import LANE, REGISTER, WARP, LinearLayout
 
 MAX_BYTES = 16
+ASYNC_COPY_BYTES = (4, 8, 16)
 
 
 @dataclass(frozen=True)
@@ -33,21 +33,16 @@ def access_vectors(layout: LinearLayout, pointer: AxisInfo, mask: AxisInfo | Non
 
 
 def copy_vectors(
-    layout: LinearLayout,
-    shared: LinearLayout,
-    pointer: AxisInfo,
-    mask: AxisInfo | None,
-    size: int,
-    copy_bytes: Sequence[int],
+    layout: LinearLayout, shared: LinearLayout, pointer: AxisInfo, mask: AxisInfo | None, size: int
 ) -> list[list[int]] | None:
-    """The registers of each asynchronous copy from a tile of pointers into shared memory; None where it cannot be done:
-    where it would be of other than `copy_bytes`, or where several threads hold the same element.
+    """The registers of each cp.async from a tile of pointers into shared memory; None where it cannot be done: with
+    less than 4 bytes each, or where several threads hold the same element.
     """
     if any(layout.free_bits().values()):
         return None
     bits = _longest_run(layout, pointer, mask, size).bits
     bits = bits[: _contiguous_bits(layout.compose(shared.right_inverse()), bits)]
-    if size << len(bits) not in copy_bytes:
+    if size << len(bits) not in ASYNC_COPY_BYTES:
         return None
     return _grouped(layout.in_size(REGISTER), bits)
 
@@ -77,15 +72,10 @@ def _limit_along(
 
 
 def copy_limit(
-    layout: LinearLayout,
-    shared: LinearLayout,
-    pointer: AxisInfo,
-    mask: AxisInfo | None,
-    size: int,
-    copy_bytes: Sequence[int],
+    layout: LinearLayout, shared: LinearLayout, pointer: AxisInfo, mask: AxisInfo | None, size: int
 ) -> str | None:
     """What keeps the copies of `copy_vectors` from taking 16 bytes."""
-    copies = copy_vectors(layout, shared, pointer, mask, size, copy_bytes)
+    copies = copy_vectors(layout, shared, pointer, mask, size)
     if copies is not None and len(copies[0]) * size == MAX_BYTES:
         return None
     return width_limit(layout, pointer, mask, size) or "neighbours in memory are not neighbours in shared memory"

@@ -20,8 +20,8 @@ Tiles = list[np.ndarray]
 
 @RULES.on(ReduceOp)
 def reduce(ctx, op, *srcs):
-    combine = _combiner(ctx, op)
-    tiles = _axis_first(srcs, op.axis.value.data)
+    combine = combiner(ctx, op)
+    tiles = axis_first(srcs, op.axis.value.data)
     while (extent := len(tiles[0])) > 1:
         tiles = combine([t[: extent // 2] for t in tiles], [t[extent // 2 :] for t in tiles])
     return tuple(tile[0] for tile in tiles)
@@ -29,9 +29,9 @@ def reduce(ctx, op, *srcs):
 
 @RULES.on(ScanOp)
 def scan(ctx, op, *srcs):
-    combine, axis = _combiner(ctx, op), op.axis.value.data
+    combine, axis = combiner(ctx, op), op.axis.value.data
     step = -1 if op.reverse.value.data else 1
-    tiles = [tile[::step] for tile in _axis_first(srcs, axis)]
+    tiles = [tile[::step] for tile in axis_first(srcs, axis)]
     prefixes = [[tile[0] for tile in tiles]]
     for index in range(1, len(tiles[0])):
         prefixes.append(combine(prefixes[-1], [tile[index] for tile in tiles]))
@@ -39,11 +39,11 @@ def scan(ctx, op, *srcs):
     return tuple(np.moveaxis(tile, 0, axis) for tile in scanned)
 
 
-def _axis_first(srcs: tuple[np.ndarray, ...], axis: int) -> Tiles:
+def axis_first(srcs: tuple[np.ndarray, ...], axis: int) -> Tiles:
     return [np.moveaxis(src, axis, 0) for src in srcs]
 
 
-def _combiner(ctx, op: ReduceOp | ScanOp) -> Callable[[Tiles, Tiles], Tiles]:
+def combiner(ctx, op: ReduceOp | ScanOp) -> Callable[[Tiles, Tiles], Tiles]:
     """The region as a function of two lists of tiles."""
     block = op.combine.block
 

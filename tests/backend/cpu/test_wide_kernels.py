@@ -11,7 +11,7 @@ import importlib.util
 import numpy as np
 import pytest
 
-from deuteron.backend.cpu.plan import ops
+from deuteron.backend.cpu.plan import indices
 
 X = np.zeros(1, np.int32)
 FLAT = ["i = tl.arange(0, 256)", "v = tl.load(A + i)"]
@@ -92,14 +92,14 @@ def kernel(tmp_path):
 @pytest.mark.parametrize("shape", SHAPES, ids=lambda shape: shape.__name__)
 def test_twice_the_ops_are_twice_the_visits_and_the_code(kernel, lower_python, lower_module, monkeypatch, shape):
     visits = 0
-    declared = ops.declared
+    operands_at = indices.operands_at
 
     def counted(*args):
         nonlocal visits
         visits += 1
-        return declared(*args)
+        return operands_at(*args)
 
-    monkeypatch.setattr(ops, "declared", counted)
+    monkeypatch.setattr(indices, "operands_at", counted)
     found = []
     for depth in (6, 12, 24):
         visits = 0

@@ -43,8 +43,6 @@ extern "C" {
 
 ${kernels}
 ${names}
-${plain_names}
-
 #ifdef __cplusplus
 }
 #endif

@@ -16,7 +16,6 @@ from deuteron.emulator.asynchronous.state import AsyncState
 from deuteron.emulator.asynchronous.warpgroup import Products
 from deuteron.emulator.checks.shared_checks import SharedChecks
 from deuteron.emulator.faults import EmulatorError, Fault, Place, format_ranges, make_error
-from deuteron.emulator.machine.barriers import Barrier
 from deuteron.emulator.machine.block_memory import LocalMemory, SharedMemory
 from deuteron.emulator.machine.group import Group
 from deuteron.emulator.machine.windows import SHARED_BASE
@@ -28,8 +27,7 @@ if TYPE_CHECKING:
 
 
 class Wave:
-    """`alive` says of each thread whether it has not exited; `num_events` counts what other threads can see;
-    `barrier_places` says at which barrier of its block a thread arrived last, and in which round of it."""
+    """`alive` says of each thread whether it has not exited; `num_events` counts what other threads can see."""
 
     scheduler: Scheduler
 
@@ -43,9 +41,7 @@ class Wave:
         self.shared = SharedMemory(len(blocks), launch.shared_bytes, launch.cluster_size)
         self.local = LocalMemory(self.num_threads, launch.program.layout.local_bytes)
         self.memory = launch.memory
-        self.random = np.random.default_rng(launch.options.seed + int(blocks[0]))
-        self.barriers: dict[tuple[int, int], Barrier] = {}
-        self.barrier_places = np.full((self.num_threads, 2), -1)
+        self.barriers: dict[tuple[int, int], object] = {}
         self.converging: dict[int, np.ndarray] = {}
         self.asynchronous = AsyncState(self)
         self.mbarriers = MBarriers()
@@ -61,12 +57,8 @@ class Wave:
         return threads // self.block_size * self.warps_per_block + threads % self.block_size // 32
 
     def exit(self, threads: np.ndarray) -> None:
-        self.asynchronous.check_exit(threads)
         self.alive[threads] = False
         self.num_events += 1
-        for slot in np.unique(threads // self.block_size).tolist() if self.checks is not None else ():
-            if not self.alive_in_block(slot):
-                self.checks.exit_block(slot, threads)
 
     def shared_offset(self, flat: int) -> int:
         """The byte of the kernel's shared memory that a place in flat shared memory is."""

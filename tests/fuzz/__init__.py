@@ -1,0 +1,13 @@
+"""A fuzzer: random kernels, run by every executor and compared with the interpreter. See docs/fuzzing.md.
+
+python -m tests.fuzz --seed 1 --count 1000 --executors cpu,cuda:80,cuda:90
+
+generator/    a seed -> a kernel as Python source, its arguments, grid and options
+case.py       such a program, its arrays, and its text as a stand-alone file
+perturb.py    the interpreter with every licence that the language gives taken at random
+oracle.py     what memory has to hold after the launch, element by element
+executors.py  launching a case on the CPU, the emulator, a GPU
+worker.py     a process that survives what it runs
+shrink.py     a smaller program with the same failure
+campaign.py   many programs, findings deduplicated and written down
+"""

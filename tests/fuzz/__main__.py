@@ -1,0 +1,52 @@
+"""python -m tests.fuzz [--seed 0] [--count 1000] [--executors cpu,cuda:80,cuda:90] [--folder build/fuzz] ...
+
+Ends with 1 if there is a finding. `--show SEED` prints a program and does not run it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from pathlib import Path
+
+from tests.fuzz.campaign import Campaign, run
+from tests.fuzz.generator import generate
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description="Random kernels on every executor, compared with the interpreter.")
+    parser.add_argument("--seed", type=int, default=0, help="of the first program; the others follow")
+    parser.add_argument("--count", type=int, default=200)
+    parser.add_argument("--minutes", type=float, help="stop after so long")
+    parser.add_argument("--executors", default="cpu,cuda:80,cuda:90", help="also cuda:90/early, cuda:90/late, gpu")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count())
+    parser.add_argument("--folder", type=Path, default=Path("build/fuzz"), help="where reproducers are written")
+    parser.add_argument("--timeout", type=float, default=60, help="seconds for an executor; longer is a finding")
+    parser.add_argument("--shrink-seconds", type=float, default=60)
+    parser.add_argument("--shrunk-alike", type=int, default=8, help="programs of one signature that are shrunk")
+    parser.add_argument("--show", type=int, metavar="SEED", help="print this program")
+    given = parser.parse_args()
+    if given.show is not None:
+        print(generate(given.show).text(f"seed {given.show}"))
+        return 0
+    executors = tuple(given.executors.split(","))
+    print(f"seeds {given.seed} to {given.seed + given.count - 1} on {', '.join(executors)}", flush=True)
+    campaign = Campaign(
+        first_seed=given.seed,
+        count=given.count,
+        executors=executors,
+        jobs=given.jobs,
+        folder=given.folder,
+        timeout=given.timeout,
+        shrink_seconds=given.shrink_seconds,
+        shrunk_alike=given.shrunk_alike,
+        minutes=given.minutes,
+    )
+    report = run(campaign, lambda text: print(text, flush=True))
+    print(report.table())
+    return int(bool(report.signatures))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

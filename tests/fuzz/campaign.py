@@ -1,0 +1,173 @@
+"""Many programs: each run, what fails shrunk, deduplicated and written down as a program of its own.
+
+report = run(Campaign(first_seed=0, count=1000, executors=("cpu",), jobs=2, folder=Path("build/fuzz")))
+print(report.table())
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+import threading
+import time
+import zlib
+from collections import Counter
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from tests.fuzz.case import Case
+from tests.fuzz.executors import Outcome, run_case
+from tests.fuzz.generator import generate
+from tests.fuzz.shrink import shrink
+from tests.fuzz.worker import Worker
+
+CONFIRMING_RUNS = 40
+"""Perturbed runs of a program whose result is wrong: what is merely not determined is seen by one of so many."""
+
+SHRINKING_RUNS = 15
+
+
+@dataclass(frozen=True)
+class Campaign:
+    """What is run. `shrunk_alike`: how many programs of one signature are shrunk; the rest is counted. `most`: it ends
+    with so many findings."""
+
+    first_seed: int
+    count: int
+    executors: tuple[str, ...]
+    jobs: int = 1
+    folder: Path | None = None
+    timeout: float = 60.0
+    shrink_seconds: float = 60.0
+    shrunk_alike: int = 8
+    minutes: float | None = None
+    most: int | None = None
+    make: Callable[[int], Case] = generate
+
+
+@dataclass
+class Finding:
+    signature: str
+    case: Case
+    outcome: Outcome
+
+
+@dataclass
+class Report:
+    tally: Counter = field(default_factory=Counter)
+    refusals: Counter = field(default_factory=Counter)
+    findings: list[Finding] = field(default_factory=list)
+    signatures: Counter = field(default_factory=Counter)
+    shares: list[float] = field(default_factory=list)
+    seconds: float = 0.0
+
+    def table(self) -> str:
+        executors = list(dict.fromkeys(executor for executor, _ in self.tally))
+        kinds = ("ok", "refused", "invalid", "wrong", "error", "abort", "timeout")
+        lines = [f"{'executor':14}" + "".join(f"{kind:>9}" for kind in kinds)]
+        lines += [f"{e:14}" + "".join(f"{self.tally[e, kind]:9}" for kind in kinds) for e in executors]
+        if self.shares:
+            lines.append(
+                f"determined: {sum(self.shares) / len(self.shares):.1%} of what is stored; {self.seconds:.0f} s"
+            )
+        lines += [f"refused {count:5}  {message}" for message, count in self.refusals.most_common(25)]
+        lines += [f"FOUND {count:5}  {signature}" for signature, count in self.signatures.most_common()]
+        return "\n".join(lines)
+
+
+def run(campaign: Campaign, tell: Callable[[str], None] = print) -> Report:
+    report, lock, begin = Report(), threading.Lock(), time.monotonic()
+    seeds = iter(range(campaign.first_seed, campaign.first_seed + campaign.count))
+
+    def work() -> None:
+        with Worker() as worker:
+            while True:
+                with lock:
+                    seed = next(seeds, None)
+                is_late = campaign.minutes and time.monotonic() - begin > 60 * campaign.minutes
+                if seed is None or is_late or len(report.findings) == campaign.most:
+                    return
+                _one(campaign, campaign.make(seed), worker, report, lock, tell)
+
+    with ThreadPoolExecutor(campaign.jobs) as pool:
+        for future in [pool.submit(work) for _ in range(campaign.jobs)]:
+            future.result()
+    report.seconds = time.monotonic() - begin
+    return report
+
+
+def _one(campaign: Campaign, case: Case, worker: Worker, report: Report, lock, tell) -> None:
+    outcomes = worker.run(case, campaign.executors, campaign.timeout)
+    for outcome in outcomes:
+        if outcome.kind == "wrong" and not _confirmed(case, outcome, worker, campaign.timeout):
+            outcome = Outcome(outcome.executor, "ok")
+        with lock:
+            report.tally[outcome.executor, outcome.kind] += 1
+            if outcome.executor == "interpreter" and outcome.kind == "ok":
+                report.shares.append(float(outcome.message))
+            if outcome.kind in ("refused", "invalid"):
+                report.refusals[outcome.signature] += 1
+            if outcome.is_finding:
+                report.signatures[outcome.signature] += 1
+            is_new = outcome.is_finding and report.signatures[outcome.signature] <= campaign.shrunk_alike
+        if is_new:
+            _take_down(campaign, case, outcome, worker, report, lock, tell)
+
+
+def _confirmed(case: Case, outcome: Outcome, worker: Worker, timeout: float) -> bool:
+    again = worker.run(case, [outcome.executor], timeout, CONFIRMING_RUNS)
+    return any(o.signature == outcome.signature for o in again)
+
+
+def _take_down(campaign: Campaign, case: Case, outcome: Outcome, worker: Worker, report: Report, lock, tell) -> None:
+    """Shrink it, tell, and write it to the folder, unless there is one like it."""
+    executors = [outcome.executor] if outcome.executor in campaign.executors else []
+
+    def found(candidate: Case) -> Outcome | None:
+        outcomes = worker.run(candidate, executors, campaign.timeout, SHRINKING_RUNS)
+        return next((o for o in outcomes if o.signature == outcome.signature), None)
+
+    small = case
+    if campaign.shrink_seconds and outcome.kind != "timeout":
+        small = shrink(case, lambda candidate: found(candidate) is not None, campaign.shrink_seconds)
+    seen = found(small) or outcome
+    signature = f"{outcome.signature} {' '.join(words(small.source))}" if outcome.kind == "wrong" else outcome.signature
+    with lock:
+        if any(finding.signature == signature for finding in report.findings):
+            return
+        report.findings.append(Finding(signature, small, seen))
+    text = f"{seen.executor}: {seen.kind} (seed {case.seed})\n{seen.message[:1500]}"
+    tell(f"--- {text}\n{small.source}{small.options} grid {small.grid} {_sizes(small)}")
+    if campaign.folder:
+        campaign.folder.mkdir(parents=True, exist_ok=True)
+        name = re.sub(r"\W+", "_", f"{seen.executor}_{seen.kind}")
+        file = campaign.folder / f"{name}_{zlib.crc32(signature.encode()):08x}.py"
+        file.write_text(small.text(text))
+        tell(f"--- written to {file}")
+
+
+def _sizes(case: Case) -> str:
+    return ", ".join(
+        f"{a.name}: {a.dtype}[{a.size}] {a.fill}" if a.size else f"{a.name}: {a.dtype} {a.fill}" for a in case.arguments
+    )
+
+
+def words(source: str) -> list[str]:
+    """What of the language a program uses, which tells defects apart."""
+    names = {node.attr for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Attribute)}
+    names |= {
+        type(node).__name__.lower()
+        for node in ast.walk(ast.parse(source))
+        if isinstance(node, ast.For | ast.While | ast.If)
+    }
+    return sorted(names - {"jit", "arange", "program_id", "debug_barrier"})
+
+
+def show(case: Case, executors: Sequence[str]) -> None:
+    """What a reproducer does: run the case, and print what each executor makes of it."""
+    for outcome in run_case(
+        case, executors or ["cpu", "cuda:80", "cuda:90"], announce=lambda place: None, runs=CONFIRMING_RUNS
+    ):
+        print(f"{outcome.executor}: {outcome.kind} {outcome.message}")

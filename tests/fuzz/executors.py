@@ -1,0 +1,172 @@
+"""Runs a case on executors and compares each with what is expected.
+
+    for outcome in run_case(case, ["cpu", "cuda:90"], announce=print): ...
+
+Executors: `cpu`; `cuda:80`, `cuda:90` (compiled as far as PTX, which the emulator runs, asynchronous results visible at
+random moments; `cuda:90/early` and `/late` choose); `gpu`, the machine's.
+"""
+
+from __future__ import annotations
+
+import gc
+import re
+import traceback
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from deuteron.compiler import ASTSource
+from deuteron.compiler.driver import compile_with, resolve_target
+from deuteron.errors import CompilationError, DeuteronError, InternalError, MemoryAccessError, UsageError
+from tests.fuzz.case import MANTISSA, SIGNATURE, Argument, Case
+from tests.fuzz.oracle import expect
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What an executor made of a case.
+
+    kind  ok; refused (a located error that says so); invalid (the program is at fault: the generator is to be mended);
+          wrong; error (an internal error, any other exception); abort and timeout (the process is gone)
+    """
+
+    executor: str
+    kind: str
+    message: str = ""
+
+    @property
+    def is_finding(self) -> bool:
+        return self.kind in ("wrong", "error", "abort", "timeout")
+
+    @property
+    def signature(self) -> str:
+        """Equal for what is likely one defect: the executor's kind, the kind, the message without numbers and names."""
+        executor = re.sub(r"[:/].*", "", self.executor)
+        if self.kind == "wrong":
+            return f"{executor} wrong"
+        line = next((line for line in self.message.splitlines() if line.strip()), "")
+        line = re.sub(r"^\S+\.py:\d+:\d+: ", "", line)
+        line = re.sub(r"0x[0-9a-f]+|%?[A-Za-z]*\d+|<[^>]*>", "#", line)
+        return f"{executor} {self.kind} {line[:110]}"
+
+
+REFUSALS = (CompilationError, UsageError)
+
+
+def signature_of(argument: Argument) -> str:
+    name = SIGNATURE.get(argument.dtype, argument.dtype.replace("uint", "u").replace("int", "i").replace("float", "fp"))
+    return name if argument.size is None else f"*{name}"
+
+
+def source_of(case: Case) -> ASTSource:
+    """With the hints that a launch would give: arrays begin at multiples of 16, and some numbers are."""
+    attributes = {}
+    for index, argument in enumerate(case.arguments):
+        number = argument.fill if argument.size is None else 0
+        if argument.dtype not in MANTISSA and number % 16 == 0 and number >= 0 or argument.size is not None:
+            attributes[(index,)] = [["tt.divisibility", 16]]
+    return ASTSource(case.function(), {a.name: signature_of(a) for a in case.arguments}, {}, attributes)
+
+
+def run_case(case: Case, executors: Sequence[str], announce: Callable[[str], None], runs: int = 5) -> Iterator[Outcome]:
+    """An outcome for each executor; one for the frontend or interpreter alone where these do not get through."""
+    announce("frontend")
+    try:
+        source = source_of(case)
+        module = _lower(source)
+        announce("interpreter")
+        expected = expect(case, module, runs)
+    except Exception as error:
+        yield _failure("frontend" if not isinstance(error, MemoryAccessError) else "interpreter", error)
+        return
+    yield Outcome("interpreter", "ok", f"{expected.share:.3f}")
+    for executor in executors:
+        announce(executor)
+        try:
+            arrays = launch(case, source, executor)
+        except Exception as error:
+            yield _failure(executor, error)
+            continue
+        with np.errstate(all="ignore"):
+            problem = expected.difference(arrays)
+        yield Outcome(executor, "wrong", problem) if problem else Outcome(executor, "ok")
+    gc.collect()
+
+
+def _failure(executor: str, error: Exception) -> Outcome:
+    text = str(error)
+    if isinstance(error, MemoryAccessError):
+        return Outcome(executor, "invalid" if executor == "interpreter" else "error", text)
+    if isinstance(error, REFUSALS) and not isinstance(error, InternalError):
+        return Outcome(executor, "refused", text)
+    if isinstance(error, DeuteronError):
+        cause = f"\n{''.join(traceback.format_exception(error.__cause__)[-3:])}" if error.__cause__ else ""
+        return Outcome(executor, "error", f"{text}{cause}")
+    return Outcome(executor, "error", f"{type(error).__name__}: {text}\n{''.join(traceback.format_exc()[-1500:])}")
+
+
+def _lower(source: ASTSource):
+    from deuteron.frontend import lower_function
+
+    return lower_function(source.fn, source.signature, source.constexprs, source.attrs)
+
+
+def launch(case: Case, source: ASTSource, executor: str) -> list[np.ndarray]:
+    """The arrays after a launch."""
+    values = case.values()
+    grid = (*case.grid, 1, 1)[:3]
+    if executor == "cpu":
+        _on_cpu(case, source, grid, values)
+    elif executor == "gpu":
+        _on_gpu(case, source, grid, values)
+    else:
+        _on_emulator(case, source, grid, values, executor)
+    return [value for value in values if isinstance(value, np.ndarray)]
+
+
+def _on_cpu(case: Case, source: ASTSource, grid, values: list[Any]) -> None:
+    kernel = _compiled(case, source, "cpu")
+    kernel.launch(grid, [v.ctypes.data if isinstance(v, np.ndarray) else v for v in values])
+
+
+def _compiled(case: Case, source: ASTSource, target: str, backend: Any = None):
+    from deuteron.backend import get_backend
+
+    target = resolve_target(target)
+    backend = backend or get_backend(target)
+    options = {k: v for k, v in case.options.items() if k != "num_ctas" or getattr(target, "arch", 0) == 90}
+    return compile_with(backend, source, target, backend.make_options(options))
+
+
+def _on_emulator(case: Case, source: ASTSource, grid, values: list[Any], executor: str) -> None:
+    from deuteron.emulator import EmulatorOptions, run_kernel
+    from deuteron.runtime.emulate import BACKEND
+
+    target, _, asynchronous = executor.partition("/")
+    kernel = _compiled(case, source, target, BACKEND)
+    options = EmulatorOptions(asynchronous=asynchronous or "random", seed=case.seed, print=lambda text: None)
+    run_kernel(kernel.asm["ptx"], kernel.metadata, grid, values, options)
+
+
+def _on_gpu(case: Case, source: ASTSource, grid, values: list[Any]) -> None:
+    """On copies in the GPU's memory, with their guards."""
+    import torch
+
+    kernel = _compiled(case, source, "cuda:90")
+    owners = {i: _owner(v) for i, v in enumerate(values) if isinstance(v, np.ndarray)}
+    copies = {i: torch.from_numpy(owner).cuda() for i, owner in owners.items()}
+    passed = list(values)
+    for index, copy in copies.items():
+        passed[index] = copy.data_ptr() + values[index].ctypes.data - owners[index].ctypes.data
+    kernel.launch(grid, passed)
+    torch.cuda.synchronize()
+    for index, copy in copies.items():
+        owners[index][:] = copy.cpu().numpy()
+
+
+def _owner(array: np.ndarray) -> np.ndarray:
+    while isinstance(array.base, np.ndarray):
+        array = array.base
+    return array

@@ -1,0 +1,44 @@
+"""A seed -> a program. Statements of many families are drawn, each from what is in scope; what is not used is stored.
+
+    case = generate(7)
+    print(case.source)
+
+Which families a program has, and how often, is drawn anew for each program, so that rare ones meet.
+"""
+
+from __future__ import annotations
+
+import random
+
+from tests.fuzz.case import Case
+from tests.fuzz.generator import (  # noqa: F401 (each adds its statements to FAMILIES)
+    atomics,
+    calls,
+    control,
+    descriptors,
+    dots,
+    elementwise,
+    memory,
+    reductions,
+    shapes,
+)
+from tests.fuzz.generator.builder import FAMILIES, Builder
+
+
+def generate(seed: int) -> Case:
+    rng = random.Random(seed)
+    builder = Builder(rng, {name: rng.choice((0, 0.3, 1, 1, 3)) for name in FAMILIES}, memory.load)
+    memory.begin(builder)
+    for _ in range(rng.choice((3, 6, 10, 15, 25))):
+        builder.statement()
+    memory.store_unused(builder)
+    return Case(seed, builder.source(), tuple(builder.arguments), builder.grid, _options(rng, builder))
+
+
+def _options(rng: random.Random, builder: Builder) -> dict:
+    options = {"num_warps": rng.choice((1, 2, 4, 4, 8)), "num_stages": rng.choice((1, 2, 3, 4))}
+    if rng.random() < 0.08:
+        options["num_ctas"] = rng.choice((2, 4))
+    if rng.random() < 0.5:
+        options["enable_fp_fusion"] = False
+    return options

@@ -1,0 +1,142 @@
+"""Matrix products: of every type, alone, with an accumulator in a loop, chained, of a batch."""
+
+from __future__ import annotations
+
+from tests.fuzz.generator.builder import MAX_NUMEL, Builder, Unfit, Value, shape_text, statement_of
+from tests.fuzz.generator.memory import strided
+
+RESULT = {"int8": "int32", "float64": "float64"}
+LEAST_K = {"int8": 32, "float8e4nv": 32, "float8e5": 32}
+
+
+def operand(b: Builder, dtype: str, shape: tuple[int, ...]) -> Value:
+    """From memory, row- or column-major, sometimes computed on."""
+    if b.chance(0.25):
+        return b.value(dtype, shape)
+    fill = b.rng.choice(("small", "normal", "normal"))
+    name = b.array(dtype, Value("", dtype, shape).numel * b.programs, fill)
+    order = list(range(len(shape)))
+    if b.chance(0.4):
+        order[-1], order[-2] = order[-2], order[-1]
+    size = Value("", dtype, shape).numel
+    loaded = b.define(f"tl.load({name} + pid * {size} + {strided(shape, order)})", dtype, shape)
+    if b.chance(0.2) and dtype in ("float16", "float32", "bfloat16", "int8"):
+        return b.define(f"({loaded} + 1).to(tl.{dtype})", dtype, shape)
+    return loaded
+
+
+def keywords(b: Builder, dtype: str, result: str) -> str:
+    if dtype == "float32":
+        return b.rng.choice(("", ', input_precision="ieee"', ', input_precision="tf32x3"', ', input_precision="ieee"'))
+    return ", out_dtype=tl.float16" if result == "float16" else ""
+
+
+def result_type(b: Builder, dtype: str) -> str:
+    if dtype == "float16" and b.chance(0.15):
+        return "float16"
+    return RESULT.get(dtype, "float32")
+
+
+def draw_type(b: Builder) -> str:
+    return b.rng.choice(
+        ("float16", "float16", "bfloat16", "float32", "float32", "int8", "float64", "float8e5", "float8e4nv")
+    )
+
+
+@statement_of("dot")
+def product(b: Builder) -> None:
+    dtype = draw_type(b)
+    m, n, k = (
+        b.rng.choice((16, 32, 64)),
+        b.rng.choice((8, 16, 32, 64)),
+        max(b.rng.choice((16, 32)), LEAST_K.get(dtype, 16)),
+    )
+    n = max(n, 16) if b.chance(0.8) else n
+    batch = (2,) if b.chance(0.1) else ()
+    result = result_type(b, dtype)
+    x, y = operand(b, dtype, (*batch, m, k)), operand(b, dtype, (*batch, k, n))
+    accumulator = f", {b.value(result, (*batch, m, n))}" if b.chance(0.4) else ""
+    b.define(f"tl.dot({x}, {y}{accumulator}{keywords(b, dtype, result)})", result, (*batch, m, n))
+
+
+@statement_of("dot")
+def product_loop(b: Builder) -> None:
+    """acc += a @ b over K, pointers advanced or computed, masked or not."""
+    if b.depth > 2:
+        raise Unfit
+    dtype = draw_type(b)
+    m, n, k = (
+        b.rng.choice((16, 32, 64)),
+        b.rng.choice((16, 32, 64)),
+        max(b.rng.choice((16, 32)), LEAST_K.get(dtype, 16)),
+    )
+    trips = b.rng.randint(1, 4)
+    result = result_type(b, dtype)
+    total = trips * k
+    x_name = b.array(dtype, m * total * b.programs, b.rng.choice(("small", "normal")))
+    y_name = b.array(dtype, total * n * b.programs, b.rng.choice(("small", "normal")))
+    acc = b.define(f"tl.zeros(({m}, {n}), dtype=tl.{result})", result, (m, n))
+    rows, columns, ks, counter = b.name("r"), b.name("c"), b.name("ks"), b.name("k")
+    for name, extent in ((rows, m), (columns, n), (ks, k)):
+        b.emit(f"{name} = tl.arange(0, {extent})")
+    x_is_row_major, y_is_row_major = b.chance(0.7), b.chance(0.7)
+    x_step, y_step = (k if x_is_row_major else k * m), (k * n if y_is_row_major else k)
+    x_at = f"{rows}[:, None] * {total} + {ks}[None, :]" if x_is_row_major else f"{rows}[:, None] + {ks}[None, :] * {m}"
+    y_at = (
+        f"{ks}[:, None] * {n} + {columns}[None, :]"
+        if y_is_row_major
+        else f"{ks}[:, None] + {columns}[None, :] * {total}"
+    )
+    x_ptrs, y_ptrs = b.name("p"), b.name("p")
+    b.emit(f"{x_ptrs} = {x_name} + pid * {m * total} + {x_at}")
+    b.emit(f"{y_ptrs} = {y_name} + pid * {total * n} + {y_at}")
+    bound = b.number("int32", trips) if b.chance(0.5) else trips
+    limit = b.number("int32", b.rng.choice((total, total - 3, k))) if b.chance(0.35) else None
+    with b.block(f"for {counter} in range({bound}):"):
+        masks = ["", ""]
+        if limit is not None:
+            masks = [
+                f", mask={counter} * {k} + {ks}[None, :] < {limit}, other=0.0",
+                f", mask={counter} * {k} + {ks}[:, None] < {limit}, other=0.0",
+            ]
+        advances = b.chance(0.6)
+        x_where = x_ptrs if advances else f"{x_ptrs} + {counter} * {x_step}"
+        y_where = y_ptrs if advances else f"{y_ptrs} + {counter} * {y_step}"
+        x = b.define(f"tl.load({x_where}{masks[0]})", dtype, (m, k))
+        y = b.define(f"tl.load({y_where}{masks[1]})", dtype, (k, n))
+        extra = keywords(b, dtype, result)
+        b.emit(f"{acc} = tl.dot({x}, {y}, {acc}{extra})")
+        if b.chance(0.2):
+            b.statement()
+        if b.chance(0.15):
+            b.emit(f"{acc} = {acc} * 2" if result != "int32" else f"{acc} = {acc} + 1")
+        if advances:
+            b.emit(f"{x_ptrs} += {x_step}")
+            b.emit(f"{y_ptrs} += {y_step}")
+
+
+@statement_of("dot")
+def chained(b: Builder) -> None:
+    """A product of a product."""
+    first = b.pick(
+        lambda v: (
+            len(v.shape) == 2 and v.dtype in ("float32", "int32") and min(v.shape) >= 16 and v.numel <= MAX_NUMEL * 4
+        )
+    )
+    dtype = b.rng.choice(("float16", "bfloat16", "float32")) if first.dtype == "float32" else "int8"
+    n = b.rng.choice((16, 32))
+    if dtype == "int8" and first.shape[1] < 32:
+        raise Unfit
+    x = b.use(b.define(f"{first}.to(tl.{dtype})", dtype, first.shape))
+    y = operand(b, dtype, (first.shape[1], n))
+    result = RESULT.get(dtype, "float32")
+    b.define(f"tl.dot({x}, {y}{keywords(b, dtype, result)})", result, (first.shape[0], n))
+
+
+@statement_of("dot")
+def of_transposed(b: Builder) -> None:
+    dtype, m, k = b.rng.choice(("float16", "bfloat16", "float32")), b.rng.choice((16, 32)), 32
+    x = operand(b, dtype, (k, m))
+    turned = b.use(b.define(f"tl.trans({x})", dtype, (m, k)))
+    b.define(f"tl.dot({turned}, {x})", "float32", (m, m))
+    b.emit(f"tl.static_assert({shape_text((m, k))} == {shape_text(turned.shape)})")

@@ -1,0 +1,202 @@
+"""Loads and stores: in order, strided, permuted, indirect, masked; in place; through pointers that were moved.
+
+Every program of the grid has a part of each array of its own, which begins at `pid * size`. What is stored and loaded
+in one program is ordered by barriers, but where each lane meets its own elements only.
+"""
+
+from __future__ import annotations
+
+from tests.fuzz.case import MANTISSA
+from tests.fuzz.generator.builder import FP8, Builder, Value, shape_text, statement_of
+
+Shape = tuple[int, ...]
+
+
+def begin(b: Builder) -> None:
+    """The index of the program, from 0 on, and some numbers."""
+    x, y, z = (f"tl.program_id({axis})" for axis in range(3))
+    text = {
+        1: x,
+        2: f"{x} + {y} * tl.num_programs(0)",
+        3: f"{x} + tl.num_programs(0) * ({y} + tl.num_programs(1) * {z})",
+    }[len(b.grid)]
+    b.emit(f"pid = {text}")
+    b.add_to_scope(b.use(Value("pid", "int32", ())))
+    for _ in range(b.rng.choice((0, 1, 1, 2))):
+        number(b)
+
+
+def number(b: Builder) -> Value:
+    dtype = b.rng.choice(("int32", "int32", "int64", "float32", "int8", "uint32", "float64"))
+    if dtype in MANTISSA:
+        return b.number(dtype, b.rng.choice((0.0, 1.0, -1.5, 0.1, 1e30)))
+    low = 0 if dtype[0] == "u" else -3
+    return b.number(dtype, b.rng.choice((low, 0, 1, 2, 5, 16, 100, 127)))
+
+
+def size_of(shape: Shape) -> int:
+    return Value("", "int32", shape).numel
+
+
+def row_major(shape: Shape) -> str:
+    """0, 1, 2 ... in a shape."""
+    if not shape:
+        return "0"
+    count = f"tl.arange(0, {size_of(shape)})"
+    return count if len(shape) == 1 else f"tl.reshape({count}, {shape_text(shape)})"
+
+
+def strided(shape: Shape, order: list[int]) -> str:
+    """0, 1, 2 ... with the dimensions in another order, the last of `order` the fastest: a sum of ranges."""
+    strides, stride = {}, 1
+    for axis in reversed(order):
+        strides[axis] = stride
+        stride *= shape[axis]
+    terms = []
+    for axis, extent in enumerate(shape):
+        index = ", ".join(":" if other == axis else "None" for other in range(len(shape)))
+        range_ = f"tl.arange(0, {extent})" + (f"[{index}]" if len(shape) > 1 else "")
+        terms.append(range_ if strides[axis] == 1 else f"{range_} * {strides[axis]}")
+    return " + ".join(terms)
+
+
+def offsets(b: Builder, shape: Shape, unique: bool = False) -> Value:
+    """Offsets from 0 to the size - 1; each once if `unique`."""
+    size = size_of(shape)
+    if not shape:
+        return Value("0", "int32", ())
+    kind = b.rng.choices(("plain", "strided", "reversed", "indirect", "computed", "wide"), (6, 6, 1, 1, 1, 1))[0]
+    if kind == "plain":
+        return b.use(b.define(row_major(shape), "int32", shape, "i"))
+    order = list(range(len(shape)))
+    if b.chance(0.5):
+        b.rng.shuffle(order)
+    base = b.use(b.define(strided(shape, order), "int32", shape, "i"))
+    if kind == "reversed":
+        return b.use(b.define(f"{size - 1} - {base}", "int32", shape, "i"))
+    if kind == "wide":
+        return b.use(b.define(f"{base}.to(tl.int64)", "int64", shape, "i"))
+    if kind == "indirect":
+        name = b.array("int32", size * b.programs, "unique" if unique else "index", size, "perm")
+        return b.use(b.define(f"tl.load({name} + pid * {size} + {base})", "int32", shape, "i"))
+    if kind == "computed" and not unique:
+        known = b.values(lambda v: v.shape == shape and v.dtype in ("int32", "int64", "int16", "int8"))
+        if known:
+            return b.use(b.define(f"{b.use(b.rng.choice(known))} & {size - 1}", "int32", shape, "i"))
+    if kind == "computed":
+        return b.use(b.define(f"{base} ^ {b.rng.randrange(size)}", "int32", shape, "i"))
+    return base
+
+
+def mask(b: Builder, shape: Shape, index: Value) -> Value:
+    if shape and b.chance(0.5):
+        limit = b.number("int32", b.rng.choice((0, 1, size_of(shape) // 2 + 1, size_of(shape) - 1)))
+        return b.use(b.define(f"{index} < {limit}", "int1", shape, "m"))
+    return b.value("int1", shape)
+
+
+def part(b: Builder, size: int) -> str:
+    """Where the part of this program begins, as an offset."""
+    return "" if b.programs == 1 and b.chance(0.5) else f" + pid * {size}"
+
+
+def load(b: Builder, dtype: str, shape: Shape) -> Value:
+    size = size_of(shape)
+    name = b.array(dtype, size * b.programs)
+    index = offsets(b, shape)
+    pointers = f"{name}{part(b, size)} + {index}"
+    if b.chance(0.6):
+        return b.define(f"tl.load({pointers})", dtype, shape)
+    chosen = mask(b, shape, index)
+    other = f", other={_other(b, dtype, shape)}" if b.chance(0.85) else ""
+    return b.define(f"tl.load({pointers}, mask={chosen}{other})", dtype, shape)
+
+
+def _other(b: Builder, dtype: str, shape: Shape) -> str:
+    there = b.values(lambda v: v.dtype == dtype and v.shape == shape)
+    if there and b.chance(0.4):
+        return str(b.use(b.rng.choice(there)))
+    return "0.0" if dtype in FP8 else b.literal(dtype)
+
+
+def store(b: Builder, value: Value, masked: float = 0.3) -> None:
+    """To an argument of its own; what is masked stays as it was before."""
+    size = size_of(value.shape)
+    name = b.array(value.dtype, size * b.programs, "poison", prefix="out")
+    index = offsets(b, value.shape, unique=True)
+    chosen = f", mask={mask(b, value.shape, index)}" if b.chance(masked) else ""
+    b.emit(f"tl.store({name} + pid * {size} + {index}, {b.use(value)}{chosen})")
+
+
+def store_unused(b: Builder) -> None:
+    """What nothing has used; of what is left some."""
+    unused = b.unused()[-10:]
+    for value in unused:
+        store(b, value, masked=0.15)
+    others = b.values(lambda v: v.text not in ("pid",))
+    for value in b.rng.sample(others, min(len(others), 2 if unused else 4)):
+        store(b, value, masked=0.15)
+
+
+@statement_of("memory")
+def load_something(b: Builder) -> None:
+    b.load(b.dtype(), b.shape())
+
+
+@statement_of("memory")
+def store_something(b: Builder) -> None:
+    store(b, b.pick(lambda v: v.text != "pid"))
+
+
+@statement_of("memory")
+def new_number(b: Builder) -> None:
+    if b.depth == 1:
+        number(b)
+
+
+@statement_of("memory")
+def update_in_place(b: Builder) -> None:
+    """Each lane loads and stores an element of its own, masked or not, once or twice."""
+    dtype, shape = b.dtype(), b.shape()
+    size = size_of(shape)
+    name = b.array(dtype, size * b.programs, prefix="io")
+    index = offsets(b, shape, unique=True)
+    pointers = b.name("p")
+    b.emit(f"{pointers} = {name} + pid * {size} + {index}")
+    for _ in range(b.rng.choice((1, 1, 2))):
+        before = b.define(f"tl.load({pointers})", dtype, shape)
+        chosen = f", mask={mask(b, shape, index)}" if b.chance(0.4) else ""
+        b.emit(f"tl.store({pointers}, {b.value(dtype, shape)}{chosen})")
+        if b.chance(0.3):
+            store(b, before)
+
+
+@statement_of("memory")
+def load_after_store(b: Builder) -> None:
+    """Through memory into another order, with a barrier on both sides."""
+    value = b.pick(lambda v: v.shape and v.numel <= 512)
+    size = value.numel
+    name = b.array(value.dtype, size * b.programs, prefix="io")
+    there = offsets(b, value.shape, unique=True)
+    chosen = f", mask={mask(b, value.shape, there)}" if b.chance(0.3) else ""
+    b.emit(f"tl.store({name} + pid * {size} + {there}, {value}{chosen})")
+    b.emit("tl.debug_barrier()")
+    back = offsets(b, value.shape)
+    b.define(f"tl.load({name} + pid * {size} + {back})", value.dtype, value.shape)
+    b.emit("tl.debug_barrier()")
+
+
+@statement_of("memory")
+def moved_pointer(b: Builder) -> None:
+    """A pointer to the whole array that is moved there and back, added to a scalar, chosen by a condition."""
+    dtype, shape = b.dtype(), b.shape()
+    size = size_of(shape)
+    name = b.array(dtype, 2 * size * b.programs)
+    index = offsets(b, shape)
+    pointer = b.name("p")
+    b.emit(f"{pointer} = {name} + pid * {2 * size}")
+    choice = b.value("int1", ())
+    b.emit(
+        f"{pointer} = tl.where({choice}, {pointer}, {pointer} + {size})" if b.chance(0.5) else f"{pointer} += {size}"
+    )
+    b.define(f"tl.load({pointer} + {index})", dtype, shape)

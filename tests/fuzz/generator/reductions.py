@@ -1,0 +1,132 @@
+"""Reductions and scans: the library's, and with functions of the program's own, of one tile or several."""
+
+from __future__ import annotations
+
+from tests.fuzz.generator.builder import FLOATS, FP8, INTEGERS, Builder, Value, statement_of
+
+NUMBERS = (*INTEGERS, *FLOATS)
+SUM_TYPE = {"int8": "int32", "int16": "int32", "uint8": "uint32", "uint16": "uint32"}
+COMPARED = {**dict.fromkeys(("int8", "int16", "uint8", "uint16"), "int32"), "float16": "float32", "bfloat16": "float32"}
+
+
+def without(shape: tuple[int, ...], axis: int | None, keep_dims: bool) -> tuple[int, ...]:
+    if axis is None:
+        return (1,) * len(shape) if keep_dims else ()
+    return (*shape[:axis], *((1,) if keep_dims else ()), *shape[axis + 1 :])
+
+
+def _tile(b: Builder, dtypes: tuple[str, ...]) -> Value:
+    """A tile; one that is there already if possible."""
+    if b.values(lambda v: v.shape and v.dtype in dtypes) and b.chance(0.8):
+        return b.pick(lambda v: v.shape and v.dtype in dtypes)
+    return b.use(b.value(b.dtype(dtypes), b.shape(1)))
+
+
+def _axis(b: Builder, x: Value) -> int | None:
+    return None if b.chance(0.15) else b.rng.randrange(len(x.shape))
+
+
+@statement_of("reduction")
+def reduce(b: Builder) -> None:
+    x = _tile(b, NUMBERS)
+    axis, keep_dims = _axis(b, x), b.chance(0.2)
+    is_integer = x.dtype in INTEGERS
+    name = b.rng.choice(("sum", "sum", "max", "min", *(("xor_sum", "reduce_or") if is_integer else ())))
+    if name == "reduce_or" and axis is None:
+        axis = 0
+    types = {"sum": SUM_TYPE, "max": COMPARED, "min": COMPARED}.get(name, {})
+    arguments = f"{x}, {axis}" + (", keep_dims=True" if keep_dims else "")
+    b.define(f"tl.{name}({arguments})", types.get(x.dtype, x.dtype), without(x.shape, axis, keep_dims))
+
+
+@statement_of("reduction")
+def arg_reduce(b: Builder) -> None:
+    x = _tile(b, NUMBERS)
+    axis, keep_dims = b.rng.randrange(len(x.shape)), b.chance(0.2)
+    shape = without(x.shape, axis, keep_dims)
+    name, keep = b.rng.choice(("max", "min")), ", keep_dims=True" if keep_dims else ""
+    if b.chance(0.5):
+        b.define(f"tl.arg{name}({x}, {axis}{keep})", "int32", shape)
+        return
+    value, index = b.name(), b.name()
+    b.emit(f"{value}, {index} = tl.{name}({x}, {axis}, return_indices=True{keep})")
+    b.add_to_scope(Value(value, x.dtype, shape))
+    b.add_to_scope(Value(index, "int32", shape))
+
+
+@statement_of("reduction")
+def scan(b: Builder) -> None:
+    x = _tile(b, NUMBERS)
+    axis, reverse = b.rng.randrange(len(x.shape)), ", reverse=True" if b.chance(0.4) else ""
+    name = b.rng.choice(("cumsum", "cumsum", "cumprod"))
+    b.define(f"tl.{name}({x}, {axis}{reverse})", SUM_TYPE.get(x.dtype, x.dtype), x.shape)
+
+
+@statement_of("reduction")
+def softmax(b: Builder) -> None:
+    x = _tile(b, ("float32", "float64"))
+    b.define(f"tl.softmax({x}, {b.rng.randrange(len(x.shape))})", x.dtype, x.shape)
+
+
+COMBINE = {
+    "a + b": NUMBERS,
+    "a * b": NUMBERS,
+    "a & b": INTEGERS,
+    "a ^ b": INTEGERS,
+    "tl.where(a > b, a, b)": NUMBERS,
+    "tl.maximum(a, b)": NUMBERS,
+    "a + b + a * b": INTEGERS,
+}
+"""Associative and commutative."""
+
+SCANNED = {**COMBINE, "tl.where(b != 0, b, a)": NUMBERS, "b": NUMBERS, "a": NUMBERS}
+"""Associative."""
+
+
+@statement_of("reduction")
+def custom_reduce(b: Builder) -> None:
+    is_scan = b.chance(0.5)
+    text = b.rng.choice(list(SCANNED if is_scan else COMBINE))
+    x = _tile(b, (SCANNED if is_scan else COMBINE)[text])
+    name = b.name("combine")
+    b.function(f"def {name}(a, b):\n    return ({text}).to(tl.{x.dtype})")
+    axis = b.rng.randrange(len(x.shape))
+    if is_scan:
+        b.define(f"tl.associative_scan({x}, {axis}, {name}, reverse={b.chance(0.4)})", x.dtype, x.shape)
+    else:
+        b.define(f"tl.reduce({x}, {axis}, {name})", x.dtype, without(x.shape, axis, False))
+
+
+@statement_of("reduction")
+def combine_pairs(b: Builder) -> None:
+    """Of two tiles: affine functions one after the other (a scan), the largest of pairs, sums of two types."""
+    x = _tile(b, ("int32", "int64", "uint8", "float32", "float16"))
+    is_integer = x.dtype in INTEGERS
+    other = x.dtype if b.chance(0.5) else b.dtype(("int32", "int64"))
+    axis, name = b.rng.randrange(len(x.shape)), b.name("combine")
+    kind = b.rng.choice(("affine", "largest", "sums") if is_integer else ("largest", "sums"))
+    if kind == "affine":
+        other = x.dtype
+    y = b.value(other, x.shape)
+    body = {
+        "affine": "return a0 * b0, (a1 * b0 + b1)",
+        "largest": (
+            "keep = (a0 > b0) | ((a0 == b0) & (a1 < b1))\n    return tl.where(keep, a0, b0), tl.where(keep, a1, b1)"
+        ),
+        "sums": "return a0 + b0, a1 + b1",
+    }[kind]
+    b.function(f"def {name}(a0, a1, b0, b1):\n    {body}")
+    is_scan = kind == "affine" or b.chance(0.4)
+    shape = x.shape if is_scan else without(x.shape, axis, False)
+    call = f"tl.associative_scan(({x}, {y}), {axis}, {name})" if is_scan else f"tl.reduce(({x}, {y}), {axis}, {name})"
+    first, second = b.name(), b.name()
+    b.emit(f"{first}, {second} = {call}")
+    b.add_to_scope(Value(first, x.dtype, shape))
+    b.add_to_scope(Value(second, other, shape))
+
+
+@statement_of("reduction")
+def rounded_first(b: Builder) -> None:
+    """A sum of what was converted from fp8."""
+    x = b.value(b.rng.choice(FP8), b.shape(1))
+    b.define(f"tl.sum({x}.to(tl.float32), {len(x.shape) - 1})", "float32", x.shape[:-1])

@@ -1,0 +1,437 @@
+"""The interpreter with every licence that the language gives taken at random: stochastic arithmetic.
+
+    rules = perturbed_rules(np.random.default_rng(1), Licence(fuses=True))
+
+The interpreter defines one result. Others are as good: sums in another order, a product that is fused with a sum, the
+last bits of `exp`, what a masked lane loads, which of two lanes' stores wins, the order of the programs. A run with
+these rules gives one of the other results. What differs between some such runs is not determined, and by how much it
+differs says how precisely a float is; what does not differ has to be exact.
+
+A perturbation is as large as the licence, in a random direction, so that the spread of a few runs is of the size of the
+error that is allowed. Where an operation is exact (no bit was rounded off) nothing is perturbed.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from xdsl.dialects import arith, math
+
+from deuteron.interpreter import reduce as interpreter_reduce
+from deuteron.interpreter.rule_table import Rule
+from deuteron.interpreter.rules import RULES
+from deuteron.interpreter.values import dtype_of, round_float
+from deuteron.ir import casts
+from deuteron.ir.tt.atomic import AtomicCASOp, AtomicRMWOp
+from deuteron.ir.tt.convert import BitcastOp, ClampFOp
+from deuteron.ir.tt.dot import DotOp, InputPrecision
+from deuteron.ir.tt.memory import LoadOp, StoreOp
+from deuteron.ir.tt.reduce import ReduceOp, ScanOp
+from deuteron.ir.types import bf16, bit_width_of, element_type_of, f16, f32, f64, is_float
+
+MANTISSA = {f16: 10, bf16: 7, f32: 23, f64: 52}
+LEAST = {f16: 2.0**-24, bf16: 2.0**-133, f32: 2.0**-149, f64: 2.0**-1074}
+LARGEST = {f16: 65504.0, bf16: 2.0**127, f32: 2.0**127, f64: 2.0**1023}
+LEAST_NORMAL = {f16: 2.0**-14, bf16: 2.0**-126, f32: 2.0**-126, f64: 2.0**-1022}
+
+ULPS = 4
+"""Of functions that are not rounded correctly; `exp` in fp32 has more, for the product with log2(e) is rounded."""
+
+
+@dataclass
+class Licence:
+    """`fuses`: a product and a sum may be rounded once. `taken` counts the operations that were perturbed."""
+
+    fuses: bool
+    taken: int = 0
+
+
+class Perturbation:
+    """The rules of one run."""
+
+    def __init__(self, rng: np.random.Generator, licence: Licence):
+        self._rng, self._licence = rng, licence
+
+    def rules(self) -> dict[str, Rule]:
+        table: dict[str, Rule] = dict(RULES)
+        for op_class, wrap in {
+            arith.DivfOp: self._quotient,
+            math.FmaOp: self._fma,
+            arith.MaxnumfOp: self._extreme,
+            arith.MinnumfOp: self._extreme,
+            arith.MaximumfOp: self._extreme,
+            arith.MinimumfOp: self._extreme,
+            ClampFOp: self._clamp,
+            casts.FPToSIOp: self._float_to_integer,
+            casts.FPToUIOp: self._float_to_integer,
+            arith.DivSIOp: self._integer_division,
+            arith.DivUIOp: self._integer_division,
+            arith.RemSIOp: self._integer_division,
+            arith.RemUIOp: self._integer_division,
+            BitcastOp: self._bitcast,
+            arith.BitcastOp: self._bitcast,
+            LoadOp: self._load,
+            StoreOp: self._store,
+            AtomicRMWOp: self._atomic,
+            AtomicCASOp: self._atomic,
+            ReduceOp: self._reduce,
+            ScanOp: self._scan,
+            DotOp: self._dot,
+            **dict.fromkeys(_FUNCTIONS, self._function),
+        }.items():
+            table[op_class.name] = wrap(RULES[op_class.name])
+        if self._licence.fuses:
+            table[arith.MulfOp.name] = self._product(RULES[arith.MulfOp.name])
+        return table
+
+    # -- floats
+
+    def _noise(self, result: np.ndarray, size: np.ndarray, type) -> np.ndarray:
+        """`result` and up to `size` more or less, rounded to the type; what is not finite stays."""
+        self._licence.taken += 1
+        wide = np.asarray(result, np.float64)
+        sign = self._rng.choice((-1.0, 1.0), np.shape(wide))
+        moved = np.where(np.isfinite(wide), wide + sign * size, wide)
+        if element_type_of(type) == f64:
+            return moved
+        return np.asarray(round_float(np.asarray(moved), type), dtype_of(type))[()]
+
+    def _ulp(self, result: np.ndarray, type) -> np.ndarray:
+        """The unit in the last place of each element."""
+        element = element_type_of(type)
+        with np.errstate(all="ignore"):
+            exponent = np.frexp(np.abs(np.asarray(result, np.float64)))[1] - 1
+            return np.maximum(np.ldexp(1.0, exponent - MANTISSA[element]), LEAST[element])
+
+    def _product(self, rule: Rule) -> Rule:
+        """It may be fused with the sum behind it: then it is not rounded."""
+
+        def perturbed(ctx, op, a, b):
+            result, type = rule(ctx, op, a, b), op.results[0].type
+            if element_type_of(type) not in MANTISSA:
+                return result
+            if element_type_of(type) == f64:
+                is_exact = np.float64(np.longdouble(a) * np.longdouble(b)) == np.longdouble(a) * np.longdouble(b)
+            else:
+                is_exact = np.asarray(a, np.float64) * np.asarray(b, np.float64) == np.asarray(result, np.float64)
+            if np.all(is_exact | ~np.isfinite(np.asarray(result, np.float64))):
+                return result
+            return self._noise(result, np.where(is_exact, 0.0, self._ulp(result, type)), type)
+
+        return perturbed
+
+    def _fma(self, rule: Rule) -> Rule:
+        """In fp64 the interpreter's is not rounded once."""
+
+        def perturbed(ctx, op, *operands):
+            result, type = rule(ctx, op, *operands), op.results[0].type
+            return self._noise(result, self._ulp(result, type), type) if element_type_of(type) == f64 else result
+
+        return perturbed
+
+    def _quotient(self, rule: Rule) -> Rule:
+        """fp32 on a GPU: two units in the last place, and 0 where the divisor is above 2**126."""
+
+        def perturbed(ctx, op, a, b):
+            result, type = rule(ctx, op, a, b), op.results[0].type
+            if element_type_of(type) != f32:
+                return result
+            is_huge = np.isfinite(b) & (np.abs(b) > 2.0**126)
+            moved = self._noise(result, 2 * self._ulp(result, type), type)
+            is_tiny = np.abs(result) < LEAST_NORMAL[f32]
+            chosen = np.where((is_huge | is_tiny) & (self._coins(moved) < 1), np.copysign(np.float32(0), moved), moved)
+            nothing = np.where(is_huge & np.isinf(a), np.float32(np.nan), chosen)
+            return np.where(self._coins(moved) < 1, nothing, chosen)[()].astype(np.float32)
+
+        return perturbed
+
+    def _coins(self, like: np.ndarray) -> np.ndarray:
+        return self._rng.integers(0, 2, np.shape(like))
+
+    def _function(self, rule: Rule) -> Rule:
+        def perturbed(ctx, op, *operands):
+            result, type = rule(ctx, op, *operands), op.results[0].type
+            element = element_type_of(type)
+            ulps = np.float64(ULPS)
+            if op.name == "math.exp":
+                ulps = ulps + np.abs(np.nan_to_num(np.asarray(operands[0], np.float64), posinf=0, neginf=0))
+            size = ulps * self._ulp(result, type)
+            if op.name in ("math.log", "math.log2", "math.sin", "math.cos"):
+                size = np.maximum(size, ULPS * 2.0 ** -MANTISSA[element])
+            moved = self._noise(result, size, type)
+            is_tiny = (np.abs(result) < 2 * LEAST_NORMAL[element]) & (self._coins(moved) < 1)
+            moved = np.where(is_tiny, np.zeros_like(moved), moved)
+            return np.where(np.isfinite(result) & (np.asarray(result) != 0), moved, result)[()].astype(dtype_of(type))
+
+        return perturbed
+
+    def _extreme(self, rule: Rule) -> Rule:
+        """Of two zeros either."""
+
+        def perturbed(ctx, op, a, b):
+            result = rule(ctx, op, a, b)
+            differ = (np.asarray(a) == 0) & (np.asarray(b) == 0) & (np.signbit(a) != np.signbit(b))
+            return self._either_zero(result, differ)
+
+        return perturbed
+
+    def _either_zero(self, result: np.ndarray, where: np.ndarray) -> np.ndarray:
+        if not np.any(where):
+            return result
+        self._licence.taken += 1
+        return np.where(where & (self._coins(result) < 1), -result, result)[()].astype(result.dtype)
+
+    def _clamp(self, rule: Rule) -> Rule:
+        """Of two zeros either; what is outside of the definition (a limit that is NaN, min > max) is anything."""
+
+        def perturbed(ctx, op, x, low, high):
+            result = rule(ctx, op, x, low, high)
+            zeros = (np.asarray(result) == 0) & (np.asarray(x) == 0)
+            result = self._either_zero(result, zeros & ((np.asarray(low) == 0) | (np.asarray(high) == 0)))
+            return self._anything(result, ~(np.asarray(low) <= np.asarray(high)))
+
+        return perturbed
+
+    # -- what is not specified
+
+    def _anything(self, result: np.ndarray, where: np.ndarray) -> np.ndarray:
+        """Random bits there."""
+        if not np.any(where):
+            return result
+        self._licence.taken += 1
+        result = np.asarray(result)
+        if result.dtype.kind == "b":
+            random = self._rng.integers(0, 2, result.shape).astype(bool)
+        elif result.dtype.kind == "f":
+            random = self._rng.standard_normal(result.shape).astype(result.dtype)
+        else:
+            random = self._rng.integers(0, 1 << 62, result.shape).astype(result.dtype)
+        return np.where(where, random, result)[()]
+
+    def _float_to_integer(self, rule: Rule) -> Rule:
+        def perturbed(ctx, op, src):
+            element = element_type_of(op.results[0].type)
+            bits, is_signed = element.width.data, op.name == casts.FPToSIOp.name
+            wide = np.trunc(np.asarray(src, np.float64))
+            low, end = (-(2.0 ** (bits - 1)), 2.0 ** (bits - 1)) if is_signed else (0.0, 2.0**bits)
+            return self._anything(rule(ctx, op, src), ~((wide >= low) & (wide < end)))
+
+        return perturbed
+
+    def _integer_division(self, rule: Rule) -> Rule:
+        def perturbed(ctx, op, a, b):
+            undefined = np.asarray(b) == 0
+            if op.name in (arith.DivSIOp.name, arith.RemSIOp.name) and np.asarray(a).dtype.kind == "i":
+                undefined = undefined | ((np.asarray(b) == -1) & (np.asarray(a) == np.iinfo(np.asarray(a).dtype).min))
+            return self._anything(rule(ctx, op, a, b), undefined)
+
+        return perturbed
+
+    def _bitcast(self, rule: Rule) -> Rule:
+        """Which NaN it is is not said."""
+
+        def perturbed(ctx, op, src):
+            result = rule(ctx, op, src)
+            if is_float(op.operands[0].type):
+                return self._anything(result, np.isnan(src))
+            return result
+
+        return perturbed
+
+    # -- memory
+
+    def _load(self, rule: Rule) -> Rule:
+        def perturbed(ctx, op, ptr, mask=None, other=None):
+            result = rule(ctx, op, ptr, *(value for value in (mask, other) if value is not None))
+            return result if mask is None or other is not None else self._anything(result, ~np.asarray(mask))
+
+        return perturbed
+
+    def _order(self, addresses: np.ndarray) -> np.ndarray | None:
+        """A random order of the lanes, where several have one address."""
+        flat = np.ravel(addresses)
+        if len(np.unique(flat)) == flat.size:
+            return None
+        self._licence.taken += 1
+        return self._rng.permutation(flat.size)
+
+    def _store(self, rule: Rule) -> Rule:
+        """Lanes that store different values to one address leave anything there."""
+
+        def perturbed(ctx, op, ptr, value, mask=None):
+            rest = () if mask is None else (mask,)
+            if self._order(ptr) is None:
+                return rule(ctx, op, ptr, value, *rest)
+            active = np.ones(np.size(ptr), bool) if mask is None else np.ravel(mask)
+            return rule(ctx, op, ptr, self._anything(value, _disagree(ptr, value, active)), *rest)
+
+        return perturbed
+
+    def _atomic(self, rule: Rule) -> Rule:
+        def perturbed(ctx, op, ptr, *operands):
+            order = self._order(ptr)
+            mask = operands[1] if op.name == AtomicRMWOp.name and len(operands) > 1 else None
+            if order is None:
+                result = rule(ctx, op, ptr, *operands)
+            else:
+                shuffled = rule(ctx, op, *(np.ravel(value)[order] for value in (ptr, *operands)))
+                result = np.empty_like(shuffled)
+                result[order] = shuffled
+                result = result.reshape(np.shape(ptr))
+            return result if mask is None else self._anything(result, ~np.asarray(mask))
+
+        return perturbed
+
+    # -- along an axis
+
+    def _reduce(self, rule: Rule) -> Rule:
+        """The elements in another order, a random number at a time, and these in pairs at the end."""
+
+        def perturbed(ctx, op, *srcs):
+            combine, tiles = (
+                interpreter_reduce.combiner(ctx, op),
+                interpreter_reduce.axis_first(srcs, op.axis.value.data),
+            )
+            extent = len(tiles[0])
+            if extent > 1 and (len(srcs) > 1 or any(np.asarray(src).dtype.kind == "f" for src in srcs)):
+                self._licence.taken += 1
+            order = self._rng.permutation(extent)
+            groups = 1 << int(self._rng.integers(0, extent.bit_length()))
+            rows = [[tile[order[i : i + groups]] for tile in tiles] for i in range(0, extent, groups)]
+            total = functools.reduce(combine, rows)
+            while (count := len(total[0])) > 1:
+                total = combine([t[: count // 2] for t in total], [t[count // 2 :] for t in total])
+            return tuple(tile[0] for tile in total)
+
+        return perturbed
+
+    def _scan(self, rule: Rule) -> Rule:
+        """In pieces of a random length: each scanned by itself, then combined with the total of those before it."""
+
+        def perturbed(ctx, op, *srcs):
+            combine, axis = interpreter_reduce.combiner(ctx, op), op.axis.value.data
+            step = -1 if op.reverse.value.data else 1
+            tiles = [tile[::step] for tile in interpreter_reduce.axis_first(srcs, axis)]
+            extent = len(tiles[0])
+            if extent > 1:
+                self._licence.taken += 1
+            length = int(self._rng.integers(1, extent + 1))
+            rows: list[list[np.ndarray]] = []
+            total = None
+            for begin in range(0, extent, length):
+                partial: list[list[np.ndarray]] = []
+                for index in range(begin, min(begin + length, extent)):
+                    element = [tile[index] for tile in tiles]
+                    partial.append(combine(partial[-1], element) if partial else element)
+                combined = partial if total is None else [combine(total, row) for row in partial]
+                rows += combined
+                total = combined[-1]
+            scanned = [np.stack(column)[::step] for column in zip(*rows, strict=True)]
+            return tuple(np.moveaxis(tile, 0, axis) for tile in scanned)
+
+        return perturbed
+
+    # -- products
+
+    def _dot(self, rule: Rule) -> Rule:
+        """Operands as exact as the precision says, partial sums in any order, each rounded or cut off."""
+
+        def perturbed(ctx, op, a, b, c):
+            type = op.results[0].type
+            if not is_float(type):
+                return rule(ctx, op, a, b, c)
+            element = element_type_of(op.operands[0].type)
+            wide = [np.asarray(tile, np.float64) for tile in (a, b, c)]
+            bits = _operand_bits(op, element)
+            sizes = np.matmul(np.abs(wide[0]), np.abs(wide[1])) + np.abs(wide[2])
+            is_exact = _sums_are_exact(wide, sizes, _sum_bits(element, type))
+            result = rule(ctx, op, a, b, c)
+            if bits is not None and not all(_fits(tile, bits) for tile in wide[:2]):
+                is_exact = False
+                cut = np.matmul(np.abs(wide[0]), np.abs(wide[1])) * 2.0**-bits * 2
+                result = self._noise(result, cut, type)
+            if is_exact:
+                return result
+            depth = np.shape(a)[-1]
+            unit = 2.0 ** -(_sum_bits(element, type) - 1)
+            noisy = self._noise(result, unit * sizes * min(depth, 16), type)
+            # A partial sum may be infinite where the whole is not.
+            return self._anything(noisy, sizes > LARGEST[element_type_of(type)] / 2)
+
+        return perturbed
+
+
+def _disagree(addresses: np.ndarray, value: np.ndarray, active: np.ndarray) -> np.ndarray:
+    """The lanes whose address another active lane stores something else to."""
+    flat, stored = np.ravel(addresses), np.ravel(value)
+    _, first, group = np.unique(flat[active], return_index=True, return_inverse=True)
+    differs = stored[active] != stored[active][first][group]
+    is_bad = np.isin(flat, flat[active][differs])
+    return is_bad.reshape(np.shape(addresses))
+
+
+def _operand_bits(op: DotOp, element) -> int | None:
+    """How many bits behind the leading one of an fp32 operand count; None: all."""
+    if element != f32:
+        return None
+    precision = InputPrecision(op.input_precision.value.data)
+    return {
+        InputPrecision.TF32: 10,
+        InputPrecision.TF32x3: 20,
+        InputPrecision.BF16x3: 14,
+        InputPrecision.BF16x6: 21,
+    }.get(precision)
+
+
+def _sum_bits(element, type) -> int:
+    """Of the significand of partial sums; tensor cores have about 14 for fp8."""
+    if bit_width_of(element) == 8:
+        return 13
+    return MANTISSA[element_type_of(type)] + 1
+
+
+def _fits(tile: np.ndarray, bits: int) -> bool:
+    """Whether no element needs more bits behind the leading one."""
+    finite = tile[np.isfinite(tile)]
+    mantissa, _ = np.frexp(finite)
+    scaled = mantissa * 2.0 ** (bits + 1)
+    return bool(np.all(scaled == np.rint(scaled)))
+
+
+def _sums_are_exact(wide: list[np.ndarray], sizes: np.ndarray, bits: int) -> bool:
+    """Whether every partial sum, in any order, is a multiple of one quantum and has at most so many bits."""
+    quantum = _quantum(wide[0]) * _quantum(wide[1])
+    quantum = min(quantum, _quantum(wide[2]))
+    largest = np.max(sizes, initial=0.0)
+    return bool(np.isfinite(largest) and quantum > 0 and largest / quantum < 2.0**bits)
+
+
+def _quantum(tile: np.ndarray) -> float:
+    """The largest power of two that all elements are multiples of."""
+    finite = tile[np.isfinite(tile) & (tile != 0)]
+    if finite.size == 0:
+        return 2.0**60
+    mantissa, exponent = np.frexp(finite)
+    whole = np.abs(mantissa * 2.0**53).astype(np.uint64)
+    lowest = (whole & (~whole + np.uint64(1))).astype(np.float64)
+    return float(np.min(np.ldexp(lowest, exponent - 53)))
+
+
+_FUNCTIONS: tuple[type, ...] = (
+    math.ExpOp,
+    math.Exp2Op,
+    math.LogOp,
+    math.Log2Op,
+    math.SinOp,
+    math.CosOp,
+    math.ErfOp,
+    math.SqrtOp,
+    math.RsqrtOp,
+)
+
+
+def perturbed_rules(rng: np.random.Generator, licence: Licence) -> dict[str, Callable]:
+    return Perturbation(rng, licence).rules()

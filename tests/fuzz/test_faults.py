@@ -1,0 +1,63 @@
+"""Faults that are put into the compiler are found, and the programs that show them become small."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+
+import pytest
+
+from deuteron.backend.cpu.rules import table
+from deuteron.passes.gpu.memory.place_barriers import PlaceBarriers
+from deuteron.passes.tile.fold import FOLDS
+from tests.fuzz import campaign
+from tests.fuzz.case import Case
+from tests.fuzz.executors import Outcome, run_case
+
+
+class HereAndNow:
+    """Runs cases in this process, where the fault is."""
+
+    def __enter__(self) -> HereAndNow:
+        return self
+
+    def __exit__(self, *unused: object) -> None:
+        pass
+
+    def run(self, case: Case, executors: Sequence[str], timeout: float = 0, runs: int = 5) -> list[Outcome]:
+        return list(run_case(case, executors, lambda place: None, runs))
+
+
+def hunt(monkeypatch: pytest.MonkeyPatch, executor: str, shrink_seconds: float = 0) -> campaign.Report:
+    """Until something is found; the seeds are some that soon meet the faults of this file."""
+    monkeypatch.setattr(campaign, "Worker", HereAndNow)
+    monkeypatch.setenv("DEUTERON_ALWAYS_COMPILE", "1")
+    found = campaign.Campaign(7000, 40, (executor,), shrink_seconds=shrink_seconds, most=1)
+    return campaign.run(found)
+
+
+def lines(case: Case) -> int:
+    return sum(isinstance(node, ast.stmt) for node in ast.walk(ast.parse(case.source)))
+
+
+def test_a_wrong_rule_of_the_cpu(monkeypatch):
+    """Floats are added where they are to be subtracted."""
+    monkeypatch.setitem(table.RULES, "arith.subf", table.RULES["arith.addf"])
+    report = hunt(monkeypatch, "cpu", shrink_seconds=20)
+    assert report.findings, report.table()
+    small = report.findings[0].case
+    assert lines(small) <= 20, small.source
+
+
+def test_a_wrong_fold(monkeypatch):
+    """x + y is taken to be x, where they are floats."""
+    monkeypatch.setitem(FOLDS, "arith.addf", lambda op: [op.lhs])
+    report = hunt(monkeypatch, "cpu")
+    assert report.findings, report.table()
+
+
+def test_a_missing_barrier(monkeypatch):
+    """No barriers in front of reads of shared memory."""
+    monkeypatch.setattr(PlaceBarriers, "apply", lambda self, ctx, op: None)
+    report = hunt(monkeypatch, "cuda:80")
+    assert any("race" in finding.signature for finding in report.findings), report.table()

@@ -1,0 +1,22 @@
+"""A fixed share of the fuzzer's programs, on the CPU and on the emulator. `make fuzz` runs many more."""
+
+import pytest
+
+from tests.fuzz.campaign import Campaign, run
+from tests.fuzz.generator import generate
+
+PROGRAMS = 6
+FIRST_SEEDS = (100, 200, 300)
+
+
+@pytest.mark.parametrize("seed", FIRST_SEEDS)
+def test_no_difference(seed, tmp_path):
+    campaign = Campaign(seed, PROGRAMS, ("cpu", "cuda:80", "cuda:90"), folder=tmp_path, timeout=120, shrink_seconds=20)
+    report = run(campaign)
+    assert not report.signatures, report.table()
+    assert report.tally["interpreter", "ok"] == PROGRAMS, report.table()
+
+
+def test_a_seed_gives_one_program():
+    assert generate(5) == generate(5)
+    assert generate(5).source != generate(6).source
