@@ -2,7 +2,8 @@
 
 A test that asks for `by_pointers` gets kernels whose loads stay loads of pointers on sm_90, as where TMA cannot copy;
 one that asks for `way` runs for both.
-A test that asks for `rng` gets a generator with a fresh seed, which pytest prints where the test fails:
+Every test has a fresh seed, which pytest prints where it fails: that of the generator `rng`, and of the moments when
+asynchronous copies and products happen on the emulator.
 
     DEUTERON_TEST_SEED=1234 python -m pytest tests/run/test_dot.py
 """
@@ -41,8 +42,14 @@ def way(request: pytest.FixtureRequest) -> str:
     return request.param
 
 
-@pytest.fixture
-def rng() -> np.random.Generator:
+@pytest.fixture(autouse=True)
+def seed(monkeypatch: pytest.MonkeyPatch) -> int:
     seed = int(os.environ.get("DEUTERON_TEST_SEED", secrets.randbits(32)))
     print(f"DEUTERON_TEST_SEED={seed}")
+    monkeypatch.setenv("DEUTERON_EMULATOR_SEED", str(seed))
+    return seed
+
+
+@pytest.fixture
+def rng(seed: int) -> np.random.Generator:
     return np.random.default_rng(seed)

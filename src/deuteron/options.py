@@ -131,6 +131,14 @@ class Settings:
         return _flag("DEUTERON_EMULATE")
 
     @property
+    def emulator_seed(self) -> int:
+        """DEUTERON_EMULATOR_SEED: when what is asynchronous happens on the emulator; default: 0."""
+        text = os.environ.get("DEUTERON_EMULATOR_SEED") or "0"
+        if not text.isdecimal():
+            raise UsageError(f"DEUTERON_EMULATOR_SEED must be a whole number that is not negative, got '{text}'")
+        return int(text)
+
+    @property
     def cache_dir(self) -> Path:
         """DEUTERON_CACHE_DIR: where compiled kernels are kept."""
         return Path(os.environ.get("DEUTERON_CACHE_DIR") or platformdirs.user_cache_dir("deuteron"))
@@ -155,6 +163,12 @@ class Settings:
         """DEUTERON_OVERRIDE_DIR: `<kernel>.<stage>` files in it replace what that stage made."""
         path = os.environ.get("DEUTERON_OVERRIDE_DIR")
         return Path(path) if path else None
+
+    @property
+    def disabled_passes(self) -> tuple[str, ...]:
+        """DEUTERON_DISABLE_PASSES: names of passes that a compile leaves out, such as `fold,overlap-products`."""
+        names = (_variable("DEUTERON_DISABLE_PASSES") or "").split(",")
+        return tuple(sorted({name.strip() for name in names} - {""}))
 
     @property
     def always_compile(self) -> bool:

@@ -36,22 +36,22 @@ def test_alignment_contiguity_and_mask_limit_it(pointer, constancy, size):
 
 @pytest.mark.parametrize("shared", [row_major(SHAPE), mma_shared(SHAPE, 1, 2)])
 def test_a_copy_takes_what_a_load_takes(shared):
-    assert copy_vectors(LAYOUT, shared, POINTER, None, 2) == access_vectors(LAYOUT, POINTER, None, 2)
+    assert copy_vectors(LAYOUT, shared, POINTER, None, 2, (4, 8, 16)) == access_vectors(LAYOUT, POINTER, None, 2)
 
 
 @pytest.mark.parametrize("constancy", [1, 4])
 def test_a_copy_has_at_least_four_bytes(constancy):
-    groups = copy_vectors(LAYOUT, row_major(SHAPE), POINTER, mask(constancy), 2)
+    groups = copy_vectors(LAYOUT, row_major(SHAPE), POINTER, mask(constancy), 2, (4, 8, 16))
     assert groups is None if constancy == 1 else {len(group) for group in groups} == {4}
 
 
 def test_neighbours_in_memory_must_be_neighbours_in_shared_memory():
     columns = row_major(SHAPE, (0, 1))
-    assert copy_vectors(LAYOUT, columns, POINTER, None, 2) is None
+    assert copy_vectors(LAYOUT, columns, POINTER, None, 2, (4, 8, 16)) is None
     words = replace(POINTER, step=4)
-    assert {len(group) for group in copy_vectors(LAYOUT, columns, words, None, 4)} == {1}
+    assert {len(group) for group in copy_vectors(LAYOUT, columns, words, None, 4, (4, 8, 16))} == {1}
 
 
 def test_what_several_threads_hold_is_not_copied():
     replicated = blocked(SHAPE, (1, 8), (4, 8), (16, 1), (1, 0))
-    assert copy_vectors(replicated, row_major(SHAPE), POINTER, None, 2) is None
+    assert copy_vectors(replicated, row_major(SHAPE), POINTER, None, 2, (4, 8, 16)) is None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from ir_text import parse_kernel, value_named
 
 import deuteron as triton
 import deuteron.language as tl
@@ -141,3 +142,17 @@ def test_tiles_that_go_round_count_as_the_dividend():
     found, (wrap,) = known.of(pointer), known.wraps_in(pointer)
     assert written(wrap.divisor) == {"n"}
     assert written(found) == {"x_ptr", *written(wrap.dividend)}
+
+
+@pytest.mark.parametrize(("type", "terms"), [("i32", 2), ("i16", 1), ("i1", 1)])
+def test_narrow_integers_may_go_round(type, terms):
+    """The sum of two i16, widened, is not the sum of the widened two."""
+    module = parse_kernel(
+        f"%a: {type}, %b: {type}",
+        f"""
+        %sum = "arith.addi"(%a, %b) : ({type}, {type}) -> {type}
+        %wide = "arith.extsi"(%sum) : ({type}) -> i64
+        use %wide : i64""",
+    )
+    found = TilePolynomials().of(value_named(module, "wide"))
+    assert len(list(found)) == terms

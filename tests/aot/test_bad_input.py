@@ -109,8 +109,7 @@ FOLDER/exits.py:3:1: error: cannot import 'exits.py': SystemExit: 3
     "blocks": ({"--num-ctas": "3"}, "error: num_ctas must be a power of two from 1 to 8, got 3"),
     "blocks on a GPU without clusters": (
         {"--num-ctas": "2", "-t": "cuda:80"},
-        "error: num_ctas=2 makes clusters of blocks, which compute capability 9.0 and later have, "
-        "and the target is cuda:80: say num_ctas=1",
+        "error: num_ctas=2 makes clusters of 2 CTAs, and cuda:80 launches at most 1 together: say num_ctas=1",
     ),
     "option with a flag": ({"-O": "num_ctas=2"}, "error: -O num_ctas=2: say --num-ctas"),
     "out name": (

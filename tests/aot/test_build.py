@@ -1,10 +1,12 @@
 """What is emitted builds without a warning as C99 and C++17, also with the sanitizers, and computes what it should."""
 
 import ctypes
+import re
 import subprocess
+from pathlib import Path
 
 import pytest
-from aot.workspace import ADD_ALPHA, C99, CXX17, Workspace
+from aot.workspace import ADD_ALPHA, C99, CXX17, Program, Workspace
 
 from deuteron.aot.link import link_kernels
 
@@ -83,13 +85,129 @@ def test_headers_alone_in_every_c(workspace: Workspace, std: str):
 
 def test_a_shared_library_has_the_functions_and_hides_the_rest(workspace: Workspace):
     emit_two(workspace)
-    library = workspace.folder / "libadd.so"
-    sources = sorted(map(str, workspace.folder.glob("*.c")))
-    subprocess.run(["gcc", "-shared", "-fPIC", "-Wl,-z,defs", *sources, "-o", library], check=True)
+    library = share(workspace)
     names = subprocess.run(["nm", "-D", "--defined-only", library], capture_output=True, text=True, check=True).stdout
     exported = {line.split()[-1] for line in names.splitlines()}
-    assert not [name for name in exported if name.startswith("deuteron_") and name != "deuteron_status_string"]
-    assert {"add_alpha", "load_add_alpha", "deuteron_status_string"} <= exported
+    plain = {name for name in exported if not name.startswith("deuteron_")}
+    assert {"add_alpha", "add_alpha_default", "load_add_alpha"} <= plain
+    assert {re.sub("deuteron_[0-9a-f]{12}_", "", name) for name in exported - plain} == {
+        *plain,
+        "deuteron_status_string",
+    }
     values = (ctypes.c_float * 3)(1, 2, 3)
     status = ctypes.CDLL(str(library)).add_alpha_default(None, values, ctypes.c_float(0.5), 3)
     assert (status, list(values)) == (0, [1.5, 2.5, 3.5])
+
+
+def test_a_shared_library_may_hide_everything(workspace: Workspace):
+    emit_two(workspace)
+    library = share(workspace, "-DDEUTERON_HIDDEN")
+    names = subprocess.run(["nm", "-D", "--defined-only", library], capture_output=True, text=True, check=True).stdout
+    assert [line.split()[-1] for line in names.splitlines()] in ([], ["deuteron_status_string"])
+
+
+def share(workspace: Workspace, *flags: str) -> Path:
+    """The emitted files, and whatever else is in the folder, as a shared library."""
+    library = workspace.folder / f"lib{workspace.folder.name}.so"
+    sources = sorted(map(str, workspace.folder.glob("*.c")))
+    subprocess.run(["gcc", "-shared", "-fPIC", "-Wl,-z,defs", *flags, *sources, "-o", library], check=True)
+    return library
+
+
+USER = """
+#include "linked.h"
+
+float run_NAME(void) {
+  float x = 1.0f;
+  return add_alpha_default(0, &x, 0.5f, 1) == DEUTERON_SUCCESS ? x : -1.0f;
+}
+"""
+USERS = """
+#include <stdio.h>
+
+float run_first(void), run_second(void);
+
+int main(void) {
+  printf("%g %g\\n", run_first(), run_second());
+  return 0;
+}
+"""
+
+
+def emit_two_libraries(folder: Path) -> list[Workspace]:
+    """Each has a kernel of the same name and signature, the second of another source, and a function that calls it."""
+    found = []
+    for name, llvm in (("first", ADD_ALPHA), ("second", ADD_ALPHA.replace("fadd float %old", "fsub float %old"))):
+        (folder / name).mkdir()
+        found.append(Workspace(folder / name))
+        link_kernels([found[-1].emit(llvm, "*fp32, fp32, i32, 128", "n")], folder / name / "linked")
+        (folder / name / "user.c").write_text(USER.replace("NAME", name))
+    return found
+
+
+@pytest.mark.parametrize("compile_flags", [[], ["-fPIC"], ["-fvisibility=hidden", "-DDEUTERON_PLAIN_NAMES"]])
+def test_two_static_libraries_with_kernels_of_one_name(tmp_path: Path, compile_flags: list[str]):
+    archives = []
+    for workspace in emit_two_libraries(tmp_path):
+        sources = sorted(map(str, workspace.folder.glob("*.c")))
+        subprocess.run(["gcc", "-c", *compile_flags, *sources], cwd=workspace.folder, check=True)
+        archives.append(workspace.folder / "kernels.a")
+        subprocess.run(["ar", "rc", archives[-1], *workspace.folder.glob("*.o")], check=True)
+    (tmp_path / "main.c").write_text(USERS)
+    subprocess.run(["gcc", tmp_path / "main.c", *archives, "-o", tmp_path / "main"], check=True)
+    assert Program(tmp_path / "main").run() == "1.5 0.5\n"
+
+
+@pytest.mark.parametrize("flags", [(), ("-fvisibility=hidden", "-DVISIBLE"), ("-DDEUTERON_HIDDEN",)])
+def test_two_shared_libraries_with_kernels_of_one_name(tmp_path: Path, flags: tuple[str, ...]):
+    workspaces = emit_two_libraries(tmp_path)
+    for workspace in workspaces:
+        user = workspace.folder / "user.c"
+        user.write_text(user.read_text().replace("float run", '__attribute__((visibility("default"))) float run'))
+    libraries = [share(workspace, *flags) for workspace in workspaces]
+    (tmp_path / "main.c").write_text(USERS)
+    subprocess.run(["gcc", tmp_path / "main.c", *libraries, "-o", tmp_path / "main"], check=True)
+    assert Program(tmp_path / "main").run() == "1.5 0.5\n"
+
+
+def test_each_loaded_library_has_its_own_kernel_by_the_plain_name(tmp_path: Path):
+    for workspace, expected in zip(emit_two_libraries(tmp_path), (1.5, 0.5), strict=True):
+        loaded, value = ctypes.CDLL(str(share(workspace)), ctypes.RTLD_GLOBAL), ctypes.c_float(1)
+        assert loaded.add_alpha_default(None, ctypes.byref(value), ctypes.c_float(0.5), 1) == 0
+        assert value.value == expected
+
+
+READ = r"""
+#include "linked.h"
+#include <stdio.h>
+#include <string.h>
+
+int main(int argc, char **argv) {
+  char line[80] = "";
+  float x = 1.0f;
+  FILE *file = fopen(argv[argc - 1], "r");
+  setvbuf(file, NULL, _IONBF, 0);
+  if (!fgets(line, sizeof line, file))
+    return 1;
+  printf("%d ", read(0, &x, 0.5f, 1, 0));
+  printf("%d ", read_default(0, &x, 0.5f, 1));
+  printf("%g %s\n", x, line);
+  return 0;
+}
+"""
+
+
+@pytest.mark.parametrize("is_shared", [False, True])
+def test_a_kernel_that_is_called_like_a_function_of_libc(workspace: Workspace, is_shared: bool):
+    """`read` of the program stays libc's."""
+    link_kernels([workspace.emit(ADD_ALPHA, "*fp32, fp32, i32, 128", "n", name="read")], workspace.folder / "linked")
+    (workspace.folder / "text").write_text("text")
+    if is_shared:
+        library = share(workspace)
+        (workspace.folder / "main.c").write_text(READ)
+        command = ["gcc", workspace.folder / "main.c", library, "-o", workspace.folder / "main"]
+        subprocess.run(command, check=True)
+        program = Program(workspace.folder / "main")
+    else:
+        program = workspace.build(READ)
+    assert program.run(str(workspace.folder / "text")) == "0 0 2 text\n"

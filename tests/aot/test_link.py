@@ -16,6 +16,7 @@ RECORD = KernelRecord(
     out_name="add",
     hash="01234567",
     suffix="01",
+    digest="0123456789ab",
     target="cpu:x86-64-v3",
     device_rank=13,
     num_warps=1,
@@ -129,7 +130,7 @@ def test_damaged_and_missing_metadata(workspace: Workspace, tmp_path: Path):
         return str(caught.value)
 
     metadata.write_text(json.dumps({**fields, "version": 99}))
-    assert "has metadata version 99, this Deuteron reads version 1: compile the kernel again" in error()
+    assert "has metadata version 99, this Deuteron reads version 2: compile the kernel again" in error()
     metadata.write_text("{}")
     assert "is not the metadata of a compiled kernel" in error()
     metadata.write_text("{")

@@ -105,7 +105,7 @@ class Workspace:
         parsed = parse_signature(signature, params, name)
         request = CompileRequest(Path(f"{name}.py"), name, signature, grid, target=target)
         resolved = select_target(target)
-        record = plan_kernel(request, KernelSource(name, parsed, IRSource.from_text("", "llir")), resolved)
+        record = plan_kernel(request, KernelSource(name, parsed, IRSource.from_text(llvm, "llir")), resolved)
         base = file_base(self.folder / name, record.hash, record.suffix)
         code = KernelCode(record, parse_grid(grid, grid_scope(parsed)), base)
         metadata = KernelMetadata(name, code.symbol, resolved, {}, (), scratch_bytes=scratch_bytes)

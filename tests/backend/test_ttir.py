@@ -45,7 +45,7 @@ def test_parameters_from_the_ir(module):
 
 
 def test_text_round_trip(module):
-    text = ttir.print_tile_ir(ttir.optimise(module, make_unit(), tile_passes()).product)
+    text = ttir.print_tile_ir(ttir.run_pipeline(module, make_unit(), tile_passes()).product)
     again = ttir.parse_tile_ir(text, "kernel.ttir")
     assert ttir.print_tile_ir(again) == text
     assert [param.type for param in ttir.describe_tile_ir(again)[1]] == ["*fp32", "*bf16", "i64", "i1", "fp64"]
@@ -53,7 +53,7 @@ def test_text_round_trip(module):
 
 def test_passes_are_dumped_where_asked_for(module):
     seen = []
-    ttir.optimise(module, make_unit(dump=lambda name, text: seen.append((name, "tt.func" in text))), tile_passes())
+    ttir.run_pipeline(module, make_unit(dump=lambda name, text: seen.append((name, "tt.func" in text))), tile_passes())
     assert len(seen) > 3 and all(is_module for _, is_module in seen)
 
 
@@ -78,7 +78,7 @@ CALLS = """
 def test_calls_in_a_text_are_inlined():
     module = ttir.parse_tile_ir(CALLS, "calls.ttir")
     assert ttir.describe_tile_ir(module)[0] == "kernel"
-    text = ttir.print_tile_ir(ttir.optimise(module, make_unit(), tile_passes()).product)
+    text = ttir.print_tile_ir(ttir.run_pipeline(module, make_unit(), tile_passes()).product)
     assert "tt.call" not in text and "tt.store" in text
 
 

@@ -15,6 +15,8 @@ PARTS = {
     "machine": "znver4 +avx512f",
     "options": CPUOptions(),
     "symbol": "",
+    "disabled": (),
+    "is_portable": False,
 }
 OTHERS = {
     "fingerprint": "source2",
@@ -22,6 +24,8 @@ OTHERS = {
     "machine": "znver4 ",
     "options": CPUOptions(num_warps=8),
     "symbol": "s",
+    "disabled": ("fold",),
+    "is_portable": True,
 }
 
 

@@ -87,6 +87,54 @@ def test_integer_division_truncates(draw, poisoned, check, op, dtype):
     check(run(x, y, poisoned(dtype, SIZE), op), expected)
 
 
+def edges(dtype):
+    limits = np.iinfo(dtype)
+    numbers = [limits.min, limits.min + 1, -7, -2, -1, 0, 1, 2, 7, limits.max - 1, limits.max]
+    return np.array([n for n in numbers if n >= limits.min], dtype)
+
+
+def divided(x, y):
+    """Quotients and remainders as the language defines them: by 0 is by 1, and they wrap."""
+    pairs = [(int(a), int(b) or 1) for a, b in zip(x, y, strict=True)]
+    quotients = [abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1) for a, b in pairs]
+    remainders = [a - q * b for (a, b), q in zip(pairs, quotients, strict=True)]
+    mask = (1 << (8 * x.dtype.itemsize)) - 1
+    wrapped = (np.array([n & mask for n in column], f"u{x.dtype.itemsize}") for column in (quotients, remainders))
+    return [column.view(x.dtype) for column in wrapped]
+
+
+@pytest.mark.parametrize("dtype", SIGNED + UNSIGNED)
+def test_a_division_by_zero_is_one_by_one_and_the_lowest_number_wraps(poisoned, check, dtype):
+    numbers = edges(dtype)
+    x, y = (column.ravel() for column in np.meshgrid(numbers, numbers))
+    x, y = np.resize(x, SIZE), np.resize(y, SIZE)
+    quotients, remainders = divided(x, y)
+    check(run(x, y, poisoned(dtype, SIZE), "floordiv"), quotients)
+    check(run(x, y, poisoned(dtype, SIZE), "mod"), remainders)
+
+
+@triton.jit
+def division_by_one_number_kernel(x_ptr, y_ptr, out_ptr, y, Y: tl.constexpr, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    x, loaded = tl.load(x_ptr + i), tl.load(y_ptr)
+    tl.store(out_ptr + i, x // loaded)
+    tl.store(out_ptr + BLOCK + i, x % loaded)
+    tl.store(out_ptr + 2 * BLOCK + i, x // y)
+    tl.store(out_ptr + 3 * BLOCK + i, x % y)
+    tl.store(out_ptr + 4 * BLOCK + i, x // Y)
+    tl.store(out_ptr + 5 * BLOCK + i, x % Y)
+    for k in range(BLOCK):
+        tl.store(out_ptr + 6 * BLOCK + k, tl.load(x_ptr + k) // loaded)
+        tl.store(out_ptr + 7 * BLOCK + k, tl.load(x_ptr + k) % loaded)
+
+
+@pytest.mark.parametrize("y", [0, -1, 1, 3, -(2**31)])
+def test_divisions_by_one_number_that_is_loaded_given_or_known(poisoned, check, y):
+    x, out = np.resize(edges(np.int32), 16), poisoned("int32", (4, 2, 16))
+    division_by_one_number_kernel[(1,)](x, np.array([y], np.int32), out, y, Y=y, BLOCK=16)
+    check(out, np.broadcast_to(divided(x, np.full(16, y)), out.shape))
+
+
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_float_remainder_has_the_sign_of_the_dividend(draw, poisoned, check_norm, dtype):
     x, y = draw(dtype, SIZE, -100, 100), draw(dtype, SIZE, 1, 9)

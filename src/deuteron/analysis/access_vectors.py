@@ -9,6 +9,7 @@ pointers, and for how many elements the mask is the same. A copy into shared mem
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import gcd
 
@@ -16,7 +17,6 @@ from deuteron.analysis.axis_info import AxisInfo
 from deuteron.layout.linear import LANE, REGISTER, WARP, LinearLayout
 
 MAX_BYTES = 16
-ASYNC_COPY_BYTES = (4, 8, 16)
 
 
 @dataclass(frozen=True)
@@ -33,16 +33,21 @@ def access_vectors(layout: LinearLayout, pointer: AxisInfo, mask: AxisInfo | Non
 
 
 def copy_vectors(
-    layout: LinearLayout, shared: LinearLayout, pointer: AxisInfo, mask: AxisInfo | None, size: int
+    layout: LinearLayout,
+    shared: LinearLayout,
+    pointer: AxisInfo,
+    mask: AxisInfo | None,
+    size: int,
+    copy_bytes: Sequence[int],
 ) -> list[list[int]] | None:
-    """The registers of each cp.async from a tile of pointers into shared memory; None where it cannot be done: with
-    less than 4 bytes each, or where several threads hold the same element.
+    """The registers of each asynchronous copy from a tile of pointers into shared memory; None where it cannot be done:
+    where it would be of other than `copy_bytes`, or where several threads hold the same element.
     """
     if any(layout.free_bits().values()):
         return None
     bits = _longest_run(layout, pointer, mask, size).bits
     bits = bits[: _contiguous_bits(layout.compose(shared.right_inverse()), bits)]
-    if size << len(bits) not in ASYNC_COPY_BYTES:
+    if size << len(bits) not in copy_bytes:
         return None
     return _grouped(layout.in_size(REGISTER), bits)
 
@@ -72,10 +77,15 @@ def _limit_along(
 
 
 def copy_limit(
-    layout: LinearLayout, shared: LinearLayout, pointer: AxisInfo, mask: AxisInfo | None, size: int
+    layout: LinearLayout,
+    shared: LinearLayout,
+    pointer: AxisInfo,
+    mask: AxisInfo | None,
+    size: int,
+    copy_bytes: Sequence[int],
 ) -> str | None:
     """What keeps the copies of `copy_vectors` from taking 16 bytes."""
-    copies = copy_vectors(layout, shared, pointer, mask, size)
+    copies = copy_vectors(layout, shared, pointer, mask, size, copy_bytes)
     if copies is not None and len(copies[0]) * size == MAX_BYTES:
         return None
     return width_limit(layout, pointer, mask, size) or "neighbours in memory are not neighbours in shared memory"

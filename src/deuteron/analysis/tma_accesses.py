@@ -13,23 +13,21 @@ A kernel's arguments are taken not to overlap.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from xdsl.ir import Operation, SSAValue
 
 from deuteron.analysis.argument_expressions import expression_of
 from deuteron.analysis.axis_analysis import AxisInfoAnalysis
-from deuteron.analysis.base_argument import base_argument
-from deuteron.ir.tt.atomic import AtomicCASOp, AtomicRMWOp
+from deuteron.analysis.points_to import Targets, points_to
+from deuteron.analysis.written_arguments import touched_arguments
+from deuteron.ir.effects import GLOBAL, ORDER, ORDER_OWN, READ, WRITE, Kind, effects_inside, first_in_order
 from deuteron.ir.tt.descriptor import BlockAccess, DescriptorLoadOp, MakeTensorDescriptorOp
 from deuteron.ir.tt.function import FuncOp
-from deuteron.ir.tt.memory import LoadOp, StoreOp
-from deuteron.ir.ttg.barrier import BarrierOp
 from deuteron.ir.types import bit_width_of, byte_width_of, num_elements_of
 from deuteron.layout.tensor_box import CHUNK_BYTES
 
 MAX_BLOCK_BYTES = 128 * 1024  # of the shared memory that a block goes through
-
-_ORDERING = (AtomicRMWOp, AtomicCASOp, BarrierOp)
-_Sources = set[SSAValue | None]
 
 
 def tma_accesses(func: FuncOp) -> set[Operation]:
@@ -38,9 +36,10 @@ def tma_accesses(func: FuncOp) -> set[Operation]:
     if not accesses:
         return set()
     info = AxisInfoAnalysis(func)
-    possible = [op for op in accesses if _is_possible(op, info)]
-    mixed = _mixed(func, possible, [op for op in accesses if op not in possible])
-    return {op for op in possible if _source(op) not in mixed}
+    possible = {op for op in accesses if _is_possible(op, info)}
+    mixed = _mixed(func, possible)
+    targets = {op: points_to(op.desc) for op in possible}
+    return {op for op in possible if targets[op].is_known and not targets[op].overlaps(mixed)}
 
 
 def _is_possible(op: BlockAccess, info: AxisInfoAnalysis) -> bool:
@@ -62,38 +61,20 @@ def _are_chunks(value: SSAValue, size: int, info: AxisInfoAnalysis) -> bool:
     return info.of(value).divisibility[0] * size % CHUNK_BYTES == 0
 
 
-def _source(op: BlockAccess) -> SSAValue | None:
-    made = op.desc.owner
-    return base_argument(made.base) if isinstance(made, MakeTensorDescriptorOp) else None
+def _mixed(func: FuncOp, by_tma: set[Operation]) -> Targets:
+    """The arguments that descriptors may not go to by TMA, where the others go to them through pointers."""
+    read, written = (_touched(func, kind, lambda op: op in by_tma) for kind in (READ, WRITE))
+    pointed_read, pointed_written = (_touched(func, kind, lambda op: op not in by_tma) for kind in (READ, WRITE))
+    mixed = read.arguments & written.arguments if first_in_order(func, GLOBAL, (ORDER, ORDER_OWN)) else frozenset()
+    for argument in read.arguments | written.arguments:
+        source = Targets(frozenset({argument}))
+        changes = source.overlaps(written | pointed_written)
+        if changes and source.overlaps(pointed_read | pointed_written):
+            mixed |= {argument}
+    return Targets(mixed)
 
 
-def _mixed(func: FuncOp, by_tma: list[BlockAccess], others: list[BlockAccess]) -> _Sources:
-    """The arguments that descriptors may not go to by TMA, where the others go through pointers; None is in it, of
-    which nothing is known.
-    """
-    read, written = _sources(by_tma)
-    pointed_read, pointed_written = (a | b for a, b in zip(_sources(others), _through_pointers(func), strict=True))
-    mixed: _Sources = {None}
-    for source in read | written:
-        changes = source in written or bool(pointed_written & {source, None})
-        if changes and (pointed_read | pointed_written) & {source, None}:
-            mixed.add(source)
-    if any(isinstance(op, _ORDERING) for op in func.walk()):
-        mixed |= read & written
-    return mixed
-
-
-def _sources(accesses: list[BlockAccess]) -> tuple[_Sources, _Sources]:
-    """The arguments that are read, and those that are written."""
-    read = {_source(op) for op in accesses if isinstance(op, DescriptorLoadOp)}
-    return read, {_source(op) for op in accesses if not isinstance(op, DescriptorLoadOp)}
-
-
-def _through_pointers(func: FuncOp) -> tuple[_Sources, _Sources]:
-    read, written = set(), set()
-    for op in func.walk():
-        if isinstance(op, LoadOp):
-            read.add(base_argument(op.ptr))
-        elif isinstance(op, StoreOp | AtomicRMWOp | AtomicCASOp):
-            written.add(base_argument(op.ptr))
-    return read, written
+def _touched(func: FuncOp, kind: Kind, is_meant: Callable[[Operation], bool]) -> Targets:
+    """The arguments that these ops of a function read or write."""
+    effects = [effect for op, effect in effects_inside(func) if is_meant(op)]
+    return touched_arguments(effects, kind)

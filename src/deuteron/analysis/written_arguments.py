@@ -1,41 +1,46 @@
-"""Which arguments of the kernel are written, and so which loads may come before other accesses.
+"""Which arguments of the kernel ops read and write, and so which loads may come before other accesses.
 
-    a, out: arguments         written_arguments(loop)                    {out}
-    for ...:                  is_apart(load, {out})                      True: it reads a
-      load a[...]             is_apart(load, {None})                     False: something unknown is written
-      store out[...]
-
-A kernel's arguments are taken not to overlap, as Triton does.
+a, out: arguments         written_arguments(loop)                    out
+for ...:                  is_apart(load, written_arguments(loop))    True: it reads a
+  load a[...]
+  store out[...]
 """
 
 from __future__ import annotations
 
-from xdsl.ir import Operation, SSAValue
+from collections.abc import Iterable
 
-from deuteron.analysis.base_argument import base_argument
-from deuteron.ir.tt.atomic import AtomicCASOp, AtomicRMWOp
-from deuteron.ir.tt.descriptor import (
-    BlockAccess,
-    DescriptorLoadOp,
-    DescriptorReduceOp,
-    DescriptorStoreOp,
-    descriptor_of,
-)
-from deuteron.ir.tt.memory import LoadOp, StoreOp
+from xdsl.ir import Operation
 
-_WRITES = (StoreOp, AtomicRMWOp, AtomicCASOp, DescriptorStoreOp, DescriptorReduceOp)
+from deuteron.analysis.points_to import Targets, points_to
+from deuteron.ir.effects import GLOBAL, ORDER, READ, WRITE, Effect, Kind, effects_inside, effects_of
 
 
-def written_arguments(op: Operation) -> set[SSAValue | None]:
-    """The arguments that ops inside write; None is one of them where that is not known."""
-    return {accessed_argument(inner) for inner in op.walk() if isinstance(inner, _WRITES)}
+def written_arguments(op: Operation) -> Targets:
+    """What is written by the ops in the regions of a function or a loop."""
+    return touched_arguments((effect for _, effect in effects_inside(op)), WRITE)
 
 
-def is_apart(load: LoadOp | DescriptorLoadOp, written: set[SSAValue | None]) -> bool:
-    """Whether what is loaded is in none of these arguments."""
-    return not written or (None not in written and accessed_argument(load) not in {None, *written})
+def written_by(op: Operation) -> Targets:
+    return touched_arguments(effects_of(op), WRITE)
 
 
-def accessed_argument(op: Operation) -> SSAValue | None:
-    """The argument that an op accesses; None where it is not known."""
-    return base_argument(descriptor_of(op).base if isinstance(op, BlockAccess) else op.ptr)
+def read_by(op: Operation) -> Targets:
+    return touched_arguments(effects_of(op), READ)
+
+
+def is_apart(load: Operation, written: Targets) -> bool:
+    """Whether what is loaded is in none of these arguments; a load that has to be done in its place never is apart."""
+    effects = effects_of(load)
+    return not any(effect.kind is ORDER for effect in effects) and not touched_arguments(effects, READ).overlaps(
+        written
+    )
+
+
+def touched_arguments(effects: Iterable[Effect], kind: Kind) -> Targets:
+    """Where these effects of one kind are."""
+    found = Targets()
+    for effect in effects:
+        if effect.kind is kind and effect.resource is GLOBAL:
+            found |= points_to(effect.value)
+    return found

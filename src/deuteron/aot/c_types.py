@@ -13,6 +13,7 @@ import textwrap
 from collections.abc import Iterable, Sequence
 
 from deuteron.aot.metadata import KernelRecord, ParamRecord
+from deuteron.aot.symbols import declaration_of
 from deuteron.errors import UsageError
 
 MAX_LINE = 110
@@ -45,6 +46,15 @@ def parameters(params: Iterable[ParamRecord]) -> list[str]:
 def launch_declaration(record: KernelRecord) -> str:
     """The head of the function that launches a kernel."""
     return declaration("deuteron_status", record.function, [STREAM, *parameters(record.runtime_params)])
+
+
+def kernel_declarations(record: KernelRecord) -> tuple[str, ...]:
+    """The functions of a kernel, with their symbols: what launches it, loads and unloads it."""
+    maintenance = (f"deuteron_status {function}(void)" for function in record.functions[1:])
+    heads = (launch_declaration(record), *maintenance)
+    return tuple(
+        declaration_of(head, function, record.digest) for head, function in zip(heads, record.functions, strict=True)
+    )
 
 
 def declaration(result: str, function: str, params: Sequence[str]) -> str:

@@ -22,11 +22,13 @@ from deuteron.aot.load import KernelSource, load_source
 from deuteron.aot.metadata import KernelRecord, ParamRecord
 from deuteron.aot.output import write_files
 from deuteron.aot.signature import Argument, Signature
+from deuteron.aot.symbols import digest_of
 from deuteron.aot.targets import c_target, select_target
 from deuteron.aot.targets.target import KernelCode
 from deuteron.aot.text import is_text, load_text
 from deuteron.compiler import CompiledKernel
 from deuteron.compiler import compile as compile_source
+from deuteron.compiler.key import toolchain
 from deuteron.errors import UsageError
 from deuteron.language.signature import descriptor_arguments, parse_type, type_text
 from deuteron.language.types import tensor_descriptor_type
@@ -87,7 +89,8 @@ def _resolve(request: CompileRequest) -> tuple[Target, KernelSource]:
 
 
 def _compile(request: CompileRequest, target: Target, kernel: KernelSource, symbol: str | None) -> CompiledKernel:
-    return compile_source(kernel.source, target, {**_launch_options(request), **request.options}, symbol=symbol)
+    options = {**_launch_options(request), **request.options}
+    return compile_source(kernel.source, target, options, symbol=symbol, is_portable=True)
 
 
 def _launch_options(request: CompileRequest) -> dict[str, int]:
@@ -122,6 +125,7 @@ def plan_kernel(request: CompileRequest, kernel: KernelSource, target: Target) -
         out_name=out_name,
         hash=naming.signature_hash(parts),
         suffix=naming.suffix(signature.arguments),
+        digest=digest_of([kernel.source.fingerprint(), *parts, str(target), request.grid.strip(), *toolchain()]),
         target=str(target),
         device_rank=c_target(target.backend).device_rank(target),
         num_warps=request.num_warps,

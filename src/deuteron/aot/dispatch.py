@@ -18,9 +18,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from deuteron.aot.c_types import STREAM, declaration, launch_declaration, parameters
+from deuteron.aot.c_types import STREAM, declaration, kernel_declarations, parameters
 from deuteron.aot.emit import header_guard
 from deuteron.aot.metadata import KernelRecord
+from deuteron.aot.symbols import declaration_of, digest_of, plain_names
 from deuteron.aot.targets import c_target
 from deuteron.aot.templates import comment_text, render, runtime_source
 from deuteron.backend.tensor_map import arguments_of
@@ -36,7 +37,7 @@ def header_text(linked: Mapping[str, Algos], file_name: str) -> str:
         title=_title(linked),
         guard=header_guard(f"LINK_{''.join(char if char.isalnum() else '_' for char in file_name)}"),
         types=runtime_source(*c_target(first.backend).types_files),
-        declarations="\n".join(_name_header(name, algos) for name, algos in linked.items()),
+        declarations="\n".join(_name_header(name, algos, _digest(linked)) for name, algos in linked.items()),
     )
 
 
@@ -46,8 +47,9 @@ def source_text(linked: Mapping[str, Algos], file_name: str) -> str:
         "link.c",
         title=_title(linked),
         header=f"{file_name}.h",
-        kernels="".join(_kernel_declarations(record) for record in records),
+        kernels="".join(f"{declared}\n" for record in records for declared in kernel_declarations(record)),
         names="\n".join(_name_source(name, algos) for name, algos in linked.items()),
+        plain_names=plain_names((f for name in linked for f in linked_functions(name)), _digest(linked)),
     )
 
 
@@ -60,15 +62,27 @@ def _title(linked: Mapping[str, Algos]) -> str:
     return f"kernels {', '.join(linked)}"
 
 
-def _name_header(name: str, algos: Algos) -> str:
+def _digest(linked: Mapping[str, Algos]) -> str:
+    """Of all that the functions of one file may call, and of how they choose."""
+    kernels = ((name, i, record) for name, algos in linked.items() for i, algo in enumerate(algos) for record in algo)
+    return digest_of(f"{name} {i} {record.function} {record.digest}" for name, i, record in kernels)
+
+
+def _name_header(name: str, algos: Algos, digest: str) -> str:
+    launch, launch_default = _launch(name, algos, ["int algo_id"]), _launch(f"{name}_default", algos)
+    load, unload = (f"deuteron_status {verb}_{name}(void)" for verb in ("load", "unload"))
+    heads = (launch, launch_default, f"int {name}_get_num_algos(void)", load, unload)
+    declarations = [
+        declaration_of(head, function, digest) for head, function in zip(heads, linked_functions(name), strict=True)
+    ]
     described = [f"     algo_id {i}: {comment_text(_description(kernels))}" for i, kernels in enumerate(algos)]
     return render(
         "link_name.h",
         name=name,
         num_algos="1 algorithm" if len(algos) == 1 else f"{len(algos)} algorithms",
         algos="\n".join(described),
-        launch=_launch(name, algos, ["int algo_id"]),
-        launch_default=_launch(f"{name}_default", algos),
+        launches="\n".join(declarations[:3]),
+        maintenance="\n".join(declarations[3:]),
     )
 
 
@@ -128,11 +142,6 @@ def _conditions(record: KernelRecord) -> Iterator[str]:
 def _launch(function: str, algos: Algos, further: Sequence[str] = (), result: str = "deuteron_status") -> str:
     """The head of a function that takes all arguments, those hinted :1 too."""
     return declaration(result, function, [STREAM, *parameters(algos[0][0].c_params), *further])
-
-
-def _kernel_declarations(record: KernelRecord) -> str:
-    maintenance = [f"deuteron_status {verb}_{record.function}(void);" for verb in ("load", "unload")]
-    return "\n".join([f"{launch_declaration(record)};", *maintenance, ""])
 
 
 def _description(kernels: Sequence[KernelRecord]) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from deuteron.aot.c_types import launch_declaration
+from deuteron.aot.c_types import kernel_declarations
 from deuteron.aot.metadata import KernelRecord, ParamRecord
 from deuteron.aot.targets import c_target
 from deuteron.aot.targets.target import KernelCode
@@ -36,7 +36,8 @@ def kernel_header(record: KernelRecord) -> str:
         target=record.target,
         grid=comment_text(record.grid),
         function=record.function,
-        launch=launch_declaration(record),
+        launch=kernel_declarations(record)[0],
+        maintenance="\n".join(kernel_declarations(record)[1:]),
     )
 
 

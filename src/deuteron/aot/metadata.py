@@ -23,7 +23,7 @@ from deuteron.errors import UsageError
 from deuteron.options import parse_target
 
 FORMAT = "deuteron-aot-kernel"
-VERSION = 1
+VERSION = 2
 
 
 @dataclass(frozen=True)
@@ -44,14 +44,16 @@ class ParamRecord:
 class KernelRecord(Facts):
     """A kernel compiled for one signature and target.
 
-    `extras` is what was asked for besides, as it is in the hash. Of kernels that differ in their target only, the one
-    of the highest `device_rank` that the device can run is launched.
+    `extras` is what was asked for besides, as it is in the hash. `digest` is of the kernel's source and of all else
+    that its code depends on; it is in the symbols of its functions. Of kernels that differ in their target only, the
+    one of the highest `device_rank` that the device can run is launched.
     """
 
     kernel: str
     out_name: str
     hash: str
     suffix: str
+    digest: str
     target: str
     device_rank: int
     num_warps: int
@@ -72,6 +74,11 @@ class KernelRecord(Facts):
     def function(self) -> str:
         """The C function that launches it."""
         return naming.function_name(self.out_name, self.hash, self.suffix)
+
+    @property
+    def functions(self) -> tuple[str, ...]:
+        """All C functions of the kernel."""
+        return (self.function, f"load_{self.function}", f"unload_{self.function}")
 
     @property
     def backend(self) -> str:
@@ -101,6 +108,7 @@ class KernelRecord(Facts):
     def to_json(self) -> str:
         fields = dataclasses.asdict(self)
         facts = {name: fields.pop(name) for name in self.facts}
+        facts["resources"] = dict(sorted(facts["resources"].items()))
         written = {"format": FORMAT, "version": VERSION, **fields, **facts, "function": self.function}
         return json.dumps(written, indent=2) + "\n"
 

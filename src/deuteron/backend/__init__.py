@@ -17,7 +17,7 @@ Nothing outside of this folder tests which target it is.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from deuteron.backend.cpu.backend import CPUBackend
 from deuteron.backend.cuda.backend import CUDABackend
@@ -26,6 +26,9 @@ from deuteron.backend.report import Report
 from deuteron.backend.stage import Stage
 from deuteron.errors import UsageError
 from deuteron.options import Target
+
+if TYPE_CHECKING:
+    from xdsl.passes import ModulePass
 
 
 class Backend(Protocol):
@@ -40,6 +43,12 @@ class Backend(Protocol):
 
     def check(self, target: Target, options: Any) -> None:
         """Raise UsageError unless code can be made for the target with these options."""
+
+    def pipelines(self, target: Target, options: Any) -> Mapping[str, Sequence[ModulePass]]:
+        """The passes that its stages run, in order, by the name of the pipeline."""
+
+    def pass_objects(self, target: Target, options: Any) -> Sequence[object]:
+        """What passes take besides numbers, such as a GPUConfig."""
 
     def machine(self, target: Target) -> str:
         """What code for this target depends on besides the target's name, such as the features of the processor."""

@@ -24,7 +24,8 @@ from deuteron.options import Target
 class Unit:
     """One kernel being compiled, as a stage sees it: what was asked for, and the facts of the stages before.
 
-    `dump(suffix, text)` keeps the IR between two passes, where somebody asked for it.
+    `path_of` is what a source file is called in the product: as it is, or as Python imports it. `disabled` names passes
+    that are left out. `dump(suffix, text)` keeps the IR between two passes, where somebody asked for it.
     """
 
     name: str
@@ -33,6 +34,8 @@ class Unit:
     options: Any
     params: tuple[Param, ...] = ()
     facts: Facts = Facts()
+    path_of: Callable[[str], str] = str
+    disabled: tuple[str, ...] = ()
     dump: Callable[[str, str], None] | None = None
 
     def with_facts(self, found: Mapping[str, Any]) -> Unit:

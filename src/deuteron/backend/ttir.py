@@ -20,14 +20,28 @@ if TYPE_CHECKING:
     from xdsl.passes import ModulePass
 
 
-def optimise(module: ModuleOp, unit: Unit, passes: Sequence[ModulePass]) -> Made:
-    """Run the passes of a target on what the frontend made."""
+def check(module: ModuleOp) -> None:
+    """Raise InternalError unless what the frontend made, or a text gave, is tile IR."""
     from deuteron.ir.verifier import verify_ttir
-    from deuteron.passes import run_passes
 
     verify_ttir(module, "the frontend")
-    run_passes(module, passes, unit.dump)
+
+
+def run_pipeline(module: ModuleOp, unit: Unit, passes: Sequence[ModulePass]) -> Made:
+    """Run the passes of a stage but those that are disabled, each verified."""
+    from deuteron.ir.verifier import verify_ir
+    from deuteron.passes import run_passes
+
+    run_passes(module, _enabled(passes, unit), unit.dump, verify_ir)
     return Made(module)
+
+
+def _enabled(passes: Sequence[ModulePass], unit: Unit) -> Sequence[ModulePass]:
+    if not unit.disabled:
+        return passes
+    from deuteron.passes.by_name import without  # deferred: brings the passes of all targets
+
+    return without(passes, unit.disabled)
 
 
 def print_tile_ir(module: ModuleOp) -> str:

@@ -34,6 +34,7 @@ def compile(
     target: Target | str | None = None,
     options: Mapping[str, Any] | None = None,
     symbol: str | None = None,
+    is_portable: bool = False,
 ) -> CompiledKernel:
     """Compile a kernel, or take it from the cache.
 
@@ -42,6 +43,8 @@ def compile(
         target: default: DEUTERON_TARGET, else the machine's GPU, else `cpu`.
         options: the options of the target (`num_warps`, `num_stages`, ...).
         symbol: the name of the function in object code; default: the kernel's name.
+        is_portable: whether the result is the same wherever the sources lie: the debug information then calls them
+            as Python imports them.
 
     Raises:
         CompilationError: the kernel is at fault. IRError: a text is. UsageError: the request is.
@@ -51,7 +54,7 @@ def compile(
         raise UsageError(f"compile takes an ASTSource, an IRSource or the path of a file, got {src!r}")
     target = resolve_target(target)
     backend = get_backend(target)
-    return compile_with(backend, source, target, backend.make_options(options or {}), symbol)
+    return compile_with(backend, source, target, backend.make_options(options or {}), symbol, is_portable)
 
 
 def resolve_target(target: Target | str | None) -> Target:
@@ -62,16 +65,24 @@ def resolve_target(target: Target | str | None) -> Target:
 
 
 def compile_with(
-    backend: Backend, source: ASTSource | IRSource, target: Target, options: Any, symbol: str | None = None
+    backend: Backend,
+    source: ASTSource | IRSource,
+    target: Target,
+    options: Any,
+    symbol: str | None = None,
+    is_portable: bool = False,
 ) -> CompiledKernel:
     """Compile with a backend and its options object, through the cache."""
     backend.check(target, options)
-    key = cache_key(source.fingerprint(), target, backend.machine(target), options, symbol or "")
+    path_of = _import_path if is_portable else str
+    unit = Unit("", symbol or "", target, options, path_of=path_of, disabled=settings.disabled_passes)
+    asked = (unit.symbol, unit.disabled, is_portable)
+    key = cache_key(source.fingerprint(), target, backend.machine(target), options, *asked)
     is_overridden = settings.override_dir is not None
     entry = None if settings.always_compile or is_overridden else cache.load(settings.cache_dir, key)
     is_cached = entry is not None
     if entry is None:
-        entry = _run_stages(backend, source, target, options, symbol, _dump_folder(key))
+        entry = _run_stages(backend, source, unit, _dump_folder(key))
         if not is_overridden:
             cache.store(settings.cache_dir, key, entry)
             evict_now_and_then(settings.cache_dir, settings.cache_size)
@@ -79,6 +90,12 @@ def compile_with(
     if is_cached and settings.dump_dir:
         _dump_all(settings.dump_dir / key, kernel)
     return kernel
+
+
+def _import_path(file: str) -> str:
+    from deuteron.ir.location import import_path  # deferred: brings xDSL
+
+    return import_path(file)
 
 
 def _dump_folder(key: str) -> Path | None:
@@ -90,20 +107,13 @@ def _dump_all(folder: Path, kernel: CompiledKernel) -> None:
         dump(folder, kernel.name, name, text)
 
 
-def _run_stages(
-    backend: Backend,
-    source: ASTSource | IRSource,
-    target: Target,
-    options: Any,
-    symbol: str | None,
-    folder: Path | None,
-) -> cache.Entry:
+def _run_stages(backend: Backend, source: ASTSource | IRSource, unit: Unit, folder: Path | None) -> cache.Entry:
     if isinstance(source, ASTSource):
-        unit = Unit(source.name, symbol or source.name, target, options, source.params)
+        unit = replace(unit, name=source.name, symbol=unit.symbol or source.name, params=source.params)
         walk = Walk(backend.stages, unit, folder)
         walk.begin(partial(_lower, source))
     else:
-        walk = _walk_from_text(backend, source, Unit("", symbol or "", target, options), folder)
+        walk = _walk_from_text(backend, source, unit, folder)
     with _garbage_kept():
         walk.run()
     texts = {stage.name: walk.texts[stage.name] for stage in backend.stages if stage.name in walk.texts}

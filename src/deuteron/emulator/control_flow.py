@@ -43,6 +43,10 @@ class ControlFlow:
         self.meets = self._meeting_points()
         self.live_in = self._live_registers()
 
+    def block(self, number: int) -> range:
+        """The instructions of a block."""
+        return range(self.starts[number], self._end(number))
+
     def live_at(self, pc: int) -> tuple[int, ...]:
         block = self.block_of[pc]
         live = self._live_out(block)

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from deuteron.errors import UsageError
+from deuteron.options import settings
 
 
 def _write(text: str) -> None:
@@ -18,18 +19,18 @@ def _write(text: str) -> None:
 
 @dataclass(frozen=True)
 class EmulatorOptions:
-    """`asynchronous`: when the data of an asynchronous copy or wgmma becomes visible: `late` (only at the wait that
-    guarantees it), `early` (at once) or `random` (either, by `seed`). `check_shared`: races, unwritten data and data in
-    flight in shared memory. `blocks_at_once`: resident blocks; None: as many as make 512 threads. `shared_limit`:
-    bytes of shared memory a block may have; None: that of the `.target`."""
+    """`asynchronous`: when an asynchronous copy or wgmma happens: `random` (at some moment, by `seed`, which is that of
+    DEUTERON_EMULATOR_SEED unless it is given), `late` (at the wait for it) or `early` (at once). `check_shared`: races,
+    unwritten data and data in flight in shared memory. `blocks_at_once`: resident blocks; None: as many as make 512
+    threads. `shared_limit`: bytes of shared memory a block may have; None: that of the `.target`."""
 
-    asynchronous: str = "late"
-    seed: int = 0
+    asynchronous: str = "random"
+    seed: int = field(default_factory=lambda: settings.emulator_seed)
     check_shared: bool = True
     blocks_at_once: int | None = None
     shared_limit: int | None = None
     print: Callable[[str], object] = _write
 
     def __post_init__(self) -> None:
-        if self.asynchronous not in ("late", "early", "random"):
-            raise UsageError(f"asynchronous must be 'late', 'early' or 'random', got '{self.asynchronous}'")
+        if self.asynchronous not in ("random", "late", "early"):
+            raise UsageError(f"asynchronous must be 'random', 'late' or 'early', got '{self.asynchronous}'")

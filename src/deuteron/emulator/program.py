@@ -14,6 +14,7 @@ from deuteron.emulator.decoder import decode
 from deuteron.emulator.inline_calls import inline_calls
 from deuteron.emulator.parser import Module, parse
 from deuteron.emulator.parser.syntax import TYPE_BYTES, Function
+from deuteron.emulator.register_fences import check_register_fences
 from deuteron.emulator.variables import Layout
 from deuteron.errors import UsageError
 
@@ -29,6 +30,7 @@ class Program:
         self.layout = Layout(module, self.function)
         self.steps = [decode(self.function, self.layout, pc) for pc in range(len(self.function.instructions))]
         self.flow = ControlFlow(self.function, self.steps)
+        check_register_fences(self.flow)
         self.shared_granule = min(_shared_widths(self.function), default=4)
         self._live: dict[int, tuple[int, ...]] = {}
 

@@ -1,7 +1,7 @@
 """Rules for `arith`: constants, integer and float arithmetic, comparisons, selects.
 
-Integers wrap. Unspecified in the language, here: a division by zero gives 0 and the dividend as remainder;
-INT_MIN / -1 is INT_MIN; a shift by the width or more gives 0, or the sign.
+Integers wrap. A division by 0 is one by 1: it gives the dividend, and 0 as remainder. INT_MIN / -1 is INT_MIN. A shift
+by the width or more gives 0, or the sign.
 f16 and bf16 are computed in float32 and rounded once, which is exact for + - * / . Floats follow IEEE 754; maxnumf and
 minnumf drop a NaN, maximumf and minimumf keep it.
 """
@@ -69,41 +69,44 @@ def _float_rule(compute: Callable) -> Rule:
     return lambda ctx, op, *operands: round_float(compute(*operands), op.results[0].type)
 
 
+def _divisor(rhs: np.ndarray) -> np.ndarray:
+    return np.where(rhs == 0, rhs.dtype.type(1), rhs)
+
+
 def divide_signed(lhs: np.ndarray, rhs: np.ndarray) -> np.ndarray:
     """The quotient, truncated."""
-    divisor = np.where((rhs == 0) | (rhs == -1), rhs.dtype.type(1), rhs)
+    divisor = np.where(rhs == -1, rhs.dtype.type(1), _divisor(rhs))
     quotient = (lhs - np.fmod(lhs, divisor)) // divisor
-    return np.where(rhs == -1, -lhs, np.where(rhs == 0, lhs.dtype.type(0), quotient))
+    return np.where(rhs == -1, -lhs, quotient)
 
 
 def remainder_signed(lhs: np.ndarray, rhs: np.ndarray) -> np.ndarray:
     """The remainder of truncated division; it has the sign of the dividend."""
-    return lhs - divide_signed(lhs, rhs) * rhs
+    return lhs - divide_signed(lhs, rhs) * _divisor(rhs)
 
 
 def divide_floor(lhs: np.ndarray, rhs: np.ndarray) -> np.ndarray:
     quotient, remainder = divide_signed(lhs, rhs), remainder_signed(lhs, rhs)
-    is_below = (remainder != 0) & ((remainder < 0) != (rhs < 0)) & (rhs != 0)
+    is_below = (remainder != 0) & ((remainder < 0) != (rhs < 0))
     return quotient - is_below.astype(lhs.dtype)
 
 
 def divide_ceil(lhs: np.ndarray, rhs: np.ndarray) -> np.ndarray:
     quotient, remainder = divide_signed(lhs, rhs), remainder_signed(lhs, rhs)
-    is_above = (remainder != 0) & ((remainder < 0) == (rhs < 0)) & (rhs != 0)
+    is_above = (remainder != 0) & ((remainder < 0) == (rhs < 0))
     return quotient + is_above.astype(lhs.dtype)
 
 
 def divide_unsigned(lhs: np.ndarray, rhs: np.ndarray) -> np.ndarray:
-    return np.where(rhs == 0, lhs.dtype.type(0), lhs // np.where(rhs == 0, rhs.dtype.type(1), rhs))
+    return lhs // _divisor(rhs)
 
 
 def divide_ceil_unsigned(lhs: np.ndarray, rhs: np.ndarray) -> np.ndarray:
-    quotient = divide_unsigned(lhs, rhs)
-    return quotient + ((quotient * rhs != lhs) & (rhs != 0)).astype(lhs.dtype)
+    return divide_unsigned(lhs, rhs) + (remainder_unsigned(lhs, rhs) != 0).astype(lhs.dtype)
 
 
 def remainder_unsigned(lhs: np.ndarray, rhs: np.ndarray) -> np.ndarray:
-    return lhs - divide_unsigned(lhs, rhs) * rhs
+    return lhs % _divisor(rhs)
 
 
 RULES.add(

@@ -36,7 +36,6 @@ def while_(ctx, op, *carried):
         if not condition:
             return tuple(passed)
         carried = ctx.run_block(after, passed)
-        ctx.come_round(op)
 
 
 @RULES.on(CallOp)

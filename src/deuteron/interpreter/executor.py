@@ -1,14 +1,12 @@
 """Runs a kernel, one program after the other, by walking its blocks and calling the rule of each op.
 
-Programs that may wait for one another take turns (`turns.py`).
-
 Each value of the kernel has a slot in one list. A block is prepared once: its ops with their rules and slots. Only
 `Executor.run_block` looks at operands and results; it also gives every error the op and its location.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import product
 from typing import NamedTuple
 
@@ -16,14 +14,12 @@ import numpy as np
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Operation, SSAValue
 
-from deuteron.analysis.waiting_loops import waiting_loops
 from deuteron.errors import DeuteronError, InternalError, UsageError
 from deuteron.interpreter.allocation import Buffer, Memory
 from deuteron.interpreter.arguments import bind_arguments
 from deuteron.interpreter.provenance import source_argument
 from deuteron.interpreter.rule_table import Rule
 from deuteron.interpreter.rules import RULES
-from deuteron.interpreter.turns import Pause, ProgramId, run_in_turns
 from deuteron.ir.location import from_attribute
 from deuteron.ir.tt.function import FuncOp
 
@@ -46,23 +42,16 @@ class BlockCode(NamedTuple):
 
 
 class Executor:
-    """The state of a launch; rules use `memory`, `program_id`, `grid`, `run_block`, `come_round` and `constants`.
-
-    `pause` lets other programs go on, wherever one of the `waiting` loops comes round.
-    """
+    """The state of a launch; rules use `memory`, `program_id`, `grid`, `run_block` and `constants`."""
 
     def __init__(
         self,
-        grid: ProgramId,
+        grid: tuple[int, int, int],
         memory: Memory,
         buffers: dict[SSAValue, Buffer],
-        waiting: Collection[Operation] = (),
-        pause: Pause | None = None,
         rules: Mapping[str, Rule] = RULES,
     ):
         self.grid = grid
-        self._waiting, self._pause = waiting, pause
-        self._num_writes = -1
         self.program_id = (0, 0, 0)
         self.memory = memory
         self.constants: dict[Operation, np.ndarray] = {}
@@ -72,20 +61,6 @@ class Executor:
         self._slots: dict[SSAValue, int] = {}
         self._values: list = []
         self._codes: dict[Block, BlockCode] = {}
-
-    def run(self, kernel: FuncOp, arguments: Sequence, program_id: ProgramId) -> None:
-        """Run one program."""
-        self.program_id = program_id
-        with np.errstate(all="ignore"):
-            self.run_block(kernel.body.block, arguments)
-
-    def come_round(self, loop: Operation) -> None:
-        """To be called when a `while` loop is about to begin again."""
-        if self._pause is None or loop not in self._waiting:
-            return
-        is_memory_the_same = self.memory.num_writes == self._num_writes
-        self._num_writes = self.memory.num_writes
-        self._pause(loop, [np.asarray(value).tobytes() for value in self._values] if is_memory_the_same else None)
 
     def run_block(self, block: Block, arguments: Sequence) -> list:
         """Run a block and return the values of the operands of its terminator."""
@@ -166,12 +141,8 @@ def run_module(module: ModuleOp, args: Sequence[object], grid: tuple[int, int, i
     """
     kernel = kernel_of(module)
     values, buffers = bind_arguments(kernel, args)
-    memory = Memory(list(buffers.values()))
-    ids = ((x, y, z) for z, y, x in product(range(grid[2]), range(grid[1]), range(grid[0])))
-    waiting = frozenset(waiting_loops(module))
-    if waiting:
-        run_in_turns(ids, lambda id, pause: Executor(grid, memory, buffers, waiting, pause).run(kernel, values, id))
-        return
-    executor = Executor(grid, memory, buffers)
-    for id in ids:
-        executor.run(kernel, values, id)
+    executor = Executor(grid, Memory(list(buffers.values())), buffers)
+    with np.errstate(all="ignore"):
+        for z, y, x in product(range(grid[2]), range(grid[1]), range(grid[0])):
+            executor.program_id = (x, y, z)
+            executor.run_block(kernel.body.block, values)

@@ -60,6 +60,18 @@ def user_location(attr: Attribute) -> Location | None:
     return next((found for found in places if not found.file.startswith(_LIBRARY)), place)
 
 
+@lru_cache(maxsize=1024)
+def import_path(file: str) -> str:
+    """A file's path as Python imports it, `package/module.py`: the same wherever the package lies."""
+    path = Path(file)
+    parts = [path.name]
+    for folder in path.parents:
+        if not (folder / "__init__.py").is_file():
+            break
+        parts.insert(0, folder.name)
+    return "/".join(parts)
+
+
 def is_unknown(attr: LocationAttr) -> bool:
     return attr == UNKNOWN_LOC
 

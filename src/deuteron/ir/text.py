@@ -9,6 +9,7 @@ names: written out, they are nine tenths of the text of ttgir.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Mapping
 from functools import cache
@@ -23,8 +24,8 @@ from xdsl.parser import AttrParser, Parser
 from xdsl.printer import Printer
 from xdsl.traits import IsolatedFromAbove
 from xdsl.utils.exceptions import ParseError, VerifyException
-from xdsl.utils.lexer import Span
-from xdsl.utils.mlir_lexer import MLIRLexer
+from xdsl.utils.lexer import Input, Span
+from xdsl.utils.mlir_lexer import MLIRLexer, MLIRTokenKind
 
 from deuteron.errors import IRError, Location
 from deuteron.ir.arith import Arith, Math
@@ -167,9 +168,14 @@ class _Parser(Parser):
     Here an op without a location in the text has its place in the text.
     """
 
+    def __init__(self, *args, **options):
+        super().__init__(*args, **options)
+        self.spans: dict[Operation, Span] = {}
+
     def parse_operation(self) -> Operation:
         span = self._current_token.span
         op = super().parse_operation()
+        self.spans[op] = span
         if is_unknown(op.location):
             op.location = to_attribute(_place(span))
         return op
@@ -182,17 +188,37 @@ class _Parser(Parser):
 
 def parse_module(text: str, file: str = "<ttir>") -> ModuleOp:
     """Parse and verify the text of a module; raises IRError with the place in `file`."""
+    parser = _Parser(make_context(), text, file)
     try:
-        module = _Parser(make_context(), text, file).parse_module()
+        module = parser.parse_module()
     except ParseError as error:
-        raise IRError(error.msg, _place(error.span)) from error
+        raise IRError(error.msg, _use_of_undefined(parser, text, file) or _place(error.span)) from error
     except VerifyException as error:
-        raise IRError(str(error), Location(file, 1)) from error
+        raise IRError(str(error), _place(parser._current_token.span)) from error
     try:
         module.verify()
     except VerifyException as error:
-        raise IRError(f"the module does not verify: {error}", Location(file, 1)) from error
+        span = next((span for op, span in parser.spans.items() if _is_at_fault(op)), None)
+        place = _place(span) if span else Location(file, 1)
+        raise IRError(f"the module does not verify: {error}", place) from error
     return module
+
+
+def _use_of_undefined(parser: Parser, text: str, file: str) -> Location | None:
+    """Where the first value is used that is never defined: xDSL notices it at the end of the text."""
+    if parser._current_token.kind != MLIRTokenKind.EOF or not parser.forward_ssa_references:
+        return None
+    found = re.search(rf"%{re.escape(next(iter(parser.forward_ssa_references)))}\b", text)
+    return _place(Span(found.start(), found.end(), Input(text, file))) if found else None
+
+
+def _is_at_fault(op: Operation) -> bool:
+    """Whether an op does not verify, whatever is in it."""
+    try:
+        op.verify(verify_nested_ops=False)
+    except VerifyException:
+        return True
+    return False
 
 
 def _place(span: Span) -> Location:

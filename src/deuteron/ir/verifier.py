@@ -2,19 +2,21 @@
 
 At every stage of tile IR: one module of `tt.func`s, each tile's extents powers of two and at most 2^20 elements,
 only ops of the stage, every location known. In ttgir every tile has a layout that reaches each of its elements, for as
-many warps as the module says, and the layouts of an op's operands are those that its result's asks for.
+many warps as the module says, and the layouts of an op's operands are those that its result's asks for. What holds of
+rings of buffers is in ring_rules.py.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp, TensorType
 from xdsl.ir import Attribute, Operation, Region
 from xdsl.utils.exceptions import VerifyException
 
-from deuteron.errors import InternalError
+from deuteron.errors import InternalError, IRError, Location
 from deuteron.ir.location import from_attribute, is_unknown
+from deuteron.ir.ring_rules import ring_faults
 from deuteron.ir.tt.reduce import ReduceOp
 from deuteron.ir.ttg.inference import is_flexible, operand_layouts
 from deuteron.ir.ttg.layout import LinearEncodingAttr, layout_of
@@ -22,11 +24,12 @@ from deuteron.ir.ttg.warp_specialize import WarpSpecializeOp
 from deuteron.ir.ttng.warp_group_dot import WarpGroupDotOp
 from deuteron.ir.types import byte_width_of, is_tile, num_elements_of, shape_of
 from deuteron.layout.distributed import HARDWARE, slice_axis
-from deuteron.layout.linear import WARP, LinearLayout, log2
+from deuteron.layout.linear import LANE, WARP, LinearLayout, log2
 from deuteron.layout.wgmma import is_mma_v3_accumulator, shared_matrix
 
 MAX_TILE_ELEMENTS = 1 << 20
 ACCESSES = ("tt.load", "tt.store", "tt.atomic_rmw", "tt.atomic_cas", "ttg.async_copy_global_to_local")
+WARP_SIZE = 32  # where a text does not say it
 TTIR_DIALECTS = frozenset({"builtin", "tt", "ttg", "ttng", "arith", "math", "scf"})
 
 
@@ -35,6 +38,7 @@ def verify_ttir(module: ModuleOp, after: str, ops: Sequence[Operation] | None = 
 
     With `ops` only these are looked at: all that have changed since it was verified, and the ops that they are in.
     """
+    op: Operation = module
     try:
         if ops is None:
             module.verify()
@@ -43,7 +47,8 @@ def verify_ttir(module: ModuleOp, after: str, ops: Sequence[Operation] | None = 
                 op.verify(verify_nested_ops=False)
             _check_op(op)
     except VerifyException as error:
-        raise InternalError(f"tile IR does not verify after {after}: {error}") from error
+        place = from_attribute(op.location)
+        raise InternalError(f"tile IR does not verify after {after}: {error}", *place) from error
 
 
 def verify_ttgir(module: ModuleOp, after: str, ops: Sequence[Operation] | None = None) -> None:
@@ -52,13 +57,39 @@ def verify_ttgir(module: ModuleOp, after: str, ops: Sequence[Operation] | None =
     num_warps = module.attributes.get("ttg.num-warps")
     if not isinstance(num_warps, IntegerAttr):
         raise InternalError(f"ttgir after {after} does not say its number of warps")
-    known: dict[Region, int] = {}
+    lanes, known = warp_size_of(module), {}
+
+    def num_threads(op: Operation) -> int:
+        return lanes * _num_warps_in(op.parent_region(), num_warps.value.data, known)
+
+    for op, fault in ring_faults(module, num_threads):
+        raise InternalError(f"ttgir does not verify after {after}: {fault}", *from_attribute(op.location))
     for op in module.walk() if ops is None else ops:
         try:
-            _check_layouts(op, _num_warps_in(op.parent_region(), num_warps.value.data, known))
+            _check_layouts(op, lanes, _num_warps_in(op.parent_region(), num_warps.value.data, known))
         except VerifyException as error:
             location, call_chain = from_attribute(op.location)
             raise InternalError(f"ttgir does not verify after {after}: {error}", location, call_chain) from error
+
+
+def verify_ir(module: ModuleOp, after: str, ops: Sequence[Operation] | None = None) -> None:
+    """Verify what is tile IR until its tiles have layouts, and ttgir from then on."""
+    verify = verify_ttgir if "ttg.num-warps" in module.attributes else verify_ttir
+    verify(module, after, ops)
+
+
+def check_input(module: ModuleOp, file: str, verify: Callable[[ModuleOp, str], None] = verify_ir) -> None:
+    """Verify a module that came as text; raises IRError, for it is not ours."""
+    try:
+        verify(module, "parsing")
+    except InternalError as error:
+        raise IRError(error.message, error.location or Location(file, 1)) from error
+
+
+def warp_size_of(module: ModuleOp) -> int:
+    """The threads of a warp that ttgir is for."""
+    found = module.attributes.get("ttg.threads-per-warp")
+    return found.value.data if isinstance(found, IntegerAttr) else WARP_SIZE
 
 
 def _num_warps_in(region: Region | None, num_warps: int, known: dict[Region, int]) -> int:
@@ -73,10 +104,10 @@ def _num_warps_in(region: Region | None, num_warps: int, known: dict[Region, int
     return known[region]
 
 
-def _check_layouts(op: Operation, num_warps: int) -> None:
+def _check_layouts(op: Operation, lanes: int, num_warps: int) -> None:
     for value in (*op.operands, *op.results):
         if is_tile(value.type):
-            _check_layout(value.type, num_warps)
+            _check_layout(value.type, lanes, num_warps)
     if is_flexible(op):
         needed = operand_layouts(op, layout_of(op.results[0].type))
         _check_operands(op, needed)
@@ -104,7 +135,7 @@ def _check_operands(op: Operation, needed: list[LinearLayout | None]) -> None:
             raise VerifyException(f"an operand of {op.name} is {operand.type}, the op needs the layout {layout.bases}")
 
 
-def _check_layout(type: Attribute, num_warps: int) -> None:
+def _check_layout(type: Attribute, lanes: int, num_warps: int) -> None:
     if not isinstance(type, TensorType) or not isinstance(type.encoding, LinearEncodingAttr):
         raise VerifyException(f"{type} has no layout")
     layout = type.encoding.data
@@ -112,6 +143,8 @@ def _check_layout(type: Attribute, num_warps: int) -> None:
         raise VerifyException(f"the layout of {type} does not reach every element")
     if layout.in_bits(WARP) != log2(num_warps):
         raise VerifyException(f"the layout of {type} is not for {num_warps} warps")
+    if layout.in_bits(LANE) != log2(lanes):
+        raise VerifyException(f"the layout of {type} is not for warps of {lanes} threads")
 
 
 def _check_op(op: Operation) -> None:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from deuteron.errors import UsageError
 from deuteron.machine.matrix import MatrixUnit, RegisterMatrixUnit
 
 
@@ -90,12 +91,28 @@ class GPU:
 
 @dataclass(frozen=True)
 class GPUConfig:
-    """A machine, and how many warps a CTA has, how many stages pipelined loops, how many CTAs a program."""
+    """A machine, and how many warps a CTA has, how many stages pipelined loops, how many CTAs a program.
+
+    Raises UsageError for what the machine cannot launch.
+    """
 
     machine: GPU
     num_warps: int = 4
     num_stages: int = 3
     num_ctas: int = 1
+
+    def __post_init__(self) -> None:
+        name, max_warps, max_cluster = self.machine.name, self.machine.max_warps, self.machine.max_cluster
+        if self.num_warps > max_warps:
+            raise UsageError(
+                f"num_warps={self.num_warps} makes CTAs of {self.num_threads} threads, and {name} launches at most "
+                f"{self.machine.max_threads}: say num_warps={max_warps} or less"
+            )
+        if self.num_ctas > max_cluster:
+            raise UsageError(
+                f"num_ctas={self.num_ctas} makes clusters of {self.num_ctas} CTAs, and {name} launches at most "
+                f"{max_cluster} together: say num_ctas={max_cluster}"
+            )
 
     @property
     def num_threads(self) -> int:

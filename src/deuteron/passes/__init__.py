@@ -6,7 +6,6 @@ tile/               what every target needs
 gpu/                tile IR to ttgir
 rewrite.py          replaces ops, keeping locations and names
 carried_values.py   values that a loop carries besides
-effects.py          which ops may be removed, merged or moved
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
-"""The command `deuteron`: compile, inspect, link, run.
+"""The command `deuteron`: compile, inspect, link, opt, run.
 
 deuteron compile add.py -n add -s "*fp32, *fp32, i32, 128" -g "cdiv(n, BLOCK)" -o aot/add
 deuteron inspect add.py -n add -s "*fp32, *fp32, i32, 128"          what became of it
 deuteron link aot/add.*.h -o aot/add
+deuteron opt --passes tile,gpu -t cuda:90 add.ttir        passes by name
 deuteron run bench.py --size 1024        a script that says `import triton`, unmodified
 """
 
@@ -14,7 +15,7 @@ import click
 
 import deuteron
 
-_COMMANDS = ("compile", "inspect", "link", "run")
+_COMMANDS = ("compile", "inspect", "link", "opt", "run")
 
 
 class Commands(click.Group):

@@ -73,7 +73,7 @@ def test_what_is_in_the_files(tmp_path: Path):
     assert (record["target"], record["device_rank"], record["num_warps"]) == ("cuda:90", 90, 2)
     text = source.read_text()
     assert "    127,69,76,70," in text  # an ELF file
-    assert f'"deuteron_kernel_{record["function"]}", 64, {record["shared"]}, 90, 1,' in text
+    assert f'"deuteron_{record["digest"]}_kernel_{record["function"]}", 64, {record["shared"]}, 90, 1,' in text
 
 
 @needs_ptxas

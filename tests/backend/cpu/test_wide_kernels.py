@@ -11,7 +11,7 @@ import importlib.util
 import numpy as np
 import pytest
 
-from deuteron.backend.cpu.plan import indices
+from deuteron.backend.cpu.plan import ops
 
 X = np.zeros(1, np.int32)
 FLAT = ["i = tl.arange(0, 256)", "v = tl.load(A + i)"]
@@ -92,14 +92,14 @@ def kernel(tmp_path):
 @pytest.mark.parametrize("shape", SHAPES, ids=lambda shape: shape.__name__)
 def test_twice_the_ops_are_twice_the_visits_and_the_code(kernel, lower_python, lower_module, monkeypatch, shape):
     visits = 0
-    operands_at = indices.operands_at
+    declared = ops.declared
 
     def counted(*args):
         nonlocal visits
         visits += 1
-        return operands_at(*args)
+        return declared(*args)
 
-    monkeypatch.setattr(indices, "operands_at", counted)
+    monkeypatch.setattr(ops, "declared", counted)
     found = []
     for depth in (6, 12, 24):
         visits = 0

@@ -69,7 +69,7 @@ def emulate_compiled(
     *args,
     grid: Sequence[int] = (1,),
     printed: list | None = None,
-    asynchronous: str = "late",
+    asynchronous: str = "random",
 ) -> None:
     """`asynchronous`: when copies and products that are waited for happen: late, early, random."""
     given = {} if printed is None else {"print": printed.append}

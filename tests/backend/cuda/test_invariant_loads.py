@@ -64,7 +64,7 @@ def through_a_table(table, out):
 @deuteron.jit
 def read_as_asked(x, weight, out):
     i = tl.arange(0, 256)
-    y = tl.load(x + i, volatile=True) * tl.load(weight + i, cache_modifier=".cg")
+    y = tl.load(x + i) * tl.load(weight + i, cache_modifier=".cg")
     tl.store(out + i, y + tl.load(weight + i, eviction_policy="evict_last"))
 
 
@@ -119,11 +119,31 @@ def test_atomics_and_pointers_from_memory(rng, kernel):
     assert all("ld.global.nc" not in line for line in _tiles(compile_for("cuda:90", kernel, first, *others)))
 
 
+@deuteron.jit
+def behind_block(x, y, out, by_reduction: tl.constexpr):
+    """The block of `y`, which may be `x`, is written by TMA before `x` is read."""
+    i = tl.arange(0, 256)
+    made = tl.make_tensor_descriptor(y, [256], [1], [256])
+    if by_reduction:
+        made.atomic_add([0], i)
+    else:
+        made.store([0], i)
+    tl.store(out + i, tl.load(x + i))
+
+
+@pytest.mark.parametrize("by_reduction", [False, True])
+def test_what_tma_writes_comes_first_too(by_reduction):
+    x, y, out = (aligned(np.zeros(256, np.int32)) for _ in range(3))
+    kernel = compile_for("cuda:90", behind_block, x, y, out, by_reduction=by_reduction)
+    assert instructions_with(kernel, "cp.reduce.async.bulk" if by_reduction else "cp.async.bulk")
+    assert loads(kernel)[0] == 0
+
+
 def _tiles(kernel):
     return [line for line in instructions_with(kernel, "ld.global") if ".b64" not in line]
 
 
 def test_what_a_kernel_says_of_caches_stays(rng):
     kernel = compile_for("cuda:90", read_as_asked, draw(rng), draw(rng), draw(rng))
-    for text in ("ld.volatile.global", "ld.global.cg", "ld.global.nc.L1::evict_last"):
+    for text in ("ld.global.cg", "ld.global.nc.L1::evict_last"):
         assert instructions_with(kernel, text)

@@ -5,7 +5,7 @@ import re
 import ml_dtypes
 import numpy as np
 import pytest
-from backend.cuda.launching import aligned, compile_for, compile_text, emulate, instructions_with
+from backend.cuda.launching import aligned, compile_for, compile_text, emulate, emulate_compiled, instructions_with
 
 import deuteron
 import deuteron.language as tl
@@ -295,3 +295,31 @@ def test_unrolled_loops(rng, target, k):
     kernel = emulate(unrolled_matmul, a, b, out, k, BLOCK=64, FACTOR=2, target=target)
     np.testing.assert_array_equal(out, a.astype(np.float32) @ b.astype(np.float32))
     assert instructions_with(kernel, "cp.async")
+
+
+@deuteron.jit
+def exchange(a, b, n, HOW: tl.constexpr):
+    """Each round reads, a place further, what the one before has stored: the arguments change places."""
+    i = tl.arange(0, 1024)
+    src, dst = a, b
+    for k in tl.range(0, n, num_stages=3):
+        tl.store(dst + (i + 4) % 1024, tl.load(src + i) + 1)
+        tl.debug_barrier()
+        if HOW == "swap":
+            src, dst = dst, src
+        elif HOW == "select":
+            is_odd = k % 2 == 0
+            src, dst = tl.where(is_odd, b, a), tl.where(is_odd, a, b)
+        else:
+            src, dst = (b, a) if k % 2 == 0 else (a, b)
+
+
+@pytest.mark.parametrize("target", ["cuda:80", "cuda:90"])
+@pytest.mark.parametrize("asynchronous", ["early", "late", "random"])
+@pytest.mark.parametrize("how", ["swap", "select", "branch"])
+def test_pointers_that_change_places(rng, target, asynchronous, how):
+    given = aligned(rng.integers(0, 100, 1024).astype(np.int32)), aligned(np.zeros(1024, np.int32))
+    kernel = compile_for(target, exchange, *given, 5, HOW=how)
+    expected = np.roll(given[0], 4 * 5) + 5
+    emulate_compiled(kernel, *given, 5, asynchronous=asynchronous)
+    np.testing.assert_array_equal(given[1], expected)

@@ -171,6 +171,13 @@ def in_loop(x, indices, out, n, KIND: tl.constexpr):
             at = tl.load(indices + k * 64 + i)
             tile = tl.load(x + at[:, None] * 64 + i[None, :])
             total = tl.dot(tile, tile, total)
+        elif KIND in ("divided", "by constant"):
+            tile = tl.load(x + (k // n if KIND == "divided" else k // 3) * 4096 + i[:, None] * 64 + i[None, :])
+            total = tl.dot(tile, tile, total)
+        elif KIND == "atomic":
+            tile = tl.load(x + k * 4096 + i[:, None] * 64 + i[None, :])
+            total = tl.dot(tile, tile, total)
+            tl.atomic_add(indices, 1)
         elif KIND == "branch":
             if k > 2:
                 total += tl.load(x + k * 4096 + i[:, None] * 64 + i[None, :])
@@ -187,6 +194,8 @@ def in_loop(x, indices, out, n, KIND: tl.constexpr):
     ("kind", "reason"),
     [
         ("indirect", "its address depends on a load"),
+        ("divided", "its address depends on a division by what may be 0"),
+        ("atomic", "tt.atomic_rmw keeps the iterations in order"),
         ("branch", "it is in a branch"),
         ("stores", "the loop stores to the same argument"),
         ("plain", "no product reads it"),
@@ -194,9 +203,16 @@ def in_loop(x, indices, out, n, KIND: tl.constexpr):
 )
 def test_why_a_load_is_not_pipelined(kind, reason):
     x, out = aligned(np.zeros(1 << 16, np.float16)), aligned(np.zeros(4096, np.float32))
-    report = compile_for("cuda:90", in_loop, x, aligned(np.zeros(1 << 12, np.int32)), out, 5, KIND=kind).report()
+    report = compile_for("cuda:80", in_loop, x, aligned(np.zeros(1 << 12, np.int32)), out, 5, KIND=kind).report()
     found = [load for load in report.not_pipelined if load.reason.startswith(reason)]
     assert found and "tl.load(x" in line(found[-1].place)
+
+
+def test_an_address_that_is_divided_by_a_constant_is_known_ahead():
+    x, out = aligned(np.zeros(1 << 16, np.float16)), aligned(np.zeros(4096, np.float32))
+    indices = aligned(np.zeros(1 << 12, np.int32))
+    report = compile_for("cuda:80", in_loop, x, indices, out, 5, KIND="by constant").report()
+    assert report.pipelined and not report.not_pipelined
 
 
 @deuteron.jit

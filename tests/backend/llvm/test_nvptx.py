@@ -2,6 +2,7 @@
 
 import pytest
 
+from deuteron.backend.llvm.builder import Touches
 from deuteron.backend.llvm.module import Module
 from deuteron.backend.llvm.nvptx import check, emit_ptx
 from deuteron.backend.llvm.types import bit_width, const
@@ -13,7 +14,7 @@ GLOBAL = "ptr addrspace(1)"
 def kernel(emit) -> str:
     module = Module("k", debug_kind="DebugDirectivesOnly")
     attributes = 'nounwind "nvvm.reqntid"="64"'
-    b = module.function("k", "void", [(f"{GLOBAL} align 16", "p"), ("i32", "n")], "kernel", attributes)
+    b = module.function("k", "void", [(f"{GLOBAL} align 16", "p"), ("i32", "n")], "ptx_kernel", attributes)
     b.set_debug_location(module.debug_location(b, "/somewhere/k.py", 3, 1))
     emit(module, b)
     b.ret()
@@ -46,12 +47,50 @@ def test_an_external_global_is_declared_once():
 
 def test_assembly_with_effects_stays_and_pure_assembly_goes_if_unused():
     def emit(module, b):
-        b.inline_asm("void", "membar.cta;", "~{memory}")
-        b.pure_asm("i32", "mov.u32 $0, 77;", "=r")
-        b.store(b.pure_asm("i32", "add.u32 $0, $1, 99;", "=r,r", b.parameters[1]), b.parameters[0])
+        b.assembly(Touches.MEMORY, "void", "membar.cta;", "")
+        b.assembly(Touches.NOTHING, "i32", "mov.u32 $0, 77;", "=r")
+        b.store(b.assembly(Touches.NOTHING, "i32", "add.u32 $0, $1, 99;", "=r,r", b.parameters[1]), b.parameters[0])
 
     ptx = emit_ptx(kernel(emit), "sm_80", 83)
     assert "membar.cta" in ptx and ", 99;" in ptx and "77" not in ptx
+
+
+# What the rules emit to order accesses of memory, and assembly that writes it.
+ORDERING = {
+    "barrier": ("llvm.nvvm.barrier.cta.sync.aligned.all", [const("i32", 0)]),
+    "barrier of some": ("llvm.nvvm.barrier.cta.sync.aligned.count", [const("i32", 1), const("i32", 64)]),
+    "arrival": ("llvm.nvvm.barrier.cta.arrive.aligned.count", [const("i32", 1), const("i32", 64)]),
+    "cluster arrival": ("llvm.nvvm.barrier.cluster.arrive.aligned", []),
+    "cluster wait": ("llvm.nvvm.barrier.cluster.wait.aligned", []),
+    "warp barrier": ("llvm.nvvm.bar.warp.sync", [const("i32", -1)]),
+    "wait for copies": ("llvm.nvvm.cp.async.wait.group", [const("i32", 0)]),
+    "wait for stores": ("llvm.nvvm.cp.async.bulk.wait.group", [const("i32", 0)]),
+    "wait for reads": ("llvm.nvvm.cp.async.bulk.wait.group.read", [const("i32", 0)]),
+    "proxy fence": ("llvm.nvvm.fence.proxy.async.shared_cta", []),
+    "fence of mbarriers": ("llvm.nvvm.fence.mbarrier_init.release.cluster", []),
+    "assembly": ("st.global.b32 [$0], 7;", None),
+}
+
+
+@pytest.mark.parametrize("name", ORDERING)
+def test_a_load_stays_in_front_of_what_orders_it(name):
+    """Its only use is behind a branch, where LLVM would like to have it."""
+
+    def emit(module, b):
+        text, operands = ORDERING[name]
+        pointer, n = b.parameters
+        loaded = b.load("i32", pointer)
+        if operands is None:
+            b.assembly(Touches.MEMORY, "void", text, "l", pointer)
+        else:
+            b.intrinsic(text, "void", *operands, overloads=())
+        with b.if_(b.icmp("sgt", n, const("i32", 3)), "then") as branch:
+            b.store(loaded, b.gep("i32", pointer, n))
+            branch.otherwise()
+
+    lines = emit_ptx(kernel(emit), "sm_90a", 83).splitlines()
+    load, branch = (next(i for i, line in enumerate(lines) if text in line) for text in ("ld.global", "bra"))
+    assert load < branch
 
 
 def test_text_that_llvm_refuses_is_our_error():
@@ -99,7 +138,7 @@ def test_intrinsics_that_llvm_cannot_select_are_refused(name):
 
 def test_constraints_of_assembly_that_nvptx_does_not_have_are_refused():
     with pytest.raises(InternalError, match="no constraint 'zz', in '=r,zz'"):
-        check(kernel(lambda module, b: b.inline_asm("i32", "mov.u32 $0, $1;", "=r,zz", b.parameters[1])))
+        check(kernel(lambda module, b: b.assembly(Touches.READS, "i32", "mov.u32 $0, $1;", "=r,zz", b.parameters[1])))
 
 
 def test_a_pointer_constant_has_the_type_of_its_space():

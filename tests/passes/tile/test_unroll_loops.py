@@ -9,6 +9,7 @@ import pytest
 
 from deuteron.interpreter import run_module
 from deuteron.passes import run_passes
+from deuteron.passes.tile.fold import Fold
 from deuteron.passes.tile.unroll_loops import UnrollLoops
 
 PARAMETERS = "%lb: i32, %ub: i32, %st: i32, %x: i32"
@@ -46,7 +47,7 @@ def test_groups_and_the_rest(check):
         // CHECK:      {tt.num_stages = 4 : i32}
         // CHECK:      "scf.for"(%[[MID]], %ub, %st, %[[G]])
         // CHECK:      {tt.num_stages = 1 : i32}"""
-    check([UnrollLoops()], PARAMETERS, checks + loop())
+    check([UnrollLoops(), Fold()], PARAMETERS, checks + loop())
 
 
 @pytest.mark.parametrize(("end", "loops", "bodies"), [(24, 1, 3), (25, 1, 4), (26, 2, 4), (5, 1, 1), (6, 0, 3)])
@@ -54,7 +55,7 @@ def test_known_bounds(parse_kernel, end, loops, bodies):
     """Steps of 2: of 12 iterations no second loop is left; of 13 one iteration behind it; of 3 no loop at all."""
     end = {24: 24, 25: 26, 26: 28, 5: 4, 6: 6}[end]
     module = parse_kernel("%x: i32", constants(lb=0, ub=end, st=2) + loop())
-    run_passes(module, [UnrollLoops()])
+    run_passes(module, [UnrollLoops(), Fold()])
     ops = [op.name for op in module.walk()]
     assert (ops.count("scf.for"), ops.count("arith.muli")) == (loops, bodies)
 
@@ -62,7 +63,7 @@ def test_known_bounds(parse_kernel, end, loops, bodies):
 @pytest.mark.parametrize("factor", [0, 1])
 def test_no_factor(parse_kernel, factor):
     module = parse_kernel(PARAMETERS, loop(factor=factor))
-    run_passes(module, [UnrollLoops()])
+    run_passes(module, [UnrollLoops(), Fold()])
     assert sum(op.name == "scf.for" for op in module.walk()) == 1
 
 

@@ -6,6 +6,7 @@ import deuteron
 import deuteron.language as tl
 from deuteron.compiler import ASTSource
 from deuteron.compiler import compile as compile_kernel
+from deuteron.passes.tile.fold import Fold
 from deuteron.passes.tile.unswitch_loops import UnswitchLoops
 
 
@@ -52,16 +53,23 @@ def test_loads_through_different_pointers(check):
         // CHECK-NOT:  scf.if
         // CHECK:      "tt.load"(%q)
         // CHECK-NEXT: arith.addf"""
-    check([UnswitchLoops()], PARAMETERS, checks + loop("%c", load("u", "%p"), load("v", "%q")))
+    check([UnswitchLoops(), Fold()], PARAMETERS, checks + loop("%c", load("u", "%p"), load("v", "%q")))
+
+
+def test_a_condition_that_is_known_stays(check):
+    """Folding is what removes it."""
+    known = '%t = "arith.constant"() <{value = true}> : () -> i1'
+    checks = f"{STAYS}\n{known}\n" + loop("%t", load("u", "%p"), load("v", "%q"))
+    check([UnswitchLoops()], PARAMETERS, checks)
 
 
 def test_a_condition_that_changes_stays(check):
-    check([UnswitchLoops()], PARAMETERS, STAYS + loop("%d", load("u", "%p"), load("v", "%q")))
+    check([UnswitchLoops(), Fold()], PARAMETERS, STAYS + loop("%d", load("u", "%p"), load("v", "%q")))
 
 
 def test_branches_without_loads_stay(check):
     double = '%{0} = "arith.addf"(%x, %x) : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>'
-    check([UnswitchLoops()], PARAMETERS, STAYS + loop("%c", double.format("u"), double.format("v")))
+    check([UnswitchLoops(), Fold()], PARAMETERS, STAYS + loop("%c", double.format("u"), double.format("v")))
 
 
 def test_a_large_loop_stays(check):
@@ -70,7 +78,7 @@ def test_a_large_loop_stays(check):
         f'%y{i + 1} = "arith.addf"(%y{i}, %x) : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>' for i in range(400)
     ]
     body = load("u", "%p") + "\n" + "\n".join(lines)
-    check([UnswitchLoops()], PARAMETERS, STAYS + loop("%c", body, load("v", "%q")))
+    check([UnswitchLoops(), Fold()], PARAMETERS, STAYS + loop("%c", body, load("v", "%q")))
 
 
 @deuteron.jit

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from deuteron.aot.assembly import assembly_block
 from deuteron.aot.c_types import launch_declaration
 from deuteron.aot.grid_code import Variable, node_code
+from deuteron.aot.symbols import plain_names
 from deuteron.aot.targets.target import CTarget, KernelCode
 from deuteron.aot.templates import render, runtime_source
 from deuteron.options import Target
@@ -57,6 +58,7 @@ def source(code: KernelCode) -> str:
         assembly=assembly_block(code.asm["asm"], code.symbol),
         symbol=code.symbol,
         function=record.function,
+        plain_names=plain_names(record.functions, record.digest),
         launch=launch_declaration(record),
         features="".join(f"      {_feature_code(feature)}\n" for feature in features),
         num_features=len(features),
@@ -73,4 +75,4 @@ def _feature_code(feature: Feature) -> str:
     return f"{{{numbers}}}, /* {feature.name} */"
 
 
-CPU = CTarget("cpu", ("cpu_types.h", "status.h"), resolve, lambda target: len(_features(target)), source)
+CPU = CTarget("cpu", ("cpu_types.h", "names.h", "status.h"), resolve, lambda target: len(_features(target)), source)

@@ -11,6 +11,7 @@ from __future__ import annotations
 from deuteron.aot.c_types import launch_declaration
 from deuteron.aot.grid import Grid, Number, Operation
 from deuteron.aot.grid_code import Variable, node_code
+from deuteron.aot.symbols import plain_names
 from deuteron.aot.targets.target import CTarget, KernelCode
 from deuteron.aot.templates import render, runtime_source
 from deuteron.aot.tensor_map_code import declaration_code, encoding_code
@@ -43,6 +44,7 @@ def source(code: KernelCode) -> str:
         cubin=_byte_lines(cubin),
         symbol=code.symbol,
         function=record.function,
+        plain_names=plain_names(record.functions, record.digest),
         launch=launch_declaration(record),
         num_threads=WARP_SIZE * (record.num_warps + record.extra_warps),
         shared=record.shared,
@@ -68,4 +70,4 @@ def _byte_lines(image: bytes) -> str:
     return "\n".join(f"    {','.join(map(str, line))}," for line in lines)
 
 
-CUDA = CTarget("cuda", ("cuda_types.h", "status.h"), resolve, lambda target: int(target.arch), source)
+CUDA = CTarget("cuda", ("cuda_types.h", "names.h", "status.h"), resolve, lambda target: int(target.arch), source)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from deuteron.aot.grid import Grid
 from deuteron.aot.metadata import KernelRecord
+from deuteron.aot.symbols import symbol
 from deuteron.options import Target
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ class KernelCode:
     @property
     def symbol(self) -> str:
         """What the kernel is called in object code: nothing else in a program is called that."""
-        return f"deuteron_kernel_{self.record.function}"
+        return symbol(self.record.digest, f"kernel_{self.record.function}")
 
     def with_compiled(self, asm: Mapping[str, str | bytes], metadata: KernelMetadata) -> KernelCode:
         """The kernel with what the compiler made of it."""

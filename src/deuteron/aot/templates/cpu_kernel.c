@@ -59,6 +59,8 @@ deuteron_status load_${function}(void) {
 
 deuteron_status unload_${function}(void) { return deuteron_unload_v1(); }
 
+${plain_names}
+
 #ifdef __cplusplus
 }
 #endif

@@ -36,6 +36,8 @@ deuteron_status load_${function}(void) { return (deuteron_status)deuteron_cuda_l
 
 deuteron_status unload_${function}(void) { return (deuteron_status)deuteron_cuda_unload_v2(&deuteron_this); }
 
+${plain_names}
+
 #ifdef __cplusplus
 }
 #endif

@@ -10,11 +10,10 @@ extern "C" {
 /* Kernel ${kernel}(${signature}),
    compiled for ${target}, grid: ${grid}.
    Runs the kernel; an empty grid succeeds and launches nothing. Any thread may call it at any time. */
-${launch};
+${launch}
 
 /* Loading is optional: it moves what the first launch would do to an earlier time. Unload when done. */
-deuteron_status load_${function}(void);
-deuteron_status unload_${function}(void);
+${maintenance}
 
 #ifdef __cplusplus
 }

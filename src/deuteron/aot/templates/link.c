@@ -43,6 +43,8 @@ extern "C" {
 
 ${kernels}
 ${names}
+${plain_names}
+
 #ifdef __cplusplus
 }
 #endif

@@ -9,7 +9,7 @@ xDSL and LLVM are imported when a stage runs: a kernel out of the cache is launc
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from deuteron.backend import ttir
 from deuteron.backend.llvm.targets import CPU, resolve_cpu
@@ -19,11 +19,19 @@ from deuteron.backend.stage import Made, Stage, Unit
 from deuteron.errors import InternalError, IRError, Location
 from deuteron.options import CPUOptions, Target, make_options
 
+if TYPE_CHECKING:
+    from xdsl.passes import ModulePass
 
-def _optimise_tile_ir(module: Any, unit: Unit) -> Made:
+
+def _pipelines() -> dict[str, list[ModulePass]]:
     from deuteron.passes.tile import tile_passes
 
-    return ttir.optimise(module, unit, tile_passes(loads_ahead=False))
+    return {"tile": tile_passes(loads_ahead=False)}
+
+
+def _optimise_tile_ir(module: Any, unit: Unit) -> Made:
+    ttir.check(module)
+    return ttir.run_pipeline(module, unit, _pipelines()["tile"])
 
 
 def _lower_to_llvm(module: Any, unit: Unit) -> Made:
@@ -31,9 +39,9 @@ def _lower_to_llvm(module: Any, unit: Unit) -> Made:
     from deuteron.backend.llvm.compile import optimise
 
     cpu, features = _cpu(unit)
-    lowered = lower_module(module, unit.symbol, cpu, features, unit.options)
+    lowered = lower_module(module, unit.symbol, cpu, features, unit.options, unit.path_of)
     optimised = optimise(lowered.llir, cpu, features, unit.options.opt_level)
-    return Made(optimised, {"scratch_bytes": lowered.scratch_bytes, "waiting_line": lowered.waiting_line})
+    return Made(optimised, {"scratch_bytes": lowered.scratch_bytes})
 
 
 def _parse_llvm(text: str, file: str) -> str:
@@ -80,6 +88,12 @@ class CPUBackend:
 
     def check(self, target: Target, options: CPUOptions) -> None:
         resolve_cpu(str(target.arch))
+
+    def pipelines(self, target: Target, options: CPUOptions) -> Mapping[str, Sequence[ModulePass]]:
+        return _pipelines()
+
+    def pass_objects(self, target: Target, options: CPUOptions) -> Sequence[object]:
+        return ()
 
     def machine(self, target: Target) -> str:
         return " ".join(resolve_cpu(str(target.arch)))

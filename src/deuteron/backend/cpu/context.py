@@ -9,20 +9,21 @@ Only here are rules looked up, the debug location set, and op and location added
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from xdsl.ir import Block, Operation, SSAValue
 
 from deuteron.backend.cpu.emitter import Emitter
 from deuteron.backend.cpu.fragment import Axis, Fragment, Uniform
-from deuteron.backend.cpu.plan import indices
+from deuteron.backend.cpu.plan import ops
 from deuteron.backend.cpu.plan.items import Place
 from deuteron.backend.cpu.plan.schedule import Plan
 from deuteron.backend.cpu.target import CPUTarget
+from deuteron.backend.cpu.unsupported import unsupported
 from deuteron.backend.llvm.module import Module
 from deuteron.backend.llvm.types import Value
-from deuteron.errors import CompilationError, DeuteronError, InternalError
+from deuteron.errors import DeuteronError, InternalError
 from deuteron.ir.location import from_attribute, user_location
 from deuteron.ir.types import is_tile
 from deuteron.options import CPUOptions
@@ -42,7 +43,6 @@ class Context:
     options: CPUOptions
     rules: Mapping[str, Rule]
     program: Mapping[str, Value]
-    waiting: Collection[Operation] = ()
     scalars: dict[SSAValue, Uniform] = field(default_factory=dict)
     totals: dict[SSAValue, Uniform] = field(default_factory=dict)
     regions: dict[Block, int] = field(default_factory=dict)
@@ -122,7 +122,8 @@ class Context:
         induction = self.plan.storage.inductions.get(value)
         if induction is not None:
             return [(induction.initial, index)]
-        return indices.operands_at(value.owner, index) if isinstance(value.owner, Operation) else []
+        op = value.owner
+        return ops.declared(op).operands_at(op, index) if isinstance(op, Operation) else []
 
     def _compute(self, value: SSAValue, index: AxisIndex) -> Fragment:
         place = self._place(value)
@@ -134,7 +135,7 @@ class Context:
         op = value.owner
         if not isinstance(op, Operation):
             raise InternalError(f"an argument of a block has no value when it is read: {value}")
-        if indices.forwards(op):
+        if ops.declared(op).forwards:
             return parts[0]
         if op.name == "tt.make_range":
             return self.rules["tt.make_range"](self, op, index)
@@ -147,16 +148,6 @@ class Context:
     def _block_of(self, value: SSAValue) -> Block:
         owner = value.owner
         return owner.parent_block() if isinstance(owner, Operation) else owner
-
-
-def unsupported(op: Operation) -> CompilationError:
-    """The error for an op that the CPU has no rule for."""
-    location, chain = from_attribute(op.location)
-    message = (
-        f"the CPU backend cannot compile '{op.name}' yet. Express it with other operations, "
-        "or run the kernel with DEUTERON_INTERPRET=1, which knows every operation."
-    )
-    return CompilationError(message, location, chain)
 
 
 def guarded(op: Operation, function: Callable, *args):

@@ -23,8 +23,10 @@ from deuteron.backend.gpu.words import (
     unpack,
     word_type,
 )
-from deuteron.backend.llvm.builder import Builder
+from deuteron.backend.llvm.builder import Builder, Touches
 from deuteron.backend.llvm.types import Value, bit_width, const, vector
+
+VOLATILE = ".volatile"
 
 
 def load(
@@ -51,7 +53,8 @@ def load(
     inputs = [address, *([mask] if mask is not None else []), *words]
     constraints = [f"={CONSTRAINTS[word]}"] * size + [_address(address)]
     constraints += ["b", *map(str, range(size))] if mask is not None else []
-    result = b.inline_asm(struct_type(word, size), text, ",".join(constraints), *inputs)
+    touches = Touches.MEMORY if modifiers == VOLATILE else Touches.READS
+    result = b.assembly(touches, struct_type(word, size), text, ",".join(constraints), *inputs)
     return unpack(b, struct_members(b, result, word, size), type, count)
 
 
@@ -70,7 +73,8 @@ def store(
     text = f"{guard}st{_instruction(address, modifiers, type, count)} [$0], {_operands(sources)};"
     constraints = [_address(address), *(CONSTRAINTS[word.type] for word in words)]
     constraints += ["b"] if mask is not None else []
-    b.inline_asm("void", text, ",".join(constraints), address, *words, *([mask] if mask is not None else []))
+    guards = [mask] if mask is not None else []
+    b.assembly(Touches.MEMORY, "void", text, ",".join(constraints), address, *words, *guards)
 
 
 def _instruction(address: Value, modifiers: str, type: str, count: int) -> str:
@@ -78,7 +82,7 @@ def _instruction(address: Value, modifiers: str, type: str, count: int) -> str:
     total = bit_width(type) * count
     bits = bit_width(type) if bit_width(type) >= 32 else min(total, 32)
     vector_size = f".v{total // bits}" if total > bits else ""
-    volatile = ".volatile" if modifiers == ".volatile" else ""
+    volatile = modifiers if modifiers == VOLATILE else ""
     rest = "" if volatile else modifiers
     return f"{volatile}{_space(address)}{rest}{vector_size}.b{bits}"
 

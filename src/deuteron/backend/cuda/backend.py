@@ -22,81 +22,63 @@ from deuteron.backend.cuda.widen_products import widen_products
 from deuteron.backend.metadata import KernelMetadata
 from deuteron.backend.report import Report
 from deuteron.backend.stage import Made, Stage, Unit
-from deuteron.errors import InternalError, IRError, Location, UsageError
+from deuteron.errors import InternalError, IRError, Location
 from deuteron.machine.gpu import GPUConfig
 from deuteron.options import CUDAOptions, Target, make_options
 
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
-    from xdsl.ir import Operation
+    from xdsl.passes import ModulePass
 
 
 def _architecture(unit: Unit) -> Architecture:
     return architecture(unit.target.arch)
 
 
-def gpu_config(unit: Unit) -> GPUConfig:
-    """What passes get of a kernel being compiled."""
-    options = unit.options
-    return GPUConfig(_architecture(unit).machine, options.num_warps, options.num_stages, options.num_ctas)
+def _gpu_config(target: Target, options: CUDAOptions) -> GPUConfig:
+    machine = architecture(target.arch).machine
+    return GPUConfig(machine, options.num_warps, options.num_stages, options.num_ctas)
+
+
+def _pipelines(target: Target, options: CUDAOptions) -> dict[str, list[ModulePass]]:
+    from deuteron.passes.gpu import gpu_passes, memory_passes
+    from deuteron.passes.tile import tile_passes
+
+    config = _gpu_config(target, options)
+    tile = tile_passes(has_tma=config.machine.tma is not None, loads_ahead=True)
+    return {"tile": tile, "gpu": gpu_passes(config), "memory": memory_passes()}
 
 
 def _optimise_tile_ir(module: ModuleOp, unit: Unit) -> Made:
-    from deuteron.passes.tile import tile_passes
-
-    has_tma = _architecture(unit).machine.tma is not None
-    return ttir.optimise(module, unit, tile_passes(has_tma, loads_ahead=True))
+    ttir.check(module)
+    return ttir.run_pipeline(module, unit, _pipelines(unit.target, unit.options)["tile"])
 
 
 def _assign_layouts(module: ModuleOp, unit: Unit) -> Made:
-    from deuteron.passes import run_passes
-    from deuteron.passes.gpu import gpu_passes
-
-    run_passes(module, gpu_passes(gpu_config(unit)), unit.dump, _verify)
-    return Made(module)
-
-
-def _verify(module: ModuleOp, after: str, ops: Sequence[Operation]) -> None:
-    """Verify what is tile IR until its tiles have layouts, and ttgir from then on."""
-    from deuteron.ir.verifier import verify_ttgir, verify_ttir
-
-    verify = verify_ttgir if "ttg.num-warps" in module.attributes else verify_ttir
-    verify(module, after, ops)
+    return ttir.run_pipeline(module, unit, _pipelines(unit.target, unit.options)["gpu"])
 
 
 def _parse_ttgir(text: str, file: str) -> ModuleOp:
     """Layouts are taken as they are; places in shared memory and barriers are made where the text has none."""
-    from deuteron.ir.verifier import verify_ttgir
+    from deuteron.ir.verifier import check_input, verify_ttgir
     from deuteron.passes import run_passes
     from deuteron.passes.gpu import memory_passes
     from deuteron.passes.gpu.memory.allocate_shared import TOTAL
 
     module = ttir.parse_tile_ir(text, file)
-    try:
-        verify_ttgir(module, "parsing")
-    except InternalError as error:
-        raise IRError(error.message, error.location or Location(file, 1)) from error
+    check_input(module, file, verify_ttgir)
     if TOTAL not in module.attributes:
-        run_passes(module, memory_passes(), verify=_verify)
+        run_passes(module, memory_passes(), verify=verify_ttgir)
     return module
 
 
 def _lower_to_llvm(module: ModuleOp, unit: Unit) -> Made:
     from deuteron.backend.cuda.lowering import lower_module
 
-    _check_launch(module, unit)
-    lowered = lower_module(module, unit.symbol, gpu_config(unit), unit.options)
+    config = _gpu_config(unit.target, unit.options)
+    lowered = lower_module(module, unit.symbol, config, unit.options, unit.path_of)
     found = {"shared": lowered.shared_bytes, "extra_warps": lowered.extra_warps, "tensor_maps": lowered.tensor_maps}
     return Made(lowered.llir, found)
-
-
-def _check_launch(module: ModuleOp, unit: Unit) -> None:
-    """A text is for a number of warps and of blocks; a launch of others would be wrong."""
-    for option in ("num_warps", "num_ctas"):
-        attribute = module.attributes.get(f"ttg.{option.replace('_', '-')}")
-        made, asked = attribute.value.data if attribute is not None else 1, getattr(unit.options, option)
-        if made != asked:
-            raise UsageError(f"the ttgir is for {option}={made}, and {option}={asked} was asked for")
 
 
 def _parse_llvm(text: str, file: str) -> str:
@@ -160,11 +142,13 @@ class CUDABackend:
         return make_options(CUDAOptions, dict(given))
 
     def check(self, target: Target, options: CUDAOptions) -> None:
-        if options.num_ctas > architecture(target.arch).machine.max_cluster:
-            raise UsageError(
-                f"num_ctas={options.num_ctas} makes clusters of blocks, which compute capability 9.0 and later have, "
-                f"and the target is {target}: say num_ctas=1"
-            )
+        _gpu_config(target, options)
+
+    def pipelines(self, target: Target, options: CUDAOptions) -> Mapping[str, Sequence[ModulePass]]:
+        return _pipelines(target, options)
+
+    def pass_objects(self, target: Target, options: CUDAOptions) -> Sequence[object]:
+        return [_gpu_config(target, options)]
 
     def machine(self, target: Target) -> str:
         return f"{architecture(target.arch).name} ptxas {ptxas_version()}"

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from xdsl.ir import Attribute
 
 from deuteron.backend.gpu.formats import FloatConversion
-from deuteron.backend.llvm.builder import Builder
+from deuteron.backend.llvm.builder import Builder, Touches
 from deuteron.backend.llvm.types import Value, const
 from deuteron.ir.types import f8e4m3
 
@@ -40,7 +40,7 @@ class PTXFloatConversion(FloatConversion):
 
     def truncate(self, b: Builder, value: Value, type: str) -> Value:
         text, constraints = _TOWARD_ZERO[type]
-        return b.bitcast(b.pure_asm("i16", text, constraints, value), type)
+        return b.bitcast(b.assembly(Touches.NOTHING, "i16", text, constraints, value), type)
 
 
 def _fp8_name(type: Attribute) -> str:

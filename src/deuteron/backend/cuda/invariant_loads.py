@@ -5,9 +5,9 @@
     y = tl.load(bias + i)                    behind a store, or in a loop with one: not invariant, `bias` may be `out`
 
 Different arguments are taken not to overlap at shifted addresses within a program. They may be the same array, which a
-kernel then updates in place; so no store may come first. Where anything else writes or orders memory, no load is
-invariant. Kernels with products keep their loads: ptxas moves invariant ones ahead, and has no registers for that there
-(attention spilled 40 bytes on sm_80).
+kernel then updates in place; so nothing that writes may come first. Where accesses are kept in order, or where it is
+not known what is written, no load is invariant. Kernels with products keep their loads: ptxas moves invariant ones
+ahead, and has no registers for that there (attention spilled 40 bytes on sm_80).
 """
 
 from __future__ import annotations
@@ -15,43 +15,34 @@ from __future__ import annotations
 from xdsl.dialects import scf
 from xdsl.ir import Operation
 
-from deuteron.analysis.base_argument import base_argument
+from deuteron.analysis.written_arguments import is_apart, read_by, written_arguments
+from deuteron.ir.effects import GLOBAL, WRITE, effects_inside, first_in_order
 from deuteron.ir.tt.function import FuncOp
-from deuteron.ir.tt.memory import LoadOp, StoreOp
-from deuteron.passes.effects import is_pure
+from deuteron.ir.tt.memory import LoadOp
 
 PRODUCTS = ("tt.dot", "ttng.warp_group_dot")
 
 
 def invariant_loads(func: FuncOp) -> frozenset[Operation]:
-    ops = list(func.walk())
-    if any(op.name in PRODUCTS for op in ops):
+    ops, written = list(func.walk()), written_arguments(func)
+    if any(op.name in PRODUCTS for op in ops) or first_in_order(func, GLOBAL) is not None:
         return frozenset()
-    stores = [op for op in ops if isinstance(op, StoreOp)]
-    written = {base_argument(store.ptr) for store in stores}
-    if None in written or not all(isinstance(op, StoreOp) or _leaves_global_memory(op) for op in ops):
-        return frozenset()
+    writers = {op for op, effect in effects_inside(func) if effect.resource is GLOBAL and effect.kind is WRITE}
     return frozenset(
         load
         for load in ops
         if isinstance(load, LoadOp)
-        and not load.is_volatile.value.data
-        and base_argument(load.ptr) not in {None, *written}
-        and not any(_may_come_first(store, load) for store in stores)
+        and read_by(load).is_known
+        and is_apart(load, written)
+        and not any(_may_come_first(writer, load) for writer in writers)
     )
 
 
-def _leaves_global_memory(op: Operation) -> bool:
-    """Whether an op, its regions aside, neither writes global memory nor orders accesses of it."""
-    is_local = op.name.startswith(("ttg.", "ttng.")) and "to_global" not in op.name
-    return bool(op.regions) or isinstance(op, LoadOp) or is_local or is_pure(op)
-
-
-def _may_come_first(store: Operation, load: Operation) -> bool:
-    """Whether a program may store before it loads."""
+def _may_come_first(writer: Operation, load: Operation) -> bool:
+    """Whether a program may write before it loads."""
     op: Operation | None = load
     while op is not None and op.parent is not None:
-        beside = op.parent.find_ancestor_op_in_block(store)
+        beside = op.parent.find_ancestor_op_in_block(writer)
         if beside is not None:
             return _is_in_loop(op if beside is op else op.parent_op()) or beside.is_before_in_block(op)
         op = op.parent_op()

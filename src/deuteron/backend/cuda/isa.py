@@ -10,7 +10,7 @@ from deuteron.backend.cuda.formats import PTXFloatConversion
 from deuteron.backend.gpu.context import Context
 from deuteron.backend.gpu.isa import ISA, NO_HINTS, AccessHints
 from deuteron.backend.gpu.shared_tile import SharedTile
-from deuteron.backend.llvm.builder import Builder
+from deuteron.backend.llvm.builder import Builder, Touches
 from deuteron.backend.llvm.types import Value, const
 from deuteron.ir.tt.memory import CacheModifier, EvictionPolicy
 from deuteron.layout.linear import LinearLayout
@@ -99,13 +99,13 @@ class PTX(ISA):
         return super().multiply_high(b, x, y)
 
     def opaque(self, b: Builder, value: Value) -> Value:
-        return b.pure_asm("i64", "mov.b64 $0, $1;", "=l,l", value)
+        return b.assembly(Touches.NOTHING, "i64", "mov.b64 $0, $1;", "=l,l", value)
 
 
 def _load_modifiers(hints: AccessHints) -> str:
     """With `.nc`, where that is right, ptxas may move a load behind stores: fewer registers hold what is read ahead."""
     if hints.is_volatile:
-        return ".volatile"
+        return accesses.VOLATILE
     modifiers = _modifiers(hints, _LOAD_CACHE)
     return f".nc{modifiers}" if hints.is_invariant and modifiers not in _LOAD_CACHE.values() else modifiers
 

@@ -9,7 +9,7 @@ Behind the parameters of the tt.func come the tensor maps of TMA copies, each as
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from xdsl.dialects.builtin import ModuleOp
@@ -21,7 +21,7 @@ from deuteron.backend.cuda.isa import PTX
 from deuteron.backend.cuda.rules.table import RULES
 from deuteron.backend.cuda.rules.warp_specialize import registers_at_launch
 from deuteron.backend.cuda.tensor_maps import tensor_maps_of
-from deuteron.backend.gpu.lowering import kernel_of, lower_body, parameters_of, shared_bytes_of
+from deuteron.backend.gpu.lowering import check_config, kernel_of, lower_body, parameters_of, shared_bytes_of
 from deuteron.backend.gpu.threads import Threads
 from deuteron.backend.llvm.module import Module
 from deuteron.backend.tensor_map import ALIGNMENT, SIZE, TensorMap
@@ -44,13 +44,17 @@ class LoweredKernel:
     tensor_maps: tuple[TensorMap, ...] = ()
 
 
-def lower_module(module: ModuleOp, symbol: str, config: GPUConfig, options: CUDAOptions) -> LoweredKernel:
+def lower_module(
+    module: ModuleOp, symbol: str, config: GPUConfig, options: CUDAOptions, path_of: Callable[[str], str] = str
+) -> LoweredKernel:
     """Lower the kernel of a module of ttgir; raises OutOfResources where the target lacks shared memory."""
+    check_config(module, config)
     func, shared = kernel_of(module), shared_bytes_of(module, config.machine)
     specialized = [op for op in func.walk() if isinstance(op, WarpSpecializeOp)]
     extra_warps = sum(sum(op.launched_warps) for op in specialized)
     num_warps = module.attributes["ttg.num-warps"].value.data + extra_warps
-    llvm = Module(symbol, fast_math="contract" if options.enable_fp_fusion else "", debug_kind="DebugDirectivesOnly")
+    fast_math = "contract" if options.enable_fp_fusion else ""
+    llvm = Module(symbol, fast_math, "DebugDirectivesOnly", path_of)
     map_of = tensor_maps_of(func)
     maps = tuple(dict.fromkeys(map_of.values()))
     parameters = [*parameters_of(func), *((_MAP_TYPE, f"map{index}") for index in range(len(maps)))]

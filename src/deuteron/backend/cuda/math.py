@@ -11,27 +11,21 @@ LLVM must not see llvm.exp, llvm.log, llvm.sin and their like: on NVPTX they end
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from deuteron.backend.llvm.builder import Builder
 from deuteron.backend.llvm.types import Value, const
-from deuteron.backend.math.arithmetic import precise_divide, precise_sqrt
-from deuteron.backend.math.error_function import erf
-from deuteron.backend.math.exponentials import LOG2_E, exp, exp2, tanh
-from deuteron.backend.math.float_trigonometry import cos, sin
-from deuteron.backend.math.logarithms import log, log2
-
-Emit = Callable[..., Value]
+from deuteron.backend.math import functions
+from deuteron.backend.math.exponentials import LOG2_E
+from deuteron.backend.math.functions import Emit, precise_divide, precise_rsqrt, precise_sqrt
 
 
 def fast_exp(b: Builder, x: Value) -> Value:
     if x.type == "double":
-        return exp(b, x)
+        return functions.exp(b, x)
     return fast_exp2(b, b.fmul(x, const("float", LOG2_E), flags=""))
 
 
 def fast_exp2(b: Builder, x: Value) -> Value:
-    return exp2(b, x) if x.type == "double" else b.call("float", "llvm.nvvm.ex2.approx.ftz.f32", x)
+    return functions.exp2(b, x) if x.type == "double" else b.call("float", "llvm.nvvm.ex2.approx.ftz.f32", x)
 
 
 def fast_sqrt(b: Builder, x: Value) -> Value:
@@ -39,9 +33,7 @@ def fast_sqrt(b: Builder, x: Value) -> Value:
 
 
 def fast_rsqrt(b: Builder, x: Value) -> Value:
-    if x.type == "double":
-        return b.fdiv(const("double", 1.0), precise_sqrt(b, x), flags="")
-    return b.call("float", "llvm.nvvm.rsqrt.approx.f", x)
+    return precise_rsqrt(b, x) if x.type == "double" else b.call("float", "llvm.nvvm.rsqrt.approx.f", x)
 
 
 def fast_divide(b: Builder, x: Value, y: Value) -> Value:
@@ -49,14 +41,9 @@ def fast_divide(b: Builder, x: Value, y: Value) -> Value:
 
 
 FUNCTIONS: dict[str, Emit] = {
+    **functions.FUNCTIONS,
     "exp": fast_exp,
     "exp2": fast_exp2,
-    "log": log,
-    "log2": log2,
-    "sin": sin,
-    "cos": cos,
-    "tanh": tanh,
-    "erf": erf,
     "sqrt": fast_sqrt,
     "rsqrt": fast_rsqrt,
     "divide": fast_divide,

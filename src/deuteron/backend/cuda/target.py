@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from deuteron.errors import UsageError
 from deuteron.layout.distributed import mma_v2_accumulator, mma_v2_operand
+from deuteron.layout.tensor_box import CHUNK_BYTES, MAX_EXTENT
 from deuteron.layout.wgmma import WARPGROUP
 from deuteron.machine.gpu import GPU, RegisterFile, SharedMemory, TensorMemoryCopies
 from deuteron.machine.matrix import DotTypes, MatrixUnit, RegisterMatrixUnit
@@ -84,7 +85,7 @@ def _gpu(capability: int, shared_kilobytes: int, resident_warps: int, resident_c
         ),
         wgmma=_WGMMA if is_hopper else None,
         async_copy_bytes=(4, 8, 16),
-        tma=TensorMemoryCopies(max_extent=256, alignment=16) if has_tma else None,
+        tma=TensorMemoryCopies(MAX_EXTENT, CHUNK_BYTES) if has_tma else None,
         has_mbarriers=True,
         moves_registers=capability in (90, 100),
         has_ldmatrix=True,

@@ -15,7 +15,7 @@ from deuteron.analysis.argument_expressions import expression_of
 from deuteron.backend.tensor_map import TensorMap
 from deuteron.backend.ttir import signature_type
 from deuteron.errors import CompilationError
-from deuteron.ir.location import from_attribute
+from deuteron.ir.location import from_attribute, import_path
 from deuteron.ir.tt.descriptor import DescriptorReduceKind, TensorDescType, descriptor_of
 from deuteron.ir.tt.function import FuncOp
 from deuteron.ir.ttng.tma import AsyncTMAReduceOp, TMAOp
@@ -44,7 +44,7 @@ def _tensor_map(op: TMAOp) -> TensorMap:
         base=found[0],
         sizes=tuple(found[1 : rank + 1]),
         strides=tuple(found[rank + 1 :]),
-        place=f"{location.file}:{location.line}" if location else "an unknown place",
+        place=f"{import_path(location.file)}:{location.line}" if location else "an unknown place",
     )
 
 

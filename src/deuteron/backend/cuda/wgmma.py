@@ -20,7 +20,7 @@ from xdsl.ir import Attribute
 from deuteron.backend.cuda.context import CUDAContext
 from deuteron.backend.gpu.shared_tile import SharedTile
 from deuteron.backend.gpu.words import CONSTRAINTS, struct_members, struct_type
-from deuteron.backend.llvm.builder import Builder
+from deuteron.backend.llvm.builder import Builder, Touches
 from deuteron.backend.llvm.types import Value, byte_width, const
 from deuteron.ir.types import bf16, bit_width_of, element_type_of, f8e4m3, f8e5m2, f16, f32, i8
 from deuteron.layout.linear import LinearLayout
@@ -124,7 +124,7 @@ class Instructions:
         others = [CONSTRAINTS[value.type] for value in inputs[len(ties) :]]
         constraints = ",".join([f"={CONSTRAINTS[self.sum_type]}"] * len(sums) + ties + others)
         type = struct_type(self.sum_type, len(sums))
-        result = b.inline_asm(type, text, constraints, *inputs, attributes="convergent nounwind")
+        result = b.assembly(Touches.READS, type, text, constraints, *inputs, attributes="convergent nounwind")
         made = struct_members(b, result, self.sum_type, len(sums))
         size = len(tiles[0])
         return [made[begin : begin + size] for begin in range(0, len(made), size)]

@@ -10,21 +10,20 @@ A target is a subclass. What has a body here works everywhere.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from deuteron.backend.gpu.formats import FloatConversion
 from deuteron.backend.llvm.builder import Builder
 from deuteron.backend.llvm.types import Value, bit_width, const
+from deuteron.backend.math.functions import FUNCTIONS, Emit
 from deuteron.ir.tt.memory import CacheModifier, EvictionPolicy
 
 if TYPE_CHECKING:
     from deuteron.backend.gpu.context import Context
     from deuteron.backend.gpu.shared_tile import SharedTile
     from deuteron.layout.linear import LinearLayout
-
-Emit = Callable[..., Value]
 
 
 @dataclass(frozen=True)
@@ -48,7 +47,7 @@ class ISA(ABC):
     name: ClassVar[str]  # of the backend, in errors
     kernel_convention: ClassVar[str]  # LLVM's calling convention
     conversion: ClassVar[type[FloatConversion]] = FloatConversion
-    functions: ClassVar[Mapping[str, Emit]]
+    functions: ClassVar[Mapping[str, Emit]] = FUNCTIONS
 
     # -- threads ---
 

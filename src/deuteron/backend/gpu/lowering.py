@@ -1,5 +1,6 @@
 """From ttgir to a function of LLVM IR that all threads of a program run, as far as GPUs have it in common.
 
+    check_config(module, config)
     func = kernel_of(module)
     b = llvm.function("add", "void", parameters_of(func), isa.kernel_convention, attributes)
     lower_body(ctx, func)
@@ -19,10 +20,11 @@ from deuteron.backend.gpu.context import Context
 from deuteron.backend.gpu.elements import register_type
 from deuteron.backend.llvm.builder import Builder
 from deuteron.backend.llvm.types import Value, const
-from deuteron.errors import CompilationError, OutOfResources
+from deuteron.errors import CompilationError, OutOfResources, UsageError
 from deuteron.ir.tt.function import FuncOp
 from deuteron.ir.types import element_type_of, i1, is_pointer
-from deuteron.machine.gpu import GPU
+from deuteron.ir.verifier import warp_size_of
+from deuteron.machine.gpu import GPU, GPUConfig
 from deuteron.passes.gpu.memory.allocate_shared import total_of
 
 
@@ -33,6 +35,18 @@ def kernel_of(module: ModuleOp) -> FuncOp:
         names = ", ".join(function.sym_name.data for function in functions) or "none"
         raise CompilationError(f"ttgir holds one function, the kernel, got {names}; calls have been inlined by then.")
     return functions[0]
+
+
+def check_config(module: ModuleOp, config: GPUConfig) -> None:
+    """Raise UsageError where ttgir, which may come as text, is not for this configuration: a launch would be wrong."""
+    made = {name: module.attributes.get(f"ttg.{name.replace('_', '-')}") for name in ("num_warps", "num_ctas")}
+    for name, attribute in made.items():
+        number, asked = attribute.value.data if attribute is not None else 1, getattr(config, name)
+        if number != asked:
+            raise UsageError(f"the ttgir is for {name}={number}, and {name}={asked} was asked for")
+    lanes, machine = warp_size_of(module), config.machine
+    if lanes != machine.warp_size:
+        raise UsageError(f"the ttgir is for warps of {lanes} threads, {machine.name} has warps of {machine.warp_size}")
 
 
 def shared_bytes_of(module: ModuleOp, machine: GPU) -> int:

@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from enum import Enum, auto
 from typing import TYPE_CHECKING
 
 from deuteron.backend.llvm.arithmetic import Arithmetic
@@ -31,6 +32,19 @@ if TYPE_CHECKING:
 
 _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_$]")
 _TYPE = re.compile(r"ptr addrspace\(\d+\)|\S+")
+
+
+class Touches(Enum):
+    """What assembly does to memory.
+
+    NOTHING: it computes its result, and may be removed, merged and moved. READS: it stays in its place, and what writes
+    does not move over it, other loads may. MEMORY: nothing that accesses memory moves over it. (With `sideeffect`
+    alone, LLVM's code generator moves loads behind stores in assembly.)
+    """
+
+    NOTHING = auto()
+    READS = auto()
+    MEMORY = auto()
 
 
 class Builder(Arithmetic, Memory, ControlFlow):
@@ -88,22 +102,26 @@ class Builder(Arithmetic, Memory, ControlFlow):
         function_type = f"{return_type} ({', '.join([*types, '...'])})"
         return self._call(function_type, return_type, f"@{name}", [*fixed, *args], "", "", hint)
 
-    def inline_asm(
-        self, return_type: str, text: str, constraints: str, *args: Value, attributes: str = "", hint: str = ""
+    def assembly(
+        self,
+        touches: Touches,
+        return_type: str,
+        text: str,
+        constraints: str,
+        *args: Value,
+        attributes: str = "",
+        hint: str = "",
     ) -> Value:
-        """Assembly with a side effect: it is neither removed nor moved over other accesses of memory.
+        """Assembly, which LLVM knows only by what is said of it here.
 
         Attributes: "convergent nounwind" for what all threads of a warp have to do together.
         """
-        code = f'asm sideeffect "{text}", "{constraints}"'
+        if touches is Touches.MEMORY:
+            constraints = ",".join(filter(None, [constraints, "~{memory}"]))
+        keyword, attributes = ("asm", "memory(none)") if touches is Touches.NOTHING else ("asm sideeffect", attributes)
         return_type = self.module.struct(return_type)
+        code = f'{keyword} "{text}", "{constraints}"'
         return self._call(return_type, return_type, code, args, "", "", hint, attributes)
-
-    def pure_asm(self, return_type: str, text: str, constraints: str, *args: Value, hint: str = "") -> Value:
-        """Assembly that only computes its result."""
-        return self._call(
-            return_type, return_type, f'asm "{text}", "{constraints}"', args, "", "", hint, "memory(none)"
-        )
 
     def call_pointer(self, return_type: str, function: Value, *args: Value, hint: str = "") -> Value:
         """Call the function at an address."""

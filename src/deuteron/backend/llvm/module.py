@@ -12,7 +12,7 @@ Everything comes out in the order in which it was made, so that equal kernels gi
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import PurePath
 
 from deuteron.backend.llvm.builder import Builder
@@ -22,10 +22,19 @@ LONG_TYPE = 64
 
 
 class Module:
-    """Functions, constants, declarations and metadata. The compiler adds target triple and data layout."""
+    """Functions, constants, declarations and metadata. The compiler adds target triple and data layout.
 
-    def __init__(self, name: str, fast_math: str = "", debug_kind: str = "LineTablesOnly"):
-        self.name, self.fast_math, self._debug_kind = name, fast_math, debug_kind
+    `path_of` is what a source file is called in the debug information.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        fast_math: str = "",
+        debug_kind: str = "LineTablesOnly",
+        path_of: Callable[[str], str] = str,
+    ):
+        self.name, self.fast_math, self._debug_kind, self._path_of = name, fast_math, debug_kind, path_of
         self._functions: dict[str, Builder] = {}
         self._types: dict[str, str] = {}
         self._declarations: dict[str, str] = {}
@@ -147,7 +156,7 @@ class Module:
 
     def _file(self, file: str) -> str:
         if file not in self._files:
-            path = PurePath(file)
+            path = PurePath(self._path_of(file))
             self._files[file] = self.metadata(f'!DIFile(filename: "{path.name}", directory: "{path.parent}")')
         return self._files[file]
 

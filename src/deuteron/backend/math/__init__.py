@@ -6,5 +6,6 @@
 polynomial.py                         constants, fused polynomials, the bits of floats
 exponentials.py logarithms.py error_function.py trigonometry.py quadrant.py    in float and double
 float_trigonometry.py                 sin and cos of float without double, for GPUs
-arithmetic.py remainder.py conversions.py      division, fmod; element types
+functions.py                          all of them, with division and square root, by name
+remainder.py conversions.py           fmod; element types
 """

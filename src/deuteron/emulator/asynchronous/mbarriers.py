@@ -1,6 +1,6 @@
 """mbarriers: objects in shared memory that count arrivals and bytes of asynchronous copies, phase by phase.
 
-barriers.initialise(flat, 1, threads)
+barriers.initialise(flat, 1, offset, thread)
 barriers.at(flat).arrive(2)                two arrivals; the phase completes when none is pending and no byte is
 barriers.at(flat).is_complete_parity(0)    the phase of this parity is over
 """
@@ -18,10 +18,14 @@ MAX_COUNT = (1 << 20) - 1
 
 @dataclass(eq=False)
 class MBarrier:
-    """`released` collects what arriving threads know, `completed` what the threads that wait learn (vector clocks)."""
+    """`released` collects what arriving threads know, `completed` what the threads that wait learn (vector clocks).
+    `maker` initialised it, and made that visible to others by a `fence.mbarrier_init` at its time `fenced_at`."""
 
     count: int
+    flat: int
     offset: int
+    maker: int
+    fenced_at: int | None = None
     phase: int = 0
     pending: int = 0
     bytes: int = 0
@@ -70,13 +74,24 @@ class MBarriers:
     def __init__(self) -> None:
         self._objects: dict[int, MBarrier] = {}
 
-    def initialise(self, flat: int, count: int, offset: int) -> None:
+    def initialise(self, flat: int, count: int, offset: int, thread: int) -> None:
         if not 1 <= count <= MAX_COUNT:
             raise Fault("mbarrier", f"an mbarrier's count is from 1 to {MAX_COUNT}, got {count}")
-        self._objects[flat] = MBarrier(count, offset, pending=count)
+        if flat in self._objects:
+            raise Fault("mbarrier", f"initialises {self._objects[flat].describe()}: mbarrier.inval has to come first")
+        self._objects[flat] = MBarrier(count, flat, offset, thread, pending=count)
 
-    def invalidate(self, flat: int) -> None:
-        self._objects.pop(flat, None)
+    def invalidate(self, flat: int, offset: int) -> None:
+        barrier = self.at(flat, offset)
+        if barrier.bytes:
+            raise Fault("mbarrier", f"invalidates {barrier.describe()}")
+        del self._objects[flat]
+
+    def fence(self, thread: int, time: int) -> None:
+        """`fence.mbarrier_init` of a thread at its time, for those that it initialised."""
+        for barrier in self._objects.values():
+            if barrier.maker == thread and barrier.fenced_at is None:
+                barrier.fenced_at = time
 
     def at(self, flat: int, offset: int) -> MBarrier:
         if flat not in self._objects:

@@ -1,7 +1,8 @@
-"""Everything asynchronous that a wave has in flight.
+"""Everything asynchronous that a wave has in flight, and when it happens.
 
-state.is_early()       whether the operation being issued happens at once (options `early`, `random`)
-state.deliver()        completes one copy that nothing but an mbarrier waits for; the scheduler calls it when stuck
+state.start(groups, operation)   it happens at once or later (options `early`, `random`)
+state.drift()                    some of what is in flight happens now (option `random`); called between turns
+state.deliver()                  completes one copy that only an mbarrier waits for; the scheduler calls it when stuck
 """
 
 from __future__ import annotations
@@ -10,23 +11,27 @@ from collections import deque
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-import numpy as np
-
-from deuteron.emulator.asynchronous.groups import Groups
+from deuteron.emulator.asynchronous.groups import Groups, Operation
 
 if TYPE_CHECKING:
     from deuteron.emulator.machine.wave import Wave
 
+# How often something in flight happens in the time of a turn, where the moment is random: often enough that many
+# operations are over long before their wait, seldom enough that many are not.
+_DRIFT = 0.25
+
 
 class AsyncState:
-    """`copies`: cp.async; `stores`: bulk copies out of shared memory; `queue`: copies that complete on an mbarrier."""
+    """`copies`: cp.async. `stores`: bulk copies out of shared memory, until they have read it; `writes`: until they
+    have written. `queue`: copies that complete on an mbarrier."""
 
     def __init__(self, wave: Wave):
         self.wave = wave
         self.mode = wave.launch.options.asynchronous
-        self.random = np.random.default_rng(wave.launch.options.seed + int(wave.blocks[0]))
+        self.random = wave.random
         self.copies = Groups(wave.num_threads)
         self.stores = Groups(wave.num_threads)
+        self.writes = Groups(wave.num_threads)
         self.queue: deque[Callable[[], None]] = deque()
 
     def is_early(self) -> bool:
@@ -34,12 +39,27 @@ class AsyncState:
             return bool(self.random.integers(2))
         return self.mode == "early"
 
+    def start(self, groups: Groups, operation: Operation) -> None:
+        groups.add(operation)
+        if self.is_early():
+            operation.happen()
+
     def enqueue(self, operation: Callable[[], None]) -> None:
         """An operation that completes on its own."""
         if self.is_early():
             operation()
         else:
             self.queue.append(operation)
+
+    def drift(self) -> None:
+        if self.mode != "random":
+            return
+        for groups in (self.copies, self.stores, self.writes):
+            for operation in groups.pending:
+                if self.random.random() < _DRIFT:
+                    operation.happen()
+        if self.queue and self.random.random() < _DRIFT:
+            self.deliver()
 
     def deliver(self) -> bool:
         if not self.queue:
@@ -50,8 +70,15 @@ class AsyncState:
         self.wave.num_events += 1
         return True
 
+    def check_exit(self, threads) -> None:
+        """Nothing that these threads, which exit, have issued may use shared memory any more."""
+        for groups in (self.copies, self.stores):
+            groups.check_exit(threads)
+        self.wave.products.check_exit(threads)
+
     def finish(self) -> None:
         """At the end of the kernel copies to global memory are complete."""
         while self.deliver():
             pass
-        self.stores.finish()
+        for operation in self.writes.pending:
+            operation.happen()

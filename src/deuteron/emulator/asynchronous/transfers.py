@@ -3,7 +3,8 @@
     Inward(wave, thread, parts, read, label).issue()     parts: (flat bytes, mbarrier) of each block
     Outward(wave, thread, bytes, write, label).issue()
 
-`read` gives the bytes to be written when the transfer happens, `write` takes those that were read.
+`read` gives the bytes to be written when the transfer happens, `write` takes those that were read. A store reads and
+writes at two moments: what waits with `.read` waits for the first.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from deuteron.emulator.asynchronous.groups import Operation
 from deuteron.emulator.asynchronous.mbarriers import MBarrier
 from deuteron.emulator.faults import Fault
 
@@ -37,11 +39,22 @@ class Inward:
         checks = self.wave.checks
         if checks is not None:
             number = checks.new_label(self.label)
-            for flat, _ in self.parts:
+            for flat, barrier in self.parts:
+                with_thread(self.thread, lambda b=barrier: self._check_barrier(b))
                 granules = checks.granules_of(flat)
                 with_thread(self.thread, lambda g=granules: checks.check_overwrite(np.array([self.thread]), g))
                 checks.flight[granules] = number
         self.wave.asynchronous.enqueue(self.deliver)
+
+    def _check_barrier(self, barrier: MBarrier) -> None:
+        """The async proxy sees that the mbarrier was initialised."""
+        checks = self.wave.checks
+        checks.use_mbarrier(np.array([self.thread]), barrier.flat)
+        maker = barrier.maker % checks.clocks.unit_size
+        is_known = barrier.fenced_at is not None and checks.knows(self.thread, maker, barrier.fenced_at)
+        if not is_known and not checks.is_fenced(self.thread, barrier.flat):
+            message = f"{self.label} completes on an mbarrier that thread {maker} initialised without a fence"
+            raise Fault("missing proxy fence", f"{message}: fence.mbarrier_init or fence.proxy.async")
 
     def deliver(self) -> None:
         data = with_thread(self.thread, self.read)
@@ -73,26 +86,31 @@ class Outward:
     flat: np.ndarray
     write: Callable[[np.ndarray], None]
     label: str
+    data: np.ndarray | None = None
 
     def issue(self) -> None:
-        checks = self.wave.checks
+        checks, threads = self.wave.checks, np.array([self.thread])
         if checks is not None:
             granules = checks.granules_of(self.flat)
-            threads = np.array([self.thread])
             with_thread(self.thread, lambda: checks.check_async_read(threads, granules, self.label))
             checks.begin_async_read(granules, self.label)
-        if self.wave.asynchronous.is_early():
-            self.complete(np.zeros(1, np.int64))
-        else:
-            self.wave.asynchronous.stores.add(np.array([self.thread]), self.complete)
+        state = self.wave.asynchronous
+        state.start(state.stores, Operation(threads, self._read, self._finish_read, self.label))
+        state.start(state.writes, Operation(threads, self._write, lambda _: None, self.label))
 
-    def complete(self, chosen: np.ndarray) -> None:
-        data = self.wave.shared.data[self.flat]
-        with_thread(self.thread, lambda: self.write(data))
+    def _read(self, _: np.ndarray) -> None:
+        if self.data is None:
+            self.data = self.wave.shared.data[self.flat]
+
+    def _write(self, chosen: np.ndarray) -> None:
+        self._read(chosen)
+        with_thread(self.thread, lambda: self.write(self.data))
         self.wave.num_events += 1
+
+    def _finish_read(self, _: np.ndarray) -> None:
         checks = self.wave.checks
         if checks is not None:
-            checks.end_async_read(checks.granules_of(self.flat), self.thread, np.array([self.thread]))
+            checks.end_async_read(checks.granules_of(self.flat), np.array([self.thread]))
 
 
 def with_thread(thread: int, action: Callable):

@@ -1,29 +1,38 @@
-"""wgmma in flight: products that are computed when the warpgroup waits for them.
+"""wgmma in flight: products that are computed at some moment before the warpgroup has waited for them.
 
-wave.products.issue(group, compute, registers)
+wave.products.issue(group, product)
 wave.products.commit(threads)
-wave.products.wait(group, keep)             computes, writes the registers of the group, in the order of issue
+wave.products.wait(group, keep)             in the order of issue: computes, frees the registers and shared memory
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
+from deuteron.emulator.faults import Fault
 from deuteron.emulator.machine.group import Group, InFlight
 
 
 @dataclass(eq=False)
 class Product:
     """One wgmma of some threads. `compute(group, threads)` updates the accumulators of these threads, whole
-    warpgroups; `registers` are those it owns, and whether they may be read meanwhile."""
+    warpgroups, and `finish(threads)` is called when they have waited; `registers` are those it owns, and whether they
+    may be read meanwhile."""
 
     threads: np.ndarray
     compute: Callable[[Group, np.ndarray], None]
+    finish: Callable[[np.ndarray], None]
     registers: dict[int, InFlight]
-    groups: np.ndarray
+    label: str
+    is_computed: bool = False
+    groups: np.ndarray = field(init=False)
+
+    def happen(self, group: Group, threads: np.ndarray) -> None:
+        if not self.is_computed:
+            self.compute(group, threads)
 
 
 class Products:
@@ -33,13 +42,15 @@ class Products:
         self.committed = np.zeros(num_threads, np.int64)
         self.pending: list[Product] = []
 
-    def issue(self, group: Group, compute: Callable, registers: dict[int, InFlight]) -> None:
-        groups = self.committed[group.threads].copy()
-        self.pending.append(Product(group.threads, compute, registers, groups))
-        for index, guard in registers.items():
+    def issue(self, group: Group, product: Product, is_early: bool) -> None:
+        product.groups = self.committed[group.threads].copy()
+        self.pending.append(product)
+        for index, guard in product.registers.items():
             old = group.guards.get(index)
             keeps_old = isinstance(old, InFlight) and not old.may_read
             group.guards[index] = old if keeps_old else guard
+        if is_early:
+            self._compute_all(group)
 
     def commit(self, threads: np.ndarray) -> None:
         self.committed[threads] += 1
@@ -50,10 +61,28 @@ class Products:
         for product in self.pending:
             done = product.groups <= last[product.threads]
             if done.any():
-                product.compute(group, product.threads[done])
+                product.happen(group, product.threads[done])
+                product.finish(product.threads[done])
                 product.threads, product.groups = product.threads[~done], product.groups[~done]
         self.pending = [product for product in self.pending if len(product.threads)]
         self._release(group)
+
+    def check_exit(self, threads: np.ndarray) -> None:
+        for product in self.pending:
+            left = np.isin(product.threads, threads)
+            if left.any():
+                message = f"exits while {product.label} is in flight: its completion was not waited for"
+                raise Fault("asynchronous data", message, product.threads[left])
+
+    def _compute_all(self, group: Group) -> None:
+        """What is in flight, in the order of issue, as far as it is of the threads of this group alone."""
+        for product in self.pending:
+            mine = np.isin(product.threads, group.threads)
+            if mine.any() and not mine.all():
+                return
+            if mine.any():
+                product.happen(group, product.threads)
+                product.is_computed = True
 
     def _release(self, group: Group) -> None:
         """Registers that no product in flight owns may be used again."""

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from deuteron.emulator.checks.clocks import Clocks
+from deuteron.emulator.checks.visits import Visits
 from deuteron.emulator.faults import Fault, format_ranges
 
 if TYPE_CHECKING:
@@ -44,6 +45,9 @@ class SharedChecks:
         self.flight_reads = np.zeros(self.count, np.int32)
         self.flight_reader = np.zeros(self.count, np.int32)
         self.labels: list[str] = [""]
+        self.is_mbarrier = np.zeros(self.count, bool)
+        self.num_mbarriers = 0
+        self.visits = Visits(wave, self.clocks)
 
     def granules(self, flat: np.ndarray, size: int) -> np.ndarray:
         """[accesses, granules of each]."""
@@ -53,13 +57,53 @@ class SharedChecks:
         """The granules of a set of bytes, as one access."""
         return np.unique(flat.reshape(-1) // self.granule)[None, :]
 
-    def check_mbarrier(self, threads: np.ndarray, flat: int) -> None:
+    def use_mbarrier(self, threads: np.ndarray, flat: int) -> None:
         """The initialisation of an mbarrier is known to the threads that use it."""
-        granules = np.repeat(self.granules(np.array([flat]), 8), len(threads), axis=0)
+        granules = np.repeat(self._words_of_mbarrier(flat), len(threads), axis=0)
+        self._visit(threads, granules)
         self._check_writer(threads, granules, False)
+        self._record_read(threads, granules)
+
+    def change_mbarrier(self, thread: int, flat: int, is_live: bool) -> None:
+        """An mbarrier begins or ends: as a write, ordered behind all that was done with this memory."""
+        threads, granules = np.array([thread]), self._words_of_mbarrier(flat)
+        self._check_flight(granules, threads)
+        self._check_writer(threads, granules, False)
+        self._check_readers(threads, granules)
+        self.is_mbarrier[granules] = is_live
+        self.num_mbarriers += 1 if is_live else -1
+        self.record_write(threads, granules, GENERIC)
+
+    def is_fenced(self, thread: int, flat: int) -> bool:
+        """Whether what was last written there is visible to the async proxy, as this thread knows."""
+        granules, threads = self._words_of_mbarrier(flat), np.array([thread])
+        return not self._unfenced(threads, granules).any()
+
+    def knows(self, thread: int, other: int, time: int) -> bool:
+        """Whether what `other` (within the unit) did up to a time is ordered before what `thread` does now."""
+        unit, local = divmod(thread, self.clocks.unit_size)
+        return bool(self.clocks.known[unit, local, other] >= time)
+
+    def exit_block(self, slot: int, threads: np.ndarray) -> None:
+        """The shared memory of a block, whose last threads exit, may not be needed any more."""
+        granules = np.arange(slot, slot + 2) * self.wave.shared.stride // self.granule
+        number = self.flight[granules[0] : granules[1]].max()
+        if number:
+            message = f"exits while {self.labels[number]} still writes shared memory: its completion was not waited for"
+            raise Fault("asynchronous data", message, threads)
+        self.visits.exit_block(slot, threads)
+
+    def _visit(self, threads: np.ndarray, granules: np.ndarray) -> None:
+        if self.wave.shared.cluster_size > 1:
+            self.visits.visit(threads, granules[:, 0] * self.granule // self.wave.shared.stride)
+
+    def _words_of_mbarrier(self, flat: int) -> np.ndarray:
+        return self.granules(np.array([flat]), 8)
 
     def read(self, threads: np.ndarray, flat: np.ndarray, size: int, atomic: bool = False) -> None:
         granules = self.granules(flat, size)
+        self._visit(threads, granules)
+        self._check_plain(granules)
         self._check_flight(granules, threads)
         self._check_written(granules, threads)
         self._check_writer(threads, granules, atomic)
@@ -70,6 +114,8 @@ class SharedChecks:
         size = values.itemsize * values.shape[1]
         granules = self.granules(flat, size)
         shared = self.wave.shared
+        self._visit(threads, granules)
+        self._check_plain(granules)
         self._check_flight(granules, threads)
         same = (shared.load_flat(flat, values.itemsize, values.shape[1]) == values).all(1)
         self._check_writer(threads, granules, atomic, same)
@@ -86,6 +132,8 @@ class SharedChecks:
 
     def check_overwrite(self, threads: np.ndarray, granules: np.ndarray) -> None:
         """Raise unless these threads may overwrite: for asynchronous writes, when they are issued."""
+        self._visit(threads, granules)
+        self._check_plain(granules)
         self._check_flight(granules, threads)
         self._check_writer(threads, granules, False)
         self._check_readers(threads, granules)
@@ -95,13 +143,17 @@ class SharedChecks:
         self._check_flight(granules, threads, is_read=True)
         self._check_written(granules, threads)
         self._check_writer(threads, granules, False)
-        unit, local = self.clocks.split(threads)
-        writer, time = self.writer[granules], self.write_time[granules]
-        fenced = self.clocks.fenced[unit[:, None], local[:, None], writer]
-        bad = (self.write_kind[granules] != ASYNC) & (fenced < time)
+        bad = self._unfenced(threads, granules)
         if bad.any():
-            message = f"{label} reads shared memory that {self._thread(writer[bad][0])} wrote without fence.proxy.async"
+            who = self._thread(self.writer[granules][bad][0])
+            message = f"{label} reads shared memory that {who} wrote without fence.proxy.async"
             raise Fault("missing proxy fence", message, np.flatnonzero(bad.any(1)))
+
+    def _unfenced(self, threads: np.ndarray, granules: np.ndarray) -> np.ndarray:
+        """What was last written by threads, and is not visible to the async proxy as these threads know."""
+        unit, local = self.clocks.split(threads)
+        fenced = self.clocks.fenced[unit[:, None], local[:, None], self.writer[granules]]
+        return (self.write_kind[granules] != ASYNC) & (fenced < self.write_time[granules])
 
     def new_label(self, label: str) -> int:
         """A number by which an asynchronous operation is named."""
@@ -112,15 +164,18 @@ class SharedChecks:
         self.flight_reads[granules] += 1
         self.flight_reader[granules] = self.new_label(label)
 
-    def end_async_read(self, granules: np.ndarray, thread: int, waiting: np.ndarray) -> None:
-        """An asynchronous read that `thread` asked for is over, and the threads that waited know it."""
+    def end_async_read(self, granules: np.ndarray, waiting: np.ndarray) -> None:
+        """An asynchronous read is over: threads of each warp that asked for it know that of their warp, by waiting."""
         self.flight_reads[granules] -= 1
-        _, column, time = self.clocks.next_engine_time(thread)
-        row = column - self.clocks.unit_size + self.clocks.num_warps
-        self.has_reads[row] = True
-        self.reader[row, granules] = column
-        self.read_time[row, granules] = time
-        self.clocks.learn(waiting, column, time)
+        warps = self.wave.warp_of(waiting)
+        for warp in np.unique(warps):
+            threads = waiting[warps == warp]
+            _, column, time = self.clocks.next_engine_time(int(threads[0]))
+            row = column - self.clocks.unit_size + self.clocks.num_warps
+            self.has_reads[row] = True
+            self.reader[row, granules] = column
+            self.read_time[row, granules] = time
+            self.clocks.learn(threads, column, time)
 
     def synchronise(self, arrived: np.ndarray, waiting: np.ndarray) -> None:
         self.clocks.synchronise(arrived, waiting)
@@ -139,9 +194,18 @@ class SharedChecks:
         self.read_time[rows[:, None], granules] = self.clocks.known[unit, local, local][:, None]
 
     def record_async_write(self, granules: np.ndarray, column: int, time: int) -> None:
+        self.visits.record(int(granules[0, 0]) * self.granule // self.wave.shared.stride, column, time)
         self.writer[granules] = column
         self.write_time[granules] = time
         self.write_kind[granules] = ASYNC
+
+    def _check_plain(self, granules: np.ndarray) -> None:
+        if not self.num_mbarriers:
+            return
+        bad = self.is_mbarrier[granules]
+        if bad.any():
+            message = "accesses an mbarrier, which only mbarrier instructions may do before mbarrier.inval"
+            raise Fault("mbarrier", message, np.flatnonzero(bad.any(1)))
 
     def _check_flight(self, granules: np.ndarray, threads: np.ndarray, is_read: bool = False) -> None:
         number = self.flight[granules]
@@ -207,9 +271,12 @@ class SharedChecks:
     def _race(self, bad: np.ndarray, granules: np.ndarray, other: np.ndarray, verb: str) -> Fault:
         byte = int(granules[bad][0]) * self.granule % self.wave.shared.stride
         who = format_ranges(np.unique(other[bad][other[bad] < self.clocks.unit_size]))
+        what = f"accesses shared memory at byte {self._offset(byte)} that"
+        if not who and verb == "wrote":
+            message = f"{what} an asynchronous operation wrote: its completion was not waited for"
+            return Fault("asynchronous data", message, np.flatnonzero(bad.any(1)))
         who = f"threads {who}" if who else "an asynchronous operation"
-        message = f"accesses shared memory at byte {self._offset(byte)} that {who} {verb}, with no barrier between"
-        return Fault("race", message, np.flatnonzero(bad.any(1)))
+        return Fault("race", f"{what} {who} {verb}, with no barrier between", np.flatnonzero(bad.any(1)))
 
     def _thread(self, column: int) -> str:
         return f"thread {column}" if column < self.clocks.unit_size else "an asynchronous operation"

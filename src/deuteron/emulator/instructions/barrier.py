@@ -7,6 +7,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 
 from deuteron.emulator.faults import Fault
@@ -49,7 +51,7 @@ def _decode_red(d: Decoding, is_aligned: bool):
         raise d.error("a guarded bar.red is not known")
 
     def finish(group):
-        _write_votes(group, number, write, reduce, type)
+        _write_votes(group, write, reduce, type)
 
     def run(group, mask):
         _check_aligned(group, mask, is_aligned)
@@ -61,14 +63,19 @@ def _decode_red(d: Decoding, is_aligned: bool):
     return run
 
 
-def _write_votes(group: Group, number, write, reduce, type) -> None:
-    slots, numbers = group.slots, number(group)
+def _write_votes(group: Group, write, reduce, type) -> None:
+    places = group.wave.barrier_places[group.threads]
     values = np.zeros(group.size, np.uint32 if type != "pred" else bool)
-    for slot, name in set(zip(slots.tolist(), numbers.tolist(), strict=True)):
-        barrier = wave_barrier(group.wave, slot, name)
-        where = (slots == slot) & (numbers == name)
-        values[where] = reduce(barrier.results[barrier.round - 1])
+    for slot, number, round in {(*key, round) for key, round in _places(group)}:
+        where = (group.slots == slot) & (places == (number, round)).all(1)
+        values[where] = reduce(wave_barrier(group.wave, slot, number).results[round])
     write(group, values)
+
+
+def _places(group: Group) -> set[tuple[tuple[int, int], int]]:
+    """The barriers at which threads of a group are, and the rounds that they belong to."""
+    places = group.wave.barrier_places[group.threads].tolist()
+    return {((slot, number), round) for slot, (number, round) in zip(group.slots.tolist(), places, strict=True)}
 
 
 def wave_barrier(wave: Wave, slot: int, number: int) -> Barrier:
@@ -94,18 +101,41 @@ def _arrive(d: Decoding, group: Group, mask, number, count, waits: bool, votes, 
     threads, numbers = group.threads[chosen], number(group)[chosen]
     counts = None if count is None else count(group)[chosen]
     slots = threads // wave.block_size
-    rounds: dict[tuple[int, int], int] = {}
     for key in sorted(set(zip(slots.tolist(), numbers.tolist(), strict=True))):
         where = np.flatnonzero((slots == key[0]) & (numbers == key[1]))
         expected = None if counts is None else int(counts[where[0]])
         _check_count(threads[where], key[1], expected)
-        voting = None if votes is None else votes[chosen[where]]
-        rounds[key] = wave_barrier(wave, *key).arrive(threads[where], expected, waits, voting)
-        _complete(wave, key)
+        for part in _rounds(wave, key, threads, where, expected):
+            voting = None if votes is None else votes[chosen[part]]
+            round = wave_barrier(wave, *key).arrive(threads[part], expected, waits, voting)
+            wave.barrier_places[threads[part]] = key[1], round
+            _complete(wave, key)
     wave.num_events += 1
-    if not waits or all(wave_barrier(wave, *key).round > round for key, round in rounds.items()):
+    if not waits or _are_over(group, chosen).all():
         return None
-    return _block(d, group, rounds, dict(zip(threads.tolist(), numbers.tolist(), strict=True)), finish)
+    return _block(d, group, finish)
+
+
+def _rounds(wave: Wave, key, threads: np.ndarray, where: np.ndarray, expected: int | None) -> Iterator[np.ndarray]:
+    """Threads that come together, in parts that a round of the barrier takes: warps that are too many wait for the
+    next one, and which they are nobody knows."""
+    room = len(where) if expected is None else expected - wave_barrier(wave, *key).num_arrived
+    if len(where) > room and wave.launch.options.asynchronous == "random":
+        warps = wave.random.permutation(wave.num_threads)[wave.warp_of(threads[where])]
+        where = where[np.argsort(warps, kind="stable")]
+    while len(where):
+        yield np.sort(where[:room])
+        where, room = where[room:], expected
+
+
+def _are_over(group: Group, chosen: np.ndarray) -> np.ndarray:
+    """Whether the rounds in which threads arrived are over."""
+    wave = group.wave
+    slots, (numbers, rounds) = group.slots[chosen], wave.barrier_places[group.threads[chosen]].T
+    over = np.zeros(len(chosen), bool)
+    for key in set(zip(slots.tolist(), numbers.tolist(), strict=True)):
+        over |= (slots == key[0]) & (numbers == key[1]) & (rounds < wave_barrier(wave, *key).round)
+    return over
 
 
 def _check_count(threads: np.ndarray, number: int, expected: int | None) -> None:
@@ -122,23 +152,18 @@ def _complete(wave: Wave, key: tuple[int, int]) -> bool:
     return threads is not None
 
 
-def _block(d: Decoding, group: Group, rounds: dict[tuple[int, int], int], numbers: dict[int, int], finish) -> int:
-    """Wait until the rounds that the threads arrived in are over; `numbers` is the barrier of each thread."""
+def _block(d: Decoding, group: Group, finish) -> int:
+    """Wait until the rounds that the threads arrived in are over."""
     wave = group.wave
 
-    def keys(waiting: Group) -> list[tuple[int, int]]:
-        named = zip(waiting.slots.tolist(), waiting.threads.tolist(), strict=True)
-        return [(slot, numbers.get(thread, -1)) for slot, thread in named]
-
     def ready(waiting: Group) -> np.ndarray:
-        for key, round in rounds.items():
+        for key, round in _places(waiting):
             if wave_barrier(wave, *key).round == round:
                 _complete(wave, key)  # threads that exited since may have been the last ones missing
-        done = {key: wave_barrier(wave, *key).round > round for key, round in rounds.items()}
-        return np.array([done.get(key, True) for key in keys(waiting)])
+        return _are_over(waiting, np.arange(waiting.size))
 
     def describe(waiting: Group) -> str:
-        slot, number = next(key for key in keys(waiting) if key in rounds)
+        slot, number = min(key for key, _ in _places(waiting))
         barrier = wave_barrier(wave, slot, number)
         expected = barrier.expected or wave.alive_in_block(slot)
         return f"{barrier.num_arrived} of {expected} threads arrived at barrier {number}"
@@ -173,6 +198,9 @@ def _cluster_arrive(group: Group, mask) -> None:
     for cluster in np.unique(clusters).tolist():
         barrier = wave_barrier(wave, cluster, CLUSTER)
         mine = threads[clusters == cluster]
+        again = wave.cluster_rounds[mine] >= 0
+        if again.any():
+            raise Fault("barrier", "arrives at the cluster barrier again without having waited", mine[again])
         wave.cluster_rounds[mine] = barrier.arrive(mine, None, True)
     wave.num_events += 1
 
@@ -203,6 +231,10 @@ def _cluster_wait(d: Decoding, group: Group) -> int | None:
         barrier = wave_barrier(wave, int(_clusters(waiting)[0]), CLUSTER)
         return f"{barrier.num_arrived} threads arrived at the barrier of the cluster"
 
-    if ready(group).all():
-        return None
-    return wave.scheduler.block(group, d.pc + 1, Wait("barrier.cluster", d.pc, ready, describe))
+    def finish(waiting: Group) -> None:
+        wave.cluster_rounds[waiting.threads] = -1
+
+    if not ready(group).all():
+        return wave.scheduler.block(group, d.pc + 1, Wait("barrier.cluster", d.pc, ready, describe, finish))
+    finish(group)
+    return None

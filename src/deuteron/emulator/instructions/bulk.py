@@ -13,6 +13,7 @@ import numpy as np
 from deuteron.emulator.asynchronous.tensor_map import TensorMap, from_bytes
 from deuteron.emulator.asynchronous.transfers import Inward, Outward, with_thread
 from deuteron.emulator.faults import Fault
+from deuteron.emulator.instructions.accesses import active
 from deuteron.emulator.instructions.atomic import operation
 from deuteron.emulator.instructions.mbarrier import barrier_at, flat_addresses
 from deuteron.emulator.instructions.operands import Decoding, Getter
@@ -237,16 +238,25 @@ def decode_prefetch(d: Decoding):
 
 @RULES.effect("cp.async.bulk.commit_group")
 def decode_commit(d: Decoding):
-    return lambda group, mask: group.wave.asynchronous.stores.commit(
-        group.threads if mask is None else group.threads[mask]
-    )
+
+    def run(group, mask):
+        threads, state = active(group, mask), group.wave.asynchronous
+        state.stores.commit(threads)
+        state.writes.commit(threads)
+
+    return run
 
 
 @RULES.effect("cp.async.bulk.wait_group")
 def decode_wait(d: Decoding):
-    """`.read` waits for the reads only; here both are then complete."""
-    d.flag("read")
+    """`.read` waits for the reads only."""
+    reads_only = d.flag("read")
     keep = d.immediate(0)
-    return lambda group, mask: group.wave.asynchronous.stores.wait(
-        group.threads if mask is None else group.threads[mask], keep
-    )
+
+    def run(group, mask):
+        threads, state = active(group, mask), group.wave.asynchronous
+        state.stores.wait(threads, keep)
+        if not reads_only:
+            state.writes.wait(threads, keep)
+
+    return run

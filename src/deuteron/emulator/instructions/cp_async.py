@@ -2,13 +2,15 @@
 
     cp.async.cg.shared.global [%r1], [%rd1], 16, %r2;      %r2 of the 16 bytes are read, the rest is zero
 
-Both the read and the write happen at the wait (option `late`).
+Both the read and the write happen at some moment before the end of the wait.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
+from deuteron.emulator.asynchronous.groups import Operation
+from deuteron.emulator.checks.shared_checks import GENERIC
 from deuteron.emulator.instructions.accesses import blaming, check_alignment, count_shared
 from deuteron.emulator.instructions.operands import Decoding
 from deuteron.emulator.instructions.rules import Rules
@@ -81,21 +83,22 @@ class Copy:
             with blaming(self.threads):
                 checks.check_overwrite(self.threads, granules)
             checks.flight[granules] = checks.new_label(self.label)
-        if self.wave.asynchronous.is_early():
-            self.complete(np.arange(len(self.threads)))
-        else:
-            self.wave.asynchronous.copies.add(self.threads, self.complete)
+        state = self.wave.asynchronous
+        state.start(state.copies, Operation(self.threads, self.perform, self.finish, self.label))
 
-    def complete(self, chosen: np.ndarray) -> None:
+    def perform(self, chosen: np.ndarray) -> None:
         """Read and write for some of the threads."""
         data = self._read(chosen)
         self.wave.shared.store_flat(self.flat[chosen], data)
         self.wave.num_events += 1
+
+    def finish(self, chosen: np.ndarray) -> None:
+        """Some of the threads have waited."""
         checks = self.wave.checks
         if checks is not None:
             granules = checks.granules(self.flat[chosen], self.size)
             checks.flight[granules] = 0
-            checks.record_write(self.threads[chosen], granules, 0)
+            checks.record_write(self.threads[chosen], granules, GENERIC)
 
     def _check_source(self) -> None:
         """Bounds and alignment, at the instruction that is at fault."""

@@ -58,7 +58,7 @@ def _each_barrier(group: Group, chosen: np.ndarray, address: np.ndarray, visit: 
         threads = group.threads[positions]
         with blaming(threads):
             if wave.checks is not None:
-                wave.checks.check_mbarrier(threads, int(one))
+                wave.checks.use_mbarrier(threads, int(one))
             visit(barrier_at(wave, one), positions)
     wave.num_events += 1
 
@@ -74,9 +74,9 @@ def decode_init(d: Decoding):
         flat = flat_addresses(wave, threads, address(group)[chosen])
         for thread, one, number in zip(threads, flat.tolist(), count(group)[chosen].tolist(), strict=True):
             with blaming(np.array([thread])):
-                wave.mbarriers.initialise(one, number, wave.shared_offset(one))
+                wave.mbarriers.initialise(one, number, wave.shared_offset(one), int(thread))
                 if wave.checks is not None:
-                    wave.checks.store(np.array([thread]), np.array([one]), np.zeros((1, 2), np.uint32))
+                    wave.checks.change_mbarrier(int(thread), one, is_live=True)
 
     return run
 
@@ -87,9 +87,27 @@ def decode_inval(d: Decoding):
     address = d.address(0)
 
     def run(group, mask):
-        chosen = _chosen(group, mask)
-        for flat in flat_addresses(group.wave, group.threads[chosen], address(group)[chosen]).tolist():
-            group.wave.mbarriers.invalidate(flat)
+        wave, threads = group.wave, group.threads[_chosen(group, mask)]
+        flat = flat_addresses(wave, threads, address(group)[_chosen(group, mask)])
+        for thread, one in zip(threads.tolist(), flat.tolist(), strict=True):
+            with blaming(np.array([thread])):
+                wave.mbarriers.invalidate(one, wave.shared_offset(one))
+                if wave.checks is not None:
+                    wave.checks.change_mbarrier(thread, one, is_live=False)
+
+    return run
+
+
+@RULES.effect("fence.mbarrier_init")
+def decode_fence(d: Decoding):
+    """What the thread initialised is visible to the blocks of its cluster, and to copies that complete on it."""
+    d.choice("release")
+    d.choice("cluster")
+
+    def run(group, mask):
+        wave = group.wave
+        for thread in group.threads[_chosen(group, mask)].tolist() if wave.checks is not None else ():
+            wave.mbarriers.fence(thread, int(wave.checks.clocks.now(np.array([thread]))[0]))
 
     return run
 
@@ -208,13 +226,14 @@ def decode_copy_arrive(d: Decoding):
         wave, chosen = group.wave, _chosen(group, mask)
         flat = flat_addresses(wave, group.threads[chosen], address(group)[chosen])
         threads = group.threads[chosen]
+        number = wave.asynchronous.copies.follow(threads)
         for one in np.unique(flat):
             barrier, mine = barrier_at(wave, one), threads[flat == one]
             if not no_increment:
                 barrier.pending += len(mine)
 
             def arrive(barrier: MBarrier = barrier, mine: np.ndarray = mine) -> None:
-                wave.asynchronous.copies.wait(mine, -1)
+                wave.asynchronous.copies.complete_before(mine, number)
                 if wave.checks is not None:
                     barrier.release(wave.checks.clocks.release(mine))
                 barrier.arrive(len(mine))

@@ -2,7 +2,7 @@
 
     wgmma.mma_async.sync.aligned.m64n64k16.f32.f16.f16 {%r1, ...}, %rd1, %rd2, %p1, 1, 1, 0, 0;
 
-Registers of A are read when it is issued, shared memory and the accumulators when it is waited for (option `late`).
+Registers of A are read when it is issued, shared memory and the accumulators at some moment before the wait is over.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from collections.abc import Callable
 import numpy as np
 
 from deuteron.emulator.asynchronous.descriptors import Descriptor
+from deuteron.emulator.asynchronous.warpgroup import Product
 from deuteron.emulator.faults import Fault
 from deuteron.emulator.instructions.accesses import blaming
 from deuteron.emulator.instructions.fragments import gather_a, gather_c, scatter_c
@@ -122,15 +123,16 @@ def decode_mma(d: Decoding):
 
         def compute(owner: Group, done: np.ndarray) -> None:
             chosen = np.searchsorted(threads, done[::SIZE]) // SIZE
-            left, right = (operand(done, chosen) for operand in operands)
+            left, right = (operand.values(chosen) for operand in operands)
             product = (form.scale_a * form.scale_b) * (left @ right.transpose(0, 2, 1))
             _accumulate(owner, done, indices, product, scales[chosen], form)
 
-        if group.wave.asynchronous.is_early():
-            group.wave.products.wait(group, -1)
-            compute(group, threads)
-        else:
-            group.wave.products.issue(group, compute, guards)
+        def finish(done: np.ndarray) -> None:
+            for operand in operands:
+                operand.finish(done)
+
+        product = Product(threads, compute, finish, guards, label)
+        group.wave.products.issue(group, product, group.wave.asynchronous.is_early())
 
     return run
 
@@ -143,10 +145,22 @@ def _register_reader(registers: list[Callable], form: Form) -> Callable:
     def read(group: Group, label: str):
         words = np.stack([one(group) for one in registers], 1)
         values = np.ascontiguousarray(unpack(words)).reshape(group.size // 32, -1)[:, index]
-        tiles = values.reshape(-1, 64, form.k)
-        return lambda done, chosen: tiles[chosen]
+        return _Captured(values.reshape(-1, 64, form.k))
 
     return read
+
+
+class _Captured:
+    """A from registers: a tile for each warpgroup, as it was when the instruction was issued."""
+
+    def __init__(self, tiles: np.ndarray):
+        self.tiles = tiles
+
+    def values(self, chosen: np.ndarray) -> np.ndarray:
+        return self.tiles[chosen]
+
+    def finish(self, done: np.ndarray) -> None:
+        pass
 
 
 def _descriptor_reader(d: Decoding, position: int, rows: int, form: Form, type: str, is_transposed: bool) -> Callable:
@@ -163,14 +177,14 @@ def _descriptor_reader(d: Decoding, position: int, rows: int, form: Form, type: 
             with blaming(np.array([leader])):
                 addresses = Descriptor(descriptor).addresses(rows, form.k, width, is_transposed)
                 flats.append(_flat(wave, leader, addresses, width))
-        tiles = [_Tile(wave, leader, flat, width, label) for leader, flat in zip(leaders.tolist(), flats, strict=True)]
-        return lambda done, chosen: np.stack([_values(tiles[i].read(done), unpack, width) for i in chosen])
+        pairs = zip(leaders.tolist(), flats, strict=True)
+        return _InMemory([_Tile(wave, leader, flat, width, label) for leader, flat in pairs], unpack)
 
     return read
 
 
-def _values(elements: np.ndarray, unpack: Callable, width: int) -> np.ndarray:
-    """Elements of `width` bytes as numbers: `unpack` takes words, so each element becomes the low part of one."""
+def _numbers(elements: np.ndarray, unpack: Callable) -> np.ndarray:
+    """Elements as numbers: `unpack` takes words, so each element becomes the low part of one."""
     words = elements.astype(np.uint32)
     unpacked = unpack(words.reshape(-1))
     return unpacked.reshape(*elements.shape, -1)[..., 0]
@@ -194,12 +208,28 @@ class _Tile:
                 checks.check_async_read(np.array([leader]), self.granules, label)
             checks.begin_async_read(self.granules, label)
 
-    def read(self, waiting: np.ndarray) -> np.ndarray:
-        checks = self.wave.checks
-        if checks is not None:
-            own = waiting[waiting // SIZE == self.leader // SIZE]  # another warpgroup does not know that it is over
-            checks.end_async_read(self.granules, self.leader, own)
+    def read(self) -> np.ndarray:
         return self.wave.shared.views[self.width][self.flat // self.width]
+
+    def finish(self, waiting: np.ndarray) -> None:
+        """Each warp knows that it has read itself what its part of the product needs; not that the others have."""
+        own = waiting[waiting // SIZE == self.leader // SIZE]
+        if self.wave.checks is not None and len(own):
+            self.wave.checks.end_async_read(self.granules, own)
+
+
+class _InMemory:
+    """An operand in shared memory: a tile for each warpgroup."""
+
+    def __init__(self, tiles: list[_Tile], unpack: Callable):
+        self.tiles, self.unpack = tiles, unpack
+
+    def values(self, chosen: np.ndarray) -> np.ndarray:
+        return np.stack([_numbers(self.tiles[index].read(), self.unpack) for index in chosen])
+
+    def finish(self, done: np.ndarray) -> None:
+        for tile in self.tiles:
+            tile.finish(done)
 
 
 def _accumulate(group: Group, done: np.ndarray, indices: list[int], product: np.ndarray, scales, form: Form) -> None:

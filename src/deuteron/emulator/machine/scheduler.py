@@ -53,6 +53,7 @@ class Scheduler:
 
     def _run_turn(self, group: Group) -> None:
         wave = group.wave
+        self._drift(group)
         before = wave.num_events
         count = self._execute(group)
         self.idle = 0 if wave.num_events != before else self.idle + count
@@ -60,6 +61,13 @@ class Scheduler:
             self._unstick()
         if self.idle > IDLE_LIMIT:
             raise self._fault_at(Fault("no progress", _SPINS, group.threads), group)
+
+    def _drift(self, group: Group) -> None:
+        """What is in flight may happen while threads go on."""
+        try:
+            group.wave.asynchronous.drift()
+        except Fault as fault:
+            raise self._fault_at(fault, group) from None
 
     def _execute(self, group: Group) -> int:
         """Run instructions until the group stops or its turn is over; gives how many."""

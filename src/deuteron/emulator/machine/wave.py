@@ -16,6 +16,7 @@ from deuteron.emulator.asynchronous.state import AsyncState
 from deuteron.emulator.asynchronous.warpgroup import Products
 from deuteron.emulator.checks.shared_checks import SharedChecks
 from deuteron.emulator.faults import EmulatorError, Fault, Place, format_ranges, make_error
+from deuteron.emulator.machine.barriers import Barrier
 from deuteron.emulator.machine.block_memory import LocalMemory, SharedMemory
 from deuteron.emulator.machine.group import Group
 from deuteron.emulator.machine.windows import SHARED_BASE
@@ -27,7 +28,8 @@ if TYPE_CHECKING:
 
 
 class Wave:
-    """`alive` says of each thread whether it has not exited; `num_events` counts what other threads can see."""
+    """`alive` says of each thread whether it has not exited; `num_events` counts what other threads can see;
+    `barrier_places` says at which barrier of its block a thread arrived last, and in which round of it."""
 
     scheduler: Scheduler
 
@@ -41,7 +43,9 @@ class Wave:
         self.shared = SharedMemory(len(blocks), launch.shared_bytes, launch.cluster_size)
         self.local = LocalMemory(self.num_threads, launch.program.layout.local_bytes)
         self.memory = launch.memory
-        self.barriers: dict[tuple[int, int], object] = {}
+        self.random = np.random.default_rng(launch.options.seed + int(blocks[0]))
+        self.barriers: dict[tuple[int, int], Barrier] = {}
+        self.barrier_places = np.full((self.num_threads, 2), -1)
         self.converging: dict[int, np.ndarray] = {}
         self.asynchronous = AsyncState(self)
         self.mbarriers = MBarriers()
@@ -57,8 +61,12 @@ class Wave:
         return threads // self.block_size * self.warps_per_block + threads % self.block_size // 32
 
     def exit(self, threads: np.ndarray) -> None:
+        self.asynchronous.check_exit(threads)
         self.alive[threads] = False
         self.num_events += 1
+        for slot in np.unique(threads // self.block_size).tolist() if self.checks is not None else ():
+            if not self.alive_in_block(slot):
+                self.checks.exit_block(slot, threads)
 
     def shared_offset(self, flat: int) -> int:
         """The byte of the kernel's shared memory that a place in flat shared memory is."""

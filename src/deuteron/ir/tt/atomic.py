@@ -9,10 +9,10 @@ from enum import IntEnum
 
 from xdsl.dialects.builtin import IntegerAttr
 from xdsl.ir import SSAValue
-from xdsl.irdl import IRDLOperation, irdl_op_definition, operand_def, opt_operand_def, prop_def, result_def, traits_def
-from xdsl.traits import MemoryReadEffect, MemoryWriteEffect
+from xdsl.irdl import IRDLOperation, irdl_op_definition, operand_def, opt_operand_def, prop_def, result_def
 from xdsl.utils.exceptions import VerifyException
 
+from deuteron.ir.effects import GLOBAL, ORDER, ORDER_OWN, Effect, orders, reads, writes
 from deuteron.ir.tt.memory import check_access
 from deuteron.ir.types import i32
 
@@ -49,6 +49,14 @@ class MemoryScope(IntEnum):
     SYSTEM = 3
 
 
+def _effects(op: AtomicRMWOp | AtomicCASOp) -> list[Effect]:
+    """A relaxed atomic keeps nothing else in order, one for the threads of a program only what is its own."""
+    touched = [reads(GLOBAL, op.ptr), writes(GLOBAL, op.ptr)]
+    if op.sem.value.data == MemorySemantic.RELAXED:
+        return touched
+    return [*touched, *orders(ORDER_OWN if op.scope.value.data == MemoryScope.CTA else ORDER)]
+
+
 @irdl_op_definition
 class AtomicRMWOp(IRDLOperation):
     """Combines values into memory atomically and gives what was there before."""
@@ -61,7 +69,6 @@ class AtomicRMWOp(IRDLOperation):
     kind = prop_def(IntegerAttr, prop_name="atomic_rmw_op")
     sem = prop_def(IntegerAttr)
     scope = prop_def(IntegerAttr)
-    traits = traits_def(MemoryReadEffect(), MemoryWriteEffect())
 
     def __init__(
         self,
@@ -82,6 +89,9 @@ class AtomicRMWOp(IRDLOperation):
             },
         )
 
+    def effects(self) -> list[Effect]:
+        return _effects(self)
+
     def verify_(self) -> None:
         check_access(self, self.ptr, self.value.type, self.mask)
         if self.result.type != self.value.type:
@@ -99,7 +109,6 @@ class AtomicCASOp(IRDLOperation):
     result = result_def()
     sem = prop_def(IntegerAttr)
     scope = prop_def(IntegerAttr)
-    traits = traits_def(MemoryReadEffect(), MemoryWriteEffect())
 
     def __init__(
         self,
@@ -114,6 +123,9 @@ class AtomicCASOp(IRDLOperation):
             result_types=[value.type],
             properties={"sem": IntegerAttr(sem, i32), "scope": IntegerAttr(scope, i32)},
         )
+
+    def effects(self) -> list[Effect]:
+        return _effects(self)
 
     def verify_(self) -> None:
         check_access(self, self.ptr, self.value.type, None)

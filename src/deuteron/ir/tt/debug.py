@@ -11,12 +11,11 @@ from xdsl.irdl import (
     irdl_op_definition,
     operand_def,
     prop_def,
-    traits_def,
     var_operand_def,
 )
-from xdsl.traits import MemoryReadEffect, MemoryWriteEffect
 from xdsl.utils.exceptions import VerifyException
 
+from deuteron.ir.effects import OTHER, Effect, orders, writes
 from deuteron.ir.types import element_type_of, i1, i32
 
 
@@ -29,7 +28,6 @@ class PrintOp(IRDLOperation):
     hex = prop_def(IntegerAttr)
     is_signed = prop_def(DenseArrayBase, prop_name="isSigned")
     values = var_operand_def()
-    traits = traits_def(MemoryReadEffect(), MemoryWriteEffect())
 
     def __init__(self, prefix: str, values: Sequence[SSAValue], is_signed: Sequence[bool], hex: bool = False):
         super().__init__(
@@ -41,6 +39,9 @@ class PrintOp(IRDLOperation):
             },
         )
 
+    def effects(self) -> list[Effect]:
+        return [writes(OTHER), *orders()]
+
 
 @irdl_op_definition
 class AssertOp(IRDLOperation):
@@ -49,10 +50,12 @@ class AssertOp(IRDLOperation):
     name = "tt.assert"
     condition = operand_def()
     message = prop_def(StringAttr)
-    traits = traits_def(MemoryReadEffect(), MemoryWriteEffect())
 
     def __init__(self, condition: SSAValue, message: str):
         super().__init__(operands=[condition], properties={"message": StringAttr(message)})
+
+    def effects(self) -> list[Effect]:
+        return [writes(OTHER), *orders()]
 
     def verify_(self) -> None:
         if element_type_of(self.condition.type) != i1:

@@ -34,10 +34,11 @@ from xdsl.irdl import (
 )
 from xdsl.parser import AttrParser
 from xdsl.printer import Printer
-from xdsl.traits import MemoryReadEffect, MemoryWriteEffect, Pure
+from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
 from deuteron.ir.arith import constant_value
+from deuteron.ir.effects import GLOBAL, Effect, reads, writes
 from deuteron.ir.tt.atomic import AtomicKind
 from deuteron.ir.tt.memory import CacheModifier, EvictionPolicy
 from deuteron.ir.types import PointerType, i32, i64, is_float, shape_of
@@ -180,7 +181,6 @@ class DescriptorLoadOp(_BlockAccess):
     result = result_def(TensorType)
     cache = prop_def(IntegerAttr)
     evict = prop_def(IntegerAttr)
-    traits = traits_def(MemoryReadEffect())
 
     def __init__(self, desc: SSAValue, indices: Sequence[SSAValue], shape: Sequence[int] | None = None):
         """`shape`: that of the block, or without dimensions of extent 1 that it begins with."""
@@ -194,6 +194,9 @@ class DescriptorLoadOp(_BlockAccess):
             },
         )
 
+    def effects(self) -> list[Effect]:
+        return [reads(GLOBAL, self.desc)]
+
     def verify_(self) -> None:
         self.check_indices(self.result.type)
 
@@ -206,10 +209,12 @@ class DescriptorStoreOp(_BlockAccess):
     desc = operand_def(TensorDescType)
     src = operand_def(TensorType)
     indices = var_operand_def(i32)
-    traits = traits_def(MemoryWriteEffect())
 
     def __init__(self, desc: SSAValue, src: SSAValue, indices: Sequence[SSAValue]):
         super().__init__(operands=[desc, src, list(indices)])
+
+    def effects(self) -> list[Effect]:
+        return [writes(GLOBAL, self.desc)]
 
     def verify_(self) -> None:
         self.check_indices(self.src.type)
@@ -224,10 +229,12 @@ class DescriptorReduceOp(_BlockAccess):
     desc = operand_def(TensorDescType)
     src = operand_def(TensorType)
     indices = var_operand_def(i32)
-    traits = traits_def(MemoryReadEffect(), MemoryWriteEffect())
 
     def __init__(self, kind: DescriptorReduceKind, desc: SSAValue, src: SSAValue, indices: Sequence[SSAValue]):
         super().__init__(operands=[desc, src, list(indices)], properties={"kind": IntegerAttr(kind, i32)})
+
+    def effects(self) -> list[Effect]:
+        return [reads(GLOBAL, self.desc), writes(GLOBAL, self.desc)]
 
     def verify_(self) -> None:
         self.check_indices(self.src.type)

@@ -28,10 +28,11 @@ from xdsl.irdl import (
     result_def,
     traits_def,
 )
-from xdsl.traits import MemoryReadEffect, MemoryWriteEffect, Pure
+from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
 from deuteron.ir.arith import constant_value
+from deuteron.ir.effects import GLOBAL, Effect, orders, reads, writes
 from deuteron.ir.types import (
     i1,
     i32,
@@ -109,7 +110,6 @@ class LoadOp(IRDLOperation):
     evict = prop_def(IntegerAttr)
     is_volatile = prop_def(IntegerAttr, prop_name="isVolatile")
     irdl_options = (AttrSizedOperandSegments(as_property=True),)
-    traits = traits_def(MemoryReadEffect())
 
     def __init__(
         self,
@@ -139,6 +139,9 @@ class LoadOp(IRDLOperation):
         other = constant_value(self.other)
         return other == 0 and copysign(1, other) > 0
 
+    def effects(self) -> list[Effect]:
+        return [reads(GLOBAL, self.ptr), *(orders() if self.is_volatile.value.data else [])]
+
     def verify_(self) -> None:
         check_access(self, self.ptr, self.result.type, self.mask)
         if self.other is not None and self.other.type != self.result.type:
@@ -158,7 +161,6 @@ class StoreOp(IRDLOperation):
     boundary_check = opt_prop_def(DenseArrayBase, prop_name="boundaryCheck")
     cache = prop_def(IntegerAttr)
     evict = prop_def(IntegerAttr)
-    traits = traits_def(MemoryWriteEffect())
 
     def __init__(
         self,
@@ -176,6 +178,9 @@ class StoreOp(IRDLOperation):
                 "evict": IntegerAttr(evict, i32),
             },
         )
+
+    def effects(self) -> list[Effect]:
+        return [writes(GLOBAL, self.ptr)]
 
     def verify_(self) -> None:
         check_access(self, self.ptr, self.value.type, self.mask)

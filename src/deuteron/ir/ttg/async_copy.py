@@ -24,12 +24,11 @@ from xdsl.irdl import (
     opt_operand_def,
     prop_def,
     result_def,
-    traits_def,
     var_operand_def,
 )
-from xdsl.traits import MemoryReadEffect, MemoryWriteEffect
 from xdsl.utils.exceptions import VerifyException
 
+from deuteron.ir.effects import GLOBAL, OTHER, SHARED, Effect, orders, reads, writes
 from deuteron.ir.tt.memory import CacheModifier, EvictionPolicy, check_access
 from deuteron.ir.ttg.layout import MemDescType
 from deuteron.ir.ttg.shared import check_same_tile
@@ -61,7 +60,6 @@ class AsyncCopyGlobalToLocalOp(IRDLOperation):
     is_volatile = prop_def(IntegerAttr, prop_name="isVolatile")
     contiguity = prop_def(IntegerAttr)
     irdl_options = (AttrSizedOperandSegments(as_property=True),)
-    traits = traits_def(MemoryReadEffect(), MemoryWriteEffect())
 
     def __init__(
         self,
@@ -82,6 +80,9 @@ class AsyncCopyGlobalToLocalOp(IRDLOperation):
             },
         )
 
+    def effects(self) -> list[Effect]:
+        return [reads(GLOBAL, self.src), writes(SHARED, self.dst), writes(OTHER)]
+
     def verify_(self) -> None:
         if not is_pointer(self.src.type):
             raise VerifyException(f"{self.name} needs a pointer, got {self.src.type}")
@@ -99,10 +100,12 @@ class AsyncCommitGroupOp(IRDLOperation):
     name = "ttg.async_commit_group"
     tokens = var_operand_def(AsyncTokenType)
     token = result_def(AsyncTokenType)
-    traits = traits_def(MemoryReadEffect(), MemoryWriteEffect())
 
     def __init__(self, tokens: Sequence[SSAValue]):
         super().__init__(operands=[list(tokens)], result_types=[TOKEN])
+
+    def effects(self) -> list[Effect]:
+        return [writes(OTHER)]
 
 
 @irdl_op_definition
@@ -113,10 +116,12 @@ class AsyncWaitOp(IRDLOperation):
     tokens = var_operand_def(AsyncTokenType)
     token = result_def(AsyncTokenType)
     num = prop_def(IntegerAttr)
-    traits = traits_def(MemoryReadEffect(), MemoryWriteEffect())
 
     def __init__(self, num: int, tokens: Sequence[SSAValue] = ()):
         super().__init__(operands=[list(tokens)], result_types=[TOKEN], properties={"num": IntegerAttr(num, i32)})
+
+    def effects(self) -> list[Effect]:
+        return [writes(OTHER), *orders(resources=[SHARED])]
 
     def verify_(self) -> None:
         if self.num.value.data < 0:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import ClassVar
 
 from xdsl.dialects.builtin import IntegerAttr
-from xdsl.irdl import IRDLOperation, irdl_op_definition, prop_def, traits_def
-from xdsl.traits import MemoryReadEffect, MemoryWriteEffect
+from xdsl.irdl import IRDLOperation, irdl_op_definition, prop_def
 
+from deuteron.ir.effects import ORDER_OWN, OTHER, Effect, orders, writes
 from deuteron.ir.types import i32
 
 
@@ -17,12 +17,14 @@ class BarrierOp(IRDLOperation):
 
     name = "ttg.barrier"
     addr_space = prop_def(IntegerAttr, prop_name="addrSpace")
-    traits = traits_def(MemoryReadEffect(), MemoryWriteEffect())
 
     ALL_ADDRESS_SPACES: ClassVar[int] = 31
 
     def __init__(self) -> None:
         super().__init__(properties={"addrSpace": IntegerAttr(self.ALL_ADDRESS_SPACES, i32)})
+
+    def effects(self) -> list[Effect]:
+        return [writes(OTHER), *orders(ORDER_OWN)]
 
 
 OPS = [BarrierOp]

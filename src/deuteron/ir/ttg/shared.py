@@ -9,10 +9,10 @@ An allocation may start with a tile; its place is found by liveness, and barrier
 from __future__ import annotations
 
 from xdsl.ir import Attribute, SSAValue
-from xdsl.irdl import IRDLOperation, irdl_op_definition, operand_def, opt_operand_def, result_def, traits_def
-from xdsl.traits import MemoryAllocEffect, MemoryFreeEffect, MemoryReadEffect, MemoryWriteEffect
+from xdsl.irdl import IRDLOperation, irdl_op_definition, operand_def, opt_operand_def, result_def
 from xdsl.utils.exceptions import VerifyException
 
+from deuteron.ir.effects import OTHER, SHARED, Effect, reads, writes
 from deuteron.ir.ttg.layout import MemDescType
 from deuteron.ir.types import element_type_of, shape_of
 
@@ -32,10 +32,13 @@ class LocalAllocOp(IRDLOperation):
     name = "ttg.local_alloc"
     src = opt_operand_def()
     result = result_def(MemDescType)
-    traits = traits_def(MemoryAllocEffect(), MemoryWriteEffect())
 
     def __init__(self, result_type: MemDescType, src: SSAValue | None = None):
         super().__init__(operands=[[src] if src else []], result_types=[result_type])
+
+    def effects(self) -> list[Effect]:
+        filled = [writes(SHARED, self.result)] if self.src is not None else []
+        return [writes(OTHER, self.result), *filled]
 
     def verify_(self) -> None:
         if self.src is not None:
@@ -49,10 +52,12 @@ class LocalStoreOp(IRDLOperation):
     name = "ttg.local_store"
     src = operand_def()
     dst = operand_def(MemDescType)
-    traits = traits_def(MemoryWriteEffect())
 
     def __init__(self, src: SSAValue, dst: SSAValue):
         super().__init__(operands=[src, dst])
+
+    def effects(self) -> list[Effect]:
+        return [writes(SHARED, self.dst)]
 
     def verify_(self) -> None:
         check_same_tile(self, self.dst.type, self.src.type)
@@ -65,10 +70,12 @@ class LocalLoadOp(IRDLOperation):
     name = "ttg.local_load"
     src = operand_def(MemDescType)
     result = result_def()
-    traits = traits_def(MemoryReadEffect())
 
     def __init__(self, src: SSAValue, result_type: Attribute):
         super().__init__(operands=[src], result_types=[result_type])
+
+    def effects(self) -> list[Effect]:
+        return [reads(SHARED, self.src)]
 
     def verify_(self) -> None:
         check_same_tile(self, self.src.type, self.result.type)
@@ -80,10 +87,12 @@ class LocalDeallocOp(IRDLOperation):
 
     name = "ttg.local_dealloc"
     src = operand_def(MemDescType)
-    traits = traits_def(MemoryFreeEffect())
 
     def __init__(self, src: SSAValue):
         super().__init__(operands=[src])
+
+    def effects(self) -> list[Effect]:
+        return [writes(OTHER, self.src)]
 
 
 OPS = [LocalAllocOp, LocalStoreOp, LocalLoadOp, LocalDeallocOp]

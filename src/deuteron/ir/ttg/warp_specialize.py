@@ -30,9 +30,10 @@ from xdsl.irdl import (
     traits_def,
     var_region_def,
 )
-from xdsl.traits import IsTerminator, MemoryReadEffect, MemoryWriteEffect
+from xdsl.traits import IsTerminator, Pure, RecursiveMemoryEffect
 from xdsl.utils.exceptions import VerifyException
 
+from deuteron.ir.effects import OTHER, Effect, writes
 from deuteron.ir.types import i32
 from deuteron.layout.wgmma import WARPGROUP
 
@@ -42,7 +43,7 @@ class WarpYieldOp(IRDLOperation):
     """Ends the default region."""
 
     name = "ttg.warp_yield"
-    traits = traits_def(IsTerminator())
+    traits = traits_def(IsTerminator(), Pure())
 
 
 @irdl_op_definition
@@ -50,7 +51,7 @@ class WarpReturnOp(IRDLOperation):
     """Ends a partition."""
 
     name = "ttg.warp_return"
-    traits = traits_def(IsTerminator())
+    traits = traits_def(IsTerminator(), Pure())
 
 
 @irdl_op_definition
@@ -62,7 +63,7 @@ class WarpSpecializeOp(IRDLOperation):
     partitions = var_region_def("single_block")
     partition_num_warps = prop_def(DenseArrayBase, prop_name="partitionNumWarps")
     requested_registers = opt_prop_def(DenseArrayBase, prop_name="requestedRegisters")
-    traits = traits_def(MemoryReadEffect(), MemoryWriteEffect())
+    traits = traits_def(RecursiveMemoryEffect())
 
     def __init__(self, default: Block, partitions: Sequence[tuple[Block, int]], registers: Sequence[int] = ()):
         properties = {"partitionNumWarps": DenseArrayBase.from_list(i32, [warps for _, warps in partitions])}
@@ -85,6 +86,9 @@ class WarpSpecializeOp(IRDLOperation):
     def registers(self) -> tuple[int, ...]:
         """What each partition asks for a thread; empty where nobody asks."""
         return tuple(self.requested_registers.get_values()) if self.requested_registers is not None else ()
+
+    def effects(self) -> list[Effect]:
+        return [writes(OTHER)]
 
     def verify_(self) -> None:
         if len(self.num_warps) != len(self.partitions):

@@ -9,8 +9,9 @@ In front of accesses of another block's shared memory all have to have begun, an
 from __future__ import annotations
 
 from xdsl.irdl import IRDLOperation, irdl_op_definition, result_def, traits_def
-from xdsl.traits import MemoryReadEffect, MemoryWriteEffect, Pure
+from xdsl.traits import Pure
 
+from deuteron.ir.effects import OTHER, SHARED, Effect, orders, writes
 from deuteron.ir.types import i32
 
 
@@ -33,10 +34,12 @@ class ClusterBarrierOp(IRDLOperation):
     """
 
     name = "ttng.cluster_barrier"
-    traits = traits_def(MemoryReadEffect(), MemoryWriteEffect())
 
     def __init__(self) -> None:
         super().__init__()
+
+    def effects(self) -> list[Effect]:
+        return [writes(OTHER), *orders(resources=[SHARED])]
 
 
 OPS = [ClusterCTARankOp, ClusterBarrierOp]

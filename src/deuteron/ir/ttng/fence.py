@@ -6,8 +6,9 @@
 from __future__ import annotations
 
 from xdsl.dialects.builtin import BoolAttr, IntegerAttr
-from xdsl.irdl import IRDLOperation, irdl_op_definition, prop_def, traits_def
-from xdsl.traits import MemoryReadEffect, MemoryWriteEffect
+from xdsl.irdl import IRDLOperation, irdl_op_definition, prop_def
+
+from deuteron.ir.effects import OTHER, SHARED, Effect, orders, writes
 
 
 @irdl_op_definition
@@ -16,10 +17,12 @@ class FenceAsyncSharedOp(IRDLOperation):
 
     name = "ttng.fence_async_shared"
     b_cluster = prop_def(IntegerAttr, prop_name="bCluster")
-    traits = traits_def(MemoryReadEffect(), MemoryWriteEffect())
 
     def __init__(self, cluster: bool = False) -> None:
         super().__init__(properties={"bCluster": BoolAttr.from_bool(cluster)})
+
+    def effects(self) -> list[Effect]:
+        return [writes(OTHER), *orders(resources=[SHARED])]
 
 
 OPS = [FenceAsyncSharedOp]

@@ -29,12 +29,11 @@ from xdsl.irdl import (
     opt_operand_def,
     opt_prop_def,
     prop_def,
-    traits_def,
     var_operand_def,
 )
-from xdsl.traits import MemoryReadEffect, MemoryWriteEffect
 from xdsl.utils.exceptions import VerifyException
 
+from deuteron.ir.effects import OTHER, SHARED, Effect, orders, reads, writes
 from deuteron.ir.ttg.layout import MemDescType, SharedLinearEncodingAttr
 from deuteron.ir.types import i1, i32, shape_of
 from deuteron.layout.linear import LinearLayout, dim_names
@@ -67,10 +66,12 @@ class InitBarrierOp(IRDLOperation):
     name = "ttng.init_barrier"
     alloc = operand_def(MemDescType)
     count = prop_def(IntegerAttr)
-    traits = traits_def(MemoryWriteEffect())
 
     def __init__(self, alloc: SSAValue, count: int):
         super().__init__(operands=[alloc], properties={"count": IntegerAttr(count, i32)})
+
+    def effects(self) -> list[Effect]:
+        return [writes(SHARED, self.alloc)]
 
     def verify_(self) -> None:
         check_barrier(self, self.alloc.type)
@@ -83,10 +84,12 @@ class InvalBarrierOp(IRDLOperation):
 
     name = "ttng.inval_barrier"
     alloc = operand_def(MemDescType)
-    traits = traits_def(MemoryWriteEffect())
 
     def __init__(self, alloc: SSAValue):
         super().__init__(operands=[alloc])
+
+    def effects(self) -> list[Effect]:
+        return [writes(SHARED, self.alloc)]
 
     def verify_(self) -> None:
         check_barrier(self, self.alloc.type)
@@ -97,10 +100,12 @@ class FenceMBarrierInitOp(IRDLOperation):
     """Makes barriers that were initialised visible to the cluster and to TMA."""
 
     name = "ttng.fence_mbarrier_init_release_cluster"
-    traits = traits_def(MemoryReadEffect(), MemoryWriteEffect())
 
     def __init__(self) -> None:
         super().__init__()
+
+    def effects(self) -> list[Effect]:
+        return [writes(OTHER), *orders(resources=[SHARED])]
 
 
 @irdl_op_definition
@@ -111,10 +116,12 @@ class BarrierExpectOp(IRDLOperation):
     alloc = operand_def(MemDescType)
     pred = operand_def(i1)
     size = prop_def(IntegerAttr)
-    traits = traits_def(MemoryReadEffect(), MemoryWriteEffect())
 
     def __init__(self, alloc: SSAValue, pred: SSAValue, size: int):
         super().__init__(operands=[alloc, pred], properties={"size": IntegerAttr(size, i32)})
+
+    def effects(self) -> list[Effect]:
+        return [reads(SHARED, self.alloc), writes(OTHER, self.alloc)]
 
     def verify_(self) -> None:
         check_barrier(self, self.alloc.type)
@@ -129,10 +136,12 @@ class WaitBarrierOp(IRDLOperation):
     alloc = operand_def(MemDescType)
     phase = operand_def(i32)
     deps = var_operand_def(MemDescType)
-    traits = traits_def(MemoryReadEffect(), MemoryWriteEffect())
 
     def __init__(self, alloc: SSAValue, phase: SSAValue, deps: Sequence[SSAValue] = ()):
         super().__init__(operands=[alloc, phase, list(deps)])
+
+    def effects(self) -> list[Effect]:
+        return [reads(SHARED, self.alloc), writes(OTHER, self.alloc), *orders(resources=[SHARED])]
 
     def verify_(self) -> None:
         check_barrier(self, self.alloc.type)
@@ -151,7 +160,6 @@ class ArriveBarrierOp(IRDLOperation):
     count = prop_def(IntegerAttr)
     of_cluster = opt_prop_def(IntegerAttr, prop_name="numCTAs")
     irdl_options = (AttrSizedOperandSegments(as_property=True),)
-    traits = traits_def(MemoryReadEffect(), MemoryWriteEffect())
 
     def __init__(
         self,
@@ -172,6 +180,9 @@ class ArriveBarrierOp(IRDLOperation):
         """At the barriers of how many blocks."""
         return 1 if self.of_cluster is None else self.of_cluster.value.data
 
+    def effects(self) -> list[Effect]:
+        return [reads(SHARED, self.alloc), writes(OTHER, self.alloc), *orders(resources=[SHARED])]
+
     def verify_(self) -> None:
         check_barrier(self, self.alloc.type)
         _check_count(self, self.count.value.data)
@@ -186,10 +197,12 @@ class AsyncCopyMBarrierArriveOp(IRDLOperation):
     name = "ttng.async_copy_mbarrier_arrive"
     alloc = operand_def(MemDescType)
     no_increment = opt_prop_def(UnitAttr, prop_name="noIncrement")
-    traits = traits_def(MemoryReadEffect(), MemoryWriteEffect())
 
     def __init__(self, alloc: SSAValue, no_increment: bool = True):
         super().__init__(operands=[alloc], properties={"noIncrement": UnitAttr()} if no_increment else {})
+
+    def effects(self) -> list[Effect]:
+        return [reads(SHARED, self.alloc), writes(OTHER, self.alloc), *orders(resources=[SHARED])]
 
     def verify_(self) -> None:
         check_barrier(self, self.alloc.type)

@@ -22,12 +22,11 @@ from xdsl.irdl import (
     operand_def,
     opt_prop_def,
     prop_def,
-    traits_def,
     var_operand_def,
 )
-from xdsl.traits import MemoryReadEffect, MemoryWriteEffect
 from xdsl.utils.exceptions import VerifyException
 
+from deuteron.ir.effects import GLOBAL, MEMORY, OTHER, SHARED, Effect, orders, reads, writes
 from deuteron.ir.tt.descriptor import DescriptorReduceKind, TensorDescType
 from deuteron.ir.ttg.layout import MemDescType, layout_of
 from deuteron.ir.ttg.shared import check_same_tile
@@ -88,7 +87,6 @@ class AsyncTMACopyGlobalToLocalOp(_TMAOp):
     result = operand_def(MemDescType)
     pred = operand_def(i1)
     multicast = opt_prop_def(IntegerAttr)
-    traits = traits_def(MemoryReadEffect(), MemoryWriteEffect())
 
     def __init__(
         self,
@@ -112,6 +110,10 @@ class AsyncTMACopyGlobalToLocalOp(_TMAOp):
     def buffer(self) -> SSAValue:
         return self.result
 
+    def effects(self) -> list[Effect]:
+        copied = [reads(GLOBAL, self.desc), writes(SHARED, self.result)]
+        return [*copied, reads(SHARED, self.barrier), writes(OTHER, self.barrier)]
+
     def verify_(self) -> None:
         super().verify_()
         check_barrier(self, self.barrier.type)
@@ -125,7 +127,6 @@ class AsyncTMACopyLocalToGlobalOp(_TMAOp):
     desc = operand_def(TensorDescType)
     coord = var_operand_def(i32)
     src = operand_def(MemDescType)
-    traits = traits_def(MemoryReadEffect(), MemoryWriteEffect())
 
     def __init__(self, desc: SSAValue, coord: Sequence[SSAValue], src: SSAValue):
         super().__init__(operands=[desc, list(coord), src])
@@ -133,6 +134,9 @@ class AsyncTMACopyLocalToGlobalOp(_TMAOp):
     @property
     def buffer(self) -> SSAValue:
         return self.src
+
+    def effects(self) -> list[Effect]:
+        return [reads(SHARED, self.src), writes(GLOBAL, self.desc), writes(OTHER)]
 
 
 @irdl_op_definition
@@ -144,7 +148,6 @@ class AsyncTMAReduceOp(_TMAOp):
     desc = operand_def(TensorDescType)
     coord = var_operand_def(i32)
     src = operand_def(MemDescType)
-    traits = traits_def(MemoryReadEffect(), MemoryWriteEffect())
 
     def __init__(self, kind: DescriptorReduceKind, desc: SSAValue, coord: Sequence[SSAValue], src: SSAValue):
         super().__init__(operands=[desc, list(coord), src], properties={"kind": IntegerAttr(kind, i32)})
@@ -152,6 +155,10 @@ class AsyncTMAReduceOp(_TMAOp):
     @property
     def buffer(self) -> SSAValue:
         return self.src
+
+    def effects(self) -> list[Effect]:
+        combined = [reads(GLOBAL, self.desc), writes(GLOBAL, self.desc)]
+        return [reads(SHARED, self.src), *combined, writes(OTHER)]
 
 
 @irdl_op_definition
@@ -161,11 +168,14 @@ class AsyncTMAStoreWaitOp(IRDLOperation):
     name = "ttng.async_tma_store_wait"
     pendings = prop_def(IntegerAttr)
     read_only = opt_prop_def(UnitAttr)
-    traits = traits_def(MemoryReadEffect(), MemoryWriteEffect())
 
     def __init__(self, pendings: int = 0, read_only: bool = False):
         properties = {"pendings": IntegerAttr(pendings, i32)}
         super().__init__(properties=properties | ({"read_only": UnitAttr()} if read_only else {}))
+
+    def effects(self) -> list[Effect]:
+        resources = [SHARED] if self.read_only is not None else MEMORY
+        return [writes(OTHER), *orders(resources=resources)]
 
     def verify_(self) -> None:
         if self.pendings.value.data < 0:

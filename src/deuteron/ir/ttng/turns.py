@@ -11,16 +11,15 @@ beginning, and the first takes the last one at the end. `warpGroup` says that on
 from __future__ import annotations
 
 from xdsl.dialects.builtin import IntegerAttr
-from xdsl.irdl import IRDLOperation, irdl_op_definition, opt_prop_def, traits_def
-from xdsl.traits import MemoryReadEffect, MemoryWriteEffect
+from xdsl.irdl import IRDLOperation, irdl_op_definition, opt_prop_def
 from xdsl.utils.exceptions import VerifyException
 
+from deuteron.ir.effects import OTHER, Effect, writes
 from deuteron.ir.types import i32
 
 
 class _TurnOp(IRDLOperation):
     warp_group = opt_prop_def(IntegerAttr, prop_name="warpGroup")
-    traits = traits_def(MemoryReadEffect(), MemoryWriteEffect())
 
     def __init__(self, warp_group: int | None = None):
         super().__init__(properties={} if warp_group is None else {"warpGroup": IntegerAttr(warp_group, i32)})
@@ -29,6 +28,9 @@ class _TurnOp(IRDLOperation):
     def only(self) -> int | None:
         """The warpgroup that executes it; None if both do."""
         return None if self.warp_group is None else self.warp_group.value.data
+
+    def effects(self) -> list[Effect]:
+        return [writes(OTHER)]
 
     def verify_(self) -> None:
         if self.only not in (None, 0, 1):

@@ -21,13 +21,12 @@ from xdsl.irdl import (
     operand_def,
     prop_def,
     result_def,
-    traits_def,
     var_operand_def,
     var_result_def,
 )
-from xdsl.traits import MemoryReadEffect, MemoryWriteEffect
 from xdsl.utils.exceptions import VerifyException
 
+from deuteron.ir.effects import OTHER, SHARED, Effect, orders, reads, writes
 from deuteron.ir.tt.dot import InputPrecision
 from deuteron.ir.ttg.layout import MemDescType
 from deuteron.ir.types import byte_width_of, i32, is_float, shape_of
@@ -50,7 +49,6 @@ class WarpGroupDotOp(IRDLOperation):
     input_precision = prop_def(IntegerAttr, prop_name="inputPrecision")
     max_num_imprecise_acc = prop_def(IntegerAttr, prop_name="maxNumImpreciseAcc")
     is_async = prop_def(IntegerAttr, prop_name="isAsync")
-    traits = traits_def(MemoryReadEffect())
 
     def __init__(
         self,
@@ -85,6 +83,9 @@ class WarpGroupDotOp(IRDLOperation):
         is_fp8 = byte_width_of(tile_of(self.b.type)) == 1 and is_float(tile_of(self.b.type))
         return limit if is_fp8 and 0 < limit <= depth else 0
 
+    def effects(self) -> list[Effect]:
+        return [*(reads(SHARED, value) for value in self.descriptors), writes(OTHER)]
+
     def verify_(self) -> None:
         a, b, c = (shape_of(tile_of(value.type)) for value in (self.a, self.b, self.c))
         if not len(a) == len(b) == len(c) == 2 or a[1] != b[0] or c != (a[0], b[1]):
@@ -101,7 +102,6 @@ class WarpGroupDotWaitOp(IRDLOperation):
     inputs = var_operand_def()
     outputs = var_result_def()
     pendings = prop_def(IntegerAttr)
-    traits = traits_def(MemoryReadEffect(), MemoryWriteEffect())
 
     def __init__(self, inputs: Sequence[SSAValue], pendings: int):
         super().__init__(
@@ -109,6 +109,9 @@ class WarpGroupDotWaitOp(IRDLOperation):
             result_types=[[value.type for value in inputs]],
             properties={"pendings": IntegerAttr(pendings, i32)},
         )
+
+    def effects(self) -> list[Effect]:
+        return [writes(OTHER), *orders(resources=[SHARED])]
 
     def verify_(self) -> None:
         if self.operand_types != self.result_types:

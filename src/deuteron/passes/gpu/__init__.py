@@ -34,15 +34,20 @@ from deuteron.passes.gpu.warp_groups.fence_products import FenceProducts
 from deuteron.passes.gpu.warp_groups.order_warp_groups import OrderWarpGroups
 from deuteron.passes.gpu.warp_groups.overlap_products import OverlapProducts
 from deuteron.passes.gpu.warp_groups.release_buffers import ReleaseBuffers
+from deuteron.passes.tile.eliminate_dead_code import EliminateDeadCode
 
 
 def gpu_passes(config: GPUConfig) -> list[ModulePass]:
-    """The passes that turn tile IR into ttgir that can be lowered."""
+    """The passes that turn tile IR into ttgir that can be lowered, for every machine: one that lacks what a pass makes
+    use of is left as it is.
+    """
     return [
-        # First: behind it a program is that of one block.
-        *([PlanCTA(config)] if config.num_ctas > 1 else []),
+        # First: after it a program is that of one CTA.
+        PlanCTA(config),
+        # After it: whole tiles of which only parts are needed.
+        EliminateDeadCode(),
         # Before what follows: pointers are plain in tile IR.
-        *([InferDescriptors(config)] if config.machine.tma is not None else []),
+        InferDescriptors(config),
         # After it: the new ids are not known to be positive.
         OrderPrograms(),
         # Before layouts: the products that it makes have instructions, and so layouts, of their own.

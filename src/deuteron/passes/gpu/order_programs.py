@@ -10,36 +10,36 @@ wait for others, by atomics or volatile loads, keep their order.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from dataclasses import dataclass
 
 from xdsl.context import Context
 from xdsl.dialects import arith, scf
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
-from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint
 
 from deuteron.analysis.tile_polynomials import TilePolynomials
 from deuteron.ir.builder import Builder
-from deuteron.ir.tt.atomic import AtomicCASOp, AtomicRMWOp
+from deuteron.ir.effects import GLOBAL, ORDER, READ, WRITE, Kind, effects_inside
 from deuteron.ir.tt.dot import DotOp
 from deuteron.ir.tt.function import FuncOp
-from deuteron.ir.tt.memory import LoadOp
 from deuteron.ir.tt.program import GetNumProgramsOp, GetProgramIdOp
 from deuteron.ir.types import i32
+from deuteron.passes.optimisation import Optimisation
 
 FASTEST = 0
 
 
 @dataclass(frozen=True)
-class OrderPrograms(ModulePass):
+class OrderPrograms(Optimisation):
     """Reverses the order in which programs start."""
 
     name = "order-programs"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for func in op.ops:
-            if isinstance(func, FuncOp) and _does_more_at_the_end(func) and not any(map(_may_wait, func.walk())):
+            if isinstance(func, FuncOp) and _does_more_at_the_end(func) and not _may_wait(func):
                 _reverse(func)
 
 
@@ -65,9 +65,13 @@ def _is_fastest(op: object) -> bool:
     return isinstance(op, GetProgramIdOp) and op.axis.value.data == FASTEST
 
 
-def _may_wait(op: Operation) -> bool:
-    is_volatile = isinstance(op, LoadOp) and bool(op.is_volatile.value.data)
-    return is_volatile or isinstance(op, AtomicRMWOp | AtomicCASOp)
+def _may_wait(func: FuncOp) -> bool:
+    """Whether an op may see what another program writes meanwhile: one that reads in order, or writes what it reads."""
+    kinds: dict[Operation, set[Kind]] = defaultdict(set)
+    for op, effect in effects_inside(func):
+        if effect.resource is GLOBAL:
+            kinds[op].add(effect.kind)
+    return any(READ in found and (ORDER in found or (WRITE in found and op.results)) for op, found in kinds.items())
 
 
 def _reverse(func: FuncOp) -> None:

@@ -22,9 +22,6 @@ def tile_passes(has_tma: bool = False, loads_ahead: bool = True) -> list[ModuleP
     `has_tma`: whether the target copies blocks of tensors by itself. `loads_ahead`: whether it loads for later
     iterations of a loop. A CPU does not: there a branch costs less than the masks that stand for it.
     """
-    # After equal values are one, as pointers have to be. Before hoisting: what is in an `if` stays. Merged first:
-    # loops are unswitched where it did nothing.
-    branches = [MergeBranches(), UnswitchLoops()] if loads_ahead else []
     return [
         # First: everything below looks at one function.
         InlineCalls(),
@@ -32,13 +29,15 @@ def tile_passes(has_tma: bool = False, loads_ahead: bool = True) -> list[ModuleP
         RewriteDescriptorsToPointers(has_tma),
         # Before dead code: folded operands and branches not taken become unused.
         Fold(),
-        # After folding: of known bounds it makes one loop. Before the rest, which sees what the copies have in common.
+        # After folding: bounds are known. Before the rest, which sees what the copies have in common.
         UnrollLoops(),
+        # After unrolling: of known bounds it makes one loop.
+        Fold(),
         # Before combining: a dead use would keep a dot or a load from being combined. Makes the rest cheaper.
         EliminateDeadCode(),
         # Before combining: equal masks have to be one value.
         MergeCommonSubexpressions(),
-        *branches,
+        *(branch_passes() if loads_ahead else []),
         Combine(),
         # After everything that makes ops in a loop.
         HoistInvariants(),
@@ -46,4 +45,22 @@ def tile_passes(has_tma: bool = False, loads_ahead: bool = True) -> list[ModuleP
         MergeCommonSubexpressions(),
         # Last: what combining and merging left over.
         EliminateDeadCode(),
+    ]
+
+
+def branch_passes() -> list[ModulePass]:
+    """Those that leave fewer branches around loads."""
+    unswitch = [
+        UnswitchLoops(),
+        # After it: its conditions are constants.
+        Fold(),
+        # After folding: what is left may be merged now.
+        MergeBranches(),
+    ]
+    return [
+        # After equal values are one, as pointers have to be. Before hoisting: what is in an `if` stays.
+        MergeBranches(),
+        # After merging: loops are unswitched where it did nothing. Twice: each loop becomes four at most.
+        *unswitch,
+        *unswitch,
     ]

@@ -18,7 +18,6 @@ from xdsl.context import Context
 from xdsl.dialects import arith
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation, SSAValue
-from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint
 
 from deuteron.ir.arith import SelectOp, constant_value
@@ -27,6 +26,7 @@ from deuteron.ir.tt.dot import DotOp
 from deuteron.ir.tt.memory import AddPtrOp, LoadOp
 from deuteron.ir.tt.shape import SplatOp
 from deuteron.ir.types import bit_width_of, element_type_of, shape_of
+from deuteron.passes.optimisation import Optimisation
 from deuteron.passes.rewrite import erase, replace
 from deuteron.passes.tile.folding.memory import load_like
 
@@ -106,7 +106,7 @@ _COMBINE: dict[str, Callable[..., SSAValue | None]] = {
 
 
 @dataclass(frozen=True)
-class Combine(ModulePass):
+class Combine(Optimisation):
     """Combines each op with those it uses."""
 
     name = "combine"

@@ -21,10 +21,10 @@ from xdsl.context import Context
 from xdsl.dialects import scf
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, BlockArgument, Operation, OpResult, SSAValue
-from xdsl.passes import ModulePass
 from xdsl.traits import IsTerminator
 
-from deuteron.passes.effects import is_removable
+from deuteron.ir.effects import is_removable
+from deuteron.passes.optimisation import Optimisation
 from deuteron.passes.rewrite import erase
 
 
@@ -154,7 +154,7 @@ def _rebuild(op: scf.ForOp | scf.IfOp, kept: list[int]) -> Operation:
 
 
 @dataclass(frozen=True)
-class EliminateDeadCode(ModulePass):
+class EliminateDeadCode(Optimisation):
     """Removes ops and carried values without a use."""
 
     name = "eliminate-dead-code"

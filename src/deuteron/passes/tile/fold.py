@@ -17,8 +17,8 @@ from dataclasses import dataclass
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Operation
-from xdsl.passes import ModulePass
 
+from deuteron.passes.optimisation import Optimisation
 from deuteron.passes.rewrite import replace
 from deuteron.passes.tile.folding import arithmetic, control_flow, memory, shape
 from deuteron.passes.tile.folding.fold_table import FoldTable
@@ -50,7 +50,7 @@ def _fold(op: Operation) -> bool:
 
 
 @dataclass(frozen=True)
-class Fold(ModulePass):
+class Fold(Optimisation):
     """Folds constants and neutral ops."""
 
     name = "fold"

@@ -18,10 +18,10 @@ from xdsl.context import Context
 from xdsl.dialects import scf
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
-from xdsl.passes import ModulePass
 from xdsl.traits import IsTerminator
 
-from deuteron.passes.effects import is_speculatable
+from deuteron.ir.effects import is_speculatable
+from deuteron.passes.optimisation import Optimisation
 from deuteron.passes.rewrite import is_defined_in
 
 
@@ -44,7 +44,7 @@ def _is_invariant(op: Operation, loop: Operation) -> bool:
 
 
 @dataclass(frozen=True)
-class HoistInvariants(ModulePass):
+class HoistInvariants(Optimisation):
     """Moves invariant ops out of loops, inner loops first."""
 
     name = "hoist-invariants"

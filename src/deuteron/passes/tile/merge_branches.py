@@ -26,18 +26,18 @@ from xdsl.context import Context
 from xdsl.dialects import arith, scf
 from xdsl.dialects.builtin import LocationAttr, ModuleOp
 from xdsl.ir import Block, Operation, SSAValue
-from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint
 
 from deuteron.analysis.axis_analysis import AxisInfoAnalysis
 from deuteron.ir.arith import SelectOp
 from deuteron.ir.builder import Builder
+from deuteron.ir.effects import is_pure, is_removable, is_speculatable
 from deuteron.ir.tt.dot import DotOp
 from deuteron.ir.tt.function import FuncOp
 from deuteron.ir.tt.memory import LoadOp, StoreOp
 from deuteron.ir.tt.shape import SplatOp
 from deuteron.ir.types import byte_width_of, i1, pointee_of, shape_of
-from deuteron.passes.effects import is_pure, is_removable, is_speculatable
+from deuteron.passes.optimisation import Optimisation
 from deuteron.passes.rewrite import erase, is_defined_in, replace
 from deuteron.passes.tile.folding.memory import load_like, store_like
 
@@ -194,7 +194,7 @@ def _last_store(block: Block) -> StoreOp | None:
 
 
 @dataclass(frozen=True)
-class MergeBranches(ModulePass):
+class MergeBranches(Optimisation):
     """Merges the accesses of the branches of every `if`, inner ones first."""
 
     name = "merge-branches"

@@ -17,9 +17,9 @@ from dataclasses import dataclass
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Operation, SSAValue
-from xdsl.passes import ModulePass
 
-from deuteron.passes.effects import is_pure
+from deuteron.ir.effects import is_pure
+from deuteron.passes.optimisation import Optimisation
 from deuteron.passes.rewrite import replace
 
 
@@ -49,7 +49,7 @@ def _merge(block: Block, known: ChainMap[Hashable, tuple[SSAValue, ...]]) -> Non
 
 
 @dataclass(frozen=True)
-class MergeCommonSubexpressions(ModulePass):
+class MergeCommonSubexpressions(Optimisation):
     """Replaces pure ops by equal ones that come before them."""
 
     name = "merge-common-subexpressions"

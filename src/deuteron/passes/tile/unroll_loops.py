@@ -10,7 +10,7 @@
                                                   %r = "scf.for"(%mid, %ub, %step, %m) ({ ... }) {tt.num_stages = 1}
 
 %mid is where the last whole group of n ends; it is between the bounds, so that nothing overflows. Where n steps do not
-fit into their type, the second loop does it all. Bounds that are known leave no second loop, or no first.
+fit into their type, the second loop does it all. Bounds that are known leave no second loop, or no first, once folded.
 """
 
 from __future__ import annotations
@@ -21,13 +21,12 @@ from xdsl.context import Context
 from xdsl.dialects import arith, scf
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp
 from xdsl.ir import Block, Region, SSAValue
-from xdsl.passes import ModulePass
 
 from deuteron.ir.arith import CmpIOp, SelectOp
 from deuteron.ir.builder import Builder
 from deuteron.ir.types import bit_width_of, i32
+from deuteron.passes.optimisation import Optimisation
 from deuteron.passes.rewrite import replace
-from deuteron.passes.tile.fold import Fold
 
 HINT = "tt.loop_unroll_factor"
 
@@ -77,7 +76,7 @@ def _group_body(loop: scf.ForOp, factor: int) -> Region:
 
 
 @dataclass(frozen=True)
-class UnrollLoops(ModulePass):
+class UnrollLoops(Optimisation):
     """Unrolls the loops that ask for it, inner ones first."""
 
     name = "unroll-loops"
@@ -88,5 +87,3 @@ class UnrollLoops(ModulePass):
         for loop, factor in hinted:
             if factor > 1:
                 _unroll(loop, factor)
-        if hinted:
-            Fold().apply(ctx, op)

@@ -11,7 +11,8 @@
                                                        %x = "tt.load"(%p, %m)
 
 Runs after branches are merged: what is left are loads of which one mask for both branches would narrow the vectors, and
-loads through different pointers. Only innermost loops, each into at most four, and none that would grow large.
+loads through different pointers. The branches themselves go when the constants are folded. Only innermost loops, each
+by one condition, and none that would grow large.
 """
 
 from __future__ import annotations
@@ -22,25 +23,27 @@ from xdsl.context import Context
 from xdsl.dialects import scf
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Region, SSAValue
-from xdsl.passes import ModulePass
 
+from deuteron.ir.arith import constant_value
 from deuteron.ir.builder import Builder
 from deuteron.ir.tt.memory import LoadOp
 from deuteron.ir.types import i1, is_tile
+from deuteron.passes.optimisation import Optimisation
 from deuteron.passes.rewrite import is_defined_in, replace
-from deuteron.passes.tile.fold import Fold
-from deuteron.passes.tile.merge_branches import MergeBranches
 
-MAX_CONDITIONS = 2
 MAX_OPS = 400
 
 
 def _condition_of(loop: scf.ForOp) -> SSAValue | None:
     """A condition outside of a loop on which loads in it hang."""
     for branch in loop.body.walk():
-        if isinstance(branch, scf.IfOp) and _loads_tiles(branch) and not is_defined_in(branch.cond, loop):
+        if isinstance(branch, scf.IfOp) and _loads_tiles(branch) and _is_unknown_outside(branch.cond, loop):
             return branch.cond
     return None
+
+
+def _is_unknown_outside(condition: SSAValue, loop: scf.ForOp) -> bool:
+    return constant_value(condition) is None and not is_defined_in(condition, loop)
 
 
 def _loads_tiles(branch: scf.IfOp) -> bool:
@@ -65,20 +68,16 @@ def _innermost_loops(module: ModuleOp) -> list[scf.ForOp]:
 
 
 @dataclass(frozen=True)
-class UnswitchLoops(ModulePass):
-    """Unswitches innermost loops, one condition after the other; what a constant condition leaves is merged again."""
+class UnswitchLoops(Optimisation):
+    """Unswitches each innermost loop by one condition, which is a constant in the two that it becomes."""
 
     name = "unswitch-loops"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        for _ in range(MAX_CONDITIONS):
-            loops = [(loop, _condition_of(loop)) for loop in _innermost_loops(op)]
-            wanted = [(loop, condition) for loop, condition in loops if condition is not None and _is_small(loop)]
-            for loop, condition in wanted:
+        loops = [(loop, _condition_of(loop)) for loop in _innermost_loops(op)]
+        for loop, condition in loops:
+            if condition is not None and _is_small(loop):
                 _unswitch(loop, condition)
-            if wanted:
-                Fold().apply(ctx, op)
-                MergeBranches().apply(ctx, op)
 
 
 def _is_small(loop: scf.ForOp) -> bool:

@@ -58,7 +58,7 @@ def matmul(a, b, c, M, N, K, B_FIRST: tl.constexpr, BM: tl.constexpr, BN: tl.con
     tl.store(c + rows[:, None] * N + columns[None, :], acc, mask=(rows[:, None] < M) & (columns[None, :] < N))
 
 
-def multiply(rng, shape, tile, asynchronous="late", b_first=False, **options):
+def multiply(rng, shape, tile, asynchronous="random", b_first=False, **options):
     (m, n, k), (block_m, block_n, block_k) = shape, tile
     a, b = (aligned(rng.standard_normal(s).astype(np.float16)) for s in ((m, k), (n, k) if b_first else (k, n)))
     c = aligned(np.full((m, n), np.nan, np.float32))
@@ -85,6 +85,28 @@ def multiply(rng, shape, tile, asynchronous="late", b_first=False, **options):
 )
 def test_products(tile, num_ctas, num_warps, b_first, rng):
     multiply(rng, (300, 272, 128), tile, b_first=b_first, num_ctas=num_ctas, num_warps=num_warps)
+
+
+@deuteron.jit
+def advance(a, b, c, K, UNROLL: tl.constexpr):
+    """Pointers that loops carry: unrolled, the loop for what is left begins where the other one ends."""
+    i, ks = tl.arange(0, 64), tl.arange(0, 32)
+    a_ptrs, b_ptrs = a + i[:, None] * K + ks[None, :], b + ks[:, None] * 64 + i[None, :]
+    acc = tl.zeros((64, 64), tl.float32)
+    for _ in tl.range(0, K, 32, loop_unroll_factor=UNROLL):
+        acc = tl.dot(tl.load(a_ptrs), tl.load(b_ptrs), acc)
+        a_ptrs += 32
+        b_ptrs += 32 * 64
+    tl.store(c + i[:, None] * 64 + i[None, :], acc)
+
+
+@pytest.mark.parametrize("num_ctas", [2, 4])
+@pytest.mark.parametrize("unroll", [1, 2])
+def test_advanced_pointers(num_ctas, unroll, rng):
+    a, b = (aligned(rng.integers(-3, 4, shape).astype(np.float16)) for shape in ((64, 96), (96, 64)))
+    c = aligned(np.full((64, 64), np.nan, np.float32))
+    emulate(advance, a, b, c, 96, UNROLL=unroll, num_ctas=num_ctas)
+    np.testing.assert_array_equal(c, a.astype(np.float32) @ b.astype(np.float32))
 
 
 @deuteron.jit

@@ -136,7 +136,7 @@ INDEX = aligned(np.zeros(1 << 12, np.int32))
         ("other", 1, 1),
         ("narrow", 1, 1),
         ("index", 1, 0),
-        ("volatile", 1, 0),
+        ("volatile", 0, 0),
         ("store", 1, 0),
         ("barrier", 1, 0),
         ("atomic", 0, 0),

@@ -1,7 +1,8 @@
 """Plans a kernel before any code is emitted: which tiles are kept in memory, which loops there are, who shares memory.
 
 kernel_of(module)       prepare.py      a copy of the function that planning may change
-Storage                 storage.py      tiles to keep; costs, effects, inductions, indices, views answer its questions
+ops                                     what is declared of each op class: how it is read, scheduled, computed
+Storage                 storage.py      tiles to keep; costs, effects, inductions, views answer its questions
 Scheduler               schedule.py     items in order; fuse.py puts roots into nests, reads.py says what they read
 release_private_tiles   private.py      tiles that only their own nest reads stay in registers
 assign_buffers          buffers.py      who shares memory and where it is, by liveness.py

@@ -11,10 +11,11 @@ from dataclasses import dataclass
 from xdsl.ir import SSAValue
 
 from deuteron.backend.cpu.elements import register_type
-from deuteron.backend.cpu.plan.items import Index, Keep, Nest, Root, identity_index
+from deuteron.backend.cpu.plan.items import Index, Keep, Nest, Root, StoreRoot, identity_index
+from deuteron.backend.cpu.plan.ops.declaration import UNKNOWN, Step
 from deuteron.backend.cpu.plan.reads import VIEWED
 from deuteron.backend.cpu.plan.schedule import Plan
-from deuteron.backend.cpu.plan.steps import UNKNOWN, Step, Steps
+from deuteron.backend.cpu.plan.steps import Steps
 from deuteron.backend.llvm.types import byte_width
 
 
@@ -84,7 +85,7 @@ def _accesses(plan: Plan, steps: Steps, nest: Nest, root: Root) -> list[_Access]
     for value, indices in reads.tiles.items():
         strides = plan.places[value].strides
         found += [_Access(_width(value), at(strides, index)) for index in indices if index != VIEWED]
-    if root.op.name == "tt.store":
+    if isinstance(root, StoreRoot):
         found.append(_Access(_width(root.op.value), through(root.op.ptr, identity)))
     if isinstance(root, Keep):
         found.append(_Access(_width(root.sources[0]), at(root.place.strides, identity)))

@@ -11,30 +11,12 @@ from __future__ import annotations
 
 from xdsl.ir import Operation, SSAValue
 
-from deuteron.backend.cpu.plan import effects, indices
+from deuteron.backend.cpu.plan import ops
 from deuteron.backend.cpu.plan.memo import evaluate
-from deuteron.ir.types import is_float, is_integer, is_tile
+from deuteron.ir.types import is_tile
 
 WORTH_KEEPING = 8.0
-_COSTLY = 16.0
 _LIMIT = 1000.0
-
-_WEIGHTS = {
-    "tt.load": 8.0,
-    "arith.divf": 8.0,
-    "arith.remf": 16.0,
-    "arith.divsi": 8.0,
-    "arith.divui": 8.0,
-    "arith.remsi": 8.0,
-    "arith.remui": 8.0,
-    "tt.precise_divf": 8.0,
-    "tt.precise_sqrt": 8.0,
-    "math.sqrt": 8.0,
-    "math.absf": 1.0,
-    "math.fma": 1.0,
-    "math.floor": 1.0,
-    "math.ceil": 1.0,
-}
 
 
 class Costs:
@@ -52,17 +34,12 @@ class Costs:
 
 def _inputs(value: SSAValue) -> list[SSAValue]:
     op = value.owner
-    if not isinstance(op, Operation) or not effects.is_lazy(op) or not is_tile(value.type):
+    if not isinstance(op, Operation) or not ops.declared(op).is_lazy(op) or not is_tile(value.type):
         return []
     return [operand for operand in op.operands if is_tile(operand.type)]
 
 
 def _weight(value: SSAValue) -> float:
     op = value.owner
-    if not isinstance(op, Operation) or not is_tile(value.type) or not effects.is_lazy(op) or indices.forwards(op):
-        return 0.0
-    if op.name in _WEIGHTS:
-        return _WEIGHTS[op.name]
-    if op.name.startswith("math.") and is_float(value.type):
-        return _COSTLY
-    return 0.25 if is_integer(value.type) or op.name in ("arith.constant", "tt.addptr") else 1.0
+    is_computed = isinstance(op, Operation) and is_tile(value.type) and ops.declared(op).is_lazy(op)
+    return ops.declared(op).weight(op) if is_computed else 0.0

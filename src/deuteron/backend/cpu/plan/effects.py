@@ -1,9 +1,8 @@
-"""What ops do to memory, and which ops are computed only where a root asks for them.
+"""What ops do to memory.
 
-    %x = tt.load(%p)       lazy, reads
-    %y = arith.addf(...)   lazy
-    tt.store(%q, %y)       a root, writes
-    tt.dot, scf.for ...    items of their own
+    tt.load(%p)            reads
+    tt.store(%q, %y)       writes
+    scf.for ...            what its body does
 
 A barrier counts as a write: no load moves across it.
 """
@@ -13,30 +12,9 @@ from __future__ import annotations
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.ir.core import BlockArgument
 
-from deuteron.ir.types import is_pointer, is_tile
+from deuteron.ir.types import is_pointer
 
 _WRITES = {"tt.store", "tt.atomic_rmw", "tt.atomic_cas", "ttg.barrier", "tt.print", "tt.assert"}
-_NOT_LAZY = _WRITES | {
-    "tt.reduce",
-    "tt.scan",
-    "tt.dot",
-    "tt.unsplat",
-    "tt.join",
-    "tt.cat",
-    "tt.return",
-    "scf.for",
-    "scf.if",
-    "scf.while",
-    "scf.yield",
-    "scf.condition",
-}
-
-
-def is_lazy(op: Operation) -> bool:
-    """Whether the op's results are computed at an index, wherever a root asks for them."""
-    if op.name == "tt.load":
-        return is_tile(op.result.type)
-    return op.name not in _NOT_LAZY
 
 
 def writes(op: Operation) -> bool:

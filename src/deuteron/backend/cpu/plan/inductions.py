@@ -14,11 +14,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from xdsl.dialects import scf
+from xdsl.dialects.arith import AddiOp, ConstantOp
 from xdsl.ir import Operation, SSAValue
 
 from deuteron.backend.cpu.plan.memo import evaluate
-from deuteron.ir.arith import constant_value
+from deuteron.ir.arith import Arith, constant_value
+from deuteron.ir.tt.memory import AddPtrOp
+from deuteron.ir.tt.shape import SplatOp
 from deuteron.ir.types import is_integer, is_pointer, is_tile
+
+_ARITHMETIC = frozenset(Arith.operations)
 
 
 @dataclass(frozen=True)
@@ -45,7 +50,7 @@ def _steps(value: SSAValue, argument: SSAValue) -> list[SSAValue] | None:
     steps: list[SSAValue] = []
     while value is not argument:
         op = value.owner
-        if not isinstance(op, Operation) or op.name not in ("tt.addptr", "arith.addi"):
+        if not isinstance(op, Operation) or not isinstance(op, AddPtrOp | AddiOp):
             return None
         base, step = op.operands
         if not (is_pointer(value.type) or _is_uniform(step)):
@@ -70,14 +75,14 @@ def _is_uniform(tile: SSAValue) -> bool:
 
 def _is_uniform_leaf(value: SSAValue) -> bool:
     op = value.owner
-    if not is_tile(value.type) or (isinstance(op, Operation) and op.name == "tt.splat"):
+    if not is_tile(value.type) or isinstance(op, SplatOp):
         return True
-    return isinstance(op, Operation) and op.name == "arith.constant" and constant_value(value) is not None
+    return isinstance(op, ConstantOp) and constant_value(value) is not None
 
 
 def _operands_of_arithmetic(value: SSAValue) -> Sequence[SSAValue]:
     """The operands of elementwise arithmetic on tiles of integers; of all else none."""
     op = value.owner
-    if not isinstance(op, Operation) or not op.name.startswith("arith.") or not is_tile(value.type):
+    if type(op) not in _ARITHMETIC or not is_tile(value.type):
         return ()
     return op.operands if is_integer(value.type) else ()

@@ -18,11 +18,12 @@ from xdsl.ir import Operation, SSAValue
 from xdsl.ir.core import BlockArgument
 from xdsl.rewriter import InsertPoint
 
-from deuteron.backend.cpu.plan.indices import is_transpose
 from deuteron.backend.cpu.plan.inductions import find_inductions
+from deuteron.backend.cpu.plan.ops.shape import is_transpose
 from deuteron.backend.cpu.plan.views import is_strided, is_view, viewed_source
 from deuteron.errors import UsageError
 from deuteron.ir.builder import Builder
+from deuteron.ir.tt.dot import DotOp
 from deuteron.ir.tt.function import FuncOp
 from deuteron.ir.tt.shape import BroadcastOp
 from deuteron.ir.types import is_integer, is_tile, shape_of
@@ -38,7 +39,7 @@ def kernel_of(module: ModuleOp) -> FuncOp:
     for op in ops:
         if isinstance(op, scf.ForOp):
             _copy_yielded(op, inductions)
-        elif op.name == "tt.dot":
+        elif isinstance(op, DotOp):
             _copy_operands(op, inductions)
         elif is_view(op) and op.operands[0] in inductions:
             _copy_operand(op, 0)

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from xdsl.ir import Operation, SSAValue
 
-from deuteron.backend.cpu.plan import effects, indices
+from deuteron.backend.cpu.plan import ops
 from deuteron.backend.cpu.plan.items import Index, Keep, Root, identity_index
 from deuteron.backend.cpu.plan.memo import evaluate
 from deuteron.backend.cpu.plan.storage import Storage
@@ -78,9 +78,10 @@ class Reader:
             source = viewed_source(value)
             reads.tiles.setdefault(source, set()).add(index if source is value else VIEWED)
             return []
-        if op.name == "tt.load":
+        declared = ops.declared(op)
+        if declared.reads_memory(op):
             reads.loads.append((op, index))
-        return indices.operands_at(op, index)
+        return declared.operands_at(op, index)
 
     def _is_kept(self, value: SSAValue, is_own: bool) -> bool:
         return value in self._storage.kept and not is_own
@@ -96,7 +97,7 @@ class Reader:
 
 
 def _is_lazy(value: SSAValue) -> bool:
-    return isinstance(value.owner, Operation) and effects.is_lazy(value.owner)
+    return isinstance(value.owner, Operation) and ops.declared(value.owner).is_lazy(value.owner)
 
 
 def _lazy_operands(value: SSAValue) -> Sequence[SSAValue]:

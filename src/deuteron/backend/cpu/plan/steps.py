@@ -10,18 +10,12 @@ from __future__ import annotations
 
 from xdsl.ir import Operation, SSAValue
 
-from deuteron.backend.cpu.plan import indices
+from deuteron.backend.cpu.plan import ops
 from deuteron.backend.cpu.plan.items import Index
 from deuteron.backend.cpu.plan.memo import evaluate
+from deuteron.backend.cpu.plan.ops.declaration import IRREGULAR, Step
 from deuteron.backend.cpu.plan.schedule import Plan
-from deuteron.ir.arith import constant_value
 from deuteron.ir.types import is_tile
-
-Step = int | str
-UNKNOWN = "unknown"
-IRREGULAR = "irregular"
-
-_KEEPS_STEP = {"arith.extsi", "arith.extui", "arith.trunci"}
 
 _Taken = tuple[SSAValue, Index, int]  # a tile, the index at which it is taken, an axis of the nest
 
@@ -46,7 +40,7 @@ class Steps:
             return [(induction.initial, index, axis)]
         if value in self._plan.places or not isinstance(value.owner, Operation):
             return []
-        return [(operand, at, axis) for operand, at in indices.operands_at(value.owner, index)]
+        return [(operand, at, axis) for operand, at in ops.declared(value.owner).operands_at(value.owner, index)]
 
     def _compute(self, taken: _Taken) -> Step:
         value, index, axis = taken
@@ -58,22 +52,5 @@ class Steps:
         op = value.owner
         if value in self._plan.places or not isinstance(op, Operation):
             return IRREGULAR
-        return 1 if op.name == "tt.make_range" else _combine(op, steps)
-
-
-def _combine(op: Operation, steps: list[Step]) -> Step:
-    if all(step == 0 for step in steps):
-        return 0
-    if indices.forwards(op) or op.name in _KEEPS_STEP:
-        return steps[0]
-    if IRREGULAR in steps:
-        return IRREGULAR
-    if op.name in ("arith.addi", "tt.addptr"):
-        return UNKNOWN if UNKNOWN in steps else steps[0] + steps[1]
-    if op.name == "arith.subi":
-        return UNKNOWN if UNKNOWN in steps else steps[0] - steps[1]
-    if op.name == "arith.muli" and 0 in steps:
-        factor = constant_value(op.operands[steps.index(0)])
-        step = steps[1 - steps.index(0)]
-        return UNKNOWN if factor is None or step == UNKNOWN else step * factor
-    return IRREGULAR
+        is_fixed = steps and all(step == 0 for step in steps)
+        return 0 if is_fixed else ops.declared(op).step(op, steps)

@@ -10,11 +10,12 @@ from collections.abc import Iterator
 
 from xdsl.ir import Operation, SSAValue
 
-from deuteron.backend.cpu.plan import indices
+from deuteron.backend.cpu.plan import ops
+from deuteron.ir.tt.shape import SplitOp
 
 
 def is_view(op: Operation) -> bool:
-    return op.name == "tt.split" or (op.name == "tt.reshape" and not indices.is_plain_reshape(op))
+    return ops.declared(op).is_view(op)
 
 
 def views_behind(value: SSAValue) -> Iterator[Operation]:
@@ -33,4 +34,4 @@ def viewed_source(value: SSAValue) -> SSAValue:
 
 def is_strided(value: SSAValue) -> bool:
     """Whether neighbours in the tile are not neighbours in the memory that it shows."""
-    return any(op.name == "tt.split" for op in views_behind(value))
+    return any(isinstance(op, SplitOp) for op in views_behind(value))

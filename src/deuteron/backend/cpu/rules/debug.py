@@ -6,13 +6,15 @@ tl.device_assert(...)        only with the option `debug`: a message on stderr, 
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from xdsl.ir import Operation
 
 from deuteron.backend.cpu.context import Context
 from deuteron.backend.cpu.fragment import Axis, Fragment
 from deuteron.backend.llvm.builder import Builder
 from deuteron.backend.llvm.types import Value, byte_width, const, is_float
-from deuteron.ir.location import from_attribute
+from deuteron.ir.location import from_attribute, import_path
 
 
 def print_element(ctx: Context, op: Operation, index: tuple[Axis | None, ...], value: Fragment, number: int) -> None:
@@ -62,7 +64,8 @@ def check(ctx: Context, op: Operation, index: tuple[Axis | None, ...], condition
     location, _ = from_attribute(op.location)
     b = ctx.emitter.innermost()
     with b.if_(b.xor(condition.value, const("i1", True)), "failed"):
-        text = f"{location or 'kernel'}: Assertion `{op.message.data}` failed\n"
+        place = replace(location, file=import_path(location.file)) if location else "kernel"
+        text = f"{place}: Assertion `{op.message.data}` failed\n"
         message = ctx.module.string(text)
         b.call("i64", "write", const("i32", 2), message, const("i64", len(text.encode())))
         b.call("void", "abort")

@@ -1,8 +1,4 @@
-"""Integer arithmetic: arith.addi ... arith.shrsi, tt.mulhiui. Indices stay affine; divisions never trap.
-
-a // 0 and a % 0 are taken as a // 1 and a % 1, INT_MIN // -1 as INT_MIN: lanes that a mask switches off may hold
-anything, and a division of such a lane must not end the program.
-"""
+"""Integer arithmetic: arith.addi ... arith.shrsi, tt.mulhiui. Indices stay affine; divisions never trap."""
 
 from __future__ import annotations
 
@@ -15,7 +11,8 @@ from deuteron.backend.cpu.algebra import lanewise
 from deuteron.backend.cpu.context import Context, Rule
 from deuteron.backend.cpu.fragment import Fragment
 from deuteron.backend.llvm.builder import Builder
-from deuteron.backend.llvm.types import Value, bit_width, const, element, like, width
+from deuteron.backend.llvm.types import Value, bit_width, const, like, width
+from deuteron.backend.math.division import known_number, safe_divisor, with_sign
 
 Emit = Callable[..., Value]
 
@@ -57,59 +54,40 @@ def _shift(emit: Emit) -> Rule:
     return _plain(shift)
 
 
-def _safe_divisor(b: Builder, x: Value, y: Value, signed: bool) -> Value:
-    """y, or 1 where dividing by it would trap."""
-    if _known_divisor(y) not in (None, 0, -1):
-        return y
-    bad = b.icmp("eq", y, const(y.type, 0))
-    if signed:
-        lowest = b.icmp("eq", x, const(x.type, -(1 << (bit_width(x.type) - 1))))
-        bad = b.or_(bad, b.and_(lowest, b.icmp("eq", y, const(y.type, -1))))
-    return b.select(bad, const(y.type, 1), y)
-
-
-def _known_divisor(y: Value) -> int | None:
-    """The number that a constant is in all lanes."""
-    text = y.text.removeprefix(f"splat ({element(y.type)} ").removesuffix(")")
-    return int(text) if text.lstrip("-").isdigit() else None
-
-
-def _quotient(b: Builder, x: Value, y: Value, signed: bool) -> Value:
-    is_known = _known_divisor(y) is not None
-    y = _safe_divisor(b, x, y, signed)
-    if width(x.type) == 1 or bit_width(x.type) > 32 or is_known:
-        return (b.sdiv if signed else b.udiv)(x, y)
+def _divided(b: Builder, x: Value, divisor: Value, signed: bool) -> Value:
+    """By a divisor that is safe."""
+    if width(x.type) == 1 or bit_width(x.type) > 32 or known_number(divisor) is not None:
+        return (b.sdiv if signed else b.udiv)(x, divisor)
     # a vector is divided as double, which holds 32 bits exactly: LLVM divides integers lane by lane
     to_float, to_int = (b.sitofp, b.fptosi) if signed else (b.uitofp, b.fptoui)
-    doubles = [to_float(value, like(x.type, "double")) for value in (x, y)]
+    doubles = [to_float(value, like(x.type, "double")) for value in (x, divisor)]
     return to_int(b.fdiv(*doubles, flags=""), x.type)
 
 
+def _quotient_and_remainder(b: Builder, x: Value, y: Value, signed: bool) -> tuple[Value, Value]:
+    divisor = safe_divisor(b, y, signed)
+    quotient = _divided(b, x, divisor, signed)
+    rest = b.sub(x, b.mul(quotient, divisor))
+    return (with_sign(b, quotient, y) if signed else quotient), rest
+
+
 def _divide(signed: bool) -> Rule:
-    return _plain(lambda b, x, y: _quotient(b, x, y, signed))
+    return _plain(lambda b, x, y: _quotient_and_remainder(b, x, y, signed)[0])
 
 
 def _remainder(signed: bool) -> Rule:
-    def emit(b: Builder, x: Value, y: Value) -> Value:
-        y = _safe_divisor(b, x, y, signed)
-        return b.sub(x, b.mul(_quotient(b, x, y, signed), y))
-
-    return _plain(emit)
+    return _plain(lambda b, x, y: _quotient_and_remainder(b, x, y, signed)[1])
 
 
 def _floor_divide(b: Builder, x: Value, y: Value) -> Value:
-    y = _safe_divisor(b, x, y, True)
-    quotient = _quotient(b, x, y, True)
-    rest = b.sub(x, b.mul(quotient, y))
+    quotient, rest = _quotient_and_remainder(b, x, y, True)
     differs = b.and_(b.icmp("ne", rest, const(x.type, 0)), b.icmp("slt", b.xor(rest, y), const(x.type, 0)))
     return b.sub(quotient, b.zext(differs, x.type))
 
 
 def _ceil_divide(signed: bool) -> Rule:
     def emit(b: Builder, x: Value, y: Value) -> Value:
-        y = _safe_divisor(b, x, y, signed)
-        quotient = _quotient(b, x, y, signed)
-        rest = b.sub(x, b.mul(quotient, y))
+        quotient, rest = _quotient_and_remainder(b, x, y, signed)
         above = b.icmp("ne", rest, const(x.type, 0))
         if signed:
             above = b.and_(above, b.icmp("sge", b.xor(rest, y), const(x.type, 0)))

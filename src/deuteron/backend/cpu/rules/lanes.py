@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from deuteron.backend.cpu.context import Context, guarded, unsupported
+from deuteron.backend.cpu.context import Context, guarded
 from deuteron.backend.cpu.fragment import Axis
 from deuteron.backend.cpu.loops import NestLoops
 from deuteron.backend.cpu.places import write_place
@@ -11,6 +11,7 @@ from deuteron.backend.cpu.rules.atomic import LANE_RULES as ATOMIC_RULES
 from deuteron.backend.cpu.rules.debug import LANE_RULES as DEBUG_RULES
 from deuteron.backend.cpu.rules.debug import print_element
 from deuteron.backend.cpu.rules.scan import emit_scan
+from deuteron.backend.cpu.unsupported import unsupported
 
 _RULES = {**ATOMIC_RULES, **DEBUG_RULES}
 

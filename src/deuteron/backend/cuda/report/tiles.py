@@ -68,7 +68,7 @@ def tile_facts(module: ModuleOp, machine: GPU) -> TileFacts:
     config, info = GPUConfig(machine, module.attributes["ttg.num-warps"].value.data), AxisInfoAnalysis(func)
     ops = list(func.walk())
     return TileFacts(
-        _limits(ops, info),
+        _limits(ops, info, machine),
         _merged(_dot(op, config) for op in ops if isinstance(op, DotOp | WarpGroupDotOp)),
         _unique(_pipelined(ops)),
         _unique(_not_pipelined(ops)),
@@ -94,10 +94,10 @@ def _place(op: Operation) -> Location | None:
     return line_of(user_location(op.location))
 
 
-def _limits(ops: list[Operation], info: AxisInfoAnalysis) -> dict[tuple[str, Location | None], str]:
+def _limits(ops: list[Operation], info: AxisInfoAnalysis, machine: GPU) -> dict[tuple[str, Location | None], str]:
     limits = {}
     for op in ops:
-        found = _limit(op, info)
+        found = _limit(op, info, machine)
         if found is not None:
             limits.setdefault((_ACCESSES[type(op)], _place(op)), found)
     return limits
@@ -106,7 +106,7 @@ def _limits(ops: list[Operation], info: AxisInfoAnalysis) -> dict[tuple[str, Loc
 _ACCESSES = {LoadOp: "load", StoreOp: "store", AsyncCopyGlobalToLocalOp: "copy"}
 
 
-def _limit(op: Operation, info: AxisInfoAnalysis) -> str | None:
+def _limit(op: Operation, info: AxisInfoAnalysis, machine: GPU) -> str | None:
     if type(op) not in _ACCESSES:
         return None
     pointer = op.operands[0]
@@ -115,7 +115,7 @@ def _limit(op: Operation, info: AxisInfoAnalysis) -> str | None:
     mask = info.of(op.mask) if op.mask is not None else None
     layout, size = layout_of(pointer.type), byte_width_of(pointee_of(pointer.type))
     if isinstance(op, AsyncCopyGlobalToLocalOp):
-        return copy_limit(layout, layout_of(op.dst.type), info.of(pointer), mask, size)
+        return copy_limit(layout, layout_of(op.dst.type), info.of(pointer), mask, size, machine.async_copy_bytes)
     return width_limit(layout, info.of(pointer), mask, size)
 
 

@@ -18,6 +18,7 @@ from deuteron.analysis.scratch import buffer_bytes
 from deuteron.backend.gpu.context import Context, Rule
 from deuteron.backend.gpu.fragment import Fragment
 from deuteron.backend.gpu.shared_tile import SharedTile, register_addresses
+from deuteron.backend.llvm.builder import Touches
 from deuteron.backend.llvm.types import Value, const
 from deuteron.errors import CompilationError
 from deuteron.ir.tt.memory import CacheModifier
@@ -27,11 +28,13 @@ TOKEN = const("i32", 0)
 
 
 def async_copy(ctx: Context, op: Operation, pointer: Fragment, shared: SharedTile, mask: Fragment | None = None):
-    size = byte_width_of(pointee_of(op.src.type))
+    size, sizes = byte_width_of(pointee_of(op.src.type)), ctx.machine.async_copy_bytes
     mask_info = ctx.info.of(op.mask) if op.mask is not None else None
-    groups = copy_vectors(pointer.layout, shared.layout, ctx.info.of(op.src), mask_info, size)
+    groups = copy_vectors(pointer.layout, shared.layout, ctx.info.of(op.src), mask_info, size, sizes)
     if groups is None:
-        raise CompilationError(f"{op.name} copies 4, 8 or 16 neighbouring bytes at once; {op.src.type} has none.")
+        raise CompilationError(
+            f"{op.name} copies {', '.join(map(str, sizes))} neighbouring bytes at once; {op.src.type} has none."
+        )
     addresses = register_addresses(ctx, shared, pointer.layout)
     for group in groups:
         guard = mask.registers[group[0]] if mask is not None else None
@@ -47,7 +50,8 @@ def _copy(ctx: Context, op: Operation, destination: Value, source: Value, size: 
         ctx.b.intrinsic(f"llvm.nvvm.{name}.{size}", "void", destination, source, overloads=())
     else:
         ignored = ctx.b.xor(guard, const("i1", 1))
-        ctx.b.inline_asm("void", f"{name} [$0], [$1], {size}, $2;", "r,l,b", destination, source, ignored)
+        text = f"{name} [$0], [$1], {size}, $2;"
+        ctx.b.assembly(Touches.MEMORY, "void", text, "r,l,b", destination, source, ignored)
 
 
 def commit_group(ctx: Context, op: Operation, *tokens: Value) -> Value:

@@ -20,6 +20,7 @@ from deuteron.backend.gpu.rules.memory import both
 from deuteron.backend.gpu.shared_tile import SharedTile, load_tile, store_tile
 from deuteron.backend.gpu.threads import owned_registers
 from deuteron.backend.gpu.words import CONSTRAINTS
+from deuteron.backend.llvm.builder import Touches
 from deuteron.backend.llvm.types import Value, bit_width, const
 from deuteron.errors import CompilationError
 from deuteron.ir.tt.atomic import AtomicKind, MemoryScope, MemorySemantic
@@ -94,7 +95,7 @@ def _instruction(
     if guard is not None:
         text = f"@${2 + len(operands)} {text}"
         constraints, inputs = [*constraints, "b", "0"], [*inputs, guard, const(type, 0)]
-    return ctx.b.inline_asm(type, text, ",".join(constraints), *inputs)
+    return ctx.b.assembly(Touches.MEMORY, type, text, ",".join(constraints), *inputs)
 
 
 def _add_bf16(ctx: Context, op: Operation, address: Value, value: Value, guard: Value | None) -> Value:
@@ -105,7 +106,7 @@ def _add_bf16(ctx: Context, op: Operation, address: Value, value: Value, guard: 
     into it, where mma.sync lacks the other threads.
     """
     b = ctx.b
-    value = b.bitcast(b.inline_asm("i16", "", "=h,0", b.bitcast(value, "i16")), "bfloat")
+    value = b.bitcast(b.assembly(Touches.READS, "i16", "", "=h,0", b.bitcast(value, "i16")), "bfloat")
     with b.if_(guard if guard is not None else const("i1", True), "atomic") as branch:
         before, again, done = b.current_block, b.block("atomic_again"), b.block("atomic_done")
         b.br(again)

@@ -16,7 +16,7 @@ from deuteron.backend.gpu.elements import FP8, to_bits
 from deuteron.backend.gpu.fragment import Fragment, Operand, positions, registers_of
 from deuteron.backend.gpu.threads import owned_registers
 from deuteron.backend.llvm.types import Value, byte_width, const
-from deuteron.ir.location import from_attribute
+from deuteron.ir.location import from_attribute, import_path
 from deuteron.ir.types import byte_width_of, element_type_of, f32, is_float, is_pointer
 
 
@@ -84,7 +84,9 @@ def assert_(ctx: CUDAContext, op: Operation, condition: Operand) -> None:
         holds = b.and_(holds, value)
     place, _ = from_attribute(op.location)
     with b.if_(b.xor(holds, const("i1", True)), "fails"):
-        texts = [ctx.module.string(text) for text in (op.message.data, place.file if place else "", "kernel")]
+        texts = [
+            ctx.module.string(text) for text in (op.message.data, import_path(place.file) if place else "", "kernel")
+        ]
         line = const("i32", place.line if place else 0)
         b.call("void", "__assertfail", texts[0], texts[1], line, texts[2], const("i64", 1))
 

@@ -1,23 +1,18 @@
-"""tt.dot: by mma.sync where the accumulator is in its layout, else by fused multiply-adds in each thread.
-
-Sums are kept in f32 (f64 for f64, i32 for integers) and rounded once where the result is narrower. A thread's registers
-of a, b and the accumulator are found by their positions, so that no order of registers is assumed.
-"""
+"""tt.dot by mma.sync where the accumulator is in its layout, else as on every GPU."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
-from xdsl.dialects.builtin import IntegerType
 from xdsl.ir import Operation
 
 from deuteron.backend.cuda.mma import Read, instruction_for
 from deuteron.backend.gpu.context import Context, Rule
 from deuteron.backend.gpu.fragment import Fragment, positions, register_at
+from deuteron.backend.gpu.rules.dot import in_wide_sums, multiply_add
 from deuteron.backend.llvm.builder import Builder
 from deuteron.backend.llvm.types import Value
-from deuteron.errors import CompilationError
-from deuteron.ir.types import element_type_of, i8
+from deuteron.ir.types import element_type_of
 from deuteron.layout.distributed import mma_v2_accumulator
 from deuteron.layout.linear import LANE, LinearLayout
 
@@ -25,22 +20,7 @@ Place = tuple[int, ...]
 
 
 def dot(ctx: Context, op: Operation, a: Fragment, b: Fragment, c: Fragment) -> Fragment:
-    narrow = c.registers[0].type
-    wide = {"half": "float", "bfloat": "float"}.get(narrow, narrow)
-    multiply = _by_mma if _is_mma(c.layout) else _by_fma
-    _check_types(op, wide)
-    sums = multiply(ctx, op, a, b, c.map(lambda value: ctx.b.fpext(value, wide)))
-    return sums.map(lambda value: ctx.b.fptrunc(value, narrow))
-
-
-def _check_types(op: Operation, wide: str) -> None:
-    element = element_type_of(op.a.type)
-    is_integer = isinstance(element, IntegerType)
-    if (is_integer and element != i8) or wide not in (("i32",) if is_integer else ("float", "double")):
-        types = " @ ".join(str(element_type_of(value.type)) for value in (op.a, op.b))
-        raise CompilationError(
-            f"tt.dot of {types} into {element_type_of(op.c.type)}: multiply int8 into int32, and floats into floats."
-        )
+    return in_wide_sums(_by_mma if _is_mma(c.layout) else multiply_add, ctx, op, a, b, c)
 
 
 def _is_mma(layout: LinearLayout) -> bool:
@@ -79,27 +59,6 @@ def _operands(
         return lambda row, column: tile.registers[known[*batch, row, column]]
 
     return {place: make(b, reader(place[:-1]), place[-1], k) for place in sorted(places)}
-
-
-def _by_fma(ctx: Context, op: Operation, a: Fragment, b: Fragment, c: Fragment) -> Fragment:
-    at_a, at_b, type = register_at(a.layout), register_at(b.layout), c.registers[0].type
-    a, b = (tile.map(lambda value: _widened(ctx.b, value, type)) for tile in (a, b))
-    sums, places = list(c.registers), positions(c.layout)
-    for k in range(a.layout.shape[-1]):
-        for index, (*batch, row, column) in enumerate(places):
-            x, y = a.registers[at_a[*batch, row, k]], b.registers[at_b[*batch, k, column]]
-            sums[index] = _multiply_add(ctx.b, x, y, sums[index])
-    return Fragment(c.layout, tuple(sums))
-
-
-def _widened(b: Builder, value: Value, type: str) -> Value:
-    return b.sext(value, type) if type == "i32" else b.fpext(value, type)
-
-
-def _multiply_add(b: Builder, x: Value, y: Value, total: Value) -> Value:
-    if total.type == "i32":
-        return b.add(b.mul(x, y), total)
-    return b.intrinsic("llvm.fma", total.type, x, y, total)
 
 
 RULES: dict[str, Rule] = {"tt.dot": dot}

@@ -15,6 +15,7 @@ from xdsl.ir import Operation
 from deuteron.backend.cuda.context import CUDAContext
 from deuteron.backend.gpu.context import Rule
 from deuteron.backend.gpu.shared_tile import SharedTile
+from deuteron.backend.llvm.builder import Touches
 from deuteron.backend.llvm.types import Value, const
 from deuteron.errors import CompilationError
 
@@ -49,7 +50,7 @@ def barrier_expect(ctx: CUDAContext, op: Operation, barrier: SharedTile, pred: V
 
 
 def wait_barrier(ctx: CUDAContext, op: Operation, barrier: SharedTile, phase: Value, *deps: SharedTile) -> None:
-    ctx.b.inline_asm("void", _WAIT, "r,r,~{memory}", barrier.address, phase, attributes=_ASSEMBLY)
+    ctx.b.assembly(Touches.MEMORY, "void", _WAIT, "r,r", barrier.address, phase, attributes=_ASSEMBLY)
 
 
 def arrive_barrier(ctx: CUDAContext, op: Operation, barrier: SharedTile, *others: Value | SharedTile) -> None:
@@ -72,8 +73,8 @@ def _where(ctx: CUDAContext, conditions: list[Value | None], text: str, *operand
     given = [condition for condition in conditions if condition is not None]
     guards = [reduce(ctx.b.and_, given)] if given else []
     text = text.replace("@GUARD ", f"@${len(operands)} " if guards else "")
-    constraints = ",".join([*["r"] * len(operands), *["b"] * len(guards), "~{memory}"])
-    ctx.b.inline_asm("void", text, constraints, *operands, *guards, attributes=_ASSEMBLY)
+    constraints = ",".join([*["r"] * len(operands), *["b"] * len(guards)])
+    ctx.b.assembly(Touches.MEMORY, "void", text, constraints, *operands, *guards, attributes=_ASSEMBLY)
 
 
 def async_copy_mbarrier_arrive(ctx: CUDAContext, op: Operation, barrier: SharedTile) -> None:

@@ -1,4 +1,4 @@
-"""All rules of the CUDA backend, by the name of the op."""
+"""All rules of the CUDA backend, by the name of the op: those of every GPU, and its own, which win."""
 
 from __future__ import annotations
 
@@ -15,40 +15,18 @@ from deuteron.backend.cuda.rules import (
     warp_specialize,
 )
 from deuteron.backend.gpu.context import Rule
-from deuteron.backend.gpu.rules import (
-    cast,
-    control_flow,
-    convert_layout,
-    floating,
-    integer,
-    memory,
-    program,
-    reduce,
-    ring,
-    scan,
-    shape,
-)
+from deuteron.backend.gpu.rules import table
 
 RULES: dict[str, Rule] = {
-    **program.RULES,
+    **table.RULES,
     **cluster.RULES,
-    **memory.RULES,
     **atomic.RULES,
-    **shape.RULES,
-    **integer.RULES,
-    **floating.RULES,
-    **cast.RULES,
-    **reduce.RULES,
-    **scan.RULES,
     **dot.RULES,
     **warp_group_dot.RULES,
-    **convert_layout.RULES,
     **async_copy.RULES,
-    **ring.RULES,
     **mbarrier.RULES,
     **tma.RULES,
     **turns.RULES,
-    **control_flow.RULES,
     **warp_specialize.RULES,
     **debug.RULES,
 }

@@ -17,6 +17,7 @@ from deuteron.backend.cuda.context import CUDAContext
 from deuteron.backend.gpu.context import Rule
 from deuteron.backend.gpu.shared_tile import SharedTile
 from deuteron.backend.gpu.threads import apply_columns
+from deuteron.backend.llvm.builder import Touches
 from deuteron.backend.llvm.types import Value, const
 from deuteron.ir.tt.descriptor import DescriptorReduceKind
 from deuteron.ir.types import byte_width_of
@@ -84,15 +85,13 @@ def _copy(
     b, first = ctx.b, 3 + len(others)
     at = ", ".join(f"${first + axis}" for axis in range(len(coordinates)))
     instruction = "@$0 " + text.format(rank=len(coordinates), at=at)
-    constraints = ",".join(
-        ["b", "r", "l", *(_CONSTRAINTS[other.type] for other in others), *["r"] * len(coordinates), "~{memory}"]
-    )
+    constraints = ",".join(["b", "r", "l", *(_CONSTRAINTS[other.type] for other in others), *["r"] * len(coordinates)])
     with ctx.in_first_warp(pred) as elected:
         for address, steps in _copies(ctx, op, buffer):
             whole = [_ZERO] * (len(coordinates) - len(steps)) + steps
             moved = [c if step == _ZERO else b.add(c, step) for c, step in zip(coordinates, whole, strict=True)]
             operands = (elected, address, ctx.tensor_maps[op], *others, *reversed(moved))
-            b.inline_asm("void", instruction, constraints, *operands, attributes="convergent nounwind")
+            b.assembly(Touches.MEMORY, "void", instruction, constraints, *operands, attributes="convergent nounwind")
 
 
 def _copies(ctx: CUDAContext, op: Operation, buffer: SharedTile) -> Iterator[tuple[Value, list[Value]]]:

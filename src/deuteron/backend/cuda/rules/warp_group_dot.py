@@ -15,6 +15,7 @@ from deuteron.backend.gpu.elements import to_bits
 from deuteron.backend.gpu.fragment import Fragment, positions, register_at
 from deuteron.backend.gpu.shared_tile import SharedTile
 from deuteron.backend.gpu.words import CONSTRAINTS, pack
+from deuteron.backend.llvm.builder import Touches
 from deuteron.backend.llvm.types import Value, const
 from deuteron.ir.ttng.warp_group_dot import tile_of
 from deuteron.ir.types import bit_width_of, element_type_of, f32, shape_of
@@ -114,7 +115,7 @@ def warp_group_dot_wait(ctx: Context, op: Operation, *inputs: Fragment) -> list[
     constraints = ",".join([*outputs, *map(str, range(len(values)))])
     text = f"wgmma.wait_group.sync.aligned {op.pendings.value.data};"
     type = "{ " + ", ".join(value.type for value in values) + " }"
-    result = ctx.b.inline_asm(type, text, constraints, *values, attributes="convergent nounwind")
+    result = ctx.b.assembly(Touches.MEMORY, type, text, constraints, *values, attributes="convergent nounwind")
     following = ctx.b.block("waited")
     ctx.b.br(following)
     ctx.b.position(following)

@@ -15,11 +15,9 @@ from deuteron.backend.gpu.fragment import Operand
 from deuteron.backend.gpu.rules.elementwise import Emit, each, intrinsic, plain
 from deuteron.backend.llvm.builder import Builder
 from deuteron.backend.llvm.types import Value, const
-from deuteron.backend.math.arithmetic import precise_divide, precise_sqrt
+from deuteron.backend.math.functions import FUNCTIONS, precise_divide, precise_sqrt
 from deuteron.backend.math.remainder import remainder
 from deuteron.ir.tt.convert import PropagateNan
-
-FUNCTIONS = ("exp", "exp2", "log", "log2", "sin", "cos", "tanh", "erf", "sqrt", "rsqrt")
 
 
 def _in_f32(emit: Emit) -> Rule:
@@ -87,5 +85,5 @@ RULES: dict[str, Rule] = {
     "tt.clampf": clamp,
     "tt.precise_sqrt": _in_f32(precise_sqrt),
     "tt.precise_divf": _in_f32(precise_divide),
-    **{f"math.{name}": _function(name) for name in FUNCTIONS},
+    **{f"math.{name}": _function(name) for name in FUNCTIONS if name != "divide"},
 }

@@ -1,12 +1,12 @@
 """Integer arithmetic: arith.addi ... arith.shrsi, tt.mulhiui.
 
-A GPU does not trap: x / 0 is any number. A shift by the width or more gives what shifting bit by bit would, which LLVM
-leaves open.
+A shift by the width or more gives what shifting bit by bit would, which LLVM leaves open; so it does a division by 0.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 
 from xdsl.ir import Operation
 
@@ -15,6 +15,7 @@ from deuteron.backend.gpu.fragment import Fragment, Operand, positions, with_reg
 from deuteron.backend.gpu.rules.elementwise import Emit, each, intrinsic, plain
 from deuteron.backend.llvm.builder import Builder
 from deuteron.backend.llvm.types import Value, bit_width, const
+from deuteron.backend.math.division import safe_divisor, with_sign
 
 
 def _shift(emit: Emit) -> Rule:
@@ -30,23 +31,47 @@ def _shift(emit: Emit) -> Rule:
     return plain(shift)
 
 
-def _floor_divide(b: Builder, x: Value, y: Value) -> Value:
-    quotient = b.sdiv(x, y)
-    rest = b.sub(x, b.mul(quotient, y))
-    is_below = b.and_(b.icmp("ne", rest, const(x.type, 0)), b.icmp("slt", b.xor(rest, y), const(x.type, 0)))
-    return b.sub(quotient, b.zext(is_below, x.type))
+def _quotient(signed: bool) -> Rule:
+    def rule(ctx: Context, op: Operation, x: Operand, y: Operand) -> Operand:
+        divided = each(ctx.b.sdiv if signed else ctx.b.udiv, x, _divisor(ctx, y, signed))
+        return each(partial(with_sign, ctx.b), divided, y) if signed else divided
+
+    return rule
 
 
-def _ceil_divide(b: Builder, x: Value, y: Value) -> Value:
-    quotient = b.sdiv(x, y)
-    rest = b.sub(x, b.mul(quotient, y))
-    is_above = b.and_(b.icmp("ne", rest, const(x.type, 0)), b.icmp("sge", b.xor(rest, y), const(x.type, 0)))
-    return b.add(quotient, b.zext(is_above, x.type))
+def _remainder(signed: bool) -> Rule:
+    def rule(ctx: Context, op: Operation, x: Operand, y: Operand) -> Operand:
+        return each(ctx.b.srem if signed else ctx.b.urem, x, _divisor(ctx, y, signed))
+
+    return rule
 
 
-def _ceil_divide_unsigned(b: Builder, x: Value, y: Value) -> Value:
-    quotient = b.udiv(x, y)
-    return b.add(quotient, b.zext(b.icmp("ne", b.mul(quotient, y), x), x.type))
+def _divisor(ctx: Context, y: Operand, signed: bool) -> Operand:
+    return each(lambda value: safe_divisor(ctx.b, value, signed), y)
+
+
+def _corrected(signed: bool, correct: Callable[[Builder, Value, Value, Value], Value]) -> Rule:
+    """A quotient that is rounded otherwise: `correct(b, quotient, remainder, y)`."""
+    quotient, remainder = _quotient(signed), _remainder(signed)
+
+    def rule(ctx: Context, op: Operation, x: Operand, y: Operand) -> Operand:
+        return each(partial(correct, ctx.b), quotient(ctx, op, x, y), remainder(ctx, op, x, y), y)
+
+    return rule
+
+
+def _down(b: Builder, quotient: Value, rest: Value, y: Value) -> Value:
+    is_below = b.and_(b.icmp("ne", rest, const(y.type, 0)), b.icmp("slt", b.xor(rest, y), const(y.type, 0)))
+    return b.sub(quotient, b.zext(is_below, y.type))
+
+
+def _up(b: Builder, quotient: Value, rest: Value, y: Value) -> Value:
+    is_above = b.and_(b.icmp("ne", rest, const(y.type, 0)), b.icmp("sge", b.xor(rest, y), const(y.type, 0)))
+    return b.add(quotient, b.zext(is_above, y.type))
+
+
+def _up_unsigned(b: Builder, quotient: Value, rest: Value, y: Value) -> Value:
+    return b.add(quotient, b.zext(b.icmp("ne", rest, const(y.type, 0)), y.type))
 
 
 def multiply_high(ctx: Context, op: Operation, x: Operand, y: Operand) -> Operand:
@@ -78,13 +103,13 @@ RULES: dict[str, Rule] = {
     "arith.addi": plain(Builder.add),
     "arith.subi": plain(Builder.sub),
     "arith.muli": plain(Builder.mul),
-    "arith.divsi": plain(Builder.sdiv),
-    "arith.divui": plain(Builder.udiv),
-    "arith.remsi": plain(Builder.srem),
-    "arith.remui": plain(Builder.urem),
-    "arith.floordivsi": plain(_floor_divide),
-    "arith.ceildivsi": plain(_ceil_divide),
-    "arith.ceildivui": plain(_ceil_divide_unsigned),
+    "arith.divsi": _quotient(signed=True),
+    "arith.divui": _quotient(signed=False),
+    "arith.remsi": _remainder(signed=True),
+    "arith.remui": _remainder(signed=False),
+    "arith.floordivsi": _corrected(True, _down),
+    "arith.ceildivsi": _corrected(True, _up),
+    "arith.ceildivui": _corrected(False, _up_unsigned),
     "arith.minsi": intrinsic("llvm.smin"),
     "arith.maxsi": intrinsic("llvm.smax"),
     "arith.minui": intrinsic("llvm.umin"),

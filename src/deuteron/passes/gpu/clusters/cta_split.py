@@ -18,16 +18,17 @@ from math import prod
 from xdsl.dialects import scf
 from xdsl.dialects.arith import ConstantOp
 from xdsl.ir import Operation, OpResult, SSAValue
-from xdsl.traits import MemoryWriteEffect
 
-from deuteron.analysis.written_arguments import accessed_argument
+from deuteron.analysis.points_to import Targets
+from deuteron.analysis.written_arguments import read_by, written_by
 from deuteron.errors import UsageError
+from deuteron.ir.effects import READ, own_effects
 from deuteron.ir.location import from_attribute
 from deuteron.ir.tt.atomic import AtomicCASOp, AtomicRMWOp
 from deuteron.ir.tt.debug import AssertOp, PrintOp
 from deuteron.ir.tt.descriptor import BlockAccess, DescriptorLoadOp, DescriptorReduceOp, DescriptorStoreOp
 from deuteron.ir.tt.dot import DotOp
-from deuteron.ir.tt.function import CallOp, FuncOp
+from deuteron.ir.tt.function import FuncOp
 from deuteron.ir.tt.memory import LoadOp, StoreOp
 from deuteron.ir.tt.reduce import ReduceOp, ScanOp
 from deuteron.ir.tt.shape import (
@@ -48,8 +49,7 @@ Split = int | None  # the axis, or None: whole
 Demand = tuple[SSAValue, Split]
 
 _ATOMICS = (AtomicRMWOp, AtomicCASOp)
-_WRITES = (StoreOp, DescriptorStoreOp, DescriptorReduceOp, *_ATOMICS)
-_EFFECTS = (*_WRITES, AssertOp, PrintOp)
+_EFFECTS = (StoreOp, DescriptorStoreOp, DescriptorReduceOp, *_ATOMICS, AssertOp, PrintOp)
 _LOADS = (LoadOp, DescriptorLoadOp)
 _SOURCES = (MakeRangeOp, SplatOp, DescriptorLoadOp)
 
@@ -70,7 +70,7 @@ class CTASplit:
         self._demands: set[Demand] = set()
         self.effects: dict[Operation, Split] = {}
         try:
-            for op in func.walk():
+            for op in func.body.walk():
                 self._visit(op)
             self._check_order(func)
         except Unsplittable as error:
@@ -88,10 +88,10 @@ class CTASplit:
     def _visit(self, op: Operation) -> None:
         if isinstance(op, _EFFECTS):
             self._choose(op)
-        elif isinstance(op, (scf.WhileOp, CallOp)) or op.has_trait(MemoryWriteEffect):
-            raise Unsplittable(op, f"the blocks of a cluster cannot do '{op.name}' together")
         elif isinstance(op, LoadOp) and op.is_volatile.value.data:
             raise Unsplittable(op, "the blocks of a cluster may see different values in a volatile load")
+        elif any(effect.kind is not READ for effect in own_effects(op)):
+            raise Unsplittable(op, f"the blocks of a cluster cannot do '{op.name}' together")
 
     def _choose(self, op: Operation) -> None:
         """Take the axis that costs least; the first of several."""
@@ -169,17 +169,18 @@ class CTASplit:
 
     def _check_order(self, func: FuncOp) -> None:
         """Tiles of one shape that a program writes to the same array are split alike, and so is what it reads of it."""
-        written: dict[tuple[SSAValue | None, tuple[int, ...]], Split] = {}
+        written: list[tuple[Targets, tuple[int, ...], Split]] = []
         for op, split in self.effects.items():
-            if isinstance(op, _WRITES):
-                place = accessed_argument(op), shape_of(_accessed_tile(op).type)
-                if written.setdefault(place, split) != split:
-                    raise Unsplittable(op, "the program stores to this elsewhere, and its blocks do not wait for it")
+            targets = written_by(op)
+            shape = shape_of(_accessed_tile(op).type) if targets else ()
+            if any(targets.overlaps(other) and of == shape and split != so for other, of, so in written):
+                raise Unsplittable(op, "the program stores to this elsewhere, and its blocks do not wait for it")
+            written.append((targets, shape, split))
         for load in (op for op in func.walk() if isinstance(op, _LOADS)):
-            argument, shape = accessed_argument(load), shape_of(load.result.type)
-            overlapping = [pair for pair in written.items() if argument is None or pair[0][0] in (None, argument)]
+            targets, shape = read_by(load), shape_of(load.result.type)
             read = [split for value, split in self._demands if value is load.result]
-            if any(read != [split] or split is None or other != shape for (_, other), split in overlapping):
+            overlapping = [(of, split) for other, of, split in written if targets.overlaps(other)]
+            if any(read != [split] or split is None or of != shape for of, split in overlapping):
                 raise Unsplittable(load, "the program stores to what is loaded here, and its blocks do not wait for it")
 
 

@@ -39,7 +39,6 @@ from deuteron.machine.gpu import GPUConfig
 from deuteron.passes.carried_values import carry, new_argument
 from deuteron.passes.gpu.clusters.cta_split import CTASplit, Split, operand_splits
 from deuteron.passes.rewrite import replace
-from deuteron.passes.tile.eliminate_dead_code import EliminateDeadCode
 
 
 @dataclass(frozen=True)
@@ -51,14 +50,15 @@ class PlanCTA(ModulePass):
     config: GPUConfig
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
+        if self.config.num_ctas == 1:
+            return
         for func in op.ops:
             if isinstance(func, FuncOp):
                 _Rewrite(func, self.config.num_ctas).rewrite()
-        EliminateDeadCode().apply(ctx, op)
 
 
 class _Rewrite:
-    """Of one function. Whole tiles stay as they are, and go if nobody needs them; parts are made beside them."""
+    """Of one function. Whole tiles stay as they are, dead where nobody needs them; parts are made beside them."""
 
     def __init__(self, func: FuncOp, num_ctas: int):
         self._block, self._num_ctas = func.body.block, num_ctas

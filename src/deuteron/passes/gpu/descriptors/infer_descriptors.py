@@ -23,7 +23,6 @@ from xdsl.context import Context
 from xdsl.dialects import arith, scf
 from xdsl.dialects.builtin import ModuleOp, TensorType
 from xdsl.ir import Attribute, BlockArgument, Operation, SSAValue, Use
-from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint
 
 from deuteron.analysis.axis_analysis import AxisInfoAnalysis
@@ -43,17 +42,16 @@ from deuteron.ir.tt.program import GetNumProgramsOp, GetProgramIdOp
 from deuteron.ir.tt.shape import TransOp
 from deuteron.ir.ttng.cluster import ClusterCTARankOp
 from deuteron.ir.types import bit_width_of, byte_width_of, element_type_of, i32, i64, shape_of
-from deuteron.machine.gpu import GPUConfig
+from deuteron.machine.gpu import GPUConfig, TensorMemoryCopies
 from deuteron.passes.gpu.products import must_be_k_major, uses_wgmma
+from deuteron.passes.optimisation import Optimisation
 from deuteron.passes.rewrite import replace
 
-ALIGNMENT = 16  # bytes
-MAX_EXTENT = 256  # of a block
 UNBOUNDED = Polynomial.constant(2**31 - 1)
 
 
 @dataclass(frozen=True)
-class InferDescriptors(ModulePass):
+class InferDescriptors(Optimisation):
     """Makes descriptors for what products of warpgroups load in loops."""
 
     name = "infer-descriptors"
@@ -61,10 +59,13 @@ class InferDescriptors(ModulePass):
     config: GPUConfig
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
+        tma = self.config.machine.tma
+        if tma is None:
+            return
         for func in op.ops:
             if isinstance(func, FuncOp):
                 loads = [load for load in func.walk() if isinstance(load, LoadOp) and self._is_operand(load)]
-                rewrite = _Rewrite(func) if loads else None
+                rewrite = _Rewrite(func, tma) if loads else None
                 for load in loads:
                     rewrite.try_load(load)
 
@@ -90,9 +91,10 @@ def _uses_behind_transpositions(value: SSAValue) -> Iterator[Use]:
 class _Rewrite:
     """What the loads of one function are known to be; equal descriptors are made once."""
 
-    def __init__(self, func: FuncOp):
+    def __init__(self, func: FuncOp, tma: TensorMemoryCopies):
+        self._tma = tma
         self._info, self._known = AxisInfoAnalysis(func), TilePolynomials()
-        self._hinted = {arg for index, arg in enumerate(func.args) if func.arg_divisibility(index) % ALIGNMENT == 0}
+        self._hinted = {arg for index, arg in enumerate(func.args) if func.arg_divisibility(index) % tma.alignment == 0}
         self._written = written_arguments(func)
         self._entry = Builder(InsertPoint.at_start(func.body.block), func.location)
         self._descriptors: dict[tuple, SSAValue] = {}
@@ -124,7 +126,7 @@ class _Rewrite:
         return tile.with_dimension(dimension, bounded) if bounded is not None else None
 
     def _can_be_described(self, load: LoadOp, tile: StridedTile) -> bool:
-        if load.is_volatile.value.data or not is_apart(load, self._written):
+        if not is_apart(load, self._written):
             return False
         size, rows = byte_width_of(load.result.type), [one for one in tile.dimensions if one.stride == ONE]
         if len(rows) != 1 or rows[0].axis is None or len(tile.dimensions) > MAX_RANK:
@@ -132,13 +134,13 @@ class _Rewrite:
         strides = [one.stride for one in tile.dimensions if one.stride != ONE]
         aligned = [tile.base, *(stride * Polynomial.constant(size) for stride in [*strides, rows[0].offset])]
         return (
-            max(shape_of(load.result.type)) <= MAX_EXTENT
-            and shape_of(load.result.type)[rows[0].axis] * size >= ALIGNMENT
+            max(shape_of(load.result.type)) <= self._tma.max_extent
+            and shape_of(load.result.type)[rows[0].axis] * size >= self._tma.alignment
             and _is_read_along(load.result, rows[0].axis)
-            and all(self._divisibility(one) % ALIGNMENT == 0 for one in aligned)
+            and all(self._divisibility(one) % self._tma.alignment == 0 for one in aligned)
             and all(map(self._is_forward, strides))
             and all(_may_count(one) for one in tile.dimensions)
-            and (not _is_wide(load.ptr) or all(_is_near(one, size) for one in tile.dimensions))
+            and (not _is_wide(load.ptr) or all(_is_near(one, size, self._tma.max_extent) for one in tile.dimensions))
         )
 
     def _is_forward(self, stride: Polynomial) -> bool:
@@ -222,10 +224,10 @@ def _is_wide(pointer: SSAValue) -> bool:
     return any(bit_width_of(element_type_of(value.type)) > 32 for value in made)
 
 
-def _is_near(dimension: Dimension, size: int) -> bool:
+def _is_near(dimension: Dimension, size: int, max_step: int) -> bool:
     """Whether an offset fits 32 bits, however large the array is: in memory of 256 GB those of long strides do."""
     stride = dimension.stride.number
-    return stride is None or stride * size >= 128 or all(factor <= MAX_EXTENT for _, factor in dimension.offset)
+    return stride is None or stride * size >= 128 or all(factor <= max_step for _, factor in dimension.offset)
 
 
 def is_natural(polynomial: Polynomial) -> bool:

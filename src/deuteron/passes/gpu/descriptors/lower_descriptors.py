@@ -41,16 +41,16 @@ from xdsl.ir import Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint
 
-from deuteron.analysis.base_argument import base_argument
 from deuteron.analysis.descriptor_buffers import block_buffer, block_bytes, load_buffer
 from deuteron.analysis.shared_liveness import shared_buffers
+from deuteron.analysis.written_arguments import touched_arguments, written_by
 from deuteron.ir.builder import Builder
+from deuteron.ir.effects import READ, effects_inside, is_pure
 from deuteron.ir.tt.descriptor import (
     DescriptorLoadOp,
     DescriptorReduceKind,
     DescriptorReduceOp,
     DescriptorStoreOp,
-    descriptor_of,
 )
 from deuteron.ir.tt.function import FuncOp
 from deuteron.ir.ttg.shared import LocalAllocOp, LocalDeallocOp, LocalStoreOp
@@ -70,7 +70,6 @@ from deuteron.ir.ttng.tma import (
     AsyncTMAStoreWaitOp,
 )
 from deuteron.ir.types import i1, i32
-from deuteron.passes.effects import is_pure
 from deuteron.passes.gpu.memory.allocate_shared import bytes_of
 from deuteron.passes.gpu.rings.ring import read_from
 from deuteron.passes.rewrite import erase
@@ -91,13 +90,12 @@ class LowerDescriptors(ModulePass):
 def _lower(func: FuncOp) -> None:
     loads = [op for op in func.walk() if isinstance(op, DescriptorLoadOp)]
     stores = [op for op in func.walk() if isinstance(op, DescriptorStoreOp | DescriptorReduceOp)]
-    copies = [op for op in func.walk() if isinstance(op, AsyncTMACopyGlobalToLocalOp)]
-    read = {base_argument(descriptor_of(op).base) for op in (*loads, *copies)}
+    read = touched_arguments((effect for op, effect in effects_inside(func) if op not in stores), READ)
     for block in dict.fromkeys(op.parent for op in loads):
         for group in list(_groups(block)):
             _load(group)
     for store in stores:
-        is_read, loop = base_argument(descriptor_of(store).base) in read, _outermost_loop(store)
+        is_read, loop = written_by(store).overlaps(read), _outermost_loop(store)
         is_alone = loop is not None and sum(other in stores for other in loop.walk()) == 1
         if is_alone and not is_read and _keeps_its_memory(store, func):
             _store_until_next(store, loop)

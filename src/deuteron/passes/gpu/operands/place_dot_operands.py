@@ -27,7 +27,6 @@ from xdsl.context import Context
 from xdsl.dialects import scf
 from xdsl.dialects.builtin import ModuleOp, TensorType
 from xdsl.ir import Operation, OpResult, SSAValue
-from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint
 
 from deuteron.analysis.axis_analysis import AxisInfoAnalysis
@@ -50,6 +49,7 @@ from deuteron.layout.wgmma import SPANS, M
 from deuteron.machine.gpu import GPUConfig
 from deuteron.passes.gpu.layouts.anchors import Product, contiguous_order, dot_layouts
 from deuteron.passes.gpu.products import must_be_k_major, uses_mma, uses_wgmma, warp_group_warps
+from deuteron.passes.optimisation import Optimisation
 from deuteron.passes.rewrite import replace
 
 Order = tuple[int, ...]
@@ -61,7 +61,7 @@ MAX_REGISTERS, MIN_OPERAND_REGISTERS = 160, 64
 
 
 @dataclass(frozen=True)
-class PlaceDotOperands(ModulePass):
+class PlaceDotOperands(Optimisation):
     """Makes products read shared memory."""
 
     name = "place-dot-operands"

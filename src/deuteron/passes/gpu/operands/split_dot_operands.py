@@ -22,7 +22,6 @@ from xdsl.context import Context
 from xdsl.dialects import arith
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Attribute, OpResult, SSAValue
-from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint
 
 from deuteron.ir.arith import CmpFOp, CmpIOp, SelectOp
@@ -30,6 +29,7 @@ from deuteron.ir.builder import Builder
 from deuteron.ir.tt.convert import BitcastOp
 from deuteron.ir.tt.dot import DotOp, InputPrecision
 from deuteron.ir.types import bf16, element_type_of, f32, i32, shape_of, with_element_type
+from deuteron.passes.optimisation import Optimisation
 from deuteron.passes.rewrite import replace
 
 INFINITY = 0x7F800000  # as the bits of f32
@@ -53,7 +53,7 @@ SPLITS = {
 
 
 @dataclass(frozen=True)
-class SplitDotOperands(ModulePass):
+class SplitDotOperands(Optimisation):
     """Rewrites the products whose precision asks for it."""
 
     name = "split-dot-operands"

@@ -14,7 +14,6 @@ from dataclasses import dataclass
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.passes import ModulePass
 
 from deuteron.ir.builder import Builder
 from deuteron.ir.tt.convert import FpToFpOp
@@ -22,10 +21,11 @@ from deuteron.ir.tt.dot import DotOp
 from deuteron.ir.types import element_type_of, f16
 from deuteron.machine.gpu import GPUConfig
 from deuteron.passes.gpu.products import FP8, uses_mma, uses_wgmma
+from deuteron.passes.optimisation import Optimisation
 
 
 @dataclass(frozen=True)
-class WidenDotOperands(ModulePass):
+class WidenDotOperands(Optimisation):
     """Makes products of fp8 products of f16."""
 
     name = "widen-dot-operands"

@@ -20,19 +20,21 @@ from xdsl.dialects import scf
 from xdsl.ir import SSAValue
 
 from deuteron.analysis.axis_analysis import AxisInfoAnalysis
+from deuteron.analysis.points_to import Targets
 from deuteron.analysis.written_arguments import is_apart, written_arguments
-from deuteron.ir.tt.descriptor import DescriptorLoadOp, DescriptorReduceOp, MakeTensorDescriptorOp
+from deuteron.ir.effects import GLOBAL, first_in_order
+from deuteron.ir.tt.descriptor import MakeTensorDescriptorOp
 from deuteron.ir.tt.memory import LoadOp
 from deuteron.ir.ttg.layout import layout_of
 from deuteron.ir.types import byte_width_of, is_tile
 from deuteron.layout.linear import REGISTER
+from deuteron.machine.gpu import GPU
 from deuteron.passes.gpu.pipelining.run_ahead import Ahead
 from deuteron.passes.gpu.rings.buffered_loads import (
     PRODUCTS,
     BufferedLoad,
     Load,
     feeds_product,
-    may_run_ahead,
     obstacle_to_copies,
 )
 from deuteron.passes.remarks import remark
@@ -49,11 +51,11 @@ class ChosenLoads:
     prefetched: list[LoadOp] = field(default_factory=list)
 
 
-def choose_loads(loop: scf.ForOp, info: AxisInfoAnalysis, also_without_product: bool) -> ChosenLoads:
+def choose_loads(loop: scf.ForOp, info: AxisInfoAnalysis, also_without_product: bool, machine: GPU) -> ChosenLoads:
     chosen, room = ChosenLoads(), MAX_PREFETCHED_BYTES
     for load in _candidates(loop, also_without_product):
         one = BufferedLoad.of(load, info)
-        obstacle = obstacle_to_copies(one, info)
+        obstacle = obstacle_to_copies(one, info, machine)
         if obstacle is None:
             chosen.copied.append(one)
         elif _bytes_per_thread(load) <= room:
@@ -69,37 +71,35 @@ def _candidates(loop: scf.ForOp, also_without_product: bool) -> Iterator[Load]:
     """The loads that may run ahead; the others get a remark."""
     without_product = also_without_product and not any(op.name in PRODUCTS for op in loop.body.block.ops)
     written = written_arguments(loop)
-    of_loop = {kind: _obstacle_in_loop(loop, kind) for kind in (LoadOp, DescriptorLoadOp)}
+    of_loop = _obstacle_in_loop(loop)
     for op in list(loop.walk()):
         if not isinstance(op, Load) or not is_tile(op.result.type):
             continue
-        obstacle = of_loop[type(op)] or _obstacle_of(op, loop, written, without_product)
+        obstacle = of_loop or _obstacle_of(op, loop, written, without_product)
         if obstacle is None:
             yield op
         else:
             remark(op, obstacle)
 
 
-def _obstacle_in_loop(loop: scf.ForOp, kind: type[Load]) -> str | None:
+def _obstacle_in_loop(loop: scf.ForOp) -> str | None:
     if any(inner is not loop and isinstance(inner, scf.ForOp | scf.WhileOp) for inner in loop.walk()):
         return "the loop is not an innermost one"
-    besides = (DescriptorReduceOp,) if kind is DescriptorLoadOp else ()
-    return None if may_run_ahead(loop, besides) else "an atomic or a print orders the iterations"
+    ordering = first_in_order(loop, GLOBAL)
+    return f"{ordering.name} keeps the iterations in order" if ordering is not None else None
 
 
-def _obstacle_of(load: Load, loop: scf.ForOp, written: set[SSAValue | None], without_product: bool) -> str | None:
+def _obstacle_of(load: Load, loop: scf.ForOp, written: Targets, without_product: bool) -> str | None:
     """What keeps a load from running ahead, in words."""
     if load.parent is not loop.body.block:
         return "it is in a branch"
-    if isinstance(load, LoadOp) and load.is_volatile.value.data:
-        return "it is volatile"
     if not is_apart(load, written):
         return "the loop stores to the same argument"
     if without_product and not list(load.result.uses):
         return "nothing reads it"
     if not without_product and not feeds_product(load.result):
         return "no product reads it; tl.range(num_stages=...) pipelines loops without one"
-    return None if Ahead(loop, _needs(load)).is_pure else "its address depends on a load"
+    return Ahead(loop, _needs(load)).obstacle
 
 
 def _needs(load: Load) -> list[SSAValue]:

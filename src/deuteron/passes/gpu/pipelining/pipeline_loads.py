@@ -27,7 +27,6 @@ from xdsl.context import Context
 from xdsl.dialects import arith, scf
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import SSAValue
-from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint
 
 from deuteron.analysis.axis_analysis import AxisInfoAnalysis
@@ -52,6 +51,7 @@ from deuteron.passes.gpu.pipelining.pipeline_products import (
 from deuteron.passes.gpu.pipelining.prefetch_loads import prefetch
 from deuteron.passes.gpu.pipelining.run_ahead import RingAhead
 from deuteron.passes.gpu.rings.buffered_loads import BufferedLoad
+from deuteron.passes.optimisation import Optimisation
 from deuteron.passes.remarks import remark
 from deuteron.passes.tile.eliminate_dead_code import EliminateDeadCode
 
@@ -179,7 +179,7 @@ def _remark_loads(loop: scf.ForOp, text: str) -> None:
 
 
 @dataclass(frozen=True)
-class PipelineLoads(ModulePass):
+class PipelineLoads(Optimisation):
     """Pipelines the loads of innermost loops."""
 
     name = "pipeline-loads"
@@ -210,7 +210,7 @@ class PipelineLoads(ModulePass):
         if num_stages < 2:
             _remark_loads(loop, "num_stages is below 2")
             return False
-        chosen = choose_loads(loop, info, hint is not None)
+        chosen = choose_loads(loop, info, hint is not None, self.config.machine)
         if chosen.prefetched:
             loop = prefetch(loop, chosen.prefetched)
         if chosen.copied:

@@ -33,6 +33,7 @@ from xdsl.rewriter import InsertPoint
 from deuteron.analysis.tile_polynomials import TilePolynomials
 from deuteron.ir.arith import CmpIOp, constant_value
 from deuteron.ir.builder import Builder
+from deuteron.ir.effects import is_pure
 from deuteron.ir.tt.descriptor import DescriptorLoadOp
 from deuteron.ir.tt.memory import LoadOp
 from deuteron.ir.ttg.async_copy import AsyncWaitOp
@@ -44,7 +45,6 @@ from deuteron.ir.types import bit_width_of, byte_width_of, is_tile
 from deuteron.layout.linear import REGISTER
 from deuteron.machine.gpu import GPUConfig
 from deuteron.passes.carried_values import carry, new_argument
-from deuteron.passes.effects import is_pure
 from deuteron.passes.rewrite import Values, erase, is_defined_in
 
 # Of the registers of a thread, for sums and operands at the same time: what addresses and the rest leave.

@@ -24,10 +24,10 @@ from xdsl.ir import Block, Operation, SSAValue
 
 from deuteron.ir.arith import CmpIOp, constant_value
 from deuteron.ir.builder import Builder
+from deuteron.ir.effects import READ, effects_of, is_pure, is_speculatable
 from deuteron.ir.ttng.mbarrier import WaitBarrierOp
 from deuteron.ir.types import i32
 from deuteron.passes.carried_values import new_argument
-from deuteron.passes.effects import is_pure
 from deuteron.passes.gpu.rings.buffered_loads import BufferedLoad
 from deuteron.passes.gpu.rings.ring import Position, Ring, read_from
 from deuteron.passes.rewrite import Values
@@ -47,9 +47,9 @@ class Ahead:
         self.carried = sorted(self._arguments)
 
     @property
-    def is_pure(self) -> bool:
-        """Whether it may run before its iteration."""
-        return all(is_pure(op) for op in self.ops)
+    def obstacle(self) -> str | None:
+        """What keeps it from running before its iteration, in words."""
+        return next((_obstacle_in(op) for op in self.ops if not is_speculatable(op)), None)
 
     def _visit(self, value: SSAValue) -> None:
         owner = value.owner
@@ -179,3 +179,10 @@ class RingAhead:
         """Let the users of the loads read the slot that is full."""
         for load, buffer in zip(self._loads, self._slot, strict=True):
             read_from(buffer, load, Builder.before(load))
+
+
+def _obstacle_in(op: Operation) -> str:
+    if is_pure(op):
+        return "its address depends on a division by what may be 0"
+    reads_only = all(effect.kind is READ for effect in effects_of(op))
+    return f"its address depends on {'a load' if reads_only else op.name}"

@@ -12,25 +12,23 @@ from dataclasses import dataclass
 
 from xdsl.dialects import arith
 from xdsl.dialects.builtin import TensorType
-from xdsl.ir import Operation, SSAValue
-from xdsl.traits import MemoryReadEffect, MemoryWriteEffect
+from xdsl.ir import SSAValue
 
-from deuteron.analysis.access_vectors import ASYNC_COPY_BYTES, access_vectors, copy_vectors
+from deuteron.analysis.access_vectors import access_vectors, copy_vectors
 from deuteron.analysis.axis_analysis import AxisInfoAnalysis
 from deuteron.analysis.descriptor_buffers import load_buffer
 from deuteron.ir.builder import Builder
-from deuteron.ir.tt.descriptor import DescriptorLoadOp, DescriptorStoreOp
-from deuteron.ir.tt.memory import LoadOp, StoreOp
+from deuteron.ir.tt.descriptor import DescriptorLoadOp
+from deuteron.ir.tt.memory import LoadOp
 from deuteron.ir.tt.shape import SplatOp
-from deuteron.ir.ttg.barrier import BarrierOp
 from deuteron.ir.ttg.layout import MemDescType, SharedLinearEncodingAttr, layout_of
-from deuteron.ir.ttg.shared import LocalAllocOp, LocalLoadOp
+from deuteron.ir.ttg.shared import LocalAllocOp
 from deuteron.ir.types import byte_width_of, element_type_of, i1, shape_of, with_element_type
 from deuteron.layout.shared import mma_shared, row_major
+from deuteron.machine.gpu import GPU
 from deuteron.passes.rewrite import Values
 
 PRODUCTS = ("tt.dot", "ttng.warp_group_dot")
-_LOCAL_OPS = (LoadOp, StoreOp, LocalAllocOp, LocalLoadOp, BarrierOp, DescriptorLoadOp, DescriptorStoreOp)
 
 Load = LoadOp | DescriptorLoadOp
 
@@ -70,24 +68,26 @@ def _buffer_of(load: LoadOp, info: AxisInfoAnalysis) -> MemDescType:
     return MemDescType(TensorType(element, shape, SharedLinearEncodingAttr(layout, 1024 if len(shape) == 2 else 16)))
 
 
-def obstacle_to_copies(one: BufferedLoad, info: AxisInfoAnalysis) -> str | None:
+def obstacle_to_copies(one: BufferedLoad, info: AxisInfoAnalysis, machine: GPU) -> str | None:
     """What keeps a load from being copied into shared memory, in words.
 
     A tile that is transposed on its way there would be copied word by word.
     """
-    load = one.load
+    load, copy_bytes = one.load, machine.async_copy_bytes
     if isinstance(load, DescriptorLoadOp):
         return None
+    if not copy_bytes:
+        return "nothing copies into shared memory by itself"
     if not load.gives_zeros:
         return "it is not 0 where it is masked off"
     layout, size = layout_of(load.ptr.type), byte_width_of(load.result.type)
     mask = info.of(load.mask) if load.mask is not None else None
     accesses = access_vectors(layout, info.of(load.ptr), mask, size)
-    copies = copy_vectors(layout, layout_of(one.buffer), info.of(load.ptr), mask, size)
+    copies = copy_vectors(layout, layout_of(one.buffer), info.of(load.ptr), mask, size, copy_bytes)
     if copies is not None and len(copies) == len(accesses):
         return None
-    if copies is None and size * len(accesses[0]) < min(ASYNC_COPY_BYTES):
-        return f"a copy takes {min(ASYNC_COPY_BYTES)} bytes or more, an access {size * len(accesses[0])}"
+    if copies is None and size * len(accesses[0]) < min(copy_bytes):
+        return f"a copy takes {min(copy_bytes)} bytes or more, an access {size * len(accesses[0])}"
     return "neighbours in memory are not neighbours in shared memory"
 
 
@@ -106,16 +106,6 @@ def feeds_product(value: SSAValue) -> bool:
                 seen.update(fresh)
                 pending += fresh
     return False
-
-
-def may_run_ahead(op: Operation, besides: tuple[type[Operation], ...] = ()) -> bool:
-    """Whether nothing in a loop or function, besides ops of these kinds, orders its accesses of memory."""
-    unordered = (*_LOCAL_OPS, *besides)
-    return not any(
-        (inner.has_trait(MemoryWriteEffect) or inner.has_trait(MemoryReadEffect)) and not isinstance(inner, unordered)
-        for inner in op.walk()
-        if not inner.name.startswith("ttng.")
-    )
 
 
 def masked(b: Builder, load: LoadOp, values: Values, runs: SSAValue | None) -> tuple[SSAValue, SSAValue | None]:

@@ -23,15 +23,14 @@ Who says that a slot is full, and that it is empty again:
     TMA             mbarrier `full`: the bytes of a bundle      the same
     empty           barriers, from the analysis of hazards      mbarrier `empty`: every warp that reads
 
-An mbarrier's phase number n, of parity n % 2, ends when the slot is full (empty) for the n-th time. So what reads waits
-for the phase of its position; what fills for the other one, which passes at once in the first round.
+Phase n of an mbarrier, of parity n % 2, ends when the slot is full, or empty, again. What reads in round n waits for
+phase n of `full`; what fills in round n waits for phase n - 1 of `empty`: it begins with parity 1, and passes at once.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from xdsl.dialects import arith
 from xdsl.ir import SSAValue
 
 from deuteron.analysis.descriptor_buffers import block_bytes
@@ -98,6 +97,14 @@ class Ring:
         index = b.constant(bundle % self.num_slots, i32)
         return (index, b.constant(bundle // self.num_slots % 2, i32)) if self.full is not None else (index,)
 
+    def first_read(self, b: Builder) -> Position:
+        """Where what reads begins: it waits for the first phase of `full` to end."""
+        return self.position(b, 0)
+
+    def first_filled(self, b: Builder) -> Position:
+        """Where what fills begins: it waits for the phase of `empty` before the first, which counts as ended."""
+        return self.position(b, -self.num_slots)
+
     def following(self, b: Builder, position: Position) -> Position:
         """The position of the next bundle."""
         step = b.insert(RingNextOp(position[0], position[1] if len(position) > 1 else None, self.num_slots))
@@ -160,9 +167,8 @@ class Ring:
         return b.insert(WaitBarrierOp(_element(b, self.full, position[0]), position[1], slot))
 
     def wait_until_empty(self, b: Builder, position: Position) -> None:
-        """Wait until the slot's last bundle has been read."""
-        other = b.value(arith.XOrIOp(position[1], b.constant(1, i32)))
-        b.insert(WaitBarrierOp(_element(b, self.empty, position[0]), other))
+        """Wait until the slot's last bundle has been read; the position is one of those of `first_filled`."""
+        b.insert(WaitBarrierOp(_element(b, self.empty, position[0]), position[1]))
 
     def release(self, b: Builder, position: Position, slot: Sequence[SSAValue]) -> None:
         """Every warp that has read the slot says so, to the producers of all CTAs that fill it."""

@@ -19,9 +19,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from xdsl.dialects import scf
-from xdsl.ir import Block, Operation, SSAValue
+from xdsl.ir import Block, Operation
 
 from deuteron.analysis.axis_analysis import AxisInfoAnalysis
+from deuteron.analysis.points_to import Targets
 from deuteron.analysis.scratch import buffer_bytes
 from deuteron.analysis.written_arguments import is_apart, written_arguments
 from deuteron.ir.tt.descriptor import DescriptorLoadOp
@@ -32,6 +33,7 @@ from deuteron.ir.ttg.shared import LocalAllocOp
 from deuteron.ir.ttg.views import is_view
 from deuteron.ir.ttng.warp_group_dot import WarpGroupDotOp
 from deuteron.ir.types import is_tile
+from deuteron.machine.gpu import GPU
 from deuteron.passes.gpu.clusters.multicast import sharing_ctas
 from deuteron.passes.gpu.rings.buffered_loads import (
     BufferedLoad,
@@ -103,13 +105,13 @@ def loop_around(op: Operation) -> scf.ForOp | None:
     return parent
 
 
-def plan_rings(func: FuncOp, info: AxisInfoAnalysis) -> list[RingPlan]:
+def plan_rings(func: FuncOp, info: AxisInfoAnalysis, machine: GPU) -> list[RingPlan]:
     """The rings that loops of products fill."""
     written, plans = written_arguments(func), {}
     for block in _blocks(func):
         for kind in (LoadOp, DescriptorLoadOp):
             loads = [BufferedLoad.of(op, info) for op in block.ops if isinstance(op, kind) and _is_free(op, written)]
-            for bundle in _bundles([one for one in loads if obstacle_to_copies(one, info) is None]):
+            for bundle in _bundles([one for one in loads if obstacle_to_copies(one, info, machine) is None]):
                 key = (kind, *(one.buffer for one in bundle.loads))
                 plans.setdefault(key, RingPlan()).bundles.append(bundle)
     return [plan for plan in plans.values() if any(_multiplies_in_loop(bundle) for bundle in plan.bundles)]
@@ -127,10 +129,9 @@ def _blocks(func: FuncOp) -> list[Block]:
     return [block for op in func.walk() for region in op.regions for block in region.blocks]
 
 
-def _is_free(load: Load, written: set[SSAValue | None]) -> bool:
+def _is_free(load: Load, written: Targets) -> bool:
     """Whether a load of a product may come before what the kernel stores."""
-    is_plain = is_tile(load.result.type) and not (isinstance(load, LoadOp) and load.is_volatile.value.data)
-    return is_plain and is_apart(load, written) and feeds_product(load.result)
+    return is_tile(load.result.type) and is_apart(load, written) and feeds_product(load.result)
 
 
 def _bundles(loads: Sequence[BufferedLoad]) -> list[Bundle]:

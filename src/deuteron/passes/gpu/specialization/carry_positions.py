@@ -31,9 +31,9 @@ class Positions:
         for op, ring in rings.items():
             self._note(op.parent_op(), ring)
 
-    def begin(self, block: Block) -> None:
+    def begin(self, block: Block, first: Callable[[Ring, Builder], Position]) -> None:
         b = Builder.before(block.first_op)
-        self._block(block, {ring: ring.position(b, 0) for ring in dict.fromkeys(self._rings.values())})
+        self._block(block, {ring: first(ring, b) for ring in dict.fromkeys(self._rings.values())})
 
     def _note(self, op: Operation | None, ring: Ring) -> None:
         while isinstance(op, scf.ForOp | scf.IfOp):

@@ -77,7 +77,7 @@ class Specialization:
         def visit(reader: Operation, position: Position) -> None:
             _consume(bundles[reader], ring_of[bundles[reader]], position, reader)
 
-        Positions({op: ring_of[bundle] for op, bundle in bundles.items()}, visit).begin(block)
+        Positions({op: ring_of[bundle] for op, bundle in bundles.items()}, visit).begin(block, Ring.first_read)
 
     def _produce(
         self, block: Block, bundles: Iterable[Bundle], ring_of: dict[Bundle, Ring], clones: dict[Load, Load]
@@ -88,7 +88,7 @@ class Specialization:
         def visit(load: Operation, position: Position) -> None:
             _produce(loads[first[load]], ring_of[first[load]], position)
 
-        Positions({load: ring_of[bundle] for load, bundle in first.items()}, visit).begin(block)
+        Positions({load: ring_of[bundle] for load, bundle in first.items()}, visit).begin(block, Ring.first_filled)
 
 
 def _consume(bundle: Bundle, ring: Ring, position: Position, reader: Operation) -> None:

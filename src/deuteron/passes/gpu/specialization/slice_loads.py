@@ -118,7 +118,7 @@ class LoadSlice:
         if isinstance(op, scf.ForOp | scf.IfOp):
             return True
         if isinstance(op, LoadOp):
-            return not is_tile(op.result.type) and not op.is_volatile.value.data and is_apart(op, self._written)
+            return not is_tile(op.result.type) and is_apart(op, self._written)
         return not op.regions and (is_elementwise(op) or op.name in IN_REGISTERS)
 
 

@@ -26,8 +26,8 @@ next round of an outer one, are copied while this one ends. Buffers are given ba
 Done on sm_90 where `tl.range(warp_specialize=True)` asks for it; where products of two warpgroups overlap with what
 threads compute; where TMA copies for loops that are in loops, and a multiprocessor has room for one such program, or
 `tl.range(flatten=True)` says that the rounds are to follow each other without a gap; where the blocks of a cluster load
-together. Not in functions with atomics, or with other memory
-accesses whose order may matter.
+together. Not in functions with barriers, atomics that order accesses, or
+volatile loads.
 """
 
 from __future__ import annotations
@@ -39,21 +39,21 @@ from xdsl.context import Context
 from xdsl.dialects import scf
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
-from xdsl.passes import ModulePass
 
 from deuteron.analysis.axis_analysis import AxisInfoAnalysis
 from deuteron.analysis.shared_liveness import shared_buffers
+from deuteron.ir.effects import GLOBAL, ORDER, ORDER_OWN, first_in_order
 from deuteron.ir.tt.function import FuncOp
-from deuteron.ir.ttg.barrier import BarrierOp
 from deuteron.ir.ttng.warp_group_dot import WarpGroupDotOp
 from deuteron.layout.wgmma import WARPGROUP
 from deuteron.machine.gpu import GPUConfig
 from deuteron.passes.gpu.memory.allocate_shared import bytes_of
 from deuteron.passes.gpu.pipelining.pipeline_products import delay_products, is_read_by, products_to_delay
-from deuteron.passes.gpu.rings.buffered_loads import Load, may_run_ahead
+from deuteron.passes.gpu.rings.buffered_loads import Load
 from deuteron.passes.gpu.specialization.bundle_loads import RingPlan, loads_besides, loop_around, plan_rings
 from deuteron.passes.gpu.specialization.partition_warps import COPYING_WARPS, Specialization, product_registers
 from deuteron.passes.gpu.specialization.slice_loads import LoadSlice
+from deuteron.passes.optimisation import Optimisation
 from deuteron.passes.tile.eliminate_dead_code import EliminateDeadCode
 
 HINTS = SPECIALIZE, FLATTEN = "tt.warp_specialize", "tt.flatten"
@@ -64,7 +64,7 @@ Delayed = tuple[list[WarpGroupDotOp], list[Load]]
 
 
 @dataclass(frozen=True)
-class SpecializeWarps(ModulePass):
+class SpecializeWarps(Optimisation):
     """Gives the loads of products to four more warps."""
 
     name = "specialize-warps"
@@ -88,7 +88,7 @@ class SpecializeWarps(ModulePass):
         hints = {name for op in func.walk() for name in HINTS if name in op.attributes}
         if not (hints or self.config.num_ctas > 1 or self.config.num_warps == 2 * WARPGROUP) or not _is_in_order(func):
             return False
-        plans = plan_rings(func, AxisInfoAnalysis(func))
+        plans = plan_rings(func, AxisInfoAnalysis(func), self.config.machine)
         is_asked_for = SPECIALIZE in hints or (FLATTEN in hints and all(map(_goes_on, plans)))
         is_wanted = is_asked_for or any(plan.filling_ctas(self.config.num_ctas) > 1 for plan in plans)
         delayed = _products_to_delay(plans, self.config)
@@ -97,7 +97,7 @@ class SpecializeWarps(ModulePass):
         for loop, (products, loads) in delayed.items():
             delay_products(loop, products, loads)
         if delayed:
-            plans = plan_rings(func, AxisInfoAnalysis(func))
+            plans = plan_rings(func, AxisInfoAnalysis(func), self.config.machine)
         found = self._plan(func, plans)
         if found:
             Specialization(func, *found, self.config).rewrite()
@@ -156,7 +156,7 @@ def _goes_on(plan: RingPlan) -> bool:
 
 def _is_in_order(func: FuncOp) -> bool:
     """Whether no op orders accesses of global memory: copies come before what comes before them."""
-    return may_run_ahead(func) and not any(isinstance(op, BarrierOp) for op in func.walk())
+    return first_in_order(func, GLOBAL, (ORDER, ORDER_OWN)) is None
 
 
 def _bytes_beside(func: FuncOp, plans: Sequence[RingPlan]) -> int:

@@ -25,7 +25,6 @@ from xdsl.context import Context
 from xdsl.dialects import arith, scf
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, BlockArgument, Operation, SSAValue
-from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint
 
 from deuteron.ir.builder import Builder
@@ -39,13 +38,14 @@ from deuteron.ir.types import bit_width_of, is_tile, num_elements_of, shape_of
 from deuteron.layout.linear import REGISTER
 from deuteron.layout.wgmma import WARPGROUP
 from deuteron.machine.gpu import GPU, GPUConfig
+from deuteron.passes.optimisation import Optimisation
 
 FIRST, SECOND = 0, 1
 MIN_RATIO = 2  # of the cycles of products to those in which threads issue instructions; 2.3 gains 14 %, 1.2 loses 8 %
 
 
 @dataclass(frozen=True)
-class OrderWarpGroups(ModulePass):
+class OrderWarpGroups(Optimisation):
     """Places the turns of two warpgroups."""
 
     name = "order-warp-groups"

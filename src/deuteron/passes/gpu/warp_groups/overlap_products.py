@@ -21,18 +21,18 @@ from xdsl.context import Context
 from xdsl.dialects import scf
 from xdsl.dialects.builtin import BoolAttr, ModuleOp
 from xdsl.ir import Block, Operation, OpResult, SSAValue
-from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint
 
 from deuteron.ir.builder import Builder
 from deuteron.ir.ttg.views import viewed
 from deuteron.ir.ttng.warp_group_dot import WarpGroupDotOp, WarpGroupDotWaitOp
 from deuteron.ir.types import bit_width_of
+from deuteron.passes.optimisation import Optimisation
 from deuteron.passes.rewrite import is_defined_in
 
 
 @dataclass(frozen=True)
-class OverlapProducts(ModulePass):
+class OverlapProducts(Optimisation):
     """Makes products of warpgroups asynchronous."""
 
     name = "overlap-products"

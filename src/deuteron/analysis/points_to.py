@@ -1,0 +1,108 @@
+"""Which arguments of the kernel a pointer, a tile of pointers or a descriptor may point into.
+
+    points_to(%p)   %p an argument, or tt.addptr, tt.splat, arith.select, tt.make_tensor_descriptor ... of one    {%p}
+                    what a loop carries, and a branch gives: of all that it may be       src, dst = dst, src:   {%a, %b}
+                    loaded, made of an integer, given by what is not known to compute it                        unknown
+
+What is unknown may be anything: it overlaps with every argument.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from xdsl.dialects import scf
+from xdsl.ir import Attribute, BlockArgument, OpResult, SSAValue
+
+from deuteron.ir.effects import is_pure
+from deuteron.ir.tt.descriptor import TensorDescType
+from deuteron.ir.tt.function import FuncOp
+from deuteron.ir.types import is_pointer
+
+
+@dataclass(frozen=True)
+class Targets:
+    """The arguments that something may point into; without `is_known`, they and anything else."""
+
+    arguments: frozenset[SSAValue] = frozenset()
+    is_known: bool = True
+
+    def __or__(self, other: Targets) -> Targets:
+        return Targets(self.arguments | other.arguments, self.is_known and other.is_known)
+
+    def __bool__(self) -> bool:
+        return bool(self.arguments) or not self.is_known
+
+    def overlaps(self, other: Targets) -> bool:
+        """Whether both may point to the same place. A kernel's arguments are taken not to overlap, as Triton does."""
+        if not self or not other:
+            return False
+        return not (self.is_known and other.is_known) or bool(self.arguments & other.arguments)
+
+
+UNKNOWN = Targets(is_known=False)
+
+
+def points_to(pointer: SSAValue | None) -> Targets:
+    """Where a pointer or descriptor may point; None: anywhere."""
+    if pointer is None:
+        return UNKNOWN
+    arguments, seen, pending = set(), {pointer}, [pointer]
+    while pending:
+        current = pending.pop()
+        if _is_argument(current):
+            arguments.add(current)
+            continue
+        sources = _sources(current)
+        if not sources:
+            return UNKNOWN
+        fresh = [source for source in sources if source not in seen]
+        seen.update(fresh)
+        pending += fresh
+    return Targets(frozenset(arguments))
+
+
+def _is_argument(value: SSAValue) -> bool:
+    """Whether it is an argument of a kernel: those of other functions may be anything."""
+    func = value.block.parent_op() if isinstance(value, BlockArgument) else None
+    is_private = isinstance(func, FuncOp) and func.sym_visibility is not None and func.sym_visibility.data == "private"
+    return isinstance(func, FuncOp) and not is_private
+
+
+def _sources(value: SSAValue) -> Sequence[SSAValue]:
+    """The values one of which this one is, or is computed from by moving, repeating and reshaping; none: not known."""
+    if isinstance(value, BlockArgument):
+        return _entering(value)
+    op = value.op
+    if isinstance(op, scf.ForOp):
+        return op.iter_args[value.index], op.body.block.last_op.operands[value.index]
+    if isinstance(op, scf.IfOp):
+        return [region.block.last_op.operands[value.index] for region in op.regions if region.blocks]
+    if isinstance(op, scf.WhileOp):
+        return [_passed_on(op, value.index)]
+    return [operand for operand in op.operands if _is_address(operand.type)] if _computes(value) else ()
+
+
+def _entering(argument: BlockArgument) -> Sequence[SSAValue]:
+    """What a loop gives to an argument of one of its blocks."""
+    loop, index = argument.block.parent_op(), argument.index
+    if isinstance(loop, scf.ForOp) and index:
+        return loop.iter_args[index - 1], loop.body.block.last_op.operands[index - 1]
+    if isinstance(loop, scf.WhileOp) and argument.block is loop.before_region.block:
+        return loop.arguments[index], loop.after_region.block.last_op.operands[index]
+    return [_passed_on(loop, index)] if isinstance(loop, scf.WhileOp) else ()
+
+
+def _passed_on(loop: scf.WhileOp, index: int) -> SSAValue:
+    """What the condition of a `while` hands to its body, and to what follows."""
+    return loop.before_region.block.last_op.operands[1 + index]
+
+
+def _computes(result: OpResult) -> bool:
+    """Whether an op only computes addresses of addresses."""
+    return _is_address(result.type) and not result.op.regions and is_pure(result.op)
+
+
+def _is_address(type: Attribute) -> bool:
+    return is_pointer(type) or isinstance(type, TensorDescType)

@@ -1,0 +1,27 @@
+"""Who reads a tile, as far as that decides whether the tile is kept: one root that reads it, and if there are more.
+
+m = max(x); e = exp(x - m)         of x: Use(%m, is_shared=True)
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from xdsl.ir import Operation
+
+
+@dataclass(frozen=True)
+class Use:
+    """The roots that read a tile: `key` identifies one of them, `op` is where it is.
+
+    `is_shared`: there are others; which ones does not matter. `is_repeated`: one reads elements repeatedly.
+    """
+
+    key: object
+    op: Operation
+    is_shared: bool = False
+    is_repeated: bool = False
+
+    def merged(self, other: Use) -> Use:
+        is_shared = self.is_shared or other.is_shared or self.key != other.key
+        return replace(self, is_shared=is_shared, is_repeated=self.is_repeated or other.is_repeated)

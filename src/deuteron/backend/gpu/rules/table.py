@@ -1,0 +1,34 @@
+"""The rules of every GPU, by the name of the op: what a target begins its own table with."""
+
+from __future__ import annotations
+
+from deuteron.backend.gpu.context import Rule
+from deuteron.backend.gpu.rules import (
+    cast,
+    control_flow,
+    convert_layout,
+    dot,
+    floating,
+    integer,
+    memory,
+    program,
+    reduce,
+    ring,
+    scan,
+    shape,
+)
+
+RULES: dict[str, Rule] = {
+    **program.RULES,
+    **memory.RULES,
+    **shape.RULES,
+    **integer.RULES,
+    **floating.RULES,
+    **cast.RULES,
+    **reduce.RULES,
+    **scan.RULES,
+    **dot.RULES,
+    **convert_layout.RULES,
+    **ring.RULES,
+    **control_flow.RULES,
+}

@@ -1,0 +1,335 @@
+"""What must hold of buffers in shared memory that take turns, and of the mbarriers that say what is in them.
+
+    a buffer        is allocated before its uses, where all of them see it, and not used after its end
+    an index        of several buffers is a constant, or what `ttg.ring_next` gives around as many slots
+    a phase         goes with its index; the first wait is for slot 0, to read it in phase 0, to fill it in phase 1
+    a wait          is for an mbarrier that is initialised, and that something arrives at
+    arrivals        at a slot in a block are as many as its mbarrier counts
+    bytes           that are expected for a slot in a block are those of the copies there
+    a slot          that warps of their own fill: they wait until it is empty, once; who reads it releases it, once
+
+A fault is an op and what is wrong with it; `verify_ttgir` raises the first. Only what can be told from the ops is
+checked: how often loops run, and what predicates are, is not.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Hashable, Iterator, Sequence
+
+from xdsl.dialects import scf
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Block, BlockArgument, Operation, OpResult, SSAValue
+
+from deuteron.ir.arith import constant_value
+from deuteron.ir.ttg.layout import MemDescType
+from deuteron.ir.ttg.memdesc_index import MemDescIndexOp
+from deuteron.ir.ttg.ring import RingNextOp
+from deuteron.ir.ttg.shared import LocalAllocOp, LocalDeallocOp
+from deuteron.ir.ttg.views import is_view, viewed
+from deuteron.ir.ttg.warp_specialize import WarpSpecializeOp
+from deuteron.ir.ttng.mbarrier import (
+    ArriveBarrierOp,
+    AsyncCopyMBarrierArriveOp,
+    BarrierExpectOp,
+    InitBarrierOp,
+    WaitBarrierOp,
+)
+from deuteron.ir.ttng.tma import AsyncTMACopyGlobalToLocalOp
+from deuteron.ir.types import byte_width_of, num_elements_of, shape_of
+
+Fault = tuple[Operation, str]
+Place = tuple[Block, Hashable]  # a block, and the index of a slot there
+NumThreads = Callable[[Operation], int]
+
+ARRIVALS = (BarrierExpectOp, ArriveBarrierOp, AsyncCopyMBarrierArriveOp)
+FILLS = (BarrierExpectOp, AsyncCopyMBarrierArriveOp)
+BARRIER_OPS = (InitBarrierOp, WaitBarrierOp, *ARRIVALS)
+
+
+def ring_faults(module: ModuleOp, num_threads: NumThreads) -> Iterator[Fault]:
+    """What is wrong in a module; `num_threads` says how many threads execute an op."""
+    ops = list(module.walk())
+    if not any(isinstance(op, LocalAllocOp) for op in ops):
+        return
+    yield from _lifetime_faults(ops)
+    yield from _index_faults(ops)
+    barriers: dict[SSAValue, list[Operation]] = defaultdict(list)
+    for op in ops:
+        if isinstance(op, BARRIER_OPS):
+            barriers[viewed(op.alloc)].append(op)
+        elif isinstance(op, AsyncTMACopyGlobalToLocalOp):
+            barriers[viewed(op.barrier)].append(op)
+    for of_barrier in barriers.values():
+        yield from _arrival_faults(of_barrier, num_threads)
+        yield from _byte_faults(of_barrier)
+        yield from _phase_faults(of_barrier)
+    for op in ops:
+        if isinstance(op, WarpSpecializeOp):
+            yield from _release_faults(op)
+
+
+def _index_of(descriptor: SSAValue) -> SSAValue | None:
+    """Which of several buffers a descriptor is; None where there is one."""
+    while isinstance(descriptor, OpResult) and is_view(descriptor.op):
+        if isinstance(descriptor.op, MemDescIndexOp):
+            return descriptor.op.index
+        descriptor = descriptor.op.operands[0]
+    return None
+
+
+def _place_of(op: Operation, descriptor: SSAValue) -> Place:
+    index = _index_of(descriptor)
+    number = constant_value(index) if index is not None else None
+    return op.parent, index if number is None else number
+
+
+# Buffers: before, where they are seen, and not after their end.
+
+
+def _lifetime_faults(ops: Sequence[Operation]) -> Iterator[Fault]:
+    positions = {op: number for number, op in enumerate(ops)}
+    for op in ops:
+        for operand in op.operands:
+            if isinstance(operand.type, MemDescType) and not _is_before(operand.owner, op, positions):
+                yield op, f"{op.name} uses shared memory that is not allocated before it, where it sees it"
+    for end in (op for op in ops if isinstance(op, LocalDeallocOp)):
+        for op in _users(end.src):
+            around = _ancestor_in(end.parent, op)
+            if around is not None and positions[around] > positions[end]:
+                yield op, f"{op.name} uses shared memory after the end of its life"
+
+
+def _is_before(owner: Operation | Block, op: Operation, positions: dict[Operation, int]) -> bool:
+    if isinstance(owner, Block):
+        return _ancestor_in(owner, op) is not None
+    around = _ancestor_in(owner.parent, op)
+    return around is not None and positions[owner] < positions[around]
+
+
+def _ancestor_in(block: Block | None, op: Operation) -> Operation | None:
+    """The op of a block that an op is, or is in."""
+    around: Operation | None = op
+    while around is not None and around.parent is not block:
+        around = around.parent_op()
+    return around
+
+
+def _users(descriptor: SSAValue) -> Iterator[Operation]:
+    for use in descriptor.uses:
+        yield use.operation
+        if is_view(use.operation):
+            yield from _users(use.operation.results[0])
+
+
+# Indices and phases: constants, and steps around a ring.
+
+
+def _index_faults(ops: Sequence[Operation]) -> Iterator[Fault]:
+    for op in ops:
+        if isinstance(op, MemDescIndexOp | RingNextOp):
+            count = op.num_slots if isinstance(op, RingNextOp) else shape_of(op.src.type.tile)[0]
+            for source in _sources(op.index):
+                yield from _source_faults(op, source, count)
+
+
+def _source_faults(op: Operation, source: SSAValue, count: int) -> Iterator[Fault]:
+    number, step = constant_value(source), source.owner
+    if number is not None:
+        if not 0 <= number < count:
+            yield op, f"{op.name} of {count} slots has the index {number}"
+    elif not isinstance(step, RingNextOp) or source is not step.next_index:
+        yield op, f"{op.name}: an index is a constant or what ttg.ring_next gives, this one is made otherwise"
+    elif step.num_slots != count:
+        yield op, f"{op.name} of {count} slots has an index that goes around {step.num_slots}"
+
+
+def _sources(value: SSAValue) -> list[SSAValue]:
+    """What a value is in the end, through what loops and branches carry."""
+    found, seen, pending = [], {value}, [value]
+    while pending:
+        carried = _carried(pending[-1])
+        last = pending.pop()
+        if not carried:
+            found.append(last)
+        fresh = [source for source in carried if source not in seen]
+        seen.update(fresh)
+        pending += fresh
+    return found
+
+
+def _carried(value: SSAValue) -> list[SSAValue]:
+    """The values that a loop's argument, or what a loop or branch gives, may be: first that which enters."""
+    if isinstance(value, BlockArgument):
+        loop = value.owner.parent_op()
+        if not isinstance(loop, scf.ForOp) or not value.index:
+            return []
+        return [loop.iter_args[value.index - 1], value.owner.last_op.operands[value.index - 1]]
+    op = value.owner
+    if isinstance(op, scf.ForOp):
+        return [op.iter_args[value.index], op.body.block.last_op.operands[value.index]]
+    if isinstance(op, scf.IfOp):
+        return [region.block.last_op.operands[value.index] for region in op.regions]
+    return []
+
+
+def _phase_faults(of_barrier: Sequence[Operation]) -> Iterator[Fault]:
+    waits = [op for op in of_barrier if isinstance(op, WaitBarrierOp) and _index_of(op.alloc) is not None]
+    for number, wait in enumerate(waits):
+        index = _index_of(wait.alloc)
+        if not _go_together(index, wait.phase):
+            yield wait, f"{wait.name}: the index and the phase do not come from the same ttg.ring_next"
+        elif not number:
+            slot, phase = _first_position(index, wait.phase, shape_of(viewed(wait.alloc).type.tile)[0])
+            begin = int(_is_for_filling(wait))
+            if (slot, phase) != (0, begin):
+                yield wait, f"{wait.name}: the first is for slot {slot} in phase {phase}, not for 0 in phase {begin}"
+
+
+def _is_for_filling(wait: WaitBarrierOp) -> bool:
+    """Whether a wait is until a slot is empty, which is then filled, and has another mbarrier to say so."""
+    fills = [op for op in wait.parent.ops if isinstance(op, FILLS) and viewed(op.alloc) is not viewed(wait.alloc)]
+    return any(_place_of(op, op.alloc) == _place_of(wait, wait.alloc) for op in fills)
+
+
+def _go_together(index: SSAValue, phase: SSAValue) -> bool:
+    """Whether index and phase are made by the same ops all the way."""
+    seen, pending = {(index, phase)}, [(index, phase)]
+    while pending:
+        pair = pending.pop()
+        if None not in map(constant_value, pair):
+            continue
+        if pair[0].owner is not pair[1].owner:
+            return False
+        sources = [_carried(value) for value in pair]
+        if not all(sources):
+            step = pair[0].owner
+            if not isinstance(step, RingNextOp) or pair != (step.next_index, step.next_phase):
+                return False
+            sources = [[step.index], [step.phase]]
+        fresh = [source for source in zip(*sources, strict=True) if source not in seen]
+        seen.update(fresh)
+        pending += fresh
+    return True
+
+
+def _first_position(index: SSAValue, phase: SSAValue, slots: int) -> tuple[int, int]:
+    """The slot and the phase of a wait in the first iteration of the loops around it."""
+    steps = 0
+    while (number := constant_value(index)) is None:
+        step = index.owner
+        if isinstance(step, RingNextOp):
+            index, phase, steps = step.index, step.phase, steps + 1
+        else:
+            index, phase = _carried(index)[0], _carried(phase)[0]
+    rounds, slot = divmod(number + steps, slots)
+    return slot, (rounds + constant_value(phase)) % 2
+
+
+# mbarriers: what they count.
+
+
+def _arrival_faults(of_barrier: Sequence[Operation], num_threads: NumThreads) -> Iterator[Fault]:
+    counts = {op.count.value.data for op in of_barrier if isinstance(op, InitBarrierOp)}
+    arrivals: dict[Place, int] = defaultdict(int)
+    last: dict[Place, Operation] = {}
+    for op in of_barrier:
+        if isinstance(op, ARRIVALS):
+            place = _place_of(op, op.alloc)
+            arrivals[place] += _count_of(op, num_threads)
+            last[place] = op
+    for wait in (op for op in of_barrier if isinstance(op, WaitBarrierOp)):
+        if not counts:
+            yield wait, f"{wait.name} waits for an mbarrier that is not initialised"
+        if not arrivals:
+            yield wait, f"{wait.name} waits for an mbarrier that nothing arrives at"
+    for place, count in arrivals.items():
+        if counts and counts != {count}:
+            expected = " or ".join(map(str, sorted(counts)))
+            yield last[place], f"{count} arrivals at an mbarrier that counts {expected}"
+
+
+def _count_of(op: Operation, num_threads: NumThreads) -> int:
+    if isinstance(op, ArriveBarrierOp):
+        return op.count.value.data * op.num_ctas
+    if isinstance(op, AsyncCopyMBarrierArriveOp):
+        return num_threads(op) if op.no_increment is not None else 0
+    return 1
+
+
+def _byte_faults(of_barrier: Sequence[Operation]) -> Iterator[Fault]:
+    expected: dict[Place, int] = defaultdict(int)
+    copied: dict[Place, int] = defaultdict(int)
+    last: dict[Place, Operation] = {}
+    for op in of_barrier:
+        if isinstance(op, BarrierExpectOp):
+            expected[_place_of(op, op.alloc)] += op.size.value.data
+        elif isinstance(op, AsyncTMACopyGlobalToLocalOp):
+            tile = op.result.type.tile
+            copied[_place_of(op, op.barrier)] += byte_width_of(tile) * num_elements_of(tile)
+        else:
+            continue
+        last[_place_of(op, op.alloc if isinstance(op, BarrierExpectOp) else op.barrier)] = op
+    for place, op in last.items():
+        if expected[place] != copied[place]:
+            yield op, f"{copied[place]} bytes are copied where {expected[place]} are expected"
+
+
+# Slots that warps of their own fill.
+
+
+def _release_faults(op: WarpSpecializeOp) -> Iterator[Fault]:
+    for partition in op.partitions:
+        waits: dict[Place, list[Operation]] = defaultdict(list)
+        fills: dict[Place, list[Operation]] = defaultdict(list)
+        for inner in partition.walk():
+            if isinstance(inner, WaitBarrierOp):
+                waits[_place_of(inner, inner.alloc)].append(inner)
+            elif isinstance(inner, FILLS):
+                fills[_place_of(inner, inner.alloc)].append(inner)
+        for place, found in fills.items():
+            if len(found) != 1 or len(waits[place]) != 1:
+                yield (
+                    found[-1],
+                    f"a slot is filled {len(found)} times after {len(waits[place])} waits for it to be empty",
+                )
+        for place, found in waits.items():
+            if found and place not in fills:
+                yield found[0], "a wait for a slot to be empty, which is not filled then"
+        pairs = {viewed(waits[place][0].alloc): viewed(fill[0].alloc) for place, fill in fills.items() if waits[place]}
+        for empty, full in pairs.items():
+            yield from _Releases(full, empty).faults(op.default.block)
+
+
+class _Releases:
+    """The waits for the slots of a ring in the warps that read it, and their releases.
+
+    In a loop a slot may be released an iteration late, under a predicate; then the last one is released after the loop.
+    """
+
+    def __init__(self, full: SSAValue, empty: SSAValue):
+        self._full, self._empty = full, empty
+
+    def faults(self, block: Block) -> Iterator[Fault]:
+        late = reads = releases = predicated = 0
+        last: Operation | None = None
+        for op in block.ops:
+            for inner in (inner.block for inner in op.regions if inner.blocks):
+                yield from self.faults(inner)
+                late += self._late_in(inner) if isinstance(op, scf.ForOp) else 0
+            if isinstance(op, WaitBarrierOp) and viewed(op.alloc) is self._full:
+                reads, last = reads + 1, op
+            elif isinstance(op, ArriveBarrierOp) and viewed(op.alloc) is self._empty:
+                releases, predicated, last = releases + (op.pred is None), predicated + (op.pred is not None), op
+        own = self._late_in(block) if isinstance(block.parent_op(), scf.ForOp) else 0
+        if reads != releases + own or predicated != late + own:
+            yield (
+                last or block.parent_op(),
+                (f"slots are read {reads} times and released {releases + predicated - late} times in a block"),
+            )
+
+    def _late_in(self, block: Block) -> int:
+        """How many slots an iteration leaves to the next one to release."""
+        reads = sum(isinstance(op, WaitBarrierOp) and viewed(op.alloc) is self._full for op in block.ops)
+        arrivals = [op for op in block.ops if isinstance(op, ArriveBarrierOp) and viewed(op.alloc) is self._empty]
+        return max(reads - sum(op.pred is None for op in arrivals), 0) if any(op.pred for op in arrivals) else 0

@@ -1,0 +1,17 @@
+"""Passes that may be left out: without one a kernel computes the same, only slower.
+
+    class Fold(Optimisation): ...
+
+What does not say that it is one has to run: the passes after it and the lowering build on what it makes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xdsl.passes import ModulePass
+
+
+@dataclass(frozen=True)
+class Optimisation(ModulePass):
+    """A pass without which all still works."""

@@ -1,0 +1,165 @@
+"""Each thing that the rules of rings object to: a small program that keeps them, and one change to it."""
+
+from __future__ import annotations
+
+import pytest
+
+from deuteron.errors import InternalError, Location
+from deuteron.ir.location import to_attribute
+from deuteron.ir.ring_rules import ring_faults
+from deuteron.ir.text import parse_module
+from deuteron.ir.verifier import verify_ttgir
+
+ENCODING = "#ttg.shared_linear<{offset = [], block = []}, alignment = 8>, #ttg.shared_memory, mutable"
+BAR, BARS = f"!ttg.memdesc<1xi64, {ENCODING}>", f"!ttg.memdesc<2x1xi64, {ENCODING}>"
+BITS = [[1 << bit] for bit in range(6)]
+SHARED = f"#ttg.shared_linear<{{offset = {BITS}, block = []}}, alignment = 16>, #ttg.shared_memory, mutable"
+BUFFER, BUFFERS = f"!ttg.memdesc<64xi32, {SHARED}>", f"!ttg.memdesc<2x64xi32, {SHARED}>"
+BOX = "!tt.tensordesc<64xi32>"
+
+
+def index(result: str, of: str, at: str, number: str = "2x1xi64") -> str:
+    types = (BUFFERS, BUFFER) if of == "%buffers" else (BARS, BAR)
+    return f'{result} = "ttg.memdesc_index"({of}, {at}) : ({types[0]}, i32) -> {types[1]}'
+
+
+def init(barriers: str, count: int) -> str:
+    lines = []
+    for number in (0, 1):
+        name = f"{barriers}{number}"
+        lines.append(index(name, barriers, f"%c{number}"))
+        lines.append(f'"ttng.init_barrier"({name}) <{{count = {count} : i32}}> : ({BAR}) -> ()')
+    return "\n".join(lines)
+
+
+def loop(phase: str, body: str) -> str:
+    return f"""
+    %r:2 = "scf.for"(%c0, %n, %c1, %c0, {phase}) ({{
+    ^bb1(%k: i32, %i: i32, %p: i32):
+      %i1, %p1 = "ttg.ring_next"(%i, %p) <{{slots = 2 : i32}}> : (i32, i32) -> (i32, i32)
+      {index("%f", "%full", "%i")}
+      {index("%e", "%empty", "%i")}
+      {index("%m", "%buffers", "%i")}
+      {body}
+      "scf.yield"(%i1, %p1) : (i32, i32) -> ()
+    }}) : (i32, i32, i32, i32, i32) -> (i32, i32)"""
+
+
+ALLOCATE = f"""
+    %c0 = "arith.constant"() <{{value = 0 : i32}}> : () -> i32
+    %c1 = "arith.constant"() <{{value = 1 : i32}}> : () -> i32
+    %c2 = "arith.constant"() <{{value = 2 : i32}}> : () -> i32
+    %on = "arith.constant"() <{{value = true}}> : () -> i1
+    %buffers = "ttg.local_alloc"() : () -> {BUFFERS}
+    %full = "ttg.local_alloc"() : () -> {BARS}
+    %empty = "ttg.local_alloc"() : () -> {BARS}"""
+WAIT_FULL = f'"ttng.wait_barrier"(%f, %p, %m) : ({BAR}, i32, {BUFFER}) -> ()'
+WAIT_EMPTY = f'"ttng.wait_barrier"(%e, %p) : ({BAR}, i32) -> ()'
+SEGMENTS = "operandSegmentSizes = array<i32: 1, 0, 1>"
+RELEASE = f'"ttng.arrive_barrier"(%e, %m) <{{count = 4 : i32, {SEGMENTS}}}> : ({BAR}, {BUFFER}) -> ()'
+EXPECT = f'"ttng.barrier_expect"(%f, %on) <{{size = 256 : i32}}> : ({BAR}, i1) -> ()'
+COPY = f'"ttng.async_tma_copy_global_to_local"(%box, %k, %f, %m, %on) : ({BOX}, i32, {BAR}, {BUFFER}, i1) -> ()'
+BY_THREADS = f'"ttng.async_copy_mbarrier_arrive"(%f) <{{noIncrement}}> : ({BAR}) -> ()'
+CONSUMER, PRODUCER = loop("%c0", f"{WAIT_FULL}\n{RELEASE}"), loop("%c1", f"{WAIT_EMPTY}\n{EXPECT}\n{COPY}")
+RING = f"""
+  "builtin.module"() ({{
+    "tt.func"() <{{sym_name = "k", function_type = (i32, {BOX}) -> (), sym_visibility = "public"}}> ({{
+    ^bb0(%n: i32, %box: {BOX}):
+      {ALLOCATE}
+      {init("%full", 1)}
+      {init("%empty", 4)}
+      "ttg.warp_specialize"() <{{partitionNumWarps = array<i32: 1>}}> ({{
+        {CONSUMER}
+        "ttg.warp_yield"() : () -> ()
+      }}, {{
+        {PRODUCER}
+        "ttg.warp_return"() : () -> ()
+      }}) : () -> ()
+      "tt.return"() : () -> ()
+    }}) : () -> ()
+  }}) {{"ttg.num-warps" = 4 : i32, "ttg.threads-per-warp" = 32 : i32}} : () -> ()"""
+
+
+def faults(text: str) -> list[str]:
+    return [fault for _, fault in ring_faults(parse_module(text), lambda op: 128)]
+
+
+def test_a_ring_that_keeps_the_rules():
+    assert faults(RING) == []
+
+
+def test_threads_that_copy_arrive_each():
+    by_threads = RING.replace(f"{EXPECT}\n{COPY}", BY_THREADS)
+    assert faults(by_threads.replace(init("%full", 1), init("%full", 128))) == []
+    assert faults(by_threads) == ["128 arrivals at an mbarrier that counts 1"]
+
+
+def test_the_verifier_names_the_op():
+    module = parse_module(RING.replace(WAIT_EMPTY, ""))
+    for op in module.walk():
+        op.location = to_attribute(Location("k.py", 3, 1))
+    with pytest.raises(InternalError, match="a slot is filled 1 times after 0 waits") as error:
+        verify_ttgir(module, "a test")
+    assert error.value.location.line == 3
+
+
+STEP = '"ttg.ring_next"(%i, %p) <{slots = 2 : i32}>'
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        (init("%full", 1), "", "waits for an mbarrier that is not initialised"),
+        (f"{EXPECT}\n{COPY}", "", "waits for an mbarrier that nothing arrives at"),
+        (RELEASE, RELEASE.replace("count = 4", "count = 2"), "2 arrivals at an mbarrier that counts 4"),
+        (EXPECT, f"{EXPECT}\n{EXPECT}", "2 arrivals at an mbarrier that counts 1"),
+        (EXPECT, EXPECT.replace("256", "128"), "256 bytes are copied where 128 are expected"),
+        (COPY, "", "0 bytes are copied where 256 are expected"),
+        (RELEASE, "", "slots are read 1 times and released 0 times"),
+        (RELEASE, f"{RELEASE}\n{RELEASE}", "slots are read 1 times and released 2 times"),
+        (WAIT_EMPTY, "", "a slot is filled 1 times after 0 waits for it to be empty"),
+        (f"{EXPECT}\n{COPY}", "", "a wait for a slot to be empty, which is not filled then"),
+        (
+            "(%full, %i)",
+            "(%full, %k)",
+            "an index is a constant or what ttg.ring_next gives, this one",
+        ),
+        ("(%full, %i)", "(%full, %c2)", "ttg.memdesc_index of 2 slots has the index 2"),
+        (STEP, STEP.replace("slots = 2", "slots = 3"), "ttg.memdesc_index of 2 slots has an index that goes around 3"),
+        (CONSUMER, CONSUMER.replace("%c1, %c0, %c0", "%c1, %c0, %c1"), "for slot 0 in phase 1, not for 0 in phase 0"),
+        (CONSUMER, CONSUMER.replace("%c1, %c0, %c0", "%c1, %c1, %c0"), "for slot 1 in phase 0, not for 0 in phase 0"),
+        (PRODUCER, PRODUCER.replace("%c1, %c0, %c1", "%c1, %c0, %c0"), "for slot 0 in phase 0, not for 0 in phase 1"),
+        ("(%i1, %p1) : (i32, i32) -> ()", "(%i1, %p) : (i32, i32) -> ()", "the index and the phase do not come from"),
+        (WAIT_FULL, WAIT_FULL.replace("%p", "%p1"), "the index and the phase do not come from the same ttg.ring_next"),
+    ],
+)
+def test_faults(old: str, new: str, message: str):
+    assert RING.count(old) >= 1
+    assert any(message in fault for fault in faults(RING.replace(old, new))), faults(RING.replace(old, new))
+
+
+USE = f'"ttng.init_barrier"(%bar) <{{count = 1 : i32}}> : ({BAR}) -> ()'
+END = f'"ttg.local_dealloc"(%bar) : ({BAR}) -> ()'
+ALLOC = f'%bar = "ttg.local_alloc"() : () -> {BAR}'
+BRANCH = '"scf.if"(%on) ({{\n{0}\n"scf.yield"() : () -> ()\n}}, {{}}) : (i1) -> ()'
+
+
+@pytest.mark.parametrize(
+    ("ops", "expected"),
+    [
+        ((ALLOC, BRANCH.format(USE), END), []),
+        ((USE, ALLOC), ["ttng.init_barrier uses shared memory that is not allocated before it, where it sees it"]),
+        ((ALLOC, END, BRANCH.format(USE)), ["ttng.init_barrier uses shared memory after the end of its life"]),
+    ],
+)
+def test_the_life_of_a_buffer(ops: tuple[str, ...], expected: list[str]):
+    text = "\n".join(ops)
+    module = f"""
+    "builtin.module"() ({{
+      "tt.func"() <{{sym_name = "k", function_type = (i1) -> (), sym_visibility = "public"}}> ({{
+      ^bb0(%on: i1):
+        {text}
+        "tt.return"() : () -> ()
+      }}) : () -> ()
+    }}) : () -> ()"""
+    assert faults(module) == expected

@@ -1,0 +1,142 @@
+"""`deuteron opt`: passes on text, printed, disabled, listed; what can be wrong with the request and with the text."""
+
+import re
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+import deuteron.tools
+from deuteron.passes.by_name import known_passes
+from deuteron.tools.main import main
+
+TEXT = """"builtin.module"() ({
+  "tt.func"() <{sym_name = "k", function_type = (i32) -> (), sym_visibility = "public"}> ({
+  ^bb0(%n: i32):
+    %zero = "arith.constant"() <{value = 0 : i32}> : () -> i32
+    %sum = "arith.addi"(%n, %zero) : (i32, i32) -> i32
+    %tile = "tt.splat"(%sum) : (i32) -> tensor<128xi32>
+    "tt.print"(%tile) <{prefix = " n: ", hex = false, isSigned = array<i32: 1>}> : (tensor<128xi32>) -> ()
+    "tt.return"() : () -> ()
+  }) : () -> ()
+}) : () -> ()
+"""
+
+
+@pytest.fixture
+def opt(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("k.ttir").write_text(TEXT)
+    return lambda *args, **options: CliRunner().invoke(main, ("opt", *args), **options)
+
+
+def printed(result) -> str:
+    assert result.exit_code == 0, result.output
+    return result.stdout
+
+
+def test_passes_of_a_file(opt):
+    text = printed(opt("-p", "fold,eliminate-dead-code", "-t", "cpu", "k.ttir"))
+    assert "arith" not in text and '"tt.splat"(%n)' in text
+
+
+def test_standard_input_and_no_locations(opt):
+    text = printed(opt("-p", "fold", "-t", "cpu", "--no-locations", input=TEXT))
+    assert '"tt.splat"(%n)' in text and "loc(" not in text
+
+
+def test_what_is_printed_can_be_read_again(opt):
+    once = printed(opt("-p", "tile,gpu", "-t", "cuda:80", "-w", "2", "k.ttir"))
+    assert '"ttg.num-warps" = 2 : i32' in once
+    assert printed(opt(input=once)) == once
+
+
+def test_pipelines_are_those_of_a_compile(opt):
+    ours = printed(opt("-p", "tile,gpu", "-t", "cuda:90", "-w", "4", "k.ttir"))
+    args = ("inspect", "k.ttir", "-t", "cuda:90", "-w", "4", "--stage", "ttgir")
+    assert printed(CliRunner().invoke(main, args)) == ours
+
+
+def test_options_of_a_pass_go_before_those_of_the_command(opt):
+    text = printed(opt("-p", "tile,assign-layouts{num-warps=8 num-ctas=1}", "-t", "cuda:80", "-w", "2", "k.ttir"))
+    assert '"ttg.num-warps" = 8 : i32' in text
+
+
+def test_a_flag_is_true(opt):
+    printed(opt("-p", "rewrite-descriptors-to-pointers{has-tma}", "-t", "cpu", "k.ttir"))
+
+
+def test_printing_before_and_after(opt):
+    result = opt("-p", "fold,combine", "-t", "cpu", "--print-before", "fold", "--print-after", "all", "k.ttir")
+    titles = re.findall(r"^// .*", result.stderr, re.MULTILINE)
+    assert titles == ["// before fold", "// after fold", "// after combine"]
+    assert result.stderr.count("builtin.module") == 3 and "// " not in result.stdout
+
+
+def test_a_disabled_pass_does_not_run(opt):
+    text = printed(opt("-p", "fold", "--disable", "fold", "-t", "cpu", "k.ttir"))
+    assert "arith.addi" in text
+
+
+def test_the_list_has_a_line_for_each_pass(opt):
+    lines = printed(opt("--list")).splitlines()
+    assert [line for line in lines if line.startswith("allocate-shared ")][0].endswith("(needed)")
+    assert any(re.match(r"pipeline-loads\{.*num-stages=int.*\} +Pipelines the loads", line) for line in lines)
+    assert lines == sorted(lines)
+
+
+MISTAKES = [
+    (("-p", "folt"), "<passes>:1:1: error: unknown pass 'folt': did you mean 'fold'?\n    folt\n    ^~~~\n"),
+    (("-p", "fold,xyz"), "<passes>:1:6: error: unknown pass 'xyz': known are "),
+    (("-p", "plan-cta{ctas=2}", "-t", "cuda:90"), "unknown option of plan-cta 'ctas': did you mean 'num-ctas'?"),
+    (("-p", "fold{x=2}"), "unknown option of fold 'x': known are none"),
+    (("-p", "assign-layouts{num-warps=many}", "-t", "cuda:90"), "option 'num-warps' is int, got 'many'"),
+    (("-p", "assign-layouts{num-warps}", "-t", "cuda:90"), "option 'num-warps' needs a value"),
+    (("-p", "rewrite-descriptors-to-pointers{has-tma=1}"), "option 'has-tma' is true or false, got '1'"),
+    (("-p", "assign-layouts"), "pass 'assign-layouts' needs a GPUConfig: give a target that has one"),
+    (("-p", "tile{x=1}"), "'tile' is a pipeline, which has no options of its own"),
+    (("-p", "fold{x=1"), "expected a pass, as in 'pass{option=value},other-pass'"),
+    (("-p", "fold", "--print-after", "flod"), "unknown pass 'flod': did you mean 'fold'?"),
+    (("-p", "fold", "--disable", "flod"), "unknown pass 'flod': did you mean 'fold'?"),
+    (("-p", "fold", "-w", "3"), "num_warps must be a power of two"),
+]
+
+
+@pytest.mark.parametrize(("arguments", "message"), MISTAKES)
+def test_mistakes_of_the_command_line(opt, arguments, message):
+    result = opt(*(("-t", "cpu") if "-t" not in arguments else ()), *arguments, "k.ttir")
+    assert result.exit_code == 1 and message in result.stderr, result.output
+
+
+BROKEN = [
+    (TEXT.replace("tt.splat", "tt.splot"), "k.ttir:6:", "tt.splot"),
+    (TEXT.replace("(%n, %zero)", "(%n, %one)"), "k.ttir:5:", "%one"),
+    (TEXT.replace("tensor<128xi32>", "tensor<127xi32>"), "k.ttir:6:", "powers of two"),
+    (TEXT.replace("value = 0 : i32", "value = 0.0 : f32"), "k.ttir:4:", "does not verify"),
+]
+
+
+@pytest.mark.parametrize(("text", "place", "message"), BROKEN)
+def test_a_text_that_is_wrong_is_shown_with_its_line(opt, text, place, message):
+    Path("k.ttir").write_text(text)
+    result = opt("-p", "fold", "-t", "cpu", "k.ttir")
+    assert result.exit_code == 1 and result.stderr.startswith(place), result.output
+    assert message in result.stderr and "\n    %" in result.stderr, result.stderr
+
+
+def test_a_text_for_other_warps_is_refused(opt):
+    once = printed(opt("-p", "tile,gpu", "-t", "cuda:80", "-w", "2", "k.ttir"))
+    result = opt("-p", "place-barriers", "-w", "4", input=once)
+    assert result.exit_code == 1 and "the ttgir is for num_warps=2, and num_warps=4 was asked for" in result.stderr
+
+
+def test_a_file_that_is_not_there(opt):
+    result = opt("none.ttir")
+    assert result.exit_code == 1 and "cannot read 'none.ttir'" in result.stderr
+
+
+def test_every_pass_is_known_by_its_name():
+    """None is written and imported by no pipeline."""
+    sources = (Path(deuteron.tools.__file__).parent.parent / "passes").rglob("*.py")
+    written = [re.findall(r'^    name = "([\w-]+)"', path.read_text(), re.MULTILINE) for path in sources]
+    assert set(known_passes()) == {name for names in written for name in names}
