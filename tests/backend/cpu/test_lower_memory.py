@@ -119,3 +119,35 @@ def test_a_masked_store_of_narrowed_elements_leaves_the_neighbours(compare, wide
     for first, last in [(0, 0), (1, 1), (N - 1, N - 1), (0, 1)]:
         args = [np.arange(1, N + 1, dtype=wide), np.full(N, -1, narrow)]
         compare(narrow_some_lanes, args, {"N": N, "FIRST": first, "LAST": last})
+
+
+def atomics_after_loads(x, y, N: tl.constexpr):
+    i = tl.arange(0, N)
+    a = tl.load(x + i)
+    tl.atomic_add(x + 1 + i, a)
+    b = tl.load(y + i // 2)
+    tl.atomic_max(y + i // 2, b + i)
+
+
+def test_an_atomic_finds_what_was_loaded_before_all_its_lanes(compare, rng):
+    compare(atomics_after_loads, [rng.integers(0, 99, 65).astype(np.int32) for _ in range(2)], {"N": 64})
+
+
+def chosen_pointers(x, y, out, choice, N: tl.constexpr):
+    """What is stored to is x or y, so that the loads of both have to be done before."""
+    i = tl.arange(0, N)
+    target = x if choice > 0 else y
+    tl.store(target + 1 + i, tl.load(x + i) + tl.load(y + i))
+    both = tl.where(i % 2 == 0, x + i, y + i)
+    tl.store(x + 2 + i, tl.load(both) * 2)
+    first, second = x, y
+    for _ in range(3):
+        tl.store(second + 1 + i, tl.load(first + i) + 1)
+        first = second
+    tl.store(out + i, tl.load(first + i))
+
+
+@pytest.mark.parametrize("choice", [0, 1])
+def test_pointers_that_may_be_several_arguments(compare, rng, choice):
+    arrays = [rng.integers(0, 99, 80).astype(np.int32) for _ in range(3)]
+    compare(chosen_pointers, [*arrays, choice], {"N": 64})

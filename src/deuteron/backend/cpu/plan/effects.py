@@ -1,30 +1,47 @@
-"""What ops do to memory.
+"""What ops do to the user's memory, which decides their order. What each op does, `ir/effects.py` says.
 
-    tt.load(%p)            reads
-    tt.store(%q, %y)       writes
-    scf.for ...            what its body does
-
-A barrier counts as a write: no load moves across it.
+tt.load(%p)            reads
+tt.store(%q, %y)       writes
+ttg.barrier, tt.print  count as writes: no load moves across them
+scf.for ...            what its body does
 """
 
 from __future__ import annotations
 
 from xdsl.ir import Block, Operation, SSAValue
-from xdsl.ir.core import BlockArgument
 
-from deuteron.ir.types import is_pointer
-
-_WRITES = {"tt.store", "tt.atomic_rmw", "tt.atomic_cas", "ttg.barrier", "tt.print", "tt.assert"}
+from deuteron.analysis.points_to import Targets, points_to
+from deuteron.analysis.written_arguments import touched_arguments
+from deuteron.ir.effects import GLOBAL, READ, WRITE, effects_of, own_effects
 
 
 def writes(op: Operation) -> bool:
     """Whether the op, or one inside it, writes memory or orders memory accesses."""
-    return any(inner.name in _WRITES for inner in op.walk()) if op.regions else op.name in _WRITES
+    return any(effect.kind is not READ for effect in effects_of(op) if effect.resource is GLOBAL)
 
 
 def reads(op: Operation) -> bool:
-    """Whether the op, or one inside it, reads memory."""
-    return any(inner.name == "tt.load" or writes(inner) for inner in ([op] if not op.regions else op.walk()))
+    """Whether the op, or one inside it, accesses memory."""
+    return any(effect.resource is GLOBAL for effect in effects_of(op))
+
+
+class Places:
+    """Where pointers may point, remembered."""
+
+    def __init__(self) -> None:
+        self._known: dict[SSAValue, Targets] = {}
+
+    def may_overlap(self, first: SSAValue, second: SSAValue) -> bool:
+        return self._targets(first).overlaps(self._targets(second))
+
+    def may_write(self, op: Operation, pointer: SSAValue) -> bool:
+        """Whether the op itself may write where the pointer points."""
+        return touched_arguments(own_effects(op), WRITE).overlaps(self._targets(pointer))
+
+    def _targets(self, pointer: SSAValue) -> Targets:
+        if pointer not in self._known:
+            self._known[pointer] = points_to(pointer)
+        return self._known[pointer]
 
 
 class WritesBetween:
@@ -47,26 +64,3 @@ class WritesBetween:
         for op in block.ops:
             self._counts[op] = count
             count += writes(op)
-
-
-def base_of(pointer: SSAValue) -> SSAValue:
-    """What a pointer was computed from by additions: mostly an argument of the kernel."""
-    while True:
-        owner = pointer.owner
-        if isinstance(pointer, BlockArgument) and isinstance(owner.parent_op(), Operation):
-            outer = _initial(pointer)
-            if outer is None:
-                return pointer
-            pointer = outer
-        elif isinstance(owner, Operation) and owner.operands and is_pointer(owner.operands[0].type):
-            if owner.name not in ("tt.addptr", "tt.splat", "tt.broadcast", "tt.expand_dims", "tt.bitcast"):
-                return pointer
-            pointer = owner.operands[0]
-        else:
-            return pointer
-
-
-def _initial(argument: BlockArgument) -> SSAValue | None:
-    """The value that a loop-carried argument starts with."""
-    op = argument.owner.parent_op()
-    return op.iter_args[argument.index - 1] if op.name == "scf.for" and argument.index > 0 else None

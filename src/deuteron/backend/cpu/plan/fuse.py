@@ -35,6 +35,7 @@ class Fuser:
 
     def __init__(self, reader: Reader):
         self._reader = reader
+        self._places = effects.Places()
 
     def place(self, region: Region, root: Root) -> None:
         """Add a root to the last nest that can take it, or to a new one at the end."""
@@ -76,8 +77,7 @@ class Fuser:
         accessed = [load.ptr for other in nest.roots for load, _ in self._reader.reads(other).loads]
         accessed += [store.op.ptr for store in stores]
         pointer = root.op.ptr
-        base = effects.base_of(pointer)
-        return all(other is pointer or effects.base_of(other) is not base for other in accessed)
+        return all(other is pointer or not self._places.may_overlap(other, pointer) for other in accessed)
 
     def _can_pass(self, item: Item, root: Root, reads: Reads) -> bool:
         """Whether the root may be computed before the item instead of behind it."""

@@ -38,6 +38,7 @@ class Storage:
         self.inductions: dict[SSAValue, Induction] = {}
         self.uses: dict[SSAValue, Use] = {}
         self._writes_between = effects.WritesBetween()
+        self._places = effects.Places()
         self._costs = costs.Costs()
         for op in reversed(list(_planned_ops(function.body))):
             ops.declared(op).read(op, self)
@@ -76,9 +77,8 @@ class Storage:
         """Whether, at the time of the use, the load would find other contents than where it stands."""
         if self._writes_between(load, use.op):
             return True
-        if not isinstance(use.op, StoreOp) or use.op.ptr is load.ptr:
-            return False
-        return effects.base_of(use.op.ptr) is effects.base_of(load.ptr)
+        is_in_step = isinstance(use.op, StoreOp) and use.op.ptr is load.ptr
+        return not is_in_step and self._places.may_write(use.op, load.ptr)
 
 
 def _planned_ops(region: Region) -> Iterator[Operation]:
