@@ -60,12 +60,14 @@ def make_params(name: str, type: str, divisibility: int = 1) -> list[Param]:
 class Facts:
     """What the stages of a compile found out about a kernel. Sizes are in bytes; `scratch_bytes` are for each thread.
 
+    `waiting_line` is where programs may wait for one another, 0 where none does; known of a kernel for the CPU.
     `extra_warps` are those that a launch has besides `num_warps`. `resources` is what the assembler reported: on a GPU
     the numbers of `ptxas.Resources`, the sum `spill_bytes`, and all it said besides as `warnings`. `tensor_maps` are
     parameters of the kernel after its arguments, which a launch makes.
     """
 
     scratch_bytes: int = 0
+    waiting_line: int = 0
     shared: int = 0
     extra_warps: int = 0
     resources: dict[str, Any] = field(default_factory=dict)

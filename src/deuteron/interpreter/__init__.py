@@ -5,6 +5,7 @@
 Programs run one at a time, x fastest, so that a debugger and `print` work. Every op has one rule, a NumPy function.
 
     executor.py        walks blocks, looks rules up, binds results, gives an exception its op and location
+    turns.py           programs that may wait for one another
     arguments.py       what a caller passes -> values of the parameters and the memory of the launch
     allocation.py      buffers, bounds and alignment checks, gather and scatter
     provenance.py      the argument that a pointer was computed from

@@ -59,10 +59,14 @@ class Piece(NamedTuple):
 
 
 class Memory:
-    """All buffers of a launch. They may overlap: two arguments can be views of one array."""
+    """All buffers of a launch. They may overlap: two arguments can be views of one array.
+
+    `num_writes` counts the accesses that have changed them, or may have.
+    """
 
     def __init__(self, buffers: Sequence[Buffer]):
         self.buffers = tuple(buffers)
+        self.num_writes = 0
         self._elements: dict[tuple[int, int, np.dtype], tuple[np.ndarray, int]] = {}
 
     def resolve(

@@ -79,7 +79,9 @@ def _update_lanes(ctx, op, pointer: SSAValue, ptr, mask, update: Callable, *oper
         pieces = resolve(ctx, op, pointer, addresses[lanes], dtype, mask, writes=True)
         before = gather(pieces, dtype, addresses[lanes].shape)
         old[lanes] = before
-        scatter(pieces, to_storage(update(from_storage(before, type), *[o[lanes] for o in active]), type))
+        after = to_storage(update(from_storage(before, type), *[o[lanes] for o in active]), type)
+        if after.tobytes() != before.tobytes():
+            scatter(ctx, pieces, after)
     result = np.zeros(ptr.shape, dtype)
     result[... if mask is None else mask] = old.reshape(ptr.shape) if mask is None else old
     return from_storage(result, type)

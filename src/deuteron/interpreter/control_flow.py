@@ -36,6 +36,7 @@ def while_(ctx, op, *carried):
         if not condition:
             return tuple(passed)
         carried = ctx.run_block(after, passed)
+        ctx.come_round(op)
 
 
 @RULES.on(CallOp)

@@ -1,12 +1,14 @@
 """Runs a kernel, one program after the other, by walking its blocks and calling the rule of each op.
 
+Programs that may wait for one another take turns (`turns.py`).
+
 Each value of the kernel has a slot in one list. A block is prepared once: its ops with their rules and slots. Only
 `Executor.run_block` looks at operands and results; it also gives every error the op and its location.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import product
 from typing import NamedTuple
 
@@ -14,12 +16,14 @@ import numpy as np
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Operation, SSAValue
 
+from deuteron.analysis.waiting_loops import waiting_loops
 from deuteron.errors import DeuteronError, InternalError, UsageError
 from deuteron.interpreter.allocation import Buffer, Memory
 from deuteron.interpreter.arguments import bind_arguments
 from deuteron.interpreter.provenance import source_argument
 from deuteron.interpreter.rule_table import Rule
 from deuteron.interpreter.rules import RULES
+from deuteron.interpreter.turns import Pause, ProgramId, run_in_turns
 from deuteron.ir.location import from_attribute
 from deuteron.ir.tt.function import FuncOp
 
@@ -42,16 +46,23 @@ class BlockCode(NamedTuple):
 
 
 class Executor:
-    """The state of a launch; rules use `memory`, `program_id`, `grid`, `run_block` and `constants`."""
+    """The state of a launch; rules use `memory`, `program_id`, `grid`, `run_block`, `come_round` and `constants`.
+
+    `pause` lets other programs go on, wherever one of the `waiting` loops comes round.
+    """
 
     def __init__(
         self,
-        grid: tuple[int, int, int],
+        grid: ProgramId,
         memory: Memory,
         buffers: dict[SSAValue, Buffer],
         rules: Mapping[str, Rule] = RULES,
+        waiting: Collection[Operation] = (),
+        pause: Pause | None = None,
     ):
         self.grid = grid
+        self._waiting, self._pause = waiting, pause
+        self._num_writes = -1
         self.program_id = (0, 0, 0)
         self.memory = memory
         self.constants: dict[Operation, np.ndarray] = {}
@@ -61,6 +72,20 @@ class Executor:
         self._slots: dict[SSAValue, int] = {}
         self._values: list = []
         self._codes: dict[Block, BlockCode] = {}
+
+    def run(self, kernel: FuncOp, arguments: Sequence, program_id: ProgramId) -> None:
+        """Run one program."""
+        self.program_id = program_id
+        with np.errstate(all="ignore"):
+            self.run_block(kernel.body.block, arguments)
+
+    def come_round(self, loop: Operation) -> None:
+        """To be called when a `while` loop is about to begin again."""
+        if self._pause is None or loop not in self._waiting:
+            return
+        is_memory_the_same = self.memory.num_writes == self._num_writes
+        self._num_writes = self.memory.num_writes
+        self._pause(loop, [np.asarray(value).tobytes() for value in self._values] if is_memory_the_same else None)
 
     def run_block(self, block: Block, arguments: Sequence) -> list:
         """Run a block and return the values of the operands of its terminator."""
@@ -141,8 +166,16 @@ def run_module(module: ModuleOp, args: Sequence[object], grid: tuple[int, int, i
     """
     kernel = kernel_of(module)
     values, buffers = bind_arguments(kernel, args)
-    executor = Executor(grid, Memory(list(buffers.values())), buffers)
-    with np.errstate(all="ignore"):
-        for z, y, x in product(range(grid[2]), range(grid[1]), range(grid[0])):
-            executor.program_id = (x, y, z)
-            executor.run_block(kernel.body.block, values)
+    memory = Memory(list(buffers.values()))
+    ids = ((x, y, z) for z, y, x in product(range(grid[2]), range(grid[1]), range(grid[0])))
+    waiting = frozenset(waiting_loops(module))
+
+    def run(id: ProgramId, pause: Pause) -> None:
+        Executor(grid, memory, buffers, waiting=waiting, pause=pause).run(kernel, values, id)
+
+    if waiting:
+        run_in_turns(ids, run)
+        return
+    executor = Executor(grid, memory, buffers)
+    for id in ids:
+        executor.run(kernel, values, id)

@@ -51,7 +51,7 @@ def store(ctx, op, ptr, value, mask=None):
         return
     stored = to_storage(value, type)
     pieces = resolve(ctx, op, op.operands[0], active, stored.dtype, mask, writes=True)
-    scatter(pieces, stored.ravel() if len(active) == ptr.size else np.asarray(stored)[mask])
+    scatter(ctx, pieces, stored.ravel() if len(active) == ptr.size else np.asarray(stored)[mask])
 
 
 def active_lanes(ptr: np.ndarray, mask: np.ndarray | None) -> np.ndarray:
@@ -68,7 +68,8 @@ def gather(pieces: list[Piece], dtype: np.dtype, shape: tuple[int, ...]) -> np.n
     return values
 
 
-def scatter(pieces: list[Piece], values: np.ndarray) -> None:
+def scatter(ctx, pieces: list[Piece], values: np.ndarray) -> None:
+    ctx.memory.num_writes += 1
     for elements, index, lanes in pieces:
         elements[index] = values[lanes]
 

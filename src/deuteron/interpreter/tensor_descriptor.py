@@ -105,7 +105,7 @@ def descriptor_store(ctx, op, described, value, *offsets):
     active = active_lanes(addresses, inside)
     if len(active):
         pieces = resolve(ctx, op, descriptor_of(op).base, active, stored.dtype, inside, writes=True)
-        scatter(pieces, stored[inside])
+        scatter(ctx, pieces, stored[inside])
 
 
 @RULES.on(DescriptorReduceOp)

@@ -9,7 +9,7 @@ Only here are rules looked up, the debug location set, and op and location added
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 
 from xdsl.ir import Block, Operation, SSAValue
@@ -43,6 +43,7 @@ class Context:
     options: CPUOptions
     rules: Mapping[str, Rule]
     program: Mapping[str, Value]
+    waiting: Collection[Operation] = ()
     scalars: dict[SSAValue, Uniform] = field(default_factory=dict)
     totals: dict[SSAValue, Uniform] = field(default_factory=dict)
     regions: dict[Block, int] = field(default_factory=dict)

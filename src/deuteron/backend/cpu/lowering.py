@@ -6,7 +6,9 @@
         loads the arguments, then calls for every program
     define internal void @add_kernel.program(ptr %x, i32 %n, ..., i32 %pid0, ..., ptr noalias %scratch) alwaysinline
 
-`args[i]` points to the value of the i-th parameter; `begin` and `end` are linear indices of programs, x fastest.
+`args[i]` points to the value of the i-th parameter; `begin` and `end` are linear indices of programs, x fastest. Where
+programs may wait for one another (`analysis/waiting_loops.py`) one more entry of `args` points to a word that ends all
+waiting once it is not 0, or is null.
 """
 
 from __future__ import annotations
@@ -15,8 +17,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import SSAValue
+from xdsl.ir import Operation, SSAValue
 
+from deuteron.analysis.waiting_loops import waiting_loops
 from deuteron.backend.cpu.context import Context
 from deuteron.backend.cpu.elements import NARROW_FLOATS, register_type
 from deuteron.backend.cpu.emitter import Emitter
@@ -30,7 +33,8 @@ from deuteron.backend.cpu.rules.table import RULES
 from deuteron.backend.cpu.target import CPUTarget, cpu_target
 from deuteron.backend.llvm.builder import Builder
 from deuteron.backend.llvm.module import Module
-from deuteron.backend.llvm.types import Value, const
+from deuteron.backend.llvm.types import Value, const, zero
+from deuteron.ir.location import from_attribute
 from deuteron.ir.tt.function import FuncOp
 from deuteron.ir.types import i1
 from deuteron.options import CPUOptions
@@ -40,10 +44,11 @@ _GRID_NAMES = ("pid0", "pid1", "pid2", "grid0", "grid1", "grid2")
 
 @dataclass(frozen=True)
 class LoweredKernel:
-    """The LLVM IR of a kernel, and how much scratch memory a thread needs to run it."""
+    """The LLVM IR of a kernel, how much scratch memory a thread needs to run it, and where programs wait (or 0)."""
 
     llir: str
     scratch_bytes: int
+    waiting_line: int
 
 
 def lower_module(
@@ -57,10 +62,16 @@ def lower_module(
     """Lower the kernel of a module; the module is left as it is."""
     plan = plan_function(kernel_of(module))
     scratch_bytes = assign_buffers(plan)
+    waiting = waiting_loops(plan.function)
     llvm_module = Module(symbol, "contract" if options.enable_fp_fusion else "", path_of=path_of)
-    _emit_entry(llvm_module, symbol, plan.function.args)
-    _emit_program(llvm_module, symbol, plan, cpu_target(cpu, features), options)
-    return LoweredKernel(llvm_module.text(), scratch_bytes)
+    _emit_entry(llvm_module, symbol, plan.function.args, bool(waiting))
+    _emit_program(llvm_module, symbol, plan, cpu_target(cpu, features), options, waiting)
+    return LoweredKernel(llvm_module.text(), scratch_bytes, _line_of(waiting[0]) if waiting else 0)
+
+
+def _line_of(op: Operation) -> int:
+    location, _ = from_attribute(op.location)
+    return location.line if location else 1
 
 
 def plan_function(function: FuncOp) -> Plan:
@@ -72,16 +83,18 @@ def plan_function(function: FuncOp) -> Plan:
     return plan
 
 
-def _emit_program(module: Module, symbol: str, plan: Plan, target: CPUTarget, options: CPUOptions) -> None:
+def _emit_program(
+    module: Module, symbol: str, plan: Plan, target: CPUTarget, options: CPUOptions, waiting: Sequence[Operation]
+) -> None:
     """The function that is one program of the grid."""
     parameters = plan.function.args
     typed = [(register_type(value.type), value.name_hint or f"arg{n}") for n, value in enumerate(parameters)]
     typed += [("i32", name) for name in _GRID_NAMES]
-    typed.append(("ptr noalias align 64", "scratch"))
+    typed += [("ptr noalias align 64", "scratch"), ("ptr", "stop")]
     b = module.function(f"{symbol}.program", "void", typed, attributes="alwaysinline nounwind")
     values, rest = b.parameters[: len(parameters)], b.parameters[len(parameters) :]
-    program = dict(zip((*_GRID_NAMES, "scratch"), rest, strict=True))
-    ctx = Context(module, Emitter(b), plan, target, options, RULES, program)
+    program = dict(zip((*_GRID_NAMES, "scratch", "stop"), rest, strict=True))
+    ctx = Context(module, Emitter(b), plan, target, options, RULES, program, frozenset(waiting))
     block = plan.function.body.block
     ctx.bind_block(block)
     for parameter, value in zip(parameters, values, strict=True):
@@ -95,17 +108,25 @@ def _as_declared(b: Builder, parameter: SSAValue, value: Value, target: CPUTarge
     return rounded(b, value, parameter.type, target) if parameter.type in NARROW_FLOATS else value
 
 
-def _emit_entry(module: Module, symbol: str, parameters: Sequence[SSAValue]) -> None:
+def _emit_entry(module: Module, symbol: str, parameters: Sequence[SSAValue], waits: bool) -> None:
     """The external function: the loop over programs."""
     signature = [("ptr", "args"), ("ptr", "grid"), ("i64", "begin"), ("i64", "end"), ("ptr", "scratch")]
     b = module.function(symbol, "void", signature, linkage="external")
     args, grid, begin, end, scratch = b.parameters
     values = [_load_argument(b, args, number, value) for number, value in enumerate(parameters)]
     sizes = [b.load("i32", b.gep("i32", grid, const("i64", axis))) for axis in range(3)]
+    stop = _stop_word(b, args, len(parameters)) if waits else zero("ptr")
     with b.loop(begin, end, const("i64", 1), _first_program(b, begin, sizes), hint="program") as loop:
-        b.call("void", f"{symbol}.program", *values, *loop.carried, *sizes, scratch)
+        b.call("void", f"{symbol}.program", *values, *loop.carried, *sizes, scratch, stop)
         loop.next(*_next_program(b, loop.carried, sizes))
     b.ret()
+
+
+def _stop_word(b: Builder, args: Value, number: int) -> Value:
+    """Where the caller says that programs are to stop waiting; one that never does passes null after the arguments."""
+    given = b.load("ptr", b.gep("ptr", args, const("i64", number)))
+    never = b.module.constant(zero("i32"))
+    return b.select(b.icmp("eq", given, zero("ptr")), never, given)
 
 
 def _load_argument(b: Builder, args: Value, number: int, parameter: SSAValue) -> Value:

@@ -36,6 +36,8 @@ def load(
     fragments = [fragment for fragment in (pointer, mask, other) if fragment is not None]
     level, lanes = max(ctx.nest_level, level_of(*fragments)), lanes_of(*fragments)
     at = Access(ctx, level, lanes, memory_type(element_type))
+    if op.is_volatile.value.data:
+        at.b.fence('syncscope("singlethread") seq_cst')
     bits = access.load(at, pointer, mask)
     loaded = of_value(from_memory(at.b, bits, element_type, ctx.target), level)
     if other is None or _is_zero(other):

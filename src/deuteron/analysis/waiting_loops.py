@@ -1,0 +1,74 @@
+"""Loops in which a program may wait for another program, or for the host.
+
+    while tl.atomic_cas(lock, 0, 1) != 0: pass              waits
+    while tl.load(flag, volatile=True) == 0: pass           waits
+    while tl.load(flag) == 0: pass                          waits: it is the same place every time
+    while low < high: ... tl.load(x + middle) ...           does not: the loop itself decides what it reads
+
+A loop waits if whether it goes on depends on what it reads of memory, and the program itself has no say in what that
+is. Whoever runs programs one after the other, or fewer at a time than there are, asks here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from xdsl.dialects import scf
+from xdsl.ir import Block, Operation, SSAValue
+
+from deuteron.ir.tt.atomic import AtomicCASOp, AtomicRMWOp
+from deuteron.ir.tt.function import CallOp
+from deuteron.ir.tt.memory import LoadOp
+
+
+def waiting_loops(root: Operation) -> list[scf.WhileOp]:
+    """The loops inside an op that may wait. What a function does that is called is not known here: it may."""
+    return [op for op in root.walk() if isinstance(op, scf.WhileOp) and _waits(op)]
+
+
+def _waits(loop: scf.WhileOp) -> bool:
+    return any(_reads_what_others_write(op, loop) for op in _ops_behind_condition(loop))
+
+
+def _reads_what_others_write(op: Operation, loop: scf.WhileOp) -> bool:
+    if isinstance(op, LoadOp):
+        return bool(op.is_volatile.value.data) or not any(_is_inside(operand, loop) for operand in op.operands)
+    return isinstance(op, AtomicRMWOp | AtomicCASOp | CallOp)
+
+
+def _ops_behind_condition(loop: scf.WhileOp) -> Iterator[Operation]:
+    """The ops of the loop that its condition is computed by, in this iteration and in those before."""
+    pending: list[SSAValue] = [loop.before_region.block.last_op.operands[0]]
+    seen: set[SSAValue] = set()
+    while pending:
+        value = pending.pop()
+        if value in seen or not _is_inside(value, loop):
+            continue
+        seen.add(value)
+        if isinstance(value.owner, Operation):
+            ops = list(value.owner.walk())
+            yield from ops
+            pending += [operand for op in ops for operand in op.operands]
+        else:
+            pending += _passed_to(value, loop)
+
+
+def _passed_to(argument: SSAValue, loop: scf.WhileOp) -> Sequence[SSAValue]:
+    """What an argument of a block is given inside the loop; of a loop inside this one, all that this is given."""
+    before, after = loop.before_region.block, loop.after_region.block
+    if argument.owner is before:
+        return [after.last_op.operands[argument.index]]
+    if argument.owner is after:
+        return [before.last_op.operands[argument.index + 1]]
+    parent = argument.owner.parent_op()
+    return [*parent.operands, *(operand for op in parent.walk() for operand in op.operands)]
+
+
+def _is_inside(value: SSAValue, loop: Operation) -> bool:
+    block: Block | None = value.owner.parent_block() if isinstance(value.owner, Operation) else value.owner
+    while block is not None:
+        parent = block.parent_op()
+        if parent is loop:
+            return True
+        block = parent.parent_block() if parent is not None else None
+    return False
