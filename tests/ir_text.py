@@ -4,7 +4,7 @@
         %r = "arith.addi"(%n, %n) : (i32, i32) -> i32
         use %r : i32''')
 
-`use %r : i32` prints a value, so that it is not dead. Every op is at k.py:1:1 unless it says otherwise.
+`use %r : i32` prints a value, so that it is not dead. Every op is at its place in the text unless it says otherwise.
 """
 
 from __future__ import annotations
@@ -19,8 +19,6 @@ from filecheck.parser import Parser, pattern_for_opts
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import SSAValue
 
-from deuteron.errors import Location
-from deuteron.ir.location import is_unknown, to_attribute
 from deuteron.ir.text import parse_module
 
 USE = re.compile(r"\buse (%\S+) : (\S+)")
@@ -30,7 +28,7 @@ PRINT = r'"tt.print"(\1) <{prefix = " r: ", hex = false, isSigned = array<i32: 1
 def parse_kernel(parameters: str, body: str, functions: str = "", aliases: str = "", attributes: str = "") -> ModuleOp:
     """The module of a kernel; `aliases` are definitions of layouts, `attributes` those of the module."""
     types = ", ".join(parameter.split(":", 1)[1].strip() for parameter in parameters.split(", ") if parameter)
-    module = parse_module(f"""
+    return parse_module(f"""
     {aliases}
     "builtin.module"() ({{
       {functions}
@@ -40,10 +38,6 @@ def parse_kernel(parameters: str, body: str, functions: str = "", aliases: str =
         "tt.return"() : () -> ()
       }}) : () -> ()
     }}) {attributes} : () -> ()""")
-    for op in module.walk():
-        if is_unknown(op.location):
-            op.location = to_attribute(Location("k.py", 1, 1))
-    return module
 
 
 def value_named(module: ModuleOp, name: str) -> SSAValue:

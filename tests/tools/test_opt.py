@@ -5,8 +5,10 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
+from ir_text import parse_kernel
 
 import deuteron.tools
+from deuteron.ir.text import print_module
 from deuteron.passes.by_name import known_passes
 from deuteron.tools.main import main
 
@@ -71,6 +73,28 @@ def test_printing_before_and_after(opt):
     titles = re.findall(r"^// .*", result.stderr, re.MULTILINE)
     assert titles == ["// before fold", "// after fold", "// after combine"]
     assert result.stderr.count("builtin.module") == 3 and "// " not in result.stdout
+
+
+LOOP = """
+    %p = "tt.splat"(%q) : (!tt.ptr<f32>) -> tensor<128x!tt.ptr<f32>>
+    %t = "arith.constant"() <{value = dense<0.0> : tensor<128xf32>}> : () -> tensor<128xf32>
+    %one = "arith.constant"() <{value = 1 : i32}> : () -> i32
+    %r = "scf.for"(%one, %n, %one, %t) ({
+    ^bb1(%i: i32, %a: tensor<128xf32>):
+      %x = "tt.load"(%p) <{operandSegmentSizes = array<i32: 1, 0, 0>, boundaryCheck = array<i32>, cache = 1 : i32,
+        evict = 1 : i32, isVolatile = false}> : (tensor<128x!tt.ptr<f32>>) -> tensor<128xf32> loc("k.py":7:9)
+      %b = "arith.addf"(%a, %x) : (tensor<128xf32>, tensor<128xf32>) -> tensor<128xf32>
+      "scf.yield"(%b) : (tensor<128xf32>) -> ()
+    }) : (i32, i32, i32, tensor<128xf32>) -> tensor<128xf32>
+    use %r : tensor<128xf32>"""
+
+
+def test_remarks_have_their_line_and_are_said_once(opt):
+    module = parse_kernel("%n: i32, %q: !tt.ptr<f32>", LOOP)
+    passes = "assign-layouts,pipeline-loads,pipeline-loads"
+    result = opt("-p", passes, "-t", "cuda:80", "--remarks", input=print_module(module))
+    assert printed(result).count("not-ahead") == 1
+    assert [line[:43] for line in result.stderr.splitlines()] == ["pipeline-loads: k.py:7:9: not-ahead: no pro"]
 
 
 def test_a_disabled_pass_does_not_run(opt):

@@ -25,7 +25,7 @@ from xdsl.printer import Printer
 from xdsl.traits import IsolatedFromAbove
 from xdsl.utils.exceptions import ParseError, VerifyException
 from xdsl.utils.lexer import Input, Span
-from xdsl.utils.mlir_lexer import MLIRLexer, MLIRTokenKind
+from xdsl.utils.mlir_lexer import MLIRLexer, MLIRTokenKind, StringLiteral
 
 from deuteron.errors import IRError, Location
 from deuteron.ir.arith import Arith, Math
@@ -163,7 +163,8 @@ class _HexLiteral(AttrParser._TensorLiteralElement):
 
 
 class _Parser(Parser):
-    """xDSL's parser (0.74), which takes hexadecimal floats in dense literals for integers and leaves locations unknown.
+    """xDSL's parser (0.74), which takes hexadecimal floats in dense literals for integers, and strings of more than
+    ASCII for bytes, and leaves locations unknown.
 
     Here an op without a location in the text has its place in the text.
     """
@@ -179,6 +180,16 @@ class _Parser(Parser):
         if is_unknown(op.location):
             op.location = to_attribute(_place(span))
         return op
+
+    def parse_optional_str_literal(self) -> str | None:
+        if self._current_token.kind != MLIRTokenKind.BYTES_LIT:
+            return super().parse_optional_str_literal()
+        try:
+            text = StringLiteral.from_span(self._current_token.span).string_contents
+        except UnicodeDecodeError:
+            return None
+        self._consume_token()
+        return text
 
     def _parse_tensor_literal_element(self) -> AttrParser._TensorLiteralElement:
         is_hexadecimal = self._current_token.text[:2] in ("0x", "0X")

@@ -1,24 +1,75 @@
-"""What a pass has to say of an op to whoever reads the IR or the compile report.
+"""What passes have to say of ops to whoever reads the IR or the compile report, as data.
 
-    remark(load, "no product reads it")         %x = "tt.load"(%p) {remark = "no product reads it"} ...
+    remark(load, Kind.NOT_AHEAD, "it is in a branch")
+    remark_of(load, Kind.NOT_AHEAD)                            Remark(Kind.NOT_AHEAD, "it is in a branch", {})
 
-A remark changes nothing; where a pass that comes later says more, its remark counts.
+    %x = "tt.load"(%p) {remarks = {"not-ahead" = {reason = "it is in a branch"}}} ...
+
+The kind and the values are for programs, the reason is for people. A remark changes nothing. It stays with its op, so
+that every text of the IR has it; of one kind an op has one, the last.
 """
 
 from __future__ import annotations
 
-from xdsl.dialects.builtin import StringAttr
-from xdsl.ir import Operation
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from enum import Enum
 
-_REMARK = "remark"
+from xdsl.dialects.builtin import DictionaryAttr, IntegerAttr, StringAttr, i64
+from xdsl.ir import Attribute, Operation
+
+_REMARKS, _REASON = "remarks", "reason"
 
 
-def remark(op: Operation, text: str) -> None:
+class Kind(Enum):
+    """What a remark says; its reason says why."""
+
+    INTO_REGISTERS = "into-registers"  # a load is done one iteration ahead, into registers
+    NOT_AHEAD = "not-ahead"  # a load of a loop is done in its iteration
+    NO_MMA = "no-mma"  # warps do not multiply with their own tensor instructions
+    NO_WGMMA = "no-wgmma"  # warpgroups do not
+
+
+@dataclass(frozen=True)
+class Remark:
+    """One of them; `values` are the numbers that decided."""
+
+    kind: Kind
+    reason: str
+    values: Mapping[str, int] = field(default_factory=dict)
+
+
+def remark(op: Operation, kind: Kind, reason: str, **values: int) -> None:
     """Keep a remark with an op."""
-    op.attributes[_REMARK] = StringAttr(text)
+    said = {_REASON: StringAttr(reason), **{name: IntegerAttr(value, i64) for name, value in values.items()}}
+    op.attributes[_REMARKS] = DictionaryAttr({**_said_of(op), kind.value: DictionaryAttr(said)})
 
 
-def remark_of(op: Operation) -> str | None:
-    """The remark that a pass kept with an op."""
-    found = op.attributes.get(_REMARK)
-    return found.data if isinstance(found, StringAttr) else None
+def remark_of(op: Operation, kind: Kind) -> Remark | None:
+    """What a pass said of that kind."""
+    return next((found for found in remarks_of(op) if found.kind is kind), None)
+
+
+def remarks_of(op: Operation) -> Iterator[Remark]:
+    """All that passes said of an op."""
+    known = {kind.value: kind for kind in Kind}
+    for name, said in _said_of(op).items():
+        if name in known and isinstance(said, DictionaryAttr):
+            yield _read(known[name], dict(said.data))
+
+
+def remarks_in(op: Operation) -> list[tuple[Operation, Remark]]:
+    """All that passes said of an op and of what is in it."""
+    return [(inner, found) for inner in op.walk() for found in remarks_of(inner)]
+
+
+def _said_of(op: Operation) -> dict[str, Attribute]:
+    found = op.attributes.get(_REMARKS)
+    return dict(found.data) if isinstance(found, DictionaryAttr) else {}
+
+
+def _read(kind: Kind, said: dict[str, Attribute]) -> Remark:
+    """Texts come from anywhere: what is not as we write it is left out."""
+    reason = said.get(_REASON)
+    values = {name: value.value.data for name, value in said.items() if isinstance(value, IntegerAttr)}
+    return Remark(kind, reason.data if isinstance(reason, StringAttr) else "", values)

@@ -39,6 +39,7 @@ _CONFIGURATION = ("num_warps", "num_ctas")  # what ttgir is made for
 @click.option("--print-before", multiple=True, metavar="PASS|all", help="Print the IR before this pass.")
 @click.option("--print-after", multiple=True, metavar="PASS|all", help="Print the IR after this pass.")
 @click.option("--disable", multiple=True, metavar="PASS", help="Leave this pass out.")
+@click.option("--remarks", is_flag=True, help="Print what each pass has to say of ops.")
 @click.option("--verify-each/--no-verify-each", default=True, show_default=True, help="Verify after each pass.")
 @click.option("--locations/--no-locations", default=True, show_default=True, help="Print source locations.")
 @click.option("--list", "is_list", is_flag=True, help="List the passes and their options.")
@@ -74,6 +75,7 @@ def run(
     print_before: Collection[str] = (),
     print_after: Collection[str] = (),
     disable: Collection[str] = (),
+    remarks: bool = False,
     verify_each: bool = True,
     locations: bool = True,
 ) -> str:
@@ -100,7 +102,10 @@ def run(
         if one.name in disable:
             continue
         _show(module, one, "before", print_before, locations)
+        before = _remark_lines(module)
         run_passes(module, [one], verify=verify_ir if verify_each else _no_verify)
+        if remarks:
+            _show_lines(one.name, [line for line in _remark_lines(module) if line not in before])
         _show(module, one, "after", print_after, locations)
     return print_module(module, locations)
 
@@ -131,6 +136,20 @@ def _show(module: ModuleOp, one: ModulePass, when: str, wanted: Collection[str],
 
     if one.name in wanted or ALL in wanted:
         click.echo(f"// {when} {one}\n{print_module(module, locations)}", err=True)
+
+
+def _remark_lines(module: ModuleOp) -> list[str]:
+    """`k.py:84:12: not-ahead: it is in a branch`, each once."""
+    from deuteron.ir.location import user_location
+    from deuteron.passes.remarks import remarks_in
+
+    found = ((user_location(op.location), remark) for op, remark in remarks_in(module))
+    return list(dict.fromkeys(f"{place or '-'}: {remark.kind.value}: {remark.reason}" for place, remark in found))
+
+
+def _show_lines(name: str, lines: Sequence[str]) -> None:
+    for line in lines:
+        click.echo(f"{name}: {line}", err=True)
 
 
 def pass_lines() -> list[str]:

@@ -159,7 +159,7 @@ def test_pipelined_loads_and_their_buffers(by_pointers):
 def test_one_stage_is_not_pipelined(by_pointers):
     report = compile_matmul("cuda:90", num_stages=1).report()
     assert not report.pipelined
-    assert {load.reason for load in report.not_pipelined} == {"num_stages is below 2"}
+    assert {load.reason for load in report.not_pipelined} == {"num_stages is 1, below 2"}
 
 
 @deuteron.jit
@@ -213,6 +213,40 @@ def test_an_address_that_is_divided_by_a_constant_is_known_ahead():
     indices = aligned(np.zeros(1 << 12, np.int32))
     report = compile_for("cuda:80", in_loop, x, indices, out, 5, KIND="by constant").report()
     assert report.pipelined and not report.not_pipelined
+
+
+@deuteron.jit
+def in_loops(x, out, n):
+    i = tl.arange(0, 64)
+    at = i[:, None] * 64 + i[None, :]
+    total = tl.zeros((64, 64), tl.float32)
+    for k in range(n):
+        outer = tl.load(x + k * 4096 + at)
+        for j in range(n):
+            total = tl.dot(tl.load(x + j * 4096 + at), outer, total)
+        step = 0
+        while step * n < 9:
+            total += tl.load(x + step * 4096 + at)
+            step += k + 1
+    tl.store(out + at, total)
+
+
+def test_each_load_has_the_reason_of_its_own_loop(by_pointers):
+    x, out = aligned(np.zeros(1 << 16, np.float16)), aligned(np.zeros(4096, np.float32))
+    report = compile_for("cuda:90", in_loops, x, out, 5).report()
+    reasons = {line(load.place).strip()[:5]: load.reason for load in report.not_pipelined}
+    assert reasons == {
+        "outer": "the loop is not an innermost one",
+        "total": "nothing says before an iteration of a `while` that it comes",
+    }
+    assert [line(load.place).strip()[:15] for load in report.pipelined] == ["total = tl.dot("]
+
+
+def test_a_pass_that_did_not_run_has_no_reason(monkeypatch):
+    monkeypatch.setenv("DEUTERON_DISABLE_PASSES", "pipeline-loads")
+    x, out = aligned(np.zeros(1 << 16, np.float16)), aligned(np.zeros(4096, np.float32))
+    report = compile_for("cuda:80", in_loops, x, out, 5).report()
+    assert {load.reason for load in report.not_pipelined} == {"`pipeline-loads` did not look at it"}
 
 
 @deuteron.jit

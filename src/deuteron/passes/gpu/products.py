@@ -10,11 +10,13 @@ from __future__ import annotations
 from xdsl.ir import Attribute
 
 from deuteron.ir.tt.dot import DotOp, InputPrecision
+from deuteron.ir.tt.function import FuncOp
 from deuteron.ir.ttng.warp_group_dot import WarpGroupDotOp, tile_of
 from deuteron.ir.types import bit_width_of, element_type_of, f8e4m3, f8e5m2, f32, shape_of
 from deuteron.layout.wgmma import WARPGROUP, M
 from deuteron.machine.gpu import GPU, GPUConfig
 from deuteron.machine.matrix import DotTypes, MatrixUnit
+from deuteron.passes.remarks import Kind, remark
 
 FP8 = (f8e4m3, f8e5m2)
 
@@ -84,6 +86,16 @@ def obstacle_to_mma(op: DotOp, machine: GPU) -> str | None:
     if m < unit.rows or n < unit.columns:
         return f"it takes {unit.rows} rows and {unit.columns} columns, there are {m} and {n}"
     return _type_obstacle(op, unit)
+
+
+def remark_products(func: FuncOp, config: GPUConfig) -> None:
+    """Say of the products that are left to single warps, or threads, why."""
+    for op in func.walk():
+        if isinstance(op, DotOp):
+            obstacles = {Kind.NO_MMA: obstacle_to_mma(op, config.machine), Kind.NO_WGMMA: obstacle_to_wgmma(op, config)}
+            for kind, obstacle in obstacles.items():
+                if obstacle is not None:
+                    remark(op, kind, obstacle)
 
 
 def must_be_k_major(operand: Attribute) -> bool:

@@ -10,6 +10,7 @@ from xdsl.context import Context
 import deuteron as triton
 import deuteron.language as tl
 from deuteron.backend.cuda.target import architecture
+from deuteron.errors import CompilationError
 from deuteron.frontend import lower_function
 from deuteron.ir.text import parse_module, print_module
 from deuteron.ir.ttg.convert import ConvertLayoutOp
@@ -152,3 +153,8 @@ def test_ttgir_round_trips_as_text():
     text = print_module(module)
     assert print_module(parse_module(text)) == text
     assert re.search(r'"ttg.num-warps" = 4', text)
+
+
+def test_a_parameter_that_is_a_tile(check):
+    with pytest.raises(CompilationError, match=r"error: parameter 'x' of kernel 'k' is a tile"):
+        check([AssignLayouts(GPUConfig(architecture(80).machine))], "%n: i32, %x: tensor<4xf32>", "")

@@ -1,6 +1,6 @@
 """What ttgir says of a kernel: why an access is narrow, what is pipelined, where products are read from, conversions.
 
-    facts = tile_facts(module, machine)
+    facts = tile_facts(module)
     facts.limits["load", k.py:84]        "the mask is only known to be the same for 2 elements"
 
 Facts that instructions are needed for as well are joined with them by source line.
@@ -29,15 +29,14 @@ from deuteron.ir.ttg.async_copy import AsyncCopyGlobalToLocalOp
 from deuteron.ir.ttg.convert import ConvertLayoutOp
 from deuteron.ir.ttg.layout import MemDescType, layout_of
 from deuteron.ir.ttg.memdesc_index import MemDescIndexOp, num_buffers
+from deuteron.ir.ttng.tma import AsyncTMACopyGlobalToLocalOp
 from deuteron.ir.ttng.warp_group_dot import WarpGroupDotOp, tile_of
 from deuteron.ir.types import byte_width_of, element_type_of, is_tile, num_elements_of, pointee_of, shape_of
 from deuteron.layout.conversion import SharedRoute, ShuffleRoute
-from deuteron.machine.gpu import GPU, GPUConfig
-from deuteron.passes.gpu.pipelining.choose_loads import INTO_REGISTERS
-from deuteron.passes.gpu.products import obstacle_to_mma, obstacle_to_wgmma
-from deuteron.passes.remarks import remark_of
+from deuteron.machine.gpu import GPU
+from deuteron.passes.remarks import Kind, remark_of
 
-COPIES = {"ttg.async_copy_global_to_local": "cp.async", "ttng.async_tma_copy_global_to_local": "TMA"}
+INSTRUCTIONS = {Kind.NO_MMA: "mma.sync", Kind.NO_WGMMA: "wgmma"}
 
 
 @dataclass(frozen=True)
@@ -65,11 +64,10 @@ class TileFacts:
 def tile_facts(module: ModuleOp, machine: GPU) -> TileFacts:
     """The facts of a module of ttgir."""
     func = next(op for op in module.ops if isinstance(op, FuncOp))
-    config, info = GPUConfig(machine, module.attributes["ttg.num-warps"].value.data), AxisInfoAnalysis(func)
-    ops = list(func.walk())
+    info, ops = AxisInfoAnalysis(func), list(func.walk())
     return TileFacts(
         _limits(ops, info, machine),
-        _merged(_dot(op, config) for op in ops if isinstance(op, DotOp | WarpGroupDotOp)),
+        _merged(_dot(op) for op in ops if isinstance(op, DotOp | WarpGroupDotOp)),
         _unique(_pipelined(ops)),
         _unique(_not_pipelined(ops)),
         tuple(_conversions(ops)),
@@ -119,14 +117,14 @@ def _limit(op: Operation, info: AxisInfoAnalysis, machine: GPU) -> str | None:
     return width_limit(layout, info.of(pointer), mask, size)
 
 
-def _dot(op: DotOp | WarpGroupDotOp, config: GPUConfig) -> DotFact:
+def _dot(op: DotOp | WarpGroupDotOp) -> DotFact:
     (m, n), k = shape_of(op.result.type)[-2:], shape_of(tile_of(op.a.type))[-1]
     types = f"{element_type_of(tile_of(op.a.type))} x {element_type_of(tile_of(op.b.type))}"
     tile = f"{m}x{n}x{k} {types} -> {element_type_of(op.result.type)}"
     if isinstance(op, WarpGroupDotOp):
         return DotFact(_place(op), tile, _operand_places(op), bool(op.is_async.value.data), None)
-    obstacles = {"mma.sync": obstacle_to_mma(op, config.machine), "wgmma": obstacle_to_wgmma(op, config)}
-    said = [f"no {name}: {obstacle}" for name, obstacle in obstacles.items() if obstacle]
+    remarks = {name: remark_of(op, kind) for kind, name in INSTRUCTIONS.items()}
+    said = [f"no {name}: {remark.reason}" for name, remark in remarks.items() if remark]
     return DotFact(_place(op), tile, "a and b in registers", False, "; ".join(said) or None)
 
 
@@ -145,23 +143,20 @@ def _is_in_loop(op: Operation) -> bool:
 
 
 def _pipelined(ops: list[Operation]) -> Iterator[PipelinedLoad]:
-    for op in ops:
-        if op.name in COPIES and _is_in_loop(op):
-            buffers = _buffers(op)
-            yield PipelinedLoad(_place(op), COPIES[op.name], num_buffers(buffers), buffer_bytes(buffers))
-        elif isinstance(op, LoadOp) and _is_in_loop(op) and _runs_ahead(op):
+    for op in filter(_is_in_loop, ops):
+        if isinstance(op, AsyncCopyGlobalToLocalOp):
+            yield _copied(op, "cp.async", op.dst)
+        elif isinstance(op, AsyncTMACopyGlobalToLocalOp):
+            yield _copied(op, "TMA", op.buffer)
+        elif isinstance(op, LoadOp) and (into_registers := remark_of(op, Kind.INTO_REGISTERS)):
             size = num_elements_of(op.result.type) * byte_width_of(op.result.type)
-            yield PipelinedLoad(_place(op), "registers", 1, size, remark_of(op))
+            reason = f"one iteration ahead, into registers: {into_registers.reason}"
+            yield PipelinedLoad(_place(op), "registers", 1, size, reason)
 
 
-def _runs_ahead(load: LoadOp) -> bool:
-    return (remark_of(load) or "").startswith(INTO_REGISTERS)
-
-
-def _buffers(op: Operation) -> MemDescType:
-    """The largest descriptor that a copy names: the others are of barriers."""
-    found = [_indexed(operand).type for operand in op.operands if isinstance(operand.type, MemDescType)]
-    return max(found, key=buffer_bytes)
+def _copied(op: Operation, how: str, buffer: SSAValue) -> PipelinedLoad:
+    buffers = _indexed(buffer).type
+    return PipelinedLoad(_place(op), how, num_buffers(buffers), buffer_bytes(buffers))
 
 
 def _indexed(descriptor: SSAValue) -> SSAValue:
@@ -171,9 +166,10 @@ def _indexed(descriptor: SSAValue) -> SSAValue:
 
 
 def _not_pipelined(ops: list[Operation]) -> Iterator[PlainLoad]:
-    for op in ops:
-        if isinstance(op, LoadOp) and _is_in_loop(op) and is_tile(op.result.type) and not _runs_ahead(op):
-            yield PlainLoad(_place(op), remark_of(op) or "it was not looked at")
+    for op in filter(_is_in_loop, ops):
+        if isinstance(op, LoadOp) and is_tile(op.result.type) and not remark_of(op, Kind.INTO_REGISTERS):
+            stays = remark_of(op, Kind.NOT_AHEAD)
+            yield PlainLoad(_place(op), stays.reason if stays else "`pipeline-loads` did not look at it")
 
 
 def _conversions(ops: list[Operation]) -> Iterator[Conversion]:

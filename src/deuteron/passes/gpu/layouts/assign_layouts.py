@@ -24,7 +24,9 @@ from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from deuteron.analysis.axis_analysis import AxisInfoAnalysis
+from deuteron.errors import CompilationError
 from deuteron.ir.builder import Builder
+from deuteron.ir.location import from_attribute
 from deuteron.ir.tt.function import FuncOp
 from deuteron.ir.ttg.convert import ConvertLayoutOp
 from deuteron.ir.ttg.inference import SHAPE_OPS, is_flexible, operand_layouts
@@ -33,6 +35,7 @@ from deuteron.ir.types import i32, is_tile
 from deuteron.layout.linear import LinearLayout
 from deuteron.machine.gpu import GPUConfig
 from deuteron.passes.gpu.layouts.homes import Homes, Layouts
+from deuteron.passes.gpu.products import remark_products
 
 
 def _control_flow_blocks(op: Operation) -> list[Block]:
@@ -141,6 +144,14 @@ class _Rewrite:
                 self._variants[settled, layout] = converted
 
 
+def _check_parameters(func: FuncOp) -> None:
+    tile = next((argument for argument in func.args if is_tile(argument.type)), None)
+    if tile is not None:
+        name = tile.name_hint or f"arg{tile.index}"
+        message = f"parameter '{name}' of kernel '{func.sym_name.data}' is a tile: a kernel takes numbers and pointers"
+        raise CompilationError(message, *from_attribute(func.location))
+
+
 @dataclass(frozen=True)
 class AssignLayouts(ModulePass):
     """Makes ttgir of tile IR."""
@@ -156,5 +167,7 @@ class AssignLayouts(ModulePass):
         op.attributes["ttg.target"] = StringAttr(self.config.machine.name)
         for func in op.ops:
             if isinstance(func, FuncOp):
+                _check_parameters(func)
+                remark_products(func, self.config)
                 homes = Homes(func, AxisInfoAnalysis(func), self.config)
                 _Rewrite(func, homes, _Demands(func, homes))

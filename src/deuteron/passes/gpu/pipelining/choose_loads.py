@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from xdsl.dialects import scf
-from xdsl.ir import SSAValue
+from xdsl.ir import Operation, SSAValue
 
 from deuteron.analysis.axis_analysis import AxisInfoAnalysis
 from deuteron.analysis.points_to import Targets
@@ -37,10 +37,9 @@ from deuteron.passes.gpu.rings.buffered_loads import (
     feeds_product,
     obstacle_to_copies,
 )
-from deuteron.passes.remarks import remark
+from deuteron.passes.remarks import Kind, remark
 
 MAX_PREFETCHED_BYTES = 128
-INTO_REGISTERS = "one iteration ahead, into registers"
 
 
 @dataclass
@@ -59,11 +58,13 @@ def choose_loads(loop: scf.ForOp, info: AxisInfoAnalysis, also_without_product: 
         if obstacle is None:
             chosen.copied.append(one)
         elif _bytes_per_thread(load) <= room:
-            remark(load, f"{INTO_REGISTERS}: {obstacle}")
+            remark(load, Kind.INTO_REGISTERS, obstacle, bytes_per_thread=_bytes_per_thread(load))
             chosen.prefetched.append(load)
             room -= _bytes_per_thread(load)
         else:
-            remark(load, f"{obstacle}, and {_bytes_per_thread(load)} bytes a thread are too many to load ahead")
+            size = _bytes_per_thread(load)
+            too_many = f"{obstacle}, and {size} bytes a thread are too many to load ahead"
+            remark(load, Kind.NOT_AHEAD, too_many, bytes_per_thread=size)
     return chosen
 
 
@@ -72,14 +73,26 @@ def _candidates(loop: scf.ForOp, also_without_product: bool) -> Iterator[Load]:
     without_product = also_without_product and not any(op.name in PRODUCTS for op in loop.body.block.ops)
     written = written_arguments(loop)
     of_loop = _obstacle_in_loop(loop)
-    for op in list(loop.walk()):
-        if not isinstance(op, Load) or not is_tile(op.result.type):
-            continue
+    for op in loads_of(loop):
         obstacle = of_loop or _obstacle_of(op, loop, written, without_product)
         if obstacle is None:
             yield op
         else:
-            remark(op, obstacle)
+            remark(op, Kind.NOT_AHEAD, obstacle)
+
+
+def loads_of(loop: scf.ForOp | scf.WhileOp) -> list[Load]:
+    """The loads of tiles in a loop, but those in a loop within it."""
+    loads = (op for op in loop.walk() if isinstance(op, Load) and is_tile(op.result.type))
+    return [load for load in loads if _loop_of(load) is loop]
+
+
+def _loop_of(op: Operation) -> Operation:
+    """The innermost loop around an op."""
+    parent = op.parent_op()
+    while not isinstance(parent, scf.ForOp | scf.WhileOp):
+        parent = parent.parent_op()
+    return parent
 
 
 def _obstacle_in_loop(loop: scf.ForOp) -> str | None:

@@ -41,7 +41,7 @@ from deuteron.ir.ttng.mbarrier import FenceMBarrierInitOp, WaitBarrierOp
 from deuteron.ir.ttng.warp_group_dot import WarpGroupDotOp
 from deuteron.machine.gpu import GPUConfig
 from deuteron.passes.carried_values import carry
-from deuteron.passes.gpu.pipelining.choose_loads import choose_loads
+from deuteron.passes.gpu.pipelining.choose_loads import choose_loads, loads_of
 from deuteron.passes.gpu.pipelining.pipeline_products import (
     delay_products,
     first_product,
@@ -52,7 +52,7 @@ from deuteron.passes.gpu.pipelining.prefetch_loads import prefetch
 from deuteron.passes.gpu.pipelining.run_ahead import RingAhead
 from deuteron.passes.gpu.rings.buffered_loads import BufferedLoad
 from deuteron.passes.optimisation import Optimisation
-from deuteron.passes.remarks import remark
+from deuteron.passes.remarks import Kind, remark
 from deuteron.passes.tile.eliminate_dead_code import EliminateDeadCode
 
 
@@ -172,10 +172,9 @@ def _publish_barriers(b: Builder) -> None:
     b.insert(BarrierOp())
 
 
-def _remark_loads(loop: scf.ForOp, text: str) -> None:
-    for op in loop.walk():
-        if isinstance(op, LoadOp):
-            remark(op, text)
+def _stay(loop: scf.ForOp | scf.WhileOp, reason: str, **values: int) -> None:
+    for load in loads_of(loop):
+        remark(load, Kind.NOT_AHEAD, reason, **values)
 
 
 @dataclass(frozen=True)
@@ -198,7 +197,10 @@ class PipelineLoads(Optimisation):
     def _pipeline_function(self, func: FuncOp) -> bool:
         """A loop that is built anew gives new values, which the next one may start with."""
         changed, info = False, None
-        for loop in [inner for inner in func.walk() if isinstance(inner, scf.ForOp)]:
+        for loop in [inner for inner in func.walk() if isinstance(inner, scf.ForOp | scf.WhileOp)]:
+            if isinstance(loop, scf.WhileOp):
+                _stay(loop, "nothing says before an iteration of a `while` that it comes")
+                continue
             info = info or AxisInfoAnalysis(func)
             if self._pipeline(loop, info):
                 changed, info = True, None
@@ -208,7 +210,7 @@ class PipelineLoads(Optimisation):
         hint = loop.attributes.get("tt.num_stages")
         num_stages = hint.value.data if hint is not None else self.config.num_stages
         if num_stages < 2:
-            _remark_loads(loop, "num_stages is below 2")
+            _stay(loop, f"num_stages is {num_stages}, below 2", num_stages=num_stages)
             return False
         chosen = choose_loads(loop, info, hint is not None, self.config.machine)
         if chosen.prefetched:
