@@ -39,7 +39,11 @@ def scan(ctx: Context, op: Operation, *tiles: Fragment) -> list[Fragment]:
     layout = tiles[0].layout
     elements = [list(group) for group in zip(*(tile.registers for tile in tiles), strict=True)]
     totals = list(elements)
-    for step in _steps(layout, op.axis.value.data):
+    steps = _steps(layout, op.axis.value.data)
+    first_exchange = next((step for step in steps if step.in_name == WARP), None)
+    for step in steps:
+        if step.in_name == WARP and step is not first_exchange:
+            ctx.barrier()  # the exchange before has read what this one overwrites
         if step.in_name == REGISTER:
             elements, totals = _merge_registers(ctx, op, step.bit, elements, totals)
         else:
@@ -107,7 +111,6 @@ def _exchange_warps(ctx: Context, op: Operation, groups: list[Group], warp_mask:
     """The groups of the same lane in the warp whose number differs in `warp_mask`."""
     b, threads = ctx.b, ctx.threads
     partner = b.xor(threads.index, const("i32", warp_mask * threads.warp_size))
-    ctx.barrier()
     slots = [[_slot(ctx, op, o, i, threads.index) for o in range(len(op.srcs))] for i in range(len(groups))]
     for group, addresses in zip(groups, slots, strict=True):
         for value, src, address in zip(group, op.srcs, addresses, strict=True):
