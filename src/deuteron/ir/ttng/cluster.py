@@ -29,8 +29,9 @@ class ClusterCTARankOp(IRDLOperation):
 
 @irdl_op_definition
 class ClusterBarrierOp(IRDLOperation):
-    """All threads of the cluster wait for each other. It orders no accesses of memory: mbarriers that were initialised
-    are visible behind it if `ttng.fence_mbarrier_init_release_cluster` is in front of it.
+    """All threads of the cluster wait for each other, and what each did with memory before is over for all after: at
+    the end of a kernel, what it did with the shared memory of other CTAs. For TMA, mbarriers that were initialised
+    are visible after it if `ttng.fence_mbarrier_init_release_cluster` is before it.
     """
 
     name = "ttng.cluster_barrier"

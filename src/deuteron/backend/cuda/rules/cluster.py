@@ -14,7 +14,7 @@ def cluster_cta_rank(ctx: CUDAContext, op: Operation) -> Value:
 
 
 def cluster_barrier(ctx: CUDAContext, op: Operation) -> None:
-    for half in ("arrive.relaxed", "wait"):
+    for half in ("arrive", "wait"):
         ctx.b.intrinsic(f"llvm.nvvm.barrier.cluster.{half}", "void", overloads=())
 
 
