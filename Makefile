@@ -4,6 +4,7 @@
 #   make test     all tests
 #   make test-gpu on a machine with an NVIDIA GPU: launching, and every numeric case beside the interpreter
 #   make fuzz     random programs on the CPU and the emulator, compared with the interpreter: make fuzz ARGS="--count 5000"
+#   make mutations  our PTX without one synchronising instruction at a time: the emulator notices
 #   make bench    speed on the CPU beside NumPy's, and compile times
 #   make lint     ruff
 #   make clean    remove what these made, the environment included
@@ -25,13 +26,16 @@ export CC CXX
 
 ARGS ?=
 
-.PHONY: demo test test-gpu fuzz bench lint clean
+.PHONY: demo test mutations test-gpu fuzz bench lint clean
 
 demo: $(INSTALLED)
 	@$(MAKE) --no-print-directory -C examples/aot DEUTERON=$(IN_VENV)/deuteron BUILD=$(CURDIR)/build/demo run
 
 test: $(INSTALLED)
 	$(IN_VENV)/python -m pytest -n auto
+
+mutations: $(INSTALLED)
+	PYTHONPATH=src:tests $(IN_VENV)/python -m emulator.mutations
 
 # With an environment that has torch for the GPU, cuda-bindings and Deuteron: make test-gpu GPU_PYTHON=python3
 GPU_PYTHON ?= $(IN_VENV)/python

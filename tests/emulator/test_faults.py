@@ -425,6 +425,26 @@ def test_either_fence_is_enough_for_an_mbarrier(fence: str, rng: np.random.Gener
     run(case, edit(case.ptx, "fence.mbarrier_init.release.cluster; fence.proxy.async;", fence), rng)
 
 
+RELAXED = "barrier.cluster.arrive.relaxed.aligned; barrier.cluster.wait.aligned;"
+
+
+def test_a_relaxed_barrier_shows_mbarriers_to_the_cluster(rng: np.random.Generator):
+    case = CASES["cluster"]
+    first = "barrier.cluster.arrive.release.aligned; barrier.cluster.wait.acquire.aligned;"
+    ptx = edit(case.ptx, first, RELAXED)
+    run(case, ptx, rng)
+    with pytest.raises(EmulatorError, match="race"):
+        run(case, edit(ptx, "fence.mbarrier_init.release.cluster;"), rng)
+
+
+@pytest.mark.parametrize(("which", "kind"), [(0, "race"), (1, "cluster")])
+def test_a_relaxed_barrier_orders_no_accesses(which: int, kind: str, rng: np.random.Generator):
+    case = CASES["cluster"]
+    with pytest.raises(EmulatorError) as caught:
+        run(case, edit(case.ptx, "barrier.cluster.arrive.aligned; barrier.cluster.wait.aligned;", RELAXED, which), rng)
+    assert caught.value.kind == kind
+
+
 def test_memory_of_an_mbarrier_that_ended(rng: np.random.Generator):
     case = CASES["bulk"]
     end = "bar.sync 0; @!p mbarrier.inval.shared::cta.b64 [bar]; @!p st.shared.b64 [bar], 1;"

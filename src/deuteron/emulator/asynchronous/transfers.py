@@ -42,7 +42,7 @@ class Inward:
             for flat, barrier in self.parts:
                 with_thread(self.thread, lambda b=barrier: self._check_barrier(b))
                 granules = checks.granules_of(flat)
-                with_thread(self.thread, lambda g=granules: checks.check_overwrite(np.array([self.thread]), g))
+                with_thread(self.thread, lambda g=granules: checks.check_async_write(self.thread, g, self.label))
                 checks.flight[granules] = number
         self.wave.asynchronous.enqueue(self.deliver)
 

@@ -2,14 +2,17 @@
 
     clocks.known[unit, thread, other]      what `other` did up to this time is ordered before what `thread` does next
 
-A thread's own time goes on whenever it releases something: arrives at a barrier or an mbarrier. Each warp has one more
-column, for the asynchronous operations that it issued. `fenced` is the same for the async proxy: the generic writes
-that a `fence.proxy.async` made visible to it.
+A thread's own time goes on whenever it releases something: arrives at a barrier or an mbarrier. It begins after BEGUN:
+who knows of the time BEGUN knows that the thread runs, but of nothing that it did. Each warp has one more column, for
+the asynchronous operations that it issued. `fenced` is the same for the async proxy: the generic writes that a
+`fence.proxy.async` made visible to it.
 """
 
 from __future__ import annotations
 
 import numpy as np
+
+BEGUN = 1
 
 
 class Clocks:
@@ -22,7 +25,8 @@ class Clocks:
         self.num_columns = unit_size + self.num_warps
         self.known = np.zeros((num_units, unit_size, self.num_columns), np.int32)
         own = np.arange(unit_size)
-        self.known[:, own, own] = 1
+        self.known[:, own, own] = BEGUN + 1
+        self.announced = np.full((num_units, unit_size), BEGUN, np.int32)
         self.fenced = np.zeros_like(self.known)
         self.engine = np.zeros((num_units, self.num_warps), np.int32)
 
@@ -41,6 +45,20 @@ class Clocks:
             together = table[unit, local].max(0)
             table[unit, waiting % self.unit_size] = together
         self.advance(arrived)
+
+    def meet(self, arrived: np.ndarray, waiting: np.ndarray) -> None:
+        """The threads that waited know that those that arrived have begun, and the mbarriers that they announced: what
+        a relaxed barrier of a cluster says."""
+        unit, local = int(arrived[0]) // self.unit_size, arrived % self.unit_size
+        row = np.zeros(self.num_columns, np.int32)
+        row[local] = self.announced[unit, local]
+        own = waiting % self.unit_size
+        self.known[unit, own] = np.maximum(self.known[unit, own], row)
+
+    def announce(self, threads: np.ndarray) -> None:
+        """`fence.mbarrier_init`: others that meet these threads know what they did up to now."""
+        unit, local = self.split(threads)
+        self.announced[unit, local] = self.known[unit, local, local]
 
     def synchronise_warps(self, threads: np.ndarray) -> None:
         """The same within each warp."""

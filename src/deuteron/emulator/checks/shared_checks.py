@@ -149,6 +149,16 @@ class SharedChecks:
             message = f"{label} reads shared memory that {who} wrote without fence.proxy.async"
             raise Fault("missing proxy fence", message, np.flatnonzero(bad.any(1)))
 
+    def check_async_write(self, thread: int, granules: np.ndarray, label: str) -> None:
+        """Raise unless the async proxy may write what this thread asks it to: what threads wrote there is fenced."""
+        threads = np.array([thread])
+        self.check_overwrite(threads, granules)
+        bad = self._unfenced(threads, granules)
+        if bad.any():
+            who = self._thread(self.writer[granules][bad][0])
+            message = f"{label} overwrites shared memory that {who} wrote without fence.proxy.async"
+            raise Fault("missing proxy fence", message, threads)
+
     def _unfenced(self, threads: np.ndarray, granules: np.ndarray) -> np.ndarray:
         """What was last written by threads, and is not visible to the async proxy as these threads know."""
         unit, local = self.clocks.split(threads)
@@ -179,6 +189,12 @@ class SharedChecks:
 
     def synchronise(self, arrived: np.ndarray, waiting: np.ndarray) -> None:
         self.clocks.synchronise(arrived, waiting)
+
+    def synchronise_cluster(self, arrived: np.ndarray, releasing: np.ndarray, waiting: np.ndarray) -> None:
+        """`releasing` says which threads arrived without `.relaxed`."""
+        self.clocks.meet(arrived, waiting)
+        if releasing.any():
+            self.clocks.synchronise(arrived[releasing], waiting)
 
     def synchronise_warps(self, threads: np.ndarray) -> None:
         self.clocks.synchronise_warps(threads)

@@ -4,7 +4,7 @@ block has to have begun, and still to be.
     visits.visit(threads, slots)           threads access the shared memory of these blocks
     visits.exit_block(slot, threads)       the last threads of a block exit
 
-A block may be visited by a thread that knows something that it did (see `clocks`), and when it exits, one of its
+A block may be visited by a thread that knows that it has begun (see `clocks`), and when it exits, one of its
 threads has to know of every visit. So it does not matter in which order blocks run here.
 """
 

@@ -175,10 +175,11 @@ def _block(d: Decoding, group: Group, finish) -> int:
 def decode_cluster_barrier(d: Decoding):
     """`arrive` and `wait` in two instructions, over all threads of the cluster."""
     action = d.choice("arrive", "wait")
-    d.flag("release", "acquire", "relaxed")
+    is_relaxed = d.flag("relaxed")
+    d.flag("release", "acquire")
     d.flag("aligned")
     if action == "arrive":
-        return _cluster_arrive
+        return lambda group, mask: _cluster_arrive(group, mask, not is_relaxed)
     return lambda group, mask: _cluster_wait(d, group)
 
 
@@ -191,7 +192,7 @@ def _clusters(group: Group) -> np.ndarray:
     return group.slots // group.wave.shared.cluster_size
 
 
-def _cluster_arrive(group: Group, mask) -> None:
+def _cluster_arrive(group: Group, mask, releases: bool) -> None:
     wave = group.wave
     threads = group.threads if mask is None else group.threads[mask]
     clusters = threads // (wave.shared.cluster_size * wave.block_size)
@@ -201,7 +202,7 @@ def _cluster_arrive(group: Group, mask) -> None:
         again = wave.cluster_rounds[mine] >= 0
         if again.any():
             raise Fault("barrier", "arrives at the cluster barrier again without having waited", mine[again])
-        wave.cluster_rounds[mine] = barrier.arrive(mine, None, True)
+        wave.cluster_rounds[mine] = barrier.arrive(mine, None, True, np.full(len(mine), releases))
     wave.num_events += 1
 
 
@@ -210,7 +211,8 @@ def _complete_cluster(wave: Wave, cluster: int) -> Barrier:
     alive = int(wave.alive[_cluster_threads(wave, cluster)].sum())
     threads = barrier.complete(alive)
     if threads is not None and wave.checks is not None:
-        wave.checks.synchronise(*threads)
+        arrived, waiting = threads
+        wave.checks.synchronise_cluster(arrived, barrier.results.pop(barrier.round - 1), waiting)
     return barrier
 
 

@@ -105,9 +105,12 @@ def decode_fence(d: Decoding):
     d.choice("cluster")
 
     def run(group, mask):
-        wave = group.wave
-        for thread in group.threads[_chosen(group, mask)].tolist() if wave.checks is not None else ():
-            wave.mbarriers.fence(thread, int(wave.checks.clocks.now(np.array([thread]))[0]))
+        wave, threads = group.wave, group.threads[_chosen(group, mask)]
+        if wave.checks is None:
+            return
+        wave.checks.clocks.announce(threads)
+        for thread, now in zip(threads.tolist(), wave.checks.clocks.now(threads).tolist(), strict=True):
+            wave.mbarriers.fence(thread, now)
 
     return run
 

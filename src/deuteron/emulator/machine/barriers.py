@@ -13,7 +13,7 @@ from deuteron.emulator.faults import Fault
 
 
 class Barrier:
-    """One of the 16 barriers of a block. `votes` collects what `bar.red` reduces."""
+    """One of the 16 barriers of a block. `votes` collects what `bar.red` reduces, or whether an arrival releases."""
 
     def __init__(self) -> None:
         self.round = 0

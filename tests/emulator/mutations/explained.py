@@ -1,0 +1,68 @@
+"""The mutants that may survive: which, how many of them, and why. docs/emulator.md tells it in words."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from emulator.mutations.mutants import Mutant
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """`pattern` of the kernel and the change; as many as `at_most` may survive in one kernel."""
+
+    pattern: str
+    at_most: int
+    why: str
+
+
+EXPLAINED = [
+    Explanation(r": without mbarrier\.inval", 6, "the memory of the mbarrier is not used for anything else"),
+    Explanation(
+        r"^attention .*: without fence\.proxy", 1, "the fence behind mbarrier.init is behind the store of q too"
+    ),
+    Explanation(
+        r"^(flash_)?attention.*: without wgmma\.fence|^chained.*: without wgmma\.fence",
+        1,
+        "nothing used its registers since the fence of the wgmma before",
+    ),
+    Explanation(
+        r"^(specialized|chained|cluster).*: without bar\.warp", 4, "only wgmma read the buffer, a warp at a time"
+    ),
+    Explanation(
+        r"^(specialized|chained|cluster).*: without mbarrier\.arrive\.shared",
+        1,
+        "after the last round nobody fills the buffer",
+    ),
+    Explanation(
+        r"^specialized by pointers.*: without fence\.mbarrier", 1, "no TMA, and no other CTA uses these mbarriers"
+    ),
+    Explanation(r"^chained.*: .*try_wait.* -> no wait", 1, "the first copy into an empty buffer"),
+    Explanation(
+        r"^chained.*: without bar\.sync %r\d+, 256", 1, "takes the last arrival of the ping-pong off the barrier"
+    ),
+    Explanation(r"^cluster.*: .*bar\.sync 0", 2, "the barrier of the cluster has just ordered the same threads"),
+    Explanation(
+        r"^TMA stores.*: .*bar\.sync 0", 4, "the thread that copies, or each thread, did itself what it overwrites"
+    ),
+    Explanation(r"^flash_attention.*: bar\.sync 0 -> 64", 1, "who overwrites and who read are threads of one warp"),
+]
+
+
+def explanation(name: str, mutant: Mutant) -> Explanation | None:
+    return next((one for one in EXPLAINED if re.search(one.pattern, f"{name}: {mutant.change}")), None)
+
+
+def too_many(survivors: Iterable[tuple[str, Mutant]]) -> list[str]:
+    """The survivors that nothing explains, and those that are more than their explanation allows."""
+    seen: dict[tuple[str, Explanation], int] = {}
+    found = []
+    for name, mutant in survivors:
+        why = explanation(name, mutant)
+        if why is not None:
+            seen[name, why] = seen.get((name, why), 0) + 1
+        if why is None or seen[name, why] > why.at_most:
+            found.append(f"{name}: {mutant.description}")
+    return found
