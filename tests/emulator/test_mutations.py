@@ -1,4 +1,4 @@
-"""A random share of the mutants of `make mutations`: synchronising instructions that are left out are missed."""
+"""A random share of the mutants of `make mutations`: a synchronising instruction that is left out is noticed."""
 
 from __future__ import annotations
 
