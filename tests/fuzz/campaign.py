@@ -27,6 +27,7 @@ CONFIRMING_RUNS = 40
 """Perturbed runs of a program whose result is wrong: what is merely not determined is seen by one of so many."""
 
 SHRINKING_RUNS = 15
+TOLD_EVERY = 200
 
 
 @dataclass(frozen=True)
@@ -86,6 +87,8 @@ def run(campaign: Campaign, tell: Callable[[str], None] = print) -> Report:
             while True:
                 with lock:
                     seed = next(seeds, None)
+                if seed is not None and seed > campaign.first_seed and seed % TOLD_EVERY == 0:
+                    tell(f"seed {seed}, {time.monotonic() - begin:.0f} s, {len(report.findings)} findings")
                 is_late = campaign.minutes and time.monotonic() - begin > 60 * campaign.minutes
                 if seed is None or is_late or len(report.findings) == campaign.most:
                     return

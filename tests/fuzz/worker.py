@@ -67,6 +67,8 @@ class Worker:
                     return outcomes, Outcome(place, "timeout", f"no result within {timeout:.0f} s")
                 kind, what = self._pipe.recv()
                 if kind == "end":
+                    if any(o.executor == "gpu" and o.kind == "error" for o in outcomes):
+                        self._end()  # after a fault no launch of the process works
                     return outcomes, None
                 if kind == "place":
                     place, deadline = what, time.monotonic() + timeout
