@@ -11,13 +11,13 @@ from deuteron.frontend import lower_function
 from deuteron.ir.tt.function import FuncOp
 
 
-def names(kernel, **constants) -> list[str]:
+def names(kernel, max_bytes: int = 128 * 1024, **constants) -> list[str]:
     """The accesses, in order, that TMA does."""
     signature = {"p": "*fp16", "q": "*fp16", "n": "i32", "m": "i32", **dict.fromkeys(constants, "constexpr")}
     attrs = {name: (("tt.divisibility", 16),) for name in ("p", "q", "n")}
     module = lower_function(kernel, signature, constants, attrs)
     (func,) = (op for op in module.walk() if isinstance(op, FuncOp))
-    possible = tma_accesses(func)
+    possible = tma_accesses(func, max_bytes)
     return [op.name.removeprefix("tt.descriptor_") for op in func.walk() if op in possible]
 
 
@@ -52,6 +52,11 @@ def shifted(p, q, n, m):
 
 def test_a_base_that_depends_on_the_program():
     assert names(shifted) == ["store"]
+
+
+@pytest.mark.parametrize(("max_bytes", "expected"), [(1024, ["load", "store"]), (1023, [])])
+def test_blocks_fit_shared_memory(max_bytes: int, expected: list[str]):
+    assert names(copy, max_bytes, COLUMN=8, SIZE="n", PADDING="zero") == expected
 
 
 @deuteron.jit

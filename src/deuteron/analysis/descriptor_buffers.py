@@ -15,18 +15,17 @@ from deuteron.ir.ttg.shared import LocalAllocOp
 from deuteron.ir.ttng.tma import box_of
 from deuteron.ir.types import byte_width_of, element_type_of, num_elements_of, shape_of
 from deuteron.layout.linear import LinearLayout
-from deuteron.layout.shared import mma_shared, row_major
-from deuteron.layout.tensor_box import COPY_ALIGNMENT
+from deuteron.layout.shared import SWIZZLE_ALIGNMENT, mma_shared, row_major
+from deuteron.layout.tensor_box import COPY_ALIGNMENT, SWIZZLES
 
-SWIZZLED_ALIGNMENT = 1024  # of the 128-byte swizzle, which is one of address bits
-MIN_SPAN = 32
+MIN_SPAN = min(filter(None, SWIZZLES))
 
 
 def block_buffer(tile: Attribute) -> MemDescType:
     """Swizzled as products read it, so that neighbouring rows are in different banks; else row by row."""
     shape, size = shape_of(tile), byte_width_of(tile)
     if len(shape) > 1 and shape[-1] * size >= MIN_SPAN:
-        swizzled = _buffer(tile, mma_shared(shape, len(shape) - 1, size), SWIZZLED_ALIGNMENT)
+        swizzled = _buffer(tile, mma_shared(shape, len(shape) - 1, size), SWIZZLE_ALIGNMENT)
         if box_of(swizzled) is not None:
             return swizzled
     return _buffer(tile, row_major(shape), COPY_ALIGNMENT)

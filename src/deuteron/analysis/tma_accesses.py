@@ -27,29 +27,27 @@ from deuteron.ir.tt.function import FuncOp
 from deuteron.ir.types import bit_width_of, byte_width_of, num_elements_of
 from deuteron.layout.tensor_box import CHUNK_BYTES
 
-MAX_BLOCK_BYTES = 128 * 1024  # of the shared memory that a block goes through
 
-
-def tma_accesses(func: FuncOp) -> set[Operation]:
-    """The accesses of a function that TMA can do."""
+def tma_accesses(func: FuncOp, max_bytes: int) -> set[Operation]:
+    """The accesses of a function that TMA can do, of blocks that shared memory has room for."""
     accesses = [op for op in func.walk() if isinstance(op, BlockAccess)]
     if not accesses:
         return set()
     info = AxisInfoAnalysis(func)
-    possible = {op for op in accesses if _is_possible(op, info)}
+    possible = {op for op in accesses if _is_possible(op, info, max_bytes)}
     mixed = _mixed(func, possible)
     targets = {op: points_to(op.desc) for op in possible}
     return {op for op in possible if targets[op].is_known and not targets[op].overlaps(mixed)}
 
 
-def _is_possible(op: BlockAccess, info: AxisInfoAnalysis) -> bool:
+def _is_possible(op: BlockAccess, info: AxisInfoAnalysis, max_bytes: int) -> bool:
     made, tile = op.desc.owner, op.desc.type.tile
     if not isinstance(made, MakeTensorDescriptorOp) or any(expression_of(value) is None for value in made.operands):
         return False
     size = byte_width_of(tile)
     if made.pads_with_nan and bit_width_of(tile) == 8:
         return False
-    if num_elements_of(tile) * size > MAX_BLOCK_BYTES:
+    if num_elements_of(tile) * size > max_bytes:
         return False
     if not isinstance(op, DescriptorLoadOp) and not _are_chunks(made.shape[-1], size, info):
         return False

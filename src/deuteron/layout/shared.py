@@ -19,6 +19,8 @@ from collections.abc import Sequence
 from deuteron.layout.linear import OFFSET, LinearLayout, dim_names, log2
 
 MAX_SPAN = 128
+SWIZZLE_ALIGNMENT = 8 * MAX_SPAN  # the pattern of the longest span is one of address bits
+PLAIN_ALIGNMENT = 16
 
 
 def row_major(shape: Sequence[int], order: Sequence[int] | None = None) -> LinearLayout:

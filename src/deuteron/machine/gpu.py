@@ -58,7 +58,7 @@ class GPU:
     wgmma                 what multiplies matrices in shared memory, while the warps go on
     async_copy_bytes      what one asynchronous copy of a thread, from global to shared memory, may take
     has_mbarriers         barriers in shared memory that count threads and bytes
-    moves_registers       warps hand registers to others while they run (setmaxnreg)
+    register_move_unit    warps hand registers to others while they run, so many at a time (setmaxnreg); 0: they cannot
     converts_fp8          instructions that convert from and to fp8
     has_bf16_atomics      global atomics that add bf16
     """
@@ -77,11 +77,16 @@ class GPU:
     async_copy_bytes: tuple[int, ...] = ()
     tma: TensorMemoryCopies | None = None
     has_mbarriers: bool = False
-    moves_registers: bool = False
+    register_move_unit: int = 0
     has_ldmatrix: bool = False
     has_stmatrix: bool = False
     converts_fp8: bool = False
     has_bf16_atomics: bool = False
+
+    @property
+    def tma_bytes(self) -> int:
+        """The largest block of a tensor that TMA may copy, for which a CTA has room; 0 where there is no TMA."""
+        return self.shared.max_bytes if self.tma is not None else 0
 
     @property
     def max_warps(self) -> int:

@@ -45,7 +45,7 @@ def _pipelines(target: Target, options: CUDAOptions) -> dict[str, list[ModulePas
     from deuteron.passes.tile import tile_passes
 
     config = _gpu_config(target, options)
-    tile = tile_passes(has_tma=config.machine.tma is not None, loads_ahead=True)
+    tile = tile_passes(config.machine.tma_bytes, loads_ahead=True)
     return {"tile": tile, "gpu": gpu_passes(config), "memory": memory_passes()}
 
 

@@ -87,7 +87,7 @@ def _gpu(capability: int, shared_kilobytes: int, resident_warps: int, resident_c
         async_copy_bytes=(4, 8, 16),
         tma=TensorMemoryCopies(MAX_EXTENT, CHUNK_BYTES) if has_tma else None,
         has_mbarriers=True,
-        moves_registers=capability in (90, 100),
+        register_move_unit=8 if capability in (90, 100) else 0,
         has_ldmatrix=True,
         has_stmatrix=capability >= 90,
         converts_fp8=capability >= 89,

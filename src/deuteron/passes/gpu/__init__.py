@@ -51,7 +51,7 @@ def gpu_passes(config: GPUConfig) -> list[ModulePass]:
         # After it: the new ids are not known to be positive.
         OrderPrograms(),
         # Before layouts: the products that it makes have instructions, and so layouts, of their own.
-        SplitDotOperands(),
+        SplitDotOperands(config),
         # Before layouts: which instruction multiplies, and so which layouts operands have, depends on their types.
         WidenDotOperands(config),
         # Before layouts: what goes through shared memory is not converted in registers.

@@ -16,17 +16,17 @@ from deuteron.passes.tile.unroll_loops import UnrollLoops
 from deuteron.passes.tile.unswitch_loops import UnswitchLoops
 
 
-def tile_passes(has_tma: bool = False, loads_ahead: bool = True) -> list[ModulePass]:
+def tile_passes(tma_bytes: int = 0, loads_ahead: bool = True) -> list[ModulePass]:
     """The passes that turn the frontend's tile IR, or one that came as text, into what backends take.
 
-    `has_tma`: whether the target copies blocks of tensors by itself. `loads_ahead`: whether it loads for later
-    iterations of a loop. A CPU does not: there a branch costs less than the masks that stand for it.
+    `tma_bytes`: the largest block of a tensor that the target copies by itself. `loads_ahead`: whether it loads for
+    later iterations of a loop. A CPU does not: there a branch costs less than the masks that stand for it.
     """
     return [
         # First: everything below looks at one function.
         InlineCalls(),
         # Before everything that makes addresses and masks cheap.
-        RewriteDescriptorsToPointers(has_tma),
+        RewriteDescriptorsToPointers(tma_bytes),
         # Before dead code: folded operands and branches not taken become unused.
         Fold(),
         # After folding: bounds are known. Before the rest, which sees what the copies have in common.

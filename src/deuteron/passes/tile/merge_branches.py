@@ -28,6 +28,7 @@ from xdsl.dialects.builtin import LocationAttr, ModuleOp
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.rewriter import InsertPoint
 
+from deuteron.analysis.access_vectors import MAX_BYTES
 from deuteron.analysis.axis_analysis import AxisInfoAnalysis
 from deuteron.ir.arith import SelectOp
 from deuteron.ir.builder import Builder
@@ -42,7 +43,6 @@ from deuteron.passes.rewrite import erase, is_defined_in, replace
 from deuteron.passes.tile.folding.memory import load_like, store_like
 
 Access = LoadOp | StoreOp
-VECTOR_BYTES = 16
 
 
 class _Merge:
@@ -100,7 +100,7 @@ class _Merge:
             return 1
         pointers, size = self._info.of(access.ptr), byte_width_of(pointee_of(access.ptr.type))
         axis = max(range(len(pointers.contiguity)), key=lambda axis: pointers.contiguity[axis])
-        vector = min(pointers.contiguity[axis], pointers.divisibility[axis] // size, VECTOR_BYTES // size)
+        vector = min(pointers.contiguity[axis], pointers.divisibility[axis] // size, MAX_BYTES // size)
         return vector if access.mask is None else min(vector, self._info.of(access.mask).constancy[axis])
 
     def _merge_load(self, load: LoadOp, twin: LoadOp) -> None:

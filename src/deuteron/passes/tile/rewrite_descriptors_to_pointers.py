@@ -47,11 +47,11 @@ from deuteron.passes.rewrite import erase, replace
 
 @dataclass(frozen=True)
 class RewriteDescriptorsToPointers(ModulePass):
-    """Replaces descriptors and the accesses through them, with TMA only those that it cannot do."""
+    """Replaces descriptors and the accesses through them but those that TMA does, of blocks of at most `tma_bytes`."""
 
     name = "rewrite-descriptors-to-pointers"
 
-    has_tma: bool = False
+    tma_bytes: int = 0
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         kept = self._kept(op)
@@ -62,8 +62,8 @@ class RewriteDescriptorsToPointers(ModulePass):
                 erase(made)
 
     def _kept(self, module: ModuleOp) -> set[Operation]:
-        functions = [op for op in module.ops if isinstance(op, FuncOp)] if self.has_tma else []
-        return {access for func in functions for access in tma_accesses(func)}
+        functions = [op for op in module.ops if isinstance(op, FuncOp)] if self.tma_bytes else []
+        return {access for func in functions for access in tma_accesses(func, self.tma_bytes)}
 
 
 def rewrite_access(op: BlockAccess) -> None:

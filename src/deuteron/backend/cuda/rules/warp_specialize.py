@@ -22,8 +22,6 @@ from deuteron.backend.llvm.types import const
 from deuteron.ir.ttg.warp_specialize import WarpSpecializeOp
 from deuteron.machine.gpu import GPU
 
-REGISTER_UNIT = 8
-
 
 def warp_specialize(ctx: CUDAContext, op: WarpSpecializeOp) -> None:
     default = ctx.num_warps - sum(op.launched_warps)
@@ -59,13 +57,17 @@ def _registers(ctx: CUDAContext, counts: Sequence[int], requested: Sequence[int]
     at_launch = registers_at_launch(machine, sum(counts), ctx.options.maxnreg)
     left = at_launch * sum(threads) - sum(x * y for x, y in zip(threads[1:], requested, strict=True))
     most = min(left // threads[0], machine.registers.max_per_thread)
-    return at_launch, [most // REGISTER_UNIT * REGISTER_UNIT, *requested]
+    return at_launch, [_rounded(machine, most), *requested]
 
 
 def registers_at_launch(machine: GPU, num_warps: int, limit: int | None) -> int:
     """Of each thread, where a multiprocessor has one such block."""
     shared_out = machine.registers.count // (machine.warp_size * num_warps)
-    return min(shared_out, limit or machine.registers.max_per_thread) // REGISTER_UNIT * REGISTER_UNIT
+    return _rounded(machine, min(shared_out, limit or machine.registers.max_per_thread))
+
+
+def _rounded(machine: GPU, registers: int) -> int:
+    return registers // machine.register_move_unit * machine.register_move_unit
 
 
 def _set_registers(ctx: CUDAContext, at_launch: int, wanted: int) -> None:

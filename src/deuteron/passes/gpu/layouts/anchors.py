@@ -15,6 +15,7 @@ from collections.abc import Sequence
 from xdsl.dialects import scf
 from xdsl.ir import Attribute, SSAValue, Use
 
+from deuteron.analysis.access_vectors import MAX_BYTES
 from deuteron.analysis.axis_analysis import AxisInfoAnalysis
 from deuteron.analysis.axis_info import AxisInfo
 from deuteron.ir.tt.dot import DotOp
@@ -33,7 +34,7 @@ from deuteron.machine.matrix import RegisterMatrixUnit
 from deuteron.passes.gpu.products import uses_mma, warps_of
 
 Product = DotOp | WarpGroupDotOp
-VECTOR_BYTES, WORD_BYTES = 16, 4
+WORD_BYTES = 4
 
 
 def default_layout(type: Attribute, config: GPUConfig) -> LinearLayout:
@@ -53,10 +54,10 @@ def memory_layout(
     fast = order[0]
     per_thread = max(_num_elements(shape) // config.num_threads, 1)
     aligned = max(axis_info.divisibility[fast] // size, 1)
-    vector = min(axis_info.contiguity[fast], aligned, VECTOR_BYTES // size, per_thread, shape[fast])
+    vector = min(axis_info.contiguity[fast], aligned, MAX_BYTES // size, per_thread, shape[fast])
     if len(shape) == 2 and stored_along not in (None, fast):
         vector = min(vector, max(per_thread * size // WORD_BYTES, 1))
-        depth = min(VECTOR_BYTES // size, per_thread // vector, shape[stored_along])
+        depth = min(MAX_BYTES // size, per_thread // vector, shape[stored_along])
         return transposing_blocked(shape, config.num_warps, fast, vector, depth, config.machine.warp_size)
     return default_blocked(shape, config.num_warps, order, vector, config.machine.warp_size)
 
@@ -65,7 +66,7 @@ def block_layout(type: Attribute, config: GPUConfig) -> LinearLayout:
     """The layout of a block of a tensor that comes through shared memory: the widest accesses, row by row."""
     shape = shape_of(type)
     per_thread = max(_num_elements(shape) // config.num_threads, 1)
-    vector = min(VECTOR_BYTES // byte_width_of(type), per_thread, shape[-1])
+    vector = min(MAX_BYTES // byte_width_of(type), per_thread, shape[-1])
     order = list(reversed(range(len(shape))))
     return default_blocked(shape, config.num_warps, order, vector, config.machine.warp_size)
 

@@ -22,6 +22,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from math import ceil
 
 from xdsl.context import Context
 from xdsl.dialects import scf
@@ -44,7 +45,7 @@ from deuteron.ir.ttg.views import MemDescTransOp
 from deuteron.ir.ttng.warp_group_dot import WarpGroupDotOp
 from deuteron.ir.types import byte_width_of, element_type_of, is_tile, num_elements_of, shape_of
 from deuteron.layout.linear import REGISTER, LinearLayout
-from deuteron.layout.shared import MAX_SPAN, mma_shared
+from deuteron.layout.shared import MAX_SPAN, SWIZZLE_ALIGNMENT, mma_shared
 from deuteron.layout.wgmma import SPANS, M
 from deuteron.machine.gpu import GPUConfig
 from deuteron.passes.gpu.layouts.anchors import Product, contiguous_order, dot_layouts
@@ -53,11 +54,10 @@ from deuteron.passes.optimisation import Optimisation
 from deuteron.passes.rewrite import replace
 
 Order = tuple[int, ...]
-ALIGNMENT = 1024  # of the 128-byte swizzle: its pattern is one of address bits
 # Of the shared memory of a CTA, for both operands of a product; larger ones are converted in parts.
 MAX_SHARE = 1 / 2
-# Of a thread, for operands and sums of multiply-adds; with many sums, so many for operands all the same.
-MAX_REGISTERS, MIN_OPERAND_REGISTERS = 160, 64
+# Of a thread's registers, for operands and sums of multiply-adds; with many sums, so many for operands all the same.
+REGISTER_SHARE, MIN_OPERAND_SHARE = 5 / 8, 1 / 4
 
 
 @dataclass(frozen=True)
@@ -145,7 +145,7 @@ class _Rewrite:
         """A tile in shared memory, transposed in these orders. It lives in the block in which the tile is made."""
         key = root, layout
         if key not in self._allocs:
-            encoding = SharedLinearEncodingAttr(layout, ALIGNMENT)
+            encoding = SharedLinearEncodingAttr(layout, SWIZZLE_ALIGNMENT)
             type = MemDescType(TensorType(element_type_of(root.type), shape_of(root.type), encoding))
             self._allocs[key] = _builder_for(op, root).value(LocalAllocOp(type, root))
         descriptor = self._allocs[key]
@@ -168,7 +168,9 @@ def _slice_along_k(op: DotOp, config: GPUConfig) -> int:
     """How much of K leaves the registers of a thread room for the sums: all of it, or a power of two."""
     *layouts, accumulator = dot_layouts(op, config)
     operands = sum(_registers(value, layout) for value, layout in zip((op.a, op.b), layouts, strict=True))
-    room = max(MAX_REGISTERS - _registers(op.c, accumulator), MIN_OPERAND_REGISTERS)
+    registers = config.machine.registers.max_per_thread
+    most, least = ceil(REGISTER_SHARE * registers), ceil(MIN_OPERAND_SHARE * registers)
+    room = max(most - _registers(op.c, accumulator), least)
     size = shape_of(op.a.type)[-1]
     while operands > room and size > 1:
         size, operands = size // 2, operands // 2

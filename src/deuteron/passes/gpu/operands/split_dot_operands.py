@@ -28,7 +28,9 @@ from deuteron.ir.arith import CmpFOp, CmpIOp, SelectOp
 from deuteron.ir.builder import Builder
 from deuteron.ir.tt.convert import BitcastOp
 from deuteron.ir.tt.dot import DotOp, InputPrecision
-from deuteron.ir.types import bf16, element_type_of, f32, i32, shape_of, with_element_type
+from deuteron.ir.types import bf16, bit_width_of, element_type_of, f32, i32, shape_of, with_element_type
+from deuteron.machine.gpu import GPUConfig
+from deuteron.machine.matrix import MatrixUnit
 from deuteron.passes.optimisation import Optimisation
 from deuteron.passes.rewrite import replace
 
@@ -42,13 +44,12 @@ class Split:
     num_parts: int
     element: Attribute
     cut: int
-    min_depth: int  # of an instruction, along K
 
 
 SPLITS = {
-    InputPrecision.TF32x3: Split(2, f32, 13, 8),
-    InputPrecision.BF16x3: Split(2, bf16, 16, 16),
-    InputPrecision.BF16x6: Split(3, bf16, 16, 16),
+    InputPrecision.TF32x3: Split(2, f32, 13),
+    InputPrecision.BF16x3: Split(2, bf16, 16),
+    InputPrecision.BF16x6: Split(3, bf16, 16),
 }
 
 
@@ -58,18 +59,25 @@ class SplitDotOperands(Optimisation):
 
     name = "split-dot-operands"
 
+    config: GPUConfig
+
     def apply(self, ctx: Context, op: ModuleOp) -> None:
+        unit = self.config.machine.mma
+        if unit is None:
+            return
         for dot in list(op.walk()):
-            if isinstance(dot, DotOp) and (split := _split_of(dot)) is not None:
+            if isinstance(dot, DotOp) and (split := _split_of(dot, unit)) is not None:
                 _rewrite(dot, split)
 
 
-def _split_of(dot: DotOp) -> Split | None:
+def _split_of(dot: DotOp, unit: MatrixUnit) -> Split | None:
     split = SPLITS.get(InputPrecision(dot.input_precision.value.data))
     if split is None or {element_type_of(value.type) for value in dot.operands} != {f32}:
         return None
     (rows, columns), depth = shape_of(dot.result.type)[-2:], shape_of(dot.a.type)[-1]
-    return split if rows >= 16 and columns >= 8 and depth >= split.min_depth else None
+    is_large = rows >= unit.rows and columns >= unit.columns and depth * bit_width_of(split.element) >= unit.depth_bits
+    name = "tf32" if split.element == f32 else str(split.element)
+    return split if is_large and unit.takes(name, name, str(f32)) else None
 
 
 def _rewrite(dot: DotOp, split: Split) -> None:

@@ -24,7 +24,7 @@ from deuteron.ir.tt.shape import SplatOp
 from deuteron.ir.ttg.layout import MemDescType, SharedLinearEncodingAttr, layout_of
 from deuteron.ir.ttg.shared import LocalAllocOp
 from deuteron.ir.types import byte_width_of, element_type_of, i1, shape_of, with_element_type
-from deuteron.layout.shared import mma_shared, row_major
+from deuteron.layout.shared import PLAIN_ALIGNMENT, SWIZZLE_ALIGNMENT, mma_shared, row_major
 from deuteron.machine.gpu import GPU
 from deuteron.passes.rewrite import Values
 
@@ -65,7 +65,8 @@ def _buffer_of(load: LoadOp, info: AxisInfoAnalysis) -> MemDescType:
     order = sorted(range(len(shape)), key=lambda axis: (-min(contiguity[axis], shape[axis]), -axis))
     element = element_type_of(load.result.type)
     layout = mma_shared(shape, order[0], byte_width_of(element)) if len(shape) == 2 else row_major(shape, order)
-    return MemDescType(TensorType(element, shape, SharedLinearEncodingAttr(layout, 1024 if len(shape) == 2 else 16)))
+    encoding = SharedLinearEncodingAttr(layout, SWIZZLE_ALIGNMENT if len(shape) == 2 else PLAIN_ALIGNMENT)
+    return MemDescType(TensorType(element, shape, encoding))
 
 
 def obstacle_to_copies(one: BufferedLoad, info: AxisInfoAnalysis, machine: GPU) -> str | None:

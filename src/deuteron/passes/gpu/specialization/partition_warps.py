@@ -135,15 +135,16 @@ def _last_access(views: Sequence[SSAValue], block: Block) -> Operation:
 
 def _requested_registers(default: Block, plans: Iterable[RingPlan], config: GPUConfig) -> list[int]:
     """What the copying warps are left with, where accumulators need more registers than a launch gives each thread: two
-    for the pointer of each copy of 16 bytes, and some.
+    for the pointer of each copy, and some.
     """
-    copying_threads = COPYING_WARPS * config.machine.warp_size
-    at_launch = config.machine.registers.count // (config.num_threads + copying_threads)
+    machine, copying_threads = config.machine, COPYING_WARPS * config.machine.warp_size
+    at_launch = machine.registers.count // (config.num_threads + copying_threads)
     if product_registers(default) + SPARE_REGISTERS <= at_launch:
         return []
     filled_by_threads = [plan for plan in plans if not plan.is_filled_by_tma]
-    copies = sum(plan.slot_bytes for plan in filled_by_threads) // (16 * copying_threads)
-    return [max(-(-(2 * copies + SPARE_REGISTERS) // 8) * 8, FEWEST_REGISTERS)]
+    copies = sum(plan.slot_bytes for plan in filled_by_threads) // (max(machine.async_copy_bytes) * copying_threads)
+    unit = machine.register_move_unit
+    return [max(-(-(2 * copies + SPARE_REGISTERS) // unit) * unit, FEWEST_REGISTERS)]
 
 
 def product_registers(block: Block) -> int:

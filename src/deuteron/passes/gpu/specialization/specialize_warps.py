@@ -81,7 +81,7 @@ class SpecializeWarps(Optimisation):
     def _is_possible(self) -> bool:
         """Whether the machine has what the rewrite emits, and warps to spare; only products of wgmma gain."""
         machine, num_warps = self.config.machine, self.config.num_warps
-        has_all = machine.wgmma is not None and machine.has_mbarriers and machine.moves_registers
+        has_all = machine.wgmma is not None and machine.has_mbarriers and machine.register_move_unit > 0
         return has_all and num_warps % WARPGROUP == 0 and num_warps + COPYING_WARPS <= machine.max_warps
 
     def _specialize(self, func: FuncOp) -> bool:
