@@ -81,11 +81,13 @@ def test_number_unchanged_by_the_body_stays_known(check_ir):
 def test_negative_step_counts_up_from_the_start(check_ir):
     @jit
     def kernel(n):
-        # CHECK: [[TRIPS:%.*]] = "arith.subi"(%n, %{{.*}})
         # CHECK: [[STEP:%.*]] = "arith.constant"() <{value = 3 : i32}>
-        # CHECK: "scf.for"(%{{.*}}, [[TRIPS]], [[STEP]])
+        # CHECK: [[COUNT:%.*]] = "arith.ceildivui"(%{{.*}}, [[STEP]])
+        # CHECK: [[TRIPS:%.*]] = "arith.minui"([[COUNT]], %{{.*}})
+        # CHECK: "scf.for"(%{{.*}}, [[TRIPS]], %{{.*}})
         # CHECK: ^bb0(%iteration: i32):
-        # CHECK: %i = "arith.subi"(%n, %iteration)
+        # CHECK: [[DOWN:%.*]] = "arith.muli"(%iteration, [[STEP]])
+        # CHECK: %i = "arith.subi"(%n, [[DOWN]])
         for i in range(n, 0, -3):
             x = i * i
 

@@ -2,7 +2,7 @@
 
     for k in range(0, n, 32):     %acc1 = scf.for %k = %c0 to %n step %c32 iter_args(%acc = %acc0) -> (f32) {
         acc += f(k)                 ... scf.yield %sum }
-    for i in range(n, 0, -1):     scf.for goes up from 0 to n - 0; i = n - iteration
+    for i in range(n, 0, -3):     scf.for goes up from 0 to ceil((n - 0) / 3); i = n - iteration * 3
     for i in tl.static_range(2):  the body twice, with i = 0 and i = 1
 
 Carried are the variables that the body assigns and that exist before. One that keeps its value in the end is not
@@ -14,11 +14,13 @@ from __future__ import annotations
 import ast
 import operator
 
-from xdsl.dialects import scf
+from xdsl.dialects import arith, scf
 from xdsl.ir import Block, Region
 
+from deuteron import language
 from deuteron.errors import UnsupportedLanguageConstruct
 from deuteron.frontend.assignments import bind
+from deuteron.frontend.calls import apply
 from deuteron.frontend.carried import contains_return
 from deuteron.frontend.context import Context
 from deuteron.frontend.loop_body import (
@@ -33,6 +35,8 @@ from deuteron.frontend.loop_body import (
 )
 from deuteron.frontend.operators import condition, operate
 from deuteron.frontend.ranges import Range, common_integer, iterated
+from deuteron.frontend.semantics.constant import number
+from deuteron.frontend.semantics.types import tensor
 from deuteron.frontend.values import Tensor
 
 
@@ -65,15 +69,17 @@ def _check_loop(ctx: Context, node: ast.For | ast.While, word: str) -> None:
 def _runtime_for(ctx: Context, node: ast.For, bounds: Range) -> None:
     ctx.stamp()
     counts_down = not isinstance(bounds.step, Tensor) and bounds.step < 0
-    upward = _mirrored(ctx, bounds) if counts_down else bounds
-    start, end, step = common_integer(ctx, upward.start, upward.end, upward.step)
+    first, end, size = common_integer(ctx, bounds.start, bounds.end, -bounds.step if counts_down else bounds.step)
+    start, step = first, size
+    if counts_down:
+        start, end, step = number(ctx, 0, first.type), _iterations(ctx, first, end, size), number(ctx, 1, first.type)
 
     def enter(block: Block) -> None:
         variable = Tensor(block.args[0], start.type)
         variable.handle.location = ctx.stamp(node.target.id)
         if counts_down:
             variable.handle.name_hint = "iteration"
-            variable = operate(ctx, operator.sub, bounds.start, variable)
+            variable = operate(ctx, operator.sub, first, operate(ctx, operator.mul, variable, size))
         bind(ctx, node.target, variable)
 
     body = compile_body(ctx, node, [start.handle.type], enter)
@@ -84,9 +90,15 @@ def _runtime_for(ctx: Context, node: ast.For, bounds: Range) -> None:
     bind_after(ctx, body, kept, ctx.builder.insert(loop).results)
 
 
-def _mirrored(ctx: Context, bounds: Range) -> Range:
-    """A range that counts down, as the distance from its start, which counts up: scf.for knows positive steps only."""
-    return Range(0, operate(ctx, operator.sub, bounds.start, bounds.end), -bounds.step)
+def _iterations(ctx: Context, start: Tensor, end: Tensor, size: Tensor) -> Tensor:
+    """How many a range has that counts down by `size`; scf.for knows positive steps only.
+
+    The distance may be as large as its type without a sign. Beyond the type with a sign are no iterations.
+    """
+    distance = operate(ctx, operator.sub, apply(ctx, language.maximum, (start, end)), end)
+    count = tensor(ctx, arith.CeilDivUIOp(distance.handle, size.handle), start.type)
+    largest = number(ctx, (1 << start.type.int_bitwidth - 1) - 1, start.type)
+    return tensor(ctx, arith.MinUIOp(count.handle, largest.handle), start.type)
 
 
 def while_loop(ctx: Context, node: ast.While) -> None:
@@ -102,7 +114,7 @@ def while_loop(ctx: Context, node: ast.While) -> None:
         ctx.builder.insert(scf.ConditionOp(decision.handle, *select(before_block.args, kept)))
     for block in (before_block, body.block):
         drop_unchanged(body, block, 0, kept)
-    initial = [tensor.handle for tensor in select(body.initial, kept)]
+    initial = [carried.handle for carried in select(body.initial, kept)]
     types = [handle.type for handle in initial]
     loop = scf.WhileOp(initial, types, Region(before_block), Region(body.block))
     bind_after(ctx, body, kept, ctx.builder.insert(loop).results)

@@ -30,7 +30,8 @@ def range(
 
     :param arg1: the end, or the start where `arg2` is given.
     :param arg2: the end.
-    :param step: 1 where it is not given; a negative one must be known at compile time.
+    :param step: 1 where it is not given; a negative one must be known at compile time. Of one that is known at run time
+        only, and is not positive, the loop has no iterations.
     :param num_stages: into how many stages loads and computations of the loop are pipelined.
     :param loop_unroll_factor: how many iterations are unrolled into one.
     :param disallow_acc_multi_buffer: whether the accumulator of a dot has one buffer only.

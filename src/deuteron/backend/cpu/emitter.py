@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 from deuteron.backend.llvm.builder import Builder
 from deuteron.backend.llvm.control_flow import Block
+from deuteron.backend.llvm.counter import Counter, make_counter, runs_at_least_once
 from deuteron.backend.llvm.types import Value
 
 
@@ -24,12 +25,15 @@ class OpenLoop:
     level: int
     header: Block
     end: Block
-    index: Value
-    stop: Value
-    step: Value
+    counters: list[Value]
+    counter: Counter
     carried: list[Value]
     starts: list[Value]
     runs_at_least_once: bool
+
+    @property
+    def index(self) -> Value:
+        return self.counters[0]
 
 
 class Emitter:
@@ -81,30 +85,33 @@ class Emitter:
     ) -> OpenLoop:
         """Begin a loop over `start <= index < stop`; all values given are known at the present innermost level."""
         b = self.innermost()
+        counter = make_counter(b, start, stop, step)
         header, end = b.block(hint), b.block(f"{hint}_end")
         level = self.enter(header)
-        index = b.phi(start.type, hint=hint)
+        starts = counter.starts(start)
+        counters = [b.phi(start.type, hint=hint) for _ in starts]
         phis = [b.phi(value.type) for value in carried]
-        known = start.is_constant and stop.is_constant and int(start.text) < int(stop.text)
+        known = runs_at_least_once(start, stop)
         if not known:
             body = b.block(f"{hint}_body")
-            b.cond_br(b.icmp("slt", index, stop), body, end)
+            b.cond_br(counter.runs(b, counters), body, end)
             b.position(body)
-        return OpenLoop(level, header, end, index, stop, step, phis, [start, *carried], known)
+        return OpenLoop(level, header, end, counters, counter, phis, [*starts, *carried], known)
 
     def close_loop(self, loop: OpenLoop, carried: Sequence[Value] = ()) -> list[Value]:
         """End the innermost loop; `carried` are the values for its next iteration. Returns those after the last."""
         b = self.innermost()
-        following = b.add(loop.index, loop.step, "nsw")
+        following = loop.counter.following(b, loop.counters)
         if loop.runs_at_least_once:
-            b.cond_br(b.icmp("slt", following, loop.stop), loop.header, loop.end)
+            b.cond_br(loop.counter.runs(b, following), loop.header, loop.end)
         else:
             b.br(loop.header)
         last = self.leave()
         before = b.current_block
         b.br(loop.header)
         b.position(loop.end)
-        for phi, start, value in zip([loop.index, *loop.carried], loop.starts, [following, *carried], strict=True):
+        phis = [*loop.counters, *loop.carried]
+        for phi, start, value in zip(phis, loop.starts, [*following, *carried], strict=True):
             b.add_incoming(phi, start, before)
             b.add_incoming(phi, value, last)
         return list(carried) if loop.runs_at_least_once else loop.carried

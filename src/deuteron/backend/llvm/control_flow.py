@@ -12,7 +12,8 @@
     x_or_y = branch.results[0]
 
 A loop tests before its first iteration, unless its bounds are constants that let it run; index and bounds
-have one integer type and are signed. Any blocks may be made inside the bodies.
+have one integer type and are signed, and no bounds make the index overflow (`counter.py`). Any blocks may be
+made inside the bodies.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
+from deuteron.backend.llvm.counter import make_counter, runs_at_least_once
 from deuteron.backend.llvm.types import Value
 
 
@@ -115,9 +117,6 @@ class ControlFlow:
     def icmp(self, predicate: str, a: Value, b: Value, hint: str = "") -> Value:
         raise NotImplementedError
 
-    def add(self, a: Value, b: Value, flags: str = "", hint: str = "") -> Value:
-        raise NotImplementedError
-
     def block(self, name: str = "block") -> Block:
         """A new block; it is placed in the function where it is first positioned at."""
         return Block(self._unique(name))
@@ -161,24 +160,26 @@ class ControlFlow:
         metadata: str = "",
     ) -> Iterator[Loop]:
         """A loop over `start <= index < stop`; a step is positive. The metadata is that of its way back."""
+        counter = make_counter(self, start, stop, step)
         before, header = self.current_block, self.block(f"{hint}_loop")
         self.br(header)
         self.position(header)
-        index = self.phi(start.type, [(start, before)], hint)
+        starts = counter.starts(start)
+        counters = [self.phi(start.type, [(value, before)], hint) for value in starts]
         phis = [self.phi(value.type, [(value, before)]) for value in carried]
         body, end = self.block(f"{hint}_body"), self.block(f"{hint}_end")
-        tests_after = _runs_at_least_once(start, stop)
+        tests_after = runs_at_least_once(start, stop)
         if not tests_after:
-            self.cond_br(self.icmp("slt", index, stop), body, end)
+            self.cond_br(counter.runs(self, counters), body, end)
             self.position(body)
-        loop = Loop(index, phis, phis, phis)
+        loop = Loop(counters[0], phis, phis, phis)
         yield loop
-        following = self.add(index, step, "nsw")
-        for phi, value in zip([index, *phis], [following, *loop.next_values], strict=True):
+        following = counter.following(self, counters)
+        for phi, value in zip([*counters, *phis], [*following, *loop.next_values], strict=True):
             self.add_incoming(phi, value, self.current_block)
         if tests_after:
             loop.results = loop.next_values
-            self.cond_br(self.icmp("slt", following, stop), header, end, metadata)
+            self.cond_br(counter.runs(self, following), header, end, metadata)
         else:
             self.br(header, metadata)
         self.position(end)
@@ -195,7 +196,3 @@ class ControlFlow:
 
 def _tail(metadata: str) -> str:
     return f", {metadata}" if metadata else ""
-
-
-def _runs_at_least_once(start: Value, stop: Value) -> bool:
-    return start.is_constant and stop.is_constant and int(start.text) < int(stop.text)

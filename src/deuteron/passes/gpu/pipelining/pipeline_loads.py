@@ -24,7 +24,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from xdsl.context import Context
-from xdsl.dialects import arith, scf
+from xdsl.dialects import scf
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import SSAValue
 from xdsl.rewriter import InsertPoint
@@ -49,7 +49,7 @@ from deuteron.passes.gpu.pipelining.pipeline_products import (
     products_to_delay,
 )
 from deuteron.passes.gpu.pipelining.prefetch_loads import prefetch
-from deuteron.passes.gpu.pipelining.run_ahead import RingAhead
+from deuteron.passes.gpu.pipelining.run_ahead import RingAhead, next_iteration
 from deuteron.passes.gpu.rings.buffered_loads import BufferedLoad
 from deuteron.passes.optimisation import Optimisation
 from deuteron.passes.remarks import Kind, remark
@@ -121,7 +121,7 @@ class _Pipeline:
         iterations = [loop.lb]
         for stage in range(self._schedule.distance):
             if stage:
-                iterations.append(b.value(arith.AddiOp(iterations[-1], loop.step)))
+                iterations.append(next_iteration(b, loop, iterations[-1]))
             self._commit(b, [token for ring in self._rings for token in ring.fill(b, iterations)])
             b.location = loop.location
 

@@ -26,7 +26,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from math import ceil
 
-from xdsl.dialects import arith, scf
+from xdsl.dialects import scf
 from xdsl.ir import Block, Operation, Region, SSAValue, Use
 from xdsl.rewriter import InsertPoint
 
@@ -45,6 +45,7 @@ from deuteron.ir.types import bit_width_of, byte_width_of, is_tile
 from deuteron.layout.linear import REGISTER
 from deuteron.machine.gpu import GPUConfig
 from deuteron.passes.carried_values import carry, new_argument
+from deuteron.passes.gpu.pipelining.run_ahead import next_iteration
 from deuteron.passes.rewrite import Values, erase, is_defined_in
 
 # Of the registers of a thread, for sums and operands at the same time: what addresses and the rest leave.
@@ -245,7 +246,7 @@ def _do_first_iteration(loop: scf.ForOp, stages: _Stages) -> list[SSAValue]:
     for index, value in enumerate(block.last_op.operands):
         if index not in stages.outcomes:
             entering[index] = values.of(value)
-    loop.operands = [b.value(arith.AddiOp(loop.lb, loop.step)), loop.ub, loop.step, *entering]
+    loop.operands = [next_iteration(b, loop, loop.lb), loop.ub, loop.step, *entering]
     return [values.of(value) for value in stages.handed_over]
 
 

@@ -22,11 +22,11 @@ from collections.abc import Iterable, Sequence
 from xdsl.dialects import arith, scf
 from xdsl.ir import Block, Operation, SSAValue
 
-from deuteron.ir.arith import CmpIOp, constant_value
+from deuteron.ir.arith import CmpIOp, SelectOp, constant_value
 from deuteron.ir.builder import Builder
 from deuteron.ir.effects import READ, effects_of, is_pure, is_speculatable
 from deuteron.ir.ttng.mbarrier import WaitBarrierOp
-from deuteron.ir.types import i32
+from deuteron.ir.types import bit_width_of, i32
 from deuteron.passes.carried_values import new_argument
 from deuteron.passes.gpu.rings.buffered_loads import BufferedLoad
 from deuteron.passes.gpu.rings.ring import Position, Ring, read_from
@@ -113,8 +113,28 @@ def lead_of(loop: scf.ForOp, b: Builder, inside: Builder, distance: int) -> tupl
     """The iteration that many later, and whether it comes; what does not change is computed in front of the loop."""
     iteration = loop.body.block.args[0]
     lead = b.value(arith.MuliOp(loop.step, b.constant(distance, loop.step.type)))
-    runs = inside.value(CmpIOp(iteration, b.value(arith.SubiOp(loop.ub, lead)), "slt"))
+    runs = inside.value(CmpIOp(iteration, _before_end(b, loop, lead), "slt"))
     return inside.value(arith.AddiOp(iteration, lead)), runs
+
+
+def _before_end(b: Builder, loop: scf.ForOp, lead: SSAValue) -> SSAValue:
+    """The end less the lead; where that overflows the lowest number, below which is no iteration."""
+    first, last = constant_value(loop.lb), b.value(arith.SubiOp(loop.ub, lead))
+    if first is not None and first >= 0:
+        return last
+    lowest = b.constant(-(1 << bit_width_of(last.type) - 1), last.type)
+    return b.value(SelectOp(b.value(CmpIOp(last, loop.ub, "slt")), last, lowest))
+
+
+def next_iteration(b: Builder, loop: scf.ForOp, iteration: SSAValue) -> SSAValue:
+    """The index a step later; where that overflows the highest number, which no loop reaches."""
+    result = b.value(arith.AddiOp(iteration, loop.step))
+    highest = (1 << bit_width_of(result.type) - 1) - 1
+    number = _number(result)
+    if number is not None and number <= highest:
+        return b.constant(number, result.type)
+    fits = b.value(CmpIOp(iteration, result, "slt"))
+    return b.value(SelectOp(fits, result, b.constant(highest, result.type)))
 
 
 class RingAhead:

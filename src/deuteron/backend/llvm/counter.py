@@ -1,0 +1,81 @@
+"""How the index of a loop goes up in steps while it is below a stop, for all bounds: no test reads what has overflowed.
+
+    i < stop, signed; i + step               where the step is 1, or constants show that this fits
+    i < max(stop, 0), unsigned; i + step     from a start that is not negative: the bit of the sign is to spare
+    n < number of iterations; i + step       otherwise: iterations are counted beside the index
+
+Index and bounds have one integer type and are signed. A step is positive; where one that is not known is not, the loop
+has no iterations.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from deuteron.backend.llvm.types import Value, bit_width, const
+
+if TYPE_CHECKING:
+    from deuteron.backend.llvm.builder import Builder
+
+
+@dataclass(frozen=True)
+class Counter:
+    """One loop's: its counters are the index and, where iterations are counted, their count."""
+
+    step: Value
+    stop: Value
+    predicate: str
+    flags: str = "nsw"
+    is_counted: bool = False
+
+    def starts(self, start: Value) -> list[Value]:
+        """What the counters begin with."""
+        return [start, const(start.type, 0)] if self.is_counted else [start]
+
+    def runs(self, b: Builder, counters: Sequence[Value]) -> Value:
+        """Whether there is an iteration with these counters."""
+        return b.icmp(self.predicate, counters[-1], self.stop)
+
+    def following(self, b: Builder, counters: Sequence[Value]) -> list[Value]:
+        index, *counts = counters
+        one = const(index.type, 1)
+        return [b.add(index, self.step, self.flags), *(b.add(count, one, "nuw") for count in counts)]
+
+
+def make_counter(b: Builder, start: Value, stop: Value, step: Value) -> Counter:
+    """The counter of a loop that is about to begin."""
+    zero, one = const(stop.type, 0), const(stop.type, 1)
+    if step == one or (stop.is_constant and step.is_constant and _fits(stop, step)):
+        return Counter(step, stop, "slt")
+    is_natural = start.is_constant and int(start.text) >= 0
+    if not step.is_constant:
+        is_upward = b.icmp("sgt", step, zero)
+        stop, step = b.select(is_upward, stop, zero if is_natural else start), b.select(is_upward, step, one)
+    if is_natural:
+        return Counter(step, _larger(b, stop, zero), "ult", "nuw")
+    return Counter(step, _iterations(b, start, stop, step), "ult", is_counted=True)
+
+
+def runs_at_least_once(start: Value, stop: Value) -> bool:
+    """Whether a loop is known to have an iteration; its step is positive."""
+    return start.is_constant and stop.is_constant and int(start.text) < int(stop.text)
+
+
+def _iterations(b: Builder, start: Value, stop: Value, step: Value) -> Value:
+    """The distance by the step, rounded up, without signs."""
+    distance = b.sub(_larger(b, start, stop), start)
+    whole = b.udiv(distance, step)
+    return b.add(whole, b.zext(b.icmp("ne", b.mul(whole, step), distance), distance.type))
+
+
+def _larger(b: Builder, x: Value, y: Value) -> Value:
+    """As an intrinsic, for LLVM would split a test against a `select` into two, in each iteration."""
+    return b.intrinsic("llvm.smax", x.type, x, y)
+
+
+def _fits(stop: Value, step: Value) -> bool:
+    """Whether what follows the last index does not overflow."""
+    lowest = -(1 << (bit_width(stop.type) - 1))
+    return 0 < int(step.text) <= -lowest - int(stop.text)
