@@ -1,10 +1,12 @@
 """Which ops have to wait, on ops of shared memory in order."""
 
 from xdsl.dialects.builtin import TensorType
+from xdsl.irdl import IRDLOperation, irdl_op_definition
 
 from deuteron.analysis.shared_hazards import Access, HazardAnalysis
 from deuteron.analysis.shared_liveness import shared_buffers
 from deuteron.ir.builder import Builder
+from deuteron.ir.effects import READ, WRITE
 from deuteron.ir.tt.function import FuncOp, ReturnOp
 from deuteron.ir.ttg.barrier import BarrierOp
 from deuteron.ir.ttg.layout import LinearEncodingAttr, MemDescType, SharedLinearEncodingAttr
@@ -77,6 +79,21 @@ def test_a_barrier_ends_the_wait():
     assert kernel.waiting() == set()
 
 
+@irdl_op_definition
+class UnknownOp(IRDLOperation):
+    """An op that does not say what it touches."""
+
+    name = "tt.unknown"
+
+
+def test_what_is_not_known_waits_and_is_waited_for():
+    kernel = Kernel()
+    kernel.store(kernel.first)
+    unknown = kernel.add(UnknownOp())
+    load = kernel.load(kernel.second)
+    assert kernel.waiting() == {unknown, load}
+
+
 def test_an_allocation_lives_until_its_last_use():
     kernel = Kernel()
     kernel.store(kernel.second)
@@ -88,6 +105,6 @@ def test_an_allocation_lives_until_its_last_use():
 
 
 def test_reads_do_not_conflict():
-    assert not Access("read", 0, 8).conflicts(Access("read", 0, 8))
-    assert Access("read", 0, 8).conflicts(Access("write", 4, 12))
-    assert not Access("write", 0, 8).conflicts(Access("write", 8, 12))
+    assert not Access(READ, 0, 8).conflicts(Access(READ, 0, 8))
+    assert Access(READ, 0, 8).conflicts(Access(WRITE, 4, 12))
+    assert not Access(WRITE, 0, 8).conflicts(Access(WRITE, 8, 12))

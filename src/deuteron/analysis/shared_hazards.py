@@ -21,19 +21,20 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from xdsl.dialects import scf
-from xdsl.ir import Block, Operation, OpResult, SSAValue
+from xdsl.ir import Block, Operation, OpResult
 
 from deuteron.analysis import buffer_index
 from deuteron.analysis.buffer_index import BufferIndex
 from deuteron.analysis.scratch import scratch_bytes, stays_in_warp
+from deuteron.ir.effects import READ, SHARED, WRITE, Effect, Kind, own_effects
 from deuteron.ir.tt.function import FuncOp
 from deuteron.ir.ttg.async_copy import AsyncCommitGroupOp, AsyncCopyGlobalToLocalOp, AsyncWaitOp
 from deuteron.ir.ttg.barrier import BarrierOp
 from deuteron.ir.ttg.memdesc_index import MemDescIndexOp, num_buffers
-from deuteron.ir.ttg.shared import LocalAllocOp, LocalLoadOp, LocalStoreOp
+from deuteron.ir.ttg.shared import LocalAllocOp
 from deuteron.ir.ttg.views import is_view
 from deuteron.ir.ttg.warp_specialize import WarpSpecializeOp
-from deuteron.ir.ttng.mbarrier import ArriveBarrierOp, BarrierExpectOp, InitBarrierOp, InvalBarrierOp, WaitBarrierOp
+from deuteron.ir.ttng.mbarrier import BarrierExpectOp, InitBarrierOp, InvalBarrierOp
 from deuteron.ir.ttng.tma import (
     AsyncTMACopyGlobalToLocalOp,
     AsyncTMACopyLocalToGlobalOp,
@@ -42,12 +43,11 @@ from deuteron.ir.ttng.tma import (
 )
 from deuteron.ir.ttng.warp_group_dot import WarpGroupDotOp, WarpGroupDotWaitOp
 
-READ, WRITE = "read", "write"
 WAITS = (WarpGroupDotWaitOp, AsyncWaitOp, AsyncTMAStoreWaitOp)
 ORDERING = (scf.ForOp, scf.WhileOp, scf.IfOp, WarpSpecializeOp, BarrierOp, AsyncCommitGroupOp, *WAITS)
 TMA_STORES = (AsyncTMACopyLocalToGlobalOp, AsyncTMAReduceOp)
-BARRIER_WRITES = (InitBarrierOp, InvalBarrierOp)
-BARRIER_READS = (BarrierExpectOp, WaitBarrierOp, ArriveBarrierOp)
+BY_ONE = (InitBarrierOp, InvalBarrierOp, BarrierExpectOp, AsyncTMACopyGlobalToLocalOp, *TMA_STORES)
+EVERYWHERE = 0, 1 << 32
 MAX_IN_FLIGHT = 32
 
 
@@ -59,7 +59,7 @@ class Access:
     `by_one`: by the one thread that does what is done once; in flight it is a store of TMA.
     """
 
-    kind: str
+    kind: Kind
     begin: int
     end: int
     in_flight: int | None = None
@@ -97,7 +97,7 @@ class HazardAnalysis:
         self.needs_barrier: set[Operation] = set()
         self._offsets = offsets
         self._shared_by_regions = _in_front_of_regions(func)
-        self._accesses = {op: found for op in func.walk() if (found := self._first_accesses(op))}
+        self._accesses = {op: found for op in func.body.walk() if (found := self._first_accesses(op))}
         self._relevant: dict[Block, list[Operation]] = {}
         self._decides = True
         self._block(func.body.block, frozenset())
@@ -175,31 +175,22 @@ class HazardAnalysis:
             return pending
         if isinstance(op, AsyncCopyGlobalToLocalOp):
             return pending | {replace(access, in_flight=-1) for access in accesses}
-        if isinstance(op, (LocalAllocOp, LocalStoreOp, LocalLoadOp, WarpGroupDotOp, *BARRIER_READS, *BARRIER_WRITES)):
+        if op not in self._offsets or isinstance(op, LocalAllocOp):
             return pending | set(accesses)
         reads = {Access(READ, access.begin, access.end) for access in accesses}
         return pending | {*accesses, *reads} if stays_in_warp(op) else _in_flight(pending) | reads
 
     def _first_accesses(self, op: Operation) -> list[Access]:
-        if isinstance(op, LocalLoadOp):
-            return [self._of_descriptor(READ, op.src)]
-        if isinstance(op, WarpGroupDotOp):
-            return [self._of_descriptor(READ, descriptor) for descriptor in op.descriptors]
-        if isinstance(op, LocalStoreOp | AsyncCopyGlobalToLocalOp):
-            return [self._of_descriptor(WRITE, op.dst)]
-        if isinstance(op, AsyncTMACopyGlobalToLocalOp):
-            return [self._of_descriptor(WRITE, op.result, by_one=True)]
-        if isinstance(op, TMA_STORES):
-            return [self._of_descriptor(READ, op.src, by_one=True)]
-        if isinstance(op, BARRIER_WRITES):
-            return [self._of_descriptor(WRITE, op.alloc, by_one=True)]
-        if isinstance(op, BARRIER_READS):
-            return [self._of_descriptor(READ, op.alloc, by_one=isinstance(op, BarrierExpectOp))]
-        if op not in self._offsets or (isinstance(op, LocalAllocOp) and op.src is None):
-            return []
-        return [Access(WRITE, self._offsets[op], self._offsets[op] + scratch_bytes(op))]
+        if op in self._offsets:
+            is_filled = not isinstance(op, LocalAllocOp) or op.src is not None
+            return [Access(WRITE, self._offsets[op], self._offsets[op] + scratch_bytes(op))] if is_filled else []
+        effects = [effect for effect in own_effects(op) if effect.resource is SHARED and effect.kind in (READ, WRITE)]
+        return [self._access_of(effect, isinstance(op, BY_ONE)) for effect in effects]
 
-    def _of_descriptor(self, kind: str, descriptor: SSAValue, by_one: bool = False) -> Access:
+    def _access_of(self, effect: Effect, by_one: bool) -> Access:
+        descriptor = effect.value
+        if descriptor is None:
+            return Access(effect.kind, *EVERYWHERE)
         index = None
         while isinstance(descriptor, OpResult) and is_view(view := descriptor.op):
             if isinstance(view, MemDescIndexOp):
@@ -208,7 +199,7 @@ class HazardAnalysis:
         assert isinstance(descriptor.owner, LocalAllocOp)
         begin = self._offsets[descriptor.owner]
         is_shared = descriptor.owner in self._shared_by_regions
-        return Access(kind, begin, begin + scratch_bytes(descriptor.owner), None, index, is_shared, by_one)
+        return Access(effect.kind, begin, begin + scratch_bytes(descriptor.owner), None, index, is_shared, by_one)
 
 
 def _in_front_of_regions(func: FuncOp) -> set[Operation]:
@@ -222,7 +213,7 @@ def _in_flight(pending: Pending) -> Pending:
     return frozenset(access for access in pending if access.in_flight is not None)
 
 
-def _overtaken(pending: Pending, kind: str, by_one: bool = False) -> Pending:
+def _overtaken(pending: Pending, kind: Kind, by_one: bool = False) -> Pending:
     """The accesses when one more product, or group of copies, is issued; counts end somewhere, so that loops come to a
     state that stays.
     """
@@ -234,7 +225,7 @@ def _overtaken(pending: Pending, kind: str, by_one: bool = False) -> Pending:
     )
 
 
-def _waited(pending: Pending, kind: str, left: int, by_one: bool = False) -> Pending:
+def _waited(pending: Pending, kind: Kind, left: int, by_one: bool = False) -> Pending:
     """The accesses after a wait that leaves that many products, or groups of copies, in flight."""
 
     def is_over(access: Access) -> bool:

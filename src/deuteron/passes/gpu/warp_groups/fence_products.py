@@ -20,12 +20,13 @@ from xdsl.ir import Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 
 from deuteron.ir.builder import Builder
+from deuteron.ir.effects import SHARED, WRITE, own_effects
 from deuteron.ir.tt.function import FuncOp
 from deuteron.ir.ttg.async_copy import AsyncCopyGlobalToLocalOp, AsyncWaitOp
-from deuteron.ir.ttg.shared import LocalAllocOp, LocalStoreOp
 from deuteron.ir.ttg.views import viewed
 from deuteron.ir.ttng.fence import FenceAsyncSharedOp
 from deuteron.ir.ttng.mbarrier import WaitBarrierOp
+from deuteron.ir.ttng.tma import AsyncTMACopyGlobalToLocalOp
 from deuteron.ir.ttng.warp_group_dot import WarpGroupDotOp
 
 Stored = frozenset[SSAValue]  # allocations with stores that no fence has followed
@@ -53,6 +54,7 @@ class _Fences:
         self.needed: set[Operation] = set()
         copies = [op for op in func.walk() if isinstance(op, AsyncCopyGlobalToLocalOp)]
         self._copied = frozenset(viewed(op.dst) for op in copies)
+        self._read = _read_in(func)
         self._block(func.body.block, frozenset())
 
     def _block(self, block: Block, stored: Stored) -> Stored:
@@ -80,13 +82,14 @@ class _Fences:
 
     def _stores(self, op: Operation) -> Stored:
         """The allocations in which an op, or a copy that it waits for, has stored."""
-        if isinstance(op, LocalAllocOp) and op.src is not None:
-            return frozenset({op.result})
-        if isinstance(op, LocalStoreOp | AsyncCopyGlobalToLocalOp):
-            return frozenset({viewed(op.dst)})
         if isinstance(op, WaitBarrierOp):
             return self._copied & {viewed(buffer) for buffer in op.deps}
-        return self._copied if isinstance(op, AsyncWaitOp) else frozenset()
+        if isinstance(op, AsyncWaitOp):
+            return self._copied
+        if isinstance(op, AsyncTMACopyGlobalToLocalOp):
+            return frozenset()  # written through the proxy that products read through
+        written = [effect.value for effect in own_effects(op) if effect.resource is SHARED and effect.kind is WRITE]
+        return self._read if None in written else frozenset(map(viewed, written))
 
 
 def _read_in(loop: Operation) -> Stored:
