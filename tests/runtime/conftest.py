@@ -27,7 +27,7 @@ class Recorder:
 
     def compile_with(self, backend, source, target, options):
         self.compiled.append(Compiled(source.name, source.signature, source.constexprs, source.attrs, options))
-        kernel = SimpleNamespace(name=source.name)
+        kernel = SimpleNamespace(name=source.name, metadata=SimpleNamespace(may_write=lambda name: True))
         kernel.launch = lambda grid, values: self.launched.append(Launched(kernel, grid, list(values)))
         return kernel
 

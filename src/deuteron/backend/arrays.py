@@ -3,10 +3,11 @@
     array_specialiser(type(x))(x)     ("*fp32:16", 140213...)         a float32 array at an address divisible by 16
                                       ("*fp32@cuda:1:16", 139...)     the same on GPU 1
     split_token("*fp32@cuda:1:16")    ("*fp32", "16", Device("cuda", 1))
+    split_token("!*fp32:16")          ("*fp32", "16", CPU)            of an array that may not be written
 
 NumPy and torch are met without being imported; others come through `__cuda_array_interface__`, `__array_interface__`,
 `data_ptr()` or `__dlpack__`. A kernel gets the address of the first element and nothing else: strides are the kernel's
-matter, and nothing keeps it from writing to an array that Python calls read-only.
+matter. What says of itself that it is read-only is for kernels that do not write to it.
 """
 
 from __future__ import annotations
@@ -45,6 +46,9 @@ _tokens_of_dtype: dict[Any, tuple[str, str]] = {}
 _tokens_of_tensor: dict[Any, tuple[str, str]] = {}
 
 
+_READ_ONLY = "!"
+
+
 class ForeignDevice(LaunchError):
     """An array is not in the memory of the device that the kernel runs on."""
 
@@ -80,9 +84,24 @@ def element_type(dtype: Any) -> str:
     return ELEMENT_TYPES[name]
 
 
+def read_only_token(token: str) -> str:
+    """The token of the same array, if it may not be written."""
+    return token if token.startswith(_READ_ONLY) else _READ_ONLY + token
+
+
+def is_read_only(token: str) -> bool:
+    return token.startswith(_READ_ONLY)
+
+
+def check_writable(token: str, may_write: bool) -> None:
+    """Raise LaunchError where a kernel may write to an array that may not be written."""
+    if may_write and is_read_only(token):
+        raise LaunchError("it is read-only, and the kernel writes to it: pass a copy, or an array that may be written")
+
+
 def split_token(token: str) -> tuple[str, str, Device | None]:
     """The type, the hint (`16`, `1` or empty) and, of an array or a descriptor of one, the device."""
-    text, _, device = token.partition("@")
+    text, _, device = token.removeprefix(_READ_ONLY).partition("@")
     if device:
         backend, index, hint = device.split(":")
         return text, hint, Device(backend, int(index) if index else None)
@@ -99,6 +118,10 @@ def _tokens(dtype: Any, device: Device = CPU) -> tuple[str, str]:
     return head, f"{head}16"
 
 
+def _aligned(tokens: tuple[str, str], address: int) -> str:
+    return tokens[address & 15 == 0]
+
+
 def _tokens_of_numpy(dtype: Any) -> tuple[str, str]:
     found = _tokens_of_dtype[dtype] = _tokens(dtype)
     return found
@@ -110,6 +133,8 @@ def _specialise_numpy(array: Any) -> Specialised:
         address = ctypes.addressof(_ANY_LENGTH.from_buffer(array))
     except (TypeError, ValueError, BufferError):
         address = array.ctypes.data
+        if not array.flags.writeable:
+            return read_only_token(_aligned(_tokens(array.dtype), address)), address
     return (_tokens_of_dtype.get(array.dtype) or _tokens_of_numpy(array.dtype))[address & 15 == 0], address
 
 
@@ -119,7 +144,7 @@ def _specialise_torch(tensor: Any) -> Specialised:
     if tokens is None:
         tokens = _tokens_of_tensor[key] = _tokens(key[0], _torch_device(key[1]))
     address = tensor.data_ptr()
-    return tokens[address & 15 == 0], address
+    return _aligned(tokens, address), address
 
 
 def _torch_device(device: Any) -> Device:
@@ -154,15 +179,16 @@ def _specialise_interface(array: Any) -> Specialised:
 def _from_interface(array: Any, interface: dict[str, Any], device: Device) -> Specialised:
     import numpy  # deferred: start-up time; whoever has such an array mostly has NumPy
 
-    address = interface["data"][0]
-    dtype = getattr(array, "dtype", None) or numpy.dtype(interface["typestr"])
-    return _tokens(dtype, device)[address & 15 == 0], address
+    address, is_read_only = interface["data"]
+    token = _aligned(_tokens(getattr(array, "dtype", None) or numpy.dtype(interface["typestr"]), device), address)
+    return read_only_token(token) if is_read_only else token, address
 
 
 def _specialise_dlpack(array: Any) -> Specialised:
     tensor = dlpack_tensor(array)
     device = _device(tensor.device, tensor.device_index)
-    return _tokens(tensor.dtype, device)[tensor.address & 15 == 0], tensor.address
+    token = _aligned(_tokens(tensor.dtype, device), tensor.address)
+    return read_only_token(token) if tensor.is_read_only else token, tensor.address
 
 
 _PROTOCOLS = (

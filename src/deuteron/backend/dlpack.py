@@ -9,11 +9,12 @@ neither bfloat16 nor float8. The capsule is not consumed: the array itself keeps
 from __future__ import annotations
 
 import ctypes
-from ctypes import POINTER, c_int, c_int32, c_int64, c_uint8, c_uint16, c_uint64, c_void_p
+from ctypes import POINTER, c_int, c_int32, c_int64, c_uint8, c_uint16, c_uint32, c_uint64, c_void_p
 from typing import Any, NamedTuple
 
 from deuteron.errors import LaunchError
 
+_READ_ONLY = 1  # a flag of a versioned capsule
 DEVICES = {1: "cpu", 2: "cuda", 3: "cpu", 10: "rocm", 13: "cuda"}
 KINDS = {0: "int", 1: "uint", 2: "float", 4: "bfloat", 6: "bool", 10: "float8_e4m3fn", 12: "float8_e5m2"}
 
@@ -33,6 +34,19 @@ class _DLTensor(ctypes.Structure):
     ]
 
 
+class _Versioned(ctypes.Structure):
+    """What is before the tensor in a capsule of DLPack 1.0 and later."""
+
+    _fields_ = [
+        ("major", c_uint32),
+        ("minor", c_uint32),
+        ("manager_context", c_void_p),
+        ("deleter", c_void_p),
+        ("flags", c_uint64),
+        ("tensor", _DLTensor),
+    ]
+
+
 class Tensor(NamedTuple):
     """An array elsewhere; strides are in elements, `element_size` in bytes."""
 
@@ -43,11 +57,16 @@ class Tensor(NamedTuple):
     shape: tuple[int, ...]
     strides: tuple[int, ...]
     element_size: int
+    is_read_only: bool = False
 
 
 _get_pointer = ctypes.PYFUNCTYPE(c_void_p, ctypes.py_object, ctypes.c_char_p)(
     ("PyCapsule_GetPointer", ctypes.pythonapi)
 )
+
+
+_is_named = ctypes.PYFUNCTYPE(c_int, ctypes.py_object, ctypes.c_char_p)(("PyCapsule_IsValid", ctypes.pythonapi))
+_VERSIONED_NAME = b"dltensor_versioned"
 
 
 def dlpack_tensor(array: Any) -> Tensor:
@@ -56,15 +75,29 @@ def dlpack_tensor(array: Any) -> Tensor:
     device = DEVICES.get(int(kind), f"of DLPack's kind {int(kind)}")
     if device not in ("cpu", "cuda"):
         return Tensor(device, int(index), "", 0, (), (), 0)
-    try:
-        capsule = array.__dlpack__()
-    except (BufferError, RuntimeError, TypeError) as error:
-        raise LaunchError(f"its memory cannot be shared: {error}") from error
-    managed = _DLTensor.from_address(_get_pointer(capsule, b"dltensor"))
+    capsule = _capsule(array)
+    is_read_only = False
+    if _is_named(capsule, _VERSIONED_NAME):
+        versioned = _Versioned.from_address(_get_pointer(capsule, _VERSIONED_NAME))
+        managed, is_read_only = versioned.tensor, bool(versioned.flags & _READ_ONLY)
+    else:
+        managed = _DLTensor.from_address(_get_pointer(capsule, b"dltensor"))
     shape = tuple(managed.shape[: managed.ndim])
     strides = tuple(managed.strides[: managed.ndim]) if managed.strides else _row_major(shape)
     address = (managed.data or 0) + managed.byte_offset
-    return Tensor(device, int(index), _dtype_name(managed), address, shape, strides, managed.bits // 8)
+    described = (_dtype_name(managed), address, shape, strides, managed.bits // 8)
+    return Tensor(device, int(index), *described, is_read_only)
+
+
+def _capsule(array: Any) -> Any:
+    """A versioned capsule, which alone can say that memory is read-only, where the array makes one."""
+    try:
+        try:
+            return array.__dlpack__(max_version=(1, 0))
+        except TypeError:  # made before DLPack 1.0
+            return array.__dlpack__()
+    except (BufferError, RuntimeError, TypeError) as error:
+        raise LaunchError(f"its memory cannot be shared: {error}") from error
 
 
 def _dtype_name(tensor: _DLTensor) -> str:

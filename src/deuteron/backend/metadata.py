@@ -60,12 +60,14 @@ def make_params(name: str, type: str, divisibility: int = 1) -> list[Param]:
 class Facts:
     """What the stages of a compile found out about a kernel. Sizes are in bytes; `scratch_bytes` are for each thread.
 
-    `waiting_line` is where programs may wait for one another, 0 where none does; known of a kernel for the CPU.
-    `extra_warps` are those that a launch has besides `num_warps`. `resources` is what the assembler reported: on a GPU
-    the numbers of `ptxas.Resources`, the sum `spill_bytes`, and all it said besides as `warnings`. `tensor_maps` are
-    parameters of the kernel after its arguments, which a launch makes.
+    `written` names the parameters whose memory the kernel may write; None: any. `waiting_line` is where programs may
+    wait for one another, 0 where none does; known of a kernel for the CPU. `extra_warps` are those that a launch has
+    besides `num_warps`. `resources` is what the assembler reported: on a GPU the numbers of `ptxas.Resources`, the sum
+    `spill_bytes`, and all it said besides as `warnings`. `tensor_maps` are parameters of the kernel after its
+    arguments, which a launch makes.
     """
 
+    written: tuple[str, ...] | None = None
     scratch_bytes: int = 0
     waiting_line: int = 0
     shared: int = 0
@@ -82,7 +84,8 @@ class Facts:
 def read_facts(fields: Mapping[str, Any]) -> dict[str, Any]:
     """The facts in what JSON gave; raises KeyError where one is missing."""
     found = {known.name: fields[known.name] for known in dataclasses.fields(Facts)}
-    return {**found, "tensor_maps": tuple(map(from_fields, found["tensor_maps"]))}
+    written = None if found["written"] is None else tuple(found["written"])
+    return {**found, "written": written, "tensor_maps": tuple(map(from_fields, found["tensor_maps"]))}
 
 
 @dataclass(frozen=True)
@@ -95,6 +98,10 @@ class KernelMetadata(Facts):
     options: dict[str, Any]
     params: tuple[Param, ...]
     stage_times: dict[str, float] = field(default_factory=dict)
+
+    def may_write(self, name: str) -> bool:
+        """Whether the kernel may write to the memory of a parameter."""
+        return self.written is None or name in self.written
 
     @property
     def num_warps(self) -> int:

@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from deuteron.backend.arrays import array_specialiser, split_token
+from deuteron.backend.arrays import array_specialiser, is_read_only, read_only_token, split_token
 from deuteron.backend.dlpack import dlpack_tensor
 from deuteron.errors import LaunchError, UsageError
 from deuteron.language.signature import DESCRIPTOR, SCALARS
@@ -117,6 +117,8 @@ def specialise(descriptor: TensorDescriptor) -> tuple[str, tuple[int, ...]]:
             "must be multiples of 16 bytes. Pad the rows, or copy the array to where it is aligned."
         )
     token = tokens.plain if descriptor.shape[-1] * size & 15 else tokens.whole_rows
+    if is_read_only(pointer):
+        token = read_only_token(token)
     return token, (address, *descriptor.shape, *descriptor.strides[:-1])
 
 

@@ -19,12 +19,29 @@ if TYPE_CHECKING:
     from xdsl.ir import Attribute
     from xdsl.passes import ModulePass
 
+    from deuteron.ir.tt.function import FuncOp
 
-def check(module: ModuleOp) -> None:
-    """Raise InternalError unless what the frontend made, or a text gave, is tile IR."""
+
+def optimise(module: ModuleOp, unit: Unit, passes: Sequence[ModulePass]) -> Made:
+    """Run the tile passes, and find out which arguments the kernel writes. Raises InternalError unless what the
+    frontend made, or a text gave, is tile IR.
+    """
     from deuteron.ir.verifier import verify_ttir
 
     verify_ttir(module, "the frontend")
+    made = run_pipeline(module, unit, passes)
+    return Made(made.product, {"written": _written(module, unit)})
+
+
+def _written(module: ModuleOp, unit: Unit) -> tuple[str, ...] | None:
+    """The parameters whose memory the kernel may write; None where that is not known."""
+    from deuteron.analysis.written_arguments import written_arguments
+
+    kernel, params = kernel_of(module), unit.metadata({}).runtime_params
+    found = written_arguments(kernel)
+    if not found.is_known or len(params) != len(kernel.args):
+        return None
+    return tuple(param.name for param, arg in zip(params, kernel.args, strict=True) if arg in found.arguments)
 
 
 def run_pipeline(module: ModuleOp, unit: Unit, passes: Sequence[ModulePass]) -> Made:
@@ -56,15 +73,20 @@ def parse_tile_ir(text: str, file: str) -> ModuleOp:
     return parse_module(text, file)
 
 
-def describe_tile_ir(module: ModuleOp) -> tuple[str, tuple[Param, ...]]:
-    """The name and the parameters of the module's kernel, its only public function."""
+def kernel_of(module: ModuleOp) -> FuncOp:
+    """The module's only public function."""
     from deuteron.ir.tt.function import FuncOp
 
     kernels = [op for op in module.walk() if isinstance(op, FuncOp) and not _is_private(op)]
     if len(kernels) != 1:
         names = ", ".join(op.sym_name.data for op in kernels) or "none"
         raise UsageError(f"a module of tile IR needs exactly one public function, the kernel, got {names}")
-    kernel = kernels[0]
+    return kernels[0]
+
+
+def describe_tile_ir(module: ModuleOp) -> tuple[str, tuple[Param, ...]]:
+    """The name and the parameters of the module's kernel."""
+    kernel = kernel_of(module)
     params = (
         make_param(value.name_hint or f"arg{index}", signature_type(value.type), kernel.arg_divisibility(index))
         for index, value in enumerate(kernel.args)

@@ -16,12 +16,11 @@ from functools import cached_property
 from typing import Any
 
 from deuteron.backend import Backend
-from deuteron.backend.arrays import array_specialiser, device_mismatch, split_token
+from deuteron.backend.arrays import array_specialiser, check_writable, device_mismatch, split_token
 from deuteron.backend.metadata import KernelMetadata, Param
 from deuteron.backend.report import Report
 from deuteron.backend.tensor_descriptor import flatten
 from deuteron.errors import LaunchError
-from deuteron.options import Target
 
 
 class StageTexts(Mapping[str, str | bytes]):
@@ -90,21 +89,24 @@ class CompiledKernel:
             names = ", ".join(param.name for param in params)
             raise LaunchError(f"kernel '{self.name}' takes {names}, got {len(args)} arguments")
         given = zip(params, args, strict=True)
-        target = self.metadata.target
-        return [_value(param, arg, self.name, target) for param, arg in given if param.kind != "constexpr"]
+        return [_value(param, arg, self.metadata) for param, arg in given if param.kind != "constexpr"]
 
 
-def _value(param: Param, arg: Any, kernel: str, target: Target) -> Any:
+def _value(param: Param, arg: Any, kernel: KernelMetadata) -> Any:
     """What is passed for an argument: of an array its address, if it has the type that the kernel was compiled for."""
     specialise = array_specialiser(type(arg))
     if param.kind != "pointer" or specialise is None:
         return arg
     token, address = specialise(arg)
     found, _, device = split_token(token)
-    where = f"argument '{param.name}' of kernel '{kernel}'"
+    where = f"argument '{param.name}' of kernel '{kernel.name}'"
     if found != param.type.replace("*k", "*"):
         raise LaunchError(f"{where}: expected {param.type}, got an array of {found}")
-    mismatch = device_mismatch(device, target.backend)
+    mismatch = device_mismatch(device, kernel.target.backend)
     if mismatch:
-        raise LaunchError(f"{where}: {mismatch.message}, and the kernel is for {target}")
+        raise LaunchError(f"{where}: {mismatch.message}, and the kernel is for {kernel.target}")
+    try:
+        check_writable(token, kernel.may_write(param.name))
+    except LaunchError as error:
+        raise LaunchError(f"{where}: {error.message}") from None
     return address

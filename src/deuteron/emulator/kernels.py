@@ -49,8 +49,8 @@ def with_tensor_maps(metadata: KernelMetadata, args: Sequence[object]) -> list[o
     """The arguments, and behind them the tensor maps that the kernel takes."""
     if not metadata.tensor_maps:
         return list(args)
-    values, bounds = [_number(arg) for arg in args], [_bounds(arg) for arg in args if _is_array(arg)]
-    made = (_tensor_map(described, described.of_arguments(values), bounds) for described in metadata.tensor_maps)
+    values, arrays = [_number(arg) for arg in args], [_array(arg) for arg in args if _is_array(arg)]
+    made = (_tensor_map(described, described.of_arguments(values), arrays) for described in metadata.tensor_maps)
     return [*args, *made]
 
 
@@ -58,9 +58,8 @@ def _is_array(arg: object) -> bool:
     return isinstance(arg, np.ndarray) or hasattr(arg, "data_ptr")
 
 
-def _bounds(arg: object) -> tuple[int, int]:
-    """The memory of an array."""
-    return byte_bounds(arg if isinstance(arg, np.ndarray) else arg.numpy(force=True))
+def _array(arg: object) -> np.ndarray:
+    return arg if isinstance(arg, np.ndarray) else arg.numpy(force=True)
 
 
 def _number(arg: object) -> object:
@@ -71,17 +70,19 @@ def _number(arg: object) -> object:
 
 
 def _tensor_map(
-    described: tensor_map.TensorMap, values: tensor_map.MapValues, bounds: Sequence[tuple[int, int]]
+    described: tensor_map.TensorMap, values: tensor_map.MapValues, arrays: Sequence[np.ndarray]
 ) -> TensorMap:
     """The map over the memory that it describes, which has to be that of an argument."""
     type, dtype = _ELEMENTS[described.element]
-    end = next((high for low, high in bounds if low <= values.address < high), None)
-    if end is None:
+    bounds = {byte_bounds(array): array for array in arrays}
+    found = next(((high, array) for (low, high), array in bounds.items() if low <= values.address < high), None)
+    if found is None:
         raise LaunchError(f"the tensor descriptor in {described.place} begins in no array that the kernel is given")
+    end, owner = found
     strides = (*values.strides, dtype.itemsize)
     room = end - values.address
     behind = room - dtype.itemsize
     shape = [min(n, behind // (stride or 1) + 1) for n, stride in zip(values.sizes, strides, strict=True)]
     memory = np.frombuffer((ctypes.c_char * room).from_address(values.address), np.uint8)
-    array = as_strided(memory[: dtype.itemsize].view(dtype), shape, strides)
+    array = as_strided(memory[: dtype.itemsize].view(dtype), shape, strides, writeable=owner.flags.writeable)
     return TensorMap(array, described.box, described.swizzle, described.padding, type, values.sizes, end)

@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from deuteron.backend import get_backend
-from deuteron.backend.arrays import device_mismatch, split_token
+from deuteron.backend.arrays import check_writable, device_mismatch, split_token
 from deuteron.backend.devices import CPU, Device, device_target
 from deuteron.backend.tensor_descriptor import flatten
 from deuteron.compiler import ASTSource, CompiledKernel, resolve_target
@@ -189,6 +189,7 @@ class JITFunction(Function, KernelInterface):
         backend = get_backend(target)
         options = self._options(backend, bound)
         compiled = compile_with(backend, self._source(bound), target, options)
+        self._check_writable(bound, compiled)
         where = {} if device is None or device.index is None else {"device": device.index}
         indices = bound.runtime_indices()
         return _Launcher(compiled, indices, where, any(isinstance(bound.passed[index], tuple) for index in indices))
@@ -216,6 +217,15 @@ class JITFunction(Function, KernelInterface):
                 error = LaunchError(f"it is on device '{device}', and '{first[0]}' on device '{first[1]}'")
             if error is not None:
                 raise name_argument(error, self.__name__, param, target)
+
+    def _check_writable(self, bound: _Binding, compiled: CompiledKernel) -> None:
+        """Raise LaunchError for a read-only array that the kernel may write. Whether it is one is in its token."""
+        for param, token in zip(self.params, bound.tokens, strict=True):
+            if isinstance(token, str):
+                try:
+                    check_writable(token, compiled.metadata.may_write(param.name))
+                except LaunchError as error:
+                    raise name_argument(error, self.__name__, param, None) from None
 
     def _source(self, bound: _Binding) -> ASTSource:
         return ASTSource(self, *decode(self.params, bound.tokens, bound.values))

@@ -30,8 +30,7 @@ def _pipelines() -> dict[str, list[ModulePass]]:
 
 
 def _optimise_tile_ir(module: Any, unit: Unit) -> Made:
-    ttir.check(module)
-    return ttir.run_pipeline(module, unit, _pipelines()["tile"])
+    return ttir.optimise(module, unit, _pipelines()["tile"])
 
 
 def _lower_to_llvm(module: Any, unit: Unit) -> Made:

@@ -50,8 +50,7 @@ def _pipelines(target: Target, options: CUDAOptions) -> dict[str, list[ModulePas
 
 
 def _optimise_tile_ir(module: ModuleOp, unit: Unit) -> Made:
-    ttir.check(module)
-    return ttir.run_pipeline(module, unit, _pipelines(unit.target, unit.options)["tile"])
+    return ttir.optimise(module, unit, _pipelines(unit.target, unit.options)["tile"])
 
 
 def _assign_layouts(module: ModuleOp, unit: Unit) -> Made:

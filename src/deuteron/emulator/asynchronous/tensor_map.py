@@ -87,6 +87,8 @@ class TensorMap:
         box = np.ascontiguousarray(data).reshape(-1).view(self.array.dtype).reshape(self.box)
         if min(coordinates) < 0:  # not in the PTX manual; an H200 answers with "illegal instruction"
             raise Fault("bulk copy", f"writes a box at {list(coordinates)}: what is written begins at 0 or later")
+        if not self.array.flags.writeable:
+            raise Fault("read-only", f"writes a box at {list(coordinates)} of a tensor, which is read-only")
         inside, of_box = self._overlap(coordinates)
         self._check_end(inside)
         given = box[of_box]
