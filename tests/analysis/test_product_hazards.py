@@ -1,64 +1,34 @@
 """What products in flight read: for how long it is in use, and when it may be written again."""
 
 import pytest
+from analysis.product_line import SUMS, Line
 from xdsl.dialects import scf
-from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Block
 
 from deuteron.analysis.shared_hazards import HazardAnalysis
 from deuteron.analysis.shared_liveness import Interval, shared_buffers
 from deuteron.ir.arith import constant
 from deuteron.ir.builder import Builder
-from deuteron.ir.tt.function import FuncOp, ReturnOp
+from deuteron.ir.tt.function import ReturnOp
 from deuteron.ir.ttg.barrier import BarrierOp
-from deuteron.ir.ttg.layout import LinearEncodingAttr, MemDescType, SharedLinearEncodingAttr
-from deuteron.ir.ttg.shared import LocalAllocOp, LocalStoreOp
-from deuteron.ir.ttg.views import MemDescTransOp
-from deuteron.ir.ttng.warp_group_dot import WarpGroupDotOp, WarpGroupDotWaitOp
-from deuteron.ir.types import f16, f32, i32
-from deuteron.layout.distributed import default_blocked
-from deuteron.layout.shared import mma_shared
-from deuteron.layout.wgmma import mma_v3_accumulator
-
-SHAPE = [64, 64]
-TILE = TensorType(f16, SHAPE, LinearEncodingAttr(default_blocked(SHAPE, 4)))
-SUMS = TensorType(f32, SHAPE, LinearEncodingAttr(mma_v3_accumulator(SHAPE, [4, 1])))
-MEMORY = MemDescType(TensorType(f16, SHAPE, SharedLinearEncodingAttr(mma_shared(SHAPE, 1, 2), 1024)))
+from deuteron.ir.ttng.warp_group_dot import WarpGroupDotWaitOp
+from deuteron.ir.types import i32
 
 
-class Line:
-    """A function without loops: two allocations of 8192 bytes, and ops behind each other."""
-
-    def __init__(self):
-        self.func = FuncOp("k", [TILE])
-        self.b = Builder.at_end(self.func.body.block)
-        self.zeros = self.b.value(constant(0.0, SUMS))
-        self.allocs = [self.b.insert(LocalAllocOp(MEMORY)) for _ in range(2)]
-
-    def dot(self, index: int, is_async: bool = True) -> WarpGroupDotOp:
-        memory = self.allocs[index].result
-        other = self.b.value(MemDescTransOp(memory, (1, 0)))
-        return self.b.insert(WarpGroupDotOp(memory, other, self.zeros, is_async=is_async))
-
-    def wait(self, dot: WarpGroupDotOp, pendings: int) -> None:
-        self.b.insert(WarpGroupDotWaitOp([dot.result], pendings))
-
-    def store(self, index: int) -> LocalStoreOp:
-        return self.b.insert(LocalStoreOp(self.func.args[0], self.allocs[index].result))
-
-    def waiting(self) -> set:
-        self.b.insert(ReturnOp())
-        return HazardAnalysis(self.func, {alloc: 8192 * i for i, alloc in enumerate(self.allocs)}).needs_barrier
+def waiting(line: Line) -> set:
+    """The ops that need a barrier in front of them, once the function is complete."""
+    line.b.insert(ReturnOp())
+    return HazardAnalysis(line.func, {alloc: 8192 * i for i, alloc in enumerate(line.allocs)}).needs_barrier
 
 
 def test_a_barrier_behind_the_wait_frees_what_a_product_read():
     line = Line()
     line.wait(line.dot(0), 0)
-    assert line.waiting() == set()
+    assert waiting(line) == set()
     line = Line()
     line.wait(line.dot(0), 0)
     store = line.store(0)
-    assert line.waiting() == {store}
+    assert waiting(line) == {store}
 
 
 def test_a_barrier_in_front_of_the_wait_does_not():
@@ -67,7 +37,7 @@ def test_a_barrier_in_front_of_the_wait_does_not():
     line.b.insert(BarrierOp())
     line.wait(dot, 0)
     store = line.store(0)
-    assert line.waiting() == {store}
+    assert waiting(line) == {store}
 
 
 @pytest.mark.parametrize(("pendings", "is_free"), [(0, True), (1, False)])
@@ -79,7 +49,7 @@ def test_a_wait_that_leaves_products_in_flight(pendings, is_free):
     line.wait(second, pendings)
     line.b.insert(BarrierOp())
     first_store, second_store = line.store(0), line.store(1)
-    assert line.waiting() == (set() if is_free else {second_store})
+    assert waiting(line) == (set() if is_free else {second_store})
     assert first_store not in HazardAnalysis(line.func, {a: 8192 * i for i, a in enumerate(line.allocs)}).needs_barrier
 
 
@@ -88,7 +58,7 @@ def test_a_synchronous_product_has_read():
     line.dot(0, is_async=False)
     line.b.insert(BarrierOp())
     line.store(0)
-    assert line.waiting() == set()
+    assert waiting(line) == set()
 
 
 @pytest.mark.parametrize(("pendings", "in_flight"), [(1, False), (2, True)])

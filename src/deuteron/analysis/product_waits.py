@@ -4,7 +4,8 @@
     %e = "ttng.warp_group_dot_wait"(%d) <{pendings = 0}>       is this one
 
 A wait that leaves as many products in flight as were issued between the two is enough. Where one leaves more, the
-product is still in flight in what the wait gives, and in what a loop then carries.
+product is still in flight in what the wait gives, and in what a loop then carries. A wait in a branch or in a loop, for
+what was issued before it may not be executed: it is none.
 """
 
 from __future__ import annotations
@@ -30,7 +31,9 @@ def wait_for(dot: WarpGroupDotOp) -> Operation | None:
 
 
 def _use_by(value: SSAValue, kind: type[Operation]) -> Use | None:
-    return next((use for use in value.uses if isinstance(use.operation, kind)), None)
+    """A use in the block of the value, which is executed whenever the value is made."""
+    block = value.owner.parent
+    return next((use for use in value.uses if isinstance(use.operation, kind) and use.operation.parent is block), None)
 
 
 def _parent(use: Use) -> Operation:

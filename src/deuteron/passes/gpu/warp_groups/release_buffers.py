@@ -11,10 +11,11 @@ iteration before is given back, and behind the loop's last wait that of the last
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from xdsl.context import Context
-from xdsl.dialects import scf
+from xdsl.dialects import arith, scf
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
@@ -29,7 +30,6 @@ from deuteron.ir.ttg.memdesc_index import MemDescIndexOp
 from deuteron.ir.ttg.views import is_view
 from deuteron.ir.ttng.mbarrier import ArriveBarrierOp
 from deuteron.ir.ttng.warp_group_dot import WarpGroupDotOp, WarpGroupDotWaitOp
-from deuteron.ir.types import i32
 from deuteron.passes.carried_values import carry, new_argument
 from deuteron.passes.rewrite import erase
 
@@ -98,18 +98,30 @@ def _wait_behind(loop: scf.ForOp, waits: set[Operation | None]) -> Operation | N
 
 
 def _release_one_late(arrive: ArriveBarrierOp, loop: scf.ForOp, inside: Operation, behind: Operation) -> None:
-    """The loop carries which buffer the iteration before has read."""
-    index = arrive.alloc.owner
-    assert isinstance(index, MemDescIndexOp)
-    previous, none = new_argument(loop, i32, "read"), Builder.before(loop).constant(0, i32)
+    """The loop carries which buffer the iteration before has read, and whether it gives it back."""
+    following = _varying(arrive)
+    previous = [new_argument(loop, value.type, "read") for value in following]
+    before = Builder.before(loop)
+    none = [before.constant(0, value.type) for value in following]
     _arrive(Builder(InsertPoint.after(inside), loop.location), arrive, previous, (loop.lb, loop.body.block.args[0]))
-    new = carry(loop, [none], [index.index])
-    _arrive(Builder(InsertPoint.after(behind), loop.location), arrive, new.results[-1], (new.lb, new.ub))
+    new = carry(loop, none, following)
+    last = new.results[len(new.results) - len(following) :]
+    _arrive(Builder(InsertPoint.after(behind), loop.location), arrive, last, (new.lb, new.ub))
     erase(arrive)
 
 
-def _arrive(b: Builder, like: ArriveBarrierOp, index: SSAValue, ordered: tuple[SSAValue, SSAValue]) -> None:
-    """Arrive for the buffer with that number, if the first of two values is below the second."""
-    is_below = b.value(CmpIOp(*ordered, "slt"))
-    barrier = b.value(MemDescIndexOp(like.alloc.owner.src, index))
-    b.insert(ArriveBarrierOp(barrier, like.count.value.data, is_below, num_ctas=like.num_ctas))
+def _varying(arrive: ArriveBarrierOp) -> list[SSAValue]:
+    """What of an arrival another iteration has otherwise: the number of the buffer, and then the predicate."""
+    owner = arrive.alloc.owner
+    numbers = [owner.index] if isinstance(owner, MemDescIndexOp) else []
+    return numbers if arrive.pred is None else [*numbers, arrive.pred]
+
+
+def _arrive(b: Builder, like: ArriveBarrierOp, varying: Sequence[SSAValue], ordered: tuple[SSAValue, SSAValue]) -> None:
+    """Arrive with these values in the place of its own, if the first of two values is below the second."""
+    runs, barrier = b.value(CmpIOp(*ordered, "slt")), like.alloc
+    if like.pred is not None:
+        runs = b.value(arith.AndIOp(runs, varying[-1]))
+    if isinstance(barrier.owner, MemDescIndexOp):
+        barrier = b.value(MemDescIndexOp(barrier.owner.src, varying[0]))
+    b.insert(ArriveBarrierOp(barrier, like.count.value.data, runs, num_ctas=like.num_ctas))
