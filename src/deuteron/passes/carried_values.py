@@ -14,6 +14,11 @@ from xdsl.ir import Attribute, SSAValue
 from deuteron.passes.rewrite import replace
 
 
+def is_innermost(loop: scf.ForOp) -> bool:
+    """Whether there is no loop in it."""
+    return not any(inner is not loop and isinstance(inner, scf.ForOp | scf.WhileOp) for inner in loop.walk())
+
+
 def new_argument(loop: scf.ForOp, type: Attribute, name: str | None) -> SSAValue:
     """One more value that a loop carries; `carry` says what enters."""
     block = loop.body.block

@@ -37,6 +37,8 @@ from deuteron.ir.effects import OTHER, Effect, writes
 from deuteron.ir.types import i32
 from deuteron.layout.wgmma import WARPGROUP
 
+SPECIALIZED = "ttg.warp_specialize"  # an attribute of functions whose loads are to be given to warps of their own
+
 
 @irdl_op_definition
 class WarpYieldOp(IRDLOperation):

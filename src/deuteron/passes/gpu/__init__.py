@@ -28,7 +28,9 @@ from deuteron.passes.gpu.operands.place_dot_operands import PlaceDotOperands
 from deuteron.passes.gpu.operands.split_dot_operands import SplitDotOperands
 from deuteron.passes.gpu.operands.widen_dot_operands import WidenDotOperands
 from deuteron.passes.gpu.order_programs import OrderPrograms
+from deuteron.passes.gpu.pipelining.delay_products import DelayProducts
 from deuteron.passes.gpu.pipelining.pipeline_loads import PipelineLoads
+from deuteron.passes.gpu.specialization.choose_functions import ChooseSpecialized
 from deuteron.passes.gpu.specialization.specialize_warps import SpecializeWarps
 from deuteron.passes.gpu.warp_groups.fence_products import FenceProducts
 from deuteron.passes.gpu.warp_groups.order_warp_groups import OrderWarpGroups
@@ -57,10 +59,20 @@ def gpu_passes(config: GPUConfig) -> list[ModulePass]:
         # Before layouts: what goes through shared memory is not converted in registers.
         PlaceDotOperands(config),
         AssignLayouts(config),
+        # After layouts: registers and buffers are counted.
+        ChooseSpecialized(config),
+        # Before warps are specialised: they copy in the order in which delayed products read.
+        DelayProducts(config, loads=True),
         # Before loads are pipelined: those that other warps copy are not.
         SpecializeWarps(config),
+        # After it: addresses, which the warps that compute do not need any more.
+        EliminateDeadCode(),
         # After layouts: where a copy goes depends on them. It makes the buffers that the next ones order accesses of.
         PipelineLoads(config),
+        # After it: the pointers of the iteration itself, which nobody reads any more.
+        EliminateDeadCode(),
+        # After loads are pipelined: what is copied ahead stays in its slot until the next iteration.
+        DelayProducts(config),
         # After loads are pipelined: what was not copied ahead is copied where it is.
         LowerDescriptors(),
         # After it: what a product reads has to stay until it is done.

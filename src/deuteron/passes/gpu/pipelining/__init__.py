@@ -4,5 +4,6 @@ pipeline_loads.py      what products read, copied into rings of buffers iteratio
 choose_loads.py        which loads
 run_ahead.py           what a loop computes, and fills, ahead of its iterations
 prefetch_loads.py      loads that go through registers
-pipeline_products.py   products that depend on others, an iteration later
+delay_products.py      products that depend on others, an iteration later
+chained_products.py    which products
 """

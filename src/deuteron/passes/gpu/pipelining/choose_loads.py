@@ -29,6 +29,7 @@ from deuteron.ir.ttg.layout import layout_of
 from deuteron.ir.types import byte_width_of, is_tile
 from deuteron.layout.linear import REGISTER
 from deuteron.machine.gpu import GPU
+from deuteron.passes.carried_values import is_innermost
 from deuteron.passes.gpu.pipelining.run_ahead import Ahead
 from deuteron.passes.gpu.rings.buffered_loads import (
     PRODUCTS,
@@ -96,7 +97,7 @@ def _loop_of(op: Operation) -> Operation:
 
 
 def _obstacle_in_loop(loop: scf.ForOp) -> str | None:
-    if any(inner is not loop and isinstance(inner, scf.ForOp | scf.WhileOp) for inner in loop.walk()):
+    if not is_innermost(loop):
         return "the loop is not an innermost one"
     ordering = first_in_order(loop, GLOBAL)
     return f"{ordering.name} keeps the iterations in order" if ordering is not None else None

@@ -37,23 +37,17 @@ from deuteron.ir.tt.memory import LoadOp
 from deuteron.ir.ttg.async_copy import AsyncCommitGroupOp, AsyncWaitOp
 from deuteron.ir.ttg.barrier import BarrierOp
 from deuteron.ir.ttng.fence import FenceAsyncSharedOp
-from deuteron.ir.ttng.mbarrier import FenceMBarrierInitOp, WaitBarrierOp
+from deuteron.ir.ttng.mbarrier import FenceMBarrierInitOp
 from deuteron.ir.ttng.warp_group_dot import WarpGroupDotOp
 from deuteron.machine.gpu import GPUConfig
 from deuteron.passes.carried_values import carry
+from deuteron.passes.gpu.pipelining.chained_products import first_product, is_read_by, products_to_delay
 from deuteron.passes.gpu.pipelining.choose_loads import choose_loads, loads_of
-from deuteron.passes.gpu.pipelining.pipeline_products import (
-    delay_products,
-    first_product,
-    is_read_by,
-    products_to_delay,
-)
 from deuteron.passes.gpu.pipelining.prefetch_loads import prefetch
 from deuteron.passes.gpu.pipelining.run_ahead import RingAhead, next_iteration
 from deuteron.passes.gpu.rings.buffered_loads import BufferedLoad
 from deuteron.passes.optimisation import Optimisation
 from deuteron.passes.remarks import Kind, remark
-from deuteron.passes.tile.eliminate_dead_code import EliminateDeadCode
 
 
 @dataclass(frozen=True)
@@ -81,8 +75,8 @@ class Schedule:
 
 
 class _Pipeline:
-    """The rewrite of one loop. What is copied by cp.async and what by TMA, what `delayed` products read and what others
-    do, has a ring each.
+    """The rewrite of one loop. What is copied by cp.async and what by TMA, what products read that `delay-products`
+    will delay and what others do, has a ring each.
     """
 
     def __init__(
@@ -90,9 +84,9 @@ class _Pipeline:
         loop: scf.ForOp,
         loads: Sequence[BufferedLoad],
         schedule: Schedule,
-        delayed: Sequence[WarpGroupDotOp],
+        to_delay: Sequence[WarpGroupDotOp],
     ):
-        self._loop, self._schedule, self._delayed = loop, schedule, delayed
+        self._loop, self._schedule, self._to_delay = loop, schedule, to_delay
         self._before = Builder.before(loop)
         by_threads = [one for one in loads if isinstance(one.load, LoadOp)]
         by_tma = [one for one in loads if isinstance(one.load, DescriptorLoadOp)]
@@ -101,7 +95,7 @@ class _Pipeline:
 
     def _make_rings(self, loads: Sequence[BufferedLoad]) -> list[RingAhead]:
         """One for what is read in its iteration, and one for what delayed products read in the next."""
-        parts = [[one for one in loads if is_read_by(one.load, self._delayed) == lags] for lags in (False, True)]
+        parts = [[one for one in loads if is_read_by(one.load, self._to_delay) == lags] for lags in (False, True)]
         count = self._schedule.num_buffers
         return [RingAhead(self._before, self._loop, part, count, lag) for lag, part in enumerate(parts) if part]
 
@@ -109,12 +103,10 @@ class _Pipeline:
         if self._has_barriers:
             _publish_barriers(self._before)
         self._fill()
-        waits = self._rewrite_body()
+        self._rewrite_body()
         entering = [value for ring in self._rings for value in ring.enter(self._before)]
         loop = carry(self._loop, entering, [value for ring in self._rings for value in ring.following])
         self._leave(Builder(InsertPoint.after(loop), loop.location))
-        if self._delayed:
-            delay_products(loop, self._delayed, waits)
 
     def _fill(self) -> None:
         b, loop = self._before, self._loop
@@ -129,33 +121,30 @@ class _Pipeline:
         if self._has_groups:
             b.insert(AsyncCommitGroupOp(tokens))
 
-    def _rewrite_body(self) -> list[WaitBarrierOp]:
-        """Waits, copies and uses; gives the waits for what delayed products alone read."""
+    def _rewrite_body(self) -> None:
+        """Waits, copies and uses."""
         loop = self._loop
         top, place = Builder.before(loop.body.block.first_op), self._place_of_copies()
         self._before.location = top.location = place.location = loop.location
-        waits = self._wait(top)
+        self._wait(top)
         self._commit(place, [token for ring in self._rings for token in ring.fill_ahead(self._before, place)])
         for ring in self._rings:
             ring.read()
-        return waits
 
-    def _wait(self, top: Builder) -> list[WaitBarrierOp]:
+    def _wait(self, top: Builder) -> None:
         if self._has_groups:
             top.insert(AsyncWaitOp(self._schedule.distance - 1))
         for ring in self._rings:
             ring.find_positions(top)
-        with_barriers = [ring for ring in self._rings if ring.ring.full is not None]
-        for ring in with_barriers:
-            if not ring.lag:
-                ring.wait(top)
-        return [ring.wait(Builder.before(self._delayed[0])) for ring in with_barriers if ring.lag]
+        for ring in self._rings:
+            if ring.ring.full is not None:
+                ring.wait(Builder.before(self._to_delay[0]) if ring.lag else top)
 
     def _place_of_copies(self) -> Builder:
-        """With delayed products, which read the buffers of the iteration before, as soon as all are issued."""
+        """With products to delay, which will read the slots of the iteration before, as soon as all are issued."""
         block = self._loop.body.block
-        if self._delayed:
-            return Builder(InsertPoint.after(first_product(self._delayed)))
+        if self._to_delay:
+            return Builder(InsertPoint.after(first_product(self._to_delay)))
         return Builder.before(block.first_op if self._schedule.copies_at_top else block.last_op)
 
     def _leave(self, b: Builder) -> None:
@@ -186,25 +175,20 @@ class PipelineLoads(Optimisation):
     config: GPUConfig
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        changed = False
         for func in op.ops:
             if isinstance(func, FuncOp):
-                changed |= self._pipeline_function(func)
-        if changed:
-            # The pointers of the iteration itself, which nobody reads any more.
-            EliminateDeadCode().apply(ctx, op)
+                self._pipeline_function(func)
 
-    def _pipeline_function(self, func: FuncOp) -> bool:
+    def _pipeline_function(self, func: FuncOp) -> None:
         """A loop that is built anew gives new values, which the next one may start with."""
-        changed, info = False, None
+        info = None
         for loop in [inner for inner in func.walk() if isinstance(inner, scf.ForOp | scf.WhileOp)]:
             if isinstance(loop, scf.WhileOp):
                 _stay(loop, "nothing says before an iteration of a `while` that it comes")
                 continue
             info = info or AxisInfoAnalysis(func)
             if self._pipeline(loop, info):
-                changed, info = True, None
-        return changed
+                info = None
 
     def _pipeline(self, loop: scf.ForOp, info: AxisInfoAnalysis) -> bool:
         hint = loop.attributes.get("tt.num_stages")
@@ -216,6 +200,6 @@ class PipelineLoads(Optimisation):
         if chosen.prefetched:
             loop = prefetch(loop, chosen.prefetched)
         if chosen.copied:
-            delayed = products_to_delay(loop, [one.load for one in chosen.copied if one.is_read_in_place], self.config)
-            _Pipeline(loop, chosen.copied, Schedule.of(loop, num_stages), delayed).rewrite()
+            to_delay = products_to_delay(loop, [one.load for one in chosen.copied if one.is_read_in_place], self.config)
+            _Pipeline(loop, chosen.copied, Schedule.of(loop, num_stages), to_delay).rewrite()
         return bool(chosen.copied or chosen.prefetched)

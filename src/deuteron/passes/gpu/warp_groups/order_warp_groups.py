@@ -13,7 +13,7 @@
 
 Both would issue their products at the same time else, and compute at the same time, with the tensor cores idle. Done
 where warps are specialised, so that nothing else makes the warpgroups wait for each other, and for loops in which a
-product has an operand in registers that the iteration before has computed (pipeline_products.py) and tensor cores have
+product has an operand in registers that the iteration before has computed (delay_products.py) and tensor cores have
 more to do than threads: where threads have, a turn only holds up the warpgroup that could go on.
 """
 

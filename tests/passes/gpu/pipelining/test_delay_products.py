@@ -7,17 +7,17 @@ import numpy as np
 import pytest
 from backend.cuda.launching import aligned, compile_for, compile_text, emulate, emulate_compiled
 from xdsl.context import Context
-from xdsl.dialects import scf
+from xdsl.dialects.builtin import UnitAttr
 
 import deuteron
 import deuteron.language as tl
 from deuteron.backend.cuda.target import architecture
 from deuteron.ir.text import parse_module, print_module
-from deuteron.ir.tt.memory import LoadOp
+from deuteron.ir.ttg.warp_specialize import SPECIALIZED
 from deuteron.machine.gpu import GPUConfig
 from deuteron.passes.gpu import gpu_passes
+from deuteron.passes.gpu.pipelining.delay_products import DelayProducts
 from deuteron.passes.gpu.pipelining.pipeline_loads import PipelineLoads
-from deuteron.passes.gpu.pipelining.pipeline_products import delay_products, is_read_by, products_to_delay
 
 D = 64
 
@@ -199,15 +199,12 @@ def test_ptxas_keeps_products_in_flight(num_warps, stages):
     assert resources["warnings"] == [] and resources["spill_bytes"] == 0
 
 
-def delay_with_loads(module):
-    """Delay products behind their loads, which are not copied ahead yet; gives how many."""
-    count = 0
-    for loop in [op for op in module.walk() if isinstance(op, scf.ForOp)]:
-        loads = [op for op in loop.body.block.ops if isinstance(op, LoadOp)]
-        products = products_to_delay(loop, loads, GPUConfig(architecture(90).machine))
-        count += len(products)
-        delay_products(loop, products, [load for load in loads if is_read_by(load, products)])
-    return count
+def delay_with_loads(module, config):
+    """As in functions whose warps are to be specialised."""
+    func = next(iter(module.ops))
+    func.attributes[SPECIALIZED] = UnitAttr()
+    DelayProducts(config, loads=True).apply(Context(), module)
+    del func.attributes[SPECIALIZED]
 
 
 @pytest.mark.parametrize("stages", [1, 3])
@@ -218,9 +215,10 @@ def test_loads_are_delayed_with_their_product(rng, by_pointers, case, n, stages)
     arrays, out = draw(rng, n), poisoned()
     kernel = compile_for("cuda:90", attention, *arrays, out, n, BLOCK=64, D=D, CASE=case)
     module = parse_module(kernel.asm["ttir"])
-    for each in gpu_passes(GPUConfig(architecture(90).machine, 4, stages)):
+    config = GPUConfig(architecture(90).machine, 4, stages)
+    for each in gpu_passes(config):
         if isinstance(each, PipelineLoads):
-            assert delay_with_loads(module) == 1
+            delay_with_loads(module, config)
         each.apply(Context(), module)
     text = print_module(module)
     assert sequence(text).count("load") == (5 if stages == 1 else 3)

@@ -17,150 +17,52 @@ the waits. Delayed are a product, what depends on it (%acc * alpha), and what is
 the first product depends on the delayed one, or something that has an effect does, or where the registers would not
 suffice for the sums of both and the operand between them, the loop stays.
 
-It is part of `pipeline-loads`, which copies what delayed products read an iteration later. Loads that stay loads, and
-waits for what TMA copies, are delayed as well, to be in front of their product.
+What a delayed product reads in shared memory is still there in the next iteration: it is made before the loop, or is in
+a slot of a ring that is not filled again until then; waits for that slot alone are delayed with their product. With
+`loads` it may also be a load that nothing else reads, which is delayed as well: where warps of their own will copy,
+they do so in the order in which products read.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from math import ceil
+from dataclasses import dataclass
 
+from xdsl.context import Context
 from xdsl.dialects import scf
+from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Operation, Region, SSAValue, Use
 from xdsl.rewriter import InsertPoint
 
-from deuteron.analysis.tile_polynomials import TilePolynomials
-from deuteron.ir.arith import CmpIOp, constant_value
+from deuteron.analysis.written_arguments import is_apart, written_arguments
+from deuteron.ir.arith import CmpIOp
 from deuteron.ir.builder import Builder
-from deuteron.ir.effects import is_pure
-from deuteron.ir.tt.descriptor import DescriptorLoadOp
-from deuteron.ir.tt.memory import LoadOp
+from deuteron.ir.effects import GLOBAL, ORDER, ORDER_OWN, first_in_order, is_pure
+from deuteron.ir.tt.function import FuncOp
 from deuteron.ir.ttg.async_copy import AsyncWaitOp
-from deuteron.ir.ttg.layout import MemDescType, layout_of
-from deuteron.ir.ttg.shared import LocalAllocOp
-from deuteron.ir.ttg.views import is_view, viewed
+from deuteron.ir.ttg.views import is_view
+from deuteron.ir.ttg.warp_specialize import SPECIALIZED
+from deuteron.ir.ttng.mbarrier import WaitBarrierOp
 from deuteron.ir.ttng.warp_group_dot import WarpGroupDotOp
-from deuteron.ir.types import bit_width_of, byte_width_of, is_tile
-from deuteron.layout.linear import REGISTER
+from deuteron.ir.types import is_tile
 from deuteron.machine.gpu import GPUConfig
-from deuteron.passes.carried_values import carry, new_argument
+from deuteron.passes.carried_values import carry, is_innermost, new_argument
+from deuteron.passes.gpu.pipelining.chained_products import (
+    allocs_of,
+    dependent_ops,
+    first_product,
+    is_read_by,
+    known_later,
+    operands_inside,
+    ops_behind,
+    products_to_delay,
+)
 from deuteron.passes.gpu.pipelining.run_ahead import next_iteration
-from deuteron.passes.rewrite import Values, erase, is_defined_in
+from deuteron.passes.gpu.rings.buffered_loads import Load
+from deuteron.passes.optimisation import Optimisation
+from deuteron.passes.rewrite import Values, erase
 
-# Of the registers of a thread, for sums and operands at the same time: what addresses and the rest leave.
-TILES_SHARE = 3 / 4
-MIN_ITERATIONS = 4
 _FREE = ("tt.expand_dims", "tt.broadcast", "tt.splat")
-
-
-def products_to_delay(
-    loop: scf.ForOp, loads: Sequence[LoadOp | DescriptorLoadOp], config: GPUConfig
-) -> list[WarpGroupDotOp]:
-    """The products of a loop that may be delayed by an iteration: all that have an operand of other products, or none.
-
-    What they read of shared memory has to be there in the next iteration: it is made in front of the loop, or comes by
-    one of these loads, which nothing else reads. Loops of few iterations stay: most of them would be the first and the
-    last one, which overlap with nothing.
-    """
-    products = _chained_products(loop, config) if not _is_short(loop) else []
-    allocs = {alloc.result for load in loads if is_read_by(load, products) for alloc in _allocs_of(load)}
-    outside = all(viewed(dot.b) in allocs or not is_defined_in(viewed(dot.b), loop) for dot in products)
-    return products if outside else []
-
-
-def _is_short(loop: scf.ForOp) -> bool:
-    known = TilePolynomials()
-    extent, step = (known.of(loop.ub) - known.of(loop.lb)).number, constant_value(loop.step)
-    return extent is not None and step is not None and extent < MIN_ITERATIONS * step
-
-
-def is_read_by(load: LoadOp | DescriptorLoadOp, products: Sequence[WarpGroupDotOp]) -> bool:
-    """Whether these products read a load, in shared memory, and nothing else does."""
-    pending, is_read = [load.result], False
-    while pending:
-        for use in pending.pop().uses:
-            if use.operation in products and use.index == 1:
-                is_read = True
-            elif isinstance(use.operation, LocalAllocOp) or is_view(use.operation):
-                pending += use.operation.results
-            else:
-                return False
-    return is_read
-
-
-def _allocs_of(op: Operation) -> list[LocalAllocOp]:
-    return [use.operation for value in op.results for use in value.uses if isinstance(use.operation, LocalAllocOp)]
-
-
-def _chained_products(loop: scf.ForOp, config: GPUConfig) -> list[WarpGroupDotOp]:
-    """The products that have an operand of others, if delaying them is right as far as values in registers go."""
-    block = loop.body.block
-    dots = [op for op in block.ops if isinstance(op, WarpGroupDotOp)]
-    if any(bit_width_of(dot.result.type) != 32 or dot.part_depth for dot in dots):
-        return []
-    chained = [dot for dot in dots if not isinstance(dot.a.type, MemDescType) and _products_behind(dot)]
-    if chained and not _fit_registers([dot.result for dot in dots] + [dot.a for dot in chained], config):
-        return []
-    dependent = _dependent_ops(block, _known_later(block, chained))
-    needed = {op for dot in chained for op in _ops_behind([dot.a], block)}
-    if needed & dependent or any(op not in chained and not is_pure(op) for op in dependent):
-        return []
-    return chained
-
-
-def _fit_registers(tiles: Sequence[SSAValue], config: GPUConfig) -> bool:
-    """Whether a thread has the registers for tiles at the same time."""
-    return sum(map(_registers, tiles)) <= ceil(TILES_SHARE * config.registers_per_thread)
-
-
-def _registers(tile: SSAValue) -> int:
-    """How many of a thread's registers a tile takes."""
-    return layout_of(tile.type).in_size(REGISTER) * byte_width_of(tile.type) // 4
-
-
-def first_product(products: Sequence[WarpGroupDotOp]) -> Operation:
-    """The product of the same iteration behind which delayed ones are issued."""
-    behind = {op for product in products for op in _products_behind(product)}
-    return [op for op in products[0].parent.ops if op in behind][-1]
-
-
-def _products_behind(dot: WarpGroupDotOp) -> list[Operation]:
-    """The products of the same iteration that operand a is computed from."""
-    return [op for op in _ops_behind([dot.a], dot.parent) if isinstance(op, WarpGroupDotOp)]
-
-
-def _ops_behind(values: Iterable[SSAValue], block: Block) -> list[Operation]:
-    """The ops of a block that values are computed by."""
-    found: set[Operation] = set()
-    pending = [*values]
-    while pending:
-        owner = pending.pop().owner
-        if isinstance(owner, Operation) and owner.parent is block and owner not in found:
-            found.add(owner)
-            pending += _operands(owner)
-    return [op for op in block.ops if op in found]
-
-
-def _operands(op: Operation) -> list[SSAValue]:
-    return [operand for inner in op.walk() for operand in inner.operands]
-
-
-def _known_later(block: Block, products: Iterable[WarpGroupDotOp]) -> set[SSAValue]:
-    """What is known an iteration later where these products are: their results, and what is computed from them."""
-    later, count = {product.result for product in products}, -1
-    while count != len(later):
-        count = len(later)
-        later |= {result for op in _dependent_ops(block, later) for result in op.results}
-        yielded = zip(block.args[1:], block.last_op.operands, strict=True)
-        later |= {argument for argument, value in yielded if value in later}
-    return later
-
-
-def _dependent_ops(block: Block, values: set[SSAValue]) -> set[Operation]:
-    """The ops that give these values, or use them."""
-    ops = (op for op in block.ops if op is not block.last_op)
-    return {op for op in ops if values & {*op.results, *_operands(op)}}
 
 
 class _Stages:
@@ -171,9 +73,9 @@ class _Stages:
     """
 
     def __init__(self, block: Block, products: Sequence[WarpGroupDotOp], before: Sequence[Operation]):
-        later, given = _known_later(block, products), block.last_op.operands
-        delayed = _dependent_ops(block, later) | {*before, *(alloc for op in before for alloc in _allocs_of(op))}
-        movable = {*_ops_behind((value for op in before for value in op.operands), block)}
+        later, given = known_later(block, products), block.last_op.operands
+        delayed = dependent_ops(block, later) | {*before, *(alloc for op in before for alloc in allocs_of(op))}
+        movable = {*ops_behind((value for op in before for value in op.operands), block)}
         operands = {product.a for product in products}
         for op in reversed(list(block.ops)):
             is_movable = is_pure(op) and (_is_free(op) or op in movable) and not operands & {*op.results}
@@ -184,7 +86,7 @@ class _Stages:
         self.outcomes = [index for index, value in enumerate(given) if value in later or value.owner in delayed]
         here = {*block.args, *(result for op in self.others for result in op.results)} - later
         here -= {block.args[1 + index] for index in self.outcomes}
-        needed = dict.fromkeys(value for op in self.delayed for value in _operands(op) if value in here)
+        needed = dict.fromkeys(value for op in self.delayed for value in operands_inside(op) if value in here)
         self.kept = {value: list(given).index(value) for value in needed if value in given}
         self.handed_over = [value for value in needed if value not in self.kept]
 
@@ -208,16 +110,62 @@ def _is_carried_to(use: Use, ops: set[Operation]) -> bool:
     return not list(result.uses) and all(other.operation in ops for other in argument.uses)
 
 
-def delay_products(loop: scf.ForOp, products: Sequence[WarpGroupDotOp], before: Sequence[Operation] = ()) -> None:
+@dataclass(frozen=True)
+class DelayProducts(Optimisation):
+    """Delays chained products by an iteration; with `loads` in functions whose warps are to be specialised, and with
+    the loads that they read.
+    """
+
+    name = "delay-products"
+
+    config: GPUConfig
+    loads: bool = False
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        for func in op.ops:
+            if isinstance(func, FuncOp) and (not self.loads or SPECIALIZED in func.attributes):
+                for loop in [inner for inner in func.walk() if isinstance(inner, scf.ForOp) and is_innermost(inner)]:
+                    self._delay(loop)
+
+    def _delay(self, loop: scf.ForOp) -> None:
+        loads = _movable_loads(loop) if self.loads else []
+        products = products_to_delay(loop, loads, self.config)
+        if products:
+            read = [load for load in loads if is_read_by(load, products)]
+            _delay_products(loop, products, [*read, *_waits_for(products)])
+
+
+def _movable_loads(loop: scf.ForOp) -> list[Load]:
+    """The loads of a loop's body that come to the same an iteration later."""
+    if first_in_order(loop, GLOBAL, (ORDER, ORDER_OWN)) is not None:
+        return []
+    written = written_arguments(loop)
+    return [op for op in loop.body.block.ops if isinstance(op, Load) and is_apart(op, written)]
+
+
+def _waits_for(products: Sequence[WarpGroupDotOp]) -> list[WaitBarrierOp]:
+    """The waits for slots that only these products read."""
+    waits = [op for op in products[0].parent.ops if isinstance(op, WaitBarrierOp)]
+    return [wait for wait in waits if wait.deps and all(_is_only_read_by(slot, products) for slot in wait.deps)]
+
+
+def _is_only_read_by(buffer: SSAValue, products: Sequence[WarpGroupDotOp]) -> bool:
+    users = [use.operation for use in buffer.uses if not isinstance(use.operation, WaitBarrierOp)]
+    views = [user.results[0] for user in users if is_view(user)]
+    is_read = all(is_view(user) or user in products for user in users)
+    return is_read and all(_is_only_read_by(view, products) for view in views)
+
+
+def _delay_products(loop: scf.ForOp, products: Sequence[WarpGroupDotOp], before: Sequence[Operation]) -> None:
     """Build a loop anew that issues these products of an iteration in the next, and in front of them does the ops
     `before`: loads, and waits for what was copied for them alone.
     """
-    first, operands = first_product(products), [product.a.owner for product in products]
+    first, given = first_product(products), [product.a.owner for product in products]
     stages = _Stages(loop.body.block, products, before)
     _guard(loop)
     entering = _do_first_iteration(loop, stages)
     delayed = _delay(loop, stages, first)
-    for op in operands:
+    for op in given:
         _put_last(op)
     _do_last_iteration(carry(loop, entering, stages.handed_over), stages.outcomes, delayed)
 
