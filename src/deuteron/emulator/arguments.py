@@ -1,6 +1,6 @@
 """Arguments of a launch as the bytes that the kernel's `ld.param` reads.
 
-    pack_arguments(launch, (x, np.int32(5), 2.5))
+    pack_arguments("add", layout, memory, (x, np.int32(5), 2.5))
 
 An array becomes its address, a tensor map 128 bytes that name it, a number what the type of the parameter asks for.
 """
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -17,24 +17,21 @@ from deuteron.emulator.asynchronous.tensor_map import TensorMap
 from deuteron.emulator.machine.global_memory import GlobalMemory
 from deuteron.emulator.parser.syntax import Variable
 from deuteron.emulator.types import TYPES
+from deuteron.emulator.variables import Layout
 from deuteron.errors import LaunchError
 
-if TYPE_CHECKING:
-    from deuteron.emulator.launch import Launch
 
-
-def pack_arguments(launch: Launch, args: Sequence[object]) -> None:
-    """Make the parameter buffer and the memory that its pointers point to."""
-    layout = launch.program.layout
+def pack_arguments(kernel: str, layout: Layout, memory: GlobalMemory, args: Sequence[object]) -> dict[str, int]:
+    """Make the parameter buffer and the memory that its pointers point to; gives the address of each parameter."""
     params = layout.param_variables
     if len(args) != len(params):
-        raise LaunchError(f"kernel '{launch.program.function.name}' takes {len(params)} arguments, got {len(args)}")
-    address, data = launch.memory.add_bytes(max(layout.param_bytes, 1), 128, "the kernel's parameters", False)
+        raise LaunchError(f"kernel '{kernel}' takes {len(params)} arguments, got {len(args)}")
+    address, data = memory.add_bytes(max(layout.param_bytes, 1), 128, "the kernel's parameters", False)
     for index, (param, value) in enumerate(zip(params, args, strict=True)):
         offset = layout.params[param.name]
-        packed = _pack(launch.memory, param, value, f"argument {index}")
+        packed = _pack(memory, param, value, f"argument {index}")
         data[offset : offset + len(packed)] = np.frombuffer(packed, np.uint8)
-        launch.set_address(param.name, address + offset)
+    return {param.name: address + layout.params[param.name] for param in params}
 
 
 def _pack(memory: GlobalMemory, param: Variable, value: object, name: str) -> bytes:

@@ -13,15 +13,15 @@ from math import prod
 import numpy as np
 
 from deuteron.emulator.arguments import pack_arguments
-from deuteron.emulator.machine.global_memory import GlobalMemory
+from deuteron.emulator.loading import load_program
 from deuteron.emulator.machine.group import Group
+from deuteron.emulator.machine.launch_state import LaunchState
 from deuteron.emulator.machine.scheduler import Scheduler
 from deuteron.emulator.machine.wave import Wave
 from deuteron.emulator.machine.windows import SHARED_WINDOW
 from deuteron.emulator.options import EmulatorOptions
 from deuteron.emulator.parser.syntax import Immediate, Variable
-from deuteron.emulator.program import Program, load_program
-from deuteron.emulator.specials import Specials
+from deuteron.emulator.program import Program
 from deuteron.emulator.types import TYPES
 from deuteron.errors import LaunchError, OutOfResources
 
@@ -58,7 +58,7 @@ def as_dim(value: Dim) -> tuple[int, int, int]:
 
 
 class Launch:
-    """One launch of a program: what all its waves share."""
+    """One launch of a program; `state` is what all its waves share."""
 
     def __init__(
         self,
@@ -71,77 +71,54 @@ class Launch:
         options: EmulatorOptions,
     ):
         self.program = program
-        self.grid, self.block = grid, block
-        self.options = options
-        directives = program.function.directives
-        self.has_cluster = cluster is not None or "reqnctapercluster" in directives
-        self.cluster = as_dim(cluster or directives.get("reqnctapercluster") or 1)
-        self.cluster_size = prod(self.cluster)
-        self.block_size = prod(block)
-        self.dynamic_shared = dynamic_shared
-        self.shared_bytes = program.layout.dynamic_start + dynamic_shared
-        self.profile = None
+        given = cluster or program.function.directives.get("reqnctapercluster")
+        size, layout = as_dim(given or 1), program.layout
+        granule = program.shared_granule
+        self.state = LaunchState(grid, block, size, given is not None, dynamic_shared, layout, granule, options)
         self._check()
-        self.memory = GlobalMemory()
-        self._addresses: dict[str, int] = {}
-        pack_arguments(self, args)
-        for variable in program.layout.module_variables:
+        self.state.addresses.update(pack_arguments(program.function.name, layout, self.state.memory, args))
+        for variable in layout.module_variables:
             self._add_variable(variable)
-        self.specials = Specials(self)
 
     def run(self) -> None:
         with np.errstate(all="ignore"):
             for blocks in self._waves():
                 self._run_wave(blocks)
 
-    def address_of(self, name: str) -> int:
-        """The address of a parameter or a variable of the module."""
-        if name not in self._addresses:
-            raise LaunchError(f"the PTX names '{name}', which it does not define")
-        return self._addresses[name]
-
-    def set_address(self, name: str, address: int) -> None:
-        self._addresses[name] = address
-
-    def block_index(self, number: int) -> tuple[int, int, int]:
-        """The coordinates of the block with this number; the blocks of a cluster have consecutive numbers."""
-        cluster, rank = divmod(number, self.cluster_size)
-        clusters = [g // c for g, c in zip(self.grid, self.cluster, strict=True)]
-        outer = _unflatten(cluster, clusters)
-        inner = _unflatten(rank, self.cluster)
-        x, y, z = (o * c + i for o, c, i in zip(outer, self.cluster, inner, strict=True))
-        return x, y, z
-
     def _waves(self) -> list[np.ndarray]:
-        total = prod(self.grid)
-        at_once = self.options.blocks_at_once or max(_DEFAULT_THREADS // self.block_size, 1)
-        at_once = -(-at_once // self.cluster_size) * self.cluster_size
+        state = self.state
+        total = prod(state.grid)
+        at_once = state.options.blocks_at_once or max(_DEFAULT_THREADS // state.block_size, 1)
+        at_once = -(-at_once // state.cluster_size) * state.cluster_size
         return [np.arange(start, min(start + at_once, total)) for start in range(0, total, at_once)]
 
     def _run_wave(self, blocks: np.ndarray) -> None:
-        wave = Wave(self, blocks)
-        wave.scheduler = Scheduler(self.program, wave.asynchronous.deliver)
-        group = Group(wave, np.arange(wave.num_threads), len(self.program.function.registers))
-        wave.scheduler.run(group)
+        wave = Wave(self.state, blocks)
+        scheduler = Scheduler(self.program, wave.asynchronous.deliver)
+        threads = np.arange(wave.num_threads)
+        scheduler.run(Group(wave, scheduler, threads, len(self.program.function.registers)))
         wave.asynchronous.finish()
 
     def _check(self) -> None:
+        state = self.state
         required = self.program.function.directives.get("reqntid")
-        if required and as_dim(required) != self.block:
-            raise LaunchError(f"the kernel requires blocks of {as_dim(required)} threads, got {self.block}")
-        if self.block_size > 1024:
-            raise LaunchError(f"a block has at most 1024 threads, got {self.block_size}")
-        if any(g % c for g, c in zip(self.grid, self.cluster, strict=True)):
-            raise LaunchError(f"the grid {self.grid} is no multiple of the cluster {self.cluster}")
+        if required and as_dim(required) != state.block:
+            raise LaunchError(f"the kernel requires blocks of {as_dim(required)} threads, got {state.block}")
+        if state.block_size > 1024:
+            raise LaunchError(f"a block has at most 1024 threads, got {state.block_size}")
+        if any(g % c for g, c in zip(state.grid, state.cluster, strict=True)):
+            raise LaunchError(f"the grid {state.grid} is no multiple of the cluster {state.cluster}")
         arch = int("".join(c for c in self.program.module.target.removeprefix("sm_") if c.isdigit()) or 90)
-        limit = self.options.shared_limit or _SHARED_LIMITS.get(arch, 232448)
-        if self.shared_bytes > limit:
-            raise OutOfResources(self.shared_bytes, limit, "shared memory")
+        limit = state.options.shared_limit or _SHARED_LIMITS.get(arch, 232448)
+        if state.shared_bytes > limit:
+            raise OutOfResources(state.shared_bytes, limit, "shared memory")
 
     def _add_variable(self, variable: Variable) -> None:
         is_writable = variable.space == "global"
-        address, data = self.memory.add_bytes(variable.size, max(variable.alignment, 16), variable.name, is_writable)
-        self._addresses[variable.name] = address
+        address, data = self.state.memory.add_bytes(
+            variable.size, max(variable.alignment, 16), variable.name, is_writable
+        )
+        self.state.addresses[variable.name] = address
         view = data.view(np.dtype(TYPES[variable.type]))
         for index, value in enumerate(variable.initial):
             number = value.value if isinstance(value, Immediate) else self._symbol_address(value.name) + value.offset
@@ -149,12 +126,8 @@ class Launch:
 
     def _symbol_address(self, name: str) -> int:
         layout = self.program.layout
-        return layout.shared[name] + SHARED_WINDOW if name in layout.shared else self.address_of(name)
+        return layout.shared[name] + SHARED_WINDOW if name in layout.shared else self.state.address_of(name)
 
 
 def _bits(dtype: np.dtype) -> np.dtype:
     return np.dtype(f"u{dtype.itemsize}")
-
-
-def _unflatten(number: int, sizes: Sequence[int]) -> tuple[int, int, int]:
-    return number % sizes[0], number // sizes[0] % sizes[1], number // (sizes[0] * sizes[1])

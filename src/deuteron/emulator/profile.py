@@ -17,10 +17,11 @@ from dataclasses import dataclass, fields
 import numpy as np
 
 from deuteron.emulator.launch import Dim, Launch, as_dim
+from deuteron.emulator.loading import load_program
 from deuteron.emulator.machine.group import Group
 from deuteron.emulator.options import EmulatorOptions
 from deuteron.emulator.parser.syntax import Instruction
-from deuteron.emulator.program import Program, load_program
+from deuteron.emulator.program import Program
 
 SECTOR = 32
 NO_LINE = ("", 0)
@@ -130,9 +131,9 @@ def profile(
     """Run a kernel as `launch` does, and count."""
     program = load_program(ptx, kernel_name)
     run = Launch(program, as_dim(grid), as_dim(block), shared_bytes, args, cluster, options or EmulatorOptions())
-    run.profile = Profile(program)
+    run.state.recorder = counts = Profile(program)
     run.run()
-    return run.profile
+    return counts
 
 
 def _sum(counts: Sequence[Counts]) -> Counts:

@@ -1,59 +1,55 @@
 """Special registers: where a thread is, and what the launch looks like.
 
-Specials(launch).value("%tid.x", wave)      one value for every thread of the wave, uint32 (clocks: uint64)
+special(wave, "%tid.x")      one value for every thread of the wave, uint32 (clocks: uint64)
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from deuteron.emulator.faults import Fault
-
-if TYPE_CHECKING:
-    from deuteron.emulator.launch import Launch
-    from deuteron.emulator.machine.wave import Wave
+from deuteron.emulator.machine.launch_state import LaunchState
+from deuteron.emulator.machine.wave import Wave
 
 _AXES = {"x": 0, "y": 1, "z": 2, "w": 3}
 
 
-class Specials:
-    """The special registers of one launch."""
+def special(wave: Wave, name: str) -> np.ndarray:
+    """The value of a special register for every thread of a wave."""
+    if "clock" in name or "timer" in name:
+        return _value(wave, name)
+    if name not in wave.specials:
+        wave.specials[name] = _value(wave, name)
+    return wave.specials[name]
 
-    def __init__(self, launch: Launch):
-        self.launch = launch
-        grid, block, cluster = launch.grid, launch.block, launch.cluster
-        self.constants = {
-            "%ntid": block,
-            "%nctaid": grid,
-            "%cluster_nctaid": cluster,
-            "%nclusterid": tuple(-(-g // c) for g, c in zip(grid, cluster, strict=True)),
-        }
-        self.scalars = {
-            "%cluster_nctarank": launch.cluster_size,
-            "%nwarpid": -(-launch.block_size // 32),
-            "%nsmid": 132,
-            "%gridid": 0,
-            "%dynamic_smem_size": launch.dynamic_shared,
-            "%total_smem_size": launch.shared_bytes,
-            "%aggr_smem_size": launch.shared_bytes,
-        }
 
-    def value(self, name: str, wave: Wave) -> np.ndarray:
-        base, _, axis = name.partition(".")
-        if base in self.constants:
-            return self._full(wave, (*self.constants[base], 1)[_AXES[axis]])
-        if base in self.scalars:
-            return self._full(wave, self.scalars[base])
-        made = _OF_THREAD.get(base)
-        if made is None:
-            raise Fault("unknown register", f"the special register {name} is not known")
-        values = made(wave, _AXES.get(axis, 0))
-        return values.astype(np.uint64 if base in ("%clock64", "%globaltimer") else np.uint32)
+def _value(wave: Wave, name: str) -> np.ndarray:
+    base, _, axis = name.partition(".")
+    if base in _OF_LAUNCH:
+        return np.full(wave.num_threads, _OF_LAUNCH[base](wave.launch, _AXES.get(axis, 0)), np.uint32)
+    if base not in _OF_THREAD:
+        raise Fault("unknown register", f"the special register {name} is not known")
+    values = _OF_THREAD[base](wave, _AXES.get(axis, 0))
+    return values.astype(np.uint64 if base in ("%clock64", "%globaltimer") else np.uint32)
 
-    def _full(self, wave: Wave, value: int) -> np.ndarray:
-        return np.full(wave.num_threads, value, np.uint32)
+
+def _num_clusters(launch: LaunchState, axis: int) -> int:
+    return (*(-(-g // c) for g, c in zip(launch.grid, launch.cluster, strict=True)), 1)[axis]
+
+
+_OF_LAUNCH = {
+    "%ntid": lambda launch, axis: (*launch.block, 1)[axis],
+    "%nctaid": lambda launch, axis: (*launch.grid, 1)[axis],
+    "%cluster_nctaid": lambda launch, axis: (*launch.cluster, 1)[axis],
+    "%nclusterid": _num_clusters,
+    "%cluster_nctarank": lambda launch, axis: launch.cluster_size,
+    "%nwarpid": lambda launch, axis: -(-launch.block_size // 32),
+    "%nsmid": lambda launch, axis: 132,
+    "%gridid": lambda launch, axis: 0,
+    "%dynamic_smem_size": lambda launch, axis: launch.dynamic_shared,
+    "%total_smem_size": lambda launch, axis: launch.shared_bytes,
+    "%aggr_smem_size": lambda launch, axis: launch.shared_bytes,
+}
 
 
 def _threads(wave: Wave) -> np.ndarray:

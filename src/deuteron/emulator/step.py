@@ -13,8 +13,9 @@ from functools import cached_property
 
 import numpy as np
 
+from deuteron.emulator.asynchronous.warpgroup import InFlight
 from deuteron.emulator.faults import Fault
-from deuteron.emulator.machine.group import Group, InFlight
+from deuteron.emulator.machine.group import Group
 from deuteron.emulator.parser.syntax import Instruction
 from deuteron.emulator.parts import Parts
 

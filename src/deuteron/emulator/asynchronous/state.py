@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+
+import numpy as np
 
 from deuteron.emulator.asynchronous.groups import Groups, Operation
-
-if TYPE_CHECKING:
-    from deuteron.emulator.machine.wave import Wave
+from deuteron.emulator.asynchronous.warpgroup import Products
+from deuteron.emulator.machine.residents import Residents
 
 # How often something in flight happens in the time of a turn, where the moment is random: often enough that many
 # operations are over long before their wait, seldom enough that many are not.
@@ -23,15 +23,14 @@ _DRIFT = 0.25
 
 class AsyncState:
     """`copies`: cp.async. `stores`: bulk copies out of shared memory, until they have read it; `writes`: until they
-    have written. `queue`: copies that complete on an mbarrier."""
+    have written. `products`: wgmma. `queue`: copies that complete on an mbarrier."""
 
-    def __init__(self, wave: Wave):
-        self.wave = wave
-        self.mode = wave.launch.options.asynchronous
-        self.random = wave.random
-        self.copies = Groups(wave.num_threads)
-        self.stores = Groups(wave.num_threads)
-        self.writes = Groups(wave.num_threads)
+    def __init__(self, residents: Residents):
+        self.residents = residents
+        self.mode = residents.launch.options.asynchronous
+        self.random = residents.random
+        self.copies, self.stores, self.writes = (Groups(residents.num_threads) for _ in range(3))
+        self.products = Products(residents.num_threads)
         self.queue: deque[Callable[[], None]] = deque()
 
     def is_early(self) -> bool:
@@ -67,14 +66,14 @@ class AsyncState:
         if self.mode == "random":
             self.queue.rotate(int(self.random.integers(len(self.queue))))
         self.queue.popleft()()
-        self.wave.num_events += 1
+        self.residents.num_events += 1
         return True
 
-    def check_exit(self, threads) -> None:
+    def check_exit(self, threads: np.ndarray) -> None:
         """Nothing that these threads, which exit, have issued may use shared memory any more."""
         for groups in (self.copies, self.stores):
             groups.check_exit(threads)
-        self.wave.products.check_exit(threads)
+        self.products.check_exit(threads)
 
     def finish(self) -> None:
         """At the end of the kernel copies to global memory are complete."""

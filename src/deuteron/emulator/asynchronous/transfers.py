@@ -11,16 +11,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from deuteron.emulator.asynchronous.groups import Operation
 from deuteron.emulator.asynchronous.mbarriers import MBarrier
 from deuteron.emulator.faults import Fault
-
-if TYPE_CHECKING:
-    from deuteron.emulator.machine.wave import Wave
+from deuteron.emulator.machine.wave import Wave
 
 
 @dataclass(eq=False)

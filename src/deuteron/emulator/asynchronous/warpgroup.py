@@ -1,19 +1,34 @@
 """wgmma in flight: products that are computed at some moment before the warpgroup has waited for them.
 
-wave.products.issue(group, product)
-wave.products.commit(threads)
-wave.products.wait(group, keep)             in the order of issue: computes, frees the registers and shared memory
+products.issue(group, product, is_early)
+products.commit(threads)
+products.wait(group, keep)             in the order of issue: computes, frees the registers and shared memory
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Protocol
 
 import numpy as np
 
 from deuteron.emulator.faults import Fault
-from deuteron.emulator.machine.group import Group, InFlight
+
+
+@dataclass(frozen=True)
+class InFlight:
+    """A register that an asynchronous instruction owns until it is waited for; the sources of one may be read."""
+
+    label: str
+    may_read: bool
+
+
+class Owner(Protocol):
+    """A group of threads, whose registers products write."""
+
+    threads: np.ndarray
+    guards: dict[int, np.ndarray | InFlight]
 
 
 @dataclass(eq=False)
@@ -23,14 +38,14 @@ class Product:
     may be read meanwhile."""
 
     threads: np.ndarray
-    compute: Callable[[Group, np.ndarray], None]
+    compute: Callable[[Owner, np.ndarray], None]
     finish: Callable[[np.ndarray], None]
     registers: dict[int, InFlight]
     label: str
     is_computed: bool = False
     groups: np.ndarray = field(init=False)
 
-    def happen(self, group: Group, threads: np.ndarray) -> None:
+    def happen(self, group: Owner, threads: np.ndarray) -> None:
         if not self.is_computed:
             self.compute(group, threads)
 
@@ -42,7 +57,7 @@ class Products:
         self.committed = np.zeros(num_threads, np.int64)
         self.pending: list[Product] = []
 
-    def issue(self, group: Group, product: Product, is_early: bool) -> None:
+    def issue(self, group: Owner, product: Product, is_early: bool) -> None:
         product.groups = self.committed[group.threads].copy()
         self.pending.append(product)
         for index, guard in product.registers.items():
@@ -55,7 +70,7 @@ class Products:
     def commit(self, threads: np.ndarray) -> None:
         self.committed[threads] += 1
 
-    def wait(self, group: Group, keep: int) -> None:
+    def wait(self, group: Owner, keep: int) -> None:
         last = np.full(len(self.committed), -1, np.int64)
         last[group.threads] = self.committed[group.threads] - keep - 1
         for product in self.pending:
@@ -74,7 +89,7 @@ class Products:
                 message = f"exits while {product.label} is in flight: its completion was not waited for"
                 raise Fault("asynchronous data", message, product.threads[left])
 
-    def _compute_all(self, group: Group) -> None:
+    def _compute_all(self, group: Owner) -> None:
         """What is in flight, in the order of issue, as far as it is of the threads of this group alone."""
         for product in self.pending:
             mine = np.isin(product.threads, group.threads)
@@ -84,7 +99,7 @@ class Products:
                 product.happen(group, product.threads)
                 product.is_computed = True
 
-    def _release(self, group: Group) -> None:
+    def _release(self, group: Owner) -> None:
         """Registers that no product in flight owns may be used again."""
         owned: set[int] = set()
         for product in self.pending:

@@ -10,30 +10,26 @@ known to the thread (see `clocks`). Threads that write the same value to the sam
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from deuteron.emulator.checks.clocks import Clocks
 from deuteron.emulator.checks.visits import Visits
 from deuteron.emulator.faults import Fault, format_ranges
-
-if TYPE_CHECKING:
-    from deuteron.emulator.machine.wave import Wave
+from deuteron.emulator.machine.residents import Residents
 
 GENERIC, ATOMIC, ASYNC = 0, 1, 2
 
 
 class SharedChecks:
-    """The state of all shared memory of a wave. Granules are numbered over the wave's flat memory."""
+    """The state of all shared memory of a residents. Granules are numbered over the wave's flat memory."""
 
-    def __init__(self, wave: Wave):
-        shared = wave.shared
-        self.wave = wave
-        self.granule = wave.launch.program.shared_granule
+    def __init__(self, residents: Residents):
+        shared = residents.shared
+        self.residents = residents
+        self.granule = residents.launch.shared_granule
         self.count = len(shared.data) // self.granule
-        unit_size = wave.block_size * shared.cluster_size
-        self.clocks = Clocks(wave.num_threads // unit_size, unit_size, wave.warp_of(np.arange(unit_size)))
+        unit_size = residents.block_size * shared.cluster_size
+        self.clocks = Clocks(residents.num_threads // unit_size, unit_size, residents.warp_of(np.arange(unit_size)))
         self.writer = np.full(self.count, -1, np.int32)
         self.write_time = np.zeros(self.count, np.int32)
         self.write_kind = np.zeros(self.count, np.int8)
@@ -47,7 +43,7 @@ class SharedChecks:
         self.labels: list[str] = [""]
         self.is_mbarrier = np.zeros(self.count, bool)
         self.num_mbarriers = 0
-        self.visits = Visits(wave, self.clocks)
+        self.visits = Visits(residents, self.clocks)
 
     def granules(self, flat: np.ndarray, size: int) -> np.ndarray:
         """[accesses, granules of each]."""
@@ -86,7 +82,7 @@ class SharedChecks:
 
     def exit_block(self, slot: int, threads: np.ndarray) -> None:
         """The shared memory of a block, whose last threads exit, may not be needed any more."""
-        granules = np.arange(slot, slot + 2) * self.wave.shared.stride // self.granule
+        granules = np.arange(slot, slot + 2) * self.residents.shared.stride // self.granule
         number = self.flight[granules[0] : granules[1]].max()
         if number:
             message = f"exits while {self.labels[number]} still writes shared memory: its completion was not waited for"
@@ -94,8 +90,8 @@ class SharedChecks:
         self.visits.exit_block(slot, threads)
 
     def _visit(self, threads: np.ndarray, granules: np.ndarray) -> None:
-        if self.wave.shared.cluster_size > 1:
-            self.visits.visit(threads, granules[:, 0] * self.granule // self.wave.shared.stride)
+        if self.residents.shared.cluster_size > 1:
+            self.visits.visit(threads, granules[:, 0] * self.granule // self.residents.shared.stride)
 
     def _words_of_mbarrier(self, flat: int) -> np.ndarray:
         return self.granules(np.array([flat]), 8)
@@ -113,7 +109,7 @@ class SharedChecks:
     def store(self, threads: np.ndarray, flat: np.ndarray, values: np.ndarray, atomic: bool = False) -> None:
         size = values.itemsize * values.shape[1]
         granules = self.granules(flat, size)
-        shared = self.wave.shared
+        shared = self.residents.shared
         self._visit(threads, granules)
         self._check_plain(granules)
         self._check_flight(granules, threads)
@@ -177,7 +173,7 @@ class SharedChecks:
     def end_async_read(self, granules: np.ndarray, waiting: np.ndarray) -> None:
         """An asynchronous read is over: threads of each warp that asked for it know that of their warp, by waiting."""
         self.flight_reads[granules] -= 1
-        warps = self.wave.warp_of(waiting)
+        warps = self.residents.warp_of(waiting)
         for warp in np.unique(warps):
             threads = waiting[warps == warp]
             _, column, time = self.clocks.next_engine_time(int(threads[0]))
@@ -210,7 +206,7 @@ class SharedChecks:
         self.read_time[rows[:, None], granules] = self.clocks.known[unit, local, local][:, None]
 
     def record_async_write(self, granules: np.ndarray, column: int, time: int) -> None:
-        self.visits.record(int(granules[0, 0]) * self.granule // self.wave.shared.stride, column, time)
+        self.visits.record(int(granules[0, 0]) * self.granule // self.residents.shared.stride, column, time)
         self.writer[granules] = column
         self.write_time[granules] = time
         self.write_kind[granules] = ASYNC
@@ -233,7 +229,7 @@ class SharedChecks:
     def _check_written(self, granules: np.ndarray, threads: np.ndarray) -> None:
         bad = self.writer[granules] < 0
         if bad.any():
-            byte = int(granules[bad][0]) * self.granule % self.wave.shared.stride
+            byte = int(granules[bad][0]) * self.granule % self.residents.shared.stride
             message = f"reads shared memory at byte {self._offset(byte)}, which was never written"
             raise Fault("unwritten shared memory", message, np.flatnonzero(bad.any(1)))
 
@@ -268,8 +264,8 @@ class SharedChecks:
 
     def _same_unit(self, granules: np.ndarray, unit: np.ndarray) -> np.ndarray:
         """Rows of reads are by warp within the unit; granules belong to one unit, so this holds for all."""
-        slots = granules * self.granule // self.wave.shared.stride
-        return slots // self.wave.shared.cluster_size == unit[:, None]
+        slots = granules * self.granule // self.residents.shared.stride
+        return slots // self.residents.shared.cluster_size == unit[:, None]
 
     def _check_one_writer(
         self, threads: np.ndarray, flat: np.ndarray, granules: np.ndarray, values: np.ndarray
@@ -278,14 +274,14 @@ class SharedChecks:
         _, local = self.clocks.split(threads)
         if (self.writer[granules] == local[:, None]).all():
             return
-        kept = self.wave.shared.load_flat(flat, values.itemsize, values.shape[1])
+        kept = self.residents.shared.load_flat(flat, values.itemsize, values.shape[1])
         bad = (kept != values).any(1)
         if bad.any():
             message = "threads write different values to the same shared memory in one instruction"
             raise Fault("race", message, np.flatnonzero(bad))
 
     def _race(self, bad: np.ndarray, granules: np.ndarray, other: np.ndarray, verb: str) -> Fault:
-        byte = int(granules[bad][0]) * self.granule % self.wave.shared.stride
+        byte = int(granules[bad][0]) * self.granule % self.residents.shared.stride
         who = format_ranges(np.unique(other[bad][other[bad] < self.clocks.unit_size]))
         what = f"accesses shared memory at byte {self._offset(byte)} that"
         if not who and verb == "wrote":
@@ -298,4 +294,4 @@ class SharedChecks:
         return f"thread {column}" if column < self.clocks.unit_size else "an asynchronous operation"
 
     def _offset(self, byte: int) -> int:
-        return byte - (self.wave.shared.size - self.wave.launch.shared_bytes)
+        return byte - (self.residents.shared.size - self.residents.launch.shared_bytes)

@@ -10,26 +10,22 @@ threads has to know of every visit. So it does not matter in which order blocks 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from deuteron.emulator.checks.clocks import Clocks
 from deuteron.emulator.faults import Fault
-
-if TYPE_CHECKING:
-    from deuteron.emulator.machine.wave import Wave
+from deuteron.emulator.machine.residents import Residents
 
 
 class Visits:
     """`latest[block, column]`: the time of the last visit by each thread (or engine of a warp) of the cluster."""
 
-    def __init__(self, wave: Wave, clocks: Clocks):
-        self.wave, self.clocks = wave, clocks
-        self.latest = np.zeros((len(wave.blocks), clocks.num_columns), np.int32)
+    def __init__(self, residents: Residents, clocks: Clocks):
+        self.residents, self.clocks = residents, clocks
+        self.latest = np.zeros((len(residents.blocks), clocks.num_columns), np.int32)
 
     def visit(self, threads: np.ndarray, slots: np.ndarray) -> None:
-        away = slots != threads // self.wave.block_size
+        away = slots != threads // self.residents.block_size
         if not away.any():
             return
         visitors, slots = threads[away], slots[away]
@@ -54,7 +50,7 @@ class Visits:
             raise Fault("cluster", message, threads)
 
     def _check(self, threads: np.ndarray, slot: int) -> None:
-        if not self.wave.alive_in_block(slot):
+        if not self.residents.alive_in_block(slot):
             message = "accesses the shared memory of a block of the cluster that has exited"
             raise Fault("cluster", message, threads)
         unit, own = self._threads_of(slot)
@@ -66,5 +62,5 @@ class Visits:
 
     def _threads_of(self, slot: int) -> tuple[int, slice]:
         """The unit of a block, and its threads within that."""
-        unit, first = divmod(slot * self.wave.block_size, self.clocks.unit_size)
-        return unit, slice(first, first + self.wave.block_size)
+        unit, first = divmod(slot * self.residents.block_size, self.clocks.unit_size)
+        return unit, slice(first, first + self.residents.block_size)

@@ -114,8 +114,8 @@ def _load(
         return wave.shared.load_flat(flat, width, count)
     if space == "local":
         return wave.local.load_flat(wave.local.flat_address(threads, address, size), width, count)
-    if wave.profile is not None:
-        wave.profile.global_access(group.pc, wave.warp_of(threads), address, size)
+    if wave.recorder is not None:
+        wave.recorder.global_access(group.pc, wave.warp_of(threads), address, size)
     return wave.memory.load(address, width, count)
 
 
@@ -134,13 +134,13 @@ def _store(
     elif space == "local":
         wave.local.store_flat(wave.local.flat_address(threads, address, size), values)
     else:
-        if wave.profile is not None:
-            wave.profile.global_access(group.pc, wave.warp_of(threads), address, size)
+        if wave.recorder is not None:
+            wave.recorder.global_access(group.pc, wave.warp_of(threads), address, size)
         wave.memory.store(address, values)
 
 
 def count_shared(group: Group, threads: np.ndarray, flat: np.ndarray, size: int) -> None:
     wave = group.wave
-    if wave.profile is not None:
+    if wave.recorder is not None:
         lanes = threads % wave.block_size % 32
-        wave.profile.shared_access(group.pc, wave.warp_of(threads), lanes, flat % wave.shared.stride, size)
+        wave.recorder.shared_access(group.pc, wave.warp_of(threads), lanes, flat % wave.shared.stride, size)

@@ -168,7 +168,7 @@ def _block(d: Decoding, group: Group, finish) -> int:
         expected = barrier.expected or wave.alive_in_block(slot)
         return f"{barrier.num_arrived} of {expected} threads arrived at barrier {number}"
 
-    return wave.scheduler.block(group, d.pc + 1, Wait("barrier", d.pc, ready, describe, finish))
+    return group.scheduler.block(group, d.pc + 1, Wait("barrier", d.pc, ready, describe, finish))
 
 
 @RULES.effect("barrier.cluster")
@@ -237,6 +237,6 @@ def _cluster_wait(d: Decoding, group: Group) -> int | None:
         wave.cluster_rounds[waiting.threads] = -1
 
     if not ready(group).all():
-        return wave.scheduler.block(group, d.pc + 1, Wait("barrier.cluster", d.pc, ready, describe, finish))
+        return group.scheduler.block(group, d.pc + 1, Wait("barrier.cluster", d.pc, ready, describe, finish))
     finish(group)
     return None

@@ -39,7 +39,7 @@ def decode_call(d: Decoding):
 
 
 def _argument(group: Group, mask, name: str, width: int) -> np.ndarray:
-    offset = group.wave.launch.program.layout.local[name]
+    offset = group.wave.launch.layout.local[name]
     return load(group, "local", np.full(group.size, offset, np.uint64), mask, width, 1)[:, 0]
 
 

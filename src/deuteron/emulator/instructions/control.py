@@ -23,8 +23,7 @@ def decode_bra(d: Decoding):
             return target
         if not mask.any():
             return None
-        scheduler = group.wave.scheduler
-        scheduler.diverge(group, mask, target, pc + 1, scheduler.program.meet_of(pc))
+        group.scheduler.diverge(group, mask, target, pc)
         return STOP
 
     return run
@@ -36,14 +35,9 @@ def decode_exit(d: Decoding):
     pc = d.pc
 
     def run(group, mask):
-        scheduler = group.wave.scheduler
-        if mask is None:
-            scheduler.exit(group)
-            return STOP
-        if not mask.any():
+        if mask is not None and not mask.any():
             return None
-        scheduler.exit(group.take(mask, ()))
-        scheduler.start_at(group.take(~mask, scheduler.program.live_at(pc + 1)), pc + 1)
+        group.scheduler.exit(group, mask, pc)
         return STOP
 
     return run

@@ -70,10 +70,10 @@ class Copy:
             self.flat = wave.shared.flat_address(slots, destination[chosen], size)
             self._check_source()
 
-        if wave.profile is not None:
+        if wave.recorder is not None:
             group.pc = pc
             reads = np.flatnonzero(self.read_size)
-            wave.profile.global_access(pc, wave.warp_of(self.threads[reads]), self.source[reads], size)
+            wave.recorder.global_access(pc, wave.warp_of(self.threads[reads]), self.source[reads], size)
             count_shared(group, self.threads, self.flat, size)
 
     def issue(self) -> None:

@@ -211,7 +211,7 @@ def decode_wait(d: Decoding):
         done = complete(group, chosen)
         group.wave.num_events = events
         if blocks and mask is None and not done.all():
-            return group.wave.scheduler.block(group, d.pc, Wait("mbarrier.try_wait", d.pc, ready, describe))
+            return group.scheduler.block(group, d.pc, Wait("mbarrier.try_wait", d.pc, ready, describe))
         write(group, done[chosen], mask)
         return None
 

@@ -11,6 +11,7 @@ from deuteron.emulator.instructions.operands import Decoding
 from deuteron.emulator.instructions.rules import Rules
 from deuteron.emulator.machine.windows import LOCAL_WINDOW, OFFSET_MASK, RANK_SHIFT, SHARED_WINDOW, WINDOW_SIZE
 from deuteron.emulator.parser.syntax import Symbol, Vector
+from deuteron.emulator.specials import special
 from deuteron.emulator.types import BITS, UNSIGNED
 
 RULES = Rules()
@@ -118,7 +119,7 @@ def decode_getctarank(d: Decoding):
 
     def run(group):
         rank = (read(group) >> BITS[type](RANK_SHIFT)).astype(np.uint32) & np.uint32(0xFF)
-        mine = group.wave.special("%cluster_ctarank")[group.threads]
+        mine = special(group.wave, "%cluster_ctarank")[group.threads]
         write(group, np.where(rank == 0, mine, rank - np.uint32(1)))
 
     return run

@@ -31,6 +31,7 @@ from deuteron.emulator.parser.syntax import (
     Vector,
 )
 from deuteron.emulator.parts import Parts
+from deuteron.emulator.specials import special
 from deuteron.emulator.types import BITS, TYPES
 from deuteron.emulator.variables import Layout
 
@@ -136,7 +137,7 @@ class Decoding:
             return self._get_constant(_constant(operand, type))
         if isinstance(operand, Special):
             name, wanted = operand.name, TYPES[type]
-            return lambda group: group.wave.special(name)[group.threads].astype(wanted)
+            return lambda group: special(group.wave, name)[group.threads].astype(wanted)
         if isinstance(operand, Symbol):
             return self._get_symbol(operand, type)
         if isinstance(operand, Negated):

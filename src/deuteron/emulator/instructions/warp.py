@@ -59,7 +59,7 @@ def wait_for_lanes(d: Decoding, group: Group, mask: np.ndarray, executes: np.nda
     def describe(waiting: Group) -> str:
         return "lanes that the member mask names never come to this instruction"
 
-    return wave.scheduler.block(group, pc, Wait("warp convergence", pc, ready, describe))
+    return group.scheduler.block(group, pc, Wait("warp convergence", pc, ready, describe))
 
 
 def _alive(group: Group) -> np.ndarray:

@@ -13,14 +13,14 @@ from collections.abc import Callable
 import numpy as np
 
 from deuteron.emulator.asynchronous.descriptors import Descriptor
-from deuteron.emulator.asynchronous.warpgroup import Product
+from deuteron.emulator.asynchronous.warpgroup import InFlight, Product
 from deuteron.emulator.faults import Fault
 from deuteron.emulator.instructions.accesses import blaming
 from deuteron.emulator.instructions.fragments import gather_a, gather_c, scatter_c
 from deuteron.emulator.instructions.mma import INTEGERS, UNPACK, to_accumulator
 from deuteron.emulator.instructions.operands import Decoding
 from deuteron.emulator.instructions.rules import Rules
-from deuteron.emulator.machine.group import Group, InFlight
+from deuteron.emulator.machine.group import Group
 from deuteron.emulator.machine.wave import Wave
 from deuteron.emulator.parser.syntax import Register, Vector
 
@@ -49,7 +49,7 @@ def decode_commit(d: Decoding):
 
     def run(group, mask):
         check_warpgroups(group, mask)
-        group.wave.products.commit(group.threads)
+        group.wave.asynchronous.products.commit(group.threads)
 
     return run
 
@@ -61,7 +61,7 @@ def decode_wait(d: Decoding):
 
     def run(group, mask):
         check_warpgroups(group, mask)
-        group.wave.products.wait(group, keep)
+        group.wave.asynchronous.products.wait(group, keep)
 
     return run
 
@@ -132,7 +132,7 @@ def decode_mma(d: Decoding):
                 operand.finish(done)
 
         product = Product(threads, compute, finish, guards, label)
-        group.wave.products.issue(group, product, group.wave.asynchronous.is_early())
+        group.wave.asynchronous.products.issue(group, product, group.wave.asynchronous.is_early())
 
     return run
 

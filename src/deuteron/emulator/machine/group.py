@@ -12,32 +12,38 @@ Where threads take different branches the group is split (`take`), where they me
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
+
+from deuteron.emulator.asynchronous.warpgroup import InFlight
+from deuteron.emulator.machine.wave import Wave
 
 if TYPE_CHECKING:
     from deuteron.emulator.machine.join import Join
     from deuteron.emulator.machine.wait import Wait
-    from deuteron.emulator.machine.wave import Wave
 
 
-@dataclass(frozen=True)
-class InFlight:
-    """A register that an asynchronous instruction owns until it is waited for; the sources of one may be read."""
+class Scheduling(Protocol):
+    """What instructions ask the scheduler for."""
 
-    label: str
-    may_read: bool
+    def start_at(self, group: Group, pc: int) -> None: ...
+
+    def diverge(self, group: Group, mask: np.ndarray, taken: int, pc: int) -> None: ...
+
+    def block(self, group: Group, pc: int, wait: Wait) -> int: ...
+
+    def exit(self, group: Group, mask: np.ndarray | None, pc: int) -> None: ...
 
 
 class Group:
     """`threads` are the numbers of the threads within the wave, ascending. `guards` maps a register to why it may
     not be used: a mask [threads, bytes] of what was never written, or the wgmma that is in flight on it."""
 
-    def __init__(self, wave: Wave, threads: np.ndarray, num_registers: int):
+    def __init__(self, wave: Wave, scheduler: Scheduling, threads: np.ndarray, num_registers: int):
         self.wave = wave
+        self.scheduler = scheduler
         self.threads = threads
         self.registers: list[np.ndarray | None] = [None] * num_registers
         self.guards: dict[int, np.ndarray | InFlight] = {}
@@ -97,7 +103,7 @@ class Group:
 
     def take(self, mask: np.ndarray, live: Iterable[int]) -> Group:
         """A new group of some of the threads, with the registers that are live where it goes."""
-        part = Group(self.wave, self.threads[mask], len(self.registers))
+        part = Group(self.wave, self.scheduler, self.threads[mask], len(self.registers))
         for index in live:
             values = self.registers[index]
             part.registers[index] = None if values is None else values[mask]
@@ -132,7 +138,7 @@ def concatenate(groups: Sequence[Group], live: Iterable[int]) -> Group:
         return first
     threads = np.concatenate([g.threads for g in groups])
     order = np.argsort(threads, kind="stable")
-    whole = Group(first.wave, threads[order], len(first.registers))
+    whole = Group(first.wave, first.scheduler, threads[order], len(first.registers))
     for index in live:
         _concatenate_register(whole, groups, index, order)
     for group in groups:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
-from deuteron.emulator.faults import EmulatorError, Fault
+from deuteron.emulator.faults import EmulatorError, Fault, Place, make_error
 from deuteron.emulator.machine.group import Group, concatenate
 from deuteron.emulator.machine.join import Join
 from deuteron.emulator.machine.wait import Wait
@@ -74,14 +74,14 @@ class Scheduler:
         steps = self.program.steps
         pc = group.pc
         stop = group.join.pc if group.join else -1
-        count = group.wave.counter
+        recorder = group.wave.recorder
         try:
             for number in range(1, TURN + 1):
                 step = steps[pc]
                 if group.guards:
                     step.check_guards(group)
-                if count is not None:
-                    count(pc, group)
+                if recorder is not None:
+                    recorder.count(pc, group)
                 result = step.run(group)
                 pc = pc + 1 if result is None else result
                 if pc == STOP:
@@ -102,8 +102,9 @@ class Scheduler:
         self.ready.append(group)
         return TURN
 
-    def diverge(self, group: Group, mask: np.ndarray, taken: int, other: int, meet: int | None) -> None:
-        """Split a group at a branch: threads of `mask` go to `taken`; all meet at `meet` (None: at the exit)."""
+    def diverge(self, group: Group, mask: np.ndarray, taken: int, pc: int) -> None:
+        """Split a group at the branch `pc`: threads of `mask` go to `taken`, the others on."""
+        meet, other = self.program.meet_of(pc), pc + 1
         if meet is not None and (group.join is None or group.join.pc != meet):
             group.join = Join(meet, group.join, group.threads)
             self.joins.append(group.join)
@@ -117,10 +118,13 @@ class Scheduler:
         self.blocked.append(group)
         return STOP
 
-    def exit(self, group: Group) -> None:
-        """Threads are done."""
-        group.wave.exit(group.threads)
-        self.leave_joins(group, None)
+    def exit(self, group: Group, mask: np.ndarray | None, pc: int) -> None:
+        """Threads are done at the instruction `pc`; those that the mask leaves out go on."""
+        leaving = group if mask is None else group.take(mask, ())
+        leaving.wave.exit(leaving.threads)
+        self.leave_joins(leaving, None)
+        if mask is not None:
+            self.start_at(group.take(~mask, self.program.live_at(pc + 1)), pc + 1)
 
     def leave_joins(self, group: Group, last: Join | None) -> None:
         """The threads of a group will not arrive at its joins up to `last`."""
@@ -224,14 +228,18 @@ class Scheduler:
     def _deadlock(self) -> EmulatorError:
         lines = []
         for group in self.blocked:
-            place = group.wave.place(self.program, group.wait.pc, group.threads)
+            place = self._place(group, group.wait.pc, group.threads)
             lines.append(f"\n    {group.wait.kind}: {group.wait.describe(group)}{place.describe()}")
         message = "no thread can go on:" + "".join(lines)
         first = self.blocked[0] if self.blocked else self.joins[0].arrived[0]
         return self._fault_at(Fault("deadlock", message), first)
 
     def _fault_at(self, fault: Fault, group: Group) -> EmulatorError:
-        return group.wave.make_error(self.program, fault, group)
+        threads = fault.threads if len(fault.threads) else group.threads
+        return make_error(fault, self._place(group, group.pc, np.sort(threads)))
+
+    def _place(self, group: Group, pc: int, threads: np.ndarray) -> Place:
+        return group.wave.place(self.program.function.name, self.program.steps[pc].instruction, threads)
 
     def _explain(self, error: Exception, group: Group) -> DeuteronError:
         """An exception of Python: a register that was never written, or a defect of the emulator."""
@@ -240,7 +248,7 @@ class Scheduler:
         if unwritten:
             message = f"reads register {', '.join(unwritten)}, which was never written"
             return self._fault_at(Fault("unwritten register", message, group.threads), group)
-        place = group.wave.place(self.program, group.pc, group.threads)
+        place = self._place(group, group.pc, group.threads)
         return InternalError(f"the emulator failed: {type(error).__name__}: {error}{place.describe()}")
 
 
