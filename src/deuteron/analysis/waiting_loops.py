@@ -16,9 +16,7 @@ from collections.abc import Iterator, Sequence
 from xdsl.dialects import scf
 from xdsl.ir import Block, Operation, SSAValue
 
-from deuteron.ir.tt.atomic import AtomicCASOp, AtomicRMWOp
-from deuteron.ir.tt.function import CallOp
-from deuteron.ir.tt.memory import LoadOp
+from deuteron.ir.effects import GLOBAL, READ, own_effects
 
 
 def waiting_loops(root: Operation) -> list[scf.WhileOp]:
@@ -31,9 +29,11 @@ def _waits(loop: scf.WhileOp) -> bool:
 
 
 def _reads_what_others_write(op: Operation, loop: scf.WhileOp) -> bool:
-    if isinstance(op, LoadOp):
-        return bool(op.is_volatile.value.data) or not any(_is_inside(operand, loop) for operand in op.operands)
-    return isinstance(op, AtomicRMWOp | AtomicCASOp | CallOp)
+    """Whether an op reads in order, or writes what it reads, or reads the same place every time."""
+    kinds = {effect.kind for effect in own_effects(op) if effect.resource is GLOBAL}
+    if READ not in kinds:
+        return False
+    return kinds != {READ} or not any(_is_inside(operand, loop) for operand in op.operands)
 
 
 def _ops_behind_condition(loop: scf.WhileOp) -> Iterator[Operation]:

@@ -30,8 +30,6 @@ from xdsl.dialects import arith, scf
 from xdsl.ir import Operation, SSAValue
 from xdsl.traits import NoMemoryEffect, OpTrait, Pure, RecursiveMemoryEffect
 
-from deuteron.ir.arith import constant_value
-
 
 class Kind(Enum):
     """What is done to a resource. ORDER: no access of it moves over the op. ORDER_OWN: none of what the program itself
@@ -131,15 +129,13 @@ def is_removable(op: Operation) -> bool:
 
 
 def is_speculatable(op: Operation) -> bool:
-    """A division traps on a CPU, and is undefined in LLVM, where the divisor is 0, or the quotient too large."""
-    if isinstance(op, _DIVISIONS):
-        return constant_value(op.rhs) not in (None, 0, -1)
+    """So is a division: by 0 it gives a number, as the language says, and traps nowhere."""
     declared = _declaration(type(op))
     if declared is None or any(declared.own(op)):
         return False
     if declared.is_recursive:
         return all(is_speculatable(inner) for region in op.regions for block in region.blocks for inner in block.ops)
-    return _has(type(op), Pure)
+    return isinstance(op, _DIVISIONS) or _has(type(op), Pure)
 
 
 @dataclass(frozen=True)

@@ -171,8 +171,8 @@ def in_loop(x, indices, out, n, KIND: tl.constexpr):
             at = tl.load(indices + k * 64 + i)
             tile = tl.load(x + at[:, None] * 64 + i[None, :])
             total = tl.dot(tile, tile, total)
-        elif KIND in ("divided", "by constant"):
-            tile = tl.load(x + (k // n if KIND == "divided" else k // 3) * 4096 + i[:, None] * 64 + i[None, :])
+        elif KIND == "by constant" or KIND == "by argument":
+            tile = tl.load(x + (k // (n if KIND == "by argument" else 3)) * 4096 + i[:, None] * 64 + i[None, :])
             total = tl.dot(tile, tile, total)
         elif KIND == "atomic":
             tile = tl.load(x + k * 4096 + i[:, None] * 64 + i[None, :])
@@ -194,7 +194,6 @@ def in_loop(x, indices, out, n, KIND: tl.constexpr):
     ("kind", "reason"),
     [
         ("indirect", "its address depends on a load"),
-        ("divided", "its address depends on a division by what may be 0"),
         ("atomic", "tt.atomic_rmw keeps the iterations in order"),
         ("branch", "it is in a branch"),
         ("stores", "the loop stores to the same argument"),
@@ -208,10 +207,11 @@ def test_why_a_load_is_not_pipelined(kind, reason):
     assert found and "tl.load(x" in line(found[-1].place)
 
 
-def test_an_address_that_is_divided_by_a_constant_is_known_ahead():
+@pytest.mark.parametrize("kind", ["by constant", "by argument"])
+def test_an_address_that_is_divided_is_known_ahead(kind):
     x, out = aligned(np.zeros(1 << 16, np.float16)), aligned(np.zeros(4096, np.float32))
     indices = aligned(np.zeros(1 << 12, np.int32))
-    report = compile_for("cuda:80", in_loop, x, indices, out, 5, KIND="by constant").report()
+    report = compile_for("cuda:80", in_loop, x, indices, out, 5, KIND=kind).report()
     assert report.pipelined and not report.not_pipelined
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 from xdsl.irdl import IRDLOperation, irdl_op_definition, result_def, traits_def
 from xdsl.traits import Pure
 
-from deuteron.ir.effects import OTHER, SHARED, Effect, orders, writes
+from deuteron.ir.effects import ORDER_OWN, OTHER, Effect, orders, writes
 from deuteron.ir.types import i32
 
 
@@ -40,7 +40,7 @@ class ClusterBarrierOp(IRDLOperation):
         super().__init__()
 
     def effects(self) -> list[Effect]:
-        return [writes(OTHER), *orders(resources=[SHARED])]
+        return [writes(OTHER), *orders(ORDER_OWN)]
 
 
 OPS = [ClusterCTARankOp, ClusterBarrierOp]

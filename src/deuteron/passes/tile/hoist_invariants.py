@@ -6,8 +6,8 @@
       %o = "arith.muli"(%x, %s)                        ...
       ...
 
-Only ops that may run where they did not run before: no loads, which a loop of zero trips would not have done, and no
-integer division by what may be zero. What is in an `if` stays there.
+Only ops that may run where they did not run before: no loads, which a loop of zero trips would not have done. What is
+in an `if` stays there.
 """
 
 from __future__ import annotations

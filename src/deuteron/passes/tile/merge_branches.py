@@ -10,7 +10,7 @@
 
 The load of a loop that asks whether a length is even then sits in the loop itself, where it is pipelined as others are.
 What both branches compute is computed in front of them; masks, and what is given where they are off, come along where
-that is cheap and cannot trap. Loads move up past other loads, stores down past what is pure. Branches of which nothing
+that is cheap. Loads move up past other loads, stores down past what is pure. Branches of which nothing
 but values is left become a select.
 
 Volatile accesses stay, and those where one branch has wider vectors than one mask for both would leave it.

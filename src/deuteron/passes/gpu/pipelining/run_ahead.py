@@ -24,7 +24,7 @@ from xdsl.ir import Block, Operation, SSAValue
 
 from deuteron.ir.arith import CmpIOp, SelectOp, constant_value
 from deuteron.ir.builder import Builder
-from deuteron.ir.effects import READ, effects_of, is_pure, is_speculatable
+from deuteron.ir.effects import READ, effects_of, is_speculatable
 from deuteron.ir.ttng.mbarrier import WaitBarrierOp
 from deuteron.ir.types import bit_width_of, i32
 from deuteron.passes.carried_values import new_argument
@@ -202,7 +202,5 @@ class RingAhead:
 
 
 def _obstacle_in(op: Operation) -> str:
-    if is_pure(op):
-        return "its address depends on a division by what may be 0"
-    reads_only = all(effect.kind is READ for effect in effects_of(op))
-    return f"its address depends on {'a load' if reads_only else op.name}"
+    is_load = {effect.kind for effect in effects_of(op)} == {READ}
+    return f"its address depends on {'a load' if is_load else op.name}"
