@@ -93,7 +93,7 @@ CASES = (
 
 def compile_with_deuteron(source: Any, options: dict[str, int]) -> None:
     import deuteron
-    from deuteron.options import parse_target
+    from deuteron.backend import parse_target
 
     deuteron.compile(source, target=parse_target("cuda:90"), options=options)
 

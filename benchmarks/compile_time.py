@@ -27,7 +27,7 @@ import deuteron  # noqa: E402
 from benchmarks.compile_peer import CASES  # noqa: E402
 from benchmarks.programs import PROGRAMS, Program  # noqa: E402
 from benchmarks.triton_environment import triton_python  # noqa: E402
-from deuteron.options import parse_target  # noqa: E402
+from deuteron.backend import parse_target  # noqa: E402
 
 LIMIT_SECONDS = 1.5
 WIDE_LIMIT = 1.2

@@ -21,7 +21,7 @@ sys.path.insert(0, str(ROOT))
 import deuteron  # noqa: E402
 from benchmarks.programs import PROGRAMS  # noqa: E402
 from benchmarks.triton_environment import triton_python  # noqa: E402
-from deuteron.options import parse_target  # noqa: E402
+from deuteron.backend import parse_target  # noqa: E402
 
 # Runs in Triton's environment, a process for each file because its parser may abort; its own words go to stderr.
 PARSE = """

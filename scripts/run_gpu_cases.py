@@ -104,10 +104,9 @@ class Recorder:
         self.cases.append(case)
 
     def _compiled(self, function, bound, num_warps: int, num_ctas: int):
-        from deuteron.backend import get_backend
+        from deuteron.backend import get_backend, parse_target
         from deuteron.compiler.driver import compile_with
         from deuteron.errors import UsageError
-        from deuteron.options import parse_target
 
         key = (function, bound.tokens, num_warps, num_ctas)
         if key not in self._kernels:

@@ -18,7 +18,10 @@ from deuteron.errors import UsageError
 
 @dataclass(frozen=True)
 class Target:
-    """What code is generated for: `cpu` (arch: an LLVM CPU name, or `native`) or `cuda` (arch: 80, 90, ...)."""
+    """What code is generated for: `cpu` (arch: an LLVM CPU name, or `native`) or `cuda` (arch: 80, 90, ...).
+
+    A text becomes one by `backend.parse_target`.
+    """
 
     backend: str
     arch: str | int
@@ -26,18 +29,6 @@ class Target:
 
     def __str__(self) -> str:
         return f"{self.backend}:{self.arch}"
-
-
-def parse_target(text: str) -> Target:
-    """A target from `cpu`, `cpu:x86-64-v3`, `cuda:90` or Triton's `cuda:90:32`; raises UsageError."""
-    backend, _, rest = text.strip().partition(":")
-    if backend == "cpu":
-        return Target("cpu", rest or "native", 1)
-    if backend == "cuda":
-        arch, _, warp_size = rest.partition(":")
-        if arch.isdigit() and warp_size in ("", "32"):
-            return Target("cuda", int(arch), 32)
-    raise UsageError(f"unknown target '{text}': expected 'cpu', 'cpu:<LLVM CPU name>' or 'cuda:<compute capability>'")
 
 
 @dataclass(frozen=True)

@@ -54,7 +54,7 @@ class FakeBackend:
     def check(self, target, options):
         pass
 
-    def machine(self, target):
+    def fingerprint(self, target):
         return "fake cpu"
 
     def load(self, texts, metadata):

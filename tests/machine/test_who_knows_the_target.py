@@ -70,7 +70,7 @@ def test_no_pass_knows_a_target(path):
         ("analysis", r"deuteron\.(backend|options|passes|compiler|runtime)"),
         ("backend/math", r"deuteron\.(?!backend\.(math|llvm))"),
         ("backend/llvm", r"deuteron\.backend\.(?!llvm)"),
-        ("backend/gpu", r"deuteron\.backend\.(cuda|cpu)|deuteron\.options"),
+        ("backend/gpu", r"deuteron\.backend\.(cuda|cpu)"),
         ("backend/cuda", r"deuteron\.backend\.cpu"),
         ("backend/cpu", r"deuteron\.backend\.(cuda|gpu)"),
     ],

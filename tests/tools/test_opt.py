@@ -64,8 +64,8 @@ def test_options_of_a_pass_go_before_those_of_the_command(opt):
     assert '"ttg.num-warps" = 8 : i32' in text
 
 
-def test_a_flag_is_true(opt):
-    printed(opt("-p", "rewrite-descriptors-to-pointers{has-tma}", "-t", "cpu", "k.ttir"))
+def test_the_option_of_a_tile_pass(opt):
+    printed(opt("-p", "rewrite-descriptors-to-pointers{tma-bytes=1024}", "-t", "cpu", "k.ttir"))
 
 
 def test_printing_before_and_after(opt):
@@ -116,7 +116,7 @@ MISTAKES = [
     (("-p", "fold{x=2}"), "unknown option of fold 'x': known are none"),
     (("-p", "assign-layouts{num-warps=many}", "-t", "cuda:90"), "option 'num-warps' is int, got 'many'"),
     (("-p", "assign-layouts{num-warps}", "-t", "cuda:90"), "option 'num-warps' needs a value"),
-    (("-p", "rewrite-descriptors-to-pointers{has-tma=1}"), "option 'has-tma' is true or false, got '1'"),
+    (("-p", "rewrite-descriptors-to-pointers{tma-bytes=yes}"), "option 'tma-bytes' is int, got 'yes'"),
     (("-p", "assign-layouts"), "pass 'assign-layouts' needs a GPUConfig: give a target that has one"),
     (("-p", "tile{x=1}"), "'tile' is a pipeline, which has no options of its own"),
     (("-p", "fold{x=1"), "expected a pass, as in 'pass{option=value},other-pass'"),

@@ -16,11 +16,10 @@ from pathlib import Path
 from typing import Any
 
 from deuteron.aot import naming
-from deuteron.backend import get_backend
+from deuteron.backend import get_backend, parse_target
 from deuteron.backend.metadata import Facts, KernelMetadata, read_facts
 from deuteron.backend.report import Report
 from deuteron.errors import UsageError
-from deuteron.options import parse_target
 
 FORMAT = "deuteron-aot-kernel"
 VERSION = 2

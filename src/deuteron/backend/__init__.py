@@ -35,8 +35,12 @@ class Backend(Protocol):
     """What a target needs to have so that kernels are compiled for it and launched on it."""
 
     name: str
+    target_forms: Sequence[str]  # how its targets are written, for messages
     options_class: type
     stages: Sequence[Stage]
+
+    def parse_target(self, arch: str) -> Target | None:
+        """The target of what follows `name:` in a text, which may be empty; None where that is none."""
 
     def make_options(self, given: Mapping[str, Any]) -> Any:
         """The target's options object; raises UsageError for an option that it does not have."""
@@ -50,7 +54,7 @@ class Backend(Protocol):
     def pass_objects(self, target: Target, options: Any) -> Sequence[object]:
         """What passes take besides numbers, such as a GPUConfig."""
 
-    def machine(self, target: Target) -> str:
+    def fingerprint(self, target: Target) -> str:
         """What code for this target depends on besides the target's name, such as the features of the processor."""
 
     def report(self, texts: Mapping[str, str | bytes], metadata: KernelMetadata) -> Report:
@@ -60,14 +64,24 @@ class Backend(Protocol):
         """Load a kernel's code; returns `launch(grid, values)`, which takes `device=` where there can be several."""
 
 
-_BACKENDS: dict[str, Backend] = {"cpu": CPUBackend(), "cuda": CUDABackend()}
+BACKENDS: dict[str, Backend] = {backend.name: backend for backend in (CPUBackend(), CUDABackend())}
+
+
+def parse_target(text: str) -> Target:
+    """A target from `cpu`, `cpu:x86-64-v3`, `cuda:90` or Triton's `cuda:90:32`; raises UsageError."""
+    name, _, arch = text.strip().partition(":")
+    target = BACKENDS[name].parse_target(arch) if name in BACKENDS else None
+    if target is None:
+        *forms, last = (f"'{form}'" for backend in BACKENDS.values() for form in backend.target_forms)
+        raise UsageError(f"unknown target '{text}': expected {', '.join(forms)} or {last}")
+    return target
 
 
 def get_backend(target: Target) -> Backend:
     """The backend of a target; raises UsageError where there is none."""
-    if target.backend not in _BACKENDS:
+    if target.backend not in BACKENDS:
         raise UsageError(
             f"target '{target}': Deuteron does not compile for '{target.backend}' yet; "
-            f"it does for {', '.join(sorted(_BACKENDS))}"
+            f"it does for {', '.join(sorted(BACKENDS))}"
         )
-    return _BACKENDS[target.backend]
+    return BACKENDS[target.backend]

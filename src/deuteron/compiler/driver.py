@@ -16,7 +16,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from deuteron.backend import Backend, get_backend
+from deuteron.backend import Backend, get_backend, parse_target
 from deuteron.backend.devices import machine_target
 from deuteron.backend.stage import Stage, Unit
 from deuteron.compiler import cache
@@ -26,7 +26,7 @@ from deuteron.compiler.key import cache_key
 from deuteron.compiler.source import ASTSource, IRSource
 from deuteron.compiler.stages import Walk, dump, embedded_metadata, find_stage
 from deuteron.errors import UsageError
-from deuteron.options import Target, parse_target, settings
+from deuteron.options import Target, settings
 
 
 def compile(
@@ -77,7 +77,7 @@ def compile_with(
     path_of = _import_path if is_portable else str
     unit = Unit("", symbol or "", target, options, path_of=path_of, disabled=settings.disabled_passes)
     asked = (unit.symbol, unit.disabled, is_portable)
-    key = cache_key(source.fingerprint(), target, backend.machine(target), options, *asked)
+    key = cache_key(source.fingerprint(), target, backend.fingerprint(target), options, *asked)
     is_overridden = settings.override_dir is not None
     entry = None if settings.always_compile or is_overridden else cache.load(settings.cache_dir, key)
     is_cached = entry is not None

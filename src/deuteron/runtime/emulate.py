@@ -26,7 +26,7 @@ class PTXBackend(CUDABackend):
 
     stages = tuple(stage for stage in CUDABackend.stages if stage.name != "cubin")
 
-    def machine(self, target: Target) -> str:
+    def fingerprint(self, target: Target) -> str:
         return f"{architecture(target.arch).name} emulated"
 
 

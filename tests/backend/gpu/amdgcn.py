@@ -1,38 +1,37 @@
-"""A target of tests alone: AMD GPUs of 64 lanes, as far as vector addition, reductions and conversions of layouts go.
+"""A target of tests alone: AMD GPUs of 64 lanes, down to assembly.
 
-    ttgir, assembly = compile_for_amdgcn(add, {"x": "*fp32", "n": "i32", ...}, {"BLOCK": 1024})
+    monkeypatch.setitem(BACKENDS, "amdgcn", AMDGCNBackend())
+    deuteron.compile(source, "amdgcn:gfx90a").asm["gcn"]
 
-It shows what a second GPU takes: a machine, an ISA, the calling of LLVM; all rules are those of backend/gpu.
+It shows what a second GPU takes: a machine, an ISA, the calling of LLVM; all passes and rules are those of every GPU.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cache
+from typing import Any
 
 import llvmlite.binding as llvm
 from xdsl.dialects.builtin import ModuleOp
+from xdsl.passes import ModulePass
 
 from deuteron.analysis.axis_analysis import AxisInfoAnalysis
 from deuteron.backend.gpu.context import Context
 from deuteron.backend.gpu.isa import ISA, NO_HINTS, AccessHints
 from deuteron.backend.gpu.lowering import check_config, kernel_of, lower_body, parameters_of, shared_bytes_of
 from deuteron.backend.gpu.rules.table import RULES
+from deuteron.backend.gpu.stages import gpu_pipelines, gpu_stages
 from deuteron.backend.gpu.threads import Threads
 from deuteron.backend.gpu.words import join, split
 from deuteron.backend.llvm.builder import Builder
 from deuteron.backend.llvm.module import Module
 from deuteron.backend.llvm.parse import parsed
 from deuteron.backend.llvm.types import Value, bit_width, const, vector, zero
-from deuteron.frontend import lower_function
-from deuteron.ir.text import print_module
-from deuteron.ir.verifier import verify_ir
+from deuteron.backend.stage import Made, Stage, Unit
 from deuteron.machine.gpu import GPU, GPUConfig, RegisterFile, SharedMemory
-from deuteron.passes import run_passes
-from deuteron.passes.gpu import gpu_passes
-from deuteron.passes.tile import tile_passes
-from deuteron.runtime.jit import JITFunction
+from deuteron.options import CPUOptions, Target
 
 TRIPLE, CPU = "amdgcn-amd-amdhsa", "gfx90a"
 MI200 = GPU(
@@ -128,31 +127,54 @@ def _fences(b: Builder) -> Iterator[None]:
     b.fence('syncscope("workgroup") acquire')
 
 
-def compile_for_amdgcn(
-    kernel: JITFunction,
-    signature: Mapping[str, str],
-    constants: Mapping[str, object],
-    num_warps: int = 4,
-    hinted: Collection[str] = (),
-) -> tuple[str, str]:
-    """The ttgir and the assembly of a kernel; hinted arguments are divisible by 16."""
-    config, hints = GPUConfig(MI200, num_warps), dict.fromkeys(hinted, (("tt.divisibility", 16),))
-    module = lower_function(kernel, {**signature, **dict.fromkeys(constants, "constexpr")}, constants, hints)
-    run_passes(module, [*tile_passes(loads_ahead=True), *gpu_passes(config)], verify=verify_ir)
-    return print_module(module), _assembly(_lower(module, config))
+def _config(target: Target, options: CPUOptions) -> GPUConfig:
+    return GPUConfig(MI200, options.num_warps, options.num_stages, options.num_ctas)
 
 
-def _lower(module: ModuleOp, config: GPUConfig) -> str:
-    func, isa = kernel_of(module), GCN()
+def _lower(module: ModuleOp, unit: Unit) -> Made:
+    config, func, isa = _config(unit.target, unit.options), kernel_of(module), GCN()
     check_config(module, config)
-    shared_bytes_of(module, config.machine)
-    llvm_module = Module("kernel", fast_math="contract")
+    shared = shared_bytes_of(module, config.machine)
+    made = Module(unit.symbol, fast_math="contract")
     attributes = f'nounwind "amdgpu-flat-work-group-size"="{config.num_threads},{config.num_threads}"'
-    b = llvm_module.function("kernel", "void", parameters_of(func), isa.kernel_convention, attributes)
+    b = made.function(unit.symbol, "void", parameters_of(func), isa.kernel_convention, attributes)
     threads = Threads(b, isa, config.machine.warp_size, config.num_warps)
-    facts = AxisInfoAnalysis(func), frozenset()
-    lower_body(Context(llvm_module, b, isa, config, RULES, *facts, threads), func)
-    return llvm_module.text()
+    lower_body(Context(made, b, isa, config, RULES, AxisInfoAnalysis(func), frozenset(), threads), func)
+    return Made(made.text(), {"shared": shared})
+
+
+def _emit_assembly(llir: str, unit: Unit) -> Made:
+    machine = _target_machine()
+    with parsed(llir, TRIPLE) as module:
+        module.data_layout = str(machine.target_data)
+        return Made(machine.emit_assembly(module))
+
+
+class AMDGCNBackend:
+    """Compiles, and does not launch. Options are those that every target takes."""
+
+    name = "amdgcn"
+    target_forms = ("amdgcn:gfx90a",)
+    options_class = CPUOptions
+    stages = (*gpu_stages(_config), Stage("llir", "ttgir", _lower), Stage("gcn", "llir", _emit_assembly))
+
+    def parse_target(self, arch: str) -> Target | None:
+        return Target(self.name, arch, MI200.warp_size) if arch == CPU else None
+
+    def make_options(self, given: Mapping[str, Any]) -> CPUOptions:
+        return CPUOptions(**given)
+
+    def check(self, target: Target, options: CPUOptions) -> None:
+        _config(target, options)
+
+    def pipelines(self, target: Target, options: CPUOptions) -> Mapping[str, Sequence[ModulePass]]:
+        return gpu_pipelines(_config(target, options))
+
+    def pass_objects(self, target: Target, options: CPUOptions) -> Sequence[object]:
+        return [_config(target, options)]
+
+    def fingerprint(self, target: Target) -> str:
+        return CPU
 
 
 @cache
@@ -160,10 +182,3 @@ def _target_machine() -> llvm.TargetMachine:
     llvm.initialize_all_targets()
     llvm.initialize_all_asmprinters()
     return llvm.Target.from_triple(TRIPLE).create_target_machine(cpu=CPU, opt=3)
-
-
-def _assembly(llir: str) -> str:
-    machine = _target_machine()
-    with parsed(llir, TRIPLE) as module:
-        module.data_layout = str(machine.target_data)
-        return machine.emit_assembly(module)

@@ -4,12 +4,27 @@ import re
 
 import pytest
 from backend.cuda.launching import compile_text
-from backend.gpu.amdgcn import MI200, compile_for_amdgcn
+from backend.gpu.amdgcn import MI200, AMDGCNBackend
 
 import deuteron
 import deuteron.language as tl
+from deuteron.backend import BACKENDS
+from deuteron.compiler import ASTSource
 from deuteron.errors import IRError, UsageError
 from deuteron.machine.gpu import GPUConfig
+
+
+@pytest.fixture(autouse=True)
+def registered(monkeypatch):
+    monkeypatch.setitem(BACKENDS, "amdgcn", AMDGCNBackend())
+
+
+def compile_for_amdgcn(kernel, signature, constants, num_warps=4, hinted=()):
+    """The ttgir and the assembly; hinted arguments are divisible by 16."""
+    attrs = {(kernel.arg_names.index(name),): [["tt.divisibility", 16]] for name in hinted}
+    source = ASTSource(kernel, signature, constants, attrs)
+    asm = deuteron.compile(source, "amdgcn:gfx90a", {"num_warps": num_warps}).asm
+    return asm["ttgir"], asm["gcn"]
 
 
 @deuteron.jit

@@ -10,9 +10,10 @@ from __future__ import annotations
 from deuteron.aot.targets.cpu import CPU
 from deuteron.aot.targets.cuda import CUDA
 from deuteron.aot.targets.target import CTarget
+from deuteron.backend import parse_target
 from deuteron.backend.devices import machine_target
 from deuteron.errors import UsageError
-from deuteron.options import Target, parse_target
+from deuteron.options import Target
 
 TARGETS: dict[str, CTarget] = {target.name: target for target in (CPU, CUDA)}
 

@@ -74,6 +74,7 @@ class CPUBackend:
     """Compiles for processors, and launches on the one at hand."""
 
     name = "cpu"
+    target_forms = ("cpu", "cpu:<LLVM CPU name>")
     options_class = CPUOptions
     stages: Sequence[Stage] = (
         ttir.stage(_optimise_tile_ir),
@@ -81,6 +82,9 @@ class CPUBackend:
         Stage("asm", "llir", _emit_assembly, on_demand=True),
         Stage("obj", "llir", _emit_object),
     )
+
+    def parse_target(self, arch: str) -> Target:
+        return Target("cpu", arch or "native", 1)
 
     def make_options(self, given: Mapping[str, Any]) -> CPUOptions:
         return make_options(CPUOptions, dict(given))
@@ -94,7 +98,7 @@ class CPUBackend:
     def pass_objects(self, target: Target, options: CPUOptions) -> Sequence[object]:
         return ()
 
-    def machine(self, target: Target) -> str:
+    def fingerprint(self, target: Target) -> str:
         return " ".join(resolve_cpu(str(target.arch)))
 
     def report(self, texts: Mapping[str, str | bytes], metadata: KernelMetadata) -> Report:

@@ -13,12 +13,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from deuteron.backend import ttir
 from deuteron.backend.cuda.fit_registers import assemble_to_fit
 from deuteron.backend.cuda.nvdisasm import disassemble, has_disassembler
 from deuteron.backend.cuda.ptxas import ptxas_version
-from deuteron.backend.cuda.target import Architecture, architecture
+from deuteron.backend.cuda.target import WARP_SIZE, Architecture, architecture
 from deuteron.backend.cuda.widen_products import widen_products
+from deuteron.backend.gpu.stages import gpu_pipelines, gpu_stages
 from deuteron.backend.metadata import KernelMetadata
 from deuteron.backend.report import Report
 from deuteron.backend.stage import Made, Stage, Unit
@@ -38,37 +38,6 @@ def _architecture(unit: Unit) -> Architecture:
 def _gpu_config(target: Target, options: CUDAOptions) -> GPUConfig:
     machine = architecture(target.arch).machine
     return GPUConfig(machine, options.num_warps, options.num_stages, options.num_ctas)
-
-
-def _pipelines(target: Target, options: CUDAOptions) -> dict[str, list[ModulePass]]:
-    from deuteron.passes.gpu import gpu_passes, memory_passes
-    from deuteron.passes.tile import tile_passes
-
-    config = _gpu_config(target, options)
-    tile = tile_passes(config.machine.tma_bytes, loads_ahead=True)
-    return {"tile": tile, "gpu": gpu_passes(config), "memory": memory_passes()}
-
-
-def _optimise_tile_ir(module: ModuleOp, unit: Unit) -> Made:
-    return ttir.optimise(module, unit, _pipelines(unit.target, unit.options)["tile"])
-
-
-def _assign_layouts(module: ModuleOp, unit: Unit) -> Made:
-    return ttir.run_pipeline(module, unit, _pipelines(unit.target, unit.options)["gpu"])
-
-
-def _parse_ttgir(text: str, file: str) -> ModuleOp:
-    """Layouts are taken as they are; places in shared memory and barriers are made where the text has none."""
-    from deuteron.ir.verifier import check_input, verify_ttgir
-    from deuteron.passes import run_passes
-    from deuteron.passes.gpu import memory_passes
-    from deuteron.passes.gpu.memory.allocate_shared import TOTAL
-
-    module = ttir.parse_tile_ir(text, file)
-    check_input(module, file, verify_ttgir)
-    if TOTAL not in module.attributes:
-        run_passes(module, memory_passes(), verify=verify_ttgir)
-    return module
 
 
 def _lower_to_llvm(module: ModuleOp, unit: Unit) -> Made:
@@ -120,22 +89,22 @@ class CUDABackend:
     """Compiles for NVIDIA GPUs, and launches on those of the machine."""
 
     name = "cuda"
+    target_forms = ("cuda:<compute capability>",)
     options_class = CUDAOptions
     stages: Sequence[Stage] = (
-        ttir.stage(_optimise_tile_ir),
-        Stage(
-            "ttgir",
-            "ttir",
-            _assign_layouts,
-            text=ttir.print_tile_ir,
-            parse=_parse_ttgir,
-            describe=ttir.describe_tile_ir,
-        ),
+        *gpu_stages(_gpu_config),
         Stage("llir", "ttgir", _lower_to_llvm, parse=_parse_llvm, comment=";"),
         Stage("ptx", "llir", _emit_ptx, parse=_as_text, comment="//"),
         Stage("cubin", "ptx", _assemble),
         *((_SASS,) if has_disassembler() else ()),
     )
+
+    def parse_target(self, arch: str) -> Target | None:
+        """Of `90`, or `90:32` as Triton has it, with the size of a warp."""
+        capability, _, warp_size = arch.partition(":")
+        if not capability.isdigit() or warp_size not in ("", str(WARP_SIZE)):
+            return None
+        return Target("cuda", int(capability), WARP_SIZE)
 
     def make_options(self, given: Mapping[str, Any]) -> CUDAOptions:
         return make_options(CUDAOptions, dict(given))
@@ -144,12 +113,12 @@ class CUDABackend:
         _gpu_config(target, options)
 
     def pipelines(self, target: Target, options: CUDAOptions) -> Mapping[str, Sequence[ModulePass]]:
-        return _pipelines(target, options)
+        return gpu_pipelines(_gpu_config(target, options))
 
     def pass_objects(self, target: Target, options: CUDAOptions) -> Sequence[object]:
         return [_gpu_config(target, options)]
 
-    def machine(self, target: Target) -> str:
+    def fingerprint(self, target: Target) -> str:
         return f"{architecture(target.arch).name} ptxas {ptxas_version()}"
 
     def report(self, texts: Mapping[str, str | bytes], metadata: KernelMetadata) -> Report:

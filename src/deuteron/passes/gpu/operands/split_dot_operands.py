@@ -76,8 +76,8 @@ def _split_of(dot: DotOp, unit: MatrixUnit) -> Split | None:
         return None
     (rows, columns), depth = shape_of(dot.result.type)[-2:], shape_of(dot.a.type)[-1]
     is_large = rows >= unit.rows and columns >= unit.columns and depth * bit_width_of(split.element) >= unit.depth_bits
-    name = "tf32" if split.element == f32 else str(split.element)
-    return split if is_large and unit.takes(name, name, str(f32)) else None
+    kind = "tf32" if split.element == f32 else str(split.element)
+    return split if is_large and unit.takes(kind, kind, str(f32)) else None
 
 
 def _rewrite(dot: DotOp, split: Split) -> None:

@@ -1,0 +1,60 @@
+"""The first stages of every GPU: tile IR, and ttgir, which has layouts.
+
+    ttir -> ttgir -> ...
+
+`config_of(target, options)` is what a target's passes get.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from deuteron.backend import ttir
+from deuteron.backend.stage import Made, Stage, Unit
+from deuteron.machine.gpu import GPUConfig
+from deuteron.options import Target
+
+if TYPE_CHECKING:
+    from xdsl.dialects.builtin import ModuleOp
+    from xdsl.passes import ModulePass
+
+ConfigOf = Callable[[Target, Any], GPUConfig]
+
+
+def gpu_pipelines(config: GPUConfig) -> dict[str, list[ModulePass]]:
+    """The passes, by the name of the pipeline."""
+    from deuteron.passes.gpu import gpu_passes, memory_passes
+    from deuteron.passes.tile import tile_passes
+
+    tile = tile_passes(config.machine.tma_bytes, loads_ahead=True)
+    return {"tile": tile, "gpu": gpu_passes(config), "memory": memory_passes()}
+
+
+def gpu_stages(config_of: ConfigOf) -> tuple[Stage, Stage]:
+    """The stages `ttir` and `ttgir`."""
+
+    def optimise_tile_ir(module: ModuleOp, unit: Unit) -> Made:
+        return ttir.optimise(module, unit, gpu_pipelines(config_of(unit.target, unit.options))["tile"])
+
+    def assign_layouts(module: ModuleOp, unit: Unit) -> Made:
+        return ttir.run_pipeline(module, unit, gpu_pipelines(config_of(unit.target, unit.options))["gpu"])
+
+    layouts = Stage(
+        "ttgir", "ttir", assign_layouts, text=ttir.print_tile_ir, parse=_parse_ttgir, describe=ttir.describe_tile_ir
+    )
+    return ttir.stage(optimise_tile_ir), layouts
+
+
+def _parse_ttgir(text: str, file: str) -> ModuleOp:
+    """Layouts are taken as they are; places in shared memory and barriers are made where the text has none."""
+    from deuteron.ir.verifier import check_input, verify_ttgir
+    from deuteron.passes import run_passes
+    from deuteron.passes.gpu import memory_passes
+    from deuteron.passes.gpu.memory.allocate_shared import TOTAL
+
+    module = ttir.parse_tile_ir(text, file)
+    check_input(module, file, verify_ttgir)
+    if TOTAL not in module.attributes:
+        run_passes(module, memory_passes(), verify=verify_ttgir)
+    return module
