@@ -78,6 +78,6 @@ def test_bad_text_names_the_line(body: str):
 def test_five_thousand_lines_a_second():
     lines = "  mad.lo.s32 %r1, %r2, 5, %r3;\n  @%p1 st.shared.v2.b32 [%r1+16], {%r2, %r3};\n" * 2500
     text = kernel(f"  .reg .b32 %r<4>; .reg .pred %p<2>;\n{lines}", [])
-    start = time.perf_counter()
+    start = time.process_time()
     assert len(parse(text).functions["k"].instructions) == 5001
-    assert time.perf_counter() - start < 1
+    assert time.process_time() - start < 1

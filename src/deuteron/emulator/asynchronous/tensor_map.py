@@ -82,15 +82,18 @@ class TensorMap:
         box[of_box] = self.array[inside]
         return box.reshape(-1, self.box[-1]).view(np.uint8)
 
-    def write(self, coordinates: Sequence[int], data: np.ndarray, combine: Callable | None = None) -> None:
-        """Write the part of a box that is in bounds; `combine` makes the new value of the old and the given one."""
-        box = np.ascontiguousarray(data).reshape(-1).view(self.array.dtype).reshape(self.box)
+    def check_write(self, coordinates: Sequence[int]) -> None:
+        """Raise Fault where a box at these coordinates must not be written: asked when the copy is issued."""
         if min(coordinates) < 0:  # not in the PTX manual; an H200 answers with "illegal instruction"
             raise Fault("bulk copy", f"writes a box at {list(coordinates)}: what is written begins at 0 or later")
         if not self.array.flags.writeable:
             raise Fault("read-only", f"writes a box at {list(coordinates)} of a tensor, which is read-only")
+        self._check_end(self._overlap(coordinates)[0])
+
+    def write(self, coordinates: Sequence[int], data: np.ndarray, combine: Callable | None = None) -> None:
+        """Write the part of a box that is in bounds; `combine` makes the new value of the old and the given one."""
+        box = np.ascontiguousarray(data).reshape(-1).view(self.array.dtype).reshape(self.box)
         inside, of_box = self._overlap(coordinates)
-        self._check_end(inside)
         given = box[of_box]
         if combine is None:
             self.array[inside] = given

@@ -204,6 +204,7 @@ def decode_tensor(d: Decoding):
                 Inward(wave, thread, parts, tensor.box_bytes, read, label).issue()
             else:
                 flat = _flat(wave, thread, tensor.shared_addresses(start))
+                with_thread(thread, lambda t=tensor, c=coordinates: t.check_write(c))
                 write = lambda data, t=tensor, c=coordinates: t.write(c, data)  # noqa: E731
                 Outward(wave, thread, flat, write, label).issue()
 
@@ -224,6 +225,7 @@ def decode_reduce_tensor(d: Decoding):
             _check(tensor.type != "s64" or name in ("min", "max"), f"does '{name}' to signed integers of 64 bits")
             flat = _flat(group.wave, thread, tensor.shared_addresses(start))
             combine = operation(name, tensor.type)
+            with_thread(thread, lambda t=tensor, c=coordinates: t.check_write(c))
             write = lambda data, t=tensor, c=coordinates, f=combine: t.write(c, data, f)  # noqa: E731
             Outward(group.wave, thread, flat, write, label).issue()
 
