@@ -6,46 +6,32 @@ and stores that overlap, loops that carry tiles, branches. The interpreter says 
 
 from __future__ import annotations
 
-import importlib.util
-import random
-
 import numpy as np
 import pytest
+
+from tests.backend.cpu.kernel_writer import KernelWriter, import_kernel
 
 INDEX = {"MN": "i[:, None] * N + j[None, :]", "NM": "j[:, None] * M + i[None, :]", "M": "i", "N": "j"}
 MASK = {"MN": "(i[:, None] < n) & (j[None, :] < n)", "NM": "j[:, None] < n", "M": "i < n", "N": "j < n"}
 SHAPES = (*INDEX, "S")
-HEAD = """import deuteron.language as tl
+
+
+class Writer(KernelWriter):
+    """A kernel of twenty statements; at the end it stores the last tiles of each shape."""
+
+    head = """import deuteron.language as tl
 def kernel(A, B, O, n, steps, flag, M: tl.constexpr, N: tl.constexpr):
     i, j = tl.arange(0, M), tl.arange(0, N)
 """
 
-
-class Writer:
-    """Writes the source of one kernel; `tiles` are the names of the values of each shape."""
-
     def __init__(self, seed: int):
-        self.random = random.Random(seed)
-        self.lines: list[str] = []
-        self.tiles: dict[str, list[str]] = {shape: [] for shape in SHAPES}
-        self.indent = self.count = 0
+        super().__init__(seed)
+        self.tiles = {shape: [] for shape in SHAPES}
         self.M, self.N = self.random.choice([1, 4, 16, 32]), self.random.choice([1, 2, 16, 64])
-
-    def source(self) -> str:
         self.block(20)
         for shape in SHAPES:
             for name in self.tiles[shape][-2:]:
                 self.store(shape, name)
-        return HEAD + "\n".join(self.lines) + "\n"
-
-    def line(self, text: str) -> None:
-        self.lines.append("    " * (self.indent + 1) + text)
-
-    def define(self, shape: str, expression: str) -> str:
-        self.count += 1
-        self.line(f"v{self.count} = {expression}")
-        self.tiles[shape].append(f"v{self.count}")
-        return f"v{self.count}"
 
     def shape(self) -> str:
         return self.random.choice(["MN", "MN", *SHAPES])
@@ -126,22 +112,6 @@ class Writer:
         self.inside(body)
         self.line("else:")
         self.inside(body)
-
-    def inside(self, body) -> None:
-        """Write an indented block; what it defines is not known behind it."""
-        before = {shape: list(names) for shape, names in self.tiles.items()}
-        self.indent += 1
-        body()
-        self.indent -= 1
-        self.tiles = before
-
-
-def import_kernel(source: str, path):
-    path.write_text(source)
-    spec = importlib.util.spec_from_file_location(path.stem, path)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module.kernel
 
 
 @pytest.mark.parametrize("number", range(24))

@@ -6,8 +6,6 @@ carry them. Elements are small whole numbers, so that every result is exact. The
 
 from __future__ import annotations
 
-import importlib.util
-import random
 from collections.abc import Callable
 from math import prod
 
@@ -15,40 +13,35 @@ import numpy as np
 import pytest
 
 import deuteron.language as tl
+from tests.backend.cpu.kernel_writer import KernelWriter, import_kernel
 
-HEAD = """import deuteron.language as tl
-def kernel(A, O, steps, flag):
-"""
 LARGEST = 1024
 
 Shape = tuple[int, ...]
 
 
-class Writer:
-    """Writes the source of one kernel; `tiles` are the names known here with their shapes."""
+class Writer(KernelWriter):
+    """A kernel that stores its last tiles; `tiles` are names with their shapes, in order."""
+
+    head = """import deuteron.language as tl
+def kernel(A, O, steps, flag):
+"""
 
     def __init__(self, seed: int, length: int):
-        self.random = random.Random(seed)
-        self.lines: list[str] = []
+        super().__init__(seed)
         self.tiles: list[tuple[str, Shape]] = []
-        self.indent = self.count = self.stored = 0
+        self.stored = 0
         for _ in range(2):
             self.load()
         self.block(length)
         for name, shape in self.tiles[-3:]:
             self.store(name, shape)
 
-    def source(self) -> str:
-        return HEAD + "\n".join(self.lines) + "\n"
-
-    def line(self, text: str) -> None:
-        self.lines.append("    " * (self.indent + 1) + text)
-
     def define(self, expression: str, shape: Shape) -> str:
-        self.count += 1
-        self.line(f"v{self.count} = {expression}")
-        self.tiles.append((f"v{self.count}", shape))
-        return f"v{self.count}"
+        name = self.new_name()
+        self.line(f"{name} = {expression}")
+        self.tiles.append((name, shape))
+        return name
 
     def pick(self, fits: Callable[[Shape], bool] = lambda shape: True) -> tuple[str, Shape] | None:
         found = [tile for tile in self.tiles[-5:] if fits(tile[1])]
@@ -99,11 +92,9 @@ class Writer:
         if shape[-1] != 2:
             shape = (*self.factors(prod(shape) // 2), 2)
             name = self.define(f"tl.reshape({name}, {shape})", shape)
-        first, second = self.count + 1, self.count + 2
-        self.line(f"v{first}, v{second} = tl.split({name})")
-        self.count += 2
-        halves = [(f"v{first}", shape[:-1]), (f"v{second}", shape[:-1])]
-        self.tiles += self.random.sample(halves, 2)
+        halves = self.new_name(), self.new_name()
+        self.line(f"{', '.join(halves)} = tl.split({name})")
+        self.tiles += [(half, shape[:-1]) for half in self.random.sample(halves, 2)]
 
     def join(self) -> None:
         name, shape = self.pick()
@@ -199,22 +190,6 @@ class Writer:
         self.inside(body)
         self.line("else:")
         self.inside(body)
-
-    def inside(self, body: Callable[[], None]) -> None:
-        """Write an indented block; what it defines is not known after it."""
-        before = list(self.tiles)
-        self.indent += 1
-        body()
-        self.indent -= 1
-        self.tiles = before
-
-
-def import_kernel(source: str, path):
-    path.write_text(source)
-    spec = importlib.util.spec_from_file_location(path.stem, path)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module.kernel
 
 
 def check_random(compare, path, seed: int, length: int) -> None:
