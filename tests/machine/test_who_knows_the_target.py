@@ -19,7 +19,6 @@ NUMBERS = {31, 32, 255, 256, 512} | {size * 1024 for size in (64, 99, 100, 163, 
 ELSEWHERE = {
     "MIN_BITS": "of integers",
     "MAX_IN_FLIGHT": "where an analysis stops to count",
-    "UNBOUNDED": "the largest i32",
 }
 
 
@@ -42,9 +41,11 @@ def heads(path: Path) -> Iterator[tuple[ast.expr, str]]:
 
 
 def numbers_in(node: ast.AST) -> Iterator[int]:
-    """Constants, and products of constants, that are numbers of a machine."""
+    """Constants, and products of constants, that are numbers of a machine; exponents are not."""
+    powers = [inner for inner in ast.walk(node) if isinstance(getattr(inner, "op", None), ast.LShift | ast.Pow)]
+    exponents = {inner.right for inner in powers if isinstance(inner, ast.BinOp)}
     for inner in ast.walk(node):
-        if isinstance(inner, ast.Constant | ast.BinOp):
+        if isinstance(inner, ast.Constant | ast.BinOp) and inner not in exponents:
             try:
                 value = eval(compile(ast.Expression(inner), "", "eval"), {"__builtins__": {}})
             except NameError:
