@@ -48,6 +48,7 @@ EXPLAINED = [
         r"^TMA stores.*: .*bar\.sync 0", 4, "the thread that copies, or each thread, did itself what it overwrites"
     ),
     Explanation(r"^flash_attention.*: bar\.sync 0 -> 64", 1, "who overwrites and who read are threads of one warp"),
+    Explanation(r"^cluster.*cluster\.arrive.* -> relaxed", 1, "the first: fence.mbarrier_init announced the mbarriers"),
 ]
 
 

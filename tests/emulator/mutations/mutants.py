@@ -5,6 +5,7 @@ for mutant in mutants(ptx, num_threads=128): mutant.description, mutant.ptx
     bar.sync 0;                          left out; for half of the threads
     cp.async.wait_group 1;               left out; cp.async.wait_group 2 (so for bulk copies and wgmma)
     mbarrier.try_wait.parity P, [b], x;  P is true at once; the other parity
+    barrier.cluster.arrive;              left out; relaxed
     mbarrier.init [b], 8;                for one arrival less
     fences, arrivals, commits, inval     left out; of two behind mbarrier.init, one is enough: both
 """
@@ -124,9 +125,15 @@ def _fewer_threads(opcode: str, operands: str, num_threads: int) -> Iterator[tup
         yield f"{half} threads", f"{opcode} {number}, {half};"
 
 
+def _relaxed(opcode: str, operands: str, num_threads: int) -> Iterator[tuple[str, str]]:
+    if "relaxed" not in opcode:
+        yield "relaxed", f"{opcode.replace('.release', '')}.relaxed;"
+
+
 _WEAKER: dict[tuple[str, ...], Weaker] = {
     ("cp.async.wait_group", "cp.async.bulk.wait_group", "wgmma.wait_group"): _weaker_group,
     ("mbarrier.try_wait.parity",): _weaker_wait,
     ("mbarrier.init",): _fewer_arrivals,
+    ("barrier.cluster.arrive",): _relaxed,
     ("bar.sync", "barrier.sync", "barrier.cta.sync"): _fewer_threads,
 }
