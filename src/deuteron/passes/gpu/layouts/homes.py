@@ -112,15 +112,17 @@ class Homes:
 
     def _sweep_while(self, op: scf.WhileOp) -> None:
         before, after = op.before_region.block, op.after_region.block
-        self._sweep(before)
         forwarded = before.last_op.operands[1:]
-        for argument, result, source in zip(after.args, op.res, forwarded, strict=True):
-            self._settle_carried(argument, [source])
-            self._settle([result], [self.get(argument)])
+        self._sweep(before)
+        self._settle(after.args, self._of_all(forwarded))
         self._sweep(after)
         for argument, start, next_value in zip(before.args, op.arguments, after.last_op.operands, strict=True):
             self._settle_carried(argument, [next_value, start])
         self._sweep(before)
+        for argument, result, source in zip(after.args, op.res, forwarded, strict=True):
+            self._settle_carried(argument, [source])
+            self._settle([result], [self.get(argument)])
+        self._sweep(after)
 
     def _sweep_if(self, op: scf.IfOp) -> None:
         blocks = [region.block for region in op.regions if region.blocks]

@@ -1,0 +1,187 @@
+"""At home is a tile where it is computed: forwards from loads, products and reductions."""
+
+import pytest
+from ir_text import parse_kernel, value_named
+
+from deuteron.analysis.axis_analysis import AxisInfoAnalysis
+from deuteron.backend.cuda.target import architecture
+from deuteron.ir.tt.function import FuncOp
+from deuteron.layout.distributed import default_blocked, mma_v2_accumulator, mma_v2_operand, slice_axis
+from deuteron.layout.linear import LinearLayout
+from deuteron.machine.gpu import GPUConfig
+from deuteron.passes.gpu.layouts.homes import Homes
+
+CONFIG = GPUConfig(architecture(80).machine, num_warps=4)
+TILE, POINTERS, HALVES = "tensor<64x64xf32>", "tensor<64x64x!tt.ptr<f32>>", "tensor<64x64xf16>"
+SETUP = f"""
+    %i = "tt.make_range"() <{{start = 0 : i32, end = 64 : i32}}> : () -> tensor<64xi32>
+    %row = "tt.expand_dims"(%i) <{{axis = 0 : i32}}> : (tensor<64xi32>) -> tensor<1x64xi32>
+    %rows = "tt.broadcast"(%row) : (tensor<1x64xi32>) -> tensor<64x64xi32>
+    %base = "tt.splat"(%p) : (!tt.ptr<f32>) -> {POINTERS}
+    %along_rows = "tt.addptr"(%base, %rows) : ({POINTERS}, tensor<64x64xi32>) -> {POINTERS}
+    %columns = "tt.trans"(%along_rows) <{{order = array<i32: 1, 0>}}> : ({POINTERS}) -> {POINTERS}
+    %zeros = "arith.constant"() <{{value = dense<0.0> : {TILE}}}> : () -> {TILE}
+    %scalar = "arith.constant"() <{{value = 1.0 : f32}}> : () -> f32
+    %splat = "tt.splat"(%scalar) : (f32) -> {TILE}
+    %one = "arith.constant"() <{{value = 1 : i32}}> : () -> i32
+    """
+
+
+def load(name: str, pointers: str) -> str:
+    return f"""
+    %{name} = "tt.load"({pointers}) <{{operandSegmentSizes = array<i32: 1, 0, 0>, boundaryCheck = array<i32>,
+        cache = 1 : i32, evict = 1 : i32, isVolatile = false}}> : ({POINTERS}) -> {TILE}"""
+
+
+def store(pointers: str, value: str) -> str:
+    return f"""
+    "tt.store"({pointers}, {value}) <{{boundaryCheck = array<i32>, cache = 1 : i32, evict = 1 : i32}}>
+        : ({POINTERS}, {TILE}) -> ()"""
+
+
+def add(name: str, a: str, b: str) -> str:
+    return f'\n    %{name} = "arith.addf"({a}, {b}) : ({TILE}, {TILE}) -> {TILE}'
+
+
+def loop(starts: str, arguments: str, results: int, body: str) -> str:
+    types = ", ".join([TILE] * results)
+    given = types if results == 1 else f"({types})"
+    return f"""
+    %r:{results} = "scf.for"(%one, %n, %one, {starts}) ({{
+    ^bb1(%k: i32, {arguments}):
+      {body}
+    }}) : (i32, i32, i32, {types}) -> {given}"""
+
+
+def homes_of(body: str) -> dict[str, LinearLayout | None]:
+    module = parse_kernel("%p: !tt.ptr<f32>, %n: i32, %c: i1", SETUP + body)
+    func = next(op for op in module.ops if isinstance(op, FuncOp))
+    homes = Homes(func, AxisInfoAnalysis(func), CONFIG)
+
+    class Named(dict):
+        def __missing__(self, name: str) -> LinearLayout | None:
+            return homes.get(value_named(module, name))
+
+    return Named()
+
+
+def test_a_load_is_at_home_where_it_is_coalesced():
+    homes = homes_of(load("x", "%along_rows") + load("y", "%columns"))
+    assert homes["x"].of("lane")[0] == (0, 1) and homes["y"].of("lane")[0] == (1, 0)
+
+
+def test_what_comes_from_scalars_has_no_home():
+    homes = homes_of(add("sum", "%splat", "%zeros"))
+    assert [homes[name] for name in ("splat", "zeros", "sum", "i", "row", "rows")] == [None] * 6
+
+
+def test_an_elementwise_op_is_where_its_first_operand_with_a_home_is():
+    body = load("x", "%along_rows") + load("y", "%columns")
+    homes = homes_of(body + add("a", "%splat", "%y") + add("b", "%x", "%y") + add("d", "%a", "%b"))
+    assert homes["a"] == homes["y"] and homes["b"] == homes["x"] and homes["d"] == homes["y"]
+
+
+def test_reductions_and_transpositions_follow_their_operand():
+    body = (
+        load("x", "%along_rows")
+        + f"""
+    %sum = "tt.reduce"(%x) <{{axis = 1 : i32}}> ({{
+    ^bb2(%a: f32, %b: f32):
+      %ab = "arith.addf"(%a, %b) : (f32, f32) -> f32
+      "tt.reduce.return"(%ab) : (f32) -> ()
+    }}) : ({TILE}) -> tensor<64xf32>
+    %t = "tt.trans"(%x) <{{order = array<i32: 1, 0>}}> : ({TILE}) -> {TILE}
+    use %sum : tensor<64xf32>"""
+    )
+    homes = homes_of(body)
+    assert homes["sum"] == slice_axis(homes["x"], 1)
+    assert homes["t"].of("lane") == tuple((b, a) for a, b in homes["x"].of("lane"))
+
+
+def test_a_product_is_at_home_where_it_is_accumulated():
+    module = parse_kernel(
+        "%p: !tt.ptr<f32>, %n: i32, %c: i1",
+        SETUP
+        + load("x", "%along_rows")
+        + f"""
+        %h = "arith.truncf"(%x) : ({TILE}) -> {HALVES}
+        %d = "tt.dot"(%h, %h, %zeros) <{{inputPrecision = 0 : i32, maxNumImpreciseAcc = 0 : i32}}>
+            : ({HALVES}, {HALVES}, {TILE}) -> {TILE}""",
+    )
+    func = next(op for op in module.ops if isinstance(op, FuncOp))
+    homes, dot = Homes(func, AxisInfoAnalysis(func), CONFIG), value_named(module, "d")
+    warps = [2, 2]
+    assert homes.get(dot) == mma_v2_accumulator([64, 64], warps)
+    a, b = (mma_v2_operand([64, 64], warps, index, 16) for index in range(2))
+    assert homes.operands_of(dot.owner) == [a, b, homes.get(dot)]
+
+
+ENTERS = f'"scf.yield"(%next) : ({TILE}) -> ()'
+
+
+@pytest.mark.parametrize(
+    ("start", "body", "expected"),
+    [
+        # Yielded in a layout of its own: there, wherever it enters.
+        ("%y", load("next", "%along_rows"), "x"),
+        # Made of itself: where it enters.
+        ("%y", add("next", "%acc", "%acc"), "y"),
+        # From scalars: where the first access wants it.
+        ("%zeros", add("next", "%acc", "%splat") + store("%columns", "%acc"), "y"),
+    ],
+)
+def test_what_a_loop_carries(start, body, expected):
+    both = load("x", "%along_rows") + load("y", "%columns")
+    homes = homes_of(both + loop(start, f"%acc: {TILE}", 1, f"{body}\n{ENTERS}"))
+    assert homes["acc"] == homes[expected]
+
+
+def test_what_a_loop_carries_and_nobody_wants_has_the_default():
+    homes = homes_of(loop("%zeros", f"%acc: {TILE}", 1, add("next", "%acc", "%splat") + "\n" + ENTERS))
+    assert homes["acc"] == default_blocked([64, 64], 4)
+
+
+def test_tiles_that_change_places_share_a_home():
+    """Each is yielded for the other: one of them is converted where it enters, none in the loop."""
+    both = load("x", "%along_rows") + load("y", "%columns")
+    arguments, turned = f"%a: {TILE}, %b: {TILE}", f'"scf.yield"(%b, %a) : ({TILE}, {TILE}) -> ()'
+    homes = homes_of(both + loop("%x, %y", arguments, 2, turned))
+    assert homes["a"] == homes["b"] == homes["x"]
+
+
+def test_branches():
+    body = (
+        load("x", "%along_rows")
+        + load("y", "%columns")
+        + f"""
+    %r = "scf.if"(%c) ({{
+      "scf.yield"(%zeros) : ({TILE}) -> ()
+    }}, {{
+      "scf.yield"(%y) : ({TILE}) -> ()
+    }}) : (i1) -> {TILE}
+    %s = "scf.if"(%c) ({{
+      "scf.yield"(%x) : ({TILE}) -> ()
+    }}, {{
+      "scf.yield"(%y) : ({TILE}) -> ()
+    }}) : (i1) -> {TILE}"""
+    )
+    homes = homes_of(body)
+    assert homes["r"] == homes["y"] and homes["s"] == homes["x"]
+
+
+def test_a_while_loop():
+    body = (
+        load("y", "%columns")
+        + f"""
+    %r = "scf.while"(%y) ({{
+    ^bb1(%a: {TILE}):
+      "scf.condition"(%c, %a) : (i1, {TILE}) -> ()
+    }}, {{
+    ^bb2(%b: {TILE}):
+      %next = "arith.addf"(%b, %b) : ({TILE}, {TILE}) -> {TILE}
+      "scf.yield"(%next) : ({TILE}) -> ()
+    }}) : ({TILE}) -> {TILE}"""
+    )
+    homes = homes_of(body)
+    assert homes["a"] == homes["y"], "where it enters, since what is made of it comes from there"
+    assert homes["b"] is not None and homes["r"] == homes["b"]
