@@ -27,7 +27,7 @@ from deuteron.passes import gpu, tile
 from deuteron.passes.optimisation import Optimisation
 
 FILE = "<passes>"
-SCALARS = {int: "int", float: "float", str: "str"}
+SCALARS = {int: "int", bool: "bool", float: "float", str: "str"}
 _PASS = re.compile(r"\s*(?P<name>[\w-]+)(?:\{(?P<options>[^{}]*)\})?\s*(?:,|$)")
 _OPTION = re.compile(r"\s*(?P<name>[\w-]+)(?:=(?P<value>[^\s,]+))?(?:[\s,]+|$)")
 
@@ -166,9 +166,12 @@ def _said(made: type[ModulePass], found: re.Match) -> dict[str | None, dict[str,
 def _value(option: Option, match: re.Match) -> Any:
     text = match["value"]
     if text is None:
+        if option.type is bool:
+            return True
         raise UsageError(f"option '{option.name}' needs a value", _place(*match.span("name")))
     try:
-        return option.type(text)
-    except ValueError:
-        message = f"option '{option.name}' is {SCALARS[option.type]}, got '{text}'"
+        return {"true": True, "false": False}[text] if option.type is bool else option.type(text)
+    except (KeyError, ValueError):
+        expected = "true or false" if option.type is bool else SCALARS[option.type]
+        message = f"option '{option.name}' is {expected}, got '{text}'"
         raise UsageError(message, _place(*match.span("value"))) from None
