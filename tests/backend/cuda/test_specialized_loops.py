@@ -4,7 +4,7 @@ import re
 
 import numpy as np
 import pytest
-from backend.cuda.launching import aligned, compile_for, compile_text, emulate, instructions_with
+from backend.cuda.launching import aligned, compile_for, compile_text, emulate, emulate_compiled, instructions_with
 
 import deuteron
 import deuteron.language as tl
@@ -263,6 +263,37 @@ def test_blocks_of_one_kind_share_a_ring(rng, stages):
     p = np.exp(q.astype(np.float64) @ k.astype(np.float64).T)
     reference = p @ v.astype(np.float64) / p.sum(1, keepdims=True)
     assert np.abs(out - reference).max() / np.abs(reference).max() < 1e-3
+
+
+@deuteron.jit
+def matmul_with_atomics(a, b, c, count, K, KIND: tl.constexpr):
+    i, ks = tl.arange(0, 128), tl.arange(0, 64)
+    square = i[:, None] * 128 + i[None, :]
+    acc = tl.zeros((128, 128), tl.float32)
+    for k in tl.range(0, K, 64, warp_specialize=True):
+        acc = tl.dot(
+            tl.load(a + i[:, None] * K + (k + ks)[None, :]), tl.load(b + (k + ks)[:, None] * 128 + i[None, :]), acc
+        )
+        if KIND == "counted":
+            tl.atomic_add(count, 1, sem="relaxed")
+    if KIND == "ordered":
+        tl.atomic_add(count, 1)
+    if KIND == "tile":
+        tl.atomic_add(c + square, acc, sem="relaxed")
+    elif KIND == "block":
+        tl.make_tensor_descriptor(c, [128, 128], [128, 1], [128, 128]).atomic_add([0, 0], acc)
+    else:
+        tl.store(c + square, acc)
+
+
+@pytest.mark.parametrize("kind", ["counted", "ordered", "tile", "block"])
+def test_atomics_that_order_nothing_do_not_hold_up_the_copies(rng, kind):
+    a, b, c = draw(rng, 128, 128), draw(rng, 128, 128), aligned(np.zeros((128, 128), np.float32))
+    count = aligned(np.zeros(4, np.int32))
+    kernel = compile_for("cuda:90", matmul_with_atomics, a, b, c, count, 128, KIND=kind)
+    emulate_compiled(kernel, a, b, c, count, 128, asynchronous="random")
+    np.testing.assert_array_equal(c, a.astype(np.float32) @ b.astype(np.float32))
+    assert is_specialized(kernel) == (kind != "ordered")
 
 
 # -- what is left out is caught ---

@@ -29,6 +29,11 @@ def copied(args: list) -> list:
     return [aligned(arg) if isinstance(arg, np.ndarray) else arg for arg in args]
 
 
+def check(given: list, expected: list, where: str) -> None:
+    for name, one, other in zip(("a", "b", "out"), given, expected, strict=False):
+        np.testing.assert_array_equal(one, other, err_msg=f"{name}: {where}")
+
+
 @pytest.mark.parametrize("number", range(NUM_KERNELS))
 def test_random_accesses(rng, monkeypatch, tmp_path, number):
     source, args = source_of(rng), draw(rng)
@@ -36,11 +41,15 @@ def test_random_accesses(rng, monkeypatch, tmp_path, number):
     kernel, expected = kernel_of(source, tmp_path), copied(args)
     monkeypatch.setenv("DEUTERON_INTERPRET", "1")
     kernel[(1,)](*expected)
+    monkeypatch.setenv("DEUTERON_INTERPRET", "0")
+    monkeypatch.setenv("DEUTERON_TARGET", "cpu")
+    given = copied(args)
+    kernel[(1,)](*given)
+    check(given, expected, "cpu")
     for target in ("cuda:80", "cuda:90"):
         num_warps = int(rng.choice([1, 2, 4, 8]))
         compiled = compile_for(target, kernel, *args, num_warps=num_warps, num_stages=int(rng.choice([1, 2, 4])))
         for asynchronous in ("early", "late", "random"):
             given = copied(args)
             emulate_compiled(compiled, *given, asynchronous=asynchronous)
-            for name, one, other in zip(("a", "b", "out"), given, expected, strict=False):
-                np.testing.assert_array_equal(one, other, err_msg=f"{name}: {target} {asynchronous} {num_warps}")
+            check(given, expected, f"{target}, {num_warps} warps, {asynchronous}")
