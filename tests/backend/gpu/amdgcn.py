@@ -15,10 +15,12 @@ from typing import Any
 
 import llvmlite.binding as llvm
 from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Operation
 from xdsl.passes import ModulePass
 
 from deuteron.analysis.axis_analysis import AxisInfoAnalysis
 from deuteron.backend.gpu.context import Context
+from deuteron.backend.gpu.elements import bits_type, to_bits
 from deuteron.backend.gpu.isa import ISA, NO_HINTS, AccessHints
 from deuteron.backend.gpu.lowering import check_config, kernel_of, lower_body, parameters_of, shared_bytes_of
 from deuteron.backend.gpu.rules.table import RULES
@@ -30,6 +32,7 @@ from deuteron.backend.llvm.module import Module
 from deuteron.backend.llvm.parse import parsed
 from deuteron.backend.llvm.types import Value, bit_width, const, vector, zero
 from deuteron.backend.stage import Made, Stage, Unit
+from deuteron.ir.tt.atomic import AtomicKind
 from deuteron.machine.gpu import GPU, GPUConfig, RegisterFile, SharedMemory
 from deuteron.options import CPUOptions, Target
 
@@ -113,6 +116,16 @@ class GCN(ISA):
                 self.store(b, elements, address)
             return
         b.store(join(b, elements), address, align=len(elements) * bit_width(elements[0].type) // 8)
+
+    def atomic_rmw(self, ctx: Context, op: Operation, address: Value, value: Value, guard: Value | None) -> Value:
+        """LLVM's own, of the whole device: sums alone."""
+        opcode = {AtomicKind.ADD: "add", AtomicKind.FADD: "fadd"}[AtomicKind(op.kind.value.data)]
+        with ctx.b.if_(guard if guard is not None else const("i1", True)) as branch:
+            old = ctx.b.atomicrmw(opcode, address, value, 'syncscope("agent") acq_rel')
+            branch.yield_(to_bits(ctx.b, old, op.result.type))
+            branch.otherwise()
+            branch.yield_(zero(bits_type(op.result.type)))
+        return branch.results[0]
 
 
 def _lane(b: Builder) -> Value:

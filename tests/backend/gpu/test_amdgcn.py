@@ -84,6 +84,17 @@ def test_the_rules_of_other_ops(hinted):
     assert "lds" not in " ".join(re.findall(r"global_load\S*", assembly))
 
 
+@deuteron.jit
+def histogram(x, counts, n, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.atomic_add(counts + tl.load(x + i, mask=i < n, other=0), 1, mask=i < n)
+
+
+def test_atomics():
+    _, assembly = compile_for_amdgcn(histogram, {"x": "*i32", "counts": "*i32", "n": "i32"}, {"BLOCK": 256})
+    assert assembly.count("global_atomic_add ") == 1
+
+
 def test_what_cannot_be_launched():
     with pytest.raises(UsageError, match="2048 threads, and amdgcn:gfx90a launches at most 1024: say num_warps=16"):
         GPUConfig(MI200, num_warps=32)

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from deuteron.backend.cuda import accesses, math, matrices
+from xdsl.ir import Operation
+
+from deuteron.backend.cuda import accesses, atomics, math, matrices
 from deuteron.backend.cuda.formats import PTXFloatConversion
 from deuteron.backend.gpu.context import Context
 from deuteron.backend.gpu.isa import ISA, NO_HINTS, AccessHints
@@ -86,6 +88,14 @@ class PTX(ISA):
         hints: AccessHints = NO_HINTS,
     ) -> None:
         accesses.store(b, elements, address, mask, _modifiers(hints, _STORE_CACHE))
+
+    def atomic_rmw(self, ctx: Context, op: Operation, address: Value, value: Value, guard: Value | None) -> Value:
+        return atomics.atomic_rmw(ctx, op, address, value, guard)
+
+    def atomic_cas(
+        self, ctx: Context, op: Operation, address: Value, compare: Value, value: Value, guard: Value | None
+    ) -> Value:
+        return atomics.atomic_cas(ctx, op, address, compare, value, guard)
 
     def load_matrices(self, ctx: Context, tile: SharedTile, layout: LinearLayout) -> list[Value] | None:
         return matrices.load_matrices(ctx, tile, layout)

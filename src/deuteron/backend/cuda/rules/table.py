@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from deuteron.backend.cuda.rules import (
     async_copy,
-    atomic,
     cluster,
     debug,
     dot,
@@ -20,7 +19,6 @@ from deuteron.backend.gpu.rules import table
 RULES: dict[str, Rule] = {
     **table.RULES,
     **cluster.RULES,
-    **atomic.RULES,
     **dot.RULES,
     **warp_group_dot.RULES,
     **async_copy.RULES,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from deuteron.backend.gpu.context import Rule
 from deuteron.backend.gpu.rules import (
+    atomic,
     cast,
     control_flow,
     convert_layout,
@@ -21,6 +22,7 @@ from deuteron.backend.gpu.rules import (
 RULES: dict[str, Rule] = {
     **program.RULES,
     **memory.RULES,
+    **atomic.RULES,
     **shape.RULES,
     **integer.RULES,
     **floating.RULES,

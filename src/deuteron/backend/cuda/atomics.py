@@ -1,9 +1,9 @@
-"""tt.atomic_rmw, tt.atomic_cas: one instruction for each element, by one thread of those that hold it.
+"""Atomics by one instruction of PTX for each element.
 
     @p atom.acq_rel.gpu.global.add.f32 old, [address], value;
 
 In assembly, since LLVM drops order and scope. bf16, which sm_80 to sm_89 cannot add, is added by a loop of
-compare-and-swap. Where other threads hold the element as well, they get the result by shared memory.
+compare-and-swap.
 """
 
 from __future__ import annotations
@@ -12,21 +12,14 @@ from collections.abc import Sequence
 
 from xdsl.ir import Operation
 
-from deuteron.analysis.scratch import shares_result
-from deuteron.backend.gpu.context import Context, Rule
-from deuteron.backend.gpu.elements import bits_type, from_bits, register_type, to_bits
-from deuteron.backend.gpu.fragment import Fragment, Operand, positions, registers_of, with_registers
-from deuteron.backend.gpu.rules.memory import both
-from deuteron.backend.gpu.shared_tile import SharedTile, load_tile, store_tile
-from deuteron.backend.gpu.threads import owned_registers
+from deuteron.backend.gpu.context import Context
+from deuteron.backend.gpu.elements import register_type, to_bits
 from deuteron.backend.gpu.words import CONSTRAINTS
 from deuteron.backend.llvm.builder import Touches
 from deuteron.backend.llvm.types import Value, bit_width, const
 from deuteron.errors import CompilationError
 from deuteron.ir.tt.atomic import AtomicKind, MemoryScope, MemorySemantic
 from deuteron.ir.types import bf16, element_type_of
-from deuteron.layout.linear import LinearLayout
-from deuteron.layout.shared import row_major
 
 _SEMANTICS = {
     MemorySemantic.RELAXED: "relaxed",
@@ -49,28 +42,18 @@ _OPERATIONS = {
 _FLOAT_ADD = {"half": "add.noftz.f16", "bfloat": "add.noftz.bf16", "float": "add.f32", "double": "add.f64"}
 
 
-def atomic_rmw(ctx: Context, op: Operation, pointer: Operand, value: Operand, mask: Operand | None = None) -> Operand:
-    kind, masks = AtomicKind(op.kind.value.data), registers_of(mask) if mask is not None else None
-    pointers, operands = registers_of(pointer), registers_of(value)
-
-    def update(register: int, owner: Value | None) -> Value:
-        guard = both(ctx, owner, masks[register] if masks else None)
-        if element_type_of(op.result.type) == bf16 and not ctx.machine.has_bf16_atomics:
-            return _add_bf16(ctx, op, pointers[register], operands[register], guard)
-        bits = to_bits(ctx.b, operands[register], op.result.type)
-        return _instruction(ctx, op, _operation(op, kind), pointers[register], [bits], guard)
-
-    return _each_once(ctx, op, pointer, update)
+def atomic_rmw(ctx: Context, op: Operation, address: Value, value: Value, guard: Value | None) -> Value:
+    """Update one element; gives the bits that were there."""
+    if element_type_of(op.result.type) == bf16 and not ctx.machine.has_bf16_atomics:
+        return _add_bf16(ctx, op, address, value, guard)
+    bits = to_bits(ctx.b, value, op.result.type)
+    return _instruction(ctx, op, _operation(op, AtomicKind(op.kind.value.data)), address, [bits], guard)
 
 
-def atomic_cas(ctx: Context, op: Operation, pointer: Operand, compare: Operand, value: Operand) -> Operand:
-    pointers, columns = registers_of(pointer), [registers_of(compare), registers_of(value)]
-
-    def update(register: int, owner: Value | None) -> Value:
-        bits = [to_bits(ctx.b, column[register], op.result.type) for column in columns]
-        return _instruction(ctx, op, f"cas.b{bit_width(bits[0].type)}", pointers[register], bits, owner)
-
-    return _each_once(ctx, op, pointer, update)
+def atomic_cas(ctx: Context, op: Operation, address: Value, compare: Value, value: Value, guard: Value | None) -> Value:
+    """Compare and swap one element; gives the bits that were there."""
+    bits = [to_bits(ctx.b, one, op.result.type) for one in (compare, value)]
+    return _instruction(ctx, op, f"cas.b{bit_width(bits[0].type)}", address, bits, guard)
 
 
 def _operation(op: Operation, kind: AtomicKind) -> str:
@@ -121,37 +104,3 @@ def _add_bf16(ctx: Context, op: Operation, address: Value, value: Value, guard: 
         branch.otherwise()
         branch.yield_(const("i16", 0))
     return branch.results[0]
-
-
-def _each_once(ctx: Context, op: Operation, pointer: Operand, update) -> Operand:
-    """Update each element once, and let every thread that holds it know the result."""
-    layout = pointer.layout if isinstance(pointer, Fragment) else None
-    owner = ctx.threads.owner(layout)
-    owned = owned_registers(layout) if layout else [0]
-    old = {register: update(register, owner) for register in owned}
-    if not list(op.result.uses):
-        return with_registers(pointer, [const(register_type(op.result.type), 0)] * len(registers_of(pointer)))
-    bits = [_shared_scalar(ctx, op, old[0], owner)] if layout is None else _all_registers(ctx, op, layout, old)
-    return with_registers(pointer, [from_bits(ctx.b, value, op.result.type) for value in bits])
-
-
-def _shared_scalar(ctx: Context, op: Operation, old: Value, owner: Value | None) -> Value:
-    address = ctx.shared_pointer(op)
-    ctx.isa.store(ctx.b, [old], address, owner)
-    ctx.barrier()
-    return ctx.isa.load(ctx.b, old.type, address, 1)[0]
-
-
-def _all_registers(ctx: Context, op: Operation, layout: LinearLayout, old: dict[int, Value]) -> list[Value]:
-    places = positions(layout)
-    known = {places[register]: value for register, value in old.items()}
-    bits = [known[place] for place in places]
-    if not shares_result(op):
-        return bits
-    tile = SharedTile(ctx.shared_pointer(op), row_major(layout.shape), bits_type(op.result.type))
-    store_tile(ctx, tile, layout, bits)
-    ctx.barrier()
-    return load_tile(ctx, tile, layout)
-
-
-RULES: dict[str, Rule] = {"tt.atomic_rmw": atomic_rmw, "tt.atomic_cas": atomic_cas}

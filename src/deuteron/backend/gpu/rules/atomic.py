@@ -1,0 +1,77 @@
+"""tt.atomic_rmw, tt.atomic_cas: each element by one thread of those that hold it; how, the target knows.
+
+Where other threads hold the element as well, they get the result by shared memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from xdsl.ir import Operation
+
+from deuteron.analysis.scratch import shares_result
+from deuteron.backend.gpu.context import Context, Rule
+from deuteron.backend.gpu.elements import bits_type, from_bits, register_type
+from deuteron.backend.gpu.fragment import Fragment, Operand, positions, registers_of, with_registers
+from deuteron.backend.gpu.rules.memory import both
+from deuteron.backend.gpu.shared_tile import SharedTile, load_tile, store_tile
+from deuteron.backend.gpu.threads import owned_registers
+from deuteron.backend.llvm.types import Value, const
+from deuteron.layout.linear import LinearLayout
+from deuteron.layout.shared import row_major
+
+Update = Callable[[int, Value | None], Value]  # of a register, where this thread is the one; gives the old bits
+
+
+def atomic_rmw(ctx: Context, op: Operation, pointer: Operand, value: Operand, mask: Operand | None = None) -> Operand:
+    pointers, values = registers_of(pointer), registers_of(value)
+    masks = registers_of(mask) if mask is not None else None
+
+    def update(register: int, owner: Value | None) -> Value:
+        guard = both(ctx, owner, masks[register] if masks else None)
+        return ctx.isa.atomic_rmw(ctx, op, pointers[register], values[register], guard)
+
+    return _each_once(ctx, op, pointer, update)
+
+
+def atomic_cas(ctx: Context, op: Operation, pointer: Operand, compare: Operand, value: Operand) -> Operand:
+    pointers, expected, values = (registers_of(operand) for operand in (pointer, compare, value))
+
+    def update(register: int, owner: Value | None) -> Value:
+        return ctx.isa.atomic_cas(ctx, op, pointers[register], expected[register], values[register], owner)
+
+    return _each_once(ctx, op, pointer, update)
+
+
+def _each_once(ctx: Context, op: Operation, pointer: Operand, update: Update) -> Operand:
+    """Update each element once, and let every thread that holds it know the result."""
+    layout = pointer.layout if isinstance(pointer, Fragment) else None
+    owner = ctx.threads.owner(layout)
+    owned = owned_registers(layout) if layout else [0]
+    old = {register: update(register, owner) for register in owned}
+    if not list(op.result.uses):
+        return with_registers(pointer, [const(register_type(op.result.type), 0)] * len(registers_of(pointer)))
+    bits = [_shared_scalar(ctx, op, old[0], owner)] if layout is None else _all_registers(ctx, op, layout, old)
+    return with_registers(pointer, [from_bits(ctx.b, value, op.result.type) for value in bits])
+
+
+def _shared_scalar(ctx: Context, op: Operation, old: Value, owner: Value | None) -> Value:
+    address = ctx.shared_pointer(op)
+    ctx.isa.store(ctx.b, [old], address, owner)
+    ctx.barrier()
+    return ctx.isa.load(ctx.b, old.type, address, 1)[0]
+
+
+def _all_registers(ctx: Context, op: Operation, layout: LinearLayout, old: dict[int, Value]) -> list[Value]:
+    places = positions(layout)
+    known = {places[register]: value for register, value in old.items()}
+    bits = [known[place] for place in places]
+    if not shares_result(op):
+        return bits
+    tile = SharedTile(ctx.shared_pointer(op), row_major(layout.shape), bits_type(op.result.type))
+    store_tile(ctx, tile, layout, bits)
+    ctx.barrier()
+    return load_tile(ctx, tile, layout)
+
+
+RULES: dict[str, Rule] = {"tt.atomic_rmw": atomic_rmw, "tt.atomic_cas": atomic_cas}
