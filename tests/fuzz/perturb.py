@@ -14,13 +14,14 @@ error that is allowed. Where an operation is exact (no bit was rounded off) noth
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 import numpy as np
 from xdsl.dialects import arith, math
 
-from deuteron.interpreter import reduce as interpreter_reduce
+from deuteron.interpreter.reduce import axis_first, combiner
 from deuteron.interpreter.rule_table import Rule
 from deuteron.interpreter.rules import RULES
 from deuteron.interpreter.values import dtype_of, round_float
@@ -54,6 +55,7 @@ class Perturbation:
 
     def __init__(self, rng: np.random.Generator, licence: Licence):
         self._rng, self._licence = rng, licence
+        self._is_combining = False
 
     def rules(self) -> dict[str, Rule]:
         table: dict[str, Rule] = dict(RULES)
@@ -83,8 +85,8 @@ class Perturbation:
             **dict.fromkeys(_FUNCTIONS, self._function),
         }.items():
             table[op_class.name] = wrap(RULES[op_class.name])
-        if self._licence.fuses:
-            table[arith.MulfOp.name] = self._product(RULES[arith.MulfOp.name])
+        table[arith.MulfOp.name] = self._product(RULES[arith.MulfOp.name])
+        table[arith.AddfOp.name] = self._sum(RULES[arith.AddfOp.name])
         return table
 
     # -- floats
@@ -107,21 +109,31 @@ class Perturbation:
             return np.maximum(np.ldexp(1.0, exponent - MANTISSA[element]), LEAST[element])
 
     def _product(self, rule: Rule) -> Rule:
-        """It may be fused with the sum behind it: then it is not rounded."""
+        """It may be fused with the sum behind it: then it is not rounded. Of many factors the order is free."""
 
         def perturbed(ctx, op, a, b):
-            result, type = rule(ctx, op, a, b), op.results[0].type
-            if element_type_of(type) not in MANTISSA:
-                return result
-            if element_type_of(type) == f64:
-                is_exact = np.float64(np.longdouble(a) * np.longdouble(b)) == np.longdouble(a) * np.longdouble(b)
-            else:
-                is_exact = np.asarray(a, np.float64) * np.asarray(b, np.float64) == np.asarray(result, np.float64)
-            if np.all(is_exact | ~np.isfinite(np.asarray(result, np.float64))):
-                return result
-            return self._noise(result, np.where(is_exact, 0.0, self._ulp(result, type)), type)
+            result = rule(ctx, op, a, b)
+            is_free = self._licence.fuses or self._is_combining
+            return self._rounded(op, result, np.multiply(_wider(a), _wider(b))) if is_free else result
 
         return perturbed
+
+    def _sum(self, rule: Rule) -> Rule:
+        """Of many terms the order is free: each sum on the way may be rounded otherwise."""
+
+        def perturbed(ctx, op, a, b):
+            result = rule(ctx, op, a, b)
+            return self._rounded(op, result, np.add(_wider(a), _wider(b))) if self._is_combining else result
+
+        return perturbed
+
+    def _rounded(self, op, result: np.ndarray, exact: np.ndarray) -> np.ndarray:
+        """With noise where a result was rounded."""
+        type = op.results[0].type
+        is_exact = (exact == _wider(result)) | ~np.isfinite(result)
+        if element_type_of(type) not in MANTISSA or np.all(is_exact):
+            return result
+        return self._noise(result, np.where(is_exact, 0.0, self._ulp(result, type)), type)
 
     def _fma(self, rule: Rule) -> Rule:
         """In fp64 the interpreter's is not rounded once."""
@@ -287,49 +299,49 @@ class Perturbation:
 
     # -- along an axis
 
+    @contextmanager
+    def _combining(self, srcs: tuple[np.ndarray, ...], extent: int) -> Iterator[None]:
+        if extent > 1 and (len(srcs) > 1 or any(np.asarray(src).dtype.kind == "f" for src in srcs)):
+            self._licence.taken += 1
+        self._is_combining = True
+        yield
+        self._is_combining = False
+
     def _reduce(self, rule: Rule) -> Rule:
         """The elements in another order, a random number at a time, and these in pairs at the end."""
 
         def perturbed(ctx, op, *srcs):
-            combine, tiles = (
-                interpreter_reduce.combiner(ctx, op),
-                interpreter_reduce.axis_first(srcs, op.axis.value.data),
-            )
+            combine, tiles = combiner(ctx, op), axis_first(srcs, op.axis.value.data)
             extent = len(tiles[0])
-            if extent > 1 and (len(srcs) > 1 or any(np.asarray(src).dtype.kind == "f" for src in srcs)):
-                self._licence.taken += 1
             order = self._rng.permutation(extent)
-            groups = 1 << int(self._rng.integers(0, extent.bit_length()))
-            rows = [[tile[order[i : i + groups]] for tile in tiles] for i in range(0, extent, groups)]
-            total = functools.reduce(combine, rows)
-            while (count := len(total[0])) > 1:
-                total = combine([t[: count // 2] for t in total], [t[count // 2 :] for t in total])
+            width = 1 << int(self._rng.integers(0, extent.bit_length()))
+            rows = [[tile[order[i : i + width]] for tile in tiles] for i in range(0, extent, width)]
+            with self._combining(srcs, extent):
+                total = functools.reduce(combine, rows)
+                while (count := len(total[0])) > 1:
+                    total = combine([t[: count // 2] for t in total], [t[count // 2 :] for t in total])
             return tuple(tile[0] for tile in total)
 
         return perturbed
 
     def _scan(self, rule: Rule) -> Rule:
-        """In pieces of a random length: each scanned by itself, then combined with the total of those before it."""
+        """In pieces of a random length: all scanned side by side, then their totals, in steps that double."""
 
         def perturbed(ctx, op, *srcs):
-            combine, axis = interpreter_reduce.combiner(ctx, op), op.axis.value.data
+            combine, axis = combiner(ctx, op), op.axis.value.data
             step = -1 if op.reverse.value.data else 1
-            tiles = [tile[::step] for tile in interpreter_reduce.axis_first(srcs, axis)]
-            extent = len(tiles[0])
-            if extent > 1:
-                self._licence.taken += 1
-            length = int(self._rng.integers(1, extent + 1))
-            rows: list[list[np.ndarray]] = []
-            total = None
-            for begin in range(0, extent, length):
-                partial: list[list[np.ndarray]] = []
-                for index in range(begin, min(begin + length, extent)):
-                    element = [tile[index] for tile in tiles]
-                    partial.append(combine(partial[-1], element) if partial else element)
-                combined = partial if total is None else [combine(total, row) for row in partial]
-                rows += combined
-                total = combined[-1]
-            scanned = [np.stack(column)[::step] for column in zip(*rows, strict=True)]
+            tiles = [tile[::step] for tile in axis_first(srcs, axis)]
+            extent, rest = len(tiles[0]), np.shape(tiles[0])[1:]
+            length = 1 << int(self._rng.integers(0, extent.bit_length()))
+            pieces = [tile.reshape(extent // length, length, *rest) for tile in tiles]
+            with self._combining(srcs, extent):
+                rows = [[piece[:, 0] for piece in pieces]]
+                for index in range(1, length):
+                    rows.append(combine(rows[-1], [piece[:, index] for piece in pieces]))
+                totals = _scan_by_doubling(combine, rows[-1])
+                before = [total[:-1] for total in totals]
+                rows = [_later_combined(combine, before, row) for row in rows]
+            scanned = [np.stack(column, 1).reshape(extent, *rest)[::step] for column in zip(*rows, strict=True)]
             return tuple(np.moveaxis(tile, 0, axis) for tile in scanned)
 
         return perturbed
@@ -362,6 +374,29 @@ class Perturbation:
             return self._anything(noisy, sizes > LARGEST[element_type_of(type)] / 2)
 
         return perturbed
+
+
+def _later_combined(combine: Callable, before: list[np.ndarray], row: list[np.ndarray]) -> list[np.ndarray]:
+    """The elements of a row, all but the first combined with what is before them."""
+    if not len(before[0]):
+        return row
+    later = combine(before, [tile[1:] for tile in row])
+    return [np.concatenate([tile[:1], new]) for tile, new in zip(row, later, strict=True)]
+
+
+def _scan_by_doubling(combine: Callable, tiles: list[np.ndarray]) -> list[np.ndarray]:
+    distance = 1
+    while distance < len(tiles[0]):
+        later = combine([tile[:-distance] for tile in tiles], [tile[distance:] for tile in tiles])
+        tiles = [np.concatenate([tile[:distance], new]) for tile, new in zip(tiles, later, strict=True)]
+        distance *= 2
+    return tiles
+
+
+def _wider(value: np.ndarray) -> np.ndarray:
+    """In a format in which sums and products of two values are exact, or nearly so."""
+    value = np.asarray(value)
+    return value.astype(np.longdouble if value.dtype == np.float64 else np.float64)
 
 
 def _disagree(addresses: np.ndarray, value: np.ndarray, active: np.ndarray) -> np.ndarray:

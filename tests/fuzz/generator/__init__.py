@@ -36,7 +36,7 @@ def generate(seed: int) -> Case:
 
 
 def _options(rng: random.Random, builder: Builder) -> dict:
-    options = {"num_warps": rng.choice((1, 2, 4, 4, 8)), "num_stages": rng.choice((1, 2, 3, 4))}
+    options = {"num_warps": rng.choice((1, 2, 4, 4, 4, 8, 8, 16)), "num_stages": rng.choice((1, 2, 3, 4))}
     if rng.random() < 0.08:
         options["num_ctas"] = rng.choice((2, 4))
     if rng.random() < 0.5:

@@ -80,6 +80,8 @@ class Builder:
         self._statements = 0
 
     def _draw_extents(self) -> list[int]:
+        if self.rng.random() < 0.05:
+            return [16, 256, 1024]
         few = self.rng.sample((1, 2, 4, 8, 16, 32, 64), 3)
         return few if self.rng.random() < 0.7 else [1, 2, 4, 8, 16, 32, 64, 128, 256]
 

@@ -119,6 +119,41 @@ def branch(b: Builder) -> None:
 
 
 @statement_of("control")
+def scalar_logic(b: Builder) -> None:
+    """Conditions joined by Python's words, and Python's own functions of scalars."""
+    x, y = b.value("int32", ()), b.value("int32", ())
+    texts = (f"({x} > 0) and ({y} > 1)", f"({x} > 0) or ({y} < 3)", f"not ({x} == {y})")
+    if b.chance(0.5):
+        b.define(b.rng.choice(texts), "int1", ())
+        return
+    b.define(b.rng.choice((f"min({x}, {y})", f"max({x}, {y})", f"abs({x})", f"tl.cdiv({x} & 63, 4)")), "int32", ())
+
+
+@statement_of("control")
+def choice_of_scalars(b: Builder) -> None:
+    """Python's conditional expression."""
+    dtype = b.dtype(("int32", "float32", "int64"))
+    condition, x, y = b.value("int1", ()), b.value(dtype, ()), b.value(dtype, ())
+    b.define(f"{x} if {condition} else {y}", dtype, ())
+
+
+@statement_of("control")
+def search(b: Builder) -> None:
+    """Bisection: two tiles of bounds, and a load that depends on them."""
+    shape = b.shape(0, 2)
+    size = 16
+    name = b.array("float32", size * b.programs)
+    wanted = b.value("float32", shape)
+    low = b.define(f"tl.full({shape_text(shape)}, 0, tl.int32)", "int32", shape)
+    high = b.define(f"tl.full({shape_text(shape)}, {size - 1}, tl.int32)", "int32", shape)
+    with b.block(f"for {b.name('k')} in range({b.number('int32', 3) if b.chance(0.5) else 3}):"):
+        middle = b.define(f"({low} + {high}) // 2", "int32", shape)
+        is_below = b.define(f"tl.load({name} + pid * {size} + {middle}) < {wanted}", "int1", shape)
+        b.emit(f"{low} = tl.where({is_below}, {middle}, {low})")
+        b.emit(f"{high} = tl.where({is_below}, {high}, {middle})")
+
+
+@statement_of("control")
 def early_return(b: Builder) -> None:
     if b.depth > 1 or b.chance(0.6):
         raise Unfit

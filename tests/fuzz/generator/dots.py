@@ -116,6 +116,73 @@ def product_loop(b: Builder) -> None:
 
 
 @statement_of("dot")
+def described_loop(b: Builder) -> None:
+    """acc += a @ b over K, both loaded through descriptors."""
+    if b.depth > 2:
+        raise Unfit
+    dtype = b.rng.choice(("float16", "float16", "bfloat16", "float32", "int8", "float8e5"))
+    m, n, k = b.rng.choice((16, 64, 128)), b.rng.choice((16, 32, 64)), b.rng.choice((32, 64))
+    trips, result = b.rng.randint(1, 4), result_type(b, dtype)
+    names = [b.array(dtype, size * trips, b.rng.choice(("small", "normal"))) for size in (m * k, k * n)]
+    a, other = b.name("d"), b.name("d")
+    total = trips * k
+    sizes = [str(total), str(m), str(n)]
+    if b.chance(0.5):
+        sizes = [str(b.number("int32", value)) for value in (total, m - b.rng.choice((0, 1)), n)]
+    b.emit(
+        f"{a} = tl.make_tensor_descriptor({names[0]}, shape=[{sizes[1]}, {sizes[0]}], strides=[{total}, 1], "
+        f"block_shape=[{m}, {k}])"
+    )
+    is_transposed = b.chance(0.4)
+    rows, columns = (n, total) if is_transposed else (total, n)
+    described = (sizes[2], sizes[0]) if is_transposed else (sizes[0], sizes[2])
+    b.emit(
+        f"{other} = tl.make_tensor_descriptor({names[1]}, shape=[{described[0]}, {described[1]}], "
+        f"strides=[{columns}, 1], block_shape={[n, k] if is_transposed else [k, n]})"
+    )
+    acc = b.define(f"tl.zeros(({m}, {n}), dtype=tl.{result})", result, (m, n))
+    counter = b.name("k")
+    bound = b.number("int32", trips) if b.chance(0.5) else trips
+    with b.block(f"for {counter} in range({bound}):"):
+        x = f"{a}.load([0, {counter} * {k}])"
+        y = f"{other}.load([0, {counter} * {k}]).T" if is_transposed else f"{other}.load([{counter} * {k}, 0])"
+        b.emit(f"{acc} = tl.dot({x}, {y}, {acc})")
+
+
+@statement_of("dot")
+def attention(b: Builder) -> None:
+    """Two products in a loop, with a running maximum and sum of the rows between them."""
+    if b.depth > 1:
+        raise Unfit
+    dtype, rows, keys, depth = b.rng.choice(("float16", "bfloat16")), b.rng.choice((16, 64)), 32, b.rng.choice((16, 32))
+    trips = b.rng.randint(1, 3)
+    q = operand(b, dtype, (rows, depth))
+    names = [b.array(dtype, keys * trips * depth * b.programs, "normal") for _ in range(2)]
+    best = b.define(f"tl.full(({rows},), -1.0e4, tl.float32)", "float32", (rows,))
+    total = b.define(f"tl.zeros(({rows},), dtype=tl.float32)", "float32", (rows,))
+    acc = b.define(f"tl.zeros(({rows}, {depth}), dtype=tl.float32)", "float32", (rows, depth))
+    k_at = b.use(b.define(strided((depth, keys), [1, 0]), "int32", (depth, keys), "i"))
+    v_at = b.use(b.define(strided((keys, depth), [0, 1]), "int32", (keys, depth), "i"))
+    counter, size = b.name("k"), keys * trips * depth
+    bound = b.number("int32", trips) if b.chance(0.5) else trips
+    limit = b.number("int32", keys * trips - 5) if b.chance(0.4) else None
+    with b.block(f"for {counter} in range({bound}):"):
+        k = b.define(f"tl.load({names[0]} + pid * {size} + {counter} * {keys * depth} + {k_at})", dtype, (depth, keys))
+        v = b.define(f"tl.load({names[1]} + pid * {size} + {counter} * {keys * depth} + {v_at})", dtype, (keys, depth))
+        s = b.define(f"tl.dot({q}, {k}) * 0.25", "float32", (rows, keys))
+        if limit is not None:
+            inside = f"({counter} * {keys} + tl.arange(0, {keys}))[None, :] < {limit}"
+            b.emit(f'{s} = tl.where({inside}, {s}, float("-inf"))')
+        higher = b.define(f"tl.maximum({best}, tl.max({s}, 1))", "float32", (rows,))
+        p = b.define(f"tl.exp({s} - {higher}[:, None])", "float32", (rows, keys))
+        scale = b.define(f"tl.exp({best} - {higher})", "float32", (rows,))
+        b.emit(f"{total} = {total} * {scale} + tl.sum({p}, 1)")
+        b.emit(f"{acc} = tl.dot({p}.to(tl.{dtype}), {v}, {acc} * {scale}[:, None])")
+        b.emit(f"{best} = {higher}")
+    b.define(f"{acc} / {total}[:, None]", "float32", (rows, depth))
+
+
+@statement_of("dot")
 def chained(b: Builder) -> None:
     """A product of a product."""
     first = b.pick(

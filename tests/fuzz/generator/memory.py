@@ -46,8 +46,11 @@ def row_major(shape: Shape) -> str:
     return count if len(shape) == 1 else f"tl.reshape({count}, {shape_text(shape)})"
 
 
-def strided(shape: Shape, order: list[int]) -> str:
-    """0, 1, 2 ... with the dimensions in another order, the last of `order` the fastest: a sum of ranges."""
+def strided(shape: Shape, order: list[int], b: Builder | None = None) -> str:
+    """0, 1, 2 ... with the dimensions in another order, the last of `order` the fastest: a sum of ranges.
+
+    With a builder, strides are arguments.
+    """
     strides, stride = {}, 1
     for axis in reversed(order):
         strides[axis] = stride
@@ -56,7 +59,8 @@ def strided(shape: Shape, order: list[int]) -> str:
     for axis, extent in enumerate(shape):
         index = ", ".join(":" if other == axis else "None" for other in range(len(shape)))
         range_ = f"tl.arange(0, {extent})" + (f"[{index}]" if len(shape) > 1 else "")
-        terms.append(range_ if strides[axis] == 1 else f"{range_} * {strides[axis]}")
+        factor = strides[axis] if b is None else b.number("int32", strides[axis])
+        terms.append(range_ if strides[axis] == 1 else f"{range_} * {factor}")
     return " + ".join(terms)
 
 
@@ -71,7 +75,7 @@ def offsets(b: Builder, shape: Shape, unique: bool = False) -> Value:
     order = list(range(len(shape)))
     if b.chance(0.5):
         b.rng.shuffle(order)
-    base = b.use(b.define(strided(shape, order), "int32", shape, "i"))
+    base = b.use(b.define(strided(shape, order, b if b.chance(0.2) else None), "int32", shape, "i"))
     if kind == "reversed":
         return b.use(b.define(f"{size - 1} - {base}", "int32", shape, "i"))
     if kind == "wide":
@@ -102,14 +106,30 @@ def part(b: Builder, size: int) -> str:
 
 def load(b: Builder, dtype: str, shape: Shape) -> Value:
     size = size_of(shape)
-    name = b.array(dtype, size * b.programs)
+    name = _array_of_before(b, dtype, size * b.programs) or b.array(dtype, size * b.programs)
     index = offsets(b, shape)
     pointers = f"{name}{part(b, size)} + {index}"
+    hints = b.rng.choice(HINTS) if b.chance(0.1) else ""
     if b.chance(0.6):
-        return b.define(f"tl.load({pointers})", dtype, shape)
+        return b.define(f"tl.load({pointers}{hints})", dtype, shape)
     chosen = mask(b, shape, index)
     other = f", other={_other(b, dtype, shape)}" if b.chance(0.85) else ""
-    return b.define(f"tl.load({pointers}, mask={chosen}{other})", dtype, shape)
+    return b.define(f"tl.load({pointers}, mask={chosen}{other}{hints})", dtype, shape)
+
+
+HINTS = (
+    ", volatile=True",
+    ', cache_modifier=".cg"',
+    ', cache_modifier=".ca"',
+    ', eviction_policy="evict_first"',
+    ', eviction_policy="evict_last"',
+)
+
+
+def _array_of_before(b: Builder, dtype: str, size: int) -> str | None:
+    """An array that is loaded from already, and never stored to."""
+    found = [a.name for a in b.arguments if a.name[0] == "x" and a.dtype == dtype and (a.size or 0) >= size]
+    return b.rng.choice(found) if found and b.chance(0.3) else None
 
 
 def _other(b: Builder, dtype: str, shape: Shape) -> str:
@@ -184,6 +204,39 @@ def load_after_store(b: Builder) -> None:
     back = offsets(b, value.shape)
     b.define(f"tl.load({name} + pid * {size} + {back})", value.dtype, value.shape)
     b.emit("tl.debug_barrier()")
+
+
+@statement_of("memory")
+def bounded_rows(b: Builder) -> None:
+    """A tile of a matrix with runtime sizes and strides, masked at both ends, as everyday kernels load them."""
+    dtype, (rows, columns) = b.dtype(), b.shape(2, 2)
+    num_rows, num_columns = (b.rng.randint(1, extent) for extent in (rows, columns))
+    stride = columns * b.rng.choice((1, 1, 2))
+    name = b.array(dtype, rows * stride * b.programs)
+    m, n, step = (b.number("int32", value) for value in (num_rows, num_columns, stride))
+    r, c = b.name("r"), b.name("c")
+    b.emit(f"{r} = pid * {rows} + tl.arange(0, {rows})")
+    b.emit(f"{c} = tl.arange(0, {columns})")
+    if b.chance(0.3):
+        b.emit(f"{c} = tl.max_contiguous(tl.multiple_of({c}, {columns}), {columns})")
+    inside = f"({r}[:, None] < pid * {rows} + {m}) & ({c}[None, :] < {n})"
+    other = f", other={_other(b, dtype, (rows, columns))}"
+    text = f"tl.load({name} + {r}[:, None] * {step} + {c}[None, :], mask={inside}{other})"
+    value = b.define(text, dtype, (rows, columns))
+    if b.chance(0.3):
+        out = b.array(dtype, rows * stride * b.programs, "poison", prefix="out")
+        b.emit(f"tl.store({out} + {r}[:, None] * {step} + {c}[None, :], {b.use(value)}, mask={inside})")
+
+
+@statement_of("memory")
+def chased_pointers(b: Builder) -> None:
+    """Indices that are loaded by the indices loaded before."""
+    shape = b.shape(0, 2)
+    size = size_of(shape)
+    name = b.array("int32", size * b.programs, "index", size, "perm")
+    index = b.define(f"{offsets(b, shape)}.to(tl.int32)" if shape else "pid & 0", "int32", shape)
+    with b.block(f"for {b.name('k')} in range({b.number('int32', b.rng.randint(0, 3)) if b.chance(0.5) else 2}):"):
+        b.emit(f"{index} = tl.load({name} + pid * {size} + {index})")
 
 
 @statement_of("memory")
