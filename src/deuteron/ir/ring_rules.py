@@ -22,7 +22,6 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, BlockArgument, Operation, OpResult, SSAValue
 
 from deuteron.ir.arith import constant_value
-from deuteron.ir.ttg.layout import MemDescType
 from deuteron.ir.ttg.memdesc_index import MemDescIndexOp
 from deuteron.ir.ttg.ring import RingNextOp
 from deuteron.ir.ttg.shared import LocalAllocOp, LocalDeallocOp
@@ -89,22 +88,17 @@ def _place_of(op: Operation, descriptor: SSAValue) -> Place:
 
 def _lifetime_faults(ops: Sequence[Operation]) -> Iterator[Fault]:
     positions = {op: number for number, op in enumerate(ops)}
-    for op in ops:
-        for operand in op.operands:
-            if isinstance(operand.type, MemDescType) and not _is_before(operand.owner, op, positions):
+    for alloc in (op for op in ops if isinstance(op, LocalAllocOp)):
+        users = list(_users(alloc.result))
+        for op in users:
+            around = _ancestor_in(alloc.parent, op)
+            if around is None or positions[around] < positions[alloc]:
                 yield op, f"{op.name} uses shared memory that is not allocated before it, where it sees it"
-    for end in (op for op in ops if isinstance(op, LocalDeallocOp)):
-        for op in _users(end.src):
-            around = _ancestor_in(end.parent, op)
-            if around is not None and positions[around] > positions[end]:
-                yield op, f"{op.name} uses shared memory after the end of its life"
-
-
-def _is_before(owner: Operation | Block, op: Operation, positions: dict[Operation, int]) -> bool:
-    if isinstance(owner, Block):
-        return _ancestor_in(owner, op) is not None
-    around = _ancestor_in(owner.parent, op)
-    return around is not None and positions[owner] < positions[around]
+        for end in (op for op in users if isinstance(op, LocalDeallocOp)):
+            for op in users:
+                around = _ancestor_in(end.parent, op)
+                if around is not None and positions[around] > positions[end]:
+                    yield op, f"{op.name} uses shared memory after the end of its life"
 
 
 def _ancestor_in(block: Block | None, op: Operation) -> Operation | None:

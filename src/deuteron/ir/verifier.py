@@ -62,7 +62,7 @@ def verify_ttgir(module: ModuleOp, after: str, ops: Sequence[Operation] | None =
     def num_threads(op: Operation) -> int:
         return lanes * _num_warps_in(op.parent_region(), num_warps.value.data, known)
 
-    for op, fault in ring_faults(module, num_threads):
+    for op, fault in ring_faults(module, num_threads) if ops is None or ops else ():
         raise InternalError(f"ttgir does not verify after {after}: {fault}", *from_attribute(op.location))
     for op in module.walk() if ops is None else ops:
         try:

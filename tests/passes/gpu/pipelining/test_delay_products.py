@@ -16,6 +16,7 @@ from deuteron.ir.text import parse_module, print_module
 from deuteron.ir.ttg.warp_specialize import SPECIALIZED
 from deuteron.machine.gpu import GPUConfig
 from deuteron.passes.gpu import gpu_passes
+from deuteron.passes.gpu.pipelining import delay_products, pipeline_loads
 from deuteron.passes.gpu.pipelining.delay_products import DelayProducts
 from deuteron.passes.gpu.pipelining.pipeline_loads import PipelineLoads
 
@@ -156,7 +157,7 @@ def chain(a, b, c, out, n, N: tl.constexpr, CASE: tl.constexpr):
     i = tl.arange(0, N)
     square = i[:, None] * N + i[None, :]
     x, acc = tl.load(a + square), tl.zeros((N, N), tl.float32)
-    for step in range(n):
+    for step in tl.range(n, warp_specialize=CASE == "asked"):
         y, z = tl.load(b + step * N * N + square), tl.load(c + step * N * N + square)
         first = tl.dot((acc * 0).to(tl.float16) + x if CASE == "feedback" else x, y)
         if CASE == "half":
@@ -259,3 +260,20 @@ def test_blocks_copied_by_tma(rng, keys_stay, mode, n, stages):
     factors = np.arange(0, n, 32)[:, None, None] % 3
     scores = q * factors @ keys[0].T if keys_stay else q.astype(np.float64) @ keys.transpose(0, 2, 1)
     np.testing.assert_array_equal(out, (scores.astype(np.float16).astype(np.float64) @ values).sum(0))
+
+
+@pytest.mark.parametrize("asked", [False, True])
+@pytest.mark.parametrize("mode", ["late", "early", "random"])
+def test_a_slot_that_is_filled_again_keeps_a_product_in_its_iteration(rng, way, monkeypatch, tmp_path, mode, asked):
+    """Where nothing has made slots stay for an iteration longer: the loop fills them, or warps of their own."""
+    monkeypatch.setenv("DEUTERON_CACHE_DIR", str(tmp_path / "others"))
+    monkeypatch.setattr(pipeline_loads, "products_to_delay", lambda *given: [])
+    monkeypatch.setattr(delay_products, "_movable_loads", lambda loop: [])
+    a, b, c = (aligned(rng.integers(-1, 2, (count, 64, 64)).astype(np.float16)) for count in (1, 7, 7))
+    out = aligned(np.full((64, 64), np.nan, np.float32))
+    args = a, b, c, out, 7
+    kernel = compile_for("cuda:90", chain, *args, N=64, CASE="asked" if asked else "plain", num_stages=3)
+    assert ("ttg.warp_specialize" in kernel.asm["ttgir"]) == asked
+    assert "wait 1" not in loop_of(kernel.asm["ttgir"])
+    emulate_compiled(kernel, *args, asynchronous=mode)
+    np.testing.assert_array_equal(out, (a[0].astype(np.float64) @ b @ c).sum(0))
