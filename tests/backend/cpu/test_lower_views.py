@@ -66,7 +66,7 @@ def kernel(A, O, steps, flag):
         return " + ".join(terms)
 
     def load(self) -> None:
-        shape = self.factors(2 ** self.random.randrange(3, 9))
+        shape = self.factors(2 ** self.random.randrange(3, 10))
         self.define(f"tl.load(A + {self.random.randrange(100)} + {self.index(shape)})", shape)
 
     def store(self, name: str, shape: Shape) -> None:
@@ -139,16 +139,22 @@ def kernel(A, O, steps, flag):
         self.define(f"tl.cumsum({name}, {self.random.randrange(len(shape))}) & 63", shape)
 
     def dot(self) -> None:
-        found = self.pick(lambda shape: prod(shape) == 256)
+        found = self.pick(lambda shape: prod(shape) >= 256)
         if not found:
             return
-        name, shape = found
-        if shape != (16, 16):
-            name = self.define(f"tl.reshape({name}, (16, 16))", (16, 16))
-        forms = [name, f"tl.trans({name})", f"({name} & 3)"]
-        a, b = (f"({self.random.choice(forms)})" for _ in range(2))
-        product = self.random.choice([f"{a}.to(tl.float32), {b}.to(tl.float32)", f"{a}.to(tl.int8), {b}.to(tl.int8)"])
-        self.define(f"tl.dot({product}).to(tl.int32) & 63", (16, 16))
+        count = prod(found[1])
+        batch = self.random.choice([(), (2,)] if count >= 512 else [()])
+        depth = count // prod(batch) // 16
+        a = self.as_shape(*found, (*batch, 16, depth))
+        b = self.as_shape(*self.pick(lambda shape: prod(shape) == count), (*batch, depth, 16))
+        if self.random.random() < 0.5:
+            b = self.as_shape(*found, (*batch, 16, depth))
+            b = f"tl.permute({b}, (0, 2, 1))" if batch else f"tl.trans({b})"
+        type = self.random.choice(["float32", "int8"])
+        self.define(f"tl.dot({a}.to(tl.{type}), {b}.to(tl.{type})).to(tl.int32) & 63", (*batch, 16, 16))
+
+    def as_shape(self, name: str, shape: Shape, to: Shape) -> str:
+        return name if shape == to else self.define(f"tl.reshape({name}, {to})", to)
 
     def loop(self) -> None:
         carried = self.random.sample(self.tiles[-5:], min(len(self.tiles), self.random.randrange(1, 4)))

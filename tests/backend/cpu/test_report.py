@@ -25,3 +25,19 @@ def test_vectors_and_kept_tiles():
     assert "tl.load(x" in SOURCE[report.kept[0].place.line - 1]
     assert {(a.kind, a.how) for a in report.accesses} >= {("load", "plain"), ("store", "masked")}
     assert "row   1024 f32   4096 bytes" in str(report)
+    assert "all threads of the pool" in str(report)
+
+
+@deuteron.jit
+def locked(lock, out):
+    while tl.atomic_cas(lock, 0, 1) != 0:
+        pass
+    tl.store(out, tl.load(out) + 1)
+    tl.atomic_xchg(lock, 0)
+
+
+def test_where_programs_wait():
+    source = ASTSource(locked, {"lock": "*i32", "out": "*i32"}, {})
+    report = deuteron.compile(source, target="cpu").report()
+    assert "while tl.atomic_cas" in SOURCE[report.waiting_line - 1]
+    assert f"a thread for each program, as they may wait for one another (line {report.waiting_line})" in str(report)

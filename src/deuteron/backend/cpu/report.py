@@ -54,11 +54,15 @@ class KeptTile:
 
 @dataclass(frozen=True)
 class CPUReport(Report):
-    """`vector_bits` is the widest vector of the processor; `scratch_bytes` are for each thread."""
+    """`vector_bits` is the widest vector of the processor; `scratch_bytes` are for each thread.
+
+    `waiting_line` is where programs may wait for one another, 0 where none does.
+    """
 
     cpu: str
     vector_bits: int
     scratch_bytes: int
+    waiting_line: int
     accesses: tuple[VectorAccess, ...]
     kept: tuple[KeptTile, ...]
 
@@ -76,8 +80,13 @@ class CPUReport(Report):
             ("processor", self.cpu),
             ("vectors", f"{self.vector_bits} bits"),
             ("scratch memory a thread", plural(self.scratch_bytes, "byte")),
-            ("runs on", "all threads of the pool: each takes programs of the grid until none is left"),
+            ("runs on", self._threads()),
         )
+
+    def _threads(self) -> str:
+        if self.waiting_line:
+            return f"a thread for each program, as they may wait for one another (line {self.waiting_line})"
+        return "all threads of the pool: each takes programs of the grid until none is left"
 
 
 def make_report(texts: Mapping[str, str | bytes], metadata: KernelMetadata) -> CPUReport:
@@ -89,6 +98,7 @@ def make_report(texts: Mapping[str, str | bytes], metadata: KernelMetadata) -> C
         cpu=cpu,
         vector_bits=cpu_target(cpu, features).vector_bits,
         scratch_bytes=metadata.scratch_bytes,
+        waiting_line=metadata.waiting_line,
         accesses=tuple(_accesses(texts.get("llir", ""))),
         kept=tuple(dict.fromkeys(_kept_tiles(texts["ttir"]))) if "ttir" in texts else (),
     )
