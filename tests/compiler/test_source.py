@@ -5,8 +5,8 @@ import pytest
 import deuteron
 import deuteron.language as tl
 from deuteron.compiler import ASTSource
-from deuteron.compiler.source import stable_repr
 from deuteron.errors import UsageError
+from deuteron.language.references import stable_repr
 
 
 @deuteron.jit

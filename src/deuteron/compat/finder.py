@@ -54,6 +54,7 @@ def _is_package(name: str, modules: Mapping[str, Any]) -> bool:
 
 def _make_module(name: str, is_package: bool) -> ModuleType:
     module = ModuleType(name, f"Deuteron, under the name {name}.")
+    module.__deuteron__ = True  # to tell it from a user's (language/references.py)
     module.__spec__ = ModuleSpec(name, None, is_package=is_package)
     module.__package__ = name if is_package else name.rpartition(".")[0]
     if is_package:

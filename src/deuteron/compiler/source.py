@@ -17,6 +17,7 @@ from typing import Any
 from deuteron.backend.metadata import Param, make_params
 from deuteron.errors import UsageError
 from deuteron.language.function import Function
+from deuteron.language.references import stable_repr
 
 
 class ASTSource:
@@ -110,17 +111,3 @@ def _param_name(fn: Function, key: Any) -> str:
 
 def _named_attrs(fn: Function, attrs: Mapping[Any, Any]) -> dict[str, tuple[tuple[str, int], ...]]:
     return {_param_name(fn, key): tuple((name, value) for name, value in pairs) for key, pairs in attrs.items()}
-
-
-def stable_repr(value: Any) -> str:
-    """A text that is equal for equal constexpr values, in any process, and not for others: 1, True and 1.0 differ."""
-    if isinstance(value, Function):
-        return f"<function {value.cache_key}>"
-    if isinstance(value, tuple | list):
-        names = getattr(value, "_fields", "")
-        return f"{type(value).__name__}{names}({', '.join(map(stable_repr, value))})"
-    if isinstance(value, type):
-        return f"<class {value.__module__}.{value.__qualname__}>"
-    if hasattr(value, "value") and type(value).__name__ == "constexpr":
-        return stable_repr(value.value)
-    return f"{type(value).__name__}:{value!r}"

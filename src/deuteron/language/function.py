@@ -18,11 +18,19 @@ import inspect
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, update_wrapper
-from types import ModuleType
 from typing import Any
 
 from deuteron.errors import Location, UsageError
-from deuteron.language.constant import constexpr, unwrap
+from deuteron.language.constant import unwrap
+from deuteron.language.references import (
+    Reference,
+    find_references,
+    is_value,
+    names_in,
+    namespace_of,
+    stable_repr,
+    watched,
+)
 from deuteron.language.source import FunctionSource, read_source
 
 _MISSING = object()
@@ -105,52 +113,40 @@ class Function:
 
         Raises KeyError for a name that is not defined.
         """
-        if name in self.fn.__code__.co_freevars:
-            return _enclosing_variable(self.fn, name)
-        if name in self.fn.__globals__:
-            return self.fn.__globals__[name]
-        return vars(builtins)[name]
+        value = namespace_of(self.fn, name).get(name, _MISSING)
+        if value is _MISSING:
+            raise KeyError(name)
+        return value
 
     def is_builtin(self, name: str) -> bool:
         """Whether a name that is not local means a builtin of Python."""
-        hidden = name in self.fn.__code__.co_freevars or name in self.fn.__globals__
-        return not hidden and hasattr(builtins, name)
+        return namespace_of(self.fn, name) is vars(builtins) and hasattr(builtins, name)
+
+    @property
+    def references(self) -> tuple[Reference, ...]:
+        """What the names and the dotted names in the source mean outside of it now, sorted by name."""
+        return tuple(find_references(self.fn, self._names_outside))
 
     @cached_property
-    def references(self) -> tuple[tuple[str, Any], ...]:
-        """What the names and the dotted names in the source mean outside of it, sorted by name."""
-        found: dict[str, Any] = {}
-        for node in ast.walk(self.tree):
-            if isinstance(node, (ast.Name, ast.Attribute)):
-                value = self._resolve_dotted(node)
-                if value is not _MISSING:
-                    found[ast.unparse(node)] = value
-        return tuple(sorted(found.items()))
+    def _names_outside(self) -> tuple[ast.expr, ...]:
+        return names_in(self.fn, self.tree.body)
 
-    @cached_property
+    @property
     def cache_key(self) -> str:
-        """SHA-256 of this source and of all that it uses: functions, however deep, and values of constexpr globals."""
+        """SHA-256 of this source and of all that it uses now: functions, however deep, and values of globals."""
         digest = hashlib.sha256()
         for fn in _with_dependencies(self):
-            digest.update(f"{fn.__module__}.{fn.__qualname__}:{fn.source.first_line}\n{fn.source.text}".encode())
-            for name, value in fn.references:
-                if isinstance(value, constexpr):
-                    digest.update(f"{name} = {value.value!r}\n".encode())
-                elif isinstance(value, CompileTimeFunction):
-                    digest.update(read_source(value.fn).text.encode())
+            digest.update(f"{_place(fn)}\n{fn.source.text}".encode())
+            for name, value, *_ in fn.references:
+                if isinstance(value, Function):
+                    digest.update(f"{name} = {_place(value)}\n".encode())
+                elif is_value(value):
+                    digest.update(f"{name} = {stable_repr(value)}\n".encode())
         return digest.hexdigest()
 
-    def _resolve_dotted(self, node: ast.expr) -> Any:
-        if isinstance(node, ast.Name):
-            try:
-                return self.resolve(node.id)
-            except KeyError:
-                return _MISSING
-        if isinstance(node, ast.Attribute):
-            owner = self._resolve_dotted(node.value)
-            if isinstance(owner, ModuleType):
-                return getattr(owner, node.attr, _MISSING)
-        return _MISSING
+    def watched(self) -> tuple[Reference, ...]:
+        """What must not change once this function, with all that it uses, is compiled."""
+        return tuple(reference for fn in _with_dependencies(self) for reference in watched(fn.references))
 
 
 class CompileTimeFunction:
@@ -162,6 +158,10 @@ class CompileTimeFunction:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self.fn(*unwrap(args), **{name: unwrap(value) for name, value in kwargs.items()})
+
+    @property
+    def cache_key(self) -> str:
+        return hashlib.sha256(read_source(self.fn).text.encode()).hexdigest()
 
 
 constexpr_function = CompileTimeFunction
@@ -190,12 +190,8 @@ def _annotation_text(annotation: Any) -> str:
     return text.strip("'\"")  # quotes within: an annotation as a string, where `annotations` is imported too
 
 
-def _enclosing_variable(fn: Callable[..., Any], name: str) -> Any:
-    cell = fn.__closure__[fn.__code__.co_freevars.index(name)]
-    try:
-        return cell.cell_contents
-    except ValueError:  # the enclosing function has not assigned it yet
-        raise KeyError(name) from None
+def _place(fn: Function) -> str:
+    return f"{fn.__module__}.{fn.__qualname__}:{fn.source.first_line}"
 
 
 def _with_dependencies(fn: Function) -> list[Function]:
@@ -214,6 +210,6 @@ def _with_dependencies(fn: Function) -> list[Function]:
 
 
 def _called_functions(fn: Function) -> Iterator[Function]:
-    for _, value in fn.references:
-        if isinstance(value, Function):
-            yield value
+    for reference in fn.references:
+        if isinstance(reference.value, Function):
+            yield reference.value

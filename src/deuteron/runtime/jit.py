@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 from deuteron.backend import get_backend
@@ -24,6 +25,7 @@ from deuteron.compiler import ASTSource, CompiledKernel, resolve_target
 from deuteron.compiler.driver import compile_with
 from deuteron.errors import DeuteronError, LaunchError, UsageError
 from deuteron.language.function import Function
+from deuteron.language.references import Reference, check_unchanged
 from deuteron.options import Target, option_names, settings
 from deuteron.runtime.grid import Grid, evaluate_grid
 from deuteron.runtime.interface import KernelInterface
@@ -96,6 +98,7 @@ class JITFunction(Function, KernelInterface):
         self._specialisers = tuple(map(parameter_specialiser, self.params))
         self._launchers: dict[Any, _Launcher] = {}
         self._modules: dict[Any, Any] = {}
+        self._watched: dict[tuple[int, str], Reference] = {}
         self._lock = threading.Lock()
 
     def add_pre_run_hook(self, hook: Callable[..., Any]) -> None:
@@ -109,6 +112,8 @@ class JITFunction(Function, KernelInterface):
         """
         for hook in self.pre_run_hooks:
             hook(*args, **kwargs)
+        if self._watched:
+            check_unchanged(self.__name__, self._watched.values())
         bound = self._bind(args, kwargs, warmup)
         if warmup:
             return self._launcher(bound).kernel
@@ -188,7 +193,8 @@ class JITFunction(Function, KernelInterface):
         self._check_devices(bound, target)
         backend = get_backend(target)
         options = self._options(backend, bound)
-        compiled = compile_with(backend, self._source(bound), target, options)
+        with self._watching(bound):
+            compiled = compile_with(backend, self._source(bound), target, options)
         self._check_writable(bound, compiled)
         where = {} if device is None or device.index is None else {"device": device.index}
         indices = bound.runtime_indices()
@@ -227,6 +233,14 @@ class JITFunction(Function, KernelInterface):
                 except LaunchError as error:
                     raise name_argument(error, self.__name__, param, None) from None
 
+    @contextmanager
+    def _watching(self, bound: _Binding) -> Iterator[None]:
+        """What is compiled within is launched only while the globals last that it, and functions given to it, use."""
+        functions = [self, *(value for value in bound.values if isinstance(value, Function))]
+        found = {reference.place: reference for function in functions for reference in function.watched()}
+        yield
+        self._watched = {**found, **self._watched}
+
     def _source(self, bound: _Binding) -> ASTSource:
         return ASTSource(self, *decode(self.params, bound.tokens, bound.values))
 
@@ -242,7 +256,8 @@ class JITFunction(Function, KernelInterface):
         self._check_devices(bound, device_target(CPU))
         self._options(get_backend(_named_target() or device_target(CPU)), bound)
         if bound.tokens not in self._modules:
-            self._modules[bound.tokens] = lower(self._source(bound))
+            with self._watching(bound):
+                self._modules[bound.tokens] = lower(self._source(bound))
         interpret(self._modules[bound.tokens], bound.runtime_values(), grid)
 
     def _emulate(self, bound: _Binding, grid: tuple[int, int, int]) -> CompiledKernel:
@@ -252,7 +267,8 @@ class JITFunction(Function, KernelInterface):
         key = ("emulated", bound.tokens, tuple(bound.options.items()), settings.target)
         if key not in self._modules:
             options = self._options(emulator.BACKEND, bound)
-            self._modules[key] = emulator.compile_for_emulator(self._source(bound), options)
+            with self._watching(bound):
+                self._modules[key] = emulator.compile_for_emulator(self._source(bound), options)
         kernel = self._modules[key]
         if grid[0] and grid[1] and grid[2]:
             emulator.emulate(kernel, bound.runtime_values(), grid)

@@ -1,0 +1,164 @@
+"""What the names in a function's source mean outside of it, and whether they still mean that.
+
+    SCALE = tl.constexpr(2)
+    @deuteron.jit
+    def kernel(x_ptr, BLOCK: tl.constexpr): ... tl.load(x_ptr) * SCALE + config.SHIFT ...
+
+    Reference("SCALE", constexpr[2], globals of the module, "SCALE")
+    Reference("config.SHIFT", 4, vars(config), "SHIFT")
+
+A compiled kernel has the values that were there when it was compiled. They are part of its key, and `check_unchanged`
+refuses to go on with others.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from types import BuiltinFunctionType, FunctionType, ModuleType
+from typing import Any, NamedTuple
+
+from deuteron.errors import UsageError
+from deuteron.language.constant import constexpr
+
+_MISSING = object()
+_PACKAGE = __name__.partition(".")[0]
+
+
+class _Cell:
+    """A variable of an enclosing function, as a namespace."""
+
+    def __init__(self, cell: Any):
+        self.owner = cell
+
+    def get(self, name: str, default: Any) -> Any:
+        try:
+            return self.owner.cell_contents
+        except ValueError:  # the enclosing function has not assigned it yet
+            return default
+
+
+class _Attributes:
+    """What `getattr` gives, as a namespace."""
+
+    def __init__(self, owner: Any):
+        self.owner = owner
+
+    def get(self, name: str, default: Any) -> Any:
+        return getattr(self.owner, name, default)
+
+
+class Reference(NamedTuple):
+    """A name, or a dotted one, what it meant, and where that was found."""
+
+    name: str
+    value: Any
+    namespace: Mapping[str, Any] | _Cell | _Attributes
+    key: str
+
+    def current(self) -> Any:
+        return self.namespace.get(self.key, _MISSING)
+
+    @property
+    def is_own(self) -> bool:
+        """Whether it was found in a module of Deuteron, where nothing changes."""
+        if not isinstance(self.namespace, dict):
+            return False
+        return "__deuteron__" in self.namespace or self.namespace.get("__name__", "").partition(".")[0] == _PACKAGE
+
+    @property
+    def place(self) -> tuple[int, str]:
+        """Equal for what is found in one place."""
+        return id(getattr(self.namespace, "owner", self.namespace)), self.key
+
+
+def namespace_of(fn: Callable[..., Any], name: str) -> Mapping[str, Any] | _Cell:
+    """Where Python finds a name of a function that is not local: enclosing functions, globals, builtins."""
+    if name in fn.__code__.co_freevars:
+        return _Cell(fn.__closure__[fn.__code__.co_freevars.index(name)])
+    return fn.__globals__ if name in fn.__globals__ else vars(builtins)
+
+
+def names_in(fn: Callable[..., Any], body: Sequence[ast.stmt]) -> tuple[ast.expr, ...]:
+    """The names in statements that are not local, and the dotted ones, each once, in order."""
+    found: dict[str, ast.expr] = {}
+    for node in (node for statement in body for node in ast.walk(statement)):
+        first = node
+        while isinstance(first, ast.Attribute):
+            first = first.value
+        if isinstance(first, ast.Name) and first.id not in fn.__code__.co_varnames:
+            found[ast.unparse(node)] = node
+    return tuple(found[name] for name in sorted(found))
+
+
+def find_references(fn: Callable[..., Any], names: Iterable[ast.expr]) -> Iterator[Reference]:
+    """What names mean now; those that mean nothing are left out."""
+    for node in names:
+        reference = _find(fn, node)
+        if reference is not None:
+            yield reference
+
+
+def _find(fn: Callable[..., Any], node: ast.expr) -> Reference | None:
+    if isinstance(node, ast.Name):
+        return _reference(node.id, namespace_of(fn, node.id), node.id)
+    owner = _find(fn, node.value) if isinstance(node, ast.Attribute) else None
+    if owner is None or not isinstance(owner.value, ModuleType | type):
+        return None
+    own = vars(owner.value)
+    return _reference(f"{owner.name}.{node.attr}", own if node.attr in own else _Attributes(owner.value), node.attr)
+
+
+def _reference(name: str, namespace: Mapping[str, Any] | _Cell | _Attributes, key: str) -> Reference | None:
+    reference = Reference(name, _MISSING, namespace, key)
+    value = reference.current()
+    return None if value is _MISSING else reference._replace(value=value)
+
+
+def is_value(value: Any) -> bool:
+    """Whether it is data, which gets into a compiled kernel: no module, no class, no function of Python."""
+    return not isinstance(value, ModuleType | type | FunctionType | BuiltinFunctionType)
+
+
+def watched(references: Iterable[Reference]) -> Iterator[Reference]:
+    """The references to data and functions of the language, and what constexprs hold; not those to Deuteron's own."""
+    for reference in references:
+        if reference.is_own:
+            continue
+        if is_value(reference.value):
+            yield reference
+        if isinstance(reference.value, constexpr):
+            held = vars(reference.value)
+            yield Reference(reference.name, held["value"], held, "value")
+
+
+def check_unchanged(kernel: str, references: Iterable[Reference]) -> None:
+    """Raises UsageError where a name means something else by now."""
+    for reference in references:
+        found = reference.current()
+        if found is not reference.value and not _is_same(found, reference.value):
+            new = "nothing" if found is _MISSING else f"{found!r:.60}"
+            raise UsageError(
+                f"'{reference.name}', which kernel '{kernel}' uses, has changed since it was compiled: it was "
+                f"{reference.value!r:.60}, and is {new}. Pass it as a tl.constexpr argument, for which the kernel is "
+                "compiled anew, or define the kernel anew."
+            )
+
+
+def _is_same(value: Any, other: Any) -> bool:
+    return type(value) is type(other) and stable_repr(value) == stable_repr(other)
+
+
+def stable_repr(value: Any) -> str:
+    """A text that is equal for equal values, in any process, and not for others: 1, True and 1.0 differ."""
+    if isinstance(value, tuple | list):
+        names = getattr(value, "_fields", "")
+        return f"{type(value).__name__}{names}({', '.join(map(stable_repr, value))})"
+    if isinstance(value, type):
+        return f"<class {value.__module__}.{value.__qualname__}>"
+    if isinstance(value, constexpr):
+        return stable_repr(value.value)
+    if hasattr(value, "cache_key"):
+        return f"<function {value.cache_key}>"
+    return f"{type(value).__name__}:{value!r}"

@@ -1,0 +1,170 @@
+"""What kernels use of the world outside: it is part of their key, and must not change once they are compiled."""
+
+import sys
+from types import ModuleType
+
+import numpy as np
+import pytest
+
+import deuteron
+import deuteron.language as tl
+from deuteron.compiler import ASTSource
+from deuteron.errors import UsageError
+
+SCALE = tl.constexpr(2)
+OFFSETS = (tl.constexpr(1), tl.constexpr(10))
+DTYPE = tl.float32
+config = ModuleType("config")
+config.SHIFT = 3
+
+
+class Settings:
+    BIAS = tl.constexpr(100)
+
+
+@deuteron.jit
+def scaled(x):
+    return x * SCALE
+
+
+@deuteron.jit
+def doubled(x):
+    return x * 2
+
+
+@deuteron.jit
+def with_global(out_ptr):
+    tl.store(out_ptr, SCALE)
+
+
+@deuteron.jit
+def with_called_global(out_ptr):
+    tl.store(out_ptr, scaled(1))
+
+
+@deuteron.jit
+def with_tuple(out_ptr):
+    tl.store(out_ptr, OFFSETS[1])
+
+
+@deuteron.jit
+def with_dtype(out_ptr):
+    tl.store(out_ptr, tl.zeros([], DTYPE).to(tl.int32) + DTYPE.primitive_bitwidth)
+
+
+@deuteron.jit
+def with_module(out_ptr):
+    tl.store(out_ptr, config.SHIFT)
+
+
+@deuteron.jit
+def with_class(out_ptr):
+    tl.store(out_ptr, Settings.BIAS)
+
+
+@deuteron.jit
+def with_given_function(out_ptr, F: tl.constexpr):
+    tl.store(out_ptr, F(1))
+
+
+HERE = sys.modules[__name__]
+CASES = {
+    "a global": (with_global, HERE, "SCALE", tl.constexpr(5), "SCALE"),
+    "what a constexpr holds": (with_global, SCALE, "value", 5, "SCALE"),
+    "a global of a called function": (with_called_global, HERE, "SCALE", tl.constexpr(5), "SCALE"),
+    "a called function": (with_called_global, HERE, "scaled", doubled, "scaled"),
+    "a tuple": (with_tuple, HERE, "OFFSETS", (tl.constexpr(1), tl.constexpr(11)), "OFFSETS"),
+    "a dtype": (with_dtype, HERE, "DTYPE", tl.float16, "DTYPE"),
+    "a number in a module": (with_module, config, "SHIFT", 4, "config.SHIFT"),
+    "an attribute of a class": (with_class, Settings, "BIAS", tl.constexpr(7), "Settings.BIAS"),
+    "a global of a given function": (with_given_function, HERE, "SCALE", tl.constexpr(5), "SCALE"),
+}
+
+
+def fresh(kernel):
+    """The kernel as if it had just been defined."""
+    return deuteron.jit(kernel.fn)
+
+
+def arguments(kernel):
+    return {"F": scaled} if "F" in kernel.arg_names else {}
+
+
+@pytest.fixture(params=["interpreter", "cpu", "cuda:80"])
+def executor(request, monkeypatch):
+    monkeypatch.setenv("DEUTERON_INTERPRET", "1" if request.param == "interpreter" else "0")
+    monkeypatch.setenv("DEUTERON_EMULATE", "1" if request.param == "cuda:80" else "0")
+    monkeypatch.setenv("DEUTERON_TARGET", "cpu" if request.param != "cuda:80" else "cuda:80")
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_what_has_changed_since_a_kernel_was_compiled_is_an_error(executor, monkeypatch, case):
+    kernel, owner, key, value, name = CASES[case]
+    kernel, out, given = fresh(kernel), np.zeros(1, np.int32), arguments(kernel)
+    kernel[(1,)](out, **given)
+    monkeypatch.setattr(owner, key, value)
+    with pytest.raises(UsageError, match=rf"'{name}', which kernel '{kernel.__name__}' uses, has changed"):
+        kernel[(1,)](out, **given)
+    monkeypatch.undo()
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_it_is_part_of_the_key(monkeypatch, case):
+    kernel, owner, key, value, _ = CASES[case]
+    signature = {name: "constexpr" if name == "F" else "*i32" for name in kernel.arg_names}
+
+    def hash_now():
+        return ASTSource(fresh(kernel), signature, arguments(kernel)).hash()
+
+    before = hash_now()
+    assert hash_now() == before
+    monkeypatch.setattr(owner, key, value)
+    assert hash_now() != before
+
+
+def test_the_error_shows_both_values_and_the_way_out(monkeypatch):
+    kernel, out = fresh(with_global), np.zeros(1, np.int32)
+    kernel[(1,)](out)
+    monkeypatch.setattr(HERE, "SCALE", tl.constexpr(5))
+    with pytest.raises(UsageError, match=r"it was constexpr\[2\], and is constexpr\[5\]. Pass it as a tl"):
+        kernel[(1,)](out)
+    monkeypatch.delattr(HERE, "SCALE")
+    with pytest.raises(UsageError, match="and is nothing"):
+        kernel[(1,)](out)
+
+
+def test_an_equal_value_is_no_change(executor, monkeypatch):
+    kernel, out = fresh(with_called_global), np.zeros(1, np.int32)
+    kernel[(1,)](out)
+    monkeypatch.setattr(HERE, "SCALE", tl.constexpr(2))
+    monkeypatch.setattr(HERE, "scaled", fresh(scaled))
+    kernel[(1,)](out)
+    assert out[0] == 2
+
+
+def test_what_changes_after_a_compile_that_failed_is_seen(executor, monkeypatch):
+    kernel, out = fresh(with_global), np.zeros(1, np.int32)
+    monkeypatch.setattr(HERE, "SCALE", 5)
+    with pytest.raises(deuteron.errors.CompilationError, match="'SCALE' is a global variable"):
+        kernel[(1,)](out)
+    monkeypatch.setattr(HERE, "SCALE", tl.constexpr(7))
+    kernel[(1,)](out)
+    assert out[0] == 7
+
+
+def test_variables_of_an_enclosing_function_count_and_local_ones_do_not(executor, monkeypatch):
+    factor = tl.constexpr(3)
+
+    @deuteron.jit
+    def kernel(out_ptr):
+        SCALE = 4
+        tl.store(out_ptr, factor * SCALE)
+
+    out = np.zeros(1, np.int32)
+    kernel[(1,)](out)
+    monkeypatch.setattr(HERE, "SCALE", tl.constexpr(5))
+    kernel[(1,)](out)
+    assert out[0] == 12
+    factor = tl.constexpr(4)
+    with pytest.raises(UsageError, match="'factor', which"):
+        kernel[(1,)](out)
