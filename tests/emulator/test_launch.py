@@ -10,6 +10,7 @@ import deuteron as triton
 import deuteron.language as tl
 from deuteron.compiler import ASTSource, compile
 from deuteron.emulator import EmulatorOptions, launch, run_kernel
+from deuteron.errors import UsageError
 
 HELLO = """
 .extern .func (.param .b32 func_retval0) vprintf (.param .b64 vprintf_param_0, .param .b64 vprintf_param_1);
@@ -97,3 +98,28 @@ def test_our_own_kernel(target: str, rng: np.random.Generator):
     out = np.full(5, np.nan, np.float32)
     run_kernel(kernel.asm["ptx"], kernel.metadata, (5,), (x, out, 777))
     np.testing.assert_allclose(out, x.astype(np.float64).sum(1), rtol=1e-5, atol=1e-4)
+
+
+def test_the_seed_of_the_environment(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("DEUTERON_EMULATOR_SEED", "17")
+    assert (EmulatorOptions().asynchronous, EmulatorOptions().seed, EmulatorOptions(seed=3).seed) == ("random", 17, 3)
+    monkeypatch.setenv("DEUTERON_EMULATOR_SEED", "-1")
+    with pytest.raises(
+        UsageError, match="DEUTERON_EMULATOR_SEED must be a whole number that is not negative, got '-1'"
+    ):
+        EmulatorOptions()
+
+
+ORDER = """  .reg .b32 s, v; .shared .align 16 .b8 buffer[16]; mov.b32 s, buffer;
+  cp.async.ca.shared.global [s], [x], 4; cp.async.commit_group;
+  st.global.b32 [x], 7; cp.async.wait_group 0; ld.shared.b32 v, [s]; st.global.b32 [x+4], v;"""
+
+
+def test_a_copy_happens_at_any_moment_before_its_wait():
+    """What is stored behind it may be what it reads: by the seed, the same each time."""
+    ptx, seen = kernel(global_pointers(["x"]) + ORDER, [".u64 p_x"]), []
+    for seed in [*range(16), *range(16)]:
+        x = np.array([1, 0], np.uint32)
+        launch(ptx, "k", 1, 1, 0, (x,), options=EmulatorOptions(seed=seed))
+        seen.append(int(x[1]))
+    assert set(seen) == {1, 7} and seen[:16] == seen[16:]

@@ -21,7 +21,7 @@ GENERIC, ATOMIC, ASYNC = 0, 1, 2
 
 
 class SharedChecks:
-    """The state of all shared memory of a residents. Granules are numbered over the wave's flat memory."""
+    """The state of all shared memory of resident blocks. Granules are numbered over their flat memory."""
 
     def __init__(self, residents: Residents):
         shared = residents.shared
@@ -82,8 +82,8 @@ class SharedChecks:
 
     def exit_block(self, slot: int, threads: np.ndarray) -> None:
         """The shared memory of a block, whose last threads exit, may not be needed any more."""
-        granules = np.arange(slot, slot + 2) * self.residents.shared.stride // self.granule
-        number = self.flight[granules[0] : granules[1]].max()
+        begin, end = (block * self.residents.shared.stride // self.granule for block in (slot, slot + 1))
+        number = self.flight[begin:end].max()
         if number:
             message = f"exits while {self.labels[number]} still writes shared memory: its completion was not waited for"
             raise Fault("asynchronous data", message, threads)
