@@ -84,8 +84,13 @@ def orders(kind: Kind = ORDER, resources: Iterable[Resource] = MEMORY) -> list[E
 
 def effects_of(op: Operation) -> tuple[Effect, ...]:
     """What an op does; of a loop or branch, what is done inside."""
-    own = own_effects(op)
-    return (*own, *(effect for _, effect in effects_inside(op))) if _is_recursive(op) else own
+    return tuple(_effects(op))
+
+
+def _effects(op: Operation) -> Iterator[Effect]:
+    yield from own_effects(op)
+    if _is_recursive(op):
+        yield from (effect for _, effect in effects_inside(op))
 
 
 def own_effects(op: Operation) -> tuple[Effect, ...]:
@@ -121,11 +126,11 @@ def is_declared(op_class: type[Operation]) -> bool:
 
 
 def is_pure(op: Operation) -> bool:
-    return not effects_of(op)
+    return next(_effects(op), None) is None
 
 
 def is_removable(op: Operation) -> bool:
-    return all(effect.kind is READ for effect in effects_of(op))
+    return all(effect.kind is READ for effect in _effects(op))
 
 
 def is_speculatable(op: Operation) -> bool:
