@@ -163,3 +163,27 @@ def test_the_life_of_a_buffer(ops: tuple[str, ...], expected: list[str]):
       }}) : () -> ()
     }}) : () -> ()"""
     assert faults(module) == expected
+
+
+LATE = f"""
+      %late = "arith.cmpi"(%c0, %k) <{{predicate = 2 : i64}}> : (i32, i32) -> i1
+      "ttng.arrive_barrier"(%e, %late) <{{count = 4 : i32, {SEGMENTS.replace("0, 1", "1, 0")}}}> : ({BAR}, i1) -> ()"""
+LAST = LATE.replace("%late", "%ran").replace("%k", "%n").replace("%e,", "%f2,")
+AFTER = index("%f2", "%empty", "%r#0") + LAST
+RELEASED_LATE = RING.replace(RELEASE, LATE).replace('"ttg.warp_yield"', f'{AFTER}\n"ttg.warp_yield"')
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (RELEASED_LATE, []),
+        (RELEASED_LATE.replace(LAST, ""), ["1 slots are left to be released later, 0 releases are under a predicate"]),
+        (
+            RELEASED_LATE.replace(LAST, LAST + LAST.replace("%ran", "%again")),
+            ["8 arrivals at an mbarrier that counts 4"],
+        ),
+        (RELEASED_LATE.replace(LATE, f"{LATE}\n{RELEASE}"), ["8 arrivals at an mbarrier that counts 4"]),
+    ],
+)
+def test_a_slot_may_be_released_an_iteration_late_and_the_last_after_the_loop(text: str, expected: list[str]):
+    assert faults(text)[:1] == expected

@@ -316,11 +316,11 @@ class _Releases:
             elif isinstance(op, ArriveBarrierOp) and viewed(op.alloc) is self._empty:
                 releases, predicated, last = releases + (op.pred is None), predicated + (op.pred is not None), op
         own = self._late_in(block) if isinstance(block.parent_op(), scf.ForOp) else 0
-        if reads != releases + own or predicated != late + own:
-            yield (
-                last or block.parent_op(),
-                (f"slots are read {reads} times and released {releases + predicated - late} times in a block"),
-            )
+        at = last or block.parent_op()
+        if reads != releases + own:
+            yield at, f"slots are read {reads} times and released {releases} times in a block"
+        elif predicated != late + own:
+            yield at, f"{late + own} slots are left to be released later, {predicated} releases are under a predicate"
 
     def _late_in(self, block: Block) -> int:
         """How many slots an iteration leaves to the next one to release."""
