@@ -3,7 +3,7 @@
 from xdsl.dialects import scf
 from xdsl.ir import Block
 
-from deuteron.analysis.buffer_index import BufferIndex, behind, in_next_iteration, index_of
+from deuteron.analysis.buffer_index import BufferIndex, after, in_next_iteration, index_of
 from deuteron.ir.builder import Builder
 from deuteron.ir.tt.function import FuncOp
 from deuteron.ir.ttg.ring import RingNextOp
@@ -67,9 +67,9 @@ def test_what_comes_from_outside_keeps_its_name():
     loop = Loop(3)
     for value in (loop.outer, loop.constant):
         index = index_of(value, 3)
-        assert in_next_iteration(index, loop.op) == behind(index, loop.op) == index
+        assert in_next_iteration(index, loop.op) == after(index, loop.op) == index
 
 
-def test_behind_the_loop_the_carried_index_is_unknown():
+def test_after_the_loop_the_carried_index_is_unknown():
     loop = Loop(3)
-    assert behind(index_of(loop.steps[1], 3), loop.op) is None
+    assert after(index_of(loop.steps[1], 3), loop.op) is None

@@ -58,8 +58,8 @@ def in_next_iteration(index: BufferIndex, loop: Operation) -> BufferIndex | None
     return replace(index, offset=(index.offset - following.offset) % index.count)
 
 
-def behind(index: BufferIndex, loop: Operation) -> BufferIndex | None:
-    """The same buffer behind a loop; None where it has no name there."""
+def after(index: BufferIndex, loop: Operation) -> BufferIndex | None:
+    """The same buffer after a loop; None where it has no name there."""
     return None if index.start is not None and _changes_in(index.start, loop) else index
 
 

@@ -143,7 +143,7 @@ class HazardAnalysis:
             if self._decides:
                 self._body(blocks, stable)
             if count == len(self.needs_barrier):
-                return _renamed(stable, lambda index: buffer_index.behind(index, loop))
+                return _renamed(stable, lambda index: buffer_index.after(index, loop))
 
     def _stable(self, loop: Operation, blocks: list[Block], pending: Pending) -> Pending:
         """The accesses that an iteration may meet, given the barriers so far."""

@@ -44,7 +44,7 @@ _READERS = (WarpGroupDotOp, LocalLoadOp, WaitBarrierOp)
 def products_to_delay(loop: scf.ForOp, loads: Sequence[Load], config: GPUConfig) -> list[WarpGroupDotOp]:
     """The products of a loop that may be delayed by an iteration: all that have an operand of other products, or none.
 
-    What they read of shared memory has to be there in the next iteration: it is made in front of the loop, or comes by
+    What they read of shared memory has to be there in the next iteration: it is made before the loop, or comes by
     one of these loads, which nothing else reads. Loops of few iterations stay: most of them would be the first and the
     last one, which overlap with nothing.
     """
@@ -130,11 +130,11 @@ def _chained_products(loop: scf.ForOp, config: GPUConfig) -> list[WarpGroupDotOp
     dots = [op for op in block.ops if isinstance(op, WarpGroupDotOp)]
     if any(bit_width_of(dot.result.type) != 32 or dot.part_depth for dot in dots):
         return []
-    chained = [dot for dot in dots if not isinstance(dot.a.type, MemDescType) and _products_behind(dot)]
+    chained = [dot for dot in dots if not isinstance(dot.a.type, MemDescType) and _products_giving(dot)]
     if chained and not _fit_registers([dot.result for dot in dots] + [dot.a for dot in chained], config):
         return []
     dependent = dependent_ops(block, known_later(block, chained))
-    needed = {op for dot in chained for op in ops_behind([dot.a], block)}
+    needed = {op for dot in chained for op in ops_giving([dot.a], block)}
     if needed & dependent or any(op not in chained and not is_pure(op) for op in dependent):
         return []
     return chained
@@ -151,17 +151,17 @@ def _registers(tile: SSAValue) -> int:
 
 
 def first_product(products: Sequence[WarpGroupDotOp]) -> Operation:
-    """The product of the same iteration behind which delayed ones are issued."""
-    behind = {op for product in products for op in _products_behind(product)}
-    return [op for op in products[0].parent.ops if op in behind][-1]
+    """The product of the same iteration after which delayed ones are issued."""
+    giving = {op for product in products for op in _products_giving(product)}
+    return [op for op in products[0].parent.ops if op in giving][-1]
 
 
-def _products_behind(dot: WarpGroupDotOp) -> list[Operation]:
+def _products_giving(dot: WarpGroupDotOp) -> list[Operation]:
     """The products of the same iteration that operand a is computed from."""
-    return [op for op in ops_behind([dot.a], dot.parent) if isinstance(op, WarpGroupDotOp)]
+    return [op for op in ops_giving([dot.a], dot.parent) if isinstance(op, WarpGroupDotOp)]
 
 
-def ops_behind(values: Iterable[SSAValue], block: Block) -> list[Operation]:
+def ops_giving(values: Iterable[SSAValue], block: Block) -> list[Operation]:
     """The ops of a block that values are computed by."""
     found: set[Operation] = set()
     pending = [*values]

@@ -54,7 +54,7 @@ from deuteron.passes.gpu.pipelining.chained_products import (
     is_read_by,
     known_later,
     operands_inside,
-    ops_behind,
+    ops_giving,
     products_to_delay,
 )
 from deuteron.passes.gpu.pipelining.run_ahead import next_iteration
@@ -75,7 +75,7 @@ class _Stages:
     def __init__(self, block: Block, products: Sequence[WarpGroupDotOp], before: Sequence[Operation]):
         later, given = known_later(block, products), block.last_op.operands
         delayed = dependent_ops(block, later) | {*before, *(alloc for op in before for alloc in allocs_of(op))}
-        movable = {*ops_behind((value for op in before for value in op.operands), block)}
+        movable = {*ops_giving((value for op in before for value in op.operands), block)}
         operands = {product.a for product in products}
         for op in reversed(list(block.ops)):
             is_movable = is_pure(op) and (_is_free(op) or op in movable) and not operands & {*op.results}
@@ -157,7 +157,7 @@ def _is_only_read_by(buffer: SSAValue, products: Sequence[WarpGroupDotOp]) -> bo
 
 
 def _delay_products(loop: scf.ForOp, products: Sequence[WarpGroupDotOp], before: Sequence[Operation]) -> None:
-    """Build a loop anew that issues these products of an iteration in the next, and in front of them does the ops
+    """Build a loop anew that issues these products of an iteration in the next, and before them does the ops
     `before`: loads, and waits for what was copied for them alone.
     """
     first, given = first_product(products), [product.a.owner for product in products]
@@ -199,7 +199,7 @@ def _do_first_iteration(loop: scf.ForOp, stages: _Stages) -> list[SSAValue]:
 
 
 def _delay(loop: scf.ForOp, stages: _Stages, first: Operation) -> list[Operation]:
-    """Do the delayed ops behind the product that begins the iteration, with the values of the iteration before."""
+    """Do the delayed ops after the product that begins the iteration, with the values of the iteration before."""
     block = loop.body.block
     values = Values({value: block.args[1 + index] for value, index in stages.kept.items()})
     for value in stages.handed_over:
@@ -213,14 +213,14 @@ def _delay(loop: scf.ForOp, stages: _Stages, first: Operation) -> list[Operation
 
 
 def _put_last(op: Operation) -> None:
-    """What gives an operand that is in registers runs behind the wait for the product that reads them until then."""
+    """What gives an operand that is in registers runs after the wait for the product that reads them until then."""
     block = op.parent
     op.detach()
     block.insert_op_before(op, block.last_op)
 
 
 def _do_last_iteration(loop: scf.ForOp, outcomes: Sequence[int], delayed: Sequence[Operation]) -> None:
-    """The delayed ops of the last iteration, behind the copies that the one after it would have waited for."""
+    """The delayed ops of the last iteration, after the copies that the one after it would have waited for."""
     block = loop.body.block
     values = Values(zip(block.args[1:], loop.results, strict=True))
     b = Builder(InsertPoint.after(loop), loop.location)

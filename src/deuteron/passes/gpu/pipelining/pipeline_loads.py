@@ -52,23 +52,23 @@ from deuteron.passes.remarks import Kind, remark
 
 @dataclass(frozen=True)
 class Schedule:
-    """How many buffers take turns, and whether a loop copies at the top of its body, behind the wait, or at its bottom.
+    """How many slots rings have, and whether a loop copies at the top of its body, after the wait, or at its bottom.
 
-    Copies go into the buffer of the iteration before. At the top, its products must be done when the iteration begins;
+    Copies go into the slot of the iteration before. At the top, its products must be done when the iteration begins;
     at the bottom they may run on until then, but threads wait for each other twice.
     """
 
-    num_buffers: int
+    num_slots: int
     copies_at_top: bool
 
     @property
     def distance(self) -> int:
         """How many iterations ahead copies are."""
-        return self.num_buffers - 1
+        return self.num_slots - 1
 
     @staticmethod
     def of(loop: scf.ForOp, num_stages: int) -> Schedule:
-        """Products of wgmma are in flight until those of the next iteration are issued: they need one buffer more."""
+        """Products of wgmma are in flight until those of the next iteration are issued: they need one slot more."""
         if any(op.name == "ttng.warp_group_dot" for op in loop.body.block.ops):
             return Schedule(num_stages, False)
         return Schedule(max(num_stages - 1, 2), True)
@@ -96,7 +96,7 @@ class _Pipeline:
     def _make_rings(self, loads: Sequence[BufferedLoad]) -> list[RingAhead]:
         """One for what is read in its iteration, and one for what delayed products read in the next."""
         parts = [[one for one in loads if is_read_by(one.load, self._to_delay) == lags] for lags in (False, True)]
-        count = self._schedule.num_buffers
+        count = self._schedule.num_slots
         return [RingAhead(self._before, self._loop, part, count, lag) for lag, part in enumerate(parts) if part]
 
     def rewrite(self) -> None:

@@ -110,7 +110,7 @@ def _number(value: SSAValue) -> int | None:
 
 
 def lead_of(loop: scf.ForOp, b: Builder, inside: Builder, distance: int) -> tuple[SSAValue, SSAValue]:
-    """The iteration that many later, and whether it comes; what does not change is computed in front of the loop."""
+    """The iteration that many later, and whether it comes; what does not change is computed before the loop."""
     iteration = loop.body.block.args[0]
     lead = b.value(arith.MuliOp(loop.step, b.constant(distance, loop.step.type)))
     runs = inside.value(CmpIOp(iteration, _before_end(b, loop, lead), "slt"))

@@ -6,7 +6,7 @@
 
     load -> operand of a product          through a ring, if all that reads the tile is in the block of the load
     a box of a tensor                     the same, by TMA
-    bundles of the same types             share a ring, wherever they are: those of two loops, or in front of a loop
+    bundles of the same types             share a ring, wherever they are: those of two loops, or before a loop
     a ring that no loop fills, an argument that the kernel stores to, a tile that cannot be copied
                                           loaded as it is
 

@@ -1,6 +1,6 @@
 """The rewrite of a function whose loads other warps do: what becomes of it in the default region and in the partition.
 
-default region     wait for a bundle in front of its first reader, give its buffers back behind the last
+default region     wait for a bundle before its first reader, release its slot after the last
 partition          the slice that the loads need; wait until buffers are empty, copy into them
 registers          where accumulators need more than a launch gives, the partition keeps what addresses take
 """
@@ -92,7 +92,7 @@ class Specialization:
 
 
 def _consume(bundle: Bundle, ring: Ring, position: Position, reader: Operation) -> None:
-    """In front of the first reader wait for the bundle, behind the last release its slot."""
+    """Before the first reader wait for the bundle, after the last release its slot."""
     b = Builder.before(reader)
     slot = ring.slot(b, position)
     ring.wait(b, position, slot)
@@ -113,7 +113,7 @@ def _produce(loads: Sequence[Load], ring: Ring, position: Position) -> None:
 
 
 def _move_views(buffer: SSAValue, reader: Operation) -> None:
-    """Views of a buffer, which came from an allocation in front of the reader, follow the buffer."""
+    """Views of a buffer, which came from an allocation before the reader, follow the buffer."""
     for use in list(buffer.uses):
         view = use.operation
         if is_view(view):

@@ -45,7 +45,7 @@ def _stages(plan: RingPlan, config: GPUConfig) -> int:
 
 
 def _bytes_beside(func: FuncOp, plans: Sequence[RingPlan]) -> int:
-    """The shared memory that is in use while the rings are: what is needed behind them may take their place."""
+    """The shared memory that is in use while the rings are: what is needed after them may take their place."""
     replaced = {use.operation for plan in plans for one in plan.loads for use in one.load.result.uses}
     outer = {_outermost(bundle.first_reader) for plan in plans for bundle in plan.bundles}
     positions = {inner: number for number, op in enumerate(func.body.block.ops) for inner in op.walk()}

@@ -76,7 +76,7 @@ class LoadSlice:
     def clone(
         self, block: Block, target: Block, num_warps: int, places: dict[Operation, Sequence[Load]]
     ) -> dict[Load, Load]:
-        """Clone the slice of a function's block to the end of another one; loads go in front of the ops that `places`
+        """Clone the slice of a function's block to the end of another one; loads go before the ops that `places`
         lists them for. Gives the clone of each load.
         """
         cloning = _Cloning(self._ops, self._carried, num_warps, places)
