@@ -16,11 +16,14 @@ from deuteron.backend.llvm.types import Value, like
 
 
 class Arithmetic:
-    """Mixed into Builder, which gives `_emit` and `fast_math`."""
+    """Mixed into Builder, which gives `_emit`, `intrinsic` and `fast_math`."""
 
     fast_math: str
 
     def _emit(self, type: str, text: str, hint: str) -> Value:
+        raise NotImplementedError
+
+    def intrinsic(self, name: str, return_type: str, *args: Value, hint: str = "") -> Value:
         raise NotImplementedError
 
     def _integer(self, opcode: str, a: Value, b: Value, flags: str, hint: str) -> Value:
@@ -73,6 +76,9 @@ class Arithmetic:
 
     def xor(self, a: Value, b: Value, hint: str = "") -> Value:
         return self._integer("xor", a, b, "", hint)
+
+    def smax(self, a: Value, b: Value, hint: str = "") -> Value:
+        return self.intrinsic("llvm.smax", a.type, a, b, hint=hint)
 
     def fadd(self, a: Value, b: Value, flags: str | None = None, hint: str = "") -> Value:
         return self._float("fadd", a, b, flags, hint)

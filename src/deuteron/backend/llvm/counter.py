@@ -12,12 +12,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
+from deuteron.backend.llvm.arithmetic import Arithmetic
 from deuteron.backend.llvm.types import Value, bit_width, const
-
-if TYPE_CHECKING:
-    from deuteron.backend.llvm.builder import Builder
 
 
 @dataclass(frozen=True)
@@ -34,18 +31,21 @@ class Counter:
         """What the counters begin with."""
         return [start, const(start.type, 0)] if self.is_counted else [start]
 
-    def runs(self, b: Builder, counters: Sequence[Value]) -> Value:
+    def runs(self, b: Arithmetic, counters: Sequence[Value]) -> Value:
         """Whether there is an iteration with these counters."""
         return b.icmp(self.predicate, counters[-1], self.stop)
 
-    def following(self, b: Builder, counters: Sequence[Value]) -> list[Value]:
+    def following(self, b: Arithmetic, counters: Sequence[Value]) -> list[Value]:
         index, *counts = counters
         one = const(index.type, 1)
         return [b.add(index, self.step, self.flags), *(b.add(count, one, "nuw") for count in counts)]
 
 
-def make_counter(b: Builder, start: Value, stop: Value, step: Value) -> Counter:
-    """The counter of a loop that is about to begin."""
+def make_counter(b: Arithmetic, start: Value, stop: Value, step: Value) -> Counter:
+    """The counter of a loop that is about to begin.
+
+    No test is against a `select`, which LLVM would split into two tests in each iteration.
+    """
     zero, one = const(stop.type, 0), const(stop.type, 1)
     if step == one or (stop.is_constant and step.is_constant and _fits(stop, step)):
         return Counter(step, stop, "slt")
@@ -54,7 +54,7 @@ def make_counter(b: Builder, start: Value, stop: Value, step: Value) -> Counter:
         is_upward = b.icmp("sgt", step, zero)
         stop, step = b.select(is_upward, stop, zero if is_natural else start), b.select(is_upward, step, one)
     if is_natural:
-        return Counter(step, _larger(b, stop, zero), "ult", "nuw")
+        return Counter(step, b.smax(stop, zero), "ult", "nuw")
     return Counter(step, _iterations(b, start, stop, step), "ult", is_counted=True)
 
 
@@ -63,16 +63,11 @@ def runs_at_least_once(start: Value, stop: Value) -> bool:
     return start.is_constant and stop.is_constant and int(start.text) < int(stop.text)
 
 
-def _iterations(b: Builder, start: Value, stop: Value, step: Value) -> Value:
+def _iterations(b: Arithmetic, start: Value, stop: Value, step: Value) -> Value:
     """The distance by the step, rounded up, without signs."""
-    distance = b.sub(_larger(b, start, stop), start)
+    distance = b.sub(b.smax(start, stop), start)
     whole = b.udiv(distance, step)
     return b.add(whole, b.zext(b.icmp("ne", b.mul(whole, step), distance), distance.type))
-
-
-def _larger(b: Builder, x: Value, y: Value) -> Value:
-    """As an intrinsic, for LLVM would split a test against a `select` into two, in each iteration."""
-    return b.intrinsic("llvm.smax", x.type, x, y)
 
 
 def _fits(stop: Value, step: Value) -> bool:
