@@ -16,8 +16,6 @@ import secrets
 import numpy as np
 import pytest
 
-from deuteron.passes.gpu.descriptors.infer_descriptors import InferDescriptors
-
 
 @pytest.fixture(scope="session", autouse=True)
 def own_cache(tmp_path_factory: pytest.TempPathFactory):
@@ -28,10 +26,9 @@ def own_cache(tmp_path_factory: pytest.TempPathFactory):
 
 
 @pytest.fixture
-def by_pointers(monkeypatch: pytest.MonkeyPatch, tmp_path):
-    """No load is made one through a descriptor; the kernels have a cache of their own."""
-    monkeypatch.setattr(InferDescriptors, "apply", lambda self, ctx, op: None)
-    monkeypatch.setenv("DEUTERON_CACHE_DIR", str(tmp_path / "by_pointers"))
+def by_pointers(monkeypatch: pytest.MonkeyPatch):
+    """No load is made one through a descriptor."""
+    monkeypatch.setenv("DEUTERON_DISABLE_PASSES", "infer-descriptors")
 
 
 @pytest.fixture(params=["TMA", "pointers"])

@@ -15,6 +15,8 @@ from deuteron.backend.cuda.target import architecture
 from deuteron.ir.text import parse_module, print_module
 from deuteron.ir.ttg.warp_specialize import SPECIALIZED
 from deuteron.machine.gpu import GPUConfig
+from deuteron.options import settings
+from deuteron.passes.by_name import without
 from deuteron.passes.gpu import gpu_passes
 from deuteron.passes.gpu.pipelining import delay_products, pipeline_loads
 from deuteron.passes.gpu.pipelining.delay_products import DelayProducts
@@ -217,7 +219,7 @@ def test_loads_are_delayed_with_their_product(rng, by_pointers, case, n, stages)
     kernel = compile_for("cuda:90", attention, *arrays, out, n, BLOCK=64, D=D, CASE=case)
     module = parse_module(kernel.asm["ttir"])
     config = GPUConfig(architecture(90).machine, 4, stages)
-    for each in gpu_passes(config):
+    for each in without(gpu_passes(config), settings.disabled_passes):
         if isinstance(each, PipelineLoads):
             delay_with_loads(module, config)
         each.apply(Context(), module)
