@@ -13,8 +13,13 @@ from __future__ import annotations
 import os
 import secrets
 
+import hypothesis
 import numpy as np
 import pytest
+
+# How long an example takes says how busy the machine is.
+hypothesis.settings.register_profile("deuteron", deadline=None)
+hypothesis.settings.load_profile("deuteron")
 
 
 @pytest.fixture(scope="session", autouse=True)
