@@ -69,10 +69,6 @@ class Perturbation:
             ClampFOp: self._clamp,
             casts.FPToSIOp: self._float_to_integer,
             casts.FPToUIOp: self._float_to_integer,
-            arith.DivSIOp: self._integer_division,
-            arith.DivUIOp: self._integer_division,
-            arith.RemSIOp: self._integer_division,
-            arith.RemUIOp: self._integer_division,
             BitcastOp: self._bitcast,
             arith.BitcastOp: self._bitcast,
             LoadOp: self._load,
@@ -230,15 +226,6 @@ class Perturbation:
             wide = np.trunc(np.asarray(src, np.float64))
             low, end = (-(2.0 ** (bits - 1)), 2.0 ** (bits - 1)) if is_signed else (0.0, 2.0**bits)
             return self._anything(rule(ctx, op, src), ~((wide >= low) & (wide < end)))
-
-        return perturbed
-
-    def _integer_division(self, rule: Rule) -> Rule:
-        def perturbed(ctx, op, a, b):
-            undefined = np.asarray(b) == 0
-            if op.name in (arith.DivSIOp.name, arith.RemSIOp.name) and np.asarray(a).dtype.kind == "i":
-                undefined = undefined | ((np.asarray(b) == -1) & (np.asarray(a) == np.iinfo(np.asarray(a).dtype).min))
-            return self._anything(rule(ctx, op, a, b), undefined)
 
         return perturbed
 

@@ -1,5 +1,6 @@
 """Loads and stores: masks, `other`, strides, gathers, scalars, bool pointers; what is masked off stays as it was."""
 
+import ml_dtypes
 import numpy as np
 import pytest
 
@@ -124,3 +125,13 @@ def test_a_store_casts_to_the_type_of_the_pointer(draw, poisoned, source, target
     x, out = draw(source, 100), poisoned(target, 100)
     converting_store_kernel[(1,)](x, out, 100, BLOCK=128)
     np.testing.assert_array_equal(out, x.astype(target))
+
+
+@pytest.mark.parametrize("dtype", [ml_dtypes.float8_e5m2, ml_dtypes.float8_e4m3fn])
+def test_every_fp8_is_copied(dtype):
+    """Infinities as well: only conversions saturate."""
+    x, out = np.arange(256, dtype=np.uint8).view(dtype), np.zeros(256, dtype)
+    copy_kernel[(4,)](x, out, 256, BLOCK=64)
+    is_nan = np.isnan(x.astype(np.float32))
+    np.testing.assert_array_equal(out.view(np.uint8)[~is_nan], x.view(np.uint8)[~is_nan])
+    assert np.isnan(out.astype(np.float32)[is_nan]).all()

@@ -1,6 +1,6 @@
 """Arithmetic, comparisons, choices, conversions, functions of one float.
 
-Shifts stay within the width; divisors are not 0 where the language does not say what that gives.
+Shifts stay within the width. Divisors may be 0 and -1, which give what the language says.
 """
 
 from __future__ import annotations
@@ -54,7 +54,9 @@ def shift(b: Builder) -> None:
 def divide_integers(b: Builder) -> None:
     dtype, shape = b.dtype(INTEGERS), b.shape()
     x = b.value(dtype, shape)
-    y = str(b.rng.choice((1, 2, 3, 7, 8, 16, 100))) if b.chance(0.5) else f"(({b.value(dtype, shape)} & 15) | 1)"
+    y = str(b.rng.choice((1, 2, 3, 7, 8, 16, 100)))
+    if b.chance(0.6):
+        y = str(b.value(dtype, shape)) if b.chance(0.6) else f"(({b.value(dtype, shape)} & 15) | 1)"
     text = b.rng.choice(("{x} // {y}", "{x} % {y}"))
     b.define(text.format(x=x, y=y), dtype, shape)
 

@@ -6,6 +6,9 @@ i1:   memory i8 (not 0 is true)  -> register i1  -> memory i8 (0 or 1)
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import replace
+
 from xdsl.ir import Attribute
 
 from deuteron.backend.cpu.elements import NARROW_FLOATS
@@ -15,6 +18,7 @@ from deuteron.backend.llvm.types import Value, like, zero
 from deuteron.backend.math.conversions import (
     FP8E4NV,
     FP8E5,
+    Format,
     bf16_to_f32,
     f16_to_f32,
     f32_to_bf16,
@@ -22,9 +26,11 @@ from deuteron.backend.math.conversions import (
     narrow,
     widen,
 )
-from deuteron.ir.types import bf16, f8e4m3, f16, i1
+from deuteron.ir.types import bf16, f8e4m3, f8e5m2, f16, i1
 
-_FP8 = {f8e4m3: FP8E4NV}
+_FP8 = {f8e4m3: FP8E4NV, f8e5m2: FP8E5}
+# Conversions saturate; what is stored is rounded already, and an infinity that came from memory goes back as it is.
+_STORED_FP8 = {f8e4m3: FP8E4NV, f8e5m2: replace(FP8E5, saturates=False)}
 
 
 def from_memory(b: Builder, bits: Value, element_type: Attribute, target: CPUTarget) -> Value:
@@ -36,11 +42,18 @@ def from_memory(b: Builder, bits: Value, element_type: Attribute, target: CPUTar
     if element_type == bf16:
         return bf16_to_f32(b, bits)
     if element_type in NARROW_FLOATS:
-        return widen(b, bits, _FP8.get(element_type, FP8E5))
+        return widen(b, bits, _FP8[element_type])
     return bits
 
 
-def to_memory(b: Builder, x: Value, element_type: Attribute, target: CPUTarget, toward_zero: bool = False) -> Value:
+def to_memory(
+    b: Builder,
+    x: Value,
+    element_type: Attribute,
+    target: CPUTarget,
+    toward_zero: bool = False,
+    fp8: Mapping[Attribute, Format] = _STORED_FP8,
+) -> Value:
     """Elements as they lie in memory; narrow floats are rounded."""
     if element_type == i1:
         return b.zext(x, like(x.type, "i8"))
@@ -49,7 +62,7 @@ def to_memory(b: Builder, x: Value, element_type: Attribute, target: CPUTarget, 
     if element_type == bf16:
         return f32_to_bf16(b, x, toward_zero)
     if element_type in NARROW_FLOATS:
-        return narrow(b, x, _FP8.get(element_type, FP8E5), toward_zero)
+        return narrow(b, x, fp8[element_type], toward_zero)
     return x
 
 
@@ -57,4 +70,4 @@ def rounded(b: Builder, x: Value, element_type: Attribute, target: CPUTarget, to
     """A float register that holds a number of the type."""
     if element_type not in NARROW_FLOATS:
         return x
-    return from_memory(b, to_memory(b, x, element_type, target, toward_zero), element_type, target)
+    return from_memory(b, to_memory(b, x, element_type, target, toward_zero, _FP8), element_type, target)
