@@ -117,12 +117,12 @@ class GCN(ISA):
             return
         b.store(join(b, elements), address, align=len(elements) * bit_width(elements[0].type) // 8)
 
-    def atomic_rmw(self, ctx: Context, op: Operation, address: Value, value: Value, guard: Value | None) -> Value:
+    def atomic_rmw(self, b: Builder, op: Operation, address: Value, value: Value, guard: Value | None) -> Value:
         """LLVM's own, of the whole device: sums alone."""
         opcode = {AtomicKind.ADD: "add", AtomicKind.FADD: "fadd"}[AtomicKind(op.kind.value.data)]
-        with ctx.b.if_(guard if guard is not None else const("i1", True)) as branch:
-            old = ctx.b.atomicrmw(opcode, address, value, 'syncscope("agent") acq_rel')
-            branch.yield_(to_bits(ctx.b, old, op.result.type))
+        with b.if_(guard if guard is not None else const("i1", True)) as branch:
+            old = b.atomicrmw(opcode, address, value, 'syncscope("agent") acq_rel')
+            branch.yield_(to_bits(b, old, op.result.type))
             branch.otherwise()
             branch.yield_(zero(bits_type(op.result.type)))
         return branch.results[0]

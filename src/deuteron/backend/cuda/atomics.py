@@ -12,14 +12,14 @@ from collections.abc import Sequence
 
 from xdsl.ir import Operation
 
-from deuteron.backend.gpu.context import Context
 from deuteron.backend.gpu.elements import register_type, to_bits
 from deuteron.backend.gpu.words import CONSTRAINTS
-from deuteron.backend.llvm.builder import Touches
+from deuteron.backend.llvm.builder import Builder, Touches
 from deuteron.backend.llvm.types import Value, bit_width, const
 from deuteron.errors import CompilationError
 from deuteron.ir.tt.atomic import AtomicKind, MemoryScope, MemorySemantic
 from deuteron.ir.types import bf16, element_type_of
+from deuteron.machine.gpu import GPU
 
 _SEMANTICS = {
     MemorySemantic.RELAXED: "relaxed",
@@ -42,18 +42,18 @@ _OPERATIONS = {
 _FLOAT_ADD = {"half": "add.noftz.f16", "bfloat": "add.noftz.bf16", "float": "add.f32", "double": "add.f64"}
 
 
-def atomic_rmw(ctx: Context, op: Operation, address: Value, value: Value, guard: Value | None) -> Value:
+def atomic_rmw(b: Builder, machine: GPU, op: Operation, address: Value, value: Value, guard: Value | None) -> Value:
     """Update one element; gives the bits that were there."""
-    if element_type_of(op.result.type) == bf16 and not ctx.machine.has_bf16_atomics:
-        return _add_bf16(ctx, op, address, value, guard)
-    bits = to_bits(ctx.b, value, op.result.type)
-    return _instruction(ctx, op, _operation(op, AtomicKind(op.kind.value.data)), address, [bits], guard)
+    if element_type_of(op.result.type) == bf16 and not machine.has_bf16_atomics:
+        return _add_bf16(b, op, address, value, guard)
+    bits = to_bits(b, value, op.result.type)
+    return _instruction(b, op, _operation(op, AtomicKind(op.kind.value.data)), address, [bits], guard)
 
 
-def atomic_cas(ctx: Context, op: Operation, address: Value, compare: Value, value: Value, guard: Value | None) -> Value:
+def atomic_cas(b: Builder, op: Operation, address: Value, compare: Value, value: Value, guard: Value | None) -> Value:
     """Compare and swap one element; gives the bits that were there."""
-    bits = [to_bits(ctx.b, one, op.result.type) for one in (compare, value)]
-    return _instruction(ctx, op, f"cas.b{bit_width(bits[0].type)}", address, bits, guard)
+    bits = [to_bits(b, one, op.result.type) for one in (compare, value)]
+    return _instruction(b, op, f"cas.b{bit_width(bits[0].type)}", address, bits, guard)
 
 
 def _operation(op: Operation, kind: AtomicKind) -> str:
@@ -67,7 +67,7 @@ def _operation(op: Operation, kind: AtomicKind) -> str:
 
 
 def _instruction(
-    ctx: Context, op: Operation, operation: str, address: Value, operands: Sequence[Value], guard: Value | None
+    b: Builder, op: Operation, operation: str, address: Value, operands: Sequence[Value], guard: Value | None
 ) -> Value:
     """The bits that were there; 0 where the guard is off."""
     sem, scope = _SEMANTICS[op.sem.value.data], _SCOPES[op.scope.value.data]
@@ -78,17 +78,16 @@ def _instruction(
     if guard is not None:
         text = f"@${2 + len(operands)} {text}"
         constraints, inputs = [*constraints, "b", "0"], [*inputs, guard, const(type, 0)]
-    return ctx.b.assembly(Touches.MEMORY, type, text, ",".join(constraints), *inputs)
+    return b.assembly(Touches.MEMORY, type, text, ",".join(constraints), *inputs)
 
 
-def _add_bf16(ctx: Context, op: Operation, address: Value, value: Value, guard: Value | None) -> Value:
+def _add_bf16(b: Builder, op: Operation, address: Value, value: Value, guard: Value | None) -> Value:
     """Compare and swap until nothing came between, of the two bytes alone: LLVM's loop, of the word that they are in,
     reads past the end of an array of an odd number of elements. The first guess is 0, so that nothing is read before.
 
     The empty assembly keeps the value in front of the branch: LLVM would move a product that only the branch uses
     into it, where mma.sync lacks the other threads.
     """
-    b = ctx.b
     value = b.bitcast(b.assembly(Touches.READS, "i16", "", "=h,0", b.bitcast(value, "i16")), "bfloat")
     with b.if_(guard if guard is not None else const("i1", True), "atomic") as branch:
         before, again, done = b.current_block, b.block("atomic_again"), b.block("atomic_done")
@@ -96,7 +95,7 @@ def _add_bf16(ctx: Context, op: Operation, address: Value, value: Value, guard: 
         b.position(again)
         guess = b.phi("i16", [(const("i16", 0), before)])
         total = b.bitcast(b.fadd(b.bitcast(guess, "bfloat"), value), "i16")
-        old = _instruction(ctx, op, "cas.b16", address, [guess, total], None)
+        old = _instruction(b, op, "cas.b16", address, [guess, total], None)
         b.add_incoming(guess, old, again)
         b.cond_br(b.icmp("eq", old, guess), done, again)
         b.position(done)

@@ -7,15 +7,13 @@ from dataclasses import dataclass
 
 from xdsl.ir import Operation
 
-from deuteron.backend.cuda import accesses, atomics, math, matrices
+from deuteron.backend.cuda import accesses, atomics, math
 from deuteron.backend.cuda.formats import PTXFloatConversion
-from deuteron.backend.gpu.context import Context
 from deuteron.backend.gpu.isa import ISA, NO_HINTS, AccessHints
-from deuteron.backend.gpu.shared_tile import SharedTile
 from deuteron.backend.llvm.builder import Builder, Touches
 from deuteron.backend.llvm.types import Value, const
 from deuteron.ir.tt.memory import CacheModifier, EvictionPolicy
-from deuteron.layout.linear import LinearLayout
+from deuteron.machine.gpu import GPU
 
 _ALL_LANES, _LAST_LANE, _FIRST_LANE = const("i32", -1), const("i32", 31), const("i32", 0)
 _LOAD_CACHE = {CacheModifier.CA: ".ca", CacheModifier.CG: ".cg", CacheModifier.CS: ".cs", CacheModifier.CV: ".cv"}
@@ -25,8 +23,9 @@ _EVICTION = {EvictionPolicy.EVICT_FIRST: ".L1::evict_first", EvictionPolicy.EVIC
 
 @dataclass(frozen=True)
 class PTX(ISA):
-    """Of a kernel whose programs are clusters of so many CTAs."""
+    """For a machine, and a kernel whose programs are clusters of so many CTAs."""
 
+    machine: GPU
     num_ctas: int = 1
 
     name = "CUDA"
@@ -89,19 +88,13 @@ class PTX(ISA):
     ) -> None:
         accesses.store(b, elements, address, mask, _modifiers(hints, _STORE_CACHE))
 
-    def atomic_rmw(self, ctx: Context, op: Operation, address: Value, value: Value, guard: Value | None) -> Value:
-        return atomics.atomic_rmw(ctx, op, address, value, guard)
+    def atomic_rmw(self, b: Builder, op: Operation, address: Value, value: Value, guard: Value | None) -> Value:
+        return atomics.atomic_rmw(b, self.machine, op, address, value, guard)
 
     def atomic_cas(
-        self, ctx: Context, op: Operation, address: Value, compare: Value, value: Value, guard: Value | None
+        self, b: Builder, op: Operation, address: Value, compare: Value, value: Value, guard: Value | None
     ) -> Value:
-        return atomics.atomic_cas(ctx, op, address, compare, value, guard)
-
-    def load_matrices(self, ctx: Context, tile: SharedTile, layout: LinearLayout) -> list[Value] | None:
-        return matrices.load_matrices(ctx, tile, layout)
-
-    def store_matrices(self, ctx: Context, tile: SharedTile, layout: LinearLayout, bits: Sequence[Value]) -> bool:
-        return matrices.store_matrices(ctx, tile, layout, bits)
+        return atomics.atomic_cas(b, op, address, compare, value, guard)
 
     def multiply_high(self, b: Builder, x: Value, y: Value) -> Value:
         if x.type == "i64":

@@ -12,7 +12,9 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
+
+from xdsl.ir import Operation
 
 from deuteron.backend.gpu.formats import FloatConversion
 from deuteron.backend.llvm.builder import Builder
@@ -20,13 +22,6 @@ from deuteron.backend.llvm.types import Value, bit_width, const
 from deuteron.backend.math.functions import FUNCTIONS, Emit
 from deuteron.errors import CompilationError
 from deuteron.ir.tt.memory import CacheModifier, EvictionPolicy
-
-if TYPE_CHECKING:
-    from xdsl.ir import Operation
-
-    from deuteron.backend.gpu.context import Context
-    from deuteron.backend.gpu.shared_tile import SharedTile
-    from deuteron.layout.linear import LinearLayout
 
 
 @dataclass(frozen=True)
@@ -114,23 +109,15 @@ class ISA(ABC):
     ) -> None:
         """Store elements of an integer type, where the mask is on."""
 
-    def atomic_rmw(self, ctx: Context, op: Operation, address: Value, value: Value, guard: Value | None) -> Value:
+    def atomic_rmw(self, b: Builder, op: Operation, address: Value, value: Value, guard: Value | None) -> Value:
         """Do a `tt.atomic_rmw` of one element, where the guard is on; gives the bits that were there, else 0."""
         raise CompilationError(f"the {self.name} backend has no atomics yet. Let one program write each element.")
 
     def atomic_cas(
-        self, ctx: Context, op: Operation, address: Value, compare: Value, value: Value, guard: Value | None
+        self, b: Builder, op: Operation, address: Value, compare: Value, value: Value, guard: Value | None
     ) -> Value:
         """Do a `tt.atomic_cas` of one element, where the guard is on; gives the bits that were there, else 0."""
         raise CompilationError(f"the {self.name} backend has no atomics yet. Let one program write each element.")
-
-    def load_matrices(self, ctx: Context, tile: SharedTile, layout: LinearLayout) -> list[Value] | None:
-        """The registers of a tile in shared memory, as bits, by instructions of a warp; None where there are none."""
-        return None
-
-    def store_matrices(self, ctx: Context, tile: SharedTile, layout: LinearLayout, bits: Sequence[Value]) -> bool:
-        """Store a tile into shared memory by instructions of a warp; whether there are such."""
-        return False
 
     # -- arithmetic ---
 

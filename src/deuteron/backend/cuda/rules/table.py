@@ -5,6 +5,7 @@ from __future__ import annotations
 from deuteron.backend.cuda.rules import (
     async_copy,
     cluster,
+    convert_layout,
     debug,
     dot,
     mbarrier,
@@ -20,6 +21,7 @@ RULES: dict[str, Rule] = {
     **table.RULES,
     **cluster.RULES,
     **dot.RULES,
+    **convert_layout.RULES,
     **warp_group_dot.RULES,
     **async_copy.RULES,
     **mbarrier.RULES,

@@ -29,7 +29,7 @@ def atomic_rmw(ctx: Context, op: Operation, pointer: Operand, value: Operand, ma
 
     def update(register: int, owner: Value | None) -> Value:
         guard = both(ctx, owner, masks[register] if masks else None)
-        return ctx.isa.atomic_rmw(ctx, op, pointers[register], values[register], guard)
+        return ctx.isa.atomic_rmw(ctx.b, op, pointers[register], values[register], guard)
 
     return _each_once(ctx, op, pointer, update)
 
@@ -38,7 +38,7 @@ def atomic_cas(ctx: Context, op: Operation, pointer: Operand, compare: Operand, 
     pointers, expected, values = (registers_of(operand) for operand in (pointer, compare, value))
 
     def update(register: int, owner: Value | None) -> Value:
-        return ctx.isa.atomic_cas(ctx, op, pointers[register], expected[register], values[register], owner)
+        return ctx.isa.atomic_cas(ctx.b, op, pointers[register], expected[register], values[register], owner)
 
     return _each_once(ctx, op, pointer, update)
 

@@ -7,7 +7,8 @@ shared       stored in a scratch layout, waited, loaded; a large tile in parts
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 
 from xdsl.ir import Attribute, Operation
 
@@ -25,31 +26,59 @@ from deuteron.layout.conversion import RegisterRoute, ShuffleRoute
 from deuteron.layout.linear import LinearLayout
 
 
-def convert_layout(ctx: Context, op: Operation, tile: Fragment) -> Fragment:
-    route, layout = route_of(op), layout_of(op.result.type)
-    if isinstance(route, RegisterRoute):
-        return Fragment(layout, tuple(tile.registers[source] for source in route.sources))
-    bits = [to_bits(ctx.b, value, op.src.type) for value in tile.registers]
-    moved = _shuffle(ctx, route, bits) if isinstance(route, ShuffleRoute) else _through_shared(ctx, op, bits)
-    return _fragment(ctx, op.result.type, moved)
+@dataclass(frozen=True)
+class SharedMoves:
+    """The rules that move tiles through shared memory, by a target's way of loading and storing them there."""
+
+    load: Callable[[Context, SharedTile, LinearLayout], list[Value]] = load_tile
+    store: Callable[[Context, SharedTile, LinearLayout, list[Value]], None] = store_tile
+
+    @property
+    def rules(self) -> dict[str, Rule]:
+        return {
+            "ttg.convert_layout": self.convert_layout,
+            "ttg.local_alloc": self.local_alloc,
+            "ttg.local_store": self.local_store,
+            "ttg.local_load": self.local_load,
+        }
+
+    def convert_layout(self, ctx: Context, op: Operation, tile: Fragment) -> Fragment:
+        route, layout = route_of(op), layout_of(op.result.type)
+        if isinstance(route, RegisterRoute):
+            return Fragment(layout, tuple(tile.registers[source] for source in route.sources))
+        bits = [to_bits(ctx.b, value, op.src.type) for value in tile.registers]
+        moved = _shuffle(ctx, route, bits) if isinstance(route, ShuffleRoute) else self._through_shared(ctx, op, bits)
+        return _fragment(ctx, op.result.type, moved)
+
+    def local_alloc(self, ctx: Context, op: Operation, tile: Fragment | None = None) -> SharedTile:
+        held = op.result.type.tile
+        allocated = SharedTile(ctx.shared_pointer(op), layout_of(op.result.type), bits_type(held))
+        if tile is not None:
+            self.store(ctx, allocated, tile.layout, [to_bits(ctx.b, value, held) for value in tile.registers])
+        return allocated
+
+    def local_store(self, ctx: Context, op: Operation, tile: Fragment, shared: SharedTile) -> None:
+        self.store(ctx, shared, tile.layout, [to_bits(ctx.b, value, op.src.type) for value in tile.registers])
+
+    def local_load(self, ctx: Context, op: Operation, shared: SharedTile) -> Fragment:
+        return _fragment(ctx, op.result.type, self.load(ctx, shared, layout_of(op.result.type)))
+
+    def _through_shared(self, ctx: Context, op: Operation, bits: list[Value]) -> list[Value]:
+        plan = shared_conversion_of(op)
+        scratch = SharedTile(ctx.shared_pointer(op), plan.scratch, bits_type(op.src.type))
+        wait = ctx.warp_barrier if stays_in_warp(op) else ctx.barrier
+        results: dict[int, Value] = {}
+        for part in range(plan.num_parts):
+            if part:
+                wait()
+            self.store(ctx, scratch, plan.src, [bits[register] for register in plan.src_registers(part)])
+            wait()
+            results.update(zip(plan.dst_registers(part), self.load(ctx, scratch, plan.dst), strict=True))
+        return [results[register] for register in range(len(results))]
 
 
 def _fragment(ctx: Context, type: Attribute, bits: list[Value]) -> Fragment:
     return Fragment(layout_of(type), tuple(from_bits(ctx.b, value, type) for value in bits))
-
-
-def _through_shared(ctx: Context, op: Operation, bits: list[Value]) -> list[Value]:
-    plan = shared_conversion_of(op)
-    scratch = SharedTile(ctx.shared_pointer(op), plan.scratch, bits_type(op.src.type))
-    wait = ctx.warp_barrier if stays_in_warp(op) else ctx.barrier
-    results: dict[int, Value] = {}
-    for part in range(plan.num_parts):
-        if part:
-            wait()
-        _store(ctx, scratch, plan.src, [bits[register] for register in plan.src_registers(part)])
-        wait()
-        results.update(zip(plan.dst_registers(part), _load(ctx, scratch, plan.dst), strict=True))
-    return [results[register] for register in range(len(results))]
 
 
 def _shuffle(ctx: Context, route: ShuffleRoute, bits: list[Value]) -> list[Value]:
@@ -79,32 +108,6 @@ def _basis(route: ShuffleRoute) -> list[int]:
     return f2.independent([register for register, _ in route.lane_bits])
 
 
-def local_alloc(ctx: Context, op: Operation, tile: Fragment | None = None) -> SharedTile:
-    held = op.result.type.tile
-    allocated = SharedTile(ctx.shared_pointer(op), layout_of(op.result.type), bits_type(held))
-    if tile is not None:
-        _store(ctx, allocated, tile.layout, [to_bits(ctx.b, value, held) for value in tile.registers])
-    return allocated
-
-
-def local_store(ctx: Context, op: Operation, tile: Fragment, shared: SharedTile) -> None:
-    _store(ctx, shared, tile.layout, [to_bits(ctx.b, value, op.src.type) for value in tile.registers])
-
-
-def local_load(ctx: Context, op: Operation, shared: SharedTile) -> Fragment:
-    return _fragment(ctx, op.result.type, _load(ctx, shared, layout_of(op.result.type)))
-
-
-def _load(ctx: Context, shared: SharedTile, layout: LinearLayout) -> list[Value]:
-    matrices = ctx.isa.load_matrices(ctx, shared, layout) if shared.origin is None else None
-    return matrices or load_tile(ctx, shared, layout)
-
-
-def _store(ctx: Context, shared: SharedTile, layout: LinearLayout, bits: list[Value]) -> None:
-    if not ctx.isa.store_matrices(ctx, shared, layout, bits):
-        store_tile(ctx, shared, layout, bits)
-
-
 def memdesc_trans(ctx: Context, op: Operation, shared: SharedTile) -> SharedTile:
     return SharedTile(shared.address, layout_of(op.result.type), shared.type)
 
@@ -119,10 +122,7 @@ def local_dealloc(ctx: Context, op: Operation, shared: SharedTile) -> None:
 
 
 RULES: dict[str, Rule] = {
-    "ttg.convert_layout": convert_layout,
-    "ttg.local_alloc": local_alloc,
-    "ttg.local_store": local_store,
-    "ttg.local_load": local_load,
+    **SharedMoves().rules,
     "ttg.memdesc_trans": memdesc_trans,
     "ttg.memdesc_subslice": memdesc_subslice,
     "ttg.local_dealloc": local_dealloc,
