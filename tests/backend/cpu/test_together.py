@@ -85,7 +85,9 @@ def test_a_wait_for_the_host_warns_and_goes_on(monkeypatch):
 
 
 FOR_EVER = """
+import signal
 import numpy as np, deuteron, deuteron.language as tl
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a process in the background is started without
 @deuteron.jit
 def kernel(flag):
     while tl.load(flag, volatile=True) == 0:
@@ -104,9 +106,12 @@ except KeyboardInterrupt:
 def test_an_interrupt_ends_what_waits_for_ever(tmp_path):
     path = tmp_path / "for_ever.py"
     path.write_text(FOR_EVER)
-    process = subprocess.Popen([sys.executable, path], stdout=subprocess.PIPE, text=True, env={**os.environ})
-    assert process.stdout.readline() == "starts\n"
-    with pytest.raises(subprocess.TimeoutExpired):
-        process.wait(0.5)
-    process.send_signal(signal.SIGINT)
-    assert process.communicate(timeout=20)[0] == "interrupted\n"
+    with subprocess.Popen([sys.executable, path], stdout=subprocess.PIPE, text=True, env={**os.environ}) as process:
+        try:
+            assert process.stdout.readline() == "starts\n"
+            with pytest.raises(subprocess.TimeoutExpired):
+                process.wait(0.5)
+            process.send_signal(signal.SIGINT)
+            assert process.communicate(timeout=60)[0] == "interrupted\n"
+        finally:
+            process.kill()
