@@ -1,5 +1,6 @@
 """Passes that are left out of a compile: what remains is right, and another kernel to the cache."""
 
+import ml_dtypes
 import numpy as np
 import pytest
 from backend.cuda.launching import compile_for, emulate_compiled
@@ -45,6 +46,29 @@ def test_a_kernel_computes_the_same_without(rng, monkeypatch, target, name):
     emulate_compiled(kernel, a, b, out, n, 1)
     acc = sum(x.astype(np.float64) @ y for x, y in zip(a, b, strict=True))
     np.testing.assert_allclose(out, acc + 10 * acc.sum(1, keepdims=True), rtol=1e-2, atol=0.5)
+
+
+@deuteron.jit
+def product(a, b, out, N: tl.constexpr, PRECISION: tl.constexpr):
+    i = tl.arange(0, N)
+    square = i[:, None] * N + i[None, :]
+    tl.store(out + square, tl.dot(tl.load(a + square), tl.load(b + square), input_precision=PRECISION))
+
+
+@pytest.mark.parametrize("target", ["cuda:80", "cuda:90"])
+@pytest.mark.parametrize(
+    ("dtype", "precision", "tolerance"),
+    [(ml_dtypes.float8_e5m2, "tf32", 1e-2), (np.float32, "tf32x3", 1e-5), (np.float32, "ieee", 1e-5)],
+)
+@pytest.mark.parametrize("name", [name for name in OPTIONAL if "operands" in known_passes()[name].__module__])
+def test_products_of_other_types(rng, monkeypatch, target, dtype, precision, tolerance, name):
+    monkeypatch.setenv("DEUTERON_DISABLE_PASSES", name)
+    a, b = (rng.standard_normal((32, 32)).astype(dtype) for _ in range(2))
+    out = np.full((32, 32), np.nan, np.float32)
+    kernel = compile_for(target, product, a, b, out, N=32, PRECISION=precision)
+    emulate_compiled(kernel, a, b, out)
+    expected = a.astype(np.float64) @ b.astype(np.float64)
+    np.testing.assert_allclose(out, expected, rtol=tolerance, atol=tolerance)
 
 
 @pytest.mark.parametrize("name", NEEDED)

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
+from xdsl.passes import ModulePass
 
 from deuteron.ir.builder import Builder
 from deuteron.ir.tt.convert import FpToFpOp
@@ -21,11 +22,10 @@ from deuteron.ir.tt.dot import DotOp
 from deuteron.ir.types import element_type_of, f16
 from deuteron.machine.gpu import GPUConfig
 from deuteron.passes.gpu.products import FP8, uses_mma, uses_wgmma
-from deuteron.passes.optimisation import Optimisation
 
 
 @dataclass(frozen=True)
-class WidenDotOperands(Optimisation):
+class WidenDotOperands(ModulePass):
     """Makes products of fp8 products of f16."""
 
     name = "widen-dot-operands"
