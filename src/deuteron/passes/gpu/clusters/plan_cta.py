@@ -71,8 +71,8 @@ class _Rewrite:
     def rewrite(self) -> None:
         self._rewrite_block(self._block)
         for op in self._replaced:
-            op.detach()
-            op.erase(safe_erase=False)  # whole tiles that are computed of what it gave have no use either
+            b = Builder.before(op)  # whole tiles that are computed of what it gave have no use either
+            replace(op, [b.constant(0, result.type) for result in op.results])
 
     def _rewrite_block(self, block: Block) -> None:
         for op in list(block.ops):
