@@ -195,7 +195,7 @@ import deuteron.language as tl
 
 """
 
-REPRODUCER = '''"""Found by the fuzzer. From the root of the repository: python {{this file}} [EXECUTOR ...]"""
+REPRODUCER = '''"""Found by the fuzzer. From the root of the repository: PYTHONPATH=. python FILE [EXECUTOR ...]"""
 # What happened:
 {title}
 {source}
