@@ -1,6 +1,7 @@
 """Plans a kernel before any code is emitted: which tiles are kept in memory, which loops there are, who shares memory.
 
 kernel_of(module)       prepare.py      a copy of the function that planning may change
+visitors.py                             what a declaration is given to enter what it says
 ops                                     what is declared of each op class: how it is read, scheduled, computed
 Storage                 storage.py      tiles to keep; costs, effects, inductions, views answer its questions
 Scheduler               schedule.py     items in order; fuse.py puts roots into nests, reads.py says what they read

@@ -17,46 +17,25 @@ from dataclasses import replace
 from xdsl.ir import Operation, Region, SSAValue
 
 from deuteron.backend.cpu.plan import costs, effects, ops
-from deuteron.backend.cpu.plan.inductions import Induction
 from deuteron.backend.cpu.plan.use import Use
+from deuteron.backend.cpu.plan.visitors import ReadVisitor
 from deuteron.ir.tt.function import FuncOp
 from deuteron.ir.tt.memory import StoreOp
 from deuteron.ir.types import is_tile
 
 
-class Storage:
-    """`kept`: the lazy tiles to keep. `required`: those of them that must be in memory.
-
-    `transposed`: operands of products that are the transpose of a kept tile, made by a transposition of their own.
-    `inductions`: see there. `uses`: who reads each tile. What an op enters here its declaration says (`ops`).
-    """
+class Storage(ReadVisitor):
+    """Which tiles of a function are kept, as the declaration of each of its ops says (`ops`)."""
 
     def __init__(self, function: FuncOp):
-        self.kept: set[SSAValue] = set()
-        self.required: set[SSAValue] = set()
-        self.transposed: set[SSAValue] = set()
-        self.inductions: dict[SSAValue, Induction] = {}
-        self.uses: dict[SSAValue, Use] = {}
+        super().__init__()
         self._writes_between = effects.WritesBetween()
         self._places = effects.Places()
         self._costs = costs.Costs()
         for op in reversed(list(_planned_ops(function.body))):
             ops.declared(op).read(op, self)
 
-    def read(self, value: SSAValue, use: Use | None) -> None:
-        """Enter who reads a tile, if anybody does."""
-        if use is not None and is_tile(value.type):
-            known = self.uses.get(value)
-            self.uses[value] = use if known is None else known.merged(use)
-
-    def require(self, value: SSAValue, op: Operation) -> None:
-        """Enter that the tile has to be in memory for this op."""
-        self.read(value, Use(op, op))
-        if is_tile(value.type):
-            self.required.add(value)
-
     def use_through(self, result: SSAValue, op: Operation) -> Use | None:
-        """Who reads the operands for this result's sake: the result's own root where it is kept, else its readers."""
         use = self.uses.get(result)
         if is_tile(result.type) and (result in self.required or self._is_worth_keeping(result, op, use)):
             self.kept.add(result)

@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from xdsl.ir import Operation
 
 from deuteron.backend.cpu.plan.items import Dot, Keep, ReduceRoot, ScanRoot, UnsplatRoot
 from deuteron.backend.cpu.plan.ops.declaration import Declaration, tiles_of
 from deuteron.backend.cpu.plan.ops.shape import is_transpose
 from deuteron.backend.cpu.plan.use import Use
+from deuteron.backend.cpu.plan.visitors import ReadVisitor, ScheduleVisitor
 from deuteron.ir.tt.dot import DotOp
 from deuteron.ir.tt.reduce import ReduceOp, ScanOp
 from deuteron.ir.tt.shape import UnsplatOp
 from deuteron.ir.types import is_tile
-
-if TYPE_CHECKING:
-    from deuteron.backend.cpu.plan.schedule import Scheduler
-    from deuteron.backend.cpu.plan.storage import Storage
 
 
 class _Along(Declaration):
@@ -26,7 +21,7 @@ class _Along(Declaration):
     def __init__(self, root: type[ReduceRoot] | type[ScanRoot]) -> None:
         self._root = root
 
-    def schedule(self, op: Operation, scheduler: Scheduler) -> None:
+    def schedule(self, op: Operation, scheduler: ScheduleVisitor) -> None:
         for result in op.results:
             if is_tile(result.type):
                 scheduler.new_place(result)
@@ -34,21 +29,21 @@ class _Along(Declaration):
 
 
 class _Unsplat(Declaration):
-    def schedule(self, op: Operation, scheduler: Scheduler) -> None:
+    def schedule(self, op: Operation, scheduler: ScheduleVisitor) -> None:
         scheduler.root(UnsplatRoot(op, tiles_of(op)))
 
 
 class _Dot(Declaration):
     """The result begins as the accumulator; both operands are in memory, a transpose by an item of its own."""
 
-    def read(self, op: Operation, storage: Storage) -> None:
+    def read(self, op: Operation, storage: ReadVisitor) -> None:
         for operand in (op.a, op.b):
             storage.require(operand, op)
             if is_transpose(operand):
                 storage.transposed.add(operand)
         storage.read(op.c, Use((op, "c"), op))
 
-    def schedule(self, op: Operation, scheduler: Scheduler) -> None:
+    def schedule(self, op: Operation, scheduler: ScheduleVisitor) -> None:
         result = scheduler.new_place(op.result)
         scheduler.root(Keep(op, (op.c,), result))
         scheduler.add(Dot(op, scheduler.places[op.a], scheduler.places[op.b], result))

@@ -6,7 +6,6 @@ for ...: x, p = f(x), p + 64        For(..., homes={0: the place of x}); p is an
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from xdsl.dialects import scf
 from xdsl.ir import Block, Operation, Region, SSAValue
@@ -16,11 +15,8 @@ from deuteron.backend.cpu.plan.inductions import find_inductions
 from deuteron.backend.cpu.plan.items import If, Keep, Place, While, tile_numbers
 from deuteron.backend.cpu.plan.ops.declaration import Declaration, Uncompiled
 from deuteron.backend.cpu.plan.use import Use
+from deuteron.backend.cpu.plan.visitors import ReadVisitor, ScheduleVisitor
 from deuteron.ir.tt import function, reduce
-
-if TYPE_CHECKING:
-    from deuteron.backend.cpu.plan.schedule import Scheduler
-    from deuteron.backend.cpu.plan.storage import Storage
 
 
 class _ControlFlow(Declaration):
@@ -29,7 +25,7 @@ class _ControlFlow(Declaration):
 
 
 class _For(_ControlFlow):
-    def read(self, op: Operation, storage: Storage) -> None:
+    def read(self, op: Operation, storage: ReadVisitor) -> None:
         inductions = find_inductions(op)
         for number, initial in enumerate(op.iter_args):
             argument, result = op.body.block.args[number + 1], op.results[number]
@@ -40,7 +36,7 @@ class _For(_ControlFlow):
             for value in (argument, result):
                 storage.read(initial, storage.uses.get(value))
 
-    def schedule(self, op: Operation, scheduler: Scheduler) -> None:
+    def schedule(self, op: Operation, scheduler: ScheduleVisitor) -> None:
         homes = {}
         for number in tile_numbers(op.results.types):
             argument, result = op.body.block.args[number + 1], op.results[number]
@@ -52,7 +48,7 @@ class _For(_ControlFlow):
 
 
 class _If(_ControlFlow):
-    def schedule(self, op: Operation, scheduler: Scheduler) -> None:
+    def schedule(self, op: Operation, scheduler: ScheduleVisitor) -> None:
         homes = {number: scheduler.new_place(op.results[number]) for number in tile_numbers(op.results.types)}
         branches = []
         for region in op.regions:
@@ -64,11 +60,11 @@ class _If(_ControlFlow):
 
 
 class _While(_ControlFlow):
-    def read(self, op: Operation, storage: Storage) -> None:
+    def read(self, op: Operation, storage: ReadVisitor) -> None:
         for number, initial in enumerate(op.arguments):
             storage.read(initial, Use((op, number), op))
 
-    def schedule(self, op: Operation, scheduler: Scheduler) -> None:
+    def schedule(self, op: Operation, scheduler: ScheduleVisitor) -> None:
         before, after = op.before_region.block, op.after_region.block
         homes = {
             number: _home(scheduler, op, op.arguments[number], before.args[number])
@@ -87,7 +83,7 @@ class _While(_ControlFlow):
 class _Terminator(Declaration):
     """Part of the item of its parent. What a loop carries on is in memory before it is copied to where it goes."""
 
-    def read(self, op: Operation, storage: Storage) -> None:
+    def read(self, op: Operation, storage: ReadVisitor) -> None:
         parent = op.parent_op()
         inductions = find_inductions(parent) if isinstance(parent, scf.ForOp) else {}
         for number, value in enumerate(op.operands):
@@ -99,11 +95,11 @@ class _Terminator(Declaration):
             else:
                 storage.read(value, Use((op, number), op))
 
-    def schedule(self, op: Operation, scheduler: Scheduler) -> None:
+    def schedule(self, op: Operation, scheduler: ScheduleVisitor) -> None:
         pass
 
 
-def _home(scheduler: Scheduler, op: Operation, initial: SSAValue, *values: SSAValue) -> Place:
+def _home(scheduler: ScheduleVisitor, op: Operation, initial: SSAValue, *values: SSAValue) -> Place:
     """The place of a loop-carried tile, with its initial contents."""
     home = scheduler.new_place(values[0])
     for value in values:
@@ -113,7 +109,7 @@ def _home(scheduler: Scheduler, op: Operation, initial: SSAValue, *values: SSAVa
 
 
 def _copy_out(
-    scheduler: Scheduler,
+    scheduler: ScheduleVisitor,
     region: items.Region,
     op: Operation,
     values: Sequence[SSAValue],

@@ -10,18 +10,14 @@ A declaration is the same for all ops of its class; what depends on the op is as
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
 
 from xdsl.ir import Operation, Region, SSAValue
 
 from deuteron.backend.cpu.plan.items import Index, Keep, Scalar
 from deuteron.backend.cpu.plan.use import Use
+from deuteron.backend.cpu.plan.visitors import ReadVisitor, ScheduleVisitor
 from deuteron.backend.cpu.unsupported import unsupported
 from deuteron.ir.types import is_integer, is_tile
-
-if TYPE_CHECKING:
-    from deuteron.backend.cpu.plan.schedule import Scheduler
-    from deuteron.backend.cpu.plan.storage import Storage
 
 Operands = list[tuple[SSAValue, Index]]
 Step = int | str
@@ -72,12 +68,12 @@ class Declaration:
         """By how much the result grows along an axis along which the operands grow by these steps; not all are 0."""
         return IRREGULAR
 
-    def read(self, op: Operation, storage: Storage) -> None:
+    def read(self, op: Operation, storage: ReadVisitor) -> None:
         """Enter who reads the operands; those who read the results are known."""
         for operand in op.operands:
             storage.read(operand, Use(op, op))
 
-    def schedule(self, op: Operation, scheduler: Scheduler) -> None:
+    def schedule(self, op: Operation, scheduler: ScheduleVisitor) -> None:
         """Add what becomes of the op to the items."""
         raise NotImplementedError
 
@@ -101,13 +97,13 @@ class Lazy(Declaration):
     def step(self, op: Operation, steps: Sequence[Step]) -> Step:
         return IRREGULAR if self._step is None or IRREGULAR in steps else self._step(op, steps)
 
-    def read(self, op: Operation, storage: Storage) -> None:
+    def read(self, op: Operation, storage: ReadVisitor) -> None:
         for result in op.results:
             use = storage.use_through(result, op)
             for operand in op.operands:
                 storage.read(operand, use)
 
-    def schedule(self, op: Operation, scheduler: Scheduler) -> None:
+    def schedule(self, op: Operation, scheduler: ScheduleVisitor) -> None:
         """Where the tile is to be kept, that is a root; else it is computed where it is read."""
         for result in op.results:
             if result in scheduler.storage.kept:
@@ -117,14 +113,14 @@ class Lazy(Declaration):
 class ScalarOp(Declaration):
     """An op on scalars that has an effect, or stands for the end of one."""
 
-    def schedule(self, op: Operation, scheduler: Scheduler) -> None:
+    def schedule(self, op: Operation, scheduler: ScheduleVisitor) -> None:
         scheduler.add(Scalar(op))
 
 
 class Uncompiled(Declaration):
     """An op that passes have replaced, or that never comes out of the frontend."""
 
-    def schedule(self, op: Operation, scheduler: Scheduler) -> None:
+    def schedule(self, op: Operation, scheduler: ScheduleVisitor) -> None:
         raise unsupported(op)
 
 

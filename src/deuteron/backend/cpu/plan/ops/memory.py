@@ -7,8 +7,6 @@ tt.atomic_rmw, tt.assert        element by element, in a nest of its own
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from xdsl.ir import Operation
 
 from deuteron.backend.cpu.plan.items import LaneRoot, PrintRoot, Scalar, StoreRoot
@@ -22,16 +20,13 @@ from deuteron.backend.cpu.plan.ops.declaration import (
 )
 from deuteron.backend.cpu.plan.ops.elementwise import add
 from deuteron.backend.cpu.plan.use import Use
+from deuteron.backend.cpu.plan.visitors import ReadVisitor, ScheduleVisitor
 from deuteron.ir.tt import descriptor
 from deuteron.ir.tt.atomic import AtomicCASOp, AtomicRMWOp
 from deuteron.ir.tt.debug import AssertOp, PrintOp
 from deuteron.ir.tt.memory import AddPtrOp, LoadOp, StoreOp
 from deuteron.ir.ttg.barrier import BarrierOp
 from deuteron.ir.types import is_tile
-
-if TYPE_CHECKING:
-    from deuteron.backend.cpu.plan.schedule import Scheduler
-    from deuteron.backend.cpu.plan.storage import Storage
 
 _LOAD = 8.0
 
@@ -45,11 +40,11 @@ class _Load(Lazy):
     def reads_memory(self, op: Operation) -> bool:
         return True
 
-    def read(self, op: Operation, storage: Storage) -> None:
+    def read(self, op: Operation, storage: ReadVisitor) -> None:
         if self.is_lazy(op):
             super().read(op, storage)
 
-    def schedule(self, op: Operation, scheduler: Scheduler) -> None:
+    def schedule(self, op: Operation, scheduler: ScheduleVisitor) -> None:
         if self.is_lazy(op):
             super().schedule(op, scheduler)
         else:
@@ -57,7 +52,7 @@ class _Load(Lazy):
 
 
 class _Store(Declaration):
-    def schedule(self, op: Operation, scheduler: Scheduler) -> None:
+    def schedule(self, op: Operation, scheduler: ScheduleVisitor) -> None:
         if is_tile(op.ptr.type):
             scheduler.root(StoreRoot(op, tiles_of(op)))
         else:
@@ -67,7 +62,7 @@ class _Store(Declaration):
 class _Lanes(Declaration):
     """Done element by element, on scalars at once."""
 
-    def schedule(self, op: Operation, scheduler: Scheduler) -> None:
+    def schedule(self, op: Operation, scheduler: ScheduleVisitor) -> None:
         tiles = tiles_of(op)
         if not tiles:
             scheduler.add(Scalar(op))
@@ -80,11 +75,11 @@ class _Lanes(Declaration):
 class _Print(Declaration):
     """One value after the other."""
 
-    def read(self, op: Operation, storage: Storage) -> None:
+    def read(self, op: Operation, storage: ReadVisitor) -> None:
         for number, operand in enumerate(op.operands):
             storage.read(operand, Use((op, number), op))
 
-    def schedule(self, op: Operation, scheduler: Scheduler) -> None:
+    def schedule(self, op: Operation, scheduler: ScheduleVisitor) -> None:
         for number, value in enumerate(op.operands):
             scheduler.root(PrintRoot(op, (value,), number))
         if not op.operands:

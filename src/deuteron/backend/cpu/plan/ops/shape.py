@@ -9,19 +9,15 @@ operands_at(%t, (i, j))          [(%x, (j, i))]
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 from xdsl.ir import Operation, SSAValue
 
 from deuteron.backend.cpu.plan.items import Index, Keep, Place, Scalar, Transpose
 from deuteron.backend.cpu.plan.ops.declaration import Declaration, Lazy, Operands
 from deuteron.backend.cpu.plan.use import Use
+from deuteron.backend.cpu.plan.visitors import ReadVisitor, ScheduleVisitor
 from deuteron.ir.tt import shape
 from deuteron.ir.types import num_elements_of, shape_of
-
-if TYPE_CHECKING:
-    from deuteron.backend.cpu.plan.schedule import Scheduler
-    from deuteron.backend.cpu.plan.storage import Storage
 
 
 class _Forward(Lazy):
@@ -47,14 +43,14 @@ class _Broadcast(_Forward):
 class _Trans(_Forward):
     """The transpose of a matrix that a product reads is written out by an item of its own."""
 
-    def read(self, op: Operation, storage: Storage) -> None:
+    def read(self, op: Operation, storage: ReadVisitor) -> None:
         if op.result not in storage.transposed:
             super().read(op, storage)
             return
         storage.kept.add(op.result)
         storage.require(op.src, op)
 
-    def schedule(self, op: Operation, scheduler: Scheduler) -> None:
+    def schedule(self, op: Operation, scheduler: ScheduleVisitor) -> None:
         if op.result not in scheduler.storage.transposed:
             super().schedule(op, scheduler)
             return
@@ -68,13 +64,13 @@ class _Reshape(_Forward):
         source, result = ([e for e in shape_of(value.type) if e > 1] for value in (op.src, op.result))
         return source != result
 
-    def read(self, op: Operation, storage: Storage) -> None:
+    def read(self, op: Operation, storage: ReadVisitor) -> None:
         if self.is_view(op):
             storage.require(op.src, op)
         else:
             super().read(op, storage)
 
-    def schedule(self, op: Operation, scheduler: Scheduler) -> None:
+    def schedule(self, op: Operation, scheduler: ScheduleVisitor) -> None:
         if self.is_view(op):
             scheduler.places[op.result] = scheduler.places[op.src].reshaped(shape_of(op.result.type))
         else:
@@ -87,10 +83,10 @@ class _Split(Lazy):
     def is_view(self, op: Operation) -> bool:
         return True
 
-    def read(self, op: Operation, storage: Storage) -> None:
+    def read(self, op: Operation, storage: ReadVisitor) -> None:
         storage.require(op.src, op)
 
-    def schedule(self, op: Operation, scheduler: Scheduler) -> None:
+    def schedule(self, op: Operation, scheduler: ScheduleVisitor) -> None:
         for number, half in enumerate(op.results):
             scheduler.places[half] = scheduler.places[op.src].half(number)
 
@@ -101,11 +97,11 @@ class _Pair(Declaration):
     def __init__(self, part: Callable[[Place, int, SSAValue], Place]) -> None:
         self._part = part
 
-    def read(self, op: Operation, storage: Storage) -> None:
+    def read(self, op: Operation, storage: ReadVisitor) -> None:
         for number, operand in enumerate(op.operands):
             storage.read(operand, Use((op, number), op))
 
-    def schedule(self, op: Operation, scheduler: Scheduler) -> None:
+    def schedule(self, op: Operation, scheduler: ScheduleVisitor) -> None:
         """The item at the end is a mark, so that readers come behind both parts."""
         place = scheduler.new_place(op.result)
         for number, source in enumerate(op.operands):
