@@ -157,7 +157,7 @@ class Settings:
 
     @property
     def disabled_passes(self) -> tuple[str, ...]:
-        """DEUTERON_DISABLE_PASSES: names of passes that a compile leaves out, such as `fold,overlap-products`."""
+        """DEUTERON_DISABLE_PASSES: names of passes that a compile leaves out, such as `fold,overlap-wgmma`."""
         names = (_variable("DEUTERON_DISABLE_PASSES") or "").split(",")
         return tuple(sorted({name.strip() for name in names} - {""}))
 

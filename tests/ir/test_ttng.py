@@ -1,4 +1,4 @@
-"""Products of warpgroups and views of shared memory in IR: text, and what the verifiers object to."""
+"""Dots by wgmma and views of shared memory in IR: text, and what the verifiers object to."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def module(body: str) -> str:
 """
 
 
-def product(b: str = ROWS, c: str = ACCUMULATOR, result: str = ACCUMULATOR, pendings: int = 0) -> str:
+def dot(b: str = ROWS, c: str = ACCUMULATOR, result: str = ACCUMULATOR, pendings: int = 0) -> str:
     return module(f"""
     %c = "arith.constant"() <{{value = dense<0.0> : {c}}}> : () -> {c}
     %a = "ttg.local_alloc"() : () -> {ROWS}
@@ -69,7 +69,7 @@ def part(offsets: str, shape: tuple[int, int] = (64, 16), layout: LinearLayout |
 
 @pytest.mark.parametrize(
     "text",
-    [product(), product(COLUMNS), transposed("1, 0", COLUMNS), transposed("0, 1", ROWS), part("0, 48")],
+    [dot(), dot(COLUMNS), transposed("1, 0", COLUMNS), transposed("0, 1", ROWS), part("0, 48")],
 )
 def test_round_trip(text):
     parsed = parse_module(text)
@@ -81,9 +81,9 @@ def test_round_trip(text):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        (product(memory((32, 64), mma_shared((32, 64), 1, 2))), "do not go together"),
-        (product(result=OTHER), "the result is"),
-        (product(pendings=-1), "at least 0, got -1"),
+        (dot(memory((32, 64), mma_shared((32, 64), 1, 2))), "do not go together"),
+        (dot(result=OTHER), "the result is"),
+        (dot(pendings=-1), "at least 0, got -1"),
         (transposed("0, 0", ROWS), "is no permutation"),
         (transposed("1, 0", ROWS), "ttg.memdesc_trans of"),
         (part("0, 8"), "16 elements from 8 on are no aligned part of 64"),
@@ -99,7 +99,7 @@ def test_errors(text, message):
 
 @pytest.mark.parametrize(
     ("text", "message"),
-    [(product(PLAIN), "no descriptor of wgmma"), (product(c=OTHER, result=OTHER), "not as wgmma has it")],
+    [(dot(PLAIN), "no descriptor of wgmma"), (dot(c=OTHER, result=OTHER), "not as wgmma has it")],
 )
 def test_layouts(text, message):
     with pytest.raises(InternalError, match=message):

@@ -1,7 +1,7 @@
 """The shared memory that a block of a tensor goes through.
 
 block_buffer(tensor<128x64xf16>)           !ttg.memdesc<128x64xf16, panels of 128 bytes, swizzled>
-load_buffer(%x = "tt.descriptor_load")     that of the product's operand which the block becomes, if TMA can fill it
+load_buffer(%x = "tt.descriptor_load")     that of the dot's operand which the block becomes, if TMA can fill it
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ MIN_SPAN = min(filter(None, SWIZZLES))
 
 
 def block_buffer(tile: Attribute) -> MemDescType:
-    """Swizzled as products read it, so that neighbouring rows are in different banks; else row by row."""
+    """Swizzled as dots read it, so that neighbouring rows are in different banks; else row by row."""
     shape, size = shape_of(tile), byte_width_of(tile)
     if len(shape) > 1 and shape[-1] * size >= MIN_SPAN:
         swizzled = _buffer(tile, mma_shared(shape, len(shape) - 1, size), SWIZZLE_ALIGNMENT)

@@ -1,6 +1,6 @@
 """Whether what a value holds beyond a bound along one of its axes is stored nowhere.
 
-    rows of a product's operand -> rows of the product -> ... what loops carry, elementwise ops, transpositions ...
+    rows of a dot's operand -> rows of the dot -> ... what loops carry, elementwise ops, transpositions ...
         -> a store whose mask leaves those rows out
 
 An operand's other axis is summed up over: what it holds there is in every element.
@@ -22,7 +22,7 @@ from deuteron.ir.tt.shape import TransOp
 from deuteron.ir.ttg.inference import is_elementwise
 
 Place = tuple[SSAValue, int]
-KEPT_AXIS = {0: 0, 1: 1}  # of each operand of a product, the axis that the product has too
+KEPT_AXIS = {0: 0, 1: 1}  # of each operand of a dot, the axis that the dot has too
 
 
 def is_guarded(known: TilePolynomials, value: SSAValue, axis: int, bound: Polynomial) -> bool:

@@ -5,7 +5,7 @@
 The analysis follows the accesses since the last barrier through the ops in order; loops go round until nothing is
 added, and after an `scf.if` the accesses of both branches count. Ops with scratch memory write it, wait, and read it,
 so that behind them only their reads count. A wait among the threads of one warp frees nothing for the other warps. A
-product in flight reads until it is waited for; only a barrier after that frees what it read. A copy in flight writes
+dot in flight reads until it is waited for; only a barrier after that frees what it read. A copy in flight writes
 until it is waited for; that no thread reads before is up to the pass that made it. Of several buffers, those are told
 apart whose indices are known to differ. The regions of `ttg.warp_specialize` are gone through one by one: what one
 stores for another is in order by mbarriers, and all wait for each other in front.
@@ -54,7 +54,7 @@ MAX_IN_FLIGHT = 32
 @dataclass(frozen=True)
 class Access:
     """Bytes of shared memory that some threads read or wrote, of several buffers the one at `index`. `in_flight`: read
-    by a product, or written by a copy, that was not waited for, and that many products, or groups of copies, came after
+    by a dot, or written by a copy, that was not waited for, and that many dots, or groups of copies, came after
     it. `shared_by_regions`: of memory that is allocated in front of a `ttg.warp_specialize`, and used inside.
     `by_one`: by the one thread that does what is done once; in flight it is a store of TMA.
     """
@@ -209,12 +209,12 @@ def _in_front_of_regions(func: FuncOp) -> set[Operation]:
 
 
 def _in_flight(pending: Pending) -> Pending:
-    """What a barrier leaves: products and copies that are not over."""
+    """What a barrier leaves: dots and copies that are not over."""
     return frozenset(access for access in pending if access.in_flight is not None)
 
 
 def _overtaken(pending: Pending, kind: Kind, by_one: bool = False) -> Pending:
-    """The accesses when one more product, or group of copies, is issued; counts end somewhere, so that loops come to a
+    """The accesses when one more dot, or group of copies, is issued; counts end somewhere, so that loops come to a
     state that stays.
     """
     return frozenset(
@@ -226,7 +226,7 @@ def _overtaken(pending: Pending, kind: Kind, by_one: bool = False) -> Pending:
 
 
 def _waited(pending: Pending, kind: Kind, left: int, by_one: bool = False) -> Pending:
-    """The accesses after a wait that leaves that many products, or groups of copies, in flight."""
+    """The accesses after a wait that leaves that many dots, or groups of copies, in flight."""
 
     def is_over(access: Access) -> bool:
         is_one = access.kind == kind and access.by_one == by_one and access.in_flight is not None

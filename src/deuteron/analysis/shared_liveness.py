@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from xdsl.ir import Block, Operation
 
-from deuteron.analysis.product_waits import wait_for
+from deuteron.analysis.dot_waits import wait_for
 from deuteron.analysis.scratch import scratch_bytes
 from deuteron.ir.tt.function import FuncOp
 from deuteron.ir.ttg.shared import LocalAllocOp
@@ -70,7 +70,7 @@ def _interval(op: Operation, positions: dict[Operation, int]) -> Interval:
 
 
 def _last_use(alloc: LocalAllocOp, positions: dict[Operation, int]) -> int:
-    """The last use of the memory, through any view of it; a product in flight uses it until it is waited for."""
+    """The last use of the memory, through any view of it; a dot in flight uses it until it is waited for."""
     last, pending, block = positions[alloc], [alloc.result], _block_of_uses(alloc)
     while pending:
         for use in pending.pop().uses:

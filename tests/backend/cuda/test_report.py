@@ -197,7 +197,7 @@ def in_loop(x, indices, out, n, KIND: tl.constexpr):
         ("atomic", "tt.atomic_rmw keeps the iterations in order"),
         ("branch", "it is in a branch"),
         ("stores", "the loop stores to the same argument"),
-        ("plain", "no product reads it"),
+        ("plain", "no dot reads it"),
     ],
 )
 def test_why_a_load_is_not_pipelined(kind, reason):

@@ -20,12 +20,12 @@ from deuteron.ir.effects import GLOBAL, WRITE, effects_inside, first_in_order
 from deuteron.ir.tt.function import FuncOp
 from deuteron.ir.tt.memory import LoadOp
 
-PRODUCTS = ("tt.dot", "ttng.warp_group_dot")
+DOTS = ("tt.dot", "ttng.warp_group_dot")
 
 
 def invariant_loads(func: FuncOp) -> frozenset[Operation]:
     ops, written = list(func.walk()), written_arguments(func)
-    if any(op.name in PRODUCTS for op in ops) or first_in_order(func, GLOBAL) is not None:
+    if any(op.name in DOTS for op in ops) or first_in_order(func, GLOBAL) is not None:
         return frozenset()
     writers = {op for op, effect in effects_inside(func) if effect.resource is GLOBAL and effect.kind is WRITE}
     return frozenset(

@@ -31,7 +31,7 @@ class InputPrecision(IntEnum):
 
 @irdl_op_definition
 class DotOp(IRDLOperation):
-    """The matrix product a @ b + c, accumulated in the type of c."""
+    """The matrix dot a @ b + c, accumulated in the type of c."""
 
     name = "tt.dot"
     a = operand_def()

@@ -9,7 +9,7 @@ shape. `operand_layouts` says what it asks for:
     tt.trans           the result's, permuted back; tt.reshape: reshaped back
     ttg.local_load     nothing: shared memory is loaded in any layout
 
-The other ops, memory accesses, matrix products, reductions and scans, have layouts of their own.
+The other ops, memory accesses, dots, reductions and scans, have layouts of their own.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The `ttng` dialect: what NVIDIA GPUs from Hopper on can do. Names are those of Triton's dialect.
 
 cluster.py          the blocks that run one program together
-warp_group_dot.py   products of warpgroups, in flight until they are waited for
+warp_group_dot.py   dots by wgmma, in flight until they are waited for
 fence.py            fences between ordinary and asynchronous accesses of shared memory
 mbarrier.py         barriers in shared memory that count arrivals and bytes
 tma.py              copies of blocks of tensors between global and shared memory

@@ -1,12 +1,12 @@
-"""Products of warpgroups: `ttng.warp_group_dot`, and `ttng.warp_group_dot_wait` for those in flight.
+"""Dots by wgmma: `ttng.warp_group_dot`, and `ttng.warp_group_dot_wait` for those in flight.
 
     %d = "ttng.warp_group_dot"(%a, %b, %c) <{inputPrecision = 0 : i32, isAsync = true, maxNumImpreciseAcc = 0 : i32}>
          : (!ttg.memdesc<128x64xf16, ...>, !ttg.memdesc<64x256xf16, ...>, tensor<128x256xf32, ...>)
          -> tensor<128x256xf32, ...>
     %r = "ttng.warp_group_dot_wait"(%d) <{pendings = 0 : i32}> : (tensor<...>) -> tensor<...>
 
-b is in shared memory, a there or in registers. The result of an asynchronous product, and the shared memory that it
-reads, may not be touched before a wait that leaves at most `pendings` later products in flight.
+b is in shared memory, a there or in registers. The result of an asynchronous dot, and the shared memory that it
+reads, may not be touched before a wait that leaves at most `pendings` later dots in flight.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def tile_of(type: Attribute) -> Attribute:
 
 @irdl_op_definition
 class WarpGroupDotOp(IRDLOperation):
-    """The matrix product a @ b + c of warpgroups."""
+    """The dot a @ b + c by wgmma."""
 
     name = "ttng.warp_group_dot"
     a = operand_def()
@@ -96,7 +96,7 @@ class WarpGroupDotOp(IRDLOperation):
 
 @irdl_op_definition
 class WarpGroupDotWaitOp(IRDLOperation):
-    """Waits until at most `pendings` products are in flight, and gives the `inputs` as they are then."""
+    """Waits until at most `pendings` dots are in flight, and gives the `inputs` as they are then."""
 
     name = "ttng.warp_group_dot_wait"
     inputs = var_operand_def()

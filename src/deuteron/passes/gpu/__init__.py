@@ -1,16 +1,16 @@
 """The passes that make ttgir of tile IR, in order.
 
-products.py        which instruction multiplies
-clusters/          programs shared out over blocks, which load together
-descriptors/       blocks of tensors, by TMA
-order_programs.py  programs with more to do first
-operands/          what products are given
-layouts/           which thread has which element
-rings/             buffers that are filled ahead
-specialization/    copies by warps of their own
-pipelining/        copies and products of other iterations
-warp_groups/       products that run on while threads compute
-memory/            places in shared memory, and barriers
+dot_instructions.py  which instruction multiplies
+clusters/            programs shared out over blocks, which load together
+descriptors/         blocks of tensors, by TMA
+order_programs.py    programs with more to do first
+operands/            what dots are given
+layouts/             which thread has which element
+rings/               buffers that are filled ahead
+specialization/      copies by warps of their own
+pipelining/          copies and dots of other iterations
+warp_groups/         dots that run on while threads compute
+memory/              places in shared memory, and barriers
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ from deuteron.passes.gpu.operands.place_dot_operands import PlaceDotOperands
 from deuteron.passes.gpu.operands.split_dot_operands import SplitDotOperands
 from deuteron.passes.gpu.operands.widen_dot_operands import WidenDotOperands
 from deuteron.passes.gpu.order_programs import OrderPrograms
-from deuteron.passes.gpu.pipelining.delay_products import DelayProducts
+from deuteron.passes.gpu.pipelining.delay_dots import DelayDots
 from deuteron.passes.gpu.pipelining.pipeline_loads import PipelineLoads
 from deuteron.passes.gpu.specialization.choose_functions import ChooseSpecialized
 from deuteron.passes.gpu.specialization.specialize_warps import SpecializeWarps
-from deuteron.passes.gpu.warp_groups.fence_products import FenceProducts
+from deuteron.passes.gpu.warp_groups.fence_wgmma import FenceWGMMA
 from deuteron.passes.gpu.warp_groups.order_warp_groups import OrderWarpGroups
-from deuteron.passes.gpu.warp_groups.overlap_products import OverlapProducts
+from deuteron.passes.gpu.warp_groups.overlap_wgmma import OverlapWGMMA
 from deuteron.passes.gpu.warp_groups.release_buffers import ReleaseBuffers
 from deuteron.passes.tile.eliminate_dead_code import EliminateDeadCode
 
@@ -52,7 +52,7 @@ def gpu_passes(config: GPUConfig) -> list[ModulePass]:
         InferDescriptors(config),
         # After it: the new ids are not known to be positive.
         OrderPrograms(),
-        # Before layouts: the products that it makes have instructions, and so layouts, of their own.
+        # Before layouts: the dots that it makes have instructions, and so layouts, of their own.
         SplitDotOperands(config),
         # Before layouts: which instruction multiplies, and so which layouts operands have, depends on their types.
         WidenDotOperands(config),
@@ -61,8 +61,8 @@ def gpu_passes(config: GPUConfig) -> list[ModulePass]:
         AssignLayouts(config),
         # After layouts: registers and buffers are counted.
         ChooseSpecialized(config),
-        # Before warps are specialised: they copy in the order in which delayed products read.
-        DelayProducts(config, loads=True),
+        # Before warps are specialised: they copy in the order in which delayed dots read.
+        DelayDots(config, loads=True),
         # Before loads are pipelined: those that other warps copy are not.
         SpecializeWarps(config),
         # After it: addresses, which the warps that compute do not need any more.
@@ -72,17 +72,17 @@ def gpu_passes(config: GPUConfig) -> list[ModulePass]:
         # After it: the pointers of the iteration itself, which nobody reads any more.
         EliminateDeadCode(),
         # After loads are pipelined: what is copied ahead stays in its slot until the next iteration.
-        DelayProducts(config),
+        DelayDots(config),
         # After loads are pipelined: what was not copied ahead is copied where it is.
         LowerDescriptors(),
-        # After it: what a product reads has to stay until it is done.
-        OverlapProducts(),
-        # After it: until when a product reads is known.
+        # After it: what a dot reads has to stay until it is done.
+        OverlapWGMMA(),
+        # After it: until when a dot reads is known.
         ReleaseBuffers(),
-        # After it: which products are in flight together is known.
+        # After it: which dots are in flight together is known.
         OrderWarpGroups(config),
-        # After it: a fence comes before the product, not between it and its wait.
-        FenceProducts(),
+        # After it: a fence comes before the dot, not between it and its wait.
+        FenceWGMMA(),
         *memory_passes(),
     ]
 

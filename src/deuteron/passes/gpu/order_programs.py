@@ -1,7 +1,7 @@
 """Starts programs with more to do first, where the trips of a loop grow with the program id: fewer are late at the end.
 
     %p = "tt.get_program_id"() <{axis = 0}>                 %n = "tt.get_num_programs"() <{axis = 0}>
-    "scf.for"(0, %p * 128, 64) ({ ... products ... })  ->   %p = %n - 1 - "tt.get_program_id"() <{axis = 0}>
+    "scf.for"(0, %p * 128, 64) ({ ... dots ... })  ->   %p = %n - 1 - "tt.get_program_id"() <{axis = 0}>
 
 A GPU starts programs by their ids, the first dimension fastest. Programs of causal attention have as much to do as
 their rows have keys; the last to start run alone while other multiprocessors have nothing left. Programs that could
@@ -44,7 +44,7 @@ class OrderPrograms(Optimisation):
 
 
 def _does_more_at_the_end(func: FuncOp) -> bool:
-    """Whether a loop with products has more trips in programs with a higher id."""
+    """Whether a loop with dots has more trips in programs with a higher id."""
     known = TilePolynomials()
     grows = [_growth(known, loop) for loop in func.walk() if isinstance(loop, scf.ForOp) and _multiplies(loop)]
     return any(growth > 0 for growth in grows) and all(growth >= 0 for growth in grows)

@@ -83,7 +83,7 @@ def multiply(rng, shape, tile, asynchronous="random", b_first=False, **options):
         ((32, 64, 32), 2, 2),
     ],
 )
-def test_products(tile, num_ctas, num_warps, b_first, rng):
+def test_dots(tile, num_ctas, num_warps, b_first, rng):
     multiply(rng, (300, 272, 128), tile, b_first=b_first, num_ctas=num_ctas, num_warps=num_warps)
 
 

@@ -113,14 +113,14 @@ def matmul(
         ("store", (1, 1)),
     ],
 )
-def test_products(case, expected, trans):
+def test_dots(case, expected, trans):
     assert loads(matmul, BLOCK=32, CASE=case, TRANS=trans) == expected
 
 
 @pytest.mark.parametrize("case", ["masks", "wrap"])
 @pytest.mark.parametrize(("m", "n", "k"), [(64, 32, 32), (80, 48, 80), (16, 16, 16), (144, 80, 0)])
 @pytest.mark.parametrize("trans", [False, True])
-def test_products_are_the_same(rng, case, m, n, k, trans):
+def test_dots_are_the_same(rng, case, m, n, k, trans):
     stride_b = k if trans else n
     a, b = array(rng, m, k), array(rng, *((n, k) if trans else (k, n)))
     out = aligned(np.empty((m, n), np.float16))

@@ -1,4 +1,4 @@
-"""Blocks of tensors through shared memory: the ops, what is waited for, and what products read in place."""
+"""Blocks of tensors through shared memory: the ops, what is waited for, and what dots read in place."""
 
 import re
 
@@ -67,13 +67,13 @@ def test_elsewhere_there_are_pointers(target: str):
 
 
 @deuteron.jit
-def product(x, y):
+def dot(x, y):
     a, b = x.load([0, 0]), x.load([64, 0])
     y.store([0, 0], tl.dot(a, b.T).to(tl.float16))
 
 
-def test_products_read_where_blocks_were_copied_to():
-    text = compiled(product, "fp16[64,64]", "fp16[64,64]")
+def test_dots_read_where_blocks_were_copied_to():
+    text = compiled(dot, "fp16[64,64]", "fp16[64,64]")
     names = op_names(text)
     assert "local_load" not in names
     assert names.count("wait_barrier") == names.count("barrier_expect") == 1, "loads side by side wait together"

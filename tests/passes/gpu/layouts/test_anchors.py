@@ -15,7 +15,7 @@ FP8 = ml_dtypes.float8_e4m3fn
 
 
 @deuteron.jit
-def product(a, b, out, M: tl.constexpr, N: tl.constexpr, K: tl.constexpr):
+def dot(a, b, out, M: tl.constexpr, N: tl.constexpr, K: tl.constexpr):
     i, j, k = tl.arange(0, M), tl.arange(0, N), tl.arange(0, K)
     x = tl.load(a + i[:, None] * K + k[None, :])
     y = tl.load(b + k[:, None] * N + j[None, :])
@@ -36,7 +36,7 @@ def test_operands_that_are_not_contiguous_along_k(rng, dtype, k, num_warps, stor
     """By 4 or 16 bytes; stores count those of `a` and of the result, too."""
     a, b = (aligned(rng.integers(-3, 4, shape).astype(dtype)) for shape in ((128, k), (k, 128)))
     out = aligned(np.zeros((128, 128), np.int32 if dtype == np.int8 else np.float32))
-    kernel = compile_for("cuda:90", product, a, b, out, M=128, N=128, K=k, num_warps=num_warps)
+    kernel = compile_for("cuda:90", dot, a, b, out, M=128, N=128, K=k, num_warps=num_warps)
     threads, shared = 32 * num_warps, kernel.metadata.shared
     counts = profile(kernel.asm["ptx"], kernel.metadata.symbol, 1, threads, shared, (a, b, out)).total
     np.testing.assert_array_equal(out, a.astype(np.float64) @ b.astype(np.float64))

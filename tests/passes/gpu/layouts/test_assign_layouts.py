@@ -72,7 +72,7 @@ def test_both_sides_of_a_transpose_are_coalesced_and_the_tile_is_converted_at_mo
 
 
 @triton.jit
-def product(a_ptr, b_ptr, out_ptr, K, BLOCK: tl.constexpr):
+def multiply(a_ptr, b_ptr, out_ptr, K, BLOCK: tl.constexpr):
     i = tl.arange(0, BLOCK)
     acc = tl.zeros([BLOCK, BLOCK], tl.float32)
     for k in range(0, K, BLOCK):
@@ -83,8 +83,8 @@ def product(a_ptr, b_ptr, out_ptr, K, BLOCK: tl.constexpr):
     tl.store(out_ptr + i, total.to(tl.float16))
 
 
-def test_a_product_in_a_loop_keeps_its_accumulator_where_the_instruction_wants_it():
-    module = assign(product, "*fp16", hinted=("a_ptr", "b_ptr", "out_ptr", "K"), BLOCK=64)
+def test_a_dot_in_a_loop_keeps_its_accumulator_where_the_instruction_wants_it():
+    module = assign(multiply, "*fp16", hinted=("a_ptr", "b_ptr", "out_ptr", "K"), BLOCK=64)
     (dot,), (loop,), (reduce,) = (ops(module, name) for name in ("tt.dot", "scf.for", "tt.reduce"))
     accumulator = mma_v2_accumulator((64, 64), [2, 2])
     assert layout_of(dot.result.type) == layout_of(loop.body.block.args[1].type) == accumulator
@@ -103,8 +103,8 @@ def chain(q_ptr, k_ptr, v_ptr, out_ptr):
     tl.store(out_ptr + tile, tl.dot((p - tl.max(p, 1)[:, None]).to(tl.float16), tl.load(v_ptr + tile)).to(tl.float16))
 
 
-def test_the_operand_of_a_chained_product_is_not_moved():
-    """All warps along M: the accumulator of the first product is operand a of the second, register by register."""
+def test_the_operand_of_a_chained_dot_is_not_moved():
+    """All warps along M: the accumulator of the first dot is operand a of the second, register by register."""
     module = assign(chain, "*fp16", hinted=("q_ptr", "k_ptr", "v_ptr", "out_ptr"))
     first, second = ops(module, "tt.dot")
     assert layout_of(first.result.type) == mma_v2_accumulator((64, 64), [4, 1])
@@ -149,7 +149,7 @@ def test_what_a_loop_carries_is_converted_at_the_head_of_its_body():
 
 
 def test_ttgir_round_trips_as_text():
-    module = assign(product, "*fp16", BLOCK=64)
+    module = assign(multiply, "*fp16", BLOCK=64)
     text = print_module(module)
     assert print_module(parse_module(text)) == text
     assert re.search(r'"ttg.num-warps" = 4', text)

@@ -1,4 +1,4 @@
-"""At home is a tile where it is computed: forwards from loads, products and reductions."""
+"""At home is a tile where it is computed: forwards from loads, dots and reductions."""
 
 import pytest
 from ir_text import parse_kernel, value_named
@@ -98,7 +98,7 @@ def test_reductions_and_transpositions_follow_their_operand():
     assert homes["t"].of("lane") == tuple((b, a) for a, b in homes["x"].of("lane"))
 
 
-def test_a_product_is_at_home_where_it_is_accumulated():
+def test_a_dot_is_at_home_where_it_is_accumulated():
     module = parse_kernel(
         "%p: !tt.ptr<f32>, %n: i32, %c: i1",
         SETUP

@@ -1,4 +1,4 @@
-"""Where operands of products go: into which layout of shared memory, in front of which op, and when not."""
+"""Where operands of dots go: into which layout of shared memory, in front of which op, and when not."""
 
 from itertools import pairwise
 
@@ -25,7 +25,7 @@ from deuteron.passes.tile import tile_passes
 
 
 @deuteron.jit
-def product(a, b, out, LEFT: tl.constexpr, RIGHT: tl.constexpr, M: tl.constexpr, N: tl.constexpr, K: tl.constexpr):
+def dot(a, b, out, LEFT: tl.constexpr, RIGHT: tl.constexpr, M: tl.constexpr, N: tl.constexpr, K: tl.constexpr):
     i, j, k = tl.arange(0, M), tl.arange(0, N), tl.arange(0, K)
     x = tl.load(a + (i[:, None] * K + k[None, :] if LEFT else i[:, None] + k[None, :] * M))
     y = tl.load(b + (k[:, None] * N + j[None, :] if RIGHT else k[:, None] + j[None, :] * K))
@@ -65,7 +65,7 @@ def ops(module: ModuleOp, kind: type) -> list:
 
 
 def forms(module: ModuleOp) -> list[tuple[int, int]]:
-    """The axis along which each operand of each product of warpgroups is contiguous, and the swizzle."""
+    """The axis along which each operand of each dot by wgmma is contiguous, and the swizzle."""
     values = [value for dot in ops(module, WarpGroupDotOp) for value in dot.descriptors]
     found = [shared_matrix(layout_of(value.type), byte_width_of(value.type.tile)) for value in values]
     return [(form.fast_axis, form.span) for form in found]
@@ -84,12 +84,12 @@ def forms(module: ModuleOp) -> list[tuple[int, int]]:
     ],
 )
 def test_elements_are_neighbours_as_in_memory_where_they_can_be(type, left, right, expected):
-    assert forms(place(product, type, LEFT=left, RIGHT=right, M=64, N=64, K=32)) == expected
+    assert forms(place(dot, type, LEFT=left, RIGHT=right, M=64, N=64, K=32)) == expected
 
 
 @pytest.mark.parametrize(("n", "num_warps", "expected"), [(16, 4, (1, 32)), (8, 4, (0, 64)), (32, 8, (1, 32))])
 def test_rows_of_b_are_as_long_as_an_instruction_is_wide(n, num_warps, expected):
-    assert forms(place(product, "fp16", num_warps, LEFT=True, RIGHT=True, M=64, N=n, K=32))[1] == expected
+    assert forms(place(dot, "fp16", num_warps, LEFT=True, RIGHT=True, M=64, N=n, K=32))[1] == expected
 
 
 @pytest.mark.parametrize(
@@ -101,16 +101,16 @@ def test_rows_of_b_are_as_long_as_an_instruction_is_wide(n, num_warps, expected)
         ((64, 8, 32), 8, 90),
     ],
 )
-def test_products_that_are_not_for_warpgroups_load_both_operands(sizes, num_warps, capability):
+def test_dots_that_are_not_for_warpgroups_load_both_operands(sizes, num_warps, capability):
     constants = dict(zip("MNK", sizes, strict=True))
-    module = place(product, "fp16", num_warps, capability, LEFT=True, RIGHT=True, **constants)
+    module = place(dot, "fp16", num_warps, capability, LEFT=True, RIGHT=True, **constants)
     names = [op.name for op in module.walk() if op.name.startswith(("ttg", "tt.dot"))]
     assert names == ["ttg.local_alloc"] * 2 + ["ttg.local_load"] * 2 + ["tt.dot"]
 
 
-def test_products_that_are_too_large_or_without_an_instruction_stay():
-    large = place(product, "fp16", LEFT=True, RIGHT=True, M=256, N=256, K=128)
-    small = place(product, "fp16", LEFT=True, RIGHT=True, M=4, N=8, K=16)
+def test_dots_that_are_too_large_or_without_an_instruction_stay():
+    large = place(dot, "fp16", LEFT=True, RIGHT=True, M=256, N=256, K=128)
+    small = place(dot, "fp16", LEFT=True, RIGHT=True, M=4, N=8, K=16)
     assert not ops(large, LocalAllocOp) and not ops(small, LocalAllocOp)
 
 
@@ -126,15 +126,15 @@ def test_what_a_loop_does_not_change_is_put_there_in_front_of_it():
     outside, inside = ops(module, LocalAllocOp)
     assert outside.parent_op().name == "tt.func" and inside.parent_op().name == "scf.for"
     first, second = ops(module, WarpGroupDotOp)
-    assert is_tile(second.a.type) and first.b.owner.src is second.b  # p in registers; k once for both products
+    assert is_tile(second.a.type) and first.b.owner.src is second.b  # p in registers; k once for both dots
 
 
-def test_mma_sync_takes_products_from_registers():
+def test_mma_sync_takes_dots_from_registers():
     module = place(chain, "fp16", capability=80, N=64)
     assert len(ops(module, LocalAllocOp)) == 2 and len(ops(module, LocalLoadOp)) == 3
 
 
-def test_products_stay_in_registers_through_branches():
+def test_dots_stay_in_registers_through_branches():
     module = place(chain, "fp16", N=64, MASKED=True)
     assert ops(module, scf.IfOp) and is_tile(ops(module, WarpGroupDotOp)[1].a.type)
     module = place(chain, "fp16", capability=80, N=64, MASKED=True)

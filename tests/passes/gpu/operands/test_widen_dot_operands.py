@@ -1,4 +1,4 @@
-"""fp8 products become f16 products, others stay."""
+"""fp8 dots become f16 dots, others stay."""
 
 import ml_dtypes
 import numpy as np

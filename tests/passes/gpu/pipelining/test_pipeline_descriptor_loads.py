@@ -1,5 +1,5 @@
 """Blocks copied iterations ahead: how many buffers, where a loop waits and copies, and which loads stay. Beside copies
-by cp.async, and for products that are issued an iteration later.
+by cp.async, and for dots that are issued an iteration later.
 """
 
 import re
@@ -15,7 +15,7 @@ from deuteron.compiler import ASTSource, CompiledKernel, compile
 
 
 @deuteron.jit
-def product(x, y, z, K, BLOCK: tl.constexpr, KIND: tl.constexpr):
+def dot(x, y, z, K, BLOCK: tl.constexpr, KIND: tl.constexpr):
     acc = tl.zeros((64, 64), tl.float32)
     for k in range(0, K, BLOCK):
         if KIND == "branch":
@@ -34,7 +34,7 @@ ALIGNED = {(index,): [["tt.divisibility", 16]] for index in range(3)}
 
 
 def compiled(num_stages: int, kind: str = "", num_warps: int = 4) -> CompiledKernel:
-    source = ASTSource(product, TYPES, {"BLOCK": 32, "KIND": kind}, ALIGNED)
+    source = ASTSource(dot, TYPES, {"BLOCK": 32, "KIND": kind}, ALIGNED)
     return compile(source, "cuda:90", {"num_stages": num_stages, "num_warps": num_warps})
 
 
@@ -50,7 +50,7 @@ def buffers(text: str) -> list[str]:
 
 @pytest.mark.parametrize("stages", [2, 3, 4])
 def test_as_many_buffers_and_barriers_as_stages(stages: int):
-    """Products of warpgroups are in flight until the next ones are issued."""
+    """Dots by wgmma are in flight until the next ones are issued."""
     text = compiled(stages).asm["ttgir"]
     assert buffers(text)[:3] == [f"{stages}x64x32", f"{stages}x32x64", f"{stages}x1"]
 
@@ -70,7 +70,7 @@ def test_a_loop_waits_multiplies_and_copies():
     assert text.count("size = 8192 : i32") == 3, "one barrier for both blocks, in the loop and twice in front of it"
 
 
-def test_products_of_warps_copy_first():
+def test_dots_of_warps_copy_first():
     """With two warps the instruction is mma.sync, whose operands are loaded before the next copies."""
     ops = loop_ops(compiled(3, num_warps=2).asm["ttgir"])
     assert ops[0] == "wait_barrier"
@@ -146,20 +146,20 @@ def check_attention(q: np.ndarray, k: np.ndarray, v: np.ndarray, out: np.ndarray
     np.testing.assert_allclose(out, expected, atol=2e-3 * max(np.abs(expected).max(), 1e-30))
 
 
-def test_delayed_products_wait_for_a_ring_of_their_own(rng: np.random.Generator):
-    """Behind the product that they overlap with, in front of the copies: one barrier orders those of both rings."""
+def test_delayed_dots_wait_for_a_ring_of_their_own(rng: np.random.Generator):
+    """Behind the dot that they overlap with, in front of the copies: one barrier orders those of both rings."""
     text = compiled_attention(attention_arrays(rng, 64, 64, "TMA"), 64, "TMA").asm["ttgir"]
     copy, wait = ["barrier_expect", "async_tma_copy_global_to_local"], "warp_group_dot_wait"
-    product = ["wait_barrier", "warp_group_dot"]
+    dot = ["wait_barrier", "warp_group_dot"]
     ops = [name for name in loop_ops(text) if name != "memdesc_trans"]
-    assert ops == [*product, *product, copy[0], "barrier", copy[1], *copy, wait, wait]
+    assert ops == [*dot, *dot, copy[0], "barrier", copy[1], *copy, wait, wait]
     assert buffers(text) == ["3x32x64", "3x1", "3x32x64", "3x1"]
     assert text.count("init_barrier") == text.count("inval_barrier") == 6
 
 
 @pytest.mark.parametrize("stages", [2, 3, 4])
 @pytest.mark.parametrize("kind", KINDS)
-def test_copies_are_an_iteration_later_for_delayed_products(rng: np.random.Generator, kind: str, stages: int):
+def test_copies_are_an_iteration_later_for_delayed_dots(rng: np.random.Generator, kind: str, stages: int):
     """Keys are copied for one iteration more in front of the first: once each, then for the first and in the loop."""
     text = compiled_attention(attention_arrays(rng, 64, 64, kind), 64, kind, num_stages=stages).asm["ttgir"]
     keys, values = (("threads" if row == BY_THREADS else "TMA") for row in KINDS[kind])
@@ -174,7 +174,7 @@ def test_copies_are_an_iteration_later_for_delayed_products(rng: np.random.Gener
 @pytest.mark.parametrize("asynchronous", ["late", "early", "random"])
 @pytest.mark.parametrize("stages", [2, 3, 4])
 @pytest.mark.parametrize("kind", KINDS)
-def test_numbers_of_delayed_products(rng: np.random.Generator, kind: str, stages: int, asynchronous: str):
+def test_numbers_of_delayed_dots(rng: np.random.Generator, kind: str, stages: int, asynchronous: str):
     arrays = attention_arrays(rng, 64, 200, kind)
     kernel = compiled_attention(arrays, 200, kind, num_stages=stages)
     emulate_compiled(kernel, *arrays, 200, asynchronous=asynchronous)
@@ -184,7 +184,7 @@ def test_numbers_of_delayed_products(rng: np.random.Generator, kind: str, stages
 @pytest.mark.parametrize("num_warps", [4, 8])
 @pytest.mark.parametrize("n", [0, 1, 32, 33, 64, 96])
 @pytest.mark.parametrize("kind", KINDS)
-def test_lengths_of_delayed_products(rng: np.random.Generator, kind: str, n: int, num_warps: int):
+def test_lengths_of_delayed_dots(rng: np.random.Generator, kind: str, n: int, num_warps: int):
     """Two warpgroups, which may be in different iterations; loops that do not run, or whose first is the last."""
     arrays = attention_arrays(rng, 16 * num_warps, n, kind)
     kernel = compiled_attention(arrays, n, kind, num_warps=num_warps)
@@ -211,14 +211,14 @@ def test_barriers_begin_again_where_an_outer_loop_does(rng: np.random.Generator,
 
 
 @pytest.mark.parametrize(("num_warps", "stages"), [(4, 2), (4, 3), (8, 3)])
-def test_ptxas_keeps_delayed_products_in_flight(rng: np.random.Generator, num_warps: int, stages: int):
+def test_ptxas_keeps_delayed_dots_in_flight(rng: np.random.Generator, num_warps: int, stages: int):
     arrays = attention_arrays(rng, 16 * num_warps, 64, "TMA")
     resources = compiled_attention(arrays, 64, "TMA", num_warps=num_warps, num_stages=stages).metadata.resources
     assert resources["warnings"] == [] and resources["spill_bytes"] == 0
 
 
 @pytest.mark.parametrize(("m", "num_warps", "is_delayed"), [(64, 4, True), (128, 4, False), (256, 16, False)])
-def test_products_that_need_too_many_registers_are_not_delayed(m: int, num_warps: int, is_delayed: bool):
+def test_dots_that_need_too_many_registers_are_not_delayed(m: int, num_warps: int, is_delayed: bool):
     """With 128 rows 128 registers for the sum, 64 for the scores, and 32 for what they become; half of it with 256 rows
     of 16 warps, but then a thread has no more than 128.
     """

@@ -17,7 +17,7 @@ SUM = aligned(np.zeros(1 << 12, np.float32))
 
 
 @deuteron.jit
-def product(a, b, out, K, BLOCK: tl.constexpr, STAGES: tl.constexpr):
+def dot(a, b, out, K, BLOCK: tl.constexpr, STAGES: tl.constexpr):
     i = tl.arange(0, BLOCK)
     square = i[:, None] * BLOCK + i[None, :]
     acc = tl.zeros((BLOCK, BLOCK), tl.float32)
@@ -47,14 +47,14 @@ def waits(text):
 
 
 def test_one_wait_and_one_barrier_in_each_iteration():
-    text = compiled(product, X, X, SUM, 128, BLOCK=32, STAGES=None, num_stages=4)
+    text = compiled(dot, X, X, SUM, 128, BLOCK=32, STAGES=None, num_stages=4)
     copies = ["async_copy_global_to_local"] * 2
     reads = ["local_load"] * 2
     assert loop_ops(text) == ["async_wait", "barrier", *copies, "async_commit_group", *reads, "dot"]
 
 
-def test_products_of_warpgroups_are_issued_before_the_copies():
-    text = compiled(product, X, X, SUM, 128, BLOCK=64, STAGES=None, target="cuda:90")
+def test_dots_of_warpgroups_are_issued_before_the_copies():
+    text = compiled(dot, X, X, SUM, 128, BLOCK=64, STAGES=None, target="cuda:90")
     ops = loop_ops(text)
     assert ops[:3] == ["async_wait", "barrier", "warp_group_dot"]
     assert ops[-3:] == ["async_copy_global_to_local"] * 2 + ["async_commit_group"]
@@ -63,24 +63,24 @@ def test_products_of_warpgroups_are_issued_before_the_copies():
 @pytest.mark.parametrize(("target", "expected"), [("cuda:80", [2, 2, 3, 4]), ("cuda:90", [2, 3, 4, 5])])
 def test_number_of_buffers(target, expected):
     for stages, count in zip((2, 3, 4, 5), expected, strict=True):
-        text = compiled(product, X, X, SUM, 128, BLOCK=64, STAGES=None, num_stages=stages, target=target)
+        text = compiled(dot, X, X, SUM, 128, BLOCK=64, STAGES=None, num_stages=stages, target=target)
         assert buffers(text) == [count, count]
         assert waits(text) == [count - 2, 0]
 
 
 @pytest.mark.parametrize("stages", [0, 1])
 def test_one_stage_copies_nothing_ahead(stages):
-    assert "async" not in compiled(product, X, X, SUM, 128, BLOCK=32, STAGES=None, num_stages=stages)
+    assert "async" not in compiled(dot, X, X, SUM, 128, BLOCK=32, STAGES=None, num_stages=stages)
 
 
 def test_the_hint_of_a_loop_goes_before_the_option():
-    assert buffers(compiled(product, X, X, SUM, 128, BLOCK=32, STAGES=5, num_stages=1)) == [4, 4]
-    assert "async" not in compiled(product, X, X, SUM, 128, BLOCK=32, STAGES=1, num_stages=3)
+    assert buffers(compiled(dot, X, X, SUM, 128, BLOCK=32, STAGES=5, num_stages=1)) == [4, 4]
+    assert "async" not in compiled(dot, X, X, SUM, 128, BLOCK=32, STAGES=1, num_stages=3)
 
 
 def test_too_many_stages():
     with pytest.raises(OutOfResources, match="needs 589824, the target has 166912"):
-        compile_for("cuda:80", product, X, X, SUM, 128, BLOCK=128, STAGES=None, num_stages=10, num_warps=8)
+        compile_for("cuda:80", dot, X, X, SUM, 128, BLOCK=128, STAGES=None, num_stages=10, num_warps=8)
 
 
 @deuteron.jit
@@ -92,7 +92,7 @@ def sums(x, out, n, BLOCK: tl.constexpr, STAGES: tl.constexpr):
     tl.store(out + i, total)
 
 
-def test_a_loop_without_a_product_is_pipelined_where_it_asks_for_it():
+def test_a_loop_without_a_dot_is_pipelined_where_it_asks_for_it():
     assert "async" not in compiled(sums, SUM, SUM, 1024, BLOCK=256, STAGES=None)
     assert "ttg.async_copy_global_to_local" in compiled(sums, SUM, SUM, 1024, BLOCK=256, STAGES=3)
 

@@ -1,7 +1,7 @@
 """Rings in loops of every form, from tile IR in which the frontend would not write them: what is made of them, and that
-it runs right whenever copies and products happen.
+it runs right whenever copies and dots happen.
 
-Each kernel adds up products of 64x64 tiles: `a`, `b`, `c` have eight of them, `n` and `step` say which.
+Each kernel adds up dots of 64x64 tiles: `a`, `b`, `c` have eight of them, `n` and `step` say which.
 """
 
 from __future__ import annotations
@@ -181,7 +181,7 @@ def test_rings(rng: np.random.Generator, name: str, target: str):
         np.testing.assert_array_equal(out, expected(*wide, n, step), err_msg=f"n={n} step={step} {asynchronous}")
 
 
-def test_chained_products_read_a_ring_of_their_own():
+def test_chained_dots_read_a_ring_of_their_own():
     """It goes a step further than the other one: its slots are read in the next iteration."""
     text = compile_text(kernel(KERNELS["two rings"][0]), "cuda:90", num_warps=4, num_stages=3).asm["ttgir"]
     filecheck(text, 'CHECK: "scf.if"\nCHECK: "scf.for"\nCHECK-COUNT-3: "ttg.ring_next"\nCHECK: "scf.yield"\n')

@@ -72,7 +72,7 @@ def test_one_region_copies_and_the_other_multiplies():
     assert partition == ["{", "wait", "copy", "copy", "arrive later", "}", "ttg.warp_return"]
 
 
-def test_both_loads_of_a_product_arrive_at_one_barrier_for_each_buffer():
+def test_both_loads_of_a_dot_arrive_at_one_barrier_for_each_buffer():
     text = compiled(num_stages=4).asm["ttgir"]
     assert text.count('"ttng.init_barrier"') == 8
     assert "<4x128x64xf16" in text and "<4x64x64xf16" in text and text.count("<4x1xi64") > 2
@@ -102,7 +102,7 @@ def test_what_the_kernel_stores_to_is_loaded_where_it_was():
 
 
 @pytest.mark.parametrize("num_warps", [4, 8])
-def test_products_alone_are_only_specialised_where_it_is_asked_for(num_warps):
+def test_dots_alone_are_only_specialised_where_it_is_asked_for(num_warps):
     assert is_specialized(compiled(num_warps=num_warps))
     assert not is_specialized(compiled(num_warps=num_warps, ASKED=False))
 
@@ -150,12 +150,12 @@ def attention(q, k, v, out, n, D: tl.constexpr, BM: tl.constexpr, BN: tl.constex
     tl.store(out + rows[:, None] * D + dims[None, :], acc)
 
 
-def test_products_wait_for_their_own_tiles_and_the_second_is_delayed_with_its_tile():
+def test_dots_wait_for_their_own_tiles_and_the_second_is_delayed_with_its_tile():
     given = {"D": 64, "BM": 128, "BN": 64, "ASKED": True, "num_warps": 8, "num_stages": 3}
     default, partition = regions(compile_for("cuda:90", attention, HALF, HALF, HALF, SINGLE, 256, **given))
     inside = default[default.index("{") : default.index("}")]
-    product = ["wait", "fence", "dot"]
-    assert inside == ["{", *product, *product, "dot wait", "arrive", "dot wait", "arrive"]
+    dot = ["wait", "fence", "dot"]
+    assert inside == ["{", *dot, *dot, "dot wait", "arrive", "dot wait", "arrive"]
     assert "tt.load" in default[: default.index("{")], "what is read in every iteration is loaded once"
     assert [partition.count(name) for name in ("wait", "copy", "arrive later")] == [4, 4, 4]
 
@@ -234,7 +234,7 @@ def test_rounds_that_follow_each_other_without_a_gap(flatten, num_warps, tile, w
 
 
 def test_a_flattened_loop_whose_rounds_do_not_go_on_is_left():
-    """Its products are in no inner loop."""
+    """Its dots are in no inner loop."""
     kernel = compile_for("cuda:90", flat, HALF, HALF, SINGLE, 4, N=64, num_warps=4)
     assert not is_specialized(kernel)
 

@@ -39,7 +39,7 @@ def turns(num_warps=8, head=128, block=128, plain=False, target="cuda:90"):
     return [text.count(f'"ttng.{name}_turn"') for name in ("take", "pass")], loop
 
 
-def test_a_turn_is_from_the_first_product_to_the_last():
+def test_a_turn_is_from_the_first_dot_to_the_last():
     counts, loop = turns()
     assert counts == [2, 2]
     order = [

@@ -1,10 +1,10 @@
-"""A buffer is given back when the products that read it are over, and not before."""
+"""A buffer is given back when the dots that read it are over, and not before."""
 
 import re
 
 import numpy as np
 import pytest
-from analysis.product_line import MEMORY, SUMS
+from analysis.dot_line import MEMORY, SUMS
 from backend.cuda.launching import compile_for, emulate_compiled
 from ir_text import run_filecheck
 from xdsl.dialects import scf
@@ -40,7 +40,7 @@ class Kernel:
         self.single = self.b.value(LocalAllocOp(barrier_type()))
 
     def dot(self, slot: SSAValue, is_async: bool = True) -> tuple[SSAValue, SSAValue]:
-        """A product that reads a buffer; gives the buffer too."""
+        """A dot that reads a buffer; gives the buffer too."""
         buffer = self.b.value(MemDescIndexOp(self.buffers, slot))
         other = self.b.value(MemDescTransOp(buffer, (1, 0)))
         return self.b.value(WarpGroupDotOp(buffer, other, self.zeros, is_async=is_async)), buffer
@@ -87,7 +87,7 @@ def test_behind_the_wait_for_what_reads_it():
 
 
 @pytest.mark.parametrize("is_async", [False, True])
-def test_where_the_product_is_over_it_stays(is_async):
+def test_where_the_dot_is_over_it_stays(is_async):
     kernel = Kernel()
     slot = kernel.b.constant(0, i32)
     value, buffer = kernel.dot(slot, is_async)
@@ -123,7 +123,7 @@ def test_behind_the_last_of_several_waits():
 
 
 def late(pred: bool = False, single: bool = False) -> Kernel:
-    """A product is in flight until that of the next iteration is."""
+    """A dot is in flight until that of the next iteration is."""
     kernel = Kernel()
 
     def body(slot, carried):
@@ -171,12 +171,12 @@ def test_a_barrier_that_is_always_the_same():
     assert found.count("ttng.arrive_barrier") == 2 and "%read" not in found
 
 
-def test_a_product_that_is_never_waited_for():
+def test_a_dot_that_is_never_waited_for():
     kernel = Kernel()
     slot = kernel.b.constant(0, i32)
     _, buffer = kernel.dot(slot)
     kernel.release(slot, buffer)
-    with pytest.raises(InternalError, match="a product that is not known to end"):
+    with pytest.raises(InternalError, match="a dot that is not known to end"):
         kernel.text()
 
 
@@ -191,7 +191,7 @@ def matmul(a, b, out, n, N: tl.constexpr):
 
 
 @pytest.mark.parametrize("n", [0, 1, 5])
-def test_a_kernel_whose_products_are_in_flight(rng, n):
+def test_a_kernel_whose_dots_are_in_flight(rng, n):
     a, b = (rng.standard_normal((8, 64, 64)).astype(np.float16) for _ in range(2))
     out = np.full((64, 64), np.nan, np.float32)
     kernel = compile_for("cuda:90", matmul, a, b, out, n, N=64, num_stages=3)

@@ -20,8 +20,8 @@ from deuteron.ir.tt.dot import DotOp
 from deuteron.ir.ttg.async_copy import AsyncCopyGlobalToLocalOp
 from deuteron.ir.ttng.warp_group_dot import WarpGroupDotOp
 
-PRODUCTS = (DotOp, WarpGroupDotOp)
-BESIDE_PRODUCTS = (*PRODUCTS, AsyncCopyGlobalToLocalOp)  # also where warps of their own copy
+DOTS = (DotOp, WarpGroupDotOp)
+BESIDE_DOTS = (*DOTS, AsyncCopyGlobalToLocalOp)  # also where warps of their own copy
 
 
 def _flat(ctx: Context, operands: Sequence[Operand]) -> list[Value]:
@@ -58,8 +58,8 @@ def _elements(ctx: Context, like: Sequence[Value], words: Sequence[Value]) -> Se
 
 def for_(ctx: Context, op: Operation, start: Value, stop: Value, step: Value, *initial: Operand) -> list[Operand]:
     block = op.body.block
-    metadata = ctx.module.rolled_loop() if _has_any(block, PRODUCTS) else ""
-    steps = steps_of_pointers(ctx, op, initial) if _has_any(block, BESIDE_PRODUCTS) else {}
+    metadata = ctx.module.rolled_loop() if _has_any(block, DOTS) else ""
+    steps = steps_of_pointers(ctx, op, initial) if _has_any(block, BESIDE_DOTS) else {}
     entering = as_offsets(initial, steps)
     with ctx.b.loop(start, stop, step, _flat(ctx, entering), block.args[0].name_hint or "i", metadata) as loop:
         carried = _unflat(ctx, entering, loop.carried)

@@ -159,10 +159,10 @@ class CTASplit:
         """Multiplications of a CTA, elements that it loads, and those that it stores here."""
         made = {(value.op, axis, value) for value, axis in demands if isinstance(value, OpResult)}
         dots = [(dot, self._part(result, axis)) for dot, axis, result in made if isinstance(dot, DotOp)]
-        products = sum(shape_of(dot.a.type)[-1] * part for dot, part in dots)
+        multiplied = sum(shape_of(dot.a.type)[-1] * part for dot, part in dots)
         loads = sum(self._part(result, axis) for load, axis, result in made if isinstance(load, _LOADS))
         stored = 0 if isinstance(op, PrintOp) else self._part(_accessed_tile(op), split)
-        return products, loads, stored
+        return multiplied, loads, stored
 
     def _part(self, value: SSAValue, split: Split) -> int:
         return prod(shape_of(value.type)) // (1 if split is None else self._num_ctas)

@@ -1,10 +1,10 @@
-"""Makes loads of tiles of strided arrays, which products read, loads through tensor descriptors: TMA copies them.
+"""Makes loads of tiles of strided arrays, which dots read, loads through tensor descriptors: TMA copies them.
 
     %p = a + rows[:, None] * stride + ks + 64 * k           %d = "tt.make_tensor_descriptor"(%a, M, K, stride, 1)
     %x = "tt.load"(%p, rows < M & ks < K - 64 * k, 0)  ->   %x = "tt.descriptor_load"(%d, 128 * pid, 64 * k)
 
 A mask gives sizes; where there is none, nothing is out of bounds. A tile that goes round (`rows % M`) ends at M
-instead, where what the product makes of the rows behind is stored nowhere.
+instead, where what the dot makes of the rows behind is stored nowhere.
 
 What has to hold, else the load stays: strides and sizes come from arguments alone; base, strides and what moves the
 block along its rows are aligned to 16 bytes; strides are products of arguments hinted as divisible by 16, which are not
@@ -43,7 +43,7 @@ from deuteron.ir.tt.shape import TransOp
 from deuteron.ir.ttng.cluster import ClusterCTARankOp
 from deuteron.ir.types import bit_width_of, byte_width_of, element_type_of, i32, i64, shape_of
 from deuteron.machine.gpu import GPUConfig, TensorMemoryCopies
-from deuteron.passes.gpu.products import must_be_k_major, uses_wgmma
+from deuteron.passes.gpu.dot_instructions import must_be_k_major, uses_wgmma
 from deuteron.passes.optimisation import Optimisation
 from deuteron.passes.rewrite import replace
 
@@ -52,7 +52,7 @@ UNBOUNDED = Polynomial.constant(2**31 - 1)
 
 @dataclass(frozen=True)
 class InferDescriptors(Optimisation):
-    """Makes descriptors for what products of warpgroups load in loops."""
+    """Makes descriptors for what dots by wgmma load in loops."""
 
     name = "infer-descriptors"
 
@@ -70,7 +70,7 @@ class InferDescriptors(Optimisation):
                     rewrite.try_load(load)
 
     def _is_operand(self, load: LoadOp) -> bool:
-        """Whether products of warpgroups in a loop read a load, and nothing else does."""
+        """Whether dots by wgmma in a loop read a load, and nothing else does."""
         if len(shape_of(load.result.type)) != 2 or not isinstance(load.parent_op(), scf.ForOp):
             return False
         uses = list(_uses_behind_transpositions(load.result))
@@ -199,7 +199,7 @@ def _offset(load: LoadOp, dimension: Dimension, extent: int) -> SSAValue:
 
 
 def _is_read_along(value: SSAValue, axis: int) -> bool:
-    """Whether products can read a tile from shared memory whose elements are neighbours along an axis."""
+    """Whether dots can read a tile from shared memory whose elements are neighbours along an axis."""
     for use in value.uses:
         op = use.operation
         if isinstance(op, TransOp):

@@ -1,10 +1,10 @@
-"""The layouts of the ops that have one of their own: memory accesses, matrix products, reductions.
+"""The layouts of the ops that have one of their own: memory accesses, dots, reductions.
 
 blocks     of tensor descriptors: as memory that is contiguous in the last dimension
 memory     lanes along the dimension in which the pointers are contiguous, each with as many neighbours as
            contiguity, alignment and 128 bits allow, but no more than keep all threads busy; blocks, where shared
            memory takes them transposed
-dot        that of the instruction that multiplies (see `products`); by FMA: a blocked layout
+dot        that of the instruction that multiplies (see `dot_instructions`); by FMA: a blocked layout
 reduction  that of its operand
 """
 
@@ -31,9 +31,9 @@ from deuteron.layout.linear import REGISTER, LinearLayout
 from deuteron.layout.wgmma import mma_v3_accumulator, mma_v3_operand
 from deuteron.machine.gpu import GPUConfig
 from deuteron.machine.matrix import RegisterMatrixUnit
-from deuteron.passes.gpu.products import uses_mma, warps_of
+from deuteron.passes.gpu.dot_instructions import uses_mma, warps_of
 
-Product = DotOp | WarpGroupDotOp
+AnyDot = DotOp | WarpGroupDotOp
 WORD_BYTES = 4
 
 
@@ -83,7 +83,7 @@ def _num_elements(shape: tuple[int, ...]) -> int:
     return count
 
 
-def dot_layouts(op: Product, config: GPUConfig) -> tuple[LinearLayout | None, LinearLayout | None, LinearLayout]:
+def dot_layouts(op: AnyDot, config: GPUConfig) -> tuple[LinearLayout | None, LinearLayout | None, LinearLayout]:
     """The layouts of a, b and the accumulator; None for what is in shared memory."""
     if isinstance(op, WarpGroupDotOp):
         return _warp_group_layouts(op, config.num_warps)
@@ -132,21 +132,21 @@ def fma_operand(accumulator: LinearLayout, operand: Attribute, index: int) -> Li
     return whole.with_outs(accumulator.out_names).with_ins(HARDWARE)
 
 
-def is_chained(op: Product) -> bool:
-    """Whether the product becomes an operand of another one, or takes one: each warp then keeps its own rows."""
+def is_chained(op: AnyDot) -> bool:
+    """Whether the dot becomes an operand of another one, or takes one: each warp then keeps its own rows."""
     made_from = op.parent_region().walk() if op.parent_region() else ()
     return reaches_operand(op.result) or any(
-        isinstance(other, Product) and other is not op and reaches_operand(other.result, op) for other in made_from
+        isinstance(other, AnyDot) and other is not op and reaches_operand(other.result, op) for other in made_from
     )
 
 
-def reaches_operand(value: SSAValue, target: Product | None = None) -> bool:
-    """Whether a value reaches operand a or b of a product (of `target`) through branches and ops without regions."""
+def reaches_operand(value: SSAValue, target: AnyDot | None = None) -> bool:
+    """Whether a value reaches operand a or b of a dot (of `target`) through branches and ops without regions."""
     seen, pending = {value}, [value]
     while pending:
         for use in pending.pop().uses:
             user = use.operation
-            if isinstance(user, Product):
+            if isinstance(user, AnyDot):
                 if use.index < 2 and target in (None, user):
                     return True
                 continue

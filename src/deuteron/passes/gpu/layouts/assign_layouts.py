@@ -1,6 +1,6 @@
 """Gives every tile a layout: tile IR becomes ttgir.
 
-Anchors (memory accesses, matrix products, reductions) have layouts of their own, and values computed from them a home
+Anchors (memory accesses, dots, reductions) have layouts of their own, and values computed from them a home
 (see `homes`). Each use demands a layout; demands are collected backwards, so that they are complete where a value is
 made. Shape ops, and elementwise ops without a home, are made anew for each layout demanded; any other value that is
 demanded in another layout than its home is converted right after it is made:
@@ -34,8 +34,8 @@ from deuteron.ir.ttg.layout import with_layout
 from deuteron.ir.types import i32, is_tile
 from deuteron.layout.linear import LinearLayout
 from deuteron.machine.gpu import GPUConfig
+from deuteron.passes.gpu.dot_instructions import remark_dots
 from deuteron.passes.gpu.layouts.homes import Homes, Layouts
-from deuteron.passes.gpu.products import remark_products
 
 
 def _control_flow_blocks(op: Operation) -> list[Block]:
@@ -168,6 +168,6 @@ class AssignLayouts(ModulePass):
         for func in op.ops:
             if isinstance(func, FuncOp):
                 _check_parameters(func)
-                remark_products(func, self.config)
+                remark_dots(func, self.config)
                 homes = Homes(func, AxisInfoAnalysis(func), self.config)
                 _Rewrite(func, homes, _Demands(func, homes))

@@ -1,6 +1,6 @@
 """The home layout of every tile: the layout that it has where it is computed, found forwards from the anchors.
 
-A load is at home in its coalesced layout, a product in its accumulator's, a reduction in a slice of its operand's, and
+A load is at home in its coalesced layout, a dot in its accumulator's, a reduction in a slice of its operand's, and
 an elementwise op where its first operand with a home is. What comes from scalars alone has no home. A value carried by
 a loop is at home where the loop's body yields it, else where it enters, else where its users want it.
 """
@@ -26,7 +26,7 @@ from deuteron.ir.types import is_tile
 from deuteron.layout.distributed import slice_axis
 from deuteron.layout.linear import OFFSET, REGISTER, LinearLayout, dim_names
 from deuteron.machine.gpu import GPUConfig
-from deuteron.passes.gpu.layouts.anchors import Product, block_layout, default_layout, dot_layouts, memory_layout
+from deuteron.passes.gpu.layouts.anchors import AnyDot, block_layout, default_layout, dot_layouts, memory_layout
 
 MEMORY_OPS = (LoadOp, StoreOp, AtomicRMWOp, AtomicCASOp)
 Layouts = list[LinearLayout | None]
@@ -51,7 +51,7 @@ class Homes:
     def _needs(self, op: Operation) -> Layouts:
         if isinstance(op, MEMORY_OPS):
             return [self._memory(op)] * len(op.operands)
-        if isinstance(op, Product):
+        if isinstance(op, AnyDot):
             return list(dot_layouts(op, self._config))
         if isinstance(op, scf.ForOp):
             return [None, None, None, *self._of_all(op.body.block.args[1:])]
@@ -141,7 +141,7 @@ class Homes:
             return [self._memory(op)]
         if isinstance(op, DescriptorLoadOp):
             return [block_layout(op.result.type, self._config)]
-        if isinstance(op, Product):
+        if isinstance(op, AnyDot):
             return [dot_layouts(op, self._config)[2]]
         if isinstance(op, ReduceOp):
             return [slice_axis(self._common(op), op.axis.value.data)] * len(op.results)

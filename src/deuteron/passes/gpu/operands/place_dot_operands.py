@@ -1,15 +1,15 @@
-"""Puts the operands of matrix products into shared memory, in the layout that the instruction reads.
+"""Puts the operands of dots into shared memory, in the layout that the instruction reads.
 
     %d = "tt.dot"(%a, %b, %c)                      %m = "ttg.local_alloc"(%a)
                                             ->     %n = "ttg.local_alloc"(%b)
                                         sm_90      %d = "ttng.warp_group_dot"(%m, %n, %c)
                                        others      %d = "tt.dot"(local_load(%m), local_load(%n), %c)
 
-A transposition in front of it becomes one of the descriptor: nothing moves. What other products give stays in
+A transposition in front of it becomes one of the descriptor: nothing moves. What other dots give stays in
 registers, except b of wgmma. Elements are neighbours along the dimension in which they are so in global memory, where
-the instruction can read that. An operand that is made outside of the product's block is put there where it is made.
+the instruction can read that. An operand that is made outside of the dot's block is put there where it is made.
 
-A product without an instruction becomes several, of slices along K, where the operands would fill the registers:
+A dot without an instruction becomes several, of slices along K, where the operands would fill the registers:
 
     %d = "tt.dot"(%a, %b, %c)      ->      %d0 = "tt.dot"(local_load(%m[:, 0:4]), local_load(%n[0:4, :]), %c)
                                            %d1 = "tt.dot"(local_load(%m[:, 4:8]), local_load(%n[4:8, :]), %d0)
@@ -48,13 +48,13 @@ from deuteron.layout.linear import REGISTER, LinearLayout
 from deuteron.layout.shared import MAX_SPAN, SWIZZLE_ALIGNMENT, mma_shared
 from deuteron.layout.wgmma import SPANS, M
 from deuteron.machine.gpu import GPUConfig
-from deuteron.passes.gpu.layouts.anchors import Product, contiguous_order, dot_layouts
-from deuteron.passes.gpu.products import must_be_k_major, uses_mma, uses_wgmma, warp_group_warps
+from deuteron.passes.gpu.dot_instructions import must_be_k_major, uses_mma, uses_wgmma, warp_group_warps
+from deuteron.passes.gpu.layouts.anchors import AnyDot, contiguous_order, dot_layouts
 from deuteron.passes.optimisation import Optimisation
 from deuteron.passes.rewrite import replace
 
 Order = tuple[int, ...]
-# Of the shared memory of a CTA, for both operands of a product; larger ones are converted in parts.
+# Of the shared memory of a CTA, for both operands of a dot; larger ones are converted in parts.
 MAX_SHARE = 1 / 2
 # Of a thread's registers, for operands and sums of multiply-adds; with many sums, so many for operands all the same.
 REGISTER_SHARE, MIN_OPERAND_SHARE = 5 / 8, 1 / 4
@@ -62,7 +62,7 @@ REGISTER_SHARE, MIN_OPERAND_SHARE = 5 / 8, 1 / 4
 
 @dataclass(frozen=True)
 class PlaceDotOperands(Optimisation):
-    """Makes products read shared memory."""
+    """Makes dots read shared memory."""
 
     name = "place-dot-operands"
 
@@ -98,20 +98,20 @@ class _Rewrite:
 
     def to_warp_group(self, op: DotOp) -> None:
         columns = warp_group_warps(shape_of(op.result.type), self._config.num_warps)[1]
-        a = op.a if _is_from_product(op.a) else self._matrix(op, op.a, 1, M)
+        a = op.a if _is_from_dot(op.a) else self._matrix(op, op.a, 1, M)
         b = self._matrix(op, op.b, 0, shape_of(op.b.type)[1] // columns)
         properties = op.input_precision.value.data, op.max_num_imprecise_acc.value.data
         replace(op, [Builder.before(op).value(WarpGroupDotOp(a, b, op.c, *properties))])
 
     def to_local_loads(self, op: DotOp) -> None:
         """Both operands are stored before one is loaded, so that threads wait once."""
-        loaded = [index for index in range(2) if not _is_from_product(op.operands[index])]
+        loaded = [index for index in range(2) if not _is_from_dot(op.operands[index])]
         placed = {index: self._tile(op, op.operands[index]) for index in loaded}
         for index, descriptor in placed.items():
             op.operands[index] = Builder.before(op).value(LocalLoadOp(descriptor, op.operands[index].type))
 
     def to_slices(self, op: DotOp) -> None:
-        """In order, so that sums are those of the whole product; what is rounded at the end of it stays whole."""
+        """In order, so that sums are those of the whole dot; what is rounded at the end of it stays whole."""
         size = _slice_along_k(op, self._config)
         whole = shape_of(op.a.type)[-1]
         if size == whole or byte_width_of(op.c.type) < 4:
@@ -203,7 +203,7 @@ def _untransposed(value: SSAValue) -> tuple[SSAValue, list[Order]]:
 
 
 def _builder_for(op: DotOp, root: SSAValue) -> Builder:
-    """In front of the product, or where a value of an outer block is made."""
+    """In front of the dot, or where a value of an outer block is made."""
     if isinstance(root, OpResult):
         is_near = root.op.parent is op.parent
         return Builder.before(op) if is_near else Builder(InsertPoint.after(root.op), root.op.location)
@@ -211,9 +211,9 @@ def _builder_for(op: DotOp, root: SSAValue) -> Builder:
     return Builder.before(op) if is_near else Builder(InsertPoint.at_start(root.block), op.location)
 
 
-def _is_from_product(value: SSAValue) -> bool:
-    """Whether a product's result becomes this value, element by element: it is in registers then."""
-    return any(isinstance(op, Product) for op in _made_by(value))
+def _is_from_dot(value: SSAValue) -> bool:
+    """Whether a dot's result becomes this value, element by element: it is in registers then."""
+    return any(isinstance(op, AnyDot) for op in _made_by(value))
 
 
 def _load_of(value: SSAValue) -> LoadOp | DescriptorLoadOp | None:

@@ -1,4 +1,4 @@
-"""Makes of a product of f32 several on tensor cores, of parts of its operands: tf32x3, bf16x3 and bf16x6.
+"""Makes of a dot of f32 several on tensor cores, of parts of its operands: tf32x3, bf16x3 and bf16x6.
 
                                                   %a0 = %a rounded, %a1 = %a - %a0; %b the same
     %d = "tt.dot"(%a, %b, %c)                     %x = "tt.dot"(%a1, %b0, 0)
@@ -11,7 +11,7 @@ two parts that are small both are left out. What would be rounded to infinity is
 parts that are NaN; it enters by the product of the first parts alone. What is accumulated is added outside: tensor
 cores cut off the sums, which over a long K costs more than the parts gain (4096: 1e-5 instead of 3e-7 on an H200).
 
-Products that are too small for tensor cores stay: threads multiply exactly.
+Dots that are too small for tensor cores stay: threads multiply exactly.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ SPLITS = {
 
 @dataclass(frozen=True)
 class SplitDotOperands(Optimisation):
-    """Rewrites the products whose precision asks for it."""
+    """Rewrites the dots whose precision asks for it."""
 
     name = "split-dot-operands"
 
@@ -84,16 +84,16 @@ def _rewrite(dot: DotOp, split: Split) -> None:
     b = Builder.before(dot)
     parts = [_parts(dot, operand, split) for operand in (dot.a, dot.b)]
     rest = b.constant(0.0, dot.c.type)
-    for i, j in _small_products(split.num_parts):
+    for i, j in _small_dots(split.num_parts):
         rest = b.value(DotOp(parts[0][i], parts[1][j], rest))
     is_number = b.value(CmpFOp(rest, rest, "oeq"))
     rest = b.value(SelectOp(is_number, rest, b.constant(0.0, dot.c.type)))
-    product = b.value(DotOp(parts[0][0], parts[1][0], rest))
-    replace(dot, [b.value(arith.AddfOp(dot.c, product))])
+    large = b.value(DotOp(parts[0][0], parts[1][0], rest))
+    replace(dot, [b.value(arith.AddfOp(dot.c, large))])
 
 
-def _small_products(count: int) -> list[tuple[int, int]]:
-    """All pairs of parts that count, but the first ones; the smallest products come first."""
+def _small_dots(count: int) -> list[tuple[int, int]]:
+    """All pairs of parts that count, but the first ones; the smallest dots come first."""
     return [(i, total - i) for total in range(count - 1, 0, -1) for i in range(total, -1, -1)]
 
 

@@ -5,7 +5,7 @@
     %a1 = "tt.fp_to_fp"(%a) : (tensor<64x64xf8E4M3FN>) -> tensor<64x64xf16>
     %d = "tt.dot"(%a1, %b1, %c) : (tensor<64x64xf16>, ...)
 
-Products by wgmma stay, and those by mma.sync where it takes fp8 (sm_89, sm_120).
+Dots by wgmma stay, and those by mma.sync where it takes fp8 (sm_89, sm_120).
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from deuteron.ir.tt.convert import FpToFpOp
 from deuteron.ir.tt.dot import DotOp
 from deuteron.ir.types import element_type_of, f16
 from deuteron.machine.gpu import GPUConfig
-from deuteron.passes.gpu.products import FP8, uses_mma, uses_wgmma
+from deuteron.passes.gpu.dot_instructions import FP8, uses_mma, uses_wgmma
 
 
 @dataclass(frozen=True)
 class WidenDotOperands(ModulePass):
-    """Makes products of fp8 products of f16."""
+    """Makes dots of fp8 dots of f16."""
 
     name = "widen-dot-operands"
 

@@ -1,7 +1,7 @@
 """Which loads of a loop are done ahead of their iteration, and how.
 
-    load -> (anything without a region) -> operand of a product        copied
-    load, in a loop with tl.range(num_stages=...) and no product       copied
+    load -> (anything without a region) -> operand of a dot            copied
+    load, in a loop with tl.range(num_stages=...) and no dot           copied
     fewer than 4 neighbouring bytes in a thread, a tile that is transposed on its way, `other` that is not 0
                                                                        into registers, if they are few
     an address that depends on a load, volatile; a store to the same argument, an atomic in the loop
@@ -32,10 +32,10 @@ from deuteron.machine.gpu import GPU
 from deuteron.passes.carried_values import is_innermost
 from deuteron.passes.gpu.pipelining.run_ahead import Ahead
 from deuteron.passes.gpu.rings.buffered_loads import (
-    PRODUCTS,
+    DOTS,
     BufferedLoad,
     Load,
-    feeds_product,
+    feeds_dot,
     obstacle_to_copies,
 )
 from deuteron.passes.remarks import Kind, remark
@@ -51,9 +51,9 @@ class ChosenLoads:
     prefetched: list[LoadOp] = field(default_factory=list)
 
 
-def choose_loads(loop: scf.ForOp, info: AxisInfoAnalysis, also_without_product: bool, machine: GPU) -> ChosenLoads:
+def choose_loads(loop: scf.ForOp, info: AxisInfoAnalysis, also_without_dot: bool, machine: GPU) -> ChosenLoads:
     chosen, room = ChosenLoads(), MAX_PREFETCHED_BYTES
-    for load in _candidates(loop, also_without_product):
+    for load in _candidates(loop, also_without_dot):
         one = BufferedLoad.of(load, info)
         obstacle = obstacle_to_copies(one, info, machine)
         if obstacle is None:
@@ -69,13 +69,13 @@ def choose_loads(loop: scf.ForOp, info: AxisInfoAnalysis, also_without_product: 
     return chosen
 
 
-def _candidates(loop: scf.ForOp, also_without_product: bool) -> Iterator[Load]:
+def _candidates(loop: scf.ForOp, also_without_dot: bool) -> Iterator[Load]:
     """The loads that may run ahead; the others get a remark."""
-    without_product = also_without_product and not any(op.name in PRODUCTS for op in loop.body.block.ops)
+    without_dot = also_without_dot and not any(op.name in DOTS for op in loop.body.block.ops)
     written = written_arguments(loop)
     of_loop = _obstacle_in_loop(loop)
     for op in loads_of(loop):
-        obstacle = of_loop or _obstacle_of(op, loop, written, without_product)
+        obstacle = of_loop or _obstacle_of(op, loop, written, without_dot)
         if obstacle is None:
             yield op
         else:
@@ -103,16 +103,16 @@ def _obstacle_in_loop(loop: scf.ForOp) -> str | None:
     return f"{ordering.name} keeps the iterations in order" if ordering is not None else None
 
 
-def _obstacle_of(load: Load, loop: scf.ForOp, written: Targets, without_product: bool) -> str | None:
+def _obstacle_of(load: Load, loop: scf.ForOp, written: Targets, without_dot: bool) -> str | None:
     """What keeps a load from running ahead, in words."""
     if load.parent is not loop.body.block:
         return "it is in a branch"
     if not is_apart(load, written):
         return "the loop stores to the same argument"
-    if without_product and not list(load.result.uses):
+    if without_dot and not list(load.result.uses):
         return "nothing reads it"
-    if not without_product and not feeds_product(load.result):
-        return "no product reads it; tl.range(num_stages=...) pipelines loops without one"
+    if not without_dot and not feeds_dot(load.result):
+        return "no dot reads it; tl.range(num_stages=...) pipelines loops without one"
     return Ahead(loop, _needs(load)).obstacle
 
 

@@ -1,13 +1,13 @@
-"""Copies what products read into shared memory iterations ahead, into rings of buffers (passes/gpu/rings).
+"""Copies what dots read into shared memory iterations ahead, into rings of buffers (passes/gpu/rings).
 
     "scf.for"(%0, %n, %32, %p) ({             %buffers = "ttg.local_alloc"() : !ttg.memdesc<2x64x32xf16, ...>
     ^bb0(%k: i32, %q: pointers):              copy iteration 0 into buffer 0; commit
       %x = "tt.load"(%q)                      "scf.for"(%0, %n, %32, %p + 32, %1) ({
       %m = "ttg.local_alloc"(%x)         ->   ^bb0(%k: i32, %q: pointers of the next iteration, %last: i32):
-      ... a product reads %m                    wait for the copies of this iteration
+      ... a dot reads %m                        wait for the copies of this iteration
       "scf.yield"(%q + 32)                      copy the next one into buffer %last, masked by k + 32 < n; commit
     })                                          %m = "ttg.memdesc_index"(%buffers, %use)      %use comes after %last
-                                                ... a product reads %m
+                                                ... a dot reads %m
                                                 "scf.yield"(%q + 32, %use)
                                               })
                                               wait for all copies
@@ -41,7 +41,7 @@ from deuteron.ir.ttng.mbarrier import FenceMBarrierInitOp
 from deuteron.ir.ttng.warp_group_dot import WarpGroupDotOp
 from deuteron.machine.gpu import GPUConfig
 from deuteron.passes.carried_values import carry
-from deuteron.passes.gpu.pipelining.chained_products import first_product, is_read_by, products_to_delay
+from deuteron.passes.gpu.pipelining.chained_dots import dots_to_delay, first_dot, is_read_by
 from deuteron.passes.gpu.pipelining.choose_loads import choose_loads, loads_of
 from deuteron.passes.gpu.pipelining.prefetch_loads import prefetch
 from deuteron.passes.gpu.pipelining.run_ahead import RingAhead, next_iteration
@@ -54,7 +54,7 @@ from deuteron.passes.remarks import Kind, remark
 class Schedule:
     """How many slots rings have, and whether a loop copies at the top of its body, after the wait, or at its bottom.
 
-    Copies go into the slot of the iteration before. At the top, its products must be done when the iteration begins;
+    Copies go into the slot of the iteration before. At the top, its dots must be done when the iteration begins;
     at the bottom they may run on until then, but threads wait for each other twice.
     """
 
@@ -68,14 +68,14 @@ class Schedule:
 
     @staticmethod
     def of(loop: scf.ForOp, num_stages: int) -> Schedule:
-        """Products of wgmma are in flight until those of the next iteration are issued: they need one slot more."""
+        """Dots by wgmma are in flight until those of the next iteration are issued: they need one slot more."""
         if any(op.name == "ttng.warp_group_dot" for op in loop.body.block.ops):
             return Schedule(num_stages, False)
         return Schedule(max(num_stages - 1, 2), True)
 
 
 class _Pipeline:
-    """The rewrite of one loop. What is copied by cp.async and what by TMA, what products read that `delay-products`
+    """The rewrite of one loop. What is copied by cp.async and what by TMA, what dots read that `delay-dots`
     will delay and what others do, has a ring each.
     """
 
@@ -94,7 +94,7 @@ class _Pipeline:
         self._has_groups, self._has_barriers = bool(by_threads), bool(by_tma)
 
     def _make_rings(self, loads: Sequence[BufferedLoad]) -> list[RingAhead]:
-        """One for what is read in its iteration, and one for what delayed products read in the next."""
+        """One for what is read in its iteration, and one for what delayed dots read in the next."""
         parts = [[one for one in loads if is_read_by(one.load, self._to_delay) == lags] for lags in (False, True)]
         count = self._schedule.num_slots
         return [RingAhead(self._before, self._loop, part, count, lag) for lag, part in enumerate(parts) if part]
@@ -141,10 +141,10 @@ class _Pipeline:
                 ring.wait(Builder.before(self._to_delay[0]) if ring.lag else top)
 
     def _place_of_copies(self) -> Builder:
-        """With products to delay, which will read the slots of the iteration before, as soon as all are issued."""
+        """With dots to delay, which will read the slots of the iteration before, as soon as all are issued."""
         block = self._loop.body.block
         if self._to_delay:
-            return Builder(InsertPoint.after(first_product(self._to_delay)))
+            return Builder(InsertPoint.after(first_dot(self._to_delay)))
         return Builder.before(block.first_op if self._schedule.copies_at_top else block.last_op)
 
     def _leave(self, b: Builder) -> None:
@@ -200,6 +200,6 @@ class PipelineLoads(Optimisation):
         if chosen.prefetched:
             loop = prefetch(loop, chosen.prefetched)
         if chosen.copied:
-            to_delay = products_to_delay(loop, [one.load for one in chosen.copied if one.is_read_in_place], self.config)
+            to_delay = dots_to_delay(loop, [one.load for one in chosen.copied if one.is_read_in_place], self.config)
             _Pipeline(loop, chosen.copied, Schedule.of(loop, num_stages), to_delay).rewrite()
         return bool(chosen.copied or chosen.prefetched)

@@ -4,8 +4,8 @@
     ^bb0(%k: i32, %q: pointers):                  "scf.for"(%0, %n, %32, %p + 32, %first) ({
       %x = "tt.load"(%q)                   ->     ^bb0(%k: i32, %q: pointers of the next iteration, %x: tile):
       %m = "ttg.local_alloc"(%x)                    %next = "tt.load"(%q), masked by k + 32 < n
-      ... a product reads %m                        %m = "ttg.local_alloc"(%x)
-      "scf.yield"(%q + 32)                          ... a product reads %m
+      ... a dot reads %m                            %m = "ttg.local_alloc"(%x)
+      "scf.yield"(%q + 32)                          ... a dot reads %m
     })                                              "scf.yield"(%q + 32, %next)
                                                   })
 

@@ -28,7 +28,7 @@ from deuteron.layout.shared import PLAIN_ALIGNMENT, SWIZZLE_ALIGNMENT, mma_share
 from deuteron.machine.gpu import GPU
 from deuteron.passes.rewrite import Values
 
-PRODUCTS = ("tt.dot", "ttng.warp_group_dot")
+DOTS = ("tt.dot", "ttng.warp_group_dot")
 
 Load = LoadOp | DescriptorLoadOp
 
@@ -57,7 +57,7 @@ def is_filled_by_tma(loads: Sequence[BufferedLoad]) -> bool:
 
 
 def _buffer_of(load: LoadOp, info: AxisInfoAnalysis) -> MemDescType:
-    """That of the allocation which takes the tile; else the one from which products read best."""
+    """That of the allocation which takes the tile; else the one from which dots read best."""
     for use in load.result.uses:
         if isinstance(use.operation, LocalAllocOp) and use.operation.parent_block() is load.parent_block():
             return use.operation.result.type
@@ -92,13 +92,13 @@ def obstacle_to_copies(one: BufferedLoad, info: AxisInfoAnalysis, machine: GPU) 
     return "neighbours in memory are not neighbours in shared memory"
 
 
-def feeds_product(value: SSAValue) -> bool:
-    """Whether a value becomes an operand of a product through ops of its block without regions."""
+def feeds_dot(value: SSAValue) -> bool:
+    """Whether a value becomes an operand of a dot through ops of its block without regions."""
     seen, pending = {value}, [value]
     while pending:
         for use in pending.pop().uses:
             user = use.operation
-            if user.name in PRODUCTS:
+            if user.name in DOTS:
                 if use.index < 2:
                     return True
                 continue

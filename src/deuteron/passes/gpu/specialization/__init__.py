@@ -1,4 +1,4 @@
-"""Copies of what products read given to warps of their own.
+"""Copies of what dots read given to warps of their own.
 
 choose_functions.py   where
 specialize_warps.py   what becomes of them

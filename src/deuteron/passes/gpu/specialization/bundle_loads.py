@@ -1,10 +1,10 @@
 """Which loads go through rings when warps are specialised, and which of them share a slot, and a ring.
 
-    for ...:                              Bundle((a, b))    read by one product: they arrive together, in one slot
+    for ...:                              Bundle((a, b))    read by one dot: they arrive together, in one slot
       a, b = load, load                   RingPlan((type of a, type of b), (the bundle,))
       dot(a, b)
 
-    load -> operand of a product          through a ring, if all that reads the tile is in the block of the load
+    load -> operand of a dot              through a ring, if all that reads the tile is in the block of the load
     a box of a tensor                     the same, by TMA
     bundles of the same types             share a ring, wherever they are: those of two loops, or before a loop
     a ring that no loop fills, an argument that the kernel stores to, a tile that cannot be copied
@@ -38,7 +38,7 @@ from deuteron.passes.gpu.clusters.multicast import sharing_ctas
 from deuteron.passes.gpu.rings.buffered_loads import (
     BufferedLoad,
     Load,
-    feeds_product,
+    feeds_dot,
     is_filled_by_tma,
     obstacle_to_copies,
 )
@@ -106,7 +106,7 @@ def loop_around(op: Operation) -> scf.ForOp | None:
 
 
 def plan_rings(func: FuncOp, info: AxisInfoAnalysis, machine: GPU) -> list[RingPlan]:
-    """The rings that loops of products fill."""
+    """The rings that loops of dots fill."""
     written, plans = written_arguments(func), {}
     for block in _blocks(func):
         for kind in (LoadOp, DescriptorLoadOp):
@@ -118,11 +118,11 @@ def plan_rings(func: FuncOp, info: AxisInfoAnalysis, machine: GPU) -> list[RingP
 
 
 def loads_besides(plans: Sequence[RingPlan]) -> list[Load]:
-    """The loads of products that are beside those of the rings, and go through none."""
+    """The loads of dots that are beside those of the rings, and go through none."""
     found = {one.load for plan in plans for one in plan.loads}
     blocks = {bundle.block for plan in plans for bundle in plan.bundles}
     loads = [op for block in blocks for op in block.ops if isinstance(op, Load) and is_tile(op.result.type)]
-    return [load for load in loads if load not in found and feeds_product(load.result)]
+    return [load for load in loads if load not in found and feeds_dot(load.result)]
 
 
 def _blocks(func: FuncOp) -> list[Block]:
@@ -130,8 +130,8 @@ def _blocks(func: FuncOp) -> list[Block]:
 
 
 def _is_free(load: Load, written: Targets) -> bool:
-    """Whether a load of a product may come before what the kernel stores."""
-    return is_tile(load.result.type) and is_apart(load, written) and feeds_product(load.result)
+    """Whether a load of a dot may come before what the kernel stores."""
+    return is_tile(load.result.type) and is_apart(load, written) and feeds_dot(load.result)
 
 
 def _bundles(loads: Sequence[BufferedLoad]) -> list[Bundle]:

@@ -1,8 +1,8 @@
-"""Chooses the functions whose loads of products warps of their own are to copy, and marks them.
+"""Chooses the functions whose loads of dots warps of their own are to copy, and marks them.
 
     "tt.func"() ... {"ttg.warp_specialize"}
 
-Done where `tl.range(warp_specialize=True)` asks for it; where products of two warpgroups overlap with what
+Done where `tl.range(warp_specialize=True)` asks for it; where dots of two warpgroups overlap with what
 threads compute; where TMA copies for loops that are in loops, and a multiprocessor has room for one such program, or
 `tl.range(flatten=True)` says that the rounds are to follow each other without a gap; where the blocks of a cluster load
 together. Not in functions with barriers, atomics that order accesses, or volatile loads.
@@ -23,10 +23,10 @@ from deuteron.ir.tt.function import FuncOp
 from deuteron.ir.ttg.warp_specialize import SPECIALIZED
 from deuteron.layout.wgmma import WARPGROUP
 from deuteron.machine.gpu import GPUConfig
-from deuteron.passes.gpu.pipelining.chained_products import products_to_delay
+from deuteron.passes.gpu.pipelining.chained_dots import dots_to_delay
 from deuteron.passes.gpu.rings.buffered_loads import Load
 from deuteron.passes.gpu.specialization.bundle_loads import RingPlan, loads_besides, loop_around, plan_rings
-from deuteron.passes.gpu.specialization.partition_warps import COPYING_WARPS, product_registers
+from deuteron.passes.gpu.specialization.partition_warps import COPYING_WARPS, dot_registers
 from deuteron.passes.gpu.specialization.plan_slots import plan_specialization
 from deuteron.passes.optimisation import Optimisation
 
@@ -48,7 +48,7 @@ class ChooseSpecialized(Optimisation):
                 func.attributes[SPECIALIZED] = UnitAttr()
 
     def _is_possible(self) -> bool:
-        """Whether the machine has what the rewrite emits, and warps to spare; only products of wgmma gain."""
+        """Whether the machine has what the rewrite emits, and warps to spare; only dots by wgmma gain."""
         machine, num_warps = self.config.machine, self.config.num_warps
         has_all = machine.wgmma is not None and machine.has_mbarriers and machine.register_move_unit > 0
         return has_all and num_warps % WARPGROUP == 0 and num_warps + COPYING_WARPS <= machine.max_warps
@@ -64,24 +64,24 @@ class ChooseSpecialized(Optimisation):
         return is_possible and (is_wanted or self._pays(func, plans))
 
     def _pays(self, func: FuncOp, plans: Sequence[RingPlan]) -> bool:
-        """Where products of two warpgroups overlap with what threads compute, and a multiprocessor has the registers
+        """Where dots of two warpgroups overlap with what threads compute, and a multiprocessor has the registers
         for one such program only: two programs overlap by themselves. Where loops are in loops and TMA copies, too: the
-        blocks of the next round come while this one is stored. Other products alone do not become faster
+        blocks of the next round come while this one is stored. Other dots alone do not become faster
         (benchmarks/results/2026-11-20-specialised-warps.md).
         """
         for_two = self.config.machine.registers.count // (2 * self.config.num_threads)
-        is_alone = product_registers(func.body.block) + OTHER_REGISTERS > for_two
-        overlaps = _has_products_to_delay(plans, self.config)
+        is_alone = dot_registers(func.body.block) + OTHER_REGISTERS > for_two
+        overlaps = _has_dots_to_delay(plans, self.config)
         return (overlaps or all(map(_goes_on, plans))) and is_alone and not loads_besides(plans)
 
 
-def _has_products_to_delay(plans: Sequence[RingPlan], config: GPUConfig) -> bool:
-    """Whether a loop has products that may be delayed by an iteration, given the loads that go through rings."""
+def _has_dots_to_delay(plans: Sequence[RingPlan], config: GPUConfig) -> bool:
+    """Whether a loop has dots that may be delayed by an iteration, given the loads that go through rings."""
     loops: dict[scf.ForOp, list[Load]] = {}
     for bundle in (bundle for plan in plans for bundle in plan.bundles):
         if isinstance(bundle.block.parent_op(), scf.ForOp):
             loops.setdefault(bundle.block.parent_op(), []).extend(one.load for one in bundle.loads)
-    return any(products_to_delay(loop, loads, config) for loop, loads in loops.items())
+    return any(dots_to_delay(loop, loads, config) for loop, loads in loops.items())
 
 
 def _goes_on(plan: RingPlan) -> bool:

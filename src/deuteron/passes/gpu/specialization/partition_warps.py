@@ -30,7 +30,7 @@ from deuteron.passes.gpu.specialization.slice_loads import LoadSlice
 from deuteron.passes.rewrite import erase
 
 COPYING_WARPS = 4  # one where TMA does all copies
-SPARE_REGISTERS = 24  # of a thread, besides what products add up, where nothing else is kept
+SPARE_REGISTERS = 24  # of a thread, besides what dots add up, where nothing else is kept
 FEWEST_REGISTERS = 40
 
 
@@ -139,7 +139,7 @@ def _requested_registers(default: Block, plans: Iterable[RingPlan], config: GPUC
     """
     machine, copying_threads = config.machine, COPYING_WARPS * config.machine.warp_size
     at_launch = machine.registers.count // (config.num_threads + copying_threads)
-    if product_registers(default) + SPARE_REGISTERS <= at_launch:
+    if dot_registers(default) + SPARE_REGISTERS <= at_launch:
         return []
     filled_by_threads = [plan for plan in plans if not plan.is_filled_by_tma]
     copies = sum(plan.slot_bytes for plan in filled_by_threads) // (max(machine.async_copy_bytes) * copying_threads)
@@ -147,8 +147,8 @@ def _requested_registers(default: Block, plans: Iterable[RingPlan], config: GPUC
     return [max(-(-(2 * copies + SPARE_REGISTERS) // unit) * unit, FEWEST_REGISTERS)]
 
 
-def product_registers(block: Block) -> int:
-    """The registers of a thread for what products add up, and take from registers, at most in one loop."""
+def dot_registers(block: Block) -> int:
+    """The registers of a thread for what dots add up, and take from registers, at most in one loop."""
     loops: dict[Operation, int] = {}
     for dot in (op for outer in block.ops for op in outer.walk() if isinstance(op, WarpGroupDotOp)):
         tiles = [value.type for value in (dot.a, dot.result) if is_tile(value.type)]

@@ -1,11 +1,11 @@
-"""Gives what products read to warps of their own: these copy it into rings, as far ahead as there is room.
+"""Gives what dots read to warps of their own: these copy it into rings, as far ahead as there is room.
 
                                      %ring, %full, %empty = "ttg.local_alloc"()
                                      "ttg.warp_specialize"() ({
     "scf.for" ... ({                   "scf.for" ... iter_args(%index = 0, %phase = 0) ({
       %a = "tt.load"(%p)                 "ttng.wait_barrier"(%full[%index], %phase)
       %m = "ttg.local_alloc"(%a)         %m = "ttg.memdesc_index"(%ring, %index)
-      ... a product reads %m      ->     ... a product reads %m
+      ... a dot reads %m          ->     ... a dot reads %m
       ... %p advances                    "ttng.arrive_barrier"(%empty[%index])
     })                                   "scf.yield"(next %index, next %phase)
                                        })
@@ -21,7 +21,7 @@
 The partition is the slice of the function that its loads need (slice_loads.py); which loads, and the rings, says
 bundle_loads.py. The position in a ring goes on from loop to loop, so that the first tiles of the next loop, or of the
 next round of an outer one, are copied while this one ends. Slots are released after what reads them;
-`release-buffers` then moves that after the wait for a product in flight.
+`release-buffers` then moves that after the wait for a dot in flight.
 
 Done in the functions that choose_functions.py marks.
 """
@@ -45,7 +45,7 @@ from deuteron.passes.optimisation import Optimisation
 
 @dataclass(frozen=True)
 class SpecializeWarps(Optimisation):
-    """Gives the loads of products to more warps."""
+    """Gives the loads of dots to more warps."""
 
     name = "specialize-warps"
 

@@ -1,7 +1,7 @@
-"""Products of warpgroups, which run on while threads compute.
+"""Dots by wgmma, which run on while threads compute.
 
-overlap_products.py    in flight while others are issued
-release_buffers.py     what they read given back when they are over
-order_warp_groups.py   two warpgroups that multiply in turns
-fence_products.py      what is stored to shared memory made visible to them
+overlap_wgmma.py      in flight while others are issued
+release_buffers.py    what they read given back when they are over
+order_warp_groups.py  two warpgroups that multiply in turns
+fence_wgmma.py        what is stored to shared memory made visible to them
 """

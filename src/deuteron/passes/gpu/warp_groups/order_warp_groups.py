@@ -1,4 +1,4 @@
-"""Lets two warpgroups issue products in turns, so that one multiplies while the other computes its next operand.
+"""Lets two warpgroups issue dots in turns, so that one multiplies while the other computes its next operand.
 
     "scf.for" ... ({                                  "ttng.pass_turn"() <{warpGroup = 1}>
       %s = warp_group_dot(%q, %k) async               "scf.for" ... ({
@@ -11,9 +11,9 @@
                                                       })
                                                       "ttng.take_turn"() <{warpGroup = 0}>
 
-Both would issue their products at the same time else, and compute at the same time, with the tensor cores idle. Done
+Both would issue their dots at the same time else, and compute at the same time, with the tensor cores idle. Done
 where warps are specialised, so that nothing else makes the warpgroups wait for each other, and for loops in which a
-product has an operand in registers that the iteration before has computed (delay_products.py) and tensor cores have
+dot has an operand in registers that the iteration before has computed (delay_dots.py) and tensor cores have
 more to do than threads: where threads have, a turn only holds up the warpgroup that could go on.
 """
 
@@ -41,7 +41,7 @@ from deuteron.machine.gpu import GPU, GPUConfig
 from deuteron.passes.optimisation import Optimisation
 
 FIRST, SECOND = 0, 1
-MIN_RATIO = 2  # of the cycles of products to those in which threads issue instructions; 2.3 gains 14 %, 1.2 loses 8 %
+MIN_RATIO = 2  # of the cycles of dots to those in which threads issue instructions; 2.3 gains 14 %, 1.2 loses 8 %
 
 
 @dataclass(frozen=True)
@@ -60,42 +60,42 @@ class OrderWarpGroups(Optimisation):
 
 
 def _order(region: Block, machine: GPU) -> None:
-    loops = [op for op in region.walk() if isinstance(op, scf.ForOp) and _has_delayed_product(op.body.block)]
+    loops = [op for op in region.walk() if isinstance(op, scf.ForOp) and _has_delayed_dot(op.body.block)]
     loops = [loop for loop in loops if _is_busy(loop.body.block, machine)]
     if not loops:
         return
     Builder.before(region.first_op).insert(PassTurnOp(SECOND))
     Builder.before(region.last_op).insert(TakeTurnOp(FIRST))
     for loop in loops:
-        _take_turns(_products_in_flight(loop.body.block))
+        _take_turns(_dots_in_flight(loop.body.block))
 
 
-def _has_delayed_product(block: Block) -> bool:
-    """Whether several products are issued together, one of them with an operand that the loop carries in registers."""
-    products = _products_in_flight(block)
-    carried = (isinstance(dot.a, BlockArgument) and not isinstance(dot.a.type, MemDescType) for dot in products)
-    return len(products) > 1 and any(carried)
+def _has_delayed_dot(block: Block) -> bool:
+    """Whether several dots are issued together, one of them with an operand that the loop carries in registers."""
+    dots = _dots_in_flight(block)
+    carried = (isinstance(dot.a, BlockArgument) and not isinstance(dot.a.type, MemDescType) for dot in dots)
+    return len(dots) > 1 and any(carried)
 
 
-def _products_in_flight(block: Block) -> list[WarpGroupDotOp]:
-    """The asynchronous products up to the first wait, in order."""
-    products: list[WarpGroupDotOp] = []
+def _dots_in_flight(block: Block) -> list[WarpGroupDotOp]:
+    """The asynchronous dots up to the first wait, in order."""
+    dots: list[WarpGroupDotOp] = []
     for op in block.ops:
         if isinstance(op, WarpGroupDotWaitOp):
-            return products
+            return dots
         if isinstance(op, WarpGroupDotOp) and op.is_async.value.data:
-            products.append(op)
-    return products
+            dots.append(op)
+    return dots
 
 
 def _is_busy(block: Block, machine: GPU) -> bool:
-    """Whether tensor cores are busy with the products of all warpgroups for longer than threads with the rest."""
-    flop_bits = sum(map(_flop_bits, _products_in_flight(block)))
+    """Whether tensor cores are busy with the dots of all warpgroups for longer than threads with the rest."""
+    flop_bits = sum(map(_flop_bits, _dots_in_flight(block)))
     return flop_bits / machine.wgmma.flop_bits >= MIN_RATIO * _issue_cycles(block, machine)
 
 
 def _flop_bits(dot: WarpGroupDotOp) -> int:
-    """The operations of a product, times the bits of an operand's element."""
+    """The operations of a dot, times the bits of an operand's element."""
     operand = tile_of(dot.b.type)
     return 2 * num_elements_of(dot.result.type) * shape_of(operand)[0] * bit_width_of(operand)
 
@@ -114,8 +114,8 @@ def _computed(op: Operation) -> SSAValue | None:
     return op.results[0] if is_instruction and is_tile(op.results[0].type) else None
 
 
-def _take_turns(products: list[WarpGroupDotOp]) -> None:
-    first, last = products[0], products[-1]
+def _take_turns(dots: list[WarpGroupDotOp]) -> None:
+    first, last = dots[0], dots[-1]
     Builder.before(first).insert(TakeTurnOp())
     _builder_behind(last).insert(PassTurnOp())
 

@@ -1,11 +1,11 @@
-"""Gives buffers back to the warps that fill them only when the products that read them are over.
+"""Gives buffers back to the warps that fill them only when the dots that read them are over.
 
     %d = "ttng.warp_group_dot"(%m, ...) <{isAsync}>         %d = "ttng.warp_group_dot"(%m, ...) <{isAsync}>
     "ttng.arrive_barrier"(%empty, %m)                ->     ...
     ...                                                     %e = "ttng.warp_group_dot_wait"(%d) <{pendings = 0}>
     %e = "ttng.warp_group_dot_wait"(%d)                     "ttng.arrive_barrier"(%empty, %m)
 
-A product that is in flight when its iteration ends is over behind the wait in the next one: there the buffer of the
+A dot that is in flight when its iteration ends is over behind the wait in the next one: there the buffer of the
 iteration before is given back, and behind the loop's last wait that of the last iteration.
 """
 
@@ -21,7 +21,7 @@ from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint
 
-from deuteron.analysis.product_waits import wait_for
+from deuteron.analysis.dot_waits import wait_for
 from deuteron.errors import InternalError
 from deuteron.ir.arith import CmpIOp
 from deuteron.ir.builder import Builder
@@ -42,13 +42,13 @@ class ReleaseBuffers(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for arrive in [inner for inner in op.walk() if isinstance(inner, ArriveBarrierOp)]:
-            waits = {wait_for(dot) for dot in _products_in_flight(arrive)}
+            waits = {wait_for(dot) for dot in _dots_in_flight(arrive)}
             if waits:
                 _release(arrive, waits)
 
 
-def _products_in_flight(arrive: ArriveBarrierOp) -> list[WarpGroupDotOp]:
-    """The asynchronous products that read what the arrival gives back."""
+def _dots_in_flight(arrive: ArriveBarrierOp) -> list[WarpGroupDotOp]:
+    """The asynchronous dots that read what the arrival gives back."""
     found, pending = [], list(arrive.deps)
     while pending:
         for use in pending.pop().uses:
@@ -68,7 +68,7 @@ def _release(arrive: ArriveBarrierOp, waits: set[Operation | None]) -> None:
         return
     loop, inside = block.parent_op(), _wait_of_next_iteration(arrive)
     if not isinstance(loop, scf.ForOp) or inside is None or waits != {_wait_behind(loop, waits)}:
-        raise InternalError("a buffer is read by a product that is not known to end", *from_attribute(arrive.location))
+        raise InternalError("a buffer is read by a dot that is not known to end", *from_attribute(arrive.location))
     _release_one_late(arrive, loop, inside, *waits)
 
 
@@ -83,7 +83,7 @@ def _is_before(op: Operation, other: Operation) -> bool:
 
 
 def _wait_of_next_iteration(arrive: ArriveBarrierOp) -> WarpGroupDotWaitOp | None:
-    """The first wait in the loop that leaves only products of its own iteration in flight."""
+    """The first wait in the loop that leaves only dots of its own iteration in flight."""
     issued = 0
     for op in arrive.parent.ops:
         if isinstance(op, WarpGroupDotWaitOp) and op.pendings.value.data <= issued:

@@ -27,7 +27,7 @@ def uses_wgmma(op: DotOp, config: GPUConfig) -> bool:
 
 
 def obstacle_to_wgmma(op: DotOp, config: GPUConfig) -> str | None:
-    """What keeps a product from wgmma, in words; None where nothing does, or the machine does not have it."""
+    """What keeps a dot from wgmma, in words; None where nothing does, or the machine does not have it."""
     unit, num_warps = config.machine.wgmma, config.num_warps
     if unit is None:
         return None
@@ -63,7 +63,7 @@ def _types(op: DotOp) -> DotTypes:
 
 
 def warp_group_warps(shape: tuple[int, ...], num_warps: int) -> list[int]:
-    """Warps along M and N: along M as long as each warpgroup has 64 rows, so that chained products keep their rows."""
+    """Warps along M and N: along M as long as each warpgroup has 64 rows, so that chained dots keep their rows."""
     rows = min(num_warps, WARPGROUP * (shape[0] // M))
     return [rows, num_warps // rows]
 
@@ -78,7 +78,7 @@ def uses_mma(op: DotOp, machine: GPU) -> bool:
 
 
 def obstacle_to_mma(op: DotOp, machine: GPU) -> str | None:
-    """What keeps a product from mma.sync, in words; None where nothing does, or the machine does not have it."""
+    """What keeps a dot from mma.sync, in words; None where nothing does, or the machine does not have it."""
     unit = machine.mma
     if unit is None:
         return None
@@ -88,8 +88,8 @@ def obstacle_to_mma(op: DotOp, machine: GPU) -> str | None:
     return _type_obstacle(op, unit)
 
 
-def remark_products(func: FuncOp, config: GPUConfig) -> None:
-    """Say of the products that are left to single warps, or threads, why."""
+def remark_dots(func: FuncOp, config: GPUConfig) -> None:
+    """Say of the dots that are left to single warps, or threads, why."""
     for op in func.walk():
         if isinstance(op, DotOp):
             obstacles = {Kind.NO_MMA: obstacle_to_mma(op, config.machine), Kind.NO_WGMMA: obstacle_to_wgmma(op, config)}

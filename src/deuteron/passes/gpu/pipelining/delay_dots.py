@@ -1,7 +1,7 @@
-"""Delays products whose operand is computed from another product of the same iteration, so that both overlap with it.
+"""Delays dots whose operand is computed from another dot of the same iteration, so that both overlap with it.
 
     "scf.for"(%lo, %hi, %step, %c) ({            "scf.if"(%lo < %hi) ({
-    ^bb0(%i, %acc):                                first product and softmax of iteration %lo -> %p0
+    ^bb0(%i, %acc):                                first dot and softmax of iteration %lo -> %p0
       %s = warp_group_dot(%q, %k)                  %r, %q = "scf.for"(%lo + %step, %hi, %step, %c, %p0) ({
       %p = softmax of %s                           ^bb0(%i, %acc, %p):
       %d = warp_group_dot(%p, %v, %acc)    ->        %s = warp_group_dot(%q, %k)
@@ -12,15 +12,15 @@
                                                    warp_group_dot(%q, %v of the last iteration, %r)
                                                  }) else the values that enter the loop
 
-While the tensor cores do the delayed product, threads compute the operand of the next one; `overlap-products` places
-the waits. Delayed are a product, what depends on it (%acc * alpha), and what is free and needed by nothing else. Where
-the first product depends on the delayed one, or something that has an effect does, or where the registers would not
+While the tensor cores do the delayed dot, threads compute the operand of the next one; `overlap-wgmma` places
+the waits. Delayed are a dot, what depends on it (%acc * alpha), and what is free and needed by nothing else. Where
+the first dot depends on the delayed one, or something that has an effect does, or where the registers would not
 suffice for the sums of both and the operand between them, the loop stays.
 
-What a delayed product reads in shared memory is still there in the next iteration: it is made before the loop, or is in
-a slot of a ring that is not filled again until then; waits for that slot alone are delayed with their product. With
+What a delayed dot reads in shared memory is still there in the next iteration: it is made before the loop, or is in
+a slot of a ring that is not filled again until then; waits for that slot alone are delayed with their dot. With
 `loads` it may also be a load that nothing else reads, which is delayed as well: where warps of their own will copy,
-they do so in the order in which products read.
+they do so in the order in which dots read.
 """
 
 from __future__ import annotations
@@ -47,15 +47,15 @@ from deuteron.ir.ttng.warp_group_dot import WarpGroupDotOp
 from deuteron.ir.types import is_tile
 from deuteron.machine.gpu import GPUConfig
 from deuteron.passes.carried_values import carry, is_innermost, new_argument
-from deuteron.passes.gpu.pipelining.chained_products import (
+from deuteron.passes.gpu.pipelining.chained_dots import (
     allocs_of,
     dependent_ops,
-    first_product,
+    dots_to_delay,
+    first_dot,
     is_read_by,
     known_later,
     operands_inside,
     ops_giving,
-    products_to_delay,
 )
 from deuteron.passes.gpu.pipelining.run_ahead import next_iteration
 from deuteron.passes.gpu.rings.buffered_loads import Load
@@ -72,11 +72,11 @@ class _Stages:
     the iteration, and `kept`: what of it the loop carries anyway, with its number.
     """
 
-    def __init__(self, block: Block, products: Sequence[WarpGroupDotOp], before: Sequence[Operation]):
-        later, given = known_later(block, products), block.last_op.operands
+    def __init__(self, block: Block, dots: Sequence[WarpGroupDotOp], before: Sequence[Operation]):
+        later, given = known_later(block, dots), block.last_op.operands
         delayed = dependent_ops(block, later) | {*before, *(alloc for op in before for alloc in allocs_of(op))}
         movable = {*ops_giving((value for op in before for value in op.operands), block)}
-        operands = {product.a for product in products}
+        operands = {dot.a for dot in dots}
         for op in reversed(list(block.ops)):
             is_movable = is_pure(op) and (_is_free(op) or op in movable) and not operands & {*op.results}
             if is_movable and _is_only_used_by(op, delayed):
@@ -111,12 +111,12 @@ def _is_carried_to(use: Use, ops: set[Operation]) -> bool:
 
 
 @dataclass(frozen=True)
-class DelayProducts(Optimisation):
-    """Delays chained products by an iteration; with `loads` in functions whose warps are to be specialised, and with
+class DelayDots(Optimisation):
+    """Delays chained dots by an iteration; with `loads` in functions whose warps are to be specialised, and with
     the loads that they read.
     """
 
-    name = "delay-products"
+    name = "delay-dots"
 
     config: GPUConfig
     loads: bool = False
@@ -129,10 +129,10 @@ class DelayProducts(Optimisation):
 
     def _delay(self, loop: scf.ForOp) -> None:
         loads = _movable_loads(loop) if self.loads else []
-        products = products_to_delay(loop, loads, self.config)
-        if products:
-            read = [load for load in loads if is_read_by(load, products)]
-            _delay_products(loop, products, [*read, *_waits_for(products)])
+        dots = dots_to_delay(loop, loads, self.config)
+        if dots:
+            read = [load for load in loads if is_read_by(load, dots)]
+            _delay_dots(loop, dots, [*read, *_waits_for(dots)])
 
 
 def _movable_loads(loop: scf.ForOp) -> list[Load]:
@@ -143,25 +143,25 @@ def _movable_loads(loop: scf.ForOp) -> list[Load]:
     return [op for op in loop.body.block.ops if isinstance(op, Load) and is_apart(op, written)]
 
 
-def _waits_for(products: Sequence[WarpGroupDotOp]) -> list[WaitBarrierOp]:
-    """The waits for slots that only these products read."""
-    waits = [op for op in products[0].parent.ops if isinstance(op, WaitBarrierOp)]
-    return [wait for wait in waits if wait.deps and all(_is_only_read_by(slot, products) for slot in wait.deps)]
+def _waits_for(dots: Sequence[WarpGroupDotOp]) -> list[WaitBarrierOp]:
+    """The waits for slots that only these dots read."""
+    waits = [op for op in dots[0].parent.ops if isinstance(op, WaitBarrierOp)]
+    return [wait for wait in waits if wait.deps and all(_is_only_read_by(slot, dots) for slot in wait.deps)]
 
 
-def _is_only_read_by(buffer: SSAValue, products: Sequence[WarpGroupDotOp]) -> bool:
+def _is_only_read_by(buffer: SSAValue, dots: Sequence[WarpGroupDotOp]) -> bool:
     users = [use.operation for use in buffer.uses if not isinstance(use.operation, WaitBarrierOp)]
     views = [user.results[0] for user in users if is_view(user)]
-    is_read = all(is_view(user) or user in products for user in users)
-    return is_read and all(_is_only_read_by(view, products) for view in views)
+    is_read = all(is_view(user) or user in dots for user in users)
+    return is_read and all(_is_only_read_by(view, dots) for view in views)
 
 
-def _delay_products(loop: scf.ForOp, products: Sequence[WarpGroupDotOp], before: Sequence[Operation]) -> None:
-    """Build a loop anew that issues these products of an iteration in the next, and before them does the ops
+def _delay_dots(loop: scf.ForOp, dots: Sequence[WarpGroupDotOp], before: Sequence[Operation]) -> None:
+    """Build a loop anew that issues these dots of an iteration in the next, and before them does the ops
     `before`: loads, and waits for what was copied for them alone.
     """
-    first, given = first_product(products), [product.a.owner for product in products]
-    stages = _Stages(loop.body.block, products, before)
+    first, given = first_dot(dots), [dot.a.owner for dot in dots]
+    stages = _Stages(loop.body.block, dots, before)
     _guard(loop)
     entering = _do_first_iteration(loop, stages)
     delayed = _delay(loop, stages, first)
@@ -199,7 +199,7 @@ def _do_first_iteration(loop: scf.ForOp, stages: _Stages) -> list[SSAValue]:
 
 
 def _delay(loop: scf.ForOp, stages: _Stages, first: Operation) -> list[Operation]:
-    """Do the delayed ops after the product that begins the iteration, with the values of the iteration before."""
+    """Do the delayed ops after the dot that begins the iteration, with the values of the iteration before."""
     block = loop.body.block
     values = Values({value: block.args[1 + index] for value, index in stages.kept.items()})
     for value in stages.handed_over:
@@ -213,7 +213,7 @@ def _delay(loop: scf.ForOp, stages: _Stages, first: Operation) -> list[Operation
 
 
 def _put_last(op: Operation) -> None:
-    """What gives an operand that is in registers runs after the wait for the product that reads them until then."""
+    """What gives an operand that is in registers runs after the wait for the dot that reads them until then."""
     block = op.parent
     op.detach()
     block.insert_op_before(op, block.last_op)

@@ -1,10 +1,10 @@
-"""Behind which wait an asynchronous product of warpgroups is over.
+"""Behind which wait an asynchronous dot by wgmma is over.
 
     %d = "ttng.warp_group_dot"(...)                            wait_for(%d's op)
     %e = "ttng.warp_group_dot_wait"(%d) <{pendings = 0}>       is this one
 
-A wait that leaves as many products in flight as were issued between the two is enough. Where one leaves more, the
-product is still in flight in what the wait gives, and in what a loop then carries. A wait in a branch or in a loop, for
+A wait that leaves as many dots in flight as were issued between the two is enough. Where one leaves more, the
+dot is still in flight in what the wait gives, and in what a loop then carries. A wait in a branch or in a loop, for
 what was issued before it may not be executed: it is none.
 """
 
@@ -41,7 +41,7 @@ def _parent(use: Use) -> Operation:
 
 
 def _issued_between(dot: WarpGroupDotOp, wait: Operation) -> int:
-    """How many products are known to be issued in between."""
+    """How many dots are known to be issued in between."""
     issued, op = 0, dot.next_op
     while op is not None and op is not wait:
         issued += isinstance(op, WarpGroupDotOp) and bool(op.is_async.value.data)

@@ -1,4 +1,4 @@
-"""Lets products of warpgroups run while others are issued: makes them asynchronous, and waits where it has to be.
+"""Lets dots by wgmma run while others are issued: makes them asynchronous, and waits where it has to be.
 
     scf.for ... iter_args(%c) {                        scf.for ... iter_args(%c) {
       %d = "ttng.warp_group_dot"(%m, %n, %c)     ->      %d = "ttng.warp_group_dot"(%m, %n, %c) <{isAsync = true}>
@@ -7,10 +7,10 @@
                                                        }
                                                        %r = "ttng.warp_group_dot_wait"(%loop) <{pendings = 0}>
 
-A product stays in flight into the next iteration where it only adds up what the loop carries, and reads buffers that
-live longer than the iteration: the wait is for the product of the iteration before, whose buffers may be filled again
-behind it. Any other product is waited for in front of the first op that uses it, or that computes the operand which the
-next iteration has in the same registers. Products that are rounded to 16 bits, or summed in parts, stay as they are.
+A dot stays in flight into the next iteration where it only adds up what the loop carries, and reads buffers that
+live longer than the iteration: the wait is for the dot of the iteration before, whose buffers may be filled again
+behind it. Any other dot is waited for in front of the first op that uses it, or that computes the operand which the
+next iteration has in the same registers. Dots that are rounded to 16 bits, or summed in parts, stay as they are.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ from deuteron.passes.rewrite import is_defined_in
 
 
 @dataclass(frozen=True)
-class OverlapProducts(Optimisation):
-    """Makes products of warpgroups asynchronous."""
+class OverlapWGMMA(Optimisation):
+    """Makes dots by wgmma asynchronous."""
 
-    name = "overlap-products"
+    name = "overlap-wgmma"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         blocks: dict[Block, list[WarpGroupDotOp]] = {}
@@ -54,7 +54,7 @@ def _may_be_in_flight(dot: WarpGroupDotOp) -> bool:
 
 
 def _spans_iterations(dot: WarpGroupDotOp) -> bool:
-    """Whether a product may be in flight at the end of its loop's body."""
+    """Whether a dot may be in flight at the end of its loop's body."""
     loop = dot.parent_op()
     if not isinstance(loop, scf.ForOp) or len(dot.descriptors) < 2:
         return False
@@ -65,7 +65,7 @@ def _spans_iterations(dot: WarpGroupDotOp) -> bool:
 
 
 def _carried_by(dot: WarpGroupDotOp, loop: scf.ForOp) -> SSAValue | None:
-    """The argument of the loop's body that is the product in the next iteration, if it is nothing else."""
+    """The argument of the loop's body that is the dot in the next iteration, if it is nothing else."""
     uses = list(dot.result.uses)
     if len(uses) != 1 or not isinstance(uses[0].operation, scf.YieldOp):
         return None
@@ -79,7 +79,7 @@ def _wait_in_next_iteration(loop: scf.ForOp, dots: list[WarpGroupDotOp]) -> None
 
 
 def _wait_before_use(dots: list[WarpGroupDotOp]) -> None:
-    """Each product in front of its first use; those issued later may go on, except over control flow."""
+    """Each dot in front of its first use; those issued later may go on, except over control flow."""
     for dot in dots:
         stop, issued = _first_use(dot)
         if stop is not dot.next_op:
@@ -87,7 +87,7 @@ def _wait_before_use(dots: list[WarpGroupDotOp]) -> None:
 
 
 def _first_use(dot: WarpGroupDotOp) -> tuple[Operation, int]:
-    """The first op behind a product that may not meet it in flight, and how many products are issued before."""
+    """The first op behind a dot that may not meet it in flight, and how many dots are issued before."""
     stops, issued = {_at_level(use.operation, dot.parent) for use in dot.result.uses}, 0
     stops |= _ops_after_reading(dot)
     op = dot.next_op
@@ -98,7 +98,7 @@ def _first_use(dot: WarpGroupDotOp) -> tuple[Operation, int]:
 
 
 def _ops_after_reading(dot: WarpGroupDotOp) -> set[Operation]:
-    """What gives the operand of the next iteration, whose registers are those that a product in flight reads."""
+    """What gives the operand of the next iteration, whose registers are those that a dot in flight reads."""
     loop = dot.parent_op()
     if not isinstance(loop, scf.ForOp) or dot.a.owner is not dot.parent:
         return set()

@@ -1,4 +1,4 @@
-"""A function without control flow whose products of warpgroups read shared memory, for tests of when they are over."""
+"""A function without control flow whose dots by wgmma read shared memory, for tests of when they are over."""
 
 from __future__ import annotations
 

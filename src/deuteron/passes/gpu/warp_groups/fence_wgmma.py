@@ -1,4 +1,4 @@
-"""Inserts `ttng.fence_async_shared` where products of warpgroups read what threads stored to shared memory.
+"""Inserts `ttng.fence_async_shared` where dots by wgmma read what threads stored to shared memory.
 
     %m = "ttg.local_alloc"(%x)                       %m = "ttg.local_alloc"(%x)
                                               ->     "ttng.fence_async_shared"()
@@ -6,7 +6,7 @@
 
 wgmma reads through another proxy, to which ordinary stores and cp.async are visible only behind such a fence; what
 other warps copied is there behind the wait for its mbarrier. What a loop only reads is fenced in front of it. Barriers
-come later, between fence and product: each thread fences its own stores and then waits for the others.
+come later, between fence and dot: each thread fences its own stores and then waits for the others.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ Stored = frozenset[SSAValue]  # allocations with stores that no fence has follow
 
 
 @dataclass(frozen=True)
-class FenceProducts(ModulePass):
-    """Makes stores visible to the products that read them."""
+class FenceWGMMA(ModulePass):
+    """Makes stores visible to the dots that read them."""
 
-    name = "fence-products"
+    name = "fence-wgmma"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for func in op.ops:
@@ -87,7 +87,7 @@ class _Fences:
         if isinstance(op, AsyncWaitOp):
             return self._copied
         if isinstance(op, AsyncTMACopyGlobalToLocalOp):
-            return frozenset()  # written through the proxy that products read through
+            return frozenset()  # written through the proxy that dots read through
         written = [effect.value for effect in own_effects(op) if effect.resource is SHARED and effect.kind is WRITE]
         return self._read if None in written else frozenset(map(viewed, written))
 

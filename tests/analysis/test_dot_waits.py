@@ -1,11 +1,11 @@
-"""After which wait a product is over: one that leaves few enough in flight, on every path."""
+"""After which wait a dot is over: one that leaves few enough in flight, on every path."""
 
 import pytest
-from analysis.product_line import SUMS, Line
+from analysis.dot_line import SUMS, Line
 from xdsl.dialects import scf
 from xdsl.ir import Block, Region
 
-from deuteron.analysis.product_waits import wait_for
+from deuteron.analysis.dot_waits import wait_for
 from deuteron.ir.arith import constant
 from deuteron.ir.builder import Builder
 from deuteron.ir.ttng.warp_group_dot import WarpGroupDotWaitOp
@@ -37,7 +37,7 @@ def test_what_a_wait_leaves_in_flight_the_next_may_end():
     assert wait_for(dot) is second
 
 
-def test_a_product_that_nobody_waits_for():
+def test_a_dot_that_nobody_waits_for():
     line = Line()
     assert wait_for(line.dot(0)) is None
 
@@ -53,7 +53,7 @@ def loop(line: Line, body) -> scf.ForOp:
 
 
 @pytest.mark.parametrize("in_flight", [0, 1])
-def test_a_product_that_a_loop_carries_is_waited_for_after_it(in_flight):
+def test_a_dot_that_a_loop_carries_is_waited_for_after_it(in_flight):
     """The wait of the next iteration is another op's business; after the loop none may be in flight."""
     line, dots = Line(), []
 
@@ -67,7 +67,7 @@ def test_a_product_that_a_loop_carries_is_waited_for_after_it(in_flight):
 
 @pytest.mark.parametrize("in_loop", [False, True])
 def test_a_wait_that_may_not_be_executed_is_none(in_loop):
-    """It is in a branch, or in a loop of no iterations: on another path the product goes on."""
+    """It is in a branch, or in a loop of no iterations: on another path the dot goes on."""
     line = Line()
     dot = line.dot(0)
     if in_loop:
@@ -81,7 +81,7 @@ def test_a_wait_that_may_not_be_executed_is_none(in_loop):
     assert wait_for(dot) is None
 
 
-def test_a_product_of_a_branch_is_waited_for_after_it():
+def test_a_dot_of_a_branch_is_waited_for_after_it():
     line = Line()
     outer, block = line.b, Block()
     line.b = Builder.at_end(block)

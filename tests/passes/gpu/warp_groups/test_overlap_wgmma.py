@@ -1,4 +1,4 @@
-"""Which products of warpgroups stay in flight, and where they are waited for."""
+"""Which dots by wgmma stay in flight, and where they are waited for."""
 
 import re
 
@@ -12,7 +12,7 @@ HALF, SINGLE = np.zeros(1 << 16, np.float16), np.zeros(1 << 16, np.float32)
 
 
 def sequence(kernel) -> list[str]:
-    """Products (`dot` waits for itself, `dot...` does not), waits with their `pendings`, loops, reductions, stores."""
+    """Dots (`dot` waits for itself, `dot...` does not), waits with their `pendings`, loops, reductions, stores."""
     found = []
     for line in kernel.asm["ttgir"].splitlines():
         match = re.search(r'"((?:ttng|scf|tt)\.[\w.]+)"', line)
@@ -64,7 +64,7 @@ def two_sums(a, b, out, n, N: tl.constexpr):
     tl.store(out + square, first + second)
 
 
-def test_two_products_share_a_wait():
+def test_two_dots_share_a_wait():
     kernel = compile_for("cuda:90", two_sums, HALF, HALF, SINGLE, 4, N=64, num_stages=3)
     assert sequence(kernel) == ["{", "dot...", "dot...", "wait 2", "}", "wait 0", "store"]
 
@@ -80,7 +80,7 @@ def used_later(a, b, out, N: tl.constexpr):
     tl.store(out + N + i, tl.sum(second, 1))
 
 
-def test_products_in_line_are_waited_for_one_by_one():
+def test_dots_in_line_are_waited_for_one_by_one():
     kernel = compile_for("cuda:90", used_later, HALF, HALF, SINGLE, N=64)
     assert sequence(kernel) == ["dot...", "dot...", "wait 1", "reduce", "store", "wait 0", "reduce", "store"]
 

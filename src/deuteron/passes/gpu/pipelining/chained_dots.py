@@ -1,10 +1,10 @@
-"""Which products of a loop have an operand that is computed from other products of the same iteration.
+"""Which dots of a loop have an operand that is computed from other dots of the same iteration.
 
     %s = warp_group_dot(%q, %k)
     %p = softmax of %s
     %d = warp_group_dot(%p, %v, %acc)          chained: given, if it may be issued an iteration later
 
-Asked by `delay-products`, which does that, and before it by `pipeline-loads`: what such a product reads has to stay in
+Asked by `delay-dots`, which does that, and before it by `pipeline-loads`: what such a dot reads has to stay in
 its slot for an iteration longer.
 """
 
@@ -41,17 +41,17 @@ MIN_ITERATIONS = 4
 _READERS = (WarpGroupDotOp, LocalLoadOp, WaitBarrierOp)
 
 
-def products_to_delay(loop: scf.ForOp, loads: Sequence[Load], config: GPUConfig) -> list[WarpGroupDotOp]:
-    """The products of a loop that may be delayed by an iteration: all that have an operand of other products, or none.
+def dots_to_delay(loop: scf.ForOp, loads: Sequence[Load], config: GPUConfig) -> list[WarpGroupDotOp]:
+    """The dots of a loop that may be delayed by an iteration: all that have an operand of other dots, or none.
 
     What they read of shared memory has to be there in the next iteration: it is made before the loop, or comes by
     one of these loads, which nothing else reads. Loops of few iterations stay: most of them would be the first and the
     last one, which overlap with nothing.
     """
-    products = _chained_products(loop, config) if not _is_short(loop) else []
-    allocs = {alloc.result for load in loads if is_read_by(load, products) for alloc in allocs_of(load)}
-    stays = all(viewed(dot.b) in allocs or _is_there_later(dot.b, loop) for dot in products)
-    return products if stays else []
+    dots = _chained_dots(loop, config) if not _is_short(loop) else []
+    allocs = {alloc.result for load in loads if is_read_by(load, dots) for alloc in allocs_of(load)}
+    stays = all(viewed(dot.b) in allocs or _is_there_later(dot.b, loop) for dot in dots)
+    return dots if stays else []
 
 
 def _is_there_later(buffer: SSAValue, loop: scf.ForOp) -> bool:
@@ -106,12 +106,12 @@ def _is_short(loop: scf.ForOp) -> bool:
     return extent is not None and step is not None and extent < MIN_ITERATIONS * step
 
 
-def is_read_by(load: Load, products: Sequence[WarpGroupDotOp]) -> bool:
-    """Whether these products read a load, in shared memory, and nothing else does."""
+def is_read_by(load: Load, dots: Sequence[WarpGroupDotOp]) -> bool:
+    """Whether these dots read a load, in shared memory, and nothing else does."""
     pending, is_read = [load.result], False
     while pending:
         for use in pending.pop().uses:
-            if use.operation in products and use.index == 1:
+            if use.operation in dots and use.index == 1:
                 is_read = True
             elif isinstance(use.operation, LocalAllocOp) or is_view(use.operation):
                 pending += use.operation.results
@@ -124,13 +124,13 @@ def allocs_of(op: Operation) -> list[LocalAllocOp]:
     return [use.operation for value in op.results for use in value.uses if isinstance(use.operation, LocalAllocOp)]
 
 
-def _chained_products(loop: scf.ForOp, config: GPUConfig) -> list[WarpGroupDotOp]:
-    """The products that have an operand of others, if delaying them is right as far as values in registers go."""
+def _chained_dots(loop: scf.ForOp, config: GPUConfig) -> list[WarpGroupDotOp]:
+    """The dots that have an operand of others, if delaying them is right as far as values in registers go."""
     block = loop.body.block
     dots = [op for op in block.ops if isinstance(op, WarpGroupDotOp)]
     if any(bit_width_of(dot.result.type) != 32 or dot.part_depth for dot in dots):
         return []
-    chained = [dot for dot in dots if not isinstance(dot.a.type, MemDescType) and _products_giving(dot)]
+    chained = [dot for dot in dots if not isinstance(dot.a.type, MemDescType) and _dots_giving(dot)]
     if chained and not _fit_registers([dot.result for dot in dots] + [dot.a for dot in chained], config):
         return []
     dependent = dependent_ops(block, known_later(block, chained))
@@ -150,14 +150,14 @@ def _registers(tile: SSAValue) -> int:
     return layout_of(tile.type).in_size(REGISTER) * byte_width_of(tile.type) // 4
 
 
-def first_product(products: Sequence[WarpGroupDotOp]) -> Operation:
-    """The product of the same iteration after which delayed ones are issued."""
-    giving = {op for product in products for op in _products_giving(product)}
-    return [op for op in products[0].parent.ops if op in giving][-1]
+def first_dot(dots: Sequence[WarpGroupDotOp]) -> Operation:
+    """The dot of the same iteration after which delayed ones are issued."""
+    giving = {op for dot in dots for op in _dots_giving(dot)}
+    return [op for op in dots[0].parent.ops if op in giving][-1]
 
 
-def _products_giving(dot: WarpGroupDotOp) -> list[Operation]:
-    """The products of the same iteration that operand a is computed from."""
+def _dots_giving(dot: WarpGroupDotOp) -> list[Operation]:
+    """The dots of the same iteration that operand a is computed from."""
     return [op for op in ops_giving([dot.a], dot.parent) if isinstance(op, WarpGroupDotOp)]
 
 
@@ -177,9 +177,9 @@ def operands_inside(op: Operation) -> list[SSAValue]:
     return [operand for inner in op.walk() for operand in inner.operands]
 
 
-def known_later(block: Block, products: Iterable[WarpGroupDotOp]) -> set[SSAValue]:
-    """What is known an iteration later where these products are: their results, and what is computed from them."""
-    later, count = {product.result for product in products}, -1
+def known_later(block: Block, dots: Iterable[WarpGroupDotOp]) -> set[SSAValue]:
+    """What is known an iteration later where these dots are: their results, and what is computed from them."""
+    later, count = {dot.result for dot in dots}, -1
     while count != len(later):
         count = len(later)
         later |= {result for op in dependent_ops(block, later) for result in op.results}

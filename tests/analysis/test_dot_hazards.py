@@ -1,7 +1,7 @@
-"""What products in flight read: for how long it is in use, and when it may be written again."""
+"""What dots in flight read: for how long it is in use, and when it may be written again."""
 
 import pytest
-from analysis.product_line import SUMS, Line
+from analysis.dot_line import SUMS, Line
 from xdsl.dialects import scf
 from xdsl.ir import Block
 
@@ -21,7 +21,7 @@ def waiting(line: Line) -> set:
     return HazardAnalysis(line.func, {alloc: 8192 * i for i, alloc in enumerate(line.allocs)}).needs_barrier
 
 
-def test_a_barrier_behind_the_wait_frees_what_a_product_read():
+def test_a_barrier_behind_the_wait_frees_what_a_dot_read():
     line = Line()
     line.wait(line.dot(0), 0)
     assert waiting(line) == set()
@@ -41,8 +41,8 @@ def test_a_barrier_in_front_of_the_wait_does_not():
 
 
 @pytest.mark.parametrize(("pendings", "is_free"), [(0, True), (1, False)])
-def test_a_wait_that_leaves_products_in_flight(pendings, is_free):
-    """Two products; the wait leaves none, or the second. Then a barrier; the second's memory is written."""
+def test_a_wait_that_leaves_dots_in_flight(pendings, is_free):
+    """Two dots; the wait leaves none, or the second. Then a barrier; the second's memory is written."""
     line = Line()
     line.dot(0)
     second = line.dot(1)
@@ -53,7 +53,7 @@ def test_a_wait_that_leaves_products_in_flight(pendings, is_free):
     assert first_store not in HazardAnalysis(line.func, {a: 8192 * i for i, a in enumerate(line.allocs)}).needs_barrier
 
 
-def test_a_synchronous_product_has_read():
+def test_a_synchronous_dot_has_read():
     line = Line()
     line.dot(0, is_async=False)
     line.b.insert(BarrierOp())
@@ -62,8 +62,8 @@ def test_a_synchronous_product_has_read():
 
 
 @pytest.mark.parametrize(("pendings", "in_flight"), [(1, False), (2, True)])
-def test_memory_is_in_use_until_the_product_is_waited_for(pendings, in_flight):
-    """One more product is issued before the wait; where it leaves two in flight, the next wait counts."""
+def test_memory_is_in_use_until_the_dot_is_waited_for(pendings, in_flight):
+    """One more dot is issued before the wait; where it leaves two in flight, the next wait counts."""
     line = Line()
     dot = line.dot(0)
     line.dot(1, is_async=False)
@@ -76,7 +76,7 @@ def test_memory_is_in_use_until_the_product_is_waited_for(pendings, in_flight):
     assert buffer.alignment == 1024
 
 
-def test_a_product_that_a_loop_carries_is_waited_for_behind_it():
+def test_a_dot_that_a_loop_carries_is_waited_for_behind_it():
     line = Line()
     block = Block(arg_types=[i32, SUMS])
     outer, line.b = line.b, Builder.at_end(block)

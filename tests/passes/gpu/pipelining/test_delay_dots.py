@@ -1,4 +1,4 @@
-"""Products that are issued an iteration later: which, what of a loop goes with them; the numbers stay right."""
+"""Dots that are issued an iteration later: which, what of a loop goes with them; the numbers stay right."""
 
 import re
 
@@ -18,15 +18,15 @@ from deuteron.machine.gpu import GPUConfig
 from deuteron.options import settings
 from deuteron.passes.by_name import without
 from deuteron.passes.gpu import gpu_passes
-from deuteron.passes.gpu.pipelining import delay_products, pipeline_loads
-from deuteron.passes.gpu.pipelining.delay_products import DelayProducts
+from deuteron.passes.gpu.pipelining import delay_dots, pipeline_loads
+from deuteron.passes.gpu.pipelining.delay_dots import DelayDots
 from deuteron.passes.gpu.pipelining.pipeline_loads import PipelineLoads
 
 D = 64
 
 
 def sequence(text):
-    """What matters of a kernel's ttgir, in order: products, waits, copies, control flow, reductions."""
+    """What matters of a kernel's ttgir, in order: dots, waits, copies, control flow, reductions."""
     names = {"scf.for": "for", "scf.if": "if", "scf.yield": "}", "tt.reduce": "reduce", "tt.load": "load"}
     names["ttg.async_copy_global_to_local"] = "copy"
     found = []
@@ -108,7 +108,7 @@ def compiled(case, **options):
     return compile_for("cuda:90", attention, *ARRAYS, 64, BLOCK=64, D=D, CASE=case, **options)
 
 
-def test_the_second_product_runs_under_the_next_softmax(by_pointers):
+def test_the_second_dot_runs_under_the_next_softmax(by_pointers):
     text = compiled("", num_stages=3).asm["ttgir"]
     assert loop_of(text) == ["dot...", "dot...", "copy", "copy", "wait 1", "reduce", "reduce", "wait 0"]
 
@@ -122,7 +122,7 @@ def test_the_first_iteration_begins_and_the_last_ends_outside_of_the_loop(way):
 
 @pytest.mark.parametrize("mode", ["late", "early", "random"])
 @pytest.mark.parametrize("stages", [2, 3, 4])
-def test_any_moment_of_copies_and_products(rng, way, stages, mode):
+def test_any_moment_of_copies_and_dots(rng, way, stages, mode):
     arrays, out = draw(rng, 200), poisoned()
     kernel = compile_for("cuda:90", attention, *arrays, out, 200, BLOCK=64, D=D, CASE="", num_stages=stages)
     emulate_compiled(kernel, *arrays, out, 200, asynchronous=mode)
@@ -146,8 +146,8 @@ def test_types_and_warps(rng, way, num_warps, dtype):
 
 
 @pytest.mark.parametrize("case", ["late scale", "same"])
-def test_what_comes_with_a_product(rng, way, case):
-    """The factor of the sum is handed over; a tile that both products read is not there an iteration later."""
+def test_what_comes_with_a_dot(rng, way, case):
+    """The factor of the sum is handed over; a tile that both dots read is not there an iteration later."""
     (q, k, v), out = draw(rng, 130), poisoned()
     kernel = emulate(attention, q, k, v, out, 130, BLOCK=32, D=D, CASE=case, num_stages=3)
     assert ("wait 1" in loop_of(kernel.asm["ttgir"])) == (case != "same")
@@ -183,7 +183,7 @@ def test_which_loops_are_left_as_they_are(rng, way, case):
     np.testing.assert_array_equal(out[:3] if case == "stored" else out[0], sums if case == "stored" else sums[-1])
 
 
-def test_one_stage_leaves_products_in_their_iteration():
+def test_one_stage_leaves_dots_in_their_iteration():
     assert loop_of(compiled("", num_stages=1).asm["ttgir"]).count("wait 1") == 0
 
 
@@ -197,7 +197,7 @@ def test_sums_and_operands_have_to_fit_into_registers(size, is_delayed):
 
 
 @pytest.mark.parametrize(("num_warps", "stages"), [(4, 2), (4, 3), (8, 3)])
-def test_ptxas_keeps_products_in_flight(num_warps, stages):
+def test_ptxas_keeps_dots_in_flight(num_warps, stages):
     resources = compiled("", num_warps=num_warps, num_stages=stages).metadata.resources
     assert resources["warnings"] == [] and resources["spill_bytes"] == 0
 
@@ -206,14 +206,14 @@ def delay_with_loads(module, config):
     """As in functions whose warps are to be specialised."""
     func = next(iter(module.ops))
     func.attributes[SPECIALIZED] = UnitAttr()
-    DelayProducts(config, loads=True).apply(Context(), module)
+    DelayDots(config, loads=True).apply(Context(), module)
     del func.attributes[SPECIALIZED]
 
 
 @pytest.mark.parametrize("stages", [1, 3])
 @pytest.mark.parametrize("n", [0, 64, 190])
 @pytest.mark.parametrize("case", ["", "carried"])
-def test_loads_are_delayed_with_their_product(rng, by_pointers, case, n, stages):
+def test_loads_are_delayed_with_their_dot(rng, by_pointers, case, n, stages):
     """The loop is then like any other: its loads may be copied ahead, those outside of it are as they are."""
     arrays, out = draw(rng, n), poisoned()
     kernel = compile_for("cuda:90", attention, *arrays, out, n, BLOCK=64, D=D, CASE=case)
@@ -266,11 +266,11 @@ def test_blocks_copied_by_tma(rng, keys_stay, mode, n, stages):
 
 @pytest.mark.parametrize("asked", [False, True])
 @pytest.mark.parametrize("mode", ["late", "early", "random"])
-def test_a_slot_that_is_filled_again_keeps_a_product_in_its_iteration(rng, way, monkeypatch, tmp_path, mode, asked):
+def test_a_slot_that_is_filled_again_keeps_a_dot_in_its_iteration(rng, way, monkeypatch, tmp_path, mode, asked):
     """Where nothing has made slots stay for an iteration longer: the loop fills them, or warps of their own."""
     monkeypatch.setenv("DEUTERON_CACHE_DIR", str(tmp_path / "others"))
-    monkeypatch.setattr(pipeline_loads, "products_to_delay", lambda *given: [])
-    monkeypatch.setattr(delay_products, "_movable_loads", lambda loop: [])
+    monkeypatch.setattr(pipeline_loads, "dots_to_delay", lambda *given: [])
+    monkeypatch.setattr(delay_dots, "_movable_loads", lambda loop: [])
     a, b, c = (aligned(rng.integers(-1, 2, (count, 64, 64)).astype(np.float16)) for count in (1, 7, 7))
     out = aligned(np.full((64, 64), np.nan, np.float32))
     args = a, b, c, out, 7

@@ -7,8 +7,14 @@ from deuteron.backend.cuda.target import architecture
 from deuteron.ir.tt.dot import DotOp
 from deuteron.machine.gpu import GPUConfig
 from deuteron.passes import run_passes
+from deuteron.passes.gpu.dot_instructions import (
+    obstacle_to_mma,
+    obstacle_to_wgmma,
+    uses_mma,
+    uses_wgmma,
+    warp_group_warps,
+)
 from deuteron.passes.gpu.layouts.assign_layouts import AssignLayouts
-from deuteron.passes.gpu.products import obstacle_to_mma, obstacle_to_wgmma, uses_mma, uses_wgmma, warp_group_warps
 from deuteron.passes.remarks import Kind, remark_of
 
 TF32, IEEE = 0, 2
@@ -18,7 +24,7 @@ def config(capability: int, num_warps: int = 4) -> GPUConfig:
     return GPUConfig(architecture(capability).machine, num_warps)
 
 
-def product(m=64, n=64, k=64, a="f16", c="f32", precision=TF32, batch="") -> DotOp:
+def dot(m=64, n=64, k=64, a="f16", c="f32", precision=TF32, batch="") -> DotOp:
     types = [f"tensor<{batch}{rows}x{columns}x{type}>" for rows, columns, type in ((m, k, a), (k, n, a), (m, n, c))]
     zeros = "\n".join(
         f'%{name} = "arith.constant"() <{{value = dense<{0 if type.endswith(("i8>", "i32>")) else 0.0}> : {type}}}>'
@@ -37,7 +43,7 @@ def product(m=64, n=64, k=64, a="f16", c="f32", precision=TF32, batch="") -> Dot
 
 @pytest.mark.parametrize("types", [("f16", "f32"), ("f16", "f16"), ("bf16", "f32"), ("f32", "f32"), ("i8", "i32")])
 def test_tensor_cores_multiply(types):
-    op = product(a=types[0], c=types[1])
+    op = dot(a=types[0], c=types[1])
     assert uses_mma(op, config(80).machine) and uses_wgmma(op, config(90))
     assert not uses_wgmma(op, config(80)) and obstacle_to_wgmma(op, config(80)) is None, "nothing to say of what is not"
 
@@ -54,8 +60,8 @@ def test_tensor_cores_multiply(types):
         ({"batch": "2x"}, 4, "it takes tiles of two dimensions"),
     ],
 )
-def test_what_keeps_a_product_from_wgmma(shape, num_warps, obstacle):
-    assert obstacle_to_wgmma(product(**shape), config(90, num_warps)) == obstacle
+def test_what_keeps_a_dot_from_wgmma(shape, num_warps, obstacle):
+    assert obstacle_to_wgmma(dot(**shape), config(90, num_warps)) == obstacle
 
 
 @pytest.mark.parametrize(
@@ -68,8 +74,8 @@ def test_what_keeps_a_product_from_wgmma(shape, num_warps, obstacle):
         ({"batch": "2x"}, None),
     ],
 )
-def test_what_keeps_a_product_from_mma(shape, obstacle):
-    assert obstacle_to_mma(product(**shape), config(80).machine) == obstacle
+def test_what_keeps_a_dot_from_mma(shape, obstacle):
+    assert obstacle_to_mma(dot(**shape), config(80).machine) == obstacle
 
 
 @pytest.mark.parametrize(("rows", "warps", "expected"), [(128, 8, [8, 1]), (64, 8, [4, 2]), (256, 4, [4, 1])])
@@ -78,7 +84,7 @@ def test_warps_go_along_rows_first(rows, warps, expected):
 
 
 def test_layouts_say_why():
-    op = product(m=32, n=4)
+    op = dot(m=32, n=4)
     run_passes(op.parent_op().parent_op(), [AssignLayouts(config(90))], verify=lambda *_: None)
     assert remark_of(op, Kind.NO_WGMMA).reason == "it takes 64 rows, there are 32"
     assert remark_of(op, Kind.NO_MMA).reason == "it takes 16 rows and 8 columns, there are 32 and 4"

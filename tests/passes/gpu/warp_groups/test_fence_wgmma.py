@@ -1,4 +1,4 @@
-"""Fences stand between stores to shared memory and products of warpgroups, once, outside of loops where they can."""
+"""Fences stand between stores to shared memory and dots by wgmma, once, outside of loops where they can."""
 
 import re
 
