@@ -236,44 +236,6 @@ def launch_emulated(kernel, *args, **given):
 
 
 @deuteron.jit
-def count(x, out, BLOCK: tl.constexpr, GIVES: tl.constexpr):
-    i = tl.arange(0, BLOCK)
-    before = tl.atomic_add(out + i // 2, tl.load(x + i))
-    if GIVES:
-        tl.store(x + BLOCK + i, before)
-
-
-@pytest.mark.parametrize("gives", [False, True])
-@pytest.mark.parametrize("num_ctas", [2, 4])
-def test_atomics_of_tiles_are_done_once(num_ctas, gives, rng):
-    x, out = rng.integers(1, 9, 128).astype(np.float32), np.zeros(32, np.float32)
-    values = x[:64].reshape(32, 2).copy()
-    emulate(count, x, out, BLOCK=64, GIVES=gives, num_ctas=num_ctas)
-    np.testing.assert_array_equal(out, values.sum(1))
-    if gives:
-        before = x[64:].reshape(32, 2)
-        first = before.argmin(1)
-        np.testing.assert_array_equal(before.min(1), 0)
-        np.testing.assert_array_equal(before.max(1), values[np.arange(32), first])
-
-
-@deuteron.jit
-def count_and_choose(x, out, BLOCK: tl.constexpr):
-    i = tl.arange(0, BLOCK)
-    v = tl.load(x + i)
-    tl.store(out + i, tl.where(v > 4, tl.atomic_add(x + i, 1), -v))
-
-
-@pytest.mark.parametrize("num_ctas", [2, 4])
-def test_what_is_computed_of_an_atomics_result(num_ctas, rng):
-    x, out = rng.integers(1, 9, 16).astype(np.int32), np.zeros(16, np.int32)
-    before = x.copy()
-    emulate(count_and_choose, x, out, BLOCK=16, num_ctas=num_ctas)
-    np.testing.assert_array_equal(out, np.where(before > 4, before, -before))
-    np.testing.assert_array_equal(x, before + 1)
-
-
-@deuteron.jit
 def say(x, n):
     tl.device_print("sum", tl.sum(tl.load(x + tl.arange(0, 16))))
     tl.device_assert(tl.arange(0, 16) < n, "few")
