@@ -6,10 +6,11 @@ import re
 
 import numpy as np
 import pytest
-from backend.cuda.launching import emulate
+from backend.cuda.launching import compile_for, emulate
 
 import deuteron
 import deuteron.language as tl
+from deuteron.errors import UsageError
 
 
 @deuteron.jit
@@ -57,6 +58,10 @@ def old_values(x, out, n, CASE: tl.constexpr, BLOCK: tl.constexpr):
     if CASE == "made in a loop":
         for k in range(n):
             old += tl.atomic_add(x + i, k + 1)
+    if CASE == "read in the next iteration":
+        for k in range(n):
+            tl.store(out + k * BLOCK + i, old)
+            old = tl.atomic_add(x + i, k + 1)
     if CASE == "read in a loop":
         old = tl.atomic_add(x + i, 1)
         for k in range(n):
@@ -73,6 +78,8 @@ def old_values(x, out, n, CASE: tl.constexpr, BLOCK: tl.constexpr):
         old = tl.where(tl.atomic_cas(x + i, n, 9) == n, 1.5, 2.0).to(tl.float16).to(tl.int32)
     if CASE == "an address":
         tl.atomic_add(out + tl.atomic_xchg(x + i, n), 1)
+    elif CASE == "read in the next iteration":
+        tl.store(out + n * BLOCK + i, old)
     elif CASE == "summed":
         tl.store(out + i, tl.sum(tl.atomic_add(x + square, n), axis=1))
     elif CASE == "transposed":
@@ -90,6 +97,7 @@ def old_values(x, out, n, CASE: tl.constexpr, BLOCK: tl.constexpr):
     "case",
     [
         "made in a loop",
+        "read in the next iteration",
         "read in a loop",
         "made in a branch",
         "read in a branch",
@@ -110,3 +118,31 @@ def test_an_atomics_result_wherever_it_is_used(case, num_ctas, rng):
     np.testing.assert_array_equal(x, alone[0])
     np.testing.assert_array_equal(out, alone[1])
     assert out.any()
+
+
+@deuteron.jit
+def needed_by_all(x, out, CASE: tl.constexpr):
+    i = tl.arange(0, 16)
+    if CASE == "the next iteration":
+        old = tl.zeros((16,), tl.int32)
+        for k in range(3):
+            tl.store(out + k, tl.sum(old))
+            old = tl.atomic_add(x + i, k)
+    else:
+        old = tl.atomic_add(x + i, 1)
+    if CASE == "a sum":
+        tl.store(out, tl.sum(old))
+    if CASE == "a condition" and tl.max(old) > 3:
+        tl.store(out + i, i)
+    if CASE == "both axes":
+        square = tl.atomic_add(x + i[:, None] * 16 + i[None, :], 1)
+        tl.store(out + i, tl.sum(square, 0) + tl.sum(square, 1))
+
+
+@pytest.mark.parametrize("case", ["the next iteration", "a sum", "a condition", "both axes"])
+def test_a_result_that_no_block_has_is_refused(case):
+    x = np.zeros(256, np.int32)
+    with pytest.raises(
+        UsageError, match="num_ctas = 2: what an atomic gives is needed (as a whole|along several axes)"
+    ):
+        compile_for("cuda:90", needed_by_all, x, x, CASE=case, num_ctas=2)

@@ -141,9 +141,16 @@ class CTASplit:
         if carried is not None:
             return [*((source, split) for source in carried), *_deciding(value)]
         op = value.op
-        if isinstance(op, _ATOMICS) and effects.get(op) != split:
-            raise Unsplittable(op, "what an atomic gives is needed along several axes")
+        if isinstance(op, _ATOMICS):
+            self._check_result(op, split, effects)
         return list(zip(op.operands, self._of_operands(op, split), strict=True))
+
+    def _check_result(self, op: Operation, split: Split, effects: dict[Operation, Split]) -> None:
+        """Whether a CTA has that part of what an atomic gives; of one further on in a loop, the axis is open still."""
+        if split is None:
+            raise Unsplittable(op, "what an atomic gives is needed as a whole, and each block has a part of it")
+        if effects.get(op, split) != split:
+            raise Unsplittable(op, "what an atomic gives is needed along several axes")
 
     def _check_part(self, op: Operation, tile: SSAValue, split: int) -> None:
         """Whether each CTA gets something of a tile that an op makes or accesses: of what TMA copies, 16 bytes."""
