@@ -99,7 +99,7 @@ def test_remarks_have_their_line_and_are_said_once(opt):
     passes = "assign-layouts,pipeline-loads,pipeline-loads"
     result = opt("-p", passes, "-t", "cuda:80", "--remarks", input=print_module(module))
     assert printed(result).count("not-ahead") == 1
-    assert [line[:43] for line in result.stderr.splitlines()] == ["pipeline-loads: k.py:7:9: not-ahead: no pro"]
+    assert [line[:43] for line in result.stderr.splitlines()] == ["pipeline-loads: k.py:7:9: not-ahead: no dot"]
 
 
 def test_a_disabled_pass_does_not_run(opt):

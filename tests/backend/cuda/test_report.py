@@ -131,12 +131,12 @@ PRODUCTS = [
 @pytest.mark.parametrize(
     ("target", "dtype", "tile", "precision", "instruction", "count", "operands", "remark"), PRODUCTS
 )
-def test_products(target, dtype, tile, precision, instruction, count, operands, remark):
-    (product,) = compile_matmul(target, dtype, tile, precision).report().products
-    assert (product.instruction, product.operands, product.remark) == (instruction, operands, remark)
-    assert product.count == (count or product.count) > 0
-    assert "tl.dot" in line(product.place)
-    assert product.tile.startswith("x".join(map(str, tile)))
+def test_dots(target, dtype, tile, precision, instruction, count, operands, remark):
+    (dot,) = compile_matmul(target, dtype, tile, precision).report().dots
+    assert (dot.instruction, dot.operands, dot.remark) == (instruction, operands, remark)
+    assert dot.count == (count or dot.count) > 0
+    assert "tl.dot" in line(dot.place)
+    assert dot.tile.startswith("x".join(map(str, tile)))
 
 
 def test_blocks_that_are_copied_by_tma():
@@ -325,7 +325,7 @@ def test_machine_code_has_source_lines():
     assert all(spill.place.file == __file__ for spill in kernel.report().spills)
 
 
-def test_serialised_products_are_messages_with_a_line(tmp_path):
+def test_serialised_dots_are_messages_with_a_line(tmp_path):
     """The wait behind the loop taken away, ptxas puts its own."""
     ptx = compile_matmul("cuda:90").asm["ptx"]
     file = tmp_path / "matmul.ptx"
@@ -337,7 +337,7 @@ def test_serialised_products_are_messages_with_a_line(tmp_path):
     assert "Messages of ptxas" in str(report) and "(C751" in str(report)
 
 
-def test_messages_without_a_line_are_about_the_products():
+def test_messages_without_a_line_are_about_the_dots():
     kernel = compile_matmul("cuda:90")
     said = "ptxas info : (C7510) Potential Performance Loss: wgmma.mma_async instructions are serialized due to ..."
     metadata = replace(kernel.metadata, resources={**kernel.metadata.resources, "warnings": [said]})

@@ -7,7 +7,7 @@
 
 ptxas takes the registers that suit its schedule and knows of no threshold. What memory bounds gains by blocks whose
 loads and stores overlap (layer norm of 16384x4096: 2.5 % on an H200). Sometimes it spills where it had registers left;
-told a limit, it does not (layer norm of 1024 with 2 warps, ptxas 13.0 and 13.5). Products on tensor cores stay as they
+told a limit, it does not (layer norm of 1024 with 2 warps, ptxas 13.0 and 13.5). Dots on tensor cores stay as they
 are, and so does a kernel that says itself how many registers it takes.
 """
 

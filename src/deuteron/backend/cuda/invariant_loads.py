@@ -6,7 +6,7 @@
 
 Different arguments are taken not to overlap at shifted addresses within a program. They may be the same array, which a
 kernel then updates in place; so nothing that writes may come first. Where accesses are kept in order, or where it is
-not known what is written, no load is invariant. Kernels with products keep their loads: ptxas moves invariant ones
+not known what is written, no load is invariant. Kernels with dots keep their loads: ptxas moves invariant ones
 ahead, and has no registers for that there (attention spilled 40 bytes on sm_80).
 """
 

@@ -84,7 +84,7 @@ class Step:
 
 @dataclass(frozen=True)
 class Instructions:
-    """The instructions of one product. `a_axis`, `b_axis`: where a (if in memory) and b have neighbouring elements."""
+    """The instructions of one dot. `a_axis`, `b_axis`: where a (if in memory) and b have neighbouring elements."""
 
     n: int
     a_type: Attribute
@@ -96,8 +96,8 @@ class Instructions:
     def issue(
         self, b: Builder, tiles: Sequence[Sequence[Value]], steps: Sequence[Step], wait: bool
     ) -> list[list[Value]]:
-        """Issue them as one group of asynchronous products; gives the accumulators, which are in flight unless waited
-        for. One piece of assembly: nothing else gets between the fence and the products that read registers.
+        """Issue them as one group of asynchronous dots; gives the accumulators, which are in flight unless waited
+        for. One piece of assembly: nothing else gets between the fence and the dots that read registers.
         """
         sums = [value for tile in tiles for value in tile]
         from_zero = all(value == const(self.sum_type, 0) for value in sums)

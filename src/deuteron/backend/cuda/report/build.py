@@ -10,7 +10,7 @@ from dataclasses import fields
 from deuteron.backend.cuda.occupancy import occupancy
 from deuteron.backend.cuda.ptxas import Resources
 from deuteron.backend.cuda.report.instructions import Instruction, instructions, num_threads, stack_accesses
-from deuteron.backend.cuda.report.model import Access, Barrier, CUDAReport, Message, Product, Spill
+from deuteron.backend.cuda.report.model import Access, Barrier, CUDAReport, Dot, Message, Spill
 from deuteron.backend.cuda.report.tiles import DotFact, TileFacts, tile_facts
 from deuteron.backend.cuda.target import WARP_SIZE, architecture
 from deuteron.backend.metadata import KernelMetadata
@@ -33,7 +33,7 @@ _BARRIERS = (
     "membar",
 )
 _MULTIPLIES = ("wgmma.mma_async", "mma.sync", "fma.rn.", "mad.lo.", "dp4a.")
-# wgmma made to wait for each other: said of a function, and meant of its products.
+# wgmma made to wait for each other: said of a function, and meant of its dots.
 _SERIALISED = re.compile(r"\(C751[0-9]\)")
 _PTX_LINE = re.compile(r"\bline (\d+)")
 
@@ -56,7 +56,7 @@ def make_report(texts: Mapping[str, str | bytes], metadata: KernelMetadata) -> C
         resources=used,
         occupancy=occupancy(machine, threads, used.registers, shared),
         accesses=tuple(_accesses(found, facts)),
-        products=tuple(_product(dot, found) for dot in facts.dots),
+        dots=tuple(_dot(dot, found) for dot in facts.dots),
         pipelined=facts.pipelined,
         not_pipelined=facts.not_pipelined,
         conversions=facts.conversions,
@@ -109,11 +109,11 @@ def _access_kind(name: str) -> str | None:
     return {"ld": "load", "st": "store", "atom": "atomic", "red": "atomic"}.get(first)
 
 
-def _product(dot: DotFact, found: Sequence[Instruction]) -> Product:
+def _dot(dot: DotFact, found: Sequence[Instruction]) -> Dot:
     names = Counter(one.name for one in found if one.place == dot.place and one.name.startswith(_MULTIPLIES))
     name = min(names, key=lambda name: _rank(name, names)) if names else None
     instruction = _instruction_text(name) if name else "none found on this line"
-    return Product(dot.place, dot.tile, instruction, names[name] if name else 0, dot.operands, dot.is_async, dot.remark)
+    return Dot(dot.place, dot.tile, instruction, names[name] if name else 0, dot.operands, dot.is_async, dot.remark)
 
 
 def _rank(name: str, names: Counter[str]) -> tuple[int, int]:
@@ -148,7 +148,7 @@ def _spills(sass: str) -> list[Spill]:
 
 
 def _message(text: str, found: Sequence[Instruction]) -> Message:
-    """With the lines that a message is about: what is at or before the line of PTX that it names, or all products."""
+    """With the lines that a message is about: what is at or before the line of PTX that it names, or all dots."""
     named = _PTX_LINE.search(text)
     about = [one for one in found if named and one.place and one.ptx_line <= int(named.group(1))][-1:]
     if not about and _SERIALISED.search(text):

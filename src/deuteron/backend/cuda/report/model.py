@@ -26,7 +26,7 @@ class Access:
 
 
 @dataclass(frozen=True)
-class Product:
+class Dot:
     """A `tl.dot`: its tile as MxNxK, what multiplies, how many instructions a thread issues for it, where a and b are
     read from; `remark` says what keeps it from a faster instruction.
     """
@@ -108,7 +108,7 @@ class CUDAReport(Report):
     resources: Resources
     occupancy: Occupancy
     accesses: tuple[Access, ...]
-    products: tuple[Product, ...]
+    dots: tuple[Dot, ...]
     pipelined: tuple[PipelinedLoad, ...]
     not_pipelined: tuple[PlainLoad, ...]
     conversions: tuple[Conversion, ...]
@@ -132,9 +132,9 @@ class CUDAReport(Report):
                 tuple(_access_row(access) for access in self.accesses),
             ),
             ReportTable(
-                "Products",
+                "Dots",
                 ("line", "tile", "instruction", "operands", ""),
-                tuple(_product_row(product) for product in self.products),
+                tuple(_dot_row(dot) for dot in self.dots),
             ),
             ReportTable("Loads in loops", ("line", "pipelined", ""), self._loads()),
             ReportTable(
@@ -177,10 +177,10 @@ def _access_row(access: Access) -> tuple[str, ...]:
     return place_text(access.place), access.kind, width, f"{access.count} {access.instruction}", access.limit or ""
 
 
-def _product_row(product: Product) -> tuple[str, ...]:
-    instruction = f"{product.count} {product.instruction}" if product.count else product.instruction
-    remark = product.remark or ("runs on while others are issued" if product.is_async else "")
-    return place_text(product.place), product.tile, instruction, product.operands, remark
+def _dot_row(dot: Dot) -> tuple[str, ...]:
+    instruction = f"{dot.count} {dot.instruction}" if dot.count else dot.instruction
+    remark = dot.remark or ("runs on while others are issued" if dot.is_async else "")
+    return place_text(dot.place), dot.tile, instruction, dot.operands, remark
 
 
 def _buffers(load: PipelinedLoad) -> str:

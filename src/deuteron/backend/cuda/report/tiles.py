@@ -1,4 +1,4 @@
-"""What ttgir says of a kernel: why an access is narrow, what is pipelined, where products are read from, conversions.
+"""What ttgir says of a kernel: why an access is narrow, what is pipelined, where dots are read from, conversions.
 
     facts = tile_facts(module)
     facts.limits["load", k.py:84]        "the mask is only known to be the same for 2 elements"
@@ -41,7 +41,7 @@ INSTRUCTIONS = {Kind.NO_MMA: "mma.sync", Kind.NO_WGMMA: "wgmma"}
 
 @dataclass(frozen=True)
 class DotFact:
-    """A product, before it is known which instructions it became."""
+    """A dot, before it is known which instructions it became."""
 
     place: Location | None
     tile: str

@@ -69,7 +69,7 @@ def arrive_barrier(ctx: CUDAContext, op: Operation, barrier: SharedTile, *others
 
 
 def _where(ctx: CUDAContext, conditions: list[Value | None], text: str, *operands: Value) -> None:
-    """Assembly in the threads where all conditions hold: a predicate, so that no branch comes between products."""
+    """Assembly in the threads where all conditions hold: a predicate, so that no branch comes between dots."""
     given = [condition for condition in conditions if condition is not None]
     guards = [reduce(ctx.b.and_, given)] if given else []
     text = text.replace("@GUARD ", f"@${len(operands)} " if guards else "")

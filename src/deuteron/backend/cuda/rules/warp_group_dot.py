@@ -1,7 +1,7 @@
 """ttng.warp_group_dot by wgmma, its wait, and the fence in front of it.
 
 Accumulators are 64 rows by N columns for each warpgroup; a larger tile has several, each with one instruction for every
-step along K. A synchronous product waits for itself; the result of an asynchronous one is only passed on until a wait
+step along K. A synchronous dot waits for itself; the result of an asynchronous one is only passed on until a wait
 ties it.
 """
 
@@ -108,7 +108,7 @@ def warp_group_dot_wait(ctx: Context, op: Operation, *inputs: Fragment) -> list[
     """Everything in flight goes through the wait, so that nothing uses it before.
 
     A new block begins behind it: into the block behind a loop LLVM sinks what is used there, and where the wait is not
-    the first instruction of that block, ptxas waits for every product instead (C7514).
+    the first instruction of that block, ptxas waits for every dot instead (C7514).
     """
     values = [value for fragment in inputs for value in fragment.registers]
     outputs = [f"={CONSTRAINTS[value.type]}" for value in values]

@@ -1,8 +1,8 @@
 """scf.for, scf.if, scf.while: every register of every value that is carried or yielded gets a phi.
 
-Elements of 16 bits go in pairs: operands of products are words from where they are rounded, and stay that.
+Elements of 16 bits go in pairs: operands of dots are words from where they are rounded, and stay that.
 
-Loops with matrix products stay rolled: ptxas unrolls them eightfold, which takes it eight times as long, for nothing.
+Loops with dots stay rolled: ptxas unrolls them eightfold, which takes it eight times as long, for nothing.
 """
 
 from __future__ import annotations
