@@ -23,7 +23,7 @@ MEMORY = MemDescType(TensorType(f16, SHAPE, SharedLinearEncodingAttr(mma_shared(
 
 
 class Line:
-    """A function without loops: two allocations of 8192 bytes, and ops behind each other."""
+    """A function without loops: two allocations of 8192 bytes, and ops one after the other."""
 
     def __init__(self):
         self.func = FuncOp("k", [TILE])

@@ -23,7 +23,7 @@ BUFFER = MemDescType(TensorType(i32, [64], SharedLinearEncodingAttr(row_major((6
 
 
 class Loop:
-    """A loop that carries the index of a buffer; ops are added to its body behind each other."""
+    """A loop that carries the index of a buffer; ops are added to its body one after the other."""
 
     def __init__(self, count: int):
         self.func = FuncOp("k", [POINTERS, i32])
@@ -58,7 +58,7 @@ class Loop:
 
 
 @pytest.mark.parametrize("count", [2, 3, 4])
-def test_one_barrier_where_copies_come_behind_the_wait(count):
+def test_one_barrier_where_copies_come_after_the_wait(count):
     loop = Loop(count)
     loop.wait(count - 2)
     copy = loop.copy(loop.freed)
@@ -67,7 +67,7 @@ def test_one_barrier_where_copies_come_behind_the_wait(count):
 
 
 @pytest.mark.parametrize("count", [2, 3, 4])
-def test_one_where_they_come_behind_the_use(count):
+def test_one_where_they_come_after_the_use(count):
     loop = Loop(count)
     loop.wait(count - 2)
     read = loop.read(loop.used)

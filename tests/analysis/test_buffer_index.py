@@ -1,4 +1,4 @@
-"""Which buffer an index means: constants, steps that go round, and what the next iteration calls it."""
+"""Which buffer an index means: constants, steps that wrap around, and what the next iteration calls it."""
 
 from xdsl.dialects import scf
 from xdsl.ir import Block

@@ -16,12 +16,12 @@ from deuteron.ir.types import i32
 
 
 def waiting(line: Line) -> set:
-    """The ops that need a barrier in front of them, once the function is complete."""
+    """The ops that need a barrier before them, once the function is complete."""
     line.b.insert(ReturnOp())
     return HazardAnalysis(line.func, {alloc: 8192 * i for i, alloc in enumerate(line.allocs)}).needs_barrier
 
 
-def test_a_barrier_behind_the_wait_frees_what_a_dot_read():
+def test_a_barrier_after_the_wait_frees_what_a_dot_read():
     line = Line()
     line.wait(line.dot(0), 0)
     assert waiting(line) == set()
@@ -31,7 +31,7 @@ def test_a_barrier_behind_the_wait_frees_what_a_dot_read():
     assert waiting(line) == {store}
 
 
-def test_a_barrier_in_front_of_the_wait_does_not():
+def test_a_barrier_before_the_wait_does_not():
     line = Line()
     dot = line.dot(0)
     line.b.insert(BarrierOp())
@@ -76,7 +76,7 @@ def test_memory_is_in_use_until_the_dot_is_waited_for(pendings, in_flight):
     assert buffer.alignment == 1024
 
 
-def test_a_dot_that_a_loop_carries_is_waited_for_behind_it():
+def test_a_dot_that_a_loop_carries_is_waited_for_after_it():
     line = Line()
     block = Block(arg_types=[i32, SUMS])
     outer, line.b = line.b, Builder.at_end(block)

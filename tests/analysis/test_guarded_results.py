@@ -111,7 +111,7 @@ def test_another_axis():
     assert not guarded(bounds(1) + LOAD + store("%v"))
 
 
-def test_a_mask_that_goes_round():
+def test_a_mask_that_wraps_around():
     """`i % n < m` leaves in what it should leave out."""
     source = bounds(0).replace(
         '%row = "arith.cmpi"(%i,',

@@ -20,7 +20,7 @@ DESCRIPTOR = MemDescType(TensorType(i32, [64], SharedLinearEncodingAttr(row_majo
 
 
 class Kernel:
-    """A function of a tile, with two allocations; ops are added behind each other."""
+    """A function of a tile, with two allocations; ops are added one after the other."""
 
     def __init__(self):
         self.func = FuncOp("k", [TILE])

@@ -145,7 +145,7 @@ def test_tiles_that_go_round_count_as_the_dividend():
 
 
 @pytest.mark.parametrize(("type", "terms"), [("i32", 2), ("i16", 1), ("i1", 1)])
-def test_narrow_integers_may_go_round(type, terms):
+def test_narrow_integers_may_wrap_around(type, terms):
     """The sum of two i16, widened, is not the sum of the widened two."""
     module = parse_kernel(
         f"%a: {type}, %b: {type}",

@@ -30,7 +30,7 @@ def test_else_of_a_loop(check_error):
                 pass
         """,
         """
-        k.py:4:5: error: 'else' of a 'for' is not supported in a kernel. Put what is in it behind the loop.
+        k.py:4:5: error: 'else' of a 'for' is not supported in a kernel. Put what is in it after the loop.
             for i in range(n):
             ^~~~~~~~~~~~~~~~~~
         """,

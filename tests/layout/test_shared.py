@@ -39,7 +39,7 @@ def test_eight_rows_of_sixteen_bytes_are_in_different_banks(fast, size):
 
 
 @given(matrices(), st.integers(0, 3))
-def test_batches_lie_one_behind_the_other(drawn, batch_bits):
+def test_batches_lie_one_after_the_other(drawn, batch_bits):
     shape, fast, size = drawn
     batches = 1 << batch_bits
     layout = mma_shared((batches, *shape), 1 + fast, size)

@@ -14,7 +14,7 @@ DTYPES = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}
 
 
 def copied(layout: LinearLayout, size: int, min_copies: int = 1) -> np.ndarray:
-    """Shared memory, element by element, behind the copies of a tile of the numbers 0, 1, 2 ..."""
+    """Shared memory, element by element, after the copies of a tile of the numbers 0, 1, 2 ..."""
     count = int(np.prod(layout.shape))
     space = np.zeros(count * size + 16, np.uint8)
     begin = -space.ctypes.data % 16

@@ -74,7 +74,7 @@ LOOP = """
 
 @pytest.mark.parametrize("broken_by", [LoseTerminators(), YieldAnotherType()])
 def test_what_a_pass_changed_is_verified_where_it_shows(parse_kernel, broken_by):
-    """Neither the op in front of the terminator nor the loop has changed itself."""
+    """Neither the op before the terminator nor the loop has changed itself."""
     with pytest.raises(InternalError, match=f"after {broken_by.name}"):
         run_passes(parse_kernel("", LOOP), [broken_by])
 

@@ -9,7 +9,7 @@ import deuteron.language as tl
 
 @triton.jit
 def before_masked_store(p, o, n, KIND: tl.constexpr):
-    """What is loaded is stored behind a masked store, or an atomic, to the same place."""
+    """What is loaded is stored after a masked store, or an atomic, to the same place."""
     i = tl.arange(0, 32)
     v = tl.load(p + i)
     if KIND == "atomic":

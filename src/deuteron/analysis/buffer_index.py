@@ -1,6 +1,6 @@
 """Which of several buffers an index means: a constant, or steps around a ring from a number that a loop carries.
 
-^bb0(%i: i32, %last: i32):                          %last goes round: 2, 0, 1, 2, ...
+^bb0(%i: i32, %last: i32):                          %last wraps around: 2, 0, 1, 2, ...
   %next = "ttg.ring_next"(%last) <{slots = 3}>      BufferIndex(3, %last, 1): one after %last, never the same
   "scf.yield"(%next)                                in the next iteration, %last + 1 is called %last
 """

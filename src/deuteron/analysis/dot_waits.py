@@ -1,4 +1,4 @@
-"""Behind which wait an asynchronous dot by wgmma is over.
+"""After which wait an asynchronous dot by wgmma is over.
 
     %d = "ttng.warp_group_dot"(...)                            wait_for(%d's op)
     %e = "ttng.warp_group_dot_wait"(%d) <{pendings = 0}>       is this one

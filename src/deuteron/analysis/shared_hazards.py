@@ -2,9 +2,9 @@
 
     read after write, write after read, write after write of overlapping bytes without a barrier in between
 
-The analysis follows the accesses since the last barrier through the ops in order; loops go round until nothing is
+The analysis follows the accesses since the last barrier through the ops in order; loops are repeated until nothing is
 added, and after an `scf.if` the accesses of both branches count. Ops with scratch memory write it, wait, and read it,
-so that behind them only their reads count. A wait among the threads of one warp frees nothing for the other warps. A
+so that after them only their reads count. A wait among the threads of one warp frees nothing for the other warps. A
 dot in flight reads until it is waited for; only a barrier after that frees what it read. A copy in flight writes
 until it is waited for; that no thread reads before is up to the pass that made it. Of several buffers, those are told
 apart whose indices are known to differ. The regions of `ttg.warp_specialize` are gone through one by one: what one
@@ -55,7 +55,7 @@ MAX_IN_FLIGHT = 32
 class Access:
     """Bytes of shared memory that some threads read or wrote, of several buffers the one at `index`. `in_flight`: read
     by a dot, or written by a copy, that was not waited for, and that many dots, or groups of copies, came after
-    it. `shared_by_regions`: of memory that is allocated in front of a `ttg.warp_specialize`, and used inside.
+    it. `shared_by_regions`: of memory that is allocated before a `ttg.warp_specialize`, and used inside.
     `by_one`: by the one thread that does what is done once; in flight it is a store of TMA.
     """
 
@@ -96,7 +96,7 @@ class HazardAnalysis:
     def __init__(self, func: FuncOp, offsets: dict[Operation, int]):
         self.needs_barrier: set[Operation] = set()
         self._offsets = offsets
-        self._shared_by_regions = _in_front_of_regions(func)
+        self._shared_by_regions = _before_regions(func)
         self._accesses = {op: found for op in func.body.walk() if (found := self._first_accesses(op))}
         self._relevant: dict[Block, list[Operation]] = {}
         self._decides = True
@@ -202,8 +202,8 @@ class HazardAnalysis:
         return Access(effect.kind, begin, begin + scratch_bytes(descriptor.owner), None, index, is_shared, by_one)
 
 
-def _in_front_of_regions(func: FuncOp) -> set[Operation]:
-    """The ops in front of a `ttg.warp_specialize`, in its block."""
+def _before_regions(func: FuncOp) -> set[Operation]:
+    """The ops before a `ttg.warp_specialize`, in its block."""
     ops = list(func.body.block.ops)
     return set(ops) if any(isinstance(op, WarpSpecializeOp) for op in ops) else set()
 

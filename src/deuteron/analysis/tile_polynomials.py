@@ -29,7 +29,7 @@ MIN_BITS = 32
 
 @dataclass(frozen=True)
 class Wrap:
-    """A tile that goes round: `dividend` modulo `divisor`. It is the dividend where that is less."""
+    """A tile that wraps around: `dividend` modulo `divisor`. It is the dividend where that is less."""
 
     dividend: Polynomial
     divisor: Polynomial
@@ -62,7 +62,7 @@ class TilePolynomials:
         self._wraps[value] = wrap
 
     def wraps_in(self, value: SSAValue) -> list[Wrap]:
-        """The tiles that go round which a value is made of, whose polynomial is known."""
+        """The tiles that wrap around which a value is made of, whose polynomial is known."""
         return [self._wraps[source] for source in sources_of(value) if source in self._wraps]
 
     def _make(self, value: SSAValue) -> Polynomial | None:
@@ -141,7 +141,7 @@ def _step(loop: scf.ForOp) -> int:
 
 
 def _is_number(value: SSAValue) -> bool:
-    """Narrow integers go round where a kernel means them to: no polynomial says so."""
+    """Narrow integers wrap around where a kernel means them to: no polynomial says so."""
     if is_integer(value.type):
         return bit_width_of(value.type) >= MIN_BITS
     return is_pointer(element_type_of(value.type))

@@ -25,7 +25,7 @@ def waiting_loops(root: Operation) -> list[scf.WhileOp]:
 
 
 def _waits(loop: scf.WhileOp) -> bool:
-    return any(_reads_what_others_write(op, loop) for op in _ops_behind_condition(loop))
+    return any(_reads_what_others_write(op, loop) for op in _ops_after_condition(loop))
 
 
 def _reads_what_others_write(op: Operation, loop: scf.WhileOp) -> bool:
@@ -36,7 +36,7 @@ def _reads_what_others_write(op: Operation, loop: scf.WhileOp) -> bool:
     return kinds != {READ} or not any(_is_inside(operand, loop) for operand in op.operands)
 
 
-def _ops_behind_condition(loop: scf.WhileOp) -> Iterator[Operation]:
+def _ops_after_condition(loop: scf.WhileOp) -> Iterator[Operation]:
     """The ops of the loop that its condition is computed by, in this iteration and in those before."""
     pending: list[SSAValue] = [loop.before_region.block.last_op.operands[0]]
     seen: set[SSAValue] = set()

@@ -56,7 +56,7 @@ def for_loop(ctx: Context, node: ast.For) -> None:
 def _check_loop(ctx: Context, node: ast.For | ast.While, word: str) -> None:
     if node.orelse:
         raise ctx.error(
-            f"'else' of a '{word}' is not supported in a kernel. Put what is in it behind the loop.",
+            f"'else' of a '{word}' is not supported in a kernel. Put what is in it after the loop.",
             UnsupportedLanguageConstruct,
         )
     if contains_return(node.body):

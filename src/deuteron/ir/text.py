@@ -48,7 +48,7 @@ def make_context() -> Context:
 
 
 def print_module(module: ModuleOp, locations: bool = True) -> str:
-    """The module in generic form, behind the layouts that it names."""
+    """The module in generic form, after the layouts that it names."""
     stream = StringIO()
     printer = _Printer(stream, print_generic_format=True, print_debuginfo=locations)
     printer.print_op(module)

@@ -59,7 +59,7 @@ def permute(input: tensor, *dims: int) -> tensor:
 
 @builtin
 def cat(input: tensor, other: tensor, can_reorder: bool = False, dim: int = 0) -> tensor:
-    """Two tiles of one shape behind each other.
+    """Two tiles of one shape one after the other.
 
     :param can_reorder: whether the elements of the result may be in any order (one dimension only).
     :param dim: the dimension that becomes twice as long.

@@ -33,7 +33,7 @@ def erase(op: Operation) -> None:
 
 
 def inline_block(block: Block, arguments: Sequence[SSAValue], before: Operation) -> list[SSAValue]:
-    """Move the ops of a block in front of an op; gives the operands of its terminator, which goes."""
+    """Move the ops of a block before an op; gives the operands of its terminator, which goes."""
     for parameter, argument in zip(block.args, arguments, strict=True):
         parameter.replace_all_uses_with(argument)
     terminator = block.last_op

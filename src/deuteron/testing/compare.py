@@ -14,7 +14,7 @@ def assert_close(x: Any, y: Any, atol: Any = None, rtol: Any = None, err_msg: st
     Args:
         x, y: arrays (NumPy, torch, ...) or numbers of one shape, or one of them a scalar.
         atol, rtol: a number, or a function of the dtype that returns one. Default: 1e-2 for 16-bit floats, else 0.
-        err_msg: put in front of the message.
+        err_msg: put before the message.
     """
     import numpy as np  # deferred: start-up time
 

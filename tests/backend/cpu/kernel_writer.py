@@ -1,7 +1,7 @@
 """What the tests of random kernels share: writing a kernel's source line by line, and importing it.
 
 writer.line("for _ in range(n):")
-writer.inside(body)                 body() writes the indented block; what it defines is forgotten behind it
+writer.inside(body)                 body() writes the indented block; what it defines is forgotten after it
 """
 
 from __future__ import annotations

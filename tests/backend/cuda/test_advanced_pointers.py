@@ -24,7 +24,7 @@ def product(a, b, out, K, stride, GROWING: tl.constexpr, BY_ROW: tl.constexpr):
         else:
             b_ptrs += 32 * stride
     tl.store(out + i[:, None] * 64 + i[None, :], acc)
-    # where the loop has left them: the row behind the last
+    # where the loop has left them: the row after the last
     tl.store(out + 64 * 64 + i, tl.max(tl.load(b_ptrs).to(tl.float32), 0))
 
 
@@ -47,7 +47,7 @@ def test_pointers_are_where_they_should_be(rng, target, stages, growing, by_row)
 
 
 def test_a_loop_carries_an_offset_for_each_tile(rng, by_pointers):
-    """Those of the copies ahead, and those that are read behind the loop."""
+    """Those of the copies ahead, and those that are read after the loop."""
     given = draw(rng, 64, 96), draw(rng, 96, 80), draw(rng, 65, 64)
     llir = compile_for("cuda:90", product, *given, 96, 80, GROWING=False, BY_ROW=False).asm["llir"]
     assert llir.count("phi i64") == 3 and "phi ptr" not in llir

@@ -96,13 +96,13 @@ def test_an_array_that_is_updated_in_place(rng):
     assert loads(kernel) == (2, 2)
 
 
-def test_behind_a_store_nothing_is(rng):
+def test_after_a_store_nothing_is(rng):
     kernel = compile_for("cuda:90", scale, draw(rng), draw(rng), draw(rng), ROUNDS=2, num_warps=4)
     invariant, others = loads(kernel)
     assert invariant and others
 
 
-def test_a_loop_with_a_store_has_none_and_one_in_front_of_it_has(rng):
+def test_a_loop_with_a_store_has_none_and_one_before_it_has(rng):
     x, out = draw(rng), draw(rng)
     assert loads(compile_for("cuda:90", scale_by_blocks, x, draw(rng), out, N))[0] == 0
     assert loads(compile_for("cuda:90", sum_blocks, x, out, N))[1] == 0
@@ -120,7 +120,7 @@ def test_atomics_and_pointers_from_memory(rng, kernel):
 
 
 @deuteron.jit
-def behind_block(x, y, out, by_reduction: tl.constexpr):
+def after_block(x, y, out, by_reduction: tl.constexpr):
     """The block of `y`, which may be `x`, is written by TMA before `x` is read."""
     i = tl.arange(0, 256)
     made = tl.make_tensor_descriptor(y, [256], [1], [256])
@@ -134,7 +134,7 @@ def behind_block(x, y, out, by_reduction: tl.constexpr):
 @pytest.mark.parametrize("by_reduction", [False, True])
 def test_what_tma_writes_comes_first_too(by_reduction):
     x, y, out = (aligned(np.zeros(256, np.int32)) for _ in range(3))
-    kernel = compile_for("cuda:90", behind_block, x, y, out, by_reduction=by_reduction)
+    kernel = compile_for("cuda:90", after_block, x, y, out, by_reduction=by_reduction)
     assert instructions_with(kernel, "cp.reduce.async.bulk" if by_reduction else "cp.async.bulk")
     assert loads(kernel)[0] == 0
 

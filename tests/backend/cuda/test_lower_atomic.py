@@ -80,7 +80,7 @@ def test_every_thread_knows_the_result_of_a_scalar_atomic():
     counter, out = np.zeros(1, np.int32), np.full((5, 64), -1, np.int32)
     kernel = emulate(take_number, counter, out, N=64, grid=(5,), num_warps=4)
     np.testing.assert_array_equal(out, np.arange(5)[:, None].repeat(64, 1))
-    # one in front of the release, one for the result
+    # one before the release, one for the result
     assert counter[0] == 5 and len(instructions_with(kernel, "bar.sync")) == 2
 
 

@@ -326,7 +326,7 @@ def test_machine_code_has_source_lines():
 
 
 def test_serialised_dots_are_messages_with_a_line(tmp_path):
-    """The wait behind the loop taken away, ptxas puts its own."""
+    """The wait after the loop taken away, ptxas puts its own."""
     ptx = compile_matmul("cuda:90").asm["ptx"]
     file = tmp_path / "matmul.ptx"
     file.write_text(re.sub(r"wgmma\.wait_group\.sync\.aligned 0;", "", ptx))

@@ -219,7 +219,7 @@ def test_blocks_are_copied_by_one_thread(rng, transposed, num_warps):
 
 @deuteron.jit
 def one_each_way(a, b, out, before, N, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):
-    """It is not known that `a - before` is not in front of the array."""
+    """It is not known that `a - before` is not before the array."""
     rows, columns, ks = tl.arange(0, BM), tl.arange(0, BN), tl.arange(0, BK)
     acc = tl.zeros((BM, BN), tl.float32)
     for k in tl.range(0, K, BK, warp_specialize=True):

@@ -73,8 +73,8 @@ ORDERING = {
 
 
 @pytest.mark.parametrize("name", ORDERING)
-def test_a_load_stays_in_front_of_what_orders_it(name):
-    """Its only use is behind a branch, where LLVM would like to have it."""
+def test_a_load_stays_before_what_orders_it(name):
+    """Its only use is after a branch, where LLVM would like to have it."""
 
     def emit(module, b):
         text, operands = ORDERING[name]

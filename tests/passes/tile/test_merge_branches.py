@@ -125,7 +125,7 @@ def test_inner_branches_are_merged_first(check):
         (f"{store('%p', '%x')}\n{load('u', '%p')}", load("v", "%p")),
         (load("u", "%p"), f"{load('w', '%p', volatile=True)}\n{load('v', '%p')}"),
     ],
-    ids=["volatile", "other pointers", "behind a store", "behind a volatile load"],
+    ids=["volatile", "other pointers", "after a store", "after a volatile load"],
 )
 def test_what_stays(check, then, other):
     checks = """

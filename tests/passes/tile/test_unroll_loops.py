@@ -52,7 +52,7 @@ def test_groups_and_the_rest(check):
 
 @pytest.mark.parametrize(("end", "loops", "bodies"), [(24, 1, 3), (25, 1, 4), (26, 2, 4), (5, 1, 1), (6, 0, 3)])
 def test_known_bounds(parse_kernel, end, loops, bodies):
-    """Steps of 2: of 12 iterations no second loop is left; of 13 one iteration behind it; of 3 no loop at all."""
+    """Steps of 2: of 12 iterations no second loop is left; of 13 one iteration after it; of 3 no loop at all."""
     end = {24: 24, 25: 26, 26: 28, 5: 4, 6: 6}[end]
     module = parse_kernel("%x: i32", constants(lb=0, ub=end, st=2) + loop())
     run_passes(module, [UnrollLoops(), Fold()])

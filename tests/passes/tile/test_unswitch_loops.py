@@ -1,4 +1,4 @@
-"""A condition on which loads hang is asked in front of the loop that does not change it."""
+"""A condition on which loads depend is tested before the loop that does not change it."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ from deuteron.backend.llvm.types import Value
 
 @dataclass(eq=False)
 class OpenLoop:
-    """A loop whose body is being emitted. One that runs at least once tests behind its body, any other before it."""
+    """A loop whose body is being emitted. One that runs at least once tests after its body, any other before it."""
 
     level: int
     header: Block

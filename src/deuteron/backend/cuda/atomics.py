@@ -85,7 +85,7 @@ def _add_bf16(b: Builder, op: Operation, address: Value, value: Value, guard: Va
     """Compare and swap until nothing came between, of the two bytes alone: LLVM's loop, of the word that they are in,
     reads past the end of an array of an odd number of elements. The first guess is 0, so that nothing is read before.
 
-    The empty assembly keeps the value in front of the branch: LLVM would move a dot that only the branch uses
+    The empty assembly keeps the value before the branch: LLVM would move a dot that only the branch uses
     into it, where mma.sync lacks the other threads.
     """
     value = b.bitcast(b.assembly(Touches.READS, "i16", "", "=h,0", b.bitcast(value, "i16")), "bfloat")

@@ -2,7 +2,7 @@
 
     w = tl.load(weight + i)                  of an argument that nothing is stored to: invariant
     tl.store(out + i, w * tl.load(x + i))
-    y = tl.load(bias + i)                    behind a store, or in a loop with one: not invariant, `bias` may be `out`
+    y = tl.load(bias + i)                    after a store, or in a loop with one: not invariant, `bias` may be `out`
 
 Different arguments are taken not to overlap at shifted addresses within a program. They may be the same array, which a
 kernel then updates in place; so nothing that writes may come first. Where accesses are kept in order, or where it is

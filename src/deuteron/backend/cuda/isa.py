@@ -106,7 +106,7 @@ class PTX(ISA):
 
 
 def _load_modifiers(hints: AccessHints) -> str:
-    """With `.nc`, where that is right, ptxas may move a load behind stores: fewer registers hold what is read ahead."""
+    """With `.nc`, where that is right, ptxas may move a load after stores: fewer registers hold what is read ahead."""
     if hints.is_volatile:
         return accesses.VOLATILE
     modifiers = _modifiers(hints, _LOAD_CACHE)

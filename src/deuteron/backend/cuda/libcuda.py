@@ -5,7 +5,7 @@
     kernel = driver.load(cubin, "add")              for every device; the driver moves it there when it is launched
 
 A call that the driver refuses is a LaunchError with the name of the driver's error. Measured: importing the package
-takes 80 ms; a launch through it 0.7 us in front of the driver, through ctypes 1.3 us.
+takes 80 ms; a launch through it 0.7 us until the driver, through ctypes 1.3 us.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@
 
     define ptx_kernel void @add(ptr addrspace(1) align 16 %x, i32 %n) ... "nvvm.reqntid"="128" {
 
-Behind the parameters of the tt.func come the tensor maps of TMA copies, each as 128 bytes.
+After the parameters of the tt.func come the tensor maps of TMA copies, each as 128 bytes.
 """
 
 from __future__ import annotations

@@ -28,7 +28,7 @@ Steps = Mapping[int, Value]  # in bytes, by the index of what the loop carries
 
 
 def steps_of_pointers(ctx: Context, loop: scf.ForOp, initial: Sequence[Operand]) -> Steps:
-    """For tiles of pointers that every iteration advances by what is known in front of the loop. Computed there."""
+    """For tiles of pointers that every iteration advances by what is known before the loop. Computed there."""
     steps: dict[int, Value] = {}
     for index, (operand, following) in enumerate(zip(initial, loop.body.block.last_op.operands, strict=True)):
         advance = following.owner

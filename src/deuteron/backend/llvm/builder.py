@@ -39,7 +39,7 @@ class Touches(Enum):
 
     NOTHING: it computes its result, and may be removed, merged and moved. READS: it stays in its place, and what writes
     does not move over it, other loads may. MEMORY: nothing that accesses memory moves over it. (With `sideeffect`
-    alone, LLVM's code generator moves loads behind stores in assembly.)
+    alone, LLVM's code generator moves loads after stores in assembly.)
     """
 
     NOTHING = auto()

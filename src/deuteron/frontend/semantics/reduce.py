@@ -2,7 +2,7 @@
 
     tl.reduce(x, 1, add)      %r = "tt.reduce"(%x) <{axis = 1}> ({ ^bb0(%a: f32, %b: f32): ... })
     axis=None                 the operands are reshaped to one dimension first, in any order
-    keep_dims=True            tt.expand_dims behind it
+    keep_dims=True            tt.expand_dims after it
 
 The region works on scalars, whatever the shape of the operands.
 """

@@ -95,7 +95,7 @@ class ReduceReturnOp(IRDLOperation):
 
 @irdl_op_definition
 class ScanOp(IRDLOperation):
-    """Combines each element along `axis` with all before it (with all behind it where `reverse` is set)."""
+    """Combines each element along `axis` with all before it (with all after it where `reverse` is set)."""
 
     name = "tt.scan"
     srcs = var_operand_def()

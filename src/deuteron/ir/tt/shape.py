@@ -227,7 +227,7 @@ class SplitOp(IRDLOperation):
 
 @irdl_op_definition
 class CatOp(IRDLOperation):
-    """Two tiles of one dimension behind each other."""
+    """Two tiles of one dimension one after the other."""
 
     name = "tt.cat"
     _T: ClassVar = VarConstraint("T", AnyAttr())

@@ -8,9 +8,9 @@
       "ttg.warp_return"()
     }) : () -> ()
 
-All of them begin when all warps have come there, and the program ends with the op. In front of it there are only
+All of them begin when all warps have come there, and the program ends with the op. Before it there are only
 allocations and what prepares barriers: every warp executes that. Regions use values from outside, and hand shared
-memory to each other through mbarriers. What they share is allocated in front of the op; every buffer that a partition
+memory to each other through mbarriers. What they share is allocated before the op; every buffer that a partition
 fills is waited for in the default region. `requestedRegisters` may be left out; the default region has what the
 partitions leave.
 """

@@ -3,7 +3,7 @@
     %rank = "ttng.cluster_cta_rank"() : () -> i32      which of them this is
     "ttng.cluster_barrier"() : () -> ()                all threads of all of them wait for each other
 
-In front of accesses of another block's shared memory all have to have begun, and behind the last none may have ended.
+Before accesses of another block's shared memory all have to have begun, and after the last none may have ended.
 """
 
 from __future__ import annotations

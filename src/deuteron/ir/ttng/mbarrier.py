@@ -1,6 +1,6 @@
 """Barriers in shared memory that count arrivals, and bytes of copies, phase by phase: mbarriers.
 
-    %bars = "ttg.local_alloc"() : () -> !ttg.memdesc<3x1xi64, ...>       three of them, one behind the other
+    %bars = "ttg.local_alloc"() : () -> !ttg.memdesc<3x1xi64, ...>       three of them, one after the other
     %bar = "ttg.memdesc_index"(%bars, %i)
     "ttng.init_barrier"(%bar) <{count = 1 : i32}>                       a phase ends with that many arrivals
     "ttng.fence_mbarrier_init_release_cluster"()                        initialised, for copies of other blocks and TMA

@@ -7,7 +7,7 @@
 
 What lies out of bounds counts among the bytes that arrive: always those of a whole block. A load's barrier has to
 expect them (`ttng.barrier_expect`). Stores are visible to other loads after a wait that is not `read_only`. What
-threads stored to shared memory is copied only behind a `ttng.fence_async_shared` of each and a barrier.
+threads stored to shared memory is copied only after a `ttng.fence_async_shared` of each and a barrier.
 """
 
 from __future__ import annotations

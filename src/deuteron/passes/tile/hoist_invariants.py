@@ -1,4 +1,4 @@
-"""Moves what does not change in a loop in front of it.
+"""Hoists what does not change in a loop out of it.
 
     "scf.for"(%lb, %ub, %step) ({                    %s = "tt.splat"(%stride)
     ^bb0(%i: i32):                                   "scf.for"(%lb, %ub, %step) ({

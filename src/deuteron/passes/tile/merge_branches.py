@@ -9,7 +9,7 @@
     })
 
 The load of a loop that asks whether a length is even then sits in the loop itself, where it is pipelined as others are.
-What both branches compute is computed in front of them; masks, and what is given where they are off, come along where
+What both branches compute is computed before them; masks, and what is given where they are off, come along where
 that is cheap. Loads move up past other loads, stores down past what is pure. Branches of which nothing
 but values is left become a select.
 
@@ -59,7 +59,7 @@ class _Merge:
         self._replace_results()
 
     def _hoist_common(self) -> None:
-        """Move what both branches compute in front of them, in order: then more of what follows is the same."""
+        """Move what both branches compute before them, in order: then more of what follows is the same."""
         for op in list(self._then.ops):
             if op.regions or not op.results or not is_pure(op) or any(map(self._is_inner, op.operands)):
                 continue
@@ -78,14 +78,14 @@ class _Merge:
                 self._merge_load(load, twin)
 
     def _are_twins(self, access: Access, twin: Access) -> bool:
-        """Whether they go through the same pointers, and what else they use is to be had in front of the branches."""
+        """Whether they go through the same pointers, and what else they use is to be had before the branches."""
         if access.ptr is not twin.ptr or _modifiers(access) != _modifiers(twin):
             return False
         can_hoist = all(self._can_hoist(value) for value in (*access.operands, *twin.operands))
         return can_hoist and self._vector(access) == self._vector(twin)
 
     def _can_hoist(self, value: SSAValue) -> bool:
-        """Whether a value is known in front of the branches, or may be computed there for little."""
+        """Whether a value is known before the branches, or may be computed there for little."""
         if not self._is_inner(value):
             return True
         op = value.owner
@@ -183,7 +183,7 @@ def _modifiers(op: Operation) -> Hashable:
 
 
 def _first_loads(block: Block) -> Iterator[LoadOp]:
-    """The loads that see memory as it is in front of the branches."""
+    """The loads that see memory as it is before the branches."""
     return (op for op in takewhile(is_removable, block.ops) if isinstance(op, LoadOp))
 
 

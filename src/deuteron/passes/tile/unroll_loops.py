@@ -1,4 +1,4 @@
-"""Unrolls loops by their `tl.range(loop_unroll_factor=n)`: n iterations in one, and the rest in a loop behind it.
+"""Unrolls loops by their `tl.range(loop_unroll_factor=n)`: n iterations in one, and the rest in a loop after it.
 
     %r = "scf.for"(%lb, %ub, %step, %a) ({        %m = "scf.for"(%lb, %mid, %step4, %a) ({
     ^bb0(%i: i32, %x: f32):                       ^bb0(%i: i32, %x: f32):

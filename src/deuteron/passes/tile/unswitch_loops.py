@@ -1,4 +1,4 @@
-"""Asks what does not change in a loop in front of it, where loads hang on the answer: a loop for each.
+"""Unswitches loops: an invariant condition on which loads in a loop depend is tested once, before it.
 
     "scf.for"(%lb, %ub, %step) ({                  "scf.if"(%even) ({
     ^bb0(%i: i32):                                   "scf.for"(%lb, %ub, %step) ({
@@ -35,7 +35,7 @@ MAX_OPS = 400
 
 
 def _condition_of(loop: scf.ForOp) -> SSAValue | None:
-    """A condition outside of a loop on which loads in it hang."""
+    """A condition outside of a loop on which loads in it depend."""
     for branch in loop.body.walk():
         if isinstance(branch, scf.IfOp) and _loads_tiles(branch) and _is_unknown_outside(branch.cond, loop):
             return branch.cond

@@ -30,7 +30,7 @@ def ttir(kernel, hinted=None, **constexprs):
 
 
 def inferred(module):
-    """The module behind the pass, and how many loads are through descriptors, how many are not."""
+    """The module after the pass, and how many loads are through descriptors, how many are not."""
     changed = module.clone()
     run_passes(changed, [InferDescriptors(GPUConfig(architecture(90).machine))])
     names = [op.name for op in changed.walk()]
@@ -42,7 +42,7 @@ def loads(kernel, hinted=None, **constexprs):
 
 
 def check_same(module, arguments, out, grid):
-    """Equal bits before and behind the pass; the output starts poisoned."""
+    """Equal bits before and after the pass; the output starts poisoned."""
     results = []
     for one in (module, inferred(module)[0]):
         out[...] = np.nan
@@ -272,7 +272,7 @@ def test_a_stride_may_not_be_negative():
 
 
 @deuteron.jit
-def one_behind(a_ptr, b_ptr, out_ptr, M):
+def one_after(a_ptr, b_ptr, out_ptr, M):
     """Stores what the tile before gave, where rows of this tile are."""
     i, j = tl.arange(0, 64), tl.arange(0, 32)
     last = tl.zeros((64, 32), tl.float32)
@@ -287,7 +287,7 @@ def one_behind(a_ptr, b_ptr, out_ptr, M):
 
 
 def test_what_goes_round_is_seen_in_a_later_iteration_of_other_bounds(rng):
-    module = ttir(one_behind)
+    module = ttir(one_after)
     assert inferred(module)[1:] == (1, 1)
     out = array(rng, 128, 32)
     check_same(module, [array(rng, 128, 64), array(rng, 64, 32), out, 80], out, (1, 1, 1))

@@ -1,4 +1,4 @@
-"""Where operands of dots go: into which layout of shared memory, in front of which op, and when not."""
+"""Where operands of dots go: into which layout of shared memory, before which op, and when not."""
 
 from itertools import pairwise
 
@@ -121,7 +121,7 @@ def test_a_transposition_becomes_one_of_the_descriptor(capability):
     assert not any(list(op.results[0].uses) for op in module.walk() if op.name == "tt.trans")
 
 
-def test_what_a_loop_does_not_change_is_put_there_in_front_of_it():
+def test_what_a_loop_does_not_change_is_put_there_before_it():
     module = place(chain, "fp16", N=64)
     outside, inside = ops(module, LocalAllocOp)
     assert outside.parent_op().name == "tt.func" and inside.parent_op().name == "scf.for"

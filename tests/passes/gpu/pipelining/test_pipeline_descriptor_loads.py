@@ -67,7 +67,7 @@ def test_a_loop_waits_multiplies_and_copies():
         copies[0],
         copies[1],
     ]
-    assert text.count("size = 8192 : i32") == 3, "one barrier for both blocks, in the loop and twice in front of it"
+    assert text.count("size = 8192 : i32") == 3, "one barrier for both blocks, in the loop and twice before it"
 
 
 def test_dots_of_warps_copy_first():
@@ -147,7 +147,7 @@ def check_attention(q: np.ndarray, k: np.ndarray, v: np.ndarray, out: np.ndarray
 
 
 def test_delayed_dots_wait_for_a_ring_of_their_own(rng: np.random.Generator):
-    """Behind the dot that they overlap with, in front of the copies: one barrier orders those of both rings."""
+    """After the dot that they overlap with, before the copies: one barrier orders those of both rings."""
     text = compiled_attention(attention_arrays(rng, 64, 64, "TMA"), 64, "TMA").asm["ttgir"]
     copy, wait = ["barrier_expect", "async_tma_copy_global_to_local"], "warp_group_dot_wait"
     dot = ["wait_barrier", "warp_group_dot"]
@@ -160,7 +160,7 @@ def test_delayed_dots_wait_for_a_ring_of_their_own(rng: np.random.Generator):
 @pytest.mark.parametrize("stages", [2, 3, 4])
 @pytest.mark.parametrize("kind", KINDS)
 def test_copies_are_an_iteration_later_for_delayed_dots(rng: np.random.Generator, kind: str, stages: int):
-    """Keys are copied for one iteration more in front of the first: once each, then for the first and in the loop."""
+    """Keys are copied for one iteration more before the first: once each, then for the first and in the loop."""
     text = compiled_attention(attention_arrays(rng, 64, 64, kind), 64, kind, num_stages=stages).asm["ttgir"]
     keys, values = (("threads" if row == BY_THREADS else "TMA") for row in KINDS[kind])
     counts = {"TMA": 0, "threads": 0}

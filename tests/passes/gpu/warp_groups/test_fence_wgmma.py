@@ -49,7 +49,7 @@ def powers(a, out, n, N: tl.constexpr):
     tl.store(out + offsets, acc)
 
 
-def test_what_a_loop_only_reads_is_fenced_in_front_of_it():
+def test_what_a_loop_only_reads_is_fenced_before_it():
     kernel = compile_for("cuda:90", powers, HALF, SINGLE, 4, N=64)
     found = sequence(kernel)
     assert found.index("fence") < found.index("{") and found.count("fence") == 1

@@ -73,7 +73,7 @@ class Kernel:
         run_filecheck(self.text(), checks)
 
 
-def test_behind_the_wait_for_what_reads_it():
+def test_after_the_wait_for_what_reads_it():
     kernel = Kernel()
     slot = kernel.b.constant(0, i32)
     value, buffer = kernel.dot(slot)
@@ -103,7 +103,7 @@ def test_where_the_dot_is_over_it_stays(is_async):
         // CHECK-NEXT: ttng.arrive_barrier""")
 
 
-def test_behind_the_last_of_several_waits():
+def test_after_the_last_of_several_waits():
     kernel = Kernel()
     slot = kernel.b.constant(0, i32)
     first, buffer = kernel.dot(slot)

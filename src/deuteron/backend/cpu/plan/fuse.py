@@ -68,7 +68,7 @@ class Fuser:
         return True
 
     def _keeps_memory_order(self, nest: Nest, root: Root, reads: Reads) -> bool:
-        """Stores stay behind loads and other stores of the same array, unless they are to the very same elements."""
+        """Stores stay after loads and other stores of the same array, unless they are to the very same elements."""
         stores = [other for other in nest.roots if isinstance(other, StoreRoot)]
         if stores and reads.loads:
             return False
@@ -80,7 +80,7 @@ class Fuser:
         return all(other is pointer or not self._places.may_overlap(other, pointer) for other in accessed)
 
     def _can_pass(self, item: Item, root: Root, reads: Reads) -> bool:
-        """Whether the root may be computed before the item instead of behind it."""
+        """Whether the root may be computed before the item instead of after it."""
         if _is_pinned(root) or isinstance(root, LaneRoot) or produced_by(item) & reads.values:
             return False
         reads_memory, writes_memory = self._effects_of(item)

@@ -234,7 +234,7 @@ class If:
 
 @dataclass(eq=False)
 class While:
-    """An scf.while; `homes` of the values before the condition, `result_homes` of those behind it."""
+    """An scf.while; `homes` of the values before the condition, `result_homes` of those after it."""
 
     op: Operation
     before: Region

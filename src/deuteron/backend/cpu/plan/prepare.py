@@ -51,7 +51,7 @@ def _is_public(op: FuncOp) -> bool:
 
 
 def _induction_values(op: scf.ForOp) -> Iterator[SSAValue]:
-    """The values that are inductions, in the loop and behind it: they are not in memory."""
+    """The values that are inductions, in the loop and after it: they are not in memory."""
     for number in find_inductions(op):
         yield op.body.block.args[number + 1]
         yield op.results[number]

@@ -67,7 +67,7 @@ class Reader:
     def _operands(self, value: SSAValue, index: Index, is_own: bool, reads: Reads) -> list[tuple[SSAValue, Index]]:
         """Enter a leaf into `reads`, or give what the value is computed from."""
         if not is_tile(value.type):
-            reads.scalars |= self.scalars_behind(value)
+            reads.scalars |= self.scalars_of(value)
             return []
         induction = self._storage.inductions.get(value)
         if induction is not None:
@@ -86,7 +86,7 @@ class Reader:
     def _is_kept(self, value: SSAValue, is_own: bool) -> bool:
         return value in self._storage.kept and not is_own
 
-    def scalars_behind(self, value: SSAValue) -> frozenset[SSAValue]:
+    def scalars_of(self, value: SSAValue) -> frozenset[SSAValue]:
         """The scalars made by items that a scalar is computed from."""
         return evaluate(value, self._scalars, _lazy_operands, self._compute_scalars)
 

@@ -18,7 +18,7 @@ def is_view(op: Operation) -> bool:
     return ops.declared(op).is_view(op)
 
 
-def views_behind(value: SSAValue) -> Iterator[Operation]:
+def views_of(value: SSAValue) -> Iterator[Operation]:
     """The ops that show one tile's memory as `value`, the last one first."""
     while isinstance(value.owner, Operation) and is_view(value.owner):
         yield value.owner
@@ -27,11 +27,11 @@ def views_behind(value: SSAValue) -> Iterator[Operation]:
 
 def viewed_source(value: SSAValue) -> SSAValue:
     """The tile whose memory a value shows: itself where it is no view."""
-    for op in views_behind(value):
+    for op in views_of(value):
         value = op.operands[0]
     return value
 
 
 def is_strided(value: SSAValue) -> bool:
     """Whether neighbours in the tile are not neighbours in the memory that it shows."""
-    return any(isinstance(op, SplitOp) for op in views_behind(value))
+    return any(isinstance(op, SplitOp) for op in views_of(value))

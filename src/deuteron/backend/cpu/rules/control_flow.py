@@ -134,7 +134,7 @@ def _emit_branch(ctx: Context, branch: Region, region: IRRegion, entry: Block, e
 
 
 def _emit_while(ctx: Context, item: While) -> None:
-    """The block of the condition is the loop's header; what it passes on is known behind the loop as well."""
+    """The block of the condition is the loop's header; what it passes on is known after the loop as well."""
     op, emitter = item.op, ctx.emitter
     before, after = op.before_region.block, op.after_region.block
     starts = [ctx.scalar(value) for value in _scalars(op.arguments)]

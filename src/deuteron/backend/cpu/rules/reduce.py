@@ -66,7 +66,7 @@ class Reduction:
         return [value for group in self._groups for value in group]
 
     def finish(self, after: Iterator[Value], axis: int, vectorised: bool, indices: list[AxisIndex]) -> None:
-        """Take the accumulators behind the loop; write the results."""
+        """Take the accumulators after the loop; write the results."""
         groups = [[next(after) for _ in self.root.sources] for _ in self._groups]
         if vectorised:
             groups = [self._across_lanes(self._fold(groups))]

@@ -75,7 +75,7 @@ def tile_facts(module: ModuleOp, machine: GPU) -> TileFacts:
 
 
 def _unique(facts: Iterator) -> tuple:
-    """Without repeats: a load in front of a loop and in it is one of the source."""
+    """Without repeats: a load before a loop and in it is one of the source."""
     return tuple(dict.fromkeys(facts))
 
 

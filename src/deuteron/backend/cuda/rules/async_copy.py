@@ -4,7 +4,7 @@
     cp.async.commit_group;
     cp.async.wait_group 1;
 
-16 bytes pass by the L1 cache. Buffers lie one behind the other; which one it is, is a register.
+16 bytes pass by the L1 cache. Buffers lie one after the other; which one it is, is a register.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""ttng.warp_group_dot by wgmma, its wait, and the fence in front of it.
+"""ttng.warp_group_dot by wgmma, its wait, and the fence before it.
 
 Accumulators are 64 rows by N columns for each warpgroup; a larger tile has several, each with one instruction for every
 step along K. A synchronous dot waits for itself; the result of an asynchronous one is only passed on until a wait
@@ -107,7 +107,7 @@ def _row_words(ctx: Context, op: Operation, a: Fragment):
 def warp_group_dot_wait(ctx: Context, op: Operation, *inputs: Fragment) -> list[Fragment]:
     """Everything in flight goes through the wait, so that nothing uses it before.
 
-    A new block begins behind it: into the block behind a loop LLVM sinks what is used there, and where the wait is not
+    A new block begins after it: into the block after a loop LLVM sinks what is used there, and where the wait is not
     the first instruction of that block, ptxas waits for every dot instead (C7514).
     """
     values = [value for fragment in inputs for value in fragment.registers]

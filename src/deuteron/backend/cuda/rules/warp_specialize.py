@@ -77,7 +77,7 @@ def _set_registers(ctx: CUDAContext, at_launch: int, wanted: int) -> None:
 
 
 def _run(ctx: CUDAContext, region: Region, threads: Threads) -> None:
-    """What depends on the thread goes to a block of its own, in front of the region's."""
+    """What depends on the thread goes to a block of its own, before the region's."""
     first, body = ctx.b.current_block, ctx.b.block("body")
     ctx.b.position(body)
     with ctx.on(threads):

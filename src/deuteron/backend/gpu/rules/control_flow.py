@@ -84,7 +84,7 @@ def if_(ctx: Context, op: Operation, condition: Value) -> list[Operand]:
 
 
 def while_(ctx: Context, op: Operation, *initial: Operand) -> list[Operand]:
-    """The block of the condition is the loop's header; what it passes on is known behind the loop as well."""
+    """The block of the condition is the loop's header; what it passes on is known after the loop as well."""
     b, before = ctx.b, ctx.b.current_block
     header, body, end = b.block("while"), b.block("do"), b.block("done")
     entering = _flat(ctx, initial)

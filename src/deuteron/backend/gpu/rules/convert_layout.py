@@ -82,7 +82,7 @@ def _fragment(ctx: Context, type: Attribute, bits: list[Value]) -> Fragment:
 
 
 def _shuffle(ctx: Context, route: ShuffleRoute, bits: list[Value]) -> list[Value]:
-    """Results whose source is the same lane travel together. A source register that the lane decides is chosen behind
+    """Results whose source is the same lane travel together. A source register that the lane decides is chosen after
     the shuffle, from all those that some lane wants.
     """
     b = ctx.b

@@ -5,7 +5,7 @@
     "tt.store"(%p, %acc)                                  %acc = "tt.dot"(%a, %b, %c) : 128x128     %b is whole
                                                           "tt.store"(%p, %acc)
 
-What is split along which axis is `cta_split.py`'s to say. Behind this pass a program is one of a block as any
+What is split along which axis is `cta_split.py`'s to say. After this pass a program is one of a block as any
 other, except that it knows its rank; what all blocks load alike, warps of their own may load for all of them
 (specialize_warps.py). A store that is not shared out is done by the first block.
 """

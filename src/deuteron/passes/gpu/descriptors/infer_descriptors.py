@@ -3,8 +3,8 @@
     %p = a + rows[:, None] * stride + ks + 64 * k           %d = "tt.make_tensor_descriptor"(%a, M, K, stride, 1)
     %x = "tt.load"(%p, rows < M & ks < K - 64 * k, 0)  ->   %x = "tt.descriptor_load"(%d, 128 * pid, 64 * k)
 
-A mask gives sizes; where there is none, nothing is out of bounds. A tile that goes round (`rows % M`) ends at M
-instead, where what the dot makes of the rows behind is stored nowhere.
+A mask gives sizes; where there is none, nothing is out of bounds. A tile that wraps around (`rows % M`) ends at M
+instead, where what the dot makes of the rows after it is stored nowhere.
 
 What has to hold, else the load stays: strides and sizes come from arguments alone; base, strides and what moves the
 block along its rows are aligned to 16 bytes; strides are products of arguments hinted as divisible by 16, which are not
@@ -73,17 +73,17 @@ class InferDescriptors(Optimisation):
         """Whether dots by wgmma in a loop read a load, and nothing else does."""
         if len(shape_of(load.result.type)) != 2 or not isinstance(load.parent_op(), scf.ForOp):
             return False
-        uses = list(_uses_behind_transpositions(load.result))
+        uses = list(_uses_after_transpositions(load.result))
         return bool(uses) and all(
             isinstance(use.operation, DotOp) and use.index < 2 and uses_wgmma(use.operation, self.config)
             for use in uses
         )
 
 
-def _uses_behind_transpositions(value: SSAValue) -> Iterator[Use]:
+def _uses_after_transpositions(value: SSAValue) -> Iterator[Use]:
     for use in value.uses:
         if isinstance(use.operation, TransOp):
-            yield from _uses_behind_transpositions(use.operation.result)
+            yield from _uses_after_transpositions(use.operation.result)
         else:
             yield use
 
@@ -115,7 +115,7 @@ class _Rewrite:
         return tile
 
     def _unwrapped(self, load: LoadOp, tile: StridedTile, wrap: Wrap) -> StridedTile | None:
-        """The tile that ends where another goes round."""
+        """The tile that ends where another wraps around."""
         around = [one for one in tile.dimensions if one.axis is not None and one.coordinate(0) == wrap.dividend]
         if len(around) != 1 or not is_uniform(wrap.divisor):
             return None
@@ -184,8 +184,8 @@ class _Rewrite:
 
 
 def _offset(load: LoadOp, dimension: Dimension, extent: int) -> SSAValue:
-    """Where a block begins, computed in front of the loops that do not change it. Of nothing, where a size is not
-    positive, a block in front of it is loaded: all of it is out of bounds.
+    """Where a block begins, computed before the loops that do not change it. Of nothing, where a size is not
+    positive, a block before it is loaded: all of it is out of bounds.
     """
     place: Operation = load
     while isinstance(loop := place.parent_op(), scf.ForOp) and not changes_in(dimension.offset, loop):

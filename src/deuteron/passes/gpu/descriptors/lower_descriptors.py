@@ -14,7 +14,7 @@
 
 Loads that follow each other are waited for together. What reads a block as it lies in shared memory reads it there. A
 store is waited for at once, for its memory is used for other things then; where the tensor is also read, until it is
-done. The only store of a loop, whose memory nothing else could use, is waited for in front of the next one:
+done. The only store of a loop, whose memory nothing else could use, is waited for before the next one:
 
     "scf.for" ... ({                               %n = "ttg.local_alloc"()
       ...                                          "scf.for" ... ({
@@ -179,9 +179,9 @@ def _store_until_next(op: DescriptorStoreOp | DescriptorReduceOp, loop: scf.ForO
     b.insert(LocalStoreOp(op.src, buffer))
     b.insert(FenceAsyncSharedOp())
     b.insert(_copy(op, buffer))
-    behind = Builder(InsertPoint.after(loop), loop.location)
-    behind.insert(AsyncTMAStoreWaitOp(0, read_only=True))
-    behind.insert(LocalDeallocOp(buffer))
+    after = Builder(InsertPoint.after(loop), loop.location)
+    after.insert(AsyncTMAStoreWaitOp(0, read_only=True))
+    after.insert(LocalDeallocOp(buffer))
     erase(op)
 
 

@@ -5,7 +5,7 @@
     %y = "ttg.local_load"(%m)                   %y = "ttg.local_load"(%m)
 
 Needs the places of shared memory (`allocate-shared`). An atomic on a scalar is done by one thread for the program: with
-release, all threads wait in front of it, so that what they stored is released; with acquire, behind it, so that none
+release, all threads wait before it, so that what they stored is released; with acquire, after it, so that none
 reads what it loaded before. What other threads store to global memory in between is the kernel's affair.
 """
 

@@ -5,7 +5,7 @@
                                         sm_90      %d = "ttng.warp_group_dot"(%m, %n, %c)
                                        others      %d = "tt.dot"(local_load(%m), local_load(%n), %c)
 
-A transposition in front of it becomes one of the descriptor: nothing moves. What other dots give stays in
+A transposition before it becomes one of the descriptor: nothing moves. What other dots give stays in
 registers, except b of wgmma. Elements are neighbours along the dimension in which they are so in global memory, where
 the instruction can read that. An operand that is made outside of the dot's block is put there where it is made.
 
@@ -203,7 +203,7 @@ def _untransposed(value: SSAValue) -> tuple[SSAValue, list[Order]]:
 
 
 def _builder_for(op: DotOp, root: SSAValue) -> Builder:
-    """In front of the dot, or where a value of an outer block is made."""
+    """Before the dot, or where a value of an outer block is made."""
     if isinstance(root, OpResult):
         is_near = root.op.parent is op.parent
         return Builder.before(op) if is_near else Builder(InsertPoint.after(root.op), root.op.location)

@@ -98,7 +98,7 @@ def _small_dots(count: int) -> list[tuple[int, int]]:
 
 
 def _parts(dot: DotOp, operand: SSAValue, split: Split) -> list[SSAValue]:
-    """Where the operand is made, so that one which a loop does not change is split in front of it."""
+    """Where the operand is made, so that one which a loop does not change is split before it."""
     b = Builder.before(dot)
     if isinstance(operand, OpResult) and operand.op.parent is not dot.parent:
         b = Builder(InsertPoint.after(operand.op), operand.op.location)

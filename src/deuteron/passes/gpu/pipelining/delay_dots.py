@@ -185,7 +185,7 @@ def _guard(loop: scf.ForOp) -> None:
 
 
 def _do_first_iteration(loop: scf.ForOp, stages: _Stages) -> list[SSAValue]:
-    """In front of the loop, which then begins with the second; gives what it hands over."""
+    """Before the loop, which then begins with the second; gives what it hands over."""
     block, b = loop.body.block, Builder.before(loop)
     values = Values(zip(block.args, (loop.lb, *loop.iter_args), strict=True))
     _clone(b, stages.others, values)

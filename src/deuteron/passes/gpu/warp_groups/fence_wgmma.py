@@ -4,8 +4,8 @@
                                               ->     "ttng.fence_async_shared"()
     %d = "ttng.warp_group_dot"(%m, %n, %c)           %d = "ttng.warp_group_dot"(%m, %n, %c)
 
-wgmma reads through another proxy, to which ordinary stores and cp.async are visible only behind such a fence; what
-other warps copied is there behind the wait for its mbarrier. What a loop only reads is fenced in front of it. Barriers
+wgmma reads through another proxy, to which ordinary stores and cp.async are visible only after such a fence; what
+other warps copied is there after the wait for its mbarrier. What a loop only reads is fenced before it. Barriers
 come later, between fence and dot: each thread fences its own stores and then waits for the others.
 """
 

@@ -117,8 +117,8 @@ def _computed(op: Operation) -> SSAValue | None:
 def _take_turns(dots: list[WarpGroupDotOp]) -> None:
     first, last = dots[0], dots[-1]
     Builder.before(first).insert(TakeTurnOp())
-    _builder_behind(last).insert(PassTurnOp())
+    _builder_after(last).insert(PassTurnOp())
 
 
-def _builder_behind(op: Operation) -> Builder:
+def _builder_after(op: Operation) -> Builder:
     return Builder(InsertPoint.after(op), op.location)

@@ -9,7 +9,7 @@
 
 A dot stays in flight into the next iteration where it only adds up what the loop carries, and reads buffers that
 live longer than the iteration: the wait is for the dot of the iteration before, whose buffers may be filled again
-behind it. Any other dot is waited for in front of the first op that uses it, or that computes the operand which the
+after it. Any other dot is waited for before the first op that uses it, or that computes the operand which the
 next iteration has in the same registers. Dots that are rounded to 16 bits, or summed in parts, stay as they are.
 """
 
@@ -79,7 +79,7 @@ def _wait_in_next_iteration(loop: scf.ForOp, dots: list[WarpGroupDotOp]) -> None
 
 
 def _wait_before_use(dots: list[WarpGroupDotOp]) -> None:
-    """Each dot in front of its first use; those issued later may go on, except over control flow."""
+    """Each dot before its first use; those issued later may go on, except over control flow."""
     for dot in dots:
         stop, issued = _first_use(dot)
         if stop is not dot.next_op:
@@ -87,7 +87,7 @@ def _wait_before_use(dots: list[WarpGroupDotOp]) -> None:
 
 
 def _first_use(dot: WarpGroupDotOp) -> tuple[Operation, int]:
-    """The first op behind a dot that may not meet it in flight, and how many dots are issued before."""
+    """The first op after a dot that may not meet it in flight, and how many dots are issued before."""
     stops, issued = {_at_level(use.operation, dot.parent) for use in dot.result.uses}, 0
     stops |= _ops_after_reading(dot)
     op = dot.next_op

@@ -5,8 +5,8 @@
     ...                                                     %e = "ttng.warp_group_dot_wait"(%d) <{pendings = 0}>
     %e = "ttng.warp_group_dot_wait"(%d)                     "ttng.arrive_barrier"(%empty, %m)
 
-A dot that is in flight when its iteration ends is over behind the wait in the next one: there the buffer of the
-iteration before is given back, and behind the loop's last wait that of the last iteration.
+A dot that is in flight when its iteration ends is over after the wait in the next one: there the buffer of the
+iteration before is given back, and after the loop's last wait that of the last iteration.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from deuteron.passes.rewrite import erase
 
 @dataclass(frozen=True)
 class ReleaseBuffers(ModulePass):
-    """Moves arrivals behind the waits for what still reads the buffers."""
+    """Moves arrivals after the waits for what still reads the buffers."""
 
     name = "release-buffers"
 
@@ -64,15 +64,15 @@ def _release(arrive: ArriveBarrierOp, waits: set[Operation | None]) -> None:
     block = arrive.parent
     last = next((op for op in reversed(list(block.ops)) if op in waits), None)
     if waits <= set(block.ops):
-        _move_behind(arrive, last)
+        _move_after(arrive, last)
         return
     loop, inside = block.parent_op(), _wait_of_next_iteration(arrive)
-    if not isinstance(loop, scf.ForOp) or inside is None or waits != {_wait_behind(loop, waits)}:
+    if not isinstance(loop, scf.ForOp) or inside is None or waits != {_wait_after(loop, waits)}:
         raise InternalError("a buffer is read by a dot that is not known to end", *from_attribute(arrive.location))
     _release_one_late(arrive, loop, inside, *waits)
 
 
-def _move_behind(arrive: ArriveBarrierOp, wait: Operation) -> None:
+def _move_after(arrive: ArriveBarrierOp, wait: Operation) -> None:
     if _is_before(arrive, wait):
         arrive.detach()
         wait.parent.insert_op_after(arrive, wait)
@@ -92,12 +92,12 @@ def _wait_of_next_iteration(arrive: ArriveBarrierOp) -> WarpGroupDotWaitOp | Non
     return None
 
 
-def _wait_behind(loop: scf.ForOp, waits: set[Operation | None]) -> Operation | None:
+def _wait_after(loop: scf.ForOp, waits: set[Operation | None]) -> Operation | None:
     """The wait among these that follows the loop in its block."""
     return next((wait for wait in waits if wait is not None and wait.parent is loop.parent), None)
 
 
-def _release_one_late(arrive: ArriveBarrierOp, loop: scf.ForOp, inside: Operation, behind: Operation) -> None:
+def _release_one_late(arrive: ArriveBarrierOp, loop: scf.ForOp, inside: Operation, after: Operation) -> None:
     """The loop carries which buffer the iteration before has read, and whether it gives it back."""
     following = _varying(arrive)
     previous = [new_argument(loop, value.type, "read") for value in following]
@@ -106,7 +106,7 @@ def _release_one_late(arrive: ArriveBarrierOp, loop: scf.ForOp, inside: Operatio
     _arrive(Builder(InsertPoint.after(inside), loop.location), arrive, previous, (loop.lb, loop.body.block.args[0]))
     new = carry(loop, none, following)
     last = new.results[len(new.results) - len(following) :]
-    _arrive(Builder(InsertPoint.after(behind), loop.location), arrive, last, (new.lb, new.ub))
+    _arrive(Builder(InsertPoint.after(after), loop.location), arrive, last, (new.lb, new.ub))
     erase(arrive)
 
 

@@ -102,7 +102,7 @@ class _Pair(Declaration):
             storage.read(operand, Use((op, number), op))
 
     def schedule(self, op: Operation, scheduler: ScheduleVisitor) -> None:
-        """The item at the end is a mark, so that readers come behind both parts."""
+        """The item at the end is a mark, so that readers come after both parts."""
         place = scheduler.new_place(op.result)
         for number, source in enumerate(op.operands):
             scheduler.root(Keep(op, (source,), self._part(place, number, source)))
