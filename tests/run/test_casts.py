@@ -83,3 +83,19 @@ def test_bitcast(draw, poisoned, check):
     x, out = draw("float32", 64), poisoned("int32", 64)
     bitcast_kernel[(1,)](x, out, BLOCK=64)
     check(out, x.view(np.int32))
+
+
+@triton.jit
+def widen_offsets(x_ptr, bytes_ptr, longs_ptr, n, BLOCK: tl.constexpr):
+    offsets = tl.arange(0, BLOCK) * n
+    tl.store(bytes_ptr + tl.arange(0, BLOCK), offsets.to(tl.int8).to(tl.int64))
+    tl.store(longs_ptr + tl.arange(0, BLOCK), offsets.to(tl.int64))
+
+
+@pytest.mark.parametrize("n", [1, 32, 100, 2**30, 2**31 - 1, -(2**31)])
+def test_what_is_computed_like_offsets_wraps_before_it_is_widened(poisoned, n):
+    as_bytes, longs = poisoned("int64", 64), poisoned("int64", 64)
+    widen_offsets[(1,)](as_bytes, as_bytes, longs, n, BLOCK=64)
+    exact = np.arange(64, dtype=np.int64) * n
+    np.testing.assert_array_equal(longs, exact.astype(np.int32))
+    np.testing.assert_array_equal(as_bytes, exact.astype(np.int8))

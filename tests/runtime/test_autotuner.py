@@ -30,7 +30,7 @@ class FakeKernel(KernelInterface):
         if warmup:
             return f"compiled for {named['BLOCK']}"
         self.launches.append(named)
-        time.sleep(abs(named["n"] - named["BLOCK"]) * 2e-5)
+        time.sleep(abs(named["n"] - named["BLOCK"]) * 1e-4)
         if named["out"] is not None:
             named["out"] += 1
         return None

@@ -81,10 +81,14 @@ def test_a_broadcast_array():
 
 def test_temporary_arrays_live_as_long_as_the_launch():
     out = np.zeros(100_000)
-    for number in range(20):
-        launch(np.full(100_000, float(number)), out, 100_000, block=4096)
-        gc.collect()
-        assert (out == number).all()
+    gc.freeze()  # what other tests have left is not looked at again and again
+    try:
+        for number in range(20):
+            launch(np.full(100_000, float(number)), out, 100_000, block=4096)
+            gc.collect()
+            assert (out == number).all()
+    finally:
+        gc.unfreeze()
 
 
 @deuteron.jit

@@ -4,7 +4,8 @@
     multiply(Affine(b, 1), Uniform(u))   Affine(b * u, u)
     advance(Uniform(p), Affine(b, 1))    Affine(p + 4 * b, 4)          tt.addptr of a pointer to f32
 
-Affine integers are taken as not overflowing in the lanes that are used, as everybody who computes offsets does.
+Integers of 32 bits that are widened to be an offset are taken as not overflowing in the lanes that are used, as whoever
+computes offsets does; as values they wrap. Narrower ones are no offsets.
 """
 
 from __future__ import annotations
@@ -14,7 +15,9 @@ from collections.abc import Callable
 from deuteron.backend.cpu.emitter import Emitter
 from deuteron.backend.cpu.fragment import Affine, Fragment, Uniform, Vector, lanes_of, level_of
 from deuteron.backend.llvm.builder import Builder
-from deuteron.backend.llvm.types import Value, const, vector, vector_const, width
+from deuteron.backend.llvm.types import Value, bit_width, const, vector, vector_const, width
+
+_OFFSET_BITS = 32
 
 
 def as_vector(emitter: Emitter, fragment: Fragment, lanes: int) -> Value:
@@ -24,6 +27,8 @@ def as_vector(emitter: Emitter, fragment: Fragment, lanes: int) -> Value:
         return fragment.value
     if isinstance(fragment, Uniform):
         return b.splat(fragment.value, lanes)
+    if fragment.narrow is not None:
+        return b.sext(as_vector(emitter, fragment.narrow, lanes), vector(fragment.base.type, lanes))
     step = lane_offsets(b, fragment, lanes)
     if fragment.base.type == "ptr":
         return b.gep("i8", fragment.base, step)
@@ -84,13 +89,24 @@ def multiply(emitter: Emitter, x: Fragment, y: Fragment) -> Fragment:
     return Affine(b.mul(x.base, y.value), _scale(b, x.step, y.value), x.lanes, level)
 
 
-def convert(emitter: Emitter, emit: Callable[..., Value], x: Fragment, type: str) -> Fragment:
-    """Widen (with sign) or narrow an integer: `emit(builder, value, type)`."""
+def truncate(emitter: Emitter, x: Fragment, type: str) -> Fragment:
+    return _converted(emitter, Builder.trunc, x, type)
+
+
+def sign_extend(emitter: Emitter, x: Fragment, type: str) -> Fragment:
+    """Of an affine integer of fewer than 32 bits, which are seldom offsets, each lane: it may wrap between them."""
+    if isinstance(x, Affine) and bit_width(x.base.type) < _OFFSET_BITS:
+        x = Vector(as_vector(emitter, x, x.lanes), x.level)
+    return _converted(emitter, Builder.sext, x, type)
+
+
+def _converted(emitter: Emitter, emit: Callable[..., Value], x: Fragment, type: str) -> Fragment:
+    """What was widened in the last conversion is remembered: only offsets do not wrap."""
     if not isinstance(x, Affine):
         return lanewise(emitter, lambda b, value: emit(b, value, vector(type, width(value.type))), x)
     b = emitter.at(x.level)
     step = x.step if isinstance(x.step, int) else emit(b, x.step, type)
-    return Affine(emit(b, x.base, type), step, x.lanes, x.level)
+    return Affine(emit(b, x.base, type), step, x.lanes, x.level, x if emit is Builder.sext else None)
 
 
 def advance(emitter: Emitter, pointer: Fragment, offset: Fragment, element_bytes: int) -> Fragment:
@@ -98,7 +114,7 @@ def advance(emitter: Emitter, pointer: Fragment, offset: Fragment, element_bytes
     level = level_of(pointer, offset)
     if isinstance(pointer, Vector) or isinstance(offset, Vector):
         return _advance_vector(emitter, pointer, offset, element_bytes, level)
-    wide = convert(emitter, Builder.sext, offset, "i64")
+    wide = sign_extend(emitter, offset, "i64")
     b = emitter.at(level)
     base = b.gep("i8", _base(pointer), _times(b, _base(wide), element_bytes))
     if isinstance(pointer, Uniform) and isinstance(offset, Uniform):

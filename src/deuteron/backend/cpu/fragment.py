@@ -26,12 +26,16 @@ class Uniform:
 
 @dataclass(frozen=True, eq=False)
 class Affine:
-    """`base + lane * step` for integers (step in the integer's units) and pointers (step in bytes)."""
+    """`base + lane * step` for integers (step in the integer's units) and pointers (step in bytes).
+
+    `narrow`: what was widened to this; its elements may wrap, which those that are computed from `base` do not.
+    """
 
     base: Value
     step: int | Value
     lanes: int
     level: int
+    narrow: Affine | None = None
 
 
 @dataclass(frozen=True, eq=False)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from xdsl.ir import Operation
 
-from deuteron.backend.cpu.algebra import convert, lanewise
+from deuteron.backend.cpu.algebra import lanewise, sign_extend, truncate
 from deuteron.backend.cpu.context import AxisIndex, Context, Rule
 from deuteron.backend.cpu.elements import NARROW_FLOATS, memory_type, register_type
 from deuteron.backend.cpu.formats import from_memory, rounded, to_memory
@@ -46,14 +46,17 @@ def select(ctx: Context, op: Operation, condition: Fragment, x: Fragment, y: Fra
     return lanewise(ctx.emitter, Builder.select, condition, x, y)
 
 
-def _integer(emit: Callable[..., Value], keeps_affine: bool) -> Rule:
-    def rule(ctx: Context, op: Operation, x: Fragment) -> Fragment:
-        type = register_type(op.results[0].type)
-        if keeps_affine:
-            return convert(ctx.emitter, emit, x, type)
-        return lanewise(ctx.emitter, lambda b, value: emit(b, value, like(value.type, type)), x)
+def truncate_integer(ctx: Context, op: Operation, x: Fragment) -> Fragment:
+    return truncate(ctx.emitter, x, register_type(op.results[0].type))
 
-    return rule
+
+def extend_signed(ctx: Context, op: Operation, x: Fragment) -> Fragment:
+    return sign_extend(ctx.emitter, x, register_type(op.results[0].type))
+
+
+def extend_unsigned(ctx: Context, op: Operation, x: Fragment) -> Fragment:
+    type = register_type(op.results[0].type)
+    return lanewise(ctx.emitter, lambda b, value: b.zext(value, like(value.type, type)), x)
 
 
 def _to_float(signed: bool) -> Rule:
@@ -130,9 +133,9 @@ RULES: dict[str, Rule] = {
     "arith.constant": constant,
     "arith.select": select,
     "tt.make_range": make_range,
-    "arith.extsi": _integer(Builder.sext, True),
-    "arith.trunci": _integer(Builder.trunc, True),
-    "arith.extui": _integer(Builder.zext, False),
+    "arith.extsi": extend_signed,
+    "arith.trunci": truncate_integer,
+    "arith.extui": extend_unsigned,
     "arith.sitofp": _to_float(True),
     "arith.uitofp": _to_float(False),
     "arith.fptosi": _to_integer(True),
