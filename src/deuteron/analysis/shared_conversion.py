@@ -15,6 +15,7 @@ from functools import lru_cache
 from deuteron.layout.conversion import plan_shared
 from deuteron.layout.linear import REGISTER, LinearLayout, log2
 
+# What every GPU gives a CTA without being asked for more, so that several CTAs fit. Not measured.
 MAX_BYTES = 48 * 1024
 
 

@@ -48,7 +48,7 @@ ORDERING = (scf.ForOp, scf.WhileOp, scf.IfOp, WarpSpecializeOp, BarrierOp, Async
 TMA_STORES = (AsyncTMACopyLocalToGlobalOp, AsyncTMAReduceOp)
 BY_ONE = (InitBarrierOp, InvalBarrierOp, BarrierExpectOp, AsyncTMACopyGlobalToLocalOp, *TMA_STORES)
 EVERYWHERE = 0, 1 << 32
-MAX_IN_FLIGHT = 32
+MAX_IN_FLIGHT = 32  # counts end here, so that the analysis of a loop does
 
 
 @dataclass(frozen=True)

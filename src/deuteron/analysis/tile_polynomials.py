@@ -24,7 +24,7 @@ from deuteron.ir.tt.memory import AddPtrOp
 from deuteron.ir.tt.shape import BroadcastOp, ExpandDimsOp, MakeRangeOp, SplatOp, TransOp
 from deuteron.ir.types import bit_width_of, element_type_of, is_integer, is_pointer, is_tile, shape_of
 
-MIN_BITS = 32
+MIN_BITS = 32  # of integers that are taken not to wrap around
 
 
 @dataclass(frozen=True)

@@ -29,7 +29,7 @@ from deuteron.errors import LaunchError
 from deuteron.options import settings
 
 _MAX_PROGRAMS = 2**63 - 1
-_CHUNKS_PER_THREAD = 16
+_CHUNKS_PER_THREAD = 16  # so that programs of unequal length spread evenly; not measured
 
 
 class _Scratch(threading.local):

@@ -28,7 +28,7 @@ from deuteron.backend.cpu.rules.memory import store_tile
 from deuteron.backend.cpu.rules.reduce import Reduction
 from deuteron.backend.llvm.types import Value, const
 
-MAX_UNROLL = 4
+MAX_UNROLL = 4  # vectors of an iteration; not measured
 
 
 class NestLoops:

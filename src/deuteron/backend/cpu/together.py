@@ -16,7 +16,7 @@ from collections.abc import Callable
 
 # As many programs as wait at a time; a GPU has room for some 2,000 small ones.
 MOST_TOGETHER = 1024
-SECONDS_UNTIL_WARNING = 10.0
+SECONDS_UNTIL_WARNING = 10.0  # of a launch that waits; not measured
 
 
 def run_together(task: Callable[[], None], num_threads: int, stop: Callable[[], None], subject: str) -> None:

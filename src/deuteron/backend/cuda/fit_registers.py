@@ -20,7 +20,9 @@ from deuteron.backend.cuda.ptxas import Cubin, Resources, assemble
 from deuteron.backend.cuda.target import Architecture
 from deuteron.machine.gpu import GPU
 
-MAX_SAVED = 1 / 8  # of the registers: with fewer still, what is not spilled is computed again
+# Of the registers: with fewer still, what is not spilled is computed again. Not measured beyond the kernels named above.
+MAX_SAVED = 1 / 8
+# Of CTAs: three to four gain 2.5 % in layer norm of 16384x4096 (above); smaller gains are not measured.
 MIN_GAIN = 4 / 3
 _THREADS = re.compile(r"^\.reqntid (\d+)\n", re.MULTILINE)
 _STAYS = re.compile(r"\bmma|\bsetmaxnreg|^\.maxnreg", re.MULTILINE)

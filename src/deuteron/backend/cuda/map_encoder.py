@@ -18,7 +18,7 @@ from deuteron.backend.cuda.libcuda import LIBRARY
 from deuteron.backend.tensor_map import ALIGNMENT, DATA_TYPES, SIZE, SWIZZLES, Expression, MapValues, TensorMap
 from deuteron.errors import LaunchError
 
-MAX_KEPT = 1024
+MAX_KEPT = 1024  # maps of 128 bytes: a bound on memory, not measured
 NO_INTERLEAVE, PROMOTION_128B = 0, 2  # CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_L2_PROMOTION_L2_128B
 FILLS = {"zero": 0, "nan": 1}
 

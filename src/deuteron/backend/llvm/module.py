@@ -18,7 +18,7 @@ from pathlib import PurePath
 from deuteron.backend.llvm.builder import Builder
 from deuteron.backend.llvm.types import Value
 
-LONG_TYPE = 64
+LONG_TYPE = 64  # characters of a struct's text, from which on it gets a name; not measured
 
 
 class Module:

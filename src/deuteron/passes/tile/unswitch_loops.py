@@ -31,6 +31,7 @@ from deuteron.ir.types import i1, is_tile
 from deuteron.passes.optimisation import Optimisation
 from deuteron.passes.rewrite import is_defined_in, replace
 
+# Of a loop, which is there twice afterwards: a bound on the time to compile, not measured.
 MAX_OPS = 400
 
 

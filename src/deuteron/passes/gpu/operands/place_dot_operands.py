@@ -54,9 +54,10 @@ from deuteron.passes.optimisation import Optimisation
 from deuteron.passes.rewrite import replace
 
 Order = tuple[int, ...]
-# Of the shared memory of a CTA, for both operands of a dot; larger ones are converted in parts.
+# Of the shared memory of a CTA, for both operands of a dot; larger ones are converted in parts. Not measured.
 MAX_SHARE = 1 / 2
 # Of a thread's registers, for operands and sums of multiply-adds; with many sums, so many for operands all the same.
+# Not measured; that nothing spills is tested (tests/backend/cuda/test_lower_dot.py).
 REGISTER_SHARE, MIN_OPERAND_SHARE = 5 / 8, 1 / 4
 
 

@@ -40,6 +40,7 @@ from deuteron.passes.gpu.rings.buffered_loads import (
 )
 from deuteron.passes.remarks import Kind, remark
 
+# Of a thread, for what is under way to it in one iteration: 32 registers. Not measured.
 MAX_PREFETCHED_BYTES = 128
 
 

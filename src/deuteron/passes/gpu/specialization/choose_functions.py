@@ -31,7 +31,8 @@ from deuteron.passes.gpu.specialization.plan_slots import plan_specialization
 from deuteron.passes.optimisation import Optimisation
 
 HINTS = SPECIALIZE, FLATTEN = "tt.warp_specialize", "tt.flatten"
-OTHER_REGISTERS = 48  # of a thread, where the same threads copy
+# Of a thread besides those of dots, where the same threads copy: an estimate, not measured.
+OTHER_REGISTERS = 48
 
 
 @dataclass(frozen=True)

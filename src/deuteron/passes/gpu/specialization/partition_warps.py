@@ -29,9 +29,11 @@ from deuteron.passes.gpu.specialization.carry_positions import Positions
 from deuteron.passes.gpu.specialization.slice_loads import LoadSlice
 from deuteron.passes.rewrite import erase
 
-COPYING_WARPS = 4  # one where TMA does all copies
-SPARE_REGISTERS = 24  # of a thread, besides what dots add up, where nothing else is kept
-FEWEST_REGISTERS = 40
+# A warpgroup, as `setmaxnreg` is of one; one of its warps copies where TMA does all. Eight brought matmul nn 4096 from
+# 624 to 642 TFLOP/s by cp.async; without such warps it is 644 (benchmarks/results/2026-11-20-specialised-warps.md).
+COPYING_WARPS = 4
+# Of a thread, besides what dots add up, where nothing else is kept; of a thread that copies. Not measured.
+SPARE_REGISTERS, FEWEST_REGISTERS = 24, 40
 
 
 class Specialization:

@@ -16,6 +16,7 @@ from deuteron.passes.gpu.memory.allocate_shared import bytes_of
 from deuteron.passes.gpu.specialization.bundle_loads import RingPlan
 from deuteron.passes.gpu.specialization.slice_loads import LoadSlice
 
+# Bytes of shared memory that are kept for the mbarriers of the rings and for alignment: an estimate, not measured.
 BARRIER_ROOM = 1024
 
 

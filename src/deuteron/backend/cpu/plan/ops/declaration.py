@@ -24,6 +24,7 @@ Step = int | str
 UNKNOWN = "unknown"  # the same everywhere, but not known here
 IRREGULAR = "irregular"
 
+# Weights are in additions of floats, as those of the other files of this folder: estimated, not measured.
 INDEX_WEIGHT = 0.25  # arithmetic on integers is mostly on indices, and done once for a whole vector
 FLOAT_WEIGHT = 1.0
 

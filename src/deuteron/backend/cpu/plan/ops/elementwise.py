@@ -22,6 +22,7 @@ from deuteron.ir.tt import convert
 from deuteron.ir.tt.program import GetNumProgramsOp, GetProgramIdOp
 from deuteron.ir.types import is_float
 
+# Estimated, not measured (see declaration.py).
 _DIVISION = 8.0
 _CALL = 16.0  # of a mathematical function: a polynomial, mostly
 

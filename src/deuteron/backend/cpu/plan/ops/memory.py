@@ -28,7 +28,7 @@ from deuteron.ir.tt.memory import AddPtrOp, LoadOp, StoreOp
 from deuteron.ir.ttg.barrier import BarrierOp
 from deuteron.ir.types import is_tile
 
-_LOAD = 8.0
+_LOAD = 8.0  # estimated, not measured (see declaration.py)
 
 
 class _Load(Lazy):
