@@ -307,7 +307,7 @@ def test_spills():
     used = report.resources
     assert min(used.registers, used.stack_bytes, used.spill_stores, used.spill_loads) > 0
     assert used.spill_bytes == used.spill_stores + used.spill_loads
-    assert report.occupancy.blocks > 0
+    assert report.occupancy.ctas > 0
     assert f"spills a thread       {used.spill_stores} bytes stored, {used.spill_loads} bytes loaded" in str(report)
 
 
@@ -364,5 +364,5 @@ def test_how_many_blocks_run_a_program(num_ctas, said):
     x, out = (aligned(np.zeros(4096, np.float32)) for _ in range(2))
     report = compile_for("cuda:90", copy, x, out, 1024, BLOCK=1024, STEP=1, num_ctas=num_ctas).report()
     assert report.num_ctas == num_ctas and report.to_dict()["num_ctas"] == num_ctas
-    assert dict(report.tables()[0].rows).get("blocks of a program") == said
+    assert dict(report.tables()[0].rows).get("CTAs of a program") == said
     assert report.accesses[0].count == 2 // num_ctas, "each block has its part"

@@ -4,7 +4,7 @@
     launch((8, 1, 1), [x.data_ptr(), 1000])             on the current device and stream
     launch((8, 1, 1), [x.data_ptr(), 1000], device=1)   on a device's current stream
 
-The grid counts programs, each of them `num_ctas` blocks. A launch has only been queued when it returns. One library
+The grid counts programs, each of them `num_ctas` CTAs. A launch has only been queued when it returns. One library
 serves all devices; what a device must be told (shared memory above 48 KB) is told at the first launch there.
 """
 

@@ -1,11 +1,11 @@
-"""Assembles a kernel with a few registers less, where a multiprocessor then holds a third more of its blocks.
+"""Assembles a kernel with a few registers less, where a multiprocessor then holds a third more of its CTAs.
 
-    Used 34 registers, .reqntid 512     three blocks, 48 of 64 warps
+    Used 34 registers, .reqntid 512     three CTAs, 48 of 64 warps
     .maxnreg 32                         four, which is kept if nothing more is spilled
     Used 40 registers, 16 bytes spilled
     .maxnreg 40                         the same, told, which is kept if less is spilled
 
-ptxas takes the registers that suit its schedule and knows of no threshold. What memory bounds gains by blocks whose
+ptxas takes the registers that suit its schedule and knows of no threshold. What memory bounds gains by CTAs whose
 loads and stores overlap (layer norm of 16384x4096: 2.5 % on an H200). Sometimes it spills where it had registers left;
 told a limit, it does not (layer norm of 1024 with 2 warps, ptxas 13.0 and 13.5). Dots on tensor cores stay as they
 are, and so does a kernel that says itself how many registers it takes.
@@ -20,7 +20,7 @@ from deuteron.backend.cuda.ptxas import Cubin, Resources, assemble
 from deuteron.backend.cuda.target import Architecture
 from deuteron.machine.gpu import GPU
 
-# Of the registers: with fewer still, what is not spilled is computed again. Not measured beyond the kernels named above.
+# Of the registers: with fewer still, what is not spilled is computed again. Measured in the kernels above.
 MAX_SAVED = 1 / 8
 # Of CTAs: three to four gain 2.5 % in layer norm of 16384x4096 (above); smaller gains are not measured.
 MIN_GAIN = 4 / 3
@@ -50,11 +50,11 @@ def _limit(machine: GPU, num_threads: int, used: Resources, shared_bytes: int) -
 
 
 def rewarding_limit(machine: GPU, num_threads: int, registers: int, shared_bytes: int) -> int | None:
-    """The most registers, fewer than these, with which enough more blocks fit; None where it takes too few."""
+    """The most registers, fewer than these, with which enough more CTAs fit; None where it takes too few."""
 
-    def blocks(count: int) -> int:
-        return occupancy(machine, num_threads, count, shared_bytes).blocks
+    def ctas(count: int) -> int:
+        return occupancy(machine, num_threads, count, shared_bytes).ctas
 
-    wanted = max(blocks(registers) * MIN_GAIN, 1)
+    wanted = max(ctas(registers) * MIN_GAIN, 1)
     counts = range(registers - 1, registers - int(registers * MAX_SAVED) - 1, -1)
-    return next((count for count in counts if blocks(count) >= wanted), None)
+    return next((count for count in counts if ctas(count) >= wanted), None)

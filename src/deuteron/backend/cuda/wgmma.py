@@ -60,7 +60,7 @@ class Matrix:
 
 
 def _within_block(ctx: CUDAContext, address: Value) -> Value:
-    """Of the addresses of a cluster, the highest bits are the rank of the block: a descriptor has no room for them."""
+    """Of the addresses of a cluster, the highest bits are the rank of the CTA: a descriptor has no room for them."""
     number = ctx.b.ptrtoint(address, "i32")
     return ctx.b.and_(number, const("i32", ADDRESS_MASK)) if ctx.options.num_ctas > 1 else number
 

@@ -1,9 +1,9 @@
-"""Clusters of blocks (CTAs) that run one program together.
+"""Clusters of CTAs that run one program together.
 
     %rank = "ttng.cluster_cta_rank"() : () -> i32      which of them this is
     "ttng.cluster_barrier"() : () -> ()                all threads of all of them wait for each other
 
-Before accesses of another block's shared memory all have to have begun, and after the last none may have ended.
+Before accesses of another CTA's shared memory all have to have begun, and after the last none may have ended.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from deuteron.ir.types import i32
 
 @irdl_op_definition
 class ClusterCTARankOp(IRDLOperation):
-    """The number of the block in its cluster, from 0."""
+    """The number of the CTA in its cluster, from 0."""
 
     name = "ttng.cluster_cta_rank"
     result = result_def(i32)

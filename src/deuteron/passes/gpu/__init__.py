@@ -1,7 +1,7 @@
 """The passes that make ttgir of tile IR, in order.
 
 dot_instructions.py  which instruction multiplies
-clusters/            programs shared out over blocks, which load together
+clusters/            programs shared out over CTAs, which load together
 descriptors/         blocks of tensors, by TMA
 order_programs.py    programs with more to do first
 operands/            what dots are given

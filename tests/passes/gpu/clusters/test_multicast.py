@@ -1,4 +1,4 @@
-"""What the blocks of a cluster load together: each a part, for all of them."""
+"""What the CTAs of a cluster load together: each a part, for all of them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Programs shared out over the blocks of their clusters: what each has, and that all of them together give the same."""
+"""Programs shared out over the CTAs of their clusters: what each has, and that all of them together give the same."""
 
 from __future__ import annotations
 
@@ -276,13 +276,13 @@ def refused(x, out, n, CASE: tl.constexpr):
 @pytest.mark.parametrize(
     ("case", "message"),
     [
-        ("counter", "num_ctas = 2: an atomic of the whole program would be done by each block of its cluster"),
-        ("barrier", "num_ctas = 2: the blocks of a cluster cannot do 'ttg.barrier' together"),
-        ("reversed", "num_ctas = 2: the program stores to what is loaded here, and its blocks do not wait for it"),
-        ("both axes", "num_ctas = 2: the program stores to this elsewhere, and its blocks do not wait for it"),
-        ("shifted", "num_ctas = 2: the program stores to what is loaded here, and its blocks do not wait for it"),
-        ("volatile", "num_ctas = 2: the blocks of a cluster may see different values in a volatile load"),
-        ("while", "num_ctas = 2: the blocks of a cluster cannot do 'scf.while' together"),
+        ("counter", "num_ctas = 2: an atomic of the whole program would be done by each CTA of its cluster"),
+        ("barrier", "num_ctas = 2: the CTAs of a cluster cannot do 'ttg.barrier' together"),
+        ("reversed", "num_ctas = 2: the program stores to what is loaded here, and its CTAs do not wait for it"),
+        ("both axes", "num_ctas = 2: the program stores to this elsewhere, and its CTAs do not wait for it"),
+        ("shifted", "num_ctas = 2: the program stores to what is loaded here, and its CTAs do not wait for it"),
+        ("volatile", "num_ctas = 2: the CTAs of a cluster may see different values in a volatile load"),
+        ("while", "num_ctas = 2: the CTAs of a cluster cannot do 'scf.while' together"),
     ],
 )
 def test_what_blocks_cannot_share_is_refused(case, message):

@@ -1,4 +1,4 @@
-"""Atomics on tiles, shared out over the blocks of a cluster: each is done once, and its result is where it is used."""
+"""Atomics on tiles, shared out over the CTAs of a cluster: each is done once, and its result is where it is used."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ from deuteron.backend.cpu.plan import ops
 from deuteron.backend.cpu.plan.memo import evaluate
 from deuteron.ir.types import is_tile
 
-# A tile is kept where computing an element again costs this much, that is, as much as to load it. Estimated, not measured.
+# A tile is kept where computing an element again costs this much, as loading it does. Estimated, not measured.
 WORTH_KEEPING = 8.0
 _LIMIT = 1000.0  # so that costs, which count what is shared several times, stay finite
 

@@ -75,7 +75,7 @@ def _lines(ptx: str) -> Iterator[tuple[int, str]]:
 
 
 def num_threads(ptx: str) -> int | None:
-    """The threads of a block, where the text says them."""
+    """The threads of a CTA, where the text says them."""
     found = _THREADS.search(ptx)
     if found is None:
         return None

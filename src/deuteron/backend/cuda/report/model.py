@@ -152,8 +152,8 @@ class CUDAReport(Report):
     def _resources(self) -> tuple[tuple[str, str], ...]:
         used, held = self.resources, self.occupancy
         spills = f"{_bytes(used.spill_stores)} stored, {_bytes(used.spill_loads)} loaded"
-        resident = f"{plural(held.blocks, 'block')}, {held.warps} of {held.max_warps} warps"
-        cluster = (("blocks of a program", f"{self.num_ctas}, a cluster"),) if self.num_ctas > 1 else ()
+        resident = f"{plural(held.ctas, 'CTA')}, {held.warps} of {held.max_warps} warps"
+        cluster = (("CTAs of a program", f"{self.num_ctas}, a cluster"),) if self.num_ctas > 1 else ()
         return (
             *cluster,
             ("threads", f"{self.num_threads} in {plural(-(-self.num_threads // WARP_SIZE), 'warp')}"),

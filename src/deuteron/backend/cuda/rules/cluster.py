@@ -1,4 +1,4 @@
-"""The block's place in its cluster, and the barrier of all its threads."""
+"""The CTA's place in its cluster, and the barrier of all its threads."""
 
 from __future__ import annotations
 

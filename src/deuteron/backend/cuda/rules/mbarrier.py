@@ -3,7 +3,7 @@
     W: mbarrier.try_wait.parity.shared::cta.b64 P, [%bar], %phase; @P bra D; bra W; D:
 
 A wait is a loop around try_wait, which sleeps for a while by itself. Of the threads that arrive, each whose number is a
-multiple of threads / count does; at the barriers of all blocks of a cluster its neighbours do it with it, each at one.
+multiple of threads / count does; at the barriers of all CTAs of a cluster its neighbours do it with it, each at one.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
-"""TMA copies of blocks, by one thread: one instruction for each box of the block.
+"""TMA copies of tiles, by one thread: one instruction for each box of the tile.
 
     @P cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%m], [%map, {%j, %i}], [%bar];
     @P cp.async.bulk.tensor.2d.global.shared::cta.tile.bulk_group [%map, {%j, %i}], [%src];
 
 Coordinates go from the innermost dimension outwards. The first warp elects the thread. The stores of an op are a group
-of that. Of a load with multicast every block of the cluster issues an equal share of the copies, `.multicast::cluster`.
+of that. Of a load with multicast every CTA of the cluster issues an equal share of the copies, `.multicast::cluster`.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ def _copy(
 
 
 def _copies(ctx: CUDAContext, op: Operation, buffer: SharedTile) -> Iterator[tuple[Value, list[Value]]]:
-    """Where this block's copies begin: in shared memory, and in the block of the tensor. The rank of the block in its
+    """Where this CTA's copies begin: in shared memory, and in the tile of the tensor. The rank of the CTA in its
     cluster is the highest part of a copy's number.
     """
     b, size = ctx.b, byte_width_of(op.buffer.type.tile)

@@ -1,4 +1,4 @@
-"""Along which axis each tile of a program is needed, when the blocks of a cluster (CTAs) share the program out.
+"""Along which axis each tile of a program is needed, when the CTAs of a cluster share the program out.
 
     acc = dot(a, b, acc)                  (acc, 0), (a, 0), (b, whole)
     c = c_ptr + rows[:, None] * N + columns[None, :]
@@ -89,9 +89,9 @@ class CTASplit:
         if isinstance(op, _EFFECTS):
             self._choose(op)
         elif isinstance(op, LoadOp) and op.is_volatile.value.data:
-            raise Unsplittable(op, "the blocks of a cluster may see different values in a volatile load")
+            raise Unsplittable(op, "the CTAs of a cluster may see different values in a volatile load")
         elif any(effect.kind is not READ for effect in own_effects(op)):
-            raise Unsplittable(op, f"the blocks of a cluster cannot do '{op.name}' together")
+            raise Unsplittable(op, f"the CTAs of a cluster cannot do '{op.name}' together")
 
     def _choose(self, op: Operation) -> None:
         """Take the axis that costs least; the first of several."""
@@ -120,7 +120,7 @@ class CTASplit:
 
     def _check_atomic(self, op: AtomicRMWOp | AtomicCASOp, split: Split) -> None:
         if split is None:
-            raise Unsplittable(op, "an atomic of the whole program would be done by each block of its cluster")
+            raise Unsplittable(op, "an atomic of the whole program would be done by each CTA of its cluster")
         if any(value is op.result and axis != split for value, axis in self._demands):
             raise Unsplittable(op, "what an atomic gives is needed along several axes")
 
@@ -148,7 +148,7 @@ class CTASplit:
     def _check_result(self, op: Operation, split: Split, effects: dict[Operation, Split]) -> None:
         """Whether a CTA has that part of what an atomic gives; of one further on in a loop, the axis is open still."""
         if split is None:
-            raise Unsplittable(op, "what an atomic gives is needed as a whole, and each block has a part of it")
+            raise Unsplittable(op, "what an atomic gives is needed as a whole, and each CTA has a part of it")
         if effects.get(op, split) != split:
             raise Unsplittable(op, "what an atomic gives is needed along several axes")
 
@@ -157,7 +157,7 @@ class CTASplit:
         is_inner = isinstance(op, BlockAccess) and split == len(shape_of(tile.type)) - 1
         least = CHUNK_BYTES // byte_width_of(tile.type) if is_inner else 1
         if shape_of(tile.type)[split] < self._num_ctas * least:
-            raise Unsplittable(op, f"{self._num_ctas} blocks cannot share axis {split} of {tile.type}")
+            raise Unsplittable(op, f"{self._num_ctas} CTAs cannot share axis {split} of {tile.type}")
 
     def _of_operands(self, op: Operation, split: Split) -> list[Split]:
         return operand_splits(op, split) if split is not None else [None] * len(op.operands)
@@ -181,14 +181,14 @@ class CTASplit:
             targets = written_by(op)
             shape = shape_of(_accessed_tile(op).type) if targets else ()
             if any(targets.overlaps(other) and of == shape and split != so for other, of, so in written):
-                raise Unsplittable(op, "the program stores to this elsewhere, and its blocks do not wait for it")
+                raise Unsplittable(op, "the program stores to this elsewhere, and its CTAs do not wait for it")
             written.append((targets, shape, split))
         for load in (op for op in func.walk() if isinstance(op, _LOADS)):
             targets, shape = read_by(load), shape_of(load.result.type)
             read = [split for value, split in self._demands if value is load.result]
             overlapping = [(of, split) for other, of, split in written if targets.overlaps(other)]
             if any(read != [split] or split is None or of != shape for of, split in overlapping):
-                raise Unsplittable(load, "the program stores to what is loaded here, and its blocks do not wait for it")
+                raise Unsplittable(load, "the program stores to what is loaded here, and its CTAs do not wait for it")
 
 
 def operand_splits(op: Operation, split: int) -> list[Split]:
@@ -209,7 +209,7 @@ def operand_splits(op: Operation, split: int) -> list[Split]:
         return [0]
     if _is_per_element(op, split):
         return [split if is_tile(operand.type) else None for operand in op.operands]
-    raise Unsplittable(op, f"the blocks of a cluster cannot share '{op.name}' along axis {split}")
+    raise Unsplittable(op, f"the CTAs of a cluster cannot share '{op.name}' along axis {split}")
 
 
 def _dot_splits(rank: int, split: int) -> list[Split]:

@@ -1,7 +1,7 @@
-"""Which loads of blocks the blocks of a cluster share: each loads a part, for all of them.
+"""Which loads of tiles the CTAs of a cluster share: each loads a part, for all of them.
 
-%a = "tt.descriptor_load"(%d, %rank * 128 + ..., %k)      1: each block has rows of its own
-%b = "tt.descriptor_load"(%e, %column, %k)                num_ctas: the same in every block
+%a = "tt.descriptor_load"(%d, %rank * 128 + ..., %k)      1: each CTA has rows of its own
+%b = "tt.descriptor_load"(%e, %column, %k)                num_ctas: the same in every CTA
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from deuteron.passes.gpu.clusters.cta_split import control_flow_sources
 
 
 def sharing_ctas(load: DescriptorLoadOp, buffer: MemDescType, num_ctas: int) -> int:
-    """How many blocks share a load into such a buffer."""
+    """How many CTAs share a load into such a buffer."""
     is_shared = num_ctas > 1 and box_of(buffer, num_ctas) is not None and not _depends_on_rank(load.operands)
     return num_ctas if is_shared else 1
 

@@ -1,13 +1,13 @@
-"""Shares a program out over the blocks of its cluster (CTAs): each of them has its part of the tiles.
+"""Shares a program out over the CTAs of its cluster: each of them has its part of the tiles.
 
     %rows = make_range 0..256                             %rank = "ttng.cluster_cta_rank"()
     %acc = "tt.dot"(%a, %b, %c) : 256x128         ->      %rows = make_range 0..128 + %rank * 128
     "tt.store"(%p, %acc)                                  %acc = "tt.dot"(%a, %b, %c) : 128x128     %b is whole
                                                           "tt.store"(%p, %acc)
 
-What is split along which axis is `cta_split.py`'s to say. After this pass a program is one of a block as any
-other, except that it knows its rank; what all blocks load alike, warps of their own may load for all of them
-(specialize_warps.py). A store that is not shared out is done by the first block.
+What is split along which axis is `cta_split.py`'s to say. After this pass a program is one of a CTA as any
+other, except that it knows its rank; what all CTAs load alike, warps of their own may load for all of them
+(specialize_warps.py). A store that is not shared out is done by the first CTA.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ from deuteron.passes.rewrite import replace
 
 @dataclass(frozen=True)
 class PlanCTA(ModulePass):
-    """Shares programs out over the blocks of a cluster."""
+    """Shares programs out over the CTAs of a cluster."""
 
     name = "plan-cta"
 
@@ -95,7 +95,7 @@ class _Rewrite:
         return TensorType(element_type_of(type), shape)
 
     def _first_index(self, b: Builder, extent: int) -> SSAValue:
-        """Where this block's part of an axis begins."""
+        """Where this CTA's part of an axis begins."""
         return b.value(arith.MuliOp(self._rank, b.constant(extent // self._num_ctas, i32)))
 
     def _make_part(self, op: Operation, axis: int) -> None:

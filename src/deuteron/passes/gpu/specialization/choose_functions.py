@@ -4,7 +4,7 @@
 
 Done where `tl.range(warp_specialize=True)` asks for it; where dots of two warpgroups overlap with what
 threads compute; where TMA copies for loops that are in loops, and a multiprocessor has room for one such program, or
-`tl.range(flatten=True)` says that the rounds are to follow each other without a gap; where the blocks of a cluster load
+`tl.range(flatten=True)` says that the rounds are to follow each other without a gap; where the CTAs of a cluster load
 together. Not in functions with barriers, atomics that order accesses, or volatile loads.
 """
 
