@@ -216,7 +216,7 @@ class Perturbation:
         elif result.dtype.kind == "f":
             random = self._rng.standard_normal(result.shape).astype(result.dtype)
         else:
-            random = self._rng.integers(0, 1 << 62, result.shape).astype(result.dtype)
+            random = self._rng.integers(0, 1 << 64, result.shape, np.uint64).astype(result.dtype)
         return np.where(where, random, result)[()]
 
     def _float_to_integer(self, rule: Rule) -> Rule:
