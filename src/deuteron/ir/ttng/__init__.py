@@ -5,7 +5,7 @@ warp_group_dot.py   dots by wgmma, in flight until they are waited for
 fence.py            fences between ordinary and asynchronous accesses of shared memory
 mbarrier.py         barriers in shared memory that count arrivals and bytes
 tma.py              copies of blocks of tensors between global and shared memory
-turns.py            warpgroups that take turns
+turns.py            warpgroups in ping-pong: they take turns
 """
 
 from xdsl.ir import Dialect

@@ -1,4 +1,4 @@
-"""Warpgroups that take turns: `ttng.take_turn` and `ttng.pass_turn`.
+"""Warpgroups in ping-pong, that is, by turns: `ttng.take_turn` and `ttng.pass_turn`.
 
     "ttng.take_turn"() : () -> ()      waits until the other warpgroup has passed the turn on
     ...                                what only one of them does at a time

@@ -1,4 +1,4 @@
-"""Warpgroups that take turns: a named barrier for each, which it waits at and the other one arrives at.
+"""Warpgroups in ping-pong: a named barrier for each, which it waits at and the other one arrives at.
 
 take: bar.sync 8 + warpgroup, 256
 pass: bar.arrive 9 - warpgroup, 256

@@ -37,7 +37,7 @@ from deuteron.passes.rewrite import is_defined_in
 
 # Of the registers of a thread, for sums and operands at the same time: what addresses and the rest leave. Attention of
 # 128x128 at D=128 with 8 warps, which takes 160 of 256, gains (benchmarks/results/2026-11-20-delayed-products.md);
-# where it turns is not measured.
+# where delaying begins to lose is not measured.
 TILES_SHARE = 3 / 4
 # Of fewer most would be the first and the last, which overlap with nothing. Not measured.
 MIN_ITERATIONS = 4

@@ -1,4 +1,4 @@
-"""Copies of what dots read given to warps of their own.
+"""Warp specialisation: warps of their own (producers) copy what dots read, the others (consumers) compute.
 
 choose_functions.py   where
 specialize_warps.py   what becomes of them

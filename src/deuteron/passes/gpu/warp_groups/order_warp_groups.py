@@ -1,4 +1,4 @@
-"""Lets two warpgroups issue dots in turns, so that one multiplies while the other computes its next operand.
+"""Ping-pong: two warpgroups issue dots in turns, so that one multiplies while the other computes its next operand.
 
     "scf.for" ... ({                                  "ttng.pass_turn"() <{warpGroup = 1}>
       %s = warp_group_dot(%q, %k) async               "scf.for" ... ({
@@ -46,7 +46,7 @@ MIN_RATIO = 2  # of the cycles of dots to those in which threads issue instructi
 
 @dataclass(frozen=True)
 class OrderWarpGroups(Optimisation):
-    """Places the turns of two warpgroups."""
+    """Places the turns of two warpgroups in ping-pong."""
 
     name = "order-warp-groups"
 
