@@ -14,6 +14,7 @@ from collections.abc import Iterable, Sequence
 
 from deuteron.aot.metadata import KernelRecord, ParamRecord
 from deuteron.aot.symbols import declaration_of
+from deuteron.dtypes import FLOATS, INTEGERS
 from deuteron.errors import UsageError
 
 MAX_LINE = 110
@@ -22,11 +23,8 @@ STREAM = "deuteron_stream stream"
 _JOINED = "\x00"  # stands for a space at which no line is broken
 
 _SCALARS = {
-    "i1": "bool",
-    **{f"i{bits}": f"int{bits}_t" for bits in (8, 16, 32, 64)},
-    **{f"u{bits}": f"uint{bits}_t" for bits in (8, 16, 32, 64)},
-    **{name: "float" for name in ("fp16", "bf16", "fp32")},
-    "fp64": "double",
+    **{type.signature: "bool" if type.bits == 1 else f"{type.name}_t" for type in INTEGERS},
+    **{type.signature: "double" if type.bits == 64 else "float" for type in FLOATS if type.bits > 8},
 }
 
 

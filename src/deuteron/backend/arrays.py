@@ -18,27 +18,15 @@ from typing import Any
 
 from deuteron.backend.devices import CPU, Device
 from deuteron.backend.dlpack import dlpack_tensor
+from deuteron.dtypes import FLOATS, INTEGERS
 from deuteron.errors import LaunchError
 
-# Names of element types in NumPy (with ml_dtypes), torch (after its `torch.`) and of the language itself.
-ELEMENT_TYPES = {
-    "bool": "i1",
-    "int1": "i1",
-    **{f"int{bits}": f"i{bits}" for bits in (8, 16, 32, 64)},
-    **{f"uint{bits}": f"u{bits}" for bits in (8, 16, 32, 64)},
-    "float16": "fp16",
-    "bfloat16": "bf16",
-    "float32": "fp32",
-    "float64": "fp64",
-    "float8_e4m3fn": "fp8e4nv",
-    "float8_e5m2": "fp8e5",
-    "fp16": "fp16",
-    "bf16": "bf16",
-    "fp32": "fp32",
-    "fp64": "fp64",
-    "fp8e4nv": "fp8e4nv",
-    "fp8e5": "fp8e5",
-}
+# By the names in NumPy (with ml_dtypes), torch (after its `torch.`) and of the language's dtypes.
+ELEMENT_TYPES = {name: type.signature for type in (*INTEGERS, *FLOATS) for name in (type.array_name, type.dtype_name)}
+_KNOWN = ", ".join(
+    ["bool", "int8 to int64", "uint8 to uint64"]
+    + [type.array_name for type in sorted(FLOATS, key=lambda type: type.bits == 8)]
+)
 Specialised = tuple[str, int]
 
 _ANY_LENGTH = ctypes.c_char * 0
@@ -79,8 +67,9 @@ def element_type(dtype: Any) -> str:
     """The signature type of a dtype object of any library: `fp32`, `bf16`, `i1` ...; raises LaunchError."""
     name = getattr(dtype, "name", None) or str(dtype).rpartition(".")[2]
     if name not in ELEMENT_TYPES or getattr(dtype, "isnative", True) is False:
-        known = "bool, int8 to int64, uint8 to uint64, float16, bfloat16, float32, float64, float8_e4m3fn, float8_e5m2"
-        raise LaunchError(f"arrays of {dtype} cannot be given to a kernel: the types are {known}, in native byte order")
+        raise LaunchError(
+            f"arrays of {dtype} cannot be given to a kernel: the types are {_KNOWN}, in native byte order"
+        )
     return ELEMENT_TYPES[name]
 
 

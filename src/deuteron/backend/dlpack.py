@@ -12,11 +12,16 @@ import ctypes
 from ctypes import POINTER, c_int, c_int32, c_int64, c_uint8, c_uint16, c_uint32, c_uint64, c_void_p
 from typing import Any, NamedTuple
 
+from deuteron.dtypes import FLOATS
 from deuteron.errors import LaunchError
 
 _READ_ONLY = 1  # a flag of a versioned capsule
 DEVICES = {1: "cpu", 2: "cuda", 3: "cpu", 10: "rocm", 13: "cuda"}
-KINDS = {0: "int", 1: "uint", 2: "float", 4: "bfloat", 6: "bool", 10: "float8_e4m3fn", 12: "float8_e5m2"}
+_KINDS_OF_ONE_WIDTH = {
+    6: "bool",
+    **{type.dlpack_code: type.array_name for type in FLOATS if type.dlpack_code is not None},
+}
+KINDS = {0: "int", 1: "uint", 2: "float", 4: "bfloat", **_KINDS_OF_ONE_WIDTH}
 
 
 class _DLTensor(ctypes.Structure):
@@ -102,7 +107,7 @@ def _capsule(array: Any) -> Any:
 
 def _dtype_name(tensor: _DLTensor) -> str:
     kind = KINDS.get(tensor.code, f"DLPack type {tensor.code} of ")
-    name = kind if kind == "bool" or "8_" in kind else f"{kind}{tensor.bits}"
+    name = kind if tensor.code in _KINDS_OF_ONE_WIDTH else f"{kind}{tensor.bits}"
     return name if tensor.lanes == 1 else f"{name} x {tensor.lanes}"
 
 

@@ -17,6 +17,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from deuteron.dtypes import FLOATS
 from deuteron.errors import LaunchError
 
 SIZE, ALIGNMENT = 128, 64  # bytes of an encoded map
@@ -26,8 +27,7 @@ Expression = tuple
 DATA_TYPES = {
     "i8": ("UINT8", 0),
     "u8": ("UINT8", 0),
-    "fp8e4nv": ("UINT8", 0),
-    "fp8e5": ("UINT8", 0),
+    **{type.signature: ("UINT8", 0) for type in FLOATS if type.bits == 8},
     "i16": ("UINT16", 1),
     "u16": ("UINT16", 1),
     "u32": ("UINT32", 2),

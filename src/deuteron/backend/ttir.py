@@ -104,15 +104,8 @@ def signature_type(type: Attribute) -> str:
 
     if types.is_pointer(type):
         return "*" + signature_type(types.pointee_of(type))
-    names = {
-        types.f16: "fp16",
-        types.bf16: "bf16",
-        types.f32: "fp32",
-        types.f64: "fp64",
-        types.f8e4m3: "fp8e4nv",
-        types.f8e5m2: "fp8e5",
-    }
-    return names.get(type) or str(type)
+    declared = types.FLOAT_TYPES.get(type)
+    return declared.signature if declared else str(type)
 
 
 def stage(run: Callable[[ModuleOp, Unit], Made]) -> Stage:

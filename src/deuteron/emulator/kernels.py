@@ -16,6 +16,7 @@ from numpy.lib.stride_tricks import as_strided
 
 from deuteron.backend import tensor_map
 from deuteron.backend.metadata import KernelMetadata
+from deuteron.dtypes import FLOATS
 from deuteron.emulator.asynchronous.tensor_map import TensorMap
 from deuteron.emulator.launch import Dim, as_dim, launch
 from deuteron.emulator.machine.global_memory import byte_bounds
@@ -26,8 +27,7 @@ from deuteron.errors import LaunchError
 _ELEMENTS = {
     **{f"i{bits}": (f"s{bits}", np.dtype(f"i{bits // 8}")) for bits in (8, 16, 32, 64)},
     **{f"u{bits}": (f"u{bits}", np.dtype(f"u{bits // 8}")) for bits in (8, 16, 32, 64)},
-    "fp8e4nv": ("u8", np.dtype("u1")),
-    "fp8e5": ("u8", np.dtype("u1")),
+    **{type.signature: ("u8", np.dtype("u1")) for type in FLOATS if type.bits == 8},
     "fp16": ("f16", np.dtype("u2")),
     "bf16": ("bf16", np.dtype("u2")),
     "fp32": ("f32", np.dtype("f4")),

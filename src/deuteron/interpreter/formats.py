@@ -15,39 +15,37 @@ from functools import cached_property
 import numpy as np
 from xdsl.ir import Attribute
 
-from deuteron.ir.types import bf16, f8e4m3, f8e5m2, f16, f32
+from deuteron.dtypes import FloatType
+from deuteron.ir.types import FLOAT_TYPES
 
 
 @dataclass(frozen=True)
 class FloatFormat:
-    """A binary float format narrower than float64; `min_exponent` is that of the smallest normal number."""
+    """What a declared type narrower than float64 does to numbers."""
 
-    exponent_bits: int
-    mantissa_bits: int
-    min_exponent: int
-    max_value: float
-    saturates: bool = False
+    type: FloatType
 
     def round(self, x: np.ndarray, toward_zero: bool = False) -> np.ndarray:
         """The nearest value of the format (ties to even), or the next one towards zero; float64."""
         wide = np.asarray(x, np.float64)
-        exponent = np.maximum(np.frexp(wide)[1] - 1, self.min_exponent)
-        quantum = np.ldexp(1.0, exponent - self.mantissa_bits)
+        exponent = np.maximum(np.frexp(wide)[1] - 1, self.type.min_exponent)
+        quantum = np.ldexp(1.0, exponent - self.type.mantissa_bits)
         rounded = (np.trunc if toward_zero else np.rint)(wide / quantum) * quantum
-        if self.saturates:
-            return np.clip(rounded, -self.max_value, self.max_value)
-        overflow = np.copysign(self.max_value if toward_zero else np.inf, wide)
-        is_too_large = (np.abs(rounded) > self.max_value) & np.isfinite(wide)
-        return np.where(is_too_large, overflow, rounded)
+        if self.type.saturates:
+            return np.clip(rounded, -self.type.max_value, self.type.max_value)
+        overflow = np.copysign(self.type.max_value if toward_zero else np.inf, wide)
+        is_too_large = (np.abs(rounded) > self.type.max_value) & np.isfinite(wide)
+        limited = np.where(is_too_large, overflow, rounded)
+        return limited if self.type.has_infinity else np.where(np.isinf(limited), np.nan, limited)
 
     @cached_property
     def magnitudes(self) -> np.ndarray:
         """The value of every bit pattern without a sign, in order: finite, then infinity where there is one."""
-        codes = np.arange(1 << (self.exponent_bits + self.mantissa_bits))
-        exponent, fraction = codes >> self.mantissa_bits, codes & ((1 << self.mantissa_bits) - 1)
-        significand = fraction / (1 << self.mantissa_bits) + (exponent > 0)
-        values = np.ldexp(significand, np.maximum(exponent, 1) - 1 + self.min_exponent)
-        finite = values[values <= self.max_value]
+        codes = np.arange(1 << (self.type.exponent_bits + self.type.mantissa_bits))
+        exponent, fraction = codes >> self.type.mantissa_bits, codes & ((1 << self.type.mantissa_bits) - 1)
+        significand = fraction / (1 << self.type.mantissa_bits) + (exponent > 0)
+        values = np.ldexp(significand, np.maximum(exponent, 1) - 1 + self.type.min_exponent)
+        finite = values[values <= self.type.max_value]
         return finite if len(finite) == len(codes) - 1 else np.append(finite, np.inf)
 
     @cached_property
@@ -65,11 +63,7 @@ class FloatFormat:
 
 
 FORMATS: dict[Attribute, FloatFormat] = {
-    f8e4m3: FloatFormat(4, 3, -6, 448.0, saturates=True),
-    f8e5m2: FloatFormat(5, 2, -14, 57344.0, saturates=True),
-    f16: FloatFormat(5, 10, -14, 65504.0),
-    bf16: FloatFormat(8, 7, -126, float.fromhex("0x1.fep127")),
-    f32: FloatFormat(8, 23, -126, float.fromhex("0x1.fffffep127")),
+    type: FloatFormat(declared) for type, declared in FLOAT_TYPES.items() if declared.bits < 64
 }
 
 

@@ -15,18 +15,14 @@ from xdsl.dialects.builtin import IntegerType
 from xdsl.ir import Attribute
 
 from deuteron.interpreter.formats import FORMATS, round_to_bf16
-from deuteron.ir.types import PointerType, bf16, element_type_of, f8e4m3, f8e5m2, f16, f32, f64
+from deuteron.ir.types import FLOAT_TYPES, PointerType, bf16, element_type_of, f16, f32, f64
 
 _INTEGER_DTYPES = {1: np.dtype(bool), **{bits: np.dtype(f"int{bits}") for bits in (8, 16, 32, 64)}}
-_FLOAT_DTYPES = {
-    f8e4m3: np.dtype(np.float32),
-    f8e5m2: np.dtype(np.float32),
-    bf16: np.dtype(np.float32),
-    f16: np.dtype(np.float16),
-    f32: np.dtype(np.float32),
-    f64: np.dtype(np.float64),
+_NATIVE = {f16: np.dtype(np.float16), f32: np.dtype(np.float32), f64: np.dtype(np.float64)}
+_FLOAT_DTYPES = {type: _NATIVE.get(type, np.dtype(np.float32)) for type in FLOAT_TYPES}
+_STORAGE_DTYPES = {
+    type: np.dtype(f"uint{declared.bits}") for type, declared in FLOAT_TYPES.items() if type not in _NATIVE
 }
-_STORAGE_DTYPES = {f8e4m3: np.dtype(np.uint8), f8e5m2: np.dtype(np.uint8), bf16: np.dtype(np.uint16)}
 
 
 def dtype_of(type: Attribute) -> np.dtype:

@@ -9,12 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from xdsl.dialects.builtin import (
-    BFloat16Type,
-    Float8E4M3FNType,
-    Float8E5M2Type,
-    Float16Type,
-    Float32Type,
-    Float64Type,
+    Builtin,
     IntAttr,
     IntegerType,
     TensorType,
@@ -24,11 +19,16 @@ from xdsl.irdl import irdl_attr_definition, param_def
 from xdsl.parser import AttrParser
 from xdsl.printer import Printer
 
-i1, i8, i16, i32, i64 = (IntegerType(width) for width in (1, 8, 16, 32, 64))
-f16, bf16, f32, f64 = Float16Type(), BFloat16Type(), Float32Type(), Float64Type()
-f8e4m3, f8e5m2 = Float8E4M3FNType(), Float8E5M2Type()
+from deuteron.dtypes import BF16, FLOATS, FP8E4NV, FP8E5, FP16, FP32, FP64, FloatType
 
-FLOAT_BIT_WIDTHS: dict[Attribute, int] = {f8e4m3: 8, f8e5m2: 8, f16: 16, bf16: 16, f32: 32, f64: 64}
+i1, i8, i16, i32, i64 = (IntegerType(width) for width in (1, 8, 16, 32, 64))
+
+_CLASSES = {attribute.name: attribute for attribute in Builtin.attributes}
+# The declaration of each float type.
+FLOAT_TYPES: dict[Attribute, FloatType] = {_CLASSES[type.ir_text](): type for type in FLOATS}
+FP8 = frozenset(type for type, declared in FLOAT_TYPES.items() if declared.bits == 8)
+
+f8e4m3, f8e5m2, f16, bf16, f32, f64 = (_CLASSES[type.ir_text]() for type in (FP8E4NV, FP8E5, FP16, BF16, FP32, FP64))
 
 
 @irdl_attr_definition
@@ -102,7 +102,7 @@ def is_integer(type: Attribute) -> bool:
 
 
 def is_float(type: Attribute) -> bool:
-    return element_type_of(type) in FLOAT_BIT_WIDTHS
+    return element_type_of(type) in FLOAT_TYPES
 
 
 def bit_width_of(type: Attribute) -> int:
@@ -112,7 +112,7 @@ def bit_width_of(type: Attribute) -> int:
         return 64
     if isinstance(element, IntegerType):
         return element.width.data
-    return FLOAT_BIT_WIDTHS[element]
+    return FLOAT_TYPES[element].bits
 
 
 def byte_width_of(type: Attribute) -> int:

@@ -16,46 +16,11 @@ import difflib
 import re
 from typing import NamedTuple
 
+from deuteron.dtypes import FLOATS, INTEGERS
 from deuteron.errors import UsageError
-from deuteron.language.types import (
-    bfloat16,
-    block_type,
-    dtype,
-    float8e4nv,
-    float8e5,
-    float16,
-    float32,
-    float64,
-    int1,
-    int8,
-    int16,
-    int32,
-    int64,
-    pointer_type,
-    tensor_descriptor_type,
-    uint8,
-    uint16,
-    uint32,
-    uint64,
-)
+from deuteron.language.types import block_type, dtype, int32, int64, pointer_type, tensor_descriptor_type
 
-SCALARS: dict[str, dtype] = {
-    "i1": int1,
-    "i8": int8,
-    "i16": int16,
-    "i32": int32,
-    "i64": int64,
-    "u8": uint8,
-    "u16": uint16,
-    "u32": uint32,
-    "u64": uint64,
-    "fp8e4nv": float8e4nv,
-    "fp8e5": float8e5,
-    "fp16": float16,
-    "bf16": bfloat16,
-    "fp32": float32,
-    "fp64": float64,
-}
+SCALARS: dict[str, dtype] = {type.signature: dtype(type.dtype_name) for type in (*INTEGERS, *FLOATS)}
 ALIASES = {"f16": "fp16", "f32": "fp32", "f64": "fp64"}
 
 DESCRIPTOR = "tensordesc<"

@@ -14,11 +14,12 @@ import math
 from collections.abc import Sequence
 from enum import Enum
 
-SINT_BITS = {"int8": 8, "int16": 16, "int32": 32, "int64": 64}
-UINT_BITS = {"int1": 1, "uint8": 8, "uint16": 16, "uint32": 32, "uint64": 64}
-FLOAT_BITS = {"fp8e4nv": 8, "fp8e5": 8, "fp16": 16, "bf16": 16, "fp32": 32, "fp64": 64}
-FLOAT_MANTISSA_BITS = {"fp8e4nv": 3, "fp8e5": 2, "fp16": 10, "bf16": 7, "fp32": 23, "fp64": 52}
-FLOAT_EXPONENT_BIAS = {"fp8e4nv": 7, "fp8e5": 15, "fp16": 15, "bf16": 127, "fp32": 127, "fp64": 1023}
+from deuteron.dtypes import FLOATS, INTEGERS
+
+SINT_BITS = {type.name: type.bits for type in INTEGERS if type.is_signed}
+UINT_BITS = {type.name: type.bits for type in INTEGERS if not type.is_signed}
+FLOATS_BY_NAME = {type.dtype_name: type for type in FLOATS}
+FLOAT_BITS = {name: type.bits for name, type in FLOATS_BY_NAME.items()}
 
 ALL_BITS = {**SINT_BITS, **UINT_BITS, **FLOAT_BITS, "void": 0}
 
@@ -29,7 +30,7 @@ class dtype:
     SINT_TYPES = list(SINT_BITS)
     UINT_TYPES = list(UINT_BITS)
     FP_TYPES = list(FLOAT_BITS)
-    STANDARD_FP_TYPES = ["fp16", "bf16", "fp32", "fp64"]
+    STANDARD_FP_TYPES = [name for name, bits in FLOAT_BITS.items() if bits > 8]
     OTHER_TYPES = ["void"]
 
     class SIGNEDNESS(Enum):
@@ -56,8 +57,8 @@ class dtype:
             signed = name in SINT_BITS
             self.int_signedness = dtype.SIGNEDNESS.SIGNED if signed else dtype.SIGNEDNESS.UNSIGNED
         if self.is_floating():
-            self.fp_mantissa_width = FLOAT_MANTISSA_BITS[name]
-            self.exponent_bias = FLOAT_EXPONENT_BIAS[name]
+            self.fp_mantissa_width = FLOATS_BY_NAME[name].mantissa_bits
+            self.exponent_bias = FLOATS_BY_NAME[name].bias
 
     def is_floating(self) -> bool:
         return self.name in FLOAT_BITS
@@ -122,7 +123,7 @@ class dtype:
 
     def codegen_name(self) -> str:
         """The name in Python: `float16` of `fp16`."""
-        return self.name.replace("fp", "float", 1) if self.name.startswith("fp") else self.name.replace("bf", "bfloat")
+        return FLOATS_BY_NAME[self.name].name if self.name in FLOATS_BY_NAME else self.name
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, dtype) and self.name == other.name

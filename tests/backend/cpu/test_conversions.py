@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from deuteron.backend.math import conversions
-from deuteron.backend.math.conversions import FP8E4NV, FP8E5, FP16
+from deuteron.dtypes import FP8E4NV, FP8E5, FP16
 
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
 WIDTHS = [1, 8, 16]

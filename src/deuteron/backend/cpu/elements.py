@@ -16,9 +16,9 @@ from __future__ import annotations
 from xdsl.ir import Attribute
 
 from deuteron.backend.llvm.types import byte_width
-from deuteron.ir.types import PointerType, bf16, bit_width_of, element_type_of, f8e4m3, f8e5m2, f16, f32, f64
+from deuteron.ir.types import FLOAT_TYPES, PointerType, bit_width_of, element_type_of, f32, f64
 
-NARROW_FLOATS = frozenset({f16, bf16, f8e4m3, f8e5m2})
+NARROW_FLOATS = frozenset(type for type, declared in FLOAT_TYPES.items() if declared.bits < 32)
 
 
 def register_type(type: Attribute) -> str:

@@ -16,9 +16,6 @@ from deuteron.backend.cpu.target import CPUTarget
 from deuteron.backend.llvm.builder import Builder
 from deuteron.backend.llvm.types import Value, like, zero
 from deuteron.backend.math.conversions import (
-    FP8E4NV,
-    FP8E5,
-    Format,
     bf16_to_f32,
     f16_to_f32,
     f32_to_bf16,
@@ -26,11 +23,14 @@ from deuteron.backend.math.conversions import (
     narrow,
     widen,
 )
-from deuteron.ir.types import bf16, f8e4m3, f8e5m2, f16, i1
+from deuteron.dtypes import FloatType
+from deuteron.ir.types import FLOAT_TYPES, bf16, f16, i1
 
-_FP8 = {f8e4m3: FP8E4NV, f8e5m2: FP8E5}
 # Conversions saturate; what is stored is rounded already, and an infinity that came from memory goes back as it is.
-_STORED_FP8 = {f8e4m3: FP8E4NV, f8e5m2: replace(FP8E5, saturates=False)}
+_STORED = {
+    type: replace(declared, saturates=declared.saturates and not declared.has_infinity)
+    for type, declared in FLOAT_TYPES.items()
+}
 
 
 def from_memory(b: Builder, bits: Value, element_type: Attribute, target: CPUTarget) -> Value:
@@ -42,7 +42,7 @@ def from_memory(b: Builder, bits: Value, element_type: Attribute, target: CPUTar
     if element_type == bf16:
         return bf16_to_f32(b, bits)
     if element_type in NARROW_FLOATS:
-        return widen(b, bits, _FP8[element_type])
+        return widen(b, bits, FLOAT_TYPES[element_type])
     return bits
 
 
@@ -52,7 +52,7 @@ def to_memory(
     element_type: Attribute,
     target: CPUTarget,
     toward_zero: bool = False,
-    fp8: Mapping[Attribute, Format] = _STORED_FP8,
+    formats: Mapping[Attribute, FloatType] = _STORED,
 ) -> Value:
     """Elements as they lie in memory; narrow floats are rounded."""
     if element_type == i1:
@@ -62,7 +62,7 @@ def to_memory(
     if element_type == bf16:
         return f32_to_bf16(b, x, toward_zero)
     if element_type in NARROW_FLOATS:
-        return narrow(b, x, fp8[element_type], toward_zero)
+        return narrow(b, x, formats[element_type], toward_zero)
     return x
 
 
@@ -70,4 +70,4 @@ def rounded(b: Builder, x: Value, element_type: Attribute, target: CPUTarget, to
     """A float register that holds a number of the type."""
     if element_type not in NARROW_FLOATS:
         return x
-    return from_memory(b, to_memory(b, x, element_type, target, toward_zero, _FP8), element_type, target)
+    return from_memory(b, to_memory(b, x, element_type, target, toward_zero, FLOAT_TYPES), element_type, target)

@@ -16,13 +16,12 @@ from xdsl.ir import Attribute
 from deuteron.backend.llvm.builder import Builder
 from deuteron.backend.llvm.types import Value, const
 from deuteron.ir.types import (
+    FP8,
     PointerType,
     bf16,
     bit_width_of,
     byte_width_of,
     element_type_of,
-    f8e4m3,
-    f8e5m2,
     f16,
     f32,
     f64,
@@ -30,8 +29,7 @@ from deuteron.ir.types import (
 )
 
 GLOBAL, SHARED = "ptr addrspace(1)", "ptr addrspace(3)"
-_FLOATS = {f16: "half", bf16: "bfloat", f32: "float", f64: "double", f8e4m3: "i8", f8e5m2: "i8"}
-FP8 = frozenset({f8e4m3, f8e5m2})
+_FLOATS = {f16: "half", bf16: "bfloat", f32: "float", f64: "double", **dict.fromkeys(FP8, "i8")}
 
 
 def register_type(type: Attribute) -> str:

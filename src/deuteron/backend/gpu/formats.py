@@ -15,21 +15,18 @@ from dataclasses import dataclass
 
 from xdsl.ir import Attribute
 
-from deuteron.backend.gpu.elements import FP8, register_type
+from deuteron.backend.gpu.elements import register_type
 from deuteron.backend.llvm.builder import Builder
 from deuteron.backend.llvm.types import Value
 from deuteron.backend.math.conversions import (
-    FP8E4NV,
-    FP8E5,
-    FP16,
-    Format,
     f32_to_bf16,
     narrow,
     round_to_odd,
     truncate_to_f32,
     widen,
 )
-from deuteron.ir.types import f8e4m3
+from deuteron.dtypes import FP16
+from deuteron.ir.types import FLOAT_TYPES, FP8
 from deuteron.machine.gpu import GPU
 
 
@@ -51,11 +48,11 @@ class FloatConversion:
 
     def widen(self, b: Builder, values: Sequence[Value]) -> list[Value]:
         """fp8 as f16 or f32."""
-        return [widen(b, value, fp8_format(self.source)) for value in values]
+        return [widen(b, value, FLOAT_TYPES[self.source]) for value in values]
 
     def narrow(self, b: Builder, values: Sequence[Value]) -> list[Value]:
         """f32 as fp8."""
-        return [narrow(b, value, fp8_format(self.target), self.toward_zero) for value in values]
+        return [narrow(b, value, FLOAT_TYPES[self.target], self.toward_zero) for value in values]
 
     def truncate(self, b: Builder, value: Value, type: str) -> Value:
         """f32 as f16 or bf16, rounded towards zero."""
@@ -77,7 +74,3 @@ class FloatConversion:
             return truncate_to_f32(b, value) if self.toward_zero else b.fptrunc(value, type)
         single = self._to_f32(b, value)
         return self.truncate(b, single, type) if self.toward_zero else b.fptrunc(single, type)
-
-
-def fp8_format(type: Attribute) -> Format:
-    return FP8E4NV if type == f8e4m3 else FP8E5

@@ -12,52 +12,9 @@ subnormals. fp16 has F16C where the CPU converts it: 2 instructions against 20.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from deuteron.backend.llvm.builder import Builder
 from deuteron.backend.llvm.types import Value, const, is_float, like
-
-
-@dataclass(frozen=True)
-class Format:
-    """A small floating type: sign, exponent, mantissa, with subnormals.
-
-    `has_infinity` false is the "fn" kind of fp8: only the code of all ones is NaN, and there is no
-    infinity. Where a format `saturates`, what is too large, infinity included, becomes the largest finite
-    number.
-    """
-
-    bits: int
-    mantissa_bits: int
-    bias: int
-    has_infinity: bool = True
-    saturates: bool = False
-
-    @property
-    def shift(self) -> int:
-        return 23 - self.mantissa_bits
-
-    @property
-    def nan_code(self) -> int:
-        """The quiet NaN that NaNs become; of fp8 it is all ones, as PTX has it."""
-        if self.bits == 8:
-            return self.sign_code - 1
-        return self.infinity_code | 1 << (self.mantissa_bits - 1)
-
-    @property
-    def sign_code(self) -> int:
-        return 1 << (self.bits - 1)
-
-    @property
-    def infinity_code(self) -> int:
-        """The first code above the finite ones."""
-        ones = self.sign_code - 1
-        return ones if not self.has_infinity else ones >> self.mantissa_bits << self.mantissa_bits
-
-
-FP16 = Format(16, 10, 15)
-FP8E5 = Format(8, 2, 15, saturates=True)
-FP8E4NV = Format(8, 3, 7, has_infinity=False, saturates=True)
+from deuteron.dtypes import FP16, FP32, FloatType
 
 
 def f32_to_bf16(b: Builder, x: Value, toward_zero: bool = False, hint: str = "") -> Value:
@@ -91,7 +48,7 @@ def f16_to_f32(b: Builder, x: Value, converts_half: bool, hint: str = "") -> Val
     return b.fpext(b.bitcast(x, like(x.type, "half")), like(x.type, "float"), hint=hint)
 
 
-def narrow(b: Builder, x: Value, format: Format, toward_zero: bool = False, hint: str = "") -> Value:
+def narrow(b: Builder, x: Value, format: FloatType, toward_zero: bool = False, hint: str = "") -> Value:
     """float -> the bits of a small format, rounded to nearest even or towards zero."""
     type = like(x.type, "i32")
     bits = b.bitcast(x, type)
@@ -104,17 +61,22 @@ def narrow(b: Builder, x: Value, format: Format, toward_zero: bool = False, hint
     return b.trunc(b.or_(code, sign), like(x.type, f"i{format.bits}"), hint=hint)
 
 
-def _round_normal(b: Builder, magnitude: Value, format: Format, toward_zero: bool) -> Value:
+def _shift(format: FloatType) -> int:
+    """How many more bits the mantissa of a float has."""
+    return FP32.mantissa_bits - format.mantissa_bits
+
+
+def _round_normal(b: Builder, magnitude: Value, format: FloatType, toward_zero: bool) -> Value:
     """Exponent rebased, mantissa cut off with rounding; a carry goes into the exponent, where it belongs."""
-    type, shift = magnitude.type, const(magnitude.type, format.shift)
+    type, shift = magnitude.type, const(magnitude.type, _shift(format))
     rebased = b.add(magnitude, const(type, (format.bias - 127) << 23))
     if not toward_zero:
         odd = b.and_(b.lshr(magnitude, shift), const(type, 1))
-        rebased = b.add(b.add(rebased, const(type, (1 << (format.shift - 1)) - 1)), odd)
+        rebased = b.add(b.add(rebased, const(type, (1 << (_shift(format) - 1)) - 1)), odd)
     return b.lshr(rebased, shift)
 
 
-def _round_subnormal(b: Builder, magnitude: Value, format: Format) -> Value:
+def _round_subnormal(b: Builder, magnitude: Value, format: FloatType) -> Value:
     """Adding the float whose last place is the format's smallest number makes the adder round."""
     type = magnitude.type
     magic = const(type, 128 - format.bias - format.mantissa_bits + 23 << 23)
@@ -123,14 +85,14 @@ def _round_subnormal(b: Builder, magnitude: Value, format: Format) -> Value:
     return b.sub(b.bitcast(total, type), magic)
 
 
-def _truncate_subnormal(b: Builder, magnitude: Value, format: Format) -> Value:
+def _truncate_subnormal(b: Builder, magnitude: Value, format: FloatType) -> Value:
     """The whole part of the number counted in the format's smallest numbers. Large ones are not used."""
     float_type = like(magnitude.type, "float")
     unit = const(float_type, 2.0 ** (format.bias - 1 + format.mantissa_bits))
     return float_to_int(b, b.fmul(b.bitcast(magnitude, float_type), unit, flags=""), "i32", signed=True)
 
 
-def _limit(b: Builder, code: Value, magnitude: Value, format: Format, toward_zero: bool) -> Value:
+def _limit(b: Builder, code: Value, magnitude: Value, format: FloatType, toward_zero: bool) -> Value:
     """The code with NaN, infinity and what is too large put right."""
     type = code.type
     infinity, largest = const(type, format.infinity_code), const(type, format.infinity_code - 1)
@@ -143,12 +105,12 @@ def _limit(b: Builder, code: Value, magnitude: Value, format: Format, toward_zer
     return b.select(b.icmp("ugt", magnitude, f32_infinity), const(type, format.nan_code), code)
 
 
-def widen(b: Builder, x: Value, format: Format, hint: str = "") -> Value:
+def widen(b: Builder, x: Value, format: FloatType, hint: str = "") -> Value:
     """The bits of a small format -> float, exactly: bits in place, then times a power of two to move the exponent."""
     type, float_type = like(x.type, "i32"), like(x.type, "float")
     wide = b.zext(x, type)
     code = b.and_(wide, const(type, format.sign_code - 1))
-    moved = b.bitcast(b.shl(code, const(type, format.shift)), float_type)
+    moved = b.bitcast(b.shl(code, const(type, _shift(format))), float_type)
     finite = b.bitcast(b.fmul(moved, const(float_type, 2.0 ** (127 - format.bias)), flags=""), type)
     infinite = b.or_(b.bitcast(moved, type), const(type, 0x7F800000))
     bits = b.select(b.icmp("ult", code, const(type, format.infinity_code)), finite, infinite)

@@ -18,14 +18,7 @@ from deuteron.frontend.values import Tensor
 from deuteron.ir import types as ir
 from deuteron.language.types import block_type, dtype
 
-_FLOATS: dict[str, Attribute] = {
-    "fp8e4nv": ir.f8e4m3,
-    "fp8e5": ir.f8e5m2,
-    "fp16": ir.f16,
-    "bf16": ir.bf16,
-    "fp32": ir.f32,
-    "fp64": ir.f64,
-}
+_FLOATS: dict[str, Attribute] = {declared.dtype_name: type for type, declared in ir.FLOAT_TYPES.items()}
 _INTEGERS: dict[int, Attribute] = {1: ir.i1, 8: ir.i8, 16: ir.i16, 32: ir.i32, 64: ir.i64}
 
 

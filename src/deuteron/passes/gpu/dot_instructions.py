@@ -12,13 +12,11 @@ from xdsl.ir import Attribute
 from deuteron.ir.tt.dot import DotOp, InputPrecision
 from deuteron.ir.tt.function import FuncOp
 from deuteron.ir.ttng.warp_group_dot import WarpGroupDotOp, tile_of
-from deuteron.ir.types import bit_width_of, element_type_of, f8e4m3, f8e5m2, f32, shape_of
+from deuteron.ir.types import bit_width_of, element_type_of, f32, shape_of
 from deuteron.layout.wgmma import WARPGROUP, M
 from deuteron.machine.gpu import GPU, GPUConfig
 from deuteron.machine.matrix import DotTypes, MatrixUnit
 from deuteron.passes.remarks import Kind, remark
-
-FP8 = (f8e4m3, f8e5m2)
 
 
 def uses_wgmma(op: DotOp, config: GPUConfig) -> bool:

@@ -12,12 +12,12 @@ from xdsl.ir import Attribute, Operation
 
 from deuteron.backend.cuda.context import CUDAContext
 from deuteron.backend.gpu.context import Rule
-from deuteron.backend.gpu.elements import FP8, to_bits
+from deuteron.backend.gpu.elements import to_bits
 from deuteron.backend.gpu.fragment import Fragment, Operand, positions, registers_of
 from deuteron.backend.gpu.threads import owned_registers
 from deuteron.backend.llvm.types import Value, byte_width, const
 from deuteron.ir.location import from_attribute, import_path
-from deuteron.ir.types import byte_width_of, element_type_of, f32, is_float, is_pointer
+from deuteron.ir.types import FP8, byte_width_of, element_type_of, f32, is_float, is_pointer
 
 
 def print_(ctx: CUDAContext, op: Operation, *operands: Operand) -> None:

@@ -6,7 +6,7 @@ import numpy as np
 from xdsl.ir import Attribute, Operation
 
 from deuteron.backend.gpu.context import Context, Rule
-from deuteron.backend.gpu.elements import FP8, from_bits, register_type, to_bits
+from deuteron.backend.gpu.elements import from_bits, register_type, to_bits
 from deuteron.backend.gpu.fragment import Fragment, Operand, registers_of, with_registers
 from deuteron.backend.gpu.rules.elementwise import Emit, each, plain
 from deuteron.backend.llvm.builder import Builder
@@ -17,7 +17,7 @@ from deuteron.interpreter.formats import FORMATS
 from deuteron.ir.arith import constant_value
 from deuteron.ir.tt.convert import RoundingMode
 from deuteron.ir.ttg.layout import layout_of
-from deuteron.ir.types import element_type_of, f32, is_tile
+from deuteron.ir.types import FP8, element_type_of, f32, is_tile
 from deuteron.layout.linear import REGISTER
 
 

@@ -5,28 +5,31 @@
     %a1 = "tt.fp_to_fp"(%a) : (tensor<64x64xf8E4M3FN>) -> tensor<64x64xf16>
     %d = "tt.dot"(%a1, %b1, %c) : (tensor<64x64xf16>, ...)
 
-Dots by wgmma stay, and those by mma.sync where it takes fp8 (sm_89, sm_120).
+A type with numbers that f16 does not have becomes bf16. Dots by wgmma stay, and those by mma.sync where it takes fp8
+(sm_89, sm_120).
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Attribute, SSAValue
 from xdsl.passes import ModulePass
 
 from deuteron.ir.builder import Builder
 from deuteron.ir.tt.convert import FpToFpOp
 from deuteron.ir.tt.dot import DotOp
-from deuteron.ir.types import element_type_of, f16
+from deuteron.ir.types import FLOAT_TYPES, FP8, bf16, element_type_of, f16, f32
 from deuteron.machine.gpu import GPUConfig
-from deuteron.passes.gpu.dot_instructions import FP8, uses_mma, uses_wgmma
+from deuteron.passes.gpu.dot_instructions import uses_mma, uses_wgmma
 
 
 @dataclass(frozen=True)
 class WidenDotOperands(ModulePass):
-    """Makes dots of fp8 dots of f16."""
+    """Makes dots of fp8 dots of f16 or bf16."""
 
     name = "widen-dot-operands"
 
@@ -35,11 +38,21 @@ class WidenDotOperands(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for dot in list(op.walk()):
             if isinstance(dot, DotOp) and not self._multiplies(dot):
-                for index in range(2):
-                    operand = dot.operands[index]
-                    if element_type_of(operand.type) in FP8:
-                        dot.operands[index] = Builder.before(dot).value(FpToFpOp(operand, f16))
+                narrow = {index: dot.operands[index] for index in range(2) if _is_fp8(dot.operands[index])}
+                wide = _type_with_all_of(narrow.values())
+                for index, operand in narrow.items():
+                    dot.operands[index] = Builder.before(dot).value(FpToFpOp(operand, wide))
 
     def _multiplies(self, dot: DotOp) -> bool:
         """Whether an instruction takes the operands as they are."""
         return uses_wgmma(dot, self.config) or uses_mma(dot, self.config.machine)
+
+
+def _is_fp8(operand: SSAValue) -> bool:
+    return element_type_of(operand.type) in FP8
+
+
+def _type_with_all_of(operands: Iterable[SSAValue]) -> Attribute:
+    """The first type that has every number of the operands."""
+    declared = [FLOAT_TYPES[element_type_of(operand.type)] for operand in operands]
+    return next(wide for wide in (f16, bf16, f32) if all(map(FLOAT_TYPES[wide].has_all_of, declared)))

@@ -1,0 +1,125 @@
+"""Every element type, declared once: the tables of all stages are made of these declarations.
+
+    FloatType("fp8e5", "float8e5", "float8_e5m2", "f8E5M2", exponent_bits=5, mantissa_bits=2, bias=15, saturates=True)
+
+    dtype of the language    dtype("fp8e5")        its name in the language is `float8e5`
+    type of tile IR          f8E5M2
+    arrays, signatures       ml_dtypes.float8_e5m2 -> "*fp8e5"
+    conversions              bits, bias, what is infinite, NaN or too large
+
+What depends on instructions for a type (products, conversions of a GPU) is not here but with the machine. How to add a
+type: docs/add-an-op.md.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class IntegerType:
+    """An integer; one of a single bit is a bool, which takes a byte in memory."""
+
+    bits: int
+    is_signed: bool
+
+    @property
+    def signature(self) -> str:
+        """In signatures: `i32`, `u8`, `i1`."""
+        return f"{'i' if self.is_signed or self.bits == 1 else 'u'}{self.bits}"
+
+    @property
+    def name(self) -> str:
+        """In the language: `int32`, `uint8`, `int1`."""
+        return f"int{self.bits}" if self.is_signed or self.bits == 1 else f"uint{self.bits}"
+
+    @property
+    def dtype_name(self) -> str:
+        """What `dtype` calls it."""
+        return self.name
+
+    @property
+    def array_name(self) -> str:
+        """In NumPy and torch."""
+        return "bool" if self.bits == 1 else self.name
+
+
+@dataclass(frozen=True)
+class FloatType:
+    """A binary float: sign, exponent, mantissa, with subnormals.
+
+    `has_infinity` false is the "fn" kind of fp8: only the code of all ones is NaN, and there is no infinity. Where
+    conversions to a type saturate, what is too large, infinity included, becomes the largest finite number.
+    """
+
+    signature: str  # in signatures, and what `dtype` calls it
+    name: str  # in the language
+    array_name: str  # in NumPy, ml_dtypes and torch
+    ir_text: str  # in tile IR, as MLIR has it
+    exponent_bits: int
+    mantissa_bits: int
+    bias: int
+    has_infinity: bool = True
+    saturates: bool = False
+    dlpack_code: int | None = None  # where DLPack has one for this type alone
+
+    @property
+    def dtype_name(self) -> str:
+        """What `dtype` calls it."""
+        return self.signature
+
+    @property
+    def bits(self) -> int:
+        return 1 + self.exponent_bits + self.mantissa_bits
+
+    @property
+    def min_exponent(self) -> int:
+        """That of the smallest normal number."""
+        return 1 - self.bias
+
+    @property
+    def max_value(self) -> float:
+        """The largest finite number."""
+        exponent, fraction = divmod(self.infinity_code - 1, 1 << self.mantissa_bits)
+        return math.ldexp(1 + fraction / (1 << self.mantissa_bits), exponent - self.bias)
+
+    def has_all_of(self, other: FloatType) -> bool:
+        """Whether every finite number of the other type is one of this type."""
+        has_precision = self.mantissa_bits >= other.mantissa_bits
+        least, others_least = (type.min_exponent - type.mantissa_bits for type in (self, other))
+        return has_precision and least <= others_least and self.max_value >= other.max_value
+
+    @property
+    def sign_code(self) -> int:
+        return 1 << (self.bits - 1)
+
+    @property
+    def infinity_code(self) -> int:
+        """The first code above the finite ones."""
+        ones = self.sign_code - 1
+        return ones if not self.has_infinity else ones >> self.mantissa_bits << self.mantissa_bits
+
+    @property
+    def nan_code(self) -> int:
+        """The quiet NaN that NaNs become; of fp8 it is all ones, as PTX has it."""
+        if self.bits == 8:
+            return self.sign_code - 1
+        return self.infinity_code | 1 << (self.mantissa_bits - 1)
+
+
+FP8E4NV = FloatType(
+    "fp8e4nv", "float8e4nv", "float8_e4m3fn", "f8E4M3FN", 4, 3, 7, has_infinity=False, saturates=True, dlpack_code=10
+)
+FP8E5 = FloatType("fp8e5", "float8e5", "float8_e5m2", "f8E5M2", 5, 2, 15, saturates=True, dlpack_code=12)
+FP16 = FloatType("fp16", "float16", "float16", "f16", 5, 10, 15)
+BF16 = FloatType("bf16", "bfloat16", "bfloat16", "bf16", 8, 7, 127)
+FP32 = FloatType("fp32", "float32", "float32", "f32", 8, 23, 127)
+FP64 = FloatType("fp64", "float64", "float64", "f64", 11, 52, 1023)
+
+INTEGERS = (
+    IntegerType(1, is_signed=False),
+    *(IntegerType(bits, is_signed=True) for bits in (8, 16, 32, 64)),
+    *(IntegerType(bits, is_signed=False) for bits in (8, 16, 32, 64)),
+)
+FLOATS = (FP8E4NV, FP8E5, FP16, BF16, FP32, FP64)

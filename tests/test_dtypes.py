@@ -1,0 +1,42 @@
+"""Element types: what is declared in one place is known everywhere, types included that nobody has thought of."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+import deuteron.language as tl
+from deuteron.dtypes import FLOATS, INTEGERS, FloatType
+
+PROGRAM = Path(__file__).parent / "made_up_types.py"
+
+
+@pytest.mark.parametrize("executor", ["interpreter", "cpu", "cuda:80", "cuda:90"])
+def test_a_made_up_type_needs_no_more_than_its_declaration(executor: str, tmp_path: Path):
+    environment = {
+        "DEUTERON_INTERPRET": str(int(executor == "interpreter")),
+        "DEUTERON_EMULATE": str(int(executor.startswith("cuda"))),
+        "DEUTERON_TARGET": executor if executor.startswith("cuda") else "cpu",
+        "DEUTERON_CACHE_DIR": str(tmp_path),
+    }
+    done = subprocess.run([sys.executable, PROGRAM], capture_output=True, text=True, env={**os.environ, **environment})
+    assert done.returncode == 0, done.stderr
+    assert "1.062500" in done.stdout and "-3.500000" in done.stdout, done.stdout
+
+
+@pytest.mark.parametrize("declared", [*INTEGERS, *FLOATS], ids=lambda declared: declared.signature)
+def test_the_language_names_every_type(declared):
+    assert getattr(tl, declared.name) == tl.dtype(declared.dtype_name)
+
+
+@pytest.mark.parametrize("declared", FLOATS, ids=lambda declared: declared.signature)
+def test_limits_are_those_of_ml_dtypes(declared: FloatType):
+    known = ml_dtypes.finfo(getattr(ml_dtypes, declared.array_name, None) or np.dtype(declared.array_name))
+    assert (declared.bits, declared.exponent_bits, declared.mantissa_bits) == (known.bits, known.nexp, known.nmant)
+    assert (declared.max_value, declared.min_exponent) == (float(known.max), known.minexp)
