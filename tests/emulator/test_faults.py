@@ -207,7 +207,7 @@ FAULTS = {
         0,
         "missing wgmma.fence",
     ),
-    "A registers changed behind the fence": (
+    "A registers changed after the fence": (
         "wgmma.bf16.n16.f32.64.RS",
         "wgmma.fence.sync.aligned;",
         "wgmma.fence.sync.aligned; mov.b32 a1, 0;",

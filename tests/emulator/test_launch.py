@@ -116,7 +116,7 @@ ORDER = """  .reg .b32 s, v; .shared .align 16 .b8 buffer[16]; mov.b32 s, buffer
 
 
 def test_a_copy_happens_at_any_moment_before_its_wait():
-    """What is stored behind it may be what it reads: by the seed, the same each time."""
+    """What is stored after it may be what it reads: by the seed, the same each time."""
     ptx, seen = kernel(global_pointers(["x"]) + ORDER, [".u64 p_x"]), []
     for seed in [*range(16), *range(16)]:
         x = np.array([1, 0], np.uint32)

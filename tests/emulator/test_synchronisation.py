@@ -82,7 +82,7 @@ def test_an_accumulator_that_was_read_needs_a_fence(rng: np.random.Generator):
 
 
 def test_a_barrier_of_fewer_threads_than_come(rng: np.random.Generator):
-    """Warps that are too many for a round wait for the next one: they are not ordered behind those of the first."""
+    """Warps that are too many for a round wait for the next one: they are not ordered after those of the first."""
     case = CASES["vectors"]
     with pytest.raises(EmulatorError, match="race"):
         run(case, edit(case.ptx, "bar.sync 0;", "bar.sync 0, 64;"), rng, asynchronous="late")

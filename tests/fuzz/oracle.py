@@ -90,11 +90,11 @@ def _guards(array: np.ndarray) -> str | None:
         owner = owner.base
     begin = array.ctypes.data - owner.ctypes.data
     before, after = owner[:begin], owner[begin + array.nbytes :]
-    for name, guard in (("before", before), ("behind", after)):
+    for name, guard in (("before", before), ("after", after)):
         if (guard != POISON).any():
             where = int(np.argmax(guard != POISON)) - (len(before) if name == "before" else 0)
             return (
-                f"memory {name} the array was written, {where} bytes from its {'end' if name == 'behind' else 'begin'}"
+                f"memory {name} the array was written, {where} bytes from its {'end' if name == 'after' else 'begin'}"
             )
     return None
 

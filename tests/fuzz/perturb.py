@@ -105,7 +105,7 @@ class Perturbation:
             return np.maximum(np.ldexp(1.0, exponent - MANTISSA[element]), LEAST[element])
 
     def _product(self, rule: Rule) -> Rule:
-        """It may be fused with the sum behind it: then it is not rounded. Of many factors the order is free."""
+        """It may be fused with the sum after it: then it is not rounded. Of many factors the order is free."""
 
         def perturbed(ctx, op, a, b):
             result = rule(ctx, op, a, b)
@@ -396,7 +396,7 @@ def _disagree(addresses: np.ndarray, value: np.ndarray, active: np.ndarray) -> n
 
 
 def _operand_bits(op: DotOp, element) -> int | None:
-    """How many bits behind the leading one of an fp32 operand count; None: all."""
+    """How many bits after the leading one of an fp32 operand count; None: all."""
     if element != f32:
         return None
     precision = InputPrecision(op.input_precision.value.data)
@@ -416,7 +416,7 @@ def _sum_bits(element, type) -> int:
 
 
 def _fits(tile: np.ndarray, bits: int) -> bool:
-    """Whether no element needs more bits behind the leading one."""
+    """Whether no element needs more bits after the leading one."""
     finite = tile[np.isfinite(tile)]
     mantissa, _ = np.frexp(finite)
     scaled = mantissa * 2.0 ** (bits + 1)

@@ -57,7 +57,7 @@ def test_a_wrong_fold(monkeypatch):
 
 
 def test_a_missing_barrier(monkeypatch):
-    """No barriers in front of reads of shared memory."""
+    """No barriers before reads of shared memory."""
     monkeypatch.setattr(PlaceBarriers, "apply", lambda self, ctx, op: None)
     report = hunt(monkeypatch, "cuda:80")
     assert any("race" in finding.signature for finding in report.findings), report.table()

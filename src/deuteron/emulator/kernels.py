@@ -46,7 +46,7 @@ def run_kernel(
 
 
 def with_tensor_maps(metadata: KernelMetadata, args: Sequence[object]) -> list[object]:
-    """The arguments, and behind them the tensor maps that the kernel takes."""
+    """The arguments, followed by the tensor maps that the kernel takes."""
     if not metadata.tensor_maps:
         return list(args)
     values, arrays = [_number(arg) for arg in args], [_array(arg) for arg in args if _is_array(arg)]
@@ -81,8 +81,8 @@ def _tensor_map(
     end, owner = found
     strides = (*values.strides, dtype.itemsize)
     room = end - values.address
-    behind = room - dtype.itemsize
-    shape = [min(n, behind // (stride or 1) + 1) for n, stride in zip(values.sizes, strides, strict=True)]
+    rest = room - dtype.itemsize
+    shape = [min(n, rest // (stride or 1) + 1) for n, stride in zip(values.sizes, strides, strict=True)]
     memory = np.frombuffer((ctypes.c_char * room).from_address(values.address), np.uint8)
     array = as_strided(memory[: dtype.itemsize].view(dtype), shape, strides, writeable=owner.flags.writeable)
     return TensorMap(array, described.box, described.swizzle, described.padding, type, values.sizes, end)

@@ -3,7 +3,7 @@
     mov.b32 %r1, 0;  wgmma.mma_async {%r1, ...}, ...       faulty
     wgmma.fence;  wgmma.mma_async {%r1, ...}, ...          right, and so is the next product of the same shape
 
-The rule of the PTX manual (wgmma.fence): in front of the first wgmma of a warpgroup, and between any other use of a
+The rule of the PTX manual (wgmma.fence): before the first wgmma of a warpgroup, and between any other use of a
 register, reading or writing, and a wgmma that has it in its accumulators or in A. Products of one shape need none
 between them. Computed once for a program, over all ways through it.
 """

@@ -20,9 +20,7 @@ class Explanation:
 
 EXPLAINED = [
     Explanation(r": without mbarrier\.inval", 6, "the memory of the mbarrier is not used for anything else"),
-    Explanation(
-        r"^attention .*: without fence\.proxy", 1, "the fence behind mbarrier.init is behind the store of q too"
-    ),
+    Explanation(r"^attention .*: without fence\.proxy", 1, "the fence after mbarrier.init is after the store of q too"),
     Explanation(
         r"^(flash_)?attention.*: without wgmma\.fence|^chained.*: without wgmma\.fence",
         1,

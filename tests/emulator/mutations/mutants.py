@@ -7,7 +7,7 @@ for mutant in mutants(ptx, num_threads=128): mutant.description, mutant.ptx
     mbarrier.try_wait.parity P, [b], x;  P is true at once; the other parity
     barrier.cluster.arrive;              left out; relaxed
     mbarrier.init [b], 8;                for one arrival less
-    fences, arrivals, commits, inval     left out; of two behind mbarrier.init, one is enough: both
+    fences, arrivals, commits, inval     left out; of two after mbarrier.init, one is enough: both
 """
 
 from __future__ import annotations

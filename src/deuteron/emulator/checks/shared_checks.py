@@ -61,7 +61,7 @@ class SharedChecks:
         self._record_read(threads, granules)
 
     def change_mbarrier(self, thread: int, flat: int, is_live: bool) -> None:
-        """An mbarrier begins or ends: as a write, ordered behind all that was done with this memory."""
+        """An mbarrier begins or ends: as a write, ordered after all that was done with this memory."""
         threads, granules = np.array([thread]), self._words_of_mbarrier(flat)
         self._check_flight(granules, threads)
         self._check_writer(threads, granules, False)

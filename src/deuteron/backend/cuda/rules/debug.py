@@ -59,7 +59,7 @@ def _shown(ctx: CUDAContext, value: Value, type: Attribute, signed: bool, as_hex
 def _print_line(ctx: CUDAContext, line: str, values: list[Value], guard: Value | None) -> None:
     """vprintf takes its arguments in memory, each aligned to its size.
 
-    They are stored in front of the branch: LLVM would move a dot that only the branch uses into it, where mma.sync
+    They are stored before the branch: LLVM would move a dot that only the branch uses into it, where mma.sync
     lacks the other threads.
     """
     b, offsets, size = ctx.b, [], 0
