@@ -135,3 +135,14 @@ def test_decoding_folds_ones_and_keeps_hints():
     assert signature == {"x": "*fp32", "n": "i32", "one": "constexpr", "BLOCK": "constexpr"}
     assert constexprs == {"one": 1, "BLOCK": 64}
     assert attrs == {"x": [["tt.divisibility", 16]]}
+
+
+def test_a_number_of_fp8_is_refused():
+    """Not a KeyError: no launch passes one."""
+
+    @deuteron.jit
+    def kernel(out, x: tl.float8e5):
+        tl.store(out, x.to(tl.float32))
+
+    with pytest.raises(LaunchError, match="argument 'x' of kernel 'kernel': a number of type fp8e5 cannot be passed"):
+        kernel[(1,)](np.zeros(1, np.float32), 0.5)

@@ -35,6 +35,7 @@ _FORMATS = {
     "fp32": "f4x",
     "fp64": "d",
 }
+SCALAR_TYPES = frozenset(_FORMATS)
 _NOT_AS_IT_IS = (struct.error, OverflowError, TypeError)
 
 

@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from deuteron.backend.arguments import SCALAR_TYPES
 from deuteron.backend.arrays import ELEMENT_TYPES, ForeignDevice, array_specialiser, is_subclass_of, split_token
 from deuteron.backend.tensor_descriptor import TensorDescriptor
 from deuteron.backend.tensor_descriptor import specialise as specialise_descriptor
@@ -88,6 +89,8 @@ def typed_scalar(type: str, value: Any) -> tuple[Token, Any]:
 
 def _annotated(type: str) -> Specialiser:
     def specialise(value: Any) -> tuple[Token, Any]:
+        if type not in SCALAR_TYPES:
+            raise LaunchError(f"a number of type {type} cannot be passed: pass it through a pointer, or as fp32")
         if not isinstance(value, int | float) and not hasattr(value, "item"):
             raise LaunchError(f"a number is expected for a parameter annotated '{type}', got {value!r}")
         number = value.item() if hasattr(value, "item") else value
