@@ -66,10 +66,10 @@ def test_no_pass_knows_a_target(path):
 @pytest.mark.parametrize(
     ("folder", "forbidden"),
     [
-        ("machine", r"deuteron\.(?!machine|layout|errors)"),
+        ("machine", r"deuteron\.(?!machine|layout|errors|dtypes)"),
         ("passes", r"deuteron\.(backend|options|compiler|runtime)"),
         ("analysis", r"deuteron\.(backend|options|passes|compiler|runtime)"),
-        ("backend/math", r"deuteron\.(?!backend\.(math|llvm))"),
+        ("backend/math", r"deuteron\.(?!dtypes|backend\.(math|llvm))"),
         ("backend/llvm", r"deuteron\.backend\.(?!llvm)"),
         ("backend/gpu", r"deuteron\.backend\.(cuda|cpu)"),
         ("backend/cuda", r"deuteron\.backend\.cpu"),
