@@ -1,7 +1,8 @@
 # Everything a newcomer needs; each target makes its environment in .venv where there is none.
 #
 #   make demo     compile an attention kernel ahead of time, link it into a C++ program, run it, check it
-#   make test     all tests
+#   make test     the tests
+#   make test-all the tests, and those that take long
 #   make test-gpu on a machine with an NVIDIA GPU: launching, and every numeric case beside the interpreter
 #   make fuzz     random programs on the CPU and the emulator, compared with the interpreter: make fuzz ARGS="--count 5000"
 #   make mutations  our PTX without one synchronising instruction at a time: the emulator notices
@@ -26,13 +27,16 @@ export CC CXX
 
 ARGS ?=
 
-.PHONY: demo test mutations test-gpu fuzz bench lint clean
+.PHONY: demo test test-all mutations test-gpu fuzz bench lint clean
 
 demo: $(INSTALLED)
 	@$(MAKE) --no-print-directory -C examples/aot DEUTERON=$(IN_VENV)/deuteron BUILD=$(CURDIR)/build/demo run
 
 test: $(INSTALLED)
 	$(IN_VENV)/python -m pytest -n auto
+
+test-all: $(INSTALLED)
+	$(IN_VENV)/python -m pytest -n auto -m "long or not long"
 
 mutations: $(INSTALLED)
 	PYTHONPATH=src:tests $(IN_VENV)/python -m emulator.mutations
