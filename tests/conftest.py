@@ -6,12 +6,16 @@ Every test has a fresh seed, which pytest prints where it fails: that of the gen
 asynchronous copies and products happen on the emulator.
 
     DEUTERON_TEST_SEED=1234 python -m pytest tests/run/test_dot.py
+
+Where many cases of a test cost much and say little more than some, `@pytest.mark.share(3)` leaves a third of them to
+`make test`, chosen by a hash of their names, and the others to `make test-all`.
 """
 
 from __future__ import annotations
 
 import os
 import secrets
+import zlib
 
 import hypothesis
 import numpy as np
@@ -20,6 +24,14 @@ import pytest
 # How long an example takes says how busy the machine is.
 hypothesis.settings.register_profile("deuteron", deadline=None)
 hypothesis.settings.load_profile("deuteron")
+
+
+@pytest.hookimpl(tryfirst=True)  # pytest's own hook leaves out what is marked
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        share = item.get_closest_marker("share")
+        if share and zlib.crc32(item.name.encode()) % share.args[0]:
+            item.add_marker("long")
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -40,6 +40,7 @@ def lines(case: Case) -> int:
     return sum(isinstance(node, ast.stmt) for node in ast.walk(ast.parse(case.source)))
 
 
+@pytest.mark.long
 def test_a_wrong_rule_of_the_cpu(monkeypatch):
     """Floats are added where they are to be subtracted."""
     monkeypatch.setitem(table.RULES, "arith.subf", table.RULES["arith.addf"])

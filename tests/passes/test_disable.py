@@ -35,6 +35,7 @@ def softmax_of_product(a, b, out, n, flag, N: tl.constexpr):
     tl.store(out + square, acc + total[:, None])
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("target", ["cuda:80", "cuda:90"])
 @pytest.mark.parametrize("name", OPTIONAL)
 def test_a_kernel_computes_the_same_without(rng, monkeypatch, target, name):

@@ -57,6 +57,7 @@ NUMPY = {
 }
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("dtype", SIGNED + UNSIGNED)
 @pytest.mark.parametrize("op", ["add", "sub", "mul", "minimum", "maximum"])
 def test_integers(draw, poisoned, check, op, dtype):

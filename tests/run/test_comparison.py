@@ -34,6 +34,7 @@ def compare_kernel(x_ptr, y_ptr, out_ptr, n, OP: tl.constexpr, BLOCK: tl.constex
     tl.store(out_ptr + offsets, out.to(tl.int8), mask=mask)
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("op", OPERATORS)
 def test_comparison(draw, poisoned, op, dtype):

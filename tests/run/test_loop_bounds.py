@@ -78,6 +78,7 @@ BOUNDS = [
 ]
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("bounds", BOUNDS, ids=str)
 @pytest.mark.parametrize("kernel", ["given bounds", "known start", "known bounds", "given step"])
 def test_a_loop_has_the_iterations_of_its_range(poisoned, check, kernel, bounds):

@@ -68,6 +68,7 @@ def test_matmul_grouped(example, draw, check_norm, group_m):
     check_norm(got, np.matmul(*float64(a, b)), 1e-3)
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("causal", [False, True])
 @pytest.mark.parametrize("dtype", TOLERANCE)
 @pytest.mark.parametrize(("seqlen", "blocks"), [(77, (32, 16)), (64, (16, 32)), (1, (16, 16))])

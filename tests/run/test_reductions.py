@@ -39,6 +39,7 @@ def expected_of(x, op, axis):
     return getattr(padded.astype(dtype), op)(axis=axis, **kwargs)[: x.shape[1 - axis]]
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("dtype", INTEGERS)
 @pytest.mark.parametrize("axis", [0, 1])
 @pytest.mark.parametrize("op", ["sum", "max", "min"])

@@ -187,6 +187,7 @@ def check_random(compare, path, seed: int, length: int) -> None:
     compare(kernel, [*args, bool(rng.integers(2))], {"M": writer.M, "N": writer.N}, cpus=("native",))
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("number", range(16))
 def test_random_order(compare, rng, tmp_path, number):
     check_random(compare, tmp_path / "order.py", int(rng.integers(1 << 32)), 6 + number)

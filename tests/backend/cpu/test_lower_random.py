@@ -114,6 +114,7 @@ def kernel(A, B, O, n, steps, flag, M: tl.constexpr, N: tl.constexpr):
         self.inside(body)
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("number", range(24))
 def test_random_kernel(compare, rng, tmp_path, number):
     writer = Writer(int(rng.integers(1 << 32)))

@@ -55,6 +55,7 @@ TYPES = [
 ]
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("rows", [(True, True), (True, False), (False, True), (False, False)])
 @pytest.mark.parametrize(("dtype", "result", "name"), TYPES)
 def test_types_and_orders(rng, dtype, result, name, rows):
@@ -63,6 +64,7 @@ def test_types_and_orders(rng, dtype, result, name, rows):
     assert not instructions_with(kernel, "mma.sync")
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize(
     ("tile", "num_warps", "n", "count"),
     [

@@ -262,6 +262,7 @@ def uneven_product(a, b, out, M, N, K, EVEN_M, EVEN_K, BLOCK: tl.constexpr):
         tl.store(out + i[:, None] * N + i[None, :], acc, mask=(i[:, None] < M) & (i[None, :] < N))
 
 
+@pytest.mark.share(3)
 @two_targets
 @pytest.mark.parametrize(("even_m", "even_k"), [(True, True), (True, False), (False, True), (False, False)])
 @pytest.mark.parametrize("n", [64, 48, 37])

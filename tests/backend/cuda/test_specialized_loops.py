@@ -137,6 +137,7 @@ def attention(
     tl.store(out + rows[:, None] * D + dims[None, :], acc / total[:, None])
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize(("block", "stages", "asked"), [(64, 2, True), (64, 3, True), (128, 2, False)])
 @pytest.mark.parametrize("causal", [False, True])
 def test_attention(rng, way, causal, block, stages, asked):

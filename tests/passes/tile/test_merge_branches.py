@@ -197,6 +197,7 @@ LOADS = [("%p",), ("%p", "%m", "%x"), ("%p", "%n", "%y")]
 STORES = [("%q", "%r"), ("%q", "%r", "%m"), ("%q", "%r", "%n"), ("%q", "%x", "%n")]
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize(("first", "second"), list(itertools.product(LOADS, LOADS)))
 def test_the_same_results(parse_kernel, rng, first, second):
     values = rng.standard_normal(4).astype(np.float32)

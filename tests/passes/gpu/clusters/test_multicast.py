@@ -38,6 +38,7 @@ def compiled(args, transposed, tile, **options):
     return compile_for("cuda:90", matmul, *args, TRANSPOSED=transposed, **sizes, **options)
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("asynchronous", ["late", "early", "random"])
 @pytest.mark.parametrize(
     ("tile", "num_ctas", "transposed", "copies"),

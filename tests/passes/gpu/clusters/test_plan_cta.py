@@ -71,6 +71,7 @@ def multiply(rng, shape, tile, asynchronous="random", b_first=False, **options):
     return kernel
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("b_first", [False, True])
 @pytest.mark.parametrize(
     ("tile", "num_ctas", "num_warps"),

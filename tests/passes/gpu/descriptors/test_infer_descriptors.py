@@ -233,6 +233,7 @@ EDGES = [
 ]
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize(("case", "by_tma", "others", "begin"), EDGES)
 @pytest.mark.parametrize(("m", "n", "k"), [(80, 32, 80), (1, 1, 1), (64, 16, 0), (0, 8, 40)])
 def test_edges(rng, case, by_tma, others, begin, m, n, k):

@@ -210,6 +210,7 @@ def delay_with_loads(module, config):
     del func.attributes[SPECIALIZED]
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("stages", [1, 3])
 @pytest.mark.parametrize("n", [0, 64, 190])
 @pytest.mark.parametrize("case", ["", "carried"])

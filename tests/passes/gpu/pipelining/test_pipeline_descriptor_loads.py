@@ -171,6 +171,7 @@ def test_copies_are_an_iteration_later_for_delayed_dots(rng: np.random.Generator
     assert text.count('"ttg.async_wait"') == (4 if counts["threads"] else 0)
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("asynchronous", ["late", "early", "random"])
 @pytest.mark.parametrize("stages", [2, 3, 4])
 @pytest.mark.parametrize("kind", KINDS)
@@ -181,6 +182,7 @@ def test_numbers_of_delayed_dots(rng: np.random.Generator, kind: str, stages: in
     check_attention(*arrays, 200)
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("num_warps", [4, 8])
 @pytest.mark.parametrize("n", [0, 1, 32, 33, 64, 96])
 @pytest.mark.parametrize("kind", KINDS)
