@@ -1,4 +1,4 @@
-"""What is enough and what is not to order threads, copies and products, instruction by instruction."""
+"""What is enough and what is not to order threads, copies and wgmma, instruction by instruction."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def test_exit_with_a_copy_in_flight():
 
 
 def test_an_accumulator_that_was_read_needs_a_fence(rng: np.random.Generator):
-    """Products of one shape follow each other without a fence, but not where a thread looked at the sum between."""
+    """wgmma of one shape follow each other without a fence, but not where a thread looked at the sum between."""
     case = CASES["TMA and wgmma"]
     fence = "wgmma.fence.sync.aligned;"
     ptx = edit(case.ptx, "bar.sync 0;\n  add.u32 k, k, 1;", "bar.sync 0; mov.b32 n, d3;\n  add.u32 k, k, 1;")

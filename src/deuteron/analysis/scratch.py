@@ -5,7 +5,7 @@
     atomics           the result, where one thread acts for several and they all want it
     descriptor_store  the block, until it is lowered to an allocation
 
-The lowering rules of these ops ask the same functions, so that what is reserved and what is used are one thing.
+The lowering rules of these ops call the same functions, so that what is reserved and what is used are one thing.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@
     while low < high: ... tl.load(x + middle) ...           does not: the loop itself decides what it reads
 
 A loop waits if whether it goes on depends on what it reads of memory, and the program itself has no say in what that
-is. Whoever runs programs one after the other, or fewer at a time than there are, asks here.
+is. Whoever runs programs one after the other, or fewer at a time than there are, has to know.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Which wgmma lack a `wgmma.fence`: registers that other instructions used since the last one.
 
     mov.b32 %r1, 0;  wgmma.mma_async {%r1, ...}, ...       faulty
-    wgmma.fence;  wgmma.mma_async {%r1, ...}, ...          right, and so is the next product of the same shape
+    wgmma.fence;  wgmma.mma_async {%r1, ...}, ...          right, and so is the next wgmma of the same shape
 
 The rule of the PTX manual (wgmma.fence): before the first wgmma of a warpgroup, and between any other use of a
 register, reading or writing, and a wgmma that has it in its accumulators or in A. Products of one shape need none
@@ -17,23 +17,23 @@ from deuteron.emulator.faults import Fault
 from deuteron.emulator.parser.syntax import Instruction, Register, Vector
 from deuteron.emulator.step import Step
 
-# What was used since the last fence, as bit sets: by products of each shape, and by other instructions.
+# What was used since the last fence, as bit sets: by wgmma of each shape, and by other instructions.
 Used = dict[str, int]
 _OTHERS = ""
 
 
 def check_register_fences(flow: ControlFlow) -> None:
     """Make every wgmma that lacks a fence raise a fault when it runs."""
-    products = {pc: _registers(step.instruction) for pc, step in enumerate(flow.steps) if _is_product(step)}
-    if not products:
+    wgmmas = {pc: _registers(step.instruction) for pc, step in enumerate(flow.steps) if _is_wgmma(step)}
+    if not wgmmas:
         return
-    everything = _bits(index for registers in products.values() for index in registers)
+    everything = _bits(index for registers in wgmmas.values() for index in registers)
     entry = _solve(flow, everything)
     for block, used in enumerate(entry):
         for pc in flow.block(block):
             step = flow.steps[pc]
-            if pc in products:
-                _forbid(step, products[pc] & _set_bits(_unordered(used, _shape(step.instruction))))
+            if pc in wgmmas:
+                _forbid(step, wgmmas[pc] & _set_bits(_unordered(used, _shape(step.instruction))))
             used = _after(step, used, everything)
 
 
@@ -58,8 +58,8 @@ def _after(step: Step, used: Used, everything: int) -> Used:
     instruction = step.instruction
     if instruction.opcode.startswith("wgmma.fence"):
         return {}
-    key = _shape(instruction) if _is_product(step) else _OTHERS
-    registers = _bits(_accumulators(instruction)) if _is_product(step) else step.source_bits | step.destination_bits
+    key = _shape(instruction) if _is_wgmma(step) else _OTHERS
+    registers = _bits(_accumulators(instruction)) if _is_wgmma(step) else step.source_bits | step.destination_bits
     return _join(used, {key: registers & everything}) if registers & everything else used
 
 
@@ -68,7 +68,7 @@ def _join(a: Used, b: Used) -> Used:
 
 
 def _unordered(used: Used, shape: str) -> int:
-    """What a product of this shape may not use."""
+    """What a wgmma of this shape may not use."""
     bits = 0
     for key, registers in used.items():
         bits |= registers if key != shape else 0
@@ -87,7 +87,7 @@ def _forbid(step: Step, registers: set[int]) -> None:
     step.run = run
 
 
-def _is_product(step: Step) -> bool:
+def _is_wgmma(step: Step) -> bool:
     return step.instruction.opcode.startswith("wgmma.mma_async")
 
 

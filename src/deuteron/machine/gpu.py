@@ -85,7 +85,7 @@ class GPU:
 
     @property
     def tma_bytes(self) -> int:
-        """The largest block of a tensor that TMA may copy, for which a CTA has room; 0 where there is no TMA."""
+        """The largest box of a tensor that TMA may copy, for which a CTA has room; 0 where there is no TMA."""
         return self.shared.max_bytes if self.tma is not None else 0
 
     @property

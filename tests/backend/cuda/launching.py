@@ -71,7 +71,7 @@ def emulate_compiled(
     printed: list | None = None,
     asynchronous: str = "random",
 ) -> None:
-    """`asynchronous`: when copies and products that are waited for happen: late, early, random."""
+    """`asynchronous`: when copies and dots that are waited for happen: late, early, random."""
     given = {} if printed is None else {"print": printed.append}
     options = EmulatorOptions(asynchronous=asynchronous, **given)
     run_kernel(compiled.asm["ptx"], compiled.metadata, grid, args, options)

@@ -1,4 +1,4 @@
-"""Tiles of pointers that a loop with a product advances: carried as an offset where the step is one for all of them."""
+"""Tiles of pointers that a loop with a dot advances: carried as an offset where the step is one for all of them."""
 
 import numpy as np
 import pytest
@@ -9,7 +9,7 @@ import deuteron.language as tl
 
 
 @deuteron.jit
-def product(a, b, out, K, stride, GROWING: tl.constexpr, BY_ROW: tl.constexpr):
+def matmul(a, b, out, K, stride, GROWING: tl.constexpr, BY_ROW: tl.constexpr):
     i, k = tl.arange(0, 64), tl.arange(0, 32)
     a_ptrs = a + i[:, None] * K + k[None, :]
     b_ptrs = b + k[:, None] * stride + i[None, :]
@@ -39,7 +39,7 @@ def test_pointers_are_where_they_should_be(rng, target, stages, growing, by_row)
     a, b = draw(rng, 64, 96), draw(rng, 32 * 8, 80)
     out = aligned(np.full((65, 64), np.nan, np.float32))
     options = {"GROWING": growing, "BY_ROW": by_row, "target": target, "num_stages": stages}
-    emulate(product, a, b, out, 96, 80, **options)
+    emulate(matmul, a, b, out, 96, 80, **options)
     begins = [0, 32, 96, 192] if growing else [0, 32, 64, 96]
     rows = np.concatenate([b[begin : begin + 32, :64] for begin in begins[:3]])
     np.testing.assert_array_equal(out[:64], a.astype(np.float32) @ rows.astype(np.float32))
@@ -49,5 +49,5 @@ def test_pointers_are_where_they_should_be(rng, target, stages, growing, by_row)
 def test_a_loop_carries_an_offset_for_each_tile(rng, by_pointers):
     """Those of the copies ahead, and those that are read after the loop."""
     given = draw(rng, 64, 96), draw(rng, 96, 80), draw(rng, 65, 64)
-    llir = compile_for("cuda:90", product, *given, 96, 80, GROWING=False, BY_ROW=False).asm["llir"]
+    llir = compile_for("cuda:90", matmul, *given, 96, 80, GROWING=False, BY_ROW=False).asm["llir"]
     assert llir.count("phi i64") == 3 and "phi ptr" not in llir

@@ -41,15 +41,15 @@ def test_assertions_are_compiled_in_debug_mode_only():
 
 
 @deuteron.jit
-def show_product(x, N: tl.constexpr):
+def show_dot(x, N: tl.constexpr):
     i = tl.arange(0, N)
     tile = tl.load(x + i[:, None] * N + i[None, :])
     tl.device_print("p", tl.dot(tile, tile))
 
 
-def test_a_product_is_not_moved_into_the_branch_that_prints_it():
+def test_a_dot_is_not_moved_into_the_branch_that_prints_it():
     x, printed = np.eye(16, dtype=np.float16), []
-    emulate_compiled(compile_for("cuda:90", show_product, x, N=16, num_warps=2), x, printed=printed)
+    emulate_compiled(compile_for("cuda:90", show_dot, x, N=16, num_warps=2), x, printed=printed)
     lines = "".join(printed).splitlines()
     assert len(lines) == 256
     assert sorted(line for line in lines if line.endswith("1.000000")) == sorted(

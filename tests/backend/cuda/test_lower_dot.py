@@ -1,4 +1,4 @@
-"""Matrix products: by mma.sync and by multiply-adds, in every type, size and number of warps."""
+"""Dots: by mma.sync and by multiply-adds, in every type, size and number of warps."""
 
 import ml_dtypes
 import numpy as np
@@ -12,7 +12,7 @@ BF16, E4M3, E5M2 = ml_dtypes.bfloat16, ml_dtypes.float8_e4m3fn, ml_dtypes.float8
 
 
 @deuteron.jit
-def product(a, b, c, out, M: tl.constexpr, N: tl.constexpr, K: tl.constexpr, PRECISION: tl.constexpr):
+def matmul(a, b, c, out, M: tl.constexpr, N: tl.constexpr, K: tl.constexpr, PRECISION: tl.constexpr):
     i, j, k = tl.arange(0, M), tl.arange(0, N), tl.arange(0, K)
     x, y = tl.load(a + i[:, None] * K + k[None, :]), tl.load(b + k[:, None] * N + j[None, :])
     z = tl.load(c + i[:, None] * N + j[None, :])
@@ -26,7 +26,7 @@ def run(rng, dtype, result, shape, num_warps, target="cuda:90", precision="tf32"
     c = rng.integers(-4, 5, (m, n)).astype(result)
     out = np.zeros((m, n), result)
     constants = {"M": m, "N": n, "K": k, "PRECISION": precision}
-    kernel = emulate(product, a, b, c, out, num_warps=num_warps, target=target, **constants)
+    kernel = emulate(matmul, a, b, c, out, num_warps=num_warps, target=target, **constants)
     expected = a.astype(np.float64) @ b.astype(np.float64) + c.astype(np.float64)
     np.testing.assert_array_equal(out.astype(np.float64), expected.astype(result).astype(np.float64))
     return kernel
@@ -106,28 +106,28 @@ def test_batches(rng, dtype, num_warps):
 def test_tf32_rounds_to_nearest(rng):
     a = np.full((16, 16), 1 + 2.0**-11, np.float32)
     b, out = np.eye(16, dtype=np.float32), np.zeros((16, 16), np.float32)
-    emulate(product, a, b, out.copy(), out, M=16, N=16, K=16, PRECISION="tf32", num_warps=1)
+    emulate(matmul, a, b, out.copy(), out, M=16, N=16, K=16, PRECISION="tf32", num_warps=1)
     np.testing.assert_array_equal(out, np.float32(1 + 2.0**-10))
 
 
 @deuteron.jit
-def two_products(q, k, v, out, N: tl.constexpr):
+def two_dots(q, k, v, out, N: tl.constexpr):
     i = tl.arange(0, N)
     square = i[:, None] * N + i[None, :]
     p = tl.dot(tl.load(q + square), tl.load(k + square))
     tl.store(out + square, tl.dot(p.to(tl.float16), tl.load(v + square)))
 
 
-def test_a_product_becomes_an_operand_without_leaving_its_registers():
+def test_a_dot_becomes_an_operand_without_leaving_its_registers():
     x, out = np.zeros((64, 64), np.float16), np.zeros((64, 64), np.float32)
-    kernel = compile_for("cuda:80", two_products, x, x, x, out, N=64, num_warps=4)
+    kernel = compile_for("cuda:80", two_dots, x, x, x, out, N=64, num_warps=4)
     assert kernel.asm["ttgir"].count('"ttg.local_alloc"') == 3
     assert kernel.asm["ttgir"].count("ttg.convert_layout") == 1  # what is stored
     assert not instructions_with(kernel, "shfl")
 
 
 @deuteron.jit
-def transposed_product(a, b, out, M: tl.constexpr, N: tl.constexpr, K: tl.constexpr):
+def transposed_dot(a, b, out, M: tl.constexpr, N: tl.constexpr, K: tl.constexpr):
     i, j, k = tl.arange(0, M), tl.arange(0, N), tl.arange(0, K)
     x, y = tl.load(a + k[:, None] * M + i[None, :]), tl.load(b + j[:, None] * K + k[None, :])
     tl.store(out + i[:, None] * N + j[None, :], tl.dot(tl.trans(x), tl.trans(y)))
@@ -141,7 +141,7 @@ def test_operands_are_loaded_by_ldmatrix(rng, dtype, plain, transposed, loads):
     """One warp: a is [32, 64], of which 16-bit elements are transposed on their way, b [64, 16] along K."""
     a, b = (aligned(rng.integers(-4, 5, shape).astype(dtype)) for shape in ((64, 32), (16, 64)))
     out = np.zeros((32, 16), np.int32 if dtype == np.int8 else np.float32)
-    kernel = emulate(transposed_product, a, b, out, target="cuda:80", M=32, N=16, K=64, num_warps=1)
+    kernel = emulate(transposed_dot, a, b, out, target="cuda:80", M=32, N=16, K=64, num_warps=1)
     np.testing.assert_array_equal(out, a.T.astype(np.float32) @ b.T.astype(np.float32))
     matrices = instructions_with(kernel, "ldmatrix")
     assert sum(".trans" not in line for line in matrices) == plain
@@ -152,10 +152,10 @@ def test_operands_are_loaded_by_ldmatrix(rng, dtype, plain, transposed, loads):
 @pytest.mark.parametrize("target", ["cuda:80", "cuda:90"])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_multiply_adds_of_slices(rng, dtype, target):
-    """Slices of K come from shared memory: nothing spills, and sums are those of the whole product, in its order."""
+    """Slices of K come from shared memory: nothing spills, and sums are those of the whole dot, in its order."""
     a, b, c = (aligned(rng.standard_normal(shape).astype(dtype)) for shape in ((64, 32), (32, 64), (64, 64)))
     out = aligned(np.full((64, 64), np.nan, dtype))
-    kernel = emulate(product, a, b, c, out, M=64, N=64, K=32, PRECISION="ieee", target=target)
+    kernel = emulate(matmul, a, b, c, out, M=64, N=64, K=32, PRECISION="ieee", target=target)
     expected = a.astype(np.float64) @ b.astype(np.float64) + c
     bound = 32 * np.finfo(dtype).eps * (np.abs(a).astype(np.float64) @ np.abs(b) + np.abs(c))
     assert np.all(np.abs(out - expected) <= bound)
@@ -168,5 +168,5 @@ def test_multiply_adds_of_large_tiles_do_not_spill(shape, num_warps, num_stages)
     array, sizes = np.empty(0, np.float32), dict(zip("MNK", shape, strict=True))
     options = {"num_warps": num_warps, "num_stages": num_stages}
     for target in ("cuda:80", "cuda:90"):
-        kernel = compile_for(target, product, *[array] * 4, **sizes, PRECISION="ieee", **options)
+        kernel = compile_for(target, matmul, *[array] * 4, **sizes, PRECISION="ieee", **options)
         assert kernel.metadata.resources["spill_bytes"] == 0

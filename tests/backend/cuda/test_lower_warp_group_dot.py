@@ -1,4 +1,4 @@
-"""Products of warpgroups by wgmma: types, orders of the operands, shares of the warps, loops, chains."""
+"""Dots of warpgroups by wgmma: types, orders of the operands, shares of the warps, loops, chains."""
 
 import ml_dtypes
 import numpy as np
@@ -101,13 +101,13 @@ def test_the_loop_is_rolled_and_zeros_are_not_added(rng):
     kernel = run(rng, np.float16, np.float32, (64, 64, 64), (64, 64, 32))
     assert '.pragma "nounroll"' in kernel.asm["ptx"]
     x, out = aligned(np.zeros((64, 64), np.float16)), np.zeros((64, 64), np.float32)
-    kernel = compile_for("cuda:90", two_products, x, x, x, out, N=64)
-    assert len(instructions_with(kernel, "q, 1, 1, ")) == 2  # the first instruction of each product
+    kernel = compile_for("cuda:90", two_dots, x, x, x, out, N=64)
+    assert len(instructions_with(kernel, "q, 1, 1, ")) == 2  # the first instruction of each dot
     assert len(instructions_with(kernel, "wgmma.mma_async")) == 8
 
 
 @deuteron.jit
-def two_products(q, k, v, out, N: tl.constexpr):
+def two_dots(q, k, v, out, N: tl.constexpr):
     i = tl.arange(0, N)
     square = i[:, None] * N + i[None, :]
     p = tl.dot(tl.load(q + square), tl.trans(tl.load(k + square)))
@@ -115,10 +115,10 @@ def two_products(q, k, v, out, N: tl.constexpr):
 
 
 @pytest.mark.parametrize("dtype", [np.float16, BF16, np.float32])
-def test_a_product_becomes_operand_a_in_registers(rng, dtype):
+def test_a_dot_becomes_operand_a_in_registers(rng, dtype):
     q, k, v = (aligned(rng.integers(-2, 3, (64, 64)).astype(dtype)) for _ in range(3))
     out = np.zeros((64, 64), np.float32)
-    kernel = emulate(two_products, q, k, v, out, N=64)
+    kernel = emulate(two_dots, q, k, v, out, N=64)
     q, k, v = (x.astype(np.float32) for x in (q, k, v))
     np.testing.assert_array_equal(out, (q @ k.T) @ v)
     from_registers = [line for line in instructions_with(kernel, "wgmma.mma_async") if line.count("{") == 2]
@@ -126,11 +126,11 @@ def test_a_product_becomes_operand_a_in_registers(rng, dtype):
     assert kernel.asm["ttgir"].count('"ttg.memdesc_trans"') == 1
 
 
-def test_an_8_bit_product_becomes_operand_a(rng):
+def test_an_8_bit_dot_becomes_operand_a(rng):
     q, k, v = (aligned(rng.integers(-2, 3, (64, 64)).astype(E4M3)) for _ in range(3))
     q[...] = np.eye(64)
     out = np.zeros((64, 64), np.float32)
-    emulate(two_products, q, k, v, out, N=64)
+    emulate(two_dots, q, k, v, out, N=64)
     np.testing.assert_array_equal(out, k.astype(np.float32).T @ v.astype(np.float32))
 
 
@@ -157,7 +157,7 @@ def imprecise(a, b, out, N: tl.constexpr, K: tl.constexpr, LIMIT: tl.constexpr):
 
 
 @pytest.mark.parametrize(("limit", "groups"), [(None, 1), (0, 1), (256, 1), (128, 1), (64, 2), (32, 4)])
-def test_sums_of_fp8_products_are_moved_to_full_precision(rng, limit, groups):
+def test_sums_of_fp8_dots_are_moved_to_full_precision(rng, limit, groups):
     a, b = (aligned(rng.integers(-4, 5, (64, 128)).astype(E4M3)) for _ in range(2))
     out = np.zeros((64, 64), np.float32)
     kernel = emulate(imprecise, a, b, out, N=64, K=128, LIMIT=limit)
@@ -174,7 +174,7 @@ def test_other_targets_use_mma_sync(target):
 
 
 @pytest.mark.parametrize("asynchronous", ["late", "early", "random"])
-def test_whenever_products_happen(rng, asynchronous):
+def test_whenever_dots_happen(rng, asynchronous):
     a, b = (aligned(rng.integers(-4, 5, (64, 256)).astype(np.float16)) for _ in range(2))
     out = np.zeros((64, 64), np.float32)
     constants = {"LEFT": True, "RIGHT": False, "BM": 64, "BN": 64, "BK": 32}

@@ -53,7 +53,7 @@ def draw(rng, dtype, *shape):
     return aligned(rng.integers(-4, 5, shape).astype(dtype))
 
 
-def product(rng, dtype, k, target, stages, transposed=False, **options):
+def multiply(rng, dtype, k, target, stages, transposed=False, **options):
     """Small whole numbers, so that every sum is exact; 64x64 in steps of 32."""
     a, b = draw(rng, dtype, 64, k), draw(rng, dtype, 64, k) if transposed else draw(rng, dtype, k, 64)
     out = aligned(np.full((64, 64), np.nan, np.float32))
@@ -65,13 +65,13 @@ def product(rng, dtype, k, target, stages, transposed=False, **options):
 
 @targets
 @pytest.mark.parametrize("stages", [1, 2, 3, 4])
-def test_products(rng, target, stages):
-    kernel = product(rng, np.float16, 144, target, stages)
+def test_matmul(rng, target, stages):
+    kernel = multiply(rng, np.float16, 144, target, stages)
     assert is_copied_ahead(kernel) or stages == 1
 
 
 def test_a_mask_is_the_condition_of_a_copy(rng, by_pointers):
-    copies = instructions_with(product(rng, np.float16, 144, "cuda:90", 3), "cp.async.cg.shared.global")
+    copies = instructions_with(multiply(rng, np.float16, 144, "cuda:90", 3), "cp.async.cg.shared.global")
     assert all(re.search(r"16, %p\d+$", copy) for copy in copies)
 
 
@@ -80,31 +80,31 @@ def test_a_mask_is_the_condition_of_a_copy(rng, by_pointers):
 def test_types(rng, target, dtype):
     if dtype == np.int8:
         dtype = ml_dtypes.float8_e5m2  # whole numbers up to 4 are exact
-    assert instructions_with(product(rng, dtype, 96, target, 3), "cp.async")
+    assert instructions_with(multiply(rng, dtype, 96, target, 3), "cp.async")
 
 
 @targets
 @pytest.mark.parametrize("dtype", [np.float16, np.float32])
 def test_a_transposed_operand(rng, target, dtype):
-    assert is_copied_ahead(product(rng, dtype, 96, target, 3, transposed=True))
+    assert is_copied_ahead(multiply(rng, dtype, 96, target, 3, transposed=True))
 
 
 @two_targets
 @pytest.mark.parametrize("k", [0, 16, 32, 48, 64])
 def test_short_loops(rng, target, k):
-    product(rng, np.float16, k, target, 4)
+    multiply(rng, np.float16, k, target, 4)
 
 
 @pytest.mark.parametrize("num_warps", [1, 2, 8])
 @two_targets
 def test_numbers_of_warps(rng, target, num_warps):
-    product(rng, np.float16, 96, target, 3, num_warps=num_warps)
+    multiply(rng, np.float16, 96, target, 3, num_warps=num_warps)
 
 
 @pytest.mark.parametrize("k", [3, 31, 99])
 @two_targets
 def test_rows_that_are_not_aligned_go_through_registers(rng, target, k):
-    kernel = product(rng, np.float16, k, target, 3)
+    kernel = multiply(rng, np.float16, k, target, 3)
     assert instructions_with(kernel, "ld.global") and is_copied_ahead(kernel)
 
 
@@ -222,7 +222,7 @@ def runs_right(kernel, a, b, asynchronous):
 @pytest.mark.parametrize("target", [TARGETS[0], TARGETS[2]], indirect=True)
 @pytest.mark.parametrize("stages", [2, 3, 4])
 def test_no_wait_and_no_barrier_can_be_left_out(rng, target, stages):
-    """Eight warps: within a warpgroup, the emulator lets all know when a product is done."""
+    """Eight warps: within a warpgroup, the emulator lets all know when a dot is done."""
     a, b, out = draw(rng, np.float16, 64, 256), draw(rng, np.float16, 256, 64), np.zeros((64, 64), np.float32)
     given = {"BM": 64, "BN": 64, "BK": 32, "TRANSPOSED": False, "num_stages": stages, "num_warps": 8}
     text = compile_for(target, matmul, a, b, out, 64, 256, **given).asm["ttgir"]
@@ -238,7 +238,7 @@ def test_no_wait_and_no_barrier_can_be_left_out(rng, target, stages):
 
 
 @deuteron.jit
-def uneven_product(a, b, out, M, N, K, EVEN_M, EVEN_K, BLOCK: tl.constexpr):
+def uneven_matmul(a, b, out, M, N, K, EVEN_M, EVEN_K, BLOCK: tl.constexpr):
     i = tl.arange(0, BLOCK)
     acc = tl.zeros((BLOCK, BLOCK), tl.float32)
     for k in range(0, K, BLOCK):
@@ -271,7 +271,7 @@ def test_loads_that_ask_at_run_time_whether_lengths_are_even(rng, target, even_m
     m, k = 64 if even_m else 51, 192 if even_k else 147
     a, b = draw(rng, np.float16, m, k), draw(rng, np.float16, k, n)
     out = aligned(np.full((m, n), np.nan, np.float32))
-    kernel = emulate(uneven_product, a, b, out, m, n, k, even_m, even_k, BLOCK=64, target=target)
+    kernel = emulate(uneven_matmul, a, b, out, m, n, k, even_m, even_k, BLOCK=64, target=target)
     np.testing.assert_array_equal(out, a.astype(np.float32) @ b.astype(np.float32))
     assert bool(instructions_with(kernel, "cp.async")) == (k % 16 == 0 or n % 16 == 0)
 

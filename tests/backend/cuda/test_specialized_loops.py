@@ -55,7 +55,7 @@ def draw(rng, *shape, dtype=np.float16):
     return aligned(rng.integers(-4, 5, shape).astype(dtype))
 
 
-def product(rng, m, n, k, transposed=False, wrap=False, asked=True, tile=(128, 64, 32), **options):
+def multiply(rng, m, n, k, transposed=False, wrap=False, asked=True, tile=(128, 64, 32), **options):
     a, b = draw(rng, m, k), draw(rng, n, k) if transposed else draw(rng, k, n)
     out = aligned(np.full((m, n), np.nan, np.float32))
     sizes = dict(zip(("BM", "BN", "BK"), tile, strict=True))
@@ -72,8 +72,8 @@ def is_specialized(kernel) -> bool:
 
 @pytest.mark.parametrize("wrap", [False, True])
 @pytest.mark.parametrize("transposed", [False, True])
-def test_products(rng, way, transposed, wrap):
-    kernel = product(rng, 128, 128, 160, transposed, wrap, num_warps=8)
+def test_matmul(rng, way, transposed, wrap):
+    kernel = multiply(rng, 128, 128, 160, transposed, wrap, num_warps=8)
     assert is_specialized(kernel)
     assert bool(instructions_with(kernel, "cp.async.mbarrier.arrive.noinc")) == (way == "pointers")
     assert bool(instructions_with(kernel, "cp.async.bulk.tensor")) == (way == "TMA")
@@ -81,28 +81,28 @@ def test_products(rng, way, transposed, wrap):
 
 @pytest.mark.parametrize("wrap", [False, True])
 def test_odd_sizes(rng, way, wrap):
-    assert is_specialized(product(rng, 144, 80, 112, False, wrap, num_warps=8))
+    assert is_specialized(multiply(rng, 144, 80, 112, False, wrap, num_warps=8))
 
 
 @pytest.mark.parametrize("k", [0, 16, 32, 64, 96, 224])
 def test_short_loops(rng, way, k):
-    assert is_specialized(product(rng, 128, 64, k, num_warps=8))
+    assert is_specialized(multiply(rng, 128, 64, k, num_warps=8))
 
 
 @pytest.mark.parametrize("stages", [2, 4, 5])
 def test_stages(rng, way, stages):
-    assert is_specialized(product(rng, 128, 64, 224, num_warps=8, num_stages=stages))
+    assert is_specialized(multiply(rng, 128, 64, 224, num_warps=8, num_stages=stages))
 
 
 @pytest.mark.parametrize("num_warps", [4, 16])
 def test_other_numbers_of_warps(rng, way, num_warps):
     tile = (256, 64, 32) if num_warps == 16 else (64, 64, 32)
-    assert is_specialized(product(rng, 256, 64, 96, tile=tile, num_warps=num_warps))
-    assert not is_specialized(product(rng, 256, 64, 96, asked=False, tile=tile, num_warps=num_warps))
+    assert is_specialized(multiply(rng, 256, 64, 96, tile=tile, num_warps=num_warps))
+    assert not is_specialized(multiply(rng, 256, 64, 96, asked=False, tile=tile, num_warps=num_warps))
 
 
 def test_a_large_tile(rng, way):
-    assert is_specialized(product(rng, 128, 256, 192, tile=(128, 256, 64), num_warps=8))
+    assert is_specialized(multiply(rng, 128, 256, 192, tile=(128, 256, 64), num_warps=8))
 
 
 @deuteron.jit

@@ -13,7 +13,7 @@ from collections.abc import Callable
 import numpy as np
 
 from deuteron.emulator.asynchronous.groups import Groups, Operation
-from deuteron.emulator.asynchronous.warpgroup import Products
+from deuteron.emulator.asynchronous.warpgroup import WgmmasInFlight
 from deuteron.emulator.machine.residents import Residents
 
 # How often something in flight happens in the time of a turn, where the moment is random: often enough that many
@@ -23,14 +23,14 @@ _DRIFT = 0.25
 
 class AsyncState:
     """`copies`: cp.async. `stores`: bulk copies out of shared memory, until they have read it; `writes`: until they
-    have written. `products`: wgmma. `queue`: copies that complete on an mbarrier."""
+    have written. `wgmmas`: wgmma. `queue`: copies that complete on an mbarrier."""
 
     def __init__(self, residents: Residents):
         self.residents = residents
         self.mode = residents.launch.options.asynchronous
         self.random = residents.random
         self.copies, self.stores, self.writes = (Groups(residents.num_threads) for _ in range(3))
-        self.products = Products(residents.num_threads)
+        self.wgmmas = WgmmasInFlight(residents.num_threads)
         self.queue: deque[Callable[[], None]] = deque()
 
     def is_early(self) -> bool:
@@ -73,7 +73,7 @@ class AsyncState:
         """Nothing that these threads, which exit, have issued may use shared memory any more."""
         for groups in (self.copies, self.stores):
             groups.check_exit(threads)
-        self.products.check_exit(threads)
+        self.wgmmas.check_exit(threads)
 
     def finish(self) -> None:
         """At the end of the kernel copies to global memory are complete."""

@@ -1,8 +1,8 @@
-"""wgmma in flight: products that are computed at some moment before the warpgroup has waited for them.
+"""wgmma in flight: computed at some moment before the warpgroup has waited for them.
 
-products.issue(group, product, is_early)
-products.commit(threads)
-products.wait(group, keep)             in the order of issue: computes, frees the registers and shared memory
+wgmmas.issue(group, wgmma, is_early)
+wgmmas.commit(threads)
+wgmmas.wait(group, keep)             in the order of issue: computes, frees the registers and shared memory
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ class InFlight:
 
 
 class Owner(Protocol):
-    """A group of threads, whose registers products write."""
+    """A group of threads, whose registers wgmmas write."""
 
     threads: np.ndarray
     guards: dict[int, np.ndarray | InFlight]
 
 
 @dataclass(eq=False)
-class Product:
+class Wgmma:
     """One wgmma of some threads. `compute(group, threads)` updates the accumulators of these threads, whole
     warpgroups, and `finish(threads)` is called when they have waited; `registers` are those it owns, and whether they
     may be read meanwhile."""
@@ -50,17 +50,17 @@ class Product:
             self.compute(group, threads)
 
 
-class Products:
-    """The wgmma of a wave that were not waited for."""
+class WgmmasInFlight:
+    """Those of a wave that were not waited for."""
 
     def __init__(self, num_threads: int):
         self.committed = np.zeros(num_threads, np.int64)
-        self.pending: list[Product] = []
+        self.pending: list[Wgmma] = []
 
-    def issue(self, group: Owner, product: Product, is_early: bool) -> None:
-        product.groups = self.committed[group.threads].copy()
-        self.pending.append(product)
-        for index, guard in product.registers.items():
+    def issue(self, group: Owner, wgmma: Wgmma, is_early: bool) -> None:
+        wgmma.groups = self.committed[group.threads].copy()
+        self.pending.append(wgmma)
+        for index, guard in wgmma.registers.items():
             old = group.guards.get(index)
             keeps_old = isinstance(old, InFlight) and not old.may_read
             group.guards[index] = old if keeps_old else guard
@@ -73,38 +73,38 @@ class Products:
     def wait(self, group: Owner, keep: int) -> None:
         last = np.full(len(self.committed), -1, np.int64)
         last[group.threads] = self.committed[group.threads] - keep - 1
-        for product in self.pending:
-            done = product.groups <= last[product.threads]
+        for wgmma in self.pending:
+            done = wgmma.groups <= last[wgmma.threads]
             if done.any():
-                product.happen(group, product.threads[done])
-                product.finish(product.threads[done])
-                product.threads, product.groups = product.threads[~done], product.groups[~done]
-        self.pending = [product for product in self.pending if len(product.threads)]
+                wgmma.happen(group, wgmma.threads[done])
+                wgmma.finish(wgmma.threads[done])
+                wgmma.threads, wgmma.groups = wgmma.threads[~done], wgmma.groups[~done]
+        self.pending = [wgmma for wgmma in self.pending if len(wgmma.threads)]
         self._release(group)
 
     def check_exit(self, threads: np.ndarray) -> None:
-        for product in self.pending:
-            left = np.isin(product.threads, threads)
+        for wgmma in self.pending:
+            left = np.isin(wgmma.threads, threads)
             if left.any():
-                message = f"exits while {product.label} is in flight: its completion was not waited for"
-                raise Fault("asynchronous data", message, product.threads[left])
+                message = f"exits while {wgmma.label} is in flight: its completion was not waited for"
+                raise Fault("asynchronous data", message, wgmma.threads[left])
 
     def _compute_all(self, group: Owner) -> None:
         """What is in flight, in the order of issue, as far as it is of the threads of this group alone."""
-        for product in self.pending:
-            mine = np.isin(product.threads, group.threads)
+        for wgmma in self.pending:
+            mine = np.isin(wgmma.threads, group.threads)
             if mine.any() and not mine.all():
                 return
             if mine.any():
-                product.happen(group, product.threads)
-                product.is_computed = True
+                wgmma.happen(group, wgmma.threads)
+                wgmma.is_computed = True
 
     def _release(self, group: Owner) -> None:
-        """Registers that no product in flight owns may be used again."""
+        """Registers that no wgmma in flight owns may be used again."""
         owned: set[int] = set()
-        for product in self.pending:
-            if np.isin(group.threads, product.threads).any():
-                owned |= product.registers.keys()
+        for wgmma in self.pending:
+            if np.isin(group.threads, wgmma.threads).any():
+                owned |= wgmma.registers.keys()
         for index, guard in list(group.guards.items()):
             if isinstance(guard, InFlight) and index not in owned:
                 del group.guards[index]

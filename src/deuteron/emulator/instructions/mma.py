@@ -1,4 +1,4 @@
-"""mma.sync: the product of tiles that lie in the registers of a warp.
+"""mma.sync: the dot of tiles that lie in the registers of a warp.
 
     mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {d0, d1, d2, d3}, {a0, a1, a2, a3}, {b0, b1}, {c0, c1, c2, c3};
 

@@ -1,4 +1,4 @@
-"""wgmma: products of a warpgroup (128 threads) with operands in shared memory, in flight until they are waited for.
+"""wgmma: dots of a warpgroup (128 threads) with operands in shared memory, in flight until they are waited for.
 
     wgmma.mma_async.sync.aligned.m64n64k16.f32.f16.f16 {%r1, ...}, %rd1, %rd2, %p1, 1, 1, 0, 0;
 
@@ -13,7 +13,7 @@ from collections.abc import Callable
 import numpy as np
 
 from deuteron.emulator.asynchronous.descriptors import Descriptor
-from deuteron.emulator.asynchronous.warpgroup import InFlight, Product
+from deuteron.emulator.asynchronous.warpgroup import InFlight, Wgmma
 from deuteron.emulator.faults import Fault
 from deuteron.emulator.instructions.accesses import blaming
 from deuteron.emulator.instructions.fragments import gather_a, gather_c, scatter_c
@@ -49,7 +49,7 @@ def decode_commit(d: Decoding):
 
     def run(group, mask):
         check_warpgroups(group, mask)
-        group.wave.asynchronous.products.commit(group.threads)
+        group.wave.asynchronous.wgmmas.commit(group.threads)
 
     return run
 
@@ -61,7 +61,7 @@ def decode_wait(d: Decoding):
 
     def run(group, mask):
         check_warpgroups(group, mask)
-        group.wave.asynchronous.products.wait(group, keep)
+        group.wave.asynchronous.wgmmas.wait(group, keep)
 
     return run
 
@@ -124,15 +124,15 @@ def decode_mma(d: Decoding):
         def compute(owner: Group, done: np.ndarray) -> None:
             chosen = np.searchsorted(threads, done[::SIZE]) // SIZE
             left, right = (operand.values(chosen) for operand in operands)
-            product = (form.scale_a * form.scale_b) * (left @ right.transpose(0, 2, 1))
-            _accumulate(owner, done, indices, product, scales[chosen], form)
+            dot = (form.scale_a * form.scale_b) * (left @ right.transpose(0, 2, 1))
+            _accumulate(owner, done, indices, dot, scales[chosen], form)
 
         def finish(done: np.ndarray) -> None:
             for operand in operands:
                 operand.finish(done)
 
-        product = Product(threads, compute, finish, guards, label)
-        group.wave.asynchronous.products.issue(group, product, group.wave.asynchronous.is_early())
+        wgmma = Wgmma(threads, compute, finish, guards, label)
+        group.wave.asynchronous.wgmmas.issue(group, wgmma, group.wave.asynchronous.is_early())
 
     return run
 
@@ -164,7 +164,7 @@ class _Captured:
 
 
 def _descriptor_reader(d: Decoding, position: int, rows: int, form: Form, type: str, is_transposed: bool) -> Callable:
-    """A tile in shared memory, read when the product is computed: [warpgroups, rows, K]."""
+    """A tile in shared memory, read when the dot is computed: [warpgroups, rows, K]."""
     read_bits = d.source(position, "b64")
     width, unpack = _BYTES[type], UNPACK[type]
 
@@ -197,7 +197,7 @@ def _flat(wave: Wave, leader: int, addresses: np.ndarray, width: int) -> np.ndar
 
 
 class _Tile:
-    """A tile of shared memory that a product reads."""
+    """A tile of shared memory that a wgmma reads."""
 
     def __init__(self, wave: Wave, leader: int, flat: np.ndarray, width: int, label: str):
         self.wave, self.leader, self.flat, self.width = wave, leader, flat, width
@@ -212,7 +212,7 @@ class _Tile:
         return self.wave.shared.views[self.width][self.flat // self.width]
 
     def finish(self, waiting: np.ndarray) -> None:
-        """Each warp knows that it has read itself what its part of the product needs; not that the others have."""
+        """Each warp knows that it has read itself what its part of the dot needs; not that the others have."""
         own = waiting[waiting // SIZE == self.leader // SIZE]
         if self.wave.checks is not None and len(own):
             self.wave.checks.end_async_read(self.granules, own)
@@ -232,13 +232,13 @@ class _InMemory:
             tile.finish(done)
 
 
-def _accumulate(group: Group, done: np.ndarray, indices: list[int], product: np.ndarray, scales, form: Form) -> None:
-    """Add the products [warpgroups, 64, N] to the accumulators of the threads `done`, which are in the group."""
+def _accumulate(group: Group, done: np.ndarray, indices: list[int], dot: np.ndarray, scales, form: Form) -> None:
+    """Add the dots [warpgroups, 64, N] to the accumulators of the threads `done`, which are in the group."""
     where = np.searchsorted(group.threads, done)
     registers = np.stack([_register(group, index)[where] for index in indices], 1)
     values = _from_registers(registers, form.result)
     old = values.reshape(len(done) // 32, -1)[:, gather_c(16, form.n)].reshape(-1, 64, form.n)
-    total = product + np.where(scales[:, None, None], old, 0)
+    total = dot + np.where(scales[:, None, None], old, 0)
     rows = total.reshape(len(done) // 32, -1)[:, scatter_c(16, form.n)].reshape(len(done), -1)
     made = to_accumulator(rows, form.result, form.saturates).view(np.uint32)
     for position, index in enumerate(indices):

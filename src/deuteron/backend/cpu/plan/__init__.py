@@ -9,5 +9,5 @@ release_private_tiles   private.py      tiles that only their own nest reads sta
 assign_buffers          buffers.py      who shares memory and where it is, by liveness.py
 choose_axis             axes.py         what is vectorised; steps.py
 
-What is asked of a value is asked of all that it is computed from: `memo.evaluate` does so once for each.
+A property of a value depends on all that it is computed from: `memo.evaluate` visits each once.
 """

@@ -3,7 +3,7 @@
     Region([Nest((64, 64), [Keep(%p), ReduceRoot(%l)]), Dot(...), For(op, Region([...]))])
 
 A *root* is what a loop computes at every index: the elements of a tile to keep, to store, to reduce. Everything else is
-computed where a root asks for it. A *slot* is a buffer in the scratch memory; a *place* is a view of one.
+computed where a root uses it. A *slot* is a buffer in the scratch memory; a *place* is a view of one.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ A mask gives sizes; where there is none, nothing is out of bounds. A tile that w
 instead, where what the dot makes of the rows after it is stored nowhere.
 
 What has to hold, else the load stays: strides and sizes come from arguments alone; base, strides and what moves the
-block along its rows are aligned to 16 bytes; strides are products of arguments hinted as divisible by 16, which are not
+box along its rows are aligned to 16 bytes; strides are products of arguments hinted as divisible by 16, which are not
 negative then; offsets are not negative; the kernel does not write to that argument.
 Offsets count as not negative where nothing is subtracted and every part is a program id, an induction variable that
 starts so, or a quotient or remainder of such.
@@ -154,7 +154,7 @@ class _Rewrite:
         return gcd(*(factor * prod(self._divisibility(atom.value) for atom in atoms) for atoms, factor in one))
 
     def _rewrite(self, load: LoadOp, tile: StridedTile) -> None:
-        """Dimensions of the array that the block does not walk come first; the one of stride 1 last."""
+        """Dimensions of the array that the box does not walk come first; the one of stride 1 last."""
         shape, b = shape_of(load.result.type), Builder.before(load)
         dimensions = sorted(tile.dimensions, key=lambda one: (one.axis is not None, one.stride == ONE))
         extents = [1 if one.axis is None else shape[one.axis] for one in dimensions]
@@ -184,8 +184,8 @@ class _Rewrite:
 
 
 def _offset(load: LoadOp, dimension: Dimension, extent: int) -> SSAValue:
-    """Where a block begins, computed before the loops that do not change it. Of nothing, where a size is not
-    positive, a block before it is loaded: all of it is out of bounds.
+    """Where a box begins, computed before the loops that do not change it. Of nothing, where a size is not
+    positive, a box in front of it is loaded: all of it is out of bounds.
     """
     place: Operation = load
     while isinstance(loop := place.parent_op(), scf.ForOp) and not changes_in(dimension.offset, loop):

@@ -1,6 +1,6 @@
 """What the plan knows of ops: one declaration for each class of the dialects of tile IR, and none missing.
 
-    declared(op).is_lazy(op)                 whether it is computed wherever a root asks for it, or an item of its own
+    declared(op).is_lazy(op)                 whether it is computed wherever a root uses it, or an item of its own
     declared(op).operands_at(op, index)      what its result at an index is made of
     declared(op).read(op, storage)           what it reads, for whether tiles are kept           (storage.py)
     declared(op).schedule(op, scheduler)     what becomes of it                                  (schedule.py)

@@ -1,10 +1,10 @@
 """What is declared of an op class, and the declarations that many classes share.
 
-    AddiOp: Lazy(0.25, step=...)        computed element by element, wherever a root asks for it
+    AddiOp: Lazy(0.25, step=...)        computed element by element, wherever a root uses it
     AssertOp: ...                       see memory.py: done element by element, where it stands
     CallOp: Uncompiled()                an error: passes have replaced it
 
-A declaration is the same for all ops of its class; what depends on the op is asked with the op.
+A declaration is the same for all ops of its class; what depends on the op is a function of it.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Declaration:
     """Whether the result is the operand at another index, and nothing is computed."""
 
     def is_lazy(self, op: Operation) -> bool:
-        """Whether the op's results are computed at an index, wherever a root asks for them."""
+        """Whether the op's results are computed at an index, wherever a root uses them."""
         return False
 
     def is_view(self, op: Operation) -> bool:
@@ -80,7 +80,7 @@ class Declaration:
 
 
 class Lazy(Declaration):
-    """An op that is computed wherever a root asks for an element of its result."""
+    """An op that is computed wherever a root uses an element of its result."""
 
     def __init__(
         self, weight: float | None = None, step: Callable[[Operation, Sequence[Step]], Step] | None = None
