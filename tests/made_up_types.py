@@ -2,7 +2,7 @@
 
     python made_up_types.py          on the executor that the environment names; test_dtypes.py runs it on each
 
-Nothing but the declaration says what they are. ml_dtypes knows two of them, for the others all values are looked at.
+Nothing but the declaration says what they are. ml_dtypes knows three of them, for the other all values are looked at.
 """
 
 from __future__ import annotations
@@ -13,13 +13,14 @@ from pathlib import Path
 
 import ml_dtypes
 import numpy as np
+from float_codes import nearest, toward_zero, values
 
 ROOT = Path(__file__).resolve().parents[1] / "src" / "deuteron"
 
 
 def declare() -> tuple:
-    """1-3-4 and 1-4-3 as IEEE 754 would have them; and 1-4-3 with bias 11, without infinity, which saturates;
-    and 1-5-2 with bias 31, whose numbers fp16 does not have.
+    """1-3-4 and 1-4-3 as IEEE 754 would have them; and 1-4-3 with bias 11, whose NaN is where minus zero would be;
+    and 1-5-2 with bias 31, whose numbers fp16 does not have, under a name that MLIR has for another one.
     """
     spec = importlib.util.spec_from_file_location("deuteron.dtypes", ROOT / "dtypes.py")
     module = sys.modules["deuteron.dtypes"] = importlib.util.module_from_spec(spec)
@@ -27,9 +28,9 @@ def declare() -> tuple:
     e3m4 = module.FloatType("fp8e3", "float8e3", "float8_e3m4", "f8E3M4", 3, 4, 3, dlpack_code=7)
     e4m3 = module.FloatType("fp8e4", "float8e4", "float8_e4m3", "f8E4M3", 4, 3, 7, dlpack_code=8)
     b11 = module.FloatType(
-        "fp8e4b11", "float8e4b11", "float8_e4b11", "f8E4M3B11FNUZ", 4, 3, 11, has_infinity=False, saturates=True
+        "fp8e4b11", "float8e4b11", "float8_e4m3b11fnuz", "f8E4M3B11FNUZ", 4, 3, 11, module.Specials.FNUZ
     )
-    b31 = module.FloatType("fp8e5b31", "float8e5b31", "float8_e5b31", "f8E5M2FNUZ", 5, 2, 31)
+    b31 = module.FloatType("fp8e5b31", "float8e5b31", "float8_e5b31", "f8E8M0FNU", 5, 2, 31)
     module.FLOATS = (*module.FLOATS, e3m4, e4m3, b11, b31)
     return e3m4, e4m3, b11, b31
 
@@ -73,21 +74,6 @@ def product(a_ptr, b_ptr, c_ptr, N: tl.constexpr):
     tl.store(c_ptr + N * i + j, tl.dot(a, b) * tl.full([N, N], 1.5, FP8E4).to(tl.float32))
 
 
-def values(declared) -> np.ndarray:
-    """What each of the 256 codes stands for, as the declaration says, one by one."""
-    return np.array([value(declared, code) for code in range(256)], np.float32)
-
-
-def value(declared, code: int) -> float:
-    magnitude, sign = code & 127, -1.0 if code & 128 else 1.0
-    exponent, fraction = divmod(magnitude, 1 << declared.mantissa_bits)
-    if magnitude >= declared.infinity_code:
-        is_infinite = declared.has_infinity and magnitude == declared.infinity_code
-        return sign * np.inf if is_infinite else np.nan
-    significand = fraction / (1 << declared.mantissa_bits) + (exponent > 0)
-    return sign * significand * 2.0 ** (max(exponent, 1) - declared.bias)
-
-
 def same(got: np.ndarray, expected: np.ndarray) -> None:
     got, expected = (np.asarray(x, np.float64) for x in (got, expected))
     wrong = ~(np.isnan(got) & np.isnan(expected)) & ((got != expected) | (np.signbit(got) != np.signbit(expected)))
@@ -102,26 +88,6 @@ def samples() -> np.ndarray:
         [0, -0.0, np.inf, -np.inf, np.nan, 1e-45, 3e38, 15.5, 15.74, 15.75, 247.9, 248, -30, 31], np.float32
     )
     return np.concatenate([spread, ties, special])
-
-
-def nearest(declared, x: np.ndarray) -> np.ndarray:
-    """By looking at all finite values: ties to the even code; what is too large becomes the largest, or infinite."""
-    finite = values(declared)[: declared.infinity_code].astype(np.float64)
-    above = np.clip(np.searchsorted(finite, np.abs(x)), 1, len(finite) - 1)
-    low, high = finite[above - 1], finite[above]
-    middle = (low + high) / 2
-    is_high = (np.abs(x) > middle) | ((np.abs(x) == middle) & (above % 2 == 0))
-    magnitude = np.where(is_high, high, low)
-    if declared.has_infinity and not declared.saturates:
-        overflow = finite[-1] + (finite[-1] - finite[-2]) / 2
-        magnitude = np.where(np.abs(x) >= overflow, np.inf, magnitude)
-    return np.where(np.isnan(x), np.nan, np.copysign(magnitude, x))
-
-
-def toward_zero(declared, x: np.ndarray) -> np.ndarray:
-    """The largest finite value that is not beyond x."""
-    finite = values(declared)[: declared.infinity_code]
-    return np.copysign(finite[np.searchsorted(finite, np.abs(x), side="right") - 1], x)
 
 
 def check_type(declared, library: type | None) -> None:
@@ -163,8 +129,8 @@ def check_product(declared) -> None:
 if __name__ == "__main__":
     check_type(E3M4, ml_dtypes.float8_e3m4)
     check_type(E4M3, ml_dtypes.float8_e4m3)
-    for made_up in (B11, B31):
-        check_type(made_up, None)
+    check_type(B11, ml_dtypes.float8_e4m3b11fnuz)
+    check_type(B31, None)
     for declared in (E3M4, E4M3, B11, B31):
         check_product(declared)
     show[(1,)](np.array([1.0625, -3.5], ml_dtypes.float8_e3m4), BLOCK=2)

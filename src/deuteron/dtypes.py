@@ -14,7 +14,17 @@ type: docs/add-an-op.md.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from enum import Enum
+
+
+class Specials(Enum):
+    """Which codes of a float type are no finite numbers. The names are MLIR's."""
+
+    IEEE = "an exponent of all ones: infinity, and NaN where the mantissa is not 0"
+    FN = "all ones are NaN, nothing is infinite"
+    FNUZ = "the code of minus zero is NaN: there is no minus zero, and nothing is infinite"
+    NONE = "none"
 
 
 @dataclass(frozen=True)
@@ -49,8 +59,8 @@ class IntegerType:
 class FloatType:
     """A binary float: sign, exponent, mantissa, with subnormals.
 
-    `has_infinity` false is the "fn" kind of fp8: only the code of all ones is NaN, and there is no infinity. Where
-    conversions to a type saturate, what is too large, infinity included, becomes the largest finite number.
+    Where conversions to a type saturate, what is too large, infinity included, becomes the largest number that they
+    give: that of the last finite code, or of `largest`. A NaN becomes one where the type has it, else the largest.
     """
 
     signature: str  # in signatures, and what `dtype` calls it
@@ -60,9 +70,10 @@ class FloatType:
     exponent_bits: int
     mantissa_bits: int
     bias: int
-    has_infinity: bool = True
+    specials: Specials = Specials.IEEE
     saturates: bool = False
     dlpack_code: int | None = None  # where DLPack has one for this type alone
+    largest: int | None = None  # the code of the largest number that conversions give, where it is not the last one
 
     @property
     def dtype_name(self) -> str:
@@ -79,9 +90,21 @@ class FloatType:
         return 1 - self.bias
 
     @property
+    def has_infinity(self) -> bool:
+        return self.specials is Specials.IEEE
+
+    @property
+    def has_nan(self) -> bool:
+        return self.specials is not Specials.NONE
+
+    @property
+    def has_minus_zero(self) -> bool:
+        return self.specials is not Specials.FNUZ
+
+    @property
     def max_value(self) -> float:
-        """The largest finite number."""
-        exponent, fraction = divmod(self.infinity_code - 1, 1 << self.mantissa_bits)
+        """The largest finite number that conversions give."""
+        exponent, fraction = divmod(self.largest_code, 1 << self.mantissa_bits)
         return math.ldexp(1 + fraction / (1 << self.mantissa_bits), exponent - self.bias)
 
     def has_all_of(self, other: FloatType) -> bool:
@@ -95,23 +118,43 @@ class FloatType:
         return 1 << (self.bits - 1)
 
     @property
-    def infinity_code(self) -> int:
-        """The first code above the finite ones."""
+    def end_code(self) -> int:
+        """The first code after the finite ones without a sign: that of infinity, where there is one."""
         ones = self.sign_code - 1
-        return ones if not self.has_infinity else ones >> self.mantissa_bits << self.mantissa_bits
+        if self.specials is Specials.IEEE:
+            return ones >> self.mantissa_bits << self.mantissa_bits
+        return ones if self.specials is Specials.FN else self.sign_code
+
+    @property
+    def largest_code(self) -> int:
+        """The code of the largest number that conversions give."""
+        return self.end_code - 1 if self.largest is None else self.largest
 
     @property
     def nan_code(self) -> int:
-        """The quiet NaN that NaNs become; of fp8 it is all ones, as PTX has it."""
+        """What NaNs become, with their sign: a quiet NaN, of fp8 all ones, as PTX has it; without NaN the largest."""
+        if not self.has_nan:
+            return self.largest_code
+        if self.specials is Specials.FNUZ:
+            return self.sign_code
         if self.bits == 8:
             return self.sign_code - 1
-        return self.infinity_code | 1 << (self.mantissa_bits - 1)
+        return self.end_code | 1 << (self.mantissa_bits - 1)
+
+    @property
+    def as_stored(self) -> FloatType:
+        """The type as what is rounded already is stored: every number that it has stays what it is."""
+        return replace(self, saturates=self.saturates and not self.has_infinity, largest=None)
 
 
-FP8E4NV = FloatType(
-    "fp8e4nv", "float8e4nv", "float8_e4m3fn", "f8E4M3FN", 4, 3, 7, has_infinity=False, saturates=True, dlpack_code=10
-)
+FP8E4NV = FloatType("fp8e4nv", "float8e4nv", "float8_e4m3fn", "f8E4M3FN", 4, 3, 7, Specials.FN, True, 10)
 FP8E5 = FloatType("fp8e5", "float8e5", "float8_e5m2", "f8E5M2", 5, 2, 15, saturates=True, dlpack_code=12)
+FP8E4B8 = FloatType("fp8e4b8", "float8e4b8", "float8_e4m3fnuz", "f8E4M3FNUZ", 4, 3, 8, Specials.FNUZ, True, 11)
+FP8E5B16 = FloatType("fp8e5b16", "float8e5b16", "float8_e5m2fnuz", "f8E5M2FNUZ", 5, 2, 16, Specials.FNUZ, True, 13)
+# The upper byte of an fp16 but for one bit of the exponent. Conversions give 1.75 at most, although 0x7f is 1.875.
+FP8E4B15 = FloatType(
+    "fp8e4b15", "float8e4b15", "float8_e4m3b15", "tt.f8E4M3B15", 4, 3, 15, Specials.NONE, True, largest=0x7E
+)
 FP16 = FloatType("fp16", "float16", "float16", "f16", 5, 10, 15)
 BF16 = FloatType("bf16", "bfloat16", "bfloat16", "bf16", 8, 7, 127)
 FP32 = FloatType("fp32", "float32", "float32", "f32", 8, 23, 127)
@@ -122,4 +165,4 @@ INTEGERS = (
     *(IntegerType(bits, is_signed=True) for bits in (8, 16, 32, 64)),
     *(IntegerType(bits, is_signed=False) for bits in (8, 16, 32, 64)),
 )
-FLOATS = (FP8E4NV, FP8E5, FP16, BF16, FP32, FP64)
+FLOATS = (FP8E4NV, FP8E5, FP8E4B8, FP8E5B16, FP8E4B15, FP16, BF16, FP32, FP64)

@@ -29,6 +29,8 @@ NUMPY_TYPES = {
     ml_dtypes.bfloat16: "bf16",
     ml_dtypes.float8_e4m3fn: "fp8e4nv",
     ml_dtypes.float8_e5m2: "fp8e5",
+    ml_dtypes.float8_e4m3fnuz: "fp8e4b8",
+    ml_dtypes.float8_e5m2fnuz: "fp8e5b16",
 }
 
 

@@ -18,13 +18,16 @@ from typing import Any
 
 import numpy as np
 
+from deuteron.dtypes import FLOATS
+
 GUARD = 64
 POISON = 0xA5
 
-STORAGE = {"int1": "uint8", "bfloat16": "uint16", "float8e4nv": "uint8", "float8e5": "uint8"}
-SIGNATURE = {"int1": "i1", "bfloat16": "bf16", "float8e4nv": "fp8e4nv", "float8e5": "fp8e5", "float16": "fp16"}
-MANTISSA = {"float8e4nv": 3, "float8e5": 2, "float16": 10, "bfloat16": 7, "float32": 23, "float64": 52}
-EXPONENT = {"float8e4nv": 4, "float8e5": 5, "float16": 5, "bfloat16": 8, "float32": 8, "float64": 11}
+FP8 = tuple(declared.name for declared in FLOATS if declared.bits == 8)
+STORAGE = {"int1": "uint8", "bfloat16": "uint16", **dict.fromkeys(FP8, "uint8")}
+SIGNATURE = {"int1": "i1", **{declared.name: declared.signature for declared in FLOATS if declared.bits <= 16}}
+MANTISSA = {declared.name: declared.mantissa_bits for declared in FLOATS}
+EXPONENT = {declared.name: declared.exponent_bits for declared in FLOATS}
 BITS = {
     **{f"int{n}": n for n in (1, 8, 16, 32, 64)},
     **{f"uint{n}": n for n in (8, 16, 32, 64)},
@@ -137,14 +140,7 @@ def decode(stored: np.ndarray, dtype: str) -> np.ndarray:
 def ir_type(dtype: str):
     from deuteron.ir import types
 
-    return {
-        "float8e4nv": types.f8e4m3,
-        "float8e5": types.f8e5m2,
-        "float16": types.f16,
-        "bfloat16": types.bf16,
-        "float32": types.f32,
-        "float64": types.f64,
-    }[dtype]
+    return next(type for type, declared in types.FLOAT_TYPES.items() if declared.name == dtype)
 
 
 @dataclass(frozen=True)

@@ -211,7 +211,7 @@ def test_abs(draw, poisoned, check, dtype):
     check(out, np.abs(x).astype(x.dtype if x.dtype.kind in "iu" else np.float64), ulps=0)
 
 
-@pytest.mark.parametrize("dtype", [ml_dtypes.float8_e4m3fn, ml_dtypes.float8_e5m2])
+@pytest.mark.parametrize("dtype", [ml_dtypes.float8_e4m3fn, ml_dtypes.float8_e5m2, ml_dtypes.float8_e4m3fnuz])
 def test_abs_of_fp8_is_exact_for_every_code(poisoned, dtype):
     x, out = np.arange(256, dtype=np.uint8).view(dtype), poisoned("float32", 256)
     abs_kernel[(1,)](x, out, BLOCK=256)

@@ -127,7 +127,10 @@ def test_a_store_casts_to_the_type_of_the_pointer(draw, poisoned, source, target
     np.testing.assert_array_equal(out, x.astype(target))
 
 
-@pytest.mark.parametrize("dtype", [ml_dtypes.float8_e5m2, ml_dtypes.float8_e4m3fn])
+@pytest.mark.parametrize(
+    "dtype",
+    [ml_dtypes.float8_e5m2, ml_dtypes.float8_e4m3fn, ml_dtypes.float8_e5m2fnuz, ml_dtypes.float8_e4m3fnuz],
+)
 def test_every_fp8_is_copied(dtype):
     """Infinities as well: only conversions saturate."""
     x, out = np.arange(256, dtype=np.uint8).view(dtype), np.zeros(256, dtype)

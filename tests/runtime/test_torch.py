@@ -24,6 +24,8 @@ TYPES = {
     torch.float64: "fp64",
     torch.float8_e4m3fn: "fp8e4nv",
     torch.float8_e5m2: "fp8e5",
+    torch.float8_e4m3fnuz: "fp8e4b8",
+    torch.float8_e5m2fnuz: "fp8e5b16",
 }
 
 

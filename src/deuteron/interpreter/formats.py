@@ -1,7 +1,7 @@
 """Narrow float formats: rounding to them, and their bit patterns. Arrays of them are held as float32.
 
-bf16 is the upper half of a float32. fp8 e4m3fn has no infinity and one NaN, e5m2 is IEEE-like; both saturate: what is
-too large, infinity included, becomes the largest finite value, as `cvt.rn.satfinite` does.
+bf16 is the upper half of a float32. What is infinite, NaN or minus zero in fp8 is declared (`dtypes.py`). All saturate:
+what is too large, infinity included, becomes the largest finite value, as `cvt.rn.satfinite` does.
 
     round_to_bf16(np.float32(1.00390625))   -> 1.0        half-way, to even
     FORMATS[f8e4m3].round(np.float32(500))  -> 448.0
@@ -31,8 +31,15 @@ class FloatFormat:
         exponent = np.maximum(np.frexp(wide)[1] - 1, self.type.min_exponent)
         quantum = np.ldexp(1.0, exponent - self.type.mantissa_bits)
         rounded = (np.trunc if toward_zero else np.rint)(wide / quantum) * quantum
-        if self.type.saturates:
-            return np.clip(rounded, -self.type.max_value, self.type.max_value)
+        limited = self._saturated(rounded) if self.type.saturates else self._overflowed(rounded, wide, toward_zero)
+        if not self.type.has_nan:
+            limited = np.where(np.isnan(limited), np.copysign(self.type.max_value, wide), limited)
+        return limited if self.type.has_minus_zero else limited + 0.0
+
+    def _saturated(self, rounded: np.ndarray) -> np.ndarray:
+        return np.clip(rounded, -self.type.max_value, self.type.max_value)
+
+    def _overflowed(self, rounded: np.ndarray, wide: np.ndarray, toward_zero: bool) -> np.ndarray:
         overflow = np.copysign(self.type.max_value if toward_zero else np.inf, wide)
         is_too_large = (np.abs(rounded) > self.type.max_value) & np.isfinite(wide)
         limited = np.where(is_too_large, overflow, rounded)
@@ -45,21 +52,25 @@ class FloatFormat:
         exponent, fraction = codes >> self.type.mantissa_bits, codes & ((1 << self.type.mantissa_bits) - 1)
         significand = fraction / (1 << self.type.mantissa_bits) + (exponent > 0)
         values = np.ldexp(significand, np.maximum(exponent, 1) - 1 + self.type.min_exponent)
-        finite = values[values <= self.type.max_value]
-        return finite if len(finite) == len(codes) - 1 else np.append(finite, np.inf)
+        finite = values[: self.type.end_code]
+        return np.append(finite, np.inf) if self.type.has_infinity else finite
 
     @cached_property
     def decoded(self) -> np.ndarray:
         """The float32 value of each of the 256 bit patterns of an 8-bit format."""
         positive = np.full(128, np.nan, np.float32)
         positive[: len(self.magnitudes)] = self.magnitudes
-        return np.concatenate([positive, -positive])
+        values = np.concatenate([positive, -positive])
+        if not self.type.has_minus_zero:
+            values[self.type.nan_code] = np.nan
+        return values
 
     def encode(self, x: np.ndarray) -> np.ndarray:
-        """The bit patterns, uint8, of values of an 8-bit format."""
+        """The bit patterns, uint8, of values of an 8-bit format; without minus zero it is zero."""
         code = np.searchsorted(self.magnitudes, np.abs(x))
-        code = np.where(np.isnan(x), 127, code)
-        return (code | np.signbit(x).astype(np.int64) << 7).astype(np.uint8)
+        code = np.where(np.isnan(x), self.type.nan_code, code)
+        is_negative = np.signbit(x) & (self.type.has_minus_zero | (code != 0))
+        return (code | is_negative.astype(np.int64) << 7).astype(np.uint8)
 
 
 FORMATS: dict[Attribute, FloatFormat] = {

@@ -23,7 +23,15 @@ from deuteron.dtypes import BF16, FLOATS, FP8E4NV, FP8E5, FP16, FP32, FP64, Floa
 
 i1, i8, i16, i32, i64 = (IntegerType(width) for width in (1, 8, 16, 32, 64))
 
-_CLASSES = {attribute.name: attribute for attribute in Builtin.attributes}
+
+@irdl_attr_definition
+class Float8E4M3B15Type(ParametrizedAttribute, TypeAttribute):
+    """The fp8 of bias 15 in which every code is a number, which MLIR does not have: `!tt.f8E4M3B15`."""
+
+    name = "tt.f8E4M3B15"
+
+
+_CLASSES = {attribute.name: attribute for attribute in (*Builtin.attributes, Float8E4M3B15Type)}
 # The declaration of each float type.
 FLOAT_TYPES: dict[Attribute, FloatType] = {_CLASSES[type.ir_text](): type for type in FLOATS}
 FP8 = frozenset(type for type, declared in FLOAT_TYPES.items() if declared.bits == 8)

@@ -230,6 +230,7 @@ void = dtype("void")
 int1, int8, int16, int32, int64 = (dtype(name) for name in ("int1", "int8", "int16", "int32", "int64"))
 uint8, uint16, uint32, uint64 = (dtype(name) for name in ("uint8", "uint16", "uint32", "uint64"))
 float8e4nv, float8e5 = dtype("fp8e4nv"), dtype("fp8e5")
+float8e4b8, float8e5b16, float8e4b15 = dtype("fp8e4b8"), dtype("fp8e5b16"), dtype("fp8e4b15")
 float16, bfloat16, float32, float64 = (dtype(name) for name in ("fp16", "bf16", "fp32", "fp64"))
 pi32_t = pointer_type(int32)
 

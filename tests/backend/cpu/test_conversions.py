@@ -94,7 +94,7 @@ def test_narrowing_toward_zero_gives_the_largest_code_below(elementwise, rng, fo
     x = random_floats(rng)
     x = x[np.isfinite(x)]
     got = elementwise(lambda b, x: conversions.narrow(b, x, format, toward_zero=True), x, result=f"u{format.bits // 8}")
-    codes = np.arange(format.infinity_code).astype(got.dtype).view(dtype).astype(np.float32)
+    codes = np.arange(format.end_code).astype(got.dtype).view(dtype).astype(np.float32)
     expected = codes[np.searchsorted(codes, np.abs(x), side="right") - 1]
     assert_same(got.view(dtype).astype(np.float32), np.copysign(expected, x))
 

@@ -15,11 +15,10 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from tests.fuzz.case import BITS, MANTISSA, Argument
+from tests.fuzz.case import BITS, FP8, MANTISSA, Argument
 
 SIGNED, UNSIGNED = ("int8", "int16", "int32", "int64"), ("uint8", "uint16", "uint32", "uint64")
 INTEGERS = (*SIGNED, *UNSIGNED)
-FP8 = ("float8e4nv", "float8e5")
 FLOATS = ("float16", "bfloat16", "float32", "float64")
 COMMON = ("int32", "int32", "int32", "float32", "float32", "float32", "float16", "int64", "int8", "uint8", "int1")
 DTYPES = (*COMMON, *INTEGERS, *FLOATS, *FP8)

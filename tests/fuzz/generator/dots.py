@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from tests.fuzz.generator.builder import MAX_NUMEL, Builder, Unfit, Value, shape_text, statement_of
+from tests.fuzz.generator.builder import FP8, MAX_NUMEL, Builder, Unfit, Value, shape_text, statement_of
 from tests.fuzz.generator.memory import strided
 
 RESULT = {"int8": "int32", "float64": "float64"}
-LEAST_K = {"int8": 32, "float8e4nv": 32, "float8e5": 32}
+LEAST_K = {"int8": 32, **dict.fromkeys(FP8, 32)}
 
 
 def operand(b: Builder, dtype: str, shape: tuple[int, ...]) -> Value:
@@ -38,9 +38,7 @@ def result_type(b: Builder, dtype: str) -> str:
 
 
 def draw_type(b: Builder) -> str:
-    return b.rng.choice(
-        ("float16", "float16", "bfloat16", "float32", "float32", "int8", "float64", "float8e5", "float8e4nv")
-    )
+    return b.rng.choice(("float16", "float16", "bfloat16", "float32", "float32", "int8", "float64", *FP8))
 
 
 @statement_of("dot")

@@ -7,7 +7,6 @@ i1:   memory i8 (not 0 is true)  -> register i1  -> memory i8 (0 or 1)
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 
 from xdsl.ir import Attribute
 
@@ -27,10 +26,7 @@ from deuteron.dtypes import FloatType
 from deuteron.ir.types import FLOAT_TYPES, bf16, f16, i1
 
 # Conversions saturate; what is stored is rounded already, and an infinity that came from memory goes back as it is.
-_STORED = {
-    type: replace(declared, saturates=declared.saturates and not declared.has_infinity)
-    for type, declared in FLOAT_TYPES.items()
-}
+_STORED = {type: declared.as_stored for type, declared in FLOAT_TYPES.items()}
 
 
 def from_memory(b: Builder, bits: Value, element_type: Attribute, target: CPUTarget) -> Value:

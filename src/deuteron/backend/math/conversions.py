@@ -58,6 +58,8 @@ def narrow(b: Builder, x: Value, format: FloatType, toward_zero: bool = False, h
     code = b.select(is_subnormal, subnormal, _round_normal(b, magnitude, format, toward_zero))
     code = _limit(b, code, magnitude, format, toward_zero)
     sign = b.and_(b.lshr(bits, const(type, 32 - format.bits)), const(type, format.sign_code))
+    if not format.has_minus_zero:
+        sign = b.select(b.icmp("eq", code, const(type, 0)), code, sign)
     return b.trunc(b.or_(code, sign), like(x.type, f"i{format.bits}"), hint=hint)
 
 
@@ -95,8 +97,8 @@ def _truncate_subnormal(b: Builder, magnitude: Value, format: FloatType) -> Valu
 def _limit(b: Builder, code: Value, magnitude: Value, format: FloatType, toward_zero: bool) -> Value:
     """The code with NaN, infinity and what is too large put right."""
     type = code.type
-    infinity, largest = const(type, format.infinity_code), const(type, format.infinity_code - 1)
-    is_too_large = b.icmp("uge", code, infinity)
+    infinity, largest = const(type, format.end_code), const(type, format.largest_code)
+    is_too_large = b.icmp("ugt", code, largest)
     overflow = largest if format.saturates or toward_zero else infinity
     code = b.select(is_too_large, overflow, code)
     f32_infinity = const(type, 0x7F800000)
@@ -112,10 +114,20 @@ def widen(b: Builder, x: Value, format: FloatType, hint: str = "") -> Value:
     code = b.and_(wide, const(type, format.sign_code - 1))
     moved = b.bitcast(b.shl(code, const(type, _shift(format))), float_type)
     finite = b.bitcast(b.fmul(moved, const(float_type, 2.0 ** (127 - format.bias)), flags=""), type)
-    infinite = b.or_(b.bitcast(moved, type), const(type, 0x7F800000))
-    bits = b.select(b.icmp("ult", code, const(type, format.infinity_code)), finite, infinite)
     sign = b.shl(b.and_(wide, const(type, format.sign_code)), const(type, 32 - format.bits))
-    return b.bitcast(b.or_(bits, sign), float_type, hint=hint)
+    bits = b.or_(_special(b, wide, code, moved, finite, format), sign)
+    return b.bitcast(bits, float_type, hint=hint)
+
+
+def _special(b: Builder, wide: Value, code: Value, moved: Value, finite: Value, format: FloatType) -> Value:
+    """The bits of a finite float, or those of infinity and NaN where the code has them."""
+    type = wide.type
+    if not format.has_nan:
+        return finite
+    if not format.has_minus_zero:
+        return b.select(b.icmp("eq", wide, const(type, format.nan_code)), const(type, 0x7FC00000), finite)
+    infinite = b.or_(b.bitcast(moved, type), const(type, 0x7F800000))
+    return b.select(b.icmp("ult", code, const(type, format.end_code)), finite, infinite)
 
 
 def round_to_odd(b: Builder, x: Value, hint: str = "") -> Value:

@@ -3,7 +3,7 @@
 from xdsl.ir import Dialect
 
 from deuteron.ir.tt import atomic, convert, debug, descriptor, dot, function, memory, program, reduce, shape
-from deuteron.ir.types import PointerType
+from deuteron.ir.types import Float8E4M3B15Type, PointerType
 
 TT = Dialect(
     "tt",
@@ -19,5 +19,5 @@ TT = Dialect(
         *convert.OPS,
         *debug.OPS,
     ],
-    [PointerType, *descriptor.TYPES],
+    [PointerType, Float8E4M3B15Type, *descriptor.TYPES],
 )

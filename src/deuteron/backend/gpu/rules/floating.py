@@ -18,6 +18,7 @@ from deuteron.backend.llvm.types import Value, const
 from deuteron.backend.math.functions import FUNCTIONS, precise_divide, precise_sqrt
 from deuteron.backend.math.remainder import remainder
 from deuteron.ir.tt.convert import PropagateNan
+from deuteron.ir.types import FLOAT_TYPES, FP8, element_type_of
 
 
 def _in_f32(emit: Emit) -> Rule:
@@ -61,9 +62,21 @@ def clamp(ctx: Context, op: Operation, x: Operand, low: Operand, high: Operand) 
     return each(emit, x, low, high)
 
 
-def _absolute(b: Builder, x: Value) -> Value:
-    """Of fp8, which is held as its bits, without the sign's."""
-    return b.and_(x, const("i8", 0x7F)) if x.type == "i8" else b.intrinsic("llvm.fabs", x.type, x)
+def absolute(ctx: Context, op: Operation, x: Operand) -> Operand:
+    """Of fp8, which is held as its bits, without the sign's; where minus zero's code is NaN it stays."""
+    element = element_type_of(op.result.type)
+    if element not in FP8:
+        return each(lambda value: ctx.b.intrinsic("llvm.fabs", value.type, value), x)
+    declared = FLOAT_TYPES[element]
+
+    def emit(value: Value) -> Value:
+        magnitude = ctx.b.and_(value, const("i8", 0x7F))
+        if declared.has_minus_zero:
+            return magnitude
+        nan = const("i8", declared.nan_code)
+        return ctx.b.select(ctx.b.icmp("eq", value, nan), nan, magnitude)
+
+    return each(emit, x)
 
 
 RULES: dict[str, Rule] = {
@@ -79,7 +92,7 @@ RULES: dict[str, Rule] = {
     "arith.minnumf": intrinsic("llvm.minnum"),
     "arith.cmpf": compare,
     "math.fma": intrinsic("llvm.fma"),
-    "math.absf": plain(_absolute),
+    "math.absf": absolute,
     "math.floor": _in_f32(lambda b, x: b.intrinsic("llvm.floor", x.type, x)),
     "math.ceil": _in_f32(lambda b, x: b.intrinsic("llvm.ceil", x.type, x)),
     "tt.clampf": clamp,
