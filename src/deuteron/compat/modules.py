@@ -15,7 +15,7 @@ from deuteron import compiler, errors, language, runtime, testing
 from deuteron.backend import get_backend
 from deuteron.backend.tensor_descriptor import TensorDescriptor
 from deuteron.compat.knobs import knobs
-from deuteron.language import function, math, reductions, standard
+from deuteron.language import function, math, random, reductions, sorting, standard
 from deuteron.options import Target, settings
 from deuteron.runtime import autotuner, jit
 from deuteron.runtime import driver as active_driver
@@ -59,7 +59,8 @@ def _language() -> dict[str, Mapping[str, Any]]:
     return {
         "triton.language": names,
         "triton.language.core": names,
-        "triton.language.standard": _public(standard) | _public(reductions),
+        "triton.language.standard": _public(standard) | _public(reductions) | _public(sorting),
+        "triton.language.random": _public(random),
         "triton.language.math": libdevice,
         "triton.language.extra": {},
         "triton.language.extra.libdevice": libdevice,

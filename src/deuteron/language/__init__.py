@@ -4,7 +4,7 @@
     tensor.py      what a runtime value can do        signature.py  types as text
     program.py creation.py shape.py convert.py memory.py atomic.py arithmetic.py select.py math.py reduce.py dot.py
     tensor_descriptor.py hints.py debug.py iterators.py      functions that the frontend knows: signatures, docstrings
-    reductions.py  standard.py                        functions written in the language itself
+    reductions.py  sorting.py  random.py  standard.py functions written in the language itself
     function.py    a function written in the language
 
 Nothing here has logic or imports a compiler; what a call means is in `frontend/semantics`, a file of the same name.
@@ -12,7 +12,7 @@ Nothing here has logic or imports a compiler; what a call means is in `frontend/
 
 # ruff: noqa: F401 (all of it is for others)
 # Submodules that share a name with a function (reduce, dot) are hidden by it: `tl.dot` is the function.
-from deuteron.language import math
+from deuteron.language import math, random
 from deuteron.language.arithmetic import PropagateNan, add, clamp, maximum, minimum, mul, sub
 from deuteron.language.atomic import (
     atomic_add,
@@ -52,6 +52,18 @@ from deuteron.language.math import (
 )
 from deuteron.language.memory import load, store
 from deuteron.language.program import num_programs, program_id
+from deuteron.language.random import (
+    pair_uniform_to_normal,
+    philox,
+    philox_impl,
+    rand,
+    rand4x,
+    randint,
+    randint4x,
+    randn,
+    randn4x,
+    uint_to_uniform_float,
+)
 from deuteron.language.reduce import associative_scan, reduce
 from deuteron.language.reductions import (
     argmax,
@@ -78,6 +90,7 @@ from deuteron.language.shape import (
     trans,
     view,
 )
+from deuteron.language.sorting import bitonic_merge, flip, sort, topk
 from deuteron.language.standard import (
     cdiv,
     interleave,

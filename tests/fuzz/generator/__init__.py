@@ -21,6 +21,7 @@ from tests.fuzz.generator import (  # noqa: F401 (each adds its statements to FA
     memory,
     reductions,
     shapes,
+    sorting,
 )
 from tests.fuzz.generator.builder import FAMILIES, Builder
 

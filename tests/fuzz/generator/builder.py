@@ -262,7 +262,7 @@ class Builder:
                 continue
 
 
-_FREQUENCY = {"elementwise": 8, "shape": 2, "dot": 0.4, "descriptor": 0.5, "atomic": 0.6}
+_FREQUENCY = {"elementwise": 8, "shape": 2, "dot": 0.4, "descriptor": 0.5, "atomic": 0.6, "sort": 0.3, "random": 0.3}
 
 
 def broadcasts(source: tuple[int, ...], target: tuple[int, ...]) -> bool:
