@@ -58,6 +58,8 @@ SNIPPETS = {
     "tt.join": f'%r = "tt.join"(%t, %u) : ({TILE}, {TILE}) -> tensor<4x2xf32>',
     "tt.split": '%r:2 = "tt.split"(%s) : (tensor<2x2x2xf32>) -> (tensor<2x2xf32>, tensor<2x2xf32>)',
     "tt.cat": f'%r = "tt.cat"(%t, %u) : ({TILE}, {TILE}) -> tensor<8xf32>',
+    "tt.gather": f'%r = "tt.gather"(%t, %i) <{{axis = 0 : i32}}> : ({TILE}, tensor<4xi32>) -> {TILE}',
+    "tt.histogram": f'%r = "tt.histogram"(%i, %m) : (tensor<4xi32>, {MASK}) -> tensor<16xi32>',
     "tt.reduce": f'%r = "tt.reduce"(%t) <{{axis = 0 : i32}}> {REGION.format("reduce")} : ({TILE}) -> f32',
     "tt.scan": f'%r = "tt.scan"(%t) <{{axis = 0 : i32, reverse = true}}> {REGION.format("scan")} : ({TILE}) -> {TILE}',
     "tt.dot": """%r = "tt.dot"(%s, %s, %s) <{inputPrecision = 2 : i32, maxNumImpreciseAcc = 0 : i32}>

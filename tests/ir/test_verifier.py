@@ -35,6 +35,10 @@ def reduce(axis: int, result: str, types: str = "%a: f32, %b: f32") -> str:
     }}) : ({T}) -> {result}"""
 
 
+def gather(indices: str, type: str, result: str, axis: int) -> str:
+    return f'%r = "tt.gather"(%t, {indices}) <{{axis = {axis} : i32}}> : ({T}, {type}) -> {result}'
+
+
 def describe(base: str, result: str, last: int = 1, sizes: str = "1, 1, 1", padding: int = 1) -> str:
     operands = {"1, 1, 1": "%n, %s", "1, 2, 1": "%n, %n, %s"}[sizes]
     types = {"1, 1, 1": "i32, i64", "1, 2, 1": "i32, i32, i64"}[sizes]
@@ -76,6 +80,12 @@ ERRORS = [
     (f'%r = "tt.join"(%t, %t) : ({T}, {T}) -> tensor<2x4xf32>', "join gives"),
     (f'%r:2 = "tt.split"(%t) : ({T}) -> (f32, f32)', "split of"),
     (f'%r = "tt.cat"(%t, %t) : ({T}, {T}) -> {T}', "cat of two"),
+    (gather("%f", "f32", T, 0), "needs indices that are integers"),
+    (gather("%i", "tensor<4xi32>", T, 1), "along axis 1 of"),
+    (gather("%i", "tensor<4xi32>", "tensor<4xf64>", 0), "gives tensor<4xf64>"),
+    (f'%r = "tt.histogram"(%t) : ({T}) -> tensor<4xi32>', "needs integers in one dimension"),
+    ('%r = "tt.histogram"(%i, %k) : (tensor<4xi32>, tensor<8xi1>) -> tensor<4xi32>', "has a mask of tensor<8xi1>"),
+    ('%r = "tt.histogram"(%i) : (tensor<4xi32>) -> tensor<4xi64>', "gives i32 in one dimension"),
     (reduce(1, "f32"), "axis 1 of a tile of rank 1"),
     (reduce(0, T), "tt.reduce gives"),
     (reduce(0, "f32", "%a: i32, %b: i32"), "arguments do not match"),

@@ -2,6 +2,8 @@
 
     convert_layout    the tile or a part of it, where the route goes through shared memory
     reduce, scan      one partial result for each warp along the axis (reduce), for each thread (scan)
+    gather            the source, where warps do not find all they take in their own registers
+    histogram         the bins
     atomics           the result, where one thread acts for several and they all want it
     descriptor_store  the block, until it is lowered to an allocation
 
@@ -19,6 +21,7 @@ from deuteron.analysis.descriptor_buffers import block_buffer, block_bytes
 from deuteron.analysis.shared_conversion import SharedConversion, plan_conversion
 from deuteron.ir.tt.atomic import AtomicCASOp, AtomicRMWOp
 from deuteron.ir.tt.descriptor import DescriptorReduceOp, DescriptorStoreOp
+from deuteron.ir.tt.indexing import GatherOp, HistogramOp
 from deuteron.ir.tt.reduce import ReduceOp, ScanOp
 from deuteron.ir.ttg.convert import ConvertLayoutOp
 from deuteron.ir.ttg.layout import MemDescType, layout_of
@@ -27,6 +30,7 @@ from deuteron.ir.ttg.shared import LocalAllocOp
 from deuteron.ir.types import byte_width_of, is_tile, num_elements_of
 from deuteron.layout import conversion, f2
 from deuteron.layout.conversion import Route, SharedRoute
+from deuteron.layout.gather import GatherRoute, plan_gather
 from deuteron.layout.linear import LANE, REGISTER, WARP, LinearLayout
 
 ALIGNMENT = 16
@@ -87,6 +91,11 @@ def scan_offsets(op: ScanOp) -> list[int]:
     return offsets
 
 
+def gather_route_of(op: GatherOp) -> GatherRoute | None:
+    """How warps find what they take among their own registers; None: through shared memory."""
+    return plan_gather(layout_of(op.src.type), layout_of(op.indices.type), op.axis.value.data)
+
+
 def shares_result(op: AtomicRMWOp | AtomicCASOp) -> bool:
     """Whether threads want the result of an atomic that another thread did for them."""
     if not list(op.result.uses):
@@ -119,6 +128,10 @@ def scratch_bytes(op: Operation) -> int:
     if isinstance(op, ScanOp):
         crosses_warps = axis_bits(layout_of(op.srcs[0].type), op.axis.value.data, WARP)
         return scan_offsets(op)[-1] if crosses_warps else 0
+    if isinstance(op, GatherOp):
+        return 0 if gather_route_of(op) else num_elements_of(op.src.type) * byte_width_of(op.src.type)
+    if isinstance(op, HistogramOp):
+        return num_elements_of(op.result.type) * byte_width_of(op.result.type)
     if isinstance(op, AtomicRMWOp | AtomicCASOp) and shares_result(op):
         return num_elements_of(op.result.type) * byte_width_of(op.result.type)
     return 0

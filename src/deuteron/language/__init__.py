@@ -2,8 +2,9 @@
 
     types.py       dtypes, pointers, tiles            constant.py   constexpr
     tensor.py      what a runtime value can do        signature.py  types as text
-    program.py creation.py shape.py convert.py memory.py atomic.py arithmetic.py select.py math.py reduce.py dot.py
-    tensor_descriptor.py hints.py debug.py iterators.py      functions that the frontend knows: signatures, docstrings
+    program.py creation.py shape.py convert.py memory.py atomic.py arithmetic.py select.py math.py reduce.py
+    indexing.py dot.py tensor_descriptor.py hints.py debug.py iterators.py
+                                                      functions that the frontend knows: signatures, docstrings
     reductions.py  sorting.py  random.py  standard.py functions written in the language itself
     function.py    a function written in the language
 
@@ -30,6 +31,7 @@ from deuteron.language.creation import arange, full, zeros
 from deuteron.language.debug import debug_barrier, device_assert, device_print, static_assert, static_print
 from deuteron.language.dot import dot
 from deuteron.language.hints import assume, max_constancy, max_contiguous, multiple_of
+from deuteron.language.indexing import gather, histogram
 from deuteron.language.iterators import range, static_range
 from deuteron.language.math import (
     abs,

@@ -18,6 +18,7 @@ from tests.fuzz.generator import (  # noqa: F401 (each adds its statements to FA
     descriptors,
     dots,
     elementwise,
+    indexing,
     memory,
     reductions,
     shapes,

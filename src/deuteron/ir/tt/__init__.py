@@ -2,7 +2,7 @@
 
 from xdsl.ir import Dialect
 
-from deuteron.ir.tt import atomic, convert, debug, descriptor, dot, function, memory, program, reduce, shape
+from deuteron.ir.tt import atomic, convert, debug, descriptor, dot, function, indexing, memory, program, reduce, shape
 from deuteron.ir.types import Float8E4M3B15Type, PointerType
 
 TT = Dialect(
@@ -15,6 +15,7 @@ TT = Dialect(
         *descriptor.OPS,
         *shape.OPS,
         *reduce.OPS,
+        *indexing.OPS,
         *dot.OPS,
         *convert.OPS,
         *debug.OPS,

@@ -153,6 +153,20 @@ class ScanRoot(LaneRoot):
 
 
 @dataclass(eq=False)
+class GatherRoot(LaneRoot):
+    """A tt.gather; the sources are the indices, whose shape the nest has, and the tile, which is in memory."""
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return shape_of(self.op.indices.type)
+
+
+@dataclass(eq=False)
+class HistogramRoot(LaneRoot):
+    """A tt.histogram, whose bins are its result's place."""
+
+
+@dataclass(eq=False)
 class UnsplatRoot(LaneRoot):
     """The scalar in a tile of one element."""
 

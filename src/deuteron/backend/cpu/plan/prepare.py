@@ -3,7 +3,7 @@
     for ...: a, b = b, a        yields copies taken at the end of the body: no order of writes can go wrong
     tl.dot(i8_tile, ...)        multiplies copies, which are widened to i32
     tl.dot(half_of_split, ...)  multiplies a copy whose elements are neighbours
-    x = x + 1; reshape(x)       shows a copy: what a loop only adds to is not in memory
+    x = x + 1; reshape(x)       shows a copy: what a loop only adds to is not in memory; so does gather(x, i, 0)
 
 A copy is a `tt.broadcast` to the same shape.
 """
@@ -25,6 +25,7 @@ from deuteron.errors import UsageError
 from deuteron.ir.builder import Builder
 from deuteron.ir.tt.dot import DotOp
 from deuteron.ir.tt.function import FuncOp
+from deuteron.ir.tt.indexing import GatherOp
 from deuteron.ir.tt.shape import BroadcastOp
 from deuteron.ir.types import is_integer, is_tile, shape_of
 
@@ -41,7 +42,7 @@ def kernel_of(module: ModuleOp) -> FuncOp:
             _copy_yielded(op, inductions)
         elif isinstance(op, DotOp):
             _copy_operands(op, inductions)
-        elif is_view(op) and op.operands[0] in inductions:
+        elif (is_view(op) or isinstance(op, GatherOp)) and op.operands[0] in inductions:
             _copy_operand(op, 0)
     return kernels[0]
 

@@ -1,15 +1,23 @@
-"""What is done element by element or along an axis, in a nest of its own: scans, atomics, prints, asserts, unsplat."""
+"""What is done element by element or along an axis, in a nest of its own: scans, atomics, gathers, prints ..."""
 
 from __future__ import annotations
 
-from deuteron.backend.cpu.context import Context, guarded
-from deuteron.backend.cpu.fragment import Axis
+from deuteron.backend.cpu.context import AxisIndex, Context, guarded
 from deuteron.backend.cpu.loops import NestLoops
 from deuteron.backend.cpu.places import write_place
-from deuteron.backend.cpu.plan.items import LaneRoot, Nest, PrintRoot, ScanRoot, UnsplatRoot
+from deuteron.backend.cpu.plan.items import (
+    GatherRoot,
+    HistogramRoot,
+    LaneRoot,
+    Nest,
+    PrintRoot,
+    ScanRoot,
+    UnsplatRoot,
+)
 from deuteron.backend.cpu.rules.atomic import LANE_RULES as ATOMIC_RULES
 from deuteron.backend.cpu.rules.debug import LANE_RULES as DEBUG_RULES
 from deuteron.backend.cpu.rules.debug import print_element
+from deuteron.backend.cpu.rules.indexing import clear_bins, count_element, gather_element
 from deuteron.backend.cpu.rules.scan import emit_scan
 from deuteron.backend.cpu.unsupported import unsupported
 
@@ -22,27 +30,48 @@ def emit_lanes(ctx: Context, nest: Nest) -> None:
     if isinstance(root, ScanRoot):
         emit_scan(ctx, nest, root)
         return
-    if not isinstance(root, UnsplatRoot | PrintRoot) and root.op.name not in _RULES:
+    emit = _EMIT.get(type(root), _emit_lane)
+    if emit is _emit_lane and root.op.name not in _RULES:
         raise unsupported(root.op)
+    if isinstance(root, HistogramRoot):
+        clear_bins(ctx, root.op)
     loops = NestLoops(ctx, nest)
     for axis in range(len(nest.shape)):
         loops.open(axis)
-    _emit_lane(ctx, root, loops.indices[0])
+    ctx.locate(root.op)
+    guarded(root.op, emit, ctx, root, loops.indices[0])
     for _ in nest.shape:
         loops.close()
     ctx.tiles.clear()
 
 
-def _emit_lane(ctx: Context, root: LaneRoot, index: tuple[Axis | None, ...]) -> None:
+def _emit_lane(ctx: Context, root: LaneRoot, index: AxisIndex) -> None:
     op = root.op
-    if isinstance(root, UnsplatRoot):
-        ctx.bind(op.result, ctx.evaluate(op.src, index).value)
-        return
-    ctx.locate(op)
-    if isinstance(root, PrintRoot):
-        guarded(op, print_element, ctx, op, index, ctx.evaluate(root.sources[0], index), root.number)
-        return
     fragments = [ctx.evaluate(operand, index if operand in root.sources else ()) for operand in op.operands]
-    result = guarded(op, _RULES[op.name], ctx, op, index, *fragments)
+    result = _RULES[op.name](ctx, op, index, *fragments)
     if result is not None:
         write_place(ctx, ctx.plan.places[op.results[0]], index, result)
+
+
+def _emit_unsplat(ctx: Context, root: UnsplatRoot, index: AxisIndex) -> None:
+    ctx.bind(root.op.result, ctx.evaluate(root.op.src, index).value)
+
+
+def _emit_print(ctx: Context, root: PrintRoot, index: AxisIndex) -> None:
+    print_element(ctx, root.op, index, ctx.evaluate(root.sources[0], index), root.number)
+
+
+def _emit_gather(ctx: Context, root: GatherRoot, index: AxisIndex) -> None:
+    gather_element(ctx, root.op, index)
+
+
+def _emit_count(ctx: Context, root: HistogramRoot, index: AxisIndex) -> None:
+    count_element(ctx, root.op, index)
+
+
+_EMIT = {
+    UnsplatRoot: _emit_unsplat,
+    PrintRoot: _emit_print,
+    GatherRoot: _emit_gather,
+    HistogramRoot: _emit_count,
+}

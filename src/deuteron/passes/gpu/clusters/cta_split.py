@@ -29,6 +29,7 @@ from deuteron.ir.tt.debug import AssertOp, PrintOp
 from deuteron.ir.tt.descriptor import BlockAccess, DescriptorLoadOp, DescriptorReduceOp, DescriptorStoreOp
 from deuteron.ir.tt.dot import DotOp
 from deuteron.ir.tt.function import FuncOp
+from deuteron.ir.tt.indexing import GatherOp
 from deuteron.ir.tt.memory import LoadOp, StoreOp
 from deuteron.ir.tt.reduce import ReduceOp, ScanOp
 from deuteron.ir.tt.shape import (
@@ -205,6 +206,8 @@ def operand_splits(op: Operation, split: int) -> list[Split]:
         return [split if shape_of(op.src.type)[split] > 1 else None]
     if isinstance(op, ReduceOp):
         return [split + (split >= op.axis.value.data)] * len(op.operands)
+    if isinstance(op, GatherOp):
+        return [None if split == op.axis.value.data else split, split]
     if isinstance(op, ReshapeOp) and split == 0 and op.allow_reorder is None:
         return [0]
     if _is_per_element(op, split):

@@ -16,6 +16,7 @@ from deuteron.analysis.axis_analysis import AxisInfoAnalysis
 from deuteron.ir.tt.atomic import AtomicCASOp, AtomicRMWOp
 from deuteron.ir.tt.descriptor import DescriptorLoadOp
 from deuteron.ir.tt.function import FuncOp
+from deuteron.ir.tt.indexing import GatherOp, HistogramOp
 from deuteron.ir.tt.memory import LoadOp, StoreOp
 from deuteron.ir.tt.reduce import ReduceOp, ScanOp
 from deuteron.ir.tt.shape import CatOp, JoinOp, ReshapeOp, SplitOp, TransOp
@@ -63,7 +64,13 @@ class Homes:
             return [None, *self._of_all(op.parent_op().after_region.block.args)]
         if isinstance(op, SplitOp):
             return [_joined(self._homes[op.lhs])]
+        if isinstance(op, GatherOp):
+            return [self._own(op.src), self._own(op.indices)]
         return [self._common(op)] * len(op.operands)
+
+    def _own(self, value: SSAValue) -> LinearLayout:
+        """The home of a tile, of what has none the layout that nothing decides."""
+        return self.get(value) or default_layout(value.type, self._config)
 
     def _of_all(self, values: Sequence[SSAValue]) -> Layouts:
         return [self.get(value) for value in values]
@@ -147,6 +154,10 @@ class Homes:
             return [slice_axis(self._common(op), op.axis.value.data)] * len(op.results)
         if isinstance(op, ScanOp):
             return [self._common(op)] * len(op.results)
+        if isinstance(op, GatherOp):
+            return [self._own(op.indices)]
+        if isinstance(op, HistogramOp):
+            return [default_layout(op.result.type, self._config)]
         if isinstance(op, JoinOp):
             return [_joined(self._common(op))]
         if isinstance(op, CatOp):
