@@ -148,6 +148,10 @@ CONSTANTS = [
     ("tensor<4xf32>", "dense<0xFF800000> : tensor<4xf32>"),
     ("tensor<2x2xf16>", "dense<1.5> : tensor<2x2xf16>"),
     ("tensor<4xi1>", "dense<true> : tensor<4xi1>"),
+    ("tensor<4xf32>", "dense<[0.0, -0.0, -0.0, 0.0]> : tensor<4xf32>"),
+    ("tensor<4xf16>", "dense<-0.0> : tensor<4xf16>"),
+    ("tensor<2xf64>", "dense<0x7ff8000000000001> : tensor<2xf64>"),
+    ("tensor<2x2xi1>", "dense<[[true, false], [true, true]]> : tensor<2x2xi1>"),
 ]
 
 
@@ -159,6 +163,8 @@ def test_constants(parse_body, type, value):
     assert print_module(again) == text
     constants = [next(iter(m.body.block.first_op.body.block.ops)).value for m in (module, again)]
     assert constants[0] == constants[1] or "7fc0" in value
+    if type.startswith("tensor"):
+        assert constants[0].data.data == constants[1].data.data
 
 
 def test_arguments_keep_their_attributes_and_names():

@@ -18,7 +18,7 @@ from typing import ClassVar
 
 from xdsl.context import Context
 from xdsl.dialects import scf
-from xdsl.dialects.builtin import Builtin, ModuleOp, UnitAttr
+from xdsl.dialects.builtin import Builtin, BytesAttr, DenseIntOrFPElementsAttr, ModuleOp, TensorType, UnitAttr
 from xdsl.ir import Attribute, Operation
 from xdsl.parser import AttrParser, Parser
 from xdsl.printer import Printer
@@ -91,6 +91,8 @@ class _Printer(Printer):
     def _make_text(self, attribute: Attribute) -> str:
         if type(attribute) in self._STEMS:
             return self._alias(attribute)
+        if isinstance(attribute, DenseIntOrFPElementsAttr) and (literal := self._equal_elements(attribute)):
+            return f"{literal} : {self._text(attribute.type)}"
         outer, self.stream = self.stream, StringIO()
         super().print_attribute(attribute)
         text, self.stream = self.stream.getvalue(), outer
@@ -124,6 +126,18 @@ class _Printer(Printer):
         results = ", ".join([self._text(result.type) for result in op.results])
         location = f" {self._text(op.location)}" if self.print_debuginfo else ""
         self.stream.write(f"({operands}) -> {results if len(op.results) == 1 else f'({results})'}{location}")
+
+    def _equal_elements(self, attribute: DenseIntOrFPElementsAttr) -> str | None:
+        """The literal of a tile whose elements are equal, of which xDSL would decode each; None where they differ."""
+        count, data = len(attribute), attribute.data.data
+        if count <= 1:
+            return None
+        first = data[: len(data) // count]
+        if data == first * count:
+            one = DenseIntOrFPElementsAttr(TensorType(attribute.get_element_type(), [1]), BytesAttr(first))
+            return self._text(one).rpartition(" : ")[0]
+        zeros_of_both_signs = attribute.is_splat()
+        return f'dense<"0x{data.hex().upper()}">' if zeros_of_both_signs else None
 
     def _alias(self, attribute: Attribute) -> str:
         if attribute not in self._aliases:
