@@ -23,7 +23,9 @@ from deuteron.compiler import compile as compile
 from deuteron.errors import CompilationError as CompilationError
 from deuteron.errors import DeuteronError as DeuteronError
 from deuteron.errors import OutOfResources as OutOfResources
+from deuteron.language.aggregate import aggregate as aggregate
 from deuteron.language.function import constexpr_function as constexpr_function
+from deuteron.language.function import must_use_result as must_use_result
 from deuteron.options import Target as Target
 from deuteron.runtime import Config as Config
 from deuteron.runtime import JITFunction as JITFunction

@@ -26,31 +26,90 @@ def test_builtin_of_python(check_error):
         """
         @jit
         def kernel(n):
-            x = sum((n, n))
+            x = sum(tl.arange(0, 8))
         """,
         """
-        k.py:4:9: error: 'sum' is a function of Python. Use tl.sum.
-            x = sum((n, n))
-                ^~~~~~~~~~~
+        k.py:4:9: error: sum() takes a tuple, got int32[8]. Use tl.sum for the sum of a tile.
+            x = sum(tl.arange(0, 8))
+                ^~~~~~~~~~~~~~~~~~~~
         """,
     )
 
 
 def test_constexpr_argument_that_is_not_known(check_error):
+    """It is that value: what is wrong is the use that has to know it."""
     check_error(
         """
         @jit
         def inner(y: tl.constexpr):
-            return y
+            return tl.arange(0, y)
 
         @jit
         def kernel(n):
             x = inner(n)
         """,
         """
-        k.py:8:9: error: 'y' of 'inner' is a constexpr, got int32, which is known only at run time. Pass a constant, or drop the annotation.
-            x = inner(n)
-                ^~~~~~~~
+        k.py:4:12: error: The end of tl.arange is an integer known at compile time, got int32. Add a runtime offset to the range, as in `start + tl.arange(0, BLOCK)`.
+            return tl.arange(0, y)
+                   ^~~~~~~~~~~~~~~
+          called from k.py:8:9: x = inner(n)
+        """,
+    )
+
+
+def test_misspelt_keyword(check_error):
+    check_error(
+        """
+        @jit
+        def inner(y, BLOCK: tl.constexpr = 4):
+            return y
+
+        @jit
+        def kernel(n):
+            x = inner(n, BLOK=8)
+        """,
+        """
+        k.py:8:9: error: 'inner' has no parameter 'BLOK'. Did you mean 'BLOCK'? Its parameters are (y, BLOCK).
+            x = inner(n, BLOK=8)
+                ^~~~~~~~~~~~~~~~
+        """,
+    )
+
+
+def test_dropped_result(check_error):
+    check_error(
+        """
+        from deuteron import must_use_result
+
+        @must_use_result("It changes nothing.")
+        @jit
+        def inner(y):
+            return y
+
+        @jit
+        def kernel(n):
+            inner(n)
+        """,
+        """
+        k.py:11:5: error: The result of 'inner' is not used. Assign it to a variable. It changes nothing.
+            inner(n)
+            ^~~~~~~~
+        """,
+    )
+
+
+def test_append_to_a_list(check_error):
+    check_error(
+        """
+        @jit
+        def kernel(n):
+            x = [n]
+            x.append(n)
+        """,
+        """
+        k.py:5:5: error: A list is a tuple in a kernel and has no 'append'. Build a longer one, as in `items = items + (x,)`.
+            x.append(n)
+            ^~~~~~~~
         """,
     )
 
@@ -82,7 +141,7 @@ def test_unknown_argument_of_a_builtin(check_error):
             x = tl.zeros([8], tl.int32, fill=1)
         """,
         """
-        k.py:4:9: error: 'zeros': got an unexpected keyword argument 'fill'. Its parameters are (shape, dtype).
+        k.py:4:9: error: 'zeros' has no parameter 'fill'. Its parameters are (shape, dtype).
             x = tl.zeros([8], tl.int32, fill=1)
                 ^~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
         """,

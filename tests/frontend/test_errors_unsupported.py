@@ -57,12 +57,12 @@ def test_comprehension(check_error):
         """
         @jit
         def kernel(n):
-            x = [i for i in (1, 2)]
+            x = {i: 1 for i in (1, 2)}
         """,
         """
-        k.py:4:9: error: A comprehension is not supported in a kernel. Write the items out, or use a `tl.static_range` loop.
-            x = [i for i in (1, 2)]
-                ^~~~~~~~~~~~~~~~~~~
+        k.py:4:9: error: A dictionary comprehension is not supported in a kernel. Write the items out, or use a `tl.static_range` loop.
+            x = {i: 1 for i in (1, 2)}
+                ^~~~~~~~~~~~~~~~~~~~~~
         """,
     )
 
@@ -141,7 +141,7 @@ def test_assignment_to_an_item(check_error):
             x[0] = 1
         """,
         """
-        k.py:5:5: error: Cannot assign to 'x[0]'. Tiles and tuples cannot be changed in place. Build a new one, for instance with tl.where.
+        k.py:5:5: error: Cannot assign to 'x[0]'. Tiles cannot be changed in place. Build a new one, for instance with tl.where. Of a tuple, an item whose index is known can be assigned to.
             x[0] = 1
             ^~~~~~~~
         """,
@@ -153,12 +153,12 @@ def test_starred_target(check_error):
         """
         @jit
         def kernel(n):
-            x, *y = (1, 2, 3)
+            x, *y, z = (1,)
         """,
         """
-        k.py:4:5: error: Cannot assign to '*y'. Name every item.
-            x, *y = (1, 2, 3)
-            ^~~~~~~~~~~~~~~~~
+        k.py:4:5: error: Cannot assign (int32) to at least 2 variables.
+            x, *y, z = (1,)
+            ^~~~~~~~~~~~~~~
         """,
     )
 
@@ -186,7 +186,7 @@ def test_keyword_arguments_in_a_dictionary(check_error):
             x = tl.load(n, **n)
         """,
         """
-        k.py:4:9: error: '**' in a call is not supported in a kernel. Write the keywords out.
+        k.py:4:9: error: '**' in a call unpacks the keywords of a function, got int32. Write them out.
             x = tl.load(n, **n)
                 ^~~~~~~~~~~~~~~
         """,

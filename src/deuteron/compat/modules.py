@@ -15,7 +15,7 @@ from deuteron import compiler, errors, language, runtime, testing
 from deuteron.backend import get_backend
 from deuteron.backend.tensor_descriptor import TensorDescriptor
 from deuteron.compat.knobs import knobs
-from deuteron.language import function, math, random, reductions, sorting, standard
+from deuteron.language import function, math, random, reductions, sorting, standard, types
 from deuteron.options import Target, settings
 from deuteron.runtime import autotuner, jit
 from deuteron.runtime import driver as active_driver
@@ -58,7 +58,7 @@ def _language() -> dict[str, Mapping[str, Any]]:
     libdevice = _public(math)
     return {
         "triton.language": names,
-        "triton.language.core": names,
+        "triton.language.core": names | _core(),
         "triton.language.standard": _public(standard) | _public(reductions) | _public(sorting),
         "triton.language.random": _public(random),
         "triton.language.math": libdevice,
@@ -66,6 +66,15 @@ def _language() -> dict[str, Mapping[str, Any]]:
         "triton.language.extra.libdevice": libdevice,
         "triton.language.extra.cuda": {},
         "triton.language.extra.cuda.libdevice": libdevice,
+    }
+
+
+def _core() -> dict[str, Any]:
+    """What Triton's core module has besides the public names."""
+    return {
+        "_aggregate": deuteron.aggregate,
+        "must_use_result": deuteron.must_use_result,
+        "get_int_dtype": types.get_int_dtype,
     }
 
 
@@ -84,6 +93,7 @@ def _runtime() -> dict[str, Mapping[str, Any]]:
         "reinterpret": runtime.reinterpret,
         "jit": jit.jit,
         "constexpr_function": function.constexpr_function,
+        "must_use_result": function.must_use_result,
         "JITCallable": function.Function,
         "KernelParam": function.Parameter,
     }

@@ -5,12 +5,16 @@
     a, b = b, a           tuples are taken apart
     acc += x              acc = acc + x
 
-Only variables can be assigned to: a tile cannot be changed in place.
+    a, *rest = items      rest is a tuple
+    pair[0] = x           the variable `pair` is a tuple with another item
+
+A tile cannot be changed in place.
 """
 
 from __future__ import annotations
 
 import ast
+from collections.abc import Sequence
 
 from xdsl.dialects.builtin import CallSiteLoc, LocationAttr, NameLoc, StringAttr
 from xdsl.ir import Operation
@@ -19,7 +23,8 @@ from deuteron.errors import CompilationError
 from deuteron.frontend.carried import as_runtime, is_constexpr_annotation
 from deuteron.frontend.context import Context
 from deuteron.frontend.operators import BINARY, operate
-from deuteron.frontend.values import Tensor, Value, describe, give_name, is_runtime
+from deuteron.frontend.values import Tensor, Value, describe, give_name, is_runtime, rebuild
+from deuteron.language.aggregate import Aggregate
 
 
 def assign(ctx: Context, node: ast.Assign) -> None:
@@ -50,12 +55,11 @@ def assign_annotated(ctx: Context, node: ast.AnnAssign) -> None:
 
 
 def assign_augmented(ctx: Context, node: ast.AugAssign) -> None:
-    if not isinstance(node.target, ast.Name):
+    if not isinstance(node.target, ast.Name | ast.Subscript):
         raise _not_assignable(ctx, node.target)
-    with ctx.at(node.target):
-        old = ctx.scope.lookup(ctx, node.target.id)
+    old = ctx.evaluate(node.target)
     value = operate(ctx, BINARY[type(node.op)], old, ctx.evaluate(node.value))
-    ctx.stamp(node.target.id)
+    ctx.stamp(node.target.id if isinstance(node.target, ast.Name) else None)
     bind(ctx, node.target, as_runtime(ctx, value))
 
 
@@ -71,22 +75,48 @@ def bind(ctx: Context, target: ast.expr, value: Value) -> None:
         set_name(value, target.id)
         ctx.scope.assign(target.id, value)
         return
+    if isinstance(target, ast.Subscript):
+        _set_item(ctx, target, value)
+        return
     if not isinstance(target, (ast.Tuple, ast.List)):
         raise _not_assignable(ctx, target)
-    for item_target in target.elts:
-        if isinstance(item_target, ast.Starred):
-            raise _not_assignable(ctx, item_target)
-    if not isinstance(value, tuple) or len(value) != len(target.elts):
-        raise ctx.error(f"Cannot assign {describe(value)} to {len(target.elts)} variables.")
-    for item_target, item in zip(target.elts, value, strict=True):
+    for item_target, item in zip(*_spread(ctx, target.elts, value), strict=True):
         bind(ctx, item_target, item)
+
+
+def _spread(ctx: Context, targets: Sequence[ast.expr], value: Value) -> tuple[list[ast.expr], list[Value]]:
+    """Targets and the items that they get; a starred one gets a tuple of those that are left."""
+    starred = [index for index, target in enumerate(targets) if isinstance(target, ast.Starred)]
+    num_fixed = len(targets) - len(starred)
+    fits = isinstance(value, tuple) and (len(value) >= num_fixed if starred else len(value) == num_fixed)
+    if not fits:
+        at_least = "at least " if starred else ""
+        raise ctx.error(f"Cannot assign {describe(value)} to {at_least}{num_fixed} variables.")
+    if not starred:
+        return list(targets), list(value)
+    first, last = starred[0], starred[0] + len(value) - num_fixed
+    names = [target.value if isinstance(target, ast.Starred) else target for target in targets]
+    return names, [*value[:first], tuple(value[first:last]), *value[last:]]
+
+
+def _set_item(ctx: Context, target: ast.Subscript, value: Value) -> None:
+    """`pair[0] = x` gives the variable `pair` a tuple with another item."""
+    owner, index = ctx.evaluate(target.value), ctx.evaluate(target.slice)
+    is_item = isinstance(owner, tuple) and not isinstance(owner, Aggregate) and isinstance(index, int)
+    if not is_item:
+        raise _not_assignable(ctx, target)
+    if not -len(owner) <= index < len(owner):
+        raise ctx.error(f"{describe(owner)} has {len(owner)} items, and none of index {index}.")
+    items = list(owner)
+    items[index] = value
+    bind(ctx, target.value, rebuild(owner, items))
 
 
 def _not_assignable(ctx: Context, target: ast.expr) -> CompilationError:
     way_out = {
-        ast.Subscript: "Tiles and tuples cannot be changed in place. Build a new one, for instance with tl.where.",
+        ast.Subscript: "Tiles cannot be changed in place. Build a new one, for instance with tl.where. Of a tuple, an "
+        "item whose index is known can be assigned to.",
         ast.Attribute: "Values have no attributes that can be set.",
-        ast.Starred: "Name every item.",
     }
     return ctx.error(f"Cannot assign to '{ast.unparse(target)}'. {way_out.get(type(target), 'Assign to a variable.')}")
 

@@ -11,45 +11,57 @@ Whatever a callee's arguments are, they have been evaluated before, from left to
 from __future__ import annotations
 
 import ast
-import inspect
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from contextlib import suppress
 from types import BuiltinFunctionType, BuiltinMethodType, FunctionType, MethodType
 from typing import Any
 
 from deuteron import language
-from deuteron.errors import DeuteronError, InternalError
+from deuteron.errors import CompilationError
+from deuteron.frontend import attributes
 from deuteron.frontend.context import Context
 from deuteron.frontend.inline import inline
+from deuteron.frontend.rules import BoundMethod, call_at_compile_time, name_of, run_rule
 from deuteron.frontend.semantics import RULES
 from deuteron.frontend.values import Descriptor, Tensor, Value, describe, is_runtime
+from deuteron.language.aggregate import Aggregate
 from deuteron.language.builtin import Builtin
-from deuteron.language.constant import constexpr, unwrap
+from deuteron.language.constant import constexpr
 from deuteron.language.function import CompileTimeFunction, Function
 
-_PYTHON_BUILTINS = (abs, bool, divmod, enumerate, float, getattr, hasattr, int, len, max, min, pow, range, round, str)
+_PYTHON_BUILTINS = (
+    abs, all, any, bool, chr, divmod, enumerate, float, getattr, hasattr, int, len, list, max, min, ord, pow, range,
+    repr, reversed, round, sorted, str, sum, tuple, type, zip,
+)  # fmt: skip
 _COMPILE_TIME_TYPES = (CompileTimeFunction, BuiltinFunctionType, BuiltinMethodType, MethodType)
 
 
-@dataclass(frozen=True)
-class BoundMethod:
-    """A method together with the Tensor or Descriptor that it was taken from."""
-
-    function: Callable[..., Value]
-    receiver: Tensor | Descriptor
-
-
 def call(ctx: Context, node: ast.Call) -> Value:
-    callee = ctx.evaluate(node.func)
+    return _call(ctx, node, ctx.evaluate(node.func))
+
+
+def _call(ctx: Context, node: ast.Call, callee: Any) -> Value:
     args: list[Value] = []
     for arg in node.args:
         args.extend(_starred(ctx, arg) if isinstance(arg, ast.Starred) else [ctx.evaluate(arg)])
     kwargs = {}
     for keyword in node.keywords:
-        if keyword.arg is None:
-            raise ctx.error("'**' in a call is not supported in a kernel. Write the keywords out.")
-        kwargs[keyword.arg] = ctx.evaluate(keyword.value)
+        for name, value in _keywords(ctx, keyword).items():
+            if name in kwargs:
+                raise ctx.error(f"The argument '{name}' is given twice.")
+            kwargs[name] = value
     return apply(ctx, callee, args, kwargs)
+
+
+def drop_result(ctx: Context, node: ast.Call) -> None:
+    """A call as a statement; raises CompilationError where the function says that its result must be used."""
+    callee = ctx.evaluate(node.func)
+    function = callee.function if isinstance(callee, BoundMethod) else callee
+    reason = getattr(function, "must_use_result", False)
+    if reason:
+        more = f" {reason}" if isinstance(reason, str) else ""
+        raise ctx.error(f"The result of '{ast.unparse(node.func)}' is not used. Assign it to a variable.{more}")
+    _call(ctx, node, callee)
 
 
 def _starred(ctx: Context, node: ast.Starred) -> tuple[Value, ...]:
@@ -57,6 +69,16 @@ def _starred(ctx: Context, node: ast.Starred) -> tuple[Value, ...]:
     if not isinstance(value, tuple):
         raise ctx.error(f"'*' in a call unpacks a tuple, got {describe(value)}.")
     return value
+
+
+def _keywords(ctx: Context, keyword: ast.keyword) -> Mapping[str, Value]:
+    """What a keyword gives: one argument, or with '**' those of a dictionary."""
+    value = ctx.evaluate(keyword.value)
+    if keyword.arg is not None:
+        return {keyword.arg: value}
+    if isinstance(value, Mapping) and all(isinstance(name, str) for name in value):
+        return value
+    raise ctx.error(f"'**' in a call unpacks the keywords of a function, got {describe(value)}. Write them out.")
 
 
 def apply(ctx: Context, callee: Any, args: Sequence[Value], kwargs: Mapping[str, Value] | None = None) -> Value:
@@ -85,51 +107,27 @@ def _needs_rule(callee: Any, args: Sequence[Value], kwargs: Mapping[str, Value])
     return callee not in _PYTHON_BUILTINS or is_runtime((*args, *kwargs.values()))
 
 
-def run_rule(
-    ctx: Context, name: Any, rule: Callable[..., Value], args: Sequence[Value], kwargs: Mapping[str, Value]
-) -> Value:
-    """Run a semantic function; what goes wrong in it otherwise than by an error of ours is a defect, and is located."""
-    ctx.stamp()
-    try:
-        return rule(ctx, *args, **kwargs)
-    except DeuteronError:
-        raise
-    except TypeError as error:
-        _check_arguments(ctx, name, rule, args, kwargs)
-        raise _internal_error(ctx, name, error) from error
-    except Exception as error:
-        raise _internal_error(ctx, name, error) from error
-
-
-def _check_arguments(ctx: Context, name: Any, rule: Callable, args: Sequence[Value], kwargs: Mapping) -> None:
-    try:
-        inspect.signature(rule).bind(ctx, *args, **kwargs)
-    except TypeError as error:
-        raise ctx.error(f"{_name_of(name)}: {error}. {_usage(name, rule)}") from None
-
-
-def _usage(name: Any, rule: Callable[..., Value]) -> str:
-    parameters = list(inspect.signature(rule).parameters)[1:]
-    return f"Its parameters are ({', '.join(parameters)})."
-
-
-def _internal_error(ctx: Context, name: Any, error: Exception) -> InternalError:
-    message = f"compiling {_name_of(name)} failed with {type(error).__name__}: {error}. This is a defect of Deuteron."
-    return InternalError(message, ctx.frame.location(), ctx.call_chain)
-
-
-def _name_of(callee: Any) -> str:
-    return f"'{getattr(callee, '__name__', callee)}'"
-
-
 def is_instance(ctx: Context, value: Value, classes: Any) -> bool:
-    """isinstance as kernels ask it: what is no Tensor is a constexpr."""
+    """isinstance as kernels ask it: what is known is a constexpr."""
     accepted = classes if isinstance(classes, tuple) else (classes,)
+    if isinstance(value, Tensor | Descriptor):
+        return _type_of(value) in accepted
+    if isinstance(value, tuple) and not isinstance(value, Aggregate) and language.tuple in accepted:
+        return True
+    if constexpr in accepted and not is_runtime(value):
+        return True
+    return isinstance(value, tuple(cls for cls in accepted if isinstance(cls, type)))
+
+
+def type_(ctx: Context, value: Value) -> type:
+    """type(x): of a run-time value the class that `isinstance` knows."""
+    return _type_of(value)
+
+
+def _type_of(value: Value) -> type:
     if isinstance(value, Tensor):
-        return language.tensor in accepted
-    if isinstance(value, Descriptor):
-        return language.tensor_descriptor in accepted
-    return constexpr in accepted or isinstance(value, tuple(cls for cls in accepted if isinstance(cls, type)))
+        return language.tensor
+    return language.tensor_descriptor if isinstance(value, Descriptor) else type(value)
 
 
 def make_constexpr(ctx: Context, value: Value) -> Value:
@@ -138,10 +136,12 @@ def make_constexpr(ctx: Context, value: Value) -> Value:
     return value
 
 
-_RULES = RULES | {isinstance: is_instance, constexpr: make_constexpr}
+_RULES = RULES | attributes.RULES | {isinstance: is_instance, type: type_, constexpr: make_constexpr}
 
 
 def _call_python(ctx: Context, callee: Any, args: Sequence[Value], kwargs: Mapping[str, Value]) -> Value:
+    if isinstance(callee, type) and issubclass(callee, Aggregate):
+        return _make_aggregate(ctx, callee, args, kwargs)
     if isinstance(callee, type) and issubclass(callee, tuple) and callee is not tuple:
         return call_at_compile_time(ctx, callee, args, kwargs)
     if isinstance(callee, Builtin):
@@ -151,12 +151,33 @@ def _call_python(ctx: Context, callee: Any, args: Sequence[Value], kwargs: Mappi
     if not _runs_at_compile_time(callee):
         is_user_function = isinstance(callee, FunctionType)
         way_out = " Decorate it with @jit to call it in a kernel." if is_user_function else _namesake(callee)
-        raise ctx.error(f"{_name_of(callee)} is a function of Python.{way_out}")
-    if callee is not len and is_runtime((*args, *kwargs.values())):
-        shown = ", ".join(describe(value) for value in (*args, *kwargs.values()))
-        needs = "runs at compile time and needs compile-time values"
-        raise ctx.error(f"{_name_of(callee)} {needs}, got ({shown}).{_namesake(callee)}")
-    return call_at_compile_time(ctx, callee, args, kwargs)
+        raise ctx.error(f"{name_of(callee)} is a function of Python.{way_out}")
+    if not is_runtime((*args, *kwargs.values())):
+        return call_at_compile_time(ctx, callee, args, kwargs)
+    return _call_with_runtime(ctx, callee, args, kwargs)
+
+
+def _call_with_runtime(ctx: Context, callee: Any, args: Sequence[Value], kwargs: Mapping[str, Value]) -> Value:
+    """A function that runs now and is given run-time values: one that only asks for their types can answer."""
+    if isinstance(callee, CompileTimeFunction | MethodType):
+        with suppress(CompilationError):
+            return call_at_compile_time(ctx, callee, args, kwargs)
+    shown = ", ".join(describe(value) for value in (*args, *kwargs.values()))
+    needs = "runs at compile time and needs compile-time values"
+    raise ctx.error(f"{name_of(callee)} {needs}, got ({shown}).{_namesake(callee)}")
+
+
+def _make_aggregate(
+    ctx: Context, cls: type[Aggregate], args: Sequence[Value], kwargs: Mapping[str, Value]
+) -> Aggregate:
+    made = call_at_compile_time(ctx, cls, args, kwargs)
+    for name, is_fixed, value in zip(cls._fields, cls._fixed, made, strict=True):
+        if is_fixed and is_runtime(value):
+            raise ctx.error(
+                f"'{name}' of {cls.__name__} is a constexpr, got {describe(value)}, which is known only at run time. "
+                "Annotate the field as tl.tensor."
+            )
+    return made
 
 
 def _namesake(callee: Any) -> str:
@@ -171,20 +192,6 @@ def _runs_at_compile_time(callee: Any) -> bool:
     if getattr(callee, "__module__", None) == "builtins":
         return callee in _PYTHON_BUILTINS
     return isinstance(callee, (*_COMPILE_TIME_TYPES, type))
-
-
-def call_at_compile_time(
-    ctx: Context, function: Callable[..., Any], args: Sequence[Value], kwargs: Mapping[str, Value] | None = None
-) -> Value:
-    """The result of a function of Python; its exception is an error of the kernel."""
-    try:
-        result = function(*args, **(kwargs or {}))
-    except Exception as error:
-        shown = ", ".join(describe(value) for value in args)
-        raise ctx.error(
-            f"{_name_of(function)} of ({shown}) fails at compile time: {type(error).__name__}: {error}"
-        ) from error
-    return unwrap(tuple(result) if isinstance(result, (list, enumerate)) else result)
 
 
 EXPRESSIONS = {ast.Call: call}

@@ -16,7 +16,17 @@ from typing import Any
 
 from deuteron.frontend.context import Context
 from deuteron.frontend.semantics.constant import to_tensor
-from deuteron.frontend.values import Tensor, Value, give_name, is_number, is_runtime, is_same, rebuild
+from deuteron.frontend.values import (
+    Tensor,
+    Value,
+    fixed_items,
+    give_name,
+    is_number,
+    is_runtime,
+    is_same,
+    is_same_kind,
+    rebuild,
+)
 
 _BLOCKS = (ast.If, ast.For, ast.While)
 
@@ -60,6 +70,8 @@ def _names_assigned_by(statement: ast.stmt) -> Iterator[str]:
 def _names_in_target(target: ast.expr) -> Iterator[str]:
     if isinstance(target, ast.Name):
         yield target.id
+    elif isinstance(target, ast.Starred | ast.Subscript):
+        yield from _names_in_target(target.value)
     for item in getattr(target, "elts", ()):
         yield from _names_in_target(item)
 
@@ -67,21 +79,23 @@ def _names_in_target(target: ast.expr) -> Iterator[str]:
 def as_runtime(ctx: Context, value: Value) -> Value:
     """The value with its numbers as Tensors."""
     if isinstance(value, tuple):
-        return rebuild(value, [as_runtime(ctx, item) for item in value])
+        pairs = zip(value, fixed_items(value), strict=True)
+        return rebuild(value, [item if is_fixed else as_runtime(ctx, item) for item, is_fixed in pairs])
     return to_tensor(ctx, value) if is_number(value) else value
 
 
 def promote(ctx: Context, value: Value, other: Value) -> Value:
     """The value, with the numbers as Tensors where `other`, which it is to be joined with, has another value."""
-    if isinstance(value, tuple) and isinstance(other, tuple) and len(value) == len(other):
-        return rebuild(value, [promote(ctx, *pair) for pair in zip(value, other, strict=True)])
+    if isinstance(value, tuple) and isinstance(other, tuple) and is_same_kind(value, other):
+        items = zip(value, other, fixed_items(value), strict=True)
+        return rebuild(value, [item if is_fixed else promote(ctx, item, its) for item, its, is_fixed in items])
     return value if is_same(value, other) else as_runtime(ctx, value)
 
 
 def can_join(left: Value, right: Value) -> bool:
     """Whether two promoted values can become one: Tensors of one type, equal compile-time values, tuples of such."""
     if isinstance(left, tuple) and isinstance(right, tuple):
-        return len(left) == len(right) and all(map(can_join, left, right))
+        return is_same_kind(left, right) and all(map(can_join, left, right))
     if isinstance(left, Tensor) and isinstance(right, Tensor):
         return left.type == right.type
     return is_same(left, right)

@@ -9,12 +9,12 @@ There are no calls in the IR, so that the two sides are optimised together.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from deuteron.errors import CompilationError
 from deuteron.frontend.context import Context, Frame
-from deuteron.frontend.scope import Scope
-from deuteron.frontend.values import Value, describe, is_runtime
+from deuteron.frontend.scope import Scope, suggest
+from deuteron.frontend.values import Value
 from deuteron.language.constant import unwrap
 from deuteron.language.function import Function
 
@@ -40,17 +40,26 @@ def inline(ctx: Context, fn: Function, args: Sequence[Value], kwargs: Mapping[st
 
 
 def bind_arguments(ctx: Context, fn: Function, args: Sequence[Value], kwargs: Mapping[str, Value]) -> dict[str, Value]:
-    """The arguments by parameter; raises CompilationError where they do not fit."""
+    """The arguments by parameter; raises CompilationError where they do not fit.
+
+    A constexpr parameter that is given a run-time value is that value, as in Triton: whoever needs it at compile time
+    refuses it there.
+    """
     try:
         bound = fn.signature.bind(*args, **kwargs)
     except TypeError as error:
-        raise ctx.error(f"'{fn.__name__}': {error}. Its parameters are ({', '.join(fn.arg_names)}).") from None
+        raise misfit(ctx, fn.__name__, fn.signature.parameters, kwargs, error) from None
     bound.apply_defaults()
-    for param in fn.params:
-        if param.is_constexpr and is_runtime(bound.arguments[param.name]):
-            shown = describe(bound.arguments[param.name])
-            raise ctx.error(
-                f"'{param.name}' of '{fn.__name__}' is a constexpr, got {shown}, which is known only at run time. "
-                "Pass a constant, or drop the annotation."
-            )
     return {name: unwrap(value) for name, value in bound.arguments.items()}
+
+
+def misfit(
+    ctx: Context, name: str, parameters: Iterable[str], kwargs: Mapping[str, Value], error: TypeError
+) -> CompilationError:
+    """The error for arguments that do not fit a function: a keyword that it does not know, or what Python says."""
+    known = list(parameters)
+    shown = f"Its parameters are ({', '.join(known)})."
+    for keyword in kwargs:
+        if keyword not in known:
+            return ctx.error(f"'{name}' has no parameter '{keyword}'.{suggest(keyword, known)} {shown}")
+    return ctx.error(f"'{name}': {error}. {shown}")

@@ -17,7 +17,17 @@ from xdsl.dialects.builtin import IntegerAttr, ModuleOp
 from xdsl.ir import Attribute, Block
 
 from deuteron.errors import DeuteronError, InternalError, UsageError
-from deuteron.frontend import assignments, branches, calls, expressions, inline, operators, statements
+from deuteron.frontend import (
+    assignments,
+    attributes,
+    branches,
+    calls,
+    comprehensions,
+    expressions,
+    inline,
+    operators,
+    statements,
+)
 from deuteron.frontend.context import Context, Frame, Syntax
 from deuteron.frontend.scope import Scope, suggest
 from deuteron.frontend.semantics.constant import number
@@ -37,6 +47,8 @@ SYNTAX = Syntax(
     expressions=expressions.EXPRESSIONS
     | operators.EXPRESSIONS
     | calls.EXPRESSIONS
+    | attributes.EXPRESSIONS
+    | comprehensions.EXPRESSIONS
     | branches.EXPRESSIONS
     | assignments.EXPRESSIONS,
     statements=statements.STATEMENTS,

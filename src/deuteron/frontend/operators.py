@@ -12,12 +12,15 @@ from __future__ import annotations
 
 import ast
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
-from deuteron.frontend.calls import apply, call_at_compile_time
+from deuteron.frontend.calls import apply
 from deuteron.frontend.context import Context
+from deuteron.frontend.rules import call_at_compile_time
 from deuteron.frontend.values import Tensor, Value, describe, is_runtime
+from deuteron.language.aggregate import Aggregate
+from deuteron.language.function import Function
 
 BINARY: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
     ast.Add: operator.add,
@@ -52,12 +55,38 @@ COMPARE: dict[type[ast.cmpop], Callable[[Any, Any], Any]] = {
 
 def operate(ctx: Context, function: Callable[..., Any], *operands: Value) -> Value:
     """An operator on its operands: its rule where one is a Tensor, Python otherwise (tuples may hold Tensors)."""
+    if any(isinstance(operand, Aggregate) for operand in operands):
+        return _by_method(ctx, function, operands)
     if any(isinstance(operand, Tensor) for operand in operands):
         return apply(ctx, function, operands)
-    if is_runtime(operands) and function not in (operator.add, operator.mul):
-        shown = " and ".join(describe(operand) for operand in operands)
-        raise ctx.error(f"'{function.__name__}' is not defined for {shown}. Take the items of the tuple apart.")
-    return call_at_compile_time(ctx, function, operands)
+    if not is_runtime(operands) or function in (operator.add, operator.mul):
+        return call_at_compile_time(ctx, function, operands)
+    if function in (operator.eq, operator.ne) and all(isinstance(operand, tuple) for operand in operands):
+        return _same_items(ctx, function, *operands)
+    shown = " and ".join(describe(operand) for operand in operands)
+    raise ctx.error(f"'{function.__name__}' is not defined for {shown}. Take the items of the tuple apart.")
+
+
+def _same_items(ctx: Context, function: Callable[..., Any], left: tuple, right: tuple) -> Value:
+    """Whether tuples are equal, or differ, of which some items are known only at run time."""
+    is_equal = function is operator.eq
+    if len(left) != len(right):
+        return not is_equal
+    result: Value = is_equal
+    for pair in zip(left, right, strict=True):
+        result = (both if is_equal else either)(ctx, result, operate(ctx, function, *pair))
+    return result
+
+
+def _by_method(ctx: Context, function: Callable[..., Any], operands: Sequence[Value]) -> Value:
+    """An operator of an aggregate is its method: `__add__` of the left operand, or `__radd__` of the right one."""
+    name = function.__name__.strip("_")
+    for receiver, other, method in ((operands[0], operands[1:], name), (operands[-1], operands[:-1], f"r{name}")):
+        found = getattr(type(receiver), f"__{method}__", None) if isinstance(receiver, Aggregate) else None
+        if isinstance(found, Function):
+            return apply(ctx, found, (receiver, *other))
+    shown = " and ".join(describe(operand) for operand in operands)
+    raise ctx.error(f"'{name}' is not defined for {shown}. Write a method `__{name}__` with @jit.")
 
 
 def binary(ctx: Context, node: ast.BinOp) -> Value:

@@ -17,8 +17,9 @@ from xdsl.dialects.builtin import IntegerAttr, UnitAttr
 from xdsl.ir import Attribute
 
 from deuteron import language
-from deuteron.frontend.calls import apply, call_at_compile_time
+from deuteron.frontend.calls import apply
 from deuteron.frontend.context import Context
+from deuteron.frontend.rules import call_at_compile_time
 from deuteron.frontend.semantics.constant import number
 from deuteron.frontend.semantics.promote import operand_type
 from deuteron.frontend.values import Tensor, Value, describe, is_number, is_runtime

@@ -16,7 +16,7 @@ from deuteron import language
 from deuteron.errors import CompileTimeAssertionFailure
 from deuteron.frontend.assignments import assign, assign_annotated, assign_augmented
 from deuteron.frontend.branches import branch, return_in_branch
-from deuteron.frontend.calls import apply
+from deuteron.frontend.calls import apply, drop_result
 from deuteron.frontend.carried import contains_return
 from deuteron.frontend.context import Context, Returned
 from deuteron.frontend.loops import for_loop, while_loop
@@ -53,7 +53,10 @@ def execute_one(ctx: Context, statement: ast.stmt) -> None:
 
 def expression(ctx: Context, node: ast.Expr) -> None:
     """A call for its effect. A docstring is nothing."""
-    if not isinstance(node.value, ast.Constant):
+    if isinstance(node.value, ast.Call):
+        with ctx.at(node.value):
+            drop_result(ctx, node.value)
+    elif not isinstance(node.value, ast.Constant):
         ctx.evaluate(node.value)
 
 

@@ -38,15 +38,16 @@ WAY_OUT: dict[type[ast.AST], tuple[str, str]] = {
     ast.Nonlocal: ("'nonlocal'", "A kernel cannot change a variable outside of it. Store to a pointer"),
     ast.Delete: ("'del'", "Leave it out: values take no room once they are unused"),
     ast.Match: ("'match'", "Use `if` and `elif`"),
-    ast.ListComp: ("a comprehension", _COMPREHENSION),
-    ast.SetComp: ("a comprehension", _COMPREHENSION),
-    ast.DictComp: ("a comprehension", _COMPREHENSION),
-    ast.GeneratorExp: ("a generator", _COMPREHENSION),
+    ast.SetComp: ("a set comprehension", _COMPREHENSION),
+    ast.DictComp: ("a dictionary comprehension", _COMPREHENSION),
     ast.Yield: ("'yield'", "Return a tuple"),
     ast.YieldFrom: ("'yield'", "Return a tuple"),
     ast.Dict: ("a dictionary", _SETS),
     ast.Set: ("a set", _SETS),
-    ast.Starred: ("a starred expression here", "Only the arguments of a call can be starred"),
+    ast.Starred: (
+        "a starred expression here",
+        "Arguments of a call, items of a tuple and one target of an assignment can be starred",
+    ),
 }
 
 

@@ -14,6 +14,8 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from deuteron.language.aggregate import Aggregate
+
 if TYPE_CHECKING:
     from xdsl.ir import SSAValue
 
@@ -58,6 +60,8 @@ def is_runtime(value: Value) -> bool:
     """Whether any part of a value is known only when the program runs."""
     if isinstance(value, tuple):
         return any(is_runtime(item) for item in value)
+    if isinstance(value, dict):
+        return any(is_runtime(item) for item in value.values())
     return isinstance(value, (Tensor, Descriptor))
 
 
@@ -82,14 +86,26 @@ def with_tensors(value: Value, tensors: Iterable[Tensor]) -> Value:
 
 
 def rebuild(value: tuple, items: Sequence[Value]) -> tuple:
-    """A tuple of the kind of `value` (it may be a named tuple) with other items."""
+    """A tuple of the kind of `value` (it may be a named tuple or an aggregate) with other items."""
     return value._make(items) if hasattr(value, "_make") else tuple(items)
+
+
+def fixed_items(value: tuple) -> tuple[bool, ...]:
+    """Which items of a tuple stay known at compile time: the constexpr fields of an aggregate."""
+    return value._fixed if isinstance(value, Aggregate) else (False,) * len(value)
+
+
+def is_same_kind(left: tuple, right: tuple) -> bool:
+    """Whether two tuples have as many items, of the same names and, where they are aggregates, the same class."""
+    if isinstance(left, Aggregate) or isinstance(right, Aggregate):
+        return type(left) is type(right)
+    return len(left) == len(right) and getattr(left, "_fields", None) == getattr(right, "_fields", None)
 
 
 def is_same(left: Value, right: Value) -> bool:
     """Whether two values cannot be told apart: the same Tensors, the same compile-time values of the same types."""
     if isinstance(left, tuple) and isinstance(right, tuple):
-        return len(left) == len(right) and all(map(is_same, left, right))
+        return is_same_kind(left, right) and all(map(is_same, left, right))
     if isinstance(left, Tensor) and isinstance(right, Tensor):
         return left.handle is right.handle and left.type == right.type
     return left is right or (type(left) is type(right) and bool(left == right))
@@ -106,7 +122,9 @@ def describe(value: Value) -> str:
     if isinstance(value, (Tensor, Descriptor)):
         return str(value.type)
     if isinstance(value, tuple):
-        return f"({', '.join(describe(item) for item in value)})"
+        names = [f"{name}=" for name in getattr(value, "_fields", ())] or [""] * len(value)
+        shown = ", ".join(f"{name}{describe(item)}" for name, item in zip(names, value, strict=True))
+        return f"{type(value).__name__}({shown})" if hasattr(value, "_fields") else f"({shown})"
     if callable(value) and hasattr(value, "__name__"):
         return f"function {value.__name__}"
     return repr(value)

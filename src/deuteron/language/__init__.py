@@ -5,6 +5,7 @@
     program.py creation.py shape.py convert.py memory.py atomic.py arithmetic.py select.py math.py reduce.py
     indexing.py dot.py tensor_descriptor.py hints.py debug.py iterators.py
                                                       functions that the frontend knows: signatures, docstrings
+    tuple.py       tuples                             aggregate.py  classes of values with methods
     reductions.py  sorting.py  random.py  standard.py functions written in the language itself
     function.py    a function written in the language
 
@@ -111,6 +112,7 @@ from deuteron.language.tensor_descriptor import (
     store_tensor_descriptor,
     tensor_descriptor,
 )
+from deuteron.language.tuple import slice, tuple
 from deuteron.language.types import (
     bfloat16,
     block_type,

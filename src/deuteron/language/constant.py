@@ -69,7 +69,7 @@ def unwrap(value: Any) -> Any:
         return [unwrap(item) for item in value]
     if isinstance(value, tuple):
         items = [unwrap(item) for item in value]
-        return type(value)(*items) if hasattr(value, "_fields") else tuple(items)
+        return value._make(items) if hasattr(value, "_make") else tuple(items)
     return value
 
 

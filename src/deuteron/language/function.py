@@ -18,6 +18,7 @@ import inspect
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, update_wrapper
+from types import MethodType
 from typing import Any
 
 from deuteron.errors import Location, UsageError
@@ -57,7 +58,66 @@ class Parameter:
         return self.default is not inspect.Parameter.empty
 
 
-class Function:
+class SourceFunction:
+    """A function with a source, of which what it refers to and a key are known."""
+
+    fn: Callable[..., Any]
+
+    @cached_property
+    def source(self) -> FunctionSource:
+        """Read when first asked for; raises UsageError where there is no source text."""
+        return read_source(self.fn)
+
+    @property
+    def tree(self) -> ast.FunctionDef:
+        return self.source.tree
+
+    @property
+    def references(self) -> tuple[Reference, ...]:
+        """What the names and the dotted names in the source mean outside of it now, sorted by name."""
+        return tuple(find_references(self.fn, self._names_outside))
+
+    @cached_property
+    def _names_outside(self) -> tuple[ast.expr, ...]:
+        return names_in(self.fn, self.tree.body)
+
+    @property
+    def cache_key(self) -> str:
+        """SHA-256 of this source and of all that it uses now: functions, however deep, and values of globals."""
+        digest = hashlib.sha256()
+        for fn in _with_dependencies(self):
+            digest.update(f"{_place(fn)}\n{fn.source.text}".encode())
+            for name, value, *_ in fn.references:
+                if isinstance(value, SourceFunction):
+                    digest.update(f"{name} = {_place(value)}\n".encode())
+                elif is_kernel_class(value):
+                    digest.update(f"{name} = {value.text()}\n".encode())
+                elif is_value(value):
+                    digest.update(f"{name} = {stable_repr(value)}\n".encode())
+        return digest.hexdigest()
+
+    def watched(self) -> tuple[Reference, ...]:
+        """What must not change once this function, with all that it uses, is compiled."""
+        return tuple(reference for fn in _with_dependencies(self) for reference in watched(fn.references))
+
+
+class KernelClass:
+    """A class whose methods kernels call."""
+
+    __slots__ = ()
+
+    @classmethod
+    def functions(cls) -> Iterator[SourceFunction]:
+        """The methods that are compiled, or called while compiling."""
+        raise NotImplementedError
+
+    @classmethod
+    def text(cls) -> str:
+        """What a compiled kernel depends on besides these."""
+        raise NotImplementedError
+
+
+class Function(SourceFunction):
     """A function of the tile language; within a kernel it is called, outside of one only a kernel can be launched."""
 
     def __init__(
@@ -90,19 +150,10 @@ class Function:
     def arg_names(self) -> list[str]:
         return [param.name for param in self.params]
 
-    @cached_property
-    def source(self) -> FunctionSource:
-        """Read when first asked for; raises UsageError where there is no source text."""
-        return read_source(self.fn)
-
     @property
     def src(self) -> str:
         """The text of the function, as Triton calls it."""
         return self.source.text
-
-    @property
-    def tree(self) -> ast.FunctionDef:
-        return self.source.tree
 
     def location(self, node: ast.AST) -> Location:
         """Where a node of `tree` is in the file."""
@@ -122,49 +173,36 @@ class Function:
         """Whether a name that is not local means a builtin of Python."""
         return namespace_of(self.fn, name) is vars(builtins) and hasattr(builtins, name)
 
-    @property
-    def references(self) -> tuple[Reference, ...]:
-        """What the names and the dotted names in the source mean outside of it now, sorted by name."""
-        return tuple(find_references(self.fn, self._names_outside))
 
-    @cached_property
-    def _names_outside(self) -> tuple[ast.expr, ...]:
-        return names_in(self.fn, self.tree.body)
+class CompileTimeFunction(SourceFunction):
+    """A function of Python that kernels may call while they are compiled (Triton's `@constexpr_function`).
 
-    @property
-    def cache_key(self) -> str:
-        """SHA-256 of this source and of all that it uses now: functions, however deep, and values of globals."""
-        digest = hashlib.sha256()
-        for fn in _with_dependencies(self):
-            digest.update(f"{_place(fn)}\n{fn.source.text}".encode())
-            for name, value, *_ in fn.references:
-                if isinstance(value, Function):
-                    digest.update(f"{name} = {_place(value)}\n".encode())
-                elif is_value(value):
-                    digest.update(f"{name} = {stable_repr(value)}\n".encode())
-        return digest.hexdigest()
-
-    def watched(self) -> tuple[Reference, ...]:
-        """What must not change once this function, with all that it uses, is compiled."""
-        return tuple(reference for fn in _with_dependencies(self) for reference in watched(fn.references))
-
-
-class CompileTimeFunction:
-    """A function of Python that kernels may call on compile-time values (Triton's `@constexpr_function`)."""
+    It is given what constexprs hold; of a run-time value it may read the type and the shape.
+    """
 
     def __init__(self, fn: Callable[..., Any]):
         self.fn = fn
         update_wrapper(self, fn)
 
+    def __get__(self, instance: Any, owner: type) -> CompileTimeFunction | MethodType:
+        return self if instance is None else MethodType(self, instance)
+
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self.fn(*unwrap(args), **{name: unwrap(value) for name, value in kwargs.items()})
 
-    @property
-    def cache_key(self) -> str:
-        return hashlib.sha256(read_source(self.fn).text.encode()).hexdigest()
-
 
 constexpr_function = CompileTimeFunction
+
+
+def must_use_result(function: Any, reason: str | bool = True) -> Any:
+    """Decorator of a function of the language: a kernel that drops its result is refused, with the reason if given.
+
+    Used as `@must_use_result` or `@must_use_result("Note that ...")`.
+    """
+    if isinstance(function, str):
+        return lambda decorated: must_use_result(decorated, function)
+    function.must_use_result = reason
+    return function
 
 
 def _parameters(
@@ -174,7 +212,7 @@ def _parameters(
         Parameter(
             num,
             param.name,
-            _annotation_text(param.annotation),
+            annotation_text(param.annotation),
             param.default,
             num in unspecialized or param.name in unspecialized,
             num in unaligned or param.name in unaligned,
@@ -183,22 +221,22 @@ def _parameters(
     )
 
 
-def _annotation_text(annotation: Any) -> str:
+def annotation_text(annotation: Any) -> str:
     if annotation is inspect.Parameter.empty:
         return ""
     text = annotation if isinstance(annotation, str) else getattr(annotation, "__name__", str(annotation))
     return text.strip("'\"")  # quotes within: an annotation as a string, where `annotations` is imported too
 
 
-def _place(fn: Function) -> str:
+def _place(fn: SourceFunction) -> str:
     return f"{fn.__module__}.{fn.__qualname__}:{fn.source.first_line}"
 
 
-def _with_dependencies(fn: Function) -> list[Function]:
+def _with_dependencies(fn: SourceFunction) -> list[SourceFunction]:
     """A function and all functions that it refers to, however deep, in an order that depends on names only."""
-    found: dict[int, Function] = {}
+    found: dict[int, SourceFunction] = {}
 
-    def visit(function: Function) -> None:
+    def visit(function: SourceFunction) -> None:
         if id(function) not in found:
             found[id(function)] = function
             for callee in _called_functions(function):
@@ -209,7 +247,14 @@ def _with_dependencies(fn: Function) -> list[Function]:
     return [fn, *sorted(others, key=lambda function: (function.__module__, function.__qualname__))]
 
 
-def _called_functions(fn: Function) -> Iterator[Function]:
+def is_kernel_class(value: Any) -> bool:
+    """Whether it is a class whose methods kernels call."""
+    return isinstance(value, type) and issubclass(value, KernelClass)
+
+
+def _called_functions(fn: SourceFunction) -> Iterator[SourceFunction]:
     for reference in fn.references:
-        if isinstance(reference.value, Function):
+        if isinstance(reference.value, SourceFunction):
             yield reference.value
+        elif is_kernel_class(reference.value):
+            yield from reference.value.functions()

@@ -1,0 +1,101 @@
+"""What stands after a dot, and `getattr`, `hasattr`, which ask for the same by name.
+
+x.to(tl.float16)    the method `to` of `semantics.METHODS`, bound to x
+ptr.dtype           the attribute `dtype` of `semantics.ATTRIBUTES`; of descriptors there are own tables
+pair.total(2)       a method of an aggregate, bound to it
+math.inf            an attribute of a module, at compile time
+BLOCK.value         what a constexpr parameter holds, as Triton's users write it
+"""
+
+from __future__ import annotations
+
+import ast
+import inspect
+from collections.abc import Callable, Mapping
+from types import ModuleType
+from typing import Any
+
+from deuteron.errors import CompilationError
+from deuteron.frontend.context import Context
+from deuteron.frontend.rules import BoundMethod, run_rule
+from deuteron.frontend.scope import suggest
+from deuteron.frontend.semantics import ATTRIBUTES, DESCRIPTOR_ATTRIBUTES, DESCRIPTOR_METHODS, METHODS
+from deuteron.frontend.values import Descriptor, Tensor, Value, describe
+from deuteron.language.aggregate import Aggregate
+from deuteron.language.constant import unwrap
+from deuteron.language.function import Function
+
+_ABSENT: Any = object()
+
+
+def attribute(ctx: Context, node: ast.Attribute) -> Value:
+    return attribute_of(ctx, ctx.evaluate(node.value), node.attr)
+
+
+def attribute_of(ctx: Context, owner: Value, name: str) -> Value:
+    """An attribute of a value, or a method bound to it; raises CompilationError where it has none of that name."""
+    found = _find(ctx, owner, name)
+    if found is _ABSENT:
+        raise _missing(ctx, owner, name)
+    return found
+
+
+def _find(ctx: Context, owner: Value, name: str) -> Value:
+    if isinstance(owner, Tensor):
+        return _of_runtime(ctx, owner, name, ATTRIBUTES, METHODS)
+    if isinstance(owner, Descriptor):
+        return _of_runtime(ctx, owner, name, DESCRIPTOR_ATTRIBUTES, DESCRIPTOR_METHODS)
+    if isinstance(owner, Aggregate) and isinstance(inspect.getattr_static(owner, name, None), Function):
+        return BoundMethod(getattr(owner, name), owner)
+    found = getattr(owner, name, _ABSENT)
+    return owner if found is _ABSENT and name == "value" else unwrap(found)
+
+
+def _of_runtime(ctx: Context, owner: Value, name: str, attributes: Mapping[str, Callable], methods: Mapping) -> Value:
+    if name in attributes:
+        return run_rule(ctx, name, attributes[name], (owner,), {})
+    return BoundMethod(methods[name], owner) if name in methods else _ABSENT
+
+
+def _missing(ctx: Context, owner: Value, name: str) -> CompilationError:
+    if isinstance(owner, Tensor) and name == "value":
+        return ctx.error(f"'.value' is of a constexpr, got {describe(owner)}, which is known only at run time.")
+    if isinstance(owner, Tensor | Descriptor):
+        is_tensor = isinstance(owner, Tensor)
+        known = [*ATTRIBUTES, *METHODS] if is_tensor else [*DESCRIPTOR_ATTRIBUTES, *DESCRIPTOR_METHODS]
+        return ctx.error(f"A value of type {owner.type} has no '{name}'.{suggest(name, known)}")
+    if isinstance(owner, tuple) and name in _LIST_METHODS:
+        return ctx.error(f"A list is a tuple in a kernel and has no '{name}'. {_LIST_METHODS[name]}")
+    where = f"Module '{owner.__name__}'" if isinstance(owner, ModuleType) else describe(owner)
+    return ctx.error(f"{where} has no '{name}'.{suggest(name, dir(owner))}")
+
+
+_LIST_METHODS = {
+    "append": "Build a longer one, as in `items = items + (x,)`.",
+    "extend": "Build a longer one, as in `items = items + others`.",
+    "insert": "Build a new one, as in `items = items[:1] + (x,) + items[1:]`.",
+    "pop": "Build a shorter one, as in `items = items[:-1]`.",
+    "remove": "Build a new one without it.",
+    "clear": "Assign an empty one, `items = ()`.",
+    "sort": "Compare the items one by one, or sort a tile with tl.sort.",
+    "reverse": "Build a new one, as in `items = items[::-1]`.",
+}
+
+
+def getattr_(ctx: Context, owner: Value, name: str, *default: Value) -> Value:
+    """Python's getattr, of run-time values too."""
+    found = _find(ctx, owner, name)
+    if found is not _ABSENT:
+        return found
+    if default:
+        return default[0]
+    raise _missing(ctx, owner, name)
+
+
+def hasattr_(ctx: Context, owner: Value, name: str) -> bool:
+    """Python's hasattr, of run-time values too."""
+    return _find(ctx, owner, name) is not _ABSENT
+
+
+RULES = {getattr: getattr_, hasattr: hasattr_}
+EXPRESSIONS = {ast.Attribute: attribute}

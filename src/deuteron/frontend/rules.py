@@ -1,0 +1,76 @@
+"""Running what a call or an attribute means: a semantic function on evaluated arguments, or a function of Python now.
+
+    run_rule(ctx, tl.load, RULES[tl.load], (pointer,), {})       the ops of a load, its result
+    call_at_compile_time(ctx, math.log2, (8,))                   3.0
+
+What goes wrong otherwise than by an error of ours is located: it is a defect of a rule, or a kernel's own mistake.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from deuteron.errors import DeuteronError, InternalError
+from deuteron.frontend.context import Context
+from deuteron.frontend.inline import misfit
+from deuteron.frontend.values import Value, describe
+from deuteron.language.constant import unwrap
+
+
+@dataclass(frozen=True)
+class BoundMethod:
+    """A method together with the value that it was taken from: a Tensor, a Descriptor, an aggregate."""
+
+    function: Callable[..., Value]
+    receiver: Value
+
+
+def run_rule(
+    ctx: Context, name: Any, rule: Callable[..., Value], args: Sequence[Value], kwargs: Mapping[str, Value]
+) -> Value:
+    """Run a semantic function; what goes wrong in it otherwise than by an error of ours is a defect, and is located."""
+    ctx.stamp()
+    try:
+        return rule(ctx, *args, **kwargs)
+    except DeuteronError:
+        raise
+    except TypeError as error:
+        _check_arguments(ctx, name, rule, args, kwargs)
+        raise _internal_error(ctx, name, error) from error
+    except Exception as error:
+        raise _internal_error(ctx, name, error) from error
+
+
+def _check_arguments(ctx: Context, name: Any, rule: Callable, args: Sequence[Value], kwargs: Mapping) -> None:
+    signature = inspect.signature(rule)
+    try:
+        signature.bind(ctx, *args, **kwargs)
+    except TypeError as error:
+        raise misfit(ctx, name_of(name).strip("'"), list(signature.parameters)[1:], kwargs, error) from None
+
+
+def _internal_error(ctx: Context, name: Any, error: Exception) -> InternalError:
+    message = f"compiling {name_of(name)} failed with {type(error).__name__}: {error}. This is a defect of Deuteron."
+    return InternalError(message, ctx.frame.location(), ctx.call_chain)
+
+
+def name_of(callee: Any) -> str:
+    """The name of what is called, in quotes."""
+    return f"'{getattr(callee, '__name__', callee)}'"
+
+
+def call_at_compile_time(
+    ctx: Context, function: Callable[..., Any], args: Sequence[Value], kwargs: Mapping[str, Value] | None = None
+) -> Value:
+    """The result of a function of Python; its exception is an error of the kernel."""
+    try:
+        result = function(*args, **(kwargs or {}))
+    except Exception as error:
+        shown = ", ".join(describe(value) for value in args)
+        raise ctx.error(
+            f"{name_of(function)} of ({shown}) fails at compile time: {type(error).__name__}: {error}"
+        ) from error
+    return unwrap(tuple(result) if isinstance(result, (list, enumerate, zip, reversed)) else result)

@@ -1,0 +1,171 @@
+"""`@aggregate`: classes of values that kernels build, pass, return and carry through loops as one.
+
+    @aggregate
+    class Interval:
+        low: tl.tensor
+        high: tl.tensor
+        STEP: tl.constexpr
+
+        @constexpr_function
+        def __init__(self, low, high, step):
+            self.low, self.high, self.STEP = low, high, tl.constexpr(step)
+
+        @jit
+        def length(self):
+            return (self.high - self.low) // self.STEP
+
+A value is a tuple of its fields that has their names and the methods of the class: whatever handles tuples handles
+aggregates. Fields annotated `tl.constexpr` stay known at compile time. `__init__` runs in Python, when a kernel is
+compiled or on the host; without one, the fields are the parameters. No field can be set afterwards.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from deuteron.errors import UsageError
+from deuteron.language.constant import unwrap
+from deuteron.language.function import CompileTimeFunction, Function, KernelClass, annotation_text
+from deuteron.language.references import stable_repr
+
+_OF_PYTHON = frozenset(
+    (*vars(type("", (), {})), "__annotations__", "__annotate__", "__annotate_func__", "__qualname__")
+)
+
+
+class Aggregate(KernelClass, tuple):
+    """A value of an `@aggregate` class. `_fields` are its names, `_fixed` says which of them are constexprs."""
+
+    __slots__ = ()
+    _fields: tuple[str, ...] = ()
+    _fixed: tuple[bool, ...] = ()
+    _annotations: dict[str, Any] = {}
+    _draft: type = object
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> Aggregate:
+        """Raises TypeError unless `__init__` gives every field, and nothing else, a value that fits its annotation."""
+        draft = object.__new__(cls._draft)
+        cls._draft.__init__(draft, *args, **kwargs)
+        given = vars(draft)
+        for name in given:
+            if name not in cls._fields:
+                raise TypeError(f"{cls.__name__} has no field '{name}': it has {', '.join(cls._fields)}")
+        for name in cls._fields:
+            if name not in given:
+                raise TypeError(f"the constructor of {cls.__name__} gives '{name}' no value")
+            _check_field(cls, name, given[name])
+        return cls._make(unwrap(given[name]) for name in cls._fields)
+
+    @classmethod
+    def _make(cls, items: Any) -> Aggregate:
+        """The value of these fields, as of a named tuple."""
+        return tuple.__new__(cls, items)
+
+    def _replace(self, **changes: Any) -> Aggregate:
+        """The value with other fields."""
+        return self._make(changes.get(name, item) for name, item in zip(self._fields, self, strict=True))
+
+    def __repr__(self) -> str:
+        shown = ", ".join(f"{name}={item!r}" for name, item in zip(self._fields, self, strict=True))
+        return f"{type(self).__name__}({shown})"
+
+    def __getnewargs__(self) -> Any:
+        raise TypeError(f"a {type(self).__name__} cannot be copied or pickled")
+
+    @classmethod
+    def functions(cls) -> Iterator[Function | CompileTimeFunction]:
+        """Its methods that are compiled, or called while compiling, in the order of their names."""
+        for member in _members(cls).values():
+            if isinstance(member, Function | CompileTimeFunction):
+                yield member
+
+    @classmethod
+    def text(cls) -> str:
+        """What a compiled kernel depends on besides these: fields, constants, the source of plain functions."""
+        fields = ", ".join(f"{name}: {annotation_text(kind)}" for name, kind in cls._annotations.items())
+        members = (f"{name} = {_member_text(member)}" for name, member in _members(cls).items())
+        return "\n".join([f"{cls.__module__}.{cls.__qualname__}({fields})", *members])
+
+
+def aggregate(cls: type) -> type[Aggregate]:
+    """Class decorator: its annotated names are the fields of values that kernels handle as one.
+
+    Raises UsageError for a class without fields, and for an `__init__` that is a `@jit` function.
+    """
+    bases = [base for base in reversed(cls.__mro__) if base not in (object, tuple, KernelClass, Aggregate)]
+    members = {
+        name: member for base in bases for name, member in vars(base).items() if name not in (*_OF_PYTHON, "__init__")
+    }
+    annotations = {name: text for base in bases for name, text in _annotations_of(base).items()}
+    if not annotations:
+        raise UsageError(f"the aggregate '{cls.__name__}' has no fields: annotate them, as in `x: tl.tensor`")
+    init = next((made for base in reversed(bases) if (made := _init_of(base)) is not None), None)
+    if isinstance(init, Function):
+        raise UsageError(f"'__init__' of the aggregate '{cls.__name__}' is a @jit function: write it in plain Python")
+    defaults = {name: members.pop(name) for name in annotations if name in members}
+    draft = type(cls.__name__, (), {**members, "__init__": init or _init_by_fields(tuple(annotations), defaults)})
+    made = {
+        "_fields": tuple(annotations),
+        "_fixed": tuple(annotation_text(kind).rpartition(".")[2] == "constexpr" for kind in annotations.values()),
+        "_annotations": annotations,
+        "_draft": draft,
+        **{name: _field(index) for index, name in enumerate(annotations)},
+    }
+    made_class = type(cls.__name__, (Aggregate,), {**members, "__slots__": (), **made})
+    draft.__module__ = made_class.__module__ = cls.__module__
+    draft.__qualname__ = made_class.__qualname__ = cls.__qualname__
+    return made_class
+
+
+def _annotations_of(cls: type) -> dict[str, Any]:
+    return cls._annotations if issubclass(cls, Aggregate) else inspect.get_annotations(cls)
+
+
+def _init_of(cls: type) -> Any:
+    return vars(cls._draft if issubclass(cls, Aggregate) else cls).get("__init__")
+
+
+def _init_by_fields(fields: tuple[str, ...], defaults: dict[str, Any]) -> Callable[..., None]:
+    kinds = inspect.Parameter
+    parameters = [kinds(name, kinds.POSITIONAL_OR_KEYWORD, default=defaults.get(name, kinds.empty)) for name in fields]
+    signature = inspect.Signature(parameters)
+
+    def init(self: Any, *args: Any, **kwargs: Any) -> None:
+        bound = signature.bind(*args, **kwargs)
+        bound.apply_defaults()
+        vars(self).update(bound.arguments)
+
+    return init
+
+
+def _field(index: int) -> property:
+    return property(lambda self: tuple.__getitem__(self, index))
+
+
+def _members(cls: type[Aggregate]) -> dict[str, Any]:
+    """What the class itself defines, by sorted name, with `__init__` as it was written."""
+    found = {name: _plain(member) for name, member in vars(cls._draft).items() if name not in _OF_PYTHON}
+    return dict(sorted(found.items()))
+
+
+def _plain(member: Any) -> Any:
+    return member.__func__ if isinstance(member, staticmethod | classmethod) else member
+
+
+def _member_text(member: Any) -> str:
+    if isinstance(member, Function | CompileTimeFunction):
+        return "a function"
+    if not inspect.isfunction(member):
+        return stable_repr(member)
+    try:
+        return inspect.getsource(member)
+    except OSError:
+        return stable_repr(member.__code__.co_code)
+
+
+def _check_field(cls: type[Aggregate], name: str, value: Any) -> None:
+    expected = cls._annotations[name]
+    if isinstance(expected, type) and issubclass(expected, Aggregate) and not isinstance(value, expected):
+        raise TypeError(f"'{name}' of {cls.__name__} is a {expected.__name__}, got {value!r:.60}")
