@@ -5,6 +5,8 @@ import pytest
 
 import deuteron as triton
 import deuteron.language as tl
+from deuteron.dtypes import FLOATS
+from tests.float_codes import values
 
 # Products of fp16 and bf16 are exact in fp32, and so are the sums but for the accumulator's rounding.
 TOLERANCE = {"float16": 1e-5, "bfloat16": 1e-5, "float32": 1e-5}
@@ -74,3 +76,62 @@ def test_dot_of_a_dot(draw, poisoned, check_norm):
     chain_kernel[(1,)](a, b, out, N=32)
     p = a.astype(np.float64) @ b
     check_norm(out, (p - p.max(axis=1, keepdims=True)) @ b * 0.5, 1e-5, tf32=True)
+
+
+@triton.jit
+def ranked_kernel(a_ptr, b_ptr, out_ptr, M: tl.constexpr, N: tl.constexpr, K: tl.constexpr, TRANS: tl.constexpr):
+    a = tl.load(a_ptr + tl.arange(0, 4 * M * K)).reshape(2, 1, 2, M, K)
+    b = tl.load(b_ptr + tl.arange(0, 4 * N * K)).reshape([2, 1, 2, N, K] if TRANS else [2, 1, 2, K, N])
+    product = tl.dot(a, b, trans_b=TRANS, input_precision="ieee")
+    tl.store(out_ptr + tl.arange(0, 4 * M * N), product.reshape(4 * M * N))
+
+
+@pytest.mark.parametrize("trans", [False, True])
+@pytest.mark.parametrize(
+    ("dtype", "sizes"), [("float16", (16, 32, 16)), ("float32", (4, 8, 2)), ("float64", (1, 4, 1))]
+)
+def test_batches_of_any_rank(draw, poisoned, check_norm, dtype, sizes, trans):
+    m, n, k = sizes
+    a, b = draw(dtype, (2, 1, 2, m, k)), draw(dtype, (2, 1, 2, n, k) if trans else (2, 1, 2, k, n))
+    out = poisoned("float64" if dtype == "float64" else "float32", (2, 1, 2, m, n))
+    ranked_kernel[(1,)](a, b, out, M=m, N=n, K=k, TRANS=trans)
+    right = np.swapaxes(b, -1, -2) if trans else b
+    check_norm(out, a.astype(np.float64) @ right.astype(np.float64), 1e-5)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64", "int8"])
+@pytest.mark.parametrize("sizes", [(1, 1, 1), (2, 16, 4), (16, 1, 32)])
+def test_small_sizes(draw, poisoned, check_norm, dtype, sizes):
+    m, n, k = sizes
+    a, b = draw(dtype, (m, k)), draw(dtype, (k, n))
+    result = {"int8": "int32", "float64": "float64"}.get(dtype, "float32")
+    c, out = draw(result, (m, n), -100, 100), poisoned(result, (m, n))
+    dot_kernel[(1,)](a, b, c, out, ADD=True, M=m, N=n, K=k)
+    check_norm(out, a.astype(np.float64) @ b.astype(np.float64) + c, 1e-5, tf32=dtype == "float32")
+
+
+@triton.jit
+def fp8_kernel(a_ptr, b_ptr, wide_ptr, half_ptr, N: tl.constexpr):
+    at = tl.arange(0, N)[:, None] * N + tl.arange(0, N)[None, :]
+    a, b = tl.load(a_ptr + at), tl.load(b_ptr + at)
+    tl.store(wide_ptr + at, tl.dot(a, b, max_num_imprecise_acc=16))
+    tl.store(half_ptr + at, tl.dot(a, b.T, out_dtype=tl.float16))
+
+
+FP8_PAIRS = [("fp8e4nv", "fp8e5"), ("fp8e5", "fp8e4b8"), ("fp8e4b15", "fp8e4nv"), ("fp8e5b16", "fp8e5b16")]
+
+
+@pytest.mark.parametrize("types", FP8_PAIRS, ids="-".join)
+def test_fp8_types_may_differ(rng, poisoned, types):
+    """Numbers of few bits, so that all sums are exact."""
+    declared = [next(type for type in FLOATS if type.signature == name) for name in types]
+    tables = [values(type) for type in declared]
+    codes = [rng.choice(np.flatnonzero(np.isin(np.abs(table), [0.25, 0.5, 1.0])), (32, 32)) for table in tables]
+    wide, half = poisoned("float32", (32, 32)), poisoned("float16", (32, 32))
+    arrays = [
+        triton.reinterpret(code.astype(np.uint8), tl.dtype(name)) for code, name in zip(codes, types, strict=True)
+    ]
+    fp8_kernel[(1,)](*arrays, wide, half, N=32)
+    a, b = (table[code].astype(np.float64) for table, code in zip(tables, codes, strict=True))
+    np.testing.assert_array_equal(wide, a @ b)
+    np.testing.assert_array_equal(half, a @ b.T)

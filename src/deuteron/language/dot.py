@@ -21,12 +21,15 @@ def dot(
     allow_tf32: bool | None = None,
     max_num_imprecise_acc: int | None = None,
     out_dtype: dtype | None = None,
+    trans_a: bool = False,
+    trans_b: bool = False,
 ) -> tensor:
     """The matrix product `input @ other`, plus `acc` where it is given.
 
-    :param input: [M, K], or [B, M, K] for a batch, of int8, fp16, bf16, fp32, fp64 or fp8.
-    :param other: [K, N], or [B, K, N], of the same type (fp8 types may differ).
-    :param acc: [M, N] or [B, M, N], of the type of the result.
+    :param input: [M, K], or [..., M, K] for a batch, of int8, fp16, bf16, fp32, fp64 or fp8. Every size is allowed;
+        instructions multiply from 16 rows, 8 columns and 256 bits along K on.
+    :param other: [K, N], or [..., K, N] for the same batch, of the same type (fp8 types may differ).
+    :param acc: [M, N] or [..., M, N], of the type of the result.
     :param input_precision: how fp32 operands enter the product: "tf32" (the default), "tf32x3", "ieee", "bf16x3" or
         "bf16x6". On the CPU all are exact. On GPUs "tf32" is one product on tensor cores, of numbers with 11 of their
         24 bits (rounded; sm_90 cuts the rest off); "tf32x3" and "bf16x3" are three, of parts, with 22 and 16 bits,
@@ -34,8 +37,10 @@ def dot(
     :param allow_tf32: the older form: True is "tf32", False is "ieee".
     :param max_num_imprecise_acc: how many products of fp8 may be accumulated at lower precision; a hint.
     :param out_dtype: type of the result for fp16 and fp8 operands: fp32 (the default, or that of `acc`) or fp16. Others
-        give int32 for int8, fp64 for fp64, else fp32.
+        give int32 for int8, fp64 for fp64, else fp32, whatever is said here, as in Triton; bf16 is an error.
+    :param trans_a: as in Triton 1 and before 2.0: whether `input` is given as [..., K, M]. Now `tl.trans(input)`.
+    :param trans_b: whether `other` is given as [..., N, K]. Now `tl.trans(other)`.
 
-    Errors: scalars, ranks other than 2 or 3, shapes that do not go together, types that differ or are not in the
-    list, an `acc` of another shape or type, a precision or `out_dtype` that there is not.
+    Errors: scalars, ranks below 2, shapes that do not go together, types that differ or are not in the list, an `acc`
+    of another shape or type, a precision or `out_dtype` that there is not.
     """

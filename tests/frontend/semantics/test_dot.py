@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from deuteron.ir.remarks import Kind, remark_of
 from deuteron.ir.tt.dot import InputPrecision
+from deuteron.ir.types import shape_of
 
 
 def tile(dtype: str, *shape: int) -> str:
@@ -23,6 +25,8 @@ def tile(dtype: str, *shape: int) -> str:
         ("float8e5", "", "fp32"),
         ("int8", "", "int32"),
         ("int8", ", out_dtype=tl.float32", "int32"),
+        ("int8", ", out_dtype=tl.int8", "int32"),
+        ("bfloat16", ", out_dtype=tl.float16", "fp32"),
     ],
 )
 def test_result_type(result_type, operand: str, arguments: str, result: str):
@@ -33,6 +37,30 @@ def test_result_type(result_type, operand: str, arguments: str, result: str):
 def test_batch(result_type):
     product = f"tl.dot({tile('float16', 2, 16, 32)}, {tile('float16', 2, 32, 64)})"
     assert result_type(product) == "fp32[2, 16, 64]"
+
+
+def test_batches_of_any_rank_are_one(result_type, ops):
+    product = f"tl.dot({tile('float16', 2, 1, 4, 16, 32)}, {tile('float16', 2, 1, 4, 32, 64)})"
+    assert result_type(product) == "fp32[2, 1, 4, 16, 64]"
+    (dot,) = [op for op in ops(product) if op.name == "tt.dot"]
+    assert shape_of(dot.result.type) == (8, 16, 64)
+
+
+@pytest.mark.parametrize(
+    ("product", "said"),
+    [
+        ("tl.dot(m, m, trans_b=True)", "trans_b=True is tl.trans(other) now"),
+        ("tl.dot(m, m, trans_a=True, allow_tf32=False)", "allow_tf32=False is input_precision='ieee' now; "
+         "trans_a=True is tl.trans(input) now"),
+        ("tl.dot(m, m.T, trans_b=False)", None),
+    ],
+)  # fmt: skip
+def test_old_spellings_mean_what_they_meant(ops, product: str, said: str | None):
+    (dot,) = [op for op in ops(product) if op.name == "tt.dot"]
+    size = 32 if "trans_a" in product else 16
+    assert shape_of(dot.result.type) == (size, size)
+    found = remark_of(dot, Kind.OLD_SPELLING)
+    assert (found and found.reason) == said
 
 
 @pytest.mark.parametrize(
@@ -55,14 +83,16 @@ def test_input_precision(ops, arguments: str, precision: InputPrecision):
     [
         ("tl.dot(m, m)", "tl.dot of fp16[16, 32] and fp16[16, 32]: expected [M, K] and [K, N], or [B, M, K] and "
          "[B, K, N]. Is one of them to be transposed with tl.trans?"),
-        ("tl.dot(x, x)", "tl.dot multiplies tiles of 2 or 3 dimensions, got fp32[64] and fp32[64]."),
-        ("tl.dot(m, 2)", "tl.dot multiplies tiles of 2 or 3 dimensions, got fp16[16, 32] and 2."),
+        ("tl.dot(x, x)", "tl.dot multiplies tiles of 2 or more dimensions, got fp32[64] and fp32[64]."),
+        ("tl.dot(m, 2)", "tl.dot multiplies tiles of 2 or more dimensions, got fp16[16, 32] and 2."),
         ("tl.dot(m, m.T.to(tl.float32))", "tl.dot takes operands of one type, got fp16[16, 32] and fp32[32, 16]. "
          "Convert one with .to()."),
         ("tl.dot(m.to(tl.int32), m.T.to(tl.int32))", "tl.dot takes int8, fp16, bf16, fp32, fp64 and fp8, got "
          "int32[16, 32]. Convert it with .to()."),
         ("tl.dot(m, m.T, x)", "The accumulator of tl.dot must be fp32[16, 16], got fp32[64]."),
         ("tl.dot(m, m.T, m)", "The accumulator of tl.dot must be fp16[16, 16], got fp16[16, 32]."),
+        ("tl.dot(m, m.T, False)", "The accumulator of tl.dot cannot be False. Older versions had other parameters "
+         "there: give them by name, as allow_tf32 or trans_a."),
         ("tl.dot(m, m.T, input_precision='fp8')", "tl.dot has no input_precision 'fp8'. Use one of tf32, tf32x3, "
          "ieee, bf16x3, bf16x6."),
         ("tl.dot(m, m.T, input_precision='ieee', allow_tf32=True)", "tl.dot got input_precision='ieee' and "

@@ -4,6 +4,7 @@ import pytest
 from ir_text import parse_kernel, value_named
 
 from deuteron.backend.cuda.target import architecture
+from deuteron.ir.remarks import Kind, remark_of
 from deuteron.ir.tt.dot import DotOp
 from deuteron.machine.gpu import GPUConfig
 from deuteron.passes import run_passes
@@ -15,7 +16,6 @@ from deuteron.passes.gpu.dot_instructions import (
     warp_group_warps,
 )
 from deuteron.passes.gpu.layouts.assign_layouts import AssignLayouts
-from deuteron.passes.remarks import Kind, remark_of
 
 TF32, IEEE = 0, 2
 

@@ -1,17 +1,24 @@
 """Matrix products: tt.dot, with a zero accumulator where none is given.
 
     fp16 @ fp16 -> fp32 (or fp16)     bf16, fp32 -> fp32     fp64 -> fp64     int8 -> int32     fp8 -> fp32 (or fp16)
+    [2, 3, M, K] @ [2, 3, K, N]       tt.dot of [6, M, K] and [6, K, N], reshaped
+    trans_b=True                      tt.trans, and a remark: so older versions said it
 
-How small M, N and K may be is the target's affair.
+How small M, N and K may be for an instruction is the target's affair.
 """
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
+
 from deuteron import language as tl
 from deuteron.frontend.context import Context
 from deuteron.frontend.semantics.constant import number
+from deuteron.frontend.semantics.shape import reshape, trans
 from deuteron.frontend.semantics.types import tensor, type_of
 from deuteron.frontend.values import Tensor, Value, describe
+from deuteron.ir.remarks import Kind, remark
 from deuteron.ir.tt.dot import DotOp, InputPrecision
 from deuteron.language.types import bfloat16, dtype, float16, float32, float64, int8, int32
 
@@ -28,26 +35,54 @@ def dot(
     allow_tf32: bool | None = None,
     max_num_imprecise_acc: int | None = None,
     out_dtype: dtype | None = None,
+    trans_a: bool = False,
+    trans_b: bool = False,
 ) -> Tensor:
-    _check_operands(ctx, input, other)
+    for operand in (input, other):
+        _check_operand(ctx, operand, input, other)
+    a = trans(ctx, input) if trans_a else input
+    b = trans(ctx, other) if trans_b else other
+    _check_operands(ctx, a, b)
     precision = _precision(ctx, input_precision, allow_tf32)
-    shape = (*input.shape[:-1], other.shape[-1])
-    result = _result_type(ctx, input.dtype, out_dtype, acc)
+    shape = (*a.shape[:-1], b.shape[-1])
+    result = _result_type(ctx, a.dtype, out_dtype, acc)
+    total = accumulator(ctx, "tl.dot", acc, result, shape)
+    a, b, total = (flattened(ctx, tile) for tile in (a, b, total))
+    op = DotOp(a.handle, b.handle, total.handle, precision, max_num_imprecise_acc or 0)
+    product = tensor(ctx, op, total.type)
+    _remark_old_spelling(op, allow_tf32, trans_a, trans_b)
+    return reshape(ctx, product, shape)
+
+
+def accumulator(ctx: Context, name: str, acc: Value, result: dtype, shape: Sequence[int]) -> Tensor:
+    """What is added to, which has to be of the type of the result; zeros where it is not given."""
     if acc is None:
-        acc = number(ctx, 0, result, shape)
-    elif not isinstance(acc, Tensor) or acc.type != type_of(result, shape):
-        raise ctx.error(f"The accumulator of tl.dot must be {type_of(result, shape)}, got {describe(acc)}.")
-    op = DotOp(input.handle, other.handle, acc.handle, precision, max_num_imprecise_acc or 0)
-    return tensor(ctx, op, acc.type)
+        return number(ctx, 0, result, shape)
+    if isinstance(acc, bool):
+        raise ctx.error(
+            f"The accumulator of {name} cannot be {acc}. Older versions had other parameters there: give them by "
+            "name, as allow_tf32 or trans_a."
+        )
+    if not isinstance(acc, Tensor) or acc.type != type_of(result, shape):
+        raise ctx.error(f"The accumulator of {name} must be {type_of(result, shape)}, got {describe(acc)}.")
+    return acc
 
 
-def _check_operands(ctx: Context, a: Value, b: Value) -> None:
-    for operand in (a, b):
-        if not isinstance(operand, Tensor) or len(operand.shape) not in (2, 3):
-            raise ctx.error(f"tl.dot multiplies tiles of 2 or 3 dimensions, got {describe(a)} and {describe(b)}.")
-        if not operand.dtype.is_fp8() and operand.dtype not in OPERAND_TYPES:
-            accepted = ", ".join(str(type) for type in OPERAND_TYPES)
-            raise ctx.error(f"tl.dot takes {accepted} and fp8, got {operand.type}. Convert it with .to().")
+def flattened(ctx: Context, tile: Tensor) -> Tensor:
+    """With one dimension for the batch, where there are several."""
+    *batch, rows, columns = tile.shape
+    return reshape(ctx, tile, (math.prod(batch), rows, columns)) if len(batch) > 1 else tile
+
+
+def _check_operand(ctx: Context, operand: Value, a: Value, b: Value) -> None:
+    if not isinstance(operand, Tensor) or len(operand.shape) < 2:
+        raise ctx.error(f"tl.dot multiplies tiles of 2 or more dimensions, got {describe(a)} and {describe(b)}.")
+    if not operand.dtype.is_fp8() and operand.dtype not in OPERAND_TYPES:
+        accepted = ", ".join(str(type) for type in OPERAND_TYPES)
+        raise ctx.error(f"tl.dot takes {accepted} and fp8, got {operand.type}. Convert it with .to().")
+
+
+def _check_operands(ctx: Context, a: Tensor, b: Tensor) -> None:
     if a.dtype != b.dtype and not (a.dtype.is_fp8() and b.dtype.is_fp8()):
         raise ctx.error(f"tl.dot takes operands of one type, got {a.type} and {b.type}. Convert one with .to().")
     if len(a.shape) != len(b.shape) or a.shape[:-2] != b.shape[:-2] or a.shape[-1] != b.shape[-2]:
@@ -61,16 +96,17 @@ def _precision(ctx: Context, name: str | None, allow_tf32: bool | None) -> Input
     if name is not None and allow_tf32 is not None:
         raise ctx.error(f"tl.dot got input_precision={name!r} and allow_tf32={allow_tf32}. Give input_precision only.")
     if name is None:
-        return InputPrecision.IEEE if allow_tf32 is False else InputPrecision.TF32
+        return InputPrecision.TF32 if allow_tf32 is None or allow_tf32 else InputPrecision.IEEE
     if not isinstance(name, str) or name.lower() not in INPUT_PRECISIONS:
         raise ctx.error(f"tl.dot has no input_precision {describe(name)}. Use one of {', '.join(INPUT_PRECISIONS)}.")
     return INPUT_PRECISIONS[name.lower()]
 
 
 def _result_type(ctx: Context, operand: dtype, out_dtype: dtype | None, acc: Value) -> dtype:
+    """Where there is one type only, what is asked for does not count: scripts say float32 or int8 of all operands."""
     possible = _RESULT_TYPES.get(operand, (float32, float16))
-    # float32 was once the default of out_dtype, whatever the operands; scripts still spell it out.
-    if out_dtype not in (None, float32, *possible):
+    is_asked = out_dtype is not None and (len(possible) > 1 or out_dtype == bfloat16)
+    if (is_asked and out_dtype not in possible) or not isinstance(out_dtype, dtype | None):
         shown = " or ".join(str(type) for type in possible)
         raise ctx.error(f"tl.dot of {operand} gives {shown}, not {describe(out_dtype)}. Convert the result with .to().")
     wanted = out_dtype or (acc.dtype if isinstance(acc, Tensor) else None)
@@ -83,5 +119,18 @@ _RESULT_TYPES: dict[dtype, tuple[dtype, ...]] = {
     float32: (float32,),
     bfloat16: (float32,),
 }
+
+
+def _remark_old_spelling(op: DotOp, allow_tf32: bool | None, trans_a: bool, trans_b: bool) -> None:
+    said = []
+    if allow_tf32 is not None:
+        said.append(f"allow_tf32={allow_tf32} is input_precision={'tf32' if allow_tf32 else 'ieee'!r} now")
+    if trans_a:
+        said.append("trans_a=True is tl.trans(input) now")
+    if trans_b:
+        said.append("trans_b=True is tl.trans(other) now")
+    if said:
+        remark(op, Kind.OLD_SPELLING, "; ".join(said))
+
 
 RULES = {tl.dot: dot}

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from xdsl.ir import Attribute
 
+from deuteron.ir.remarks import Kind, remark
 from deuteron.ir.tt.dot import DotOp, InputPrecision
 from deuteron.ir.tt.function import FuncOp
 from deuteron.ir.ttng.warp_group_dot import WarpGroupDotOp, tile_of
@@ -16,7 +17,6 @@ from deuteron.ir.types import bit_width_of, element_type_of, f32, shape_of
 from deuteron.layout.wgmma import WARPGROUP, M
 from deuteron.machine.gpu import GPU, GPUConfig
 from deuteron.machine.matrix import DotTypes, MatrixUnit
-from deuteron.passes.remarks import Kind, remark
 
 
 def uses_wgmma(op: DotOp, config: GPUConfig) -> bool:

@@ -22,6 +22,7 @@ from deuteron.backend.cuda.report.model import Conversion, PipelinedLoad, PlainL
 from deuteron.backend.report import line_of
 from deuteron.errors import Location
 from deuteron.ir.location import user_location
+from deuteron.ir.remarks import Kind, remark_of
 from deuteron.ir.tt.dot import DotOp
 from deuteron.ir.tt.function import FuncOp
 from deuteron.ir.tt.memory import LoadOp, StoreOp
@@ -34,7 +35,6 @@ from deuteron.ir.ttng.warp_group_dot import WarpGroupDotOp, tile_of
 from deuteron.ir.types import byte_width_of, element_type_of, is_tile, num_elements_of, pointee_of, shape_of
 from deuteron.layout.conversion import SharedRoute, ShuffleRoute
 from deuteron.machine.gpu import GPU
-from deuteron.passes.remarks import Kind, remark_of
 
 INSTRUCTIONS = {Kind.NO_MMA: "mma.sync", Kind.NO_WGMMA: "wgmma"}
 

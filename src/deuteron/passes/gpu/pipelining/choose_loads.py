@@ -23,6 +23,7 @@ from deuteron.analysis.axis_analysis import AxisInfoAnalysis
 from deuteron.analysis.points_to import Targets
 from deuteron.analysis.written_arguments import is_apart, written_arguments
 from deuteron.ir.effects import GLOBAL, first_in_order
+from deuteron.ir.remarks import Kind, remark
 from deuteron.ir.tt.descriptor import MakeTensorDescriptorOp
 from deuteron.ir.tt.memory import LoadOp
 from deuteron.ir.ttg.layout import layout_of
@@ -38,7 +39,6 @@ from deuteron.passes.gpu.rings.buffered_loads import (
     feeds_dot,
     obstacle_to_copies,
 )
-from deuteron.passes.remarks import Kind, remark
 
 # Of a thread, for what is under way to it in one iteration: 32 registers. Not measured.
 MAX_PREFETCHED_BYTES = 128

@@ -31,6 +31,7 @@ from xdsl.rewriter import InsertPoint
 
 from deuteron.analysis.axis_analysis import AxisInfoAnalysis
 from deuteron.ir.builder import Builder
+from deuteron.ir.remarks import Kind, remark
 from deuteron.ir.tt.descriptor import DescriptorLoadOp
 from deuteron.ir.tt.function import FuncOp
 from deuteron.ir.tt.memory import LoadOp
@@ -47,7 +48,6 @@ from deuteron.passes.gpu.pipelining.prefetch_loads import prefetch
 from deuteron.passes.gpu.pipelining.run_ahead import RingAhead, next_iteration
 from deuteron.passes.gpu.rings.buffered_loads import BufferedLoad
 from deuteron.passes.optimisation import Optimisation
-from deuteron.passes.remarks import Kind, remark
 
 
 @dataclass(frozen=True)

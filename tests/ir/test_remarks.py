@@ -3,8 +3,8 @@
 import pytest
 from ir_text import parse_kernel, value_named
 
+from deuteron.ir.remarks import Kind, Remark, remark, remark_of, remarks_in, remarks_of
 from deuteron.ir.text import parse_module, print_module
-from deuteron.passes.remarks import Kind, Remark, remark, remark_of, remarks_in, remarks_of
 
 BODY = """
     %a = "arith.addi"(%n, %n) : (i32, i32) -> i32

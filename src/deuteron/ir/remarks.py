@@ -1,4 +1,4 @@
-"""What passes have to say of ops to whoever reads the IR or the compile report, as data.
+"""What passes, and the frontend, have to say of ops to whoever reads the IR or the compile report, as data.
 
     remark(load, Kind.NOT_AHEAD, "it is in a branch")
     remark_of(load, Kind.NOT_AHEAD)                            Remark(Kind.NOT_AHEAD, "it is in a branch", {})
@@ -28,6 +28,7 @@ class Kind(Enum):
     NOT_AHEAD = "not-ahead"  # a load of a loop is done in its iteration
     NO_MMA = "no-mma"  # warps do not multiply with their own tensor instructions
     NO_WGMMA = "no-wgmma"  # warpgroups do not
+    OLD_SPELLING = "old-spelling"  # the kernel says it as older versions of Triton did
 
 
 @dataclass(frozen=True)
