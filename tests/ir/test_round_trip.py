@@ -64,6 +64,13 @@ SNIPPETS = {
     "tt.scan": f'%r = "tt.scan"(%t) <{{axis = 0 : i32, reverse = true}}> {REGION.format("scan")} : ({TILE}) -> {TILE}',
     "tt.dot": """%r = "tt.dot"(%s, %s, %s) <{inputPrecision = 2 : i32, maxNumImpreciseAcc = 0 : i32}>
         : (tensor<2x2x2xf32>, tensor<2x2x2xf32>, tensor<2x2x2xf32>) -> tensor<2x2x2xf32>""",
+    "tt.dot_scaled": """%a = "arith.constant"() <{value = dense<1> : tensor<16x16xi8>}> : () -> tensor<16x16xi8>
+        %b = "arith.constant"() <{value = dense<1.0> : tensor<32x16xf16>}> : () -> tensor<32x16xf16>
+        %z = "arith.constant"() <{value = dense<1.0> : tensor<16x16xf32>}> : () -> tensor<16x16xf32>
+        %w = "arith.constant"() <{value = dense<1> : tensor<16x1xi8>}> : () -> tensor<16x1xi8>
+        %r = "tt.dot_scaled"(%a, %b, %z, %w) <{operandSegmentSizes = array<i32: 1, 1, 1, 1, 0>, a_elem_type = 4 : i32,
+            b_elem_type = 6 : i32, fastMath = false, lhs_k_pack = true, rhs_k_pack = true}>
+        : (tensor<16x16xi8>, tensor<32x16xf16>, tensor<16x16xf32>, tensor<16x1xi8>) -> tensor<16x16xf32>""",
     "tt.bitcast": '%r = "tt.bitcast"(%f) : (f32) -> i32',
     "tt.ptr_to_int": f'%r = "tt.ptr_to_int"(%ps) : ({POINTERS}) -> tensor<4xi64>',
     "tt.int_to_ptr": """%w = "tt.ptr_to_int"(%p) : (!tt.ptr<f32>) -> i64

@@ -28,6 +28,19 @@ def dot(a: str, b: str, c: str, r: str) -> str:
     %r = "tt.dot"(%a, %b, %c) <{{inputPrecision = 0 : i32, maxNumImpreciseAcc = 0 : i32}}> : ({a}, {b}, {c}) -> {r}"""
 
 
+def dot_scaled(a: str, b: str, scale: str, a_format: int = 4) -> str:
+    """e2m1 (4) with scales, e5m2 (1) without, into f32."""
+    c = "tensor<4x8xf32>"
+    return f"""%a = "arith.constant"() <{{value = dense<1> : {a}}}> : () -> {a}
+    %b8 = "arith.constant"() <{{value = dense<1> : {b}xi8>}}> : () -> {b}xi8>
+    %b = "tt.bitcast"(%b8) : ({b}xi8>) -> {b}xf8E5M2>
+    %c = "arith.constant"() <{{value = dense<1.0> : {c}}}> : () -> {c}
+    %x = "arith.constant"() <{{value = dense<1> : {scale}}}> : () -> {scale}
+    %r = "tt.dot_scaled"(%a, %b, %c, %x) <{{operandSegmentSizes = array<i32: 1, 1, 1, 1, 0>, a_elem_type = {a_format}
+        : i32, b_elem_type = 1 : i32, fastMath = false, lhs_k_pack = true, rhs_k_pack = true}}>
+        : ({a}, {b}xf8E5M2>, {c}, {scale}) -> {c}"""
+
+
 def reduce(axis: int, result: str, types: str = "%a: f32, %b: f32") -> str:
     return f"""%r = "tt.reduce"(%t) <{{axis = {axis} : i32}}> ({{
     ^bb1({types}):
@@ -92,6 +105,11 @@ ERRORS = [
     (dot("tensor<4x8xf32>", "tensor<4x8xf32>", "tensor<4x8xf32>", "tensor<4x8xf32>"), "do not go together"),
     (dot(T, T, T, T), "needs tiles of rank 2 or 3"),
     (dot("tensor<4x4xf32>", "tensor<4x4xf32>", "tensor<4x4xf32>", "tensor<4x4xf16>"), "the result is"),
+    (dot_scaled("tensor<4x16xi16>", "tensor<32x8", "tensor<4x1xi8>"), "e2m1 in tensor<4x16xi16>"),
+    (dot_scaled("tensor<4x16xi8>", "tensor<32x8", "tensor<4x1xi16>"), "scales of type tensor<4x1xi16> for 32 numbers"),
+    (dot_scaled("tensor<4x16xi8>", "tensor<32x8", "tensor<4x2xi8>"), "scales of type tensor<4x2xi8>, not"),
+    (dot_scaled("tensor<4x32xi8>", "tensor<32x8", "tensor<4x2xi8>"), "dot_scaled: shapes"),
+    (dot_scaled("tensor<4x32xi8>", "tensor<32x8", "tensor<4x2xi8>", 9), "has no format 9"),
     (f'%r = "tt.bitcast"(%t) : ({T}) -> tensor<4xi16>', "widths differ"),
     (f'%r = "tt.bitcast"(%t) : ({T}) -> i32', "keeps the shape"),
     ('%r = "tt.int_to_ptr"(%n) : (i32) -> i64', "int_to_ptr gives i64"),

@@ -30,7 +30,7 @@ from deuteron.language.constant import const, constexpr
 from deuteron.language.convert import cast, to_tensor
 from deuteron.language.creation import arange, full, zeros
 from deuteron.language.debug import debug_barrier, device_assert, device_print, static_assert, static_print
-from deuteron.language.dot import dot
+from deuteron.language.dot import dot, dot_scaled
 from deuteron.language.hints import assume, max_constancy, max_contiguous, multiple_of
 from deuteron.language.indexing import gather, histogram
 from deuteron.language.iterators import range, static_range

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from deuteron.language.builtin import builtin
 from deuteron.language.tensor import tensor
-from deuteron.language.types import dtype
+from deuteron.language.types import dtype, float32
 
 
 @builtin
@@ -43,4 +43,43 @@ def dot(
 
     Errors: scalars, ranks below 2, shapes that do not go together, types that differ or are not in the list, an `acc`
     of another shape or type, a precision or `out_dtype` that there is not.
+    """
+
+
+@builtin
+def dot_scaled(
+    lhs: tensor,
+    lhs_scale: tensor | None,
+    lhs_format: str,
+    rhs: tensor,
+    rhs_scale: tensor | None,
+    rhs_format: str,
+    acc: tensor | None = None,
+    fast_math: bool = False,
+    lhs_k_pack: bool = True,
+    rhs_k_pack: bool = True,
+    out_dtype: dtype = float32,
+) -> tensor:
+    """The matrix product of operands in microscaling formats: groups of numbers along K share a scale.
+
+    Each number is multiplied by its scale in bf16, or in fp32 (tf32 on GPUs, which has all its bits) where a format is
+    fp16. That is exact, but what is too large becomes infinite, and what is below 2**-126 may lose bits. The products
+    are then those of `dot`. Where nothing is scaled, fp8 is multiplied as it is.
+
+    :param lhs: [M, K], or [..., M, K] for a batch, in a type that goes with its format.
+    :param lhs_scale: [..., M, K // 32] of uint8, x standing for 2**(x - 127) and 255 for NaN; or [..., M, K // 16] of
+        float8e4nv; or None.
+    :param lhs_format: "e2m1" (two numbers in a uint8, the first in the lower half), "e4m3" (float8e4nv or uint8),
+        "e5m2" (float8e5 or uint8), "bf16" or "fp16" (that, or uint16).
+    :param rhs: [K, N], or [..., K, N].
+    :param rhs_scale: [..., N, K // 32] or [..., N, K // 16], not transposed; or None.
+    :param rhs_format: as `lhs_format`.
+    :param acc: [..., M, N] of `out_dtype`.
+    :param fast_math: that no scale is 255.
+    :param lhs_k_pack: whether the two numbers of a byte are neighbours along K; else along M.
+    :param rhs_k_pack: along K; else along N.
+    :param out_dtype: fp32 or fp16.
+
+    Errors: scalars, shapes that do not go together, a type that does not go with its format, scales of another type or
+    shape, scales of float8e4nv for bf16 or fp16, a packing for another format than e2m1.
     """

@@ -5,6 +5,7 @@ from __future__ import annotations
 from xdsl.passes import ModulePass
 
 from deuteron.passes.tile.combine import Combine
+from deuteron.passes.tile.decompose_scaled_dots import DecomposeScaledDots
 from deuteron.passes.tile.eliminate_dead_code import EliminateDeadCode
 from deuteron.passes.tile.fold import Fold
 from deuteron.passes.tile.hoist_invariants import HoistInvariants
@@ -27,6 +28,8 @@ def tile_passes(tma_bytes: int = 0, loads_ahead: bool = True) -> list[ModulePass
         InlineCalls(),
         # Before everything that makes addresses and masks cheap.
         RewriteDescriptorsToPointers(tma_bytes),
+        # Before folding: no other pass knows scaled dots.
+        DecomposeScaledDots(),
         # Before dead code: folded operands and branches not taken become unused.
         Fold(),
         # After folding: bounds are known. Before the rest, which sees what the copies have in common.

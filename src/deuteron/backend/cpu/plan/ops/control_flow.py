@@ -16,7 +16,7 @@ from deuteron.backend.cpu.plan.items import If, Keep, Place, While, tile_numbers
 from deuteron.backend.cpu.plan.ops.declaration import Declaration, Uncompiled
 from deuteron.backend.cpu.plan.use import Use
 from deuteron.backend.cpu.plan.visitors import ReadVisitor, ScheduleVisitor
-from deuteron.ir.tt import function, reduce
+from deuteron.ir.tt import dot, function, reduce
 
 
 class _ControlFlow(Declaration):
@@ -134,6 +134,7 @@ _UNCOMPILED = (
     scf.IndexSwitchOp,
     function.FuncOp,
     function.CallOp,
+    dot.DotScaledOp,
     reduce.ReduceReturnOp,
     reduce.ScanReturnOp,
 )
