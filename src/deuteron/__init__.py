@@ -14,6 +14,7 @@ The compiler itself (xDSL, LLVM) is imported when the first kernel is compiled.
 """
 
 from deuteron import errors as errors
+from deuteron import knobs as knobs
 from deuteron import language as language
 from deuteron import testing as testing
 from deuteron.compiler import ASTSource as ASTSource

@@ -49,6 +49,11 @@ class DeuteronError(Exception):
         self.location = location
         self.call_chain = call_chain
 
+    @property
+    def error_message(self) -> str:
+        """The message without its place, as Triton calls it."""
+        return self.message
+
     def __str__(self) -> str:
         head = f"{self.location}: error: {self.message}" if self.location else self.message
         excerpt = self.location.excerpt() if self.location else None
@@ -77,6 +82,10 @@ class UsageError(DeuteronError):
     """What was asked for is at fault: a command line, a signature, a grid, an option, a target, a file."""
 
 
+class VariableChanged(UsageError, RuntimeError):
+    """A variable that a kernel uses has changed since it was compiled; Triton's programs catch RuntimeError."""
+
+
 class IRError(DeuteronError):
     """Textual IR that was given as input does not parse or does not verify."""
 
@@ -97,6 +106,10 @@ class OutOfResources(DeuteronError):
 
 class LaunchError(DeuteronError):
     """A compiled kernel could not be launched with the arguments, grid or device given."""
+
+
+class IntegerTooLarge(LaunchError, OverflowError):
+    """An integer argument has more than 64 bits."""
 
 
 class MemoryAccessError(DeuteronError):

@@ -7,6 +7,7 @@ program that changes `os.environ` is heard.
 from __future__ import annotations
 
 import os
+import warnings
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
@@ -77,17 +78,49 @@ def check_launch_options(num_warps: int, num_stages: int, num_ctas: int) -> None
         raise UsageError(f"num_ctas must be a power of two from 1 to 8, got {num_ctas}")
 
 
+# Options of other targets and of other versions of Triton, and why a kernel can do without them here.
+IGNORED_OPTIONS = {
+    **dict.fromkeys(("waves_per_eu", "matrix_instr_nonkdim", "kpack", "schedule_hint"), "for AMD's GPUs"),
+    **dict.fromkeys(("instruction_sched_variant", "instruction_sched_hint", "use_block_pingpong"), "for AMD's GPUs"),
+    **dict.fromkeys(("grf_mode", "threads_per_warp", "one_matrix_per_load_for_bt"), "for Intel's GPUs"),
+    **dict.fromkeys(("multibuffer", "enable_hivm_auto_cv_balance"), "for Ascend's processors"),
+    **dict.fromkeys(("num_consumer_groups", "num_buffers_warp_spec"), "Deuteron chooses its own warp specialisation"),
+    **dict.fromkeys(("reg_dec_producer", "reg_inc_consumer"), "Deuteron chooses its own warp specialisation"),
+    **dict.fromkeys(("enable_warp_specialization", "enable_persistent"), "Deuteron chooses its own schedule"),
+    "optimize_epilogue": "Deuteron chooses its own epilogue",
+    "extern_libs": "Deuteron has the functions of libdevice itself",
+    "allow_fp8e4nv": "Deuteron has the type on every target",
+    "max_num_imprecise_acc_default": "give it to tl.dot",
+    "launch_pdl": "launches follow one another",
+    "sanitize_overflow": "Deuteron does not look for overflows",
+}
+
+
+def is_ignored(option: str) -> bool:
+    """Whether an option means nothing here; says so in a warning."""
+    if option in IGNORED_OPTIONS:
+        warnings.warn(f"Deuteron ignores the option '{option}': {IGNORED_OPTIONS[option]}", stacklevel=4)
+    return option in IGNORED_OPTIONS
+
+
 def option_names(options_class: type) -> tuple[str, ...]:
     return tuple(field.name for field in fields(options_class))
 
 
+def is_option(name: str) -> bool:
+    """Whether some target has it, or it is one that is ignored."""
+    return name in IGNORED_OPTIONS or any(name in option_names(options) for options in (CPUOptions, CUDAOptions))
+
+
 def make_options(options_class: type, given: dict[str, Any]) -> Any:
-    """An options object; an option that the target does not have is a UsageError that lists those it has."""
+    """An options object; an option that the target does not have is a UsageError that lists those it has, unless it is
+    one of another target or version, which a warning says is ignored."""
+    given = {name: value for name, value in given.items() if not is_ignored(name)}
     unknown = [name for name in given if name not in option_names(options_class)]
     if unknown:
         known = ", ".join(option_names(options_class))
         raise UsageError(f"unknown option '{unknown[0]}': the options are {known}")
-    return options_class(**given)
+    return options_class(**{**settings.option_defaults, **given})
 
 
 # What `os.environ` keeps its variables in, encoded: to look there takes a tenth of the time (0.05 us), and every launch
@@ -101,11 +134,29 @@ def _variable(name: str) -> str | None:
     return os.environ.get(name)
 
 
+def get_variable(name: str) -> str | None:
+    """A variable of the environment; None where it is not set."""
+    return os.environ.get(name)
+
+
+def set_variable(name: str, text: str | None) -> None:
+    """Set a variable of the environment, or, with None, take it away."""
+    if text is None:
+        os.environ.pop(name, None)
+    else:
+        os.environ[name] = text
+
+
+def truth(text: str) -> bool:
+    """Whether the text of a variable means yes."""
+    return text.lower() not in ("", "0", "false", "off", "no", "n")
+
+
 _UNITS = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 
 
 def _flag(name: str) -> bool:
-    return (_variable(name) or "0").lower() not in ("0", "false", "off", "no")
+    return truth(_variable(name) or "0")
 
 
 class Settings:
@@ -131,8 +182,15 @@ class Settings:
 
     @property
     def cache_dir(self) -> Path:
-        """DEUTERON_CACHE_DIR: where compiled kernels are kept."""
-        return Path(os.environ.get("DEUTERON_CACHE_DIR") or platformdirs.user_cache_dir("deuteron"))
+        """DEUTERON_CACHE_DIR (or TRITON_CACHE_DIR, or one in TRITON_HOME): where compiled kernels are kept."""
+        given = os.environ.get("DEUTERON_CACHE_DIR") or os.environ.get("TRITON_CACHE_DIR")
+        at_home = self.triton_home and os.path.join(self.triton_home, ".triton", "cache")
+        return Path(given or at_home or platformdirs.user_cache_dir("deuteron"))
+
+    @property
+    def triton_home(self) -> str | None:
+        """TRITON_HOME: where Triton's folder `.triton` is, if set."""
+        return os.environ.get("TRITON_HOME") or None
 
     @property
     def cache_size(self) -> int:
@@ -145,15 +203,37 @@ class Settings:
 
     @property
     def dump_dir(self) -> Path | None:
-        """DEUTERON_DUMP_DIR: where the text of every stage is written, if set."""
-        path = os.environ.get("DEUTERON_DUMP_DIR")
-        return Path(path) if path else None
+        """DEUTERON_DUMP_DIR (or, with TRITON_KERNEL_DUMP, Triton's): where the text of every stage is written."""
+        return self._folder("DEUTERON_DUMP_DIR", "TRITON_KERNEL_DUMP", "TRITON_DUMP_DIR", "dump")
 
     @property
     def override_dir(self) -> Path | None:
-        """DEUTERON_OVERRIDE_DIR: `<kernel>.<stage>` files in it replace what that stage made."""
-        path = os.environ.get("DEUTERON_OVERRIDE_DIR")
-        return Path(path) if path else None
+        """DEUTERON_OVERRIDE_DIR (or, with TRITON_KERNEL_OVERRIDE, Triton's): `<kernel>.<stage>` files in it replace
+        what that stage made."""
+        return self._folder("DEUTERON_OVERRIDE_DIR", "TRITON_KERNEL_OVERRIDE", "TRITON_OVERRIDE_DIR", "override")
+
+    def _folder(self, own: str, switch: str, theirs: str, name: str) -> Path | None:
+        """The folder that Deuteron's variable names, else, where Triton's switch is on, the one of Triton."""
+        path = os.environ.get(own)
+        if path or not _flag(switch):
+            return Path(path) if path else None
+        return Path(os.environ.get(theirs) or os.path.join(self.triton_home or Path.home(), ".triton", name))
+
+    @property
+    def option_texts(self) -> tuple[str | None, ...]:
+        """TRITON_DEBUG and TRITON_DEFAULT_FP_FUSION. Every launch asks for them."""
+        return _variable("TRITON_DEBUG"), _variable("TRITON_DEFAULT_FP_FUSION")
+
+    @property
+    def option_defaults(self) -> dict[str, bool]:
+        """The options `debug` and `enable_fp_fusion` where the environment says them: of kernels that say nothing."""
+        given = zip(("debug", "enable_fp_fusion"), self.option_texts, strict=True)
+        return {option: truth(text) for option, text in given if text}
+
+    @property
+    def ptxas(self) -> str | None:
+        """DEUTERON_PTXAS (or TRITON_PTXAS_PATH): the assembler, if it is not to be that of the wheel or on PATH."""
+        return _variable("DEUTERON_PTXAS") or _variable("TRITON_PTXAS_PATH") or None
 
     @property
     def disabled_passes(self) -> tuple[str, ...]:
@@ -163,8 +243,8 @@ class Settings:
 
     @property
     def always_compile(self) -> bool:
-        """DEUTERON_ALWAYS_COMPILE: do not read the cache."""
-        return _flag("DEUTERON_ALWAYS_COMPILE")
+        """DEUTERON_ALWAYS_COMPILE (or TRITON_ALWAYS_COMPILE): do not read the cache."""
+        return _flag("DEUTERON_ALWAYS_COMPILE") or _flag("TRITON_ALWAYS_COMPILE")
 
     @property
     def print_autotuning(self) -> bool:

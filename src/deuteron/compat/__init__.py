@@ -8,7 +8,6 @@ Importing this module installs it; `deuteron run file.py` does it for a whole pr
 imported before, that is an error, since a program must not have both.
 
     modules.py     what each of Triton's modules holds
-    knobs.py       `triton.knobs`: Deuteron's settings under Triton's names
     finder.py      puts the modules in place and answers for those that there are not
 """
 

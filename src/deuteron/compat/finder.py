@@ -37,13 +37,17 @@ def install() -> None:
         where = getattr(sys.modules["triton"], "__file__", "an unknown file")
         raise UsageError(f"Triton itself is already imported, from {where}: import deuteron.compat before it")
     modules = triton_modules()
-    made = {name: _make_module(name, _is_package(name, modules)) for name in modules}
+    made = {
+        name: content if isinstance(content, ModuleType) else _make_module(name, _is_package(name, modules))
+        for name, content in modules.items()
+    }
     for name, module in made.items():
         parent, _, child = name.rpartition(".")
         if parent:
             setattr(made[parent], child, module)
     for name, content in modules.items():
-        vars(made[name]).update(content)
+        if not isinstance(content, ModuleType):
+            vars(made[name]).update(content)
     sys.modules.update(made)
     sys.meta_path.insert(0, TritonFinder())
 

@@ -11,10 +11,9 @@ from types import ModuleType
 from typing import Any
 
 import deuteron
-from deuteron import compiler, errors, language, runtime, testing
+from deuteron import compiler, errors, knobs, language, runtime, testing
 from deuteron.backend import get_backend
 from deuteron.backend.tensor_descriptor import TensorDescriptor
-from deuteron.compat.knobs import knobs
 from deuteron.language import function, math, random, reductions, sorting, standard, types
 from deuteron.options import Target, settings
 from deuteron.runtime import autotuner, jit
@@ -29,7 +28,7 @@ def set_allocator(allocator: Any) -> None:
     """Accepted without effect: kernels on the CPU get their scratch memory from Deuteron."""
 
 
-def triton_modules() -> dict[str, Mapping[str, Any]]:
+def triton_modules() -> dict[str, Mapping[str, Any] | ModuleType]:
     """The content of every module, parents before their children."""
     return {
         "triton": _public(deuteron) | {"__version__": TRITON_VERSION, "set_allocator": set_allocator},

@@ -9,6 +9,7 @@ cache.
 from __future__ import annotations
 
 import gc
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
@@ -16,6 +17,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from deuteron import knobs
 from deuteron.backend import Backend, get_backend, parse_target
 from deuteron.backend.devices import machine_target
 from deuteron.backend.stage import Stage, Unit
@@ -73,6 +75,7 @@ def compile_with(
     is_portable: bool = False,
 ) -> CompiledKernel:
     """Compile with a backend and its options object, through the cache."""
+    begin = time.perf_counter()
     backend.check(target, options)
     path_of = _import_path if is_portable else str
     unit = Unit("", symbol or "", target, options, path_of=path_of, disabled=settings.disabled_passes)
@@ -80,16 +83,35 @@ def compile_with(
     key = cache_key(source.fingerprint(), target, backend.fingerprint(target), options, *asked)
     is_overridden = settings.override_dir is not None
     entry = None if settings.always_compile or is_overridden else cache.load(settings.cache_dir, key)
-    is_cached = entry is not None
+    is_cached, looked_up = entry is not None, time.perf_counter()
     if entry is None:
         entry = _run_stages(backend, source, unit, _dump_folder(key))
         if not is_overridden:
             cache.store(settings.cache_dir, key, entry)
             evict_now_and_then(settings.cache_dir, settings.cache_size)
     kernel = _kernel(backend, entry, options, key, is_cached)
+    if knobs.compilation.listener is not None:
+        _tell_listener(source, kernel, looked_up - begin, time.perf_counter() - begin)
     if is_cached and settings.dump_dir:
         _dump_all(settings.dump_dir / key, kernel)
     return kernel
+
+
+def _tell_listener(source: ASTSource | IRSource, kernel: CompiledKernel, look_up: float, total: float) -> None:
+    """Call `knobs.compilation.listener` with what was compiled and how long it took, in seconds."""
+    took = {} if kernel.is_cached else kernel.stage_times
+    first = look_up + took.get("source", 0.0)
+    stages = [(name, _microseconds(time)) for name, time in took.items() if name != "source"]
+    rest = 0.0 if kernel.is_cached else total - look_up - sum(took.values())
+    times = knobs.CompileTimes(_microseconds(first), stages, 0 if kernel.is_cached else _microseconds(rest))
+    metadata = {**vars(kernel.metadata), **kernel.metadata.options, "hash": kernel.hash}
+    knobs.compilation.listener(
+        src=source, metadata=metadata, metadata_group=kernel.asm, times=times, cache_hit=kernel.is_cached
+    )
+
+
+def _microseconds(seconds: float) -> int:
+    return max(1, round(seconds * 1e6))
 
 
 def _import_path(file: str) -> str:

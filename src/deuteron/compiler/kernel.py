@@ -15,12 +15,14 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
+from deuteron import knobs
 from deuteron.backend import Backend
 from deuteron.backend.arrays import array_specialiser, check_writable, device_mismatch, split_token
 from deuteron.backend.metadata import KernelMetadata, Param
 from deuteron.backend.report import Report
 from deuteron.backend.tensor_descriptor import flatten
 from deuteron.errors import LaunchError
+from deuteron.knobs.hooks import LazyDict
 
 
 class StageTexts(Mapping[str, str | bytes]):
@@ -46,7 +48,14 @@ class StageTexts(Mapping[str, str | bytes]):
 
 
 class CompiledKernel:
-    """The result of a compile; equal sources, options, targets and versions give an equal `hash`."""
+    """The result of a compile; equal sources, options, targets and versions give an equal `hash`.
+
+    `launch_enter_hook` and `launch_exit_hook` are for all kernels: what those of `knobs.runtime` were called before
+    Triton 3.4.
+    """
+
+    launch_enter_hook: Callable[[Any], None] | None = None
+    launch_exit_hook: Callable[[Any], None] | None = None
 
     def __init__(self, metadata: KernelMetadata, asm: StageTexts, hash: str, backend: Backend, is_cached: bool):
         self.metadata = metadata
@@ -70,7 +79,33 @@ class CompiledKernel:
     @cached_property
     def launch(self) -> Callable[[Sequence[int], Sequence[Any]], None]:
         """`launch(grid, values)`: addresses and numbers for the runtime parameters. Loads the code when first used."""
-        return self._backend.load(self.asm, self.metadata)
+        before, after = knobs.runtime.kernel_load_start_hook, knobs.runtime.kernel_load_end_hook
+        if before:
+            before(None, None, self.name, self.asm, self.hash)
+        loaded = self._backend.load(self.asm, self.metadata)
+        if after:
+            after(loaded, loaded, self.name, self.asm, self.hash)
+        return loaded
+
+    def launch_with_hooks(
+        self,
+        grid: Sequence[int],
+        values: Sequence[Any],
+        where: Mapping[str, int],
+        stream: int = 0,
+        describe: Callable[[], dict[str, Any]] | None = None,
+    ) -> None:
+        """Launch, and tell the hooks before and after it. `describe` gives what the kernel's author says of it."""
+        metadata = LazyDict({"name": self.name, "function": self.launch, "stream": stream})
+        if describe is not None:
+            metadata.add(describe, ())
+        for hook in (CompiledKernel.launch_enter_hook, knobs.runtime.launch_enter_hook):
+            if hook:
+                hook(metadata)
+        self.launch(grid, values, **where)
+        for hook in (knobs.runtime.launch_exit_hook, CompiledKernel.launch_exit_hook):
+            if hook:
+                hook(metadata)
 
     def report(self) -> Report:
         """What became of the kernel: resources, vector widths, instructions, pipelining, messages of the assembler."""
@@ -79,7 +114,15 @@ class CompiledKernel:
     def __getitem__(self, grid: Sequence[int]) -> Callable[..., None]:
         """`kernel[grid](*args)`: arrays, addresses, numbers, for all parameters or for those that are not constexpr."""
         full_grid = (*grid, 1, 1)[:3]
-        return lambda *args: self.launch(full_grid, self._values(args))
+
+        def launch(*args: Any) -> None:
+            values = self._values(args)
+            if has_launch_hooks():
+                self.launch_with_hooks(full_grid, values, {})
+            else:
+                self.launch(full_grid, values)
+
+        return launch
 
     def _values(self, args: Sequence[Any]) -> list[Any]:
         params, args = self.metadata.params, flatten(args)
@@ -90,6 +133,14 @@ class CompiledKernel:
             raise LaunchError(f"kernel '{self.name}' takes {names}, got {len(args)} arguments")
         given = zip(params, args, strict=True)
         return [_value(param, arg, self.metadata) for param, arg in given if param.kind != "constexpr"]
+
+
+def has_launch_hooks() -> bool:
+    """Whether somebody is to be told of launches."""
+    runtime, kernels = knobs.runtime, CompiledKernel
+    return bool(
+        runtime.launch_enter_hook or runtime.launch_exit_hook or kernels.launch_enter_hook or kernels.launch_exit_hook
+    )
 
 
 def _value(param: Param, arg: Any, kernel: KernelMetadata) -> Any:

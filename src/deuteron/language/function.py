@@ -18,7 +18,7 @@ import inspect
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, update_wrapper
-from types import MethodType
+from types import FunctionType, MethodType
 from typing import Any
 
 from deuteron.errors import Location, UsageError
@@ -57,11 +57,17 @@ class Parameter:
     def has_default(self) -> bool:
         return self.default is not inspect.Parameter.empty
 
+    @property
+    def is_const(self) -> bool:
+        """Whether it is annotated `tl.const`: a pointer that must not be stored through."""
+        return self.annotation.rpartition(".")[2] == "const"
+
 
 class SourceFunction:
     """A function with a source, of which what it refers to and a key are known."""
 
     fn: Callable[..., Any]
+    num_updates = 0  # how often the source of some function was replaced
 
     @cached_property
     def source(self) -> FunctionSource:
@@ -95,6 +101,47 @@ class SourceFunction:
                 elif is_value(value):
                     digest.update(f"{name} = {stable_repr(value)}\n".encode())
         return digest.hexdigest()
+
+    @property
+    def src(self) -> str:
+        """The text of the function from its `def`, without indentation."""
+        return self.source.definition
+
+    @property
+    def raw_src(self) -> list[str]:
+        """The lines of the function in its file, with its decorators."""
+        return list(self.source.lines)
+
+    @property
+    def starting_line_number(self) -> int:
+        return self.source.first_line
+
+    def _unsafe_update_src(self, new_src: str) -> None:
+        """Take another text for the source; kernels that use it are compiled anew when they are launched next."""
+        self.__dict__["source"] = self.source.with_definition(new_src)
+        self.__dict__.pop("_names_outside", None)
+        SourceFunction.num_updates += 1
+
+    @property
+    def hash(self) -> str:
+        """The cache key. Triton keeps it, so that programs set it to None to have it computed again, as it is here."""
+        return self.cache_key
+
+    @hash.setter
+    def hash(self, value: None) -> None:
+        if value is not None:
+            raise UsageError(f"the hash of '{self.__name__}' is computed: it can be set to None only, got {value!r}")
+
+    @property
+    def used_global_vals(self) -> dict[tuple[str, int], tuple[Any, Any]]:
+        """The variables that the function, with all that it calls, uses: by name and namespace, value and namespace."""
+        found = {(reference.name, reference.place[0]): reference for reference in self.watched()}
+        return {key: (reference.value, reference.namespace) for key, reference in found.items()}
+
+    @used_global_vals.setter
+    def used_global_vals(self, value: dict) -> None:
+        if value:
+            raise UsageError(f"the variables that '{self.__name__}' uses are found in its source")
 
     def watched(self) -> tuple[Reference, ...]:
         """What must not change once this function, with all that it uses, is compiled."""
@@ -150,11 +197,6 @@ class Function(SourceFunction):
     def arg_names(self) -> list[str]:
         return [param.name for param in self.params]
 
-    @property
-    def src(self) -> str:
-        """The text of the function, as Triton calls it."""
-        return self.source.text
-
     def location(self, node: ast.AST) -> Location:
         """Where a node of `tree` is in the file."""
         return self.source.location(node)
@@ -189,6 +231,13 @@ class CompileTimeFunction(SourceFunction):
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self.fn(*unwrap(args), **{name: unwrap(value) for name, value in kwargs.items()})
+
+    def _unsafe_update_src(self, new_src: str) -> None:
+        """Take another text for the source, in the same module; kernels that use it are compiled anew."""
+        super()._unsafe_update_src(new_src)
+        scope = {**self.fn.__globals__, **inspect.getclosurevars(self.fn).nonlocals}
+        exec(compile("\n" * (self.source.first_line - 1) + new_src, self.source.file, "exec"), scope)
+        self.fn = FunctionType(scope[self.__name__].__code__, scope, self.__name__, self.fn.__defaults__)
 
 
 constexpr_function = CompileTimeFunction

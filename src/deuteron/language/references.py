@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from types import BuiltinFunctionType, FunctionType, ModuleType
 from typing import Any, NamedTuple
 
-from deuteron.errors import UsageError
+from deuteron.errors import VariableChanged
 from deuteron.language.constant import constexpr
 
 _MISSING = object()
@@ -66,6 +66,11 @@ class Reference(NamedTuple):
         if not isinstance(self.namespace, dict):
             return False
         return "__deuteron__" in self.namespace or self.namespace.get("__name__", "").partition(".")[0] == _PACKAGE
+
+    @property
+    def kind(self) -> str:
+        """What holds it, for messages."""
+        return "closure variable" if isinstance(self.namespace, _Cell) else "global variable"
 
     @property
     def place(self) -> tuple[int, str]:
@@ -134,15 +139,15 @@ def watched(references: Iterable[Reference]) -> Iterator[Reference]:
 
 
 def check_unchanged(kernel: str, references: Iterable[Reference]) -> None:
-    """Raises UsageError where a name means something else by now."""
+    """Raises VariableChanged where a name means something else by now."""
     for reference in references:
         found = reference.current()
         if found is not reference.value and not _is_same(found, reference.value):
             new = "nothing" if found is _MISSING else f"{found!r:.60}"
-            raise UsageError(
-                f"'{reference.name}', which kernel '{kernel}' uses, has changed since it was compiled: it was "
-                f"{reference.value!r:.60}, and is {new}. Pass it as a tl.constexpr argument, for which the kernel is "
-                "compiled anew, or define the kernel anew."
+            raise VariableChanged(
+                f"{reference.kind} '{reference.name}', which kernel '{kernel}' uses, has changed since it was "
+                f"compiled: it was {reference.value!r:.60}, and is {new}. Pass it as a tl.constexpr argument, for "
+                "which the kernel is compiled anew, or define the kernel anew."
             )
 
 

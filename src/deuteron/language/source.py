@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import ast
 import inspect
+import textwrap
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -31,6 +32,22 @@ class FunctionSource:
     @property
     def text(self) -> str:
         return "".join(self.lines)
+
+    @property
+    def definition(self) -> str:
+        """The text from `def` on, without indentation."""
+        return textwrap.dedent("".join(self.lines[self.tree.lineno + self.line_offset - self.first_line :]))
+
+    def with_definition(self, text: str) -> FunctionSource:
+        """Another text for the function, in the same place; raises UsageError where it is not that of a `def`."""
+        lines = text.splitlines(keepends=True)
+        try:
+            tree = _parse(lines)
+        except SyntaxError as error:
+            raise UsageError(f"the new source of '{self.tree.name}' cannot be parsed: {error}") from error
+        if not isinstance(tree, ast.FunctionDef):
+            raise UsageError(f"the new source of '{self.tree.name}' defines no function")
+        return FunctionSource(self.file, self.tree.lineno + self.line_offset, tuple(lines), tree)
 
     @property
     def line_offset(self) -> int:

@@ -22,14 +22,17 @@ class Config:
         num_ctas: int = 1,
         maxnreg: int | None = None,
         pre_hook: Callable[[dict[str, Any]], Any] | None = None,
+        ir_override: str | None = None,
     ):
-        """`pre_hook` is called with the arguments by name before every launch with this configuration."""
+        """`pre_hook` is called with the arguments by name before every launch with this configuration. `ir_override` is
+        a file with the text of a stage, such as `kernel.ttir`, from which is compiled instead of the source."""
         self.kwargs = dict(kwargs)
         self.num_warps = num_warps
         self.num_stages = num_stages
         self.num_ctas = num_ctas
         self.maxnreg = maxnreg
         self.pre_hook = pre_hook
+        self.ir_override = ir_override
 
     def all_kwargs(self) -> dict[str, Any]:
         """Everything that is passed to the launch."""
@@ -38,6 +41,7 @@ class Config:
             "num_stages": self.num_stages,
             "num_ctas": self.num_ctas,
             "maxnreg": self.maxnreg,
+            "ir_override": self.ir_override,
         }
         return {**self.kwargs, **{name: value for name, value in options.items() if value is not None}}
 

@@ -1,4 +1,4 @@
-"""`@heuristics`: computes constexpr parameters from the other arguments.
+"""`@heuristics`: computes constexpr parameters, and options such as `num_warps`, from the other arguments.
 
     @deuteron.heuristics({"EVEN_N": lambda args: args["n"] % args["BLOCK"] == 0})
     @deuteron.jit
@@ -9,10 +9,11 @@ It does so at every launch, before what it decorates sees the arguments.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from deuteron.errors import UsageError
+from deuteron.options import is_option
 from deuteron.runtime.grid import Grid
 from deuteron.runtime.interface import KernelInterface
 
@@ -20,12 +21,13 @@ from deuteron.runtime.interface import KernelInterface
 class Heuristics(KernelInterface):
     """A kernel of which some arguments are computed; a later one may use what an earlier one gave."""
 
-    def __init__(self, fn: Any, values: Mapping[str, Callable[[dict[str, Any]], Any]]):
+    def __init__(self, fn: Any, arg_names: Sequence[str], values: Mapping[str, Callable[[dict[str, Any]], Any]]):
+        """The parameters are Triton's, whose users make classes of this one."""
         self.fn = fn
-        self.arg_names = list(fn.arg_names)
+        self.arg_names = list(arg_names)
         self.values = dict(values)
         for name in self.values:
-            if name not in self.arg_names:
+            if name not in self.arg_names and not is_option(name):
                 known = ", ".join(self.arg_names)
                 raise UsageError(f"heuristics of '{fn.__name__}': no parameter '{name}': there are {known}")
 
@@ -43,5 +45,5 @@ class Heuristics(KernelInterface):
 
 
 def heuristics(values: Mapping[str, Callable[[dict[str, Any]], Any]]) -> Callable[[Any], Heuristics]:
-    """Decorator: `values` maps parameters to functions of the arguments by name, called at every launch, in order."""
-    return lambda fn: Heuristics(fn, values)
+    """Decorator: `values` maps parameters and options to functions of the arguments by name, called at every launch."""
+    return lambda fn: Heuristics(fn, fn.arg_names, values)

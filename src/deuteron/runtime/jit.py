@@ -15,21 +15,26 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from typing import Any, NamedTuple
 
 from deuteron.backend import get_backend
 from deuteron.backend.arrays import check_writable, device_mismatch, split_token
 from deuteron.backend.devices import CPU, Device, device_target
 from deuteron.backend.tensor_descriptor import flatten
-from deuteron.compiler import ASTSource, CompiledKernel, resolve_target
+from deuteron.compiler import ASTSource, CompiledKernel, IRSource, resolve_target
 from deuteron.compiler.driver import compile_with
+from deuteron.compiler.kernel import has_launch_hooks
 from deuteron.errors import DeuteronError, LaunchError, UsageError
-from deuteron.language.function import Function
+from deuteron.language.function import Function, SourceFunction
 from deuteron.language.references import Reference, check_unchanged
-from deuteron.options import Target, option_names, settings
+from deuteron.options import IGNORED_OPTIONS, Target, option_names, settings
+from deuteron.runtime.driver import driver
+from deuteron.runtime.events import CompileEvent
 from deuteron.runtime.grid import Grid, evaluate_grid
 from deuteron.runtime.interface import KernelInterface
 from deuteron.runtime.interpret import interpret, lower
+from deuteron.runtime.kernel_caches import DeviceCaches
 from deuteron.runtime.mock import MockTensor
 from deuteron.runtime.specialise import Token, decode, name_argument, parameter_specialiser
 
@@ -73,7 +78,14 @@ class _Launcher(NamedTuple):
 
 
 class JITFunction(Function, KernelInterface):
-    """A function of the language that can be launched. Compiled kernels are kept for the life of the function."""
+    """A function of the language that can be launched. Compiled kernels are kept for the life of the function.
+
+    `cache_hook` and `compiled_hook` are for all functions: what `knobs.runtime.jit_cache_hook` and
+    `.jit_post_compile_hook` were called before Triton 3.4.
+    """
+
+    cache_hook: Callable[..., Any] | None = None
+    compiled_hook: Callable[..., Any] | None = None
 
     def __init__(
         self,
@@ -93,6 +105,7 @@ class JITFunction(Function, KernelInterface):
             noinline=bool(noinline),
         )
         self.debug = debug
+        self.launch_metadata = launch_metadata
         self.pre_run_hooks: list[Callable[..., Any]] = []
         self._names = tuple(self.arg_names)
         self._specialisers = tuple(map(parameter_specialiser, self.params))
@@ -100,6 +113,16 @@ class JITFunction(Function, KernelInterface):
         self._modules: dict[Any, Any] = {}
         self._watched: dict[tuple[int, str], Reference] = {}
         self._lock = threading.Lock()
+
+    @property
+    def device_caches(self) -> DeviceCaches:
+        """The compiled kernels in memory: `device_caches[device][0]` maps keys to them."""
+        return DeviceCaches(self._launchers, is_tuple=True)
+
+    @property
+    def cache(self) -> DeviceCaches:
+        """The compiled kernels in memory: `cache[device]` maps keys to them."""
+        return DeviceCaches(self._launchers, is_tuple=False)
 
     def add_pre_run_hook(self, hook: Callable[..., Any]) -> None:
         """Call `hook(*args, **kwargs)` before every launch."""
@@ -116,18 +139,36 @@ class JITFunction(Function, KernelInterface):
             check_unchanged(self.__name__, self._watched.values())
         bound = self._bind(args, kwargs, warmup)
         if warmup:
-            return self._launcher(bound).kernel
+            found = self._launcher(bound, is_warmup=True)
+            return found and found.kernel
         extents = evaluate_grid(grid, self.__name__, lambda: self._meta(bound))
         if settings.interpret:
             return self._interpret(bound, extents)
         if settings.emulate:
             return self._emulate(bound, extents)
-        kernel, indices, where, has_descriptors = self._launcher(bound)
+        found = self._launcher(bound)
+        if found is None:
+            return None
+        kernel, indices, where, has_descriptors = found
         if extents[0] and extents[1] and extents[2]:
             passed = bound.passed
             values = [passed[index] for index in indices]
-            kernel.launch(extents, _flat(values) if has_descriptors else values, **where)
+            values = _flat(values) if has_descriptors else values
+            if has_launch_hooks():
+                self._launch_with_hooks(found, bound, extents, values)
+            else:
+                kernel.launch(extents, values, **where)
         return kernel
+
+    def _launch_with_hooks(
+        self, found: _Launcher, bound: _Binding, extents: tuple[int, int, int], values: list[Any]
+    ) -> None:
+        describe = None
+        if self.launch_metadata is not None:
+            named = dict(zip(self._names, bound.values, strict=True))
+            describe = partial(self.launch_metadata, extents, found.kernel.metadata, named)
+        stream = driver.active.get_current_stream(found.where.get("device"))
+        found.kernel.launch_with_hooks(extents, values, found.where, stream, describe)
 
     def _bind(self, args: Sequence[Any], kwargs: dict[str, Any], warmup: bool) -> _Binding:
         values, options = self._order(args, kwargs)
@@ -176,29 +217,39 @@ class JITFunction(Function, KernelInterface):
         """What a grid that is a function is given."""
         return {**bound.options, **dict(zip(self._names, bound.values, strict=True))}
 
-    def _launcher(self, bound: _Binding) -> _Launcher:
-        key = (bound.tokens, tuple(bound.options.items()), settings.target)
+    def _launcher(self, bound: _Binding, is_warmup: bool = False) -> _Launcher | None:
+        """The compiled kernel of these types; None where a hook said not to compile it."""
+        asked = (settings.target, settings.option_texts, SourceFunction.num_updates)
+        key = (bound.tokens, tuple(bound.options.items()), *asked)
         try:
             found = self._launchers.get(key)
         except TypeError:
             raise UsageError(f"options of kernel '{self.__name__}' must be hashable, got {bound.options}") from None
         if found is None:
             with self._lock:
-                found = self._launchers.get(key) or self._compile(bound)
-                self._launchers[key] = found
+                found = self._launchers.get(key) or self._compile(bound, key, is_warmup)
         return found
 
-    def _compile(self, bound: _Binding) -> _Launcher:
+    def _compile(self, bound: _Binding, key: tuple, is_warmup: bool) -> _Launcher | None:
         target, device = self._target(bound)
         self._check_devices(bound, target)
         backend = get_backend(target)
         options = self._options(backend, bound)
-        with self._watching(bound):
-            compiled = compile_with(backend, self._source(bound), target, options)
-        self._check_writable(bound, compiled)
+        source = self._source(bound)
         where = {} if device is None or device.index is None else {"device": device.index}
+        types = (source.signature, source.constexprs, source.attrs)
+        event = CompileEvent(self, key, *types, options, target, where.get("device", 0), is_warmup)
+        if event.refused():
+            return None
+        override = bound.options.get("ir_override")
+        with self._watching(bound):
+            compiled = compile_with(backend, IRSource(override) if override else source, target, options)
+        self._check_writable(bound, compiled)
         indices = bound.runtime_indices()
-        return _Launcher(compiled, indices, where, any(isinstance(bound.passed[index], tuple) for index in indices))
+        has_descriptors = any(isinstance(bound.passed[index], tuple) for index in indices)
+        found = self._launchers[key] = _Launcher(compiled, indices, where, has_descriptors)
+        event.compiled()
+        return found
 
     def _target(self, bound: _Binding) -> tuple[Target, Device | None]:
         """Where the arrays are: the device of the first one on a GPU, else of the first one; None without arrays."""
@@ -245,9 +296,10 @@ class JITFunction(Function, KernelInterface):
         return ASTSource(self, *decode(self.params, bound.tokens, bound.values))
 
     def _options(self, backend: Any, bound: _Binding) -> Any:
-        given = {"debug": True, **bound.options} if self.debug else bound.options
+        given = {name: value for name, value in bound.options.items() if name != "ir_override"}
+        given = {"debug": True, **given} if self.debug else given
         known = option_names(backend.options_class)
-        unknown = [name for name in given if name not in known]
+        unknown = [name for name in given if name not in known and name not in IGNORED_OPTIONS]
         if unknown:
             raise LaunchError(f"{self._usage()}; '{unknown[0]}' is none of these and no option: {', '.join(known)}")
         return backend.make_options(given)
@@ -255,16 +307,17 @@ class JITFunction(Function, KernelInterface):
     def _interpret(self, bound: _Binding, grid: tuple[int, int, int]) -> None:
         self._check_devices(bound, device_target(CPU))
         self._options(get_backend(_named_target() or device_target(CPU)), bound)
-        if bound.tokens not in self._modules:
+        key = (bound.tokens, SourceFunction.num_updates)
+        if key not in self._modules:
             with self._watching(bound):
-                self._modules[bound.tokens] = lower(self._source(bound))
-        interpret(self._modules[bound.tokens], bound.runtime_values(), grid)
+                self._modules[key] = lower(self._source(bound))
+        interpret(self._modules[key], bound.runtime_values(), grid)
 
     def _emulate(self, bound: _Binding, grid: tuple[int, int, int]) -> CompiledKernel:
         from deuteron.runtime import emulate as emulator  # deferred: brings NumPy
 
         self._check_devices(bound, device_target(CPU))
-        key = ("emulated", bound.tokens, tuple(bound.options.items()), settings.target)
+        key = ("emulated", bound.tokens, tuple(bound.options.items()), settings.target, SourceFunction.num_updates)
         if key not in self._modules:
             options = self._options(emulator.BACKEND, bound)
             with self._watching(bound):
@@ -294,7 +347,9 @@ def jit(fn: Callable[..., Any] | None = None, **options: Any) -> Any:
         do_not_specialize: parameters (names or indices) whose values the compiled code must not depend on.
         do_not_specialize_on_alignment: parameters whose divisibility by 16 it must not depend on.
         debug: keep `tl.device_assert`.
-        noinline, repr, launch_metadata, version: accepted as Triton has them, without effect.
+        launch_metadata: `launch_metadata(grid, metadata, args)` returns a dictionary, of which launch hooks are told;
+            `args` are the arguments by name.
+        noinline, repr, version: accepted as Triton has them, without effect.
     """
     if fn is None:
         return lambda function: jit(function, **options)

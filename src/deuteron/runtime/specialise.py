@@ -18,7 +18,7 @@ from deuteron.backend.arguments import SCALAR_TYPES
 from deuteron.backend.arrays import ELEMENT_TYPES, ForeignDevice, array_specialiser, is_subclass_of, split_token
 from deuteron.backend.tensor_descriptor import TensorDescriptor
 from deuteron.backend.tensor_descriptor import specialise as specialise_descriptor
-from deuteron.errors import LaunchError
+from deuteron.errors import IntegerTooLarge, LaunchError
 from deuteron.language.constant import constexpr
 from deuteron.language.function import Function, Parameter
 
@@ -54,7 +54,7 @@ def _integer(value: int) -> tuple[Token, int]:
     if -(1 << 63) <= value < (1 << 64):
         type = "i64" if value < (1 << 63) else "u64"
         return (f"{type}:16" if _is_hinted(value) else type), value
-    raise LaunchError(f"an integer argument has at most 64 bits, got {value}")
+    raise IntegerTooLarge(f"an integer argument has at most 64 bits, got {value}")
 
 
 def _is_hinted(value: int) -> bool:
@@ -168,7 +168,8 @@ def name_argument(error: LaunchError, kernel: str, param: Parameter, target: Any
     where = f"argument '{param.name}' of kernel '{kernel}'"
     if isinstance(error, ForeignDevice) and target is not None:
         return LaunchError(f"{where}: {error.message}, and the kernel runs on {target}. Move it there first.")
-    return LaunchError(f"{where}: {error.message}")
+    kind = IntegerTooLarge if isinstance(error, IntegerTooLarge) else LaunchError
+    return kind(f"{where}: {error.message}")
 
 
 def decode(

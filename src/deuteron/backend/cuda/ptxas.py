@@ -17,6 +17,7 @@ from pathlib import Path
 
 from deuteron.backend.cuda.toolkit import find_tool
 from deuteron.errors import InternalError, UsageError
+from deuteron.options import settings
 
 _RESOURCES = {
     "registers": re.compile(r"Used (\d+) registers"),
@@ -60,16 +61,20 @@ class Cubin:
 
 def find_ptxas() -> Path:
     """The assembler; raises UsageError, naming the extra to install, where there is none."""
-    found = find_tool("ptxas")
+    found = Path(settings.ptxas) if settings.ptxas else find_tool("ptxas")
     if found is None:
         raise UsageError("ptxas was not found: install it with `pip install 'deuteron[cuda]'`, or put it on PATH")
     return found
 
 
-@cache
 def ptxas_version() -> str:
     """The release that `find_ptxas` gives, such as `13.5`; part of the key of a compiled kernel."""
-    text = subprocess.run([find_ptxas(), "--version"], capture_output=True, text=True, check=True).stdout
+    return _version_of(find_ptxas())
+
+
+@cache
+def _version_of(ptxas: Path) -> str:
+    text = subprocess.run([ptxas, "--version"], capture_output=True, text=True, check=True).stdout
     found = re.search(r"release ([\d.]+)", text)
     return found.group(1) if found else text.strip()
 

@@ -1,0 +1,59 @@
+"""The kernels that a JITFunction has in memory, in the shape in which Triton's programs look at them and clear them.
+
+add.device_caches[0][0]             {key: CompiledKernel}, of device 0
+add.device_caches.clear()           the next launch compiles again, or reads the cache on disk
+add.cache[0]                        the same, as it was called before Triton 3.3
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, MutableMapping
+from typing import Any
+
+from deuteron.compiler import CompiledKernel
+
+
+class KernelCache(MutableMapping[Any, CompiledKernel]):
+    """The kernels for one device; of an unknown device those for all."""
+
+    def __init__(self, launchers: MutableMapping[Any, Any], device: Any):
+        self._launchers = launchers
+        self._index = device if isinstance(device, int) else getattr(device, "index", None)
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter([key for key, launcher in self._launchers.items() if self._is_for(launcher)])
+
+    def _is_for(self, launcher: Any) -> bool:
+        return self._index is None or launcher.where.get("device", self._index) == self._index
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+    def __getitem__(self, key: Any) -> CompiledKernel:
+        return self._launchers[key].kernel
+
+    def __setitem__(self, key: Any, kernel: CompiledKernel) -> None:
+        raise TypeError("kernels get in here by being compiled")
+
+    def __delitem__(self, key: Any) -> None:
+        del self._launchers[key]
+
+
+class DeviceCaches(Mapping[Any, Any]):
+    """By device: a KernelCache, or, with `is_tuple`, a tuple that begins with one."""
+
+    def __init__(self, launchers: MutableMapping[Any, Any], is_tuple: bool):
+        self._launchers, self._is_tuple = launchers, is_tuple
+
+    def __getitem__(self, device: Any) -> Any:
+        kernels = KernelCache(self._launchers, device)
+        return (kernels,) if self._is_tuple else kernels
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(sorted({launcher.where.get("device", 0) for launcher in self._launchers.values()}))
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+    def clear(self) -> None:
+        self._launchers.clear()
