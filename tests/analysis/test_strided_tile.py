@@ -68,6 +68,9 @@ MASKS = parse_kernel(
     f"""
     %i = "tt.make_range"() <{{start = 0 : i32, end = 64 : i32}}> : () -> {TILE}
     %size = "tt.splat"(%m) : (i32) -> {TILE}
+    %nothing = "arith.constant"() <{{value = 0 : i32}}> : () -> i32
+    %most = "arith.maxsi"(%m, %nothing) : (i32, i32) -> i32
+    %natural = "tt.splat"(%most) : (i32) -> {TILE}
     %zero = "arith.constant"() <{{value = dense<0> : {TILE}}}> : () -> {TILE}
     %all = "arith.constant"() <{{value = dense<true> : tensor<64xi1>}}> : () -> tensor<64xi1>
     %none = "arith.constant"() <{{value = dense<false> : tensor<64xi1>}}> : () -> tensor<64xi1>
@@ -78,6 +81,7 @@ MASKS = parse_kernel(
     + condition(5, "%i", "%zero", "from_zero")  # sge
     + condition(5, "%i", "%size", "above")
     + condition(6, "%i", "%size", "unsigned")  # ult
+    + condition(6, "%i", "%natural", "within")
     + condition(1, "%i", "%size", "other")  # ne
     + condition(2, "%x", "%size", "unknown")
     + "".join(
@@ -89,7 +93,9 @@ MASKS = parse_kernel(
             ("half_known", "andi", "below", "p"),
         ]
     )
-    + "".join(f"use %{name} : tensor<64xi1>\n" for name in ("both", "either", "two_ends", "half_known", "turned")),
+    + "".join(
+        f"use %{name} : tensor<64xi1>\n" for name in ("within", "both", "either", "two_ends", "half_known", "turned")
+    ),
 )
 
 
@@ -113,6 +119,7 @@ def bounds(name: str) -> tuple | None:
         ("turned", (0, False)),
         ("from_zero", (None, True)),
         ("both", (0, True)),
+        ("within", (0, True)),
         ("all", (None, False)),
     ],
 )

@@ -20,6 +20,10 @@ REGION = """({{
       %rc = "arith.addf"(%ra, %rb) <{{fastmath = #arith.fastmath<none>}}> : (f32, f32) -> f32
       "tt.{}.return"(%rc) : (f32) -> ()
     }})"""
+BLOCK_POINTER = "!tt.ptr<tensor<4xf32>>"
+MAKE_BLOCK_POINTER = f"""%w = "arith.extsi"(%n) : (i32) -> i64
+        %bp = "tt.make_tensor_ptr"(%p, %w, %w, %n) <{{order = array<i32: 0>}}>
+            : (!tt.ptr<f32>, i64, i64, i32) -> {BLOCK_POINTER}"""
 DESC, BLOCK = "!tt.tensordesc<8x4xui32>", "tensor<8x4xi32>"
 VALUE = f'%v = "arith.constant"() <{{value = dense<1> : {BLOCK}}}> : () -> {BLOCK}'
 DESCRIPTOR = f"""%b = "tt.bitcast"(%p) : (!tt.ptr<f32>) -> !tt.ptr<i32>
@@ -35,6 +39,9 @@ SNIPPETS = {
     "tt.load": f"""%r = "tt.load"(%ps, %m, %t) <{{operandSegmentSizes = array<i32: 1, 1, 1>, {CACHE},
         isVolatile = false}}> : ({POINTERS}, {MASK}, {TILE}) -> {TILE}""",
     "tt.store": f'"tt.store"(%ps, %t, %m) <{{{CACHE}}}> : ({POINTERS}, {TILE}, {MASK}) -> ()',
+    "tt.make_tensor_ptr": MAKE_BLOCK_POINTER,
+    "tt.advance": f"""{MAKE_BLOCK_POINTER}
+        %r = "tt.advance"(%bp, %n) : ({BLOCK_POINTER}, i32) -> {BLOCK_POINTER}""",
     "tt.atomic_rmw": f"""%r = "tt.atomic_rmw"(%ps, %t, %m) <{{atomic_rmw_op = 5 : i32, {ORDER}}}>
         : ({POINTERS}, {TILE}, {MASK}) -> {TILE}""",
     "tt.atomic_cas": f'%r = "tt.atomic_cas"(%p, %f, %f) <{{{ORDER}}}> : (!tt.ptr<f32>, f32, f32) -> f32',

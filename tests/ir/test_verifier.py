@@ -61,6 +61,25 @@ def describe(base: str, result: str, last: int = 1, sizes: str = "1, 1, 1", padd
         operandSegmentSizes = array<i32: {sizes}>}}> : (!tt.ptr<{base}>, {types}) -> !tt.tensordesc<{result}>"""
 
 
+def block_pointer(rest: str = "", order: str = "0", type: str = "4xf32", offset: str = "%n", width: str = "i32") -> str:
+    return f"""%w = "arith.extsi"(%n) : (i32) -> i64
+    %h = "arith.constant"() <{{value = 1 : i16}}> : () -> i16
+    %q = "tt.make_tensor_ptr"(%p, %w, %w, {offset}) <{{order = array<i32: {order}>}}>
+        : ({P}, i64, i64, {width}) -> !tt.ptr<tensor<{type}>>
+    {rest}"""
+
+
+BP = "!tt.ptr<tensor<4xf32>>"
+
+
+def block_load(mask: str = "", checked: str = "", pointer: str = "%q", type: str = BP, result: str = T) -> str:
+    segments, operands, types = ("1, 1, 0", f"{pointer}, %m", f"{type}, {M}") if mask else ("1, 0, 0", pointer, type)
+    properties = load(operands, segments, types, result).replace(
+        "array<i32>", f"array<i32: {checked}>" if checked else "array<i32>"
+    )
+    return block_pointer(properties)
+
+
 def descriptor_load(indices: str, types: str, result: str) -> str:
     return f"""{describe("f32", "4xf32")}
     %r = "tt.descriptor_load"(%d{indices}) <{{cache = 1 : i32, evict = 1 : i32}}>
@@ -68,6 +87,17 @@ def descriptor_load(indices: str, types: str, result: str) -> str:
 
 
 ERRORS = [
+    (block_pointer(order="1"), "does not order its dimensions"),
+    (block_pointer(type="4x4xf32", order="1, 0"), "has 1 sizes, strides and offsets"),
+    (block_pointer(type="4xf16"), "does not point to elements of"),
+    (block_pointer(offset="%h", width="i16"), "offsets have 32 or 64 bits"),
+    (block_pointer(f'%r = "tt.advance"(%q, %n, %n) : ({BP}, i32, i32) -> {BP}'), "has 2 offsets"),
+    (block_pointer(f'%r = "tt.advance"(%p, %n) : ({P}, i32) -> {P}'), "has 1 offsets"),
+    (block_pointer(f'%r = "tt.addptr"(%q, %n) : ({BP}, i32) -> {BP}'), "adds integers to pointers"),
+    (block_load(mask="%m"), "through a block pointer there is no mask"),
+    (block_load(checked="0, 1"), "has no dimension 1 to check"),
+    (block_load(checked="0", pointer="%ps", type=PS), "has no dimension 0 to check"),
+    (block_load(result="tensor<8xf32>"), "does not go with values of"),
     (describe("f32", "4xf32", sizes="1, 2, 1"), "has 2 sizes and 1 strides"),
     (describe("f32", "4xf16"), "does not point to elements of"),
     (describe("f32", "4xf32", last=2), "the last stride is the constant 1"),

@@ -40,7 +40,7 @@ def signature_text(name: str) -> str:
 
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_signature_is_tritons(name: str):
-    """The file was made from Triton 3.9, which has `item` as a method only."""
+    """The file was made from Triton 3.9 (block pointers: 3.6), which has `item` as a method only."""
     assert f"\n{signature_text(name)}" in "\n" + SIGNATURES
 
 

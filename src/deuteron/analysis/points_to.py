@@ -54,7 +54,7 @@ def points_to(pointer: SSAValue | None) -> Targets:
         if _is_argument(current):
             arguments.add(current)
             continue
-        sources = _sources(current)
+        sources = address_sources(current)
         if not sources:
             return UNKNOWN
         fresh = [source for source in sources if source not in seen]
@@ -70,7 +70,7 @@ def _is_argument(value: SSAValue) -> bool:
     return isinstance(func, FuncOp) and not is_private
 
 
-def _sources(value: SSAValue) -> Sequence[SSAValue]:
+def address_sources(value: SSAValue) -> Sequence[SSAValue]:
     """The values one of which this one is, or is computed from by moving, repeating and reshaping; none: not known."""
     if isinstance(value, BlockArgument):
         return _entering(value)

@@ -119,6 +119,9 @@ def is_uniform(polynomial: Polynomial) -> bool:
 
 def _compared(known: TilePolynomials, op: CmpIOp) -> list[Polynomial] | None:
     lhs, rhs = known.of(op.lhs), known.of(op.rhs)
+    if op.predicate_name == "ult" and lhs is not None and rhs is not None:
+        bound = _natural_bound(known, rhs)
+        return None if bound is None else [bound - lhs, lhs + ONE]
     rule = _COMPARISONS.get(op.predicate_name)
     return None if lhs is None or rhs is None or rule is None else [rule(lhs, rhs)]
 
@@ -129,6 +132,17 @@ _COMPARISONS: dict[str, Callable[[Polynomial, Polynomial], Polynomial]] = {
     "sgt": lambda lhs, rhs: lhs - rhs,
     "sge": lambda lhs, rhs: lhs - rhs + ONE,
 }
+
+
+def _natural_bound(known: TilePolynomials, bound: Polynomial) -> Polynomial | None:
+    """The x of max(x, 0), or a number that is not negative: what is less without a sign is less, and not negative."""
+    if bound.number is not None:
+        return bound if bound.number >= 0 else None
+    atoms = list(bound.atoms)
+    maximum = atoms[0].value.owner if bound == Polynomial.of(*atoms) and atoms[0].value is not None else None
+    if not isinstance(maximum, arith.MaxSIOp) or constant_value(maximum.rhs) != 0:
+        return None
+    return known.of(maximum.lhs)
 
 
 def _bounded(tile: StridedTile, condition: Polynomial) -> StridedTile | None:

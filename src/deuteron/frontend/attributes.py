@@ -1,7 +1,7 @@
 """What stands after a dot, and `getattr`, `hasattr`, which ask for the same by name.
 
 x.to(tl.float16)    the method `to` of `semantics.METHODS`, bound to x
-ptr.dtype           the attribute `dtype` of `semantics.ATTRIBUTES`; of descriptors there are own tables
+ptr.dtype           the attribute `dtype` of `semantics.ATTRIBUTES`; there are tables of other kinds
 pair.total(2)       a method of an aggregate, bound to it
 math.inf            an attribute of a module, at compile time
 BLOCK.value         what a constexpr parameter holds, as Triton's users write it
@@ -19,13 +19,26 @@ from deuteron.errors import CompilationError
 from deuteron.frontend.context import Context
 from deuteron.frontend.rules import BoundMethod, run_rule
 from deuteron.frontend.scope import suggest
-from deuteron.frontend.semantics import ATTRIBUTES, DESCRIPTOR_ATTRIBUTES, DESCRIPTOR_METHODS, METHODS
-from deuteron.frontend.values import Descriptor, Tensor, Value, describe
+from deuteron.frontend.semantics import (
+    ATTRIBUTES,
+    BLOCK_POINTER_ATTRIBUTES,
+    BLOCK_POINTER_METHODS,
+    DESCRIPTOR_ATTRIBUTES,
+    DESCRIPTOR_METHODS,
+    METHODS,
+)
+from deuteron.frontend.values import RUNTIME, BlockPointer, Descriptor, Tensor, Value, describe
 from deuteron.language.aggregate import Aggregate
 from deuteron.language.constant import unwrap
 from deuteron.language.function import Function
 
 _ABSENT: Any = object()
+# Attributes and methods of what is known only at run time.
+_TABLES: dict[type, tuple[Mapping[str, Callable], Mapping[str, Callable]]] = {
+    Tensor: (ATTRIBUTES, METHODS),
+    BlockPointer: (BLOCK_POINTER_ATTRIBUTES, BLOCK_POINTER_METHODS),
+    Descriptor: (DESCRIPTOR_ATTRIBUTES, DESCRIPTOR_METHODS),
+}
 
 
 def attribute(ctx: Context, node: ast.Attribute) -> Value:
@@ -41,17 +54,16 @@ def attribute_of(ctx: Context, owner: Value, name: str) -> Value:
 
 
 def _find(ctx: Context, owner: Value, name: str) -> Value:
-    if isinstance(owner, Tensor):
-        return _of_runtime(ctx, owner, name, ATTRIBUTES, METHODS)
-    if isinstance(owner, Descriptor):
-        return _of_runtime(ctx, owner, name, DESCRIPTOR_ATTRIBUTES, DESCRIPTOR_METHODS)
+    if isinstance(owner, RUNTIME):
+        return _of_runtime(ctx, owner, name)
     if isinstance(owner, Aggregate) and isinstance(inspect.getattr_static(owner, name, None), Function):
         return BoundMethod(getattr(owner, name), owner)
     found = getattr(owner, name, _ABSENT)
     return owner if found is _ABSENT and name == "value" else unwrap(found)
 
 
-def _of_runtime(ctx: Context, owner: Value, name: str, attributes: Mapping[str, Callable], methods: Mapping) -> Value:
+def _of_runtime(ctx: Context, owner: Tensor | BlockPointer | Descriptor, name: str) -> Value:
+    attributes, methods = _TABLES[type(owner)]
     if name in attributes:
         return run_rule(ctx, name, attributes[name], (owner,), {})
     return BoundMethod(methods[name], owner) if name in methods else _ABSENT
@@ -60,9 +72,8 @@ def _of_runtime(ctx: Context, owner: Value, name: str, attributes: Mapping[str, 
 def _missing(ctx: Context, owner: Value, name: str) -> CompilationError:
     if isinstance(owner, Tensor) and name == "value":
         return ctx.error(f"'.value' is of a constexpr, got {describe(owner)}, which is known only at run time.")
-    if isinstance(owner, Tensor | Descriptor):
-        is_tensor = isinstance(owner, Tensor)
-        known = [*ATTRIBUTES, *METHODS] if is_tensor else [*DESCRIPTOR_ATTRIBUTES, *DESCRIPTOR_METHODS]
+    if isinstance(owner, RUNTIME):
+        known = [name for table in _TABLES[type(owner)] for name in table]
         return ctx.error(f"A value of type {owner.type} has no '{name}'.{suggest(name, known)}")
     if isinstance(owner, tuple) and name in _LIST_METHODS:
         return ctx.error(f"A list is a tuple in a kernel and has no '{name}'. {_LIST_METHODS[name]}")

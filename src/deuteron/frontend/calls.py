@@ -23,7 +23,7 @@ from deuteron.frontend.context import Context
 from deuteron.frontend.inline import inline
 from deuteron.frontend.rules import BoundMethod, call_at_compile_time, name_of, run_rule
 from deuteron.frontend.semantics import RULES
-from deuteron.frontend.values import Descriptor, Tensor, Value, describe, is_runtime
+from deuteron.frontend.values import RUNTIME, BlockPointer, Descriptor, Tensor, Value, describe, is_runtime
 from deuteron.language.aggregate import Aggregate
 from deuteron.language.builtin import Builtin
 from deuteron.language.constant import constexpr
@@ -110,7 +110,7 @@ def _needs_rule(callee: Any, args: Sequence[Value], kwargs: Mapping[str, Value])
 def is_instance(ctx: Context, value: Value, classes: Any) -> bool:
     """isinstance as kernels ask it: what is known is a constexpr."""
     accepted = classes if isinstance(classes, tuple) else (classes,)
-    if isinstance(value, Tensor | Descriptor):
+    if isinstance(value, RUNTIME):
         return _type_of(value) in accepted
     if isinstance(value, tuple) and not isinstance(value, Aggregate) and language.tuple in accepted:
         return True
@@ -125,7 +125,7 @@ def type_(ctx: Context, value: Value) -> type:
 
 
 def _type_of(value: Value) -> type:
-    if isinstance(value, Tensor):
+    if isinstance(value, Tensor | BlockPointer):
         return language.tensor
     return language.tensor_descriptor if isinstance(value, Descriptor) else type(value)
 

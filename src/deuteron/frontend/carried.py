@@ -17,6 +17,7 @@ from typing import Any
 from deuteron.frontend.context import Context
 from deuteron.frontend.semantics.constant import to_tensor
 from deuteron.frontend.values import (
+    RUNTIME,
     Tensor,
     Value,
     fixed_items,
@@ -26,6 +27,8 @@ from deuteron.frontend.values import (
     is_same,
     is_same_kind,
     rebuild,
+    tensors_in,
+    with_handles,
 )
 
 _BLOCKS = (ast.If, ast.For, ast.While)
@@ -93,24 +96,21 @@ def promote(ctx: Context, value: Value, other: Value) -> Value:
 
 
 def can_join(left: Value, right: Value) -> bool:
-    """Whether two promoted values can become one: Tensors of one type, equal compile-time values, tuples of such."""
+    """Whether two promoted values can become one: of one type, equal compile-time values, tuples of such."""
     if isinstance(left, tuple) and isinstance(right, tuple):
         return is_same_kind(left, right) and all(map(can_join, left, right))
-    if isinstance(left, Tensor) and isinstance(right, Tensor):
+    if type(left) is type(right) and isinstance(left, RUNTIME):
         return left.type == right.type
     return is_same(left, right)
 
 
 def bind_results(value: Value, results: Iterator, name: str | None) -> Value:
-    """The value with the next SSA values in place of its Tensors, which take the name of the variable."""
-    if isinstance(value, tuple):
-        return rebuild(value, [bind_results(item, results, name) for item in value])
-    if not isinstance(value, Tensor):
-        return value
-    handle = next(results)
+    """The value with the next SSA values in place of its own, which take the name of the variable."""
+    bound = with_handles(value, results)
     if name is not None:
-        give_name(handle, name)
-    return Tensor(handle, value.type)
+        for tensor in tensors_in(bound):
+            give_name(tensor.handle, name)
+    return bound
 
 
 def how_to_agree(left: Value, right: Value) -> str:

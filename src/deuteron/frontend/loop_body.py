@@ -29,7 +29,7 @@ from deuteron.frontend.carried import (
     python_name,
 )
 from deuteron.frontend.context import Context
-from deuteron.frontend.values import Tensor, Value, describe, is_same, tensors_in, with_tensors
+from deuteron.frontend.values import Tensor, Value, describe, is_same, tensors_in, with_handles
 
 Variables = dict[str, Value]
 ItemT = TypeVar("ItemT")
@@ -195,7 +195,7 @@ def bind_after(ctx: Context, body: LoopBody, kept: Sequence[bool], results: Sequ
         ]
     )
     for name, value in body.carried.items():
-        ctx.scope.assign(name, with_tensors(value, after))
+        ctx.scope.assign(name, with_handles(value, (tensor.handle for tensor in after)))
     _lose_inner(ctx, body)
 
 

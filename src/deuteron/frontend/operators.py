@@ -18,7 +18,7 @@ from typing import Any
 from deuteron.frontend.calls import apply
 from deuteron.frontend.context import Context
 from deuteron.frontend.rules import call_at_compile_time
-from deuteron.frontend.values import Tensor, Value, describe, is_runtime
+from deuteron.frontend.values import BlockPointer, Tensor, Value, describe, is_runtime
 from deuteron.language.aggregate import Aggregate
 from deuteron.language.function import Function
 
@@ -57,6 +57,9 @@ def operate(ctx: Context, function: Callable[..., Any], *operands: Value) -> Val
     """An operator on its operands: its rule where one is a Tensor, Python otherwise (tuples may hold Tensors)."""
     if any(isinstance(operand, Aggregate) for operand in operands):
         return _by_method(ctx, function, operands)
+    for operand in operands:
+        if isinstance(operand, BlockPointer):
+            raise ctx.error(f"'{function.__name__}' is not defined for {operand.type}. Move it with tl.advance.")
     if any(isinstance(operand, Tensor) for operand in operands):
         return apply(ctx, function, operands)
     if not is_runtime(operands) or function in (operator.add, operator.mul):

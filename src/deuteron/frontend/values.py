@@ -10,8 +10,8 @@ and is held as the Python object itself: numbers, strings, None, dtypes, functio
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from deuteron.language.aggregate import Aggregate
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from xdsl.ir import SSAValue
 
 Value = Any
-"""A Tensor, a compile-time Python value, or a tuple of values."""
+"""A Tensor, BlockPointer or Descriptor, a compile-time Python value, or a tuple of values."""
 
 
 @dataclass(frozen=True)
@@ -42,6 +42,19 @@ class Tensor:
 
 
 @dataclass(frozen=True)
+class BlockPointer:
+    """A pointer to a block of a tensor in memory; `type` is a `pointer_type` of a `block_type`."""
+
+    handle: SSAValue
+    type: Any
+
+    @property
+    def block(self) -> Any:
+        """The type of the block."""
+        return self.type.element_ty
+
+
+@dataclass(frozen=True)
 class Descriptor:
     """A descriptor of a tensor in memory; `type` is a `tensor_descriptor_type`, shape and strides are scalars."""
 
@@ -49,6 +62,9 @@ class Descriptor:
     type: Any
     shape: tuple[Tensor, ...]
     strides: tuple[Tensor, ...]
+
+
+RUNTIME = (Tensor, BlockPointer, Descriptor)
 
 
 def is_number(value: Value) -> bool:
@@ -62,27 +78,28 @@ def is_runtime(value: Value) -> bool:
         return any(is_runtime(item) for item in value)
     if isinstance(value, dict):
         return any(is_runtime(item) for item in value.values())
-    return isinstance(value, (Tensor, Descriptor))
+    return isinstance(value, RUNTIME)
 
 
 def tensors_in(value: Value) -> list[Tensor]:
-    """The Tensors in a value, from left to right."""
+    """The Tensors in a value, from left to right; what else has a handle counts as one, before its parts."""
     if isinstance(value, tuple):
         return [tensor for item in value for tensor in tensors_in(item)]
+    if isinstance(value, Descriptor):
+        return [Tensor(value.handle, value.type), *value.shape, *value.strides]
+    if isinstance(value, BlockPointer):
+        return [Tensor(value.handle, value.type)]
     return [value] if isinstance(value, Tensor) else []
 
 
-def map_leaves(value: Value, change: Callable[[Value], Value]) -> Value:
-    """The same tuples around changed parts."""
-    if not isinstance(value, tuple):
-        return change(value)
-    return rebuild(value, [map_leaves(item, change) for item in value])
-
-
-def with_tensors(value: Value, tensors: Iterable[Tensor]) -> Value:
-    """The value with other Tensors in the places of its own, taken from left to right."""
-    source = iter(tensors)
-    return map_leaves(value, lambda leaf: next(source) if isinstance(leaf, Tensor) else leaf)
+def with_handles(value: Value, handles: Iterator[SSAValue]) -> Value:
+    """The value with the next handles in the places of those of `tensors_in(value)`."""
+    if isinstance(value, tuple):
+        return rebuild(value, [with_handles(item, handles) for item in value])
+    if isinstance(value, Descriptor):
+        handle, shape = next(handles), with_handles(value.shape, handles)
+        return Descriptor(handle, value.type, shape, with_handles(value.strides, handles))
+    return replace(value, handle=next(handles)) if isinstance(value, RUNTIME) else value
 
 
 def rebuild(value: tuple, items: Sequence[Value]) -> tuple:
@@ -106,7 +123,7 @@ def is_same(left: Value, right: Value) -> bool:
     """Whether two values cannot be told apart: the same Tensors, the same compile-time values of the same types."""
     if isinstance(left, tuple) and isinstance(right, tuple):
         return is_same_kind(left, right) and all(map(is_same, left, right))
-    if isinstance(left, Tensor) and isinstance(right, Tensor):
+    if isinstance(left, RUNTIME) and isinstance(right, RUNTIME):
         return left.handle is right.handle and left.type == right.type
     return left is right or (type(left) is type(right) and bool(left == right))
 
@@ -119,7 +136,7 @@ def give_name(handle: SSAValue, name: str) -> None:
 
 def describe(value: Value) -> str:
     """How a value is shown in an error: the type of a Tensor, the Python value of anything else."""
-    if isinstance(value, (Tensor, Descriptor)):
+    if isinstance(value, RUNTIME):
         return str(value.type)
     if isinstance(value, tuple):
         names = [f"{name}=" for name in getattr(value, "_fields", ())] or [""] * len(value)

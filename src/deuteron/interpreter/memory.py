@@ -8,14 +8,15 @@ address the last one wins.
 from __future__ import annotations
 
 import numpy as np
-from xdsl.ir import SSAValue
+from xdsl.ir import Attribute, SSAValue
 
 from deuteron.errors import MemoryAccessError
 from deuteron.interpreter.allocation import BadAccess, Buffer, Piece
+from deuteron.interpreter.described import Described
 from deuteron.interpreter.rule_table import RuleTable
 from deuteron.interpreter.values import as_signed, from_storage, storage_dtype_of, to_storage
-from deuteron.ir.tt.memory import AddPtrOp, LoadOp, StoreOp
-from deuteron.ir.types import byte_width_of, pointee_of
+from deuteron.ir.tt.memory import AddPtrOp, LoadOp, StoreOp, checked_axes
+from deuteron.ir.types import byte_width_of, pointee_of, shape_of
 
 RULES = RuleTable()
 
@@ -31,8 +32,10 @@ def addptr(ctx, op, ptr, offset):
 def load(ctx, op, ptr, mask=None, other=None):
     type = op.results[0].type
     dtype = storage_dtype_of(type)
+    stored = padding(type, op.pads_with_nan) if other is None else to_storage(other, type)
+    if isinstance(ptr, Described):
+        ptr, mask = _block(ptr, op, type)
     active = active_lanes(ptr, mask)
-    stored = np.zeros(ptr.shape, dtype) if other is None else to_storage(other, type)
     if len(active) == 0:
         return from_storage(stored, type)
     pieces = resolve(ctx, op, op.operands[0], active, dtype, mask)
@@ -46,12 +49,26 @@ def load(ctx, op, ptr, mask=None, other=None):
 @RULES.on(StoreOp)
 def store(ctx, op, ptr, value, mask=None):
     type = op.operands[1].type
+    if isinstance(ptr, Described):
+        ptr, mask = _block(ptr, op, type)
     active = active_lanes(ptr, mask)
     if len(active) == 0:
         return
     stored = to_storage(value, type)
     pieces = resolve(ctx, op, op.operands[0], active, stored.dtype, mask, writes=True)
     scatter(ctx, pieces, stored.ravel() if len(active) == ptr.size else np.asarray(stored)[mask])
+
+
+def _block(pointer: Described, op: LoadOp | StoreOp, type: Attribute) -> tuple[np.ndarray, np.ndarray]:
+    """The addresses of a block, and which of them are accessed."""
+    return pointer.block(pointer.offsets, shape_of(type), byte_width_of(type), checked_axes(op))
+
+
+def padding(type: Attribute, is_nan: bool) -> np.ndarray:
+    """What is loaded from out of bounds, as it lies in memory."""
+    if is_nan:
+        return np.array(to_storage(np.full(shape_of(type), np.nan, np.float32), type))
+    return np.zeros(shape_of(type), storage_dtype_of(type))
 
 
 def active_lanes(ptr: np.ndarray, mask: np.ndarray | None) -> np.ndarray:

@@ -12,13 +12,18 @@ from xdsl.dialects import scf
 from xdsl.ir import Block, BlockArgument, OpResult, SSAValue
 
 from deuteron.ir.arith import SelectOp
+from deuteron.ir.tt.block_pointer import AdvanceOp, MakeTensorPtrOp
 from deuteron.ir.tt.convert import BitcastOp
+from deuteron.ir.tt.descriptor import MakeTensorDescriptorOp
 from deuteron.ir.tt.function import FuncOp
 from deuteron.ir.tt.memory import AddPtrOp
 from deuteron.ir.tt.shape import BroadcastOp, ExpandDimsOp, ReshapeOp, SplatOp, TransOp, UnsplatOp
 
 _KEEP_FIRST_OPERAND = (
     AddPtrOp,
+    AdvanceOp,
+    MakeTensorPtrOp,
+    MakeTensorDescriptorOp,
     SplatOp,
     UnsplatOp,
     BroadcastOp,

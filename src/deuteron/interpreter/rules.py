@@ -5,6 +5,7 @@ from __future__ import annotations
 from deuteron.interpreter import (
     arithmetic,
     atomic,
+    block_pointer,
     control_flow,
     convert,
     debug,
@@ -23,6 +24,7 @@ RULES = RuleTable(
     {
         **program.RULES,
         **memory.RULES,
+        **block_pointer.RULES,
         **atomic.RULES,
         **tensor_descriptor.RULES,
         **shape.RULES,

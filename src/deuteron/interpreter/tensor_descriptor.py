@@ -6,13 +6,12 @@ base came from, so that a shape or stride that leaves it is found.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from deuteron.errors import MemoryAccessError
 from deuteron.interpreter.atomic import combine_lanes
-from deuteron.interpreter.memory import active_lanes, gather, resolve, scatter
+from deuteron.interpreter.described import Described
+from deuteron.interpreter.memory import active_lanes, gather, padding, resolve, scatter
 from deuteron.interpreter.rule_table import RuleTable
 from deuteron.interpreter.values import from_storage, storage_dtype_of, to_storage
 from deuteron.ir.tt.atomic import AtomicKind
@@ -24,36 +23,18 @@ from deuteron.ir.tt.descriptor import (
     MakeTensorDescriptorOp,
     TensorDescType,
     atomic_kind,
-    descriptor_of,
 )
 from deuteron.ir.types import byte_width_of, shape_of
 
 RULES = RuleTable()
 
 
-@dataclass(frozen=True)
-class Described:
-    """A tensor in memory: the address of its first element, its shape, its strides in elements."""
-
-    base: int
-    shape: tuple[int, ...]
-    strides: tuple[int, ...]
-
-    def block(self, offsets: tuple[int, ...], extents: tuple[int, ...], size: int) -> tuple[np.ndarray, np.ndarray]:
-        """The address of each element of a block, and whether it lies in the tensor."""
-        address, inside = np.int64(self.base), np.bool_(True)
-        for axis, (offset, extent) in enumerate(zip(offsets, extents, strict=True)):
-            index = (offset + np.arange(extent, dtype=np.int64)).reshape(-1, *[1] * (len(extents) - 1 - axis))
-            address = address + index * (self.strides[axis] * size)
-            inside = inside & (index >= 0) & (index < self.shape[axis])
-        return address, inside
-
-
 @RULES.on(MakeTensorDescriptorOp)
 def make_tensor_descriptor(ctx, op, base, *sizes):
     _check_alignment(op, int(base), [int(stride) for stride in sizes[len(op.shape) : -1]])
     numbers = [int(size) for size in sizes]
-    return Described(int(base), tuple(numbers[: len(op.shape)]), tuple(numbers[len(op.shape) :]))
+    shape, strides = tuple(numbers[: len(op.shape)]), tuple(numbers[len(op.shape) :])
+    return Described(int(base), shape, strides, pads_with_nan=op.pads_with_nan)
 
 
 def _check_alignment(op, base: int, strides: list[int]) -> None:
@@ -82,19 +63,12 @@ def _check_offsets(offsets) -> None:
 def descriptor_load(ctx, op, described, *offsets):
     type, dtype = op.result.type, storage_dtype_of(op.result.type)
     addresses, inside = (part.reshape(shape_of(type)) for part in _block(op.desc.type, described, offsets))
-    stored = _padding(op, dtype)
+    stored = padding(type, described.pads_with_nan)
     active = active_lanes(addresses, inside)
     if len(active):
-        pieces = resolve(ctx, op, descriptor_of(op).base, active, dtype, inside)
+        pieces = resolve(ctx, op, op.desc, active, dtype, inside)
         stored[inside] = gather(pieces, dtype, active.shape)
     return from_storage(stored, type)
-
-
-def _padding(op, dtype: np.dtype) -> np.ndarray:
-    type = op.result.type
-    if descriptor_of(op).pads_with_nan:
-        return np.array(to_storage(np.full(shape_of(type), np.nan, np.float32), type))
-    return np.zeros(shape_of(type), dtype)
 
 
 @RULES.on(DescriptorStoreOp)
@@ -104,7 +78,7 @@ def descriptor_store(ctx, op, described, value, *offsets):
     addresses, inside = _block(op.desc.type, described, offsets)
     active = active_lanes(addresses, inside)
     if len(active):
-        pieces = resolve(ctx, op, descriptor_of(op).base, active, stored.dtype, inside, writes=True)
+        pieces = resolve(ctx, op, op.desc, active, stored.dtype, inside, writes=True)
         scatter(ctx, pieces, stored[inside])
 
 
@@ -113,10 +87,9 @@ def descriptor_reduce(ctx, op, described, value, *offsets):
     _check_offsets(offsets)
     addresses, inside = _block(op.desc.type, described, offsets)
     kind = atomic_kind(DescriptorReduceKind(op.kind.value.data), op.desc.type)
-    combine_lanes(ctx, op, descriptor_of(op).base, AtomicKind(kind), addresses, value, inside)
+    combine_lanes(ctx, op, op.desc, AtomicKind(kind), addresses, value, inside)
 
 
 def _block(type: TensorDescType, described: Described, offsets) -> tuple[np.ndarray, np.ndarray]:
     tile = type.tile
-    addresses, inside = described.block(tuple(map(int, offsets)), shape_of(tile), byte_width_of(tile))
-    return np.broadcast_to(addresses, shape_of(tile)), np.broadcast_to(inside, shape_of(tile))
+    return described.block(tuple(map(int, offsets)), shape_of(tile), byte_width_of(tile))

@@ -1,7 +1,8 @@
 """Types of tile IR, and the questions that everybody asks of a type.
 
-A value is a scalar (`i1` ... `i64`, `f16`, `bf16`, `f32`, `f64`, fp8), a pointer to one (`!tt.ptr<f32>`) or a tile of
-either (`tensor<64x32xf32>`, `tensor<64x!tt.ptr<f32>>`). Integers are signless: signedness lives in the op.
+A value is a scalar (`i1` ... `i64`, `f16`, `bf16`, `f32`, `f64`, fp8), a pointer to one (`!tt.ptr<f32>`), a tile of
+either (`tensor<64x32xf32>`, `tensor<64x!tt.ptr<f32>>`), or a pointer to a block of a tensor
+(`!tt.ptr<tensor<64x32xf32>>`). Integers are signless: signedness lives in the op.
 """
 
 from __future__ import annotations
@@ -96,6 +97,17 @@ def with_element_type(type: Attribute, element_type: Attribute) -> Attribute:
 def is_pointer(type: Attribute) -> bool:
     """Whether the elements are pointers."""
     return isinstance(element_type_of(type), PointerType)
+
+
+def is_block_pointer(type: Attribute) -> bool:
+    """Whether it is a pointer to a block of a tensor: `!tt.ptr<tensor<64x32xf16>>`."""
+    return isinstance(type, PointerType) and isinstance(type.pointee, TensorType)
+
+
+def block_of(type: Attribute) -> TensorType:
+    """What a block pointer points to."""
+    assert isinstance(type, PointerType) and isinstance(type.pointee, TensorType)
+    return type.pointee
 
 
 def pointee_of(type: Attribute) -> Attribute:

@@ -26,6 +26,7 @@ from deuteron.language.atomic import (
     atomic_xchg,
     atomic_xor,
 )
+from deuteron.language.block_pointer import advance, make_block_ptr
 from deuteron.language.constant import const, constexpr
 from deuteron.language.convert import cast, to_tensor
 from deuteron.language.creation import arange, full, zeros

@@ -14,6 +14,7 @@ from deuteron.frontend.semantics import (
     arithmetic,
     atomic,
     bitwise,
+    block_pointer,
     compare,
     convert,
     creation,
@@ -46,6 +47,7 @@ RULES = {
     **shape.RULES,
     **memory.RULES,
     **atomic.RULES,
+    **block_pointer.RULES,
     **tensor_descriptor.RULES,
     **reduce.RULES,
     **indexing.RULES,
@@ -58,7 +60,17 @@ RULES = {
 }
 ATTRIBUTES = members.ATTRIBUTES
 METHODS = {name: RULES.get(function, function) for name, function in members.FUNCTIONS.items()}
+BLOCK_POINTER_ATTRIBUTES = block_pointer.ATTRIBUTES
+BLOCK_POINTER_METHODS = {name: RULES.get(function, function) for name, function in block_pointer.METHODS.items()}
 DESCRIPTOR_ATTRIBUTES = tensor_descriptor.ATTRIBUTES
 DESCRIPTOR_METHODS = tensor_descriptor.METHODS
 
-__all__ = ["ATTRIBUTES", "DESCRIPTOR_ATTRIBUTES", "DESCRIPTOR_METHODS", "METHODS", "RULES"]
+__all__ = [
+    "ATTRIBUTES",
+    "BLOCK_POINTER_ATTRIBUTES",
+    "BLOCK_POINTER_METHODS",
+    "DESCRIPTOR_ATTRIBUTES",
+    "DESCRIPTOR_METHODS",
+    "METHODS",
+    "RULES",
+]

@@ -15,12 +15,13 @@ from xdsl.ir import SSAValue
 
 from deuteron import language as tl
 from deuteron.frontend.context import Context
+from deuteron.frontend.semantics import block_pointer
 from deuteron.frontend.semantics.broadcast import broadcast_tensor, common_shape
 from deuteron.frontend.semantics.constant import as_tensor
 from deuteron.frontend.semantics.convert import convert
 from deuteron.frontend.semantics.operands import value_in_type
 from deuteron.frontend.semantics.types import tensor
-from deuteron.frontend.values import Tensor, Value, describe
+from deuteron.frontend.values import BlockPointer, Tensor, Value, describe
 from deuteron.ir.tt.memory import CacheModifier, EvictionPolicy, LoadOp, StoreOp
 from deuteron.language.types import int1, int8, pointer_type
 
@@ -38,15 +39,20 @@ def load(
     pointer: Value,
     mask: Value = None,
     other: Value = None,
-    *,
+    boundary_check: Value = (),
+    padding_option: Value = "",
     cache_modifier: str = "",
     eviction_policy: str = "",
     volatile: bool = False,
 ) -> Tensor:
-    check_pointer(ctx, "tl.load", pointer)
-    is_bool = pointer.dtype.element_ty == int1
     cache = _cache_modifier(ctx, "tl.load", cache_modifier, LOAD_MODIFIERS)
     evict = _eviction_policy(ctx, eviction_policy)
+    if isinstance(pointer, BlockPointer):
+        given = mask, other, boundary_check, padding_option, cache, evict, bool(volatile)
+        return block_pointer.load(ctx, pointer, *given)
+    check_pointer(ctx, "tl.load", pointer)
+    block_pointer.check_no_boundary(ctx, "tl.load", boundary_check, padding_option)
+    is_bool = pointer.dtype.element_ty == int1
     if other is not None and mask is None:
         raise ctx.error("tl.load got `other` without a mask. Give the mask that says where `other` is taken.")
     mask = checked_mask(ctx, "tl.load", pointer, mask)
@@ -68,13 +74,18 @@ def store(
     pointer: Value,
     value: Value,
     mask: Value = None,
-    *,
+    boundary_check: Value = (),
     cache_modifier: str = "",
     eviction_policy: str = "",
 ) -> None:
-    check_writable(ctx, "tl.store", pointer)
     cache = _cache_modifier(ctx, "tl.store", cache_modifier, STORE_MODIFIERS)
     evict = _eviction_policy(ctx, eviction_policy)
+    if isinstance(pointer, BlockPointer):
+        _check_not_const(ctx, "tl.store", pointer)
+        block_pointer.store(ctx, pointer, value, mask, boundary_check, cache, evict)
+        return
+    check_writable(ctx, "tl.store", pointer)
+    block_pointer.check_no_boundary(ctx, "tl.store", boundary_check)
     mask = checked_mask(ctx, "tl.store", pointer, mask)
     value, mask = in_pointer_shape(ctx, "tl.store", pointer, value, mask)
     pointer = _byte_pointer(ctx, pointer)
@@ -84,6 +95,8 @@ def store(
 
 def check_pointer(ctx: Context, name: str, pointer: Value) -> None:
     """Raise CompilationError unless it is a pointer or a tile of pointers."""
+    if isinstance(pointer, BlockPointer):
+        raise ctx.error(f"{name} takes no block pointer, got {pointer.type}. Add offsets to a pointer argument.")
     if not isinstance(pointer, Tensor) or not pointer.dtype.is_ptr():
         raise ctx.error(f"{name} needs a pointer, got {describe(pointer)}. Add offsets to a pointer argument.")
 
@@ -91,7 +104,11 @@ def check_pointer(ctx: Context, name: str, pointer: Value) -> None:
 def check_writable(ctx: Context, name: str, pointer: Value) -> None:
     """Raise CompilationError unless it is a pointer that may be stored through."""
     check_pointer(ctx, name, pointer)
-    if pointer.dtype.is_const():
+    _check_not_const(ctx, name, pointer)
+
+
+def _check_not_const(ctx: Context, name: str, pointer: Tensor | BlockPointer) -> None:
+    if pointer.type.scalar.is_const():
         raise ctx.error(f"{name} through {pointer.type}: it points to constant data. Drop `const` from its parameter.")
 
 

@@ -2,7 +2,20 @@
 
 from xdsl.ir import Dialect
 
-from deuteron.ir.tt import atomic, convert, debug, descriptor, dot, function, indexing, memory, program, reduce, shape
+from deuteron.ir.tt import (
+    atomic,
+    block_pointer,
+    convert,
+    debug,
+    descriptor,
+    dot,
+    function,
+    indexing,
+    memory,
+    program,
+    reduce,
+    shape,
+)
 from deuteron.ir.types import Float8E4M3B15Type, PointerType
 
 TT = Dialect(
@@ -11,6 +24,7 @@ TT = Dialect(
         *function.OPS,
         *program.OPS,
         *memory.OPS,
+        *block_pointer.OPS,
         *atomic.OPS,
         *descriptor.OPS,
         *shape.OPS,

@@ -40,17 +40,10 @@ from xdsl.utils.exceptions import VerifyException
 from deuteron.ir.arith import constant_value
 from deuteron.ir.effects import GLOBAL, Effect, reads, writes
 from deuteron.ir.tt.atomic import AtomicKind
-from deuteron.ir.tt.memory import CacheModifier, EvictionPolicy
+from deuteron.ir.tt.memory import CacheModifier, EvictionPolicy, Padding
 from deuteron.ir.types import PointerType, i32, i64, is_float, shape_of
 
 MAX_RANK = 5
-
-
-class Padding(IntEnum):
-    """What is loaded from out of bounds."""
-
-    ZERO = 1
-    NAN = 2
 
 
 class DescriptorReduceKind(IntEnum):

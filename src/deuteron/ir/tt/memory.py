@@ -5,10 +5,13 @@
              cache = 1 : i32, evict = 1 : i32, isVolatile = false}> : (...) -> tensor<64xf32>
 
 Offsets count elements. Lanes whose mask is false are not accessed; a load gives them `other`, or an unspecified value.
+Through a block pointer (block_pointer.py) an access has no mask: what lies out of bounds in the dimensions of
+`boundaryCheck` is not accessed, and a load gives 0 for it, or NaN where `padding` is 2.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from enum import IntEnum
 from math import copysign
 from typing import ClassVar
@@ -34,8 +37,10 @@ from xdsl.utils.exceptions import VerifyException
 from deuteron.ir.arith import constant_value
 from deuteron.ir.effects import GLOBAL, Effect, orders, reads, writes
 from deuteron.ir.types import (
+    block_of,
     i1,
     i32,
+    is_block_pointer,
     is_integer,
     is_pointer,
     pointee_of,
@@ -64,14 +69,40 @@ class EvictionPolicy(IntEnum):
     EVICT_LAST = 3
 
 
+class Padding(IntEnum):
+    """What is loaded from out of bounds of a tensor."""
+
+    ZERO = 1
+    NAN = 2
+
+
 def check_access(op: IRDLOperation, pointer: SSAValue, value_type: Attribute, mask: SSAValue | None) -> None:
     """A memory access takes pointers, values of the pointee type and a mask, all of one shape."""
-    if not is_pointer(pointer.type):
+    if not is_pointer(pointer.type) or is_block_pointer(pointer.type):
         raise VerifyException(f"{op.name} needs a pointer, got {pointer.type}")
     if value_type != with_element_type(pointer.type, pointee_of(pointer.type)):
         raise VerifyException(f"{op.name}: a pointer of type {pointer.type} does not go with values of {value_type}")
     if mask is not None and mask.type != with_element_type(pointer.type, i1):
         raise VerifyException(f"{op.name}: the mask is {mask.type}, the pointer is {pointer.type}")
+
+
+def check_plain_or_block(op: LoadOp | StoreOp, value_type: Attribute) -> None:
+    """A load or store is through plain pointers, or through a block pointer and without a mask."""
+    if not is_block_pointer(op.ptr.type):
+        check_access(op, op.ptr, value_type, op.mask)
+    elif value_type != block_of(op.ptr.type):
+        raise VerifyException(f"{op.name}: a pointer of type {op.ptr.type} does not go with values of {value_type}")
+    elif op.mask is not None:
+        raise VerifyException(f"{op.name}: through a block pointer there is no mask")
+    rank = len(shape_of(block_of(op.ptr.type))) if is_block_pointer(op.ptr.type) else 0
+    for axis in checked_axes(op):
+        if not 0 <= axis < rank:
+            raise VerifyException(f"{op.name} through {op.ptr.type} has no dimension {axis} to check")
+
+
+def checked_axes(op: LoadOp | StoreOp) -> tuple[int, ...]:
+    """The dimensions in which an access through a block pointer is checked."""
+    return tuple(op.boundary_check.get_values()) if op.boundary_check is not None else ()
 
 
 @irdl_op_definition
@@ -89,7 +120,7 @@ class AddPtrOp(IRDLOperation):
         super().__init__(operands=[ptr, offset], result_types=[ptr.type])
 
     def verify_(self) -> None:
-        if not is_pointer(self.ptr.type) or not is_integer(self.offset.type):
+        if not is_pointer(self.ptr.type) or is_block_pointer(self.ptr.type) or not is_integer(self.offset.type):
             raise VerifyException(f"tt.addptr adds integers to pointers, got {self.ptr.type} and {self.offset.type}")
         if shape_of(self.ptr.type) != shape_of(self.offset.type):
             raise VerifyException(f"tt.addptr: shapes differ, {self.ptr.type} and {self.offset.type}")
@@ -119,17 +150,25 @@ class LoadOp(IRDLOperation):
         cache: CacheModifier = CacheModifier.NONE,
         evict: EvictionPolicy = EvictionPolicy.NORMAL,
         is_volatile: bool = False,
+        boundary_check: Sequence[int] = (),
+        padding: Padding | None = None,
     ):
         super().__init__(
             operands=[ptr, [mask] if mask else [], [other] if other else []],
             result_types=[with_element_type(ptr.type, pointee_of(ptr.type))],
             properties={
-                "boundaryCheck": DenseArrayBase.from_list(i32, []),
+                "boundaryCheck": DenseArrayBase.from_list(i32, list(boundary_check)),
+                **({"padding": IntegerAttr(padding, i32)} if padding else {}),
                 "cache": IntegerAttr(cache, i32),
                 "evict": IntegerAttr(evict, i32),
                 "isVolatile": IntegerAttr(int(is_volatile), i1),
             },
         )
+
+    @property
+    def pads_with_nan(self) -> bool:
+        """Whether NaN is loaded from out of bounds, not 0."""
+        return self.padding is not None and self.padding.value.data == Padding.NAN
 
     @property
     def gives_zeros(self) -> bool:
@@ -143,11 +182,13 @@ class LoadOp(IRDLOperation):
         return [reads(GLOBAL, self.ptr), *(orders() if self.is_volatile.value.data else [])]
 
     def verify_(self) -> None:
-        check_access(self, self.ptr, self.result.type, self.mask)
+        check_plain_or_block(self, self.result.type)
         if self.other is not None and self.other.type != self.result.type:
             raise VerifyException(f"tt.load: `other` is {self.other.type}, the result is {self.result.type}")
         if self.other is not None and self.mask is None:
             raise VerifyException("tt.load: `other` without a mask")
+        if self.pads_with_nan and is_integer(self.result.type):
+            raise VerifyException("tt.load: integers are not padded with NaN")
 
 
 @irdl_op_definition
@@ -169,11 +210,12 @@ class StoreOp(IRDLOperation):
         mask: SSAValue | None = None,
         cache: CacheModifier = CacheModifier.NONE,
         evict: EvictionPolicy = EvictionPolicy.NORMAL,
+        boundary_check: Sequence[int] = (),
     ):
         super().__init__(
             operands=[ptr, value, [mask] if mask else []],
             properties={
-                "boundaryCheck": DenseArrayBase.from_list(i32, []),
+                "boundaryCheck": DenseArrayBase.from_list(i32, list(boundary_check)),
                 "cache": IntegerAttr(cache, i32),
                 "evict": IntegerAttr(evict, i32),
             },
@@ -183,7 +225,7 @@ class StoreOp(IRDLOperation):
         return [writes(GLOBAL, self.ptr)]
 
     def verify_(self) -> None:
-        check_access(self, self.ptr, self.value.type, self.mask)
+        check_plain_or_block(self, self.value.type)
 
 
 OPS = [AddPtrOp, LoadOp, StoreOp]

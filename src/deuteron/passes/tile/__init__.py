@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from xdsl.passes import ModulePass
 
+from deuteron.passes.tile.carry_parts import CarryParts
 from deuteron.passes.tile.combine import Combine
 from deuteron.passes.tile.decompose_scaled_dots import DecomposeScaledDots
 from deuteron.passes.tile.eliminate_dead_code import EliminateDeadCode
@@ -12,6 +13,7 @@ from deuteron.passes.tile.hoist_invariants import HoistInvariants
 from deuteron.passes.tile.inline_calls import InlineCalls
 from deuteron.passes.tile.merge_branches import MergeBranches
 from deuteron.passes.tile.merge_common_subexpressions import MergeCommonSubexpressions
+from deuteron.passes.tile.rewrite_block_pointers import RewriteBlockPointers
 from deuteron.passes.tile.rewrite_descriptors_to_pointers import RewriteDescriptorsToPointers
 from deuteron.passes.tile.unroll_loops import UnrollLoops
 from deuteron.passes.tile.unswitch_loops import UnswitchLoops
@@ -26,6 +28,10 @@ def tile_passes(tma_bytes: int = 0, loads_ahead: bool = True) -> list[ModulePass
     return [
         # First: everything below looks at one function.
         InlineCalls(),
+        # After inlining: calls pass no descriptors or block pointers. Before what makes pointers of them.
+        CarryParts(),
+        # Before everything that makes addresses and masks cheap.
+        RewriteBlockPointers(),
         # Before everything that makes addresses and masks cheap.
         RewriteDescriptorsToPointers(tma_bytes),
         # Before folding: no other pass knows scaled dots.

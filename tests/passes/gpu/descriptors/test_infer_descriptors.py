@@ -138,6 +138,36 @@ def test_what_is_not_aligned_stays(missing, expected):
 
 
 @deuteron.jit
+def by_blocks(a_ptr, b_ptr, out_ptr, M, N, K, stride_a, stride_b, CHECKED: tl.constexpr, TRANS: tl.constexpr):
+    """The same by block pointers."""
+    row, column = tl.program_id(0) * 64, tl.program_id(1) * 32
+    strides = (1, stride_b) if TRANS else (stride_b, 1)
+    a = tl.make_block_ptr(a_ptr, (M, K), (stride_a, 1), (row, 0), (64, 32), (1, 0))
+    b = tl.make_block_ptr(b_ptr, (K, N), strides, (0, column), (32, 32), (1, 0))
+    acc = tl.zeros((64, 32), tl.float32)
+    for _ in range(0, K, 32):
+        acc = tl.dot(tl.load(a, boundary_check=CHECKED), tl.load(b, boundary_check=CHECKED), acc)
+        a, b = tl.advance(a, (0, 32)), tl.advance(b, (32, 0))
+    out = tl.make_block_ptr(out_ptr, (M, N), (N, 1), (row, column), (64, 32), (1, 0))
+    tl.store(out, acc.to(tl.float16), boundary_check=(0, 1))
+
+
+@pytest.mark.parametrize("trans", [False, True])
+@pytest.mark.parametrize("checked", [(), (0,), (0, 1)])
+def test_block_pointers_are_tiles(checked, trans):
+    assert loads(by_blocks, CHECKED=checked, TRANS=trans) == (2, 0)
+
+
+@pytest.mark.parametrize(("m", "n", "k"), [(80, 48, 80), (16, 16, 16), (144, 80, 0)])
+@pytest.mark.parametrize("trans", [False, True])
+def test_block_pointers_load_the_same(rng, m, n, k, trans):
+    a, b = array(rng, m, k), array(rng, *((n, k) if trans else (k, n)))
+    out = aligned(np.empty((m, n), np.float16))
+    module = ttir(by_blocks, CHECKED=(0, 1), TRANS=trans)
+    check_same(module, [a, b, out, m, n, k, max(k, 16), k if trans else n], out, (-(-m // 64), -(-n // 32), 1))
+
+
+@deuteron.jit
 def attention(q_ptr, k_ptr, v_ptr, out_ptr, stride_z, stride_h, stride_row, begin, length, CASE: tl.constexpr):
     rows = tl.program_id(0) * 64 + tl.arange(0, 64)
     columns = tl.arange(0, 32)

@@ -21,7 +21,7 @@ from deuteron.backend.cpu.plan.ops.declaration import (
 from deuteron.backend.cpu.plan.ops.elementwise import add
 from deuteron.backend.cpu.plan.use import Use
 from deuteron.backend.cpu.plan.visitors import ReadVisitor, ScheduleVisitor
-from deuteron.ir.tt import descriptor
+from deuteron.ir.tt import block_pointer, descriptor
 from deuteron.ir.tt.atomic import AtomicCASOp, AtomicRMWOp
 from deuteron.ir.tt.debug import AssertOp, PrintOp
 from deuteron.ir.tt.memory import AddPtrOp, LoadOp, StoreOp
@@ -95,5 +95,5 @@ DECLARATIONS: dict[type[Operation], Declaration] = {
     AssertOp: _Lanes(),
     PrintOp: _Print(),
     BarrierOp: ScalarOp(),
-    **dict.fromkeys(descriptor.OPS, Uncompiled()),
+    **dict.fromkeys([*block_pointer.OPS, *descriptor.OPS], Uncompiled()),
 }

@@ -1,0 +1,97 @@
+"""The pointers of a block of a tensor, the mask of what of it is inside, and what stands for the rest.
+
+    base, offsets (i, j), strides (s, 1)        base + i * s + j + rows * s + columns
+    offsets (i, j), sizes (m, n)                i + rows < m & j + columns < n      unsigned: what is before 0 is large
+
+The offset of the block is a scalar, so that what the tile adds to it does not change in a loop.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from xdsl.dialects import arith
+from xdsl.ir import Attribute, SSAValue
+
+from deuteron.ir.arith import CmpIOp, constant_value
+from deuteron.ir.builder import Builder
+from deuteron.ir.casts import ExtSIOp
+from deuteron.ir.tt.convert import FpToFpOp, RoundingMode
+from deuteron.ir.tt.memory import AddPtrOp
+from deuteron.ir.tt.shape import BroadcastOp, ExpandDimsOp, MakeRangeOp, SplatOp
+from deuteron.ir.types import bit_width_of, element_type_of, f32, i32, i64, shape_of, tile
+
+Shape = Sequence[int]
+_LIMIT = 2**31
+
+
+def block_pointers(
+    b: Builder, base: SSAValue, offsets: Sequence[SSAValue], strides: Sequence[SSAValue], shape: Shape
+) -> SSAValue:
+    """The pointers of a block, a tile of that shape."""
+    pointer = base
+    for offset, stride in zip(offsets, strides, strict=True):
+        pointer = b.value(AddPtrOp(pointer, b.value(arith.MuliOp(widened(b, offset), stride))))
+    pointers = b.value(SplatOp(pointer, shape))
+    for axis, stride in enumerate(strides):
+        if shape[axis] > 1:
+            pointers = b.value(AddPtrOp(pointers, _along(b, _steps(b, stride, shape[axis]), axis, shape)))
+    return pointers
+
+
+def widened(b: Builder, value: SSAValue) -> SSAValue:
+    """An integer in 64 bits."""
+    return value if bit_width_of(value.type) == 64 else b.value(ExtSIOp(value, i64))
+
+
+def _steps(b: Builder, stride: SSAValue, extent: int) -> SSAValue:
+    """0, stride, 2 * stride ..., in 32 bits where they are known to fit."""
+    number = constant_value(stride)
+    if number is not None and abs(number) * extent < _LIMIT:
+        return b.value(arith.MuliOp(_range(b, extent), b.constant(number, tile(i32, [extent]))))
+    steps = b.value(ExtSIOp(_range(b, extent), tile(i64, [extent])))
+    return b.value(arith.MuliOp(steps, b.value(SplatOp(stride, [extent]))))
+
+
+def block_mask(b: Builder, offsets: Sequence[SSAValue], sizes: Mapping[int, SSAValue], shape: Shape) -> SSAValue | None:
+    """Which elements of a block are inside of the sizes, by axis, which are not negative; None: all."""
+    mask = None
+    for axis, size in sizes.items():
+        inside = _along(b, _inside(b, offsets[axis], size, shape[axis]), axis, shape)
+        mask = inside if mask is None else b.value(arith.AndIOp(mask, inside))
+    return mask
+
+
+def _inside(b: Builder, offset: SSAValue, size: SSAValue, extent: int) -> SSAValue:
+    """offset + 0, 1, 2 ... < size, in the width of the size. One comparison: without a sign, what is negative, or does
+    not fit, is large.
+    """
+    steps = _range(b, extent)
+    if bit_width_of(size.type) == 64:
+        offset, steps = widened(b, offset), b.value(ExtSIOp(steps, tile(i64, [extent])))
+    places = b.value(arith.AddiOp(b.value(SplatOp(offset, [extent])), steps))
+    return b.value(CmpIOp(places, b.value(SplatOp(size, [extent])), "ult"))
+
+
+def _range(b: Builder, extent: int) -> SSAValue:
+    """0, 1, 2 ..."""
+    return b.value(MakeRangeOp(0, extent))
+
+
+def _along(b: Builder, values: SSAValue, axis: int, shape: Shape) -> SSAValue:
+    """Values along an axis, repeated along the others."""
+    for other in range(len(shape)):
+        if other != axis:
+            values = b.value(ExpandDimsOp(values, other))
+    return values if len(shape) == 1 else b.value(BroadcastOp(values, shape))
+
+
+def padding_of(b: Builder, type: Attribute, is_nan: bool) -> SSAValue:
+    """A tile of what is loaded from out of bounds."""
+    if not is_nan:
+        return b.constant(0, type)
+    element = element_type_of(type)
+    number = b.constant(float("nan"), f32 if bit_width_of(element) == 8 else element)
+    if bit_width_of(element) == 8:
+        number = b.value(FpToFpOp(number, element, RoundingMode.RTNE))
+    return b.value(SplatOp(number, shape_of(type)))
