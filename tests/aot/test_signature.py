@@ -30,7 +30,7 @@ def test_types_and_hints():
     ]
     assert signature.types == {"a": "*fp16", "b": "i32", "c": "fp32", "d": "constexpr", "e": "u8"}
     assert signature.constexprs == {"d": 1}
-    assert signature.attrs == {(0,): [["tt.divisibility", 16]], (1,): [["tt.divisibility", 16]]}
+    assert signature.attrs == {"a": [["tt.divisibility", 16]], "b": [["tt.divisibility", 16]]}
 
 
 @pytest.mark.parametrize(

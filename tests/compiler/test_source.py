@@ -45,7 +45,7 @@ def test_a_constexpr_without_value_is_named():
         ASTSource(scale, SIGNATURE)
 
 
-@pytest.mark.parametrize("key", ["BLOK", 9, (1, 2)])
+@pytest.mark.parametrize("key", ["BLOK", 9, (9, 2)])
 def test_an_unknown_parameter_is_named(key):
     with pytest.raises(UsageError, match="has no parameter .*it has x_ptr, n, factor, BLOCK, KIND"):
         ASTSource(scale, SIGNATURE, {key: 128})
@@ -67,3 +67,14 @@ def test_the_fingerprint_tells_types_of_constants_apart():
 def test_the_fingerprint_has_no_addresses():
     assert stable_repr((tl.float16, scale, tl.constexpr(3), int)).count(" at 0x") == 0
     assert stable_repr(tl.constexpr(3)) == stable_repr(3)
+
+
+def test_paths_into_a_tuple():
+    types = {"x_ptr": "*fp32", "n": ("i32", ("i32", "constexpr")), "factor": "fp32"}
+    source = ASTSource(scale, types, {(1, 1, 1): 3, "BLOCK": 8, "n_0": 2}, {(1, 1, 0): [["tt.divisibility", 16]]})
+    assert source.signature["n"] == ("constexpr", ("i32", "constexpr"))
+    assert source.constexprs == {"n_1_1": 3, "BLOCK": 8, "n_0": 2, "KIND": source.constexprs["KIND"]}
+    assert source.attrs == {"n_1_0": (("tt.divisibility", 16),)}
+    assert [param.name for param in source.params][:4] == ["x_ptr", "n_0", "n_1_0", "n_1_1"]
+    with pytest.raises(UsageError, match="has no item 2 of 'n'"):
+        ASTSource(scale, types, {(1, 2): 3})

@@ -118,7 +118,7 @@ def plan_kernel(request: CompileRequest, kernel: KernelSource, target: Target) -
     out_name, signature = request.out_name or kernel.name, kernel.signature
     naming.check_function_name(out_name)
     extras = (*_extras(request, target), *kernel.extras)
-    elements = [arg.text for arg in signature.arguments]
+    elements = signature.texts
     parts = naming.hash_parts(elements, request.num_warps, request.num_stages, request.num_ctas, extras)
     return KernelRecord(
         kernel=kernel.name,

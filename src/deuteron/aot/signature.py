@@ -8,6 +8,8 @@
     tensordesc<fp16[128,64]>:16     a descriptor: in C its address, its sizes, and its strides but the last, which is 1;
                of a tensor whose rows have a multiple of 16 bytes
     128        anything that is no type is the value of a constexpr: -3, 0.5, True, None, 'relu', tl.float16
+    (*fp32, i32, 16)     a tuple of such elements: in C parameters of their own, `args_0`, `args_1`
+    (x=*fp32, n=i32)     a named tuple: in C `args_x`, `args_n`
 
 A parameter annotated `tl.constexpr` takes a value, also where the text is the name of a type (`fp16` is `tl.float16`).
 """
@@ -15,19 +17,23 @@ A parameter annotated `tl.constexpr` takes a value, also where the text is the n
 from __future__ import annotations
 
 import ast
+import re
+from collections import namedtuple
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 from deuteron.aot.option_text import OptionText
 from deuteron.errors import UsageError
 from deuteron.language import types
-from deuteron.language.signature import ALIASES, SCALARS, parse_type, type_text
+from deuteron.language.constant import rebuild
+from deuteron.language.signature import ALIASES, SCALARS, leaves, parse_type, type_text
 from deuteron.language.types import tensor_descriptor_type
 
 HINTS = {"1": 1, "16": 16}
 _NO_VALUE = object()
 _CLOSING = {"'": "'", '"': '"', "<": ">"}
+_FIELD = re.compile(r"\s*([A-Za-z]\w*)\s*=")
 
 
 class KernelParameter(Protocol):
@@ -47,7 +53,8 @@ class Element:
 
 @dataclass(frozen=True)
 class Argument:
-    """A parameter with what the signature says of it. `type` is None for the value of a constexpr.
+    """A parameter, or an item of one that is a tuple, with what the signature says of it. `type` is None for the value
+    of a constexpr.
 
     `hint` is 16, 1 or None; the value of an argument hinted 1 is 1.
     """
@@ -72,22 +79,33 @@ class Argument:
 
 @dataclass(frozen=True)
 class Signature:
-    """A parsed signature: the arguments in the order of the kernel's parameters."""
+    """A parsed signature: the arguments in the order of the kernel's parameters, the items of tuples one by one.
+
+    `params` has the argument of each parameter, or the tuple of them, `texts` the text of each.
+    """
 
     arguments: tuple[Argument, ...]
+    params: dict[str, Any]
+    texts: tuple[str, ...]
 
     @property
-    def types(self) -> dict[str, str]:
+    def types(self) -> dict[str, Any]:
         """As `compiler.ASTSource` takes it."""
-        return {arg.name: "constexpr" if arg.is_folded else arg.type for arg in self.arguments}
+        return {name: _types(found) for name, found in self.params.items()}
 
     @property
     def constexprs(self) -> dict[str, Any]:
         return {arg.name: arg.value for arg in self.arguments if arg.is_folded}
 
     @property
-    def attrs(self) -> dict[tuple[int], list[list[Any]]]:
-        return {(arg.index,): [["tt.divisibility", 16]] for arg in self.arguments if arg.hint == 16}
+    def attrs(self) -> dict[str, list[list[Any]]]:
+        return {arg.name: [["tt.divisibility", 16]] for arg in self.arguments if arg.hint == 16}
+
+
+def _types(found: Any) -> Any:
+    if isinstance(found, tuple):
+        return rebuild(found, [_types(item) for item in found])
+    return "constexpr" if found.is_folded else found.type
 
 
 def parse_signature(text: str, params: Sequence[KernelParameter], kernel_name: str) -> Signature:
@@ -96,20 +114,51 @@ def parse_signature(text: str, params: Sequence[KernelParameter], kernel_name: s
     elements = list(_elements(text))
     _check_count(source, elements, params, kernel_name)
     pairs = zip(elements, params, strict=True)
-    return Signature(tuple(_argument(source, element, i, param) for i, (element, param) in enumerate(pairs)))
+    found = {param.name: _parameter(source, element, param.name, param) for element, param in pairs}
+    named = [leaf for name, tree in found.items() for leaf in leaves(name, tree)]
+    arguments = tuple(replace(argument, index=i, name=name) for i, (name, argument) in enumerate(named))
+    return Signature(arguments, found, tuple(element.text for element in elements))
 
 
-def _elements(text: str) -> Iterator[Element]:
-    """The texts between top-level commas; a comma within quotes or angle brackets belongs to what they hold."""
-    start, quote = 0, ""
+def _parameter(source: OptionText, element: Element, name: str, param: KernelParameter) -> Any:
+    """What is said of a parameter: an Argument, or of a tuple the tuple of them."""
+    if not element.text.startswith("(") or param.is_constexpr:
+        return _argument(source, element, name, param)
+    if not element.text.endswith(")"):
+        message = f"parameter '{name}': expected a tuple such as (*fp32, i32), got {element.text}"
+        raise source.error(message, element.offset, len(element.text))
+    parts = [part for part in _elements(element.text[1:-1], element.offset + 1) if part.text]
+    fields = [match.group(1) if (match := _FIELD.match(part.text)) else None for part in parts]
+    if any(fields) and not all(fields):
+        message = f"parameter '{name}': all items of a tuple have names, or none"
+        raise source.error(message, element.offset, len(element.text))
+    if not any(fields):
+        return tuple(_parameter(source, part, f"{name}[{i}]", param) for i, part in enumerate(parts))
+    items = [
+        _parameter(source, _after_name(part), f"{name}.{field}", param)
+        for part, field in zip(parts, fields, strict=True)
+    ]
+    return namedtuple("Arguments", fields)(*items)
+
+
+def _after_name(element: Element) -> Element:
+    text = element.text.partition("=")[2]
+    return Element(text.strip(), element.offset + len(element.text) - len(text.lstrip()))
+
+
+def _elements(text: str, offset: int = 0) -> Iterator[Element]:
+    """The texts between top-level commas; a comma within quotes or brackets belongs to what they hold."""
+    start, quote, depth = 0, "", 0
     for i, char in enumerate(text + ","):
         if quote:
             quote = "" if char == quote else quote
         elif char in _CLOSING:
             quote = _CLOSING[char]
-        if char == "," and (not quote or i == len(text)):
+        else:
+            depth += (char == "(") - (char == ")")
+        if char == "," and (not (quote or depth) or i == len(text)):
             part = text[start:i]
-            yield Element(part.strip(), start + len(part) - len(part.lstrip()))
+            yield Element(part.strip(), offset + start + len(part) - len(part.lstrip()))
             start = i + 1
 
 
@@ -124,23 +173,24 @@ def _check_count(source: OptionText, elements: list[Element], params: Sequence[K
         raise source.error(f"{counts} ({', '.join(names)}): this is one too many", first.offset, len(first.text))
 
 
-def _argument(source: OptionText, element: Element, index: int, param: KernelParameter) -> Argument:
+def _argument(source: OptionText, element: Element, name: str, param: KernelParameter) -> Argument:
+    """The argument; its index and its own name are known once all have been read."""
     text = element.text
     try:
         if not text:
             raise UsageError("expected a type or a value")
         value = _value(text, param.is_constexpr)
         if value is not _NO_VALUE:
-            return Argument(index, param.name, text, None, value=value)
+            return Argument(0, name, text, None, value=value)
         if param.is_constexpr:
             raise UsageError(
                 f"it is a tl.constexpr and takes a value (a number, True, False, None, a dtype or a quoted string), "
                 f"got {text}"
             )
         type, hint = _type_and_hint(text)
-        return Argument(index, param.name, text, type, hint, 1 if hint == 1 else None)
+        return Argument(0, name, text, type, hint, 1 if hint == 1 else None)
     except UsageError as error:
-        raise source.error(f"parameter '{param.name}': {error.message}", element.offset, len(text)) from None
+        raise source.error(f"parameter '{name}': {error.message}", element.offset, len(text)) from None
 
 
 def _value(text: str, is_constexpr: bool) -> Any:
@@ -150,7 +200,7 @@ def _value(text: str, is_constexpr: bool) -> Any:
             value = convert(text)
         except (ValueError, SyntaxError):
             continue
-        if value is None or isinstance(value, int | float | str):
+        if value is None or isinstance(value, int | float | str) or (is_constexpr and isinstance(value, tuple)):
             return value
     prefix, _, name = text.rpartition(".")
     return _dtype(name) if is_constexpr or prefix in ("tl", "triton.language", "language") else _NO_VALUE

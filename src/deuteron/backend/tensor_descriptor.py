@@ -132,9 +132,12 @@ def _tokens_of(pointer: str, block_shape: tuple[int, ...], padding: str) -> Toke
     return Tokens(plain, f"{plain}16" if device else f"{plain}:16", SCALARS[element].itemsize)
 
 
-def flatten(args: Sequence[Any]) -> list[Any]:
-    """Arguments with what descriptors are to a kernel in place of descriptors."""
+def flatten(args: Sequence[Any], is_deep: bool = False) -> list[Any]:
+    """Arguments with what descriptors are to a kernel in place of descriptors; `is_deep`: of tuples too."""
     found: list[Any] = []
     for arg in args:
-        found.extend(arg.arguments if isinstance(arg, TensorDescriptor) else [arg])
+        if is_deep and isinstance(arg, tuple):
+            found.extend(flatten(arg, is_deep))
+        else:
+            found.extend(arg.arguments if isinstance(arg, TensorDescriptor) else [arg])
     return found

@@ -125,13 +125,15 @@ class CompiledKernel:
         return launch
 
     def _values(self, args: Sequence[Any]) -> list[Any]:
-        params, args = self.metadata.params, flatten(args)
-        if len(args) != len(params):
-            params = self.metadata.runtime_params
-        if len(args) != len(params):
-            names = ", ".join(param.name for param in params)
+        metadata = self.metadata
+        for parts in (flatten(args), flatten(args, is_deep=True)):
+            params = metadata.params if len(parts) == len(metadata.params) else metadata.runtime_params
+            if len(parts) == len(params):
+                break
+        else:
+            names = ", ".join(param.name for param in metadata.runtime_params)
             raise LaunchError(f"kernel '{self.name}' takes {names}, got {len(args)} arguments")
-        given = zip(params, args, strict=True)
+        given = zip(params, parts, strict=True)
         return [_value(param, arg, self.metadata) for param, arg in given if param.kind != "constexpr"]
 
 

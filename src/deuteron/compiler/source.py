@@ -4,7 +4,8 @@
     IRSource("add.ttir")
     IRSource.from_text(kernel.asm["llir"], "llir")
 
-The constructor of ASTSource is Triton's: constexprs by name, index or `(index,)`, attributes by `(index,)`.
+The constructor of ASTSource is Triton's: constexprs by name, index or `(index,)`, attributes by `(index,)`; what a
+tuple holds by its name (`args_0`) or the path to it (`(2, 0)`). The type of a tuple is a tuple of types.
 """
 
 from __future__ import annotations
@@ -16,8 +17,10 @@ from typing import Any
 
 from deuteron.backend.metadata import Param, make_params
 from deuteron.errors import UsageError
-from deuteron.language.function import Function
+from deuteron.language.constant import rebuild
+from deuteron.language.function import Function, is_kernel_class
 from deuteron.language.references import stable_repr
+from deuteron.language.signature import leaves, part_names
 
 
 class ASTSource:
@@ -29,7 +32,7 @@ class ASTSource:
     def __init__(
         self,
         fn: Function,
-        signature: Mapping[str, str],
+        signature: Mapping[str, Any],
         constexprs: Mapping[Any, Any] | None = None,
         attrs: Mapping[Any, Sequence[Sequence[Any]]] | None = None,
     ):
@@ -37,16 +40,16 @@ class ASTSource:
             raise UsageError(f"a kernel is a function decorated with @jit, got {fn!r}")
         self.fn = fn
         self.name = fn.__name__
-        self.constexprs = {_param_name(fn, key): value for key, value in (constexprs or {}).items()}
-        self.attrs = _named_attrs(fn, attrs or {})
-        given = {_param_name(fn, key): type for key, type in signature.items()}
+        given = {_param_name(fn, key, {}): type for key, type in signature.items()}
+        self.constexprs = {_param_name(fn, key, given): value for key, value in (constexprs or {}).items()}
+        self.attrs = _named_attrs(fn, attrs or {}, given)
         self.signature = {name: self._type_of(name, given) for name in fn.arg_names}
 
-    def _type_of(self, name: str, given: dict[str, str]) -> str:
+    def _type_of(self, name: str, given: dict[str, Any]) -> Any:
         if name in self.constexprs:
             return "constexpr"
         if given.get(name, "constexpr") != "constexpr":
-            return given[name]
+            return self._part_type(name, given[name])
         default = self.fn.signature.parameters[name].default
         if default is self.fn.signature.empty:
             what = "value" if name in given else "type"
@@ -54,16 +57,28 @@ class ASTSource:
         self.constexprs[name] = default
         return "constexpr"
 
+    def _part_type(self, name: str, type: Any) -> Any:
+        """The type with `constexpr` where the value of what a tuple holds is known."""
+        if isinstance(type, tuple):
+            pairs = zip(part_names(name, type), type, strict=True)
+            return rebuild(type, [self._part_type(part, item) for part, item in pairs])
+        if name in self.constexprs:
+            return "constexpr"
+        if type == "constexpr":
+            raise UsageError(f"the signature of kernel '{self.name}' has no value for '{name}'")
+        return type
+
     @property
     def params(self) -> tuple[Param, ...]:
         divisibility = {name: dict(attrs).get("tt.divisibility", 1) for name, attrs in self.attrs.items()}
-        types = self.signature.items()
+        types = (leaf for name, type in self.signature.items() for leaf in leaves(name, type))
         return tuple(param for name, type in types for param in make_params(name, type, divisibility.get(name, 1)))
 
     def fingerprint(self) -> str:
         """What the compiled kernel depends on, as text: equal for equal kernels in any process."""
         constexprs = {name: stable_repr(value) for name, value in self.constexprs.items()}
-        return repr((self.fn.cache_key, self.signature, sorted(constexprs.items()), sorted(self.attrs.items())))
+        signature = {name: type_key(type) for name, type in self.signature.items()}
+        return repr((self.fn.cache_key, signature, sorted(constexprs.items()), sorted(self.attrs.items())))
 
     def hash(self) -> str:
         return hashlib.sha256(self.fingerprint().encode()).hexdigest()
@@ -99,15 +114,38 @@ def read_text(path: Path) -> str:
         raise UsageError(f"cannot read '{path}': {error}") from error
 
 
-def _param_name(fn: Function, key: Any) -> str:
-    """The parameter that a key of Triton's dictionaries means: a name, an index or `(index,)`."""
-    index = key[0] if isinstance(key, tuple) and len(key) == 1 else key
-    if isinstance(index, int) and 0 <= index < len(fn.arg_names):
-        return fn.arg_names[index]
-    if key not in fn.arg_names:
-        raise UsageError(f"kernel '{fn.__name__}' has no parameter '{key}': it has {', '.join(fn.arg_names)}")
+def type_key(type: Any) -> str:
+    """The text of a parameter's type that is equal for equal ones, of a tuple with its class and what that means."""
+    if not isinstance(type, tuple):
+        return type
+    kind = type.__class__
+    methods = (kind.text(), *(method.cache_key for method in kind.functions())) if is_kernel_class(kind) else ()
+    fields = getattr(type, "_fields", ())
+    return repr((kind.__module__, kind.__qualname__, fields, methods, [type_key(item) for item in type]))
+
+
+def _param_name(fn: Function, key: Any, signature: Mapping[str, Any]) -> str:
+    """The parameter, or the part of one that is a tuple, that a key means: a name, an index, the path of indices."""
+    path = key if isinstance(key, tuple) else (key,)
+    if isinstance(path[0], int) and 0 <= path[0] < len(fn.arg_names):
+        return _part_name(fn.arg_names[path[0]], signature.get(fn.arg_names[path[0]]), path[1:])
+    known = [*fn.arg_names, *(part for name, type in signature.items() for part, _ in leaves(name, type))]
+    if key not in known:
+        raise UsageError(f"kernel '{fn.__name__}' has no parameter '{key}': it has {', '.join(dict.fromkeys(known))}")
     return key
 
 
-def _named_attrs(fn: Function, attrs: Mapping[Any, Any]) -> dict[str, tuple[tuple[str, int], ...]]:
-    return {_param_name(fn, key): tuple((name, value) for name, value in pairs) for key, pairs in attrs.items()}
+def _part_name(name: str, type: Any, path: Sequence[int]) -> str:
+    if not path:
+        return name
+    if not isinstance(type, tuple) or not 0 <= path[0] < len(type):
+        raise UsageError(f"the signature has no item {path[0]} of '{name}': its type is {type!r}")
+    return _part_name(part_names(name, type)[path[0]], type[path[0]], path[1:])
+
+
+def _named_attrs(
+    fn: Function, attrs: Mapping[Any, Any], signature: Mapping[str, Any]
+) -> dict[str, tuple[tuple[str, int], ...]]:
+    return {
+        _param_name(fn, key, signature): tuple((name, value) for name, value in pairs) for key, pairs in attrs.items()
+    }

@@ -23,8 +23,9 @@ from deuteron.errors import CompilationError
 from deuteron.frontend.carried import as_runtime, is_constexpr_annotation
 from deuteron.frontend.context import Context
 from deuteron.frontend.operators import BINARY, operate
-from deuteron.frontend.values import Tensor, Value, describe, give_name, is_runtime, rebuild
+from deuteron.frontend.values import Tensor, Value, describe, give_name, is_runtime
 from deuteron.language.aggregate import Aggregate
+from deuteron.language.constant import rebuild
 
 
 def assign(ctx: Context, node: ast.Assign) -> None:

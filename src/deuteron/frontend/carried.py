@@ -26,10 +26,10 @@ from deuteron.frontend.values import (
     is_runtime,
     is_same,
     is_same_kind,
-    rebuild,
     tensors_in,
     with_handles,
 )
+from deuteron.language.constant import rebuild
 
 _BLOCKS = (ast.If, ast.For, ast.While)
 

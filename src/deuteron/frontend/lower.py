@@ -11,7 +11,8 @@ The module is verified by whoever runs the next stage.
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp
 from xdsl.ir import Attribute, Block
@@ -38,9 +39,9 @@ from deuteron.ir.builder import Builder
 from deuteron.ir.location import to_attribute
 from deuteron.ir.tt.function import FuncOp, ReturnOp, divisibility
 from deuteron.ir.types import i32
-from deuteron.language.constant import unwrap
+from deuteron.language.constant import constexpr, rebuild, unwrap
 from deuteron.language.function import Function, Parameter
-from deuteron.language.signature import KernelArgument, descriptor_arguments, parse_type
+from deuteron.language.signature import KernelArgument, descriptor_arguments, leaves, parse_type, part_names
 from deuteron.language.types import dtype, int64, tensor_descriptor_type
 
 SYNTAX = Syntax(
@@ -56,27 +57,36 @@ SYNTAX = Syntax(
     inline=inline.inline,
 )
 
+Signature = Mapping[str, Any]
 Attrs = Mapping[str, Sequence[tuple[str, int]]]
+ArgumentType = dtype | constexpr | tuple
+"""The type of a parameter: of a tuple those of its items, of which some are known values."""
+ArgumentTypes = Mapping[str, ArgumentType]
 
 
 def lower_function(
-    fn: Function, signature: Mapping[str, str], constexprs: Mapping[str, object], attrs: Attrs | None = None
+    fn: Function, signature: Signature, constexprs: Mapping[str, object], attrs: Attrs | None = None
 ) -> ModuleOp:
     """The tile IR of a kernel.
 
-    :param signature: the type of each parameter as text, or "constexpr".
+    :param signature: the type of each parameter as text, or "constexpr"; of a tuple a tuple of these.
     :param constexprs: values of parameters that are known; one that is given here is no argument of the kernel.
     :param attrs: promises on arguments, by name: `{"x_ptr": (("tt.divisibility", 16),)}`.
+
+    What a parameter that is a tuple holds has names of its own, as in `language.signature`.
 
     Errors: UsageError for a signature that does not fit the function, CompilationError for what is wrong in its source.
     """
     _check_names(fn, signature, constexprs)
     constants = _compile_time_parameters(fn, signature, constexprs)
-    types = {param.name: _type_of(fn, param, signature) for param in fn.params if param.name not in constants}
+    types = {
+        param.name: _type_of(fn, param, signature, constexprs) for param in fn.params if param.name not in constants
+    }
     location = to_attribute(fn.location(fn.tree))
     parts = {name: _kernel_arguments(name, type, attrs or {}) for name, type in types.items()}
     arguments = [argument for part in parts.values() for argument in part]
-    _check_distinct(fn, [argument.name for argument in arguments])
+    _check_distinct(fn, [part for name, type in signature.items() for part, _ in leaves(name, type)])
+    _check_distinct(fn, [*constants, *(argument.name for argument in arguments)])
     input_types = [ir_type(argument.type) for argument in arguments]
     func = FuncOp(fn.__name__, input_types, (), [_arg_attrs(argument, attrs or {}) for argument in arguments])
     func.location = location
@@ -86,10 +96,11 @@ def lower_function(
     return module
 
 
-def _check_names(fn: Function, signature: Mapping[str, str], constexprs: Mapping[str, object]) -> None:
-    for what, names in (("signature", signature), ("constexprs", constexprs)):
+def _check_names(fn: Function, signature: Signature, constexprs: Mapping[str, object]) -> None:
+    parts = [part for name, type in signature.items() for part, _ in leaves(name, type)]
+    for what, names, known_names in (("signature", signature, ()), ("constexprs", constexprs, parts)):
         for name in names:
-            if name not in fn.arg_names:
+            if name not in fn.arg_names and name not in known_names:
                 known = ", ".join(fn.arg_names)
                 raise UsageError(
                     f"The {what} of '{fn.__name__}' names '{name}', but its parameters are ({known})."
@@ -97,9 +108,7 @@ def _check_names(fn: Function, signature: Mapping[str, str], constexprs: Mapping
                 )
 
 
-def _compile_time_parameters(
-    fn: Function, signature: Mapping[str, str], constexprs: Mapping[str, object]
-) -> dict[str, Value]:
+def _compile_time_parameters(fn: Function, signature: Signature, constexprs: Mapping[str, object]) -> dict[str, Value]:
     values = {}
     for param in fn.params:
         if param.name in constexprs:
@@ -111,17 +120,36 @@ def _compile_time_parameters(
     return values
 
 
-def _type_of(fn: Function, param: Parameter, signature: Mapping[str, str]) -> dtype:
+def _type_of(fn: Function, param: Parameter, signature: Signature, constexprs: Mapping[str, object]) -> ArgumentType:
     if param.name not in signature:
         raise UsageError(f"The signature of '{fn.__name__}' has no type for its parameter '{param.name}'.")
     try:
-        return parse_type(signature[param.name])
+        return _parsed(param.name, signature[param.name], constexprs)
     except UsageError as error:
         raise UsageError(f"The signature of '{fn.__name__}', parameter '{param.name}': {error.message}") from None
 
 
-def _kernel_arguments(name: str, type: dtype, attrs: Attrs) -> list[KernelArgument]:
+def _parsed(name: str, type: Any, constexprs: Mapping[str, object]) -> ArgumentType:
+    if isinstance(type, tuple):
+        pairs = zip(part_names(name, type), type, strict=True)
+        return rebuild(type, [_parsed(part, item, constexprs) for part, item in pairs])
+    if type != "constexpr":
+        return parse_type(type)
+    if name not in constexprs:
+        raise UsageError(f"'{name}' has no value.")
+    return constexpr(unwrap(constexprs[name]))
+
+
+def _kernel_arguments(name: str, type: ArgumentType, attrs: Attrs) -> list[KernelArgument]:
     """What a parameter is an argument, or arguments, of."""
+    if isinstance(type, constexpr):
+        return []
+    if isinstance(type, tuple):
+        return [
+            argument
+            for part, item in zip(part_names(name, type), type, strict=True)
+            for argument in _kernel_arguments(part, item, attrs)
+        ]
     if not isinstance(type, tensor_descriptor_type):
         return [KernelArgument(name, type)]
     return descriptor_arguments(name, type, dict(attrs.get(name, ())).get("tt.divisibility", 1))
@@ -131,7 +159,7 @@ def _check_distinct(fn: Function, names: Sequence[str]) -> None:
     for name in names:
         if names.count(name) > 1:
             raise UsageError(
-                f"'{fn.__name__}' has a parameter '{name}', which a part of a tensor descriptor is called too. "
+                f"'{fn.__name__}' has a parameter '{name}', which a part of a tuple or a descriptor is called too. "
                 "Rename it."
             )
 
@@ -142,7 +170,7 @@ def _arg_attrs(argument: KernelArgument, attrs: Attrs) -> dict[str, Attribute]:
     return {key: IntegerAttr(value, i32) for key, value in attrs.get(argument.name, ())}
 
 
-def _compile_body(fn: Function, func: FuncOp, constants: Mapping[str, Value], types: Mapping[str, dtype]) -> None:
+def _compile_body(fn: Function, func: FuncOp, constants: Mapping[str, Value], types: ArgumentTypes) -> None:
     block = func.body.block
     scope = Scope(fn, dict(constants))
     ctx = Context(Builder.at_end(block, func.location), SYNTAX, Frame(scope, fn.tree))
@@ -161,7 +189,7 @@ def _compile_body(fn: Function, func: FuncOp, constants: Mapping[str, Value], ty
     ctx.builder.insert(ReturnOp())
 
 
-def _arguments(ctx: Context, fn: Function, block: Block, types: Mapping[str, dtype]) -> dict[str, Value]:
+def _arguments(ctx: Context, fn: Function, block: Block, types: ArgumentTypes) -> dict[str, Value]:
     """The values of the parameters; descriptors are made of their arguments first."""
     nodes = {node.arg: node for node in ast.walk(fn.tree.args) if isinstance(node, ast.arg)}
     values, args = {}, iter(block.args)
@@ -173,14 +201,19 @@ def _arguments(ctx: Context, fn: Function, block: Block, types: Mapping[str, dty
             arg.location = to_attribute(fn.location(nodes[name]), argument.name)
             tensors.append(Tensor(arg, argument.type))
         with ctx.at(nodes[name]):
-            values[name] = _value_of_arguments(ctx, type, tensors)
+            values[name] = _value_of_arguments(ctx, type, iter(tensors))
     return values
 
 
-def _value_of_arguments(ctx: Context, type: dtype, tensors: Sequence[Tensor]) -> Value:
+def _value_of_arguments(ctx: Context, type: ArgumentType, tensors: Iterator[Tensor]) -> Value:
+    if isinstance(type, constexpr):
+        return type.value
+    if isinstance(type, tuple):
+        return rebuild(type, [_value_of_arguments(ctx, item, tensors) for item in type])
     if not isinstance(type, tensor_descriptor_type):
-        return tensors[0]
+        return next(tensors)
     ctx.stamp()
     rank = len(type.block_type.shape)
-    strides = [*tensors[rank + 1 :], number(ctx, 1, int64)]
-    return build_descriptor(ctx, tensors[0], tensors[1 : rank + 1], strides, type.block_type, PADDINGS[type.padding])
+    base, sizes = next(tensors), [next(tensors) for _ in range(rank)]
+    strides = [*(next(tensors) for _ in range(rank - 1)), number(ctx, 1, int64)]
+    return build_descriptor(ctx, base, sizes, strides, type.block_type, PADDINGS[type.padding])

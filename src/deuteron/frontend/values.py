@@ -10,11 +10,12 @@ and is held as the Python object itself: numbers, strings, None, dtypes, functio
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from deuteron.language.aggregate import Aggregate
+from deuteron.language.constant import rebuild
 
 if TYPE_CHECKING:
     from xdsl.ir import SSAValue
@@ -100,11 +101,6 @@ def with_handles(value: Value, handles: Iterator[SSAValue]) -> Value:
         handle, shape = next(handles), with_handles(value.shape, handles)
         return Descriptor(handle, value.type, shape, with_handles(value.strides, handles))
     return replace(value, handle=next(handles)) if isinstance(value, RUNTIME) else value
-
-
-def rebuild(value: tuple, items: Sequence[Value]) -> tuple:
-    """A tuple of the kind of `value` (it may be a named tuple or an aggregate) with other items."""
-    return value._make(items) if hasattr(value, "_make") else tuple(items)
 
 
 def fixed_items(value: tuple) -> tuple[bool, ...]:

@@ -10,7 +10,7 @@ Inside a kernel compile-time values are plain Python values; a constexpr is unwr
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 
@@ -62,15 +62,20 @@ class constexpr:
 
 
 def unwrap(value: Any) -> Any:
-    """What a constexpr holds, in tuples and lists too; anything else as it is."""
+    """What a constexpr holds, in tuples and lists too; of a scalar of NumPy the number; anything else as it is."""
     if isinstance(value, constexpr):
-        return value.value
+        return unwrap(value.value)
     if isinstance(value, list):
         return [unwrap(item) for item in value]
     if isinstance(value, tuple):
-        items = [unwrap(item) for item in value]
-        return value._make(items) if hasattr(value, "_make") else tuple(items)
-    return value
+        return rebuild(value, [unwrap(item) for item in value])
+    is_numpy_scalar = type(value).__module__ == "numpy" and hasattr(value, "item") and not getattr(value, "shape", (0,))
+    return value.item() if is_numpy_scalar else value
+
+
+def rebuild(value: tuple, items: Sequence[Any]) -> tuple:
+    """A tuple of the kind of `value` (it may be a named tuple or an aggregate) with other items."""
+    return value._make(items) if hasattr(value, "_make") else tuple(items)
 
 
 def _unary(operation: Callable[[Any], Any]) -> Callable[[constexpr], constexpr]:

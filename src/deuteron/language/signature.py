@@ -7,6 +7,9 @@
     parse_type("tensordesc<fp16[128,64]>")         a descriptor of a tensor, in blocks of 128x64
     parse_type("tensordesc<fp16[128,64],nan>")     the same, with NaN out of bounds
 
+A parameter that is a tuple has a tuple of types, of the same kind (a named tuple where that is one); what it holds has
+names of its own: `args_0`, or with the names of the fields `args_x`.
+
 `*k` marks a pointer to constant data. Hints (`:16`) and `constexpr` are not types; readers of a signature strip them.
 """
 
@@ -14,7 +17,8 @@ from __future__ import annotations
 
 import difflib
 import re
-from typing import NamedTuple
+from collections.abc import Iterator
+from typing import Any, NamedTuple
 
 from deuteron.dtypes import FLOATS, INTEGERS
 from deuteron.errors import UsageError
@@ -27,6 +31,20 @@ DESCRIPTOR = "tensordesc<"
 _DESCRIPTOR = re.compile(r"tensordesc<(\w+)\[([\d\s,]+)\](?:,\s*(zero|nan))?>")
 
 _TEXTS = {type: text for text, type in SCALARS.items()}
+
+
+def part_names(name: str, items: tuple) -> list[str]:
+    """The names of what a parameter that is a tuple holds."""
+    return [f"{name}_{field}" for field in getattr(items, "_fields", range(len(items)))]
+
+
+def leaves(name: str, value: Any) -> Iterator[tuple[str, Any]]:
+    """What is in a parameter, or in its type, with the name of each: itself, or the items of a tuple, however deep."""
+    if not isinstance(value, tuple):
+        yield name, value
+        return
+    for part, item in zip(part_names(name, value), value, strict=True):
+        yield from leaves(part, item)
 
 
 def parse_type(text: str) -> dtype:

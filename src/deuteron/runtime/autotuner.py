@@ -20,6 +20,7 @@ from typing import Any
 
 from deuteron import knobs, testing
 from deuteron.errors import AutotunerError, CompilationError, DeuteronError, LaunchError, OutOfResources, UsageError
+from deuteron.language.signature import leaves
 from deuteron.options import settings
 from deuteron.runtime.config import Config
 from deuteron.runtime.contents import copy_of, fill_with_zeros, write_back
@@ -137,8 +138,9 @@ class Autotuner(KernelInterface):
 
     def _key(self, named: Mapping[str, Any]) -> tuple:
         given = {name: value for name, value in named.items() if name in self.arg_names}
-        values = [given[name] for name in self.keys if name in given]
-        dtypes = [str(value.dtype) for value in given.values() if hasattr(value, "dtype")]
+        values = [_key_of(given[name]) for name in self.keys if name in given]
+        parts = [part for name, value in given.items() for _, part in leaves(name, value)]
+        dtypes = [str(part.dtype) for part in parts if hasattr(part, "dtype")]
         return (*values, *dtypes)
 
     def prune_configs(self, kwargs: dict[str, Any]) -> list[Config]:
@@ -253,6 +255,13 @@ class Autotuner(KernelInterface):
 def _fastest(timings: Mapping[Config, Any]) -> Config:
     """By the first of the quantiles, the median."""
     return min(timings, key=lambda config: _first(timings[config]))
+
+
+def _key_of(value: Any) -> Any:
+    """What of an argument decides: a number itself, of an array in a tuple its type."""
+    if isinstance(value, tuple):
+        return tuple(str(item.dtype) if hasattr(item, "dtype") else _key_of(item) for item in value)
+    return value
 
 
 def _first(timing: Any) -> float:

@@ -21,12 +21,12 @@ from typing import Any, NamedTuple
 from deuteron.backend import get_backend
 from deuteron.backend.arrays import check_writable, device_mismatch, split_token
 from deuteron.backend.devices import CPU, Device, device_target
-from deuteron.backend.tensor_descriptor import flatten
 from deuteron.compiler import ASTSource, CompiledKernel, IRSource, resolve_target
 from deuteron.compiler.driver import compile_with
 from deuteron.compiler.kernel import has_launch_hooks
 from deuteron.errors import DeuteronError, LaunchError, UsageError
-from deuteron.language.function import Function, SourceFunction
+from deuteron.language.constant import rebuild
+from deuteron.language.function import Function, Parameter, SourceFunction, is_kernel_class
 from deuteron.language.references import Reference, check_unchanged
 from deuteron.options import IGNORED_OPTIONS, Target, option_names, settings
 from deuteron.runtime.driver import driver
@@ -36,7 +36,15 @@ from deuteron.runtime.interface import KernelInterface
 from deuteron.runtime.interpret import interpret, lower
 from deuteron.runtime.kernel_caches import DeviceCaches
 from deuteron.runtime.mock import MockTensor
-from deuteron.runtime.specialise import Token, decode, name_argument, parameter_specialiser
+from deuteron.runtime.specialise import (
+    Token,
+    decode,
+    is_passed,
+    name_argument,
+    named_tokens,
+    parameter_specialiser,
+    passed_values,
+)
 
 
 class _Binding(NamedTuple):
@@ -48,33 +56,39 @@ class _Binding(NamedTuple):
     passed: list[Any]
 
     def runtime_indices(self) -> tuple[int, ...]:
-        """The arguments that the compiled kernel takes: neither constexpr nor folded to 1."""
-        return tuple(
-            index for index, token in enumerate(self.tokens) if isinstance(token, str) and not token.endswith(":1")
-        )
+        """The arguments that the compiled kernel takes."""
+        return tuple(index for index, token in enumerate(self.tokens) if is_passed(token))
 
     def runtime_values(self) -> list[Any]:
-        """What the user passed for them, the parts of descriptors one by one."""
-        return flatten([self.values[index] for index in self.runtime_indices()])
+        """What the user passed for them, the parts of tuples and descriptors one by one."""
+        pairs = zip(self.values, self.tokens, strict=True)
+        return [part for value, token in pairs for part in passed_values(value, token)]
 
-    def devices(self) -> Iterator[tuple[int, Device]]:
-        """The arrays among the arguments, by index, with the device that each is on."""
-        for index, token in enumerate(self.tokens):
-            device = split_token(token)[2] if isinstance(token, str) else None
+    def named_tokens(self, params: Sequence[Parameter]) -> Iterator[tuple[str, str]]:
+        """The tokens of all arguments but constexprs, with their names; those of tuples one by one."""
+        for param, value, token in zip(params, self.values, self.tokens, strict=True):
+            for name, its in named_tokens(param.name, value, token):
+                if isinstance(its, str):
+                    yield name, its
+
+    def devices(self, params: Sequence[Parameter]) -> Iterator[tuple[str, Device]]:
+        """The arrays among the arguments, by name, with the device that each is on."""
+        for name, token in self.named_tokens(params):
+            device = split_token(token)[2]
             if device is not None:
-                yield index, device
+                yield name, device
 
 
 class _Launcher(NamedTuple):
     """A compiled kernel, the arguments that it takes, and what else a launch is told: the device, if it is a GPU.
 
-    `has_descriptors`: what is passed for some arguments are tuples.
+    `has_parts`: what is passed for some arguments, tuples and descriptors, are tuples.
     """
 
     kernel: CompiledKernel
     indices: tuple[int, ...]
     where: dict[str, int]
-    has_descriptors: bool
+    has_parts: bool
 
 
 class JITFunction(Function, KernelInterface):
@@ -149,11 +163,11 @@ class JITFunction(Function, KernelInterface):
         found = self._launcher(bound)
         if found is None:
             return None
-        kernel, indices, where, has_descriptors = found
+        kernel, indices, where, has_parts = found
         if extents[0] and extents[1] and extents[2]:
             passed = bound.passed
             values = [passed[index] for index in indices]
-            values = _flat(values) if has_descriptors else values
+            values = _flat(values) if has_parts else values
             if has_launch_hooks():
                 self._launch_with_hooks(found, bound, extents, values)
             else:
@@ -174,7 +188,7 @@ class JITFunction(Function, KernelInterface):
         values, options = self._order(args, kwargs)
         if warmup:
             values = [
-                value if param.is_constexpr else MockTensor.wrap_dtype(value)
+                value if param.is_constexpr else _mocked(value)
                 for param, value in zip(self.params, values, strict=True)
             ]
         tokens: list[Token] = []
@@ -186,7 +200,7 @@ class JITFunction(Function, KernelInterface):
                 passed.append(what)
         except LaunchError as error:
             param = self.params[len(tokens)]
-            raise name_argument(error, self.__name__, param, _named_target()) from error
+            raise name_argument(error, self.__name__, param.name, _named_target()) from error
         return _Binding(values, options, tuple(tokens), passed)
 
     def _order(self, args: Sequence[Any], kwargs: dict[str, Any]) -> tuple[list[Any], dict[str, Any]]:
@@ -246,48 +260,46 @@ class JITFunction(Function, KernelInterface):
             compiled = compile_with(backend, IRSource(override) if override else source, target, options)
         self._check_writable(bound, compiled)
         indices = bound.runtime_indices()
-        has_descriptors = any(isinstance(bound.passed[index], tuple) for index in indices)
-        found = self._launchers[key] = _Launcher(compiled, indices, where, has_descriptors)
+        has_parts = any(isinstance(bound.passed[index], tuple) for index in indices)
+        found = self._launchers[key] = _Launcher(compiled, indices, where, has_parts)
         event.compiled()
         return found
 
     def _target(self, bound: _Binding) -> tuple[Target, Device | None]:
         """Where the arrays are: the device of the first one on a GPU, else of the first one; None without arrays."""
-        arrays = list(bound.devices())
-        index, device = next((found for found in arrays if found[1] != CPU), arrays[0] if arrays else (0, None))
+        arrays = list(bound.devices(self.params))
+        name, device = next((found for found in arrays if found[1] != CPU), arrays[0] if arrays else ("", None))
         if device is None or settings.target:
             return resolve_target(None), device
         try:
             return device_target(device), device
         except DeuteronError as error:
             foreign = LaunchError(f"it is on device '{device}': {error.message}")
-            raise name_argument(foreign, self.__name__, self.params[index], None) from error
+            raise name_argument(foreign, self.__name__, name, None) from error
 
     def _check_devices(self, bound: _Binding, target: Target) -> None:
         """Raise LaunchError unless a kernel for this target reaches every array."""
         first: tuple[str, Device] | None = None
-        for index, device in bound.devices():
-            param = self.params[index]
+        for name, device in bound.devices(self.params):
             error = device_mismatch(device, target.backend)
-            first = first or (param.name, device)
+            first = first or (name, device)
             if error is None and device != first[1]:
                 error = LaunchError(f"it is on device '{device}', and '{first[0]}' on device '{first[1]}'")
             if error is not None:
-                raise name_argument(error, self.__name__, param, target)
+                raise name_argument(error, self.__name__, name, target)
 
     def _check_writable(self, bound: _Binding, compiled: CompiledKernel) -> None:
         """Raise LaunchError for a read-only array that the kernel may write. Whether it is one is in its token."""
-        for param, token in zip(self.params, bound.tokens, strict=True):
-            if isinstance(token, str):
-                try:
-                    check_writable(token, compiled.metadata.may_write(param.name))
-                except LaunchError as error:
-                    raise name_argument(error, self.__name__, param, None) from None
+        for name, token in bound.named_tokens(self.params):
+            try:
+                check_writable(token, compiled.metadata.may_write(name))
+            except LaunchError as error:
+                raise name_argument(error, self.__name__, name, None) from None
 
     @contextmanager
     def _watching(self, bound: _Binding) -> Iterator[None]:
         """What is compiled within is launched only while the globals last that it, and functions given to it, use."""
-        functions = [self, *(value for value in bound.values if isinstance(value, Function))]
+        functions = [self, *(function for value in bound.values for function in _functions_in(value))]
         found = {reference.place: reference for function in functions for reference in function.watched()}
         yield
         self._watched = {**found, **self._watched}
@@ -329,8 +341,26 @@ class JITFunction(Function, KernelInterface):
 
 
 def _flat(values: Sequence[Any]) -> list[Any]:
-    """The values that are passed, those of descriptors one by one."""
+    """The values that are passed, those of tuples and descriptors one by one."""
     return [part for value in values for part in (value if isinstance(value, tuple) else (value,))]
+
+
+def _functions_in(value: Any) -> Iterator[SourceFunction]:
+    """The functions that an argument brings: itself, those in a tuple, the methods of an aggregate."""
+    if isinstance(value, SourceFunction):
+        yield value
+    elif isinstance(value, tuple):
+        for item in value:
+            yield from _functions_in(item)
+        if is_kernel_class(type(value)):
+            yield from type(value).functions()
+
+
+def _mocked(value: Any) -> Any:
+    """A dtype as an array of it, also in tuples."""
+    if isinstance(value, tuple):
+        return rebuild(value, [_mocked(item) for item in value])
+    return MockTensor.wrap_dtype(value)
 
 
 def _named_target() -> Target | None:

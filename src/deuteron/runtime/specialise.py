@@ -4,6 +4,7 @@
     n = 4096               "i32:16"        n = 1       "i32:1"         scale = 0.5     "fp32"
     None, @jit function    ("constexpr", ...)                          BLOCK = 128     ("constexpr", "int", 128)
     TensorDescriptor(x, ...)     "tensordesc<fp32[128,64]>"
+    (n, 1)                 ("tuple", tuple, "i32", "i32:1")            Point(n, 1)     ("tuple", Point, "i32", "i32:1")
 
 A token is a type with the hint `:16` (divisible by 16) or `:1` (equal to 1, folded), or it holds a constexpr. The
 tokens are the key of the compiled kernel, so they are made by one look-up of the argument's class and little more.
@@ -11,7 +12,7 @@ tokens are the key of the compiled kernel, so they are made by one look-up of th
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from deuteron.backend.arguments import SCALAR_TYPES
@@ -19,8 +20,10 @@ from deuteron.backend.arrays import ELEMENT_TYPES, ForeignDevice, array_speciali
 from deuteron.backend.tensor_descriptor import TensorDescriptor
 from deuteron.backend.tensor_descriptor import specialise as specialise_descriptor
 from deuteron.errors import IntegerTooLarge, LaunchError
-from deuteron.language.constant import constexpr
+from deuteron.language.constant import constexpr, rebuild
 from deuteron.language.function import Function, Parameter
+from deuteron.language.signature import part_names
+from deuteron.language.types import dtype
 
 Token = str | tuple
 Specialiser = Callable[[Any], tuple[Token, Any]]
@@ -99,6 +102,53 @@ def _annotated(type: str) -> Specialiser:
     return specialise
 
 
+def _tuple(value: tuple, item_specialiser: Specialiser) -> tuple[Token, tuple]:
+    """The token of a tuple, of its class and the tokens of its items, and what is passed for them, one by one."""
+    kind = value.__class__ if hasattr(value, "_fields") else tuple
+    fixed = getattr(kind, "_fixed", None) or (False,) * len(value)
+    tokens: list[Token] = []
+    passed: list[Any] = []
+    for index, (item, is_fixed) in enumerate(zip(value, fixed, strict=True)):
+        try:
+            token, what = (constexpr_token if is_fixed else item_specialiser)(item)
+        except LaunchError as error:
+            raise type(error)(f"item {index}: {error.message}") from None
+        tokens.append(token)
+        if is_passed(token):
+            passed.extend(what if isinstance(what, tuple) else (what,))
+    return ("tuple", kind, *tokens), tuple(passed)
+
+
+def is_tuple(token: Token) -> bool:
+    """Whether it is the token of a tuple, whose items have the tokens `token[2:]`."""
+    return token[0] == "tuple"
+
+
+def is_passed(token: Token) -> bool:
+    """Whether the compiled kernel takes an argument, or several, for it: it is neither constexpr nor folded to 1."""
+    if isinstance(token, str):
+        return not token.endswith(":1")
+    return is_tuple(token) and any(map(is_passed, token[2:]))
+
+
+def passed_values(value: Any, token: Token) -> list[Any]:
+    """What the user gave for the arguments that the compiled kernel takes, the parts of descriptors one by one."""
+    if is_tuple(token):
+        return [part for item, its in zip(value, token[2:], strict=True) for part in passed_values(item, its)]
+    if not is_passed(token):
+        return []
+    return value.arguments if isinstance(value, TensorDescriptor) else [value]
+
+
+def named_tokens(name: str, value: Any, token: Token) -> Iterator[tuple[str, Token]]:
+    """The token of an argument by its name, or those of the items of a tuple by theirs."""
+    if not is_tuple(token):
+        yield name, token
+        return
+    for part, item, its in zip(part_names(name, value), value, token[2:], strict=True):
+        yield from named_tokens(part, item, its)
+
+
 _SPECIALISERS: dict[type, Specialiser] = {
     int: _integer,
     float: _float,
@@ -117,6 +167,10 @@ def _specialiser_of(type: type) -> Specialiser:
         return constexpr_token
     if issubclass(type, TensorDescriptor):
         return specialise_descriptor
+    if issubclass(type, tuple):
+        return _any_tuple
+    if issubclass(type, dtype):
+        return constexpr_token
     for base, specialise in ((bool, _bool), (int, _integer), (float, _float)):
         if issubclass(type, base):
             return specialise
@@ -137,6 +191,10 @@ def specialise(value: Any) -> tuple[Token, Any]:
     return found(value)
 
 
+def _any_tuple(value: tuple) -> tuple[Token, tuple]:
+    return _tuple(value, specialise)
+
+
 def parameter_specialiser(param: Parameter) -> Specialiser:
     """The specialiser of a parameter's arguments."""
     if param.is_constexpr:
@@ -148,6 +206,8 @@ def parameter_specialiser(param: Parameter) -> Specialiser:
     unwanted = (":1", ":16") if param.do_not_specialize else (":16",)
 
     def specialise_less(value: Any) -> tuple[Token, Any]:
+        if isinstance(value, tuple):
+            return _tuple(value, specialise_less)
         token, passed = base(value)
         if isinstance(token, str) and token.endswith(unwanted):
             return token[: token.rindex(":") + ("@" in token)], passed
@@ -163,9 +223,9 @@ def _annotated_type(param: Parameter) -> str | None:
     return text if text in ELEMENT_TYPES.values() else None
 
 
-def name_argument(error: LaunchError, kernel: str, param: Parameter, target: Any) -> LaunchError:
+def name_argument(error: LaunchError, kernel: str, name: str, target: Any) -> LaunchError:
     """The error about an argument, with the argument's and the kernel's name."""
-    where = f"argument '{param.name}' of kernel '{kernel}'"
+    where = f"argument '{name}' of kernel '{kernel}'"
     if isinstance(error, ForeignDevice) and target is not None:
         return LaunchError(f"{where}: {error.message}, and the kernel runs on {target}. Move it there first.")
     kind = IntegerTooLarge if isinstance(error, IntegerTooLarge) else LaunchError
@@ -174,16 +234,29 @@ def name_argument(error: LaunchError, kernel: str, param: Parameter, target: Any
 
 def decode(
     params: tuple[Parameter, ...], tokens: tuple[Token, ...], values: list[Any]
-) -> tuple[dict[str, str], dict[str, Any], dict[str, list[list[Any]]]]:
+) -> tuple[dict[str, Any], dict[str, Any], dict[str, list[list[Any]]]]:
     """What tokens mean to a compile: signature, constexprs and attributes, each by parameter name."""
-    signature, constexprs, attrs = {}, {}, {}
+    signature: dict[str, Any] = {}
+    constexprs: dict[str, Any] = {}
+    attrs: dict[str, list[list[Any]]] = {}
     for param, token, value in zip(params, tokens, values, strict=True):
-        type, hint, _ = split_token(token) if isinstance(token, str) else ("constexpr", "", None)
-        if type == "constexpr" or hint == "1":
-            signature[param.name], constexprs[param.name] = "constexpr", value
-            continue
         is_const = param.annotation.rpartition(".")[2] == "const"
-        signature[param.name] = type.replace("*", "*k") if is_const else type
-        if hint:
-            attrs[param.name] = [["tt.divisibility", int(hint)]]
+        signature[param.name] = _decoded(param.name, value, token, is_const, constexprs, attrs)
     return signature, constexprs, attrs
+
+
+def _decoded(
+    name: str, value: Any, token: Token, is_const: bool, constexprs: dict[str, Any], attrs: dict[str, list[list[Any]]]
+) -> Any:
+    """The type that a token means, of a tuple those of its items; what else it says goes into the dictionaries."""
+    if is_tuple(token):
+        parts = zip(part_names(name, value), value, token[2:], strict=True)
+        items = [_decoded(part, item, its, is_const, constexprs, attrs) for part, item, its in parts]
+        return rebuild(value, items)
+    type, hint, _ = split_token(token) if isinstance(token, str) else ("constexpr", "", None)
+    if type == "constexpr" or hint == "1":
+        constexprs[name] = value
+        return "constexpr"
+    if hint:
+        attrs[name] = [["tt.divisibility", int(hint)]]
+    return type.replace("*", "*k") if is_const else type
