@@ -14,6 +14,7 @@ import deuteron
 from deuteron import compiler, errors, knobs, language, runtime, testing
 from deuteron.backend import get_backend
 from deuteron.backend.tensor_descriptor import TensorDescriptor
+from deuteron.compat import mxfp
 from deuteron.language import function, math, random, reductions, sorting, standard, types
 from deuteron.options import Target, settings
 from deuteron.runtime import autotuner, jit
@@ -39,6 +40,7 @@ def triton_modules() -> dict[str, Mapping[str, Any] | ModuleType]:
         **_compiler(),
         "triton.testing": _public(testing),
         "triton.tools": {},
+        "triton.tools.mxfp": {"MXFP4Tensor": mxfp.MXFP4Tensor, "MXScaleTensor": mxfp.MXScaleTensor},
         "triton.tools.tensor_descriptor": {"TensorDescriptor": TensorDescriptor},
     }
 
