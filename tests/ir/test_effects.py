@@ -19,6 +19,7 @@ from deuteron.ir.effects import (
     ORDER_OWN,
     OTHER,
     READ,
+    SHARED,
     WRITE,
     effects_of,
     first_in_order,
@@ -28,7 +29,7 @@ from deuteron.ir.effects import (
     is_speculatable,
 )
 from deuteron.ir.text import DIALECTS
-from deuteron.ir.tt.atomic import AtomicKind, AtomicRMWOp, MemoryScope, MemorySemantic
+from deuteron.ir.tt.atomic import AtomicKind, AtomicLoadOp, AtomicRMWOp, AtomicStoreOp, MemoryScope, MemorySemantic
 from deuteron.ir.tt.function import FuncOp
 from deuteron.ir.tt.memory import LoadOp, StoreOp
 from deuteron.ir.ttg.barrier import BarrierOp
@@ -116,6 +117,15 @@ def test_what_atomics_keep_in_order(sem, scope, ordered):
     assert kinds(atomic) >= {(READ, GLOBAL), (WRITE, GLOBAL)}
     assert {effect.kind for effect in effects_of(atomic)} - {READ, WRITE} == ordered
     assert kinds(BarrierOp()) >= {(ORDER_OWN, GLOBAL)}
+
+
+def test_atomic_loads_stay_in_their_place():
+    """Even relaxed ones: what others store meanwhile is what they are for."""
+    pointer, value = function().args[0], function().args[2]
+    load = AtomicLoadOp(pointer, sem=MemorySemantic.RELAXED)
+    assert kinds(load) == {(READ, GLOBAL), (ORDER, GLOBAL), (ORDER, SHARED)}
+    assert kinds(AtomicStoreOp(pointer, value, sem=MemorySemantic.RELAXED)) == {(WRITE, GLOBAL)}
+    assert (ORDER, GLOBAL) in kinds(AtomicStoreOp(pointer, value))
 
 
 def test_what_declares_nothing_touches_everything():

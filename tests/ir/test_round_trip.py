@@ -45,6 +45,10 @@ SNIPPETS = {
     "tt.atomic_rmw": f"""%r = "tt.atomic_rmw"(%ps, %t, %m) <{{atomic_rmw_op = 5 : i32, {ORDER}}}>
         : ({POINTERS}, {TILE}, {MASK}) -> {TILE}""",
     "tt.atomic_cas": f'%r = "tt.atomic_cas"(%p, %f, %f) <{{{ORDER}}}> : (!tt.ptr<f32>, f32, f32) -> f32',
+    "tt.atomic_load": f"""%r = "tt.atomic_load"(%ps, %m) <{{sem = 2 : i32, scope = 1 : i32}}>
+        : ({POINTERS}, {MASK}) -> {TILE}""",
+    "tt.atomic_store": '"tt.atomic_store"(%p, %f) <{sem = 3 : i32, scope = 3 : i32}> : (!tt.ptr<f32>, f32) -> ()',
+    "tt.global_timer": '%r = "tt.global_timer"() : () -> i64',
     "tt.make_tensor_descriptor": f"{DESCRIPTOR}",
     "tt.descriptor_load": f"""{DESCRIPTOR}
         %r = "tt.descriptor_load"(%d, %n, %n) <{{cache = 1 : i32, evict = 1 : i32}}> : ({DESC}, i32, i32) -> {BLOCK}""",

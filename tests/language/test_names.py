@@ -31,8 +31,7 @@ METHOD_NAMES = """
 """
 
 TO_COME = """
-    aggregate_replace atomic_load atomic_poll atomic_store condition constexpr_type expect_zero
-    float8e4b15 float8e4b8 float8e5b16 inline_asm_elementwise map_elementwise slice
+    aggregate_replace condition constexpr_type expect_zero inline_asm_elementwise map_elementwise slice
     str_to_ty target_info tuple tuple_type
 """
 

@@ -4,7 +4,7 @@
     reduce, scan      one partial result for each warp along the axis (reduce), for each thread (scan)
     gather            the source, where warps do not find all they take in their own registers
     histogram         the bins
-    atomics           the result, where one thread acts for several and they all want it
+    atomics, timer    the result, where one thread acts for several and they all want it
     descriptor_store  the block, until it is lowered to an allocation
 
 The lowering rules of these ops call the same functions, so that what is reserved and what is used are one thing.
@@ -19,9 +19,10 @@ from xdsl.ir import Operation
 
 from deuteron.analysis.descriptor_buffers import block_buffer, block_bytes
 from deuteron.analysis.shared_conversion import SharedConversion, plan_conversion
-from deuteron.ir.tt.atomic import AtomicCASOp, AtomicRMWOp
+from deuteron.ir.tt.atomic import AtomicOp
 from deuteron.ir.tt.descriptor import DescriptorReduceOp, DescriptorStoreOp
 from deuteron.ir.tt.indexing import GatherOp, HistogramOp
+from deuteron.ir.tt.program import GlobalTimerOp
 from deuteron.ir.tt.reduce import ReduceOp, ScanOp
 from deuteron.ir.ttg.convert import ConvertLayoutOp
 from deuteron.ir.ttg.layout import MemDescType, layout_of
@@ -96,9 +97,9 @@ def gather_route_of(op: GatherOp) -> GatherRoute | None:
     return plan_gather(layout_of(op.src.type), layout_of(op.indices.type), op.axis.value.data)
 
 
-def shares_result(op: AtomicRMWOp | AtomicCASOp) -> bool:
-    """Whether threads want the result of an atomic that another thread did for them."""
-    if not list(op.result.uses):
+def shares_result(op: AtomicOp | GlobalTimerOp) -> bool:
+    """Whether threads want the result of an op that another thread did for them."""
+    if not any(result.uses for result in op.results):
         return False
     if not is_tile(op.result.type):
         return True
@@ -132,7 +133,7 @@ def scratch_bytes(op: Operation) -> int:
         return 0 if gather_route_of(op) else num_elements_of(op.src.type) * byte_width_of(op.src.type)
     if isinstance(op, HistogramOp):
         return num_elements_of(op.result.type) * byte_width_of(op.result.type)
-    if isinstance(op, AtomicRMWOp | AtomicCASOp) and shares_result(op):
+    if isinstance(op, AtomicOp | GlobalTimerOp) and shares_result(op):
         return num_elements_of(op.result.type) * byte_width_of(op.result.type)
     return 0
 

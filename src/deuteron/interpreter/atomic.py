@@ -1,4 +1,4 @@
-"""Rules for atomics: `tt.atomic_rmw`, `tt.atomic_cas`.
+"""Rules for atomics: `tt.atomic_rmw`, `tt.atomic_cas`, `tt.atomic_load`, `tt.atomic_store`.
 
 The lanes of a tile act one after the other in row-major order, each giving what was there before it; lanes that are
 masked off give 0 (unspecified in the language). Lanes of equal addresses run in rounds, without a conflict in a round.
@@ -12,10 +12,10 @@ import numpy as np
 from xdsl.ir import SSAValue
 
 from deuteron.interpreter.arithmetic import signed, unsigned
-from deuteron.interpreter.memory import active_lanes, gather, resolve, scatter
+from deuteron.interpreter.memory import active_lanes, gather, load_lanes, resolve, scatter, store
 from deuteron.interpreter.rule_table import RuleTable
 from deuteron.interpreter.values import from_storage, round_float, storage_dtype_of, to_storage
-from deuteron.ir.tt.atomic import AtomicCASOp, AtomicKind, AtomicRMWOp
+from deuteron.ir.tt.atomic import AtomicCASOp, AtomicKind, AtomicLoadOp, AtomicRMWOp, AtomicStoreOp
 from deuteron.ir.types import is_float
 
 RULES = RuleTable()
@@ -62,6 +62,17 @@ def atomic_cas(ctx, op, ptr, compare, value):
         return np.where(is_equal, value, old)
 
     return _update_lanes(ctx, op, op.ptr, ptr, None, update, compare, value)
+
+
+@RULES.on(AtomicLoadOp)
+def atomic_load(ctx, op, ptr, mask=None):
+    """One program runs at a time: every load is atomic."""
+    return load_lanes(ctx, op, ptr, mask, np.zeros(ptr.shape, storage_dtype_of(op.results[0].type)))
+
+
+@RULES.on(AtomicStoreOp)
+def atomic_store(ctx, op, ptr, value, mask=None):
+    store(ctx, op, ptr, value, mask)
 
 
 def _bits(stored: np.ndarray) -> np.ndarray:

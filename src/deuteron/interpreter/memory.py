@@ -31,10 +31,16 @@ def addptr(ctx, op, ptr, offset):
 @RULES.on(LoadOp)
 def load(ctx, op, ptr, mask=None, other=None):
     type = op.results[0].type
-    dtype = storage_dtype_of(type)
     stored = padding(type, op.pads_with_nan) if other is None else to_storage(other, type)
     if isinstance(ptr, Described):
         ptr, mask = _block(ptr, op, type)
+    return load_lanes(ctx, op, ptr, mask, stored)
+
+
+def load_lanes(ctx, op, ptr: np.ndarray, mask: np.ndarray | None, stored: np.ndarray) -> np.ndarray:
+    """What the active lanes point to; `stored`, as it lies in memory, in the others."""
+    type = op.results[0].type
+    dtype = storage_dtype_of(type)
     active = active_lanes(ptr, mask)
     if len(active) == 0:
         return from_storage(stored, type)

@@ -1,11 +1,13 @@
-"""Rules for the program's place in the grid: `tt.get_program_id`, `tt.get_num_programs`."""
+"""Rules for the program's place in the grid, `tt.get_program_id`, `tt.get_num_programs`, and in time."""
 
 from __future__ import annotations
+
+import time
 
 import numpy as np
 
 from deuteron.interpreter.rule_table import RuleTable
-from deuteron.ir.tt.program import GetNumProgramsOp, GetProgramIdOp
+from deuteron.ir.tt.program import GetNumProgramsOp, GetProgramIdOp, GlobalTimerOp
 
 RULES = RuleTable()
 
@@ -18,3 +20,8 @@ def get_program_id(ctx, op):
 @RULES.on(GetNumProgramsOp)
 def get_num_programs(ctx, op):
     return np.int32(ctx.grid[op.axis.value.data])
+
+
+@RULES.on(GlobalTimerOp)
+def global_timer(ctx, op):
+    return np.int64(time.monotonic_ns())

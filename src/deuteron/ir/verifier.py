@@ -28,7 +28,15 @@ from deuteron.layout.linear import LANE, WARP, LinearLayout, log2
 from deuteron.layout.wgmma import is_mma_v3_accumulator, shared_matrix
 
 MAX_TILE_ELEMENTS = 1 << 20
-ACCESSES = ("tt.load", "tt.store", "tt.atomic_rmw", "tt.atomic_cas", "ttg.async_copy_global_to_local")
+ACCESSES = (
+    "tt.load",
+    "tt.store",
+    "tt.atomic_rmw",
+    "tt.atomic_cas",
+    "tt.atomic_load",
+    "tt.atomic_store",
+    "ttg.async_copy_global_to_local",
+)
 WARP_SIZE = 32  # where a text does not say it
 TTIR_DIALECTS = frozenset({"builtin", "tt", "ttg", "ttng", "arith", "math", "scf"})
 

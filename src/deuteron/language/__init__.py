@@ -6,7 +6,7 @@
     indexing.py dot.py tensor_descriptor.py hints.py debug.py iterators.py
                                                       functions that the frontend knows: signatures, docstrings
     tuple.py       tuples                             aggregate.py  classes of values with methods
-    reductions.py  sorting.py  random.py  standard.py functions written in the language itself
+    reductions.py  sorting.py  random.py  polling.py  standard.py functions written in the language itself
     function.py    a function written in the language
 
 Nothing here has logic or imports a compiler; what a call means is in `frontend/semantics`, a file of the same name.
@@ -20,9 +20,11 @@ from deuteron.language.atomic import (
     atomic_add,
     atomic_and,
     atomic_cas,
+    atomic_load,
     atomic_max,
     atomic_min,
     atomic_or,
+    atomic_store,
     atomic_xchg,
     atomic_xor,
 )
@@ -55,6 +57,7 @@ from deuteron.language.math import (
     umulhi,
 )
 from deuteron.language.memory import load, store
+from deuteron.language.polling import atomic_poll
 from deuteron.language.program import num_programs, program_id
 from deuteron.language.random import (
     pair_uniform_to_normal,

@@ -1,9 +1,12 @@
-"""Atomic read-modify-write operations on memory.
+"""Atomic operations on memory: read-modify-write, compare-and-swap, loads, stores.
 
     old = tl.atomic_add(counter_ptr, 1)
     tl.atomic_max(row_max_ptr + rows, values, mask=rows < n_rows, sem="relaxed")
 
-All give what was in memory before. Parameters and errors are the same for all but `atomic_cas`: see `atomic_add`.
+    tl.atomic_store(ready_ptr, 1)                    what was stored before it is seen by whoever
+    if tl.atomic_load(ready_ptr) == 1: ...           acquires the 1
+
+What modifies gives what was in memory before. Parameters and errors of `atomic_add` are those of the others like it.
 """
 
 from __future__ import annotations
@@ -99,4 +102,36 @@ def atomic_cas(pointer: tensor, cmp: Operand, val: Operand, sem: str | None = No
     :param cmp: what memory is expected to hold, compared by bits. Types: those of 16, 32 and 64 bits.
 
     The other parameters and the errors are those of `atomic_add`.
+    """
+
+
+@builtin
+def atomic_load(
+    pointer: tensor, mask: tensor | None = None, sem: str | None = None, scope: str | None = None
+) -> tensor:
+    """What is in memory at `pointer`, loaded atomically. Types: integers and floats of 8 to 64 bits, int1.
+
+    :param pointer: a pointer or a tile of pointers.
+    :param mask: int1, broadcast with `pointer`; where it is false nothing is loaded, and the result is unspecified.
+    :param sem: "acquire" (the default): what comes after sees what was stored before the value that is loaded was
+        released; or "relaxed".
+    :param scope: among whom: "gpu" (the default), "cta" or "sys".
+
+    Errors: no pointer, a mask of another shape or not int1, another `sem` or `scope`.
+    """
+
+
+@builtin
+def atomic_store(
+    pointer: tensor, val: Operand, mask: tensor | None = None, sem: str | None = None, scope: str | None = None
+) -> None:
+    """Store `val` in memory at `pointer` atomically. Types: integers and floats of 8 to 64 bits, int1.
+
+    :param pointer: a pointer or a tile of pointers.
+    :param val: broadcast to the shape of `pointer` and converted to the type it points to.
+    :param mask: int1, broadcast to the shape of `pointer`; where it is false nothing is stored.
+    :param sem: "release" (the default): whoever acquires the value sees what was stored before; or "relaxed".
+    :param scope: among whom: "gpu" (the default), "cta" or "sys".
+
+    Errors: those of `atomic_add`.
     """

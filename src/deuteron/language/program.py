@@ -1,4 +1,4 @@
-"""The program's place in the grid.
+"""The program's place in the grid, and in time.
 
     row = tl.program_id(0)
     for tile in range(row, n_tiles, tl.num_programs(0)): ...
@@ -29,4 +29,12 @@ def num_programs(axis: int) -> tensor:
     :param axis: 0, 1 or 2, known at compile time.
 
     Error: an axis other than 0, 1, 2.
+    """
+
+
+@builtin
+def globaltimer() -> tensor:
+    """Nanoseconds of a clock that all programs share, an int64 scalar; only differences mean something.
+
+    On a GPU it advances in steps of up to a microsecond. On the emulator it counts what has happened.
     """

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.fuzz.generator.builder import Builder, Unfit, statement_of
+from tests.fuzz.generator.builder import FLOATS, INTEGERS, Builder, Unfit, statement_of
 from tests.fuzz.generator.memory import mask, offsets, size_of
 
 WIDE = ("int32", "uint32", "int64", "uint64")
@@ -47,8 +47,26 @@ def own(b: Builder) -> None:
         b.define(f"tl.where({chosen}, {text}, {b.value(dtype, shape)})", dtype, shape)
 
 
-def _order(b: Builder) -> str:
-    return f', sem="{b.rng.choice(("relaxed", "acquire", "release", "acq_rel"))}"' if b.chance(0.3) else ""
+def _order(b: Builder, *semantics: str) -> str:
+    semantics = semantics or ("relaxed", "acquire", "release", "acq_rel")
+    sem = f', sem="{b.rng.choice(semantics)}"' if b.chance(0.5) else ""
+    return sem + (f', scope="{b.rng.choice(("gpu", "cta", "sys"))}"' if b.chance(0.3) else "")
+
+
+@statement_of("atomic")
+def flags(b: Builder) -> None:
+    """Each lane of each program stores and loads, or only loads, an element of its own."""
+    dtype, shape = b.dtype((*INTEGERS, *FLOATS)), b.shape()
+    size = size_of(shape)
+    pointers = f"{b.array(dtype, size * b.programs, prefix='io')} + pid * {size} + {offsets(b, shape, unique=True)}"
+    if b.chance(0.5):
+        b.emit(f"tl.atomic_store({pointers}, {b.value(dtype, shape)}{_order(b, 'relaxed', 'release')})")
+    name = "atomic_load" if b.chance(0.7) or dtype not in WIDE else "atomic_poll"
+    if name == "atomic_load":
+        b.define(f"tl.atomic_load({pointers}{_order(b, 'relaxed', 'acquire')})", dtype, shape)
+    else:
+        expected, order = b.value(dtype, shape), _order(b, "relaxed", "acquire")
+        b.define(f"tl.atomic_poll({pointers}, {expected}{order}, timeout_ns=0)", "int1", shape)
 
 
 @statement_of("atomic")

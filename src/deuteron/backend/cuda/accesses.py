@@ -4,8 +4,9 @@
     load(b, "i16", address, 8, mask, other)              @p ld.global.v4.b32 into registers that hold `other`
     store(b, elements, address, mask)                    @p st.shared.v2.b32
 
-Without mask and modifiers they are LLVM's own; else assembly, since LLVM has no predicated access. The modifiers, as
-PTX writes them, come between `ld.global` and the type: `.cg`, `.L1::evict_first`.
+Without mask, modifiers and order they are LLVM's own; else assembly, since LLVM has no predicated access. Modifiers, as
+PTX writes them, come between `ld.global` and the type: `.cg`, `.L1::evict_first`; the order comes before `.global`:
+`.volatile`, `.acquire.gpu`.
 """
 
 from __future__ import annotations
@@ -37,10 +38,11 @@ def load(
     mask: Value | None = None,
     other: Sequence[Value] = (),
     modifiers: str = "",
+    order: str = "",
 ) -> list[Value]:
     """`count` elements of an integer type; where the mask is off, `other` or 0."""
     word, size = word_type(type, count), max(bit_width(type) * count // bit_width(word_type(type, count)), 1)
-    if mask is None and not modifiers:
+    if mask is None and not modifiers and not order:
         whole = f"i{bit_width(type) * count}" if size == 1 else vector(word, size)
         loaded = b.load(whole, address, align=_bytes(type, count))
         return unpack(b, [b.zext(loaded, word)] if size == 1 else split(b, loaded, size), type, count)
@@ -49,42 +51,45 @@ def load(
         words = [const(word, 0)] * size
     results = [f"${index}" for index in range(size)]
     guard = f"@${size + 1} " if mask is not None else ""
-    text = f"{guard}ld{_instruction(address, modifiers, type, count)} {_operands(results)}, [${size}];"
+    text = f"{guard}ld{_instruction(address, modifiers, order, type, count)} {_operands(results)}, [${size}];"
     inputs = [address, *([mask] if mask is not None else []), *words]
     constraints = [f"={CONSTRAINTS[word]}"] * size + [_address(address)]
     constraints += ["b", *map(str, range(size))] if mask is not None else []
-    touches = Touches.MEMORY if modifiers == VOLATILE else Touches.READS
+    touches = Touches.MEMORY if order else Touches.READS
     result = b.assembly(touches, struct_type(word, size), text, ",".join(constraints), *inputs)
     return unpack(b, struct_members(b, result, word, size), type, count)
 
 
 def store(
-    b: Builder, elements: Sequence[Value], address: Value, mask: Value | None = None, modifiers: str = ""
+    b: Builder,
+    elements: Sequence[Value],
+    address: Value,
+    mask: Value | None = None,
+    modifiers: str = "",
+    order: str = "",
 ) -> None:
     """Store elements of an integer type, where the mask is on."""
     type, count = elements[0].type, len(elements)
     words = pack(b, elements)
-    if mask is None and not modifiers:
+    if mask is None and not modifiers and not order:
         whole = b.trunc(words[0], f"i{bit_width(type) * count}") if len(words) == 1 else join(b, words)
         b.store(whole, address, align=_bytes(type, count))
         return
     sources = [f"${index + 1}" for index in range(len(words))]
     guard = f"@${len(words) + 1} " if mask is not None else ""
-    text = f"{guard}st{_instruction(address, modifiers, type, count)} [$0], {_operands(sources)};"
+    text = f"{guard}st{_instruction(address, modifiers, order, type, count)} [$0], {_operands(sources)};"
     constraints = [_address(address), *(CONSTRAINTS[word.type] for word in words)]
     constraints += ["b"] if mask is not None else []
     guards = [mask] if mask is not None else []
     b.assembly(Touches.MEMORY, "void", text, ",".join(constraints), address, *words, *guards)
 
 
-def _instruction(address: Value, modifiers: str, type: str, count: int) -> str:
+def _instruction(address: Value, modifiers: str, order: str, type: str, count: int) -> str:
     """What follows `ld` or `st`: `.global.v4.b32`."""
     total = bit_width(type) * count
     bits = bit_width(type) if bit_width(type) >= 32 else min(total, 32)
     vector_size = f".v{total // bits}" if total > bits else ""
-    volatile = modifiers if modifiers == VOLATILE else ""
-    rest = "" if volatile else modifiers
-    return f"{volatile}{_space(address)}{rest}{vector_size}.b{bits}"
+    return f"{order}{_space(address)}{modifiers}{vector_size}.b{bits}"
 
 
 def _space(address: Value) -> str:

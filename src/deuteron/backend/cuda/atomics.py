@@ -1,6 +1,7 @@
 """Atomics by one instruction of PTX for each element.
 
     @p atom.acq_rel.gpu.global.add.f32 old, [address], value;
+    @p ld.acquire.gpu.global.b32 value, [address];
 
 In assembly, since LLVM drops order and scope. bf16, which sm_80 to sm_89 cannot add, is added by a loop of
 compare-and-swap.
@@ -12,7 +13,8 @@ from collections.abc import Sequence
 
 from xdsl.ir import Operation
 
-from deuteron.backend.gpu.elements import register_type, to_bits
+from deuteron.backend.cuda import accesses
+from deuteron.backend.gpu.elements import bits_type, register_type, to_bits
 from deuteron.backend.gpu.words import CONSTRAINTS
 from deuteron.backend.llvm.builder import Builder, Touches
 from deuteron.backend.llvm.types import Value, bit_width, const
@@ -56,6 +58,20 @@ def atomic_cas(b: Builder, op: Operation, address: Value, compare: Value, value:
     return _instruction(b, op, f"cas.b{bit_width(bits[0].type)}", address, bits, guard)
 
 
+def atomic_load(b: Builder, op: Operation, address: Value, guard: Value | None) -> Value:
+    """The bits of one element; 0 where the guard is off."""
+    return accesses.load(b, bits_type(op.result.type), address, 1, guard, order=_order(op))[0]
+
+
+def atomic_store(b: Builder, op: Operation, address: Value, value: Value, guard: Value | None) -> None:
+    """Store one element."""
+    accesses.store(b, [to_bits(b, value, op.value.type)], address, guard, order=_order(op))
+
+
+def _order(op: Operation) -> str:
+    return f".{_SEMANTICS[op.sem.value.data]}.{_SCOPES[op.scope.value.data]}"
+
+
 def _operation(op: Operation, kind: AtomicKind) -> str:
     type = register_type(op.result.type)
     if kind == AtomicKind.FADD:
@@ -70,10 +86,9 @@ def _instruction(
     b: Builder, op: Operation, operation: str, address: Value, operands: Sequence[Value], guard: Value | None
 ) -> Value:
     """The bits that were there; 0 where the guard is off."""
-    sem, scope = _SEMANTICS[op.sem.value.data], _SCOPES[op.scope.value.data]
     word, type = CONSTRAINTS[operands[0].type], operands[0].type
     sources = ", ".join(f"${2 + index}" for index in range(len(operands)))
-    text = f"atom.{sem}.{scope}.global.{operation} $0, [$1], {sources};"
+    text = f"atom{_order(op)}.global.{operation} $0, [$1], {sources};"
     constraints, inputs = [f"={word}", "l", *[word] * len(operands)], [address, *operands]
     if guard is not None:
         text = f"@${2 + len(operands)} {text}"

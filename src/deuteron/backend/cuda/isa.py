@@ -76,7 +76,8 @@ class PTX(ISA):
         other: Sequence[Value] = (),
         hints: AccessHints = NO_HINTS,
     ) -> list[Value]:
-        return accesses.load(b, type, address, count, mask, other, _load_modifiers(hints))
+        order = accesses.VOLATILE if hints.is_volatile else ""
+        return accesses.load(b, type, address, count, mask, other, _load_modifiers(hints), order)
 
     def store(
         self,
@@ -96,6 +97,15 @@ class PTX(ISA):
     ) -> Value:
         return atomics.atomic_cas(b, op, address, compare, value, guard)
 
+    def atomic_load(self, b: Builder, op: Operation, address: Value, guard: Value | None) -> Value:
+        return atomics.atomic_load(b, op, address, guard)
+
+    def atomic_store(self, b: Builder, op: Operation, address: Value, value: Value, guard: Value | None) -> None:
+        atomics.atomic_store(b, op, address, value, guard)
+
+    def global_timer(self, b: Builder) -> Value:
+        return b.assembly(Touches.READS, "i64", "mov.u64 $0, %globaltimer;", "=l")
+
     def multiply_high(self, b: Builder, x: Value, y: Value) -> Value:
         if x.type == "i64":
             return b.call("i64", "llvm.nvvm.mulhi.ull", x, y)
@@ -108,7 +118,7 @@ class PTX(ISA):
 def _load_modifiers(hints: AccessHints) -> str:
     """With `.nc`, where that is right, ptxas may move a load after stores: fewer registers hold what is read ahead."""
     if hints.is_volatile:
-        return accesses.VOLATILE
+        return ""
     modifiers = _modifiers(hints, _LOAD_CACHE)
     return f".nc{modifiers}" if hints.is_invariant and modifiers not in _LOAD_CACHE.values() else modifiers
 

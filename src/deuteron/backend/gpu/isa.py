@@ -119,6 +119,18 @@ class ISA(ABC):
         """Do a `tt.atomic_cas` of one element, where the guard is on; gives the bits that were there, else 0."""
         raise CompilationError(f"the {self.name} backend has no atomics yet. Let one program write each element.")
 
+    def atomic_load(self, b: Builder, op: Operation, address: Value, guard: Value | None) -> Value:
+        """Do a `tt.atomic_load` of one element, where the guard is on; gives its bits, else 0."""
+        raise CompilationError(f"the {self.name} backend has no atomics yet. Let one program write each element.")
+
+    def atomic_store(self, b: Builder, op: Operation, address: Value, value: Value, guard: Value | None) -> None:
+        """Do a `tt.atomic_store` of one element, where the guard is on."""
+        raise CompilationError(f"the {self.name} backend has no atomics yet. Let one program write each element.")
+
+    def global_timer(self, b: Builder) -> Value:
+        """Nanoseconds of a clock that all programs share, i64."""
+        raise CompilationError(f"the {self.name} backend has no clock yet. Wait without a timeout.")
+
     # -- arithmetic ---
 
     def multiply_high(self, b: Builder, x: Value, y: Value) -> Value:

@@ -111,6 +111,14 @@ class Memory:
         align = byte_width(value.type)
         return self._emit(value.type, f"atomicrmw {opcode} {ptr}, {value} {ordering}, align {align}", hint)
 
+    def load_atomic(self, type: str, ptr: Value, ordering: str, hint: str = "") -> Value:
+        """An integer; orderings: monotonic, acquire."""
+        return self._emit(type, f"load atomic {type}, {ptr} {ordering}, align {byte_width(type)}", hint)
+
+    def store_atomic(self, value: Value, ptr: Value, ordering: str) -> None:
+        """An integer; orderings: monotonic, release."""
+        self._append(f"store atomic {value}, {ptr} {ordering}, align {byte_width(value.type)}")
+
     def cmpxchg(
         self,
         ptr: Value,

@@ -1,4 +1,4 @@
-"""Atomics: tt.atomic_rmw of a kind that the element type decides, tt.atomic_cas.
+"""Atomics: tt.atomic_rmw of a kind that the element type decides, tt.atomic_cas, tt.atomic_load, tt.atomic_store.
 
 atomic_add     fadd of floats, add of integers
 atomic_max     max of signed integers, umax of unsigned ones
@@ -13,12 +13,28 @@ from dataclasses import dataclass, replace
 from deuteron import language as tl
 from deuteron.frontend.context import Context
 from deuteron.frontend.semantics.bitwise import and_, invert, rshift
+from deuteron.frontend.semantics.broadcast import broadcast_operands
 from deuteron.frontend.semantics.convert import convert, convert_bits
-from deuteron.frontend.semantics.memory import check_writable, checked_mask, handle_of, in_pointer_shape
+from deuteron.frontend.semantics.memory import (
+    byte_pointer,
+    check_pointer,
+    check_writable,
+    checked_mask,
+    handle_of,
+    in_pointer_shape,
+)
 from deuteron.frontend.semantics.select import where
 from deuteron.frontend.semantics.types import tensor
 from deuteron.frontend.values import Tensor, Value, describe
-from deuteron.ir.tt.atomic import AtomicCASOp, AtomicKind, AtomicRMWOp, MemoryScope, MemorySemantic
+from deuteron.ir.tt.atomic import (
+    AtomicCASOp,
+    AtomicKind,
+    AtomicLoadOp,
+    AtomicRMWOp,
+    AtomicStoreOp,
+    MemoryScope,
+    MemorySemantic,
+)
 from deuteron.language.types import dtype, get_int_dtype, int1, pointer_type
 
 SEMANTICS = {
@@ -27,6 +43,8 @@ SEMANTICS = {
     "acq_rel": MemorySemantic.ACQUIRE_RELEASE,
     "relaxed": MemorySemantic.RELAXED,
 }
+LOAD_SEMANTICS = {name: SEMANTICS[name] for name in ("acquire", "relaxed")}
+STORE_SEMANTICS = {name: SEMANTICS[name] for name in ("release", "relaxed")}
 SCOPES = {"gpu": MemoryScope.GPU, "cta": MemoryScope.CTA, "sys": MemoryScope.SYSTEM}
 
 
@@ -98,6 +116,40 @@ def atomic_cas(
     _check_element(ctx, "tl.atomic_cas", access.value.dtype, access.value.dtype.primitive_bitwidth in (16, 32, 64))
     op = AtomicCASOp(access.pointer.handle, expected.handle, access.value.handle, access.sem, access.scope)
     return tensor(ctx, op, access.value.type)
+
+
+def atomic_load(
+    ctx: Context, pointer: Value, mask: Value = None, sem: str | None = None, scope: str | None = None
+) -> Tensor:
+    check_pointer(ctx, "tl.atomic_load", pointer)
+    element = pointer.dtype.element_ty
+    _check_number(ctx, "tl.atomic_load", element)
+    mask = checked_mask(ctx, "tl.atomic_load", pointer, mask)
+    pointer = byte_pointer(ctx, pointer)
+    if mask is not None:
+        pointer, mask = broadcast_operands(ctx, pointer, mask)
+    semantic = _named(ctx, "sem", sem or "acquire", LOAD_SEMANTICS)
+    op = AtomicLoadOp(pointer.handle, handle_of(mask), semantic, _named(ctx, "scope", scope or "gpu", SCOPES))
+    return convert(ctx, tensor(ctx, op, pointer.type.with_element_ty(pointer.dtype.element_ty)), element)
+
+
+def atomic_store(
+    ctx: Context, pointer: Value, val: Value, mask: Value = None, sem: str | None = None, scope: str | None = None
+) -> None:
+    check_writable(ctx, "tl.atomic_store", pointer)
+    _check_number(ctx, "tl.atomic_store", pointer.dtype.element_ty)
+    mask = checked_mask(ctx, "tl.atomic_store", pointer, mask)
+    value, mask = in_pointer_shape(ctx, "tl.atomic_store", pointer, val, mask)
+    pointer = byte_pointer(ctx, pointer)
+    value = convert(ctx, value, pointer.dtype.element_ty)
+    semantic = _named(ctx, "sem", sem or "release", STORE_SEMANTICS)
+    scope = _named(ctx, "scope", scope or "gpu", SCOPES)
+    ctx.builder.insert(AtomicStoreOp(pointer.handle, value.handle, handle_of(mask), semantic, scope))
+
+
+def _check_number(ctx: Context, name: str, element: dtype) -> None:
+    if not (element.is_int() or element.is_floating()):
+        raise ctx.error(f"{name} takes pointers to integers and floats, got a pointer to {element}.")
 
 
 def _access(
@@ -177,4 +229,6 @@ RULES = {
     tl.atomic_xor: atomic_xor,
     tl.atomic_xchg: atomic_xchg,
     tl.atomic_cas: atomic_cas,
+    tl.atomic_load: atomic_load,
+    tl.atomic_store: atomic_store,
 }

@@ -59,7 +59,7 @@ def load(
     other = None if mask is None else other
     check_scalar_access(ctx, "tl.load", pointer, "`other`", other)
     shape = common_shape(ctx, *(operand.shape for operand in (pointer, mask, other) if isinstance(operand, Tensor)))
-    pointer = _byte_pointer(ctx, broadcast_tensor(ctx, pointer, shape))
+    pointer = byte_pointer(ctx, broadcast_tensor(ctx, pointer, shape))
     element = pointer.dtype.element_ty
     mask = mask and broadcast_tensor(ctx, mask, shape)
     if other is not None:
@@ -88,7 +88,7 @@ def store(
     block_pointer.check_no_boundary(ctx, "tl.store", boundary_check)
     mask = checked_mask(ctx, "tl.store", pointer, mask)
     value, mask = in_pointer_shape(ctx, "tl.store", pointer, value, mask)
-    pointer = _byte_pointer(ctx, pointer)
+    pointer = byte_pointer(ctx, pointer)
     value = convert(ctx, value, pointer.dtype.element_ty)
     ctx.builder.insert(StoreOp(pointer.handle, value.handle, handle_of(mask), cache, evict))
 
@@ -147,7 +147,7 @@ def in_pointer_shape(
     return value, mask and broadcast_tensor(ctx, mask, shape)
 
 
-def _byte_pointer(ctx: Context, pointer: Tensor) -> Tensor:
+def byte_pointer(ctx: Context, pointer: Tensor) -> Tensor:
     """The pointer through which memory is accessed: a bool is a byte."""
     type = pointer.dtype
     if type.element_ty != int1:

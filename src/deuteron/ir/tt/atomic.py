@@ -1,4 +1,4 @@
-"""Atomics: `tt.atomic_rmw`, `tt.atomic_cas`.
+"""Atomics: `tt.atomic_rmw`, `tt.atomic_cas`, `tt.atomic_load`, `tt.atomic_store`.
 
 %old = "tt.atomic_rmw"(%p, %v, %mask) <{atomic_rmw_op = 5 : i32, sem = 4 : i32, scope = 1 : i32}> : (...) -> f32
 """
@@ -14,7 +14,7 @@ from xdsl.utils.exceptions import VerifyException
 
 from deuteron.ir.effects import GLOBAL, ORDER, ORDER_OWN, Effect, orders, reads, writes
 from deuteron.ir.tt.memory import check_access
-from deuteron.ir.types import i32
+from deuteron.ir.types import i32, pointee_of, with_element_type
 
 
 class AtomicKind(IntEnum):
@@ -50,11 +50,14 @@ class MemoryScope(IntEnum):
 
 
 def _effects(op: AtomicRMWOp | AtomicCASOp) -> list[Effect]:
+    return [reads(GLOBAL, op.ptr), writes(GLOBAL, op.ptr), *_order(op)]
+
+
+def _order(op: AtomicOp) -> list[Effect]:
     """A relaxed atomic keeps nothing else in order, one for the threads of a program only what is its own."""
-    touched = [reads(GLOBAL, op.ptr), writes(GLOBAL, op.ptr)]
     if op.sem.value.data == MemorySemantic.RELAXED:
-        return touched
-    return [*touched, *orders(ORDER_OWN if op.scope.value.data == MemoryScope.CTA else ORDER)]
+        return []
+    return orders(ORDER_OWN if op.scope.value.data == MemoryScope.CTA else ORDER)
 
 
 @irdl_op_definition
@@ -133,4 +136,75 @@ class AtomicCASOp(IRDLOperation):
             raise VerifyException(f"tt.atomic_cas: types differ, {self.compare.type} and {self.value.type}")
 
 
-OPS = [AtomicRMWOp, AtomicCASOp]
+@irdl_op_definition
+class AtomicLoadOp(IRDLOperation):
+    """Loads atomically: at one moment, and in order with what is accessed after it if it acquires."""
+
+    name = "tt.atomic_load"
+    ptr = operand_def()
+    mask = opt_operand_def()
+    result = result_def()
+    sem = prop_def(IntegerAttr)
+    scope = prop_def(IntegerAttr)
+
+    def __init__(
+        self,
+        ptr: SSAValue,
+        mask: SSAValue | None = None,
+        sem: MemorySemantic = MemorySemantic.ACQUIRE,
+        scope: MemoryScope = MemoryScope.GPU,
+    ):
+        super().__init__(
+            operands=[ptr, [mask] if mask else []],
+            result_types=[with_element_type(ptr.type, pointee_of(ptr.type))],
+            properties={"sem": IntegerAttr(sem, i32), "scope": IntegerAttr(scope, i32)},
+        )
+
+    def effects(self) -> list[Effect]:
+        """It is read to see what others write meanwhile: a relaxed one is done in its place, too."""
+        return [reads(GLOBAL, self.ptr), *orders()]
+
+    def verify_(self) -> None:
+        check_access(self, self.ptr, self.result.type, self.mask)
+        _check_semantic(self, MemorySemantic.RELAXED, MemorySemantic.ACQUIRE)
+
+
+@irdl_op_definition
+class AtomicStoreOp(IRDLOperation):
+    """Stores atomically: at one moment, and in order with what was accessed before it if it releases."""
+
+    name = "tt.atomic_store"
+    ptr = operand_def()
+    value = operand_def()
+    mask = opt_operand_def()
+    sem = prop_def(IntegerAttr)
+    scope = prop_def(IntegerAttr)
+
+    def __init__(
+        self,
+        ptr: SSAValue,
+        value: SSAValue,
+        mask: SSAValue | None = None,
+        sem: MemorySemantic = MemorySemantic.RELEASE,
+        scope: MemoryScope = MemoryScope.GPU,
+    ):
+        super().__init__(
+            operands=[ptr, value, [mask] if mask else []],
+            properties={"sem": IntegerAttr(sem, i32), "scope": IntegerAttr(scope, i32)},
+        )
+
+    def effects(self) -> list[Effect]:
+        return [writes(GLOBAL, self.ptr), *_order(self)]
+
+    def verify_(self) -> None:
+        check_access(self, self.ptr, self.value.type, self.mask)
+        _check_semantic(self, MemorySemantic.RELAXED, MemorySemantic.RELEASE)
+
+
+def _check_semantic(op: AtomicLoadOp | AtomicStoreOp, *semantics: MemorySemantic) -> None:
+    if op.sem.value.data not in semantics:
+        raise VerifyException(f"{op.name} has no order {op.sem.value.data}")
+
+
+AtomicOp = AtomicRMWOp | AtomicCASOp | AtomicLoadOp | AtomicStoreOp
+OPS = [AtomicRMWOp, AtomicCASOp, AtomicLoadOp, AtomicStoreOp]

@@ -1,4 +1,4 @@
-"""The program's place in the grid: `tt.get_program_id`, `tt.get_num_programs` along axis 0, 1 or 2."""
+"""The program's place in the grid, `tt.get_program_id`, `tt.get_num_programs` along axis 0, 1 or 2; and in time."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from xdsl.irdl import IRDLOperation, irdl_op_definition, prop_def, result_def, t
 from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
-from deuteron.ir.types import i32
+from deuteron.ir.effects import OTHER, Effect, writes
+from deuteron.ir.types import i32, i64
 
 
 class _GridOp(IRDLOperation):
@@ -37,4 +38,19 @@ class GetNumProgramsOp(_GridOp):
     name = "tt.get_num_programs"
 
 
-OPS = [GetProgramIdOp, GetNumProgramsOp]
+@irdl_op_definition
+class GlobalTimerOp(IRDLOperation):
+    """Nanoseconds of a clock that all programs share, i64. Triton's dialect has no such op."""
+
+    name = "tt.global_timer"
+    result = result_def(i64)
+
+    def __init__(self) -> None:
+        super().__init__(result_types=[i64])
+
+    def effects(self) -> list[Effect]:
+        """Each gives another time: they are neither merged nor moved."""
+        return [writes(OTHER)]
+
+
+OPS = [GetProgramIdOp, GetNumProgramsOp, GlobalTimerOp]

@@ -1,4 +1,4 @@
-"""tt.atomic_rmw and tt.atomic_cas, one element at a time. What LLVM cannot do in one instruction is a loop of cmpxchg.
+"""tt.atomic_rmw, _cas, _load, _store, one element at a time. What takes LLVM more than an instruction loops on cmpxchg.
 
 fp16 add:   do: old = *p; new = round(old + x) while not cmpxchg(p, old, new)
 """
@@ -103,6 +103,38 @@ def atomic_cas(
     return Uniform(from_memory(b, found, type, ctx.target), ctx.emitter.depth)
 
 
+def atomic_load(ctx: Context, op: Operation, index: tuple, pointer: Fragment, mask: Fragment | None = None) -> Fragment:
+    """The element; 0 where the mask is off."""
+    b, type = ctx.emitter.innermost(), element_type_of(op.result.type)
+    memory, ordering = _integer_type(memory_type(type)), _ORDERINGS[MemorySemantic(op.sem.value.data)]
+    if mask is None:
+        bits = b.load_atomic(memory, pointer.value, ordering)
+    else:
+        with b.if_(mask.value, "on") as branch:
+            branch.yield_(b.load_atomic(memory, pointer.value, ordering))
+            branch.otherwise()
+            branch.yield_(zero(memory))
+        bits = branch.results[0]
+    found = bits if memory == memory_type(type) else b.bitcast(bits, memory_type(type))
+    return Uniform(from_memory(b, found, type, ctx.target), ctx.emitter.depth)
+
+
+def atomic_store(
+    ctx: Context, op: Operation, index: tuple, pointer: Fragment, value: Fragment, mask: Fragment | None = None
+) -> None:
+    b, ordering = ctx.emitter.innermost(), _ORDERINGS[MemorySemantic(op.sem.value.data)]
+    bits = _bits(ctx, b, value.value, element_type_of(op.value.type))
+    if mask is None:
+        b.store_atomic(bits, pointer.value, ordering)
+        return
+    with b.if_(mask.value, "on"):
+        b.store_atomic(bits, pointer.value, ordering)
+
+
+def _integer_type(memory: str) -> str:
+    return f"i{bit_width(memory)}"
+
+
 def _bits(ctx: Context, b: Builder, value: Value, type: Attribute) -> Value:
     value = to_memory(b, value, type, ctx.target)
     return b.bitcast(value, f"i{bit_width(value.type)}") if is_float(value.type) else value
@@ -113,4 +145,9 @@ def _exchange(b: Builder, pointer: Value, expected: Value, new: Value, ordering:
     return b.cmpxchg(pointer, expected, new, ordering, failure)
 
 
-LANE_RULES = {"tt.atomic_rmw": atomic_rmw, "tt.atomic_cas": atomic_cas}
+LANE_RULES = {
+    "tt.atomic_rmw": atomic_rmw,
+    "tt.atomic_cas": atomic_cas,
+    "tt.atomic_load": atomic_load,
+    "tt.atomic_store": atomic_store,
+}

@@ -9,8 +9,9 @@ from xdsl.ir import Operation
 from deuteron.backend.cpu.context import Context
 from deuteron.backend.cpu.fragment import Fragment
 from deuteron.backend.cpu.rules import memory
-from deuteron.backend.cpu.rules.atomic import atomic_cas, atomic_rmw
+from deuteron.backend.cpu.rules.atomic import LANE_RULES as ATOMIC_RULES
 from deuteron.backend.cpu.rules.debug import check, print_prefix
+from deuteron.backend.cpu.timer import nanoseconds
 
 
 def _operands(ctx: Context, op: Operation) -> list[Fragment]:
@@ -25,9 +26,11 @@ def store(ctx: Context, op: Operation) -> None:
     memory.store_tile(ctx, op, *_operands(ctx, op))
 
 
-def _atomic(rule: Callable[..., Fragment]) -> Callable[[Context, Operation], None]:
+def _atomic(rule: Callable[..., Fragment | None]) -> Callable[[Context, Operation], None]:
     def emit(ctx: Context, op: Operation) -> None:
-        ctx.bind(op.result, rule(ctx, op, (), *_operands(ctx, op)).value)
+        result = rule(ctx, op, (), *_operands(ctx, op))
+        if result is not None:
+            ctx.bind(op.results[0], result.value)
 
     return emit
 
@@ -40,11 +43,15 @@ def nothing(ctx: Context, op: Operation) -> None:
     """A barrier: one thread runs a whole program. The end of a join or cat: its parts are written by now."""
 
 
+def global_timer(ctx: Context, op: Operation) -> None:
+    ctx.bind(op.result, nanoseconds(ctx.emitter.innermost(), ctx.lane_functions))
+
+
 SCALAR_RULES: dict[str, Callable[[Context, Operation], None]] = {
     "tt.load": load,
     "tt.store": store,
-    "tt.atomic_rmw": _atomic(atomic_rmw),
-    "tt.atomic_cas": _atomic(atomic_cas),
+    **{name: _atomic(rule) for name, rule in ATOMIC_RULES.items()},
+    "tt.global_timer": global_timer,
     "tt.assert": assert_,
     "tt.print": print_prefix,
     "ttg.barrier": nothing,

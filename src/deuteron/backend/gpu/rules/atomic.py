@@ -1,4 +1,4 @@
-"""tt.atomic_rmw, tt.atomic_cas: each element by one thread of those that hold it; how, the target knows.
+"""tt.atomic_rmw, _cas, _load, _store: each element by one thread of those that hold it; how, the target knows.
 
 Where other threads hold the element as well, they get the result by shared memory.
 """
@@ -43,13 +43,39 @@ def atomic_cas(ctx: Context, op: Operation, pointer: Operand, compare: Operand, 
     return _each_once(ctx, op, pointer, update)
 
 
+def atomic_load(ctx: Context, op: Operation, pointer: Operand, mask: Operand | None = None) -> Operand:
+    """One thread loads each element: others might see another value."""
+    pointers, masks = registers_of(pointer), registers_of(mask) if mask is not None else None
+
+    def load(register: int, owner: Value | None) -> Value:
+        return ctx.isa.atomic_load(ctx.b, op, pointers[register], both(ctx, owner, masks[register] if masks else None))
+
+    return _each_once(ctx, op, pointer, load)
+
+
+def atomic_store(ctx: Context, op: Operation, pointer: Operand, value: Operand, mask: Operand | None = None) -> None:
+    pointers, values = registers_of(pointer), registers_of(value)
+    masks = registers_of(mask) if mask is not None else None
+    layout = pointer.layout if isinstance(pointer, Fragment) else None
+    owner = ctx.threads.owner(layout)
+    for register in owned_registers(layout) if layout else [0]:
+        guard = both(ctx, owner, masks[register] if masks else None)
+        ctx.isa.atomic_store(ctx.b, op, pointers[register], values[register], guard)
+
+
+def global_timer(ctx: Context, op: Operation) -> Value:
+    """By one thread: all are to go the same way."""
+    time = ctx.isa.global_timer(ctx.b)
+    return _shared_scalar(ctx, op, time, ctx.threads.owner(None)) if op.result.uses else time
+
+
 def _each_once(ctx: Context, op: Operation, pointer: Operand, update: Update) -> Operand:
     """Update each element once, and let every thread that holds it know the result."""
     layout = pointer.layout if isinstance(pointer, Fragment) else None
     owner = ctx.threads.owner(layout)
     owned = owned_registers(layout) if layout else [0]
     old = {register: update(register, owner) for register in owned}
-    if not list(op.result.uses):
+    if not op.result.uses:
         return with_registers(pointer, [const(register_type(op.result.type), 0)] * len(registers_of(pointer)))
     bits = [_shared_scalar(ctx, op, old[0], owner)] if layout is None else _all_registers(ctx, op, layout, old)
     return with_registers(pointer, [from_bits(ctx.b, value, op.result.type) for value in bits])
@@ -74,4 +100,10 @@ def _all_registers(ctx: Context, op: Operation, layout: LinearLayout, old: dict[
     return load_tile(ctx, tile, layout)
 
 
-RULES: dict[str, Rule] = {"tt.atomic_rmw": atomic_rmw, "tt.atomic_cas": atomic_cas}
+RULES: dict[str, Rule] = {
+    "tt.atomic_rmw": atomic_rmw,
+    "tt.atomic_cas": atomic_cas,
+    "tt.atomic_load": atomic_load,
+    "tt.atomic_store": atomic_store,
+    "tt.global_timer": global_timer,
+}

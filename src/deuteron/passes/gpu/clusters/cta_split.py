@@ -24,7 +24,8 @@ from deuteron.analysis.written_arguments import read_by, written_by
 from deuteron.errors import UsageError
 from deuteron.ir.effects import READ, own_effects
 from deuteron.ir.location import from_attribute
-from deuteron.ir.tt.atomic import AtomicCASOp, AtomicRMWOp
+from deuteron.ir.tt.atomic import OPS as ATOMIC_OPS
+from deuteron.ir.tt.atomic import AtomicOp
 from deuteron.ir.tt.debug import AssertOp, PrintOp
 from deuteron.ir.tt.descriptor import BlockAccess, DescriptorLoadOp, DescriptorReduceOp, DescriptorStoreOp
 from deuteron.ir.tt.dot import DotOp
@@ -49,7 +50,7 @@ from deuteron.layout.tensor_box import CHUNK_BYTES
 Split = int | None  # the axis, or None: whole
 Demand = tuple[SSAValue, Split]
 
-_ATOMICS = (AtomicRMWOp, AtomicCASOp)
+_ATOMICS = tuple(ATOMIC_OPS)
 _EFFECTS = (StoreOp, DescriptorStoreOp, DescriptorReduceOp, *_ATOMICS, AssertOp, PrintOp)
 _LOADS = (LoadOp, DescriptorLoadOp)
 _SOURCES = (MakeRangeOp, SplatOp, DescriptorLoadOp)
@@ -119,10 +120,10 @@ class CTASplit:
         pending = [*zip(op.operands, self._of_operands(op, split), strict=True), *_around(op)]
         return self._spread(pending, {op: split, **self.effects})
 
-    def _check_atomic(self, op: AtomicRMWOp | AtomicCASOp, split: Split) -> None:
+    def _check_atomic(self, op: AtomicOp, split: Split) -> None:
         if split is None:
             raise Unsplittable(op, "an atomic of the whole program would be done by each CTA of its cluster")
-        if any(value is op.result and axis != split for value, axis in self._demands):
+        if any(value in op.results and axis != split for value, axis in self._demands):
             raise Unsplittable(op, "what an atomic gives is needed along several axes")
 
     def _spread(self, pending: list[Demand], effects: dict[Operation, Split]) -> set[Demand]:

@@ -13,7 +13,7 @@ from xdsl.dialects import scf
 from xdsl.ir import Block, Operation, SSAValue
 
 from deuteron.analysis.axis_analysis import AxisInfoAnalysis
-from deuteron.ir.tt.atomic import AtomicCASOp, AtomicRMWOp
+from deuteron.ir.tt.atomic import AtomicOp
 from deuteron.ir.tt.descriptor import DescriptorLoadOp
 from deuteron.ir.tt.function import FuncOp
 from deuteron.ir.tt.indexing import GatherOp, HistogramOp
@@ -29,7 +29,7 @@ from deuteron.layout.linear import OFFSET, REGISTER, LinearLayout, dim_names
 from deuteron.machine.gpu import GPUConfig
 from deuteron.passes.gpu.layouts.anchors import AnyDot, block_layout, default_layout, dot_layouts, memory_layout
 
-MEMORY_OPS = (LoadOp, StoreOp, AtomicRMWOp, AtomicCASOp)
+MEMORY_OPS = LoadOp | StoreOp | AtomicOp
 Layouts = list[LinearLayout | None]
 
 

@@ -4,9 +4,10 @@
                                          ->     "ttg.barrier"()
     %y = "ttg.local_load"(%m)                   %y = "ttg.local_load"(%m)
 
-Needs the places of shared memory (`allocate-shared`). An atomic on a scalar is done by one thread for the program: with
-release, all threads wait before it, so that what they stored is released; with acquire, after it, so that none
-reads what it loaded before. What other threads store to global memory in between is the kernel's affair.
+Needs the places of shared memory (`allocate-shared`). An atomic on a scalar is done by one thread for the program, as
+are atomic loads and stores, of tiles too: with release, all threads wait before it, so that what they stored is
+released; with acquire, after it, so that none reads what it loaded before. What other threads store to global memory in
+between is the kernel's affair.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from xdsl.rewriter import InsertPoint
 
 from deuteron.analysis.shared_hazards import HazardAnalysis
 from deuteron.ir.builder import Builder
-from deuteron.ir.tt.atomic import AtomicCASOp, AtomicRMWOp, MemorySemantic
+from deuteron.ir.tt.atomic import AtomicLoadOp, AtomicOp, AtomicStoreOp, MemorySemantic
 from deuteron.ir.tt.function import FuncOp
 from deuteron.ir.ttg.barrier import BarrierOp
 from deuteron.ir.types import is_tile
@@ -30,14 +31,14 @@ from deuteron.passes.gpu.memory.allocate_shared import OFFSET, offset_of
 
 @dataclass(frozen=True)
 class PlaceBarriers(ModulePass):
-    """Places the barriers of shared memory and of scalar atomics."""
+    """Places the barriers of shared memory and of atomics."""
 
     name = "place-barriers"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for func in op.ops:
             if isinstance(func, FuncOp):
-                _order_scalar_atomics(func)
+                _order_atomics(func)
                 offsets = {inner: offset_of(inner) for inner in func.walk() if OFFSET in inner.attributes}
                 needed = HazardAnalysis(func, offsets).needs_barrier
                 for inner in list(func.walk()):
@@ -45,14 +46,19 @@ class PlaceBarriers(ModulePass):
                         Builder.before(inner).insert(BarrierOp())
 
 
-def _order_scalar_atomics(func: FuncOp) -> None:
+def _order_atomics(func: FuncOp) -> None:
     for op in list(func.walk()):
-        if isinstance(op, AtomicRMWOp | AtomicCASOp) and not is_tile(op.result.type):
+        if isinstance(op, AtomicOp) and (_is_flag(op) or not is_tile(op.ptr.type)):
             semantic = op.sem.value.data
             if semantic in (MemorySemantic.RELEASE, MemorySemantic.ACQUIRE_RELEASE):
                 Builder.before(op).insert(BarrierOp())
             if semantic in (MemorySemantic.ACQUIRE, MemorySemantic.ACQUIRE_RELEASE) and not _waits_anyway(op):
                 Builder(InsertPoint.after(op), op.location).insert(BarrierOp())
+
+
+def _is_flag(op: Operation) -> bool:
+    """Whether it only loads or stores: of a tile of flags, too, each is for all that the program accesses."""
+    return isinstance(op, AtomicLoadOp | AtomicStoreOp)
 
 
 def _waits_anyway(op: Operation) -> bool:

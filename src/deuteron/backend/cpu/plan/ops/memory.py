@@ -22,9 +22,10 @@ from deuteron.backend.cpu.plan.ops.elementwise import add
 from deuteron.backend.cpu.plan.use import Use
 from deuteron.backend.cpu.plan.visitors import ReadVisitor, ScheduleVisitor
 from deuteron.ir.tt import block_pointer, descriptor
-from deuteron.ir.tt.atomic import AtomicCASOp, AtomicRMWOp
+from deuteron.ir.tt.atomic import OPS as ATOMIC_OPS
 from deuteron.ir.tt.debug import AssertOp, PrintOp
 from deuteron.ir.tt.memory import AddPtrOp, LoadOp, StoreOp
+from deuteron.ir.tt.program import GlobalTimerOp
 from deuteron.ir.ttg.barrier import BarrierOp
 from deuteron.ir.types import is_tile
 
@@ -90,10 +91,10 @@ DECLARATIONS: dict[type[Operation], Declaration] = {
     AddPtrOp: Lazy(INDEX_WEIGHT, step=add),
     LoadOp: _Load(_LOAD),
     StoreOp: _Store(),
-    AtomicRMWOp: _Lanes(),
-    AtomicCASOp: _Lanes(),
+    **dict.fromkeys(ATOMIC_OPS, _Lanes()),
     AssertOp: _Lanes(),
     PrintOp: _Print(),
     BarrierOp: ScalarOp(),
+    GlobalTimerOp: ScalarOp(),
     **dict.fromkeys([*block_pointer.OPS, *descriptor.OPS], Uncompiled()),
 }
