@@ -71,6 +71,8 @@ SNIPPETS = {
     "tt.cat": f'%r = "tt.cat"(%t, %u) : ({TILE}, {TILE}) -> tensor<8xf32>',
     "tt.gather": f'%r = "tt.gather"(%t, %i) <{{axis = 0 : i32}}> : ({TILE}, tensor<4xi32>) -> {TILE}',
     "tt.histogram": f'%r = "tt.histogram"(%i, %m) : (tensor<4xi32>, {MASK}) -> tensor<16xi32>',
+    "tt.map_elementwise": f'%r = "tt.map_elementwise"(%t, %u) <{{pack = 1 : i32}}> {REGION.format("map_elementwise")} '
+    f": ({TILE}, {TILE}) -> {TILE}",
     "tt.reduce": f'%r = "tt.reduce"(%t) <{{axis = 0 : i32}}> {REGION.format("reduce")} : ({TILE}) -> f32',
     "tt.scan": f'%r = "tt.scan"(%t) <{{axis = 0 : i32, reverse = true}}> {REGION.format("scan")} : ({TILE}) -> {TILE}',
     "tt.dot": """%r = "tt.dot"(%s, %s, %s) <{inputPrecision = 2 : i32, maxNumImpreciseAcc = 0 : i32}>
@@ -150,7 +152,7 @@ def test_op(parse_body, name):
 
 
 def test_every_op_of_the_dialect_has_a_snippet():
-    inside_others = {"tt.func", "tt.return", "tt.reduce.return", "tt.scan.return"}
+    inside_others = {"tt.func", "tt.return", "tt.reduce.return", "tt.scan.return", "tt.map_elementwise.return"}
     assert {op.name for op in TT.operations} - inside_others <= set(SNIPPETS)
     assert {arith.SelectOp.name, scf.ForOp.name} <= set(SNIPPETS)
 

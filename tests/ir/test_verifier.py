@@ -52,6 +52,13 @@ def gather(indices: str, type: str, result: str, axis: int) -> str:
     return f'%r = "tt.gather"(%t, {indices}) <{{axis = {axis} : i32}}> : ({T}, {type}) -> {result}'
 
 
+def map_elementwise(pack: int, types: str, result: str) -> str:
+    return f"""%r = "tt.map_elementwise"(%t) <{{pack = {pack} : i32}}> ({{
+    ^bb1({types}):
+      "tt.map_elementwise.return"(%a) : (f32) -> ()
+    }}) : ({T}) -> {result}"""
+
+
 def describe(base: str, result: str, last: int = 1, sizes: str = "1, 1, 1", padding: int = 1) -> str:
     operands = {"1, 1, 1": "%n, %s", "1, 2, 1": "%n, %n, %s"}[sizes]
     types = {"1, 1, 1": "i32, i64", "1, 2, 1": "i32, i32, i64"}[sizes]
@@ -129,6 +136,9 @@ ERRORS = [
     (f'%r = "tt.histogram"(%t) : ({T}) -> tensor<4xi32>', "needs integers in one dimension"),
     ('%r = "tt.histogram"(%i, %k) : (tensor<4xi32>, tensor<8xi1>) -> tensor<4xi32>', "has a mask of tensor<8xi1>"),
     ('%r = "tt.histogram"(%i) : (tensor<4xi32>) -> tensor<4xi64>', "gives i32 in one dimension"),
+    (map_elementwise(2, "%a: f32", T), "arguments do not match"),
+    (map_elementwise(1, "%a: f32", "tensor<4xf64>"), "does not match the results"),
+    (map_elementwise(1, "%a: f32", "tensor<8xf32>"), "tiles of one shape"),
     (reduce(1, "f32"), "axis 1 of a tile of rank 1"),
     (reduce(0, T), "tt.reduce gives"),
     (reduce(0, "f32", "%a: i32, %b: i32"), "arguments do not match"),

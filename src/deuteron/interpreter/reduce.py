@@ -10,12 +10,11 @@ from collections.abc import Callable
 
 import numpy as np
 
+from deuteron.interpreter.region import Tiles, function_of
 from deuteron.interpreter.rule_table import RuleTable
 from deuteron.ir.tt.reduce import ReduceOp, ScanOp
 
 RULES = RuleTable()
-
-Tiles = list[np.ndarray]
 
 
 @RULES.on(ReduceOp)
@@ -45,20 +44,5 @@ def axis_first(srcs: tuple[np.ndarray, ...], axis: int) -> Tiles:
 
 def combiner(ctx, op: ReduceOp | ScanOp) -> Callable[[Tiles, Tiles], Tiles]:
     """The region as a function of two lists of tiles."""
-    block = op.combine.block
-
-    def run(lhs: Tiles, rhs: Tiles) -> Tiles:
-        shape, dtypes = np.shape(lhs[0]), [tile.dtype for tile in lhs]
-        results = ctx.run_block(block, [*lhs, *rhs])
-        return [np.broadcast_to(np.asarray(r, d), shape) for r, d in zip(results, dtypes, strict=True)]
-
-    def run_elements(lhs: Tiles, rhs: Tiles) -> Tiles:
-        results = [np.empty_like(tile) for tile in lhs]
-        for index in np.ndindex(np.shape(lhs[0])):
-            values = ctx.run_block(block, [tile[index] for tile in (*lhs, *rhs)])
-            for result, value in zip(results, values, strict=True):
-                result[index] = value
-        return results
-
-    has_control_flow = any(inner.regions for inner in block.ops)
-    return run_elements if has_control_flow else run
+    run = function_of(ctx, op.combine.block)
+    return lambda lhs, rhs: run([*lhs, *rhs])

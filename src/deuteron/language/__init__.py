@@ -3,7 +3,7 @@
     types.py       dtypes, pointers, tiles            constant.py   constexpr
     tensor.py      what a runtime value can do        signature.py  types as text
     program.py creation.py shape.py convert.py memory.py atomic.py arithmetic.py select.py math.py reduce.py
-    indexing.py dot.py tensor_descriptor.py hints.py debug.py iterators.py
+    indexing.py map_elementwise.py dot.py tensor_descriptor.py hints.py debug.py iterators.py
                                                       functions that the frontend knows: signatures, docstrings
     tuple.py       tuples                             aggregate.py  classes of values with methods
     reductions.py  sorting.py  random.py  polling.py  standard.py functions written in the language itself
@@ -37,6 +37,7 @@ from deuteron.language.dot import dot, dot_scaled
 from deuteron.language.hints import assume, max_constancy, max_contiguous, multiple_of
 from deuteron.language.indexing import gather, histogram
 from deuteron.language.iterators import range, static_range
+from deuteron.language.map_elementwise import map_elementwise
 from deuteron.language.math import (
     abs,
     ceil,

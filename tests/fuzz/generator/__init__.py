@@ -19,6 +19,7 @@ from tests.fuzz.generator import (  # noqa: F401 (each adds its statements to FA
     dots,
     elementwise,
     indexing,
+    maps,
     memory,
     reductions,
     shapes,

@@ -17,7 +17,7 @@ from xdsl.ir import Block, Operation, SSAValue
 from deuteron.backend.cpu.emitter import Emitter
 from deuteron.backend.cpu.fragment import Axis, Fragment, Uniform
 from deuteron.backend.cpu.plan import ops
-from deuteron.backend.cpu.plan.items import Place
+from deuteron.backend.cpu.plan.items import Place, Region
 from deuteron.backend.cpu.plan.schedule import Plan
 from deuteron.backend.cpu.target import CPUTarget
 from deuteron.backend.cpu.unsupported import unsupported
@@ -34,7 +34,9 @@ Rule = Callable[..., Fragment]
 
 @dataclass(eq=False)
 class Context:
-    """What the rules see: where code goes, what is known, and what it is compiled for."""
+    """What the rules see: where code goes, what is known, and what it is compiled for. `emit_region` emits the items of
+    a block at the innermost level.
+    """
 
     module: Module
     emitter: Emitter
@@ -42,6 +44,7 @@ class Context:
     target: CPUTarget
     options: CPUOptions
     rules: Mapping[str, Rule]
+    emit_region: Callable[[Context, Region, Block], None]
     program: Mapping[str, Value]
     waiting: Collection[Operation] = ()
     scalars: dict[SSAValue, Uniform] = field(default_factory=dict)

@@ -94,7 +94,7 @@ def _emit_program(
     b = module.function(f"{symbol}.program", "void", typed, attributes="alwaysinline nounwind")
     values, rest = b.parameters[: len(parameters)], b.parameters[len(parameters) :]
     program = dict(zip((*_GRID_NAMES, "scratch", "stop"), rest, strict=True))
-    ctx = Context(module, Emitter(b), plan, target, options, RULES, program, frozenset(waiting))
+    ctx = Context(module, Emitter(b), plan, target, options, RULES, emit_region, program, frozenset(waiting))
     block = plan.function.body.block
     ctx.bind_block(block)
     for parameter, value in zip(parameters, values, strict=True):

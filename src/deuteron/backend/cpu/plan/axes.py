@@ -39,6 +39,8 @@ class _Access:
 def choose_axis(plan: Plan, nest: Nest, vector_bytes: int, max_unroll: int) -> Vectorisation:
     """Lanes are limited by the widest element that the nest computes with or accesses."""
     candidates = [axis for axis, extent in enumerate(nest.shape) if extent > 1]
+    if nest.is_scalar:
+        return Vectorisation(None, 1, 1)
     if nest.is_exclusive:
         candidates = [axis for axis in candidates if nest.reduced_axis not in (None, axis)]
         max_unroll = 1

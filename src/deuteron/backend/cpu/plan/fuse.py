@@ -51,6 +51,8 @@ class Fuser:
     def _can_join(self, nest: Nest, root: Root, reads: Reads) -> bool:
         if nest.shape != root.shape or nest.is_exclusive or isinstance(root, LaneRoot):
             return False
+        if nest.is_scalar or root.body is not None:
+            return False
         if any(_is_pinned(other) != _is_pinned(root) for other in nest.roots):
             return False
         if isinstance(root, ReduceRoot) and nest.reduced_axis not in (None, root.axis):

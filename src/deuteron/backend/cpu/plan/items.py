@@ -13,7 +13,7 @@ from math import prod
 
 from xdsl.ir import Attribute, Operation, SSAValue
 
-from deuteron.ir.types import is_tile, shape_of
+from deuteron.ir.types import is_tile, num_elements_of, shape_of
 
 Index = tuple  # an entry for each dimension: what runs along it, or None for extent 1
 
@@ -88,11 +88,20 @@ class Place:
 
 
 @dataclass(eq=False)
+class Region:
+    """The items of a block, in order."""
+
+    items: list = field(default_factory=list)
+
+
+@dataclass(eq=False)
 class Root:
     """A computation at every index of a nest over `shape`; `sources` are the tiles that it takes at that index."""
 
     op: Operation
     sources: tuple[SSAValue, ...]
+    # Of an op whose region has more than arithmetic: its items, which run for one element at a time.
+    body: Region | None = field(default=None, kw_only=True)
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -172,6 +181,21 @@ class UnsplatRoot(LaneRoot):
 
 
 @dataclass(eq=False)
+class MapRoot(LaneRoot):
+    """A tt.map_elementwise; where it packs elements, the sources are in memory, and the nest runs over the packs."""
+
+    @property
+    def pack(self) -> int:
+        return self.op.pack.value.data
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        if self.pack == 1:
+            return super().shape
+        return (-(-num_elements_of(self.sources[0].type) // self.pack),)
+
+
+@dataclass(eq=False)
 class Nest:
     """Loops over a shape, with roots that are computed together at every index."""
 
@@ -182,6 +206,11 @@ class Nest:
     @property
     def reduced_axis(self) -> int | None:
         return next((root.axis for root in self.roots if isinstance(root, ReduceRoot | ScanRoot)), None)
+
+    @property
+    def is_scalar(self) -> bool:
+        """Whether a root has a region of its own, which runs for one element at a time."""
+        return any(root.body is not None for root in self.roots)
 
     @property
     def is_exclusive(self) -> bool:
@@ -215,13 +244,6 @@ class Transpose:
     source: Place
     result: Place
     time: int = 0
-
-
-@dataclass(eq=False)
-class Region:
-    """The items of a block, in order."""
-
-    items: list = field(default_factory=list)
 
 
 @dataclass(eq=False)

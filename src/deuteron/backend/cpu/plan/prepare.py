@@ -26,6 +26,7 @@ from deuteron.ir.builder import Builder
 from deuteron.ir.tt.dot import DotOp
 from deuteron.ir.tt.function import FuncOp
 from deuteron.ir.tt.indexing import GatherOp
+from deuteron.ir.tt.map_elementwise import MapElementwiseOp
 from deuteron.ir.tt.shape import BroadcastOp
 from deuteron.ir.types import is_integer, is_tile, shape_of
 
@@ -44,6 +45,8 @@ def kernel_of(module: ModuleOp) -> FuncOp:
             _copy_operands(op, inductions)
         elif (is_view(op) or isinstance(op, GatherOp)) and op.operands[0] in inductions:
             _copy_operand(op, 0)
+        elif isinstance(op, MapElementwiseOp) and op.pack.value.data > 1:
+            _copy_inductions(op, inductions)
     return kernels[0]
 
 
@@ -79,6 +82,12 @@ def _copy_operands(op: Operation, inductions: set[SSAValue]) -> None:
             _copy_operand(op, number)
         elif transposed is not None and _is_scattered(transposed.src, inductions):
             _copy_operand(transposed, 0)
+
+
+def _copy_inductions(op: Operation, inductions: set[SSAValue]) -> None:
+    for number, value in enumerate(op.operands):
+        if value in inductions:
+            _copy_operand(op, number)
 
 
 def _is_scattered(value: SSAValue, inductions: set[SSAValue]) -> bool:

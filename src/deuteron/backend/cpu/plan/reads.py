@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from xdsl.ir import Operation, SSAValue
@@ -56,6 +56,7 @@ class Reader:
         own = root.value if isinstance(root, Keep) else None
         pending = [(source, identity_index(shape_of(source.type))) for source in root.sources]
         seen = set(pending)
+        reads.scalars.update(*(self.scalars_of(value) for value in _captured(root.op)))
         while pending:
             value, index = pending.pop()
             for operand in self._operands(value, index, value is own, reads):
@@ -94,6 +95,17 @@ class Reader:
         if not _is_lazy(value):
             return frozenset({value})
         return frozenset().union(*(self._scalars[operand] for operand in value.owner.operands))
+
+
+def _captured(op: Operation) -> Iterator[SSAValue]:
+    """The scalars from outside that the region of a reduction, scan or map uses."""
+    if op.regions and not op.name.startswith("scf."):
+        inside = set(op.walk())
+        for inner in inside - {op}:
+            for value in inner.operands:
+                owner = value.owner if isinstance(value.owner, Operation) else value.owner.parent_op()
+                if owner not in inside:
+                    yield value
 
 
 def _is_lazy(value: SSAValue) -> bool:

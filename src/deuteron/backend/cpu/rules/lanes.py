@@ -9,6 +9,7 @@ from deuteron.backend.cpu.plan.items import (
     GatherRoot,
     HistogramRoot,
     LaneRoot,
+    MapRoot,
     Nest,
     PrintRoot,
     ScanRoot,
@@ -18,6 +19,7 @@ from deuteron.backend.cpu.rules.atomic import LANE_RULES as ATOMIC_RULES
 from deuteron.backend.cpu.rules.debug import LANE_RULES as DEBUG_RULES
 from deuteron.backend.cpu.rules.debug import print_element
 from deuteron.backend.cpu.rules.indexing import clear_bins, count_element, gather_element
+from deuteron.backend.cpu.rules.map_elementwise import emit_map
 from deuteron.backend.cpu.rules.scan import emit_scan
 from deuteron.backend.cpu.unsupported import unsupported
 
@@ -74,4 +76,5 @@ _EMIT = {
     PrintRoot: _emit_print,
     GatherRoot: _emit_gather,
     HistogramRoot: _emit_count,
+    MapRoot: emit_map,
 }

@@ -14,7 +14,7 @@ from deuteron.backend.cpu.emitter import OpenLoop
 from deuteron.backend.cpu.fragment import Fragment
 from deuteron.backend.cpu.places import write_place
 from deuteron.backend.cpu.plan.items import ReduceRoot
-from deuteron.backend.cpu.rules.region import combine, identity_of
+from deuteron.backend.cpu.rules.region import combine, combine_scalars, identity_of
 from deuteron.backend.llvm.types import Value, const, vector, zero
 from deuteron.ir.types import is_tile
 
@@ -55,10 +55,15 @@ class Reduction:
         if before is None:
             self._groups[copy] = group
             return
+        if self._identity is None:
+            is_first = emitter.innermost().icmp("eq", self._loop.index, const("i32", 0))
+        if self.root.body is not None:
+            args = (self.root.body, self._block, is_first, before, group)
+            self._groups[copy] = guarded(self.root.op, combine_scalars, self._ctx, *args)
+            return
         combined = self._combine(before, group)
         if self._identity is None:
             b = emitter.innermost()
-            is_first = b.icmp("eq", self._loop.index, const("i32", 0))
             combined = [b.select(is_first, new, old) for new, old in zip(group, combined, strict=True)]
         self._groups[copy] = combined
 

@@ -1,4 +1,6 @@
-"""The combine regions of reductions and scans, on fragments: the same rules as for tiles, lane by lane.
+"""The regions of reductions, scans and maps.
+
+Of arithmetic alone, on fragments: the same rules as for tiles, lane by lane. Others, with control flow, on scalars.
 
 ^bb0(%a: f32, %b: f32):                 combine(ctx, block, [acc], [x])  ->  [acc + x]
   %c = arith.addf %a, %b
@@ -14,7 +16,8 @@ from xdsl.ir import Attribute, Block, SSAValue
 from deuteron.backend.cpu.context import Context
 from deuteron.backend.cpu.elements import register_type
 from deuteron.backend.cpu.fragment import Fragment, Uniform
-from deuteron.backend.llvm.types import const
+from deuteron.backend.cpu.plan.items import Region
+from deuteron.backend.llvm.types import Value, const
 from deuteron.ir.types import bit_width_of, element_type_of, i1, is_float
 
 
@@ -31,6 +34,40 @@ def combine(ctx: Context, block: Block, first: Sequence[Fragment], second: Seque
             return operands
         known[op.results[0]] = ctx.apply(op, *operands)
     raise AssertionError("a region ends with a return")
+
+
+def run_scalars(ctx: Context, region: Region, block: Block, arguments: Sequence[Value]) -> list[Value]:
+    """What a region with any items makes of scalars; it may be emitted several times."""
+    for inner in block.walk():
+        for value in (*inner.results, *(argument for r in inner.regions for b in r.blocks for argument in b.args)):
+            ctx.scalars.pop(value, None)
+    outer = ctx.nest_level
+    ctx.bind_block(block)
+    for argument, value in zip(block.args, arguments, strict=True):
+        ctx.bind(argument, value)
+    ctx.emit_region(ctx, region, block)
+    ctx.nest_level = outer
+    return [ctx.scalar(operand) for operand in block.last_op.operands]
+
+
+def combine_scalars(
+    ctx: Context, region: Region, block: Block, is_first: Value | None, before: Sequence[Value], group: Sequence[Value]
+) -> list[Value]:
+    """The combination of two groups of scalars by a region with control flow; of the first one, the second alone."""
+    if is_first is None:
+        return run_scalars(ctx, region, block, [*before, *group])
+    emitter = ctx.emitter
+    b = emitter.innermost()
+    entry, end = b.block("combine"), b.block("combined")
+    b.cond_br(is_first, end, entry)
+    outside = b.current_block
+    emitter.enter(entry)
+    combined = run_scalars(ctx, region, block, [*before, *group])
+    emitter.innermost().br(end)
+    last = emitter.leave()
+    b = emitter.innermost()
+    b.position(end)
+    return [b.phi(value.type, [(value, outside), (other, last)]) for value, other in zip(group, combined, strict=True)]
 
 
 def identity_of(block: Block) -> Uniform | None:

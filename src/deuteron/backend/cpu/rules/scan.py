@@ -12,7 +12,7 @@ from deuteron.backend.cpu.fragment import Axis, Fragment
 from deuteron.backend.cpu.loops import NestLoops
 from deuteron.backend.cpu.places import write_place
 from deuteron.backend.cpu.plan.items import Nest, ScanRoot
-from deuteron.backend.cpu.rules.region import combine
+from deuteron.backend.cpu.rules.region import combine, combine_scalars
 from deuteron.backend.llvm.builder import Builder
 from deuteron.backend.llvm.types import const, vector, zero
 
@@ -50,6 +50,8 @@ def _reversed(ctx: Context, nest: Nest, root: ScanRoot, index: AxisIndex) -> Axi
 def _combine(
     ctx: Context, root: ScanRoot, lanes: int, before: list[Fragment], elements: list[Fragment], index
 ) -> list[Fragment]:
+    if root.body is not None:
+        return _combine_scalars(ctx, root, before, elements, index)
     combined = guarded(root.op, combine, ctx, root.op.combine.block, before, elements)
     level = ctx.emitter.depth
     is_first = of_value(ctx.emitter.at(level).icmp("eq", index, const("i32", 0)), level)
@@ -57,3 +59,12 @@ def _combine(
         lanewise(ctx.emitter, Builder.select, is_first, first, other)
         for first, other in zip(elements, combined, strict=True)
     ]
+
+
+def _combine_scalars(
+    ctx: Context, root: ScanRoot, before: list[Fragment], elements: list[Fragment], index
+) -> list[Fragment]:
+    is_first = ctx.emitter.innermost().icmp("eq", index, const("i32", 0))
+    groups = [[fragment.value for fragment in group] for group in (before, elements)]
+    combined = guarded(root.op, combine_scalars, ctx, root.body, root.op.combine.block, is_first, *groups)
+    return [of_value(value, ctx.emitter.depth) for value in combined]

@@ -31,6 +31,7 @@ from deuteron.ir.tt.descriptor import BlockAccess, DescriptorLoadOp, DescriptorR
 from deuteron.ir.tt.dot import DotOp
 from deuteron.ir.tt.function import FuncOp
 from deuteron.ir.tt.indexing import GatherOp
+from deuteron.ir.tt.map_elementwise import MapElementwiseOp
 from deuteron.ir.tt.memory import LoadOp, StoreOp
 from deuteron.ir.tt.reduce import ReduceOp, ScanOp
 from deuteron.ir.tt.shape import (
@@ -230,7 +231,7 @@ def _is_per_element(op: Operation, split: int) -> bool:
         return op.value.is_splat()
     if isinstance(op, JoinOp):
         return split < len(shape_of(op.lhs.type))
-    return is_elementwise(op) or isinstance(op, (LoadOp, SplitOp, *_EFFECTS))
+    return is_elementwise(op) or isinstance(op, (LoadOp, SplitOp, MapElementwiseOp, *_EFFECTS))
 
 
 def _accessed_tile(op: Operation) -> SSAValue:

@@ -17,6 +17,7 @@ from deuteron.ir.tt.atomic import AtomicOp
 from deuteron.ir.tt.descriptor import DescriptorLoadOp
 from deuteron.ir.tt.function import FuncOp
 from deuteron.ir.tt.indexing import GatherOp, HistogramOp
+from deuteron.ir.tt.map_elementwise import MapElementwiseOp
 from deuteron.ir.tt.memory import LoadOp, StoreOp
 from deuteron.ir.tt.reduce import ReduceOp, ScanOp
 from deuteron.ir.tt.shape import CatOp, JoinOp, ReshapeOp, SplitOp, TransOp
@@ -152,7 +153,7 @@ class Homes:
             return [dot_layouts(op, self._config)[2]]
         if isinstance(op, ReduceOp):
             return [slice_axis(self._common(op), op.axis.value.data)] * len(op.results)
-        if isinstance(op, ScanOp):
+        if isinstance(op, ScanOp | MapElementwiseOp):
             return [self._common(op)] * len(op.results)
         if isinstance(op, GatherOp):
             return [self._own(op.indices)]

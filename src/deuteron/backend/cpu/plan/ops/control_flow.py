@@ -16,7 +16,7 @@ from deuteron.backend.cpu.plan.items import If, Keep, Place, While, tile_numbers
 from deuteron.backend.cpu.plan.ops.declaration import Declaration, Uncompiled
 from deuteron.backend.cpu.plan.use import Use
 from deuteron.backend.cpu.plan.visitors import ReadVisitor, ScheduleVisitor
-from deuteron.ir.tt import dot, function, reduce
+from deuteron.ir.tt import dot, function, map_elementwise, reduce
 
 
 class _ControlFlow(Declaration):
@@ -126,6 +126,14 @@ def _is_defined_in(value: SSAValue, block: Block) -> bool:
     return isinstance(value.owner, Operation) and value.owner.parent_block() is block
 
 
+_TERMINATORS = (
+    scf.YieldOp,
+    scf.ConditionOp,
+    function.ReturnOp,
+    reduce.ReduceReturnOp,
+    reduce.ScanReturnOp,
+    map_elementwise.MapElementwiseReturnOp,
+)
 _UNCOMPILED = (
     scf.ExecuteRegionOp,
     scf.ParallelOp,
@@ -135,14 +143,12 @@ _UNCOMPILED = (
     function.FuncOp,
     function.CallOp,
     dot.DotScaledOp,
-    reduce.ReduceReturnOp,
-    reduce.ScanReturnOp,
 )
 
 DECLARATIONS: dict[type[Operation], Declaration] = {
     scf.ForOp: _For(),
     scf.IfOp: _If(),
     scf.WhileOp: _While(),
-    **dict.fromkeys((scf.YieldOp, scf.ConditionOp, function.ReturnOp), _Terminator()),
+    **dict.fromkeys(_TERMINATORS, _Terminator()),
     **dict.fromkeys(_UNCOMPILED, Uncompiled()),
 }
