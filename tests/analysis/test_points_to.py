@@ -46,6 +46,15 @@ def kernel(a, b, table, n, KIND: tl.constexpr):
     elif KIND == "loaded in some round":
         for _ in range(n):
             p = tl.load(table + n).to(tl.pointer_type(tl.float32))
+    elif KIND == "left early":
+        for k in range(n):
+            if k == 3:
+                return
+            if k > 4:
+                n += 1
+                if n > 5:
+                    return
+                p = q + k
     elif KIND == "integer":
         p = (p.to(tl.int64) + n).to(tl.pointer_type(tl.float32))
     if KIND == "block":
@@ -72,6 +81,7 @@ def stored_through(kind: str):
         ("exchanged in while", "ab"),
         ("taken in while", "ab"),
         ("branch", "ab"),
+        ("left early", "ab"),
         ("select", "ab"),
         ("joined", "ab"),
     ],

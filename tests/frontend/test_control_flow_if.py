@@ -185,12 +185,14 @@ def test_return_values_of_branches_are_joined(check_ir):
     check_ir(kernel, "*i32 i32")
 
 
-def test_return_within_nested_branches_continues_each_path(check_ir):
+def test_return_within_nested_branches_tells_what_follows(check_ir):
     @jit
     def kernel(p, n, flag):
-        # CHECK: "scf.if"(%flag)
-        # CHECK:   "scf.if"
-        # CHECK-COUNT-2: "tt.store"
+        # CHECK: [[LEFT:%.*]] = "scf.if"(%flag)
+        # CHECK: "scf.if"([[LEFT]]) ({
+        # CHECK: }, {
+        # CHECK: "tt.store"
+        # CHECK-NOT: "tt.store"
         # CHECK: "tt.return"
         if flag:
             if n == 0:

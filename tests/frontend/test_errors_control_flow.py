@@ -131,26 +131,70 @@ def test_endless_loop(check_error):
                 n += 1
         """,
         """
-        k.py:4:5: error: The condition of this 'while' is always true: True. Nothing in the loop can end it; let the condition depend on a variable that the loop assigns.
+        k.py:4:5: error: The condition of this 'while' is always true: True. Nothing in the loop can end it; let the condition depend on a variable that the loop assigns, or leave the loop by 'break'.
             while True:
             ^~~~~~~~~~~
         """,
     )
 
 
-def test_return_within_a_loop(check_error):
+def test_return_of_a_value_on_one_path_only(check_error):
+    check_error(
+        """
+        @jit
+        def find(n):
+            for i in range(n):
+                if i == 2:
+                    return i
+
+        @jit
+        def kernel(n):
+            x = find(n)
+        """,
+        """
+        k.py:4:5: error: Some paths return int32 and others nothing, as those do that come to the end of the function. Return a value of that type there too.
+            for i in range(n):
+            ^~~~~~~~~~~~~~~~~~
+          called from k.py:10:9: x = find(n)
+        """,
+    )
+
+
+def test_loop_that_is_left_with_another_type(check_error):
     check_error(
         """
         @jit
         def kernel(n):
+            x = n
             for i in range(n):
                 if i == 2:
-                    return
+                    x = 0.5
+                    break
+                x += 1
         """,
         """
-        k.py:4:5: error: 'return' within a 'for' is not supported in a kernel. Assign to a variable, and return that.
+        k.py:5:5: error: 'x' exists before the loop, but has no value at the end of its body. 'x' is fp32 on one side of the 'if' in line 6 and int32 on the other, where one of them leaves the loop. Use variables of their own.
             for i in range(n):
             ^~~~~~~~~~~~~~~~~~
+        """,
+    )
+
+
+def test_variable_that_a_loop_may_be_left_without(check_error):
+    check_error(
+        """
+        @jit
+        def kernel(n):
+            for i in tl.static_range(4):
+                if n > i:
+                    break
+                x = n + i
+            y = x
+        """,
+        """
+        k.py:8:9: error: 'x' is assigned on one side only of the 'if' in line 5, so that it may have no value here. Assign it before the 'if', or on both sides.
+            y = x
+                ^
         """,
     )
 

@@ -3,40 +3,6 @@
 from __future__ import annotations
 
 
-def test_break(check_error):
-    check_error(
-        """
-        @jit
-        def kernel(n):
-            while n > 0:
-                break
-        """,
-        """
-        k.py:5:9: error: 'break' is not supported in a kernel. A loop of a kernel has one way out. Put the condition into a `while`, or mask what the rest of the loop does.
-            break
-            ^~~~~
-        """,
-    )
-
-
-def test_else_of_a_loop(check_error):
-    check_error(
-        """
-        @jit
-        def kernel(n):
-            for i in range(n):
-                pass
-            else:
-                pass
-        """,
-        """
-        k.py:4:5: error: 'else' of a 'for' is not supported in a kernel. Put what is in it after the loop.
-            for i in range(n):
-            ^~~~~~~~~~~~~~~~~~
-        """,
-    )
-
-
 def test_lambda(check_error):
     check_error(
         """

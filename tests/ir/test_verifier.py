@@ -189,6 +189,14 @@ def test_an_op_without_a_location(parse_body):
         verify_ttir(module, "some-pass")
 
 
+def test_a_value_is_computed_before_it_is_used(parse_body):
+    text = """%a = "arith.addi"(%b, %n) : (i32, i32) -> i32
+    %b = "arith.addi"(%n, %n) : (i32, i32) -> i32"""
+    module = parse_body("%n: i32", text)
+    with pytest.raises(InternalError, match=r"arith\.addi uses a value before it is computed"):
+        verify_ttir(module, "some-pass")
+
+
 def test_a_syntax_error_has_its_place():
     with pytest.raises(IRError) as caught:
         parse_module('"builtin.module"() ({\n  "tt.func"() <{oops', "k.ttir")

@@ -2,6 +2,7 @@
 
     points_to(%p)   %p an argument, or tt.addptr, tt.splat, arith.select, tt.make_tensor_descriptor ... of one    {%p}
                     what a loop carries, and a branch gives: of all that it may be       src, dst = dst, src:   {%a, %b}
+                    the null pointer                                                     {}
                     loaded, made of an integer, given by what is not known to compute it                        unknown
 
 What is unknown may be anything: it overlaps with every argument.
@@ -13,9 +14,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from xdsl.dialects import scf
+from xdsl.dialects.arith import ConstantOp
+from xdsl.dialects.builtin import DenseIntOrFPElementsAttr
 from xdsl.ir import Attribute, BlockArgument, OpResult, SSAValue
 
 from deuteron.ir.effects import is_pure
+from deuteron.ir.tt.convert import IntToPtrOp
 from deuteron.ir.tt.descriptor import TensorDescType
 from deuteron.ir.tt.function import FuncOp
 from deuteron.ir.types import is_pointer
@@ -54,6 +58,8 @@ def points_to(pointer: SSAValue | None) -> Targets:
         if _is_argument(current):
             arguments.add(current)
             continue
+        if _is_null(current):
+            continue
         sources = address_sources(current)
         if not sources:
             return UNKNOWN
@@ -68,6 +74,15 @@ def _is_argument(value: SSAValue) -> bool:
     func = value.block.parent_op() if isinstance(value, BlockArgument) else None
     is_private = isinstance(func, FuncOp) and func.sym_visibility is not None and func.sym_visibility.data == "private"
     return isinstance(func, FuncOp) and not is_private
+
+
+def _is_null(value: SSAValue) -> bool:
+    """Whether it is made of the constant 0: nobody reads or writes through it."""
+    if not isinstance(value.owner, IntToPtrOp) or not isinstance(value.owner.src.owner, ConstantOp):
+        return False
+    constant = value.owner.src.owner.value
+    is_tile = isinstance(constant, DenseIntOrFPElementsAttr)
+    return constant.is_splat() and constant.get_values()[0] == 0 if is_tile else constant.value.data == 0
 
 
 def address_sources(value: SSAValue) -> Sequence[SSAValue]:

@@ -1,63 +1,62 @@
-"""`if`, conditional expressions, and `return` within an `if`.
+"""`if`, conditional expressions, and what follows a statement that some paths leave by.
 
     if EVEN_N: A else: B          known: only one side is compiled
     if n > 0: x = a else: x = b   %x = scf.if %c -> (f32) { yield %a } else { yield %b }
     if done: return               scf.if %done { } else { the rest of the function }
     rest
+    if a:                         %left = scf.if %a -> (i1) { yield %b } else { yield %false }
+        if b: return              scf.if %left { } else { the rest of the function }
+    rest
 
-Both sides must give a variable the same type. A variable that only one side assigns is lost after the `if`.
+What follows is compiled once, however many paths leave before it. How the sides become one: `joins.py`.
 """
 
 from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
-from xdsl.dialects import scf
-from xdsl.ir import Block, Region
+from xdsl.ir import Block
 
-from deuteron.frontend.carried import bind_results, can_join, how_to_agree, promote
-from deuteron.frontend.context import Context, Returned
+from deuteron.frontend.completion import FALLS_THROUGH, Completion, Exit
+from deuteron.frontend.context import Context
+from deuteron.frontend.joins import Side, compile_side, join, resume
 from deuteron.frontend.operators import condition
-from deuteron.frontend.values import Tensor, Value, describe, is_same, tensors_in
+from deuteron.frontend.values import Tensor, Value
 
 _USE_WHERE = "Use tl.where to choose element by element, or reduce it with tl.max or tl.sum."
 
 
-@dataclass(frozen=True)
-class Side:
-    """One side of a run-time branch: its block, the variables at its end, and why names have no value there."""
+def branch(ctx: Context, node: ast.If, rest: Sequence[ast.stmt] = ()) -> Completion:
+    """An `if`, and what follows it: where only one side comes to its end, the rest becomes part of that."""
 
-    block: Block
-    result: Value
-    variables: dict[str, Value]
-    lost: dict[str, str]
+    def go_on(completion: Completion) -> Completion:
+        return after(ctx, completion, rest)
 
-
-def branch(ctx: Context, node: ast.If) -> None:
-    """An `if` without `return`."""
     decision = condition(ctx, node.test, "an 'if'", _USE_WHERE)
     if not isinstance(decision, Tensor):
-        ctx.execute(node.body if decision else node.orelse)
-        return
-    sides = _both_sides(ctx, lambda: ctx.execute(node.body), lambda: ctx.execute(node.orelse))
-    names = _names_to_join(ctx, sides)
-    values = join(ctx, decision, sides, [(name, *(side.variables[name] for side in sides)) for name in names])
-    for name, value in zip(names, values, strict=True):
-        ctx.scope.assign(name, value)
-    _lose_one_sided(ctx, sides)
+        return go_on(ctx.execute(node.body if decision else node.orelse))
+    sides = [compile_side(ctx, lambda block=block: ctx.execute(block)) for block in (node.body, node.orelse)]
+    staying = [index for index, side in enumerate(sides) if side.completion.falls_through]
+    if len(staying) == 1:
+        sides[staying[0]] = resume(ctx, sides[staying[0]], go_on)
+        return join(ctx, decision, (sides[0], sides[1]))[0]
+    return go_on(join(ctx, decision, (sides[0], sides[1]))[0])
 
 
-def return_in_branch(ctx: Context, node: ast.If, rest: Sequence[ast.stmt]) -> Returned | None:
-    """An `if` with a `return` in it: each side goes on with the rest of the function, unless it has returned."""
-    decision = condition(ctx, node.test, "an 'if'", _USE_WHERE)
-    if not isinstance(decision, Tensor):
-        return ctx.execute([*(node.body if decision else node.orelse), *rest])
-    sides = _both_sides(ctx, lambda: ctx.execute([*node.body, *rest]), lambda: ctx.execute([*node.orelse, *rest]))
-    returned = [side.result.value if side.result else None for side in sides]
-    (value,) = join(ctx, decision, sides, [("the returned value", *returned)])
-    return Returned(value)
+def after(ctx: Context, completion: Completion, rest: Sequence[ast.stmt]) -> Completion:
+    """Statements that follow what ends in this way."""
+    return follow(ctx, completion, lambda: ctx.execute(rest)) if rest else completion
+
+
+def follow(ctx: Context, completion: Completion, compile_rest: Callable[[], Completion]) -> Completion:
+    """What `compile_rest` inserts, on the paths that have not left; how both together end."""
+    if not isinstance(completion.left, Tensor):
+        return completion if completion.left else compile_rest()
+    is_only = len(completion.exits) == 1
+    exits = {kind: Exit(True if is_only else exit.when, exit.lost) for kind, exit in completion.exits.items()}
+    left = Side(Block(), Completion(True, exits, completion.value), dict(ctx.scope.variables), dict(ctx.scope.lost))
+    return join(ctx, completion.left, (left, compile_side(ctx, compile_rest)))[0]
 
 
 def conditional(ctx: Context, node: ast.IfExp) -> Value:
@@ -65,87 +64,20 @@ def conditional(ctx: Context, node: ast.IfExp) -> Value:
     decision = condition(ctx, node.test, "a conditional expression", _USE_WHERE)
     if not isinstance(decision, Tensor):
         return ctx.evaluate(node.body if decision else node.orelse)
-    sides = _both_sides(ctx, lambda: ctx.evaluate(node.body), lambda: ctx.evaluate(node.orelse))
-    (value,) = join(ctx, decision, sides, [("the conditional expression", *(side.result for side in sides))])
-    return value
+    sides = _value_side(ctx, node.body), _value_side(ctx, node.orelse)
+    return join(ctx, decision, sides, "the conditional expression")[1]
 
 
-def _both_sides(ctx: Context, then: Callable[[], Value], otherwise: Callable[[], Value]) -> tuple[Side, Side]:
-    return _side(ctx, then), _side(ctx, otherwise)
+def _value_side(ctx: Context, node: ast.expr) -> Side:
+    values = []
 
+    def evaluate() -> Completion:
+        values.append(ctx.evaluate(node))
+        return FALLS_THROUGH
 
-def _side(ctx: Context, compile_side: Callable[[], Value]) -> Side:
-    before, block = ctx.scope.snapshot(), Block()
-    with ctx.builder.at(block):
-        result = compile_side()
-    side = Side(block, result, ctx.scope.variables, ctx.scope.lost)
-    ctx.scope.restore(before)
+    side = compile_side(ctx, evaluate)
+    side.result = values[0]
     return side
-
-
-def _names_to_join(ctx: Context, sides: Sequence[Side]) -> list[str]:
-    """The variables that both sides give a value and that are not what they were before."""
-    then, otherwise = (side.variables for side in sides)
-    before = ctx.scope.variables
-    return [
-        name
-        for name in dict.fromkeys((*then, *otherwise))
-        if name in then and name in otherwise and not _is_unchanged(before, name, then[name], otherwise[name])
-    ]
-
-
-def _is_unchanged(before: dict[str, Value], name: str, *after: Value) -> bool:
-    return name in before and all(is_same(before[name], value) for value in after)
-
-
-def _lose_one_sided(ctx: Context, sides: Sequence[Side]) -> None:
-    then, otherwise = (side.variables for side in sides)
-    for name in then.keys() ^ otherwise.keys():
-        line = ctx.frame.location().line
-        ctx.scope.lose(
-            name,
-            f"'{name}' is assigned on one side only of the 'if' in line {line}, so that it may have no value here. "
-            "Assign it before the 'if', or on both sides.",
-        )
-    for side in sides:
-        for name, reason in side.lost.items():
-            if name not in ctx.scope.lost and name not in then.keys() & otherwise.keys():
-                ctx.scope.lose(name, reason)
-
-
-def join(
-    ctx: Context, decision: Tensor, sides: Sequence[Side], pairs: Sequence[tuple[str, Value, Value]]
-) -> list[Value]:
-    """Build the scf.if that gives one value for each (what, then, else); raises CompilationError where types differ."""
-    joined = [_agree(ctx, sides, *pair) for pair in pairs]
-    ctx.stamp()
-    for index, side in enumerate(sides):
-        with ctx.builder.at(side.block):
-            ctx.builder.insert(scf.YieldOp(*(t.handle for pair in joined for t in tensors_in(pair[index]))))
-    types = [tensor.handle.type for pair in joined for tensor in tensors_in(pair[0])]
-    then, otherwise = (side.block for side in sides)
-    has_else = types or len(otherwise.ops) > 1
-    op = scf.IfOp(decision.handle, types, Region(then), Region(otherwise) if has_else else None)
-    results = iter(ctx.builder.insert(op).results)
-    return [
-        bind_results(pair[0], results, what if what.isidentifier() else None)
-        for (what, *_), pair in zip(pairs, joined, strict=True)
-    ]
-
-
-def _agree(ctx: Context, sides: Sequence[Side], what: str, then: Value, otherwise: Value) -> tuple[Value, Value]:
-    ctx.stamp(what if what.isidentifier() else None)
-    with ctx.builder.at(sides[0].block):
-        left = promote(ctx, then, otherwise)
-    with ctx.builder.at(sides[1].block):
-        right = promote(ctx, otherwise, then)
-    if not can_join(left, right):
-        shown = f"'{what}'" if what.isidentifier() else what
-        raise ctx.error(
-            f"{shown[0].upper()}{shown[1:]} is {describe(left)} on one side and {describe(right)} on the other. "
-            f"{how_to_agree(left, right)}"
-        )
-    return left, right
 
 
 EXPRESSIONS = {ast.IfExp: conditional}

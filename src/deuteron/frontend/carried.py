@@ -15,7 +15,8 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from deuteron.frontend.context import Context
-from deuteron.frontend.semantics.constant import to_tensor
+from deuteron.frontend.semantics.constant import number, to_tensor
+from deuteron.frontend.semantics.convert import convert
 from deuteron.frontend.values import (
     RUNTIME,
     Tensor,
@@ -30,6 +31,7 @@ from deuteron.frontend.values import (
     with_handles,
 )
 from deuteron.language.constant import rebuild
+from deuteron.language.types import int64
 
 _BLOCKS = (ast.If, ast.For, ast.While)
 
@@ -41,11 +43,6 @@ def assigned_names(statements: Sequence[ast.stmt]) -> tuple[str, ...]:
     annotated as constexpr, which cannot be carried.
     """
     return tuple(dict.fromkeys(name for statement in statements for name in _names_assigned_by(statement)))
-
-
-def contains_return(statements: Sequence[ast.stmt]) -> bool:
-    """Whether there is a `return` in these statements, at any depth."""
-    return any(isinstance(node, ast.Return) for statement in statements for node in ast.walk(statement))
 
 
 def is_constexpr_annotation(annotation: ast.expr) -> bool:
@@ -102,6 +99,13 @@ def can_join(left: Value, right: Value) -> bool:
     if type(left) is type(right) and isinstance(left, RUNTIME):
         return left.type == right.type
     return is_same(left, right)
+
+
+def placeholder(ctx: Context, like: Tensor) -> Tensor:
+    """A Tensor of that type which nobody reads: zeros, or null pointers."""
+    if not like.dtype.is_ptr():
+        return number(ctx, 0, like.dtype, like.shape)
+    return convert(ctx, number(ctx, 0, int64, like.shape), like.dtype)
 
 
 def bind_results(value: Value, results: Iterator, name: str | None) -> Value:

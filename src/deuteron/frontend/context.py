@@ -13,7 +13,7 @@ The builder stamps ops with the location of the call that the semantic function 
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -21,6 +21,7 @@ from typing import Any
 from xdsl.dialects.builtin import LocationAttr
 
 from deuteron.errors import CompilationError, Location
+from deuteron.frontend.completion import Completion
 from deuteron.frontend.scope import Scope
 from deuteron.frontend.unsupported import unsupported
 from deuteron.frontend.values import Value
@@ -30,29 +31,26 @@ from deuteron.language.function import Function
 
 
 @dataclass(frozen=True)
-class Returned:
-    """A block of statements ended in a `return` of this value."""
-
-    value: Value
-
-
-@dataclass(frozen=True)
 class Syntax:
     """The handlers of syntax: one for each class of AST node, and how a function is inlined."""
 
     expressions: Mapping[type[ast.AST], Callable[[Context, Any], Value]]
-    statements: Mapping[type[ast.AST], Callable[[Context, Any], None]]
-    execute: Callable[[Context, Sequence[ast.stmt]], Returned | None]
+    statements: Mapping[type[ast.AST], Callable[[Context, Any], Completion | None]]
+    execute: Callable[[Context, Sequence[ast.stmt]], Completion]
     inline: Callable[[Context, Function, Sequence[Value], Mapping[str, Value]], Value]
 
 
 @dataclass
 class Frame:
-    """One function being compiled: its variables, the node at hand, and the calls that it is inlined for."""
+    """One function being compiled: its variables, the node at hand, and the calls that it is inlined for.
+
+    `carried`: in a loop of the kernel the variables that are read where an iteration ends; None: any may be.
+    """
 
     scope: Scope
     node: ast.AST
     call_chain: tuple[Location, ...] = ()
+    carried: Collection[str] | None = None
 
     def location(self) -> Location:
         return self.scope.function.location(self.node)
@@ -95,8 +93,8 @@ class Context:
                 raise unsupported(self)
             return handler(self, node)
 
-    def execute(self, statements: Sequence[ast.stmt]) -> Returned | None:
-        """Compile a block of statements; what it returned, or None where it runs to its end."""
+    def execute(self, statements: Sequence[ast.stmt]) -> Completion:
+        """Compile a block of statements; how it ends."""
         return self.syntax.execute(self, statements)
 
     @contextmanager

@@ -28,6 +28,7 @@ from deuteron.frontend.carried import (
     promote,
     python_name,
 )
+from deuteron.frontend.completion import Completion, ended_by
 from deuteron.frontend.context import Context
 from deuteron.frontend.values import Tensor, Value, describe, is_same, tensors_in, with_handles
 
@@ -42,6 +43,7 @@ class LoopBody:
     node: ast.For | ast.While
     block: Block
     num_leading: int
+    completion: Completion
     carried: Variables
     variables: Variables
     lost: dict[str, str]
@@ -60,22 +62,39 @@ class LoopBody:
 
 
 def compile_body(
-    ctx: Context, node: ast.For | ast.While, leading: Sequence[Attribute], enter: Callable[[Block], None]
+    ctx: Context,
+    node: ast.For | ast.While,
+    leading: Sequence[Attribute],
+    enter: Callable[[Block], None],
+    compile_iteration: Callable[[], Completion] | None = None,
 ) -> LoopBody:
     """Compile a loop's body into a block; `enter` binds the leading arguments (the loop variable).
 
     A number is a compile-time value in the body, unless the body turns out to change it: then it is compiled once more
-    with that number carried.
+    with that number carried. `compile_iteration` is for a `while` that tests in its body.
     """
-    names = [name for name in assigned_names(node.body) if name in ctx.scope.variables]
+    names = [name for name in assigned_names([*_tests(node), *node.body]) if name in ctx.scope.variables]
     carried = {name: as_runtime(ctx, value) for name in names if tensors_in(value := ctx.scope.variables[name])}
+    compile_iteration = compile_iteration or (lambda: execute_iteration(ctx, node))
+    frame, outer = ctx.frame, ctx.frame.carried
+    frame.carried = names
     while True:
-        body = _compile_once(ctx, node, leading, enter, carried)
+        body = _compile_once(ctx, node, leading, enter, compile_iteration, carried)
         changed = _changed_numbers(ctx, body, names)
         if not changed:
+            frame.carried = outer
             return body
         discard(body.block)
         carried |= {name: as_runtime(ctx, ctx.scope.variables[name]) for name in changed}
+
+
+def _tests(node: ast.For | ast.While) -> list[ast.stmt]:
+    return [ast.Expr(node.test)] if isinstance(node, ast.While) else []
+
+
+def execute_iteration(ctx: Context, node: ast.For | ast.While) -> Completion:
+    """The statements of the body, and the `continue` at its end."""
+    return ctx.execute(ended_by(ast.Continue(), node.body))
 
 
 def _compile_once(
@@ -83,14 +102,21 @@ def _compile_once(
     node: ast.For | ast.While,
     leading: Sequence[Attribute],
     enter: Callable[[Block], None],
+    compile_iteration: Callable[[], Completion],
     carried: Variables,
 ) -> LoopBody:
     before = ctx.scope.snapshot()
     block = block_for(ctx, carried, leading)
+    entering = ctx.scope.snapshot()
     with ctx.builder.at(block):
         enter(block)
-        ctx.execute(node.body)
-        body = LoopBody(node, block, len(leading), carried, ctx.scope.variables, ctx.scope.lost)
+        completion = compile_iteration()
+        lost = {name: reason for exit in completion.exits.values() for name, reason in exit.lost.items()}
+        for name, reason in lost.items():
+            ctx.scope.lose(name, reason)
+        if not completion.is_alive:
+            ctx.scope.restore(entering)
+        body = LoopBody(node, block, len(leading), completion, carried, ctx.scope.variables, ctx.scope.lost)
         for name, initial in carried.items():
             body.variables[name] = _final_value(ctx, body, name, initial)
     ctx.scope.restore(before)

@@ -5,6 +5,7 @@
     for i in range(n, 0, -3):     scf.for goes up from 0 to ceil((n - 0) / 3); i = n - iteration * 3
     for i in tl.static_range(2):  the body twice, with i = 0 and i = 1
 
+A loop that a path may leave by `break` or `return` is an scf.while (early_exits.py); `continue` alone is an scf.if.
 Carried are the variables that the body assigns and that exist before. One that keeps its value in the end is not
 carried after all, so that it stays visible to later passes that nothing changes it.
 """
@@ -13,16 +14,20 @@ from __future__ import annotations
 
 import ast
 import operator
+from collections.abc import Sequence
 
 from xdsl.dialects import arith, scf
 from xdsl.ir import Block, Region
 
 from deuteron import language
-from deuteron.errors import UnsupportedLanguageConstruct
+from deuteron.errors import CompilationError
 from deuteron.frontend.assignments import bind
+from deuteron.frontend.branches import follow
 from deuteron.frontend.calls import apply
-from deuteron.frontend.carried import contains_return
+from deuteron.frontend.completion import FALLS_THROUGH, Completion, leave, may_end_loop
 from deuteron.frontend.context import Context
+from deuteron.frontend.early_exits import build_counting_while, build_while, end_loop, without
+from deuteron.frontend.joins import compile_side, join
 from deuteron.frontend.loop_body import (
     LoopBody,
     bind_after,
@@ -31,42 +36,41 @@ from deuteron.frontend.loop_body import (
     compile_body,
     discard,
     drop_unchanged,
+    execute_iteration,
     select,
 )
 from deuteron.frontend.operators import condition, operate
 from deuteron.frontend.ranges import Range, common_integer, iterated
 from deuteron.frontend.semantics.constant import number
 from deuteron.frontend.semantics.types import tensor
-from deuteron.frontend.values import Tensor
+from deuteron.frontend.values import Tensor, Value
 
 
-def for_loop(ctx: Context, node: ast.For) -> None:
-    _check_loop(ctx, node, "for")
+def for_loop(ctx: Context, node: ast.For) -> Completion:
     over = iterated(ctx, node.iter)
     if isinstance(over, tuple):
-        for item in over:
-            bind(ctx, node.target, item)
-            ctx.execute(node.body)
-        return
+        return end_loop(ctx, node, _unrolled(ctx, node, over))
     if not isinstance(node.target, ast.Name):
         raise ctx.error(f"A loop over a range has one variable, got '{ast.unparse(node.target)}'. Name it simply.")
-    _runtime_for(ctx, node, over)
+    return end_loop(ctx, node, _runtime_for(ctx, node, over))
 
 
-def _check_loop(ctx: Context, node: ast.For | ast.While, word: str) -> None:
-    if node.orelse:
-        raise ctx.error(
-            f"'else' of a '{word}' is not supported in a kernel. Put what is in it after the loop.",
-            UnsupportedLanguageConstruct,
-        )
-    if contains_return(node.body):
-        raise ctx.error(
-            f"'return' within a '{word}' is not supported in a kernel. Assign to a variable, and return that.",
-            UnsupportedLanguageConstruct,
-        )
+def _unrolled(ctx: Context, node: ast.For, items: Sequence[Value]) -> Completion:
+    """An iteration is on the paths that have left in none before."""
+
+    def iteration(item: Value) -> Completion:
+        bind(ctx, node.target, item)
+        return without(ctx, ctx.execute(node.body), ast.Continue)
+
+    completion, frame, outer = FALLS_THROUGH, ctx.frame, ctx.frame.carried
+    frame.carried = None
+    for item in items:
+        completion = follow(ctx, completion, lambda item=item: iteration(item))
+    frame.carried = outer
+    return completion
 
 
-def _runtime_for(ctx: Context, node: ast.For, bounds: Range) -> None:
+def _runtime_for(ctx: Context, node: ast.For, bounds: Range) -> Completion:
     ctx.stamp()
     counts_down = not isinstance(bounds.step, Tensor) and bounds.step < 0
     first, end, size = common_integer(ctx, bounds.start, bounds.end, -bounds.step if counts_down else bounds.step)
@@ -83,11 +87,14 @@ def _runtime_for(ctx: Context, node: ast.For, bounds: Range) -> None:
         bind(ctx, node.target, variable)
 
     body = compile_body(ctx, node, [start.handle.type], enter)
+    if body.completion.leaves_loop:
+        return build_counting_while(ctx, body, start, end, step)
     kept = close_body(ctx, body)
     drop_unchanged(body, body.block, 1, kept)
     loop = scf.ForOp(start.handle, end.handle, step.handle, [t.handle for t in select(body.initial, kept)], body.block)
     loop.attributes |= bounds.hints
     bind_after(ctx, body, kept, ctx.builder.insert(loop).results)
+    return FALLS_THROUGH
 
 
 def _iterations(ctx: Context, start: Tensor, end: Tensor, size: Tensor) -> Tensor:
@@ -101,14 +108,19 @@ def _iterations(ctx: Context, start: Tensor, end: Tensor, size: Tensor) -> Tenso
     return tensor(ctx, arith.MinUIOp(count.handle, largest.handle), start.type)
 
 
-def while_loop(ctx: Context, node: ast.While) -> None:
-    _check_loop(ctx, node, "while")
+def while_loop(ctx: Context, node: ast.While) -> Completion:
+    if may_end_loop(node.body) or any(isinstance(part, ast.NamedExpr) for part in ast.walk(node.test)):
+        return end_loop(ctx, node, _while_that_is_left(ctx, node))
+    return end_loop(ctx, node, _plain_while(ctx, node))
+
+
+def _plain_while(ctx: Context, node: ast.While) -> Completion:
     body = compile_body(ctx, node, [], lambda block: None)
     decision, before_block = _while_condition(ctx, node, body)
     if decision is False:
         discard(before_block)
         discard(body.block)
-        return
+        return FALLS_THROUGH
     kept = close_body(ctx, body)
     with ctx.builder.at(before_block):
         ctx.builder.insert(scf.ConditionOp(decision.handle, *select(before_block.args, kept)))
@@ -118,6 +130,29 @@ def while_loop(ctx: Context, node: ast.While) -> None:
     types = [handle.type for handle in initial]
     loop = scf.WhileOp(initial, types, Region(before_block), Region(body.block))
     bind_after(ctx, body, kept, ctx.builder.insert(loop).results)
+    return FALLS_THROUGH
+
+
+def _while_that_is_left(ctx: Context, node: ast.While) -> Completion:
+    """The condition is the first that the body does, and leaves it where it is false."""
+    is_endless = False
+
+    def iteration() -> Completion:
+        nonlocal is_endless
+        decision = _decision(ctx, node)
+        is_endless = decision is True
+        if is_endless:
+            return execute_iteration(ctx, node)
+        ended = leave(ast.While if node.orelse else ast.Break)
+        if decision is False:
+            return ended
+        sides = compile_side(ctx, lambda: execute_iteration(ctx, node)), compile_side(ctx, lambda: ended)
+        return join(ctx, decision, sides)[0]
+
+    body = compile_body(ctx, node, [], lambda block: None, iteration)
+    if not body.completion.leaves_loop:
+        raise _endless(ctx, node)
+    return build_while(ctx, body, is_endless)
 
 
 def _while_condition(ctx: Context, node: ast.While, body: LoopBody) -> tuple[Tensor | bool, Block]:
@@ -125,11 +160,19 @@ def _while_condition(ctx: Context, node: ast.While, body: LoopBody) -> tuple[Ten
     outside = ctx.scope.snapshot()
     block = block_for(ctx, body.carried)
     with ctx.builder.at(block):
-        decision = condition(ctx, node.test, "a 'while'", "Reduce it with tl.max or tl.sum.")
+        decision = _decision(ctx, node)
     ctx.scope.restore(outside)
     if decision is True:
-        raise ctx.error(
-            f"The condition of this 'while' is always true: {ast.unparse(node.test)}. Nothing in the loop can end it; "
-            "let the condition depend on a variable that the loop assigns."
-        )
+        raise _endless(ctx, node)
     return decision, block
+
+
+def _decision(ctx: Context, node: ast.While) -> bool | Tensor:
+    return condition(ctx, node.test, "a 'while'", "Reduce it with tl.max or tl.sum.")
+
+
+def _endless(ctx: Context, node: ast.While) -> CompilationError:
+    return ctx.error(
+        f"The condition of this 'while' is always true: {ast.unparse(node.test)}. Nothing in the loop can end it; "
+        "let the condition depend on a variable that the loop assigns, or leave the loop by 'break'."
+    )

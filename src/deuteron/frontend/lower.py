@@ -29,6 +29,7 @@ from deuteron.frontend import (
     operators,
     statements,
 )
+from deuteron.frontend.completion import ended_by
 from deuteron.frontend.context import Context, Frame, Syntax
 from deuteron.frontend.scope import Scope, suggest
 from deuteron.frontend.semantics.constant import number
@@ -177,7 +178,7 @@ def _compile_body(fn: Function, func: FuncOp, constants: Mapping[str, Value], ty
     for name, value in _arguments(ctx, fn, block, types).items():
         scope.assign(name, value)
     try:
-        ctx.execute(fn.tree.body)
+        ctx.execute(ended_by(ast.Return(value=None), fn.tree.body))
     except DeuteronError:
         raise
     except Exception as error:

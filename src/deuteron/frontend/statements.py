@@ -1,6 +1,6 @@
-"""Blocks of statements, and the statements that are neither assignments nor control flow.
+"""Blocks of statements, and the statements that are neither assignments nor loops.
 
-    return x, y               ends the function; where it is within an `if`, the rest becomes part of the other side
+    return x, y               leaves the function; `break` and `continue` leave the loop and its body (completion.py)
     tl.store(p, x)            a call for its effect
     assert BLOCK > 8, "..."   checked now, or by the running program where the condition is not known before
 
@@ -15,40 +15,44 @@ from collections.abc import Sequence
 from deuteron import language
 from deuteron.errors import CompileTimeAssertionFailure
 from deuteron.frontend.assignments import assign, assign_annotated, assign_augmented
-from deuteron.frontend.branches import branch, return_in_branch
+from deuteron.frontend.branches import after, branch
 from deuteron.frontend.calls import apply, drop_result
-from deuteron.frontend.carried import contains_return
-from deuteron.frontend.context import Context, Returned
+from deuteron.frontend.completion import FALLS_THROUGH, Completion, leave, may_leave
+from deuteron.frontend.context import Context
 from deuteron.frontend.loops import for_loop, while_loop
 from deuteron.frontend.unsupported import unsupported
 from deuteron.frontend.values import Tensor, describe
 
 
-def execute(ctx: Context, statements: Sequence[ast.stmt]) -> Returned | None:
-    """Compile a block; what it returned, or None where it runs to its end. What follows a `return` is not looked at."""
+def execute(ctx: Context, statements: Sequence[ast.stmt]) -> Completion:
+    """Compile a block; how it ends. What follows a statement that all paths leave by is not looked at."""
     for index, statement in enumerate(statements):
         with ctx.at(statement):
-            if isinstance(statement, ast.Return):
-                return return_(ctx, statement)
-            if isinstance(statement, ast.If) and contains_return([statement]):
-                return return_in_branch(ctx, statement, statements[index + 1 :])
-            execute_one(ctx, statement)
-    return None
+            if isinstance(statement, ast.If) and may_leave([statement]):
+                return branch(ctx, statement, statements[index + 1 :])
+            completion = execute_one(ctx, statement)
+            if completion.left is not False:
+                return after(ctx, completion, statements[index + 1 :])
+    return FALLS_THROUGH
 
 
-def return_(ctx: Context, node: ast.Return) -> Returned:
+def return_(ctx: Context, node: ast.Return) -> Completion:
     """The end of a function, or of a kernel, which has nobody to return a value to."""
     value = ctx.evaluate(node.value) if node.value else None
     if len(ctx.frames) == 1 and value is not None:
         raise ctx.error(f"A kernel returns nothing, got {describe(value)}. Store results through pointers.")
-    return Returned(value)
+    return leave(ast.Return, value)
 
 
-def execute_one(ctx: Context, statement: ast.stmt) -> None:
+def execute_one(ctx: Context, statement: ast.stmt) -> Completion:
     handler = STATEMENTS.get(type(statement))
     if handler is None:
         raise unsupported(ctx)
-    handler(ctx, statement)
+    return handler(ctx, statement) or FALLS_THROUGH
+
+
+def leave_loop(ctx: Context, node: ast.Break | ast.Continue) -> Completion:
+    return leave(type(node))
 
 
 def expression(ctx: Context, node: ast.Expr) -> None:
@@ -85,4 +89,7 @@ STATEMENTS = {
     ast.If: branch,
     ast.For: for_loop,
     ast.While: while_loop,
+    ast.Return: return_,
+    ast.Break: leave_loop,
+    ast.Continue: leave_loop,
 }

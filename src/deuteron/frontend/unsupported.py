@@ -1,6 +1,6 @@
 """Python that the tile language does not have, and what to write instead.
 
-    k.py:7:5: error: 'break' is not supported in a kernel. A loop of a kernel has one way out. Put the condition ...
+    k.py:7:5: error: 'match' is not supported in a kernel. Use `if` and `elif`.
 
 Whatever is not in the table here and not in the tables of handlers is shown by its name in Python's grammar.
 """
@@ -15,16 +15,11 @@ from deuteron.errors import CompilationError, UnsupportedLanguageConstruct
 if TYPE_CHECKING:
     from deuteron.frontend.context import Context
 
-_ONE_WAY_OUT = (
-    "a loop of a kernel has one way out. Put the condition into a `while`, or mask what the rest of the loop does"
-)
 _EXCEPTIONS = "a kernel has no exceptions. Use `tl.static_assert` or `tl.device_assert`"
 _COMPREHENSION = "Write the items out, or use a `tl.static_range` loop"
 _SETS = "a kernel has tuples, but no sets or dictionaries. Use a tuple, or parameters of their own"
 
 WAY_OUT: dict[type[ast.AST], tuple[str, str]] = {
-    ast.Break: ("'break'", _ONE_WAY_OUT),
-    ast.Continue: ("'continue'", _ONE_WAY_OUT),
     ast.Lambda: ("'lambda'", "Define a function with @jit"),
     ast.FunctionDef: ("a nested function", "Define it outside, with @jit"),
     ast.AsyncFunctionDef: ("a nested function", "Define it outside, with @jit"),

@@ -1,9 +1,9 @@
 """What must hold at a stage, beyond what each op verifies of itself.
 
 At every stage of tile IR: one module of `tt.func`s, each tile's extents powers of two and at most 2^20 elements,
-only ops of the stage, every location known. In ttgir every tile has a layout that reaches each of its elements, for as
-many warps as the module says, and the layouts of an op's operands are those that its result's asks for. What holds of
-rings of buffers is in ring_rules.py.
+only ops of the stage, every location known, every value computed before it is used. In ttgir every tile has a layout
+that reaches each of its elements, for as many warps as the module says, and the layouts of an op's operands are those
+that its result's asks for. What holds of rings of buffers is in ring_rules.py.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp, TensorType
-from xdsl.ir import Attribute, Operation, Region
+from xdsl.ir import Attribute, Operation, Region, SSAValue
 from xdsl.utils.exceptions import VerifyException
 
 from deuteron.errors import InternalError, IRError, Location
@@ -50,6 +50,7 @@ def verify_ttir(module: ModuleOp, after: str, ops: Sequence[Operation] | None = 
     try:
         if ops is None:
             module.verify()
+            _check_order(module, set())
         for op in module.walk() if ops is None else ops:
             if ops is not None:
                 op.verify(verify_nested_ops=False)
@@ -153,6 +154,21 @@ def _check_layout(type: Attribute, lanes: int, num_warps: int) -> None:
         raise VerifyException(f"the layout of {type} is not for {num_warps} warps")
     if layout.in_bits(LANE) != log2(lanes):
         raise VerifyException(f"the layout of {type} is not for warps of {lanes} threads")
+
+
+def _check_order(op: Operation, known: set[SSAValue]) -> None:
+    """Every operand is of the values known here: of ops before, and arguments of blocks around."""
+    for region in op.regions:
+        for block in region.blocks:
+            inside = {*block.args}
+            known |= inside
+            for inner in block.ops:
+                if not known.issuperset(inner.operands):
+                    raise VerifyException(f"{inner.name} uses a value before it is computed")
+                _check_order(inner, known)
+                inside.update(inner.results)
+                known.update(inner.results)
+            known -= inside
 
 
 def _check_op(op: Operation) -> None:

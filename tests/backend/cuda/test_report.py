@@ -237,7 +237,7 @@ def test_each_load_has_the_reason_of_its_own_loop(by_pointers):
     reasons = {line(load.place).strip()[:5]: load.reason for load in report.not_pipelined}
     assert reasons == {
         "outer": "the loop is not an innermost one",
-        "total": "nothing says before an iteration of a `while` that it comes",
+        "total": "nothing says before an iteration of a `while`, or of a loop with `break`, that it comes",
     }
     assert [line(load.place).strip()[:15] for load in report.pipelined] == ["total = tl.dot("]
 

@@ -184,7 +184,7 @@ class PipelineLoads(Optimisation):
         info = None
         for loop in [inner for inner in func.walk() if isinstance(inner, scf.ForOp | scf.WhileOp)]:
             if isinstance(loop, scf.WhileOp):
-                _stay(loop, "nothing says before an iteration of a `while` that it comes")
+                _stay(loop, "nothing says before an iteration of a `while`, or of a loop with `break`, that it comes")
                 continue
             info = info or AxisInfoAnalysis(func)
             if self._pipeline(loop, info):
