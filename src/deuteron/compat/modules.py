@@ -15,7 +15,7 @@ from deuteron import compiler, errors, knobs, language, runtime, testing
 from deuteron.backend import get_backend
 from deuteron.backend.tensor_descriptor import TensorDescriptor
 from deuteron.compat import mxfp
-from deuteron.language import function, math, random, reductions, sorting, standard, types
+from deuteron.language import extra, function, math, random, reductions, sorting, standard, types
 from deuteron.options import Target, settings
 from deuteron.runtime import autotuner, jit
 from deuteron.runtime import driver as active_driver
@@ -56,16 +56,17 @@ def _public(module: ModuleType) -> dict[str, Any]:
 
 def _language() -> dict[str, Mapping[str, Any]]:
     names = _public(language)
-    libdevice = _public(math)
+    libdevice = _public(extra.libdevice)
     return {
         "triton.language": names,
         "triton.language.core": names | _core(),
         "triton.language.standard": _public(standard) | _public(reductions) | _public(sorting),
         "triton.language.random": _public(random),
-        "triton.language.math": libdevice,
+        "triton.language.math": libdevice | _public(math),
+        "triton.language.libdevice": libdevice,
         "triton.language.extra": {},
         "triton.language.extra.libdevice": libdevice,
-        "triton.language.extra.cuda": {},
+        "triton.language.extra.cuda": _public(extra.cuda),
         "triton.language.extra.cuda.libdevice": libdevice,
     }
 

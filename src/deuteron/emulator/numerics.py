@@ -59,7 +59,9 @@ def _fma64(a: np.ndarray, b: np.ndarray, c: np.ndarray) -> np.ndarray:
     middle, rest = two_sum(c, low)
     top, carry = two_sum(high, middle)
     exact = top + odd_sum(carry, rest)
-    return np.where(np.isfinite(exact) & np.isfinite(low), exact, a * b + c)
+    is_ordinary = np.isfinite(exact) & np.isfinite(low) & (exact != 0)  # of a zero the sum has the sign
+    is_infinite = np.isfinite(a) & np.isfinite(b) & np.isinf(c)  # whatever the product, which may overflow
+    return np.where(is_infinite, c, np.where(is_ordinary, exact, a * b + c))
 
 
 def _two_product(a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -38,7 +38,7 @@ def _erf(x: np.ndarray) -> np.ndarray:
 _erf_elements = np.frompyfunc(math.erf, 1, 1)
 
 
-def _round_half_away(x: np.ndarray) -> np.ndarray:
+def round_half_away(x: np.ndarray) -> np.ndarray:
     whole = np.trunc(x)
     return np.copysign(whole + np.where(np.abs(x - whole) >= 0.5, np.copysign(1.0, x), 0.0), x)
 
@@ -54,9 +54,20 @@ def multiply_add(a: np.ndarray, b: np.ndarray, c: np.ndarray) -> np.ndarray:
 
 @RULES.on(math_dialect.FmaOp)
 def fma(ctx, op, a, b, c):
-    """In f64 with the product rounded to double precision twice over: Dekker's, without its overflow guard."""
     if a.dtype != np.float64:
         return _wide_rule(multiply_add)(ctx, op, a, b, c)
+    return _fma_double(a, b, c)
+
+
+def fused_multiply_add(a: np.ndarray, b: np.ndarray, c: np.ndarray) -> np.ndarray:
+    """a * b + c of float32 or float64."""
+    if a.dtype == np.float64:
+        return _fma_double(a, b, c)
+    return multiply_add(*(np.asarray(x, np.float64) for x in (a, b, c))).astype(np.float32)
+
+
+def _fma_double(a: np.ndarray, b: np.ndarray, c: np.ndarray) -> np.ndarray:
+    """With the product rounded to double precision twice over: Dekker's."""
     product = a * b
     a_high, b_high = _upper_half(a), _upper_half(b)
     a_low, b_low = a - a_high, b - b_high
@@ -64,7 +75,8 @@ def fma(ctx, op, a, b, c):
     total = product + c
     rest = total - product
     error = (product - (total - rest)) + (c - rest) + product_error
-    return np.where(np.isfinite(error), total + error, total)
+    is_infinite = np.isfinite(a) & np.isfinite(b) & np.isinf(c)  # whatever the product, which may overflow
+    return np.where(is_infinite, c, np.where(np.isfinite(error) & (error != 0), total + error, total))
 
 
 def _upper_half(x: np.ndarray) -> np.ndarray:
@@ -81,7 +93,7 @@ def absi(ctx, op, x):
 
 @RULES.on(math_dialect.CtPopOp)
 def ctpop(ctx, op, x):
-    return as_dtype(_count_ones(as_unsigned(x)), x.dtype)
+    return as_dtype(count_ones(as_unsigned(x)), x.dtype)
 
 
 @RULES.on(math_dialect.AbsFOp)
@@ -92,25 +104,33 @@ def absf(ctx, op, x):
 
 @RULES.on(math_dialect.CountLeadingZerosOp)
 def ctlz(ctx, op, x):
+    return leading_zeros(x)
+
+
+@RULES.on(math_dialect.CountTrailingZerosOp)
+def cttz(ctx, op, x):
+    return trailing_zeros(x)
+
+
+def leading_zeros(x: np.ndarray) -> np.ndarray:
     """Of 0: the width."""
     bits = as_unsigned(x)
     width = 1 if x.dtype.kind == "b" else 8 * x.dtype.itemsize
     for shift in (1, 2, 4, 8, 16, 32):
         bits = bits | np.right_shift(bits, bits.dtype.type(shift))
-    return as_dtype(bits.dtype.type(width) - _count_ones(bits), x.dtype)
+    return as_dtype(bits.dtype.type(width) - count_ones(bits), x.dtype)
 
 
-@RULES.on(math_dialect.CountTrailingZerosOp)
-def cttz(ctx, op, x):
+def trailing_zeros(x: np.ndarray) -> np.ndarray:
     """Of 0: the width."""
     if x.dtype.kind == "b":
         return ~x
     bits = as_unsigned(x)
     one = bits.dtype.type(1)
-    return as_dtype(_count_ones(~bits & (bits - one)), x.dtype)
+    return as_dtype(count_ones(~bits & (bits - one)), x.dtype)
 
 
-def _count_ones(bits: np.ndarray) -> np.ndarray:
+def count_ones(bits: np.ndarray) -> np.ndarray:
     """Bits that are set, for each unsigned integer."""
     octets = np.ascontiguousarray(bits)[..., None].view(np.uint8)
     return np.unpackbits(octets, axis=-1).sum(-1, dtype=bits.dtype).reshape(np.shape(bits))
@@ -170,7 +190,7 @@ _WIDE: dict[type, Callable] = {
     math_dialect.LogOp: np.log,
     math_dialect.PowFOp: np.power,
     math_dialect.RoundEvenOp: np.rint,
-    math_dialect.RoundOp: _round_half_away,
+    math_dialect.RoundOp: round_half_away,
     math_dialect.RsqrtOp: lambda x: 1.0 / np.sqrt(x),
     math_dialect.SinOp: np.sin,
     math_dialect.SinhOp: np.sinh,

@@ -11,6 +11,7 @@ from deuteron.interpreter import (
     debug,
     dot,
     indexing,
+    libdevice,
     map_elementwise,
     math,
     memory,
@@ -36,6 +37,7 @@ RULES = RuleTable(
         **convert.RULES,
         **arithmetic.RULES,
         **math.RULES,
+        **libdevice.RULES,
         **debug.RULES,
         **control_flow.RULES,
     }

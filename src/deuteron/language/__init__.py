@@ -14,7 +14,7 @@ Nothing here has logic or imports a compiler; what a call means is in `frontend/
 
 # ruff: noqa: F401 (all of it is for others)
 # Submodules that share a name with a function (reduce, dot) are hidden by it: `tl.dot` is the function.
-from deuteron.language import math, random
+from deuteron.language import extra, math, random
 from deuteron.language.arithmetic import PropagateNan, add, clamp, maximum, minimum, mul, sub
 from deuteron.language.atomic import (
     atomic_add,
@@ -34,6 +34,7 @@ from deuteron.language.convert import cast, to_tensor
 from deuteron.language.creation import arange, full, zeros
 from deuteron.language.debug import debug_barrier, device_assert, device_print, static_assert, static_print
 from deuteron.language.dot import dot, dot_scaled
+from deuteron.language.extra import libdevice
 from deuteron.language.hints import assume, max_constancy, max_contiguous, multiple_of
 from deuteron.language.indexing import gather, histogram
 from deuteron.language.iterators import range, static_range

@@ -8,7 +8,10 @@ Most take fp32 and fp64 only, as in Triton: convert narrower floats with `.to(tl
 
 from __future__ import annotations
 
+from typing import Any
+
 from deuteron.language.builtin import builtin
+from deuteron.language.extra import libdevice
 from deuteron.language.tensor import tensor
 
 Operand = tensor | float
@@ -112,3 +115,8 @@ def umulhi(x: Operand, y: Operand) -> tensor:
 
     Types: int32, uint32, int64, uint64; any other is an error.
     """
+
+
+def __getattr__(name: str) -> Any:
+    """What older versions of Triton had here, too: the functions of libdevice."""
+    return getattr(libdevice, name)

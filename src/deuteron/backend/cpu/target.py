@@ -2,7 +2,7 @@
 
     cpu_target(*resolve_cpu("x86-64-v3"))
     CPUTarget(cpu="x86-64-v3", features="", vector_bits=256, vector_registers=16,
-              converts_half=True, rounds=True)
+              converts_half=True, rounds=True, fuses=True)
 
 LLVM has no call that lists what a CPU name implies. So a probe is compiled, and its assembly read, once for each CPU.
 """
@@ -22,6 +22,7 @@ class CPUTarget:
     """A CPU: its LLVM name and features, its widest vector registers, and what it has instructions for.
 
     `converts_half`: fp16 from and to fp32. `rounds`: to whole numbers, which floor needs.
+    `fuses`: x * y + z, rounded once.
     """
 
     cpu: str
@@ -30,6 +31,7 @@ class CPUTarget:
     vector_registers: int
     converts_half: bool
     rounds: bool
+    fuses: bool
 
     def vector_width(self, element_type: str) -> int:
         """How many elements a vector register holds."""
@@ -40,7 +42,7 @@ class CPUTarget:
 def cpu_target(cpu: str, features: str) -> CPUTarget:
     """The target of a CPU as `resolve_cpu` gives it."""
     bits, registers = _vector_registers(emit_assembly(_ADD_PROBE, cpu, features, 1))
-    has = [not external_symbols(emit_assembly(probe, cpu, features, 1)) for probe in (_HALF_PROBE, _FLOOR_PROBE)]
+    has = [not external_symbols(emit_assembly(probe, cpu, features, 1)) for probe in _PROBES]
     return CPUTarget(cpu, features, bits, registers, *has)
 
 
@@ -77,3 +79,13 @@ define float @probe(float %x) {
   ret float %y
 }
 """
+
+_FUSED_PROBE = """
+declare float @llvm.fma.f32(float, float, float)
+define float @probe(float %x) {
+  %y = call float @llvm.fma.f32(float %x, float %x, float %x)
+  ret float %y
+}
+"""
+
+_PROBES = (_HALF_PROBE, _FLOOR_PROBE, _FUSED_PROBE)

@@ -19,7 +19,9 @@ from xdsl.ir import Operation
 from deuteron.backend.gpu.formats import FloatConversion
 from deuteron.backend.llvm.builder import Builder
 from deuteron.backend.llvm.types import Value, bit_width, const
+from deuteron.backend.math import extern
 from deuteron.backend.math.functions import FUNCTIONS, Emit
+from deuteron.backend.math.number import Function
 from deuteron.errors import CompilationError
 from deuteron.ir.tt.memory import CacheModifier, EvictionPolicy
 
@@ -39,13 +41,14 @@ NO_HINTS = AccessHints()
 
 class ISA(ABC):
     """The instructions of a target. Words are i32; `functions` are those of the dialect `math`, and `divide`, for float
-    and double.
+    and double; `extern_functions` those of libdevice that the target has better ones for.
     """
 
     name: ClassVar[str]  # of the backend, in errors
     kernel_convention: ClassVar[str]  # LLVM's calling convention
     conversion: ClassVar[type[FloatConversion]] = FloatConversion
     functions: ClassVar[Mapping[str, Emit]] = FUNCTIONS
+    extern_functions: ClassVar[Mapping[str, Function]] = extern.NONE
 
     # -- threads ---
 

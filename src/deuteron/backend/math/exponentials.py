@@ -96,12 +96,12 @@ _DOUBLE = _Constants(
 )
 
 
-def _constants(x: Value) -> _Constants:
+def constants_of(x: Value) -> _Constants:
     return _FLOAT if Float.of(x) is FLOAT else _DOUBLE
 
 
 def exp(b: Builder, x: Value, hint: str = "") -> Value:
-    constants = _constants(x)
+    constants = constants_of(x)
     x = at_least(b, at_most(b, x, constants.exp_range[1]), constants.exp_range[0])
     n, shifted = _round(b, x, LOG2_E)
     y = b.fadd(_expm1_polynomial(b, _reduce(b, x, n)), number(x, 1.0), flags="")
@@ -109,7 +109,7 @@ def exp(b: Builder, x: Value, hint: str = "") -> Value:
 
 
 def exp2(b: Builder, x: Value, hint: str = "") -> Value:
-    constants = _constants(x)
+    constants = constants_of(x)
     x = at_least(b, at_most(b, x, constants.exp2_range[1]), constants.exp2_range[0])
     n, shifted = _round(b, x, 1.0)
     r = b.fsub(x, n, flags="")
@@ -117,7 +117,7 @@ def exp2(b: Builder, x: Value, hint: str = "") -> Value:
 
 
 def tanh(b: Builder, x: Value, hint: str = "") -> Value:
-    doubled = at_most(b, magnitude(b, x), _constants(x).tanh_limit)
+    doubled = at_most(b, magnitude(b, x), constants_of(x).tanh_limit)
     doubled = b.fadd(doubled, doubled, flags="")
     n, shifted = _round(b, doubled, LOG2_E)
     power = _scale(b, number(x, 1.0), shifted)
@@ -145,13 +145,13 @@ def _round(b: Builder, x: Value, factor: float) -> tuple[Value, Value]:
 
 def _reduce(b: Builder, x: Value, n: Value) -> Value:
     """x - n ln 2."""
-    high, low = _constants(x).ln2
+    high, low = constants_of(x).ln2
     return fused(b, n, number(x, -low), fused(b, n, number(x, -high), x))
 
 
 def _expm1_polynomial(b: Builder, r: Value) -> Value:
     """exp(r) - 1 for |r| <= 0.35."""
-    p = evaluate(b, r, _constants(r).exp)
+    p = evaluate(b, r, constants_of(r).exp)
     return fused(b, b.fmul(r, r, flags=""), p, r)
 
 

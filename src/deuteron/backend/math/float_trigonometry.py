@@ -55,7 +55,7 @@ def cos(b: Builder, x: Value) -> Value:
 
 def _of_quadrant(b: Builder, x: Value, first_quadrant: int) -> Value:
     """sin(x + first_quadrant * pi/2)."""
-    r, rest, n = _reduce(b, x)
+    r, rest, n = reduce_angle(b, x)
     n = b.add(n, const("i32", first_quadrant))
     square = _mul(b, r, r)
     sine, cosine = _sine(b, r, rest, square), _cosine(b, r, rest, square)
@@ -77,7 +77,7 @@ def _cosine(b: Builder, r: Value, rest: Value, square: Value) -> Value:
     return _add(b, main, _fma(b, _mul(b, square, square), evaluate(b, square, _COS), lost))
 
 
-def _reduce(b: Builder, x: Value) -> Reduced:
+def reduce_angle(b: Builder, x: Value) -> Reduced:
     """r, what is left of it, and n modulo 4 at least."""
     is_large = b.fcmp("oge", magnitude(b, x), number(x, _LARGE))
     with b.if_(is_large, hint="large_angle") as branch:

@@ -1,6 +1,8 @@
 """Angles too large for pi/2 in three parts: reduced exactly, one lane at a time, by a function of the module.
 
-    { double r, i64 n } @reduce_large_angle(double x)       x = r + n pi/2 modulo 2 pi, |r| <= pi/4; NaN for infinity
+    { double r, double rest, i64 n } @reduce_large_angle(double x)
+
+    x = r + rest + n pi/2 modulo 2 pi, |r| <= pi/4; NaN for infinity
 
 x is m * 2**k with a whole m of 53 bits. Of the bits of 1 / (2 pi) only 192 matter, those from position k
 on: what stands before gives whole turns, what comes after is below the result's precision (Payne and Hanek,
@@ -11,13 +13,19 @@ rounded, are n.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 from deuteron.backend.llvm.builder import Builder
 from deuteron.backend.llvm.module import Module
 from deuteron.backend.llvm.types import Value, array_const, const, width
+from deuteron.backend.math.number import FloatUnit, Number
+from deuteron.backend.math.pair import Pair, quick_sum
 
 _NAME = "reduce_large_angle"
-_RESULT = "{ double, i64 }"
+_UNSEEN_BITS = (1 << 11) - 1  # of an i64, those that a double has no room for
+_TAU_REST = 2.4492935982947064e-16
+_PLAIN = FloatUnit(fuses=False, rounds=False, doubles=True)
+_RESULT = "{ double, double, i64 }"
 
 # the first 1216 bits of 1 / (2 pi) after the point; 64 zeros go before them, as k is -32 and more
 TURN_BITS = int(
@@ -30,24 +38,24 @@ TURN_BITS_COUNT = 1216
 _WORDS = [0] + [TURN_BITS >> (TURN_BITS_COUNT - 64 * (i + 1)) & ((1 << 64) - 1) for i in range(19)]
 
 
-def reduce_large_lanes(b: Builder, x: Value, is_large: Value, r: Value, n: Value) -> tuple[Value, Value]:
-    """r and n with those of the large lanes replaced."""
+def reduce_large_lanes(b: Builder, x: Value, is_large: Value, *reduced: Value) -> Sequence[Value]:
+    """r, its rest and n with those of the large lanes replaced."""
     _define(b.module)
     if width(x.type) == 1:
         return _call(b, x)
     for lane in range(width(x.type)):
-        values = [b.extractelement(vector, lane) for vector in (x, is_large, r, n)]
-        with b.if_(values[1], hint="large_lane") as branch:
-            branch.yield_(*_call(b, values[0]))
+        angle, is_large_lane, *small = (b.extractelement(vector, lane) for vector in (x, is_large, *reduced))
+        with b.if_(is_large_lane, hint="large_lane") as branch:
+            branch.yield_(*_call(b, angle))
             branch.otherwise()
-            branch.yield_(values[2], values[3])
-        r, n = (b.insertelement(v, y, lane) for v, y in zip((r, n), branch.results, strict=True))
-    return r, n
+            branch.yield_(*small)
+        reduced = tuple(b.insertelement(v, y, lane) for v, y in zip(reduced, branch.results, strict=True))
+    return reduced
 
 
-def _call(b: Builder, x: Value) -> tuple[Value, Value]:
+def _call(b: Builder, x: Value) -> list[Value]:
     result = b.call(_RESULT, _NAME, x)
-    return b.extractvalue(result, 0, "double"), b.extractvalue(result, 1, "i64")
+    return [b.extractvalue(result, i, type) for i, type in enumerate(("double", "double", "i64"))]
 
 
 def _define(module: Module) -> None:
@@ -59,13 +67,15 @@ def _define(module: Module) -> None:
     exponent = b.and_(b.lshr(bits, const("i64", 52)), const("i64", 0x7FF))
     m = b.or_(b.and_(bits, const("i64", (1 << 52) - 1)), const("i64", 1 << 52))
     turn = _multiply(b, m, *_turn_window(b, b.sub(exponent, const("i64", 1075 - 64))))
-    n, r = _split_turn(b, turn)
+    n, r, rest = _split_turn(b, turn)
     is_negative = b.icmp("slt", bits, const("i64", 0))
-    r = b.select(is_negative, b.fneg(r), r)
+    r, rest = (b.select(is_negative, b.fneg(part), part) for part in (r, rest))
     n = b.select(is_negative, b.sub(const("i64", 0), n), n)
     r = b.select(b.icmp("eq", exponent, const("i64", 0x7FF)), const("double", math.nan), r)
-    first = b.insertvalue(Value(_RESULT, "poison"), r, 0)
-    b.ret(b.insertvalue(first, n, 1))
+    result = Value(_RESULT, "poison")
+    for index, value in enumerate((r, rest, n)):
+        result = b.insertvalue(result, value, index)
+    b.ret(result)
 
 
 def _turn_window(b: Builder, position: Value) -> list[Value]:
@@ -85,14 +95,16 @@ def _multiply(b: Builder, m: Value, w0: Value, w1: Value, w2: Value) -> Value:
     return b.add(b.shl(b.zext(b.mul(m, w0), "i128"), const("i128", 64)), middle)
 
 
-def _split_turn(b: Builder, turn: Value) -> tuple[Value, Value]:
-    """The quarter turns nearest to a fraction of 2**128, and the angle that is left."""
+def _split_turn(b: Builder, turn: Value) -> tuple[Value, Value, Value]:
+    """The quarter turns nearest to a fraction of 2**128, and the angle that is left, in two parts."""
     n = b.lshr(b.add(turn, const("i128", 1 << 125)), const("i128", 126))
     rest = b.sub(turn, b.shl(n, const("i128", 126)))
     is_negative = b.icmp("slt", rest, const("i128", 0))
     size = b.select(is_negative, b.sub(const("i128", 0), rest), rest)
-    high = b.uitofp(b.trunc(b.lshr(size, const("i128", 64)), "i64"), "double")
-    low = b.uitofp(b.trunc(size, "i64"), "double")
-    high = b.fmul(high, const("double", 2.0**64 * math.tau / 2.0**128), flags="")
-    r = b.fadd(high, b.fmul(low, const("double", math.tau / 2.0**128), flags=""), flags="")
-    return b.trunc(n, "i64"), b.select(is_negative, b.fneg(r), r)
+    high, low = b.trunc(b.lshr(size, const("i128", 64)), "i64"), b.trunc(size, "i64")
+    upper = b.and_(high, const("i64", ~_UNSEEN_BITS))
+    exact, middle, last = (Number(b, b.uitofp(part, "double"), _PLAIN) for part in (upper, b.sub(high, upper), low))
+    turns = quick_sum(exact * 2.0**-64, middle * 2.0**-64 + last * 2.0**-128)
+    angle = turns * Pair(turns.high.number(math.tau), turns.high.number(_TAU_REST))
+    parts = (b.select(is_negative, b.fneg(part.value), part.value) for part in angle)
+    return b.trunc(n, "i64"), *parts

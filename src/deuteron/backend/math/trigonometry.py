@@ -11,6 +11,8 @@ AVX-512 and 1.0 with AVX2 (NumPy 0.5), a double 0.7 and 1.1 (NumPy 11).
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from deuteron.backend.llvm.builder import Builder
 from deuteron.backend.llvm.types import Value, const, element, like, width
 from deuteron.backend.math.polynomial import bits_of, evaluate, fused, magnitude, number, with_sign_of
@@ -54,11 +56,11 @@ def cos(b: Builder, x: Value, hint: str = "") -> Value:
 def _of_quadrant(b: Builder, x: Value, first_quadrant: int, hint: str) -> Value:
     """sin(x + first_quadrant * pi/2)."""
     is_double = element(x.type) == "double"
-    r, n = _reduce(b, b.fpext(x, like(x.type, "double")))
+    r, rest, n = reduce_angle(b, b.fpext(x, like(x.type, "double")))
     n = b.add(n, const(n.type, first_quadrant))
     square = b.fmul(r, r, flags="")
-    sine = _sine(b, r, square, _SIN_DOUBLE if is_double else _SIN_FLOAT)
-    cosine = _cosine(b, square, _COS_DOUBLE if is_double else _COS_FLOAT)
+    sine = _sine(b, r, rest, square, _SIN_DOUBLE if is_double else _SIN_FLOAT)
+    cosine = _cosine(b, r, rest, square, _COS_DOUBLE if is_double else _COS_FLOAT)
     is_odd = b.icmp("ne", b.and_(n, const(n.type, 1)), const(n.type, 0))
     y = b.select(is_odd, cosine, sine)
     sign = b.shl(b.and_(n, const(n.type, 2)), const(n.type, 62))
@@ -66,34 +68,38 @@ def _of_quadrant(b: Builder, x: Value, first_quadrant: int, hint: str) -> Value:
     return b.fptrunc(y, x.type, hint=hint)
 
 
-def _sine(b: Builder, r: Value, square: Value, coefficients: tuple[float, ...]) -> Value:
-    y = fused(b, b.fmul(r, square, flags=""), evaluate(b, square, coefficients), r)
+def _sine(b: Builder, r: Value, rest: Value, square: Value, coefficients: tuple[float, ...]) -> Value:
+    y = b.fadd(r, fused(b, b.fmul(r, square, flags=""), evaluate(b, square, coefficients), rest), flags="")
     return with_sign_of(b, y, r)  # of a zero it would be lost
 
 
-def _cosine(b: Builder, square: Value, coefficients: tuple[float, ...]) -> Value:
-    """1 - r**2 / 2 with what its rounding loses added to the rest."""
+def _cosine(b: Builder, r: Value, rest: Value, square: Value, coefficients: tuple[float, ...]) -> Value:
+    """1 - r**2 / 2 with what its rounding loses, and -r rest, added to what follows."""
     half = b.fmul(square, number(square, 0.5), flags="")
     main = b.fsub(number(square, 1.0), half, flags="")
     lost = b.fsub(b.fsub(number(square, 1.0), main, flags=""), half, flags="")
-    rest = b.fmul(b.fmul(square, square, flags=""), evaluate(b, square, coefficients), flags="")
-    return b.fadd(main, b.fadd(rest, lost, flags=""), flags="")
+    lost = fused(b, b.fneg(r), rest, lost)
+    tail = fused(b, b.fmul(square, square, flags=""), evaluate(b, square, coefficients), lost)
+    return b.fadd(main, tail, flags="")
 
 
-def _reduce(b: Builder, x: Value) -> tuple[Value, Value]:
-    """r and n, the latter as i64 modulo 4 at least."""
+def reduce_angle(b: Builder, x: Value) -> Sequence[Value]:
+    """Of a double: r, what is left of it, and n as i64 modulo 4 at least."""
     shifted = fused(b, x, number(x, _TWO_OVER_PI), number(x, _ROUNDER))
     whole = b.fsub(shifted, number(x, _ROUNDER), flags="")
-    r = x
-    for part in _PI_OVER_2:
-        r = fused(b, whole, number(x, -part), r)
+    first, second, third = (number(x, -part) for part in _PI_OVER_2)
+    exact, product = fused(b, whole, first, x), b.fmul(whole, second, flags="")
+    r = b.fadd(exact, product, flags="")
+    seen = b.fsub(r, exact, flags="")
+    lost = b.fadd(b.fsub(exact, b.fsub(r, seen, flags=""), flags=""), b.fsub(product, seen, flags=""), flags="")
+    rest = fused(b, whole, third, lost)
     n = bits_of(b, shifted)
     is_large = b.fcmp("oge", magnitude(b, x), number(x, _LARGE))
     with b.if_(_any(b, is_large), hint="large_angle") as branch:
-        branch.yield_(*reduce_large_lanes(b, x, is_large, r, n))
+        branch.yield_(*reduce_large_lanes(b, x, is_large, r, rest, n))
         branch.otherwise()
-        branch.yield_(r, n)
-    return branch.results[0], branch.results[1]
+        branch.yield_(r, rest, n)
+    return branch.results
 
 
 def _any(b: Builder, mask: Value) -> Value:

@@ -43,12 +43,17 @@ def ternary_operands(ctx: Context, symbol: str, *operands: Value) -> list[Tensor
     """Three operands in their common type and shape; numbers count against the tensors together, in any order."""
     for operand in operands:
         check_operand(ctx, symbol, operand)
+    return _in_type(ctx, common_type(ctx, *operands), operands)
+
+
+def common_type(ctx: Context, *operands: Value) -> dtype:
+    """The type that operands are promoted to together."""
     tensors = [operand.dtype for operand in operands if isinstance(operand, Tensor)]
     numbers = [operand_type(ctx, operand) for operand in operands if not isinstance(operand, Tensor)]
     tensor_type, number_type = _promote_all(ctx, tensors), _promote_all(ctx, numbers)
     if tensor_type and number_type:
-        return _in_type(ctx, promote_number(ctx, number_type, tensor_type), operands)
-    return _in_type(ctx, tensor_type or number_type, operands)
+        return promote_number(ctx, number_type, tensor_type)
+    return tensor_type or number_type
 
 
 def _promote_all(ctx: Context, types: Sequence[dtype]) -> dtype | None:

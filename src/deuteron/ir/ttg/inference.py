@@ -44,6 +44,7 @@ ELEMENTWISE_TT = frozenset(
         "tt.addptr",
         "tt.bitcast",
         "tt.clampf",
+        "tt.extern_elementwise",
         "tt.fp_to_fp",
         "tt.int_to_ptr",
         "tt.mulhiui",

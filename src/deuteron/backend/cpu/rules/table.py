@@ -1,12 +1,13 @@
 """All rules for what is computed lane by lane, by the name of the op."""
 
 from deuteron.backend.cpu.context import Rule
-from deuteron.backend.cpu.rules import convert, floating, integer, memory, program
+from deuteron.backend.cpu.rules import convert, extern, floating, integer, memory, program
 
 RULES: dict[str, Rule] = {
     **integer.RULES,
     **floating.RULES,
     **convert.RULES,
+    **extern.RULES,
     **memory.RULES,
     **program.RULES,
 }

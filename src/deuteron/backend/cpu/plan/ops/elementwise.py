@@ -19,6 +19,7 @@ from deuteron.backend.cpu.plan.ops.declaration import (
 from deuteron.ir import casts
 from deuteron.ir.arith import CmpFOp, CmpIOp, Math, SelectOp, constant_value
 from deuteron.ir.tt import convert
+from deuteron.ir.tt.extern import ExternElementwiseOp
 from deuteron.ir.tt.program import GetNumProgramsOp, GetProgramIdOp
 from deuteron.ir.types import is_float
 
@@ -113,6 +114,7 @@ DECLARATIONS: dict[type[Operation], Declaration] = {
     **dict.fromkeys((math.SqrtOp, convert.PreciseSqrtOp, convert.PreciseDivFOp), Lazy(_DIVISION)),
     **dict.fromkeys((casts.ExtSIOp, casts.ExtUIOp, casts.TruncIOp), Lazy(step=keep)),
     casts.RemFOp: Lazy(_CALL),
+    ExternElementwiseOp: Lazy(_CALL),
     arith.ConstantOp: Lazy(INDEX_WEIGHT, step=_constant),
     arith.AddiOp: Lazy(step=add),
     arith.SubiOp: Lazy(step=_subtract),

@@ -1,0 +1,21 @@
+"""Functions of libdevice: a target's own, where it has better ones, else expanded in line."""
+
+from __future__ import annotations
+
+from deuteron.analysis.extern_functions import name_of
+from deuteron.backend.gpu.context import Context, Rule
+from deuteron.backend.gpu.fragment import Operand
+from deuteron.backend.gpu.rules.elementwise import each
+from deuteron.backend.math.extern import lower
+from deuteron.backend.math.number import FloatUnit
+from deuteron.ir.tt.extern import ExternElementwiseOp
+
+_UNIT = FloatUnit(fuses=True, rounds=True, doubles=False)
+
+
+def extern_elementwise(ctx: Context, op: ExternElementwiseOp, *operands: Operand) -> Operand:
+    name, own = name_of(op), ctx.isa.extern_functions
+    return each(lambda *values: lower(ctx.b, name, op.symbol.data, values, _UNIT, own), *operands)
+
+
+RULES: dict[str, Rule] = {"tt.extern_elementwise": extern_elementwise}

@@ -1,0 +1,57 @@
+"""erfc, erfcx, normcdf in float and double, all of one polynomial.
+
+    t = (x - 4) / (x + 4),  erfcx(x) = P(t) / (1 + 2 x) for x >= 0,  erfc(x) = e**(-x**2) erfcx(x)
+
+x**2 is taken as a pair, since an error of it counts in full. Negative x: erfc(x) = 2 - erfc(-x).
+"""
+
+from __future__ import annotations
+
+import math
+
+from deuteron.backend.math import error_function
+from deuteron.backend.math.coefficients import ERFCX
+from deuteron.backend.math.extern.exponential import Power, exponential
+from deuteron.backend.math.number import Number, magnitude, polynomial, smaller, where
+from deuteron.backend.math.pair import Pair, two_product
+
+
+def erf(x: Number) -> Number:
+    return x.make(error_function.erf(x.b, x.value))
+
+
+def erfc(x: Number) -> Number:
+    size = smaller(magnitude(x), 28.0 if x.is_double else 10.5)
+    y = _times_gaussian(_erfcx(size), two_product(size, size))
+    return where(x < 0.0, 2.0 - y, y)
+
+
+def erfcx(x: Number) -> Number:
+    """Of negative numbers 2 e**(x**2) - erfcx(-x)."""
+    size = magnitude(x)
+    y = _erfcx(size)
+    inside = smaller(size, 27.0 if x.is_double else 9.5)
+    square = two_product(inside, inside)
+    power = exponential(square.high, square.low)
+    grown = Power(power.mantissa, power.exponent + 1).value
+    return where(x < 0.0, grown - y, y)
+
+
+def normcdf(x: Number) -> Number:
+    """erfc(-x / sqrt(2)) / 2, with the Gaussian of x itself."""
+    size = smaller(magnitude(x), 39.0 if x.is_double else 14.5)
+    square = two_product(size, size)
+    y = _times_gaussian(_erfcx(size * math.sqrt(0.5)) * 0.5, Pair(square.high * 0.5, square.low * 0.5))
+    return where(x > 0.0, 1.0 - y, y)
+
+
+def _erfcx(size: Number) -> Number:
+    t = (size - 4.0) / (size + 4.0)
+    t = where(size < math.inf, t, where(size.is_nan(), size, 1.0))
+    return polynomial(t, ERFCX) * 0.5 / (size + 0.5)
+
+
+def _times_gaussian(y: Number, exponent: Pair) -> Number:
+    """y e**(-exponent), rounded once at the end."""
+    power = exponential(-exponent.high, -exponent.low)
+    return Power(Pair(power.mantissa.high * y, power.mantissa.low * y), power.exponent).value

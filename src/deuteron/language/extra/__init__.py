@@ -1,0 +1,8 @@
+"""Functions that Triton has for each kind of machine: here they are the same on all.
+
+from deuteron.language.extra import libdevice
+y = libdevice.tanh(x)
+"""
+
+from deuteron.language.extra import cuda as cuda
+from deuteron.language.extra import libdevice as libdevice

@@ -1,0 +1,3 @@
+"""Triton's names for GPUs: `tl.extra.cuda.libdevice.tanh(x)` is `tl.extra.libdevice.tanh(x)`."""
+
+from deuteron.language.extra import libdevice as libdevice

@@ -1,0 +1,67 @@
+"""Every function of libdevice with every type: special values, and numbers of all sizes.
+
+The interpreter computes fp32 in float64. In fp64 it is within an ulp itself; tests/backend/cpu/test_extern_math.py
+holds both against 160 digits of binary arithmetic.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from libdevice_bounds import BOUNDS
+from libdevice_kernels import SIZE, arguments, by_types, functions, result_dtype, write_kernel
+
+from deuteron.backend.math.extern import FUNCTIONS
+from deuteron.interpreter.libdevice import compute
+
+
+def is_there(name, overload) -> bool:
+    return bool({name, overload.symbol.removeprefix("__nv_")} & set(FUNCTIONS))
+
+
+GROUPS = {
+    types: [call for call in calls if is_there(*call)]
+    for types, calls in by_types().items()
+    if any(is_there(*call) for call in calls)
+}
+
+
+@pytest.mark.parametrize("types", GROUPS, ids="-".join)
+def test_functions(tmp_path, rng, poisoned, types):
+    calls = GROUPS[types]
+    inputs = arguments(rng, types)
+    outputs = [poisoned(result_dtype(functions()[name], overload), SIZE) for name, overload in calls]
+    write_kernel(tmp_path, calls)[(1,)](*inputs, *outputs, BLOCK=SIZE)
+    wrong = []
+    for (name, overload), got in zip(calls, outputs, strict=True):
+        with np.errstate(all="ignore"):
+            signed = [x.view(f"int{8 * x.itemsize}") if x.dtype.kind == "u" else x for x in inputs]
+            expected = compute(overload.symbol, *signed)
+        wrong += failures(name, got, expected, inputs)
+    assert not wrong, "\n".join(wrong)
+
+
+def failures(name: str, got: np.ndarray, expected: np.ndarray, inputs: list[np.ndarray]) -> list[str]:
+    """What is farther from the reference than is promised; at most three for each function."""
+    if got.dtype.kind != "f":
+        wrong = got != expected.astype(got.dtype)
+    else:
+        wrong = is_wrong(name, got, np.asarray(expected, np.float64))
+    places = np.flatnonzero(wrong)[:3]
+    return [f"{name}({', '.join(str(x[i]) for x in inputs)}) = {got[i]!r}, not {expected[i]!r}" for i in places]
+
+
+def is_wrong(name: str, got: np.ndarray, expected: np.ndarray) -> np.ndarray:
+    with np.errstate(all="ignore"):
+        rounded = expected.astype(got.dtype)
+    bound = BOUNDS.get(name, (0, 0))[got.dtype == np.float64] + (1 if got.dtype == np.float64 and name in BOUNDS else 0)
+    with np.errstate(all="ignore"):
+        unit = np.spacing(np.minimum(np.abs(rounded), np.finfo(got.dtype).max)).astype(np.float64)
+        is_near = np.abs(got.astype(np.float64) - expected) <= max(bound, 0.5) * unit
+    is_near |= (got == rounded) | (np.isnan(got) & np.isnan(rounded))
+    is_same_sign = (np.signbit(got) == np.signbit(rounded)) | np.isnan(rounded)
+    return ~(is_near & is_same_sign)
+
+
+def test_bounds_are_of_functions():
+    assert set(BOUNDS) <= set(functions())
