@@ -90,6 +90,9 @@ SNIPPETS = {
         %r = "tt.int_to_ptr"(%w) : (i64) -> !tt.ptr<i8>""",
     "tt.fp_to_fp": f'%r = "tt.fp_to_fp"(%t) <{{rounding = 1 : i32}}> : ({TILE}) -> tensor<4xf8E4M3FN>',
     "tt.clampf": f'%r = "tt.clampf"(%t, %u, %t) <{{propagateNan = 0 : i32}}> : ({TILE}, {TILE}, {TILE}) -> {TILE}',
+    "tt.extern_elementwise": '%r = "tt.extern_elementwise"(%t) '
+    '<{libname = "", libpath = "", symbol = "__nv_tanhf", pure = true}>'
+    f" : ({TILE}) -> {TILE}",
     "tt.precise_sqrt": f'%r = "tt.precise_sqrt"(%t) : ({TILE}) -> {TILE}',
     "tt.precise_divf": f'%r = "tt.precise_divf"(%t, %u) : ({TILE}, {TILE}) -> {TILE}',
     "tt.mulhiui": '%r = "tt.mulhiui"(%n, %n) : (i32, i32) -> i32',

@@ -46,7 +46,7 @@ def failures(name: str, got: np.ndarray, expected: np.ndarray, inputs: list[np.n
     if got.dtype.kind != "f":
         wrong = got != expected.astype(got.dtype)
     else:
-        wrong = is_wrong(name, got, np.asarray(expected, np.float64))
+        wrong = is_wrong(name, got, expected.astype(np.float64))
     places = np.flatnonzero(wrong)[:3]
     return [f"{name}({', '.join(str(x[i]) for x in inputs)}) = {got[i]!r}, not {expected[i]!r}" for i in places]
 

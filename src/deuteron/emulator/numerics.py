@@ -14,6 +14,8 @@ from functools import cache
 
 import numpy as np
 
+from deuteron.interpreter.rounding import ROUNDED
+
 
 def round_to_odd(nearest: np.ndarray, error: np.ndarray) -> np.ndarray:
     """The neighbour of the exact value `nearest + error` that has an odd significand (`nearest` itself where exact)."""
@@ -61,7 +63,11 @@ def _fma64(a: np.ndarray, b: np.ndarray, c: np.ndarray) -> np.ndarray:
     exact = top + odd_sum(carry, rest)
     is_ordinary = np.isfinite(exact) & np.isfinite(low) & (exact != 0)  # of a zero the sum has the sign
     is_infinite = np.isfinite(a) & np.isfinite(b) & np.isinf(c)  # whatever the product, which may overflow
-    return np.where(is_infinite, c, np.where(is_ordinary, exact, a * b + c))
+    result = np.where(is_infinite, c, np.where(is_ordinary, exact, a * b + c))
+    is_usual = (np.abs(high) > 2.0**-900) & (np.abs(high) < 2.0**1000) | (high == 0) & ((a == 0) | (b == 0))
+    if is_usual.all():
+        return result
+    return np.where(is_usual, result, ROUNDED["fma_rn"](a, b, c))  # the parts of the product are out of range
 
 
 def _two_product(a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

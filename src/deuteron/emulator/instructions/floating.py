@@ -14,7 +14,8 @@ import numpy as np
 from deuteron.emulator.instructions.elementwise import elementwise
 from deuteron.emulator.instructions.operands import Decoding
 from deuteron.emulator.instructions.rules import Rules
-from deuteron.emulator.numerics import directed, flush, fma, odd_sum
+from deuteron.emulator.numerics import flush, fma
+from deuteron.interpreter.rounding import ROUNDED
 
 RULES = Rules()
 ROUNDINGS = ("rn", "rz", "rm", "rp")
@@ -59,46 +60,35 @@ def _make(d: Decoding, type: str, function: Callable, count: int) -> Callable:
     return elementwise(d, function, type, *[type] * count)
 
 
-def _rounded(function: Callable, exact: Callable, type: str, mode: str) -> Callable:
-    """`function` rounds to nearest; `exact` gives float64 rounded to odd, for the other roundings."""
-    if mode == "rn":
-        return function
-    assert type == "f32", "directed rounding of float64"
-    return lambda *arguments: directed(exact(*[np.asarray(x, np.float64) for x in arguments]), np.float32, mode)
+def _rounded(name: str, mode: str) -> Callable:
+    """An operation in a rounding."""
+    return _NEAREST[name] if mode == "rn" else ROUNDED[f"{name}_{_MODES[mode]}"]
 
 
-_EXACT = {
-    "add": (np.add, odd_sum),
-    "sub": (np.subtract, lambda a, b: odd_sum(a, -b)),
-    "mul": (np.multiply, np.multiply),
-}
+_MODES = {"rz": "rz", "rm": "rd", "rp": "ru"}
+_NEAREST: dict[str, Callable] = {"add": np.add, "sub": np.subtract, "mul": np.multiply, "fma": fma, "div": np.divide}
+_NEAREST["sqrt"] = np.sqrt
+_NEAREST["rcp"] = lambda a: a.dtype.type(1) / a
 
 
-@RULES.pure(*_EXACT, kind="float")
+@RULES.pure("add", "sub", "mul", kind="float")
 def decode_add(d: Decoding):
-    type = d.type()
-    function, exact = _EXACT[d.instruction.opcode.split(".")[0]]
-    mode = d.choice(*ROUNDINGS, default="rn")
-    if type == "f64" and mode != "rn":
-        raise d.error("directed rounding of f64 is not known")
-    return _make(d, type, _rounded(function, exact, type, mode), 2)
+    name = d.instruction.opcode.split(".")[0]
+    return _make(d, d.type(), _rounded(name, d.choice(*ROUNDINGS, default="rn")), 2)
 
 
 @RULES.pure("fma", "mad", kind="float")
 def decode_fma(d: Decoding):
-    type = d.type()
-    mode = d.choice(*ROUNDINGS)
-    if type == "f64" and mode != "rn":
-        raise d.error("directed rounding of f64 is not known")
-    return _make(d, type, _rounded(fma, lambda a, b, c: odd_sum(a * b, c), type, mode), 3)
+    return _make(d, d.type(), _rounded("fma", d.choice(*ROUNDINGS)), 3)
 
 
 @RULES.pure("div", kind="float")
 def decode_div(d: Decoding):
     type = d.type()
-    if d.choice("rn", "full", "approx") == "approx":
+    mode = d.choice(*ROUNDINGS, "full", "approx")
+    if mode == "approx":
         return _make(d, type, _divide_approximately, 2)
-    return _make(d, type, np.divide, 2)
+    return _make(d, type, _rounded("div", "rn" if mode == "full" else mode), 2)
 
 
 def _divide_approximately(a, b):
@@ -107,8 +97,7 @@ def _divide_approximately(a, b):
     return np.where(large, np.copysign(np.float32(0), a * np.sign(b)), a / b)
 
 
-_UNARY: dict[str, Callable] = {"neg": np.negative, "abs": np.abs, "sqrt": np.sqrt}
-_UNARY["rcp"] = lambda a: a.dtype.type(1) / a
+_UNARY: dict[str, Callable] = {"neg": np.negative, "abs": np.abs}
 _UNARY["rsqrt"] = lambda a: (1 / np.sqrt(np.asarray(a, np.float64))).astype(a.dtype)
 
 
@@ -117,6 +106,13 @@ def decode_unary(d: Decoding):
     type = d.type()
     d.choice("rn", "approx", default="none")
     return _make(d, type, _UNARY[d.instruction.opcode.split(".")[0]], 1)
+
+
+@RULES.pure("sqrt", "rcp", kind="float")
+def decode_root(d: Decoding):
+    type = d.type()
+    mode = d.choice(*ROUNDINGS, "approx", default="rn")
+    return _make(d, type, _rounded(d.instruction.opcode.split(".")[0], "rn" if mode == "approx" else mode), 1)
 
 
 @RULES.pure("min", "max", kind="float")
