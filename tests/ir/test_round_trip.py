@@ -30,6 +30,8 @@ DESCRIPTOR = f"""%b = "tt.bitcast"(%p) : (!tt.ptr<f32>) -> !tt.ptr<i32>
         %1 = "arith.constant"() <{{value = 1 : i64}}> : () -> i64
         %d = "tt.make_tensor_descriptor"(%b, %n, %n, %1, %1) <{{padding = 1 : i32,
             operandSegmentSizes = array<i32: 1, 2, 2>}}> : (!tt.ptr<i32>, i32, i32, i64, i64) -> {DESC}"""
+ROW = "!tt.tensordesc<1x8xui32>"
+ROWS = DESCRIPTOR.replace(DESC, ROW)
 
 # Parameters: %n i32, %f f32, %c i1, %p pointer, %ps pointers, %m mask, %t and %u tiles, %i offsets, %s 2 x 2 x 2.
 SNIPPETS = {
@@ -58,6 +60,11 @@ SNIPPETS = {
     "tt.descriptor_reduce": f"""{DESCRIPTOR}
         {VALUE}
         "tt.descriptor_reduce"(%d, %v, %n, %n) <{{kind = 3 : i32}}> : ({DESC}, {BLOCK}, i32, i32) -> ()""",
+    "tt.descriptor_gather": f"""{ROWS}
+        %r = "tt.descriptor_gather"(%d, %i, %n) : ({ROW}, tensor<4xi32>, i32) -> tensor<4x8xi32>""",
+    "tt.descriptor_scatter": f"""{ROWS}
+        %v = "arith.constant"() <{{value = dense<1> : tensor<4x8xi32>}}> : () -> tensor<4x8xi32>
+        "tt.descriptor_scatter"(%d, %i, %n, %v) : ({ROW}, tensor<4xi32>, i32, tensor<4x8xi32>) -> ()""",
     "tt.make_range": '%r = "tt.make_range"() <{start = 4 : i32, end = 8 : i32}> : () -> tensor<4xi32>',
     "tt.splat": f'%r = "tt.splat"(%f) : (f32) -> {TILE}',
     "tt.unsplat": '%o = "tt.splat"(%f) : (f32) -> tensor<1x1xf32>\n%r = "tt.unsplat"(%o) : (tensor<1x1xf32>) -> f32',

@@ -60,8 +60,8 @@ def map_elementwise(pack: int, types: str, result: str) -> str:
 
 
 def describe(base: str, result: str, last: int = 1, sizes: str = "1, 1, 1", padding: int = 1) -> str:
-    operands = {"1, 1, 1": "%n, %s", "1, 2, 1": "%n, %n, %s"}[sizes]
-    types = {"1, 1, 1": "i32, i64", "1, 2, 1": "i32, i32, i64"}[sizes]
+    operands = {"1, 1, 1": "%n, %s", "1, 2, 1": "%n, %n, %s", "1, 2, 2": "%n, %n, %s, %s"}[sizes]
+    types = {"1, 1, 1": "i32, i64", "1, 2, 1": "i32, i32, i64", "1, 2, 2": "i32, i32, i64, i64"}[sizes]
     return f"""%q = "tt.bitcast"(%p) : ({P}) -> !tt.ptr<{base}>
     %s = "arith.constant"() <{{value = {last} : i64}}> : () -> i64
     %d = "tt.make_tensor_descriptor"(%q, {operands}) <{{padding = {padding} : i32,
@@ -93,6 +93,14 @@ def descriptor_load(indices: str, types: str, result: str) -> str:
         : (!tt.tensordesc<4xf32>{types}) -> {result}"""
 
 
+def gather_rows(
+    desc: str = "1x4xf32", rows: str = "%i", type: str = "tensor<4xi32>", result: str = "tensor<4x4xf32>"
+) -> str:
+    described = describe("f32", desc, sizes="1, 2, 2" if "x4x" in desc else "1, 1, 1")
+    return f"""{described}
+    %r = "tt.descriptor_gather"(%d, {rows}, %n) : (!tt.tensordesc<{desc}>, {type}, i32) -> {result}"""
+
+
 ERRORS = [
     (block_pointer(order="1"), "does not order its dimensions"),
     (block_pointer(type="4x4xf32", order="1, 0"), "has 1 sizes, strides and offsets"),
@@ -110,6 +118,10 @@ ERRORS = [
     (describe("f32", "4xf32", last=2), "the last stride is the constant 1"),
     (describe("i32", "4xsi32", padding=2), "integers are not padded with NaN"),
     (descriptor_load("", "", T), "has 0 offsets"),
+    (gather_rows(desc="4xf32"), "accesses parts of rows, got"),
+    (gather_rows(desc="2x4xf32"), "accesses parts of rows, got"),
+    (gather_rows(rows="%m", type=M), "needs a vector of rows of i32"),
+    (gather_rows(result="tensor<4x8xf32>"), "are not tensor<4x8xf32>"),
     (descriptor_load(", %n", ", i32", "tensor<8xf32>"), "are not tensor<8xf32>"),
     ('%r = "tt.get_program_id"() <{axis = 3 : i32}> : () -> i32', "needs an axis of 0, 1 or 2, got 3"),
     (f'%r = "tt.addptr"(%t, %i) : ({T}, tensor<4xi32>) -> {T}', "adds integers to pointers"),

@@ -321,3 +321,108 @@ def test_specialized_matmul(draw, poisoned, check_norm):
     descriptors = [TensorDescriptor.from_tensor(x, block) for x, block in ((a, [64, 32]), (b, [32, 32]), (c, [64, 32]))]
     specialized_kernel[(3,)](*descriptors, M, N, K, num_warps=4, num_stages=3)
     check_norm(c, a.astype(np.float64) @ b.astype(np.float64).T, 1e-3)
+
+
+@triton.jit
+def rows_kernel(x_desc, out_ptr, rows_ptr, M, N, column, COUNT: tl.constexpr, BLOCK: tl.constexpr):
+    rows = tl.load(rows_ptr + tl.arange(0, COUNT))
+    out = tl.make_tensor_descriptor(out_ptr, [M, N], [N, 1], [1, BLOCK])
+    out.scatter(x_desc.gather(rows, column), rows, column)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float16", "int8", "int64"])
+@pytest.mark.parametrize("column", [0, 5, 24, -3])
+def test_rows_at_offsets(rng, draw, poisoned, dtype, column):
+    """Rows before and after the array, and columns, are neither read nor written."""
+    x, out = draw(dtype, (37, 48)), poisoned(dtype, (30, 48))
+    rows = np.concatenate([rng.permutation(40)[:12], [-1, 37, 2**31 - 1, -(2**31)]]).astype(np.int32)
+    block = max(32, 16 // x.itemsize)
+    rows_kernel[(1,)](TensorDescriptor.from_tensor(x, [1, block]), out, rows, 30, 48, column, COUNT=16, BLOCK=block)
+    expected, columns = poisoned(dtype, (30, 48)), slice(max(column, 0), min(column + block, 48))
+    for row in rows[(rows >= 0) & (rows < 30)]:
+        expected[row, columns] = x[row, columns]
+    np.testing.assert_array_equal(out.view(np.uint8), expected.view(np.uint8))
+
+
+@triton.jit
+def gather_kernel(x_ptr, out_ptr, rows_ptr, M, N, column, PADDING: tl.constexpr):
+    x = tl.make_tensor_descriptor(x_ptr, [M, N], [N, 1], [1, 16], PADDING)
+    tile = x.gather(tl.load(rows_ptr + tl.arange(0, 4)), column)
+    tl.store(out_ptr + tl.arange(0, 4)[:, None] * 16 + tl.arange(0, 16)[None, :], tile)
+
+
+@pytest.mark.parametrize("padding", ["zero", "nan"])
+def test_padding_of_rows(draw, poisoned, padding):
+    x, out, rows = draw("float32", (9, 24)), poisoned("float32", (4, 16)), np.array([8, -1, 3, 9], np.int8)
+    gather_kernel[(1,)](x, out, rows, 9, 24, 11, PADDING=padding)
+    expected = np.full((4, 16), np.nan if padding == "nan" else 0, np.float32)
+    expected[0, :13], expected[2, :13] = x[8, 11:], x[3, 11:]
+    np.testing.assert_array_equal(out, expected)
+
+
+@triton.jit
+def pick(first, second, flag):
+    return first if flag > 1 else second
+
+
+@triton.jit
+def carried_kernel(x_desc, y_ptr, out_ptr, M, N, steps, flag, B: tl.constexpr):
+    """Made in a loop and in a branch, carried, given to a function, in a tuple."""
+    y = tl.make_tensor_descriptor(y_ptr, [M, N], [N, 1], [B, B])
+    current, other = x_desc, y
+    total = tl.zeros([B, B], tl.float32)
+    for i in range(steps):
+        total = total * 2 + current.load([i, 8 * i])
+        current, other = other, current
+        inner = tl.make_tensor_descriptor(y_ptr + i * N, [M - i, N], [N, 1], [B, B])
+        total += inner.load([0, 0])
+    if flag > 0:
+        chosen = tl.make_tensor_descriptor(y_ptr, [flag + 1, N], [N, 1], [B, B])
+        total += chosen.load([0, 8])
+    else:
+        chosen = current
+    pair = (chosen, other)
+    k = 0
+    last = chosen
+    while k < steps:
+        last = pick(pair[0], last, flag)
+        k += 2
+    total += last.load([0, 0]) + chosen.shape[0].to(tl.float32)
+    tl.store(out_ptr + tl.arange(0, B)[:, None] * B + tl.arange(0, B)[None, :], total)
+
+
+@pytest.mark.parametrize("flag", [0, 1, 3])
+def test_descriptors_are_carried(draw, poisoned, flag):
+    x, y, out = draw("float32", (12, 32)), draw("float32", (11, 32)), poisoned("float32", (8, 8))
+    carried_kernel[(1,)](TensorDescriptor.from_tensor(x, [8, 8]), y, out, 11, 32, 3, flag, B=8)
+
+    def load(array, row, column):
+        wide = np.zeros((64, 64), np.float32)
+        wide[: array.shape[0], : array.shape[1]] = array
+        return wide[row : row + 8, column : column + 8]
+
+    total, current, other = np.zeros((8, 8), np.float32), x, y
+    for i in range(3):
+        total = total * 2 + load(current, i, 8 * i) + load(y[i:], 0, 0)
+        current, other = other, current
+    chosen = y[: flag + 1] if flag > 0 else current
+    if flag > 0:
+        total = total + load(chosen, 0, 8)
+    total = total + load(chosen, 0, 0) + len(chosen)
+    np.testing.assert_allclose(out, total, rtol=1e-5, atol=1e-5)
+
+
+@triton.jit
+def old_kernel(x_ptr, out_ptr, M, N):
+    """As Triton 3.2 said it."""
+    x = tl._experimental_make_tensor_descriptor(x_ptr, [M, N], [N, 1], [16, 16])
+    out = tl._experimental_make_tensor_descriptor(out_ptr, [M, N], [N, 1], [16, 16])
+    tl._experimental_descriptor_store(out, tl._experimental_descriptor_load(x, [0, 16], [16, 16], tl.float32), [0, 16])
+
+
+def test_old_names(draw, poisoned):
+    x, out = draw("float32", (9, 48)), poisoned("float32", (9, 48))
+    expected = out.copy()
+    expected[:, 16:32] = x[:, 16:32]
+    old_kernel[(1,)](x, out, 9, 48)
+    np.testing.assert_array_equal(out.view(np.int32), expected.view(np.int32))

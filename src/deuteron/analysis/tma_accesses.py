@@ -3,6 +3,7 @@
     base, shape, strides       expressions of the kernel's arguments: the launch encodes the map
     the innermost offset       a multiple of 16 bytes, as far as is known: what is not stops the GPU (error 715)
     the innermost size         of what is stored to, too: a store writes whole chunks of 16 bytes, also past the end
+    rows at offsets            need compute capability 10.0
     padding with NaN           of all floats but fp8, which TMA takes for integers
     the array                  read or written by TMA alone, if anything is written: copies of TMA and ordinary accesses
                                do not see each other in order; nor do other programs, which an atomic or a barrier
@@ -22,7 +23,7 @@ from deuteron.analysis.axis_analysis import AxisInfoAnalysis
 from deuteron.analysis.points_to import Targets, points_to
 from deuteron.analysis.written_arguments import touched_arguments
 from deuteron.ir.effects import GLOBAL, ORDER, ORDER_OWN, READ, WRITE, Kind, effects_inside, first_in_order
-from deuteron.ir.tt.descriptor import BlockAccess, DescriptorLoadOp, MakeTensorDescriptorOp
+from deuteron.ir.tt.descriptor import BlockAccess, DescriptorLoadOp, MakeTensorDescriptorOp, RowAccess
 from deuteron.ir.tt.function import FuncOp
 from deuteron.ir.types import bit_width_of, byte_width_of, num_elements_of
 from deuteron.layout.tensor_box import CHUNK_BYTES
@@ -30,28 +31,41 @@ from deuteron.layout.tensor_box import CHUNK_BYTES
 
 def tma_accesses(func: FuncOp, max_bytes: int) -> set[Operation]:
     """The accesses of a function that TMA can do, of blocks that shared memory has room for."""
-    accesses = [op for op in func.walk() if isinstance(op, BlockAccess)]
+    return {op for op, obstacle in tma_obstacles(func, max_bytes).items() if obstacle is None}
+
+
+def tma_obstacles(func: FuncOp, max_bytes: int) -> dict[Operation, str | None]:
+    """Of each access through a descriptor why TMA cannot do it; None where it can."""
+    accesses = [op for op in func.walk() if isinstance(op, BlockAccess | RowAccess)]
     if not accesses:
-        return set()
+        return {}
     info = AxisInfoAnalysis(func)
-    possible = {op for op in accesses if _is_possible(op, info, max_bytes)}
+    found = {op: _obstacle(op, info, max_bytes) for op in accesses}
+    possible = {op for op, obstacle in found.items() if obstacle is None}
     mixed = _mixed(func, possible)
-    targets = {op: points_to(op.desc) for op in possible}
-    return {op for op in possible if targets[op].is_known and not targets[op].overlaps(mixed)}
+    for op in possible:
+        targets = points_to(op.desc)
+        if not targets.is_known or targets.overlaps(mixed):
+            found[op] = "the array is written, and accessed through pointers or across a barrier as well"
+    return found
 
 
-def _is_possible(op: BlockAccess, info: AxisInfoAnalysis, max_bytes: int) -> bool:
+def _obstacle(op: BlockAccess | RowAccess, info: AxisInfoAnalysis, max_bytes: int) -> str | None:
+    if isinstance(op, RowAccess):
+        return "rows at offsets of their own need compute capability 10.0"
     made, tile = op.desc.owner, op.desc.type.tile
     if not isinstance(made, MakeTensorDescriptorOp) or any(expression_of(value) is None for value in made.operands):
-        return False
+        return "base, shape or strides are no expressions of the kernel's arguments"
     size = byte_width_of(tile)
     if made.pads_with_nan and bit_width_of(tile) == 8:
-        return False
+        return "fp8 is padded with NaN"
     if num_elements_of(tile) * size > max_bytes:
-        return False
+        return f"a block has more than {max_bytes} bytes"
     if not isinstance(op, DescriptorLoadOp) and not _are_chunks(made.shape[-1], size, info):
-        return False
-    return _are_chunks(op.indices[-1], size, info)
+        return "the last size is not known to be a multiple of 16 bytes"
+    return (
+        None if _are_chunks(op.indices[-1], size, info) else "the last offset is not known to be a multiple of 16 bytes"
+    )
 
 
 def _are_chunks(value: SSAValue, size: int, info: AxisInfoAnalysis) -> bool:

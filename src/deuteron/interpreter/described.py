@@ -44,3 +44,9 @@ class Described:
             if checked is None or axis in checked:
                 inside = inside & (index >= 0) & (index < self.shape[axis])
         return np.broadcast_to(address, extents), np.broadcast_to(inside, extents)
+
+    def rows(self, rows: np.ndarray, column: int, extent: int, size: int) -> tuple[np.ndarray, np.ndarray]:
+        """The addresses of parts of rows of a matrix, and what of them lies in it."""
+        row, columns = rows.astype(np.int64)[:, None], column + np.arange(extent, dtype=np.int64)
+        address = self.base + (row * self.strides[0] + columns * self.strides[1]) * size
+        return address, (row >= 0) & (row < self.shape[0]) & (columns >= 0) & (columns < self.shape[1])

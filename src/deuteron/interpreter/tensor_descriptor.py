@@ -16,9 +16,11 @@ from deuteron.interpreter.rule_table import RuleTable
 from deuteron.interpreter.values import from_storage, storage_dtype_of, to_storage
 from deuteron.ir.tt.atomic import AtomicKind
 from deuteron.ir.tt.descriptor import (
+    DescriptorGatherOp,
     DescriptorLoadOp,
     DescriptorReduceKind,
     DescriptorReduceOp,
+    DescriptorScatterOp,
     DescriptorStoreOp,
     MakeTensorDescriptorOp,
     TensorDescType,
@@ -61,9 +63,18 @@ def _check_offsets(offsets) -> None:
 
 @RULES.on(DescriptorLoadOp)
 def descriptor_load(ctx, op, described, *offsets):
-    type, dtype = op.result.type, storage_dtype_of(op.result.type)
-    addresses, inside = (part.reshape(shape_of(type)) for part in _block(op.desc.type, described, offsets))
-    stored = padding(type, described.pads_with_nan)
+    parts = (part.reshape(shape_of(op.result.type)) for part in _block(op.desc.type, described, offsets))
+    return _load(ctx, op, described, *parts)
+
+
+@RULES.on(DescriptorGatherOp)
+def descriptor_gather(ctx, op, described, rows, column):
+    return _load(ctx, op, described, *_rows(op, described, rows, column))
+
+
+def _load(ctx, op, described: Described, addresses: np.ndarray, inside: np.ndarray) -> np.ndarray:
+    type = op.result.type
+    stored, dtype = padding(type, described.pads_with_nan), storage_dtype_of(type)
     active = active_lanes(addresses, inside)
     if len(active):
         pieces = resolve(ctx, op, op.desc, active, dtype, inside)
@@ -74,8 +85,16 @@ def descriptor_load(ctx, op, described, *offsets):
 @RULES.on(DescriptorStoreOp)
 def descriptor_store(ctx, op, described, value, *offsets):
     _check_offsets(offsets)
+    _store(ctx, op, value, *_block(op.desc.type, described, offsets))
+
+
+@RULES.on(DescriptorScatterOp)
+def descriptor_scatter(ctx, op, described, rows, column, value):
+    _store(ctx, op, value, *_rows(op, described, rows, column))
+
+
+def _store(ctx, op, value: np.ndarray, addresses: np.ndarray, inside: np.ndarray) -> None:
     stored = to_storage(value, op.src.type)
-    addresses, inside = _block(op.desc.type, described, offsets)
     active = active_lanes(addresses, inside)
     if len(active):
         pieces = resolve(ctx, op, op.desc, active, stored.dtype, inside, writes=True)
@@ -93,3 +112,8 @@ def descriptor_reduce(ctx, op, described, value, *offsets):
 def _block(type: TensorDescType, described: Described, offsets) -> tuple[np.ndarray, np.ndarray]:
     tile = type.tile
     return described.block(tuple(map(int, offsets)), shape_of(tile), byte_width_of(tile))
+
+
+def _rows(op, described: Described, rows: np.ndarray, column) -> tuple[np.ndarray, np.ndarray]:
+    tile = op.desc.type.tile
+    return described.rows(rows, int(column), shape_of(tile)[-1], byte_width_of(tile))

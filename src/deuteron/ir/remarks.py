@@ -28,6 +28,7 @@ class Kind(Enum):
     NOT_AHEAD = "not-ahead"  # a load of a loop is done in its iteration
     NO_MMA = "no-mma"  # warps do not multiply with their own tensor instructions
     NO_WGMMA = "no-wgmma"  # warpgroups do not
+    NO_TMA = "no-tma"  # an access through a tensor descriptor goes through pointers
     OLD_SPELLING = "old-spelling"  # the kernel says it as older versions of Triton did
 
 

@@ -113,6 +113,9 @@ from deuteron.language.standard import (
 )
 from deuteron.language.tensor import tensor
 from deuteron.language.tensor_descriptor import (
+    _experimental_descriptor_load,
+    _experimental_descriptor_store,
+    _experimental_make_tensor_descriptor,
     load_tensor_descriptor,
     make_tensor_descriptor,
     store_tensor_descriptor,

@@ -51,6 +51,19 @@ class tensor_descriptor:
         `value` has the shape of a block and is converted to the type of the elements.
         """
 
+    def gather(self, x_offsets: tensor, y_offset: Scalar) -> tensor:
+        """The rows `x_offsets` (a vector of integers, any of them negative) from column `y_offset` on, one block each.
+
+        The descriptor has two dimensions and blocks of one row, `[1, N]`. Of rows and columns outside of the tensor it
+        is 0, or NaN if the descriptor was made so.
+        """
+
+    def scatter(self, value: tensor, x_offsets: tensor, y_offset: Scalar) -> None:
+        """Store the rows of `value` in the rows `x_offsets`, from column `y_offset` on.
+
+        As `gather`; what lies outside of the tensor is not stored. Of equal rows any is stored.
+        """
+
     def atomic_add(self, offsets: Sequence[Scalar], value: tensor) -> None:
         """Add a block to memory, each element atomically (relaxed); nothing comes back.
 
@@ -105,3 +118,25 @@ def load_tensor_descriptor(desc: tensor_descriptor, offsets: Sequence[Scalar]) -
 @builtin
 def store_tensor_descriptor(desc: tensor_descriptor, offsets: Sequence[Scalar], value: tensor) -> None:
     """The same as `desc.store(offsets, value)`."""
+
+
+@builtin
+def _experimental_make_tensor_descriptor(
+    base: tensor, shape: Sequence[Scalar], strides: Sequence[Scalar], block_shape: Sequence[int]
+) -> tensor_descriptor:
+    """What `tl.make_tensor_descriptor` was called in Triton 3.2."""
+
+
+@builtin
+def _experimental_descriptor_load(
+    desc: tensor_descriptor, offsets: Sequence[Scalar], shape: Sequence[int], dtype: _dtype
+) -> tensor:
+    """What `desc.load(offsets)` was called in Triton 3.0 to 3.3; `shape` and `dtype` are those of a block.
+
+    Errors: no descriptor (a map that was encoded by hand is none: pass a TensorDescriptor), another shape or type.
+    """
+
+
+@builtin
+def _experimental_descriptor_store(desc: tensor_descriptor, value: tensor, offsets: Sequence[Scalar]) -> None:
+    """What `desc.store(offsets, value)` was called in Triton 3.0 to 3.3."""

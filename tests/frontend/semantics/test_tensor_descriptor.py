@@ -9,6 +9,7 @@ import pytest
 from deuteron.ir.tt.descriptor import DescriptorReduceKind, Padding
 
 DESC = "tl.make_tensor_descriptor(p, [n, 64], [n, 1], [16, 32])"
+ROW = "tl.make_tensor_descriptor(p, [n, 64], [n, 1], [1, 32])"
 INTEGERS = "tl.make_tensor_descriptor(q, [n], [1], [64])"
 
 
@@ -39,6 +40,11 @@ def test_padding(ops):
         (f"{DESC}.store([0, n], m)", "tt.descriptor_store"),
         (f"tl.store_tensor_descriptor({DESC}, [0, n], m)", "tt.descriptor_store"),
         (f"{DESC}.atomic_add([0, n], m)", "tt.descriptor_reduce"),
+        (f"{ROW}.gather(t, n)", "tt.descriptor_gather"),
+        (f"{ROW}.scatter(tl.zeros([64, 32], tl.float16), t, n)", "tt.descriptor_scatter"),
+        (f"tl._experimental_descriptor_load({DESC}, [0, n], [16, 32], tl.float32)", "tt.descriptor_load"),
+        (f"tl._experimental_descriptor_store({DESC}, m, [0, n])", "tt.descriptor_store"),
+        ("tl._experimental_make_tensor_descriptor(p, [n], [1], [64])", "tt.make_tensor_descriptor"),
     ],
 )
 def test_accesses(op_names, statement: str, last: str):
@@ -92,7 +98,14 @@ def test_isinstance(op_names):
         (f"{DESC}.load(n)", "expected 2 integers"),
         (f"{DESC}.store([n, n], x)", r"takes a block of \[16, 32\], got fp32\[64\]"),
         (f"{DESC}.atomic_min([n, n], m)", "atomic_min does not work on fp32"),
-        (f"{DESC}.gather(t, n)", "is not supported. Use tl.load with a tile of pointers"),
+        (f"{DESC}.gather(t, n)", r"gather is of parts of rows, got blocks of \[16, 32\]. Make the descriptor with"),
+        (f"{INTEGERS}.scatter(i, t, n)", r"scatter is of parts of rows, got blocks of \[64\]"),
+        (f"{ROW}.gather(n, n)", "takes a vector of rows, int32 or narrower, got int32. Convert it with .to"),
+        (f"{ROW}.gather(t.to(tl.int64), n)", r"got int64\[64\]. Convert it"),
+        (f"{ROW}.gather(t, t)", r"Each of the columns of a descriptor's gather is an integer scalar, got int32\[64\]"),
+        (f"{ROW}.scatter(x, t, n)", r"scatter takes a block of \[64, 32\], got fp32\[64\]"),
+        (f"tl._experimental_descriptor_load({DESC}, [0, n], [16, 16], tl.float32)", r"blocks of fp32\[16, 32\]"),
+        ("tl._experimental_descriptor_load(p, [0], [16], tl.float32)", "takes a tensor descriptor, got pointer<fp32>"),
         (f"{DESC}.rows", "has no 'rows'"),
         (f"{DESC} + 1", "tensor_descriptor<fp32.* fails at compile time"),
         ("tl.load_tensor_descriptor(p, [n])", "takes a tensor descriptor, got pointer<fp32>"),

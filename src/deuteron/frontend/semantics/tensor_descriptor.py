@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from xdsl.dialects.builtin import IntegerType, Signedness, TensorType
-from xdsl.ir import SSAValue
+from xdsl.ir import Operation, SSAValue
 
 from deuteron import language as tl
 from deuteron.frontend.context import Context
@@ -21,21 +21,35 @@ from deuteron.frontend.semantics.memory import check_pointer
 from deuteron.frontend.semantics.shapes import check_shape, is_integer
 from deuteron.frontend.semantics.types import ir_type, tensor
 from deuteron.frontend.values import Descriptor, Tensor, Value, describe
+from deuteron.ir.remarks import Kind, remark
 from deuteron.ir.tt.descriptor import (
     MAX_RANK,
+    DescriptorGatherOp,
     DescriptorLoadOp,
     DescriptorReduceKind,
     DescriptorReduceOp,
+    DescriptorScatterOp,
     DescriptorStoreOp,
     MakeTensorDescriptorOp,
     Padding,
     TensorDescType,
 )
-from deuteron.language.types import block_type, dtype, int32, int64, tensor_descriptor_type
+from deuteron.language.types import (
+    block_type,
+    dtype,
+    int8,
+    int16,
+    int32,
+    int64,
+    tensor_descriptor_type,
+    uint8,
+    uint16,
+)
 
 PADDINGS = {"zero": Padding.ZERO, "nan": Padding.NAN}
 MIN_ROW_BYTES = 16
 _ADD_TYPES = ("int32", "uint32", "uint64", "fp16", "bf16", "fp32")
+_ROW_TYPES = (int8, uint8, int16, uint16, int32)
 _INTEGER_TYPES = ("int32", "uint32", "int64", "uint64")
 
 
@@ -124,6 +138,34 @@ def _scalar(ctx: Context, value: Value, type: dtype, what: str) -> Tensor:
     return convert(ctx, value, type)
 
 
+def experimental_make_tensor_descriptor(
+    ctx: Context, base: Value, shape: Value, strides: Value, block_shape: Value
+) -> Descriptor:
+    made = make_tensor_descriptor(ctx, base, shape, strides, block_shape)
+    return _remarked(made, "tl._experimental_make_tensor_descriptor is called tl.make_tensor_descriptor")
+
+
+def experimental_descriptor_load(ctx: Context, desc: Value, offsets: Value, shape: Value, dtype: Value) -> Tensor:
+    block = _checked(ctx, "tl._experimental_descriptor_load", desc).type.block_type
+    if check_shape(ctx, shape) != block.shape or dtype != block.element_ty:
+        raise ctx.error(
+            f"tl._experimental_descriptor_load asks for {describe(shape)} of {describe(dtype)}, but the descriptor has "
+            f"blocks of {block}. It is called desc.load(offsets) now, and has the descriptor's shape."
+        )
+    return _remarked(load(ctx, desc, offsets), "tl._experimental_descriptor_load is called desc.load(offsets)")
+
+
+def experimental_descriptor_store(ctx: Context, desc: Value, value: Value, offsets: Value) -> None:
+    op = _insert_store(ctx, _checked(ctx, "tl._experimental_descriptor_store", desc), offsets, value)
+    remark(op, Kind.OLD_SPELLING, "tl._experimental_descriptor_store is called desc.store(offsets, value)")
+
+
+def _remarked(value: Tensor | Descriptor, said: str) -> Tensor | Descriptor:
+    """What an older version of the language called otherwise."""
+    remark(value.handle.owner, Kind.OLD_SPELLING, said)
+    return value
+
+
 def load_tensor_descriptor(ctx: Context, desc: Value, offsets: Value) -> Tensor:
     return load(ctx, _checked(ctx, "tl.load_tensor_descriptor", desc), offsets)
 
@@ -138,8 +180,12 @@ def load(ctx: Context, desc: Descriptor, offsets: Value) -> Tensor:
 
 
 def store(ctx: Context, desc: Descriptor, offsets: Value, value: Value) -> None:
+    _insert_store(ctx, desc, offsets, value)
+
+
+def _insert_store(ctx: Context, desc: Descriptor, offsets: Value, value: Value) -> Operation:
     indices = _indices(ctx, "store", desc, offsets)
-    ctx.builder.insert(DescriptorStoreOp(desc.handle, _block(ctx, "store", desc, value), indices))
+    return ctx.builder.insert(DescriptorStoreOp(desc.handle, _block(ctx, "store", desc, value), indices))
 
 
 def _checked(ctx: Context, name: str, desc: Value) -> Descriptor:
@@ -155,11 +201,15 @@ def _indices(ctx: Context, name: str, desc: Descriptor, offsets: Value) -> list[
 
 def _block(ctx: Context, name: str, desc: Descriptor, value: Value) -> SSAValue:
     """What is stored, in the type of a block."""
-    block = desc.type.block_type
+    return _stored(ctx, name, desc, value, desc.type.block_type.shape)
+
+
+def _stored(ctx: Context, name: str, desc: Descriptor, value: Value, shape: Sequence[int]) -> SSAValue:
+    """What is stored, in the type of the elements."""
     value = as_tensor(ctx, value, f"The value of a descriptor's {name}")
-    if value.shape != block.shape:
-        raise ctx.error(f"A descriptor's {name} takes a block of {list(block.shape)}, got {value.type}.")
-    return convert(ctx, value, block.element_ty).handle
+    if value.shape != tuple(shape):
+        raise ctx.error(f"A descriptor's {name} takes a block of {list(shape)}, got {value.type}.")
+    return convert(ctx, value, desc.type.block_type.element_ty).handle
 
 
 def _reduction(name: str, kind: DescriptorReduceKind, types: Sequence[str]):
@@ -173,14 +223,35 @@ def _reduction(name: str, kind: DescriptorReduceKind, types: Sequence[str]):
     return reduce
 
 
-def _refused(name: str):
-    def refuse(ctx: Context, desc: Descriptor, *args: Value) -> None:
-        raise ctx.error(
-            f"A descriptor's {name} of rows at offsets in a tensor needs TMA of compute capability 10.0 and is not "
-            f"supported. Use tl.{'load' if name == 'gather' else 'store'} with a tile of pointers."
-        )
+def gather(ctx: Context, desc: Descriptor, x_offsets: Value, y_offset: Value) -> Tensor:
+    rows, column = _rows(ctx, "gather", desc, x_offsets, y_offset)
+    block = desc.type.block_type
+    op = DescriptorGatherOp(desc.handle, rows.handle, column.handle)
+    return tensor(ctx, op, block_type(block.element_ty, (rows.shape[0], block.shape[1])))
 
-    return refuse
+
+def scatter(ctx: Context, desc: Descriptor, value: Value, x_offsets: Value, y_offset: Value) -> None:
+    rows, column = _rows(ctx, "scatter", desc, x_offsets, y_offset)
+    shape = rows.shape[0], desc.type.block_type.shape[1]
+    stored = _stored(ctx, "scatter", desc, value, shape)
+    ctx.builder.insert(DescriptorScatterOp(desc.handle, rows.handle, column.handle, stored))
+
+
+def _rows(ctx: Context, name: str, desc: Descriptor, x_offsets: Value, y_offset: Value) -> tuple[Tensor, Tensor]:
+    """The rows as a vector of int32, and the column where they begin."""
+    shape = desc.type.block_type.shape
+    if len(shape) != 2 or shape[0] != 1:
+        raise ctx.error(
+            f"A descriptor's {name} is of parts of rows, got blocks of {list(shape)}. Make the descriptor with a "
+            "block_shape of one row, such as [1, 64]."
+        )
+    is_vector = isinstance(x_offsets, Tensor) and len(x_offsets.shape) == 1
+    if not is_vector or x_offsets.dtype not in _ROW_TYPES:
+        raise ctx.error(
+            f"A descriptor's {name} takes a vector of rows, int32 or narrower, got {describe(x_offsets)}. Convert it "
+            "with .to(tl.int32)."
+        )
+    return convert(ctx, x_offsets, int32), _scalar(ctx, y_offset, int32, f"the columns of a descriptor's {name}")
 
 
 METHODS = {
@@ -192,8 +263,8 @@ METHODS = {
     "atomic_and": _reduction("atomic_and", DescriptorReduceKind.AND, _INTEGER_TYPES),
     "atomic_or": _reduction("atomic_or", DescriptorReduceKind.OR, _INTEGER_TYPES),
     "atomic_xor": _reduction("atomic_xor", DescriptorReduceKind.XOR, _INTEGER_TYPES),
-    "gather": _refused("gather"),
-    "scatter": _refused("scatter"),
+    "gather": gather,
+    "scatter": scatter,
 }
 ATTRIBUTES = {
     "dtype": lambda ctx, desc: desc.type.block_type.element_ty,
@@ -207,4 +278,7 @@ RULES = {
     tl.make_tensor_descriptor: make_tensor_descriptor,
     tl.load_tensor_descriptor: load_tensor_descriptor,
     tl.store_tensor_descriptor: store_tensor_descriptor,
+    tl._experimental_make_tensor_descriptor: experimental_make_tensor_descriptor,
+    tl._experimental_descriptor_load: experimental_descriptor_load,
+    tl._experimental_descriptor_store: experimental_descriptor_store,
 }

@@ -7,6 +7,8 @@
              : (!tt.tensordesc<64x32xf16>, i32, i32) -> tensor<64x32xf16>
     "tt.descriptor_store"(%d, %x, %i, %j) : (!tt.tensordesc<64x32xf16>, tensor<64x32xf16>, i32, i32) -> ()
 
+    %g = "tt.descriptor_gather"(%rows, %xs, %j) : (!tt.tensordesc<1x32xf16>, tensor<8xi32>, i32) -> tensor<8x32xf16>
+
 Shape, strides and offsets count elements; the last stride is 1. What lies out of bounds loads as the padding says and
 is not written. Offsets of loads may be negative. The integers of a type say whether they are signed: minima and maxima
 depend on it.
@@ -41,7 +43,7 @@ from deuteron.ir.arith import constant_value
 from deuteron.ir.effects import GLOBAL, Effect, reads, writes
 from deuteron.ir.tt.atomic import AtomicKind
 from deuteron.ir.tt.memory import CacheModifier, EvictionPolicy, Padding
-from deuteron.ir.types import PointerType, i32, i64, is_float, shape_of
+from deuteron.ir.types import PointerType, element_type_of, i32, i64, is_float, shape_of
 
 MAX_RANK = 5
 
@@ -233,6 +235,61 @@ class DescriptorReduceOp(_BlockAccess):
         self.check_indices(self.src.type)
 
 
+class _RowAccess(IRDLOperation):
+    """What accesses of rows have in common: through a descriptor of two dimensions whose block is a part of one row."""
+
+    def check_rows(self, tile: Attribute) -> None:
+        block, rows = shape_of(self.desc.type.tile), shape_of(self.x_offsets.type)
+        if len(block) != 2 or block[0] != 1:
+            raise VerifyException(f"{self.name} accesses parts of rows, got {self.desc.type}")
+        if len(rows) != 1 or element_type_of(self.x_offsets.type) != i32:
+            raise VerifyException(f"{self.name} needs a vector of rows of i32, got {self.x_offsets.type}")
+        if tile != TensorType(self.desc.type.tile.element_type, [rows[0], block[1]]):
+            raise VerifyException(f"{self.name}: {rows[0]} rows of {self.desc.type} are not {tile}")
+
+
+@irdl_op_definition
+class DescriptorGatherOp(_RowAccess):
+    """Loads parts of rows, which begin at one column."""
+
+    name = "tt.descriptor_gather"
+    desc = operand_def(TensorDescType)
+    x_offsets = operand_def(TensorType)
+    y_offset = operand_def(i32)
+    result = result_def(TensorType)
+
+    def __init__(self, desc: SSAValue, x_offsets: SSAValue, y_offset: SSAValue):
+        tile = desc.type.tile
+        shape = [shape_of(x_offsets.type)[0], shape_of(tile)[-1]]
+        super().__init__(operands=[desc, x_offsets, y_offset], result_types=[TensorType(tile.element_type, shape)])
+
+    def effects(self) -> list[Effect]:
+        return [reads(GLOBAL, self.desc)]
+
+    def verify_(self) -> None:
+        self.check_rows(self.result.type)
+
+
+@irdl_op_definition
+class DescriptorScatterOp(_RowAccess):
+    """Stores parts of rows, which begin at one column. Of equal rows any is stored."""
+
+    name = "tt.descriptor_scatter"
+    desc = operand_def(TensorDescType)
+    x_offsets = operand_def(TensorType)
+    y_offset = operand_def(i32)
+    src = operand_def(TensorType)
+
+    def __init__(self, desc: SSAValue, x_offsets: SSAValue, y_offset: SSAValue, src: SSAValue):
+        super().__init__(operands=[desc, x_offsets, y_offset, src])
+
+    def effects(self) -> list[Effect]:
+        return [writes(GLOBAL, self.desc)]
+
+    def verify_(self) -> None:
+        self.check_rows(self.src.type)
+
+
 _ATOMIC_KINDS = {
     DescriptorReduceKind.AND: AtomicKind.AND,
     DescriptorReduceKind.OR: AtomicKind.OR,
@@ -252,6 +309,7 @@ def atomic_kind(kind: DescriptorReduceKind, type: TensorDescType) -> AtomicKind:
 
 
 BlockAccess = DescriptorLoadOp | DescriptorStoreOp | DescriptorReduceOp
+RowAccess = DescriptorGatherOp | DescriptorScatterOp
 
 
 def descriptor_of(op: Operation) -> MakeTensorDescriptorOp:
@@ -263,4 +321,11 @@ def descriptor_of(op: Operation) -> MakeTensorDescriptorOp:
 
 
 TYPES = [TensorDescType]
-OPS = [MakeTensorDescriptorOp, DescriptorLoadOp, DescriptorStoreOp, DescriptorReduceOp]
+OPS = [
+    MakeTensorDescriptorOp,
+    DescriptorLoadOp,
+    DescriptorStoreOp,
+    DescriptorReduceOp,
+    DescriptorGatherOp,
+    DescriptorScatterOp,
+]

@@ -62,6 +62,26 @@ def block_mask(b: Builder, offsets: Sequence[SSAValue], sizes: Mapping[int, SSAV
     return mask
 
 
+def row_pointers(
+    b: Builder, base: SSAValue, rows: SSAValue, column: SSAValue, strides: Sequence[SSAValue], extent: int
+) -> SSAValue:
+    """The pointers of parts of rows of a matrix, which begin at one column."""
+    shape = (shape_of(rows.type)[0], extent)
+    pointer = b.value(AddPtrOp(base, b.value(arith.MuliOp(widened(b, column), strides[1]))))
+    wide = b.value(ExtSIOp(rows, tile(i64, shape[:1])))
+    offsets = b.value(arith.MuliOp(wide, b.value(SplatOp(strides[0], shape[:1]))))
+    pointers = b.value(AddPtrOp(b.value(SplatOp(pointer, shape)), _along(b, offsets, 0, shape)))
+    return b.value(AddPtrOp(pointers, _along(b, _steps(b, strides[1], extent), 1, shape)))
+
+
+def row_mask(b: Builder, rows: SSAValue, column: SSAValue, sizes: Sequence[SSAValue], extent: int) -> SSAValue:
+    """Which elements of parts of rows are inside of a matrix."""
+    shape = (shape_of(rows.type)[0], extent)
+    among = b.value(CmpIOp(rows, b.value(SplatOp(sizes[0], shape[:1])), "ult"))
+    within = _inside(b, column, sizes[1], extent)
+    return b.value(arith.AndIOp(_along(b, among, 0, shape), _along(b, within, 1, shape)))
+
+
 def _inside(b: Builder, offset: SSAValue, size: SSAValue, extent: int) -> SSAValue:
     """offset + 0, 1, 2 ... < size, in the width of the size. One comparison: without a sign, what is negative, or does
     not fit, is large.

@@ -5,7 +5,7 @@
                                                                               %i + rows < %m & %j + columns < %n, 0.0)
 
 Addresses and masks are those of block_addresses.py. Reductions become relaxed atomics. Where the target has TMA, what
-that can do stays (see analysis/tma_accesses.py).
+that can do stays (see analysis/tma_accesses.py); a remark at the others says why it cannot.
 """
 
 from __future__ import annotations
@@ -18,18 +18,22 @@ from xdsl.ir import Operation
 from xdsl.passes import ModulePass
 from xdsl.utils.exceptions import VerifyException
 
-from deuteron.analysis.tma_accesses import tma_accesses
+from deuteron.analysis.tma_accesses import tma_obstacles
 from deuteron.errors import CompilationError
 from deuteron.ir.builder import Builder
 from deuteron.ir.location import from_attribute
+from deuteron.ir.remarks import Kind, remark
 from deuteron.ir.tt.atomic import AtomicRMWOp, MemorySemantic
 from deuteron.ir.tt.descriptor import (
     BlockAccess,
+    DescriptorGatherOp,
     DescriptorLoadOp,
     DescriptorReduceKind,
     DescriptorReduceOp,
+    DescriptorScatterOp,
     DescriptorStoreOp,
     MakeTensorDescriptorOp,
+    RowAccess,
     atomic_kind,
     descriptor_of,
 )
@@ -37,7 +41,13 @@ from deuteron.ir.tt.function import FuncOp
 from deuteron.ir.tt.memory import LoadOp, StoreOp
 from deuteron.ir.types import shape_of
 from deuteron.passes.rewrite import erase, replace
-from deuteron.passes.tile.block_addresses import block_mask, block_pointers, padding_of
+from deuteron.passes.tile.block_addresses import (
+    block_mask,
+    block_pointers,
+    padding_of,
+    row_mask,
+    row_pointers,
+)
 
 
 @dataclass(frozen=True)
@@ -49,34 +59,46 @@ class RewriteDescriptorsToPointers(ModulePass):
     tma_bytes: int = 0
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        kept = self._kept(op)
-        for access in [inner for inner in op.walk() if isinstance(inner, BlockAccess) and inner not in kept]:
-            rewrite_access(access)
+        obstacles = self._obstacles(op)
+        for access in [inner for inner in op.walk() if isinstance(inner, BlockAccess | RowAccess)]:
+            obstacle = obstacles.get(access)
+            if obstacle is None and access in obstacles:
+                continue
+            rewritten = rewrite_access(access)
+            if obstacle is not None:
+                remark(rewritten, Kind.NO_TMA, obstacle)
         for made in [inner for inner in op.walk() if isinstance(inner, MakeTensorDescriptorOp)]:
             if not list(made.result.uses):
                 erase(made)
 
-    def _kept(self, module: ModuleOp) -> set[Operation]:
+    def _obstacles(self, module: ModuleOp) -> dict[Operation, str | None]:
+        """Why TMA does not do an access, None where it does; nothing where there is no TMA."""
         functions = [op for op in module.ops if isinstance(op, FuncOp)] if self.tma_bytes else []
-        return {access for func in functions for access in tma_accesses(func, self.tma_bytes)}
+        return {op: obstacle for func in functions for op, obstacle in tma_obstacles(func, self.tma_bytes).items()}
 
 
-def rewrite_access(op: BlockAccess) -> None:
-    """Replace an access through a descriptor by one through pointers."""
+def rewrite_access(op: BlockAccess | RowAccess) -> Operation:
+    """Replace an access through a descriptor by one through pointers, which is returned."""
     try:
         made = descriptor_of(op)
     except VerifyException as error:
         raise CompilationError(f"{error}. Make it where it is used.", *from_attribute(op.location)) from error
     b, shape = Builder.before(op), shape_of(op.desc.type.tile)
-    pointers = block_pointers(b, made.base, op.indices, made.strides, shape)
-    mask = block_mask(b, op.indices, dict(enumerate(made.shape)), shape)
-    if isinstance(op, DescriptorLoadOp):
-        replace(op, [b.value(LoadOp(pointers, mask, padding_of(b, op.result.type, made.pads_with_nan)))])
-        return
-    if isinstance(op, DescriptorStoreOp):
-        b.insert(StoreOp(pointers, op.src, mask))
+    if isinstance(op, RowAccess):
+        pointers = row_pointers(b, made.base, op.x_offsets, op.y_offset, made.strides, shape[1])
+        mask = row_mask(b, op.x_offsets, op.y_offset, made.shape, shape[1])
+    else:
+        pointers = block_pointers(b, made.base, op.indices, made.strides, shape)
+        mask = block_mask(b, op.indices, dict(enumerate(made.shape)), shape)
+    if isinstance(op, DescriptorLoadOp | DescriptorGatherOp):
+        load = b.insert(LoadOp(pointers, mask, padding_of(b, op.result.type, made.pads_with_nan)))
+        replace(op, load.results)
+        return load
+    if isinstance(op, DescriptorStoreOp | DescriptorScatterOp):
+        new = b.insert(StoreOp(pointers, op.src, mask))
     else:
         assert isinstance(op, DescriptorReduceOp)
         kind = atomic_kind(DescriptorReduceKind(op.kind.value.data), op.desc.type)
-        b.insert(AtomicRMWOp(kind, pointers, op.src, mask, MemorySemantic.RELAXED))
+        new = b.insert(AtomicRMWOp(kind, pointers, op.src, mask, MemorySemantic.RELAXED))
     erase(op)
+    return new
