@@ -19,13 +19,25 @@ from typing import Any
 from deuteron.compat.modules import triton_modules
 from deuteron.errors import UsageError
 
+CONTENTS = triton_modules.__code__.co_filename
+
+
+# What Triton itself has no longer, or what is another language.
+_REMOVED = {
+    "triton.ops": ": Triton took its ready-made kernels out in 3.0; they are in the package kernels of its repository",
+    "triton.experimental.gluon": ": Gluon is a language of its own, which Deuteron does not compile",
+    "triton.profiler": ": Proton is Triton's own profiler; knobs.runtime.launch_enter_hook is called for every launch",
+    "triton._C": ": it is Triton's own compiler in C++",
+}
+
 
 class TritonFinder(MetaPathFinder):
     """First on `sys.meta_path`, so that no part of an installed Triton is found."""
 
     def find_spec(self, name: str, path: Any = None, target: ModuleType | None = None) -> ModuleSpec | None:
         if name == "triton" or name.startswith("triton."):
-            raise ModuleNotFoundError(f"Deuteron has no module '{name}'", name=name)
+            why = next((why for removed, why in _REMOVED.items() if f"{name}.".startswith(f"{removed}.")), "")
+            raise ModuleNotFoundError(f"Deuteron has no module '{name}'{why}", name=name)
         return None
 
 
@@ -60,6 +72,7 @@ def _make_module(name: str, is_package: bool) -> ModuleType:
     module = ModuleType(name, f"Deuteron, under the name {name}.")
     module.__deuteron__ = True  # to tell it from a user's (language/references.py)
     module.__spec__ = ModuleSpec(name, None, is_package=is_package)
+    module.__file__ = CONTENTS  # which the message of a failing `from ... import` names
     module.__package__ = name if is_package else name.rpartition(".")[0]
     if is_package:
         module.__path__ = []

@@ -2,6 +2,9 @@
 
 A name that a program can import from Triton and that has a meaning here is in one of these tables; one that has none is
 absent, so that a program which needs it fails where it says so.
+
+    cache_files.py    triton.runtime.cache         allocation.py    triton.runtime._allocation
+    nested.py         triton._utils                toolkit.py       triton.tools.disasm, NVIDIA's folders
 """
 
 from __future__ import annotations
@@ -12,36 +15,45 @@ from typing import Any
 
 import deuteron
 from deuteron import compiler, errors, knobs, language, runtime, testing
-from deuteron.backend import get_backend
+from deuteron.backend import BACKENDS, Backend, get_backend
+from deuteron.backend.cpu.backend import CPUBackend
+from deuteron.backend.cuda.backend import CUDABackend
 from deuteron.backend.tensor_descriptor import TensorDescriptor
 from deuteron.compat import mxfp
-from deuteron.language import extra, function, math, random, reductions, sorting, standard, types
-from deuteron.options import Target, settings
+from deuteron.compat.allocation import ALLOCATION_NAMES
+from deuteron.compat.cache_files import CACHE_NAMES, triton_key
+from deuteron.compat.nested import NESTED_NAMES
+from deuteron.compat.toolkit import DISASSEMBLY_NAMES, libcuda_dirs
+from deuteron.knobs.hooks import LazyDict
+from deuteron.language import constant, extra, function, math, random, reductions, sorting, standard, types
+from deuteron.options import CPUOptions, CUDAOptions, Target
 from deuteron.runtime import autotuner, jit
 from deuteron.runtime import driver as active_driver
+from deuteron.runtime.cuda_device import CUDADriver
 from deuteron.runtime.driver import Driver
+from deuteron.runtime.driver_base import DriverBase
 
 # The version of the language that is spoken here; programs compare it.
 TRITON_VERSION = "3.9.0"
 
 
-def set_allocator(allocator: Any) -> None:
-    """Accepted without effect: kernels on the CPU get their scratch memory from Deuteron."""
-
-
 def triton_modules() -> dict[str, Mapping[str, Any] | ModuleType]:
     """The content of every module, parents before their children."""
+    allocators = {name: ALLOCATION_NAMES[name] for name in ("set_allocator", "set_profile_allocator")}
     return {
-        "triton": _public(deuteron) | {"__version__": TRITON_VERSION, "set_allocator": set_allocator},
+        "triton": _public(deuteron) | {"__version__": TRITON_VERSION} | allocators,
         "triton.errors": {"TritonError": errors.DeuteronError},
         "triton.knobs": knobs,
+        "triton._utils": NESTED_NAMES,
         **_language(),
         **_runtime(),
         **_compiler(),
+        **_backends(),
         "triton.testing": _public(testing),
         "triton.tools": {},
         "triton.tools.mxfp": {"MXFP4Tensor": mxfp.MXFP4Tensor, "MXScaleTensor": mxfp.MXScaleTensor},
         "triton.tools.tensor_descriptor": {"TensorDescriptor": TensorDescriptor},
+        "triton.tools.disasm": DISASSEMBLY_NAMES,
     }
 
 
@@ -77,7 +89,21 @@ def _core() -> dict[str, Any]:
         "_aggregate": deuteron.aggregate,
         "must_use_result": deuteron.must_use_result,
         "get_int_dtype": types.get_int_dtype,
+        "constexpr_type": constant.constexpr_type,
+        "constexpr_function": function.constexpr_function,
+        "_unwrap_if_constexpr": unwrap_if_constexpr,
+        "_constexpr_to_value": unwrap_if_constexpr,
     }
+
+
+@function.constexpr_function
+def unwrap_if_constexpr(value: Any) -> Any:
+    """What a constexpr holds; anything else as it is."""
+    return constant.unwrap(value)
+
+
+class InterpretedFunction:
+    """Triton's kind of kernel in its interpreter. In Deuteron it is a JITFunction as ever: nothing is one of these."""
 
 
 def _runtime() -> dict[str, Mapping[str, Any]]:
@@ -98,6 +124,13 @@ def _runtime() -> dict[str, Mapping[str, Any]]:
         "must_use_result": function.must_use_result,
         "JITCallable": function.Function,
         "KernelParam": function.Parameter,
+        "ConstexprFunction": function.CompileTimeFunction,
+        "driver": active_driver,
+        "knobs": knobs,
+        "get_device_key": lambda: active_driver.active.get_current_device(),
+        "get_cuda_stream": lambda index=None: active_driver.active.get_current_stream(index),
+        "get_current_device": lambda: active_driver.active.get_current_device(),
+        "set_current_device": lambda index: active_driver.active.set_current_device(index),
     }
     tuning = {
         "Autotuner": runtime.Autotuner,
@@ -106,18 +139,32 @@ def _runtime() -> dict[str, Mapping[str, Any]]:
         "autotune": autotuner.autotune,
         "heuristics": runtime.heuristics,
     }
+    active = {
+        "driver": active_driver,
+        "DriverBase": DriverBase,
+        "GPUDriver": CUDADriver,
+        "set_active": active_driver.set_active,
+        "reset_active": active_driver.reset_active,
+    }
     return {
-        "triton.runtime": failures | tuning | _without(jit_names, "jit") | {"driver": active_driver},
+        "triton.runtime": failures | tuning | _without(jit_names, "jit"),
         "triton.runtime.jit": jit_names,
-        "triton.runtime.autotuner": tuning | {"OutOfResources": errors.OutOfResources},
-        "triton.runtime.driver": {"driver": active_driver},
+        "triton.runtime.autotuner": tuning | failures | {"knobs": knobs, "driver": active_driver},
+        "triton.runtime.driver": active,
         "triton.runtime.errors": failures,
-        "triton.runtime.cache": {"default_cache_dir": lambda: str(settings.cache_dir)},
+        "triton.runtime.interpreter": {"InterpretedFunction": InterpretedFunction},
+        "triton.runtime.cache": CACHE_NAMES,
+        "triton.runtime._allocation": ALLOCATION_NAMES,
     }
 
 
 def _without(names: Mapping[str, Any], unwanted: str) -> dict[str, Any]:
     return {name: value for name, value in names.items() if name != unwanted}
+
+
+def max_shared_mem(device: int) -> int:
+    """Bytes of shared memory that a program can have."""
+    return active_driver.active.utils.get_device_properties(device)["max_shared_mem"]
 
 
 def _compiler() -> dict[str, Mapping[str, Any]]:
@@ -131,14 +178,29 @@ def _compiler() -> dict[str, Mapping[str, Any]]:
         "ASTSource": compiler.ASTSource,
         "IRSource": compiler.IRSource,
         "CompiledKernel": compiler.CompiledKernel,
+        "LazyDict": LazyDict,
         "make_backend": get_backend,
+        "max_shared_mem": max_shared_mem,
     }
     return {
         "triton.compiler": failures | names,
-        "triton.compiler.compiler": failures | names | {"GPUTarget": Target},
+        "triton.compiler.compiler": failures | names | {"GPUTarget": Target, "triton_key": triton_key, "knobs": knobs},
         "triton.compiler.errors": failures,
         "triton.compiler.code_generator": failures,
-        "triton.backends": {},
-        "triton.backends.compiler": {"GPUTarget": Target},
-        "triton.backends.driver": {"DriverBase": Driver, "GPUDriver": Driver},
+    }
+
+
+def _backends() -> dict[str, Mapping[str, Any]]:
+    return {
+        "triton.backends": {"backends": dict(BACKENDS), "BaseBackend": Backend, "DriverBase": DriverBase},
+        "triton.backends.compiler": {"GPUTarget": Target, "BaseBackend": Backend},
+        "triton.backends.driver": {"DriverBase": DriverBase, "GPUDriver": CUDADriver},
+        "triton.backends.nvidia": {},
+        "triton.backends.nvidia.compiler": {"CUDABackend": CUDABackend, "CUDAOptions": CUDAOptions},
+        "triton.backends.nvidia.driver": {"CudaDriver": CUDADriver, "libcuda_dirs": libcuda_dirs},
+        "triton.backends.cpu": {},
+        "triton.backends.cpu.compiler": {"CPUBackend": CPUBackend, "CPUOptions": CPUOptions},
+        "triton.backends.cpu.driver": {"CPUDriver": Driver},
+        "triton.common": {},
+        "triton.common.build": {"libcuda_dirs": libcuda_dirs},
     }

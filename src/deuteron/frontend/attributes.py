@@ -29,7 +29,7 @@ from deuteron.frontend.semantics import (
 )
 from deuteron.frontend.values import RUNTIME, BlockPointer, Descriptor, Tensor, Value, describe
 from deuteron.language.aggregate import Aggregate
-from deuteron.language.constant import unwrap
+from deuteron.language.constant import constexpr_type, unwrap
 from deuteron.language.function import Function
 
 _ABSENT: Any = object()
@@ -59,7 +59,9 @@ def _find(ctx: Context, owner: Value, name: str) -> Value:
     if isinstance(owner, Aggregate) and isinstance(inspect.getattr_static(owner, name, None), Function):
         return BoundMethod(getattr(owner, name), owner)
     found = getattr(owner, name, _ABSENT)
-    return owner if found is _ABSENT and name == "value" else unwrap(found)
+    if found is _ABSENT and name in ("value", "type"):
+        return owner if name == "value" else constexpr_type(owner)
+    return unwrap(found)
 
 
 def _of_runtime(ctx: Context, owner: Tensor | BlockPointer | Descriptor, name: str) -> Value:

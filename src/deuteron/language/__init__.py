@@ -99,6 +99,7 @@ from deuteron.language.shape import (
     trans,
     view,
 )
+from deuteron.language.signature import str_to_ty
 from deuteron.language.sorting import bitonic_merge, flip, sort, topk
 from deuteron.language.standard import (
     cdiv,

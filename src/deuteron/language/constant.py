@@ -18,11 +18,31 @@ class const:
     """Annotation of a pointer parameter that a kernel must not store through."""
 
 
+class constexpr_type:
+    """The type of a constexpr: equal for equal values of one class."""
+
+    def __init__(self, value: Any):
+        self.value = unwrap(value)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, constexpr_type) and (type(self.value), self.value) == (type(other.value), other.value)
+
+    def __hash__(self) -> int:
+        return hash(self.value)
+
+    def __repr__(self) -> str:
+        return f"constexpr_type[{self.value}]"
+
+
 class constexpr:
     """A value known at compile time. Operators give a constexpr of the result; `.value` is what it holds."""
 
     def __init__(self, value: Any):
         self.value = value.value if isinstance(value, constexpr) else value
+
+    @property
+    def type(self) -> constexpr_type:
+        return constexpr_type(self.value)
 
     def __repr__(self) -> str:
         return f"constexpr[{self.value}]"

@@ -22,6 +22,7 @@ from typing import Any, NamedTuple
 
 from deuteron.dtypes import FLOATS, INTEGERS
 from deuteron.errors import UsageError
+from deuteron.language.constant import constexpr_type
 from deuteron.language.types import block_type, dtype, int32, int64, pointer_type, tensor_descriptor_type
 
 SCALARS: dict[str, dtype] = {type.signature: dtype(type.dtype_name) for type in (*INTEGERS, *FLOATS)}
@@ -59,6 +60,11 @@ def parse_type(text: str) -> dtype:
     if scalar is None:
         raise UsageError(_unknown_type(name))
     return scalar
+
+
+def str_to_ty(name: str, constexpr_value: Any = None) -> dtype | constexpr_type:
+    """The type that a signature's text names, as `parse_type`; of `constexpr` the type of that value."""
+    return constexpr_type(constexpr_value) if name == "constexpr" else parse_type(name)
 
 
 def _descriptor_type(text: str) -> tensor_descriptor_type:

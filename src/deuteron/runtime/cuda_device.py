@@ -9,14 +9,15 @@ Where torch is installed with CUDA it is asked, so that both agree on what is cu
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
-from deuteron import testing
 from deuteron.backend.cuda.libcuda import cuda_driver, num_devices
 from deuteron.backend.cuda.streams import current_device, current_stream, torch_with_cuda
 from deuteron.compiler import resolve_target
 from deuteron.options import Target
+from deuteron.runtime.driver_base import DriverBase
+
+_EMPTIED_BYTES = 256 << 20
 
 # What Triton calls an attribute of a device, and what cuda.h does.
 _PROPERTIES = {
@@ -66,7 +67,7 @@ class CUDAProperties:
         return {name: driver.attribute(attribute, device) for name, attribute in _PROPERTIES.items()}
 
 
-class CUDADriver:
+class CUDADriver(DriverBase):
     """What is asked of the active device."""
 
     utils = CUDAProperties
@@ -92,8 +93,14 @@ class CUDADriver:
         torch = torch_with_cuda()
         return torch.cuda if torch is not None else CUDADeviceInterface
 
-    def get_benchmarker(self) -> Callable[..., Any]:
-        return testing.do_bench
+    def get_empty_cache_for_benchmark(self) -> Any:
+        """A tensor of torch, several times the second-level cache."""
+        import torch  # deferred: only whoever has torch asks
+
+        return torch.empty(_EMPTIED_BYTES // 4, dtype=torch.int32, device=self.get_active_torch_device())
+
+    def clear_cache(self, cache: Any) -> None:
+        cache.zero_()
 
     def is_active(self) -> bool:
         return num_devices() > 0

@@ -3,6 +3,7 @@
     driver.active.get_current_target()              Target("cuda", 90), or Target("cpu", "native", 1)
     driver.active.get_device_interface().synchronize()
     driver.active.get_benchmarker()(f, quantiles=[0.5])
+    driver.active.utils.get_device_properties(0)["multiprocessor_count"]
 
 What is active is the machine's GPU, or DEUTERON_TARGET. The CPU is one device, with the number 0; a launch on it has
 ended when it returns.
@@ -10,13 +11,17 @@ ended when it returns.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import os
+from pathlib import Path
 from typing import Any
 
-from deuteron import testing
 from deuteron.compiler import resolve_target
-from deuteron.options import Target
+from deuteron.options import Target, settings
 from deuteron.runtime.cuda_device import CUDADriver
+from deuteron.runtime.driver_base import DriverBase
+
+_EMPTIED_BYTES = 32 << 20  # what is written between timings: more than a core's share of any cache
+_KILOHERTZ = Path("/sys/devices/system/cpu/cpu0/cpufreq/cpuinfo_max_freq")
 
 
 class CPUDeviceInterface:
@@ -43,8 +48,36 @@ class CPUDeviceInterface:
         """Launches have ended when they return."""
 
 
-class Driver:
+class CPUProperties:
+    """What Triton's programs ask `driver.active.utils`."""
+
+    @staticmethod
+    def get_device_properties(device: int = 0) -> dict[str, int]:
+        """Of a core, on which a program runs: a tile is fast as long as it is in the second-level cache, and a lane is
+        all that there is of a warp. What is not known is 0."""
+        return {
+            "max_shared_mem": _second_level_cache_bytes(),
+            "max_num_regs": 32,
+            "multiprocessor_count": settings.num_threads,
+            "warpSize": 1,
+            "sm_clock_rate": int(_KILOHERTZ.read_text()) if _KILOHERTZ.exists() else 0,
+            "mem_clock_rate": 0,
+            "mem_bus_width": 64,
+        }
+
+
+def _second_level_cache_bytes() -> int:
+    """1 MB where the system does not say."""
+    try:
+        return os.sysconf("SC_LEVEL2_CACHE_SIZE") or 1 << 20
+    except (ValueError, OSError):
+        return 1 << 20
+
+
+class Driver(DriverBase):
     """What is asked of the active device."""
+
+    utils = CPUProperties
 
     def get_current_target(self) -> Target:
         return resolve_target(None)
@@ -66,8 +99,11 @@ class Driver:
     def get_device_interface(self) -> type[CPUDeviceInterface]:
         return CPUDeviceInterface
 
-    def get_benchmarker(self) -> Callable[..., Any]:
-        return testing.do_bench
+    def get_empty_cache_for_benchmark(self) -> Any:
+        return bytearray(_EMPTIED_BYTES)
+
+    def clear_cache(self, cache: Any) -> None:
+        cache[:] = bytes(len(cache))
 
     def is_active(self) -> bool:
         return True

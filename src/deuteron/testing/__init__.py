@@ -8,11 +8,17 @@ def benchmark(n, provider): ...
 benchmark.run(print_data=True, save_path="results")
 
 bench.py    do_bench      report.py    Benchmark, perf_report      compare.py    assert_close
+hardware.py  get_dram_gbps, get_max_tensorcore_tflops: what a GPU can do at most
 """
 
 from deuteron.testing.bench import do_bench as do_bench
 from deuteron.testing.bench import do_bench_cudagraph as do_bench_cudagraph
+from deuteron.testing.compare import allclose as allclose
 from deuteron.testing.compare import assert_close as assert_close
+from deuteron.testing.hardware import get_dram_gbps as get_dram_gbps
+from deuteron.testing.hardware import get_max_simd_tflops as get_max_simd_tflops
+from deuteron.testing.hardware import get_max_tensorcore_tflops as get_max_tensorcore_tflops
+from deuteron.testing.hardware import nvsmi as nvsmi
 from deuteron.testing.report import Benchmark as Benchmark
 from deuteron.testing.report import Mark as Mark
 from deuteron.testing.report import perf_report as perf_report

@@ -1,0 +1,46 @@
+"""What is asked of a device's driver; Triton's programs make classes of their own of it, for `driver.set_active`.
+
+class MyDriver(DriverBase):
+    def get_current_target(self): return Target("cuda", 90)
+    ...
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import Any
+
+from deuteron import testing
+from deuteron.options import Target
+
+
+class DriverBase(ABC):
+    """`utils.get_device_properties(device)` has `max_shared_mem`, `max_num_regs`, `multiprocessor_count`, `warpSize`,
+    `sm_clock_rate`, `mem_clock_rate` (kilohertz) and `mem_bus_width` (bits)."""
+
+    utils: Any = None
+
+    @abstractmethod
+    def get_current_target(self) -> Target:
+        """What is compiled for."""
+
+    @abstractmethod
+    def get_active_torch_device(self) -> Any:
+        """The device as torch has it."""
+
+    @abstractmethod
+    def is_active(self) -> bool:
+        """Whether kernels can run."""
+
+    def get_benchmarker(self) -> Callable[..., Any]:
+        """`bench(fn, quantiles=)` returns milliseconds."""
+        return testing.do_bench
+
+    def get_empty_cache_for_benchmark(self) -> Any:
+        """A buffer that `clear_cache` writes, so that nothing else is left in the caches."""
+        raise NotImplementedError
+
+    def clear_cache(self, cache: Any) -> None:
+        """Write a buffer of `get_empty_cache_for_benchmark`."""
+        raise NotImplementedError
