@@ -24,7 +24,7 @@ def name(ctx: Context, node: ast.Name) -> Value:
 
 
 def constant(ctx: Context, node: ast.Constant) -> Value:
-    if isinstance(node.value, (complex, bytes)) or node.value is Ellipsis:
+    if isinstance(node.value, (complex, bytes)):
         raise ctx.error(
             f"{node.value!r} is not supported in a kernel. Constants are numbers, booleans, strings and None."
         )

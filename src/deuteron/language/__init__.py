@@ -103,6 +103,7 @@ from deuteron.language.signature import str_to_ty
 from deuteron.language.sorting import bitonic_merge, flip, sort, topk
 from deuteron.language.standard import (
     cdiv,
+    expect_zero,
     interleave,
     ravel,
     sigmoid,

@@ -12,8 +12,9 @@ from __future__ import annotations
 
 from deuteron.language.arithmetic import minimum
 from deuteron.language.constant import constexpr
+from deuteron.language.convert import to_tensor
 from deuteron.language.creation import full
-from deuteron.language.debug import static_assert
+from deuteron.language.debug import device_assert, static_assert
 from deuteron.language.function import Function
 from deuteron.language.math import exp, fdiv
 from deuteron.language.reductions import max, sum
@@ -74,6 +75,13 @@ def unsqueeze(x, dim):
     static_assert(-rank <= dim and dim < rank, "unsqueeze: no such dimension")
     axis: constexpr = dim + rank if dim < 0 else dim
     return reshape(x, x.shape[:axis] + (1,) + x.shape[axis:])
+
+
+@Function
+def expect_zero(x, mask):
+    """`x`; in a kernel that is compiled with `debug=True` an assertion that it is 0 wherever `mask` is true."""
+    device_assert((x == 0) | ~to_tensor(mask), "expect_zero: x is not 0 where the mask is true")
+    return x
 
 
 @Function

@@ -100,7 +100,7 @@ def expand_dims(ctx: Context, input: Value, axis: int | Sequence[int]) -> Tensor
 
 
 def getitem(ctx: Context, x: Tensor, index: Value) -> Tensor:
-    items = index if isinstance(index, tuple) else (index,)
+    items = _without_ellipsis(ctx, x, index if isinstance(index, tuple) else (index,))
     if sum(item is not None for item in items) > len(x.shape):
         raise ctx.error(f"{x.type} has {len(x.shape)} dimensions, indexed with {len(items)}. Use None to insert one.")
     for axis, item in enumerate(items):
@@ -112,6 +112,17 @@ def getitem(ctx: Context, x: Tensor, index: Value) -> Tensor:
                 "Select elements with a mask and tl.sum, or load them through a pointer."
             )
     return x
+
+
+def _without_ellipsis(ctx: Context, x: Tensor, items: Sequence[Value]) -> Sequence[Value]:
+    """`...` stands for as many `:` as are missing."""
+    places = [place for place, item in enumerate(items) if item is Ellipsis]
+    if not places:
+        return items
+    if len(places) > 1:
+        raise ctx.error("An index has one '...' at most.")
+    missing = len(x.shape) - sum(item is not None for item in items) + 1
+    return (*items[: places[0]], *[slice(None)] * missing, *items[places[0] + 1 :])
 
 
 def _index_text(item: Value) -> str:
