@@ -107,7 +107,7 @@ def test_assignment_to_an_item(check_error):
             x[0] = 1
         """,
         """
-        k.py:5:5: error: Cannot assign to 'x[0]'. Tiles cannot be changed in place. Build a new one, for instance with tl.where. Of a tuple, an item whose index is known can be assigned to.
+        k.py:5:5: error: Cannot assign to 'x[0]'. Tiles and tuples cannot be changed in place. Build a new one, for instance with tl.where.
             x[0] = 1
             ^~~~~~~~
         """,

@@ -49,9 +49,7 @@ def expressions(x_ptr, out_ptr, BLOCK: tl.constexpr):
     x = tl.load(x_ptr + offsets)
     first, *middle, last = (x, *(x + 1, x + 2), 3)
     tl.static_assert(len(middle) == 2 and isinstance(middle, tl.tuple))
-    items = list(middle) + [last]
-    items[0] = items[0] * 10
-    items[-1] += 4
+    items = [middle[0] * 10, *middle[1:]] + [last + 4]
     total = sum(item for item in items if item is not first)
     for i, (left, right) in enumerate(zip(items, reversed(items), strict=True)):
         total += i * (left - right)

@@ -6,9 +6,8 @@
     acc += x              acc = acc + x
 
     a, *rest = items      rest is a tuple
-    pair[0] = x           the variable `pair` is a tuple with another item
 
-A tile cannot be changed in place.
+Only variables can be assigned to: tiles and tuples cannot be changed in place.
 """
 
 from __future__ import annotations
@@ -24,8 +23,6 @@ from deuteron.frontend.carried import as_runtime, is_constexpr_annotation
 from deuteron.frontend.context import Context
 from deuteron.frontend.operators import BINARY, operate
 from deuteron.frontend.values import Tensor, Value, describe, give_name, is_runtime
-from deuteron.language.aggregate import Aggregate
-from deuteron.language.constant import rebuild
 
 
 def assign(ctx: Context, node: ast.Assign) -> None:
@@ -56,11 +53,12 @@ def assign_annotated(ctx: Context, node: ast.AnnAssign) -> None:
 
 
 def assign_augmented(ctx: Context, node: ast.AugAssign) -> None:
-    if not isinstance(node.target, ast.Name | ast.Subscript):
+    if not isinstance(node.target, ast.Name):
         raise _not_assignable(ctx, node.target)
-    old = ctx.evaluate(node.target)
+    with ctx.at(node.target):
+        old = ctx.scope.lookup(ctx, node.target.id)
     value = operate(ctx, BINARY[type(node.op)], old, ctx.evaluate(node.value))
-    ctx.stamp(node.target.id if isinstance(node.target, ast.Name) else None)
+    ctx.stamp(node.target.id)
     bind(ctx, node.target, as_runtime(ctx, value))
 
 
@@ -75,9 +73,6 @@ def bind(ctx: Context, target: ast.expr, value: Value) -> None:
     if isinstance(target, ast.Name):
         set_name(value, target.id)
         ctx.scope.assign(target.id, value)
-        return
-    if isinstance(target, ast.Subscript):
-        _set_item(ctx, target, value)
         return
     if not isinstance(target, (ast.Tuple, ast.List)):
         raise _not_assignable(ctx, target)
@@ -100,23 +95,9 @@ def _spread(ctx: Context, targets: Sequence[ast.expr], value: Value) -> tuple[li
     return names, [*value[:first], tuple(value[first:last]), *value[last:]]
 
 
-def _set_item(ctx: Context, target: ast.Subscript, value: Value) -> None:
-    """`pair[0] = x` gives the variable `pair` a tuple with another item."""
-    owner, index = ctx.evaluate(target.value), ctx.evaluate(target.slice)
-    is_item = isinstance(owner, tuple) and not isinstance(owner, Aggregate) and isinstance(index, int)
-    if not is_item:
-        raise _not_assignable(ctx, target)
-    if not -len(owner) <= index < len(owner):
-        raise ctx.error(f"{describe(owner)} has {len(owner)} items, and none of index {index}.")
-    items = list(owner)
-    items[index] = value
-    bind(ctx, target.value, rebuild(owner, items))
-
-
 def _not_assignable(ctx: Context, target: ast.expr) -> CompilationError:
     way_out = {
-        ast.Subscript: "Tiles cannot be changed in place. Build a new one, for instance with tl.where. Of a tuple, an "
-        "item whose index is known can be assigned to.",
+        ast.Subscript: "Tiles and tuples cannot be changed in place. Build a new one, for instance with tl.where.",
         ast.Attribute: "Values have no attributes that can be set.",
     }
     return ctx.error(f"Cannot assign to '{ast.unparse(target)}'. {way_out.get(type(target), 'Assign to a variable.')}")

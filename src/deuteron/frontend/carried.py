@@ -70,7 +70,7 @@ def _names_assigned_by(statement: ast.stmt) -> Iterator[str]:
 def _names_in_target(target: ast.expr) -> Iterator[str]:
     if isinstance(target, ast.Name):
         yield target.id
-    elif isinstance(target, ast.Starred | ast.Subscript):
+    elif isinstance(target, ast.Starred):
         yield from _names_in_target(target.value)
     for item in getattr(target, "elts", ()):
         yield from _names_in_target(item)

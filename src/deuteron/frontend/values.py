@@ -125,8 +125,11 @@ def is_same(left: Value, right: Value) -> bool:
 
 
 def give_name(handle: SSAValue, name: str) -> None:
-    """Let the IR show a value under the name of its variable, unless that has letters that MLIR's names have not."""
-    if handle.is_valid_name(name):
+    """Let the IR show a value under the name of its variable, unless that has letters that MLIR's names have not.
+
+    A number at the end is not part of such a name: nothing is left of `_1`.
+    """
+    if handle.is_valid_name(name) and handle.extract_valid_name(name):
         handle.name_hint = name
 
 
