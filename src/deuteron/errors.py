@@ -11,7 +11,9 @@ One that has a place in a source file renders with file, line, caret and the cha
 
 from __future__ import annotations
 
+import difflib
 import linecache
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 
@@ -38,6 +40,12 @@ class Location:
         end = self.end_column - 1 - indent if self.end_column else start + 1
         width = max(min(end, len(stripped)) - start, 1)
         return f"    {stripped}\n    {' ' * start}^{'~' * (width - 1)}"
+
+
+def suggest(name: str, known: Iterable[str]) -> str:
+    """' Did you mean ...?', or nothing where no known name is alike."""
+    matches = difflib.get_close_matches(name, [other for other in known if not other.startswith("__")], 3)
+    return f" Did you mean {' or '.join(repr(match) for match in matches)}?" if matches else ""
 
 
 class DeuteronError(Exception):

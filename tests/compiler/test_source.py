@@ -78,3 +78,16 @@ def test_paths_into_a_tuple():
     assert [param.name for param in source.params][:4] == ["x_ptr", "n_0", "n_1_0", "n_1_1"]
     with pytest.raises(UsageError, match="has no item 2 of 'n'"):
         ASTSource(scale, types, {(1, 2): 3})
+
+
+@deuteron.jit(repr=lambda given: f"scale_by_{given.constants['FACTOR']}_{given.signature['x'][1:]}")
+def named(x, FACTOR: tl.constexpr):
+    tl.store(x, FACTOR)
+
+
+def test_repr_names_the_compiled_kernel():
+    kernel = deuteron.compile(ASTSource(named, {"x": "*fp32"}, {"FACTOR": 3}), "cpu")
+    assert kernel.name == kernel.metadata.symbol == "scale_by_3_fp32"
+    assert "@scale_by_3_fp32" in kernel.asm["llir"] and "scale_by_3_fp32" in kernel.asm["ttir"]
+    with pytest.raises(UsageError, match="gives the name 'scale_by_-1_fp32', expected letters"):
+        ASTSource(named, {"x": "*fp32"}, {"FACTOR": -1})

@@ -49,7 +49,7 @@ def test_constexpr_argument_that_is_not_known(check_error):
             x = inner(n)
         """,
         """
-        k.py:4:12: error: The end of tl.arange is an integer known at compile time, got int32. Add a runtime offset to the range, as in `start + tl.arange(0, BLOCK)`.
+        k.py:4:12: error: The end of tl.arange is an integer known at compile time, got int32. It is a parameter: annotate it, as in `n: tl.constexpr`.
             return tl.arange(0, y)
                    ^~~~~~~~~~~~~~~
           called from k.py:8:9: x = inner(n)
@@ -186,7 +186,7 @@ def test_recursion(check_error):
             x = inner(n)
         """,
         """
-        k.py:4:12: error: 'inner' is called 64 levels deep. Functions of kernels are inlined; use a loop.
+        k.py:4:12: error: 'inner' is called 64 levels deep, 63 of them by itself. Functions of kernels are inlined; use a loop, or end the recursion by what is known at compile time.
             return inner(y)
                    ^~~~~~~~
           called from k.py:4:12: return inner(y)

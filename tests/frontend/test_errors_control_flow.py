@@ -255,7 +255,7 @@ def test_static_range_of_a_runtime_value(check_error):
                 pass
         """,
         """
-        k.py:4:14: error: tl.static_range needs compile-time bounds, got (0, int32, 1). Use tl.range.
+        k.py:4:14: error: tl.static_range needs compile-time bounds, got (0, int32, 1). It is a parameter: annotate it, as in `n: tl.constexpr`.
             for i in tl.static_range(n):
                      ^~~~~~~~~~~~~~~~~~
         """,

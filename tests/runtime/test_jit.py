@@ -205,3 +205,25 @@ def test_threads_compile_a_kernel_once(recorder):
     for thread in threads:
         thread.join()
     assert len(recorder.compiled) == 1 and len(recorder.launched) == 16
+
+
+@deuteron.jit
+def named(x, FACTOR: tl.constexpr):
+    pass
+
+
+@deuteron.jit(interpret=True)
+def interpreted(x):
+    tl.store(x, 7)
+
+
+def test_the_interpreter_can_be_asked_for(monkeypatch):
+    monkeypatch.delenv("DEUTERON_INTERPRET", raising=False)
+    x = np.zeros(1, np.int32)
+    assert interpreted[(1,)](x) is None
+    assert x[0] == 7
+
+
+def test_a_keyword_that_is_meant_to_be_a_parameter():
+    with pytest.raises(LaunchError, match="argument 'FACTOR' is missing, and there is no 'FACTR'. Did you mean 'FACT"):
+        named[(1,)](np.zeros(1, np.float32), FACTR=3)

@@ -25,7 +25,7 @@ from deuteron.compat.cache_files import CACHE_NAMES, triton_key
 from deuteron.compat.nested import NESTED_NAMES
 from deuteron.compat.toolkit import DISASSEMBLY_NAMES, libcuda_dirs
 from deuteron.knobs.hooks import LazyDict
-from deuteron.language import constant, extra, function, math, random, reductions, sorting, standard, types
+from deuteron.language import constant, extra, function, math, random, reductions, sorting, standard, target_info, types
 from deuteron.options import CPUOptions, CUDAOptions, Target
 from deuteron.runtime import autotuner, jit
 from deuteron.runtime import driver as active_driver
@@ -76,6 +76,7 @@ def _language() -> dict[str, Mapping[str, Any]]:
         "triton.language.random": _public(random),
         "triton.language.math": libdevice | _public(math),
         "triton.language.libdevice": libdevice,
+        "triton.language.target_info": _public(target_info),
         "triton.language.extra": {},
         "triton.language.extra.libdevice": libdevice,
         "triton.language.extra.cuda": _public(extra.cuda),
@@ -89,7 +90,7 @@ def _core() -> dict[str, Any]:
         "_aggregate": deuteron.aggregate,
         "must_use_result": deuteron.must_use_result,
         "get_int_dtype": types.get_int_dtype,
-        "constexpr_type": constant.constexpr_type,
+        "constexpr_type": types.constexpr_type,
         "constexpr_function": function.constexpr_function,
         "_unwrap_if_constexpr": unwrap_if_constexpr,
         "_constexpr_to_value": unwrap_if_constexpr,

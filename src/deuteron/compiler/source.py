@@ -39,11 +39,11 @@ class ASTSource:
         if not isinstance(fn, Function):
             raise UsageError(f"a kernel is a function decorated with @jit, got {fn!r}")
         self.fn = fn
-        self.name = fn.__name__
         given = {_param_name(fn, key, {}): type for key, type in signature.items()}
         self.constexprs = {_param_name(fn, key, given): value for key, value in (constexprs or {}).items()}
         self.attrs = _named_attrs(fn, attrs or {}, given)
         self.signature = {name: self._type_of(name, given) for name in fn.arg_names}
+        self.name = fn.name_for(self.signature, self.constexprs)
 
     def _type_of(self, name: str, given: dict[str, Any]) -> Any:
         if name in self.constexprs:
@@ -53,7 +53,7 @@ class ASTSource:
         default = self.fn.signature.parameters[name].default
         if default is self.fn.signature.empty:
             what = "value" if name in given else "type"
-            raise UsageError(f"the signature of kernel '{self.name}' has no {what} for parameter '{name}'")
+            raise UsageError(f"the signature of kernel '{self.fn.__name__}' has no {what} for parameter '{name}'")
         self.constexprs[name] = default
         return "constexpr"
 
@@ -65,7 +65,7 @@ class ASTSource:
         if name in self.constexprs:
             return "constexpr"
         if type == "constexpr":
-            raise UsageError(f"the signature of kernel '{self.name}' has no value for '{name}'")
+            raise UsageError(f"the signature of kernel '{self.fn.__name__}' has no value for '{name}'")
         return type
 
     @property
@@ -78,7 +78,8 @@ class ASTSource:
         """What the compiled kernel depends on, as text: equal for equal kernels in any process."""
         constexprs = {name: stable_repr(value) for name, value in self.constexprs.items()}
         signature = {name: type_key(type) for name, type in self.signature.items()}
-        return repr((self.fn.cache_key, signature, sorted(constexprs.items()), sorted(self.attrs.items())))
+        own_name = () if self.name == self.fn.__name__ else (self.name,)
+        return repr((*own_name, self.fn.cache_key, signature, sorted(constexprs.items()), sorted(self.attrs.items())))
 
     def hash(self) -> str:
         return hashlib.sha256(self.fingerprint().encode()).hexdigest()

@@ -98,7 +98,7 @@ def _spread(ctx: Context, targets: Sequence[ast.expr], value: Value) -> tuple[li
 def _not_assignable(ctx: Context, target: ast.expr) -> CompilationError:
     way_out = {
         ast.Subscript: "Tiles and tuples cannot be changed in place. Build a new one, for instance with tl.where.",
-        ast.Attribute: "Values have no attributes that can be set.",
+        ast.Attribute: "Values have no attributes that can be set. Build a new one, for instance with `_replace`.",
     }
     return ctx.error(f"Cannot assign to '{ast.unparse(target)}'. {way_out.get(type(target), 'Assign to a variable.')}")
 

@@ -15,10 +15,9 @@ from collections.abc import Callable, Mapping
 from types import ModuleType
 from typing import Any
 
-from deuteron.errors import CompilationError
+from deuteron.errors import CompilationError, suggest
 from deuteron.frontend.context import Context
 from deuteron.frontend.rules import BoundMethod, run_rule
-from deuteron.frontend.scope import suggest
 from deuteron.frontend.semantics import (
     ATTRIBUTES,
     BLOCK_POINTER_ATTRIBUTES,
@@ -29,8 +28,9 @@ from deuteron.frontend.semantics import (
 )
 from deuteron.frontend.values import RUNTIME, BlockPointer, Descriptor, Tensor, Value, describe
 from deuteron.language.aggregate import Aggregate
-from deuteron.language.constant import constexpr_type, unwrap
+from deuteron.language.constant import unwrap
 from deuteron.language.function import Function
+from deuteron.language.types import constexpr_type, tuple_type
 
 _ABSENT: Any = object()
 # Attributes and methods of what is known only at run time.
@@ -59,9 +59,25 @@ def _find(ctx: Context, owner: Value, name: str) -> Value:
     if isinstance(owner, Aggregate) and isinstance(inspect.getattr_static(owner, name, None), Function):
         return BoundMethod(getattr(owner, name), owner)
     found = getattr(owner, name, _ABSENT)
-    if found is _ABSENT and name in ("value", "type"):
-        return owner if name == "value" else constexpr_type(owner)
-    return unwrap(found)
+    if found is not _ABSENT:
+        return unwrap(found)
+    return _of_constexpr(owner, name)
+
+
+def _of_constexpr(value: Value, name: str) -> Value:
+    """What a constexpr has besides the attributes of what it holds."""
+    if name == "value":
+        return value
+    return type_of_value(value) if name == "type" and not isinstance(value, ModuleType) else _ABSENT
+
+
+def type_of_value(value: Value) -> Any:
+    """`.type` of any value: of a tuple those of its items, of what is known that it is a constexpr."""
+    if isinstance(value, RUNTIME):
+        return value.type
+    if isinstance(value, tuple):
+        return tuple_type(map(type_of_value, value), getattr(value, "_fields", None))
+    return constexpr_type(value)
 
 
 def _of_runtime(ctx: Context, owner: Tensor | BlockPointer | Descriptor, name: str) -> Value:

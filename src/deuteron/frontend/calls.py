@@ -23,6 +23,7 @@ from deuteron.frontend.context import Context
 from deuteron.frontend.inline import inline
 from deuteron.frontend.rules import BoundMethod, call_at_compile_time, name_of, run_rule
 from deuteron.frontend.semantics import RULES
+from deuteron.frontend.semantics.python import checked_aggregate
 from deuteron.frontend.values import RUNTIME, BlockPointer, Descriptor, Tensor, Value, describe, is_runtime
 from deuteron.language.aggregate import Aggregate
 from deuteron.language.builtin import Builtin
@@ -141,7 +142,7 @@ _RULES = RULES | attributes.RULES | {isinstance: is_instance, type: type_, const
 
 def _call_python(ctx: Context, callee: Any, args: Sequence[Value], kwargs: Mapping[str, Value]) -> Value:
     if isinstance(callee, type) and issubclass(callee, Aggregate):
-        return _make_aggregate(ctx, callee, args, kwargs)
+        return checked_aggregate(ctx, call_at_compile_time(ctx, callee, args, kwargs))
     if isinstance(callee, type) and issubclass(callee, tuple) and callee is not tuple:
         return call_at_compile_time(ctx, callee, args, kwargs)
     if isinstance(callee, Builtin):
@@ -165,19 +166,6 @@ def _call_with_runtime(ctx: Context, callee: Any, args: Sequence[Value], kwargs:
     shown = ", ".join(describe(value) for value in (*args, *kwargs.values()))
     needs = "runs at compile time and needs compile-time values"
     raise ctx.error(f"{name_of(callee)} {needs}, got ({shown}).{_namesake(callee)}")
-
-
-def _make_aggregate(
-    ctx: Context, cls: type[Aggregate], args: Sequence[Value], kwargs: Mapping[str, Value]
-) -> Aggregate:
-    made = call_at_compile_time(ctx, cls, args, kwargs)
-    for name, is_fixed, value in zip(cls._fields, cls._fixed, made, strict=True):
-        if is_fixed and is_runtime(value):
-            raise ctx.error(
-                f"'{name}' of {cls.__name__} is a constexpr, got {describe(value)}, which is known only at run time. "
-                "Annotate the field as tl.tensor."
-            )
-    return made
 
 
 def _namesake(callee: Any) -> str:

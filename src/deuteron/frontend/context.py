@@ -24,10 +24,11 @@ from deuteron.errors import CompilationError, Location
 from deuteron.frontend.completion import Completion
 from deuteron.frontend.scope import Scope
 from deuteron.frontend.unsupported import unsupported
-from deuteron.frontend.values import Value
+from deuteron.frontend.values import Value, is_runtime, is_same
 from deuteron.ir.builder import Builder
 from deuteron.ir.location import to_attribute
 from deuteron.language.function import Function
+from deuteron.options import Target
 
 
 @dataclass(frozen=True)
@@ -59,7 +60,9 @@ class Frame:
 class Context:
     """The state of one compilation. `frames[-1]` is the function at hand."""
 
-    def __init__(self, builder: Builder, syntax: Syntax, frame: Frame):
+    def __init__(self, builder: Builder, syntax: Syntax, frame: Frame, target: Target | None = None):
+        """`target` is what the kernel is compiled for, for kernels that ask; None in the interpreter."""
+        self.target = target
         self.builder = builder
         self.syntax = syntax
         self.frames = [frame]
@@ -78,8 +81,20 @@ class Context:
         return self.frame.call_chain
 
     def error(self, message: str, kind: type[CompilationError] = CompilationError) -> CompilationError:
-        """An error about the node at hand, to be raised: what is wrong, with the values, and what would be right."""
-        return kind(message, self.frame.location(), self.call_chain)
+        """An error about the node at hand, to be raised: what is wrong, with the values, and what would be right.
+
+        Within a function of Deuteron's own library it is about the call that led there, which the user has written.
+        """
+        frame = next((frame for frame in reversed(self.frames) if not frame.scope.function.is_own), self.frame)
+        return kind(message, frame.location(), frame.call_chain)
+
+    def how_to_know(self, value: Value) -> str:
+        """The way out where a value has to be known at compile time: the parameter of the kernel that it is, if any."""
+        variables, parameters = self.frames[0].scope.variables, self.frames[0].scope.function.arg_names
+        for name in parameters:
+            if name in variables and is_runtime(value) and is_same(variables[name], value):
+                return f"It is a parameter: annotate it, as in `{name}: tl.constexpr`."
+        return ""
 
     def call_function(self, fn: Function, args: Sequence[Value], kwargs: Mapping[str, Value] | None = None) -> Value:
         """The result of a function of the language, inlined at the builder's insertion point."""

@@ -54,6 +54,8 @@ def subscript(ctx: Context, node: ast.Subscript) -> Value:
         raise ctx.error(
             f"{describe(owner)} is indexed at compile time, got the run-time index {describe(index)}. Use a constant."
         )
+    if isinstance(owner, tuple) and isinstance(index, int) and not -len(owner) <= index < len(owner):
+        raise ctx.error(f"{describe(owner)} has {len(owner)} items, and none of index {index}.")
     return call_at_compile_time(ctx, operator.getitem, (owner, index))
 
 

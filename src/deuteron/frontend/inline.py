@@ -12,10 +12,10 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Mapping, Sequence
 
-from deuteron.errors import CompilationError
+from deuteron.errors import CompilationError, suggest
 from deuteron.frontend.completion import ended_by
 from deuteron.frontend.context import Context, Frame
-from deuteron.frontend.scope import Scope, suggest
+from deuteron.frontend.scope import Scope
 from deuteron.frontend.values import Value
 from deuteron.language.constant import unwrap
 from deuteron.language.function import Function
@@ -26,8 +26,11 @@ MAX_CALL_DEPTH = 64
 def inline(ctx: Context, fn: Function, args: Sequence[Value], kwargs: Mapping[str, Value]) -> Value:
     """Compile the body of a function of the language on these arguments; what it returns."""
     if len(ctx.frames) >= MAX_CALL_DEPTH:
+        calls = sum(frame.scope.function is fn for frame in ctx.frames)
+        itself = f", {calls} of them by itself" if calls > 1 else ""
         raise CompilationError(
-            f"'{fn.__name__}' is called {MAX_CALL_DEPTH} levels deep. Functions of kernels are inlined; use a loop.",
+            f"'{fn.__name__}' is called {MAX_CALL_DEPTH} levels deep{itself}. Functions of kernels are inlined; use a "
+            "loop, or end the recursion by what is known at compile time.",
             ctx.frame.location(),
             ctx.call_chain[:3],
         )

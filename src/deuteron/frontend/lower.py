@@ -17,7 +17,7 @@ from typing import Any
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp
 from xdsl.ir import Attribute, Block
 
-from deuteron.errors import DeuteronError, InternalError, UsageError
+from deuteron.errors import DeuteronError, InternalError, UsageError, suggest
 from deuteron.frontend import (
     assignments,
     attributes,
@@ -31,7 +31,7 @@ from deuteron.frontend import (
 )
 from deuteron.frontend.completion import ended_by
 from deuteron.frontend.context import Context, Frame, Syntax
-from deuteron.frontend.scope import Scope, suggest
+from deuteron.frontend.scope import Scope
 from deuteron.frontend.semantics.constant import number
 from deuteron.frontend.semantics.tensor_descriptor import PADDINGS, build_descriptor
 from deuteron.frontend.semantics.types import ir_type
@@ -41,9 +41,10 @@ from deuteron.ir.location import to_attribute
 from deuteron.ir.tt.function import FuncOp, ReturnOp, divisibility
 from deuteron.ir.types import i32
 from deuteron.language.constant import constexpr, rebuild, unwrap
-from deuteron.language.function import Function, Parameter
+from deuteron.language.function import Function, Parameter, variadic_kernel
 from deuteron.language.signature import KernelArgument, descriptor_arguments, leaves, parse_type, part_names
 from deuteron.language.types import dtype, int64, tensor_descriptor_type
+from deuteron.options import Target
 
 SYNTAX = Syntax(
     expressions=expressions.EXPRESSIONS
@@ -66,13 +67,21 @@ ArgumentTypes = Mapping[str, ArgumentType]
 
 
 def lower_function(
-    fn: Function, signature: Signature, constexprs: Mapping[str, object], attrs: Attrs | None = None
+    fn: Function,
+    signature: Signature,
+    constexprs: Mapping[str, object],
+    attrs: Attrs | None = None,
+    target: Target | None = None,
+    name: str | None = None,
 ) -> ModuleOp:
     """The tile IR of a kernel.
 
     :param signature: the type of each parameter as text, or "constexpr"; of a tuple a tuple of these.
     :param constexprs: values of parameters that are known; one that is given here is no argument of the kernel.
     :param attrs: promises on arguments, by name: `{"x_ptr": (("tt.divisibility", 16),)}`.
+
+    :param target: what it is compiled for, of which it may ask; None where nothing is known.
+    :param name: what it is called; default: the function's name.
 
     What a parameter that is a tuple holds has names of its own, as in `language.signature`.
 
@@ -89,15 +98,20 @@ def lower_function(
     _check_distinct(fn, [part for name, type in signature.items() for part, _ in leaves(name, type)])
     _check_distinct(fn, [*constants, *(argument.name for argument in arguments)])
     input_types = [ir_type(argument.type) for argument in arguments]
-    func = FuncOp(fn.__name__, input_types, (), [_arg_attrs(argument, attrs or {}) for argument in arguments])
+    func = FuncOp(name or fn.__name__, input_types, (), [_arg_attrs(argument, attrs or {}) for argument in arguments])
     func.location = location
-    _compile_body(fn, func, constants, types)
+    frame = Frame(Scope(fn, dict(constants)), fn.tree)
+    ctx = Context(Builder.at_end(func.body.block, func.location), SYNTAX, frame, target)
+    _compile_body(ctx, fn, func.body.block, types)
     module = ModuleOp([func])
     module.location = location
     return module
 
 
 def _check_names(fn: Function, signature: Signature, constexprs: Mapping[str, object]) -> None:
+    for param in fn.params:
+        if param.is_variadic:
+            raise UsageError(variadic_kernel(fn.__name__, param.name), fn.location(fn.tree))
     parts = [part for name, type in signature.items() for part, _ in leaves(name, type)]
     for what, names, known_names in (("signature", signature, ()), ("constexprs", constexprs, parts)):
         for name in names:
@@ -171,12 +185,9 @@ def _arg_attrs(argument: KernelArgument, attrs: Attrs) -> dict[str, Attribute]:
     return {key: IntegerAttr(value, i32) for key, value in attrs.get(argument.name, ())}
 
 
-def _compile_body(fn: Function, func: FuncOp, constants: Mapping[str, Value], types: ArgumentTypes) -> None:
-    block = func.body.block
-    scope = Scope(fn, dict(constants))
-    ctx = Context(Builder.at_end(block, func.location), SYNTAX, Frame(scope, fn.tree))
+def _compile_body(ctx: Context, fn: Function, block: Block, types: ArgumentTypes) -> None:
     for name, value in _arguments(ctx, fn, block, types).items():
-        scope.assign(name, value)
+        ctx.scope.assign(name, value)
     try:
         ctx.execute(ended_by(ast.Return(value=None), fn.tree.body))
     except DeuteronError:

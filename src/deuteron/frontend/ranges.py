@@ -85,7 +85,8 @@ def _bounds(ctx: Context, stub: object, args: list[Value], kwargs: dict[str, Val
 def _static(ctx: Context, start: Value, end: Value, step: Value) -> tuple[int, ...]:
     if is_runtime((start, end, step)):
         shown = ", ".join(describe(value) for value in (start, end, step))
-        raise ctx.error(f"tl.static_range needs compile-time bounds, got ({shown}). Use tl.range.")
+        ways_out = [way_out for value in (start, end, step) if (way_out := ctx.how_to_know(value))]
+        raise ctx.error(f"tl.static_range needs compile-time bounds, got ({shown}). {[*ways_out, 'Use tl.range.'][0]}")
     return tuple(call_at_compile_time(ctx, range, (start, end, step)))
 
 

@@ -9,11 +9,12 @@ Of the globals only those can be used that do not change behind a compiled kerne
 
 from __future__ import annotations
 
-import difflib
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
+from enum import Enum
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
+from deuteron.errors import suggest
 from deuteron.frontend.values import Value
 from deuteron.language.constant import constexpr, unwrap
 from deuteron.language.function import Function
@@ -62,7 +63,8 @@ class Scope:
             raise ctx.error(f"'{name}' is not defined.{self._suggestion(name)}") from None
         if self.function.is_builtin(name):
             return value
-        return check_global(ctx, name, value)
+        is_constexpr = isinstance(value, constexpr) or self.function.is_annotated_constexpr(name)
+        return unwrap(value) if is_constexpr else check_global(ctx, name, value)
 
     def _suggestion(self, name: str) -> str:
         return suggest(name, [*self.variables, *self.function.fn.__globals__])
@@ -71,21 +73,17 @@ class Scope:
 def check_global(ctx: Context, name: str, value: Any) -> Value:
     """The value of a global, a `tl.constexpr` unwrapped; raises CompilationError for data that may change."""
     if not _is_fixed(value):
+        is_closure = name in ctx.scope.function.fn.__code__.co_freevars
+        kind = "variable of an enclosing function" if is_closure else "global variable"
         raise ctx.error(
-            f"'{name}' is a global variable ({value!r:.60}), which may change after the kernel is compiled. "
+            f"'{name}' is a {kind} ({value!r:.60}), which may change after the kernel is compiled. "
             f"Write `{name} = tl.constexpr(...)` where it is defined, or pass it as an argument."
         )
     return unwrap(value)
 
 
-def suggest(name: str, known: Iterable[str]) -> str:
-    """' Did you mean ...?', or nothing where no known name is alike."""
-    matches = difflib.get_close_matches(name, [other for other in known if not other.startswith("__")], 3)
-    return f" Did you mean {' or '.join(repr(match) for match in matches)}?" if matches else ""
-
-
 def _is_fixed(value: Any) -> bool:
-    """Constexprs, modules, functions, classes, dtypes, None, and tuples of these."""
+    """Constexprs, modules, functions, classes, dtypes, members of enums, None, and tuples of these."""
     if isinstance(value, tuple):
         return all(map(_is_fixed, value))
-    return value is None or isinstance(value, (constexpr, ModuleType, dtype)) or callable(value)
+    return value is None or isinstance(value, (constexpr, ModuleType, dtype, Enum)) or callable(value)

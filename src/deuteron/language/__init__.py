@@ -6,6 +6,7 @@
     indexing.py map_elementwise.py dot.py tensor_descriptor.py hints.py debug.py iterators.py
                                                       functions that the frontend knows: signatures, docstrings
     tuple.py       tuples                             aggregate.py  classes of values with methods
+    target_info.py what a kernel is compiled for
     reductions.py  sorting.py  random.py  polling.py  standard.py functions written in the language itself
     function.py    a function written in the language
 
@@ -14,7 +15,7 @@ Nothing here has logic or imports a compiler; what a call means is in `frontend/
 
 # ruff: noqa: F401 (all of it is for others)
 # Submodules that share a name with a function (reduce, dot) are hidden by it: `tl.dot` is the function.
-from deuteron.language import extra, math, random
+from deuteron.language import extra, math, random, target_info
 from deuteron.language.arithmetic import PropagateNan, add, clamp, maximum, minimum, mul, sub
 from deuteron.language.atomic import (
     atomic_add,
@@ -37,7 +38,7 @@ from deuteron.language.dot import dot, dot_scaled
 from deuteron.language.extra import libdevice
 from deuteron.language.hints import assume, max_constancy, max_contiguous, multiple_of
 from deuteron.language.indexing import gather, histogram
-from deuteron.language.iterators import range, static_range
+from deuteron.language.iterators import condition, range, static_range
 from deuteron.language.map_elementwise import map_elementwise
 from deuteron.language.math import (
     abs,
@@ -123,10 +124,11 @@ from deuteron.language.tensor_descriptor import (
     store_tensor_descriptor,
     tensor_descriptor,
 )
-from deuteron.language.tuple import slice, tuple
+from deuteron.language.tuple import aggregate_replace, slice, tuple
 from deuteron.language.types import (
     bfloat16,
     block_type,
+    constexpr_type,
     dtype,
     float8e4b8,
     float8e4b15,
@@ -144,6 +146,7 @@ from deuteron.language.types import (
     pi32_t,
     pointer_type,
     tensor_descriptor_type,
+    tuple_type,
     uint8,
     uint16,
     uint32,

@@ -36,13 +36,17 @@ _OF_PYTHON = frozenset(
 
 
 class Aggregate(KernelClass, tuple):
-    """A value of an `@aggregate` class. `_fields` are its names, `_fixed` says which of them are constexprs."""
+    """A value of an `@aggregate` class. `_fields` are its names, `_fixed` says which of them are constexprs.
+
+    `__init__` runs on an object of `_draft`, which has the members too; `_written` is what the class was written with.
+    """
 
     __slots__ = ()
     _fields: tuple[str, ...] = ()
     _fixed: tuple[bool, ...] = ()
     _annotations: dict[str, Any] = {}
     _draft: type = object
+    _written: dict[str, Any] = {}
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Aggregate:
         """Raises TypeError unless `__init__` gives every field, and nothing else, a value that fits its annotation."""
@@ -95,13 +99,11 @@ def aggregate(cls: type) -> type[Aggregate]:
     Raises UsageError for a class without fields, and for an `__init__` that is a `@jit` function.
     """
     bases = [base for base in reversed(cls.__mro__) if base not in (object, tuple, KernelClass, Aggregate)]
-    members = {
-        name: member for base in bases for name, member in vars(base).items() if name not in (*_OF_PYTHON, "__init__")
-    }
+    members = {name: member for base in bases for name, member in _members_of(base).items()}
     annotations = {name: text for base in bases for name, text in _annotations_of(base).items()}
     if not annotations:
         raise UsageError(f"the aggregate '{cls.__name__}' has no fields: annotate them, as in `x: tl.tensor`")
-    init = next((made for base in reversed(bases) if (made := _init_of(base)) is not None), None)
+    init = members.pop("__init__", None)
     if isinstance(init, Function):
         raise UsageError(f"'__init__' of the aggregate '{cls.__name__}' is a @jit function: write it in plain Python")
     defaults = {name: members.pop(name) for name in annotations if name in members}
@@ -111,6 +113,7 @@ def aggregate(cls: type) -> type[Aggregate]:
         "_fixed": tuple(annotation_text(kind).rpartition(".")[2] == "constexpr" for kind in annotations.values()),
         "_annotations": annotations,
         "_draft": draft,
+        "_written": {**members, **defaults, **({"__init__": init} if init else {})},
         **{name: _field(index) for index, name in enumerate(annotations)},
     }
     made_class = type(cls.__name__, (Aggregate,), {**members, "__slots__": (), **made})
@@ -120,16 +123,24 @@ def aggregate(cls: type) -> type[Aggregate]:
 
 
 def _annotations_of(cls: type) -> dict[str, Any]:
-    return cls._annotations if issubclass(cls, Aggregate) else inspect.get_annotations(cls)
+    return cls._annotations if _is_made(cls) else inspect.get_annotations(cls)
 
 
-def _init_of(cls: type) -> Any:
-    return vars(cls._draft if issubclass(cls, Aggregate) else cls).get("__init__")
+def _is_made(cls: type) -> bool:
+    """Whether it comes from `aggregate`, and is not a class of the user that only derives from such a one."""
+    return "_written" in vars(cls)
+
+
+def _members_of(cls: type) -> dict[str, Any]:
+    """What the source of a class defines besides its annotations."""
+    if _is_made(cls):
+        return cls._written
+    return {name: member for name, member in vars(cls).items() if name not in _OF_PYTHON}
 
 
 def _init_by_fields(fields: tuple[str, ...], defaults: dict[str, Any]) -> Callable[..., None]:
-    kinds = inspect.Parameter
-    parameters = [kinds(name, kinds.POSITIONAL_OR_KEYWORD, default=defaults.get(name, kinds.empty)) for name in fields]
+    kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
+    parameters = [inspect.Parameter(name, kind, default=defaults.get(name, inspect.Parameter.empty)) for name in fields]
     signature = inspect.Signature(parameters)
 
     def init(self: Any, *args: Any, **kwargs: Any) -> None:
@@ -145,9 +156,8 @@ def _field(index: int) -> property:
 
 
 def _members(cls: type[Aggregate]) -> dict[str, Any]:
-    """What the class itself defines, by sorted name, with `__init__` as it was written."""
-    found = {name: _plain(member) for name, member in vars(cls._draft).items() if name not in _OF_PYTHON}
-    return dict(sorted(found.items()))
+    """What the class itself defines, by sorted name."""
+    return {name: _plain(member) for name, member in sorted(cls._written.items())}
 
 
 def _plain(member: Any) -> Any:

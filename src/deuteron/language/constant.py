@@ -13,25 +13,11 @@ import operator
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+from deuteron.language.types import constexpr_type
+
 
 class const:
     """Annotation of a pointer parameter that a kernel must not store through."""
-
-
-class constexpr_type:
-    """The type of a constexpr: equal for equal values of one class."""
-
-    def __init__(self, value: Any):
-        self.value = unwrap(value)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, constexpr_type) and (type(self.value), self.value) == (type(other.value), other.value)
-
-    def __hash__(self) -> int:
-        return hash(self.value)
-
-    def __repr__(self) -> str:
-        return f"constexpr_type[{self.value}]"
 
 
 class constexpr:
@@ -42,7 +28,8 @@ class constexpr:
 
     @property
     def type(self) -> constexpr_type:
-        return constexpr_type(self.value)
+        """What this is for a type in a kernel."""
+        return constexpr_type(unwrap(self.value))
 
     def __repr__(self) -> str:
         return f"constexpr[{self.value}]"

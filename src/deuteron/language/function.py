@@ -15,11 +15,12 @@ import ast
 import builtins
 import hashlib
 import inspect
-from collections.abc import Callable, Iterator, Sequence
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, update_wrapper
 from types import FunctionType, MethodType
-from typing import Any
+from typing import Any, NamedTuple
 
 from deuteron.errors import Location, UsageError
 from deuteron.language.constant import unwrap
@@ -47,6 +48,7 @@ class Parameter:
     default: Any
     do_not_specialize: bool = False
     do_not_specialize_on_alignment: bool = False
+    is_variadic: bool = False
 
     @property
     def is_constexpr(self) -> bool:
@@ -61,6 +63,13 @@ class Parameter:
     def is_const(self) -> bool:
         """Whether it is annotated `tl.const`: a pointer that must not be stored through."""
         return self.annotation.rpartition(".")[2] == "const"
+
+
+class Specialization(NamedTuple):
+    """What a `repr` is given of a kernel: the known arguments, and the types of all, by name."""
+
+    constants: dict[str, Any]
+    signature: dict[str, Any]
 
 
 class SourceFunction:
@@ -174,12 +183,14 @@ class Function(SourceFunction):
         do_not_specialize: Sequence[str | int] = (),
         do_not_specialize_on_alignment: Sequence[str | int] = (),
         noinline: bool = False,
+        repr: Callable[[Any], str] | None = None,
     ):
-        """`noinline` is accepted for Triton's sake: every call is inlined."""
+        """`noinline` is accepted for Triton's sake: every call is inlined. `repr` names compiled kernels."""
         if not inspect.isfunction(fn):
             raise UsageError(f"@jit decorates functions, got {fn!r}")
         self.fn = fn
         self.noinline = noinline
+        self.repr = repr or (lambda specialization: fn.__name__)
         self.signature = inspect.signature(fn)
         self.params = _parameters(self.signature, do_not_specialize, do_not_specialize_on_alignment)
         update_wrapper(self, fn)
@@ -193,9 +204,23 @@ class Function(SourceFunction):
             f"with {self.__name__}[grid](...)"
         )
 
+    def name_for(self, signature: Mapping[str, Any], constexprs: Mapping[str, Any]) -> str:
+        """What the kernel compiled for these types is called; raises UsageError for what no function can be called."""
+        name = self.repr(Specialization(dict(constexprs), dict(signature)))
+        if not (isinstance(name, str) and name.isascii() and name.isidentifier()):
+            raise UsageError(
+                f"repr= of kernel '{self.__name__}' gives the name {name!r}, expected letters, digits and underscores"
+            )
+        return name
+
     @property
     def arg_names(self) -> list[str]:
         return [param.name for param in self.params]
+
+    @property
+    def is_own(self) -> bool:
+        """Whether it is of Deuteron's own library."""
+        return str(self.fn.__module__).partition(".")[0] == __name__.partition(".")[0]
 
     def location(self, node: ast.AST) -> Location:
         """Where a node of `tree` is in the file."""
@@ -210,6 +235,13 @@ class Function(SourceFunction):
         if value is _MISSING:
             raise KeyError(name)
         return value
+
+    def is_annotated_constexpr(self, name: str) -> bool:
+        """Whether a global is annotated so where it is defined: `WIDTH: tl.constexpr = 64`."""
+        if name not in self.fn.__globals__ or name in self.fn.__code__.co_freevars:
+            return False
+        annotations = self.fn.__globals__.get("__annotations__") or _annotations_of_module(self.fn.__module__)
+        return annotation_text(annotations.get(name, "")).rpartition(".")[2] == "constexpr"
 
     def is_builtin(self, name: str) -> bool:
         """Whether a name that is not local means a builtin of Python."""
@@ -265,9 +297,15 @@ def _parameters(
             param.default,
             num in unspecialized or param.name in unspecialized,
             num in unaligned or param.name in unaligned,
+            param.kind in (param.VAR_POSITIONAL, param.VAR_KEYWORD),
         )
         for num, param in enumerate(signature.parameters.values())
     )
+
+
+def _annotations_of_module(name: str) -> Mapping[str, Any]:
+    module = sys.modules.get(name)
+    return inspect.get_annotations(module) if module is not None else {}
 
 
 def annotation_text(annotation: Any) -> str:
@@ -275,6 +313,14 @@ def annotation_text(annotation: Any) -> str:
         return ""
     text = annotation if isinstance(annotation, str) else getattr(annotation, "__name__", str(annotation))
     return text.strip("'\"")  # quotes within: an annotation as a string, where `annotations` is imported too
+
+
+def variadic_kernel(kernel: str, parameter: str) -> str:
+    """What is said of a kernel with `*args` or `**kwargs`."""
+    return (
+        f"Kernel '{kernel}' has a parameter '*{parameter}' for any number of arguments. Give it one parameter, and "
+        "launch it with a tuple."
+    )
 
 
 def _place(fn: SourceFunction) -> str:

@@ -45,6 +45,15 @@ def range(
 
 
 @builtin
+def condition(arg1: tensor | bool, disable_licm: bool = False):
+    """The condition of a `while`, with options of that loop: `while tl.condition(i < n, disable_licm=True):`.
+
+    :param arg1: the condition.
+    :param disable_licm: accepted as Triton has it: nothing is hoisted out of a `while` that changes what it may read.
+    """
+
+
+@builtin
 def static_range(arg1: int, arg2: int | None = None, step: int | None = None):
     """Counts like Python's `range`; the loop is unrolled, its variable is known at compile time.
 

@@ -22,8 +22,16 @@ from typing import Any, NamedTuple
 
 from deuteron.dtypes import FLOATS, INTEGERS
 from deuteron.errors import UsageError
-from deuteron.language.constant import constexpr_type
-from deuteron.language.types import block_type, dtype, int32, int64, pointer_type, tensor_descriptor_type
+from deuteron.language.types import (
+    block_type,
+    constexpr_type,
+    dtype,
+    int32,
+    int64,
+    pointer_type,
+    tensor_descriptor_type,
+    tuple_type,
+)
 
 SCALARS: dict[str, dtype] = {type.signature: dtype(type.dtype_name) for type in (*INTEGERS, *FLOATS)}
 ALIASES = {"f16": "fp16", "f32": "fp32", "f64": "fp64"}
@@ -62,9 +70,14 @@ def parse_type(text: str) -> dtype:
     return scalar
 
 
-def str_to_ty(name: str, constexpr_value: Any = None) -> dtype | constexpr_type:
-    """The type that a signature's text names, as `parse_type`; of `constexpr` the type of that value."""
-    return constexpr_type(constexpr_value) if name == "constexpr" else parse_type(name)
+def str_to_ty(name: Any, c: Any = None) -> dtype:
+    """The type that a text means, in Triton's name for it: `*fp32`, `i32`, `tensordesc<fp16[8,8]>`, a tuple of such.
+
+    `c` is the value where it is `constexpr`. Raises UsageError where there is no such type.
+    """
+    if isinstance(name, tuple):
+        return tuple_type([str_to_ty(item, c) for item in name], getattr(name, "_fields", None))
+    return constexpr_type(c) if name == "constexpr" else parse_type(name)
 
 
 def _descriptor_type(text: str) -> tensor_descriptor_type:

@@ -11,8 +11,9 @@ with `==`, use them as keys, pass them to kernels as constexpr arguments.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from enum import Enum
+from typing import Any
 
 from deuteron.dtypes import FLOATS, INTEGERS
 
@@ -221,6 +222,44 @@ class tensor_descriptor_type(dtype):
         self.block_type = block_type
         self.padding = padding
         self.name = f"tensor_descriptor<{block_type}>"
+
+    def __repr__(self) -> str:
+        return self.name
+
+
+class constexpr_type(dtype):
+    """What a value that is known at compile time has for a type: `value` is that value, and equal ones are equal."""
+
+    def __init__(self, value: Any):
+        self.value = value
+        self.name = f"constexpr[{value}]"
+        self.primitive_bitwidth = self.itemsize = 0
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, constexpr_type) and (type(self.value), self.value) == (type(other.value), other.value)
+
+    def __hash__(self) -> int:
+        return hash(self.value)
+
+    def __repr__(self) -> str:
+        return self.name
+
+
+class tuple_type(dtype):
+    """What a tuple has for a type: the types of its items, and the names of its fields, if it has any."""
+
+    def __init__(self, types: Sequence[dtype], fields: Sequence[str] | None = None):
+        self.types = list(types)
+        self.fields = list(fields) if fields else None
+        names = [f"{name}:{type}" for name, type in zip(self.fields or (), self.types, strict=False)]
+        self.name = f"[{','.join(names or map(str, self.types))}]"
+        self.primitive_bitwidth = self.itemsize = 0
+
+    def __iter__(self) -> Iterator[dtype]:
+        return iter(self.types)
+
+    def __getitem__(self, index: int) -> dtype:
+        return self.types[index]
 
     def __repr__(self) -> str:
         return self.name

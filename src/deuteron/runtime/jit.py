@@ -24,11 +24,11 @@ from deuteron.backend.devices import CPU, Device, device_target
 from deuteron.compiler import ASTSource, CompiledKernel, IRSource, resolve_target
 from deuteron.compiler.driver import compile_with
 from deuteron.compiler.kernel import has_launch_hooks
-from deuteron.errors import DeuteronError, LaunchError, UsageError
+from deuteron.errors import DeuteronError, LaunchError, UsageError, suggest
 from deuteron.language.constant import rebuild
-from deuteron.language.function import Function, Parameter, SourceFunction, is_kernel_class
+from deuteron.language.function import Function, Parameter, SourceFunction, is_kernel_class, variadic_kernel
 from deuteron.language.references import Reference, check_unchanged
-from deuteron.options import IGNORED_OPTIONS, Target, option_names, settings
+from deuteron.options import IGNORED_OPTIONS, Target, is_option, option_names, settings
 from deuteron.runtime.driver import driver
 from deuteron.runtime.events import CompileEvent
 from deuteron.runtime.grid import Grid, evaluate_grid
@@ -111,14 +111,17 @@ class JITFunction(Function, KernelInterface):
         noinline: bool | None = None,
         repr: Callable[..., str] | None = None,
         launch_metadata: Callable[..., Any] | None = None,
+        interpret: bool | None = None,
     ):
         super().__init__(
             fn,
             do_not_specialize=tuple(do_not_specialize or ()),
             do_not_specialize_on_alignment=tuple(do_not_specialize_on_alignment or ()),
             noinline=bool(noinline),
+            repr=repr,
         )
         self.debug = debug
+        self.is_interpreted = bool(interpret)
         self.launch_metadata = launch_metadata
         self.pre_run_hooks: list[Callable[..., Any]] = []
         self._names = tuple(self.arg_names)
@@ -156,7 +159,7 @@ class JITFunction(Function, KernelInterface):
             found = self._launcher(bound, is_warmup=True)
             return found and found.kernel
         extents = evaluate_grid(grid, self.__name__, lambda: self._meta(bound))
-        if settings.interpret:
+        if settings.interpret or self.is_interpreted:
             return self._interpret(bound, extents)
         if settings.emulate:
             return self._emulate(bound, extents)
@@ -207,6 +210,7 @@ class JITFunction(Function, KernelInterface):
         """The arguments in the order of the parameters, and the keywords that are no parameters."""
         values, options = list(args), kwargs
         if len(args) > len(self._names):
+            self._check_not_variadic()
             raise LaunchError(f"{self._usage()}, got {len(args)} arguments")
         for param in self.params[len(args) :]:
             if param.name in options:
@@ -214,7 +218,8 @@ class JITFunction(Function, KernelInterface):
             elif param.has_default:
                 values.append(param.default)
             else:
-                raise LaunchError(f"{self._usage()}: argument '{param.name}' is missing")
+                self._check_not_variadic()
+                raise self._missing(param.name, options)
         if options:
             self._check_not_bound(options, self._names[: len(args)])
         return values, options
@@ -223,6 +228,17 @@ class JITFunction(Function, KernelInterface):
         for name in bound:
             if name in options:
                 raise LaunchError(f"{self._usage()}: argument '{name}' is given twice")
+
+    def _check_not_variadic(self) -> None:
+        for param in self.params:
+            if param.is_variadic:
+                raise UsageError(variadic_kernel(self.__name__, param.name), self.location(self.tree))
+
+    def _missing(self, name: str, keywords: Iterable[str]) -> LaunchError:
+        """The error for an argument that is not given, with a keyword that may be meant to be it."""
+        unknown = next((keyword for keyword in keywords if keyword not in self._names and not is_option(keyword)), None)
+        meant = f", and there is no '{unknown}'. Did you mean '{name}'?" if unknown else ""
+        return LaunchError(f"{self._usage()}: argument '{name}' is missing{meant}")
 
     def _usage(self) -> str:
         return f"kernel '{self.__name__}' takes {', '.join(self._names)}"
@@ -313,7 +329,9 @@ class JITFunction(Function, KernelInterface):
         known = option_names(backend.options_class)
         unknown = [name for name in given if name not in known and name not in IGNORED_OPTIONS]
         if unknown:
-            raise LaunchError(f"{self._usage()}; '{unknown[0]}' is none of these and no option: {', '.join(known)}")
+            near = suggest(unknown[0], [*self._names, *known])
+            known = ", ".join(known)
+            raise LaunchError(f"{self._usage()}; '{unknown[0]}' is none of these and no option: {known}.{near}")
         return backend.make_options(given)
 
     def _interpret(self, bound: _Binding, grid: tuple[int, int, int]) -> None:
@@ -379,7 +397,10 @@ def jit(fn: Callable[..., Any] | None = None, **options: Any) -> Any:
         debug: keep `tl.device_assert`.
         launch_metadata: `launch_metadata(grid, metadata, args)` returns a dictionary, of which launch hooks are told;
             `args` are the arguments by name.
-        noinline, repr, version: accepted as Triton has them, without effect.
+        repr: `repr(specialization)` returns what the kernel is called that is compiled for `.constants`, the known
+            arguments by name, and `.signature`, the types by name.
+        noinline: accepted as Triton has it, without effect: every call is inlined.
+        version, interpret: accepted as older Tritons had them; `interpret` runs launches in the interpreter.
     """
     if fn is None:
         return lambda function: jit(function, **options)

@@ -175,6 +175,8 @@ def _specialiser_of(type: type) -> Specialiser:
         if issubclass(type, base):
             return specialise
     found = array_specialiser(type)
+    if found is None and issubclass(type, list):
+        raise LaunchError("expected an array, a number or a tuple, got a list: pass tuple(...) of it")
     if found is None:
         raise LaunchError(
             f"expected an array or a number, got an object of type '{type.__module__}.{type.__qualname__}'; "

@@ -55,7 +55,7 @@ def test_constant_of_a_type(ops, value: str, dtype: str, expected: float):
         (
             "tl.arange(0, n)",
             "The end of tl.arange is an integer known at compile time, got int32. "
-            "Add a runtime offset to the range, as in `start + tl.arange(0, BLOCK)`.",
+            "It is a parameter: annotate it, as in `n: tl.constexpr`.",
         ),
         (
             "tl.arange(0, 2**31)",
@@ -71,7 +71,8 @@ def test_constant_of_a_type(ops, value: str, dtype: str, expected: float):
         ),
         (
             "tl.zeros((n, 4), tl.float32)",
-            "The shape (int32, 4) is not known at compile time: int32. Take extents from constexpr parameters.",
+            "The shape (int32, 4) is not known at compile time: int32. "
+            "It is a parameter: annotate it, as in `n: tl.constexpr`.",
         ),
         ("tl.zeros([4], 'fp32')", "The dtype of a tile is a type such as tl.float32, got 'fp32'."),
         (

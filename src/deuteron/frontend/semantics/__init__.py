@@ -34,6 +34,7 @@ from deuteron.frontend.semantics import (
     reduce,
     select,
     shape,
+    target_info,
     tensor_descriptor,
 )
 
@@ -61,6 +62,7 @@ RULES = {
     **debug.RULES,
     **iterators.RULES,
     **python.RULES,
+    **target_info.RULES,
 }
 ATTRIBUTES = members.ATTRIBUTES
 METHODS = {name: RULES.get(function, function) for name, function in members.FUNCTIONS.items()}

@@ -22,7 +22,7 @@ def arange(ctx: Context, start: int, end: int) -> Tensor:
         if not is_integer(bound):
             raise ctx.error(
                 f"The {name} of tl.arange is an integer known at compile time, got {describe(bound)}. "
-                "Add a runtime offset to the range, as in `start + tl.arange(0, BLOCK)`."
+                + (ctx.how_to_know(bound) or "Add a runtime offset to the range, as in `start + tl.arange(0, BLOCK)`.")
             )
         if not int32.get_int_min_value() <= bound <= int32.get_int_max_value():
             raise ctx.error(f"The {name} of tl.arange fits in int32, got {bound}. Add what is beyond afterwards.")

@@ -26,4 +26,8 @@ def static_range(ctx: Context, arg1: Value, arg2: Value = None, step: Value = No
     raise ctx.error("tl.static_range is no value. Write it after `in`, as in `for i in tl.static_range(4):`.")
 
 
-RULES = {tl.range: range, tl.static_range: static_range}
+def condition(ctx: Context, arg1: Value, disable_licm: bool = False) -> Value:
+    return arg1
+
+
+RULES = {tl.range: range, tl.static_range: static_range, tl.condition: condition}

@@ -9,7 +9,10 @@ On compile-time values these run in Python itself and never come here.
 
 from __future__ import annotations
 
+import operator
+
 from deuteron import language as tl
+from deuteron.errors import suggest
 from deuteron.frontend.context import Context
 from deuteron.frontend.semantics.arithmetic import add
 from deuteron.frontend.values import Value, describe, is_runtime
@@ -32,6 +35,10 @@ def float_(ctx: Context, value: Value) -> None:
 
 def bool_(ctx: Context, value: Value) -> None:
     raise ctx.error(f"bool() of {describe(value)}, which is known only at run time. Compare, as in `x != 0`.")
+
+
+def matmul(ctx: Context, left: Value, right: Value) -> None:
+    raise ctx.error(f"'@' is not defined for {describe(left)} and {describe(right)}. Use tl.dot(a, b).")
 
 
 def tuple_(ctx: Context, items: Value = (), type: Value = None) -> tuple[Value, ...]:
@@ -68,7 +75,29 @@ def _items(ctx: Context, name: str, items: Value) -> tuple[Value, ...]:
     raise ctx.error(f"{name}() takes a tuple, got {describe(items)}.{way_out}")
 
 
+def aggregate_replace(ctx: Context, instance: Value, **changes: Value) -> Value:
+    if not isinstance(instance, Aggregate):
+        raise ctx.error(f"tl.aggregate_replace takes a value of an @aggregate class, got {describe(instance)}.")
+    for name in changes:
+        if name not in instance._fields:
+            raise ctx.error(f"{describe(instance)} has no '{name}'.{suggest(name, instance._fields)}")
+    return checked_aggregate(ctx, instance._replace(**changes))
+
+
+def checked_aggregate(ctx: Context, made: Aggregate) -> Aggregate:
+    """The value; raises CompilationError where a constexpr field of it is known at run time only."""
+    for name, is_fixed, value in zip(made._fields, made._fixed, made, strict=True):
+        if is_fixed and is_runtime(value):
+            raise ctx.error(
+                f"'{name}' of {type(made).__name__} is a constexpr, got {describe(value)}, which is known only at run "
+                "time. Annotate the field as tl.tensor."
+            )
+    return made
+
+
 RULES = {
+    tl.aggregate_replace: aggregate_replace,
+    operator.matmul: matmul,
     len: len_,
     int: int_,
     float: float_,

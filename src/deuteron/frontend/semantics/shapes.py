@@ -23,7 +23,7 @@ def check_shape(ctx: Context, shape: Value) -> tuple[int, ...]:
         if not is_integer(extent):
             raise ctx.error(
                 f"The shape {describe(extents)} is not known at compile time: {describe(extent)}. "
-                "Take extents from constexpr parameters."
+                + (ctx.how_to_know(extent) or "Take extents from constexpr parameters.")
             )
         if extent < 1 or extent & (extent - 1):
             raise ctx.error(

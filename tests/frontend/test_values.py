@@ -1,0 +1,141 @@
+"""What a kernel may ask of values, types and its target while it is compiled."""
+
+from __future__ import annotations
+
+import enum
+
+import pytest
+
+import deuteron.language as tl
+from deuteron import aggregate
+from deuteron.frontend import lower_function
+from deuteron.ir.text import print_module
+from deuteron.language.function import Function as jit
+from deuteron.language.function import constexpr_function
+from deuteron.options import Target
+
+ANNOTATED: tl.constexpr = 16
+
+
+class Mode(enum.Enum):
+    PLAIN = 1
+    SCALED = 2
+
+
+@constexpr_function
+def rank_of(x, plus=0):
+    return len(x.shape) + plus
+
+
+def test_attributes_by_name(check_ir):
+    @jit
+    def kernel(p, n):
+        # CHECK: "tt.make_range"() <{start = 0 : i32, end = 16 : i32}>
+        tl.static_assert(hasattr(n, "dtype") and not hasattr(n, "colour") and hasattr(p, "to"))
+        tl.static_assert(getattr(n, "dtype") == tl.int32 and getattr(n, "colour", 3) == 3)  # noqa: B009
+        tl.static_assert(isinstance(n, tl.tensor) and type(n) is tl.tensor)
+        tl.static_assert(isinstance((n, 1), tl.tuple) and not isinstance((n, 1), tl.constexpr))
+        tl.static_assert(isinstance((n, 1).type, tl.tuple_type) and (n, 1).type[0] == tl.int32)
+        tl.static_assert(isinstance(ANNOTATED.type, tl.constexpr_type) and ANNOTATED.type.value == 16)
+        tl.static_assert(isinstance(p.dtype, tl.pointer_type) and p.dtype.element_ty == tl.float32)
+        tl.arange(0, ANNOTATED)
+
+    check_ir(kernel, "*fp32 i32")
+
+
+def test_compile_time_function_of_a_run_time_value(check_ir):
+    @jit
+    def kernel(n):
+        # CHECK: end = 4
+        tl.static_assert(rank_of(n) == 0)
+        tl.arange(0, 2 * rank_of(tl.zeros((4,), tl.int32), plus=1))
+
+    check_ir(kernel, "i32")
+
+
+def test_members_of_enums(check_ir):
+    @jit
+    def kernel(n, MODE: tl.constexpr):
+        # CHECK: end = 8
+        tl.arange(0, 8 if MODE is Mode.SCALED and MODE.value == 2 else 4)
+
+    check_ir(kernel, "i32", MODE=Mode.SCALED)
+
+
+def test_condition_is_its_value(check_ir):
+    @jit
+    def kernel(n):
+        # CHECK: %[[LESS:.*]] = "arith.cmpi"
+        # CHECK: "scf.condition"(%[[LESS]]
+        i = 0
+        while tl.condition(i < n, disable_licm=True):
+            i += 1
+
+    check_ir(kernel, "i32")
+
+
+@jit
+def asks(p):
+    if tl.target_info.cuda_capability_geq(9, 0):
+        tl.store(p, 90)
+    elif tl.target_info.is_cuda():
+        tl.store(p, 80)
+    else:
+        tl.store(p, 0)
+
+
+@pytest.mark.parametrize(
+    ("target", "stored"),
+    [(Target("cuda", 90), 90), (Target("cuda", 100), 90), (Target("cuda", 86), 80), (Target("cpu", "native"), 0)],
+)
+def test_target(target, stored):
+    text = print_module(lower_function(asks, {"p": "*i32"}, {}, target=target), locations=False)
+    assert f"value = {stored} : i32" in text and text.count("tt.store") == 1
+    assert "value = 0 : i32" in print_module(lower_function(asks, {"p": "*i32"}, {}), locations=False)
+
+
+def test_the_name_of_a_kernel():
+    assert "asked" in print_module(lower_function(asks, {"p": "*i32"}, {}, name="asked"), locations=False)
+
+
+def test_aggregates_on_the_host():
+    @aggregate
+    class Pair:
+        first: tl.tensor
+        SECOND: tl.constexpr = 2
+
+        @constexpr_function
+        def twice(self):
+            return 2 * self.SECOND
+
+    @aggregate
+    class Named(Pair):
+        name: tl.constexpr
+
+        def __init__(self, first):
+            self.first, self.SECOND, self.name = first, tl.constexpr(7), "x"
+
+    assert repr(Pair(1)) == "Pair(first=1, SECOND=2)" and Pair(1).twice() == 4
+    assert Pair(1)._replace(SECOND=3).SECOND == 3
+    assert repr(Named(3)) == "Named(first=3, SECOND=7, name='x')" and Named(3).twice() == 14
+    with pytest.raises(TypeError, match="missing a required argument: 'first'"):
+        Pair()
+    with pytest.raises(AttributeError):
+        Pair(1).first = 3
+
+
+def test_aggregates_that_cannot_be():
+    from deuteron.errors import UsageError
+
+    with pytest.raises(UsageError, match="has no fields"):
+        aggregate(type("Empty", (), {}))
+
+    class Pair:
+        first: tl.tensor
+
+        @jit
+        def __init__(self, first):
+            pass
+
+    with pytest.raises(UsageError, match="is a @jit function"):
+        aggregate(Pair)
