@@ -31,8 +31,7 @@ METHOD_NAMES = """
 """
 
 TO_COME = """
-    aggregate_replace condition constexpr_type inline_asm_elementwise slice
-    str_to_ty target_info tuple tuple_type
+    inline_asm_elementwise
 """
 
 
