@@ -1,0 +1,17 @@
+"""The executors that each case runs on."""
+
+from __future__ import annotations
+
+import pytest
+
+EXECUTORS = ("interpreter", "cpu", "cuda:80", "cuda:90")
+
+
+@pytest.fixture(params=EXECUTORS)
+def executor(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Launches run on the executor of this name; those for a GPU on the emulator."""
+    is_gpu = request.param.startswith("cuda")
+    monkeypatch.setenv("DEUTERON_INTERPRET", "1" if request.param == "interpreter" else "0")
+    monkeypatch.setenv("DEUTERON_EMULATE", "1" if is_gpu else "0")
+    monkeypatch.setenv("DEUTERON_TARGET", request.param if is_gpu else "cpu")
+    return request.param

@@ -1,0 +1,38 @@
+"""Kernels by what they are for, in the manner of the collections where they are found.
+
+CASES["swiglu_forward"](rng)     a Case; a file enters its cases when it is imported
+"""
+
+from kernels.case import CASES
+from kernels.families import (
+    activations,
+    attention,
+    convolutions,
+    experts,
+    indexing,
+    losses,
+    matmul,
+    norms,
+    optimizers,
+    quantization,
+    recurrences,
+    rotary,
+    sampling,
+)
+
+__all__ = [
+    "CASES",
+    "activations",
+    "attention",
+    "convolutions",
+    "experts",
+    "indexing",
+    "losses",
+    "matmul",
+    "norms",
+    "optimizers",
+    "quantization",
+    "recurrences",
+    "rotary",
+    "sampling",
+]
