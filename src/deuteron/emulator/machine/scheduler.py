@@ -2,7 +2,8 @@
 
 A group runs until it blocks, diverges, exits or has used its turn. When nothing can run, in this order: joins let
 complete warps go on, an asynchronous copy is delivered, joins let single threads go on; then it is a deadlock. A kernel
-that spins without blocking gets the same treatment after some turns in which nothing was written.
+that spins without blocking gets the same treatment after some turns in which nothing was written, or in which threads
+wait at a join for others, which may be spinning until these go on: a lock that its owner has to release.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from deuteron.errors import DeuteronError, InternalError
 
 TURN = 512
 IDLE_LIMIT = 3_000_000
+PATIENCE = 32  # turns of each group; fewer make groups smaller than they need to be, more make locks slow
 
 
 class Scheduler:
@@ -34,6 +36,7 @@ class Scheduler:
         self.blocked: list[Group] = []
         self.joins: list[Join] = []
         self.idle = 0
+        self.turns_apart = 0
 
     def run(self, group: Group) -> None:
         self.ready.append(group)
@@ -59,6 +62,10 @@ class Scheduler:
         self.idle = 0 if wave.num_events != before else self.idle + count
         if self.idle > TURN * (len(self.ready) + 1):
             self._unstick()
+        self.turns_apart += 1
+        if self.turns_apart > PATIENCE * (len(self.ready) + 1):
+            self.turns_apart = 0
+            self._release_joins()
         if self.idle > IDLE_LIMIT:
             raise self._fault_at(Fault("no progress", _SPINS, group.threads), group)
 
@@ -150,6 +157,7 @@ class Scheduler:
 
     def _continue(self, join: Join, group: Group) -> None:
         """A group goes on from a join."""
+        self.turns_apart = 0
         group.join = join.parent
         group.pc = join.pc
         self._start(group)
@@ -195,9 +203,12 @@ class Scheduler:
 
     def _unstick(self) -> bool:
         """Do what may let a group go on; False where there is nothing left to do."""
-        if self._release(Join.complete_warps) or self._deliver():
-            return True
-        return self._release(lambda join: np.concatenate([g.threads for g in join.arrived]))
+        return self._release(Join.complete_warps) or self._deliver() or self._release(_arrived)
+
+    def _release_joins(self) -> None:
+        """Threads that wait at a join go on: whole warps, and where there are none, single threads."""
+        if not self._release(Join.complete_warps):
+            self._release(_arrived)
 
     def _deliver(self) -> bool:
         if not self.deliver():
@@ -250,6 +261,10 @@ class Scheduler:
             return self._fault_at(Fault("unwritten register", message, group.threads), group)
         place = self._place(group, group.pc, group.threads)
         return InternalError(f"the emulator failed: {type(error).__name__}: {error}{place.describe()}")
+
+
+def _arrived(join: Join) -> np.ndarray:
+    return np.concatenate([group.threads for group in join.arrived])
 
 
 def common_join(groups: Sequence[Group]) -> Join | None:
