@@ -78,6 +78,8 @@ SNIPPETS = {
     "tt.cat": f'%r = "tt.cat"(%t, %u) : ({TILE}, {TILE}) -> tensor<8xf32>',
     "tt.gather": f'%r = "tt.gather"(%t, %i) <{{axis = 0 : i32}}> : ({TILE}, tensor<4xi32>) -> {TILE}',
     "tt.histogram": f'%r = "tt.histogram"(%i, %m) : (tensor<4xi32>, {MASK}) -> tensor<16xi32>',
+    "tt.elementwise_inline_asm": """%r = "tt.elementwise_inline_asm"(%n, %f) <{asm_string = "add.f32 $0, $1, $2;",
+        constraints = "=f,r,f", pure = true, packed_element = 1 : i32}> : (i32, f32) -> f32""",
     "tt.map_elementwise": f'%r = "tt.map_elementwise"(%t, %u) <{{pack = 1 : i32}}> {REGION.format("map_elementwise")} '
     f": ({TILE}, {TILE}) -> {TILE}",
     "tt.reduce": f'%r = "tt.reduce"(%t) <{{axis = 0 : i32}}> {REGION.format("reduce")} : ({TILE}) -> f32',

@@ -59,6 +59,11 @@ def map_elementwise(pack: int, types: str, result: str) -> str:
     }}) : ({T}) -> {result}"""
 
 
+def assembly(constraints: str, operand: str) -> str:
+    return f"""%r = "tt.elementwise_inline_asm"(%n) <{{asm_string = "mov.b32 $0, {operand};",
+        constraints = "{constraints}", pure = true, packed_element = 1 : i32}}> : (i32) -> i32"""
+
+
 def describe(base: str, result: str, last: int = 1, sizes: str = "1, 1, 1", padding: int = 1) -> str:
     operands = {"1, 1, 1": "%n, %s", "1, 2, 1": "%n, %n, %s", "1, 2, 2": "%n, %n, %s, %s"}[sizes]
     types = {"1, 1, 1": "i32, i64", "1, 2, 1": "i32, i32, i64", "1, 2, 2": "i32, i32, i64, i64"}[sizes]
@@ -148,6 +153,8 @@ ERRORS = [
     (f'%r = "tt.histogram"(%t) : ({T}) -> tensor<4xi32>', "needs integers in one dimension"),
     ('%r = "tt.histogram"(%i, %k) : (tensor<4xi32>, tensor<8xi1>) -> tensor<4xi32>', "has a mask of tensor<8xi1>"),
     ('%r = "tt.histogram"(%i) : (tensor<4xi32>) -> tensor<4xi64>', "gives i32 in one dimension"),
+    (assembly("=r,r", "$2"), r"it names operand \$2"),
+    (assembly("=r", "$0"), "there are 0 inputs"),
     (map_elementwise(2, "%a: f32", T), "arguments do not match"),
     (map_elementwise(1, "%a: f32", "tensor<4xf64>"), "does not match the results"),
     (map_elementwise(1, "%a: f32", "tensor<8xf32>"), "tiles of one shape"),

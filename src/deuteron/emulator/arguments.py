@@ -15,10 +15,10 @@ import numpy as np
 
 from deuteron.emulator.asynchronous.tensor_map import TensorMap
 from deuteron.emulator.machine.global_memory import GlobalMemory
-from deuteron.emulator.parser.syntax import Variable
 from deuteron.emulator.types import TYPES
 from deuteron.emulator.variables import Layout
 from deuteron.errors import LaunchError
+from deuteron.ptx.syntax import Variable
 
 
 def pack_arguments(kernel: str, layout: Layout, memory: GlobalMemory, args: Sequence[object]) -> dict[str, int]:

@@ -11,8 +11,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from deuteron.emulator.parser.syntax import Function, Instruction, Symbol
 from deuteron.emulator.step import Step
+from deuteron.ptx.syntax import Function, Instruction, Symbol
 
 _ENDS = ("ret", "exit", "trap")
 

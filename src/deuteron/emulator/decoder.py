@@ -12,10 +12,10 @@ from deuteron.emulator.faults import UnknownInstruction
 from deuteron.emulator.instructions import RULES
 from deuteron.emulator.instructions.operands import Decoding
 from deuteron.emulator.machine.group import Group
-from deuteron.emulator.parser.syntax import Function
 from deuteron.emulator.step import Run, Step
 from deuteron.emulator.types import KINDS
 from deuteron.emulator.variables import Layout
+from deuteron.ptx.syntax import Function
 
 
 def decode(function: Function, layout: Layout, pc: int) -> Step:

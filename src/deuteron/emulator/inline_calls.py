@@ -12,7 +12,7 @@ import dataclasses
 from collections.abc import Mapping
 
 from deuteron.emulator.faults import UnknownInstruction
-from deuteron.emulator.parser.syntax import (
+from deuteron.ptx.syntax import (
     Function,
     Instruction,
     Memory,

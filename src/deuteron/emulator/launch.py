@@ -20,10 +20,10 @@ from deuteron.emulator.machine.scheduler import Scheduler
 from deuteron.emulator.machine.wave import Wave
 from deuteron.emulator.machine.windows import SHARED_WINDOW
 from deuteron.emulator.options import EmulatorOptions
-from deuteron.emulator.parser.syntax import Immediate, Variable
 from deuteron.emulator.program import Program
 from deuteron.emulator.types import TYPES
 from deuteron.errors import LaunchError, OutOfResources
+from deuteron.ptx.syntax import Immediate, Variable
 
 Dim = int | Sequence[int]
 _SHARED_LIMITS = {80: 166912, 86: 101376, 87: 166912, 89: 101376, 90: 232448, 100: 232448, 120: 101376}

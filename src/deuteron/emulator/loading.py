@@ -9,10 +9,10 @@ from functools import lru_cache
 
 from deuteron.emulator.decoder import decode
 from deuteron.emulator.inline_calls import inline_calls
-from deuteron.emulator.parser import Module, parse
 from deuteron.emulator.program import Program
 from deuteron.emulator.variables import Layout
 from deuteron.errors import UsageError
+from deuteron.ptx import Module, parse
 
 
 @lru_cache(maxsize=64)

@@ -20,8 +20,8 @@ from deuteron.emulator.launch import Dim, Launch, as_dim
 from deuteron.emulator.loading import load_program
 from deuteron.emulator.machine.group import Group
 from deuteron.emulator.options import EmulatorOptions
-from deuteron.emulator.parser.syntax import Instruction
 from deuteron.emulator.program import Program
+from deuteron.ptx.syntax import Instruction
 
 SECTOR = 32
 NO_LINE = ("", 0)

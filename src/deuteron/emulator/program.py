@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from deuteron.emulator.control_flow import ControlFlow
-from deuteron.emulator.parser.syntax import TYPE_BYTES, Function, Module
 from deuteron.emulator.register_fences import check_register_fences
 from deuteron.emulator.step import Step
 from deuteron.emulator.variables import Layout
+from deuteron.ptx.syntax import TYPE_BYTES, Function, Module
 
 
 class Program:

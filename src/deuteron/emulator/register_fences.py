@@ -14,8 +14,8 @@ from collections.abc import Iterable
 
 from deuteron.emulator.control_flow import ControlFlow
 from deuteron.emulator.faults import Fault
-from deuteron.emulator.parser.syntax import Instruction, Register, Vector
 from deuteron.emulator.step import Step
+from deuteron.ptx.syntax import Instruction, Register, Vector
 
 # What was used since the last fence, as bit sets: by wgmma of each shape, and by other instructions.
 Used = dict[str, int]

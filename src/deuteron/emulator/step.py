@@ -16,8 +16,8 @@ import numpy as np
 from deuteron.emulator.asynchronous.warpgroup import InFlight
 from deuteron.emulator.faults import Fault
 from deuteron.emulator.machine.group import Group
-from deuteron.emulator.parser.syntax import Instruction
 from deuteron.emulator.parts import Parts
+from deuteron.ptx.syntax import Instruction
 
 STOP = -1
 Run = Callable[[Group], int | None]

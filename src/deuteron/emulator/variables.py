@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from deuteron.emulator.machine.windows import SHARED_BASE
-from deuteron.emulator.parser.syntax import Function, Module, Variable
+from deuteron.ptx.syntax import Function, Module, Variable
 
 
 class Layout:

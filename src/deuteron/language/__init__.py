@@ -3,7 +3,7 @@
     types.py       dtypes, pointers, tiles            constant.py   constexpr
     tensor.py      what a runtime value can do        signature.py  types as text
     program.py creation.py shape.py convert.py memory.py atomic.py arithmetic.py select.py math.py reduce.py
-    indexing.py map_elementwise.py dot.py tensor_descriptor.py hints.py debug.py iterators.py
+    indexing.py inline_asm.py map_elementwise.py dot.py tensor_descriptor.py hints.py debug.py iterators.py
                                                       functions that the frontend knows: signatures, docstrings
     tuple.py       tuples                             aggregate.py  classes of values with methods
     target_info.py what a kernel is compiled for
@@ -38,6 +38,7 @@ from deuteron.language.dot import dot, dot_scaled
 from deuteron.language.extra import libdevice
 from deuteron.language.hints import assume, max_constancy, max_contiguous, multiple_of
 from deuteron.language.indexing import gather, histogram
+from deuteron.language.inline_asm import inline_asm_elementwise
 from deuteron.language.iterators import condition, range, static_range
 from deuteron.language.map_elementwise import map_elementwise
 from deuteron.language.math import (

@@ -1,7 +1,8 @@
 """Launching in the NumPy interpreter (DEUTERON_INTERPRET=1): one program at a time, every access checked.
 
-The module is what the frontend makes, before any pass, so that a result that differs from the compiled kernel's points
-at what comes after. Everything heavy is imported when a kernel is first interpreted.
+The module is what the frontend makes, before any pass but the one that makes ops of assembly, so that a result that
+differs from the compiled kernel's points at what comes after. Everything heavy is imported when a kernel is first
+interpreted.
 """
 
 from __future__ import annotations
@@ -20,8 +21,11 @@ if TYPE_CHECKING:
 
 def lower(source: ASTSource) -> ModuleOp:
     from deuteron.frontend import lower_function
+    from deuteron.passes.tile.assembly.translate import TranslateAssembly
 
-    return lower_function(source.fn, source.signature, source.constexprs, source.attrs)
+    module = lower_function(source.fn, source.signature, source.constexprs, source.attrs)
+    TranslateAssembly().translate(module)
+    return module
 
 
 def interpret(module: ModuleOp, args: Sequence[Any], grid: tuple[int, int, int]) -> None:

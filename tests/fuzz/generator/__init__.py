@@ -12,6 +12,7 @@ import random
 
 from tests.fuzz.case import Case
 from tests.fuzz.generator import (  # noqa: F401 (each adds its statements to FAMILIES)
+    assembly,
     atomics,
     calls,
     control,

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 def _pipelines() -> dict[str, list[ModulePass]]:
     from deuteron.passes.tile import tile_passes
 
-    return {"tile": tile_passes(loads_ahead=False)}
+    return {"tile": tile_passes(loads_ahead=False, has_ptx=False)}
 
 
 def _optimise_tile_ir(module: Any, unit: Unit) -> Made:

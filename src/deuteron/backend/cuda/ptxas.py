@@ -16,7 +16,7 @@ from functools import cache
 from pathlib import Path
 
 from deuteron.backend.cuda.toolkit import find_tool
-from deuteron.errors import InternalError, UsageError
+from deuteron.errors import CompilationError, InternalError, Location, UsageError
 from deuteron.options import settings
 
 _RESOURCES = {
@@ -32,6 +32,12 @@ _ROUTINE = re.compile(
 )
 # After the accumulators come the registers of the left operand, where another has its descriptor.
 _WGMMA_OF_REGISTERS = re.compile(r"wgmma\.mma_async\S*\s*\{[^}]*\},\s*\{")
+
+
+_ERROR = re.compile(r"line (\d+); error\s*: (.*)")
+_MARKS = ("// begin inline asm", "// end inline asm")
+_LOC = re.compile(r"\s*\.loc\s+(\d+)\s+(\d+)\s+(\d+)")
+_FILE = re.compile(r'\s*\.file\s+(\d+)\s+(".*)')
 
 
 @dataclass(frozen=True)
@@ -88,6 +94,7 @@ def assemble(ptx: str, name: str, fp_fusion: bool = True, debug: bool = False) -
         command = [find_ptxas(), f"--gpu-name={name}", *flags, source, "-o", target]
         done = subprocess.run(command, capture_output=True, text=True)
         if done.returncode != 0 or not target.exists():
+            _refuse_assembly(ptx, name, done.stderr)
             raise InternalError(f"ptxas does not accept our PTX for {name}: {_errors(done.stderr)}")
         return _cubin(target.read_bytes(), done.stderr, known_defects(ptx, ptxas_version()))
 
@@ -101,6 +108,26 @@ def known_defects(ptx: str, version: str) -> tuple[str, ...]:
         f"ptxas {version} may write an operand of a wgmma that is in flight: take 13.3 or newer, with "
         "`pip install 'deuteron[cuda]'`",
     )
+
+
+def _refuse_assembly(ptx: str, name: str, report: str) -> None:
+    """Raise CompilationError, at the line of the kernel, where what ptxas does not accept is the kernel's assembly."""
+    lines = ptx.splitlines()
+    for match in _ERROR.finditer(report):
+        before = lines[: int(match[1])]
+        begins, ends = (max((n for n, line in enumerate(before) if mark in line), default=-1) for mark in _MARKS)
+        if begins > ends and any("{ " in line for line in lines[begins : begins + 2]):
+            shown = before[-1].strip()
+            message = f"ptxas does not accept this assembly for {name}: {match[2]}, in '{shown}'. Mend the template."
+            raise CompilationError(message, _location(lines, before))
+
+
+def _location(lines: list[str], before: list[str]) -> Location | None:
+    """The place in the source that the last `.loc` names."""
+    found = next((match for line in reversed(before) if (match := _LOC.match(line))), None)
+    files = (match for line in lines if (match := _FILE.match(line)))
+    paths = {match[1]: "/".join(re.findall(r'"([^"]*)"', match[2])) for match in files}
+    return Location(paths.get(found[1], "?"), int(found[2]), max(int(found[3]), 1)) if found else None
 
 
 def _errors(report: str) -> str:

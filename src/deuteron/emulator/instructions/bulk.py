@@ -21,7 +21,7 @@ from deuteron.emulator.instructions.rules import Rules
 from deuteron.emulator.machine.group import Group
 from deuteron.emulator.machine.wave import Wave
 from deuteron.emulator.machine.windows import OFFSET_MASK, RANK_SHIFT, SHARED_WINDOW
-from deuteron.emulator.parser.syntax import Memory
+from deuteron.ptx.syntax import Memory
 
 RULES = Rules()
 

@@ -17,7 +17,7 @@ from deuteron.emulator.instructions.accesses import load
 from deuteron.emulator.instructions.operands import Decoding
 from deuteron.emulator.instructions.rules import Rules
 from deuteron.emulator.machine.group import Group
-from deuteron.emulator.parser.syntax import Symbol, Vector
+from deuteron.ptx.syntax import Symbol, Vector
 
 RULES = Rules()
 

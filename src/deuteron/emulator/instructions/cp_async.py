@@ -15,7 +15,7 @@ from deuteron.emulator.instructions.accesses import blaming, check_alignment, co
 from deuteron.emulator.instructions.operands import Decoding
 from deuteron.emulator.instructions.rules import Rules
 from deuteron.emulator.machine.group import Group
-from deuteron.emulator.parser.syntax import Register
+from deuteron.ptx.syntax import Register
 
 RULES = Rules()
 

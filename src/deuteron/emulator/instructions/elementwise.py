@@ -11,7 +11,7 @@ import numpy as np
 
 from deuteron.emulator.instructions.operands import Decoding
 from deuteron.emulator.machine.group import Group
-from deuteron.emulator.parser.syntax import Register
+from deuteron.ptx.syntax import Register
 
 
 def elementwise(d: Decoding, function: Callable[..., np.ndarray], result: str, *types: str) -> Callable[[Group], None]:

@@ -11,8 +11,8 @@ import numpy as np
 from deuteron.emulator.instructions.accesses import SPACES, load, store
 from deuteron.emulator.instructions.operands import Decoding
 from deuteron.emulator.instructions.rules import Rules
-from deuteron.emulator.parser.syntax import Memory, Symbol
 from deuteron.emulator.types import BITS, TYPES
+from deuteron.ptx.syntax import Memory, Symbol
 
 RULES = Rules()
 

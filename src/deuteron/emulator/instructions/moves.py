@@ -10,9 +10,9 @@ import numpy as np
 from deuteron.emulator.instructions.operands import Decoding
 from deuteron.emulator.instructions.rules import Rules
 from deuteron.emulator.machine.windows import LOCAL_WINDOW, OFFSET_MASK, RANK_SHIFT, SHARED_WINDOW, WINDOW_SIZE
-from deuteron.emulator.parser.syntax import Symbol, Vector
 from deuteron.emulator.specials import special
 from deuteron.emulator.types import BITS, UNSIGNED
+from deuteron.ptx.syntax import Symbol, Vector
 
 RULES = Rules()
 

@@ -18,7 +18,11 @@ import numpy as np
 from deuteron.emulator.faults import UnknownInstruction
 from deuteron.emulator.machine.group import Group
 from deuteron.emulator.machine.windows import LOCAL_WINDOW
-from deuteron.emulator.parser.syntax import (
+from deuteron.emulator.parts import Parts
+from deuteron.emulator.specials import special
+from deuteron.emulator.types import BITS, TYPES
+from deuteron.emulator.variables import Layout
+from deuteron.ptx.syntax import (
     Function,
     Immediate,
     Memory,
@@ -30,10 +34,6 @@ from deuteron.emulator.parser.syntax import (
     Symbol,
     Vector,
 )
-from deuteron.emulator.parts import Parts
-from deuteron.emulator.specials import special
-from deuteron.emulator.types import BITS, TYPES
-from deuteron.emulator.variables import Layout
 
 Getter = Callable[[Group], np.ndarray]
 Setter = Callable[[Group, np.ndarray], None]

@@ -22,7 +22,7 @@ from deuteron.emulator.instructions.operands import Decoding
 from deuteron.emulator.instructions.rules import Rules
 from deuteron.emulator.machine.group import Group
 from deuteron.emulator.machine.wave import Wave
-from deuteron.emulator.parser.syntax import Register, Vector
+from deuteron.ptx.syntax import Register, Vector
 
 RULES = Rules()
 

@@ -14,7 +14,7 @@ from deuteron.emulator.faults import Place, format_ranges
 from deuteron.emulator.machine.barriers import Barrier
 from deuteron.emulator.machine.launch_state import LaunchState
 from deuteron.emulator.machine.residents import Residents
-from deuteron.emulator.parser.syntax import Instruction
+from deuteron.ptx.syntax import Instruction
 
 
 class Wave(Residents):

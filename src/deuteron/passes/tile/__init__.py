@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from xdsl.passes import ModulePass
 
+from deuteron.passes.tile.assembly.translate import TranslateAssembly
 from deuteron.passes.tile.carry_parts import CarryParts
 from deuteron.passes.tile.combine import Combine
 from deuteron.passes.tile.decompose_scaled_dots import DecomposeScaledDots
@@ -19,11 +20,12 @@ from deuteron.passes.tile.unroll_loops import UnrollLoops
 from deuteron.passes.tile.unswitch_loops import UnswitchLoops
 
 
-def tile_passes(tma_bytes: int = 0, loads_ahead: bool = True) -> list[ModulePass]:
+def tile_passes(tma_bytes: int = 0, loads_ahead: bool = True, has_ptx: bool = True) -> list[ModulePass]:
     """The passes that turn the frontend's tile IR, or one that came as text, into what backends take.
 
     `tma_bytes`: the largest block of a tensor that the target copies by itself. `loads_ahead`: whether it loads for
-    later iterations of a loop. A CPU does not: there a branch costs less than the masks that stand for it.
+    later iterations of a loop. A CPU does not: there a branch costs less than the masks that stand for it. `has_ptx`:
+    whether it takes inline assembly as it is.
     """
     return [
         # First: everything below looks at one function.
@@ -44,6 +46,8 @@ def tile_passes(tma_bytes: int = 0, loads_ahead: bool = True) -> list[ModulePass
         Fold(),
         # Before combining: a dead use would keep a dot or a load from being combined. Makes the rest cheaper.
         EliminateDeadCode(),
+        # After dead code: what is not run may be anything. Before the rest, for which it is arithmetic.
+        *([] if has_ptx else [TranslateAssembly()]),
         # Before combining: equal masks have to be one value.
         MergeCommonSubexpressions(),
         *(branch_passes() if loads_ahead else []),

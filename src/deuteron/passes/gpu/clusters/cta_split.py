@@ -31,6 +31,7 @@ from deuteron.ir.tt.descriptor import BlockAccess, DescriptorLoadOp, DescriptorR
 from deuteron.ir.tt.dot import DotOp
 from deuteron.ir.tt.function import FuncOp
 from deuteron.ir.tt.indexing import GatherOp
+from deuteron.ir.tt.inline_asm import ElementwiseInlineAsmOp
 from deuteron.ir.tt.map_elementwise import MapElementwiseOp
 from deuteron.ir.tt.memory import LoadOp, StoreOp
 from deuteron.ir.tt.reduce import ReduceOp, ScanOp
@@ -231,7 +232,7 @@ def _is_per_element(op: Operation, split: int) -> bool:
         return op.value.is_splat()
     if isinstance(op, JoinOp):
         return split < len(shape_of(op.lhs.type))
-    return is_elementwise(op) or isinstance(op, (LoadOp, SplitOp, MapElementwiseOp, *_EFFECTS))
+    return is_elementwise(op) or isinstance(op, (LoadOp, SplitOp, MapElementwiseOp, ElementwiseInlineAsmOp, *_EFFECTS))
 
 
 def _accessed_tile(op: Operation) -> SSAValue:

@@ -17,6 +17,7 @@ from deuteron.ir.tt.atomic import AtomicOp
 from deuteron.ir.tt.descriptor import DescriptorLoadOp
 from deuteron.ir.tt.function import FuncOp
 from deuteron.ir.tt.indexing import GatherOp, HistogramOp
+from deuteron.ir.tt.inline_asm import ElementwiseInlineAsmOp
 from deuteron.ir.tt.map_elementwise import MapElementwiseOp
 from deuteron.ir.tt.memory import LoadOp, StoreOp
 from deuteron.ir.tt.reduce import ReduceOp, ScanOp
@@ -153,7 +154,7 @@ class Homes:
             return [dot_layouts(op, self._config)[2]]
         if isinstance(op, ReduceOp):
             return [slice_axis(self._common(op), op.axis.value.data)] * len(op.results)
-        if isinstance(op, ScanOp | MapElementwiseOp):
+        if isinstance(op, ScanOp | MapElementwiseOp | ElementwiseInlineAsmOp):
             return [self._common(op)] * len(op.results)
         if isinstance(op, GatherOp):
             return [self._own(op.indices)]

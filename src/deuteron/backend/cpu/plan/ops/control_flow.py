@@ -16,7 +16,7 @@ from deuteron.backend.cpu.plan.items import If, Keep, Place, While, tile_numbers
 from deuteron.backend.cpu.plan.ops.declaration import Declaration, Uncompiled
 from deuteron.backend.cpu.plan.use import Use
 from deuteron.backend.cpu.plan.visitors import ReadVisitor, ScheduleVisitor
-from deuteron.ir.tt import dot, function, map_elementwise, reduce
+from deuteron.ir.tt import dot, function, inline_asm, map_elementwise, reduce
 
 
 class _ControlFlow(Declaration):
@@ -143,6 +143,7 @@ _UNCOMPILED = (
     function.FuncOp,
     function.CallOp,
     dot.DotScaledOp,
+    inline_asm.ElementwiseInlineAsmOp,
 )
 
 DECLARATIONS: dict[type[Operation], Declaration] = {

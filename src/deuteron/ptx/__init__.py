@@ -7,7 +7,7 @@ Written by hand: PTX is a flat list of `opcode operands;` and one regular expres
 5,000 lines (32,000 tokens): lark's LALR parser 0.35 s for a raw tree, this parser 0.1 s for the finished data.
 """
 
-from deuteron.emulator.parser.module import parse
-from deuteron.emulator.parser.syntax import Module
+from deuteron.ptx.module import parse
+from deuteron.ptx.syntax import Module
 
 __all__ = ["Module", "parse"]

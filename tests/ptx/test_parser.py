@@ -7,9 +7,9 @@ import time
 import pytest
 from emulator.case import HEADER, kernel
 
-from deuteron.emulator.parser import parse
-from deuteron.emulator.parser.syntax import Immediate, Memory, Pair, Register, Symbol, Vector
 from deuteron.errors import IRError
+from deuteron.ptx import parse
+from deuteron.ptx.syntax import Immediate, Memory, Pair, Register, Symbol, Vector
 
 
 def body_of(body: str, **options):

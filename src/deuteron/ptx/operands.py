@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from deuteron.emulator.parser.syntax import Immediate, Memory, Negated, Operand, Pair, Register, Special, Symbol, Vector
-from deuteron.emulator.parser.tokens import Tokens, is_number, parse_number
+from deuteron.ptx.syntax import Immediate, Memory, Negated, Operand, Pair, Register, Special, Symbol, Vector
+from deuteron.ptx.tokens import Tokens, is_number, parse_number
 
 
 def parse_operand(tokens: Tokens, names: Mapping[str, Register]) -> Operand:

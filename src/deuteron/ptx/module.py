@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import re
 
-from deuteron.emulator.parser.body import BodyParser
-from deuteron.emulator.parser.declarations import LINKAGE, parse_variable
-from deuteron.emulator.parser.syntax import Function, Module, Variable
-from deuteron.emulator.parser.tokens import Tokens, is_number
+from deuteron.ptx.body import BodyParser
+from deuteron.ptx.declarations import LINKAGE, parse_variable
+from deuteron.ptx.syntax import Function, Module, Variable
+from deuteron.ptx.tokens import Tokens, is_number
 
 _FILE = re.compile(r'^\s*\.file\s+(\d+)\s+(".*)$', re.MULTILINE)
 _STRING = re.compile(r'"([^"]*)"')

@@ -10,11 +10,11 @@ from __future__ import annotations
 
 from collections import ChainMap
 
-from deuteron.emulator.parser.declarations import SPACES, parse_variable
-from deuteron.emulator.parser.operands import parse_operand
-from deuteron.emulator.parser.syntax import Function, Instruction, Module, Negated, Register, Symbol
-from deuteron.emulator.parser.tokens import Tokens
 from deuteron.errors import Location
+from deuteron.ptx.declarations import SPACES, parse_variable
+from deuteron.ptx.operands import parse_operand
+from deuteron.ptx.syntax import Function, Instruction, Module, Negated, Register, Symbol
+from deuteron.ptx.tokens import Tokens
 
 _BRANCHES = ("bra", "brx", "call")
 

@@ -6,8 +6,8 @@
 
 from __future__ import annotations
 
-from deuteron.emulator.parser.syntax import TYPE_BYTES, Immediate, Symbol, Variable
-from deuteron.emulator.parser.tokens import Tokens, is_number, parse_number
+from deuteron.ptx.syntax import TYPE_BYTES, Immediate, Symbol, Variable
+from deuteron.ptx.tokens import Tokens, is_number, parse_number
 
 SPACES = ("global", "shared", "const", "local", "param", "reg")
 LINKAGE = (".visible", ".extern", ".weak", ".common", ".internal")

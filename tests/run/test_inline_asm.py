@@ -1,0 +1,294 @@
+"""Inline assembly: bits, floats, conversions, packs, several results, on GPUs as it is, elsewhere translated."""
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+import deuteron as triton
+import deuteron.language as tl
+from deuteron.errors import CompilationError
+
+
+@triton.jit
+def integers_kernel(x_ptr, y_ptr, z_ptr, out_ptr, ASM: tl.constexpr, CONSTRAINTS: tl.constexpr, N: tl.constexpr):
+    offsets = tl.arange(0, N)
+    args = [tl.load(x_ptr + offsets), tl.load(y_ptr + offsets), tl.load(z_ptr + offsets)]
+    results = tl.inline_asm_elementwise(ASM, CONSTRAINTS, args, dtype=(tl.uint32,) * 8, is_pure=True, pack=1)
+    for index in tl.static_range(8):
+        tl.store(out_ptr + index * N + offsets, results[index])
+
+
+A = """
+lop3.b32 $0, $8, $9, $10, 0x6A;   // z ^ (x & y)
+prmt.b32 $1, $8, $9, 0x1F64;
+shl.b32 $2, $8, $10;
+shr.s32 $3, $8, $10;
+shf.l.wrap.b32 $4, $8, $9, $10;
+bfe.s32 $5, $8, 5, 9;
+bfi.b32 $6, $8, $9, 3, 12;
+brev.b32 $7, $8;
+"""
+B = """
+{
+.reg .pred p, q;
+.reg .b32 t;
+.reg .b16 lo, hi;
+setp.lt.s32 p, $8, $9;
+setp.hi.u32 q, $8, $9;
+selp.b32 $0, $8, $9, p;
+mov.b32 $1, 7;
+@q add.s32 $1, $1, 35;
+popc.b32 $2, $8;
+clz.b32 $3, $10;
+mul.hi.u32 $4, $8, $9;
+mad.lo.s32 $5, $8, $9, $10;
+mov.b32 {lo, hi}, $8;
+mov.b32 $6, {hi, lo};
+cvt.s32.s8 t, $8;
+max.s32 $7, t, $9;
+}
+"""
+
+
+def expected_a(x, y, z):
+    signed = x.view(np.int32)
+    pair = np.stack([x, y], -1).view(np.uint8).reshape(len(x), 8)
+    byte_f = np.where(pair[:, 7] >> 7, 255, 0).astype(np.uint8)
+    permuted = np.stack([pair[:, 4], pair[:, 6], byte_f, pair[:, 1]], -1).view(np.uint32)[:, 0]
+    wide = x.astype(np.uint64) << np.minimum(z, 63).astype(np.uint64)
+    turned = (y.astype(np.uint64) << 32 | x) << (z & 31).astype(np.uint64)
+    reversed_ = np.array([int(f"{v:032b}"[::-1], 2) for v in x], np.uint32)
+    return [
+        z ^ (x & y),
+        permuted,
+        np.where(z < 32, wide, 0).astype(np.uint32),
+        (signed >> np.minimum(z, 31).astype(np.int32)).view(np.uint32),
+        (turned >> np.uint64(32)).astype(np.uint32),
+        (signed << 18 >> 23).view(np.uint32),
+        (x & 0xFFF) << 3 | y & ~np.uint32(0xFFF << 3),
+        reversed_,
+    ]
+
+
+def expected_b(x, y, z):
+    low = x.astype(np.int8).astype(np.int32)
+    return [
+        np.where(x.view(np.int32) < y.view(np.int32), x, y),
+        np.where(x > y, 42, 7).astype(np.uint32),
+        np.array([int(v).bit_count() for v in x], np.uint32),
+        np.array([32 - int(v).bit_length() for v in z], np.uint32),
+        (x.astype(np.uint64) * y >> np.uint64(32)).astype(np.uint32),
+        x * y + z,
+        x << 16 | x >> 16,
+        np.maximum(low, y.view(np.int32)).view(np.uint32),
+    ]
+
+
+@pytest.mark.parametrize(("asm", "expected"), [(A, expected_a), (B, expected_b)], ids=["A", "B"])
+def test_integers(draw, poisoned, asm, expected):
+    x, y, z = draw("uint32", 64), draw("uint32", 64), draw("uint32", 64, 0, 70)
+    out = poisoned("uint32", (8, 64))
+    integers_kernel[(1,)](x, y, z, out, asm, ",".join(["=&r"] * 8 + ["r, r, r"]), 64)
+    for index, wanted in enumerate(expected(x, y, z)):
+        np.testing.assert_array_equal(out[index], wanted, err_msg=f"${index}")
+
+
+@triton.jit
+def floats_kernel(x_ptr, y_ptr, out_ptr, ASM: tl.constexpr, N: tl.constexpr):
+    offsets = tl.arange(0, N)
+    args = [tl.load(x_ptr + offsets), tl.load(y_ptr + offsets)]
+    constraints: tl.constexpr = "=&f,=&f,=&f,=&f,=&f,=&f,=&f,=&r,f,f"
+    dtypes: tl.constexpr = (tl.float32,) * 7 + (tl.int32,)
+    results = tl.inline_asm_elementwise(ASM, constraints, args, dtype=dtypes, is_pure=True, pack=1)
+    for index in tl.static_range(8):
+        tl.store(out_ptr + index * N + offsets, results[index].to(tl.float32))
+
+
+FLOATS = """
+add.rn.f32 $0, $8, $9;
+mul.rn.f32 $1, $8, $9;
+fma.rn.f32 $2, $8, $9, 0f3F800000;
+min.NaN.f32 $3, $8, $9;
+max.f32 $4, $8, $9;
+div.rn.f32 $5, $8, $9;
+cvt.rni.f32.f32 $6, $8;
+cvt.rzi.s32.f32 $7, $9;
+"""
+APPROXIMATE = """
+tanh.approx.f32 $0, $8;
+ex2.approx.ftz.f32 $1, $8;
+rcp.approx.f32 $2, $9;
+sqrt.approx.f32 $3, $9;
+lg2.approx.f32 $4, $9;
+add.sat.f32 $5, $8, 0.25;
+cvt.rna.tf32.f32 $6, $8;
+mov.b32 $7, 1;
+"""
+
+
+def test_floats(draw, poisoned):
+    x, y, out = draw("float32", 64, -40, 40), draw("float32", 64, -3, 3), poisoned("float32", (8, 64))
+    x[:6], y[:6] = [0.5, 1.5, -2.5, 2.0**24, np.nan, -0.5], [np.nan, 3e9, -3e9, 1, 2, np.inf]
+    floats_kernel[(1,)](x, y, out, FLOATS, 64)
+    a, b = x.astype(np.float64), y.astype(np.float64)
+    with np.errstate(all="ignore"):
+        truncated = np.trunc(np.clip(np.nan_to_num(b, nan=0), -(2.0**31), 2.0**31 - 1))
+        expected = [a + b, a * b, a * b + 1, np.minimum(a, b), np.fmax(a, b), a / b, np.rint(a), truncated]
+        for index, wanted in enumerate(expected):
+            np.testing.assert_array_equal(out[index], wanted.astype(np.float32), err_msg=f"${index}")
+
+
+def test_approximate_functions(draw, poisoned):
+    x, y, out = draw("float32", 64, -4, 4), draw("float32", 64, 0.1, 9), poisoned("float32", (8, 64))
+    floats_kernel[(1,)](x, y, out, APPROXIMATE, 64)
+    a, b = x.astype(np.float64), y.astype(np.float64)
+    tf32 = ((x.view(np.uint32) + 0x1000) & 0xFFFFE000).view(np.float32)
+    expected = [np.tanh(a), np.exp2(a), 1 / b, np.sqrt(b), np.log2(b), np.clip(a + 0.25, 0, 1), tf32, np.ones(64)]
+    for index, wanted in enumerate(expected):
+        np.testing.assert_allclose(out[index], wanted, rtol=1e-3, atol=1e-6, err_msg=f"${index}")
+
+
+@triton.jit
+def halves_kernel(x_ptr, y_ptr, out_ptr, bytes_ptr, N: tl.constexpr):
+    """Two 16-bit floats in a register; then four fp8 numbers of four floats, in two registers of 16 bits."""
+    offsets = tl.arange(0, N)
+    x, y = tl.load(x_ptr + offsets), tl.load(y_ptr + offsets)
+    z = tl.inline_asm_elementwise("fma.rn.f16x2 $0, $1, $2, $1;", "=r,r,r", [x, y], tl.float16, is_pure=True, pack=2)
+    tl.store(out_ptr + offsets, z)
+    asm: tl.constexpr = """{
+        .reg .b16 a, b;
+        cvt.rn.satfinite.e4m3x2.f32 a, $2, $1;
+        cvt.rn.satfinite.e4m3x2.f32 b, $4, $3;
+        mov.b32 $0, {a, b};
+    }"""
+    small = tl.inline_asm_elementwise(
+        asm, "=r,f,f,f,f", [x.to(tl.float32) * 100], dtype=tl.float8e4nv, is_pure=True, pack=4
+    )
+    tl.store(bytes_ptr + offsets, small.to(tl.uint8, bitcast=True))
+
+
+@pytest.mark.parametrize("n", [1, 2, 64, 1024])
+def test_narrow_floats(draw, poisoned, check, executor, n):
+    if executor == "cuda:80":
+        pytest.skip("e4m3 from sm_89 on")
+    x, y = draw("float16", n, -8, 8), draw("float16", n, -8, 8)
+    out, bytes = poisoned("float16", n), poisoned("uint8", n)
+    halves_kernel[(1,)](x, y, out, bytes, n)
+    check(out, (x.astype(np.float64) * y + x).astype(np.float16).astype(np.float64))
+    wanted = np.clip(x.astype(np.float32) * 100, -448, 448).astype(ml_dtypes.float8_e4m3fn)
+    check(bytes, wanted.view(np.uint8))
+
+
+@triton.jit
+def bytes_kernel(x_ptr, y_ptr, sum_ptr, wide_ptr, M: tl.constexpr, N: tl.constexpr):
+    """Four bytes in a register and four floats in four, of tiles of two dimensions and a row; two results."""
+    rows, columns = tl.arange(0, M)[:, None], tl.arange(0, N)[None, :]
+    x, y = tl.load(x_ptr + rows * N + columns), tl.load(y_ptr + columns)
+    asm: tl.constexpr = """{
+        .reg .b8 b<4>;
+        .reg .f32 f;
+        mov.b32 {b0, b1, b2, b3}, $5;
+        cvt.rn.f32.u8 f, b0;  add.f32 $1, f, $6;
+        cvt.rn.f32.u8 f, b1;  add.f32 $2, f, $7;
+        cvt.rn.f32.u8 f, b2;  add.f32 $3, f, $8;
+        cvt.rn.f32.u8 f, b3;  add.f32 $4, f, $9;
+        and.b32 $0, $5, 0x0F0F0F0F;
+    } // masked"""
+    low, total = tl.inline_asm_elementwise(
+        asm, "=&r,=&f,=&f,=&f,=&f,r,f,f,f,f", [x, y], dtype=(tl.int8, tl.float32), is_pure=True, pack=4
+    )
+    tl.store(sum_ptr + rows * N + columns, total)
+    tl.store(wide_ptr + rows * N + columns, low)
+
+
+def test_packs_of_bytes(draw, poisoned, check):
+    x, y = draw("uint8", (4, 64)), draw("float32", 64)
+    total, low = poisoned("float32", (4, 64)), poisoned("int8", (4, 64))
+    bytes_kernel[(1,)](x, y, total, low, 4, 64)
+    check(low, (x & 15).astype(np.int8))
+    check(total, (x + y).astype(np.float32), ulps=0)
+
+
+@triton.jit
+def mixed_kernel(x_ptr, out_ptr, n, N: tl.constexpr):
+    """Scalars, bools, 64 bits, an input that shares the output's register, in a loop and a branch; impure."""
+    offsets = tl.arange(0, N)
+    total = tl.zeros([N], tl.int64)
+    for i in range(n):
+        doubled = tl.inline_asm_elementwise("add.s32 $0, $1, $1;", "=r,r", [i], dtype=tl.int32, is_pure=True, pack=1)
+        x = tl.load(x_ptr + i * N + offsets)
+        if doubled > 2:
+            step = tl.inline_asm_elementwise(
+                "add.s64 $0, $0, $2;", "=l,0,l", [x, doubled.to(tl.int64)], dtype=tl.int64, is_pure=False, pack=1
+            )
+            total += step
+    flags = tl.inline_asm_elementwise(
+        "{ .reg .pred p; setp.gt.s64 p, $1, 0; selp.u32 $0, 1, 0, p; }",
+        "=r,l", [total], dtype=tl.int1, is_pure=True, pack=1,
+    )  # fmt: skip
+    tl.store(out_ptr + offsets, tl.where(flags, total, -total))
+
+
+def test_scalars_and_control_flow(draw, poisoned, check):
+    x, out = draw("int64", (5, 32), -1000, 1000), poisoned("int64", 32)
+    mixed_kernel[(1,)](x, out, 5, 32)
+    check(out, np.abs(x[2:].sum(0) + 4 + 6 + 8))
+
+
+@triton.jit
+def asm_kernel(x_ptr, out_ptr, ASM: tl.constexpr, CONSTRAINTS: tl.constexpr, PACK: tl.constexpr, N: tl.constexpr):
+    x = tl.load(x_ptr + tl.arange(0, N))
+    y = tl.inline_asm_elementwise(ASM, CONSTRAINTS, [x], dtype=tl.int32, is_pure=True, pack=PACK)
+    tl.store(out_ptr + tl.arange(0, N), y)
+
+
+@pytest.mark.parametrize(
+    ("asm", "constraints", "pack", "message"),
+    [
+        ("mov.b32 $0, $1;", "=r", 1, "there are 0 inputs, and the arguments need 1 with pack=1"),
+        ("mov.b32 $0, $1;", "=r,r", 2, "there are 1 outputs, and the results need 2 with pack=2"),
+        ("mov.b32 $0, $1;", "=x,r", 1, "'=x' is no constraint of a register of PTX"),
+        ("mov.b32 $0, $1;", "r,=r", 1, "the output '=r' comes after inputs"),
+        ("mov.b32 $0, $1;", "=h,r", 1, "output 0 has 32 bits, and 'h' is a register of 16. Use 'r'"),
+        ("mov.b32 $0, $2;", "=r,r", 1, r"it names operand \$2, and the constraints have 2"),
+        ("mov.b32 $0, $x;", "=r,r", 1, "a '\\$' is followed by no number"),
+        ("mov.b32 $0, $1;", "=r,3", 1, "the input '3' is tied to an output that is not there"),
+    ],
+)
+def test_malformed(executor, poisoned, asm, constraints, pack, message):
+    if executor != "cpu":
+        pytest.skip("found by the frontend, alike for all")
+    with pytest.raises(CompilationError, match=message) as caught:
+        asm_kernel[(1,)](poisoned("int32", 8), poisoned("int32", 8), asm, constraints, pack, 8)
+    assert caught.value.location.file == __file__
+
+
+@pytest.mark.parametrize(
+    ("asm", "message"),
+    [
+        ("mov.u32 $0, %smid;", "'mov.u32 %o0, %smid;' is not known where there is no PTX"),
+        ("ld.global.b32 $0, [$1];", "'ld.global.b32 %o0, \\[%o1\\];' is not known"),
+        ("add.rz.f32 $0, $1, $1;", "for '.rz' here"),
+        ("{ L: bra L; }", "is not known where there is no PTX, for 'bra'"),
+        ("add.s32 $0, $1", "it cannot be read"),
+        ("mov.b32 $0, $0;", "a register that nothing has been written to"),
+    ],
+)
+def test_what_the_cpu_does_not_know(executor, poisoned, asm, message):
+    if executor.startswith("cuda"):
+        pytest.skip("PTX as it is")
+    with pytest.raises(CompilationError, match=message) as caught:
+        asm_kernel[(1,)](poisoned("int32", 8), poisoned("int32", 8), asm, "=r,r", 1, 8)
+    assert caught.value.location.file == __file__
+
+
+@pytest.mark.parametrize("asm", ["mov.b33 $0, $1;", "add.s32 $0, $1, undefined;"])
+def test_what_ptxas_does_not_accept(executor, poisoned, asm):
+    """Its message, at the line of the kernel."""
+    if executor != "cuda:90":
+        pytest.skip("ptxas")
+    signature = {"x_ptr": "*i32", "out_ptr": "*i32"}
+    constants = {"ASM": asm, "CONSTRAINTS": "=r,r", "PACK": 1, "N": 8}
+    with pytest.raises(CompilationError, match="ptxas does not accept this assembly for sm_90a?: ") as caught:
+        triton.compile(triton.compiler.ASTSource(asm_kernel, signature, constants), target="cuda:90")
+    assert caught.value.location.file == __file__
