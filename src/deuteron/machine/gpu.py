@@ -61,6 +61,7 @@ class GPU:
     register_move_unit    warps hand registers to others while they run, so many at a time (setmaxnreg); 0: they cannot
     converts_fp8          instructions that convert from and to fp8
     has_bf16_atomics      global atomics that add bf16
+    has_vector_atomics    global atomics that add 16 bytes of fp32, fp16 or bf16 at once
     """
 
     name: str
@@ -82,6 +83,7 @@ class GPU:
     has_stmatrix: bool = False
     converts_fp8: bool = False
     has_bf16_atomics: bool = False
+    has_vector_atomics: bool = False
 
     @property
     def tma_bytes(self) -> int:

@@ -3,7 +3,7 @@
 import ml_dtypes
 import numpy as np
 import pytest
-from backend.cuda.launching import emulate, instructions_with
+from backend.cuda.launching import aligned, emulate, instructions_with
 
 import deuteron
 import deuteron.language as tl
@@ -97,3 +97,41 @@ def test_compare_and_swap(rng, size, num_warps):
     emulate(compare_and_swap, got, out, N=size, num_warps=num_warps)
     np.testing.assert_array_equal(out, x)
     np.testing.assert_array_equal(got, np.where(x == np.arange(size), -np.arange(size), x))
+
+
+@deuteron.jit
+def add_neighbours(x, out, old, n, N: tl.constexpr, SEM: tl.constexpr, USED: tl.constexpr):
+    i = tl.arange(0, N)
+    before = tl.atomic_add(out + i, tl.load(x + i), mask=i < n, sem=SEM)
+    if USED:
+        tl.store(old + i, before, mask=i < n)
+
+
+VECTORS = [
+    ("cuda:90", np.float32, "relaxed", False, "red.relaxed.gpu.global.add.v4.f32"),
+    ("cuda:90", np.float32, "relaxed", True, "atom.relaxed.gpu.global.add.v4.f32"),
+    ("cuda:90", np.float16, "release", False, "red.release.gpu.global.add.noftz.v4.f16x2"),
+    ("cuda:90", ml_dtypes.bfloat16, "acq_rel", False, "atom.acq_rel.gpu.global.add.noftz.v4.bf16x2"),
+    ("cuda:80", np.float16, "relaxed", False, "red.relaxed.gpu.global.add.noftz.f16x2"),
+    ("cuda:80", np.float16, "acquire", True, "atom.acquire.gpu.global.add.noftz.f16x2"),
+    ("cuda:80", np.float32, "relaxed", True, "atom.relaxed.gpu.global.add.f32"),
+]
+
+
+@pytest.mark.parametrize(("target", "dtype", "sem", "used", "instruction"), VECTORS)
+def test_neighbours_are_added_to_together(rng, target, dtype, sem, used, instruction):
+    size, n = 1024, 1008
+    x, out = (aligned(rng.integers(-8, 8, size).astype(dtype)) for _ in range(2))
+    old, before = aligned(np.full(size, 99, dtype)), out.copy()
+    kernel = emulate(add_neighbours, x, out, old, n, N=size, SEM=sem, USED=used, num_warps=4, target=target)
+    assert instructions_with(kernel, instruction)
+    np.testing.assert_array_equal(out[:n], (before + x)[:n])
+    np.testing.assert_array_equal(out[n:], before[n:])
+    np.testing.assert_array_equal(old, np.where((np.arange(size) < n) & used, before, old))
+
+
+def test_neighbours_that_may_be_masked_apart_are_added_to_alone(rng):
+    x, out, old = (aligned(np.ones(256, np.float32)) for _ in range(3))
+    kernel = emulate(add_neighbours, x, out, old, 99, N=256, SEM="relaxed", USED=False, num_warps=1, target="cuda:90")
+    assert not instructions_with(kernel, "add.v")
+    np.testing.assert_array_equal(out, 1 + (np.arange(256) < 99))

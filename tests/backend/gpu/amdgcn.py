@@ -117,15 +117,18 @@ class GCN(ISA):
             return
         b.store(join(b, elements), address, align=len(elements) * bit_width(elements[0].type) // 8)
 
-    def atomic_rmw(self, b: Builder, op: Operation, address: Value, value: Value, guard: Value | None) -> Value:
-        """LLVM's own, of the whole device: sums alone."""
+    def atomic_rmw(
+        self, b: Builder, op: Operation, address: Value, values: Sequence[Value], guard: Value | None
+    ) -> Sequence[Value]:
+        """LLVM's own, of the whole device, one element at a time: sums alone."""
+        (value,) = values
         opcode = {AtomicKind.ADD: "add", AtomicKind.FADD: "fadd"}[AtomicKind(op.kind.value.data)]
         with b.if_(guard if guard is not None else const("i1", True)) as branch:
             old = b.atomicrmw(opcode, address, value, 'syncscope("agent") acq_rel')
             branch.yield_(to_bits(b, old, op.result.type))
             branch.otherwise()
             branch.yield_(zero(bits_type(op.result.type)))
-        return branch.results[0]
+        return branch.results
 
 
 def _lane(b: Builder) -> Value:

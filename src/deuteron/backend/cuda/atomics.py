@@ -1,6 +1,7 @@
-"""Atomics by one instruction of PTX for each element.
+"""Atomics by one instruction of PTX for each element, or for a few neighbours that are added to.
 
     @p atom.acq_rel.gpu.global.add.f32 old, [address], value;
+    @p red.relaxed.gpu.global.add.v4.f32 [address], {a, b, c, d};          from sm_90 on; without a result
     @p ld.acquire.gpu.global.b32 value, [address];
 
 In assembly, since LLVM drops order and scope. bf16, which sm_80 to sm_89 cannot add, is added by a loop of
@@ -15,7 +16,7 @@ from xdsl.ir import Operation
 
 from deuteron.backend.cuda import accesses
 from deuteron.backend.gpu.elements import bits_type, register_type, to_bits
-from deuteron.backend.gpu.words import CONSTRAINTS
+from deuteron.backend.gpu.words import CONSTRAINTS, pack, struct_members, struct_type, unpack
 from deuteron.backend.llvm.builder import Builder, Touches
 from deuteron.backend.llvm.types import Value, bit_width, const
 from deuteron.errors import CompilationError
@@ -29,6 +30,7 @@ _SEMANTICS = {
     MemorySemantic.RELEASE: "release",
     MemorySemantic.ACQUIRE_RELEASE: "acq_rel",
 }
+_OF_RED = (MemorySemantic.RELAXED, MemorySemantic.RELEASE)  # without a result nothing can be acquired
 _SCOPES = {MemoryScope.GPU: "gpu", MemoryScope.CTA: "cta", MemoryScope.SYSTEM: "sys"}
 _OPERATIONS = {
     AtomicKind.AND: "and.b",
@@ -41,15 +43,29 @@ _OPERATIONS = {
     AtomicKind.UMIN: "min.u",
     AtomicKind.XCHG: "exch.b",
 }
+_PACKED_ADD = {"half": "add.noftz.f16x2", "bfloat": "add.noftz.bf16x2"}
+_ZERO = const("i32", 0)
 _FLOAT_ADD = {"half": "add.noftz.f16", "bfloat": "add.noftz.bf16", "float": "add.f32", "double": "add.f64"}
 
 
-def atomic_rmw(b: Builder, machine: GPU, op: Operation, address: Value, value: Value, guard: Value | None) -> Value:
-    """Update one element; gives the bits that were there."""
+def width_of(op: Operation, machine: GPU) -> int:
+    """How many neighbours `atomic_rmw` takes: in vectors from sm_90 on, as pairs of halves before."""
+    if op.kind.value.data != AtomicKind.FADD:
+        return 1
+    vectors = {"float": 4, "half": 8, "bfloat": 8} if machine.has_vector_atomics else {"half": 2}
+    return vectors.get(register_type(op.result.type), 1)
+
+
+def atomic_rmw(
+    b: Builder, machine: GPU, op: Operation, address: Value, values: Sequence[Value], guard: Value | None
+) -> Sequence[Value]:
+    """Update neighbouring elements; gives the bits that were there."""
     if element_type_of(op.result.type) == bf16 and not machine.has_bf16_atomics:
-        return _add_bf16(b, op, address, value, guard)
-    bits = to_bits(b, value, op.result.type)
-    return _instruction(b, op, _operation(op, AtomicKind(op.kind.value.data)), address, [bits], guard)
+        return [_add_bf16(b, op, address, values[0], guard)]
+    bits = [to_bits(b, value, op.result.type) for value in values]
+    if len(bits) == 1:
+        return [_instruction(b, op, _operation(op, AtomicKind(op.kind.value.data)), address, bits, guard)]
+    return _add_vector(b, op, address, bits, guard)
 
 
 def atomic_cas(b: Builder, op: Operation, address: Value, compare: Value, value: Value, guard: Value | None) -> Value:
@@ -94,6 +110,37 @@ def _instruction(
         text = f"@${2 + len(operands)} {text}"
         constraints, inputs = [*constraints, "b", "0"], [*inputs, guard, const(type, 0)]
     return b.assembly(Touches.MEMORY, type, text, ",".join(constraints), *inputs)
+
+
+def _add_vector(
+    b: Builder, op: Operation, address: Value, bits: Sequence[Value], guard: Value | None
+) -> Sequence[Value]:
+    """Add neighbours, halves as pairs in words; gives the bits that were there, 0 where nobody asks."""
+    words = pack(b, bits)
+    gives_old = bool(op.result.uses) or op.sem.value.data not in _OF_RED
+    count = len(words) if gives_old else 0
+    names = [f"${number}" for number in range(count + len(words) + 2)]
+    old, place, sources, predicate = names[:count], names[count], names[count + 1 : -1], names[-1]
+    operands = ", ".join([*([_braced(old)] if gives_old else []), f"[{place}]", _braced(sources)])
+    operation = _vector_operation(register_type(op.result.type), len(words))
+    text = f"{'atom' if gives_old else 'red'}{_order(op)}.global.{operation} {operands};"
+    constraints, inputs = ["=r"] * count + ["l"] + ["r"] * len(words), [address, *words]
+    if guard is not None:
+        text = f"@{predicate} {text}"
+        constraints, inputs = [*constraints, "b", *map(str, range(count))], [*inputs, guard, *[_ZERO] * count]
+    result_type = struct_type("i32", count) if gives_old else "void"
+    result = b.assembly(Touches.MEMORY, result_type, text, ",".join(constraints), *inputs)
+    before = struct_members(b, result, "i32", count) if gives_old else [_ZERO] * len(words)
+    return unpack(b, before, bits[0].type, len(bits))
+
+
+def _vector_operation(type: str, count: int) -> str:
+    name, _, format = _PACKED_ADD.get(type, _FLOAT_ADD[type]).rpartition(".")
+    return f"{name}.v{count}.{format}" if count > 1 else f"{name}.{format}"
+
+
+def _braced(names: Sequence[str]) -> str:
+    return "{" + ", ".join(names) + "}" if len(names) > 1 else names[0]
 
 
 def _add_bf16(b: Builder, op: Operation, address: Value, value: Value, guard: Value | None) -> Value:

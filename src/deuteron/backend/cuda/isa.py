@@ -89,8 +89,13 @@ class PTX(ISA):
     ) -> None:
         accesses.store(b, elements, address, mask, _modifiers(hints, _STORE_CACHE))
 
-    def atomic_rmw(self, b: Builder, op: Operation, address: Value, value: Value, guard: Value | None) -> Value:
-        return atomics.atomic_rmw(b, self.machine, op, address, value, guard)
+    def atomic_width(self, op: Operation) -> int:
+        return atomics.width_of(op, self.machine)
+
+    def atomic_rmw(
+        self, b: Builder, op: Operation, address: Value, values: Sequence[Value], guard: Value | None
+    ) -> Sequence[Value]:
+        return atomics.atomic_rmw(b, self.machine, op, address, values, guard)
 
     def atomic_cas(
         self, b: Builder, op: Operation, address: Value, compare: Value, value: Value, guard: Value | None

@@ -92,6 +92,7 @@ def _gpu(capability: int, shared_kilobytes: int, resident_warps: int, resident_c
         has_stmatrix=capability >= 90,
         converts_fp8=capability >= 89,
         has_bf16_atomics=capability >= 90,
+        has_vector_atomics=capability >= 90,
     )
 
 

@@ -112,8 +112,17 @@ class ISA(ABC):
     ) -> None:
         """Store elements of an integer type, where the mask is on."""
 
-    def atomic_rmw(self, b: Builder, op: Operation, address: Value, value: Value, guard: Value | None) -> Value:
-        """Do a `tt.atomic_rmw` of one element, where the guard is on; gives the bits that were there, else 0."""
+    def atomic_width(self, op: Operation) -> int:
+        """How many neighbouring elements, a power of two, `atomic_rmw` takes together."""
+        return 1
+
+    def atomic_rmw(
+        self, b: Builder, op: Operation, address: Value, values: Sequence[Value], guard: Value | None
+    ) -> Sequence[Value]:
+        """Do a `tt.atomic_rmw` of neighbouring elements, each atomic by itself, where the guard is on.
+
+        Gives the bits that were there, else 0.
+        """
         raise CompilationError(f"the {self.name} backend has no atomics yet. Let one program write each element.")
 
     def atomic_cas(

@@ -5,7 +5,7 @@ Where other threads hold the element as well, they get the result by shared memo
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from xdsl.ir import Operation
 
@@ -13,32 +13,34 @@ from deuteron.analysis.scratch import shares_result
 from deuteron.backend.gpu.context import Context, Rule
 from deuteron.backend.gpu.elements import bits_type, from_bits, register_type
 from deuteron.backend.gpu.fragment import Fragment, Operand, positions, registers_of, with_registers
-from deuteron.backend.gpu.rules.memory import both
+from deuteron.backend.gpu.rules.memory import both, vectors
 from deuteron.backend.gpu.shared_tile import SharedTile, load_tile, store_tile
 from deuteron.backend.gpu.threads import owned_registers
 from deuteron.backend.llvm.types import Value, const
 from deuteron.layout.linear import LinearLayout
 from deuteron.layout.shared import row_major
 
-Update = Callable[[int, Value | None], Value]  # of a register, where this thread is the one; gives the old bits
+# Of registers whose elements are neighbours, where this thread is the one; gives the old bits.
+Update = Callable[[list[int], Value | None], Sequence[Value]]
 
 
 def atomic_rmw(ctx: Context, op: Operation, pointer: Operand, value: Operand, mask: Operand | None = None) -> Operand:
     pointers, values = registers_of(pointer), registers_of(value)
     masks = registers_of(mask) if mask is not None else None
 
-    def update(register: int, owner: Value | None) -> Value:
-        guard = both(ctx, owner, masks[register] if masks else None)
-        return ctx.isa.atomic_rmw(ctx.b, op, pointers[register], values[register], guard)
+    def update(group: list[int], owner: Value | None) -> Sequence[Value]:
+        guard = both(ctx, owner, masks[group[0]] if masks else None)
+        return ctx.isa.atomic_rmw(ctx.b, op, pointers[group[0]], [values[register] for register in group], guard)
 
-    return _each_once(ctx, op, pointer, update)
+    return _each_once(ctx, op, pointer, update, ctx.isa.atomic_width(op))
 
 
 def atomic_cas(ctx: Context, op: Operation, pointer: Operand, compare: Operand, value: Operand) -> Operand:
     pointers, expected, values = (registers_of(operand) for operand in (pointer, compare, value))
 
-    def update(register: int, owner: Value | None) -> Value:
-        return ctx.isa.atomic_cas(ctx.b, op, pointers[register], expected[register], values[register], owner)
+    def update(group: list[int], owner: Value | None) -> Sequence[Value]:
+        (register,) = group
+        return [ctx.isa.atomic_cas(ctx.b, op, pointers[register], expected[register], values[register], owner)]
 
     return _each_once(ctx, op, pointer, update)
 
@@ -47,8 +49,10 @@ def atomic_load(ctx: Context, op: Operation, pointer: Operand, mask: Operand | N
     """One thread loads each element: others might see another value."""
     pointers, masks = registers_of(pointer), registers_of(mask) if mask is not None else None
 
-    def load(register: int, owner: Value | None) -> Value:
-        return ctx.isa.atomic_load(ctx.b, op, pointers[register], both(ctx, owner, masks[register] if masks else None))
+    def load(group: list[int], owner: Value | None) -> Sequence[Value]:
+        (register,) = group
+        guard = both(ctx, owner, masks[register] if masks else None)
+        return [ctx.isa.atomic_load(ctx.b, op, pointers[register], guard)]
 
     return _each_once(ctx, op, pointer, load)
 
@@ -69,16 +73,26 @@ def global_timer(ctx: Context, op: Operation) -> Value:
     return _shared_scalar(ctx, op, time, ctx.threads.owner(None)) if op.result.uses else time
 
 
-def _each_once(ctx: Context, op: Operation, pointer: Operand, update: Update) -> Operand:
-    """Update each element once, and let every thread that holds it know the result."""
+def _each_once(ctx: Context, op: Operation, pointer: Operand, update: Update, width: int = 1) -> Operand:
+    """Update each element once, up to `width` neighbours together, and let every thread that holds it know what was."""
     layout = pointer.layout if isinstance(pointer, Fragment) else None
     owner = ctx.threads.owner(layout)
-    owned = owned_registers(layout) if layout else [0]
-    old = {register: update(register, owner) for register in owned}
+    owned = set(owned_registers(layout) if layout else [0])
+    groups = _neighbours(ctx, op, pointer, width) if width > 1 else [[register] for register in sorted(owned)]
+    old: dict[int, Value] = {}
+    for group in groups:
+        if group[0] in owned:
+            old.update(zip(group, update(group, owner), strict=True))
     if not op.result.uses:
         return with_registers(pointer, [const(register_type(op.result.type), 0)] * len(registers_of(pointer)))
     bits = [_shared_scalar(ctx, op, old[0], owner)] if layout is None else _all_registers(ctx, op, layout, old)
     return with_registers(pointer, [from_bits(ctx.b, value, op.result.type) for value in bits])
+
+
+def _neighbours(ctx: Context, op: Operation, pointer: Operand, width: int) -> list[list[int]]:
+    """Registers with neighbouring, aligned addresses and one mask."""
+    groups = vectors(ctx, pointer, op.ptr, op.mask)
+    return [group[begin : begin + width] for group in groups for begin in range(0, len(group), width)]
 
 
 def _shared_scalar(ctx: Context, op: Operation, old: Value, owner: Value | None) -> Value:
