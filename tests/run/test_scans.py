@@ -87,6 +87,23 @@ def test_cumsum(draw, poisoned, check, check_norm, dtype, axis, reverse):
 
 
 @triton.jit
+def bfloat16_kernel(x_ptr, sums_ptr, best_ptr, BLOCK: tl.constexpr):
+    offsets = tl.arange(0, BLOCK)
+    x = tl.load(x_ptr + offsets)
+    tl.store(sums_ptr + offsets, tl.cumsum(x, 0))
+    best, _ = tl.max(x, 0, return_indices=True)
+    tl.static_assert(best.dtype == tl.float32 and tl.cumprod(x, 0).dtype == tl.float32)
+    tl.store(best_ptr, best)
+
+
+def test_running_sums_of_bfloat16_are_fp32(draw, poisoned, check, check_norm):
+    x, sums, best = draw("bfloat16", 64), poisoned("float32", 64), poisoned("float32", 1)
+    bfloat16_kernel[(1,)](x, sums, best, BLOCK=64)
+    check_norm(sums, x.astype(np.float64).cumsum(), 1e-5)
+    check(best, x.max().astype(np.float32))
+
+
+@triton.jit
 def linear_recurrence(a_left, b_left, a_right, b_right):
     return a_left * a_right, b_left * a_right + b_right
 

@@ -5,7 +5,7 @@
     tl.cumsum(x, 0)
 
 Integers narrower than 32 bits are summed as int32 or uint32, and compared as int32; floats narrower than 32 bits are
-compared as fp32, as in Triton. A NaN is not propagated: the maximum of NaN and 1 is 1.
+compared as fp32, and a running sum or product of bf16, or its greatest with the index, is fp32, as in Triton. A NaN is not propagated: the maximum of NaN and 1 is 1.
 """
 
 from __future__ import annotations
@@ -29,6 +29,14 @@ def _sum_type(dtype, requested):
         return int32 if dtype.is_int_signed() else uint32
     else:
         return dtype
+
+
+@Function
+def _without_bfloat16(input):
+    if input.dtype.is_bf16():
+        return input.to(float32)
+    else:  # noqa: RET505
+        return input
 
 
 @Function
@@ -139,7 +147,7 @@ def max(input, axis=None, return_indices=False, return_indices_tie_break_left=Tr
     """
     if return_indices:
         combine = _larger_left if return_indices_tie_break_left else _larger_any
-        return reduce((input, _indices_along(input, axis)), axis, combine, keep_dims=keep_dims)
+        return reduce((_without_bfloat16(input), _indices_along(input, axis)), axis, combine, keep_dims=keep_dims)
     else:  # noqa: RET505
         return reduce(_comparable(input), axis, _larger, keep_dims=keep_dims)
 
@@ -149,7 +157,7 @@ def min(input, axis=None, return_indices=False, return_indices_tie_break_left=Tr
     """The smallest element along an axis; parameters as `max`."""
     if return_indices:
         combine = _smaller_left if return_indices_tie_break_left else _smaller_any
-        return reduce((input, _indices_along(input, axis)), axis, combine, keep_dims=keep_dims)
+        return reduce((_without_bfloat16(input), _indices_along(input, axis)), axis, combine, keep_dims=keep_dims)
     else:  # noqa: RET505
         return reduce(_comparable(input), axis, _smaller, keep_dims=keep_dims)
 
@@ -179,10 +187,12 @@ def cumsum(input, axis=0, reverse=False, dtype: constexpr = None):
     :param reverse: whether it goes from the last element to the first.
     :param dtype: type to convert to and sum in.
     """
-    return associative_scan(input.to(_sum_type(input.dtype, dtype)), axis, _add, reverse)
+    wide = _without_bfloat16(input)
+    return associative_scan(wide.to(_sum_type(wide.dtype, dtype)), axis, _add, reverse)
 
 
 @Function
 def cumprod(input, axis=0, reverse=False, dtype: constexpr = None):
     """The running product along an axis; parameters as `cumsum`."""
-    return associative_scan(input.to(_sum_type(input.dtype, dtype)), axis, _multiply, reverse)
+    wide = _without_bfloat16(input)
+    return associative_scan(wide.to(_sum_type(wide.dtype, dtype)), axis, _multiply, reverse)
