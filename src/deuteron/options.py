@@ -87,18 +87,28 @@ IGNORED_OPTIONS = {
     **dict.fromkeys(("num_consumer_groups", "num_buffers_warp_spec"), "Deuteron chooses its own warp specialisation"),
     **dict.fromkeys(("reg_dec_producer", "reg_inc_consumer"), "Deuteron chooses its own warp specialisation"),
     **dict.fromkeys(("enable_warp_specialization", "enable_persistent"), "Deuteron chooses its own schedule"),
+    **dict.fromkeys(("device", "device_type"), "a kernel runs where its arrays are"),
     "optimize_epilogue": "Deuteron chooses its own epilogue",
     "extern_libs": "Deuteron has the functions of libdevice itself",
     "allow_fp8e4nv": "Deuteron has the type on every target",
     "max_num_imprecise_acc_default": "give it to tl.dot",
     "launch_pdl": "launches follow one another",
+    "launch_cooperative_grid": "that all programs run at once, so that they may wait for each other, is not checked",
     "sanitize_overflow": "Deuteron does not look for overflows",
 }
 
 
-def is_ignored(option: str) -> bool:
-    """Whether an option means nothing here; says so in a warning."""
-    if option in IGNORED_OPTIONS:
+# Options that a launch cannot do without, and what to do instead.
+REFUSED_OPTIONS = {
+    "stream": "A launch goes to the stream that is current in the program's library: `with torch.cuda.stream(s):`.",
+    "cluster_dims": "Say num_ctas.",
+    "ctas_per_cga": "Say num_ctas.",
+}
+
+
+def is_ignored(option: str, value: Any) -> bool:
+    """Whether an option means nothing here; says so in a warning, unless it asks for nothing."""
+    if option in IGNORED_OPTIONS and value:
         warnings.warn(f"Deuteron ignores the option '{option}': {IGNORED_OPTIONS[option]}", stacklevel=4)
     return option in IGNORED_OPTIONS
 
@@ -115,7 +125,7 @@ def is_option(name: str) -> bool:
 def make_options(options_class: type, given: dict[str, Any]) -> Any:
     """An options object; an option that the target does not have is a UsageError that lists those it has, unless it is
     one of another target or version, which a warning says is ignored."""
-    given = {name: value for name, value in given.items() if not is_ignored(name)}
+    given = {name: value for name, value in given.items() if not is_ignored(name, value)}
     unknown = [name for name in given if name not in option_names(options_class)]
     if unknown:
         known = ", ".join(option_names(options_class))

@@ -4,6 +4,7 @@ A name that a program can import from Triton and that has a meaning here is in o
 absent, so that a program which needs it fails where it says so.
 
     cache_files.py    triton.runtime.cache         allocation.py    triton.runtime._allocation
+    old_spellings.py  what older versions called otherwise
     nested.py         triton._utils                toolkit.py       triton.tools.disasm, NVIDIA's folders
 """
 
@@ -19,7 +20,7 @@ from deuteron.backend import BACKENDS, Backend, get_backend
 from deuteron.backend.cpu.backend import CPUBackend
 from deuteron.backend.cuda.backend import CUDABackend
 from deuteron.backend.tensor_descriptor import TensorDescriptor
-from deuteron.compat import mxfp
+from deuteron.compat import mxfp, old_spellings
 from deuteron.compat.allocation import ALLOCATION_NAMES
 from deuteron.compat.cache_files import CACHE_NAMES, triton_key
 from deuteron.compat.nested import NESTED_NAMES
@@ -41,7 +42,7 @@ def triton_modules() -> dict[str, Mapping[str, Any] | ModuleType]:
     """The content of every module, parents before their children."""
     allocators = {name: ALLOCATION_NAMES[name] for name in ("set_allocator", "set_profile_allocator")}
     return {
-        "triton": _public(deuteron) | {"__version__": TRITON_VERSION} | allocators,
+        "triton": _public(deuteron) | {"__version__": TRITON_VERSION, "compile": old_spellings.compile} | allocators,
         "triton.errors": {"TritonError": errors.DeuteronError},
         "triton.knobs": knobs,
         "triton._utils": NESTED_NAMES,
@@ -153,6 +154,7 @@ def _runtime() -> dict[str, Mapping[str, Any]]:
         "triton.runtime.autotuner": tuning | failures | {"knobs": knobs, "driver": active_driver},
         "triton.runtime.driver": active,
         "triton.runtime.errors": failures,
+        "triton.code_gen": jit_names | tuning | failures,
         "triton.runtime.interpreter": {"InterpretedFunction": InterpretedFunction},
         "triton.runtime.cache": CACHE_NAMES,
         "triton.runtime._allocation": ALLOCATION_NAMES,

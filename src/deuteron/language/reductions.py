@@ -5,7 +5,8 @@
     tl.cumsum(x, 0)
 
 Integers narrower than 32 bits are summed as int32 or uint32, and compared as int32; floats narrower than 32 bits are
-compared as fp32, and a running sum or product of bf16, or its greatest with the index, is fp32, as in Triton. A NaN is not propagated: the maximum of NaN and 1 is 1.
+compared as fp32, and a running sum or product of bf16, or its greatest with the index, is fp32, as in Triton. A NaN is
+not propagated: the maximum of NaN and 1 is 1.
 """
 
 from __future__ import annotations

@@ -10,6 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from deuteron.errors import UsageError
+from deuteron.options import IGNORED_OPTIONS, is_ignored
+
 
 class Config:
     """A configuration; equal ones are interchangeable and have equal hashes."""
@@ -23,9 +26,15 @@ class Config:
         maxnreg: int | None = None,
         pre_hook: Callable[[dict[str, Any]], Any] | None = None,
         ir_override: str | None = None,
+        **older: Any,
     ):
         """`pre_hook` is called with the arguments by name before every launch with this configuration. `ir_override` is
-        a file with the text of a stage, such as `kernel.ttir`, from which is compiled instead of the source."""
+        a file with the text of a stage, such as `kernel.ttir`, from which is compiled instead of the source. `older`:
+        options that versions of Triton had here, such as `num_consumer_groups`: ignored; others are a UsageError."""
+        for name, value in older.items():
+            if name not in IGNORED_OPTIONS:
+                raise UsageError(f"a Config has no '{name}'; constexpr parameters go into its first argument")
+            is_ignored(name, value)
         self.kwargs = dict(kwargs)
         self.num_warps = num_warps
         self.num_stages = num_stages

@@ -28,7 +28,7 @@ from deuteron.errors import DeuteronError, LaunchError, UsageError, suggest
 from deuteron.language.constant import rebuild
 from deuteron.language.function import Function, Parameter, SourceFunction, is_kernel_class, variadic_kernel
 from deuteron.language.references import Reference, check_unchanged
-from deuteron.options import IGNORED_OPTIONS, Target, is_option, option_names, settings
+from deuteron.options import IGNORED_OPTIONS, REFUSED_OPTIONS, Target, is_option, option_names, settings
 from deuteron.runtime.driver import driver
 from deuteron.runtime.events import CompileEvent
 from deuteron.runtime.grid import Grid, evaluate_grid
@@ -329,7 +329,8 @@ class JITFunction(Function, KernelInterface):
         known = option_names(backend.options_class)
         unknown = [name for name in given if name not in known and name not in IGNORED_OPTIONS]
         if unknown:
-            near = suggest(unknown[0], [*self._names, *known])
+            instead = REFUSED_OPTIONS.get(unknown[0])
+            near = f" {instead}" if instead else suggest(unknown[0], [*self._names, *known])
             known = ", ".join(known)
             raise LaunchError(f"{self._usage()}; '{unknown[0]}' is none of these and no option: {known}.{near}")
         return backend.make_options(given)
@@ -397,10 +398,15 @@ def jit(fn: Callable[..., Any] | None = None, **options: Any) -> Any:
         debug: keep `tl.device_assert`.
         launch_metadata: `launch_metadata(grid, metadata, args)` returns a dictionary, of which launch hooks are told;
             `args` are the arguments by name.
+<<<<<<< HEAD
         repr: `repr(specialization)` returns what the kernel is called that is compiled for `.constants`, the known
             arguments by name, and `.signature`, the types by name.
         noinline: accepted as Triton has it, without effect: every call is inlined.
         version, interpret: accepted as older Tritons had them; `interpret` runs launches in the interpreter.
+=======
+        interpret: launch it in the interpreter, always; so Triton 2 said DEUTERON_INTERPRET.
+        noinline, repr, version: accepted as Triton has them, without effect.
+>>>>>>> 30d5d54 (compat: what older versions of Triton accepted outside of kernels, with a warning that says what it is called now)
     """
     if fn is None:
         return lambda function: jit(function, **options)

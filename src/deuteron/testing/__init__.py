@@ -14,6 +14,7 @@ hardware.py  get_dram_gbps, get_max_tensorcore_tflops: what a GPU can do at most
 from deuteron.testing.bench import do_bench as do_bench
 from deuteron.testing.bench import do_bench_cudagraph as do_bench_cudagraph
 from deuteron.testing.compare import allclose as allclose
+from deuteron.testing.compare import assert_almost_equal as assert_almost_equal
 from deuteron.testing.compare import assert_close as assert_close
 from deuteron.testing.hardware import get_dram_gbps as get_dram_gbps
 from deuteron.testing.hardware import get_max_simd_tflops as get_max_simd_tflops

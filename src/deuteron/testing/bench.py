@@ -34,6 +34,8 @@ def do_bench(
     grad_to_none: Iterable[Any] | None = None,
     quantiles: Sequence[float] | None = None,
     return_mode: str = "mean",
+    percentiles: Sequence[float] | None = None,
+    **older: Any,
 ) -> Any:
     """Milliseconds that a call of `fn` takes.
 
@@ -42,7 +44,13 @@ def do_bench(
         grad_to_none: tensors whose `.grad` is set to None before each timed call.
         quantiles: if given, a list of these quantiles (of 0.5 alone: a number), and `return_mode` does not matter.
         return_mode: `mean`, `median`, `min`, `max` or `all` (the list of times).
+        percentiles: what Triton 2.0 called `quantiles`.
+        older: `fast_flush`, `record_clocks` and `device_type`, which Triton had once; ignored.
     """
+    unknown = sorted(set(older) - {"fast_flush", "record_clocks", "device_type"})
+    if unknown:
+        raise TypeError(f"do_bench has no parameter '{unknown[0]}'")
+    quantiles = quantiles or percentiles
     if return_mode not in _SUMMARIES:
         raise UsageError(f"return_mode must be one of {', '.join(_SUMMARIES)}, got '{return_mode}'")
     fn()

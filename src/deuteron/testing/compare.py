@@ -44,6 +44,11 @@ def allclose(x: Any, y: Any, tol: float = 1e-2) -> bool:
     return bool(np.max(np.abs(left - right)) <= tol * max(np.max(np.abs(right)), np.max(np.abs(left)), 1e-300))
 
 
+def assert_almost_equal(x: Any, y: Any, decimal: int = 2, err_msg: str = "") -> None:
+    """Raise AssertionError where elements differ by more than 1.5 * 10^-decimal; what Triton 2.0 compared with."""
+    assert_close(x, y, atol=1.5 * 10.0**-decimal, rtol=0.0, err_msg=err_msg)
+
+
 def _as_numpy(x: Any) -> Any:
     import numpy as np  # deferred: start-up time
 

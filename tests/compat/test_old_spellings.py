@@ -1,0 +1,60 @@
+"""What older versions of Triton accepted outside of kernels."""
+
+import numpy as np
+import pytest
+
+import deuteron
+import deuteron.language as tl
+from deuteron import testing
+from deuteron.compat.old_spellings import compile
+from deuteron.errors import LaunchError, UsageError
+
+
+@deuteron.jit
+def scale(x_ptr, n, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    tl.store(x_ptr + i, 2 * tl.load(x_ptr + i, mask=i < n), mask=i < n)
+
+
+@pytest.mark.parametrize(
+    ("signature", "constants"),
+    [("*fp32, i32", {2: 16}), ({0: "*fp32:16", 1: "i32"}, {"BLOCK": 16}), ({"x_ptr": "*fp32", "n": "i32"}, {2: 16})],
+)
+def test_compile_as_triton_2_had_it(signature, constants):
+    with pytest.warns(UserWarning, match="ASTSource"):
+        kernel = compile(scale, signature=signature, constants=constants, target="cpu", device=0, num_warps=2)
+    x = np.ones(16, np.float32)
+    kernel[(1,)](x, 10)
+    assert kernel.metadata.options["num_warps"] == 2 and x.tolist() == [2.0] * 10 + [1.0] * 6
+
+
+def test_interpreted_always():
+    kernel = deuteron.jit(scale.fn, interpret=True)
+    x = np.ones(16, np.float32)
+    assert kernel[(1,)](x, 16, BLOCK=16) is None and (x == 2).all() and not kernel.device_caches
+
+
+def test_options_of_other_targets_are_ignored_with_a_warning():
+    x = np.ones(16, np.float32)
+    with pytest.warns(UserWarning, match="ignores the option 'waves_per_eu': for AMD's GPUs"):
+        scale[(1,)](x, 16, BLOCK=16, waves_per_eu=2)
+    with pytest.raises(LaunchError, match=r"'stream' is none of these and no option.*torch.cuda.stream"):
+        scale[(1,)](x, 16, BLOCK=16, stream=0)
+
+
+def test_configurations_with_options_of_their_time():
+    with pytest.warns(UserWarning, match="num_consumer_groups"):
+        config = deuteron.Config({"BLOCK": 16}, num_warps=8, num_consumer_groups=2, reg_dec_producer=0)
+    assert config == deuteron.Config({"BLOCK": 16}, num_warps=8)
+    with pytest.raises(UsageError, match="a Config has no 'BLOCK'"):
+        deuteron.Config({}, BLOCK=16)
+
+
+def test_timing_and_comparing_as_triton_2_had_it():
+    low, high = testing.do_bench(lambda: None, warmup=1, rep=1, percentiles=[0.2, 0.8], fast_flush=True)
+    assert low <= high
+    with pytest.raises(TypeError, match="fast_slush"):
+        testing.do_bench(lambda: None, fast_slush=True)
+    testing.assert_almost_equal([1.0], [1.01])
+    with pytest.raises(AssertionError):
+        testing.assert_almost_equal([1.0], [1.02])
