@@ -64,9 +64,9 @@ def test_loop_changes_a_type(check_error):
                 acc += 0.5
         """,
         """
-        k.py:5:5: error: 'acc' is int32 before the loop and fp32 at the end of its body, but must keep its type. Start with acc.to(tl.float32), or convert what the loop assigns with .to(tl.int32).
-            for i in range(n):
-            ^~~~~~~~~~~~~~~~~~
+        k.py:6:9: error: 'acc' is int32 before the loop in line 5 and fp32 at the end of its body, but must keep its type. Start with acc.to(tl.float32), or convert what the loop assigns with .to(tl.int32).
+            acc += 0.5
+            ^~~~~~~~~~
         """,
     )
 
@@ -81,9 +81,9 @@ def test_loop_changes_a_shape(check_error):
                 acc += tl.zeros([8], tl.float32)
         """,
         """
-        k.py:5:5: error: 'acc' is fp32 before the loop and fp32[8] at the end of its body, but must keep its type. Start with the shape it gets, for instance acc = tl.zeros([8], tl.float32).
-            for i in range(n):
-            ^~~~~~~~~~~~~~~~~~
+        k.py:6:9: error: 'acc' is fp32 before the loop in line 5 and fp32[8] at the end of its body, but must keep its type. Start with the shape it gets, for instance acc = tl.zeros([8], tl.float32).
+            acc += tl.zeros([8], tl.float32)
+            ^~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
         """,
     )
 

@@ -153,9 +153,9 @@ def test_tuple_that_changes_its_length_in_a_loop(check_error):
                 items = items + (i,)
         """,
         """
-        k.py:5:5: error: 'items' is (int32, int32) before the loop and (int32, int32, int32) at the end of its body, but must keep its type. Use variables of their own.
-            for i in range(n):
-            ^~~~~~~~~~~~~~~~~~
+        k.py:6:9: error: 'items' is (int32, int32) before the loop in line 5 and (int32, int32, int32) at the end of its body, but must keep its type. Use variables of their own.
+            items = items + (i,)
+            ^~~~~~~~~~~~~~~~~~~~
         """,
     )
 

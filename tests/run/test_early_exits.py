@@ -222,3 +222,35 @@ def test_pointers_and_tuples_are_returned(poisoned, check, which):
     i = np.arange(8)
     expected = {"a": a[i] - 3 + 5, "b": b[2 * i] + b[0] + 105, "neither": b[i] + b[1] - 8}[which]
     check(out, expected)
+
+
+@triton.jit
+def conditions_kernel(x_ptr, none_ptr, out_ptr, n, BLOCK: tl.constexpr):
+    """Pointers, tiles of one element, floats and integers that decide."""
+    result = 0
+    if x_ptr:
+        result += 1
+    if not none_ptr.to(tl.int64).to(tl.pointer_type(tl.float32)):
+        result += 2
+    one = tl.sum(tl.load(x_ptr + tl.arange(0, BLOCK)), keep_dims=True)
+    if one > 0:
+        result += 4
+    k = tl.full([1, 1], 3, tl.int32)
+    while k:
+        k -= 1
+        result += 8
+    x = tl.load(x_ptr)
+    result += 64 if x else n
+    if x and not n - 5:
+        result += 128
+    assert one == one or n == 5
+    scale = 1 if n > 3 else 0.5
+    tl.store(out_ptr, result * scale)
+
+
+@pytest.mark.parametrize(("first", "n"), [(1.0, 5), (0.0, 2), (float("nan"), 5), (-9.0, 4)])
+def test_conditions(poisoned, check, first, n):
+    x, out = np.array([first, 0.5, 0.25, 0], np.float32), poisoned("float32", 1)
+    conditions_kernel[(1,)](x, 0, out, n, BLOCK=4)
+    expected = 1 + 2 + 4 * (x.sum() > 0) + 24 + (64 if first != 0 else n) + 128 * (n == 5 and first != 0)
+    check(out, np.array([expected * (1 if n > 3 else 0.5)]))

@@ -13,7 +13,7 @@ iteration is start + k * step, of which it is known what divides it, as it is no
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from xdsl.dialects import arith, scf
@@ -41,12 +41,17 @@ class _Slot:
     final: Tensor
 
 
-def build_while(ctx: Context, body: LoopBody, is_endless: bool) -> Completion:
+Hints = Mapping[str, Attribute]
+
+
+def build_while(ctx: Context, body: LoopBody, is_endless: bool, hints: Hints) -> Completion:
     """The loop of a `while` whose condition its body tests; how it ends. One without condition is endless."""
-    return _build(ctx, body, True, [], True, is_endless)
+    return _build(ctx, body, True, [], True, is_endless, hints)
 
 
-def build_counting_while(ctx: Context, body: LoopBody, start: Tensor, end: Tensor, step: Tensor) -> Completion:
+def build_counting_while(
+    ctx: Context, body: LoopBody, start: Tensor, end: Tensor, step: Tensor, hints: Hints
+) -> Completion:
     """The loop over a range whose body has the loop's variable as its first argument; how it ends.
 
     No comparison overflows: in an iteration the variable is below the end, their distance a number without sign.
@@ -61,7 +66,7 @@ def build_counting_while(ctx: Context, body: LoopBody, start: Tensor, end: Tenso
         distance = tensor(ctx, arith.SubiOp(end.handle, index.handle), end.type)
         goes_on = _compare(ctx, distance, step, "ugt")
         following = tensor(ctx, arith.AddiOp(body.block.args[0], one.handle), start.type)
-    return _build(ctx, body, begins, [_Slot(zero, following)], goes_on, is_endless=False)
+    return _build(ctx, body, begins, [_Slot(zero, following)], goes_on, False, hints)
 
 
 def _compare(ctx: Context, left: Tensor, right: Tensor, predicate: str) -> Tensor:
@@ -88,7 +93,13 @@ def _count(ctx: Context, block: Block, start: Tensor, step: Tensor) -> Tensor:
 
 
 def _build(
-    ctx: Context, body: LoopBody, begins: Flag, counters: Sequence[_Slot], goes_on: Flag, is_endless: bool
+    ctx: Context,
+    body: LoopBody,
+    begins: Flag,
+    counters: Sequence[_Slot],
+    goes_on: Flag,
+    is_endless: bool,
+    hints: Hints,
 ) -> Completion:
     """Close the body, and build the scf.while around it, with a block that only asks whether there is an iteration."""
     completion = body.completion
@@ -101,7 +112,7 @@ def _build(
     for slot in reversed(slots[num_counters:]):
         body.block.insert_arg(slot.initial.handle.type, num_counters)
     slots += [_Slot(*pair) for pair in zip(select(body.initial, kept), select(body.final, kept), strict=True)]
-    results = _insert_while(ctx, body, _Slot(flag_tensor(ctx, begins), _going(ctx, body, goes_on)), slots)
+    results = _insert_while(ctx, body, _Slot(flag_tensor(ctx, begins), _going(ctx, body, goes_on)), slots, hints)
     bind_after(ctx, body, kept, results[num_slots:])
     flags = {kind: Tensor(flag, int1) for kind, flag in zip(told, results[num_counters:], strict=False)}
     value = bind_results(completion.value, iter(results[num_counters + len(told) : num_slots]), None)
@@ -121,13 +132,14 @@ def _slots_of_exits(ctx: Context, body: LoopBody, told: Sequence[Kind]) -> list[
     return [*flags, *(_Slot(placeholder(ctx, value), value) for value in tensors_in(completion.value))]
 
 
-def _insert_while(ctx: Context, body: LoopBody, going: _Slot, slots: Sequence[_Slot]) -> list[SSAValue]:
+def _insert_while(ctx: Context, body: LoopBody, going: _Slot, slots: Sequence[_Slot], hints: Hints) -> list[SSAValue]:
     """The results of the loop, one for each slot; `going` says whether there is an iteration."""
     initial = [slot.initial.handle for slot in (going, *slots)]
     with ctx.builder.at(body.block):
         ctx.builder.insert(scf.YieldOp(*(slot.final.handle for slot in (going, *slots))))
     types = [handle.type for handle in initial]
     loop = scf.WhileOp(initial, types[1:], Region(_test(ctx, types, body.block)), Region(body.block))
+    loop.attributes |= hints
     return list(ctx.builder.insert(loop).results)
 
 

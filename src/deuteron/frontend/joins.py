@@ -6,7 +6,8 @@
     if n > 0: x = a           %x, %left = scf.if %c -> (f32, i1) { yield %a, %false } else { yield %zero, %d }
     elif d: break             x has a value on the paths that go on; on the others it is lost
 
-Both sides must give a variable the same type, unless one of them has left.
+Both sides must give a variable the same type, unless one of them has left. Those of a conditional expression are
+promoted to one.
 """
 
 from __future__ import annotations
@@ -22,8 +23,20 @@ from deuteron.frontend.carried import bind_results, can_join, how_to_agree, plac
 from deuteron.frontend.completion import Completion, Exit, Flag, Kind
 from deuteron.frontend.context import Context
 from deuteron.frontend.semantics.constant import number
+from deuteron.frontend.semantics.operands import common_shape_of, in_type, is_numeric
+from deuteron.frontend.semantics.promote import promote_operands
 from deuteron.frontend.semantics.types import tensor
-from deuteron.frontend.values import Tensor, Value, describe, is_runtime, is_same, tensors_in, with_handles
+from deuteron.frontend.values import (
+    Tensor,
+    Value,
+    describe,
+    is_runtime,
+    is_same,
+    is_same_kind,
+    tensors_in,
+    with_handles,
+)
+from deuteron.language.constant import rebuild
 from deuteron.language.types import int1
 
 _ABSENT = object()
@@ -94,7 +107,7 @@ class _Join:
 
     def build(self, what: str | None) -> tuple[Completion, Value]:
         variables = [pair for name in self._names() if (pair := self._variable(name))]
-        result = self._add(what, *(side.result for side in self.sides)) if what else None
+        result = self._add(what, *self._unified(*(side.result for side in self.sides))) if what else None
         flags = self._flags()
         value = self._returned_value()
         self._insert()
@@ -174,6 +187,21 @@ class _Join:
         if pair is None:
             raise self._disagreement(what, then, otherwise)
         return pair
+
+    def _unified(self, then: Value, otherwise: Value) -> tuple[Value, Value]:
+        """The values in their common type and shape, as an operator would have it; items of tuples each."""
+        if isinstance(then, tuple) and isinstance(otherwise, tuple) and is_same_kind(then, otherwise):
+            pairs = [self._unified(*pair) for pair in zip(then, otherwise, strict=True)]
+            return rebuild(then, [pair[0] for pair in pairs]), rebuild(otherwise, [pair[1] for pair in pairs])
+        if is_same(then, otherwise) or not (is_numeric(then) and is_numeric(otherwise)):
+            return then, otherwise
+        self.ctx.stamp()
+        type, shape = promote_operands(self.ctx, then, otherwise), common_shape_of(self.ctx, then, otherwise)
+        values = []
+        for side, value in zip(self.sides, (then, otherwise), strict=True):
+            with self.ctx.builder.at(side.block):
+                values.append(in_type(self.ctx, value, type, shape))
+        return values[0], values[1]
 
     def _add_if_equal(self, name: str) -> _Pair | None:
         return self._agree(name, *(side.value(name) for side in self.sides))

@@ -142,12 +142,24 @@ def _final_value(ctx: Context, body: LoopBody, name: str, initial: Value) -> Val
         raise ctx.error(f"'{name}' exists before the loop, but has no value at the end of its body. {body.lost[name]}")
     ctx.stamp(name)
     final = promote(ctx, body.variables[name], initial)
-    if not can_join(initial, final):
+    if can_join(initial, final):
+        return final
+    line = ctx.frame.location().line
+    with ctx.at(_last_assignment(body.node, name)):
         raise ctx.error(
-            f"'{name}' is {describe(initial)} before the loop and {describe(final)} at the end of its body, but must "
-            f"keep its type. {_way_out(name, initial, final)}"
+            f"'{name}' is {describe(initial)} before the loop in line {line} and {describe(final)} at the end of its "
+            f"body, but must keep its type. {_way_out(name, initial, final)}"
         )
-    return final
+
+
+def _last_assignment(loop: ast.For | ast.While, name: str) -> ast.stmt:
+    """The last statement of a loop that assigns a variable."""
+    found: ast.stmt = loop
+    for statement in ast.walk(ast.Module(loop.body, [])):
+        is_later = isinstance(statement, ast.stmt) and (found is loop or statement.lineno > found.lineno)
+        if is_later and not isinstance(statement, (ast.If, ast.For, ast.While)) and name in assigned_names([statement]):
+            found = statement
+    return found
 
 
 def _way_out(name: str, initial: Value, final: Value) -> str:

@@ -17,7 +17,8 @@ import operator
 from collections.abc import Sequence
 
 from xdsl.dialects import arith, scf
-from xdsl.ir import Block, Region
+from xdsl.dialects.builtin import UnitAttr
+from xdsl.ir import Attribute, Block, Region
 
 from deuteron import language
 from deuteron.errors import CompilationError
@@ -88,7 +89,7 @@ def _runtime_for(ctx: Context, node: ast.For, bounds: Range) -> Completion:
 
     body = compile_body(ctx, node, [start.handle.type], enter)
     if body.completion.leaves_loop:
-        return build_counting_while(ctx, body, start, end, step)
+        return build_counting_while(ctx, body, start, end, step, bounds.hints)
     kept = close_body(ctx, body)
     drop_unchanged(body, body.block, 1, kept)
     loop = scf.ForOp(start.handle, end.handle, step.handle, [t.handle for t in select(body.initial, kept)], body.block)
@@ -129,6 +130,7 @@ def _plain_while(ctx: Context, node: ast.While) -> Completion:
     initial = [carried.handle for carried in select(body.initial, kept)]
     types = [handle.type for handle in initial]
     loop = scf.WhileOp(initial, types, Region(before_block), Region(body.block))
+    loop.attributes |= _hints(ctx, node.test)
     bind_after(ctx, body, kept, ctx.builder.insert(loop).results)
     return FALLS_THROUGH
 
@@ -152,7 +154,7 @@ def _while_that_is_left(ctx: Context, node: ast.While) -> Completion:
     body = compile_body(ctx, node, [], lambda block: None, iteration)
     if not body.completion.leaves_loop:
         raise _endless(ctx, node)
-    return build_while(ctx, body, is_endless)
+    return build_while(ctx, body, is_endless, _hints(ctx, node.test))
 
 
 def _while_condition(ctx: Context, node: ast.While, body: LoopBody) -> tuple[Tensor | bool, Block]:
@@ -169,6 +171,14 @@ def _while_condition(ctx: Context, node: ast.While, body: LoopBody) -> tuple[Ten
 
 def _decision(ctx: Context, node: ast.While) -> bool | Tensor:
     return condition(ctx, node.test, "a 'while'", "Reduce it with tl.max or tl.sum.")
+
+
+def _hints(ctx: Context, test: ast.expr) -> dict[str, Attribute]:
+    """What `tl.condition` says of the loop."""
+    if not isinstance(test, ast.Call) or ctx.evaluate(test.func) is not language.condition:
+        return {}
+    given = [*test.args[1:], *(keyword.value for keyword in test.keywords if keyword.arg == "disable_licm")]
+    return {"tt.disable_licm": UnitAttr()} if any(ctx.evaluate(value) for value in given) else {}
 
 
 def _endless(ctx: Context, node: ast.While) -> CompilationError:

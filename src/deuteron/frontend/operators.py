@@ -11,10 +11,12 @@ Tuples are compile-time values here, even where they hold Tensors.
 from __future__ import annotations
 
 import ast
+import math
 import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from deuteron import language
 from deuteron.frontend.calls import apply
 from deuteron.frontend.context import Context
 from deuteron.frontend.rules import call_at_compile_time
@@ -116,6 +118,7 @@ def compare_two(ctx: Context, comparison: ast.cmpop, left: Value, right: Value) 
     if isinstance(comparison, (ast.Is, ast.IsNot)):
         return (left is right) == isinstance(comparison, ast.Is)
     if isinstance(comparison, (ast.In, ast.NotIn)):
+        right = tuple(right) if isinstance(right, dict) else right
         if is_runtime((left, right)):
             raise ctx.error(
                 f"'in' needs compile-time values, got {describe(left)} in {describe(right)}. Compare with ==."
@@ -155,20 +158,20 @@ def either(ctx: Context, left: Value, right: Value) -> Value:
 
 
 def truth(ctx: Context, value: Tensor) -> Tensor:
-    """Whether a number is not zero, as an i1 of the same shape."""
-    return value if value.dtype.is_bool() else apply(ctx, operator.ne, (value, 0))
+    """Whether a number is not zero, or a pointer not null, as an i1 of the same shape."""
+    return apply(ctx, language.cast, (value, language.int1))
 
 
 def condition(ctx: Context, test: ast.expr, construct: str, way_out: str) -> bool | Tensor:
-    """What decides between two paths: a bool where it is known, else a scalar i1; a tile is an error."""
+    """What decides between two paths: a bool where it is known, else a scalar i1, or that of a tile of one element."""
     value = ctx.evaluate(test)
     if not isinstance(value, Tensor):
         return bool(value)
     with ctx.at(test):
-        if value.shape:
+        if math.prod(value.shape) != 1:
             message = f"The condition of {construct} is one value for the whole program, got {value.type}."
             raise ctx.error(f"{message} {way_out}")
-        return truth(ctx, value)
+        return truth(ctx, apply(ctx, language.item, (value,)))
 
 
 EXPRESSIONS = {ast.BinOp: binary, ast.UnaryOp: unary, ast.Compare: compare, ast.BoolOp: logical}

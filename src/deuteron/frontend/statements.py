@@ -20,6 +20,7 @@ from deuteron.frontend.calls import apply, drop_result
 from deuteron.frontend.completion import FALLS_THROUGH, Completion, leave, may_leave
 from deuteron.frontend.context import Context
 from deuteron.frontend.loops import for_loop, while_loop
+from deuteron.frontend.operators import truth
 from deuteron.frontend.unsupported import unsupported
 from deuteron.frontend.values import Tensor, describe
 
@@ -69,7 +70,7 @@ def assert_(ctx: Context, node: ast.Assert) -> None:
     condition = ctx.evaluate(node.test)
     message = ctx.evaluate(node.msg) if node.msg else ""
     if isinstance(condition, Tensor):
-        apply(ctx, language.device_assert, (condition, message))
+        apply(ctx, language.device_assert, (truth(ctx, condition), message))
     elif not condition:
         shown = f": {message}" if message else ""
         raise ctx.error(f"'{ast.unparse(node.test)}' does not hold at compile time{shown}", CompileTimeAssertionFailure)

@@ -1,9 +1,11 @@
-"""What a `for` loop may go over, beside Python's `range`.
+"""What a `for` loop may go over, beside Python's `range`; what a `while` may test.
 
     for k in tl.range(0, K, BLOCK_K, num_stages=3): ...      a loop of the kernel, with hints
     for i in tl.static_range(4): ...                         unrolled: i is a compile-time value
 
-Both stand after `in` of a `for` only.
+    while tl.condition(i < n, disable_licm=True): ...        with a hint
+
+The first two stand after `in` of a `for` only.
 """
 
 from __future__ import annotations
@@ -45,17 +47,17 @@ def range(
 
 
 @builtin
-def condition(arg1: tensor | bool, disable_licm: bool = False):
-    """The condition of a `while`, with options of that loop: `while tl.condition(i < n, disable_licm=True):`.
-
-    :param arg1: the condition.
-    :param disable_licm: accepted as Triton has it: nothing is hoisted out of a `while` that changes what it may read.
-    """
-
-
-@builtin
 def static_range(arg1: int, arg2: int | None = None, step: int | None = None):
     """Counts like Python's `range`; the loop is unrolled, its variable is known at compile time.
 
     Errors: bounds that are not known at compile time, a step of 0.
+    """
+
+
+@builtin
+def condition(arg1: Bound, disable_licm: bool = False):
+    """The condition of a `while`, with hints for the loop; anywhere else it is `arg1`.
+
+    :param arg1: a scalar, or a tile of one element, that is not zero for as long as the loop goes on.
+    :param disable_licm: whether nothing is hoisted out of the loop.
     """

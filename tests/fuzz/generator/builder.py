@@ -68,7 +68,7 @@ class Builder:
         self.functions: list[str] = []
         self.lines: list[str] = []
         self.depth = 1
-        self.loops: list[Value] = []
+        self.loop_depth = 0
         self.grid = rng.choice([(1,), (1,), (2,), (3,), (5,), (2, 2), (1, 2), (2, 1, 2)])
         self.programs = math.prod(self.grid)
         self.extents = self._draw_extents()
@@ -104,10 +104,12 @@ class Builder:
     def block(self, header: str) -> Iterator[None]:
         """Lines of an indented block; what is defined in it goes out of scope."""
         self.emit(header)
-        before = len(self._scope)
+        before, is_loop = len(self._scope), header.startswith(("for ", "while "))
         self.depth += 1
+        self.loop_depth += is_loop
         yield
         self.depth -= 1
+        self.loop_depth -= is_loop
         del self._scope[before:]
 
     def add_to_scope(self, value: Value) -> Value:

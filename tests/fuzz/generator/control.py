@@ -62,6 +62,15 @@ def for_loop(b: Builder) -> None:
             b.add_to_scope(b.use(index))
         body(b, carried)
         b.emit("pass")
+    _else(b, carried)
+
+
+def _else(b: Builder, carried: list[Value]) -> None:
+    """What a loop does that no `break` has left."""
+    if b.chance(0.1):
+        with b.block("else:"):
+            body(b, carried)
+            b.emit("pass")
 
 
 def _range(b: Builder) -> str:
@@ -97,9 +106,17 @@ def while_loop(b: Builder) -> None:
     tested = [v for v in carried if not v.shape and v.dtype in ("int32", "float32", "int64")]
     if tested and b.chance(0.6):
         condition = f"({condition}) & ({tested[0]} < 5)"
+    if b.chance(0.3):
+        b.emit(f"{counter} += 1")
+        condition = b.rng.choice(("True", f"({counter} := {counter} - 1) > 0"))
     with b.block(f"while {condition}:"):
+        if ":=" not in condition:
+            b.emit(f"{counter} -= 1")
+        if condition == "True":
+            b.emit(f"if {counter} <= 0:")
+            b.emit("    break")
         body(b, carried)
-        b.emit(f"{counter} -= 1")
+    _else(b, carried)
 
 
 @statement_of("control")
@@ -159,6 +176,26 @@ def early_return(b: Builder) -> None:
         raise Unfit
     with b.block(f"if pid == {b.rng.randrange(b.programs + 1)}:"):
         b.emit("return")
+
+
+@statement_of("control")
+def leave(b: Builder) -> None:
+    """`break`, `continue` or `return` in a loop, on a condition, or in one of two branches."""
+    if not b.loop_depth:
+        raise Unfit
+    word = b.rng.choice(("break", "continue", "break", "continue", "return"))
+    condition = str(b.value("int1", ()))
+    if b.chance(0.5):
+        condition = f"{b.value('int32', ())} > {b.rng.choice((0, 1, 2))}"
+    if b.chance(0.2):
+        condition = f"tl.max({b.value('int32', b.shape(1, 2))}) > {b.rng.choice((0, 3))}"
+    with b.block(f"if {condition}:"):
+        if b.chance(0.4):
+            assign(b, b.rng.choice(carried_values(b)))
+        if b.chance(0.3):
+            with b.block(f"if {b.value('int32', ())} != {b.rng.choice((0, 1))}:"):
+                b.emit(b.rng.choice(("break", "continue")))
+        b.emit(word)
 
 
 @statement_of("control")

@@ -4,7 +4,8 @@
     ~mask                                 arith.xori with all ones
     x >> 3                                arith.shrsi, or shrui where the type of `x` before promotion is unsigned
 
-Floats are an error. Logic on values other than int1 is an error too, as in Triton.
+Floats are an error for bit operators. Logic asks of other values than int1 whether they are not zero, of pointers
+whether they are not null.
 """
 
 from __future__ import annotations
@@ -17,10 +18,12 @@ from xdsl.ir import Operation
 from deuteron import language as tl
 from deuteron.frontend.context import Context
 from deuteron.frontend.semantics.constant import as_tensor, number
+from deuteron.frontend.semantics.convert import convert
 from deuteron.frontend.semantics.operands import check_operand, promoted_operands
 from deuteron.frontend.semantics.promote import promote_operands
 from deuteron.frontend.semantics.types import tensor
 from deuteron.frontend.values import Tensor, Value, describe
+from deuteron.language.types import int1
 
 
 def and_(ctx: Context, x: Value, y: Value) -> Tensor:
@@ -66,10 +69,7 @@ def logical_or(ctx: Context, x: Tensor, other: Value) -> Tensor:
 
 
 def _as_bool(ctx: Context, symbol: str, x: Value) -> Tensor:
-    x = as_tensor(ctx, x, f"An operand of `{symbol}`")
-    if not x.dtype.is_bool():
-        raise ctx.error(f"`{symbol}` takes int1, got {x.type}. Compare first, as in `x != 0`.")
-    return x
+    return convert(ctx, as_tensor(ctx, x, f"An operand of `{symbol}`"), int1)
 
 
 def _bitwise(ctx: Context, symbol: str, x: Value, y: Value, op: type[Operation]) -> Tensor:

@@ -1,4 +1,6 @@
-"""`tl.range` and `tl.static_range` anywhere but after `in` of a `for`, where the frontend reads them itself."""
+"""`tl.range` and `tl.static_range` anywhere but after `in` of a `for`, where the frontend reads them itself; and
+`tl.condition`, whose hints it reads there too.
+"""
 
 from __future__ import annotations
 

@@ -76,9 +76,19 @@ def check_operand(ctx: Context, symbol: str, operand: Value) -> None:
         )
 
 
+def is_numeric(value: Value) -> bool:
+    """Whether it is a number, or a tensor of numbers."""
+    return is_number(value) or (isinstance(value, Tensor) and not value.dtype.is_ptr())
+
+
+def common_shape_of(ctx: Context, *operands: Value) -> tuple[int, ...]:
+    """The shape that numbers and tensors broadcast to together."""
+    return tuple(common_shape(ctx, *(operand.shape for operand in operands if isinstance(operand, Tensor)), ()))
+
+
 def _in_type(ctx: Context, type: dtype, operands: Sequence[Value]) -> list[Tensor]:
-    shape = common_shape(ctx, *(operand.shape for operand in operands if isinstance(operand, Tensor)), ())
-    return [_operand_in_type(ctx, operand, type, shape) for operand in operands]
+    shape = common_shape_of(ctx, *operands)
+    return [in_type(ctx, operand, type, shape) for operand in operands]
 
 
 def value_in_type(ctx: Context, value: Value, type: dtype, shape: Sequence[int], what: str) -> Tensor:
@@ -91,7 +101,8 @@ def value_in_type(ctx: Context, value: Value, type: dtype, shape: Sequence[int],
     return broadcast_tensor(ctx, convert(ctx, as_tensor(ctx, value, what), type), shape)
 
 
-def _operand_in_type(ctx: Context, operand: Value, type: dtype, shape: Sequence[int]) -> Tensor:
+def in_type(ctx: Context, operand: Value, type: dtype, shape: Sequence[int]) -> Tensor:
+    """A number or tensor of numbers as a tensor of a type and shape that it converts and broadcasts to."""
     if not isinstance(operand, Tensor):
         return number(ctx, operand, type, shape)
     return broadcast_tensor(ctx, convert(ctx, operand, type), shape)

@@ -52,4 +52,5 @@ class HoistInvariants(Optimisation):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         loops = [inner for inner in op.walk(region_first=True) if isinstance(inner, (scf.ForOp, scf.WhileOp))]
         for loop in loops:
-            _hoist(loop)
+            if "tt.disable_licm" not in loop.attributes:
+                _hoist(loop)
