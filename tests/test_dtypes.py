@@ -10,9 +10,14 @@ from pathlib import Path
 import ml_dtypes
 import numpy as np
 import pytest
+from xdsl.dialects.builtin import ModuleOp
 
 import deuteron.language as tl
 from deuteron.dtypes import FLOATS, INTEGERS, FloatType
+from deuteron.ir.arith import constant, constant_value, has_constants
+from deuteron.ir.text import parse_module, print_module
+from deuteron.ir.types import FLOAT_TYPES, tile
+from tests.float_codes import values
 
 PROGRAM = Path(__file__).parent / "made_up_types.py"
 
@@ -42,3 +47,16 @@ def test_limits_are_those_of_ml_dtypes(declared: FloatType):
     known = ml_dtypes.finfo(getattr(ml_dtypes, declared.array_name, None) or np.dtype(declared.array_name))
     assert (declared.bits, declared.exponent_bits, declared.mantissa_bits) == (known.bits, known.nexp, known.nmant)
     assert (declared.max_value, declared.min_exponent) == (float(known.max), known.minexp)
+
+
+@pytest.mark.parametrize("declared", [type for type in FLOATS if type.bits == 8], ids=lambda declared: declared.name)
+def test_constants_of_every_number(declared: FloatType):
+    """xDSL, which has semantics of its own, keeps them in the bytes and in the text of a constant; if it has none."""
+    type = next(attribute for attribute, known in FLOAT_TYPES.items() if known is declared)
+    assert has_constants(type) == (declared.name != "float8e4b15")
+    if not has_constants(type):
+        return
+    for number in values(declared)[np.isfinite(values(declared))]:
+        op = constant(float(number), tile(type, (2,)))
+        (parsed,) = parse_module(print_module(ModuleOp([op]))).body.block.ops
+        assert constant_value(op.result) == constant_value(parsed.result) == number

@@ -21,6 +21,7 @@ from dataclasses import dataclass
 import numpy as np
 from xdsl.dialects import arith, math
 
+from deuteron.interpreter.dot import scaled_operands
 from deuteron.interpreter.reduce import axis_first, combiner
 from deuteron.interpreter.rule_table import Rule
 from deuteron.interpreter.rules import RULES
@@ -28,11 +29,12 @@ from deuteron.interpreter.values import dtype_of, round_float
 from deuteron.ir import casts
 from deuteron.ir.tt.atomic import AtomicCASOp, AtomicRMWOp
 from deuteron.ir.tt.convert import BitcastOp, ClampFOp
-from deuteron.ir.tt.dot import DotOp, InputPrecision
+from deuteron.ir.tt.dot import DotOp, DotScaledOp, InputPrecision, ScaledFormat
 from deuteron.ir.tt.memory import LoadOp, StoreOp
 from deuteron.ir.tt.reduce import ReduceOp, ScanOp
-from deuteron.ir.types import bf16, bit_width_of, element_type_of, f16, f32, f64, is_float
+from deuteron.ir.types import bf16, bit_width_of, element_type_of, f8e5m2, f16, f32, f64, is_float
 
+TF32_BITS = 10
 MANTISSA = {f16: 10, bf16: 7, f32: 23, f64: 52}
 LEAST = {f16: 2.0**-24, bf16: 2.0**-133, f32: 2.0**-149, f64: 2.0**-1074}
 LARGEST = {f16: 65504.0, bf16: 2.0**127, f32: 2.0**127, f64: 2.0**1023}
@@ -78,6 +80,7 @@ class Perturbation:
             ReduceOp: self._reduce,
             ScanOp: self._scan,
             DotOp: self._dot,
+            DotScaledOp: self._dot_scaled,
             **dict.fromkeys(_FUNCTIONS, self._function),
         }.items():
             table[op_class.name] = wrap(RULES[op_class.name])
@@ -344,23 +347,40 @@ class Perturbation:
                 return rule(ctx, op, a, b, c)
             element = element_type_of(op.operands[0].type)
             wide = [np.asarray(tile, np.float64) for tile in (a, b, c)]
-            bits = _operand_bits(op, element)
-            sizes = np.matmul(np.abs(wide[0]), np.abs(wide[1])) + np.abs(wide[2])
-            is_exact = _sums_are_exact(wide, sizes, _sum_bits(element, type))
             result = rule(ctx, op, a, b, c)
-            if bits is not None and not all(_fits(tile, bits) for tile in wide[:2]):
-                is_exact = False
-                cut = np.matmul(np.abs(wide[0]), np.abs(wide[1])) * 2.0**-bits * 2
-                result = self._noise(result, cut, type)
-            if is_exact:
-                return result
-            depth = np.shape(a)[-1]
-            unit = 2.0 ** -(_sum_bits(element, type) - 1)
-            noisy = self._noise(result, unit * sizes * min(depth, 16), type)
-            # A partial sum may be infinite where the whole is not.
-            return self._anything(noisy, sizes > LARGEST[element_type_of(type)] / 2)
+            return self._summed(result, wide, type, _operand_bits(op, element), _sum_bits(element, type))
 
         return perturbed
+
+    def _dot_scaled(self, rule: Rule) -> Rule:
+        """Of what operands times their scales are; as tf32 where one is fp16."""
+
+        def perturbed(ctx, op, a, b, c, *scales):
+            type, formats = op.results[0].type, (op.lhs.format, op.rhs.format)
+            wide = [*scaled_operands(op, a, b, *scales), np.asarray(c, np.float64)]
+            is_fp8 = not scales and set(formats) <= {ScaledFormat.E4M3, ScaledFormat.E5M2}
+            result = rule(ctx, op, a, b, c, *scales)
+            bits = TF32_BITS if ScaledFormat.FP16 in formats else None
+            return self._summed(result, wide, type, bits, _sum_bits(f8e5m2 if is_fp8 else f32, type))
+
+        return perturbed
+
+    def _summed(
+        self, result: np.ndarray, wide: list[np.ndarray], type, operand_bits: int | None, sum_bits: int
+    ) -> np.ndarray:
+        """A product of operands of which so many bits count, in sums of so many bits."""
+        sizes = np.matmul(np.abs(wide[0]), np.abs(wide[1])) + np.abs(wide[2])
+        is_exact = _sums_are_exact(wide, sizes, sum_bits)
+        if operand_bits is not None and not all(_fits(tile, operand_bits) for tile in wide[:2]):
+            is_exact = False
+            cut = np.matmul(np.abs(wide[0]), np.abs(wide[1])) * 2.0**-operand_bits * 2
+            result = self._noise(result, cut, type)
+        if is_exact:
+            return result
+        depth, unit = np.shape(wide[0])[-1], 2.0 ** -(sum_bits - 1)
+        noisy = self._noise(result, unit * sizes * min(depth, 16), type)
+        # A partial sum may be infinite where the whole is not.
+        return self._anything(noisy, sizes > LARGEST[element_type_of(type)] / 2)
 
 
 def _later_combined(combine: Callable, before: list[np.ndarray], row: list[np.ndarray]) -> list[np.ndarray]:
@@ -401,7 +421,7 @@ def _operand_bits(op: DotOp, element) -> int | None:
         return None
     precision = InputPrecision(op.input_precision.value.data)
     return {
-        InputPrecision.TF32: 10,
+        InputPrecision.TF32: TF32_BITS,
         InputPrecision.TF32x3: 20,
         InputPrecision.BF16x3: 14,
         InputPrecision.BF16x6: 21,

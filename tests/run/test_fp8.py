@@ -79,3 +79,20 @@ def check_equal(got: np.ndarray, expected: np.ndarray) -> None:
     np.testing.assert_array_equal(got, expected)
     is_number = ~np.isnan(expected)
     np.testing.assert_array_equal(np.signbit(got[is_number]), np.signbit(expected[is_number]))
+
+
+@triton.jit
+def constants_kernel(x_ptr, out_ptr, n, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    type: tl.constexpr = x_ptr.dtype.element_ty
+    x = tl.load(x_ptr + i, mask=i < n, other=0.0)
+    x = tl.where(i % 2 == 0, x, tl.full([BLOCK], -1.5, type))
+    tl.store(out_ptr + i, tl.where(i < n // 2, x, tl.zeros([BLOCK], type)))
+
+
+@each_type
+def test_constants(rng, declared):
+    x, out = np.flatnonzero(~np.isnan(values(declared))).astype(np.uint8)[:200], np.full(256, 99, np.float32)
+    constants_kernel[(1,)](as_type(x, declared), out, 200, BLOCK=256)
+    expected = np.where(np.arange(200) % 2, -1.5, values(declared)[x])
+    check_equal(out, np.concatenate([expected[:100], np.zeros(156)]))

@@ -41,14 +41,20 @@ E2M1 = np.array([0, 0.5, 1, 1.5, 2, 3, 4, 6], np.float64)
 
 @RULES.on(DotScaledOp)
 def dot_scaled(ctx, op, a, b, c, *scales):
-    given = iter(scales)
-    fast_math, has_fp16 = bool(op.fast_math.value.data), ScaledFormat.FP16 in (op.lhs.format, op.rhs.format)
-    numbers = []
+    total = np.matmul(*scaled_operands(op, a, b, *scales)) + np.asarray(c, np.float64)
+    return round_float(total, op.results[0].type)
+
+
+def scaled_operands(op: DotScaledOp, a: np.ndarray, b: np.ndarray, *scales: np.ndarray) -> list[np.ndarray]:
+    """The numbers of both operands times their scales, as float64; `scales` are those that there are."""
+    given, is_fast = iter(scales), bool(op.fast_math.value.data)
+    type = f32 if ScaledFormat.FP16 in (op.lhs.format, op.rhs.format) else bf16
+    found = []
     for operand, value in ((op.lhs, a), (op.rhs, b)):
         scale = next(given) if operand.scale is not None else None
-        scaled = _numbers(operand, value) * _scales(operand, scale, fast_math)
-        numbers.append(np.asarray(round_float(scaled, f32 if has_fp16 else bf16), np.float64))
-    return round_float(np.matmul(*numbers) + np.asarray(c, np.float64), op.results[0].type)
+        scaled = _numbers(operand, value) * _scales(operand, scale, is_fast)
+        found.append(np.asarray(round_float(scaled, type), np.float64))
+    return found
 
 
 def _numbers(operand: ScaledOperand, value: np.ndarray) -> np.ndarray:

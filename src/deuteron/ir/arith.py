@@ -14,6 +14,7 @@ from typing import ClassVar
 from xdsl.dialects import arith as xdsl_arith
 from xdsl.dialects.arith import CMPF_COMPARISON_OPERATIONS, CMPI_COMPARISON_OPERATIONS, FastMathFlagsAttr
 from xdsl.dialects.builtin import (
+    AnyFloat,
     DenseIntOrFPElementsAttr,
     FloatAttr,
     IntegerAttr,
@@ -136,6 +137,11 @@ Arith = Dialect(
     [*(op for op in xdsl_arith.Arith.operations if op.name not in _REPLACED), *_OWN_OPS],
     list(xdsl_arith.Arith.attributes),
 )
+
+
+def has_constants(type: Attribute) -> bool:
+    """Whether a number of the type can be an attribute: of a float that MLIR does not have it cannot."""
+    return isinstance(element_type_of(type), IntegerType | AnyFloat)
 
 
 def constant(value: bool | int | float, type: Attribute) -> xdsl_arith.ConstantOp:

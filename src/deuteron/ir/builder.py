@@ -14,7 +14,9 @@ from xdsl.dialects.builtin import UNKNOWN_LOC, LocationAttr
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.rewriter import InsertPoint
 
-from deuteron.ir.arith import constant
+from deuteron.ir.arith import constant, has_constants
+from deuteron.ir.tt.convert import FpToFpOp, RoundingMode
+from deuteron.ir.types import element_type_of, f32, with_element_type
 
 OpT = TypeVar("OpT", bound=Operation)
 
@@ -53,7 +55,11 @@ class Builder:
         return self.insert(op).results[0]
 
     def constant(self, value: bool | int | float, type: Attribute) -> SSAValue:
-        return self.value(constant(value, type))
+        """A number everywhere; converted from f32 where the type has no constants."""
+        if has_constants(type):
+            return self.value(constant(value, type))
+        wide = self.constant(value, with_element_type(type, f32))
+        return self.value(FpToFpOp(wide, element_type_of(type), RoundingMode.RTNE))
 
     @contextmanager
     def at(self, block: Block) -> Iterator[None]:

@@ -6,6 +6,15 @@ from tests.fuzz.generator.builder import FP8, MAX_NUMEL, Builder, Unfit, Value, 
 from tests.fuzz.generator.memory import strided
 
 RESULT = {"int8": "int32", "float64": "float64"}
+SIZES = (1, 2, 4, 8, 16, 32, 64, 128)
+# Of tl.dot_scaled: the type of the numbers, and how many of them a byte or an element has.
+FORMATS = {
+    "e2m1": ("uint8", 2),
+    "e4m3": ("float8e4nv", 1),
+    "e5m2": ("float8e5", 1),
+    "bf16": ("bfloat16", 1),
+    "fp16": ("float16", 1),
+}
 LEAST_K = {"int8": 32, **dict.fromkeys(FP8, 32)}
 
 
@@ -50,11 +59,57 @@ def product(b: Builder) -> None:
         max(b.rng.choice((16, 32)), LEAST_K.get(dtype, 16)),
     )
     n = max(n, 16) if b.chance(0.8) else n
-    batch = (2,) if b.chance(0.1) else ()
+    batch = b.rng.choice(((2,), (2,), (2, 1), (1, 2, 2))) if b.chance(0.15) else ()
+    if b.chance(0.3):
+        m, n, k = small_sizes(b)
     result = result_type(b, dtype)
-    x, y = operand(b, dtype, (*batch, m, k)), operand(b, dtype, (*batch, k, n))
+    x_turned, y_turned = b.chance(0.1), b.chance(0.1)
+    x = operand(b, dtype, (*batch, k, m) if x_turned else (*batch, m, k))
+    y = operand(b, dtype, (*batch, n, k) if y_turned else (*batch, k, n))
     accumulator = f", {b.value(result, (*batch, m, n))}" if b.chance(0.4) else ""
-    b.define(f"tl.dot({x}, {y}{accumulator}{keywords(b, dtype, result)})", result, (*batch, m, n))
+    older = f"{', trans_a=True' if x_turned else ''}{', trans_b=True' if y_turned else ''}"
+    b.define(f"tl.dot({x}, {y}{accumulator}{keywords(b, dtype, result)}{older})", result, (*batch, m, n))
+
+
+def small_sizes(b: Builder) -> tuple[int, int, int]:
+    """Of any M, N and K, as far as tiles stay small."""
+    while True:
+        m, n, k = (b.rng.choice(SIZES) for _ in range(3))
+        if max(m * n, m * k, n * k) <= MAX_NUMEL * 2:
+            return m, n, k
+
+
+@statement_of("dot")
+def scaled(b: Builder) -> None:
+    """Of two formats, with scales of both kinds or without, packed along each axis."""
+    formats = [b.rng.choice(tuple(FORMATS)) for _ in range(2)]
+    m, n, k = b.rng.choice((4, 16, 32, 64)), b.rng.choice((8, 16, 32)), b.rng.choice((32, 64))
+    packs = [format != "e2m1" or b.chance(0.7) for format in formats]
+    shapes = []
+    for format, shape, k_axis, pack in zip(formats, ([m, k], [k, n]), (1, 0), packs, strict=True):
+        shape[k_axis if pack else 1 - k_axis] //= FORMATS[format][1]
+        shapes.append(tuple(shape))
+    values = [operand(b, FORMATS[format][0], shape) for format, shape in zip(formats, shapes, strict=True)]
+    scales = [scale_of(b, format, rows, k) for format, rows in zip(formats, (m, n), strict=True)]
+    accumulator = f", {b.value('float32', (m, n))}" if b.chance(0.4) else ""
+    extra = "".join(f", {side}_k_pack=False" for side, pack in zip(("lhs", "rhs"), packs, strict=True) if not pack)
+    b.define(
+        f'tl.dot_scaled({values[0]}, {scales[0]}, "{formats[0]}", {values[1]}, {scales[1]}, "{formats[1]}"'
+        f"{accumulator}{extra})",
+        "float32",
+        (m, n),
+    )
+
+
+def scale_of(b: Builder, format: str, rows: int, k: int) -> str:
+    if b.chance(0.4):
+        return "None"
+    dtype = "uint8" if format in ("bf16", "fp16") or b.chance(0.6) else "float8e4nv"
+    shape = (rows, k // (32 if dtype == "uint8" else 16))
+    if dtype == "uint8" and b.chance(0.6):
+        near_one = b.define(f"{b.value('uint8', shape)} % 16 + 120", dtype, shape)
+        return str(near_one)
+    return str(b.value(dtype, shape))
 
 
 @statement_of("dot")

@@ -38,7 +38,10 @@ def combine_dot(op: arith.AddfOp | arith.AddiOp) -> SSAValue | None:
         if is_plain and dot.parent is op.parent:
             builder = Builder(InsertPoint.before(op), dot.location)
             total = DotOp.create(
-                operands=[dot.a, dot.b, addend], result_types=[op.result.type], properties=dot.properties
+                operands=[dot.a, dot.b, addend],
+                result_types=[op.result.type],
+                properties=dot.properties,
+                attributes=dot.attributes,
             )
             return builder.value(total)
     return None

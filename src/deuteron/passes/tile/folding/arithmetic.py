@@ -15,7 +15,7 @@ from xdsl.ir import Operation, SSAValue
 from deuteron.interpreter.rules import RULES
 from deuteron.interpreter.values import value_of
 from deuteron.ir import casts
-from deuteron.ir.arith import CmpFOp, CmpIOp, SelectOp, constant_value
+from deuteron.ir.arith import CmpFOp, CmpIOp, SelectOp, constant_value, has_constants
 from deuteron.ir.builder import Builder
 from deuteron.ir.tt.convert import BitcastOp, FpToFpOp, MulHiUIOp
 from deuteron.ir.types import bit_width_of, is_pointer, is_tile
@@ -28,8 +28,10 @@ Folded = Sequence[SSAValue] | None
 
 def fold_constants(op: Operation) -> Folded:
     """The constant that an elementwise op of constants is. A tile of NaN stays an op: no `dense<NaN>` is a splat."""
+    if not all(has_constants(result.type) for result in op.results):
+        return None
     numbers = [constant_value(operand) for operand in op.operands]
-    if None in numbers or any(is_pointer(value.type) for value in (*op.operands, *op.results)):
+    if None in numbers or any(is_pointer(operand.type) for operand in op.operands):
         return None
     values = [value_of(number, operand.type) for number, operand in zip(numbers, op.operands, strict=True)]
     with np.errstate(all="ignore"):
