@@ -235,3 +235,35 @@ def test_operator_that_an_aggregate_has_not(check_error):
                 ^~~~~~~~~~~~~~
         """,
     )
+
+
+def test_minimum_that_depends_on_the_order(check_error):
+    check_error(
+        """
+        @jit
+        def kernel(n, NAN: tl.constexpr):
+            x = min(1.0, NAN)
+        """,
+        """
+        k.py:4:9: error: min() of (1.0, nan) depends on the order: tl.minimum knows NaN and -0.
+            x = min(1.0, NAN)
+                ^~~~~~~~~~~~~
+        """,
+        NAN=float("nan"),
+    )
+
+
+def test_declared_constexpr_that_is_not_known(check_error):
+    check_error(
+        """
+        @jit
+        def kernel(n):
+            m: tl.constexpr
+            m = n
+        """,
+        """
+        k.py:5:5: error: 'm' is annotated as constexpr, got int32, which is known only at run time. Drop the annotation, or compute it from constexpr parameters.
+            m = n
+            ^~~~~
+        """,
+    )

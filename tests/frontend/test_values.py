@@ -115,20 +115,32 @@ def test_aggregates_on_the_host():
         def __init__(self, first):
             self.first, self.SECOND, self.name = first, tl.constexpr(7), "x"
 
-    assert repr(Pair(1)) == "Pair(first=1, SECOND=2)" and Pair(1).twice() == 4
-    assert Pair(1)._replace(SECOND=3).SECOND == 3
+    assert repr(Pair(1)) == "Pair(first=1, SECOND=2)" and Pair(1).twice().value == 4
+    assert isinstance(Pair(1).SECOND, tl.constexpr) and Pair(1)._replace(SECOND=3).SECOND == 3
     assert repr(Named(3)) == "Named(first=3, SECOND=7, name='x')" and Named(3).twice() == 14
-    with pytest.raises(TypeError, match="missing a required argument: 'first'"):
+    assert repr(tl.aggregate_replace(Pair(1), first=5)) == "Pair(first=5, SECOND=2)"
+    with pytest.raises(TypeError, match="gives 'first' no value"):
         Pair()
-    with pytest.raises(AttributeError):
+    with pytest.raises(TypeError, match="no field 'frist'. Did you mean 'first'"):
+        Pair(frist=3)
+    with pytest.raises(AttributeError, match="cannot assign to 'first' of Pair"):
         Pair(1).first = 3
+
+
+def test_fields_after_one_with_a_default():
+    @aggregate
+    class Base:
+        x: tl.constexpr = 100
+
+    @aggregate
+    class Child(Base):
+        y: tl.constexpr
+
+    assert repr(Child(y=7)) == "Child(x=100, y=7)" and isinstance(Child(1, 2).y, tl.constexpr)
 
 
 def test_aggregates_that_cannot_be():
     from deuteron.errors import UsageError
-
-    with pytest.raises(UsageError, match="has no fields"):
-        aggregate(type("Empty", (), {}))
 
     class Pair:
         first: tl.tensor
@@ -139,3 +151,55 @@ def test_aggregates_that_cannot_be():
 
     with pytest.raises(UsageError, match="is a @jit function"):
         aggregate(Pair)
+
+    class Plain(Mode.__class__):
+        x: tl.tensor
+
+    with pytest.raises(TypeError, match="which is no aggregate"):
+        aggregate(Plain)
+
+
+@aggregate
+class Ends:
+    first: tl.tensor
+    last: tl.tensor
+
+    def __init__(self, size, _semantic=None):
+        self.first = tl.arange(0, size, _semantic=_semantic)
+        self.last = tl.arange(size, 2 * size, _semantic=_semantic)
+
+    def __getitem__(self, index):
+        return (self.first, self.last)[index]
+
+    @staticmethod
+    def of(size):
+        return Ends(size)
+
+
+def test_plain_functions_of_an_aggregate(check_ir):
+    """They run while the kernel is compiled; with `_semantic` they call functions of the language."""
+
+    @jit
+    def kernel():
+        # CHECK: %[[FIRST:.*]] = "tt.make_range"() <{start = 0 : i32, end = 8 : i32}>
+        # CHECK: %[[LAST:.*]] = "tt.make_range"() <{start = 8 : i32, end = 16 : i32}>
+        # CHECK: "arith.subi"(%[[LAST]], %[[FIRST]])
+        ends = Ends(8)
+        x = ends[1] - ends[0]  # noqa: F841
+
+    check_ir(kernel)
+
+
+def test_declared_constexprs(check_ir):
+    @jit
+    def kernel(n):
+        # CHECK: end = 4
+        # CHECK: end = 8
+        m: tl.constexpr
+        k: tl.constexpr
+        _, m = n, 4
+        tl.arange(0, m)
+        if (k := 2 * m) == 8:
+            tl.arange(0, k)
+
+    check_ir(kernel, "i32")

@@ -89,6 +89,7 @@ def _core() -> dict[str, Any]:
     """What Triton's core module has besides the public names."""
     return {
         "_aggregate": deuteron.aggregate,
+        "builtin": function.constexpr_function,  # the user's own: Python that is called with values of the kernel
         "must_use_result": deuteron.must_use_result,
         "get_int_dtype": types.get_int_dtype,
         "constexpr_type": types.constexpr_type,

@@ -1,7 +1,7 @@
 """Assignments: a value gets the name of its variable, in the scope and in the IR.
 
     x = 1                 a Tensor from here on, as in Triton: only parameters and what is annotated stay compile-time
-    n: tl.constexpr = 1   the number 1
+    n: tl.constexpr = 1   the number 1; `n: tl.constexpr` alone declares it so for what follows
     a, b = b, a           tuples are taken apart
     acc += x              acc = acc + x
 
@@ -26,9 +26,30 @@ from deuteron.frontend.values import Tensor, Value, describe, give_name, is_runt
 
 
 def assign(ctx: Context, node: ast.Assign) -> None:
-    value = as_runtime(ctx, evaluate_for(ctx, node.value, node.targets[0]))
+    value = evaluate_for(ctx, node.value, node.targets[0])
+    if not ctx.scope.declared:
+        value = as_runtime(ctx, value)
     for target in node.targets:
-        bind(ctx, target, value)
+        bind(ctx, target, _as_declared(ctx, target, value))
+
+
+def _as_declared(ctx: Context, target: ast.expr, value: Value) -> Value:
+    """The value with its numbers as Tensors, but for variables that are declared as constexpr."""
+    if isinstance(target, ast.Name) and target.id in ctx.scope.declared:
+        return _checked_constexpr(ctx, target, value)
+    is_spread = isinstance(target, ast.Tuple | ast.List) and isinstance(value, tuple)
+    if is_spread and len(value) == len(target.elts) and not any(isinstance(t, ast.Starred) for t in target.elts):
+        return tuple(_as_declared(ctx, *pair) for pair in zip(target.elts, value, strict=True))
+    return as_runtime(ctx, value)
+
+
+def _checked_constexpr(ctx: Context, target: ast.expr, value: Value) -> Value:
+    if is_runtime(value):
+        raise ctx.error(
+            f"'{ast.unparse(target)}' is annotated as constexpr, got {describe(value)}, which is known only at "
+            "run time. Drop the annotation, or compute it from constexpr parameters."
+        )
+    return value
 
 
 def evaluate_for(ctx: Context, node: ast.expr, target: ast.expr) -> Value:
@@ -39,16 +60,13 @@ def evaluate_for(ctx: Context, node: ast.expr, target: ast.expr) -> Value:
 
 
 def assign_annotated(ctx: Context, node: ast.AnnAssign) -> None:
+    is_constexpr = is_constexpr_annotation(node.annotation)
     if node.value is None:
+        if is_constexpr and isinstance(node.target, ast.Name):
+            ctx.scope.declared.add(node.target.id)
         return
     value = evaluate_for(ctx, node.value, node.target)
-    if not is_constexpr_annotation(node.annotation):
-        value = as_runtime(ctx, value)
-    elif is_runtime(value):
-        raise ctx.error(
-            f"'{ast.unparse(node.target)}' is annotated as constexpr, got {describe(value)}, which is known only at "
-            "run time. Drop the annotation, or compute it from constexpr parameters."
-        )
+    value = _checked_constexpr(ctx, node.target, value) if is_constexpr else as_runtime(ctx, value)
     bind(ctx, node.target, value)
 
 
@@ -63,7 +81,7 @@ def assign_augmented(ctx: Context, node: ast.AugAssign) -> None:
 
 
 def named_expression(ctx: Context, node: ast.NamedExpr) -> Value:
-    value = as_runtime(ctx, evaluate_for(ctx, node.value, node.target))
+    value = _as_declared(ctx, node.target, evaluate_for(ctx, node.value, node.target))
     bind(ctx, node.target, value)
     return value
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 import ast
 import inspect
 from collections.abc import Callable, Mapping
-from types import ModuleType
+from types import FunctionType, ModuleType
 from typing import Any
 
 from deuteron.errors import CompilationError, suggest
@@ -29,7 +29,7 @@ from deuteron.frontend.semantics import (
 from deuteron.frontend.values import RUNTIME, BlockPointer, Descriptor, Tensor, Value, describe
 from deuteron.language.aggregate import Aggregate
 from deuteron.language.constant import unwrap
-from deuteron.language.function import Function
+from deuteron.language.function import CompileTimeFunction, Function, is_kernel_class
 from deuteron.language.types import constexpr_type, tuple_type
 
 _ABSENT: Any = object()
@@ -59,6 +59,8 @@ def _find(ctx: Context, owner: Value, name: str) -> Value:
     if isinstance(owner, Aggregate) and isinstance(inspect.getattr_static(owner, name, None), Function):
         return BoundMethod(getattr(owner, name), owner)
     found = getattr(owner, name, _ABSENT)
+    if isinstance(found, FunctionType) and (isinstance(owner, Aggregate) or is_kernel_class(owner)):
+        return CompileTimeFunction(found)  # a function of the class in plain Python
     if found is not _ABSENT:
         return unwrap(found)
     return _of_constexpr(owner, name)

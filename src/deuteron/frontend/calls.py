@@ -31,7 +31,7 @@ from deuteron.language.constant import constexpr
 from deuteron.language.function import CompileTimeFunction, Function
 
 _PYTHON_BUILTINS = (
-    abs, all, any, bool, chr, divmod, enumerate, float, getattr, hasattr, int, len, list, max, min, ord, pow, range,
+    abs, all, any, bool, chr, divmod, enumerate, float, getattr, hasattr, int, len, list, ord, pow, range,
     repr, reversed, round, sorted, str, sum, tuple, type, zip,
 )  # fmt: skip
 _COMPILE_TIME_TYPES = (CompileTimeFunction, BuiltinFunctionType, BuiltinMethodType, MethodType)

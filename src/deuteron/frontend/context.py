@@ -39,6 +39,7 @@ class Syntax:
     statements: Mapping[type[ast.AST], Callable[[Context, Any], Completion | None]]
     execute: Callable[[Context, Sequence[ast.stmt]], Completion]
     inline: Callable[[Context, Function, Sequence[Value], Mapping[str, Value]], Value]
+    apply: Callable[[Context, Any, Sequence[Value], Mapping[str, Value]], Value]
 
 
 @dataclass
@@ -99,6 +100,10 @@ class Context:
     def call_function(self, fn: Function, args: Sequence[Value], kwargs: Mapping[str, Value] | None = None) -> Value:
         """The result of a function of the language, inlined at the builder's insertion point."""
         return self.syntax.inline(self, fn, args, kwargs or {})
+
+    def call(self, callee: Any, args: Sequence[Value], kwargs: Mapping[str, Value]) -> Value:
+        """The result of a call of anything that a kernel may call."""
+        return self.syntax.apply(self, callee, args, kwargs)
 
     def evaluate(self, node: ast.expr) -> Value:
         """The value of an expression."""

@@ -57,6 +57,7 @@ SYNTAX = Syntax(
     statements=statements.STATEMENTS,
     execute=statements.execute,
     inline=inline.inline,
+    apply=calls.apply,
 )
 
 Signature = Mapping[str, Any]

@@ -22,7 +22,7 @@ from deuteron.frontend.context import Context
 from deuteron.frontend.rules import call_at_compile_time
 from deuteron.frontend.values import BlockPointer, Tensor, Value, describe, is_runtime
 from deuteron.language.aggregate import Aggregate
-from deuteron.language.function import Function
+from deuteron.language.function import CompileTimeFunction, SourceFunction
 
 BINARY: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
     ast.Add: operator.add,
@@ -87,9 +87,10 @@ def _by_method(ctx: Context, function: Callable[..., Any], operands: Sequence[Va
     """An operator of an aggregate is its method: `__add__` of the left operand, or `__radd__` of the right one."""
     name = function.__name__.strip("_")
     for receiver, other, method in ((operands[0], operands[1:], name), (operands[-1], operands[:-1], f"r{name}")):
-        found = getattr(type(receiver), f"__{method}__", None) if isinstance(receiver, Aggregate) else None
-        if isinstance(found, Function):
-            return apply(ctx, found, (receiver, *other))
+        found = receiver._written.get(f"__{method}__") if isinstance(receiver, Aggregate) else None
+        if found is not None:
+            callee = found if isinstance(found, SourceFunction) else CompileTimeFunction(found)
+            return apply(ctx, callee, (receiver, *other))
     shown = " and ".join(describe(operand) for operand in operands)
     raise ctx.error(f"'{name}' is not defined for {shown}. Write a method `__{name}__` with @jit.")
 

@@ -17,6 +17,7 @@ from deuteron.errors import DeuteronError, InternalError
 from deuteron.frontend.context import Context
 from deuteron.frontend.inline import misfit
 from deuteron.frontend.values import Value, describe
+from deuteron.language.builtin import KernelCalls
 from deuteron.language.constant import unwrap
 
 
@@ -62,12 +63,28 @@ def name_of(callee: Any) -> str:
     return f"'{getattr(callee, '__name__', callee)}'"
 
 
+def _takes_semantic(function: Callable[..., Any]) -> bool:
+    if isinstance(function, type):
+        function = getattr(getattr(function, "_draft", None), "__init__", None)
+    function = getattr(function, "__func__", function)
+    code = getattr(getattr(function, "fn", function), "__code__", None)
+    return code is not None and "_semantic" in code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+
+
 def call_at_compile_time(
     ctx: Context, function: Callable[..., Any], args: Sequence[Value], kwargs: Mapping[str, Value] | None = None
 ) -> Value:
-    """The result of a function of Python; its exception is an error of the kernel."""
+    """The result of a function of Python; its exception is an error of the kernel.
+
+    One with a parameter `_semantic`, as Triton's own functions have it, can call functions of the language with it.
+    """
+    kwargs = dict(kwargs or {})
+    if _takes_semantic(function):
+        kwargs.setdefault("_semantic", KernelCalls(lambda callee, args, kwargs: ctx.call(callee, args, kwargs)))
     try:
-        result = function(*args, **(kwargs or {}))
+        result = function(*args, **kwargs)
+    except DeuteronError:
+        raise
     except Exception as error:
         shown = ", ".join(describe(value) for value in args)
         raise ctx.error(

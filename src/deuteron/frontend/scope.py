@@ -25,12 +25,15 @@ if TYPE_CHECKING:
 
 
 class Scope:
-    """Variables of a function. `lost` holds names that were assigned but have no value here, with the reason."""
+    """Variables of a function. `lost` holds names that were assigned but have no value here, with the reason, and
+    `declared` those of which an annotation without a value says that they are constexprs.
+    """
 
     def __init__(self, function: Function, variables: Mapping[str, Value]):
         self.function = function
         self.variables = dict(variables)
         self.lost: dict[str, str] = {}
+        self.declared: set[str] = set()
 
     def assign(self, name: str, value: Value) -> None:
         self.variables[name] = value

@@ -16,6 +16,7 @@ Nothing here has logic or imports a compiler; what a call means is in `frontend/
 # ruff: noqa: F401 (all of it is for others)
 # Submodules that share a name with a function (reduce, dot) are hidden by it: `tl.dot` is the function.
 from deuteron.language import extra, math, random, target_info
+from deuteron.language.aggregate import aggregate_replace
 from deuteron.language.arithmetic import PropagateNan, add, clamp, maximum, minimum, mul, sub
 from deuteron.language.atomic import (
     atomic_add,
@@ -125,7 +126,7 @@ from deuteron.language.tensor_descriptor import (
     store_tensor_descriptor,
     tensor_descriptor,
 )
-from deuteron.language.tuple import aggregate_replace, slice, tuple
+from deuteron.language.tuple import slice, tuple
 from deuteron.language.types import (
     bfloat16,
     block_type,

@@ -25,8 +25,9 @@ import inspect
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from deuteron.errors import UsageError
-from deuteron.language.constant import unwrap
+from deuteron.errors import UsageError, suggest
+from deuteron.language.builtin import Builtin
+from deuteron.language.constant import constexpr, unwrap
 from deuteron.language.function import CompileTimeFunction, Function, KernelClass, annotation_text
 from deuteron.language.references import stable_repr
 
@@ -55,7 +56,7 @@ class Aggregate(KernelClass, tuple):
         given = vars(draft)
         for name in given:
             if name not in cls._fields:
-                raise TypeError(f"{cls.__name__} has no field '{name}': it has {', '.join(cls._fields)}")
+                raise TypeError(f"{cls.__name__} has no field '{name}'.{suggest(name, cls._fields)}")
         for name in cls._fields:
             if name not in given:
                 raise TypeError(f"the constructor of {cls.__name__} gives '{name}' no value")
@@ -68,8 +69,14 @@ class Aggregate(KernelClass, tuple):
         return tuple.__new__(cls, items)
 
     def _replace(self, **changes: Any) -> Aggregate:
-        """The value with other fields."""
-        return self._make(changes.get(name, item) for name, item in zip(self._fields, self, strict=True))
+        """The value with other fields; raises TypeError for what is no field."""
+        for name in changes:
+            if name not in self._fields:
+                raise TypeError(f"{type(self).__name__} has no field '{name}'.{suggest(name, self._fields)}")
+        return self._make(unwrap(changes.get(name, item)) for name, item in zip(self._fields, self, strict=True))
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        raise AttributeError(f"cannot assign to '{name}' of {self!r}: build a new value, as with _replace({name}=...)")
 
     def __repr__(self) -> str:
         shown = ", ".join(f"{name}={item!r}" for name, item in zip(self._fields, self, strict=True))
@@ -96,25 +103,27 @@ class Aggregate(KernelClass, tuple):
 def aggregate(cls: type) -> type[Aggregate]:
     """Class decorator: its annotated names are the fields of values that kernels handle as one.
 
-    Raises UsageError for a class without fields, and for an `__init__` that is a `@jit` function.
+    Raises UsageError for an `__init__` that is a `@jit` function, TypeError for a base class that is no aggregate.
     """
     bases = [base for base in reversed(cls.__mro__) if base not in (object, tuple, KernelClass, Aggregate)]
+    for base in bases[:-1]:
+        if not issubclass(base, Aggregate):
+            raise TypeError(f"the aggregate '{cls.__name__}' inherits from '{base.__name__}', which is no aggregate")
     members = {name: member for base in bases for name, member in _members_of(base).items()}
     annotations = {name: text for base in bases for name, text in _annotations_of(base).items()}
-    if not annotations:
-        raise UsageError(f"the aggregate '{cls.__name__}' has no fields: annotate them, as in `x: tl.tensor`")
     init = members.pop("__init__", None)
     if isinstance(init, Function):
         raise UsageError(f"'__init__' of the aggregate '{cls.__name__}' is a @jit function: write it in plain Python")
     defaults = {name: members.pop(name) for name in annotations if name in members}
     draft = type(cls.__name__, (), {**members, "__init__": init or _init_by_fields(tuple(annotations), defaults)})
+    fixed = tuple(annotation_text(kind).rpartition(".")[2] == "constexpr" for kind in annotations.values())
     made = {
         "_fields": tuple(annotations),
-        "_fixed": tuple(annotation_text(kind).rpartition(".")[2] == "constexpr" for kind in annotations.values()),
+        "_fixed": fixed,
         "_annotations": annotations,
         "_draft": draft,
         "_written": {**members, **defaults, **({"__init__": init} if init else {})},
-        **{name: _field(index) for index, name in enumerate(annotations)},
+        **{name: _field(index, fixed[index]) for index, name in enumerate(annotations)},
     }
     made_class = type(cls.__name__, (Aggregate,), {**members, "__slots__": (), **made})
     draft.__module__ = made_class.__module__ = cls.__module__
@@ -139,19 +148,23 @@ def _members_of(cls: type) -> dict[str, Any]:
 
 
 def _init_by_fields(fields: tuple[str, ...], defaults: dict[str, Any]) -> Callable[..., None]:
-    kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
-    parameters = [inspect.Parameter(name, kind, default=defaults.get(name, inspect.Parameter.empty)) for name in fields]
-    signature = inspect.Signature(parameters)
+    """The constructor of a class without one: its fields by position or by name; those with a default may be absent."""
 
     def init(self: Any, *args: Any, **kwargs: Any) -> None:
-        bound = signature.bind(*args, **kwargs)
-        bound.apply_defaults()
-        vars(self).update(bound.arguments)
+        if len(args) > len(fields):
+            raise TypeError(f"expected at most {len(fields)} arguments ({', '.join(fields)}), got {len(args)}")
+        given = dict(zip(fields, args, strict=False))
+        for name in kwargs.keys() & given.keys():
+            raise TypeError(f"the argument '{name}' is given twice")
+        vars(self).update({**defaults, **given, **kwargs})
 
     return init
 
 
-def _field(index: int) -> property:
+def _field(index: int, is_fixed: bool) -> property:
+    """A field; on the host a constexpr is one, as in Triton."""
+    if is_fixed:
+        return property(lambda self: constexpr(tuple.__getitem__(self, index)))
     return property(lambda self: tuple.__getitem__(self, index))
 
 
@@ -179,3 +192,21 @@ def _check_field(cls: type[Aggregate], name: str, value: Any) -> None:
     expected = cls._annotations[name]
     if isinstance(expected, type) and issubclass(expected, Aggregate) and not isinstance(value, expected):
         raise TypeError(f"'{name}' of {cls.__name__} is a {expected.__name__}, got {value!r:.60}")
+
+
+class _HostBuiltin(Builtin):
+    """A function of the language that does on the host what it does in a kernel."""
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self.__wrapped__(*args, **kwargs)
+
+
+@_HostBuiltin
+def aggregate_replace(instance: Any, **changes: Any) -> Any:
+    """The value of an `@aggregate` class with other fields, as `_replace` of a named tuple gives it.
+
+    Errors: a name that is no field, a run-time value for a constexpr field.
+    """
+    if not isinstance(instance, Aggregate):
+        raise TypeError(f"aggregate_replace takes a value of an @aggregate class, got {instance!r:.60}")
+    return instance._replace(**changes)

@@ -13,9 +13,16 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable
-from typing import Any, NoReturn
+from typing import Any
 
 from deuteron.errors import UsageError
+
+
+class KernelCalls:
+    """What a function of Python is given as `_semantic` while a kernel is compiled: with it, it can call these."""
+
+    def __init__(self, call: Callable[..., Any]):
+        self.call = call
 
 
 class Builtin:
@@ -28,7 +35,9 @@ class Builtin:
     def signature(self) -> inspect.Signature:
         return inspect.signature(self.__wrapped__)
 
-    def __call__(self, *args: Any, **kwargs: Any) -> NoReturn:
+    def __call__(self, *args: Any, _semantic: Any = None, **kwargs: Any) -> Any:
+        if isinstance(_semantic, KernelCalls):
+            return _semantic.call(self, args, kwargs)
         raise UsageError(
             f"tl.{self.__name__} can only be called inside a kernel. Did you forget @jit on the function that calls it?"
         )

@@ -12,17 +12,6 @@ import builtins
 from collections.abc import Iterable
 from typing import Any
 
-from deuteron.language.builtin import builtin
-
-
-@builtin
-def aggregate_replace(instance: Any, **changes: Any) -> Any:
-    """The value of an `@aggregate` class with other fields, as `_replace` of a named tuple gives it.
-
-    Errors: a name that is no field, a run-time value for a constexpr field.
-    """
-
-
 slice = builtins.slice
 """The class of what is between brackets, `start:stop:step`."""
 

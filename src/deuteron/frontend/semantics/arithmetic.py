@@ -11,6 +11,7 @@ Integers wrap. Operands that are both numbers are computed by Python before they
 
 from __future__ import annotations
 
+import math
 import operator
 from collections.abc import Callable
 
@@ -45,7 +46,7 @@ from deuteron.frontend.semantics.constant import as_tensor, number
 from deuteron.frontend.semantics.convert import convert
 from deuteron.frontend.semantics.operands import arithmetic_operands, check_operand, reject_fp8, ternary_operands
 from deuteron.frontend.semantics.types import tensor
-from deuteron.frontend.values import Tensor, Value, describe
+from deuteron.frontend.values import Tensor, Value, describe, is_runtime
 from deuteron.ir.casts import RemFOp
 from deuteron.ir.tt.convert import ClampFOp
 from deuteron.ir.tt.convert import PropagateNan as IRPropagateNan
@@ -129,21 +130,37 @@ def clamp(ctx: Context, x: Value, min: Value, max: Value, propagate_nan: Propaga
     return minimum(ctx, maximum(ctx, x, min), max)
 
 
-def builtin_min(ctx: Context, *values: Value) -> Tensor:
+def builtin_min(ctx: Context, *values: Value) -> Value:
     return _fold_values(ctx, "min", minimum, values)
 
 
-def builtin_max(ctx: Context, *values: Value) -> Tensor:
+def builtin_max(ctx: Context, *values: Value) -> Value:
     return _fold_values(ctx, "max", maximum, values)
 
 
-def _fold_values(ctx: Context, name: str, function: Callable[..., Tensor], values: tuple[Value, ...]) -> Tensor:
+def _fold_values(ctx: Context, name: str, function: Callable[..., Tensor], values: tuple[Value, ...]) -> Value:
+    """Python's min and max: of numbers that are known, now, where there is one answer."""
+    if not is_runtime(values):
+        return _known_extreme(ctx, name, values)
+    if len(values) == 1 and isinstance(values[0], tuple):
+        values = values[0]
     if len(values) < 2:
         raise ctx.error(f"{name}() of one tensor is ambiguous. Use tl.{name}(x, axis) for the {name} of its elements.")
     first, *others = values
     for other in others:
         first = function(ctx, first, other)
     return first
+
+
+def _known_extreme(ctx: Context, name: str, values: tuple[Value, ...]) -> Value:
+    items = values[0] if len(values) == 1 and isinstance(values[0], tuple) else values
+    floats = [item for item in items if isinstance(item, float)]
+    if any(math.isnan(item) or (item == 0 and math.copysign(1, item) < 0) for item in floats):
+        raise ctx.error(f"{name}() of {describe(tuple(items))} depends on the order: tl.{name}imum knows NaN and -0.")
+    try:
+        return {"min": min, "max": max}[name](items)
+    except (TypeError, ValueError) as error:
+        raise ctx.error(f"{name}() of {describe(tuple(items))}: {error}.") from error
 
 
 def _keeps_nan(ctx: Context, mode: PropagateNan) -> bool:
