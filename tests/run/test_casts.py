@@ -99,3 +99,18 @@ def test_what_is_computed_like_offsets_wraps_before_it_is_widened(poisoned, n):
     exact = np.arange(64, dtype=np.int64) * n
     np.testing.assert_array_equal(longs, exact.astype(np.int32))
     np.testing.assert_array_equal(as_bytes, exact.astype(np.int8))
+
+
+@triton.jit
+def constants_kernel(out_ptr, DTYPE: tl.constexpr, BLOCK: tl.constexpr):
+    """What is known when the kernel is compiled, in a type of which there may be no constants."""
+    i = tl.arange(0, BLOCK)
+    tl.store(out_ptr + i, tl.full((BLOCK,), 1.5, tl.float32).to(DTYPE).to(tl.float32))
+    tl.store(out_ptr + BLOCK + i, tl.zeros((BLOCK,), DTYPE).to(tl.float32))
+
+
+@pytest.mark.parametrize("dtype", [tl.float8e4b15, tl.float8e5, tl.float8e4b8, tl.float8e4nv, tl.bfloat16], ids=str)
+def test_constants_are_converted(poisoned, check, dtype):
+    out = poisoned("float32", 32)
+    constants_kernel[(1,)](out, DTYPE=dtype, BLOCK=16)
+    check(out, np.repeat([1.5, 0.0], 16))
