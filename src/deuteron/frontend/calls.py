@@ -32,7 +32,7 @@ from deuteron.language.function import CompileTimeFunction, Function
 
 _PYTHON_BUILTINS = (
     abs, all, any, bool, chr, divmod, enumerate, float, getattr, hasattr, int, len, list, ord, pow, range,
-    repr, reversed, round, sorted, str, sum, tuple, type, zip,
+    repr, reversed, round, slice, sorted, str, sum, tuple, type, zip,
 )  # fmt: skip
 _COMPILE_TIME_TYPES = (CompileTimeFunction, BuiltinFunctionType, BuiltinMethodType, MethodType)
 
