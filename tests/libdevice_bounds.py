@@ -47,6 +47,21 @@ BOUNDS: dict[str, tuple[float, float]] = {
     "normcdfinv": (5, 8),
     "lgamma": (6, 4),
     "tgamma": (5, 10),
+    "j0": (9, 7),
+    "j1": (9, 7),
+    "jn": (9, 7),
+    "y0": (9, 7),
+    "y1": (9, 7),
+    "yn": (9, 7),
     "cyl_bessel_i0": (6, 6),
     "cyl_bessel_i1": (6, 6),
 }
+
+# Beside the ulp, an absolute error, in float and double: near their zeros, and of Bessel functions from 8 on.
+ABSOLUTE: dict[str, tuple[float, float]] = {
+    "lgamma": (1e-6, 1e-14),
+    **dict.fromkeys(("j0", "j1", "jn", "y0", "y1", "yn"), (2.2e-6, 5e-12)),
+}
+
+# Relative errors of the fast functions on a GPU; results below 2**-126 may be 0, quotients by more than 2**126 are.
+FAST = 2.0**-13

@@ -76,7 +76,10 @@ def arguments(rng: np.random.Generator, types: Sequence[str]) -> list[np.ndarray
     special = [special_values(dtype) for dtype in types]
     half = SIZE // 2
     chosen = [rng.permutation(np.resize(values, half)) for values in special]
-    return [np.concatenate([a, draw(rng, b, SIZE - half)]) for a, b in zip(chosen, types, strict=True)]
+    drawn = [np.concatenate([a, draw(rng, b, SIZE - half)]) for a, b in zip(chosen, types, strict=True)]
+    if len(types) == 2 and types[0] == "int32" and types[1] != "int32":  # an order, as many steps as it is large
+        drawn[0] = rng.integers(-2, 150, SIZE, np.int32)
+    return drawn
 
 
 def draw(rng: np.random.Generator, dtype: str, count: int) -> np.ndarray:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from xdsl.ir import Operation
 
-from deuteron.backend.cuda import accesses, atomics, math
+from deuteron.backend.cuda import accesses, atomics, extern, math
 from deuteron.backend.cuda.formats import PTXFloatConversion
 from deuteron.backend.gpu.isa import ISA, NO_HINTS, AccessHints
 from deuteron.backend.llvm.builder import Builder, Touches
@@ -32,6 +32,7 @@ class PTX(ISA):
     kernel_convention = "ptx_kernel"
     conversion = PTXFloatConversion
     functions = math.FUNCTIONS
+    extern_functions = extern.FUNCTIONS
 
     def thread_index(self, b: Builder) -> Value:
         return b.intrinsic("llvm.nvvm.read.ptx.sreg.tid.x", "i32", overloads=())

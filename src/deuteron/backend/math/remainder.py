@@ -29,11 +29,10 @@ class _Layout:
 _LAYOUTS = {"float": _Layout(32, 23), "double": _Layout(64, 52)}
 
 
-def remainder(b: Builder, defined: set[str], x: Value, y: Value) -> Value:
-    """x - trunc(x / y) * y; with the sign of x. `defined`: the names of the functions that the module has already."""
+def remainder(b: Builder, x: Value, y: Value) -> Value:
+    """x - trunc(x / y) * y; with the sign of x."""
     name = f"remainder.{mangle(x.type)}"
-    if name not in defined:
-        defined.add(name)
+    if not b.module.has_function(name):
         _define(b, name, x.type)
     return b.call(x.type, name, x, y)
 

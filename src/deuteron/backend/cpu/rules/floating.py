@@ -72,7 +72,7 @@ def clamp(ctx: Context, op: Operation, x: Fragment, low: Fragment, high: Fragmen
 
 
 def remf(ctx: Context, op: Operation, x: Fragment, y: Fragment) -> Fragment:
-    return lanewise(ctx.emitter, lambda b, *values: remainder(b, ctx.lane_functions, *values), x, y)
+    return lanewise(ctx.emitter, remainder, x, y)
 
 
 RULES: dict[str, Rule] = {

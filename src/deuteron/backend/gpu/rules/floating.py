@@ -43,11 +43,6 @@ def _widened(b: Builder, emit: Emit, *values: Value) -> Value:
     return b.fptrunc(emit(b, *(b.fpext(value, "float") for value in values)), type)
 
 
-def float_remainder(ctx: Context, op: Operation, x: Operand, y: Operand) -> Operand:
-    rule = _in_f32(lambda b, *values: remainder(b, ctx.functions, *values))
-    return rule(ctx, op, x, y)
-
-
 def compare(ctx: Context, op: Operation, x: Operand, y: Operand) -> Operand:
     return each(lambda *values: ctx.b.fcmp(op.predicate_name, *values), x, y)
 
@@ -84,7 +79,7 @@ RULES: dict[str, Rule] = {
     "arith.subf": plain(Builder.fsub),
     "arith.mulf": plain(Builder.fmul),
     "arith.divf": _function("divide"),
-    "arith.remf": float_remainder,
+    "arith.remf": _in_f32(remainder),
     "arith.negf": plain(Builder.fneg),
     "arith.maximumf": intrinsic("llvm.maximum"),
     "arith.minimumf": intrinsic("llvm.minimum"),

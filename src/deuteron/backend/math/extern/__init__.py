@@ -5,7 +5,8 @@
 
 number.py pair.py of the folder above      the notation: Python's operators, sums of two floats for twice the digits
 exponential.py logarithm.py root.py angle.py error.py        expanded in line, on scalars and vectors
-whole.py bits.py convert.py                what is exact
+gamma.py inverse_error.py bessel.py         called, one lane at a time, in double (shared.py)
+whole.py bits.py convert.py rounding.py modulo.py           what is exact
 """
 
 from __future__ import annotations
@@ -15,7 +16,21 @@ from collections.abc import Mapping, Sequence
 from deuteron.backend.llvm.builder import Builder
 from deuteron.backend.llvm.types import Value
 from deuteron.backend.math import exponentials, logarithms
-from deuteron.backend.math.extern import angle, bits, convert, error, exponential, logarithm, root, whole
+from deuteron.backend.math.extern import (
+    angle,
+    bessel,
+    bits,
+    convert,
+    error,
+    exponential,
+    gamma,
+    inverse_error,
+    logarithm,
+    modulo,
+    root,
+    rounding,
+    whole,
+)
 from deuteron.backend.math.number import FloatUnit, Function, Number, fused, square_root
 from deuteron.errors import CompilationError
 from deuteron.language.extern import PREFIX
@@ -28,14 +43,19 @@ def _emitted(emit) -> Function:
     return lambda x: x.make(emit(x.b, x.value))
 
 
-def _exact_product(x: Number, y: Number, z: Number) -> Number:
-    return fused(x, y, z)
+def _fma(x: Number, y: Number, z: Number) -> Number:
+    return fused(x, y, z) if x.unit.fuses else rounding.FUNCTIONS["fma_rn"](x, y, z)
+
+
+def _upper_reciprocal(x: Number) -> Number:
+    return ((1.0 / x).bits() & -(1 << 32)).as_float("double")
 
 
 # By the symbol where overloads differ in more than the width, else by the name.
 FUNCTIONS: dict[str, Function] = {
     **bits.FUNCTIONS,
     **convert.FUNCTIONS,
+    **rounding.FUNCTIONS,
     "fabsf": whole.absolute,
     "fabs": whole.absolute,
     "abs": whole.absolute,
@@ -67,7 +87,20 @@ FUNCTIONS: dict[str, Function] = {
     "logb": whole.logb,
     "ldexp": whole.ldexp,
     "scalbn": whole.ldexp,
-    "fma": _exact_product,
+    "fma": _fma,
+    "fmod": modulo.fmod,
+    "remainder": modulo.remainder,
+    "rcp64h": _upper_reciprocal,
+    "fast_sinf": angle.sin,
+    "fast_cosf": angle.cos,
+    "fast_tanf": angle.tan,
+    "fast_log2f": _emitted(logarithms.log2),
+    "fast_logf": _emitted(logarithms.log),
+    "fast_log10f": logarithm.log10,
+    "fast_expf": _emitted(exponentials.exp),
+    "fast_exp10f": exponential.exp10,
+    "fast_powf": lambda x, y: _emitted(exponentials.exp2)(y * _emitted(logarithms.log2)(x)),
+    "fast_dividef": lambda x, y: x / y,
     "sqrt": square_root,
     "rsqrt": root.rsqrt,
     "rsqrt_rn": root.rsqrt,
@@ -107,6 +140,19 @@ FUNCTIONS: dict[str, Function] = {
     "erfc": error.erfc,
     "erfcx": error.erfcx,
     "normcdf": error.normcdf,
+    "erfinv": inverse_error.erfinv,
+    "erfcinv": inverse_error.erfcinv,
+    "normcdfinv": inverse_error.normcdfinv,
+    "lgamma": gamma.lgamma,
+    "tgamma": gamma.tgamma,
+    "j0": bessel.j0,
+    "j1": bessel.j1,
+    "jn": bessel.jn,
+    "y0": bessel.y0,
+    "y1": bessel.y1,
+    "yn": bessel.yn,
+    "cyl_bessel_i0": bessel.i0,
+    "cyl_bessel_i1": bessel.i1,
 }
 
 

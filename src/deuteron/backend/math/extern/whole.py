@@ -102,18 +102,18 @@ def nextafter(x: Number, y: Number) -> Number:
 
 
 def ilogb(x: Number) -> Number:
-    exponent = _exponent(x).narrow("i32")
+    exponent = exponent_of(x).narrow("i32")
     exponent = where(any_of(x.equals(0.0), x.is_nan()), _LEAST, exponent)
     return where(magnitude(x).equals(math.inf), 2**31 - 1, exponent)
 
 
 def logb(x: Number) -> Number:
-    exponent = _exponent(x).to_float(element(x.type))
+    exponent = exponent_of(x).to_float(element(x.type))
     exponent = where(magnitude(x) < math.inf, exponent, magnitude(x))
     return where(x.equals(0.0), -math.inf, exponent)
 
 
-def _exponent(x: Number) -> Number:
+def exponent_of(x: Number) -> Number:
     """Of a finite number but 0, as an integer as wide."""
     format = x.format
     size = magnitude(x)
@@ -122,17 +122,22 @@ def _exponent(x: Number) -> Number:
     return field - where(is_small, field.number(format.bias + format.mantissa_bits), format.bias)
 
 
-def ldexp(x: Number, n: Number) -> Number:
-    """The mantissa times 2 to the sum of the exponents, rounded once."""
-    format, name = x.format, element(x.type)
-    limit = 4 * format.bias
-    n = where(n < -limit, -limit, where(n > limit, limit, n))
-    n = n.sign_extend(format.integer) if x.is_double else n
-    exponent = _exponent(x)
-    total = exponent + n
-    total = where(total < -2 * format.bias, -2 * format.bias, where(total > 2 * format.bias, 2 * format.bias, total))
+def mantissa_of(x: Number) -> Number:
+    """Of a finite number but 0, with its sign: 1 to 2."""
+    format = x.format
     size = magnitude(x)
     size = where(size < format.smallest_normal, size * 2.0**format.mantissa_bits, size)
     fraction = (size.bits() & ((1 << format.mantissa_bits) - 1)) | (format.bias << format.mantissa_bits)
-    result = with_sign_of(scaled(fraction.as_float(name), total), x)
-    return where(any_of(x.equals(0.0), (size < math.inf) ^ True), x, result)
+    return with_sign_of(fraction.as_float(element(x.type)), x)
+
+
+def ldexp(x: Number, n: Number) -> Number:
+    """The mantissa times 2 to the sum of the exponents, rounded once."""
+    format = x.format
+    limit = 4 * format.bias
+    n = where(n < -limit, -limit, where(n > limit, limit, n))
+    n = n.sign_extend(format.integer) if x.is_double else n
+    total = exponent_of(x) + n
+    total = where(total < -2 * format.bias, -2 * format.bias, where(total > 2 * format.bias, 2 * format.bias, total))
+    result = scaled(mantissa_of(x), total)
+    return where(any_of(x.equals(0.0), (magnitude(x) < math.inf) ^ True), x, result)

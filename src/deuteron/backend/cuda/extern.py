@@ -1,0 +1,64 @@
+"""Functions of libdevice that PTX has: arithmetic in each rounding, and fast functions, which are those instructions.
+
+add_rd    add.rm.f32, add.rm.f64        fast_expf    ex2.approx of the product with log2 e
+"""
+
+from __future__ import annotations
+
+import math
+
+from deuteron.backend.math.number import Function, Number
+
+_MODES = {"rn": "rn", "rz": "rz", "rd": "rm", "ru": "rp"}
+
+
+def _instruction(name: str, *numbers: Number) -> Number:
+    first = numbers[0]
+    return first.make(first.b.call(first.type, f"llvm.nvvm.{name}", *(x.value for x in numbers)))
+
+
+def _rounded(name: str, mode: str) -> Function:
+    return lambda *x: _instruction(f"{name}.{mode}.{'d' if x[0].is_double else 'f'}", *x)
+
+
+def _difference(mode: str) -> Function:
+    add = _rounded("add", mode)
+    return lambda x, y: add(x, -y)
+
+
+def _exp2(x: Number) -> Number:
+    return _instruction("ex2.approx.ftz.f32", x)
+
+
+def _log2(x: Number) -> Number:
+    return _instruction("lg2.approx.f", x)
+
+
+def _sine(x: Number) -> Number:
+    return _instruction("sin.approx.f", x)
+
+
+def _cosine(x: Number) -> Number:
+    return _instruction("cos.approx.f", x)
+
+
+def _divide(x: Number, y: Number) -> Number:
+    return _instruction("div.approx.f", x, y)
+
+
+FUNCTIONS: dict[str, Function] = {
+    "fast_sinf": _sine,
+    "fast_cosf": _cosine,
+    "fast_tanf": lambda x: _divide(_sine(x), _cosine(x)),
+    "fast_log2f": _log2,
+    "fast_logf": lambda x: _log2(x) * math.log(2.0),
+    "fast_log10f": lambda x: _log2(x) * math.log10(2.0),
+    "fast_expf": lambda x: _exp2(x * math.log2(math.e)),
+    "fast_exp10f": lambda x: _exp2(x * math.log2(10.0)),
+    "fast_powf": lambda x, y: _exp2(y * _log2(x)),
+    "fast_dividef": _divide,
+}
+for _mode, _suffix in _MODES.items():
+    for _name in ("add", "mul", "div", "fma", "rcp", "sqrt"):
+        FUNCTIONS[f"{_name}_{_mode}"] = _rounded(_name, _suffix)
+    FUNCTIONS[f"sub_{_mode}"] = _difference(_suffix)
