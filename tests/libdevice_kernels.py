@@ -11,7 +11,7 @@ import numpy as np
 from deuteron.language.extern import Extern, Overload
 from deuteron.language.extra import libdevice
 
-SIZE = 256
+SIZE = 128
 DTYPES = {"fp32": "float32", "fp64": "float64"}
 HEAD = """import deuteron as triton
 import deuteron.language as tl

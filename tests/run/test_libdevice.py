@@ -1,7 +1,6 @@
 """Every function of libdevice with every type: special values, and numbers of all sizes.
 
-The interpreter computes fp32 in float64. In fp64 it is within an ulp itself; tests/backend/cpu/test_extern_math.py
-holds both against 160 digits of binary arithmetic.
+The reference is the interpreter's, in NumPy and in decimals of many digits; in fp64 it may be off by an ulp itself.
 """
 
 from __future__ import annotations

@@ -64,10 +64,13 @@ def _fma64(a: np.ndarray, b: np.ndarray, c: np.ndarray) -> np.ndarray:
     is_ordinary = np.isfinite(exact) & np.isfinite(low) & (exact != 0)  # of a zero the sum has the sign
     is_infinite = np.isfinite(a) & np.isfinite(b) & np.isinf(c)  # whatever the product, which may overflow
     result = np.where(is_infinite, c, np.where(is_ordinary, exact, a * b + c))
-    is_usual = (np.abs(high) > 2.0**-900) & (np.abs(high) < 2.0**1000) | (high == 0) & ((a == 0) | (b == 0))
-    if is_usual.all():
-        return result
-    return np.where(is_usual, result, ROUNDED["fma_rn"](a, b, c))  # the parts of the product are out of range
+    is_zero = (a == 0) | (b == 0)
+    is_tiny = (np.abs(high) < 2.0**-900) & (np.abs(c) < 2.0**-800) & ~is_zero  # parts of the product are lost
+    is_huge = (np.abs(high) > 2.0**1000) & np.isfinite(a) & np.isfinite(b)
+    exactly = is_tiny | is_huge
+    if exactly.any():
+        result[exactly] = ROUNDED["fma_rn"](a[exactly], b[exactly], c[exactly])
+    return result
 
 
 def _two_product(a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

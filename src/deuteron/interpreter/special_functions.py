@@ -87,11 +87,11 @@ def jn(n: float, x: float) -> float:
     n, size = int(n), abs(x)
     if n < 0 or x != x:
         return math.nan
-    sign = -1.0 if x < 0 and n % 2 else 1.0
+    sign = -1.0 if math.copysign(1.0, x) < 0 and n % 2 else 1.0
     if math.isinf(x):
-        return 0.0
+        return 0.0 * sign
     if size < _FAR or n >= size:
-        return sign * _j_series(n, size) if n < 3000 + 2 * size else 0.0
+        return sign * _j_series(n, size) if n < 3000 + 2 * size else 0.0 * sign
     return sign * _upwards(n, size, *(_hankel(order, size)[0] for order in (0, 1)))
 
 
@@ -168,7 +168,7 @@ def _upwards(n: int, x: float, first: float, second: float) -> float:
 def _modified(order: int) -> Callable[[float], float]:
     def function(x: float) -> float:
         if not abs(x) < 720:
-            return x * x if order == 0 else x * abs(x)
+            return x if x != x else math.copysign(math.inf, x**order)
         with localcontext(Context(prec=_DIGITS)):
             total = sum(_terms(order, _quarter(x)), Decimal(0)) * (Decimal(x) / 2 if order else 1)
         return float(total) if x or order == 0 else x

@@ -16,7 +16,16 @@ from deuteron.backend.math import coefficients_special as table
 from deuteron.backend.math import logarithms, trigonometry
 from deuteron.backend.math.extern.exponential import Power, exponential
 from deuteron.backend.math.extern.shared import branch, repeat, shared
-from deuteron.backend.math.number import Number, magnitude, polynomial, smaller, square_root, where, with_sign_of
+from deuteron.backend.math.number import (
+    Number,
+    any_of,
+    magnitude,
+    polynomial,
+    smaller,
+    square_root,
+    where,
+    with_sign_of,
+)
 from deuteron.backend.math.pair import Pair
 
 # Zeros, as sums of two.
@@ -114,9 +123,9 @@ def _jn(n: Number, x: Number) -> Number:
         lambda: _downwards(inside, size),
     )
     y = where(size < 1e-90, _first_term(n, size), y)
-    y = where((x < 0.0) & (n & 1).equals(1), -y, y)
-    y = where(_any_zero(is_zero, size), where(n.equals(0), x.number(1.0), 0.0), y)
-    return where(_any_nan(n < 0, x), math.nan, y)
+    y = where(is_zero | size.equals(math.inf), 0.0, y)
+    y = where((x.bits() < 0) & (n & 1).equals(1), -y, y)
+    return where(any_of(n < 0, x.is_nan()), math.nan, y)
 
 
 def _yn(n: Number, x: Number) -> Number:
@@ -124,7 +133,7 @@ def _yn(n: Number, x: Number) -> Number:
     inside = where((x > 0.0) & (is_infinite ^ True), n.sign_extend("i64"), 0)
     y = where(is_infinite, -math.inf, _upwards(inside, x, y0(x), y1(x)))
     y = _of_second_kind(x, y)
-    return where(_any_nan(n < 0, x), math.nan, y)
+    return where(any_of(n < 0, x.is_nan()), math.nan, y)
 
 
 def _first_term(n: Number, x: Number) -> Number:
@@ -137,14 +146,6 @@ def _first_term(n: Number, x: Number) -> Number:
 def _is_far_below(x: Number, n: Number) -> Number:
     """The order: jn is then less than the smallest number, yn beyond the largest."""
     return (n > 2000) & (x * 2.0 < n.to_float("double"))
-
-
-def _any_zero(is_zero: Number, size: Number) -> Number:
-    return is_zero | size.equals(0.0) | size.equals(math.inf)
-
-
-def _any_nan(is_undefined: Number, x: Number) -> Number:
-    return is_undefined | x.is_nan()
 
 
 def _upwards(n: Number, x: Number, first: Number, second: Number) -> Number:

@@ -41,8 +41,7 @@ def _near(x: Number, size: Number) -> Number:
 
 
 def _far(x: Number, size: Number) -> Number:
-    size = smaller(size, 190.0)
-    logarithm = _stirling(size)
+    logarithm = _stirling(smaller(size, 190.0))
     is_negative = x < 0.0
     sign = where(is_negative, x.number(-1.0), 1.0)
     power = exponential(logarithm.high * sign, logarithm.low * sign)
