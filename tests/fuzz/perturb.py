@@ -21,7 +21,9 @@ from dataclasses import dataclass
 import numpy as np
 from xdsl.dialects import arith, math
 
+from deuteron.interpreter.described import Described
 from deuteron.interpreter.dot import scaled_operands
+from deuteron.interpreter.memory import block_lanes
 from deuteron.interpreter.reduce import axis_first, combiner
 from deuteron.interpreter.rule_table import Rule
 from deuteron.interpreter.rules import RULES
@@ -264,6 +266,8 @@ class Perturbation:
         """Lanes that store different values to one address leave anything there."""
 
         def perturbed(ctx, op, ptr, value, mask=None):
+            if isinstance(ptr, Described):
+                ptr, mask = block_lanes(ptr, op, op.value.type)
             rest = () if mask is None else (mask,)
             if self._order(ptr) is None:
                 return rule(ctx, op, ptr, value, *rest)

@@ -33,7 +33,7 @@ def load(ctx, op, ptr, mask=None, other=None):
     type = op.results[0].type
     stored = padding(type, op.pads_with_nan) if other is None else to_storage(other, type)
     if isinstance(ptr, Described):
-        ptr, mask = _block(ptr, op, type)
+        ptr, mask = block_lanes(ptr, op, type)
     return load_lanes(ctx, op, ptr, mask, stored)
 
 
@@ -56,7 +56,7 @@ def load_lanes(ctx, op, ptr: np.ndarray, mask: np.ndarray | None, stored: np.nda
 def store(ctx, op, ptr, value, mask=None):
     type = op.operands[1].type
     if isinstance(ptr, Described):
-        ptr, mask = _block(ptr, op, type)
+        ptr, mask = block_lanes(ptr, op, type)
     active = active_lanes(ptr, mask)
     if len(active) == 0:
         return
@@ -65,7 +65,7 @@ def store(ctx, op, ptr, value, mask=None):
     scatter(ctx, pieces, stored.ravel() if len(active) == ptr.size else np.asarray(stored)[mask])
 
 
-def _block(pointer: Described, op: LoadOp | StoreOp, type: Attribute) -> tuple[np.ndarray, np.ndarray]:
+def block_lanes(pointer: Described, op: LoadOp | StoreOp, type: Attribute) -> tuple[np.ndarray, np.ndarray]:
     """The addresses of a block, and which of them are accessed."""
     return pointer.block(pointer.offsets, shape_of(type), byte_width_of(type), checked_axes(op))
 

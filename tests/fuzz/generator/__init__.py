@@ -14,6 +14,7 @@ from tests.fuzz.case import Case
 from tests.fuzz.generator import (  # noqa: F401 (each adds its statements to FAMILIES)
     assembly,
     atomics,
+    block_pointers,
     calls,
     control,
     descriptors,

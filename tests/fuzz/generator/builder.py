@@ -264,7 +264,16 @@ class Builder:
                 continue
 
 
-_FREQUENCY = {"elementwise": 8, "shape": 2, "dot": 0.4, "descriptor": 0.5, "atomic": 0.6, "sort": 0.3, "random": 0.3}
+_FREQUENCY = {
+    "elementwise": 8,
+    "shape": 2,
+    "dot": 0.4,
+    "descriptor": 0.5,
+    "block pointer": 0.5,
+    "atomic": 0.6,
+    "sort": 0.3,
+    "random": 0.3,
+}
 
 
 def broadcasts(source: tuple[int, ...], target: tuple[int, ...]) -> bool:

@@ -95,3 +95,37 @@ def block_loop(b: Builder) -> None:
     with b.block(f"for {counter} in range({b.rng.choice((1, 2, 3))}):"):
         where = ", ".join([f"{counter} * {block[0]}", *["0"] * (len(block) - 1)])
         b.emit(f"{total} = {total} + {descriptor}.load([{where}])")
+
+
+@statement_of("descriptor")
+def rows_at_offsets(b: Builder) -> None:
+    """Rows are gathered from one matrix and scattered into another, each row once."""
+    dtype = b.rng.choice(DTYPES)
+    width, count = max(1, 128 // BITS[dtype]) * b.rng.choice((1, 2)), b.rng.choice((1, 2, 4, 8))
+    source, sizes = described(b, dtype, (1, width), None, "x")
+    rows = b.define(
+        f"tl.arange(0, {count}) * {b.rng.choice((1, 2, -1))} + {b.rng.choice((0, 1, -1))}", "int32", (count,)
+    )
+    column = b.rng.choice((0, 0, 1, -1, width))
+    value = b.define(f"{source}.gather({rows}, {column})", dtype, (count, width))
+    target, sizes = described(b, dtype, (1, width), "poison", "out")
+    b.emit(f"{target}.scatter({value}, {rows}, {max(column, 0)})")
+
+
+@statement_of("descriptor")
+def exchanged(b: Builder) -> None:
+    """Descriptors that a loop carries, one of which a branch may replace."""
+    if b.depth > 2:
+        raise Unfit
+    dtype = b.rng.choice(("float32", "int32", "int8"))
+    block = block_shape(b, dtype)
+    (one, _), (two, _) = (described(b, dtype, block, None, "y") for _ in range(2))
+    total = b.define(f"tl.zeros({block}, dtype=tl.{dtype})", dtype, block)
+    counter = b.name("k")
+    with b.block(f"for {counter} in range({b.rng.choice((1, 2, 3))}):"):
+        b.emit(f"{total} = {total} + {one}.load([{', '.join([counter, *['0'] * (len(block) - 1)])}])")
+        if b.chance(0.5):
+            b.emit(f"{one}, {two} = {two}, {one}")
+        else:
+            with b.block(f"if {counter} > 0:"):
+                b.emit(f"{one} = {two}")
