@@ -52,6 +52,28 @@ def test_one_of_64_bits_is_compared_so(check):
     check([RewriteBlockPointers()], PARAMETERS, checks + MAKE + load(": 1") + USE)
 
 
+def test_what_is_known_to_be_inside_is_not_compared(check):
+    """Columns 4 to 36 of 40."""
+    known = (
+        MAKE.replace("%n, %s", "%columns, %s")
+        .replace("%i, %j", "%i, %four")
+        .replace(
+            "%one =",
+            """%four =
+        "arith.constant"() <{value = 4 : i32}> : () -> i32
+    %columns = "arith.constant"() <{value = 40 : i64}> : () -> i64
+    %one =""",
+            1,
+        )
+    )
+    checks = "// CHECK-NOT: arith.cmpi\n"
+    check([RewriteBlockPointers()], PARAMETERS, checks + known + load(": 1") + USE)
+    outside = known.replace("40 : i64", "35 : i64").replace(
+        "boundaryCheck = array<i32>", "boundaryCheck = array<i32: 1>"
+    )
+    check([RewriteBlockPointers()], PARAMETERS, "// CHECK: arith.cmpi" + outside + load(": 1") + USE)
+
+
 def test_padding(check):
     zero, nan = "// CHECK: dense<0.000000e+00>", "// CHECK: value = 0x7e00 : f16"
     check([RewriteBlockPointers()], PARAMETERS, zero + MAKE + load(": 0, 1") + USE)

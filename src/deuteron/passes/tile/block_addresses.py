@@ -54,9 +54,14 @@ def _steps(b: Builder, stride: SSAValue, extent: int) -> SSAValue:
 
 
 def block_mask(b: Builder, offsets: Sequence[SSAValue], sizes: Mapping[int, SSAValue], shape: Shape) -> SSAValue | None:
-    """Which elements of a block are inside of the sizes, by axis, which are not negative; None: all."""
+    """Which elements of a block are inside of the sizes, by axis, which are not negative; None: all.
+
+    A dimension in which all are inside, as constants say, is not compared.
+    """
     mask = None
     for axis, size in sizes.items():
+        if _is_inside(offsets[axis], size, shape[axis]):
+            continue
         inside = _along(b, _inside(b, offsets[axis], size, shape[axis]), axis, shape)
         mask = inside if mask is None else b.value(arith.AndIOp(mask, inside))
     return mask
@@ -80,6 +85,11 @@ def row_mask(b: Builder, rows: SSAValue, column: SSAValue, sizes: Sequence[SSAVa
     among = b.value(CmpIOp(rows, b.value(SplatOp(sizes[0], shape[:1])), "ult"))
     within = _inside(b, column, sizes[1], extent)
     return b.value(arith.AndIOp(_along(b, among, 0, shape), _along(b, within, 1, shape)))
+
+
+def _is_inside(offset: SSAValue, size: SSAValue, extent: int) -> bool:
+    first, end = constant_value(offset), constant_value(size)
+    return first is not None and end is not None and 0 <= first <= end - extent
 
 
 def _inside(b: Builder, offset: SSAValue, size: SSAValue, extent: int) -> SSAValue:

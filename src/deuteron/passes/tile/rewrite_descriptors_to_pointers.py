@@ -91,7 +91,8 @@ def rewrite_access(op: BlockAccess | RowAccess) -> Operation:
         pointers = block_pointers(b, made.base, op.indices, made.strides, shape)
         mask = block_mask(b, op.indices, dict(enumerate(made.shape)), shape)
     if isinstance(op, DescriptorLoadOp | DescriptorGatherOp):
-        load = b.insert(LoadOp(pointers, mask, padding_of(b, op.result.type, made.pads_with_nan)))
+        other = padding_of(b, op.result.type, made.pads_with_nan) if mask is not None else None
+        load = b.insert(LoadOp(pointers, mask, other))
         replace(op, load.results)
         return load
     if isinstance(op, DescriptorStoreOp | DescriptorScatterOp):
