@@ -32,9 +32,15 @@ class Target:
         return f"{self.backend}:{self.arch}"
 
 
+MAX_THREADS = 1024  # of a program on any GPU
+
+
 @dataclass(frozen=True)
 class CPUOptions:
-    """How a kernel is compiled for the CPU. Scripts for GPUs pass `num_warps`, `num_stages`, `num_ctas`: accepted."""
+    """How a kernel is compiled for the CPU. Scripts for GPUs pass `num_warps`, `num_stages`, `num_ctas`: accepted.
+
+    A warp is one lane here, so that a program which wants so many lanes asks for as many warps.
+    """
 
     num_warps: int = 4
     num_stages: int = 3
@@ -45,7 +51,7 @@ class CPUOptions:
     debug: bool = False
 
     def __post_init__(self) -> None:
-        check_launch_options(self.num_warps, self.num_stages, self.num_ctas)
+        check_launch_options(self.num_warps, self.num_stages, self.num_ctas, MAX_THREADS)
 
 
 @dataclass(frozen=True)
@@ -68,10 +74,10 @@ class CUDAOptions:
             raise UsageError(f"maxnreg must be a whole number from 16 to 255, got {self.maxnreg}")
 
 
-def check_launch_options(num_warps: int, num_stages: int, num_ctas: int) -> None:
+def check_launch_options(num_warps: int, num_stages: int, num_ctas: int, max_warps: int = 32) -> None:
     """Raise UsageError unless these can be launched on some target; clusters of more than 8 are not portable."""
-    if not isinstance(num_warps, int) or num_warps not in (1, 2, 4, 8, 16, 32):
-        raise UsageError(f"num_warps must be a power of two from 1 to 32, got {num_warps}")
+    if not isinstance(num_warps, int) or not 1 <= num_warps <= max_warps or num_warps & (num_warps - 1):
+        raise UsageError(f"num_warps must be a power of two from 1 to {max_warps}, got {num_warps}")
     if not isinstance(num_stages, int) or num_stages < 0:
         raise UsageError(f"num_stages must be a whole number, 0 or more, got {num_stages}")
     if not isinstance(num_ctas, int) or num_ctas not in (1, 2, 4, 8):
@@ -88,6 +94,7 @@ IGNORED_OPTIONS = {
     **dict.fromkeys(("reg_dec_producer", "reg_inc_consumer"), "Deuteron chooses its own warp specialisation"),
     **dict.fromkeys(("enable_warp_specialization", "enable_persistent"), "Deuteron chooses its own schedule"),
     **dict.fromkeys(("device", "device_type"), "a kernel runs where its arrays are"),
+    **dict.fromkeys(("vec_lib", "enable_fast_math", "enable_raise_block_pointer"), "for Triton's own CPU target"),
     "optimize_epilogue": "Deuteron chooses its own epilogue",
     "extern_libs": "Deuteron has the functions of libdevice itself",
     "allow_fp8e4nv": "Deuteron has the type on every target",

@@ -99,6 +99,13 @@ class KernelMetadata(Facts):
     params: tuple[Param, ...]
     stage_times: dict[str, float] = field(default_factory=dict)
 
+    def __getattr__(self, name: str) -> Any:
+        """An option, too, is an attribute."""
+        options = vars(self).get("options", {})
+        if name in options:
+            return options[name]
+        raise AttributeError(f"kernel metadata has no '{name}'", name=name, obj=self)
+
     def may_write(self, name: str) -> bool:
         """Whether the kernel may write to the memory of a parameter."""
         return self.written is None or name in self.written

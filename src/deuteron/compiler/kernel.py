@@ -72,6 +72,16 @@ class CompiledKernel:
         return self.metadata.name
 
     @property
+    def n_regs(self) -> int | None:
+        """Registers of a thread, as the assembler reported them; None where there is no such report."""
+        return self.metadata.resources.get("registers")
+
+    @property
+    def n_spills(self) -> int | None:
+        """Bytes of a thread that the assembler spilled; None where there is no such report."""
+        return self.metadata.resources.get("spill_bytes")
+
+    @property
     def stage_times(self) -> dict[str, float]:
         """Seconds that each stage took when the kernel was compiled."""
         return self.metadata.stage_times

@@ -59,7 +59,7 @@ def _check_integer(ctx: Context, value: Number, dtype: dtype) -> None:
         raise ctx.error(f"{value} is no {dtype}. Use a whole number, or a float type.")
     if not dtype.get_int_min_value() <= value <= dtype.get_int_max_value():
         raise ctx.error(
-            f"{value} is out of the range of {dtype}, {dtype.get_int_min_value()} to {dtype.get_int_max_value()}. "
+            f"{value} is out of range for {dtype}, {dtype.get_int_min_value()} to {dtype.get_int_max_value()}. "
             "Convert the other operand to a wider or signed type with .to()."
         )
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 from deuteron import language as tl
 from deuteron.frontend.context import Context
 from deuteron.frontend.semantics.broadcast import broadcast_operands
@@ -18,6 +20,9 @@ def where(ctx: Context, condition: Value, x: Value, y: Value) -> Tensor:
     condition = as_tensor(ctx, condition, "The condition of tl.where")
     if not condition.dtype.is_int():
         raise ctx.error(f"The condition of tl.where is int1, got {condition.type}. Compare first, as in `x != 0`.")
+    if condition.dtype != int1:
+        where_zero = f"got {condition.type}, which is true where it is not 0. Compare, as in `x != 0`."
+        warnings.warn(f"{ctx.frame.location()}: the condition of tl.where is int1, {where_zero}", stacklevel=2)
     condition = convert(ctx, condition, int1)
     x, y = _choices(ctx, x, y)
     if condition.shape:
