@@ -101,7 +101,7 @@ class SourceFunction:
         """SHA-256 of this source and of all that it uses now: functions, however deep, and values of globals."""
         digest = hashlib.sha256()
         for fn in _with_dependencies(self):
-            digest.update(f"{_place(fn)}\n{fn.source.text}".encode())
+            digest.update(f"{_place(fn)}\n{fn.source.definition}".encode())
             for name, value, *_ in fn.references:
                 if isinstance(value, SourceFunction):
                     digest.update(f"{name} = {_place(value)}\n".encode())
@@ -145,7 +145,8 @@ class SourceFunction:
     def used_global_vals(self) -> dict[tuple[str, int], tuple[Any, Any]]:
         """The variables that the function, with all that it calls, uses: by name and namespace, value and namespace."""
         found = {(reference.name, reference.place[0]): reference for reference in self.watched()}
-        return {key: (reference.value, reference.namespace) for key, reference in found.items()}
+        values = {key: reference for key, reference in found.items() if not isinstance(reference.value, SourceFunction)}
+        return {key: (reference.value, reference.namespace) for key, reference in values.items()}
 
     @used_global_vals.setter
     def used_global_vals(self, value: dict) -> None:
@@ -324,7 +325,7 @@ def variadic_kernel(kernel: str, parameter: str) -> str:
 
 
 def _place(fn: SourceFunction) -> str:
-    return f"{fn.__module__}.{fn.__qualname__}:{fn.source.first_line}"
+    return f"{fn.__module__}.{fn.__qualname__}:{fn.source.definition_line}:{fn.tree.col_offset}"
 
 
 def _with_dependencies(fn: SourceFunction) -> list[SourceFunction]:

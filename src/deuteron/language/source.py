@@ -34,9 +34,14 @@ class FunctionSource:
         return "".join(self.lines)
 
     @property
+    def definition_line(self) -> int:
+        """The line of `def` in the file."""
+        return self.tree.lineno + self.line_offset
+
+    @property
     def definition(self) -> str:
         """The text from `def` on, without indentation."""
-        return textwrap.dedent("".join(self.lines[self.tree.lineno + self.line_offset - self.first_line :]))
+        return textwrap.dedent("".join(self.lines[self.definition_line - self.first_line :]))
 
     def with_definition(self, text: str) -> FunctionSource:
         """Another text for the function, in the same place; raises UsageError where it is not that of a `def`."""
@@ -47,7 +52,7 @@ class FunctionSource:
             raise UsageError(f"the new source of '{self.tree.name}' cannot be parsed: {error}") from error
         if not isinstance(tree, ast.FunctionDef):
             raise UsageError(f"the new source of '{self.tree.name}' defines no function")
-        return FunctionSource(self.file, self.tree.lineno + self.line_offset, tuple(lines), tree)
+        return FunctionSource(self.file, self.definition_line, tuple(lines), tree)
 
     @property
     def line_offset(self) -> int:

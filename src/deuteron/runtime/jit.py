@@ -251,6 +251,8 @@ class JITFunction(Function, KernelInterface):
         """The compiled kernel of these types; None where a hook said not to compile it."""
         asked = (settings.target, settings.option_texts, SourceFunction.num_updates)
         key = (bound.tokens, tuple(bound.options.items()), *asked)
+        if not IGNORED_OPTIONS.keys().isdisjoint(bound.options):
+            key = (bound.tokens, tuple(_hashable_options(bound.options)), *asked)
         try:
             found = self._launchers.get(key)
         except TypeError:
@@ -362,6 +364,12 @@ class JITFunction(Function, KernelInterface):
 def _flat(values: Sequence[Any]) -> list[Any]:
     """The values that are passed, those of tuples and descriptors one by one."""
     return [part for value in values for part in (value if isinstance(value, tuple) else (value,))]
+
+
+def _hashable_options(options: dict[str, Any]) -> Iterator[tuple[str, Any]]:
+    """The options, those that are ignored as texts: they may be dictionaries."""
+    for name, value in options.items():
+        yield name, repr(value) if name in IGNORED_OPTIONS else value
 
 
 def _functions_in(value: Any) -> Iterator[SourceFunction]:

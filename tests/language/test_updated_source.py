@@ -1,0 +1,59 @@
+"""`_unsafe_update_src`: another text for a function; kernels that use it are compiled anew."""
+
+import numpy as np
+import pytest
+
+import deuteron
+import deuteron.language as tl
+from deuteron.errors import UsageError
+
+
+@deuteron.constexpr_function
+def width():
+    return 1
+
+
+@deuteron.jit
+def added(x):
+    return x + width()
+
+
+@deuteron.jit
+def kernel(x_ptr, FN: tl.constexpr):
+    tl.store(x_ptr, FN(tl.load(x_ptr)))
+
+
+def launched():
+    x = np.zeros(1, np.int32)
+    kernel[(1,)](x, added)
+    return int(x[0])
+
+
+def test_src_is_the_definition():
+    assert added.src == "def added(x):\n    return x + width()\n" and added.raw_src[0] == "@deuteron.jit\n"
+    assert width.src.startswith("def width()") and added.starting_line_number + 1 == added.source.definition_line
+
+
+@pytest.mark.parametrize(("function", "old", "new", "result"), [(added, "x +", "x + 5 +", 6), (width, "1", "3", 3)])
+def test_kernels_that_use_it_are_compiled_anew(function, old, new, result):
+    source, key = function.src, added.cache_key
+    assert launched() == 1
+    function._unsafe_update_src(source.replace(old, new))
+    try:
+        assert launched() == result and added.cache_key != key
+    finally:
+        function._unsafe_update_src(source)
+    assert launched() == 1 and added.cache_key == key
+
+
+def test_a_text_that_is_no_function():
+    for text in ("def added(:", "x = 1\n"):
+        with pytest.raises(UsageError, match="the new source of 'added'"):
+            added._unsafe_update_src(text)
+
+
+def test_hash_and_globals_are_computed():
+    added.hash, added.used_global_vals = None, {}
+    assert added.hash == added.cache_key and not added.used_global_vals
+    with pytest.raises(UsageError):
+        added.hash = "abc"
