@@ -26,6 +26,7 @@ from tests.fuzz.generator import (  # noqa: F401 (each adds its statements to FA
     reductions,
     shapes,
     sorting,
+    tuples,
 )
 from tests.fuzz.generator.builder import FAMILIES, Builder
 

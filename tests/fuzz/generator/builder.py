@@ -273,6 +273,7 @@ _FREQUENCY = {
     "atomic": 0.6,
     "sort": 0.3,
     "random": 0.3,
+    "tuple": 0.6,
 }
 
 
