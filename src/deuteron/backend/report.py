@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from io import StringIO
 from pathlib import PurePath
 from typing import Any
@@ -34,15 +34,28 @@ class ReportTable:
 
 
 @dataclass(frozen=True)
+class OldSpelling:
+    """What a line says as older versions of Triton did, and what it is called now."""
+
+    place: Location | None
+    said: str
+
+
+@dataclass(frozen=True)
 class Report:
-    """Which kernel it is about."""
+    """Which kernel it is about, and what every target says of it."""
 
     kernel: str
     target: str
+    old_spellings: tuple[OldSpelling, ...] = field(default=(), kw_only=True)
 
     def tables(self) -> list[ReportTable]:
         """What the text consists of."""
         raise NotImplementedError
+
+    def _old_spellings(self) -> ReportTable:
+        rows = tuple((place_text(spelling.place), spelling.said) for spelling in self.old_spellings)
+        return ReportTable("Older spellings", ("line", ""), rows)
 
     def to_dict(self) -> dict[str, Any]:
         return dataclasses.asdict(self)
@@ -56,7 +69,7 @@ class Report:
 
     def __rich_console__(self, console: Any, options: Any) -> Iterator[Any]:
         yield f"[bold]{self.kernel}[/] for {self.target}"
-        for table in self.tables():
+        for table in (*self.tables(), self._old_spellings()):
             if table.rows:
                 yield from _rendered(table)
 

@@ -22,6 +22,7 @@ from deuteron.backend.cpu.target import cpu_target
 from deuteron.backend.llvm.targets import resolve_cpu
 from deuteron.backend.metadata import KernelMetadata
 from deuteron.backend.report import Report, ReportTable, line_of, place_text, plural
+from deuteron.backend.spellings import old_spellings
 from deuteron.backend.ttir import parse_tile_ir
 from deuteron.errors import Location
 from deuteron.ir.location import user_location
@@ -100,6 +101,7 @@ def make_report(texts: Mapping[str, str | bytes], metadata: KernelMetadata) -> C
         scratch_bytes=metadata.scratch_bytes,
         waiting_line=metadata.waiting_line,
         accesses=tuple(_accesses(texts.get("llir", ""))),
+        old_spellings=old_spellings(texts),
         kept=tuple(dict.fromkeys(_kept_tiles(texts["ttir"]))) if "ttir" in texts else (),
     )
 

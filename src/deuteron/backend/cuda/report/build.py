@@ -14,6 +14,7 @@ from deuteron.backend.cuda.report.model import Access, Barrier, CUDAReport, Dot,
 from deuteron.backend.cuda.report.tiles import DotFact, TileFacts, tile_facts
 from deuteron.backend.cuda.target import WARP_SIZE, architecture
 from deuteron.backend.metadata import KernelMetadata
+from deuteron.backend.spellings import old_spellings
 from deuteron.backend.ttir import parse_tile_ir
 from deuteron.errors import Location
 from deuteron.machine.gpu import GPU
@@ -49,6 +50,7 @@ def make_report(texts: Mapping[str, str | bytes], metadata: KernelMetadata) -> C
     return CUDAReport(
         kernel=metadata.name,
         target=str(metadata.target),
+        old_spellings=old_spellings(texts),
         num_threads=threads,
         num_ctas=metadata.num_ctas,
         shared_bytes=shared,
