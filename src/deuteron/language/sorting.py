@@ -58,6 +58,13 @@ def _integer_of(dtype):
 
 
 @Function
+def _axis_of(x, dim, name):
+    axis: constexpr = _positive_dim(dim, len(x.shape))
+    static_assert(axis >= 0, f"{name}: there is no dimension {dim} in the shape {x.shape}")
+    return axis
+
+
+@Function
 def _partners(pairs):
     """Of shape (n, 2, m): the other element of each pair."""
     bits = pairs.to(_integer_of(pairs.dtype), bitcast=True)
@@ -115,8 +122,7 @@ def sort(x, dim: constexpr = None, descending: constexpr = _ASCENDING):
 
     Error: a dimension that does not exist, a scalar.
     """
-    axis: constexpr = _positive_dim(dim, len(x.shape))
-    static_assert(axis >= 0, "sort: no such dimension")
+    axis: constexpr = _axis_of(x, dim, "sort")
     order: constexpr = _DESCENDING if descending else _ASCENDING
     return reshape(_sort_runs(x, x.shape[axis], _extent_behind(x.shape, axis), order), x.shape)
 
@@ -133,11 +139,10 @@ def topk(x, k: constexpr, dim: constexpr = None, descending: constexpr = True):
 
     Errors: a `k` that is no power of two or too large, a dimension that does not exist, a scalar.
     """
-    axis: constexpr = _positive_dim(dim, len(x.shape))
-    static_assert(axis >= 0, "topk: no such dimension")
+    axis: constexpr = _axis_of(x, dim, "topk")
     extent: constexpr = x.shape[axis]
-    static_assert(k > 0 and (k & (k - 1)) == 0, "topk: k must be a power of two")
-    static_assert(k <= extent, "topk: k must not exceed the extent of the dimension")
+    static_assert(k > 0 and (k & (k - 1)) == 0, f"topk: k is a power of two, got {k}. Take more, and mask the rest.")
+    static_assert(k <= extent, f"topk: k is at most the extent {extent} of the dimension, got {k}")
     behind: constexpr = _extent_behind(x.shape, axis)
     order: constexpr = _DESCENDING if descending else _ASCENDING
     halvings: constexpr = _log2(extent // k)
@@ -154,8 +159,7 @@ def bitonic_merge(x, dim: constexpr = None, descending: constexpr = _ASCENDING):
 
     Parameters and errors as `sort`.
     """
-    axis: constexpr = _positive_dim(dim, len(x.shape))
-    static_assert(axis >= 0, "bitonic_merge: no such dimension")
+    axis: constexpr = _axis_of(x, dim, "bitonic_merge")
     order: constexpr = _DESCENDING if descending else _ASCENDING
     return reshape(_merge(x, x.shape[axis], _extent_behind(x.shape, axis), order), x.shape)
 
@@ -168,8 +172,7 @@ def flip(x, dim=None):
 
     Error: a dimension that does not exist, a scalar.
     """
-    axis: constexpr = _positive_dim(dim, len(x.shape))
-    static_assert(axis >= 0, "flip: no such dimension")
+    axis: constexpr = _axis_of(x, dim, "flip")
     behind: constexpr = _extent_behind(x.shape, axis)
     flipped = x
     for step in static_range(_log2(x.shape[axis])):

@@ -25,6 +25,9 @@ from deuteron.ir.tt.memory import CacheModifier, EvictionPolicy
         ("tl.load(q, n > 0, other=1.5)", ["arith.constant", "arith.cmpi", "arith.constant", "arith.fptosi", "tt.load"]),
         ("tl.atomic_add(p, 1)", ["arith.constant", "tt.atomic_rmw"]),
         ("tl.atomic_cas(q, 0, n)", ["arith.constant", "tt.atomic_cas"]),
+        ("tl.atomic_load(p)", ["tt.atomic_load"]),
+        ("tl.atomic_load(b)", ["tt.bitcast", "tt.atomic_load", "arith.constant", "arith.cmpi"]),
+        ("tl.atomic_store(p, n)", ["arith.sitofp", "tt.atomic_store"]),
     ],
 )
 def test_memory_ops(op_names, statement: str, names: list[str]):
@@ -129,6 +132,17 @@ NO_TILE = "Add offsets such as tl.arange(0, BLOCK) to the pointer."
         (
             "tl.atomic_add(q, 1, sem='strong')",
             "An atomic has no sem 'strong'. Use one of acquire, release, acq_rel, relaxed.",
+        ),
+        ("tl.atomic_load(q, sem='release')", "An atomic has no sem 'release'. Use one of acquire, relaxed."),
+        ("tl.atomic_store(q, 1, sem='acq_rel')", "An atomic has no sem 'acq_rel'. Use one of release, relaxed."),
+        ("tl.atomic_load(n)", "tl.atomic_load needs a pointer, got int32. Add offsets to a pointer argument."),
+        (
+            "tl.atomic_store(c, 1.0)",
+            "tl.atomic_store through const_pointer<fp32>: it points to constant data. Drop `const` from its parameter.",
+        ),
+        (
+            "tl.atomic_load(p.to(tl.pointer_type(tl.pointer_type(tl.int8))))",
+            "tl.atomic_load takes pointers to integers and floats, got a pointer to pointer<int8>.",
         ),
         ("tl.atomic_add(q, 1, scope='all')", "An atomic has no scope 'all'. Use one of gpu, cta, sys."),
     ],
