@@ -268,3 +268,42 @@ def test_bools_are_bytes(rng, poisoned):
     out[:] = 7
     bool_kernel[(1,)](x, out, 20)
     np.testing.assert_array_equal(out, [*(x == 0).astype(np.int8), *[7] * 12])
+
+
+@triton.jit
+def attention_kernel(
+    q_ptr, k_ptr, v_ptr, out_ptr, scale, head, row, length, D: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr
+):
+    """Causal attention: a loop over the blocks left of the diagonal, and the masked ones."""
+    start, base = tl.program_id(0) * BM, tl.program_id(1).to(tl.int64) * head
+    q = tl.make_block_ptr(q_ptr + base, (length, D), (row, 1), (start, 0), (BM, D), (1, 0))
+    k = tl.make_block_ptr(k_ptr + base, (D, length), (1, row), (0, 0), (D, BN), (0, 1))
+    v = tl.make_block_ptr(v_ptr + base, (length, D), (row, 1), (0, 0), (BN, D), (1, 0))
+    out = tl.make_block_ptr(out_ptr + base, (length, D), (row, 1), (start, 0), (BM, D), (1, 0))
+    rows, columns = start + tl.arange(0, BM), tl.arange(0, BN)
+    largest = tl.full([BM], -1e30, tl.float32)
+    total, acc = tl.zeros([BM], tl.float32), tl.zeros([BM, D], tl.float32)
+    tile = tl.load(q, boundary_check=(0,))
+    for at in range(0, start + BM, BN):
+        scores = tl.dot(tile, tl.load(k, boundary_check=(1,), padding_option="zero")) * scale
+        scores = tl.where(rows[:, None] >= at + columns[None, :], scores, -1e30)
+        new = tl.maximum(largest, tl.max(scores, 1))
+        weights, shrink = tl.exp2(scores - new[:, None]), tl.exp2(largest - new)
+        total = total * shrink + tl.sum(weights, 1)
+        acc = tl.dot(weights.to(tl.float16), tl.load(v, boundary_check=(0,)), acc * shrink[:, None])
+        largest = new
+        k, v = tl.advance(k, (0, BN)), tl.advance(v, (BN, 0))
+    tl.store(out, (acc / total[:, None]).to(out.dtype.element_ty), boundary_check=(0,))
+
+
+def test_attention(draw, poisoned, check_norm):
+    heads, length, dim = 2, 77, 16
+    q, k, v = (draw("float16", (heads, length, dim)) for _ in range(3))
+    out, scale = poisoned("float16", (heads, length, dim)), 1.4426950408889634 / dim**0.5
+    attention_kernel[(triton.cdiv(length, 64), heads)](
+        q, k, v, out, scale, length * dim, dim, length, D=dim, BM=64, BN=32
+    )
+    scores = q.astype(np.float64) @ k.astype(np.float64).transpose(0, 2, 1) * scale
+    weights = np.where(np.tril(np.ones((length, length), bool)), np.exp2(scores), 0)
+    expected = weights @ v.astype(np.float64) / weights.sum(2, keepdims=True)
+    check_norm(out, expected, 2e-3)
