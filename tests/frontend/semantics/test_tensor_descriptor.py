@@ -96,6 +96,8 @@ def test_isinstance(op_names):
         ("tl.make_tensor_descriptor(q, [n], [1], [64], 'nan')", "'nan' is for floats"),
         (f"{DESC}.load([n])", "expected 2 integers"),
         (f"{DESC}.load(n)", "expected 2 integers"),
+        (f"{DESC}.load([n.to(tl.int64), n])", "offsets of a descriptor's load has 32 bits, got int64. Convert it with"),
+        (f"{ROW}.gather(t, n.to(tl.uint64))", "the columns of a descriptor's gather has 32 bits, got uint64"),
         (f"{DESC}.store([n, n], x)", r"takes a block of \[16, 32\], got fp32\[64\]"),
         (f"{DESC}.atomic_min([n, n], m)", "atomic_min does not work on fp32"),
         (f"{DESC}.gather(t, n)", r"gather is of parts of rows, got blocks of \[16, 32\]. Make the descriptor with"),

@@ -196,7 +196,15 @@ def _checked(ctx: Context, name: str, desc: Value) -> Descriptor:
 
 def _indices(ctx: Context, name: str, desc: Descriptor, offsets: Value) -> list[SSAValue]:
     what = f"the offsets of a descriptor's {name}"
+    for offset in offsets if isinstance(offsets, (tuple, list)) else ():
+        _check_narrow(ctx, offset, what)
     return [offset.handle for offset in _scalars(ctx, offsets, len(desc.shape), int32, what)]
+
+
+def _check_narrow(ctx: Context, offset: Value, what: str) -> None:
+    """An offset of 64 bits would lose its upper half, and be somewhere else."""
+    if isinstance(offset, Tensor) and offset.dtype.is_int() and offset.dtype.int_bitwidth > 32:
+        raise ctx.error(f"Each of {what} has 32 bits, got {offset.type}. Convert it with .to(tl.int32).")
 
 
 def _block(ctx: Context, name: str, desc: Descriptor, value: Value) -> SSAValue:
@@ -251,7 +259,9 @@ def _rows(ctx: Context, name: str, desc: Descriptor, x_offsets: Value, y_offset:
             f"A descriptor's {name} takes a vector of rows, int32 or narrower, got {describe(x_offsets)}. Convert it "
             "with .to(tl.int32)."
         )
-    return convert(ctx, x_offsets, int32), _scalar(ctx, y_offset, int32, f"the columns of a descriptor's {name}")
+    what = f"the columns of a descriptor's {name}"
+    _check_narrow(ctx, y_offset, what)
+    return convert(ctx, x_offsets, int32), _scalar(ctx, y_offset, int32, what)
 
 
 METHODS = {
