@@ -165,8 +165,11 @@ ERRORS = [
     (dot(T, T, T, T), "needs tiles of rank 2 or 3"),
     (dot("tensor<4x4xf32>", "tensor<4x4xf32>", "tensor<4x4xf32>", "tensor<4x4xf16>"), "the result is"),
     (dot_scaled("tensor<4x16xi16>", "tensor<32x8", "tensor<4x1xi8>"), "e2m1 in tensor<4x16xi16>"),
-    (dot_scaled("tensor<4x16xi8>", "tensor<32x8", "tensor<4x1xi16>"), "scales of type tensor<4x1xi16> for 32 numbers"),
-    (dot_scaled("tensor<4x16xi8>", "tensor<32x8", "tensor<4x2xi8>"), "scales of type tensor<4x2xi8>, not"),
+    (
+        dot_scaled("tensor<4x16xi8>", "tensor<32x8", "tensor<4x1xi16>"),
+        "scales of type tensor<4x1xi16> for 4 x 32 numbers",
+    ),
+    (dot_scaled("tensor<4x16xi8>", "tensor<32x8", "tensor<4x4xi8>"), "scales of type tensor<4x4xi8> for 4 x 32"),
     (dot_scaled("tensor<4x32xi8>", "tensor<32x8", "tensor<4x2xi8>"), "dot_scaled: shapes"),
     (dot_scaled("tensor<4x32xi8>", "tensor<32x8", "tensor<4x2xi8>", 9), "has no format 9"),
     (f'%r = "tt.bitcast"(%t) : ({T}) -> tensor<4xi16>', "widths differ"),

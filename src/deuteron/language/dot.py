@@ -67,8 +67,8 @@ def dot_scaled(
     are then those of `dot`. Where nothing is scaled, fp8 is multiplied as it is.
 
     :param lhs: [M, K], or [..., M, K] for a batch, in a type that goes with its format.
-    :param lhs_scale: [..., M, K // 32] of uint8, x standing for 2**(x - 127) and 255 for NaN; or [..., M, K // 16] of
-        float8e4nv; or None.
+    :param lhs_scale: [..., M, K // 32] or [..., M, K // 16] of uint8, x standing for 2**(x - 127) and 255 for NaN, or
+        of float8e4nv; or None.
     :param lhs_format: "e2m1" (two numbers in a uint8, the first in the lower half), "e4m3" (float8e4nv or uint8),
         "e5m2" (float8e5 or uint8), "bf16" or "fp16" (that, or uint16).
     :param rhs: [K, N], or [..., K, N].

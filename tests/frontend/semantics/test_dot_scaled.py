@@ -57,10 +57,10 @@ def test_result(result_type, expression: str, type: str):
         (call(b=tile("float8e5", 32, 32)), "tl.dot_scaled of e2m1 in uint8[16, 32] and e5m2 in fp8e5[32, 32]: these "
          "are [16, 64] and [32, 32] numbers, expected [M, K] and [K, N], or the same with a batch before them."),
         (call(a_scale="x"), "lhs_scale is a tile of uint8 (exponents) or fp8e4nv, or None, got fp32[64]."),
-        (call(b_scale=tile("uint8", 2, 32)), "rhs_scale has one uint8 for every 32 of the 64 numbers along K: expected "
-         "uint8[32, 2], got uint8[2, 32]."),
-        (call(tile("uint8", 16, 8), b=tile("uint8", 16, 32)), "lhs_scale has one uint8 for every 32 of the 16 numbers "
-         "along K: expected a K of 32 or more, got uint8[16, 2]."),
+        (call(b_scale=tile("uint8", 2, 32)), "rhs_scale has one number for every 32, or 16, of the 64 along K: "
+         "expected uint8[32, 2] or uint8[32, 4], got uint8[2, 32]."),
+        (call(tile("uint8", 16, 4), b=tile("uint8", 8, 32)), "lhs_scale has one number for every 32, or 16, of the 8 "
+         "along K: expected a K of 16 or more, got uint8[16, 2]."),
         (call(b=tile("float16", 64, 32), b_format="'fp16'", b_scale=B_SCALE), "rhs_scale of fp8e4nv goes with e2m1, "
          "e4m3 and e5m2, not with fp16: use uint8."),
         (call(rest=", acc=x"), "The accumulator of tl.dot_scaled must be fp32[16, 32], got fp32[64]."),

@@ -105,7 +105,7 @@ def scale_of(b: Builder, format: str, rows: int, k: int) -> str:
     if b.chance(0.4):
         return "None"
     dtype = "uint8" if format in ("bf16", "fp16") or b.chance(0.6) else "float8e4nv"
-    shape = (rows, k // (32 if dtype == "uint8" else 16))
+    shape = (rows, k // b.rng.choice((16, 32)))
     if dtype == "uint8" and b.chance(0.6):
         near_one = b.define(f"{b.value('uint8', shape)} % 16 + 120", dtype, shape)
         return str(near_one)

@@ -15,7 +15,7 @@ from deuteron.frontend.semantics.dot import accumulator, flattened
 from deuteron.frontend.semantics.shape import reshape
 from deuteron.frontend.semantics.types import tensor
 from deuteron.frontend.values import Tensor, Value, describe
-from deuteron.ir.tt.dot import DotScaledOp, ScaledFormat
+from deuteron.ir.tt.dot import GROUPS, DotScaledOp, ScaledFormat
 from deuteron.language.types import (
     bfloat16,
     block_type,
@@ -106,12 +106,13 @@ def _check_scale(ctx: Context, side: str, scale: Value, format: str, shape: tupl
         raise ctx.error(f"{side}_scale is a tile of uint8 (exponents) or fp8e4nv, or None, got {describe(scale)}.")
     if scale.dtype == float8e4nv and format in ("bf16", "fp16"):
         raise ctx.error(f"{side}_scale of fp8e4nv goes with e2m1, e4m3 and e5m2, not with {format}: use uint8.")
-    group = 16 if scale.dtype == float8e4nv else 32
-    expected = block_type(scale.dtype, (*shape[:-1], max(shape[-1] // group, 1)))
-    if shape[-1] % group or scale.type != expected:
+    *rows, depth = shape
+    expected = [block_type(scale.dtype, (*rows, depth // group)) for group in GROUPS if depth % group == 0]
+    if scale.type not in expected:
+        shown = " or ".join(map(str, expected)) or "a K of 16 or more"
         raise ctx.error(
-            f"{side}_scale has one {scale.dtype} for every {group} of the {shape[-1]} numbers along K: expected "
-            f"{expected if shape[-1] % group == 0 else f'a K of {group} or more'}, got {scale.type}."
+            f"{side}_scale has one number for every 32, or 16, of the {depth} along K: expected {shown}, "
+            f"got {scale.type}."
         )
 
 

@@ -104,6 +104,9 @@ ELEMENTS = {
 }
 
 
+GROUPS = (32, 16)  # how many numbers may share a scale
+
+
 @dataclass(frozen=True)
 class ScaledOperand:
     """One operand of `tt.dot_scaled`: `axis` is K's, `packed_axis` that along which a byte has two numbers, or None."""
@@ -124,8 +127,8 @@ class ScaledOperand:
 
     @property
     def group(self) -> int:
-        """How many numbers along K share a scale: 32 have a power of two (a byte), 16 an e4m3."""
-        return 16 if element_type_of(self.scale.type) == f8e4m3 else 32
+        """How many numbers along K share a scale, whose shape says it."""
+        return self.shape[self.axis] // shape_of(self.scale.type)[-1]
 
     def obstacle(self) -> str | None:
         """What is wrong with the types, in words."""
@@ -135,10 +138,10 @@ class ScaledOperand:
             return None
         *batch, _, _ = self.shape
         rows, depth = self.shape[-1 if self.axis == len(self.shape) - 2 else -2], self.shape[self.axis]
-        expected = (*batch, rows, depth // self.group)
-        if element_type_of(self.scale.type) not in (i8, f8e4m3) or depth % self.group:
-            return f"scales of type {self.scale.type} for {depth} numbers along K"
-        return None if shape_of(self.scale.type) == expected else f"scales of type {self.scale.type}, not {expected}"
+        expected = [(*batch, rows, depth // group) for group in GROUPS if depth % group == 0]
+        if element_type_of(self.scale.type) not in (i8, f8e4m3) or shape_of(self.scale.type) not in expected:
+            return f"scales of type {self.scale.type} for {rows} x {depth} numbers"
+        return None
 
 
 @irdl_op_definition
