@@ -266,6 +266,8 @@ def refused(x, out, n, CASE: tl.constexpr):
         tl.store(out + square, tl.cumsum(tile, 0))
     if CASE == "volatile":
         tl.store(out + i, tl.load(x + i, volatile=True))
+    if CASE == "flags":
+        tl.atomic_store(out + i, tl.load(x + i))
     if CASE == "shifted":
         tl.store(x + i, tl.max(tl.load(x + i[:, None] * 16 + i[None, :]), 1))
     if CASE == "while":
@@ -278,6 +280,7 @@ def refused(x, out, n, CASE: tl.constexpr):
     ("case", "message"),
     [
         ("counter", "num_ctas = 2: an atomic of the whole program would be done by each CTA of its cluster"),
+        ("flags", "num_ctas = 2: the CTAs of a cluster cannot acquire or release together"),
         ("barrier", "num_ctas = 2: the CTAs of a cluster cannot do 'ttg.barrier' together"),
         ("reversed", "num_ctas = 2: the program stores to what is loaded here, and its CTAs do not wait for it"),
         ("both axes", "num_ctas = 2: the program stores to this elsewhere, and its CTAs do not wait for it"),

@@ -25,7 +25,7 @@ from deuteron.errors import UsageError
 from deuteron.ir.effects import READ, own_effects
 from deuteron.ir.location import from_attribute
 from deuteron.ir.tt.atomic import OPS as ATOMIC_OPS
-from deuteron.ir.tt.atomic import AtomicOp
+from deuteron.ir.tt.atomic import AtomicLoadOp, AtomicOp, AtomicStoreOp, MemorySemantic
 from deuteron.ir.tt.debug import AssertOp, PrintOp
 from deuteron.ir.tt.descriptor import BlockAccess, DescriptorLoadOp, DescriptorReduceOp, DescriptorStoreOp
 from deuteron.ir.tt.dot import DotOp
@@ -125,6 +125,8 @@ class CTASplit:
     def _check_atomic(self, op: AtomicOp, split: Split) -> None:
         if split is None:
             raise Unsplittable(op, "an atomic of the whole program would be done by each CTA of its cluster")
+        if isinstance(op, AtomicLoadOp | AtomicStoreOp) and op.sem.value.data != MemorySemantic.RELAXED:
+            raise Unsplittable(op, "the CTAs of a cluster cannot acquire or release together")
         if any(value in op.results and axis != split for value, axis in self._demands):
             raise Unsplittable(op, "what an atomic gives is needed along several axes")
 
