@@ -46,7 +46,8 @@ class BlockCode(NamedTuple):
 
 
 class Executor:
-    """The state of a launch; rules use `memory`, `program_id`, `grid`, `run_block`, `come_round` and `constants`.
+    """The state of a launch; rules use `memory`, `program_id`, `grid`, `run_block`, `come_round`, `constants` and
+    `translated`.
 
     `pause` lets other programs go on, wherever one of the `waiting` loops comes round.
     """
@@ -66,6 +67,7 @@ class Executor:
         self.program_id = (0, 0, 0)
         self.memory = memory
         self.constants: dict[Operation, np.ndarray] = {}
+        self.translated: dict[Operation, Block] = {}
         self._rules = rules
         self._buffers = buffers
         self._buffer_of_pointer: dict[SSAValue, Buffer | None] = {}

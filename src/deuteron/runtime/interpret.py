@@ -1,8 +1,7 @@
 """Launching in the NumPy interpreter (DEUTERON_INTERPRET=1): one program at a time, every access checked.
 
-The module is what the frontend makes, before any pass but the one that makes ops of assembly, so that a result that
-differs from the compiled kernel's points at what comes after. Everything heavy is imported when a kernel is first
-interpreted.
+The module is what the frontend makes, before any pass, so that a result that differs from the compiled kernel's points
+at what comes after. Everything heavy is imported when a kernel is first interpreted.
 """
 
 from __future__ import annotations
@@ -21,11 +20,8 @@ if TYPE_CHECKING:
 
 def lower(source: ASTSource) -> ModuleOp:
     from deuteron.frontend import lower_function
-    from deuteron.passes.tile.assembly.translate import TranslateAssembly
 
-    module = lower_function(source.fn, source.signature, source.constexprs, source.attrs)
-    TranslateAssembly().translate(module)
-    return module
+    return lower_function(source.fn, source.signature, source.constexprs, source.attrs)
 
 
 def interpret(module: ModuleOp, args: Sequence[Any], grid: tuple[int, int, int]) -> None:

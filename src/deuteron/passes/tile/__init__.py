@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from xdsl.passes import ModulePass
 
-from deuteron.passes.tile.assembly.translate import TranslateAssembly
 from deuteron.passes.tile.carry_parts import CarryParts
 from deuteron.passes.tile.combine import Combine
 from deuteron.passes.tile.decompose_scaled_dots import DecomposeScaledDots
@@ -16,6 +15,7 @@ from deuteron.passes.tile.merge_branches import MergeBranches
 from deuteron.passes.tile.merge_common_subexpressions import MergeCommonSubexpressions
 from deuteron.passes.tile.rewrite_block_pointers import RewriteBlockPointers
 from deuteron.passes.tile.rewrite_descriptors_to_pointers import RewriteDescriptorsToPointers
+from deuteron.passes.tile.translate_assembly import TranslateAssembly
 from deuteron.passes.tile.unroll_loops import UnrollLoops
 from deuteron.passes.tile.unswitch_loops import UnswitchLoops
 

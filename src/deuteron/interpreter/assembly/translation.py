@@ -1,8 +1,6 @@
-"""Replaces inline assembly by the ops that do what its PTX does, for targets without PTX.
+"""Inline assembly as the ops that do what its PTX does.
 
-    %r = "tt.elementwise_inline_asm"(%x) <{asm_string = "tanh.approx.f32 $0, $1;", constraints = "=f,f", ...}>
-    ->
-    %r = "math.tanh"(%x)
+    tt.elementwise_inline_asm(%x) "tanh.approx.f32 $0, $1;" "=f,f"      ->      math.tanh(%x)
 
 A pack is split into the tiles of its first elements, of its second ones ..., neighbours in row-major order. It knows
 instructions that compute, in straight lines; branches, memory and threads it refuses.
@@ -10,46 +8,40 @@ instructions that compute, in straight lines; branches, memory and threads it re
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
 
-from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import Attribute, SSAValue
-from xdsl.passes import ModulePass
+from xdsl.dialects.scf import YieldOp
+from xdsl.ir import Attribute, Block, SSAValue
 
 from deuteron.errors import CompilationError
+from deuteron.interpreter.assembly.floating import ALL_RULES
+from deuteron.interpreter.assembly.registers import BITS, Registers
 from deuteron.ir.builder import Builder
 from deuteron.ir.location import from_attribute
 from deuteron.ir.tt.inline_asm import ElementwiseInlineAsmOp, element_bits
 from deuteron.ir.tt.shape import JoinOp, ReshapeOp, SplatOp, SplitOp
 from deuteron.ir.types import element_type_of, i1, is_pointer, is_tile, num_elements_of, shape_of
-from deuteron.passes.rewrite import replace
-from deuteron.passes.tile.assembly.floating import ALL_RULES
-from deuteron.passes.tile.assembly.registers import BITS, Registers
 from deuteron.ptx.inline import REGISTER_BITS, num_registers, parse_constraints, per_register, template
 
 
-@dataclass(frozen=True)
-class TranslateAssembly(ModulePass):
-    """Makes ops of inline assembly."""
+def translated(op: ElementwiseInlineAsmOp, builder: Builder, args: Sequence[SSAValue]) -> list[SSAValue]:
+    """The results of an op of assembly on these arguments, by ops that the builder inserts."""
+    return _Translation(op, builder, args).results()
 
-    name = "translate-assembly"
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
-        self.translate(op)
-
-    def translate(self, op: ModuleOp) -> None:
-        """What the pass does, without a context of xDSL's."""
-        for inner in list(op.walk()):
-            if isinstance(inner, ElementwiseInlineAsmOp):
-                replace(inner, _Translation(inner).results())
+def as_block(op: ElementwiseInlineAsmOp) -> Block:
+    """A block that does what an op does: its arguments are the op's, and it ends with the results."""
+    block = Block(arg_types=[arg.type for arg in op.args])
+    builder = Builder.at_end(block, op.location)
+    builder.insert(YieldOp(*translated(op, builder, block.args)))
+    return block
 
 
 class _Translation:
     """One op while it is translated."""
 
-    def __init__(self, op: ElementwiseInlineAsmOp):
-        self._op, self._b, self._pack = op, Builder.before(op), op.pack
+    def __init__(self, op: ElementwiseInlineAsmOp, builder: Builder, args: Sequence[SSAValue]):
+        self._op, self._b, self._args, self._pack = op, builder, args, op.pack
         constraints = parse_constraints(op.constraints.data)
         try:
             self._function = template(op.asm_string.data, constraints)
@@ -94,7 +86,7 @@ class _Translation:
 
     def _enter_arguments(self) -> None:
         register = self._num_outputs
-        for arg in self._op.args:
+        for arg in self._args:
             for word in self._words(arg):
                 bits = REGISTER_BITS[self._letters[register]]
                 self._registers.values[register] = self._registers.resized(word, bits)

@@ -1,7 +1,7 @@
-"""PTX in the ops of tile IR, for targets that have no PTX.
+"""PTX in the ops of tile IR: what inline assembly means to the interpreter, and to targets that have no PTX.
 
 registers.py     the registers of one template as values, reading and writing them as PTX types
 integers.py      integers, bits, predicates, moves               (RULES, INTEGER_RULES)
 floating.py      floats, conversions; all rules together         (ALL_RULES)
-translate.py     the pass
+translation.py   an op of assembly on its arguments
 """

@@ -13,11 +13,11 @@ from collections.abc import Callable, Sequence
 from xdsl.dialects import arith, math
 from xdsl.ir import Attribute, SSAValue
 
+from deuteron.interpreter.assembly.integers import INTEGER_RULES, RULES, by_kind, compare
+from deuteron.interpreter.assembly.registers import BITS, INTEGERS, PAIRS, TYPES, Registers, Rule
 from deuteron.ir.casts import FPToSIOp, FPToUIOp, SIToFPOp, UIToFPOp
 from deuteron.ir.tt.convert import FpToFpOp, PreciseDivFOp, PreciseSqrtOp, RoundingMode
 from deuteron.ir.types import bf16, bit_width_of, f8e4m3, f8e5m2, f16, f32, f64, i32
-from deuteron.passes.tile.assembly.integers import INTEGER_RULES, RULES, by_kind, compare
-from deuteron.passes.tile.assembly.registers import BITS, INTEGERS, PAIRS, TYPES, Registers, Rule
 from deuteron.ptx.syntax import Operand
 
 Emit = Callable[..., SSAValue]

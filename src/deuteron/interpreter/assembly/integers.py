@@ -11,9 +11,9 @@ from collections.abc import Callable, Sequence
 from xdsl.dialects import arith
 from xdsl.ir import SSAValue
 
+from deuteron.interpreter.assembly.registers import BITS, FLOATS, INTEGERS, PAIRS, TYPES, Registers, Rule
 from deuteron.ir.arith import CmpFOp, CmpIOp
 from deuteron.ir.types import bit_width_of, i1, i32, i64
-from deuteron.passes.tile.assembly.registers import BITS, FLOATS, INTEGERS, PAIRS, TYPES, Registers, Rule
 from deuteron.ptx.syntax import Immediate, Operand, Vector
 
 _SIGNED, _UNSIGNED = ("eq", "ne", "slt", "sle", "sgt", "sge"), ("eq", "ne", "ult", "ule", "ugt", "uge")

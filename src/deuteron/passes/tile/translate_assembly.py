@@ -1,0 +1,33 @@
+"""Replaces inline assembly by the ops that do what its PTX does, for targets without PTX.
+
+    %r = "tt.elementwise_inline_asm"(%x) <{asm_string = "tanh.approx.f32 $0, $1;", constraints = "=f,f", ...}>
+    ->
+    %r = "math.tanh"(%x)
+
+What it does not know is an error of the kernel, at its line.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.passes import ModulePass
+
+from deuteron.interpreter.assembly.translation import translated
+from deuteron.ir.builder import Builder
+from deuteron.ir.tt.inline_asm import ElementwiseInlineAsmOp
+from deuteron.passes.rewrite import replace
+
+
+@dataclass(frozen=True)
+class TranslateAssembly(ModulePass):
+    """Makes ops of inline assembly."""
+
+    name = "translate-assembly"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        for inner in list(op.walk()):
+            if isinstance(inner, ElementwiseInlineAsmOp):
+                replace(inner, translated(inner, Builder.before(inner), inner.args))
