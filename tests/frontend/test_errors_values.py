@@ -267,3 +267,21 @@ def test_declared_constexpr_that_is_not_known(check_error):
             ^~~~~
         """,
     )
+
+
+def test_constexpr_that_is_not_to_be_specialised_on(check_error):
+    check_error(
+        """
+        from functools import partial
+
+        @partial(jit, do_not_specialize=["N"])
+        def kernel(n, N: tl.constexpr):
+            pass
+        """,
+        """
+        k.py:5:1: error: 'N' is a constexpr, which a kernel is compiled for: take it out of do_not_specialize.
+            def kernel(n, N: tl.constexpr):
+            ^~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
+        """,
+        N=3,
+    )

@@ -134,7 +134,10 @@ def test_a_kernel_warmed_up_is_the_one_launched(recorder):
             lambda x: scale[(1,)](x, 2**70, 0.5, 64),
             "argument 'n' of kernel 'scale': an integer argument has at most 64",
         ),
-        (lambda x: scale[(1,)](x, 7, 0.5, [{}]), "argument 'BLOCK' of kernel 'scale': a constexpr must be hashable"),
+        (
+            lambda x: scale[(1,)](x, 7, 0.5, [bytearray()]),
+            "argument 'BLOCK' of kernel 'scale': a constexpr must be hashable",
+        ),
     ],
 )
 def test_wrong_arguments(recorder, call, message):

@@ -84,7 +84,13 @@ def test_a_wrapped_constexpr_is_its_value():
 
 def test_a_constexpr_that_cannot_be_hashed():
     with pytest.raises(LaunchError, match="must be hashable"):
-        constexpr_token({"a": 1})
+        constexpr_token(bytearray(b"1"))
+
+
+def test_dictionaries_and_sets_are_constexprs():
+    values = [{"a": 1}, {"a": True}, {"b": 1}, {1, 2}, {1, True + 2}, {"a": {"b": [1]}}]
+    assert len({constexpr_token(value)[0] for value in values}) == len(values)
+    assert constexpr_token({"a": {1}})[0] == constexpr_token({"a": {1}})[0]
 
 
 def test_nan_has_one_token():

@@ -17,7 +17,7 @@ from typing import Any
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp
 from xdsl.ir import Attribute, Block
 
-from deuteron.errors import DeuteronError, InternalError, UsageError, suggest
+from deuteron.errors import CompilationError, DeuteronError, InternalError, UsageError, suggest
 from deuteron.frontend import (
     assignments,
     attributes,
@@ -113,6 +113,11 @@ def _check_names(fn: Function, signature: Signature, constexprs: Mapping[str, ob
     for param in fn.params:
         if param.is_variadic:
             raise UsageError(variadic_kernel(fn.__name__, param.name), fn.location(fn.tree))
+        if param.is_constexpr and param.do_not_specialize:
+            message = (
+                f"'{param.name}' is a constexpr, which a kernel is compiled for: take it out of do_not_specialize."
+            )
+            raise CompilationError(message, fn.location(fn.tree))
     parts = [part for name, type in signature.items() for part, _ in leaves(name, type)]
     for what, names, known_names in (("signature", signature, ()), ("constexprs", constexprs, parts)):
         for name in names:

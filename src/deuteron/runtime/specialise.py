@@ -44,6 +44,10 @@ def _hashable(value: Any) -> tuple:
         return (kind, *map(_hashable, value))
     if isinstance(value, constexpr):
         return _hashable(value.value)
+    if kind is dict:
+        return (kind, *((_hashable(key), _hashable(item)) for key, item in value.items()))
+    if kind is set:
+        return (kind, frozenset(map(_hashable, value)))
     if kind.__hash__ is None:
         raise LaunchError(f"a constexpr must be hashable, got {value!r} of type '{kind.__name__}'")
     return (kind, value)
