@@ -196,3 +196,21 @@ def test_pointer_of_a_path_that_has_left_points_nowhere(check_ir):
             tl.store(q, i)
 
     check_ir(kernel, "*i32 i32")
+
+
+def test_a_function_may_end_without_a_value_on_some_paths(check_ir):
+    @jit
+    def half(n):
+        if n & 1 == 0:
+            return n >> 1
+
+    @jit
+    def kernel(p, n):
+        # CHECK: [[X:%.*]] = "scf.if"
+        # CHECK: "arith.shrsi"
+        # CHECK: }, {
+        # CHECK: value = 0 : i32
+        # CHECK: "tt.store"(%p, [[X]])
+        tl.store(p, half(n))
+
+    check_ir(kernel, "*i32 i32")

@@ -146,16 +146,17 @@ def test_return_of_a_value_on_one_path_only(check_error):
             for i in range(n):
                 if i == 2:
                     return i
+            return
 
         @jit
         def kernel(n):
             x = find(n)
         """,
         """
-        k.py:4:5: error: Some paths return int32 and others nothing, as those do that come to the end of the function. Return a value of that type there too.
+        k.py:4:5: error: Some paths return int32 and others None. Return a value of that type there too.
             for i in range(n):
             ^~~~~~~~~~~~~~~~~~
-          called from k.py:10:9: x = find(n)
+          called from k.py:11:9: x = find(n)
         """,
     )
 

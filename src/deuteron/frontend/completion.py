@@ -21,6 +21,9 @@ from deuteron.frontend.values import Tensor, Value
 Kind = type[ast.stmt]
 Flag = bool | Tensor
 
+NOTHING = type("Nothing", (), {"__repr__": lambda self: "nothing"})()
+"""What a function returns on a path that comes to its end: nobody may read it, whatever other paths return."""
+
 LOOP_EXITS: tuple[Kind, ...] = (ast.Break, ast.While, ast.Return)
 """What ends a loop: a `break`, a `while` whose condition is false, where that is told from a `break`, a `return`."""
 
@@ -43,7 +46,7 @@ class Completion:
 
     left: Flag = False
     exits: Mapping[Kind, Exit] = field(default_factory=dict)
-    value: Value = None
+    value: Value = NOTHING
 
     @property
     def falls_through(self) -> bool:
@@ -67,7 +70,11 @@ class Completion:
 FALLS_THROUGH = Completion()
 
 
-def leave(kind: Kind, value: Value = None) -> Completion:
+class EndOfFunction(ast.Return):
+    """The `return` at the end of a function that Python lets one leave out."""
+
+
+def leave(kind: Kind, value: Value = NOTHING) -> Completion:
     """All paths leave in this way."""
     return Completion(True, {kind: Exit()}, value)
 
@@ -105,8 +112,8 @@ def _may_end_loop(statement: ast.stmt) -> bool:
     return isinstance(statement, (ast.Break, ast.Return))
 
 
-def ended_by(end: ast.Continue | ast.Return, body: Sequence[ast.stmt]) -> list[ast.stmt]:
-    """The statements with the `continue` or `return` at their end that Python lets one leave out.
+def ended_by(end: ast.Continue | EndOfFunction, body: Sequence[ast.stmt]) -> list[ast.stmt]:
+    """The statements with what Python lets one leave out at their end.
 
     Variables of paths that all leave need not become one for what follows.
     """

@@ -9,11 +9,10 @@ There are no calls in the IR, so that the two sides are optimised together.
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Iterable, Mapping, Sequence
 
 from deuteron.errors import CompilationError, suggest
-from deuteron.frontend.completion import ended_by
+from deuteron.frontend.completion import NOTHING, EndOfFunction, ended_by
 from deuteron.frontend.context import Context, Frame
 from deuteron.frontend.scope import Scope
 from deuteron.frontend.values import Value
@@ -38,10 +37,10 @@ def inline(ctx: Context, fn: Function, args: Sequence[Value], kwargs: Mapping[st
     call_chain = (ctx.frame.location(), *ctx.call_chain)
     location = ctx.builder.location
     ctx.frames.append(Frame(Scope(fn, variables), fn.tree, call_chain))
-    returned = ctx.execute(ended_by(ast.Return(value=None), fn.tree.body)).value
+    returned = ctx.execute(ended_by(EndOfFunction(), fn.tree.body)).value
     ctx.frames.pop()
     ctx.builder.location = location
-    return returned
+    return None if returned is NOTHING else returned
 
 
 def bind_arguments(ctx: Context, fn: Function, args: Sequence[Value], kwargs: Mapping[str, Value]) -> dict[str, Value]:

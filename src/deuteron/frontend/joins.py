@@ -20,7 +20,7 @@ from xdsl.dialects import arith, scf
 from xdsl.ir import Block, Region
 
 from deuteron.frontend.carried import bind_results, can_join, how_to_agree, placeholder, promote
-from deuteron.frontend.completion import Completion, Exit, Flag, Kind
+from deuteron.frontend.completion import NOTHING, Completion, Exit, Flag, Kind
 from deuteron.frontend.context import Context
 from deuteron.frontend.semantics.constant import number
 from deuteron.frontend.semantics.operands import common_shape_of, in_type, is_numeric
@@ -262,7 +262,7 @@ class _Join:
         return self.pairs[-1]
 
     def _returned_value(self) -> _Pair | None:
-        returning = [side for side in self.sides if ast.Return in side.completion.exits]
+        returning = [side for side in self.sides if side.completion.value is not NOTHING]
         if not returning:
             return None
         if len(returning) == 2:
@@ -277,16 +277,13 @@ class _Join:
         values = [side.completion.value for side in self.sides]
         if any(value is None for value in values) and any(map(is_runtime, values)):
             shown = next(describe(value) for value in values if value is not None)
-            raise self.ctx.error(
-                f"Some paths return {shown} and others nothing, as those do that come to the end of the function. "
-                "Return a value of that type there too."
-            )
+            raise self.ctx.error(f"Some paths return {shown} and others None. Return a value of that type there too.")
 
     def _completion(self, flags: dict[Kind | None, Flag | _Pair], value: _Pair | None) -> Completion:
         left = self._final(flags[None])
         final = {kind: left if flag is flags[None] else self._final(flag) for kind, flag in flags.items()}
         exits = {kind: Exit(final[kind], self._lost_on_exit(kind)) for kind in self._kinds()}
-        return Completion(final[None], exits, value.joined if value else None)
+        return Completion(final[None], exits, value.joined if value else NOTHING)
 
     def _final(self, flag: Flag | _Pair | _Known) -> Flag:
         if isinstance(flag, _Pair):

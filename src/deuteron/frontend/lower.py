@@ -29,7 +29,7 @@ from deuteron.frontend import (
     operators,
     statements,
 )
-from deuteron.frontend.completion import ended_by
+from deuteron.frontend.completion import EndOfFunction, ended_by
 from deuteron.frontend.context import Context, Frame, Syntax
 from deuteron.frontend.scope import Scope
 from deuteron.frontend.semantics.constant import number
@@ -195,7 +195,7 @@ def _compile_body(ctx: Context, fn: Function, block: Block, types: ArgumentTypes
     for name, value in _arguments(ctx, fn, block, types).items():
         ctx.scope.assign(name, value)
     try:
-        ctx.execute(ended_by(ast.Return(value=None), fn.tree.body))
+        ctx.execute(ended_by(EndOfFunction(), fn.tree.body))
     except DeuteronError:
         raise
     except Exception as error:

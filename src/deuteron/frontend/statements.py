@@ -17,7 +17,7 @@ from deuteron.errors import CompileTimeAssertionFailure
 from deuteron.frontend.assignments import assign, assign_annotated, assign_augmented
 from deuteron.frontend.branches import after, branch
 from deuteron.frontend.calls import apply, drop_result
-from deuteron.frontend.completion import FALLS_THROUGH, Completion, leave, may_leave
+from deuteron.frontend.completion import FALLS_THROUGH, Completion, EndOfFunction, leave, may_leave
 from deuteron.frontend.context import Context
 from deuteron.frontend.loops import for_loop, while_loop
 from deuteron.frontend.operators import truth
@@ -43,6 +43,10 @@ def return_(ctx: Context, node: ast.Return) -> Completion:
     if len(ctx.frames) == 1 and value is not None:
         raise ctx.error(f"A kernel returns nothing, got {describe(value)}. Store results through pointers.")
     return leave(ast.Return, value)
+
+
+def end_of_function(ctx: Context, node: EndOfFunction) -> Completion:
+    return leave(ast.Return)
 
 
 def execute_one(ctx: Context, statement: ast.stmt) -> Completion:
@@ -91,6 +95,7 @@ STATEMENTS = {
     ast.For: for_loop,
     ast.While: while_loop,
     ast.Return: return_,
+    EndOfFunction: end_of_function,
     ast.Break: leave_loop,
     ast.Continue: leave_loop,
 }

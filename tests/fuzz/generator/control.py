@@ -126,6 +126,10 @@ def branch(b: Builder) -> None:
     condition = str(b.value("int1", ()))
     if b.chance(0.4):
         condition = f"{b.value('int32', ())} > {b.rng.choice((0, 1, 2))}"
+    if b.chance(0.1):
+        condition = f"tl.full({b.rng.choice(((1,), (1, 1)))}, {b.value('float32', ())}, tl.float32)"
+    if b.chance(0.1):
+        condition = f"not ({condition}) or {b.value('int32', ())}"
     with b.block(f"if {condition}:"):
         body(b, carried)
         b.emit("pass")
@@ -148,10 +152,11 @@ def scalar_logic(b: Builder) -> None:
 
 @statement_of("control")
 def choice_of_scalars(b: Builder) -> None:
-    """Python's conditional expression."""
-    dtype = b.dtype(("int32", "float32", "int64"))
-    condition, x, y = b.value("int1", ()), b.value(dtype, ()), b.value(dtype, ())
-    b.define(f"{x} if {condition} else {y}", dtype, ())
+    """Python's conditional expression, of scalars, a number, or a tile and a scalar."""
+    dtype, shape = b.dtype(("int32", "float32", "int64")), b.shape() if b.chance(0.3) else ()
+    condition, x, y = b.value("int1", ()), b.value(dtype, shape), b.value(dtype, ())
+    other = b.rng.choice((str(y), str(y), "1"))
+    b.define(b.rng.choice((f"{x} if {condition} else {other}", f"{other} if {condition} else {x}")), dtype, shape)
 
 
 @statement_of("control")
