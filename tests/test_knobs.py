@@ -35,6 +35,13 @@ def test_a_knob_sets_the_setting():
     assert not settings.interpret and not knobs.runtime.interpret
 
 
+def test_deuterons_variable_goes_before_tritons(monkeypatch):
+    monkeypatch.setenv("TRITON_INTERPRET", "1")
+    assert settings.interpret
+    monkeypatch.setenv("DEUTERON_INTERPRET", "0")
+    assert not settings.interpret and not knobs.runtime.interpret
+
+
 def test_a_knob_that_was_never_set_is_the_environments(monkeypatch):
     for text, value in (("1", True), ("0", False), ("TRUE", True), ("off", False), ("y", True), ("NO", False)):
         monkeypatch.setenv("TRITON_ALWAYS_COMPILE", text)

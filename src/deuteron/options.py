@@ -172,8 +172,9 @@ def truth(text: str) -> bool:
 _UNITS = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 
 
-def _flag(name: str) -> bool:
-    return truth(_variable(name) or "0")
+def _flag(name: str, theirs: str = "") -> bool:
+    """Whether a variable says yes, or, where it is not set, that of Triton."""
+    return truth(_variable(name) or (theirs and _variable(theirs)) or "0")
 
 
 class Settings:
@@ -182,7 +183,7 @@ class Settings:
     @property
     def interpret(self) -> bool:
         """DEUTERON_INTERPRET (or TRITON_INTERPRET): run kernels in the NumPy interpreter."""
-        return _flag("DEUTERON_INTERPRET") or _flag("TRITON_INTERPRET")
+        return _flag("DEUTERON_INTERPRET", "TRITON_INTERPRET")
 
     @property
     def emulate(self) -> bool:
@@ -261,12 +262,12 @@ class Settings:
     @property
     def always_compile(self) -> bool:
         """DEUTERON_ALWAYS_COMPILE (or TRITON_ALWAYS_COMPILE): do not read the cache."""
-        return _flag("DEUTERON_ALWAYS_COMPILE") or _flag("TRITON_ALWAYS_COMPILE")
+        return _flag("DEUTERON_ALWAYS_COMPILE", "TRITON_ALWAYS_COMPILE")
 
     @property
     def print_autotuning(self) -> bool:
         """DEUTERON_PRINT_AUTOTUNING (or TRITON_PRINT_AUTOTUNING): say which configuration was taken."""
-        return _flag("DEUTERON_PRINT_AUTOTUNING") or _flag("TRITON_PRINT_AUTOTUNING")
+        return _flag("DEUTERON_PRINT_AUTOTUNING", "TRITON_PRINT_AUTOTUNING")
 
     @property
     def target(self) -> str | None:
