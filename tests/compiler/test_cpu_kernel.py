@@ -154,3 +154,17 @@ def test_processes_that_compile_at_once_share_one_cache(tmp_path):
     assert len({output(process) for process in [start(tmp_path, seed) for seed in range(4)]}) == 1
     assert len(list(tmp_path.rglob("*.kernel"))) == 1
     assert [path for path in tmp_path.rglob("*") if path.name.startswith(".")] == []
+
+
+@deuteron.jit
+def sum_of(out, pair, N: tl.constexpr):
+    tl.store(out, pair[0] + pair[1] + N)
+
+
+def test_tuples_are_given_as_at_a_launch():
+    kernel = deuteron.compile(ASTSource(sum_of, {"out": "*i32", "pair": ("i32", "i32")}, {"N": 5}), "cpu")
+    out = np.zeros(1, np.int32)
+    kernel[(1,)](out, (4, 2), 5)
+    assert out[0] == 11
+    kernel[(1,)](out, (7, 2))
+    assert out[0] == 14

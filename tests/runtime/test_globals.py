@@ -168,3 +168,36 @@ def test_variables_of_an_enclosing_function_count_and_local_ones_do_not(executor
     factor = tl.constexpr(4)
     with pytest.raises(UsageError, match="'factor', which"):
         kernel[(1,)](out)
+
+
+@deuteron.aggregate
+class Shift:
+    x: tl.tensor
+
+    @deuteron.jit
+    def shifted(self):
+        return self.x + 1
+
+
+@deuteron.jit
+def shift_kernel(out):
+    tl.store(out, Shift(3).shifted())
+
+
+def test_a_class_that_was_defined_anew(monkeypatch):
+    monkeypatch.setenv("DEUTERON_INTERPRET", "1")
+    out = np.zeros(1, np.int32)
+    shift_kernel[(1,)](out)
+    assert out[0] == 4
+
+    @deuteron.aggregate
+    class Shift:
+        x: tl.tensor
+
+        @deuteron.jit
+        def shifted(self):
+            return self.x + 2
+
+    monkeypatch.setitem(globals(), "Shift", Shift)
+    with pytest.raises(UsageError, match="'Shift', which kernel 'shift_kernel' uses, has changed"):
+        shift_kernel[(1,)](out)

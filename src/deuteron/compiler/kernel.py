@@ -136,7 +136,7 @@ class CompiledKernel:
 
     def _values(self, args: Sequence[Any]) -> list[Any]:
         metadata = self.metadata
-        for parts in (flatten(args), flatten(args, is_deep=True)):
+        for parts in (flatten(args, is_deep=True), flatten(args)):
             params = metadata.params if len(parts) == len(metadata.params) else metadata.runtime_params
             if len(parts) == len(params):
                 break

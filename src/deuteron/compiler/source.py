@@ -120,7 +120,7 @@ def type_key(type: Any) -> str:
     if not isinstance(type, tuple):
         return type
     kind = type.__class__
-    methods = (kind.text(), *(method.cache_key for method in kind.functions())) if is_kernel_class(kind) else ()
+    methods = kind.class_key() if is_kernel_class(kind) else ""
     fields = getattr(type, "_fields", ())
     return repr((kind.__module__, kind.__qualname__, fields, methods, [type_key(item) for item in type]))
 

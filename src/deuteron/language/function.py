@@ -173,6 +173,12 @@ class KernelClass:
         """What a compiled kernel depends on besides these."""
         raise NotImplementedError
 
+    @classmethod
+    def class_key(cls) -> str:
+        """Equal for classes that mean the same to a kernel, in any process."""
+        keys = [cls.text(), *(function.cache_key for function in cls.functions())]
+        return hashlib.sha256("\n".join(keys).encode()).hexdigest()
+
 
 class Function(SourceFunction):
     """A function of the tile language; within a kernel it is called, outside of one only a kernel can be launched."""

@@ -131,7 +131,7 @@ def watched(references: Iterable[Reference]) -> Iterator[Reference]:
     for reference in references:
         if reference.is_own:
             continue
-        if is_value(reference.value):
+        if is_value(reference.value) or hasattr(reference.value, "class_key"):
             yield reference
         if isinstance(reference.value, constexpr):
             held = vars(reference.value)
@@ -161,7 +161,8 @@ def stable_repr(value: Any) -> str:
         names = getattr(value, "_fields", "")
         return f"{type(value).__name__}{names}({', '.join(map(stable_repr, value))})"
     if isinstance(value, type):
-        return f"<class {value.__module__}.{value.__qualname__}>"
+        key = f" {value.class_key()}" if hasattr(value, "class_key") else ""
+        return f"<class {value.__module__}.{value.__qualname__}{key}>"
     if isinstance(value, constexpr):
         return stable_repr(value.value)
     if hasattr(value, "cache_key"):
