@@ -23,6 +23,7 @@ from xdsl.dialects import arith, math
 
 from deuteron.interpreter.described import Described
 from deuteron.interpreter.dot import scaled_operands
+from deuteron.interpreter.libdevice import is_exact
 from deuteron.interpreter.memory import block_lanes
 from deuteron.interpreter.reduce import axis_first, combiner
 from deuteron.interpreter.rule_table import Rule
@@ -32,6 +33,7 @@ from deuteron.ir import casts
 from deuteron.ir.tt.atomic import AtomicCASOp, AtomicRMWOp
 from deuteron.ir.tt.convert import BitcastOp, ClampFOp
 from deuteron.ir.tt.dot import DotOp, DotScaledOp, InputPrecision, ScaledFormat
+from deuteron.ir.tt.extern import ExternElementwiseOp
 from deuteron.ir.tt.memory import LoadOp, StoreOp
 from deuteron.ir.tt.reduce import ReduceOp, ScanOp
 from deuteron.ir.types import bf16, bit_width_of, element_type_of, f8e5m2, f16, f32, f64, is_float
@@ -81,6 +83,7 @@ class Perturbation:
             AtomicCASOp: self._atomic,
             ReduceOp: self._reduce,
             ScanOp: self._scan,
+            ExternElementwiseOp: self._extern,
             DotOp: self._dot,
             DotScaledOp: self._dot_scaled,
             **dict.fromkeys(_FUNCTIONS, self._function),
@@ -178,6 +181,15 @@ class Perturbation:
             is_tiny = (np.abs(result) < 2 * LEAST_NORMAL[element]) & (self._coins(moved) < 1)
             moved = np.where(is_tiny, np.zeros_like(moved), moved)
             return np.where(np.isfinite(result) & (np.asarray(result) != 0), moved, result)[()].astype(dtype_of(type))
+
+        return perturbed
+
+    def _extern(self, rule: Rule) -> Rule:
+        """A function of libdevice, as those of the language, unless it is exact."""
+        approximate = self._function(rule)
+
+        def perturbed(ctx, op, *operands):
+            return (rule if is_exact(op.symbol.data) else approximate)(ctx, op, *operands)
 
         return perturbed
 

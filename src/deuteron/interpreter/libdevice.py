@@ -31,9 +31,19 @@ def extern_elementwise(ctx, op, *operands):
     return compute(op.symbol.data, *operands).astype(dtype_of(op.result.type), copy=False)
 
 
+def is_exact(symbol: str) -> bool:
+    """Whether the function is exact, or correctly rounded, on every executor."""
+    return symbol.removeprefix(PREFIX) in _EXACT or SYMBOLS[symbol][0] in _EXACT
+
+
 def compute(symbol: str, *operands: np.ndarray) -> np.ndarray:
     """The function of a symbol, before it is rounded to its type."""
     name, _ = SYMBOLS[symbol]
+    shape = np.shape(operands[0])
+    return _compute(name, symbol, *map(np.atleast_1d, operands)).reshape(shape)
+
+
+def _compute(name: str, symbol: str, *operands: np.ndarray) -> np.ndarray:
     function = _EXACT.get(symbol.removeprefix(PREFIX)) or _EXACT.get(name)
     if function is not None:
         return np.asarray(function(*operands))

@@ -106,6 +106,57 @@ def function_of_float(b: Builder) -> None:
 
 
 @statement_of("elementwise")
+def exact_of_libdevice(b: Builder) -> None:
+    """Functions of which every executor gives the same bits; where a NaN gives an integer, any."""
+    dtype, shape = b.rng.choice(("float32", "float64")), b.shape()
+    x, y, n = b.value(dtype, shape), _operand(b, dtype, shape), b.value("int32", shape)
+    prefix = "float" if dtype == "float32" else "double"
+    call, result = b.rng.choice(
+        (
+            ("rint({x})", dtype),
+            ("round({x})", dtype),
+            ("trunc({x})", dtype),
+            ("copysign({x}, {y})", dtype),
+            ("fdim({x}, {y})", dtype),
+            ("nextafter({x}, {y})", dtype),
+            ("ldexp({x}, {n})", dtype),
+            ("add_rz({x}, {y})", dtype),
+            ("mul_rd({x}, {y})", dtype),
+            ("div_ru({x}, {y})", dtype),
+            ("fma_rd({x}, {y}, {x})", dtype),
+            ("isnan({x})", "int1"),
+            ("ilogb({x})", "int32"),
+            (f"{prefix}2int_rd({{x}})", "int32"),
+            (f"{prefix}2ll_ru({{x}})", "int64"),
+        )
+    )
+    b.define(f"tl.libdevice.{call.format(x=x, y=y, n=n)}", result, shape)
+
+
+@statement_of("elementwise")
+def bits_of_libdevice(b: Builder) -> None:
+    shape = b.shape()
+    dtype = b.rng.choice(("int32", "int64"))
+    x, y, z = (b.value(dtype, shape) for _ in range(3))
+    names = ("clz", "popc", "ffs", "brev")
+    name = b.rng.choice(
+        (*names, "mulhi", "byte_perm", "hadd", "rhadd", "mul24") if dtype == "int32" else (*names, "mulhi")
+    )
+    arguments = (x,) if name in names else (x, y, z) if name == "byte_perm" else (x, y)
+    result = "int32" if name in names[:3] else dtype
+    b.define(f"tl.libdevice.{name}({', '.join(map(str, arguments))})", result, shape)
+
+
+@statement_of("elementwise")
+def approximate_of_libdevice(b: Builder) -> None:
+    dtype, shape = b.rng.choice(("float32", "float64")), b.shape()
+    name = b.rng.choice(("tanh", "expm1", "log1p", "atan", "asinh", "cbrt", "erfc", "tan", "sinpi", "normcdf"))
+    x = b.value(dtype, shape)
+    argument = f"tl.abs({x})" if name == "log1p" else f"tl.clamp({x}, -8.0, 8.0)"
+    b.define(f"tl.libdevice.{name}({argument})", dtype, shape)
+
+
+@statement_of("elementwise")
 def rounded_quotient(b: Builder) -> None:
     shape = b.shape()
     x, y = b.value("float32", shape), b.value("float32", shape)
