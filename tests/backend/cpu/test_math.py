@@ -34,7 +34,7 @@ LIMITS = {
     "sqrt": 0.5,
     "rsqrt": 1.5,
 }
-DOUBLE_LIMITS = {**LIMITS, "sin": 3.5, "cos": 3.5}
+DOUBLE_LIMITS = {**LIMITS, "sin": 1, "cos": 1}
 USUAL_SPREAD = {"exp": 40, "exp2": 60, "sin": 30, "cos": 30, "log": 2, "log2": 2}
 SPECIAL = [0.0, -0.0, np.inf, -np.inf, np.nan, 1.0, -1.0, 1e-45, 1e-40, 1e-310, 5e-324, -5e-324]
 EDGES = np.array(

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from deuteron.backend.arrays import element_type
+from deuteron.backend.tensor_descriptor import TensorDescriptor
 from deuteron.compiler import ASTSource, CompiledKernel, IRSource
 from deuteron.compiler import compile as compile_kernel
 from deuteron.emulator import EmulatorOptions, run_kernel
@@ -23,6 +24,10 @@ ARCHITECTURES = (80, 86, 89, 90, 100, 120)
 def signature_of(value: object) -> str:
     if isinstance(value, np.ndarray):
         return f"*{element_type(value.dtype)}"
+    if isinstance(value, TensorDescriptor):
+        return f"tensordesc<{element_type(value.base.dtype)}[{','.join(map(str, value.block_shape))}]>"
+    if isinstance(value, TensorDescriptor):
+        return f"tensordesc<{element_type(value.base.dtype)}[{','.join(map(str, value.block_shape))}]>"
     if isinstance(value, bool):
         return "i1"
     return "fp32" if isinstance(value, float) else "i32"

@@ -74,9 +74,15 @@ _G_DOUBLE = (
 def erf(b: Builder, x: Value, hint: str = "") -> Value:
     is_float = Float.of(x) is FLOAT
     a = magnitude(b, x)
-    small = fused(b, x, evaluate(b, b.fmul(x, x, flags=""), _E_FLOAT if is_float else _E_DOUBLE), x)
+    small = erf_of_small(b, x)
     limited = at_most(b, a, 3.95 if is_float else 5.95)
     exponent = b.fneg(evaluate(b, limited, _G_FLOAT if is_float else _G_DOUBLE))
     large = b.fsub(number(x, 1.0), exp_of_limited(b, exponent), flags="")
     is_large = b.fcmp("oge", a, number(x, 1.0))  # false for NaN, which the exponential would lose
     return b.select(is_large, with_sign_of(b, large, x), small, hint=hint)
+
+
+def erf_of_small(b: Builder, x: Value) -> Value:
+    """erf of |x| < 1."""
+    coefficients = _E_FLOAT if Float.of(x) is FLOAT else _E_DOUBLE
+    return fused(b, x, evaluate(b, b.fmul(x, x, flags=""), coefficients), x)

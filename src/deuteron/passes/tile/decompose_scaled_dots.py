@@ -50,6 +50,7 @@ from deuteron.passes.rewrite import replace
 
 _BITS = {bf16: i16, f32: i32}
 E2M1_BIAS, E2M1_MANTISSA_BITS = 1, 1
+NAN_SCALE = 255
 
 
 @dataclass(frozen=True)
@@ -133,7 +134,7 @@ def _powers_of_two(b: Builder, scale: SSAValue, type: Attribute, is_fast: bool) 
     declared, bits = FLOAT_TYPES[type], with_element_type(scale.type, _BITS[type])
     exponents = b.value(ExtUIOp(scale, bits))
     codes = b.value(arith.ShLIOp(exponents, b.constant(declared.mantissa_bits, bits)))
-    special = {0: 1 << (declared.mantissa_bits - 1), **({} if is_fast else {255: declared.nan_code})}
+    special = {0: 1 << (declared.mantissa_bits - 1), **({} if is_fast else {NAN_SCALE: declared.nan_code})}
     for exponent, code in special.items():
         is_it = b.value(CmpIOp(exponents, b.constant(exponent, bits), "eq"))
         codes = b.value(SelectOp(is_it, b.constant(code, bits), codes))

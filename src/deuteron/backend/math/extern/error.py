@@ -2,7 +2,8 @@
 
     t = (x - 4) / (x + 4),  erfcx(x) = P(t) / (1 + 2 x) for x >= 0,  erfc(x) = e**(-x**2) erfcx(x)
 
-x**2 is taken as a pair, since an error of it counts in full. Negative x: erfc(x) = 2 - erfc(-x).
+x**2 is taken as a pair, since an error of it counts in full. Negative x: erfc(x) = 2 - erfc(-x). Near 0 it is
+1 - erf(x), since P is less exact there.
 """
 
 from __future__ import annotations
@@ -23,18 +24,18 @@ def erf(x: Number) -> Number:
 def erfc(x: Number) -> Number:
     size = smaller(magnitude(x), 28.0 if x.is_double else 10.5)
     y = _times_gaussian(_erfcx(size), two_product(size, size))
-    return where(x < 0.0, 2.0 - y, y)
+    return where(magnitude(x) < 0.5, _near_zero(x), where(x < 0.0, 2.0 - y, y))
 
 
 def erfcx(x: Number) -> Number:
     """Of negative numbers 2 e**(x**2) - erfcx(-x)."""
     size = magnitude(x)
-    y = _erfcx(size)
     inside = smaller(size, 27.0 if x.is_double else 9.5)
     square = two_product(inside, inside)
     power = exponential(square.high, square.low)
-    grown = Power(power.mantissa, power.exponent + 1).value
-    return where(x < 0.0, grown - y, y)
+    twice = Power(power.mantissa, power.exponent + 1).value
+    y = where(size < 0.5, power.value * _near_zero(size), _erfcx(size))
+    return where(x < 0.0, twice - y, y)
 
 
 def normcdf(x: Number) -> Number:
@@ -43,6 +44,11 @@ def normcdf(x: Number) -> Number:
     square = two_product(size, size)
     y = _times_gaussian(_erfcx(size * math.sqrt(0.5)) * 0.5, Pair(square.high * 0.5, square.low * 0.5))
     return where(x > 0.0, 1.0 - y, y)
+
+
+def _near_zero(x: Number) -> Number:
+    """erfc of |x| < 0.5."""
+    return 1.0 - x.make(error_function.erf_of_small(x.b, x.value))
 
 
 def _erfcx(size: Number) -> Number:
