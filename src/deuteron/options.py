@@ -102,11 +102,13 @@ IGNORED_OPTIONS = {
     "launch_pdl": "launches follow one another",
     "launch_cooperative_grid": "that all programs run at once, so that they may wait for each other, is not checked",
     "sanitize_overflow": "Deuteron does not look for overflows",
+    "enable_reflect_ftz": "functions treat subnormal numbers in one way, which docs/math.md describes",
 }
 
 
 # Options that a launch cannot do without, and what to do instead.
 REFUSED_OPTIONS = {
+    "arch": "A launch is compiled for the GPU that it runs on; set DEUTERON_TARGET=cuda:80 to compile for another.",
     "stream": "A launch goes to the stream that is current in the program's library: `with torch.cuda.stream(s):`.",
     "cluster_dims": "Say num_ctas.",
     "ctas_per_cga": "Say num_ctas.",
