@@ -52,11 +52,12 @@ BOUNDS: dict[str, tuple[float, float]] = {
     "jn": (9, 7),
     "y0": (9, 7),
     "y1": (9, 7),
+    "yn": (9, 7),
     "cyl_bessel_i0": (6, 10),  # CUDA has 6 for double
     "cyl_bessel_i1": (6, 10),
 }
 
-# Of an order n: 2 + 2.5 |n|, of Bessel functions of the second kind, which grow with it.
+# Of an order n: 2 + 2.5 |n| where |x| < |n|, of Bessel functions of the second kind.
 BY_ORDER = ("yn",)
 
 # Beside the ulp, an absolute error, in float and double: near their zeros, and of Bessel functions from 8 on.

@@ -58,7 +58,8 @@ def is_wrong(name: str, got: np.ndarray, expected: np.ndarray, inputs: list[np.n
         rounded = expected.astype(got.dtype)
     bound = np.full(got.shape, BOUNDS.get(name, (0, 0))[got.dtype == np.float64], np.float64)
     if name in BY_ORDER:
-        bound = np.maximum(9, np.ceil(2 + 2.5 * np.abs(inputs[0].astype(np.float64))))
+        order, x = (np.abs(value.astype(np.float64)) for value in inputs[:2])
+        bound = np.where(x < order, np.maximum(bound, np.ceil(2 + 2.5 * order)), bound)
     if got.dtype == np.float64 and bound.any():
         bound += 1
     with np.errstate(all="ignore"):

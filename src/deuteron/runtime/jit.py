@@ -406,7 +406,7 @@ def jit(fn: Callable[..., Any] | None = None, **options: Any) -> Any:
         debug: keep `tl.device_assert`.
         launch_metadata: `launch_metadata(grid, metadata, args)` returns a dictionary, of which launch hooks are told;
             `args` are the arguments by name.
-            repr: `repr(specialization)` returns what the kernel is called that is compiled for `.constants`, the known
+        repr: `repr(specialization)` returns what the kernel is called that is compiled for `.constants`, the known
             arguments by name, and `.signature`, the types by name.
         noinline: accepted as Triton has it, without effect: every call is inlined.
         version, interpret: accepted as older Tritons had them; `interpret` runs launches in the interpreter.
