@@ -258,8 +258,8 @@ SPECIAL = [
     *(_special(f"HANKEL_{'PQ'[part]}{order}", _hankel(order, part), 0, 1 / 64) for order in (0, 1) for part in (0, 1)),
     Fit("I0_NEAR", _of_square(lambda x: mp.besseli(0, x), mp.mpf(1)), 0, 64, 1.01, ONLY_DOUBLE),
     Fit("I1_NEAR", _of_square(lambda x: mp.besseli(1, x) / x, mp.mpf(1) / 2), 0, 64, 2.0, ONLY_DOUBLE),
-    _special("I0_FAR", _i_scaled(0), 0, 0.125),
-    _special("I1_FAR", _i_scaled(1), 0, 0.125),
+    _special("I0_FAR", _i_scaled(0), 0, 0.125, 0.0625),
+    _special("I1_FAR", _i_scaled(1), 0, 0.125, 0.0625),
 ]
 
 FITS = [

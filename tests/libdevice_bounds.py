@@ -53,8 +53,8 @@ BOUNDS: dict[str, tuple[float, float]] = {
     "y0": (9, 7),
     "y1": (9, 7),
     "yn": (9, 7),
-    "cyl_bessel_i0": (6, 10),  # CUDA has 6 for double
-    "cyl_bessel_i1": (6, 10),
+    "cyl_bessel_i0": (6, 6),
+    "cyl_bessel_i1": (6, 6),
 }
 
 # Of an order n: 2 + 2.5 |n| where |x| < |n|, of Bessel functions of the second kind.

@@ -4,7 +4,7 @@
                relative to the result; y near 0 with the logarithm
 beyond         Hankel's: sqrt(2 / (pi x)) (P cos(x - (2 n + 1) pi/4) - Q sin(...)), P and x Q polynomials in x**-2
 jn, yn         by recurrence, upwards where that is stable, else downwards, divided by what the sum should be
-i0, i1         polynomials in x**2; beyond 8 e**x / sqrt(x) times one in 1 / x
+i0, i1         polynomials in x**2; beyond 8 e**x / sqrt(x) times one in 1 / x - 1 / 16
 """
 
 from __future__ import annotations
@@ -196,7 +196,7 @@ def _i1(x: Number) -> Number:
 def _grown(size: Number, coefficients: dict[str, tuple[float, ...]]) -> Number:
     size = smaller(size, 750.0)
     power = exponential(size)
-    factor = polynomial(1.0 / size, coefficients) / square_root(size)
+    factor = polynomial(1.0 / size - 0.0625, coefficients) / square_root(size)
     return Power(Pair(power.mantissa.high * factor, power.mantissa.low * factor), power.exponent).value
 
 
