@@ -19,16 +19,17 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from deuteron.backend import get_backend
-from deuteron.backend.arrays import check_writable, device_mismatch, split_token
+from deuteron.backend.arrays import check_writable, device_mismatch
 from deuteron.backend.devices import CPU, Device, device_target
 from deuteron.compiler import ASTSource, CompiledKernel, IRSource, resolve_target
 from deuteron.compiler.driver import compile_with
 from deuteron.compiler.kernel import has_launch_hooks
 from deuteron.errors import DeuteronError, LaunchError, UsageError, suggest
 from deuteron.language.constant import rebuild
-from deuteron.language.function import Function, Parameter, SourceFunction, is_kernel_class, variadic_kernel
+from deuteron.language.function import Function, SourceFunction, is_kernel_class, variadic_kernel
 from deuteron.language.references import Reference, check_unchanged
 from deuteron.options import IGNORED_OPTIONS, REFUSED_OPTIONS, Target, is_option, option_names, settings
+from deuteron.runtime.binding import Binding
 from deuteron.runtime.driver import driver
 from deuteron.runtime.events import CompileEvent
 from deuteron.runtime.grid import Grid, evaluate_grid
@@ -39,44 +40,9 @@ from deuteron.runtime.mock import MockTensor
 from deuteron.runtime.specialise import (
     Token,
     decode,
-    is_passed,
     name_argument,
-    named_tokens,
     parameter_specialiser,
-    passed_values,
 )
-
-
-class _Binding(NamedTuple):
-    """The arguments of one launch, in the order of the parameters, and what they mean to a compile."""
-
-    values: list[Any]
-    options: dict[str, Any]
-    tokens: tuple[Token, ...]
-    passed: list[Any]
-
-    def runtime_indices(self) -> tuple[int, ...]:
-        """The arguments that the compiled kernel takes."""
-        return tuple(index for index, token in enumerate(self.tokens) if is_passed(token))
-
-    def runtime_values(self) -> list[Any]:
-        """What the user passed for them, the parts of tuples and descriptors one by one."""
-        pairs = zip(self.values, self.tokens, strict=True)
-        return [part for value, token in pairs for part in passed_values(value, token)]
-
-    def named_tokens(self, params: Sequence[Parameter]) -> Iterator[tuple[str, str]]:
-        """The tokens of all arguments but constexprs, with their names; those of tuples one by one."""
-        for param, value, token in zip(params, self.values, self.tokens, strict=True):
-            for name, its in named_tokens(param.name, value, token):
-                if isinstance(its, str):
-                    yield name, its
-
-    def devices(self, params: Sequence[Parameter]) -> Iterator[tuple[str, Device]]:
-        """The arrays among the arguments, by name, with the device that each is on."""
-        for name, token in self.named_tokens(params):
-            device = split_token(token)[2]
-            if device is not None:
-                yield name, device
 
 
 class _Launcher(NamedTuple):
@@ -178,7 +144,7 @@ class JITFunction(Function, KernelInterface):
         return kernel
 
     def _launch_with_hooks(
-        self, found: _Launcher, bound: _Binding, extents: tuple[int, int, int], values: list[Any]
+        self, found: _Launcher, bound: Binding, extents: tuple[int, int, int], values: list[Any]
     ) -> None:
         describe = None
         if self.launch_metadata is not None:
@@ -187,7 +153,7 @@ class JITFunction(Function, KernelInterface):
         stream = driver.active.get_current_stream(found.where.get("device"))
         found.kernel.launch_with_hooks(extents, values, found.where, stream, describe)
 
-    def _bind(self, args: Sequence[Any], kwargs: dict[str, Any], warmup: bool) -> _Binding:
+    def _bind(self, args: Sequence[Any], kwargs: dict[str, Any], warmup: bool) -> Binding:
         values, options = self._order(args, kwargs)
         if warmup:
             values = [
@@ -204,7 +170,7 @@ class JITFunction(Function, KernelInterface):
         except LaunchError as error:
             param = self.params[len(tokens)]
             raise name_argument(error, self.__name__, param.name, _named_target()) from error
-        return _Binding(values, options, tuple(tokens), passed)
+        return Binding(values, options, tuple(tokens), passed)
 
     def _order(self, args: Sequence[Any], kwargs: dict[str, Any]) -> tuple[list[Any], dict[str, Any]]:
         """The arguments in the order of the parameters, and the keywords that are no parameters."""
@@ -243,11 +209,11 @@ class JITFunction(Function, KernelInterface):
     def _usage(self) -> str:
         return f"kernel '{self.__name__}' takes {', '.join(self._names)}"
 
-    def _meta(self, bound: _Binding) -> dict[str, Any]:
+    def _meta(self, bound: Binding) -> dict[str, Any]:
         """What a grid that is a function is given."""
         return {**bound.options, **dict(zip(self._names, bound.values, strict=True))}
 
-    def _launcher(self, bound: _Binding, is_warmup: bool = False) -> _Launcher | None:
+    def _launcher(self, bound: Binding, is_warmup: bool = False) -> _Launcher | None:
         """The compiled kernel of these types; None where a hook said not to compile it."""
         asked = (settings.target, settings.option_texts, SourceFunction.num_updates)
         key = (bound.tokens, tuple(bound.options.items()), *asked)
@@ -262,7 +228,7 @@ class JITFunction(Function, KernelInterface):
                 found = self._launchers.get(key) or self._compile(bound, key, is_warmup)
         return found
 
-    def _compile(self, bound: _Binding, key: tuple, is_warmup: bool) -> _Launcher | None:
+    def _compile(self, bound: Binding, key: tuple, is_warmup: bool) -> _Launcher | None:
         target, device = self._target(bound)
         self._check_devices(bound, target)
         backend = get_backend(target)
@@ -283,7 +249,7 @@ class JITFunction(Function, KernelInterface):
         event.compiled()
         return found
 
-    def _target(self, bound: _Binding) -> tuple[Target, Device | None]:
+    def _target(self, bound: Binding) -> tuple[Target, Device | None]:
         """Where the arrays are: the device of the first one on a GPU, else of the first one; None without arrays."""
         arrays = list(bound.devices(self.params))
         name, device = next((found for found in arrays if found[1] != CPU), arrays[0] if arrays else ("", None))
@@ -295,7 +261,7 @@ class JITFunction(Function, KernelInterface):
             foreign = LaunchError(f"it is on device '{device}': {error.message}")
             raise name_argument(foreign, self.__name__, name, None) from error
 
-    def _check_devices(self, bound: _Binding, target: Target) -> None:
+    def _check_devices(self, bound: Binding, target: Target) -> None:
         """Raise LaunchError unless a kernel for this target reaches every array."""
         first: tuple[str, Device] | None = None
         for name, device in bound.devices(self.params):
@@ -306,7 +272,7 @@ class JITFunction(Function, KernelInterface):
             if error is not None:
                 raise name_argument(error, self.__name__, name, target)
 
-    def _check_writable(self, bound: _Binding, compiled: CompiledKernel) -> None:
+    def _check_writable(self, bound: Binding, compiled: CompiledKernel) -> None:
         """Raise LaunchError for a read-only array that the kernel may write. Whether it is one is in its token."""
         for name, token in bound.named_tokens(self.params):
             try:
@@ -315,17 +281,17 @@ class JITFunction(Function, KernelInterface):
                 raise name_argument(error, self.__name__, name, None) from None
 
     @contextmanager
-    def _watching(self, bound: _Binding) -> Iterator[None]:
+    def _watching(self, bound: Binding) -> Iterator[None]:
         """What is compiled within is launched only while the globals last that it, and functions given to it, use."""
         functions = [self, *(function for value in bound.values for function in _functions_in(value))]
         found = {reference.place: reference for function in functions for reference in function.watched()}
         yield
         self._watched = {**found, **self._watched}
 
-    def _source(self, bound: _Binding) -> ASTSource:
+    def _source(self, bound: Binding) -> ASTSource:
         return ASTSource(self, *decode(self.params, bound.tokens, bound.values))
 
-    def _options(self, backend: Any, bound: _Binding) -> Any:
+    def _options(self, backend: Any, bound: Binding) -> Any:
         given = {name: value for name, value in bound.options.items() if name != "ir_override"}
         given = {"debug": True, **given} if self.debug else given
         known = option_names(backend.options_class)
@@ -337,7 +303,7 @@ class JITFunction(Function, KernelInterface):
             raise LaunchError(f"{self._usage()}; '{unknown[0]}' is none of these and no option: {known}.{near}")
         return backend.make_options(given)
 
-    def _interpret(self, bound: _Binding, grid: tuple[int, int, int]) -> None:
+    def _interpret(self, bound: Binding, grid: tuple[int, int, int]) -> None:
         self._check_devices(bound, device_target(CPU))
         self._options(get_backend(_named_target() or device_target(CPU)), bound)
         key = (bound.tokens, SourceFunction.num_updates)
@@ -346,7 +312,7 @@ class JITFunction(Function, KernelInterface):
                 self._modules[key] = lower(self._source(bound))
         interpret(self._modules[key], bound.runtime_values(), grid)
 
-    def _emulate(self, bound: _Binding, grid: tuple[int, int, int]) -> CompiledKernel:
+    def _emulate(self, bound: Binding, grid: tuple[int, int, int]) -> CompiledKernel:
         from deuteron.runtime import emulate as emulator  # deferred: brings NumPy
 
         self._check_devices(bound, device_target(CPU))
