@@ -132,7 +132,7 @@ def read_record(path: Path) -> KernelRecord:
 
 
 def _record(fields: dict[str, Any]) -> KernelRecord:
-    fields = {"num_ctas": 1, "written": None, "resources": {}, "tensor_maps": [], **fields}
+    fields = {"num_ctas": 1, "written": None, "resources": {}, "tensor_maps": [], "assertions": [], **fields}
     facts = read_facts(fields)
     names = [known.name for known in dataclasses.fields(KernelRecord) if known.name not in facts]
     known = {name: fields[name] for name in names}

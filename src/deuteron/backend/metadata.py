@@ -18,6 +18,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from deuteron.backend.assertion import Assertion, assertion_from_fields
 from deuteron.backend.tensor_map import TensorMap, from_fields
 from deuteron.errors import UsageError
 from deuteron.language.signature import DESCRIPTOR, descriptor_arguments, parse_type, type_text
@@ -64,7 +65,7 @@ class Facts:
     wait for one another, 0 where none does; known of a kernel for the CPU. `extra_warps` are those that a launch has
     besides `num_warps`. `resources` is what the assembler reported: on a GPU the numbers of `ptxas.Resources`, the sum
     `spill_bytes`, and all it said besides as `warnings`. `tensor_maps` are parameters of the kernel after its
-    arguments, which a launch makes.
+    arguments, which a launch makes. `assertions` are those that a kernel for the CPU tells its launch of, by number.
     """
 
     written: tuple[str, ...] | None = None
@@ -74,6 +75,7 @@ class Facts:
     extra_warps: int = 0
     resources: dict[str, Any] = field(default_factory=dict)
     tensor_maps: tuple[TensorMap, ...] = ()
+    assertions: tuple[Assertion, ...] = ()
 
     @property
     def facts(self) -> dict[str, Any]:
@@ -85,7 +87,8 @@ def read_facts(fields: Mapping[str, Any]) -> dict[str, Any]:
     """The facts in what JSON gave; raises KeyError where one is missing."""
     found = {known.name: fields[known.name] for known in dataclasses.fields(Facts)}
     written = None if found["written"] is None else tuple(found["written"])
-    return {**found, "written": written, "tensor_maps": tuple(map(from_fields, found["tensor_maps"]))}
+    maps, assertions = map(from_fields, found["tensor_maps"]), map(assertion_from_fields, found["assertions"])
+    return {**found, "written": written, "tensor_maps": tuple(maps), "assertions": tuple(assertions)}
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from deuteron.errors import DeuteronError, Location, MemoryAccessError
+from deuteron.errors import AssertionFailure, DeuteronError, Location, MemoryAccessError
 
 
 class Fault(Exception):
@@ -64,6 +64,10 @@ class EmulatedMemoryError(EmulatorError, MemoryAccessError):
     """An access outside of every allocation."""
 
 
+class EmulatedAssertion(EmulatorError, AssertionFailure):
+    """A `tl.device_assert` that does not hold."""
+
+
 class UnknownInstruction(DeuteronError):
     """PTX that the emulator does not know: the message names the line."""
 
@@ -75,8 +79,11 @@ class UnknownInstruction(DeuteronError):
         return _rebuild_unknown, (self.message, self.line)
 
 
+_CLASSES = {"out-of-bounds": EmulatedMemoryError, "assertion": EmulatedAssertion}
+
+
 def make_error(fault: Fault, place: Place) -> EmulatorError:
-    kind = EmulatedMemoryError if fault.kind == "out-of-bounds" else EmulatorError
+    kind = _CLASSES.get(fault.kind, EmulatorError)
     return kind(fault.kind, fault.message, place)
 
 

@@ -52,23 +52,6 @@ def test_print_as_the_interpreter_does(tmp_path):
     assert compiled.count("\n") == 2 * (2 + 1 + 4 + 2 + 1)
 
 
-ASSERTING = """
-    def kernel(x, n, BLOCK: tl.constexpr):
-        tl.device_assert(tl.load(x + tl.arange(0, BLOCK)) < 3, "too large")
-"""
-
-
-@pytest.mark.parametrize("debug, values, fails", [(True, 5, True), (True, 2, False), (False, 5, False)])
-def test_assert(tmp_path, debug, values, fails):
-    call = f"""
-    args = [np.full(4, {values}, np.int32), 7]
-    shared.run_compiled(shared.tile_ir(kernel, args, {{"BLOCK": 4}}), args, (1,), "native", debug={debug})
-    """
-    result = run_apart(tmp_path, ASSERTING, call)
-    assert (result.returncode != 0) == fails, result.stderr
-    assert ("too large" in result.stderr) == fails
-
-
 UNKNOWN = """
 "builtin.module"() ({
   "tt.func"() <{sym_name = "k", function_type = (!tt.ptr<f32>) -> (), sym_visibility = "public"}> ({

@@ -27,6 +27,12 @@ typedef void (*deuteron_kernel)(void *const *args, const uint32_t *grid, uint64_
 extern "C" {
 #endif
 
+/* What kernels that assert say; args ends with its address. */
+typedef struct {
+  int32_t stop, assertion, program[3], unused;
+  int64_t lane;
+} deuteron_control;
+
 typedef struct deuteron_scratch {
   struct deuteron_scratch *next;
   uint64_t bytes;

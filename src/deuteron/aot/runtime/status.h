@@ -18,6 +18,7 @@ extern "C" {
 #define DEUTERON_ERROR_INVALID_HANDLE ((deuteron_status)400)          /* the stream is not of the current context */
 #define DEUTERON_ERROR_ILLEGAL_ADDRESS ((deuteron_status)700)         /* of an earlier launch, as all from 700 to 719 */
 #define DEUTERON_ERROR_LAUNCH_OUT_OF_RESOURCES ((deuteron_status)701) /* too many threads or registers */
+#define DEUTERON_ERROR_ASSERT ((deuteron_status)710)                  /* a tl.device_assert of the kernel failed */
 #define DEUTERON_ERROR_LAUNCH_FAILED ((deuteron_status)719)
 
 /* The name of a status, never NULL. */

@@ -34,6 +34,7 @@ ${features}      {0, 0, 0, 0, 0},
 }
 
 ${launch} {
+  deuteron_control deuteron_told = {0, 0, {0, 0, 0}, 0, 0};
   void *deuteron_args[] = {${args}};
   int deuteron_bad = 0;
   int64_t deuteron_parts[3];
@@ -49,7 +50,8 @@ ${launch} {
   deuteron_result = deuteron_check();
   if (deuteron_result != DEUTERON_SUCCESS)
     return deuteron_result;
-  return deuteron_launch_v1(${symbol}, deuteron_args, deuteron_grid, ${scratch_bytes});
+  deuteron_result = deuteron_launch_v1(${symbol}, deuteron_args, deuteron_grid, ${scratch_bytes});
+  return deuteron_told.stop ? DEUTERON_ERROR_ASSERT : deuteron_result;
 }
 
 deuteron_status load_${function}(void) {

@@ -40,7 +40,8 @@ def _lower_to_llvm(module: Any, unit: Unit) -> Made:
     cpu, features = _cpu(unit)
     lowered = lower_module(module, unit.symbol, cpu, features, unit.options, unit.path_of)
     optimised = optimise(lowered.llir, cpu, features, unit.options.opt_level)
-    return Made(optimised, {"scratch_bytes": lowered.scratch_bytes, "waiting_line": lowered.waiting_line})
+    found = {name: getattr(lowered, name) for name in ("scratch_bytes", "waiting_line", "assertions")}
+    return Made(optimised, found)
 
 
 def _parse_llvm(text: str, file: str) -> str:

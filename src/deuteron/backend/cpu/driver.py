@@ -3,7 +3,8 @@
     launch = load_kernel(obj, metadata)
     launch((8, 1, 1), [x.ctypes.data, 1000])        the runtime parameters: addresses and numbers
 
-Programs that may wait for one another run at the same time, whatever DEUTERON_NUM_THREADS is (`together.py`).
+Programs that may wait for one another run at the same time, whatever DEUTERON_NUM_THREADS is (`together.py`). When an
+assertion fails no further program begins, and the launch raises AssertionFailure (`control.py`).
 
 A launch has ended when it returns. Programs are handed out in chunks, so that a core that is late takes fewer. A grid
 of one program, and any grid where DEUTERON_NUM_THREADS is 1, runs on the caller's thread. Each thread has scratch
@@ -19,7 +20,9 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from deuteron.backend.arguments import SLOT_BYTES, ArgumentSlots
+from deuteron.backend.arguments import ArgumentSlots
+from deuteron.backend.cpu.control import CALLED_OFF, Control
+from deuteron.backend.cpu.control import SIZE as CONTROL_SIZE
 from deuteron.backend.cpu.thread_pool import run_on_threads
 from deuteron.backend.cpu.together import MOST_TOGETHER, run_together
 from deuteron.backend.cpu.trampoline import trampolines
@@ -60,6 +63,7 @@ class LoadedKernel:
         self._slots = ArgumentSlots(metadata.name, metadata.runtime_params)
         self._scratch_bytes = metadata.scratch_bytes
         self._waiting_line = metadata.waiting_line
+        self._assertions = metadata.assertions
         self._run_range, self._run_shared = trampolines()
 
     def __call__(self, grid: Sequence[int], values: Sequence[Any]) -> None:
@@ -67,41 +71,48 @@ class LoadedKernel:
         extents, total = self._check_grid(grid)
         if not total:
             return
-        num_threads = min(settings.num_threads, total) if total > 1 else 1
-        if self._waiting_line:
-            self._run_together(packed, len(values), extents, total)
-        elif num_threads == 1:
-            scratch = _scratch.at_least(self._scratch_bytes)
-            self._run_range(self._address, packed, len(values), extents, 0, total, scratch)
+        if self._waiting_line or self._assertions:
+            self._run_controlled(packed, len(values), extents, total)
         else:
-            self._run_on_threads(packed, len(values), extents, total, num_threads)
+            self._run(packed, len(values), extents, total)
 
-    def _run_on_threads(self, packed: bytes, count: int, extents: bytes, total: int, num_threads: int) -> None:
-        counter = ctypes.c_uint64(0)
+    def _run(self, slots: Any, count: int, extents: bytes, total: int) -> None:
+        num_threads = min(settings.num_threads, total) if total > 1 else 1
+        if num_threads == 1:
+            scratch = _scratch.at_least(self._scratch_bytes)
+            self._run_range(self._address, slots, count, extents, 0, total, scratch)
+            return
         chunk = max(1, total // (num_threads * _CHUNKS_PER_THREAD))
-        common = (self._address, packed, count, extents, total)
+        run_on_threads(self._shared_task(slots, count, extents, total, chunk), num_threads)
 
-        def run() -> None:
-            scratch = _scratch.at_least(self._scratch_bytes)
-            self._run_shared(*common, scratch, chunk, ctypes.addressof(counter))
+    def _run_controlled(self, packed: bytes, count: int, extents: bytes, total: int) -> None:
+        """With the control block after the arguments."""
+        slots = ctypes.create_string_buffer(packed + bytes(CONTROL_SIZE), len(packed) + CONTROL_SIZE)
+        control = Control.from_buffer(slots, len(packed))
+        if self._waiting_line:
+            self._run_together(slots, count + 1, extents, total, control)
+        else:
+            self._run(slots, count + 1, extents, total)
+        control.raise_failure(self._assertions)
 
-        run_on_threads(run, num_threads)
-
-    def _run_together(self, packed: bytes, count: int, extents: bytes, total: int) -> None:
-        """A thread for each program, as far as there may be so many; a word after the arguments ends all waiting."""
-        counter = ctypes.c_uint64(0)
-        slots = ctypes.create_string_buffer(packed + bytes(SLOT_BYTES), len(packed) + SLOT_BYTES)
-        common = (self._address, slots, count + 1, extents, total)
-
-        def run() -> None:
-            scratch = _scratch.at_least(self._scratch_bytes)
-            self._run_shared(*common, scratch, 1, ctypes.addressof(counter))
+    def _run_together(self, slots: Any, count: int, extents: bytes, total: int, control: Control) -> None:
+        """A thread for each program, as far as there may be so many."""
 
         def stop() -> None:
-            slots[len(packed)] = 1
+            control.stop = control.stop or CALLED_OFF
 
         subject = f"kernel '{self._name}', which waits in line {self._waiting_line},"
-        run_together(run, min(total, MOST_TOGETHER), stop, subject)
+        run_together(self._shared_task(slots, count, extents, total, 1), min(total, MOST_TOGETHER), stop, subject)
+
+    def _shared_task(self, slots: Any, count: int, extents: bytes, total: int, chunk: int) -> Callable[[], None]:
+        """What each of several threads calls: it runs chunks of programs until none are left."""
+        counter = ctypes.c_uint64(0)
+
+        def run() -> None:
+            scratch = _scratch.at_least(self._scratch_bytes)
+            self._run_shared(self._address, slots, count, extents, total, scratch, chunk, ctypes.addressof(counter))
+
+        return run
 
     def _check_grid(self, grid: Sequence[int]) -> tuple[bytes, int]:
         """The extents as the kernel reads them, and how many programs there are."""

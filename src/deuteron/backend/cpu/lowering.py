@@ -7,8 +7,8 @@
     define internal void @add_kernel.program(ptr %x, i32 %n, ..., i32 %pid0, ..., ptr noalias %scratch) alwaysinline
 
 `args[i]` points to the value of the i-th parameter; `begin` and `end` are linear indices of programs, x fastest. Where
-programs may wait for one another (`analysis/waiting_loops.py`) one more entry of `args` points to a word that ends all
-waiting once it is not 0, or is null.
+programs may wait for one another (`analysis/waiting_loops.py`) or assert, one more entry of `args` points to what they
+and the launch tell each other (`control.py`), or is null.
 """
 
 from __future__ import annotations
@@ -20,7 +20,9 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation, SSAValue
 
 from deuteron.analysis.waiting_loops import waiting_loops
+from deuteron.backend.assertion import Assertion
 from deuteron.backend.cpu.context import Context
+from deuteron.backend.cpu.control import SIZE as CONTROL_SIZE
 from deuteron.backend.cpu.elements import NARROW_FLOATS, register_type
 from deuteron.backend.cpu.emitter import Emitter
 from deuteron.backend.cpu.formats import rounded
@@ -29,12 +31,15 @@ from deuteron.backend.cpu.plan.prepare import kernel_of
 from deuteron.backend.cpu.plan.private import release_private_tiles
 from deuteron.backend.cpu.plan.schedule import Plan, Scheduler
 from deuteron.backend.cpu.rules.control_flow import emit_region
+from deuteron.backend.cpu.rules.debug import describe_assertion
+from deuteron.backend.cpu.rules.stopping import stop_if_told
 from deuteron.backend.cpu.rules.table import RULES
 from deuteron.backend.cpu.target import CPUTarget, cpu_target
 from deuteron.backend.llvm.builder import Builder
 from deuteron.backend.llvm.module import Module
 from deuteron.backend.llvm.types import Value, const, zero
 from deuteron.ir.location import from_attribute
+from deuteron.ir.tt.debug import AssertOp
 from deuteron.ir.tt.function import FuncOp
 from deuteron.ir.types import i1
 from deuteron.options import CPUOptions
@@ -44,11 +49,14 @@ _GRID_NAMES = ("pid0", "pid1", "pid2", "grid0", "grid1", "grid2")
 
 @dataclass(frozen=True)
 class LoweredKernel:
-    """The LLVM IR of a kernel, how much scratch memory a thread needs to run it, and where programs wait (or 0)."""
+    """The LLVM IR of a kernel, how much scratch memory a thread needs to run it, where programs wait (or 0), and the
+    assertions that it tells of, by number.
+    """
 
     llir: str
     scratch_bytes: int
     waiting_line: int
+    assertions: tuple[Assertion, ...] = ()
 
 
 def lower_module(
@@ -63,10 +71,12 @@ def lower_module(
     plan = plan_function(kernel_of(module))
     scratch_bytes = assign_buffers(plan)
     waiting = waiting_loops(plan.function)
+    asserts = options.debug and any(isinstance(op, AssertOp) for op in plan.function.walk())
     llvm_module = Module(symbol, "contract" if options.enable_fp_fusion else "", path_of=path_of)
-    _emit_entry(llvm_module, symbol, plan.function.args, bool(waiting))
-    _emit_program(llvm_module, symbol, plan, cpu_target(cpu, features), options, waiting)
-    return LoweredKernel(llvm_module.text(), scratch_bytes, _line_of(waiting[0]) if waiting else 0)
+    _emit_entry(llvm_module, symbol, plan.function.args, bool(waiting) or asserts)
+    ctx = _emit_program(llvm_module, symbol, plan, cpu_target(cpu, features), options, waiting, asserts)
+    assertions = tuple(describe_assertion(op, path_of) for op in ctx.assertions)
+    return LoweredKernel(llvm_module.text(), scratch_bytes, _line_of(waiting[0]) if waiting else 0, assertions)
 
 
 def _line_of(op: Operation) -> int:
@@ -84,23 +94,32 @@ def plan_function(function: FuncOp) -> Plan:
 
 
 def _emit_program(
-    module: Module, symbol: str, plan: Plan, target: CPUTarget, options: CPUOptions, waiting: Sequence[Operation]
-) -> None:
-    """The function that is one program of the grid."""
+    module: Module,
+    symbol: str,
+    plan: Plan,
+    target: CPUTarget,
+    options: CPUOptions,
+    waiting: Sequence[Operation],
+    asserts: bool,
+) -> Context:
+    """The function that is one program of the grid. One that asserts does not begin after another has failed."""
     parameters = plan.function.args
     typed = [(register_type(value.type), value.name_hint or f"arg{n}") for n, value in enumerate(parameters)]
     typed += [("i32", name) for name in _GRID_NAMES]
-    typed += [("ptr noalias align 64", "scratch"), ("ptr", "stop")]
+    typed += [("ptr noalias align 64", "scratch"), ("ptr", "control")]
     b = module.function(f"{symbol}.program", "void", typed, attributes="alwaysinline nounwind")
     values, rest = b.parameters[: len(parameters)], b.parameters[len(parameters) :]
-    program = dict(zip((*_GRID_NAMES, "scratch", "stop"), rest, strict=True))
+    program = dict(zip((*_GRID_NAMES, "scratch", "control"), rest, strict=True))
     ctx = Context(module, Emitter(b), plan, target, options, RULES, emit_region, program, frozenset(waiting))
     block = plan.function.body.block
     ctx.bind_block(block)
+    if asserts:
+        stop_if_told(ctx)
     for parameter, value in zip(parameters, values, strict=True):
         ctx.bind(parameter, _as_declared(b, parameter, value, target))
     emit_region(ctx, plan.body, block)
     ctx.emitter.innermost().ret()
+    return ctx
 
 
 def _as_declared(b: Builder, parameter: SSAValue, value: Value, target: CPUTarget) -> Value:
@@ -108,25 +127,27 @@ def _as_declared(b: Builder, parameter: SSAValue, value: Value, target: CPUTarge
     return rounded(b, value, parameter.type, target) if parameter.type in NARROW_FLOATS else value
 
 
-def _emit_entry(module: Module, symbol: str, parameters: Sequence[SSAValue], waits: bool) -> None:
+def _emit_entry(module: Module, symbol: str, parameters: Sequence[SSAValue], is_controlled: bool) -> None:
     """The external function: the loop over programs."""
     signature = [("ptr", "args"), ("ptr", "grid"), ("i64", "begin"), ("i64", "end"), ("ptr", "scratch")]
     b = module.function(symbol, "void", signature, linkage="external")
     args, grid, begin, end, scratch = b.parameters
     values = [_load_argument(b, args, number, value) for number, value in enumerate(parameters)]
     sizes = [b.load("i32", b.gep("i32", grid, const("i64", axis))) for axis in range(3)]
-    stop = _stop_word(b, args, len(parameters)) if waits else zero("ptr")
+    control = _control(b, args, len(parameters)) if is_controlled else zero("ptr")
     with b.loop(begin, end, const("i64", 1), _first_program(b, begin, sizes), hint="program") as loop:
-        b.call("void", f"{symbol}.program", *values, *loop.carried, *sizes, scratch, stop)
+        b.call("void", f"{symbol}.program", *values, *loop.carried, *sizes, scratch, control)
         loop.next(*_next_program(b, loop.carried, sizes))
     b.ret()
 
 
-def _stop_word(b: Builder, args: Value, number: int) -> Value:
-    """Where the caller says that programs are to stop waiting; one that never does passes null after the arguments."""
+def _control(b: Builder, args: Value, number: int) -> Value:
+    """What the caller gives after the arguments, or a block of this call's own."""
     given = b.load("ptr", b.gep("ptr", args, const("i64", number)))
-    never = b.module.constant(zero("i32"))
-    return b.select(b.icmp("eq", given, zero("ptr")), never, given)
+    own = b.alloca("i64", CONTROL_SIZE // 8)
+    for word in range(CONTROL_SIZE // 8):
+        b.store(const("i64", 0), b.gep("i64", own, const("i64", word)))
+    return b.select(b.icmp("eq", given, zero("ptr")), own, given)
 
 
 def _load_argument(b: Builder, args: Value, number: int, parameter: SSAValue) -> Value:

@@ -29,6 +29,7 @@ MAX_GRID = (2**31 - 1, 65535, 65535)
 _INVALID_CONTEXT = 201
 # After these no call of the process works any more, so the launch that is told may not be the one that failed.
 _STICKY = range(700, 720)
+_ASSERT = 710
 
 
 class _Memory(threading.local):
@@ -106,6 +107,7 @@ class LoadedKernel:
     def _failure(self, status: Any, grid: tuple[int, int, int]) -> LaunchError:
         error = self._driver.error("cuLaunchKernel", status)
         hint = ". An earlier kernel of this process may have caused it" if error.status in _STICKY else ""
+        hint = ". A tl.device_assert failed: standard error says which" if error.status == _ASSERT else hint
         return LaunchError(
             f"kernel '{self._name}' for {self._metadata.target}, grid {grid}, {self._num_threads} threads, "
             f"{self._shared} bytes of shared memory: {error}{hint}"

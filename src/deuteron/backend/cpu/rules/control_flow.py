@@ -20,6 +20,7 @@ from deuteron.backend.cpu.plan.items import Dot, For, If, Nest, Region, Scalar, 
 from deuteron.backend.cpu.rules.lanes import emit_lanes
 from deuteron.backend.cpu.rules.matrix import emit_dot, emit_transposition
 from deuteron.backend.cpu.rules.scalar import SCALAR_RULES
+from deuteron.backend.cpu.rules.stopping import stop_if_told
 from deuteron.backend.cpu.unsupported import unsupported
 from deuteron.backend.llvm.control_flow import Block
 from deuteron.backend.llvm.types import Value, const
@@ -143,7 +144,7 @@ def _emit_while(ctx: Context, item: While) -> None:
     emitter.enter(header)
     phis = [b.phi(start.type) for start in starts]
     if op in ctx.waiting:
-        _stop_if_told(ctx)
+        stop_if_told(ctx)
     ctx.bind_block(before)
     for argument, phi in zip(_scalars(before.args), phis, strict=True):
         ctx.bind(argument, phi)
@@ -162,17 +163,6 @@ def _emit_while(ctx: Context, item: While) -> None:
         b.add_incoming(phi, value, last)
     for result, value in zip(_scalars(op.results), passed, strict=True):
         ctx.bind(result, value)
-
-
-def _stop_if_told(ctx: Context) -> None:
-    """Leave the program if the launch is to end. The fence makes LLVM read memory anew in every iteration."""
-    b = ctx.emitter.innermost()
-    stopped, going = b.block("stopped"), b.block("going")
-    b.fence('syncscope("singlethread") seq_cst')
-    b.cond_br(b.icmp("eq", b.load("i32", ctx.program["stop"]), const("i32", 0)), going, stopped)
-    b.position(stopped)
-    b.ret()
-    b.position(going)
 
 
 def _emit_while_body(ctx: Context, item: While, block: IRBlock, entry: Block, passed: list[Value]) -> list[Value]:

@@ -1,20 +1,25 @@
-"""tt.print and tt.assert. Both write to the standard streams of the program that the kernel runs in.
+"""tt.print and tt.assert.
 
-tl.device_print("x", x)      pid (0, 0, 0) idx (3) x: 1.500000
-tl.device_assert(...)        only with the option `debug`: a message on stderr, and the program is aborted
+tl.device_print("x", x)      pid (0, 0, 0) idx (3) x: 1.500000      on the standard output
+tl.device_assert(...)        only with the option `debug`: the launch ends, and its caller is told (`control.py`)
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 from xdsl.ir import Operation
 
+from deuteron.backend.assertion import Assertion
 from deuteron.backend.cpu.context import Context
 from deuteron.backend.cpu.fragment import Axis, Fragment
+from deuteron.backend.cpu.rules.stopping import fail_unless
 from deuteron.backend.llvm.builder import Builder
 from deuteron.backend.llvm.types import Value, byte_width, const, is_float
-from deuteron.ir.location import from_attribute, import_path
+from deuteron.ir.location import from_attribute
+from deuteron.ir.tt.debug import AssertOp
+from deuteron.ir.types import is_tile
 
 
 def print_element(ctx: Context, op: Operation, index: tuple[Axis | None, ...], value: Fragment, number: int) -> None:
@@ -57,18 +62,32 @@ def _format(b: Builder, value: Value, as_hex: bool, is_signed: int) -> tuple[str
     return "%llu", b.zext(value, "i64")
 
 
-def check(ctx: Context, op: Operation, index: tuple[Axis | None, ...], condition: Fragment) -> None:
+def check(ctx: Context, op: AssertOp, index: tuple[Axis | None, ...], condition: Fragment) -> None:
     """Nothing, unless the kernel is compiled for debugging."""
     if not ctx.options.debug:
         return
-    location, _ = from_attribute(op.location)
-    b = ctx.emitter.innermost()
-    with b.if_(b.xor(condition.value, const("i1", True)), "failed"):
-        place = replace(location, file=import_path(location.file)) if location else "kernel"
-        text = f"{place}: Assertion `{op.message.data}` failed\n"
-        message = ctx.module.string(text)
-        b.call("i64", "write", const("i32", 2), message, const("i64", len(text.encode())))
-        b.call("void", "abort")
+    number = ctx.assertions.setdefault(op, len(ctx.assertions))
+    fail_unless(ctx, condition.value, number, _lane(ctx.emitter.innermost(), index, _shape(op)))
+
+
+def _lane(b: Builder, index: tuple[Axis | None, ...], shape: tuple[int, ...]) -> Value:
+    """The number of a lane, counted row by row; an axis of one element has no index."""
+    lane = const("i64", 0)
+    for axis, size in zip(index, shape, strict=False):
+        lane = b.mul(lane, const("i64", size))
+        lane = b.add(lane, b.zext(axis.start, "i64")) if axis else lane
+    return lane
+
+
+def describe_assertion(op: AssertOp, path_of: Callable[[str], str]) -> Assertion:
+    """What the metadata says of an assertion; `path_of` gives the name of a file."""
+    place, calls = from_attribute(op.location)
+    named = [location and replace(location, file=path_of(location.file)) for location in (place, *calls)]
+    return Assertion(named[0], tuple(named[1:]), op.message.data, _shape(op))
+
+
+def _shape(op: AssertOp) -> tuple[int, ...]:
+    return tuple(op.condition.type.get_shape()) if is_tile(op.condition.type) else ()
 
 
 LANE_RULES = {"tt.assert": check}

@@ -2,8 +2,12 @@
 
     pid (0, 0, 0) idx (3) x: 1.500000       a line for each element, in the interpreter's format, by vprintf
 
-Each element is printed by one thread, in no particular order. An assertion is compiled with the option `debug` only; it
-ends the program with its message and place, by CUDA's __assertfail.
+Each element is printed by one thread, in no particular order. An assertion is compiled with the option `debug` only:
+
+    __assertfail("too large", "k.py", 7, "kernel", 1)       k.py:7: kernel: block: [0,0,0], thread: [2,0,0] Assertion
+                                                            `too large` failed.       by the driver, on standard error
+
+After it the context is of no more use: every call gives CUDA_ERROR_ASSERT.
 """
 
 from __future__ import annotations
@@ -83,12 +87,10 @@ def assert_(ctx: CUDAContext, op: Operation, condition: Operand) -> None:
     for value in registers_of(condition)[1:]:
         holds = b.and_(holds, value)
     place, _ = from_attribute(op.location)
+    file, line = (import_path(place.file), place.line) if place else ("", 0)
     with b.if_(b.xor(holds, const("i1", True)), "fails"):
-        texts = [
-            ctx.module.string(text) for text in (op.message.data, import_path(place.file) if place else "", "kernel")
-        ]
-        line = const("i32", place.line if place else 0)
-        b.call("void", "__assertfail", texts[0], texts[1], line, texts[2], const("i64", 1))
+        message, file, kernel = map(ctx.module.string, (op.message.data, file, ctx.module.name))
+        b.call("void", "__assertfail", message, file, const("i32", line), kernel, const("i64", 1))
 
 
 RULES: dict[str, Rule] = {"tt.print": print_, "tt.assert": assert_}
