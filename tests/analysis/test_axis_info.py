@@ -71,6 +71,50 @@ def test_pointers_that_a_loop_advances(step, divisibility):
 
 
 @triton.jit
+def advancing_until(x_ptr, n, STEP: tl.constexpr):
+    pointers = x_ptr + tl.arange(0, 64)
+    for i in range(n):
+        if tl.load(x_ptr + i) < 0:
+            break
+        tl.store(pointers, 0.0)
+        pointers += STEP
+    tl.store(pointers, 1.0)
+
+
+@triton.jit
+def advancing_while(x_ptr, n, STEP: tl.constexpr):
+    pointers = x_ptr + tl.arange(0, 64)
+    while n > 0:
+        tl.store(pointers, 0.0)
+        pointers += STEP
+        n -= 1
+    tl.store(pointers, 1.0)
+
+
+@pytest.mark.parametrize("kernel", [advancing_until, advancing_while])
+@pytest.mark.parametrize(("step", "divisibility"), [(64, 16), (2, 8), (3, 4)])
+def test_pointers_that_a_loop_advances_while_a_condition_holds(kernel, step, divisibility):
+    infos, accesses = infos_of(kernel, ["x_ptr"], STEP=step)
+    inside, behind = (infos.of(access.ptr) for access in accesses if isinstance(access, StoreOp))
+    assert inside.contiguity == behind.contiguity == (64,)
+    assert inside.divisibility == behind.divisibility == (divisibility,)
+
+
+@triton.jit
+def swapping(x_ptr, n):
+    here, there = tl.arange(0, 64), tl.arange(0, 64) * 2
+    while n > 0:
+        here, there = there, here
+        n -= 1
+    tl.store(x_ptr + here, 1.0)
+
+
+def test_what_a_while_loop_exchanges_is_weakened():
+    infos, (store,) = infos_of(swapping, ["x_ptr"])
+    assert infos.of(store.ptr).contiguity == (1,)
+
+
+@triton.jit
 def wrapped(x_ptr, m):
     i = tl.program_id(0) * 64 + tl.arange(0, 64)
     tl.store(x_ptr + i % m, 0.0)

@@ -6,6 +6,7 @@ infos.of(op.ptr).contiguity          (1, 64)
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from xdsl.dialects import scf
@@ -45,6 +46,8 @@ class AxisInfoAnalysis:
     def _visit_regions(self, op: Operation) -> None:
         if isinstance(op, scf.ForOp):
             return self._visit_for(op)
+        if isinstance(op, scf.WhileOp):
+            return self._visit_while(op)
         if isinstance(op, scf.IfOp):
             return self._visit_if(op)
         for region in op.regions:
@@ -56,15 +59,32 @@ class AxisInfoAnalysis:
         induction, *carried = op.body.block.args
         bounds = self.of(op.lb).join(self.of(op.step))
         self._infos[induction] = uniform(induction, bounds.divisibility[0])
-        self._fix_point(carried, list(op.iter_args), op.body.block)
+        self._fix_point(carried, op.iter_args, op.body.block.last_op.operands, lambda: self._visit_block(op.body.block))
         self._bind(op.results, carried)
 
-    def _fix_point(self, carried: list[BlockArgument], initial: list[SSAValue], body: Block) -> None:
-        for argument, value in zip(carried, initial, strict=True):
-            self._infos[argument] = self.of(value)
+    def _visit_while(self, op: scf.WhileOp) -> None:
+        before, after = op.before_region.block, op.after_region.block
+        passed_on = before.last_op.args
+
+        def iteration() -> None:
+            self._visit_block(before)
+            self._bind(after.args, passed_on)
+            self._visit_block(after)
+
+        self._fix_point(before.args, op.arguments, after.last_op.operands, iteration)
+        self._bind(op.results, passed_on)
+
+    def _fix_point(
+        self,
+        carried: Sequence[BlockArgument],
+        initial: Sequence[SSAValue],
+        yielded: Sequence[SSAValue],
+        iteration: Callable[[], None],
+    ) -> None:
+        """Visit a loop until what its arguments hold is true of what enters and of what each iteration yields."""
+        self._bind(carried, initial)
         while True:
-            self._visit_block(body)
-            yielded = body.last_op.operands
+            iteration()
             joined = [self.of(a).join(self.of(y)) for a, y in zip(carried, yielded, strict=True)]
             if joined == [self.of(argument) for argument in carried]:
                 return

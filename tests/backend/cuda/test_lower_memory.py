@@ -51,6 +51,28 @@ def test_a_mask_that_is_constant_over_a_vector_keeps_it_wide():
     assert not instructions_with(compile_for("cuda:90", copy, x, x, 1000, BLOCK=512), "ld.global.nc.v4.b32")
 
 
+@deuteron.jit
+def sum_until_negative(x, out, n, BLOCK: tl.constexpr):
+    pointers, total = x + tl.arange(0, BLOCK), tl.zeros([BLOCK], tl.float32)
+    for _ in range(n):
+        tile = tl.load(pointers)
+        if tl.min(tile) < 0:
+            break
+        total += tile
+        pointers += BLOCK
+    tl.store(out + tl.arange(0, BLOCK), total)
+
+
+def test_pointers_that_a_loop_with_a_break_advances_load_wide(rng):
+    x, out = aligned(rng.random(2048, np.float32)), aligned(np.zeros(512, np.float32))
+    kernel = compile_for("cuda:80", sum_until_negative, x, out, 4, BLOCK=512)
+    assert len(instructions_with(kernel, "ld.global.nc.v4.b32")) == 1
+    assert not instructions_with(kernel, "ld.global.nc.b32")
+    x[1100] = -1
+    emulate(sum_until_negative, x, out, 4, BLOCK=512)
+    np.testing.assert_array_equal(out, x[:512] + x[512:1024])
+
+
 def test_unknown_alignment_gives_narrow_accesses():
     x = aligned(np.zeros(1024, np.float32))[1:]
     kernel = compile_for("cuda:90", copy_all, x, x, BLOCK=512)

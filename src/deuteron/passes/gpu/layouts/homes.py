@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from xdsl.dialects import scf
-from xdsl.ir import Block, Operation, SSAValue
+from xdsl.ir import Block, Operation, SSAValue, Use
 
 from deuteron.analysis.axis_analysis import AxisInfoAnalysis
 from deuteron.ir.tt.atomic import AtomicOp
@@ -176,16 +176,33 @@ class Homes:
         return result_layout(op, homes[0])
 
     def _wanted_by_users(self, value: SSAValue) -> LinearLayout | None:
-        """The layout in which the first memory access wants a value or what elementwise ops make of it."""
-        for use in value.uses:
-            op = use.operation
-            if isinstance(op, MEMORY_OPS):
-                return self._memory(op)
-            if is_flexible(op) and not isinstance(op, SHAPE_OPS):
-                wanted = self._wanted_by_users(op.results[0])
-                if wanted is not None:
-                    return wanted
+        """The layout in which the first memory access wants a value, what elementwise ops make of it, or what control
+        flow makes it.
+        """
+        seen, pending = {value}, [value]
+        while pending:
+            for use in pending.pop().uses:
+                op = use.operation
+                if isinstance(op, MEMORY_OPS):
+                    return self._memory(op)
+                fresh = [made for made in _made_from(use) if made not in seen]
+                seen.update(fresh)
+                pending.extend(fresh)
         return None
+
+
+def _made_from(use: Use) -> Sequence[SSAValue]:
+    """What is at home where an operand is: a result of an elementwise op, what control flow gives the operand to."""
+    op, index = use.operation, use.index
+    if isinstance(op, scf.YieldOp):
+        return [_yield_targets(op)[index]]
+    if isinstance(op, scf.ConditionOp):
+        return [op.parent_op().after_region.block.args[index - 1], op.parent_op().res[index - 1]] if index else []
+    if isinstance(op, scf.WhileOp):
+        return [op.before_region.block.args[index]]
+    if isinstance(op, scf.ForOp):
+        return [op.body.block.args[index - 2]] if index > 2 else []
+    return op.results if is_flexible(op) and not isinstance(op, SHAPE_OPS) else []
 
 
 def _joined(source: LinearLayout) -> LinearLayout:
