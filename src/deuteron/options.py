@@ -58,7 +58,8 @@ class CPUOptions:
 class CUDAOptions:
     """How a kernel is compiled for a GPU. `debug` compiles `tl.device_assert`; `maxnreg` limits registers a thread.
 
-    A program is a cluster of `num_ctas` blocks of `num_warps` warps each.
+    A program is a cluster of `num_ctas` blocks of `num_warps` warps each. `plain_arguments` is for launchers that pass
+    the arguments of the signature and nothing else: such a kernel takes no tensor maps, and so does not copy by TMA.
     """
 
     num_warps: int = 4
@@ -67,6 +68,7 @@ class CUDAOptions:
     maxnreg: int | None = None
     enable_fp_fusion: bool = True
     debug: bool = False
+    plain_arguments: bool = False
 
     def __post_init__(self) -> None:
         check_launch_options(self.num_warps, self.num_stages, self.num_ctas)

@@ -63,9 +63,10 @@ class Facts:
 
     `written` names the parameters whose memory the kernel may write; None: any. `waiting_line` is where programs may
     wait for one another, 0 where none does; known of a kernel for the CPU. `extra_warps` are those that a launch has
-    besides `num_warps`. `resources` is what the assembler reported: on a GPU the numbers of `ptxas.Resources`, the sum
-    `spill_bytes`, and all it said besides as `warnings`. `tensor_maps` are parameters of the kernel after its
-    arguments, which a launch makes. `assertions` are those that a kernel for the CPU tells its launch of, by number.
+    besides the option `num_warps`. `resources` is what the assembler reported: on a GPU the numbers of
+    `ptxas.Resources`, the sum `spill_bytes`, and all it said besides as `warnings`. `tensor_maps` are parameters of the
+    kernel after its arguments, which a launch makes. `assertions` are those that a kernel for the CPU tells its launch
+    of, by number.
     """
 
     written: tuple[str, ...] | None = None
@@ -115,12 +116,13 @@ class KernelMetadata(Facts):
 
     @property
     def num_warps(self) -> int:
-        return self.options.get("num_warps", 4)
+        """With which a CTA is launched: those that were asked for, and those that copy."""
+        return self.options.get("num_warps", 4) + self.extra_warps
 
     @property
     def num_threads(self) -> int:
-        """Of each program, on a GPU."""
-        return self.target.warp_size * (self.num_warps + self.extra_warps)
+        """With which a CTA is launched, on a GPU."""
+        return self.target.warp_size * self.num_warps
 
     @property
     def num_stages(self) -> int:

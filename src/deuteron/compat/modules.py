@@ -178,7 +178,7 @@ def _compiler() -> dict[str, Mapping[str, Any]]:
         "CompileTimeAssertionFailure": errors.CompileTimeAssertionFailure,
     }
     names = {
-        "compile": compiler.compile,
+        "compile": old_spellings.compile,
         "ASTSource": compiler.ASTSource,
         "IRSource": compiler.IRSource,
         "CompiledKernel": compiler.CompiledKernel,

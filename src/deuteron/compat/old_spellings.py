@@ -1,4 +1,4 @@
-"""What older versions of Triton called otherwise, outside of kernels; each use says in a warning what it is called now.
+"""`triton.compile`, and what older versions of Triton called otherwise; each use says in a warning what to say now.
 
 triton.compile(add, signature="*fp32,i32", constants={2: 128}, num_warps=4)          Triton 2.0, 2.1
 triton.code_gen.JITFunction                                                          before Triton 2.0
@@ -11,25 +11,37 @@ from collections.abc import Mapping
 from typing import Any
 
 from deuteron import compiler
+from deuteron.backend import get_backend
 from deuteron.language.function import Function
+from deuteron.options import option_names
 
 
 def compile(src: Any = None, target: Any = None, options: Mapping[str, Any] | None = None, **older: Any) -> Any:
-    """`deuteron.compile`, or, of a function with a signature, what Triton 2 called so.
+    """`deuteron.compile` for launchers of any kind, or, of a function with a signature, what Triton 2 called so.
+
+    Programs that call it take the cubin and launch it themselves, with the arguments of the signature and
+    `32 * metadata.num_warps` threads: on a GPU the option `plain_arguments` is on unless it is given.
 
     Args of Triton 2: `fn`, `signature` (types by name or index, or a text with commas), `constants`, `device`, `cc`,
     and the options of the target.
     """
     src = older.pop("fn", src)
     if not isinstance(src, Function):
-        return compiler.compile(src, target, options, **older)
+        return compiler.compile(src, target, {**_plain(target), **(options or {})}, **older)
     warnings.warn("triton.compile(fn, signature=...) is called triton.compile(ASTSource(fn, ...)) now", stacklevel=2)
     constants = dict(older.pop("constants", {}))
     signature = _by_name(src, older.pop("signature"), {_name(src, key) for key in constants})
     capability = older.pop("cc", None)
     older = {name: value for name, value in older.items() if name not in ("device", "device_type", "configs")}
     source = compiler.ASTSource(src, signature, constants)
-    return compiler.compile(source, target or (f"cuda:{capability}" if capability else None), older)
+    target = target or (f"cuda:{capability}" if capability else None)
+    return compiler.compile(source, target, {**_plain(target), **older})
+
+
+def _plain(target: Any) -> dict[str, bool]:
+    """The option that a kernel for any launcher has, where the target has it."""
+    options_class = get_backend(compiler.resolve_target(target)).options_class
+    return {"plain_arguments": True} if "plain_arguments" in option_names(options_class) else {}
 
 
 def _name(fn: Function, key: Any) -> str:

@@ -10,7 +10,7 @@ out of the cache is launched without them.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
 from deuteron.backend.cuda.fit_registers import assemble_to_fit
@@ -36,7 +36,9 @@ def _architecture(unit: Unit) -> Architecture:
 
 
 def _gpu_config(target: Target, options: CUDAOptions) -> GPUConfig:
+    """What passes get. TMA takes descriptors of tensors, which a launch passes beside the arguments."""
     machine = architecture(target.arch).machine
+    machine = replace(machine, tma=None) if options.plain_arguments else machine
     return GPUConfig(machine, options.num_warps, options.num_stages, options.num_ctas)
 
 
