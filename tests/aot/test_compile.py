@@ -11,7 +11,7 @@ from aot.workspace import CXX17, Workspace
 from click.testing import CliRunner
 
 import deuteron
-from deuteron.aot.load import load_kernel
+from deuteron.aot.load import load_module
 from deuteron.compiler import ASTSource
 from deuteron.compiler import compile as compile_source
 from deuteron.tools.main import main
@@ -145,7 +145,7 @@ def test_a_folder_without_permission(tmp_path: Path):
 def scale_text(folder: Path, stage: str, target: str, **constexprs) -> Path:
     """The kernel as the text of a stage."""
     (folder / "scale.py").write_text(KERNEL)
-    kernel = load_kernel(folder / "scale.py", "scale")
+    kernel = load_module(folder / "scale.py").scale
     types = {"x": "*fp32", "y": "*fp32", "alpha": "fp32", "n": "i32"}
     source = ASTSource(kernel, types, constexprs, {(0,): [["tt.divisibility", 16]]})
     path = folder / f"scale{constexprs['BLOCK']}.{stage}"

@@ -17,6 +17,8 @@ RECORD = KernelRecord(
     hash="01234567",
     suffix="01",
     digest="0123456789ab",
+    deuteron="0.1.0",
+    source="89ab",
     target="cpu:x86-64-v3",
     device_rank=13,
     num_warps=1,
@@ -115,7 +117,7 @@ def test_one_header_in_two_folders_is_a_clash(workspace: Workspace, tmp_path: Pa
 
 def test_one_header_named_twice_is_one_kernel(workspace: Workspace, tmp_path: Path):
     header = emit(workspace)
-    link_kernels([header, header], tmp_path / "linked")
+    link_kernels([header, header, header.parent / ".." / header.parent.name / header.name], tmp_path / "linked")
     assert (tmp_path / "linked.c").read_text().count("deuteron_result = add_alpha_") == 1
 
 
@@ -130,7 +132,7 @@ def test_damaged_and_missing_metadata(workspace: Workspace, tmp_path: Path):
         return str(caught.value)
 
     metadata.write_text(json.dumps({**fields, "version": 99}))
-    assert "has metadata version 99, this Deuteron reads version 2: compile the kernel again" in error()
+    assert "has metadata version 99, this Deuteron reads version 3: compile the kernel again" in error()
     metadata.write_text("{}")
     assert "is not the metadata of a compiled kernel" in error()
     metadata.write_text("{")

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from deuteron.aot.output import write_files
+from deuteron.aot.output import depfile_text, write_files
 from deuteron.errors import UsageError
 
 
@@ -31,3 +31,16 @@ def test_a_folder_that_cannot_be_made(tmp_path: Path):
     with pytest.raises(UsageError, match="cannot write '.*': "):
         write_files({tmp_path / "file/x.c": "new"})
     assert contents(tmp_path) == {"file": ""}
+
+
+def test_what_is_there_already_is_left_alone(tmp_path: Path):
+    assert write_files({tmp_path / "x.c": "1", tmp_path / "x.h": b"2"}) == [tmp_path / "x.c", tmp_path / "x.h"]
+    before = (tmp_path / "x.c").stat().st_mtime_ns
+    assert write_files({tmp_path / "x.c": "1", tmp_path / "x.h": "3"}) == [tmp_path / "x.h"]
+    assert (tmp_path / "x.c").stat().st_mtime_ns == before
+    assert contents(tmp_path) == {"x.c": "1", "x.h": "3"}
+
+
+def test_depfile_text():
+    text = depfile_text([Path("a.c"), Path("a.h")], [Path("k #1.py"), Path("$x.py")])
+    assert text == "a.c a.h: \\\n  k\\ \\#1.py \\\n  $$x.py\n"

@@ -56,7 +56,7 @@ def test_compile_link_build_run(workspace: Workspace):
     arguments = ["-n", "scale", "-s", signature, "-g", "cdiv(sizes_0, BLOCK)", "-o", str(folder / "aot/scale")]
     run("compile", str(folder / "scale.py"), *arguments, "-t", "cpu")
     header = next(folder.glob("aot/*.h"))
-    assert "deuteron_ptr args_x, float args_factor, int32_t sizes_0)" in " ".join(header.read_text().split())
+    assert "deuteron_const_ptr args_x, float args_factor, int32_t sizes_0)" in " ".join(header.read_text().split())
     run("link", str(header), "-o", str(folder / "aot/scale"))
     for path in folder.glob("aot/*.c"):
         path.rename(folder / path.name)

@@ -91,7 +91,6 @@ def test_an_artefact(run, tmp_path):
 
 
 MISTAKES = [
-    (("scale.py", "-n", "scale"), "the kernel with -n, its signature with -s"),
     (("scale.py", *KERNEL, "-t", "cuda:90", "--stage", "obj"), "has no stage 'obj' for cuda:90: it has ttir, ttgir"),
     (("absent.json",), "cannot read the metadata 'absent.json'"),
     (("scale.py", *KERNEL, "-t", "cuda:90", "-O", "x"), "an option is given as NAME=VALUE, got 'x'"),
@@ -102,6 +101,11 @@ MISTAKES = [
 def test_mistakes(run, arguments, message):
     result = run("inspect", *arguments)
     assert result.exit_code == 1 and message in result.stderr
+
+
+def test_a_kernel_needs_its_signature(run):
+    result = run("inspect", "scale.py", "-n", "scale")
+    assert result.exit_code == 2 and "Missing option '--signature'" in result.stderr
 
 
 def test_an_artefact_has_no_stages(run, tmp_path):

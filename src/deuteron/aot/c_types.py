@@ -1,6 +1,7 @@
 """What the types of a signature are in C, on every target.
 
 c_type("*fp16")   deuteron_ptr          (`void *` on the CPU)
+c_type("*fp16", is_read=True)     deuteron_const_ptr, through which no kernel writes (`const void *`)
 c_type("i1")      bool
 c_type("u8")      uint8_t
 c_type("bf16")    float                 fp64 is double, all other floating types are float
@@ -28,22 +29,27 @@ _SCALARS = {
 }
 
 
-def c_type(type: str) -> str:
-    """The C type of a type in a signature; raises UsageError for one that no C function can take."""
+def c_type(type: str, is_read: bool = False) -> str:
+    """The C type of a type in a signature; raises UsageError for one that no C function can take.
+
+    `is_read`: nothing is written through it.
+    """
     if type.startswith("*"):
-        return "deuteron_ptr"
+        return "deuteron_const_ptr" if is_read else "deuteron_ptr"
     if type not in _SCALARS:
         raise UsageError(f"a parameter of type {type} has no type in C: pass it through a pointer, or as fp32")
     return _SCALARS[type]
 
 
-def parameters(params: Iterable[ParamRecord]) -> list[str]:
-    return [f"{c_type(param.type)} {param.c_name}" for param in params]
+def parameters(params: Iterable[ParamRecord], records: Iterable[KernelRecord]) -> list[str]:
+    """The parameters of a function that calls these kernels; a pointer that none of them writes through is const."""
+    written = {param.name for record in records for param in record.params if record.may_write(param.name)}
+    return [f"{c_type(param.type, param.name not in written)} {param.c_name}" for param in params]
 
 
 def launch_declaration(record: KernelRecord) -> str:
     """The head of the function that launches a kernel."""
-    return declaration("deuteron_status", record.function, [STREAM, *parameters(record.runtime_params)])
+    return declaration("deuteron_status", record.function, [STREAM, *parameters(record.runtime_params, [record])])
 
 
 def kernel_declarations(record: KernelRecord) -> tuple[str, ...]:

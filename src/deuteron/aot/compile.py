@@ -14,13 +14,14 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+import deuteron
 from deuteron.aot import naming
 from deuteron.aot.c_types import c_type
 from deuteron.aot.emit import kernel_files
 from deuteron.aot.grid import grid_scope, parse_grid
-from deuteron.aot.load import KernelSource, load_source
+from deuteron.aot.load import KernelSource, ModuleName, load_source
 from deuteron.aot.metadata import KernelRecord, ParamRecord
-from deuteron.aot.output import write_files
+from deuteron.aot.output import depfile_text, write_files
 from deuteron.aot.signature import Argument, Signature
 from deuteron.aot.symbols import digest_of
 from deuteron.aot.targets import c_target, select_target
@@ -40,16 +41,18 @@ OWN_PARAMETERS = ("stream", "algo_id")
 
 @dataclass(frozen=True)
 class CompileRequest:
-    """What to compile, as on the command line: `target` is None for that of the machine; options are the target's. The
-    text of a stage has its own name and signature; those of a kernel in a Python file have to be given.
+    """What to compile, as on the command line: `target` is None for that of the machine; options are the target's. A
+    `depfile` is written that says what was read. The text of a stage has its own name and signature; those of a kernel
+    in a Python file have to be given.
     """
 
-    path: Path
+    path: Path | ModuleName
     kernel_name: str | None
     signature: str | None
     grid: str
     out_path: Path | None = None
     out_name: str | None = None
+    depfile: Path | None = None
     num_warps: int = 1
     num_stages: int = 3
     num_ctas: int = 1
@@ -59,9 +62,10 @@ class CompileRequest:
 
 @dataclass(frozen=True)
 class Emitted:
-    """What a compile wrote, and for which target."""
+    """The files of a kernel, those of them that have changed, and the target."""
 
     files: list[Path]
+    changed: list[Path]
     target: Target
 
 
@@ -72,8 +76,11 @@ def compile_kernel(request: CompileRequest) -> Emitted:
     code = KernelCode(record, parse_grid(request.grid, grid_scope(kernel.signature)), _file_base(request, record))
     compiled = _compile(request, target, kernel, code.symbol)
     files = kernel_files(code.with_compiled(compiled.asm, compiled.metadata))
-    write_files(files)
-    return Emitted(list(files), target)
+    outputs = list(files)
+    if request.depfile is not None:
+        files[request.depfile] = depfile_text(outputs, kernel.dependencies)
+    changed = write_files(files)
+    return Emitted(outputs, [path for path in outputs if path in changed], target)
 
 
 def compile_request(request: CompileRequest) -> CompiledKernel:
@@ -103,7 +110,7 @@ def _launch_options(request: CompileRequest) -> dict[str, int]:
 
 
 def _load(request: CompileRequest, target: Target) -> KernelSource:
-    if not is_text(request.path):
+    if isinstance(request.path, ModuleName) or not is_text(request.path):
         return load_source(request.path, request.kernel_name or "", request.signature or "")
     kernel = load_text(request.path, target)
     if request.signature is not None:
@@ -125,6 +132,8 @@ def plan_kernel(request: CompileRequest, kernel: KernelSource, target: Target) -
         out_name=out_name,
         hash=naming.signature_hash(parts),
         suffix=naming.suffix(signature.arguments),
+        deuteron=deuteron.__version__,
+        source=kernel.source.hash(),
         digest=digest_of([kernel.source.fingerprint(), *parts, str(target), request.grid.strip(), *toolchain()]),
         target=str(target),
         device_rank=c_target(target.backend).device_rank(target),

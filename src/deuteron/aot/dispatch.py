@@ -19,8 +19,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from deuteron.aot.c_types import STREAM, declaration, kernel_declarations, parameters
-from deuteron.aot.emit import header_guard
+from deuteron.aot.emit import claims, header_guard
 from deuteron.aot.metadata import KernelRecord
+from deuteron.aot.naming import identifier, value_identifier
 from deuteron.aot.symbols import declaration_of, digest_of, plain_names
 from deuteron.aot.targets import c_target
 from deuteron.aot.templates import comment_text, render, runtime_source
@@ -35,7 +36,8 @@ def header_text(linked: Mapping[str, Algos], file_name: str) -> str:
     return render(
         "link.h",
         title=_title(linked),
-        guard=header_guard(f"LINK_{''.join(char if char.isalnum() else '_' for char in file_name)}"),
+        guard=header_guard(f"LINK_{identifier(file_name)}_{_digest(linked)}"),
+        claims=claims(linked),
         types=runtime_source(*c_target(first.backend).types_files),
         declarations="\n".join(_name_header(name, algos, _digest(linked)) for name, algos in linked.items()),
     )
@@ -76,11 +78,13 @@ def _name_header(name: str, algos: Algos, digest: str) -> str:
         declaration_of(head, function, digest) for head, function in zip(heads, linked_functions(name), strict=True)
     ]
     described = [f"     algo_id {i}: {comment_text(_description(kernels))}" for i, kernels in enumerate(algos)]
+    constants = [f"  {constant} = {i}" for i, constant in enumerate(algo_constants(name, algos))]
     return render(
         "link_name.h",
         name=name,
         num_algos="1 algorithm" if len(algos) == 1 else f"{len(algos)} algorithms",
         algos="\n".join(described),
+        constants=",\n".join(constants),
         launches="\n".join(declarations[:3]),
         maintenance="\n".join(declarations[3:]),
     )
@@ -141,13 +145,32 @@ def _conditions(record: KernelRecord) -> Iterator[str]:
 
 def _launch(function: str, algos: Algos, further: Sequence[str] = (), result: str = "deuteron_status") -> str:
     """The head of a function that takes all arguments, those hinted :1 too."""
-    return declaration(result, function, [STREAM, *parameters(algos[0][0].c_params), *further])
+    records = [record for kernels in algos for record in kernels]
+    return declaration(result, function, [STREAM, *parameters(algos[0][0].c_params, records), *further])
 
 
 def _description(kernels: Sequence[KernelRecord]) -> str:
     """`BLOCK = 128, 4 warps, 1 stages`: what distinguishes an algorithm."""
     record = kernels[0]
-    values = [f"{param.name} = {param.value}" for param in record.params if param.type is None]
+    values = [f"{param.name} = {param.value}" for param in record.constexprs]
     cluster = [f"{record.num_ctas} ctas"] if record.num_ctas > 1 else []
     launch = [f"{record.num_warps} warps", f"{record.num_stages} stages", *cluster]
     return ", ".join([*values, *launch, *record.options])
+
+
+def algo_constants(name: str, algos: Algos) -> list[str]:
+    """The constants of a name's algorithms: `fmha_BLOCK_128_warps4_stages1`. They say what an algorithm is, so that it
+    has the same one whatever else is linked; where two would be equal, as for 1 and "1", a digest tells them apart.
+    """
+    names = [_constant(name, kernels[0]) for kernels in algos]
+    return [
+        f"{constant}_{digest_of(map(repr, kernels[0].algo))}" if names.count(constant) > 1 else constant
+        for constant, kernels in zip(names, algos, strict=True)
+    ]
+
+
+def _constant(name: str, record: KernelRecord) -> str:
+    values = [f"{identifier(param.name)}_{value_identifier(param.value)}" for param in record.constexprs]
+    cluster = [f"ctas{record.num_ctas}"] if record.num_ctas > 1 else []
+    options = [value_identifier(option) for option in record.options]
+    return "_".join([name, *values, f"warps{record.num_warps}", f"stages{record.num_stages}", *cluster, *options])

@@ -6,6 +6,7 @@ kernel_files(code)
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 
 from deuteron.aot.c_types import kernel_declarations
@@ -29,7 +30,8 @@ def kernel_header(record: KernelRecord) -> str:
     return render(
         "kernel.h",
         title=f"kernel {record.function}",
-        guard=header_guard(record.function),
+        guard=header_guard(f"{record.function}_{record.digest}"),
+        claims=claims([record.function]),
         types=runtime_source(*c_target(record.backend).types_files),
         kernel=record.kernel,
         signature=comment_text(", ".join(_described(param) for param in record.params)),
@@ -43,6 +45,17 @@ def kernel_header(record: KernelRecord) -> str:
 
 def header_guard(name: str) -> str:
     return f"DEUTERON_{name}_H"
+
+
+def claims(names: Iterable[str]) -> str:
+    """The lines that refuse a second header of these names, made from other sources, in one unit."""
+    return "\n".join(
+        f"#ifdef DEUTERON_DECLARES_{name}\n"
+        f'#error "another header, made from other sources, declares {name}: include one of them in a file"\n'
+        f"#endif\n"
+        f"#define DEUTERON_DECLARES_{name}"
+        for name in names
+    )
 
 
 def _described(param: ParamRecord) -> str:

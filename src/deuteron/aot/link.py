@@ -16,6 +16,7 @@ parameters differ.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from deuteron.aot.dispatch import header_text, linked_functions, source_text
@@ -27,18 +28,27 @@ from deuteron.errors import UsageError
 Linked = dict[str, list[list[KernelRecord]]]
 
 
-def link_kernels(headers: Sequence[Path], out_path: Path) -> list[Path]:
+@dataclass(frozen=True)
+class LinkedFiles:
+    """The files of a link, and those of them that have changed."""
+
+    files: list[Path]
+    changed: list[Path]
+
+
+def link_kernels(headers: Sequence[Path], out_path: Path) -> LinkedFiles:
     """Write the files that link these kernels; raises UsageError, having written nothing."""
     if not headers:
         raise UsageError("nothing to link: name the headers that `deuteron compile` wrote")
-    records = [_record_of(header) for header in dict.fromkeys(headers)]
+    distinct = list({header.resolve(): header for header in headers}.values())
+    records = [_record_of(header) for header in distinct]
     _check_one_backend(records)
-    _check_functions(records, headers)
+    _check_functions(records, distinct)
     linked = group(records)
     base = out_path.with_suffix("") if out_path.suffix in (".c", ".h") else out_path
     header, source = base.with_name(f"{base.name}.h"), base.with_name(f"{base.name}.c")
-    write_files({header: header_text(linked, base.name), source: source_text(linked, base.name)})
-    return [header, source]
+    changed = write_files({header: header_text(linked, base.name), source: source_text(linked, base.name)})
+    return LinkedFiles([header, source], changed)
 
 
 def group(records: Iterable[KernelRecord]) -> Linked:
@@ -91,7 +101,7 @@ def _check_one_backend(records: Sequence[KernelRecord]) -> None:
 def _check_functions(records: Sequence[KernelRecord], headers: Sequence[Path]) -> None:
     """No C function may be defined twice."""
     seen: dict[str, Path] = {}
-    for record, header in zip(records, dict.fromkeys(headers), strict=True):
+    for record, header in zip(records, headers, strict=True):
         if record.function in seen:
             raise UsageError(
                 f"'{seen[record.function]}' and '{header}' both define {record.function}: "

@@ -22,7 +22,7 @@ from deuteron.backend.report import Report
 from deuteron.errors import UsageError
 
 FORMAT = "deuteron-aot-kernel"
-VERSION = 2
+VERSION = 3
 
 
 @dataclass(frozen=True)
@@ -44,8 +44,9 @@ class KernelRecord(Facts):
     """A kernel compiled for one signature and target.
 
     `extras` is what was asked for besides, as it is in the hash. `digest` is of the kernel's source and of all else
-    that its code depends on; it is in the symbols of its functions. Of kernels that differ in their target only, the
-    one of the highest `device_rank` that the device can run is launched.
+    that its code depends on; it is in the symbols of its functions. `source` is the SHA-256 of the kernel, of all that
+    it calls and of its signature; `deuteron` is the version that compiled it. Of kernels that differ in their target
+    only, the one of the highest `device_rank` that the device can run is launched.
     """
 
     kernel: str
@@ -53,6 +54,8 @@ class KernelRecord(Facts):
     hash: str
     suffix: str
     digest: str
+    deuteron: str
+    source: str
     target: str
     device_rank: int
     num_warps: int
@@ -79,6 +82,10 @@ class KernelRecord(Facts):
         """All C functions of the kernel."""
         return (self.function, f"load_{self.function}", f"unload_{self.function}")
 
+    def may_write(self, name: str) -> bool:
+        """Whether the kernel may write to the memory of a parameter."""
+        return self.written is None or name in self.written
+
     @property
     def backend(self) -> str:
         return self.target.partition(":")[0]
@@ -89,6 +96,10 @@ class KernelRecord(Facts):
         return tuple(param for param in self.params if param.type is not None)
 
     @property
+    def constexprs(self) -> tuple[ParamRecord, ...]:
+        return tuple(param for param in self.params if param.type is None)
+
+    @property
     def runtime_params(self) -> tuple[ParamRecord, ...]:
         """The parameters of the kernel's own C function: without those that are always 1."""
         return tuple(param for param in self.c_params if param.hint != 1)
@@ -96,7 +107,7 @@ class KernelRecord(Facts):
     @property
     def algo(self) -> tuple[Any, ...]:
         """What tells the algorithms of one name apart: kernels that differ in hints and targets only are one."""
-        values = tuple((param.name, param.value) for param in self.params if param.type is None)
+        values = tuple((param.name, param.value) for param in self.constexprs)
         return (self.kernel, values, self.num_warps, self.num_stages, self.num_ctas, self.options)
 
     @property

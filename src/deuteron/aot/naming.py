@@ -63,6 +63,17 @@ def file_base(out_path: Path, hash: str, suffix: str) -> Path:
     return out_path.with_name(f"{out_path.stem}.{hash}_{suffix}")
 
 
+def identifier(text: str) -> str:
+    """The text with an underscore for whatever a C name cannot have."""
+    return "".join(char if char.isascii() and char.isalnum() else "_" for char in text)
+
+
+def value_identifier(text: str) -> str:
+    """A value as part of a C name: `m3` for -3, `0p5` for 0.5, `relu` for 'relu'; other signs are underscores."""
+    text = re.sub(r"-(?=[\d.])", "m", text)
+    return identifier(re.sub(r"(?<=\d)\.(?=\d)", "p", text)).strip("_")
+
+
 def check_function_name(name: str) -> None:
     """Raise UsageError unless a C function can be called that."""
     if not _IDENTIFIER.fullmatch(name) or name in _RESERVED:

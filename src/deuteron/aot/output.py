@@ -1,40 +1,65 @@
 """Writes the files of one command together, or none of them.
 
-    write_files({Path("aot/add.c"): "...", Path("aot/add.h"): "..."})
+    write_files({Path("aot/add.c"): "...", Path("aot/add.h"): "..."})      the paths of those that have changed
+    depfile_text([Path("aot/add.c")], [Path("add.py")])                     a rule for Make
 
 Every text is first written beside its file; only when all have been are they renamed, which cannot fail halfway for
-want of space or permission. Folders are made as needed. What cannot be written is a UsageError, and nothing is left.
+want of space or permission. A file that already has its text is left alone, with its time, so that build tools see
+nothing new. Folders are made as needed. What cannot be written is a UsageError, and nothing is left.
 """
 
 from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from deuteron.errors import UsageError
 
 
-def write_files(texts: Mapping[Path, str]) -> None:
-    """Write all files; earlier ones of these names stay as they are unless all can be written."""
-    temporary = {path: path.with_name(f".{path.name}.{os.getpid()}.tmp") for path in texts}
+def write_files(contents: Mapping[Path, str | bytes]) -> list[Path]:
+    """Write all files and return those that have changed; earlier ones stay as they are unless all can be written."""
+    changed = [path for path, content in contents.items() if not _has(path, content)]
+    temporary = {path: path.with_name(f".{path.name}.{os.getpid()}.tmp") for path in changed}
     try:
-        for path, text in texts.items():
-            _write(path, temporary[path], text)
-        for path in texts:
+        for path in changed:
+            _write(path, temporary[path], contents[path])
+        for path in changed:
             os.replace(temporary[path], path)
     finally:
         for path in temporary.values():
             with contextlib.suppress(OSError):
                 path.unlink()
+    return changed
 
 
-def _write(path: Path, temporary: Path, text: str) -> None:
+def depfile_text(outputs: Iterable[Path], dependencies: Iterable[Path]) -> str:
+    """A rule of Make that says what the outputs were made from, as Ninja and CMake read it too."""
+    lines = [" ".join(_escaped(path) for path in outputs) + ":", *(f"  {_escaped(path)}" for path in dependencies)]
+    return " \\\n".join(lines) + "\n"
+
+
+def _escaped(path: Path) -> str:
+    return str(path).replace("$", "$$").replace("#", "\\#").replace(" ", "\\ ")
+
+
+def _bytes(content: str | bytes) -> bytes:
+    return content.encode() if isinstance(content, str) else content
+
+
+def _has(path: Path, content: str | bytes) -> bool:
+    try:
+        return path.read_bytes() == _bytes(content)
+    except OSError:
+        return False
+
+
+def _write(path: Path, temporary: Path, content: str | bytes) -> None:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         if path.is_dir():
             raise IsADirectoryError(None, "it is a folder")
-        temporary.write_text(text)
+        temporary.write_bytes(_bytes(content))
     except OSError as error:
         raise UsageError(f"cannot write '{path}': {error.strerror or error}") from None

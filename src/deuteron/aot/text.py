@@ -46,7 +46,7 @@ def load_text(path: Path, target: Target) -> KernelSource:
     name, params = stage.describe(stage.parse(source.text, source.file))
     signature = parse_signature(", ".join(map(_element, params)), [_Parameter(param.name) for param in params], name)
     digest = hashlib.sha256(source.text.encode()).hexdigest()[:8]
-    return KernelSource(name, signature, source, (f"text={digest}",))
+    return KernelSource(name, signature, source, (f"text={digest}",), (path,))
 
 
 def _element(param: Param) -> str:

@@ -19,23 +19,23 @@ import click
 from deuteron.backend.report import Report
 from deuteron.errors import UsageError
 from deuteron.tools.command import Command
-from deuteron.tools.kernel_options import kernel_options, named_values
+from deuteron.tools.kernel_options import kernel_options, named_values, source_of
 
 
 @click.command("inspect", cls=Command)
-@click.argument("path", type=click.Path(path_type=Path))
+@click.argument("path", type=click.Path(path_type=Path), required=False)
 @kernel_options
 @click.option("--stage", help="Print the text of this stage instead: ttir, ttgir, llir, ptx, asm, sass ...")
 @click.option("--json", "as_json", is_flag=True, help="Print the report as JSON.")
 @click.option("--grid", "-g", hidden=True)
 @click.option("--out-path", "-o", hidden=True)
 @click.option("--out-name", "-on", hidden=True)
-def command(path: Path, stage: str | None, as_json: bool, **request: object) -> None:
+def command(path: Path | None, stage: str | None, as_json: bool, **request: object) -> None:
     """Show what becomes of kernel KERNEL_NAME of the Python file PATH, or of an artefact's .json.
 
     Registers, spills, shared memory, occupancy, vector widths, instructions, pipelined loads, messages of ptxas.
     """
-    if path.suffix == ".json":
+    if path is not None and path.suffix == ".json":
         _show(_report_of_artefact(path, stage), as_json)
         return
     kernel = _compiled(path, **request)
@@ -49,15 +49,11 @@ def command(path: Path, stage: str | None, as_json: bool, **request: object) -> 
     click.echo(text, nl=isinstance(text, str) and not text.endswith("\n"))
 
 
-def _compiled(path: Path, kernel_name: str | None, signature: str | None, options: tuple[str, ...], **request):
+def _compiled(path: Path | None, module: str | None, options: tuple[str, ...], **request):
     from deuteron.aot.compile import CompileRequest, compile_request  # deferred: brings LLVM
-    from deuteron.aot.text import is_text
 
-    for value, option in ((kernel_name, "-n"), (signature, "-s")):
-        if value is None and not is_text(path):
-            raise UsageError(f"'{path}' needs {option}: the kernel with -n, its signature with -s")
-    known = {name: request[name] for name in ("num_warps", "num_stages", "num_ctas", "target")}
-    return compile_request(CompileRequest(path, kernel_name, signature, "1", options=named_values(options), **known))
+    known = {name: value for name, value in request.items() if name not in ("grid", "out_path", "out_name")}
+    return compile_request(CompileRequest(source_of(path, module), grid="1", options=named_values(options), **known))
 
 
 def _report_of_artefact(path: Path, stage: str | None) -> Report:

@@ -8,12 +8,18 @@ def command(path, kernel_name, signature, num_warps, num_stages, num_ctas, targe
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from deuteron.errors import UsageError
 
+if TYPE_CHECKING:
+    from deuteron.aot.load import ModuleName
+
 _OPTIONS = (
+    click.option("--module", "-m", help="The kernel's module, as Python imports it, in the place of PATH."),
     click.option("--kernel-name", "-n", help="The kernel to compile; the text of a stage has one."),
     click.option(
         "--signature",
@@ -35,6 +41,18 @@ def kernel_options(function: Callable) -> Callable:
     for option in reversed(_OPTIONS):
         function = option(function)
     return function
+
+
+def source_of(path: Path | None, module: str | None) -> Path | ModuleName:
+    """The file, or the module, that was named; raises click.UsageError unless it is one of them with all it needs."""
+    from deuteron.aot.load import ModuleName  # deferred: brings LLVM
+    from deuteron.aot.text import is_text
+
+    if (path is None) == (module is None):
+        raise click.UsageError("name a Python file, or a module with -m", click.get_current_context())
+    if path is None or not is_text(path):
+        require_options("kernel_name", "signature")
+    return path if module is None else ModuleName(module)
 
 
 def require_options(*names: str) -> None:

@@ -26,8 +26,9 @@ def command(headers: tuple[Path, ...], out_path: Path) -> None:
     """
     from deuteron.aot.link import link_kernels  # deferred: for the start-up time of other commands
 
-    for file in link_kernels(headers, out_path):
-        click.echo(f"wrote {file}", err=True)
+    linked = link_kernels(headers, out_path)
+    for file in linked.files:
+        click.echo(f"{'wrote' if file in linked.changed else 'unchanged'} {file}", err=True)
 
 
 if __name__ == "__main__":

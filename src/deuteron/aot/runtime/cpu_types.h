@@ -7,8 +7,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-typedef void *deuteron_ptr;    /* an address of the device's memory: on the CPU, any address */
-typedef void *deuteron_stream; /* has no meaning on the CPU: a call returns when the kernel has run */
+typedef void *deuteron_ptr;             /* an address of the device's memory: on the CPU, any address */
+typedef const void *deuteron_const_ptr; /* one through which no kernel writes */
+typedef void *deuteron_stream;          /* has no meaning on the CPU: a call returns when the kernel has run */
 typedef int deuteron_status;
 
 #elif !defined(DEUTERON_TARGET_CPU)

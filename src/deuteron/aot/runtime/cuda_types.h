@@ -34,8 +34,9 @@ typedef enum cudaError_enum {
 } CUresult;
 #endif
 
-typedef CUdeviceptr deuteron_ptr; /* an address of the device's memory */
-typedef CUstream deuteron_stream; /* what a launch is queued on; NULL is the default stream */
+typedef CUdeviceptr deuteron_ptr;       /* an address of the device's memory */
+typedef CUdeviceptr deuteron_const_ptr; /* one through which no kernel writes */
+typedef CUstream deuteron_stream;       /* what a launch is queued on; NULL is the default stream */
 typedef CUresult deuteron_status;
 
 #elif !defined(DEUTERON_TARGET_CUDA)

@@ -2,6 +2,8 @@
 #ifndef ${guard}
 #define ${guard}
 
+${claims}
+
 ${types}
 #ifdef __cplusplus
 extern "C" {

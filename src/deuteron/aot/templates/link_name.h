@@ -4,5 +4,10 @@ ${algos}
    was compiled for give DEUTERON_ERROR_INVALID_VALUE, and so does an algo_id that does not exist. */
 ${launches}
 
+/* The algorithms by what they are: with other kernels their numbers change, and their names do not. */
+enum {
+${constants}
+};
+
 /* Loading is optional: it moves what the first launch would do to an earlier time. Unload when done. */
 ${maintenance}
