@@ -49,6 +49,43 @@ def test_the_order_of_a_scan(draw, poisoned, check, m, n, axis, reverse, by_colu
 
 
 @triton.jit
+def reduce_in_order(
+    x_ptr, y_ptr, factor_ptr, offset_ptr, first_ptr, AXIS: tl.constexpr, M: tl.constexpr, N: tl.constexpr,
+    L: tl.constexpr,
+):  # fmt: skip
+    places = tl.arange(0, M)[:, None] * N + tl.arange(0, N)[None, :]
+    x, y = tl.load(x_ptr + places), tl.load(y_ptr + places)
+    factor, offset = tl.reduce((x, y), AXIS, compose)
+    out = tl.arange(0, L)
+    tl.store(factor_ptr + out, factor)
+    tl.store(offset_ptr + out, offset)
+    tl.store(first_ptr, tl.reduce(tl.where(places % 7 < 3, 0, y), None, first_nonzero))
+
+
+@triton.jit
+def first_nonzero(a, b):
+    return tl.where(a != 0, a, b)
+
+
+@pytest.mark.parametrize(("m", "n", "axis"), [(2, 512, 1), (64, 16, 0), (8, 64, 1)])
+def test_the_order_of_a_reduction(draw, poisoned, check, m, n, axis):
+    """A function that is associative only combines neighbours, on every executor."""
+    x, y = draw("int32", (m, n)), draw("int32", (m, n))
+    length = n if axis == 0 else m
+    factors, offsets, first = poisoned("int32", length), poisoned("int32", length), poisoned("int32", 1)
+    reduce_in_order[(1,)](x, y, factors, offsets, first, axis, m, n, length)
+    x, y = np.moveaxis(x, axis, 0), np.moveaxis(y, axis, 0)
+    factor, offset = x[0], y[0]
+    for index in range(1, x.shape[0]):
+        factor, offset = factor * x[index], offset * x[index] + y[index]
+    check(factors, factor)
+    check(offsets, offset)
+    kept = np.moveaxis(y, 0, axis).reshape(-1)
+    kept = kept[(np.arange(m * n) % 7 >= 3) & (kept != 0)]
+    check(first, kept[:1])
+
+
+@triton.jit
 def is_better(value, index, other, other_index):
     return (value > other) | ((value == other) & (index < other_index))
 

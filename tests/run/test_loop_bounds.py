@@ -127,3 +127,35 @@ def test_pipelined_loops_at_the_ends_of_the_type(draw, poisoned, check_norm, at,
     out = poisoned("float32", (block, block))
     product_kernel[(1,)](x, y, out, start, start + step + 1, STEP=step, BLOCK=block)
     check_norm(out, (x.astype(np.float64) @ y.astype(np.float64)).sum(axis=0), 1e-3)
+
+
+@triton.jit
+def long_steps_kernel(
+    x_ptr, y_ptr, out_ptr, end, step, START: tl.constexpr, UNIT: tl.constexpr, STAGES: tl.constexpr,
+    BLOCK: tl.constexpr,
+):  # fmt: skip
+    i = tl.arange(0, BLOCK)
+    tile = i[:, None] * BLOCK + i[None, :]
+    total = tl.zeros([BLOCK, BLOCK], tl.float32)
+    for k in tl.range(START, end, step, num_stages=STAGES):
+        part = (k // UNIT - START // UNIT) * BLOCK * BLOCK
+        total = tl.dot(tl.load(x_ptr + part + tile), tl.load(y_ptr + part + tile), total)
+    tl.store(out_ptr + tile, total)
+
+
+@pytest.mark.parametrize(
+    ("start", "end", "step", "unit", "stages"),
+    [
+        (0, I32.max, 2**30, 2**30, 6),
+        (0, 256, 3 * 2**28, 2**28, 7),
+        (I32.min, I32.max, 2**30, 2**30, 4),
+        (I32.min, 5, 2**30, 2**30, 3),
+    ],
+)
+def test_a_step_times_stages_beyond_the_type(draw, poisoned, check_norm, start, end, step, unit, stages):
+    """Whether an iteration that many later comes is computed without wrapping."""
+    trips, block = len(range(start, end, step)), 16
+    x, y = draw("float16", (trips, block, block)), draw("float16", (trips, block, block))
+    out = poisoned("float32", (block, block))
+    long_steps_kernel[(1,)](x, y, out, end, step, start, unit, stages, block)
+    check_norm(out, (x.astype(np.float64) @ y.astype(np.float64)).sum(axis=0), 1e-3)

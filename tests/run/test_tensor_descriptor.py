@@ -426,3 +426,37 @@ def test_old_names(draw, poisoned):
     expected[:, 16:32] = x[:, 16:32]
     old_kernel[(1,)](x, out, 9, 48)
     np.testing.assert_array_equal(out.view(np.int32), expected.view(np.int32))
+
+
+@triton.jit
+def branch_kernel(x_ptr, y_ptr, out_ptr, M, N, B: tl.constexpr):
+    """Without rows there is no tensor to describe, and nothing is loaded."""
+    x = tl.make_tensor_descriptor(x_ptr, [B, B], [B, 1], [B, B])
+    tile = x.load([0, 0])
+    if M > 0:
+        y = tl.make_tensor_descriptor(y_ptr, [M, N], [N, 1], [B, B])
+        tile += y.load([0, 0])
+    tl.store(out_ptr + tl.arange(0, B)[:, None] * B + tl.arange(0, B)[None, :], tile)
+
+
+@pytest.mark.parametrize("rows", [0, -3, 5])
+def test_a_branch_that_is_not_taken_describes_anything(draw, poisoned, rows):
+    x, y, out = draw("float32", (16, 16)), draw("float32", (5, 32)), poisoned("float32", (16, 16))
+    branch_kernel[(1,)](x, y, out, rows, 32, B=16)
+    expected = x.copy()
+    expected[: max(rows, 0)] += y[: max(rows, 0), :16]
+    np.testing.assert_array_equal(out, expected)
+
+
+@triton.jit
+def long_kernel(x_ptr, out_ptr, N, offset, B: tl.constexpr):
+    x = tl.make_tensor_descriptor(x_ptr, [N], [1], [B])
+    tl.store(out_ptr + tl.arange(0, B), x.load([offset * 16]))
+
+
+@pytest.mark.parametrize("size", [2**31 - 1, 2**31, 2**31 + 3, 2**32 - 1, 2**40, 2**63 - 1, 2**63 + 5])
+def test_sizes_beyond_32_bits(draw, poisoned, size):
+    """They are more than any offset, not what is left of them in 32 bits."""
+    x, out = draw("int32", 64), poisoned("int32", 16)
+    long_kernel[(1,)](x, out, size, 2, B=16)
+    np.testing.assert_array_equal(out, x[32:48])

@@ -1,5 +1,5 @@
-"""What a value is as an expression of the kernel's arguments: sums, differences, products and maxima, for a launch to
-evaluate.
+"""What a value is as an expression of the kernel's arguments: sums, differences, products, maxima and minima, for a
+launch to evaluate.
 
     %n1 = arith.extsi %n : i32 to i64        ("argument", 1, 32)
     %s = arith.muli %n1, %c2 : i64           ("mul", 64, ("argument", 1, 32), ("constant", 2))
@@ -22,7 +22,7 @@ from deuteron.ir.types import bit_width_of, byte_width_of, is_float, is_tile, po
 
 Expression = tuple
 
-_NAMES = {arith.AddiOp: "add", arith.SubiOp: "sub", arith.MuliOp: "mul", arith.MaxSIOp: "max"}
+_NAMES = {arith.AddiOp: "add", arith.SubiOp: "sub", arith.MuliOp: "mul", arith.MaxSIOp: "max", arith.MinSIOp: "min"}
 
 
 def expression_of(value: SSAValue) -> Expression | None:

@@ -5,7 +5,7 @@
     encoding_code(maps, params)       the statements; `deuteron_map0` ... are the maps
 
 Sums wrap as they do in the kernel. What cannot be copied by TMA is refused by runtime/cuda_driver.c with
-DEUTERON_ERROR_INVALID_VALUE, as the driver does it.
+DEUTERON_ERROR_INVALID_VALUE, as the driver does it; a map that a branch makes is all zeros then.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from deuteron.aot.metadata import ParamRecord
 from deuteron.backend.tensor_map import ALIGNMENT, DATA_TYPES, SIZE, SWIZZLES, Expression, TensorMap
 
 _OPERATORS = {"add": "+", "sub": "-", "mul": "*"}
+_COMPARISONS = {"max": ">", "min": "<"}
 _FILLS = {"zero": 0, "nan": 1}
 
 
@@ -28,8 +29,8 @@ def expression_code(expression: Expression, params: Sequence[ParamRecord]) -> st
         cast = "(int64_t)" if parts[1] == 64 else f"(int64_t)(int{parts[1]}_t)"
         return f"{cast}{params[parts[0]].c_name}"
     x, y = (expression_code(part, params) for part in parts[1:])
-    if name == "max":
-        return f"({x} > {y} ? {x} : {y})"
+    if name in _COMPARISONS:
+        return f"({x} {_COMPARISONS[name]} {y} ? {x} : {y})"
     wrapped = "(int64_t)" if parts[0] == 64 else f"(int64_t)(int{parts[0]}_t)"
     return f"{wrapped}((uint64_t){x} {_OPERATORS[name]} (uint64_t){y})"
 
@@ -63,7 +64,20 @@ def _map_code(index: int, described: TensorMap, params: Sequence[ParamRecord]) -
         f"    const uint64_t address = (uint64_t){expression_code(described.base, params)};\n"
         f"    deuteron_result =\n"
         f"        (deuteron_status)deuteron_cuda_encode_v2(&box, address, sizes, strides, deuteron_map{index});\n"
+        f"{_unusable_code(index) if described.is_conditional else ''}"
         "    if (deuteron_result != DEUTERON_SUCCESS)\n"
         "      return deuteron_result;\n"
         "  }\n"
+    )
+
+
+def _unusable_code(index: int) -> str:
+    """What becomes of a map that a branch makes, where it cannot be encoded: the branch is not taken."""
+    return (
+        "    if (deuteron_result == DEUTERON_ERROR_INVALID_VALUE) {\n"
+        "      size_t i;\n"
+        f"      for (i = 0; i < sizeof deuteron_map{index}; i++)\n"
+        f"        deuteron_map{index}[i] = 0;\n"
+        "      deuteron_result = DEUTERON_SUCCESS;\n"
+        "    }\n"
     )

@@ -21,6 +21,7 @@ from deuteron.dtypes import FLOATS
 from deuteron.errors import LaunchError
 
 SIZE, ALIGNMENT = 128, 64  # bytes of an encoded map
+UNUSABLE = bytes(SIZE)
 Expression = tuple
 
 # What cuda.h calls the types (CU_TENSOR_MAP_DATA_TYPE_...), with their numbers; other types are copied as bits.
@@ -52,7 +53,11 @@ class MapValues(NamedTuple):
 
 @dataclass(frozen=True)
 class TensorMap:
-    """A tensor in memory as expressions of the arguments, and the box of elements that a copy moves."""
+    """A tensor in memory as expressions of the arguments, and the box of elements that a copy moves.
+
+    `is_conditional`: made in a branch. Where TMA cannot copy such a tensor, the map is `UNUSABLE`, all zeros, and it is
+    an error of the program to take that branch.
+    """
 
     element: str
     box: tuple[int, ...]
@@ -62,6 +67,7 @@ class TensorMap:
     sizes: tuple[Expression, ...]
     strides: tuple[Expression, ...]
     place: str = ""
+    is_conditional: bool = False
 
     @property
     def element_bytes(self) -> int:
@@ -109,7 +115,7 @@ def arguments_of(expression: Expression) -> set[int]:
     return {index for part in parts if isinstance(part, tuple) for index in arguments_of(part)}
 
 
-_OPERATIONS = {"add": operator.add, "sub": operator.sub, "mul": operator.mul, "max": max}
+_OPERATIONS = {"add": operator.add, "sub": operator.sub, "mul": operator.mul, "max": max, "min": min}
 
 
 def _wrapped(number: int, bits: int) -> int:

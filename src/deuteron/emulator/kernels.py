@@ -50,8 +50,18 @@ def with_tensor_maps(metadata: KernelMetadata, args: Sequence[object]) -> list[o
     if not metadata.tensor_maps:
         return list(args)
     values, arrays = [_number(arg) for arg in args], [_array(arg) for arg in args if _is_array(arg)]
-    made = (_tensor_map(described, described.of_arguments(values), arrays) for described in metadata.tensor_maps)
-    return [*args, *made]
+    return [*args, *(_encoded(described, values, arrays) for described in metadata.tensor_maps)]
+
+
+def _encoded(
+    described: tensor_map.TensorMap, values: Sequence[object], arrays: Sequence[np.ndarray]
+) -> TensorMap | bytes:
+    try:
+        return _tensor_map(described, described.of_arguments(values), arrays)
+    except LaunchError:
+        if described.is_conditional:
+            return tensor_map.UNUSABLE
+        raise
 
 
 def _is_array(arg: object) -> bool:

@@ -1,7 +1,7 @@
 """Rules for `tt.reduce` and `tt.scan`: the region runs on whole tiles, one element of each pair in each operand.
 
-A reduction halves the axis again and again, combining the first half with the second; a scan goes along the axis step
-by step. A region that has control flow runs for one pair of elements at a time.
+A reduction halves the axis again and again, combining neighbours, so that it keeps their order; a scan goes
+along the axis step by step. A region that has control flow runs for one pair of elements at a time.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ RULES = RuleTable()
 def reduce(ctx, op, *srcs):
     combine = combiner(ctx, op)
     tiles = axis_first(srcs, op.axis.value.data)
-    while (extent := len(tiles[0])) > 1:
-        tiles = combine([t[: extent // 2] for t in tiles], [t[extent // 2 :] for t in tiles])
+    while len(tiles[0]) > 1:
+        tiles = combine([t[::2] for t in tiles], [t[1::2] for t in tiles])
     return tuple(tile[0] for tile in tiles)
 
 

@@ -22,12 +22,13 @@ Operands = tensor | tuple[tensor, ...]
 
 @builtin
 def reduce(input: Operands, axis: int | None, combine_fn: Callable, keep_dims: bool = False) -> Operands:
-    """All elements along an axis combined to one; the order is unspecified.
+    """All elements along an axis combined to one.
 
     :param input: a tile, or a tuple of n tiles of one shape that are reduced together.
     :param axis: the dimension that goes; None for all, which leaves a scalar. Negative counts from the end.
     :param combine_fn: a @jit function of 2n scalars, first the n of one side, then the n of the other, that returns n
-        of the same types. It is taken as associative and commutative.
+        of the same types. It is taken as associative. One that is not commutative combines neighbours, in their order;
+        Triton takes any order.
     :param keep_dims: whether the dimension stays, with extent 1.
     :returns: a tile or scalar, or a tuple of n.
 

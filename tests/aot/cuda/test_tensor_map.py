@@ -24,6 +24,7 @@ MAPS = [
     TensorMap("fp16", (128, 64), 128, "nan", X, (ROWS, COLUMNS), (("mul", 64, COLUMNS, ("constant", 2)),), "k.py:3"),
     TensorMap("fp32", (4,), 0, "zero", ("add", 64, X, ("mul", 64, ("constant", 16), WIDE)), (ROWS,), (), "k.py:4"),
 ]
+IN_A_BRANCH = TensorMap("fp32", (4,), 0, "zero", X, (("min", 64, WIDE, ("constant", 7)),), (), "k.py:5", True)
 
 
 @pytest.mark.parametrize("compiler", [C99, CXX17], ids=["c99", "c++17"])
@@ -44,6 +45,23 @@ def test_maps_are_encoded_before_the_launch(gpu: FakeGpu, compiler: list[str]):
     assert "args=7000,64,28,fffffffffffffffd," in log
     assert "[0x7000 type=6 swizzle=3 fill=1 40/64*160 100/128][0x6fd0 type=7 swizzle=0 fill=0 100/4]" in log
     assert refused == ["1", "1", "1", "0"], "a stride, an address, a size; an empty grid needs no map"
+
+
+def test_a_map_of_a_branch_may_be_none(gpu: FakeGpu):
+    gpu.emit_cuda("*fp16, i32, u32, i64", "rows", params=PARAMS, tensor_maps=[IN_A_BRANCH])
+    gpu.link()
+    body = """
+  use_device(0);
+  printf("%d\\n", (int)add_alpha_default(NULL, 0x7000, 100, 40, -3));
+  printf("%s\\n", calls());
+  reset();
+  printf("%d\\n", (int)add_alpha_default(NULL, 0x7000, 100, 40, 9));
+  printf("%s\\n", calls());
+"""
+    first, log, second, other = gpu.program(body, C99).run().splitlines()
+    assert (first, second) == ("0", "0")
+    assert "swizzle" not in log
+    assert "[0x7000 type=7 swizzle=0 fill=0 7/4]" in other
 
 
 KERNEL = """

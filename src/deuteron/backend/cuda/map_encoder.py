@@ -15,7 +15,16 @@ from functools import cache
 from typing import Any
 
 from deuteron.backend.cuda.libcuda import LIBRARY
-from deuteron.backend.tensor_map import ALIGNMENT, DATA_TYPES, SIZE, SWIZZLES, Expression, MapValues, TensorMap
+from deuteron.backend.tensor_map import (
+    ALIGNMENT,
+    DATA_TYPES,
+    SIZE,
+    SWIZZLES,
+    UNUSABLE,
+    Expression,
+    MapValues,
+    TensorMap,
+)
 from deuteron.errors import LaunchError
 
 MAX_KEPT = 1024  # maps of 128 bytes: a bound on memory, not measured
@@ -49,6 +58,8 @@ class MapEncoder:
         try:
             return self._encode(described, described.of_arguments(values))
         except LaunchError as error:
+            if described.is_conditional:
+                return UNUSABLE
             raise LaunchError(f"kernel '{self._kernel}': {error.message}") from None
 
 

@@ -45,6 +45,7 @@ def _tensor_map(op: TMAOp) -> TensorMap:
         sizes=tuple(found[1 : rank + 1]),
         strides=tuple(found[rank + 1 :]),
         place=f"{import_path(location.file)}:{location.line}" if location else "an unknown place",
+        is_conditional=made.is_conditional,
     )
 
 

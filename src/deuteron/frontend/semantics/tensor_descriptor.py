@@ -15,6 +15,7 @@ from xdsl.ir import Operation, SSAValue
 
 from deuteron import language as tl
 from deuteron.frontend.context import Context
+from deuteron.frontend.semantics.arithmetic import minimum
 from deuteron.frontend.semantics.constant import as_tensor, number
 from deuteron.frontend.semantics.convert import convert
 from deuteron.frontend.semantics.memory import check_pointer
@@ -130,11 +131,14 @@ def _scalars(ctx: Context, values: Value, rank: int, type: dtype, what: str) -> 
 
 
 def _scalar(ctx: Context, value: Value, type: dtype, what: str) -> Tensor:
+    """An integer of the type, or the largest one: no offset is beyond a size of 2^31 - 1."""
     if is_integer(value):
-        return number(ctx, value, type)
+        return number(ctx, min(value, type.get_int_max_value()), type)
     value = as_tensor(ctx, value, f"Each of {what}")
     if value.shape or not value.dtype.is_int() or value.dtype.is_bool():
         raise ctx.error(f"Each of {what} is an integer scalar, got {value.type}.")
+    if value.dtype.get_int_max_value() > type.get_int_max_value():
+        value = minimum(ctx, value, type.get_int_max_value())
     return convert(ctx, value, type)
 
 

@@ -46,6 +46,7 @@ from deuteron.ir.tt.memory import CacheModifier, EvictionPolicy, Padding
 from deuteron.ir.types import PointerType, element_type_of, i32, i64, is_float, shape_of
 
 MAX_RANK = 5
+CONDITIONAL = "deuteron.conditional"
 
 
 class DescriptorReduceKind(IntEnum):
@@ -101,7 +102,10 @@ class TensorDescType(ParametrizedAttribute, TypeAttribute):
 
 @irdl_op_definition
 class MakeTensorDescriptorOp(IRDLOperation):
-    """Describes a tensor in memory: where it begins, its shape, its strides."""
+    """Describes a tensor in memory: where it begins, its shape, its strides.
+
+    The attribute `CONDITIONAL` says that it is made in a branch.
+    """
 
     name = "tt.make_tensor_descriptor"
     base = operand_def(PointerType)
@@ -125,6 +129,10 @@ class MakeTensorDescriptorOp(IRDLOperation):
             result_types=[type],
             properties={"padding": IntegerAttr(padding, i32)},
         )
+
+    @property
+    def is_conditional(self) -> bool:
+        return CONDITIONAL in self.attributes
 
     @property
     def pads_with_nan(self) -> bool:

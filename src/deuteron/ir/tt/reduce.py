@@ -7,7 +7,8 @@
     }) : (tensor<64x32xf32>) -> tensor<64xf32>
 
 With n operands (argmax: values and indices) the region has 2n arguments, first the n of one side, then the n of the
-other, and there are n results. The combination is taken as associative; a reduction also as commutative.
+other, and there are n results. The combination is taken as associative; after `order-reductions` that of
+a reduction also as commutative.
 """
 
 from __future__ import annotations

@@ -13,6 +13,7 @@ from deuteron.passes.tile.hoist_invariants import HoistInvariants
 from deuteron.passes.tile.inline_calls import InlineCalls
 from deuteron.passes.tile.merge_branches import MergeBranches
 from deuteron.passes.tile.merge_common_subexpressions import MergeCommonSubexpressions
+from deuteron.passes.tile.order_reductions import OrderReductions
 from deuteron.passes.tile.rewrite_block_pointers import RewriteBlockPointers
 from deuteron.passes.tile.rewrite_descriptors_to_pointers import RewriteDescriptorsToPointers
 from deuteron.passes.tile.translate_assembly import TranslateAssembly
@@ -30,6 +31,8 @@ def tile_passes(tma_bytes: int = 0, loads_ahead: bool = True, has_ptx: bool = Tr
     return [
         # First: everything below looks at one function.
         InlineCalls(),
+        # After inlining: a function that is called may be part of one that combines. Before folding, for ranges.
+        OrderReductions(),
         # After inlining: calls pass no descriptors or block pointers. Before what makes pointers of them.
         CarryParts(),
         # Before everything that makes addresses and masks cheap.

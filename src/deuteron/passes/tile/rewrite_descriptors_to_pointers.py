@@ -5,7 +5,8 @@
                                                                               %i + rows < %m & %j + columns < %n, 0.0)
 
 Addresses and masks are those of block_addresses.py. Reductions become relaxed atomics. Where the target has TMA, what
-that can do stays (see analysis/tma_accesses.py); a remark at the others says why it cannot.
+that can do stays (see analysis/tma_accesses.py); a remark at the others says why it cannot. What is made in a branch
+is marked as such, before anything is moved: its tensor map need not be one.
 """
 
 from __future__ import annotations
@@ -13,7 +14,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects import scf
+from xdsl.dialects.builtin import ModuleOp, UnitAttr
 from xdsl.ir import Operation
 from xdsl.passes import ModulePass
 from xdsl.utils.exceptions import VerifyException
@@ -25,6 +27,7 @@ from deuteron.ir.location import from_attribute
 from deuteron.ir.remarks import Kind, remark
 from deuteron.ir.tt.atomic import AtomicRMWOp, MemorySemantic
 from deuteron.ir.tt.descriptor import (
+    CONDITIONAL,
     BlockAccess,
     DescriptorGatherOp,
     DescriptorLoadOp,
@@ -70,11 +73,21 @@ class RewriteDescriptorsToPointers(ModulePass):
         for made in [inner for inner in op.walk() if isinstance(inner, MakeTensorDescriptorOp)]:
             if not list(made.result.uses):
                 erase(made)
+            elif _is_in_branch(made):
+                made.attributes[CONDITIONAL] = UnitAttr()
 
     def _obstacles(self, module: ModuleOp) -> dict[Operation, str | None]:
         """Why TMA does not do an access, None where it does; nothing where there is no TMA."""
         functions = [op for op in module.ops if isinstance(op, FuncOp)] if self.tma_bytes else []
         return {op: obstacle for func in functions for op, obstacle in tma_obstacles(func, self.tma_bytes).items()}
+
+
+def _is_in_branch(op: Operation) -> bool:
+    """Whether it may not run where the program does. Of loops it is asked for anyway."""
+    parent = op.parent_op()
+    while parent is not None and not isinstance(parent, scf.IfOp):
+        parent = parent.parent_op()
+    return parent is not None
 
 
 def rewrite_access(op: BlockAccess | RowAccess) -> Operation:

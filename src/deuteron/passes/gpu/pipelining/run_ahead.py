@@ -24,9 +24,10 @@ from xdsl.ir import Block, Operation, SSAValue
 
 from deuteron.ir.arith import CmpIOp, SelectOp, constant_value
 from deuteron.ir.builder import Builder
+from deuteron.ir.casts import ExtSIOp, TruncIOp
 from deuteron.ir.effects import READ, effects_of, is_speculatable
 from deuteron.ir.ttng.mbarrier import WaitBarrierOp
-from deuteron.ir.types import bit_width_of, i32
+from deuteron.ir.types import bit_width_of, i32, i64
 from deuteron.passes.carried_values import new_argument
 from deuteron.passes.gpu.rings.buffered_loads import BufferedLoad
 from deuteron.passes.gpu.rings.ring import Position, Ring, read_from
@@ -113,17 +114,33 @@ def lead_of(loop: scf.ForOp, b: Builder, inside: Builder, distance: int) -> tupl
     """The iteration that many later, and whether it comes; what does not change is computed before the loop."""
     iteration = loop.body.block.args[0]
     lead = b.value(arith.MuliOp(loop.step, b.constant(distance, loop.step.type)))
-    runs = inside.value(CmpIOp(iteration, _before_end(b, loop, lead), "slt"))
+    runs = inside.value(CmpIOp(iteration, _before_end(b, loop, lead, distance), "slt"))
     return inside.value(arith.AddiOp(iteration, lead)), runs
 
 
-def _before_end(b: Builder, loop: scf.ForOp, lead: SSAValue) -> SSAValue:
+def _before_end(b: Builder, loop: scf.ForOp, lead: SSAValue, distance: int) -> SSAValue:
     """The end less the lead; where that overflows the lowest number, below which is no iteration."""
-    first, last = constant_value(loop.lb), b.value(arith.SubiOp(loop.ub, lead))
-    if first is not None and first >= 0:
+    type, bits = lead.type, bit_width_of(lead.type)
+    lowest, highest = -(1 << bits - 1), (1 << bits - 1) - 1
+    first, step = constant_value(loop.lb), constant_value(loop.step)
+    fits = step is not None and step * distance <= highest
+    if not fits and bits < 64:
+        return b.value(TruncIOp(_wide_before_end(b, loop, distance, lowest), type))
+    last = b.value(arith.SubiOp(loop.ub, lead))
+    if fits and first is not None and first >= 0:
         return last
-    lowest = b.constant(-(1 << bit_width_of(last.type) - 1), last.type)
-    return b.value(SelectOp(b.value(CmpIOp(last, loop.ub, "slt")), last, lowest))
+    is_less = b.value(CmpIOp(last, loop.ub, "slt"))
+    if not fits:
+        is_near = b.value(CmpIOp(loop.step, b.constant(highest // distance, type), "sle"))
+        is_less = b.value(arith.AndIOp(is_less, is_near))
+    return b.value(SelectOp(is_less, last, b.constant(lowest, type)))
+
+
+def _wide_before_end(b: Builder, loop: scf.ForOp, distance: int, lowest: int) -> SSAValue:
+    """The same in 64 bits: the step is known at run time, or the lead is beyond the type of the index."""
+    end, step = (b.value(ExtSIOp(value, i64)) for value in (loop.ub, loop.step))
+    last = b.value(arith.SubiOp(end, b.value(arith.MuliOp(step, b.constant(distance, i64)))))
+    return b.value(arith.MaxSIOp(last, b.constant(lowest, i64)))
 
 
 def next_iteration(b: Builder, loop: scf.ForOp, iteration: SSAValue) -> SSAValue:

@@ -1,0 +1,82 @@
+"""Reductions become scans where their function tells one order of its operands from the other."""
+
+from __future__ import annotations
+
+import pytest
+
+import deuteron as triton
+import deuteron.language as tl
+from deuteron.frontend import lower_function
+from deuteron.ir.tt.reduce import ReduceOp, ScanOp
+from deuteron.language.reductions import _larger_any, _larger_left
+from deuteron.passes import run_passes
+from deuteron.passes.tile.order_reductions import OrderReductions
+
+
+@triton.jit
+def add(a, b):
+    return a + b
+
+
+@triton.jit
+def mean(m0, d0, n0, m1, d1, n1):
+    """Welford's: alike in both orders but for rounding."""
+    delta, count = m1 - m0, n0 + n1
+    part = tl.where(count == 0, 0.0, n1 / count)
+    return m0 + delta * part, d0 + d1 + delta * delta * n0 * part, count
+
+
+@triton.jit
+def left(a, b):
+    return a
+
+
+@triton.jit
+def subtract(a, b):
+    return a - b
+
+
+@triton.jit
+def segmented(flag, value, other_flag, other):
+    return flag | other_flag, tl.where(other_flag != 0, other, value + other)
+
+
+@triton.jit
+def branched(a, b):
+    if a > b:
+        b = a
+    return b
+
+
+@triton.jit
+def kernel(p, combine: tl.constexpr, count: tl.constexpr):
+    x = tl.load(p + tl.arange(0, 64))
+    if count == 1:
+        tl.reduce(x, 0, combine)
+    elif count == 2:
+        tl.reduce((x.to(tl.int32), x), 0, combine)
+    else:
+        tl.reduce((x, x, x), 0, combine)
+
+
+@pytest.mark.parametrize(
+    ("combine", "count", "is_ordered"),
+    [
+        (add, 1, False),
+        (mean, 3, False),
+        (branched, 1, False),
+        (_larger_any, 2, False),
+        (_larger_left, 2, False),
+        (left, 1, True),
+        (subtract, 1, True),
+        (segmented, 2, True),
+    ],
+)
+@pytest.mark.parametrize("dtype", ["fp32", "fp16", "i32"])
+def test_order(combine, count, is_ordered, dtype):
+    if dtype != "fp32" and combine is mean:
+        pytest.skip("divides")
+    module = lower_function(kernel, {"p": f"*{dtype}"}, {"combine": combine, "count": count}, {})
+    run_passes(module, [OrderReductions()])
+    assert sum(isinstance(op, ScanOp) for op in module.walk()) == is_ordered
+    assert sum(isinstance(op, ReduceOp) for op in module.walk()) == 1
