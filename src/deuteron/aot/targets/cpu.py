@@ -42,10 +42,11 @@ def _features(target: Target) -> tuple[Feature, ...]:
 
 def source(code: KernelCode) -> str:
     """The text of a kernel's `.c`."""
-    from deuteron.backend.llvm.targets import machine  # deferred: brings LLVM
+    from deuteron.backend.llvm.targets import architecture_of  # deferred: brings LLVM
 
     record = code.record
-    features = _features(Target("cpu", record.target.partition(":")[2]))
+    arch = record.target.partition(":")[2]
+    features = _features(Target("cpu", arch))
     variables = {param.name: Variable(param.c_name, param.type) for param in record.runtime_params}
     grid = [node_code(node, variables) for node in code.grid]
     return render(
@@ -54,7 +55,7 @@ def source(code: KernelCode) -> str:
         target=record.target,
         header=f"{code.file_base.name}.h",
         runtime=runtime_source(*_RUNTIME_FILES),
-        architecture=f"defined(__{machine()}__)",
+        architecture=f"defined(__{architecture_of(arch)}__) && defined(__ELF__)",
         assembly=assembly_block(code.asm["asm"], code.symbol),
         symbol=code.symbol,
         function=record.function,

@@ -13,7 +13,7 @@ from functools import cache
 from typing import NamedTuple
 
 from deuteron.backend.llvm.compile import optimise
-from deuteron.backend.llvm.targets import machine, resolve_cpu
+from deuteron.backend.llvm.targets import architecture_of, resolve_cpu
 
 AVX, AVX512, APX = 0x6, 0xE6, 0x80000  # what the system must save of the registers: bits of XCR0
 EAX, EBX, ECX, EDX = range(4)
@@ -76,7 +76,7 @@ X86_FEATURES = (
 def required_features(arch: str) -> tuple[Feature, ...]:
     """The features that code for an LLVM CPU name (or "native") may use; raises UsageError for an unknown name."""
     cpu, features = resolve_cpu(arch)
-    if machine() != "x86_64":
+    if architecture_of(arch) != "x86_64":
         return ()
     inlined = optimise(_probe(cpu, features), cpu, features, 1)
     return tuple(feature for i, feature in enumerate(X86_FEATURES) if f"@callee{i}(" not in inlined)

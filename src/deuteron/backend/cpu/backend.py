@@ -12,11 +12,11 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from deuteron.backend import ttir
-from deuteron.backend.llvm.targets import CPU, resolve_cpu
+from deuteron.backend.llvm.targets import CPU, architecture_of, machine, resolve_cpu
 from deuteron.backend.metadata import KernelMetadata
 from deuteron.backend.report import Report
 from deuteron.backend.stage import Made, Stage, Unit
-from deuteron.errors import InternalError, IRError, Location
+from deuteron.errors import InternalError, IRError, LaunchError, Location
 from deuteron.options import CPUOptions, Target, make_options
 
 if TYPE_CHECKING:
@@ -110,4 +110,7 @@ class CPUBackend:
     def load(self, texts: Mapping[str, str | bytes], metadata: KernelMetadata) -> Callable[..., None]:
         from deuteron.backend.cpu.driver import load_kernel  # deferred: brings llvmlite
 
+        architecture = architecture_of(str(metadata.target.arch))
+        if architecture != machine():
+            raise LaunchError(f"'{metadata.name}' is compiled for {architecture}, and this machine is {machine()}")
         return load_kernel(texts["obj"], metadata)

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import cache
 
 from deuteron.backend.llvm.compile import emit_assembly, external_symbols
-from deuteron.backend.llvm.targets import machine
+from deuteron.backend.llvm.targets import architecture_of
 from deuteron.backend.llvm.types import byte_width
 
 
@@ -41,17 +41,17 @@ class CPUTarget:
 @cache
 def cpu_target(cpu: str, features: str) -> CPUTarget:
     """The target of a CPU as `resolve_cpu` gives it."""
-    bits, registers = _vector_registers(emit_assembly(_ADD_PROBE, cpu, features, 1))
+    bits, registers = _vector_registers(emit_assembly(_ADD_PROBE, cpu, features, 1), architecture_of(cpu))
     has = [not external_symbols(emit_assembly(probe, cpu, features, 1)) for probe in _PROBES]
     return CPUTarget(cpu, features, bits, registers, *has)
 
 
-def _vector_registers(assembly: str) -> tuple[int, int]:
+def _vector_registers(assembly: str, architecture: str) -> tuple[int, int]:
     if "%zmm" in assembly:
         return 512, 32
     if "%ymm" in assembly:
         return 256, 16
-    return 128, 16 if machine() == "x86_64" else 32
+    return 128, 16 if architecture == "x86_64" else 32
 
 
 _ADD_PROBE = """

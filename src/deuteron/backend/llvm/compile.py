@@ -5,6 +5,9 @@
     emit_object(llir, "x86-64-v3", "")          an ELF object
     external_symbols(assembly)                  {"printf"}: what a program that links the assembly must have
 
+The architecture is that of the CPU, which need not be this machine's: `emit_assembly(llir, "cortex-a72")` gives
+ELF for Linux on AArch64.
+
 The LLVM in the wheel is a build with assertions: on IR that it cannot handle it ends the process. Text is therefore
 parsed and verified first, and what fails there is an InternalError. These pass that and would still end the process,
 so they are refused: a CPU without 64-bit mode (by `targets`), inline assembly (LLVM exits on a mistake in it), and
@@ -26,6 +29,7 @@ from functools import cache
 import llvmlite.binding as llvm
 
 from deuteron.backend.llvm.parse import parsed
+from deuteron.backend.llvm.targets import architecture_of, machine
 from deuteron.errors import IRError
 
 _LETHAL = re.compile(
@@ -36,19 +40,19 @@ _LETHAL = re.compile(
 
 def optimise(llir: str, cpu: str, features: str = "", opt_level: int = 3) -> str:
     """The text after LLVM's mid-end passes; level 0 only parses and verifies."""
-    with _parsed(llir) as module:
+    with _parsed(llir, cpu) as module:
         if opt_level > 0:
             _run_passes(module, _target_machine(cpu, features, opt_level), opt_level)
         return str(module)
 
 
 def emit_assembly(llir: str, cpu: str, features: str = "", opt_level: int = 3) -> str:
-    with _parsed(llir) as module:
+    with _parsed(llir, cpu) as module:
         return _target_machine(cpu, features, opt_level).emit_assembly(module)
 
 
 def emit_object(llir: str, cpu: str, features: str = "", opt_level: int = 3) -> bytes:
-    with _parsed(llir) as module:
+    with _parsed(llir, cpu) as module:
         return _target_machine(cpu, features, opt_level).emit_object(module)
 
 
@@ -73,15 +77,26 @@ def _native_target() -> llvm.Target:
 
 
 @cache
+def _target_of(architecture: str) -> llvm.Target:
+    """This machine's own, or that of Linux on another architecture."""
+    if architecture == machine():
+        return _native_target()
+    llvm.initialize_all_targets()
+    llvm.initialize_all_asmprinters()
+    return llvm.Target.from_triple(f"{architecture}-unknown-linux-gnu")
+
+
+@cache
 def _target_machine(cpu: str, features: str, opt_level: int) -> llvm.TargetMachine:
-    return _native_target().create_target_machine(cpu, features, opt_level, reloc="pic", codemodel="default")
+    target = _target_of(architecture_of(cpu))
+    return target.create_target_machine(cpu, features, opt_level, reloc="pic", codemodel="default")
 
 
 @contextmanager
-def _parsed(llir: str) -> Iterator[llvm.ModuleRef]:
+def _parsed(llir: str, cpu: str) -> Iterator[llvm.ModuleRef]:
     if lethal := _LETHAL.search(llir):
         raise IRError(f"inline assembly and intrinsics of one processor are not accepted: '{lethal[0].strip()}'")
-    with parsed(llir, _native_target().triple) as module:
+    with parsed(llir, _target_of(architecture_of(cpu)).triple) as module:
         yield module
 
 

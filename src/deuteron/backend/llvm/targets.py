@@ -2,6 +2,8 @@
 
     resolve_cpu("native")           CPU("rocketlake", "+avx512f,-amx-fp8,...")
     resolve_cpu("x86-64-v3")        CPU("x86-64-v3", "")
+    resolve_cpu("cortex-a72")       CPU("cortex-a72", ""), also on x86-64: what is compiled for it runs elsewhere
+    architecture_of("cortex-a72")   "aarch64"
     resolve_cpu("i486")             UsageError: LLVM would end the process on a 32-bit CPU in 64-bit mode
 
 LLVM only warns about a name it does not know and then takes a generic CPU, so names are checked here. The
@@ -56,12 +58,21 @@ def resolve_cpu(name: str) -> CPU:
     """The CPU of this name, or the machine's own for "native"; raises UsageError."""
     if name == "native":
         return _host_cpu()
-    known = CPU_NAMES.get(machine(), ["generic"])
-    if name in known:
+    if name == "generic" or any(name in names for names in CPU_NAMES.values()):
         return CPU(name, "")
+    known = [*CPU_NAMES.get(machine(), []), *(other for names in CPU_NAMES.values() for other in names)]
+    known = list(dict.fromkeys(known))
     close = difflib.get_close_matches(name, known, 3)
     advice = f"Did you mean {' or '.join(close)}? " if close else ""
-    raise UsageError(f"unknown CPU '{name}'. {advice}LLVM knows for {machine()}: native, {', '.join(known)}")
+    raise UsageError(f"unknown CPU '{name}'. {advice}LLVM knows: native, {', '.join(known)}")
+
+
+def architecture_of(name: str) -> str:
+    """The architecture of a CPU that `resolve_cpu` knows; `native` and `generic` are of this machine's."""
+    own = CPU_NAMES.get(machine(), ())
+    if name in own or name == "generic":
+        return machine()
+    return next((architecture for architecture, names in CPU_NAMES.items() if name in names), machine())
 
 
 def machine() -> str:
