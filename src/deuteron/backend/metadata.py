@@ -105,7 +105,7 @@ class KernelMetadata(Facts):
 
     def __getattr__(self, name: str) -> Any:
         """An option, too, is an attribute."""
-        options = vars(self).get("options", {})
+        options = vars(self).get("options", {})  # empty while it is unpickled
         if name in options:
             return options[name]
         raise AttributeError(f"kernel metadata has no '{name}'", name=name, obj=self)
@@ -131,6 +131,11 @@ class KernelMetadata(Facts):
     @property
     def num_ctas(self) -> int:
         return self.options.get("num_ctas", 1)
+
+    @property
+    def cluster_dims(self) -> tuple[int, int, int]:
+        """The CTAs of a cluster along each axis of the grid."""
+        return self.num_ctas, 1, 1
 
     @property
     def runtime_params(self) -> tuple[Param, ...]:

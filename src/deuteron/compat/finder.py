@@ -4,15 +4,17 @@
     import triton.nonsense           ModuleNotFoundError: Deuteron has no module 'triton.nonsense'
 
 All modules are made at once: they hold little besides references, and so the order of a program's imports does not
-decide whether `triton.runtime.driver` is the module or, as in Triton, the object of that name.
+decide whether `triton.runtime.driver` is the module or, as in Triton, the object of that name. Each has the spec, file
+and path that tools look for in modules; one that is taken out of `sys.modules` is the same when it is imported again.
 """
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
-from importlib.abc import MetaPathFinder
+from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -31,54 +33,74 @@ _REMOVED = {
 }
 
 
-class TritonFinder(MetaPathFinder):
+class TritonFinder(MetaPathFinder, Loader):
     """First on `sys.meta_path`, so that no part of an installed Triton is found."""
 
+    def __init__(self, modules: Mapping[str, ModuleType]):
+        self._modules = modules
+
     def find_spec(self, name: str, path: Any = None, target: ModuleType | None = None) -> ModuleSpec | None:
-        if name == "triton" or name.startswith("triton."):
+        if name in self._modules:
+            return self._modules[name].__spec__
+        if name.startswith("triton."):
             why = next((why for removed, why in _REMOVED.items() if f"{name}.".startswith(f"{removed}.")), "")
             raise ModuleNotFoundError(f"Deuteron has no module '{name}'{why}", name=name)
         return None
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType:
+        return self._modules[spec.name]
+
+    def exec_module(self, module: ModuleType) -> None:
+        """Modules are complete when they are made."""
 
 
 def install() -> None:
     """Make `import triton` mean Deuteron; does nothing where it already does. Raises UsageError after Triton itself."""
     if any(isinstance(finder, TritonFinder) for finder in sys.meta_path):
         return
-    if "triton" in sys.modules:
-        where = getattr(sys.modules["triton"], "__file__", "an unknown file")
-        raise UsageError(f"Triton itself is already imported, from {where}: import deuteron.compat before it")
+    _check_not_imported()
     modules = triton_modules()
     made = {
-        name: content if isinstance(content, ModuleType) else _make_module(name, _is_package(name, modules))
+        name: content if isinstance(content, ModuleType) else ModuleType(name, f"Deuteron, under the name {name}.")
         for name, content in modules.items()
     }
+    finder = TritonFinder(made)
     for name, module in made.items():
         parent, _, child = name.rpartition(".")
         if parent:
             setattr(made[parent], child, module)
     for name, content in modules.items():
         if not isinstance(content, ModuleType):
+            _describe(made[name], finder, _is_package(name, modules))
             vars(made[name]).update(content)
     sys.modules.update(made)
-    sys.meta_path.insert(0, TritonFinder())
+    sys.meta_path.insert(0, finder)
+
+
+def _check_not_imported() -> None:
+    """The package `triton` of Deuteron's own is on its way to being replaced; any other is Triton itself."""
+    module = sys.modules.get("triton")
+    if module is not None and not hasattr(module, "__deuteron__"):
+        where = getattr(module, "__file__", "an unknown file")
+        raise UsageError(f"Triton itself is already imported, from {where}: import deuteron.compat before it")
 
 
 def _is_package(name: str, modules: Mapping[str, Any]) -> bool:
     return any(other.startswith(f"{name}.") for other in modules)
 
 
-def _make_module(name: str, is_package: bool) -> ModuleType:
-    module = ModuleType(name, f"Deuteron, under the name {name}.")
+def _describe(module: ModuleType, finder: TritonFinder, is_package: bool) -> None:
+    """Give a module what Python's own have: it says where it comes from, and what it does not have."""
+    name = module.__name__
+    spec = ModuleSpec(name, finder, origin=CONTENTS, is_package=is_package)
+    spec.has_location = True  # the file is named by the message of a failing `from ... import`
+    module.__spec__, module.__loader__, module.__file__, module.__package__ = spec, finder, CONTENTS, spec.parent
     module.__deuteron__ = True  # to tell it from a user's (language/references.py)
-    module.__spec__ = ModuleSpec(name, None, is_package=is_package)
-    module.__file__ = CONTENTS  # which the message of a failing `from ... import` names
-    module.__package__ = name if is_package else name.rpartition(".")[0]
     if is_package:
-        module.__path__ = []
+        spec.submodule_search_locations.append(str(Path(CONTENTS).parent))
+        module.__path__ = spec.submodule_search_locations
 
     def missing(attribute: str) -> Any:
-        raise AttributeError(f"Deuteron has no '{name}.{attribute}'", name=attribute, obj=module)
+        raise AttributeError(f"Deuteron has no '{name}.{attribute}'", name=attribute, obj=None)
 
     vars(module)["__getattr__"] = missing
-    return module

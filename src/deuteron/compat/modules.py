@@ -16,12 +16,10 @@ from typing import Any
 
 import deuteron
 from deuteron import compiler, errors, knobs, language, runtime, testing
-from deuteron.backend import BACKENDS, Backend, get_backend
-from deuteron.backend.cpu.backend import CPUBackend
-from deuteron.backend.cuda.backend import CUDABackend
 from deuteron.backend.tensor_descriptor import TensorDescriptor
 from deuteron.compat import mxfp, old_spellings
 from deuteron.compat.allocation import ALLOCATION_NAMES
+from deuteron.compat.backends import BACKENDS, BaseBackend, CPUBackend, CUDABackend, make_backend
 from deuteron.compat.cache_files import CACHE_NAMES, triton_key
 from deuteron.compat.nested import NESTED_NAMES
 from deuteron.compat.toolkit import DISASSEMBLY_NAMES, libcuda_dirs
@@ -183,7 +181,7 @@ def _compiler() -> dict[str, Mapping[str, Any]]:
         "IRSource": compiler.IRSource,
         "CompiledKernel": compiler.CompiledKernel,
         "LazyDict": LazyDict,
-        "make_backend": get_backend,
+        "make_backend": make_backend,
         "max_shared_mem": max_shared_mem,
     }
     return {
@@ -196,8 +194,8 @@ def _compiler() -> dict[str, Mapping[str, Any]]:
 
 def _backends() -> dict[str, Mapping[str, Any]]:
     return {
-        "triton.backends": {"backends": dict(BACKENDS), "BaseBackend": Backend, "DriverBase": DriverBase},
-        "triton.backends.compiler": {"GPUTarget": Target, "BaseBackend": Backend},
+        "triton.backends": {"backends": dict(BACKENDS), "BaseBackend": BaseBackend, "DriverBase": DriverBase},
+        "triton.backends.compiler": {"GPUTarget": Target, "BaseBackend": BaseBackend},
         "triton.backends.driver": {"DriverBase": DriverBase, "GPUDriver": CUDADriver},
         "triton.backends.nvidia": {},
         "triton.backends.nvidia.compiler": {"CUDABackend": CUDABackend, "CUDAOptions": CUDAOptions},

@@ -60,10 +60,15 @@ def compile(
 
 
 def resolve_target(target: Target | str | None) -> Target:
-    """The target that is meant: a text is parsed, None is DEUTERON_TARGET, else the machine's GPU, else the CPU."""
+    """The target that is meant: a text is parsed, None is DEUTERON_TARGET, else the machine's GPU, else the CPU.
+
+    A Target as Triton has it, such as `GPUTarget("cpu", "", 32)`, becomes ours. Raises UsageError for an unknown one.
+    """
     if target is None:
         target = settings.target or machine_target()
-    return parse_target(target) if isinstance(target, str) else target
+    if isinstance(target, Target):
+        get_backend(target)  # which says what there is, where there is none
+    return parse_target(str(target))
 
 
 def compile_with(
@@ -89,7 +94,7 @@ def compile_with(
         if not is_overridden:
             cache.store(settings.cache_dir, key, entry)
             evict_now_and_then(settings.cache_dir, settings.cache_size)
-    kernel = _kernel(backend, entry, options, key, is_cached)
+    kernel = _kernel(backend, source, entry, options, key, is_cached)
     if knobs.compilation.listener is not None:
         _tell_listener(source, kernel, looked_up - begin, time.perf_counter() - begin)
     if is_cached and settings.dump_dir:
@@ -170,7 +175,9 @@ def _walk_from_text(backend: Backend, source: IRSource, unit: Unit, folder: Path
     return walk
 
 
-def _kernel(backend: Backend, entry: cache.Entry, options: Any, key: str, is_cached: bool) -> CompiledKernel:
+def _kernel(
+    backend: Backend, source: ASTSource | IRSource, entry: cache.Entry, options: Any, key: str, is_cached: bool
+) -> CompiledKernel:
     metadata = entry.metadata
     unit = Unit(metadata.name, metadata.symbol, metadata.target, options, metadata.params)
     on_demand = {
@@ -178,7 +185,7 @@ def _kernel(backend: Backend, entry: cache.Entry, options: Any, key: str, is_cac
         for stage in backend.stages
         if stage.on_demand and stage.input in entry.texts
     }
-    return CompiledKernel(metadata, StageTexts(entry.texts, on_demand), key, backend, is_cached)
+    return CompiledKernel(source, metadata, StageTexts(entry.texts, on_demand), key, backend, is_cached)
 
 
 def _text_on_demand(backend: Backend, stage: Stage, input_text: str | bytes, unit: Unit) -> str | bytes:

@@ -21,6 +21,8 @@ from deuteron.backend.arrays import array_specialiser, check_writable, device_mi
 from deuteron.backend.metadata import KernelMetadata, Param
 from deuteron.backend.report import Report
 from deuteron.backend.tensor_descriptor import flatten
+from deuteron.compiler.runner import make_runner
+from deuteron.compiler.source import ASTSource, IRSource
 from deuteron.errors import LaunchError
 from deuteron.knobs.hooks import LazyDict
 
@@ -47,6 +49,10 @@ class StageTexts(Mapping[str, str | bytes]):
         return name in self._texts or name in self._on_demand
 
 
+# Attributes of a kernel that only its process has.
+_IN_MEMORY = ("launch", "_run")
+
+
 class CompiledKernel:
     """The result of a compile; equal sources, options, targets and versions give an equal `hash`.
 
@@ -57,7 +63,16 @@ class CompiledKernel:
     launch_enter_hook: Callable[[Any], None] | None = None
     launch_exit_hook: Callable[[Any], None] | None = None
 
-    def __init__(self, metadata: KernelMetadata, asm: StageTexts, hash: str, backend: Backend, is_cached: bool):
+    def __init__(
+        self,
+        src: ASTSource | IRSource,
+        metadata: KernelMetadata,
+        asm: StageTexts,
+        hash: str,
+        backend: Backend,
+        is_cached: bool,
+    ):
+        self.src = src
         self.metadata = metadata
         self.asm = asm
         self.hash = hash
@@ -71,6 +86,10 @@ class CompiledKernel:
     def name(self) -> str:
         return self.metadata.name
 
+    def __getstate__(self) -> dict[str, Any]:
+        """What is pickled: everything but the code in memory, which is loaded again by the first launch."""
+        return {name: value for name, value in vars(self).items() if name not in _IN_MEMORY}
+
     @property
     def n_regs(self) -> int | None:
         """Registers of a thread, as the assembler reported them; None where there is no such report."""
@@ -78,8 +97,9 @@ class CompiledKernel:
 
     @property
     def n_spills(self) -> int | None:
-        """Bytes of a thread that the assembler spilled; None where there is no such report."""
-        return self.metadata.resources.get("spill_bytes")
+        """Words of 4 bytes of a thread that the assembler spilled; None where there is no such report."""
+        spill_bytes = self.metadata.resources.get("spill_bytes")
+        return None if spill_bytes is None else spill_bytes // 4
 
     @property
     def stage_times(self) -> dict[str, float]:
@@ -96,6 +116,44 @@ class CompiledKernel:
         if after:
             after(loaded, loaded, self.name, self.asm, self.hash)
         return loaded
+
+    def _init_handles(self) -> None:
+        """Load the code, as launchers made for Triton ask for before they take `run` and `function`."""
+        self.launch  # noqa: B018
+
+    @property
+    def function(self) -> Any:
+        """The loaded kernel: on the CPU its address, on a GPU the driver's handle."""
+        return self.launch.function
+
+    @property
+    def module(self) -> Any:
+        """What holds the loaded code; it is unloaded with it."""
+        return self.launch
+
+    @property
+    def packed_metadata(self) -> KernelMetadata:
+        """What launchers pass back to `run`, which needs none of it."""
+        return self.metadata
+
+    @property
+    def run(self) -> Callable[..., None]:
+        """Launches with what the launchers pass that are made for Triton's kernels (`runner.py`)."""
+        made = vars(self).get("_run")
+        if made is None:
+            made = self._run = make_runner(self)
+        return made
+
+    def launch_metadata(self, grid: Sequence[int], stream: int, *args: Any) -> LazyDict | None:
+        """What launch hooks are told of a launch with these arguments, of all parameters; None where there are none."""
+        if not has_launch_hooks():
+            return None
+        found = LazyDict({"name": self.name, "function": self.function, "stream": stream})
+        describe = getattr(self.src, "fn", None) and getattr(self.src.fn, "launch_metadata", None)
+        if describe:
+            named = dict(zip(self.src.fn.arg_names, args, strict=True))
+            found.add(describe, (tuple(grid), self.metadata, named))
+        return found
 
     def launch_with_hooks(
         self,

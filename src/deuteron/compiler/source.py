@@ -11,7 +11,7 @@ tuple holds by its name (`args_0`) or the path to it (`(2, 0)`). The type of a t
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -74,6 +74,16 @@ class ASTSource:
         types = (leaf for name, type in self.signature.items() for leaf in leaves(name, type))
         return tuple(param for name, type in types for param in make_params(name, type, divisibility.get(name, 1)))
 
+    @property
+    def constants(self) -> dict[tuple[int, ...], Any]:
+        """The values that are known, by the index of the parameter, or the path to the item of one that is a tuple."""
+        paths = {
+            part: path
+            for index, (name, type) in enumerate(self.signature.items())
+            for part, path in _paths(name, type, (index,))
+        }
+        return {paths[name]: value for name, value in self.constexprs.items()}
+
     def fingerprint(self) -> str:
         """What the compiled kernel depends on, as text: equal for equal kernels in any process."""
         constexprs = {name: stable_repr(value) for name, value in self.constexprs.items()}
@@ -134,6 +144,14 @@ def _param_name(fn: Function, key: Any, signature: Mapping[str, Any]) -> str:
     if key not in known:
         raise UsageError(f"kernel '{fn.__name__}' has no parameter '{key}': it has {', '.join(dict.fromkeys(known))}")
     return key
+
+
+def _paths(name: str, type: Any, path: tuple[int, ...]) -> Iterator[tuple[str, tuple[int, ...]]]:
+    """A parameter, and the parts of one that is a tuple, by name, with the indices that lead there."""
+    yield name, path
+    if isinstance(type, tuple):
+        for index, (part, item) in enumerate(zip(part_names(name, type), type, strict=True)):
+            yield from _paths(part, item, (*path, index))
 
 
 def _part_name(name: str, type: Any, path: Sequence[int]) -> str:

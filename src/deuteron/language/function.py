@@ -18,7 +18,7 @@ import inspect
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property, update_wrapper
+from functools import cached_property, partial, update_wrapper
 from types import FunctionType, MethodType
 from typing import Any, NamedTuple
 
@@ -90,6 +90,8 @@ class SourceFunction:
     @property
     def references(self) -> tuple[Reference, ...]:
         """What the names and the dotted names in the source mean outside of it now, sorted by name."""
+        if self.fn is None:
+            raise UsageError(f"'{self.__name__}' was pickled without its Python function: it cannot be compiled again")
         return tuple(find_references(self.fn, self._names_outside))
 
     @cached_property
@@ -130,6 +132,16 @@ class SourceFunction:
         self.__dict__["source"] = self.source.with_definition(new_src)
         self.__dict__.pop("_names_outside", None)
         SourceFunction.num_updates += 1
+
+    @property
+    def __globals__(self) -> dict[str, Any]:
+        """The namespace of the module that it is defined in."""
+        return self.fn.__globals__
+
+    @__globals__.setter
+    def __globals__(self, value: None) -> None:
+        if value is not None and value is not self.fn.__globals__:
+            raise UsageError(f"'{self.__name__}' is of the module that defines it: give it another function as `fn`")
 
     @property
     def hash(self) -> str:
@@ -197,7 +209,7 @@ class Function(SourceFunction):
             raise UsageError(f"@jit decorates functions, got {fn!r}")
         self.fn = fn
         self.noinline = noinline
-        self.repr = repr or (lambda specialization: fn.__name__)
+        self.repr = repr or partial(_plain_name, fn.__name__)
         self.signature = inspect.signature(fn)
         self.params = _parameters(self.signature, do_not_specialize, do_not_specialize_on_alignment)
         update_wrapper(self, fn)
@@ -308,6 +320,11 @@ def _parameters(
         )
         for num, param in enumerate(signature.parameters.values())
     )
+
+
+def _plain_name(name: str, specialization: Any) -> str:
+    """What the kernels of a function without a `repr` are called."""
+    return name
 
 
 def _annotations_of_module(name: str) -> Mapping[str, Any]:

@@ -13,6 +13,7 @@ from typing import Any
 
 from deuteron.backend.cuda.libcuda import cuda_driver, num_devices
 from deuteron.backend.cuda.streams import current_device, current_stream, torch_with_cuda
+from deuteron.backend.devices import Device, device_target
 from deuteron.compiler import resolve_target
 from deuteron.options import Target
 from deuteron.runtime.driver_base import DriverBase
@@ -73,7 +74,8 @@ class CUDADriver(DriverBase):
     utils = CUDAProperties
 
     def get_current_target(self) -> Target:
-        return resolve_target(None)
+        target = resolve_target(None)
+        return target if target.backend == "cuda" else device_target(Device("cuda"))
 
     def get_current_device(self) -> int:
         return current_device(cuda_driver())
@@ -102,5 +104,6 @@ class CUDADriver(DriverBase):
     def clear_cache(self, cache: Any) -> None:
         cache.zero_()
 
-    def is_active(self) -> bool:
+    @staticmethod
+    def is_active() -> bool:
         return num_devices() > 0

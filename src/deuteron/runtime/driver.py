@@ -15,6 +15,7 @@ import os
 from pathlib import Path
 from typing import Any
 
+from deuteron.backend.devices import CPU, device_target
 from deuteron.compiler import resolve_target
 from deuteron.options import Target, settings
 from deuteron.runtime.cuda_device import CUDADriver
@@ -80,7 +81,8 @@ class Driver(DriverBase):
     utils = CPUProperties
 
     def get_current_target(self) -> Target:
-        return resolve_target(None)
+        target = resolve_target(None)
+        return target if target.backend == CPU.backend else device_target(CPU)
 
     def get_current_device(self) -> int:
         return 0
@@ -105,7 +107,8 @@ class Driver(DriverBase):
     def clear_cache(self, cache: Any) -> None:
         cache[:] = bytes(len(cache))
 
-    def is_active(self) -> bool:
+    @staticmethod
+    def is_active() -> bool:
         return True
 
 

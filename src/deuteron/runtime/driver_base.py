@@ -29,9 +29,10 @@ class DriverBase(ABC):
     def get_active_torch_device(self) -> Any:
         """The device as torch has it."""
 
+    @staticmethod
     @abstractmethod
-    def is_active(self) -> bool:
-        """Whether kernels can run."""
+    def is_active() -> bool:
+        """Whether kernels can run: asked of the class, too, before one is made."""
 
     def get_benchmarker(self) -> Callable[..., Any]:
         """`bench(fn, quantiles=)` returns milliseconds."""

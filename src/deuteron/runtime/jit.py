@@ -37,12 +37,8 @@ from deuteron.runtime.interface import KernelInterface
 from deuteron.runtime.interpret import interpret, lower
 from deuteron.runtime.kernel_caches import DeviceCaches
 from deuteron.runtime.mock import MockTensor
-from deuteron.runtime.specialise import (
-    Token,
-    decode,
-    name_argument,
-    parameter_specialiser,
-)
+from deuteron.runtime.pickling import Pickled
+from deuteron.runtime.specialise import Token, decode, name_argument, parameter_specialiser
 
 
 class _Launcher(NamedTuple):
@@ -57,13 +53,16 @@ class _Launcher(NamedTuple):
     has_parts: bool
 
 
-class JITFunction(Function, KernelInterface):
+class JITFunction(Pickled, Function, KernelInterface):
     """A function of the language that can be launched. Compiled kernels are kept for the life of the function.
 
     `cache_hook` and `compiled_hook` are for all functions: what `knobs.runtime.jit_cache_hook` and
     `.jit_post_compile_hook` were called before Triton 3.4.
     """
 
+    _OF_PROCESS = frozenset(
+        ("_specialisers", "_launchers", "_modules", "_watched", "_lock", "_names_outside", "_hash_lock")
+    )
     cache_hook: Callable[..., Any] | None = None
     compiled_hook: Callable[..., Any] | None = None
 
@@ -91,6 +90,9 @@ class JITFunction(Function, KernelInterface):
         self.launch_metadata = launch_metadata
         self.pre_run_hooks: list[Callable[..., Any]] = []
         self._names = tuple(self.arg_names)
+        self._start_empty()
+
+    def _start_empty(self) -> None:
         self._specialisers = tuple(map(parameter_specialiser, self.params))
         self._launchers: dict[Any, _Launcher] = {}
         self._modules: dict[Any, Any] = {}

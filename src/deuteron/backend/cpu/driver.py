@@ -58,7 +58,7 @@ class LoadedKernel:
 
     def __init__(self, loaded: LoadedObject, metadata: KernelMetadata):
         self._loaded = loaded  # the code is freed with it
-        self._address = loaded.address(metadata.symbol)
+        self.function = loaded.address(metadata.symbol)
         self._name = metadata.name
         self._slots = ArgumentSlots(metadata.name, metadata.runtime_params)
         self._scratch_bytes = metadata.scratch_bytes
@@ -66,7 +66,8 @@ class LoadedKernel:
         self._assertions = metadata.assertions
         self._run_range, self._run_shared = trampolines()
 
-    def __call__(self, grid: Sequence[int], values: Sequence[Any]) -> None:
+    def __call__(self, grid: Sequence[int], values: Sequence[Any], stream: int = 0) -> None:
+        """Run the programs of a grid. There is no queue: `stream` is what a GPU is told."""
         packed = self._slots.pack(values)
         extents, total = self._check_grid(grid)
         if not total:
@@ -80,7 +81,7 @@ class LoadedKernel:
         num_threads = min(settings.num_threads, total) if total > 1 else 1
         if num_threads == 1:
             scratch = _scratch.at_least(self._scratch_bytes)
-            self._run_range(self._address, slots, count, extents, 0, total, scratch)
+            self._run_range(self.function, slots, count, extents, 0, total, scratch)
             return
         chunk = max(1, total // (num_threads * _CHUNKS_PER_THREAD))
         run_on_threads(self._shared_task(slots, count, extents, total, chunk), num_threads)
@@ -110,7 +111,7 @@ class LoadedKernel:
 
         def run() -> None:
             scratch = _scratch.at_least(self._scratch_bytes)
-            self._run_shared(self._address, slots, count, extents, total, scratch, chunk, ctypes.addressof(counter))
+            self._run_shared(self.function, slots, count, extents, total, scratch, chunk, ctypes.addressof(counter))
 
         return run
 

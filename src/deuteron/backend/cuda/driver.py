@@ -2,7 +2,7 @@
 
     launch = load_kernel(cubin, metadata)
     launch((8, 1, 1), [x.data_ptr(), 1000])             on the current device and stream
-    launch((8, 1, 1), [x.data_ptr(), 1000], device=1)   on a device's current stream
+    launch((8, 1, 1), [x.data_ptr(), 1000], device=1)   on a device's current stream, or on `stream=`
 
 The grid counts programs, each of them `num_ctas` CTAs. A launch has only been queued when it returns. One library
 serves all devices; what a device must be told (shared memory above 48 KB) is told at the first launch there.
@@ -71,9 +71,11 @@ class LoadedKernel:
             self._loaded = driver.load(cubin, metadata.symbol)
         except DriverError as error:
             raise LaunchError(f"kernel '{self._name}' for {metadata.target} cannot be loaded: {error}") from error
-        self._function = self._loaded.function
+        self.function = self._loaded.function
 
-    def __call__(self, grid: Sequence[int], values: Sequence[Any], device: int | None = None) -> None:
+    def __call__(
+        self, grid: Sequence[int], values: Sequence[Any], device: int | None = None, stream: int | None = None
+    ) -> None:
         driver = self._driver
         x, y, z = grid
         max_x, max_y, max_z = self._max_grid
@@ -89,14 +91,14 @@ class LoadedKernel:
         if self._maps is not None:
             memory.write_maps(self._maps.encoded(values))
         if driver.num_devices == 1:
-            self._launch(x, y, z, memory.address, device)
+            self._launch(x, y, z, memory.address, device, stream)
         else:
             with driver.context_of(device):
-                self._launch(x, y, z, memory.address, device)
+                self._launch(x, y, z, memory.address, device, stream)
 
-    def _launch(self, x: int, y: int, z: int, addresses: int, device: int) -> None:
-        stream = current_stream(device)
-        launch = (self._function, x * self._num_ctas, y, z, self._num_threads, 1, 1, self._shared, stream, addresses, 0)
+    def _launch(self, x: int, y: int, z: int, addresses: int, device: int, stream: int | None) -> None:
+        stream = current_stream(device) if stream is None else stream
+        launch = (self.function, x * self._num_ctas, y, z, self._num_threads, 1, 1, self._shared, stream, addresses, 0)
         (status,) = self._api_launch(*launch)
         if status == _INVALID_CONTEXT:  # a thread that has not used CUDA yet
             self._driver.make_current(device)
@@ -145,5 +147,5 @@ class LoadedKernel:
 
 
 def load_kernel(cubin: bytes, metadata: KernelMetadata, driver: CudaDriver | None = None) -> Callable[..., None]:
-    """The function that launches a kernel: `launch(grid, values, device=None)`; raises LaunchError."""
+    """The function that launches a kernel: `launch(grid, values, device=None, stream=None)`; raises LaunchError."""
     return LoadedKernel(cubin, metadata, driver or cuda_driver())

@@ -1,0 +1,43 @@
+"""How a kernel is pickled: by its name, as Python does with functions, where that leads back to it.
+
+    pickle.dumps(add)                   add.__module__ and "add"
+    kernel.fn = None; pickle.dumps(kernel)      the source, parameters and name, without the Python function
+
+The second is for kernels that are generated in one process and launched in another, such as those of torch's compile
+workers: there they can be looked at and launched as compiled, and are compiled anew only where `fn` is set again.
+"""
+
+from __future__ import annotations
+
+import sys
+from operator import attrgetter
+from typing import Any
+
+
+class Pickled:
+    """A base of kernels. `_start_empty()` makes what belongs to the process, named in `_OF_PROCESS`."""
+
+    _OF_PROCESS: frozenset[str] = frozenset()
+    fn: Any
+
+    def _start_empty(self) -> None:
+        raise NotImplementedError
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        return self.__qualname__ if _leads_back(self) else super().__reduce_ex__(protocol)
+
+    def __getstate__(self) -> dict[str, Any]:
+        kept = {name: value for name, value in vars(self).items() if name not in self._OF_PROCESS}
+        return {**kept, "__wrapped__": self.fn}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+        self._start_empty()
+
+
+def _leads_back(kernel: Any) -> bool:
+    """Whether the name of a kernel means itself in its module."""
+    try:
+        return attrgetter(kernel.__qualname__)(sys.modules[kernel.__module__]) is kernel
+    except (AttributeError, KeyError):
+        return False
