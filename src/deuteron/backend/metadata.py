@@ -34,12 +34,19 @@ class Param:
     """A parameter: its signature type (`*fp32`, `i32`, `constexpr`), its kind, and what its value is a multiple of.
 
     `kind` is `pointer`, `scalar` or `constexpr`; `divisibility` is 16 where the compiler was promised that, else 1.
+    The integers of a kernel that came as text have no sign (`is_signless`): `*i8` is a pointer to any of 8 bits.
     """
 
     name: str
     type: str
     kind: str
     divisibility: int = 1
+    is_signless: bool = False
+
+    def accepts(self, type: str) -> bool:
+        """Whether an array of a type, `*fp32`, may be passed."""
+        expected = self.type.replace("*k", "*")
+        return type == expected or (self.is_signless and type.replace("*u", "*i") == expected)
 
 
 def make_param(name: str, type: str, divisibility: int = 1) -> Param:

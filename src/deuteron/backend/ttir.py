@@ -8,6 +8,7 @@ xDSL is imported when a function here is called, so that a kernel out of the cac
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from deuteron.backend.metadata import Param, make_param
@@ -73,6 +74,15 @@ def parse_tile_ir(text: str, file: str) -> ModuleOp:
     return parse_module(text, file)
 
 
+def parse_input(text: str, file: str) -> ModuleOp:
+    """The module of a text that anybody may have written; raises IRError, with its place, where it is no tile IR."""
+    from deuteron.ir.verifier import check_input, verify_ttir
+
+    module = parse_tile_ir(text, file)
+    check_input(module, file, verify_ttir)
+    return module
+
+
 def kernel_of(module: ModuleOp) -> FuncOp:
     """The module's only public function."""
     from deuteron.ir.tt.function import FuncOp
@@ -91,7 +101,7 @@ def describe_tile_ir(module: ModuleOp) -> tuple[str, tuple[Param, ...]]:
         make_param(value.name_hint or f"arg{index}", signature_type(value.type), kernel.arg_divisibility(index))
         for index, value in enumerate(kernel.args)
     )
-    return kernel.sym_name.data, tuple(params)
+    return kernel.sym_name.data, tuple(replace(param, is_signless=True) for param in params)
 
 
 def _is_private(op) -> bool:
@@ -110,4 +120,4 @@ def signature_type(type: Attribute) -> str:
 
 def stage(run: Callable[[ModuleOp, Unit], Made]) -> Stage:
     """The stage of a target, which runs its passes by `optimise`."""
-    return Stage("ttir", None, run, text=print_tile_ir, parse=parse_tile_ir, describe=describe_tile_ir)
+    return Stage("ttir", None, run, text=print_tile_ir, parse=parse_input, describe=describe_tile_ir)

@@ -221,7 +221,7 @@ def _value(param: Param, arg: Any, kernel: KernelMetadata) -> Any:
     token, address = specialise(arg)
     found, _, device = split_token(token)
     where = f"argument '{param.name}' of kernel '{kernel.name}'"
-    if found != param.type.replace("*k", "*"):
+    if not param.accepts(found):
         raise LaunchError(f"{where}: expected {param.type}, got an array of {found}")
     mismatch = device_mismatch(device, kernel.target.backend)
     if mismatch:

@@ -17,7 +17,7 @@ from io import StringIO
 from typing import ClassVar
 
 from xdsl.context import Context
-from xdsl.dialects import scf
+from xdsl.dialects import cf, scf
 from xdsl.dialects.builtin import Builtin, BytesAttr, DenseIntOrFPElementsAttr, ModuleOp, TensorType, UnitAttr
 from xdsl.ir import Attribute, Operation
 from xdsl.parser import AttrParser, Parser
@@ -29,7 +29,9 @@ from xdsl.utils.mlir_lexer import MLIRLexer, MLIRTokenKind, StringLiteral
 
 from deuteron.errors import IRError, Location
 from deuteron.ir.arith import Arith, Math
+from deuteron.ir.foreign import make_native
 from deuteron.ir.location import is_unknown, to_attribute
+from deuteron.ir.pretty.parser import PrettyParser
 from deuteron.ir.tt import TT
 from deuteron.ir.ttg import TTG
 from deuteron.ir.ttg.layout import LinearEncodingAttr, SharedLinearEncodingAttr, SharedMemorySpaceAttr
@@ -176,7 +178,7 @@ class _HexLiteral(AttrParser._TensorLiteralElement):
         return type.unpack(bits, 1)[0]
 
 
-class _Parser(Parser):
+class _Parser(PrettyParser):
     """xDSL's parser (0.74), which takes hexadecimal floats in dense literals for integers, and strings of more than
     ASCII for bytes, and leaves locations unknown.
 
@@ -213,9 +215,12 @@ class _Parser(Parser):
 
 def parse_module(text: str, file: str = "<ttir>") -> ModuleOp:
     """Parse and verify the text of a module; raises IRError with the place in `file`."""
-    parser = _Parser(make_context(), text, file)
+    context = make_context()
+    context.load_dialect(cf.Cf)
+    parser = _Parser(context, text, file)
     try:
         module = parser.parse_module()
+        make_native(module)
     except ParseError as error:
         raise IRError(error.msg, _use_of_undefined(parser, text, file) or _place(error.span)) from error
     except VerifyException as error:

@@ -40,5 +40,5 @@ TT = Dialect(
         *extern.OPS,
         *debug.OPS,
     ],
-    [PointerType, Float8E4M3B15Type, *descriptor.TYPES],
+    [PointerType, Float8E4M3B15Type, *descriptor.TYPES, *memory.ATTRIBUTES],
 )

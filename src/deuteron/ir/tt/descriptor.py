@@ -95,7 +95,10 @@ class TensorDescType(ParametrizedAttribute, TypeAttribute):
 
     @classmethod
     def parse_parameters(cls, parser: AttrParser) -> Sequence[Attribute]:
+        """Triton 3.4 has `<tensor<64x32xf16>>`."""
         with parser.in_angle_brackets():
+            if (block := parser.parse_optional_type()) is not None:
+                return [block]
             shape, element_type = parser.parse_ranked_shape()
             return [TensorType(element_type, shape)]
 

@@ -16,21 +16,25 @@ from enum import IntEnum
 from math import copysign
 from typing import ClassVar
 
-from xdsl.dialects.builtin import DenseArrayBase, IntegerAttr
-from xdsl.ir import Attribute, SSAValue
+from xdsl.dialects.builtin import DenseArrayBase, IntAttr, IntegerAttr
+from xdsl.ir import Attribute, ParametrizedAttribute, SSAValue
 from xdsl.irdl import (
     AnyAttr,
     AttrSizedOperandSegments,
     IRDLOperation,
     VarConstraint,
+    irdl_attr_definition,
     irdl_op_definition,
     operand_def,
     opt_operand_def,
     opt_prop_def,
+    param_def,
     prop_def,
     result_def,
     traits_def,
 )
+from xdsl.parser import AttrParser
+from xdsl.printer import Printer
 from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
@@ -67,6 +71,38 @@ class EvictionPolicy(IntEnum):
     NORMAL = 1
     EVICT_FIRST = 2
     EVICT_LAST = 3
+
+
+EVICTION_WORDS = {policy: policy.name.lower() for policy in EvictionPolicy} | {EvictionPolicy.NORMAL: "evict_normal"}
+
+
+@irdl_attr_definition
+class CachePolicyAttr(ParametrizedAttribute):
+    """Both of them, as Triton has them from 3.9 on: `#tt.cache_policy<cache_modifier = cg, eviction_policy = ...>`."""
+
+    name = "tt.cache_policy"
+
+    cache: IntAttr = param_def()
+    evict: IntAttr = param_def()
+
+    def print_parameters(self, printer: Printer) -> None:
+        cache = CacheModifier(self.cache.data).name.lower()
+        evict = EVICTION_WORDS[EvictionPolicy(self.evict.data)]
+        with printer.in_angle_brackets():
+            printer.print_string(f"cache_modifier = {cache}, eviction_policy = {evict}")
+
+    @classmethod
+    def parse_parameters(cls, parser: AttrParser) -> Sequence[Attribute]:
+        with parser.in_angle_brackets():
+            parser.parse_keyword("cache_modifier")
+            parser.parse_punctuation("=")
+            cache = parser.parse_keyword_in([modifier.name.lower() for modifier in CacheModifier])
+            parser.parse_punctuation(",")
+            parser.parse_keyword("eviction_policy")
+            parser.parse_punctuation("=")
+            evict = parser.parse_keyword_in(EVICTION_WORDS.values())
+        policies = {word: policy for policy, word in EVICTION_WORDS.items()}
+        return IntAttr(CacheModifier[cache.upper()]), IntAttr(policies[evict])
 
 
 class Padding(IntEnum):
@@ -228,4 +264,5 @@ class StoreOp(IRDLOperation):
         check_plain_or_block(self, self.value.type)
 
 
+ATTRIBUTES = [CachePolicyAttr]
 OPS = [AddPtrOp, LoadOp, StoreOp]

@@ -1,0 +1,144 @@
+"""Makes structured control flow of branches between blocks, which Triton has for a `return` in the middle of a kernel.
+
+    cf.cond_br %c, ^bb1, ^bb2            scf.if %c {
+    ^bb1: tt.store ...                     tt.store ...
+      tt.return                     ->   } else {
+    ^bb2: ...                              ...
+      tt.return                          }
+                                         tt.return
+
+An `if` ends where all paths from its branch meet, at the latest where the function returns. A block that some of them
+reach, not all, is copied into each. Branches that go back make no loops here: Triton has `scf.for` and `scf.while`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from xdsl.dialects import cf, scf
+from xdsl.ir import Block, Operation, Region, SSAValue
+from xdsl.utils.exceptions import VerifyException
+
+from deuteron.ir.tt.function import FuncOp, ReturnOp
+
+MAX_COPIES = 8  # how often a block may be copied
+
+
+def structure(function: FuncOp) -> None:
+    """Make one block of a function's blocks. Raises VerifyException where they are a loop."""
+    if len(function.body.blocks) < 2:
+        return
+    entry = function.body.blocks[0]
+    order = _topological(entry)
+    body = Block(arg_types=[arg.type for arg in entry.args])
+    walk = _Structuring(_meetings(order))
+    for old, new in zip(entry.args, body.args, strict=True):
+        walk.values[old] = new
+        new.name_hint, new.location = old.name_hint, old.location
+    returned = walk.copy(entry, body, None)
+    body.add_op(ReturnOp(*returned))
+    body.last_op.location = function.location
+    function.detach_region(function.body)
+    function.add_region(Region(body))
+
+
+def _topological(entry: Block) -> list[Block]:
+    """The blocks that are reached, each before its successors."""
+    finished: list[Block] = []
+    on_path: set[Block] = set()
+
+    def visit(block: Block) -> None:
+        if block in on_path:
+            raise VerifyException("branches make a loop: only scf.for and scf.while are loops here")
+        if block in finished:
+            return
+        on_path.add(block)
+        for successor in _successors(block):
+            visit(successor)
+        on_path.discard(block)
+        finished.append(block)
+
+    visit(entry)
+    return finished[::-1]
+
+
+def _successors(block: Block) -> Sequence[Block]:
+    return block.last_op.successors if block.last_op is not None else ()
+
+
+def _meetings(order: Sequence[Block]) -> dict[Block, Block | None]:
+    """Where all paths from a block meet again, the nearest such block; None: only where the function returns."""
+    passed: dict[Block, list[Block]] = {}  # the blocks that every path from a block passes, the nearest first
+    for block in reversed(order):
+        ways = [passed[successor] for successor in _successors(block)]
+        common = [other for other in ways[0] if all(other in way for way in ways)] if ways else []
+        passed[block] = [block, *common]
+    return {block: next(iter(blocks[1:]), None) for block, blocks in passed.items()}
+
+
+@dataclass
+class _Structuring:
+    meetings: dict[Block, Block | None]
+    values: dict[SSAValue, SSAValue] = field(default_factory=dict)
+    copies: dict[Block, int] = field(default_factory=dict)
+
+    def copy(self, block: Block, into: Block, end: Block | None) -> list[SSAValue]:
+        """Copy what is executed from a block up to another one, or to the return; what is passed on there."""
+        while True:
+            self._copy_ops(block, into)
+            last = block.last_op
+            if isinstance(last, ReturnOp):
+                return self._of(last.operands)
+            if isinstance(last, cf.BranchOp):
+                block, passed = last.successor, self._of(last.arguments)
+            elif isinstance(last, cf.ConditionalBranchOp):
+                block, passed = self.meetings[block], self._branch(last, into, self.meetings[block])
+            else:
+                raise VerifyException(f"a block ends with tt.return, cf.br or cf.cond_br, got {last.name}")
+            if block is end:
+                return passed
+            self.values |= zip(block.args, passed, strict=True)
+
+    def _copy_ops(self, block: Block, into: Block) -> None:
+        self.copies[block] = self.copies.get(block, 0) + 1
+        if self.copies[block] > MAX_COPIES:
+            raise VerifyException(f"branches meet in a block that would be copied more than {MAX_COPIES} times")
+        for op in block.ops:
+            if op is not block.last_op:
+                into.add_op(_clone(op, self.values))
+
+    def _of(self, values: Sequence[SSAValue]) -> list[SSAValue]:
+        return [self.values.get(value, value) for value in values]
+
+    def _branch(self, branch: cf.ConditionalBranchOp, into: Block, end: Block | None) -> list[SSAValue]:
+        """Add the `if` of a branch; its results."""
+        regions = []
+        for successor, arguments in (
+            (branch.then_block, branch.then_arguments),
+            (branch.else_block, branch.else_arguments),
+        ):
+            side, passed = Block(), self._of(arguments)
+            if successor is not end:
+                self.values |= zip(successor.args, passed, strict=True)
+                passed = self.copy(successor, side, end)
+            side.add_op(scf.YieldOp(*passed))
+            side.last_op.location = branch.location
+            regions.append(Region(side))
+        types = [value.type for value in regions[0].block.last_op.operands]
+        op = scf.IfOp(self._of([branch.cond])[0], types, *regions)
+        op.location = branch.location
+        into.add_op(op)
+        return list(op.results)
+
+
+def _clone(op: Operation, values: dict[SSAValue, SSAValue]) -> Operation:
+    """A copy with the names and places of what it copies."""
+    clone = op.clone(values)
+    for old, new in zip(op.walk(), clone.walk(), strict=True):
+        new.location = old.location
+        for region, copy in zip(old.regions, new.regions, strict=True):
+            for block, other in zip(region.blocks, copy.blocks, strict=True):
+                for argument, copied in zip(block.args, other.args, strict=True):
+                    copied.location = argument.location
+    return clone
