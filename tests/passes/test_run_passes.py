@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import pytest
 from xdsl.context import Context
-from xdsl.dialects.builtin import UNKNOWN_LOC, ModuleOp
+from xdsl.dialects.builtin import UNKNOWN_LOC, IntegerAttr, ModuleOp, i64
 from xdsl.passes import ModulePass
 
 from deuteron.errors import InternalError
@@ -63,6 +63,22 @@ class YieldAnotherType(ModulePass):
                 inner.operands[0] = inner.parent.args[0]
 
 
+@dataclass(frozen=True)
+class ChangeTypes(ModulePass):
+    """Of a result or an argument of a block, and of what makes it, but not of who uses it."""
+
+    name = "change-types"
+    of: str
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        for inner in op.walk():
+            if inner.name == self.of:
+                value = inner.regions[0].block.args[1] if inner.regions else inner.results[0]
+                value._type = i64
+                if not inner.regions:
+                    inner.properties["value"] = IntegerAttr(1, i64)
+
+
 LOOP = """
     %a = "arith.constant"() <{value = 1 : i32}> : () -> i32
     %x = "arith.constant"() <{value = 1.0 : f32}> : () -> f32
@@ -70,6 +86,25 @@ LOOP = """
     ^bb0(%i: i32, %s: f32):
       "scf.yield"(%s) : (f32) -> ()
     }) : (i32, i32, i32, f32) -> f32"""
+
+
+@pytest.mark.parametrize("of", ["arith.constant", "scf.for"])
+def test_who_uses_a_value_is_verified_where_its_type_changes(parse_kernel, of):
+    looked_at = []
+    body = """
+    %a = "arith.constant"() <{value = 1 : i32}> : () -> i32
+    %r = "scf.for"(%n, %n, %n, %n) ({
+    ^bb0(%i: i32, %s: i32):
+      %b = "arith.addi"(%s, %n) : (i32, i32) -> i32
+      %c = "arith.addi"(%n, %a) : (i32, i32) -> i32
+      %d = "arith.addi"(%b, %c) : (i32, i32) -> i32
+      "scf.yield"(%d) : (i32) -> ()
+    }) : (i32, i32, i32, i32) -> i32"""
+    module = parse_kernel("%n: i32", body)
+    run_passes(module, [ChangeTypes(of)], verify=lambda module, after, ops: looked_at.extend(ops))
+    users = {"arith.constant": "%c", "scf.for": "%b"}
+    changed = [op.results[0].name_hint for op in looked_at if op.name == "arith.addi"]
+    assert changed == [users[of].removeprefix("%")]
 
 
 @pytest.mark.parametrize("broken_by", [LoseTerminators(), YieldAnotherType()])

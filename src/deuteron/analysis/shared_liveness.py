@@ -16,6 +16,7 @@ from xdsl.ir import Block, Operation
 
 from deuteron.analysis.dot_waits import wait_for
 from deuteron.analysis.scratch import scratch_bytes
+from deuteron.ir.nested import nested_ops
 from deuteron.ir.tt.function import FuncOp
 from deuteron.ir.ttg.shared import LocalAllocOp
 from deuteron.ir.ttg.views import is_view
@@ -49,7 +50,7 @@ class Buffer:
 
 def shared_buffers(func: FuncOp) -> list[Buffer]:
     """Every piece of shared memory of a function, in the order of the ops."""
-    positions = {op: position for position, op in enumerate(func.walk())}
+    positions = {op: position for position, op in enumerate(nested_ops(func))}
     buffers = []
     for op in positions:
         size = scratch_bytes(op)

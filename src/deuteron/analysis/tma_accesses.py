@@ -23,6 +23,7 @@ from deuteron.analysis.axis_analysis import AxisInfoAnalysis
 from deuteron.analysis.points_to import Targets, points_to
 from deuteron.analysis.written_arguments import touched_arguments
 from deuteron.ir.effects import GLOBAL, ORDER, ORDER_OWN, READ, WRITE, Kind, effects_inside, first_in_order
+from deuteron.ir.nested import nested_ops
 from deuteron.ir.tt.descriptor import BlockAccess, DescriptorLoadOp, MakeTensorDescriptorOp, RowAccess
 from deuteron.ir.tt.function import FuncOp
 from deuteron.ir.types import bit_width_of, byte_width_of, num_elements_of
@@ -36,7 +37,7 @@ def tma_accesses(func: FuncOp, max_bytes: int) -> set[Operation]:
 
 def tma_obstacles(func: FuncOp, max_bytes: int) -> dict[Operation, str | None]:
     """Of each access through a descriptor why TMA cannot do it; None where it can."""
-    accesses = [op for op in func.walk() if isinstance(op, BlockAccess | RowAccess)]
+    accesses = nested_ops(func, BlockAccess | RowAccess)
     if not accesses:
         return {}
     info = AxisInfoAnalysis(func)

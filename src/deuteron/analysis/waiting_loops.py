@@ -17,11 +17,12 @@ from xdsl.dialects import scf
 from xdsl.ir import Block, Operation, SSAValue
 
 from deuteron.ir.effects import GLOBAL, READ, own_effects
+from deuteron.ir.nested import nested_ops
 
 
 def waiting_loops(root: Operation) -> list[scf.WhileOp]:
     """The loops inside an op that may wait. What a function does that is called is not known here: it may."""
-    return [op for op in root.walk() if isinstance(op, scf.WhileOp) and _waits(op)]
+    return [op for op in nested_ops(root, scf.WhileOp) if _waits(op)]
 
 
 def _waits(loop: scf.WhileOp) -> bool:
@@ -46,7 +47,7 @@ def _ops_after_condition(loop: scf.WhileOp) -> Iterator[Operation]:
             continue
         seen.add(value)
         if isinstance(value.owner, Operation):
-            ops = list(value.owner.walk())
+            ops = nested_ops(value.owner)
             yield from ops
             pending += [operand for op in ops for operand in op.operands]
         else:
@@ -61,7 +62,7 @@ def _passed_to(argument: SSAValue, loop: scf.WhileOp) -> Sequence[SSAValue]:
     if argument.owner is after:
         return [before.last_op.operands[argument.index + 1]]
     parent = argument.owner.parent_op()
-    return [*parent.operands, *(operand for op in parent.walk() for operand in op.operands)]
+    return [*parent.operands, *(operand for op in nested_ops(parent) for operand in op.operands)]
 
 
 def _is_inside(value: SSAValue, loop: Operation) -> bool:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from deuteron.backend.metadata import Param, make_param
 from deuteron.backend.stage import Made, Stage, Unit
 from deuteron.errors import UsageError
+from deuteron.ir.nested import nested_ops
 
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
@@ -87,7 +88,7 @@ def kernel_of(module: ModuleOp) -> FuncOp:
     """The module's only public function."""
     from deuteron.ir.tt.function import FuncOp
 
-    kernels = [op for op in module.walk() if isinstance(op, FuncOp) and not _is_private(op)]
+    kernels = [op for op in nested_ops(module, FuncOp) if not _is_private(op)]
     if len(kernels) != 1:
         names = ", ".join(op.sym_name.data for op in kernels) or "none"
         raise UsageError(f"a module of tile IR needs exactly one public function, the kernel, got {names}")

@@ -23,7 +23,7 @@ from xdsl.dialects.builtin import (
     i64,
 )
 from xdsl.dialects.math import Math as Math
-from xdsl.ir import Attribute, Dialect, Operation, SSAValue
+from xdsl.ir import Attribute, Dialect, OpResult, SSAValue
 from xdsl.irdl import (
     AnyAttr,
     IRDLOperation,
@@ -163,10 +163,9 @@ def constant_value(value: SSAValue) -> int | float | None:
     Integers come back signed; an i1 comes back as 0 or 1.
     """
     owner = value.owner
-    if isinstance(owner, Operation) and owner.name == "tt.splat":
-        return constant_value(owner.operands[0])
     if not isinstance(owner, xdsl_arith.ConstantOp):
-        return None
+        is_splat = isinstance(value, OpResult) and owner.name == "tt.splat"
+        return constant_value(owner.operands[0]) if is_splat else None
     attr = owner.value
     if isinstance(attr, DenseIntOrFPElementsAttr):
         # on the bytes: xDSL's is_splat makes a number of every element, 0.1 s for the largest tile

@@ -15,6 +15,7 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.rewriter import InsertPoint
 
 from deuteron.ir.arith import constant, has_constants
+from deuteron.ir.nested import nested_ops
 from deuteron.ir.tt.convert import FpToFpOp, RoundingMode
 from deuteron.ir.types import element_type_of, f32, with_element_type
 
@@ -38,7 +39,7 @@ class Builder:
 
     def insert(self, op: OpT) -> OpT:
         """Insert an op (with the ops in its regions) that has no parent yet."""
-        for new in op.walk():
+        for new in nested_ops(op):
             arguments = (argument for region in new.regions for block in region.blocks for argument in block.args)
             for stamped in (new, *arguments):
                 if stamped.location == UNKNOWN_LOC:

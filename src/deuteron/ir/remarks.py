@@ -18,6 +18,8 @@ from enum import Enum
 from xdsl.dialects.builtin import DictionaryAttr, IntegerAttr, StringAttr, i64
 from xdsl.ir import Attribute, Operation
 
+from deuteron.ir.nested import nested_ops
+
 _REMARKS, _REASON = "remarks", "reason"
 
 
@@ -62,7 +64,7 @@ def remarks_of(op: Operation) -> Iterator[Remark]:
 
 def remarks_in(op: Operation) -> list[tuple[Operation, Remark]]:
     """All that passes said of an op and of what is in it."""
-    return [(inner, found) for inner in op.walk() for found in remarks_of(inner)]
+    return [(inner, found) for inner in nested_ops(op) for found in remarks_of(inner)]
 
 
 def _said_of(op: Operation) -> dict[str, Attribute]:

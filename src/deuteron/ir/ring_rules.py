@@ -22,6 +22,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, BlockArgument, Operation, OpResult, SSAValue
 
 from deuteron.ir.arith import constant_value
+from deuteron.ir.nested import nested_ops, of_kind
 from deuteron.ir.ttg.memdesc_index import MemDescIndexOp
 from deuteron.ir.ttg.ring import RingNextOp
 from deuteron.ir.ttg.shared import LocalAllocOp, LocalDeallocOp
@@ -48,24 +49,22 @@ BARRIER_OPS = (InitBarrierOp, WaitBarrierOp, *ARRIVALS)
 
 def ring_faults(module: ModuleOp, num_threads: NumThreads) -> Iterator[Fault]:
     """What is wrong in a module; `num_threads` says how many threads execute an op."""
-    ops = list(module.walk())
-    if not any(isinstance(op, LocalAllocOp) for op in ops):
+    ops = nested_ops(module)
+    allocations = of_kind(ops, LocalAllocOp)
+    if not allocations:
         return
-    yield from _lifetime_faults(ops)
-    yield from _index_faults(ops)
+    yield from _lifetime_faults(allocations, ops)
+    yield from _index_faults(of_kind(ops, (MemDescIndexOp, RingNextOp)))
     barriers: dict[SSAValue, list[Operation]] = defaultdict(list)
-    for op in ops:
-        if isinstance(op, BARRIER_OPS):
-            barriers[viewed(op.alloc)].append(op)
-        elif isinstance(op, AsyncTMACopyGlobalToLocalOp):
-            barriers[viewed(op.barrier)].append(op)
+    for op in of_kind(ops, (*BARRIER_OPS, AsyncTMACopyGlobalToLocalOp)):
+        is_copy = isinstance(op, AsyncTMACopyGlobalToLocalOp)
+        barriers[viewed(op.barrier if is_copy else op.alloc)].append(op)
     for of_barrier in barriers.values():
         yield from _arrival_faults(of_barrier, num_threads)
         yield from _byte_faults(of_barrier)
         yield from _phase_faults(of_barrier)
-    for op in ops:
-        if isinstance(op, WarpSpecializeOp):
-            yield from _release_faults(op)
+    for op in of_kind(ops, WarpSpecializeOp):
+        yield from _release_faults(op)
 
 
 def _index_of(descriptor: SSAValue) -> SSAValue | None:
@@ -86,9 +85,9 @@ def _place_of(op: Operation, descriptor: SSAValue) -> Place:
 # Buffers: before, where they are seen, and not after their end.
 
 
-def _lifetime_faults(ops: Sequence[Operation]) -> Iterator[Fault]:
+def _lifetime_faults(allocations: Sequence[LocalAllocOp], ops: Sequence[Operation]) -> Iterator[Fault]:
     positions = {op: number for number, op in enumerate(ops)}
-    for alloc in (op for op in ops if isinstance(op, LocalAllocOp)):
+    for alloc in allocations:
         users = list(_users(alloc.result))
         for op in users:
             around = _ancestor_in(alloc.parent, op)
@@ -119,12 +118,11 @@ def _users(descriptor: SSAValue) -> Iterator[Operation]:
 # Indices and phases: constants, and steps around a ring.
 
 
-def _index_faults(ops: Sequence[Operation]) -> Iterator[Fault]:
-    for op in ops:
-        if isinstance(op, MemDescIndexOp | RingNextOp):
-            count = op.num_slots if isinstance(op, RingNextOp) else shape_of(op.src.type.tile)[0]
-            for source in _sources(op.index):
-                yield from _source_faults(op, source, count)
+def _index_faults(steps: Sequence[MemDescIndexOp | RingNextOp]) -> Iterator[Fault]:
+    for op in steps:
+        count = op.num_slots if isinstance(op, RingNextOp) else shape_of(op.src.type.tile)[0]
+        for source in _sources(op.index):
+            yield from _source_faults(op, source, count)
 
 
 def _source_faults(op: Operation, source: SSAValue, count: int) -> Iterator[Fault]:

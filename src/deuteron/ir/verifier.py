@@ -16,6 +16,7 @@ from xdsl.utils.exceptions import VerifyException
 
 from deuteron.errors import InternalError, IRError, Location
 from deuteron.ir.location import from_attribute, is_unknown
+from deuteron.ir.nested import nested_ops
 from deuteron.ir.ring_rules import ring_faults
 from deuteron.ir.tt.reduce import ReduceOp
 from deuteron.ir.ttg.inference import is_flexible, operand_layouts
@@ -51,7 +52,7 @@ def verify_ttir(module: ModuleOp, after: str, ops: Sequence[Operation] | None = 
         if ops is None:
             module.verify()
             _check_order(module, set())
-        for op in module.walk() if ops is None else ops:
+        for op in nested_ops(module) if ops is None else ops:
             if ops is not None:
                 op.verify(verify_nested_ops=False)
             _check_op(op)
@@ -73,7 +74,7 @@ def verify_ttgir(module: ModuleOp, after: str, ops: Sequence[Operation] | None =
 
     for op, fault in ring_faults(module, num_threads) if ops is None or ops else ():
         raise InternalError(f"ttgir does not verify after {after}: {fault}", *from_attribute(op.location))
-    for op in module.walk() if ops is None else ops:
+    for op in nested_ops(module) if ops is None else ops:
         try:
             _check_layouts(op, lanes, _num_warps_in(op.parent_region(), num_warps.value.data, known))
         except VerifyException as error:

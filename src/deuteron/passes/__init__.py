@@ -14,15 +14,15 @@ from collections.abc import Callable, Sequence
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import Operation
+from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
 
+from deuteron.ir.nested import nested_ops
 from deuteron.ir.text import print_module
 from deuteron.ir.verifier import verify_ttir
-from deuteron.passes.rewrite import nested_ops
 
 Dump = Callable[[str, str], None]
-States = dict[Operation, tuple]
+States = dict[int, tuple]  # by id: each keeps its op, and to hash an op takes xDSL a call
 Verify = Callable[[ModuleOp, str, Sequence[Operation]], None]
 
 
@@ -49,37 +49,48 @@ def run_passes(
 
 def _affected(before: States, now: States) -> list[Operation]:
     """The ops to verify again: those that changed; those that they are in, since what a loop yields is verified with
-    the loop; and all that is in an op that is elsewhere or has other properties: partitions have warps of their own.
+    the loop; those that use a value whose type changed; and all that is in an op that is elsewhere or has other
+    properties: partitions have warps of their own.
     """
     found: dict[Operation, None] = {}
-    for op, state in now.items():
-        known = before.get(op)
+    for key, state in now.items():
+        known = before.get(key)
         if known == state:
             continue
+        op = state[0]
         parent = op.parent_op()
         if parent is not None and op.next_op is None:
             found[parent] = None
-        is_same_around = known is not None and known[0] == state[0]
+        is_same_around = known is not None and known[1] == state[1]
         found.update(dict.fromkeys([op] if is_same_around else nested_ops(op)))
+        if known is not None and known[2] != state[2]:
+            found.update((use.operation, None) for value in _defined_by(op) for use in value.uses)
     return list(found)
 
 
+def _defined_by(op: Operation) -> list[SSAValue]:
+    arguments = [argument for region in op.regions for block in region.blocks for argument in block.args]
+    return [*op.results, *arguments]
+
+
 def _states_of(module: ModuleOp) -> States:
-    """All that a pass can change of each op and that verifying it looks at, compared by identity. First what counts for
-    the ops in it as well.
-    """
-    return {op: _state_of(op) for op in nested_ops(module)}
+    return {id(op): _state_of(op) for op in nested_ops(module)}
 
 
 def _state_of(op: Operation) -> tuple:
-    operands = tuple(op.operands)
+    """An op, and all that a pass can change of it and that verifying it looks at, compared by identity: what counts for
+    the ops in it as well, what counts for those that use its values, and the rest.
+
+    As cheap as it gets, for it is asked of every op after every pass: `op.operands` would make a view.
+    """
+    blocks = [block for region in op.regions for block in region.blocks] if op.regions else ()
     return (
-        (op.parent, op.properties.copy()),
+        op,
+        (op.parent, op.properties.copy() if op.properties else None),
+        ([result.type for result in op.results], [block.arg_types for block in blocks]),
         op.next_op is None,
         op.location,
-        operands,
-        [operand.type for operand in operands],
-        [result.type for result in op.results],
-        op.attributes.copy(),
-        [(block.last_op, block.arg_types) for region in op.regions for block in region.blocks] if op.regions else None,
+        op._operands,
+        op.attributes.copy() if op.attributes else None,
+        [block.last_op for block in blocks],
     )

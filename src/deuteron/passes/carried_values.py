@@ -11,12 +11,13 @@ from collections.abc import Sequence
 from xdsl.dialects import scf
 from xdsl.ir import Attribute, SSAValue
 
+from deuteron.ir.nested import nested_ops
 from deuteron.passes.rewrite import replace
 
 
 def is_innermost(loop: scf.ForOp) -> bool:
     """Whether there is no loop in it."""
-    return not any(inner is not loop and isinstance(inner, scf.ForOp | scf.WhileOp) for inner in loop.walk())
+    return not any(inner is not loop and isinstance(inner, scf.ForOp | scf.WhileOp) for inner in nested_ops(loop))
 
 
 def new_argument(loop: scf.ForOp, type: Attribute, name: str | None) -> SSAValue:

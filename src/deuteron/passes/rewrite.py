@@ -57,16 +57,3 @@ def is_defined_in(value: SSAValue, ancestor: Operation) -> bool:
             return True
         block = parent.parent if parent is not None else None
     return False
-
-
-def nested_ops(op: Operation) -> list[Operation]:
-    """An op and all that is in it, in the order of `walk`: a list, in a third of the time."""
-    found = [op]
-    for region in op.regions:
-        for block in region.blocks:
-            for inner in block.ops:
-                if inner.regions:
-                    found += nested_ops(inner)
-                else:
-                    found.append(inner)
-    return found

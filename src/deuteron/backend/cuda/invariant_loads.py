@@ -17,6 +17,7 @@ from xdsl.ir import Operation
 
 from deuteron.analysis.written_arguments import is_apart, read_by, written_arguments
 from deuteron.ir.effects import GLOBAL, WRITE, effects_inside, first_in_order
+from deuteron.ir.nested import nested_ops
 from deuteron.ir.tt.function import FuncOp
 from deuteron.ir.tt.memory import LoadOp
 
@@ -24,7 +25,7 @@ DOTS = ("tt.dot", "ttng.warp_group_dot")
 
 
 def invariant_loads(func: FuncOp) -> frozenset[Operation]:
-    ops, written = list(func.walk()), written_arguments(func)
+    ops, written = nested_ops(func), written_arguments(func)
     if any(op.name in DOTS for op in ops) or first_in_order(func, GLOBAL) is not None:
         return frozenset()
     writers = {op for op, effect in effects_inside(func) if effect.resource is GLOBAL and effect.kind is WRITE}

@@ -25,6 +25,7 @@ from deuteron.backend.gpu.lowering import check_config, kernel_of, lower_body, p
 from deuteron.backend.gpu.threads import Threads
 from deuteron.backend.llvm.module import Module
 from deuteron.backend.tensor_map import ALIGNMENT, SIZE, TensorMap
+from deuteron.ir.nested import nested_ops
 from deuteron.ir.ttg.warp_specialize import WarpSpecializeOp
 from deuteron.machine.gpu import GPU, GPUConfig
 from deuteron.options import CUDAOptions
@@ -50,7 +51,7 @@ def lower_module(
     """Lower the kernel of a module of ttgir; raises OutOfResources where the target lacks shared memory."""
     check_config(module, config)
     func, shared = kernel_of(module), shared_bytes_of(module, config.machine)
-    specialized = [op for op in func.walk() if isinstance(op, WarpSpecializeOp)]
+    specialized = nested_ops(func, WarpSpecializeOp)
     extra_warps = sum(sum(op.launched_warps) for op in specialized)
     num_warps = module.attributes["ttg.num-warps"].value.data + extra_warps
     fast_math = "contract" if options.enable_fp_fusion else ""

@@ -16,6 +16,7 @@ from deuteron.backend.tensor_map import TensorMap
 from deuteron.backend.ttir import signature_type
 from deuteron.errors import CompilationError
 from deuteron.ir.location import from_attribute, import_path
+from deuteron.ir.nested import nested_ops
 from deuteron.ir.tt.descriptor import DescriptorReduceKind, TensorDescType, descriptor_of
 from deuteron.ir.tt.function import FuncOp
 from deuteron.ir.ttng.tma import AsyncTMAReduceOp, TMAOp
@@ -25,7 +26,7 @@ BITWISE = (DescriptorReduceKind.AND, DescriptorReduceKind.OR, DescriptorReduceKi
 
 def tensor_maps_of(func: FuncOp) -> dict[Operation, TensorMap]:
     """The map that each copy goes through, in the order of the ops."""
-    return {op: _tensor_map(op) for op in func.walk() if isinstance(op, TMAOp)}
+    return {op: _tensor_map(op) for op in nested_ops(func, TMAOp)}
 
 
 def _tensor_map(op: TMAOp) -> TensorMap:

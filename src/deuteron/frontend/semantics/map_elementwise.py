@@ -18,6 +18,7 @@ from deuteron.frontend.semantics.types import ir_type, type_of
 from deuteron.frontend.values import Tensor, Value, describe, is_number
 from deuteron.ir.effects import READ, effects_inside
 from deuteron.ir.location import from_attribute
+from deuteron.ir.nested import nested_ops
 from deuteron.ir.tt.map_elementwise import MapElementwiseOp, MapElementwiseReturnOp
 from deuteron.ir.types import is_tile
 from deuteron.language.function import Function
@@ -76,7 +77,7 @@ def _result_types(ctx: Context, function: Function, values: list[Tensor], pack: 
 
 def _check_region(function: Function, op: MapElementwiseOp) -> None:
     """Raise CompilationError, at its place, for what cannot be done for one element of many."""
-    for inner in op.walk():
+    for inner in nested_ops(op):
         if inner is not op and any(is_tile(result.type) for result in inner.results):
             raise _refusal(inner, f"'{function.__name__}' makes a tile, and tl.map_elementwise gives it scalars")
     for inner, effect in effects_inside(op):

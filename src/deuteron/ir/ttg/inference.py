@@ -22,13 +22,14 @@ from deuteron.ir.types import is_tile, shape_of
 from deuteron.layout.linear import LinearLayout, dim_names
 
 SHAPE_OPS = (BroadcastOp, ExpandDimsOp, MakeRangeOp, ReshapeOp, SplatOp, TransOp)
+_IN_ANY_LAYOUT = frozenset({*SHAPE_OPS, LocalLoadOp})
 
 
 def is_flexible(op: Operation) -> bool:
     """Whether an op can be computed in any layout."""
     if len(op.results) != 1 or op.regions or not is_tile(op.results[0].type):
         return False
-    return isinstance(op, (*SHAPE_OPS, LocalLoadOp)) or is_elementwise(op)
+    return type(op) in _IN_ANY_LAYOUT or is_elementwise(op)
 
 
 def is_elementwise(op: Operation) -> bool:

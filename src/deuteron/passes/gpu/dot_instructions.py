@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from xdsl.ir import Attribute
 
+from deuteron.ir.nested import nested_ops
 from deuteron.ir.remarks import Kind, remark
 from deuteron.ir.tt.dot import DotOp, InputPrecision
 from deuteron.ir.tt.function import FuncOp
@@ -88,7 +89,7 @@ def obstacle_to_mma(op: DotOp, machine: GPU) -> str | None:
 
 def remark_dots(func: FuncOp, config: GPUConfig) -> None:
     """Say of the dots that are left to single warps, or threads, why."""
-    for op in func.walk():
+    for op in nested_ops(func):
         if isinstance(op, DotOp):
             obstacles = {Kind.NO_MMA: obstacle_to_mma(op, config.machine), Kind.NO_WGMMA: obstacle_to_wgmma(op, config)}
             for kind, obstacle in obstacles.items():

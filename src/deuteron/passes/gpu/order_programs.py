@@ -22,6 +22,7 @@ from xdsl.rewriter import InsertPoint
 from deuteron.analysis.tile_polynomials import TilePolynomials
 from deuteron.ir.builder import Builder
 from deuteron.ir.effects import GLOBAL, ORDER, READ, WRITE, Kind, effects_inside
+from deuteron.ir.nested import nested_ops
 from deuteron.ir.tt.dot import DotOp
 from deuteron.ir.tt.function import FuncOp
 from deuteron.ir.tt.program import GetNumProgramsOp, GetProgramIdOp
@@ -46,12 +47,12 @@ class OrderPrograms(Optimisation):
 def _does_more_at_the_end(func: FuncOp) -> bool:
     """Whether a loop with dots has more trips in programs with a higher id."""
     known = TilePolynomials()
-    grows = [_growth(known, loop) for loop in func.walk() if isinstance(loop, scf.ForOp) and _multiplies(loop)]
+    grows = [_growth(known, loop) for loop in nested_ops(func, scf.ForOp) if _multiplies(loop)]
     return any(growth > 0 for growth in grows) and all(growth >= 0 for growth in grows)
 
 
 def _multiplies(loop: scf.ForOp) -> bool:
-    return any(isinstance(op, DotOp) for op in loop.walk())
+    return bool(nested_ops(loop, DotOp))
 
 
 def _growth(known: TilePolynomials, loop: scf.ForOp) -> int:
@@ -75,7 +76,7 @@ def _may_wait(func: FuncOp) -> bool:
 
 
 def _reverse(func: FuncOp) -> None:
-    for op in [op for op in func.walk() if _is_fastest(op)]:
+    for op in [op for op in nested_ops(func) if _is_fastest(op)]:
         b = Builder(InsertPoint.after(op), op.location)
         last = b.value(arith.SubiOp(b.value(GetNumProgramsOp(FASTEST)), b.constant(1, i32)))
         reverse = b.insert(arith.SubiOp(last, op.result))

@@ -29,6 +29,7 @@ from deuteron.errors import CompilationError
 from deuteron.ir.arith import SelectOp, constant_value
 from deuteron.ir.builder import Builder
 from deuteron.ir.location import from_attribute
+from deuteron.ir.nested import nested_ops
 from deuteron.ir.tt.block_pointer import AdvanceOp, MakeTensorPtrOp, is_wide
 from deuteron.ir.tt.descriptor import MakeTensorDescriptorOp, TensorDescType
 from deuteron.ir.tt.memory import Padding
@@ -54,7 +55,7 @@ class CarryParts(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for func in op.body.block.ops:
-            ops = list(func.walk())
+            ops = nested_ops(func)
             if any(is_described(value.type) for inner in ops for value in inner.results):
                 paddings = _paddings(ops)
                 offsets = [offset for inner in ops if isinstance(inner, PointerOp) for offset in inner.offsets]

@@ -22,6 +22,7 @@ from xdsl.rewriter import InsertPoint
 
 from deuteron.ir.arith import SelectOp, constant_value
 from deuteron.ir.builder import Builder
+from deuteron.ir.nested import nested_ops
 from deuteron.ir.tt.dot import DotOp
 from deuteron.ir.tt.memory import AddPtrOp, LoadOp
 from deuteron.ir.tt.shape import SplatOp
@@ -115,7 +116,7 @@ class Combine(Optimisation):
     name = "combine"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        for candidate in list(op.walk()):
+        for candidate in nested_ops(op):
             rule = _COMBINE.get(candidate.name)
             value = rule(candidate) if rule is not None else None
             if value is not None:

@@ -30,6 +30,7 @@ from deuteron.dtypes import FloatType
 from deuteron.ir.arith import CmpIOp, SelectOp
 from deuteron.ir.builder import Builder
 from deuteron.ir.casts import ExtUIOp
+from deuteron.ir.nested import nested_ops
 from deuteron.ir.tt.convert import BitcastOp, FpToFpOp
 from deuteron.ir.tt.dot import DotOp, DotScaledOp, InputPrecision, ScaledFormat, ScaledOperand
 from deuteron.ir.tt.shape import BroadcastOp, ExpandDimsOp, JoinOp, ReshapeOp, TransOp
@@ -60,7 +61,7 @@ class DecomposeScaledDots(ModulePass):
     name = "decompose-scaled-dots"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        for dot in [inner for inner in op.walk() if isinstance(inner, DotScaledOp)]:
+        for dot in nested_ops(op, DotScaledOp):
             b, is_fast = Builder.before(dot), bool(dot.fast_math.value.data)
             types = _types(dot.lhs, dot.rhs)
             operands = [_scaled(b, *each, is_fast) for each in zip((dot.lhs, dot.rhs), types, strict=True)]

@@ -24,6 +24,7 @@ from xdsl.ir import Block, BlockArgument, Operation, OpResult, SSAValue
 from xdsl.traits import IsTerminator
 
 from deuteron.ir.effects import is_removable
+from deuteron.ir.nested import nested_ops
 from deuteron.passes.optimisation import Optimisation
 from deuteron.passes.rewrite import erase
 
@@ -35,7 +36,7 @@ class Liveness:
         self.values: set[SSAValue] = set()
         self.ops: set[Operation] = set()
         self._pending: list[SSAValue] = []
-        for op in module.walk():
+        for op in nested_ops(module):
             if not is_removable(op):
                 self._mark_op(op)
         while self._pending:
@@ -77,15 +78,17 @@ def _keeps_all(op: Operation) -> bool:
 
 def _needed_operands(op: Operation) -> Iterable[SSAValue]:
     """The operands that an op needs whichever of its results are used."""
-    if isinstance(op, scf.ForOp):
+    if type(op) is scf.ForOp:
         return op.operands[:3]
-    if op.has_trait(IsTerminator) and not _keeps_all(op.parent_op()):
+    if op.next_op is None and op.has_trait(IsTerminator) and not _keeps_all(op.parent_op()):
         return ()
     return op.operands
 
 
 def _sources_of_result(op: Operation, index: int) -> list[SSAValue]:
     """What a result of a loop or an `if` is carried from."""
+    if not op.regions:
+        return []
     if isinstance(op, scf.ForOp):
         return [op.iter_args[index], _yielded(op.body.block, index)]
     if isinstance(op, scf.IfOp):

@@ -21,6 +21,7 @@ from xdsl.ir import Operation
 from xdsl.traits import IsTerminator
 
 from deuteron.ir.effects import is_speculatable
+from deuteron.ir.nested import nested_ops
 from deuteron.passes.optimisation import Optimisation
 from deuteron.passes.rewrite import is_defined_in
 
@@ -38,7 +39,7 @@ def _is_invariant(op: Operation, loop: Operation) -> bool:
     """Whether nothing that an op (or what is in its regions) uses is defined in the loop, the op itself aside."""
     return not any(
         is_defined_in(operand, loop) and not is_defined_in(operand, op)
-        for inner in op.walk()
+        for inner in nested_ops(op)
         for operand in inner.operands
     )
 

@@ -19,13 +19,14 @@ from xdsl.passes import ModulePass
 
 from deuteron.errors import IRError
 from deuteron.ir.location import from_attribute
+from deuteron.ir.nested import nested_ops
 from deuteron.ir.tt.function import CallOp, FuncOp
 from deuteron.passes.rewrite import inline_block, replace
 
 
 def _inline_calls(function: FuncOp, functions: dict[str, FuncOp], callers: tuple[str, ...]) -> None:
     callers = (*callers, function.sym_name.data)
-    for call in [op for op in function.walk() if isinstance(op, CallOp)]:
+    for call in nested_ops(function, CallOp):
         _inline(call, functions, callers)
 
 

@@ -21,6 +21,7 @@ from xdsl.passes import ModulePass
 from deuteron.ir.arith import constant_value
 from deuteron.ir.builder import Builder
 from deuteron.ir.casts import ExtSIOp
+from deuteron.ir.nested import nested_ops
 from deuteron.ir.tt.block_pointer import MakeTensorPtrOp, is_wide
 from deuteron.ir.tt.memory import LoadOp, StoreOp, checked_axes
 from deuteron.ir.types import block_of, i32, i64, is_block_pointer, shape_of
@@ -35,10 +36,10 @@ class RewriteBlockPointers(ModulePass):
     name = "rewrite-block-pointers"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        for access in [inner for inner in op.walk() if isinstance(inner, LoadOp | StoreOp)]:
+        for access in nested_ops(op, LoadOp | StoreOp):
             if is_block_pointer(access.ptr.type):
                 _rewrite(access)
-        for made in [inner for inner in op.walk() if isinstance(inner, MakeTensorPtrOp)]:
+        for made in nested_ops(op, MakeTensorPtrOp):
             erase(made)
 
 

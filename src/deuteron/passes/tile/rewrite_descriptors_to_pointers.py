@@ -24,6 +24,7 @@ from deuteron.analysis.tma_accesses import tma_obstacles
 from deuteron.errors import CompilationError
 from deuteron.ir.builder import Builder
 from deuteron.ir.location import from_attribute
+from deuteron.ir.nested import nested_ops
 from deuteron.ir.remarks import Kind, remark
 from deuteron.ir.tt.atomic import AtomicRMWOp, MemorySemantic
 from deuteron.ir.tt.descriptor import (
@@ -63,14 +64,14 @@ class RewriteDescriptorsToPointers(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         obstacles = self._obstacles(op)
-        for access in [inner for inner in op.walk() if isinstance(inner, BlockAccess | RowAccess)]:
+        for access in nested_ops(op, BlockAccess | RowAccess):
             obstacle = obstacles.get(access)
             if obstacle is None and access in obstacles:
                 continue
             rewritten = rewrite_access(access)
             if obstacle is not None:
                 remark(rewritten, Kind.NO_TMA, obstacle)
-        for made in [inner for inner in op.walk() if isinstance(inner, MakeTensorDescriptorOp)]:
+        for made in nested_ops(op, MakeTensorDescriptorOp):
             if not list(made.result.uses):
                 erase(made)
             elif _is_in_branch(made):

@@ -17,6 +17,7 @@ from xdsl.passes import ModulePass
 
 from deuteron.interpreter.assembly.translation import translated
 from deuteron.ir.builder import Builder
+from deuteron.ir.nested import nested_ops
 from deuteron.ir.tt.inline_asm import ElementwiseInlineAsmOp
 from deuteron.passes.rewrite import replace
 
@@ -28,6 +29,6 @@ class TranslateAssembly(ModulePass):
     name = "translate-assembly"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        for inner in list(op.walk()):
+        for inner in nested_ops(op):
             if isinstance(inner, ElementwiseInlineAsmOp):
                 replace(inner, translated(inner, Builder.before(inner), inner.args))

@@ -26,6 +26,7 @@ from xdsl.ir import Block, Region, SSAValue
 
 from deuteron.ir.arith import constant_value
 from deuteron.ir.builder import Builder
+from deuteron.ir.nested import nested_ops
 from deuteron.ir.tt.memory import LoadOp
 from deuteron.ir.types import i1, is_tile
 from deuteron.passes.optimisation import Optimisation
@@ -64,7 +65,7 @@ def _unswitch(loop: scf.ForOp, condition: SSAValue) -> None:
 
 
 def _innermost_loops(module: ModuleOp) -> list[scf.ForOp]:
-    loops = [op for op in module.walk() if isinstance(op, scf.ForOp)]
+    loops = nested_ops(module, scf.ForOp)
     return [loop for loop in loops if not any(isinstance(op, scf.ForOp | scf.WhileOp) for op in loop.body.walk())]
 
 
@@ -82,4 +83,4 @@ class UnswitchLoops(Optimisation):
 
 
 def _is_small(loop: scf.ForOp) -> bool:
-    return sum(1 for _ in loop.walk()) <= MAX_OPS
+    return len(nested_ops(loop)) <= MAX_OPS

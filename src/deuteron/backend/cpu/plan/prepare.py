@@ -23,6 +23,7 @@ from deuteron.backend.cpu.plan.ops.shape import is_transpose
 from deuteron.backend.cpu.plan.views import is_strided, is_view, viewed_source
 from deuteron.errors import UsageError
 from deuteron.ir.builder import Builder
+from deuteron.ir.nested import nested_ops
 from deuteron.ir.tt.dot import DotOp
 from deuteron.ir.tt.function import FuncOp
 from deuteron.ir.tt.indexing import GatherOp
@@ -36,7 +37,7 @@ def kernel_of(module: ModuleOp) -> FuncOp:
     kernels = [op for op in module.clone().body.block.ops if isinstance(op, FuncOp) and _is_public(op)]
     if len(kernels) != 1:
         raise UsageError(f"a module needs exactly one public function, the kernel; this one has {len(kernels)}")
-    ops = list(kernels[0].walk())
+    ops = nested_ops(kernels[0])
     inductions = {value for op in ops if isinstance(op, scf.ForOp) for value in _induction_values(op)}
     for op in ops:
         if isinstance(op, scf.ForOp):

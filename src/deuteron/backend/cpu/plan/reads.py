@@ -16,6 +16,7 @@ from deuteron.backend.cpu.plan.items import Index, Keep, Root, identity_index
 from deuteron.backend.cpu.plan.memo import evaluate
 from deuteron.backend.cpu.plan.storage import Storage
 from deuteron.backend.cpu.plan.views import is_view, viewed_source
+from deuteron.ir.nested import nested_ops
 from deuteron.ir.types import is_tile, shape_of
 
 VIEWED: Index = ("view",)
@@ -100,7 +101,7 @@ class Reader:
 def _captured(op: Operation) -> Iterator[SSAValue]:
     """The scalars from outside that the region of a reduction, scan or map uses."""
     if op.regions and not op.name.startswith("scf."):
-        inside = set(op.walk())
+        inside = set(nested_ops(op))
         for inner in inside - {op}:
             for value in inner.operands:
                 owner = value.owner if isinstance(value.owner, Operation) else value.owner.parent_op()

@@ -22,6 +22,7 @@ from deuteron.backend.cuda.report.model import Conversion, PipelinedLoad, PlainL
 from deuteron.backend.report import line_of
 from deuteron.errors import Location
 from deuteron.ir.location import user_location
+from deuteron.ir.nested import nested_ops
 from deuteron.ir.remarks import Kind, remark_of
 from deuteron.ir.tt.dot import DotOp
 from deuteron.ir.tt.function import FuncOp
@@ -64,7 +65,7 @@ class TileFacts:
 def tile_facts(module: ModuleOp, machine: GPU) -> TileFacts:
     """The facts of a module of ttgir."""
     func = next(op for op in module.ops if isinstance(op, FuncOp))
-    info, ops = AxisInfoAnalysis(func), list(func.walk())
+    info, ops = AxisInfoAnalysis(func), nested_ops(func)
     return TileFacts(
         _limits(ops, info, machine),
         _merged(_dot(op) for op in ops if isinstance(op, DotOp | WarpGroupDotOp)),

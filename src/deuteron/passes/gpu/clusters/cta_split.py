@@ -24,6 +24,7 @@ from deuteron.analysis.written_arguments import read_by, written_by
 from deuteron.errors import UsageError
 from deuteron.ir.effects import READ, own_effects
 from deuteron.ir.location import from_attribute
+from deuteron.ir.nested import nested_ops
 from deuteron.ir.tt.atomic import OPS as ATOMIC_OPS
 from deuteron.ir.tt.atomic import AtomicLoadOp, AtomicOp, AtomicStoreOp, MemorySemantic
 from deuteron.ir.tt.debug import AssertOp, PrintOp
@@ -189,7 +190,7 @@ class CTASplit:
             if any(targets.overlaps(other) and of == shape and split != so for other, of, so in written):
                 raise Unsplittable(op, "the program stores to this elsewhere, and its CTAs do not wait for it")
             written.append((targets, shape, split))
-        for load in (op for op in func.walk() if isinstance(op, _LOADS)):
+        for load in nested_ops(func, _LOADS):
             targets, shape = read_by(load), shape_of(load.result.type)
             read = [split for value, split in self._demands if value is load.result]
             overlapping = [(of, split) for other, of, split in written if targets.overlaps(other)]

@@ -34,6 +34,7 @@ from deuteron.analysis.written_arguments import is_apart, written_arguments
 from deuteron.ir.arith import CmpIOp, SelectOp, constant_value
 from deuteron.ir.builder import Builder
 from deuteron.ir.casts import ExtSIOp
+from deuteron.ir.nested import nested_ops
 from deuteron.ir.tt.descriptor import MAX_RANK, DescriptorLoadOp, MakeTensorDescriptorOp, TensorDescType
 from deuteron.ir.tt.dot import DotOp
 from deuteron.ir.tt.function import FuncOp
@@ -64,7 +65,7 @@ class InferDescriptors(Optimisation):
             return
         for func in op.ops:
             if isinstance(func, FuncOp):
-                loads = [load for load in func.walk() if isinstance(load, LoadOp) and self._is_operand(load)]
+                loads = [load for load in nested_ops(func, LoadOp) if self._is_operand(load)]
                 rewrite = _Rewrite(func, tma) if loads else None
                 for load in loads:
                     rewrite.try_load(load)

@@ -46,6 +46,7 @@ from deuteron.analysis.shared_liveness import shared_buffers
 from deuteron.analysis.written_arguments import touched_arguments, written_by
 from deuteron.ir.builder import Builder
 from deuteron.ir.effects import READ, effects_inside, is_pure
+from deuteron.ir.nested import nested_ops
 from deuteron.ir.tt.descriptor import (
     DescriptorLoadOp,
     DescriptorReduceKind,
@@ -88,15 +89,15 @@ class LowerDescriptors(ModulePass):
 
 
 def _lower(func: FuncOp) -> None:
-    loads = [op for op in func.walk() if isinstance(op, DescriptorLoadOp)]
-    stores = [op for op in func.walk() if isinstance(op, DescriptorStoreOp | DescriptorReduceOp)]
+    loads = nested_ops(func, DescriptorLoadOp)
+    stores = nested_ops(func, DescriptorStoreOp | DescriptorReduceOp)
     read = touched_arguments((effect for op, effect in effects_inside(func) if op not in stores), READ)
     for block in dict.fromkeys(op.parent for op in loads):
         for group in list(_groups(block)):
             _load(group)
     for store in stores:
         is_read, loop = written_by(store).overlaps(read), _outermost_loop(store)
-        is_alone = loop is not None and sum(other in stores for other in loop.walk()) == 1
+        is_alone = loop is not None and sum(other in stores for other in nested_ops(loop)) == 1
         if is_alone and not is_read and _keeps_its_memory(store, func):
             _store_until_next(store, loop)
         else:
@@ -137,7 +138,7 @@ def _groups(block: Block) -> Iterator[list[DescriptorLoadOp]]:
 
 def _uses(op: Operation, group: list[DescriptorLoadOp]) -> bool:
     results = [load.result for load in group]
-    return any(operand in results for inner in op.walk() for operand in inner.operands)
+    return any(operand in results for inner in nested_ops(op) for operand in inner.operands)
 
 
 def _load(group: list[DescriptorLoadOp]) -> None:

@@ -146,6 +146,8 @@ class Homes:
                 self._homes[value] = home
 
     def _results(self, op: Operation) -> Layouts:
+        if is_flexible(op):
+            return [self._flexible(op)]
         if isinstance(op, MEMORY_OPS):
             return [self._memory(op)]
         if isinstance(op, DescriptorLoadOp):
@@ -166,7 +168,7 @@ class Homes:
             return [self._common(op) * LinearLayout.identity(2, REGISTER, "dim0")]
         if isinstance(op, SplitOp):
             return [slice_axis(self._common(op), len(self._common(op).shape) - 1)] * 2
-        return [self._flexible(op)] if is_flexible(op) else [None] * len(op.results)
+        return [None] * len(op.results)
 
     def _flexible(self, op: Operation) -> LinearLayout | None:
         tiles = [operand for operand in op.operands if is_tile(operand.type)]

@@ -22,6 +22,7 @@ from xdsl.rewriter import InsertPoint
 
 from deuteron.analysis.shared_hazards import HazardAnalysis
 from deuteron.ir.builder import Builder
+from deuteron.ir.nested import nested_ops
 from deuteron.ir.tt.atomic import AtomicLoadOp, AtomicOp, AtomicStoreOp, MemorySemantic
 from deuteron.ir.tt.function import FuncOp
 from deuteron.ir.ttg.barrier import BarrierOp
@@ -39,15 +40,15 @@ class PlaceBarriers(ModulePass):
         for func in op.ops:
             if isinstance(func, FuncOp):
                 _order_atomics(func)
-                offsets = {inner: offset_of(inner) for inner in func.walk() if OFFSET in inner.attributes}
+                offsets = {inner: offset_of(inner) for inner in nested_ops(func) if OFFSET in inner.attributes}
                 needed = HazardAnalysis(func, offsets).needs_barrier
-                for inner in list(func.walk()):
+                for inner in nested_ops(func):
                     if inner in needed:
                         Builder.before(inner).insert(BarrierOp())
 
 
 def _order_atomics(func: FuncOp) -> None:
-    for op in list(func.walk()):
+    for op in nested_ops(func):
         if isinstance(op, AtomicOp) and (_is_flag(op) or not is_tile(op.ptr.type)):
             semantic = op.sem.value.data
             if semantic in (MemorySemantic.RELEASE, MemorySemantic.ACQUIRE_RELEASE):

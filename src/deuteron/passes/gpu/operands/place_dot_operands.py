@@ -32,6 +32,7 @@ from xdsl.rewriter import InsertPoint
 
 from deuteron.analysis.axis_analysis import AxisInfoAnalysis
 from deuteron.ir.builder import Builder
+from deuteron.ir.nested import nested_ops
 from deuteron.ir.tt.descriptor import DescriptorLoadOp
 from deuteron.ir.tt.dot import DotOp
 from deuteron.ir.tt.function import FuncOp
@@ -74,7 +75,7 @@ class PlaceDotOperands(Optimisation):
         for func in op.ops:
             if isinstance(func, FuncOp):
                 rewrite = _Rewrite(AxisInfoAnalysis(func), self.config)
-                for dot in [dot for dot in func.walk() if isinstance(dot, DotOp)]:
+                for dot in nested_ops(func, DotOp):
                     if _operand_bytes(dot) > limit:
                         continue
                     if uses_wgmma(dot, self.config):

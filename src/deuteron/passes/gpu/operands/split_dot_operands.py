@@ -26,6 +26,7 @@ from xdsl.rewriter import InsertPoint
 
 from deuteron.ir.arith import CmpFOp, CmpIOp, SelectOp
 from deuteron.ir.builder import Builder
+from deuteron.ir.nested import nested_ops
 from deuteron.ir.tt.convert import BitcastOp
 from deuteron.ir.tt.dot import DotOp, InputPrecision
 from deuteron.ir.types import bf16, bit_width_of, element_type_of, f32, i32, shape_of, with_element_type
@@ -65,7 +66,7 @@ class SplitDotOperands(Optimisation):
         unit = self.config.machine.mma
         if unit is None:
             return
-        for dot in list(op.walk()):
+        for dot in nested_ops(op):
             if isinstance(dot, DotOp) and (split := _split_of(dot, unit)) is not None:
                 _rewrite(dot, split)
 

@@ -20,6 +20,7 @@ from xdsl.ir import Attribute, SSAValue
 from xdsl.passes import ModulePass
 
 from deuteron.ir.builder import Builder
+from deuteron.ir.nested import nested_ops
 from deuteron.ir.tt.convert import FpToFpOp
 from deuteron.ir.tt.dot import DotOp
 from deuteron.ir.types import FLOAT_TYPES, FP8, bf16, element_type_of, f16, f32
@@ -36,7 +37,7 @@ class WidenDotOperands(ModulePass):
     config: GPUConfig
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        for dot in list(op.walk()):
+        for dot in nested_ops(op):
             if isinstance(dot, DotOp) and not self._multiplies(dot):
                 narrow = {index: dot.operands[index] for index in range(2) if _is_fp8(dot.operands[index])}
                 wide = _type_with_all_of(narrow.values())

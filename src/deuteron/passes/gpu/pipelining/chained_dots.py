@@ -20,6 +20,7 @@ from deuteron.analysis.buffer_index import BufferIndex, in_next_iteration, index
 from deuteron.analysis.tile_polynomials import TilePolynomials
 from deuteron.ir.arith import constant_value
 from deuteron.ir.effects import is_pure
+from deuteron.ir.nested import nested_ops
 from deuteron.ir.ttg.async_copy import AsyncCopyGlobalToLocalOp
 from deuteron.ir.ttg.layout import MemDescType, layout_of
 from deuteron.ir.ttg.memdesc_index import MemDescIndexOp, num_buffers
@@ -177,7 +178,7 @@ def ops_giving(values: Iterable[SSAValue], block: Block) -> list[Operation]:
 
 
 def operands_inside(op: Operation) -> list[SSAValue]:
-    return [operand for inner in op.walk() for operand in inner.operands]
+    return [operand for inner in nested_ops(op) for operand in inner.operands]
 
 
 def known_later(block: Block, dots: Iterable[WarpGroupDotOp]) -> set[SSAValue]:

@@ -23,6 +23,7 @@ from deuteron.analysis.axis_analysis import AxisInfoAnalysis
 from deuteron.analysis.points_to import Targets
 from deuteron.analysis.written_arguments import is_apart, written_arguments
 from deuteron.ir.effects import GLOBAL, first_in_order
+from deuteron.ir.nested import nested_ops
 from deuteron.ir.remarks import Kind, remark
 from deuteron.ir.tt.descriptor import MakeTensorDescriptorOp
 from deuteron.ir.tt.memory import LoadOp
@@ -85,7 +86,7 @@ def _candidates(loop: scf.ForOp, also_without_dot: bool) -> Iterator[Load]:
 
 def loads_of(loop: scf.ForOp | scf.WhileOp) -> list[Load]:
     """The loads of tiles in a loop, but those in a loop within it."""
-    loads = (op for op in loop.walk() if isinstance(op, Load) and is_tile(op.result.type))
+    loads = (op for op in nested_ops(loop, Load) if is_tile(op.result.type))
     return [load for load in loads if _loop_of(load) is loop]
 
 

@@ -38,6 +38,7 @@ from deuteron.analysis.written_arguments import is_apart, written_arguments
 from deuteron.ir.arith import CmpIOp
 from deuteron.ir.builder import Builder
 from deuteron.ir.effects import GLOBAL, ORDER, ORDER_OWN, first_in_order, is_pure
+from deuteron.ir.nested import nested_ops
 from deuteron.ir.tt.function import FuncOp
 from deuteron.ir.ttg.async_copy import AsyncWaitOp
 from deuteron.ir.ttg.views import is_view
@@ -124,7 +125,7 @@ class DelayDots(Optimisation):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for func in op.ops:
             if isinstance(func, FuncOp) and (not self.loads or SPECIALIZED in func.attributes):
-                for loop in [inner for inner in func.walk() if isinstance(inner, scf.ForOp) and is_innermost(inner)]:
+                for loop in [inner for inner in nested_ops(func, scf.ForOp) if is_innermost(inner)]:
                     self._delay(loop)
 
     def _delay(self, loop: scf.ForOp) -> None:

@@ -31,6 +31,7 @@ from xdsl.rewriter import InsertPoint
 
 from deuteron.analysis.axis_analysis import AxisInfoAnalysis
 from deuteron.ir.builder import Builder
+from deuteron.ir.nested import nested_ops
 from deuteron.ir.remarks import Kind, remark
 from deuteron.ir.tt.descriptor import DescriptorLoadOp
 from deuteron.ir.tt.function import FuncOp
@@ -182,7 +183,7 @@ class PipelineLoads(Optimisation):
     def _pipeline_function(self, func: FuncOp) -> None:
         """A loop that is built anew gives new values, which the next one may start with."""
         info = None
-        for loop in [inner for inner in func.walk() if isinstance(inner, scf.ForOp | scf.WhileOp)]:
+        for loop in nested_ops(func, scf.ForOp | scf.WhileOp):
             if isinstance(loop, scf.WhileOp):
                 _stay(loop, "nothing says before an iteration of a `while`, or of a loop with `break`, that it comes")
                 continue

@@ -26,6 +26,7 @@ from deuteron.ir.arith import CmpIOp, SelectOp, constant_value
 from deuteron.ir.builder import Builder
 from deuteron.ir.casts import ExtSIOp, TruncIOp
 from deuteron.ir.effects import READ, effects_of, is_speculatable
+from deuteron.ir.nested import nested_ops
 from deuteron.ir.ttng.mbarrier import WaitBarrierOp
 from deuteron.ir.types import bit_width_of, i32, i64
 from deuteron.passes.carried_values import new_argument
@@ -62,7 +63,7 @@ class Ahead:
         op = self._ancestor(owner)
         if op is not None and op not in self._needed:
             self._needed.add(op)
-            self._pending += [operand for inner in op.walk() for operand in inner.operands]
+            self._pending += [operand for inner in nested_ops(op) for operand in inner.operands]
 
     def _ancestor(self, owner: Operation | Block) -> Operation | None:
         """The op of the loop's body that an op or a block is in; None outside of it."""

@@ -25,6 +25,7 @@ from deuteron.analysis.axis_analysis import AxisInfoAnalysis
 from deuteron.analysis.points_to import Targets
 from deuteron.analysis.scratch import buffer_bytes
 from deuteron.analysis.written_arguments import is_apart, written_arguments
+from deuteron.ir.nested import nested_ops
 from deuteron.ir.tt.descriptor import DescriptorLoadOp
 from deuteron.ir.tt.function import FuncOp
 from deuteron.ir.tt.memory import LoadOp
@@ -126,7 +127,7 @@ def loads_besides(plans: Sequence[RingPlan]) -> list[Load]:
 
 
 def _blocks(func: FuncOp) -> list[Block]:
-    return [block for op in func.walk() for region in op.regions for block in region.blocks]
+    return [block for op in nested_ops(func) for region in op.regions for block in region.blocks]
 
 
 def _is_free(load: Load, written: Targets) -> bool:

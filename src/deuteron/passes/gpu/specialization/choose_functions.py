@@ -19,6 +19,7 @@ from xdsl.dialects.builtin import ModuleOp, UnitAttr
 
 from deuteron.analysis.axis_analysis import AxisInfoAnalysis
 from deuteron.ir.effects import GLOBAL, ORDER, ORDER_OWN, first_in_order
+from deuteron.ir.nested import nested_ops
 from deuteron.ir.tt.function import FuncOp
 from deuteron.ir.ttg.warp_specialize import SPECIALIZED
 from deuteron.layout.wgmma import WARPGROUP
@@ -55,7 +56,7 @@ class ChooseSpecialized(Optimisation):
         return has_all and num_warps % WARPGROUP == 0 and num_warps + COPYING_WARPS <= machine.max_warps
 
     def _is_chosen(self, func: FuncOp) -> bool:
-        hints = {name for op in func.walk() for name in HINTS if name in op.attributes}
+        hints = {name for op in nested_ops(func) for name in HINTS if name in op.attributes}
         if not (hints or self.config.num_ctas > 1 or self.config.num_warps == 2 * WARPGROUP) or not _is_in_order(func):
             return False
         plans = plan_rings(func, AxisInfoAnalysis(func), self.config.machine)

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Sequence
 from xdsl.ir import Block, Operation, SSAValue
 
 from deuteron.ir.builder import Builder
+from deuteron.ir.nested import nested_ops
 from deuteron.ir.tt.function import FuncOp
 from deuteron.ir.ttg.layout import layout_of
 from deuteron.ir.ttg.views import is_view
@@ -152,7 +153,7 @@ def _requested_registers(default: Block, plans: Iterable[RingPlan], config: GPUC
 def dot_registers(block: Block) -> int:
     """The registers of a thread for what dots add up, and take from registers, at most in one loop."""
     loops: dict[Operation, int] = {}
-    for dot in (op for outer in block.ops for op in outer.walk() if isinstance(op, WarpGroupDotOp)):
+    for dot in (op for outer in block.ops for op in nested_ops(outer, WarpGroupDotOp)):
         tiles = [value.type for value in (dot.a, dot.result) if is_tile(value.type)]
         words = sum(layout_of(tile).in_size(REGISTER) * byte_width_of(tile) // 4 for tile in tiles)
         loops[dot.parent_op()] = loops.get(dot.parent_op(), 0) + words

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from xdsl.ir import Operation
 
 from deuteron.analysis.shared_liveness import shared_buffers
+from deuteron.ir.nested import nested_ops
 from deuteron.ir.tt.function import FuncOp
 from deuteron.machine.gpu import GPUConfig
 from deuteron.passes.gpu.memory.allocate_shared import bytes_of
@@ -49,7 +50,7 @@ def _bytes_beside(func: FuncOp, plans: Sequence[RingPlan]) -> int:
     """The shared memory that is in use while the rings are: what is needed after them may take their place."""
     replaced = {use.operation for plan in plans for one in plan.loads for use in one.load.result.uses}
     outer = {_outermost(bundle.first_reader) for plan in plans for bundle in plan.bundles}
-    positions = {inner: number for number, op in enumerate(func.body.block.ops) for inner in op.walk()}
+    positions = {inner: number for number, op in enumerate(func.body.block.ops) for inner in nested_ops(op)}
     last = max((positions[op] for op in outer), default=-1)
     buffers = [buffer for buffer in shared_buffers(func) if positions[buffer.op] <= last and buffer.op not in replaced]
     return bytes_of(buffers)

@@ -21,6 +21,7 @@ from xdsl.passes import ModulePass
 
 from deuteron.ir.builder import Builder
 from deuteron.ir.effects import SHARED, WRITE, own_effects
+from deuteron.ir.nested import nested_ops
 from deuteron.ir.tt.function import FuncOp
 from deuteron.ir.ttg.async_copy import AsyncCopyGlobalToLocalOp, AsyncWaitOp
 from deuteron.ir.ttg.views import viewed
@@ -40,9 +41,9 @@ class FenceWGMMA(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for func in op.ops:
-            if isinstance(func, FuncOp) and any(isinstance(inner, WarpGroupDotOp) for inner in func.walk()):
+            if isinstance(func, FuncOp) and nested_ops(func, WarpGroupDotOp):
                 needed = _Fences(func).needed
-                for inner in list(func.walk()):
+                for inner in nested_ops(func):
                     if inner in needed:
                         Builder.before(inner).insert(FenceAsyncSharedOp())
 
@@ -52,7 +53,7 @@ class _Fences:
 
     def __init__(self, func: FuncOp):
         self.needed: set[Operation] = set()
-        copies = [op for op in func.walk() if isinstance(op, AsyncCopyGlobalToLocalOp)]
+        copies = nested_ops(func, AsyncCopyGlobalToLocalOp)
         self._copied = frozenset(viewed(op.dst) for op in copies)
         self._read = _read_in(func)
         self._block(func.body.block, frozenset())
@@ -69,7 +70,7 @@ class _Fences:
             return stored | self._stores(op)
         blocks = [region.block for region in op.regions if region.blocks]
         if isinstance(op, scf.ForOp | scf.WhileOp):
-            inside = frozenset().union(*(self._stores(inner) for inner in op.walk()))
+            inside = frozenset().union(*(self._stores(inner) for inner in nested_ops(op)))
             stored = self._before(op, (stored & _read_in(op)) - inside, stored) | inside
         after = [self._block(block, stored) for block in blocks]
         return stored.union(*after) if isinstance(op, scf.IfOp) else after[-1] | stored if after else stored
@@ -93,5 +94,5 @@ class _Fences:
 
 
 def _read_in(loop: Operation) -> Stored:
-    dots = (op for op in loop.walk() if isinstance(op, WarpGroupDotOp))
+    dots = nested_ops(loop, WarpGroupDotOp)
     return frozenset(viewed(descriptor) for dot in dots for descriptor in dot.descriptors)

@@ -28,6 +28,7 @@ from xdsl.ir import Block, BlockArgument, Operation, SSAValue
 from xdsl.rewriter import InsertPoint
 
 from deuteron.ir.builder import Builder
+from deuteron.ir.nested import nested_ops
 from deuteron.ir.tt.reduce import ReduceOp
 from deuteron.ir.ttg.inference import is_elementwise
 from deuteron.ir.ttg.layout import MemDescType, layout_of
@@ -54,7 +55,7 @@ class OrderWarpGroups(Optimisation):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         if self.config.machine.wgmma is not None and self.config.num_warps == 2 * WARPGROUP:
-            for inner in list(op.walk()):
+            for inner in nested_ops(op):
                 if isinstance(inner, WarpSpecializeOp):
                     _order(inner.default.block, self.config.machine)
 

@@ -24,6 +24,7 @@ from xdsl.ir import Block, Operation, OpResult, SSAValue
 from xdsl.rewriter import InsertPoint
 
 from deuteron.ir.builder import Builder
+from deuteron.ir.nested import nested_ops
 from deuteron.ir.ttg.views import viewed
 from deuteron.ir.ttng.warp_group_dot import WarpGroupDotOp, WarpGroupDotWaitOp
 from deuteron.ir.types import bit_width_of
@@ -39,7 +40,7 @@ class OverlapWGMMA(Optimisation):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         blocks: dict[Block, list[WarpGroupDotOp]] = {}
-        for dot in op.walk():
+        for dot in nested_ops(op):
             if isinstance(dot, WarpGroupDotOp) and _may_be_in_flight(dot):
                 blocks.setdefault(dot.parent, []).append(dot)
         for block, dots in blocks.items():

@@ -26,6 +26,7 @@ from deuteron.errors import InternalError
 from deuteron.ir.arith import CmpIOp
 from deuteron.ir.builder import Builder
 from deuteron.ir.location import from_attribute
+from deuteron.ir.nested import nested_ops
 from deuteron.ir.ttg.memdesc_index import MemDescIndexOp
 from deuteron.ir.ttg.views import is_view
 from deuteron.ir.ttng.mbarrier import ArriveBarrierOp
@@ -41,7 +42,7 @@ class ReleaseBuffers(ModulePass):
     name = "release-buffers"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        for arrive in [inner for inner in op.walk() if isinstance(inner, ArriveBarrierOp)]:
+        for arrive in nested_ops(op, ArriveBarrierOp):
             waits = {wait_for(dot) for dot in _dots_in_flight(arrive)}
             if waits:
                 _release(arrive, waits)
