@@ -134,3 +134,7 @@ class AutotunerError(DeuteronError):
 
 class InternalError(DeuteronError):
     """A defect of Deuteron itself; names the stage, the op and where the IR was dumped."""
+
+
+class AssemblerError(InternalError):
+    """The assembler of a target does not accept what Deuteron made; another configuration of a kernel may do."""

@@ -210,6 +210,11 @@ class Settings:
         return Path(given or at_home or platformdirs.user_cache_dir("deuteron"))
 
     @property
+    def triton_cache_dir(self) -> Path:
+        """TRITON_CACHE_DIR, else `cache_dir`: where programs made for Triton look for compiled kernels."""
+        return Path(os.environ.get("TRITON_CACHE_DIR") or self.cache_dir)
+
+    @property
     def triton_home(self) -> str | None:
         """TRITON_HOME: where Triton's folder `.triton` is, if set."""
         return os.environ.get("TRITON_HOME") or None

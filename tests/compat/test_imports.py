@@ -99,3 +99,20 @@ def test_installing_twice_changes_nothing():
 )
 def test_what_is_not_there(statement, message):
     assert message in python(f"import deuteron.compat\n{statement}").stderr
+
+
+def test_names_say_a_module_that_they_can_be_imported_from():
+    """Generated code imports a name that a kernel uses without a module from its `__module__`."""
+    found = python("""
+import deuteron, deuteron.compat, importlib, pickle
+import triton.language as tl
+from triton.language.extra import libdevice
+
+for value in (tl.load, tl.sum, tl.constexpr, tl.dtype, tl.tensor, tl.cdiv, tl.rand, libdevice.tanh):
+    assert value.__module__.startswith("triton."), value
+    assert getattr(importlib.import_module(value.__module__), value.__name__) is value, value
+assert pickle.loads(pickle.dumps(tl.float32)) == tl.float32 and pickle.loads(pickle.dumps(tl.constexpr(3))).value == 3
+""")
+    assert found.returncode == 0, found.stderr
+    keys = {python(f"import deuteron{way}; print(deuteron.language.sum.cache_key)").stdout for way in ("", ".compat")}
+    assert len(keys) == 1, "what a kernel is compiled to does not depend on it"

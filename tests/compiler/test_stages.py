@@ -4,7 +4,7 @@ import pytest
 
 from deuteron.backend.stage import Made, Stage, Unit
 from deuteron.compiler.stages import Walk, find_stage
-from deuteron.errors import CompilationError, InternalError, IRError, Location, UsageError
+from deuteron.errors import AssemblerError, CompilationError, InternalError, IRError, Location, UsageError
 from deuteron.options import Target
 
 
@@ -124,6 +124,13 @@ def test_an_internal_error_is_wrapped_once_and_keeps_its_place(backend, tmp_path
         walk.run()
     assert caught.value.location == Location("k.py", 9, 5)
     assert caught.value.message.count("Deuteron failed") == 1 and "tt.dot is not lowered" in caught.value.message
+
+
+def test_the_kind_of_an_internal_error_is_kept(backend, tmp_path):
+    walk = make_walk(backend, tmp_path, failing(AssemblerError("no such instruction")))
+    walk.begin(lambda: "text")
+    with pytest.raises(AssemblerError, match="stage 'two' of kernel 'add': no such instruction"):
+        walk.run()
 
 
 def test_a_failure_of_the_first_stage_dumps_what_it_was_given(backend, tmp_path):

@@ -6,13 +6,12 @@
     manager.put_group("kernel.json", {"kernel.json": path, ...})
     manager.get_group("kernel.json")                None where one of the files is gone
 
-Deuteron's kernels are not in here: they are files of Deuteron's in the same directory. `knobs.cache.manager_class`, or
+The kernels of `triton.compile` are such folders, too (`compiler/cache_folder.py`). `knobs.cache.manager_class`, or
 TRITON_CACHE_MANAGER, names a class that `get_cache_manager` makes.
 """
 
 from __future__ import annotations
 
-import base64
 import json
 import os
 import tempfile
@@ -22,9 +21,9 @@ from pathlib import Path
 from typing import Any
 
 from deuteron import knobs
+from deuteron.compiler.cache_folder import GROUP, base32
 from deuteron.compiler.key import toolchain
-
-_GROUP = "__grp__"
+from deuteron.options import settings
 
 
 class CacheManager(ABC):
@@ -51,7 +50,7 @@ class FileCacheManager(CacheManager):
 
     def __init__(self, key: str, override: bool = False, dump: bool = False):
         super().__init__(key, override, dump)
-        folder = knobs.cache.dump_dir if dump else knobs.cache.override_dir if override else knobs.cache.dir
+        folder = knobs.cache.dump_dir if dump else knobs.cache.override_dir if override else _cache_dir()
         self.cache_dir = os.path.join(folder, key)
         self.lock_path = os.path.join(self.cache_dir, "lock")
         if not override:
@@ -75,14 +74,14 @@ class FileCacheManager(CacheManager):
         return self._make_path(filename)
 
     def get_group(self, filename: str) -> dict[str, str] | None:
-        path = self.get_file(_GROUP + filename)
+        path = self.get_file(GROUP + filename)
         if path is None:
             return None
         group = json.loads(Path(path).read_text())["child_paths"]
         return group if all(map(os.path.exists, group.values())) else None
 
     def put_group(self, filename: str, group: dict[str, str]) -> str:
-        return self.put(json.dumps({"child_paths": group}), _GROUP + filename, binary=False)
+        return self.put(json.dumps({"child_paths": group}), GROUP + filename, binary=False)
 
 
 class RemoteCacheBackend(ABC):
@@ -124,7 +123,7 @@ class RemoteCacheManager(CacheManager):
     def get_group(self, filename: str) -> dict[str, str] | None:
         if self._backend is None:
             return self._files.get_group(filename)
-        name = _GROUP + filename
+        name = GROUP + filename
         listed = self._backend.get([name]).get(name)
         if listed is None:
             return None
@@ -138,12 +137,12 @@ class RemoteCacheManager(CacheManager):
         if self._backend is None:
             self._files.put_group(filename, group)
         else:
-            self._backend.put(_GROUP + filename, json.dumps(sorted(group)).encode())
+            self._backend.put(GROUP + filename, json.dumps(sorted(group)).encode())
 
 
-def base32(key: str) -> str:
-    """A hexadecimal key in a shorter text, for names of folders."""
-    return base64.b32encode(bytes.fromhex(key)).decode().rstrip("=")
+def _cache_dir() -> str:
+    """What the program set, else TRITON_CACHE_DIR, else where Deuteron's kernels are."""
+    return knobs.cache.dir if "dir" in vars(knobs.cache) else str(settings.triton_cache_dir)
 
 
 def get_cache_manager(key: str) -> CacheManager:

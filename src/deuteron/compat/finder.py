@@ -19,6 +19,7 @@ from types import ModuleType
 from typing import Any
 
 from deuteron.compat.modules import triton_modules
+from deuteron.compat.origins import set_origins
 from deuteron.errors import UsageError
 
 CONTENTS = triton_modules.__code__.co_filename
@@ -73,6 +74,7 @@ def install() -> None:
         if not isinstance(content, ModuleType):
             _describe(made[name], finder, _is_package(name, modules))
             vars(made[name]).update(content)
+    set_origins(modules)
     sys.modules.update(made)
     sys.meta_path.insert(0, finder)
 

@@ -112,7 +112,7 @@ def _runtime() -> dict[str, Mapping[str, Any]]:
         "OutOfResources": errors.OutOfResources,
         "InterpreterError": errors.MemoryAccessError,
         "AutotunerError": errors.AutotunerError,
-        "PTXASError": errors.InternalError,
+        "PTXASError": errors.AssemblerError,
     }
     jit_names = {
         "JITFunction": jit.JITFunction,

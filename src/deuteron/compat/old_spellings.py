@@ -27,7 +27,7 @@ def compile(src: Any = None, target: Any = None, options: Mapping[str, Any] | No
     """
     src = older.pop("fn", src)
     if not isinstance(src, Function):
-        return compiler.compile(src, target, {**_plain(target), **(options or {})}, **older)
+        return compiler.compile(src, target, {**_plain(target), **(options or {})}, in_folder=True, **older)
     warnings.warn("triton.compile(fn, signature=...) is called triton.compile(ASTSource(fn, ...)) now", stacklevel=2)
     constants = dict(older.pop("constants", {}))
     signature = _by_name(src, older.pop("signature"), {_name(src, key) for key in constants})
@@ -35,7 +35,7 @@ def compile(src: Any = None, target: Any = None, options: Mapping[str, Any] | No
     older = {name: value for name, value in older.items() if name not in ("device", "device_type", "configs")}
     source = compiler.ASTSource(src, signature, constants)
     target = target or (f"cuda:{capability}" if capability else None)
-    return compiler.compile(source, target, {**_plain(target), **older})
+    return compiler.compile(source, target, {**_plain(target), **older}, in_folder=True)
 
 
 def _plain(target: Any) -> dict[str, bool]:

@@ -2,7 +2,7 @@
 
     source.py    ASTSource and IRSource: what a compile starts from
     key.py       what the result depends on
-    cache.py     compiled kernels on disk
+    kept.py      compiled kernels on disk: cache.py as files, cache_folder.py as folders that Triton's programs read
     stages.py    the loop that walks a backend's stages
     driver.py    compile(): the parts put together
     kernel.py    CompiledKernel: the result

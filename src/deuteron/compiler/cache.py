@@ -38,8 +38,9 @@ def load(directory: Path, key: str) -> Entry | None:
     """The entry of that key, or None where there is none that is whole."""
     path = _path(directory, key)
     try:
-        entry = _decode(path.read_bytes())
-    except (OSError, ValueError, KeyError, TypeError, UsageError):
+        line, _, body = path.read_bytes().partition(b"\n")
+        entry = decode(json.loads(line), body)
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, UsageError):
         return None
     touch(path)
     return entry
@@ -50,7 +51,8 @@ def store(directory: Path, key: str, entry: Entry) -> bool:
     path = _path(directory, key)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        _write_atomically(path, _encode(entry))
+        header, parts = encode(entry)
+        _write_atomically(path, b"\n".join((json.dumps(header).encode(), b"".join(parts.values()))))
     except OSError:
         return False
     return True
@@ -72,17 +74,16 @@ def _write_atomically(path: Path, content: bytes) -> None:
         raise
 
 
-def _encode(entry: Entry) -> bytes:
+def encode(entry: Entry) -> tuple[dict[str, Any], dict[str, bytes]]:
+    """The header, and the texts of the stages as bytes."""
     parts = {name: text.encode() if isinstance(text, str) else text for name, text in entry.texts.items()}
-    body = b"".join(parts.values())
     stages = [[name, len(part), isinstance(entry.texts[name], str)] for name, part in parts.items()]
     header = {"format": FORMAT, "metadata": entry.metadata.to_json(), "stages": stages}
-    return json.dumps({**header, "sha256": _digest(header, body)}).encode() + b"\n" + body
+    return {**header, "sha256": _digest(header, b"".join(parts.values()))}, parts
 
 
-def _decode(content: bytes) -> Entry:
-    line, _, body = content.partition(b"\n")
-    header = json.loads(line)
+def decode(header: dict[str, Any], body: bytes) -> Entry:
+    """The entry of a header and all texts; raises ValueError, KeyError ... where it is not whole."""
     if header.pop("sha256") != _digest(header, body) or header["format"] != FORMAT:
         raise ValueError("not a whole entry of this version")
     texts, begin = {}, 0

@@ -21,8 +21,8 @@ from deuteron import knobs
 from deuteron.backend import Backend, get_backend, parse_target
 from deuteron.backend.devices import machine_target
 from deuteron.backend.stage import Stage, Unit
-from deuteron.compiler import cache
-from deuteron.compiler.eviction import evict_now_and_then
+from deuteron.compiler.cache import Entry
+from deuteron.compiler.kept import KeptKernel
 from deuteron.compiler.kernel import CompiledKernel, StageTexts
 from deuteron.compiler.key import cache_key
 from deuteron.compiler.source import ASTSource, IRSource
@@ -37,6 +37,7 @@ def compile(
     options: Mapping[str, Any] | None = None,
     symbol: str | None = None,
     is_portable: bool = False,
+    in_folder: bool = False,
 ) -> CompiledKernel:
     """Compile a kernel, or take it from the cache.
 
@@ -47,6 +48,7 @@ def compile(
         symbol: the name of the function in object code; default: the kernel's name.
         is_portable: whether the result is the same wherever the sources lie: the debug information then calls them
             as Python imports them.
+        in_folder: whether it is kept as a folder of files, which programs made for Triton read.
 
     Raises:
         CompilationError: the kernel is at fault. IRError: a text is. UsageError: the request is.
@@ -56,7 +58,7 @@ def compile(
         raise UsageError(f"compile takes an ASTSource, an IRSource or the path of a file, got {src!r}")
     target = resolve_target(target)
     backend = get_backend(target)
-    return compile_with(backend, source, target, backend.make_options(options or {}), symbol, is_portable)
+    return compile_with(backend, source, target, backend.make_options(options or {}), symbol, is_portable, in_folder)
 
 
 def resolve_target(target: Target | str | None) -> Target:
@@ -78,6 +80,7 @@ def compile_with(
     options: Any,
     symbol: str | None = None,
     is_portable: bool = False,
+    in_folder: bool = False,
 ) -> CompiledKernel:
     """Compile with a backend and its options object, through the cache."""
     begin = time.perf_counter()
@@ -87,19 +90,24 @@ def compile_with(
     asked = (unit.symbol, unit.disabled, is_portable)
     key = cache_key(source.fingerprint(), target, backend.fingerprint(target), options, *asked)
     is_overridden = settings.override_dir is not None
-    entry = None if settings.always_compile or is_overridden else cache.load(settings.cache_dir, key)
+    kept = KeptKernel(key, _file_name(source) if in_folder else None)
+    entry = None if settings.always_compile or is_overridden else kept.load()
     is_cached, looked_up = entry is not None, time.perf_counter()
     if entry is None:
         entry = _run_stages(backend, source, unit, _dump_folder(key))
         if not is_overridden:
-            cache.store(settings.cache_dir, key, entry)
-            evict_now_and_then(settings.cache_dir, settings.cache_size)
+            kept.store(entry)
     kernel = _kernel(backend, source, entry, options, key, is_cached)
     if knobs.compilation.listener is not None:
         _tell_listener(source, kernel, looked_up - begin, time.perf_counter() - begin)
     if is_cached and settings.dump_dir:
         _dump_all(settings.dump_dir / key, kernel)
     return kernel
+
+
+def _file_name(source: ASTSource | IRSource) -> str:
+    """What Triton's programs expect the files of a kernel to be called: as the Python function, or the file."""
+    return source.fn.__name__ if isinstance(source, ASTSource) else Path(source.file).stem
 
 
 def _tell_listener(source: ASTSource | IRSource, kernel: CompiledKernel, look_up: float, total: float) -> None:
@@ -134,7 +142,7 @@ def _dump_all(folder: Path, kernel: CompiledKernel) -> None:
         dump(folder, kernel.name, name, text)
 
 
-def _run_stages(backend: Backend, source: ASTSource | IRSource, unit: Unit, folder: Path | None) -> cache.Entry:
+def _run_stages(backend: Backend, source: ASTSource | IRSource, unit: Unit, folder: Path | None) -> Entry:
     if isinstance(source, ASTSource):
         unit = replace(unit, name=source.name, symbol=unit.symbol or source.name, params=source.params)
         walk = Walk(backend.stages, unit, folder)
@@ -144,7 +152,7 @@ def _run_stages(backend: Backend, source: ASTSource | IRSource, unit: Unit, fold
     with _garbage_kept():
         walk.run()
     texts = {stage.name: walk.texts[stage.name] for stage in backend.stages if stage.name in walk.texts}
-    return cache.Entry(walk.unit.metadata(walk.times), texts)
+    return Entry(walk.unit.metadata(walk.times), texts)
 
 
 @contextmanager
@@ -176,7 +184,7 @@ def _walk_from_text(backend: Backend, source: IRSource, unit: Unit, folder: Path
 
 
 def _kernel(
-    backend: Backend, source: ASTSource | IRSource, entry: cache.Entry, options: Any, key: str, is_cached: bool
+    backend: Backend, source: ASTSource | IRSource, entry: Entry, options: Any, key: str, is_cached: bool
 ) -> CompiledKernel:
     metadata = entry.metadata
     unit = Unit(metadata.name, metadata.symbol, metadata.target, options, metadata.params)

@@ -2,10 +2,10 @@
 
     evict(settings.cache_dir, limit=2 << 30)
 
-An entry was used when its file was last modified: loading one touches it. Files are only removed whole, and who has one
-open keeps what it reads, so that any number of processes can do this at once: a file that is gone is not missed. Once
-there is too much, a fifth of the limit is made free, for it takes a look at all files to know. What a process left
-unfinished goes after a day.
+An entry was used when its file, or in a folder the one that describes it, was last modified: loading one touches it.
+Entries are only removed whole, and who has a file open keeps what it reads, so that any number of processes can do this
+at once: one that is gone is not missed. Once there is too much, a fifth of the limit is made free, for it takes a look
+at all files to know. What a process left unfinished goes after a day.
 """
 
 from __future__ import annotations
@@ -13,6 +13,8 @@ from __future__ import annotations
 import contextlib
 import itertools
 import os
+import re
+import shutil
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -21,6 +23,8 @@ from typing import NamedTuple
 KEPT_SHARE = 0.8
 UNFINISHED_SECONDS = 24 * 3600
 STORES_BETWEEN = 32
+ENTRY_OF_FOLDER = "kernel.deuteron"
+_FOLDER_NAME = re.compile("[A-Z2-7]{52}")
 
 _num_stored = itertools.count()
 
@@ -64,19 +68,45 @@ def evict(directory: Path, limit: int) -> None:
 def _files(directory: Path) -> Iterator[_File]:
     """The entries; what others left unfinished long ago is removed."""
     for folder in os.scandir(directory):
-        if len(folder.name) != 2 or not folder.is_dir():
+        if not folder.is_dir(follow_symlinks=False):
             continue
-        for file in os.scandir(folder):
+        if len(folder.name) == 2:
+            yield from _files_of(folder)
+        elif _FOLDER_NAME.fullmatch(folder.name):
+            yield from _whole(folder)
+        elif folder.name.startswith(".folder-"):
             with contextlib.suppress(OSError):
-                status = file.stat()
-                if file.name.endswith(".kernel"):
-                    yield _File(status.st_mtime, status.st_size, file.path)
-                elif file.name.startswith(".") and status.st_mtime < time.time() - UNFINISHED_SECONDS:
-                    os.unlink(file.path)
+                if _is_old(folder.stat()):
+                    shutil.rmtree(folder.path)
+
+
+def _files_of(folder: os.DirEntry) -> Iterator[_File]:
+    for file in os.scandir(folder):
+        with contextlib.suppress(OSError):
+            status = file.stat()
+            if file.name.endswith(".kernel"):
+                yield _File(status.st_mtime, status.st_size, file.path)
+            elif file.name.startswith(".") and _is_old(status):
+                os.unlink(file.path)
+
+
+def _whole(folder: os.DirEntry) -> Iterator[_File]:
+    """The entry that is a folder, under the path of its description; other programs have folders of such names, too."""
+    path = os.path.join(folder.path, ENTRY_OF_FOLDER)
+    with contextlib.suppress(OSError):
+        size = sum(file.stat().st_size for file in os.scandir(folder))
+        yield _File(os.stat(path).st_mtime, size, path)
+
+
+def _is_old(status: os.stat_result) -> bool:
+    return status.st_mtime < time.time() - UNFINISHED_SECONDS
 
 
 def _remove(file: _File) -> None:
     """Remove an entry, unless it was used since."""
     with contextlib.suppress(OSError):
-        if os.stat(file.path).st_mtime <= file.used:
-            os.unlink(file.path)
+        if os.stat(file.path).st_mtime > file.used:
+            return
+        os.unlink(file.path)
+        if os.path.basename(file.path) == ENTRY_OF_FOLDER:
+            shutil.rmtree(os.path.dirname(file.path))

@@ -121,15 +121,20 @@ class CompiledKernel:
         """Load the code, as launchers made for Triton ask for before they take `run` and `function`."""
         self.launch  # noqa: B018
 
-    @property
-    def function(self) -> Any:
-        """The loaded kernel: on the CPU its address, on a GPU the driver's handle."""
-        return self.launch.function
+    def close(self) -> None:
+        """Let go of the loaded code; the next launch loads it again."""
+        for name in _IN_MEMORY:
+            vars(self).pop(name, None)
 
     @property
     def module(self) -> Any:
-        """What holds the loaded code; it is unloaded with it."""
-        return self.launch
+        """What holds the loaded code; None before it is loaded."""
+        return vars(self).get("launch")
+
+    @property
+    def function(self) -> Any:
+        """The loaded kernel, on the CPU its address, on a GPU the driver's handle; None before it is loaded."""
+        return self.module and self.module.function
 
     @property
     def packed_metadata(self) -> KernelMetadata:
@@ -143,6 +148,18 @@ class CompiledKernel:
         if made is None:
             made = self._run = make_runner(self)
         return made
+
+    @property
+    def launch_metadata_schema(self) -> dict[str, Any]:
+        """What a launcher that is not Deuteron's needs to know."""
+        metadata = self.metadata
+        return {
+            "entry_name": metadata.symbol,
+            "num_warps": metadata.num_warps,
+            "num_ctas": metadata.num_ctas,
+            "cluster_dims": metadata.cluster_dims,
+            "shared_mem": metadata.shared,
+        }
 
     def launch_metadata(self, grid: Sequence[int], stream: int, *args: Any) -> LazyDict | None:
         """What launch hooks are told of a launch with these arguments, of all parameters; None where there are none."""

@@ -123,7 +123,8 @@ class Walk:
             path = dump(folder, self.unit.name, f"failed-{stage}", text)
             message += f" It worked on {path}." if path else ""
         message += " This is a defect of Deuteron, not of the kernel: please report it."
-        return InternalError(message, getattr(cause, "location", None), getattr(cause, "call_chain", ()))
+        kind = type(cause) if isinstance(cause, InternalError) else InternalError
+        return kind(message, getattr(cause, "location", None), getattr(cause, "call_chain", ()))
 
 
 def find_stage(stages: Sequence[Stage], name: str) -> Stage:

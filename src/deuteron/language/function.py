@@ -348,7 +348,7 @@ def variadic_kernel(kernel: str, parameter: str) -> str:
 
 
 def _place(fn: SourceFunction) -> str:
-    return f"{fn.__module__}.{fn.__qualname__}:{fn.source.definition_line}:{fn.tree.col_offset}"
+    return f"{fn.fn.__module__}.{fn.__qualname__}:{fn.source.definition_line}:{fn.tree.col_offset}"
 
 
 def _with_dependencies(fn: SourceFunction) -> list[SourceFunction]:

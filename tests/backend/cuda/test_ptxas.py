@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from deuteron.backend.cuda.ptxas import assemble, known_defects
+from deuteron.errors import AssemblerError
 
 OF_REGISTERS = (
     "wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {%r1,%r2,%r3,%r4}, {%r5,%r6,%r7,%r8}, %rd1, p, 1, 1, 0;"
@@ -25,3 +26,9 @@ def test_what_is_known_is_among_the_messages(monkeypatch: pytest.MonkeyPatch):
     assert assemble(ptx, "sm_90a").messages == ()
     monkeypatch.setattr("deuteron.backend.cuda.ptxas.ptxas_version", lambda: "13.0")
     assert "13.3" in assemble(f"{ptx}// {OF_REGISTERS}\n", "sm_90a").messages[0]
+
+
+def test_what_ptxas_does_not_accept_is_an_error_of_its_own():
+    """Autotuners of other programs go on with another configuration after it (Triton's name is PTXASError)."""
+    with pytest.raises(AssemblerError, match="ptxas does not accept our PTX for sm_90a"):
+        assemble(".version 8.3\n.target sm_90a\n.address_size 64\n.visible .entry kernel() { nonsense; }\n", "sm_90a")

@@ -16,7 +16,7 @@ from functools import cache
 from pathlib import Path
 
 from deuteron.backend.cuda.toolkit import find_tool
-from deuteron.errors import CompilationError, InternalError, Location, UsageError
+from deuteron.errors import AssemblerError, CompilationError, Location, UsageError
 from deuteron.options import settings
 
 _RESOURCES = {
@@ -95,7 +95,7 @@ def assemble(ptx: str, name: str, fp_fusion: bool = True, debug: bool = False) -
         done = subprocess.run(command, capture_output=True, text=True)
         if done.returncode != 0 or not target.exists():
             _refuse_assembly(ptx, name, done.stderr)
-            raise InternalError(f"ptxas does not accept our PTX for {name}: {_errors(done.stderr)}")
+            raise AssemblerError(f"ptxas does not accept our PTX for {name}: {_errors(done.stderr)}")
         return _cubin(target.read_bytes(), done.stderr, known_defects(ptx, ptxas_version()))
 
 
