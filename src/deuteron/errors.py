@@ -44,7 +44,8 @@ class Location:
 
 def suggest(name: str, known: Iterable[str]) -> str:
     """' Did you mean ...?', or nothing where no known name is alike."""
-    matches = difflib.get_close_matches(name, [other for other in known if not other.startswith("__")], 3)
+    cutoff = 0.6 if len(name) > 2 else 0.5  # of two letters one may be wrong
+    matches = difflib.get_close_matches(name, [other for other in known if not other.startswith("__")], 3, cutoff)
     return f" Did you mean {' or '.join(repr(match) for match in matches)}?" if matches else ""
 
 

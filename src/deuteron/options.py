@@ -14,7 +14,7 @@ from typing import Any
 
 import platformdirs
 
-from deuteron.errors import UsageError
+from deuteron.errors import UsageError, suggest
 
 
 @dataclass(frozen=True)
@@ -73,17 +73,17 @@ class CUDAOptions:
     def __post_init__(self) -> None:
         check_launch_options(self.num_warps, self.num_stages, self.num_ctas)
         if self.maxnreg is not None and not (isinstance(self.maxnreg, int) and 16 <= self.maxnreg <= 255):
-            raise UsageError(f"maxnreg must be a whole number from 16 to 255, got {self.maxnreg}")
+            raise UsageError(f"maxnreg must be a whole number from 16 to 255, got {self.maxnreg!r}")
 
 
 def check_launch_options(num_warps: int, num_stages: int, num_ctas: int, max_warps: int = 32) -> None:
     """Raise UsageError unless these can be launched on some target; clusters of more than 8 are not portable."""
     if not isinstance(num_warps, int) or not 1 <= num_warps <= max_warps or num_warps & (num_warps - 1):
-        raise UsageError(f"num_warps must be a power of two from 1 to {max_warps}, got {num_warps}")
+        raise UsageError(f"num_warps must be a power of two from 1 to {max_warps}, got {num_warps!r}")
     if not isinstance(num_stages, int) or num_stages < 0:
-        raise UsageError(f"num_stages must be a whole number, 0 or more, got {num_stages}")
+        raise UsageError(f"num_stages must be a whole number, 0 or more, got {num_stages!r}")
     if not isinstance(num_ctas, int) or num_ctas not in (1, 2, 4, 8):
-        raise UsageError(f"num_ctas must be a power of two from 1 to 8, got {num_ctas}")
+        raise UsageError(f"num_ctas must be a power of two from 1 to 8, got {num_ctas!r}")
 
 
 # Options of other targets and of other versions of Triton, and why a kernel can do without them here.
@@ -140,7 +140,8 @@ def make_options(options_class: type, given: dict[str, Any]) -> Any:
     unknown = [name for name in given if name not in option_names(options_class)]
     if unknown:
         known = ", ".join(option_names(options_class))
-        raise UsageError(f"unknown option '{unknown[0]}': the options are {known}")
+        near = suggest(unknown[0], option_names(options_class))
+        raise UsageError(f"unknown option '{unknown[0]}': the options are {known}{near and f'.{near}'}")
     return options_class(**{**settings.option_defaults, **given})
 
 

@@ -64,7 +64,7 @@ def test_loop_changes_a_type(check_error):
                 acc += 0.5
         """,
         """
-        k.py:6:9: error: 'acc' is int32 before the loop in line 5 and fp32 at the end of its body, but must keep its type. Start with acc.to(tl.float32), or convert what the loop assigns with .to(tl.int32).
+        k.py:6:9: error: 'acc' is int32 before the loop in line 5 and fp32 at the end of its body, but must keep its type. Start with acc = 0.0, or convert what the loop assigns with .to(tl.int32).
             acc += 0.5
             ^~~~~~~~~~
         """,

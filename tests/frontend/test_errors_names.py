@@ -173,7 +173,7 @@ def test_unknown_attribute_of_a_number(check_error):
             x = tl.float32.scala
         """,
         """
-        k.py:4:9: error: deuteron.language.float32 has no 'scala'. Did you mean 'scalar'?
+        k.py:4:9: error: tl.float32 has no 'scala'. Did you mean 'scalar'?
             x = tl.float32.scala
                 ^~~~~~~~~~~~~~~~
         """,

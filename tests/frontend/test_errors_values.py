@@ -49,7 +49,7 @@ def test_error_within_the_library(check_error):
             x = tl.sum(tl.arange(0, 8), axis=1)
         """,
         """
-        k.py:4:9: error: int32[8] has no axis 1: it has 1 dimension.
+        k.py:4:9: error: tl.sum: int32[8] has no axis 1: it has 1 dimension.
             x = tl.sum(tl.arange(0, 8), axis=1)
                 ^~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
         """,

@@ -17,6 +17,7 @@ Nothing outside of this folder tests which target it is.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Protocol
 
 from deuteron.backend.cpu.backend import CPUBackend
@@ -73,8 +74,19 @@ def parse_target(text: str) -> Target:
     target = BACKENDS[name].parse_target(arch) if name in BACKENDS else None
     if target is None:
         *forms, last = (f"'{form}'" for backend in BACKENDS.values() for form in backend.target_forms)
-        raise UsageError(f"unknown target '{text}': expected {', '.join(forms)} or {last}")
+        raise UsageError(f"unknown target '{text}': expected {', '.join(forms)} or {last}.{_meant(text)}")
     return target
+
+
+def _meant(text: str) -> str:
+    """The target of the number in a text such as `sm_90`, `cuda90` or `cuda:90a`."""
+    for backend in BACKENDS.values():
+        target = backend.parse_target("".join(filter(str.isdigit, text)))
+        if target is not None and any(char.isdigit() for char in text):
+            with suppress(UsageError):
+                backend.check(target, backend.make_options({}))
+                return f" Did you mean '{target}'?"
+    return ""
 
 
 def get_backend(target: Target) -> Backend:

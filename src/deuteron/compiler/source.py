@@ -38,6 +38,8 @@ class ASTSource:
     ):
         if not isinstance(fn, Function):
             raise UsageError(f"a kernel is a function decorated with @jit, got {fn!r}")
+        if not isinstance(signature, Mapping):
+            raise UsageError(f"the signature of kernel '{fn.__name__}' maps parameters to types, got {signature!r}")
         self.fn = fn
         given = {_param_name(fn, key, {}): type for key, type in signature.items()}
         self.constexprs = {_param_name(fn, key, given): value for key, value in (constexprs or {}).items()}
@@ -64,6 +66,11 @@ class ASTSource:
             return rebuild(type, [self._part_type(part, item) for part, item in pairs])
         if name in self.constexprs:
             return "constexpr"
+        if not isinstance(type, str):
+            raise UsageError(
+                f"the signature of kernel '{self.fn.__name__}', parameter '{name}': a type is text such as '*fp32' or "
+                f"'i32', got {type!r}"
+            )
         if type == "constexpr":
             raise UsageError(f"the signature of kernel '{self.fn.__name__}' has no value for '{name}'")
         return type

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Sequence
+from contextlib import suppress
 
 from xdsl.dialects.builtin import CallSiteLoc, LocationAttr, NameLoc, StringAttr
 from xdsl.ir import Operation
@@ -114,6 +115,11 @@ def _spread(ctx: Context, targets: Sequence[ast.expr], value: Value) -> tuple[li
 
 
 def _not_assignable(ctx: Context, target: ast.expr) -> CompilationError:
+    if isinstance(target, ast.Subscript):
+        with suppress(CompilationError):
+            owner, parts = ctx.evaluate(target.value), (ast.unparse(target.value), ast.unparse(target.slice))
+            if isinstance(owner, Tensor) and owner.dtype.is_ptr():
+                return ctx.error("A pointer is not indexed. Store with tl.store({} + {}, value).".format(*parts))
     way_out = {
         ast.Subscript: "Tiles and tuples cannot be changed in place. Build a new one, for instance with tl.where.",
         ast.Attribute: "Values have no attributes that can be set. Build a new one, for instance with `_replace`.",

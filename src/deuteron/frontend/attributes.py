@@ -16,6 +16,7 @@ from types import FunctionType, ModuleType
 from typing import Any
 
 from deuteron.errors import CompilationError, suggest
+from deuteron.frontend.advice import for_method, for_module
 from deuteron.frontend.context import Context
 from deuteron.frontend.rules import BoundMethod, run_rule
 from deuteron.frontend.semantics import (
@@ -94,11 +95,13 @@ def _missing(ctx: Context, owner: Value, name: str) -> CompilationError:
         return ctx.error(f"'.value' is of a constexpr, got {describe(owner)}, which is known only at run time.")
     if isinstance(owner, RUNTIME):
         known = [name for table in _TABLES[type(owner)] for name in table]
-        return ctx.error(f"A value of type {owner.type} has no '{name}'.{suggest(name, known)}")
+        way_out = for_method(name, known) if isinstance(owner, Tensor) else suggest(name, known)
+        return ctx.error(f"A value of type {owner.type} has no '{name}'.{way_out}")
     if isinstance(owner, tuple) and name in _LIST_METHODS:
         return ctx.error(f"A list is a tuple in a kernel and has no '{name}'. {_LIST_METHODS[name]}")
-    where = f"Module '{owner.__name__}'" if isinstance(owner, ModuleType) else describe(owner)
-    return ctx.error(f"{where} has no '{name}'.{suggest(name, dir(owner))}")
+    if isinstance(owner, ModuleType):
+        return ctx.error(f"Module '{owner.__name__}' has no '{name}'.{for_module(owner, name)}")
+    return ctx.error(f"{describe(owner)} has no '{name}'.{suggest(name, dir(owner))}")
 
 
 _LIST_METHODS = {
@@ -115,6 +118,7 @@ _LIST_METHODS = {
 
 def getattr_(ctx: Context, owner: Value, name: str, *default: Value) -> Value:
     """Python's getattr, of run-time values too."""
+    _check_name(ctx, name)
     found = _find(ctx, owner, name)
     if found is not _ABSENT:
         return found
@@ -125,7 +129,13 @@ def getattr_(ctx: Context, owner: Value, name: str, *default: Value) -> Value:
 
 def hasattr_(ctx: Context, owner: Value, name: str) -> bool:
     """Python's hasattr, of run-time values too."""
+    _check_name(ctx, name)
     return _find(ctx, owner, name) is not _ABSENT
+
+
+def _check_name(ctx: Context, name: Value) -> None:
+    if not isinstance(name, str):
+        raise ctx.error(f"The name of an attribute is text that is known at compile time, got {describe(name)}.")
 
 
 RULES = {getattr: getattr_, hasattr: hasattr_}

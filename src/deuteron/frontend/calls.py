@@ -13,12 +13,13 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from types import BuiltinFunctionType, BuiltinMethodType, FunctionType, MethodType
+from types import BuiltinFunctionType, BuiltinMethodType, FunctionType, MethodType, ModuleType
 from typing import Any
 
 from deuteron import language
 from deuteron.errors import CompilationError
 from deuteron.frontend import attributes
+from deuteron.frontend.advice import for_function
 from deuteron.frontend.context import Context
 from deuteron.frontend.inline import inline
 from deuteron.frontend.rules import BoundMethod, call_at_compile_time, name_of, run_rule
@@ -34,6 +35,7 @@ _PYTHON_BUILTINS = (
     abs, all, any, bool, chr, divmod, enumerate, float, getattr, hasattr, int, len, list, ord, pow, range,
     repr, reversed, round, slice, sorted, str, sum, tuple, type, zip,
 )  # fmt: skip
+_PURE_MODULES = ("math", "cmath", "operator", "_operator")
 _COMPILE_TIME_TYPES = (CompileTimeFunction, BuiltinFunctionType, BuiltinMethodType, MethodType)
 
 
@@ -151,7 +153,7 @@ def _call_python(ctx: Context, callee: Any, args: Sequence[Value], kwargs: Mappi
         raise ctx.error(f"{describe(callee)} cannot be called.")
     if not _runs_at_compile_time(callee):
         is_user_function = isinstance(callee, FunctionType)
-        way_out = " Decorate it with @jit to call it in a kernel." if is_user_function else _namesake(callee)
+        way_out = " Decorate it with @jit to call it in a kernel." if is_user_function else for_function(callee)
         raise ctx.error(f"{name_of(callee)} is a function of Python.{way_out}")
     if not is_runtime((*args, *kwargs.values())):
         return call_at_compile_time(ctx, callee, args, kwargs)
@@ -165,20 +167,17 @@ def _call_with_runtime(ctx: Context, callee: Any, args: Sequence[Value], kwargs:
             return call_at_compile_time(ctx, callee, args, kwargs)
     shown = ", ".join(describe(value) for value in (*args, *kwargs.values()))
     needs = "runs at compile time and needs compile-time values"
-    raise ctx.error(f"{name_of(callee)} {needs}, got ({shown}).{_namesake(callee)}")
-
-
-def _namesake(callee: Any) -> str:
-    """Where the language has a function of that name, the advice to use it."""
-    name = getattr(callee, "__name__", "")
-    return f" Use tl.{name}." if hasattr(language, name) else ""
+    raise ctx.error(f"{name_of(callee)} {needs}, got ({shown}).{for_function(callee)}")
 
 
 def _runs_at_compile_time(callee: Any) -> bool:
-    """Some builtins, functions of modules written in C (math), methods of compile-time values, classes, and
-    what is decorated so."""
-    if getattr(callee, "__module__", None) == "builtins":
+    """Some builtins, functions that give the same whenever they are called (math), methods of compile-time values,
+    classes, and what is decorated so."""
+    module = getattr(callee, "__module__", None)
+    if module == "builtins":
         return callee in _PYTHON_BUILTINS
+    if isinstance(callee, BuiltinFunctionType) and isinstance(callee.__self__, ModuleType | None):
+        return module in _PURE_MODULES
     return isinstance(callee, (*_COMPILE_TIME_TYPES, type))
 
 

@@ -84,10 +84,14 @@ class Context:
     def error(self, message: str, kind: type[CompilationError] = CompilationError) -> CompilationError:
         """An error about the node at hand, to be raised: what is wrong, with the values, and what would be right.
 
-        Within a function of Deuteron's own library it is about the call that led there, which the user has written.
+        Within a function of Deuteron's own library it is about the call that led there, which the user has written, and
+        names the function.
         """
-        frame = next((frame for frame in reversed(self.frames) if not frame.scope.function.is_own), self.frame)
-        return kind(message, frame.location(), frame.call_chain)
+        depth = next((depth for depth, frame in enumerate(reversed(self.frames)) if not frame.scope.function.is_own), 0)
+        frame = self.frames[-1 - depth]
+        name = self.frames[-depth].scope.function.__name__ if depth else "_"
+        what = "" if name.startswith("_") else f"tl.{name}: "
+        return kind(f"{what}{message}", frame.location(), frame.call_chain)
 
     def how_to_know(self, value: Value) -> str:
         """The way out where a value has to be known at compile time: the parameter of the kernel that it is, if any."""

@@ -17,6 +17,7 @@ from deuteron.frontend.operators import operate
 from deuteron.frontend.rules import call_at_compile_time
 from deuteron.frontend.values import Tensor, Value, describe, is_runtime
 from deuteron.language.aggregate import Aggregate
+from deuteron.language.function import Function
 
 
 def name(ctx: Context, node: ast.Name) -> Value:
@@ -48,6 +49,12 @@ def _unpacked(ctx: Context, node: ast.Starred) -> tuple[Value, ...]:
 
 def subscript(ctx: Context, node: ast.Subscript) -> Value:
     owner, index = ctx.evaluate(node.value), ctx.evaluate(node.slice)
+    if isinstance(owner, Function):
+        name = owner.__name__
+        raise ctx.error(f"A kernel launches no other: '{name}[...]' is for Python. Call the function, as {name}(...).")
+    if isinstance(owner, Tensor) and owner.dtype.is_ptr() and isinstance(index, int | Tensor):
+        shown = ast.unparse(node.value), ast.unparse(node.slice)
+        raise ctx.error("A pointer is not indexed. Load with tl.load({} + {}).".format(*shown))
     if isinstance(owner, Tensor | Aggregate):
         return operate(ctx, operator.getitem, owner, index)
     if is_runtime(index):

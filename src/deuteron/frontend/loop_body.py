@@ -31,6 +31,7 @@ from deuteron.frontend.carried import (
 from deuteron.frontend.completion import Completion, ended_by
 from deuteron.frontend.context import Context
 from deuteron.frontend.values import Tensor, Value, describe, is_same, tensors_in, with_handles
+from deuteron.ir.arith import constant_value
 
 Variables = dict[str, Value]
 ItemT = TypeVar("ItemT")
@@ -173,6 +174,9 @@ def _way_out(name: str, initial: Value, final: Value) -> str:
     if initial.shape != final.shape:
         return f"Keep its shape with tl.full({list(initial.shape)}, ...), or use a variable of its own."
     original = python_name(initial.dtype)
+    if constant_value(initial.handle) is not None and final.dtype.is_floating() and not initial.dtype.is_floating():
+        zero = f"tl.zeros({list(final.shape)}, {dtype})" if final.shape else f"{float(constant_value(initial.handle))}"
+        return f"Start with {name} = {zero}, or convert what the loop assigns with .to({original})."
     return f"Start with {name}.to({dtype}), or convert what the loop assigns with .to({original})."
 
 

@@ -112,7 +112,7 @@ def lower_function(
 def _check_names(fn: Function, signature: Signature, constexprs: Mapping[str, object]) -> None:
     for param in fn.params:
         if param.is_variadic:
-            raise UsageError(variadic_kernel(fn.__name__, param.name), fn.location(fn.tree))
+            raise UsageError(variadic_kernel(fn, param), fn.location(fn.tree))
         if param.is_constexpr and param.do_not_specialize:
             message = (
                 f"'{param.name}' is a constexpr, which a kernel is compiled for: take it out of do_not_specialize."

@@ -20,7 +20,7 @@ from deuteron import language
 from deuteron.frontend.calls import apply
 from deuteron.frontend.context import Context
 from deuteron.frontend.rules import call_at_compile_time
-from deuteron.frontend.values import BlockPointer, Tensor, Value, describe, is_runtime
+from deuteron.frontend.values import BlockPointer, Tensor, Value, describe, is_number, is_runtime
 from deuteron.language.aggregate import Aggregate
 from deuteron.language.function import CompileTimeFunction, SourceFunction
 
@@ -64,6 +64,17 @@ def operate(ctx: Context, function: Callable[..., Any], *operands: Value) -> Val
             raise ctx.error(f"'{function.__name__}' is not defined for {operand.type}. Move it with tl.advance.")
     if any(isinstance(operand, Tensor) for operand in operands):
         return apply(ctx, function, operands)
+    if any(operand is None for operand in operands) and function not in (
+        operator.eq,
+        operator.ne,
+        operator.not_,
+        operator.getitem,
+    ):
+        shown = " and ".join(describe(operand) for operand in operands)
+        raise ctx.error(
+            f"'{function.__name__}' is not defined for {shown}. An argument that is None, or a function that ends "
+            "without `return`, gives None: ask with `is None` first."
+        )
     if not is_runtime(operands) or function in (operator.add, operator.mul):
         return call_at_compile_time(ctx, function, operands)
     if function in (operator.eq, operator.ne) and all(isinstance(operand, tuple) for operand in operands):
@@ -117,6 +128,9 @@ def compare(ctx: Context, node: ast.Compare) -> Value:
 def compare_two(ctx: Context, comparison: ast.cmpop, left: Value, right: Value) -> Value:
     """One comparison. Identity and membership are compile-time questions: no Tensor is None."""
     if isinstance(comparison, (ast.Is, ast.IsNot)):
+        for value, other in ((left, right), (right, left)):
+            if isinstance(value, Tensor) and is_number(other):
+                raise ctx.error(f"'is' asks for the same object, got {describe(value)} and {other}. Compare with ==.")
         return (left is right) == isinstance(comparison, ast.Is)
     if isinstance(comparison, (ast.In, ast.NotIn)):
         right = tuple(right) if isinstance(right, dict) else right

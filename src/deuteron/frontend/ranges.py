@@ -49,9 +49,10 @@ def iterated(ctx: Context, node: ast.expr) -> Range | tuple[Value, ...]:
     if isinstance(value, range):
         return tuple(value)
     if not isinstance(value, tuple):
+        is_tile = isinstance(value, Tensor) and value.shape
+        way_out = "To go over a tile, work on the tile as a whole." if is_tile else "Use range(n) to count to a number."
         raise ctx.error(
-            f"A loop goes over range, tl.range, tl.static_range or a tuple, got {describe(value)}. "
-            "To go over a tile, work on the tile as a whole."
+            f"A loop goes over range, tl.range, tl.static_range or a tuple, got {describe(value)}. {way_out}"
         )
     return value
 
@@ -63,6 +64,8 @@ def _range(ctx: Context, node: ast.Call, callee: object) -> Range | tuple[int, .
         if callee is language.static_range:
             return _static(ctx, *_bounds(ctx, callee, args, kwargs)[:3])
         stub = language.range if callee is language.range or not kwargs else None
+        if callee is builtins.range and len(args) > 3:
+            raise ctx.error(f"range() takes start, end and step, got {len(args)} arguments. tl.range has more.")
         if stub is None:
             raise ctx.error(f"range() has no '{next(iter(kwargs))}'. Use tl.range.")
         start, end, step, hints = _bounds(ctx, stub, args, kwargs)

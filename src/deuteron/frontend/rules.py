@@ -20,6 +20,8 @@ from deuteron.frontend.values import Value, describe
 from deuteron.language.builtin import KernelCalls
 from deuteron.language.constant import unwrap
 
+_ITERATORS = (list, enumerate, zip, reversed, type(reversed(range(0))))
+
 
 @dataclass(frozen=True)
 class BoundMethod:
@@ -90,4 +92,4 @@ def call_at_compile_time(
         raise ctx.error(
             f"{name_of(function)} of ({shown}) fails at compile time: {type(error).__name__}: {error}"
         ) from error
-    return unwrap(tuple(result) if isinstance(result, (list, enumerate, zip, reversed)) else result)
+    return unwrap(tuple(result) if isinstance(result, _ITERATORS) else result)

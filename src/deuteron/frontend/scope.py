@@ -14,8 +14,8 @@ from enum import Enum
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from deuteron.errors import suggest
-from deuteron.frontend.values import Value
+from deuteron.frontend.advice import for_name
+from deuteron.frontend.values import Value, describe
 from deuteron.language.constant import constexpr, unwrap
 from deuteron.language.function import Function
 from deuteron.language.types import dtype
@@ -59,7 +59,7 @@ class Scope:
         if name in self.lost:
             raise ctx.error(self.lost[name])
         if name in self.function.fn.__code__.co_varnames:
-            raise ctx.error(f"'{name}' is used before it is assigned.")
+            raise ctx.error(f"'{name}' is used before it is assigned.{self._if_global(name)}")
         try:
             value = self.function.resolve(name)
         except KeyError:
@@ -70,7 +70,11 @@ class Scope:
         return unwrap(value) if is_constexpr else check_global(ctx, name, value)
 
     def _suggestion(self, name: str) -> str:
-        return suggest(name, [*self.variables, *self.function.fn.__globals__])
+        return for_name(name, self.variables, self.function.fn.__globals__)
+
+    def _if_global(self, name: str) -> str:
+        is_global = name in self.function.fn.__globals__
+        return " What a function assigns is its own: the global of that name is another." if is_global else ""
 
 
 def check_global(ctx: Context, name: str, value: Any) -> Value:
@@ -79,10 +83,17 @@ def check_global(ctx: Context, name: str, value: Any) -> Value:
         is_closure = name in ctx.scope.function.fn.__code__.co_freevars
         kind = "variable of an enclosing function" if is_closure else "global variable"
         raise ctx.error(
-            f"'{name}' is a {kind} ({value!r:.60}), which may change after the kernel is compiled. "
-            f"Write `{name} = tl.constexpr(...)` where it is defined, or pass it as an argument."
+            f"'{name}' is a {kind} ({describe(value):.60}), which may change after the kernel is compiled. "
+            f"{_way_in(name, value)}"
         )
     return unwrap(value)
+
+
+def _way_in(name: str, value: Any) -> str:
+    """How data gets into a kernel."""
+    if hasattr(value, "__array_interface__") or hasattr(value, "data_ptr"):
+        return "Pass it as an argument, and load from it."
+    return f"Write `{name} = tl.constexpr(...)` where it is defined, or pass it as an argument."
 
 
 def _is_fixed(value: Any) -> bool:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from deuteron.language.aggregate import Aggregate
 from deuteron.language.constant import rebuild
+from deuteron.language.types import dtype
 
 if TYPE_CHECKING:
     from xdsl.ir import SSAValue
@@ -141,6 +142,11 @@ def describe(value: Value) -> str:
         names = [f"{name}=" for name in getattr(value, "_fields", ())] or [""] * len(value)
         shown = ", ".join(f"{name}{describe(item)}" for name, item in zip(names, value, strict=True))
         return f"{type(value).__name__}({shown})" if hasattr(value, "_fields") else f"({shown})"
+    if isinstance(value, type):
+        return f"class '{value.__name__}'"
+    if isinstance(value, dtype):
+        return repr(value).replace(f"{dtype.__module__.rpartition('.')[0]}.", "tl.")
     if callable(value) and hasattr(value, "__name__"):
         return f"function {value.__name__}"
-    return repr(value)
+    shown = repr(value)
+    return f"a value of type {type(value).__name__}" if " at 0x" in shown else shown

@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from deuteron.language.builtin import builtin
+from deuteron.language.function import must_use_result
 from deuteron.language.tensor import tensor
 
 Scalar = tensor | int
@@ -45,6 +46,7 @@ def make_block_ptr(
     """
 
 
+@must_use_result("It moves nothing: write `p = tl.advance(p, offsets)`.")
 @builtin
 def advance(base: tensor, offsets: Sequence[Scalar]) -> tensor:
     """The block pointer that is `offsets` elements further, one for each dimension. `base.advance(offsets)` as well.

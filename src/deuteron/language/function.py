@@ -205,8 +205,10 @@ class Function(SourceFunction):
         repr: Callable[[Any], str] | None = None,
     ):
         """`noinline` is accepted for Triton's sake: every call is inlined. `repr` names compiled kernels."""
-        if not inspect.isfunction(fn):
-            raise UsageError(f"@jit decorates functions, got {fn!r}")
+        if not inspect.isfunction(fn) or inspect.iscoroutinefunction(fn):
+            raise UsageError(f"@jit decorates functions, got {_told(fn)}")
+        if fn.__name__ == "<lambda>":
+            raise UsageError("@jit decorates functions, got a lambda. Define it with `def`.")
         self.fn = fn
         self.noinline = noinline
         self.repr = repr or partial(_plain_name, fn.__name__)
@@ -339,12 +341,23 @@ def annotation_text(annotation: Any) -> str:
     return text.strip("'\"")  # quotes within: an annotation as a string, where `annotations` is imported too
 
 
-def variadic_kernel(kernel: str, parameter: str) -> str:
+def variadic_kernel(fn: Function, parameter: Parameter) -> str:
     """What is said of a kernel with `*args` or `**kwargs`."""
     return (
-        f"Kernel '{kernel}' has a parameter '*{parameter}' for any number of arguments. Give it one parameter, and "
-        "launch it with a tuple."
+        f"Kernel '{fn.__name__}' has a parameter '{fn.signature.parameters[parameter.name]}' for any number of "
+        "arguments. Give it one parameter, and launch it with a tuple."
     )
+
+
+def _told(fn: Any) -> str:
+    """What it is that `@jit` cannot decorate, and the way out."""
+    if inspect.iscoroutinefunction(fn):
+        return f"'async def {fn.__name__}'. Leave out `async`: launches do not wait for a kernel."
+    inner = getattr(fn, "base_fn", getattr(fn, "fn", None))
+    if isinstance(inner, Function) or inspect.isfunction(inner):
+        kind = type(fn).__name__
+        return f"what {kind} made of '{inner.__name__}'. Put @jit last, next to the function."
+    return repr(fn)
 
 
 def _place(fn: SourceFunction) -> str:

@@ -39,7 +39,7 @@ def atomic_poll(pointer, expected_value, sem: constexpr = None, scope: constexpr
     Errors: other elements, another `sem` or `scope`.
     """
     element: constexpr = pointer.dtype.element_ty
-    static_assert(element.is_int() and element.primitive_bitwidth >= 16, "atomic_poll needs integers of 16 to 64 bits")
+    static_assert(element.is_int() and element.primitive_bitwidth >= 16, "it needs integers of 16 to 64 bits")
     expected = to_tensor(expected_value).to(element)
     matched = atomic_load(pointer, None, sem, scope) == expected
     if timeout_ns is None:

@@ -126,7 +126,7 @@ def sum(input, axis=None, keep_dims=False, dtype: constexpr = None):
 @Function
 def xor_sum(input, axis=None, keep_dims=False):
     """The bitwise exclusive or along an axis. Error: floats, pointers."""
-    static_assert(input.dtype.is_int(), "xor_sum is for integers")
+    static_assert(input.dtype.is_int(), "it is for integers")
     return reduce(input, axis, _xor, keep_dims=keep_dims)
 
 

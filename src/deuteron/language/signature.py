@@ -36,6 +36,19 @@ from deuteron.language.types import (
 SCALARS: dict[str, dtype] = {type.signature: dtype(type.dtype_name) for type in (*INTEGERS, *FLOATS)}
 ALIASES = {"f16": "fp16", "f32": "fp32", "f64": "fp64"}
 
+_LONG_NAMES = {
+    "int": "i32",
+    "long": "i64",
+    "bool": "i1",
+    "float": "fp32",
+    "double": "fp64",
+    "half": "fp16",
+    "bfloat16": "bf16",
+    **{f"float{bits}": f"fp{bits}" for bits in (16, 32, 64)},
+    **{f"int{bits}": f"i{bits}" for bits in (8, 16, 32, 64)},
+    **{f"uint{bits}": f"u{bits}" for bits in (8, 16, 32, 64)},
+}
+
 DESCRIPTOR = "tensordesc<"
 _DESCRIPTOR = re.compile(r"tensordesc<(\w+)\[([\d\s,]+)\](?:,\s*(zero|nan))?>")
 
@@ -112,7 +125,9 @@ def descriptor_arguments(name: str, type: tensor_descriptor_type, divisibility: 
 
 
 def _unknown_type(name: str) -> str:
-    near = difflib.get_close_matches(name, SCALARS, n=1)
+    short = name.rpartition(".")[2].lower()
+    meant = [text for text, type in SCALARS.items() if type.name == short or _LONG_NAMES.get(short) == text]
+    near = meant or difflib.get_close_matches(name, SCALARS, n=1)
     hint = f" Did you mean {near[0]!r}?" if near else ""
     return f"Unknown type {name!r}.{hint} Types are {', '.join(SCALARS)}, and with a * before them pointers to these."
 

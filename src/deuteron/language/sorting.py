@@ -58,9 +58,9 @@ def _integer_of(dtype):
 
 
 @Function
-def _axis_of(x, dim, name):
+def _axis_of(x, dim):
     axis: constexpr = _positive_dim(dim, len(x.shape))
-    static_assert(axis >= 0, f"{name}: there is no dimension {dim} in the shape {x.shape}")
+    static_assert(axis >= 0, f"there is no dimension {dim} in the shape {x.shape}")
     return axis
 
 
@@ -122,7 +122,7 @@ def sort(x, dim: constexpr = None, descending: constexpr = _ASCENDING):
 
     Error: a dimension that does not exist, a scalar.
     """
-    axis: constexpr = _axis_of(x, dim, "sort")
+    axis: constexpr = _axis_of(x, dim)
     order: constexpr = _DESCENDING if descending else _ASCENDING
     return reshape(_sort_runs(x, x.shape[axis], _extent_behind(x.shape, axis), order), x.shape)
 
@@ -139,10 +139,10 @@ def topk(x, k: constexpr, dim: constexpr = None, descending: constexpr = True):
 
     Errors: a `k` that is no power of two or too large, a dimension that does not exist, a scalar.
     """
-    axis: constexpr = _axis_of(x, dim, "topk")
+    axis: constexpr = _axis_of(x, dim)
     extent: constexpr = x.shape[axis]
-    static_assert(k > 0 and (k & (k - 1)) == 0, f"topk: k is a power of two, got {k}. Take more, and mask the rest.")
-    static_assert(k <= extent, f"topk: k is at most the extent {extent} of the dimension, got {k}")
+    static_assert(k > 0 and (k & (k - 1)) == 0, f"k is a power of two, got {k}. Take more, and mask the rest.")
+    static_assert(k <= extent, f"k is at most the extent {extent} of the dimension, got {k}")
     behind: constexpr = _extent_behind(x.shape, axis)
     order: constexpr = _DESCENDING if descending else _ASCENDING
     halvings: constexpr = _log2(extent // k)
@@ -159,7 +159,7 @@ def bitonic_merge(x, dim: constexpr = None, descending: constexpr = _ASCENDING):
 
     Parameters and errors as `sort`.
     """
-    axis: constexpr = _axis_of(x, dim, "bitonic_merge")
+    axis: constexpr = _axis_of(x, dim)
     order: constexpr = _DESCENDING if descending else _ASCENDING
     return reshape(_merge(x, x.shape[axis], _extent_behind(x.shape, axis), order), x.shape)
 
@@ -172,7 +172,7 @@ def flip(x, dim=None):
 
     Error: a dimension that does not exist, a scalar.
     """
-    axis: constexpr = _axis_of(x, dim, "flip")
+    axis: constexpr = _axis_of(x, dim)
     behind: constexpr = _extent_behind(x.shape, axis)
     flipped = x
     for step in static_range(_log2(x.shape[axis])):

@@ -62,9 +62,9 @@ def ravel(x, can_reorder=False):
 def squeeze(x, dim):
     """`x` without dimension `dim`, whose extent is 1. Error: another extent, a dimension that does not exist."""
     rank: constexpr = len(x.shape)
-    static_assert(-rank <= dim and dim < rank, "squeeze: no such dimension")
+    static_assert(-rank <= dim and dim < rank, f"there is no dimension {dim} in the shape {x.shape}")
     axis: constexpr = dim + rank if dim < 0 else dim
-    static_assert(x.shape[axis] == 1, "squeeze: the dimension has an extent other than 1")
+    static_assert(x.shape[axis] == 1, f"the dimension {dim} of the shape {x.shape} has another extent than 1")
     return reshape(x, x.shape[:axis] + x.shape[axis + 1 :])
 
 
@@ -72,7 +72,7 @@ def squeeze(x, dim):
 def unsqueeze(x, dim):
     """`x` with a dimension of extent 1 at `dim` of the result. Error: a dimension that the result does not have."""
     rank: constexpr = len(x.shape) + 1
-    static_assert(-rank <= dim and dim < rank, "unsqueeze: no such dimension")
+    static_assert(-rank <= dim and dim < rank, f"there is no dimension {dim} for the shape {x.shape}")
     axis: constexpr = dim + rank if dim < 0 else dim
     return reshape(x, x.shape[:axis] + (1,) + x.shape[axis:])
 

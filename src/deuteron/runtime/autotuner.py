@@ -25,7 +25,7 @@ from deuteron.options import settings
 from deuteron.runtime.config import Config
 from deuteron.runtime.contents import copy_of, fill_with_zeros, write_back
 from deuteron.runtime.grid import Grid
-from deuteron.runtime.interface import KernelInterface
+from deuteron.runtime.interface import KernelInterface, check_kernel
 from deuteron.runtime.stored_timings import StoredTimings
 
 Hook = Callable[..., Any]
@@ -98,6 +98,10 @@ class Autotuner(KernelInterface):
         for name in (*self.reset_to_zero, *self.restore_value):
             if name not in self.arg_names:
                 raise UsageError(f"autotune of '{self.base_fn.__name__}': no parameter '{name}': there are {known}")
+        for config in self.configs:
+            if not hasattr(config, "all_kwargs"):
+                where = f"autotune of '{self.base_fn.__name__}'"
+                raise UsageError(f"{where}: a configuration is a Config({{...}}, num_warps=...), got {config!r}")
         for name in self.keys:
             if name not in self.arg_names:
                 where = f"autotune of '{self.base_fn.__name__}'"
@@ -312,7 +316,7 @@ def autotune(
     def decorator(fn: Any) -> Autotuner:
         return Autotuner(
             fn,
-            fn.arg_names,
+            check_kernel(fn, "autotune").arg_names,
             configs,
             key,
             reset_to_zero,

@@ -12,10 +12,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from deuteron.errors import UsageError
+from deuteron.errors import UsageError, suggest
 from deuteron.options import is_option
-from deuteron.runtime.grid import Grid
-from deuteron.runtime.interface import KernelInterface
+from deuteron.runtime.grid import Grid, call_with_arguments
+from deuteron.runtime.interface import KernelInterface, check_kernel
 
 
 class Heuristics(KernelInterface):
@@ -29,7 +29,13 @@ class Heuristics(KernelInterface):
         for name in self.values:
             if name not in self.arg_names and not is_option(name):
                 known = ", ".join(self.arg_names)
-                raise UsageError(f"heuristics of '{fn.__name__}': no parameter '{name}': there are {known}")
+                near = suggest(name, self.arg_names)
+                raise UsageError(f"heuristics of '{fn.__name__}': no parameter '{name}': there are {known}.{near}")
+            if not callable(self.values[name]):
+                raise UsageError(
+                    f"heuristics of '{fn.__name__}': '{name}' is {self.values[name]!r}, expected a function of the "
+                    "arguments by name, as in `lambda args: ...`"
+                )
 
     def __getattr__(self, name: str) -> Any:
         """What the kernel is asked for (`__name__`, `src`, `params` ...) comes from it."""
@@ -40,10 +46,11 @@ class Heuristics(KernelInterface):
     def run(self, *args: Any, grid: Grid, warmup: bool = False, **kwargs: Any) -> Any:
         named = dict(zip(self.arg_names, args, strict=False))
         for name, compute in self.values.items():
-            kwargs[name] = compute({**named, **kwargs})
+            what = f"the heuristic '{name}' of kernel '{self.fn.__name__}'"
+            kwargs[name] = call_with_arguments(compute, {**named, **kwargs}, what)
         return self.fn.run(*args, grid=grid, warmup=warmup, **kwargs)
 
 
 def heuristics(values: Mapping[str, Callable[[dict[str, Any]], Any]]) -> Callable[[Any], Heuristics]:
     """Decorator: `values` maps parameters and options to functions of the arguments by name, called at every launch."""
-    return lambda fn: Heuristics(fn, fn.arg_names, values)
+    return lambda fn: Heuristics(fn, check_kernel(fn, "heuristics").arg_names, values)

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+from deuteron.errors import UsageError
 from deuteron.runtime.grid import Grid
 
 
@@ -22,3 +23,11 @@ class KernelInterface:
     def warmup(self, *args: Any, grid: Grid, **kwargs: Any) -> Any:
         """Compile for these arguments without running; a dtype stands for an array of it."""
         return self.run(*args, grid=grid, warmup=True, **kwargs)
+
+
+def check_kernel(fn: Any, decorator: str) -> Any:
+    """What a decorator is given, if that is a kernel; raises UsageError."""
+    if not hasattr(fn, "arg_names"):
+        name = getattr(fn, "__name__", repr(fn))
+        raise UsageError(f"@{decorator} decorates kernels, got '{name}'. Put @jit below it, next to the function.")
+    return fn

@@ -12,6 +12,7 @@ A launch that finds its kernel does nothing else, so its cost is bounded by `tes
 
 from __future__ import annotations
 
+import inspect
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -200,7 +201,7 @@ class JITFunction(Pickled, Function, KernelInterface):
     def _check_not_variadic(self) -> None:
         for param in self.params:
             if param.is_variadic:
-                raise UsageError(variadic_kernel(self.__name__, param.name), self.location(self.tree))
+                raise UsageError(variadic_kernel(self, param), self.location(self.tree))
 
     def _missing(self, name: str, keywords: Iterable[str]) -> LaunchError:
         """The error for an argument that is not given, with a keyword that may be meant to be it."""
@@ -383,4 +384,8 @@ def jit(fn: Callable[..., Any] | None = None, **options: Any) -> Any:
         return lambda function: jit(function, **options)
     if isinstance(fn, JITFunction):
         return fn
+    known = list(inspect.signature(JITFunction).parameters)[1:]
+    for name in options:
+        if name not in known:
+            raise UsageError(f"@jit has no option '{name}': it has {', '.join(known)}.{suggest(name, known)}")
     return JITFunction(fn, **options)

@@ -49,7 +49,8 @@ def _hashable(value: Any) -> tuple:
     if kind is set:
         return (kind, frozenset(map(_hashable, value)))
     if kind.__hash__ is None:
-        raise LaunchError(f"a constexpr must be hashable, got {value!r} of type '{kind.__name__}'")
+        way_out = ": drop tl.constexpr from an array" if hasattr(value, "__array_interface__") else f", got {value!r}"
+        raise LaunchError(f"a constexpr must be hashable, got a value of type '{kind.__name__}'{way_out}")
     return (kind, value)
 
 

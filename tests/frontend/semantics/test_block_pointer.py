@@ -39,8 +39,8 @@ def test_a_list_of_one_may_be_a_scalar(ops):
         (f"tl.load({BLOCK})", "tt.load"),
         (f"tl.store({BLOCK}, 1.0)", "tt.store"),
         (f"{BLOCK}.store(m)", "tt.store"),
-        (f"tl.advance({BLOCK}, (0, n))", "tt.advance"),
-        (f"{BLOCK}.advance([n, 1])", "tt.advance"),
+        (f"q = tl.advance({BLOCK}, (0, n))", "tt.advance"),
+        (f"q = {BLOCK}.advance([n, 1])", "tt.advance"),
     ],
 )
 def test_accesses(op_names, statement: str, last: str):
@@ -84,8 +84,8 @@ ERRORS = {
     "dimension comes first: (1, 0) is row-major.",
     make(order="(1,)"): "is a permutation of (0, 1), got (1).",
     make(order="(n, 0)"): "is a permutation of (0, 1), got (int32, 0).",
-    f"tl.advance({BLOCK}, (0,))": "The offsets of tl.advance: expected 2 integers, as the block has, got (0).",
-    "tl.advance(p, (0,))": "tl.advance takes a block pointer, got pointer<fp32>. Make one with tl.make_block_ptr.",
+    f"q = tl.advance({BLOCK}, (0,))": "The offsets of tl.advance: expected 2 integers, as the block has, got (0).",
+    "q = tl.advance(p, (0,))": "tl.advance takes a block pointer, got pointer<fp32>. Make one with tl.make_block_ptr.",
     f"tl.load({BLOCK}, m > 0)": "tl.load through a block pointer has no `mask`. Say in boundary_check which dimensions "
     "may be out of bounds.",
     f"tl.load({BLOCK}, other=0.0)": "tl.load through a block pointer has no `other`.",

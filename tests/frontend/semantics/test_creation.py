@@ -74,7 +74,10 @@ def test_constant_of_a_type(ops, value: str, dtype: str, expected: float):
             "The shape (int32, 4) is not known at compile time: int32. "
             "It is a parameter: annotate it, as in `n: tl.constexpr`.",
         ),
-        ("tl.zeros([4], 'fp32')", "The dtype of a tile is a type such as tl.float32, got 'fp32'."),
+        (
+            "tl.zeros([4], 'fp32')",
+            "The dtype of a tile is a type such as tl.float32, got 'fp32'. Did you mean tl.float32?",
+        ),
         (
             "tl.full([4], x, tl.float32)",
             "The value of tl.full is a number or a scalar, got fp32[64]. Use tl.broadcast_to for a tile.",

@@ -97,7 +97,7 @@ def test_input_precision(ops, arguments: str, precision: InputPrecision):
          "ieee, bf16x3, bf16x6."),
         ("tl.dot(m, m.T, input_precision='ieee', allow_tf32=True)", "tl.dot got input_precision='ieee' and "
          "allow_tf32=True. Give input_precision only."),
-        ("tl.dot(m, m.T, out_dtype=tl.bfloat16)", "tl.dot of fp16 gives fp32 or fp16, not deuteron.language.bfloat16. "
+        ("tl.dot(m, m.T, out_dtype=tl.bfloat16)", "tl.dot of fp16 gives fp32 or fp16, not tl.bfloat16. "
          "Convert the result with .to()."),
     ],
 )  # fmt: skip

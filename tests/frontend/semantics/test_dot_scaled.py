@@ -64,7 +64,7 @@ def test_result(result_type, expression: str, type: str):
         (call(b=tile("float16", 64, 32), b_format="'fp16'", b_scale=B_SCALE), "rhs_scale of fp8e4nv goes with e2m1, "
          "e4m3 and e5m2, not with fp16: use uint8."),
         (call(rest=", acc=x"), "The accumulator of tl.dot_scaled must be fp32[16, 32], got fp32[64]."),
-        (call(rest=", out_dtype=tl.bfloat16"), "tl.dot_scaled gives fp32 or fp16, not deuteron.language.bfloat16. "
+        (call(rest=", out_dtype=tl.bfloat16"), "tl.dot_scaled gives fp32 or fp16, not tl.bfloat16. "
          "Convert the result with .to()."),
     ],
 )  # fmt: skip

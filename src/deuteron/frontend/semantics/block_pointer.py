@@ -179,5 +179,7 @@ ATTRIBUTES = {
     "dtype": lambda ctx, pointer: pointer.type,
     "shape": lambda ctx, pointer: (),
 }
+advance.must_use_result = tl.advance.must_use_result
+
 METHODS = {"advance": advance, "store": tl.store}
 RULES = {tl.make_block_ptr: make_block_ptr, tl.advance: advance}

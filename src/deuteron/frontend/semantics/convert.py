@@ -14,6 +14,7 @@ from xdsl.dialects.arith import ExtFOp, TruncFOp
 from xdsl.ir import Attribute, Operation
 
 from deuteron import language as tl
+from deuteron.frontend.advice import type_named
 from deuteron.frontend.context import Context
 from deuteron.frontend.semantics.constant import as_tensor, number, to_tensor
 from deuteron.frontend.semantics.types import ir_type, tensor
@@ -37,7 +38,7 @@ def cast(
 
 def _element_type(ctx: Context, type: Value) -> dtype:
     if not isinstance(type, dtype) or type.is_void():
-        raise ctx.error(f"{describe(type)} is no element type. Convert to one such as tl.float16 or x.dtype.")
+        raise ctx.error(f"{describe(type)} is no element type. {type_named(type)}")
     return type.scalar
 
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from deuteron import language as tl
+from deuteron.frontend.advice import type_named
 from deuteron.frontend.context import Context
 from deuteron.frontend.semantics.broadcast import splat
 from deuteron.frontend.semantics.constant import number
 from deuteron.frontend.semantics.convert import convert
-from deuteron.frontend.semantics.shapes import check_shape, is_integer, next_power_of_two
+from deuteron.frontend.semantics.shapes import check_shape, is_integer, next_power_of_two, whole
 from deuteron.frontend.semantics.types import tensor, type_of
-from deuteron.frontend.values import Tensor, Value, describe, is_number
+from deuteron.frontend.values import Tensor, Value, describe, is_number, is_runtime
 from deuteron.ir.tt.shape import MakeRangeOp
 from deuteron.language.types import dtype as DType
 from deuteron.language.types import int32
@@ -21,8 +22,8 @@ def arange(ctx: Context, start: int, end: int) -> Tensor:
     for name, bound in (("start", start), ("end", end)):
         if not is_integer(bound):
             raise ctx.error(
-                f"The {name} of tl.arange is an integer known at compile time, got {describe(bound)}. "
-                + (ctx.how_to_know(bound) or "Add a runtime offset to the range, as in `start + tl.arange(0, BLOCK)`.")
+                f"The {name} of tl.arange is an integer known at compile time, got {describe(bound)}."
+                f"{whole(bound) or _way_out(ctx, bound)}"
             )
         if not int32.get_int_min_value() <= bound <= int32.get_int_max_value():
             raise ctx.error(f"The {name} of tl.arange fits in int32, got {bound}. Add what is beyond afterwards.")
@@ -38,10 +39,17 @@ def arange(ctx: Context, start: int, end: int) -> Tensor:
     return tensor(ctx, MakeRangeOp(start, end), type_of(int32, (extent,)))
 
 
+def _way_out(ctx: Context, bound: Value) -> str:
+    if not is_runtime(bound):
+        return ""
+    return " " + (ctx.how_to_know(bound) or "Add a runtime offset to the range, as in `start + tl.arange(0, BLOCK)`.")
+
+
 def full(ctx: Context, shape: Sequence[int], value: Value, dtype: DType) -> Tensor:
     extents = check_shape(ctx, shape)
     if not isinstance(dtype, DType) or dtype.is_ptr() or dtype.is_block() or dtype.is_void():
-        raise ctx.error(f"The dtype of a tile is a type such as tl.float32, got {describe(dtype)}.")
+        way_out = f" {type_named(dtype)}" if isinstance(dtype, str | type) else ""
+        raise ctx.error(f"The dtype of a tile is a type such as tl.float32, got {describe(dtype)}.{way_out}")
     if is_number(value):
         return number(ctx, value, dtype, extents)
     if not isinstance(value, Tensor) or value.shape:

@@ -37,6 +37,8 @@ def static_assert(ctx: Context, cond: Value, msg: str = "") -> None:
             f"tl.static_assert needs a condition that is known at compile time, got {describe(cond)}. "
             "Use tl.device_assert for one that is not."
         )
+    if not cond and ctx.scope.function.is_own and msg:
+        raise ctx.error(msg, CompileTimeAssertionFailure)
     if not cond:
         message = f": {msg}" if msg else "."
         raise ctx.error(f"static_assert{_condition_text(ctx)}{message}", CompileTimeAssertionFailure)

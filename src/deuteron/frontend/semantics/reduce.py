@@ -81,6 +81,7 @@ def _combine(
     block = op.combine.block
     types = [operand.dtype for operand in operands]
     args = [Tensor(arg, type) for arg, type in zip(block.args, [*types, *types], strict=True)]
+    _check_arity(ctx, name, combine_fn, args)
     with ctx.builder.at(block):
         combined = ctx.call_function(combine_fn, args)
         values = combined if isinstance(combined, tuple) else (combined,)
@@ -94,6 +95,17 @@ def _combine(
             "Convert what it returns to the types of its arguments."
         )
     return values
+
+
+def _check_arity(ctx: Context, name: str, combine_fn: Function, args: Sequence[Tensor]) -> None:
+    try:
+        combine_fn.signature.bind(*args)
+    except TypeError:
+        known = ", ".join(combine_fn.signature.parameters)
+        raise ctx.error(
+            f"The combine function of {name} is called with {len(args)} scalars, those of one side and those of the "
+            f"other: '{combine_fn.__name__}' has the parameters ({known})."
+        ) from None
 
 
 def _listed(types: Sequence[object]) -> str:

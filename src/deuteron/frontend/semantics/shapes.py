@@ -12,7 +12,7 @@ import math
 from collections.abc import Sequence
 
 from deuteron.frontend.context import Context
-from deuteron.frontend.values import Value, describe
+from deuteron.frontend.values import Value, describe, is_runtime
 from deuteron.language import TRITON_MAX_TENSOR_NUMEL
 
 
@@ -20,12 +20,21 @@ def check_shape(ctx: Context, shape: Value) -> tuple[int, ...]:
     """The extents as ints; raises CompilationError unless a tile can have them."""
     extents = tuple(shape) if isinstance(shape, (tuple, list)) else (shape,)
     for extent in extents:
-        if not is_integer(extent):
+        if is_runtime(extent):
             raise ctx.error(
                 f"The shape {describe(extents)} is not known at compile time: {describe(extent)}. "
                 + (ctx.how_to_know(extent) or "Take extents from constexpr parameters.")
             )
-        if extent < 1 or extent & (extent - 1):
+        if not is_integer(extent):
+            raise ctx.error(
+                f"The extents of a shape are integers, got {describe(extent)} in {describe(extents)}.{whole(extent)}"
+            )
+        if extent < 1:
+            raise ctx.error(
+                f"The extents of a shape are 1 or more, got {extent} in {list(extents)}. None is found out from the "
+                "others."
+            )
+        if extent & (extent - 1):
             raise ctx.error(
                 f"Expected powers of two, got {extent} in the shape {list(extents)}. "
                 f"Use {next_power_of_two(extent)} and mask the tail."
@@ -36,6 +45,11 @@ def check_shape(ctx: Context, shape: Value) -> tuple[int, ...]:
             f"{list(extents)}. Loop over smaller tiles."
         )
     return tuple(int(extent) for extent in extents)
+
+
+def whole(value: Value) -> str:
+    """How a number that is no integer becomes one."""
+    return " Divide with // for a whole number." if isinstance(value, float) else ""
 
 
 def next_power_of_two(extent: int) -> int:

@@ -1,0 +1,103 @@
+"""What to write instead of a name that is not there, by who writes it: NumPy's, torch's and Python's words.
+
+    x.astype(tl.float32)     A value of type int32[8] has no 'astype'. Use .to(dtype).
+    tl.half                  Module 'deuteron.language' has no 'half'. It is called tl.float16.
+    round(x)                 'round' runs at compile time ... Use tl.floor(x + 0.5), or libdevice.rint(x).
+    load(p)                  'load' is not defined. Did you mean 'tl.load'?
+
+Nothing here decides what a kernel means.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from types import ModuleType
+from typing import Any
+
+from deuteron import language
+from deuteron.dtypes import FLOATS, INTEGERS
+from deuteron.errors import suggest
+from deuteron.language.types import dtype
+
+TYPES = {
+    "half": "float16",
+    "float": "float32",
+    "double": "float64",
+    "bool": "int1",
+    "short": "int16",
+    "int": "int32",
+    "long": "int64",
+    "bool_": "int1",
+    "float8_e4m3fn": "float8e4nv",
+    "float8_e5m2": "float8e5",
+    **{type.signature: type.name for type in (*INTEGERS, *FLOATS)},
+}
+"""What other libraries, and signatures, call a type."""
+
+METHODS = {
+    **{name: f"Use .to(tl.{type})." for name, type in TYPES.items()},
+    **dict.fromkeys(("astype", "type_as"), "Use .to(dtype)."),
+    **dict.fromkeys(("clone", "copy", "contiguous", "detach"), "Leave it out: a value never changes."),
+    **dict.fromkeys(("numpy", "cpu", "tolist"), "A kernel gives its results by storing them through pointers."),
+    **dict.fromkeys(("dim", "ndim"), "Use len(x.shape)."),
+    **dict.fromkeys(("matmul", "mm", "bmm"), "Use tl.dot(a, b)."),
+    "size": "Use x.shape, or x.numel.",
+    "mean": "Use tl.sum(x, axis) / n.",
+    "prod": "Use tl.reduce with a function that multiplies.",
+    "any": "Use tl.max(x != 0).",
+    "all": "Use tl.min(x != 0).",
+    "pow": "Use libdevice.pow.",
+    "masked_fill": "Use tl.where(mask, value, x).",
+    "transpose": "Use .trans(), or .permute(dims).",
+    "flatten": "Use .ravel().",
+}
+"""Methods that arrays and torch's tensors have, and a value of a kernel has not."""
+
+FUNCTIONS = {
+    **dict.fromkeys(("str", "repr", "format"), "Print a run-time value with tl.device_print."),
+    **dict.fromkeys(("open", "input", "exec", "eval"), "Give the kernel what it needs as arguments."),
+    "round": "Use tl.floor(x + 0.5), or libdevice.rint(x).",
+    "pow": "Multiply, or use libdevice.pow(x, y).",
+    "divmod": "Use // and %.",
+    "any": "Use tl.max(x != 0).",
+    "all": "Use tl.min(x != 0).",
+    "sorted": "Use tl.sort.",
+}
+"""Python's own functions, which know nothing of run-time values."""
+
+
+def type_named(value: Any) -> str:
+    """Which type of the language may be meant by another's, by a function or class of that name, or by a text."""
+    name = value if isinstance(value, str) else getattr(value, "__name__", None) or str(value).rpartition(".")[2]
+    name = TYPES.get(name, name)
+    is_type = isinstance(getattr(language, name, None), dtype) if name.isidentifier() else False
+    return f"Did you mean tl.{name}?" if is_type else "Convert to one such as tl.float16 or x.dtype."
+
+
+def for_function(function: Any) -> str:
+    """What is written instead of a function of Python: one of the language that is called alike, an argument."""
+    name = getattr(function, "__name__", "")
+    if name in FUNCTIONS:
+        return f" {FUNCTIONS[name]}"
+    return f" Use tl.{name}." if hasattr(language, name) else " Call it in Python, and pass what it gives."
+
+
+def for_method(name: str, known: Iterable[str]) -> str:
+    return f" {METHODS[name]}" if name in METHODS else suggest(name, known)
+
+
+def for_module(module: ModuleType, name: str) -> str:
+    """What a module's name may be meant to be. Modules in it are for those who wrote it."""
+    if module is language and name in TYPES:
+        return f" It is called tl.{TYPES[name]}."
+    if module is not language and hasattr(language, name) and module.__name__.partition(".")[0] == "deuteron":
+        return f" It is in the language: tl.{name}."
+    return suggest(name, [known for known in dir(module) if not isinstance(getattr(module, known), ModuleType)])
+
+
+def for_name(name: str, variables: Iterable[str], names: Mapping[str, Any]) -> str:
+    """What a name that is not defined may be meant to be."""
+    module = next((alias for alias, value in names.items() if value is language), None)
+    if module is not None and hasattr(language, name):
+        return f" Did you mean '{module}.{name}'?"
+    return suggest(name, [*variables, *names])
