@@ -9,7 +9,7 @@ What can be wrong with the request is checked before the compile, and files are 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -30,6 +30,7 @@ from deuteron.aot.text import is_text, load_text
 from deuteron.compiler import CompiledKernel
 from deuteron.compiler import compile as compile_source
 from deuteron.compiler.key import toolchain
+from deuteron.dtypes import INTEGERS
 from deuteron.errors import UsageError
 from deuteron.language.signature import descriptor_arguments, parse_type, type_text
 from deuteron.language.types import tensor_descriptor_type
@@ -37,13 +38,15 @@ from deuteron.options import Target, check_launch_options
 
 # Names that the emitted functions use for parameters of their own.
 OWN_PARAMETERS = ("stream", "algo_id")
+HOST_TYPES = tuple(type.signature for type in INTEGERS if type.bits > 1)
 
 
 @dataclass(frozen=True)
 class CompileRequest:
     """What to compile, as on the command line: `target` is None for that of the machine; options are the target's. A
     `depfile` is written that says what was read. The text of a stage has its own name and signature; those of a kernel
-    in a Python file have to be given.
+    in a Python file have to be given. `host_parameters` are whole numbers, by name, that the grid needs and the kernel
+    does not take. With `is_library` the functions have the types of a library.
     """
 
     path: Path | ModuleName
@@ -58,6 +61,19 @@ class CompileRequest:
     num_ctas: int = 1
     target: str | None = None
     options: Mapping[str, Any] = field(default_factory=dict)
+    host_parameters: Mapping[str, str] = field(default_factory=dict)
+    is_library: bool = False
+
+
+@dataclass(frozen=True)
+class EmittedKernel:
+    """A kernel as the texts of its files, with its record, its target and the files that it was read from."""
+
+    record: KernelRecord
+    files: dict[Path, str]
+    target: Target
+    code_bytes: int
+    dependencies: tuple[Path, ...]
 
 
 @dataclass(frozen=True)
@@ -71,16 +87,24 @@ class Emitted:
 
 def compile_kernel(request: CompileRequest) -> Emitted:
     """Compile a kernel and write its files; raises DeuteronError, having written nothing."""
+    emitted = emit_kernel(request)
+    files, outputs = dict(emitted.files), list(emitted.files)
+    if request.depfile is not None:
+        files[request.depfile] = depfile_text(outputs, emitted.dependencies)
+    changed = write_files(files)
+    return Emitted(outputs, [path for path in outputs if path in changed], emitted.target)
+
+
+def emit_kernel(request: CompileRequest) -> EmittedKernel:
+    """Compile a kernel into the texts of its files; raises DeuteronError."""
     target, kernel = _resolve(request)
     record = plan_kernel(request, kernel, target)
-    code = KernelCode(record, parse_grid(request.grid, grid_scope(kernel.signature)), _file_base(request, record))
+    grid = parse_grid(request.grid, grid_scope(kernel.signature, request.host_parameters))
+    code = KernelCode(record, grid, _file_base(request, record), request.is_library)
     compiled = _compile(request, target, kernel, code.symbol)
-    files = kernel_files(code.with_compiled(compiled.asm, compiled.metadata))
-    outputs = list(files)
-    if request.depfile is not None:
-        files[request.depfile] = depfile_text(outputs, kernel.dependencies)
-    changed = write_files(files)
-    return Emitted(outputs, [path for path in outputs if path in changed], target)
+    code = code.with_compiled(compiled.asm, compiled.metadata)
+    code_bytes = max(len(text) for text in compiled.asm.values() if isinstance(text, bytes))
+    return EmittedKernel(code.record, kernel_files(code), target, code_bytes, kernel.dependencies)
 
 
 def compile_request(request: CompileRequest) -> CompiledKernel:
@@ -126,6 +150,7 @@ def plan_kernel(request: CompileRequest, kernel: KernelSource, target: Target) -
     naming.check_function_name(out_name)
     extras = (*_extras(request, target), *kernel.extras)
     elements = signature.texts
+    params = _param_records(signature, request.host_parameters, out_name)
     parts = naming.hash_parts(elements, request.num_warps, request.num_stages, request.num_ctas, extras)
     return KernelRecord(
         kernel=kernel.name,
@@ -142,7 +167,8 @@ def plan_kernel(request: CompileRequest, kernel: KernelSource, target: Target) -
         num_ctas=request.num_ctas,
         extras=extras,
         grid=request.grid.strip(),
-        params=_param_records(signature, out_name),
+        params=params[: -len(request.host_parameters) or None],
+        host_params=params[len(params) - len(request.host_parameters) :],
     )
 
 
@@ -153,14 +179,25 @@ def _file_base(request: CompileRequest, record: KernelRecord) -> Path:
 def _extras(request: CompileRequest, target: Target) -> tuple[str, ...]:
     """What was asked for beyond the defaults, as it goes into the hash."""
     options = tuple(f"{name}={value}" for name, value in sorted(request.options.items()))
-    return (*((str(target),) if request.target is not None else ()), *options)
+    host = tuple(f"{name}:{type}" for name, type in request.host_parameters.items())
+    return (*((str(target),) if request.target is not None else ()), *options, *host)
 
 
-def _param_records(signature: Signature, out_name: str) -> tuple[ParamRecord, ...]:
-    """The parameters with their names in C; raises UsageError for a type that C functions cannot take."""
+def _param_records(signature: Signature, host: Mapping[str, str], out_name: str) -> tuple[ParamRecord, ...]:
+    """The parameters with their names in C, the host's last; raises UsageError for a type that C cannot take."""
     records = [record for arg in signature.arguments for record in _of_argument(arg)]
+    records += [_host_record(name, type, {record.name for record in records}) for name, type in host.items()]
     c_names = naming.parameter_names([record.name for record in records], (*OWN_PARAMETERS, out_name))
     return tuple(replace(record, c_name=name) for record, name in zip(records, c_names, strict=True))
+
+
+def _host_record(name: str, type: str, taken: Container[str]) -> ParamRecord:
+    if type not in HOST_TYPES:
+        raise UsageError(f"host parameter '{name}' is {type!r}: it is a whole number, one of {', '.join(HOST_TYPES)}")
+    if name in taken or not name.isidentifier():
+        what = "is a parameter of the kernel" if name in taken else "is no name"
+        raise UsageError(f"host parameter '{name}' {what}: give another name")
+    return ParamRecord(name, "", type, None, None)
 
 
 def _of_argument(arg: Argument) -> list[ParamRecord]:

@@ -77,7 +77,7 @@ def _name_header(name: str, algos: Algos, digest: str) -> str:
     declarations = [
         declaration_of(head, function, digest) for head, function in zip(heads, linked_functions(name), strict=True)
     ]
-    described = [f"     algo_id {i}: {comment_text(_description(kernels))}" for i, kernels in enumerate(algos)]
+    described = [f"     algo_id {i}: {comment_text(description_of(kernels))}" for i, kernels in enumerate(algos)]
     constants = [f"  {constant} = {i}" for i, constant in enumerate(algo_constants(name, algos))]
     return render(
         "link_name.h",
@@ -113,15 +113,15 @@ def _algo_source(name: str, algo_id: int, kernels: Sequence[KernelRecord], algos
         "link_algo.c",
         name=name,
         algo_id=algo_id,
-        description=comment_text(_description(kernels)),
+        description=comment_text(description_of(kernels)),
         launch=_launch(f"{name}_algo{algo_id}", algos, result="static deuteron_status"),
-        dispatch="\n".join(line for record in kernels for line in _attempt(record)),
+        dispatch="\n".join(line for record in kernels for line in attempt(record)),
     )
 
 
-def _attempt(record: KernelRecord) -> Iterator[str]:
-    """The lines that call a kernel where its hints hold."""
-    conditions = " && ".join(_conditions(record))
+def attempt(record: KernelRecord, *further: str) -> Iterator[str]:
+    """The lines that call a kernel where its hints, and further conditions, hold."""
+    conditions = " && ".join([*further, *_conditions(record)])
     arguments = ", ".join(["stream", *(param.c_name for param in record.runtime_params)])
     yield f"  if ({conditions}) {{" if conditions else "  {"
     yield f"    deuteron_result = {record.function}({arguments});"
@@ -149,7 +149,7 @@ def _launch(function: str, algos: Algos, further: Sequence[str] = (), result: st
     return declaration(result, function, [STREAM, *parameters(algos[0][0].c_params, records), *further])
 
 
-def _description(kernels: Sequence[KernelRecord]) -> str:
+def description_of(kernels: Sequence[KernelRecord]) -> str:
     """`BLOCK = 128, 4 warps, 1 stages`: what distinguishes an algorithm."""
     record = kernels[0]
     values = [f"{param.name} = {param.value}" for param in record.constexprs]

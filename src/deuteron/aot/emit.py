@@ -12,7 +12,7 @@ from pathlib import Path
 from deuteron.aot.c_types import kernel_declarations
 from deuteron.aot.metadata import KernelRecord, ParamRecord
 from deuteron.aot.targets import c_target
-from deuteron.aot.targets.target import KernelCode
+from deuteron.aot.targets.target import LIBRARY_TYPES, KernelCode
 from deuteron.aot.templates import comment_text, render, runtime_source
 
 
@@ -21,20 +21,21 @@ def kernel_files(code: KernelCode) -> dict[Path, str]:
     base = code.file_base
     return {
         base.with_name(f"{base.name}.json"): code.record.to_json(),
-        base.with_name(f"{base.name}.h"): kernel_header(code.record),
+        base.with_name(f"{base.name}.h"): kernel_header(code.record, code.is_library),
         base.with_name(f"{base.name}.c"): c_target(code.record.backend).source(code),
     }
 
 
-def kernel_header(record: KernelRecord) -> str:
+def kernel_header(record: KernelRecord, is_library: bool = False) -> str:
+    types = LIBRARY_TYPES if is_library else c_target(record.backend).types_files
     return render(
         "kernel.h",
         title=f"kernel {record.function}",
         guard=header_guard(f"{record.function}_{record.digest}"),
         claims=claims([record.function]),
-        types=runtime_source(*c_target(record.backend).types_files),
+        types=runtime_source(*types),
         kernel=record.kernel,
-        signature=comment_text(", ".join(_described(param) for param in record.params)),
+        signature=comment_text(", ".join(_described(param) for param in (*record.params, *record.host_params))),
         target=record.target,
         grid=comment_text(record.grid),
         function=record.function,

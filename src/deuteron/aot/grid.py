@@ -12,6 +12,7 @@ error that points at it. `grid_code` evaluates a tree in Python and makes C of i
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -68,9 +69,9 @@ class Scope:
         return [*self.arguments, *self.constants]
 
 
-def grid_scope(signature: Signature) -> Scope:
-    """The names that the grid of a kernel with this signature may use."""
-    scope = Scope()
+def grid_scope(signature: Signature, host_parameters: Iterable[str] = ()) -> Scope:
+    """The names that the grid of a kernel with this signature may use, those of host parameters among them."""
+    scope = Scope(set(host_parameters))
     for arg in signature.arguments:
         if not arg.is_folded and arg.type.startswith(DESCRIPTOR):
             scope.arguments.update(_sizes(arg))

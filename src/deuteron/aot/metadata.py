@@ -46,7 +46,8 @@ class KernelRecord(Facts):
     `extras` is what was asked for besides, as it is in the hash. `digest` is of the kernel's source and of all else
     that its code depends on; it is in the symbols of its functions. `source` is the SHA-256 of the kernel, of all that
     it calls and of its signature; `deuteron` is the version that compiled it. Of kernels that differ in their target
-    only, the one of the highest `device_rank` that the device can run is launched.
+    only, the one of the highest `device_rank` that the device can run is launched. `host_params` are parameters of its
+    C functions that the grid needs and the kernel does not take.
     """
 
     kernel: str
@@ -64,6 +65,7 @@ class KernelRecord(Facts):
     extras: tuple[str, ...]
     grid: str
     params: tuple[ParamRecord, ...]
+    host_params: tuple[ParamRecord, ...] = ()
 
     def report(self) -> Report:
         """What can be said of the kernel without the texts of its stages."""
@@ -93,7 +95,7 @@ class KernelRecord(Facts):
     @property
     def c_params(self) -> tuple[ParamRecord, ...]:
         """The parameters of a C function that chooses among kernels: all but the constexprs."""
-        return tuple(param for param in self.params if param.type is not None)
+        return (*(param for param in self.params if param.type is not None), *self.host_params)
 
     @property
     def constexprs(self) -> tuple[ParamRecord, ...]:
@@ -105,6 +107,11 @@ class KernelRecord(Facts):
         return tuple(param for param in self.c_params if param.hint != 1)
 
     @property
+    def arguments(self) -> tuple[ParamRecord, ...]:
+        """What the kernel itself is given."""
+        return tuple(param for param in self.runtime_params if param not in self.host_params)
+
+    @property
     def algo(self) -> tuple[Any, ...]:
         """What tells the algorithms of one name apart: kernels that differ in hints and targets only are one."""
         values = tuple((param.name, param.value) for param in self.constexprs)
@@ -112,15 +119,19 @@ class KernelRecord(Facts):
 
     @property
     def options(self) -> tuple[str, ...]:
-        """The extras but the target."""
-        return tuple(extra for extra in self.extras if extra.partition(":")[0] != self.backend)
+        """The extras but the target and the host's parameters."""
+        others = {self.backend, *(param.name for param in self.host_params)}
+        return tuple(extra for extra in self.extras if extra.partition(":")[0] not in others)
 
-    def to_json(self) -> str:
+    def to_fields(self) -> dict[str, Any]:
+        """As JSON has it."""
         fields = dataclasses.asdict(self)
         facts = {name: fields.pop(name) for name in self.facts}
         facts["resources"] = dict(sorted(facts["resources"].items()))
-        written = {"format": FORMAT, "version": VERSION, **fields, **facts, "function": self.function}
-        return json.dumps(written, indent=2) + "\n"
+        return {"format": FORMAT, "version": VERSION, **fields, **facts, "function": self.function}
+
+    def to_json(self) -> str:
+        return json.dumps(self.to_fields(), indent=2) + "\n"
 
 
 def read_record(path: Path) -> KernelRecord:
@@ -129,6 +140,11 @@ def read_record(path: Path) -> KernelRecord:
         fields = json.loads(path.read_text())
     except (OSError, UnicodeDecodeError, ValueError) as error:
         raise UsageError(f"cannot read the metadata '{path}': {error}") from None
+    return record_of(fields, path)
+
+
+def record_of(fields: Any, path: Path) -> KernelRecord:
+    """The record that the JSON of a file holds; raises UsageError where there is none, or one of another version."""
     if not isinstance(fields, dict) or fields.get("format") != FORMAT:
         raise UsageError(f"'{path}' is not the metadata of a compiled kernel")
     if fields["version"] != VERSION:
@@ -148,5 +164,6 @@ def _record(fields: dict[str, Any]) -> KernelRecord:
     names = [known.name for known in dataclasses.fields(KernelRecord) if known.name not in facts]
     known = {name: fields[name] for name in names}
     known["extras"] = tuple(known["extras"])
-    known["params"] = tuple(ParamRecord(**param) for param in known["params"])
+    for name in ("params", "host_params"):
+        known[name] = tuple(ParamRecord(**param) for param in known[name])
     return KernelRecord(**known, **facts)

@@ -23,15 +23,31 @@ from deuteron.tools.kernel_options import kernel_options, named_values, source_o
 @click.option("--grid", "-g", required=True, help="One to three parts: 'cdiv(n, BLOCK), heads'.")
 @click.option("--out-path", "-o", type=click.Path(path_type=Path), help="Where to write, less the hash and the suffix.")
 @click.option("--out-name", "-on", help="What the C functions are called; default: the kernel's name.")
+@click.option(
+    "--host-parameter",
+    "host_parameters",
+    multiple=True,
+    metavar="NAME=TYPE",
+    help="A value for the grid alone: 'n=i32'.",
+)
 @click.option("--depfile", type=click.Path(path_type=Path), help="Write what was read, for Make, Ninja and CMake.")
-def command(path: Path | None, module: str | None, options: tuple[str, ...], **request: object) -> None:
+def command(
+    path: Path | None, module: str | None, options: tuple[str, ...], host_parameters: tuple[str, ...], **request: object
+) -> None:
     """Compile kernel KERNEL_NAME of the file PATH or of a module (-m), or the text of a stage (.ttir, .ttgir), into C.
 
     Writes a .c, a .h and a .json, whose names say the signature; `deuteron link` makes one function of several.
     """
     from deuteron.aot.compile import CompileRequest, compile_kernel  # deferred: brings LLVM
 
-    emitted = compile_kernel(CompileRequest(source_of(path, module), options=named_values(options), **request))
+    emitted = compile_kernel(
+        CompileRequest(
+            source_of(path, module),
+            options=named_values(options),
+            host_parameters=named_values(host_parameters),
+            **request,
+        )
+    )
     if request["target"] is None:
         click.echo(f"target: {emitted.target} (give another one with -t)", err=True)
     for file in emitted.files:

@@ -63,7 +63,7 @@ def source(code: KernelCode) -> str:
         launch=launch_declaration(record),
         features="".join(f"      {_feature_code(feature)}\n" for feature in features),
         num_features=len(features),
-        args=", ".join([*(f"&{param.c_name}" for param in record.runtime_params), "&deuteron_told"]),
+        args=", ".join([*(f"&{param.c_name}" for param in record.arguments), "&deuteron_told"]),
         grid_x=grid[0],
         grid_y=grid[1],
         grid_z=grid[2],

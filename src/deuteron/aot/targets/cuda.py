@@ -50,7 +50,7 @@ def source(code: KernelCode) -> str:
         shared=record.shared,
         capability=compiled_for.capability,
         is_specific=int(compiled_for.is_specific),
-        args=", ".join([*(f"&{param.c_name}" for param in record.runtime_params), *maps, "NULL"]),
+        args=", ".join([*(f"&{param.c_name}" for param in record.arguments), *maps, "NULL"]),
         map_declarations=declaration_code(record.tensor_maps),
         map_encoding=encoding_code(record.tensor_maps, record.runtime_params),
         grid_x=grid[0],

@@ -21,11 +21,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class KernelCode:
-    """A kernel on its way into C. `file_base` is the path of its files less their suffixes, `asm` its stages' texts."""
+    """A kernel on its way into C. `file_base` is the path of its files less their suffixes, `asm` its stages' texts.
+
+    With `is_library` its functions have the types of a library, which are those of no target.
+    """
 
     record: KernelRecord
     grid: Grid
     file_base: Path
+    is_library: bool = False
     asm: Mapping[str, str | bytes] = field(default_factory=dict)
 
     @property
@@ -36,6 +40,9 @@ class KernelCode:
     def with_compiled(self, asm: Mapping[str, str | bytes], metadata: KernelMetadata) -> KernelCode:
         """The kernel with what the compiler made of it."""
         return replace(self, record=replace(self.record, **metadata.facts), asm=asm)
+
+
+LIBRARY_TYPES = ("library_types.h", "names.h", "status.h")
 
 
 @dataclass(frozen=True)
