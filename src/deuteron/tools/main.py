@@ -1,5 +1,6 @@
-"""The command `deuteron`: compile, inspect, link, opt, run.
+"""The command `deuteron`: build, compile, inspect, link, opt, run.
 
+deuteron build                           the libraries that deuteron.toml declares
 deuteron compile add.py -n add -s "*fp32, *fp32, i32, 128" -g "cdiv(n, BLOCK)" -o aot/add
 deuteron inspect add.py -n add -s "*fp32, *fp32, i32, 128"          what became of it
 deuteron link aot/add.*.h -o aot/add
@@ -15,7 +16,7 @@ import click
 
 import deuteron
 
-_COMMANDS = ("compile", "inspect", "link", "opt", "run")
+_COMMANDS = ("build", "compile", "inspect", "link", "opt", "run")
 
 
 class Commands(click.Group):

@@ -53,6 +53,7 @@ def source(code: KernelCode) -> str:
         "cpu_kernel.c",
         title=f"kernel {record.function}",
         target=record.target,
+        visibility=code.visibility,
         header=f"{code.file_base.name}.h",
         runtime=runtime_source(*_RUNTIME_FILES),
         architecture=f"defined(__{architecture_of(arch)}__) && defined(__ELF__)",

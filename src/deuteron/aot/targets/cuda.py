@@ -38,6 +38,7 @@ def source(code: KernelCode) -> str:
         "cuda_kernel.c",
         title=f"kernel {record.function}",
         target=record.target,
+        visibility=code.visibility,
         header=f"{code.file_base.name}.h",
         runtime=runtime_source(*_RUNTIME_FILES),
         num_bytes=len(cubin),

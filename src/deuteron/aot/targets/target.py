@@ -37,6 +37,11 @@ class KernelCode:
         """What the kernel is called in object code: nothing else in a program is called that."""
         return symbol(self.record.digest, f"kernel_{self.record.function}")
 
+    @property
+    def visibility(self) -> str:
+        """What the file begins with: the kernels of a library are called by the library alone."""
+        return "#define DEUTERON_HIDDEN 1\n" if self.is_library else ""
+
     def with_compiled(self, asm: Mapping[str, str | bytes], metadata: KernelMetadata) -> KernelCode:
         """The kernel with what the compiler made of it."""
         return replace(self, record=replace(self.record, **metadata.facts), asm=asm)

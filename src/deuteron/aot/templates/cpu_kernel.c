@@ -2,7 +2,7 @@
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
-#include "${header}"
+${visibility}#include "${header}"
 
 ${runtime}
 #ifdef __cplusplus
