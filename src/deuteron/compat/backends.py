@@ -20,6 +20,17 @@ from deuteron.runtime.driver import Driver
 from deuteron.runtime.driver_base import DriverBase
 
 
+class Context:
+    """`triton._C.libtriton.ir.context`: what holds IR in Triton. Deuteron's holds itself."""
+
+
+def load_dialects(context: Context) -> None:
+    """`triton._C.libtriton.ir.load_dialects`: nothing is to be loaded."""
+
+
+IR_NAMES = {"context": Context, "load_dialects": load_dialects}
+
+
 class BaseBackend:
     """The compiler for one target. `name` is Deuteron's backend."""
 
@@ -34,6 +45,17 @@ class BaseBackend:
     @classmethod
     def supports_target(cls, target: Target) -> bool:
         return target.backend == cls.name
+
+    def load_dialects(self, context: Context) -> None:
+        """Nothing: the dialects of a target are there when they are needed."""
+
+    def get_codegen_implementation(self, options: Any) -> dict[str, Any]:
+        """Triton's frontend asks a backend for functions; Deuteron's asks none."""
+        return {}
+
+    def get_module_map(self) -> dict[str, Any]:
+        """Triton's frontend replaces modules, such as libdevice, by those of a backend; Deuteron's are for all."""
+        return {}
 
     def hash(self) -> str:
         """What code depends on besides the source and Deuteron's version, which `triton_key` has."""

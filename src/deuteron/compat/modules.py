@@ -19,7 +19,8 @@ from deuteron import compiler, errors, knobs, language, runtime, testing
 from deuteron.backend.tensor_descriptor import TensorDescriptor
 from deuteron.compat import mxfp, old_spellings
 from deuteron.compat.allocation import ALLOCATION_NAMES
-from deuteron.compat.backends import BACKENDS, BaseBackend, CPUBackend, CUDABackend, make_backend
+from deuteron.compat.argument_types import ARGUMENT_TYPE_NAMES
+from deuteron.compat.backends import BACKENDS, IR_NAMES, BaseBackend, CPUBackend, CUDABackend, make_backend
 from deuteron.compat.cache_files import CACHE_NAMES, triton_key
 from deuteron.compat.nested import NESTED_NAMES
 from deuteron.compat.toolkit import DISASSEMBLY_NAMES, libcuda_dirs
@@ -48,6 +49,9 @@ def triton_modules() -> dict[str, Mapping[str, Any] | ModuleType]:
         **_runtime(),
         **_compiler(),
         **_backends(),
+        "triton._C": {},
+        "triton._C.libtriton": {},
+        "triton._C.libtriton.ir": IR_NAMES,
         "triton.testing": _public(testing),
         "triton.tools": {},
         "triton.tools.mxfp": {"MXFP4Tensor": mxfp.MXFP4Tensor, "MXScaleTensor": mxfp.MXScaleTensor},
@@ -125,6 +129,7 @@ def _runtime() -> dict[str, Mapping[str, Any]]:
         "must_use_result": function.must_use_result,
         "JITCallable": function.Function,
         "KernelParam": function.Parameter,
+        **ARGUMENT_TYPE_NAMES,
         "ConstexprFunction": function.CompileTimeFunction,
         "driver": active_driver,
         "knobs": knobs,

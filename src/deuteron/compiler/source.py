@@ -21,6 +21,7 @@ from deuteron.language.constant import rebuild
 from deuteron.language.function import Function, is_kernel_class
 from deuteron.language.references import stable_repr
 from deuteron.language.signature import leaves, part_names
+from deuteron.options import Target
 
 
 class ASTSource:
@@ -97,6 +98,16 @@ class ASTSource:
         signature = {name: type_key(type) for name, type in self.signature.items()}
         own_name = () if self.name == self.fn.__name__ else (self.name,)
         return repr((*own_name, self.fn.cache_key, signature, sorted(constexprs.items()), sorted(self.attrs.items())))
+
+    def make_ir(self, target: Target, options: Any, codegen_fns: Any, module_map: Any, context: Any) -> Any:
+        """What the kernel reads and writes, to be walked as Triton's programs do with its IR: an `AccessModule`.
+
+        `options`, `codegen_fns`, `module_map` and `context` are Triton's, and have no meaning here.
+        """
+        from deuteron.compiler.access_module import AccessModule  # deferred: brings xDSL
+        from deuteron.frontend import lower_function
+
+        return AccessModule(lower_function(self.fn, self.signature, self.constexprs, self.attrs, target, self.name))
 
     def hash(self) -> str:
         return hashlib.sha256(self.fingerprint().encode()).hexdigest()
