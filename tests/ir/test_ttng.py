@@ -1,4 +1,4 @@
-"""Dots by wgmma and views of shared memory in IR: text, and what the verifiers object to."""
+"""Dots by wgmma, dots of slices and views of shared memory in IR: text, and what the verifiers object to."""
 
 from __future__ import annotations
 
@@ -67,9 +67,18 @@ def part(offsets: str, shape: tuple[int, int] = (64, 16), layout: LinearLayout |
     %p = "ttg.memdesc_subslice"(%a) <{{offsets = array<i32: {offsets}>}}> : ({ROWS}) -> {result}""")
 
 
+def sliced(depth: int, b: str = ROWS, result: str = OTHER) -> str:
+    return module(f"""
+    %c = "arith.constant"() <{{value = dense<0.0> : {OTHER}}}> : () -> {OTHER}
+    %a = "ttg.local_alloc"() : () -> {ROWS}
+    %b = "ttg.local_alloc"() : () -> {b}
+    %d = "ttg.sliced_dot"(%a, %b, %c) <{{depth = {depth} : i32, inputPrecision = 2 : i32}}>
+       : ({ROWS}, {b}, {OTHER}) -> {result}""")
+
+
 @pytest.mark.parametrize(
     "text",
-    [dot(), dot(COLUMNS), transposed("1, 0", COLUMNS), transposed("0, 1", ROWS), part("0, 48")],
+    [dot(), dot(COLUMNS), transposed("1, 0", COLUMNS), transposed("0, 1", ROWS), part("0, 48"), sliced(8), sliced(64)],
 )
 def test_round_trip(text):
     parsed = parse_module(text)
@@ -84,6 +93,10 @@ def test_round_trip(text):
         (dot(memory((32, 64), mma_shared((32, 64), 1, 2))), "do not go together"),
         (dot(result=OTHER), "the result is"),
         (dot(pendings=-1), "at least 0, got -1"),
+        (sliced(8, memory((32, 64), mma_shared((32, 64), 1, 2))), "do not go together"),
+        (sliced(8, result=ACCUMULATOR), "the result is"),
+        (sliced(12), "power of two up to 64, got 12"),
+        (sliced(128), "power of two up to 64, got 128"),
         (transposed("0, 0", ROWS), "is no permutation"),
         (transposed("1, 0", ROWS), "ttg.memdesc_trans of"),
         (part("0, 8"), "16 elements from 8 on are no aligned part of 64"),

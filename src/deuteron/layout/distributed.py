@@ -167,3 +167,16 @@ def _operand_warps(warps_per_cta: Sequence[int], kept: int) -> LinearLayout:
 def slice_axis(layout: LinearLayout, axis: int) -> LinearLayout:
     """The layout after a reduction along `axis`, without registers that became replicas."""
     return layout.without_axis(axis).without_replicated_registers()
+
+
+def multiply_add_operand(accumulator: LinearLayout, shape: tuple[int, ...], index: int) -> LinearLayout:
+    """Operand a (0) or b (1) of a dot by multiply-adds: each thread holds the whole row of a, or column of b, of each
+    element of its accumulator.
+    """
+    along_k = len(shape) - 1 if index == 0 else len(shape) - 2
+    outs = {name: 1 if axis == along_k else size for axis, (name, size) in enumerate(accumulator.outs)}
+    kept = accumulator.map_columns(
+        outs, lambda basis: tuple(0 if axis == along_k else entry for axis, entry in enumerate(basis))
+    ).without_replicated_registers()
+    whole = LinearLayout.identity(shape[along_k], REGISTER, f"dim{along_k}") * kept
+    return whole.with_outs(accumulator.out_names).with_ins(HARDWARE)

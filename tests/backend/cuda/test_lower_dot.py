@@ -150,16 +150,39 @@ def test_operands_are_loaded_by_ldmatrix(rng, dtype, plain, transposed, loads):
 
 
 @pytest.mark.parametrize("target", ["cuda:80", "cuda:90"])
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_multiply_adds_of_slices(rng, dtype, target):
+@pytest.mark.parametrize(("dtype", "depth"), [(np.float32, 32), (np.float64, 32), (np.float32, 128)])
+def test_multiply_adds_of_slices(rng, dtype, depth, target):
     """Slices of K come from shared memory: nothing spills, and sums are those of the whole dot, in its order."""
-    a, b, c = (aligned(rng.standard_normal(shape).astype(dtype)) for shape in ((64, 32), (32, 64), (64, 64)))
-    out = aligned(np.full((64, 64), np.nan, dtype))
-    kernel = emulate(matmul, a, b, c, out, M=64, N=64, K=32, PRECISION="ieee", target=target)
+    a, b, c = (aligned(rng.standard_normal(shape).astype(dtype)) for shape in ((64, depth), (depth, 32), (64, 32)))
+    out = aligned(np.full((64, 32), np.nan, dtype))
+    kernel = emulate(matmul, a, b, c, out, M=64, N=32, K=depth, PRECISION="ieee", num_warps=2, target=target)
     expected = a.astype(np.float64) @ b.astype(np.float64) + c
-    bound = 32 * np.finfo(dtype).eps * (np.abs(a).astype(np.float64) @ np.abs(b) + np.abs(c))
+    bound = depth * np.finfo(dtype).eps * (np.abs(a).astype(np.float64) @ np.abs(b) + np.abs(c))
     assert np.all(np.abs(out - expected) <= bound)
     assert kernel.metadata.resources["spill_bytes"] == 0
+
+
+@deuteron.jit
+def transposed_int8_dot(a, b, out, M: tl.constexpr, N: tl.constexpr, K: tl.constexpr):
+    i, j, k = tl.arange(0, M), tl.arange(0, N), tl.arange(0, K)
+    x, y = tl.load(a + k[:, None] * M + i[None, :]), tl.load(b + j[:, None] * K + k[None, :])
+    tl.store(out + i[:, None] * N + j[None, :], tl.dot(tl.trans(x), tl.trans(y)))
+
+
+def test_a_loop_over_slices_of_transposed_operands(rng):
+    """Eight rows are too few for mma: 4,096 multiply-adds in each thread, exact, in a loop."""
+    a, b = (aligned(rng.integers(-128, 128, shape).astype(np.int8)) for shape in ((1024, 8), (16, 1024)))
+    out = np.zeros((8, 16), np.int32)
+    kernel = emulate(transposed_int8_dot, a, b, out, M=8, N=16, K=1024, num_warps=1)
+    np.testing.assert_array_equal(out, a.T.astype(np.int32) @ b.T.astype(np.int32))
+    assert len(instructions_with(kernel, "mad.lo.s32")) < 4096 // 2 + 64
+
+
+def test_many_multiply_adds_are_a_loop():
+    """128x128x64 are 8,192 in each thread: ptxas takes long for so many in a row."""
+    array = np.empty(0, np.float32)
+    kernel = compile_for("cuda:90", matmul, *[array] * 4, M=128, N=128, K=64, PRECISION="ieee", num_stages=1)
+    assert len(instructions_with(kernel, "fma.rn")) == 2048
 
 
 @pytest.mark.parametrize(("shape", "num_warps"), [((128, 128, 32), 4), ((128, 128, 32), 8), ((64, 64, 64), 4)])

@@ -21,7 +21,7 @@ from deuteron.ir.nested import nested_ops
 from deuteron.ir.tt.function import FuncOp
 from deuteron.ir.tt.memory import LoadOp
 
-DOTS = ("tt.dot", "ttng.warp_group_dot")
+DOTS = ("tt.dot", "ttg.sliced_dot", "ttng.warp_group_dot")
 
 
 def invariant_loads(func: FuncOp) -> frozenset[Operation]:

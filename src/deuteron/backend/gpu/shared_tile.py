@@ -11,11 +11,11 @@ offset`. Registers whose offsets differ in the lowest bits only make a vector.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from deuteron.analysis.access_vectors import MAX_BYTES
 from deuteron.backend.gpu.context import Context
-from deuteron.backend.gpu.threads import Index, owned_registers
+from deuteron.backend.gpu.threads import Index, apply_columns, owned_registers, xor
 from deuteron.backend.llvm.builder import Builder
 from deuteron.backend.llvm.types import Value, byte_width, const
 from deuteron.layout import f2
@@ -25,13 +25,22 @@ from deuteron.layout.linear import LANE, REGISTER, WARP, LinearLayout, log2
 @dataclass(frozen=True)
 class SharedTile:
     """Where a tile begins, its layout (offset -> coordinates), and the integer type of its elements' bits; `origin`
-    has the coordinates at which a part of it begins, where only that is accessed.
+    has the coordinates at which a part of it begins, where only that is accessed, and `begin` how many bytes further it
+    does where that is known at run time only: to be XORed, as all offsets are.
     """
 
     address: Value
     layout: LinearLayout
     type: str
     origin: tuple[int, ...] | None = None
+    begin: Index = Index(const("i32", 0), 0)
+
+    def part(self, b: Builder, axis: int, index: Value, step: int) -> SharedTile:
+        """The part that begins at `index` along an axis, a multiple of `step` that is known at run time."""
+        inverse = self.layout.right_inverse()
+        columns = [column[0] * byte_width(self.type) for column in inverse.of(inverse.in_names[axis])]
+        moving = [column if 1 << bit >= step else 0 for bit, column in enumerate(columns)]
+        return replace(self, begin=xor(b, self.begin, apply_columns(b, index, moving)))
 
 
 @dataclass(frozen=True)
@@ -73,9 +82,10 @@ def _offsets(ctx: Context, tile: SharedTile, layout: LinearLayout) -> _Offsets:
     inverse = tile.layout.right_inverse()
     to_offset = _within(layout, inverse).compose(inverse)
     registers, lanes, warps = ([basis[0] for basis in to_offset.of(name)] for name in (REGISTER, LANE, WARP))
-    bits = _vector_bits(registers, [*lanes, *warps], byte_width(tile.type))
     size = byte_width(tile.type)
+    bits = _vector_bits(registers, [*lanes, *warps, tile.begin.bits // size], size)
     thread = ctx.threads.image([size * column for column in lanes], [size * column for column in warps])
+    thread = xor(ctx.b, thread, tile.begin)
     begin = inverse(**dict(zip(inverse.in_names, tile.origin, strict=True)))[0] if tile.origin else 0
     of_registers = [size * (f2.apply(registers, r) ^ begin) for r in range(1 << len(registers))]
     return _Offsets(thread, of_registers, 1 << bits)

@@ -8,6 +8,7 @@ barrier.py  barriers
 async_copy.py       copies from global to shared memory that run on, and waits for them
 memdesc_index.py    one of several buffers
 memdesc_subslice.py part of a tile in shared memory
+sliced_dot.py       dots by multiply-adds, of operands in shared memory
 ring.py             the next of buffers that take turns
 warp_specialize.py  warps that do different things
 """
@@ -23,6 +24,7 @@ from deuteron.ir.ttg import (
     memdesc_subslice,
     ring,
     shared,
+    sliced_dot,
     views,
     warp_specialize,
 )
@@ -33,6 +35,7 @@ TTG = Dialect(
         *barrier.OPS,
         *convert.OPS,
         *shared.OPS,
+        *sliced_dot.OPS,
         *async_copy.OPS,
         *memdesc_index.OPS,
         *memdesc_subslice.OPS,

@@ -13,11 +13,14 @@ from deuteron.ir.nested import nested_ops
 from deuteron.ir.remarks import Kind, remark
 from deuteron.ir.tt.dot import DotOp, InputPrecision
 from deuteron.ir.tt.function import FuncOp
+from deuteron.ir.ttg.sliced_dot import SlicedDotOp
 from deuteron.ir.ttng.warp_group_dot import WarpGroupDotOp, tile_of
 from deuteron.ir.types import bit_width_of, element_type_of, f32, shape_of
 from deuteron.layout.wgmma import WARPGROUP, M
 from deuteron.machine.gpu import GPU, GPUConfig
 from deuteron.machine.matrix import DotTypes, MatrixUnit
+
+AnyThreadDot = DotOp | SlicedDotOp
 
 
 def uses_wgmma(op: DotOp, config: GPUConfig) -> bool:
@@ -25,7 +28,7 @@ def uses_wgmma(op: DotOp, config: GPUConfig) -> bool:
     return config.machine.wgmma is not None and obstacle_to_wgmma(op, config) is None
 
 
-def obstacle_to_wgmma(op: DotOp, config: GPUConfig) -> str | None:
+def obstacle_to_wgmma(op: AnyThreadDot, config: GPUConfig) -> str | None:
     """What keeps a dot from wgmma, in words; None where nothing does, or the machine does not have it."""
     unit, num_warps = config.machine.wgmma, config.num_warps
     if unit is None:
@@ -41,21 +44,22 @@ def obstacle_to_wgmma(op: DotOp, config: GPUConfig) -> str | None:
     return _type_obstacle(op, unit) or (f"it takes {columns} columns, there are {n}" if n < columns else None)
 
 
-def _type_obstacle(op: DotOp, unit: MatrixUnit) -> str | None:
-    element, depth, has_types = element_type_of(op.a.type), shape_of(op.a.type)[-1], unit.takes(*_types(op))
+def _type_obstacle(op: AnyThreadDot, unit: MatrixUnit) -> str | None:
+    a, has_types = tile_of(op.a.type), unit.takes(*_types(op))
+    element, depth = element_type_of(a), shape_of(a)[-1]
     if not has_types and element == f32:
         precision = InputPrecision(op.input_precision.value.data).name.lower()
         return f"it does not multiply f32 with input_precision '{precision}'"
     if not has_types:
         return f"it does not multiply {element} into {element_type_of(op.c.type)}"
-    if depth * bit_width_of(op.a.type) < unit.depth_bits:
-        return f"it takes a K of {unit.depth_bits // bit_width_of(op.a.type)}, it is {depth}"
+    if depth * bit_width_of(a) < unit.depth_bits:
+        return f"it takes a K of {unit.depth_bits // bit_width_of(a)}, it is {depth}"
     return None
 
 
-def _types(op: DotOp) -> DotTypes:
+def _types(op: AnyThreadDot) -> DotTypes:
     """As `MatrixUnit` names them."""
-    a, b, c = (element_type_of(value.type) for value in (op.a, op.b, op.c))
+    a, b, c = (element_type_of(tile_of(value.type)) for value in (op.a, op.b, op.c))
     if a == b == f32 and op.input_precision.value.data == InputPrecision.TF32:
         return "tf32", "tf32", str(c)
     return str(a), str(b), str(c)
@@ -76,7 +80,7 @@ def uses_mma(op: DotOp, machine: GPU) -> bool:
     return machine.mma is not None and obstacle_to_mma(op, machine) is None
 
 
-def obstacle_to_mma(op: DotOp, machine: GPU) -> str | None:
+def obstacle_to_mma(op: AnyThreadDot, machine: GPU) -> str | None:
     """What keeps a dot from mma.sync, in words; None where nothing does, or the machine does not have it."""
     unit = machine.mma
     if unit is None:
@@ -90,7 +94,7 @@ def obstacle_to_mma(op: DotOp, machine: GPU) -> str | None:
 def remark_dots(func: FuncOp, config: GPUConfig) -> None:
     """Say of the dots that are left to single warps, or threads, why."""
     for op in nested_ops(func):
-        if isinstance(op, DotOp):
+        if isinstance(op, AnyThreadDot):
             obstacles = {Kind.NO_MMA: obstacle_to_mma(op, config.machine), Kind.NO_WGMMA: obstacle_to_wgmma(op, config)}
             for kind, obstacle in obstacles.items():
                 if obstacle is not None:

@@ -24,7 +24,6 @@ from deuteron.errors import Location
 from deuteron.ir.location import user_location
 from deuteron.ir.nested import nested_ops
 from deuteron.ir.remarks import Kind, remark_of
-from deuteron.ir.tt.dot import DotOp
 from deuteron.ir.tt.function import FuncOp
 from deuteron.ir.tt.memory import LoadOp, StoreOp
 from deuteron.ir.ttg.async_copy import AsyncCopyGlobalToLocalOp
@@ -36,6 +35,7 @@ from deuteron.ir.ttng.warp_group_dot import WarpGroupDotOp, tile_of
 from deuteron.ir.types import byte_width_of, element_type_of, is_tile, num_elements_of, pointee_of, shape_of
 from deuteron.layout.conversion import SharedRoute, ShuffleRoute
 from deuteron.machine.gpu import GPU
+from deuteron.passes.gpu.layouts.anchors import AnyDot
 
 INSTRUCTIONS = {Kind.NO_MMA: "mma.sync", Kind.NO_WGMMA: "wgmma"}
 
@@ -68,7 +68,7 @@ def tile_facts(module: ModuleOp, machine: GPU) -> TileFacts:
     info, ops = AxisInfoAnalysis(func), nested_ops(func)
     return TileFacts(
         _limits(ops, info, machine),
-        _merged(_dot(op) for op in ops if isinstance(op, DotOp | WarpGroupDotOp)),
+        _merged(_dot(op) for op in ops if isinstance(op, AnyDot)),
         _unique(_pipelined(ops)),
         _unique(_not_pipelined(ops)),
         tuple(_conversions(ops)),
@@ -118,7 +118,7 @@ def _limit(op: Operation, info: AxisInfoAnalysis, machine: GPU) -> str | None:
     return width_limit(layout, info.of(pointer), mask, size)
 
 
-def _dot(op: DotOp | WarpGroupDotOp) -> DotFact:
+def _dot(op: AnyDot) -> DotFact:
     (m, n), k = shape_of(op.result.type)[-2:], shape_of(tile_of(op.a.type))[-1]
     types = f"{element_type_of(tile_of(op.a.type))} x {element_type_of(tile_of(op.b.type))}"
     tile = f"{m}x{n}x{k} {types} -> {element_type_of(op.result.type)}"
@@ -126,14 +126,14 @@ def _dot(op: DotOp | WarpGroupDotOp) -> DotFact:
         return DotFact(_place(op), tile, _operand_places(op), bool(op.is_async.value.data), None)
     remarks = {name: remark_of(op, kind) for kind, name in INSTRUCTIONS.items()}
     said = [f"no {name}: {remark.reason}" for name, remark in remarks.items() if remark]
-    return DotFact(_place(op), tile, "a and b in registers", False, "; ".join(said) or None)
+    return DotFact(_place(op), tile, _operand_places(op), False, "; ".join(said) or None)
 
 
-def _operand_places(op: WarpGroupDotOp) -> str:
+def _operand_places(op: AnyDot) -> str:
     in_shared = [name for name, value in (("a", op.a), ("b", op.b)) if isinstance(value.type, MemDescType)]
     if len(in_shared) == 2:
         return "a and b in shared memory"
-    return "a in registers, b in shared memory"
+    return "a in registers, b in shared memory" if in_shared else "a and b in registers"
 
 
 def _is_in_loop(op: Operation) -> bool:

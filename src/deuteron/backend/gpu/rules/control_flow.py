@@ -18,9 +18,10 @@ from deuteron.backend.gpu.words import pack, unpack
 from deuteron.backend.llvm.types import Value, bit_width
 from deuteron.ir.tt.dot import DotOp
 from deuteron.ir.ttg.async_copy import AsyncCopyGlobalToLocalOp
+from deuteron.ir.ttg.sliced_dot import SlicedDotOp
 from deuteron.ir.ttng.warp_group_dot import WarpGroupDotOp
 
-DOTS = (DotOp, WarpGroupDotOp)
+DOTS = (DotOp, SlicedDotOp, WarpGroupDotOp)
 BESIDE_DOTS = (*DOTS, AsyncCopyGlobalToLocalOp)  # also where warps of their own copy
 
 

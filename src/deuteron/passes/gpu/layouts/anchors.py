@@ -19,21 +19,22 @@ from deuteron.analysis.access_vectors import MAX_BYTES
 from deuteron.analysis.axis_analysis import AxisInfoAnalysis
 from deuteron.analysis.axis_info import AxisInfo
 from deuteron.ir.tt.dot import DotOp
+from deuteron.ir.ttg.sliced_dot import SlicedDotOp
 from deuteron.ir.ttng.warp_group_dot import WarpGroupDotOp
 from deuteron.ir.types import bit_width_of, byte_width_of, is_tile, pointee_of, shape_of
 from deuteron.layout.distributed import (
-    HARDWARE,
     blocked,
     default_blocked,
+    multiply_add_operand,
     transposing_blocked,
 )
-from deuteron.layout.linear import REGISTER, LinearLayout
+from deuteron.layout.linear import LinearLayout
 from deuteron.layout.wgmma import mma_v3_accumulator, mma_v3_operand
 from deuteron.machine.gpu import GPUConfig
 from deuteron.machine.matrix import RegisterMatrixUnit
 from deuteron.passes.gpu.dot_instructions import uses_mma, warps_of
 
-AnyDot = DotOp | WarpGroupDotOp
+AnyDot = DotOp | SlicedDotOp | WarpGroupDotOp
 WORD_BYTES = 4
 
 
@@ -87,10 +88,13 @@ def dot_layouts(op: AnyDot, config: GPUConfig) -> tuple[LinearLayout | None, Lin
     """The layouts of a, b and the accumulator; None for what is in shared memory."""
     if isinstance(op, WarpGroupDotOp):
         return _warp_group_layouts(op, config.num_warps)
-    if config.machine.mma is not None and uses_mma(op, config.machine):
+    if isinstance(op, DotOp) and config.machine.mma is not None and uses_mma(op, config.machine):
         return _mma_layouts(op, config.machine.mma, config.num_warps)
     accumulator = _square_blocked(shape_of(op.result.type), config)
-    return fma_operand(accumulator, op.a.type, 0), fma_operand(accumulator, op.b.type, 1), accumulator
+    if isinstance(op, SlicedDotOp):
+        return None, None, accumulator
+    a, b = (multiply_add_operand(accumulator, shape_of(value.type), index) for index, value in enumerate((op.a, op.b)))
+    return a, b, accumulator
 
 
 def _mma_layouts(
@@ -118,18 +122,6 @@ def _square_blocked(shape: tuple[int, ...], config: GPUConfig) -> LinearLayout:
     lanes_n = min(8, max(shape[-1] // size[-1], 1))
     lanes = [*outer, config.machine.warp_size // lanes_n, lanes_n]
     return blocked(shape, size, lanes, [*outer, config.num_warps, 1], list(reversed(range(len(shape)))))
-
-
-def fma_operand(accumulator: LinearLayout, operand: Attribute, index: int) -> LinearLayout:
-    """Each thread holds the whole row of a, or column of b, of each element of its accumulator."""
-    shape = shape_of(operand)
-    along_k = len(shape) - 1 if index == 0 else len(shape) - 2
-    outs = {name: 1 if axis == along_k else size for axis, (name, size) in enumerate(accumulator.outs)}
-    kept = accumulator.map_columns(
-        outs, lambda basis: tuple(0 if axis == along_k else entry for axis, entry in enumerate(basis))
-    ).without_replicated_registers()
-    whole = LinearLayout.identity(shape[along_k], REGISTER, f"dim{along_k}") * kept
-    return whole.with_outs(accumulator.out_names).with_ins(HARDWARE)
 
 
 def is_chained(op: AnyDot) -> bool:

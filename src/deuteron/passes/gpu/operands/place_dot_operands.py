@@ -9,11 +9,9 @@ A transposition before it becomes one of the descriptor: nothing moves. What oth
 registers, except b of wgmma. Elements are neighbours along the dimension in which they are so in global memory, where
 the instruction can read that. An operand that is made outside of the dot's block is put there where it is made.
 
-A dot without an instruction becomes several, of slices along K, where the operands would fill the registers:
+Threads that multiply themselves read slices along K, where whole operands would fill the registers:
 
-    %d = "tt.dot"(%a, %b, %c)      ->      %d0 = "tt.dot"(local_load(%m[:, 0:4]), local_load(%n[0:4, :]), %c)
-                                           %d1 = "tt.dot"(local_load(%m[:, 4:8]), local_load(%n[4:8, :]), %d0)
-                                           ...
+    %d = "tt.dot"(%a, %b, %c)      ->      %d = "ttg.sliced_dot"(%m, %n, %c) <{depth = 4 : i32, ...}>
 
 Runs before tiles have layouts: those of descriptors do not depend on the warps.
 """
@@ -34,14 +32,14 @@ from deuteron.analysis.axis_analysis import AxisInfoAnalysis
 from deuteron.ir.builder import Builder
 from deuteron.ir.nested import nested_ops
 from deuteron.ir.tt.descriptor import DescriptorLoadOp
-from deuteron.ir.tt.dot import DotOp
+from deuteron.ir.tt.dot import DotOp, InputPrecision
 from deuteron.ir.tt.function import FuncOp
 from deuteron.ir.tt.memory import LoadOp
 from deuteron.ir.tt.shape import TransOp
 from deuteron.ir.ttg.inference import is_flexible
 from deuteron.ir.ttg.layout import MemDescType, SharedLinearEncodingAttr
-from deuteron.ir.ttg.memdesc_subslice import MemDescSubsliceOp
 from deuteron.ir.ttg.shared import LocalAllocOp, LocalLoadOp
+from deuteron.ir.ttg.sliced_dot import SlicedDotOp
 from deuteron.ir.ttg.views import MemDescTransOp
 from deuteron.ir.ttng.warp_group_dot import WarpGroupDotOp
 from deuteron.ir.types import byte_width_of, element_type_of, is_tile, num_elements_of, shape_of
@@ -113,18 +111,11 @@ class _Rewrite:
             op.operands[index] = Builder.before(op).value(LocalLoadOp(descriptor, op.operands[index].type))
 
     def to_slices(self, op: DotOp) -> None:
-        """In order, so that sums are those of the whole dot; what is rounded at the end of it stays whole."""
         size = _slice_along_k(op, self._config)
-        whole = shape_of(op.a.type)[-1]
-        if size == whole or byte_width_of(op.c.type) < 4:
-            return
-        a, b = (self._tile(op, value) for value in (op.a, op.b))
-        builder, total = Builder.before(op), op.c
-        for k in range(0, whole, size):
-            left, right = _slice(builder, a, -1, k, size), _slice(builder, b, -2, k, size)
-            properties = op.input_precision.value.data, op.max_num_imprecise_acc.value.data
-            total = builder.value(DotOp(left, right, total, *properties))
-        replace(op, [total])
+        if size < shape_of(op.a.type)[-1]:
+            a, b = (self._tile(op, value) for value in (op.a, op.b))
+            precision = InputPrecision(op.input_precision.value.data)
+            replace(op, [Builder.before(op).value(SlicedDotOp(a, b, op.c, precision, size))])
 
     def _tile(self, op: DotOp, value: SSAValue) -> SSAValue:
         """A descriptor whose elements are neighbours as in global memory."""
@@ -181,15 +172,6 @@ def _slice_along_k(op: DotOp, config: GPUConfig) -> int:
 
 def _registers(value: SSAValue, layout: LinearLayout) -> int:
     return layout.in_size(REGISTER) * max(byte_width_of(value.type) // 4, 1)
-
-
-def _slice(builder: Builder, descriptor: SSAValue, axis: int, begin: int, size: int) -> SSAValue:
-    """Elements from `begin` on along an axis, as a tile."""
-    shape = list(shape_of(descriptor.type.tile))
-    offsets = [0] * len(shape)
-    shape[axis], offsets[axis] = size, begin
-    part = builder.value(MemDescSubsliceOp(descriptor, offsets, shape))
-    return builder.value(LocalLoadOp(part, TensorType(element_type_of(part.type.tile), shape)))
 
 
 def _untransposed(value: SSAValue) -> tuple[SSAValue, list[Order]]:

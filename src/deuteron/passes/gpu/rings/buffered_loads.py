@@ -28,7 +28,7 @@ from deuteron.layout.shared import PLAIN_ALIGNMENT, SWIZZLE_ALIGNMENT, mma_share
 from deuteron.machine.gpu import GPU
 from deuteron.passes.rewrite import Values
 
-DOTS = ("tt.dot", "ttng.warp_group_dot")
+DOTS = ("tt.dot", "ttg.sliced_dot", "ttng.warp_group_dot")
 
 Load = LoadOp | DescriptorLoadOp
 
