@@ -156,6 +156,20 @@ def _variable(name: str) -> str | None:
     return os.environ.get(name)
 
 
+# What a launch asks for, whose kernel is there.
+LAUNCH_VARIABLES = (
+    *("DEUTERON_INTERPRET", "TRITON_INTERPRET", "DEUTERON_EMULATE", "DEUTERON_TARGET"),
+    *("TRITON_DEBUG", "TRITON_DEFAULT_FP_FUSION"),
+)
+
+
+def environment_entry(name: str) -> tuple[dict[Any, Any], Any] | None:
+    """The dictionary that holds a variable while it is set, and its key there; None where that is not known."""
+    if type(_variables) is not dict:
+        return None
+    return _variables, os.environ.encodekey(name)
+
+
 def get_variable(name: str) -> str | None:
     """A variable of the environment; None where it is not set."""
     return os.environ.get(name)

@@ -45,8 +45,10 @@ class ArgumentSlots:
     def __init__(self, kernel: str, params: Sequence[Param]):
         self._kernel = kernel
         self._params = tuple(params)
+        self.count = len(self._params)
         slots = struct.Struct("<" + "".join(map(_format, self._params)))
         self._pack, self._pack_into = slots.pack, slots.pack_into
+        self.unpack = slots.unpack
 
     def pack(self, values: Sequence[Any]) -> bytes:
         """The slots of all arguments; raises LaunchError."""

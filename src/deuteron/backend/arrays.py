@@ -98,6 +98,23 @@ def split_token(token: str) -> tuple[str, str, Device | None]:
     return type, hint, CPU if type.startswith(("*", "tensordesc<")) else None
 
 
+def is_array_token(token: Any) -> bool:
+    """Whether it is the token of an array, not of a descriptor of one."""
+    return isinstance(token, str) and token.removeprefix(_READ_ONLY).startswith("*")
+
+
+def tokens_of_one_array(token: str) -> list[str]:
+    """The tokens that an array could have at other addresses: unaligned, aligned, and both if it is read-only."""
+    head, mark, rest = token.removeprefix(_READ_ONLY).partition("@")
+    if mark:
+        unaligned = f"{head}@{rest.rpartition(':')[0]}:"
+        found = [unaligned, f"{unaligned}16"]
+    else:
+        type = head.partition(":")[0]
+        found = [type, f"{type}:16"]
+    return [*found, *map(read_only_token, found)]
+
+
 def _tokens(dtype: Any, device: Device = CPU) -> tuple[str, str]:
     """The tokens of a pointer to that dtype: unaligned and aligned to 16 bytes."""
     type = f"*{element_type(dtype)}"

@@ -15,6 +15,7 @@ import hashlib
 import json
 import os
 import tempfile
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -24,6 +25,7 @@ from deuteron.compiler.eviction import touch
 from deuteron.errors import UsageError
 
 FORMAT = "deuteron-kernel-1"
+_DIGEST_BYTES = 32
 
 
 @dataclass(frozen=True)
@@ -56,6 +58,21 @@ def store(directory: Path, key: str, entry: Entry) -> bool:
     except OSError:
         return False
     return True
+
+
+def kept_code(directory: Path, key: str, make: Callable[[], bytes]) -> bytes:
+    """Machine code that belongs to no kernel, after its SHA-256 in a file of its own; made where there is none."""
+    path = directory / key[:2] / f"{key}.code"
+    with contextlib.suppress(OSError):
+        content = path.read_bytes()
+        if hashlib.sha256(content[_DIGEST_BYTES:]).digest() == content[:_DIGEST_BYTES]:
+            touch(path)
+            return content[_DIGEST_BYTES:]
+    code = make()
+    with contextlib.suppress(OSError):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        _write_atomically(path, hashlib.sha256(code).digest() + code)
+    return code
 
 
 def _path(directory: Path, key: str) -> Path:

@@ -84,7 +84,7 @@ def _files_of(folder: os.DirEntry) -> Iterator[_File]:
     for file in os.scandir(folder):
         with contextlib.suppress(OSError):
             status = file.stat()
-            if file.name.endswith(".kernel"):
+            if file.name.endswith((".kernel", ".code")):
                 yield _File(status.st_mtime, status.st_size, file.path)
             elif file.name.startswith(".") and _is_old(status):
                 os.unlink(file.path)

@@ -138,6 +138,16 @@ def watched(references: Iterable[Reference]) -> Iterator[Reference]:
             yield Reference(reference.name, held["value"], held, "value")
 
 
+def holder(reference: Reference) -> tuple[str, Any]:
+    """How a reference is looked up, and in what: as "item" of a dictionary, "subscript", "attribute" or in a "cell"."""
+    namespace = reference.namespace
+    if isinstance(namespace, _Cell):
+        return "cell", namespace.owner
+    if isinstance(namespace, _Attributes):
+        return "attribute", namespace.owner
+    return ("item" if type(namespace) is dict else "subscript"), namespace
+
+
 def check_unchanged(kernel: str, references: Iterable[Reference]) -> None:
     """Raises VariableChanged where a name means something else by now."""
     for reference in references:

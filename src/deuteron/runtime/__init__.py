@@ -1,6 +1,7 @@
 """From Python: kernels that compile when they are launched, and what chooses their configuration.
 
     jit.py           @jit, JITFunction: bind, specialise, compile or look up, launch
+    fast_launch.py   launches like one before, in machine code
     specialise.py    a token for each argument
     grid.py          the grid's extents           mock.py        arrays that are only types, or of another type
     autotuner.py     @autotune, config.py         heuristics.py  @heuristics

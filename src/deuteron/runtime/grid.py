@@ -10,7 +10,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Mapping, Sequence
 from traceback import walk_tb
-from typing import Any
+from typing import Any, NoReturn
 
 from deuteron.errors import DeuteronError, LaunchError, Location, suggest
 
@@ -23,16 +23,23 @@ def call_with_arguments(function: Callable[[Mapping[str, Any]], Any], arguments:
     """What a function of the launch's arguments gives; raises LaunchError, at the line of the function that fails."""
     try:
         return function(arguments)
-    except DeuteronError:
-        raise
     except Exception as error:
-        known = ", ".join(arguments)
-        name = error.args[0] if isinstance(error, KeyError) and error.args else None
-        near = suggest(name, arguments) if isinstance(name, str) else ""
-        raise LaunchError(
-            f"{what} failed with {type(error).__name__}: {error}. It is given a dictionary of {known}.{near}",
-            _innermost(error, function),
-        ) from error
+        raise_located(error, function, arguments, what)
+
+
+def raise_located(
+    error: BaseException, function: Callable[..., Any], arguments: Mapping[str, Any], what: str
+) -> NoReturn:
+    """Raise what a function of the launch's arguments raised, as a LaunchError that says where, unless it is ours."""
+    if isinstance(error, DeuteronError) or not isinstance(error, Exception):
+        raise error
+    known = ", ".join(arguments)
+    name = error.args[0] if isinstance(error, KeyError) and error.args else None
+    near = suggest(name, arguments) if isinstance(name, str) else ""
+    raise LaunchError(
+        f"{what} failed with {type(error).__name__}: {error}. It is given a dictionary of {known}.{near}",
+        _innermost(error, function),
+    ) from error
 
 
 def _innermost(error: Exception, function: Any) -> Location | None:
@@ -58,7 +65,17 @@ def _whole(grid: Any) -> str:
 def evaluate_grid(grid: Grid, kernel: str, meta: Callable[[], Mapping[str, Any]]) -> tuple[int, int, int]:
     """The three extents; `meta()` gives the arguments by name, for a grid that is a function."""
     if callable(grid):
-        grid = call_with_arguments(grid, meta(), f"the grid of kernel '{kernel}'")
+        grid = call_with_arguments(grid, meta(), grid_of(kernel))
+    return check_extents(grid, kernel)
+
+
+def grid_of(kernel: str) -> str:
+    """What messages call it."""
+    return f"the grid of kernel '{kernel}'"
+
+
+def check_extents(grid: int | Sequence[int], kernel: str) -> tuple[int, int, int]:
+    """The three extents of a grid that is no function; raises LaunchError."""
     try:
         extents = tuple(map(operator.index, grid)) if isinstance(grid, tuple | list) else (operator.index(grid),)
     except TypeError:

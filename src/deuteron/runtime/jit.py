@@ -16,8 +16,9 @@ import inspect
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 from deuteron.backend import get_backend
 from deuteron.backend.arrays import check_writable, device_mismatch
@@ -33,25 +34,29 @@ from deuteron.options import IGNORED_OPTIONS, REFUSED_OPTIONS, Target, is_option
 from deuteron.runtime.binding import Binding
 from deuteron.runtime.driver import driver
 from deuteron.runtime.events import CompileEvent
+from deuteron.runtime.fast_launch import FastLaunches
 from deuteron.runtime.grid import Grid, evaluate_grid
 from deuteron.runtime.interface import KernelInterface
 from deuteron.runtime.interpret import interpret, lower
-from deuteron.runtime.kernel_caches import DeviceCaches
+from deuteron.runtime.kernel_caches import DeviceCaches, Launchers
 from deuteron.runtime.mock import MockTensor
 from deuteron.runtime.pickling import Pickled
 from deuteron.runtime.specialise import Token, decode, name_argument, parameter_specialiser
 
 
-class _Launcher(NamedTuple):
+@dataclass(eq=False, slots=True)
+class _Launcher:
     """A compiled kernel, the arguments that it takes, and what else a launch is told: the device, if it is a GPU.
 
-    `has_parts`: what is passed for some arguments, tuples and descriptors, are tuples.
+    `has_parts`: what is passed for some arguments, tuples and descriptors, are tuples. `num_noted` is how often it was
+    written down for launches without Python.
     """
 
     kernel: CompiledKernel
     indices: tuple[int, ...]
     where: dict[str, int]
     has_parts: bool
+    num_noted: int = 0
 
 
 class JITFunction(Pickled, Function, KernelInterface):
@@ -62,7 +67,7 @@ class JITFunction(Pickled, Function, KernelInterface):
     """
 
     _OF_PROCESS = frozenset(
-        ("_specialisers", "_launchers", "_modules", "_watched", "_lock", "_names_outside", "_hash_lock")
+        ("specialisers", "_fast", "_launchers", "_modules", "_watched", "_lock", "_names_outside", "_hash_lock")
     )
     cache_hook: Callable[..., Any] | None = None
     compiled_hook: Callable[..., Any] | None = None
@@ -94,8 +99,9 @@ class JITFunction(Pickled, Function, KernelInterface):
         self._start_empty()
 
     def _start_empty(self) -> None:
-        self._specialisers = tuple(map(parameter_specialiser, self.params))
-        self._launchers: dict[Any, _Launcher] = {}
+        self.specialisers = tuple(map(parameter_specialiser, self.params))
+        self._fast = FastLaunches(self)
+        self._launchers: dict[Any, _Launcher] = Launchers(self._fast.forget)
         self._modules: dict[Any, Any] = {}
         self._watched: dict[tuple[int, str], Reference] = {}
         self._lock = threading.Lock()
@@ -110,6 +116,10 @@ class JITFunction(Pickled, Function, KernelInterface):
         """The compiled kernels in memory: `cache[device]` maps keys to them."""
         return DeviceCaches(self._launchers, is_tuple=False)
 
+    def __getitem__(self, grid: Grid) -> Callable[..., Any]:
+        """The kernel with its grid, to be called with the arguments."""
+        return self._fast.at(grid)
+
     def add_pre_run_hook(self, hook: Callable[..., Any]) -> None:
         """Call `hook(*args, **kwargs)` before every launch."""
         self.pre_run_hooks.append(hook)
@@ -119,6 +129,22 @@ class JITFunction(Pickled, Function, KernelInterface):
 
         Arguments that are no parameters are options of the target (`num_warps`, `num_stages`, ...).
         """
+        return self._run(args, kwargs, grid, warmup)
+
+    def run_noted(self, grid: Grid, args: tuple, kwargs: dict[str, Any]) -> Any:
+        """What `kernel[grid](...)` does in Python. A launch like it is to be done without Python, if it can be."""
+        if self.is_run_replaced:
+            return self.run(*args, **{"grid": grid, "warmup": False, **kwargs})
+        return self._run(args, kwargs, kwargs.pop("grid", grid), kwargs.pop("warmup", False), is_noted=True)
+
+    @property
+    def is_run_replaced(self) -> bool:
+        """Whether somebody gave this kernel, or all, another `run`."""
+        return "run" in vars(self) or type(self).run is not _run
+
+    def _run(
+        self, args: tuple, kwargs: dict[str, Any], grid: Grid, warmup: bool, is_noted: bool = False
+    ) -> CompiledKernel | None:
         for hook in self.pre_run_hooks:
             hook(*args, **kwargs)
         if self._watched:
@@ -135,15 +161,17 @@ class JITFunction(Pickled, Function, KernelInterface):
         found = self._launcher(bound)
         if found is None:
             return None
-        kernel, indices, where, has_parts = found
+        kernel, where = found.kernel, found.where
         if extents[0] and extents[1] and extents[2]:
             passed = bound.passed
-            values = [passed[index] for index in indices]
-            values = _flat(values) if has_parts else values
+            values = [passed[index] for index in found.indices]
+            values = _flat(values) if found.has_parts else values
             if has_launch_hooks():
                 self._launch_with_hooks(found, bound, extents, values)
             else:
                 kernel.launch(extents, values, **where)
+                if is_noted and not self.pre_run_hooks:
+                    self._fast.note(bound, found)
         return kernel
 
     def _launch_with_hooks(
@@ -166,7 +194,7 @@ class JITFunction(Pickled, Function, KernelInterface):
         tokens: list[Token] = []
         passed: list[Any] = []
         try:
-            for specialise, value in zip(self._specialisers, values, strict=True):
+            for specialise, value in zip(self.specialisers, values, strict=True):
                 token, what = specialise(value)
                 tokens.append(token)
                 passed.append(what)
@@ -289,7 +317,13 @@ class JITFunction(Pickled, Function, KernelInterface):
         functions = [self, *(function for value in bound.values for function in _functions_in(value))]
         found = {reference.place: reference for function in functions for reference in function.watched()}
         yield
-        self._watched = {**found, **self._watched}
+        if not found.keys() <= self._watched.keys():
+            self._watched = {**found, **self._watched}
+            self._fast.forget()  # they do not look at what is new
+
+    def watched_now(self) -> tuple[Reference, ...]:
+        """What the compiled kernels depend on, and launches look at."""
+        return tuple(self._watched.values())
 
     def _source(self, bound: Binding) -> ASTSource:
         return ASTSource(self, *decode(self.params, bound.tokens, bound.values))
@@ -328,6 +362,9 @@ class JITFunction(Pickled, Function, KernelInterface):
         if grid[0] and grid[1] and grid[2]:
             emulator.emulate(kernel, bound.runtime_values(), grid)
         return kernel
+
+
+_run = JITFunction.run
 
 
 def _flat(values: Sequence[Any]) -> list[Any]:

@@ -7,10 +7,36 @@ add.cache[0]                        the same, as it was called before Triton 3.3
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, MutableMapping
+from collections.abc import Callable, Iterator, Mapping, MutableMapping
 from typing import Any
 
 from deuteron.compiler import CompiledKernel
+
+
+class Launchers(dict[Any, Any]):
+    """What a function has compiled, by key; `on_removal()` is called when something is taken out."""
+
+    def __init__(self, on_removal: Callable[[], None]):
+        super().__init__()
+        self._on_removal = on_removal
+
+    def clear(self) -> None:
+        super().clear()
+        self._on_removal()
+
+    def __delitem__(self, key: Any) -> None:
+        super().__delitem__(key)
+        self._on_removal()
+
+    def pop(self, *args: Any) -> Any:
+        found = super().pop(*args)
+        self._on_removal()
+        return found
+
+    def popitem(self) -> tuple[Any, Any]:
+        found = super().popitem()
+        self._on_removal()
+        return found
 
 
 class KernelCache(MutableMapping[Any, CompiledKernel]):

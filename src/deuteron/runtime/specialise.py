@@ -208,7 +208,7 @@ def parameter_specialiser(param: Parameter) -> Specialiser:
         return constexpr_token
     type = _annotated_type(param)
     base = _annotated(type) if type else specialise
-    if not (param.do_not_specialize or param.do_not_specialize_on_alignment):
+    if with_alignment(param):
         return base
     unwanted = (":1", ":16") if param.do_not_specialize else (":16",)
 
@@ -221,6 +221,16 @@ def parameter_specialiser(param: Parameter) -> Specialiser:
         return token, passed
 
     return specialise_less
+
+
+def takes_arrays(param: Parameter) -> bool:
+    """Whether an argument may be an array, of which the address is passed."""
+    return not param.is_constexpr and _annotated_type(param) is None
+
+
+def with_alignment(param: Parameter) -> bool:
+    """Whether the kernel depends on its arguments' divisibility by 16."""
+    return not (param.do_not_specialize or param.do_not_specialize_on_alignment)
 
 
 def _annotated_type(param: Parameter) -> str | None:

@@ -20,14 +20,15 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from deuteron.backend.arguments import ArgumentSlots
+from deuteron.backend.arguments import SLOT_BYTES, ArgumentSlots
 from deuteron.backend.cpu.control import CALLED_OFF, Control
 from deuteron.backend.cpu.control import SIZE as CONTROL_SIZE
 from deuteron.backend.cpu.thread_pool import run_on_threads
 from deuteron.backend.cpu.together import MOST_TOGETHER, run_together
-from deuteron.backend.cpu.trampoline import trampolines
+from deuteron.backend.cpu.trampoline import MOST_SCRATCH, trampolines
 from deuteron.backend.llvm.loader import LoadedObject, load_object
 from deuteron.backend.metadata import KernelMetadata
+from deuteron.backend.native_launch import NativeLaunch
 from deuteron.errors import LaunchError
 from deuteron.options import settings
 
@@ -64,18 +65,29 @@ class LoadedKernel:
         self._scratch_bytes = metadata.scratch_bytes
         self._waiting_line = metadata.waiting_line
         self._assertions = metadata.assertions
-        self._run_range, self._run_shared = trampolines()
+        self._run_range, self._run_shared, self._run_one = trampolines()
 
     def __call__(self, grid: Sequence[int], values: Sequence[Any], stream: int = 0) -> None:
         """Run the programs of a grid. There is no queue: `stream` is what a GPU is told."""
-        packed = self._slots.pack(values)
+        self.run_packed(grid, self._slots.pack(values))
+
+    def run_packed(self, grid: Sequence[int], packed: bytes) -> None:
+        """Launch with the arguments as `ArgumentSlots` packs them."""
         extents, total = self._check_grid(grid)
         if not total:
             return
+        count = len(packed) // SLOT_BYTES
         if self._waiting_line or self._assertions:
-            self._run_controlled(packed, len(values), extents, total)
+            self._run_controlled(packed, count, extents, total)
         else:
-            self._run(packed, len(values), extents, total)
+            self._run(packed, count, extents, total)
+
+    def native_launch(self) -> NativeLaunch | None:
+        """How the compiled launcher runs a grid of one program; None where more has to be done for it."""
+        if self._waiting_line or self._assertions or self._scratch_bytes > MOST_SCRATCH:
+            return None
+        target = (self.function, self._slots.count, self._scratch_bytes)
+        return NativeLaunch(self._run_one, target)
 
     def _run(self, slots: Any, count: int, extents: bytes, total: int) -> None:
         num_threads = min(settings.num_threads, total) if total > 1 else 1

@@ -18,9 +18,11 @@ from typing import Any
 from deuteron.backend.arguments import SLOT_BYTES, ArgumentSlots
 from deuteron.backend.cuda.libcuda import CudaDriver, DriverError, cuda_driver
 from deuteron.backend.cuda.map_encoder import MapEncoder
-from deuteron.backend.cuda.streams import current_device, current_stream
+from deuteron.backend.cuda.native_launch import launch_function, target_words
+from deuteron.backend.cuda.streams import current_device, current_stream, native_stream
 from deuteron.backend.cuda.target import STATIC_SHARED_BYTES
 from deuteron.backend.metadata import KernelMetadata
+from deuteron.backend.native_launch import NativeLaunch
 from deuteron.backend.tensor_map import ALIGNMENT, SIZE
 from deuteron.errors import LaunchError, OutOfResources
 
@@ -95,6 +97,23 @@ class LoadedKernel:
         else:
             with driver.context_of(device):
                 self._launch(x, y, z, memory.address, device, stream)
+
+    def run_packed(self, grid: Sequence[int], packed: bytes, device: int | None = None) -> None:
+        """Launch with the arguments as `ArgumentSlots` packs them."""
+        self(grid, self._arguments.unpack(packed), device)
+
+    def native_launch(self, device: int | None = None) -> NativeLaunch | None:
+        """How the compiled launcher launches on a device that the kernel has been launched on."""
+        if device not in self._ready or self._maps is not None or not self._driver.is_library:
+            return None
+        stream, conditions = native_stream()
+        shape = (self._num_threads, self._num_ctas, self._max_grid[0], self._shared)
+        num_arguments = len(self._metadata.runtime_params)
+        target = target_words(int(self.function), shape, num_arguments, device, self._driver.num_devices == 1)
+        return NativeLaunch(launch_function(), target, self._fail, stream, device, conditions)
+
+    def _fail(self, status: int, extents: Sequence[int]) -> None:
+        raise self._failure(self._driver.status(status), tuple(extents))
 
     def _launch(self, x: int, y: int, z: int, addresses: int, device: int, stream: int | None) -> None:
         stream = current_stream(device) if stream is None else stream

@@ -45,8 +45,9 @@ class LoadedLibrary(NamedTuple):
 class CudaDriver:
     """The driver behind an object with the functions of `cuda.bindings.driver`. Devices are given by number."""
 
-    def __init__(self, api: Any):
-        self.api = api
+    def __init__(self, api: Any, is_library: bool = False):
+        """`is_library`: its functions are those of LIBRARY, which machine code may call."""
+        self.api, self.is_library = api, is_library
         self.call("cuInit", 0)
         self.num_devices: int = self.call("cuDeviceGetCount")
         self._contexts: dict[int, Any] = {}
@@ -61,6 +62,10 @@ class CudaDriver:
 
     def error(self, function: str, status: Any) -> DriverError:
         return DriverError(function, int(status), getattr(status, "name", f"error {int(status)}"))
+
+    def status(self, number: int) -> Any:
+        """The driver's status of this number, with its name."""
+        return self.api.CUresult(number)
 
     def attribute(self, name: str, device: int) -> int:
         """A device's attribute, by its name in cuda.h without CU_DEVICE_ATTRIBUTE_."""
@@ -126,6 +131,11 @@ class CudaDriver:
         return self._contexts[device]
 
 
+def library_function(name: str) -> int:
+    """The address of one of the driver's functions."""
+    return ctypes.cast(getattr(ctypes.CDLL(LIBRARY), name), ctypes.c_void_p).value or 0
+
+
 @cache
 def has_library() -> bool:
     """Whether an NVIDIA driver is installed: found out without the package, in less than a millisecond."""
@@ -145,7 +155,7 @@ def cuda_driver() -> CudaDriver:
         from cuda.bindings import driver  # deferred: takes 80 ms, and comes with an extra
     except ImportError as error:
         raise LaunchError(f"running kernels on a GPU takes `pip install 'deuteron[cuda]'` ({error})") from error
-    return CudaDriver(driver)
+    return CudaDriver(driver, is_library=True)
 
 
 def num_devices() -> int:

@@ -2,6 +2,7 @@
 
     current_device(driver)     torch's, else that of the thread's CUDA context, else 0
     current_stream(0)          torch's, else CuPy's, else the default stream: the handle as a number
+    native_stream()            the same for the compiled launcher
 
 Neither library is imported for it, and torch is asked only once it uses CUDA.
 """
@@ -12,6 +13,7 @@ import sys
 from typing import Any
 
 from deuteron.backend.cuda.libcuda import CudaDriver
+from deuteron.backend.native_launch import MISSING
 
 DEFAULT_STREAM = 0
 
@@ -42,3 +44,23 @@ def _torch_stream(torch: Any, device: int) -> int:
     # A tenth of the time that torch.cuda.current_stream takes, which makes a Python object.
     raw_stream = getattr(torch._C, "_cuda_getCurrentRawStream", None)
     return raw_stream(device) if raw_stream else torch.cuda.current_stream(device).cuda_stream
+
+
+def native_stream() -> tuple[Any, tuple[tuple[dict, Any, Any], ...]]:
+    """What the compiled launcher asks for the stream, None where it is the default one, and what that holds under: the
+    dictionaries, keys and objects of `backend/native_launch.py`.
+    """
+    modules = sys.modules
+    if "cupy" in modules:
+        return current_stream, ()
+    no_cupy = (modules, "cupy", MISSING)
+    if "torch" not in modules:
+        return None, (no_cupy, (modules, "torch", MISSING))
+    cuda = getattr(modules["torch"], "cuda", None)
+    same_torch = (modules, "torch", modules["torch"])
+    raw_stream = getattr(getattr(modules["torch"], "_C", None), "_cuda_getCurrentRawStream", None)
+    if cuda is None or raw_stream is None or "_initialized" not in vars(cuda):
+        return current_stream, ()
+    if torch_with_cuda() is None:
+        return None, (no_cupy, same_torch, (vars(cuda), "_initialized", False))
+    return raw_stream, (no_cupy, same_torch)

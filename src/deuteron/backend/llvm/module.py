@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import PurePath
+from typing import Any
 
 from deuteron.backend.llvm.builder import Builder
 from deuteron.backend.llvm.types import Value
@@ -53,15 +54,16 @@ class Module:
         parameters: Sequence[tuple[str, str]],
         linkage: str = "internal",
         attributes: str = "nounwind",
-    ) -> Builder:
+        kind: type[Builder] = Builder,
+    ) -> Any:
         """Begin a function; parameters are (type with attributes, name). Linkage: "internal", "external", or a calling
-        convention, which a kernel has on a GPU.
+        convention, which a kernel has on a GPU. It is built with a `kind` of builder.
 
         External ones have hidden visibility: found by whatever is linked into the same program or library,
         and nowhere else, so that position-independent code may call them directly.
         """
         prefix = {"external": "hidden"}.get(linkage, linkage)
-        builder = Builder(self, name, return_type, parameters, prefix, attributes, self.fast_math)
+        builder = kind(self, name, return_type, parameters, prefix, attributes, self.fast_math)
         self._functions[name] = builder
         return builder
 

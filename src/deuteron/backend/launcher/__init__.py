@@ -1,0 +1,11 @@
+"""The launcher: machine code that does what a launch from Python does, for launches whose kernel is known.
+
+    records.py      what it reads, as records of words        tokens.py      the numbers of tokens and constants
+    code.py         functions of LLVM IR, calls of CPython's C API
+    arguments.py    one argument: its token, what is passed   numpy_arrays.py, torch_tensors.py    how it reads these
+    entries.py      the entry of a launch, its conditions, packing
+    grid.py         the extents                               call.py        the launch
+    loaded.py       the code in this process
+
+`runtime/fast_launch.py` makes the entries. What a target does with packed arguments is the target's.
+"""

@@ -1,0 +1,135 @@
+"""The launcher of this process: its machine code, what it shares with Python, and the objects that it makes.
+
+    launcher = load_launcher(numbers, kept)           None where this interpreter is not laid out as the code expects
+    at = launcher.subscript(kernel)                   at(grid)(*args, **keywords) launches
+    launcher.learn(array, "*fp32:16")                 from now on the code itself reads arrays of this kind
+
+`kernel` is a tuple that begins with a KERNEL record; the other items keep alive what the record has addresses of.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import hashlib
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import llvmlite
+import llvmlite.binding as llvm
+
+from deuteron.backend.arrays import is_array_token, tokens_of_one_array
+from deuteron.backend.launcher import numpy_arrays, torch_tensors
+from deuteron.backend.launcher.call import EXPORTED, launcher_module
+from deuteron.backend.launcher.code import check_layout
+from deuteron.backend.launcher.records import NUMPY_DTYPES, NUMPY_TABLE, SHARED, SHARED_WORDS, TORCH_DTYPES, TORCH_TABLE
+from deuteron.backend.launcher.tokens import Numbers
+from deuteron.backend.llvm.compile import emit_object, optimise
+from deuteron.backend.llvm.loader import load_object
+
+_METH_KEYWORDS, _METH_O, _METH_FASTCALL = 0x2, 0x8, 0x80
+
+
+class _Definition(ctypes.Structure):
+    """CPython's PyMethodDef."""
+
+    _fields_ = [
+        ("name", ctypes.c_char_p),
+        ("function", ctypes.c_void_p),
+        ("flags", ctypes.c_int),
+        ("doc", ctypes.c_char_p),
+    ]
+
+
+_new_function = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p)(
+    ("PyCFunction_NewEx", ctypes.pythonapi)
+)
+
+
+class Launcher:
+    """The launcher's code and what it shares; there is one, which lives as long as the process."""
+
+    def __init__(self, code: bytes, numbers: Numbers):
+        self.numbers = numbers
+        self._loaded = load_object(code, EXPORTED)
+        launch, with_grid = map(self._loaded.address, ("launch", "with_grid"))
+        doc = b"Launch the kernel with these arguments."
+        self._launch = _Definition(b"launch", launch, _METH_FASTCALL | _METH_KEYWORDS, doc)
+        self._with_grid = _Definition(b"with_grid", with_grid, _METH_O, b"The kernel with its grid.")
+        hash_type = ctypes.PYFUNCTYPE(ctypes.c_uint64, ctypes.c_void_p, ctypes.c_uint64)
+        self._hash_words = hash_type(self._loaded.address("hash_words"))
+        self._shared = (ctypes.c_uint64 * SHARED_WORDS)()
+        self._kept: list[Any] = []
+        self._dtypes: set[int] = set()
+        self._write_shared()
+
+    def _write_shared(self) -> None:
+        numbers = self.numbers
+        objects = {"int": int, "float": float, "str": str, "tuple": tuple, "none": None, "true": True, "false": False}
+        tables = {"tokens": numbers.tokens, "strings": numbers.strings, "identities": numbers.identities}
+        objects |= {"exception": Exception, "constant": numbers.constant_token, **tables}
+        self._kept.append(objects)
+        self.set(definition=ctypes.addressof(self._launch), **{name: id(value) for name, value in objects.items()})
+
+    @property
+    def shared(self) -> int:
+        """The address of what the code shares with Python."""
+        return ctypes.addressof(self._shared)
+
+    def set(self, **values: int) -> None:
+        """Write words of SHARED."""
+        for name, value in values.items():
+            self._shared[SHARED.index(name)] = value
+
+    def subscript(self, kernel: tuple) -> Any:
+        """The function that makes a callable of a grid."""
+        return _new_function(ctypes.addressof(self._with_grid), kernel, None)
+
+    def hash(self, words: Sequence[int]) -> int:
+        """What an entry of this key is found by."""
+        array = (ctypes.c_uint64 * len(words))(*[word & (1 << 64) - 1 for word in words])
+        return self._hash_words(ctypes.addressof(array), len(words))
+
+    def learn(self, array: Any, token: Any) -> None:
+        """Let the code read arrays of this class, dtype and device itself, if it is one and the code knows how."""
+        if not is_array_token(token):
+            return
+        first = self.numbers.of(tokens_of_one_array(token)[0])
+        if numpy_arrays.is_array(array):
+            self._learn_dtype(array.dtype, first)
+        elif torch_tensors.is_tensor(array):
+            self._learn_tensor(array, first)
+
+    def _learn_dtype(self, dtype: Any, first: int) -> None:
+        if id(dtype) in self._dtypes or len(self._dtypes) >= NUMPY_DTYPES // 2:
+            return
+        self._kept.append(dtype)
+        self._dtypes.add(id(dtype))
+        place = id(dtype) >> 4
+        while self._shared[NUMPY_TABLE + 2 * (place % NUMPY_DTYPES)]:
+            place += 1
+        word = NUMPY_TABLE + 2 * (place % NUMPY_DTYPES)
+        self._shared[word + 1] = first
+        self._shared[word] = id(dtype)
+        if not self._shared[SHARED.index("ndarray")]:
+            self.set(ndarray=numpy_arrays.class_address())
+
+    def _learn_tensor(self, tensor: Any, first: int) -> None:
+        functions = torch_tensors.functions()
+        if functions is None:
+            return
+        place = functions.place(tensor)
+        if place is None:
+            return
+        device, dtype = place
+        self._shared[TORCH_TABLE + TORCH_DTYPES * device + dtype] = first
+        if not self._shared[SHARED.index("tensor")]:
+            self.set(**functions.addresses)
+
+
+def load_launcher(numbers: Numbers, kept: Callable[[str, Callable[[], bytes]], bytes]) -> Launcher | None:
+    """Load the code; `kept(key, make)` is what `make()` made some time for this key."""
+    if not check_layout():
+        return None
+    text = launcher_module().text()
+    key = hashlib.sha256(f"{llvmlite.__version__} {llvm.get_default_triple()}\n{text}".encode()).hexdigest()
+    return Launcher(kept(key, lambda: emit_object(optimise(text, "generic", "", 2), "generic", "", 2)), numbers)

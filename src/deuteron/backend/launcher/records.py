@@ -1,0 +1,98 @@
+"""What the compiled launcher reads, as records of words: written by Python, read by the machine code.
+
+    ENTRY.pack(num_words=3, fire=address)      [3, 0, ..., address, 0]     what is not given is 0
+    ENTRY.index("fire")                        which word of the record it is
+
+A word has 8 bytes; objects of Python are the addresses that they have, and whoever writes a record keeps them alive.
+
+    SHARED    one for the process: classes, constants, tables that grow while the process meets dtypes and tensors
+    KERNEL    one for each JITFunction: its parameters, each a PARAMETER, follow
+    ENTRY     one for each compiled kernel: then come the words of its key, its conditions, its slots, and what its
+              target needs to launch it
+
+A key has one word for each argument, the number of its token, and two for a constexpr: how it is compared, and the
+value. Equal keys mean equal tokens. What else a launch depends on is a condition of the entry.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Sequence
+
+WORD = 8  # bytes
+MOST_PARAMETERS, MOST_OPTIONS, MOST_SLOTS = 128, 16, 256
+MOST_WORDS = 2 * MOST_PARAMETERS + 3 * MOST_OPTIONS
+
+
+class Record:
+    """The names of the words of a record, in order."""
+
+    def __init__(self, names: str):
+        self.names = tuple(names.split())
+        self._index = {name: index for index, name in enumerate(self.names)}
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    def index(self, name: str) -> int:
+        return self._index[name]
+
+    def pack(self, **values: int) -> list[int]:
+        """The words; raises KeyError for a name that the record does not have."""
+        words = [0] * len(self)
+        for name, value in values.items():
+            words[self._index[name]] = value
+        return words
+
+
+# `none` to `i64_16` are numbers of tokens, 0 where the token depends on more than the class of the argument.
+PARAMETER = Record(
+    "name default is_constexpr specialise arrays none float false true i32 i32_one i32_16 i64 i64_16",
+)
+# What `arrays` says: the specialiser is called for them, or their token depends on their alignment, or does not.
+ARRAYS_CALLED, ARRAYS_ALIGNED, ARRAYS_UNALIGNED = 0, 1, 2
+
+KERNEL = Record("num_parameters shared entries run_slowly extents grid_failed")
+
+ENTRY = Record("num_words num_conditions num_slots kernel fire target stream device run_packed fail")
+CONDITION = Record("kind owner name expected")
+IS_ITEM, IS_FALSE_ITEM, IS_ATTRIBUTE, IS_FALSE_ATTRIBUTE, IS_SUBSCRIPT, IS_IN_CELL = range(6)
+SLOT = Record("parameter part format mask")
+WHOLE = (1 << 64) - 1  # the part of an argument that is no tuple
+# How an argument becomes a word; of an integer the bits of the mask.
+AS_INTEGER, AS_BOOL, AS_FLOAT, AS_DOUBLE = range(4)
+
+SHARED = Record(
+    "int float str tuple none true false exception tokens strings identities constant definition "
+    "ndarray tensor parameter tensor_offset tensor_data tensor_dtype tensor_device_type tensor_device tensor_layout"
+)
+# How a constexpr is compared: as the same object, by its value, or by the number of its token.
+BY_IDENTITY, BY_INTEGER, BY_FLOAT, BY_TOKEN = range(1, 5)
+
+# After SHARED: pairs of a NumPy dtype and its first token, by address; then, of torch, first tokens by device and
+# dtype. The four tokens of an array follow each other: unaligned, aligned, and both of read-only ones.
+NUMPY_DTYPES = 64
+TORCH_DTYPES, TORCH_DEVICES = 64, 17  # the CPU, then GPUs
+NUMPY_TABLE = len(SHARED)
+TORCH_TABLE = NUMPY_TABLE + 2 * NUMPY_DTYPES
+SHARED_WORDS = TORCH_TABLE + TORCH_DTYPES * TORCH_DEVICES
+READ_ONLY, ALIGNED = 2, 1
+
+
+def to_bytes(words: Sequence[int]) -> bytes:
+    """Words as they lie in memory."""
+    return bytes((ctypes.c_uint64 * len(words))(*[word & WHOLE for word in words]))
+
+
+def entry_words(
+    fields: dict[str, int],
+    words: Sequence[int],
+    conditions: Sequence[list[int]],
+    slots: Sequence[list[int]],
+    target: Sequence[int],
+) -> list[int]:
+    """The whole record of an entry."""
+    before = len(ENTRY) + len(words) + len(conditions) * len(CONDITION) + len(slots) * len(SLOT)
+    counts = {"num_words": len(words), "num_conditions": len(conditions), "num_slots": len(slots), "target": before}
+    parts = [word for part in (*conditions, *slots) for word in part]
+    return [*ENTRY.pack(**counts, **fields), *words, *parts, *target]

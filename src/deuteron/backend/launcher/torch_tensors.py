@@ -1,0 +1,116 @@
+"""torch's tensors, as the launcher's code reads them: through the stable C functions of torch's library.
+
+    is_tensor(x)                 whether x is a tensor or a parameter, of no subclass
+    functions().addresses        the words of SHARED for them
+    functions().place(x)         (0, 6): the CPU, and the number of its dtype; None for what the code does not read
+
+The functions take the address of the C++ object within Python's one. Where it lies is found out on two tensors, of
+which torch tells it, and looked up again on others.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import sys
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from deuteron.backend.launcher.records import TORCH_DEVICES, TORCH_DTYPES
+
+_FUNCTIONS = {
+    "tensor_data": "aoti_torch_get_data_ptr",
+    "tensor_dtype": "aoti_torch_get_dtype",
+    "tensor_device_type": "aoti_torch_get_device_type",
+    "tensor_device": "aoti_torch_get_device_index",
+    "tensor_layout": "aoti_torch_get_layout",
+}
+_LIBRARIES = ("libtorch_cpu.so", "libtorch_cpu.dylib", "torch_cpu.dll")
+_get_pointer = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)(
+    ("PyCapsule_GetPointer", ctypes.pythonapi)
+)
+_MOST_WORDS = 16  # of a tensor's Python object that are looked through
+
+
+def is_tensor(tensor: Any) -> bool:
+    torch = sys.modules.get("torch")
+    return torch is not None and hasattr(torch, "nn") and type(tensor) in (torch.Tensor, torch.nn.Parameter)
+
+
+class Functions:
+    """The functions of torch's library, and where the C++ object lies."""
+
+    def __init__(self, library: ctypes.CDLL, offset: int):
+        torch = sys.modules["torch"]
+        self._offset = offset
+        self._functions = {name: getattr(library, function) for name, function in _FUNCTIONS.items()}
+        pointers = {name: ctypes.cast(f, ctypes.c_void_p).value for name, f in self._functions.items()}
+        classes = {"tensor": id(torch.Tensor), "parameter": id(torch.nn.Parameter)}
+        self.addresses: dict[str, int] = {**classes, "tensor_offset": offset, **pointers}
+
+    def ask(self, name: str, tensor: Any) -> int | None:
+        """What one of the functions says; None where it fails."""
+        found = ctypes.c_int64(0) if name == "tensor_data" else ctypes.c_int32(0)
+        status = self._functions[name](ctypes.c_void_p(id(tensor) + self._offset), ctypes.byref(found))
+        return None if status else found.value
+
+    def place(self, tensor: Any) -> tuple[int, int] | None:
+        """The device, 0 for the CPU, 1 and up for GPUs, and the number of the dtype."""
+        kind, device, dtype = (
+            self.ask(name, tensor) for name in ("tensor_device_type", "tensor_device", "tensor_dtype")
+        )
+        if (
+            kind not in (0, 1)
+            or self.ask("tensor_layout", tensor) != 0
+            or dtype is None
+            or not 0 <= dtype < TORCH_DTYPES
+        ):
+            return None
+        number = 0 if kind == 0 else device + 1
+        return (number, dtype) if 0 <= number < TORCH_DEVICES else None
+
+
+@cache
+def functions() -> Functions | None:
+    """None where this torch lacks one of the functions, or its tensors are not what they are expected to be."""
+    torch = sys.modules["torch"]
+    try:
+        found = Functions(_library(torch), _offset(torch))
+        return found if all(map(_agrees(found), _probes(torch))) else None
+    except (AttributeError, OSError, RuntimeError, LookupError):
+        return None
+
+
+def _library(torch: Any) -> ctypes.CDLL:
+    folder = Path(torch.__file__).parent / "lib"
+    return ctypes.CDLL(str(next(folder / name for name in _LIBRARIES if (folder / name).exists())))
+
+
+def _probes(torch: Any) -> list[Any]:
+    whole = torch.zeros((3, 5))
+    return [whole, whole[1:, 2:], torch.zeros(0), torch.nn.Parameter(whole), torch.ones(2, dtype=torch.bfloat16)]
+
+
+def _offset(torch: Any) -> int:
+    """Where a Python tensor holds the address of the C++ one; raises LookupError."""
+    places = [_places(torch, tensor) for tensor in _probes(torch)]
+    (offset,) = set.intersection(*places)
+    return offset
+
+
+def _places(torch: Any, tensor: Any) -> set[int]:
+    handle = torch._C._aoti.unsafe_alloc_void_ptr_from_tensor(tensor)
+    inner = ctypes.c_uint64.from_address(_get_pointer(handle, None)).value
+    torch._C._aoti.alloc_tensor_by_stealing_from_void_ptr(handle)
+    size = min(tensor.__class__.__basicsize__ // 8, _MOST_WORDS)
+    words = (ctypes.c_uint64 * size).from_address(id(tensor))
+    return {8 * index for index, word in enumerate(words) if word == inner}
+
+
+def _agrees(found: Functions):
+    """Whether torch says the same of a tensor in Python and in C."""
+
+    def agrees(tensor: Any) -> bool:
+        return found.ask("tensor_data", tensor) == tensor.data_ptr() and found.place(tensor) is not None
+
+    return agrees

@@ -1,0 +1,256 @@
+"""Launches without Python: what a launch in Python found is written down, so that the next one like it is machine code.
+
+    fast = FastLaunches(fn)
+    fast.at(grid)(*args)            fn.run_noted(grid, args, {}), in machine code where an entry is found
+    fast.note(bound, found)         after a launch in Python: from now on those with these tokens are fast
+    fast.forget()                   what is compiled anew, or may not be launched any more
+
+The first launches of a process are in Python, until loading the code is worth its time. An entry is found by a key that
+the code makes of the arguments, equal for equal tokens (`backend/launcher`), and it has conditions: all else that `run`
+looks at. A launch that finds none, or whose conditions do not hold, is in Python, and makes an entry for what there is
+then.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from functools import lru_cache, partial
+from typing import TYPE_CHECKING, Any
+
+from deuteron import knobs
+from deuteron.backend.launcher.records import (
+    ARRAYS_ALIGNED,
+    ARRAYS_CALLED,
+    ARRAYS_UNALIGNED,
+    AS_BOOL,
+    AS_DOUBLE,
+    AS_FLOAT,
+    AS_INTEGER,
+    CONDITION,
+    IS_ATTRIBUTE,
+    IS_FALSE_ATTRIBUTE,
+    IS_FALSE_ITEM,
+    IS_IN_CELL,
+    IS_ITEM,
+    IS_SUBSCRIPT,
+    KERNEL,
+    MOST_OPTIONS,
+    MOST_PARAMETERS,
+    MOST_SLOTS,
+    PARAMETER,
+    SLOT,
+    WHOLE,
+    entry_words,
+    to_bytes,
+)
+from deuteron.backend.launcher.tokens import Numbers
+from deuteron.backend.native_launch import MISSING, NativeLaunch
+from deuteron.compiler import CompiledKernel, cache
+from deuteron.language.function import Parameter, SourceFunction
+from deuteron.language.references import Reference, holder
+from deuteron.language.types import dtype
+from deuteron.options import LAUNCH_VARIABLES, environment_entry, settings
+from deuteron.runtime.binding import Binding
+from deuteron.runtime.grid import check_extents, grid_of, raise_located
+from deuteron.runtime.specialise import Specialiser, constexpr_token, is_passed, is_tuple, takes_arrays, with_alignment
+
+if TYPE_CHECKING:
+    from deuteron.backend.launcher.loaded import Launcher
+    from deuteron.runtime.jit import JITFunction
+
+# Launches in Python before the code is loaded: with LLVM in the process that takes 2 ms (measured), else 0.1 s as well.
+FEW, MANY = 2, 200
+MOST_ENTRIES = 4096  # of a function: a bound on memory, not measured
+MOST_NOTED = 64  # times that one kernel is noted: then launches of this kind do not find their entry
+
+_FORMATS = {"i1": AS_BOOL, "fp16": AS_FLOAT, "bf16": AS_FLOAT, "fp32": AS_FLOAT, "fp64": AS_DOUBLE}
+_INTEGER_BITS = {f"{sign}{bits}": bits for sign in "iu" for bits in (8, 16, 32)}
+# Arguments whose token tells it of all of their kind, as far as the code tells them apart.
+_EXAMPLES: dict[str, tuple[Any, ...]] = {
+    "none": (None,),
+    "float": (0.5, 1.0, 16.0, -2.0, 3.0),
+    "false": (False,),
+    "true": (True,),
+    "i32": (3, 17, -1, -16, -(1 << 31)),
+    "i32_one": (1,),
+    "i32_16": (0, 16, (1 << 31) - 16),
+    "i64": ((1 << 40) + 1, 1 << 31 | 1, -(1 << 40), -(1 << 63), (1 << 63) - 1),
+    "i64_16": (1 << 31, 1 << 40, 1 << 62),
+}
+
+_numbers = Numbers(constexpr_token)
+_numbers.compare_by_identity(dtype)
+
+
+class _Policy:
+    """When the launcher's code is loaded: after some launches that it could have done."""
+
+    num_launches = 0
+
+    def launcher(self) -> Launcher | None:
+        self.num_launches += 1
+        if self.num_launches <= (FEW if "llvmlite" in sys.modules else MANY):
+            return None
+        return _launcher()
+
+
+_policy = _Policy()
+
+
+@lru_cache
+def _launcher() -> Launcher | None:
+    from deuteron.backend.launcher.loaded import load_launcher  # deferred: brings LLVM
+
+    return load_launcher(_numbers, partial(cache.kept_code, settings.cache_dir))
+
+
+class FastLaunches:
+    """The entries of one function."""
+
+    def __init__(self, fn: JITFunction):
+        self._fn = fn
+        self.at: Callable[[Any], Callable[..., Any]] = self._in_python
+        self._entries: dict[int, tuple] = {}
+        self._is_possible = len(fn.params) <= MOST_PARAMETERS and not any(param.is_variadic for param in fn.params)
+
+    def _in_python(self, grid: Any) -> Callable[..., Any]:
+        return lambda *args, **keywords: self._fn.run_noted(grid, args, keywords)
+
+    def forget(self) -> None:
+        """Launch nothing any more but what is noted from now on."""
+        self._entries.clear()
+
+    def note(self, bound: Binding, found: Any) -> None:
+        """Let launches with these tokens and options be fast, if they can be."""
+        run_packed = getattr(found.kernel.launch, "run_packed", None)
+        if (
+            not self._is_possible
+            or run_packed is None
+            or len(bound.options) > MOST_OPTIONS
+            or found.num_noted >= MOST_NOTED
+        ):
+            return
+        launcher = _policy.launcher()
+        if launcher is None:
+            return
+        if self.at == self._in_python:
+            self.at = launcher.subscript(_kernel_record(self._fn, self._entries, launcher))
+        found.num_noted += 1
+        self._add(launcher, bound, found, run_packed)
+
+    def _add(self, launcher: Launcher, bound: Binding, found: Any, run_packed: Callable[..., None]) -> None:
+        kept: list[Any] = []
+        words = list(_words(self._fn.params, bound, launcher, kept))
+        conditions = list(_conditions(self._fn))
+        slots = list(_slots(found.kernel.metadata.runtime_params, bound))
+        native: NativeLaunch | None = found.kernel.launch.native_launch(**found.where)
+        if None in conditions or len(slots) > MOST_SLOTS:
+            return
+        if found.where:
+            run_packed = partial(run_packed, **found.where)
+        fields = {"kernel": found.kernel, "run_packed": run_packed}
+        target: tuple[int, ...] = ()
+        if native is not None:
+            fields |= {"fail": native.fail, "stream": native.stream, "device": native.device}
+            conditions += [(IS_ITEM, *condition) for condition in native.conditions]
+            target = native.target
+        described = [_condition(*condition) for condition in conditions]
+        numbers = {name: id(value) for name, value in fields.items() if value is not None}
+        function = native.function if native else 0
+        record = to_bytes(entry_words({"fire": function, **numbers}, words, described, slots, target))
+        if len(self._entries) >= MOST_ENTRIES:
+            self.forget()
+        self._entries[launcher.hash(words)] = (record, kept, conditions, fields, bound.options)
+
+
+def _kernel_record(fn: JITFunction, entries: dict[int, tuple], launcher: Launcher) -> tuple:
+    """What the code knows of a function, and what has to live as long."""
+    extents = partial(check_extents, kernel=fn.__name__)
+    failed = partial(raise_located, what=grid_of(fn.__name__))
+    objects = {"entries": entries, "run_slowly": fn.run_noted, "extents": extents, "grid_failed": failed}
+    addresses = {name: id(value) for name, value in objects.items()}
+    words = KERNEL.pack(num_parameters=len(fn.params), shared=launcher.shared, **addresses)
+    for param, specialise in zip(fn.params, fn.specialisers, strict=True):
+        words += _parameter_record(param, specialise)
+    return to_bytes(words), objects, fn
+
+
+def _parameter_record(param: Parameter, specialise: Specialiser) -> list[int]:
+    default = id(param.default) if param.has_default else 0
+    fields = {"name": id(param.name), "default": default, "specialise": id(specialise)}
+    if param.is_constexpr:
+        return PARAMETER.pack(is_constexpr=1, **fields)
+    arrays = (ARRAYS_ALIGNED if with_alignment(param) else ARRAYS_UNALIGNED) if takes_arrays(param) else ARRAYS_CALLED
+    tokens = {name: _token_of_all(specialise, examples) for name, examples in _EXAMPLES.items()}
+    return PARAMETER.pack(arrays=arrays, **fields, **tokens)
+
+
+def _token_of_all(specialise: Specialiser, examples: tuple[Any, ...]) -> int:
+    """The number of the token that all of the examples have, which are passed as they are; 0 where that is not so."""
+    try:
+        found = [specialise(example) for example in examples]
+    except Exception:  # whatever it raises, a launch with such an argument raises it again
+        return 0
+    tokens = {token for token, _ in found}
+    as_they_are = all(passed == example for (_, passed), example in zip(found, examples, strict=True))
+    return _numbers.of(tokens.pop()) if len(tokens) == 1 and as_they_are else 0
+
+
+def _words(params: tuple[Parameter, ...], bound: Binding, launcher: Launcher, kept: list[Any]) -> Iterator[int]:
+    """The words of the key. What is compared by its address is kept."""
+    for param, value, token in zip(params, bound.values, bound.tokens, strict=True):
+        if param.is_constexpr:
+            kept.append(value)
+            yield from _numbers.of_constant(value)
+        else:
+            yield _numbers.of(token)
+            launcher.learn(value, token)
+    for name, value in bound.options.items():
+        yield id(name)
+        yield from _numbers.of_constant(value)
+
+
+def _conditions(fn: JITFunction) -> Iterator[tuple[int, Any, Any, Any] | None]:
+    """What has to be as it is now; None where something cannot be looked at."""
+    yield from (_in_environment(variable) for variable in LAUNCH_VARIABLES)
+    yield IS_ATTRIBUTE, SourceFunction, "num_updates", SourceFunction.num_updates
+    yield IS_FALSE_ITEM, vars(fn), "pre_run_hooks", None
+    yield IS_ITEM, vars(fn), "run", MISSING
+    yield IS_ATTRIBUTE, type(fn), "run", type(fn).run  # nobody has replaced it now
+    yield IS_ITEM, vars(knobs), "runtime", knobs.runtime
+    for name in ("launch_enter_hook", "launch_exit_hook"):
+        yield IS_FALSE_ITEM, vars(knobs.runtime), name, None
+        yield IS_FALSE_ATTRIBUTE, CompiledKernel, name, None
+    yield from map(_unchanged, fn.watched_now())
+
+
+def _in_environment(variable: str) -> tuple[int, Any, Any, Any] | None:
+    entry = environment_entry(variable)
+    return entry and (IS_ITEM, entry[0], entry[1], entry[0].get(entry[1], MISSING))
+
+
+def _unchanged(reference: Reference) -> tuple[int, Any, Any, Any] | None:
+    how, owner = holder(reference)
+    kinds = {"item": IS_ITEM, "subscript": IS_SUBSCRIPT, "attribute": IS_ATTRIBUTE, "cell": IS_IN_CELL}
+    return how and (kinds[how], owner, reference.key, reference.current())
+
+
+def _condition(kind: int, owner: Any, name: Any, expected: Any) -> list[int]:
+    found = 0 if expected is MISSING else id(expected)
+    return CONDITION.pack(kind=kind, owner=id(owner), name=id(name), expected=found)
+
+
+def _slots(params: tuple[Any, ...], bound: Binding) -> Iterator[list[int]]:
+    """Where the compiled kernel's arguments come from."""
+    types = iter(params)
+    for index, (token, passed) in enumerate(zip(bound.tokens, bound.passed, strict=True)):
+        if not is_passed(token):
+            continue
+        parts = range(len(passed)) if isinstance(passed, tuple) else (WHOLE,)
+        assert not is_tuple(token) or isinstance(passed, tuple)
+        for part in parts:
+            type = next(types).type
+            mask = (1 << _INTEGER_BITS.get(type, 64)) - 1
+            yield SLOT.pack(parameter=index, part=part, format=_FORMATS.get(type, AS_INTEGER), mask=mask)
+    assert next(types, None) is None

@@ -1,0 +1,623 @@
+"""Launches in machine code do what those in Python do: random arguments, all that a launch depends on, references."""
+
+from __future__ import annotations
+
+import ctypes
+import gc
+import random
+import sys
+import threading
+from enum import Enum
+from functools import partial
+from types import SimpleNamespace
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+
+import deuteron
+import deuteron.language as tl
+from deuteron import knobs
+from deuteron.backend.arguments import ArgumentSlots
+from deuteron.backend.native_launch import NativeLaunch
+from deuteron.compiler import CompiledKernel
+from deuteron.errors import LaunchError, VariableChanged
+from deuteron.runtime import fast_launch
+from deuteron.tools.tensor_descriptor import TensorDescriptor
+
+SCALE = tl.constexpr(3)
+
+
+@deuteron.jit
+def plain(a, b, c=7, d=None):
+    pass
+
+
+@deuteron.jit
+def mixed(x, n: tl.int64, f: tl.float32, u: tl.uint8, B: tl.constexpr, C: tl.constexpr = 3):
+    pass
+
+
+@deuteron.jit(do_not_specialize=["n"], do_not_specialize_on_alignment=["x", "m"])
+def less(x, n, m, flag: tl.int1 = True, B: tl.constexpr = "text"):
+    pass
+
+
+@deuteron.jit
+def helper(x):
+    return x
+
+
+KERNELS = (plain, mixed, less)
+
+_NATIVE = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_uint64)
+
+
+class Loaded:
+    """What a backend loads; it notes launches, those of machine code as well."""
+
+    def __init__(self, name, params, log, is_native):
+        self.slots, self.log, self.is_native = ArgumentSlots(name, params), log, is_native
+        self.function = _NATIVE(self.run_native)
+
+    def __call__(self, grid, values):
+        self.run_packed(tuple(grid), self.slots.pack(values))
+
+    def run_packed(self, grid, packed):
+        self.log.append((self, grid, packed))
+
+    def run_native(self, target, extents, values, stream):
+        grid = tuple((ctypes.c_int64 * 3).from_address(extents))
+        self.log.append((self, grid, ctypes.string_at(values, 8 * self.slots.count)))
+        return 0
+
+    def native_launch(self):
+        return NativeLaunch(ctypes.cast(self.function, ctypes.c_void_p).value, ()) if self.is_native else None
+
+
+@pytest.fixture(params=["native", "packed"])
+def log(request, monkeypatch, recorder):
+    """Every launch from now on: what was launched, the grid, the packed arguments. Code is used from the first on."""
+    found = []
+
+    def compile_with(backend, source, target, options):
+        recorder.compiled.append(source)
+        params = [param for param in source.params if param.kind != "constexpr"]
+        metadata = SimpleNamespace(may_write=lambda name: name == "c", runtime_params=tuple(params))
+        launch = Loaded(source.name, params, found, request.param == "native")
+        return SimpleNamespace(name=source.name, metadata=metadata, launch=launch)
+
+    monkeypatch.setattr("deuteron.runtime.jit.compile_with", compile_with)
+    for name in ("FEW", "MANY"):
+        monkeypatch.setattr(fast_launch, name, 0)
+    for kernel in KERNELS:
+        kernel._launchers.clear()
+    yield found
+    for kernel in KERNELS:
+        kernel._launchers.clear()
+
+
+@pytest.fixture
+def slow(monkeypatch):
+    """How many launches were in Python."""
+    found = []
+    run = deuteron.JITFunction.run_noted
+
+    def counted(self, *args):
+        found.append(self)
+        return run(self, *args)
+
+    monkeypatch.setattr(deuteron.JITFunction, "run_noted", counted)
+    for kernel in KERNELS:
+        kernel._fast.__init__(kernel)
+    return found
+
+
+class Whole(int):
+    """Says that it is equal to everything."""
+
+    def __eq__(self, other):
+        return True
+
+    __hash__ = int.__hash__
+
+
+class Sizes(NamedTuple):
+    rows: object
+    columns: object
+
+
+class Mode(Enum):
+    FIRST = 1
+    SECOND = 2
+
+
+class Array(np.ndarray):
+    pass
+
+
+class Interface:
+    """An array of a library, which may lie anywhere."""
+
+    def __init__(self, address, is_read_only, typestr="<f4"):
+        self.address, self.is_read_only, self.typestr = address, is_read_only, typestr
+
+    @property
+    def __array_interface__(self):
+        return {"data": (self.address, self.is_read_only), "typestr": self.typestr, "shape": (4,), "version": 3}
+
+
+class Tensor:
+    """What torch's tensors have."""
+
+    def __init__(self, address):
+        self.dtype, self.address, self.device = "torch.float16", address, None
+
+    def data_ptr(self):
+        if self.address < 0:
+            raise RuntimeError("there is no memory")
+        return self.address
+
+
+def random_array(rng):
+    dtype = rng.choice(["float32", "int8", "float16", "uint64", "bool", "int64", "complex64", ">f4"])
+    array = np.zeros(rng.choice([0, 64, 65]), dtype)[rng.randrange(3) :: rng.choice([1, 1, 2, -1])]
+    if rng.random() < 0.2:
+        array = array.view(Array)
+    if rng.random() < 0.2:
+        array.flags.writeable = False
+    return array
+
+
+def random_integer(rng):
+    small = [0, 1, -1, 2, 16, -16, 17, 127, 128, 300, -300, 2**31 - 1, 2**31, -(2**31), -(2**31) - 1, 2**32 + 1, 2**40]
+    return rng.choice([*small, 2**63 - 1, -(2**63), 2**63, 2**64 - 1, 2**64, -(2**70), rng.randrange(-100, 100)])
+
+
+NUMPY_SCALARS = (
+    np.int8(1),
+    np.int16(16),
+    np.uint32(7),
+    np.int64(2**40),
+    np.float16(0.5),
+    np.float64(0.1),
+    np.bool_(True),
+)
+SCALARS = (0.5, 1.0, -0.0, float("nan"), float("inf"), 1e39, True, False, None, Whole(1), Whole(16), *NUMPY_SCALARS)
+OTHERS = (
+    helper,
+    tl.float32,
+    tl.constexpr(16),
+    "text",
+    "other",
+    object(),
+    1j,
+    [1, 2],
+    {"a": 1},
+    Mode.FIRST,
+    Mode.SECOND,
+    int,
+)
+PARTS = (1, 16, 0.5, None, True)
+
+
+def random_argument(rng, others):
+    choose = rng.random()
+    if choose < 0.3:
+        return random_array(rng)
+    if choose < 0.55:
+        return random_integer(rng)
+    if choose < 0.8:
+        return rng.choice(SCALARS)
+    if choose < 0.84:
+        return Interface(rng.choice([4096, 4100]), rng.random() < 0.3)
+    if choose < 0.88:
+        return Tensor(rng.choice([4096, 4100, -1]))
+    if choose < 0.9:
+        return TensorDescriptor(np.zeros((32, 32), np.float32)[: rng.choice([8, 16])], [8, 32], [32, 1], [8, 16])
+    if choose < 0.94:
+        kind = rng.choice([lambda a, b: (a, b), Sizes, lambda a, b: (a, (b, a))])
+        return kind(rng.choice(PARTS), rng.choice([*PARTS, random_array(rng)]))
+    return rng.choice(others)
+
+
+def random_grid(rng):
+    grids = [(1,), (2, 3), (4, 5, 6), 7, [8, 9], (0,), (2, 0), lambda meta: (len(meta),), lambda meta: meta.get("n", 3)]
+    wrong = [
+        (),
+        (1, 2, 3, 4),
+        (-1,),
+        (2**31,),
+        "grid",
+        (1.5,),
+        (True, np.int64(3)),
+        lambda meta: None,
+        lambda meta: 1 / 0,
+    ]
+    return rng.choice(grids if rng.random() < 0.9 else wrong)
+
+
+class Case:
+    """Arguments of a launch, some by keyword, some wrong."""
+
+    def __init__(self, rng, kernel, pool):
+        names = list(kernel.arg_names)
+        self.kernel, self.grid = kernel, random_grid(rng)
+        values = {name: rng.choice(pool[name]) for name in names}
+        if rng.random() < 0.1:
+            values[rng.choice(names)] = random_argument(rng, OTHERS)
+        count = rng.randrange(len(names) + 1)
+        self.args = [values[name] for name in names[:count]]
+        self.keywords = {name: values[name] for name in rng.sample(names[count:], len(names) - count)}
+        if rng.random() < 0.3:
+            self.keywords.pop(rng.choice(names), None)
+        if rng.random() < 0.3:
+            self.keywords["num_warps"] = rng.choice([4, 8, 8.5])
+        if rng.random() < 0.2:
+            self.keywords["num_stages"] = rng.choice([2, 3])
+        if rng.random() < 0.03:
+            self.keywords[rng.choice([names[0], "unknown"])] = 1
+        if rng.random() < 0.02:
+            self.args += [1] * len(names)
+
+    def outcome(self, launch, log):
+        """What was launched, or the error."""
+        before = len(log)
+        try:
+            returned = launch(*self.args, **self.keywords)
+        except Exception as error:
+            return type(error), str(error), log[before:]
+        return returned, log[before:]
+
+
+def pool_for(rng, kernel):
+    """Few values for each parameter, mostly such as it takes, so that launches are alike."""
+    return {param.name: [pooled(rng, specialise) for _ in range(2)] for param, specialise in parameters_of(kernel)}
+
+
+def parameters_of(kernel):
+    return zip(kernel.params, kernel.specialisers, strict=True)
+
+
+def pooled(rng, specialise):
+    for _ in range(20):
+        value = random_argument(rng, OTHERS)
+        try:
+            specialise(value)
+        except Exception:
+            continue
+        return value
+    return 5
+
+
+@pytest.mark.parametrize("number", range(4))
+def test_random_launches_are_as_in_python(rng, log, slow, number):
+    """And each that launches something is fast the second time."""
+    rng = random.Random(int(rng.integers(1 << 32)) + number)
+    for _ in range(8):
+        kernel = rng.choice(KERNELS)
+        pool = pool_for(rng, kernel)
+        for _ in range(40):
+            case = Case(rng, kernel, pool)
+            first = case.outcome(kernel[case.grid], log)
+            before = len(slow)
+            second = case.outcome(kernel[case.grid], log)
+            is_fast = len(slow) == before
+            in_python = case.outcome(partial(kernel.run, grid=case.grid, warmup=False), log)
+            assert first == second == in_python, (case.args, case.keywords)
+            assert is_fast or not first[-1], (case.args, case.keywords)
+
+
+def test_a_launch_like_one_before_is_fast(log, slow):
+    x = np.zeros(64, np.float32)
+    for _ in range(4):
+        plain[(2,)](x, 5, c=x)
+    assert len(slow) == 1
+    assert len(log) == 4 and len(set(log)) == 1
+
+
+@pytest.mark.parametrize(
+    "value", [1, 16, 2**40, -5, 2**63, 0.5, None, True, np.float32(2), (1, 2), Sizes(1, 0.5), "text"]
+)
+def test_every_kind_of_constexpr_is_fast_the_second_time(log, slow, value):
+    x = np.zeros(64, np.float32)
+    for _ in range(3):
+        mixed[(1,)](x, 5, 0.5, 7, B=value, C=[1, value])
+    assert len(slow) == 1
+
+
+def test_equal_constants_are_other_constants(log):
+    x = np.zeros(64, np.float32)
+    kernels = {mixed[(1,)](x, 5, 0.5, 7, B=value).name: value for _ in range(3) for value in (1,)}
+    found = [[mixed[(1,)](x, 5, 0.5, 7, B=value).launch for value in (1, True, 1.0, "1", (1,))] for _ in range(3)]
+    assert found[0] == found[1] == found[2]
+    assert len(set(found[0])) == 5 and kernels
+
+
+def test_a_list_that_is_changed_is_another_constant(log):
+    x, sizes = np.zeros(64, np.float32), [1, 2]
+    first = [mixed[(1,)](x, 5, 0.5, 7, B=sizes) for _ in range(3)]
+    sizes.append(3)
+    assert mixed[(1,)](x, 5, 0.5, 7, B=sizes) is not first[2]
+
+
+# What a launch depends on besides its arguments.
+
+
+def launch_some(kernel=plain, count=3):
+    x = np.zeros(64, np.float32)
+    return [kernel[(1,)](x, 5) for _ in range(count)][-1]
+
+
+@pytest.mark.parametrize("variable", ["TRITON_DEBUG", "TRITON_DEFAULT_FP_FUSION"])
+def test_a_variable_of_the_environment(log, slow, monkeypatch, variable):
+    first = launch_some()
+    monkeypatch.setenv(variable, "1")
+    second = launch_some()
+    monkeypatch.setenv(variable, "0")
+    third = launch_some()
+    monkeypatch.delenv(variable)
+    assert len({id(found) for found in (first, second, third)}) == 3
+    assert launch_some() is first
+    assert len(slow) == 4
+
+
+def test_the_interpreter_is_heard(log, monkeypatch):
+    launch_some()
+    monkeypatch.setenv("DEUTERON_INTERPRET", "1")
+    count = len(log)
+    plain[(1,)](np.zeros(64, np.float32), 5)
+    assert len(log) == count
+
+
+def test_hooks_before_a_run_are_called(log):
+    heard = []
+    launch_some()
+    plain.add_pre_run_hook(lambda *args, **kwargs: heard.append(len(args)))
+    launch_some()
+    plain.pre_run_hooks.clear()
+    launch_some()
+    assert heard == [2, 2, 2]
+
+
+def test_hooks_on_launches(log, monkeypatch):
+    launch_some()
+    told = []
+    monkeypatch.setattr(
+        deuteron.JITFunction, "_launch_with_hooks", lambda self, found, bound, extents, values: told.append(extents)
+    )
+    for owner, name in ((knobs.runtime, "launch_enter_hook"), (CompiledKernel, "launch_exit_hook")):
+        with monkeypatch.context() as patch:
+            patch.setattr(owner, name, print)
+            launch_some(count=2)
+        launch_some(count=1)
+    knobs.runtime.launch_exit_hook.add(print)
+    launch_some(count=1)
+    knobs.runtime.launch_exit_hook.remove(print)
+    with monkeypatch.context() as patch:
+        patch.setattr(knobs, "runtime", knobs.runtime.copy())
+        knobs.runtime.launch_enter_hook = print
+        launch_some(count=1)
+    assert len(told) == 6
+
+
+FACTOR, HELD = tl.constexpr(2), SimpleNamespace()
+
+
+class Settings:
+    WIDTH = tl.constexpr(4)
+
+
+def make_kernels():
+    inner = tl.constexpr(5)
+
+    @deuteron.jit
+    def with_global(a, b):
+        return a * FACTOR
+
+    @deuteron.jit
+    def with_cell(a, b):
+        return a * inner
+
+    @deuteron.jit
+    def with_class(a, b):
+        return a * Settings.WIDTH
+
+    def set_inner(value):
+        nonlocal inner
+        inner = value
+
+    return with_global, with_cell, with_class, set_inner
+
+
+@pytest.mark.parametrize("which", ["global", "held", "cell", "class"])
+def test_a_variable_that_changes_is_an_error(log, slow, monkeypatch, which):
+    with_global, with_cell, with_class, set_inner = make_kernels()
+    kernel = {"global": with_global, "held": with_global, "cell": with_cell, "class": with_class}[which]
+    launch_some(kernel)
+    assert len(slow) == 1
+    if which == "global":
+        monkeypatch.setitem(globals(), "FACTOR", tl.constexpr(3))
+    elif which == "held":
+        monkeypatch.setattr(FACTOR, "value", 7)
+    elif which == "cell":
+        set_inner(tl.constexpr(6))
+    else:
+        monkeypatch.setattr(Settings, "WIDTH", tl.constexpr(8))
+    with pytest.raises(VariableChanged):
+        launch_some(kernel)
+
+
+def test_an_equal_variable_in_its_place_is_none(log, slow, monkeypatch):
+    kernel = make_kernels()[0]
+    first = launch_some(kernel)
+    monkeypatch.setitem(globals(), "FACTOR", tl.constexpr(2))
+    assert launch_some(kernel) is first
+    assert len(slow) == 2
+
+
+def test_a_new_source_is_compiled(log):
+    @deuteron.jit
+    def changing(a, b):
+        return a
+
+    first = launch_some(changing)
+    changing._unsafe_update_src(changing.src.replace("return a", "return b"))
+    assert launch_some(changing) is not first
+
+
+@pytest.mark.parametrize("clear", [lambda caches: caches.clear(), lambda caches: caches[0][0].clear()])
+def test_what_is_cleared_is_compiled_again(log, clear):
+    first = launch_some()
+    clear(plain.device_caches)
+    assert launch_some() is not first
+
+
+def test_a_run_that_is_replaced_is_called(log):
+    launch_some()
+    plain.run = lambda *args, **kwargs: (args[1], kwargs)
+    try:
+        assert plain[(3,)](None, 5, c=1) == (5, {"grid": (3,), "warmup": False, "c": 1})
+        assert launch_some() == (5, {"grid": (1,), "warmup": False})
+    finally:
+        del plain.run
+
+
+def test_a_read_only_array_that_is_written(log):
+    x = np.zeros(64, np.float32)
+    for _ in range(3):
+        plain[(1,)](x, x, x)
+    x.flags.writeable = False
+    with pytest.raises(LaunchError, match="argument 'c' of kernel 'plain': it is read-only"):
+        plain[(1,)](x, x, x)
+
+
+def test_warmup_through_a_grid_launches_nothing(log):
+    launch_some()
+    count = len(log)
+    plain[(1,)](tl.float32, 5, warmup=True)
+    assert len(log) == count
+
+
+# References.
+
+
+class Stop(BaseException):
+    pass
+
+
+class Raises:
+    dtype = device = None
+
+    def __init__(self, error):
+        self.error = error
+
+    def data_ptr(self):
+        raise self.error
+
+
+def test_references_are_given_back(log):
+    x, big, fixed = np.zeros(64, np.float32), 2**50 + 1, np.zeros(8)
+    fixed.flags.writeable = False
+    grid, sizes, named, text = (5, 1 << 20), (x, 7), Sizes(big, 0.25), "".join(["a", "b"])
+    tensor, wrong, raising = Tensor(4096), object(), Raises(ValueError("x"))
+    function, warps = lambda meta: grid, 8
+    broken = lambda meta: 1 / 0  # noqa: E731
+    watched = [x, big, fixed, grid, sizes, named, text, tensor, wrong, raising, function, broken]
+
+    def launch_all():
+        for launched in (grid, function, broken, (1, 2, 3, 4), big):
+            for args in (
+                (x, big),
+                (sizes, named),
+                (tensor, 5),
+                (wrong, 5),
+                (raising, big),
+                (x, big, fixed),
+                (x,) * 9,
+                (),
+            ):
+                try:
+                    plain[launched](*args)
+                    plain[launched](*args, num_warps=warps)
+                    less[launched](x, big, 5, B=text)
+                except (LaunchError, ZeroDivisionError, TypeError, ValueError):
+                    pass
+
+    for _ in range(3):
+        launch_all()
+    gc.collect()
+    before = [sys.getrefcount(value) for value in watched]
+    for _ in range(50):
+        log.clear()
+        launch_all()
+    log.clear()
+    gc.collect()
+    assert [sys.getrefcount(value) for value in watched] == before
+
+
+def test_an_interrupt_is_no_error_of_the_launch(log):
+    tensor = Tensor(4096)
+    for _ in range(3):
+        plain[(1,)](tensor, 5)
+    tensor.data_ptr = lambda: 1 / 0
+    with pytest.raises(ZeroDivisionError):
+        plain[(1,)](tensor, 5)
+
+    def stop():
+        raise Stop
+
+    tensor.data_ptr = stop
+    count = len(log)
+    with pytest.raises(Stop):
+        plain[(1,)](tensor, 5)
+    assert len(log) == count
+
+
+def test_a_kernel_and_its_entries_can_be_collected(log, recorder):
+    @deuteron.jit
+    def short_lived(a, b):
+        pass
+
+    launch_some(short_lived)
+    ended = threading.Event()
+    short_lived.marker = type("Marker", (), {"__del__": lambda self: ended.set()})()
+    at = short_lived[(1,)]
+    del short_lived
+    gc.collect()
+    assert not ended.is_set()
+    at(np.zeros(64, np.float32), 5)
+    del at
+    log.clear()
+    recorder.compiled.clear()
+    gc.collect()
+    assert ended.is_set()
+
+
+def test_many_threads(log):
+    arrays = [np.zeros(64, dtype) for dtype in (np.float32, np.int8, np.float64, np.int32)]
+    expected = [plain[(1,)](array, 5) for array in arrays]
+    wrong, stop = [], threading.Event()
+
+    def launch(number):
+        rng = random.Random(number)
+        for _ in range(2000):
+            which = rng.randrange(4)
+            if plain[(1,)](arrays[which], rng.choice([5, 7, 9])) is not expected[which]:
+                wrong.append(which)
+
+    def disturb():
+        while not stop.is_set():
+            plain._fast.forget()
+            stop.wait(0.001)
+
+    threads = [threading.Thread(target=launch, args=(number,)) for number in range(6)]
+    disturber = threading.Thread(target=disturb)
+    for thread in (*threads, disturber):
+        thread.start()
+    for thread in threads:
+        thread.join()
+    stop.set()
+    disturber.join()
+    assert not wrong
+    assert len(log) == 4 + 6 * 2000
