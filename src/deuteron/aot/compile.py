@@ -46,7 +46,7 @@ class CompileRequest:
     """What to compile, as on the command line: `target` is None for that of the machine; options are the target's. A
     `depfile` is written that says what was read. The text of a stage has its own name and signature; those of a kernel
     in a Python file have to be given. `host_parameters` are whole numbers, by name, that the grid needs and the kernel
-    does not take. With `is_library` the functions have the types of a library.
+    does not take. With `is_library` the functions have the types of a library, and the files are called `out_path`.
     """
 
     path: Path | ModuleName
@@ -173,6 +173,8 @@ def plan_kernel(request: CompileRequest, kernel: KernelSource, target: Target) -
 
 
 def _file_base(request: CompileRequest, record: KernelRecord) -> Path:
+    if request.is_library and request.out_path is not None:
+        return request.out_path
     return naming.file_base(request.out_path or Path(record.out_name), record.hash, record.suffix)
 
 

@@ -7,84 +7,136 @@ deuteron build --check          fails where what is there is stale; writes nothi
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import sys
-from contextlib import nullcontext
+from collections.abc import Collection
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import click
 
+from deuteron.aot.output import depfile_text, write_files
 from deuteron.errors import UsageError, suggest
+from deuteron.library import BuildOptions, Library, build_library, read_project, source_names
+from deuteron.library.builder import Built
+from deuteron.library.report import CHECKS, Row, as_fields, table_of
 from deuteron.tools.command import Command
+
+_PATH = click.Path(path_type=Path)
+_FORMATS = click.Choice(["table", "json"])
 
 
 @click.command("build", cls=Command)
 @click.argument("names", nargs=-1, metavar="[NAME]...")
-@click.option("--file", "-f", type=click.Path(path_type=Path), default=Path("deuteron.toml"), show_default=True)
-@click.option("--out", "-o", type=click.Path(path_type=Path), help="The folder that has one for each; default: build.")
+@click.option("--file", "-f", type=_PATH, default=Path("deuteron.toml"), show_default=True, help="What declares them.")
+@click.option("--out", "-o", type=_PATH, help="The folder that has one for each; default: build, beside the file.")
+@click.option("--target", "-t", "targets", multiple=True, help="Compile for this in the place of what is declared.")
 @click.option("--processes", "-j", type=click.IntRange(1), help="How many compile at a time; default: one a processor.")
 @click.option("--check", is_flag=True, help="Write nothing, and fail where the sources that are there are stale.")
 @click.option("--sources-only", is_flag=True, help="Leave objects and libraries away.")
-@click.option(
-    "--report", is_flag=False, flag_value="table", type=click.Choice(["table", "json"]), help="What became of each."
-)
-@click.option("--werror", help="Findings that are errors, with commas: spill, wgmma, shared.")
-@click.option("--depfile", type=click.Path(path_type=Path), help="Write what was read, for Make, Ninja and CMake.")
-def command(names, file, out, processes, check, sources_only, report, werror, depfile) -> None:
+@click.option("--list-sources", is_flag=True, help="Print the C files that a build makes, and make nothing.")
+@click.option("--report", is_flag=False, flag_value="table", type=_FORMATS, help="What became of each kernel.")
+@click.option("--werror", default="", help="Findings that are errors, with commas: spill, wgmma, shared.")
+@click.option("--depfile", type=_PATH, help="Write what was read, for Make, Ninja and CMake.")
+@click.option("--depfile-target", type=_PATH, help="What the depfile says is made; default: the manifests.")
+def command(**asked: Any) -> None:
     """Build the libraries NAME of deuteron.toml, or all of them: C sources, headers, a manifest, and libraries.
 
     Only what is stale is compiled, by the content of the sources and of the modules that they import.
     """
-    from deuteron.build import BuildOptions, build_library, read_project  # deferred: as all commands do
-    from deuteron.build.report import CHECKS
+    request = _Request(**asked)
+    libraries = _libraries(request)
+    if request.list_sources:
+        _list_sources(request, libraries)
+        return
+    werror = _checks(request.werror)
+    built = {library.name: _built(request, library, werror) for library in libraries}
+    if request.depfile is not None:
+        _write_depfile(request, request.depfile, libraries, built)
+    if request.report:
+        _show([row for one in built.values() for row in one.rows], request.report)
 
-    asked = frozenset(word.strip() for word in werror.split(",")) if werror else frozenset()
+
+@dataclass(frozen=True)
+class _Request:
+    """What was asked for, by the names of the options."""
+
+    names: tuple[str, ...]
+    file: Path
+    out: Path | None
+    targets: tuple[str, ...]
+    processes: int | None
+    check: bool
+    sources_only: bool
+    list_sources: bool
+    report: str | None
+    werror: str
+    depfile: Path | None
+    depfile_target: Path | None
+
+    def folder(self, library: Library) -> Path:
+        return (self.out or self.file.parent / "build") / library.name
+
+
+def _libraries(request: _Request) -> list[Library]:
+    """Those that were named, or all."""
+    declared = read_project(request.file)
+    for name in request.names:
+        if name not in declared:
+            known = f"{suggest(name, declared)} It has {', '.join(declared)}"
+            raise UsageError(f"'{request.file}' declares no library '{name}'.{known}")
+    libraries = [declared[name] for name in request.names or declared]
+    return [dataclasses.replace(one, targets=request.targets) for one in libraries] if request.targets else libraries
+
+
+def _list_sources(request: _Request, libraries: list[Library]) -> None:
+    for library in libraries:
+        for name in source_names(library):
+            click.echo(request.folder(library) / name)
+
+
+def _checks(werror: str) -> frozenset[str]:
+    asked = frozenset(word.strip() for word in werror.split(",") if word.strip())
     if unknown := sorted(asked - set(CHECKS)):
         described = "; ".join(f"{name}: {meaning}" for name, meaning in CHECKS.items())
         raise UsageError(f"--werror does not know '{unknown[0]}'. There are {described}")
-    libraries = _chosen(read_project(file), names, file)
-    folder = out or file.parent / "build"
-    rows, outputs, sources = [], [], {file}
-    for library in libraries:
-        with nullcontext() if check else _Progress(library.name) as progress:
-            hooks = {} if progress is None else {"start": progress.start, "advance": progress.advance}
-            options = BuildOptions(processes, check, not sources_only, asked, **hooks)
-            built = build_library(library, folder / library.name, options)
-        click.echo(f"{library.name}: {_said(built, folder / library.name)}", err=True)
-        rows += built.rows
-        outputs.append(folder / library.name / f"{library.name}.json")
-        sources.update(library.root / name for name in built.sources)
-    if depfile is not None:
-        _write_depfile(depfile, outputs, sources)
-    if report:
-        _show(rows, report)
+    return asked
 
 
-def _chosen(libraries, names, file):
-    for name in names:
-        if name not in libraries:
-            known = f"{suggest(name, libraries)} It has {', '.join(libraries)}"
-            raise UsageError(f"'{file}' declares no library '{name}'.{known}")
-    return [libraries[name] for name in names or libraries]
+def _built(request: _Request, library: Library, werror: frozenset[str]) -> Built:
+    folder = request.folder(library)
+    with _Progress(library.name) as progress:
+        options = BuildOptions(
+            processes=request.processes,
+            check=request.check,
+            with_objects=not request.sources_only,
+            werror=werror,
+            start=progress.start,
+            advance=progress.advance,
+        )
+        built = build_library(library, folder, options)
+    click.echo(f"{library.name}: {_said(built, folder)}", err=True)
+    return built
 
 
-def _said(built, folder: Path) -> str:
+def _said(built: Built, folder: Path) -> str:
     if not built.changed:
         return "up to date"
-    objects = "" if built.has_objects else " (sources only: no C compiler was asked for or found)"
-    return f"compiled {built.compiled} of {len(built.manifest.entries)} kernels into '{folder}'{objects}"
+    libraries = "" if built.has_objects else ", its sources only"
+    return f"compiled {built.compiled} of {len(built.manifest.entries)} kernels into '{folder}'{libraries}"
 
 
-def _write_depfile(path: Path, outputs: list[Path], sources: set[Path]) -> None:
-    from deuteron.aot.output import depfile_text, write_files  # deferred: as all commands do
+def _write_depfile(request: _Request, path: Path, libraries: list[Library], built: dict[str, Built]) -> None:
+    sources = {request.file.resolve()}
+    for library in libraries:
+        sources.update((library.root / name).resolve() for name in built[library.name].sources)
+    outputs = [(request.folder(library) / f"{library.name}.json").resolve() for library in libraries]
+    write_files({path: depfile_text([request.depfile_target or output for output in outputs], sorted(sources))})
 
-    absolute = sorted(source.resolve() for source in sources)
-    write_files({path: depfile_text([output.resolve() for output in outputs], absolute)})
 
-
-def _show(rows, how: str) -> None:
-    from deuteron.build.report import as_fields, table_of  # deferred: as all commands do
-
+def _show(rows: Collection[Row], how: str) -> None:
     if how == "json":
         click.echo(json.dumps(as_fields(rows), indent=2))
         return

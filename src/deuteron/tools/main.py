@@ -11,6 +11,7 @@ deuteron run bench.py --size 1024        a script that says `import triton`, unm
 from __future__ import annotations
 
 import importlib
+from pathlib import Path
 
 import click
 
@@ -29,7 +30,21 @@ class Commands(click.Group):
         return importlib.import_module(f"deuteron.tools.{name}").command if name in _COMMANDS else None
 
 
+def _print_cmake_dir(ctx: click.Context, param: click.Parameter, is_asked: bool) -> None:
+    if is_asked:
+        click.echo(Path(deuteron.__file__).parent / "cmake")
+        ctx.exit()
+
+
 @click.command(cls=Commands)
+@click.option(
+    "--cmake-dir",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=_print_cmake_dir,
+    help="Print the folder that find_package(Deuteron) looks for: -DDeuteron_DIR=$(deuteron --cmake-dir).",
+)
 @click.version_option(deuteron.__version__, prog_name="deuteron")
 def main() -> None:
     """Compile kernels of the Triton tile language ahead of time into C, look into them, or run them."""

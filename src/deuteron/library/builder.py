@@ -1,0 +1,303 @@
+"""Builds a library: compiles what is stale, writes its files, and makes objects and libraries of them.
+
+    built = build_library(library, Path("build/norms"), BuildOptions(processes=2))
+    built.compiled, built.changed          how many kernels were compiled; whether a file was written
+
+If anything fails, or the process is killed, the folder is what it was. With `check` nothing is written: a UsageError
+says what is stale.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING
+
+import deuteron
+from deuteron.aot.link import group
+from deuteron.aot.metadata import KernelRecord, record_of
+from deuteron.aot.templates import render
+from deuteron.errors import UsageError
+from deuteron.library import objects
+from deuteron.library.c_code import Functions, library_header, library_source
+from deuteron.library.cxx_code import library_cxx
+from deuteron.library.declaration import Library
+from deuteron.library.folder import recover, replaced_folder
+from deuteron.library.manifest import Entry, Manifest, read_manifest
+from deuteron.library.report import Row, findings, rows_of
+from deuteron.library.staleness import digest_of_file, digest_of_text, key_of
+from deuteron.library.variants import Variant, variants_of
+
+if TYPE_CHECKING:
+    from deuteron.library.worker import Compiled, Mistake
+
+MAX_SHOWN = 10
+
+
+@dataclass(frozen=True)
+class BuildOptions:
+    """How to build. `processes` of None is one for each processor; `start(n)` is told how much there is to do,
+    `advance` of each part that is done; `werror` names findings that are errors; without `with_objects` only sources
+    are made.
+    """
+
+    processes: int | None = None
+    check: bool = False
+    with_objects: bool = True
+    werror: frozenset[str] = frozenset()
+    start: Callable[[int], None] = lambda total: None
+    advance: Callable[[str], None] = lambda what: None
+
+
+@dataclass(frozen=True)
+class Built:
+    """What a build did, and what there is now."""
+
+    manifest: Manifest
+    rows: list[Row]
+    compiled: int
+    changed: bool
+    has_objects: bool
+    sources: tuple[str, ...]
+
+
+@dataclass
+class _State:
+    """A build under way: the variants, what is known of each by its identity, the texts of new files by name."""
+
+    library: Library
+    out: Path
+    options: BuildOptions
+    variants: list[Variant]
+    entries: dict[str, Entry]
+    earlier: Manifest | None
+    texts: dict[str, str] = field(default_factory=dict)
+    seconds: dict[str, float] = field(default_factory=dict)
+
+    @property
+    def stale(self) -> list[Variant]:
+        return [variant for variant in self.variants if variant.identity not in self.entries]
+
+
+def build_library(library: Library, out: Path, options: BuildOptions | None = None) -> Built:
+    """Build a library into a folder; raises UsageError, having left the folder as it was."""
+    options = options or BuildOptions()
+    state = _state_of(library, out, options)
+    if options.check:
+        _check(state)
+    else:
+        recover(out)
+    compiler = objects.find_compiler() if options.with_objects and not options.check else None
+    if _is_up_to_date(state, compiler):
+        manifest = state.earlier
+        rows = rows_of(manifest, {})
+        _check_findings(rows, options)
+        return Built(manifest, rows, 0, False, compiler is not None, _sources(manifest))
+    stale = state.stale
+    options.start(len(stale) + (0 if compiler is None else len(state.variants) + 1))
+    _compile(state, stale)
+    manifest = _manifest(state)
+    rows = rows_of(manifest, state.seconds)
+    _check_findings(rows, options)
+    _write(state, manifest, compiler)
+    return Built(manifest, rows, len(stale), True, compiler is not None, _sources(manifest))
+
+
+def _state_of(library: Library, out: Path, options: BuildOptions) -> _State:
+    variants = variants_of(library)
+    identities = {variant.identity for variant in variants}
+    if len(identities) < len(variants):
+        raise library.error(f"library '{library.name}' declares a kernel twice", "kernel")
+    earlier = _earlier(library, out, options)
+    known = {entry.identity: entry for entry in earlier.entries} if earlier else {}
+    entries = {
+        variant.identity: known[variant.identity]
+        for variant in variants
+        if variant.identity in known and _is_current(variant, known[variant.identity], library.root, out)
+    }
+    return _State(library, out, options, variants, entries, earlier)
+
+
+def _earlier(library: Library, out: Path, options: BuildOptions) -> Manifest | None:
+    """What was built before; what cannot be read is not there, unless it is to be checked."""
+    try:
+        return read_manifest(out / f"{library.name}.json")
+    except UsageError:
+        if options.check:
+            raise
+        return None
+
+
+def _is_current(variant: Variant, entry: Entry, root: Path, out: Path) -> bool:
+    is_same = key_of(variant, entry.sources.now(root)) == entry.key
+    return is_same and all(digest_of_file(out / name) == digest for name, digest in entry.files.items())
+
+
+def _library_key(state: _State, entries: Mapping[str, Entry]) -> str:
+    """Of all that the library's own files depend on."""
+    library = state.library
+    keys = (f"{entries[variant.identity].key} {variant.overload}" for variant in state.variants)
+    return digest_of_text("\0".join([library.name, library.cxx_namespace, *keys]))
+
+
+def _declared(library: Library) -> dict[str, str]:
+    return {library.file: digest_of_file(library.root / library.file)} if library.file else {}
+
+
+def source_names(library: Library) -> list[str]:
+    """The C files that a build makes, relative to its folder."""
+    return [f"{library.name}.c", *(f"kernels/{variant.stem}.c" for variant in variants_of(library))]
+
+
+def _is_up_to_date(state: _State, compiler: objects.Compiler | None) -> bool:
+    earlier = state.earlier
+    if earlier is None or state.stale or len(earlier.entries) != len(state.variants):
+        return False
+    if earlier.key != _library_key(state, state.entries) or earlier.declared != _declared(state.library):
+        return False
+    if any(digest_of_file(state.out / name) != digest for name, digest in earlier.files.items()):
+        return False
+    return compiler is None or objects.is_built(compiler, _objects_request(state, state.out, earlier))
+
+
+def _check(state: _State) -> None:
+    """Raise UsageError, with what is stale, unless all sources are up to date."""
+    if _is_up_to_date(state, None):
+        return
+    stale = [variant.describe() for variant in state.stale]
+    name = state.library.name
+    if state.earlier is None:
+        raise UsageError(f"library '{name}' is not built: there is no '{state.out / name}.json'")
+    what = _listed(stale) if stale else "its own files, or the list of its kernels"
+    raise UsageError(f"library '{name}' in '{state.out}' is stale: {what}. Run `deuteron build {name}`")
+
+
+def _listed(texts: Sequence[str], most: int = MAX_SHOWN) -> str:
+    more = f" and {len(texts) - most} more" if len(texts) > most else ""
+    return "; ".join(texts[:most]) + more
+
+
+def _compile(state: _State, stale: Sequence[Variant]) -> None:
+    """Compile what is stale; raises UsageError with all that is wrong, each once."""
+    if not stale:
+        return
+    from deuteron.library.processes import available_processes, compiled  # deferred: bring the compiler
+    from deuteron.library.worker import Compiled
+
+    mistakes: dict[str, Mistake] = {}
+    processes = state.options.processes or available_processes()
+    for variant, outcome in compiled(stale, state.library.root, processes):
+        state.options.advance(variant.describe())
+        if isinstance(outcome, Compiled):
+            _take(state, variant, outcome)
+        else:
+            mistakes[variant.identity] = outcome
+    if mistakes:
+        raise _failure(state.library, [(v, mistakes[v.identity]) for v in stale if v.identity in mistakes])
+
+
+def _failure(library: Library, mistakes: Sequence[tuple[Variant, Mistake]]) -> UsageError:
+    """All that is wrong, in the order of the declaration, with the variants that it is wrong of."""
+    found: dict[str, list[str]] = {}
+    for variant, mistake in mistakes:
+        place = library.kernels[variant.index].place(*mistake.keys) if mistake.keys else None
+        found.setdefault(str(UsageError(mistake.message, place)), []).append(variant.describe())
+    texts = [f"{text}\n  in {_listed(variants, 2)}" for text, variants in found.items()]
+    return UsageError(f"library '{library.name}' was not built\n\n" + "\n\n".join(texts[:MAX_SHOWN]))
+
+
+def _take(state: _State, variant: Variant, outcome: Compiled) -> None:
+    files = {f"kernels/{name}": text for name, text in outcome.files.items()}
+    state.texts.update(files)
+    state.seconds[variant.identity] = outcome.seconds
+    state.entries[variant.identity] = Entry(
+        identity=variant.identity,
+        key=key_of(variant, outcome.sources),
+        overload=variant.overload,
+        code_bytes=outcome.code_bytes,
+        sources=outcome.sources,
+        files={name: digest_of_text(text) for name, text in files.items()},
+        record=record_of(outcome.record, state.out),
+    )
+
+
+def _manifest(state: _State) -> Manifest:
+    """The manifest, with the texts of the library's own files made."""
+    library, name = state.library, state.library.name
+    entries = tuple(state.entries[variant.identity] for variant in state.variants)
+    functions = _functions(library, [entry.record for entry in entries])
+    overloads = {entry.record.out_name: entry.overload for entry in entries}
+    own = {
+        f"{name}.h": library_header(name, functions),
+        f"{name}.c": library_source(name, functions),
+        f"{name}.hpp": library_cxx(name, library.cxx_namespace, functions, overloads),
+        "CMakeLists.txt": render("library.cmake", name=name, sources="\n  ".join(source_names(library))),
+    }
+    state.texts.update(own)
+    return Manifest(
+        name=name,
+        namespace=library.cxx_namespace,
+        deuteron=deuteron.__version__,
+        key=_library_key(state, state.entries),
+        declared=_declared(library),
+        files={file: digest_of_text(text) for file, text in own.items()},
+        entries=entries,
+    )
+
+
+def _functions(library: Library, records: Sequence[KernelRecord]) -> Functions:
+    try:
+        functions = group(records)
+    except UsageError as error:
+        raise library.error(error.message, "kernel") from None
+    first = library.cxx_namespace.partition("::")[0]
+    if first in functions:
+        raise library.error(f"the namespace '{first}' is called as a function: give another 'namespace'", "namespace")
+    return functions
+
+
+def _check_findings(rows: Sequence[Row], options: BuildOptions) -> None:
+    if found := findings(rows, options.werror):
+        raise UsageError("findings that are errors by --werror:\n  " + "\n  ".join(found))
+
+
+def _sources(manifest: Manifest) -> tuple[str, ...]:
+    """All files that the kernels were read from, relative to the project."""
+    return tuple(sorted({name for entry in manifest.entries for name in entry.sources.files}))
+
+
+def _objects_request(state: _State, folder: Path, manifest: Manifest) -> objects.Request:
+    options, name = state.options, state.library.name
+    sources = {
+        file: "".join(entry.files.values())
+        for entry in manifest.entries
+        for file in entry.files
+        if PurePosixPath(file).suffix == ".c"
+    }
+    own = {f"{name}.c": manifest.files[f"{name}.c"] + manifest.files[f"{name}.h"]}
+    processes = options.processes or 2
+    return objects.Request(
+        name, folder, state.out, {**own, **sources}, state.library.shared, processes, options.advance
+    )
+
+
+def _write(state: _State, manifest: Manifest, compiler: objects.Compiler | None) -> None:
+    """Put the new output in the place of the old one, as a whole."""
+    name = state.library.name
+    owned = {f"{name}.json", *(state.earlier.all_files if state.earlier else ()), *_built_files(state)}
+    with replaced_folder(state.out, owned) as staging:
+        (staging / "kernels").mkdir()
+        for file in manifest.all_files:
+            text = state.texts.get(file)
+            (staging / file).write_bytes((state.out / file).read_bytes() if text is None else text.encode())
+        (staging / f"{name}.json").write_text(manifest.to_json())
+        if compiler is not None:
+            objects.build_objects(compiler, _objects_request(state, staging, manifest))
+
+
+def _built_files(state: _State) -> set[str]:
+    """What objects.py has left in the folder."""
+    made = (path.relative_to(state.out).as_posix() for path in state.out.glob("objects/*"))
+    libraries = [*objects.library_files(state.library.name, True)]
+    return {*made, *libraries}

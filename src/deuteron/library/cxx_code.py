@@ -1,0 +1,98 @@
+"""The C++17 functions of a library: overloads on the types of their arguments, in a namespace, over those of C.
+
+    library_cxx("norms", "acme", functions, overloads)        the text of norms.hpp
+
+    [[nodiscard]] inline deuteron_status rms_norm(deuteron::stream stream, const float *X, ..., int algo_id = 0)
+
+Every function has its own name, `rms_norm_fp16`, and that of its overload set. Two that would have the same parameters,
+as the kernels for fp16 and bf16 have where both are uint16_t, are no overloads: they have their own names only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from deuteron.aot.c_types import c_type, declaration
+from deuteron.aot.metadata import ParamRecord
+from deuteron.aot.templates import render
+from deuteron.dtypes import FLOATS, INTEGERS
+from deuteron.library.c_code import Functions, is_read, records_of
+
+_STREAM = "deuteron::stream stream"
+_POINTEES = {
+    **{type.signature: c_type(type.signature) for type in INTEGERS},
+    **{type.signature: c_type(type.signature) for type in FLOATS if type.bits >= 32},
+    **{type.signature: f"deuteron::{type.signature}" for type in FLOATS if type.bits == 16},
+}
+_IS_UINT16 = {"deuteron::fp16": "uint16_t", "deuteron::bf16": "uint16_t"}
+
+
+def library_cxx(name: str, namespace: str, functions: Functions, overloads: Mapping[str, str]) -> str:
+    """The text; `overloads` is the name of each function's overload set."""
+    first = next(iter(functions))
+    names = _Names(functions, overloads)
+    return render(
+        "library.hpp",
+        name=name,
+        namespace=namespace,
+        example=overloads[first],
+        functions="\n".join(names.definitions(is_checked=False)),
+        checked="\n".join(names.definitions(is_checked=True)),
+    )
+
+
+class _Names:
+    """The names of all functions, and which of them can be told apart by their parameters."""
+
+    def __init__(self, functions: Functions, overloads: Mapping[str, str]):
+        self.functions, self.overloads = functions, overloads
+        self.types = {function: self._types(function) for function in functions}
+
+    def definitions(self, is_checked: bool) -> list[str]:
+        return [text for function in self.functions for text in self._of(function, is_checked)]
+
+    def _of(self, function: str, is_checked: bool) -> list[str]:
+        overload = self.overloads[function]
+        texts = [self._definition(function, function, is_checked)]
+        if overload == function:
+            return texts
+        others = [other for other in self.functions if other != function and self.overloads[other] == overload]
+        text = self._definition(overload, function, is_checked)
+        if any(self.types[other] == self.types[function] for other in others):
+            return texts
+        if any(_as_integers(self.types[other]) == _as_integers(self.types[function]) for other in others):
+            text = f"#if defined(DEUTERON_FP16) && defined(DEUTERON_BF16)\n{text}#endif\n"
+        return [*texts, text]
+
+    def _definition(self, name: str, function: str, is_checked: bool) -> str:
+        types, params = self.types[function], self._params(function)
+        declared = [_declared(type, param.c_name) for type, param in zip(types, params, strict=True)]
+        result = "inline void" if is_checked else "[[nodiscard]] inline deuteron_status"
+        head = declaration(result, name, [_STREAM, *declared, "int algo_id = 0"])
+        arguments = ", ".join(["stream.handle()", *(param.c_name for param in params), "algo_id"])
+        call = f"::{function}({arguments})"
+        body = f"deuteron::check({call})" if is_checked else f"return {call}"
+        return f"{head}{'' if is_checked else ' noexcept'} {{\n  {body};\n}}\n"
+
+    def _params(self, function: str) -> Sequence[ParamRecord]:
+        return records_of(self.functions[function])[0].c_params
+
+    def _types(self, function: str) -> list[str]:
+        records = records_of(self.functions[function])
+        return [_type(param, is_read(param, records)) for param in records[0].c_params]
+
+
+def _type(param: ParamRecord, is_read: bool) -> str:
+    if not param.type.startswith("*"):
+        return c_type(param.type)
+    pointee = _POINTEES.get(param.type[1:], "std::uint8_t")
+    return f"{'const ' if is_read else ''}{pointee} *"
+
+
+def _declared(type: str, name: str) -> str:
+    return f"{type}{name}" if type.endswith("*") else f"{type} {name}"
+
+
+def _as_integers(types: Sequence[str]) -> list[str]:
+    """The types where 16-bit floats are integers."""
+    return [" ".join(_IS_UINT16.get(word, word) for word in type.split(" ")) for type in types]

@@ -1,0 +1,188 @@
+"""What is asked for: a library of kernels, each as a cross product of types, constexprs, options and targets.
+
+    Library("norms", targets=["cpu", "cuda:90"], kernels=[Kernel(
+        source="kernels/norms.py", name="rms_norm", grid="n_rows", host_parameters={"n_rows": "i32"},
+        types={"X": ["*fp16:16", "*fp32:16"], "Y": "same:X", "n": "i32"},
+        constexprs={"BLOCK": [1024, 4096]}, options={"num_warps": [4, 8]},
+        exclude=[{"BLOCK": 4096, "num_warps": 4}])])
+
+A list is an axis of the cross product, `same:X` what X has. The keys of a table in deuteron.toml are these names. What
+can be said without the kernel is checked here; the rest by the worker, which has it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Any
+
+from deuteron.backend import parse_target
+from deuteron.errors import Location, UsageError, suggest
+
+SAME = "same:"
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_SCALARS = (bool, int, float, str)
+
+
+def nowhere(*keys: str | int) -> Location | None:
+    """The place of a key in a declaration that is no file."""
+    return None
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """A kernel of a library. `source` is a file, relative to the declaration's folder, or `module` a module.
+
+    `out_name` is what the functions are called, without it the kernel's name. Of `exclude`, a variant that has all
+    the values of a table is left out. `place` says where a key was written.
+    """
+
+    name: str
+    grid: str
+    source: str | None = None
+    module: str | None = None
+    out_name: str | None = None
+    types: Mapping[str, Any] = field(default_factory=dict)
+    constexprs: Mapping[str, Any] = field(default_factory=dict)
+    options: Mapping[str, Any] = field(default_factory=dict)
+    host_parameters: Mapping[str, str] = field(default_factory=dict)
+    exclude: Sequence[Mapping[str, Any]] = ()
+    place: Callable[..., Location | None] = field(default=nowhere, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        for name in ("name", "grid", "source", "module", "out_name"):
+            if not isinstance(getattr(self, name), str | None):
+                raise self.error(f"'{name}' is a text, got {getattr(self, name)!r}", name)
+        if (self.source is None) == (self.module is None):
+            raise self.error(f"kernel '{self.name}' needs either 'source', a file, or 'module'", "name")
+        if not _NAME.fullmatch(self.function):
+            raise self.error(f"'{self.function}' cannot be the name of a C function", "out_name")
+        for name in ("types", "constexprs", "options", "host_parameters"):
+            if not isinstance(getattr(self, name), Mapping):
+                raise self.error(f"'{name}' is a table, got {getattr(self, name)!r}", name)
+        for group in ("types", "constexprs", "options"):
+            self._check_axes(group)
+        self._check_exclusions()
+
+    @property
+    def function(self) -> str:
+        return self.out_name or self.name
+
+    @property
+    def axes(self) -> dict[str, list[Any]]:
+        """The values of every type, constexpr and option, those that follow another one included, which have none."""
+        groups = (self.types, self.constexprs, self.options)
+        return {name: _values(value) for group in groups for name, value in group.items()}
+
+    def error(self, message: str, *keys: str | int) -> UsageError:
+        """A mistake, at the place of a key."""
+        return UsageError(message, self.place(*keys))
+
+    def _check_axes(self, group: str) -> None:
+        axes = getattr(self, group)
+        for name, value in axes.items():
+            if isinstance(value, list) and not value:
+                raise self.error(f"the list of '{name}' is empty, so that nothing is compiled", group, name)
+            for i, item in enumerate(_values(value)):
+                is_tuple = isinstance(item, list | tuple) and all(isinstance(part, _SCALARS) for part in item)
+                if not isinstance(item, _SCALARS) and not (is_tuple and group == "constexprs"):
+                    raise self.error(f"'{name}' cannot have the value {item!r}", group, name, i)
+                if group == "types" and not isinstance(item, str):
+                    raise self.error(f"the type of '{name}' is a text such as \"*fp16:16\", got {item!r}", group, name)
+            if followed := followed_by(value):
+                self._check_followed(group, name, followed)
+
+    def _check_followed(self, group: str, name: str, followed: str) -> None:
+        axes = getattr(self, group)
+        if followed not in axes:
+            known = ", ".join(other for other in axes if other != name)
+            message = f"'{name}' follows '{followed}', which is not there.{suggest(followed, axes)} There are {known}"
+            raise self.error(message, group, name)
+        if followed_by(axes[followed]):
+            raise self.error(f"'{name}' follows '{followed}', which follows another one itself", group, name)
+
+    def _check_exclusions(self) -> None:
+        if not isinstance(self.exclude, list | tuple):
+            raise self.error(f"'exclude' is a list of tables, got {self.exclude!r}", "exclude")
+        for i, excluded in enumerate(self.exclude):
+            if not isinstance(excluded, Mapping) or not excluded:
+                raise self.error(f"'exclude' has tables of names and values, got {excluded!r}", "exclude", i)
+            for name, value in excluded.items():
+                self._check_excluded(i, name, value)
+
+    def _check_excluded(self, i: int, name: str, value: Any) -> None:
+        axes = self.axes
+        if name == "target":
+            return
+        if name not in axes:
+            message = f"'exclude' names '{name}', which is no type, constexpr or option of the kernel"
+            known = ", ".join([*axes, "target"])
+            raise self.error(f"{message}.{suggest(name, axes)} There are {known}", "exclude", i, name)
+        for item in _values(value):
+            if item not in axes[name] and not followed_by(axes[name][0]):
+                known = ", ".join(map(repr, axes[name]))
+                raise self.error(f"'{name}' is never {item!r}: it has {known}", "exclude", i, name)
+
+
+@dataclass(frozen=True)
+class Library:
+    """A library by its name. `namespace` is that of its C++ functions; without it, its name.
+
+    `root` is the folder that sources are relative to, `file` the one that declares it there.
+    """
+
+    name: str
+    targets: Sequence[str]
+    kernels: Sequence[Kernel]
+    namespace: str | None = None
+    shared: bool = False
+    root: Path = Path()
+    file: str | None = None
+    place: Callable[..., Location | None] = field(default=nowhere, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        if not _NAME.fullmatch(self.name):
+            raise self.error(f"'{self.name}' cannot be the name of a library: it has letters, digits and underscores")
+        if not isinstance(self.targets, list | tuple) or not self.targets:
+            raise self.error(f'\'targets\' is a list such as ["cpu", "cuda:90"], got {self.targets!r}', "targets")
+        for i, target in enumerate(self.targets):
+            self._check_target(i, target)
+        if not all(map(_NAME.fullmatch, self.cxx_namespace.split("::"))):
+            raise self.error(f"'{self.namespace}' cannot be a namespace of C++", "namespace")
+        if not isinstance(self.shared, bool):
+            raise self.error(f"'shared' is true or false, got {self.shared!r}", "shared")
+        if not self.kernels:
+            raise self.error(f"library '{self.name}' has no kernels")
+
+    @property
+    def cxx_namespace(self) -> str:
+        return self.namespace or self.name
+
+    def error(self, message: str, *keys: str | int) -> UsageError:
+        return UsageError(message, self.place(*keys))
+
+    def _check_target(self, i: int, target: Any) -> None:
+        if not isinstance(target, str):
+            raise self.error(f'a target is a text such as "cuda:90", got {target!r}', "targets", i)
+        if target in self.targets[:i]:
+            raise self.error(f"target '{target}' is there twice", "targets", i)
+        try:
+            parse_target(target)
+        except UsageError as error:
+            raise self.error(error.message, "targets", i) from None
+
+
+KERNEL_KEYS = tuple(known.name for known in fields(Kernel) if known.name != "place")
+LIBRARY_KEYS = ("targets", "namespace", "shared", "kernel")
+
+
+def followed_by(value: Any) -> str | None:
+    """X of `same:X`."""
+    return value[len(SAME) :].strip() if isinstance(value, str) and value.startswith(SAME) else None
+
+
+def _values(value: Any) -> list[Any]:
+    """The values of an axis."""
+    return list(value) if isinstance(value, list) else [value]

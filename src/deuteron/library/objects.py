@@ -1,0 +1,141 @@
+"""Objects and libraries out of the C of a library, by the system's compiler: `libnorms.a`, `libnorms.so`, `norms.pc`.
+
+    compiler = find_compiler()                        that of $CC, or cc, gcc, clang; None where there is none
+    build_objects(compiler, Request(...))             compiles what has changed, and makes the libraries anew
+
+They are no part of what is compared by the manifest: another compiler gives others. Which objects are up to date is in
+`objects/state.json`, by the content of what they were made from.
+"""
+
+from __future__ import annotations
+
+import json
+import shlex
+import shutil
+import subprocess
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from deuteron.errors import UsageError
+from deuteron.library.staleness import digest_of_text
+from deuteron.options import get_variable
+
+FLAGS = ("-O2", "-fPIC")
+STATE = "objects/state.json"
+
+
+@dataclass(frozen=True)
+class Compiler:
+    """A C compiler as its command, with what it says of its version."""
+
+    command: tuple[str, ...]
+    version: str
+
+
+@dataclass(frozen=True)
+class Request:
+    """What to build in a folder. `sources` are its C files by name, with the digest of all that each is made from;
+    `earlier` is the folder of the last build, whose objects are taken where they are up to date.
+    """
+
+    name: str
+    folder: Path
+    earlier: Path
+    sources: dict[str, str]
+    shared: bool
+    processes: int
+    advance: Callable[[str], None]
+
+
+def find_compiler() -> Compiler | None:
+    """The system's C compiler; raises UsageError where $CC names none that runs."""
+    asked = get_variable("CC")
+    names = [asked] if asked else [name for name in ("cc", "gcc", "clang") if shutil.which(name)]
+    if not names:
+        return None
+    command = tuple(shlex.split(names[0]))
+    try:
+        said = subprocess.run([*command, "--version"], capture_output=True, text=True, check=True).stdout
+    except (OSError, subprocess.CalledProcessError) as error:
+        raise UsageError(f"the C compiler CC={asked} does not run: {error}") from None
+    return Compiler(command, said.splitlines()[0] if said else "")
+
+
+def library_files(name: str, shared: bool) -> list[str]:
+    return [f"lib{name}.a", *([f"lib{name}.so"] if shared else []), f"{name}.pc"]
+
+
+def is_built(compiler: Compiler, request: Request) -> bool:
+    """Whether the libraries are there, of these sources by this compiler."""
+    made = all((request.earlier / file).is_file() for file in library_files(request.name, request.shared))
+    return made and _state(request.earlier) == _wanted(compiler, request.sources)
+
+
+def build_objects(compiler: Compiler, request: Request) -> list[str]:
+    """Build them; returns the names of all files that there are then. Raises UsageError with what the compiler says."""
+    (request.folder / "objects").mkdir()
+    known, wanted = _state(request.earlier), _wanted(compiler, request.sources)
+    with ThreadPoolExecutor(request.processes) as pool:
+        compile_one = partial(_object, compiler, request, known, wanted)
+        objects = list(pool.map(compile_one, request.sources))
+    _archive(request, objects)
+    if request.shared:
+        command = [*compiler.command, "-shared", "-o", f"lib{request.name}.so", *objects, "-lpthread", "-ldl"]
+        _run(command, request.folder)
+    (request.folder / f"{request.name}.pc").write_text(_pkg_config(request.name))
+    (request.folder / STATE).write_text(json.dumps(wanted, indent=1) + "\n")
+    return [*objects, STATE, *library_files(request.name, request.shared)]
+
+
+def _wanted(compiler: Compiler, sources: dict[str, str]) -> dict[str, str]:
+    """What every object is to be made from."""
+    command = " ".join([*compiler.command, *FLAGS, compiler.version])
+    return {name: digest_of_text(f"{command} {digest}") for name, digest in sources.items()}
+
+
+def _state(folder: Path) -> dict[str, str]:
+    """What the objects in a folder were made from; nothing where that cannot be read."""
+    try:
+        return json.loads((folder / STATE).read_text())
+    except (OSError, ValueError):
+        return {}
+
+
+def _object(compiler: Compiler, request: Request, known: dict[str, str], wanted: dict[str, str], source: str) -> str:
+    """The object of a source, relative to the folder."""
+    name = f"objects/{Path(source).stem}.o"
+    earlier = request.earlier / name
+    if known.get(source) == wanted[source] and earlier.is_file():
+        shutil.copy2(earlier, request.folder / name)
+    else:
+        _run([*compiler.command, *FLAGS, "-c", source, "-o", name], request.folder)
+    request.advance(name)
+    return name
+
+
+def _archive(request: Request, objects: Iterable[str]) -> None:
+    archiver = get_variable("AR") or shutil.which("ar") or shutil.which("llvm-ar")
+    if not archiver:
+        raise UsageError("no archiver was found for the static library: install binutils, or name one with AR")
+    _run([*shlex.split(archiver), "rcsD", f"lib{request.name}.a", *objects], request.folder)
+
+
+def _run(command: Sequence[str], folder: Path) -> None:
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True)
+    if done.returncode != 0:
+        raise UsageError(f"`{shlex.join(command)}` failed:\n{done.stderr.rstrip()}")
+
+
+def _pkg_config(name: str) -> str:
+    return (
+        "prefix=${pcfiledir}\n"
+        f"Name: {name}\n"
+        f"Description: kernels compiled by Deuteron\n"
+        "Version: 1\n"
+        "Cflags: -I${prefix}\n"
+        f"Libs: -L${{prefix}} -l{name}\n"
+        "Libs.private: -lpthread -ldl\n"
+    )

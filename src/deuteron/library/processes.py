@@ -1,0 +1,100 @@
+"""Compiles in processes, each for kernels of one source, so that no module of one is taken for that of another.
+
+    for variant, outcome in compiled(variants, root, processes=2):
+        ...                                 a Compiled or a Mistake, in the order in which they are done
+
+A process that ends before its time, as LLVM may do, is a Mistake about the variant that it was at.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+from collections import deque
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from multiprocessing.connection import Connection, wait
+from multiprocessing.process import BaseProcess
+from pathlib import Path
+
+from deuteron.library.variants import Variant
+from deuteron.library.worker import Compiled, Mistake, serve
+
+_MAX_SHARE = 16  # variants of a process: their progress is known one by one, and an import is made good by a few
+
+
+def available_processes() -> int:
+    """As many as this process may use processors."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def compiled(variants: Sequence[Variant], root: Path, processes: int) -> Iterator[tuple[Variant, Compiled | Mistake]]:
+    """The outcome of every variant, as it is there."""
+    context = _context()
+    pending = deque(_shares(variants, processes))
+    running: dict[Connection, _Running] = {}
+    try:
+        while pending or running:
+            while pending and len(running) < processes:
+                started = _start(context, pending.popleft(), root)
+                running[started.connection] = started
+            for connection in wait(list(running)):
+                yield from _received(running, connection, pending)
+    finally:
+        for started in running.values():
+            started.process.terminate()
+
+
+@dataclass
+class _Running:
+    """A process and the variants that it has still to do."""
+
+    process: BaseProcess
+    connection: Connection
+    left: deque[Variant]
+
+
+def _context() -> multiprocessing.context.BaseContext:
+    """Processes that come of one which has imported the compiler; where there are none such, new ones."""
+    if "forkserver" not in multiprocessing.get_all_start_methods():
+        return multiprocessing.get_context("spawn")
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(["deuteron.library.worker"])
+    return context
+
+
+def _shares(variants: Sequence[Variant], processes: int) -> list[list[Variant]]:
+    """What each process does: variants of one source, not so many that the others have nothing to do in the end."""
+    sources: dict[str, list[Variant]] = {}
+    for variant in variants:
+        sources.setdefault(variant.module or variant.source or "", []).append(variant)
+    shares = []
+    for found in sources.values():
+        size = max(1, min(_MAX_SHARE, -(-len(found) // processes)))
+        shares += [found[start : start + size] for start in range(0, len(found), size)]
+    return sorted(shares, key=len, reverse=True)
+
+
+def _start(context: multiprocessing.context.BaseContext, share: list[Variant], root: Path) -> _Running:
+    ours, theirs = context.Pipe(duplex=False)
+    process = context.Process(target=serve, args=(theirs, share, root), daemon=True)
+    process.start()
+    theirs.close()
+    return _Running(process, ours, deque(share))
+
+
+def _received(
+    running: dict[Connection, _Running], connection: Connection, pending: deque[list[Variant]]
+) -> Iterator[tuple[Variant, Compiled | Mistake]]:
+    """What a process has sent; at its end it is forgotten, and another one does what it has left undone."""
+    started = running[connection]
+    try:
+        outcome = connection.recv()
+    except EOFError:
+        started.process.join()
+        del running[connection]
+        if started.left:
+            pending.append(list(started.left)[1:])
+            yield started.left[0], Mistake(f"the compiler ended with status {started.process.exitcode}")
+        return
+    yield started.left.popleft(), outcome

@@ -1,0 +1,159 @@
+"""Compiles variants: what runs in a process of its own, which imports the kernels' module once.
+
+    compile_variant(variant, root)       Compiled(fields of the record, {"rms_norm_fp16.6979ce4b_01.c": "..."}, ...)
+
+A mistake that only the kernel shows, as an unknown parameter, is a `Mistake` with the keys of the declaration that it
+is about; all other errors are texts, ready to be shown.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import Any
+
+from deuteron.aot.compile import CompileRequest, emit_kernel
+from deuteron.aot.grid import grid_scope, parse_grid
+from deuteron.aot.load import ModuleName, kernel_of, load_module
+from deuteron.aot.signature import parse_signature
+from deuteron.errors import DeuteronError, UsageError, suggest
+from deuteron.language.function import Function, Parameter
+from deuteron.library.staleness import Sources, sources_of
+from deuteron.library.variants import Variant
+
+_OWN_FLAGS = ("num_warps", "num_stages", "num_ctas")
+
+
+@dataclass(frozen=True)
+class Compiled:
+    """A compiled variant: the fields of its record, its files by name, what it was read from, seconds."""
+
+    record: dict[str, Any]
+    files: dict[str, str]
+    code_bytes: int
+    sources: Sources
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Mistake:
+    """What is wrong with a declaration, or with a kernel where there are no keys; the text is ready to be shown."""
+
+    message: str
+    keys: tuple[str, ...] = ()
+
+
+class DeclarationError(UsageError):
+    """A mistake about a key of a kernel's declaration."""
+
+    def __init__(self, message: str, *keys: str):
+        super().__init__(message)
+        self.keys = keys
+
+
+def serve(connection: Connection, variants: Sequence[Variant], root: Path) -> None:
+    """Compile all, which have one source, and send the outcome of each as it is there."""
+    os.chdir(root)
+    for variant in variants:
+        connection.send(_outcome(variant, root))
+    connection.close()
+
+
+def _outcome(variant: Variant, root: Path) -> Compiled | Mistake:
+    try:
+        return compile_variant(variant, root)
+    except DeclarationError as error:
+        return Mistake(error.message, error.keys)
+    except DeuteronError as error:
+        return Mistake(str(error))
+
+
+def compile_variant(variant: Variant, root: Path) -> Compiled:
+    """Compile a variant; the current folder is the project's. Raises DeuteronError."""
+    start = time.perf_counter()
+    path = ModuleName(variant.module) if variant.module else Path(variant.source or "")
+    function = _function(variant, path)
+    signature = _signature(variant, function)
+    flags = {name: value for name, value in variant.options.items() if name in _OWN_FLAGS}
+    further = {name: value for name, value in variant.options.items() if name not in _OWN_FLAGS}
+    request = CompileRequest(
+        path,
+        variant.name,
+        signature,
+        variant.grid,
+        out_path=Path(variant.stem),
+        out_name=variant.function,
+        target=variant.target,
+        options=further,
+        host_parameters=variant.host_parameters,
+        is_library=True,
+        **flags,
+    )
+    emitted = emit_kernel(request)
+    files = {file.name: text for file, text in emitted.files.items() if file.suffix != ".json"}
+    sources = sources_of(emitted.dependencies, root)
+    return Compiled(emitted.record.to_fields(), files, emitted.code_bytes, sources, time.perf_counter() - start)
+
+
+def _function(variant: Variant, path: Path | ModuleName) -> Function:
+    try:
+        return kernel_of(load_module(path), path, variant.name)
+    except UsageError as error:
+        if error.location:
+            raise
+        raise DeclarationError(error.message, "source" if variant.source else "module") from None
+
+
+def _signature(variant: Variant, function: Function) -> str:
+    """The signature as the command line has it, after each element and the grid have been checked by themselves."""
+    params = {param.name: param for param in function.params}
+    for group, values in (("types", variant.types), ("constexprs", variant.constexprs)):
+        for name in values:
+            if name not in params:
+                known = f"{suggest(name, params)} It has {', '.join(params)}"
+                raise DeclarationError(f"kernel '{variant.name}' has no parameter '{name}'.{known}", group, name)
+    texts = [_element(variant, function, param) for param in function.params]
+    signature = ", ".join(texts)
+    try:
+        parsed = parse_signature(signature, function.params, variant.name)
+        parse_grid(variant.grid, grid_scope(parsed, variant.host_parameters))
+    except UsageError as error:
+        raise DeclarationError(error.message, "grid") from None
+    return signature
+
+
+def _element(variant: Variant, function: Function, param: Parameter) -> str:
+    name = param.name
+    group, text = _asked(variant, function, name)
+    try:
+        (argument,) = parse_signature(text, [param], variant.name).params.values()
+    except UsageError as error:
+        raise DeclarationError(error.message, group, name) from None
+    if group == "types" and not isinstance(argument, tuple) and argument.type is None:
+        raise DeclarationError(f"the type of '{name}' is a text such as \"*fp16:16\", got {text!r}", group, name)
+    return text
+
+
+def _asked(variant: Variant, function: Function, name: str) -> tuple[str, str]:
+    """The group of the declaration that a parameter is in, and its element of a signature."""
+    if name in variant.types and name in variant.constexprs:
+        raise DeclarationError(f"'{name}' is among the types and the constexprs", "constexprs", name)
+    if name in variant.types:
+        return "types", variant.types[name]
+    if name in variant.constexprs:
+        return "constexprs", value_text(variant.constexprs[name])
+    default = function.signature.parameters[name].default
+    if default is function.signature.empty:
+        raise DeclarationError(f"nothing is said of parameter '{name}' of kernel '{variant.name}'", "name")
+    return "constexprs", value_text(default)
+
+
+def value_text(value: Any) -> str:
+    """A constexpr's value as an element of a signature: `tl.float16` and `None` are such, other texts are strings."""
+    if isinstance(value, str):
+        return value if value == "None" or value.startswith("tl.") else repr(value)
+    return repr(tuple(value)) if isinstance(value, list | tuple) else repr(value)

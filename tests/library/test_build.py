@@ -1,0 +1,247 @@
+"""A library from its declaration to a program: what is built, what is built anew, and what stays after a failure."""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+from library.project import Project, write_project
+
+from deuteron.errors import UsageError
+from deuteron.tools.main import main
+
+CXX = r"""
+#include "norms.hpp"
+#include <cmath>
+#include <cstdio>
+#include <vector>
+
+int main() {
+  const int n = 100, rows = 3;
+  std::vector<float> x(n * rows), y(n * rows, -1.0f);
+  for (std::size_t i = 0; i < x.size(); i++)
+    x[i] = static_cast<float>(i % 13) - 6;
+  const float *input = x.data();
+  acme::checked::rms_norm(acme::cpu, input, y.data(), n, rows, rms_norm_fp32_BLOCK_128_eps_1em05_warps1_stages3);
+  double wrong = 0;
+  for (int r = 0; r < rows; r++) {
+    double sum = 0;
+    for (int i = r * n; i < (r + 1) * n; i++)
+      sum += x[static_cast<std::size_t>(i)] * x[static_cast<std::size_t>(i)];
+    for (std::size_t i = static_cast<std::size_t>(r * n); i < static_cast<std::size_t>((r + 1) * n); i++)
+      wrong = std::fmax(wrong, std::fabs(y[i] - x[i] / std::sqrt(sum / n + 1e-5)));
+  }
+  if (acme::scale(nullptr, y.data(), 0.0f, n) != DEUTERON_SUCCESS)
+    return 1;
+  std::vector<std::uint16_t> h(n + 1, 0x3c00);
+  const deuteron_status unfit = acme::rms_norm(acme::cpu, h.data() + 1, h.data(), n, 1);
+  std::printf("%d %g %s\n", wrong < 1e-5, std::fabs(static_cast<double>(y[5])), deuteron_status_string(unfit));
+  try {
+    acme::checked::rms_norm(reinterpret_cast<CUstream_st *>(0x1000), input, y.data(), n, rows);
+  } catch (const deuteron::error &error) {
+    std::printf("%s %d\n", error.what(), error.status());
+  }
+}
+"""
+C = r"""
+#include "norms.h"
+#include <stdio.h>
+
+int main(void) {
+  float x[70];
+  int i;
+  for (i = 0; i < 70; i++)
+    x[i] = 2;
+  if (load_scale(DEUTERON_CPU) || scale_default(DEUTERON_CPU, x, 1.5f, 69) || unload_scale(DEUTERON_CPU))
+    return 1;
+  printf("%g %g %d %d\n", (double)x[68], (double)x[69], rms_norm_fp16_get_num_algos(), scale(NULL, x, 1, 1, 1));
+  return 0;
+}
+"""
+
+
+def test_a_program_in_cxx(built: Project):
+    said = built.run(CXX, str(built.out / "libnorms.a"))
+    assert said == "1 0 invalid value\nunsupported device 209\n"
+
+
+def test_a_program_in_c(built: Project):
+    assert built.run(C, str(built.out / "libnorms.a"), compiler="gcc") == "3 2 2 1\n"
+
+
+def test_only_the_functions_of_the_library_are_there(project: Project):
+    project.edit("deuteron.toml", 'namespace = "acme"', 'namespace = "acme"\nshared = true')
+    assert project.build().compiled == 0
+    flags = [f"-L{project.out}", "-lnorms", f"-Wl,-rpath,{project.out}"]
+    assert project.run(C, *flags, compiler="gcc") == "3 2 2 1\n"
+    names = subprocess.run(["nm", "-D", "--defined-only", project.out / "libnorms.so"], capture_output=True, text=True)
+    exported = {line.split()[-1] for line in names.stdout.splitlines()}
+    plain = {name for name in exported if not name.startswith("deuteron_")}
+    functions = ("rms_norm_fp16", "rms_norm_fp32", "scale")
+    expected = {f"{a}{name}{b}" for name in functions for a, b in (("", ""), ("", "_default"), ("", "_get_num_algos"))}
+    assert plain == expected | {f"{verb}_{name}" for name in functions for verb in ("load", "unload")}
+    assert not [name for name in exported if "kernel" in name]
+
+
+def test_nothing_to_do(project: Project):
+    before = project.times()
+    built = project.build()
+    assert (built.compiled, built.changed) == (0, False)
+    project.build(check=True)
+    assert project.times() == before
+
+
+@pytest.mark.parametrize("file, functions", [("parts", {"scale"}), ("norms", {"rms_norm_fp16", "rms_norm_fp32"})])
+def test_an_edit_compiles_just_what_it_changes(project: Project, file: str, functions: set[str]):
+    before = project.times()
+    old, new = ("x * factor", "x * factor * 1.0") if file == "parts" else ("1e-5", "1e-6")
+    project.edit(f"kernels/{file}.py", old, new)
+    with pytest.raises(UsageError, match="is stale: (scale|rms_norm_fp16) .*Run `deuteron build norms`"):
+        project.build(check=True)
+    assert project.build().compiled == (1 if file == "parts" else 4)
+    after = project.times()
+    changed = {name for name, at in after.items() if before.get(name) != at and name.startswith("objects/")}
+    assert {name.removeprefix("objects/").partition(".")[0] for name in changed} == functions | {"norms", "state"}
+
+
+def test_a_comment_changes_the_manifest_alone(project: Project):
+    before = project.times()
+    project.edit("deuteron.toml", 'grid = "n_rows"', 'grid = "n_rows"  # one program a row')
+    (project.folder / "kernels" / "unrelated.py").write_text("x = 1\n")
+    assert project.build().compiled == 0
+    assert {name for name, at in project.times().items() if before.get(name) != at} == {"norms.json"}
+
+
+def test_what_is_taken_out_of_the_declaration_goes(project: Project):
+    project.edit("deuteron.toml", '["*fp16:16", "*fp32"]', '["*fp32"]')
+    (project.out / "notes.txt").write_text("mine")
+    assert project.build().compiled == 0
+    assert not [name for name in project.contents() if "fp16" in name]
+    assert (project.out / "notes.txt").read_text() == "mine"
+
+
+def test_files_that_were_changed_or_lost_are_made_again(project: Project):
+    before = project.contents()
+    header = next(project.out.glob("kernels/scale.*.h"))
+    header.unlink()
+    (project.out / "norms.h").write_text("")
+    (project.out / "libnorms.a").unlink()
+    with pytest.raises(UsageError, match="is stale"):
+        project.build(check=True)
+    assert project.build().compiled == 1
+    assert project.contents() == before
+
+
+def test_the_same_bytes_in_another_folder(built: Project, tmp_path: Path):
+    other = write_project(tmp_path / "some where" / "else")
+    other.build()
+    assert other.contents() == built.contents()
+    assert not [name for name, text in built.contents().items() if bytes(built.folder) in text]
+
+
+FAILURES = [
+    (
+        "kernels/norms.py",
+        "tl.rsqrt(",
+        "tl.rsqt(",
+        "norms.py:11:35",
+        "in rms_norm_fp16 (BLOCK = 64) for cpu; rms_norm_fp16 (BLOCK = 128) for cpu and 2 more",
+    ),
+    (
+        "deuteron.toml",
+        "BLOCK = [64, 128]",
+        "BLOK = [64]",
+        "deuteron.toml:16:1",
+        "has no parameter 'BLOK'. Did you mean",
+    ),
+    ("deuteron.toml", 'n = "i32"\n[', "[", "deuteron.toml:8:1", "nothing is said of parameter 'n'"),
+    ("deuteron.toml", 'n = "i32"\n[', 'n = "i33"\n[', "deuteron.toml:14:1", "Unknown type 'i33'"),
+    ("deuteron.toml", '"n_rows"', '"rows"', "deuteron.toml:9:1", "unknown name 'rows'"),
+    ("deuteron.toml", '"kernels/norms.py"', '"norms.py"', "deuteron.toml:7:1", "the file 'norms.py' does not exist"),
+    ("deuteron.toml", '"rms_norm"', '"rms"', "deuteron.toml:7:1", "has no kernel 'rms'"),
+    ("deuteron.toml", '"acme"', '"scale"', "deuteron.toml:4:1", "the namespace 'scale' is called as a function"),
+]
+
+
+@pytest.mark.parametrize(("file", "old", "new", "place", "message"), FAILURES, ids=[f[4][:20] for f in FAILURES])
+def test_a_failure_leaves_what_was_there(project: Project, file: str, old: str, new: str, place: str, message: str):
+    before = project.contents()
+    project.edit(file, old, new)
+    with pytest.raises(UsageError) as raised:
+        project.build()
+    assert place in str(raised.value) and message in str(raised.value)
+    assert project.contents() == before
+    assert [path.name for path in (project.folder / "build").iterdir()] == ["norms"]
+
+
+def test_a_kill_leaves_what_was_there(project: Project):
+    before = project.contents()
+    project.edit("kernels/norms.py", "1e-5", "1e-6")
+    command = [sys.executable, "-m", "deuteron", "build", "-j", "1"]
+    environment = {**os.environ, "CC": f"{sys.executable} {project.folder / 'slow_cc.py'}"}
+    (project.folder / "slow_cc.py").write_text(
+        "import os, pathlib, sys, time\n"
+        "if '-c' in sys.argv:\n    pathlib.Path(os.environ['MARK']).touch()\n    time.sleep(60)\nprint('slow')\n"
+    )
+    mark = project.folder / "mark"
+    process = subprocess.Popen(command, cwd=project.folder, env={**environment, "MARK": str(mark)})
+    deadline = time.monotonic() + 60
+    while not mark.exists() and time.monotonic() < deadline:
+        time.sleep(0.02)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    assert mark.exists() and project.contents() == before
+    assert project.build().compiled == 4
+    assert [path.name for path in (project.folder / "build").iterdir()] == ["norms"]
+
+
+def test_without_a_compiler_there_are_sources(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    project = write_project(tmp_path / "project")
+    monkeypatch.setattr("deuteron.library.objects.shutil.which", lambda name: None)
+    built = project.build()
+    assert not built.has_objects
+    assert {"norms.c", "norms.h", "norms.hpp", "norms.json"} < set(project.contents())
+    assert not (project.out / "libnorms.a").exists()
+
+
+def invoke(project: Project, *arguments: str):
+    return CliRunner().invoke(main, ["build", "-f", str(project.file), *arguments])
+
+
+def test_the_command(project: Project):
+    result = invoke(project, "--report", "--depfile", str(project.folder / "norms.d"))
+    assert (result.exit_code, result.stderr) == (0, "norms: up to date\n")
+    assert "rms_norm_fp32  BLOCK = 128, eps = 1e-05, 1 warps, 3 stages  cpu:x86-64-v3" in result.stdout
+    named = (project.folder / "norms.d").read_text().replace("\\\n", " ").partition(":")[2].split()
+    assert {Path(name).name for name in named} == {"deuteron.toml", "__init__.py", "norms.py", "scale.py", "parts.py"}
+    rows = json.loads(invoke(project, "norms", "--report=json").stdout)
+    assert [row["function"] for row in rows] == ["rms_norm_fp16"] * 2 + ["rms_norm_fp32"] * 2 + ["scale"]
+    assert all(row["code_bytes"] > 0 and row["target"] == "cpu:x86-64-v3" for row in rows)
+
+
+@pytest.mark.parametrize(
+    "arguments, message",
+    [
+        (["norm"], "declares no library 'norm'. Did you mean 'norms'? It has norms"),
+        (["--werror=spills"], "--werror does not know 'spills'. There are spill: a thread keeps registers"),
+        (["-f", "absent.toml"], "there is no 'absent.toml': it declares the libraries that are built"),
+    ],
+)
+def test_mistakes_of_the_command(built: Project, arguments: list[str], message: str):
+    result = invoke(built, *arguments)
+    assert result.exit_code == 1 and message in result.stderr
+
+
+def test_a_manifest_of_another_version_is_built_anew(project: Project):
+    manifest = project.out / "norms.json"
+    manifest.write_text(manifest.read_text().replace('"version": 1,', '"version": 99,', 1))
+    with pytest.raises(UsageError, match="has manifest version 99, this Deuteron reads version 1"):
+        project.build(check=True)
+    shutil.rmtree(project.out / "kernels")
+    assert project.build().compiled == 5
