@@ -49,6 +49,7 @@ class CPUOptions:
     enable_fp_fusion: bool = True
     opt_level: int = 3
     debug: bool = False
+    sanitize_overflow: bool = True
 
     def __post_init__(self) -> None:
         check_launch_options(self.num_warps, self.num_stages, self.num_ctas, MAX_THREADS)
@@ -56,7 +57,10 @@ class CPUOptions:
 
 @dataclass(frozen=True)
 class CUDAOptions:
-    """How a kernel is compiled for a GPU. `debug` compiles `tl.device_assert`; `maxnreg` limits registers a thread.
+    """How a kernel is compiled for a GPU. `maxnreg` limits registers a thread.
+
+    `debug` compiles `tl.device_assert`, and with `sanitize_overflow` asserts that integers of less than 64 bits do not
+    overflow in `+`, `-` and `*`.
 
     A program is a cluster of `num_ctas` blocks of `num_warps` warps each. `plain_arguments` is for launchers that pass
     the arguments of the signature and nothing else: such a kernel takes no tensor maps, and so does not copy by TMA.
@@ -69,6 +73,7 @@ class CUDAOptions:
     enable_fp_fusion: bool = True
     debug: bool = False
     plain_arguments: bool = False
+    sanitize_overflow: bool = True
 
     def __post_init__(self) -> None:
         check_launch_options(self.num_warps, self.num_stages, self.num_ctas)
@@ -103,7 +108,6 @@ IGNORED_OPTIONS = {
     "max_num_imprecise_acc_default": "give it to tl.dot",
     "launch_pdl": "launches follow one another",
     "launch_cooperative_grid": "that all programs run at once, so that they may wait for each other, is not checked",
-    "sanitize_overflow": "Deuteron does not look for overflows",
     "enable_reflect_ftz": "functions treat subnormal numbers in one way, which docs/math.md describes",
 }
 

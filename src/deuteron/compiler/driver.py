@@ -146,7 +146,7 @@ def _run_stages(backend: Backend, source: ASTSource | IRSource, unit: Unit, fold
     if isinstance(source, ASTSource):
         unit = replace(unit, name=source.name, symbol=unit.symbol or source.name, params=source.params)
         walk = Walk(backend.stages, unit, folder)
-        walk.begin(partial(_lower, source, unit.target))
+        walk.begin(partial(_lower, source, unit))
     else:
         walk = _walk_from_text(backend, source, unit, folder)
     with _garbage_kept():
@@ -167,10 +167,11 @@ def _garbage_kept() -> Iterator[None]:
             gc.enable()
 
 
-def _lower(source: ASTSource, target: Target) -> Any:
-    from deuteron.frontend import lower_function  # deferred: brings xDSL, which a cache hit does not need
+def _lower(source: ASTSource, unit: Unit) -> Any:
+    from deuteron.frontend import Asked, lower_function  # deferred: brings xDSL, which a cache hit does not need
 
-    return lower_function(source.fn, source.signature, source.constexprs, source.attrs, target, source.name)
+    types = (source.signature, source.constexprs, source.attrs)
+    return lower_function(source.fn, *types, unit.target, source.name, Asked.of(unit.options))
 
 
 def _walk_from_text(backend: Backend, source: IRSource, unit: Unit, folder: Path | None) -> Walk:

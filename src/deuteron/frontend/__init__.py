@@ -10,6 +10,7 @@
 A function is looked up by the object that its name refers to, so that any import path of a stub will do.
 """
 
+from deuteron.frontend.context import Asked
 from deuteron.frontend.lower import lower_function
 
-__all__ = ["lower_function"]
+__all__ = ["Asked", "lower_function"]

@@ -58,12 +58,36 @@ class Frame:
         return self.scope.function.location(self.node)
 
 
+@dataclass(frozen=True)
+class Asked:
+    """Options that what a kernel means depends on: of `num_warps` it may ask, overflows are asserted against."""
+
+    num_warps: int = 4
+    checks_overflow: bool = False
+
+    @staticmethod
+    def of(options: Any) -> Asked:
+        """Those of a target's options."""
+        return Asked(options.num_warps, options.debug and options.sanitize_overflow)
+
+
+PLAIN = Asked()
+
+
 class Context:
     """The state of one compilation. `frames[-1]` is the function at hand."""
 
-    def __init__(self, builder: Builder, syntax: Syntax, frame: Frame, target: Target | None = None):
+    def __init__(
+        self,
+        builder: Builder,
+        syntax: Syntax,
+        frame: Frame,
+        target: Target | None = None,
+        asked: Asked = PLAIN,
+    ):
         """`target` is what the kernel is compiled for, for kernels that ask; None in the interpreter."""
         self.target = target
+        self.asked = asked
         self.builder = builder
         self.syntax = syntax
         self.frames = [frame]
@@ -92,6 +116,11 @@ class Context:
         name = self.frames[-depth].scope.function.__name__ if depth else "_"
         what = "" if name.startswith("_") else f"tl.{name}: "
         return kind(f"{what}{message}", frame.location(), frame.call_chain)
+
+    @property
+    def checks_overflow(self) -> bool:
+        """Whether sums of the user's are to be checked; what the library computes may wrap."""
+        return self.asked.checks_overflow and not self.scope.function.is_own
 
     def how_to_know(self, value: Value) -> str:
         """The way out where a value has to be known at compile time: the parameter of the kernel that it is, if any."""

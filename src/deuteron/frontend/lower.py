@@ -30,7 +30,7 @@ from deuteron.frontend import (
     statements,
 )
 from deuteron.frontend.completion import EndOfFunction, ended_by
-from deuteron.frontend.context import Context, Frame, Syntax
+from deuteron.frontend.context import PLAIN, Asked, Context, Frame, Syntax
 from deuteron.frontend.scope import Scope
 from deuteron.frontend.semantics.constant import number
 from deuteron.frontend.semantics.tensor_descriptor import PADDINGS, build_descriptor
@@ -74,6 +74,7 @@ def lower_function(
     attrs: Attrs | None = None,
     target: Target | None = None,
     name: str | None = None,
+    asked: Asked = PLAIN,
 ) -> ModuleOp:
     """The tile IR of a kernel.
 
@@ -83,6 +84,7 @@ def lower_function(
 
     :param target: what it is compiled for, of which it may ask; None where nothing is known.
     :param name: what it is called; default: the function's name.
+    :param asked: options that the source may depend on.
 
     What a parameter that is a tuple holds has names of its own, as in `language.signature`.
 
@@ -102,7 +104,7 @@ def lower_function(
     func = FuncOp(name or fn.__name__, input_types, (), [_arg_attrs(argument, attrs or {}) for argument in arguments])
     func.location = location
     frame = Frame(Scope(fn, dict(constants)), fn.tree)
-    ctx = Context(Builder.at_end(func.body.block, func.location), SYNTAX, frame, target)
+    ctx = Context(Builder.at_end(func.body.block, func.location), SYNTAX, frame, target, asked)
     _compile_body(ctx, fn, func.body.block, types)
     module = ModuleOp([func])
     module.location = location

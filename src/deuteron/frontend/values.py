@@ -10,6 +10,7 @@ and is held as the Python object itself: numbers, strings, None, dtypes, functio
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -145,7 +146,7 @@ def describe(value: Value) -> str:
     if isinstance(value, type):
         return f"class '{value.__name__}'"
     if isinstance(value, dtype):
-        return repr(value).replace(f"{dtype.__module__.rpartition('.')[0]}.", "tl.")
+        return re.sub(r"\b\w+\.language\.", "tl.", repr(value))
     if callable(value) and hasattr(value, "__name__"):
         return f"function {value.__name__}"
     shown = repr(value)

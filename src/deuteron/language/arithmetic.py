@@ -26,17 +26,26 @@ class PropagateNan(IntEnum):
 
 @builtin
 def add(x: Operand, y: Operand, sanitize_overflow: constexpr = True) -> tensor:
-    """`x + y`. `sanitize_overflow` is accepted for Triton's sake: integers wrap."""
+    """`x + y`. Integers wrap.
+
+    :param sanitize_overflow: whether that is an assertion that fails, with the options `debug` and `sanitize_overflow`.
+    """
 
 
 @builtin
 def sub(x: Operand, y: Operand, sanitize_overflow: constexpr = True) -> tensor:
-    """`x - y`. `sanitize_overflow` is accepted for Triton's sake: integers wrap."""
+    """`x - y`. Integers wrap.
+
+    :param sanitize_overflow: whether that is an assertion that fails, with the options `debug` and `sanitize_overflow`.
+    """
 
 
 @builtin
 def mul(x: Operand, y: Operand, sanitize_overflow: constexpr = True) -> tensor:
-    """`x * y`. `sanitize_overflow` is accepted for Triton's sake: integers wrap."""
+    """`x * y`. Integers wrap.
+
+    :param sanitize_overflow: whether that is an assertion that fails, with the options `debug` and `sanitize_overflow`.
+    """
 
 
 @builtin

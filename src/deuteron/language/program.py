@@ -38,3 +38,13 @@ def globaltimer() -> tensor:
 
     On a GPU it advances in steps of up to a microsecond. On the emulator it counts what has happened.
     """
+
+
+@builtin
+def num_warps() -> int:
+    """How many warps a program has: the option of that name, known when the kernel is compiled."""
+
+
+@builtin
+def num_threads() -> int:
+    """How many threads a program has on a GPU, 32 for each warp, known when the kernel is compiled."""

@@ -26,9 +26,9 @@ def reduce(input: Operands, axis: int | None, combine_fn: Callable, keep_dims: b
 
     :param input: a tile, or a tuple of n tiles of one shape that are reduced together.
     :param axis: the dimension that goes; None for all, which leaves a scalar. Negative counts from the end.
-    :param combine_fn: a @jit function of 2n scalars, first the n of one side, then the n of the other, that returns n
-        of the same types. It is taken as associative. One that is not commutative combines neighbours, in their order;
-        Triton takes any order.
+    :param combine_fn: a @jit function, or one of the language such as `tl.maximum`, of 2n scalars, first the n of one
+        side, then the n of the other, that returns n of the same types. It is taken as associative. One that is not
+        commutative combines neighbours, in their order; Triton takes any order.
     :param keep_dims: whether the dimension stays, with extent 1.
     :returns: a tile or scalar, or a tuple of n.
 

@@ -18,10 +18,11 @@ if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
 
 
-def lower(source: ASTSource) -> ModuleOp:
-    from deuteron.frontend import lower_function
+def lower(source: ASTSource, options: Any) -> ModuleOp:
+    from deuteron.frontend import Asked, lower_function
 
-    return lower_function(source.fn, source.signature, source.constexprs, source.attrs)
+    types = (source.signature, source.constexprs, source.attrs)
+    return lower_function(source.fn, *types, asked=Asked.of(options))
 
 
 def interpret(module: ModuleOp, args: Sequence[Any], grid: tuple[int, int, int]) -> None:

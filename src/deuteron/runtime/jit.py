@@ -342,11 +342,11 @@ class JITFunction(Pickled, Function, KernelInterface):
 
     def _interpret(self, bound: Binding, grid: tuple[int, int, int]) -> None:
         self._check_devices(bound, device_target(CPU))
-        self._options(get_backend(_named_target() or device_target(CPU)), bound)
-        key = (bound.tokens, SourceFunction.num_updates)
+        options = self._options(get_backend(_named_target() or device_target(CPU)), bound)
+        key = (bound.tokens, options, SourceFunction.num_updates)
         if key not in self._modules:
             with self._watching(bound):
-                self._modules[key] = lower(self._source(bound))
+                self._modules[key] = lower(self._source(bound), options)
         interpret(self._modules[key], bound.runtime_values(), grid)
 
     def _emulate(self, bound: Binding, grid: tuple[int, int, int]) -> CompiledKernel:

@@ -6,7 +6,8 @@
     n // m       of integers only: towards zero, as in C
     f % g        C's fmod; integers: the remainder of `//`
 
-Integers wrap. Operands that are both numbers are computed by Python before they come here.
+Integers wrap; in debugging it is asserted that they do not. Operands that are both numbers are computed by Python
+before they come here.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from collections.abc import Callable
 from xdsl.dialects.arith import (
     AddfOp,
     AddiOp,
+    AndIOp,
     DivfOp,
     DivSIOp,
     DivUIOp,
@@ -47,9 +49,11 @@ from deuteron.frontend.semantics.convert import convert
 from deuteron.frontend.semantics.operands import arithmetic_operands, check_operand, reject_fp8, ternary_operands
 from deuteron.frontend.semantics.types import tensor
 from deuteron.frontend.values import Tensor, Value, describe, is_runtime
+from deuteron.ir.arith import CmpIOp
 from deuteron.ir.casts import RemFOp
 from deuteron.ir.tt.convert import ClampFOp
 from deuteron.ir.tt.convert import PropagateNan as IRPropagateNan
+from deuteron.ir.tt.debug import AssertOp
 from deuteron.ir.tt.memory import AddPtrOp
 from deuteron.language.arithmetic import PropagateNan
 from deuteron.language.types import float32, int64
@@ -58,17 +62,17 @@ from deuteron.language.types import float32, int64
 def add(ctx: Context, x: Value, y: Value, sanitize_overflow: bool = True) -> Tensor:
     if _is_pointer(x) or _is_pointer(y):
         return _add_pointer(ctx, x, y)
-    return _binary(ctx, "+", x, y, AddfOp, AddiOp)
+    return _binary(ctx, "+", x, y, AddfOp, AddiOp, sanitize_overflow)
 
 
 def sub(ctx: Context, x: Value, y: Value, sanitize_overflow: bool = True) -> Tensor:
     if _is_pointer(x) and not _is_pointer(y):
         return _add_pointer(ctx, x, neg(ctx, y) if isinstance(y, Tensor) else -y)
-    return _binary(ctx, "-", x, y, SubfOp, SubiOp)
+    return _binary(ctx, "-", x, y, SubfOp, SubiOp, sanitize_overflow)
 
 
 def mul(ctx: Context, x: Value, y: Value, sanitize_overflow: bool = True) -> Tensor:
-    return _binary(ctx, "*", x, y, MulfOp, MuliOp)
+    return _binary(ctx, "*", x, y, MulfOp, MuliOp, sanitize_overflow)
 
 
 def truediv(ctx: Context, x: Value, y: Value) -> Tensor:
@@ -187,11 +191,34 @@ def _add_pointer(ctx: Context, x: Value, y: Value) -> Tensor:
 
 
 def _binary(
-    ctx: Context, symbol: str, x: Value, y: Value, float_op: type[Operation], int_op: type[Operation]
+    ctx: Context,
+    symbol: str,
+    x: Value,
+    y: Value,
+    float_op: type[Operation],
+    int_op: type[Operation],
+    sanitize_overflow: bool,
 ) -> Tensor:
     x, y = arithmetic_operands(ctx, symbol, x, y)
-    op = float_op if x.dtype.is_floating() else int_op
-    return tensor(ctx, op(x.handle, y.handle), x.type)
+    if x.dtype.is_floating():
+        return tensor(ctx, float_op(x.handle, y.handle), x.type)
+    if sanitize_overflow and ctx.checks_overflow:
+        _assert_fits(ctx, symbol, x, y, int_op)
+    return tensor(ctx, int_op(x.handle, y.handle), x.type)
+
+
+def _assert_fits(ctx: Context, symbol: str, x: Tensor, y: Tensor, int_op: type[Operation]) -> None:
+    """Assert that the result is the same in 64 bits; of operands of 64 bits it is not known."""
+    dtype = x.dtype
+    if dtype.int_bitwidth in (1, 64):
+        return
+    wide = ctx.builder.value(int_op(convert(ctx, x, int64).handle, convert(ctx, y, int64).handle))
+    within = [
+        ctx.builder.value(CmpIOp(wide, number(ctx, limit, int64, x.shape).handle, relation))
+        for limit, relation in ((dtype.get_int_min_value(), "sge"), (dtype.get_int_max_value(), "sle"))
+    ]
+    fits = ctx.builder.value(AndIOp(*within))
+    ctx.builder.insert(AssertOp(fits, f"{dtype} overflow in {symbol}"))
 
 
 def _choose(ctx: Context, name: str, x: Value, y: Value, *ops: type[Operation]) -> Tensor:

@@ -10,6 +10,8 @@ from deuteron.ir.tt.program import GetNumProgramsOp, GetProgramIdOp, GlobalTimer
 from deuteron.language import program as stubs
 from deuteron.language.types import int32, int64
 
+LANES = 32  # of a warp
+
 
 def program_id(ctx: Context, axis: int) -> Tensor:
     return tensor(ctx, GetProgramIdOp(_axis(ctx, "tl.program_id", axis)), int32)
@@ -23,10 +25,24 @@ def globaltimer(ctx: Context) -> Tensor:
     return tensor(ctx, GlobalTimerOp(), int64)
 
 
+def num_warps(ctx: Context) -> int:
+    return ctx.asked.num_warps
+
+
+def num_threads(ctx: Context) -> int:
+    return ctx.asked.num_warps * LANES
+
+
 def _axis(ctx: Context, name: str, axis: Value) -> int:
     if not isinstance(axis, int) or axis not in (0, 1, 2):
         raise ctx.error(f"{name} takes axis 0, 1 or 2 of the grid, got {describe(axis)}.")
     return int(axis)
 
 
-RULES = {tl.program_id: program_id, tl.num_programs: num_programs, stubs.globaltimer: globaltimer}
+RULES = {
+    tl.program_id: program_id,
+    tl.num_programs: num_programs,
+    stubs.globaltimer: globaltimer,
+    stubs.num_warps: num_warps,
+    stubs.num_threads: num_threads,
+}

@@ -2,7 +2,7 @@
 
     len((a, b))     2, a tuple has a length
     sum((a, b))     a + b; zip, enumerate, reversed, list, tuple rearrange items
-    float(x)        an error: x.to(tl.float32) converts
+    float(x)        x.to(tl.float32), of a scalar
 
 On compile-time values these run in Python itself and never come here.
 """
@@ -15,8 +15,10 @@ from deuteron import language as tl
 from deuteron.errors import suggest
 from deuteron.frontend.context import Context
 from deuteron.frontend.semantics.arithmetic import add
-from deuteron.frontend.values import Value, describe, is_runtime
+from deuteron.frontend.semantics.convert import convert
+from deuteron.frontend.values import Tensor, Value, describe, is_runtime
 from deuteron.language.aggregate import Aggregate
+from deuteron.language.types import float32, float64, int1, int32, int64
 
 
 def len_(ctx: Context, value: Value) -> int:
@@ -25,16 +27,28 @@ def len_(ctx: Context, value: Value) -> int:
     raise ctx.error(f"len() of {describe(value)} is not defined. Use x.shape[0] for an extent, or x.numel.")
 
 
-def int_(ctx: Context, value: Value) -> None:
-    raise ctx.error(f"int() of {describe(value)}, which is known only at run time. Convert with x.to(tl.int32).")
+def int_(ctx: Context, value: Value) -> Tensor:
+    """Of a scalar: an integer as it is, int64 of a float, without what follows the point."""
+    x = _scalar(ctx, "int", value, "Convert with x.to(tl.int32).")
+    return x if x.dtype.is_int() and not x.dtype.is_bool() else convert(ctx, x, int32 if x.dtype.is_bool() else int64)
 
 
-def float_(ctx: Context, value: Value) -> None:
-    raise ctx.error(f"float() of {describe(value)}, which is known only at run time. Convert with x.to(tl.float32).")
+def float_(ctx: Context, value: Value) -> Tensor:
+    """Of a scalar: fp32 or fp64 as it is, fp32 of anything narrower and of integers up to 32 bits, else fp64."""
+    x = _scalar(ctx, "float", value, "Convert with x.to(tl.float32).")
+    if x.dtype in (float32, float64):
+        return x
+    return convert(ctx, x, float64 if x.dtype.itemsize == 8 else float32)
 
 
-def bool_(ctx: Context, value: Value) -> None:
-    raise ctx.error(f"bool() of {describe(value)}, which is known only at run time. Compare, as in `x != 0`.")
+def bool_(ctx: Context, value: Value) -> Tensor:
+    return convert(ctx, _scalar(ctx, "bool", value, "Compare, as in `x != 0`."), int1)
+
+
+def _scalar(ctx: Context, name: str, value: Value, way_out: str) -> Tensor:
+    if not isinstance(value, Tensor) or value.shape or value.dtype.is_ptr():
+        raise ctx.error(f"{name}() takes a number, got {describe(value)}. {way_out}")
+    return value
 
 
 def matmul(ctx: Context, left: Value, right: Value) -> None:

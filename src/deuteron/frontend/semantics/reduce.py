@@ -21,11 +21,12 @@ from deuteron.frontend.semantics.shapes import check_axis
 from deuteron.frontend.semantics.types import type_of
 from deuteron.frontend.values import Tensor, Value, describe, is_number
 from deuteron.ir.tt.reduce import ReduceOp, ReduceReturnOp, ScanOp, ScanReturnOp
+from deuteron.language.builtin import Builtin
 from deuteron.language.function import Function
 
 
 def reduce(
-    ctx: Context, input: Value, axis: int | None, combine_fn: Function, keep_dims: bool = False
+    ctx: Context, input: Value, axis: int | None, combine_fn: Function | Builtin, keep_dims: bool = False
 ) -> Tensor | tuple[Tensor, ...]:
     operands = _operands(ctx, "tl.reduce", input, combine_fn)
     rank = len(operands[0].shape)
@@ -44,7 +45,7 @@ def reduce(
 
 
 def associative_scan(
-    ctx: Context, input: Value, axis: int, combine_fn: Function, reverse: bool = False
+    ctx: Context, input: Value, axis: int, combine_fn: Function | Builtin, reverse: bool = False
 ) -> Tensor | tuple[Tensor, ...]:
     operands = _operands(ctx, "tl.associative_scan", input, combine_fn)
     position = check_axis(ctx, axis, len(operands[0].shape), operands[0].type.name)
@@ -57,8 +58,11 @@ def associative_scan(
 
 
 def _operands(ctx: Context, name: str, input: Value, combine_fn: Value) -> list[Tensor]:
-    if not isinstance(combine_fn, Function):
-        raise ctx.error(f"The combine function of {name} is a @jit function, got {describe(combine_fn)}.")
+    if not isinstance(combine_fn, Function | Builtin):
+        raise ctx.error(
+            f"The combine function of {name} is a @jit function, or one of the language such as tl.maximum, got "
+            f"{describe(combine_fn)}."
+        )
     operands = list(input) if isinstance(input, tuple) else [input]
     for operand in operands:
         if not isinstance(operand, Tensor) or not operand.shape:
@@ -75,7 +79,7 @@ def _flat(ctx: Context, x: Tensor) -> Tensor:
 
 
 def _combine(
-    ctx: Context, name: str, op: ReduceOp | ScanOp, operands: Sequence[Tensor], combine_fn: Function
+    ctx: Context, name: str, op: ReduceOp | ScanOp, operands: Sequence[Tensor], combine_fn: Function | Builtin
 ) -> list[Tensor]:
     """The combination of two elements, inlined into the op's region."""
     block = op.combine.block
@@ -83,7 +87,7 @@ def _combine(
     args = [Tensor(arg, type) for arg, type in zip(block.args, [*types, *types], strict=True)]
     _check_arity(ctx, name, combine_fn, args)
     with ctx.builder.at(block):
-        combined = ctx.call_function(combine_fn, args)
+        combined = ctx.call(combine_fn, args, {})
         values = combined if isinstance(combined, tuple) else (combined,)
         values = [
             number(ctx, value, type) if is_number(value) else value for value, type in zip(values, types, strict=False)
@@ -97,7 +101,7 @@ def _combine(
     return values
 
 
-def _check_arity(ctx: Context, name: str, combine_fn: Function, args: Sequence[Tensor]) -> None:
+def _check_arity(ctx: Context, name: str, combine_fn: Function | Builtin, args: Sequence[Tensor]) -> None:
     try:
         combine_fn.signature.bind(*args)
     except TypeError:
