@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from deuteron.backend.cuda.libcuda import cuda_driver, num_devices
+from deuteron.backend.cuda.libcuda import cuda_driver, has_gpu, num_devices
 from deuteron.backend.cuda.streams import current_device, current_stream, torch_with_cuda
 from deuteron.backend.devices import Device, device_target
 from deuteron.compiler import resolve_target
@@ -106,4 +106,4 @@ class CUDADriver(DriverBase):
 
     @staticmethod
     def is_active() -> bool:
-        return num_devices() > 0
+        return has_gpu()

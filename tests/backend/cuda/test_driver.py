@@ -10,6 +10,7 @@ from types import SimpleNamespace
 import pytest
 from backend.cuda.fake_driver import FakeDriver, Status
 
+from deuteron.backend.cuda import libcuda
 from deuteron.backend.cuda.driver import load_kernel
 from deuteron.backend.cuda.libcuda import CudaDriver
 from deuteron.backend.metadata import KernelMetadata, make_param
@@ -222,4 +223,22 @@ def test_a_machine_without_a_gpu():
     api = FakeDriver(capabilities=())
     api.fail["cuInit"] = Status.CUDA_ERROR_NO_DEVICE
     with pytest.raises(LaunchError, match="cuInit failed with CUDA_ERROR_NO_DEVICE"):
+        CudaDriver(api)
+
+
+@pytest.mark.parametrize(
+    ("status", "is_there"),
+    [(None, True), (Status.CUDA_ERROR_NOT_INITIALIZED, True), (Status.CUDA_ERROR_NO_DEVICE, False)],
+)
+def test_a_gpu_is_there_after_a_fork(api, monkeypatch, status, is_there):
+    """In a forked process the driver refuses what it did before; a compile there asks whether there is a GPU."""
+    api.fail = {} if status is None else {"cuInit": status}
+    monkeypatch.setattr(libcuda, "has_library", lambda: True)
+    monkeypatch.setattr(libcuda, "cuda_driver", lambda: CudaDriver(api))
+    assert libcuda.has_gpu() is is_there
+
+
+def test_calls_after_a_fork_say_so(api):
+    api.fail["cuInit"] = Status.CUDA_ERROR_NOT_INITIALIZED
+    with pytest.raises(LaunchError, match="forked after CUDA was initialised; start processes by 'spawn'"):
         CudaDriver(api)

@@ -20,14 +20,20 @@ from deuteron.errors import LaunchError
 
 LIBRARY = "libcuda.so.1"
 
+_NOT_INITIALIZED = 3
 _INVALID_CONTEXT = 201
+_FORKED = (
+    ": the driver takes no calls in a process that was forked after CUDA was initialised; "
+    "start processes by 'spawn', or before the first use of the GPU"
+)
 
 
 class DriverError(LaunchError):
     """The driver refused a call; `status` is its number, `name` what cuda.h calls it."""
 
     def __init__(self, function: str, status: int, name: str):
-        super().__init__(f"{function} failed with {name} ({status})")
+        advice = _FORKED if status == _NOT_INITIALIZED else ""
+        super().__init__(f"{function} failed with {name} ({status}){advice}")
         self.function, self.status, self.name = function, status, name
 
     def __reduce__(self):
@@ -164,3 +170,15 @@ def num_devices() -> int:
         return cuda_driver().num_devices if has_library() else 0
     except LaunchError:
         return 0
+
+
+def has_gpu() -> bool:
+    """Whether there is a GPU for kernels to run on: in this process, or in the one that it was forked from after CUDA
+    was initialised. There the driver takes no calls, and compiling goes on, as in the workers of torch.compile.
+    """
+    try:
+        return has_library() and cuda_driver().num_devices > 0
+    except DriverError as error:
+        return error.status == _NOT_INITIALIZED
+    except LaunchError:
+        return False
