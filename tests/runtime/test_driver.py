@@ -23,6 +23,7 @@ def api(monkeypatch):
     for module in (devices, cuda_device):
         monkeypatch.setattr(module, "cuda_driver", lambda: made)
         monkeypatch.setattr(module, "num_devices", lambda: made.num_devices)
+    monkeypatch.setattr(cuda_device, "has_gpu", lambda: made.num_devices > 0)
     return api
 
 
