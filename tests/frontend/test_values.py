@@ -190,6 +190,24 @@ def test_plain_functions_of_an_aggregate(check_ir):
     check_ir(kernel)
 
 
+def next_even(size, offset, *, _semantic):
+    """As programs for Triton mark functions of their own: what is known comes as a constexpr."""
+    assert isinstance(size, tl.constexpr) and not isinstance(offset, tl.constexpr)
+    return tl.constexpr(size.value + size.value % 2)
+
+
+next_even.__triton_builtin__ = True
+
+
+def test_functions_of_python_marked_as_triton_does(check_ir):
+    @jit
+    def kernel(n):
+        # CHECK: end = 8
+        tl.arange(0, next_even(7, n) + 0)
+
+    check_ir(kernel, "i32")
+
+
 def test_declared_constexprs(check_ir):
     @jit
     def kernel(n):

@@ -108,6 +108,13 @@ def test_key_changes_with_a_compile_time_function(key):
     assert key(text.format(1)) != key(text.format(2))
 
 
+def test_key_changes_with_a_marked_function_of_python(key):
+    made = "def made(g):\n  def f(x, _semantic): return g(x)\n  return f\n"
+    text = "f = made(lambda x: x.value + {})\nf.__triton_builtin__ = True\n@jit\ndef kernel(x): return f(x)\n"
+    assert key(made + text.format(1)) != key(made + text.format(2))
+    assert key(made + text.format(1)) == key(made + text.format(1))
+
+
 def test_key_does_not_depend_on_other_globals(key):
     text = "W = {}\n@jit\ndef kernel(x): return x\n"
     assert key(text.format(1)) == key(text.format(2))

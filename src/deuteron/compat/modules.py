@@ -75,7 +75,10 @@ def _language() -> dict[str, Mapping[str, Any]]:
     return {
         "triton.language": names,
         "triton.language.core": names | _core(),
-        "triton.language.standard": _public(standard) | _public(reductions) | _public(sorting),
+        "triton.language.standard": _public(standard)
+        | _public(reductions)
+        | _public(sorting)
+        | {"_log2": sorting.exponent},
         "triton.language.random": _public(random),
         "triton.language.math": libdevice | _public(math),
         "triton.language.libdevice": libdevice,
@@ -93,7 +96,7 @@ def _core() -> dict[str, Any]:
         "_aggregate": deuteron.aggregate,
         "builtin": function.constexpr_function,  # the user's own: Python that is called with values of the kernel
         "must_use_result": deuteron.must_use_result,
-        "get_int_dtype": types.get_int_dtype,
+        "get_int_dtype": function.constexpr_function(types.get_int_dtype),
         "constexpr_type": types.constexpr_type,
         "constexpr_function": function.constexpr_function,
         "_unwrap_if_constexpr": unwrap_if_constexpr,

@@ -3,7 +3,8 @@
     a function written in the language      inlined: its body is compiled here, in a frame of its own
     a stub of the language, an operator     its semantic function from `semantics.RULES` runs
     a method of a Tensor                    one of the above from `semantics.METHODS`, with the Tensor as first argument
-    a function of Python                    called now, with compile-time arguments
+    a function of Python                    called now, with compile-time arguments; one with `__triton_builtin__`
+                                            also with run-time ones
 
 Whatever a callee's arguments are, they have been evaluated before, from left to right.
 """
@@ -147,6 +148,8 @@ def _call_python(ctx: Context, callee: Any, args: Sequence[Value], kwargs: Mappi
         return checked_aggregate(ctx, call_at_compile_time(ctx, callee, args, kwargs))
     if isinstance(callee, type) and issubclass(callee, tuple) and callee is not tuple:
         return call_at_compile_time(ctx, callee, args, kwargs)
+    if getattr(callee, "__triton_builtin__", False):
+        return _call_marked(ctx, callee, args, kwargs)
     if isinstance(callee, Builtin):
         raise ctx.error(f"tl.{callee.__name__} is not supported yet.")
     if not callable(callee):
@@ -158,6 +161,16 @@ def _call_python(ctx: Context, callee: Any, args: Sequence[Value], kwargs: Mappi
     if not is_runtime((*args, *kwargs.values())):
         return call_at_compile_time(ctx, callee, args, kwargs)
     return _call_with_runtime(ctx, callee, args, kwargs)
+
+
+def _call_marked(ctx: Context, callee: Callable[..., Any], args: Sequence[Value], kwargs: Mapping[str, Value]) -> Value:
+    """A function of Python that is marked as Triton marks its own: it gets what is known as constexprs."""
+    given = {name: _as_constexpr(value) for name, value in kwargs.items()}
+    return call_at_compile_time(ctx, callee, [_as_constexpr(value) for value in args], given)
+
+
+def _as_constexpr(value: Value) -> Value | constexpr:
+    return value if is_runtime(value) else constexpr(value)
 
 
 def _call_with_runtime(ctx: Context, callee: Any, args: Sequence[Value], kwargs: Mapping[str, Value]) -> Value:

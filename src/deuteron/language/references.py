@@ -16,7 +16,7 @@ from __future__ import annotations
 import ast
 import builtins
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from types import BuiltinFunctionType, FunctionType, ModuleType
+from types import BuiltinFunctionType, CodeType, FunctionType, ModuleType
 from typing import Any, NamedTuple
 
 from deuteron.errors import VariableChanged
@@ -122,7 +122,9 @@ def _reference(name: str, namespace: Mapping[str, Any] | _Cell | _Attributes, ke
 
 
 def is_value(value: Any) -> bool:
-    """Whether it is data, which gets into a compiled kernel: no module, no class, no function of Python."""
+    """Whether it gets into a compiled kernel: data, and functions of Python that are marked; no module, no class."""
+    if getattr(value, "__triton_builtin__", False):
+        return True
     return not isinstance(value, ModuleType | type | FunctionType | BuiltinFunctionType)
 
 
@@ -177,4 +179,18 @@ def stable_repr(value: Any) -> str:
         return stable_repr(value.value)
     if hasattr(value, "cache_key"):
         return f"<function {value.cache_key}>"
+    if isinstance(value, FunctionType):
+        return f"<function {value.__module__}.{value.__qualname__} {_code_repr(value)}>"
     return f"{type(value).__name__}:{value!r}"
+
+
+def _code_repr(function: FunctionType) -> str:
+    """The code of a function of Python, and what it encloses."""
+    cells = [cell.cell_contents for cell in function.__closure__ or ()]
+    return f"{_constant_repr(function.__code__)} {stable_repr(cells)} {stable_repr(function.__defaults__)}"
+
+
+def _constant_repr(constant: Any) -> str:
+    if isinstance(constant, CodeType):
+        return f"{constant.co_code.hex()} {constant.co_names} {list(map(_constant_repr, constant.co_consts))}"
+    return stable_repr(constant)

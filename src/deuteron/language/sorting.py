@@ -30,7 +30,8 @@ _ASCENDING, _DESCENDING, _ALTERNATING = constexpr(0), constexpr(1), constexpr(2)
 
 
 @CompileTimeFunction
-def _log2(extent):
+def exponent(extent):
+    """The logarithm of a power of two."""
     return extent.bit_length() - 1
 
 
@@ -88,7 +89,7 @@ def _compare_exchange(x, distance: constexpr, run: constexpr, order: constexpr):
 @Function
 def _merge(x, extent: constexpr, behind: constexpr, order: constexpr):
     """Sort bitonic runs of `extent` elements that are `behind` apart, in row-major order."""
-    for step in static_range(_log2(extent)):
+    for step in static_range(exponent(extent)):
         x = _compare_exchange(x, (extent >> (step + 1)) * behind, extent * behind, order)
     return x
 
@@ -96,8 +97,8 @@ def _merge(x, extent: constexpr, behind: constexpr, order: constexpr):
 @Function
 def _sort_runs(x, extent: constexpr, behind: constexpr, last_order: constexpr):
     """Sort runs of `extent` elements, of ever longer bitonic runs."""
-    for doubling in static_range(1, _log2(extent) + 1):
-        order: constexpr = last_order if doubling == _log2(extent) else _ALTERNATING
+    for doubling in static_range(1, exponent(extent) + 1):
+        order: constexpr = last_order if doubling == exponent(extent) else _ALTERNATING
         x = _merge(x, 1 << doubling, behind, order)
     return x
 
@@ -145,7 +146,7 @@ def topk(x, k: constexpr, dim: constexpr = None, descending: constexpr = True):
     static_assert(k <= extent, f"k is at most the extent {extent} of the dimension, got {k}")
     behind: constexpr = _extent_behind(x.shape, axis)
     order: constexpr = _DESCENDING if descending else _ASCENDING
-    halvings: constexpr = _log2(extent // k)
+    halvings: constexpr = exponent(extent // k)
     result = _sort_runs(x, k, behind, _ALTERNATING if halvings > 0 else order)
     for halving in static_range(halvings):
         result = _halve(result, k * behind, descending)
@@ -175,7 +176,7 @@ def flip(x, dim=None):
     axis: constexpr = _axis_of(x, dim)
     behind: constexpr = _extent_behind(x.shape, axis)
     flipped = x
-    for step in static_range(_log2(x.shape[axis])):
+    for step in static_range(exponent(x.shape[axis])):
         distance: constexpr = behind << step
         flipped = _partners(reshape(flipped, (x.numel // (2 * distance), 2, distance)))
     return reshape(flipped, x.shape)

@@ -67,6 +67,32 @@ def test_overlapping_stores_are_done_one_after_the_other(plan):
     assert [kinds(item)[-1] for item in made.body.items] == [StoreRoot, StoreRoot]
 
 
+def exchange(x, out, N: tl.constexpr):
+    i = tl.arange(0, N)
+    pairs = tl.reshape(tl.load(x + i), (N // 8, 2, 4))
+    others = pairs ^ tl.xor_sum(pairs, 1, keep_dims=True)
+    tl.store(out + i, tl.reshape(tl.minimum(pairs, others) + tl.sum(pairs, 1)[:, None, :], (N,)))
+
+
+def test_reductions_of_pairs_are_computed_where_they_are_read(plan):
+    made, _ = plan(exchange, [np.zeros(1, np.int32)] * 2, {"N": 256})
+    assert [kinds(item) for item in made.body.items] == [[Keep], [Keep], [StoreRoot]]
+
+
+def chain(x, out, LENGTH: tl.constexpr):
+    i = tl.arange(0, 1024)
+    a = tl.load(x + i)
+    for step in tl.static_range(LENGTH):
+        a = a * a + step
+    tl.store(out + i, a)
+
+
+@pytest.mark.parametrize("length, unroll", [(1, 4), (8, 2), (100, 1)])
+def test_long_bodies_are_not_repeated(plan, length, unroll):
+    made, _ = plan(chain, [X, X], {"LENGTH": length})
+    assert choose_axis(made, made.body.items[0], 64, 4).unroll == unroll
+
+
 def matmul(a, b, c, K, N: tl.constexpr):
     i = tl.arange(0, N)
     a_ptrs = a + i[:, None] * K + i[None, :]

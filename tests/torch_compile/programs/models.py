@@ -85,7 +85,9 @@ class Residual(nn.Module):
 
 def _residual_network():
     stem = [nn.Conv2d(3, 8, 3, 1, 1, bias=False), nn.BatchNorm2d(8), nn.ReLU(), nn.MaxPool2d(3, 2, 1)]
-    return nn.Sequential(*stem, Residual(8, 8, 1), Residual(8, 12, 2), nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(12, 5))
+    return nn.Sequential(
+        *stem, Residual(8, 8, 1), Residual(8, 12, 2), nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(12, 5)
+    )
 
 
 @model(normal(2, 3, 17, 15))
@@ -148,7 +150,9 @@ def language_model():
 @model(normal(9, 17), integers(9, high=5), tolerance=30)
 def perceptron_in_training():
     network = nn.Sequential(nn.Linear(17, 33), nn.Tanh(), nn.Linear(33, 5))
-    return Training(network, lambda f, x, y: F.cross_entropy(f(x), y), lambda p: torch.optim.Adam(p, 0.01, foreach=True))
+    return Training(
+        network, lambda f, x, y: F.cross_entropy(f(x), y), lambda p: torch.optim.Adam(p, 0.01, foreach=True)
+    )
 
 
 @model(normal(7, 12), normal(7, 16), normal(7, 16), gradients=True)

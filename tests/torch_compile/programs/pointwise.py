@@ -69,7 +69,13 @@ def integer_division(x, y):
 
 @program(normal(257), normal(257))
 def two_arguments(x, y):
-    return torch.atan2(x, y), torch.hypot(x, y), torch.nextafter(x, y), torch.logaddexp(x, y), torch.xlogy(x.abs(), y.abs())
+    return (
+        torch.atan2(x, y),
+        torch.hypot(x, y),
+        torch.nextafter(x, y),
+        torch.logaddexp(x, y),
+        torch.xlogy(x.abs(), y.abs()),
+    )
 
 
 @program(normal(41, 23), normal(41, 23))
@@ -84,7 +90,11 @@ def selections(x, y):
 
 @program(normal(257), normal(257), normal(257), gradients=True)
 def fused_arithmetic(x, y, z):
-    return torch.addcmul(x, y, z, value=0.5), torch.addcdiv(x, y, z.abs() + 1, value=2), torch.fmax(x, y) + torch.fmin(y, z)
+    return (
+        torch.addcmul(x, y, z, value=0.5),
+        torch.addcdiv(x, y, z.abs() + 1, value=2),
+        torch.fmax(x, y) + torch.fmin(y, z),
+    )
 
 
 @program(normal(257, scale=50))
@@ -114,7 +124,14 @@ def booleans(x, y):
 def special_values(x):
     inf, nan = float("inf"), float("nan")
     y = torch.where(x > 1, inf, torch.where(x < -1, nan, x))
-    return torch.isnan(y), torch.isinf(-y), torch.isfinite(y), torch.nan_to_num(y, 3.0, 4.0), y.clamp(max=0.5), torch.relu(y)
+    return (
+        torch.isnan(y),
+        torch.isinf(-y),
+        torch.isfinite(y),
+        torch.nan_to_num(y, 3.0, 4.0),
+        y.clamp(max=0.5),
+        torch.relu(y),
+    )
 
 
 @program(normal(3, 1, 5, 1), normal(4, 1, 7), normal(7))

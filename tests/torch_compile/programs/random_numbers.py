@@ -15,7 +15,12 @@ def _is_near(value, expected, margin):
 def uniform_numbers():
     x = torch.rand(COUNT)
     inside = ((x >= 0) & (x < 1)).all()
-    return inside, _is_near(x.mean(), 0.5, 0.01), _is_near(x.var(), 1 / 12, 0.005), _is_near((x[1:] * x[:-1]).mean(), 0.25, 0.01)
+    return (
+        inside,
+        _is_near(x.mean(), 0.5, 0.01),
+        _is_near(x.var(), 1 / 12, 0.005),
+        _is_near((x[1:] * x[:-1]).mean(), 0.25, 0.01),
+    )
 
 
 @program(draws=True)

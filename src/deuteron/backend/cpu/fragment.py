@@ -12,8 +12,9 @@ knows the `level`, the depth of the innermost loop that it changes in; code that
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 
-from deuteron.backend.llvm.types import Value, width
+from deuteron.backend.llvm.types import Value, const, width
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,6 +57,12 @@ class Axis:
     start: Value
     lanes: int
     level: int
+
+
+@cache
+def one_element(number: int) -> Axis:
+    """The entry of an index for one element of a dimension; the same object every time: indices are compared."""
+    return Axis(const("i32", number), 1, 0)
 
 
 def lanes_of(*fragments: Fragment) -> int:

@@ -22,6 +22,10 @@ from deuteron.backend.llvm.types import byte_width
 # lanes, 0.5 s with 16.
 MAX_STRIDED_LANES = 16
 
+# Several vectors at a time hide the latency of few ops; of many they are only more code. A step of a sorting network
+# has some 40 ops: 100 elements took 2.0 s to compile with four vectors at a time, and 1.3 s with one.
+MAX_UNROLLED_OPS = 64
+
 
 @dataclass(frozen=True)
 class Vectorisation:
@@ -60,9 +64,15 @@ def choose_axis(plan: Plan, nest: Nest, vector_bytes: int, max_unroll: int) -> V
 
     axis = min(reversed(candidates), key=cost)
     count = min(lanes, nest.shape[axis])
+    max_unroll = min(max_unroll, _vectors_of(sum(plan.reader.reads(root).num_computed for root in nest.roots)))
     if any(_is_strided(access.steps[axis]) for access in accesses):
         count, max_unroll = min(count, MAX_STRIDED_LANES), 1
     return Vectorisation(axis if count > 1 else None, count, min(max_unroll, nest.shape[axis] // count))
+
+
+def _vectors_of(num_ops: int) -> int:
+    """How many vectors at a time so many ops leave room for: a power of two."""
+    return 1 << (max(1, MAX_UNROLLED_OPS // max(1, num_ops)).bit_length() - 1)
 
 
 def _cost(step: Step, lanes: int) -> float:

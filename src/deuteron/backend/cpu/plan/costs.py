@@ -4,7 +4,7 @@
     tl.exp(x * 2)               8 + 1 + 16
     i * stride + j              0.5: integer arithmetic on indices is mostly done once for a whole vector
 
-Tiles that are made by an algorithm (dot, reduce) are in memory anyway and cost nothing to read again.
+Tiles that are made by an algorithm (dot, scan), and views, are in memory anyway and cost nothing to read again.
 """
 
 from __future__ import annotations
@@ -12,8 +12,9 @@ from __future__ import annotations
 from xdsl.ir import Operation, SSAValue
 
 from deuteron.backend.cpu.plan import ops
+from deuteron.backend.cpu.plan.items import identity_index
 from deuteron.backend.cpu.plan.memo import evaluate
-from deuteron.ir.types import is_tile
+from deuteron.ir.types import is_tile, shape_of
 
 # A tile is kept where computing an element again costs this much, as loading it does. Estimated, not measured.
 WORTH_KEEPING = 8.0
@@ -35,12 +36,17 @@ class Costs:
 
 def _inputs(value: SSAValue) -> list[SSAValue]:
     op = value.owner
-    if not isinstance(op, Operation) or not ops.declared(op).is_lazy(op) or not is_tile(value.type):
+    if not _is_computed(value) or ops.declared(op).is_view(op):
         return []
-    return [operand for operand in op.operands if is_tile(operand.type)]
+    parts = ops.declared(op).operands_at(op, identity_index(shape_of(value.type)))
+    return [operand for operand, _ in parts if is_tile(operand.type)]
 
 
 def _weight(value: SSAValue) -> float:
+    return ops.declared(value.owner).weight(value.owner) if _is_computed(value) else 0.0
+
+
+def _is_computed(value: SSAValue) -> bool:
+    """Whether a tile is computed where it is read."""
     op = value.owner
-    is_computed = isinstance(op, Operation) and is_tile(value.type) and ops.declared(op).is_lazy(op)
-    return ops.declared(op).weight(op) if is_computed else 0.0
+    return isinstance(op, Operation) and is_tile(value.type) and ops.declared(op).is_lazy(op)

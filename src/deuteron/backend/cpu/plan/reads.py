@@ -24,11 +24,15 @@ VIEWED: Index = ("view",)
 
 @dataclass
 class Reads:
-    """`tiles`: kept tiles with the indices at which they are read; `scalars`: those that an item must have made."""
+    """`tiles`: kept tiles with the indices at which they are read; `scalars`: those that an item must have made.
+
+    `num_computed`: how many tiles it computes, at how many indices: about how much code it is.
+    """
 
     tiles: dict[SSAValue, set[Index]] = field(default_factory=dict)
     scalars: set[SSAValue] = field(default_factory=set)
     loads: list[tuple[Operation, Index]] = field(default_factory=list)
+    num_computed: int = 0
 
     @property
     def values(self) -> set[SSAValue]:
@@ -83,6 +87,7 @@ class Reader:
         declared = ops.declared(op)
         if declared.reads_memory(op):
             reads.loads.append((op, index))
+        reads.num_computed += not declared.forwards
         return declared.operands_at(op, index)
 
     def _is_kept(self, value: SSAValue, is_own: bool) -> bool:

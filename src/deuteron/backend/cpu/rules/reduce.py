@@ -5,7 +5,10 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator
+
+from xdsl.ir import Operation
 
 from deuteron.backend.cpu.algebra import as_vector, of_value
 from deuteron.backend.cpu.context import AxisIndex, Context, guarded
@@ -19,6 +22,11 @@ from deuteron.backend.llvm.types import Value, const, vector, zero
 from deuteron.ir.types import is_tile
 
 Group = list[Value]  # a vector for each operand of the reduction
+
+
+def reduce_elements(ctx: Context, op: Operation, *elements: Fragment) -> Fragment:
+    """Of a reduction without a loop: what its elements come to, the first ones first."""
+    return functools.reduce(lambda total, element: combine(ctx, op.combine.block, [total], [element])[0], elements)
 
 
 class Reduction:
@@ -109,3 +117,6 @@ class Reduction:
                 write_place(ctx, ctx.plan.places[result], index, of_value(value, ctx.emitter.depth))
             else:
                 ctx.bind(result, value)
+
+
+RULES = {"tt.reduce": reduce_elements}

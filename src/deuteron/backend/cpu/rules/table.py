@@ -1,7 +1,7 @@
 """All rules for what is computed lane by lane, by the name of the op."""
 
 from deuteron.backend.cpu.context import Rule
-from deuteron.backend.cpu.rules import convert, extern, floating, integer, memory, program
+from deuteron.backend.cpu.rules import convert, extern, floating, integer, memory, program, reduce
 
 RULES: dict[str, Rule] = {
     **integer.RULES,
@@ -10,4 +10,5 @@ RULES: dict[str, Rule] = {
     **extern.RULES,
     **memory.RULES,
     **program.RULES,
+    **reduce.RULES,
 }

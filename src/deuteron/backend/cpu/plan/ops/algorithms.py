@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from xdsl.ir import Block, Operation
 
+from deuteron.backend.cpu.fragment import one_element
 from deuteron.backend.cpu.plan.items import (
     Dot,
     GatherRoot,
     HistogramRoot,
+    Index,
     Keep,
     MapRoot,
     ReduceRoot,
     ScanRoot,
     UnsplatRoot,
 )
-from deuteron.backend.cpu.plan.ops.declaration import Declaration, tiles_of
+from deuteron.backend.cpu.plan.ops.declaration import FLOAT_WEIGHT, Declaration, Lazy, Operands, tiles_of
 from deuteron.backend.cpu.plan.ops.shape import is_transpose
 from deuteron.backend.cpu.plan.use import Use
 from deuteron.backend.cpu.plan.visitors import ReadVisitor, ScheduleVisitor
@@ -24,21 +26,62 @@ from deuteron.ir.tt.indexing import GatherOp, HistogramOp
 from deuteron.ir.tt.map_elementwise import MapElementwiseOp
 from deuteron.ir.tt.reduce import ReduceOp, ScanOp
 from deuteron.ir.tt.shape import UnsplatOp
-from deuteron.ir.types import is_tile
+from deuteron.ir.types import is_tile, shape_of
+
+# A step of a sorting network reduces pairs. More elements are only more code; two also where they are loaded.
+MAX_UNROLLED = 2
 
 
-class _Along(Declaration):
-    """A reduction or a scan; a region of arithmetic is no part of the plan, but emitted with it, lane by lane."""
+class _Reduce(Lazy):
+    """A reduction. One of few elements at a time is computed wherever an element of its result is used, without a loop:
 
-    def __init__(self, root: type[ReduceRoot] | type[ScanRoot]) -> None:
-        self._root = root
+    total = tl.sum(pairs, 1)        of (n, 2, m): total[i, k] is pairs[i, 0, k] + pairs[i, 1, k]
+    """
+
+    def is_lazy(self, op: Operation) -> bool:
+        is_one_tile = len(op.results) == 1 and is_tile(op.results[0].type)
+        return is_one_tile and _reduced_extent(op) <= MAX_UNROLLED and _is_closed(op.combine.block)
+
+    def operands_at(self, op: Operation, index: Index) -> Operands:
+        axis = op.axis.value.data
+        entries = [one_element(number) for number in range(_reduced_extent(op))] if _reduced_extent(op) > 1 else [None]
+        return [(op.operands[0], (*index[:axis], entry, *index[axis:])) for entry in entries]
+
+    def read(self, op: Operation, storage: ReadVisitor) -> None:
+        if self.is_lazy(op):
+            super().read(op, storage)
+        else:
+            Declaration.read(self, op, storage)
 
     def schedule(self, op: Operation, scheduler: ScheduleVisitor) -> None:
-        for result in op.results:
-            if is_tile(result.type):
-                scheduler.new_place(result)
-        body = None if is_arithmetic(op.combine.block) else scheduler.region(op.combine.block)
-        scheduler.root(self._root(op, tiles_of(op), op.axis.value.data, body=body))
+        if self.is_lazy(op):
+            super().schedule(op, scheduler)
+        else:
+            _schedule_along(ReduceRoot, op, scheduler)
+
+
+class _Scan(Declaration):
+    def schedule(self, op: Operation, scheduler: ScheduleVisitor) -> None:
+        _schedule_along(ScanRoot, op, scheduler)
+
+
+def _schedule_along(root: type[ReduceRoot] | type[ScanRoot], op: Operation, scheduler: ScheduleVisitor) -> None:
+    """A region of arithmetic is no part of the plan, but emitted with it, lane by lane."""
+    for result in op.results:
+        if is_tile(result.type):
+            scheduler.new_place(result)
+    body = None if is_arithmetic(op.combine.block) else scheduler.region(op.combine.block)
+    scheduler.root(root(op, tiles_of(op), op.axis.value.data, body=body))
+
+
+def _reduced_extent(op: Operation) -> int:
+    return shape_of(op.operands[0].type)[op.axis.value.data]
+
+
+def _is_closed(block: Block) -> bool:
+    """Whether a region is arithmetic on its arguments alone."""
+    known = {*block.args, *(result for op in block.ops for result in op.results)}
+    return is_arithmetic(block) and all(operand in known for op in block.ops for operand in op.operands)
 
 
 def is_arithmetic(block: Block) -> bool:
@@ -106,8 +149,8 @@ class _Dot(Declaration):
 
 
 DECLARATIONS: dict[type[Operation], Declaration] = {
-    ReduceOp: _Along(ReduceRoot),
-    ScanOp: _Along(ScanRoot),
+    ReduceOp: _Reduce(FLOAT_WEIGHT),
+    ScanOp: _Scan(),
     UnsplatOp: _Unsplat(),
     GatherOp: _Gather(),
     HistogramOp: _Histogram(),

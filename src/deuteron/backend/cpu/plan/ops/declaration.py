@@ -57,7 +57,8 @@ class Declaration:
 
     def operands_at(self, op: Operation, index: Index) -> Operands:
         """What the op's result at an index is computed from. The entries of an index are opaque here: numbers of
-        dimensions in a plan, loop variables in the code. None stands for an extent of 1; a scalar's index is ().
+        dimensions in a plan, loop variables in the code; in both also `fragment.one_element`. None stands for an
+        extent of 1; a scalar's index is ().
         """
         return [(operand, index if is_tile(operand.type) else ()) for operand in op.operands]
 
