@@ -32,7 +32,8 @@ class Program:
 
     `gradients`: the sum of the squares of what comes out is differentiated. `dynamic`: sizes are not compiled in, and
     all calls share one compilation. `config`: of Inductor. `tolerance` multiplies the usual one. `draws`: what comes
-    out is random; the program itself gives what does not depend on the numbers drawn.
+    out is random; the program itself gives what does not depend on the numbers drawn. `refusal`: what torch itself says
+    where it cannot compile the program for the CPU by way of Triton's language.
     """
 
     name: str
@@ -43,6 +44,7 @@ class Program:
     config: Mapping[str, Any] = field(default_factory=dict)
     tolerance: float = 1.0
     draws: bool = False
+    refusal: str = ""
 
 
 ALL: dict[str, Program] = {}

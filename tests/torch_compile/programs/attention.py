@@ -66,12 +66,16 @@ def linear_attention(q, k, v):
     return torch.einsum("bhnd,bhde->bhne", q, state) / (q @ k.sum(-2, keepdim=True).transpose(-1, -2))
 
 
-@program(*[normal(1, 2, 128, 16)] * 3)
+# On the CPU it takes a template in C++, whatever the backend, and that one fails.
+FLEXIBLE = {"refusal": "got an unexpected keyword argument 'hint_override'"}
+
+
+@program(*[normal(1, 2, 128, 16)] * 3, **FLEXIBLE)
 def flexible_attention(q, k, v):
     return flex_attention(q, k, v, score_mod=lambda score, b, h, i, j: score + (j - i) * 0.1)
 
 
-@program(*[normal(1, 2, 128, 16)] * 3)
+@program(*[normal(1, 2, 128, 16)] * 3, **FLEXIBLE)
 def flexible_causal_attention(q, k, v):
     mask = create_block_mask(lambda b, h, i, j: i >= j, None, None, 128, 128, device="cpu")
     return flex_attention(q, k, v, block_mask=mask)
