@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import gc
 import random
 import sys
@@ -18,11 +17,8 @@ import pytest
 import deuteron
 import deuteron.language as tl
 from deuteron import knobs
-from deuteron.backend.arguments import ArgumentSlots
-from deuteron.backend.native_launch import NativeLaunch
 from deuteron.compiler import CompiledKernel
 from deuteron.errors import LaunchError, VariableChanged
-from deuteron.runtime import fast_launch
 from deuteron.tools.tensor_descriptor import TensorDescriptor
 
 SCALE = tl.constexpr(3)
@@ -49,68 +45,6 @@ def helper(x):
 
 
 KERNELS = (plain, mixed, less)
-
-_NATIVE = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_uint64)
-
-
-class Loaded:
-    """What a backend loads; it notes launches, those of machine code as well."""
-
-    def __init__(self, name, params, log, is_native):
-        self.slots, self.log, self.is_native = ArgumentSlots(name, params), log, is_native
-        self.function = _NATIVE(self.run_native)
-
-    def __call__(self, grid, values):
-        self.run_packed(tuple(grid), self.slots.pack(values))
-
-    def run_packed(self, grid, packed):
-        self.log.append((self, grid, packed))
-
-    def run_native(self, target, extents, values, stream):
-        grid = tuple((ctypes.c_int64 * 3).from_address(extents))
-        self.log.append((self, grid, ctypes.string_at(values, 8 * self.slots.count)))
-        return 0
-
-    def native_launch(self):
-        return NativeLaunch(ctypes.cast(self.function, ctypes.c_void_p).value, ()) if self.is_native else None
-
-
-@pytest.fixture(params=["native", "packed"])
-def log(request, monkeypatch, recorder):
-    """Every launch from now on: what was launched, the grid, the packed arguments. Code is used from the first on."""
-    found = []
-
-    def compile_with(backend, source, target, options):
-        recorder.compiled.append(source)
-        params = [param for param in source.params if param.kind != "constexpr"]
-        metadata = SimpleNamespace(may_write=lambda name: name == "c", runtime_params=tuple(params))
-        launch = Loaded(source.name, params, found, request.param == "native")
-        return SimpleNamespace(name=source.name, metadata=metadata, launch=launch)
-
-    monkeypatch.setattr("deuteron.runtime.jit.compile_with", compile_with)
-    for name in ("FEW", "MANY"):
-        monkeypatch.setattr(fast_launch, name, 0)
-    for kernel in KERNELS:
-        kernel._launchers.clear()
-    yield found
-    for kernel in KERNELS:
-        kernel._launchers.clear()
-
-
-@pytest.fixture
-def slow(monkeypatch):
-    """How many launches were in Python."""
-    found = []
-    run = deuteron.JITFunction.run_noted
-
-    def counted(self, *args):
-        found.append(self)
-        return run(self, *args)
-
-    monkeypatch.setattr(deuteron.JITFunction, "run_noted", counted)
-    for kernel in KERNELS:
-        kernel._fast.__init__(kernel)
-    return found
 
 
 class Whole(int):
@@ -384,7 +318,7 @@ def test_hooks_on_launches(log, monkeypatch):
     launch_some()
     told = []
     monkeypatch.setattr(
-        deuteron.JITFunction, "_launch_with_hooks", lambda self, found, bound, extents, values: told.append(extents)
+        deuteron.JITFunction, "_launch_with_hooks", lambda self, found, bound, extents: told.append(extents)
     )
     for owner, name in ((knobs.runtime, "launch_enter_hook"), (CompiledKernel, "launch_exit_hook")):
         with monkeypatch.context() as patch:
@@ -608,7 +542,7 @@ def test_many_threads(log):
 
     def disturb():
         while not stop.is_set():
-            plain._fast.forget()
+            plain.fast.forget()
             stop.wait(0.001)
 
     threads = [threading.Thread(target=launch, args=(number,)) for number in range(6)]

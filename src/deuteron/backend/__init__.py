@@ -62,7 +62,11 @@ class Backend(Protocol):
         """What became of a kernel, from the texts of its stages."""
 
     def load(self, texts: Mapping[str, str | bytes], metadata: KernelMetadata) -> Callable[..., None]:
-        """Load a kernel's code; returns `launch(grid, values)`, which takes `device=` where there can be several."""
+        """Load a kernel's code; returns `launch(grid, values)`, which takes `device=` where there can be several.
+
+        What is returned has `prepare()`, which does all that a first launch would have to do, `run_packed(grid, packed,
+        stream)`, and `native_launch()` (`native_launch.py`); they take the same `device=`.
+        """
 
 
 BACKENDS: dict[str, Backend] = {backend.name: backend for backend in (CPUBackend(), CUDABackend())}

@@ -117,6 +117,10 @@ class CompiledKernel:
             after(loaded, loaded, self.name, self.asm, self.hash)
         return loaded
 
+    def load(self, **where: int) -> None:
+        """Load the code, and let the device have it, so that a launch finds all of it there."""
+        self.launch.prepare(**where)
+
     def _init_handles(self) -> None:
         """Load the code, as launchers made for Triton ask for before they take `run` and `function`."""
         self.launch  # noqa: B018

@@ -123,52 +123,69 @@ class FastLaunches:
 
     def note(self, bound: Binding, found: Any) -> None:
         """Let launches with these tokens and options be fast, if they can be."""
-        run_packed = getattr(found.kernel.launch, "run_packed", None)
-        if (
-            not self._is_possible
-            or run_packed is None
-            or len(bound.options) > MOST_OPTIONS
-            or found.num_noted >= MOST_NOTED
-        ):
+        if not self._can_be_fast(found) or len(bound.options) > MOST_OPTIONS or found.num_noted >= MOST_NOTED:
             return
         launcher = _policy.launcher()
         if launcher is None:
             return
         if self.at == self._in_python:
-            self.at = launcher.subscript(_kernel_record(self._fn, self._entries, launcher))
+            self.at = launcher.subscript(_kernel_record(self._fn, self._entries, launcher, self._fn.run_noted))
         found.num_noted += 1
-        self._add(launcher, bound, found, run_packed)
-
-    def _add(self, launcher: Launcher, bound: Binding, found: Any, run_packed: Callable[..., None]) -> None:
-        kept: list[Any] = []
-        words = list(_words(self._fn.params, bound, launcher, kept))
-        conditions = list(_conditions(self._fn))
-        slots = list(_slots(found.kernel.metadata.runtime_params, bound))
-        native: NativeLaunch | None = found.kernel.launch.native_launch(**found.where)
-        if None in conditions or len(slots) > MOST_SLOTS:
+        made = _entry(launcher, self._fn, bound, found)
+        if made is None:
             return
-        if found.where:
-            run_packed = partial(run_packed, **found.where)
-        fields = {"kernel": found.kernel, "run_packed": run_packed}
-        target: tuple[int, ...] = ()
-        if native is not None:
-            fields |= {"fail": native.fail, "stream": native.stream, "device": native.device}
-            conditions += [(IS_ITEM, *condition) for condition in native.conditions]
-            target = native.target
-        described = [_condition(*condition) for condition in conditions]
-        numbers = {name: id(value) for name, value in fields.items() if value is not None}
-        function = native.function if native else 0
-        record = to_bytes(entry_words({"fire": function, **numbers}, words, described, slots, target))
         if len(self._entries) >= MOST_ENTRIES:
             self.forget()
-        self._entries[launcher.hash(words)] = (record, kept, conditions, fields, bound.options)
+        key, entry = made
+        self._entries[key] = entry
+
+    def _can_be_fast(self, found: Any) -> bool:
+        return self._is_possible and hasattr(found.kernel.launch, "run_packed")
+
+    def prepared(self, bound: Binding, found: Any, grid: tuple[int, int, int], run: Callable[..., Any]) -> Any:
+        """A function that launches what was found for arguments with the same tokens, without its conditions.
+
+        `run(grid, args, keywords)` does it in Python. None where machine code cannot do it.
+        """
+        launcher = _launcher() if self._can_be_fast(found) else None
+        made = launcher and _entry(launcher, self._fn, bound, found, is_prepared=True)
+        return made and launcher.prepared(_kernel_record(self._fn, {}, launcher, run), made[1], grid)
 
 
-def _kernel_record(fn: JITFunction, entries: dict[int, tuple], launcher: Launcher) -> tuple:
+def _entry(
+    launcher: Launcher, fn: JITFunction, bound: Binding, found: Any, is_prepared: bool = False
+) -> tuple[int, tuple] | None:
+    """The hash of the key and the entry, a record and what it needs to live; None where there can be none."""
+    kept: list[Any] = []
+    words = list(_words(fn.params, bound, launcher, kept))
+    conditions = [] if is_prepared else list(_conditions(fn))
+    slots = list(_slots(found.kernel.metadata.runtime_params, bound))
+    launch = found.kernel.launch
+    native: NativeLaunch | None = launch.native_launch(**found.where)
+    if None in conditions or len(slots) > MOST_SLOTS:
+        return None
+    run_packed = partial(launch.run_packed, **found.where) if found.where else launch.run_packed
+    fields = {"kernel": found.kernel, "run_packed": run_packed, "none": None}
+    numbers = {"fire": 0}
+    target: tuple[int, ...] = ()
+    if native is not None:
+        fields |= {"fail": native.fail, "device": native.device}
+        fields |= {"stream": native.stream} if native.stream else {}
+        conditions += [(IS_ITEM, *condition) for condition in native.conditions]
+        numbers, target = {"fire": native.function}, native.target
+    described = [_condition(*condition) for condition in conditions]
+    numbers |= {name: id(value) for name, value in fields.items()}
+    record = to_bytes(entry_words(numbers, words, described, slots, target))
+    return launcher.hash(words), (record, kept, conditions, fields, bound.options)
+
+
+def _kernel_record(
+    fn: JITFunction, entries: dict[int, tuple], launcher: Launcher, run_slowly: Callable[..., Any]
+) -> tuple:
     """What the code knows of a function, and what has to live as long."""
     extents = partial(check_extents, kernel=fn.__name__)
     failed = partial(raise_located, what=grid_of(fn.__name__))
-    objects = {"entries": entries, "run_slowly": fn.run_noted, "extents": extents, "grid_failed": failed}
+    objects = {"entries": entries, "run_slowly": run_slowly, "extents": extents, "grid_failed": failed}
     addresses = {name: id(value) for name, value in objects.items()}
     words = KERNEL.pack(num_parameters=len(fn.params), shared=launcher.shared, **addresses)
     for param, specialise in zip(fn.params, fn.specialisers, strict=True):

@@ -41,6 +41,7 @@ from deuteron.runtime.interpret import interpret, lower
 from deuteron.runtime.kernel_caches import DeviceCaches, Launchers
 from deuteron.runtime.mock import MockTensor
 from deuteron.runtime.pickling import Pickled
+from deuteron.runtime.prepared import PreparedLaunch
 from deuteron.runtime.specialise import Token, decode, name_argument, parameter_specialiser
 
 
@@ -58,6 +59,17 @@ class _Launcher:
     has_parts: bool
     num_noted: int = 0
 
+    def values(self, bound: Binding) -> list[Any]:
+        """What the compiled kernel is passed."""
+        passed = bound.passed
+        values = [passed[index] for index in self.indices]
+        return _flat(values) if self.has_parts else values
+
+    def run(self, bound: Binding, extents: tuple[int, int, int]) -> None:
+        """Launch, if there are programs."""
+        if extents[0] and extents[1] and extents[2]:
+            self.kernel.launch(extents, self.values(bound), **self.where)
+
 
 class JITFunction(Pickled, Function, KernelInterface):
     """A function of the language that can be launched. Compiled kernels are kept for the life of the function.
@@ -67,7 +79,7 @@ class JITFunction(Pickled, Function, KernelInterface):
     """
 
     _OF_PROCESS = frozenset(
-        ("specialisers", "_fast", "_launchers", "_modules", "_watched", "_lock", "_names_outside", "_hash_lock")
+        ("specialisers", "fast", "_launchers", "_modules", "_watched", "_lock", "_names_outside", "_hash_lock")
     )
     cache_hook: Callable[..., Any] | None = None
     compiled_hook: Callable[..., Any] | None = None
@@ -100,8 +112,8 @@ class JITFunction(Pickled, Function, KernelInterface):
 
     def _start_empty(self) -> None:
         self.specialisers = tuple(map(parameter_specialiser, self.params))
-        self._fast = FastLaunches(self)
-        self._launchers: dict[Any, _Launcher] = Launchers(self._fast.forget)
+        self.fast = FastLaunches(self)
+        self._launchers: dict[Any, _Launcher] = Launchers(self.fast.forget)
         self._modules: dict[Any, Any] = {}
         self._watched: dict[tuple[int, str], Reference] = {}
         self._lock = threading.Lock()
@@ -118,7 +130,7 @@ class JITFunction(Pickled, Function, KernelInterface):
 
     def __getitem__(self, grid: Grid) -> Callable[..., Any]:
         """The kernel with its grid, to be called with the arguments."""
-        return self._fast.at(grid)
+        return self.fast.at(grid)
 
     def add_pre_run_hook(self, hook: Callable[..., Any]) -> None:
         """Call `hook(*args, **kwargs)` before every launch."""
@@ -161,28 +173,36 @@ class JITFunction(Pickled, Function, KernelInterface):
         found = self._launcher(bound)
         if found is None:
             return None
-        kernel, where = found.kernel, found.where
-        if extents[0] and extents[1] and extents[2]:
-            passed = bound.passed
-            values = [passed[index] for index in found.indices]
-            values = _flat(values) if found.has_parts else values
-            if has_launch_hooks():
-                self._launch_with_hooks(found, bound, extents, values)
-            else:
-                kernel.launch(extents, values, **where)
-                if is_noted and not self.pre_run_hooks:
-                    self._fast.note(bound, found)
-        return kernel
+        if has_launch_hooks() and extents[0] and extents[1] and extents[2]:
+            self._launch_with_hooks(found, bound, extents)
+            return found.kernel
+        found.run(bound, extents)
+        if is_noted and not self.pre_run_hooks:
+            self.fast.note(bound, found)
+        return found.kernel
 
-    def _launch_with_hooks(
-        self, found: _Launcher, bound: Binding, extents: tuple[int, int, int], values: list[Any]
-    ) -> None:
+    def _launch_with_hooks(self, found: _Launcher, bound: Binding, extents: tuple[int, int, int]) -> None:
         describe = None
         if self.launch_metadata is not None:
             named = dict(zip(self._names, bound.values, strict=True))
             describe = partial(self.launch_metadata, extents, found.kernel.metadata, named)
         stream = driver.active.get_current_stream(found.where.get("device"))
-        found.kernel.launch_with_hooks(extents, values, found.where, stream, describe)
+        found.kernel.launch_with_hooks(extents, found.values(bound), found.where, stream, describe)
+
+    def prepare(self, *args: Any, grid: Grid, **kwargs: Any) -> PreparedLaunch:
+        """Compile and load for these arguments, and launch nothing; `.launch(...)` of what is returned launches.
+
+        Raises what a launch with these arguments raises, and UsageError where kernels are not compiled for the machine.
+        """
+        if settings.interpret or self.is_interpreted or settings.emulate:
+            raise UsageError(f"kernel '{self.__name__}' cannot be prepared: the interpreter and the emulator run it")
+        bound = self._bind(args, kwargs, False)
+        extents = evaluate_grid(grid, self.__name__, lambda: self._meta(bound))
+        found = self._launcher(bound)
+        if found is None:
+            raise UsageError(f"kernel '{self.__name__}' cannot be prepared: a hook says not to compile it")
+        found.kernel.load(**found.where)
+        return PreparedLaunch(self, bound, found, extents)
 
     def _bind(self, args: Sequence[Any], kwargs: dict[str, Any], warmup: bool) -> Binding:
         values, options = self._order(args, kwargs)
@@ -191,6 +211,10 @@ class JITFunction(Pickled, Function, KernelInterface):
                 value if param.is_constexpr else _mocked(value)
                 for param, value in zip(self.params, values, strict=True)
             ]
+        return self.bind_values(values, options)
+
+    def bind_values(self, values: list[Any], options: dict[str, Any] | None = None) -> Binding:
+        """What arguments in the order of the parameters mean; raises LaunchError."""
         tokens: list[Token] = []
         passed: list[Any] = []
         try:
@@ -201,7 +225,7 @@ class JITFunction(Pickled, Function, KernelInterface):
         except LaunchError as error:
             param = self.params[len(tokens)]
             raise name_argument(error, self.__name__, param.name, _named_target()) from error
-        return Binding(values, options, tuple(tokens), passed)
+        return Binding(values, options or {}, tuple(tokens), passed)
 
     def _order(self, args: Sequence[Any], kwargs: dict[str, Any]) -> tuple[list[Any], dict[str, Any]]:
         """The arguments in the order of the parameters, and the keywords that are no parameters."""
@@ -319,7 +343,7 @@ class JITFunction(Pickled, Function, KernelInterface):
         yield
         if not found.keys() <= self._watched.keys():
             self._watched = {**found, **self._watched}
-            self._fast.forget()  # they do not look at what is new
+            self.fast.forget()  # they do not look at what is new
 
     def watched_now(self) -> tuple[Reference, ...]:
         """What the compiled kernels depend on, and launches look at."""

@@ -43,7 +43,7 @@ def compile_with(backend, source, target, options):
     sizes = " ".join("8" if param.type[0] == "*" or param.type == "fp64" else "4" for param in params)
     metadata = KernelMetadata("k", "k_symbol", Target("cuda", 90), OPTIONS, source.params, **SHAPE)
     launch = load_kernel(f"fake-cubin 9.0a k_symbol {sizes}".encode() + bytes(1), metadata)
-    return SimpleNamespace(name="k", metadata=metadata, launch=launch)
+    return SimpleNamespace(name="k", metadata=metadata, launch=launch, load=launch.prepare)
 
 jit.compile_with = compile_with
 slow = []
@@ -118,6 +118,25 @@ print(len(slow))
     assert "kernel 'k' for cuda:90, grid (3, 2, 1), 256 threads, 100000 bytes of shared memory: cuLaunch" in native
     assert "the grid of kernel 'k' is (3, 70000, 1)" in grid
     assert num_slow == "1"
+
+
+def test_a_prepared_launch(tmp_path):
+    body = """
+handle = kernel.prepare(x, y, 5, 0.5, 64, grid=(3, 2))
+print(calls())
+handle.launch(y, x, 7, 0.25)
+print(calls())
+torch = sys.modules["torch"] = SimpleNamespace()
+torch.cuda = SimpleNamespace(_initialized=True, current_device=lambda: 0, is_initialized=lambda: True)
+torch._C = SimpleNamespace(_cuda_getCurrentRawStream=lambda device: 0x5000 + device)
+handle.launch(y, x, 7, 0.25)
+print(calls())
+"""
+    made, launched, on_stream = run(tmp_path, body)
+    assert "cuKernelGetFunction" in made and "cuLaunchKernel" not in made
+    told = "cuLaunchKernel k_symbol grid=3,2,1 block=256,1,1 shared=100000 stream={} device=0 args={}"
+    assert launched.endswith(told.format("(nil)", "7004,7000,7,3e800000,"))
+    assert on_stream == told.format("0x5000", "7004,7000,7,3e800000,")
 
 
 def test_a_thread_that_has_no_context(tmp_path):

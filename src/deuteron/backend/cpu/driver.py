@@ -71,7 +71,7 @@ class LoadedKernel:
         """Run the programs of a grid. There is no queue: `stream` is what a GPU is told."""
         self.run_packed(grid, self._slots.pack(values))
 
-    def run_packed(self, grid: Sequence[int], packed: bytes) -> None:
+    def run_packed(self, grid: Sequence[int], packed: bytes, stream: int | None = None) -> None:
         """Launch with the arguments as `ArgumentSlots` packs them."""
         extents, total = self._check_grid(grid)
         if not total:
@@ -81,6 +81,9 @@ class LoadedKernel:
             self._run_controlled(packed, count, extents, total)
         else:
             self._run(packed, count, extents, total)
+
+    def prepare(self) -> None:
+        """Do what else a first launch would have to: nothing."""
 
     def native_launch(self) -> NativeLaunch | None:
         """How the compiled launcher runs a grid of one program; None where more has to be done for it."""

@@ -98,9 +98,11 @@ class LoadedKernel:
             with driver.context_of(device):
                 self._launch(x, y, z, memory.address, device, stream)
 
-    def run_packed(self, grid: Sequence[int], packed: bytes, device: int | None = None) -> None:
+    def run_packed(
+        self, grid: Sequence[int], packed: bytes, stream: int | None = None, device: int | None = None
+    ) -> None:
         """Launch with the arguments as `ArgumentSlots` packs them."""
-        self(grid, self._arguments.unpack(packed), device)
+        self(grid, self._arguments.unpack(packed), device, stream)
 
     def native_launch(self, device: int | None = None) -> NativeLaunch | None:
         """How the compiled launcher launches on a device that the kernel has been launched on."""
@@ -114,6 +116,14 @@ class LoadedKernel:
 
     def _fail(self, status: int, extents: Sequence[int]) -> None:
         raise self._failure(self._driver.status(status), tuple(extents))
+
+    def prepare(self, device: int | None = None) -> None:
+        """Do what a first launch on a device, or on the current one, would have to: one that is captured may not."""
+        device = current_device(self._driver) if device is None else device
+        if device not in self._ready:
+            self._prepare(device)
+        with self._driver.context_of(device):
+            self._driver.call("cuKernelGetFunction", self._loaded.kernel)
 
     def _launch(self, x: int, y: int, z: int, addresses: int, device: int, stream: int | None) -> None:
         stream = current_stream(device) if stream is None else stream

@@ -2,6 +2,7 @@
 
     launch(self, args, num_args, names)     as CPython calls a function; self is ((record of the kernel, ...), grid)
     with_grid(self, grid)                   the callable; self is (record of the kernel, ...)
+    launch_prepared(self, args, ...)        self is ((record of the kernel, ...), (record of an entry, ...), grid)
 
     bind the arguments -> the words of the key -> the entry -> its conditions -> pack -> the grid -> run
 
@@ -12,6 +13,8 @@ on to the end.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from functools import reduce
 from typing import NamedTuple
 
 from deuteron.backend.launcher.arguments import BOUND, DONE, UNKNOWN, define_arguments
@@ -34,7 +37,7 @@ from deuteron.backend.llvm.module import Module
 from deuteron.backend.llvm.types import Value
 from deuteron.backend.native_launch import PYTHON_LAUNCHES
 
-EXPORTED = ("launch", "with_grid", "hash_words")
+EXPORTED = ("launch", "launch_prepared", "with_grid", "hash_words")
 
 
 def launcher_module() -> Module:
@@ -49,6 +52,8 @@ def launcher_module() -> Module:
     _define_run_slowly(module)
     _define_run(module)
     _define_launch(module)
+    _define_fit(module)
+    _define_launch_prepared(module)
     _define_with_grid(module)
     return module
 
@@ -188,10 +193,14 @@ def _define_run_slowly(module: Module) -> None:
 
 
 def _define_run(module: Module) -> None:
-    """Give an entry's kernel to its target; returns 1, or 0 with an exception."""
-    c = module.function("run", "i32", [("ptr", "record"), ("ptr", "extents"), ("ptr", "slots")], kind=Code)
-    record, extents, slots = c.parameters
-    stream, result = c.variable("i64", c.word(0)), c.variable("ptr", NULL)
+    """Give an entry's kernel to its target; returns 1, or 0 with an exception.
+
+    The stream is the given one, unless the entry says whom to ask. Python is told which, or None where it is to ask.
+    """
+    given = [("ptr", "record"), ("ptr", "extents"), ("ptr", "slots"), ("i64", "stream")]
+    c = module.function("run", "i32", given, kind=Code)
+    record, extents, slots, stream_given = c.parameters
+    stream, told, result = c.variable("i64", stream_given), c.variable("ptr", NULL), c.variable("ptr", NULL)
     in_python, raised, done = c.block("in_python"), c.block("raised"), c.block("ran")
     fire = c.field(record, ENTRY, "fire", "ptr")
     c.leave_if(c.is_null(fire), in_python)
@@ -206,14 +215,20 @@ def _define_run(module: Module) -> None:
     status = c.call_pointer("i64", fire, target, extents, slots, c.load("i64", stream))
     c.python("PyEval_RestoreThread", thread)
     c.leave_if(c.is_null(status), done)
-    c.leave_if(c.equal(status, c.word(PYTHON_LAUNCHES)), in_python)
-    number, sizes = c.python("PyLong_FromLongLong", status), c.call("ptr", "triple", extents)
-    _call_and_drop(c, c.field(record, ENTRY, "fail", "ptr"), [number, sizes], result)
-    c.br(raised)
+    with c.when(c.differ(status, c.word(PYTHON_LAUNCHES))):
+        error = c.python("PyLong_FromLongLong", status), c.call("ptr", "triple", extents)
+        _call_and_drop(c, c.field(record, ENTRY, "fail", "ptr"), error, result)
+        c.br(raised)
+    c.store(c.python("PyLong_FromUnsignedLongLong", c.load("i64", stream)), told)
+    c.br(in_python)
     c.position(in_python)
     size = c.shl(c.field(record, ENTRY, "num_slots"), c.word(WORD.bit_length() - 1))
-    packed, sizes = c.python("PyBytes_FromStringAndSize", slots, size), c.call("ptr", "triple", extents)
-    _call_and_drop(c, c.field(record, ENTRY, "run_packed", "ptr"), [sizes, packed], result)
+    stream_told, nobody = c.load("ptr", told), c.field(record, ENTRY, "none", "ptr")
+    with c.when(c.is_null(stream_told)):
+        c.python("Py_IncRef", nobody)
+        c.store(nobody, told)
+    packed = c.call("ptr", "triple", extents), c.python("PyBytes_FromStringAndSize", slots, size), c.load("ptr", told)
+    _call_and_drop(c, c.field(record, ENTRY, "run_packed", "ptr"), packed, result)
     with c.when(c.is_not_null(c.load("ptr", result))):
         c.python("Py_DecRef", c.load("ptr", result))
         c.br(done)
@@ -224,13 +239,13 @@ def _define_run(module: Module) -> None:
     c.ret(DONE)
 
 
-def _call_and_drop(c: Code, function: Value, args: list[Value], result: Value) -> None:
-    """Call with two objects that were made for it; of one that could not be made the exception is set."""
-    first, second = args
-    with c.when(c.and_(c.is_not_null(first), c.is_not_null(second))):
+def _call_and_drop(c: Code, function: Value, args: Sequence[Value], result: Value) -> None:
+    """Call with objects that were made for it; of one that could not be made the exception is set."""
+    are_made = [c.is_not_null(arg) for arg in args]
+    with c.when(reduce(c.and_, are_made)):
         c.call_with(function, args, result)
-    for arg in args:
-        with c.when(c.is_not_null(arg)):
+    for arg, is_made in zip(args, are_made, strict=True):
+        with c.when(is_made):
             c.python("Py_DecRef", arg)
 
 
@@ -260,22 +275,81 @@ def _define_launch(module: Module) -> None:
     options = memory.options, c.load("i64", memory.num_options)
     evaluated = c.call("i32", "evaluate_grid", kernel, grid, memory.objects, *options, memory.extents)
     c.leave_if(c.is_null(evaluated), fail)
+    result = c.field(record, ENTRY, "kernel", "ptr")
+    _finish(c, memory, record, result, fail)
+    _end(c, memory, slowly, fail, (kernel, grid, args, num_args, names))
+
+
+def _finish(c: Code, memory: _Memory, record: Value, result: Value, fail: Block) -> None:
+    """Run the programs that there are, and return an object."""
     is_empty = c.block("is_empty")
     for axis in range(3):
         c.leave_if(c.is_null(c.at(memory.extents, c.word(axis))), is_empty)
-    c.leave_if(c.is_null(c.call("i32", "run", record, memory.extents, memory.slots)), fail)
+    c.leave_if(c.is_null(c.call("i32", "run", record, memory.extents, memory.slots, c.word(0))), fail)
     c.br(is_empty)
     c.position(is_empty)
-    result = c.field(record, ENTRY, "kernel", "ptr")
     c.python("Py_IncRef", result)
     _release(c, memory)
     c.ret(result)
+
+
+def _end(c: Code, memory: _Memory, slowly: Block, fail: Block, launch: tuple[Value, ...]) -> None:
     c.position(slowly)
     _release(c, memory)
-    c.ret(c.call("ptr", "run_slowly", kernel, grid, args, num_args, names))
+    c.ret(c.call("ptr", "run_slowly", *launch))
     c.position(fail)
     _release(c, memory)
     c.ret(NULL)
+
+
+def _define_launch_prepared(module: Module) -> None:
+    """The arguments are those of the parameters that are no constexprs; they have to have the tokens of the entry."""
+    given = [("ptr", "self"), ("ptr", "args"), ("i64", "num_args"), ("ptr", "names")]
+    c = module.function("launch_prepared", "ptr", given, "external", kind=Code)
+    own, args, num_args, names = c.parameters
+    memory = _Memory(c)
+    slowly, fail = c.block("slowly"), c.block("fail")
+    kernel, record = (record_of(c, c.python("PyTuple_GetItem", own, c.word(item))) for item in range(2))
+    grid = c.python("PyTuple_GetItem", own, c.word(2))
+    shared = c.field(kernel, KERNEL, "shared", "ptr")
+    c.leave_if(c.is_not_null(names), slowly)
+    arguments = args, num_args, memory.bound, memory.num_bound
+    c.leave_if(c.is_null(c.call("i32", "fit", kernel, record, *arguments)), slowly)
+    c.leave_if(c.is_null(c.call("i32", "holds", record)), slowly)
+    c.leave_if(c.is_null(c.call("i32", "pack", shared, record, memory.bound, memory.slots)), slowly)
+    c.leave_if(c.is_null(c.call("i32", "read_extents", shared, grid, memory.extents)), slowly)
+    _finish(c, memory, record, c.field(shared, SHARED, "none", "ptr"), fail)
+    _end(c, memory, slowly, fail, (kernel, grid, args, num_args, names))
+
+
+def _define_fit(module: Module) -> None:
+    """What positional arguments are, if they have the tokens of an entry."""
+    given = [("ptr", "kernel"), ("ptr", "record"), ("ptr", "args"), ("i64", "num_args")]
+    c = module.function("fit", "i32", [*given, ("ptr", "bound"), ("ptr", "num_bound")], kind=Code)
+    kernel, record, args, num_args, bound, num_bound = c.parameters
+    place, word = c.variable("i64", c.word(0)), c.variable("i64", c.word(len(ENTRY)))
+    unknown = c.block("unknown")
+    shared = c.field(kernel, KERNEL, "shared", "ptr")
+    with c.repeat(c.field(kernel, KERNEL, "num_parameters")) as index:
+        parameter, argument = _parameter(c, kernel, index), c.after(bound, c.mul(index, c.word(len(BOUND))))
+        c.put(argument, c.word(BOUND.index("passed")), NULL)
+        c.store(c.add(index, c.word(1)), num_bound)
+        constant, done = c.block("constant"), c.block("done")
+        c.leave_if(c.is_not_null(c.field(parameter, PARAMETER, "is_constexpr")), constant)
+        number = c.increase(place)
+        c.leave_if(c.icmp("uge", number, num_args), unknown)
+        obj = c.at(args, number, "ptr")
+        c.leave_if(c.is_null(c.call("i32", "argument", shared, parameter, obj, argument)), unknown)
+        c.leave_if(c.differ(c.field(argument, BOUND, "token"), c.at(record, c.increase(word))), unknown)
+        c.br(done)
+        c.position(constant)
+        c.increase(word, 2)
+        c.br(done)
+        c.position(done)
+    c.leave_if(c.differ(c.load("i64", place), num_args), unknown)
+    c.ret(DONE)
+    c.position(unknown)
+    c.ret(UNKNOWN)
 
 
 def _prepare(c: Code, memory: _Memory, kernel: Value, given: tuple[Value, ...], slowly: Block) -> Value:

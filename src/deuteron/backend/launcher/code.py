@@ -52,6 +52,7 @@ API = {
     "PyLong_AsLongLongAndOverflow": "i64 ptr ptr",
     "PyLong_AsUnsignedLongLongMask": "i64 ptr",
     "PyLong_FromLongLong": "ptr i64",
+    "PyLong_FromUnsignedLongLong": "ptr i64",
     "PyObject_Call": "ptr ptr ptr ptr",
     "PyObject_CallOneArg": "ptr ptr ptr",
     "PyObject_GetAttr": "ptr ptr ptr",

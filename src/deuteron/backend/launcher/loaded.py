@@ -51,16 +51,19 @@ class Launcher:
     def __init__(self, code: bytes, numbers: Numbers):
         self.numbers = numbers
         self._loaded = load_object(code, EXPORTED)
-        launch, with_grid = map(self._loaded.address, ("launch", "with_grid"))
         doc = b"Launch the kernel with these arguments."
-        self._launch = _Definition(b"launch", launch, _METH_FASTCALL | _METH_KEYWORDS, doc)
-        self._with_grid = _Definition(b"with_grid", with_grid, _METH_O, b"The kernel with its grid.")
+        self._launch = self._definition("launch", _METH_FASTCALL | _METH_KEYWORDS, doc)
+        self._launch_prepared = self._definition("launch_prepared", _METH_FASTCALL | _METH_KEYWORDS, doc)
+        self._with_grid = self._definition("with_grid", _METH_O, b"The kernel with its grid.")
         hash_type = ctypes.PYFUNCTYPE(ctypes.c_uint64, ctypes.c_void_p, ctypes.c_uint64)
         self._hash_words = hash_type(self._loaded.address("hash_words"))
         self._shared = (ctypes.c_uint64 * SHARED_WORDS)()
         self._kept: list[Any] = []
         self._dtypes: set[int] = set()
         self._write_shared()
+
+    def _definition(self, function: str, flags: int, doc: bytes) -> _Definition:
+        return _Definition(b"launch", self._loaded.address(function), flags, doc)
 
     def _write_shared(self) -> None:
         numbers = self.numbers
@@ -83,6 +86,10 @@ class Launcher:
     def subscript(self, kernel: tuple) -> Any:
         """The function that makes a callable of a grid."""
         return _new_function(ctypes.addressof(self._with_grid), kernel, None)
+
+    def prepared(self, kernel: tuple, entry: tuple, grid: tuple[int, int, int]) -> Any:
+        """The function that launches an entry."""
+        return _new_function(ctypes.addressof(self._launch_prepared), (kernel, entry, grid), None)
 
     def hash(self, words: Sequence[int]) -> int:
         """What an entry of this key is found by."""

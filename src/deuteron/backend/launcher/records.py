@@ -54,7 +54,7 @@ ARRAYS_CALLED, ARRAYS_ALIGNED, ARRAYS_UNALIGNED = 0, 1, 2
 
 KERNEL = Record("num_parameters shared entries run_slowly extents grid_failed")
 
-ENTRY = Record("num_words num_conditions num_slots kernel fire target stream device run_packed fail")
+ENTRY = Record("num_words num_conditions num_slots kernel fire target stream device run_packed fail none")
 CONDITION = Record("kind owner name expected")
 IS_ITEM, IS_FALSE_ITEM, IS_ATTRIBUTE, IS_FALSE_ATTRIBUTE, IS_SUBSCRIPT, IS_IN_CELL = range(6)
 SLOT = Record("parameter part format mask")
