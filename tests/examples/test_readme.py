@@ -32,3 +32,23 @@ def test_call_from_python(shell, project: Path):
     checks = "assert (out == x + y).all()\nprint('right')\n"
     (project / "add.py").write_text("\n".join([*blocks("python"), checks]))
     assert shell("python add.py", project) == "right\n"
+
+
+LIBRARY_MAIN = """
+#include "kernels.hpp"
+#include <cstdio>
+
+int main() {
+    float x[3] = {1, 2, 3}, y[3] = {4, 5, 6}, out[3];
+    kernels::checked::add(kernels::cpu, x, y, out, 3);
+    std::printf("%g %g %g\\n", out[0], out[1], out[2]);
+}
+"""
+
+
+def test_library(shell, compilers, project: Path):
+    (project / "deuteron.toml").write_text(blocks("toml")[0])
+    (project / "main.cpp").write_text(LIBRARY_MAIN)
+    shell("deuteron build -t cpu", project)
+    build = f"{compilers['CXX']} -std=c++17 main.cpp -Ibuild/kernels build/kernels/libkernels.a -lpthread -o main"
+    assert shell(f"{build} && ./main", project) == "5 7 9\n"

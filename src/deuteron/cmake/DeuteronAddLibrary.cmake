@@ -72,9 +72,10 @@ function(_deuteron_compiled target manifest library folder targets)
   string(STRIP "${found}" found)
   string(REPLACE "\n" ";" found "${found}")
   set(stamp "${folder}/${library}.stamp")
+  string(REGEX REPLACE "\\.c(;|$)" ".h\\1" headers "${found}")
   add_custom_command(
     OUTPUT "${stamp}"
-    BYPRODUCTS ${found}
+    BYPRODUCTS ${found} ${headers} "${folder}/${library}/${library}.hpp" "${folder}/${library}/${library}.json"
     COMMAND ${command} --sources-only --depfile "${stamp}.d" --depfile-target "${stamp}"
     COMMAND ${CMAKE_COMMAND} -E touch "${stamp}"
     DEPENDS "${manifest}"

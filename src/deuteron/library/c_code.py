@@ -32,7 +32,7 @@ _POINTEES = {
 
 
 def library_header(name: str, functions: Functions) -> str:
-    digest = library_digest(functions)
+    digest = _digest(name, functions)
     return render(
         "library.h",
         name=name,
@@ -46,26 +46,22 @@ def library_header(name: str, functions: Functions) -> str:
 def library_source(name: str, functions: Functions) -> str:
     records = [record for algos in functions.values() for record in records_of(algos)]
     declared = (f"{text}\n" for record in records for text in kernel_declarations(record))
-    public = (function for name in functions for function in linked_functions(name))
+    public = (public for function in functions for public in linked_functions(function))
     return render(
         "library.c",
         name=name,
         on_cpu=_on_cpu(records),
         kernels="".join(declared),
         names="\n".join(_definitions(function, algos) for function, algos in functions.items()),
-        plain_names=plain_names(public, library_digest(functions)),
+        plain_names=plain_names(public, _digest(name, functions)),
     )
 
 
-def library_digest(functions: Functions) -> str:
-    """Of all that the functions may call, and of how they choose."""
-    kernels = (
-        f"{name} {i} {record.function} {record.digest}"
-        for name, algos in functions.items()
-        for i, algo in enumerate(algos)
-        for record in algo
-    )
-    return digest_of(["library", *kernels])
+def _digest(library: str, functions: Functions) -> str:
+    """Of what the functions are, not of what their kernels do: an edited kernel leaves the header, and who includes it,
+    as they are."""
+    heads = (f"{_launch(name, algos)} {algo_constants(name, algos)}" for name, algos in functions.items())
+    return digest_of(["library", library, *heads])
 
 
 def records_of(algos: Algos) -> list[KernelRecord]:

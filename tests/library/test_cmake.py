@@ -1,0 +1,139 @@
+"""The CMake package, with examples/cmake: configure, build, run, edit, rebuild; vendored without Python; installed."""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import deuteron
+
+EXAMPLE = Path(__file__).parents[2] / "examples" / "cmake"
+CMAKE_DIR = Path(deuteron.__file__).parent / "cmake"
+TOOLS = ("cmake", "ninja", "make", "cc", "c++", "gcc", "g++", "as", "ld", "ar", "ranlib", "nm", "sh", "uname")
+
+pytestmark = pytest.mark.skipif(not (shutil.which("cmake") and shutil.which("ninja")), reason="needs cmake and ninja")
+
+CONSUMER = """
+cmake_minimum_required(VERSION 3.20)
+project(consumer LANGUAGES C CXX)
+find_package(Threads REQUIRED)
+include(${INSTALLED}/lib/cmake/inference/inference-targets.cmake)
+add_executable(consumer main.cpp)
+target_link_libraries(consumer PRIVATE inference::layers)
+target_compile_features(consumer PRIVATE cxx_std_17)
+"""
+
+
+class CMakeProject:
+    """The example in a folder of its own, built for the CPU alone, with a command `deuteron` that is this one."""
+
+    def __init__(self, folder: Path):
+        self.folder = folder / "project"
+        shutil.copytree(EXAMPLE, self.folder, ignore=shutil.ignore_patterns("build*", "vendor", "__pycache__"))
+        self.command = folder / "bin" / "deuteron"
+        self.command.parent.mkdir()
+        self.command.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m deuteron "$@"\n')
+        self.command.chmod(0o755)
+        self.path = f"{self.command.parent}:{os.environ['PATH']}"
+
+    def run(self, *command: object, status: int = 0) -> str:
+        environment = {**os.environ, "PATH": self.path}
+        done = subprocess.run(
+            [str(word) for word in command], cwd=self.folder, env=environment, capture_output=True, text=True
+        )
+        assert done.returncode == status, done.stdout + done.stderr
+        return done.stdout + done.stderr
+
+    def configure(self, build: str = "build", *flags: str, generator: str = "Ninja", status: int = 0) -> str:
+        command = ("cmake", "-S", ".", "-B", build, "-G", generator, f"-DDeuteron_DIR={CMAKE_DIR}", *flags)
+        return self.run(*command, status=status)
+
+    def build(self, folder: str = "build", status: int = 0) -> str:
+        return self.run("cmake", "--build", folder, status=status)
+
+    def edit(self, name: str, old: str, new: str) -> None:
+        path = self.folder / name
+        assert old in path.read_text()
+        path.write_text(path.read_text().replace(old, new))
+        later = path.stat().st_mtime + 2
+        os.utime(path, (later, later))
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> CMakeProject:
+    return CMakeProject(tmp_path)
+
+
+def objects_in(said: str) -> set[str]:
+    """The sources that were compiled."""
+    lines = (line for line in said.splitlines() if "Building C" in line)
+    return {Path(line.split()[-1]).name.partition(".")[0] for line in lines}
+
+
+@pytest.mark.parametrize("generator", ["Ninja", pytest.param("Unix Makefiles", marks=pytest.mark.long)])
+def test_build_edit_rebuild(project: CMakeProject, generator: str):
+    project.configure("build", "-DKERNEL_TARGETS=cpu", generator=generator)
+    assert objects_in(project.build()) == {"layers", "rms_norm", "attention", "swiglu", "main"}
+    assert project.run("build/inference", "cpu").endswith(": right\n")
+    assert not objects_in(project.build())
+    project.edit("kernels/activations.py", "x / (1.0 + tl.exp(-x))", "x * tl.sigmoid(x)")
+    said = project.build()
+    assert "compiled 1 of 3 kernels" in said
+    assert objects_in(said) == {"layers", "swiglu"}
+    assert project.run("build/inference", "cpu").endswith(": right\n")
+    project.edit("kernels/norm.py", "tl.rsqrt", "tl.rsqt")
+    assert "norm.py:13:13: error: Module 'triton.language' has no 'rsqt'" in project.build(
+        status=1 if generator == "Ninja" else 2
+    )
+
+
+def test_vendored_without_python(project: CMakeProject, tmp_path: Path):
+    project.run("deuteron", "build", "layers", "--sources-only", "-o", "vendor", "-t", "cpu")
+    project.command.unlink()
+    (tmp_path / "tools").mkdir()
+    for tool in TOOLS:
+        if found := shutil.which(tool):
+            (tmp_path / "tools" / tool).symlink_to(found)
+    project.path = str(tmp_path / "tools")
+    project.configure("build", "-DVENDORED=ON")
+    project.build()
+    assert project.run("build/inference", "cpu").endswith(": right\n")
+    check_installed(project, tmp_path)
+
+    assert "'deuteron' was not found" in project.configure("other", status=1).replace("`", "'").replace("\n  ", " ")
+    project.edit("kernels/activations.py", "x / (1.0 + tl.exp(-x))", "x * tl.sigmoid(x)")
+    said = " ".join(project.build(status=1).split())
+    assert "The committed sources are stale: " in said and "kernels/activations.py' is not what they were made" in said
+    assert "deuteron build layers --sources-only -f " in said
+
+
+def check_installed(project: CMakeProject, tmp_path: Path) -> None:
+    """What is installed is found by another project, and the folder of sources is a project of its own."""
+    project.run("cmake", "--install", "build", "--prefix", tmp_path / "prefix")
+    consumer = tmp_path / "consumer"
+    consumer.mkdir()
+    (consumer / "CMakeLists.txt").write_text(CONSUMER)
+    for name in ("main.cpp", "device.h"):
+        shutil.copy(project.folder / name, consumer)
+    project.run("cmake", "-S", consumer, "-B", consumer / "out", "-G", "Ninja", f"-DINSTALLED={tmp_path / 'prefix'}")
+    project.run("cmake", "--build", consumer / "out")
+    assert project.run(consumer / "out/consumer", "cpu").endswith(": right\n")
+    project.run("cmake", "-S", "vendor/layers", "-B", tmp_path / "alone", "-G", "Ninja")
+
+
+MISTAKES = [
+    ("MANIFEST deuteron.toml", "", "deuteron_add_library(layers) needs MANIFEST"),
+    ("MANIFEST deuteron.toml", "MANIFEST deuteron.toml STATIC SHARED", "is either STATIC or SHARED"),
+    ("MANIFEST deuteron.toml", "MANIFEST deuteron.toml OUT x", "unknown argument 'OUT;x'. There are MANIFEST, LIBRARY"),
+    ("MANIFEST deuteron.toml", "MANIFEST deuteron.toml LIBRARY layer", "declares no library 'layer'. Did you mean"),
+    ("LANGUAGES C CXX", "LANGUAGES CXX", "needs the language C: project(... LANGUAGES C CXX)"),
+]
+
+
+@pytest.mark.parametrize(("old", "new", "message"), MISTAKES)
+def test_mistakes(project: CMakeProject, old: str, new: str, message: str):
+    project.edit("CMakeLists.txt", old, new)
+    assert message in " ".join(project.configure(status=1).split())
