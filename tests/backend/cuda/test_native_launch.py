@@ -124,19 +124,19 @@ def test_a_prepared_launch(tmp_path):
     body = """
 handle = kernel.prepare(x, y, 5, 0.5, 64, grid=(3, 2))
 print(calls())
-handle.launch(y, x, 7, 0.25)
+handle.launch(x, y, 7, 0.25)
 print(calls())
 torch = sys.modules["torch"] = SimpleNamespace()
 torch.cuda = SimpleNamespace(_initialized=True, current_device=lambda: 0, is_initialized=lambda: True)
 torch._C = SimpleNamespace(_cuda_getCurrentRawStream=lambda device: 0x5000 + device)
-handle.launch(y, x, 7, 0.25)
+handle.launch(x, y, 7, 0.25)
 print(calls())
 """
     made, launched, on_stream = run(tmp_path, body)
     assert "cuKernelGetFunction" in made and "cuLaunchKernel" not in made
     told = "cuLaunchKernel k_symbol grid=3,2,1 block=256,1,1 shared=100000 stream={} device=0 args={}"
-    assert launched.endswith(told.format("(nil)", "7004,7000,7,3e800000,"))
-    assert on_stream == told.format("0x5000", "7004,7000,7,3e800000,")
+    assert launched.endswith(told.format("(nil)", "7000,7004,7,3e800000,"))
+    assert on_stream == told.format("0x5000", "7000,7004,7,3e800000,")
 
 
 def test_a_thread_that_has_no_context(tmp_path):
