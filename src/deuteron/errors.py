@@ -79,6 +79,18 @@ class CompilationError(DeuteronError):
     """The source of a kernel is at fault."""
 
 
+def caused(error: CompilationError) -> CompilationError:
+    """The error with what Triton's programs find as its cause: at the end of a chain of calls the error in the function
+    that was called; of an error that is not one of syntax or of an assertion, the message alone.
+    """
+    inner = error
+    if error.call_chain:
+        inner = error.__cause__ = type(error)(error.message, error.location)
+    if type(error) is CompilationError:
+        inner.__cause__ = ValueError(error.message)
+    return error
+
+
 class UnsupportedLanguageConstruct(CompilationError):
     """A kernel uses Python that the tile language does not have."""
 

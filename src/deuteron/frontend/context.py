@@ -20,7 +20,7 @@ from typing import Any
 
 from xdsl.dialects.builtin import LocationAttr
 
-from deuteron.errors import CompilationError, Location
+from deuteron.errors import CompilationError, Location, caused
 from deuteron.frontend.completion import Completion
 from deuteron.frontend.scope import Scope
 from deuteron.frontend.unsupported import unsupported
@@ -115,7 +115,7 @@ class Context:
         frame = self.frames[-1 - depth]
         name = self.frames[-depth].scope.function.__name__ if depth else "_"
         what = "" if name.startswith("_") else f"tl.{name}: "
-        return kind(f"{what}{message}", frame.location(), frame.call_chain)
+        return caused(kind(f"{what}{message}", frame.location(), frame.call_chain))
 
     @property
     def checks_overflow(self) -> bool:
