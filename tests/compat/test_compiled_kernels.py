@@ -92,6 +92,21 @@ def test_what_a_compile_worker_sends():
     assert compiled(its).hash == kernel.hash
 
 
+def test_what_is_taken_away_twice_is_put_back():
+    """As torch 2.11 does, in the worker and again where it sends the worker's answer on."""
+    fn, names = generated(), ("fn", "__globals__", "used_global_vals", "repr")
+    taken = []
+    for _ in range(2):
+        taken.append([getattr(fn, name) for name in names])
+        for name in names:
+            setattr(fn, name, None)
+    assert taken[1] == [None] * len(names)
+    for values in reversed(taken):
+        for name, value in zip(names, values, strict=True):
+            setattr(fn, name, value)
+    assert fn.__globals__ is double.fn.__globals__ and compiled(fn).hash == compiled(generated()).hash
+
+
 def test_kernels_are_pickled_by_name_and_copied():
     assert pickle.loads(pickle.dumps(double)) is double
     fn = generated()

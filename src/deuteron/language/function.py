@@ -134,9 +134,9 @@ class SourceFunction:
         SourceFunction.num_updates += 1
 
     @property
-    def __globals__(self) -> dict[str, Any]:
-        """The namespace of the module that it is defined in."""
-        return self.fn.__globals__
+    def __globals__(self) -> dict[str, Any] | None:
+        """The namespace of the module that it is defined in; None, as `fn` is, while torch sends it to a process."""
+        return self.fn.__globals__ if self.fn is not None else None
 
     @__globals__.setter
     def __globals__(self, value: None) -> None:
@@ -154,15 +154,17 @@ class SourceFunction:
             raise UsageError(f"the hash of '{self.__name__}' is computed: it can be set to None only, got {value!r}")
 
     @property
-    def used_global_vals(self) -> dict[tuple[str, int], tuple[Any, Any]]:
+    def used_global_vals(self) -> dict[tuple[str, int], tuple[Any, Any]] | None:
         """The variables that the function, with all that it calls, uses: by name and namespace, value and namespace."""
+        if self.fn is None:
+            return None
         found = {(reference.name, reference.place[0]): reference for reference in self.watched()}
         values = {key: reference for key, reference in found.items() if not isinstance(reference.value, SourceFunction)}
         return {key: (reference.value, reference.namespace) for key, reference in values.items()}
 
     @used_global_vals.setter
-    def used_global_vals(self, value: dict) -> None:
-        if value:
+    def used_global_vals(self, value: dict | None) -> None:
+        if value and value != self.used_global_vals:
             raise UsageError(f"the variables that '{self.__name__}' uses are found in its source")
 
     def watched(self) -> tuple[Reference, ...]:
