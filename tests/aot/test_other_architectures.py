@@ -29,6 +29,25 @@ def mix(x, y, out, n, BLOCK: tl.constexpr):
     b = tl.load(y + rows * 16 + tl.arange(0, 16)[None, :])
     tl.store(out + places, tl.dot(b, tl.exp(a)) + tl.sum(a, 1)[:, None], mask=places < n)
 """
+# What newer processors have instructions for: half precision, bfloat16, dots, atomics, rounding, population counts.
+MANY = """
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def many(h, b, f, n, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    rows = tl.arange(0, 16)[:, None] * 16 + tl.arange(0, 16)[None, :]
+    tl.store(h + i, tl.load(h + i) * tl.load(h + i + BLOCK) + 1)
+    tl.store(b + i, (tl.load(f + i) * tl.load(b + i)).to(tl.bfloat16))
+    tl.store(f + rows, tl.dot(tl.load(h + rows), tl.load(h + rows)) + tl.dot(tl.load(b + rows), tl.load(b + rows)))
+    tl.store(f + i + 256, tl.floor(tl.load(f + i)) + tl.sqrt(tl.load(f + i)))
+    tl.atomic_add(n + i, tl.abs(tl.load(n + i)), sem="relaxed")
+    tl.atomic_cas(n, 0, 1)
+    tl.atomic_max(f + i, tl.load(f + i))
+    tl.store(n + i, (tl.load(f + i).to(tl.int32) ^ tl.load(n + i)) & ~tl.load(n + i + 1))
+"""
 MAIN = r"""
 #include "mix.h"
 #include <math.h>
@@ -92,6 +111,25 @@ def test_aarch64_elsewhere(tmp_path: Path):
     subprocess.run(command, check=True)
     program = [EMULATOR, "-cpu", "max", tmp_path / "program"]
     assert subprocess.run(program, capture_output=True, text=True).stdout == "success 0\n"
+
+
+@pytest.mark.skipif(not shutil.which(COMPILER), reason=f"needs {COMPILER}")
+@pytest.mark.parametrize(
+    "cpu",
+    [
+        "neoverse-v2",
+        *(
+            pytest.param(cpu, marks=pytest.mark.long)
+            for cpu in ("apple-m4", "cortex-x925", "a64fx", "ampere1c", "grace")
+        ),
+    ],
+)
+def test_newer_processors_need_no_newer_assembler(cpu: str, tmp_path: Path):
+    (tmp_path / "many.py").write_text(MANY)
+    signature = ["-s", "*fp16, *bf16, *fp32, *i32, 64", "-g", "1"]
+    run_compiler("compile", tmp_path / "many.py", "-n", "many", *signature, "-t", f"cpu:{cpu}", "-o", tmp_path / "many")
+    command = [COMPILER, "-march=armv8-a", *STRICT, "-c", next(tmp_path.glob("*.c")), "-o", tmp_path / "many.o"]
+    subprocess.run(command, check=True)
 
 
 def test_such_a_kernel_is_refused_here(workspace):

@@ -89,6 +89,32 @@ def test_only_the_functions_of_the_library_are_there(project: Project):
     assert not [name for name in exported if "kernel" in name]
 
 
+def test_a_program_in_python(project: Project):
+    project.edit("deuteron.toml", 'namespace = "acme"', 'namespace = "acme"\nshared = true')
+    project.build()
+    program = (
+        "import numpy as np, norms\n"
+        "x = np.arange(70, dtype=np.float32)\n"
+        "norms.scale(x, 2.0, 69)\n"
+        "print(x[68], x[69], norms.rms_norm_fp16_BLOCK_128_eps_1em05_warps1_stages3)\n"
+        "try:\n    norms.scale(x, 2.0, 69, algo_id=7)\n"
+        "except norms.Error as error:\n    print(error, error.status)\n"
+    )
+    environment = {**os.environ, "PYTHONPATH": str(project.out)}
+    command = [sys.executable, "-c", program]
+    done = subprocess.run(command, env=environment, cwd=project.folder, capture_output=True, text=True)
+    assert done.stdout == "136.0 69.0 1\ninvalid value 1\n", done.stderr
+
+
+def test_two_builds_at_a_time(project: Project):
+    project.edit("kernels/norms.py", "1e-5", "1e-6")
+    command = [sys.executable, "-m", "deuteron", "build", "-j", "1"]
+    processes = [subprocess.Popen(command, cwd=project.folder, stderr=subprocess.PIPE, text=True) for _ in range(2)]
+    said = sorted(process.communicate()[1] for process in processes)
+    assert said == ["norms: compiled 4 of 5 kernels into 'build/norms'\n", "norms: up to date\n"]
+    project.build(check=True)
+
+
 def test_nothing_to_do(project: Project):
     before = project.times()
     built = project.build()

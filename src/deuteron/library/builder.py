@@ -10,6 +10,7 @@ says what is stale.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
@@ -23,8 +24,9 @@ from deuteron.library import objects
 from deuteron.library.c_code import Functions, library_header, library_source
 from deuteron.library.cxx_code import library_cxx
 from deuteron.library.declaration import Library
-from deuteron.library.folder import recover, replaced_folder
+from deuteron.library.folder import locked, recover, replaced_folder
 from deuteron.library.manifest import Entry, Manifest, read_manifest
+from deuteron.library.python_code import library_python
 from deuteron.library.report import Row, findings, rows_of
 from deuteron.library.staleness import digest_of_file, digest_of_text, key_of
 from deuteron.library.variants import Variant, variants_of
@@ -83,6 +85,11 @@ class _State:
 def build_library(library: Library, out: Path, options: BuildOptions | None = None) -> Built:
     """Build a library into a folder; raises UsageError, having left the folder as it was."""
     options = options or BuildOptions()
+    with nullcontext() if options.check else locked(out.parent):
+        return _build(library, out, options)
+
+
+def _build(library: Library, out: Path, options: BuildOptions) -> Built:
     state = _state_of(library, out, options)
     if options.check:
         _check(state)
@@ -138,7 +145,7 @@ def _library_key(state: _State, entries: Mapping[str, Entry]) -> str:
     """Of all that the library's own files depend on."""
     library = state.library
     keys = (f"{entries[variant.identity].key} {variant.overload}" for variant in state.variants)
-    return digest_of_text("\0".join([library.name, library.cxx_namespace, *keys]))
+    return digest_of_text("\0".join([library.name, library.cxx_namespace, str(library.shared), *keys]))
 
 
 def _declared(library: Library) -> dict[str, str]:
@@ -234,6 +241,8 @@ def _manifest(state: _State) -> Manifest:
         f"{name}.hpp": library_cxx(name, library.cxx_namespace, functions, overloads),
         "CMakeLists.txt": render("library.cmake", name=name, sources="\n  ".join(source_names(library))),
     }
+    if library.shared:
+        own[f"{name}.py"] = library_python(name, functions)
     state.texts.update(own)
     return Manifest(
         name=name,

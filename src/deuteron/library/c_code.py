@@ -32,7 +32,7 @@ _POINTEES = {
 
 
 def library_header(name: str, functions: Functions) -> str:
-    digest = _digest(name, functions)
+    digest = library_digest(name, functions)
     return render(
         "library.h",
         name=name,
@@ -53,11 +53,11 @@ def library_source(name: str, functions: Functions) -> str:
         on_cpu=_on_cpu(records),
         kernels="".join(declared),
         names="\n".join(_definitions(function, algos) for function, algos in functions.items()),
-        plain_names=plain_names(public, _digest(name, functions)),
+        plain_names=plain_names(public, library_digest(name, functions)),
     )
 
 
-def _digest(library: str, functions: Functions) -> str:
+def library_digest(library: str, functions: Functions) -> str:
     """Of what the functions are, not of what their kernels do: an edited kernel leaves the header, and who includes it,
     as they are."""
     heads = (f"{_launch(name, algos)} {algo_constants(name, algos)}" for name, algos in functions.items())

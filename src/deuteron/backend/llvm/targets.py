@@ -2,7 +2,7 @@
 
     resolve_cpu("native")           CPU("rocketlake", "+avx512f,-amx-fp8,...")
     resolve_cpu("x86-64-v3")        CPU("x86-64-v3", "")
-    resolve_cpu("cortex-a72")       CPU("cortex-a72", ""), also on x86-64: what is compiled for it runs elsewhere
+    resolve_cpu("cortex-a72")       CPU("cortex-a72", "-aes,..."), on x86-64 too: what is compiled for it runs elsewhere
     architecture_of("cortex-a72")   "aarch64"
     resolve_cpu("i486")             UsageError: LLVM would end the process on a 32-bit CPU in 64-bit mode
 
@@ -46,6 +46,14 @@ _AARCH64_NAMES = """
 CPU_NAMES = {"x86_64": _X86_64_NAMES.split(), "aarch64": _AARCH64_NAMES.split()}
 
 
+# What LLVM's code generation uses by itself beyond ARMv8.0 with NEON. Kernels gain little by it, as their vectors have
+# fixed widths; without it every assembler takes their assembly and every processor of 64 bits runs it.
+_AARCH64_BASELINE = (
+    "-aes,-altnzcv,-bf16,-ccdp,-complxnum,-crc,-cssc,-dotprod,-flagm,-fp16fml,-fptoint,-fullfp16,-i8mm,-jsconv,-lse,"
+    "-lse2,-mops,-predres,-rcpc,-rcpc-immo,-rdm,-sb,-sha2,-sha3,-sm4,-sme,-sme2,-sve,-sve2"
+)
+
+
 class CPU(NamedTuple):
     """A CPU as LLVM takes it: its name, and features as `+avx2,-sse4a`, which may be empty."""
 
@@ -59,7 +67,7 @@ def resolve_cpu(name: str) -> CPU:
     if name == "native":
         return _host_cpu()
     if name == "generic" or any(name in names for names in CPU_NAMES.values()):
-        return CPU(name, "")
+        return CPU(name, _AARCH64_BASELINE if architecture_of(name) == "aarch64" else "")
     known = [*CPU_NAMES.get(machine(), []), *(other for names in CPU_NAMES.values() for other in names)]
     known = list(dict.fromkeys(known))
     close = difflib.get_close_matches(name, known, 3)
