@@ -53,6 +53,9 @@ class CPUOptions:
 
     def __post_init__(self) -> None:
         check_launch_options(self.num_warps, self.num_stages, self.num_ctas, MAX_THREADS)
+        _check_flags(self, "enable_fp_fusion", "debug", "sanitize_overflow")
+        if self.opt_level not in range(4):
+            raise UsageError(f"opt_level must be a whole number from 0 to 3, got {self.opt_level!r}")
 
 
 @dataclass(frozen=True)
@@ -77,8 +80,16 @@ class CUDAOptions:
 
     def __post_init__(self) -> None:
         check_launch_options(self.num_warps, self.num_stages, self.num_ctas)
+        _check_flags(self, "enable_fp_fusion", "debug", "plain_arguments", "sanitize_overflow")
         if self.maxnreg is not None and not (isinstance(self.maxnreg, int) and 16 <= self.maxnreg <= 255):
             raise UsageError(f"maxnreg must be a whole number from 16 to 255, got {self.maxnreg!r}")
+
+
+def _check_flags(options: Any, *names: str) -> None:
+    for name in names:
+        value = getattr(options, name)
+        if not isinstance(value, int | None):
+            raise UsageError(f"{name} is True or False, got {value!r}")
 
 
 def check_launch_options(num_warps: int, num_stages: int, num_ctas: int, max_warps: int = 32) -> None:

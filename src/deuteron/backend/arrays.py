@@ -149,7 +149,14 @@ def _specialise_torch(tensor: Any) -> Specialised:
     tokens = _tokens_of_tensor.get(key)
     if tokens is None:
         tokens = _tokens_of_tensor[key] = _tokens(key[0], _torch_device(key[1]))
-    address = tensor.data_ptr()
+    try:
+        address = tensor.data_ptr()
+    except RuntimeError as error:
+        layout = getattr(tensor, "layout", type(tensor).__name__)
+        raise LaunchError(
+            f"a tensor of {layout} has no elements at one address ({error}): pass x.to_dense(), or its parts, such as "
+            "x.values()"
+        ) from error
     return _aligned(tokens, address), address
 
 

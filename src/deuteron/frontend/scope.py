@@ -10,6 +10,7 @@ Of the globals only those can be used that do not change behind a compiled kerne
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from enum import Enum
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
@@ -22,6 +23,9 @@ from deuteron.language.types import dtype
 
 if TYPE_CHECKING:
     from deuteron.frontend.context import Context
+
+
+_UNDEFINED: Any = object()
 
 
 class Scope:
@@ -60,10 +64,11 @@ class Scope:
             raise ctx.error(self.lost[name])
         if name in self.function.fn.__code__.co_varnames:
             raise ctx.error(f"'{name}' is used before it is assigned.{self._if_global(name)}")
-        try:
+        value = _UNDEFINED
+        with suppress(KeyError):
             value = self.function.resolve(name)
-        except KeyError:
-            raise ctx.error(f"'{name}' is not defined.{self._suggestion(name)}") from None
+        if value is _UNDEFINED:
+            raise ctx.error(f"'{name}' is not defined.{self._suggestion(name)}")
         if self.function.is_builtin(name):
             return value
         is_constexpr = isinstance(value, constexpr) or self.function.is_annotated_constexpr(name)

@@ -16,7 +16,14 @@ slice = builtins.slice
 """The class of what is between brackets, `start:stop:step`."""
 
 
-class tuple(builtins.tuple):
+class _OfEveryTuple(type):
+    """Python's own tuples, and named ones, count as instances."""
+
+    def __instancecheck__(cls, instance: Any) -> bool:
+        return isinstance(instance, builtins.tuple)
+
+
+class tuple(builtins.tuple, metaclass=_OfEveryTuple):
     """A tuple of values; `type` is accepted as Triton has it, and is that of the values."""
 
     def __new__(cls, args: Iterable[Any] = (), type: Any = None) -> tuple:

@@ -59,8 +59,16 @@ def test_signedness_is_kept_in_the_type(result_type):
     ("statement", "message"),
     [
         ("x.to('fp16')", "'fp16' is no element type. Convert to one such as tl.float16 or x.dtype."),
-        ("p.to(tl.float32)", "Cannot convert pointer<fp32> to fp32. A pointer converts to tl.int64 and back."),
-        ("p.to(tl.int32)", "Cannot convert pointer<fp32> to int32. A pointer converts to tl.int64 and back."),
+        (
+            "p.to(tl.float32)",
+            "Cannot convert pointer<fp32> to fp32. A pointer converts to tl.int64 and back; "
+            "load through it for what it points to.",
+        ),
+        (
+            "p.to(tl.int32)",
+            "Cannot convert pointer<fp32> to int32. A pointer converts to tl.int64 and back; "
+            "load through it for what it points to.",
+        ),
         (
             "x.to(tl.int64, bitcast=True)",
             "Cannot bitcast fp32 to int64: 32 bits are not 64. "

@@ -121,7 +121,11 @@ NO_TILE = "Add offsets such as tl.arange(0, BLOCK) to the pointer."
             "tl.store(c, 1.0)",
             "tl.store through const_pointer<fp32>: it points to constant data. Drop `const` from its parameter.",
         ),
-        ("tl.store(p, p)", "Cannot convert pointer<fp32> to fp32. A pointer converts to tl.int64 and back."),
+        (
+            "tl.store(p, p)",
+            "Cannot convert pointer<fp32> to fp32. A pointer converts to tl.int64 and back; "
+            "load through it for what it points to.",
+        ),
         ("tl.store(p, None)", "The value of tl.store must be a tensor or a number, got None."),
         ("tl.atomic_add(x, 1)", "tl.atomic_add needs a pointer, got fp32[64]. Add offsets to a pointer argument."),
         ("tl.atomic_and(p, 1)", "tl.atomic_and does not work on fp32. Use memory of a type of 32 or 64 bits."),

@@ -107,7 +107,10 @@ class Builder:
         before, is_loop = len(self._scope), header.startswith(("for ", "while "))
         self.depth += 1
         self.loop_depth += is_loop
+        num_lines = len(self.lines)
         yield
+        if len(self.lines) == num_lines:
+            self.emit("pass")
         self.depth -= 1
         self.loop_depth -= is_loop
         del self._scope[before:]

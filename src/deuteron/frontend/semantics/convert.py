@@ -103,7 +103,7 @@ def _convert_pointer(ctx: Context, x: Tensor, target: dtype) -> Tensor:
     if source.is_ptr() and target.is_int() and target.int_bitwidth in (1, 64):
         address = _retyped(ctx, x, int64, PtrToIntOp(x.handle))
         return convert(ctx, address, target)
-    raise ctx.error(f"Cannot convert {source} to {target}. A pointer converts to tl.int64 and back.")
+    raise ctx.error(f"Cannot convert {source} to {target}. {_OF_POINTERS}")
 
 
 def is_nonzero(ctx: Context, x: Tensor) -> Tensor:
@@ -111,6 +111,9 @@ def is_nonzero(ctx: Context, x: Tensor) -> Tensor:
     zero = number(ctx, 0, x.dtype, x.shape)
     op = CmpFOp(x.handle, zero.handle, "une") if x.dtype.is_floating() else CmpIOp(x.handle, zero.handle, "ne")
     return _retyped(ctx, x, tl.int1, op)
+
+
+_OF_POINTERS = "A pointer converts to tl.int64 and back; load through it for what it points to."
 
 
 def convert_bits(ctx: Context, x: Tensor, target: dtype) -> Tensor:
