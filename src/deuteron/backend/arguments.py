@@ -77,7 +77,7 @@ class ArgumentSlots:
                 return struct.pack("<" + slot, ctypes.c_float(value).value if slot[0] == "f" else value)
             bits = 8 * struct.calcsize(slot[0])
             return struct.pack("<Q", value & ((1 << bits) - 1))
-        except (struct.error, TypeError):
+        except (struct.error, TypeError, OverflowError):
             raise LaunchError(
                 f"argument '{param.name}' of kernel '{self._kernel}': expected {param.type}, got {value!r}"
             ) from None

@@ -9,16 +9,43 @@ promised of an argument is not checked. The hooks are called before and after, w
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
 from deuteron.backend.tensor_descriptor import flatten
+from deuteron.compiler.cache import kept_code
+from deuteron.compiler.source import ASTSource
+from deuteron.errors import LaunchError
+from deuteron.language.signature import DESCRIPTOR
+from deuteron.options import settings
 
 if TYPE_CHECKING:
+    from deuteron.backend.launcher.plain_loaded import PlainLauncher
     from deuteron.compiler.kernel import CompiledKernel
 
 
 def make_runner(kernel: CompiledKernel) -> Callable[..., None]:
-    """The function `kernel.run`; loads the kernel's code."""
+    """The function `kernel.run`, machine code where that is possible; loads the kernel's code."""
+    run = _run_in_python(kernel)
+    native = kernel.launch.native_launch()
+    plain = _plain_launcher() if native and _is_flat(kernel) else None
+    return (plain and plain.function(kernel.metadata.params, native, run)) or run
+
+
+@cache
+def _plain_launcher() -> PlainLauncher | None:
+    from deuteron.backend.launcher.plain_loaded import load_plain_launcher  # deferred: brings LLVM
+
+    return load_plain_launcher(partial(kept_code, settings.cache_dir))
+
+
+def _is_flat(kernel: CompiledKernel) -> bool:
+    """Whether each argument is one of the kernel's parameters: no tuple and no descriptor of a tensor."""
+    types = kernel.src.signature.values() if isinstance(kernel.src, ASTSource) else ()
+    return not any(isinstance(type, tuple) or type.startswith(DESCRIPTOR) for type in types)
+
+
+def _run_in_python(kernel: CompiledKernel) -> Callable[..., None]:
     launch, values_of = kernel.launch, _values_of(kernel)
 
     def run(
@@ -47,10 +74,14 @@ def _values_of(kernel: CompiledKernel) -> Callable[[Sequence[Any]], list[Any]]:
     params = kernel.metadata.params
     passed = [index for index, param in enumerate(params) if param.kind != "constexpr"]
     pointers = {index for index, param in enumerate(params) if param.kind == "pointer"}
+    is_flat = _is_flat(kernel)
 
     def values(args: Sequence[Any]) -> list[Any]:
-        if len(args) != len(params):
+        if not is_flat:
             args = flatten(args, is_deep=True)
+        if len(args) != len(params):
+            names = ", ".join(param.name for param in params)
+            raise LaunchError(f"kernel '{kernel.name}' takes {names}, got {len(args)} arguments")
         return [_address(args[index]) if index in pointers else args[index] for index in passed]
 
     return values

@@ -7,5 +7,8 @@
     grid.py         the extents                               call.py        the launch
     loaded.py       the code in this process
 
+    plain_call.py   launches with everything given in order, and plain_loaded.py
+    python_function.py      functions of Python that are machine code
+
 `runtime/fast_launch.py` makes the entries. What a target does with packed arguments is the target's.
 """

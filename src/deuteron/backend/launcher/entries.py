@@ -42,7 +42,7 @@ def define_entries(module: Module) -> None:
     _define_find(module)
     _define_condition(module)
     _define_holds(module)
-    _define_convert(module)
+    define_convert(module)
     _define_pack(module)
 
 
@@ -131,7 +131,7 @@ def _define_condition(module: Module) -> None:
     c.ret(c.zext(c.equal(value, c.field(condition, CONDITION, "expected", "ptr")), "i32"))
 
 
-def _define_convert(module: Module) -> None:
+def define_convert(module: Module) -> None:
     """The word for an object that a specialiser passed."""
     parameters = [("ptr", "shared"), ("ptr", "obj"), ("i64", "format"), ("ptr", "slot")]
     c = module.function("convert", "i32", parameters, kind=Code)

@@ -19,15 +19,15 @@ MAX_EXTENT = 2**31 - 1
 
 def define_grid(module: Module) -> None:
     """Add the functions `triple` and `evaluate_grid`, and those that they call."""
-    _define_triple(module)
-    _define_read_extent(module)
+    define_triple(module)
+    define_read_extent(module)
     _define_read_extents(module)
     _define_arguments_by_name(module)
     _define_call_grid(module)
     _define_evaluate_grid(module)
 
 
-def _define_triple(module: Module) -> None:
+def define_triple(module: Module) -> None:
     """The extents as a new tuple, or NULL with an exception."""
     c = module.function("triple", "ptr", [("ptr", "extents")], kind=Code)
     (extents,) = c.parameters
@@ -46,7 +46,7 @@ def _define_triple(module: Module) -> None:
     c.ret(NULL)
 
 
-def _define_read_extent(module: Module) -> None:
+def define_read_extent(module: Module) -> None:
     """Of an `int` from 0 to MAX_EXTENT."""
     c = module.function("read_extent", "i32", [("ptr", "shared"), ("ptr", "obj"), ("ptr", "extent")], kind=Code)
     shared, obj, extent = c.parameters

@@ -21,28 +21,11 @@ from deuteron.backend.arrays import is_array_token, tokens_of_one_array
 from deuteron.backend.launcher import numpy_arrays, torch_tensors
 from deuteron.backend.launcher.call import EXPORTED, launcher_module
 from deuteron.backend.launcher.code import check_layout
+from deuteron.backend.launcher.python_function import METH_FASTCALL, METH_KEYWORDS, METH_O, Definition, new_function
 from deuteron.backend.launcher.records import NUMPY_DTYPES, NUMPY_TABLE, SHARED, SHARED_WORDS, TORCH_DTYPES, TORCH_TABLE
 from deuteron.backend.launcher.tokens import Numbers
 from deuteron.backend.llvm.compile import emit_object, optimise
 from deuteron.backend.llvm.loader import load_object
-
-_METH_KEYWORDS, _METH_O, _METH_FASTCALL = 0x2, 0x8, 0x80
-
-
-class _Definition(ctypes.Structure):
-    """CPython's PyMethodDef."""
-
-    _fields_ = [
-        ("name", ctypes.c_char_p),
-        ("function", ctypes.c_void_p),
-        ("flags", ctypes.c_int),
-        ("doc", ctypes.c_char_p),
-    ]
-
-
-_new_function = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p)(
-    ("PyCFunction_NewEx", ctypes.pythonapi)
-)
 
 
 class Launcher:
@@ -52,9 +35,9 @@ class Launcher:
         self.numbers = numbers
         self._loaded = load_object(code, EXPORTED)
         doc = b"Launch the kernel with these arguments."
-        self._launch = self._definition("launch", _METH_FASTCALL | _METH_KEYWORDS, doc)
-        self._launch_prepared = self._definition("launch_prepared", _METH_FASTCALL | _METH_KEYWORDS, doc)
-        self._with_grid = self._definition("with_grid", _METH_O, b"The kernel with its grid.")
+        self._launch = self._definition("launch", METH_FASTCALL | METH_KEYWORDS, doc)
+        self._launch_prepared = self._definition("launch_prepared", METH_FASTCALL | METH_KEYWORDS, doc)
+        self._with_grid = self._definition("with_grid", METH_O, b"The kernel with its grid.")
         hash_type = ctypes.PYFUNCTYPE(ctypes.c_uint64, ctypes.c_void_p, ctypes.c_uint64)
         self._hash_words = hash_type(self._loaded.address("hash_words"))
         self._shared = (ctypes.c_uint64 * SHARED_WORDS)()
@@ -62,8 +45,8 @@ class Launcher:
         self._dtypes: set[int] = set()
         self._write_shared()
 
-    def _definition(self, function: str, flags: int, doc: bytes) -> _Definition:
-        return _Definition(b"launch", self._loaded.address(function), flags, doc)
+    def _definition(self, function: str, flags: int, doc: bytes) -> Definition:
+        return Definition(b"launch", self._loaded.address(function), flags, doc)
 
     def _write_shared(self) -> None:
         numbers = self.numbers
@@ -85,11 +68,11 @@ class Launcher:
 
     def subscript(self, kernel: tuple) -> Any:
         """The function that makes a callable of a grid."""
-        return _new_function(ctypes.addressof(self._with_grid), kernel, None)
+        return new_function(self._with_grid, kernel)
 
     def prepared(self, kernel: tuple, entry: tuple, grid: tuple[int, int, int]) -> Any:
         """The function that launches an entry."""
-        return _new_function(ctypes.addressof(self._launch_prepared), (kernel, entry, grid), None)
+        return new_function(self._launch_prepared, (kernel, entry, grid))
 
     def hash(self, words: Sequence[int]) -> int:
         """What an entry of this key is found by."""

@@ -1,0 +1,76 @@
+"""The machine code of `plain_call.py` in this process, and the functions that are made of it.
+
+plain = load_plain_launcher(kept)           None where this interpreter is not laid out as the code expects
+run = plain.function(params, native, run_in_python)
+"""
+
+from __future__ import annotations
+
+import ctypes
+import hashlib
+import sys
+from collections.abc import Callable, Sequence
+
+import llvmlite
+import llvmlite.binding as llvm
+
+from deuteron.backend.launcher import torch_tensors
+from deuteron.backend.launcher.code import check_layout
+from deuteron.backend.launcher.plain_call import FIRST, PLAIN_SLOT, RUNNER, plain_module, runner_slots
+from deuteron.backend.launcher.python_function import METH_FASTCALL, Definition, new_function
+from deuteron.backend.launcher.records import MOST_SLOTS, SHARED, to_bytes
+from deuteron.backend.llvm.compile import emit_object, optimise
+from deuteron.backend.llvm.loader import load_object
+from deuteron.backend.metadata import Param
+from deuteron.backend.native_launch import NativeLaunch
+
+
+class PlainLauncher:
+    """The code and what it shares; there is one, which lives as long as the process."""
+
+    def __init__(self, code: bytes):
+        self._loaded = load_object(code, ["run_plain"])
+        doc = b"Launch the kernel with the numbers and all arguments of a launch."
+        self._run = Definition(b"run", self._loaded.address("run_plain"), METH_FASTCALL, doc)
+        objects = {"int": int, "float": float, "none": None, "exception": Exception}
+        self._shared = (ctypes.c_uint64 * len(SHARED))(*SHARED.pack(**{n: id(value) for n, value in objects.items()}))
+        self._knows_tensors = False
+
+    def function(
+        self, params: Sequence[Param], native: NativeLaunch, run_in_python: Callable[..., None]
+    ) -> Callable[..., None] | None:
+        """The function that launches a kernel; None where it has too many arguments. `params` are all parameters."""
+        slots = runner_slots(params)
+        if len(slots) > MOST_SLOTS:
+            return None
+        self._learn_tensors()
+        objects = {"in_python": run_in_python, "fail": native.fail}
+        fields = {
+            "shared": ctypes.addressof(self._shared),
+            "num_args": FIRST + len(params),
+            "num_slots": len(slots),
+            "fire": native.function,
+            "target": len(RUNNER) + len(slots) * len(PLAIN_SLOT),
+            **{name: id(value) for name, value in objects.items()},
+        }
+        words = [*RUNNER.pack(**fields), *(word for slot in slots for word in slot), *native.target]
+        return new_function(self._run, (to_bytes(words), objects, self))
+
+    def _learn_tensors(self) -> None:
+        """Let the code read torch's tensors, once the program has them."""
+        if self._knows_tensors or not hasattr(sys.modules.get("torch"), "nn"):
+            return
+        self._knows_tensors = True
+        functions = torch_tensors.functions()
+        if functions is not None:
+            for name, value in functions.addresses.items():
+                self._shared[SHARED.index(name)] = value
+
+
+def load_plain_launcher(kept: Callable[[str, Callable[[], bytes]], bytes]) -> PlainLauncher | None:
+    """Load the code; `kept(key, make)` is what `make()` made some time for this key."""
+    if not check_layout():
+        return None
+    text = plain_module().text()
+    key = hashlib.sha256(f"{llvmlite.__version__} {llvm.get_default_triple()}\n{text}".encode()).hexdigest()
+    return PlainLauncher(kept(key, lambda: emit_object(optimise(text, "generic", "", 2), "generic", "", 2)))
