@@ -41,6 +41,7 @@ OPTIONS = dict(num_warps=8)
 def compile_with(backend, source, target, options):
     params = [param for param in source.params if param.kind != "constexpr"]
     sizes = " ".join("8" if param.type[0] == "*" or param.type == "fp64" else "4" for param in params)
+    sizes += " 128" * len(SHAPE.get("tensor_maps", ()))
     metadata = KernelMetadata("k", "k_symbol", Target("cuda", 90), OPTIONS, source.params, **SHAPE)
     launch = load_kernel(f"fake-cubin 9.0a k_symbol {sizes}".encode() + bytes(1), metadata)
     return SimpleNamespace(name="k", metadata=metadata, launch=launch, load=launch.prepare)
@@ -137,6 +138,51 @@ print(calls())
     told = "cuLaunchKernel k_symbol grid=3,2,1 block=256,1,1 shared=100000 stream={} device=0 args={}"
     assert launched.endswith(told.format("(nil)", "7000,7004,7,3e800000,"))
     assert on_stream == told.format("0x5000", "7000,7004,7,3e800000,")
+
+
+MAPS = """
+from deuteron.backend.tensor_map import TensorMap
+rows = ("argument", 2, 32)
+wide = ("max", 64, ("mul", 64, rows, ("constant", 8)), ("sub", 64, ("constant", 4), ("argument", 2, 32)))
+base = ("add", 64, ("argument", 0, 64), ("constant", 32))
+one = TensorMap("fp16", (1, 128, 64), 128, "zero", base, (rows, wide, ("constant", 99)), (wide, wide), "k.py:1")
+two = TensorMap("fp32", (32,), 0, "nan", ("argument", 1, 64), (("min", 32, rows, ("constant", 1000)),), (), "k.py:2")
+SHAPE["tensor_maps"] = (one, two)
+y.address = 0x7040
+
+def told():
+    found = calls()
+    return found[found.index("k_symbol"):]
+
+"""
+
+
+def test_tensor_maps(tmp_path):
+    body = """
+for n in (16, 48, 4096):
+    for _ in range(2):
+        kernel[(1,)](x, y, n, 0.5, BLOCK=64)
+        native = told()
+    kernel.run(x, y, n, 0.5, BLOCK=64, grid=(1,))
+    print(native == told(), native.count("/"), len(slow))
+"""
+    assert run(tmp_path, MAPS + body) == ["True 4 1"] * 3
+
+
+def test_a_tensor_that_cannot_be_copied_by_tma(tmp_path):
+    body = """
+for _ in range(2):
+    kernel[(1,)](x, y, 16, 0.5, BLOCK=64)
+for n in (0, -16, 2**31 - 16, 2**62):
+    print(attempt(lambda: kernel[(1,)](x, y, n, 0.5, BLOCK=64)))
+    print(attempt(lambda: kernel.run(x, y, n, 0.5, BLOCK=64, grid=(1,))))
+fake.fake_fail(b"cuTensorMapEncodeTiled", 1, 1)
+print(attempt(lambda: kernel[(1,)](x, y, 32, 0.5, BLOCK=64)), len(slow))
+"""
+    *errors, refused = run(tmp_path, MAPS + body)
+    assert errors[::2] == errors[1::2]
+    assert "the tensor descriptor in k.py:1 cannot be copied by TMA: a size of it is 0" in errors[0]
+    assert refused.startswith("None")  # and then Python asks the driver again
 
 
 def test_a_thread_that_has_no_context(tmp_path):

@@ -106,12 +106,20 @@ class LoadedKernel:
 
     def native_launch(self, device: int | None = None) -> NativeLaunch | None:
         """How the compiled launcher launches on a device that the kernel has been launched on."""
-        if device not in self._ready or self._maps is not None or not self._driver.is_library:
+        if device not in self._ready or not self._driver.is_library:
+            return None
+        fields = {
+            "function": int(self.function),
+            "num_threads": self._num_threads,
+            "num_ctas": self._num_ctas,
+            "max_x": self._max_grid[0],
+            "shared": self._shared,
+            "num_arguments": self._arguments.count,
+        }
+        target = target_words(self._metadata.tensor_maps, device, self._driver.num_devices == 1, **fields)
+        if target is None:
             return None
         stream, conditions = native_stream()
-        shape = (self._num_threads, self._num_ctas, self._max_grid[0], self._shared)
-        num_arguments = len(self._metadata.runtime_params)
-        target = target_words(int(self.function), shape, num_arguments, device, self._driver.num_devices == 1)
         return NativeLaunch(launch_function(), target, self._fail, stream, device, conditions)
 
     def _fail(self, status: int, extents: Sequence[int]) -> None:

@@ -1,35 +1,51 @@
 """Machine code that launches a kernel on a GPU, for the compiled launcher.
 
     launch(target, extents, values, stream)         as `backend/native_launch.py` has it
-    target_words(function, (128, 1, 2**31 - 1, 0), 5, device=0, is_only_device=True)      what `target` points to
+    target_words(TARGET.pack(...), maps)            what `target` points to: a TARGET, then the maps of `native_maps.py`
 
-A grid that is too large, a thread without a context and, where there are several GPUs, one whose context is of another
-are left to Python, which knows what to do.
+A grid that is too large, a map that the driver would refuse, a thread without a context and, where there are several
+GPUs, one whose context is of another are left to Python, which knows what to do.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cache
 
 from deuteron.backend.cuda.libcuda import library_function
-from deuteron.backend.llvm.builder import Builder
+from deuteron.backend.cuda.native_maps import define_encode, map_words
+from deuteron.backend.launcher.code import NULL, Code
+from deuteron.backend.launcher.records import Record
 from deuteron.backend.llvm.compile import emit_object
+from deuteron.backend.llvm.control_flow import Block
 from deuteron.backend.llvm.loader import LoadedObject, load_object
 from deuteron.backend.llvm.module import Module
 from deuteron.backend.llvm.types import Value, const
 from deuteron.backend.native_launch import PYTHON_LAUNCHES
+from deuteron.backend.tensor_map import ALIGNMENT, SIZE, TensorMap
 
-_TARGET = "launch function num_threads num_ctas max_x shared num_arguments device current_device".split()  # noqa: SIM905
+# `current_device` is a function of the driver, 0 where there is only one device.
+TARGET = Record(
+    "function num_threads num_ctas max_x shared num_arguments device num_maps launch current_device encode_tiled"
+)
 _MAX_Y = 65535  # and z
 _INVALID_CONTEXT = 201
 
 
 def target_words(
-    function: int, shape: tuple[int, int, int, int], num_arguments: int, device: int, is_only_device: bool
-) -> tuple[int, ...]:
-    """The words of _TARGET; `shape` has threads, CTAs, the largest extent along x, bytes of shared memory."""
-    asked = 0 if is_only_device else library_function("cuCtxGetDevice")
-    return library_function("cuLaunchKernel"), function, *shape, num_arguments, device, asked
+    tensor_maps: Sequence[TensorMap], device: int, is_only_device: bool, **fields: int
+) -> tuple[int, ...] | None:
+    """The words of a kernel on a device; None where Python has to make a map."""
+    maps = [map_words(described) for described in tensor_maps]
+    if None in maps:
+        return None
+    functions = {"launch": library_function("cuLaunchKernel")}
+    if not is_only_device:
+        functions["current_device"] = library_function("cuCtxGetDevice")
+    if maps:
+        functions["encode_tiled"] = library_function("cuTensorMapEncodeTiled")
+    words = TARGET.pack(num_maps=len(maps), device=device, **functions, **fields)
+    return (*words, *(word for described in maps for word in described or ()))
 
 
 @cache
@@ -41,53 +57,69 @@ def launch_function() -> int:
 @cache
 def _loaded() -> LoadedObject:
     module = Module("cuda_launch")
-    parameters = [("ptr", "target"), ("ptr", "extents"), ("ptr", "values"), ("i64", "stream")]
-    _emit(module.function("launch", "i64", parameters, "external"))
+    define_encode(module)
+    _define_make_maps(module)
+    _define_launch(module)
     return load_object(emit_object(module.text(), "generic"), ["launch"])
 
 
-def _emit(b: Builder) -> None:
-    target, extents, values, stream = b.parameters
-    words = dict(zip(_TARGET, _words(b, target, len(_TARGET)), strict=True))
-    x, y, z = _words(b, extents, 3)
-    in_python = b.block("in_python")
-    current = b.alloca("i32", 1, align=8)
-    for extent, limit in ((x, words["max_x"]), (y, const("i64", _MAX_Y)), (z, const("i64", _MAX_Y))):
-        _leave_if(b, b.icmp("ugt", extent, limit), in_python)
-    with b.if_(b.icmp("ne", words["current_device"], const("i64", 0))) as branch:
-        status = b.call_pointer("i32", b.inttoptr(words["current_device"]), current)
-        is_same = b.icmp("eq", b.load("i32", current), b.trunc(words["device"], "i32"))
-        branch.yield_(b.and_(b.icmp("eq", status, const("i32", 0)), is_same))
-        branch.otherwise()
-        branch.yield_(const("i1", 1))
-    _leave_if(b, b.xor(branch.results[0], const("i1", 1)), in_python)
-    status = _launch(b, words, (x, y, z), values, stream)
-    _leave_if(b, b.icmp("eq", status, const("i32", _INVALID_CONTEXT)), in_python)
-    b.ret(b.zext(status, "i64"))
-    b.position(in_python)
-    b.ret(const("i64", PYTHON_LAUNCHES))
+def _define_make_maps(module: Module) -> None:
+    """Encode all maps, and put their addresses behind those of the arguments; 0 where Python has to."""
+    given = [("ptr", "target"), ("ptr", "values"), ("ptr", "space"), ("ptr", "addresses")]
+    c = module.function("make_maps", "i32", given, kind=Code)
+    target, values, space, addresses = c.parameters
+    described = c.variable("ptr", c.after(target, len(TARGET)))
+    fail = c.block("fail")
+    encode_tiled = c.field(target, TARGET, "encode_tiled", "ptr")
+    with c.repeat(c.field(target, TARGET, "num_maps")) as index:
+        place, words = c.gep("i8", space, c.mul(index, c.word(SIZE))), c.load("ptr", described)
+        c.leave_if(c.is_null(c.call("i32", "encode", words, values, encode_tiled, place)), fail)
+        c.put(addresses, index, place)
+        c.store(c.after(words, c.at(words, c.word(0))), described)
+    c.ret(const("i32", 1))
+    c.position(fail)
+    c.ret(const("i32", 0))
 
 
-def _words(b: Builder, record: Value, count: int) -> list[Value]:
-    return [b.load("i64", b.gep("i64", record, const("i64", index))) for index in range(count)]
+def _define_launch(module: Module) -> None:
+    given = [("ptr", "target"), ("ptr", "extents"), ("ptr", "values"), ("i64", "stream")]
+    c = module.function("launch", "i64", given, "external", kind=Code)
+    target, extents, values, stream = c.parameters
+    current = c.variable("i32", const("i32", 0))
+    count, num_maps = (c.field(target, TARGET, name) for name in ("num_arguments", "num_maps"))
+    addresses = c.alloca("ptr", c.add(c.add(count, num_maps), c.word(1)), align=16)
+    space = c.alloca("i8", c.mul(num_maps, c.word(SIZE)), align=ALIGNMENT)
+    in_python = c.block("in_python")
+    x, y, z = (c.at(extents, c.word(axis)) for axis in range(3))
+    limits = c.field(target, TARGET, "max_x"), c.word(_MAX_Y), c.word(_MAX_Y)
+    for extent, limit in zip((x, y, z), limits, strict=True):
+        c.leave_if(c.icmp("ugt", extent, limit), in_python)
+    _check_device(c, target, current, in_python)
+    with c.repeat(count) as index:
+        c.put(addresses, index, c.after(values, index))
+    made = c.call("i32", "make_maps", target, values, space, c.after(addresses, count))
+    c.leave_if(c.is_null(made), in_python)
+    status = _call_driver(c, target, (x, y, z), addresses, stream)
+    c.leave_if(c.equal(status, const("i32", _INVALID_CONTEXT)), in_python)
+    c.ret(c.zext(status, "i64"))
+    c.position(in_python)
+    c.ret(c.word(PYTHON_LAUNCHES))
 
 
-def _leave_if(b: Builder, condition: Value, block) -> None:
-    further = b.block("on")
-    b.cond_br(condition, block, further)
-    b.position(further)
+def _check_device(c: Code, target: Value, current: Value, in_python: Block) -> None:
+    """Leave where there are several devices and the thread's context is not of the kernel's."""
+    current_device = c.field(target, TARGET, "current_device", "ptr")
+    with c.when(c.is_not_null(current_device)):
+        c.leave_if(c.is_not_null(c.call_pointer("i32", current_device, current)), in_python)
+        device = c.trunc(c.field(target, TARGET, "device"), "i32")
+        c.leave_if(c.differ(c.load("i32", current), device), in_python)
 
 
-def _launch(b: Builder, words: dict[str, Value], extents: tuple[Value, ...], values: Value, stream: Value) -> Value:
+def _call_driver(c: Code, target: Value, extents: tuple[Value, ...], addresses: Value, stream: Value) -> Value:
     """Call cuLaunchKernel; its status."""
-    count = words["num_arguments"]
-    addresses = b.alloca("ptr", b.add(count, const("i64", 1)), align=16)
-    with b.loop(const("i64", 0), count, const("i64", 1)) as loop:
-        b.store(b.gep("i64", values, loop.index), b.gep("ptr", addresses, loop.index))
-    one, null = const("i32", 1), const("ptr", 0)
     x, y, z = extents
-    grid = [b.trunc(extent, "i32") for extent in (b.mul(x, words["num_ctas"]), y, z)]
-    threads, shared = (b.trunc(words[name], "i32") for name in ("num_threads", "shared"))
-    function, queue = b.inttoptr(words["function"]), b.inttoptr(stream)
-    given = (function, *grid, threads, one, one, shared, queue, addresses, null)
-    return b.call_pointer("i32", b.inttoptr(words["launch"]), *given)
+    grid = [c.trunc(extent, "i32") for extent in (c.mul(x, c.field(target, TARGET, "num_ctas")), y, z)]
+    threads, shared = (c.trunc(c.field(target, TARGET, name), "i32") for name in ("num_threads", "shared"))
+    one, function = const("i32", 1), c.field(target, TARGET, "function", "ptr")
+    given = function, *grid, threads, one, one, shared, c.inttoptr(stream), addresses, NULL
+    return c.call_pointer("i32", c.field(target, TARGET, "launch", "ptr"), *given)
