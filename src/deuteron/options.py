@@ -21,7 +21,7 @@ from deuteron.errors import UsageError, suggest
 class Target:
     """What code is generated for: `cpu` (arch: an LLVM CPU name, or `native`) or `cuda` (arch: 80, 90, ...).
 
-    A text becomes one by `backend.parse_target`.
+    A text becomes one by `backend.parse_target`. An arch of 0 or "" is none.
     """
 
     backend: str
@@ -29,7 +29,7 @@ class Target:
     warp_size: int = 32
 
     def __str__(self) -> str:
-        return f"{self.backend}:{self.arch}"
+        return f"{self.backend}:{self.arch}" if self.arch else self.backend
 
 
 MAX_THREADS = 1024  # of a program on any GPU

@@ -32,6 +32,12 @@ def compiled(fn=double):
     return deuteron.compile(ASTSource(fn, SIGNATURE, {"BLOCK": 16}, ATTRS), target=TARGET, options={"num_warps": 2})
 
 
+@pytest.mark.parametrize("arch", ["", 0, "native"])
+def test_a_target_of_the_cpu_as_triton_programs_write_it(arch):
+    target = Target("cpu", arch, 0)
+    assert str(deuteron.compile(ASTSource(double, SIGNATURE, {"BLOCK": 16}, ATTRS), target=target).metadata.target) == "cpu:native"
+
+
 def generated():
     """A kernel of a module that only this process has, as a compile worker leaves it for its parent."""
     fn = deuteron.jit(double.fn)
