@@ -127,6 +127,27 @@ def test_bounds_of_a_mask(mask, expected):
     assert bounds(mask) == expected
 
 
+def moved(offset: Polynomial, mask: str = "both") -> tuple[Dimension, ...] | None:
+    """The dimensions of a column of stride 512 that a block walks from an offset, with a mask on its own rows."""
+    known = TilePolynomials()
+    stride = Polynomial.constant(512)
+    found = masked(StridedTile(FUNC.args[0], (Dimension(stride, offset, 0),)), known, value_named(MASKS, mask))
+    return found and found.dimensions
+
+
+@pytest.mark.parametrize("mask", ["below", "from_zero", "both"])
+def test_what_a_mask_does_not_count_moves_along_a_dimension_of_its_own(mask):
+    rows, other = moved(PID + TWO * PID, mask)
+    assert rows.offset == ZERO and rows.stride == Polynomial.constant(512)
+    assert other == Dimension(Polynomial.constant(3 * 512), PID, None)
+
+
+def test_what_an_earlier_bound_counts_stays():
+    known = TilePolynomials()
+    dimension = Dimension(Polynomial.constant(512), PID, 0, size=M)
+    assert masked(StridedTile(FUNC.args[0], (dimension,)), known, value_named(MASKS, "below")) is None
+
+
 @pytest.mark.parametrize(
     "mask", ["none", "above", "unsigned", "other", "unknown", "either", "two_ends", "half_known", "p"]
 )

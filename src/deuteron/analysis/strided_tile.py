@@ -9,6 +9,9 @@
 
 Strides and sizes count elements, and come from the kernel's arguments alone. An offset moves the block along the
 dimension whose stride divides it; where it has an argument that no stride has, that is the stride of another dimension.
+So is a part of it that a mask does not count, where strides are numbers:
+
+    a + 64 * head + 512 * i0 + i1,  mask i1 < 64            a dimension of stride 64 that begins at head, a block of one
 """
 
 from __future__ import annotations
@@ -157,7 +160,21 @@ def _bounded(tile: StridedTile, condition: Polynomial) -> StridedTile | None:
         bounded = dimension.bounded(size)
     elif distance == ZERO:
         bounded = replace(dimension, starts_at_zero=True)
+    elif (apart := _detached(tile, dimension, size) or _detached(tile, dimension, distance)) is not None:
+        return _bounded(apart, condition)
     return tile.with_dimension(dimension, bounded) if bounded is not None else None
+
+
+def _detached(tile: StridedTile, dimension: Dimension, bound: Polynomial) -> StridedTile | None:
+    """The tile in which that part of an offset which a bound is too large by moves along dimensions of its own."""
+    varying, _ = bound.split(lambda monomial: not all(map(_is_argument, monomial)))
+    rest = dimension.offset - varying
+    is_part = {monomial for monomial, _ in varying}.isdisjoint(monomial for monomial, _ in rest)
+    if not is_part or varying == ZERO or dimension.size is not None or dimension.starts_at_zero:
+        return None
+    moved = tile.with_dimension(dimension, replace(dimension, offset=rest))
+    others = tuple(_walk(dimension.stride, monomial, factor) for monomial, factor in varying)
+    return replace(moved, dimensions=moved.dimensions + others)
 
 
 def _move(dimensions: list[Dimension], monomial: Monomial, factor: int) -> None:
@@ -169,11 +186,16 @@ def _move(dimensions: list[Dimension], monomial: Monomial, factor: int) -> None:
             moved = replace(dimension, offset=dimension.offset + steps)
             dimensions[dimensions.index(dimension)] = moved
             return
+    dimensions.append(_walk(ONE, monomial, factor))
+
+
+def _walk(unit: Polynomial, monomial: Monomial, factor: int) -> Dimension:
+    """A dimension of which the block is one deep, for an offset in such units."""
     arguments = [atom for atom in monomial if _is_argument(atom)]
     others = [atom for atom in monomial if not _is_argument(atom)]
-    stride = Polynomial.of(*arguments) * Polynomial.constant(abs(factor))
+    stride = unit * Polynomial.of(*arguments) * Polynomial.constant(abs(factor))
     sign = Polynomial.constant(1 if factor > 0 else -1)
-    dimensions.append(Dimension(stride, Polynomial.of(*others) * sign, None))
+    return Dimension(stride, Polynomial.of(*others) * sign, None)
 
 
 def _specificity(dimension: Dimension) -> tuple[int, int]:

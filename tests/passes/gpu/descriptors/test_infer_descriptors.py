@@ -168,6 +168,29 @@ def test_block_pointers_load_the_same(rng, m, n, k, trans):
 
 
 @deuteron.jit
+def heads_by_blocks(a_ptr, b_ptr, out_ptr, T, HEADS: tl.constexpr, DIM: tl.constexpr):
+    """Strides are numbers, of which the offsets of heads and batches are multiples."""
+    row, head, first = tl.program_id(0) * 64, tl.program_id(1), tl.program_id(2) * T
+    at = (first * HEADS + head) * DIM
+    acc = tl.zeros((64, DIM), tl.float32)
+    for column in range(0, T, 32):
+        a = tl.make_block_ptr(a_ptr + at, (T, DIM), (HEADS * DIM, 1), (row, 0), (64, DIM), (1, 0))
+        b = tl.make_block_ptr(b_ptr + at, (T, DIM), (HEADS * DIM, 1), (column, 0), (32, DIM), (1, 0))
+        x, y = tl.load(a, boundary_check=(0, 1)), tl.load(b, boundary_check=(0, 1))
+        acc = tl.dot(tl.dot(x, tl.trans(y)).to(tl.float16), y, acc)
+    out = tl.make_block_ptr(out_ptr + at, (T, DIM), (HEADS * DIM, 1), (row, 0), (64, DIM), (1, 0))
+    tl.store(out, acc.to(tl.float16), boundary_check=(0, 1))
+
+
+@pytest.mark.parametrize("rows", [16, 80])
+def test_heads_of_constant_strides_are_dimensions(rng, rows):
+    assert loads(heads_by_blocks, HEADS=2, DIM=32) == (2, 0)
+    a, b = array(rng, 2 * rows * 2, 32), array(rng, 2 * rows * 2, 32)
+    out = aligned(np.empty((2 * rows * 2, 32), np.float16))
+    check_same(ttir(heads_by_blocks, HEADS=2, DIM=32), [a, b, out, rows], out, (-(-rows // 64), 2, 2))
+
+
+@deuteron.jit
 def attention(q_ptr, k_ptr, v_ptr, out_ptr, stride_z, stride_h, stride_row, begin, length, CASE: tl.constexpr):
     rows = tl.program_id(0) * 64 + tl.arange(0, 64)
     columns = tl.arange(0, 32)
