@@ -34,8 +34,8 @@ def compiled(fn=double):
 
 @pytest.mark.parametrize("arch", ["", 0, "native"])
 def test_a_target_of_the_cpu_as_triton_programs_write_it(arch):
-    target = Target("cpu", arch, 0)
-    assert str(deuteron.compile(ASTSource(double, SIGNATURE, {"BLOCK": 16}, ATTRS), target=target).metadata.target) == "cpu:native"
+    kernel = deuteron.compile(ASTSource(double, SIGNATURE, {"BLOCK": 16}, ATTRS), target=Target("cpu", arch, 0))
+    assert str(kernel.metadata.target) == "cpu:native"
 
 
 def generated():
