@@ -21,15 +21,18 @@ _NAME = re.compile(r"(?<![\w.$%])[A-Za-z_.$][\w.$]*")
 _QUOTED = re.compile(r'("(?:[^"\\]|\\.)*")')
 
 
-def assembly_block(assembly: str, symbol: str) -> str:
-    """A file-scope `__asm__` that defines `symbol`, hidden, and nothing else that another file could see."""
+def assembly_block(assembly: str, symbol: str, name: str | None = None) -> str:
+    """A file-scope `__asm__` that defines `symbol`, hidden, and nothing else that another file could see.
+
+    Where a `name` is given, the symbol is called so.
+    """
     lines = list(_kept_lines(assembly.splitlines()))
     prefix = f".L{hashlib.sha256(symbol.encode()).hexdigest()[:8]}_"
     labels = {match[1] for line in lines if (match := _LABEL.match(line))} - {symbol}
-    renamed = {label: prefix + label.removeprefix(".L") for label in labels}
+    renamed = {label: prefix + label.removeprefix(".L") for label in labels} | {symbol: name or symbol}
     body = [
         "\t.pushsection\t.text",
-        f"\t.hidden\t{symbol}",
+        f"\t.hidden\t{name or symbol}",
         *(_rename(line, renamed) for line in lines),
         "\t.popsection",
     ]

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 from deuteron import compiler
+from deuteron.aot.targets import c_target
 from deuteron.backend import get_backend
 from deuteron.language.function import Function
 from deuteron.options import option_names
@@ -27,15 +29,22 @@ def compile(src: Any = None, target: Any = None, options: Mapping[str, Any] | No
     """
     src = older.pop("fn", src)
     if not isinstance(src, Function):
-        return compiler.compile(src, target, {**_plain(target), **(options or {})}, in_folder=True, **older)
+        return _compile(src, target, options or {}, **older)
     warnings.warn("triton.compile(fn, signature=...) is called triton.compile(ASTSource(fn, ...)) now", stacklevel=2)
     constants = dict(older.pop("constants", {}))
     signature = _by_name(src, older.pop("signature"), {_name(src, key) for key in constants})
     capability = older.pop("cc", None)
     older = {name: value for name, value in older.items() if name not in ("device", "device_type", "configs")}
     source = compiler.ASTSource(src, signature, constants)
-    target = target or (f"cuda:{capability}" if capability else None)
-    return compiler.compile(source, target, {**_plain(target), **older}, in_folder=True)
+    return _compile(source, target or (f"cuda:{capability}" if capability else None), older)
+
+
+def _compile(source: Any, target: Any, options: Mapping[str, Any], **asked: Any) -> compiler.CompiledKernel:
+    """Compile for launchers of any kind; `asm` then has the libraries that AOTInductor packs."""
+    kernel = compiler.compile(source, target, {**_plain(target), **options}, in_folder=True, **asked)
+    for name, make in c_target(kernel.metadata.target.backend).libraries.items():
+        kernel.asm.add(name, partial(make, kernel.asm, kernel.metadata))
+    return kernel
 
 
 def _plain(target: Any) -> dict[str, bool]:

@@ -34,6 +34,10 @@ class StageTexts(Mapping[str, str | bytes]):
         self._texts = texts
         self._on_demand = {name: make for name, make in on_demand.items() if name not in texts}
 
+    def add(self, name: str, make: Callable[[], str | bytes]) -> None:
+        """One more text on demand."""
+        self._on_demand[name] = make
+
     def __getitem__(self, name: str) -> str | bytes:
         if name in self._on_demand:
             self._texts[name] = self._on_demand.pop(name)()

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from deuteron.aot.assembly import assembly_block
 from deuteron.aot.c_types import launch_declaration
 from deuteron.aot.grid_code import Variable, node_code
+from deuteron.aot.nativert import kernel_library, launcher_library
 from deuteron.aot.symbols import plain_names
 from deuteron.aot.targets.target import CTarget, KernelCode
 from deuteron.aot.templates import render, runtime_source
@@ -77,4 +78,11 @@ def _feature_code(feature: Feature) -> str:
     return f"{{{numbers}}}, /* {feature.name} */"
 
 
-CPU = CTarget("cpu", ("cpu_types.h", "names.h", "status.h"), resolve, lambda target: len(_features(target)), source)
+CPU = CTarget(
+    "cpu",
+    ("cpu_types.h", "names.h", "status.h"),
+    resolve,
+    lambda target: len(_features(target)),
+    source,
+    {"so": kernel_library, "launcher.so": launcher_library},
+)
