@@ -5,10 +5,11 @@ from __future__ import annotations
 from enum import IntEnum
 
 from xdsl.dialects.arith import CMPF_COMPARISON_OPERATIONS, CMPI_COMPARISON_OPERATIONS
-from xdsl.dialects.builtin import DenseArrayBase, IntegerAttr, i64
+from xdsl.dialects.builtin import DenseArrayBase, IntAttr, IntegerAttr, i64
 from xdsl.ir import Attribute
 
-from deuteron.ir.pretty.form import Form, Inference, Keywords
+from deuteron.ir.pretty.elements import Keywords
+from deuteron.ir.pretty.form import Form, Inference
 from deuteron.ir.tt.atomic import AtomicKind, MemoryScope, MemorySemantic
 from deuteron.ir.tt.convert import PropagateNan, RoundingMode
 from deuteron.ir.tt.descriptor import DescriptorReduceKind, TensorDescType
@@ -72,6 +73,14 @@ def _split_policy(attributes: dict[str, Attribute]) -> dict[str, Attribute]:
     if not isinstance(policy, CachePolicyAttr):
         return attributes
     return attributes | {"cache": _number(policy.cache.data), "evict": _number(policy.evict.data)}
+
+
+def _join_policy(properties: dict[str, Attribute]) -> dict[str, Attribute]:
+    others = {name: value for name, value in properties.items() if name not in ("cache", "evict")}
+    cache, evict = (properties[name].value.data for name in ("cache", "evict"))
+    if (cache, evict) == (CacheModifier.NONE, EvictionPolicy.NORMAL):
+        return others
+    return others | {"cachePolicy": CachePolicyAttr(IntAttr(cache), IntAttr(evict))}
 
 
 CACHE = _words(CacheModifier)
@@ -164,14 +173,16 @@ FORMS: dict[str, Form] = {
         {"mask": ("ptr", _mask), "other": ("ptr", _loaded), "result": ("ptr", _loaded)},
         HOW,
         PLAIN,
-        translate=_split_policy,
+        after_reading=_split_policy,
+        before_writing=_join_policy,
     ),
     "tt.store": Form(
         f"$ptr `,` $value (`,` $mask)? {ACCESS} attr-dict `:` type($ptr)",
         {"mask": ("ptr", _mask), "value": ("ptr", _loaded)},
         HOW,
         PLAIN,
-        translate=_split_policy,
+        after_reading=_split_policy,
+        before_writing=_join_policy,
     ),
     "tt.make_tensor_ptr": Form(
         "$base `,` `[` $shape `]` `,` `[` $strides `]` `,` `[` $offsets `]` attr-dict `:` type($result)",
@@ -207,7 +218,8 @@ FORMS: dict[str, Form] = {
         {"indices": ("desc", _i32)},
         HOW,
         PLAIN,
-        translate=_split_policy,
+        after_reading=_split_policy,
+        before_writing=_join_policy,
     ),
     "tt.descriptor_store": Form(
         "$desc `[` $indices `]` `,` $src attr-dict `:` type($desc) `,` type($src)", {"indices": ("desc", _i32)}

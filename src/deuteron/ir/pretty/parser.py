@@ -58,7 +58,7 @@ class PrettyParser(Parser):
             op = form.parse(self, op_type) if form is not None else op_type.parse(self)
         location = self.parse_optional_location()
         op.location = op.location if location is None else location
-        _place_terminators(op)
+        _place_contents(op)
         return op
 
     def _parse_location(self) -> LocationAttr:
@@ -86,9 +86,12 @@ class PrettyParser(Parser):
         self._resume_from(end if end >= 0 else self.lexer.input.len)
 
 
-def _place_terminators(op: Operation) -> None:
-    """Give terminators that are not written, `scf.yield` without values, the place of the op that they end."""
+def _place_contents(op: Operation) -> None:
+    """Give what a form does not say the place of, what a loop carries and an `scf.yield` without values, that of the
+    op.
+    """
     for region in op.regions:
         for block in region.blocks:
-            if block.last_op is not None and is_unknown(block.last_op.location):
-                block.last_op.location = op.location
+            for inner in (*block.args, *filter(None, [block.last_op])):
+                if is_unknown(inner.location):
+                    inner.location = op.location

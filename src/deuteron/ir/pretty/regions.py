@@ -24,6 +24,7 @@ from xdsl.ir import Attribute, Operation
 from xdsl.parser import Parser, UnresolvedOperand
 
 from deuteron.ir.arith import SelectOp, constant, has_constants
+from deuteron.ir.pretty.elements import NameOf, TextOf, dictionary_text
 from deuteron.ir.tt.convert import BitcastOp
 from deuteron.ir.tt.function import FuncOp
 from deuteron.ir.ttg.barrier import BarrierOp
@@ -102,6 +103,11 @@ def parse_constant(parser: Parser, op_type: type[ConstantOp]) -> ConstantOp:
     return op_type.create(result_types=[value.type], properties={"value": value}, attributes=attributes)
 
 
+def write_constant(op: ConstantOp, name_of: NameOf, text_of: TextOf) -> str:
+    attributes = f" {dictionary_text(op.attributes, text_of)}" if op.attributes else ""
+    return f"arith.constant{attributes} {text_of(op.value)}"
+
+
 def parse_select(parser: Parser, op_type: type[SelectOp]) -> SelectOp:
     """The type of the condition is written where it is no i1."""
     operands = parser.parse_comma_separated_list(parser.Delimiter.NONE, parser.parse_unresolved_operand)
@@ -112,6 +118,12 @@ def parse_select(parser: Parser, op_type: type[SelectOp]) -> SelectOp:
     condition = types[0] if len(types) == 2 else i1
     values = parser.resolve_operands(operands, [condition, types[-1], types[-1]], place)
     return op_type.create(operands=values, result_types=[types[-1]], attributes=attributes)
+
+
+def write_select(op: SelectOp, name_of: NameOf, text_of: TextOf) -> str:
+    attributes = f" {dictionary_text(op.attributes, text_of)}" if op.attributes else ""
+    condition = f"{text_of(op.condition.type)}, " if op.condition.type != i1 else ""
+    return f"arith.select {', '.join(map(name_of, op.operands))}{attributes} : {condition}{text_of(op.result.type)}"
 
 
 def parse_bitcast(parser: Parser, op_type: type[BitcastOp]) -> BitcastOp:
@@ -138,6 +150,7 @@ def parse_poison(parser: Parser, op_type: type[ConstantOp]) -> ConstantOp:
     return constant(0, type)
 
 
+WRITERS: dict[type[Operation], Callable[..., str]] = {ConstantOp: write_constant, SelectOp: write_select}
 PARSERS: dict[str, Callable[[Parser, type], Operation]] = {
     "tt.func": parse_function,
     "scf.while": parse_while,

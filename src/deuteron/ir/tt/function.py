@@ -62,7 +62,7 @@ class FuncOp(IRDLOperation):
             "function_type": FunctionType.from_lists(input_types, result_types),
             "sym_visibility": StringAttr(visibility),
         }
-        if arg_attrs is not None:
+        if arg_attrs is not None and any(arg_attrs):
             properties["arg_attrs"] = ArrayAttr([DictionaryAttr(attrs) for attrs in arg_attrs])
         super().__init__(regions=[Region(Block(arg_types=input_types))], properties=properties)
 
