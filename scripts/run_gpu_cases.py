@@ -95,7 +95,7 @@ class Recorder:
             return
         asm = kernel.asm
         case = Case(self.test, kernel.name, kernel.metadata.to_json(), asm["cubin"], asm["ptx"], grid)
-        case.has_dot = '"tt.dot"' in asm["ttir"]
+        case.has_dot = "tt.dot " in asm["ttir"]
         case.arguments = [_argument(value, owners) for value in values]
         case.memories = [
             Memory(bytes_before, owner.tobytes(), owner.dtype.name)

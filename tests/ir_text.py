@@ -19,7 +19,8 @@ from filecheck.parser import Parser, pattern_for_opts
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import SSAValue
 
-from deuteron.ir.text import parse_module
+from deuteron.compiler import CompiledKernel
+from deuteron.ir.text import parse_module, print_module
 
 USE = re.compile(r"\buse (%\S+) : (\S+)")
 PRINT = r'"tt.print"(\1) <{prefix = " r: ", hex = false, isSigned = array<i32: 1>}> : (\2) -> ()'
@@ -38,6 +39,16 @@ def parse_kernel(parameters: str, body: str, functions: str = "", aliases: str =
         "tt.return"() : () -> ()
       }}) : () -> ()
     }}) {attributes} : () -> ()""")
+
+
+def generic_text(module: ModuleOp, locations: bool = True) -> str:
+    """The module in MLIR's generic form, which names every operand, property and type."""
+    return print_module(module, locations, generic=True)
+
+
+def generic_asm(kernel: CompiledKernel, stage: str) -> str:
+    """The text of a stage of tile IR in the generic form."""
+    return generic_text(parse_module(kernel.asm[stage]))
 
 
 def value_named(module: ModuleOp, name: str) -> SSAValue:

@@ -38,8 +38,8 @@ def test_parameters_from_the_ir(module):
     assert params == (
         Param("x_ptr", "*fp32", "pointer"),
         Param("y_ptr", "*bf16", "pointer", 16),
-        Param("n", "i64", "scalar"),
-        Param("flag", "i1", "scalar"),
+        Param("n", "i64", "scalar", is_signless=True),
+        Param("flag", "i1", "scalar", is_signless=True),
         Param("scale", "fp64", "scalar"),
     )
 

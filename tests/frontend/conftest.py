@@ -24,11 +24,11 @@ from filecheck.finput import FInput
 from filecheck.matcher import Matcher
 from filecheck.options import Options
 from filecheck.parser import Parser, pattern_for_opts
+from ir_text import generic_text
 from xdsl.dialects.builtin import ModuleOp
 
 from deuteron.errors import DeuteronError
 from deuteron.frontend import lower_function
-from deuteron.ir.text import print_module
 from deuteron.ir.verifier import verify_ttir
 from deuteron.language.function import Function
 
@@ -60,7 +60,7 @@ def check_ir() -> Callable[..., None]:
     """check_ir(kernel, types, **constexprs): the IR matches the CHECK comments in the kernel's source."""
 
     def check(fn: Function, types: str = "", **constexprs: object) -> None:
-        match_checks(print_module(lower_kernel(fn, types, **constexprs), locations=False), fn.src)
+        match_checks(generic_text(lower_kernel(fn, types, **constexprs), locations=False), fn.src)
 
     return check
 

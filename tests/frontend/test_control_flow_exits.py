@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from ir_text import generic_text
+
 import deuteron.language as tl
-from deuteron.ir.text import print_module
 from deuteron.language.function import Function as jit
 
 
@@ -178,7 +179,7 @@ def test_what_follows_many_returns_is_compiled_once(lower):
                 return
         tl.store(p, a)
 
-    text = print_module(lower(kernel, "*i32 i32 i32"), locations=False)
+    text = generic_text(lower(kernel, "*i32 i32 i32"), locations=False)
     assert text.count('"tt.store"') == 13
 
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import pytest
+from ir_text import generic_text
 
 import deuteron.language as tl
 from deuteron.errors import UsageError
 from deuteron.frontend import lower_function
-from deuteron.ir.text import print_module
 from deuteron.language.function import Function as jit
 
 
@@ -20,7 +20,7 @@ TYPES = {"x_ptr": "*fp16", "n": "i32", "flag": "i1", "BLOCK": "constexpr"}
 
 
 def header(signature: dict[str, str], constexprs: dict[str, object], attrs=None) -> str:
-    return print_module(lower_function(kernel, signature, constexprs, attrs or {}), locations=False).splitlines()[1]
+    return generic_text(lower_function(kernel, signature, constexprs, attrs or {}), locations=False).splitlines()[1]
 
 
 def test_runtime_parameters_are_arguments_with_their_promises(capsys):

@@ -5,11 +5,11 @@ from __future__ import annotations
 import enum
 
 import pytest
+from ir_text import generic_text
 
 import deuteron.language as tl
 from deuteron import aggregate
 from deuteron.frontend import lower_function
-from deuteron.ir.text import print_module
 from deuteron.language.function import Function as jit
 from deuteron.language.function import constexpr_function
 from deuteron.options import Target
@@ -89,13 +89,13 @@ def asks(p):
     [(Target("cuda", 90), 90), (Target("cuda", 100), 90), (Target("cuda", 86), 80), (Target("cpu", "native"), 0)],
 )
 def test_target(target, stored):
-    text = print_module(lower_function(asks, {"p": "*i32"}, {}, target=target), locations=False)
+    text = generic_text(lower_function(asks, {"p": "*i32"}, {}, target=target), locations=False)
     assert f"value = {stored} : i32" in text and text.count("tt.store") == 1
-    assert "value = 0 : i32" in print_module(lower_function(asks, {"p": "*i32"}, {}), locations=False)
+    assert "value = 0 : i32" in generic_text(lower_function(asks, {"p": "*i32"}, {}), locations=False)
 
 
 def test_the_name_of_a_kernel():
-    assert "asked" in print_module(lower_function(asks, {"p": "*i32"}, {}, name="asked"), locations=False)
+    assert "asked" in generic_text(lower_function(asks, {"p": "*i32"}, {}, name="asked"), locations=False)
 
 
 def test_aggregates_on_the_host():

@@ -1,9 +1,10 @@
 """Asynchronous copies and buffers that take turns: their text, and what their verifiers object to."""
 
 import pytest
+from ir_text import generic_text
 
 from deuteron.errors import IRError
-from deuteron.ir.text import parse_module, print_module
+from deuteron.ir.text import parse_module
 
 LAYOUT = "#ttg.linear<{register = [[0, 1]], lane = [[0, 2], [0, 4], [1, 0], [2, 0], [4, 0]], warp = [], block = []}>"
 SHARED = (
@@ -37,7 +38,7 @@ COPY = copy("%p, %x, %m", "1, 1, 1, 0", f"{PS}, {BUFFER}, {MS}")
 
 
 def test_text():
-    text = print_module(
+    text = generic_text(
         parse_module(
             module(f"""{COPY}
         %g = "ttg.async_commit_group"(%t) : ({TOKEN}) -> {TOKEN}
@@ -46,7 +47,7 @@ def test_text():
     )
     assert "(!ttg.memdesc<3x8x8xf32, #shared, #smem, mutable>, i32) -> !ttg.memdesc<8x8xf32, #shared" in text
     assert '"ttg.async_wait"(%g) <{num = 2 : i32}> : (!ttg.async.token) -> !ttg.async.token' in text
-    assert print_module(parse_module(text)) == text
+    assert generic_text(parse_module(text)) == text
 
 
 ERRORS = [

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import pytest
+from ir_text import generic_text
 
 from deuteron.errors import IRError
-from deuteron.ir.text import parse_module, print_module
+from deuteron.ir.text import parse_module
 
 ENCODING = "#ttg.shared_linear<{offset = [], block = []}, alignment = 8>"
 ONE = f"!ttg.memdesc<1xi64, {ENCODING}, #ttg.shared_memory, mutable>"
@@ -42,9 +43,9 @@ def arrive(operands: str, segments: str, types: str, count: int = 8) -> str:
 )
 def test_round_trip(parse_body, op):
     parsed = parse_body("", body(op))
-    printed = print_module(parsed)
+    printed = generic_text(parsed)
     assert op.split("(")[0] in printed
-    assert print_module(parse_module(printed)) == printed
+    assert generic_text(parse_module(printed)) == printed
 
 
 @pytest.mark.parametrize(

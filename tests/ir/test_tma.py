@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import pytest
+from ir_text import generic_text
 
 from deuteron.errors import IRError
-from deuteron.ir.text import parse_module, print_module
+from deuteron.ir.text import parse_module
 from deuteron.layout.linear import LinearLayout
 from deuteron.layout.shared import mma_shared, row_major
 
@@ -63,9 +64,9 @@ def store(name: str, properties: str = "") -> str:
     ],
 )
 def test_round_trip(op: str):
-    text = print_module(parse_module(module(op)))
+    text = generic_text(parse_module(module(op)))
     assert op.split("(")[0] in text
-    assert print_module(parse_module(text)) == text
+    assert generic_text(parse_module(text)) == text
 
 
 @pytest.mark.parametrize(

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import pytest
+from ir_text import generic_text
 
 from deuteron.errors import InternalError, IRError
-from deuteron.ir.text import parse_module, print_module
+from deuteron.ir.text import parse_module
 from deuteron.ir.verifier import verify_ttgir
 from deuteron.layout.distributed import mma_v2_accumulator
 from deuteron.layout.linear import LinearLayout
@@ -83,8 +84,8 @@ def sliced(depth: int, b: str = ROWS, result: str = OTHER) -> str:
 def test_round_trip(text):
     parsed = parse_module(text)
     verify_ttgir(parsed, "parsing")
-    printed = print_module(parsed)
-    assert print_module(parse_module(printed)) == printed
+    printed = generic_text(parsed)
+    assert generic_text(parse_module(printed)) == printed
 
 
 @pytest.mark.parametrize(

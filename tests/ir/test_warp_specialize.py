@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import pytest
+from ir_text import generic_text
 
 from deuteron.errors import InternalError, IRError
-from deuteron.ir.text import parse_module, print_module
+from deuteron.ir.text import parse_module
 from deuteron.ir.ttg.warp_specialize import WarpSpecializeOp
 from deuteron.ir.verifier import verify_ttgir
 
@@ -45,8 +46,8 @@ def test_round_trip(registers):
     text = specialized(tile(8), tile(4).replace("%t", "%u"), f"partitionNumWarps = array<i32: 4>{registers}")
     parsed = parse_module(text)
     verify_ttgir(parsed, "parsing")
-    printed = print_module(parsed)
-    assert print_module(parse_module(printed)) == printed
+    printed = generic_text(parsed)
+    assert generic_text(parse_module(printed)) == printed
 
 
 @pytest.mark.parametrize(

@@ -11,10 +11,9 @@ check([Fold()], "%x: i32", '''
 from __future__ import annotations
 
 import pytest
-from ir_text import parse_kernel, run_filecheck
+from ir_text import generic_text, parse_kernel, run_filecheck
 from xdsl.dialects.builtin import ModuleOp
 
-from deuteron.ir.text import print_module
 from deuteron.ir.verifier import verify_ir
 from deuteron.passes import run_passes
 
@@ -32,7 +31,7 @@ def check():
     def run(passes, parameters: str, body: str, functions: str = "", locations: bool = False, **layouts) -> ModuleOp:
         module = parse_kernel(parameters, body, functions, **layouts)
         run_passes(module, passes, verify=verify_ir)
-        run_filecheck(print_module(module, locations), body)
+        run_filecheck(generic_text(module, locations), body)
         return module
 
     return run

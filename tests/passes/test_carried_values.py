@@ -1,9 +1,8 @@
 """A loop that carries more: what it had keeps its place, its name and its hints."""
 
-from ir_text import parse_kernel, run_filecheck, value_named
+from ir_text import generic_text, parse_kernel, run_filecheck, value_named
 
 from deuteron.ir.builder import Builder
-from deuteron.ir.text import print_module
 from deuteron.ir.types import i32
 from deuteron.passes.carried_values import carry, new_argument
 
@@ -26,7 +25,7 @@ def test_two_more():
     module.verify()
     assert [result.type for result in new.results] == [x.type, i32, i32] and loop.parent is None
     run_filecheck(
-        print_module(module, locations=False),
+        generic_text(module, locations=False),
         """
         // CHECK:      %sum, %{{.*}}, %{{.*}} = "scf.for"(%n, %n, %n, %x, %n, %n)
         // CHECK:      (%i: i32, %acc: f32, %one: i32, %other: i32)
@@ -38,6 +37,6 @@ def test_two_more():
 
 def test_nothing_more():
     module = parse_kernel("%n: i32, %x: f32", LOOP)
-    before = print_module(module)
+    before = generic_text(module)
     carry(value_named(module, "sum").owner, [], [])
-    assert print_module(module) == before
+    assert generic_text(module) == before

@@ -102,7 +102,8 @@ def describe_tile_ir(module: ModuleOp) -> tuple[str, tuple[Param, ...]]:
         make_param(value.name_hint or f"arg{index}", signature_type(value.type), kernel.arg_divisibility(index))
         for index, value in enumerate(kernel.args)
     )
-    return kernel.sym_name.data, tuple(replace(param, is_signless=True) for param in params)
+    signless = (replace(param, is_signless=param.type.lstrip("*").startswith("i")) for param in params)
+    return kernel.sym_name.data, tuple(signless)
 
 
 def _is_private(op) -> bool:

@@ -1,7 +1,8 @@
-"""Tile IR as text: the generic MLIR form, which Triton's parser reads too.
+"""Tile IR as text, which Triton's parser reads too: printed as Triton prints it, or in MLIR's generic form.
 
     #linear = #ttg.linear<{register = [[0, 1], ...], lane = ..., warp = ..., block = []}>
-    "builtin.module"() ({ ... %x = "tt.load"(%p) ... : (...) -> tensor<64x64xf16, #linear> ...
+    module { ... %x = tt.load %p : tensor<64x64x!tt.ptr<f16>, #linear> loc(#loc3) ... }
+    #loc3 = loc("k.py":7:9)
 
 Printed with locations, a module's text carries everything, so that the text of any stage can be an input. Layouts have
 names: written out, they are nine tenths of the text of ttgir.
@@ -70,7 +71,7 @@ class _Parser(PrettyParser):
     """xDSL's parser (0.74), which takes hexadecimal floats in dense literals for integers, and strings of more than
     ASCII for bytes, and leaves locations unknown.
 
-    Here an op without a location in the text has its place in the text.
+    Here an op, or an argument of a block, without a location in the text has its place in the text.
     """
 
     def __init__(self, *args, **options):
@@ -83,6 +84,7 @@ class _Parser(PrettyParser):
         self.spans[op] = span
         if is_unknown(op.location):
             op.location = to_attribute(_place(span))
+        _place_contents(op)
         return op
 
     def parse_optional_str_literal(self) -> str | None:
@@ -120,6 +122,15 @@ def parse_module(text: str, file: str = "<ttir>") -> ModuleOp:
         place = _place(span) if span else Location(file, 1)
         raise IRError(f"the module does not verify: {error}", place) from error
     return module
+
+
+def _place_contents(op: Operation) -> None:
+    """Give arguments, and terminators that are not written, the place of the op that they are in."""
+    for region in op.regions:
+        for block in region.blocks:
+            for inner in (*block.args, *filter(None, [block.last_op])):
+                if is_unknown(inner.location):
+                    inner.location = op.location
 
 
 def _use_of_undefined(parser: Parser, text: str, file: str) -> Location | None:

@@ -42,6 +42,7 @@ _CONFIGURATION = ("num_warps", "num_ctas")  # what ttgir is made for
 @click.option("--remarks", is_flag=True, help="Print what each pass has to say of ops.")
 @click.option("--verify-each/--no-verify-each", default=True, show_default=True, help="Verify after each pass.")
 @click.option("--locations/--no-locations", default=True, show_default=True, help="Print source locations.")
+@click.option("--generic", is_flag=True, help="Print MLIR's generic form, which names every operand and property.")
 @click.option("--list", "is_list", is_flag=True, help="List the passes and their options.")
 def command(path: str, passes: str, is_list: bool, **request: object) -> None:
     """Run passes on the IR in the file PATH (-, the default: standard input) and print the result.
@@ -78,6 +79,7 @@ def run(
     remarks: bool = False,
     verify_each: bool = True,
     locations: bool = True,
+    generic: bool = False,
 ) -> str:
     """The text of a module after passes; what is printed between them goes to stderr."""
     from deuteron.backend import get_backend  # deferred: all this brings xDSL
@@ -87,6 +89,7 @@ def run(
     from deuteron.passes import run_passes
     from deuteron.passes.by_name import parse_passes, pass_class
 
+    form = locations, generic
     linecache.cache[file] = len(text), None, text.splitlines(keepends=True), file  # so that errors show its lines
     module = parse_module(text, file)
     check_input(module, file)
@@ -101,13 +104,13 @@ def run(
     for one in chosen:
         if one.name in disable:
             continue
-        _show(module, one, "before", print_before, locations)
+        _show(module, one, "before", print_before, form)
         before = _remark_lines(module)
         run_passes(module, [one], verify=verify_ir if verify_each else _no_verify)
         if remarks:
             _show_lines(one.name, [line for line in _remark_lines(module) if line not in before])
-        _show(module, one, "after", print_after, locations)
-    return print_module(module, locations)
+        _show(module, one, "after", print_after, form)
+    return print_module(module, *form)
 
 
 def _no_verify(module: ModuleOp, after: str, ops: Sequence[object]) -> None:
@@ -131,11 +134,11 @@ def _agreed(module: ModuleOp, given: dict[str, int]) -> dict[str, int]:
     return given
 
 
-def _show(module: ModuleOp, one: ModulePass, when: str, wanted: Collection[str], locations: bool) -> None:
+def _show(module: ModuleOp, one: ModulePass, when: str, wanted: Collection[str], form: tuple[bool, bool]) -> None:
     from deuteron.ir.text import print_module
 
     if one.name in wanted or ALL in wanted:
-        click.echo(f"// {when} {one}\n{print_module(module, locations)}", err=True)
+        click.echo(f"// {when} {one}\n{print_module(module, *form)}", err=True)
 
 
 def _remark_lines(module: ModuleOp) -> list[str]:

@@ -6,6 +6,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 from backend.cuda.launching import aligned, compile_for, compile_text, emulate, emulate_compiled, instructions_with
+from ir_text import generic_asm
 
 import deuteron
 import deuteron.language as tl
@@ -225,7 +226,7 @@ def test_no_wait_and_no_barrier_can_be_left_out(rng, target, stages):
     """Eight warps: within a warpgroup, the emulator lets all know when a dot is done."""
     a, b, out = draw(rng, np.float16, 64, 256), draw(rng, np.float16, 256, 64), np.zeros((64, 64), np.float32)
     given = {"BM": 64, "BN": 64, "BK": 32, "TRANSPOSED": False, "num_stages": stages, "num_warps": 8}
-    text = compile_for(target, matmul, a, b, out, 64, 256, **given).asm["ttgir"]
+    text = generic_asm(compile_for(target, matmul, a, b, out, 64, 256, **given), "ttgir")
     body = text[: text.index('"scf.yield"')]
     assert runs_right(compile_text(text, target, "ttgir", num_warps=8), a, b, "late")
     assert runs_right(compile_text(text, target, "ttgir", num_warps=8), a, b, "early")

@@ -57,7 +57,8 @@ class _Known(NamedTuple):
 class Form:
     """The form of an op, or of several that are written alike.
 
-    `after_reading` and `before_writing` translate attributes that a text has otherwise than the op.
+    `after_reading` and `before_writing` translate attributes that a text has otherwise than the op. An op that does not
+    fit, whose types are not those that are inferred, has no form.
     """
 
     def __init__(
@@ -69,6 +70,7 @@ class Form:
         short: Mapping[str, type[ParametrizedAttribute]] | None = None,
         after_reading: Translation | None = None,
         before_writing: Translation | None = None,
+        fits: Callable[[Operation], bool] = lambda op: True,
     ):
         self.text = text
         self.infer = infer or {}
@@ -77,6 +79,7 @@ class Form:
         self.short = short or {}
         self.after_reading = after_reading
         self.before_writing = before_writing
+        self.fits = fits
         self._known: dict[type[IRDLOperation], _Known] = {}
 
     def parse(self, parser: Parser, op_type: type[IRDLOperation]) -> Operation:

@@ -6,7 +6,7 @@ from enum import IntEnum
 
 from xdsl.dialects.arith import CMPF_COMPARISON_OPERATIONS, CMPI_COMPARISON_OPERATIONS
 from xdsl.dialects.builtin import DenseArrayBase, IntAttr, IntegerAttr, i64
-from xdsl.ir import Attribute
+from xdsl.ir import Attribute, Operation
 
 from deuteron.ir.pretty.elements import Keywords
 from deuteron.ir.pretty.form import Form, Inference
@@ -65,6 +65,11 @@ def _number(value: int, type: Attribute = i32) -> Attribute:
 
 def _all_like(source: str, *names: str) -> Inference:
     return {name: (source, _same) for name in names}
+
+
+def _has_narrow_offsets(op: Operation) -> bool:
+    """Triton's have 32 bits."""
+    return all(offset.type == i32 for offset in op.offsets)
 
 
 def _split_policy(attributes: dict[str, Attribute]) -> dict[str, Attribute]:
@@ -192,9 +197,12 @@ FORMS: dict[str, Form] = {
             "strides": ("result", _i64),
             "offsets": ("result", _i32),
         },
+        fits=_has_narrow_offsets,
     ),
     "tt.advance": Form(
-        "$ptr `,` `[` $offsets `]` attr-dict `:` type($result)", {"ptr": ("result", _same), "offsets": ("result", _i32)}
+        "$ptr `,` `[` $offsets `]` attr-dict `:` type($result)",
+        {"ptr": ("result", _same), "offsets": ("result", _i32)},
+        fits=_has_narrow_offsets,
     ),
     "tt.atomic_rmw": Form(
         "$atomic_rmw_op `,` $sem `,` $scope `,` $ptr `,` $value (`,` $mask)? attr-dict `:` signature",
@@ -246,7 +254,7 @@ FORMS: dict[str, Form] = {
         "attr-dict `:` type($a) (`,` type($a_scale))? `*` type($b) (`,` type($b_scale))? `->` type($result)",
         {"c": ("result", _same)},
         {"a_elem_type": FORMATS, "b_elem_type": FORMATS},
-        {"lhs_k_pack": _number(1, i1), "rhs_k_pack": _number(1, i1), "fastMath": _number(0, i1)},
+        {"lhs_k_pack": _number(1, i1), "rhs_k_pack": _number(1, i1)},
     ),
     "tt.print": Form("$prefix attr-dict (`:` $values `:` type($values))?"),
     "tt.assert": Form("$condition `,` $message attr-dict `:` type($condition)"),

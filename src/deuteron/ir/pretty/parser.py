@@ -14,7 +14,6 @@ from xdsl.ir import Operation
 from xdsl.parser import Parser
 from xdsl.utils.mlir_lexer import MLIRTokenKind
 
-from deuteron.ir.location import is_unknown
 from deuteron.ir.pretty.forms import form_of
 from deuteron.ir.pretty.regions import PARSERS
 
@@ -58,7 +57,6 @@ class PrettyParser(Parser):
             op = form.parse(self, op_type) if form is not None else op_type.parse(self)
         location = self.parse_optional_location()
         op.location = op.location if location is None else location
-        _place_contents(op)
         return op
 
     def _parse_location(self) -> LocationAttr:
@@ -84,14 +82,3 @@ class PrettyParser(Parser):
             return
         end = self.lexer.input.content.find("\n", self.pos)
         self._resume_from(end if end >= 0 else self.lexer.input.len)
-
-
-def _place_contents(op: Operation) -> None:
-    """Give what a form does not say the place of, what a loop carries and an `scf.yield` without values, that of the
-    op.
-    """
-    for region in op.regions:
-        for block in region.blocks:
-            for inner in (*block.args, *filter(None, [block.last_op])):
-                if is_unknown(inner.location):
-                    inner.location = op.location

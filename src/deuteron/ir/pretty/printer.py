@@ -42,7 +42,7 @@ class PrettyPrinter(GenericPrinter):
         elif kind in WRITERS:
             self._print_results(op)
             self.stream.write(WRITERS[kind](op, self._name, self.text))
-        elif form is not None:
+        elif form is not None and form.fits(op):
             self._print_results(op)
             self.stream.write(f"{op.name}{form.write(op, self._name, self.text)}")
         else:

@@ -5,6 +5,7 @@ import re
 import numpy as np
 import pytest
 from backend.cuda.launching import aligned, emulate_compiled, instructions_with
+from ir_text import generic_asm
 
 import deuteron
 import deuteron.language as tl
@@ -29,7 +30,7 @@ def compiled_kernel(kernel, x: str, y: str, **given):
 
 
 def compiled(kernel, x: str, y: str, **given) -> str:
-    return compiled_kernel(kernel, x, y, **given).asm["ttgir"]
+    return generic_asm(compiled_kernel(kernel, x, y, **given), "ttgir")
 
 
 def test_a_load_waits_for_its_barrier_and_a_store_for_having_been_read():

@@ -4,6 +4,7 @@ import re
 
 import numpy as np
 from backend.cuda.launching import compile_for, instructions_with
+from ir_text import generic_asm
 
 import deuteron
 import deuteron.language as tl
@@ -15,7 +16,7 @@ def ops_of(kernel):
     """The names of the ops that touch shared memory, in order, with `{` and `}` around the bodies of loops."""
     names = {"ttg.barrier": "barrier", "ttg.convert_layout": "convert", "tt.reduce": "reduce", "tt.scan": "scan"}
     found = []
-    for line in kernel.asm["ttgir"].splitlines():
+    for line in generic_asm(kernel, "ttgir").splitlines():
         match = re.search(r'"((?:ttg?|scf)\.[\w.]+)"', line)
         name = match.group(1) if match else ""
         if name == "scf.for":

@@ -6,13 +6,14 @@ import ml_dtypes
 import numpy as np
 import pytest
 from backend.cuda.launching import aligned, compile_for, compile_text, emulate, emulate_compiled
+from ir_text import generic_asm, generic_text
 from xdsl.context import Context
 from xdsl.dialects.builtin import UnitAttr
 
 import deuteron
 import deuteron.language as tl
 from deuteron.backend.cuda.target import architecture
-from deuteron.ir.text import parse_module, print_module
+from deuteron.ir.text import parse_module
 from deuteron.ir.ttg.warp_specialize import SPECIALIZED
 from deuteron.machine.gpu import GPUConfig
 from deuteron.options import settings
@@ -109,12 +110,12 @@ def compiled(case, **options):
 
 
 def test_the_second_dot_runs_under_the_next_softmax(by_pointers):
-    text = compiled("", num_stages=3).asm["ttgir"]
+    text = generic_asm(compiled("", num_stages=3), "ttgir")
     assert loop_of(text) == ["dot...", "dot...", "copy", "copy", "wait 1", "reduce", "reduce", "wait 0"]
 
 
 def test_the_first_iteration_begins_and_the_last_ends_outside_of_the_loop(way):
-    found = sequence(compiled("", num_stages=3).asm["ttgir"])
+    found = sequence(generic_asm(compiled("", num_stages=3), "ttgir"))
     found = [name for name in found[found.index("if") :] if name not in ("copy", "load")]
     assert found[: found.index("for")] == ["if", "dot...", "wait 0", "reduce", "reduce"]
     assert found[found.index("}") :] == ["}", "dot", "}", "}"]
@@ -134,7 +135,7 @@ def test_any_moment_of_copies_and_dots(rng, way, stages, mode):
 def test_lengths(rng, way, case, n):
     arrays, out = draw(rng, n), poisoned()
     kernel = emulate(attention, *arrays, out, n, BLOCK=32, D=D, CASE=case, num_stages=3)
-    assert "wait 1" in loop_of(kernel.asm["ttgir"])
+    assert "wait 1" in loop_of(generic_asm(kernel, "ttgir"))
     check(out, *arrays, n)
 
 
@@ -150,7 +151,7 @@ def test_what_comes_with_a_dot(rng, way, case):
     """The factor of the sum is handed over; a tile that both dots read is not there an iteration later."""
     (q, k, v), out = draw(rng, 130), poisoned()
     kernel = emulate(attention, q, k, v, out, 130, BLOCK=32, D=D, CASE=case, num_stages=3)
-    assert ("wait 1" in loop_of(kernel.asm["ttgir"])) == (case != "same")
+    assert ("wait 1" in loop_of(generic_asm(kernel, "ttgir"))) == (case != "same")
     check(out, q, k, k if case == "same" else v, 130)
 
 
@@ -178,13 +179,13 @@ def test_which_loops_are_left_as_they_are(rng, way, case):
     a, b, c = (aligned(rng.integers(-1, 2, (count, 64, 64)).astype(np.float16)) for count in (1, 3, 3))
     out = aligned(np.full((3, 64, 64), np.nan, np.float32))
     kernel = emulate(chain, a, b, c, out, 3, N=64, CASE=case, num_stages=3)
-    assert ("wait 1" in loop_of(kernel.asm["ttgir"])) == (case == "plain")
+    assert ("wait 1" in loop_of(generic_asm(kernel, "ttgir"))) == (case == "plain")
     sums = np.cumsum(a.astype(np.float64) @ b.astype(np.float64) @ c.astype(np.float64), 0)
     np.testing.assert_array_equal(out[:3] if case == "stored" else out[0], sums if case == "stored" else sums[-1])
 
 
 def test_one_stage_leaves_dots_in_their_iteration():
-    assert loop_of(compiled("", num_stages=1).asm["ttgir"]).count("wait 1") == 0
+    assert loop_of(generic_asm(compiled("", num_stages=1), "ttgir")).count("wait 1") == 0
 
 
 @pytest.mark.parametrize(("size", "is_delayed"), [(64, True), (128, False)])
@@ -192,7 +193,9 @@ def test_sums_and_operands_have_to_fit_into_registers(size, is_delayed):
     """With 128 rows and columns, four warps have 128 registers in each thread for either sum."""
     x = aligned(np.zeros((size, size), np.float16))
     given = {"N": size, "CASE": "plain", "num_stages": 2}
-    text = compile_for("cuda:90", chain, x, x, x, aligned(np.zeros((size, size), np.float32)), 3, **given).asm["ttgir"]
+    text = generic_asm(
+        compile_for("cuda:90", chain, x, x, x, aligned(np.zeros((size, size), np.float32)), 3, **given), "ttgir"
+    )
     assert ("wait 1" in loop_of(text)) == is_delayed
 
 
@@ -218,13 +221,13 @@ def test_loads_are_delayed_with_their_dot(rng, by_pointers, case, n, stages):
     """The loop is then like any other: its loads may be copied ahead, those outside of it are as they are."""
     arrays, out = draw(rng, n), poisoned()
     kernel = compile_for("cuda:90", attention, *arrays, out, n, BLOCK=64, D=D, CASE=case)
-    module = parse_module(kernel.asm["ttir"])
+    module = parse_module(generic_asm(kernel, "ttir"))
     config = GPUConfig(architecture(90).machine, 4, stages)
     for each in without(gpu_passes(config), settings.disabled_passes):
         if isinstance(each, PipelineLoads):
             delay_with_loads(module, config)
         each.apply(Context(), module)
-    text = print_module(module)
+    text = generic_text(module)
     assert sequence(text).count("load") == (5 if stages == 1 else 3)
     emulate_compiled(compile_text(text, "cuda:90", "ttgir"), *arrays, out, n)
     check(out, *arrays, n)
@@ -257,7 +260,7 @@ def test_blocks_copied_by_tma(rng, keys_stay, mode, n, stages):
     args = q, k, v, out, n
     kernel = compile_for("cuda:90", block_attention, *args, BLOCK=32, D=D, KEYS_STAY=keys_stay, num_stages=stages)
     emulate_compiled(kernel, *args, asynchronous=mode)
-    assert "wait 1" in loop_of(kernel.asm["ttgir"])
+    assert "wait 1" in loop_of(generic_asm(kernel, "ttgir"))
     keys, values = np.zeros((2, -(-n // 32), 32, D))
     keys.reshape(-1, D)[:n], values.reshape(-1, D)[:n] = k, v
     factors = np.arange(0, n, 32)[:, None, None] % 3
@@ -276,7 +279,7 @@ def test_a_slot_that_is_filled_again_keeps_a_dot_in_its_iteration(rng, way, monk
     out = aligned(np.full((64, 64), np.nan, np.float32))
     args = a, b, c, out, 7
     kernel = compile_for("cuda:90", chain, *args, N=64, CASE="asked" if asked else "plain", num_stages=3)
-    assert ("ttg.warp_specialize" in kernel.asm["ttgir"]) == asked
-    assert "wait 1" not in loop_of(kernel.asm["ttgir"])
+    assert ("ttg.warp_specialize" in generic_asm(kernel, "ttgir")) == asked
+    assert "wait 1" not in loop_of(generic_asm(kernel, "ttgir"))
     emulate_compiled(kernel, *args, asynchronous=mode)
     np.testing.assert_array_equal(out, (a[0].astype(np.float64) @ b @ c).sum(0))

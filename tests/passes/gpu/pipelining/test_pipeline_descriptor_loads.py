@@ -7,6 +7,7 @@ import re
 import numpy as np
 import pytest
 from backend.cuda.launching import aligned, compile_for, emulate, emulate_compiled
+from ir_text import generic_asm
 
 import deuteron
 import deuteron.language as tl
@@ -51,12 +52,12 @@ def buffers(text: str) -> list[str]:
 @pytest.mark.parametrize("stages", [2, 3, 4])
 def test_as_many_buffers_and_barriers_as_stages(stages: int):
     """Dots by wgmma are in flight until the next ones are issued."""
-    text = compiled(stages).asm["ttgir"]
+    text = generic_asm(compiled(stages), "ttgir")
     assert buffers(text)[:3] == [f"{stages}x64x32", f"{stages}x32x64", f"{stages}x1"]
 
 
 def test_a_loop_waits_multiplies_and_copies():
-    text = compiled(3).asm["ttgir"]
+    text = generic_asm(compiled(3), "ttgir")
     copies = ["async_tma_copy_global_to_local"] * 2
     assert loop_ops(text) == [
         "wait_barrier",
@@ -72,14 +73,14 @@ def test_a_loop_waits_multiplies_and_copies():
 
 def test_dots_of_warps_copy_first():
     """With two warps the instruction is mma.sync, whose operands are loaded before the next copies."""
-    ops = loop_ops(compiled(3, num_warps=2).asm["ttgir"])
+    ops = loop_ops(generic_asm(compiled(3, num_warps=2), "ttgir"))
     assert ops[0] == "wait_barrier"
     assert ops.index("async_tma_copy_global_to_local") < ops.index("local_load")
 
 
 @pytest.mark.parametrize(("stages", "kind"), [(1, ""), (3, "branch"), (3, "stored")])
 def test_loads_that_stay(stages: int, kind: str):
-    assert "init_barrier" in loop_ops(compiled(stages, kind).asm["ttgir"])
+    assert "init_barrier" in loop_ops(generic_asm(compiled(stages, kind), "ttgir"))
 
 
 @pytest.mark.parametrize("asynchronous", ["late", "early", "random"])
@@ -148,7 +149,7 @@ def check_attention(q: np.ndarray, k: np.ndarray, v: np.ndarray, out: np.ndarray
 
 def test_delayed_dots_wait_for_a_ring_of_their_own(rng: np.random.Generator):
     """After the dot that they overlap with, before the copies: one barrier orders those of both rings."""
-    text = compiled_attention(attention_arrays(rng, 64, 64, "TMA"), 64, "TMA").asm["ttgir"]
+    text = generic_asm(compiled_attention(attention_arrays(rng, 64, 64, "TMA"), 64, "TMA"), "ttgir")
     copy, wait = ["barrier_expect", "async_tma_copy_global_to_local"], "warp_group_dot_wait"
     dot = ["wait_barrier", "warp_group_dot"]
     ops = [name for name in loop_ops(text) if name != "memdesc_trans"]
@@ -161,7 +162,7 @@ def test_delayed_dots_wait_for_a_ring_of_their_own(rng: np.random.Generator):
 @pytest.mark.parametrize("kind", KINDS)
 def test_copies_are_an_iteration_later_for_delayed_dots(rng: np.random.Generator, kind: str, stages: int):
     """Keys are copied for one iteration more before the first: once each, then for the first and in the loop."""
-    text = compiled_attention(attention_arrays(rng, 64, 64, kind), 64, kind, num_stages=stages).asm["ttgir"]
+    text = generic_asm(compiled_attention(attention_arrays(rng, 64, 64, kind), 64, kind, num_stages=stages), "ttgir")
     keys, values = (("threads" if row == BY_THREADS else "TMA") for row in KINDS[kind])
     counts = {"TMA": 0, "threads": 0}
     counts[keys] += stages + 1
@@ -208,7 +209,7 @@ def test_barriers_begin_again_where_an_outer_loop_does(rng: np.random.Generator,
     arrays = attention_arrays(rng, 192, n, kind)
     rows = dict(zip(("K_ROW", "V_ROW"), KINDS[kind], strict=True))
     kernel = emulate(attention_of_tiles, *arrays, n, 3, M=64, N=32, D=D, **rows, num_stages=3)
-    assert "pendings = 1" in kernel.asm["ttgir"]
+    assert "pendings = 1" in generic_asm(kernel, "ttgir")
     check_attention(*arrays, n)
 
 
@@ -227,5 +228,5 @@ def test_dots_that_need_too_many_registers_are_not_delayed(m: int, num_warps: in
     arrays = [aligned(np.zeros((m, 128), np.float16)) for _ in range(4)]
     given = {"M": m, "N": 64, "D": 128, "K_ROW": 128, "V_ROW": 128, "num_warps": num_warps, "num_stages": 3}
     kernel = compile_for("cuda:90", attention, *arrays, 64, **given)
-    assert ("pendings = 1" in kernel.asm["ttgir"]) == is_delayed
+    assert ("pendings = 1" in generic_asm(kernel, "ttgir")) == is_delayed
     assert kernel.metadata.resources["spill_bytes"] == 0

@@ -5,6 +5,7 @@ import re
 import numpy as np
 import pytest
 from backend.cuda.launching import aligned, compile_for
+from ir_text import generic_asm
 
 import deuteron
 import deuteron.language as tl
@@ -27,7 +28,7 @@ def dot(a, b, out, K, BLOCK: tl.constexpr, STAGES: tl.constexpr):
 
 
 def compiled(kernel, *args, target="cuda:80", **given):
-    return compile_for(target, kernel, *args, **given).asm["ttgir"]
+    return generic_asm(compile_for(target, kernel, *args, **given), "ttgir")
 
 
 def loop_ops(text):

@@ -5,6 +5,7 @@ import re
 import numpy as np
 import pytest
 from backend.cuda.launching import compile_for
+from ir_text import generic_asm
 
 import deuteron
 import deuteron.language as tl
@@ -33,7 +34,7 @@ SHORT = {
 
 def regions(kernel) -> tuple[list[str], list[str]]:
     """The ops that matter in the default region and in the partition."""
-    _, found, text = kernel.asm["ttgir"].partition('"ttg.warp_specialize"')
+    _, found, text = generic_asm(kernel, "ttgir").partition('"ttg.warp_specialize"')
     assert found, "not specialised"
     default, partition = text.split('"ttg.warp_yield"')
     return tuple([SHORT.get(name, name) for name in NAMES.findall(part)] for part in (default, partition))
@@ -73,13 +74,13 @@ def test_one_region_copies_and_the_other_multiplies():
 
 
 def test_both_loads_of_a_dot_arrive_at_one_barrier_for_each_buffer():
-    text = compiled(num_stages=4).asm["ttgir"]
+    text = generic_asm(compiled(num_stages=4), "ttgir")
     assert text.count('"ttng.init_barrier"') == 8
     assert "<4x128x64xf16" in text and "<4x64x64xf16" in text and text.count("<4x1xi64") > 2
 
 
 def test_what_is_only_needed_for_copies_is_not_in_the_default_region():
-    default, _ = compiled().asm["ttgir"].split('"ttg.warp_yield"')
+    default, _ = generic_asm(compiled(), "ttgir").split('"ttg.warp_yield"')
     _, loop = default.split('"scf.for"')
     assert "!tt.ptr<f16>" not in loop.split('"scf.yield"')[0]
 
@@ -131,7 +132,7 @@ def two_loops(a, b, out, n, N: tl.constexpr):
 
 def test_two_loops_share_a_ring():
     kernel = compile_for("cuda:90", two_loops, HALF, HALF, SINGLE, 4, N=128, num_warps=8, num_stages=3)
-    front, _ = kernel.asm["ttgir"].split('"ttg.warp_specialize"')
+    front, _ = generic_asm(kernel, "ttgir").split('"ttg.warp_specialize"')
     assert front.count('"ttg.local_alloc"') == 4
     default, partition = regions(kernel)
     assert default.count("wait") == partition.count("wait") == 2
@@ -201,7 +202,7 @@ def test_blocks_of_tensors_are_copied_by_tma_and_need_no_fence():
     default, partition = regions(kernel)
     assert default == ["{", "wait", "dot", "dot wait", "arrive", "}", "dot wait", "arrive", "tt.store"]
     assert partition == ["{", "wait", "expect", "copy block", "copy block", "}", "ttg.warp_return"]
-    assert kernel.asm["ttgir"].count("<{count = 1 : i32}>") == 3, "one arrival fills a buffer"
+    assert generic_asm(kernel, "ttgir").count("<{count = 1 : i32}>") == 3, "one arrival fills a buffer"
 
 
 @deuteron.jit
@@ -270,13 +271,13 @@ def test_a_scalar_that_decides_is_loaded_by_both():
 def test_rings_take_what_shared_memory_leaves():
     """Four stages of 64 KB do not fit."""
     kernel = compile_for("cuda:90", matmul, HALF, HALF, SINGLE, 4, M=128, N=128, num_warps=8, num_stages=4)
-    assert is_specialized(kernel) and "<3x128x128xf16" in kernel.asm["ttgir"]
+    assert is_specialized(kernel) and "<3x128x128xf16" in generic_asm(kernel, "ttgir")
     assert kernel.metadata.shared <= 227 * 1024
 
 
 def test_registers_are_moved_to_where_accumulators_need_them():
     wide = {"M": 256, "N": 128, "num_warps": 8, "num_stages": 2}
-    assert "requestedRegisters" not in compiled().asm["ttgir"]
+    assert "requestedRegisters" not in generic_asm(compiled(), "ttgir")
     text = compile_for("cuda:90", two_accumulators, HALF, HALF, SINGLE, 4, **wide).asm
     assert "requestedRegisters" in text["ttgir"]
     assert "setmaxnreg.inc" in text["ptx"] and "setmaxnreg.dec" in text["ptx"]

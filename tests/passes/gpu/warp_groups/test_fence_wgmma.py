@@ -5,6 +5,7 @@ import re
 import numpy as np
 import pytest
 from backend.cuda.launching import compile_for
+from ir_text import generic_asm
 
 import deuteron
 import deuteron.language as tl
@@ -23,7 +24,7 @@ NAMES = {
 
 
 def sequence(kernel) -> list[str]:
-    found = (re.search(r'"((?:ttn?g|scf)\.[\w.]+)"', line) for line in kernel.asm["ttgir"].splitlines())
+    found = (re.search(r'"((?:ttn?g|scf)\.[\w.]+)"', line) for line in generic_asm(kernel, "ttgir").splitlines())
     return [NAMES[match.group(1)] for match in found if match and match.group(1) in NAMES]
 
 

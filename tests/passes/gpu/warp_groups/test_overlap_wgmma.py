@@ -4,6 +4,7 @@ import re
 
 import numpy as np
 from backend.cuda.launching import compile_for
+from ir_text import generic_asm
 
 import deuteron
 import deuteron.language as tl
@@ -14,7 +15,7 @@ HALF, SINGLE = np.zeros(1 << 16, np.float16), np.zeros(1 << 16, np.float32)
 def sequence(kernel) -> list[str]:
     """Dots (`dot` waits for itself, `dot...` does not), waits with their `pendings`, loops, reductions, stores."""
     found = []
-    for line in kernel.asm["ttgir"].splitlines():
+    for line in generic_asm(kernel, "ttgir").splitlines():
         match = re.search(r'"((?:ttng|scf|tt)\.[\w.]+)"', line)
         name = match.group(1) if match else ""
         if name == "ttng.warp_group_dot":
