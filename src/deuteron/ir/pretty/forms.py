@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from enum import IntEnum
+from functools import cache
 
 from xdsl.dialects.arith import CMPF_COMPARISON_OPERATIONS, CMPI_COMPARISON_OPERATIONS
 from xdsl.dialects.builtin import DenseArrayBase, IntAttr, IntegerAttr, i64
@@ -128,6 +130,7 @@ def _comparison(names: list[str]) -> Form:
     )
 
 
+_TYPES = re.compile(r"type\(\$(\w+)\)")  # in xDSL's forms
 FORMS: dict[str, Form] = {
     "arith.cmpi": _comparison(CMPI_COMPARISON_OPERATIONS),
     "arith.cmpf": _comparison(CMPF_COMPARISON_OPERATIONS),
@@ -262,7 +265,10 @@ FORMS: dict[str, Form] = {
 }
 
 
-def form_of(name: str) -> Form | None:
-    """The form of an op; None where it has none."""
-    is_elementwise = name.startswith(("arith.", "math."))
-    return FORMS.get(name) or (ELEMENTWISE if is_elementwise else None)
+@cache
+def form_of(op_type: type[Operation]) -> Form | None:
+    """The form of an op; None where it has none. Elementwise ops of `arith` and `math` are those of one type."""
+    if op_type.name in FORMS or not op_type.name.startswith(("arith.", "math.")):
+        return FORMS.get(op_type.name)
+    types = _TYPES.findall(getattr(op_type, "assembly_format", None) or "")
+    return ELEMENTWISE if types == ["result"] else None

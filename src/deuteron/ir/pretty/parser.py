@@ -50,7 +50,7 @@ class PrettyParser(Parser):
 
     def _parse_named(self, name: str, op_type: type[Operation]) -> Operation:
         """An op in its own form, with its location."""
-        parse, form = PARSERS.get(name, PARSERS.get(op_type.name)), form_of(op_type.name)
+        parse, form = PARSERS.get(name, PARSERS.get(op_type.name)), form_of(op_type)
         if parse is not None:
             op = parse(self, op_type)
         else:

@@ -35,7 +35,7 @@ class PrettyPrinter(GenericPrinter):
 
     def print_op(self, op: Operation) -> None:
         kind = type(op)
-        form = form_of(op.name)
+        form = form_of(kind)
         if kind in self._WITH_REGIONS:
             self._print_results(op)
             self._WITH_REGIONS[kind](self, op)
