@@ -191,6 +191,22 @@ FAILURES = [
     ("deuteron.toml", '"n_rows"', '"rows"', "deuteron.toml:9:1", "unknown name 'rows'"),
     ("deuteron.toml", '"kernels/norms.py"', '"norms.py"', "deuteron.toml:7:1", "the file 'norms.py' does not exist"),
     ("deuteron.toml", '"rms_norm"', '"rms"', "deuteron.toml:7:1", "has no kernel 'rms'"),
+    (
+        "deuteron.toml",
+        'name = "scale"\n',
+        'name = "scale"\noptions = { num_warp = 4 }\n',
+        ":21:13",
+        "unknown option 'num_warp'",
+    ),
+    ("deuteron.toml", 'name = "scale"\n', 'name = "scale"\noptions.num_warps = 3\n', ":21:1", "must be a power of two"),
+    ("deuteron.toml", '{ n_rows = "i32" }', '{ n_rows = "fp32" }', ":10:21", "host parameter 'n_rows' is 'fp32'"),
+    (
+        "deuteron.toml",
+        '{ n_rows = "i32" }',
+        '{ n_rows = "i32", n = "i32" }',
+        ":8:1",
+        "'n' is a parameter of the kernel",
+    ),
     ("deuteron.toml", '"acme"', '"scale"', "deuteron.toml:4:1", "the namespace 'scale' is called as a function"),
 ]
 

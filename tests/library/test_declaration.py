@@ -60,6 +60,7 @@ MISTAKES = [
     ("[library.a]\n", "1:2: error: library 'a' has no 'targets'"),
     ('[library.a]\ntargets = ["cpu"]\n', "1:2: error: library 'a' has no kernels"),
     ('[library.a]\ntargets = ["cpux"]\n', "2:12: error: unknown target 'cpux'"),
+    ('[library.a]\ntargets = ["cpu:haswel"]\n', "2:12: error: unknown CPU 'haswel'. Did you mean haswell"),
     ('[library.a]\ntargets = ["cpu", "cpu"]\n', "2:19: error: target 'cpu' is there twice"),
     ('[library.a]\ntarget = ["cpu"]\n', "2:1: error: unknown key 'target'. Did you mean 'targets'?"),
     (KERNEL + 'source = "x"\n', "d.toml:7:13: error: Cannot overwrite a value"),

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
-from deuteron.backend import parse_target
+from deuteron.aot.targets import select_target
 from deuteron.errors import Location, UsageError, suggest
 
 SAME = "same:"
@@ -169,7 +169,7 @@ class Library:
         if target in self.targets[:i]:
             raise self.error(f"target '{target}' is there twice", "targets", i)
         try:
-            parse_target(target)
+            select_target(target)
         except UsageError as error:
             raise self.error(error.message, "targets", i) from None
 

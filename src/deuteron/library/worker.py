@@ -16,10 +16,12 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
-from deuteron.aot.compile import CompileRequest, emit_kernel
+from deuteron.aot.compile import HOST_TYPES, CompileRequest, EmittedKernel, emit_kernel
 from deuteron.aot.grid import grid_scope, parse_grid
 from deuteron.aot.load import ModuleName, kernel_of, load_module
 from deuteron.aot.signature import parse_signature
+from deuteron.aot.targets import select_target
+from deuteron.backend import get_backend
 from deuteron.errors import DeuteronError, UsageError, suggest
 from deuteron.language.function import Function, Parameter
 from deuteron.library.staleness import Sources, sources_of
@@ -78,6 +80,7 @@ def compile_variant(variant: Variant, root: Path) -> Compiled:
     path = ModuleName(variant.module) if variant.module else Path(variant.source or "")
     function = _function(variant, path)
     signature = _signature(variant, function)
+    _check_options(variant)
     flags = {name: value for name, value in variant.options.items() if name in _OWN_FLAGS}
     further = {name: value for name, value in variant.options.items() if name not in _OWN_FLAGS}
     request = CompileRequest(
@@ -93,10 +96,34 @@ def compile_variant(variant: Variant, root: Path) -> Compiled:
         is_library=True,
         **flags,
     )
-    emitted = emit_kernel(request)
+    emitted = _emitted(request)
     files = {file.name: text for file, text in emitted.files.items() if file.suffix != ".json"}
     sources = sources_of(emitted.dependencies, root)
     return Compiled(emitted.record.to_fields(), files, emitted.code_bytes, sources, time.perf_counter() - start)
+
+
+def _emitted(request: CompileRequest) -> EmittedKernel:
+    """What is wrong with no line of a source is wrong with the kernel's declaration."""
+    try:
+        return emit_kernel(request)
+    except DeuteronError as error:
+        if error.location:
+            raise
+        raise DeclarationError(error.message, "name") from None
+
+
+def _check_options(variant: Variant) -> None:
+    """Raise DeclarationError for an option that the target does not have, or a host parameter that cannot be one."""
+    backend = get_backend(select_target(variant.target))
+    for name, value in variant.options.items():
+        try:
+            backend.make_options({name: value})
+        except UsageError as error:
+            raise DeclarationError(error.message, "options", name) from None
+    for name, type in variant.host_parameters.items():
+        if type not in HOST_TYPES or not name.isidentifier():
+            message = f"host parameter '{name}' is {type!r}: it is a name, and one of {', '.join(HOST_TYPES)}"
+            raise DeclarationError(message, "host_parameters", name)
 
 
 def _function(variant: Variant, path: Path | ModuleName) -> Function:
