@@ -151,11 +151,11 @@ def test_a_long_grid_goes_to_threads_after_one_launch(monkeypatch):
         return bool(shared)
 
     assert goes_to_threads(1), "nothing is known of the time yet"
-    kernel.launch._time.value, kernel.launch._num_shared = 10 * UNITS, 10
+    kernel.launch._time.value, kernel.launch._num_launches = 10 * UNITS, 10
     assert not goes_to_threads(200_000) and kernel.launch._time.value > SHORT_NANOSECONDS * UNITS / 4
     assert goes_to_threads(1)
     for _ in range(100):  # another process may have had the processor while it was timed
-        kernel.launch._num_shared = 63
+        kernel.launch._num_launches = 63
         goes_to_threads(1)
         if kernel.launch._time.value < SHORT_NANOSECONDS * UNITS / 4:
             return

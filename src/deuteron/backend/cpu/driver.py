@@ -12,7 +12,7 @@ memory that it keeps. Measured on two cores: 1.7 us for one empty program with 5
 them up to 10,000 on both.
 
 Compiled launchers run a grid on the caller's thread that is shorter than that. How long a program takes is measured:
-by them, and now and then on the first program of a grid that goes to several threads, which then waits for it.
+by them, and now and then of the first program of a grid that is launched from Python, which others then wait for.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from deuteron.options import settings
 
 _MAX_PROGRAMS = 2**63 - 1
 _CHUNKS_PER_THREAD = 16  # so that programs of unequal length spread evenly; not measured
-_TIMED_FIRST, _TIMED_EVERY = 3, 64  # launches on several threads of which the first program is timed
+_TIMED_FIRST, _TIMED_EVERY = 3, 64  # launches of several programs from Python of which the first is timed
 
 
 class _Scratch(threading.local):
@@ -72,7 +72,7 @@ class LoadedKernel:
         self._assertions = metadata.assertions
         self._run_range, self._run_shared, self._run_here = trampolines()
         self._time = ctypes.c_uint64(0)  # of a program
-        self._num_shared = 0
+        self._num_launches = 0
 
     def __call__(self, grid: Sequence[int], values: Sequence[Any], stream: int = 0) -> None:
         """Run the programs of a grid. There is no queue: `stream` is what a GPU is told."""
@@ -100,19 +100,19 @@ class LoadedKernel:
         return NativeLaunch(self._run_here, target_words(*fixed, ctypes.addressof(self._time)))
 
     def _run(self, slots: Any, count: int, extents: bytes, total: int) -> None:
+        begin = self._run_first(slots, count, extents) if total > 1 else 0
         num_threads = min(settings.num_threads, total) if total > 1 else 1
         if num_threads == 1:
             scratch = _scratch.at_least(self._scratch_bytes)
-            self._run_range(self.function, slots, count, extents, 0, total, scratch)
+            self._run_range(self.function, slots, count, extents, begin, total, scratch)
             return
-        begin = self._run_first(slots, count, extents)
         chunk = max(1, total // (num_threads * _CHUNKS_PER_THREAD))
         run_on_threads(self._shared_task(slots, count, extents, total, chunk, begin), num_threads)
 
     def _run_first(self, slots: Any, count: int, extents: bytes) -> int:
         """Run the first program and note its time, if it is to be noted; how many programs have run."""
-        self._num_shared += 1
-        if self._num_shared > _TIMED_FIRST and self._num_shared % _TIMED_EVERY:
+        self._num_launches += 1
+        if self._num_launches > _TIMED_FIRST and self._num_launches % _TIMED_EVERY:
             return 0
         scratch = _scratch.at_least(self._scratch_bytes)
         start = time.perf_counter_ns()
