@@ -66,8 +66,8 @@ def linear_attention(q, k, v):
     return torch.einsum("bhnd,bhde->bhne", q, state) / (q @ k.sum(-2, keepdim=True).transpose(-1, -2))
 
 
-# On the CPU it takes a template in C++, whatever the backend, and that one fails.
-FLEXIBLE = {"refusal": "got an unexpected keyword argument 'hint_override'"}
+# On the CPU torch has a template in C++ alone, whatever the backend; with a compiler, 2.13 fails to fill it in.
+FLEXIBLE = {"refusal": "No working C++ compiler found"}
 
 
 @program(*[normal(1, 2, 128, 16)] * 3, **FLEXIBLE)

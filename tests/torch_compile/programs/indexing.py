@@ -13,7 +13,7 @@ def gather(x, indices):
 
 @program(normal(11, 33), integers(11, 7, high=33), normal(11, 7))
 def scatter(x, indices, source):
-    unique = indices.argsort(-1, stable=True)
+    unique = indices.argsort(dim=-1, stable=True)
     return torch.scatter(x, 1, unique, source), torch.scatter(x, 1, unique, 0.5)
 
 

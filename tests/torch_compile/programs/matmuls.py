@@ -35,7 +35,7 @@ def linear_with_residual(x, weight, residual):
 
 @program(normal(33, 48), normal(48, 40), config={**TEMPLATES, "prologue_fusion": True})
 def mm_with_prologue(x, y):
-    return torch.mm(x.to(torch.float16).to(torch.float32), y)
+    return torch.mm(x.to(torch.float16).to(y.dtype), y)
 
 
 @program(normal(5, 17, 33), normal(5, 33, 19), normal(5, 17, 19), config=TEMPLATES)
@@ -78,7 +78,7 @@ def broadcast_products(x, y, z):
     return torch.matmul(x, y), torch.einsum("abij,abjk->abik", x, z)
 
 
-@program(normal(9, 33), normal(33, 12), normal(12), gradients=True, config=TEMPLATES)
+@program(normal(33, 40), normal(40, 36), normal(36), gradients=True, config=TEMPLATES)
 def addmm_and_gradients(x, y, bias):
     return torch.addmm(bias, x, y).sigmoid()
 

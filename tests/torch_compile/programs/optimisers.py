@@ -39,7 +39,7 @@ OPTIMISERS = {
     "sgd": lambda p: torch.optim.SGD(p, lr=0.1, foreach=True),
     "momentum": lambda p: torch.optim.SGD(p, lr=0.1, momentum=0.9, nesterov=True, weight_decay=0.01, foreach=True),
     "adam": lambda p: torch.optim.Adam(p, lr=0.01, foreach=True),
-    "adamw": lambda p: torch.optim.AdamW(p, lr=torch.tensor(0.01), amsgrad=True, foreach=True, capturable=False),
+    "adamw": lambda p: torch.optim.AdamW(p, lr=0.01, amsgrad=True, foreach=True),
     "rmsprop": lambda p: torch.optim.RMSprop(p, lr=0.01, momentum=0.5, centered=True, foreach=True),
     "adagrad": lambda p: torch.optim.Adagrad(p, lr=0.1, foreach=True),
     "adamax": lambda p: torch.optim.Adamax(p, lr=0.1, foreach=True),

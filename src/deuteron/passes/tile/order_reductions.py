@@ -20,7 +20,7 @@ from dataclasses import dataclass
 import numpy as np
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import Attribute, SSAValue
+from xdsl.ir import Attribute, Block, SSAValue
 from xdsl.passes import ModulePass
 
 from deuteron.errors import DeuteronError
@@ -30,11 +30,11 @@ from deuteron.interpreter.region import function_of
 from deuteron.interpreter.values import dtype_of, round_float
 from deuteron.ir.arith import CmpIOp, SelectOp
 from deuteron.ir.builder import Builder
-from deuteron.ir.effects import is_pure
+from deuteron.ir.effects import is_pure, is_removable
 from deuteron.ir.tt.reduce import ReduceOp, ReduceReturnOp, ScanOp, ScanReturnOp
 from deuteron.ir.tt.shape import BroadcastOp, ExpandDimsOp, MakeRangeOp, ReshapeOp
 from deuteron.ir.types import shape_of
-from deuteron.passes.rewrite import replace
+from deuteron.passes.rewrite import erase, replace
 
 SAMPLES = 128
 TOLERANCE = 0.05  # of the largest number involved: far above rounding, far below another order
@@ -50,8 +50,16 @@ class OrderReductions(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for reduction in [inner for inner in op.walk() if isinstance(inner, ReduceOp)]:
+            _drop_unused(reduction.combine.block)
             if not is_commutative(reduction):
                 _order(reduction)
+
+
+def _drop_unused(block: Block) -> None:
+    """Remove what a function does not use: asking for a type leaves tiles, which cannot be tried on pairs of numbers."""
+    for op in reversed(list(block.ops)):
+        if op.results and is_removable(op) and all(result.first_use is None for result in op.results):
+            erase(op)
 
 
 def is_commutative(op: ReduceOp) -> bool:
