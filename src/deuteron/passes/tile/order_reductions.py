@@ -56,7 +56,7 @@ class OrderReductions(ModulePass):
 
 
 def _drop_unused(block: Block) -> None:
-    """Remove what a function does not use: asking for a type leaves tiles, which cannot be tried on pairs of numbers."""
+    """Remove what a function does not use: asking for a type leaves tiles, which no pairs of numbers are."""
     for op in reversed(list(block.ops)):
         if op.results and is_removable(op) and all(result.first_use is None for result in op.results):
             erase(op)
