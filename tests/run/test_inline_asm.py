@@ -236,6 +236,32 @@ def test_scalars_and_control_flow(draw, poisoned, check):
 
 
 @triton.jit
+def immediates_kernel(x_ptr, high_ptr, low_ptr, MASK: tl.constexpr, TABLE: tl.constexpr, N: tl.constexpr):
+    i = tl.arange(0, N)
+    text: tl.constexpr = """{
+        .reg .b32 both;
+        lop3.b32 both, $2, $3, $4, $5;
+        xor.b32 both, both, $6;
+        mov.b32 {$1, $0}, both;
+    }"""
+    args = (tl.load(x_ptr + i), MASK, 0x64006400, TABLE, tl.full((N,), -1, tl.int32))
+    high, low = tl.inline_asm_elementwise(
+        text, "=h,=h, r,n,n, i,r", args, dtype=(tl.int16, tl.int16), is_pure=True, pack=1
+    )
+    tl.store(high_ptr + i, high)
+    tl.store(low_ptr + i, low)
+
+
+def test_immediates(draw, poisoned, check):
+    """Inputs that are numbers of the text: the others keep their places."""
+    x, high, low = draw("int32", 64), poisoned("int16", 64), poisoned("int16", 64)
+    immediates_kernel[(1,)](x, high, low, 0x000F000F, (0xF0 & 0xCC) | 0xAA, 64)
+    expected = ~((x & 0x000F000F) | 0x64006400)
+    check(high, (expected >> 16).astype(np.int16))
+    check(low, expected.astype(np.int16))
+
+
+@triton.jit
 def asm_kernel(x_ptr, out_ptr, ASM: tl.constexpr, CONSTRAINTS: tl.constexpr, PACK: tl.constexpr, N: tl.constexpr):
     x = tl.load(x_ptr + tl.arange(0, N))
     y = tl.inline_asm_elementwise(ASM, CONSTRAINTS, [x], dtype=tl.int32, is_pure=True, pack=PACK)
@@ -252,6 +278,8 @@ def asm_kernel(x_ptr, out_ptr, ASM: tl.constexpr, CONSTRAINTS: tl.constexpr, PAC
         ("mov.b32 $0, $1;", "=h,r", 1, "output 0 has 32 bits, and 'h' is a register of 16. Use 'r'"),
         ("mov.b32 $0, $2;", "=r,r", 1, r"it names operand \$2, and the constraints have 2"),
         ("mov.b32 $0, $x;", "=r,r", 1, "a '\\$' is followed by no number"),
+        ("mov.b32 $0, $1;", "=r,n", 1, "argument 0 is no integer known at compile time, as 'n' wants"),
+        ("mov.b32 $0, $1;", "=r,n,r", 1, "one constraint an argument: there are 2, and 1 arguments"),
         ("mov.b32 $0, $1;", "=r,3", 1, "the input '3' is tied to an output that is not there"),
     ],
 )

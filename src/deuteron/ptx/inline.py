@@ -4,6 +4,7 @@
 
     h 16 bits    r 32 bits    l 64 bits    f a float    d a double        =r is written        ~{memory} is clobbered
 
+An input of constraint `n` or `i` is a number of the text (`with_immediates`), and no operand then.
 Narrow elements of a pack share a register of 32 bits, the first in the lowest bits. Messages of ValueError say what is
 wrong, and what would be right.
 """
@@ -11,6 +12,7 @@ wrong, and what would be right.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from deuteron.errors import IRError
@@ -20,6 +22,7 @@ from deuteron.ptx.syntax import Function
 REGISTER_BITS = {"h": 16, "r": 32, "l": 64, "f": 32, "d": 64}
 _REGISTER_TYPES = {"h": "b16", "r": "b32", "l": "b64", "f": "f32", "d": "f64"}
 _FLOATS = "fd"
+_IMMEDIATES = ("n", "i")
 _LETTERS = ", ".join(REGISTER_BITS)
 _OPERAND = re.compile(r"\$(\$|\d+|\{\d+\})?")
 
@@ -69,6 +72,33 @@ def parse_constraints(text: str) -> Constraints:
         else:
             inputs.append(_letter(part, part))
     return Constraints(tuple(outputs), tuple(inputs), frozenset(early), tuple(tied), memory)
+
+
+def with_immediates(asm: str, constraints: str, numbers: Sequence[int | None]) -> tuple[str, str, list[int]]:
+    """Template and constraints without the inputs that are immediates, whose numbers are in the text instead, and which
+    inputs are left. `numbers` has those of the inputs that are known. Raises ValueError for one that is not.
+
+        ("lop3.b32 $0, $1, $2, $3;", "=r,r,n,r", [None, 15, None])     "lop3.b32 $0, $1, 15, $2;", "=r,r,r", [0, 2]
+    """
+    parts = ["".join(part.split()) for part in constraints.split(",")]
+    inputs = [part for part in parts if part and part[0] not in "=~"]
+    if not set(inputs) & set(_IMMEDIATES):
+        return asm, constraints, list(range(len(numbers)))
+    if len(inputs) != len(numbers):
+        raise ValueError(
+            f"immediates take one constraint an argument: there are {len(inputs)}, and {len(numbers)} arguments."
+        )
+    first = sum(part.startswith("=") for part in parts)
+    kept = [index for index, letter in enumerate(inputs) if letter not in _IMMEDIATES]
+    texts = {n: f"${n}" for n in range(first)} | {first + index: f"${first + n}" for n, index in enumerate(kept)}
+    for index, letter in enumerate(inputs):
+        if letter in _IMMEDIATES:
+            if numbers[index] is None:
+                raise ValueError(f"argument {index} is no integer known at compile time, as {letter!r} wants. Use 'r'.")
+            texts[first + index] = str(numbers[index])
+    check_template(asm, len(texts))
+    body = _OPERAND.sub(lambda match: "$$" if match[1] == "$" else texts[int(match[1].strip("{}"))], asm)
+    return body, ",".join(part for part in parts if part not in _IMMEDIATES), kept
 
 
 def _letter(letter: str, part: str) -> str:

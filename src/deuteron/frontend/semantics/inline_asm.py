@@ -9,8 +9,10 @@ from deuteron.frontend.semantics.constant import as_tensor
 from deuteron.frontend.semantics.shapes import is_integer
 from deuteron.frontend.semantics.types import ir_type, type_of
 from deuteron.frontend.values import Tensor, Value, describe
+from deuteron.ir.arith import constant_value
 from deuteron.ir.tt.inline_asm import ElementwiseInlineAsmOp, check_assembly, element_bits
 from deuteron.language import types
+from deuteron.ptx.inline import with_immediates
 
 NAME = "tl.inline_asm_elementwise"
 
@@ -26,7 +28,12 @@ def inline_asm_elementwise(
     dtypes = _dtypes(ctx, dtype)
     given = args if isinstance(args, tuple | list) else (args,)
     operands = [as_tensor(ctx, arg, f"An argument of {NAME}") for arg in given]
-    operands = broadcast_operands(ctx, *operands) if operands else []
+    numbers = [number if isinstance(number := constant_value(one.handle), int) else None for one in operands]
+    try:
+        asm, constraints, kept = with_immediates(asm, constraints, numbers)
+    except ValueError as error:
+        raise ctx.error(f"{NAME}: {error}") from None
+    operands = broadcast_operands(ctx, *(operands[index] for index in kept)) if kept else []
     wide = [type_of(type, operands[0].shape if operands else ()) for type in dtypes]
     handles, result_types = [operand.handle for operand in operands], [ir_type(type) for type in wide]
     bits = ([element_bits(handle.type) for handle in handles], [element_bits(type) for type in result_types])
