@@ -39,6 +39,7 @@ from deuteron.runtime import heuristics as heuristics
 from deuteron.runtime import next_power_of_2 as next_power_of_2
 from deuteron.runtime import reinterpret as reinterpret
 from deuteron.runtime.jit import jit as jit
+from deuteron.runtime.recompiles import recompiles as recompiles
 
 TritonError = DeuteronError
 

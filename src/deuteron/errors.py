@@ -129,6 +129,10 @@ class LaunchError(DeuteronError):
     """A compiled kernel could not be launched with the arguments, grid or device given."""
 
 
+class StrictError(LaunchError):
+    """A launch would have compiled, and DEUTERON_STRICT says that none may."""
+
+
 class IntegerTooLarge(LaunchError, OverflowError):
     """An integer argument has more than 64 bits."""
 

@@ -304,6 +304,11 @@ class Settings:
         return _flag("DEUTERON_ALWAYS_COMPILE", "TRITON_ALWAYS_COMPILE")
 
     @property
+    def strict(self) -> bool:
+        """DEUTERON_STRICT: a launch that would compile is an error."""
+        return _flag("DEUTERON_STRICT")
+
+    @property
     def print_autotuning(self) -> bool:
         """DEUTERON_PRINT_AUTOTUNING (or TRITON_PRINT_AUTOTUNING): say which configuration was taken."""
         return _flag("DEUTERON_PRINT_AUTOTUNING", "TRITON_PRINT_AUTOTUNING")

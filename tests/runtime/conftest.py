@@ -32,7 +32,8 @@ class Recorder:
 
     def compile_with(self, backend, source, target, options):
         self.compiled.append(Compiled(source.name, source.signature, source.constexprs, source.attrs, options))
-        kernel = SimpleNamespace(name=source.name, metadata=SimpleNamespace(may_write=lambda name: True))
+        metadata = SimpleNamespace(may_write=lambda name: True)
+        kernel = SimpleNamespace(name=source.name, metadata=metadata, is_cached=True)
         kernel.launch = lambda grid, values: self.launched.append(Launched(kernel, grid, list(values)))
         return kernel
 
@@ -83,7 +84,7 @@ def log(request, monkeypatch, recorder):
         params = [param for param in source.params if param.kind != "constexpr"]
         metadata = SimpleNamespace(may_write=lambda name: name == "c", runtime_params=tuple(params))
         launch = Loaded(source.name, params, found, request.param == "native")
-        return SimpleNamespace(name=source.name, metadata=metadata, launch=launch, load=lambda: None)
+        return SimpleNamespace(name=source.name, metadata=metadata, launch=launch, load=lambda: None, is_cached=True)
 
     monkeypatch.setattr("deuteron.runtime.jit.compile_with", compile_with)
     for name in ("FEW", "MANY"):

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import gc
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
@@ -81,8 +81,11 @@ def compile_with(
     symbol: str | None = None,
     is_portable: bool = False,
     in_folder: bool = False,
+    before_stages: Callable[[], None] | None = None,
 ) -> CompiledKernel:
-    """Compile with a backend and its options object, through the cache."""
+    """Compile with a backend and its options object, through the cache. What is not there is told `before_stages`,
+    which may raise.
+    """
     begin = time.perf_counter()
     backend.check(target, options)
     path_of = _import_path if is_portable else str
@@ -94,6 +97,8 @@ def compile_with(
     entry = None if settings.always_compile or is_overridden else kept.load()
     is_cached, looked_up = entry is not None, time.perf_counter()
     if entry is None:
+        if before_stages is not None:
+            before_stages()
         entry = _run_stages(backend, source, unit, _dump_folder(key))
         if not is_overridden:
             kept.store(entry)

@@ -3,6 +3,7 @@
     jit.py           @jit, JITFunction: bind, specialise, compile or look up, launch
     fast_launch.py   launches like one before, in machine code
     prepared.py      a launch of which only the arguments are left to be given
+    recompiles.py    what launches have compiled, and why
     specialise.py    a token for each argument
     grid.py          the grid's extents           mock.py        arrays that are only types, or of another type
     autotuner.py     @autotune, config.py         heuristics.py  @heuristics

@@ -26,6 +26,7 @@ from deuteron.runtime.config import Config
 from deuteron.runtime.contents import copy_of, fill_with_zeros, write_back
 from deuteron.runtime.grid import Grid
 from deuteron.runtime.interface import KernelInterface, check_kernel
+from deuteron.runtime.interface import launch as launch_kernel
 from deuteron.runtime.stored_timings import StoredTimings
 
 Hook = Callable[..., Any]
@@ -118,7 +119,7 @@ class Autotuner(KernelInterface):
         self.best_config = config
         if config.pre_hook is not None:
             config.pre_hook({**named, **config.all_kwargs()})
-        found = self.fn.run(*args, grid=grid, warmup=False, **{**kwargs, **config.all_kwargs()})
+        found = launch_kernel(self.fn, grid, args, {**kwargs, **config.all_kwargs()})
         self.nargs = {}
         return found
 
@@ -234,7 +235,7 @@ class Autotuner(KernelInterface):
                 config.pre_hook(everything)
             self.pre_hook(everything)
             try:
-                self.fn.run(*args, grid=grid, warmup=False, **{**kwargs, **config.all_kwargs()})
+                launch_kernel(self.fn, grid, args, {**kwargs, **config.all_kwargs()})
             except Exception as error:
                 self.post_hook(everything, exception=error)
                 raise

@@ -15,7 +15,7 @@ from typing import Any
 from deuteron.errors import UsageError, suggest
 from deuteron.options import is_option
 from deuteron.runtime.grid import Grid, call_with_arguments
-from deuteron.runtime.interface import KernelInterface, check_kernel
+from deuteron.runtime.interface import KernelInterface, check_kernel, launch
 
 
 class Heuristics(KernelInterface):
@@ -48,7 +48,9 @@ class Heuristics(KernelInterface):
         for name, compute in self.values.items():
             what = f"the heuristic '{name}' of kernel '{self.fn.__name__}'"
             kwargs[name] = call_with_arguments(compute, {**named, **kwargs}, what)
-        return self.fn.run(*args, grid=grid, warmup=warmup, **kwargs)
+        if warmup:
+            return self.fn.run(*args, grid=grid, warmup=True, **kwargs)
+        return launch(self.fn, grid, args, kwargs)
 
 
 def heuristics(values: Mapping[str, Callable[[dict[str, Any]], Any]]) -> Callable[[Any], Heuristics]:

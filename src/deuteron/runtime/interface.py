@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
@@ -31,3 +31,10 @@ def check_kernel(fn: Any, decorator: str) -> Any:
         name = getattr(fn, "__name__", repr(fn))
         raise UsageError(f"@{decorator} decorates kernels, got '{name}'. Put @jit below it, next to the function.")
     return fn
+
+
+def launch(kernel: Any, grid: Grid, args: Sequence[Any], keywords: dict[str, Any]) -> Any:
+    """`kernel[grid](...)`, which may be machine code; of what has only a `run`, that."""
+    if isinstance(kernel, KernelInterface):
+        return kernel[grid](*args, **keywords)
+    return kernel.run(*args, grid=grid, warmup=False, **keywords)

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import inspect
 import threading
+import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -42,6 +43,7 @@ from deuteron.runtime.kernel_caches import DeviceCaches, Launchers
 from deuteron.runtime.mock import MockTensor
 from deuteron.runtime.pickling import Pickled
 from deuteron.runtime.prepared import PreparedLaunch
+from deuteron.runtime.recompiles import Asked
 from deuteron.runtime.specialise import Token, decode, name_argument, parameter_specialiser
 
 
@@ -198,7 +200,7 @@ class JITFunction(Pickled, Function, KernelInterface):
             raise UsageError(f"kernel '{self.__name__}' cannot be prepared: the interpreter and the emulator run it")
         bound = self._bind(args, kwargs, False)
         extents = evaluate_grid(grid, self.__name__, lambda: self._meta(bound))
-        found = self._launcher(bound)
+        found = self._launcher(bound, is_warmup=True)
         if found is None:
             raise UsageError(f"kernel '{self.__name__}' cannot be prepared: a hook says not to compile it")
         found.kernel.load(**found.where)
@@ -295,8 +297,12 @@ class JITFunction(Pickled, Function, KernelInterface):
         if event.refused():
             return None
         override = bound.options.get("ir_override")
+        asked = Asked(self.__name__, self._names, bound.tokens, bound.options, list(self._launchers))
+        strictly = {"before_stages": asked.refuse} if settings.strict and not is_warmup else {}
+        begin = time.perf_counter()
         with self._watching(bound):
-            compiled = compile_with(backend, IRSource(override) if override else source, target, options)
+            compiled = compile_with(backend, IRSource(override) if override else source, target, options, **strictly)
+        asked.note(compiled, target, time.perf_counter() - begin, is_warmup)
         self._check_writable(bound, compiled)
         indices = bound.runtime_indices()
         has_parts = any(isinstance(bound.passed[index], tuple) for index in indices)
