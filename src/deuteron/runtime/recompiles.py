@@ -92,8 +92,8 @@ class Asked:
         near = f"the nearest that there is differs: {self.reason}"
         near = "none has been compiled" if self.nearest is None else near
         raise StrictError(
-            f"kernel '{self.kernel}' would be compiled by a launch, and DEUTERON_STRICT says that none may: for {given}; "
-            f"{near}. Compile it before: {self.kernel}.warmup(...) or .prepare(...)"
+            f"kernel '{self.kernel}' would be compiled by a launch, and DEUTERON_STRICT says that none may: for "
+            f"{given}; {near}. Compile it before: {self.kernel}.warmup(...) or .prepare(...)"
         )
 
     def note(self, kernel: CompiledKernel, target: Target, seconds: float, is_warmup: bool) -> None:
