@@ -236,6 +236,8 @@ class constexpr_type(dtype):
         self.primitive_bitwidth = self.itemsize = 0
 
     def __eq__(self, other: object) -> bool:
+        if isinstance(other, tuple_type):
+            return isinstance(self.value, tuple) and other == tuple_type(map(constexpr_type, self.value))
         return isinstance(other, constexpr_type) and (type(self.value), self.value) == (type(other.value), other.value)
 
     def __hash__(self) -> int:
@@ -254,6 +256,14 @@ class tuple_type(dtype):
         names = [f"{name}:{type}" for name, type in zip(self.fields or (), self.types, strict=False)]
         self.name = f"[{','.join(names or map(str, self.types))}]"
         self.primitive_bitwidth = self.itemsize = 0
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, constexpr_type):
+            return other == self
+        return isinstance(other, tuple_type) and (self.types, self.fields) == (other.types, other.fields)
+
+    def __hash__(self) -> int:
+        return hash(self.name)
 
     def __iter__(self) -> Iterator[dtype]:
         return iter(self.types)

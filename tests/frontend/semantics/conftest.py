@@ -140,6 +140,8 @@ def evaluate(load_kernel):
 class BareContext:
     """Enough of a Context for semantic functions that call nothing."""
 
+    checks_overflow = False
+
     def __init__(self) -> None:
         self.builder = Builder.at_end(Block(), to_attribute(Location("k.py", 1)))
 

@@ -58,7 +58,7 @@ def test_signedness_is_kept_in_the_type(result_type):
 @pytest.mark.parametrize(
     ("statement", "message"),
     [
-        ("x.to('fp16')", "'fp16' is no element type. Convert to one such as tl.float16 or x.dtype."),
+        ("x.to('fp16')", "'fp16' is no element type. Did you mean tl.float16?"),
         (
             "p.to(tl.float32)",
             "Cannot convert pointer<fp32> to fp32. A pointer converts to tl.int64 and back; "

@@ -57,7 +57,11 @@ def test_scan_direction(ops):
         ("tl.sum(f)", "tl.sum: tl.reduce takes tiles, got fp32. A scalar has nothing to combine."),
         ("tl.reduce((x, m), 0, add)", "tl.reduce takes tiles of one shape, got (fp32[64], fp16[16, 32])."),
         ("tl.reduce((), 0, add)", "tl.reduce takes at least one tile, got none."),
-        ("tl.reduce(x, 0, max)", "The combine function of tl.reduce is a @jit function, got function max."),
+        (
+            "tl.reduce(x, 0, max)",
+            "The combine function of tl.reduce is a @jit function, or one of the language such as tl.maximum, got "
+            "function max.",
+        ),
         (
             "tl.reduce(x, 0, compare)",
             "'compare' returned int1 for tl.reduce, expected fp32. "

@@ -80,9 +80,9 @@ def test_members_of_a_tensor(result_type, error):
         ("tl.cat(x, x[None])", "tl.cat needs tiles of one shape, got fp32[64] and fp32[1, 64]."),
         ("x.item()", "Only a tile of one element is a scalar, got fp32[64]. Reduce it, as with tl.sum(x)."),
         ("len(x)", "len() of fp32[64] is not defined. Use x.shape[0] for an extent, or x.numel."),
-        ("float(n)", "float() of int32, which is known only at run time. Convert with x.to(tl.float32)."),
-        ("int(x)", "int() of fp32[64], which is known only at run time. Convert with x.to(tl.int32)."),
-        ("bool(n)", "bool() of int32, which is known only at run time. Compare, as in `x != 0`."),
+        ("float(p)", "float() takes a number, got pointer<fp32>. Convert with x.to(tl.float32)."),
+        ("int(x)", "int() takes a number, got fp32[64]. Convert with x.to(tl.int32)."),
+        ("bool(x)", "bool() takes a number, got fp32[64]. Compare, as in `x != 0`."),
     ],
 )
 def test_shape_errors(error, statement: str, message: str):

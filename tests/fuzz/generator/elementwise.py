@@ -62,6 +62,15 @@ def divide_integers(b: Builder) -> None:
 
 
 @statement_of("elementwise")
+def number_of_python(b: Builder) -> None:
+    """`int`, `float` and `bool` of a scalar."""
+    x = b.value(b.dtype((*INTEGERS, *FLOATS)), ())
+    name = b.rng.choice(("float", "bool", *(("int",) if x.dtype in INTEGERS else ())))
+    as_float = "float64" if BITS[x.dtype] == 64 else "float32"
+    b.define(f"{name}({x})", {"int": x.dtype, "bool": "int1", "float": as_float}[name], ())
+
+
+@statement_of("elementwise")
 def high_product(b: Builder) -> None:
     dtype, shape = b.dtype(("int32", "uint32", "int64", "uint64")), b.shape()
     b.define(f"tl.umulhi({b.value(dtype, shape)}, {b.value(dtype, shape)})", dtype, shape)

@@ -76,20 +76,24 @@ COMBINE = {
     "tl.where(a > b, a, b)": NUMBERS,
     "tl.maximum(a, b)": NUMBERS,
     "a + b + a * b": INTEGERS,
+    "tl.where(b != 0, b, a)": NUMBERS,
+    "b": NUMBERS,
+    "a": NUMBERS,
 }
-"""Associative and commutative."""
-
-SCANNED = {**COMBINE, "tl.where(b != 0, b, a)": NUMBERS, "b": NUMBERS, "a": NUMBERS}
-"""Associative."""
+"""Associative; the last ones keep an order."""
+BUILTINS = ("tl.maximum", "tl.minimum", "tl.add", "tl.mul")
 
 
 @statement_of("reduction")
 def custom_reduce(b: Builder) -> None:
     is_scan = b.chance(0.5)
-    text = b.rng.choice(list(SCANNED if is_scan else COMBINE))
-    x = _tile(b, (SCANNED if is_scan else COMBINE)[text])
+    text = b.rng.choice(list(COMBINE))
+    x = _tile(b, COMBINE[text])
     name = b.name("combine")
-    b.function(f"def {name}(a, b):\n    return ({text}).to(tl.{x.dtype})")
+    if b.chance(0.15) and x.dtype not in ("float16", "bfloat16"):
+        name = b.rng.choice(BUILTINS)
+    else:
+        b.function(f"def {name}(a, b):\n    return ({text}).to(tl.{x.dtype})")
     axis = b.rng.randrange(len(x.shape))
     if is_scan:
         b.define(f"tl.associative_scan({x}, {axis}, {name}, reverse={b.chance(0.4)})", x.dtype, x.shape)
@@ -116,7 +120,7 @@ def combine_pairs(b: Builder) -> None:
         "sums": "return a0 + b0, a1 + b1",
     }[kind]
     b.function(f"def {name}(a0, a1, b0, b1):\n    {body}")
-    is_scan = kind == "affine" or b.chance(0.4)
+    is_scan = b.chance(0.6 if kind == "affine" else 0.4)
     shape = x.shape if is_scan else without(x.shape, axis, False)
     call = f"tl.associative_scan(({x}, {y}), {axis}, {name})" if is_scan else f"tl.reduce(({x}, {y}), {axis}, {name})"
     first, second = b.name(), b.name()
