@@ -246,6 +246,7 @@ def test_a_kill_leaves_what_was_there(project: Project):
 def test_without_a_compiler_there_are_sources(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     project = write_project(tmp_path / "project")
     monkeypatch.setattr("deuteron.library.objects.shutil.which", lambda name: None)
+    monkeypatch.setattr("deuteron.library.objects.find_spec", lambda name: None)
     built = project.build()
     assert not built.has_objects
     assert {"norms.c", "norms.h", "norms.hpp", "norms.json"} < set(project.contents())

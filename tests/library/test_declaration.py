@@ -52,6 +52,11 @@ def test_places(path: tuple, place: str):
     assert str(Places("d.toml", TEXT).at(*path)) == f"d.toml:{place}"
 
 
+def test_places_of_odd_texts_end():
+    text = 'a = ["""x"""", 1979-05-27T07:32:00Z, {b = -1.5e3, "c.d" = [[], {}]}]\n'
+    assert str(Places("d.toml", text).at("a")) == "d.toml:1:1"
+
+
 KERNEL = '[library.a]\ntargets = ["cpu"]\n[[library.a.kernel]]\nsource = "k.py"\nname = "k"\ngrid = "1"\n'
 MISTAKES = [
     ("", "declares no library: [library.NAME] begins one"),

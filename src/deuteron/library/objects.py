@@ -1,10 +1,11 @@
 """Objects and libraries out of the C of a library, by the system's compiler: `libnorms.a`, `libnorms.so`, `norms.pc`.
 
-    compiler = find_compiler()                        that of $CC, or cc, gcc, clang; None where there is none
+    compiler = find_compiler()                        that of $CC, or cc, gcc, clang, or Zig's; None where there is none
     build_objects(compiler, Request(...))             compiles what has changed, and makes the libraries anew
 
-They are no part of what is compared by the manifest: another compiler gives others. Which objects are up to date is in
-`objects/state.json`, by the content of what they were made from.
+Zig's compiler comes by pip (ziglang), so that no system's compiler is needed. It is told not to use what only this
+processor has. Nothing of this is in the manifest: another compiler gives other bytes. Which objects are up to date
+is in `objects/state.json`, by the content of what they were made from.
 """
 
 from __future__ import annotations
@@ -13,10 +14,12 @@ import json
 import shlex
 import shutil
 import subprocess
+import sys
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
+from importlib.util import find_spec
 from pathlib import Path
 
 from deuteron.errors import UsageError
@@ -25,6 +28,7 @@ from deuteron.options import get_variable
 
 FLAGS = ("-O2", "-fPIC")
 STATE = "objects/state.json"
+_ZIG = (sys.executable, "-m", "ziglang")
 
 
 @dataclass(frozen=True)
@@ -52,16 +56,34 @@ class Request:
 
 def find_compiler() -> Compiler | None:
     """The system's C compiler; raises UsageError where $CC names none that runs."""
-    asked = get_variable("CC")
-    names = [asked] if asked else [name for name in ("cc", "gcc", "clang") if shutil.which(name)]
-    if not names:
+    command = _compiler_command()
+    if command is None:
         return None
-    command = tuple(shlex.split(names[0]))
     try:
         said = subprocess.run([*command, "--version"], capture_output=True, text=True, check=True).stdout
     except (OSError, subprocess.CalledProcessError) as error:
-        raise UsageError(f"the C compiler CC={asked} does not run: {error}") from None
+        raise UsageError(f"the C compiler `{shlex.join(command)}` does not run: {error}") from None
     return Compiler(command, said.splitlines()[0] if said else "")
+
+
+def _compiler_command() -> tuple[str, ...] | None:
+    if asked := get_variable("CC"):
+        return tuple(shlex.split(asked))
+    found = next((name for name in ("cc", "gcc", "clang") if shutil.which(name)), None)
+    if found:
+        return (found,)
+    return (*_ZIG, "cc", "-mcpu=baseline") if find_spec("ziglang") else None
+
+
+def _archiver_command() -> tuple[str, ...]:
+    if asked := get_variable("AR"):
+        return tuple(shlex.split(asked))
+    found = next((name for name in ("ar", "llvm-ar") if shutil.which(name)), None)
+    if found:
+        return (found,)
+    if find_spec("ziglang"):
+        return (*_ZIG, "ar")
+    raise UsageError("no archiver was found for the static library: install binutils or ziglang, or name one with AR")
 
 
 def library_files(name: str, shared: bool) -> list[str]:
@@ -117,10 +139,7 @@ def _object(compiler: Compiler, request: Request, known: dict[str, str], wanted:
 
 
 def _archive(request: Request, objects: Iterable[str]) -> None:
-    archiver = get_variable("AR") or shutil.which("ar") or shutil.which("llvm-ar")
-    if not archiver:
-        raise UsageError("no archiver was found for the static library: install binutils, or name one with AR")
-    _run([*shlex.split(archiver), "rcsD", f"lib{request.name}.a", *objects], request.folder)
+    _run([*_archiver_command(), "rcsD", f"lib{request.name}.a", *objects], request.folder)
 
 
 def _run(command: Sequence[str], folder: Path) -> None:

@@ -85,12 +85,12 @@ class Places:
 
     def _value(self, tokens: _Tokens, path: tuple[Key, ...]) -> None:
         if tokens.take("{"):
-            while not tokens.take("}"):
+            while tokens.text and not tokens.take("}"):
                 if not (tokens.take(",") or tokens.take("\n")):
                     self._pair(tokens, path)
         elif tokens.take("["):
             index = 0
-            while not tokens.take("]"):
+            while tokens.text and not tokens.take("]"):
                 if not (tokens.take(",") or tokens.take("\n")):
                     self._places.setdefault((*path, index), tokens.place)
                     self._value(tokens, (*path, index))
