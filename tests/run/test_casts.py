@@ -114,3 +114,16 @@ def test_constants_are_converted(poisoned, check, dtype):
     out = poisoned("float32", 32)
     constants_kernel[(1,)](out, DTYPE=dtype, BLOCK=16)
     check(out, np.repeat([1.5, 0.0], 16))
+
+
+@triton.jit
+def rounded_kernel(x_ptr, out_ptr, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    tl.store(out_ptr + i, tl.load(x_ptr + i).to(out_ptr.dtype.element_ty, fp_downcast_rounding="rtz"))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float16", "int32"])
+def test_a_rounding_mode_is_ignored_where_the_type_stays(draw, poisoned, check, dtype):
+    x, out = draw(dtype, 32), poisoned(dtype, 32)
+    rounded_kernel[(1,)](x, out, BLOCK=32)
+    check(out, x)
