@@ -61,6 +61,17 @@ PAIRS = {
     'tt.print " n: " {hex = false, isSigned = array<i32: 1>} : %n : i32': (
         '"tt.print"(%n) <{prefix = " n: ", hex = false, isSigned = array<i32: 1>}> : (i32) -> ()'
     ),
+    """%w = arith.extsi %n : i32 to i64
+        %r = tt.make_tensor_ptr %p, [%w], [%w], [%n] {order = array<i32: 0>} : <tensor<4xf32>>
+        %q = tt.advance %r, [%n] : <tensor<4xf32>>
+        tt.store %q, %t cacheModifier = cs {boundaryCheck = array<i32: 0>} : !tt.ptr<tensor<4xf32>>""": (
+        f"""%w = "arith.extsi"(%n) : (i32) -> i64
+        %r = "tt.make_tensor_ptr"(%p, %w, %w, %n) <{{order = array<i32: 0>}}>
+            : (!tt.ptr<f32>, i64, i64, i32) -> !tt.ptr<tensor<4xf32>>
+        %q = "tt.advance"(%r, %n) : (!tt.ptr<tensor<4xf32>>, i32) -> !tt.ptr<tensor<4xf32>>
+        "tt.store"(%q, %t) <{{boundaryCheck = array<i32: 0>, cache = 5 : i32, evict = 1 : i32}}>
+            : (!tt.ptr<tensor<4xf32>>, {TILE}) -> ()"""
+    ),
     "%r = arith.cmpi ult, %i, %i : tensor<4xi32>": (
         '%r = "arith.cmpi"(%i, %i) <{predicate = 6 : i64}> : (tensor<4xi32>, tensor<4xi32>) -> tensor<4xi1>'
     ),

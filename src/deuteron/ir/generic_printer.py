@@ -108,6 +108,10 @@ class GenericPrinter(Printer):
             self._counts[stem] += 1
         return self._aliases[attribute]
 
+    def locations(self) -> str:
+        """What comes after the module: nothing, locations are where they are used."""
+        return ""
+
     def definitions(self) -> str:
         return "".join(f"{alias} = {attribute}\n" for attribute, alias in self._aliases.items())
 

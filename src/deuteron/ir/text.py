@@ -14,7 +14,7 @@ import re
 from io import StringIO
 
 from xdsl.context import Context
-from xdsl.dialects import cf, scf
+from xdsl.dialects import scf
 from xdsl.dialects.builtin import Builtin, ModuleOp
 from xdsl.ir import Attribute, Operation
 from xdsl.parser import AttrParser, Parser
@@ -24,7 +24,6 @@ from xdsl.utils.mlir_lexer import MLIRTokenKind, StringLiteral
 
 from deuteron.errors import IRError, Location
 from deuteron.ir.arith import Arith, Math
-from deuteron.ir.foreign import make_native
 from deuteron.ir.generic_printer import GenericPrinter
 from deuteron.ir.location import is_unknown, to_attribute
 from deuteron.ir.pretty.parser import PrettyParser
@@ -48,11 +47,8 @@ def make_context() -> Context:
 def print_module(module: ModuleOp, locations: bool = True, generic: bool = False) -> str:
     """The module after the layouts that it names, as Triton prints it or in MLIR's generic form."""
     stream = StringIO()
-    if generic:
-        printer = GenericPrinter(stream, print_generic_format=True, print_debuginfo=locations)
-        printer.print_op(module)
-        return f"{printer.definitions()}{stream.getvalue()}\n"
-    printer = PrettyPrinter(stream, print_generic_format=True, print_debuginfo=locations)
+    kind = GenericPrinter if generic else PrettyPrinter
+    printer = kind(stream, print_generic_format=True, print_debuginfo=locations)
     printer.print_op(module)
     return f"{printer.definitions()}{stream.getvalue()}\n{printer.locations()}"
 
@@ -105,6 +101,10 @@ class _Parser(PrettyParser):
 
 def parse_module(text: str, file: str = "<ttir>") -> ModuleOp:
     """Parse and verify the text of a module; raises IRError with the place in `file`."""
+    from xdsl.dialects import cf  # deferred: most compiles read no text
+
+    from deuteron.ir.foreign import make_native
+
     context = make_context()
     context.load_dialect(cf.Cf)
     parser = _Parser(context, text, file)

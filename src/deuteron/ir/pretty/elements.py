@@ -23,7 +23,7 @@ TextOf = Callable[[Attribute], str]
 Values = Callable[[Operation], Sequence[SSAValue]]
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False, repr=False)
 class Keywords:
     """The words that stand for the values of an enumeration."""
 
@@ -77,7 +77,7 @@ class Writer:
         return found is not None and found != self.defaults.get(name)
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False, repr=False)
 class Literal:
     text: str
 
@@ -92,7 +92,7 @@ class Literal:
         return parser._current_token.text == self.text
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False, repr=False)
 class Operands:
     """One operand, all that one name stands for, or one for each name."""
 
@@ -123,7 +123,7 @@ class Operands:
         return bool(self.values(writer.op))
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False, repr=False)
 class Property:
     name: str
     keywords: Keywords | None
@@ -140,7 +140,7 @@ class Property:
         return writer.has(self.name)
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False, repr=False)
 class Flag:
     """A property without value: its name."""
 
@@ -155,7 +155,7 @@ class Flag:
             writer.add(self.name)
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False, repr=False)
 class Flags:
     """`fastmath<nnan, ninf>`"""
 
@@ -182,7 +182,7 @@ class Promises:
         pass
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False, repr=False)
 class Attributes:
     """All attributes, and the properties that are not `written` elsewhere, by their names."""
 
@@ -203,7 +203,7 @@ def dictionary_text(attributes: Mapping[str, Attribute], text_of: TextOf) -> str
     return f"{{{entries_text(sorted(attributes.items()), text_of)}}}"
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False, repr=False)
 class Types:
     """The type of what a name stands for; several, where it is a list."""
 
@@ -253,7 +253,7 @@ class Signature:
         writer.add(f"({inputs}) -> {outputs if len(writer.op.results) == 1 else f'({outputs})'}")
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False, repr=False)
 class Group:
     """Elements that are there together: when the first one is next, or when `anchor`, one of them, is there."""
 

@@ -193,18 +193,20 @@ FORMS: dict[str, Form] = {
         before_writing=_join_policy,
     ),
     "tt.make_tensor_ptr": Form(
-        "$base `,` `[` $shape `]` `,` `[` $strides `]` `,` `[` $offsets `]` attr-dict `:` type($result)",
+        "$base `,` `[` $shape `]` `,` `[` $strides `]` `,` `[` $offsets `]` attr-dict `:` short-type($result)",
         {
             "base": ("result", lambda type: PointerType(_element(_loaded(type)))),
             "shape": ("result", _i64),
             "strides": ("result", _i64),
             "offsets": ("result", _i32),
         },
+        short={"result": PointerType},
         fits=_has_narrow_offsets,
     ),
     "tt.advance": Form(
-        "$ptr `,` `[` $offsets `]` attr-dict `:` type($result)",
+        "$ptr `,` `[` $offsets `]` attr-dict `:` short-type($result)",
         {"ptr": ("result", _same), "offsets": ("result", _i32)},
+        short={"result": PointerType},
         fits=_has_narrow_offsets,
     ),
     "tt.atomic_rmw": Form(
