@@ -1,15 +1,16 @@
 """Compares our ttir with Triton's, both ways, for the kernels of examples/ and tests/kernels.
 
-    .venv/bin/python scripts/check_ttir_with_triton.py [NAME ...]
+    .venv/bin/python scripts/check_ttir_with_triton.py [--python PYTHON] [NAME ...]
 
 Triton's parser and verifier read our ttir; and the ttir that Triton makes of the same kernel, for the same types and
 constants, is compiled here for the CPU and for cuda:90, and gives on the CPU what ours gives. Texts are in build/ttir.
 Triton lives in an environment of its own under build/, which is made the first time: that needs the network
-(`pip install triton`, about 1 GB on disk). Not part of `make test`.
+(`pip install triton`, about 1 GB on disk). `--python` names a Python that has another version. Not part of `make test`.
 """
 
 from __future__ import annotations
 
+import argparse
 import contextlib
 import copy
 import io
@@ -133,7 +134,9 @@ def as_json(value: Any) -> Any:
     return {"dtype": value.name} if isinstance(value, dtype) else value
 
 
-def ask_triton(command: str, records: Sequence[Record], suffix: str, requests: Sequence[dict[str, Any]]) -> list[str]:
+def ask_triton(
+    python: str | Path, command: str, records: Sequence[Record], suffix: str, requests: Sequence[dict[str, Any]]
+) -> list[str]:
     """What Triton answers to requests about texts, each one line."""
     answers = [record.path(f"{suffix}.answer") for record in records]
     asked = [
@@ -143,7 +146,7 @@ def ask_triton(command: str, records: Sequence[Record], suffix: str, requests: S
     path = OUTPUT / f"{command}.json"
     path.write_text(json.dumps(asked, indent=1))
     script = Path(__file__).with_name("triton_ttir.py")
-    subprocess.run([triton_python(), script, command, path], check=True, capture_output=True)
+    subprocess.run([python, script, command, path], check=True, capture_output=True)
     return [answer.read_text().strip().split("\n")[-1] for answer in answers]
 
 
@@ -189,12 +192,12 @@ def verdict(do: Any, *args: Any) -> str:
     return ""
 
 
-def check(records: Sequence[Record]) -> None:
+def check(python: str | Path, records: Sequence[Record]) -> None:
     """Fill in the verdicts of all records: an empty text where all is well."""
     for record in records:
         record.path("deuteron.ttir").write_text(record.kernel.asm["ttir"])
-    read = ask_triton("parse", records, "deuteron.ttir", [{} for _ in records])
-    made = ask_triton("make", records, "triton.ttir", [request_of(record) for record in records])
+    read = ask_triton(python, "parse", records, "deuteron.ttir", [{} for _ in records])
+    made = ask_triton(python, "make", records, "triton.ttir", [request_of(record) for record in records])
     for record, was_read, was_made in zip(records, read, made, strict=True):
         record.verdicts = {"Triton reads ours": was_read, "Triton makes it": was_made}
         if was_made == "":
@@ -204,10 +207,14 @@ def check(records: Sequence[Record]) -> None:
                 record.verdicts["same results"] = verdict(compare, record)
 
 
-def main(names: Sequence[str]) -> int:
+def main() -> int:
+    parser = argparse.ArgumentParser(description="Compares our ttir with Triton's, both ways.")
+    parser.add_argument("--python", help="a Python that has Triton; default: that of build/triton")
+    parser.add_argument("names", nargs="*", help="examples and cases of tests/kernels; default: all")
+    asked = parser.parse_args()
     OUTPUT.mkdir(parents=True, exist_ok=True)
-    records = record_all(names)
-    check(records)
+    records = record_all(asked.names)
+    check(asked.python or triton_python(), records)
     table = Table("kernel", "lines", "Triton's", *COLUMNS, title="ttir, ours and Triton's")
     for record in records:
         lines = [str(len(path.read_text().splitlines())) for path in map(record.path, TEXTS) if path.is_file()]
@@ -226,4 +233,4 @@ def main(names: Sequence[str]) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(main())

@@ -11,6 +11,7 @@ request is done in a process of its own, for Triton may abort.
 from __future__ import annotations
 
 import importlib.util
+import inspect
 import json
 import os
 import sys
@@ -56,7 +57,8 @@ def make(request: dict[str, Any]) -> None:
     ir.load_dialects(context)
     backend.load_dialects(context)
     functions, modules = backend.get_codegen_implementation(options), backend.get_module_map()
-    module = source.make_ir(TARGET, options, functions, modules, context)
+    target = [TARGET] if "target" in inspect.signature(source.make_ir).parameters else []  # since Triton 3.5
+    module = source.make_ir(*target, options, functions, modules, context)
     stages: dict[str, Any] = {}
     backend.add_stages(stages, options, source.language)
     Path(request["path"]).write_text(str(stages["ttir"](module, {})))
