@@ -28,10 +28,15 @@ def check(program: Program, seed: int, device: str = "cpu") -> None:
     if program.refusal:
         _check_refused(program, seed)
         return
-    eager = outcome(program, seed, _uncompiled, device)
-    exact = eager if program.draws else outcome(program, seed, _uncompiled, device, torch.float64)
     compiled = compiled_outcome(program, seed, device)
     assert metrics.generated_kernel_count > 0, "no kernel was generated"
+    compare(program, seed, compiled, device)
+
+
+def compare(program: Program, seed: int, compiled: list[torch.Tensor], device: str) -> None:
+    """Compare what the compiled program gave with eager mode."""
+    eager = outcome(program, seed, _uncompiled, device)
+    exact = eager if program.draws else outcome(program, seed, _uncompiled, device, torch.float64)
     assert len(compiled) == len(eager)
     for number, results in enumerate(zip(compiled, eager, exact, strict=True)):
         _compare(f"result {number}", program.tolerance * FACTOR[device], *results)

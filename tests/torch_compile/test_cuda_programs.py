@@ -1,0 +1,49 @@
+"""Programs by torch.compile for CUDA, without a GPU: what Inductor generates compiles, and is right on the emulator."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import deuteron
+
+pytest.importorskip("torch")
+pytestmark = pytest.mark.torch
+
+TESTS = Path(__file__).parents[1]
+PATHS = [Path(deuteron.__file__).parents[1], TESTS, TESTS.parent / "packages" / "triton-deuteron"]
+MOST_SECONDS = 1.5  # of a processor, to compile a kernel
+
+
+@pytest.mark.parametrize(
+    "capability, every",
+    [(90, 2), (80, 6), pytest.param(90, 1, marks=pytest.mark.long), pytest.param(80, 1, marks=pytest.mark.long)],
+)
+def test_right_and_compiled_in_time(tmp_path: Path, capability: int, every: int):
+    """In a process of its own, in which torch believes in a GPU."""
+    found, sources = tmp_path / "outcomes.json", os.pathsep.join(map(str, PATHS))
+    command = [sys.executable, "-m", "torch_compile.cuda", str(capability), "--every", str(every), "--json", str(found)]
+    environment = {
+        **os.environ,
+        "PYTHONPATH": sources,
+        "DEUTERON_CACHE_DIR": str(tmp_path / "cache"),
+        "TORCHINDUCTOR_CACHE_DIR": str(tmp_path / "inductor"),
+    }
+    result = subprocess.run(command, env=environment, capture_output=True, text=True)
+    assert found.exists(), result.stderr
+    outcomes = json.loads(found.read_text())
+    assert len(outcomes) >= 120 // every
+    failed = {outcome["program"]: outcome["error"] for outcome in outcomes if outcome["error"]}
+    assert not failed, "\n\n".join(f"{name}:\n{error}" for name, error in failed.items())
+    slow = {
+        (outcome["program"], kernel): seconds
+        for outcome in outcomes
+        for kernel, seconds in outcome["seconds"].items()
+        if min(seconds) > MOST_SECONDS
+    }
+    assert not slow
