@@ -107,6 +107,10 @@ class VariableChanged(UsageError, RuntimeError):
     """A variable that a kernel uses has changed since it was compiled; Triton's programs catch RuntimeError."""
 
 
+class OtherKernel(UsageError, RuntimeError):
+    """What was written down of one kernel is given to another; Triton's programs catch RuntimeError."""
+
+
 class IRError(DeuteronError):
     """Textual IR that was given as input does not parse or does not verify."""
 

@@ -93,6 +93,58 @@ def test_a_cuda_graph():
     check(x, out, 3.0)
 
 
+@pytest.mark.parametrize("how", ["preload", "prepare"])
+def test_a_first_launch_that_is_captured(how):
+    @deuteron.jit
+    def add_one(x_ptr, out_ptr, n, BLOCK: tl.constexpr):
+        i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+        tl.store(out_ptr + i, tl.load(x_ptr + i, mask=i < n) + 1, mask=i < n)
+
+    x, out = tensors()
+    told = []
+    with deuteron.knobs.runtime.scope():
+        deuteron.knobs.runtime.jit_post_compile_hook = lambda **about: told.append(about["compile"])
+        add_one.warmup(x, out, 1000, grid=(8,), BLOCK=128)
+    if how == "preload":
+        add_one.device_caches.clear()
+        add_one.preload(told[0]["specialization_data"])
+    else:
+        add_one.prepare(x, out, 1000, grid=(8,), BLOCK=128)
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        add_one[(8,)](x, out, 1000, BLOCK=128)
+    x.fill_(5.0)
+    graph.replay()
+    torch.cuda.synchronize()
+    assert (out[:1000] == 6).all() and torch.isnan(out[1000:]).all()
+
+
+def test_launches_in_machine_code_on_streams_and_in_threads():
+    x, out = tensors()
+    expected = x * 2.0
+    for _ in range(8):
+        launch(x, out)
+    stream = torch.cuda.Stream()
+    torch.cuda.synchronize()
+    x2 = torch.zeros_like(x)
+    with torch.cuda.stream(stream):
+        torch.cuda._sleep(200_000_000)  # a launch on another stream would overtake what follows
+        x2.copy_(x)
+        launch(x2, out)
+    assert not stream.query()
+    torch.cuda.synchronize()
+    torch.testing.assert_close(out[:1000], expected, rtol=0, atol=0)
+    outs = [torch.full_like(out, float("nan")) for _ in range(8)]
+    threads = [threading.Thread(target=lambda y: [launch(x, y, 3.0) for _ in range(500)], args=(y,)) for y in outs]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    torch.cuda.synchronize()
+    for y in outs:
+        check(x, y, 3.0)
+
+
 def test_cupy():
     cupy = pytest.importorskip("cupy")
     x, out = cupy.arange(1000, dtype=cupy.float32), cupy.zeros(1000, cupy.float32)

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 from deuteron import knobs
 from deuteron.language.references import stable_repr
 from deuteron.options import Target
+from deuteron.runtime.preload import written
 
 
 class JitFunctionInfo(NamedTuple):
@@ -83,7 +84,7 @@ class CompileEvent:
         }
 
     def _specialization(self) -> str:
-        """The same as a text, equal for equal kernels."""
+        """The same as a text, equal for equal kernels; what `JITFunction.preload` takes."""
         constants = {name: stable_repr(value) for name, value in self.constexprs.items()}
         content = {
             "name": f"{self.fn.__module__}.{self.fn.__qualname__}",
@@ -92,5 +93,6 @@ class CompileEvent:
             "attrs": {name: list(map(list, attrs)) for name, attrs in self.attrs.items()},
             "options": vars(self.options),
             "target": {"backend": self.target.backend, "arch": self.target.arch},
+            "asked": written(self.key[0], dict(self.key[1])),
         }
         return json.dumps(content, default=str)

@@ -27,7 +27,7 @@ from deuteron.backend.devices import CPU, Device, device_target
 from deuteron.compiler import ASTSource, CompiledKernel, IRSource, resolve_target
 from deuteron.compiler.driver import compile_with
 from deuteron.compiler.kernel import has_launch_hooks
-from deuteron.errors import DeuteronError, LaunchError, UsageError, suggest
+from deuteron.errors import DeuteronError, LaunchError, OtherKernel, UsageError, suggest
 from deuteron.language.constant import rebuild
 from deuteron.language.function import Function, SourceFunction, is_kernel_class, variadic_kernel
 from deuteron.language.references import Reference, check_unchanged
@@ -42,6 +42,7 @@ from deuteron.runtime.interpret import interpret, lower
 from deuteron.runtime.kernel_caches import DeviceCaches, Launchers
 from deuteron.runtime.mock import MockTensor
 from deuteron.runtime.pickling import Pickled
+from deuteron.runtime.preload import read, read_specialization
 from deuteron.runtime.prepared import PreparedLaunch
 from deuteron.runtime.recompiles import Asked
 from deuteron.runtime.specialise import Token, decode, name_argument, parameter_specialiser
@@ -205,6 +206,22 @@ class JITFunction(Pickled, Function, KernelInterface):
             raise UsageError(f"kernel '{self.__name__}' cannot be prepared: a hook says not to compile it")
         found.kernel.load(**found.where)
         return PreparedLaunch(self, bound, found, extents)
+
+    def preload(self, specialization_data: str) -> CompiledKernel:
+        """Compile and load what a hook was told of in another process, as `compile["specialization_data"]`.
+
+        A launch then does nothing but launch, so that it may be the first one and be captured into a CUDA graph. Raises
+        OtherKernel for what is of another kernel, UsageError for what is no such text, or has no text for a constexpr.
+        """
+        name, given = read_specialization(specialization_data)
+        own = f"{self.__module__}.{self.__qualname__}"
+        if name != own:
+            raise OtherKernel(f"Specialization data is for {name}, and the kernel to preload is {own}")
+        found = self._launcher(read(self.params, given), is_warmup=True)
+        if found is None:
+            raise UsageError(f"kernel '{self.__name__}' cannot be preloaded: a hook says not to compile it")
+        found.kernel.load(**found.where)
+        return found.kernel
 
     def _bind(self, args: Sequence[Any], kwargs: dict[str, Any], warmup: bool) -> Binding:
         values, options = self._order(args, kwargs)
