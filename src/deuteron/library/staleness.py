@@ -58,9 +58,10 @@ def key_of(variant: Variant, sources: Sources) -> str:
 
 @cache
 def versions(target: str) -> tuple[str, ...]:
-    """Those of all that takes part in a compile for a target."""
+    """Those of all that takes part in a compile for a target, and what the environment says of it."""
     resolved = select_target(target)
-    return (*toolchain(), get_backend(resolved).fingerprint(resolved), repr(settings.option_defaults))
+    asked = (settings.option_defaults, settings.disabled_passes, str(settings.override_dir))
+    return (*toolchain(), get_backend(resolved).fingerprint(resolved), repr(asked))
 
 
 @cache

@@ -17,6 +17,7 @@ import json
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
+from functools import cached_property
 from typing import Any
 
 from deuteron.library.declaration import Kernel, Library, followed_by
@@ -41,7 +42,7 @@ class Variant:
     host_parameters: Mapping[str, str]
     target: str
 
-    @property
+    @cached_property
     def identity(self) -> str:
         """Hex digits that are equal for what is asked for alike, wherever it stands in the library."""
         asked = {name: value for name, value in asdict(self).items() if name != "index"}
