@@ -98,7 +98,7 @@ FOLDER/exits.py:3:1: error: cannot import 'exits.py': SystemExit: 3
     ),
     "target": (
         {"-t": "vulkan"},
-        "error: unknown target 'vulkan': expected 'cpu', 'cpu:<LLVM CPU name>' or 'cuda:<compute capability>'",
+        "error: unknown target 'vulkan': expected 'cpu', 'cpu:<LLVM CPU name>' or 'cuda:<compute capability>'.",
     ),
     "capability": (
         {"-t": "cuda:75"},
