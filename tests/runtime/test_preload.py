@@ -71,6 +71,33 @@ def test_what_is_of_another_kernel(told):
         other.preload(told[-1]["specialization_data"])
 
 
+def test_what_is_for_another_target(told):
+    apply.device_caches.clear()
+    apply.warmup(tl.float32, 5, Sizes(3, 1), twice, 16, grid=(1,))
+    text = told[-1]["specialization_data"].replace('"cpu"', '"other"')
+    with pytest.raises(
+        RuntimeError, match="Specialization data is for {'backend': 'other', 'arch': 'native'}, and a la"
+    ):
+        apply.preload(text)
+
+
+def test_a_function_that_is_local(told):
+    def make(number):
+        @deuteron.jit
+        def local(x):
+            return x + number
+
+        return local
+
+    first = make(tl.constexpr(1))
+    text = written((constexpr_token(first)[0],), {})
+    assert read([None], text).values == [first]
+    second = make(tl.constexpr(2))
+    with pytest.raises(UsageError, match="the source of .*local, or what it uses, is another"):
+        read([None], text)
+    assert second is not first
+
+
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"name": "x"}', None])
 def test_what_is_no_such_text(text):
     with pytest.raises(UsageError, match="this is not what a kernel was compiled for"):

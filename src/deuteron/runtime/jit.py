@@ -42,7 +42,7 @@ from deuteron.runtime.interpret import interpret, lower
 from deuteron.runtime.kernel_caches import DeviceCaches, Launchers
 from deuteron.runtime.mock import MockTensor
 from deuteron.runtime.pickling import Pickled
-from deuteron.runtime.preload import read, read_specialization
+from deuteron.runtime.preload import read, read_specialization, register
 from deuteron.runtime.prepared import PreparedLaunch
 from deuteron.runtime.recompiles import Asked
 from deuteron.runtime.specialise import Token, decode, name_argument, parameter_specialiser
@@ -114,6 +114,7 @@ class JITFunction(Pickled, Function, KernelInterface):
         self._start_empty()
 
     def _start_empty(self) -> None:
+        register(self)
         self.specialisers = tuple(map(parameter_specialiser, self.params))
         self.fast = FastLaunches(self)
         self._launchers: dict[Any, _Launcher] = Launchers(self.fast.forget)
@@ -213,11 +214,15 @@ class JITFunction(Pickled, Function, KernelInterface):
         A launch then does nothing but launch, so that it may be the first one and be captured into a CUDA graph. Raises
         OtherKernel for what is of another kernel, UsageError for what is no such text, or has no text for a constexpr.
         """
-        name, given = read_specialization(specialization_data)
+        name, given, target = read_specialization(specialization_data)
         own = f"{self.__module__}.{self.__qualname__}"
         if name != own:
             raise OtherKernel(f"Specialization data is for {name}, and the kernel to preload is {own}")
-        found = self._launcher(read(self.params, given), is_warmup=True)
+        bound = read(self.params, given)
+        own_target, _ = self._target(bound)
+        if target != {"backend": own_target.backend, "arch": own_target.arch}:
+            raise OtherKernel(f"Specialization data is for {target}, and a launch here is for {own_target}")
+        found = self._launcher(bound, is_warmup=True)
         if found is None:
             raise UsageError(f"kernel '{self.__name__}' cannot be preloaded: a hook says not to compile it")
         found.kernel.load(**found.where)

@@ -3,8 +3,8 @@
     written(tokens, options)            {"tokens": ["*fp32:16", "i32", {"constexpr": {"value": 128}}], "options": ...}
     read(fn, given)                     the Binding of a launch with such arguments
 
-A constexpr may be a number, a text, None, a dtype, a function or class that Python imports by its name, or tuples,
-lists, dictionaries and sets of these; of others there is no text (None).
+A constexpr may be a number, a text, None, a dtype, a function of the language, what Python imports by its name, or
+tuples, lists, dictionaries and sets of these; of others there is no text (None).
 """
 
 from __future__ import annotations
@@ -14,13 +14,16 @@ import json
 from collections.abc import Mapping, Sequence
 from operator import attrgetter
 from typing import Any
+from weakref import WeakValueDictionary
 
 from deuteron.errors import UsageError
+from deuteron.language.function import SourceFunction
 from deuteron.language.signature import DESCRIPTOR
 from deuteron.language.types import dtype
 from deuteron.runtime.binding import Binding
 from deuteron.runtime.specialise import Token, constexpr_token, is_tuple
 
+_functions: WeakValueDictionary[str, Any] = WeakValueDictionary()
 _PLAIN = (type(None), bool, int, str)
 _SEVERAL = {"tuple": tuple, "list": list, "set": set}
 
@@ -48,16 +51,16 @@ def read(params: Sequence[Any], given: Any) -> Binding:
     return Binding([value for _, value in pairs], options, tokens, passed)
 
 
-def read_specialization(text: str) -> tuple[str, Any]:
-    """The name of the kernel that hooks were told of in a text, and what it was compiled for."""
+def read_specialization(text: str) -> tuple[str, Any, Any]:
+    """The name of the kernel that hooks were told of in a text, what it was compiled for, and the target."""
     try:
         found = json.loads(text)
-        name, given = found["name"], found["asked"]
+        name, given, target = found["name"], found["asked"], found["target"]
     except (LookupError, TypeError, ValueError) as error:
         raise UsageError(f"this is not what a kernel was compiled for: {error!r}") from error
     if given is None:
         raise UsageError(f"{name} was compiled for a constexpr of which there is no text")
-    return name, given
+    return name, given, target
 
 
 def _has_parts(token: Token) -> bool:
@@ -110,6 +113,8 @@ def _written_value(value: Any) -> Any:
     for name, several in _SEVERAL.items():
         if kind is several:
             return {name: [_written_value(item) for item in value]}
+    if isinstance(value, SourceFunction):
+        return {"function": [_name_of(value), value.cache_key]}
     return {"name": _written_name(value)}
 
 
@@ -121,6 +126,7 @@ def _read_value(found: dict[str, Any]) -> Any:
         "dtype": lambda: dtype(content),
         "dict": lambda: {_read_value(key): _read_value(item) for key, item in content},
         "name": lambda: _read_name(content),
+        "function": lambda: _read_function(*content),
     }
     if how in _SEVERAL:
         return _SEVERAL[how](map(_read_value, content))
@@ -129,13 +135,33 @@ def _read_value(found: dict[str, Any]) -> Any:
 
 def _written_name(value: Any) -> str:
     """`module:name`, where that leads back to the object."""
-    name = f"{getattr(value, '__module__', '')}:{getattr(value, '__qualname__', '')}"
+    name = _name_of(value)
     try:
         if _read_name(name) is value:
             return name
     except (AttributeError, ImportError, ValueError):
         pass
     raise LookupError(f"{value!r} cannot be written down")
+
+
+def _name_of(value: Any) -> str:
+    return f"{getattr(value, '__module__', '')}:{getattr(value, '__qualname__', '')}"
+
+
+def register(function: Any) -> None:
+    """Let a function be found by its name where Python does not import it by that; of several the last one."""
+    _functions[_name_of(function)] = function
+
+
+def _read_function(name: str, key: str) -> Any:
+    """The function of that name, if it is written as it was."""
+    try:
+        found = _read_name(name)
+    except (AttributeError, ImportError):
+        found = _functions[name]
+    if found.cache_key != key:
+        raise ValueError(f"the source of {name}, or what it uses, is another")
+    return found
 
 
 def _read_name(name: str) -> Any:
