@@ -75,6 +75,13 @@ def test_a_program_in_c(built: Project):
     assert built.run(C, str(built.out / "libnorms.a"), compiler="gcc") == "3 2 2 1\n"
 
 
+@pytest.mark.parametrize("compiler", [["gcc", "-std=c99"], ["g++", "-x", "c++", "-std=c++17"]], ids=["c99", "c++17"])
+def test_the_sources_compile_without_a_warning(built: Project, compiler: list[str]):
+    kernels = sorted(built.out.glob("kernels/*.c"))
+    command = [*compiler, "-Wall", "-Wextra", "-Wconversion", "-Werror", "-pedantic", "-fsyntax-only"]
+    subprocess.run([*command, built.out / "norms.c", kernels[0], kernels[-1]], check=True)
+
+
 def test_only_the_functions_of_the_library_are_there(project: Project):
     project.edit("deuteron.toml", 'namespace = "acme"', 'namespace = "acme"\nshared = true')
     assert project.build().compiled == 0
@@ -287,4 +294,7 @@ def test_a_manifest_of_another_version_is_built_anew(project: Project):
     with pytest.raises(UsageError, match="has manifest version 99, this Deuteron reads version 1"):
         project.build(check=True)
     shutil.rmtree(project.out / "kernels")
+    (project.out / "kernels").mkdir()
+    (project.out / "kernels" / "of_another_version.c").write_text("")
     assert project.build().compiled == 5
+    assert not (project.out / "kernels" / "of_another_version.c").exists()

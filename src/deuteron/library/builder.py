@@ -306,7 +306,8 @@ def _write(state: _State, manifest: Manifest, compiler: objects.Compiler | None)
 
 
 def _built_files(state: _State) -> set[str]:
-    """What objects.py has left in the folder."""
-    made = (path.relative_to(state.out).as_posix() for path in state.out.glob("objects/*"))
+    """What is the build's own whatever the manifest says, which may be lost or of another version."""
+    found = (path for folder in ("objects", "kernels") for path in state.out.glob(f"{folder}/*"))
+    made = (path.relative_to(state.out).as_posix() for path in found)
     libraries = [*objects.library_files(state.library.name, True)]
     return {*made, *libraries}
