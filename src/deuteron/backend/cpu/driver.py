@@ -11,6 +11,9 @@ of one program, and any grid where DEUTERON_NUM_THREADS is 1, runs on the caller
 memory that it keeps. Measured on two cores: 1.7 us for one empty program with 5 arguments, 8 us for any number of
 them up to 10,000 on both.
 
+A launch that will take longer than 0.3 s by what is known of its programs can be interrupted (Ctrl-C): its caller
+waits, and other threads run it. A single program cannot.
+
 Compiled launchers run a grid on the caller's thread that is shorter than that. How long a program takes is measured:
 by them, and now and then of the first program of a grid that is launched from Python, which others then wait for.
 """
@@ -38,6 +41,8 @@ from deuteron.options import settings
 
 _MAX_PROGRAMS = 2**63 - 1
 _CHUNKS_PER_THREAD = 16  # so that programs of unequal length spread evenly; not measured
+# Nanoseconds: of a launch from which on it can be interrupted, and of the programs that it then still waits for.
+_LONG, _INTERRUPTIBLE = 300_000_000, 50_000_000
 _TIMED_FIRST, _TIMED_EVERY = 3, 64  # launches of several programs from Python of which the first is timed
 
 
@@ -102,12 +107,25 @@ class LoadedKernel:
     def _run(self, slots: Any, count: int, extents: bytes, total: int) -> None:
         begin = self._run_first(slots, count, extents) if total > 1 else 0
         num_threads = min(settings.num_threads, total) if total > 1 else 1
+        if total > 1 and self._time.value * total > _LONG * UNITS * num_threads:
+            self._run_interruptibly(slots, count, extents, total, begin)
+            return
         if num_threads == 1:
             scratch = _scratch.at_least(self._scratch_bytes)
             self._run_range(self.function, slots, count, extents, begin, total, scratch)
             return
         chunk = max(1, total // (num_threads * _CHUNKS_PER_THREAD))
-        run_on_threads(self._shared_task(slots, count, extents, total, chunk, begin), num_threads)
+        run_on_threads(self._shared_task(slots, count, extents, total, chunk, begin)[0], num_threads)
+
+    def _run_interruptibly(self, slots: Any, count: int, extents: bytes, total: int, begin: int) -> None:
+        """On other threads only, so that Ctrl-C reaches the caller; programs that have not begun then do not."""
+        chunk = max(1, _INTERRUPTIBLE * UNITS // self._time.value)
+        run, counter = self._shared_task(slots, count, extents, total, chunk, begin)
+
+        def stop() -> None:
+            counter.value = total
+
+        run_together(run, min(settings.num_threads, total), stop)
 
     def _run_first(self, slots: Any, count: int, extents: bytes) -> int:
         """Run the first program and note its time, if it is to be noted; how many programs have run."""
@@ -140,19 +158,22 @@ class LoadedKernel:
             control.stop = control.stop or CALLED_OFF
 
         subject = f"kernel '{self._name}', which waits in line {self._waiting_line},"
-        run_together(self._shared_task(slots, count, extents, total, 1), min(total, MOST_TOGETHER), stop, subject)
+        run, _ = self._shared_task(slots, count, extents, total, 1)
+        run_together(run, min(total, MOST_TOGETHER), stop, subject)
 
     def _shared_task(
         self, slots: Any, count: int, extents: bytes, total: int, chunk: int, begin: int = 0
-    ) -> Callable[[], None]:
-        """What each of several threads calls: it runs chunks of the programs from `begin` on until none are left."""
+    ) -> tuple[Callable[[], None], ctypes.c_uint64]:
+        """What each of several threads calls: it runs chunks of the programs from `begin` on until none are left. And
+        the counter of those that have begun.
+        """
         counter = ctypes.c_uint64(begin)
 
         def run() -> None:
             scratch = _scratch.at_least(self._scratch_bytes)
             self._run_shared(self.function, slots, count, extents, total, scratch, chunk, ctypes.addressof(counter))
 
-        return run
+        return run, counter
 
     def _check_grid(self, grid: Sequence[int]) -> tuple[bytes, int]:
         """The extents as the kernel reads them, and how many programs there are."""

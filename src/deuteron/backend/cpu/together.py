@@ -19,8 +19,11 @@ MOST_TOGETHER = 1024
 SECONDS_UNTIL_WARNING = 10.0  # of a launch that waits; not measured
 
 
-def run_together(task: Callable[[], None], num_threads: int, stop: Callable[[], None], subject: str) -> None:
-    """Call the task on so many threads, or as many as there are to be had; raises what any of the calls raised."""
+def run_together(task: Callable[[], None], num_threads: int, stop: Callable[[], None], subject: str = "") -> None:
+    """Call the task on so many threads, or as many as there are to be had; raises what any of the calls raised.
+
+    Without a subject a launch that takes long is not told of: its programs do not wait.
+    """
     errors: list[BaseException] = []
 
     def run() -> None:
@@ -56,7 +59,7 @@ def _start(run: Callable[[], None], num_threads: int) -> list[threading.Thread]:
 
 
 def _wait(threads: list[threading.Thread], subject: str) -> None:
-    warning_at = time.monotonic() + SECONDS_UNTIL_WARNING
+    warning_at = time.monotonic() + SECONDS_UNTIL_WARNING if subject else 0.0
     for thread in threads:
         while thread.is_alive():
             thread.join(timeout=max(warning_at - time.monotonic(), 0.01) if warning_at else None)
