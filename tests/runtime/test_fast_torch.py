@@ -5,6 +5,7 @@ import random
 import pytest
 
 import deuteron
+from deuteron.backend.launcher import torch_tensors
 
 torch = pytest.importorskip("torch")
 pytestmark = pytest.mark.torch
@@ -90,3 +91,11 @@ def test_tensors_within_transforms(log):
         fake = mode.from_tensor(x)
         in_python = outcome(lambda: copy.run(fake, fake, 5, grid=(1,)), [])
         assert outcome(lambda: copy[(1,)](fake, fake, 5), [])[:2] == in_python[:2]
+
+
+def test_a_torch_that_is_laid_out_otherwise(monkeypatch):
+    monkeypatch.setattr(torch_tensors, "_places", lambda torch, tensor: set())
+    assert torch_tensors.functions.__wrapped__() is None
+    monkeypatch.undo()
+    monkeypatch.setattr(torch_tensors, "_LIBRARIES", ("none.so",))
+    assert torch_tensors.functions.__wrapped__() is None
