@@ -18,7 +18,8 @@ import deuteron
 import deuteron.language as tl
 from deuteron import knobs
 from deuteron.compiler import CompiledKernel
-from deuteron.errors import LaunchError, VariableChanged
+from deuteron.errors import InternalError, LaunchError, VariableChanged
+from deuteron.runtime import fast_launch
 from deuteron.tools.tensor_descriptor import TensorDescriptor
 
 SCALE = tl.constexpr(3)
@@ -555,3 +556,18 @@ def test_many_threads(log):
     disturber.join()
     assert not wrong
     assert len(log) == 4 + 6 * 2000
+
+
+def test_where_the_code_cannot_be_loaded_launches_are_in_python(log, slow, monkeypatch):
+    def fail(*args):
+        raise InternalError("no such symbol")
+
+    monkeypatch.setattr("deuteron.backend.launcher.loaded.load_launcher", fail)
+    fast_launch._launcher.cache_clear()
+    x = np.zeros(64, np.float32)
+    with pytest.warns(RuntimeWarning, match="launches go through Python: no such symbol"):
+        plain[(1,)](x, 5)
+    plain[(1,)](x, 5)
+    plain.prepare(x, 5, grid=(1,)).launch(x, 5, 7, None)
+    assert len(slow) == 2 and len(log) == 3
+    fast_launch._launcher.cache_clear()

@@ -14,6 +14,7 @@ then.
 from __future__ import annotations
 
 import sys
+import warnings
 from collections.abc import Callable, Iterator
 from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any
@@ -47,6 +48,7 @@ from deuteron.backend.launcher.records import (
 from deuteron.backend.launcher.tokens import Numbers
 from deuteron.backend.native_launch import MISSING, NativeLaunch
 from deuteron.compiler import CompiledKernel, cache
+from deuteron.errors import InternalError
 from deuteron.language.function import Parameter, SourceFunction
 from deuteron.language.references import Reference, holder
 from deuteron.language.types import dtype
@@ -102,7 +104,11 @@ _policy = _Policy()
 def _launcher() -> Launcher | None:
     from deuteron.backend.launcher.loaded import load_launcher  # deferred: brings LLVM
 
-    return load_launcher(_numbers, partial(cache.kept_code, settings.cache_dir))
+    try:
+        return load_launcher(_numbers, partial(cache.kept_code, settings.cache_dir))
+    except InternalError as error:  # such as an interpreter that does not export a function
+        warnings.warn(f"launches go through Python: {error.message}", RuntimeWarning, stacklevel=5)
+        return None
 
 
 class FastLaunches:
