@@ -120,7 +120,7 @@ def is_instance(ctx: Context, value: Value, classes: Any) -> bool:
         return True
     if constexpr in accepted and not is_runtime(value):
         return True
-    return isinstance(value, tuple(cls for cls in accepted if isinstance(cls, type)))
+    return isinstance(value, tuple(cls for cls in accepted if isinstance(cls, type) and cls is not language.tuple))
 
 
 def type_(ctx: Context, value: Value) -> type:

@@ -12,6 +12,7 @@ import pytest
         ("x[:, None, None]", "fp32[64, 1, 1]", ["tt.expand_dims", "tt.expand_dims"]),
         ("x[:]", "fp32[64]", []),
         ("n[None]", "int32[1]", ["tt.splat"]),
+        ("n[None, None, :]", "int32[1, 1]", ["tt.splat", "tt.expand_dims"]),
         ("tl.trans(m)", "fp16[32, 16]", ["tt.trans"]),
         ("m.T", "fp16[32, 16]", ["tt.trans"]),
         ("tl.permute(m[None], (2, 0, 1))", "fp16[32, 1, 16]", ["tt.expand_dims", "tt.trans"]),

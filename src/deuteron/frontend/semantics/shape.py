@@ -101,6 +101,8 @@ def expand_dims(ctx: Context, input: Value, axis: int | Sequence[int]) -> Tensor
 
 def getitem(ctx: Context, x: Tensor, index: Value) -> Tensor:
     items = _without_ellipsis(ctx, x, index if isinstance(index, tuple) else (index,))
+    if not x.shape:
+        items = [item for item in items if item != slice(None)]  # of a scalar all of it, as in Triton
     if sum(item is not None for item in items) > len(x.shape):
         raise ctx.error(f"{x.type} has {len(x.shape)} dimensions, indexed with {len(items)}. Use None to insert one.")
     for axis, item in enumerate(items):
