@@ -254,6 +254,8 @@ def test_without_a_compiler_there_are_sources(tmp_path: Path, monkeypatch: pytes
     project = write_project(tmp_path / "project")
     monkeypatch.setattr("deuteron.library.objects.shutil.which", lambda name: None)
     monkeypatch.setattr("deuteron.library.objects.find_spec", lambda name: None)
+    for variable in ("CC", "CXX", "AR"):
+        monkeypatch.delenv(variable, raising=False)
     built = project.build()
     assert not built.has_objects
     assert {"norms.c", "norms.h", "norms.hpp", "norms.json"} < set(project.contents())

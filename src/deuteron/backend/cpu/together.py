@@ -17,6 +17,7 @@ from collections.abc import Callable
 # As many programs as wait at a time; a GPU has room for some 2,000 small ones.
 MOST_TOGETHER = 1024
 SECONDS_UNTIL_WARNING = 10.0  # of a launch that waits; not measured
+_SECONDS_BETWEEN_LOOKS = 0.001  # after an interrupt
 
 
 def run_together(task: Callable[[], None], num_threads: int, stop: Callable[[], None], subject: str = "") -> None:
@@ -24,48 +25,77 @@ def run_together(task: Callable[[], None], num_threads: int, stop: Callable[[], 
 
     Without a subject a launch that takes long is not told of: its programs do not wait.
     """
-    errors: list[BaseException] = []
-
-    def run() -> None:
-        try:
-            task()
-        except BaseException as error:  # a task may fail to get memory: the caller raises it
-            errors.append(error)
-
-    threads = _start(run, num_threads)
+    calls = _Calls(task)
     try:
-        _wait(threads, subject)
+        calls.start(num_threads)
+        _wait(calls, subject)
     except BaseException:  # Ctrl-C: the threads use the caller's memory
         stop()
-        for thread in threads:
-            thread.join()
+        calls.wait_whatever_comes()
         raise
-    if errors:
-        raise errors[0]
+    if calls.errors:
+        raise calls.errors[0]
 
 
-def _start(run: Callable[[], None], num_threads: int) -> list[threading.Thread]:
-    threads: list[threading.Thread] = []
-    for number in range(num_threads):
-        thread = threading.Thread(target=run, name=f"deuteron {number}", daemon=True)
+class _Calls:
+    """Calls of a task, each on a thread of its own.
+
+    They are counted, for threads cannot be asked: one that Ctrl-C comes to while it is joined counts as ended from then
+    on (CPython up to 3.12), though it runs.
+    """
+
+    def __init__(self, task: Callable[[], None]):
+        self._task = task
+        self._lock = threading.Lock()
+        self._are_over = threading.Event()
+        self.num_running = 0
+        self.errors: list[BaseException] = []
+
+    def start(self, num_threads: int) -> None:
+        """Begin so many calls, or those that there are threads for; raises RuntimeError where there is none."""
+        self.num_running = num_threads
+        for number in range(num_threads):
+            try:
+                threading.Thread(target=self._run, name=f"deuteron {number}", daemon=True).start()
+            except RuntimeError:  # no more threads can be had
+                self._ended(num_threads - number)
+                if not number:
+                    raise
+                return
+
+    def _run(self) -> None:
         try:
-            thread.start()
-        except RuntimeError:  # no more threads can be had
-            if not threads:
-                raise
-            break
-        threads.append(thread)
-    return threads
+            self._task()
+        except BaseException as error:  # a task may fail to get memory: the caller raises it
+            self.errors.append(error)
+        finally:
+            self._ended(1)
+
+    def _ended(self, count: int) -> None:
+        with self._lock:
+            self.num_running -= count
+            if not self.num_running:
+                self._are_over.set()
+
+    def wait(self, timeout: float | None) -> bool:
+        """Whether they are over, after so many seconds at most."""
+        return self._are_over.wait(timeout)
+
+    def wait_whatever_comes(self) -> None:
+        """Until they are over, through any number of interrupts."""
+        while self.num_running:
+            try:
+                time.sleep(_SECONDS_BETWEEN_LOOKS)
+            except BaseException:  # raised by a signal handler: the first interrupt is raised when they are over
+                continue
 
 
-def _wait(threads: list[threading.Thread], subject: str) -> None:
-    warning_at = time.monotonic() + SECONDS_UNTIL_WARNING if subject else 0.0
-    for thread in threads:
-        while thread.is_alive():
-            thread.join(timeout=max(warning_at - time.monotonic(), 0.01) if warning_at else None)
-            if warning_at and time.monotonic() >= warning_at:
-                warning_at = 0
-                warnings.warn(_warning(sum(t.is_alive() for t in threads), subject), RuntimeWarning, stacklevel=5)
+def _wait(calls: _Calls, subject: str) -> None:
+    if not subject or calls.wait(SECONDS_UNTIL_WARNING):
+        calls.wait(None)
+        return
+    warnings.warn(_warning(calls.num_running, subject), RuntimeWarning, stacklevel=5)
+    calls.wait(None)
 
 
 def _warning(num_running: int, subject: str) -> str:
