@@ -67,7 +67,7 @@ def linear_attention(q, k, v):
 
 
 # On the CPU torch has a template in C++ alone, whatever the backend; with a compiler, 2.13 fails to fill it in.
-FLEXIBLE = {"refusal": "No working C++ compiler found"}
+FLEXIBLE = {"refusal": r"No working C\+\+ compiler found|hint_override"}
 
 
 @program(*[normal(1, 2, 128, 16)] * 3, **FLEXIBLE)

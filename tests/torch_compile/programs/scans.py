@@ -36,7 +36,7 @@ def linear_recurrence(decay, x):
     def combine(left, right):
         return left[0] * right[0], left[1] * right[0] + right[1]
 
-    return associative_scan(combine, (decay, x), dim=1, combine_mode="pointwise")[1]
+    return associative_scan(combine, (decay, x), dim=1, combine_mode="pointwise" if x.is_cuda else "generic")[1]
 
 
 @program(normal(9, 100))
