@@ -9,7 +9,7 @@ from aot.workspace import C99, Program
 
 from deuteron.aot.link import group
 from deuteron.aot.metadata import KernelRecord, ParamRecord
-from deuteron.library.c_code import library_header, library_source
+from deuteron.library.c_code import library_chooser
 from deuteron.library.manifest import Entry, Manifest
 from deuteron.library.report import findings, rows_of
 from deuteron.library.staleness import Sources
@@ -86,8 +86,9 @@ def records(kind: str) -> list[KernelRecord]:
 @pytest.mark.parametrize("kind", EXPECTED)
 def test_the_stream_chooses_the_device(kind: str, tmp_path: Path):
     functions = group(records(kind))
-    (tmp_path / "lib.h").write_text(library_header("lib", functions))
-    (tmp_path / "lib.c").write_text(library_source("lib", functions))
+    chooser = library_chooser("lib", functions)
+    (tmp_path / "lib.h").write_text(chooser.header())
+    (tmp_path / "lib.c").write_text(chooser.source())
     macros = (f"KERNEL({r.function}, {209 if r.target == 'cuda:90' else 0})" for r in records(kind))
     names = (tmp_path / "status.c", tmp_path / "kernels.c", tmp_path / "main.c")
     status = (Path(__file__).parents[2] / "src/deuteron/aot/runtime/status.c").read_text()

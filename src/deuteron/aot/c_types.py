@@ -41,15 +41,21 @@ def c_type(type: str, is_read: bool = False) -> str:
     return _SCALARS[type]
 
 
-def parameters(params: Iterable[ParamRecord], records: Iterable[KernelRecord]) -> list[str]:
-    """The parameters of a function that calls these kernels; a pointer that none of them writes through is const."""
-    written = {param.name for record in records for param in record.params if record.may_write(param.name)}
-    return [f"{c_type(param.type, param.name not in written)} {param.c_name}" for param in params]
+def c_parameter(param: ParamRecord, records: Iterable[KernelRecord]) -> str:
+    """The parameter of a function that calls these kernels; a pointer that none of them writes through is const."""
+    return f"{c_type(param.type, is_read(param, records))} {param.c_name}"
+
+
+def is_read(param: ParamRecord, records: Iterable[KernelRecord]) -> bool:
+    """Whether none of these kernels writes through a parameter."""
+    return not any(record.may_write(param.name) for record in records)
 
 
 def launch_declaration(record: KernelRecord) -> str:
     """The head of the function that launches a kernel."""
-    return declaration("deuteron_status", record.function, [STREAM, *parameters(record.runtime_params, [record])])
+    return declaration(
+        "deuteron_status", record.function, [STREAM, *(c_parameter(param, [record]) for param in record.runtime_params)]
+    )
 
 
 def kernel_declarations(record: KernelRecord) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""The C that chooses among linked kernels.
+"""The C that chooses among kernels: by algorithm, by hints, and by the device.
 
     static deuteron_status fmha_algo0(deuteron_stream stream, deuteron_ptr Q, int32_t n) {
       deuteron_status deuteron_result = DEUTERON_ERROR_INVALID_VALUE;
@@ -11,112 +11,174 @@
     }
 
 A kernel that the device cannot run passes the call on to the next one whose hints hold. So does one with tensor maps
-whose strides would be negative, which TMA cannot copy.
+whose strides would be negative, which TMA cannot copy. `deuteron link` and the libraries of deuteron.toml have such a
+pair of files each, a `Chooser`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
-from deuteron.aot.c_types import STREAM, declaration, kernel_declarations, parameters
+from deuteron.aot.c_types import STREAM, declaration, kernel_declarations
 from deuteron.aot.emit import claims, header_guard
-from deuteron.aot.metadata import KernelRecord
+from deuteron.aot.metadata import KernelRecord, ParamRecord
 from deuteron.aot.naming import identifier, value_identifier
 from deuteron.aot.symbols import declaration_of, digest_of, plain_names
-from deuteron.aot.targets import c_target
 from deuteron.aot.templates import comment_text, render, runtime_source
 from deuteron.backend.tensor_map import arguments_of
 
 Algos = Sequence[Sequence[KernelRecord]]
+Functions = Mapping[str, Algos]
+
+_ALGO_ID = "int algo_id"
 
 
-def header_text(linked: Mapping[str, Algos], file_name: str) -> str:
-    """The header that declares the functions of every name."""
-    first = next(iter(linked.values()))[0][0]
-    return render(
-        "link.h",
-        title=_title(linked),
-        guard=header_guard(f"LINK_{identifier(file_name)}_{_digest(linked)}"),
-        claims=claims(linked),
-        types=runtime_source(*c_target(first.backend).types_files),
-        declarations="\n".join(_name_header(name, algos, _digest(linked)) for name, algos in linked.items()),
-    )
+@dataclass(frozen=True)
+class Chooser:
+    """A header and a source whose functions choose among kernels, which are given by function and algorithm.
+
+    `digest` is in the symbols of the functions. `types_files` in runtime/ define the types of their parameters, and
+    `parameter` declares one. `on_cpu` is C for whether a call with this `stream` is for the processor; None where
+    the kernels are for one kind of device, which the stream does not say.
+    """
+
+    file_name: str
+    title: str
+    functions: Functions
+    digest: str
+    types_files: Sequence[str]
+    parameter: Callable[[ParamRecord, Sequence[KernelRecord]], str]
+    on_cpu: str | None = None
+
+    def header(self) -> str:
+        return render(
+            "link.h",
+            title=self.title,
+            guard=header_guard(f"LINK_{identifier(self.file_name)}_{self.digest}"),
+            claims=claims(self.functions),
+            types=runtime_source(*self.types_files),
+            declarations="\n".join(self._declarations(name, algos) for name, algos in self.functions.items()),
+        )
+
+    def source(self) -> str:
+        records = [record for algos in self.functions.values() for record in records_of(algos)]
+        public = (function for name in self.functions for function in linked_functions(name))
+        return render(
+            "link.c",
+            title=self.title,
+            header=f"{self.file_name}.h",
+            on_cpu=_on_cpu(self.on_cpu),
+            kernels="".join(f"{declared}\n" for record in records for declared in kernel_declarations(record)),
+            names="\n".join(self._definitions(name, algos) for name, algos in self.functions.items()),
+            plain_names=plain_names(public, self.digest),
+        )
+
+    def _declarations(self, name: str, algos: Algos) -> str:
+        heads = (*self._launches(name, algos), *self._maintenance(name))
+        named = zip(heads, linked_functions(name), strict=True)
+        declared = [declaration_of(head, function, self.digest) for head, function in named]
+        described = [f"     algo_id {i}: {comment_text(description_of(kernels))}" for i, kernels in enumerate(algos)]
+        return render(
+            "link_name.h",
+            name=name,
+            num_algos="1 algorithm" if len(algos) == 1 else f"{len(algos)} algorithms",
+            targets=", ".join(sorted({record.target for record in records_of(algos)})),
+            algos="\n".join(described),
+            constants=",\n".join(f"  {constant} = {i}" for i, constant in enumerate(algo_constants(name, algos))),
+            launches="\n".join(declared[:-2]),
+            maintenance="\n".join(declared[-2:]),
+        )
+
+    def _definitions(self, name: str, algos: Algos) -> str:
+        records = sorted(records_of(algos), key=lambda record: record.backend == "cpu")
+        arguments = ", ".join(["stream", *(param.c_name for param in records[0].c_params)])
+        cases = [f"  case {i}:\n    return {name}_algo{i}({arguments});" for i in range(len(algos))]
+        (launch, launch_default, _), (load, unload) = self._launches(name, algos), self._maintenance(name)
+        return render(
+            "link_name.c",
+            name=name,
+            algos="\n".join(self._algo(name, i, algos) for i in range(len(algos))),
+            num_algos=len(algos),
+            arguments=arguments,
+            cases="\n".join(cases),
+            launch=launch,
+            launch_default=launch_default,
+            kernels=",\n    ".join(f"{{load_{record.function}, unload_{record.function}}}" for record in records),
+            num_kernels=len(records),
+            load=load,
+            load_each=self._for_each("load", name, records, "is_loaded"),
+            unload=unload,
+            unload_each=self._for_each("unload", name, records),
+        )
+
+    def _algo(self, name: str, algo_id: int, algos: Algos) -> str:
+        kernels = algos[algo_id]
+        attempts = (attempt(record, *self._device_condition(record)) for record in kernels)
+        return render(
+            "link_algo.c",
+            name=name,
+            algo_id=algo_id,
+            description=comment_text(description_of(kernels)),
+            launch=self.launch(f"{name}_algo{algo_id}", algos, result="static deuteron_status"),
+            otherwise=self._otherwise(kernels),
+            dispatch="\n".join(line for lines in attempts for line in lines),
+        )
+
+    def launch(self, function: str, algos: Algos, *further: str, result: str = "deuteron_status") -> str:
+        """The head of a function that takes all arguments, those hinted :1 too."""
+        records = records_of(algos)
+        params = (self.parameter(param, records) for param in records[0].c_params)
+        return declaration(result, function, [STREAM, *params, *further])
+
+    def _launches(self, name: str, algos: Algos) -> tuple[str, str, str]:
+        launch, launch_default = self.launch(name, algos, _ALGO_ID), self.launch(f"{name}_default", algos)
+        return launch, launch_default, f"int {name}_get_num_algos(void)"
+
+    def _maintenance(self, name: str) -> tuple[str, str]:
+        taken = "void" if self.on_cpu is None else STREAM
+        return f"deuteron_status load_{name}({taken})", f"deuteron_status unload_{name}({taken})"
+
+    def _for_each(self, verb: str, name: str, records: Sequence[KernelRecord], *further: str) -> str:
+        """The lines that load or unload the kernels for a device, of those in the order GPUs, processor."""
+        num_cpu = sum(record.backend == "cpu" for record in records)
+        num_gpu = len(records) - num_cpu
+
+        def of(first: int, count: int) -> str:
+            arguments = ", ".join([f"deuteron_kernels_{name} + {first}", str(count), *further])
+            return f"return deuteron_{verb}_all({arguments});"
+
+        if self.on_cpu is None:
+            return f"  {of(0, len(records))}"
+        return f"  if (deuteron_on_cpu(stream))\n    {of(num_gpu, num_cpu)}\n  {of(0, num_gpu)}"
+
+    def _device_condition(self, record: KernelRecord) -> list[str]:
+        if self.on_cpu is None:
+            return []
+        return ["deuteron_on_cpu(stream)" if record.backend == "cpu" else "!deuteron_on_cpu(stream)"]
+
+    def _otherwise(self, kernels: Sequence[KernelRecord]) -> str:
+        """The status where no kernel is called: the arguments' fault where there are kernels for the device."""
+        conditions = {condition for record in kernels for condition in self._device_condition(record)}
+        if len(conditions) != 1:
+            return "DEUTERON_ERROR_INVALID_VALUE"
+        return f"{conditions.pop()} ? DEUTERON_ERROR_INVALID_VALUE : DEUTERON_ERROR_UNSUPPORTED_DEVICE"
 
 
-def source_text(linked: Mapping[str, Algos], file_name: str) -> str:
-    records = [record for algos in linked.values() for kernels in algos for record in kernels]
-    return render(
-        "link.c",
-        title=_title(linked),
-        header=f"{file_name}.h",
-        kernels="".join(f"{declared}\n" for record in records for declared in kernel_declarations(record)),
-        names="\n".join(_name_source(name, algos) for name, algos in linked.items()),
-        plain_names=plain_names((f for name in linked for f in linked_functions(name)), _digest(linked)),
-    )
+def _on_cpu(condition: str | None) -> str:
+    if condition is None:
+        return ""
+    comment = "\n/* Whether a call is for the processor. */\n"
+    return f"{comment}static bool deuteron_on_cpu(deuteron_stream stream) {{ return {condition}; }}\n"
+
+
+def records_of(algos: Algos) -> list[KernelRecord]:
+    return [record for kernels in algos for record in kernels]
 
 
 def linked_functions(name: str) -> tuple[str, ...]:
     """The functions that linking gives a name."""
     return (name, f"{name}_default", f"{name}_get_num_algos", f"load_{name}", f"unload_{name}")
-
-
-def _title(linked: Mapping[str, Algos]) -> str:
-    return f"kernels {', '.join(linked)}"
-
-
-def _digest(linked: Mapping[str, Algos]) -> str:
-    """Of all that the functions of one file may call, and of how they choose."""
-    kernels = ((name, i, record) for name, algos in linked.items() for i, algo in enumerate(algos) for record in algo)
-    return digest_of(f"{name} {i} {record.function} {record.digest}" for name, i, record in kernels)
-
-
-def _name_header(name: str, algos: Algos, digest: str) -> str:
-    launch, launch_default = _launch(name, algos, ["int algo_id"]), _launch(f"{name}_default", algos)
-    load, unload = (f"deuteron_status {verb}_{name}(void)" for verb in ("load", "unload"))
-    heads = (launch, launch_default, f"int {name}_get_num_algos(void)", load, unload)
-    declarations = [
-        declaration_of(head, function, digest) for head, function in zip(heads, linked_functions(name), strict=True)
-    ]
-    described = [f"     algo_id {i}: {comment_text(description_of(kernels))}" for i, kernels in enumerate(algos)]
-    constants = [f"  {constant} = {i}" for i, constant in enumerate(algo_constants(name, algos))]
-    return render(
-        "link_name.h",
-        name=name,
-        num_algos="1 algorithm" if len(algos) == 1 else f"{len(algos)} algorithms",
-        algos="\n".join(described),
-        constants=",\n".join(constants),
-        launches="\n".join(declarations[:3]),
-        maintenance="\n".join(declarations[3:]),
-    )
-
-
-def _name_source(name: str, algos: Algos) -> str:
-    records = [record for kernels in algos for record in kernels]
-    arguments = ", ".join(["stream", *(param.c_name for param in records[0].c_params)])
-    cases = [f"  case {i}:\n    return {name}_algo{i}({arguments});" for i in range(len(algos))]
-    return render(
-        "link_name.c",
-        name=name,
-        algos="\n".join(_algo_source(name, i, kernels, algos) for i, kernels in enumerate(algos)),
-        num_algos=len(algos),
-        num_kernels=len(records),
-        arguments=arguments,
-        cases="\n".join(cases),
-        launch=_launch(name, algos, ["int algo_id"]),
-        launch_default=_launch(f"{name}_default", algos),
-        kernels=",\n    ".join(f"{{load_{record.function}, unload_{record.function}}}" for record in records),
-    )
-
-
-def _algo_source(name: str, algo_id: int, kernels: Sequence[KernelRecord], algos: Algos) -> str:
-    return render(
-        "link_algo.c",
-        name=name,
-        algo_id=algo_id,
-        description=comment_text(description_of(kernels)),
-        launch=_launch(f"{name}_algo{algo_id}", algos, result="static deuteron_status"),
-        dispatch="\n".join(line for record in kernels for line in attempt(record)),
-    )
 
 
 def attempt(record: KernelRecord, *further: str) -> Iterator[str]:
@@ -141,12 +203,6 @@ def _conditions(record: KernelRecord) -> Iterator[str]:
             yield f"{value} % 16 == 0"
             if param.c_name in used and param.type.startswith("i"):
                 yield f"{param.c_name} >= 0"
-
-
-def _launch(function: str, algos: Algos, further: Sequence[str] = (), result: str = "deuteron_status") -> str:
-    """The head of a function that takes all arguments, those hinted :1 too."""
-    records = [record for kernels in algos for record in kernels]
-    return declaration(result, function, [STREAM, *parameters(algos[0][0].c_params, records), *further])
 
 
 def description_of(kernels: Sequence[KernelRecord]) -> str:

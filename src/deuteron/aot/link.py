@@ -19,9 +19,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from deuteron.aot.dispatch import header_text, linked_functions, source_text
+from deuteron.aot.c_types import c_parameter
+from deuteron.aot.dispatch import Chooser, linked_functions
 from deuteron.aot.metadata import KernelRecord, read_record
 from deuteron.aot.output import write_files
+from deuteron.aot.symbols import digest_of
+from deuteron.aot.targets import c_target
 from deuteron.errors import UsageError
 
 # A name -> its algorithms -> the kernels of each.
@@ -44,11 +47,25 @@ def link_kernels(headers: Sequence[Path], out_path: Path) -> LinkedFiles:
     records = [_record_of(header) for header in distinct]
     _check_one_backend(records)
     _check_functions(records, distinct)
-    linked = group(records)
     base = out_path.with_suffix("") if out_path.suffix in (".c", ".h") else out_path
     header, source = base.with_name(f"{base.name}.h"), base.with_name(f"{base.name}.c")
-    changed = write_files({header: header_text(linked, base.name), source: source_text(linked, base.name)})
+    chooser = _chooser(base.name, group(records))
+    changed = write_files({header: chooser.header(), source: chooser.source()})
     return LinkedFiles([header, source], changed)
+
+
+def _chooser(file_name: str, linked: Linked) -> Chooser:
+    """The files; their digest is of all that the functions may call, and of how they choose."""
+    first = next(iter(linked.values()))[0][0]
+    kernels = ((name, i, record) for name, algos in linked.items() for i, algo in enumerate(algos) for record in algo)
+    return Chooser(
+        file_name=file_name,
+        title=f"kernels {', '.join(linked)}",
+        functions=linked,
+        digest=digest_of(f"{name} {i} {record.function} {record.digest}" for name, i, record in kernels),
+        types_files=c_target(first.backend).types_files,
+        parameter=c_parameter,
+    )
 
 
 def group(records: Iterable[KernelRecord]) -> Linked:

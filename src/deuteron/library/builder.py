@@ -16,12 +16,13 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
 import deuteron
+from deuteron.aot.dispatch import Functions
 from deuteron.aot.link import group
 from deuteron.aot.metadata import KernelRecord, record_of
 from deuteron.aot.templates import render
 from deuteron.errors import UsageError
 from deuteron.library import objects
-from deuteron.library.c_code import Functions, library_header, library_source
+from deuteron.library.c_code import library_chooser
 from deuteron.library.cxx_code import library_cxx
 from deuteron.library.declaration import Library
 from deuteron.library.folder import locked, recover, replaced_folder
@@ -235,9 +236,10 @@ def _manifest(state: _State) -> Manifest:
     entries = tuple(state.entries[variant.identity] for variant in state.variants)
     functions = _functions(library, [entry.record for entry in entries])
     overloads = {entry.record.out_name: entry.overload for entry in entries}
+    chooser = library_chooser(name, functions)
     own = {
-        f"{name}.h": library_header(name, functions),
-        f"{name}.c": library_source(name, functions),
+        f"{name}.h": chooser.header(),
+        f"{name}.c": chooser.source(),
         f"{name}.hpp": library_cxx(name, library.cxx_namespace, functions, overloads),
         "CMakeLists.txt": render("library.cmake", name=name, sources="\n  ".join(source_names(library))),
     }

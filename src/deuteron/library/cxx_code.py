@@ -12,11 +12,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from deuteron.aot.c_types import c_type, declaration
+from deuteron.aot.c_types import c_type, declaration, is_read
+from deuteron.aot.dispatch import Functions, records_of
 from deuteron.aot.metadata import ParamRecord
 from deuteron.aot.templates import render
 from deuteron.dtypes import FLOATS, INTEGERS
-from deuteron.library.c_code import Functions, is_read, records_of
 
 _STREAM = "deuteron::stream stream"
 _POINTEES = {

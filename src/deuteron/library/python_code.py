@@ -15,11 +15,11 @@ import keyword
 from collections.abc import Iterator
 
 from deuteron.aot.c_types import c_type
-from deuteron.aot.dispatch import algo_constants
+from deuteron.aot.dispatch import Algos, Functions, algo_constants, records_of
 from deuteron.aot.metadata import ParamRecord
 from deuteron.aot.symbols import symbol
 from deuteron.aot.templates import render
-from deuteron.library.c_code import Algos, Functions, library_digest, records_of
+from deuteron.library.c_code import library_digest
 
 _CTYPES = {"bool": "c_bool", "float": "c_float", "double": "c_double"}
 

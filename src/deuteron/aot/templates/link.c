@@ -36,7 +36,7 @@ static deuteron_status deuteron_unload_all(const deuteron_linked *kernels, int c
   }
   return result;
 }
-
+${on_cpu}
 #ifdef __cplusplus
 extern "C" {
 #endif

@@ -13,13 +13,16 @@ ${launch_default} {
   return ${name}(${arguments}, 0);
 }
 
+/* Those for GPUs, and from there on those for the processor. */
 static const deuteron_linked deuteron_kernels_${name}[] = {
     ${kernels},
 };
 
-deuteron_status load_${name}(void) {
+${load} {
   bool is_loaded[${num_kernels}];
-  return deuteron_load_all(deuteron_kernels_${name}, ${num_kernels}, is_loaded);
+${load_each}
 }
 
-deuteron_status unload_${name}(void) { return deuteron_unload_all(deuteron_kernels_${name}, ${num_kernels}); }
+${unload} {
+${unload_each}
+}
