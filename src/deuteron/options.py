@@ -259,6 +259,16 @@ class Settings:
         return int(number) * _UNITS.get(unit, 1)
 
     @property
+    def cache_is_shared(self) -> bool:
+        """DEUTERON_CACHE_SHARED: several users have the cache folder in common; its entries are signed."""
+        return _flag("DEUTERON_CACHE_SHARED")
+
+    @property
+    def cache_key(self) -> bytes:
+        """DEUTERON_CACHE_KEY: the secret that entries of a shared cache are signed with."""
+        return os.fsencode(_variable("DEUTERON_CACHE_KEY") or "")
+
+    @property
     def dump_dir(self) -> Path | None:
         """DEUTERON_DUMP_DIR (or, with TRITON_KERNEL_DUMP, Triton's): where the text of every stage is written."""
         return self._folder("DEUTERON_DUMP_DIR", "TRITON_KERNEL_DUMP", "TRITON_DUMP_DIR", "dump")

@@ -3,6 +3,8 @@
     source.py    ASTSource and IRSource: what a compile starts from
     key.py       what the result depends on
     kept.py      compiled kernels on disk: cache.py as files, cache_folder.py as folders that Triton's programs read
+    trusted_files.py     who may have written what is run     eviction.py   keeps it within its size
+    cache_contents.py    what is there, for people
     stages.py    the loop that walks a backend's stages
     driver.py    compile(): the parts put together
     kernel.py    CompiledKernel: the result

@@ -2,19 +2,16 @@
 
     <cache dir>/3f/3fa91c....kernel
 
-The first line is JSON: the metadata, the name and length of every stage's text, and a SHA-256 of it all; then come the
-texts. A file that is cut short, changed or of another version counts as absent and is written again. Writers
-rename a finished file into place, so any number of processes can use one directory without a lock. A directory that
-cannot be read or written means that there is no cache; that is never an error.
+The first line is JSON: the key, the metadata, the name and length of every stage's text, and a seal of it all; then
+come the texts. A file that is cut short, changed, of another version or of another key counts as absent and is written
+again. Writers rename a finished file into place, so any number of processes can use one directory without a lock. A
+directory that cannot be read, that cannot be written, or that others may write (`trusted_files.py`) is never an error.
 """
 
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import json
-import os
-import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,10 +19,22 @@ from typing import Any
 
 from deuteron.backend.metadata import KernelMetadata
 from deuteron.compiler.eviction import touch
+from deuteron.compiler.trusted_files import (
+    SEAL_BYTES,
+    is_usable,
+    is_whole,
+    make_folder,
+    not_written,
+    read,
+    seal,
+    write,
+)
 from deuteron.errors import UsageError
 
-FORMAT = "deuteron-kernel-1"
-_DIGEST_BYTES = 32
+FORMAT = "deuteron-kernel-2"
+
+# What a file that is no entry of this version may raise where it is read.
+UNREADABLE = (OSError, ValueError, KeyError, TypeError, AttributeError, UsageError)
 
 
 @dataclass(frozen=True)
@@ -37,41 +46,35 @@ class Entry:
 
 
 def load(directory: Path, key: str) -> Entry | None:
-    """The entry of that key, or None where there is none that is whole."""
+    """The entry of that key, or None where there is none that is whole and may be used."""
     path = _path(directory, key)
+    if not is_usable(directory):
+        return None
     try:
-        line, _, body = path.read_bytes().partition(b"\n")
-        entry = decode(json.loads(line), body)
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, UsageError):
+        entry = decode_file(key, read(path))
+    except UNREADABLE:
         return None
     touch(path)
     return entry
 
 
 def store(directory: Path, key: str, entry: Entry) -> bool:
-    """Write an entry; False where the directory cannot be written."""
-    path = _path(directory, key)
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        header, parts = encode(entry)
-        _write_atomically(path, b"\n".join((json.dumps(header).encode(), b"".join(parts.values()))))
-    except OSError:
-        return False
-    return True
+    """Write an entry; False where the directory cannot be written, or is not used."""
+    return is_usable(directory) and _write(directory, _path(directory, key), encode_file(key, entry))
 
 
 def kept_code(directory: Path, key: str, make: Callable[[], bytes]) -> bytes:
-    """Machine code that belongs to no kernel, after its SHA-256 in a file of its own; made where there is none."""
+    """Machine code that belongs to no kernel, after its seal in a file of its own; made where there is none."""
     path = directory / key[:2] / f"{key}.code"
     with contextlib.suppress(OSError):
-        content = path.read_bytes()
-        if hashlib.sha256(content[_DIGEST_BYTES:]).digest() == content[:_DIGEST_BYTES]:
+        content = read(path) if is_usable(directory) else b""
+        found, code = content[:SEAL_BYTES], content[SEAL_BYTES:]
+        if is_whole(found, key.encode(), code):
             touch(path)
-            return content[_DIGEST_BYTES:]
+            return code
     code = make()
-    with contextlib.suppress(OSError):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        _write_atomically(path, hashlib.sha256(code).digest() + code)
+    if is_usable(directory):
+        _write(directory, path, seal(key.encode(), code) + code)
     return code
 
 
@@ -79,30 +82,41 @@ def _path(directory: Path, key: str) -> Path:
     return directory / key[:2] / f"{key}.kernel"
 
 
-def _write_atomically(path: Path, content: bytes) -> None:
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.stem[:16]}-")
+def _write(directory: Path, path: Path, content: bytes) -> bool:
     try:
-        with open(handle, "wb") as file:
-            file.write(content)
-        os.replace(temporary, path)
-    except OSError:
-        with contextlib.suppress(OSError):
-            os.unlink(temporary)
-        raise
+        make_folder(directory)
+        write(path, content)
+    except OSError as error:
+        not_written(directory, error)
+        return False
+    return True
 
 
-def encode(entry: Entry) -> tuple[dict[str, Any], dict[str, bytes]]:
+def encode_file(key: str, entry: Entry) -> bytes:
+    """The content of the file of an entry."""
+    header, parts = encode(key, entry)
+    return b"\n".join((json.dumps(header).encode(), b"".join(parts.values())))
+
+
+def decode_file(key: str, content: bytes) -> Entry:
+    """The entry in the content of a file; raises one of UNREADABLE where it is not whole, or is of another key."""
+    line, _, body = content.partition(b"\n")
+    return decode(key, json.loads(line), body)
+
+
+def encode(key: str, entry: Entry) -> tuple[dict[str, Any], dict[str, bytes]]:
     """The header, and the texts of the stages as bytes."""
     parts = {name: text.encode() if isinstance(text, str) else text for name, text in entry.texts.items()}
     stages = [[name, len(part), isinstance(entry.texts[name], str)] for name, part in parts.items()]
-    header = {"format": FORMAT, "metadata": entry.metadata.to_json(), "stages": stages}
-    return {**header, "sha256": _digest(header, b"".join(parts.values()))}, parts
+    header = {"format": FORMAT, "key": key, "metadata": entry.metadata.to_json(), "stages": stages}
+    return {**header, "seal": seal(*_sealed(header, b"".join(parts.values()))).hex()}, parts
 
 
-def decode(header: dict[str, Any], body: bytes) -> Entry:
-    """The entry of a header and all texts; raises ValueError, KeyError ... where it is not whole."""
-    if header.pop("sha256") != _digest(header, body) or header["format"] != FORMAT:
-        raise ValueError("not a whole entry of this version")
+def decode(key: str, header: dict[str, Any], body: bytes) -> Entry:
+    """The entry of a header and all texts; raises one of UNREADABLE where it is not whole, or is of another key."""
+    found = bytes.fromhex(header.pop("seal"))
+    if not is_whole(found, *_sealed(header, body)) or header["format"] != FORMAT or header["key"] != key:
+        raise ValueError("not a whole entry of this version and key")
     texts, begin = {}, 0
     for name, length, is_text in header["stages"]:
         part = body[begin : begin + length]
@@ -111,5 +125,5 @@ def decode(header: dict[str, Any], body: bytes) -> Entry:
     return Entry(KernelMetadata.from_json(header["metadata"]), texts)
 
 
-def _digest(header: dict[str, Any], body: bytes) -> str:
-    return hashlib.sha256(json.dumps(header, sort_keys=True).encode() + body).hexdigest()
+def _sealed(header: dict[str, Any], body: bytes) -> tuple[bytes, bytes]:
+    return json.dumps(header, sort_keys=True).encode(), body

@@ -12,7 +12,6 @@ another machine: `load` finds the kernel there. A folder is written aside and re
 from __future__ import annotations
 
 import base64
-import contextlib
 import json
 import os
 import shutil
@@ -20,9 +19,10 @@ import tempfile
 from pathlib import Path
 
 from deuteron.backend.metadata import KernelMetadata
-from deuteron.compiler.cache import Entry, decode, encode
+from deuteron.compiler.cache import UNREADABLE, Entry, decode, encode
 from deuteron.compiler.eviction import ENTRY_OF_FOLDER, touch
-from deuteron.errors import UsageError
+from deuteron.compiler.trusted_files import is_usable, make_folder, not_written, read, write_new
+from deuteron.options import settings
 
 GROUP = "__grp__"
 
@@ -32,27 +32,37 @@ def base32(key: str) -> str:
     return base64.b32encode(bytes.fromhex(key)).decode().rstrip("=")
 
 
+def hexadecimal(name: str) -> str:
+    """The key that is in the name of a folder."""
+    return base64.b32decode(name + "=" * (-len(name) % 8)).hex()
+
+
 def load(directory: Path, key: str) -> Entry | None:
-    """The entry in the folder of that key, or None where there is none that is whole."""
+    """The entry in the folder of that key, or None where there is none that is whole and may be used."""
     folder = directory / base32(key)
+    if not is_usable(directory):
+        return None
     try:
-        header = json.loads((folder / ENTRY_OF_FOLDER).read_bytes())
+        header = json.loads(read(folder / ENTRY_OF_FOLDER))
         name = header.pop("file")
-        body = b"".join((folder / f"{name}.{stage}").read_bytes() for stage, *_ in header["stages"])
-        entry = decode(header, body)
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, UsageError):
+        body = b"".join(read(folder / f"{name}.{stage}") for stage, *_ in header["stages"])
+        entry = decode(key, header, body)
+    except UNREADABLE:
         return None
     touch(folder / ENTRY_OF_FOLDER)
     return entry
 
 
 def store(directory: Path, key: str, entry: Entry, name: str) -> bool:
-    """Write the folder, with files called `name`; False where the directory cannot be written."""
+    """Write the folder, with files called `name`; False where the directory cannot be written, or is not used."""
     folder = directory / base32(key)
+    if not is_usable(directory):
+        return False
     try:
-        directory.mkdir(parents=True, exist_ok=True)
+        make_folder(directory)
         written = Path(tempfile.mkdtemp(dir=directory, prefix=".folder-"))
-    except OSError:
+    except OSError as error:
+        not_written(directory, error)
         return False
     try:
         _write(written, folder, key, entry, name)
@@ -66,15 +76,15 @@ def store(directory: Path, key: str, entry: Entry, name: str) -> bool:
 
 def _write(written: Path, folder: Path, key: str, entry: Entry, name: str) -> None:
     """The files of an entry; `folder` is where they are to be."""
-    header, parts = encode(entry)
+    header, parts = encode(key, entry)
     files = {f"{name}.{stage}": part for stage, part in parts.items()}
     files[f"{name}.json"] = json.dumps(_description(key, entry.metadata), sort_keys=True).encode()
     paths = {file: str(folder / file) for file in files}
     files[f"{GROUP}{name}.json"] = json.dumps({"child_paths": paths}).encode()
     files[ENTRY_OF_FOLDER] = json.dumps({**header, "file": name}).encode()
     for file, content in files.items():
-        (written / file).write_bytes(content)
-    with contextlib.suppress(OSError):
+        write_new(written / file, content)
+    if settings.cache_is_shared:
         written.chmod(0o755)  # of a temporary folder it is less
 
 

@@ -29,8 +29,8 @@ _FOLDER_NAME = re.compile("[A-Z2-7]{52}")
 _num_stored = itertools.count()
 
 
-class _File(NamedTuple):
-    """Sorted, the one that was used longest ago is the first."""
+class StoredFile(NamedTuple):
+    """An entry; sorted, the one that was used longest ago is the first."""
 
     used: float
     size: int
@@ -52,20 +52,20 @@ def evict_now_and_then(directory: Path, limit: int) -> None:
 def evict(directory: Path, limit: int) -> None:
     """Remove entries until the rest is well below the limit, if they are above it. The newest one stays."""
     try:
-        files = sorted(_files(directory))
+        files = sorted(stored_files(directory))
     except OSError:
         return
     total = sum(file.size for file in files)
     if total <= limit:
         return
     for file in files[:-1]:
-        _remove(file)
+        remove(file)
         total -= file.size
         if total <= KEPT_SHARE * limit:
             return
 
 
-def _files(directory: Path) -> Iterator[_File]:
+def stored_files(directory: Path) -> Iterator[StoredFile]:
     """The entries; what others left unfinished long ago is removed."""
     for folder in os.scandir(directory):
         if not folder.is_dir(follow_symlinks=False):
@@ -80,29 +80,29 @@ def _files(directory: Path) -> Iterator[_File]:
                     shutil.rmtree(folder.path)
 
 
-def _files_of(folder: os.DirEntry) -> Iterator[_File]:
+def _files_of(folder: os.DirEntry) -> Iterator[StoredFile]:
     for file in os.scandir(folder):
         with contextlib.suppress(OSError):
             status = file.stat()
             if file.name.endswith((".kernel", ".code")):
-                yield _File(status.st_mtime, status.st_size, file.path)
+                yield StoredFile(status.st_mtime, status.st_size, file.path)
             elif file.name.startswith(".") and _is_old(status):
                 os.unlink(file.path)
 
 
-def _whole(folder: os.DirEntry) -> Iterator[_File]:
+def _whole(folder: os.DirEntry) -> Iterator[StoredFile]:
     """The entry that is a folder, under the path of its description; other programs have folders of such names, too."""
     path = os.path.join(folder.path, ENTRY_OF_FOLDER)
     with contextlib.suppress(OSError):
         size = sum(file.stat().st_size for file in os.scandir(folder))
-        yield _File(os.stat(path).st_mtime, size, path)
+        yield StoredFile(os.stat(path).st_mtime, size, path)
 
 
 def _is_old(status: os.stat_result) -> bool:
     return status.st_mtime < time.time() - UNFINISHED_SECONDS
 
 
-def _remove(file: _File) -> None:
+def remove(file: StoredFile) -> None:
     """Remove an entry, unless it was used since."""
     with contextlib.suppress(OSError):
         if os.stat(file.path).st_mtime > file.used:

@@ -1,1 +1,1 @@
-"""The command line: `deuteron compile`, `inspect`, `link`, `opt`, `run`; one module for each command."""
+"""The command line: `deuteron cache`, `compile`, `inspect`, `link`, `opt`, `run`; one module for each command."""

@@ -1,6 +1,7 @@
-"""The command `deuteron`: build, compile, inspect, link, opt, run.
+"""The command `deuteron`: build, cache, compile, inspect, link, opt, run.
 
 deuteron build                           the libraries that deuteron.toml declares
+deuteron cache ls                        the compiled kernels on disk
 deuteron compile add.py -n add -s "*fp32, *fp32, i32, 128" -g "cdiv(n, BLOCK)" -o aot/add
 deuteron inspect add.py -n add -s "*fp32, *fp32, i32, 128"          what became of it
 deuteron link aot/add.*.h -o aot/add
@@ -17,7 +18,7 @@ import click
 
 import deuteron
 
-_COMMANDS = ("build", "compile", "inspect", "link", "opt", "run")
+_COMMANDS = ("build", "cache", "compile", "inspect", "link", "opt", "run")
 
 
 class Commands(click.Group):

@@ -1,0 +1,156 @@
+"""Files of a cache, which hold machine code: who may have written them, and whether they are as they were written.
+
+    if is_usable(directory):                    nobody else may write there
+        content = read(directory / "3f" / "3fa91c.kernel")
+        is_whole(seal, key, content)
+
+A folder is made for its owner alone. It is used while it, and each file in it, belongs to the user (or to root) and no
+others may write it. Of one that several users share DEUTERON_CACHE_SHARED=1 says so: whoever owns its files, they are
+sealed with DEUTERON_CACHE_KEY, and what is not is not read. What is not used is named in a warning, once in a process;
+it is never an error.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import hashlib
+import hmac
+import os
+import secrets
+import stat
+import warnings
+from pathlib import Path
+
+from deuteron.options import settings
+
+OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
+MIN_KEY_BYTES = 16
+SEAL_BYTES = 32
+ROOT = 0
+
+_warned: set[str] = set()
+
+
+def is_usable(directory: Path) -> bool:
+    """Whether entries may be read from a cache folder and written to it; one that is not there yet may."""
+    if settings.cache_is_shared:
+        return _has_key(directory)
+    try:
+        reason = _distrusted(os.stat(directory))
+    except OSError:
+        return True
+    if reason is None:
+        return True
+    _warn(
+        f"the cache folder '{directory}' is not used, for it holds machine code and {reason}; kernels are compiled "
+        f"again. Empty it and make it yours alone (chmod go-w '{directory}'), name another one in DEUTERON_CACHE_DIR, "
+        "or, if it is meant to be shared, set DEUTERON_CACHE_SHARED=1 and DEUTERON_CACHE_KEY"
+    )
+    return False
+
+
+def _has_key(directory: Path) -> bool:
+    if len(settings.cache_key) >= MIN_KEY_BYTES:
+        return True
+    _warn(
+        f"the shared cache folder '{directory}' is not used: DEUTERON_CACHE_SHARED needs a secret of {MIN_KEY_BYTES} "
+        f"or more bytes in DEUTERON_CACHE_KEY, which entries are signed with, and there are {len(settings.cache_key)}"
+    )
+    return False
+
+
+def _distrusted(status: os.stat_result) -> str | None:
+    """Why what is there may be of somebody else; None where it cannot."""
+    if not hasattr(os, "geteuid"):
+        return None
+    if status.st_uid not in (os.geteuid(), ROOT):
+        return f"it belongs to another user ({_user_name(status.st_uid)})"
+    others = status.st_mode & OTHERS_WRITE
+    if others == stat.S_IWGRP and _is_own_group(status.st_gid, status.st_uid):
+        return None
+    return f"others may write it (mode {stat.S_IMODE(status.st_mode):o})" if others else None
+
+
+def _user_name(user: int) -> str:
+    import pwd  # there is none on Windows
+
+    try:
+        return pwd.getpwuid(user).pw_name
+    except KeyError:
+        return str(user)
+
+
+@functools.cache
+def _is_own_group(group: int, user: int) -> bool:
+    """Whether a group is the user's own: many systems make one for each user, and let it write what he makes."""
+    import grp
+
+    try:
+        found = grp.getgrgid(group)
+    except KeyError:
+        return False
+    name = _user_name(user)
+    return found.gr_name == name and set(found.gr_mem) <= {name}
+
+
+def read(path: Path) -> bytes:
+    """The content of a file; raises OSError where it cannot be read, or may be of somebody else."""
+    with open(path, "rb") as file:
+        reason = None if settings.cache_is_shared else _distrusted(os.fstat(file.fileno()))
+        if reason is not None:
+            _warn(f"the file '{path}' of the cache is not used: {reason}")
+            raise PermissionError(f"{path}: {reason}")
+        return file.read()
+
+
+def write(path: Path, content: bytes) -> None:
+    """Write a file whole or not at all; raises OSError. Its folder is made."""
+    make_folder(path.parent)
+    temporary = path.with_name(f".{path.stem[:16]}-{secrets.token_hex(8)}")
+    try:
+        write_new(temporary, content)
+        os.replace(temporary, path)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            os.unlink(temporary)
+        raise
+
+
+def write_new(path: Path, content: bytes) -> None:
+    """Write a file that is not there yet, for its owner alone unless the cache is shared; raises OSError."""
+    mode = 0o666 if settings.cache_is_shared else 0o600  # less what the umask takes away
+    with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode), "wb") as file:
+        file.write(content)
+
+
+def make_folder(path: Path) -> None:
+    """Make a folder of a cache, for its owner alone unless it is shared; raises OSError."""
+    if not path.is_dir():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.mkdir(mode=0o777 if settings.cache_is_shared else 0o700, exist_ok=True)
+
+
+def not_written(directory: Path, error: OSError) -> None:
+    """Say that a cache folder cannot be written to."""
+    _warn(f"compiled kernels are not kept in the cache folder '{directory}': {error.strerror or error}")
+
+
+def seal(*parts: bytes) -> bytes:
+    """What says that the parts are whole, and, in a shared cache, written by somebody who has its key."""
+    digest = hmac.new(settings.cache_key, digestmod="sha256") if settings.cache_is_shared else hashlib.sha256()
+    for part in parts:
+        digest.update(len(part).to_bytes(8, "little"))
+        digest.update(part)
+    return digest.digest()
+
+
+def is_whole(found: bytes, *parts: bytes) -> bool:
+    """Whether that is the seal of the parts."""
+    return hmac.compare_digest(found, seal(*parts))
+
+
+def _warn(text: str) -> None:
+    if text not in _warned:
+        _warned.add(text)
+        warnings.warn(f"Deuteron: {text}", RuntimeWarning, stacklevel=2)
