@@ -35,7 +35,7 @@ static void check(const char *what, int status) {
 }
 
 static int bare(void) {
-  return deuteron_cuda_v2.call.launch_kernel(bare_kernel, 1, 1, 1, deuteron_this.num_threads, 1, 1, 0, NULL, bare_args,
+  return deuteron_cuda_v3.call.launch_kernel(bare_kernel, 1, 1, 1, deuteron_this.num_threads, 1, 1, 0, NULL, bare_args,
                                              NULL);
 }
 
@@ -68,16 +68,16 @@ int main(void) {
   void *library, *context, *found;
   double first;
   int i, batch, which;
-  check("load", (int)deuteron_cuda_load_v2(&deuteron_this));
-  driver = deuteron_cuda_v2.handle;
+  check("load", (int)deuteron_cuda_load_v3(&deuteron_this));
+  driver = deuteron_cuda_v3.handle;
   found = dlsym(driver, "cuCtxSynchronize");
   memcpy(&synchronize, &found, sizeof found);
   found = dlsym(driver, "cuCtxSetCurrent");
   memcpy(&set_current, &found, sizeof found);
-  check("context", deuteron_cuda_v2.call.primary_ctx_retain(&context, 0));
+  check("context", deuteron_cuda_v3.call.primary_ctx_retain(&context, 0));
   check("context", set_current(context));
-  check("library", deuteron_cuda_v2.call.library_load_data(&library, deuteron_cubin, NULL, NULL, 0, NULL, NULL, 0));
-  check("kernel", deuteron_cuda_v2.call.library_get_kernel(&bare_kernel, library, deuteron_this.symbol));
+  check("library", deuteron_cuda_v3.call.library_load_data(&library, deuteron_cubin, NULL, NULL, 0, NULL, NULL, 0));
+  check("kernel", deuteron_cuda_v3.call.library_get_kernel(&bare_kernel, library, deuteron_this.symbol));
   for (i = 0; i < NUM_ARGS; i++) {
     bare_values[i] = i == POINTERS;
     bare_args[i] = &bare_values[i];

@@ -1,9 +1,13 @@
 """Linked kernels: the first whose hints hold is called, a processor that lacks something passes the call on."""
 
+import shutil
+import subprocess
+
 import pytest
 from aot.workspace import ADD_ALPHA, CXX17, Workspace
 
 from deuteron.aot.link import link_kernels
+from deuteron.backend.llvm.targets import machine
 
 # Adds a constant to x[0], so that the caller sees which kernel ran.
 MARK = r"""
@@ -70,6 +74,23 @@ def test_a_processor_without_what_a_kernel_needs_gets_the_next(workspace: Worksp
         source.write_text(source.read_text().replace("{0x7, 0, 1, 5, 0x6}", "{0x7, 0, 1, 5, 0x80000000}"))
     link_kernels(headers, workspace.folder / "linked")
     assert workspace.build(MAIN, CXX17).run() == "1 1 1 1 1 | -209 -1 -1\n"
+
+
+EMULATOR = "qemu-x86_64"
+
+
+@pytest.mark.skipif(not shutil.which(EMULATOR) or machine() != "x86_64", reason=f"needs {EMULATOR}, on x86-64")
+def test_each_processor_gets_the_highest_level_that_it_has(workspace: Workspace):
+    """The emulator executes nothing that the processor it stands for lacks; it has none with AVX-512."""
+    levels = {"cpu:x86-64": 1, "cpu:x86-64-v2": 2, "cpu:x86-64-v3": 3, "cpu:x86-64-v4": 4}
+    headers = [workspace.emit(mark(k), "*fp32, fp32, i32, 128", "1", target=level) for level, k in levels.items()]
+    link_kernels(headers, workspace.folder / "linked")
+    program = workspace.build(MAIN, CXX17)
+    taken = {}
+    for processor in ("qemu64,-sse4.1", "Nehalem", "Haswell", "Haswell,-fma", "Haswell,-xsave"):
+        command = [EMULATOR, "-cpu", processor, program.path]
+        taken[processor] = subprocess.run(command, capture_output=True, text=True, check=True).stdout[0]
+    assert list(taken.values()) == ["1", "2", "3", "2", "2"], taken
 
 
 def test_the_processor_of_the_test_has_what_native_needs(workspace: Workspace):

@@ -20,11 +20,11 @@ from deuteron.aot.c_types import c_type
 from deuteron.aot.emit import kernel_files
 from deuteron.aot.grid import grid_scope, parse_grid
 from deuteron.aot.load import KernelSource, ModuleName, load_source
-from deuteron.aot.metadata import KernelRecord, ParamRecord
+from deuteron.aot.metadata import LAUNCH_ATTRIBUTES, KernelRecord, ParamRecord
 from deuteron.aot.output import depfile_text, write_files
 from deuteron.aot.signature import Argument, Signature
 from deuteron.aot.symbols import digest_of
-from deuteron.aot.targets import c_target, select_target
+from deuteron.aot.targets import asks_for_ptx, c_target, select_target
 from deuteron.aot.targets.target import KernelCode
 from deuteron.aot.text import is_text, load_text
 from deuteron.compiler import CompiledKernel
@@ -120,7 +120,8 @@ def _resolve(request: CompileRequest) -> tuple[Target, KernelSource]:
 
 
 def _compile(request: CompileRequest, target: Target, kernel: KernelSource, symbol: str | None) -> CompiledKernel:
-    options = {**_launch_options(request), **request.options}
+    further = {name: value for name, value in request.options.items() if name not in LAUNCH_ATTRIBUTES}
+    options = {**_launch_options(request), **further}
     return compile_source(kernel.source, target, options, symbol=symbol, is_portable=True)
 
 
@@ -169,6 +170,8 @@ def plan_kernel(request: CompileRequest, kernel: KernelSource, target: Target) -
         grid=request.grid.strip(),
         params=params[: -len(request.host_parameters) or None],
         host_params=params[len(params) - len(request.host_parameters) :],
+        has_ptx=asks_for_ptx(request.target),
+        launch_attributes=tuple(name for name in LAUNCH_ATTRIBUTES if request.options.get(name)),
     )
 
 
@@ -182,7 +185,8 @@ def _extras(request: CompileRequest, target: Target) -> tuple[str, ...]:
     """What was asked for beyond the defaults, as it goes into the hash."""
     options = tuple(f"{name}={value}" for name, value in sorted(request.options.items()))
     host = tuple(f"{name}:{type}" for name, type in request.host_parameters.items())
-    return (*((str(target),) if request.target is not None else ()), *options, *host)
+    asked = () if request.target is None else (f"{target}{'+ptx' if asks_for_ptx(request.target) else ''}",)
+    return (*asked, *options, *host)
 
 
 def _param_records(signature: Signature, host: Mapping[str, str], out_name: str) -> tuple[ParamRecord, ...]:

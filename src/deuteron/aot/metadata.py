@@ -23,6 +23,18 @@ from deuteron.errors import UsageError
 
 FORMAT = "deuteron-aot-kernel"
 VERSION = 3
+# What fields are in the metadata of versions of Deuteron that did not have them.
+_ABSENT = {
+    "num_ctas": 1,
+    "written": None,
+    "resources": {},
+    "tensor_maps": [],
+    "assertions": [],
+    "has_ptx": False,
+    "launch_attributes": [],
+}
+# Options of a launch, which the compiled code knows nothing of, as Triton calls them.
+LAUNCH_ATTRIBUTES = ("launch_cooperative_grid", "launch_pdl")
 
 
 @dataclass(frozen=True)
@@ -47,7 +59,8 @@ class KernelRecord(Facts):
     that its code depends on; it is in the symbols of its functions. `source` is the SHA-256 of the kernel, of all that
     it calls and of its signature; `deuteron` is the version that compiled it. Of kernels that differ in their target
     only, the one of the highest `device_rank` that the device can run is launched. `host_params` are parameters of its
-    C functions that the grid needs and the kernel does not take.
+    C functions that the grid needs and the kernel does not take. With `has_ptx` its file has the kernel as PTX too, for
+    later devices. `launch_attributes` are the options of LAUNCH_ATTRIBUTES that were asked for.
     """
 
     kernel: str
@@ -66,6 +79,8 @@ class KernelRecord(Facts):
     grid: str
     params: tuple[ParamRecord, ...]
     host_params: tuple[ParamRecord, ...] = ()
+    has_ptx: bool = False
+    launch_attributes: tuple[str, ...] = ()
 
     def report(self) -> Report:
         """What can be said of the kernel without the texts of its stages."""
@@ -159,11 +174,12 @@ def record_of(fields: Any, path: Path) -> KernelRecord:
 
 
 def _record(fields: dict[str, Any]) -> KernelRecord:
-    fields = {"num_ctas": 1, "written": None, "resources": {}, "tensor_maps": [], "assertions": [], **fields}
+    fields = {**_ABSENT, **fields}
     facts = read_facts(fields)
     names = [known.name for known in dataclasses.fields(KernelRecord) if known.name not in facts]
     known = {name: fields[name] for name in names}
-    known["extras"] = tuple(known["extras"])
+    for name in ("extras", "launch_attributes"):
+        known[name] = tuple(known[name])
     for name in ("params", "host_params"):
         known[name] = tuple(ParamRecord(**param) for param in known[name])
     return KernelRecord(**known, **facts)

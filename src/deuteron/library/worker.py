@@ -19,6 +19,7 @@ from typing import Any
 from deuteron.aot.compile import HOST_TYPES, CompileRequest, EmittedKernel, emit_kernel
 from deuteron.aot.grid import grid_scope, parse_grid
 from deuteron.aot.load import ModuleName, kernel_of, load_module
+from deuteron.aot.metadata import LAUNCH_ATTRIBUTES
 from deuteron.aot.signature import parse_signature
 from deuteron.aot.targets import select_target
 from deuteron.backend import get_backend
@@ -116,6 +117,8 @@ def _check_options(variant: Variant) -> None:
     """Raise DeclarationError for an option that the target does not have, or a host parameter that cannot be one."""
     backend = get_backend(select_target(variant.target))
     for name, value in variant.options.items():
+        if name in LAUNCH_ATTRIBUTES:
+            continue
         try:
             backend.make_options({name: value})
         except UsageError as error:

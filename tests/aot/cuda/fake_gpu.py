@@ -11,9 +11,10 @@ A main program is the body of `int main(void)` after `PROLOGUE`, which has the f
 from __future__ import annotations
 
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from aot.workspace import ADD_ALPHA_PARAMS, C99, STRICT, Parameter, Program, Workspace
 
@@ -33,6 +34,7 @@ from deuteron.backend.tensor_map import TensorMap
 from deuteron.compiler import IRSource
 
 SOURCE = Path(__file__).with_name("fake_libcuda.c")
+SANITIZED = ["-g", "-O1", "-fsanitize=address,undefined", "-fno-sanitize-recover"]
 BYTES = {"i1": 1, "i8": 1, "u8": 1, "i16": 2, "u16": 2, "i64": 8, "u64": 8, "fp64": 8}
 
 PROLOGUE = r"""
@@ -113,11 +115,14 @@ class FakeGpu(Workspace):
         num_ctas: int = 1,
         image: bytes | None = None,
         tensor_maps: Sequence[TensorMap] = (),
+        options: Mapping[str, Any] | None = None,
     ) -> Path:
         """Emit a kernel as C; returns its header."""
         parsed = parse_signature(signature, params, name)
         launched = {"num_warps": num_warps, "num_ctas": num_ctas}
-        request = CompileRequest(Path(f"{name}.py"), name, signature, grid, target=target, **launched)
+        request = CompileRequest(
+            Path(f"{name}.py"), name, signature, grid, target=target, options=options or {}, **launched
+        )
         resolved = select_target(target)
         record = plan_kernel(request, KernelSource(name, parsed, IRSource.from_text("", "llir")), resolved)
         base = file_base(self.folder / name, record.hash, record.suffix)
@@ -129,9 +134,10 @@ class FakeGpu(Workspace):
         sizes += [128] * len(tensor_maps)
         known = architecture(resolved.arch)
         version = f"{known.capability // 10}.{known.capability % 10}{'a' if known.is_specific else ''}"
-        text = " ".join(["fake-cubin", version, code.symbol, *map(str, sizes)])
-        cubin = text.encode() + b"\0" if image is None else image
-        write_files(kernel_files(code.with_compiled({"cubin": cubin}, metadata)))
+        text = " ".join([version, code.symbol, *map(str, sizes)])
+        cubin = f"fake-cubin {text}\0".encode() if image is None else image
+        asm = {"cubin": cubin, "ptx": f"fake-ptx {text}"}
+        write_files(kernel_files(code.with_compiled(asm, metadata)))
         self.headers.append(base.with_name(f"{base.name}.h"))
         return self.headers[-1]
 

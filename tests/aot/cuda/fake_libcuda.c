@@ -1,7 +1,8 @@
 /* A libcuda.so.1 without a GPU: keeps account of what it is asked for, checks what the driver's documentation demands, and
    fails where it is told to. Test programs reach the `fake_` functions through dlsym.
 
-   A "cubin" is a text, `fake-cubin 9.0a SYMBOL 8 4 4`: the architecture, the kernel, the bytes of each parameter. */
+   A "cubin" is a text, `fake-cubin 9.0a SYMBOL 8 4 4`: the architecture, the kernel, the bytes of each parameter. What
+   begins with `fake-ptx` instead runs on later architectures too. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <pthread.h>
@@ -34,7 +35,7 @@ typedef struct {
 typedef struct library {
   struct library *next; /* among those that were unloaded */
   char symbol[256];
-  int major, minor, is_exact, is_live, num_params, sizes[MAX_PARAMS], max_shared[MAX_DEVICES];
+  int major, minor, is_exact, is_ptx, is_live, num_params, sizes[MAX_PARAMS], max_shared[MAX_DEVICES];
 } library; /* and its one kernel: both handles are its address */
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
@@ -253,17 +254,19 @@ int cuLibraryLoadData(library **loaded, const void *code, int *jit_options, void
   library *made;
   char minor[8] = "";
   const char *text = (const char *)code;
+  char kind[8] = "";
   int used = 0, size, count;
   ENTER;
   (void)jit_options, (void)jit_values, (void)options, (void)values;
   if (num_jit || num_options)
     fatal("options");
   made = (library *)calloc(1, sizeof *made);
-  if (sscanf(text, "fake-cubin %d.%7s %255s%n", &made->major, minor, made->symbol, &used) != 3) {
+  if (sscanf(text, "fake-%7s %d.%7s %255s%n", kind, &made->major, minor, made->symbol, &used) != 4) {
     free(made);
     return leave(INVALID_IMAGE);
   }
   made->minor = atoi(minor);
+  made->is_ptx = strcmp(kind, "ptx") == 0;
   made->is_exact = strchr(minor, 'a') != NULL;
   for (; sscanf(text + used, "%d%n", &size, &count) == 1; used += count)
     made->sizes[made->num_params++] = size;
@@ -324,6 +327,8 @@ int cuKernelGetFunction(void **function, library *kernel) {
 
 static int fits(const library *kernel, int capability) {
   const int minor = capability % 10;
+  if (kernel->is_ptx)
+    return 10 * kernel->major + kernel->minor <= capability;
   return kernel->major == capability / 10 && (kernel->is_exact ? kernel->minor == minor : kernel->minor <= minor);
 }
 
@@ -333,11 +338,9 @@ static void say_argument(const void *value, int size) {
   say("%llx,", (unsigned long long)bits);
 }
 
-int cuLaunchKernel(library *kernel, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
+static int launch(library *kernel, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
                    unsigned shared, void *stream, void **params, void **extra) {
   int i, device;
-  usleep(launch_delay);
-  ENTER;
   if (!kernel->is_live)
     fatal("a kernel is launched that was unloaded");
   if (depth == 0)
@@ -350,7 +353,8 @@ int cuLaunchKernel(library *kernel, unsigned gx, unsigned gy, unsigned gz, unsig
   if (shared > 48 * 1024 && (int)shared > kernel->max_shared[device])
     return leave(INVALID_VALUE);
   num_launches++;
-  say("%s grid=%u,%u,%u block=%u,%u,%u shared=%u stream=%p device=%d args=", kernel->symbol, gx, gy, gz, bx, by, bz,
+  say("%s%s grid=%u,%u,%u block=%u,%u,%u shared=%u stream=%p device=%d args=", kernel->is_ptx ? "translated " : "",
+      kernel->symbol, gx, gy, gz, bx, by, bz,
       shared, stream, device);
   for (i = 0; i < kernel->num_params; i++)
     if (kernel->sizes[i] == 128)
@@ -359,6 +363,40 @@ int cuLaunchKernel(library *kernel, unsigned gx, unsigned gy, unsigned gz, unsig
       say_argument(params[i], kernel->sizes[i]);
   say(" ");
   return leave(0);
+}
+
+int cuLaunchKernel(library *kernel, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
+                   unsigned shared, void *stream, void **params, void **extra) {
+  usleep(launch_delay);
+  ENTER;
+  return launch(kernel, gx, gy, gz, bx, by, bz, shared, stream, params, extra);
+}
+
+/* As cuda.h lays them out. */
+typedef struct {
+  int id;
+  char pad[4];
+  union {
+    int number;
+    char bytes[64];
+  } value;
+} launch_attribute;
+
+typedef struct {
+  unsigned gx, gy, gz, bx, by, bz, shared;
+  void *stream;
+  launch_attribute *attributes;
+  unsigned count;
+} launch_config;
+
+int cuLaunchKernelEx(const launch_config *config, library *kernel, void **params, void **extra) {
+  unsigned i;
+  usleep(launch_delay);
+  ENTER;
+  for (i = 0; i < config->count; i++)
+    say("attribute %d=%d ", config->attributes[i].id, config->attributes[i].value.number);
+  return launch(kernel, config->gx, config->gy, config->gz, config->bx, config->by, config->bz, config->shared,
+                config->stream, params, extra);
 }
 
 /* A "map" is its address, sizes, strides, box, type, swizzle and fill. */

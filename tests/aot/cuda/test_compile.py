@@ -73,7 +73,23 @@ def test_what_is_in_the_files(tmp_path: Path):
     assert (record["target"], record["device_rank"], record["num_warps"]) == ("cuda:90", 90, 2)
     text = source.read_text()
     assert "    127,69,76,70," in text  # an ELF file
-    assert f'"deuteron_{record["digest"]}_kernel_{record["function"]}", 64, {record["shared"]}, 90, 1,' in text
+    assert (
+        f'"deuteron_{record["digest"]}_kernel_{record["function"]}", 64, {record["shared"]}, 90, DEUTERON_FITS_EXACTLY,'
+        in text
+    )
+
+
+@needs_ptxas
+def test_ptx_for_later_devices(tmp_path: Path):
+    compile_scale(tmp_path, "-t", "cuda:80")
+    compile_scale(tmp_path, "-t", "cuda:80+ptx")
+    plain, both = sorted(tmp_path.glob("aot/*.c"), key=lambda path: path.stat().st_size)
+    assert plain.stem.split(".")[1] != both.stem.split(".")[1]
+    assert "deuteron_ptx" not in plain.read_text()
+    image = both.read_text().split("deuteron_ptx[] = {")[1].split("}")[0]
+    text = bytes(int(number) for number in image.split(",") if number.strip()).decode()
+    assert ".target sm_80" in text and text.endswith("\0")
+    assert f"deuteron_{json.loads(both.with_suffix('.json').read_text())['digest']}_kernel_scale" in text
 
 
 @needs_ptxas

@@ -2,11 +2,10 @@
 an old one, no device, and devices of other architectures."""
 
 import pytest
-from aot.cuda.fake_gpu import FakeGpu, build_driver
+from aot.cuda.fake_gpu import SANITIZED, FakeGpu, build_driver
 from aot.workspace import CXX17
 
 SIGNATURE = "*fp32, fp32, i32, 128"
-SANITIZED = ["-g", "-O1", "-fsanitize=address,undefined", "-fno-sanitize-recover"]
 
 # What a load and a launch call, on a thread with a context and on one without.
 WITH_CONTEXT = [

@@ -30,6 +30,27 @@
 extern "C" {
 #endif
 
+/* What a device must be to run an image: of the major capability that it is for, and not less; of that capability; or
+   not less, as for PTX, which the driver translates. */
+enum { DEUTERON_FITS_MAJOR, DEUTERON_FITS_EXACTLY, DEUTERON_FITS_NEWER };
+
+/* What a launch asks for besides, as bits, and their numbers in cuda.h, where the value of an attribute is an int here. */
+enum { DEUTERON_LAUNCH_COOPERATIVE = 1, DEUTERON_LAUNCH_PDL = 2, DEUTERON_LAUNCH_KINDS = 2 };
+#define DEUTERON_CUDA_COOPERATIVE 2 /* CU_LAUNCH_ATTRIBUTE_COOPERATIVE */
+#define DEUTERON_CUDA_PDL 6         /* CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION */
+
+/* CUlaunchAttribute and CUlaunchConfig. */
+typedef struct {
+  int id, unused, value, rest[15];
+} deuteron_launch_attribute;
+
+typedef struct {
+  unsigned grid[3], block[3], shared;
+  void *stream;
+  deuteron_launch_attribute *attributes;
+  unsigned num_attributes;
+} deuteron_launch_config;
+
 /* The functions of the driver that are called; handles are pointers, devices and statuses are int. */
 typedef struct {
   int (*init)(unsigned flags);
@@ -47,6 +68,7 @@ typedef struct {
   int (*kernel_set_attribute)(int attribute, int value, void *kernel, int device);
   int (*launch_kernel)(void *kernel, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x,
                        unsigned block_y, unsigned block_z, unsigned shared, void *stream, void **args, void **extra);
+  int (*launch_kernel_ex)(const deuteron_launch_config *config, void *kernel, void **args, void **extra);
   int (*tensor_map_encode_tiled)(void *map, int type, uint32_t rank, void *address, const uint64_t *sizes,
                                  const uint64_t *strides, const uint32_t *box, const uint32_t *steps, int interleave,
                                  int swizzle, int l2_promotion, int fill);
@@ -67,28 +89,30 @@ typedef struct {
 } deuteron_cuda;
 
 /* A kernel: what was compiled, and what has become of it. Devices are bits. */
-typedef struct {
+typedef struct deuteron_cuda_kernel {
   const void *image;
   const char *symbol;
   unsigned num_threads, shared;
-  int capability, is_specific; /* 90 is 9.0; specific code runs on that capability only */
+  int capability, fits; /* 90 is 9.0, and DEUTERON_FITS_... */
+  unsigned attributes;  /* DEUTERON_LAUNCH_... */
+  struct deuteron_cuda_kernel *otherwise; /* another image of it, for devices that do not run this one */
   void *library;
   void *kernel;          /* atomic: NULL while it is not loaded */
   uint64_t ready, unfit; /* atomic: devices that it can be launched on, and that it cannot be */
   int64_t users;         /* atomic: launches that may be using the kernel */
-  int64_t loads;         /* calls of load less calls of unload */
+  int64_t loads;         /* calls of load less calls of unload, of the first image */
 } deuteron_cuda_kernel;
 
-extern deuteron_cuda deuteron_cuda_v2;
-int deuteron_cuda_launch_v2(deuteron_cuda_kernel *kernel, void **args, const uint32_t *grid, void *stream);
-int deuteron_cuda_load_v2(deuteron_cuda_kernel *kernel);
-int deuteron_cuda_unload_v2(deuteron_cuda_kernel *kernel);
-int deuteron_cuda_encode_v2(const deuteron_tensor_box *box, uint64_t address, const int64_t *sizes, const int64_t *strides,
+extern deuteron_cuda deuteron_cuda_v3;
+int deuteron_cuda_launch_v3(deuteron_cuda_kernel *kernel, void **args, const uint32_t *grid, void *stream);
+int deuteron_cuda_load_v3(deuteron_cuda_kernel *kernel);
+int deuteron_cuda_unload_v3(deuteron_cuda_kernel *kernel);
+int deuteron_cuda_encode_v3(const deuteron_tensor_box *box, uint64_t address, const int64_t *sizes, const int64_t *strides,
                             void *map);
 
-DEUTERON_SHARED deuteron_cuda deuteron_cuda_v2 = {
+DEUTERON_SHARED deuteron_cuda deuteron_cuda_v3 = {
     PTHREAD_MUTEX_INITIALIZER, 0, NULL, NULL,
-    {NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL}};
+    {NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL}};
 
 /* Finds the functions in the driver; returns 0 where one is missing. */
 static int deuteron_cuda_find(deuteron_cuda *cuda) {
@@ -109,6 +133,7 @@ static int deuteron_cuda_find(deuteron_cuda *cuda) {
       {"cuKernelGetFunction", offsetof(deuteron_cuda_functions, kernel_get_function)},
       {"cuKernelSetAttribute", offsetof(deuteron_cuda_functions, kernel_set_attribute)},
       {"cuLaunchKernel", offsetof(deuteron_cuda_functions, launch_kernel)},
+      {"cuLaunchKernelEx", offsetof(deuteron_cuda_functions, launch_kernel_ex)},
       {"cuTensorMapEncodeTiled", offsetof(deuteron_cuda_functions, tensor_map_encode_tiled)},
   };
   size_t i;
@@ -199,6 +224,18 @@ static uint64_t deuteron_cuda_bit(int device) {
   return device >= 0 && device < DEUTERON_MAX_DEVICES ? (uint64_t)1 << device : 0;
 }
 
+static int deuteron_cuda_runs(const deuteron_cuda_kernel *kernel, int major, int minor) {
+  const int device = 10 * major + minor;
+  switch (kernel->fits) {
+  case DEUTERON_FITS_EXACTLY:
+    return device == kernel->capability;
+  case DEUTERON_FITS_NEWER:
+    return device >= kernel->capability;
+  default:
+    return major == kernel->capability / 10 && device >= kernel->capability;
+  }
+}
+
 /* Whether a device runs the kernel's code and has the shared memory for it, as a status. */
 static int deuteron_cuda_fits(deuteron_cuda *cuda, const deuteron_cuda_kernel *kernel, int device) {
   int major, minor, result, max_shared = (int)DEUTERON_MAX_STATIC_SHARED;
@@ -211,10 +248,7 @@ static int deuteron_cuda_fits(deuteron_cuda *cuda, const deuteron_cuda_kernel *k
     return result;
   if (kernel->shared > (unsigned)max_shared)
     return DEUTERON_ERROR_UNSUPPORTED_DEVICE;
-  if (kernel->is_specific ? 10 * major + minor == kernel->capability
-                          : major == kernel->capability / 10 && minor >= kernel->capability % 10)
-    return DEUTERON_SUCCESS;
-  return DEUTERON_ERROR_UNSUPPORTED_DEVICE;
+  return deuteron_cuda_runs(kernel, major, minor) ? DEUTERON_SUCCESS : DEUTERON_ERROR_UNSUPPORTED_DEVICE;
 }
 
 /* Takes the kernel away and waits until no launch uses it. Under the mutex, which launches that use it do not need. */
@@ -276,18 +310,48 @@ static int deuteron_cuda_use(deuteron_cuda *cuda, deuteron_cuda_kernel *kernel, 
   return result;
 }
 
-/* Queues the kernel on a stream of the current context. Any thread may call it at any time. */
-DEUTERON_SHARED int deuteron_cuda_launch_v2(deuteron_cuda_kernel *kernel, void **args, const uint32_t *grid,
+static void deuteron_launch_asks(deuteron_launch_config *config, int id) {
+  deuteron_launch_attribute *attribute = &config->attributes[config->num_attributes++];
+  memset(attribute, 0, sizeof *attribute);
+  attribute->id = id;
+  attribute->value = 1;
+}
+
+static int deuteron_cuda_queue(deuteron_cuda *cuda, const deuteron_cuda_kernel *kernel, void *found, void **args,
+                               const uint32_t *grid, void *stream) {
+  deuteron_launch_attribute attributes[DEUTERON_LAUNCH_KINDS];
+  deuteron_launch_config config;
+  if (!kernel->attributes)
+    return cuda->call.launch_kernel(found, grid[0], grid[1], grid[2], kernel->num_threads, 1, 1, kernel->shared, stream,
+                                    args, NULL);
+  memcpy(config.grid, grid, sizeof config.grid);
+  config.block[0] = kernel->num_threads;
+  config.block[1] = config.block[2] = 1;
+  config.shared = kernel->shared;
+  config.stream = stream;
+  config.attributes = attributes;
+  config.num_attributes = 0;
+  if (kernel->attributes & DEUTERON_LAUNCH_COOPERATIVE)
+    deuteron_launch_asks(&config, DEUTERON_CUDA_COOPERATIVE);
+  if (kernel->attributes & DEUTERON_LAUNCH_PDL)
+    deuteron_launch_asks(&config, DEUTERON_CUDA_PDL);
+  return cuda->call.launch_kernel_ex(&config, found, args, NULL);
+}
+
+/* Queues the kernel on a stream of the current context, in the first image that the device runs. Any thread may call it
+   at any time. */
+DEUTERON_SHARED int deuteron_cuda_launch_v3(deuteron_cuda_kernel *kernel, void **args, const uint32_t *grid,
                                             void *stream) {
-  deuteron_cuda *cuda = &deuteron_cuda_v2;
+  deuteron_cuda *cuda = &deuteron_cuda_v3;
   void *found;
   int device, is_pushed;
   int result = deuteron_cuda_enter(cuda, &device, &is_pushed);
   if (result == DEUTERON_SUCCESS)
-    result = deuteron_cuda_use(cuda, kernel, device, &found);
+    while ((result = deuteron_cuda_use(cuda, kernel, device, &found)) == DEUTERON_ERROR_UNSUPPORTED_DEVICE &&
+           kernel->otherwise)
+      kernel = kernel->otherwise;
   if (result == DEUTERON_SUCCESS) {
-    result = cuda->call.launch_kernel(found, grid[0], grid[1], grid[2], kernel->num_threads, 1, 1, kernel->shared,
-                                      stream, args, NULL);
+    result = deuteron_cuda_queue(cuda, kernel, found, args, grid, stream);
     __atomic_fetch_sub(&kernel->users, 1, __ATOMIC_RELEASE);
   }
   deuteron_cuda_leave(cuda, is_pushed);
@@ -296,9 +360,9 @@ DEUTERON_SHARED int deuteron_cuda_launch_v2(deuteron_cuda_kernel *kernel, void *
 
 /* Encodes the map of a tensor for TMA. Sizes count elements and strides bytes, the innermost dimension first, whose stride
    is left out. INVALID_VALUE where TMA cannot copy such a tensor. */
-DEUTERON_SHARED int deuteron_cuda_encode_v2(const deuteron_tensor_box *box, uint64_t address, const int64_t *sizes,
+DEUTERON_SHARED int deuteron_cuda_encode_v3(const deuteron_tensor_box *box, uint64_t address, const int64_t *sizes,
                                             const int64_t *strides, void *map) {
-  deuteron_cuda *cuda = &deuteron_cuda_v2;
+  deuteron_cuda *cuda = &deuteron_cuda_v3;
   uint64_t extents[DEUTERON_MAX_RANK], distances[DEUTERON_MAX_RANK];
   uint32_t steps[DEUTERON_MAX_RANK];
   int i, result;
@@ -322,24 +386,31 @@ DEUTERON_SHARED int deuteron_cuda_encode_v2(const deuteron_tensor_box *box, uint
                                             box->fill);
 }
 
-/* Does what the first launch on the current device would do, the transfer of the code included. */
-DEUTERON_SHARED int deuteron_cuda_load_v2(deuteron_cuda_kernel *kernel) {
-  deuteron_cuda *cuda = &deuteron_cuda_v2;
+/* Prepares an image for the device, and has the driver bring its code there. Under the mutex. */
+static int deuteron_cuda_bring(deuteron_cuda *cuda, deuteron_cuda_kernel *kernel, int device) {
+  const int is_first = !kernel->library;
   void *function;
+  int result = deuteron_cuda_prepare(cuda, kernel, device);
+  if (result != DEUTERON_SUCCESS)
+    return result;
+  result = cuda->call.kernel_get_function(&function, kernel->kernel);
+  if (result != DEUTERON_SUCCESS && is_first)
+    (void)deuteron_cuda_drop(cuda, kernel);
+  return result;
+}
+
+/* Does what the first launch on the current device would do, the transfer of the code included. */
+DEUTERON_SHARED int deuteron_cuda_load_v3(deuteron_cuda_kernel *kernel) {
+  deuteron_cuda *cuda = &deuteron_cuda_v3;
+  deuteron_cuda_kernel *image = kernel;
   int device, is_pushed;
   int result = deuteron_cuda_enter(cuda, &device, &is_pushed);
   if (result == DEUTERON_SUCCESS) {
-    int is_first;
     pthread_mutex_lock(&cuda->mutex);
-    is_first = !kernel->library;
-    result = deuteron_cuda_prepare(cuda, kernel, device);
-    if (result == DEUTERON_SUCCESS) {
-      result = cuda->call.kernel_get_function(&function, kernel->kernel);
-      if (result == DEUTERON_SUCCESS)
-        kernel->loads++;
-      else if (is_first)
-        (void)deuteron_cuda_drop(cuda, kernel);
-    }
+    while ((result = deuteron_cuda_bring(cuda, image, device)) == DEUTERON_ERROR_UNSUPPORTED_DEVICE && image->otherwise)
+      image = image->otherwise;
+    if (result == DEUTERON_SUCCESS)
+      kernel->loads++;
     pthread_mutex_unlock(&cuda->mutex);
   }
   deuteron_cuda_leave(cuda, is_pushed);
@@ -347,14 +418,16 @@ DEUTERON_SHARED int deuteron_cuda_load_v2(deuteron_cuda_kernel *kernel) {
 }
 
 /* The last unload takes the kernel from the driver; a later launch loads it again. */
-DEUTERON_SHARED int deuteron_cuda_unload_v2(deuteron_cuda_kernel *kernel) {
-  deuteron_cuda *cuda = &deuteron_cuda_v2;
+DEUTERON_SHARED int deuteron_cuda_unload_v3(deuteron_cuda_kernel *kernel) {
+  deuteron_cuda *cuda = &deuteron_cuda_v3;
   int result = DEUTERON_SUCCESS, is_last;
   pthread_mutex_lock(&cuda->mutex);
   is_last = kernel->loads <= 1;
   kernel->loads -= kernel->loads > 0;
-  if (is_last)
-    result = deuteron_cuda_drop(cuda, kernel);
+  for (; is_last && kernel; kernel = kernel->otherwise) {
+    const int dropped = deuteron_cuda_drop(cuda, kernel);
+    result = result == DEUTERON_SUCCESS ? dropped : result;
+  }
   pthread_mutex_unlock(&cuda->mutex);
   return result;
 }

@@ -17,6 +17,7 @@ from deuteron.aot.nativert import kernel_library, launcher_library
 from deuteron.aot.symbols import plain_names
 from deuteron.aot.targets.target import CTarget, KernelCode
 from deuteron.aot.templates import render, runtime_source
+from deuteron.errors import UsageError
 from deuteron.options import Target
 
 if TYPE_CHECKING:
@@ -33,6 +34,10 @@ def resolve(target: Target) -> Target:
     arch = str(target.arch) if target.arch else _DEFAULT_ARCH.get(machine(), "generic")
     resolve_cpu(arch)
     return Target("cpu", arch, 1)
+
+
+def check_ptx(target: Target) -> None:
+    raise UsageError(f"a kernel for '{target.backend}' has no PTX: leave '+ptx' away")
 
 
 def _features(target: Target) -> tuple[Feature, ...]:
@@ -84,5 +89,6 @@ CPU = CTarget(
     resolve,
     lambda target: len(_features(target)),
     source,
+    check_ptx,
     {"so": kernel_library, "launcher.so": launcher_library},
 )

@@ -56,8 +56,9 @@ class CTarget:
 
     `types_files` in runtime/ define deuteron_status, deuteron_ptr and deuteron_stream, and the statuses. `resolve`
     completes what the user named and raises UsageError for what does not exist. `device_rank` orders kernels that
-    differ in their target: the highest is tried first. `source` makes the text of a kernel's `.c`. `libraries` names
-    the shared libraries that AOTInductor loads, each with what makes it of a kernel's texts and metadata.
+    differ in their target: the highest is tried first. `source` makes the text of a kernel's `.c`. `check_ptx` raises
+    UsageError unless later devices run a target's text in the place of its code. `libraries` names the shared libraries
+    that AOTInductor loads, each with what makes it of a kernel's texts and metadata.
     """
 
     name: str
@@ -65,4 +66,5 @@ class CTarget:
     resolve: Callable[[Target], Target]
     device_rank: Callable[[Target], int]
     source: Callable[[KernelCode], str]
+    check_ptx: Callable[[Target], None]
     libraries: Mapping[str, Callable[[Mapping[str, str | bytes], KernelMetadata], bytes]] = field(default_factory=dict)

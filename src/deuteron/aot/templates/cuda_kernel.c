@@ -14,8 +14,9 @@ static const unsigned char deuteron_cubin[] __attribute__((aligned(64))) = {
 ${cubin}
 };
 
-static deuteron_cuda_kernel deuteron_this = {
-    deuteron_cubin, "${symbol}", ${num_threads}, ${shared}, ${capability}, ${is_specific}, NULL, NULL, 0, 0, 0, 0};
+${ptx}static deuteron_cuda_kernel deuteron_this = {
+    deuteron_cubin, "${symbol}", ${num_threads}, ${shared}, ${capability}, ${fits}, ${attributes}, ${otherwise},
+    NULL, NULL, 0, 0, 0, 0};
 
 ${launch} {
 ${map_declarations}  void *deuteron_args[] = {${args}};
@@ -29,12 +30,12 @@ ${map_declarations}  void *deuteron_args[] = {${args}};
   deuteron_result = deuteron_make_grid(deuteron_parts, deuteron_bad, deuteron_grid);
   if (deuteron_result != DEUTERON_SUCCESS || deuteron_grid[0] == 0)
     return deuteron_result;
-${map_encoding}  return (deuteron_status)deuteron_cuda_launch_v2(&deuteron_this, deuteron_args, deuteron_grid, (void *)stream);
+${map_encoding}  return (deuteron_status)deuteron_cuda_launch_v3(&deuteron_this, deuteron_args, deuteron_grid, (void *)stream);
 }
 
-deuteron_status load_${function}(void) { return (deuteron_status)deuteron_cuda_load_v2(&deuteron_this); }
+deuteron_status load_${function}(void) { return (deuteron_status)deuteron_cuda_load_v3(&deuteron_this); }
 
-deuteron_status unload_${function}(void) { return (deuteron_status)deuteron_cuda_unload_v2(&deuteron_this); }
+deuteron_status unload_${function}(void) { return (deuteron_status)deuteron_cuda_unload_v3(&deuteron_this); }
 
 ${plain_names}
 
