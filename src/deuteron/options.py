@@ -319,6 +319,12 @@ class Settings:
         return _flag("DEUTERON_STRICT")
 
     @property
+    def record(self) -> Path | None:
+        """DEUTERON_RECORD: a file to which is added what launches compile, for `deuteron warmup`."""
+        path = _variable("DEUTERON_RECORD")
+        return Path(path) if path else None
+
+    @property
     def print_autotuning(self) -> bool:
         """DEUTERON_PRINT_AUTOTUNING (or TRITON_PRINT_AUTOTUNING): say which configuration was taken."""
         return _flag("DEUTERON_PRINT_AUTOTUNING", "TRITON_PRINT_AUTOTUNING")

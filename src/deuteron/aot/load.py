@@ -59,9 +59,9 @@ def load_source(path: Path | ModuleName, name: str, signature: str) -> KernelSou
 
 def kernel_of(module: ModuleType, path: Path | ModuleName, name: str) -> Function:
     """The kernel of this name in a module; raises UsageError where it has none."""
-    kernel = _unwrapped(getattr(module, name, None))
+    kernel = unwrapped(getattr(module, name, None))
     if kernel is None:
-        kernels = sorted(key for key, value in vars(module).items() if _unwrapped(value))
+        kernels = sorted(key for key, value in vars(module).items() if unwrapped(value))
         known = f"it has {', '.join(kernels)}" if kernels else "it has none"
         raise UsageError(f"'{path}' has no kernel '{name}' (a function decorated with @jit): {known}")
     return kernel
@@ -131,7 +131,7 @@ def _importing(path: Path | ModuleName, folder: Path) -> Iterator[None]:
         sys.path.remove(entry)
 
 
-def _unwrapped(value: Any) -> Function | None:
+def unwrapped(value: Any) -> Function | None:
     """The kernel within what @autotune and @heuristics make of it; None where there is none."""
     for _ in range(10):
         if isinstance(value, Function):

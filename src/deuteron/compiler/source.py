@@ -19,6 +19,7 @@ from deuteron.backend.metadata import Param, make_params
 from deuteron.errors import UsageError
 from deuteron.language.constant import rebuild
 from deuteron.language.function import Function, is_kernel_class
+from deuteron.language.modules import name_of
 from deuteron.language.references import stable_repr
 from deuteron.language.signature import leaves, part_names
 from deuteron.options import Target
@@ -150,7 +151,7 @@ def type_key(type: Any) -> str:
     kind = type.__class__
     methods = kind.class_key() if is_kernel_class(kind) else ""
     fields = getattr(type, "_fields", ())
-    return repr((kind.__module__, kind.__qualname__, fields, methods, [type_key(item) for item in type]))
+    return repr((name_of(kind.__module__), kind.__qualname__, fields, methods, [type_key(item) for item in type]))
 
 
 def _param_name(fn: Function, key: Any, signature: Mapping[str, Any]) -> str:

@@ -29,6 +29,7 @@ from deuteron.errors import UsageError, suggest
 from deuteron.language.builtin import Builtin
 from deuteron.language.constant import constexpr, unwrap
 from deuteron.language.function import CompileTimeFunction, Function, KernelClass, annotation_text
+from deuteron.language.modules import name_of
 from deuteron.language.references import stable_repr
 
 _OF_PYTHON = frozenset(
@@ -97,7 +98,7 @@ class Aggregate(KernelClass, tuple):
         """What a compiled kernel depends on besides these: fields, constants, the source of plain functions."""
         fields = ", ".join(f"{name}: {annotation_text(kind)}" for name, kind in cls._annotations.items())
         members = (f"{name} = {_member_text(member)}" for name, member in _members(cls).items())
-        return "\n".join([f"{cls.__module__}.{cls.__qualname__}({fields})", *members])
+        return "\n".join([f"{name_of(cls.__module__)}.{cls.__qualname__}({fields})", *members])
 
 
 def aggregate(cls: type) -> type[Aggregate]:

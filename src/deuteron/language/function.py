@@ -24,6 +24,7 @@ from typing import Any, NamedTuple
 
 from deuteron.errors import Location, UsageError
 from deuteron.language.constant import unwrap
+from deuteron.language.modules import name_of
 from deuteron.language.references import (
     Reference,
     find_references,
@@ -363,7 +364,7 @@ def _told(fn: Any) -> str:
 
 
 def _place(fn: SourceFunction) -> str:
-    return f"{fn.fn.__module__}.{fn.__qualname__}:{fn.source.definition_line}:{fn.tree.col_offset}"
+    return f"{name_of(fn.fn.__module__)}.{fn.__qualname__}:{fn.source.definition_line}:{fn.tree.col_offset}"
 
 
 def _with_dependencies(fn: SourceFunction) -> list[SourceFunction]:
@@ -378,7 +379,7 @@ def _with_dependencies(fn: SourceFunction) -> list[SourceFunction]:
 
     visit(fn)
     others = [function for function in found.values() if function is not fn]
-    return [fn, *sorted(others, key=lambda function: (function.__module__, function.__qualname__))]
+    return [fn, *sorted(others, key=lambda function: (name_of(function.__module__), function.__qualname__))]
 
 
 def is_kernel_class(value: Any) -> bool:

@@ -21,6 +21,7 @@ from typing import Any, NamedTuple
 
 from deuteron.errors import VariableChanged
 from deuteron.language.constant import constexpr
+from deuteron.language.modules import name_of
 
 _MISSING = object()
 _PACKAGE = __name__.partition(".")[0]
@@ -174,13 +175,13 @@ def stable_repr(value: Any) -> str:
         return f"{type(value).__name__}{names}({', '.join(map(stable_repr, value))})"
     if isinstance(value, type):
         key = f" {value.class_key()}" if hasattr(value, "class_key") else ""
-        return f"<class {value.__module__}.{value.__qualname__}{key}>"
+        return f"<class {name_of(value.__module__)}.{value.__qualname__}{key}>"
     if isinstance(value, constexpr):
         return stable_repr(value.value)
     if hasattr(value, "cache_key"):
         return f"<function {value.cache_key}>"
     if isinstance(value, FunctionType):
-        return f"<function {value.__module__}.{value.__qualname__} {_code_repr(value)}>"
+        return f"<function {name_of(value.__module__)}.{value.__qualname__} {_code_repr(value)}>"
     return f"{type(value).__name__}:{value!r}"
 
 

@@ -40,6 +40,7 @@ from deuteron.runtime.grid import Grid, evaluate_grid
 from deuteron.runtime.interface import KernelInterface
 from deuteron.runtime.interpret import interpret, lower
 from deuteron.runtime.kernel_caches import DeviceCaches, Launchers
+from deuteron.runtime.manifest import record
 from deuteron.runtime.mock import MockTensor
 from deuteron.runtime.pickling import Pickled
 from deuteron.runtime.preload import read, read_specialization, register
@@ -311,8 +312,8 @@ class JITFunction(Pickled, Function, KernelInterface):
         target, device = self._target(bound)
         self._check_devices(bound, target)
         backend = get_backend(target)
-        options = self._options(backend, bound)
-        source = self._source(bound)
+        options = self.options_of(backend, bound)
+        source = self.source_of(bound)
         where = {} if device is None or device.index is None else {"device": device.index}
         types = (source.signature, source.constexprs, source.attrs)
         event = CompileEvent(self, key, *types, options, target, where.get("device", 0), is_warmup)
@@ -325,6 +326,8 @@ class JITFunction(Pickled, Function, KernelInterface):
         with self._watching(bound):
             compiled = compile_with(backend, IRSource(override) if override else source, target, options, **strictly)
         asked.note(compiled, target, time.perf_counter() - begin, is_warmup)
+        if settings.record is not None:
+            record(settings.record, self, bound.tokens, bound.options, target)
         self._check_writable(bound, compiled)
         indices = bound.runtime_indices()
         has_parts = any(isinstance(bound.passed[index], tuple) for index in indices)
@@ -377,10 +380,12 @@ class JITFunction(Pickled, Function, KernelInterface):
         """What the compiled kernels depend on, and launches look at."""
         return tuple(self._watched.values())
 
-    def _source(self, bound: Binding) -> ASTSource:
+    def source_of(self, bound: Binding) -> ASTSource:
+        """What is compiled for such arguments."""
         return ASTSource(self, *decode(self.params, bound.tokens, bound.values))
 
-    def _options(self, backend: Any, bound: Binding) -> Any:
+    def options_of(self, backend: Any, bound: Binding) -> Any:
+        """The options with which it is compiled; raises LaunchError for a keyword that is none."""
         given = {name: value for name, value in bound.options.items() if name != "ir_override"}
         given = {"debug": True, **given} if self.debug else given
         known = option_names(backend.options_class)
@@ -394,11 +399,11 @@ class JITFunction(Pickled, Function, KernelInterface):
 
     def _interpret(self, bound: Binding, grid: tuple[int, int, int]) -> None:
         self._check_devices(bound, device_target(CPU))
-        options = self._options(get_backend(_named_target() or device_target(CPU)), bound)
+        options = self.options_of(get_backend(_named_target() or device_target(CPU)), bound)
         key = (bound.tokens, options, SourceFunction.num_updates)
         if key not in self._modules:
             with self._watching(bound):
-                self._modules[key] = lower(self._source(bound), options)
+                self._modules[key] = lower(self.source_of(bound), options)
         interpret(self._modules[key], bound.runtime_values(), grid)
 
     def _emulate(self, bound: Binding, grid: tuple[int, int, int]) -> CompiledKernel:
@@ -407,9 +412,9 @@ class JITFunction(Pickled, Function, KernelInterface):
         self._check_devices(bound, device_target(CPU))
         key = ("emulated", bound.tokens, tuple(bound.options.items()), settings.target, SourceFunction.num_updates)
         if key not in self._modules:
-            options = self._options(emulator.BACKEND, bound)
+            options = self.options_of(emulator.BACKEND, bound)
             with self._watching(bound):
-                self._modules[key] = emulator.compile_for_emulator(self._source(bound), options)
+                self._modules[key] = emulator.compile_for_emulator(self.source_of(bound), options)
         kernel = self._modules[key]
         if grid[0] and grid[1] and grid[2]:
             emulator.emulate(kernel, bound.runtime_values(), grid)

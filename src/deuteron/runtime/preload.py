@@ -9,7 +9,6 @@ tuples, lists, dictionaries and sets of these; of others there is no text (None)
 
 from __future__ import annotations
 
-import importlib
 import json
 from collections.abc import Mapping, Sequence
 from operator import attrgetter
@@ -18,6 +17,7 @@ from weakref import WeakValueDictionary
 
 from deuteron.errors import UsageError
 from deuteron.language.function import SourceFunction
+from deuteron.language.modules import module_of, name_of
 from deuteron.language.signature import DESCRIPTOR
 from deuteron.language.types import dtype
 from deuteron.runtime.binding import Binding
@@ -145,12 +145,17 @@ def _written_name(value: Any) -> str:
 
 
 def _name_of(value: Any) -> str:
-    return f"{getattr(value, '__module__', '')}:{getattr(value, '__qualname__', '')}"
+    return f"{name_of(getattr(value, '__module__', ''))}:{getattr(value, '__qualname__', '')}"
 
 
 def register(function: Any) -> None:
     """Let a function be found by its name where Python does not import it by that; of several the last one."""
     _functions[_name_of(function)] = function
+
+
+def registered(name: str) -> Any:
+    """The function that was registered under `module:name` last; None where there is none any more."""
+    return _functions.get(name)
 
 
 def _read_function(name: str, key: str) -> Any:
@@ -166,4 +171,4 @@ def _read_function(name: str, key: str) -> Any:
 
 def _read_name(name: str) -> Any:
     module, _, path = name.partition(":")
-    return attrgetter(path)(importlib.import_module(module))
+    return attrgetter(path)(module_of(module))
