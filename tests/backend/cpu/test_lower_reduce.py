@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import deuteron.language as tl
+from deuteron.language.function import Function
 
 
 def reduce_rows(x, out, n, M: tl.constexpr, N: tl.constexpr, AXIS: tl.constexpr, KIND: tl.constexpr, OUT: tl.constexpr):
@@ -88,6 +89,25 @@ def test_scans(compare, rng, axis, reverse, m, n):
     x = rng.integers(-9, 9, (m, n)).astype(np.int32)
     constexprs = {"M": m, "N": n, "AXIS": axis, "REVERSE": reverse}
     compare(scans, [x, np.zeros((m, n), np.int32)], constexprs, cpus=("native",))
+
+
+@Function
+def follow(a, b, c, d):
+    return c * a, c * b + d
+
+
+def recurrence(x, y, out, M: tl.constexpr, N: tl.constexpr, REVERSE: tl.constexpr):
+    """out[j] = x[j] * out[j - 1] + y[j], which depends on the order of its operands."""
+    at = tl.arange(0, M)[:, None] * N + tl.arange(0, N)[None, :]
+    _, total = tl.associative_scan((tl.load(x + at), tl.load(y + at)), 1, follow, reverse=REVERSE)
+    tl.store(out + at, total)
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+@pytest.mark.parametrize("m, n, dtype", [(1, 128, np.int32), (2, 64, np.int64), (1, 16, np.int32), (4, 4, np.int32)])
+def test_a_scan_along_the_vectors_keeps_the_order(compare, rng, m, n, dtype, reverse):
+    x, y = (rng.integers(-3, 4, (m, n)).astype(dtype) for _ in range(2))
+    compare(recurrence, [x, y, np.zeros((m, n), dtype)], {"M": m, "N": n, "REVERSE": reverse})
 
 
 def softmax(x, out, n, BLOCK: tl.constexpr):

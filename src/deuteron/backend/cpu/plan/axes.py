@@ -50,7 +50,7 @@ def choose_axis(plan: Plan, nest: Nest, vector_bytes: int, max_unroll: int) -> V
     if nest.is_scalar:
         return Vectorisation(None, 1, 1)
     if nest.is_exclusive:
-        candidates = [axis for axis in candidates if nest.reduced_axis not in (None, axis)]
+        candidates = candidates if nest.reduced_axis is not None else []
         max_unroll = 1
     if not candidates:
         return Vectorisation(None, 1, 1)
@@ -60,7 +60,8 @@ def choose_axis(plan: Plan, nest: Nest, vector_bytes: int, max_unroll: int) -> V
 
     def cost(axis: int) -> float:
         count = min(lanes, nest.shape[axis])
-        return (2 + sum(_cost(access.steps[axis], count) for access in accesses)) / count
+        across = _steps_of_scan(count) if nest.is_exclusive and axis == nest.reduced_axis else 0
+        return (2 + across + sum(_cost(access.steps[axis], count) for access in accesses)) / count
 
     axis = min(reversed(candidates), key=cost)
     count = min(lanes, nest.shape[axis])
@@ -68,6 +69,11 @@ def choose_axis(plan: Plan, nest: Nest, vector_bytes: int, max_unroll: int) -> V
     if any(_is_strided(access.steps[axis]) for access in accesses):
         count, max_unroll = min(count, MAX_STRIDED_LANES), 1
     return Vectorisation(axis if count > 1 else None, count, min(max_unroll, nest.shape[axis] // count))
+
+
+def _steps_of_scan(lanes: int) -> int:
+    """What combining the lanes of a vector in each step of a scan takes, in accesses: see rules/scan.py."""
+    return 2 * (lanes.bit_length() - 1)
 
 
 def _vectors_of(num_ops: int) -> int:
