@@ -16,6 +16,16 @@ def scale(x, out, n, BLOCK: tl.constexpr):
     i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     tl.store(out + i, 2 * tl.load(x + i, mask=i < n), mask=i < n)
 """
+PRODUCT = """
+import triton
+import triton.language as tl
+
+@triton.jit
+def product(x, y, out):
+    i = tl.arange(0, 16)
+    tile = i[:, None] * 16 + i[None, :]
+    tl.store(out + tile, tl.dot(tl.load(x + tile), tl.load(y + tile)))
+"""
 KERNEL = ("-n", "scale", "-s", "*fp32:16, *fp32:16, i32:16, 1024", "-w", "4")
 
 
@@ -43,6 +53,25 @@ def test_report_as_json(run):
     found = json.loads(run("inspect", "scale.py", *KERNEL, "-t", "cuda:90", "--json").stdout)
     assert found["kernel"] == "scale" and found["resources"]["spill_stores"] == 0
     assert [access["num_bytes"] for access in found["accesses"]] == [16, 16]
+
+
+def test_instructions_are_found_at_the_lines_of_tile_ir(run, tmp_path):
+    """Code is called as Python imports it, and tile IR by its path."""
+    (tmp_path / "product.py").write_text(PRODUCT)
+    types = "*fp16:16, *fp16:16, *fp32:16"
+    found = json.loads(run("inspect", "product.py", "-n", "product", "-s", types, "-t", "cuda:80", "--json").stdout)
+    assert [dot["count"] for dot in found["dots"]] == [2] and "mma.sync" in found["dots"][0]["instruction"]
+
+
+def test_a_page_and_its_data(run, tmp_path):
+    result = run("inspect", "scale.py", *KERNEL, "-t", "cuda:90", "--html", "scale.html", "--data", "-")
+    assert result.exit_code == 0, result.output
+    found = json.loads(result.stdout)
+    assert (found["format"], found["version"], found["kernel"]) == ("deuteron-explorer", 1, "scale")
+    assert [stage["name"] for stage in found["stages"]][:4] == ["ttir", "ttgir", "llir", "ptx"]
+    assert (tmp_path / "scale.html").read_text().startswith("<!doctype html>")
+    result = run("inspect", "scale.py", *KERNEL, "-t", "cuda:90", "--html", "no/scale.html")
+    assert result.exit_code == 1 and result.stderr == "error: cannot write 'no/scale.html': No such file or directory\n"
 
 
 @pytest.mark.parametrize(

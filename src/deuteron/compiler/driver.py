@@ -148,16 +148,21 @@ def _dump_all(folder: Path, kernel: CompiledKernel) -> None:
 
 
 def _run_stages(backend: Backend, source: ASTSource | IRSource, unit: Unit, folder: Path | None) -> Entry:
-    if isinstance(source, ASTSource):
-        unit = replace(unit, name=source.name, symbol=unit.symbol or source.name, params=source.params)
-        walk = Walk(backend.stages, unit, folder)
-        walk.begin(partial(_lower, source, unit))
-    else:
-        walk = _walk_from_text(backend, source, unit, folder)
+    walk = begin_walk(backend, source, unit, folder)
     with _garbage_kept():
         walk.run()
     texts = {stage.name: walk.texts[stage.name] for stage in backend.stages if stage.name in walk.texts}
     return Entry(walk.unit.metadata(walk.times), texts)
+
+
+def begin_walk(backend: Backend, source: ASTSource | IRSource, unit: Unit, folder: Path | None = None) -> Walk:
+    """A compile that has what its first stage is given, or the text of a later one, and has run none."""
+    if not isinstance(source, ASTSource):
+        return _walk_from_text(backend, source, unit, folder)
+    unit = replace(unit, name=source.name, symbol=unit.symbol or source.name, params=source.params)
+    walk = Walk(backend.stages, unit, folder)
+    walk.begin(partial(_lower, source, unit))
+    return walk
 
 
 @contextmanager

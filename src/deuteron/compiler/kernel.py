@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from deuteron import knobs
 from deuteron.backend import Backend
@@ -25,6 +25,10 @@ from deuteron.compiler.runner import make_runner
 from deuteron.compiler.source import ASTSource, IRSource
 from deuteron.errors import LaunchError
 from deuteron.knobs.hooks import LazyDict
+
+if TYPE_CHECKING:
+    from deuteron.compiler.replay import PassText
+    from deuteron.explorer import Page
 
 
 class StageTexts(Mapping[str, str | bytes]):
@@ -203,6 +207,21 @@ class CompiledKernel:
     def report(self) -> Report:
         """What became of the kernel: resources, vector widths, instructions, pipelining, messages of the assembler."""
         return self._backend.report(self.asm, self.metadata)
+
+    def passes(self) -> list[PassText]:
+        """The text of tile IR after each pass, made again: in order, before the first of each stage without a name."""
+        from deuteron.compiler.replay import replay_passes  # deferred: a launch does not need it
+
+        return replay_passes(self._backend, self.src, self.metadata)
+
+    def explore(self, against: CompiledKernel | None = None) -> Page:
+        """A page that shows what became of every line; beside that of another kernel where there is one to compare.
+
+        `.open()` shows it in the browser, `.save(path)` writes it, a notebook shows it by itself.
+        """
+        from deuteron.explorer import explore  # deferred: it is built on compiled kernels, which launch without it
+
+        return explore(self, against)
 
     def __getitem__(self, grid: Sequence[int]) -> Callable[..., None]:
         """`kernel[grid](*args)`: arrays, addresses, numbers, for all parameters or for those that are not constexpr."""

@@ -8,6 +8,7 @@ in an inlined call from k.py:20:5           loc(callsite("acc"("k.py":7:9) at "k
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from functools import lru_cache
 from pathlib import Path
 
@@ -57,7 +58,12 @@ def user_location(attr: Attribute) -> Location | None:
     """The innermost place outside of the standard library: the line that a kernel's author wrote."""
     place, chain = from_attribute(attr)
     places = [*([place] if place else []), *chain]
-    return next((found for found in places if not found.file.startswith(_LIBRARY)), place)
+    return next(iter(outside_library(places)), place)
+
+
+def outside_library(places: Iterable[Location]) -> list[Location]:
+    """The places that are not in the standard library: those that a kernel's author wrote."""
+    return [place for place in places if not place.file.startswith(_LIBRARY)]
 
 
 @lru_cache(maxsize=1024)

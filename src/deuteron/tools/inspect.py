@@ -2,6 +2,7 @@
 
     deuteron inspect matmul.py -n matmul_kernel -s "*fp16:16, *fp16:16, ..." -w 8 -t cuda:90
     deuteron inspect matmul.py -n matmul_kernel -s "..." --stage ptx
+    deuteron inspect matmul.py -n matmul_kernel -s "..." --html matmul.html     a page: what became of every line
     deuteron inspect matmul_kernel.ttir -w 8 -t cuda:90
     deuteron inspect aot/matmul.6979ce4b_012.json        the numbers that `deuteron compile` kept
 
@@ -13,6 +14,7 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -21,24 +23,36 @@ from deuteron.errors import UsageError
 from deuteron.tools.command import Command
 from deuteron.tools.kernel_options import kernel_options, named_values, source_of
 
+if TYPE_CHECKING:
+    from deuteron.compiler import CompiledKernel
+
 
 @click.command("inspect", cls=Command)
 @click.argument("path", type=click.Path(path_type=Path), required=False)
 @kernel_options
 @click.option("--stage", help="Print the text of this stage instead: ttir, ttgir, llir, ptx, asm, sass ...")
 @click.option("--json", "as_json", is_flag=True, help="Print the report as JSON.")
+@click.option("--html", type=click.Path(path_type=Path), help="Write a page that shows what became of every line.")
+@click.option("--data", type=click.Path(path_type=Path), help="Write what the page shows as JSON; '-': print it.")
 @click.option("--grid", "-g", hidden=True)
 @click.option("--out-path", "-o", hidden=True)
 @click.option("--out-name", "-on", hidden=True)
-def command(path: Path | None, stage: str | None, as_json: bool, **request: object) -> None:
+def command(
+    path: Path | None, stage: str | None, as_json: bool, html: Path | None, data: Path | None, **request: object
+) -> None:
     """Show what becomes of kernel KERNEL_NAME of the Python file PATH, or of an artefact's .json.
 
     Registers, spills, shared memory, occupancy, vector widths, instructions, pipelined loads, messages of ptxas.
     """
     if path is not None and path.suffix == ".json":
+        if html is not None or data is not None:
+            raise UsageError(f"'{path}' has no texts to explore: give the kernel's Python file with -n and -s")
         _show(_report_of_artefact(path, stage), as_json)
         return
     kernel = _compiled(path, **request)
+    if html is not None or data is not None:
+        _explore(kernel, html, data)
+        return
     if stage is None:
         _show(kernel.report(), as_json)
         return
@@ -49,11 +63,29 @@ def command(path: Path | None, stage: str | None, as_json: bool, **request: obje
     click.echo(text, nl=isinstance(text, str) and not text.endswith("\n"))
 
 
-def _compiled(path: Path | None, module: str | None, options: tuple[str, ...], **request):
+def _compiled(path: Path | None, module: str | None, options: tuple[str, ...], **request) -> CompiledKernel:
     from deuteron.aot.compile import CompileRequest, compile_request  # deferred: brings LLVM
 
     known = {name: value for name, value in request.items() if name not in ("grid", "out_path", "out_name")}
     return compile_request(CompileRequest(source_of(path, module), grid="1", options=named_values(options), **known))
+
+
+def _explore(kernel: CompiledKernel, html: Path | None, data: Path | None) -> None:
+    page = kernel.explore()
+    if html is not None:
+        _write(html, page.html)
+    if data is not None:
+        _write(data, json.dumps(page.exploration.to_dict()) + "\n")
+
+
+def _write(path: Path, text: str) -> None:
+    if str(path) == "-":
+        click.echo(text, nl=False)
+        return
+    try:
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise UsageError(f"cannot write '{path}': {error.strerror}") from error
 
 
 def _report_of_artefact(path: Path, stage: str | None) -> Report:

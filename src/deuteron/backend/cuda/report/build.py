@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import fields
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import fields, replace
+from pathlib import PurePath
 
 from deuteron.backend.cuda.occupancy import occupancy
 from deuteron.backend.cuda.ptxas import Resources
@@ -17,6 +18,7 @@ from deuteron.backend.metadata import KernelMetadata
 from deuteron.backend.spellings import old_spellings
 from deuteron.backend.ttir import parse_tile_ir
 from deuteron.errors import Location
+from deuteron.ir.location import import_path
 from deuteron.machine.gpu import GPU
 
 VECTOR_BYTES = 16
@@ -42,8 +44,8 @@ _PTX_LINE = re.compile(r"\bline (\d+)")
 def make_report(texts: Mapping[str, str | bytes], metadata: KernelMetadata) -> CUDAReport:
     """The report of a kernel, from the texts of its stages and the numbers of ptxas; without texts it says less."""
     ptx, machine = texts.get("ptx", ""), architecture(metadata.target.arch).machine
-    found = list(instructions(ptx))
     facts = _tile_facts(texts, machine)
+    found = _with_paths_of(facts, instructions(ptx))
     used = Resources(**{field.name: metadata.resources.get(field.name, 0) for field in fields(Resources)})
     threads = num_threads(ptx) or WARP_SIZE * metadata.num_warps
     shared = metadata.shared + used.shared_bytes
@@ -72,6 +74,17 @@ def _tile_facts(texts: Mapping[str, str | bytes], machine: GPU) -> TileFacts:
     if "ttgir" not in texts:
         return TileFacts({}, (), (), (), ())
     return tile_facts(parse_tile_ir(texts["ttgir"], "<ttgir>"), machine)
+
+
+def _with_paths_of(facts: TileFacts, found: Iterable[Instruction]) -> list[Instruction]:
+    """Instructions with the files called as tile IR calls them: portable code calls them as Python imports them."""
+    places = [*(place for _, place in facts.limits), *(dot.place for dot in facts.dots)]
+    paths = {import_path(place.file): place.file for place in places if place is not None}
+
+    def renamed(place: Location | None) -> Location | None:
+        return place and replace(place, file=paths.get(str(PurePath(place.file)), place.file))
+
+    return [replace(one, place=renamed(one.place)) for one in found]
 
 
 def _counted(

@@ -1,0 +1,60 @@
+"""From a compiled kernel to all that is known of it.
+
+    exploration = explore_kernel(kernel)
+    exploration.to_dict()
+
+Texts that the compile kept are read, tile IR is taken through its passes once more: a compile does nothing for this.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import deuteron
+from deuteron.compiler.kernel import CompiledKernel
+from deuteron.compiler.source import IRSource
+from deuteron.explorer.model import Exploration, Parameter, Table, Text
+from deuteron.explorer.passes import pass_results
+from deuteron.explorer.sources import Sources
+from deuteron.explorer.texts import language_of, located
+
+
+def explore_kernel(kernel: CompiledKernel) -> Exploration:
+    """What became of every line of a kernel."""
+    metadata, source = kernel.metadata, kernel.src
+    sources = Sources({source.file: source.text} if isinstance(source, IRSource) else {})
+    stages, passes = tuple(_stages(kernel, sources)), pass_results(kernel.passes(), sources)
+    return Exploration(
+        deuteron=deuteron.__version__,
+        kernel=metadata.name,
+        target=str(metadata.target),
+        options=dict(metadata.options),
+        parameters=tuple(Parameter(p.name, p.type, p.divisibility) for p in metadata.runtime_params),
+        constants=_constants(kernel),
+        files=sources.files(),
+        places=sources.places,
+        stages=stages,
+        passes=passes,
+        report=tuple(_report(kernel)),
+    )
+
+
+def _stages(kernel: CompiledKernel, sources: Sources) -> Iterator[Text]:
+    for name in kernel.asm:
+        language = language_of(name)
+        if language is not None:
+            text = located(name, kernel.asm[name])
+            yield Text(name, language, text.lines, sources.at(text))
+
+
+def _constants(kernel: CompiledKernel) -> dict[str, str]:
+    """The values of constexprs as Python writes them."""
+    if isinstance(kernel.src, IRSource):
+        return {}
+    return {name: str(value) for name, value in kernel.src.constexprs.items()}
+
+
+def _report(kernel: CompiledKernel) -> Iterator[Table]:
+    for table in kernel.report().tables():
+        if table.rows:
+            yield Table(table.title, table.columns, table.rows, table.is_warning)

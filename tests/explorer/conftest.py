@@ -1,0 +1,69 @@
+"""The examples' kernels with small tiles, explored once, and a browser that has their pages."""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Callable, Iterator
+from functools import cache
+from pathlib import Path
+
+import pytest
+from explorer.browser import Browser, find_browser
+
+import deuteron
+from deuteron.compiler import ASTSource, CompiledKernel
+from deuteron.explorer import Page, explore
+
+EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
+SIGNATURES = {
+    "matmul": "*fp16:16, *fp16:16, *fp32:16, i32:16, i32:16, i32:16, i32:16, i32:1, i32:16, i32:1, i32:16, i32:1"
+    ", 64, 64, 32",
+    "attention": "*fp16:16, *fp16:16, *fp16:16, *fp16:16, fp32, i32:16, i32:16, i32:16, True, 32, 64, 32",
+}
+
+
+@cache
+def kernel(name: str, target: str, **options: int) -> CompiledKernel:
+    """The kernel of an example, compiled for a target."""
+    from deuteron.aot.load import load_source
+
+    source = load_source(EXAMPLES / f"{name}.py", f"{name}_kernel", SIGNATURES[name]).source
+    return deuteron.compile(source, target, {"num_warps": 4, **options})
+
+
+@cache
+def explored(name: str, target: str) -> Page:
+    return explore(kernel(name, target))
+
+
+def compiled(path: Path, text: str, function: str, types: dict[str, str], target: str, **constexprs: object):
+    """A kernel of a text, which is written to a file."""
+    path.write_text(text)
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    source = ASTSource(getattr(module, function), {**types, **dict.fromkeys(constexprs, "constexpr")}, constexprs)
+    return deuteron.compile(source, target, {"num_warps": 4})
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    if find_browser() is None:
+        pytest.skip("no Chromium is installed: apt install chromium-headless-shell, or DEUTERON_TEST_BROWSER=...")
+    with Browser() as browser:
+        yield browser
+
+
+@pytest.fixture
+def show(browser: Browser, tmp_path: Path) -> Iterator[Callable]:
+    """Open a page in the browser; what goes wrong in it fails the test."""
+
+    def opened(page: Page, **options):
+        path = page.save(tmp_path / "page.html")
+        shown = browser.open(path.as_uri(), **options)
+        shown.wait("document.body.dataset.ready")
+        return shown
+
+    browser.problems.clear()
+    yield opened
+    assert browser.problems == []
