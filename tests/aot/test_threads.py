@@ -1,7 +1,9 @@
 """The thread pool within the emitted C: many callers, forks, unloading in between, and no undefined moment for TSAN."""
 
+import subprocess
+
 import pytest
-from aot.workspace import ADD_ALPHA, C99, Workspace
+from aot.workspace import ADD_ALPHA, C99, CXX17, Program, Workspace
 
 from deuteron.aot.link import link_kernels
 
@@ -85,6 +87,85 @@ def test_sixteen_threads_call_one_kernel(workspace: Workspace, sanitizer: str):
 def test_a_forked_child_launches(workspace: Workspace):
     emit(workspace)
     assert workspace.build(FORKS).run(DEUTERON_NUM_THREADS="4") == "0\n"
+
+
+STATIC = """
+#include "linked.h"
+#include <cstdio>
+
+struct Caller {
+  const char *when;
+  int wrong = 0;
+  void call() {
+    static float x[1000];
+    for (int round = 0; round < 3; round++)
+      wrong += add_alpha_default(nullptr, x, 1.0f, 1000) != DEUTERON_SUCCESS;
+  }
+  explicit Caller(const char *when) : when(when) { call(); }
+  ~Caller() {
+    call();
+    std::printf("%s %d\\n", when, wrong);
+  }
+};
+static Caller before("static");
+
+int main() {
+  static Caller late("function");
+  unload_add_alpha();
+  return 0;
+}
+"""
+
+
+@pytest.mark.parametrize("sanitizer", ["thread", "address,undefined"])
+def test_objects_that_live_before_and_after_main(workspace: Workspace, sanitizer: str):
+    emit(workspace, scratch_bytes=64)
+    program = workspace.build(STATIC, CXX17, ["-g", f"-fsanitize={sanitizer}"])
+    assert program.run(DEUTERON_NUM_THREADS="4") == "function 0\nstatic 0\n"
+
+
+RELOADS = r"""
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <stdio.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static int call(const char *path) {
+  static float x[1000];
+  void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+  int (*launch)(void *, float *, float, int);
+  int i, wrong = 0;
+  *(void **)&launch = dlsym(library, "add_alpha_default");
+  for (i = 0; i < 3; i++)
+    wrong += launch(NULL, x, 1.0f, 1000);
+  return wrong + dlclose(library) + (dlopen(path, RTLD_NOW | RTLD_NOLOAD) != NULL);
+}
+
+int main(int argc, char **argv) {
+  int i, status, wrong = argc != 2;
+  for (i = 0; i < 20; i++)
+    wrong += call(argv[1]);
+  if (fork() == 0)
+    _exit(call(argv[1]));
+  wait(&status);
+  printf("%d %d\n", wrong, status);
+  return 0;
+}
+"""
+
+
+def test_a_library_that_is_unloaded_and_loaded_again(workspace: Workspace):
+    """Its threads end with it, and a fork afterwards calls nothing of it."""
+    emit(workspace, scratch_bytes=64)
+    library = workspace.folder / "libkernels.so"
+    sources = sorted(map(str, workspace.folder.glob("*.c")))
+    subprocess.run(["gcc", "-shared", "-fPIC", *sources, "-o", library], check=True)
+    (workspace.folder / "program.cc").write_text(RELOADS)
+    program = workspace.folder / "reloads"
+    command = ["gcc", "-x", "c", "-g", "-fsanitize=address,undefined", workspace.folder / "program.cc", "-o", program]
+    subprocess.run(command, check=True)
+    assert Program(program).run(str(library), DEUTERON_NUM_THREADS="4") == "0 0\n"
 
 
 COUNT_THREADS = (

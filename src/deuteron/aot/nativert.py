@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from deuteron.aot.targets.cpu_features import Feature
     from deuteron.backend.assertion import Assertion
 
-_TYPES = ("cpu_types.h", "status.h", "cpu_features.c", "nativert.h")
+_TYPES = ("cpu_types.h", "status.h", "executor.h", "cpu_features.c", "nativert.h")
 _FLAGS = ("-std=c++17", "-O2", "-shared", "-fPIC", "-fvisibility=hidden", "-Wl,--build-id=none")
 _KINDS = {"constexpr": 0, "pointer": 1, "scalar": 2}
 
@@ -73,7 +73,7 @@ def launcher_library(asm: Mapping[str, str | bytes], metadata: KernelMetadata) -
 
 @cache
 def _launcher() -> bytes:
-    runtime = runtime_source(*_TYPES, "status.c", "cpu_pool.c")
+    runtime = runtime_source(*_TYPES, "status.c", "executor.c", "cpu_pool.c")
     return _build(render("nativert_launcher.cpp", runtime=runtime), "launcher")
 
 

@@ -3,7 +3,8 @@
 
    A launch is a job on its caller's stack, in the list of open jobs. The caller and the workers take chunks of its
    programs until none is left. No job waits for a worker that has not joined it, so any number of threads may launch at
-   once, and workers may stop at any time. Workers start with the first grid of more than one program. */
+   once, and workers may stop at any time. Workers start with the first grid of more than one program. Where the program
+   has an executor of its own, that runs the chunks in their place. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE /* sched_getaffinity */
 #endif
@@ -14,6 +15,7 @@
 #include <unistd.h>
 
 #include "cpu_types.h"
+#include "executor.h"
 #include "status.h"
 
 #define DEUTERON_SHARED __attribute__((weak, visibility("hidden")))
@@ -60,14 +62,15 @@ typedef struct {
   int64_t loads;        /* deuteron_load less deuteron_unload */
 } deuteron_pool;
 
-deuteron_status deuteron_load_v1(void);
-deuteron_status deuteron_unload_v1(void);
-deuteron_status deuteron_launch_v1(deuteron_kernel kernel, void *const *args, const uint32_t *grid,
+deuteron_status deuteron_load_v2(void);
+deuteron_status deuteron_unload_v2(void);
+deuteron_status deuteron_launch_v2(deuteron_kernel kernel, void *const *args, const uint32_t *grid,
                                    uint64_t scratch_bytes);
-extern deuteron_pool deuteron_pool_v1;
-void deuteron_stop_v1(void);
+extern deuteron_pool deuteron_pool_v2;
+deuteron_executor deuteron_get_executor_v1(void **context); /* of executor.c */
+void deuteron_stop_v2(void);
 
-DEUTERON_SHARED deuteron_pool deuteron_pool_v1 = {PTHREAD_MUTEX_INITIALIZER,
+DEUTERON_SHARED deuteron_pool deuteron_pool_v2 = {PTHREAD_MUTEX_INITIALIZER,
                                                   PTHREAD_COND_INITIALIZER,
                                                   PTHREAD_COND_INITIALIZER,
                                                   NULL,
@@ -86,15 +89,15 @@ static int deuteron_take_scratch(uint64_t bytes, deuteron_scratch **scratch) {
   *scratch = NULL;
   if (bytes == 0)
     return 1;
-  pthread_mutex_lock(&deuteron_pool_v1.mutex);
-  for (place = &deuteron_pool_v1.scratch; *place && (*place)->bytes < bytes; place = &(*place)->next)
+  pthread_mutex_lock(&deuteron_pool_v2.mutex);
+  for (place = &deuteron_pool_v2.scratch; *place && (*place)->bytes < bytes; place = &(*place)->next)
     ;
   if (!*place)
-    place = &deuteron_pool_v1.scratch; /* all are too small: free one of them for the one to come */
+    place = &deuteron_pool_v2.scratch; /* all are too small: free one of them for the one to come */
   block = *place;
   if (block)
     *place = block->next;
-  pthread_mutex_unlock(&deuteron_pool_v1.mutex);
+  pthread_mutex_unlock(&deuteron_pool_v2.mutex);
   if (block && block->bytes < bytes) {
     free(block);
     block = NULL;
@@ -112,10 +115,10 @@ static int deuteron_take_scratch(uint64_t bytes, deuteron_scratch **scratch) {
 static void deuteron_give_scratch(deuteron_scratch *scratch) {
   if (!scratch)
     return;
-  pthread_mutex_lock(&deuteron_pool_v1.mutex);
-  scratch->next = deuteron_pool_v1.scratch;
-  deuteron_pool_v1.scratch = scratch;
-  pthread_mutex_unlock(&deuteron_pool_v1.mutex);
+  pthread_mutex_lock(&deuteron_pool_v2.mutex);
+  scratch->next = deuteron_pool_v2.scratch;
+  deuteron_pool_v2.scratch = scratch;
+  pthread_mutex_unlock(&deuteron_pool_v2.mutex);
 }
 
 static void *deuteron_scratch_data(deuteron_scratch *scratch) {
@@ -134,14 +137,14 @@ static void deuteron_run_chunks(deuteron_job *job, deuteron_scratch *scratch) {
 }
 
 static deuteron_job *deuteron_open_job(void) {
-  deuteron_job *job = deuteron_pool_v1.jobs;
+  deuteron_job *job = deuteron_pool_v2.jobs;
   while (job && __atomic_load_n(&job->taken, __ATOMIC_RELAXED) >= job->total)
     job = job->next;
   return job;
 }
 
 static void *deuteron_worker(void *generation) {
-  deuteron_pool *pool = &deuteron_pool_v1;
+  deuteron_pool *pool = &deuteron_pool_v2;
   pthread_mutex_lock(&pool->mutex);
   while (pool->generation == (uintptr_t)generation) {
     deuteron_scratch *scratch;
@@ -188,13 +191,50 @@ static int deuteron_num_threads(void) {
   return count < 1 ? 1 : count > DEUTERON_MAX_THREADS ? DEUTERON_MAX_THREADS : (int)count;
 }
 
-static void deuteron_before_fork(void) { pthread_mutex_lock(&deuteron_pool_v1.mutex); }
+/* A launch on the program's executor. */
+typedef struct {
+  const deuteron_job *job;
+  uint64_t num_done; /* atomic: parts that have run */
+  int is_short;      /* atomic: there was no memory for a part */
+} deuteron_parted;
 
-static void deuteron_after_fork(void) { pthread_mutex_unlock(&deuteron_pool_v1.mutex); }
+static void deuteron_run_part(void *launch, uint64_t part) {
+  deuteron_parted *parts = (deuteron_parted *)launch;
+  const deuteron_job *job = parts->job;
+  const uint64_t begin = part * job->chunk;
+  deuteron_scratch *scratch;
+  __atomic_fetch_add(&parts->num_done, 1, __ATOMIC_RELAXED);
+  if (!deuteron_take_scratch(job->scratch_bytes, &scratch)) {
+    __atomic_store_n(&parts->is_short, 1, __ATOMIC_RELAXED);
+    return;
+  }
+  job->kernel(job->args, job->grid, begin, job->total - begin < job->chunk ? job->total : begin + job->chunk,
+              deuteron_scratch_data(scratch));
+  deuteron_give_scratch(scratch);
+}
+
+static deuteron_status deuteron_run_elsewhere(deuteron_job *job, deuteron_executor executor, void *context) {
+  const uint64_t num_parts = (uint64_t)deuteron_num_threads() * DEUTERON_CHUNKS_PER_THREAD;
+  deuteron_parted parts;
+  uint64_t expected;
+  job->chunk = (job->total + num_parts - 1) / num_parts;
+  expected = (job->total + job->chunk - 1) / job->chunk;
+  parts.job = job;
+  parts.num_done = 0;
+  parts.is_short = 0;
+  executor(context, expected, deuteron_run_part, &parts);
+  if (__atomic_load_n(&parts.num_done, __ATOMIC_RELAXED) != expected)
+    return DEUTERON_ERROR_LAUNCH_FAILED;
+  return __atomic_load_n(&parts.is_short, __ATOMIC_RELAXED) ? DEUTERON_ERROR_OUT_OF_MEMORY : DEUTERON_SUCCESS;
+}
+
+static void deuteron_before_fork(void) { pthread_mutex_lock(&deuteron_pool_v2.mutex); }
+
+static void deuteron_after_fork(void) { pthread_mutex_unlock(&deuteron_pool_v2.mutex); }
 
 /* The child has no workers and none of the jobs that other threads had open; it starts workers of its own. */
 static void deuteron_in_child(void) {
-  deuteron_pool *pool = &deuteron_pool_v1;
+  deuteron_pool *pool = &deuteron_pool_v2;
   pthread_mutex_init(&pool->mutex, NULL);
   pthread_cond_init(&pool->work, NULL);
   pthread_cond_init(&pool->left, NULL);
@@ -207,7 +247,7 @@ static void deuteron_in_child(void) {
 /* Starts as many workers as there are threads to use, less the caller; signals are left to the program's own threads.
    What the system refuses to start is done without. Under the mutex. */
 static void deuteron_start_workers(void) {
-  deuteron_pool *pool = &deuteron_pool_v1;
+  deuteron_pool *pool = &deuteron_pool_v2;
   const int wanted = deuteron_num_threads() - 1;
   sigset_t all, before;
   pool->is_started = 1;
@@ -224,7 +264,7 @@ static void deuteron_start_workers(void) {
 }
 
 static void deuteron_open(deuteron_job *job) {
-  deuteron_pool *pool = &deuteron_pool_v1;
+  deuteron_pool *pool = &deuteron_pool_v2;
   deuteron_job **last = &pool->jobs;
   uint64_t wake = (job->total - 1) / job->chunk; /* the caller takes a chunk too */
   while (*last)
@@ -239,7 +279,7 @@ static void deuteron_open(deuteron_job *job) {
 
 /* After this no worker touches the job. */
 static void deuteron_close(deuteron_job *job) {
-  deuteron_pool *pool = &deuteron_pool_v1;
+  deuteron_pool *pool = &deuteron_pool_v2;
   deuteron_job **place = &pool->jobs;
   pthread_mutex_lock(&pool->mutex);
   while (*place != job)
@@ -251,11 +291,13 @@ static void deuteron_close(deuteron_job *job) {
 }
 
 /* Runs every program of the grid and returns when all have run. Any thread may call it at any time. */
-DEUTERON_SHARED deuteron_status deuteron_launch_v1(deuteron_kernel kernel, void *const *args, const uint32_t *grid,
+DEUTERON_SHARED deuteron_status deuteron_launch_v2(deuteron_kernel kernel, void *const *args, const uint32_t *grid,
                                                    uint64_t scratch_bytes) {
-  deuteron_pool *pool = &deuteron_pool_v1;
+  deuteron_pool *pool = &deuteron_pool_v2;
+  deuteron_executor executor;
   deuteron_scratch *scratch;
   deuteron_job job;
+  void *context;
   job.next = NULL;
   job.kernel = kernel;
   job.args = args;
@@ -263,6 +305,9 @@ DEUTERON_SHARED deuteron_status deuteron_launch_v1(deuteron_kernel kernel, void 
   job.total = (uint64_t)grid[0] * grid[1] * grid[2];
   job.scratch_bytes = scratch_bytes;
   job.taken = job.helpers = 0;
+  executor = job.total > 1 ? deuteron_get_executor_v1(&context) : NULL;
+  if (executor)
+    return deuteron_run_elsewhere(&job, executor, context);
   if (!deuteron_take_scratch(scratch_bytes, &scratch))
     return DEUTERON_ERROR_OUT_OF_MEMORY;
   if (job.total > 1) {
@@ -283,8 +328,8 @@ DEUTERON_SHARED deuteron_status deuteron_launch_v1(deuteron_kernel kernel, void 
 }
 
 /* Stops the workers and frees what the pool keeps. The next launch starts new ones; launches that run finish. */
-__attribute__((destructor)) DEUTERON_SHARED void deuteron_stop_v1(void) {
-  deuteron_pool *pool = &deuteron_pool_v1;
+__attribute__((destructor)) DEUTERON_SHARED void deuteron_stop_v2(void) {
+  deuteron_pool *pool = &deuteron_pool_v2;
   deuteron_scratch *scratch;
   pthread_t *workers;
   int i, num_workers;
@@ -308,22 +353,22 @@ __attribute__((destructor)) DEUTERON_SHARED void deuteron_stop_v1(void) {
   }
 }
 
-DEUTERON_SHARED deuteron_status deuteron_load_v1(void) {
-  pthread_mutex_lock(&deuteron_pool_v1.mutex);
-  deuteron_pool_v1.loads++;
-  pthread_mutex_unlock(&deuteron_pool_v1.mutex);
+DEUTERON_SHARED deuteron_status deuteron_load_v2(void) {
+  pthread_mutex_lock(&deuteron_pool_v2.mutex);
+  deuteron_pool_v2.loads++;
+  pthread_mutex_unlock(&deuteron_pool_v2.mutex);
   return DEUTERON_SUCCESS;
 }
 
 /* The last unload stops the workers. */
-DEUTERON_SHARED deuteron_status deuteron_unload_v1(void) {
+DEUTERON_SHARED deuteron_status deuteron_unload_v2(void) {
   int is_last;
-  pthread_mutex_lock(&deuteron_pool_v1.mutex);
-  is_last = deuteron_pool_v1.loads <= 1;
-  deuteron_pool_v1.loads -= deuteron_pool_v1.loads > 0;
-  pthread_mutex_unlock(&deuteron_pool_v1.mutex);
+  pthread_mutex_lock(&deuteron_pool_v2.mutex);
+  is_last = deuteron_pool_v2.loads <= 1;
+  deuteron_pool_v2.loads -= deuteron_pool_v2.loads > 0;
+  pthread_mutex_unlock(&deuteron_pool_v2.mutex);
   if (is_last)
-    deuteron_stop_v1();
+    deuteron_stop_v2();
   return DEUTERON_SUCCESS;
 }
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from deuteron.aot.targets.cpu_features import Feature
 
 _DEFAULT_ARCH = {"x86_64": "x86-64-v3"}
-_RUNTIME_FILES = ("status.c", "grid.c", "cpu_features.c", "cpu_pool.c")
+_RUNTIME_FILES = ("status.c", "grid.c", "cpu_features.c", "executor.c", "cpu_pool.c")
 
 
 def resolve(target: Target) -> Target:
@@ -85,7 +85,7 @@ def _feature_code(feature: Feature) -> str:
 
 CPU = CTarget(
     "cpu",
-    ("cpu_types.h", "names.h", "status.h"),
+    ("cpu_types.h", "names.h", "status.h", "executor.h"),
     resolve,
     lambda target: len(_features(target)),
     source,

@@ -47,7 +47,7 @@ class KernelCode:
         return replace(self, record=replace(self.record, **metadata.facts), asm=asm)
 
 
-LIBRARY_TYPES = ("library_types.h", "names.h", "status.h")
+LIBRARY_TYPES = ("library_types.h", "names.h", "status.h", "executor.h")
 
 
 @dataclass(frozen=True)

@@ -50,16 +50,16 @@ ${launch} {
   deuteron_result = deuteron_check();
   if (deuteron_result != DEUTERON_SUCCESS)
     return deuteron_result;
-  deuteron_result = deuteron_launch_v1(${symbol}, deuteron_args, deuteron_grid, ${scratch_bytes});
+  deuteron_result = deuteron_launch_v2(${symbol}, deuteron_args, deuteron_grid, ${scratch_bytes});
   return deuteron_told.stop ? DEUTERON_ERROR_ASSERT : deuteron_result;
 }
 
 deuteron_status load_${function}(void) {
   const deuteron_status result = deuteron_check();
-  return result == DEUTERON_SUCCESS ? deuteron_load_v1() : result;
+  return result == DEUTERON_SUCCESS ? deuteron_load_v2() : result;
 }
 
-deuteron_status unload_${function}(void) { return deuteron_unload_v1(); }
+deuteron_status unload_${function}(void) { return deuteron_unload_v2(); }
 
 ${plain_names}
 
