@@ -149,6 +149,14 @@ class AssertionFailure(DeuteronError, AssertionError):
     """A `tl.device_assert` does not hold."""
 
 
+class Spills(DeuteronError):
+    """A configuration keeps registers in memory, which an autotuner passes over while others do not."""
+
+
+class CompilerDied(DeuteronError):
+    """The process that compiled a kernel ended before its time."""
+
+
 class AutotunerError(DeuteronError):
     """No configuration of an autotuned kernel could be run."""
 

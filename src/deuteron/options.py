@@ -325,6 +325,18 @@ class Settings:
         return Path(path) if path else None
 
     @property
+    def compile_processes(self) -> int:
+        """DEUTERON_COMPILE_PROCESSES: how many configurations an autotuner compiles at a time; default: the usable
+        cores; 1: all in this process."""
+        return _positive("DEUTERON_COMPILE_PROCESSES")
+
+    @property
+    def tuned_dir(self) -> Path | None:
+        """DEUTERON_TUNED_DIR: where autotuners keep what they measure, if set."""
+        text = os.environ.get("DEUTERON_TUNED_DIR")
+        return Path(text) if text else None
+
+    @property
     def print_autotuning(self) -> bool:
         """DEUTERON_PRINT_AUTOTUNING (or TRITON_PRINT_AUTOTUNING): say which configuration was taken."""
         return _flag("DEUTERON_PRINT_AUTOTUNING", "TRITON_PRINT_AUTOTUNING")
@@ -337,12 +349,17 @@ class Settings:
     @property
     def num_threads(self) -> int:
         """DEUTERON_NUM_THREADS: threads that run the programs of a grid on the CPU; default: the usable cores."""
-        text = os.environ.get("DEUTERON_NUM_THREADS")
-        if not text:
-            return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-        if not text.isdigit() or int(text) < 1:
-            raise UsageError(f"DEUTERON_NUM_THREADS must be a positive whole number, got '{text}'")
-        return int(text)
+        return _positive("DEUTERON_NUM_THREADS")
+
+
+def _positive(name: str) -> int:
+    """A variable that is a positive whole number; where it is not set, the usable cores."""
+    text = os.environ.get(name)
+    if not text:
+        return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    if not text.isdigit() or int(text) < 1:
+        raise UsageError(f"{name} must be a positive whole number, got '{text}'")
+    return int(text)
 
 
 settings = Settings()

@@ -43,6 +43,7 @@ def recorder(monkeypatch):
     """Launches of JITFunctions go to this instead of to a compiler."""
     monkeypatch.delenv("DEUTERON_INTERPRET", raising=False)
     monkeypatch.delenv("DEUTERON_TARGET", raising=False)
+    monkeypatch.setenv("DEUTERON_COMPILE_PROCESSES", "1")
     found = Recorder()
     monkeypatch.setattr("deuteron.runtime.jit.get_backend", lambda target: found)
     monkeypatch.setattr("deuteron.runtime.jit.compile_with", found.compile_with)

@@ -1,27 +1,34 @@
 """The autotuner: the fastest is taken, once for a key; arrays keep their content; failures are skipped and told."""
 
-import time
+import math
+from concurrent.futures import ThreadPoolExecutor
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 import deuteron
+from deuteron import testing
 from deuteron.errors import AutotunerError, CompilationError, InternalError, OutOfResources, UsageError
+from deuteron.runtime import autotuner
+from deuteron.runtime.driver import driver
 from deuteron.runtime.interface import KernelInterface
 
 CONFIGS = [deuteron.Config({"BLOCK": block}) for block in (16, 32, 64)]
 
 
 class FakeKernel(KernelInterface):
-    """Takes as long as BLOCK differs from n, adds 1 to `out` and records its launches."""
+    """Is the faster the less BLOCK differs from n, adds 1 to `out` and records its launches. `bench` knows how fast."""
 
     __name__ = "fake"
     fn = None
     arg_names = ["out", "n", "BLOCK"]
 
-    def __init__(self, failing=None):
+    def __init__(self, failing=None, spilling=()):
         self.launches = []
         self.failing = failing or {}
+        self.spilling = spilling
+        self.cost = 0
 
     def run(self, *args, grid, warmup=False, **kwargs):
         named = dict(zip(self.arg_names, args, strict=False)) | kwargs
@@ -30,14 +37,19 @@ class FakeKernel(KernelInterface):
         if warmup:
             return f"compiled for {named['BLOCK']}"
         self.launches.append(named)
-        time.sleep(abs(named["n"] - named["BLOCK"]) * 1e-4)
+        self.cost = abs(named["n"] - named["BLOCK"])
         if named["out"] is not None:
             named["out"] += 1
-        return None
+        return SimpleNamespace(n_spills=4 if named["BLOCK"] in self.spilling else 0)
+
+    def bench(self, fn, quantiles):
+        fn()
+        fn()
+        return [self.cost] * len(quantiles)
 
 
 def tuned(kernel, configs=CONFIGS, **options):
-    return deuteron.autotune(configs=configs, key=["n"], warmup=1, rep=4, **options)(kernel)
+    return deuteron.autotune(configs=configs, key=["n"], **{"do_bench": kernel.bench, **options})(kernel)
 
 
 def test_the_fastest_is_taken():
@@ -114,7 +126,32 @@ def test_a_failing_configuration_is_skipped():
     kernel = tuned(FakeKernel({16: OutOfResources(300, 200, "shared memory")}))
     kernel[(1,)](None, 16)
     assert kernel.best_config is CONFIGS[1]
-    assert CONFIGS[0] not in kernel.configs_timings
+    assert kernel.configs_timings[CONFIGS[0]] == [math.inf] * 3
+    assert list(kernel.configs_failures) == CONFIGS[:1] and "shared memory" in kernel.configs_failures[CONFIGS[0]]
+
+
+def test_a_spilling_configuration_is_skipped_where_another_does_not_spill():
+    kernel = tuned(FakeKernel(spilling=[16]))
+    kernel[(1,)](None, 16)
+    assert kernel.best_config is CONFIGS[1]
+    assert "it spills 16 bytes" in kernel.configs_failures[CONFIGS[0]]
+    kernel = tuned(FakeKernel(spilling=[16, 32, 64]))
+    kernel[(1,)](None, 16)
+    assert kernel.best_config is CONFIGS[0] and not kernel.configs_failures
+
+
+def test_an_interrupt_leaves_the_content_and_nothing_chosen():
+    class Interrupted(FakeKernel):
+        def run(self, *args, grid, warmup=False, **kwargs):
+            super().run(*args, grid=grid, warmup=warmup, **kwargs)
+            if kwargs["BLOCK"] == 32:
+                raise KeyboardInterrupt
+
+    out = np.array([5.0])
+    kernel = tuned(Interrupted(), restore_value=["out"])
+    with pytest.raises(KeyboardInterrupt):
+        kernel[(1,)](out, 32)
+    assert out == [5.0] and kernel.cache == {}
 
 
 def test_content_is_restored_after_a_failing_trial():
@@ -185,6 +222,105 @@ def test_hooks_run_around_each_trial():
     assert events == [16, "before", None, 32, "before", None, 16]
 
 
+def test_a_pre_hook_that_takes_reset_only_is_called_after_the_trials():
+    events = []
+
+    def before(args, reset_only=False):
+        events.append((args["BLOCK"], reset_only))
+
+    tuned(FakeKernel(), CONFIGS[:2], pre_hook=before)[(1,)](None, 32)
+    assert events == [(16, False)] * 2 + [(32, False)] * 2 + [(32, True)]
+
+
+def test_hooks_replace_resetting_and_restoring():
+    out = np.array([5.0])
+    tuned(FakeKernel(), CONFIGS[:2], pre_hook=lambda args: None, reset_to_zero=["out"])[(1,)](out, 16)
+    assert out == [5.0 + 2 * 2 + 1]
+
+
+def test_a_post_hook_is_told_of_what_failed():
+    seen = []
+    failing = {16: OutOfResources(3, 2, "registers")}
+    tuned(FakeKernel(failing), post_hook=lambda args, exception: seen.append((args["BLOCK"], exception)))[(1,)](
+        None, 64
+    )
+    assert seen[0] == (16, failing[16]) and seen[1:] == [(32, None), (32, None), (64, None), (64, None)]
+
+
+def test_without_do_bench_the_active_driver_times(monkeypatch):
+    seen = []
+
+    def bench(fn, quantiles):
+        seen.append(quantiles)
+        fn()
+        return [1.0] * 3
+
+    monkeypatch.setattr(driver, "_chosen", SimpleNamespace(get_benchmarker=lambda: bench))
+    tuned(FakeKernel(), do_bench=None)[(1,)](None, 16)
+    assert seen == [(0.5, 0.2, 0.8)] * 3
+
+
+@pytest.mark.parametrize(
+    ("options", "name", "given"),
+    [
+        ({"warmup": 3, "rep": 7}, "do_bench", {"warmup": 3, "rep": 7}),
+        ({"rep": 7, "use_cuda_graph": True}, "do_bench_cudagraph", {"rep": 7}),
+    ],
+)
+def test_what_the_timing_is_told(monkeypatch, options, name, given):
+    seen = []
+
+    def bench(fn, quantiles, **keywords):
+        seen.append(keywords)
+        fn()
+        return [len(seen)] * 3
+
+    monkeypatch.setattr(testing, name, bench)
+    kernel = tuned(FakeKernel(), do_bench=None, **options)
+    kernel[(1,)](None, 16)
+    assert kernel.best_config is CONFIGS[0] and seen[0] == given
+
+
+def test_a_hopeless_configuration_is_timed_shortly(monkeypatch):
+    fake = FakeKernel()
+
+    def bench(fn, quantiles, rep):
+        fn()
+        return [1.0 + fake.cost] * 3
+
+    monkeypatch.setattr(testing, "do_bench", bench)
+    monkeypatch.setattr(autotuner, "shortest", lambda fn, enough: (fn(), 1.0 + fake.cost)[1])
+    kernel = tuned(fake, do_bench=None, rep=1)
+    kernel[(1,)](None, 16)
+    assert [config["BLOCK"] for config in fake.launches] == [16, 32, 64, 16]
+    assert kernel.configs_timings[CONFIGS[1]] == [17.0] * 3 and kernel.best_config is CONFIGS[0]
+
+
+def test_threads_that_launch_together_tune_once():
+    kernel = tuned(FakeKernel())
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(lambda n: kernel[(1,)](None, n), [16, 32] * 20))
+    assert kernel.cache == {(16,): CONFIGS[0], (32,): CONFIGS[1]}
+    assert len(kernel.fn.launches) == 40 + 2 * 2 * 3
+
+
+@pytest.mark.parametrize("top_k", [0, 1.5, True, "all"])
+def test_a_top_k_that_is_none(top_k):
+    with pytest.raises(UsageError, match="top_k is a positive whole number, or a share up to 1.0"):
+        tuned(FakeKernel(), prune_configs_by={"perf_model": len, "top_k": top_k})
+
+
+def test_a_model_that_leaves_all_keeps_their_order():
+    seen = []
+    tuned(FakeKernel(), prune_configs_by={"perf_model": seen.append, "top_k": 3})[(1,)](None, 32)
+    assert seen == []
+
+
+def test_a_key_of_prune_configs_by_that_is_not_known():
+    with pytest.raises(UsageError, match="early_config_prune, perf_model and top_k, got 'early_prune'"):
+        tuned(FakeKernel(), prune_configs_by={"early_prune": len})
+
+
 def test_warmup_compiles_every_configuration():
     kernel = tuned(FakeKernel())
     assert kernel.warmup(None, 32, grid=(1,)) == ["compiled for 16", "compiled for 32", "compiled for 64"]
@@ -204,8 +340,10 @@ def test_names_that_are_no_parameters(option):
 
 def test_what_was_chosen_is_printed_when_asked_for(monkeypatch, capsys):
     monkeypatch.setenv("DEUTERON_PRINT_AUTOTUNING", "1")
-    tuned(FakeKernel())[(1,)](None, 32)
-    assert "Autotuning kernel fake" in capsys.readouterr().out
+    tuned(FakeKernel({64: UsageError("too large")}))[(1,)](None, 32)
+    printed = capsys.readouterr().out
+    assert "Autotuning kernel fake" in printed and "best config selected: BLOCK: 32" in printed
+    assert "skipped BLOCK: 64, num_warps: 4, num_stages: 3, num_ctas: 1: too large" in printed
 
 
 def test_configurations_are_values():

@@ -6,7 +6,7 @@ import pytest
 
 from deuteron.errors import UsageError
 from deuteron.testing import do_bench
-from deuteron.testing.bench import summarise
+from deuteron.testing.bench import shortest, summarise
 
 TIMES = [4.0, 1.0, 3.0, 2.0, 5.0]
 
@@ -57,3 +57,9 @@ def test_an_unknown_mode():
 def test_a_quantile_out_of_range():
     with pytest.raises(UsageError, match="quantiles go from 0 to 1, got 50"):
         do_bench(lambda: None, warmup=0, rep=0, quantiles=[50])
+
+
+def test_a_first_look_ends_with_what_is_short_enough():
+    calls = []
+    assert shortest(lambda: calls.append(1), enough=1e6) < 1e6 and len(calls) == 2
+    assert shortest(lambda: calls.append(1), enough=0.0) > 0 and len(calls) > 4

@@ -88,10 +88,7 @@ def compile_with(
     """
     begin = time.perf_counter()
     backend.check(target, options)
-    path_of = _import_path if is_portable else str
-    unit = Unit("", symbol or "", target, options, path_of=path_of, disabled=settings.disabled_passes)
-    asked = (unit.symbol, unit.disabled, is_portable)
-    key = cache_key(source.fingerprint(), target, backend.fingerprint(target), options, *asked)
+    unit, key = unit_and_key(backend, source, target, options, symbol, is_portable)
     is_overridden = settings.override_dir is not None
     kept = KeptKernel(key, _file_name(source) if in_folder else None)
     entry = None if settings.always_compile or is_overridden else kept.load()
@@ -108,6 +105,21 @@ def compile_with(
     if is_cached and settings.dump_dir:
         _dump_all(settings.dump_dir / key, kernel)
     return kernel
+
+
+def unit_and_key(
+    backend: Backend,
+    source: ASTSource | IRSource,
+    target: Target,
+    options: Any,
+    symbol: str | None = None,
+    is_portable: bool = False,
+) -> tuple[Unit, str]:
+    """What is to be compiled, before its source has been looked at, and its key in the cache."""
+    path_of = _import_path if is_portable else str
+    unit = Unit("", symbol or "", target, options, path_of=path_of, disabled=settings.disabled_passes)
+    asked = (unit.symbol, unit.disabled, is_portable)
+    return unit, cache_key(source.fingerprint(), target, backend.fingerprint(target), options, *asked)
 
 
 def _file_name(source: ASTSource | IRSource) -> str:
@@ -148,10 +160,14 @@ def _dump_all(folder: Path, kernel: CompiledKernel) -> None:
 
 
 def _run_stages(backend: Backend, source: ASTSource | IRSource, unit: Unit, folder: Path | None) -> Entry:
-    walk = begin_walk(backend, source, unit, folder)
+    return completed(begin_walk(backend, source, unit, folder))
+
+
+def completed(walk: Walk) -> Entry:
+    """What all stages make, from where the walk begins."""
     with _garbage_kept():
         walk.run()
-    texts = {stage.name: walk.texts[stage.name] for stage in backend.stages if stage.name in walk.texts}
+    texts = {stage.name: walk.texts[stage.name] for stage in walk.stages if stage.name in walk.texts}
     return Entry(walk.unit.metadata(walk.times), texts)
 
 

@@ -10,7 +10,6 @@ says what is stale.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
@@ -20,12 +19,13 @@ from deuteron.aot.dispatch import Functions
 from deuteron.aot.link import group
 from deuteron.aot.metadata import KernelRecord, record_of
 from deuteron.aot.templates import render
+from deuteron.compiler.locks import locked
 from deuteron.errors import UsageError
 from deuteron.library import objects
 from deuteron.library.c_code import library_chooser
 from deuteron.library.cxx_code import library_cxx
 from deuteron.library.declaration import Library
-from deuteron.library.folder import locked, recover, replaced_folder
+from deuteron.library.folder import recover, replaced_folder
 from deuteron.library.manifest import Entry, Manifest, read_manifest
 from deuteron.library.python_code import library_python
 from deuteron.library.report import Row, findings, rows_of
@@ -86,8 +86,13 @@ class _State:
 def build_library(library: Library, out: Path, options: BuildOptions | None = None) -> Built:
     """Build a library into a folder; raises UsageError, having left the folder as it was."""
     options = options or BuildOptions()
-    with nullcontext() if options.check else locked(out.parent):
+    if options.check:
         return _build(library, out, options)
+    try:
+        with locked(out.parent):
+            return _build(library, out, options)
+    except OSError as error:
+        raise UsageError(f"cannot write '{out}': {error.strerror or error}") from None
 
 
 def _build(library: Library, out: Path, options: BuildOptions) -> Built:

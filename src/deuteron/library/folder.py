@@ -20,11 +20,6 @@ from pathlib import Path
 
 from deuteron.errors import UsageError
 
-try:
-    import fcntl
-except ImportError:  # Windows
-    fcntl = None
-
 _AT_FDCWD, _RENAME_EXCHANGE = -100, 2
 
 
@@ -44,24 +39,6 @@ def replaced_folder(folder: Path, owned: Container[str]) -> Iterator[Path]:
         raise UsageError(f"cannot write '{folder}': {error.strerror or error}") from None
     finally:
         shutil.rmtree(staging, ignore_errors=True)
-
-
-@contextlib.contextmanager
-def locked(folder: Path) -> Iterator[None]:
-    """With no other process in here for the same folder, which is made; systems without such locks have none."""
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise UsageError(f"cannot write '{folder}': {error.strerror or error}") from None
-    if fcntl is None:
-        yield
-        return
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(handle)
 
 
 def recover(folder: Path) -> None:

@@ -8,31 +8,65 @@
 
 A choice is made again for other values of the `key` arguments and for other dtypes. Timing runs the kernel many times
 on the user's arrays: those that a kernel adds to belong into `reset_to_zero`, those that it changes into
-`restore_value`.
+`restore_value`. `trials.py` compiles and times configurations, `tuned_store.py` keeps what comes of it.
 """
 
 from __future__ import annotations
 
+import inspect
+import textwrap
+import threading
 import time
 import warnings
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property, partial
+from pathlib import Path
 from typing import Any
 
 from deuteron import knobs, testing
-from deuteron.errors import AutotunerError, CompilationError, DeuteronError, LaunchError, OutOfResources, UsageError
+from deuteron.backend.arrays import element_type
+from deuteron.errors import AutotunerError, DeuteronError, Spills, UsageError
 from deuteron.language.signature import leaves
 from deuteron.options import settings
 from deuteron.runtime.config import Config
 from deuteron.runtime.contents import copy_of, fill_with_zeros, write_back
+from deuteron.runtime.driver import driver
 from deuteron.runtime.grid import Grid
 from deuteron.runtime.interface import KernelInterface, check_kernel
 from deuteron.runtime.interface import launch as launch_kernel
-from deuteron.runtime.stored_timings import StoredTimings
+from deuteron.runtime.trials import Trials
+from deuteron.runtime.tuned_file import Choice, Outcome
+from deuteron.runtime.tuned_store import TunedStore
+from deuteron.testing.bench import shortest
 
 Hook = Callable[..., Any]
 QUANTILES = (0.5, 0.2, 0.8)
-# What makes a configuration one that cannot be run. A defect of Deuteron (InternalError) is not passed over.
-SKIPPED = (CompilationError, OutOfResources, LaunchError, UsageError)
+# A trial ends where the shortest launch of a first short timing takes so many times the best median. Of a kernel's own
+# median that was at most 1.1 times on the CPU, but for 4 of 120 on a machine with four times as much to do as cores.
+HOPELESS = 3.0
+
+# One autotuner of a process times at a time: others, on other threads, would be in its timings.
+_timing = threading.RLock()
+
+
+@dataclass(frozen=True)
+class _Launch:
+    """What an autotuned kernel is launched with."""
+
+    args: tuple[Any, ...]
+    kwargs: dict[str, Any]
+    grid: Grid
+    nargs: dict[str, Any]
+
+    @property
+    def named(self) -> dict[str, Any]:
+        """All arguments by name."""
+        return {**self.nargs, **self.kwargs}
+
+    def with_config(self, config: Config) -> dict[str, Any]:
+        """What hooks are given."""
+        return {**self.named, **config.all_kwargs()}
 
 
 class Autotuner(KernelInterface):
@@ -41,7 +75,8 @@ class Autotuner(KernelInterface):
     Programs make classes of their own of it, so the parameters, `keys`, `cache`, `nargs`, `pre_hook`, `post_hook`,
     `restore_copies`, `user_defined_pre_hook` and `user_defined_post_hook` are Triton's. `pre_hook(args,
     reset_only=False)` is called before every trial, and with `reset_only` after the last; `post_hook(args, exception)`
-    after every trial.
+    after every trial. `configs_timings` has what the last trials gave, infinity for what cannot be run, of which
+    `configs_failures` says why.
     """
 
     def __init__(
@@ -59,7 +94,7 @@ class Autotuner(KernelInterface):
         rep: float | None = None,
         use_cuda_graph: bool = False,
         do_bench: Callable[..., Any] | None = None,
-        cache_results: bool = False,
+        cache_results: bool | str | Path = False,
     ):
         self.fn = fn
         self.base_fn = fn
@@ -79,14 +114,15 @@ class Autotuner(KernelInterface):
         self.perf_model, self.configs_top_k = prune.get("perf_model"), prune.get("top_k", 1.0)
         self.cache_results = cache_results
         self.use_cuda_graph = use_cuda_graph
-        durations = {name: value for name, value in (("warmup", warmup), ("rep", rep)) if value is not None}
-        self.do_bench = do_bench or (lambda fn, quantiles: testing.do_bench(fn, quantiles=quantiles, **durations))
+        self._given_bench = do_bench
+        self._durations = {name: ms for name, ms in (("warmup", warmup), ("rep", rep)) if ms is not None}
         self.cache: dict[tuple, Config] = {}
-        self.configs_timings: dict[Config, Sequence[float]] = {}
+        self.configs_timings: dict[Config, Any] = {}
+        self.configs_failures: dict[Config, str] = {}
         self.best_config: Config | None = None
         self.bench_time: float | None = None
         self.nargs: dict[str, Any] = {}
-        self._check_names()
+        self._check(prune)
 
     def __getattr__(self, name: str) -> Any:
         """What the kernel is asked for (`__name__`, `src`, `params` ...) comes from it."""
@@ -94,34 +130,50 @@ class Autotuner(KernelInterface):
             raise AttributeError(name)
         return getattr(self.fn, name)
 
-    def _check_names(self) -> None:
-        known = ", ".join(self.arg_names)
+    def _check(self, prune: Mapping[str, Any]) -> None:
+        known, where = ", ".join(self.arg_names), f"autotune of '{self.base_fn.__name__}'"
         for name in (*self.reset_to_zero, *self.restore_value):
             if name not in self.arg_names:
-                raise UsageError(f"autotune of '{self.base_fn.__name__}': no parameter '{name}': there are {known}")
+                raise UsageError(f"{where}: no parameter '{name}': there are {known}")
         for config in self.configs:
             if not hasattr(config, "all_kwargs"):
-                where = f"autotune of '{self.base_fn.__name__}'"
                 raise UsageError(f"{where}: a configuration is a Config({{...}}, num_warps=...), got {config!r}")
+        for name in set(prune) - {"early_config_prune", "perf_model", "top_k"}:
+            raise UsageError(f"{where}: prune_configs_by has early_config_prune, perf_model and top_k, got '{name}'")
+        top_k = self.configs_top_k
+        is_share = isinstance(top_k, float) and 0 < top_k <= 1
+        if not is_share and (not isinstance(top_k, int) or isinstance(top_k, bool) or top_k < 1):
+            raise UsageError(f"{where}: top_k is a positive whole number, or a share up to 1.0, got {top_k!r}")
         for name in self.keys:
             if name not in self.arg_names:
-                where = f"autotune of '{self.base_fn.__name__}'"
                 warnings.warn(f"{where}: the key '{name}' is ignored: the parameters are {known}", stacklevel=4)
 
+    @cached_property
+    def do_bench(self) -> Callable[..., Any]:
+        """`do_bench(fn, quantiles=)`: milliseconds."""
+        if self._given_bench is not None:
+            return self._given_bench
+        if self.use_cuda_graph:
+            return partial(testing.do_bench_cudagraph, **{k: ms for k, ms in self._durations.items() if k == "rep"})
+        return partial(testing.do_bench, **self._durations) if self._durations else driver.active.get_benchmarker()
+
+    @property
+    def _stops_early(self) -> bool:
+        """Whether a launch may be timed by anything but the user's `do_bench`."""
+        is_ours = self.do_bench is testing.do_bench or isinstance(self.do_bench, partial)
+        return self._given_bench is None and is_ours
+
     def run(self, *args: Any, grid: Grid, warmup: bool = False, **kwargs: Any) -> Any:
-        self.nargs = dict(zip(self.arg_names, args, strict=False))
-        named = {**self.nargs, **kwargs}
         self._check_not_given(kwargs)
+        launch = _Launch(args, kwargs, grid, dict(zip(self.arg_names, args, strict=False)))
         if warmup:
-            configs = self.prune_configs(kwargs)
+            configs = self._pruned(launch)
             return [self.fn.run(*args, grid=grid, warmup=True, **{**kwargs, **c.all_kwargs()}) for c in configs]
-        config = self._choose(args, named, grid, kwargs)
+        config = self.configs[0] if len(self.configs) == 1 else self._choose(launch)
         self.best_config = config
         if config.pre_hook is not None:
-            config.pre_hook({**named, **config.all_kwargs()})
-        found = launch_kernel(self.fn, grid, args, {**kwargs, **config.all_kwargs()})
-        self.nargs = {}
-        return found
+            config.pre_hook(launch.with_config(config))
+        return launch_kernel(self.fn, grid, args, {**kwargs, **config.all_kwargs()})
 
     def _check_not_given(self, kwargs: Mapping[str, Any]) -> None:
         given = sorted({name for config in self.configs for name in config.all_kwargs() if name in kwargs})
@@ -131,117 +183,152 @@ class Autotuner(KernelInterface):
                 "or out of the configurations"
             )
 
-    def _choose(self, args: Sequence[Any], named: dict[str, Any], grid: Grid, kwargs: dict[str, Any]) -> Config:
-        if len(self.configs) == 1:
-            return self.configs[0]
-        key = self._key(named)
-        if key not in self.cache:
-            configs = self.prune_configs(kwargs)
-            is_timed = len(configs) > 1 and not settings.interpret
-            self.cache[key] = self._look_up(configs, key, args, named, grid, kwargs) if is_timed else configs[0]
-        return self.cache[key]
+    def _choose(self, launch: _Launch) -> Config:
+        key = self._key(launch.named)
+        config = self.cache.get(key)
+        if config is not None:
+            return config
+        with _timing:
+            if key not in self.cache:
+                configs = self._pruned(launch)
+                is_timed = len(configs) > 1 and not settings.interpret
+                self.cache[key] = self._fastest(configs, key, launch) if is_timed else configs[0]
+            return self.cache[key]
 
     def _key(self, named: Mapping[str, Any]) -> tuple:
         given = {name: value for name, value in named.items() if name in self.arg_names}
         values = [_key_of(given[name]) for name in self.keys if name in given]
-        parts = [part for name, value in given.items() for _, part in leaves(name, value)]
-        dtypes = [str(part.dtype) for part in parts if hasattr(part, "dtype")]
-        return (*values, *dtypes)
+        return (*values, *(str(array.dtype) for _, array in _arrays(given)))
+
+    def _pruned(self, launch: _Launch) -> list[Config]:
+        with _timing:
+            self.nargs = dict(launch.nargs)
+            try:
+                return self.prune_configs(dict(launch.kwargs))
+            finally:
+                self.nargs = {}
 
     def prune_configs(self, kwargs: dict[str, Any]) -> list[Config]:
         """The configurations worth a trial: `nargs` has the positional arguments, `kwargs` the others."""
         configs = self.configs
         if self.early_config_prune is not None:
-            configs = self.early_config_prune(configs, self.nargs, **kwargs)
+            configs = list(self.early_config_prune(configs, self.nargs, **kwargs))
         if not configs:
             raise AutotunerError(
                 f"no valid autotuner configs after pruning: early_config_prune left no configuration of kernel "
                 f"'{self.base_fn.__name__}'"
             )
-        if self.perf_model is None:
-            return list(configs)
         top_k = self.configs_top_k
         count = max(1, int(len(self.configs) * top_k)) if isinstance(top_k, float) else top_k
+        if self.perf_model is None or len(configs) <= count:
+            return list(configs)
         named = {**self.nargs, **kwargs}
         return sorted(configs, key=lambda config: self.perf_model(**{**named, **config.all_kwargs()}))[:count]
 
-    def _look_up(
-        self,
-        configs: Sequence[Config],
-        key: tuple,
-        args: Sequence[Any],
-        named: dict[str, Any],
-        grid: Grid,
-        kwargs: dict[str, Any],
-    ) -> Config:
-        """The choice of an earlier process, where results are kept, else one that is made now."""
-        is_kept = (self.cache_results or knobs.autotuning.cache) and all(c.pre_hook is None for c in configs)
-        kept = StoredTimings(self.base_fn, configs, key) if is_kept else None
-        found = kept.load() if kept else None
-        if found is None:
-            best = self._tune(configs, key, args, named, grid, kwargs)
-            if kept:
-                kept.store(self.configs_timings)
-        else:
-            self.configs_timings = found
-            best = _fastest(found)
+    def _fastest(self, configs: Sequence[Config], key: tuple, launch: _Launch) -> Config:
+        """By what was measured, now or in an earlier process where results are kept."""
+        jobs = {config: job for config in configs if (job := self._job(config, launch))}
+        store, choice = self._store(configs, jobs, launch)
+        known = store.known(choice, configs) if store else {}
+        trials = Trials(self.base_fn.__name__, partial(self._bench, launch), jobs, known)
+        missing = [config for config in configs if config not in known]
+        begin = time.perf_counter()
+        try:
+            trials.run(missing)
+        finally:
+            found = {config: trials.outcomes[config] for config in missing if config in trials.outcomes}
+            if store and found:
+                store.add(choice, found)
+        self.bench_time = time.perf_counter() - begin
+        self._note(trials.outcomes)
+        best = trials.best
+        if best is None:
+            raise AutotunerError(_all_failed(self.base_fn.__name__, self.configs_failures))
+        if missing:
+            self._after_trials(launch, best)
+        self._tell(key, best, is_cached=not missing)
+        return best
+
+    def _job(self, config: Config, launch: _Launch) -> Any:
+        """What is compiled for a configuration; None where that is not known, or an error, which its trial shows."""
+        plan = getattr(self.fn, "plan", None)
+        try:
+            return plan and plan(*launch.args, **{**launch.kwargs, **config.all_kwargs()})
+        except DeuteronError:
+            return None
+
+    def _store(
+        self, configs: Sequence[Config], jobs: Mapping[Config, Any], launch: _Launch
+    ) -> tuple[TunedStore, Choice] | tuple[None, None]:
+        """Where timings are kept, and what of; None where they are not: hooks have no text."""
+        is_kept = self.cache_results or knobs.autotuning.cache or settings.tuned_dir
+        if not is_kept or not jobs or any(config.pre_hook is not None for config in configs):
+            return None, None
+        given = None if isinstance(self.cache_results, bool) else Path(self.cache_results)
+        store = TunedStore(self.base_fn, given or settings.tuned_dir, next(iter(jobs.values())).target)
+        named = {name: value for name, value in launch.named.items() if name in self.arg_names}
+        key = {name: _key_of(named[name]) for name in self.keys if name in named}
+        return store, store.choice(key, {name: element_type(array.dtype) for name, array in _arrays(named)})
+
+    def _bench(self, launch: _Launch, config: Config, best: float, takes_spills: bool) -> Outcome:
+        """Time a configuration: shortly, if it then is much slower than the best one."""
+        trial = self._trial(launch, config, takes_spills)
+        if self._stops_early and best < float("inf"):
+            quick = shortest(trial, enough=HOPELESS * best)
+            if quick > HOPELESS * best:
+                return Outcome([quick] * len(QUANTILES), is_stopped=True)
+        return Outcome(self.do_bench(trial, quantiles=QUANTILES))
+
+    def _trial(self, launch: _Launch, config: Config, takes_spills: bool) -> Callable[[], None]:
+        everything = launch.with_config(config)
+        keywords = {**launch.kwargs, **config.all_kwargs()}
+        is_checked = takes_spills
+
+        def run() -> None:
+            nonlocal is_checked
+            if config.pre_hook is not None:
+                config.pre_hook(everything)
+            self.pre_hook(everything)
+            try:
+                kernel = launch_kernel(self.fn, launch.grid, launch.args, keywords)
+                if not is_checked:
+                    _check_spills(kernel)
+                    is_checked = True
+            except BaseException as error:
+                self.post_hook(everything, exception=error)
+                raise
+            self.post_hook(everything, exception=None)
+
+        return run
+
+    def _note(self, outcomes: Mapping[Config, Outcome]) -> None:
+        nothing = [float("inf")] * len(QUANTILES)
+        self.configs_timings = {c: nothing if o.ms is None else o.ms for c, o in outcomes.items()}
+        self.configs_failures = {c: o.failure for c, o in outcomes.items() if o.failure is not None}
+
+    def _after_trials(self, launch: _Launch, best: Config) -> None:
+        """Leave the arrays as they are to be found by the launch that follows."""
+        everything = launch.with_config(best)
+        if not self.user_defined_pre_hook or _takes_reset_only(self.pre_hook):
+            self.pre_hook(everything, reset_only=True)
+
+    def _tell(self, key: tuple, best: Config, is_cached: bool) -> None:
+        if settings.print_autotuning and not is_cached:
+            print(
+                f"Autotuning kernel {self.base_fn.__name__} with key {key} finished after {self.bench_time:.2f}s, "
+                f"best config selected: {best}"
+            )
+            for config, reason in self.configs_failures.items():
+                print(f"  skipped {config}: {reason}")
         if knobs.autotuning.listener is not None:
             knobs.autotuning.listener(
                 fn=self.base_fn,
                 key=key,
                 best_config=best,
                 configs_timings=self.configs_timings,
-                duration=None if found else self.bench_time,
-                cache_hit=found is not None,
+                duration=None if is_cached else self.bench_time,
+                cache_hit=is_cached,
             )
-        return best
-
-    def _tune(
-        self,
-        configs: Sequence[Config],
-        key: tuple,
-        args: Sequence[Any],
-        named: dict[str, Any],
-        grid: Grid,
-        kwargs: dict[str, Any],
-    ) -> Config:
-        begin, failures = time.perf_counter(), {}
-        self.configs_timings = {}
-        for config in configs:
-            try:
-                self.configs_timings[config] = self._bench(config, args, named, grid, kwargs)
-            except SKIPPED as error:
-                failures[config] = error
-        if not self.user_defined_pre_hook:
-            self.pre_hook(named, reset_only=True)
-        if not self.configs_timings:
-            raise AutotunerError(_all_failed(self.base_fn.__name__, failures))
-        best = _fastest(self.configs_timings)
-        self.bench_time = time.perf_counter() - begin
-        if settings.print_autotuning:
-            print(
-                f"Autotuning kernel {self.base_fn.__name__} with key {key} finished after {self.bench_time:.2f}s, "
-                f"best config selected: {best}"
-            )
-        return best
-
-    def _bench(
-        self, config: Config, args: Sequence[Any], named: dict[str, Any], grid: Grid, kwargs: dict[str, Any]
-    ) -> Any:
-        everything = {**named, **config.all_kwargs()}
-
-        def launch() -> None:
-            if config.pre_hook is not None:
-                config.pre_hook(everything)
-            self.pre_hook(everything)
-            try:
-                launch_kernel(self.fn, grid, args, {**kwargs, **config.all_kwargs()})
-            except Exception as error:
-                self.post_hook(everything, exception=error)
-                raise
-            self.post_hook(everything, exception=None)
-
-        return self.do_bench(launch, quantiles=QUANTILES)
 
     def _reset_and_copy(self, named: Mapping[str, Any], reset_only: bool = False) -> None:
         for name in self.reset_to_zero:
@@ -251,15 +338,10 @@ class Autotuner(KernelInterface):
             wanted = (name for name in self.restore_value if named.get(name) is not None)
             self.restore_copies = {name: copy_of(named[name]) for name in wanted}
 
-    def _restore(self, named: Mapping[str, Any], exception: Exception | None) -> None:
+    def _restore(self, named: Mapping[str, Any], exception: BaseException | None) -> None:
         for name, content in self.restore_copies.items():
             write_back(named[name], content)
         self.restore_copies = {}
-
-
-def _fastest(timings: Mapping[Config, Any]) -> Config:
-    """By the first of the quantiles, the median."""
-    return min(timings, key=lambda config: _first(timings[config]))
 
 
 def _key_of(value: Any) -> Any:
@@ -269,15 +351,31 @@ def _key_of(value: Any) -> Any:
     return value
 
 
-def _first(timing: Any) -> float:
-    return timing if isinstance(timing, int | float) else timing[0]
+def _arrays(named: Mapping[str, Any]) -> list[tuple[str, Any]]:
+    """The arrays among the arguments, those in tuples one by one, with their names."""
+    parts = (part for name, value in named.items() for part in leaves(name, value))
+    return [(name, part) for name, part in parts if hasattr(part, "dtype")]
 
 
-def _all_failed(kernel: str, failures: Mapping[Config, DeuteronError]) -> str:
-    reasons = "\n".join(
-        f"  {config}:\n    {str(error).replace(chr(10), chr(10) + '    ')}" for config, error in failures.items()
-    )
-    return f"no configuration of kernel '{kernel}' can be run:\n{reasons}"
+def _check_spills(kernel: Any) -> None:
+    """Raise Spills for a compiled kernel that keeps registers in memory, as far as is known."""
+    words = getattr(kernel, "n_spills", None)
+    if words:
+        raise Spills(f"it spills {4 * words} bytes of each thread's registers into memory")
+
+
+def _takes_reset_only(hook: Hook) -> bool:
+    """Whether a hook is written as Triton describes it: one that is not is called before trials only."""
+    try:
+        inspect.signature(hook).bind({}, reset_only=True)
+    except (TypeError, ValueError):
+        return False
+    return True
+
+
+def _all_failed(kernel: str, failures: Mapping[Config, str]) -> str:
+    reasons = (f"  {config}:\n{textwrap.indent(reason, '    ')}" for config, reason in failures.items())
+    return f"no configuration of kernel '{kernel}' can be run:\n" + "\n".join(reasons)
 
 
 def autotune(
@@ -292,7 +390,7 @@ def autotune(
     rep: float | None = None,
     use_cuda_graph: bool = False,
     do_bench: Callable[..., Any] | None = None,
-    cache_results: bool = False,
+    cache_results: bool | str | Path = False,
 ) -> Callable[[Any], Autotuner]:
     """Decorator: finds a kernel's configuration by timing.
 
@@ -303,15 +401,17 @@ def autotune(
             trial; `perf_model(**args)` estimates a time, and the `top_k` best (a float is a share) are tried.
         reset_to_zero: array parameters that are set to zero before every trial, and once after the last.
         restore_value: array parameters that get their content back after every trial.
-        pre_hook, post_hook: called before each trial with the arguments by name, and after it with `exception=` too;
-            with one of these of one's own, nothing is reset, or restored.
+        pre_hook, post_hook: called before each trial with the arguments by name, after the last one with
+            `reset_only=True` if it takes that; and after each with `exception=` too. With one of these of one's own,
+            nothing is reset, or restored.
         warmup, rep: milliseconds of each trial before and during the timing.
         do_bench: `do_bench(fn, quantiles=)` returns milliseconds; instead of `testing.do_bench`.
-        cache_results: keep the choice on disk, for other processes.
-        use_cuda_graph: accepted as Triton has it, without effect.
+        cache_results: keep the timings on disk, for other processes: in the cache folder, or in a folder or a `.json`
+            that is named. DEUTERON_TUNED_DIR names a folder for all kernels.
+        use_cuda_graph: time by `testing.do_bench_cudagraph`.
 
-    Configurations that cannot be compiled or launched are skipped; where none is left, AutotunerError says why of each.
-    A defect of Deuteron is raised.
+    Configurations that cannot be compiled or launched are skipped, and so are those that spill registers where others
+    do not; where none is left, AutotunerError says why of each. A defect of Deuteron is raised.
     """
 
     def decorator(fn: Any) -> Autotuner:

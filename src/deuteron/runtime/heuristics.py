@@ -44,13 +44,23 @@ class Heuristics(KernelInterface):
         return getattr(self.fn, name)
 
     def run(self, *args: Any, grid: Grid, warmup: bool = False, **kwargs: Any) -> Any:
-        named = dict(zip(self.arg_names, args, strict=False))
+        keywords = self._computed(args, kwargs)
+        if warmup:
+            return self.fn.run(*args, grid=grid, warmup=True, **keywords)
+        return launch(self.fn, grid, args, keywords)
+
+    def plan(self, *args: Any, **kwargs: Any) -> Any:
+        """What a launch with these arguments would compile; None where that is not known."""
+        plan = getattr(self.fn, "plan", None)
+        return plan and plan(*args, **self._computed(args, kwargs))
+
+    def _computed(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
+        """The keywords with those that are computed."""
+        named, keywords = dict(zip(self.arg_names, args, strict=False)), dict(kwargs)
         for name, compute in self.values.items():
             what = f"the heuristic '{name}' of kernel '{self.fn.__name__}'"
-            kwargs[name] = call_with_arguments(compute, {**named, **kwargs}, what)
-        if warmup:
-            return self.fn.run(*args, grid=grid, warmup=True, **kwargs)
-        return launch(self.fn, grid, args, kwargs)
+            keywords[name] = call_with_arguments(compute, {**named, **keywords}, what)
+        return keywords
 
 
 def heuristics(values: Mapping[str, Callable[[dict[str, Any]], Any]]) -> Callable[[Any], Heuristics]:

@@ -25,6 +25,7 @@ from deuteron.backend import get_backend
 from deuteron.backend.arrays import check_writable, device_mismatch
 from deuteron.backend.devices import CPU, Device, device_target
 from deuteron.compiler import ASTSource, CompiledKernel, IRSource, resolve_target
+from deuteron.compiler.ahead import Job
 from deuteron.compiler.driver import compile_with
 from deuteron.compiler.kernel import has_launch_hooks
 from deuteron.errors import DeuteronError, LaunchError, OtherKernel, UsageError, suggest
@@ -208,6 +209,15 @@ class JITFunction(Pickled, Function, KernelInterface):
             raise UsageError(f"kernel '{self.__name__}' cannot be prepared: a hook says not to compile it")
         found.kernel.load(**found.where)
         return PreparedLaunch(self, bound, found, extents)
+
+    def plan(self, *args: Any, **kwargs: Any) -> Job | None:
+        """What a launch with these arguments would compile, which is not looked for; None where nothing is compiled."""
+        if settings.interpret or self.is_interpreted or settings.emulate or "ir_override" in kwargs:
+            return None
+        bound = self._bind(args, kwargs, False)
+        target, _ = self._target(bound)
+        backend = get_backend(target)
+        return Job(backend, self._source(bound), target, self._options(backend, bound))
 
     def preload(self, specialization_data: str) -> CompiledKernel:
         """Compile and load what a hook was told of in another process, as `compile["specialization_data"]`.

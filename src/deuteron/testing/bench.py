@@ -18,6 +18,7 @@ from typing import Any
 from deuteron.errors import UsageError
 from deuteron.testing.gpu_timer import GpuTimer, gpu_timer
 
+_SHORT_SECONDS = 0.01
 _SUMMARIES: dict[str, Callable[[list[float]], Any]] = {
     "mean": statistics.fmean,
     "median": statistics.median,
@@ -67,6 +68,28 @@ def do_bench_cudagraph(fn: Callable[[], Any], rep: float = 20, **options: Any) -
     return do_bench(fn, warmup=5, rep=rep, **options)
 
 
+def shortest(fn: Callable[[], Any], enough: float) -> float:
+    """Milliseconds of the shortest of some calls: a first look at what may take long, after one that is not timed.
+
+    It ends with the first call that takes at most `enough`; on the CPU after 10 ms else, as the first calls of a
+    kernel, whose threads are still asleep, were seen to take 20 times as long as later ones.
+    """
+    fn()
+    timer = gpu_timer()
+    if timer is not None:
+        return min(_queue(timer, fn, 3, []))
+    found, end = _timed(fn), time.perf_counter() + _SHORT_SECONDS
+    while found > enough and time.perf_counter() < end:
+        found = min(found, _timed(fn))
+    return found
+
+
+def _timed(fn: Callable[[], Any]) -> float:
+    begin = time.perf_counter()
+    fn()
+    return (time.perf_counter() - begin) * 1e3
+
+
 def _time_on_gpu(timer: GpuTimer, fn: Callable[[], Any], warmup: float, rep: float, tensors: list[Any]) -> list[float]:
     """The calls are queued one after the other: emptying the cache hides what a launch costs in Python."""
     estimate = max(statistics.fmean(_queue(timer, fn, 5, tensors)), 1e-3)
@@ -93,9 +116,7 @@ def _call_for(fn: Callable[[], Any], milliseconds: float, tensors: list[Any]) ->
     while not times or time.perf_counter() < end:
         for tensor in tensors:
             tensor.grad = None
-        begin = time.perf_counter()
-        fn()
-        times.append((time.perf_counter() - begin) * 1e3)
+        times.append(_timed(fn))
     return times
 
 

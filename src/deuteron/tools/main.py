@@ -1,4 +1,4 @@
-"""The command `deuteron`: build, cache, compile, inspect, link, opt, run.
+"""The command `deuteron`: build, cache, compile, inspect, link, opt, run, tune.
 
 deuteron build                           the libraries that deuteron.toml declares
 deuteron cache ls                        the compiled kernels on disk
@@ -7,6 +7,7 @@ deuteron inspect add.py -n add -s "*fp32, *fp32, i32, 128"          what became 
 deuteron link aot/add.*.h -o aot/add
 deuteron opt --passes tile,gpu -t cuda:90 add.ttir        passes by name
 deuteron run bench.py --size 1024        a script that says `import triton`, unmodified
+deuteron tune show tuned                 what autotuners have measured
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ import click
 
 import deuteron
 
-_COMMANDS = ("build", "cache", "compile", "inspect", "link", "opt", "run")
+_COMMANDS = ("build", "cache", "compile", "inspect", "link", "opt", "run", "tune")
 
 
 class Commands(click.Group):

@@ -1,0 +1,148 @@
+"""The trials of an autotuner: configurations are compiled, in processes where that is worth it, then timed in turn.
+
+    trials = Trials("scale", bench, jobs)           bench(config, best, takes_spills) returns an Outcome, or raises
+    trials.run(configs)
+    trials.outcomes         {Config(BLOCK: 128): Outcome([0.5, 0.4, 0.6]), Config(BLOCK: 8192): Outcome(failure="...")}
+
+A configuration that cannot be compiled or launched is passed over, and so is one that spills, unless all that can be
+run do. What else is raised ends the trials: a defect of Deuteron, an error of the program, an interrupt; `outcomes` has
+what was timed before. On a terminal a bar shows how far it is, and the fastest so far.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+import warnings
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+from deuteron.errors import (
+    CompilationError,
+    CompilerDied,
+    DeuteronError,
+    InternalError,
+    LaunchError,
+    OutOfResources,
+    Spills,
+    UsageError,
+)
+from deuteron.options import settings
+from deuteron.runtime.config import Config
+from deuteron.runtime.tuned_file import Outcome
+
+Bench = Callable[[Config, float, bool], Outcome]
+# What makes a configuration one that cannot be run. A defect of Deuteron (InternalError) is not passed over.
+SKIPPED = (CompilationError, CompilerDied, OutOfResources, LaunchError, Spills, UsageError)
+
+
+class Trials:
+    """The outcomes of some configurations. `jobs` are the compiles of those that a compiler in a process can do."""
+
+    def __init__(self, kernel: str, bench: Bench, jobs: Mapping[Config, Any], known: Mapping[Config, Outcome]):
+        self._kernel, self._bench, self._jobs = kernel, bench, jobs
+        self.outcomes: dict[Config, Outcome] = dict(known)
+        self._died: dict[Config, DeuteronError] = {}
+
+    @property
+    def best(self) -> Config | None:
+        """The fastest; None where none can be run."""
+        timed = [config for config, outcome in self.outcomes.items() if outcome.ms is not None]
+        return min(timed, key=lambda config: self.outcomes[config].time) if timed else None
+
+    def run(self, configs: Sequence[Config]) -> None:
+        """Time them all."""
+        with _Progress(self._kernel, len(configs)) as progress:
+            self._compile_ahead(configs, progress)
+            spilling = [config for config in configs if self._try(config, False, progress)]
+            if self.best is None:
+                for config in spilling:
+                    self._try(config, True, progress)
+
+    def _try(self, config: Config, takes_spills: bool, progress: _Progress) -> bool:
+        """Time one; whether it was passed over as it spills."""
+        best = self.outcomes[self.best].time if self.best else float("inf")
+        try:
+            if config in self._died:
+                raise self._died[config]
+            self.outcomes[config] = self._bench(config, best, takes_spills)
+        except SKIPPED as error:
+            self.outcomes[config] = Outcome(failure=str(error))
+            progress.failed(config, error)
+            return isinstance(error, Spills)
+        finally:
+            progress.advance(self._shown_best())
+        return False
+
+    def _shown_best(self) -> str:
+        return f"best {self.outcomes[self.best].time:.4g} ms: {self.best}" if self.best else ""
+
+    def _compile_ahead(self, configs: Iterable[Config], progress: _Progress) -> None:
+        """Compile what is not in the cache, in processes, if the first of them takes so long that it pays."""
+        from deuteron.compiler import ahead  # deferred: a launch does not need it
+
+        if not ahead.can_compile_ahead():
+            return
+        missing = [config for config in configs if config in self._jobs and not self._jobs[config].is_kept()]
+        processes = settings.compile_processes
+        if len(missing) < 2 or not ahead.is_worth_it(self._first_compile(missing[0]), len(missing) - 1, processes):
+            return
+        progress.add(len(missing) - 1, "compiling")
+        for index, error in ahead.compile_ahead([self._jobs[config] for config in missing[1:]], processes):
+            progress.advance("compiling")
+            if isinstance(error, CompilerDied):
+                config = missing[index + 1]
+                self._died[config] = error
+                warnings.warn(f"kernel '{self._kernel}' with {config}: {error}: a defect of Deuteron", stacklevel=7)
+
+    def _first_compile(self, config: Config) -> float:
+        """Seconds that a compile here takes; 0 for one that fails, of which its trial tells."""
+        from deuteron.compiler.driver import compile_with  # deferred: as above
+
+        job, begin = self._jobs[config], time.perf_counter()
+        try:
+            compile_with(job.backend, job.source, job.target, job.options)
+        except (*SKIPPED, InternalError):
+            return 0.0
+        return time.perf_counter() - begin
+
+
+class _Progress:
+    """A bar on a terminal; elsewhere nothing."""
+
+    def __init__(self, kernel: str, total: int):
+        self._kernel, self._total, self._bar, self._task = kernel, total, None, None
+
+    def __enter__(self) -> _Progress:
+        if not sys.stderr.isatty():
+            return self
+        from rich.console import Console  # deferred: most tuning is not looked at
+        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+        columns = (TextColumn("autotuning {task.fields[kernel]}"), BarColumn(20), MofNCompleteColumn())
+        text = TextColumn("{task.description}", markup=False)
+        self._bar = Progress(*columns, TimeElapsedColumn(), text, console=Console(stderr=True), transient=True)
+        self._task = self._bar.add_task("", total=self._total, kernel=self._kernel)
+        self._bar.start()
+        return self
+
+    def add(self, count: int, what: str) -> None:
+        """There is more to do."""
+        if self._bar is not None:
+            self._total += count
+            self._bar.update(self._task, total=self._total, description=what)
+
+    def advance(self, what: str) -> None:
+        if self._bar is not None:
+            self._bar.update(self._task, advance=1, description=what)
+
+    def failed(self, config: Config, error: DeuteronError) -> None:
+        """Say which configuration cannot be run, and why, in a line that stays."""
+        if self._bar is not None:
+            from rich.text import Text
+
+            self._bar.console.print(Text(f"{self._kernel}: skipped {config}: {error.message}"))
+
+    def __exit__(self, *error: object) -> None:
+        if self._bar is not None:
+            self._bar.stop()
