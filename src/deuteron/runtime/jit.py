@@ -217,7 +217,7 @@ class JITFunction(Pickled, Function, KernelInterface):
         bound = self._bind(args, kwargs, False)
         target, _ = self._target(bound)
         backend = get_backend(target)
-        return Job(backend, self._source(bound), target, self._options(backend, bound))
+        return Job(backend, self.source_of(bound), target, self.options_of(backend, bound))
 
     def preload(self, specialization_data: str) -> CompiledKernel:
         """Compile and load what a hook was told of in another process, as `compile["specialization_data"]`.

@@ -24,6 +24,7 @@ import deuteron
 from deuteron.backend import get_backend
 from deuteron.compiler.key import toolchain
 from deuteron.errors import UsageError
+from deuteron.language.modules import name_of
 from deuteron.language.references import stable_repr
 from deuteron.options import Target, settings
 from deuteron.runtime.config import Config
@@ -36,7 +37,7 @@ class TunedStore:
     """The file of one kernel for one target. `where` is the user's file (`.json`) or folder; None: the cache folder."""
 
     def __init__(self, kernel: Any, where: Path | None, target: Target):
-        self.kernel = f"{kernel.__module__}.{kernel.__qualname__}".replace(".<locals>", "")
+        self.kernel = f"{name_of(kernel.__module__)}.{kernel.__qualname__}".replace(".<locals>", "")
         self._source = kernel.cache_key[:16]
         self._is_users = where is not None
         self._device = device_text(target)
