@@ -77,3 +77,54 @@ def test_keys(show):
     theme = shown.evaluate("document.documentElement.dataset.theme")
     shown.press("t")
     assert shown.evaluate("document.documentElement.dataset.theme") != theme
+
+
+def test_an_element_says_who_holds_it(show):
+    page = explored("matmul", "cuda:90")
+    shown = show(page)
+    shown.press("2")
+    layouts = page.exploration.layouts.layouts
+    name = next(value for value in page.exploration.layouts.values if value.name == "%acc")
+    wanted = f"{layouts[name.layout].name}{name.type}"
+    shown.evaluate(f"[...document.querySelectorAll('.item')].find((e) => e.textContent.startsWith('{wanted}')).click()")
+    shown.wait("document.querySelector('canvas.tile')?.width > 300")
+    x, y = shown.evaluate(MIDDLE.format(row=17, column=9))
+    shown.move(x, y)
+    said = shown.texts("#layout-readout")[0]
+    bases = layouts[name.layout].bases
+    found = re.fullmatch(r"element \(17, 9\): warp (\d+), lane (\d+), register (\d+), thread (\d+)", said)
+    assert found, said
+    warp, lane, register, thread = map(int, found.groups())
+    assert held(bases, {"warp": warp, "lane": lane, "register": register}) == (17, 9) and thread == 32 * warp + lane
+    shown.click("[data-mode='lane']")
+    assert shown.evaluate("document.querySelector(\"[data-mode='lane']\").getAttribute('aria-pressed')") == "true"
+
+
+# Where the middle of an element of the drawn tile is.
+MIDDLE = """(() => {{
+  const canvas = document.querySelector('canvas.tile'), box = canvas.getBoundingClientRect();
+  const [x, y] = canvas.tile.middle({row} * canvas.tile.picture.columns + {column});
+  return [box.left + x, box.top + y];
+}})()"""
+
+
+def held(bases, numbers):
+    """The coordinates that registers, lanes and warps of these numbers have."""
+    found = (0, 0)
+    for name, number in numbers.items():
+        for bit, basis in enumerate(bases[name]):
+            if number >> bit & 1:
+                found = tuple(a ^ b for a, b in zip(found, basis, strict=True))
+    return found
+
+
+def test_a_conversion_and_a_dot(show):
+    shown = show(explored("matmul", "cuda:90"))
+    shown.press("2")
+    assert "m64n64k16" in shown.texts(".detail h2")[0]
+    shown.hover(".product > div:nth-child(3) canvas")
+    assert re.match(r"c, element \(\d+, \d+\): warp", shown.texts("#layout-readout")[0])
+    shown.evaluate("[...document.querySelectorAll('.item')].find((e) => e.textContent.includes('through')).click()")
+    shown.wait("document.querySelectorAll('.stop').length == 3")
+    shown.hover(".stop:nth-child(1) canvas")
+    assert re.search(r"warp \d+, lane \d+.*byte \d+, bank \d+.*warp \d+, lane \d+", shown.texts("#layout-readout")[0])

@@ -13,10 +13,12 @@ from collections.abc import Iterator
 import deuteron
 from deuteron.compiler.kernel import CompiledKernel
 from deuteron.compiler.source import IRSource
-from deuteron.explorer.model import Exploration, Parameter, Table, Text
+from deuteron.explorer.layouts import LayoutReader
+from deuteron.explorer.model import Exploration, Layouts, Parameter, Table, Text
 from deuteron.explorer.passes import pass_results
 from deuteron.explorer.sources import Sources
 from deuteron.explorer.texts import language_of, located
+from deuteron.explorer.tile_ir import LocatedModule
 
 
 def explore_kernel(kernel: CompiledKernel) -> Exploration:
@@ -36,6 +38,7 @@ def explore_kernel(kernel: CompiledKernel) -> Exploration:
         stages=stages,
         passes=passes,
         report=tuple(_report(kernel)),
+        layouts=_layouts(kernel),
     )
 
 
@@ -45,6 +48,14 @@ def _stages(kernel: CompiledKernel, sources: Sources) -> Iterator[Text]:
         if language is not None:
             text = located(name, kernel.asm[name])
             yield Text(name, language, text.lines, sources.at(text))
+
+
+def _layouts(kernel: CompiledKernel) -> Layouts:
+    if "ttgir" not in kernel.asm:
+        return Layouts()
+    ptx = kernel.asm.get("ptx", "")
+    matrices = {"load": "ldmatrix" in ptx, "store": "stmatrix" in ptx}
+    return LayoutReader(LocatedModule(kernel.asm["ttgir"]), matrices).read()
 
 
 def _constants(kernel: CompiledKernel) -> dict[str, str]:

@@ -82,6 +82,99 @@ class Parameter:
 
 
 @dataclass(frozen=True)
+class Layout:
+    """Where the elements of a tile are: for each input, one basis for each bit of its number, lowest first, whose
+    coordinates are XORed. `space` is "registers", with inputs register, lane and warp, or "shared", with an offset in
+    elements.
+    """
+
+    name: str
+    space: str
+    shape: tuple[int, ...]
+    bases: dict[str, tuple[tuple[int, ...], ...]]
+
+
+@dataclass(frozen=True)
+class Value:
+    """A tile that a line of ttgir makes: its type without the layout, which is a number; `buffers` in shared memory."""
+
+    line: int
+    name: str
+    type: str
+    element_bits: int
+    layout: int
+    buffers: int
+
+
+@dataclass(frozen=True)
+class SharedAccess:
+    """How the warps store a tile into shared memory, load it, or copy it there: between which layouts, by vectors or
+    matrices whose rows have so many bytes. `conflicts` are the further passes of one access of a warp.
+    """
+
+    line: int
+    kind: str
+    registers: int
+    memory: int
+    how: str
+    vector_bytes: int
+    conflicts: int
+
+
+@dataclass(frozen=True)
+class Conversion:
+    """A tile that changes its layout: through "registers" of the same thread, "shuffles" or "shared memory", there in
+    the layout `scratch`, in so many parts of `bytes`.
+    """
+
+    line: int
+    name: str
+    source: int
+    result: int
+    element_bits: int
+    route: str
+    shuffles: int
+    scratch: int | None
+    parts: int
+    bytes: int
+    stores: tuple[SharedAccess, ...]
+    loads: tuple[SharedAccess, ...]
+
+
+@dataclass(frozen=True)
+class Operand:
+    """A tile that is multiplied: its type without the layout, the bits of an element, the number of its layout."""
+
+    type: str
+    element_bits: int
+    layout: int
+
+
+@dataclass(frozen=True)
+class Dot:
+    """A matrix product: "wgmma", "mma" or "multiply-adds", with m, n and k of one instruction."""
+
+    line: int
+    name: str
+    kind: str
+    instruction: tuple[int, int, int]
+    a: Operand
+    b: Operand
+    c: Operand
+
+
+@dataclass(frozen=True)
+class Layouts:
+    """All that has a layout in ttgir. Lines are those of the stage `ttgir`."""
+
+    layouts: tuple[Layout, ...] = ()
+    values: tuple[Value, ...] = ()
+    conversions: tuple[Conversion, ...] = ()
+    dots: tuple[Dot, ...] = ()
+    accesses: tuple[SharedAccess, ...] = ()
+
+
+@dataclass(frozen=True)
 class Exploration:
     """All that is known of one compiled kernel."""
 
@@ -96,6 +189,7 @@ class Exploration:
     stages: tuple[Text, ...]
     passes: tuple[PassResult, ...]
     report: tuple[Table, ...]
+    layouts: Layouts
 
     def to_dict(self) -> dict[str, Any]:
         return {"format": FORMAT, "version": VERSION, **asdict(self)}

@@ -24,7 +24,10 @@ from deuteron.explorer.model import Exploration
 
 _FOLDER = Path(__file__).parent / "page"
 # Each uses what those before it define, and `main.js` begins.
-SCRIPTS = ("data.js", "highlight.js", "list.js", "links.js", "source.js", "stage.js", "report.js", "main.js")
+SCRIPTS = (
+    *("data.js", "highlight.js", "list.js", "links.js", "source.js", "stage.js", "report.js"),
+    *("layouts.js", "tile.js", "layoutview.js", "main.js"),
+)
 _FRAME_HEIGHT = 820  # pixels, in a notebook
 
 

@@ -5,5 +5,6 @@ linear.py        LinearLayout: (register, lane, warp, block) or (offset, block) 
 distributed.py   the named layouts of registers: blocked, slices, mma accumulators and operands
 wgmma.py         the layouts of wgmma: accumulator, operand, matrices in shared memory
 shared.py        the named layouts of shared memory: row-major, swizzled, for matrix products
+shared_access.py how a warp accesses shared memory: in vectors, by matrices; bank conflicts
 conversion.py    how a tile gets from one layout into another: registers, shuffles, shared memory
 """

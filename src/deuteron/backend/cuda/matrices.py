@@ -4,14 +4,8 @@ bytes.
     load_matrices(ctx, tile, layout)            the bits of each register, or None
     store_matrices(ctx, tile, layout, bits)     whether it could
 
-Eight lanes give the addresses of the rows of a matrix; up to four move at once. Lane l has word l % 4 of row l / 4;
-with `.trans`, of 16-bit elements, those of column l / 4 in row 2 * (l % 4) and the next:
-
-                 registers in a word      lanes 1, 2              lanes 4, 8, 16
-    plain        next elements in memory  next words in memory    rows
-    transposed   rows                     rows                    next elements in memory
-
-What else moves a register or a warp moves by whole rows.
+Eight lanes give the addresses of the rows of a matrix; up to four move at once. Which lane has what of them is in
+`layout/shared_access.py`.
 """
 
 from __future__ import annotations
@@ -24,25 +18,17 @@ from deuteron.backend.gpu.shared_tile import Addresses, SharedTile
 from deuteron.backend.gpu.words import pack, struct_members, struct_type, unpack
 from deuteron.backend.llvm.types import Value, byte_width
 from deuteron.layout import f2
-from deuteron.layout.linear import LANE, REGISTER, WARP, LinearLayout, log2
+from deuteron.layout.linear import LinearLayout, log2
+from deuteron.layout.shared_access import Matrices, Offsets, find_matrices
 
-ROW_BYTES, WORD_BYTES, MAX_MATRICES = 16, 4, 4
-
-
-@dataclass(frozen=True)
-class _Matrices:
-    """`rows`: the offsets that the three bits of a row's number add; `word_bits`: the register bits within a word."""
-
-    transposed: bool
-    rows: tuple[int, ...]
-    word_bits: tuple[int, ...]
+MAX_MATRICES = 4
 
 
 @dataclass(frozen=True)
 class _Access:
     """The instructions of one tile: which matrices each moves, from where."""
 
-    found: _Matrices
+    found: Matrices
     registers: list[int]
     addresses: Addresses
     matrix_bits: list[int]
@@ -93,35 +79,15 @@ def store_matrices(ctx: Context, tile: SharedTile, layout: LinearLayout, bits: S
 
 
 def _access(ctx: Context, tile: SharedTile, layout: LinearLayout) -> _Access | None:
-    size, to_offset = byte_width(tile.type), layout.compose(tile.layout.right_inverse())
-    registers, lanes, warps = ([size * basis[0] for basis in to_offset.of(name)] for name in (REGISTER, LANE, WARP))
-    found = _plain(registers, lanes, warps, size) or _transposed(registers, lanes, warps, size)
+    offsets = Offsets.of(layout, tile.layout, byte_width(tile.type))
+    found, registers = find_matrices(offsets), offsets.registers
     if found is None:
         return None
     others = [bit for bit in range(len(registers)) if bit not in found.word_bits]
     matrix_bits = others[: log2(MAX_MATRICES)]
     in_address = [registers[bit] for bit in matrix_bits] + [0] * (log2(MAX_MATRICES) - len(matrix_bits))
-    addresses = Addresses(ctx.b, tile, ctx.threads.image([*found.rows, *in_address], warps))
+    addresses = Addresses(ctx.b, tile, ctx.threads.image([*found.rows, *in_address], offsets.warps))
     return _Access(found, registers, addresses, matrix_bits, others[len(matrix_bits) :])
-
-
-def _plain(registers: list[int], lanes: list[int], warps: list[int], size: int) -> _Matrices | None:
-    in_word = [size << bit for bit in range(log2(WORD_BYTES // size))] if size <= WORD_BYTES else [0]
-    if any(offset not in registers for offset in in_word) or lanes[:2] != [WORD_BYTES, 2 * WORD_BYTES]:
-        return None
-    bits = tuple(registers.index(offset) for offset in in_word)
-    rest = [offset for bit, offset in enumerate(registers) if bit not in bits]
-    return _Matrices(False, tuple(lanes[2:]), bits) if _are_rows([*rest, *lanes[2:], *warps]) else None
-
-
-def _transposed(registers: list[int], lanes: list[int], warps: list[int], size: int) -> _Matrices | None:
-    if size != 2 or not registers or lanes[2:] != [2, 4, 8] or not _are_rows([*registers, *lanes[:2], *warps]):
-        return None
-    return _Matrices(True, (registers[0], *lanes[:2]), (0,))
-
-
-def _are_rows(offsets: Sequence[int]) -> bool:
-    return all(offset % ROW_BYTES == 0 for offset in offsets)
 
 
 def _combinations(bits: Sequence[int]) -> list[int]:

@@ -33,6 +33,8 @@ class App {
     for (const button of document.querySelectorAll("#views button")) button.setAttribute("aria-selected", button.dataset.view === view.name);
     view.element ??= view.make();
     this.right.replaceChildren(view.element);
+    if (this.picked) view.pick?.(this.picked);
+    this.picked = null;
     this.relight("all");
   }
 
@@ -52,7 +54,7 @@ class App {
 
   // A row of a stage was clicked.
   pick(pane, row) {
-    this.picked = { kernel: pane.kernel, stage: pane.stage, row };
+    this.picked = { kernel: pane.kernel, stage: pane.isFinal ? pane.stage : null, row };
   }
 
   // How many lines of each stage the shown source line became.
@@ -102,7 +104,7 @@ class App {
 }
 
 function viewsOf(app) {
-  return [codeView(app), ...[reportView].map((make) => make(app)).filter(Boolean)];
+  return [codeView(app), ...[layoutView, reportView].map((make) => make(app)).filter(Boolean)];
 }
 
 // The source's other side: two stages, of one kernel or of both.
