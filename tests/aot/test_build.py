@@ -49,6 +49,25 @@ def emit_two(workspace: Workspace) -> None:
     link_kernels(headers, workspace.folder / "linked")
 
 
+def test_two_versions_of_the_runtime_in_one_program(tmp_path: Path):
+    """Each has its own threads; all else that both define is the same."""
+    one, two = (Workspace(tmp_path / name) for name in ("one", "two"))
+    sources = []
+    for workspace, name in ((one, "first"), (two, "second")):
+        workspace.folder.mkdir()
+        header = workspace.emit(ADD_ALPHA, "*fp32, fp32, i32, 128", "n", name=name)
+        sources.append(header.with_suffix(".c"))
+    sources[1].write_text(re.sub(r"(deuteron_(?:pool|launch|load|unload|stop))_v\d+", r"\1_v0", sources[1].read_text()))
+    headers = "".join(f'#include "{source.with_suffix(".h")}"\n' for source in sources)
+    functions = [source.with_suffix("").name.replace(".", "_") for source in sources]
+    calls = " || ".join(f"{function}(0, x, 1.0f, 99)" for function in functions)
+    main = f"{headers}int main(void) {{\n  static float x[99];\n  return {calls} || x[98] != 2;\n}}\n"
+    (tmp_path / "main.c").write_text(main)
+    command = [*C99, "-fsanitize=address,undefined", tmp_path / "main.c", *sources, "-o", tmp_path / "program"]
+    subprocess.run(command, check=True)
+    Program(tmp_path / "program").run()
+
+
 @pytest.mark.parametrize("flags", FLAGS.values(), ids=FLAGS)
 @pytest.mark.parametrize("compiler", [C99, CXX17], ids=["c99", "c++17"])
 def test_builds_and_runs(workspace: Workspace, compiler: list[str], flags: list[str]):

@@ -75,11 +75,27 @@ def test_a_program_in_c(built: Project):
     assert built.run(C, str(built.out / "libnorms.a"), compiler="gcc") == "3 2 2 1\n"
 
 
-@pytest.mark.parametrize("compiler", [["gcc", "-std=c99"], ["g++", "-x", "c++", "-std=c++17"]], ids=["c99", "c++17"])
-def test_the_sources_compile_without_a_warning(built: Project, compiler: list[str]):
+WARNINGS = ["-Wall", "-Wextra", "-Wconversion", "-Wsign-conversion", "-Wshadow", "-Wcast-qual", "-Werror", "-pedantic"]
+
+
+@pytest.mark.parametrize("compiler", ["gcc", "clang"])
+@pytest.mark.parametrize("std", ["c99", "c11", "c++17", "c++20"])
+def test_the_sources_compile_without_a_warning(built: Project, compiler: str, std: str):
+    if not shutil.which(compiler):
+        pytest.skip(f"needs {compiler}")
+    language = ["-x", "c++"] if "+" in std else []
     kernels = sorted(built.out.glob("kernels/*.c"))
-    command = [*compiler, "-Wall", "-Wextra", "-Wconversion", "-Werror", "-pedantic", "-fsyntax-only"]
+    command = [compiler, *language, f"-std={std}", *WARNINGS, "-fsyntax-only"]
     subprocess.run([*command, built.out / "norms.c", kernels[0], kernels[-1]], check=True)
+    if language:
+        subprocess.run([*command, "-include", built.out / "norms.hpp", built.out / "norms.c"], check=True)
+
+
+def test_a_static_library_has_no_name_without_a_prefix(built: Project):
+    names = subprocess.run(["nm", "-g", "--defined-only", built.out / "libnorms.a"], capture_output=True, text=True)
+    defined = [line.split()[-1] for line in names.stdout.splitlines() if len(line.split()) == 3]
+    assert len(defined) > 20
+    assert [name for name in defined if not name.startswith("deuteron_")] == []
 
 
 def test_only_the_functions_of_the_library_are_there(project: Project):

@@ -23,6 +23,8 @@ from deuteron.language.signature import DESCRIPTOR, descriptor_arguments, parse_
 FUNCTIONS = ("cdiv", "min", "max")
 DIVISIONS = ("/", "//", "%", "cdiv")
 MAX_DEPTH = 100
+MAX_OPERATIONS = 250
+MAX_DIGITS = 100
 INT64_MAX = 2**63 - 1
 ALLOWED = "a grid has whole numbers, the kernel's parameters, + - * / // % ( ), cdiv(a, b), min(a, b) and max(a, b)"
 
@@ -120,7 +122,8 @@ class _Parser:
 
     def __init__(self, source: OptionText, scope: Scope):
         self.source, self.scope = source, scope
-        self.tokens, self.position, self.depth = _tokens(source.text), 0, 0
+        self.tokens, self.position = _tokens(source.text), 0
+        self.depth, self.num_operations = 0, 0
 
     @property
     def token(self) -> _Token:
@@ -162,7 +165,7 @@ class _Parser:
     def sum(self) -> Node:
         node = self.product()
         while sign := self.take("+", "-"):
-            node = Operation(sign.text, node, self.product())
+            node = self.operation(sign, node, self.product())
         return node
 
     def product(self) -> Node:
@@ -172,6 +175,9 @@ class _Parser:
         return node
 
     def operation(self, sign: _Token, left: Node, right: Node) -> Node:
+        self.num_operations += 1
+        if self.num_operations > MAX_OPERATIONS:
+            raise self.error(f"the grid has more than {MAX_OPERATIONS} operations", sign)
         if sign.text in DIVISIONS and right == Number(0):
             raise self.error(f"'{sign.text}' divides by zero", sign)
         return Operation(sign.text, left, right)
@@ -204,8 +210,9 @@ class _Parser:
 
     def number(self, token: _Token) -> Node:
         is_hexadecimal = token.text[:2].lower() == "0x"
-        value = int(token.text, 16 if is_hexadecimal else 10)
-        if value > INT64_MAX:
+        is_long = len(token.text) > MAX_DIGITS
+        value = 0 if is_long else int(token.text, 16 if is_hexadecimal else 10)
+        if is_long or value > INT64_MAX:
             raise self.error(f"{token.text} does not fit into 64 bits", token)
         return Number(value)
 

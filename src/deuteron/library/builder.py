@@ -108,7 +108,7 @@ def _build(library: Library, out: Path, options: BuildOptions) -> Built:
         _check_findings(rows, options)
         return Built(manifest, rows, 0, False, compiler is not None, _sources(manifest))
     stale = state.stale
-    options.start(len(stale) + (0 if compiler is None else len(state.variants) + 1))
+    options.start(len(stale) + (0 if compiler is None else len(state.variants) + 1 + library.shared))
     _compile(state, stale)
     manifest = _manifest(state)
     rows = rows_of(manifest, state.seconds)

@@ -149,8 +149,9 @@ class Library:
             raise self.error(f'\'targets\' is a list such as ["cpu", "cuda:90"], got {self.targets!r}', "targets")
         for i, target in enumerate(self.targets):
             self._check_target(i, target)
-        if not all(map(_NAME.fullmatch, self.cxx_namespace.split("::"))):
-            raise self.error(f"'{self.namespace}' cannot be a namespace of C++", "namespace")
+        is_text = isinstance(self.namespace, str | None)
+        if not is_text or not all(map(_NAME.fullmatch, self.cxx_namespace.split("::"))):
+            raise self.error(f"{self.namespace!r} cannot be a namespace of C++", "namespace")
         if not isinstance(self.shared, bool):
             raise self.error(f"'shared' is true or false, got {self.shared!r}", "shared")
         if not self.kernels:

@@ -27,6 +27,7 @@ from deuteron.library.staleness import digest_of_text
 from deuteron.options import get_variable
 
 FLAGS = ("-O2", "-fPIC")
+STATIC_FLAGS = ("-DDEUTERON_NO_PLAIN_NAMES",)  # what only the shared library needs would be seen by a whole program
 STATE = "objects/state.json"
 _ZIG = (sys.executable, "-m", "ziglang")
 
@@ -93,29 +94,54 @@ def library_files(name: str, shared: bool) -> list[str]:
 def is_built(compiler: Compiler, request: Request) -> bool:
     """Whether the libraries are there, of these sources by this compiler."""
     made = all((request.earlier / file).is_file() for file in library_files(request.name, request.shared))
-    return made and _state(request.earlier) == _wanted(compiler, request.sources)
+    return made and _state(request.earlier) == _wanted(compiler, request)
 
 
 def build_objects(compiler: Compiler, request: Request) -> list[str]:
     """Build them; returns the names of all files that there are then. Raises UsageError with what the compiler says."""
     (request.folder / "objects").mkdir()
-    known, wanted = _state(request.earlier), _wanted(compiler, request.sources)
+    units = _units(request)
+    known, wanted = _state(request.earlier), _wanted(compiler, request)
     with ThreadPoolExecutor(request.processes) as pool:
-        compile_one = partial(_object, compiler, request, known, wanted)
-        objects = list(pool.map(compile_one, request.sources))
-    _archive(request, objects)
+        objects = list(pool.map(partial(_object, compiler, request, known, wanted), units))
+    _archive(request, [unit.object for unit in units if unit.is_static])
     if request.shared:
-        command = [*compiler.command, "-shared", "-o", f"lib{request.name}.so", *objects, "-lpthread", "-ldl"]
+        shared = [unit.object for unit in units if unit.is_shared]
+        command = [*compiler.command, "-shared", "-o", f"lib{request.name}.so", *shared, "-lpthread", "-ldl"]
         _run(command, request.folder)
     (request.folder / f"{request.name}.pc").write_text(_pkg_config(request.name))
     (request.folder / STATE).write_text(json.dumps(wanted, indent=1) + "\n")
     return [*objects, STATE, *library_files(request.name, request.shared)]
 
 
-def _wanted(compiler: Compiler, sources: dict[str, str]) -> dict[str, str]:
+@dataclass(frozen=True)
+class _Unit:
+    """An object, relative to the folder, with its source, and the libraries that it is for."""
+
+    source: str
+    object: str
+    flags: tuple[str, ...] = ()
+    is_static: bool = True
+    is_shared: bool = True
+
+
+def _units(request: Request) -> list[_Unit]:
+    """The source that has the library's functions gives an object for each library: the names in them differ."""
+    own = f"{request.name}.c"
+    kernels = [_Unit(source, f"objects/{Path(source).stem}.o") for source in request.sources if source != own]
+    functions = [_Unit(own, f"objects/{request.name}.o", STATIC_FLAGS, is_shared=False)]
+    if request.shared:
+        functions.append(_Unit(own, f"objects/{request.name}.shared.o", is_static=False))
+    return [*functions, *kernels]
+
+
+def _wanted(compiler: Compiler, request: Request) -> dict[str, str]:
     """What every object is to be made from."""
     command = " ".join([*compiler.command, *FLAGS, compiler.version])
-    return {name: digest_of_text(f"{command} {digest}") for name, digest in sources.items()}
+    return {
+        unit.object: digest_of_text(f"{command} {' '.join(unit.flags)} {request.sources[unit.source]}")
+        for unit in _units(request)
+    }
 
 
 def _state(folder: Path) -> dict[str, str]:
@@ -126,16 +152,15 @@ def _state(folder: Path) -> dict[str, str]:
         return {}
 
 
-def _object(compiler: Compiler, request: Request, known: dict[str, str], wanted: dict[str, str], source: str) -> str:
-    """The object of a source, relative to the folder."""
-    name = f"objects/{Path(source).stem}.o"
-    earlier = request.earlier / name
-    if known.get(source) == wanted[source] and earlier.is_file():
-        shutil.copy2(earlier, request.folder / name)
+def _object(compiler: Compiler, request: Request, known: dict[str, str], wanted: dict[str, str], unit: _Unit) -> str:
+    """Make an object, or take that of the last build."""
+    earlier = request.earlier / unit.object
+    if known.get(unit.object) == wanted[unit.object] and earlier.is_file():
+        shutil.copy2(earlier, request.folder / unit.object)
     else:
-        _run([*compiler.command, *FLAGS, "-c", source, "-o", name], request.folder)
-    request.advance(name)
-    return name
+        _run([*compiler.command, *FLAGS, *unit.flags, "-c", unit.source, "-o", unit.object], request.folder)
+    request.advance(unit.object)
+    return unit.object
 
 
 def _archive(request: Request, objects: Iterable[str]) -> None:

@@ -1,8 +1,8 @@
 /* The symbols of functions. Each has one of its own, with a digest of what it was made from, so that every caller that
    includes a header gets the code that the header was written with: whatever other libraries a program has, and whatever
    libc calls its own functions. A shared library (objects built with -fPIC) has the functions under their plain names
-   too, for dlsym, and so has any object built with DEUTERON_PLAIN_NAMES. DEUTERON_HIDDEN keeps a shared library from
-   exporting any of them. */
+   too, for dlsym, and so has any object built with DEUTERON_PLAIN_NAMES; DEUTERON_NO_PLAIN_NAMES keeps them out of objects
+   for a static library. DEUTERON_HIDDEN keeps a shared library from exporting any of them. */
 #ifndef DEUTERON_NAMES_H
 #define DEUTERON_NAMES_H
 
@@ -20,7 +20,7 @@
 #define DEUTERON_PLAIN_NAMES 1
 #endif
 
-#if defined(__ELF__) && defined(DEUTERON_PLAIN_NAMES)
+#if defined(__ELF__) && defined(DEUTERON_PLAIN_NAMES) && !defined(DEUTERON_NO_PLAIN_NAMES)
 #define DEUTERON_PLAIN(function, symbol)                                                                                 \
   extern __typeof__(function) deuteron_plain_##function __asm__(#function)                                               \
       __attribute__((weak, alias(symbol), visibility("default")));
