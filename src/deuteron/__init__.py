@@ -10,37 +10,63 @@
 
     double[(deuteron.cdiv(n, 256),)](x, n, BLOCK=256)
 
-The compiler itself (xDSL, LLVM) is imported when the first kernel is compiled.
+A module is imported when a name of it is first asked for, the compiler itself (xDSL, LLVM) when the first kernel is
+compiled.
 """
 
-from deuteron import errors as errors
-from deuteron import knobs as knobs
-from deuteron import language as language
-from deuteron import testing as testing
-from deuteron.compiler import ASTSource as ASTSource
-from deuteron.compiler import CompiledKernel as CompiledKernel
-from deuteron.compiler import IRSource as IRSource
-from deuteron.compiler import compile as compile
-from deuteron.errors import CompilationError as CompilationError
-from deuteron.errors import DeuteronError as DeuteronError
-from deuteron.errors import OutOfResources as OutOfResources
-from deuteron.language.aggregate import aggregate as aggregate
-from deuteron.language.function import constexpr_function as constexpr_function
-from deuteron.language.function import must_use_result as must_use_result
-from deuteron.options import Target as Target
-from deuteron.runtime import Config as Config
-from deuteron.runtime import JITFunction as JITFunction
-from deuteron.runtime import KernelInterface as KernelInterface
-from deuteron.runtime import MockTensor as MockTensor
-from deuteron.runtime import TensorWrapper as TensorWrapper
-from deuteron.runtime import autotune as autotune
-from deuteron.runtime import cdiv as cdiv
-from deuteron.runtime import heuristics as heuristics
-from deuteron.runtime import next_power_of_2 as next_power_of_2
-from deuteron.runtime import reinterpret as reinterpret
-from deuteron.runtime.jit import jit as jit
-from deuteron.runtime.recompiles import recompiles as recompiles
+from __future__ import annotations
 
-TritonError = DeuteronError
+from typing import TYPE_CHECKING
+
+from deuteron.lazy import lazy_names
+
+if TYPE_CHECKING:
+    from deuteron import errors as errors
+    from deuteron import knobs as knobs
+    from deuteron import language as language
+    from deuteron import testing as testing
+    from deuteron.compiler import ASTSource as ASTSource
+    from deuteron.compiler import CompiledKernel as CompiledKernel
+    from deuteron.compiler import IRSource as IRSource
+    from deuteron.compiler import compile as compile
+    from deuteron.errors import CompilationError as CompilationError
+    from deuteron.errors import DeuteronError as DeuteronError
+    from deuteron.errors import OutOfResources as OutOfResources
+    from deuteron.errors import TritonError as TritonError
+    from deuteron.language.aggregate import aggregate as aggregate
+    from deuteron.language.function import constexpr_function as constexpr_function
+    from deuteron.language.function import must_use_result as must_use_result
+    from deuteron.options import Target as Target
+    from deuteron.runtime import Config as Config
+    from deuteron.runtime import JITFunction as JITFunction
+    from deuteron.runtime import KernelInterface as KernelInterface
+    from deuteron.runtime import MockTensor as MockTensor
+    from deuteron.runtime import TensorWrapper as TensorWrapper
+    from deuteron.runtime import autotune as autotune
+    from deuteron.runtime import cdiv as cdiv
+    from deuteron.runtime import heuristics as heuristics
+    from deuteron.runtime import next_power_of_2 as next_power_of_2
+    from deuteron.runtime import reinterpret as reinterpret
+    from deuteron.runtime.jit import jit as jit
+    from deuteron.runtime.recompiles import recompiles as recompiles
 
 __version__ = "0.1.0"
+
+_NAMES = {
+    "deuteron.compiler": "ASTSource CompiledKernel IRSource compile",
+    "deuteron.errors": "CompilationError DeuteronError OutOfResources TritonError",
+    "deuteron.language.aggregate": "aggregate",
+    "deuteron.language.function": "constexpr_function must_use_result",
+    "deuteron.options": "Target",
+    "deuteron.runtime.autotuner": "autotune",
+    "deuteron.runtime.config": "Config",
+    "deuteron.runtime.heuristics": "heuristics",
+    "deuteron.runtime.interface": "KernelInterface",
+    "deuteron.runtime.jit": "JITFunction jit",
+    "deuteron.runtime.mock": "MockTensor TensorWrapper reinterpret",
+    "deuteron.runtime.recompiles": "recompiles",
+    "deuteron.runtime.sizes": "cdiv next_power_of_2",
+}
+_SUBMODULES = "backend compiler dtypes errors knobs language options runtime testing"
+
+__getattr__, __dir__ = lazy_names(globals(), _NAMES, _SUBMODULES)

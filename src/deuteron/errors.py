@@ -11,7 +11,6 @@ One that has a place in a source file renders with file, line, caret and the cha
 
 from __future__ import annotations
 
-import difflib
 import linecache
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -44,6 +43,8 @@ class Location:
 
 def suggest(name: str, known: Iterable[str]) -> str:
     """' Did you mean ...?', or nothing where no known name is alike."""
+    import difflib  # deferred: 2 ms, which only a mistake needs
+
     cutoff = 0.6 if len(name) > 2 else 0.5  # of two letters one may be wrong
     matches = difflib.get_close_matches(name, [other for other in known if not other.startswith("__")], 3, cutoff)
     return f" Did you mean {' or '.join(repr(match) for match in matches)}?" if matches else ""
@@ -73,6 +74,9 @@ class DeuteronError(Exception):
 def _caller_line(call: Location) -> str:
     text = linecache.getline(call.file, call.line).strip()
     return f"  called from {call}: {text}" if text else f"  called from {call}"
+
+
+TritonError = DeuteronError
 
 
 class CompilationError(DeuteronError):

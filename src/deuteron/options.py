@@ -6,13 +6,12 @@ program that changes `os.environ` is heard.
 
 from __future__ import annotations
 
+import functools
 import os
 import warnings
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
-
-import platformdirs
 
 from deuteron.errors import UsageError, suggest
 
@@ -211,6 +210,13 @@ def _flag(name: str, theirs: str = "") -> bool:
     return truth(_variable(name) or (theirs and _variable(theirs)) or "0")
 
 
+@functools.cache
+def _user_cache_dir() -> str:
+    import platformdirs  # deferred: 5 ms, which a program that names its folder does not need
+
+    return platformdirs.user_cache_dir("deuteron")
+
+
 class Settings:
     """What the environment says. Every property reads its variable anew."""
 
@@ -237,7 +243,7 @@ class Settings:
         """DEUTERON_CACHE_DIR (or TRITON_CACHE_DIR, or one in TRITON_HOME): where compiled kernels are kept."""
         given = os.environ.get("DEUTERON_CACHE_DIR") or os.environ.get("TRITON_CACHE_DIR")
         at_home = self.triton_home and os.path.join(self.triton_home, ".triton", "cache")
-        return Path(given or at_home or platformdirs.user_cache_dir("deuteron"))
+        return Path(given or at_home or _user_cache_dir())
 
     @property
     def triton_cache_dir(self) -> Path:

@@ -1,4 +1,7 @@
-"""What is imported when: the compiler only when a kernel is compiled, xDSL not for one that is in the cache."""
+"""What is imported when: the compiler only when a kernel is compiled, xDSL not for one that is in the cache.
+
+What takes long to import, of Python's library too, is not imported before it is needed.
+"""
 
 import subprocess
 import sys
@@ -6,6 +9,12 @@ import sys
 import pytest
 
 HEAVY = ("xdsl", "llvmlite", "numpy", "click", "rich", "matplotlib", "pandas", "torch")
+# Of Python's library, and of Deuteron: what a program that defines kernels and launches one out of the cache needs not.
+NEEDLESS = (
+    *("platformdirs", "tempfile", "shutil", "subprocess", "statistics", "difflib", "csv", "secrets", "hmac", "zlib"),
+    *("deuteron.testing.bench", "deuteron.backend.cuda.backend", "deuteron.backend.cuda.target", "deuteron.machine"),
+    *("deuteron.passes", "deuteron.frontend", "deuteron.ir", "deuteron.runtime.autotuner", "deuteron.backend.report"),
+)
 KERNEL = """
 import sys
 import deuteron
@@ -38,8 +47,15 @@ def test_importing_brings_nothing_heavy(tmp_path, statement):
     assert not set(names.split()) & set(HEAVY)
 
 
+def test_importing_alone_brings_nothing(tmp_path):
+    names = run(tmp_path / "a.py", "import sys\nimport deuteron\nprint(*[n for n in sys.modules if 'deuteron' in n])")
+    assert set(names.split()) == {"deuteron", "deuteron.lazy"}
+
+
 def test_defining_a_kernel_brings_nothing_heavy(tmp_path):
-    assert run(tmp_path / "a.py", KERNEL + SAY) == ""
+    names = run(tmp_path / "a.py", f"{KERNEL}\nprint(*sys.modules)").split()
+    assert not set(names) & {*HEAVY, *NEEDLESS}
+    assert len([name for name in names if name.startswith("deuteron")]) < 110
 
 
 def test_a_kernel_out_of_the_cache_is_launched_without_xdsl(tmp_path):

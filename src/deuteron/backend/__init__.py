@@ -16,20 +16,20 @@ Nothing outside of this folder tests which target it is.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import importlib
+from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Protocol
 
-from deuteron.backend.cpu.backend import CPUBackend
-from deuteron.backend.cuda.backend import CUDABackend
-from deuteron.backend.metadata import KernelMetadata
-from deuteron.backend.report import Report
-from deuteron.backend.stage import Stage
 from deuteron.errors import UsageError
 from deuteron.options import Target
 
 if TYPE_CHECKING:
     from xdsl.passes import ModulePass
+
+    from deuteron.backend.metadata import KernelMetadata
+    from deuteron.backend.report import Report
+    from deuteron.backend.stage import Stage
 
 
 class Backend(Protocol):
@@ -69,7 +69,38 @@ class Backend(Protocol):
         """
 
 
-BACKENDS: dict[str, Backend] = {backend.name: backend for backend in (CPUBackend(), CUDABackend())}
+class Backends(MutableMapping[str, "Backend"]):
+    """The backends by name, each imported when it is first looked up: `module:class` until then."""
+
+    def __init__(self, classes: Mapping[str, str]):
+        self._found: dict[str, Any] = dict(classes)
+
+    def __getitem__(self, name: str) -> Backend:
+        found = self._found[name]
+        if isinstance(found, str):
+            module, _, kind = found.partition(":")
+            found = self._found[name] = getattr(importlib.import_module(module), kind)()
+        return found
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._found
+
+    def __setitem__(self, name: str, backend: Backend) -> None:
+        self._found[name] = backend
+
+    def __delitem__(self, name: str) -> None:
+        del self._found[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._found)
+
+    def __len__(self) -> int:
+        return len(self._found)
+
+
+BACKENDS = Backends(
+    {"cpu": "deuteron.backend.cpu.backend:CPUBackend", "cuda": "deuteron.backend.cuda.backend:CUDABackend"}
+)
 
 
 def parse_target(text: str) -> Target:

@@ -13,7 +13,6 @@ from typing import NamedTuple
 
 from deuteron.backend.cuda.libcuda import cuda_driver, num_devices
 from deuteron.backend.cuda.streams import current_device
-from deuteron.backend.cuda.target import architecture_for_device
 from deuteron.errors import UsageError
 from deuteron.options import Target
 
@@ -36,6 +35,8 @@ def device_target(device: Device) -> Target:
     that Deuteron has no code for."""
     if device.backend == "cpu":
         return Target("cpu", "native", 1)
+    from deuteron.backend.cuda.target import architecture_for_device  # deferred: what is true of GPUs
+
     driver = cuda_driver()
     index = current_device(driver) if device.index is None else device.index
     return Target("cuda", architecture_for_device(driver.capability(index)).capability)

@@ -62,9 +62,10 @@ def triton_modules() -> dict[str, Mapping[str, Any] | ModuleType]:
 
 def _public(module: ModuleType) -> dict[str, Any]:
     """The names of a module, without what it has of Python's own and the submodules that have a table here."""
+    named = ((name, getattr(module, name)) for name in dir(module))  # those, too, that are imported when asked for
     return {
         name: value
-        for name, value in vars(module).items()
+        for name, value in named
         if not name.startswith("_") and not (isinstance(value, ModuleType) and value.__name__.startswith("deuteron"))
     }
 

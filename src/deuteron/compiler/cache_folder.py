@@ -14,15 +14,12 @@ from __future__ import annotations
 import base64
 import json
 import os
-import shutil
-import tempfile
 from pathlib import Path
 
 from deuteron.backend.metadata import KernelMetadata
 from deuteron.compiler.cache import UNREADABLE, Entry, decode, encode
-from deuteron.compiler.eviction import ENTRY_OF_FOLDER, touch
+from deuteron.compiler.eviction import ENTRY_OF_FOLDER, remove_folder, touch
 from deuteron.compiler.trusted_files import is_usable, make_folder, not_written, read, write_new
-from deuteron.options import settings
 
 GROUP = "__grp__"
 
@@ -60,17 +57,18 @@ def store(directory: Path, key: str, entry: Entry, name: str) -> bool:
         return False
     try:
         make_folder(directory)
-        written = Path(tempfile.mkdtemp(dir=directory, prefix=".folder-"))
+        written = directory / f".folder-{os.urandom(8).hex()}"
+        make_folder(written)
     except OSError as error:
         not_written(directory, error)
         return False
     try:
         _write(written, folder, key, entry, name)
         if folder.exists() and load(directory, key) is None:
-            shutil.rmtree(folder, ignore_errors=True)
+            remove_folder(folder)
         os.rename(written, folder)
     except OSError:  # another process may have written it meanwhile
-        shutil.rmtree(written, ignore_errors=True)
+        remove_folder(written)
     return folder.exists()
 
 
@@ -84,8 +82,6 @@ def _write(written: Path, folder: Path, key: str, entry: Entry, name: str) -> No
     files[ENTRY_OF_FOLDER] = json.dumps({**header, "file": name}).encode()
     for file, content in files.items():
         write_new(written / file, content)
-    if settings.cache_is_shared:
-        written.chmod(0o755)  # of a temporary folder it is less
 
 
 def _description(key: str, metadata: KernelMetadata) -> dict[str, object]:

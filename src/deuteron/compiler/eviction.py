@@ -14,7 +14,6 @@ import contextlib
 import itertools
 import os
 import re
-import shutil
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -77,7 +76,7 @@ def stored_files(directory: Path) -> Iterator[StoredFile]:
         elif folder.name.startswith(".folder-"):
             with contextlib.suppress(OSError):
                 if _is_old(folder.stat()):
-                    shutil.rmtree(folder.path)
+                    remove_folder(folder.path)
 
 
 def _files_of(folder: os.DirEntry) -> Iterator[StoredFile]:
@@ -109,4 +108,11 @@ def remove(file: StoredFile) -> None:
             return
         os.unlink(file.path)
         if os.path.basename(file.path) == ENTRY_OF_FOLDER:
-            shutil.rmtree(os.path.dirname(file.path))
+            remove_folder(os.path.dirname(file.path))
+
+
+def remove_folder(path: str | Path) -> None:
+    """Remove a folder with all that is in it; what cannot be removed stays."""
+    import shutil  # deferred: brings compression
+
+    shutil.rmtree(path, ignore_errors=True)

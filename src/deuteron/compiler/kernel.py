@@ -19,7 +19,6 @@ from deuteron import knobs
 from deuteron.backend import Backend
 from deuteron.backend.arrays import array_specialiser, check_writable, device_mismatch, split_token
 from deuteron.backend.metadata import KernelMetadata, Param
-from deuteron.backend.report import Report
 from deuteron.backend.tensor_descriptor import flatten
 from deuteron.compiler.runner import make_runner
 from deuteron.compiler.source import ASTSource, IRSource
@@ -27,6 +26,7 @@ from deuteron.errors import LaunchError
 from deuteron.knobs.hooks import LazyDict
 
 if TYPE_CHECKING:
+    from deuteron.backend.report import Report
     from deuteron.compiler.replay import PassText
     from deuteron.explorer import Page
 

@@ -10,7 +10,6 @@ becomes one InternalError that names the stage and the file in which its input w
 from __future__ import annotations
 
 import re
-import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -119,12 +118,18 @@ class Walk:
     def _defect(self, stage: str, what: str, cause: Exception, text: str | bytes | None) -> InternalError:
         message = f"Deuteron failed in stage '{stage}' of kernel '{self.unit.name}': {what.rstrip('.')}."
         if text is not None:
-            folder = self.folder or Path(tempfile.mkdtemp(prefix="deuteron-"))
+            folder = self.folder or _new_folder()
             path = dump(folder, self.unit.name, f"failed-{stage}", text)
             message += f" It worked on {path}." if path else ""
         message += " This is a defect of Deuteron, not of the kernel: please report it."
         kind = type(cause) if isinstance(cause, InternalError) else InternalError
         return kind(message, getattr(cause, "location", None), getattr(cause, "call_chain", ()))
+
+
+def _new_folder() -> Path:
+    import tempfile  # deferred: what it needs takes 5 ms to import
+
+    return Path(tempfile.mkdtemp(prefix="deuteron-"))
 
 
 def find_stage(stages: Sequence[Stage], name: str) -> Stage:

@@ -15,12 +15,12 @@ from __future__ import annotations
 import contextlib
 import functools
 import hashlib
-import hmac
 import os
-import secrets
 import stat
 import warnings
+from _operator import _compare_digest as compare_digest
 from pathlib import Path
+from typing import Any
 
 from deuteron.options import settings
 
@@ -107,7 +107,7 @@ def read(path: Path) -> bytes:
 def write(path: Path, content: bytes) -> None:
     """Write a file whole or not at all; raises OSError. Its folder is made."""
     make_folder(path.parent)
-    temporary = path.with_name(f".{path.stem[:16]}-{secrets.token_hex(8)}")
+    temporary = path.with_name(f".{path.stem[:16]}-{os.urandom(8).hex()}")
     try:
         write_new(temporary, content)
         os.replace(temporary, path)
@@ -138,16 +138,22 @@ def not_written(directory: Path, error: OSError) -> None:
 
 def seal(*parts: bytes) -> bytes:
     """What says that the parts are whole, and, in a shared cache, written by somebody who has its key."""
-    digest = hmac.new(settings.cache_key, digestmod="sha256") if settings.cache_is_shared else hashlib.sha256()
+    digest = _signature() if settings.cache_is_shared else hashlib.sha256()
     for part in parts:
         digest.update(len(part).to_bytes(8, "little"))
         digest.update(part)
     return digest.digest()
 
 
+def _signature() -> Any:
+    import hmac  # deferred: of a shared cache only
+
+    return hmac.new(settings.cache_key, digestmod="sha256")
+
+
 def is_whole(found: bytes, *parts: bytes) -> bool:
     """Whether that is the seal of the parts."""
-    return hmac.compare_digest(found, seal(*parts))
+    return compare_digest(found, seal(*parts))
 
 
 def _warn(text: str) -> None:

@@ -15,7 +15,6 @@ names of its own: `args_0`, or with the names of the fields `args_x`.
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Iterator
 from typing import Any, NamedTuple
@@ -127,6 +126,8 @@ def descriptor_arguments(name: str, type: tensor_descriptor_type, divisibility: 
 def _unknown_type(name: str) -> str:
     short = name.rpartition(".")[2].lower()
     meant = [text for text, type in SCALARS.items() if type.name == short or _LONG_NAMES.get(short) == text]
+    import difflib  # deferred: only a mistake needs it
+
     near = meant or difflib.get_close_matches(name, SCALARS, n=1)
     hint = f" Did you mean {near[0]!r}?" if near else ""
     return f"Unknown type {name!r}.{hint} Types are {', '.join(SCALARS)}, and with a * before them pointers to these."

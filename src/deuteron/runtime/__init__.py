@@ -13,9 +13,11 @@
 Nothing here tests which target it is, or imports the compiler before a kernel is compiled.
 """
 
-from deuteron.runtime.autotuner import Autotuner as Autotuner
-from deuteron.runtime.autotuner import autotune as autotune
-from deuteron.runtime.config import Config as Config
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from deuteron.lazy import lazy_names
 from deuteron.runtime.driver import driver as driver
 from deuteron.runtime.heuristics import Heuristics as Heuristics
 from deuteron.runtime.heuristics import heuristics as heuristics
@@ -26,3 +28,12 @@ from deuteron.runtime.mock import TensorWrapper as TensorWrapper
 from deuteron.runtime.mock import reinterpret as reinterpret
 from deuteron.runtime.sizes import cdiv as cdiv
 from deuteron.runtime.sizes import next_power_of_2 as next_power_of_2
+
+if TYPE_CHECKING:
+    from deuteron.runtime.autotuner import Autotuner as Autotuner
+    from deuteron.runtime.autotuner import autotune as autotune
+    from deuteron.runtime.config import Config as Config
+
+_NAMES = {"deuteron.runtime.autotuner": "Autotuner autotune", "deuteron.runtime.config": "Config"}
+
+__getattr__, __dir__ = lazy_names(globals(), _NAMES, "autotuner config")
