@@ -8,7 +8,8 @@ import deuteron
 import deuteron.language as tl
 from deuteron.backend import get_backend, parse_target
 from deuteron.compiler import ASTSource, ahead
-from deuteron.compiler.ahead import Job, compile_ahead, is_worth_it
+from deuteron.compiler.ahead import compile_ahead, is_worth_it
+from deuteron.compiler.job import Job
 from deuteron.errors import CompilationError, CompilerDied
 
 

@@ -18,46 +18,16 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
-from deuteron.backend import Backend
 from deuteron.backend.stage import Unit
 from deuteron.compiler.cache import Entry
-from deuteron.compiler.driver import begin_walk, unit_and_key
-from deuteron.compiler.kept import KeptKernel
-from deuteron.compiler.source import ASTSource
+from deuteron.compiler.job import Job
 from deuteron.compiler.worker import READY
 from deuteron.errors import CompilerDied, DeuteronError
-from deuteron.options import Target, settings
+from deuteron.options import settings
 
 START_SECONDS = 1.0  # of a worker, until it compiles: measured, 0.8 s of which are imports
-
-
-@dataclass(frozen=True)
-class Job:
-    """A kernel to be compiled, as `compile_with` is given it."""
-
-    backend: Backend
-    source: ASTSource
-    target: Target
-    options: Any
-
-    def is_kept(self) -> bool:
-        """Whether it is in the cache."""
-        return self._kept().load() is not None
-
-    def _kept(self) -> KeptKernel:
-        return KeptKernel(unit_and_key(self.backend, self.source, self.target, self.options)[1], None)
-
-    def keep(self, entry: Entry) -> None:
-        self._kept().store(entry)
-
-    def lower(self) -> tuple[str, Unit]:
-        """The tile IR as text, and what is known of the kernel; raises what a compile would."""
-        unit, _ = unit_and_key(self.backend, self.source, self.target, self.options)
-        walk = begin_walk(self.backend, self.source, unit)
-        return self.backend.stages[0].text(walk.products[None]), walk.unit
 
 
 def can_compile_ahead() -> bool:

@@ -25,8 +25,8 @@ from deuteron.backend import get_backend
 from deuteron.backend.arrays import check_writable, device_mismatch
 from deuteron.backend.devices import CPU, Device, device_target
 from deuteron.compiler import ASTSource, CompiledKernel, IRSource, resolve_target
-from deuteron.compiler.ahead import Job
 from deuteron.compiler.driver import compile_with
+from deuteron.compiler.job import Job
 from deuteron.compiler.kernel import has_launch_hooks
 from deuteron.errors import DeuteronError, LaunchError, OtherKernel, UsageError, suggest
 from deuteron.language.constant import rebuild
