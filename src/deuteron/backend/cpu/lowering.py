@@ -27,6 +27,7 @@ from deuteron.backend.cpu.elements import NARROW_FLOATS, register_type
 from deuteron.backend.cpu.emitter import Emitter
 from deuteron.backend.cpu.formats import rounded
 from deuteron.backend.cpu.plan.buffers import assign_buffers
+from deuteron.backend.cpu.plan.orders import choose_orders
 from deuteron.backend.cpu.plan.prepare import kernel_of
 from deuteron.backend.cpu.plan.private import release_private_tiles
 from deuteron.backend.cpu.plan.schedule import Plan, Scheduler
@@ -90,6 +91,7 @@ def plan_function(function: FuncOp) -> Plan:
     body = scheduler.region(function.body.block)
     plan = Plan(function, body, scheduler.places, scheduler.storage, scheduler.reader)
     release_private_tiles(plan)
+    choose_orders(plan)
     return plan
 
 

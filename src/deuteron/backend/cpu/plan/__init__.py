@@ -6,6 +6,7 @@ ops                                     what is declared of each op class: how i
 Storage                 storage.py      tiles to keep; costs, effects, inductions, views answer its questions
 Scheduler               schedule.py     items in order; fuse.py puts roots into nests, reads.py says what they read
 release_private_tiles   private.py      tiles that only their own nest reads stay in registers
+choose_orders           orders.py       which dimension of a tile is contiguous in memory
 assign_buffers          buffers.py      who shares memory and where it is, by liveness.py
 choose_axis             axes.py         what is vectorised; steps.py
 

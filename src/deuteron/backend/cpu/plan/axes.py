@@ -6,12 +6,13 @@ x = load(p + i[:, None] + j[None, :] * stride)      column-major                
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from xdsl.ir import SSAValue
 
 from deuteron.backend.cpu.elements import register_type
-from deuteron.backend.cpu.plan.items import Index, Keep, Nest, Root, StoreRoot, identity_index
+from deuteron.backend.cpu.plan.items import Index, Keep, Nest, Place, Root, ScanRoot, StoreRoot, identity_index
 from deuteron.backend.cpu.plan.ops.declaration import UNKNOWN, Step
 from deuteron.backend.cpu.plan.reads import VIEWED
 from deuteron.backend.cpu.plan.schedule import Plan
@@ -37,38 +38,46 @@ class Vectorisation:
 
 
 @dataclass(frozen=True)
-class _Access:
-    """Elements of so many bytes at addresses that move by `steps` (in elements) along the dimensions."""
+class Access:
+    """Elements of so many bytes at addresses that move by `steps` (in elements) along the dimensions.
+
+    `place`: of a kept tile; `index`: the dimensions of the nest that run along its dimensions.
+    """
 
     num_bytes: int
     steps: tuple[Step, ...]
+    place: Place | None = None
+    index: Index = ()
 
 
 def choose_axis(plan: Plan, nest: Nest, vector_bytes: int, max_unroll: int) -> Vectorisation:
     """Lanes are limited by the widest element that the nest computes with or accesses."""
-    candidates = [axis for axis, extent in enumerate(nest.shape) if extent > 1]
-    if nest.is_scalar:
-        return Vectorisation(None, 1, 1)
-    if nest.is_exclusive:
-        candidates = candidates if nest.reduced_axis is not None else []
-        max_unroll = 1
+    candidates = axes_to_vectorise(nest)
     if not candidates:
         return Vectorisation(None, 1, 1)
-    steps = Steps(plan)
-    accesses = [access for root in nest.roots for access in _accesses(plan, steps, nest, root)]
+    accesses = accesses_of(plan, nest)
     lanes = vector_bytes // max(access.num_bytes for access in accesses)
-
-    def cost(axis: int) -> float:
-        count = min(lanes, nest.shape[axis])
-        across = _steps_of_scan(count) if nest.is_exclusive and axis == nest.reduced_axis else 0
-        return (2 + across + sum(_cost(access.steps[axis], count) for access in accesses)) / count
-
-    axis = min(reversed(candidates), key=cost)
+    axis = min(reversed(candidates), key=lambda axis: cost_along(nest, accesses, axis, lanes))
     count = min(lanes, nest.shape[axis])
-    max_unroll = min(max_unroll, _vectors_of(sum(plan.reader.reads(root).num_computed for root in nest.roots)))
+    num_ops = sum(plan.reader.reads(root).num_computed for root in nest.roots)
+    max_unroll = 1 if nest.is_exclusive else min(max_unroll, _vectors_of(num_ops))
     if any(_is_strided(access.steps[axis]) for access in accesses):
         count, max_unroll = min(count, MAX_STRIDED_LANES), 1
     return Vectorisation(axis if count > 1 else None, count, min(max_unroll, nest.shape[axis] // count))
+
+
+def axes_to_vectorise(nest: Nest) -> list[int]:
+    """The dimensions along which elements may be computed together."""
+    if nest.is_scalar or (nest.is_exclusive and nest.reduced_axis is None):
+        return []
+    return [axis for axis, extent in enumerate(nest.shape) if extent > 1]
+
+
+def cost_along(nest: Nest, accesses: Sequence[Access], axis: int, lanes: int) -> float:
+    """What an element costs, in accesses, where lanes run along this axis."""
+    count = min(lanes, nest.shape[axis])
+    across = _steps_of_scan(count) if nest.is_exclusive and axis == nest.reduced_axis else 0
+    return (2 + across + sum(_cost(access.steps[axis], count) for access in accesses)) / count
 
 
 def _steps_of_scan(lanes: int) -> int:
@@ -92,26 +101,33 @@ def _is_strided(step: Step) -> bool:
     return isinstance(step, int) and step not in (0, 1)
 
 
-def _accesses(plan: Plan, steps: Steps, nest: Nest, root: Root) -> list[_Access]:
-    """What a root reads and writes at an index of its nest."""
+def accesses_of(plan: Plan, nest: Nest) -> list[Access]:
+    """What a nest reads and writes at an index."""
+    steps = Steps(plan)
+    return [access for root in nest.roots for access in _accesses(plan, steps, nest, root)]
+
+
+def _accesses(plan: Plan, steps: Steps, nest: Nest, root: Root) -> list[Access]:
     axes = range(len(nest.shape))
 
     def through(pointer: SSAValue, index: Index) -> tuple[Step, ...]:
         return tuple(steps.along(pointer, index, axis) for axis in axes)
 
-    def at(strides: tuple[int, ...], index: Index) -> tuple[Step, ...]:
-        return tuple(strides[index.index(axis)] if axis in index else 0 for axis in axes)
+    def at(place: Place, index: Index, value: SSAValue) -> Access:
+        along = tuple(place.strides[index.index(axis)] if axis in index else 0 for axis in axes)
+        return Access(_width(value), along, place, index)
 
     identity, reads = identity_index(nest.shape), plan.reader.reads(root)
-    found = [_Access(_width(load.result), through(load.ptr, index)) for load, index in reads.loads]
+    found = [Access(_width(load.result), through(load.ptr, index)) for load, index in reads.loads]
     for value, indices in reads.tiles.items():
-        strides = plan.places[value].strides
-        found += [_Access(_width(value), at(strides, index)) for index in indices if index != VIEWED]
+        found += [at(plan.places[value], index, value) for index in indices if index != VIEWED]
     if isinstance(root, StoreRoot):
-        found.append(_Access(_width(root.op.value), through(root.op.ptr, identity)))
+        found.append(Access(_width(root.op.value), through(root.op.ptr, identity)))
     if isinstance(root, Keep):
-        found.append(_Access(_width(root.sources[0]), at(root.place.strides, identity)))
-    return found or [_Access(_width(root.sources[0]), (0,) * len(nest.shape))]
+        found.append(at(root.place, identity, root.sources[0]))
+    if isinstance(root, ScanRoot):
+        found += [at(plan.places[result], identity, result) for result in root.produced()]
+    return found or [Access(_width(root.sources[0]), (0,) * len(nest.shape))]
 
 
 def _width(value: SSAValue) -> int:

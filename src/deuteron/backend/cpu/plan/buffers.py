@@ -9,7 +9,7 @@ assigned first fit, so that what is never needed at the same time shares memory.
 
 from __future__ import annotations
 
-from deuteron.backend.cpu.plan.items import Keep, Nest, Slot, identity_index
+from deuteron.backend.cpu.plan.items import Keep, Nest, Place, Slot, identity_index
 from deuteron.backend.cpu.plan.liveness import Liveness, Range, number_items
 from deuteron.backend.cpu.plan.private import drop_empty_nests, nests_of
 from deuteron.backend.cpu.plan.schedule import Plan
@@ -36,7 +36,7 @@ def _drop_copies(plan: Plan, nest: Nest, ranges: dict[Slot, list[Range]]) -> Non
         if not isinstance(root, Keep) or root.value is not None or source not in plan.places:
             continue
         place = plan.places[source]
-        if place.is_whole and root.place.is_whole and _merge(place.slot, root.place.slot, ranges):
+        if _is_alike(place, root.place) and _merge(place.slot, root.place.slot, ranges):
             nest.roots.remove(root)
 
 
@@ -49,8 +49,13 @@ def _update_in_place(plan: Plan, nest: Nest, ranges: dict[Slot, list[Range]]) ->
         for other in nest.roots:
             for value, indices in plan.reader.reads(other).tiles.items():
                 place = plan.places[value]
-                if indices == in_step and place.is_whole:
+                if indices == in_step and _is_alike(place, root.place):
                     _merge(root.place.slot, place.slot, ranges)
+
+
+def _is_alike(first: Place, second: Place) -> bool:
+    """Whether an element is at the same address of both slots."""
+    return first.is_whole and second.is_whole and first.strides == second.strides
 
 
 def _merge(first: Slot, second: Slot, ranges: dict[Slot, list[Range]]) -> bool:

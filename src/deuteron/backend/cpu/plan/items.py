@@ -23,22 +23,30 @@ def identity_index(shape: tuple[int, ...]) -> Index:
     return tuple(axis if extent > 1 else None for axis, extent in enumerate(shape))
 
 
-def row_major(shape: tuple[int, ...]) -> tuple[int, ...]:
-    """The strides of a shape, in elements."""
-    strides, stride = [], 1
-    for extent in reversed(shape):
-        strides.insert(0, stride)
-        stride *= extent
+def dense_strides(shape: tuple[int, ...], innermost: int | None = None) -> tuple[int, ...]:
+    """The strides of a shape, in elements: row-major, but for the dimension whose neighbours are neighbours in memory.
+
+    (64, 4)     (4, 1)      innermost=0     (1, 64)
+    """
+    axes = [axis for axis in range(len(shape)) if axis != innermost]
+    strides, stride = [0] * len(shape), 1
+    for axis in reversed(axes if innermost is None else [*axes, innermost]):
+        strides[axis] = stride
+        stride *= shape[axis]
     return tuple(strides)
 
 
 @dataclass(eq=False)
 class Slot:
-    """A buffer: `count` elements of an LLVM type. Slots that were coalesced share `merged`; `offset` comes last."""
+    """A buffer: `count` elements of an LLVM type. Slots that were coalesced share `merged`; `offset` comes last.
+
+    `innermost`: the dimension along which neighbours are neighbours in memory, of a tile that is not row-major.
+    """
 
     type: str
     count: int
     num_bytes: int
+    innermost: int | None = None
     offset: int = -1
     merged: Slot | None = None
 
@@ -56,6 +64,7 @@ class Place:
 
     A tile that is computed has a slot of its own, with a step of 1. What shows the memory of another tile keeps this
     form: of the halves that tt.split gives, each has every second element, and a reshape leaves the order as it is.
+    Another order than row-major is for tiles that nothing else shows the memory of: see orders.py.
     """
 
     slot: Slot
@@ -66,7 +75,7 @@ class Place:
     @property
     def strides(self) -> tuple[int, ...]:
         """How far apart neighbours along each dimension are, in elements."""
-        return tuple(self.step * stride for stride in row_major(self.shape))
+        return tuple(self.step * stride for stride in dense_strides(self.shape, self.slot.innermost))
 
     @property
     def is_whole(self) -> bool:
