@@ -35,7 +35,7 @@ Rule = Callable[..., Fragment]
 @dataclass(eq=False)
 class Context:
     """What the rules see: where code goes, what is known, and what it is compiled for. `emit_region` emits the items of
-    a block at the innermost level.
+    a block at the innermost level. `quotients` are the divisions that are done once for the lanes of a vector.
     """
 
     module: Module
@@ -53,6 +53,7 @@ class Context:
     regions: dict[Block, int] = field(default_factory=dict)
     nest_level: int = 0
     tiles: dict[tuple[SSAValue, AxisIndex], Fragment] = field(default_factory=dict)
+    quotients: Collection[Operation] = frozenset()
     lane_functions: set[str] = field(default_factory=set)
     _computed: SSAValue | None = None
     _debug: dict = field(default_factory=dict)

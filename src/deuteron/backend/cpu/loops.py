@@ -14,6 +14,7 @@ any is written, so that a root may overwrite what another one reads there.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 
 from xdsl.ir import SSAValue
@@ -22,8 +23,9 @@ from deuteron.backend.cpu.context import AxisIndex, Context, guarded
 from deuteron.backend.cpu.emitter import OpenLoop
 from deuteron.backend.cpu.fragment import Axis, Fragment
 from deuteron.backend.cpu.places import write_place
-from deuteron.backend.cpu.plan.axes import choose_axis
+from deuteron.backend.cpu.plan.axes import ELEMENTS, Vectorisation, choose_axis
 from deuteron.backend.cpu.plan.items import Keep, Nest, ReduceRoot, Root
+from deuteron.backend.cpu.plan.quotients import Quotients
 from deuteron.backend.cpu.rules.memory import store_tile
 from deuteron.backend.cpu.rules.reduce import Reduction
 from deuteron.backend.llvm.types import Value, const
@@ -34,9 +36,9 @@ MAX_UNROLL = 4  # vectors of an iteration; not measured
 class NestLoops:
     """The loops of one nest while it is emitted. `entries`: what runs along each dimension, once for each vector."""
 
-    def __init__(self, ctx: Context, nest: Nest):
+    def __init__(self, ctx: Context, nest: Nest, vectorisation: Vectorisation | None = None):
         self.ctx, self.nest = ctx, nest
-        self.vectorisation = choose_axis(ctx.plan, nest, ctx.target.vector_bits // 8, MAX_UNROLL)
+        self.vectorisation = vectorisation or _choose(ctx, nest)
         self._loops: list[OpenLoop] = []
         self._axes: list[list[Axis | None]] = [[None] for _ in nest.shape]
         ctx.nest_level = ctx.emitter.depth
@@ -84,8 +86,44 @@ class NestLoops:
 
 
 def emit_nest(ctx: Context, nest: Nest) -> None:
-    """Emit the loops of a nest."""
-    loops = NestLoops(ctx, nest)
+    """Emit the loops of a nest; twice where its divisions are regular only if a guard holds."""
+    vectorisation = _choose(ctx, nest)
+    if not vectorisation.quotients.guards:
+        _emit_loops(ctx, nest, vectorisation)
+        return
+    condition = _all_hold(ctx, nest, vectorisation.quotients)
+    emitter = ctx.emitter
+    b = emitter.innermost()
+    entries, end = (b.block("regular"), b.block("irregular")), b.block("end")
+    for entry, chosen in zip(entries, (vectorisation, ELEMENTS), strict=True):
+        emitter.enter(entry)
+        _emit_loops(ctx, nest, chosen)
+        emitter.innermost().br(end)
+        emitter.leave()
+    b = emitter.innermost()
+    b.cond_br(condition, *entries)
+    b.position(end)
+
+
+def _all_hold(ctx: Context, nest: Nest, quotients: Quotients) -> Value:
+    """Whether all guards of a nest hold; `ctx.tiles` holds nothing of that afterwards."""
+    ctx.tiles.clear()
+    conditions = []
+    for guard in sorted(quotients.guards, key=lambda guard: guard.most):
+        index = tuple(None if axis is None else Axis(const("i32", 0), 1, ctx.nest_level) for axis in guard.index)
+        first = ctx.evaluate(guard.value, index).value
+        conditions.append(ctx.emitter.innermost().icmp("ule", first, const(first.type, guard.most)))
+    ctx.tiles.clear()
+    return functools.reduce(ctx.emitter.innermost().and_, conditions)
+
+
+def _choose(ctx: Context, nest: Nest) -> Vectorisation:
+    return choose_axis(ctx.plan, nest, ctx.target.vector_bits // 8, MAX_UNROLL)
+
+
+def _emit_loops(ctx: Context, nest: Nest, vectorisation: Vectorisation) -> None:
+    loops = NestLoops(ctx, nest, vectorisation)
+    ctx.quotients = vectorisation.quotients.ops
     for axis in loops.order:
         loops.open(axis)
     reductions = [root for root in nest.roots if isinstance(root, ReduceRoot)]
@@ -96,6 +134,7 @@ def emit_nest(ctx: Context, nest: Nest) -> None:
     for _ in loops.order:
         loops.close()
     ctx.tiles.clear()
+    ctx.quotients = frozenset()
 
 
 def _emit_reduced(loops: NestLoops, roots: list[ReduceRoot]) -> None:

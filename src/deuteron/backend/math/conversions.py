@@ -13,7 +13,7 @@ subnormals. fp16 has F16C where the CPU converts it: 2 instructions against 20.
 from __future__ import annotations
 
 from deuteron.backend.llvm.builder import Builder
-from deuteron.backend.llvm.types import Value, const, is_float, like
+from deuteron.backend.llvm.types import Value, bit_width, const, is_float, like, width
 from deuteron.dtypes import FP16, FP32, FloatType
 
 
@@ -161,7 +161,20 @@ def float_to_int(b: Builder, x: Value, int_type: str, signed: bool, hint: str = 
     """float or double -> integer, towards zero; what does not fit becomes the nearest that does, NaN 0."""
     name = "llvm.fptosi.sat" if signed else "llvm.fptoui.sat"
     type = like(x.type, int_type)
+    if width(x.type) > 1:
+        return _saturated(b, x, type, signed)
     return b.intrinsic(name, type, x, overloads=(type, x.type), hint=hint)
+
+
+def _saturated(b: Builder, x: Value, type: str, signed: bool) -> Value:
+    """Of a vector: LLVM does that intrinsic of a vector with branches for each lane."""
+    bits = bit_width(type)
+    low, limit = (-(1 << (bits - 1)), 1 << (bits - 1)) if signed else (0, 1 << bits)
+    fits = b.and_(b.fcmp("oge", x, const(x.type, low)), b.fcmp("olt", x, const(x.type, limit)))
+    cut = (b.fptosi if signed else b.fptoui)(b.select(fits, x, const(x.type, 0)), type)
+    most = const(type, limit - 1 if signed else -1)
+    saturated = b.select(b.fcmp("oge", x, const(x.type, limit)), most, cut)
+    return b.select(b.fcmp("olt", x, const(x.type, low)), const(type, low), saturated) if signed else saturated
 
 
 def int_to_float(b: Builder, x: Value, float_type: str, signed: bool, hint: str = "") -> Value:

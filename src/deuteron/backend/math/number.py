@@ -17,6 +17,7 @@ from functools import reduce as fold
 
 from deuteron.backend.llvm.builder import Builder
 from deuteron.backend.llvm.types import Value, const, element, is_float, like
+from deuteron.backend.math.conversions import float_to_int
 from deuteron.backend.math.polynomial import Float
 
 
@@ -182,9 +183,7 @@ class Number:
 
     def to_integer(self, name: str, signed: bool = True) -> Number:
         """A float, cut off; what does not fit becomes the nearest that does, NaN 0."""
-        type = like(self.type, name)
-        intrinsic = "llvm.fptosi.sat" if signed else "llvm.fptoui.sat"
-        return self.make(self.b.intrinsic(intrinsic, type, self.value, overloads=(type, self.type)))
+        return self.make(float_to_int(self.b, self.value, name, signed))
 
 
 Function = Callable[..., Number]

@@ -14,10 +14,12 @@ from xdsl.ir import SSAValue
 from deuteron.backend.cpu.elements import register_type
 from deuteron.backend.cpu.plan.items import Index, Keep, Nest, Place, Root, ScanRoot, StoreRoot, identity_index
 from deuteron.backend.cpu.plan.ops.declaration import UNKNOWN, Step
+from deuteron.backend.cpu.plan.quotients import Quotients, find_quotients
 from deuteron.backend.cpu.plan.reads import VIEWED
 from deuteron.backend.cpu.plan.schedule import Plan
 from deuteron.backend.cpu.plan.steps import Steps
 from deuteron.backend.llvm.types import byte_width
+from deuteron.ir.types import is_tile
 
 # Where each lane is an instruction, more of them are only more to compile: of packs of bytes 5.2 s in LLVM with 64
 # lanes, 0.5 s with 16.
@@ -30,11 +32,18 @@ MAX_UNROLLED_OPS = 64
 
 @dataclass(frozen=True)
 class Vectorisation:
-    """The dimension that is vectorised (None where there is none), its lanes, and how many vectors at a time."""
+    """The dimension that is vectorised (None where there is none), its lanes, and how many vectors at a time.
+
+    `quotients`: the divisions that are done once for all lanes of a vector.
+    """
 
     axis: int | None
     lanes: int
     unroll: int
+    quotients: Quotients = Quotients(1)
+
+
+ELEMENTS = Vectorisation(None, 1, 1)
 
 
 @dataclass(frozen=True)
@@ -54,7 +63,7 @@ def choose_axis(plan: Plan, nest: Nest, vector_bytes: int, max_unroll: int) -> V
     """Lanes are limited by the widest element that the nest computes with or accesses."""
     candidates = axes_to_vectorise(nest)
     if not candidates:
-        return Vectorisation(None, 1, 1)
+        return ELEMENTS
     accesses = accesses_of(plan, nest)
     lanes = vector_bytes // max(access.num_bytes for access in accesses)
     axis = min(reversed(candidates), key=lambda axis: cost_along(nest, accesses, axis, lanes))
@@ -63,7 +72,16 @@ def choose_axis(plan: Plan, nest: Nest, vector_bytes: int, max_unroll: int) -> V
     max_unroll = 1 if nest.is_exclusive else min(max_unroll, _vectors_of(num_ops))
     if any(_is_strided(access.steps[axis]) for access in accesses):
         count, max_unroll = min(count, MAX_STRIDED_LANES), 1
-    return Vectorisation(axis if count > 1 else None, count, min(max_unroll, nest.shape[axis] // count))
+    if count == 1:
+        return ELEMENTS
+    quotients = find_quotients(plan, nest, axis, count) if _can_be_guarded(nest) else Quotients(count)
+    count = quotients.lanes
+    return Vectorisation(axis, count, min(max_unroll, nest.shape[axis] // count), quotients)
+
+
+def _can_be_guarded(nest: Nest) -> bool:
+    """Whether there may be code for the nest twice: scalars that come out of it would be made in two places."""
+    return not nest.is_exclusive and all(is_tile(value.type) for root in nest.roots for value in root.produced())
 
 
 def axes_to_vectorise(nest: Nest) -> list[int]:

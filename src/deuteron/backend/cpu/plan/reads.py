@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
+from xdsl.dialects import arith
 from xdsl.ir import Operation, SSAValue
 
 from deuteron.backend.cpu.plan import ops
@@ -20,18 +21,21 @@ from deuteron.ir.nested import nested_ops
 from deuteron.ir.types import is_tile, shape_of
 
 VIEWED: Index = ("view",)
+QUOTIENTS = (arith.DivSIOp, arith.DivUIOp, arith.RemSIOp, arith.RemUIOp)
 
 
 @dataclass
 class Reads:
     """`tiles`: kept tiles with the indices at which they are read; `scalars`: those that an item must have made.
 
-    `num_computed`: how many tiles it computes, at how many indices: about how much code it is.
+    `quotients`: the divisions of integers that it does, with their indices. `num_computed`: how many tiles it computes,
+    at how many indices: about how much code it is.
     """
 
     tiles: dict[SSAValue, set[Index]] = field(default_factory=dict)
     scalars: set[SSAValue] = field(default_factory=set)
     loads: list[tuple[Operation, Index]] = field(default_factory=list)
+    quotients: list[tuple[Operation, Index]] = field(default_factory=list)
     num_computed: int = 0
 
     @property
@@ -87,6 +91,8 @@ class Reader:
         declared = ops.declared(op)
         if declared.reads_memory(op):
             reads.loads.append((op, index))
+        if isinstance(op, QUOTIENTS):
+            reads.quotients.append((op, index))
         reads.num_computed += not declared.forwards
         return declared.operands_at(op, index)
 

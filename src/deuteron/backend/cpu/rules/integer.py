@@ -9,7 +9,7 @@ from xdsl.ir import Operation
 from deuteron.backend.cpu import algebra
 from deuteron.backend.cpu.algebra import lanewise
 from deuteron.backend.cpu.context import Context, Rule
-from deuteron.backend.cpu.fragment import Fragment
+from deuteron.backend.cpu.fragment import Affine, Fragment, Uniform, level_of
 from deuteron.backend.llvm.builder import Builder
 from deuteron.backend.llvm.types import Value, bit_width, const, like, width
 from deuteron.backend.math.division import known_number, safe_divisor, with_sign
@@ -72,11 +72,32 @@ def _quotient_and_remainder(b: Builder, x: Value, y: Value, signed: bool) -> tup
 
 
 def _divide(signed: bool) -> Rule:
-    return _plain(lambda b, x, y: _quotient_and_remainder(b, x, y, signed)[0])
+    def rule(ctx: Context, op: Operation, x: Fragment, y: Fragment) -> Fragment:
+        if _is_regular(ctx, op, x):
+            return _of_first_lanes(ctx, x, y, signed)[0]
+        return lanewise(ctx.emitter, lambda b, *xs: _quotient_and_remainder(b, *xs, signed)[0], x, y)
+
+    return rule
 
 
 def _remainder(signed: bool) -> Rule:
-    return _plain(lambda b, x, y: _quotient_and_remainder(b, x, y, signed)[1])
+    def rule(ctx: Context, op: Operation, x: Fragment, y: Fragment) -> Fragment:
+        if _is_regular(ctx, op, x):
+            return _of_first_lanes(ctx, x, y, signed)[1]
+        return lanewise(ctx.emitter, lambda b, *xs: _quotient_and_remainder(b, *xs, signed)[1], x, y)
+
+    return rule
+
+
+def _is_regular(ctx: Context, op: Operation, x: Fragment) -> bool:
+    """Whether the quotient is the same in all lanes: see plan/quotients.py."""
+    return op in ctx.quotients and isinstance(x, Affine)
+
+
+def _of_first_lanes(ctx: Context, x: Affine, y: Uniform, signed: bool) -> tuple[Fragment, Fragment]:
+    level = level_of(x, y)
+    quotient, rest = _quotient_and_remainder(ctx.emitter.at(level), x.base, y.value, signed)
+    return Uniform(quotient, level), Affine(rest, x.step, x.lanes, level)
 
 
 def _floor_divide(b: Builder, x: Value, y: Value) -> Value:

@@ -1,0 +1,93 @@
+"""Divisions of indices that vectors do once, instead of lane by lane.
+
+    x = pid * 1024 + tl.arange(0, 1024)
+    tl.load(p + x % 96 + 128 * (x // 96))           16 lanes, of which the first is a multiple of 16, as 96 is:
+                                                    x // 96 is the same in all of them, x % 96 counts up by one
+
+So the load is one of 16 neighbours. That holds of signed numbers where none is negative (division rounds towards zero),
+which is tested before the nest: `Guard`. Where it fails the nest runs element by element.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xdsl.dialects import arith
+from xdsl.ir import Operation, SSAValue
+
+from deuteron.analysis.axis_analysis import AxisInfoAnalysis
+from deuteron.backend.cpu.plan import ops
+from deuteron.backend.cpu.plan.items import Index, Nest
+from deuteron.backend.cpu.plan.reads import QUOTIENTS
+from deuteron.backend.cpu.plan.schedule import Plan
+from deuteron.backend.cpu.plan.steps import Steps
+from deuteron.ir.arith import constant_value
+from deuteron.ir.casts import ExtSIOp
+from deuteron.ir.types import bit_width_of
+
+_REMAINDERS = (arith.RemSIOp, arith.RemUIOp)
+_SIGNED = (arith.DivSIOp, arith.RemSIOp)
+
+
+@dataclass(frozen=True)
+class Guard:
+    """A tile of integers grows along a nest; no element is negative where the first is one of 0 ... `most`."""
+
+    value: SSAValue
+    index: Index
+    most: int
+
+
+@dataclass(frozen=True)
+class Quotients:
+    """The divisions of a nest that are done once for as many lanes as `lanes` at most, if the guards hold."""
+
+    lanes: int
+    ops: frozenset[Operation] = frozenset()
+    guards: frozenset[Guard] = frozenset()
+
+
+def find_quotients(plan: Plan, nest: Nest, axis: int, lanes: int) -> Quotients:
+    """Those of a nest that is vectorised along an axis; half as many lanes are worth it, fewer are not."""
+    taken = [quotient for root in nest.roots for quotient in plan.reader.reads(root).quotients]
+    along = [(op, index) for op, index in taken if axis in index]
+    if not along:
+        return Quotients(lanes)
+    infos, steps = AxisInfoAnalysis(plan.function), Steps(plan)
+    groups: dict[Operation, int] = {}
+    guards: dict[Operation, set[Guard]] = {}
+    for op, index in along:
+        needed = _guards(steps, nest, op.operands[0], index) if isinstance(op, _SIGNED) else set()
+        size = 1 if needed is None else _group(infos, op, index.index(axis))
+        groups[op] = min(size, groups.get(op, size))
+        guards.setdefault(op, set()).update(needed or ())
+    regular = [op for op, size in groups.items() if size >= max(2, lanes // 2)]
+    found = frozenset(guard for op in regular for guard in guards[op])
+    return Quotients(min([lanes, *(groups[op] for op in regular)]), frozenset(regular), found)
+
+
+def _group(infos: AxisInfoAnalysis, op: Operation, dimension: int) -> int:
+    """How many neighbours, beginning at multiples of that, have the same quotient."""
+    divisor = constant_value(op.operands[1])
+    if divisor is None or divisor <= 0:
+        return 1
+    info = infos.of(op.results[0])
+    return (info.contiguity if isinstance(op, _REMAINDERS) else info.constancy)[dimension]
+
+
+def _guards(steps: Steps, nest: Nest, value: SSAValue, index: Index) -> set[Guard] | None:
+    """What has to hold for a tile to have no negative elements; None where that is not known."""
+    while isinstance(value.owner, Operation):
+        op = value.owner
+        if isinstance(op, QUOTIENTS) and (constant_value(op.operands[1]) or 0) > 0:
+            value = op.operands[0]
+        elif isinstance(op, ExtSIOp) or ops.declared(op).forwards:
+            ((value, index),) = ops.declared(op).operands_at(op, index)
+        else:
+            break
+    along = [(steps.along(value, index, axis), nest.shape[axis]) for axis in index if axis is not None]
+    if not all(isinstance(step, int) and step >= 0 for step, _ in along):
+        return None
+    growth = sum(step * (extent - 1) for step, extent in along)
+    most = (1 << (bit_width_of(value.type) - 1)) - 1 - growth
+    return {Guard(value, index, most)} if most >= 0 else None

@@ -1,0 +1,76 @@
+"""Divisions of indices that are done once for a vector: numbers of either sign, that begin anywhere, that wrap."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import deuteron.language as tl
+from deuteron.backend.cpu.lowering import plan_function
+from deuteron.backend.cpu.plan.axes import choose_axis
+from deuteron.backend.cpu.plan.buffers import assign_buffers
+from deuteron.backend.cpu.plan.prepare import kernel_of
+
+X = np.zeros(1, np.float32)
+
+
+def digits(out, first, N: tl.constexpr, BLOCK: tl.constexpr, WIDE: tl.constexpr):
+    """x, x % N, x // N and of that once more, of the numbers from `first` on."""
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    x = at.to(tl.int64) + first if WIDE else at + first
+    tl.store(out + at, x % N)
+    tl.store(out + 2 * BLOCK + at, x // N)
+    tl.store(out + 4 * BLOCK + at, (x // N) % 8 * 100 + (x // N) // 8)
+
+
+@pytest.mark.parametrize("first", [0, 32, 5, -64, -37, -(1 << 31), (1 << 31) - 64, (1 << 31) - 128])
+@pytest.mark.parametrize("n", [32, 96, 8, 7])
+@pytest.mark.parametrize("wide", [False, True])
+def test_quotients_of_numbers_from_anywhere(compare, first, n, wide):
+    out = np.zeros(6 * 64, np.int64)
+    compare(digits, [out, first], {"N": n, "BLOCK": 64, "WIDE": wide}, grid=(2,), cpus=("native",))
+
+
+def rows_of(x, y, out, total, N: tl.constexpr, BLOCK: tl.constexpr):
+    """Elements whose addresses are made of digits; a load, a store, and a reduction along another axis."""
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    column, row = i % N, i // N
+    a = tl.load(x + column + 2 * N * row)
+    tl.store(out + column + (N + 3) * row, a * 2)
+    k = tl.arange(0, 4)
+    b = tl.load(y + (i % N)[:, None] + (i // N)[:, None] * N + k[None, :] * 128)
+    tl.store(total + i, tl.sum(b, 1) + a)
+
+
+@pytest.mark.parametrize("n", [16, 32, 48])
+def test_addresses_of_digits(compare, rng, n):
+    x, y = (rng.standard_normal(512).astype(np.float32) for _ in range(2))
+    arrays = [x, y, np.zeros(400, np.float32), np.zeros(128, np.float32)]
+    compare(rows_of, arrays, {"N": n, "BLOCK": 64}, grid=(2,))
+
+
+def to_bytes(x, out, N: tl.constexpr, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    tl.store(out + i, tl.load(x + i % N + 64 * (i // N)))
+
+
+@pytest.mark.parametrize("n, lanes", [(64, 64), (32, 32), (16, 64), (96, 32)])
+def test_as_many_lanes_as_have_one_quotient(compare, lower_python, rng, n, lanes):
+    x = rng.integers(-100, 100, 2048).astype(np.int8)
+    constexprs = {"N": n, "BLOCK": 256}
+    plan = plan_function(kernel_of(lower_python(to_bytes, [x, x], constexprs)))
+    assign_buffers(plan)
+    assert choose_axis(plan, plan.body.items[0], 64, 4).lanes == lanes
+    compare(to_bytes, [x, np.zeros(256, np.int8)], constexprs)
+
+
+def column_of_blocks(x, out, n, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(out + i, tl.load(x + i % 32 + n * (i // 32)))
+
+
+def test_a_regular_quotient_leaves_no_division_of_vectors(lower_python, lower_module):
+    llir = lower_module(lower_python(column_of_blocks, [X, X, 64], {"BLOCK": 1024})).llir
+    assert "load <16 x float>" in llir
+    assert "sdiv <" not in llir
+    assert "gather" not in llir
