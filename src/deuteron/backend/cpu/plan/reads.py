@@ -93,7 +93,7 @@ class Reader:
             reads.loads.append((op, index))
         if isinstance(op, QUOTIENTS):
             reads.quotients.append((op, index))
-        reads.num_computed += not declared.forwards
+        reads.num_computed += not (declared.forwards or declared.is_index_arithmetic)
         return declared.operands_at(op, index)
 
     def _is_kept(self, value: SSAValue, is_own: bool) -> bool:

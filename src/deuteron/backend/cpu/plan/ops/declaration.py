@@ -35,6 +35,9 @@ class Declaration:
     forwards = False
     """Whether the result is the operand at another index, and nothing is computed."""
 
+    is_index_arithmetic = False
+    """Whether the result is mostly an index or an address, which vectors compute once for all lanes."""
+
     def is_lazy(self, op: Operation) -> bool:
         """Whether the op's results are computed at an index, wherever a root uses them."""
         return False
@@ -87,6 +90,7 @@ class Lazy(Declaration):
         self, weight: float | None = None, step: Callable[[Operation, Sequence[Step]], Step] | None = None
     ) -> None:
         self._weight, self._step = weight, step
+        self.is_index_arithmetic = step is not None
 
     def is_lazy(self, op: Operation) -> bool:
         return True
