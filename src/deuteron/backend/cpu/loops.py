@@ -19,15 +19,17 @@ from collections.abc import Callable, Sequence
 
 from xdsl.ir import SSAValue
 
+from deuteron.backend.cpu.algebra import as_vector, of_value
 from deuteron.backend.cpu.context import AxisIndex, Context, guarded
 from deuteron.backend.cpu.emitter import OpenLoop
 from deuteron.backend.cpu.fragment import Axis, Fragment
 from deuteron.backend.cpu.places import write_place
 from deuteron.backend.cpu.plan.axes import ELEMENTS, Vectorisation, choose_axis
-from deuteron.backend.cpu.plan.items import Keep, Nest, ReduceRoot, Root
+from deuteron.backend.cpu.plan.items import Index, Keep, Nest, ReduceRoot, Root
 from deuteron.backend.cpu.plan.quotients import Quotients
 from deuteron.backend.cpu.rules.memory import store_tile
 from deuteron.backend.cpu.rules.reduce import Reduction
+from deuteron.backend.cpu.transpose import exchange_lanes
 from deuteron.backend.llvm.types import Value, const
 
 MAX_UNROLL = 4  # vectors of an iteration; not measured
@@ -41,6 +43,7 @@ class NestLoops:
         self.vectorisation = vectorisation or _choose(ctx, nest)
         self._loops: list[OpenLoop] = []
         self._axes: list[list[Axis | None]] = [[None] for _ in nest.shape]
+        self._lanes: dict[tuple[Axis, int | None], Axis] = {}
         ctx.nest_level = ctx.emitter.depth
         ctx.tiles.clear()
 
@@ -62,6 +65,8 @@ class NestLoops:
         """Open the loop over a dimension; None where one iteration does it."""
         extent, chosen = self.nest.shape[axis], self.vectorisation
         lanes, copies = (chosen.lanes, chosen.unroll) if axis == chosen.axis else (1, 1)
+        if axis == chosen.across:
+            copies = chosen.lanes
         emitter, loop, start = self.ctx.emitter, None, const("i32", 0)
         if extent > lanes * copies:
             loop = emitter.open_loop(start, const("i32", extent), const("i32", lanes * copies), carried, f"d{axis}")
@@ -78,6 +83,21 @@ class NestLoops:
             return Axis(const("i32", offset), lanes, self.ctx.nest_level)
         b = self.ctx.emitter.innermost()
         return Axis(b.add(start, const("i32", offset), "nuw nsw") if offset else start, lanes, level)
+
+    def one_of(self, axis: Axis, lane: int) -> Axis:
+        """One of the lanes of an entry; the same object every time: indices are compared."""
+        if (axis, lane) not in self._lanes:
+            start, b = axis.start, self.ctx.emitter.at(axis.level)
+            if start.is_constant:
+                start = const("i32", int(start.text) + lane)
+            elif lane:
+                start = b.add(start, const("i32", lane), "nuw nsw")
+            self._lanes[axis, lane] = Axis(start, 1, axis.level)
+        return self._lanes[axis, lane]
+
+    def vector_from(self, axis: Axis, lanes: int) -> Axis:
+        """Lanes from an entry of one element on; the same object every time."""
+        return self._lanes.setdefault((axis, None), Axis(axis.start, lanes, axis.level))
 
     def close(self, carried: Sequence[Value] = ()) -> list[Value]:
         """Close the innermost loop; returns the carried values after it."""
@@ -157,6 +177,8 @@ def _emit_reduced(loops: NestLoops, roots: list[ReduceRoot]) -> None:
 def _emit_body(loops: NestLoops, reductions: list[Reduction]) -> None:
     """Compute all roots at the indices of the body, then write."""
     ctx, roots = loops.ctx, loops.nest.roots
+    for value, index in loops.vectorisation.turned:
+        _turn(loops, value, index)
     by_root = {reduction.root: reduction for reduction in reductions}
     for copy, index in enumerate(loops.indices):
         writes: list[Callable[[], None]] = []
@@ -170,6 +192,27 @@ def _emit_body(loops: NestLoops, reductions: list[Reduction]) -> None:
                 writes.append(_storer(ctx, root, fragments))
         for write in writes:
             write()
+
+
+def _turn(loops: NestLoops, value: SSAValue, index: Index) -> None:
+    """Read a tile as vectors along the other dimension, and exchange their lanes: what the body computes with then."""
+    ctx, chosen = loops.ctx, loops.vectorisation
+    first, lanes = loops.indices[0], chosen.lanes
+    along, across = first[chosen.axis], first[chosen.across]
+    emitter = ctx.emitter
+    lines = []
+    for lane in range(lanes):
+        entries = list(first)
+        entries[chosen.axis] = loops.one_of(along, lane)
+        entries[chosen.across] = loops.vector_from(across, lanes)
+        lines.append(as_vector(emitter, ctx.evaluate(value, _at(index, entries)), lanes))
+    for at, column in zip(loops.indices, exchange_lanes(emitter.innermost(), lines), strict=True):
+        ctx.tiles[value, _at(index, at)] = of_value(column, emitter.depth)
+
+
+def _at(index: Index, entries: Sequence[Axis | None]) -> AxisIndex:
+    """The index of a tile where its nest is at these entries."""
+    return tuple(entries[axis] if isinstance(axis, int) else axis for axis in index)
 
 
 def _source(ctx: Context, root: Root, source: SSAValue, index: AxisIndex) -> Fragment:

@@ -34,13 +34,13 @@ def emit_transpose(
         for i in range(size):
             index = b.mul(b.add(row.index, const("i64", i)), const("i64", source_stride))
             lines.append(b.load(vector(type, size), b.gep(type, source, b.add(index, column.index))))
-        for i, line in enumerate(_transpose_block(b, lines)):
+        for i, line in enumerate(exchange_lanes(b, lines)):
             index = b.mul(b.add(column.index, const("i64", i)), const("i64", target_stride))
             b.store(line, b.gep(type, target, b.add(index, row.index)))
 
 
-def _transpose_block(b: Builder, lines: list[Value]) -> list[Value]:
-    """Rows of a square to its columns."""
+def exchange_lanes(b: Builder, lines: list[Value]) -> list[Value]:
+    """Rows of a square to its columns: as many vectors as each has lanes."""
     size = len(lines)
     s = size // 2
     while s:

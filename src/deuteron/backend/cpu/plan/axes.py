@@ -19,11 +19,16 @@ from deuteron.backend.cpu.plan.reads import VIEWED
 from deuteron.backend.cpu.plan.schedule import Plan
 from deuteron.backend.cpu.plan.steps import Steps
 from deuteron.backend.llvm.types import byte_width
-from deuteron.ir.types import is_tile
+from deuteron.ir.types import element_type_of, i1, is_tile
 
 # Where each lane is an instruction, more of them are only more to compile: of packs of bytes 5.2 s in LLVM with 64
 # lanes, 0.5 s with 16.
 MAX_STRIDED_LANES = 16
+
+# Exchanging lanes and vectors of a block of so many takes less than an instruction for each lane; of smaller ones not
+# much less. A block is code for each of its vectors: so many ops in all.
+MIN_TURNED_LANES = 8
+MAX_TURNED_OPS = 512
 
 # Several vectors at a time hide the latency of few ops; of many they are only more code. A step of a sorting network
 # has some 40 ops: 100 elements took 2.0 s to compile with four vectors at a time, and 1.3 s with one.
@@ -34,13 +39,16 @@ MAX_UNROLLED_OPS = 64
 class Vectorisation:
     """The dimension that is vectorised (None where there is none), its lanes, and how many vectors at a time.
 
-    `quotients`: the divisions that are done once for all lanes of a vector.
+    `quotients`: the divisions that are done once for all lanes of a vector. `turned`: tiles that are read as vectors
+    along another dimension, `across`, of which as many elements are computed together: lanes and vectors are exchanged.
     """
 
     axis: int | None
     lanes: int
     unroll: int
     quotients: Quotients = Quotients(1)
+    across: int | None = None
+    turned: tuple[tuple[SSAValue, Index], ...] = ()
 
 
 ELEMENTS = Vectorisation(None, 1, 1)
@@ -50,13 +58,15 @@ ELEMENTS = Vectorisation(None, 1, 1)
 class Access:
     """Elements of so many bytes at addresses that move by `steps` (in elements) along the dimensions.
 
-    `place`: of a kept tile; `index`: the dimensions of the nest that run along its dimensions.
+    `place`: of a kept tile; `index`: the dimensions of the nest that run along its dimensions. `read`: what is read;
+    None of a write.
     """
 
     num_bytes: int
     steps: tuple[Step, ...]
     place: Place | None = None
     index: Index = ()
+    read: SSAValue | None = None
 
 
 def choose_axis(plan: Plan, nest: Nest, vector_bytes: int, max_unroll: int) -> Vectorisation:
@@ -67,9 +77,12 @@ def choose_axis(plan: Plan, nest: Nest, vector_bytes: int, max_unroll: int) -> V
     accesses = accesses_of(plan, nest)
     lanes = vector_bytes // max(access.num_bytes for access in accesses)
     axis = min(reversed(candidates), key=lambda axis: cost_along(nest, accesses, axis, lanes))
-    count = min(lanes, nest.shape[axis])
     num_ops = sum(plan.reader.reads(root).num_computed for root in nest.roots)
     max_unroll = 1 if nest.is_exclusive else min(max_unroll, _vectors_of(num_ops))
+    count = min(lanes, nest.shape[axis])
+    across, turned = _turned(nest, accesses, axis, count)
+    if turned and num_ops * count <= MAX_TURNED_OPS:
+        return Vectorisation(axis, count, 1, Quotients(count), across, turned)
     if any(_is_strided(access.steps[axis]) for access in accesses):
         count, max_unroll = min(count, MAX_STRIDED_LANES), 1
     if count == 1:
@@ -95,7 +108,28 @@ def cost_along(nest: Nest, accesses: Sequence[Access], axis: int, lanes: int) ->
     """What an element costs, in accesses, where lanes run along this axis."""
     count = min(lanes, nest.shape[axis])
     across = _steps_of_scan(count) if nest.is_exclusive and axis == nest.reduced_axis else 0
-    return (2 + across + sum(_cost(access.steps[axis], count) for access in accesses)) / count
+    return (2 + across + sum(_cost(nest, access, axis, count) for access in accesses)) / count
+
+
+def _turned(
+    nest: Nest, accesses: Sequence[Access], axis: int, lanes: int
+) -> tuple[int | None, tuple[tuple[SSAValue, Index], ...]]:
+    """The tiles that are read along another dimension than the one that is vectorised, and which one that is."""
+    across = [(access, _across(nest, access, axis, lanes)) for access in accesses]
+    axes = {other for _, other in across if other is not None}
+    if len(axes) != 1:
+        return None, ()
+    return axes.pop(), tuple((access.read, access.index) for access, other in across if other is not None)
+
+
+def _across(nest: Nest, access: Access, axis: int, lanes: int) -> int | None:
+    """The dimension along which what is strided along an axis is contiguous, if it can be read along that one."""
+    if access.read is None or nest.is_exclusive or nest.reduced_axis is not None or lanes < MIN_TURNED_LANES:
+        return None
+    if access.steps[axis] in (0, 1) or element_type_of(access.read.type) == i1:
+        return None
+    others = [other for other, step in enumerate(access.steps) if step == 1 and nest.shape[other] >= lanes]
+    return others[0] if others else None
 
 
 def _steps_of_scan(lanes: int) -> int:
@@ -108,7 +142,10 @@ def _vectors_of(num_ops: int) -> int:
     return 1 << (max(1, MAX_UNROLLED_OPS // max(1, num_ops)).bit_length() - 1)
 
 
-def _cost(step: Step, lanes: int) -> float:
+def _cost(nest: Nest, access: Access, axis: int, lanes: int) -> float:
+    step = access.steps[axis]
+    if _across(nest, access, axis, lanes) is not None:
+        return 1 + lanes.bit_length()  # the exchange takes log2 shuffles of each vector
     if step == UNKNOWN:
         return 2
     return 1 if step in (0, 1) else lanes
@@ -131,14 +168,17 @@ def _accesses(plan: Plan, steps: Steps, nest: Nest, root: Root) -> list[Access]:
     def through(pointer: SSAValue, index: Index) -> tuple[Step, ...]:
         return tuple(steps.along(pointer, index, axis) for axis in axes)
 
-    def at(place: Place, index: Index, value: SSAValue) -> Access:
+    def at(place: Place, index: Index, value: SSAValue, read: SSAValue | None = None) -> Access:
         along = tuple(place.strides[index.index(axis)] if axis in index else 0 for axis in axes)
-        return Access(_width(value), along, place, index)
+        return Access(_width(value), along, place, index, read)
 
     identity, reads = identity_index(nest.shape), plan.reader.reads(root)
-    found = [Access(_width(load.result), through(load.ptr, index)) for load, index in reads.loads]
+    found = [
+        Access(_width(load.result), through(load.ptr, index), index=index, read=load.result)
+        for load, index in reads.loads
+    ]
     for value, indices in reads.tiles.items():
-        found += [at(plan.places[value], index, value) for index in indices if index != VIEWED]
+        found += [at(plan.places[value], index, value, read=value) for index in indices if index != VIEWED]
     if isinstance(root, StoreRoot):
         found.append(Access(_width(root.op.value), through(root.op.ptr, identity)))
     if isinstance(root, Keep):

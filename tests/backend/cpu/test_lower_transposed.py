@@ -1,0 +1,64 @@
+"""Tiles that are read along another dimension than they are written: blocks of vectors, lanes and vectors exchanged."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import deuteron.language as tl
+
+
+def transpose_and_add(x, y, out, rows, columns, M: tl.constexpr, N: tl.constexpr):
+    i = tl.program_id(1) * M + tl.arange(0, M)[:, None]
+    j = tl.program_id(0) * N + tl.arange(0, N)[None, :]
+    mask = (i < rows) & (j < columns)
+    a = tl.load(x + i + rows * j, mask)
+    b = tl.load(y + i * columns + j, mask, other=2)
+    tl.store(out + i * columns + j, a + b, mask)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.float16, np.int64, np.int8, np.bool_])
+@pytest.mark.parametrize("rows, columns, m, n", [(41, 57, 32, 16), (64, 64, 64, 64), (16, 7, 16, 16), (9, 40, 4, 32)])
+def test_a_transpose_through_registers(compare, rng, dtype, rows, columns, m, n):
+    x, y = (rng.integers(0, 2 if dtype == np.bool_ else 50, rows * columns).astype(dtype) for _ in range(2))
+    out = np.zeros(rows * columns, dtype)
+    grid = (-(-columns // n), -(-rows // m))
+    made = compare(transpose_and_add, [x, y, out, rows, columns], {"M": m, "N": n}, grid=grid)[2]
+    add = np.logical_xor if dtype == np.bool_ else np.add  # in one bit
+    exact = add(x.reshape(columns, rows).T, y.reshape(rows, columns))
+    np.testing.assert_array_equal(made.reshape(rows, columns), exact)
+
+
+def blocks_of_three_dimensions(x, out, A: tl.constexpr, B: tl.constexpr, C: tl.constexpr):
+    i, j = tl.arange(0, A)[:, None, None], tl.arange(0, B)[None, :, None]
+    k = tl.arange(0, C)[None, None, :]
+    tl.store(out + (i * B + j) * C + k, tl.load(x + (k * B + j) * A + i) * 2)
+
+
+@pytest.mark.parametrize("shape", [(16, 2, 32), (32, 8, 16), (8, 4, 8), (2, 16, 16)])
+def test_dimensions_exchanged_around_another(compare, rng, shape):
+    x = rng.standard_normal(shape[::-1]).astype(np.float32)
+    made = compare(blocks_of_three_dimensions, [x, np.zeros(shape, np.float32)], dict(zip("ABC", shape, strict=True)))
+    np.testing.assert_array_equal(made[1], 2 * x.T)
+
+
+def transposed_twice(x, out, N: tl.constexpr):
+    """Of a tile that is in memory, as a sum needs it first; its quotients are not regular along the other dimension."""
+    i, j = tl.arange(0, N)[:, None], tl.arange(0, N)[None, :]
+    a = tl.load(x + i * N + j)
+    total = tl.sum(a, 1)
+    b = tl.load(x + 32 * i + (j % 32) + 32 * N * (j // 32), mask=(i + j) % 3 != 0, other=1)
+    tl.store(out + i * N + j, tl.trans(a) - total[:, None] + tl.trans(b))
+
+
+@pytest.mark.parametrize("n", [8, 16, 32, 64])
+def test_a_kept_tile_is_read_across(compare, rng, n):
+    x = rng.integers(-9, 9, 32 * n + n * n).astype(np.float32)
+    compare(transposed_twice, [x, np.zeros((n, n), np.float32)], {"N": n})
+
+
+def test_no_lane_is_loaded_by_itself(lower_python, lower_module):
+    x = np.zeros(1, np.float32)
+    llir = lower_module(lower_python(transpose_and_add, [x, x, x, 64, 64], {"M": 64, "N": 64})).llir
+    assert "gather" not in llir
+    assert "shufflevector <16 x float>" in llir
