@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
@@ -11,7 +10,8 @@ import pytest
 from explorer.browser import Browser, find_browser
 
 import deuteron
-from deuteron.compiler import ASTSource, CompiledKernel
+from deuteron.aot.load import load_source
+from deuteron.compiler import CompiledKernel
 from deuteron.explorer import Page, explore
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
@@ -25,8 +25,6 @@ SIGNATURES = {
 @cache
 def kernel(name: str, target: str, **options: int) -> CompiledKernel:
     """The kernel of an example, compiled for a target."""
-    from deuteron.aot.load import load_source
-
     source = load_source(EXAMPLES / f"{name}.py", f"{name}_kernel", SIGNATURES[name]).source
     return deuteron.compile(source, target, {"num_warps": 4, **options})
 
@@ -36,14 +34,10 @@ def explored(name: str, target: str) -> Page:
     return explore(kernel(name, target))
 
 
-def compiled(path: Path, text: str, function: str, types: dict[str, str], target: str, **constexprs: object):
+def compiled(path: Path, text: str, name: str, signature: str, target: str, **options: int) -> CompiledKernel:
     """A kernel of a text, which is written to a file."""
     path.write_text(text)
-    spec = importlib.util.spec_from_file_location(path.stem, path)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    source = ASTSource(getattr(module, function), {**types, **dict.fromkeys(constexprs, "constexpr")}, constexprs)
-    return deuteron.compile(source, target, {"num_warps": 4})
+    return deuteron.compile(load_source(path, name, signature).source, target, {"num_warps": 4, **options})
 
 
 @pytest.fixture(scope="session")

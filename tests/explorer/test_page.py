@@ -125,6 +125,19 @@ def test_a_conversion_and_a_dot(show):
     shown.hover(".product > div:nth-child(3) canvas")
     assert re.match(r"c, element \(\d+, \d+\): warp", shown.texts("#layout-readout")[0])
     shown.evaluate("[...document.querySelectorAll('.item')].find((e) => e.textContent.includes('through')).click()")
-    shown.wait("document.querySelectorAll('.stop').length == 3")
+    shown.wait("document.querySelectorAll('.stop').length == 3 && document.querySelector('.stop canvas').width != 300")
     shown.hover(".stop:nth-child(1) canvas")
     assert re.search(r"warp \d+, lane \d+.*byte \d+, bank \d+.*warp \d+, lane \d+", shown.texts("#layout-readout")[0])
+
+
+def test_the_timeline(show):
+    page = explored("attention", "cuda:90")
+    shown = show(page)
+    shown.press("3")
+    shown.wait("document.querySelectorAll('.bar-copy').length > 3")
+    shown.hover(".bar-dot rect")
+    assert re.search(r"bundle \d+\nattention.py:\d+", shown.texts("#tip")[0])
+    assert len(shown.texts(".source .row.lit")) == 1
+    line = line_of(page, "k = tl.load(")
+    shown.click(f"[data-line='{line}']")
+    assert shown.evaluate("document.querySelectorAll('.bar-copy.hit').length") > 3

@@ -16,6 +16,7 @@ from deuteron.compiler.source import IRSource
 from deuteron.explorer.layouts import LayoutReader
 from deuteron.explorer.model import Exploration, Layouts, Parameter, Table, Text
 from deuteron.explorer.passes import pass_results
+from deuteron.explorer.pipeline import read_pipeline
 from deuteron.explorer.sources import Sources
 from deuteron.explorer.texts import language_of, located
 from deuteron.explorer.tile_ir import LocatedModule
@@ -26,6 +27,7 @@ def explore_kernel(kernel: CompiledKernel) -> Exploration:
     metadata, source = kernel.metadata, kernel.src
     sources = Sources({source.file: source.text} if isinstance(source, IRSource) else {})
     stages, passes = tuple(_stages(kernel, sources)), pass_results(kernel.passes(), sources)
+    ttgir = LocatedModule(kernel.asm["ttgir"]) if "ttgir" in kernel.asm else None
     return Exploration(
         deuteron=deuteron.__version__,
         kernel=metadata.name,
@@ -38,7 +40,8 @@ def explore_kernel(kernel: CompiledKernel) -> Exploration:
         stages=stages,
         passes=passes,
         report=tuple(_report(kernel)),
-        layouts=_layouts(kernel),
+        layouts=_layouts(kernel, ttgir),
+        pipeline=ttgir and read_pipeline(ttgir),
     )
 
 
@@ -50,12 +53,12 @@ def _stages(kernel: CompiledKernel, sources: Sources) -> Iterator[Text]:
             yield Text(name, language, text.lines, sources.at(text))
 
 
-def _layouts(kernel: CompiledKernel) -> Layouts:
-    if "ttgir" not in kernel.asm:
+def _layouts(kernel: CompiledKernel, located: LocatedModule | None) -> Layouts:
+    if located is None:
         return Layouts()
     ptx = kernel.asm.get("ptx", "")
     matrices = {"load": "ldmatrix" in ptx, "store": "stmatrix" in ptx}
-    return LayoutReader(LocatedModule(kernel.asm["ttgir"]), matrices).read()
+    return LayoutReader(located, matrices).read()
 
 
 def _constants(kernel: CompiledKernel) -> dict[str, str]:

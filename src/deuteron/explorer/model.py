@@ -175,6 +175,54 @@ class Layouts:
 
 
 @dataclass(frozen=True)
+class Row:
+    """A row of a timeline: "warps", "tensor cores", or a "slot" of the ring that is allocated in `line` of ttgir."""
+
+    name: str
+    kind: str
+    line: int | None
+
+
+@dataclass(frozen=True)
+class Bar:
+    """What a row does for a time: "copy", "read", "dot", "compute", "load", "store", "issue", "wait", "barrier". The
+    bundle counts what is copied into a ring: 0 is what the first iteration reads. `lines` are those of ttgir.
+    """
+
+    row: int
+    begin: float
+    end: float
+    kind: str
+    bundle: int | None
+    lines: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Iteration:
+    """An iteration of the loop in `line` of ttgir, from begin to end on a row of warps."""
+
+    row: int
+    number: int
+    begin: float
+    end: float
+    line: int
+
+
+@dataclass(frozen=True)
+class Pipeline:
+    """What overlaps in a program (along x) when every integer argument is `size`. Order and overlap follow from ttgir;
+    times are nominal.
+    """
+
+    size: int
+    program: int
+    is_specialized: bool
+    rows: tuple[Row, ...]
+    bars: tuple[Bar, ...]
+    iterations: tuple[Iteration, ...]
+
+
+@dataclass(frozen=True)
 class Exploration:
     """All that is known of one compiled kernel."""
 
@@ -190,6 +238,7 @@ class Exploration:
     passes: tuple[PassResult, ...]
     report: tuple[Table, ...]
     layouts: Layouts
+    pipeline: Pipeline | None
 
     def to_dict(self) -> dict[str, Any]:
         return {"format": FORMAT, "version": VERSION, **asdict(self)}
