@@ -99,3 +99,38 @@ def reused(a, c, M: tl.constexpr):
 
 def test_operands_are_used_again(compare, rng):
     compare(reused, [rng.standard_normal((16, 16)).astype(np.float32), np.zeros((16, 16), np.float32)], {"M": 16})
+
+
+def shared_operands(a, b, o, N: tl.constexpr, IS_BYTES: tl.constexpr):
+    """One tile is both operands of several products, transposed or not, before and in a loop, and is read besides."""
+    i = tl.arange(0, N)
+    at = i[:, None] * N + i[None, :]
+    left = tl.load(a + at)
+    acc_type = tl.int32 if IS_BYTES else tl.float32
+    acc = tl.dot(tl.trans(left), left, out_dtype=acc_type)
+    for step in range(3):
+        right = tl.load(b + step * N * N + at)
+        acc = tl.dot(left, tl.trans(right), acc, out_dtype=acc_type)
+        acc = tl.dot(tl.trans(right), left, acc, out_dtype=acc_type)
+        if step == 1:
+            acc = tl.dot(right, right, acc, out_dtype=acc_type)
+    tl.store(o + at, acc + left.to(acc_type))
+
+
+@pytest.mark.parametrize("n", [2, 8, 16, 32])
+@pytest.mark.parametrize("is_bytes", [False, True])
+def test_operands_that_several_products_share(compare, rng, bfloat16, n, is_bytes):
+    dtype, total = (np.int8, np.int32) if is_bytes else (bfloat16, np.float32)
+    a, b = (rng.integers(-128, 128, shape).astype(dtype) for shape in ((n, n), (3 * n, n)))
+    compare(shared_operands, [a, b, np.full((n, n), 77, total)], {"N": n, "IS_BYTES": is_bytes})
+
+
+def batches(a, b, o, B: tl.constexpr, N: tl.constexpr):
+    i, j, k = tl.arange(0, B), tl.arange(0, N), tl.arange(0, N)
+    at = i[:, None, None] * N * N + j[None, :, None] * N + k[None, None, :]
+    tl.store(o + at, tl.dot(tl.load(a + at), tl.load(b + at)))
+
+
+def test_batches_of_bfloat16(compare, rng, bfloat16):
+    a, b = (rng.integers(-9, 10, (4, 16, 16)).astype(bfloat16) for _ in range(2))
+    compare(batches, [a, b, np.full((4, 16, 16), 77, np.float32)], {"B": 4, "N": 16})

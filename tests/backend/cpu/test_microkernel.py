@@ -8,9 +8,11 @@ import numpy as np
 import pytest
 
 from deuteron.backend.cpu.microkernel import MatmulShape, choose_blocking, emit_matmul
+from deuteron.backend.cpu.packing import emit_packed
+from deuteron.backend.cpu.products import BF16_PAIRS, LANES, NATIVE_PRODUCTS, NativeProduct, has_product, plain_product
 from deuteron.backend.cpu.target import cpu_target
 from deuteron.backend.cpu.transpose import emit_transpose
-from deuteron.backend.llvm.compile import emit_object, optimise
+from deuteron.backend.llvm.compile import emit_assembly, emit_object, optimise
 from deuteron.backend.llvm.loader import load_object
 from deuteron.backend.llvm.module import Module
 from deuteron.backend.llvm.targets import resolve_cpu
@@ -20,16 +22,24 @@ TYPES = {np.float32: "float", np.float64: "double", np.int32: "i32"}
 
 def run(emit, arch: str, *arrays: np.ndarray) -> str:
     """Run `emit(builder, target)` on pointers to the arrays; gives the optimised text."""
-    target = cpu_target(*resolve_cpu(arch))
-    module = Module("m", "contract")
-    pointers = [("ptr noalias", f"p{i}") for i in range(len(arrays))]
-    b = module.function("f", "void", pointers, linkage="external")
-    emit(b, target)
-    b.ret()
-    text = optimise(module.text(), target.cpu, target.features)
+    text, target = emitted(emit, arch, len(arrays)), cpu_target(*resolve_cpu(arch))
     loaded = load_object(emit_object(text, target.cpu, target.features), ["f"])
     ctypes.CFUNCTYPE(None)(loaded.address("f"))(*(ctypes.c_void_p(x.ctypes.data) for x in arrays))
     return text
+
+
+def emitted(emit, arch: str, count: int) -> str:
+    """The optimised text of a function of pointers."""
+    target = cpu_target(*resolve_cpu(arch))
+    module = Module("m", "contract")
+    b = module.function("f", "void", [("ptr noalias", f"p{i}") for i in range(count)], linkage="external")
+    emit(b, target)
+    b.ret()
+    return optimise(module.text(), target.cpu, target.features)
+
+
+def assembly_of(emit, arch: str, count: int) -> str:
+    return emit_assembly(emitted(emit, arch, count), *resolve_cpu(arch))
 
 
 def whole_numbers(rng, rows: int, columns: int, dtype: type) -> np.ndarray:
@@ -50,7 +60,7 @@ def multiply(rng, shape: MatmulShape, dtype: type, arch: str) -> str:
     def emit(builder, target):
         type = TYPES[dtype]
         width = target.vector_width(type)
-        emit_matmul(builder, shape, *builder.parameters, type, width, target.vector_registers)
+        emit_matmul(builder, shape, *builder.parameters, plain_product(type), width, target.vector_registers)
 
     text = run(emit, arch, a, b, c)
     np.testing.assert_array_equal(c, expected)
@@ -76,18 +86,52 @@ def test_sizes_that_are_no_powers_of_two(rng, m, n):
     multiply(rng, MatmulShape(m, n, 5, lda=5, ldb=n, ldc=n), np.float32, "x86-64-v3")
 
 
-def test_bytes_into_words(rng):
-    a, b = (rng.integers(-128, 128, (16, 16), dtype=np.int8) for _ in range(2))
-    c = rng.integers(-9, 9, (16, 16), dtype=np.int32)
-    expected = c + a.astype(np.int32) @ b.astype(np.int32)
+@pytest.mark.parametrize("product", NATIVE_PRODUCTS.values(), ids=NATIVE_PRODUCTS)
+@pytest.mark.parametrize("k, n, stride", [(4, 16, 16), (8, 64, 64), (64, 32, 37)])
+def test_packing(rng, k, n, stride, product):
+    """Neighbours along k are next to each other, in the order of the columns."""
+    dtype = {"i8": np.int8, "i16": np.int16}[product.element]
+    source = rng.integers(-100, 100, (k, stride)).astype(dtype)
+    lanes = np.full((k // product.group, n, product.group), 77, dtype)
+    run(lambda b, cpu: emit_packed(b, *b.parameters, k, n, stride, product), "native", source, lanes)
+    expected = source[:, :n].reshape(k // product.group, product.group, n).swapaxes(1, 2)
+    np.testing.assert_array_equal(lanes, expected)
+
+
+@pytest.mark.parametrize("product", NATIVE_PRODUCTS.values(), ids=NATIVE_PRODUCTS)
+@pytest.mark.parametrize("m, n, k", [(1, 16, 4), (8, 32, 8), (13, 48, 20), (64, 64, 64)])
+def test_native_products(rng, m, n, k, product):
+    """Run where this machine has the instruction, else compiled for one that has."""
+    a, b = rng.integers(-128, 128, (m, k)), rng.integers(-128, 128, (k, n))
+    c = rng.integers(-9, 9, (m, n)).astype(np.float32 if product is BF16_PAIRS else np.int32)
+    expected = c + a @ b
+    lanes = _lanes(b.T, product).reshape(n, -1).T.copy()
+    shape = MatmulShape(m, n, k // product.group, k // product.group, n, n)
 
     def emit(builder, target):
-        shape = MatmulShape(16, 16, 16, 16, 16, 16)
-        width = target.vector_width("i32")
-        emit_matmul(builder, shape, *builder.parameters, "i32", width, target.vector_registers, operand_type="i8")
+        emit_matmul(builder, shape, *builder.parameters, product, LANES, target.vector_registers)
 
-    run(emit, "x86-64-v3", a, b, c)
+    if not has_product(product, cpu_target(*resolve_cpu("native"))):
+        assert INSTRUCTIONS[product.name] in assembly_of(emit, "sapphirerapids", 3)
+        return
+    run(emit, "native", _lanes(a + product.excess, product), lanes, c)
     np.testing.assert_array_equal(c, expected)
+
+
+INSTRUCTIONS = {"bf16 pairs": "vdpbf16ps", "byte quads": "vpdpbusd"}
+
+
+def _lanes(elements: np.ndarray, product: NativeProduct) -> np.ndarray:
+    """Rows of elements in the format of a product, as lanes of 32 bits."""
+    if product is BF16_PAIRS:
+        return (elements.astype(np.float32).view(np.uint32) >> 16).astype(np.uint16).copy().view(np.int32)
+    return elements.astype(np.uint8).copy().view(np.int32)
+
+
+@pytest.mark.parametrize(("arch", "names"), [("znver5", INSTRUCTIONS), ("icelake-server", ["byte quads"]), ("skx", [])])
+def test_products_of_a_processor(arch, names):
+    target = cpu_target(*resolve_cpu(arch))
+    assert [name for name, product in NATIVE_PRODUCTS.items() if has_product(product, target)] == list(names)
 
 
 def test_the_code_does_not_grow_with_the_tile(rng):

@@ -11,6 +11,7 @@ from deuteron.backend.cpu.plan.axes import choose_axis
 from deuteron.backend.cpu.plan.buffers import assign_buffers
 from deuteron.backend.cpu.plan.items import Dot, For, Keep, Nest, ReduceRoot, StoreRoot, Transpose
 from deuteron.backend.cpu.plan.prepare import kernel_of
+from deuteron.backend.cpu.target import cpu_target
 
 
 @pytest.fixture
@@ -18,7 +19,7 @@ def plan(lower_python):
     """The plan of a kernel and the bytes of its scratch memory."""
 
     def make(kernel, args, constexprs):
-        made = plan_function(kernel_of(lower_python(kernel, args, constexprs)))
+        made = plan_function(kernel_of(lower_python(kernel, args, constexprs), cpu_target("x86-64-v3", "")))
         return made, assign_buffers(made)
 
     return make

@@ -69,13 +69,14 @@ def lower_module(
     path_of: Callable[[str], str] = str,
 ) -> LoweredKernel:
     """Lower the kernel of a module; the module is left as it is."""
-    plan = plan_function(kernel_of(module))
+    target = cpu_target(cpu, features)
+    plan = plan_function(kernel_of(module, target))
     scratch_bytes = assign_buffers(plan)
     waiting = waiting_loops(plan.function)
     asserts = options.debug and any(isinstance(op, AssertOp) for op in plan.function.walk())
     llvm_module = Module(symbol, "contract" if options.enable_fp_fusion else "", path_of=path_of)
     _emit_entry(llvm_module, symbol, plan.function.args, bool(waiting) or asserts)
-    ctx = _emit_program(llvm_module, symbol, plan, cpu_target(cpu, features), options, waiting, asserts)
+    ctx = _emit_program(llvm_module, symbol, plan, target, options, waiting, asserts)
     assertions = tuple(describe_assertion(op, path_of) for op in ctx.assertions)
     return LoweredKernel(llvm_module.text(), scratch_bytes, _line_of(waiting[0]) if waiting else 0, assertions)
 

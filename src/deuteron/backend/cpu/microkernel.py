@@ -1,6 +1,6 @@
 """The matrix product C += A @ B of row-major buffers, as loops around a block of C that stays in registers.
 
-    emit_matmul(b, MatmulShape(m, n, k, lda, ldb, ldc), a, bm, c, "float", vector_width=16, registers=32)
+    emit_matmul(b, MatmulShape(m, n, k, lda, ldb, ldc), a, bm, c, plain_product("float"), vector_width=16, registers=32)
 
     for j in 0, 32 .. n:                        columns of C: two vectors
         for i in 0, 8 .. m:                     rows of C
@@ -19,8 +19,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from deuteron.backend.cpu.products import Product
 from deuteron.backend.llvm.builder import Builder
-from deuteron.backend.llvm.types import Value, byte_width, const, is_float, like, vector, width
+from deuteron.backend.llvm.types import Value, byte_width, const, like, vector, width, zero
 
 
 @dataclass(frozen=True)
@@ -68,24 +69,25 @@ def emit_matmul(
     a: Value,
     bm: Value,
     c: Value,
-    type: str,
+    product: Product,
     vector_width: int,
     registers: int,
-    operand_type: str = "",
 ) -> None:
-    """C += A @ B. C has elements of `type`: float, double or i32, of which a vector register holds `vector_width`.
+    """C += A @ B, as `product` computes it; its operands' elements are lanes here, in the shape too.
 
-    A and B have elements of `operand_type`, the same where it is not given, or a narrower one: i8 into i32 is widened
-    with its sign. `registers` is how many vector registers there are.
+    C has float, double or i32 elements, of which a vector register holds `vector_width`; `registers` is how many there
+    are.
     """
     blocking = choose_blocking(shape, vector_width, registers)
-    kernel = _Kernel(b, shape, a, bm, c, type, operand_type or type, blocking)
+    kernel = _Kernel(b, shape, a, bm, c, product, blocking)
     for first, last, columns in _steps(shape.n, blocking.columns, blocking.vector_width):
         vector_width = min(blocking.vector_width, columns)
+        vectors = columns // vector_width
         with b.loop(const("i64", first), const("i64", last), const("i64", columns), hint="column") as column:
+            excess = kernel.emit_excess(column.index, vectors, vector_width)
             for top, bottom, rows in _steps(shape.m, blocking.rows, 1):
                 with b.loop(const("i64", top), const("i64", bottom), const("i64", rows), hint="row") as row:
-                    kernel.emit_block(row.index, column.index, rows, columns // vector_width, vector_width)
+                    kernel.emit_block(row.index, column.index, rows, vectors, vector_width, excess)
 
 
 def _steps(size: int, step: int, unit: int) -> Iterator[tuple[int, int, int]]:
@@ -110,23 +112,39 @@ class _Kernel:
     a: Value
     bm: Value
     c: Value
-    type: str
-    operand_type: str
+    product: Product
     blocking: Blocking
 
-    def emit_block(self, row: Value, column: Value, rows: int, vectors: int, vector_width: int) -> None:
-        """One block of C, over all of k."""
-        b, shape = self.b, self.shape
-        type = vector(self.type, vector_width)
-        c = self._at(self.c, row, column, shape.ldc)
+    def emit_excess(self, column: Value, vectors: int, vector_width: int) -> list[Value]:
+        """What the product adds to these columns of C beside A @ B, if anything."""
+        product, type = self.product, vector(self.product.total, vector_width)
+        if not product.excess:
+            return []
+        b, one = self.b, const("i64", 1)
+        none = [zero(type)] * vectors
+        with b.loop(const("i64", 0), const("i64", self.shape.k), one, carried=none, hint="k") as loop:
+            row = self._at(product.lane, self.bm, loop.index, column, self.shape.ldb)
+            lanes = [self._operand(type, row, v * vector_width) for v in range(vectors)]
+            loop.next(*[product.add_excess(b, *pair) for pair in zip(lanes, loop.carried, strict=True)])
+        return loop.results
+
+    def emit_block(
+        self, row: Value, column: Value, rows: int, vectors: int, vector_width: int, excess: list[Value]
+    ) -> None:
+        """One block of C, over all of k, less what is in excess in each row."""
+        b, shape, product = self.b, self.shape, self.product
+        type = vector(product.total, vector_width)
+        c = self._at(product.total, self.c, row, column, shape.ldc)
         places = [self._offset(c, r * shape.ldc + v * vector_width) for r in range(rows) for v in range(vectors)]
         sums = [b.load(type, place, byte_width(type)) for place in places]
-        a_row = b.gep(self.operand_type, self.a, b.mul(row, const("i64", shape.lda)))
-        b_column = b.gep(self.operand_type, self.bm, column)
+        if excess:
+            sums = [b.sub(total, excess[number % vectors]) for number, total in enumerate(sums)]
+        a_row = b.gep(product.lane, self.a, b.mul(row, const("i64", shape.lda)))
+        b_column = b.gep(product.lane, self.bm, column)
         step = const("i64", self.blocking.unroll)
         with b.loop(const("i64", 0), const("i64", shape.k), step, carried=sums, hint="k") as loop:
-            a = b.gep(self.operand_type, a_row, loop.index)
-            bm = b.gep(self.operand_type, b_column, b.mul(loop.index, const("i64", shape.ldb)))
+            a = b.gep(product.lane, a_row, loop.index)
+            bm = b.gep(product.lane, b_column, b.mul(loop.index, const("i64", shape.ldb)))
             sums = loop.carried
             for u in range(self.blocking.unroll):
                 sums = self._step(sums, a, bm, u, rows, type)
@@ -140,24 +158,18 @@ class _Kernel:
         right = [self._operand(type, bm, k * shape.ldb + v * width(type)) for v in range(vectors)]
         result = []
         for r in range(rows):
-            left = self.b.splat(self._operand(self.type, a, r * shape.lda + k), width(type))
-            result += [self._multiply_add(left, right[v], sums[r * vectors + v]) for v in range(vectors)]
+            left = self.b.splat(self._operand(self.product.total, a, r * shape.lda + k), width(type))
+            sums_of_row = sums[r * vectors : (r + 1) * vectors]
+            result += [self.product.multiply_add(self.b, left, *pair) for pair in zip(right, sums_of_row, strict=True)]
         return result
 
-    def _operand(self, type: str, ptr: Value, elements: int) -> Value:
-        """An element or a vector of A or B, in the type of C."""
-        address = self.b.gep(self.operand_type, ptr, const("i64", elements)) if elements else ptr
-        narrow = self.b.load(like(type, self.operand_type), address)
-        return self.b.fpext(narrow, type) if is_float(type) else self.b.sext(narrow, type)
+    def _operand(self, type: str, ptr: Value, lanes: int) -> Value:
+        """A lane of A or a vector of lanes of B."""
+        address = self.b.gep(self.product.lane, ptr, const("i64", lanes)) if lanes else ptr
+        return self.b.load(like(type, self.product.lane), address)
 
-    def _multiply_add(self, left: Value, right: Value, total: Value) -> Value:
-        if is_float(total.type):
-            return self.b.intrinsic("llvm.fmuladd", total.type, left, right, total)
-        return self.b.add(self.b.mul(left, right), total)
-
-    def _at(self, ptr: Value, row: Value, column: Value, stride: int) -> Value:
-        index = self.b.add(self.b.mul(row, const("i64", stride)), column)
-        return self.b.gep(self.type, ptr, index)
+    def _at(self, type: str, ptr: Value, row: Value, column: Value, stride: int) -> Value:
+        return self.b.gep(type, ptr, self.b.add(self.b.mul(row, const("i64", stride)), column))
 
     def _offset(self, ptr: Value, elements: int) -> Value:
-        return self.b.gep(self.type, ptr, const("i64", elements)) if elements else ptr
+        return self.b.gep(self.product.total, ptr, const("i64", elements)) if elements else ptr

@@ -87,4 +87,12 @@ def _to_scratch(b: Builder, elements: Value, type: str) -> Value:
     held = element(elements.type)
     if held == type:
         return elements
+    if held == "float":
+        return _upper_half(b, elements)
     return (b.zext if held == "i1" else b.sext)(elements, vector(type, width(elements.type)))
+
+
+def _upper_half(b: Builder, elements: Value) -> Value:
+    """The bits of bf16, of a float that holds one."""
+    bits = b.bitcast(elements, like(elements.type, "i32"))
+    return b.trunc(b.lshr(bits, const(bits.type, 16)), like(bits.type, "i16"))

@@ -18,7 +18,7 @@ from xdsl.ir import Attribute, Operation, SSAValue
 from deuteron.backend.cpu.lowering import plan_function
 from deuteron.backend.cpu.plan.buffers import assign_buffers
 from deuteron.backend.cpu.plan.prepare import kernel_of
-from deuteron.backend.cpu.target import cpu_target
+from deuteron.backend.cpu.target import CPUTarget, cpu_target
 from deuteron.backend.llvm.targets import resolve_cpu
 from deuteron.backend.metadata import KernelMetadata
 from deuteron.backend.report import Report, ReportTable, line_of, place_text, plural
@@ -92,17 +92,17 @@ class CPUReport(Report):
 
 def make_report(texts: Mapping[str, str | bytes], metadata: KernelMetadata) -> CPUReport:
     """The report of a kernel, from its tile IR and its LLVM IR; without tile IR it says less."""
-    cpu, features = resolve_cpu(str(metadata.target.arch))
+    target = cpu_target(*resolve_cpu(str(metadata.target.arch)))
     return CPUReport(
         kernel=metadata.name,
         target=str(metadata.target),
-        cpu=cpu,
-        vector_bits=cpu_target(cpu, features).vector_bits,
+        cpu=target.cpu,
+        vector_bits=target.vector_bits,
         scratch_bytes=metadata.scratch_bytes,
         waiting_line=metadata.waiting_line,
         accesses=tuple(_accesses(texts.get("llir", ""))),
         old_spellings=old_spellings(texts),
-        kept=tuple(dict.fromkeys(_kept_tiles(texts["ttir"]))) if "ttir" in texts else (),
+        kept=tuple(dict.fromkeys(_kept_tiles(texts["ttir"], target))) if "ttir" in texts else (),
     )
 
 
@@ -125,8 +125,8 @@ def _access(line: str) -> tuple[str, str, str] | None:
     return kind, how, f"<{lanes} x {element}>"
 
 
-def _kept_tiles(ttir: str) -> Iterator[KeptTile]:
-    plan = plan_function(kernel_of(parse_tile_ir(ttir, "<ttir>")))
+def _kept_tiles(ttir: str, target: CPUTarget) -> Iterator[KeptTile]:
+    plan = plan_function(kernel_of(parse_tile_ir(ttir, "<ttir>"), target))
     assign_buffers(plan)
     for value, place in plan.places.items():
         slot = place.slot.representative

@@ -2,7 +2,7 @@
 
     cpu_target(*resolve_cpu("x86-64-v3"))
     CPUTarget(cpu="x86-64-v3", features="", vector_bits=256, vector_registers=16,
-              converts_half=True, rounds=True, fuses=True)
+              converts_half=True, rounds=True, fuses=True, multiplies_bf16=False, multiplies_bytes=False)
 
 LLVM has no call that lists what a CPU name implies. So a probe is compiled, and its assembly read, once for each CPU.
 """
@@ -12,7 +12,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cache
 
-from deuteron.backend.llvm.compile import emit_assembly, external_symbols
+from deuteron.backend.llvm.compile import emit_assembly, external_symbols, has_intrinsic
+from deuteron.backend.llvm.intrinsics import DPBF16, VPDPBUSD
 from deuteron.backend.llvm.targets import architecture_of
 from deuteron.backend.llvm.types import byte_width
 
@@ -22,7 +23,8 @@ class CPUTarget:
     """A CPU: its LLVM name and features, its widest vector registers, and what it has instructions for.
 
     `converts_half`: fp16 from and to fp32. `rounds`: to whole numbers, which floor needs.
-    `fuses`: x * y + z, rounded once.
+    `fuses`: x * y + z, rounded once. `multiplies_bf16`, `multiplies_bytes`: products of two bf16, or four bytes, added
+    to each of 16 lanes of 32 bits (AVX512_BF16, AVX512_VNNI).
     """
 
     cpu: str
@@ -32,6 +34,8 @@ class CPUTarget:
     converts_half: bool
     rounds: bool
     fuses: bool
+    multiplies_bf16: bool
+    multiplies_bytes: bool
 
     def vector_width(self, element_type: str) -> int:
         """How many elements a vector register holds."""
@@ -43,6 +47,7 @@ def cpu_target(cpu: str, features: str) -> CPUTarget:
     """The target of a CPU as `resolve_cpu` gives it."""
     bits, registers = _vector_registers(emit_assembly(_ADD_PROBE, cpu, features, 1), architecture_of(cpu))
     has = [not external_symbols(emit_assembly(probe, cpu, features, 1)) for probe in _PROBES]
+    has += [bits == 512 and has_intrinsic(name, cpu, features) for name in (DPBF16, VPDPBUSD)]
     return CPUTarget(cpu, features, bits, registers, *has)
 
 

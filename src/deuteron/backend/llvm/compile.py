@@ -11,7 +11,7 @@ ELF for Linux on AArch64.
 The LLVM in the wheel is a build with assertions: on IR that it cannot handle it ends the process. Text is therefore
 parsed and verified first, and what fails there is an InternalError. These pass that and would still end the process,
 so they are refused: a CPU without 64-bit mode (by `targets`), inline assembly (LLVM exits on a mistake in it), and
-intrinsics of one processor family (fatal where the CPU lacks the instruction). `frem`, `llvm.exp` and their like do
+intrinsics that a CPU is not known to have (`intrinsics.py`). `frem`, `llvm.exp` and their like do
 not, but become calls of libm, which `external_symbols` shows.
 
 The body of an attention kernel, 930 lines, takes 2 ms to parse and verify, 26 ms in the passes and 22 ms to become
@@ -28,30 +28,32 @@ from functools import cache
 
 import llvmlite.binding as llvm
 
+from deuteron.backend.llvm.intrinsics import PROBES
 from deuteron.backend.llvm.parse import parsed
 from deuteron.backend.llvm.targets import architecture_of, machine
 from deuteron.errors import IRError
 
-_LETHAL = re.compile(
-    r"^\s*module asm\b|^[^\"\n]*\bcall\b[^\"\n]*(?<![\w%@.])asm\b|@llvm\.(?:aarch64|amdgcn|arm|nvvm|x86)\.",
-    re.MULTILINE,
-)
+_ASSEMBLY = re.compile(r"^\s*module asm\b|^[^\"\n]*\bcall\b[^\"\n]*(?<![\w%@.])asm\b", re.MULTILINE)
+_INTRINSIC = re.compile(r"@(llvm\.(?:aarch64|amdgcn|arm|nvvm|x86)\.[\w.]*)")
 
 
 def optimise(llir: str, cpu: str, features: str = "", opt_level: int = 3) -> str:
     """The text after LLVM's mid-end passes; level 0 only parses and verifies."""
     with _parsed(llir, cpu) as module:
         if opt_level > 0:
+            _check_intrinsics(llir, cpu, features)
             _run_passes(module, _target_machine(cpu, features, opt_level), opt_level)
         return str(module)
 
 
 def emit_assembly(llir: str, cpu: str, features: str = "", opt_level: int = 3) -> str:
+    _check_intrinsics(llir, cpu, features)
     with _parsed(llir, cpu) as module:
         return _target_machine(cpu, features, opt_level).emit_assembly(module)
 
 
 def emit_object(llir: str, cpu: str, features: str = "", opt_level: int = 3) -> bytes:
+    _check_intrinsics(llir, cpu, features)
     with _parsed(llir, cpu) as module:
         return _target_machine(cpu, features, opt_level).emit_object(module)
 
@@ -61,6 +63,13 @@ def external_symbols(assembly: str) -> frozenset[str]:
     called = re.findall(r"^\s+(?:callq?|jmp|bl|b)\s+([A-Za-z_][\w.$]*)(?:@PLT)?$", assembly, re.MULTILINE)
     defined = re.findall(r"^([A-Za-z_][\w.$]*):", assembly, re.MULTILINE)
     return frozenset(called) - frozenset(defined)
+
+
+@cache
+def has_intrinsic(name: str, cpu: str, features: str) -> bool:
+    """Whether code for a CPU may call an intrinsic of its family (`intrinsics.py`)."""
+    probe = PROBES.get(name)
+    return probe is not None and probe.instruction.search(emit_assembly(probe.llir, cpu, features, 1)) is not None
 
 
 def initialise() -> None:
@@ -94,10 +103,16 @@ def _target_machine(cpu: str, features: str, opt_level: int) -> llvm.TargetMachi
 
 @contextmanager
 def _parsed(llir: str, cpu: str) -> Iterator[llvm.ModuleRef]:
-    if lethal := _LETHAL.search(llir):
-        raise IRError(f"inline assembly and intrinsics of one processor are not accepted: '{lethal[0].strip()}'")
+    if assembly := _ASSEMBLY.search(llir):
+        raise IRError(f"inline assembly is not accepted: '{assembly[0].strip()}'")
     with parsed(llir, _target_of(architecture_of(cpu)).triple) as module:
         yield module
+
+
+def _check_intrinsics(llir: str, cpu: str, features: str) -> None:
+    for name in set(_INTRINSIC.findall(llir)):
+        if not has_intrinsic(name, cpu, features):
+            raise IRError(f"the intrinsic '{name}' is not accepted for the CPU '{cpu}'")
 
 
 def _run_passes(module: llvm.ModuleRef, machine: llvm.TargetMachine, opt_level: int) -> None:

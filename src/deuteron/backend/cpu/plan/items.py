@@ -13,6 +13,7 @@ from math import prod
 
 from xdsl.ir import Attribute, Operation, SSAValue
 
+from deuteron.backend.cpu.products import NativeProduct
 from deuteron.ir.types import is_tile, num_elements_of, shape_of
 
 Index = tuple  # an entry for each dimension: what runs along it, or None for extent 1
@@ -236,12 +237,18 @@ class Scalar:
 
 @dataclass(eq=False)
 class Dot:
-    """A matrix product, added to what `result` holds."""
+    """A matrix product, added to what `result` holds.
+
+    A native `product` has operands in its own format, and is given B `packed`; its `b` may be the transpose of B.
+    """
 
     op: Operation
     a: Place
     b: Place
     result: Place
+    product: NativeProduct | None = None
+    packed: Place | None = None
+    b_is_transposed: bool = False
     time: int = 0
 
 

@@ -101,6 +101,8 @@ class Liveness:
         for matrix in matrices:
             self._reads.setdefault(viewed_source(matrix), []).append(_Event(2 * item.time + 2, loops))
         self._write(item.result, _Event(2 * item.time, loops))
+        if isinstance(item, Dot) and item.packed is not None:
+            self._add(item.packed.slot, 2 * item.time, 2 * item.time + 2)
 
     def _write(self, place: Place, event: _Event) -> None:
         self._writes.setdefault(place.slot, []).append(event)

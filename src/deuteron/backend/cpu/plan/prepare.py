@@ -19,8 +19,11 @@ from xdsl.ir.core import BlockArgument
 from xdsl.rewriter import InsertPoint
 
 from deuteron.backend.cpu.plan.inductions import find_inductions
+from deuteron.backend.cpu.plan.native_products import use_native_product
 from deuteron.backend.cpu.plan.ops.shape import is_transpose
 from deuteron.backend.cpu.plan.views import is_strided, is_view, viewed_source
+from deuteron.backend.cpu.products import NativeProduct, native_product
+from deuteron.backend.cpu.target import CPUTarget
 from deuteron.errors import UsageError
 from deuteron.ir.builder import Builder
 from deuteron.ir.nested import nested_ops
@@ -32,7 +35,7 @@ from deuteron.ir.tt.shape import BroadcastOp
 from deuteron.ir.types import is_integer, is_tile, shape_of
 
 
-def kernel_of(module: ModuleOp) -> FuncOp:
+def kernel_of(module: ModuleOp, target: CPUTarget) -> FuncOp:
     """A copy of the kernel, the only public function, prepared for planning."""
     kernels = [op for op in module.clone().body.block.ops if isinstance(op, FuncOp) and _is_public(op)]
     if len(kernels) != 1:
@@ -43,7 +46,7 @@ def kernel_of(module: ModuleOp) -> FuncOp:
         if isinstance(op, scf.ForOp):
             _copy_yielded(op, inductions)
         elif isinstance(op, DotOp):
-            _copy_operands(op, inductions)
+            _prepare_product(op, native_product(op, target), inductions)
         elif (is_view(op) or isinstance(op, GatherOp)) and op.operands[0] in inductions:
             _copy_operand(op, 0)
         elif isinstance(op, MapElementwiseOp) and op.pack.value.data > 1:
@@ -72,6 +75,13 @@ def _copy_yielded(op: scf.ForOp, inductions: set[SSAValue]) -> None:
         is_carried = isinstance(source, BlockArgument) and source.owner is block
         if is_carried or (isinstance(source.owner, scf.ForOp) and source.owner.parent_block() is block):
             _copy_operand(terminator, number)
+
+
+def _prepare_product(op: DotOp, product: NativeProduct | None, inductions: set[SSAValue]) -> None:
+    if product is not None:
+        use_native_product(op, product)
+    else:
+        _copy_operands(op, inductions)
 
 
 def _copy_operands(op: Operation, inductions: set[SSAValue]) -> None:

@@ -12,16 +12,18 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager
+from math import prod
 
 from xdsl.ir import Block, Operation, SSAValue
 
 from deuteron.backend.cpu.elements import scratch_type
 from deuteron.backend.cpu.plan.inductions import Induction
 from deuteron.backend.cpu.plan.items import Item, Place, Region, Root, Slot
+from deuteron.backend.cpu.plan.marks import operand_type
 from deuteron.backend.cpu.plan.use import Use
 from deuteron.backend.llvm.types import byte_width
 from deuteron.ir.tt.dot import DotOp
-from deuteron.ir.types import is_integer, is_tile, num_elements_of, shape_of
+from deuteron.ir.types import is_integer, is_tile, shape_of
 
 
 class ReadVisitor(ABC):
@@ -84,14 +86,19 @@ class ScheduleVisitor(ABC):
 
     def new_place(self, value: SSAValue) -> Place:
         """A row-major buffer for a tile."""
-        type = _slot_type(value)
-        count = num_elements_of(value.type)
-        place = Place(Slot(type, count, count * byte_width(type)), shape_of(value.type))
+        place = new_buffer(_slot_type(value), shape_of(value.type))
         self.places[value] = place
         return place
 
 
+def new_buffer(type: str, shape: tuple[int, ...]) -> Place:
+    """A row-major buffer for elements of an LLVM type."""
+    return Place(Slot(type, prod(shape), prod(shape) * byte_width(type)), shape)
+
+
 def _slot_type(value: SSAValue) -> str:
-    """What a tile is kept as; integer operands of a dot are widened for its matrix product."""
+    """What a tile is kept as; integer operands of a plain product are widened for it."""
+    if operand := operand_type(value):
+        return operand
     in_product = any(isinstance(use.operation, DotOp) and use.index < 2 for use in value.uses)
     return "i32" if in_product and is_integer(value.type) else scratch_type(value.type)

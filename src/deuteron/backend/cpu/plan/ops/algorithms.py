@@ -16,10 +16,11 @@ from deuteron.backend.cpu.plan.items import (
     ScanRoot,
     UnsplatRoot,
 )
+from deuteron.backend.cpu.plan.marks import b_is_transposed, product_of
 from deuteron.backend.cpu.plan.ops.declaration import FLOAT_WEIGHT, Declaration, Lazy, Operands, tiles_of
 from deuteron.backend.cpu.plan.ops.shape import is_transpose
 from deuteron.backend.cpu.plan.use import Use
-from deuteron.backend.cpu.plan.visitors import ReadVisitor, ScheduleVisitor
+from deuteron.backend.cpu.plan.visitors import ReadVisitor, ScheduleVisitor, new_buffer
 from deuteron.ir.effects import is_pure
 from deuteron.ir.tt.dot import DotOp
 from deuteron.ir.tt.indexing import GatherOp, HistogramOp
@@ -145,7 +146,11 @@ class _Dot(Declaration):
     def schedule(self, op: Operation, scheduler: ScheduleVisitor) -> None:
         result = scheduler.new_place(op.result)
         scheduler.root(Keep(op, (op.c,), result))
-        scheduler.add(Dot(op, scheduler.places[op.a], scheduler.places[op.b], result))
+        product, packed = product_of(op), None
+        if product is not None:
+            packed = new_buffer(product.lane, (shape_of(op.a.type)[-1] // product.group, shape_of(op.c.type)[-1]))
+        a, b = scheduler.places[op.a], scheduler.places[op.b]
+        scheduler.add(Dot(op, a, b, result, product, packed, b_is_transposed(op)))
 
 
 DECLARATIONS: dict[type[Operation], Declaration] = {

@@ -1,0 +1,64 @@
+"""Gives products that the processor has operands in its own format: copies, which the product alone reads.
+
+    %c = tt.dot %a, %b                      %a1 = tt.broadcast %a {cpu.kept_as = "i16"}
+                                            %b1 = tt.broadcast %b {cpu.kept_as = "i16"}
+                                            %c = tt.dot %a1, %b1 {cpu.product = "bf16 pairs"}
+    %t = tt.trans %b;  tt.dot %a, %t        tt.dot %a1, %b1 {cpu.b_is_transposed}
+    tt.dot of int8                          %a1 is a copy of %a ^ -128: 128 more, without a sign
+
+A copy stands where its source is made, and serves all products that want it: what is made before a loop is copied
+before it. Of the transpose of A a copy is transposed.
+"""
+
+from __future__ import annotations
+
+from xdsl.dialects import arith
+from xdsl.ir import Operation, SSAValue
+from xdsl.rewriter import InsertPoint
+
+from deuteron.backend.cpu.plan.marks import mark_operand, mark_product, operand_type
+from deuteron.backend.cpu.plan.ops.shape import is_transpose
+from deuteron.backend.cpu.products import NativeProduct
+from deuteron.ir.builder import Builder
+from deuteron.ir.tt.dot import DotOp
+from deuteron.ir.tt.shape import BroadcastOp, TransOp
+from deuteron.ir.types import shape_of
+
+
+def use_native_product(op: DotOp, product: NativeProduct) -> None:
+    """Mark a product and replace its operands."""
+    mark_product(op, product, is_transpose(op.b))
+    if is_transpose(op.b):
+        op.operands[1] = _copy(op.b.owner.src, product, 0)
+    else:
+        op.operands[1] = _copy(op.b, product, 0)
+    if is_transpose(op.a):
+        source = _copy(op.a.owner.src, product, product.excess)
+        op.operands[0] = _marked(Builder.before(op), TransOp(source, (1, 0)), product)
+    else:
+        op.operands[0] = _copy(op.a, product, product.excess)
+
+
+def _copy(value: SSAValue, product: NativeProduct, excess: int) -> SSAValue:
+    if not excess:
+        known = [use.operation for use in value.uses if _is_copy(use.operation, product)]
+        return known[0].result if known else _marked(_after(value), BroadcastOp(value, shape_of(value.type)), product)
+    builder = _after(value)
+    unsigned = builder.value(arith.XOrIOp(value, builder.constant(-excess, value.type)))
+    return _marked(builder, BroadcastOp(unsigned, shape_of(value.type)), product)
+
+
+def _is_copy(op: Operation, product: NativeProduct) -> bool:
+    return isinstance(op, BroadcastOp) and operand_type(op.result) == product.element
+
+
+def _after(value: SSAValue) -> Builder:
+    """Builds where a value is made."""
+    if isinstance(value.owner, Operation):
+        return Builder(InsertPoint.after(value.owner), value.owner.location)
+    return Builder(InsertPoint.at_start(value.owner), value.location)
+
+
+def _marked(builder: Builder, op: BroadcastOp | TransOp, product: NativeProduct) -> SSAValue:
+    mark_operand(op, product)
+    return builder.value(op)

@@ -1,0 +1,106 @@
+"""What a matrix product computes with: plain multiply-adds, or the processor's own products of narrow elements.
+
+    multiply_add_of("float")                            total + a * b, in 16 lanes of a 512-bit register
+    native_product(dot, cpu_target("znver5", ""))       BF16_PAIRS, for a dot of bf16 into fp32
+
+             operands   lane of A, of B                        a step adds to each lane
+    float    float      a float                                a * b
+    bf16     i16        two neighbours along k                 a0 * b0 + a1 * b1         AVX512_BF16
+    int8     i8         four neighbours along k                a0 * b0 + ... + a3 * b3   AVX512_VNNI
+
+Along k, neighbours are next to each other in a row of A already; B is packed (`packing.py`). Products of bf16 take
+subnormal numbers for zero, and give none. Those of bytes take A without a sign: 128 is added to its elements, and what
+that adds to a sum, 128 times the sum of a column of B, is taken off before.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+
+from xdsl.dialects.builtin import i8
+
+from deuteron.backend.cpu.target import CPUTarget
+from deuteron.backend.llvm.builder import Builder
+from deuteron.backend.llvm.intrinsics import DPBF16, VPDPBUSD
+from deuteron.backend.llvm.types import Value, const, is_float
+from deuteron.ir.tt.dot import DotOp
+from deuteron.ir.types import bf16, element_type_of, f32, i32, shape_of
+
+LANES = 16  # of the registers that native products are computed in
+
+
+@dataclass(frozen=True)
+class Product(ABC):
+    """`total`: the LLVM type of an element of C; `lane`: of a lane of A or B.
+
+    `excess`: what each element of A has too much, since it has to be without a sign.
+    """
+
+    total: str
+    lane: str
+    excess: int = 0
+
+    @abstractmethod
+    def multiply_add(self, b: Builder, left: Value, right: Value, total: Value) -> Value:
+        """The sums after one more step: vectors of lanes of A and B, and of C."""
+
+    def add_excess(self, b: Builder, right: Value, total: Value) -> Value:
+        """`total`, and what the excess of A adds for these lanes of B."""
+        return self.multiply_add(b, const(right.type, self.excess * 0x01010101), right, total)
+
+
+class PlainProduct(Product):
+    """Elements one at a time; integers wrap."""
+
+    def multiply_add(self, b: Builder, left: Value, right: Value, total: Value) -> Value:
+        if is_float(total.type):
+            return b.intrinsic("llvm.fmuladd", total.type, left, right, total)
+        return b.add(b.mul(left, right), total)
+
+
+@dataclass(frozen=True)
+class NativeProduct(Product):
+    """`element`: the LLVM type of an element of A or B in scratch memory; `group`: how many are in a lane."""
+
+    name: str = ""
+    element: str = ""
+    group: int = 1
+
+
+class _BF16Pairs(NativeProduct):
+    def multiply_add(self, b: Builder, left: Value, right: Value, total: Value) -> Value:
+        pairs = [b.bitcast(lanes, "<32 x bfloat>") for lanes in (left, right)]
+        return b.call("<16 x float>", DPBF16, total, *pairs)
+
+
+class _ByteQuads(NativeProduct):
+    def multiply_add(self, b: Builder, left: Value, right: Value, total: Value) -> Value:
+        quads = [b.bitcast(lanes, "<64 x i8>") for lanes in (left, right)]
+        return b.call("<16 x i32>", VPDPBUSD, total, *quads)
+
+
+BF16_PAIRS = _BF16Pairs("float", "i32", name="bf16 pairs", element="i16", group=2)
+BYTE_QUADS = _ByteQuads("i32", "i32", excess=128, name="byte quads", element="i8", group=4)
+NATIVE_PRODUCTS = {product.name: product for product in (BF16_PAIRS, BYTE_QUADS)}
+
+
+def plain_product(type: str) -> PlainProduct:
+    """The product of elements of this LLVM type, the same for A, B and C."""
+    return PlainProduct(type, type)
+
+
+def has_product(product: NativeProduct, target: CPUTarget) -> bool:
+    return {BF16_PAIRS: target.multiplies_bf16, BYTE_QUADS: target.multiplies_bytes}[product]
+
+
+def native_product(op: DotOp, target: CPUTarget) -> NativeProduct | None:
+    """What the processor has for a product of these types and sizes, if anything."""
+    product = _OF_TYPES.get(tuple(element_type_of(value.type) for value in (op.a, op.b, op.c)))
+    if product is None or not has_product(product, target):
+        return None
+    k, n = shape_of(op.a.type)[-1], shape_of(op.b.type)[-1]
+    return product if n % LANES == 0 and k % product.group == 0 else None
+
+
+_OF_TYPES = {(bf16, bf16, f32): BF16_PAIRS, (i8, i8, i32): BYTE_QUADS}

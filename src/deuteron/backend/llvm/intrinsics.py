@@ -1,0 +1,56 @@
+"""Intrinsics of one processor family that code may call, and how to find out whether a CPU has them.
+
+LLVM ends the process on one that the CPU lacks, and has no call that tells. But it uses instructions of the same
+extension by itself: a probe is compiled, and its assembly read.
+
+    PROBES["llvm.x86.avx512bf16.dpbf16ps.512"]      Probe(<a conversion to bf16>, "vcvtneps2bf16 ... %ymm")
+"""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+DPBF16 = "llvm.x86.avx512bf16.dpbf16ps.512"
+VPDPBUSD = "llvm.x86.avx512.vpdpbusd.512"
+
+
+class Probe(NamedTuple):
+    """LLVM IR, and what its assembly has in it where the CPU has the extension."""
+
+    llir: str
+    instruction: re.Pattern[str]
+
+
+_BF16_PROBE = """
+define void @probe(ptr %p) {
+  %x = load <16 x float>, ptr %p
+  %y = fptrunc <16 x float> %x to <16 x bfloat>
+  store <16 x bfloat> %y, ptr %p
+  ret void
+}
+"""
+
+_EVEN = ", ".join(f"i32 {lane}" for lane in range(0, 32, 2))
+_ODD = ", ".join(f"i32 {lane}" for lane in range(1, 32, 2))
+_PAIRS_PROBE = f"""
+define void @probe(ptr %p, ptr %q, ptr %r) {{
+  %x = load <32 x i16>, ptr %p
+  %y = load <32 x i16>, ptr %r
+  %wide = sext <32 x i16> %x to <32 x i32>
+  %other = sext <32 x i16> %y to <32 x i32>
+  %products = mul <32 x i32> %wide, %other
+  %even = shufflevector <32 x i32> %products, <32 x i32> poison, <16 x i32> <{_EVEN}>
+  %odd = shufflevector <32 x i32> %products, <32 x i32> poison, <16 x i32> <{_ODD}>
+  %total = load <16 x i32>, ptr %q
+  %pairs = add <16 x i32> %even, %odd
+  %sum = add <16 x i32> %total, %pairs
+  store <16 x i32> %sum, ptr %q
+  ret void
+}}
+"""
+
+PROBES = {
+    DPBF16: Probe(_BF16_PROBE, re.compile(r"vcvtneps2bf16\t.*%ymm")),
+    VPDPBUSD: Probe(_PAIRS_PROBE, re.compile(r"vpdpwssd\t.*%zmm")),
+}
