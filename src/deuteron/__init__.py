@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from deuteron.runtime import reinterpret as reinterpret
     from deuteron.runtime.jit import jit as jit
     from deuteron.runtime.recompiles import recompiles as recompiles
+    from deuteron.warming import warm_up as warm_up
 
 __version__ = "0.1.0"
 
@@ -66,6 +67,7 @@ _NAMES = {
     "deuteron.runtime.mock": "MockTensor TensorWrapper reinterpret",
     "deuteron.runtime.recompiles": "recompiles",
     "deuteron.runtime.sizes": "cdiv next_power_of_2",
+    "deuteron.warming": "warm_up",
 }
 _SUBMODULES = "backend compiler dtypes errors knobs language options runtime testing"
 

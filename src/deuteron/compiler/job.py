@@ -27,12 +27,17 @@ class Job:
     target: Target
     options: Any
 
+    @property
+    def key(self) -> str:
+        """Its key in the cache."""
+        return unit_and_key(self.backend, self.source, self.target, self.options)[1]
+
     def is_kept(self) -> bool:
         """Whether it is in the cache."""
         return self._kept().load() is not None
 
     def _kept(self) -> KeptKernel:
-        return KeptKernel(unit_and_key(self.backend, self.source, self.target, self.options)[1], None)
+        return KeptKernel(self.key, None)
 
     def keep(self, entry: Entry) -> None:
         self._kept().store(entry)

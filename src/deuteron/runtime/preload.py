@@ -3,14 +3,16 @@
     written(tokens, options)            {"tokens": ["*fp32:16", "i32", {"constexpr": {"value": 128}}], "options": ...}
     read(fn, given)                     the Binding of a launch with such arguments
 
-A constexpr may be a number, a text, None, a dtype, a function of the language, what Python imports by its name, or
-tuples, lists, dictionaries and sets of these; of others there is no text (None).
+A constexpr may be a number, a text, None, a dtype, a member of an Enum, a function of the language, what Python imports
+by its name, or tuples, lists, dictionaries and sets of these; of others there is no text (None).
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from enum import Enum
 from operator import attrgetter
 from typing import Any
 from weakref import WeakValueDictionary
@@ -24,6 +26,7 @@ from deuteron.runtime.binding import Binding
 from deuteron.runtime.specialise import Token, constexpr_token, is_tuple
 
 _functions: WeakValueDictionary[str, Any] = WeakValueDictionary()
+_collecting: list[dict[str, Any]] = []
 _PLAIN = (type(None), bool, int, str)
 _SEVERAL = {"tuple": tuple, "list": list, "set": set}
 
@@ -113,6 +116,8 @@ def _written_value(value: Any) -> Any:
     for name, several in _SEVERAL.items():
         if kind is several:
             return {name: [_written_value(item) for item in value]}
+    if isinstance(value, Enum):
+        return {"member": [_written_name(kind), value.name]}
     if isinstance(value, SourceFunction):
         return {"function": [_name_of(value), value.cache_key]}
     return {"name": _written_name(value)}
@@ -126,6 +131,7 @@ def _read_value(found: dict[str, Any]) -> Any:
         "dtype": lambda: dtype(content),
         "dict": lambda: {_read_value(key): _read_value(item) for key, item in content},
         "name": lambda: _read_name(content),
+        "member": lambda: _read_name(content[0])[content[1]],
         "function": lambda: _read_function(*content),
     }
     if how in _SEVERAL:
@@ -150,12 +156,21 @@ def _name_of(value: Any) -> str:
 
 def register(function: Any) -> None:
     """Let a function be found by its name where Python does not import it by that; of several the last one."""
-    _functions[_name_of(function)] = function
+    name = _name_of(function)
+    _functions[name] = function
+    for found in _collecting:
+        found[name] = function
 
 
-def registered(name: str) -> Any:
-    """The function that was registered under `module:name` last; None where there is none any more."""
-    return _functions.get(name)
+@contextmanager
+def collected() -> Iterator[dict[str, Any]]:
+    """The functions that are registered within, under `module:name`: those, too, that are local to others."""
+    found: dict[str, Any] = {}
+    _collecting.append(found)
+    try:
+        yield found
+    finally:
+        _collecting.remove(found)
 
 
 def _read_function(name: str, key: str) -> Any:

@@ -23,6 +23,7 @@ from deuteron.library import BuildOptions, Library, build_library, read_project,
 from deuteron.library.builder import Built
 from deuteron.library.report import CHECKS, Row, as_fields, table_of
 from deuteron.tools.command import Command
+from deuteron.tools.progress import ProgressBar
 
 _PATH = click.Path(path_type=Path)
 _FORMATS = click.Choice(["table", "json"])
@@ -107,7 +108,7 @@ def _checks(werror: str) -> frozenset[str]:
 
 def _built(request: _Request, library: Library, werror: frozenset[str]) -> Built:
     folder = request.folder(library)
-    with _Progress(library.name) as progress:
+    with ProgressBar(library.name) as progress:
         options = BuildOptions(
             processes=request.processes,
             check=request.check,
@@ -143,35 +144,6 @@ def _show(rows: Collection[Row], how: str) -> None:
     from rich.console import Console  # deferred: for the start-up time of builds that show nothing
 
     Console(width=None if sys.stdout.isatty() else 160).print(table_of(rows))
-
-
-class _Progress:
-    """One bar for all that a build does, on a terminal; it is there once there is something to do."""
-
-    def __init__(self, name: str):
-        self.name, self.bar, self.task = name, None, None
-
-    def __enter__(self) -> _Progress:
-        return self
-
-    def start(self, total: int) -> None:
-        if not sys.stderr.isatty():
-            return
-        from rich.console import Console  # deferred: an up-to-date build shows no bar
-        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-
-        columns = (TextColumn("{task.fields[name]}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-        self.bar = Progress(*columns, TextColumn("{task.description}"), console=Console(stderr=True), transient=True)
-        self.task = self.bar.add_task("", total=total, name=self.name)
-        self.bar.start()
-
-    def advance(self, what: str) -> None:
-        if self.bar is not None:
-            self.bar.update(self.task, advance=1, description=what)
-
-    def __exit__(self, *error: object) -> None:
-        if self.bar is not None:
-            self.bar.stop()
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""The command `deuteron`: build, cache, compile, inspect, link, opt, run, tune.
+"""The command `deuteron`: build, cache, compile, inspect, link, opt, run, tune, warmup.
 
 deuteron build                           the libraries that deuteron.toml declares
 deuteron cache ls                        the compiled kernels on disk
@@ -8,6 +8,7 @@ deuteron link aot/add.*.h -o aot/add
 deuteron opt --passes tile,gpu -t cuda:90 add.ttir        passes by name
 deuteron run bench.py --size 1024        a script that says `import triton`, unmodified
 deuteron tune show tuned                 what autotuners have measured
+deuteron warmup manifest.json            compiles what DEUTERON_RECORD had a run write down
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ import click
 
 import deuteron
 
-_COMMANDS = ("build", "cache", "compile", "inspect", "link", "opt", "run", "tune")
+_COMMANDS = ("build", "cache", "compile", "inspect", "link", "opt", "run", "tune", "warmup")
 
 
 class Commands(click.Group):
