@@ -12,7 +12,7 @@ One that has a place in a source file renders with file, line, caret and the cha
 from __future__ import annotations
 
 import linecache
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 
@@ -145,8 +145,42 @@ class IntegerTooLarge(LaunchError, OverflowError):
     """An integer argument has more than 64 bits."""
 
 
+_BAD_ACCESSES = {
+    "out of bounds": ("Out-of-bounds", "Mask such lanes, or check the offsets and strides."),
+    "misaligned": ("Misaligned", "An element of {size} bytes lies at a multiple of {size}."),
+    "read-only": ("Read-only", "Pass an array that can be written."),
+}
+
+
 class MemoryAccessError(DeuteronError):
-    """A kernel accessed memory outside of every array it was given (found by the interpreter or the emulator)."""
+    """A kernel accessed memory outside of every array it was given (found by the interpreter, the emulator, or checks
+    that are compiled in).
+    """
+
+    @classmethod
+    def of(
+        cls,
+        problem: str,
+        access: str,
+        kernel: str,
+        subject: str,
+        size: int,
+        address: int,
+        array: tuple[str, int, int] | None,
+        location: Location | None = None,
+        call_chain: Sequence[Location] = (),
+    ) -> MemoryAccessError:
+        """The error for an access (`load`, `atomic rmw`) of `size` bytes by the lane or program `subject`. `array` is
+        the name of the array in question, the offset of the address in it, and how many bytes it has.
+        """
+        what, way_out = _BAD_ACCESSES[problem]
+        place = f"address {address:#x}, and the kernel was given no array"
+        if array is not None:
+            name, offset, num_bytes = array
+            place = f"byte offset {offset} of {name}, which has {num_bytes} bytes"
+        subject = f"{subject} of kernel '{kernel}'"
+        text = f"{what} {access}: {subject} accesses {size} bytes at {place}. {way_out.format(size=size)}"
+        return cls(text, location, call_chain)
 
 
 class AssertionFailure(DeuteronError, AssertionError):

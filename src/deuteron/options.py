@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import os
 import warnings
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -32,13 +32,16 @@ class Target:
 
 
 MAX_THREADS = 1024  # of a program on any GPU
+BOUNDS = "bounds"
 
 
 @dataclass(frozen=True)
 class CPUOptions:
     """How a kernel is compiled for the CPU. Scripts for GPUs pass `num_warps`, `num_stages`, `num_ctas`: accepted.
 
-    A warp is one lane here, so that a program which wants so many lanes asks for as many warps.
+    A warp is one lane here, so that a program which wants so many lanes asks for as many warps. With `check="bounds"`
+    every access is checked against the arrays of the launch; None: as `debug` says, where a kernel is launched from
+    Python; "": not.
     """
 
     num_warps: int = 4
@@ -49,9 +52,18 @@ class CPUOptions:
     opt_level: int = 3
     debug: bool = False
     sanitize_overflow: bool = True
+    check: str | None = None
+
+    def for_launch(self) -> CPUOptions:
+        """As they are where the kernel is launched with the arrays at hand."""
+        if self.check is not None:
+            return self
+        return replace(self, check=settings.check if settings.check is not None else BOUNDS if self.debug else "")
 
     def __post_init__(self) -> None:
         check_launch_options(self.num_warps, self.num_stages, self.num_ctas, MAX_THREADS)
+        if self.check not in (None, "", BOUNDS):
+            raise UsageError(f'check is None, "" or "{BOUNDS}", got {self.check!r}')
         _check_flags(self, "enable_fp_fusion", "debug", "sanitize_overflow")
         if self.opt_level not in range(4):
             raise UsageError(f"opt_level must be a whole number from 0 to 3, got {self.opt_level!r}")
@@ -76,6 +88,10 @@ class CUDAOptions:
     debug: bool = False
     plain_arguments: bool = False
     sanitize_overflow: bool = True
+
+    def for_launch(self) -> CUDAOptions:
+        """As they are where the kernel is launched with the arrays at hand."""
+        return self
 
     def __post_init__(self) -> None:
         check_launch_options(self.num_warps, self.num_stages, self.num_ctas)
@@ -173,7 +189,7 @@ def _variable(name: str) -> str | None:
 # What a launch asks for, whose kernel is there.
 LAUNCH_VARIABLES = (
     *("DEUTERON_INTERPRET", "TRITON_INTERPRET", "DEUTERON_EMULATE", "DEUTERON_TARGET"),
-    *("TRITON_DEBUG", "TRITON_DEFAULT_FP_FUSION"),
+    *("TRITON_DEBUG", "TRITON_DEFAULT_FP_FUSION", "DEUTERON_CHECK"),
 )
 
 
@@ -294,14 +310,22 @@ class Settings:
 
     @property
     def option_texts(self) -> tuple[str | None, ...]:
-        """TRITON_DEBUG and TRITON_DEFAULT_FP_FUSION. Every launch asks for them."""
-        return _variable("TRITON_DEBUG"), _variable("TRITON_DEFAULT_FP_FUSION")
+        """TRITON_DEBUG, TRITON_DEFAULT_FP_FUSION and DEUTERON_CHECK. Every launch asks for them."""
+        return _variable("TRITON_DEBUG"), _variable("TRITON_DEFAULT_FP_FUSION"), _variable("DEUTERON_CHECK")
 
     @property
     def option_defaults(self) -> dict[str, bool]:
         """The options `debug` and `enable_fp_fusion` where the environment says them: of kernels that say nothing."""
-        given = zip(("debug", "enable_fp_fusion"), self.option_texts, strict=True)
+        given = zip(("debug", "enable_fp_fusion"), self.option_texts, strict=False)
         return {option: truth(text) for option, text in given if text}
+
+    @property
+    def check(self) -> str | None:
+        """DEUTERON_CHECK: `bounds` checks the accesses of launches on the CPU; `none`, also those with `debug`, not."""
+        text = _variable("DEUTERON_CHECK")
+        if text not in (None, "", "none", BOUNDS):
+            raise UsageError(f"DEUTERON_CHECK must be {BOUNDS} or none, got '{text}'")
+        return {"": None, "none": ""}.get(text, text)
 
     @property
     def ptxas(self) -> str | None:

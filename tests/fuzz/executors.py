@@ -2,8 +2,9 @@
 
     for outcome in run_case(case, ["cpu", "cuda:90"], announce=print): ...
 
-Executors: `cpu`; `cuda:80`, `cuda:90` (compiled as far as PTX, which the emulator runs, asynchronous results visible at
-random moments; `cuda:90/early` and `/late` choose); `gpu`, the machine's.
+Executors: `cpu`; `checked`, the CPU with every access checked (`checked.py`); `cuda:80`, `cuda:90` (compiled as far
+as PTX, which the emulator runs, asynchronous results visible at random moments; `cuda:90/early` and `/late` choose);
+`gpu`, the machine's.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from deuteron.compiler import ASTSource
 from deuteron.compiler.driver import compile_with, resolve_target
 from deuteron.errors import CompilationError, DeuteronError, InternalError, MemoryAccessError, UsageError
 from tests.fuzz.case import MANTISSA, SIGNATURE, Argument, Case
+from tests.fuzz.checked import difference_of_short, launch_checked
 from tests.fuzz.oracle import expect
 
 
@@ -86,11 +88,12 @@ def run_case(case: Case, executors: Sequence[str], announce: Callable[[str], Non
         announce(executor)
         try:
             arrays = launch(case, source, executor)
+            found = difference_of_short(case, _checked(case, source)) if executor == "checked" else None
         except Exception as error:
             yield _failure(executor, error)
             continue
         with np.errstate(all="ignore"):
-            problem = expected.difference(arrays)
+            problem = expected.difference(arrays) or found
         yield Outcome(executor, "wrong", problem) if problem else Outcome(executor, "ok")
     gc.collect()
 
@@ -119,6 +122,8 @@ def launch(case: Case, source: ASTSource, executor: str) -> list[np.ndarray]:
     grid = (*case.grid, 1, 1)[:3]
     if executor == "cpu":
         _on_cpu(case, source, grid, values)
+    elif executor == "checked":
+        launch_checked(case, _checked(case, source), values)
     elif executor == "gpu":
         _on_gpu(case, source, grid, values)
     else:
@@ -126,18 +131,22 @@ def launch(case: Case, source: ASTSource, executor: str) -> list[np.ndarray]:
     return [value for value in values if isinstance(value, np.ndarray)]
 
 
+def _checked(case: Case, source: ASTSource):
+    return _compiled(case, source, "cpu", check="bounds")
+
+
 def _on_cpu(case: Case, source: ASTSource, grid, values: list[Any]) -> None:
     kernel = _compiled(case, source, "cpu")
     kernel.launch(grid, [v.ctypes.data if isinstance(v, np.ndarray) else v for v in values])
 
 
-def _compiled(case: Case, source: ASTSource, target: str, backend: Any = None):
+def _compiled(case: Case, source: ASTSource, target: str, backend: Any = None, **more: Any):
     from deuteron.backend import get_backend
 
     target = resolve_target(target)
     backend = backend or get_backend(target)
     options = {k: v for k, v in case.options.items() if k != "num_ctas" or getattr(target, "arch", 0) == 90}
-    return compile_with(backend, source, target, backend.make_options(options))
+    return compile_with(backend, source, target, backend.make_options({**options, **more}))
 
 
 def _on_emulator(case: Case, source: ASTSource, grid, values: list[Any], executor: str) -> None:

@@ -99,8 +99,8 @@ def test_out_of_bounds_names_lane_array_and_place(run_kernel, arrays):
         run_kernel(PARAMETERS, gather_kernel([0, 1, 99, 8, 2, 3, 4, 5], mask), [x, out])
     assert caught.value.location == Location("k.py", 12, 5)
     assert caught.value.message == (
-        "Out-of-bounds load: lane (3,) of program (0, 0, 0) accesses 4 bytes at byte offset 32 of x, which has 32 "
-        "bytes. Mask such lanes, or check the offsets and strides."
+        "Out-of-bounds load: lane (3,) of program (0, 0, 0) of kernel 'k' accesses 4 bytes at byte offset 32 of x, "
+        "which has 32 bytes. Mask such lanes, or check the offsets and strides."
     )
 
 

@@ -1,16 +1,14 @@
 """Assertions of a compiled kernel: `tl.device_assert` with the option `debug`.
 
     Assertion(place=Location("k.py", 3, 5), calls=(), message="n too small", shape=(4,))
-    assertion.failure((1, 0, 0), 2)       AssertionFailure: Assertion failed in lane (2,) of program (1, 0, 0): ...
+    assertion.failure("k", (1, 0, 0), 2)       AssertionFailure: Assertion failed in lane (2,) of program (1, 0, 0): ...
 
 A kernel says the number of the assertion that failed, the program and the lane; its metadata says the rest.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from deuteron.errors import AssertionFailure, Location
 
@@ -24,23 +22,16 @@ class Assertion:
     message: str
     shape: tuple[int, ...]
 
-    def failure(self, program: tuple[int, int, int], lane: int) -> AssertionFailure:
+    def failure(self, kernel: str, program: tuple[int, int, int], lane: int, *where: object) -> AssertionFailure:
         """The error for a lane, counted row by row, of a program."""
-        where = f"program {program}"
-        if self.shape:
-            where = f"lane {self._index(lane)} of {where}"
-        return AssertionFailure(f"Assertion failed in {where}: {self.message}", self.place, self.calls)
-
-    def _index(self, lane: int) -> tuple[int, ...]:
-        index: list[int] = []
-        for size in reversed(self.shape):
-            lane, place = divmod(lane, size)
-            index.insert(0, place)
-        return tuple(index)
+        subject = lane_of_program(self.shape, lane, program)
+        return AssertionFailure(f"Assertion failed in {subject}: {self.message}", self.place, self.calls)
 
 
-def assertion_from_fields(fields: Mapping[str, Any]) -> Assertion:
-    """The assertion that was written as JSON."""
-    place = Location(**fields["place"]) if fields["place"] else None
-    calls = tuple(Location(**call) for call in fields["calls"])
-    return Assertion(place, calls, fields["message"], tuple(fields["shape"]))
+def lane_of_program(shape: tuple[int, ...], lane: int, program: tuple[int, int, int]) -> str:
+    """What a message calls an element of a tile, counted row by row, or a scalar."""
+    index: list[int] = []
+    for size in reversed(shape):
+        lane, place = divmod(lane, size)
+        index.insert(0, place)
+    return f"lane {tuple(index)} of program {program}" if shape else f"program {program}"

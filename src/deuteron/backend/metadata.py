@@ -18,11 +18,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from deuteron.backend.assertion import Assertion, assertion_from_fields
+from deuteron.backend.assertion import Assertion
+from deuteron.backend.checked_access import CheckedAccess
 from deuteron.backend.tensor_map import TensorMap, from_fields
-from deuteron.errors import UsageError
+from deuteron.errors import Location, UsageError
 from deuteron.language.signature import DESCRIPTOR, descriptor_arguments, parse_type, type_text
-from deuteron.options import Target
+from deuteron.options import BOUNDS, Target
 
 VERSION = 1
 # Begins the comment in which the text of a stage carries its metadata.
@@ -72,8 +73,8 @@ class Facts:
     wait for one another, 0 where none does; known of a kernel for the CPU. `extra_warps` are those that a launch has
     besides the option `num_warps`. `resources` is what the assembler reported: on a GPU the numbers of
     `ptxas.Resources`, the sum `spill_bytes`, and all it said besides as `warnings`. `tensor_maps` are parameters of the
-    kernel after its arguments, which a launch makes. `assertions` are those that a kernel for the CPU tells its launch
-    of, by number.
+    kernel after its arguments, which a launch makes. `assertions` are those, and the accesses that are checked, that a
+    kernel for the CPU tells its launch of, by number.
     """
 
     written: tuple[str, ...] | None = None
@@ -83,7 +84,7 @@ class Facts:
     extra_warps: int = 0
     resources: dict[str, Any] = field(default_factory=dict)
     tensor_maps: tuple[TensorMap, ...] = ()
-    assertions: tuple[Assertion, ...] = ()
+    assertions: tuple[Assertion | CheckedAccess, ...] = ()
 
     @property
     def facts(self) -> dict[str, Any]:
@@ -95,8 +96,15 @@ def read_facts(fields: Mapping[str, Any]) -> dict[str, Any]:
     """The facts in what JSON gave; raises KeyError where one is missing."""
     found = {known.name: fields[known.name] for known in dataclasses.fields(Facts)}
     written = None if found["written"] is None else tuple(found["written"])
-    maps, assertions = map(from_fields, found["tensor_maps"]), map(assertion_from_fields, found["assertions"])
+    maps, assertions = map(from_fields, found["tensor_maps"]), map(_assertion_from_fields, found["assertions"])
     return {**found, "written": written, "tensor_maps": tuple(maps), "assertions": tuple(assertions)}
+
+
+def _assertion_from_fields(fields: Mapping[str, Any]) -> Assertion | CheckedAccess:
+    place = Location(**fields["place"]) if fields["place"] else None
+    calls, shape = tuple(Location(**call) for call in fields["calls"]), tuple(fields["shape"])
+    kind = CheckedAccess if "access" in fields else Assertion
+    return kind(**{**fields, "place": place, "calls": calls, "shape": shape})
 
 
 @dataclass(frozen=True)
@@ -120,6 +128,11 @@ class KernelMetadata(Facts):
     def may_write(self, name: str) -> bool:
         """Whether the kernel may write to the memory of a parameter."""
         return self.written is None or name in self.written
+
+    @property
+    def is_checked(self) -> bool:
+        """Whether a launch has to say which memory the arrays span that it passes (`spans.py`)."""
+        return self.options.get("check") == BOUNDS
 
     @property
     def num_warps(self) -> int:

@@ -19,6 +19,7 @@ from deuteron import knobs
 from deuteron.backend import Backend
 from deuteron.backend.arrays import array_specialiser, check_writable, device_mismatch, split_token
 from deuteron.backend.metadata import KernelMetadata, Param
+from deuteron.backend.spans import bounded
 from deuteron.backend.tensor_descriptor import flatten
 from deuteron.compiler.runner import make_runner
 from deuteron.compiler.source import ASTSource, IRSource
@@ -274,4 +275,4 @@ def _value(param: Param, arg: Any, kernel: KernelMetadata) -> Any:
         check_writable(token, kernel.may_write(param.name))
     except LaunchError as error:
         raise LaunchError(f"{where}: {error.message}") from None
-    return address
+    return bounded(address, arg) if kernel.is_checked else address

@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
+from deuteron.backend.spans import bounded
 from deuteron.backend.tensor_descriptor import flatten
 from deuteron.compiler.cache import kept_code
 from deuteron.compiler.source import ASTSource
@@ -74,7 +75,10 @@ def _values_of(kernel: CompiledKernel) -> Callable[[Sequence[Any]], list[Any]]:
     params = kernel.metadata.params
     passed = [index for index, param in enumerate(params) if param.kind != "constexpr"]
     pointers = {index for index, param in enumerate(params) if param.kind == "pointer"}
-    is_flat = _is_flat(kernel)
+    is_flat, is_checked = _is_flat(kernel), kernel.metadata.is_checked
+
+    def address(arg: Any) -> Any:
+        return bounded(_address(arg), arg) if is_checked else _address(arg)
 
     def values(args: Sequence[Any]) -> list[Any]:
         if not is_flat:
@@ -82,7 +86,7 @@ def _values_of(kernel: CompiledKernel) -> Callable[[Sequence[Any]], list[Any]]:
         if len(args) != len(params):
             names = ", ".join(param.name for param in params)
             raise LaunchError(f"kernel '{kernel.name}' takes {names}, got {len(args)} arguments")
-        return [_address(args[index]) if index in pointers else args[index] for index in passed]
+        return [address(args[index]) if index in pointers else args[index] for index in passed]
 
     return values
 

@@ -64,7 +64,7 @@ class Executor:
         self.grid = grid
         self._waiting, self._pause = waiting, pause
         self._num_writes = -1
-        self.program_id = (0, 0, 0)
+        self.program_id, self.kernel_name = (0, 0, 0), ""
         self.memory = memory
         self.constants: dict[Operation, np.ndarray] = {}
         self.translated: dict[Operation, Block] = {}
@@ -77,7 +77,7 @@ class Executor:
 
     def run(self, kernel: FuncOp, arguments: Sequence, program_id: ProgramId) -> None:
         """Run one program."""
-        self.program_id = program_id
+        self.program_id, self.kernel_name = program_id, kernel.sym_name.data
         with np.errstate(all="ignore"):
             self.run_block(kernel.body.block, arguments)
 

@@ -11,7 +11,7 @@ import numpy as np
 from xdsl.ir import Attribute, SSAValue
 
 from deuteron.errors import MemoryAccessError
-from deuteron.interpreter.allocation import BadAccess, Buffer, Piece
+from deuteron.interpreter.allocation import BadAccess, Piece
 from deuteron.interpreter.described import Described
 from deuteron.interpreter.rule_table import RuleTable
 from deuteron.interpreter.values import as_signed, from_storage, storage_dtype_of, to_storage
@@ -110,26 +110,16 @@ def resolve(
     try:
         return ctx.memory.resolve(active, dtype, ctx.buffer_of(pointer), writes)
     except BadAccess as bad:
-        raise MemoryAccessError(_describe(ctx, op, pointer, bad, dtype.itemsize, mask)) from bad
+        raise _error(ctx, op, pointer, bad, dtype.itemsize, mask) from bad
 
 
-def _describe(ctx, op, pointer: SSAValue, bad: BadAccess, size: int, mask: np.ndarray | None) -> str:
-    kind = op.name.removeprefix("tt.").replace("_", " ")
+def _error(ctx, op, pointer: SSAValue, bad: BadAccess, size: int, mask: np.ndarray | None) -> MemoryAccessError:
+    access = op.name.removeprefix("tt.").replace("_", " ")
     subject = f"program {ctx.program_id}"
     shape = np.shape(ctx.value_of(pointer)) if mask is None else np.shape(mask)
     if shape:
         lane = bad.lane if mask is None else int(np.flatnonzero(mask)[bad.lane])
         subject = f"lane {tuple(int(i) for i in np.unravel_index(lane, shape))} of {subject}"
-    place = _describe_place(bad.address, bad.buffer or ctx.memory.nearest(bad.address))
-    what, way_out = {
-        "out of bounds": ("Out-of-bounds", "Mask such lanes, or check the offsets and strides."),
-        "misaligned": ("Misaligned", f"An element of {size} bytes lies at a multiple of {size}."),
-        "read-only": ("Read-only", "Pass an array that can be written."),
-    }[bad.problem]
-    return f"{what} {kind}: {subject} accesses {size} bytes at {place}. {way_out}"
-
-
-def _describe_place(address: int, buffer: Buffer | None) -> str:
-    if buffer is None:
-        return f"address {address:#x}, and the kernel was given no array"
-    return f"byte offset {address - buffer.address} of {buffer.name}, which has {buffer.nbytes} bytes"
+    buffer = bad.buffer or ctx.memory.nearest(bad.address)
+    array = buffer and (buffer.name, bad.address - buffer.address, buffer.nbytes)
+    return MemoryAccessError.of(bad.problem, access, ctx.kernel_name, subject, size, bad.address, array)

@@ -146,7 +146,9 @@ class FastLaunches:
         self._entries[key] = entry
 
     def _can_be_fast(self, found: Any) -> bool:
-        return self._is_possible and hasattr(found.kernel.launch, "run_packed")
+        """Those of checked kernels are not: they are told of the arrays."""
+        is_plain = hasattr(found.kernel.launch, "run_packed") and not found.kernel.metadata.is_checked
+        return self._is_possible and is_plain
 
     def prepared(self, bound: Binding, found: Any, grid: tuple[int, int, int], run: Callable[..., Any]) -> Any:
         """A function that launches what was found for arguments with the same tokens, without its conditions.

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from deuteron.backend.arrays import array_specialiser
-from deuteron.backend.dlpack import dlpack_tensor
+from deuteron.backend.spans import EVERYTHING, span_of
 from deuteron.compiler import ASTSource
 from deuteron.runtime.mock import TensorWrapper
 
@@ -40,12 +40,5 @@ def _argument(arg: Any) -> Any:
         return _argument(arg.base)
     if hasattr(arg, "__array_interface__") or array_specialiser(type(arg)) is None:
         return arg
-    address = array_specialiser(type(arg))(arg)[1]
-    if hasattr(arg, "data_ptr"):
-        shape, strides, size = tuple(arg.shape), arg.stride(), arg.element_size()
-    else:
-        found = dlpack_tensor(arg)
-        shape, strides, size = found.shape, found.strides, found.element_size
-    last = sum((extent - 1) * stride for extent, stride in zip(shape, strides, strict=True))
-    nbytes = 0 if 0 in shape else (last + 1) * size
-    return Buffer(address, nbytes, owner=arg)
+    address, span = array_specialiser(type(arg))(arg)[1], span_of(arg)
+    return address if span is EVERYTHING else Buffer(address, span.address + span.num_bytes - address, owner=arg)

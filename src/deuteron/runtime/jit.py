@@ -24,6 +24,7 @@ from typing import Any
 from deuteron.backend import get_backend
 from deuteron.backend.arrays import check_writable, device_mismatch
 from deuteron.backend.devices import CPU, Device, device_target
+from deuteron.backend.spans import bounded
 from deuteron.compiler import ASTSource, CompiledKernel, IRSource, resolve_target
 from deuteron.compiler.driver import compile_with
 from deuteron.compiler.job import Job
@@ -68,7 +69,10 @@ class _Launcher:
         """What the compiled kernel is passed."""
         passed = bound.passed
         values = [passed[index] for index in self.indices]
-        return _flat(values) if self.has_parts else values
+        values = _flat(values) if self.has_parts else values
+        if self.kernel.metadata.is_checked:
+            return [bounded(value, given) for value, given in zip(values, bound.runtime_values(), strict=True)]
+        return values
 
     def run(self, bound: Binding, extents: tuple[int, int, int]) -> None:
         """Launch, if there are programs."""
@@ -405,7 +409,7 @@ class JITFunction(Pickled, Function, KernelInterface):
             near = f" {instead}" if instead else suggest(unknown[0], [*self._names, *known])
             known = ", ".join(known)
             raise LaunchError(f"{self._usage()}; '{unknown[0]}' is none of these and no option: {known}.{near}")
-        return backend.make_options(given)
+        return backend.make_options(given).for_launch()
 
     def _interpret(self, bound: Binding, grid: tuple[int, int, int]) -> None:
         self._check_devices(bound, device_target(CPU))

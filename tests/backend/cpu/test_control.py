@@ -55,7 +55,7 @@ def test_programs_that_wait_for_one_that_failed_stop():
 
 def test_the_metadata_says_which_assertions_there_are():
     args = (np.zeros(1, np.int32), 0)
-    kernel = count_up.warmup(*args, debug=True, sanitize_overflow=False, grid=(1,))
+    kernel = count_up.warmup(*args, debug=True, check="", sanitize_overflow=False, grid=(1,))
     (assertion,) = kernel.metadata.assertions
     assert (assertion.message, assertion.shape) == ("a bad program", ())
     assert KernelMetadata.from_json(kernel.metadata.to_json()) == kernel.metadata

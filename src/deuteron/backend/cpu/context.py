@@ -35,7 +35,8 @@ Rule = Callable[..., Fragment]
 @dataclass(eq=False)
 class Context:
     """What the rules see: where code goes, what is known, and what it is compiled for. `emit_region` emits the items of
-    a block at the innermost level. `quotients` are the divisions that are done once for the lanes of a vector.
+    a block at the innermost level. `quotients` are the divisions that are done once for the lanes of a vector; `limits`
+    and `last_spans` are known of the memory that accesses are checked against.
     """
 
     module: Module
@@ -55,6 +56,8 @@ class Context:
     tiles: dict[tuple[SSAValue, AxisIndex], Fragment] = field(default_factory=dict)
     quotients: Collection[Operation] = frozenset()
     lane_functions: set[str] = field(default_factory=set)
+    limits: dict[tuple[int, int, int], tuple[Value, Value]] = field(default_factory=dict)
+    last_spans: dict[Operation, Value] = field(default_factory=dict)
     _computed: SSAValue | None = None
     _debug: dict = field(default_factory=dict)
 
@@ -145,7 +148,7 @@ class Context:
             return parts[0]
         if op.name == "tt.make_range":
             return self.rules["tt.make_range"](self, op, index)
-        return self.apply(op, *parts)
+        return self.apply(op, index, *parts) if op.name == "tt.load" else self.apply(op, *parts)
 
     def _place(self, value: SSAValue) -> Place | None:
         """Where to read a tile; None where it is computed."""

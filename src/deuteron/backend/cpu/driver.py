@@ -4,7 +4,8 @@
     launch((8, 1, 1), [x.ctypes.data, 1000])        the runtime parameters: addresses and numbers
 
 Programs that may wait for one another run at the same time, whatever DEUTERON_NUM_THREADS is (`together.py`). When an
-assertion fails no further program begins, and the launch raises AssertionFailure (`control.py`).
+assertion fails no further program begins, and the launch raises AssertionFailure; where an access is out of bounds that
+is checked, MemoryAccessError (`control.py`).
 
 A launch has ended when it returns. Programs are handed out in chunks, so that a core that is late takes fewer. A grid
 of one program, and any grid where DEUTERON_NUM_THREADS is 1, runs on the caller's thread. Each thread has scratch
@@ -28,14 +29,15 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from deuteron.backend.arguments import SLOT_BYTES, ArgumentSlots
-from deuteron.backend.cpu.control import CALLED_OFF, Control
+from deuteron.backend.cpu.control import CALLED_OFF, Control, pack_spans
 from deuteron.backend.cpu.control import SIZE as CONTROL_SIZE
 from deuteron.backend.cpu.thread_pool import run_on_threads
 from deuteron.backend.cpu.together import MOST_TOGETHER, run_together
 from deuteron.backend.cpu.trampoline import MOST_SCRATCH, UNITS, target_words, trampolines
 from deuteron.backend.llvm.loader import LoadedObject, load_object
-from deuteron.backend.metadata import KernelMetadata
+from deuteron.backend.metadata import KernelMetadata, Param
 from deuteron.backend.native_launch import NativeLaunch
+from deuteron.backend.spans import Span
 from deuteron.errors import LaunchError
 from deuteron.options import settings
 
@@ -75,22 +77,33 @@ class LoadedKernel:
         self._scratch_bytes = metadata.scratch_bytes
         self._waiting_line = metadata.waiting_line
         self._assertions = metadata.assertions
+        self._checked = _named_pointers(metadata.runtime_params) if metadata.is_checked else []
         self._run_range, self._run_shared, self._run_here = trampolines()
         self._time = ctypes.c_uint64(0)  # of a program
         self._num_launches = 0
 
     def __call__(self, grid: Sequence[int], values: Sequence[Any], stream: int = 0) -> None:
-        """Run the programs of a grid. There is no queue: `stream` is what a GPU is told."""
-        self.run_packed(grid, self._slots.pack(values))
+        """Run the programs of a grid. There is no queue: `stream` is what a GPU is told.
 
-    def run_packed(self, grid: Sequence[int], packed: bytes, stream: int | None = None) -> None:
+        A kernel that checks what it accesses is told the span of each address that has one (`spans.py`).
+        """
+        spans = [(name, getattr(values[number], "span", None)) for number, name in self._checked]
+        self.run_packed(grid, self._slots.pack(values), stream, spans)
+
+    def run_packed(
+        self,
+        grid: Sequence[int],
+        packed: bytes,
+        stream: int | None = None,
+        spans: Sequence[tuple[str, Span | None]] = (),
+    ) -> None:
         """Launch with the arguments as `ArgumentSlots` packs them."""
         extents, total = self._check_grid(grid)
         if not total:
             return
         count = len(packed) // SLOT_BYTES
         if self._waiting_line or self._assertions:
-            self._run_controlled(packed, count, extents, total)
+            self._run_controlled(packed, count, extents, total, spans)
         else:
             self._run(packed, count, extents, total)
 
@@ -141,15 +154,18 @@ class LoadedKernel:
         self._time.value = max(took, 1) * UNITS
         return 1
 
-    def _run_controlled(self, packed: bytes, count: int, extents: bytes, total: int) -> None:
+    def _run_controlled(
+        self, packed: bytes, count: int, extents: bytes, total: int, spans: Sequence[tuple[str, Span | None]]
+    ) -> None:
         """With the control block after the arguments."""
-        slots = ctypes.create_string_buffer(packed + bytes(CONTROL_SIZE), len(packed) + CONTROL_SIZE)
+        words = packed + bytes(CONTROL_SIZE) + pack_spans([span for _, span in spans])
+        slots = ctypes.create_string_buffer(words, len(words))
         control = Control.from_buffer(slots, len(packed))
         if self._waiting_line:
             self._run_together(slots, count + 1, extents, total, control)
         else:
             self._run(slots, count + 1, extents, total)
-        control.raise_failure(self._assertions)
+        control.raise_failure(self._name, self._assertions, spans)
 
     def _run_together(self, slots: Any, count: int, extents: bytes, total: int, control: Control) -> None:
         """A thread for each program, as far as there may be so many."""
@@ -184,6 +200,11 @@ class LoadedKernel:
                 f"and there are at most 2**63 - 1 programs"
             )
         return struct.pack("<3I", *grid), total
+
+
+def _named_pointers(params: Sequence[Param]) -> list[tuple[int, str]]:
+    """Which of the arguments are pointers, in order."""
+    return [(number, param.name) for number, param in enumerate(params) if param.kind == "pointer"]
 
 
 def load_kernel(obj: bytes, metadata: KernelMetadata) -> Callable[[Sequence[int], Sequence[Any]], None]:

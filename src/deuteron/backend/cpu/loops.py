@@ -189,7 +189,7 @@ def _emit_body(loops: NestLoops, reductions: list[Reduction]) -> None:
             elif isinstance(root, Keep):
                 writes.append(_writer(ctx, root, index, fragments[0]))
             else:
-                writes.append(_storer(ctx, root, fragments))
+                writes.append(_storer(ctx, root, index, fragments))
         for write in writes:
             write()
 
@@ -225,5 +225,5 @@ def _writer(ctx: Context, root: Keep, index: AxisIndex, fragment: Fragment) -> C
     return lambda: write_place(ctx, root.place, index, fragment)
 
 
-def _storer(ctx: Context, root: Root, fragments: list[Fragment]) -> Callable[[], None]:
-    return lambda: guarded(root.op, store_tile, ctx, root.op, *fragments)
+def _storer(ctx: Context, root: Root, index: AxisIndex, fragments: list[Fragment]) -> Callable[[], None]:
+    return lambda: guarded(root.op, store_tile, ctx, root.op, index, *fragments)

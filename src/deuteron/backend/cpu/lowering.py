@@ -14,13 +14,14 @@ and the launch tell each other (`control.py`), or is null.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation, SSAValue
 
 from deuteron.analysis.waiting_loops import waiting_loops
 from deuteron.backend.assertion import Assertion
+from deuteron.backend.checked_access import CheckedAccess
 from deuteron.backend.cpu.context import Context
 from deuteron.backend.cpu.control import SIZE as CONTROL_SIZE
 from deuteron.backend.cpu.elements import NARROW_FLOATS, register_type
@@ -31,6 +32,7 @@ from deuteron.backend.cpu.plan.orders import choose_orders
 from deuteron.backend.cpu.plan.prepare import kernel_of
 from deuteron.backend.cpu.plan.private import release_private_tiles
 from deuteron.backend.cpu.plan.schedule import Plan, Scheduler
+from deuteron.backend.cpu.rules.bounds import describe_access, pointers_of, prepare_checks
 from deuteron.backend.cpu.rules.control_flow import emit_region
 from deuteron.backend.cpu.rules.debug import describe_assertion
 from deuteron.backend.cpu.rules.stopping import stop_if_told
@@ -39,11 +41,12 @@ from deuteron.backend.cpu.target import CPUTarget, cpu_target
 from deuteron.backend.llvm.builder import Builder
 from deuteron.backend.llvm.module import Module
 from deuteron.backend.llvm.types import Value, const, zero
+from deuteron.backend.spans import EVERYTHING
 from deuteron.ir.location import from_attribute
 from deuteron.ir.tt.debug import AssertOp
 from deuteron.ir.tt.function import FuncOp
 from deuteron.ir.types import i1
-from deuteron.options import CPUOptions
+from deuteron.options import BOUNDS, CPUOptions
 
 _GRID_NAMES = ("pid0", "pid1", "pid2", "grid0", "grid1", "grid2")
 
@@ -51,13 +54,13 @@ _GRID_NAMES = ("pid0", "pid1", "pid2", "grid0", "grid1", "grid2")
 @dataclass(frozen=True)
 class LoweredKernel:
     """The LLVM IR of a kernel, how much scratch memory a thread needs to run it, where programs wait (or 0), and the
-    assertions that it tells of, by number.
+    assertions and checked accesses that it tells of, by number.
     """
 
     llir: str
     scratch_bytes: int
     waiting_line: int
-    assertions: tuple[Assertion, ...] = ()
+    assertions: tuple[Assertion | CheckedAccess, ...] = ()
 
 
 def lower_module(
@@ -73,12 +76,22 @@ def lower_module(
     plan = plan_function(kernel_of(module, target))
     scratch_bytes = assign_buffers(plan)
     waiting = waiting_loops(plan.function)
-    asserts = options.debug and any(isinstance(op, AssertOp) for op in plan.function.walk())
+    num_spans = len(pointers_of(plan.function)) if options.check == BOUNDS else 0
+    asserts = bool(num_spans) or (options.debug and any(isinstance(op, AssertOp) for op in plan.function.walk()))
     llvm_module = Module(symbol, "contract" if options.enable_fp_fusion else "", path_of=path_of)
-    _emit_entry(llvm_module, symbol, plan.function.args, bool(waiting) or asserts)
+    _emit_entry(llvm_module, symbol, plan.function.args, bool(waiting) or asserts, num_spans)
     ctx = _emit_program(llvm_module, symbol, plan, target, options, waiting, asserts)
-    assertions = tuple(describe_assertion(op, path_of) for op in ctx.assertions)
+    assertions = tuple(_described(op, plan.function, path_of) for op in ctx.assertions)
     return LoweredKernel(llvm_module.text(), scratch_bytes, _line_of(waiting[0]) if waiting else 0, assertions)
+
+
+def _described(op: Operation, function: FuncOp, path_of: Callable[[str], str]) -> Assertion | CheckedAccess:
+    """What the metadata says of an assertion, or of an access that is checked."""
+    place, calls = from_attribute(op.location)
+    named = [location and replace(location, file=path_of(location.file)) for location in (place, *calls)]
+    if isinstance(op, AssertOp):
+        return describe_assertion(op, named[0], tuple(named[1:]))
+    return describe_access(op, function, named[0], tuple(named[1:]))
 
 
 def _line_of(op: Operation) -> int:
@@ -116,6 +129,7 @@ def _emit_program(
     ctx = Context(module, Emitter(b), plan, target, options, RULES, emit_region, program, frozenset(waiting))
     block = plan.function.body.block
     ctx.bind_block(block)
+    prepare_checks(ctx)
     if asserts:
         stop_if_told(ctx)
     for parameter, value in zip(parameters, values, strict=True):
@@ -130,26 +144,29 @@ def _as_declared(b: Builder, parameter: SSAValue, value: Value, target: CPUTarge
     return rounded(b, value, parameter.type, target) if parameter.type in NARROW_FLOATS else value
 
 
-def _emit_entry(module: Module, symbol: str, parameters: Sequence[SSAValue], is_controlled: bool) -> None:
+def _emit_entry(
+    module: Module, symbol: str, parameters: Sequence[SSAValue], is_controlled: bool, num_spans: int
+) -> None:
     """The external function: the loop over programs."""
     signature = [("ptr", "args"), ("ptr", "grid"), ("i64", "begin"), ("i64", "end"), ("ptr", "scratch")]
     b = module.function(symbol, "void", signature, linkage="external")
     args, grid, begin, end, scratch = b.parameters
     values = [_load_argument(b, args, number, value) for number, value in enumerate(parameters)]
     sizes = [b.load("i32", b.gep("i32", grid, const("i64", axis))) for axis in range(3)]
-    control = _control(b, args, len(parameters)) if is_controlled else zero("ptr")
+    control = _control(b, args, len(parameters), num_spans) if is_controlled else zero("ptr")
     with b.loop(begin, end, const("i64", 1), _first_program(b, begin, sizes), hint="program") as loop:
         b.call("void", f"{symbol}.program", *values, *loop.carried, *sizes, scratch, control)
         loop.next(*_next_program(b, loop.carried, sizes))
     b.ret()
 
 
-def _control(b: Builder, args: Value, number: int) -> Value:
-    """What the caller gives after the arguments, or a block of this call's own."""
+def _control(b: Builder, args: Value, number: int, num_spans: int) -> Value:
+    """What the caller gives after the arguments, or a block of this call's own, by which everything is in bounds."""
     given = b.load("ptr", b.gep("ptr", args, const("i64", number)))
-    own = b.alloca("i64", CONTROL_SIZE // 8)
-    for word in range(CONTROL_SIZE // 8):
-        b.store(const("i64", 0), b.gep("i64", own, const("i64", word)))
+    words = [*[0] * (CONTROL_SIZE // 8), *[*EVERYTHING] * num_spans]
+    own = b.alloca("i64", len(words))
+    for place, word in enumerate(words):
+        b.store(const("i64", word), b.gep("i64", own, const("i64", place)))
     return b.select(b.icmp("eq", given, zero("ptr")), own, given)
 
 

@@ -11,6 +11,7 @@ from deuteron.backend.cpu.context import Context
 from deuteron.backend.cpu.elements import NARROW_FLOATS, memory_type
 from deuteron.backend.cpu.formats import from_memory, to_memory
 from deuteron.backend.cpu.fragment import Fragment, Uniform
+from deuteron.backend.cpu.rules.bounds import check_access
 from deuteron.backend.llvm.builder import Builder
 from deuteron.backend.llvm.types import Value, bit_width, is_float, zero
 from deuteron.errors import CompilationError
@@ -43,6 +44,7 @@ def atomic_rmw(
     ctx: Context, op: Operation, index: tuple, pointer: Fragment, value: Fragment, mask: Fragment | None = None
 ) -> Fragment:
     """The element before; 0 where the mask is off."""
+    check_access(ctx, op, index, ctx.emitter.depth, pointer, mask)
     b = ctx.emitter.innermost()
     if mask is None:
         old = _update(ctx, op, b, pointer.value, value.value)
@@ -94,6 +96,7 @@ def atomic_cas(
     ctx: Context, op: Operation, index: tuple, pointer: Fragment, compare: Fragment, value: Fragment
 ) -> Fragment:
     """The element before; compared bit by bit."""
+    check_access(ctx, op, index, ctx.emitter.depth, pointer, None)
     b, type = ctx.emitter.innermost(), element_type_of(op.result.type)
     ordering = _ORDERINGS[MemorySemantic(op.sem.value.data)]
     bits = [_bits(ctx, b, fragment.value, type) for fragment in (compare, value)]
@@ -105,6 +108,7 @@ def atomic_cas(
 
 def atomic_load(ctx: Context, op: Operation, index: tuple, pointer: Fragment, mask: Fragment | None = None) -> Fragment:
     """The element; 0 where the mask is off."""
+    check_access(ctx, op, index, ctx.emitter.depth, pointer, mask)
     b, type = ctx.emitter.innermost(), element_type_of(op.result.type)
     memory, ordering = _integer_type(memory_type(type)), _ORDERINGS[MemorySemantic(op.sem.value.data)]
     if mask is None:
@@ -122,6 +126,7 @@ def atomic_load(ctx: Context, op: Operation, index: tuple, pointer: Fragment, ma
 def atomic_store(
     ctx: Context, op: Operation, index: tuple, pointer: Fragment, value: Fragment, mask: Fragment | None = None
 ) -> None:
+    check_access(ctx, op, index, ctx.emitter.depth, pointer, mask)
     b, ordering = ctx.emitter.innermost(), _ORDERINGS[MemorySemantic(op.sem.value.data)]
     bits = _bits(ctx, b, value.value, element_type_of(op.value.type))
     if mask is None:

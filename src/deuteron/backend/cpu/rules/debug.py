@@ -6,20 +6,17 @@ tl.device_assert(...)        only with the option `debug`: the launch ends, and 
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import replace
-
 from xdsl.ir import Operation
 
 from deuteron.backend.assertion import Assertion
 from deuteron.backend.cpu.context import Context
 from deuteron.backend.cpu.fragment import Axis, Fragment
-from deuteron.backend.cpu.rules.stopping import fail_unless
+from deuteron.backend.cpu.rules.stopping import Failure, fail_unless, lane_number
 from deuteron.backend.llvm.builder import Builder
 from deuteron.backend.llvm.types import Value, byte_width, const, is_float
-from deuteron.ir.location import from_attribute
+from deuteron.errors import Location
 from deuteron.ir.tt.debug import AssertOp
-from deuteron.ir.types import is_tile
+from deuteron.ir.types import shape_of
 
 
 def print_element(ctx: Context, op: Operation, index: tuple[Axis | None, ...], value: Fragment, number: int) -> None:
@@ -67,27 +64,14 @@ def check(ctx: Context, op: AssertOp, index: tuple[Axis | None, ...], condition:
     if not ctx.options.debug:
         return
     number = ctx.assertions.setdefault(op, len(ctx.assertions))
-    fail_unless(ctx, condition.value, number, _lane(ctx.emitter.innermost(), index, _shape(op)))
+    b, level = ctx.emitter.innermost(), ctx.emitter.depth
+    shape = shape_of(op.condition.type)
+    fail_unless(ctx, b, condition.value, lambda: Failure(number, lane_number(b, index, shape, level)))
 
 
-def _lane(b: Builder, index: tuple[Axis | None, ...], shape: tuple[int, ...]) -> Value:
-    """The number of a lane, counted row by row; an axis of one element has no index."""
-    lane = const("i64", 0)
-    for axis, size in zip(index, shape, strict=False):
-        lane = b.mul(lane, const("i64", size))
-        lane = b.add(lane, b.zext(axis.start, "i64")) if axis else lane
-    return lane
-
-
-def describe_assertion(op: AssertOp, path_of: Callable[[str], str]) -> Assertion:
-    """What the metadata says of an assertion; `path_of` gives the name of a file."""
-    place, calls = from_attribute(op.location)
-    named = [location and replace(location, file=path_of(location.file)) for location in (place, *calls)]
-    return Assertion(named[0], tuple(named[1:]), op.message.data, _shape(op))
-
-
-def _shape(op: AssertOp) -> tuple[int, ...]:
-    return tuple(op.condition.type.get_shape()) if is_tile(op.condition.type) else ()
+def describe_assertion(op: AssertOp, place: Location | None, calls: tuple[Location, ...]) -> Assertion:
+    """What the metadata says of an assertion."""
+    return Assertion(place, calls, op.message.data, shape_of(op.condition.type))
 
 
 LANE_RULES = {"tt.assert": check}

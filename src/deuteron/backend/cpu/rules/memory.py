@@ -7,11 +7,12 @@ from xdsl.ir import Operation, SSAValue
 from deuteron.backend.cpu import access
 from deuteron.backend.cpu.access import Access
 from deuteron.backend.cpu.algebra import add, advance, as_vector, lanewise, of_value
-from deuteron.backend.cpu.context import Context
+from deuteron.backend.cpu.context import AxisIndex, Context
 from deuteron.backend.cpu.elements import memory_type
 from deuteron.backend.cpu.formats import from_memory, to_memory
 from deuteron.backend.cpu.fragment import Fragment, Uniform, lanes_of, level_of
 from deuteron.backend.cpu.places import read_place
+from deuteron.backend.cpu.rules.bounds import check_access
 from deuteron.ir.types import byte_width_of, element_type_of, is_pointer, pointee_of
 
 
@@ -30,12 +31,18 @@ def induction(ctx: Context, value: SSAValue, initial: Fragment) -> Fragment:
 
 
 def load(
-    ctx: Context, op: Operation, pointer: Fragment, mask: Fragment | None = None, other: Fragment | None = None
+    ctx: Context,
+    op: Operation,
+    index: AxisIndex,
+    pointer: Fragment,
+    mask: Fragment | None = None,
+    other: Fragment | None = None,
 ) -> Fragment:
     element_type = element_type_of(op.result.type)
     fragments = [fragment for fragment in (pointer, mask, other) if fragment is not None]
     level, lanes = max(ctx.nest_level, level_of(*fragments)), lanes_of(*fragments)
     at = Access(ctx, level, lanes, memory_type(element_type))
+    check_access(ctx, op, index, level, pointer, mask)
     if op.is_volatile.value.data:
         at.b.fence('syncscope("singlethread") seq_cst')
     bits = access.load(at, pointer, mask)
@@ -45,7 +52,14 @@ def load(
     return lanewise(ctx.emitter, lambda b, on, x, y: b.select(on, x, y), mask, loaded, other)
 
 
-def store_tile(ctx: Context, op: Operation, pointer: Fragment, value: Fragment, mask: Fragment | None = None) -> None:
+def store_tile(
+    ctx: Context,
+    op: Operation,
+    index: AxisIndex,
+    pointer: Fragment,
+    value: Fragment,
+    mask: Fragment | None = None,
+) -> None:
     """At the innermost level; also of a scalar."""
     fragments = [fragment for fragment in (pointer, value, mask) if fragment is not None]
     lanes, level = lanes_of(*fragments), ctx.emitter.depth
@@ -53,6 +67,7 @@ def store_tile(ctx: Context, op: Operation, pointer: Fragment, value: Fragment, 
     count = 1 if isinstance(value, Uniform) else lanes
     elements = as_vector(ctx.emitter, value, count)
     bits = to_memory(ctx.emitter.at(value.level), elements, element_type_of(op.value.type), ctx.target)
+    check_access(ctx, op, index, level, pointer, mask)
     access.store(at, pointer, of_value(bits, value.level), mask)
 
 

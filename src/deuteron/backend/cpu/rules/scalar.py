@@ -19,11 +19,11 @@ def _operands(ctx: Context, op: Operation) -> list[Fragment]:
 
 
 def load(ctx: Context, op: Operation) -> None:
-    ctx.bind(op.result, memory.load(ctx, op, *_operands(ctx, op)).value)
+    ctx.bind(op.result, memory.load(ctx, op, (), *_operands(ctx, op)).value)
 
 
 def store(ctx: Context, op: Operation) -> None:
-    memory.store_tile(ctx, op, *_operands(ctx, op))
+    memory.store_tile(ctx, op, (), *_operands(ctx, op))
 
 
 def _atomic(rule: Callable[..., Fragment | None]) -> Callable[[Context, Operation], None]:

@@ -1,15 +1,29 @@
-"""Leaving a program before its end: when the launch is called off, and when an assertion fails.
+"""Leaving a program before its end: when the launch is called off, an assertion fails, or an access is out of bounds.
 
 stop_if_told(ctx)                     at the beginning of a program, and in loops that wait
-fail(ctx, number, lane)               says which assertion failed, if it is the first to, and leaves
+fail_unless(ctx, condition, failure)  says what failed, where, if it is the first to, and leaves
 """
 
 from __future__ import annotations
 
-from deuteron.backend.cpu.context import Context
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from deuteron.backend.cpu.context import AxisIndex, Context
 from deuteron.backend.cpu.control import FAILED, Control
 from deuteron.backend.llvm.builder import Builder
-from deuteron.backend.llvm.types import Value, const
+from deuteron.backend.llvm.types import Value, const, zero
+
+_TELL = "tell_failure"
+
+
+@dataclass(frozen=True)
+class Failure:
+    """What is said of a failure: the number of the assertion or access, the lane counted row by row, the address."""
+
+    number: int
+    lane: Value
+    address: Value | None = None
 
 
 def stop_if_told(ctx: Context) -> None:
@@ -17,31 +31,58 @@ def stop_if_told(ctx: Context) -> None:
     b = ctx.emitter.innermost()
     stopped, going = b.block("stopped"), b.block("going")
     b.fence('syncscope("singlethread") seq_cst')
-    told = b.load("i32", _field(ctx, b, "stop"))
+    told = b.load("i32", _field(b, ctx.program["control"], "stop"))
     b.cond_br(b.icmp("eq", told, const("i32", 0)), going, stopped)
     b.position(stopped)
     b.ret()
     b.position(going)
 
 
-def fail_unless(ctx: Context, condition: Value, number: int, lane: Value) -> None:
-    """Where the condition does not hold: end the launch, say why unless another program has, and leave the program."""
-    b = ctx.emitter.innermost()
-    failed, first, leave, holds = (b.block(name) for name in ("failed", "first", "leave", "holds"))
+def fail_unless(ctx: Context, b: Builder, condition: Value, describe: Callable[[], Failure]) -> None:
+    """Where the condition does not hold: end the launch, say why unless another program has, and leave the program.
+
+    `describe` emits what is only computed then.
+    """
+    failed, holds = b.block("failed"), b.block("holds")
     b.cond_br(condition, holds, failed)
     b.position(failed)
-    before = b.cmpxchg(_field(ctx, b, "stop"), const("i32", 0), const("i32", FAILED))
-    b.cond_br(b.icmp("eq", before, const("i32", 0)), first, leave)
-    b.position(first)
-    b.store(const("i32", number), _field(ctx, b, "assertion"))
-    for axis in range(3):
-        b.store(ctx.program[f"pid{axis}"], _field(ctx, b, "program", 4 * axis))
-    b.store(lane, _field(ctx, b, "lane"))
-    b.br(leave)
-    b.position(leave)
+    failure = describe()
+    if not ctx.module.has_function(_TELL):
+        _define_tell(ctx)
+    address = zero("i64") if failure.address is None else failure.address
+    program = [ctx.program[f"pid{axis}"] for axis in range(3)]
+    b.call("void", _TELL, ctx.program["control"], const("i32", failure.number), *program, failure.lane, address)
     b.ret()
     b.position(holds)
 
 
-def _field(ctx: Context, b: Builder, name: str, offset: int = 0) -> Value:
-    return b.gep("i8", ctx.program["control"], const("i64", getattr(Control, name).offset + offset))
+def lane_number(b: Builder, index: AxisIndex, shape: tuple[int, ...], level: int) -> Value:
+    """The number of the first lane at an index, counted row by row. What changes at deeper levels counts as 0."""
+    lane = const("i64", 0)
+    for axis, size in zip(index, shape, strict=False):
+        lane = b.mul(lane, const("i64", size))
+        lane = b.add(lane, b.zext(axis.start, "i64")) if axis and axis.level <= level else lane
+    return lane
+
+
+def _define_tell(ctx: Context) -> None:
+    types = [("ptr", "control"), ("i32", "number"), ("i32", "x"), ("i32", "y"), ("i32", "z")]
+    types += [("i64", "lane"), ("i64", "address")]
+    b = ctx.module.function(_TELL, "void", types, attributes="noinline cold nounwind")
+    control, number, *program, lane, address = b.parameters
+    first, done = b.block("first"), b.block("done")
+    before = b.cmpxchg(_field(b, control, "stop"), const("i32", 0), const("i32", FAILED))
+    b.cond_br(b.icmp("eq", before, const("i32", 0)), first, done)
+    b.position(first)
+    b.store(number, _field(b, control, "assertion"))
+    for axis, place in enumerate(program):
+        b.store(place, _field(b, control, "program", 4 * axis))
+    b.store(lane, _field(b, control, "lane"))
+    b.store(address, _field(b, control, "address"))
+    b.br(done)
+    b.position(done)
+    b.ret()
+
+
+def _field(b: Builder, control: Value, name: str, offset: int = 0) -> Value:
+    return b.gep("i8", control, const("i64", getattr(Control, name).offset + offset))
