@@ -9,5 +9,5 @@ from activations import silu
 def swiglu(gate, up, out, n, BLOCK: tl.constexpr):
     places = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     inside = places < n
-    value = silu(tl.load(gate + places, mask=inside)) * tl.load(up + places, mask=inside)
+    value = silu(tl.load(gate + places, mask=inside).to(tl.float32)) * tl.load(up + places, mask=inside)
     tl.store(out + places, value, mask=inside)

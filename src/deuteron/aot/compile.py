@@ -9,7 +9,7 @@ What can be wrong with the request is checked before the compile, and files are 
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -22,6 +22,7 @@ from deuteron.aot.grid import grid_scope, parse_grid
 from deuteron.aot.load import KernelSource, ModuleName, load_source
 from deuteron.aot.metadata import LAUNCH_ATTRIBUTES, KernelRecord, ParamRecord
 from deuteron.aot.output import depfile_text, write_files
+from deuteron.aot.raw import raw_files
 from deuteron.aot.signature import Argument, Signature
 from deuteron.aot.symbols import digest_of
 from deuteron.aot.targets import asks_for_ptx, c_target, select_target
@@ -47,6 +48,7 @@ class CompileRequest:
     `depfile` is written that says what was read. The text of a stage has its own name and signature; those of a kernel
     in a Python file have to be given. `host_parameters` are whole numbers, by name, that the grid needs and the kernel
     does not take. With `is_library` the functions have the types of a library, and the files are called `out_path`.
+    `objects` names the systems that its machine code is made for besides.
     """
 
     path: Path | ModuleName
@@ -63,14 +65,18 @@ class CompileRequest:
     options: Mapping[str, Any] = field(default_factory=dict)
     host_parameters: Mapping[str, str] = field(default_factory=dict)
     is_library: bool = False
+    objects: Sequence[str] = ()
 
 
 @dataclass(frozen=True)
 class EmittedKernel:
-    """A kernel as the texts of its files, with its record, its target and the files that it was read from."""
+    """A kernel as the texts of its files, with its record, its target and the files that it was read from. `raw_files`
+    are those of `raw.py`, by their names.
+    """
 
     record: KernelRecord
     files: dict[Path, str]
+    raw_files: dict[str, bytes]
     target: Target
     code_bytes: int
     dependencies: tuple[Path, ...]
@@ -104,7 +110,8 @@ def emit_kernel(request: CompileRequest) -> EmittedKernel:
     compiled = _compile(request, target, kernel, code.symbol)
     code = code.with_compiled(compiled.asm, compiled.metadata)
     code_bytes = max(len(text) for text in compiled.asm.values() if isinstance(text, bytes))
-    return EmittedKernel(code.record, kernel_files(code), target, code_bytes, kernel.dependencies)
+    raw = raw_files(code, request.objects)
+    return EmittedKernel(code.record, kernel_files(code), raw, target, code_bytes, kernel.dependencies)
 
 
 def compile_request(request: CompileRequest) -> CompiledKernel:

@@ -28,8 +28,9 @@ from deuteron.library.declaration import Library
 from deuteron.library.folder import recover, replaced_folder
 from deuteron.library.manifest import Entry, Manifest, read_manifest
 from deuteron.library.python_code import library_python
+from deuteron.library.raw_code import raw_library
 from deuteron.library.report import Row, findings, rows_of
-from deuteron.library.staleness import digest_of_file, digest_of_text, key_of
+from deuteron.library.staleness import digest_of_content, digest_of_file, digest_of_text, key_of
 from deuteron.library.variants import Variant, variants_of
 
 if TYPE_CHECKING:
@@ -75,7 +76,7 @@ class _State:
     variants: list[Variant]
     entries: dict[str, Entry]
     earlier: Manifest | None
-    texts: dict[str, str] = field(default_factory=dict)
+    texts: dict[str, str | bytes] = field(default_factory=dict)
     seconds: dict[str, float] = field(default_factory=dict)
 
     @property
@@ -221,8 +222,7 @@ def _failure(library: Library, mistakes: Sequence[tuple[Variant, Mistake]]) -> U
 
 
 def _take(state: _State, variant: Variant, outcome: Compiled) -> None:
-    files = {f"kernels/{name}": text for name, text in outcome.files.items()}
-    state.texts.update(files)
+    state.texts.update(outcome.files)
     state.seconds[variant.identity] = outcome.seconds
     state.entries[variant.identity] = Entry(
         identity=variant.identity,
@@ -230,7 +230,7 @@ def _take(state: _State, variant: Variant, outcome: Compiled) -> None:
         overload=variant.overload,
         code_bytes=outcome.code_bytes,
         sources=outcome.sources,
-        files={name: digest_of_text(text) for name, text in files.items()},
+        files={name: digest_of_content(text) for name, text in outcome.files.items()},
         record=record_of(outcome.record, state.out),
     )
 
@@ -242,12 +242,13 @@ def _manifest(state: _State) -> Manifest:
     functions = _functions(library, [entry.record for entry in entries])
     overloads = {entry.record.out_name: entry.overload for entry in entries}
     chooser = library_chooser(name, functions)
-    own = {
+    own: dict[str, str | bytes] = {
         f"{name}.h": chooser.header(),
         f"{name}.c": chooser.source(),
         f"{name}.hpp": library_cxx(name, library.cxx_namespace, functions, overloads),
         "CMakeLists.txt": render("library.cmake", name=name, sources="\n  ".join(source_names(library))),
     }
+    own.update(raw_library(name, entries, lambda file: _content(state, file)))
     if library.shared:
         own[f"{name}.py"] = library_python(name, functions)
     state.texts.update(own)
@@ -257,7 +258,7 @@ def _manifest(state: _State) -> Manifest:
         deuteron=deuteron.__version__,
         key=_library_key(state, state.entries),
         declared=_declared(library),
-        files={file: digest_of_text(text) for file, text in own.items()},
+        files={file: digest_of_content(text) for file, text in own.items()},
         entries=entries,
     )
 
@@ -303,18 +304,25 @@ def _write(state: _State, manifest: Manifest, compiler: objects.Compiler | None)
     name = state.library.name
     owned = {f"{name}.json", *(state.earlier.all_files if state.earlier else ()), *_built_files(state)}
     with replaced_folder(state.out, owned) as staging:
-        (staging / "kernels").mkdir()
         for file in manifest.all_files:
-            text = state.texts.get(file)
-            (staging / file).write_bytes((state.out / file).read_bytes() if text is None else text.encode())
+            (staging / file).parent.mkdir(parents=True, exist_ok=True)
+            (staging / file).write_bytes(_content(state, file))
         (staging / f"{name}.json").write_text(manifest.to_json())
         if compiler is not None:
             objects.build_objects(compiler, _objects_request(state, staging, manifest))
 
 
+def _content(state: _State, file: str) -> bytes:
+    """What a file has: that which was made now, or that of the last build."""
+    made = state.texts.get(file)
+    if made is None:
+        return (state.out / file).read_bytes()
+    return made.encode() if isinstance(made, str) else made
+
+
 def _built_files(state: _State) -> set[str]:
     """What is the build's own whatever the manifest says, which may be lost or of another version."""
-    found = (path for folder in ("objects", "kernels") for path in state.out.glob(f"{folder}/*"))
+    found = (path for folder in ("objects", "kernels", "raw") for path in state.out.glob(f"{folder}/**/*"))
     made = (path.relative_to(state.out).as_posix() for path in found)
     libraries = [*objects.library_files(state.library.name, True)]
     return {*made, *libraries}

@@ -22,6 +22,7 @@ from deuteron.aot.targets import select_target
 from deuteron.errors import Location, UsageError, suggest
 
 SAME = "same:"
+SYSTEMS = ("linux", "macos", "windows")
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _SCALARS = (bool, int, float, str)
 
@@ -130,7 +131,8 @@ class Kernel:
 class Library:
     """A library by its name. `namespace` is that of its C++ functions; without it, its name.
 
-    `root` is the folder that sources are relative to, `file` the one that declares it there.
+    `objects` names the systems that machine code is made for besides. `root` is the folder that sources are relative
+    to, `file` the one that declares it there.
     """
 
     name: str
@@ -138,6 +140,7 @@ class Library:
     kernels: Sequence[Kernel]
     namespace: str | None = None
     shared: bool = False
+    objects: Sequence[str] = ()
     root: Path = Path()
     file: str | None = None
     place: Callable[..., Location | None] = field(default=nowhere, compare=False, repr=False)
@@ -154,6 +157,7 @@ class Library:
             raise self.error(f"{self.namespace!r} cannot be a namespace of C++", "namespace")
         if not isinstance(self.shared, bool):
             raise self.error(f"'shared' is true or false, got {self.shared!r}", "shared")
+        self._check_objects()
         if not self.kernels:
             raise self.error(f"library '{self.name}' has no kernels")
 
@@ -163,6 +167,13 @@ class Library:
 
     def error(self, message: str, *keys: str | int) -> UsageError:
         return UsageError(message, self.place(*keys))
+
+    def _check_objects(self) -> None:
+        if not isinstance(self.objects, list | tuple):
+            raise self.error(f'\'objects\' is a list such as ["linux", "macos"], got {self.objects!r}', "objects")
+        for i, system in enumerate(self.objects):
+            if system not in SYSTEMS:
+                raise self.error(f"objects are made for {', '.join(SYSTEMS)}, not {system!r}", "objects", i)
 
     def _check_target(self, i: int, target: Any) -> None:
         if not isinstance(target, str):
@@ -176,7 +187,7 @@ class Library:
 
 
 KERNEL_KEYS = tuple(known.name for known in fields(Kernel) if known.name != "place")
-LIBRARY_KEYS = ("targets", "namespace", "shared", "kernel")
+LIBRARY_KEYS = ("targets", "namespace", "shared", "objects", "kernel")
 
 
 def followed_by(value: Any) -> str | None:

@@ -73,6 +73,10 @@ def digest_of_file(path: Path) -> str:
         return _ABSENT
 
 
+def digest_of_content(content: str | bytes) -> str:
+    return hashlib.sha256(content.encode() if isinstance(content, str) else content).hexdigest()
+
+
 def digest_of_text(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 

@@ -15,7 +15,7 @@ import hashlib
 import itertools
 import json
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import Any
@@ -41,6 +41,7 @@ class Variant:
     options: Mapping[str, Any]
     host_parameters: Mapping[str, str]
     target: str
+    objects: Sequence[str] = ()
 
     @cached_property
     def identity(self) -> str:
@@ -93,6 +94,7 @@ def _variants(library: Library, index: int, kernel: Kernel) -> Iterator[Variant]
                 options=options,
                 host_parameters=kernel.host_parameters,
                 target=target,
+                objects=tuple(library.objects),
             )
 
 

@@ -1,6 +1,6 @@
 """Compiles variants: what runs in a process of its own, which imports the kernels' module once.
 
-    compile_variant(variant, root)       Compiled(fields of the record, {"rms_norm_fp16.6979ce4b_01.c": "..."}, ...)
+    compile_variant(variant, root)       Compiled(the record's fields, {"kernels/rms_norm_fp16.6979ce4b.c": "..."}, ...)
 
 A mistake that only the kernel shows, as an unknown parameter, is a `Mistake` with the keys of the declaration that it
 is about; all other errors are texts, ready to be shown.
@@ -25,6 +25,7 @@ from deuteron.aot.targets import select_target
 from deuteron.backend import get_backend
 from deuteron.errors import DeuteronError, UsageError, suggest
 from deuteron.language.function import Function, Parameter
+from deuteron.library.raw_code import FOLDER
 from deuteron.library.staleness import Sources, sources_of
 from deuteron.library.variants import Variant
 
@@ -33,10 +34,11 @@ _OWN_FLAGS = ("num_warps", "num_stages", "num_ctas")
 
 @dataclass(frozen=True)
 class Compiled:
-    """A compiled variant: the fields of its record, its files by name, what it was read from, seconds."""
+    """A compiled variant: the fields of its record, its files by name in the library's folder, what it was read from,
+    seconds."""
 
     record: dict[str, Any]
-    files: dict[str, str]
+    files: dict[str, str | bytes]
     code_bytes: int
     sources: Sources
     seconds: float
@@ -95,10 +97,14 @@ def compile_variant(variant: Variant, root: Path) -> Compiled:
         options=further,
         host_parameters=variant.host_parameters,
         is_library=True,
+        objects=variant.objects,
         **flags,
     )
     emitted = _emitted(request)
-    files = {file.name: text for file, text in emitted.files.items() if file.suffix != ".json"}
+    files: dict[str, str | bytes] = {
+        f"kernels/{file.name}": text for file, text in emitted.files.items() if file.suffix != ".json"
+    }
+    files.update((f"{FOLDER}/{name}", content) for name, content in emitted.raw_files.items())
     sources = sources_of(emitted.dependencies, root)
     return Compiled(emitted.record.to_fields(), files, emitted.code_bytes, sources, time.perf_counter() - start)
 

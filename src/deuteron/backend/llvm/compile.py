@@ -3,6 +3,7 @@
     llir = optimise(llir, "x86-64-v3", "", opt_level=3)
     emit_assembly(llir, "x86-64-v3", "")        GNU assembly, position independent
     emit_object(llir, "x86-64-v3", "")          an ELF object
+    emit_object_for("windows", llir, "x86-64-v3")    a COFF one
     external_symbols(assembly)                  {"printf"}: what a program that links the assembly must have
 
 The architecture is that of the CPU, which need not be this machine's: `emit_assembly(llir, "cortex-a72")` gives
@@ -36,6 +37,13 @@ from deuteron.errors import IRError
 _ASSEMBLY = re.compile(r"^\s*module asm\b|^[^\"\n]*\bcall\b[^\"\n]*(?<![\w%@.])asm\b", re.MULTILINE)
 _INTRINSIC = re.compile(r"@(llvm\.(?:aarch64|amdgcn|arm|nvvm|x86)\.[\w.]*)")
 
+# The systems that objects are made for, by their triples.
+SYSTEMS = {
+    "linux": "{}-unknown-linux-gnu",
+    "macos": "{}-apple-macosx11.0.0",
+    "windows": "{}-pc-windows-msvc",
+}
+
 
 def optimise(llir: str, cpu: str, features: str = "", opt_level: int = 3) -> str:
     """The text after LLVM's mid-end passes; level 0 only parses and verifies."""
@@ -56,6 +64,15 @@ def emit_object(llir: str, cpu: str, features: str = "", opt_level: int = 3) -> 
     _check_intrinsics(llir, cpu, features)
     with _parsed(llir, cpu) as module:
         return _target_machine(cpu, features, opt_level).emit_object(module)
+
+
+def emit_object_for(system: str, llir: str, cpu: str, features: str = "", opt_level: int = 3) -> bytes:
+    """An object for one of SYSTEMS, whatever this machine's is: ELF, Mach-O or COFF."""
+    target = _target_for(system, architecture_of(cpu))
+    machine = target.create_target_machine(cpu, features, opt_level, reloc="pic", codemodel="default")
+    with _parsed(llir, cpu) as module:
+        module.triple, module.data_layout = target.triple, str(machine.target_data)
+        return machine.emit_object(module)
 
 
 def external_symbols(assembly: str) -> frozenset[str]:
@@ -93,6 +110,13 @@ def _target_of(architecture: str) -> llvm.Target:
     llvm.initialize_all_targets()
     llvm.initialize_all_asmprinters()
     return llvm.Target.from_triple(f"{architecture}-unknown-linux-gnu")
+
+
+@cache
+def _target_for(system: str, architecture: str) -> llvm.Target:
+    llvm.initialize_all_targets()
+    llvm.initialize_all_asmprinters()
+    return llvm.Target.from_triple(SYSTEMS[system].format(architecture))
 
 
 @cache

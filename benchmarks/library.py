@@ -1,0 +1,138 @@
+"""How long `deuteron build` takes for a library of 63 kernels: all, what an edit changes, nothing; and how large it is.
+
+    python -m benchmarks.library
+    python -m benchmarks.library --processes 1 2 4
+
+Every full build has an empty cache. Times are those of the command, from its start to its end, C compiler included;
+of those that do nothing the fastest of five.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from rich.console import Console
+from rich.table import Table
+
+KERNELS = Path(__file__).parents[1] / "examples" / "cmake" / "kernels"
+TOML = """
+[library.layers]
+targets = ["cpu", "cuda:80", "cuda:90"]
+shared = true
+
+[[library.layers.kernel]]
+source = "kernels/norm.py"
+name = "rms_norm"
+grid = "rows"
+host_parameters = { rows = "i32" }
+options = { num_warps = 4 }
+types = { x = ["*fp16:16", "*bf16:16", "*fp32:16"], weight = "same:x", out = "same:x", n = "i32:16", eps = "fp32" }
+constexprs = { BLOCK = [512, 1024, 4096] }
+
+[[library.layers.kernel]]
+source = "kernels/swiglu.py"
+name = "swiglu"
+grid = "cdiv(n, BLOCK)"
+options = { num_warps = [4, 8] }
+types = { gate = ["*fp16:16", "*bf16:16", "*fp32:16"], up = "same:gate", out = "same:gate", n = "i32" }
+constexprs = { BLOCK = 1024 }
+
+[[library.layers.kernel]]
+source = "kernels/attention.py"
+name = "attention"
+grid = "cdiv(rows, BLOCK), heads"
+options = { num_warps = 4, num_stages = 2 }
+constexprs = { D = [64, 128], BLOCK = 64 }
+[library.layers.kernel.types]
+q = ["*fp16:16", "*bf16:16", "*fp32:16"]
+k = "same:q"
+v = "same:q"
+out = "same:q"
+scale = "fp32"
+rows = "i32"
+heads = "i32"
+"""
+
+
+class Took(NamedTuple):
+    what: str
+    seconds: float
+    said: str
+
+
+class Project:
+    """The library's sources in a folder, with a cache of their own."""
+
+    def __init__(self, folder: Path):
+        self.folder, self.cache = folder, folder / "cache"
+        shutil.copytree(KERNELS, folder / "kernels", ignore=shutil.ignore_patterns("__pycache__"))
+        (folder / "deuteron.toml").write_text(TOML)
+
+    def build(self, what: str, processes: int) -> Took:
+        command = [sys.executable, "-m", "deuteron", "build", "-j", str(processes)]
+        environment = {**os.environ, "DEUTERON_CACHE_DIR": str(self.cache)}
+        start = time.perf_counter()
+        done = subprocess.run(command, cwd=self.folder, env=environment, capture_output=True, text=True)
+        if done.returncode:
+            raise SystemExit(done.stderr)
+        return Took(what, time.perf_counter() - start, done.stderr.strip().splitlines()[-1])
+
+    def full(self, processes: int) -> Took:
+        for folder in (self.cache, self.folder / "build"):
+            shutil.rmtree(folder, ignore_errors=True)
+        return self.build(f"all, {processes} process{'es' if processes > 1 else ''}", processes)
+
+    def edited(self, name: str, processes: int) -> Took:
+        """A kernel, or a function that kernels call, with another constant in it."""
+        path = self.folder / "kernels" / name
+        before, after = {"swiglu.py": ("* tl.load(up", "* 1.5 * tl.load(up"), "norm.py": ("+ eps", "+ 2.0 * eps")}[name]
+        assert before in path.read_text()
+        path.write_text(path.read_text().replace(before, after))
+        return self.build(f"after an edit of {name}", processes)
+
+    def nothing(self) -> Took:
+        return min((self.build("nothing to do", 1) for _ in range(5)), key=lambda took: took.seconds)
+
+    def sizes(self) -> Iterator[tuple[str, int]]:
+        out = self.folder / "build" / "layers"
+        yield "C sources", sum(path.stat().st_size for path in out.rglob("*.c"))
+        for name in ("layers.h", "layers.hpp", "layers.json", "liblayers.a", "liblayers.so"):
+            yield name, (out / name).stat().st_size
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--processes", type=int, nargs="+", default=[1, 2], help="of the full builds")
+    processes = parser.parse_args().processes
+    with tempfile.TemporaryDirectory(prefix="deuteron-library-") as folder:
+        project = Project(Path(folder))
+        took = [project.full(count) for count in processes]
+        took += [project.edited(name, processes[-1]) for name in ("swiglu.py", "norm.py")]
+        took.append(project.nothing())
+        sizes = list(project.sizes())
+    show(took, sizes)
+
+
+def show(took: list[Took], sizes: list[tuple[str, int]]) -> None:
+    times, files = Table("build", "seconds", "", box=None), Table("file", "KB", box=None)
+    for one in took:
+        times.add_row(one.what, f"{one.seconds:.2f}", one.said)
+    for name, size in sizes:
+        files.add_row(name, f"{size / 1024:.0f}")
+    console = Console(width=120)
+    console.print(times)
+    console.print(files)
+    console.print(f"processors {os.cpu_count()}, load {os.getloadavg()[0]:.1f}")
+
+
+if __name__ == "__main__":
+    main()
