@@ -13,7 +13,8 @@ from compiler.test_cache import KEY, entry_file, make_entry
 
 import deuteron
 import deuteron.language as tl
-from deuteron.compiler import cache, cache_folder, trusted_files
+from deuteron import trusted_files
+from deuteron.compiler import cache, cache_folder
 
 SECRET = "0123456789abcdef"
 
@@ -32,13 +33,13 @@ def stored(tmp_path):
     """A cache folder with an entry, in both forms, and code."""
     folder = tmp_path / "kernels"
     assert cache.store(folder, KEY, make_entry()) and cache_folder.store(folder, KEY, make_entry(), "add")
-    assert cache.kept_code(folder, KEY, lambda: b"code") == b"code"
+    assert trusted_files.kept(folder, KEY, lambda: b"code") == b"code"
     return folder
 
 
 def found(folder):
     """What is read from a folder: an entry, one that is a folder, code."""
-    code = cache.kept_code(folder, KEY, lambda: b"made again")
+    code = trusted_files.kept(folder, KEY, lambda: b"made again")
     return cache.load(folder, KEY), cache_folder.load(folder, KEY), code
 
 
@@ -110,7 +111,7 @@ def test_an_entry_under_the_name_of_another_is_absent(stored):
     (stored / "3f" / f"{KEY}.code").rename(stored / "3f" / f"{other}.code")
     (stored / cache_folder.base32(KEY)).rename(stored / cache_folder.base32(other))
     assert cache.load(stored, other) is None and cache_folder.load(stored, other) is None
-    assert cache.kept_code(stored, other, lambda: b"made again") == b"made again"
+    assert trusted_files.kept(stored, other, lambda: b"made again") == b"made again"
 
 
 def share(monkeypatch, key):
@@ -122,7 +123,7 @@ def test_a_shared_cache_is_for_those_who_have_its_key(tmp_path, monkeypatch):
     folder = tmp_path / "shared"
     share(monkeypatch, SECRET)
     assert cache.store(folder, KEY, make_entry()) and cache_folder.store(folder, KEY, make_entry(), "add")
-    cache.kept_code(folder, KEY, lambda: b"code")
+    trusted_files.kept(folder, KEY, lambda: b"code")
     umask = os.umask(0o022)
     os.umask(umask)
     assert all(path.stat().st_mode & 0o444 & ~umask == 0o444 & ~umask for path in folder.rglob("*"))
@@ -137,7 +138,7 @@ def test_a_shared_cache_is_for_those_who_have_its_key(tmp_path, monkeypatch):
 def test_what_is_not_signed_is_not_read_from_a_shared_cache(stored, monkeypatch):
     share(monkeypatch, SECRET)
     assert cache.load(stored, KEY) is None and cache_folder.load(stored, KEY) is None
-    assert cache.kept_code(stored, KEY, lambda: b"made again") == b"made again"
+    assert trusted_files.kept(stored, KEY, lambda: b"made again") == b"made again"
 
 
 @pytest.mark.parametrize("key", ["", "too short"])

@@ -12,6 +12,7 @@ import pytest
 from click.testing import CliRunner
 from compiler.test_cache import make_entry
 
+from deuteron import trusted_files
 from deuteron.compiler import cache, cache_folder
 from deuteron.tools.main import main
 
@@ -26,7 +27,7 @@ def folder(tmp_path, monkeypatch):
     monkeypatch.delenv("TRITON_CACHE_DIR", raising=False)
     cache.store(found, KEYS[0], make_entry(b"x" * 5000))
     cache_folder.store(found, KEYS[1], make_entry(), "add")
-    cache.kept_code(found, KEYS[2], lambda: b"code")
+    trusted_files.kept(found, KEYS[2], lambda: b"code")
     paths = [found / "00" / f"{KEYS[0]}.kernel", found / cache_folder.base32(KEYS[1]) / "kernel.deuteron"]
     for index, path in enumerate(paths):
         os.utime(path, (time.time() - 3600 * (48 - index),) * 2)

@@ -77,7 +77,9 @@ def test_a_run_after_it_compiles_nothing(project, tmp_path, guard):
     moved = project.rename(tmp_path / "moved")
     warm = ["-m", "deuteron", "warmup", "manifest.json"]
     found = python(moved, tmp_path / "second", *warm)
-    assert found.stdout == "compiled 3 kernels, 0 were in the cache, 0 failed\n", found.stdout + found.stderr
+    made = "compiled 3 kernels, 0 were"  # an autotuner that is reached compiles before it launches
+    made = made if guard != "True" else "compiled 2 kernels, 1 were"
+    assert found.stdout == f"{made} in the cache, 0 failed\n", found.stdout + found.stderr
     found = python(moved, tmp_path / "second", *run, DEUTERON_STRICT="1")
     assert (found.returncode, found.stdout) == (0, "0\n"), found.stderr
 

@@ -3,7 +3,7 @@
     source.py    ASTSource and IRSource: what a compile starts from
     key.py       what the result depends on
     kept.py      compiled kernels on disk: cache.py as files, cache_folder.py as folders that Triton's programs read
-    trusted_files.py     who may have written what is run     eviction.py   keeps it within its size
+    eviction.py   keeps the cache within its size; whose files are read is said by deuteron/trusted_files.py
     cache_contents.py    what is there, for people
     stages.py    the loop that walks a backend's stages
     driver.py    compile(): the parts put together

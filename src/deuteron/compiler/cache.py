@@ -10,26 +10,14 @@ directory that cannot be read, that cannot be written, or that others may write 
 
 from __future__ import annotations
 
-import contextlib
 import json
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from deuteron.backend.metadata import KernelMetadata
-from deuteron.compiler.eviction import touch
-from deuteron.compiler.trusted_files import (
-    SEAL_BYTES,
-    is_usable,
-    is_whole,
-    make_folder,
-    not_written,
-    read,
-    seal,
-    write,
-)
 from deuteron.errors import UsageError
+from deuteron.trusted_files import is_usable, is_whole, keep, read, seal, touch
 
 FORMAT = "deuteron-kernel-2"
 
@@ -60,36 +48,11 @@ def load(directory: Path, key: str) -> Entry | None:
 
 def store(directory: Path, key: str, entry: Entry) -> bool:
     """Write an entry; False where the directory cannot be written, or is not used."""
-    return is_usable(directory) and _write(directory, _path(directory, key), encode_file(key, entry))
-
-
-def kept_code(directory: Path, key: str, make: Callable[[], bytes]) -> bytes:
-    """Machine code that belongs to no kernel, after its seal in a file of its own; made where there is none."""
-    path = directory / key[:2] / f"{key}.code"
-    with contextlib.suppress(OSError):
-        content = read(path) if is_usable(directory) else b""
-        found, code = content[:SEAL_BYTES], content[SEAL_BYTES:]
-        if is_whole(found, key.encode(), code):
-            touch(path)
-            return code
-    code = make()
-    if is_usable(directory):
-        _write(directory, path, seal(key.encode(), code) + code)
-    return code
+    return is_usable(directory) and keep(directory, _path(directory, key), encode_file(key, entry))
 
 
 def _path(directory: Path, key: str) -> Path:
     return directory / key[:2] / f"{key}.kernel"
-
-
-def _write(directory: Path, path: Path, content: bytes) -> bool:
-    try:
-        make_folder(directory)
-        write(path, content)
-    except OSError as error:
-        not_written(directory, error)
-        return False
-    return True
 
 
 def encode_file(key: str, entry: Entry) -> bytes:

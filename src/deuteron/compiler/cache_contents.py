@@ -22,8 +22,8 @@ from typing import NamedTuple
 from deuteron.backend.metadata import KernelMetadata
 from deuteron.compiler import cache, cache_folder
 from deuteron.compiler.eviction import ENTRY_OF_FOLDER, StoredFile, stored_files
-from deuteron.compiler.trusted_files import is_usable
 from deuteron.errors import UsageError
+from deuteron.trusted_files import is_usable
 
 _MEMBER = re.compile(r"[0-9a-f]{2}/([0-9a-f]{64})\.kernel")
 _NOT_A_KERNEL = "-"

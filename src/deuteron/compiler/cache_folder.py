@@ -18,8 +18,8 @@ from pathlib import Path
 
 from deuteron.backend.metadata import KernelMetadata
 from deuteron.compiler.cache import UNREADABLE, Entry, decode, encode
-from deuteron.compiler.eviction import ENTRY_OF_FOLDER, remove_folder, touch
-from deuteron.compiler.trusted_files import is_usable, make_folder, not_written, read, write_new
+from deuteron.compiler.eviction import ENTRY_OF_FOLDER, remove_folder
+from deuteron.trusted_files import is_usable, make_folder, not_written, read, touch, write_new
 
 GROUP = "__grp__"
 

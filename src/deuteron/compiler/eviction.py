@@ -36,12 +36,6 @@ class StoredFile(NamedTuple):
     path: str
 
 
-def touch(path: Path) -> None:
-    """Say that an entry is in use."""
-    with contextlib.suppress(OSError):
-        os.utime(path)
-
-
 def evict_now_and_then(directory: Path, limit: int) -> None:
     """Evict when a process stores its first entry, and every so often after it; a limit of 0 is none."""
     if limit and next(_num_stored) % STORES_BETWEEN == 0:

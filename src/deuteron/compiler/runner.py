@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Any
 
 from deuteron.backend.spans import bounded
 from deuteron.backend.tensor_descriptor import flatten
-from deuteron.compiler.cache import kept_code
 from deuteron.compiler.source import ASTSource
 from deuteron.errors import LaunchError
 from deuteron.language.signature import DESCRIPTOR
 from deuteron.options import settings
+from deuteron.trusted_files import kept
 
 if TYPE_CHECKING:
     from deuteron.backend.launcher.plain_loaded import PlainLauncher
@@ -37,7 +37,7 @@ def make_runner(kernel: CompiledKernel) -> Callable[..., None]:
 def _plain_launcher() -> PlainLauncher | None:
     from deuteron.backend.launcher.plain_loaded import load_plain_launcher  # deferred: brings LLVM
 
-    return load_plain_launcher(partial(kept_code, settings.cache_dir))
+    return load_plain_launcher(partial(kept, settings.cache_dir))
 
 
 def _is_flat(kernel: CompiledKernel) -> bool:

@@ -47,7 +47,7 @@ from deuteron.backend.launcher.records import (
 )
 from deuteron.backend.launcher.tokens import Numbers
 from deuteron.backend.native_launch import MISSING, NativeLaunch
-from deuteron.compiler import CompiledKernel, cache
+from deuteron.compiler import CompiledKernel
 from deuteron.errors import InternalError
 from deuteron.language.function import Parameter, SourceFunction
 from deuteron.language.references import Reference, holder
@@ -56,6 +56,7 @@ from deuteron.options import LAUNCH_VARIABLES, environment_entry, settings
 from deuteron.runtime.binding import Binding
 from deuteron.runtime.grid import check_extents, grid_of, raise_located
 from deuteron.runtime.specialise import Specialiser, constexpr_token, is_passed, is_tuple, takes_arrays, with_alignment
+from deuteron.trusted_files import kept
 
 if TYPE_CHECKING:
     from deuteron.backend.launcher.loaded import Launcher
@@ -105,7 +106,7 @@ def _launcher() -> Launcher | None:
     from deuteron.backend.launcher.loaded import load_launcher  # deferred: brings LLVM
 
     try:
-        return load_launcher(_numbers, partial(cache.kept_code, settings.cache_dir))
+        return load_launcher(_numbers, partial(kept, settings.cache_dir))
     except InternalError as error:  # such as an interpreter that does not export a function
         warnings.warn(f"launches go through Python: {error.message}", RuntimeWarning, stacklevel=5)
         return None

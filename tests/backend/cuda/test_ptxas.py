@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from deuteron.backend.cuda import ptxas
 from deuteron.backend.cuda.ptxas import assemble, known_defects
 from deuteron.errors import AssemblerError
 
@@ -32,3 +33,16 @@ def test_what_ptxas_does_not_accept_is_an_error_of_its_own():
     """Autotuners of other programs go on with another configuration after it (Triton's name is PTXASError)."""
     with pytest.raises(AssemblerError, match="ptxas does not accept our PTX for sm_90a"):
         assemble(".version 8.3\n.target sm_90a\n.address_size 64\n.visible .entry kernel() { nonsense; }\n", "sm_90a")
+
+
+def test_its_version_is_asked_once_and_anew_when_it_is_another(tmp_path, monkeypatch):
+    monkeypatch.setenv("DEUTERON_CACHE_DIR", str(tmp_path / "cache"))
+    program, log = tmp_path / "ptxas", tmp_path / "log"
+    for release in ("12.9", "13.3"):
+        program.write_text(f"#!/bin/sh\necho asked >> {log}\necho 'Cuda compilation tools, release {release}, V1'\n")
+        program.chmod(0o755)
+        for _ in range(3):
+            ptxas._version_of.cache_clear()  # as in another process
+            assert ptxas._version_of(program) == release
+    ptxas._version_of.cache_clear()
+    assert log.read_text() == "asked\n" * 2

@@ -8,6 +8,7 @@ what is not in every such output (`(C7510) Potential Performance Loss: ...`) is 
 
 from __future__ import annotations
 
+import hashlib
 import re
 import subprocess
 import tempfile
@@ -18,6 +19,7 @@ from pathlib import Path
 from deuteron.backend.cuda.toolkit import find_tool
 from deuteron.errors import AssemblerError, CompilationError, Location, UsageError
 from deuteron.options import settings
+from deuteron.trusted_files import kept
 
 _RESOURCES = {
     "registers": re.compile(r"Used (\d+) registers"),
@@ -80,6 +82,14 @@ def ptxas_version() -> str:
 
 @cache
 def _version_of(ptxas: Path) -> str:
+    """What the program says of itself, which is kept on disk for as long as its file is the same."""
+    status = ptxas.resolve().stat()
+    identity = repr((str(ptxas.resolve()), status.st_size, status.st_mtime_ns, status.st_ino, status.st_dev))
+    key = hashlib.sha256(f"version of ptxas {identity}".encode()).hexdigest()
+    return kept(settings.cache_dir, key, lambda: _said_version(ptxas).encode()).decode()
+
+
+def _said_version(ptxas: Path) -> str:
     text = subprocess.run([ptxas, "--version"], capture_output=True, text=True, check=True).stdout
     found = re.search(r"release ([\d.]+)", text)
     return found.group(1) if found else text.strip()

@@ -19,6 +19,7 @@ import os
 import stat
 import warnings
 from _operator import _compare_digest as compare_digest
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -129,6 +130,38 @@ def make_folder(path: Path) -> None:
     if not path.is_dir():
         path.parent.mkdir(parents=True, exist_ok=True)
         path.mkdir(mode=0o777 if settings.cache_is_shared else 0o700, exist_ok=True)
+
+
+def keep(directory: Path, path: Path, content: bytes) -> bool:
+    """Write a file of a cache folder; where that is not possible a warning says so, and it is False."""
+    try:
+        make_folder(directory)
+        write(path, content)
+    except OSError as error:
+        not_written(directory, error)
+        return False
+    return True
+
+
+def kept(directory: Path, key: str, make: Callable[[], bytes]) -> bytes:
+    """What belongs to no kernel, such as the launcher's code; made, and kept after its seal, where there is none."""
+    path = directory / key[:2] / f"{key}.code"
+    with contextlib.suppress(OSError):
+        content = read(path) if is_usable(directory) else b""
+        found, made = content[:SEAL_BYTES], content[SEAL_BYTES:]
+        if is_whole(found, key.encode(), made):
+            touch(path)
+            return made
+    made = make()
+    if is_usable(directory):
+        keep(directory, path, seal(key.encode(), made) + made)
+    return made
+
+
+def touch(path: Path) -> None:
+    """Say that a file is in use: those that were used longest ago are removed first."""
+    with contextlib.suppress(OSError):
+        os.utime(path)
 
 
 def not_written(directory: Path, error: OSError) -> None:
