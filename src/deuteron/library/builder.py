@@ -30,6 +30,7 @@ from deuteron.library.manifest import Entry, Manifest, read_manifest
 from deuteron.library.python_code import library_python
 from deuteron.library.raw_code import raw_library
 from deuteron.library.report import Row, findings, rows_of
+from deuteron.library.rust_code import library_rust
 from deuteron.library.staleness import digest_of_content, digest_of_file, digest_of_text, key_of
 from deuteron.library.variants import Variant, variants_of
 
@@ -246,6 +247,7 @@ def _manifest(state: _State) -> Manifest:
         f"{name}.h": chooser.header(),
         f"{name}.c": chooser.source(),
         f"{name}.hpp": library_cxx(name, library.cxx_namespace, functions, overloads),
+        f"{name}.rs": library_rust(name, functions),
         "CMakeLists.txt": render("library.cmake", name=name, sources="\n  ".join(source_names(library))),
     }
     own.update(raw_library(name, entries, lambda file: _content(state, file)))
