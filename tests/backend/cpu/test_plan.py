@@ -68,6 +68,19 @@ def test_overlapping_stores_are_done_one_after_the_other(plan):
     assert [kinds(item)[-1] for item in made.body.items] == [StoreRoot, StoreRoot]
 
 
+def rows_of_a_table(indices, table, out, M: tl.constexpr, N: tl.constexpr):
+    rows, j = tl.arange(0, M), tl.arange(0, N)[None, :]
+    at = table + tl.load(indices + rows)[:, None] * N + j
+    total = tl.sum(tl.load(at), 1)[:, None]
+    tl.debug_barrier()
+    tl.store(out + rows[:, None] * N + j, tl.load(at) - total)
+
+
+def test_addresses_of_rows_are_computed_again(plan):
+    _, scratch_bytes = plan(rows_of_a_table, [np.zeros(1, np.int64), X, X], {"M": 4, "N": 128})
+    assert scratch_bytes < 4 * 128
+
+
 def exchange(x, out, N: tl.constexpr):
     i = tl.arange(0, N)
     pairs = tl.reshape(tl.load(x + i), (N // 8, 2, 4))

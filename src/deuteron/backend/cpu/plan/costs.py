@@ -3,6 +3,7 @@
     x = tl.load(p + i)          8
     tl.exp(x * 2)               8 + 1 + 16
     i * stride + j              0.5: integer arithmetic on indices is mostly done once for a whole vector
+    rows[:, None] + j           0.5: what is broadcast to n elements is kept itself, or done once for n of them
 
 Tiles that are made by an algorithm (dot, scan), and views, are in memory anyway and cost nothing to read again.
 """
@@ -14,7 +15,7 @@ from xdsl.ir import Operation, SSAValue
 from deuteron.backend.cpu.plan import ops
 from deuteron.backend.cpu.plan.items import identity_index
 from deuteron.backend.cpu.plan.memo import evaluate
-from deuteron.ir.types import is_tile, shape_of
+from deuteron.ir.types import is_tile, num_elements_of, shape_of
 
 # A tile is kept where computing an element again costs this much, as loading it does. Estimated, not measured.
 WORTH_KEEPING = 8.0
@@ -31,7 +32,8 @@ class Costs:
         return evaluate(value, self._known, _inputs, self._compute)
 
     def _compute(self, value: SSAValue) -> float:
-        return min(_weight(value) + sum(self._known[v] for v in _inputs(value)), _LIMIT)
+        operands = sum(self._known[v] for v in _inputs(value)) * _share(value)
+        return min(_weight(value) + operands, _LIMIT)
 
 
 def _inputs(value: SSAValue) -> list[SSAValue]:
@@ -40,6 +42,14 @@ def _inputs(value: SSAValue) -> list[SSAValue]:
         return []
     parts = ops.declared(op).operands_at(op, identity_index(shape_of(value.type)))
     return [operand for operand, _ in parts if is_tile(operand.type)]
+
+
+def _share(value: SSAValue) -> float:
+    """How many elements of its operands a tile is made of, for each of its own."""
+    op = value.owner
+    if not _is_computed(value) or not ops.declared(op).repeats(op):
+        return 1.0
+    return num_elements_of(op.operands[0].type) / num_elements_of(value.type)
 
 
 def _weight(value: SSAValue) -> float:
