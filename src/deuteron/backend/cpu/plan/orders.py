@@ -54,7 +54,14 @@ def choose_orders(plan: Plan) -> None:
             shape = undecided.pop(slot)
             innermost = max(counts, key=lambda axis: (counts[axis], axis))
             slot.innermost = innermost if any(extent > 1 for extent in shape[innermost + 1 :]) else None
-        nests = [(nest, weight, accesses_of(plan, nest)) for nest, weight, _ in nests]
+        nests = [(nest, weight, _with_orders(plan, nest, accesses, votes)) for nest, weight, accesses in nests]
+
+
+def _with_orders(plan: Plan, nest: Nest, accesses: list[Access], decided: Votes) -> list[Access]:
+    """The accesses of a nest, anew where one is of a slot that has another order now."""
+    slots = {access.place.slot for access in accesses if access.place is not None}
+    is_new = any(slot.innermost is not None for slot in slots & decided.keys())
+    return accesses_of(plan, nest) if is_new else accesses
 
 
 def _vote(votes: Votes, nest: Nest, weight: int, accesses: list[Access], undecided: dict[Slot, tuple]) -> None:

@@ -11,7 +11,7 @@ Scalar ops without effects are not items: their code comes where something first
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from xdsl.ir import Block, Operation, SSAValue
 
@@ -26,13 +26,14 @@ from deuteron.ir.tt.function import FuncOp
 
 @dataclass
 class Plan:
-    """A planned function: its items, and where its tiles are kept."""
+    """A planned function: its items, and where its tiles are kept. `steps`: what `Steps` has found out since then."""
 
     function: Operation
     body: Region
     places: dict[SSAValue, Place]
     storage: Storage
     reader: Reader
+    steps: dict = field(default_factory=dict)
 
 
 class Scheduler(ScheduleVisitor):

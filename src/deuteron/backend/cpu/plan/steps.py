@@ -21,11 +21,11 @@ _Taken = tuple[SSAValue, Index, int]  # a tile, the index at which it is taken, 
 
 
 class Steps:
-    """Finds steps by following the ops that a tile is computed by."""
+    """Finds steps by following the ops that a tile is computed by; what is kept must not change any more."""
 
     def __init__(self, plan: Plan):
         self._plan = plan
-        self._known: dict[_Taken, Step] = {}
+        self._known: dict[_Taken, Step] = plan.steps
 
     def along(self, value: SSAValue, index: Index, axis: int) -> Step:
         """The step of a tile, taken at an index, per element of an axis of the nest."""
