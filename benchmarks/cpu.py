@@ -1,9 +1,9 @@
-"""Speed on the CPU beside NumPy's, on the same number of threads; results are checked before anything is timed.
+"""Speed on the CPU beside NumPy's, and torch's where it is installed; results are checked before anything is timed.
 
-NumPy runs elementwise work on one thread, so everything is measured on one; matrix products and attention,
-which NumPy's BLAS spreads over threads, on all cores as well. Both sides write to arrays that are there
-already, and NumPy's side works in place where it can. A row shows the fastest of several rounds that
-alternate between the two.
+Both sides have the same number of threads. NumPy runs elementwise work on one, so everything is measured on one thread;
+matrix products and attention, which its BLAS spreads over threads, and all that torch does, on all cores as well. Both
+sides write to arrays that are there already, and NumPy's side works in place where it can. A row shows the fastest of
+several rounds that alternate between the two.
 
     python -m benchmarks.cpu                  # every thread count in a process of its own
     python -m benchmarks.cpu --threads 1      # one of them, as JSON
@@ -12,6 +12,7 @@ alternate between the two.
 from __future__ import annotations
 
 import argparse
+import importlib.util
 import json
 import os
 import subprocess
@@ -27,7 +28,12 @@ def measure(threads: int) -> list[dict[str, Any]]:
     os.environ.update({name: str(threads) for name in THREAD_VARIABLES})
     from benchmarks.cases import cases  # loads NumPy, which reads these variables
 
-    return [case.measure() | {"threads": threads} for case in cases() if threads == 1 or case.threaded]
+    found = [*cases()]
+    if importlib.util.find_spec("torch"):
+        from benchmarks.torch_cases import torch_cases
+
+        found += torch_cases(threads)
+    return [case.measure() | {"threads": threads} for case in found if threads == 1 or case.threaded]
 
 
 def measure_in_new_process(threads: int) -> list[dict[str, Any]]:
@@ -40,17 +46,17 @@ def show(rows: list[dict[str, Any]]) -> None:
     from rich.table import Table
 
     title = "CPU, fastest calls; green where as fast as it should be"
-    table = Table("program", "threads", "Deuteron", "NumPy", "rate", "speed", "at least", "rel. error", title=title)
+    table = Table("program", "threads", "Deuteron", "beside", "rate", "speed", "at least", "rel. error", title=title)
     for row in rows:
-        speed = row["numpy_ms"] / row["ours_ms"]
+        speed = row["peer_ms"] / row["ours_ms"]
         colour = "green" if speed >= row["required"] else "red"
         table.add_row(
             row["name"],
             str(row["threads"]),
             f"{row['ours_ms']:.2f} ms",
-            f"{row['numpy_ms']:.2f} ms",
+            f"{row['peer_ms']:.2f} ms",
             row["rate"],
-            f"[{colour}]{speed:.2f} x NumPy[/]",
+            f"[{colour}]{speed:.2f} x {row['peer']}[/]",
             f"{row['required']:.1f} x",
             f"{row['error']:.0e}",
         )

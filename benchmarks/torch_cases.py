@@ -1,0 +1,132 @@
+"""Cases beside torch on the CPU: its products are oneDNN's and MKL's.
+
+    for case in torch_cases(threads=2):
+        print(case.measure())    # {"name": "matmul 1024 x 1024 x 1024 bf16", "peer": "torch", ...}
+
+Imported only where torch is installed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import torch
+from torch.nn.functional import layer_norm, scaled_dot_product_attention
+
+import deuteron as triton
+import deuteron.language as tl
+from benchmarks.cases import TOLERANCE, Case
+from benchmarks.programs import load_example
+
+SIZE = 1024
+# Of results that are rounded to the type.
+TOLERANCES = {torch.float32: TOLERANCE, torch.bfloat16: 1e-2, torch.float16: 2e-3, torch.int8: 0.0}
+
+
+@triton.jit
+def matmul_kernel(a, b, c, N, ACC: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):
+    """c = a @ b, for square matrices whose size the blocks divide."""
+    rows = tl.program_id(0) * BM + tl.arange(0, BM)
+    columns = tl.program_id(1) * BN + tl.arange(0, BN)
+    ks = tl.arange(0, BK)
+    acc = tl.zeros((BM, BN), ACC)
+    for start in range(0, N, BK):
+        left = tl.load(a + rows[:, None] * N + (start + ks)[None, :])
+        right = tl.load(b + (start + ks)[:, None] * N + columns[None, :])
+        acc = tl.dot(left, right, acc, out_dtype=ACC)
+    tl.store(c + rows[:, None] * N + columns[None, :], acc)
+
+
+def torch_cases(threads: int) -> Iterator[Case]:
+    torch.set_num_threads(threads)
+    torch.manual_seed(0)
+    for dtype in (torch.float32, torch.bfloat16, torch.int8):
+        yield _matmul(dtype)
+    for dtype in (torch.float32, torch.bfloat16, torch.float16):
+        yield _attention(dtype)
+    for dtype in (torch.float32, torch.bfloat16):
+        yield from (_softmax(dtype), _layer_norm(dtype))
+
+
+def _name(dtype: torch.dtype) -> str:
+    return {torch.float32: "fp32", torch.bfloat16: "bf16", torch.float16: "fp16", torch.int8: "int8"}[dtype]
+
+
+def _matmul(dtype: torch.dtype) -> Case:
+    if dtype == torch.int8:
+        a, b = torch.randint(-128, 128, (2, SIZE, SIZE), dtype=dtype)
+        out, acc, multiply = torch.empty(SIZE, SIZE, dtype=torch.int32), tl.int32, torch._int_mm
+    else:
+        a, b = torch.randn(2, SIZE, SIZE).to(dtype)
+        out, acc, multiply = torch.empty(SIZE, SIZE, dtype=dtype), tl.float32, torch.mm
+    return Case(
+        f"matmul {SIZE} x {SIZE} x {SIZE} {_name(dtype)}",
+        lambda: matmul_kernel[(SIZE // 256, SIZE // 256)](a, b, out, SIZE, acc, 256, 256, 128),
+        lambda: multiply(a, b, out=out),
+        out,
+        (a.double() @ b.double()).numpy(),
+        2 * SIZE**3 * 1e-9,
+        "GFLOP/s",
+        required=0.9 if dtype == torch.float32 else 0.85,
+        threaded=True,
+        peer="torch",
+        tolerance=TOLERANCES[dtype],
+    )
+
+
+def _attention(dtype: torch.dtype) -> Case:
+    kernel = load_example("attention").attention_kernel
+    heads, length, dim = 4, 1024, 64
+    q, k, v = torch.randn(3, heads, length, dim).to(dtype)
+    out = torch.empty_like(q)
+    strides = (length * dim, dim, length)
+    blocks = {"HEAD_DIM": dim, "BLOCK_M": 128, "BLOCK_N": 64}
+    return Case(
+        f"attention {heads} heads of {length} x {dim} {_name(dtype)}",
+        lambda: kernel[(length // 128, heads)](q, k, v, out, dim**-0.5, *strides, CAUSAL=False, **blocks),
+        lambda: out.copy_(scaled_dot_product_attention(q[None], k[None], v[None])[0]),
+        out,
+        scaled_dot_product_attention(*(x.double()[None] for x in (q, k, v)))[0].numpy(),
+        4 * heads * length * length * dim * 1e-9,
+        "GFLOP/s",
+        threaded=True,
+        peer="torch",
+        tolerance=TOLERANCES[dtype],
+    )
+
+
+def _softmax(dtype: torch.dtype) -> Case:
+    kernel = load_example("softmax").softmax_kernel
+    x = torch.randn(4096, 4096).to(dtype)
+    out = torch.empty_like(x)
+    return Case(
+        f"softmax 4096 x 4096 {_name(dtype)}",
+        lambda: kernel[(4096,)](x, out, 4096, 4096, 4096, BLOCK=4096),
+        lambda: torch.softmax(x, 1, out=out),
+        out,
+        torch.softmax(x.double(), 1).numpy(),
+        2 * x.nbytes * 1e-9,
+        "GB/s",
+        threaded=True,
+        peer="torch",
+        tolerance=TOLERANCES[dtype],
+    )
+
+
+def _layer_norm(dtype: torch.dtype) -> Case:
+    kernel = load_example("layer_norm").layer_norm_kernel
+    x = torch.randn(4096, 4096).to(dtype)
+    weight, bias = torch.randn(2, 4096).to(dtype)
+    out, mean, rstd = torch.empty_like(x), torch.empty(4096), torch.empty(4096)
+    return Case(
+        f"layer norm 4096 x 4096 {_name(dtype)}",
+        lambda: kernel[(4096,)](x, out, weight, bias, mean, rstd, 4096, 4096, 1e-5, BLOCK=4096),
+        lambda: out.copy_(layer_norm(x, (4096,), weight, bias, 1e-5)),
+        out,
+        layer_norm(x.double(), (4096,), weight.double(), bias.double(), 1e-5).numpy(),
+        2 * x.nbytes * 1e-9,
+        "GB/s",
+        threaded=True,
+        peer="torch",
+        tolerance=TOLERANCES[dtype],
+    )
