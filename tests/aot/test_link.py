@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -118,7 +119,7 @@ def test_one_header_in_two_folders_is_a_clash(workspace: Workspace, tmp_path: Pa
 def test_one_header_named_twice_is_one_kernel(workspace: Workspace, tmp_path: Path):
     header = emit(workspace)
     link_kernels([header, header, header.parent / ".." / header.parent.name / header.name], tmp_path / "linked")
-    assert (tmp_path / "linked.c").read_text().count("deuteron_result = add_alpha_") == 1
+    assert len(re.findall(r"deuteron_result = add_alpha_[0-9a-f]{8}_", (tmp_path / "linked.c").read_text())) == 1
 
 
 def test_damaged_and_missing_metadata(workspace: Workspace, tmp_path: Path):

@@ -107,7 +107,8 @@ def test_only_the_functions_of_the_library_are_there(project: Project):
     exported = {line.split()[-1] for line in names.stdout.splitlines()}
     plain = {name for name in exported if not name.startswith("deuteron_")}
     functions = ("rms_norm_fp16", "rms_norm_fp32", "scale")
-    expected = {f"{a}{name}{b}" for name in functions for a, b in (("", ""), ("", "_default"), ("", "_get_num_algos"))}
+    asked = ("", "_default", "_get_num_algos", "_select", "_supports")
+    expected = {f"{name}{verb}" for name in functions for verb in asked}
     assert plain == expected | {f"{verb}_{name}" for name in functions for verb in ("load", "unload")}
     assert not [name for name in exported if "kernel" in name]
 

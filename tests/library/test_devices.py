@@ -45,11 +45,13 @@ KERNELS = """
       DEUTERON_SYMBOL("deuteron_0123456789ab_" #name); \\
   DEUTERON_API deuteron_status load_##name(void) DEUTERON_SYMBOL("deuteron_0123456789ab_load_" #name); \\
   DEUTERON_API deuteron_status unload_##name(void) DEUTERON_SYMBOL("deuteron_0123456789ab_unload_" #name); \\
+  DEUTERON_API deuteron_status supports_##name(void) DEUTERON_SYMBOL("deuteron_0123456789ab_supports_" #name); \\
   deuteron_status name(deuteron_stream stream, deuteron_ptr x, int32_t n) { \\
     (void)stream, (void)x, (void)n; \\
     printf(#name " "); \\
     return status; \\
   } \\
+  deuteron_status supports_##name(void) { return status; } \\
   deuteron_status load_##name(void) { printf("load " #name " "); return status; } \\
   deuteron_status unload_##name(void) { printf("unload " #name " "); return status; }
 """
@@ -67,6 +69,12 @@ int main(void) {
     printf("%d ", add_default(streams[i], x, 1));
   printf("%d %d ", add_default(streams[0], x + 2, 1), add_default(streams[1], x + 2, 1));
   printf("%d %d\\n", load_add(streams[0]), load_add(streams[2]));
+  for (i = 0; i < 3; i++) {
+    const char *reason;
+    printf("supports %d ", add_supports(streams[i], x, 1, 0, &reason));
+    printf("%d ", add_supports(streams[i], x + 2, 1, DEUTERON_ANY_ALGO, &reason));
+    printf("%s\\n", reason);
+  }
   return 0;
 }
 """
@@ -76,6 +84,14 @@ EXPECTED = {
     "cpu": "add_00000001_0d1 0 add_00000001_0d1 0 209 1 1 load add_00000001_0d1 0 209\n",
     "cuda": "209 add_00000090_0d1 add_00000080_0d1 0 add_00000090_0d1 add_00000080_0d1 0 209 1 "
     "load add_00000090_0d1 load add_00000080_0d1 209 0\n",
+}
+
+
+UNALIGNED, NONE = "1001 x is not divisible by 16", "209 there is no kernel for this device"
+SUPPORTED = {
+    "both": f"supports 0 {UNALIGNED}\n" * 3,
+    "cpu": f"supports 0 {UNALIGNED}\nsupports 0 {UNALIGNED}\nsupports 209 {NONE}\n",
+    "cuda": f"supports 209 {NONE}\nsupports 0 {UNALIGNED}\nsupports 0 {UNALIGNED}\n",
 }
 
 
@@ -101,7 +117,8 @@ def test_the_stream_chooses_the_device(kind: str, tmp_path: Path):
         name.write_text(text)
     command = [*C99, *tmp_path.glob("*.c"), "-o", tmp_path / "program"]
     subprocess.run(command, check=True)
-    assert sorted(Program(tmp_path / "program").run().split()) == sorted(EXPECTED[kind].split())
+    first, supported = Program(tmp_path / "program").run().split("\n", 1)
+    assert sorted(first.split()) == sorted(EXPECTED[kind].split()) and supported == SUPPORTED[kind]
 
 
 def test_findings():

@@ -18,15 +18,16 @@ pair of files each, a `Chooser`.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from deuteron.aot.c_types import STREAM, declaration, kernel_declarations
 from deuteron.aot.emit import claims, header_guard
 from deuteron.aot.metadata import KernelRecord, ParamRecord
 from deuteron.aot.naming import identifier, value_identifier
+from deuteron.aot.queries import REASON, conditions, question, select_head, select_source
 from deuteron.aot.symbols import declaration_of, digest_of, plain_names
 from deuteron.aot.templates import comment_text, render, runtime_source
-from deuteron.backend.tensor_map import arguments_of
+from deuteron.aot.tuned import Table, logarithm
 
 Algos = Sequence[Sequence[KernelRecord]]
 Functions = Mapping[str, Algos]
@@ -40,7 +41,8 @@ class Chooser:
 
     `digest` is in the symbols of the functions. `types_files` in runtime/ define the types of their parameters, and
     `parameter` declares one. `on_cpu` is C for whether a call with this `stream` is for the processor; None where
-    the kernels are for one kind of device, which the stream does not say.
+    the kernels are for one kind of device, which the stream does not say. `tables` are what functions choose by that
+    were tuned.
     """
 
     file_name: str
@@ -50,6 +52,7 @@ class Chooser:
     types_files: Sequence[str]
     parameter: Callable[[ParamRecord, Sequence[KernelRecord]], str]
     on_cpu: str | None = None
+    tables: Mapping[str, Table] = field(default_factory=dict)
 
     def header(self) -> str:
         return render(
@@ -69,13 +72,15 @@ class Chooser:
             title=self.title,
             header=f"{self.file_name}.h",
             on_cpu=_on_cpu(self.on_cpu),
+            tuned=self._tuned_code(),
             kernels="".join(f"{declared}\n" for record in records for declared in kernel_declarations(record)),
             names="\n".join(self._definitions(name, algos) for name, algos in self.functions.items()),
             plain_names=plain_names(public, self.digest),
         )
 
     def _declarations(self, name: str, algos: Algos) -> str:
-        heads = (*self._launches(name, algos), *self._maintenance(name))
+        asked = (select_head(name, algos), self._supports(name, algos))
+        heads = (*self._launches(name, algos), *asked, *self._maintenance(name))
         named = zip(heads, linked_functions(name), strict=True)
         declared = [declaration_of(head, function, self.digest) for head, function in named]
         described = [f"     algo_id {i}: {comment_text(description_of(kernels))}" for i, kernels in enumerate(algos)]
@@ -86,7 +91,10 @@ class Chooser:
             targets=", ".join(sorted({record.target for record in records_of(algos)})),
             algos="\n".join(described),
             constants=",\n".join(f"  {constant} = {i}" for i, constant in enumerate(algo_constants(name, algos))),
-            launches="\n".join(declared[:-2]),
+            launches="\n".join(declared[:3]),
+            default=_default_described(self.tables.get(name)),
+            select=declared[3],
+            supports=declared[4],
             maintenance="\n".join(declared[-2:]),
         )
 
@@ -103,7 +111,9 @@ class Chooser:
             arguments=arguments,
             cases="\n".join(cases),
             launch=launch,
-            launch_default=launch_default,
+            default=self._default(name, algos, launch_default, arguments),
+            select=select_source(name, algos),
+            supports=self._supports_source(name, algos, arguments),
             kernels=",\n    ".join(f"{{load_{record.function}, unload_{record.function}}}" for record in records),
             num_kernels=len(records),
             load=load,
@@ -135,6 +145,76 @@ class Chooser:
         launch, launch_default = self.launch(name, algos, _ALGO_ID), self.launch(f"{name}_default", algos)
         return launch, launch_default, f"int {name}_get_num_algos(void)"
 
+    def _default(self, name: str, algos: Algos, head: str, arguments: str) -> str:
+        table = self.tables.get(name)
+        if table is None:
+            return render("link_default.c", name=name, launch_default=head, arguments=arguments)
+        params = {param.name: param.c_name for param in records_of(algos)[0].c_params}
+        sizes = [f"(int64_t){params[key]}" for key in table.keys]
+        rows = [(row.target, row.algo_id, *row.sizes, *map(logarithm, row.sizes)) for row in table.rows]
+        return render(
+            "link_tuned.c",
+            name=name,
+            keys=comment_text(", ".join(table.keys) or "nothing else"),
+            width=2 + 2 * len(table.keys),
+            rows=",\n".join(f"    {{{', '.join(f'INT64_C({number})' for number in row)}}}" for row in rows),
+            num_rows=len(rows),
+            num_keys=len(table.keys),
+            sizes=",\n                                    ".join(
+                [*sizes, *(f"deuteron_logarithm({size})" for size in sizes)]
+            )
+            or "0",
+            target=self._tuned_target(name, table, records_of(algos)),
+            launch_default=head,
+            arguments=arguments,
+            num_algos=len(algos),
+        )
+
+    def _tuned_target(self, name: str, table: Table, records: Sequence[KernelRecord]) -> str:
+        """C: the target whose rows are looked at."""
+        of_gpu = str(table.capabilities[0]) if table.capabilities else "-1"
+        if len(table.capabilities) > 1:
+            of_gpu = f"deuteron_newest(deuteron_tuned_{name}[0], {len(table.rows)}, {2 + 2 * len(table.keys)})"
+        if self.on_cpu is not None:
+            return f"deuteron_on_cpu(stream) ? 0 : {of_gpu}"
+        return "0" if records[0].backend == "cpu" else of_gpu
+
+    def _tuned_code(self) -> str:
+        if not self.tables:
+            return ""
+        asks_driver = any(len(table.capabilities) > 1 for table in self.tables.values())
+        newest = render("link_newest.c") if asks_driver else ""
+        return "\n" + render("link_nearest.c", nearest=runtime_source("tuned.c"), newest=newest)
+
+    def _supports(self, name: str, algos: Algos) -> str:
+        return self.launch(f"{name}_supports", algos, _ALGO_ID, REASON)
+
+    def _supports_source(self, name: str, algos: Algos, arguments: str) -> str:
+        cases = [
+            f"  case {i}:\n    deuteron_result = {name}_asks{i}({arguments}, &deuteron_why);\n    break;"
+            for i in range(len(algos))
+        ]
+        return render(
+            "link_supports.c",
+            asks="\n".join(self._asks(name, i, algos) for i in range(len(algos))),
+            head=self._supports(name, algos),
+            cases="\n".join(cases),
+            num_algos=len(algos),
+            name=name,
+            arguments=arguments,
+        )
+
+    def _asks(self, name: str, algo_id: int, algos: Algos) -> str:
+        kernels = algos[algo_id]
+        questions = (question(record, *self._device_condition(record)) for record in kernels)
+        unused = ("stream", *(param.c_name for param in kernels[0].c_params))
+        return render(
+            "link_asks.c",
+            head=self.launch(f"{name}_asks{algo_id}", algos, REASON, result="static deuteron_status"),
+            unused="\n".join(f"  (void){parameter};" for parameter in unused),
+            questions=" ||\n      ".join(f"({asked})" for asked in questions),
+        )
+
     def _maintenance(self, name: str) -> tuple[str, str]:
         taken = "void" if self.on_cpu is None else STREAM
         return f"deuteron_status load_{name}({taken})", f"deuteron_status unload_{name}({taken})"
@@ -165,6 +245,13 @@ class Chooser:
         return f"{conditions.pop()} ? DEUTERON_ERROR_INVALID_VALUE : DEUTERON_ERROR_UNSUPPORTED_DEVICE"
 
 
+def _default_described(table: Table | None) -> str:
+    if table is None:
+        return "the first algorithm"
+    keys = f", by {', '.join(table.keys)}" if table.keys else ""
+    return comment_text(f"the algorithm that was measured to be the fastest{keys}")
+
+
 def _on_cpu(condition: str | None) -> str:
     if condition is None:
         return ""
@@ -178,31 +265,19 @@ def records_of(algos: Algos) -> list[KernelRecord]:
 
 def linked_functions(name: str) -> tuple[str, ...]:
     """The functions that linking gives a name."""
-    return (name, f"{name}_default", f"{name}_get_num_algos", f"load_{name}", f"unload_{name}")
+    asked = (f"{name}_select", f"{name}_supports")
+    return (name, f"{name}_default", f"{name}_get_num_algos", *asked, f"load_{name}", f"unload_{name}")
 
 
 def attempt(record: KernelRecord, *further: str) -> Iterator[str]:
     """The lines that call a kernel where its hints, and further conditions, hold."""
-    conditions = " && ".join([*further, *_conditions(record)])
+    needed = " && ".join([*further, *(condition for condition, _ in conditions(record))])
     arguments = ", ".join(["stream", *(param.c_name for param in record.runtime_params)])
-    yield f"  if ({conditions}) {{" if conditions else "  {"
+    yield f"  if ({needed}) {{" if needed else "  {"
     yield f"    deuteron_result = {record.function}({arguments});"
     yield "    if (deuteron_result != DEUTERON_ERROR_UNSUPPORTED_DEVICE)"
     yield "      return deuteron_result;"
     yield "  }"
-
-
-def _conditions(record: KernelRecord) -> Iterator[str]:
-    strides = [stride for described in record.tensor_maps for stride in described.strides]
-    used = {record.runtime_params[index].c_name for stride in strides for index in arguments_of(stride)}
-    for param in record.c_params:
-        if param.hint == 1:
-            yield f"{param.c_name} == 1"
-        elif param.hint == 16:
-            value = f"(uintptr_t){param.c_name}" if param.type.startswith("*") else param.c_name
-            yield f"{value} % 16 == 0"
-            if param.c_name in used and param.type.startswith("i"):
-                yield f"{param.c_name} >= 0"
 
 
 def description_of(kernels: Sequence[KernelRecord]) -> str:

@@ -4,9 +4,11 @@
 
 For every name (`--out-name`) there are
 
-    fmha_default(stream, ...)          the first algorithm
+    fmha_default(stream, ...)          the first algorithm, or by timings the fastest
     fmha(stream, ..., algo_id)         one algorithm for each set of constexprs and options, in the order of the headers
     fmha_get_num_algos()  load_fmha()  unload_fmha()
+    fmha_select(BLOCK, ...)            the algorithm with these values
+    fmha_supports(stream, ..., algo_id, &reason)      whether it takes these arguments, or why not
 
 and within an algorithm the call goes to the first kernel whose hints hold, the most specialised first. Kernels are
 read from the JSON beside the headers. Two that cannot be told apart are an error, and so are two of one name whose
@@ -25,7 +27,9 @@ from deuteron.aot.metadata import KernelRecord, read_record
 from deuteron.aot.output import write_files
 from deuteron.aot.symbols import digest_of
 from deuteron.aot.targets import c_target
+from deuteron.aot.tuned import Table, tables_of
 from deuteron.errors import UsageError
+from deuteron.runtime.tuned_file import read_tuned
 
 # A name -> its algorithms -> the kernels of each.
 Linked = dict[str, list[list[KernelRecord]]]
@@ -39,8 +43,11 @@ class LinkedFiles:
     changed: list[Path]
 
 
-def link_kernels(headers: Sequence[Path], out_path: Path) -> LinkedFiles:
-    """Write the files that link these kernels; raises UsageError, having written nothing."""
+def link_kernels(headers: Sequence[Path], out_path: Path, tuned: Sequence[Path] = ()) -> LinkedFiles:
+    """Write the files that link these kernels; raises UsageError, having written nothing.
+
+    `tuned` are files of timings, by which the default algorithms are chosen.
+    """
     if not headers:
         raise UsageError("nothing to link: name the headers that `deuteron compile` wrote")
     distinct = list({header.resolve(): header for header in headers}.values())
@@ -49,23 +56,29 @@ def link_kernels(headers: Sequence[Path], out_path: Path) -> LinkedFiles:
     _check_functions(records, distinct)
     base = out_path.with_suffix("") if out_path.suffix in (".c", ".h") else out_path
     header, source = base.with_name(f"{base.name}.h"), base.with_name(f"{base.name}.c")
-    chooser = _chooser(base.name, group(records))
+    chooser = _chooser(base.name, group(records), tuned)
     changed = write_files({header: chooser.header(), source: chooser.source()})
     return LinkedFiles([header, source], changed)
 
 
-def _chooser(file_name: str, linked: Linked) -> Chooser:
+def _chooser(file_name: str, linked: Linked, tuned: Sequence[Path]) -> Chooser:
     """The files; their digest is of all that the functions may call, and of how they choose."""
     first = next(iter(linked.values()))[0][0]
+    tables = tables_of(linked, map(read_tuned, tuned))
     kernels = ((name, i, record) for name, algos in linked.items() for i, algo in enumerate(algos) for record in algo)
     return Chooser(
         file_name=file_name,
         title=f"kernels {', '.join(linked)}",
         functions=linked,
-        digest=digest_of(f"{name} {i} {record.function} {record.digest}" for name, i, record in kernels),
+        digest=digest_of([*(f"{name} {i} {r.function} {r.digest}" for name, i, r in kernels), *_texts(tables)]),
         types_files=c_target(first.backend).types_files,
         parameter=c_parameter,
+        tables=tables,
     )
+
+
+def _texts(tables: dict[str, Table]) -> list[str]:
+    return [f"{name} {table}" for name, table in tables.items()]
 
 
 def group(records: Iterable[KernelRecord]) -> Linked:

@@ -97,7 +97,7 @@ class KernelRecord(Facts):
     @property
     def functions(self) -> tuple[str, ...]:
         """All C functions of the kernel."""
-        return (self.function, f"load_{self.function}", f"unload_{self.function}")
+        return (self.function, *(f"{verb}_{self.function}" for verb in ("load", "unload", "supports")))
 
     def may_write(self, name: str) -> bool:
         """Whether the kernel may write to the memory of a parameter."""

@@ -16,6 +16,7 @@
     c_code.py, cxx_code.py    the functions of the library            objects.py: by the system's compiler
     folder.py         the output changes as a whole                   report.py: what became of each kernel
     builder.py        all of this in its order
+    measure.py        how fast the kernels are on this machine        device_arrays.py: what they are given for it
 
 docs/aot.md is the user's view of it. Compiling is imported when something is stale.
 """

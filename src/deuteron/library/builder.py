@@ -19,6 +19,7 @@ from deuteron.aot.dispatch import Functions
 from deuteron.aot.link import group
 from deuteron.aot.metadata import KernelRecord, record_of
 from deuteron.aot.templates import render
+from deuteron.aot.tuned import Table, tables_of
 from deuteron.compiler.locks import locked
 from deuteron.errors import UsageError
 from deuteron.library import objects
@@ -33,6 +34,7 @@ from deuteron.library.report import Row, findings, rows_of
 from deuteron.library.rust_code import library_rust
 from deuteron.library.staleness import digest_of_content, digest_of_file, digest_of_text, key_of
 from deuteron.library.variants import Variant, variants_of
+from deuteron.runtime.tuned_file import read_tuned
 
 if TYPE_CHECKING:
     from deuteron.library.worker import Compiled, Mistake
@@ -153,11 +155,12 @@ def _library_key(state: _State, entries: Mapping[str, Entry]) -> str:
     """Of all that the library's own files depend on."""
     library = state.library
     keys = (f"{entries[variant.identity].key} {variant.overload}" for variant in state.variants)
-    return digest_of_text("\0".join([library.name, library.cxx_namespace, str(library.shared), *keys]))
+    tuned = (digest_of_file(library.root / kernel.tuned) for kernel in library.kernels if kernel.tuned)
+    return digest_of_text("\0".join([library.name, library.cxx_namespace, str(library.shared), *keys, *tuned]))
 
 
 def _declared(library: Library) -> dict[str, str]:
-    return {library.file: digest_of_file(library.root / library.file)} if library.file else {}
+    return {name: digest_of_file(library.root / name) for name in library.declaring_files}
 
 
 def source_names(library: Library) -> list[str]:
@@ -242,7 +245,7 @@ def _manifest(state: _State) -> Manifest:
     entries = tuple(state.entries[variant.identity] for variant in state.variants)
     functions = _functions(library, [entry.record for entry in entries])
     overloads = {entry.record.out_name: entry.overload for entry in entries}
-    chooser = library_chooser(name, functions)
+    chooser = library_chooser(name, functions, _tables(state, functions))
     own: dict[str, str | bytes] = {
         f"{name}.h": chooser.header(),
         f"{name}.c": chooser.source(),
@@ -274,6 +277,22 @@ def _functions(library: Library, records: Sequence[KernelRecord]) -> Functions:
     if first in functions:
         raise library.error(f"the namespace '{first}' is called as a function: give another 'namespace'", "namespace")
     return functions
+
+
+def _tables(state: _State, functions: Functions) -> dict[str, Table]:
+    """What functions choose by whose kernels were tuned."""
+    found: dict[str, Table] = {}
+    for index, kernel in enumerate(state.library.kernels):
+        if kernel.tuned is None:
+            continue
+        names = {variant.function for variant in state.variants if variant.index == index}
+        path = state.library.root / kernel.tuned
+        try:
+            found |= tables_of({name: functions[name] for name in functions if name in names}, [read_tuned(path)])
+        except UsageError as error:
+            hint = "" if path.exists() else f". `deuteron tune {state.library.name}` measures them"
+            raise kernel.error(f"{error.message}{hint}", "tuned") from None
+    return found
 
 
 def _check_findings(rows: Sequence[Row], options: BuildOptions) -> None:

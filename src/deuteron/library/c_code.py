@@ -10,13 +10,14 @@ Pointers have their real types, `const float *`; those that C has no type for ar
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from deuteron.aot.c_types import STREAM, c_type, declaration, is_read
 from deuteron.aot.dispatch import Chooser, Functions, algo_constants, records_of
 from deuteron.aot.metadata import KernelRecord, ParamRecord
 from deuteron.aot.symbols import digest_of
 from deuteron.aot.targets.target import LIBRARY_TYPES
+from deuteron.aot.tuned import Table
 from deuteron.dtypes import FLOATS, INTEGERS
 
 _POINTEES = {
@@ -25,7 +26,8 @@ _POINTEES = {
 }
 
 
-def library_chooser(name: str, functions: Functions) -> Chooser:
+def library_chooser(name: str, functions: Functions, tables: Mapping[str, Table] | None = None) -> Chooser:
+    """`tables` are what functions choose by that were tuned."""
     records = [record for algos in functions.values() for record in records_of(algos)]
     is_cpu_only = all(record.backend == "cpu" for record in records)
     return Chooser(
@@ -36,6 +38,7 @@ def library_chooser(name: str, functions: Functions) -> Chooser:
         types_files=LIBRARY_TYPES,
         parameter=_parameter,
         on_cpu="stream == DEUTERON_CPU || !stream" if is_cpu_only else "stream == DEUTERON_CPU",
+        tables=tables or {},
     )
 
 

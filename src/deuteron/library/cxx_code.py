@@ -2,7 +2,7 @@
 
     library_cxx("norms", "acme", functions, overloads)        the text of norms.hpp
 
-    [[nodiscard]] inline deuteron_status rms_norm(deuteron::stream stream, const float *X, ..., int algo_id = 0)
+    [[nodiscard]] inline deuteron_status rms_norm(deuteron::stream stream, const float *X, ..., int algo_id = any_algo)
 
 Every function has its own name, `rms_norm_fp16`, and that of its overload set. Two that would have the same parameters,
 as the kernels for fp16 and bf16 have where both are uint16_t, are no overloads: they have their own names only.
@@ -15,10 +15,12 @@ from collections.abc import Mapping, Sequence
 from deuteron.aot.c_types import c_type, declaration, is_read
 from deuteron.aot.dispatch import Functions, records_of
 from deuteron.aot.metadata import ParamRecord
+from deuteron.aot.queries import REASON, values_of
 from deuteron.aot.templates import render
 from deuteron.dtypes import FLOATS, INTEGERS
 
 _STREAM = "deuteron::stream stream"
+_ANY_ALGO = "int algo_id = deuteron::any_algo"
 _POINTEES = {
     **{type.signature: c_type(type.signature) for type in INTEGERS},
     **{type.signature: c_type(type.signature) for type in FLOATS if type.bits >= 32},
@@ -36,7 +38,7 @@ def library_cxx(name: str, namespace: str, functions: Functions, overloads: Mapp
         name=name,
         namespace=namespace,
         example=overloads[first],
-        functions="\n".join(names.definitions(is_checked=False)),
+        functions="\n".join([*names.definitions(is_checked=False), *map(names.select, functions)]),
         checked="\n".join(names.definitions(is_checked=True)),
     )
 
@@ -64,15 +66,40 @@ class _Names:
             text = f"#if defined(DEUTERON_FP16) && defined(DEUTERON_BF16)\n{text}#endif\n"
         return [*texts, text]
 
+    def select(self, function: str) -> str:
+        """The function that finds an algorithm by its values."""
+        values = values_of(self.functions[function])
+        declared = [f"{value.c_parameter} = {'nullptr' if value.is_text else 'deuteron::any'}" for value in values]
+        head = declaration("[[nodiscard]] inline int", f"{function}_select", declared)
+        return f"{head} noexcept {{\n  return ::{function}_select({', '.join(value.c_name for value in values)});\n}}\n"
+
     def _definition(self, name: str, function: str, is_checked: bool) -> str:
-        types, params = self.types[function], self._params(function)
-        declared = [_declared(type, param.c_name) for type, param in zip(types, params, strict=True)]
+        launch = self._launch(name, function, is_checked)
+        return launch if is_checked else f"{launch}\n{self._supports(name, function)}"
+
+    def _launch(self, name: str, function: str, is_checked: bool) -> str:
         result = "inline void" if is_checked else "[[nodiscard]] inline deuteron_status"
-        head = declaration(result, name, [_STREAM, *declared, "int algo_id = 0"])
-        arguments = ", ".join(["stream.handle()", *(param.c_name for param in params), "algo_id"])
-        call = f"::{function}({arguments})"
+        head = declaration(result, name, [*self._declared(function), _ANY_ALGO])
+        arguments = self._arguments(function)
+        call = f"algo_id == deuteron::any_algo ? ::{function}_default({arguments}) : ::{function}({arguments}, algo_id)"
         body = f"deuteron::check({call})" if is_checked else f"return {call}"
         return f"{head}{'' if is_checked else ' noexcept'} {{\n  {body};\n}}\n"
+
+    def _supports(self, name: str, function: str) -> str:
+        reason = f"{REASON} = nullptr"
+        head = declaration(
+            "[[nodiscard]] inline deuteron_status", f"{name}_supports", [*self._declared(function), _ANY_ALGO, reason]
+        )
+        return (
+            f"{head} noexcept {{\n  return ::{function}_supports({self._arguments(function)}, algo_id, reason);\n}}\n"
+        )
+
+    def _declared(self, function: str) -> list[str]:
+        pairs = zip(self.types[function], self._params(function), strict=True)
+        return [_STREAM, *(_declared(type, param.c_name) for type, param in pairs)]
+
+    def _arguments(self, function: str) -> str:
+        return ", ".join(["stream.handle()", *(param.c_name for param in self._params(function))])
 
     def _params(self, function: str) -> Sequence[ParamRecord]:
         return records_of(self.functions[function])[0].c_params

@@ -23,6 +23,7 @@ from deuteron.errors import Location, UsageError, suggest
 
 SAME = "same:"
 SYSTEMS = ("linux", "macos", "windows")
+_TUNE_KEYS = ("sizes", "arguments")
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _SCALARS = (bool, int, float, str)
 
@@ -37,7 +38,10 @@ class Kernel:
     """A kernel of a library. `source` is a file, relative to the declaration's folder, or `module` a module.
 
     `out_name` is what the functions are called, without it the kernel's name. Of `exclude`, a variant that has all
-    the values of a table is left out. `place` says where a key was written.
+    the values of a table is left out. `tuned` is a file of timings, relative to the declaration's folder, by which the
+    default algorithm is chosen, and `tune` what `deuteron tune` measures: `sizes`, values of whole parameters, whose
+    names are the key, and `arguments`, the elements of arrays and what other parameters are. `place` says where a key
+    was written.
     """
 
     name: str
@@ -50,10 +54,12 @@ class Kernel:
     options: Mapping[str, Any] = field(default_factory=dict)
     host_parameters: Mapping[str, str] = field(default_factory=dict)
     exclude: Sequence[Mapping[str, Any]] = ()
+    tuned: str | None = None
+    tune: Mapping[str, Any] = field(default_factory=dict)
     place: Callable[..., Location | None] = field(default=nowhere, compare=False, repr=False)
 
     def __post_init__(self) -> None:
-        for name in ("name", "grid", "source", "module", "out_name"):
+        for name in ("name", "grid", "source", "module", "out_name", "tuned"):
             if not isinstance(getattr(self, name), str | None):
                 raise self.error(f"'{name}' is a text, got {getattr(self, name)!r}", name)
         if (self.source is None) == (self.module is None):
@@ -66,6 +72,7 @@ class Kernel:
         for group in ("types", "constexprs", "options"):
             self._check_axes(group)
         self._check_exclusions()
+        self._check_tuning()
 
     @property
     def function(self) -> str:
@@ -103,6 +110,21 @@ class Kernel:
             raise self.error(message, group, name)
         if followed_by(axes[followed]):
             raise self.error(f"'{name}' follows '{followed}', which follows another one itself", group, name)
+
+    def _check_tuning(self) -> None:
+        if not isinstance(self.tune, Mapping):
+            raise self.error(f"'tune' is a table, got {self.tune!r}", "tune")
+        for key, table in self.tune.items():
+            if key not in _TUNE_KEYS:
+                known = f"{suggest(key, _TUNE_KEYS)} It has {', '.join(_TUNE_KEYS)}"
+                raise self.error(f"'tune' has no '{key}'.{known}", "tune", key)
+            if not isinstance(table, Mapping):
+                raise self.error(f"'{key}' is a table, got {table!r}", "tune", key)
+        for name, sizes in self.tune.get("sizes", {}).items():
+            if not _values(sizes) or not all(type(size) is int for size in _values(sizes)):
+                raise self.error(f"the sizes of '{name}' are whole numbers, got {sizes!r}", "tune", "sizes", name)
+        if self.tune and self.tuned is None:
+            raise self.error("'tuned' names the file that is written by what 'tune' says", "tune")
 
     def _check_exclusions(self) -> None:
         if not isinstance(self.exclude, list | tuple):
@@ -160,6 +182,12 @@ class Library:
         self._check_objects()
         if not self.kernels:
             raise self.error(f"library '{self.name}' has no kernels")
+
+    @property
+    def declaring_files(self) -> list[str]:
+        """What the library is made of beside the sources of its kernels, relative to `root`."""
+        tuned = (kernel.tuned for kernel in self.kernels if kernel.tuned is not None)
+        return list(dict.fromkeys([*([self.file] if self.file else []), *tuned]))
 
     @property
     def cxx_namespace(self) -> str:

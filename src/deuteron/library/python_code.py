@@ -2,8 +2,8 @@
 
     library_python("norms", functions)        the text of norms.py
 
-    def rms_norm_fp32(X, Y, n, n_rows, *, algo_id=0, stream=CPU):
-        _check(_rms_norm_fp32(stream, _address(X), _address(Y), n, n_rows, algo_id))
+    def rms_norm_fp32(X, Y, n, n_rows, *, algo_id=None, stream=CPU): ...
+    rms_norm_fp32(x, y, n, n_rows, algo_id=rms_norm_fp32_select(BLOCK=1024))
 
 A function is found by its symbol, which has a digest of what the functions of the library are: a module and a library
 that do not belong together are an error when they are loaded.
@@ -17,10 +17,12 @@ from collections.abc import Iterator
 from deuteron.aot.c_types import c_type
 from deuteron.aot.dispatch import Algos, Functions, algo_constants, records_of
 from deuteron.aot.metadata import ParamRecord
+from deuteron.aot.queries import values_of
 from deuteron.aot.symbols import symbol
 from deuteron.aot.templates import render
 from deuteron.library.c_code import library_digest
 
+_VALUE_CTYPES = {"int64_t ": "ctypes.c_int64", "double ": "ctypes.c_double", "const char *": "ctypes.c_char_p"}
 _CTYPES = {"bool": "c_bool", "float": "c_float", "double": "c_double"}
 
 
@@ -40,15 +42,29 @@ def _function(name: str, algos: Algos, digest: str) -> str:
     has_cpu = any(record.backend == "cpu" for record in records)
     names = [_python_name(param.c_name) for param in params]
     values = [f"_address({n})" if p.type.startswith("*") else n for n, p in zip(names, params, strict=True)]
-    types = ", ".join(["ctypes.c_void_p", *map(_ctype, params), "ctypes.c_int"])
-    head = ", ".join([*names, "*", "algo_id=0", f"stream={'CPU' if has_cpu else 'None'}"])
-    arguments = ", ".join(["stream", *values, "algo_id"])
-    return (
-        f'\n\n_{name} = _function("{symbol(digest, name)}", {types})\n'
-        f"{''.join(_constants(name, algos))}\n\n"
-        f"def {name}({head}):\n"
-        f"    _check(_{name}({arguments}))\n"
+    return render(
+        "library_function.py.txt",
+        name=name,
+        **{verb: symbol(digest, f"{name}{verb}") for verb in ("_default", "_select", "_supports")},
+        own=symbol(digest, name),
+        types=", ".join(["ctypes.c_void_p", *map(_ctype, params)]),
+        constants="".join(_constants(name, algos)),
+        head=", ".join([*names, "*", "algo_id=None", f"stream={'CPU' if has_cpu else 'None'}"]),
+        arguments=", ".join(["stream", *values]),
+        **_select(algos),
     )
+
+
+def _select(algos: Algos) -> dict[str, str]:
+    """What the function that finds an algorithm takes, in Python and for C."""
+    values = values_of(algos)
+    names = [_python_name(value.c_name) for value in values]
+    passed = (f"{'_text' if v.is_text else '_number'}({name})" for v, name in zip(values, names, strict=True))
+    return {
+        "select_types": ", ".join(_VALUE_CTYPES[value.c_type] for value in values),
+        "select_head": ", ".join(["*", *(f"{name}=None" for name in names)]),
+        "select_arguments": ", ".join(passed),
+    }
 
 
 def _constants(name: str, algos: Algos) -> Iterator[str]:

@@ -64,13 +64,18 @@ def versions(target: str) -> tuple[str, ...]:
     return (*toolchain(), get_backend(resolved).fingerprint(resolved), repr(asked))
 
 
-@cache
 def digest_of_file(path: Path) -> str:
-    """SHA-256 of what a file has; read once in a process."""
+    """SHA-256 of what a file has; read once in a process, and again when it has changed."""
     try:
-        return hashlib.sha256(path.read_bytes()).hexdigest()
+        found = path.stat()
+        return _digest_of(path, (found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns))
     except OSError:
         return _ABSENT
+
+
+@cache
+def _digest_of(path: Path, state: tuple[int, ...]) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
 def digest_of_content(content: str | bytes) -> str:

@@ -80,13 +80,23 @@ def _outcome(variant: Variant, root: Path) -> Compiled | Mistake:
 def compile_variant(variant: Variant, root: Path) -> Compiled:
     """Compile a variant; the current folder is the project's. Raises DeuteronError."""
     start = time.perf_counter()
+    emitted = _emitted(request_of(variant))
+    files: dict[str, str | bytes] = {
+        f"kernels/{file.name}": text for file, text in emitted.files.items() if file.suffix != ".json"
+    }
+    files.update((f"{FOLDER}/{name}", content) for name, content in emitted.raw_files.items())
+    sources = sources_of(emitted.dependencies, root)
+    return Compiled(emitted.record.to_fields(), files, emitted.code_bytes, sources, time.perf_counter() - start)
+
+
+def request_of(variant: Variant) -> CompileRequest:
+    """What compiles a variant, after all that the declaration says of it has been checked."""
     path = ModuleName(variant.module) if variant.module else Path(variant.source or "")
-    function = _function(variant, path)
-    signature = _signature(variant, function)
+    signature = _signature(variant, _function(variant, path))
     _check_options(variant)
     flags = {name: value for name, value in variant.options.items() if name in _OWN_FLAGS}
     further = {name: value for name, value in variant.options.items() if name not in _OWN_FLAGS}
-    request = CompileRequest(
+    return CompileRequest(
         path,
         variant.name,
         signature,
@@ -100,13 +110,6 @@ def compile_variant(variant: Variant, root: Path) -> Compiled:
         objects=variant.objects,
         **flags,
     )
-    emitted = _emitted(request)
-    files: dict[str, str | bytes] = {
-        f"kernels/{file.name}": text for file, text in emitted.files.items() if file.suffix != ".json"
-    }
-    files.update((f"{FOLDER}/{name}", content) for name, content in emitted.raw_files.items())
-    sources = sources_of(emitted.dependencies, root)
-    return Compiled(emitted.record.to_fields(), files, emitted.code_bytes, sources, time.perf_counter() - start)
 
 
 def _emitted(request: CompileRequest) -> EmittedKernel:

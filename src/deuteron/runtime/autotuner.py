@@ -292,7 +292,7 @@ class Autotuner(KernelInterface):
             try:
                 kernel = launch_kernel(self.fn, launch.grid, launch.args, keywords)
                 if not is_checked:
-                    _check_spills(kernel)
+                    check_spills(kernel)
                     is_checked = True
             except BaseException as error:
                 self.post_hook(everything, exception=error)
@@ -357,7 +357,7 @@ def _arrays(named: Mapping[str, Any]) -> list[tuple[str, Any]]:
     return [(name, part) for name, part in parts if hasattr(part, "dtype")]
 
 
-def _check_spills(kernel: Any) -> None:
+def check_spills(kernel: Any) -> None:
     """Raise Spills for a compiled kernel that keeps registers in memory, as far as is known."""
     words = getattr(kernel, "n_spills", None)
     if words:

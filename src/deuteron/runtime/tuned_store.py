@@ -17,6 +17,7 @@ import json
 import re
 import warnings
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -72,12 +73,15 @@ class TunedStore:
         is_same = (found.device, found.source, dict(found.key), dict(found.types)) == asked
         return is_same and (self._is_users or found.compiler == choice.compiler)
 
+    @staticmethod
+    def with_outcomes(choice: Choice, outcomes: Mapping[Config, Outcome]) -> Choice:
+        """The choice with what was measured for it."""
+        return replace(choice, outcomes={json.dumps(config_fields(config)): one for config, one in outcomes.items()})
+
     def add(self, choice: Choice, outcomes: Mapping[Config, Outcome]) -> None:
         """Keep what was measured."""
-        texts = {json.dumps(config_fields(config)): outcome for config, outcome in outcomes.items()}
-        about = (choice.device, choice.source, choice.compiler, choice.key, choice.types)
         try:
-            merge_into(self.path, self.kernel, [Choice(*about, texts)])
+            merge_into(self.path, self.kernel, [self.with_outcomes(choice, outcomes)])
         except (OSError, UsageError) as error:
             self._warn(error)
 

@@ -132,7 +132,8 @@ def _said(built: Built, folder: Path) -> str:
 def _write_depfile(request: _Request, path: Path, libraries: list[Library], built: dict[str, Built]) -> None:
     sources = {request.file.resolve()}
     for library in libraries:
-        sources.update((library.root / name).resolve() for name in built[library.name].sources)
+        names = (*built[library.name].sources, *library.declaring_files)
+        sources.update((library.root / name).resolve() for name in names)
     outputs = [(request.folder(library) / f"{library.name}.json").resolve() for library in libraries]
     write_files({path: depfile_text([request.depfile_target or output for output in outputs], sorted(sources))})
 

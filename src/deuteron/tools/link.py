@@ -19,14 +19,21 @@ from deuteron.tools.command import Command
 @click.option(
     "--out", "-o", "out_path", required=True, type=click.Path(path_type=Path), help="Where to write, without .c, .h."
 )
-def command(headers: tuple[Path, ...], out_path: Path) -> None:
+@click.option(
+    "--tuned",
+    multiple=True,
+    type=click.Path(path_type=Path),
+    help="A file of timings by which NAME_default chooses; several may be given.",
+)
+def command(headers: tuple[Path, ...], out_path: Path, tuned: tuple[Path, ...]) -> None:
     """Link the kernels of HEADERS, which `deuteron compile` wrote with their .json beside them.
 
-    Writes a .c and a .h with the functions NAME, NAME_default, NAME_get_num_algos, load_NAME and unload_NAME.
+    Writes a .c and a .h with the functions NAME, NAME_default, NAME_get_num_algos, NAME_select, NAME_supports,
+    load_NAME and unload_NAME.
     """
     from deuteron.aot.link import link_kernels  # deferred: for the start-up time of other commands
 
-    linked = link_kernels(headers, out_path)
+    linked = link_kernels(headers, out_path, tuned)
     for file in linked.files:
         click.echo(f"{'wrote' if file in linked.changed else 'unchanged'} {file}", err=True)
 

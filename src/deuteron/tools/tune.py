@@ -1,5 +1,6 @@
-"""`deuteron tune`: what autotuners have measured.
+"""`deuteron tune`: measures the kernels of a library; what was measured, by that and by autotuners.
 
+deuteron tune norms --size n=1024,4096                     the library of deuteron.toml, on this machine's devices
 deuteron tune show tuned                                   folders and files: each choice that they lead to
 deuteron tune merge tuned/scale.json other/scale.json      the timings of both into the first
 """
@@ -14,7 +15,7 @@ from typing import Any
 
 import click
 
-from deuteron.errors import UsageError
+from deuteron.errors import UsageError, suggest
 from deuteron.options import settings
 from deuteron.runtime.tuned_file import Choice, Outcome, Tuned, merge_into, read_tuned
 from deuteron.tools.command import Command
@@ -23,9 +24,58 @@ _PATH = click.Path(path_type=Path)
 _WIDTH = 160
 
 
-@click.group("tune")
+class _Group(click.Group):
+    """A word that is no command is the name of a library."""
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        is_library = args and args[0] not in self.commands and not args[0].startswith("-")
+        return super().resolve_command(ctx, ["library", *args] if is_library else args)
+
+
+@click.group("tune", cls=_Group)
 def command() -> None:
-    """Show and merge what was measured of the configurations of kernels."""
+    """Measure the kernels of the library NAME, or show and merge what was measured of configurations.
+
+    `deuteron tune NAME` is `deuteron tune library NAME`.
+    """
+
+
+@command.command("library", cls=Command)
+@click.argument("name")
+@click.option("--file", "-f", type=_PATH, default=Path("deuteron.toml"), show_default=True, help="What declares it.")
+@click.option("--size", "sizes", multiple=True, metavar="NAME=N,...", help="In the place of the declared sizes.")
+@click.option("--again", is_flag=True, help="Measure what is known, too.")
+def library(name: str, file: Path, sizes: tuple[str, ...], again: bool) -> None:
+    """Measure the kernels of the library NAME that have a table `tune` in deuteron.toml, on this machine.
+
+    The timings go into the files that `tuned` names, by which `deuteron build` lets functions choose.
+    """
+    from deuteron.library import read_project  # deferred: bring the compiler
+    from deuteron.library.measure import MeasureOptions, measure_library
+
+    declared = read_project(file)
+    if name not in declared:
+        raise UsageError(
+            f"'{file}' declares no library '{name}'.{suggest(name, declared)} It has {', '.join(declared)}"
+        )
+    for measured in measure_library(declared[name], MeasureOptions(dict(map(_size, sizes)), again)):
+        choice = measured.choice
+        where = f"{measured.function} on {choice.device}, {_listed(choice.key)}"
+        if choice.best is None:
+            click.echo(f"{where}: none can be run: {next(iter(choice.outcomes.values())).failure}", err=True)
+            continue
+        best = f"{choice.outcomes[choice.best].time:.4g} ms: {_listed(json.loads(choice.best))}"
+        click.echo(f"{where}: {measured.num_new} of {len(choice.outcomes)} measured, best {best}", err=True)
+
+
+def _size(text: str) -> tuple[str, list[int]]:
+    name, _, values = text.partition("=")
+    numbers = values.split(",")
+    if not name or not all(number.strip().isdigit() for number in numbers):
+        raise UsageError(f"--size {text}: expected a name and whole numbers, such as n=1024,4096")
+    return name.strip(), [int(number) for number in numbers]
 
 
 @command.command("show", cls=Command)

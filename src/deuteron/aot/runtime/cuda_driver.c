@@ -107,6 +107,8 @@ extern deuteron_cuda deuteron_cuda_v3;
 int deuteron_cuda_launch_v3(deuteron_cuda_kernel *kernel, void **args, const uint32_t *grid, void *stream);
 int deuteron_cuda_load_v3(deuteron_cuda_kernel *kernel);
 int deuteron_cuda_unload_v3(deuteron_cuda_kernel *kernel);
+int deuteron_cuda_supports_v3(const deuteron_cuda_kernel *kernel);
+int deuteron_cuda_capability_v3(void);
 int deuteron_cuda_encode_v3(const deuteron_tensor_box *box, uint64_t address, const int64_t *sizes, const int64_t *strides,
                             void *map);
 
@@ -430,6 +432,37 @@ DEUTERON_SHARED int deuteron_cuda_unload_v3(deuteron_cuda_kernel *kernel) {
   }
   pthread_mutex_unlock(&cuda->mutex);
   return result;
+}
+
+/* Whether the current device runs one of the kernel's images, as a status. Nothing is loaded. */
+DEUTERON_SHARED int deuteron_cuda_supports_v3(const deuteron_cuda_kernel *kernel) {
+  deuteron_cuda *cuda = &deuteron_cuda_v3;
+  int device, is_pushed;
+  int result = deuteron_cuda_enter(cuda, &device, &is_pushed);
+  if (result == DEUTERON_SUCCESS)
+    while ((result = deuteron_cuda_fits(cuda, kernel, device)) == DEUTERON_ERROR_UNSUPPORTED_DEVICE && kernel->otherwise)
+      kernel = kernel->otherwise;
+  deuteron_cuda_leave(cuda, is_pushed);
+  return result;
+}
+
+/* 90 where the current device is of compute capability 9.0; 0 where that cannot be said. */
+DEUTERON_SHARED int deuteron_cuda_capability_v3(void) {
+  static int known[DEUTERON_MAX_DEVICES]; /* atomic */
+  deuteron_cuda *cuda = &deuteron_cuda_v3;
+  int device, is_pushed, major, minor, found = 0;
+  const int result = deuteron_cuda_enter(cuda, &device, &is_pushed);
+  const uint64_t bit = result == DEUTERON_SUCCESS ? deuteron_cuda_bit(device) : 0;
+  if (bit)
+    found = __atomic_load_n(&known[device], __ATOMIC_RELAXED);
+  if (result == DEUTERON_SUCCESS && !found &&
+      cuda->call.device_get_attribute(&major, DEUTERON_CUDA_MAJOR, device) == DEUTERON_SUCCESS &&
+      cuda->call.device_get_attribute(&minor, DEUTERON_CUDA_MINOR, device) == DEUTERON_SUCCESS)
+    found = 10 * major + minor;
+  if (bit)
+    __atomic_store_n(&known[device], found, __ATOMIC_RELAXED);
+  deuteron_cuda_leave(cuda, is_pushed);
+  return found;
 }
 
 #ifdef __cplusplus

@@ -114,6 +114,7 @@ __attribute__((weak)) const char *deuteron_status_string(deuteron_status status)
       {915, "invalid resource configuration"},
       {916, "key rotation"},
       {999, "unknown"},
+      {1001, "no kernel for these arguments"},
   };
   unsigned i;
   for (i = 0; i < sizeof names / sizeof names[0]; i++)

@@ -20,6 +20,7 @@ extern "C" {
 #define DEUTERON_ERROR_LAUNCH_OUT_OF_RESOURCES ((deuteron_status)701) /* too many threads or registers */
 #define DEUTERON_ERROR_ASSERT ((deuteron_status)710)                  /* a tl.device_assert of the kernel failed */
 #define DEUTERON_ERROR_LAUNCH_FAILED ((deuteron_status)719)
+#define DEUTERON_ERROR_NO_KERNEL ((deuteron_status)1001) /* none was compiled for such arguments: of ..._supports only */
 
 /* The name of a status, never NULL. */
 const char *deuteron_status_string(deuteron_status status);

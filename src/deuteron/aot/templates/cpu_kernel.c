@@ -61,6 +61,8 @@ deuteron_status load_${function}(void) {
 
 deuteron_status unload_${function}(void) { return deuteron_unload_v2(); }
 
+deuteron_status supports_${function}(void) { return deuteron_check(); }
+
 ${plain_names}
 
 #ifdef __cplusplus

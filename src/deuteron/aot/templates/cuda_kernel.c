@@ -37,6 +37,8 @@ deuteron_status load_${function}(void) { return (deuteron_status)deuteron_cuda_l
 
 deuteron_status unload_${function}(void) { return (deuteron_status)deuteron_cuda_unload_v3(&deuteron_this); }
 
+deuteron_status supports_${function}(void) { return (deuteron_status)deuteron_cuda_supports_v3(&deuteron_this); }
+
 ${plain_names}
 
 #ifdef __cplusplus

@@ -2,7 +2,9 @@
 //
 //   ${namespace}::${example}(stream, ...)             a status, which has to be looked at
 //   ${namespace}::checked::${example}(stream, ...)    throws deuteron::error instead
+//   ${namespace}::${example}_supports(stream, ...)    whether there is a kernel for these arguments
 //
+// All take an algo_id after the arguments, which ..._select(...) finds by its values; without one the default is taken.
 // A stream is a cudaStream_t or CUstream, nullptr for a GPU's default one, or deuteron::cpu.
 #pragma once
 
@@ -36,6 +38,9 @@ using bf16 = __nv_bfloat16;
 #else
 using bf16 = std::uint16_t;
 #endif
+
+inline constexpr int any_algo = DEUTERON_ANY_ALGO;
+inline constexpr std::int64_t any = DEUTERON_ANY;
 
 struct cpu_t {};
 inline constexpr cpu_t cpu{}; // in the place of a stream: the processor

@@ -9,10 +9,9 @@ ${cases}
   }
 }
 
-${launch_default} {
-  return ${name}(${arguments}, 0);
-}
-
+${default}
+${select}
+${supports}
 /* Those for GPUs, and from there on those for the processor. */
 static const deuteron_linked deuteron_kernels_${name}[] = {
     ${kernels},

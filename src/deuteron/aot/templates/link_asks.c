@@ -1,0 +1,7 @@
+${head} {
+  deuteron_status deuteron_result = DEUTERON_ERROR_UNSUPPORTED_DEVICE;
+  *reason = "there is no kernel for this device";
+${unused}
+  (void)(${questions});
+  return deuteron_result;
+}

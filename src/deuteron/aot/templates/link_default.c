@@ -1,0 +1,3 @@
+${launch_default} {
+  return ${name}(${arguments}, 0);
+}

@@ -1,0 +1,162 @@
+"""`deuteron tune NAME`: a library's kernels are measured on this machine, and the library chooses by it."""
+
+import json
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+from library.project import Project
+
+from deuteron.errors import UsageError
+from deuteron.library import read_project
+from deuteron.library.device_arrays import arrays_for
+from deuteron.library.measure import MeasureOptions, measure_library
+from deuteron.options import Target
+from deuteron.runtime.tuned_file import read_tuned
+from deuteron.tools.main import main
+
+TUNE = """host_parameters = { n_rows = "i32" }
+tuned = "tuned/rms_norm.json"
+[library.norms.kernel.tune]
+sizes = { n = [50, 100], n_rows = 2 }
+arguments = { X = "n * n_rows", Y = "n * n_rows" }
+"""
+TYPES = "[library.norms.kernel.types]"
+
+
+@pytest.fixture
+def declared(project: Project) -> Project:
+    """Its kernels are compiled for this machine in this process; `tune` comes after the other keys."""
+    project.edit("deuteron.toml", f'host_parameters = {{ n_rows = "i32" }}\n{TYPES}', f"{TUNE}{TYPES}")
+    return project
+
+
+class Bench:
+    """The first algorithm is the fastest for few numbers in a row, the last for many."""
+
+    def __init__(self):
+        self.launched = 0
+
+    def __call__(self, fn, quantiles):
+        fn()
+        self.launched += 1
+        return [float(self.launched % 4 if self.launched % 4 < 3 else 0.5)] * 3
+
+
+def measure(project: Project, **options) -> list:
+    library = read_project(project.file)["norms"]
+    return list(measure_library(library, MeasureOptions(**options)))
+
+
+def test_all_algorithms_of_all_functions_for_all_sizes(declared: Project):
+    bench = Bench()
+    found = measure(declared, bench=bench)
+    assert [(one.function, dict(one.choice.key), one.num_new) for one in found] == [
+        (f"rms_norm_{type}", {"n": n, "n_rows": 2}, 2) for type in ("fp16", "fp32") for n in (50, 100)
+    ]
+    assert bench.launched == 8
+    tuned = read_tuned(declared.folder / "tuned" / "rms_norm.json")
+    assert (
+        tuned.kernel == "norms.rms_norm" and [dict(c.types)["X"] for c in tuned.choices] == ["fp16"] * 2 + ["fp32"] * 2
+    )
+    assert json.loads(next(iter(tuned.choices[0].outcomes))) == {
+        "BLOCK": 64,
+        "eps": 1e-5,
+        "num_warps": 1,
+        "num_stages": 3,
+        "num_ctas": 1,
+    }
+
+
+def test_what_is_known_is_not_measured_again(declared: Project):
+    measure(declared, bench=Bench())
+    bench = Bench()
+    found = measure(declared, bench=bench, sizes={"n": [100, 200]})
+    assert [one.num_new for one in found] == [0, 2, 0, 2] and bench.launched == 4
+    measure(declared, bench=bench, sizes={"n": [100]}, again=True)
+    assert bench.launched == 8
+
+
+def test_the_library_chooses_by_it(declared: Project):
+    measure(declared, bench=Bench())
+    declared.build()
+    source = (declared.out / "norms.c").read_text()
+    assert "deuteron_tuned_rms_norm_fp16[][6]" in source and "deuteron_tuned_rms_norm_fp32[][6]" in source
+    assert "by n, n_rows" in (declared.out / "norms.h").read_text()
+
+
+def test_the_command(declared: Project, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("deuteron.testing.do_bench", Bench())
+    monkeypatch.setattr("deuteron.library.measure.shortest", lambda fn, enough: 0.0)
+    command = ["tune", "norms", "-f", str(declared.file), "--size", "n=64"]
+    result = CliRunner().invoke(main, command)
+    assert result.exit_code == 0, result.output
+    assert "rms_norm_fp32 on cpu:" in result.output and "n: 64, n_rows: 2: 2 of 2 measured, best " in result.output
+    for arguments, message in (
+        (["nroms"], "declares no library 'nroms'. Did you mean 'norms'?"),
+        (["norms", "--size", "n"], "--size n: expected a name and whole numbers, such as n=1024,4096"),
+        (["norms", "--size", "m=1"], "'m' is none of the sizes of kernel 'rms_norm': n, n_rows"),
+    ):
+        result = CliRunner().invoke(main, ["tune", *arguments, "-f", str(declared.file)])
+        assert result.exit_code == 1 and message in result.output
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        (
+            "sizes = { n = [50, 100], n_rows = 2 }",
+            'sizes = { n = "many" }',
+            "the sizes of 'n' are whole numbers, got 'many'",
+        ),
+        ("arguments = {", "argument = {", "'tune' has no 'argument'. Did you mean 'arguments'?"),
+        ('X = "n * n_rows", ', "", "'tune' says neither in 'sizes' nor in 'arguments' what 'X' is"),
+        ("n_rows = 2 }", "n_rows = 2, m = 3 }", "'m' is no parameter of the functions of 'rms_norm'"),
+        ('X = "n * n_rows"', 'X = "n * rows"', "rows"),
+        ('tuned = "tuned/rms_norm.json"\n', "", "'tuned' names the file that is written by what 'tune' says"),
+    ],
+)
+def test_mistakes(declared: Project, old: str, new: str, message: str):
+    declared.edit("deuteron.toml", old, new)
+    with pytest.raises(UsageError) as caught:
+        measure(declared, bench=Bench())
+    assert message in str(caught.value) and "deuteron.toml:" in str(caught.value)
+
+
+def test_a_library_that_says_nothing(project: Project):
+    with pytest.raises(UsageError, match="no kernel of library 'norms' has a table 'tune'"):
+        measure(project)
+
+
+def test_arrays_are_aligned_and_hold_numbers(monkeypatch: pytest.MonkeyPatch):
+    with arrays_for(Target("cpu", "native", 1)) as arrays:
+        for type, size in (("fp16", 2), ("bf16", 2), ("fp32", 4), ("fp64", 8), ("i1", 1), ("i32", 4), ("fp8e5", 1)):
+            address = arrays.make(type, 7)
+            assert address % 64 == 0
+            content = np.ctypeslib.as_array((np.ctypeslib.ctypes.c_uint8 * (7 * size)).from_address(address))
+            assert content.any() == type.startswith(("fp", "bf"))
+
+
+class FakeDriver:
+    """Its memory is a number."""
+
+    def __init__(self):
+        self.calls = []
+
+    def call(self, name, *args):
+        self.calls.append((name, *args[-1:]))
+        return 4096 if name == "cuMemAlloc" else None
+
+    def context_of(self, device):
+        from contextlib import nullcontext
+
+        return nullcontext()
+
+
+def test_arrays_of_a_gpu_are_freed(monkeypatch: pytest.MonkeyPatch):
+    driver = FakeDriver()
+    monkeypatch.setattr("deuteron.library.device_arrays.cuda_driver", lambda: driver)
+    monkeypatch.setattr("deuteron.library.device_arrays.current_device", lambda driver: 0)
+    with arrays_for(Target("cuda", 90)) as arrays:
+        assert arrays.make("fp16", 8) == 4096
+    assert driver.calls == [("cuMemAlloc", 16), ("cuMemcpyHtoD", 16), ("cuMemFree", 4096)]
