@@ -1,5 +1,7 @@
 """LLVM IR for GPUs: kernels, address spaces, assembly; and its way to PTX."""
 
+import time
+
 import pytest
 
 from deuteron.backend.llvm.builder import Touches
@@ -158,6 +160,28 @@ def test_rolled_loops_stay_loops(stop):
     text = kernel(emit)
     assert text.count("!llvm.loop !") == 2 and text.count('"llvm.loop.unroll.disable"') == 1
     assert emit_ptx(text, "sm_90a", 83).count('.pragma "nounroll"') == 2
+
+
+def rows_loaded(count: int) -> str:
+    """Loads from rows of an array one after the other, each with an address of its own."""
+
+    def emit(module, b):
+        p, n = b.parameters
+        for row in range(count):
+            index = b.sext(b.mul(b.add(n, const("i32", 3 * row)), n), "i64")
+            b.store(b.load("i32", b.gep("i32", p, index)), b.gep("i32", p, const("i64", row)))
+
+    return kernel(emit)
+
+
+def test_the_time_to_emit_grows_as_the_number_of_addresses():
+    def seconds(llir: str) -> float:
+        begin = time.process_time()
+        emit_ptx(llir, "sm_90a", 83)
+        return time.process_time() - begin
+
+    few, many = (rows_loaded(count) for count in (250, 1000))
+    assert seconds(many) < 8 * min(seconds(few) for _ in range(2))
 
 
 def test_cubins_do_not_depend_on_when_a_source_was_written():
