@@ -44,12 +44,13 @@ MAX_SHOWN = 10
 
 @dataclass(frozen=True)
 class BuildOptions:
-    """How to build. `processes` of None is one for each processor; `start(n)` is told how much there is to do,
-    `advance` of each part that is done; `werror` names findings that are errors; without `with_objects` only sources
-    are made.
+    """How to build. `processes` of None is one for each processor, `executor` names what else compiles; `start(n)` is
+    told how much there is to do, `advance` of each part that is done; `werror` names findings that are errors; without
+    `with_objects` only sources are made.
     """
 
     processes: int | None = None
+    executor: str | None = None
     check: bool = False
     with_objects: bool = True
     werror: frozenset[str] = frozenset()
@@ -200,12 +201,12 @@ def _compile(state: _State, stale: Sequence[Variant]) -> None:
     """Compile what is stale; raises UsageError with all that is wrong, each once."""
     if not stale:
         return
-    from deuteron.library.processes import available_processes, compiled  # deferred: bring the compiler
+    from deuteron.library.executors import executor_of  # deferred: brings the compiler
     from deuteron.library.worker import Compiled
 
     mistakes: dict[str, Mistake] = {}
-    processes = state.options.processes or available_processes()
-    for variant, outcome in compiled(stale, state.library.root, processes):
+    compile_all = executor_of(state.options.executor, state.options.processes)
+    for variant, outcome in compile_all(stale, state.library.root):
         state.options.advance(variant.describe())
         if isinstance(outcome, Compiled):
             _take(state, variant, outcome)

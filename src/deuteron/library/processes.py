@@ -31,7 +31,7 @@ def available_processes() -> int:
 def compiled(variants: Sequence[Variant], root: Path, processes: int) -> Iterator[tuple[Variant, Compiled | Mistake]]:
     """The outcome of every variant, as it is there."""
     context = _context()
-    pending = deque(_shares(variants, processes))
+    pending = deque(shares(variants, processes))
     running: dict[Connection, _Running] = {}
     try:
         while pending or running:
@@ -63,7 +63,7 @@ def _context() -> multiprocessing.context.BaseContext:
     return context
 
 
-def _shares(variants: Sequence[Variant], processes: int) -> list[list[Variant]]:
+def shares(variants: Sequence[Variant], processes: int) -> list[list[Variant]]:
     """What each process does: variants of one source, not so many that the others have nothing to do in the end."""
     sources: dict[str, list[Variant]] = {}
     for variant in variants:

@@ -64,11 +64,12 @@ def serve(connection: Connection, variants: Sequence[Variant], root: Path) -> No
     """Compile all, which have one source, and send the outcome of each as it is there."""
     os.chdir(root)
     for variant in variants:
-        connection.send(_outcome(variant, root))
+        connection.send(outcome_of(variant, root))
     connection.close()
 
 
-def _outcome(variant: Variant, root: Path) -> Compiled | Mistake:
+def outcome_of(variant: Variant, root: Path) -> Compiled | Mistake:
+    """What becomes of a variant; the current folder is the project's."""
     try:
         return compile_variant(variant, root)
     except DeclarationError as error:

@@ -35,6 +35,7 @@ _FORMATS = click.Choice(["table", "json"])
 @click.option("--out", "-o", type=_PATH, help="The folder that has one for each; default: build, beside the file.")
 @click.option("--target", "-t", "targets", multiple=True, help="Compile for this in the place of what is declared.")
 @click.option("--processes", "-j", type=click.IntRange(1), help="How many compile at a time; default: one a processor.")
+@click.option("--executor", help="Where kernels are compiled: processes:4, or dask://HOST:PORT, a Dask cluster.")
 @click.option("--check", is_flag=True, help="Write nothing, and fail where the sources that are there are stale.")
 @click.option("--sources-only", is_flag=True, help="Leave objects and libraries away.")
 @click.option("--list-sources", is_flag=True, help="Print the C files that a build makes, and make nothing.")
@@ -69,6 +70,7 @@ class _Request:
     out: Path | None
     targets: tuple[str, ...]
     processes: int | None
+    executor: str | None
     check: bool
     sources_only: bool
     list_sources: bool
@@ -111,6 +113,7 @@ def _built(request: _Request, library: Library, werror: frozenset[str]) -> Built
     with ProgressBar(library.name) as progress:
         options = BuildOptions(
             processes=request.processes,
+            executor=request.executor,
             check=request.check,
             with_objects=not request.sources_only,
             werror=werror,
