@@ -41,7 +41,7 @@ class CPUOptions:
 
     A warp is one lane here, so that a program which wants so many lanes asks for as many warps. With `check="bounds"`
     every access is checked against the arrays of the launch; None: as `debug` says, where a kernel is launched from
-    Python; "": not.
+    Python; "": not. `line_info` is for debuggers and profilers; kernels with `debug` have it.
     """
 
     num_warps: int = 4
@@ -53,18 +53,23 @@ class CPUOptions:
     debug: bool = False
     sanitize_overflow: bool = True
     check: str | None = None
+    line_info: bool = False
+
+    @property
+    def has_lines(self) -> bool:
+        """Whether the code has line tables."""
+        return bool(self.line_info or self.debug)
 
     def for_launch(self) -> CPUOptions:
         """As they are where the kernel is launched with the arrays at hand."""
-        if self.check is not None:
-            return self
-        return replace(self, check=settings.check if settings.check is not None else BOUNDS if self.debug else "")
+        check = next(found for found in (self.check, settings.check, BOUNDS if self.debug else "") if found is not None)
+        return replace(self, check=check, line_info=bool(self.line_info) or settings.line_info)
 
     def __post_init__(self) -> None:
         check_launch_options(self.num_warps, self.num_stages, self.num_ctas, MAX_THREADS)
         if self.check not in (None, "", BOUNDS):
             raise UsageError(f'check is None, "" or "{BOUNDS}", got {self.check!r}')
-        _check_flags(self, "enable_fp_fusion", "debug", "sanitize_overflow")
+        _check_flags(self, "enable_fp_fusion", "debug", "sanitize_overflow", "line_info")
         if self.opt_level not in range(4):
             raise UsageError(f"opt_level must be a whole number from 0 to 3, got {self.opt_level!r}")
 
@@ -318,6 +323,11 @@ class Settings:
         """The options `debug` and `enable_fp_fusion` where the environment says them: of kernels that say nothing."""
         given = zip(("debug", "enable_fp_fusion"), self.option_texts, strict=False)
         return {option: truth(text) for option, text in given if text}
+
+    @property
+    def line_info(self) -> bool:
+        """DEUTERON_LINE_INFO: kernels that launches on the CPU compile have line tables, of which gdb is told."""
+        return _flag("DEUTERON_LINE_INFO")
 
     @property
     def check(self) -> str | None:

@@ -104,7 +104,7 @@ class Context:
 
     def locate(self, op: Operation) -> None:
         """Give the code that follows the location of an op, where line tables are asked for."""
-        if not self.options.debug:
+        if not self.options.has_lines:
             return
         attribute = op.location
         if attribute not in self._debug:

@@ -209,4 +209,5 @@ def _named_pointers(params: Sequence[Param]) -> list[tuple[int, str]]:
 
 def load_kernel(obj: bytes, metadata: KernelMetadata) -> Callable[[Sequence[int], Sequence[Any]], None]:
     """The function that launches a kernel: `launch(grid, values)`, with the three extents of the grid."""
-    return LoadedKernel(load_object(obj, [metadata.symbol]), metadata)
+    is_announced = bool(metadata.options.get("line_info"))
+    return LoadedKernel(load_object(obj, [metadata.symbol], is_announced), metadata)

@@ -42,7 +42,7 @@ from deuteron.backend.llvm.builder import Builder
 from deuteron.backend.llvm.module import Module
 from deuteron.backend.llvm.types import Value, const, zero
 from deuteron.backend.spans import EVERYTHING
-from deuteron.ir.location import from_attribute
+from deuteron.ir.location import from_attribute, user_location
 from deuteron.ir.tt.debug import AssertOp
 from deuteron.ir.tt.function import FuncOp
 from deuteron.ir.types import i1
@@ -79,7 +79,7 @@ def lower_module(
     num_spans = len(pointers_of(plan.function)) if options.check == BOUNDS else 0
     asserts = bool(num_spans) or (options.debug and any(isinstance(op, AssertOp) for op in plan.function.walk()))
     llvm_module = Module(symbol, "contract" if options.enable_fp_fusion else "", path_of=path_of)
-    _emit_entry(llvm_module, symbol, plan.function.args, bool(waiting) or asserts, num_spans)
+    _emit_entry(llvm_module, symbol, plan.function, bool(waiting) or asserts, num_spans, options.has_lines)
     ctx = _emit_program(llvm_module, symbol, plan, target, options, waiting, asserts)
     assertions = tuple(_described(op, plan.function, path_of) for op in ctx.assertions)
     return LoweredKernel(llvm_module.text(), scratch_bytes, _line_of(waiting[0]) if waiting else 0, assertions)
@@ -145,12 +145,16 @@ def _as_declared(b: Builder, parameter: SSAValue, value: Value, target: CPUTarge
 
 
 def _emit_entry(
-    module: Module, symbol: str, parameters: Sequence[SSAValue], is_controlled: bool, num_spans: int
+    module: Module, symbol: str, function: FuncOp, is_controlled: bool, num_spans: int, has_lines: bool
 ) -> None:
-    """The external function: the loop over programs."""
+    """The external function: the loop over programs. With lines it has one, since the program becomes part of it."""
+    parameters = function.args
     signature = [("ptr", "args"), ("ptr", "grid"), ("i64", "begin"), ("i64", "end"), ("ptr", "scratch")]
     b = module.function(symbol, "void", signature, linkage="external")
     args, grid, begin, end, scratch = b.parameters
+    location = user_location(function.location) if has_lines else None
+    if location:
+        b.set_debug_location(module.debug_location(b, location.file, location.line, location.column))
     values = [_load_argument(b, args, number, value) for number, value in enumerate(parameters)]
     sizes = [b.load("i32", b.gep("i32", grid, const("i64", axis))) for axis in range(3)]
     control = _control(b, args, len(parameters), num_spans) if is_controlled else zero("ptr")

@@ -13,12 +13,14 @@ each section, and where they are more than 2 GiB apart, as in a process that map
 from __future__ import annotations
 
 import itertools
+import weakref
 from collections.abc import Sequence
 from functools import cache
 
 import llvmlite.binding as llvm
 
 from deuteron.backend.llvm.compile import initialise
+from deuteron.backend.llvm.debuggers import announce
 from deuteron.errors import InternalError
 
 _numbers = itertools.count()
@@ -34,15 +36,22 @@ class LoadedObject:
         return self._tracker[symbol]
 
 
-def load_object(data: bytes, symbols: Sequence[str]) -> LoadedObject:
-    """Load an object; `symbols` are the functions whose addresses will be asked for."""
+def load_object(data: bytes, symbols: Sequence[str], is_announced: bool = False) -> LoadedObject:
+    """Load an object; `symbols` are the functions whose addresses will be asked for.
+
+    Of one that `is_announced` gdb and perf are told (`debuggers.py`).
+    """
     library = llvm.JITLibraryBuilder().add_object_img(data).add_current_process()
     for symbol in symbols:
         library.export_symbol(symbol)
     try:
-        return LoadedObject(library.link(_jit(), f"object{next(_numbers)}"))
+        loaded = LoadedObject(library.link(_jit(), f"object{next(_numbers)}"))
     except RuntimeError as error:
         raise InternalError(f"the object of {', '.join(symbols)} cannot be loaded: {error}") from error
+    announced = announce(data, symbols[0], loaded.address(symbols[0])) if is_announced else None
+    if announced:
+        weakref.finalize(loaded, announced.withdraw).atexit = False
+    return loaded
 
 
 @cache
