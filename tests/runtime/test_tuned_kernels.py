@@ -1,6 +1,8 @@
 """Autotuned kernels on the CPU, timed by what their configuration says: each option, and what is kept on disk."""
 
+import io
 import json
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -9,7 +11,7 @@ import pytest
 import deuteron
 import deuteron.language as tl
 from deuteron import knobs
-from deuteron.errors import UsageError
+from deuteron.errors import AutotunerError, LaunchError, StrictError, UsageError
 from deuteron.runtime import trials
 
 COSTS = {16: 3.0, 32: 1.0, 64: 2.0}
@@ -183,6 +185,52 @@ def test_an_interrupt_keeps_what_was_timed(tmp_path):
     assert np.array_equal(x, np.zeros(100))
     tuned(add_one, then, cache_results=tmp_path / "a.json")[then.grid](x, 100)
     assert bench.timed == [16, 32] and then.timed == [64]
+
+
+def test_what_fails_only_now_is_not_kept(tmp_path):
+    class Failing(Bench):
+        def __call__(self, fn, quantiles):
+            if len(self.timed) == 1:
+                self.timed.append(0)
+                raise LaunchError("out of memory")
+            return super().__call__(fn, quantiles)
+
+    x, bench, then = np.zeros(100, np.float32), Failing(), Bench()
+    tuned(add_one, bench, cache_results=tmp_path / "a.json")[bench.grid](x, 100)
+    assert bench.timed == [16, 0, 64]
+    kernel = tuned(add_one, then, cache_results=tmp_path / "a.json")
+    kernel[then.grid](x, 100)
+    assert then.timed == [32] and kernel.best_config.kwargs == {"BLOCK": 32}
+
+
+def test_where_all_that_is_kept_failed_it_is_tried_again(tmp_path):
+    for _ in range(2):
+        bench = Bench()
+        with pytest.raises(AutotunerError, match="tl.static_assert"):
+            tuned(doubled, bench, (64, 128), cache_results=tmp_path / "a.json")[bench.grid](np.zeros(9, np.float32), 9)
+    assert len(stored(tmp_path / "a.json")[0]["timings"]) == 2
+
+
+def test_a_strict_launch_compiles_nothing(monkeypatch, tmp_path):
+    monkeypatch.setenv("DEUTERON_STRICT", "1")
+    monkeypatch.setenv("DEUTERON_CACHE_DIR", str(tmp_path))
+    bench = Bench()
+    with pytest.raises(StrictError, match="would be compiled by a launch"):
+        tuned(deuteron.jit(add_one.fn), bench)[bench.grid](np.zeros(9, np.float32), 9)
+
+
+def test_a_terminal_shows_the_best_and_what_was_skipped(monkeypatch):
+    class Terminal(io.StringIO):
+        def isatty(self):
+            return True
+
+    monkeypatch.setattr(sys, "stderr", Terminal())
+    monkeypatch.setenv("COLUMNS", "200")
+    bench, x = Bench(), np.ones(100, np.float32)
+    tuned(doubled, bench)[bench.grid](x, 100)
+    shown = sys.stderr.getvalue()
+    assert "autotuning doubled" in shown and "best 1 ms: BLOCK: 32" in shown
+    assert "doubled: skipped BLOCK: 64, num_warps: 4" in shown
 
 
 def test_configurations_with_hooks_are_not_kept(tmp_path):

@@ -31,9 +31,11 @@ START_SECONDS = 1.0  # of a worker, until it compiles: measured, 0.8 s of which 
 
 
 def can_compile_ahead() -> bool:
-    """Whether what a worker compiles is what a compile in this process would give, and is found in the cache."""
+    """Whether what a worker compiles is what a compile in this process would give, and is found in the cache; and
+    whether anything may be compiled."""
     is_looked_into = settings.dump_dir is not None or settings.override_dir is not None
-    return settings.compile_processes > 1 and not settings.always_compile and not is_looked_into
+    is_cached = not settings.always_compile and not settings.strict
+    return settings.compile_processes > 1 and is_cached and not is_looked_into
 
 
 def is_worth_it(seconds: float, count: int, processes: int) -> bool:

@@ -5,13 +5,12 @@
     trials.outcomes         {Config(BLOCK: 128): Outcome([0.5, 0.4, 0.6]), Config(BLOCK: 8192): Outcome(failure="...")}
 
 A configuration that cannot be compiled or launched is passed over, and so is one that spills, unless all that can be
-run do. What else is raised ends the trials: a defect of Deuteron, an error of the program, an interrupt; `outcomes` has
-what was timed before. On a terminal a bar shows how far it is, and the fastest so far.
+run do. What else is raised ends the trials: a defect of Deuteron, an error of the program, an interrupt, strictness;
+`outcomes` has what was timed before. On a terminal a bar shows how far it is, and the fastest so far.
 """
 
 from __future__ import annotations
 
-import sys
 import time
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -25,15 +24,19 @@ from deuteron.errors import (
     LaunchError,
     OutOfResources,
     Spills,
+    StrictError,
     UsageError,
 )
 from deuteron.options import settings
+from deuteron.progress import ProgressBar
 from deuteron.runtime.config import Config
 from deuteron.runtime.tuned_file import Outcome
 
 Bench = Callable[[Config, float, bool], Outcome]
 # What makes a configuration one that cannot be run. A defect of Deuteron (InternalError) is not passed over.
 SKIPPED = (CompilationError, CompilerDied, OutOfResources, LaunchError, Spills, UsageError)
+# Of these the configuration is at fault, whatever the arguments and the state of the device were.
+LASTING = (CompilationError, OutOfResources, Spills)
 
 
 class Trials:
@@ -52,23 +55,26 @@ class Trials:
 
     def run(self, configs: Sequence[Config]) -> None:
         """Time them all."""
-        with _Progress(self._kernel, len(configs)) as progress:
+        with ProgressBar(f"autotuning {self._kernel}") as progress:
+            progress.start(len(configs))
             self._compile_ahead(configs, progress)
             spilling = [config for config in configs if self._try(config, False, progress)]
             if self.best is None:
                 for config in spilling:
                     self._try(config, True, progress)
 
-    def _try(self, config: Config, takes_spills: bool, progress: _Progress) -> bool:
+    def _try(self, config: Config, takes_spills: bool, progress: ProgressBar) -> bool:
         """Time one; whether it was passed over as it spills."""
         best = self.outcomes[self.best].time if self.best else float("inf")
         try:
             if config in self._died:
                 raise self._died[config]
             self.outcomes[config] = self._bench(config, best, takes_spills)
+        except StrictError:
+            raise
         except SKIPPED as error:
-            self.outcomes[config] = Outcome(failure=str(error))
-            progress.failed(config, error)
+            self.outcomes[config] = Outcome(failure=str(error), is_lasting=isinstance(error, LASTING))
+            progress.say(f"{self._kernel}: skipped {config}: {error.message}")
             return isinstance(error, Spills)
         finally:
             progress.advance(self._shown_best())
@@ -77,7 +83,7 @@ class Trials:
     def _shown_best(self) -> str:
         return f"best {self.outcomes[self.best].time:.4g} ms: {self.best}" if self.best else ""
 
-    def _compile_ahead(self, configs: Iterable[Config], progress: _Progress) -> None:
+    def _compile_ahead(self, configs: Iterable[Config], progress: ProgressBar) -> None:
         """Compile what is not in the cache, in processes, if the first of them takes so long that it pays."""
         from deuteron.compiler import ahead  # deferred: a launch does not need it
 
@@ -87,7 +93,7 @@ class Trials:
         processes = settings.compile_processes
         if len(missing) < 2 or not ahead.is_worth_it(self._first_compile(missing[0]), len(missing) - 1, processes):
             return
-        progress.add(len(missing) - 1, "compiling")
+        progress.add(len(missing) - 1)
         for index, error in ahead.compile_ahead([self._jobs[config] for config in missing[1:]], processes):
             progress.advance("compiling")
             if isinstance(error, CompilerDied):
@@ -105,44 +111,3 @@ class Trials:
         except (*SKIPPED, InternalError):
             return 0.0
         return time.perf_counter() - begin
-
-
-class _Progress:
-    """A bar on a terminal; elsewhere nothing."""
-
-    def __init__(self, kernel: str, total: int):
-        self._kernel, self._total, self._bar, self._task = kernel, total, None, None
-
-    def __enter__(self) -> _Progress:
-        if not sys.stderr.isatty():
-            return self
-        from rich.console import Console  # deferred: most tuning is not looked at
-        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-
-        columns = (TextColumn("autotuning {task.fields[kernel]}"), BarColumn(20), MofNCompleteColumn())
-        text = TextColumn("{task.description}", markup=False)
-        self._bar = Progress(*columns, TimeElapsedColumn(), text, console=Console(stderr=True), transient=True)
-        self._task = self._bar.add_task("", total=self._total, kernel=self._kernel)
-        self._bar.start()
-        return self
-
-    def add(self, count: int, what: str) -> None:
-        """There is more to do."""
-        if self._bar is not None:
-            self._total += count
-            self._bar.update(self._task, total=self._total, description=what)
-
-    def advance(self, what: str) -> None:
-        if self._bar is not None:
-            self._bar.update(self._task, advance=1, description=what)
-
-    def failed(self, config: Config, error: DeuteronError) -> None:
-        """Say which configuration cannot be run, and why, in a line that stays."""
-        if self._bar is not None:
-            from rich.text import Text
-
-            self._bar.console.print(Text(f"{self._kernel}: skipped {config}: {error.message}"))
-
-    def __exit__(self, *error: object) -> None:
-        if self._bar is not None:
-            self._bar.stop()

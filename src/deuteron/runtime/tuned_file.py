@@ -35,12 +35,14 @@ MOST_SOURCES = 8  # of a kernel that is edited, in one file: a bound on its size
 class Outcome:
     """What became of a configuration: milliseconds as `do_bench` gave them, or why there are none.
 
-    `is_stopped`: it was so slow in a first short timing that it was not timed any further.
+    `is_stopped`: it was so slow in a first short timing that it was not timed any further. `is_lasting`: it is so, or
+    fails, whenever it is tried; what fails only now is not kept.
     """
 
     ms: float | Sequence[float] | None = None
     is_stopped: bool = False
     failure: str | None = None
+    is_lasting: bool = True
 
     @property
     def time(self) -> float:

@@ -53,7 +53,7 @@ class TunedStore:
         return Choice(self._device, self._source, compiler_text(), plain, dict(types))
 
     def known(self, choice: Choice, configs: Iterable[Config]) -> dict[Config, Outcome]:
-        """The outcomes of configurations that were measured before."""
+        """The outcomes of configurations that were measured before; none where all of them failed."""
         if settings.always_compile or not self.path.exists():
             return {}
         try:
@@ -66,7 +66,8 @@ class TunedStore:
             if self._holds_for(found, choice):
                 outcomes |= {json.dumps(json.loads(text), sort_keys=True): one for text, one in found.outcomes.items()}
         texts = {config: json.dumps(config_fields(config), sort_keys=True) for config in configs}
-        return {config: outcomes[text] for config, text in texts.items() if text in outcomes}
+        found = {config: outcomes[text] for config, text in texts.items() if text in outcomes}
+        return found if any(outcome.ms is not None for outcome in found.values()) else {}
 
     def _holds_for(self, found: Choice, choice: Choice) -> bool:
         asked = (choice.device, choice.source, dict(choice.key), dict(choice.types))
@@ -79,9 +80,12 @@ class TunedStore:
         return replace(choice, outcomes={json.dumps(config_fields(config)): one for config, one in outcomes.items()})
 
     def add(self, choice: Choice, outcomes: Mapping[Config, Outcome]) -> None:
-        """Keep what was measured."""
+        """Keep what was measured, and what fails whenever it is tried."""
+        lasting = {config: outcome for config, outcome in outcomes.items() if outcome.is_lasting}
+        if not lasting:
+            return
         try:
-            merge_into(self.path, self.kernel, [self.with_outcomes(choice, outcomes)])
+            merge_into(self.path, self.kernel, [self.with_outcomes(choice, lasting)])
         except (OSError, UsageError) as error:
             self._warn(error)
 

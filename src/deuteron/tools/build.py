@@ -22,8 +22,8 @@ from deuteron.errors import UsageError, suggest
 from deuteron.library import BuildOptions, Library, build_library, read_project, source_names
 from deuteron.library.builder import Built
 from deuteron.library.report import CHECKS, Row, as_fields, table_of
+from deuteron.progress import ProgressBar
 from deuteron.tools.command import Command
-from deuteron.tools.progress import ProgressBar
 
 _PATH = click.Path(path_type=Path)
 _FORMATS = click.Choice(["table", "json"])

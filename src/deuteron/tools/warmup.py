@@ -12,8 +12,8 @@ from pathlib import Path
 
 import click
 
+from deuteron.progress import ProgressBar
 from deuteron.tools.command import Command
-from deuteron.tools.progress import ProgressBar
 
 
 @click.command("warmup", cls=Command)
