@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from explorer.browser import Browser, find_browser
+from explorer.kernels import KERNELS
 
 import deuteron
 from deuteron.aot.load import load_source
@@ -15,17 +16,12 @@ from deuteron.compiler import CompiledKernel
 from deuteron.explorer import Page, explore
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
-SIGNATURES = {
-    "matmul": "*fp16:16, *fp16:16, *fp32:16, i32:16, i32:16, i32:16, i32:16, i32:1, i32:16, i32:1, i32:16, i32:1"
-    ", 64, 64, 32",
-    "attention": "*fp16:16, *fp16:16, *fp16:16, *fp16:16, fp32, i32:16, i32:16, i32:16, True, 32, 64, 32",
-}
 
 
 @cache
 def kernel(name: str, target: str, **options: int) -> CompiledKernel:
     """The kernel of an example, compiled for a target."""
-    source = load_source(EXAMPLES / f"{name}.py", f"{name}_kernel", SIGNATURES[name]).source
+    source = load_source(EXAMPLES / f"{name}.py", *KERNELS[name]).source
     return deuteron.compile(source, target, {"num_warps": 4, **options})
 
 

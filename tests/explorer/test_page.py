@@ -2,8 +2,13 @@
 
 import re
 
+import numpy as np
 import pytest
-from explorer.conftest import explored
+from explorer.conftest import explored, kernel
+
+from deuteron.errors import UsageError
+from deuteron.explorer import explore
+from deuteron.explorer.variant import variant
 
 
 def line_of(page, text: str) -> int:
@@ -141,3 +146,50 @@ def test_the_timeline(show):
     line = line_of(page, "k = tl.load(")
     shown.click(f"[data-line='{line}']")
     assert shown.evaluate("document.querySelectorAll('.bar-copy.hit').length") > 3
+
+
+def test_two_configurations(show):
+    page = explore(kernel("matmul", "cuda:90"), variant(kernel("matmul", "cuda:90"), {"num_stages": 2, "BLOCK_K": 64}))
+    shown = show(page)
+    assert [chip for chip in shown.texts(".chip.differs")] == ["num_stages 3 \u2194 2", "BLOCK_K 32 \u2194 64"]
+    line = line_of(page, "tl.dot(")
+    shown.click(f"[data-line='{line}']")
+    assert all(any("warp_group_dot" in text for text in lit(shown, pane)) for pane in (0, 1))
+    shown.press("4")
+    rows = shown.texts(".report tr")
+    index = next(number for number, row in enumerate(rows) if row.startswith("Ashared memory"))
+    assert rows[index + 1].startswith("Bshared memory") and any(row.startswith("A Bthreads") for row in rows)
+
+
+def test_a_profile(show):
+    m, n, k = 64, 64, 64
+    a, b, c = np.ones((m, k), np.float16), np.ones((k, n), np.float16), np.zeros((m, n), np.float32)
+    page = kernel("matmul", "cuda:80").explore(grid=(1, 1), args=(a, b, c, m, n, k, k, n, n))
+    assert not c.any()  # it ran on copies
+    lines = [one for one in page.exploration.profile.lines if one.place is not None]
+    stored = next(one for one in lines if page.exploration.places[one.place][1] == line_of(page, "tl.store("))
+    assert stored.sectors == stored.ideal_sectors == m * n * 4 // 32
+    shown = show(page)
+    gauge = shown.texts(".source option").index("sectors of memory")
+    shown.choose(".source select", str(gauge))
+    row = shown.texts(f"[data-line='{line_of(page, 'tl.store(')}'] .gauge")
+    assert row == [f"{m * n * 4 // 32}"]
+    shown.press("4")
+    assert "Profile on the emulator, grid 1×1×1" in shown.texts(".report h2")
+
+
+def test_a_kernel_that_does_not_run_on_the_emulator():
+    with pytest.raises(UsageError, match="the emulator runs kernels for cuda"):
+        kernel("matmul", "cpu").explore(grid=(1,))
+    with pytest.raises(UsageError, match="has no option or constexpr 'num_warp'. Did you mean 'num_warps'"):
+        variant(kernel("matmul", "cpu"), {"num_warp": 4})
+
+
+def test_a_notebook_has_the_page_in_a_frame(show, tmp_path):
+    page = explored("matmul", "cpu")
+    text = f"<!doctype html><body data-ready=true>{page._repr_html_()}"
+    (tmp_path / "notebook.html").write_text(text)
+    shown = show(page)
+    shown.call("Page.navigate", url=(tmp_path / "notebook.html").as_uri())
+    shown.wait("document.querySelector('iframe')?.contentDocument?.body?.dataset.ready")
+    assert shown.evaluate("document.querySelector('iframe').contentDocument.querySelectorAll('.row').length") > 10

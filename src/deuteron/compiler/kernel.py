@@ -215,14 +215,20 @@ class CompiledKernel:
 
         return replay_passes(self._backend, self.src, self.metadata)
 
-    def explore(self, against: CompiledKernel | None = None) -> Page:
+    def explore(
+        self,
+        against: CompiledKernel | None = None,
+        grid: Sequence[int] | None = None,
+        args: Sequence[object] = (),
+    ) -> Page:
         """A page that shows what became of every line; beside that of another kernel where there is one to compare.
 
-        `.open()` shows it in the browser, `.save(path)` writes it, a notebook shows it by itself.
+        `.open()` shows it in the browser, `.save(path)` writes it, a notebook shows it by itself. With a grid, and
+        arguments for all runtime parameters, the page has what each line costs on the emulator (kernels for CUDA).
         """
         from deuteron.explorer import explore  # deferred: it is built on compiled kernels, which launch without it
 
-        return explore(self, against)
+        return explore(self, against, grid, args)
 
     def __getitem__(self, grid: Sequence[int]) -> Callable[..., None]:
         """`kernel[grid](*args)`: arrays, addresses, numbers, for all parameters or for those that are not constexpr."""

@@ -1,6 +1,7 @@
 """Launches a compiled kernel on the emulator: what `DEUTERON_EMULATE=1` does.
 
     run_kernel(kernel.asm["ptx"], kernel.metadata, grid=(8,), args=(x, y, out, 1000))
+    print(profile_kernel(kernel.asm["ptx"], kernel.metadata, (8,), (x, y, out, 1000)).table())
 
 Block size, shared memory and cluster come from the metadata. The grid counts programs; `args` are the runtime
 parameters in order.
@@ -21,6 +22,7 @@ from deuteron.emulator.asynchronous.tensor_map import TensorMap
 from deuteron.emulator.launch import Dim, as_dim, launch
 from deuteron.emulator.machine.global_memory import byte_bounds
 from deuteron.emulator.options import EmulatorOptions
+from deuteron.emulator.profile import Profile, profile
 from deuteron.errors import LaunchError
 
 # For each element type of a signature PTX's, and what NumPy holds it as.
@@ -39,10 +41,22 @@ def run_kernel(
     ptx: str, metadata: KernelMetadata, grid: Dim, args: Sequence[object], options: EmulatorOptions | None = None
 ) -> None:
     """Run a kernel on NumPy arrays or torch CPU tensors, in place; raises EmulatorError where it is at fault."""
+    launch(ptx, *_launch_of(metadata, grid, args), options)
+
+
+def profile_kernel(
+    ptx: str, metadata: KernelMetadata, grid: Dim, args: Sequence[object], options: EmulatorOptions | None = None
+) -> Profile:
+    """Run a kernel as `run_kernel` does, and count what it costs by source line."""
+    return profile(ptx, *_launch_of(metadata, grid, args), options)
+
+
+def _launch_of(metadata: KernelMetadata, grid: Dim, args: Sequence[object]) -> tuple:
+    """What `launch` wants to know: the kernel's name, blocks, threads, shared memory, arguments and cluster."""
     x, y, z = as_dim(grid)
     blocks, cluster = (x * metadata.num_ctas, y, z), metadata.num_ctas if metadata.num_ctas > 1 else None
-    args = with_tensor_maps(metadata, args)
-    launch(ptx, metadata.symbol, blocks, metadata.num_threads, metadata.shared, args, cluster, options)
+    given = with_tensor_maps(metadata, args)
+    return metadata.symbol, blocks, metadata.num_threads, metadata.shared, given, cluster
 
 
 def with_tensor_maps(metadata: KernelMetadata, args: Sequence[object]) -> list[object]:

@@ -17,16 +17,19 @@ from deuteron.explorer.layouts import LayoutReader
 from deuteron.explorer.model import Exploration, Layouts, Parameter, Table, Text
 from deuteron.explorer.passes import pass_results
 from deuteron.explorer.pipeline import read_pipeline
+from deuteron.explorer.profile import Run, read_profile
 from deuteron.explorer.sources import Sources
 from deuteron.explorer.texts import language_of, located
 from deuteron.explorer.tile_ir import LocatedModule
 
 
-def explore_kernel(kernel: CompiledKernel) -> Exploration:
-    """What became of every line of a kernel."""
+def explore_kernel(kernel: CompiledKernel, run: Run | None = None) -> Exploration:
+    """What became of every line of a kernel; with what each cost in a launch, where one is given."""
     metadata, source = kernel.metadata, kernel.src
     sources = Sources({source.file: source.text} if isinstance(source, IRSource) else {})
-    stages, passes = tuple(_stages(kernel, sources)), pass_results(kernel.passes(), sources)
+    passes = pass_results(kernel.passes(), sources)  # first: it says the paths of files, and others their names
+    stages = tuple(_stages(kernel, sources))
+    cost = None if run is None else read_profile(kernel, sources, run)
     ttgir = LocatedModule(kernel.asm["ttgir"]) if "ttgir" in kernel.asm else None
     return Exploration(
         deuteron=deuteron.__version__,
@@ -42,6 +45,7 @@ def explore_kernel(kernel: CompiledKernel) -> Exploration:
         report=tuple(_report(kernel)),
         layouts=_layouts(kernel, ttgir),
         pipeline=ttgir and read_pipeline(ttgir),
+        profile=cost,
     )
 
 

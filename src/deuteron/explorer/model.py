@@ -223,6 +223,29 @@ class Pipeline:
 
 
 @dataclass(frozen=True)
+class LineCost:
+    """What a line cost on the emulator: instructions of warps, 32-byte sectors of global memory and the fewest that
+    hold the same bytes, passes over shared memory and how many of them are for bank conflicts, barriers.
+    """
+
+    place: int | None
+    instructions: int
+    sectors: int
+    ideal_sectors: int
+    shared_wavefronts: int
+    bank_conflicts: int
+    barriers: int
+
+
+@dataclass(frozen=True)
+class Profile:
+    """A launch of so many programs on the emulator, by source line; no place: what has none."""
+
+    grid: tuple[int, int, int]
+    lines: tuple[LineCost, ...]
+
+
+@dataclass(frozen=True)
 class Exploration:
     """All that is known of one compiled kernel."""
 
@@ -239,6 +262,7 @@ class Exploration:
     report: tuple[Table, ...]
     layouts: Layouts
     pipeline: Pipeline | None
+    profile: Profile | None
 
     def to_dict(self) -> dict[str, Any]:
         return {"format": FORMAT, "version": VERSION, **asdict(self)}

@@ -63,6 +63,15 @@ class Builder:
         return self.value(FpToFpOp(wide, element_type_of(type), RoundingMode.RTNE))
 
     @contextmanager
+    def located(self, location: LocationAttr) -> Iterator[None]:
+        """Within, new ops take this location."""
+        outer, self.location = self.location, location
+        try:
+            yield
+        finally:
+            self.location = outer
+
+    @contextmanager
     def at(self, block: Block) -> Iterator[None]:
         """Within, insert at the end of a block."""
         outer, self.insertion_point = self.insertion_point, InsertPoint.at_end(block)

@@ -3,6 +3,7 @@
     deuteron inspect matmul.py -n matmul_kernel -s "*fp16:16, *fp16:16, ..." -w 8 -t cuda:90
     deuteron inspect matmul.py -n matmul_kernel -s "..." --stage ptx
     deuteron inspect matmul.py -n matmul_kernel -s "..." --html matmul.html     a page: what became of every line
+    deuteron inspect ... --html matmul.html --against num_warps=4 --against BLOCK_K=32      two configurations
     deuteron inspect matmul_kernel.ttir -w 8 -t cuda:90
     deuteron inspect aot/matmul.6979ce4b_012.json        the numbers that `deuteron compile` kept
 
@@ -33,12 +34,21 @@ if TYPE_CHECKING:
 @click.option("--stage", help="Print the text of this stage instead: ttir, ttgir, llir, ptx, asm, sass ...")
 @click.option("--json", "as_json", is_flag=True, help="Print the report as JSON.")
 @click.option("--html", type=click.Path(path_type=Path), help="Write a page that shows what became of every line.")
+@click.option(
+    "--against", multiple=True, metavar="NAME=VALUE", help="Beside it on the page: with this option, constexpr, target."
+)
 @click.option("--data", type=click.Path(path_type=Path), help="Write what the page shows as JSON; '-': print it.")
 @click.option("--grid", "-g", hidden=True)
 @click.option("--out-path", "-o", hidden=True)
 @click.option("--out-name", "-on", hidden=True)
 def command(
-    path: Path | None, stage: str | None, as_json: bool, html: Path | None, data: Path | None, **request: object
+    path: Path | None,
+    stage: str | None,
+    as_json: bool,
+    html: Path | None,
+    against: tuple[str, ...],
+    data: Path | None,
+    **request: object,
 ) -> None:
     """Show what becomes of kernel KERNEL_NAME of the Python file PATH, or of an artefact's .json.
 
@@ -51,7 +61,7 @@ def command(
         return
     kernel = _compiled(path, **request)
     if html is not None or data is not None:
-        _explore(kernel, html, data)
+        _explore(kernel, named_values(against), html, data)
         return
     if stage is None:
         _show(kernel.report(), as_json)
@@ -70,8 +80,11 @@ def _compiled(path: Path | None, module: str | None, options: tuple[str, ...], *
     return compile_request(CompileRequest(source_of(path, module), grid="1", options=named_values(options), **known))
 
 
-def _explore(kernel: CompiledKernel, html: Path | None, data: Path | None) -> None:
-    page = kernel.explore()
+def _explore(kernel: CompiledKernel, against: dict[str, object], html: Path | None, data: Path | None) -> None:
+    from deuteron.explorer import explore  # deferred: for the start-up time of other commands
+    from deuteron.explorer.variant import variant
+
+    page = explore(kernel, variant(kernel, against) if against else None)
     if html is not None:
         _write(html, page.html)
     if data is not None:

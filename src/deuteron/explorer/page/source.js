@@ -98,11 +98,28 @@ class SourcePane {
   }
 }
 
+// Of a profile: what a line cost when the kernel ran on the emulator.
+const COSTS = [
+  ["instructions run", (line) => line.instructions],
+  ["sectors of memory", (line) => line.sectors],
+  ["sectors beyond the fewest", (line) => line.sectors - line.ideal_sectors],
+  ["passes over shared memory", (line) => line.shared_wavefronts],
+  ["bank conflicts", (line) => line.bank_conflicts],
+  ["barriers", (line) => line.barriers],
+];
+
+function countCosts(kernel, count) {
+  return new Map(kernel.profile.lines.filter((line) => line.place !== null && count(line)).map((line) => [kernel.keys[line.place], count(line)]));
+}
+
 // What can be shown as bars beside the source: how many lines of a stage a source line became.
 function gaugesOf(app) {
   const gauges = [];
   for (const kernel of app.kernels) {
     const suffix = app.kernels.length > 1 ? ` (${"AB"[kernel.number]})` : "";
+    for (const [title, count] of kernel.profile ? COSTS : []) {
+      if (kernel.profile.lines.some((line) => count(line))) gauges.push({ title: title + suffix, counts: () => countCosts(kernel, count) });
+    }
     for (const [name, of] of [["sass", "instructions"], ["ptx", "instructions"], ["asm", "instructions"], ["ttgir", "ops"], ["ttir", "ops"]]) {
       const text = kernel.stages.find((stage) => stage.name === name);
       if (text && text.at.some((places) => places.length)) gauges.push({ title: `${of} in ${name}${suffix}`, counts: () => countRows(kernel, text) });

@@ -80,9 +80,8 @@ class Ring:
         self.num_slots, self.num_ctas, self._consumers = num_slots, num_ctas, consumers
         self.is_filled_by_tma = is_filled_by_tma(loads)
         self._slot_bytes = sum(block_bytes(one.buffer) for one in loads)
-        self._buffers = [b.value(LocalAllocOp(buffers_type(one.buffer, num_slots))) for one in loads]
-        for buffer, one in zip(self._buffers, loads, strict=True):
-            buffer.name_hint = one.load.result.name_hint
+        self._places = [one.load.location for one in loads]
+        self._buffers = [self._allocate(b, one) for one in loads]
         self.full = _allocate_barriers(b, num_slots, "full") if self.is_filled_by_tma or producers else None
         self.empty = _allocate_barriers(b, num_slots, "empty") if consumers else None
         for number in range(num_slots):
@@ -91,6 +90,12 @@ class Ring:
                 b.insert(InitBarrierOp(_element(b, self.full, index), 1 if self.is_filled_by_tma else producers))
             if self.empty is not None:
                 b.insert(InitBarrierOp(_element(b, self.empty, index), consumers * num_ctas))
+
+    def _allocate(self, b: Builder, one: BufferedLoad) -> SSAValue:
+        with b.located(one.load.location):
+            buffers = b.value(LocalAllocOp(buffers_type(one.buffer, self.num_slots)))
+        buffers.name_hint = one.load.result.name_hint
+        return buffers
 
     def position(self, b: Builder, bundle: int) -> Position:
         """That of a bundle by its number; -1: the one before the first."""
@@ -112,7 +117,11 @@ class Ring:
 
     def slot(self, b: Builder, position: Position) -> list[SSAValue]:
         """The buffers of a slot."""
-        return [_element(b, buffers, position[0]) for buffers in self._buffers]
+        elements = []
+        for buffers, place in zip(self._buffers, self._places, strict=True):
+            with b.located(place):
+                elements.append(_element(b, buffers, position[0]))
+        return elements
 
     def fill(
         self,
@@ -140,39 +149,41 @@ class Ring:
     ) -> list[SSAValue]:
         tokens = []
         for load, buffers in zip(loads, self._buffers, strict=True):
-            b.location = load.location
-            pointer, mask = masked(b, load, values, runs)
-            cache, evict = CacheModifier(load.cache.value.data), EvictionPolicy(load.evict.value.data)
-            buffer = _element(b, buffers, position[0])
-            tokens.append(b.value(AsyncCopyGlobalToLocalOp(pointer, buffer, mask, cache, evict)))
+            with b.located(load.location):
+                pointer, mask = masked(b, load, values, runs)
+                cache, evict = CacheModifier(load.cache.value.data), EvictionPolicy(load.evict.value.data)
+                buffer = _element(b, buffers, position[0])
+                tokens.append(b.value(AsyncCopyGlobalToLocalOp(pointer, buffer, mask, cache, evict)))
         return tokens
 
     def _fill_by_tma(
         self, b: Builder, loads: Sequence[DescriptorLoadOp], position: Position, values: Values, runs: SSAValue | None
     ) -> None:
         runs = b.constant(True, i1) if runs is None else runs
-        full = _element(b, self.full, position[0])
-        b.insert(BarrierExpectOp(full, runs, self._slot_bytes))
+        with b.located(self._places[0]):
+            full = _element(b, self.full, position[0])
+            b.insert(BarrierExpectOp(full, runs, self._slot_bytes))
         for load, buffers in zip(loads, self._buffers, strict=True):
-            b.location = load.location
-            buffer = _element(b, buffers, position[0])
-            offsets, sharing = (
-                [values.of(offset) for offset in load.indices],
-                sharing_ctas(load, buffer.type, self.num_ctas),
-            )
-            b.insert(AsyncTMACopyGlobalToLocalOp(values.of(load.desc), offsets, full, buffer, runs, sharing))
+            offsets = [values.of(offset) for offset in load.indices]
+            with b.located(load.location):
+                buffer = _element(b, buffers, position[0])
+                sharing = sharing_ctas(load, buffer.type, self.num_ctas)
+                b.insert(AsyncTMACopyGlobalToLocalOp(values.of(load.desc), offsets, full, buffer, runs, sharing))
 
     def wait(self, b: Builder, position: Position, slot: Sequence[SSAValue]) -> WaitBarrierOp:
         """Wait until the mbarrier of the position says that its slot is full."""
-        return b.insert(WaitBarrierOp(_element(b, self.full, position[0]), position[1], slot))
+        with b.located(self._places[0]):
+            return b.insert(WaitBarrierOp(_element(b, self.full, position[0]), position[1], slot))
 
     def wait_until_empty(self, b: Builder, position: Position) -> None:
         """Wait until the slot's last bundle has been read; the position is one of those of `first_filled`."""
-        b.insert(WaitBarrierOp(_element(b, self.empty, position[0]), position[1]))
+        with b.located(self._places[0]):
+            b.insert(WaitBarrierOp(_element(b, self.empty, position[0]), position[1]))
 
     def release(self, b: Builder, position: Position, slot: Sequence[SSAValue]) -> None:
         """Every warp that has read the slot says so, to the producers of all CTAs that fill it."""
-        b.insert(ArriveBarrierOp(_element(b, self.empty, position[0]), self._consumers, None, slot, self.num_ctas))
+        with b.located(self._places[0]):
+            b.insert(ArriveBarrierOp(_element(b, self.empty, position[0]), self._consumers, None, slot, self.num_ctas))
 
     def close(self, b: Builder) -> None:
         """End the life of the ring, whose copies are all done."""
