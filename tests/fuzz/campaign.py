@@ -66,7 +66,7 @@ class Report:
 
     def table(self) -> str:
         executors = list(dict.fromkeys(executor for executor, _ in self.tally))
-        kinds = ("ok", "refused", "invalid", "wrong", "error", "abort", "timeout")
+        kinds = ("ok", "refused", "invalid", "wrong", "error", "slow", "abort", "timeout")
         lines = [f"{'executor':14}" + "".join(f"{kind:>9}" for kind in kinds)]
         lines += [f"{e:14}" + "".join(f"{self.tally[e, kind]:9}" for kind in kinds) for e in executors]
         if self.shares:

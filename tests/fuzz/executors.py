@@ -10,15 +10,17 @@ as PTX, which the emulator runs, asynchronous results visible at random moments;
 from __future__ import annotations
 
 import gc
+import os
 import re
 import traceback
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from deuteron.compiler import ASTSource
+from deuteron.compiler import ASTSource, CompiledKernel
 from deuteron.compiler.driver import compile_with, resolve_target
 from deuteron.errors import CompilationError, DeuteronError, InternalError, MemoryAccessError, UsageError
 from tests.fuzz.case import MANTISSA, SIGNATURE, Argument, Case
@@ -31,7 +33,8 @@ class Outcome:
     """What an executor made of a case.
 
     kind  ok; refused (a located error that says so); invalid (the program is at fault: the generator is to be mended);
-          wrong; error (an internal error, any other exception); abort and timeout (the process is gone)
+          wrong; error (an internal error, any other exception); slow (right, but compiled for longer than
+          `MOST_SECONDS`); abort and timeout (the process is gone)
     """
 
     executor: str
@@ -40,7 +43,7 @@ class Outcome:
 
     @property
     def is_finding(self) -> bool:
-        return self.kind in ("wrong", "error", "abort", "timeout")
+        return self.kind in ("wrong", "error", "slow", "abort", "timeout")
 
     @property
     def signature(self) -> str:
@@ -55,6 +58,7 @@ class Outcome:
 
 
 REFUSALS = (CompilationError, UsageError)
+MOST_SECONDS = 5.0  # of a processor, to compile a program for one target
 
 
 def signature_of(argument: Argument) -> str:
@@ -87,15 +91,24 @@ def run_case(case: Case, executors: Sequence[str], announce: Callable[[str], Non
     for executor in executors:
         announce(executor)
         try:
-            arrays = launch(case, source, executor)
+            arrays, seconds = launch(case, source, executor)
             found = difference_of_short(case, _checked(case, source)) if executor == "checked" else None
         except Exception as error:
             yield _failure(executor, error)
             continue
         with np.errstate(all="ignore"):
             problem = expected.difference(arrays) or found
-        yield Outcome(executor, "wrong", problem) if problem else Outcome(executor, "ok")
+        yield _compared(executor, problem, seconds)
     gc.collect()
+
+
+def _compared(executor: str, problem: str | None, seconds: float) -> Outcome:
+    if problem:
+        return Outcome(executor, "wrong", problem)
+    is_slow = seconds > MOST_SECONDS
+    return (
+        Outcome(executor, "slow", f"compiled in {seconds:.1f} s of a processor") if is_slow else Outcome(executor, "ok")
+    )
 
 
 def _failure(executor: str, error: Exception) -> Outcome:
@@ -116,31 +129,41 @@ def _lower(source: ASTSource):
     return lower_function(source.fn, source.signature, source.constexprs, source.attrs)
 
 
-def launch(case: Case, source: ASTSource, executor: str) -> list[np.ndarray]:
-    """The arrays after a launch."""
-    values = case.values()
-    grid = (*case.grid, 1, 1)[:3]
+def launch(case: Case, source: ASTSource, executor: str) -> tuple[list[np.ndarray], float]:
+    """The arrays after a launch, and the seconds of a processor that compiling took."""
+    target, _, asynchronous = executor.partition("/")
+    values, grid, begin = case.values(), (*case.grid, 1, 1)[:3], _seconds()
     if executor == "cpu":
-        _on_cpu(case, source, grid, values)
+        run, kernel = _on_cpu, _compiled(case, source, "cpu")
     elif executor == "checked":
-        launch_checked(case, _checked(case, source), values)
+        run, kernel = partial(_on_checked, case), _checked(case, source)
     elif executor == "gpu":
-        _on_gpu(case, source, grid, values)
+        run, kernel = _on_gpu, _compiled(case, source, "cuda:90")
     else:
-        _on_emulator(case, source, grid, values, executor)
-    return [value for value in values if isinstance(value, np.ndarray)]
+        run, kernel = partial(_on_emulator, asynchronous or "random", case.seed), _emulated(case, source, target)
+    seconds = _seconds() - begin
+    run(kernel, grid, values)
+    return [value for value in values if isinstance(value, np.ndarray)], seconds
 
 
-def _checked(case: Case, source: ASTSource):
+def _checked(case: Case, source: ASTSource) -> CompiledKernel:
     return _compiled(case, source, "cpu", check="bounds")
 
 
-def _on_cpu(case: Case, source: ASTSource, grid, values: list[Any]) -> None:
-    kernel = _compiled(case, source, "cpu")
+def _on_checked(case: Case, kernel: CompiledKernel, grid, values: list[Any]) -> None:
+    launch_checked(case, kernel, values)
+
+
+def _seconds() -> float:
+    """Of this process and of those that it ran, such as ptxas."""
+    return sum(os.times()[:4])
+
+
+def _on_cpu(kernel: CompiledKernel, grid, values: list[Any]) -> None:
     kernel.launch(grid, [v.ctypes.data if isinstance(v, np.ndarray) else v for v in values])
 
 
-def _compiled(case: Case, source: ASTSource, target: str, backend: Any = None, **more: Any):
+def _compiled(case: Case, source: ASTSource, target: str, backend: Any = None, **more: Any) -> CompiledKernel:
     from deuteron.backend import get_backend
 
     target = resolve_target(target)
@@ -149,21 +172,24 @@ def _compiled(case: Case, source: ASTSource, target: str, backend: Any = None, *
     return compile_with(backend, source, target, backend.make_options({**options, **more}))
 
 
-def _on_emulator(case: Case, source: ASTSource, grid, values: list[Any], executor: str) -> None:
-    from deuteron.emulator import EmulatorOptions, run_kernel
+def _emulated(case: Case, source: ASTSource, target: str) -> CompiledKernel:
+    """As far as PTX."""
     from deuteron.runtime.emulate import BACKEND
 
-    target, _, asynchronous = executor.partition("/")
-    kernel = _compiled(case, source, target, BACKEND)
-    options = EmulatorOptions(asynchronous=asynchronous or "random", seed=case.seed, print=lambda text: None)
+    return _compiled(case, source, target, BACKEND)
+
+
+def _on_emulator(asynchronous: str, seed: int, kernel: CompiledKernel, grid, values: list[Any]) -> None:
+    from deuteron.emulator import EmulatorOptions, run_kernel
+
+    options = EmulatorOptions(asynchronous=asynchronous, seed=seed, print=lambda text: None)
     run_kernel(kernel.asm["ptx"], kernel.metadata, grid, values, options)
 
 
-def _on_gpu(case: Case, source: ASTSource, grid, values: list[Any]) -> None:
+def _on_gpu(kernel: CompiledKernel, grid, values: list[Any]) -> None:
     """On copies in the GPU's memory, with their guards."""
     import torch
 
-    kernel = _compiled(case, source, "cuda:90")
     owners = {i: _owner(v) for i, v in enumerate(values) if isinstance(v, np.ndarray)}
     copies = {i: torch.from_numpy(owner).cuda() for i, owner in owners.items()}
     passed = list(values)

@@ -100,6 +100,57 @@ def test_argsort(draw, poisoned):
     np.testing.assert_array_equal(indices, np.argsort(x, kind="stable"))
 
 
+@triton.jit
+def exchange_by_masks(x, ids, n, falls, DISTANCE: tl.constexpr):
+    """One step on values with their positions; both of a pair find out both, by sums of what is 0 elsewhere."""
+    pairs: tl.constexpr = [x.numel // (2 * DISTANCE), 2, DISTANCE]
+    is_right = tl.arange(0, 2)[None, :, None]
+    bits = tl.reshape(x, pairs).to(tl.int32, bitcast=True)
+    left = tl.broadcast_to(tl.sum(bits * (1 - is_right), 1)[:, None, :], pairs)
+    right = tl.broadcast_to(tl.sum(tl.where(is_right == 1, bits, 0), 1, keep_dims=True), pairs)
+    left, right = tl.reshape(left, x.shape), tl.reshape(right, x.shape)
+    places = tl.reshape(ids, pairs)
+    left_id = tl.broadcast_to(tl.sum(places * (1 - is_right).to(places.dtype), 1)[:, None, :], pairs).reshape(x.shape)
+    right_id = tl.broadcast_to(tl.sum(places * is_right.to(places.dtype), 1)[:, None, :], pairs).reshape(x.shape)
+    lhs, rhs = left.to(tl.float32, bitcast=True), right.to(tl.float32, bitcast=True)
+    both_nan = (lhs != lhs) & (rhs != rhs)
+    is_larger = (lhs > rhs) | ((lhs != lhs) & (rhs == rhs)) | (((lhs == rhs) | both_nan) & (left_id > right_id))
+    is_larger = ((right_id < n) > (left_id < n)) | (((right_id < n) == (left_id < n)) & is_larger)
+    swaps = (is_larger ^ falls).to(tl.int1)
+    sorted = x.to(tl.int32, bitcast=True) ^ tl.where(swaps, left ^ right, 0)
+    return sorted.to(tl.float32, bitcast=True), ids ^ tl.where(swaps, left_id ^ right_id, 0)
+
+
+@triton.jit
+def argsort_by_masks_kernel(
+    x_ptr, values_ptr, indices_ptr, n, M: tl.constexpr, N: tl.constexpr, LOG: tl.constexpr, INDEX: tl.constexpr
+):
+    rows, columns = tl.arange(0, M)[:, None], tl.arange(0, N)[None, :]
+    x = tl.load(x_ptr + rows * n + columns, mask=columns < n, other=0)
+    ids = tl.broadcast_to(columns.to(INDEX), (M, N))
+    for doubling in tl.static_range(1, LOG + 1):
+        if doubling < LOG:
+            runs: tl.constexpr = [M * N // (2 << doubling), 2, 1 << doubling]
+            falls = tl.reshape(tl.broadcast_to(tl.arange(0, 2)[None, :, None], runs), x.shape)
+        else:
+            falls = False
+        for step in tl.static_range(doubling):
+            x, ids = exchange_by_masks(x, ids, n, falls, 1 << (doubling - step - 1))
+    tl.store(values_ptr + rows * n + columns, x, columns < n)
+    tl.store(indices_ptr + rows * n + columns, ids.to(tl.int64), columns < n)
+
+
+@pytest.mark.parametrize(("m", "n", "block", "index"), [(4, 27, 32, tl.int16), (1, 128, 128, tl.int32)])
+def test_stable_argsort_by_masked_sums(draw, poisoned, m, n, block, index):
+    """As PyTorch's Inductor writes it: NaN last, equal ones in order, padding behind all."""
+    x = with_edges(draw, "float32", (m, n))
+    x.flat[2::9] = np.nan
+    values, indices = poisoned("float32", (m, n)), poisoned("int64", (m, n))
+    argsort_by_masks_kernel[(1,)](x, values, indices, n, M=m, N=block, LOG=block.bit_length() - 1, INDEX=index)
+    np.testing.assert_array_equal(indices, np.argsort(x, axis=1, kind="stable"))
+    np.testing.assert_array_equal(values, np.sort(x, axis=1))
+
+
 def network(x: np.ndarray) -> np.ndarray:
     """The bitonic network on one row, comparing as the language says: a NaN is never greater."""
     i, n = np.arange(len(x)), len(x)

@@ -2,7 +2,8 @@
 
     convert_layout    the tile or a part of it, where the route goes through shared memory
     reduce, scan      one partial result for each warp along the axis (reduce), for each thread (scan)
-    gather            the source, where warps do not find all they take in their own registers
+    gather            the source, where warps do not find all they take in their own registers: its registers as they
+                      are, where elements are exchanged in pairs
     histogram         the bins
     atomics, timer    the result, where one thread acts for several and they all want it
     descriptor_store  the block, until it is lowered to an allocation
@@ -15,9 +16,10 @@ from __future__ import annotations
 from functools import lru_cache
 from math import prod
 
-from xdsl.ir import Operation
+from xdsl.ir import Attribute, Operation
 
 from deuteron.analysis.descriptor_buffers import block_buffer, block_bytes
+from deuteron.analysis.index_bits import exchange_mask
 from deuteron.analysis.shared_conversion import SharedConversion, plan_conversion
 from deuteron.ir.tt.atomic import AtomicOp
 from deuteron.ir.tt.descriptor import DescriptorReduceOp, DescriptorStoreOp
@@ -31,7 +33,7 @@ from deuteron.ir.ttg.shared import LocalAllocOp
 from deuteron.ir.types import byte_width_of, is_tile, num_elements_of
 from deuteron.layout import conversion, f2
 from deuteron.layout.conversion import Route, SharedRoute
-from deuteron.layout.gather import GatherRoute, plan_gather
+from deuteron.layout.gather import ExchangeRoute, GatherRoute, plan_exchange, plan_gather
 from deuteron.layout.linear import LANE, REGISTER, WARP, LinearLayout
 
 ALIGNMENT = 16
@@ -97,6 +99,26 @@ def gather_route_of(op: GatherOp) -> GatherRoute | None:
     return plan_gather(layout_of(op.src.type), layout_of(op.indices.type), op.axis.value.data)
 
 
+def exchange_route_of(op: GatherOp) -> ExchangeRoute | None:
+    """How each element gets to its partner, where a gather exchanges the elements of pairs."""
+    layout = layout_of(op.src.type)
+    mask = exchange_mask(op) if layout == layout_of(op.result.type) else None
+    return None if mask is None else plan_exchange(layout, mask)
+
+
+def exchanged_bytes(type: Attribute) -> int:
+    """The registers of all threads, replicas among them."""
+    layout = layout_of(type)
+    return byte_width_of(type) << sum(layout.in_bits(name) for name in (REGISTER, LANE, WARP))
+
+
+def _gathered_bytes(op: GatherOp) -> int:
+    exchange = exchange_route_of(op)
+    if exchange is not None:
+        return exchanged_bytes(op.src.type) if exchange.warp else 0
+    return 0 if gather_route_of(op) else num_elements_of(op.src.type) * byte_width_of(op.src.type)
+
+
 def shares_result(op: AtomicOp | GlobalTimerOp) -> bool:
     """Whether threads want the result of an op that another thread did for them."""
     if not any(result.uses for result in op.results):
@@ -130,7 +152,7 @@ def scratch_bytes(op: Operation) -> int:
         crosses_warps = axis_bits(layout_of(op.srcs[0].type), op.axis.value.data, WARP)
         return scan_offsets(op)[-1] if crosses_warps else 0
     if isinstance(op, GatherOp):
-        return 0 if gather_route_of(op) else num_elements_of(op.src.type) * byte_width_of(op.src.type)
+        return _gathered_bytes(op)
     if isinstance(op, HistogramOp):
         return num_elements_of(op.result.type) * byte_width_of(op.result.type)
     if isinstance(op, AtomicOp | GlobalTimerOp) and shares_result(op):

@@ -160,7 +160,8 @@ def _dump_all(folder: Path, kernel: CompiledKernel) -> None:
 
 
 def _run_stages(backend: Backend, source: ASTSource | IRSource, unit: Unit, folder: Path | None) -> Entry:
-    return completed(begin_walk(backend, source, unit, folder))
+    with _garbage_kept():
+        return completed(begin_walk(backend, source, unit, folder))
 
 
 def completed(walk: Walk) -> Entry:

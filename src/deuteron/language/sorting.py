@@ -6,8 +6,8 @@
     tl.flip(x, 0)
 
 Bitonic networks (K. Batcher, 1968): n elements are compared in log2(n) * (log2(n) + 1) / 2 steps, each of all pairs at
-one distance. A step sees the tile as (before, 2, distance); the partner of an element is the exclusive or of its pair
-without the element, which on a GPU is a shuffle or stays within a thread wherever the layout allows it.
+one distance. The partner of an element is gathered from the place that differs in one bit, which is a shuffle or stays
+within a thread or vector wherever the layout allows it.
 
 The order of elements that compare equal is unspecified. A NaN compares with nothing: in its presence what comes out is
 what Triton gives, which is no permutation of what came in. Replace NaN first where it may occur.
@@ -19,11 +19,11 @@ from deuteron.language.constant import constexpr
 from deuteron.language.creation import arange
 from deuteron.language.debug import static_assert
 from deuteron.language.function import CompileTimeFunction, Function
+from deuteron.language.indexing import gather
 from deuteron.language.iterators import static_range
-from deuteron.language.reductions import max, min, xor_sum
+from deuteron.language.reductions import max, min
 from deuteron.language.select import where
-from deuteron.language.shape import reshape
-from deuteron.language.types import get_int_dtype
+from deuteron.language.shape import broadcast_to, reshape
 
 # How a merge orders its runs: all one way, or one up, one down in turn.
 _ASCENDING, _DESCENDING, _ALTERNATING = constexpr(0), constexpr(1), constexpr(2)
@@ -43,21 +43,6 @@ def _positive_dim(dim, rank):
     return dim % rank if -rank <= dim < rank else -1
 
 
-@CompileTimeFunction
-def _extent_behind(shape, dim):
-    """How far two neighbours along a dimension are apart in row-major order."""
-    distance = 1
-    for extent in shape[dim + 1 :]:
-        distance *= extent
-    return distance
-
-
-@CompileTimeFunction
-def _integer_of(dtype):
-    """The integer type of as many bits."""
-    return get_int_dtype(dtype.primitive_bitwidth, True)
-
-
 @Function
 def _axis_of(x, dim):
     axis: constexpr = _positive_dim(dim, len(x.shape))
@@ -66,51 +51,43 @@ def _axis_of(x, dim):
 
 
 @Function
-def _partners(pairs):
-    """Of shape (n, 2, m): the other element of each pair."""
-    bits = pairs.to(_integer_of(pairs.dtype), bitcast=True)
-    return (bits ^ xor_sum(bits, 1, keep_dims=True)).to(pairs.dtype, bitcast=True)
+def _places(x, axis: constexpr):
+    """The coordinate of each element along an axis."""
+    before: constexpr = (1,) * axis
+    behind: constexpr = (1,) * (len(x.shape) - axis - 1)
+    return broadcast_to(reshape(arange(0, x.shape[axis]), before + (x.shape[axis],) + behind), x.shape)
 
 
 @Function
-def _compare_exchange(x, distance: constexpr, run: constexpr, order: constexpr):
-    """Put each pair of elements `distance` apart in order; runs of `run` elements alternate if that is the order."""
-    pairs = reshape(x, (x.numel // (2 * distance), 2, distance))
-    partners = _partners(pairs)
-    is_right = arange(0, 2)[None, :, None] == 1
-    if order == _ALTERNATING:
-        first = arange(0, x.numel // (2 * distance))[:, None, None] * (2 * distance)
-        wants_smaller = is_right == ((first & run) != 0)
-    else:
-        wants_smaller = is_right == (order == _DESCENDING)
-    return where((pairs > partners) == wants_smaller, partners, pairs)
-
-
-@Function
-def _merge(x, extent: constexpr, behind: constexpr, order: constexpr):
-    """Sort bitonic runs of `extent` elements that are `behind` apart, in row-major order."""
+def _merge(x, places, axis: constexpr, extent: constexpr, order: constexpr):
+    """Sort bitonic runs of `extent` elements along an axis; in turn one up, one down if that is the order."""
+    rises = (places & extent) == 0 if order == _ALTERNATING else order == _ASCENDING
     for step in static_range(exponent(extent)):
-        x = _compare_exchange(x, (extent >> (step + 1)) * behind, extent * behind, order)
+        distance: constexpr = extent >> (step + 1)
+        partners = gather(x, places ^ distance, axis)
+        wants_smaller = ((places & distance) == 0) == rises
+        x = where((x > partners) == wants_smaller, partners, x)
     return x
 
 
 @Function
-def _sort_runs(x, extent: constexpr, behind: constexpr, last_order: constexpr):
-    """Sort runs of `extent` elements, of ever longer bitonic runs."""
+def _sort_runs(x, places, axis: constexpr, extent: constexpr, last_order: constexpr):
+    """Sort runs of `extent` elements along an axis, of ever longer bitonic runs."""
     for doubling in static_range(1, exponent(extent) + 1):
         order: constexpr = last_order if doubling == exponent(extent) else _ALTERNATING
-        x = _merge(x, 1 << doubling, behind, order)
+        x = _merge(x, places, axis, 1 << doubling, order)
     return x
 
 
 @Function
-def _halve(x, distance: constexpr, descending: constexpr):
-    """The larger (or smaller) one of each pair of elements."""
-    pairs = reshape(x, (x.numel // (2 * distance), 2, distance))
-    if descending:
-        return max(pairs, 1)
-    else:  # noqa: RET505
-        return min(pairs, 1)
+def _halve(x, axis: constexpr, k: constexpr, descending: constexpr):
+    """Of each two neighbouring runs of k elements along an axis one: the larger (or smaller) one of each pair."""
+    before: constexpr = x.shape[:axis]
+    behind: constexpr = x.shape[axis + 1 :]
+    runs: constexpr = x.shape[axis] // (2 * k)
+    pairs = reshape(x, before + (runs, 2, k) + behind)
+    chosen = max(pairs, axis + 1) if descending else min(pairs, axis + 1)
+    return reshape(chosen, before + (runs * k,) + behind)
 
 
 @Function
@@ -125,7 +102,7 @@ def sort(x, dim: constexpr = None, descending: constexpr = _ASCENDING):
     """
     axis: constexpr = _axis_of(x, dim)
     order: constexpr = _DESCENDING if descending else _ASCENDING
-    return reshape(_sort_runs(x, x.shape[axis], _extent_behind(x.shape, axis), order), x.shape)
+    return _sort_runs(x, _places(x, axis), axis, x.shape[axis], order)
 
 
 @Function
@@ -144,14 +121,13 @@ def topk(x, k: constexpr, dim: constexpr = None, descending: constexpr = True):
     extent: constexpr = x.shape[axis]
     static_assert(k > 0 and (k & (k - 1)) == 0, f"k is a power of two, got {k}. Take more, and mask the rest.")
     static_assert(k <= extent, f"k is at most the extent {extent} of the dimension, got {k}")
-    behind: constexpr = _extent_behind(x.shape, axis)
     order: constexpr = _DESCENDING if descending else _ASCENDING
     halvings: constexpr = exponent(extent // k)
-    result = _sort_runs(x, k, behind, _ALTERNATING if halvings > 0 else order)
+    result = _sort_runs(x, _places(x, axis), axis, k, _ALTERNATING if halvings > 0 else order)
     for halving in static_range(halvings):
-        result = _halve(result, k * behind, descending)
-        result = _merge(result, k, behind, order if halving == halvings - 1 else _ALTERNATING)
-    return reshape(result, x.shape[:axis] + (k,) + x.shape[axis + 1 :])
+        result = _halve(result, axis, k, descending)
+        result = _merge(result, _places(result, axis), axis, k, order if halving == halvings - 1 else _ALTERNATING)
+    return result
 
 
 @Function
@@ -162,7 +138,7 @@ def bitonic_merge(x, dim: constexpr = None, descending: constexpr = _ASCENDING):
     """
     axis: constexpr = _axis_of(x, dim)
     order: constexpr = _DESCENDING if descending else _ASCENDING
-    return reshape(_merge(x, x.shape[axis], _extent_behind(x.shape, axis), order), x.shape)
+    return _merge(x, _places(x, axis), axis, x.shape[axis], order)
 
 
 @Function
@@ -174,9 +150,4 @@ def flip(x, dim=None):
     Error: a dimension that does not exist, a scalar.
     """
     axis: constexpr = _axis_of(x, dim)
-    behind: constexpr = _extent_behind(x.shape, axis)
-    flipped = x
-    for step in static_range(exponent(x.shape[axis])):
-        distance: constexpr = behind << step
-        flipped = _partners(reshape(flipped, (x.numel // (2 * distance), 2, distance)))
-    return reshape(flipped, x.shape)
+    return gather(x, _places(x, axis) ^ (x.shape[axis] - 1), axis)

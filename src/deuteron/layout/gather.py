@@ -38,6 +38,29 @@ class GatherRoute:
         return f2.independent([register for register, _ in (*self.lane_bits, *self.warp_bits, *self.axis_bits)])
 
 
+@dataclass(frozen=True)
+class ExchangeRoute:
+    """The register, lane and warp of an element, XOR these, are those of its partner."""
+
+    register: int
+    lane: int
+    warp: int
+
+
+@lru_cache(maxsize=1024)
+def plan_exchange(layout: LinearLayout, mask: int) -> ExchangeRoute | None:
+    """Where the elements are whose row-major positions differ in `mask`: best in the same thread, else in the warp.
+
+    None where they are in another CTA.
+    """
+    registers, lanes, warps = (layout.columns(name) for name in (REGISTER, LANE, WARP))
+    found = f2.solve([*registers, *lanes, *warps], mask)
+    if found is None:
+        return None
+    register, rest = found & (1 << len(registers)) - 1, found >> len(registers)
+    return ExchangeRoute(register, rest & (1 << len(lanes)) - 1, rest >> len(lanes))
+
+
 @lru_cache(maxsize=1024)
 def plan_gather(src: LinearLayout, indices: LinearLayout, axis: int) -> GatherRoute | None:
     """The route within warps, or None where some element is in another warp, or in too many registers."""

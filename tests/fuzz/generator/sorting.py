@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.fuzz.generator.builder import INTEGERS, Builder, Value, statement_of
+from tests.fuzz.generator.builder import INTEGERS, Builder, Value, shape_text, statement_of
 from tests.fuzz.generator.reductions import COMPARED, NUMBERS
 
 MAX_SORTED = 64  # a network of log2(n)^2 / 2 steps is many ops
@@ -36,6 +36,54 @@ def topk(b: Builder) -> None:
 def flip(b: Builder) -> None:
     x = b.pick(lambda v: v.shape and v.dtype in NUMBERS)
     b.define(f"tl.flip({x}, {_dim(b, x)})", x.dtype, x.shape)
+
+
+def _pairs(b: Builder, dtypes: tuple[str, ...]) -> tuple[Value, list[int]]:
+    """A tile, and the shape of its pairs at some distance."""
+    x = b.pick(lambda v: v.shape and v.numel >= 2 and v.dtype in dtypes)
+    distance = 1 << b.rng.randrange(x.numel.bit_length() - 1)
+    return x, [x.numel // (2 * distance), 2, distance]
+
+
+def _spread(pairs: str, x: Value, shape: list[int]) -> str:
+    """What was reduced over pairs, at both places of each, in the shape of the tile."""
+    return f"tl.reshape(tl.broadcast_to(({pairs})[:, None, :], {shape_text(shape)}), {shape_text(x.shape)})"
+
+
+@statement_of("sort")
+def sum_of_pairs(b: Builder) -> None:
+    x, shape = _pairs(b, ("int32", "int64", "float32"))
+    name = b.rng.choice(("sum", "sum", "max", "min") if x.dtype == "float32" else ("sum", "xor_sum", "max", "min"))
+    b.define(_spread(f"tl.{name}(tl.reshape({x}, {shape_text(shape)}), 1)", x, shape), x.dtype, x.shape)
+
+
+@statement_of("sort")
+def side_of_pairs(b: Builder) -> None:
+    """The left or the right one of each pair, by a sum of what is 0 elsewhere; or exchanged by exclusive or."""
+    x, shape = _pairs(b, ("int32", "int64"))
+    side = "tl.arange(0, 2)[None, :, None]"
+    tile = f"tl.reshape({x}, {shape_text(shape)})"
+    masked = b.rng.choice(
+        (
+            f"{tile} * {side}",
+            f"{tile} * (1 - {side})",
+            f"tl.where({side} == 0, {tile}, 0)",
+            f"tl.where({side} == 0, 0, {tile})",
+        )
+    )
+    text = _spread(f"tl.sum({masked}, 1)", x, shape)
+    b.define(b.rng.choice((text, f"{x} ^ {text}")), x.dtype, x.shape)
+
+
+@statement_of("sort")
+def exchange(b: Builder) -> None:
+    """A gather from places that differ in some bits."""
+    x = b.pick(lambda v: v.shape and v.dtype in NUMBERS)
+    axis = b.rng.randrange(len(x.shape))
+    rank, extent = len(x.shape), x.shape[axis]
+    index = ", ".join(":" if other == axis else "None" for other in range(rank))
+    places = f"tl.broadcast_to(tl.arange(0, {extent})[{index}], {shape_text(x.shape)})"
+    b.define(f"tl.gather({x}, {places} ^ {b.rng.randrange(extent)}, {axis})", x.dtype, x.shape)
 
 
 @statement_of("random")

@@ -2,9 +2,12 @@
 
 place of %x: slot at 4096, strides (64, 1), read at (i, j)      load <16 x float>, scratch + 4096 + 256 * i + 4 * j
 the same read at (j, i), as tt.trans does                       16 loads, 256 bytes apart
+and at (i, j ^ 36)                                              load at 64 * i + (j ^ 32), its lanes shuffled by 4
 """
 
 from __future__ import annotations
+
+from dataclasses import replace
 
 from xdsl.ir import SSAValue
 
@@ -12,7 +15,7 @@ from deuteron.backend.cpu.algebra import as_vector, of_value
 from deuteron.backend.cpu.context import AxisIndex, Context
 from deuteron.backend.cpu.elements import register_type
 from deuteron.backend.cpu.fragment import Axis, Fragment
-from deuteron.backend.cpu.plan.items import Place
+from deuteron.backend.cpu.plan.items import Exchanged, Place
 from deuteron.backend.llvm.builder import Builder
 from deuteron.backend.llvm.types import Value, byte_width, const, element, like, poison, vector, width
 
@@ -26,12 +29,15 @@ def address(ctx: Context, place: Place) -> Value:
 
 def read_place(ctx: Context, value: SSAValue, place: Place, index: AxisIndex) -> Fragment:
     """The elements of a kept tile at an index."""
-    ptr, lanes, stride, level = _locate(ctx, place, index)
+    of_vectors, mask = _exchange_vectors(ctx, index)
+    ptr, lanes, stride, level = _locate(ctx, place, of_vectors)
     type, b = place.slot.type, ctx.emitter.at(level)
     if stride == 1 or lanes == 1:
         elements = b.load(vector(type, lanes), ptr, byte_width(type))
     else:
         elements = _load_strided(ctx, b, ptr, lanes, stride, type)
+    if mask:
+        elements = b.shufflevector(elements, elements, [lane ^ mask for lane in range(lanes)])
     return of_value(_from_scratch(b, elements, register_type(value.type)), level)
 
 
@@ -47,6 +53,21 @@ def write_place(ctx: Context, place: Place, index: AxisIndex, fragment: Fragment
     for lane in range(lanes):
         target = b.gep(type, ptr, const("i64", lane * stride), "inbounds")
         b.store(b.extractelement(elements, lane), target, byte_width(type))
+
+
+def _exchange_vectors(ctx: Context, index: AxisIndex) -> tuple[AxisIndex, int]:
+    """An index without exchanges: of whole vectors where they begin, and by what lanes are exchanged within each."""
+    entries, lane_mask = [], 0
+    for entry in index:
+        if not isinstance(entry, Exchanged):
+            entries.append(entry)
+            continue
+        (moved,), inner = _exchange_vectors(ctx, (entry.entry,))
+        within = entry.mask % moved.lanes
+        lane_mask ^= inner ^ within
+        b = ctx.emitter.at(moved.level)
+        entries.append(replace(moved, start=b.xor(moved.start, const("i32", entry.mask - within))))
+    return tuple(entries), lane_mask
 
 
 def _locate(ctx: Context, place: Place, index: AxisIndex) -> tuple[Value, int, int, int]:

@@ -8,6 +8,7 @@ from deuteron.passes.tile.carry_parts import CarryParts
 from deuteron.passes.tile.combine import Combine
 from deuteron.passes.tile.decompose_scaled_dots import DecomposeScaledDots
 from deuteron.passes.tile.eliminate_dead_code import EliminateDeadCode
+from deuteron.passes.tile.exchange_pairs import ExchangePairs
 from deuteron.passes.tile.fold import Fold
 from deuteron.passes.tile.hoist_invariants import HoistInvariants
 from deuteron.passes.tile.inline_calls import InlineCalls
@@ -31,6 +32,8 @@ def tile_passes(tma_bytes: int = 0, loads_ahead: bool = True, has_ptx: bool = Tr
     return [
         # First: everything below looks at one function.
         InlineCalls(),
+        # Early: of a sorting network it leaves a third of the ops, and no reductions.
+        ExchangePairs(),
         # After inlining: a function that is called may be part of one that combines. Before folding, for ranges.
         OrderReductions(),
         # After inlining: calls pass no descriptors or block pointers. Before what makes pointers of them.

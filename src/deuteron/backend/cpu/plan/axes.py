@@ -12,7 +12,17 @@ from dataclasses import dataclass
 from xdsl.ir import SSAValue
 
 from deuteron.backend.cpu.elements import register_type
-from deuteron.backend.cpu.plan.items import Index, Keep, Nest, Place, Root, ScanRoot, StoreRoot, identity_index
+from deuteron.backend.cpu.plan.items import (
+    Index,
+    Keep,
+    Nest,
+    Place,
+    Root,
+    ScanRoot,
+    StoreRoot,
+    identity_index,
+    running,
+)
 from deuteron.backend.cpu.plan.ops.declaration import UNKNOWN, Step
 from deuteron.backend.cpu.plan.quotients import Quotients, find_quotients
 from deuteron.backend.cpu.plan.reads import VIEWED
@@ -169,8 +179,9 @@ def _accesses(plan: Plan, steps: Steps, nest: Nest, root: Root) -> list[Access]:
         return tuple(steps.along(pointer, index, axis) for axis in axes)
 
     def at(place: Place, index: Index, value: SSAValue, read: SSAValue | None = None) -> Access:
-        along = tuple(place.strides[index.index(axis)] if axis in index else 0 for axis in axes)
-        return Access(_width(value), along, place, index, read)
+        runs = running(index)
+        along = tuple(place.strides[runs.index(axis)] if axis in runs else 0 for axis in axes)
+        return Access(_width(value), along, place, index, read if runs == index else None)
 
     identity, reads = identity_index(nest.shape), plan.reader.reads(root)
     found = [

@@ -17,7 +17,7 @@ from xdsl.dialects import scf
 from xdsl.dialects.arith import AddiOp, ConstantOp
 from xdsl.ir import Operation, SSAValue
 
-from deuteron.backend.cpu.plan.memo import evaluate
+from deuteron.analysis.memo import evaluate
 from deuteron.ir.arith import Arith, constant_value
 from deuteron.ir.tt.memory import AddPtrOp
 from deuteron.ir.tt.shape import SplatOp

@@ -12,9 +12,9 @@ from dataclasses import dataclass, field
 from xdsl.dialects import arith
 from xdsl.ir import Operation, SSAValue
 
+from deuteron.analysis.memo import evaluate
 from deuteron.backend.cpu.plan import ops
 from deuteron.backend.cpu.plan.items import Index, Keep, Root, identity_index
-from deuteron.backend.cpu.plan.memo import evaluate
 from deuteron.backend.cpu.plan.storage import Storage
 from deuteron.backend.cpu.plan.views import is_view, viewed_source
 from deuteron.ir.nested import nested_ops

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from xdsl.ir import Operation, SSAValue
 
+from deuteron.analysis.memo import evaluate
 from deuteron.backend.cpu.plan import ops
-from deuteron.backend.cpu.plan.items import Index
-from deuteron.backend.cpu.plan.memo import evaluate
+from deuteron.backend.cpu.plan.items import Index, running
 from deuteron.backend.cpu.plan.ops.declaration import IRREGULAR, Step
 from deuteron.backend.cpu.plan.schedule import Plan
 from deuteron.ir.types import is_tile
@@ -33,7 +33,7 @@ class Steps:
 
     def _inputs(self, taken: _Taken) -> list[_Taken]:
         value, index, axis = taken
-        if axis not in index or not is_tile(value.type):
+        if axis not in running(index) or not is_tile(value.type):
             return []
         induction = self._plan.storage.inductions.get(value)
         if induction is not None:
@@ -44,7 +44,7 @@ class Steps:
 
     def _compute(self, taken: _Taken) -> Step:
         value, index, axis = taken
-        if axis not in index or not is_tile(value.type):
+        if axis not in running(index) or not is_tile(value.type):
             return 0
         steps = [self._known[part] for part in self._inputs(taken)]
         if value in self._plan.storage.inductions:

@@ -1,4 +1,5 @@
-"""tt.gather and tt.histogram, one element at a time; the tile that is gathered from, and the bins, are in memory.
+"""tt.gather and tt.histogram, one element at a time; the tile that is gathered from, and the bins, are in memory. A
+gather that exchanges the elements of pairs is computed in vectors: it is its operand at another index (plan/items.py).
 
 out[i, j] = scratch[(index[i, j] & 63) * 16 + j]        the lowest bits of an index: nothing else is ever read
 bin = x[i]; if mask[i] and bin < 64: scratch[bin] += 1
@@ -8,8 +9,8 @@ from __future__ import annotations
 
 from xdsl.ir import Operation
 
-from deuteron.backend.cpu.context import AxisIndex, Context
-from deuteron.backend.cpu.fragment import Axis
+from deuteron.backend.cpu.context import AxisIndex, Context, Rule
+from deuteron.backend.cpu.fragment import Axis, Fragment
 from deuteron.backend.cpu.places import address, read_place, write_place
 from deuteron.backend.llvm.types import Value, bit_width, const
 from deuteron.ir.types import shape_of
@@ -52,3 +53,11 @@ def count_element(ctx: Context, op: Operation, index: AxisIndex) -> None:
 def _wide(ctx: Context, value: Value) -> Value:
     """An integer in at least 32 bits."""
     return ctx.emitter.innermost().zext(value, "i32") if bit_width(value.type) < 32 else value
+
+
+def exchanged_elements(ctx: Context, op: Operation, partners: Fragment) -> Fragment:
+    """What was read at the index of the partners."""
+    return partners
+
+
+RULES: dict[str, Rule] = {"tt.gather": exchanged_elements}

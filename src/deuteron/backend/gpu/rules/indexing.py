@@ -1,5 +1,6 @@
 """tt.gather: by shuffles where a warp has what it takes, else through shared memory. tt.histogram: in shared memory.
 
+exchange     of pairs: other registers of the thread, or of the lane with another bit, or of the thread in another warp
 gather       each index is reduced to its lowest bits, as many as the axis has: nothing outside of the tile is read
 histogram    bins of 0, all wait; each element is added once, by one of the threads that hold it; all wait, and read
 """
@@ -10,19 +11,20 @@ from collections.abc import Sequence
 
 from xdsl.ir import Operation
 
-from deuteron.analysis.scratch import gather_route_of
+from deuteron.analysis.access_vectors import MAX_BYTES
+from deuteron.analysis.scratch import exchange_route_of, gather_route_of
 from deuteron.backend.gpu.context import Context, Rule
 from deuteron.backend.gpu.elements import bits_type, from_bits, to_bits
 from deuteron.backend.gpu.fragment import Fragment
 from deuteron.backend.gpu.rules.memory import both
 from deuteron.backend.gpu.shared_tile import SharedTile, load_tile, store_tile
-from deuteron.backend.gpu.shuffles import fetch
+from deuteron.backend.gpu.shuffles import exchange, fetch
 from deuteron.backend.gpu.threads import Index, apply_columns, owned_registers, xor
 from deuteron.backend.llvm.types import Value, bit_width, const
 from deuteron.ir.ttg.layout import layout_of
 from deuteron.ir.types import byte_width_of, shape_of
 from deuteron.layout import f2
-from deuteron.layout.gather import Entry, GatherRoute
+from deuteron.layout.gather import Entry, ExchangeRoute, GatherRoute
 from deuteron.layout.linear import LANE, REGISTER, WARP, LinearLayout, log2
 from deuteron.layout.shared import row_major
 
@@ -30,6 +32,9 @@ ONE, ZERO = const("i32", 1), const("i32", 0)
 
 
 def gather(ctx: Context, op: Operation, src: Fragment, indices: Fragment) -> Fragment:
+    exchange_route = exchange_route_of(op)
+    if exchange_route is not None:
+        return _exchanged(ctx, op, exchange_route, src)
     extent = src.layout.shape[op.axis.value.data]
     found = [_below(ctx, index, extent) for index in indices.registers]
     bits = [to_bits(ctx.b, value, op.src.type) for value in src.registers]
@@ -39,6 +44,36 @@ def gather(ctx: Context, op: Operation, src: Fragment, indices: Fragment) -> Fra
     else:
         elements = [_shuffled(ctx, route, bits, register, index) for register, index in enumerate(found)]
     return Fragment(indices.layout, tuple(from_bits(ctx.b, value, op.src.type) for value in elements))
+
+
+def _exchanged(ctx: Context, op: Operation, route: ExchangeRoute, src: Fragment) -> Fragment:
+    """Each register is the one, in the partner's thread, whose number is its own XOR the route's."""
+    partners = [src.registers[number ^ route.register] for number in range(len(src.registers))]
+    if not route.lane and not route.warp:
+        return Fragment(src.layout, tuple(partners))
+    bits = [to_bits(ctx.b, value, op.src.type) for value in partners]
+    moved = _from_thread(ctx, op, route, bits) if route.warp else exchange(ctx.b, ctx.isa, bits, route.lane)
+    return Fragment(src.layout, tuple(from_bits(ctx.b, value, op.src.type) for value in moved))
+
+
+def _from_thread(ctx: Context, op: Operation, route: ExchangeRoute, bits: Sequence[Value]) -> list[Value]:
+    """Each thread stores its registers and loads those of its partner: neighbours, so that no banks conflict."""
+    b, base, size = ctx.b, ctx.shared_pointer(op), byte_width_of(op.src.type)
+    vector = min(len(bits), MAX_BYTES // size)
+    other = b.xor(ctx.threads.index, const("i32", route.warp << log2(ctx.threads.warp_size) | route.lane))
+    own, partner = (
+        b.gep("i8", base, b.mul(thread, const("i32", vector * size))) for thread in (ctx.threads.index, other)
+    )
+    begins = range(0, len(bits), vector)
+
+    def part(address: Value, begin: int) -> Value:
+        return b.gep("i8", address, const("i32", begin * size * ctx.threads.count))
+
+    for begin in begins:
+        ctx.isa.store(b, list(bits[begin : begin + vector]), part(own, begin))
+    ctx.barrier()
+    type = bits_type(op.src.type)
+    return [value for begin in begins for value in ctx.isa.load(b, type, part(partner, begin), vector)]
 
 
 def _below(ctx: Context, index: Value, extent: int) -> Value:

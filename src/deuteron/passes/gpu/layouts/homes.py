@@ -13,6 +13,7 @@ from xdsl.dialects import scf
 from xdsl.ir import Block, Operation, SSAValue, Use
 
 from deuteron.analysis.axis_analysis import AxisInfoAnalysis
+from deuteron.analysis.index_bits import exchange_mask
 from deuteron.ir.tt.atomic import AtomicOp
 from deuteron.ir.tt.descriptor import DescriptorLoadOp
 from deuteron.ir.tt.function import FuncOp
@@ -67,12 +68,16 @@ class Homes:
         if isinstance(op, SplitOp):
             return [_joined(self._homes[op.lhs])]
         if isinstance(op, GatherOp):
-            return [self._own(op.src), self._own(op.indices)]
+            return [self._own(op.src), self._indices(op)]
         return [self._common(op)] * len(op.operands)
 
     def _own(self, value: SSAValue) -> LinearLayout:
         """The home of a tile, of what has none the layout that nothing decides."""
         return self.get(value) or default_layout(value.type, self._config)
+
+    def _indices(self, op: GatherOp) -> LinearLayout:
+        """Pairs of elements are exchanged where they are."""
+        return self._own(op.src if exchange_mask(op) is not None else op.indices)
 
     def _of_all(self, values: Sequence[SSAValue]) -> Layouts:
         return [self.get(value) for value in values]
@@ -159,7 +164,7 @@ class Homes:
         if isinstance(op, ScanOp | MapElementwiseOp | ElementwiseInlineAsmOp):
             return [self._common(op)] * len(op.results)
         if isinstance(op, GatherOp):
-            return [self._own(op.indices)]
+            return [self._indices(op)]
         if isinstance(op, HistogramOp):
             return [default_layout(op.result.type, self._config)]
         if isinstance(op, JoinOp):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from xdsl.ir import Block, Operation
 
+from deuteron.analysis.index_bits import exchange_mask
 from deuteron.backend.cpu.fragment import one_element
 from deuteron.backend.cpu.plan.items import (
     Dot,
@@ -15,6 +16,7 @@ from deuteron.backend.cpu.plan.items import (
     ReduceRoot,
     ScanRoot,
     UnsplatRoot,
+    exchanged,
 )
 from deuteron.backend.cpu.plan.marks import b_is_transposed, product_of
 from deuteron.backend.cpu.plan.ops.declaration import FLOAT_WEIGHT, Declaration, Lazy, Operands, tiles_of
@@ -115,14 +117,26 @@ class _Unsplat(Declaration):
         scheduler.root(UnsplatRoot(op, tiles_of(op)))
 
 
-class _Gather(Declaration):
-    """The tile that it takes elements of is in memory."""
+class _Gather(Lazy):
+    """The tile that it takes elements of is in memory. Exchanged in pairs, they are that tile at another index."""
+
+    def is_lazy(self, op: Operation) -> bool:
+        return exchange_mask(op) is not None
+
+    def operands_at(self, op: Operation, index: Index) -> Operands:
+        return [(op.src, exchanged(index, shape_of(op.src.type), exchange_mask(op)))]
 
     def read(self, op: Operation, storage: ReadVisitor) -> None:
         storage.require(op.src, op)
-        storage.read(op.indices, Use(op, op))
+        if self.is_lazy(op):
+            storage.use_through(op.result, op)
+        else:
+            storage.read(op.indices, Use(op, op))
 
     def schedule(self, op: Operation, scheduler: ScheduleVisitor) -> None:
+        if self.is_lazy(op):
+            super().schedule(op, scheduler)
+            return
         scheduler.new_place(op.result)
         scheduler.root(GatherRoot(op, (op.indices, op.src)))
 
@@ -157,7 +171,7 @@ DECLARATIONS: dict[type[Operation], Declaration] = {
     ReduceOp: _Reduce(FLOAT_WEIGHT),
     ScanOp: _Scan(),
     UnsplatOp: _Unsplat(),
-    GatherOp: _Gather(),
+    GatherOp: _Gather(0.0),
     HistogramOp: _Histogram(),
     MapElementwiseOp: _Map(),
     DotOp: _Dot(),
