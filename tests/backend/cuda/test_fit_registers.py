@@ -1,5 +1,7 @@
 """A few registers less, where more blocks fit then: when it is tried, and when it is kept."""
 
+import re
+
 import numpy as np
 import pytest
 from backend.cuda.launching import aligned, compile_for
@@ -8,6 +10,7 @@ import deuteron
 import deuteron.language as tl
 from deuteron.backend.cuda import fit_registers
 from deuteron.backend.cuda.fit_registers import assemble_to_fit, rewarding_limit
+from deuteron.backend.cuda.live_registers import live_registers
 from deuteron.backend.cuda.ptxas import Cubin, Resources
 from deuteron.backend.cuda.target import architecture
 
@@ -69,6 +72,32 @@ def test_what_spills_with_registers_left_is_told_how_many_it_takes(monkeypatch, 
     assert assemble_to_fit(PTX, HOPPER, 0, True).resources.spill_bytes == (min(spilled, then) if texts > 1 else spilled)
     assert len(found) == texts
     assert texts == 1 or f".maxnreg {registers}\n" in found[1]
+
+
+def with_values(count: int) -> str:
+    """A kernel that loads so many values of 32 bits before it stores them."""
+    loads = "".join(f"\tld.global.b32 %r{n}, [%rd1+{4 * n}];\n" for n in range(count))
+    stores = "".join(f"\tst.global.b32 [%rd1+{4 * n}], %r{n};\n" for n in range(count))
+    values = f"\t.reg .b32 %r<{count}>;\n\t.reg .b64 %rd<2>;\n\tmov.b64 %rd1, 0;\n{loads}{stores}"
+    return PTX.replace("\tret;", f"{values}\tret;")
+
+
+@pytest.mark.parametrize(("count", "live"), [(1, 3), (100, 102)])
+def test_values_live_from_their_first_to_their_last_place(count, live):
+    assert live_registers(with_values(count)) == live
+
+
+def test_values_that_follow_one_another_share_registers():
+    moves = "".join(f"\tmov.b32 %r{n + 1}, %r{n};\n" for n in range(100))
+    assert live_registers(PTX.replace("\tret;", f"\t.reg .b32 %r<102>;\n{moves}\tret;")) == 2
+
+
+@pytest.mark.parametrize(("count", "limits"), [(100, [None, "32"]), (500, ["128"])])
+def test_what_has_far_more_values_than_registers_is_given_all_at_once(monkeypatch, count, limits):
+    monkeypatch.setattr(fit_registers, "assemble", assembler := Assembler(0))
+    assemble_to_fit(with_values(count), HOPPER, 0, True)
+    found = [re.search(r"^\.maxnreg (\d+)$", text, re.MULTILINE) for text in assembler.texts]
+    assert [match and match[1] for match in found] == limits
 
 
 @pytest.mark.parametrize("line", [".maxnreg 40\n", "\tmma.sync.aligned\n", "\twgmma.mma_async.sync\n"])
