@@ -48,6 +48,8 @@ def _reduce(case: Case, candidates: Callable[[Case], Iterator[Case]], fails: Fai
             position = index
             if time.monotonic() > deadline:
                 return case
+            if not _is_python(candidate.source):
+                continue
             tidied = tidy(candidate)
             if size(tidied) < size(case) and fails(tidied):
                 case = tidied
@@ -55,6 +57,15 @@ def _reduce(case: Case, candidates: Callable[[Case], Iterator[Case]], fails: Fai
         else:
             return case
     return case
+
+
+def _is_python(source: str) -> bool:
+    """Whether a text parses: a number in the place of a name that is assigned to does not."""
+    try:
+        ast.parse(source)
+    except SyntaxError:
+        return False
+    return True
 
 
 def size(case: Case) -> tuple:

@@ -11,8 +11,9 @@ from deuteron.backend.cpu.rules import table
 from deuteron.passes.gpu.memory.place_barriers import PlaceBarriers
 from deuteron.passes.tile.fold import FOLDS
 from tests.fuzz import campaign
-from tests.fuzz.case import Case
+from tests.fuzz.case import Argument, Case
 from tests.fuzz.executors import Outcome, run_case
+from tests.fuzz.shrink import shrink
 
 
 class HereAndNow:
@@ -62,3 +63,11 @@ def test_a_missing_barrier(monkeypatch):
     monkeypatch.setattr(PlaceBarriers, "apply", lambda self, ctx, op: None)
     report = hunt(monkeypatch, "cuda:80")
     assert any("race" in finding.signature for finding in report.findings), report.table()
+
+
+def test_a_candidate_that_is_no_python_is_passed_over():
+    """A constant takes the place of a name that a comprehension assigns to."""
+    source = "def kernel(out0):\n    v1 = sum([2 for v2 in range(3)])\n    v3 = 5\n    tl.store(out0, v1)\n"
+    arguments = (Argument(name="out0", dtype="int32", size=4, fill="poison", seed=1, bound=0),)
+    small = shrink(Case(1, source, arguments, (1,), {}), lambda case: "for v2 in" in case.source, 20)
+    assert "v3" not in small.source

@@ -57,6 +57,22 @@ def test_a_kept_tile_is_read_across(compare, rng, n):
     compare(transposed_twice, [x, np.zeros((n, n), np.float32)], {"N": n})
 
 
+def kept_and_stored(x, y, out, also, M: tl.constexpr, N: tl.constexpr):
+    """A tile is kept for a product by the nest that reads it across, and stored from there or not."""
+    left = tl.load(x + tl.arange(0, M)[:, None] * N + tl.arange(0, N))
+    right = tl.load(y + tl.arange(0, N)[:, None] + tl.arange(0, M) * N)
+    at = tl.arange(0, M)[:, None] * M + tl.arange(0, M)
+    tl.store(out + at, tl.dot(left, right))
+    tl.store(also + tl.arange(0, N)[:, None] * M + tl.arange(0, M), right)
+
+
+@pytest.mark.parametrize("m, n", [(16, 32), (32, 16), (64, 64)])
+@pytest.mark.parametrize("dtype", [np.float32, np.float16])
+def test_what_is_kept_is_read_across(compare, rng, m, n, dtype):
+    x, y = (rng.integers(-9, 9, m * n).astype(dtype) for _ in range(2))
+    compare(kept_and_stored, [x, y, np.full((m, m), 77, np.float32), np.full((n, m), 77, dtype)], {"M": m, "N": n})
+
+
 def test_no_lane_is_loaded_by_itself(lower_python, lower_module):
     x = np.zeros(1, np.float32)
     llir = lower_module(lower_python(transpose_and_add, [x, x, x, 64, 64], {"M": 64, "N": 64})).llir

@@ -58,7 +58,7 @@ class Context:
     lane_functions: set[str] = field(default_factory=set)
     limits: dict[tuple[int, int, int], tuple[Value, Value]] = field(default_factory=dict)
     last_spans: dict[Operation, Value] = field(default_factory=dict)
-    _computed: SSAValue | None = None
+    _computed: Collection[SSAValue] = ()
     _debug: dict = field(default_factory=dict)
 
     def bind(self, scalar: SSAValue, value: Value) -> None:
@@ -86,13 +86,13 @@ class Context:
             pending.pop()
         return self._known(value, index)
 
-    def compute_kept(self, value: SSAValue, index: AxisIndex) -> Fragment:
-        """The elements of a tile that this very nest is to put into its place."""
-        self._computed = value
+    def evaluate_before(self, kept: Collection[SSAValue], value: SSAValue, index: AxisIndex) -> Fragment:
+        """The elements of a tile before this very nest has put the tiles that it keeps into their places."""
+        self._computed = kept
         try:
             return self.evaluate(value, index)
         finally:
-            self._computed = None
+            self._computed = ()
 
     def apply(self, op: Operation, *fragments: Fragment) -> Fragment:
         """What the rule for an op makes of its operands."""
@@ -152,7 +152,7 @@ class Context:
 
     def _place(self, value: SSAValue) -> Place | None:
         """Where to read a tile; None where it is computed."""
-        return None if value is self._computed else self.plan.places.get(value)
+        return None if value in self._computed else self.plan.places.get(value)
 
     def _block_of(self, value: SSAValue) -> Block:
         owner = value.owner

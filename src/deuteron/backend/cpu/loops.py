@@ -199,13 +199,14 @@ def _turn(loops: NestLoops, value: SSAValue, index: Index) -> None:
     ctx, chosen = loops.ctx, loops.vectorisation
     first, lanes = loops.indices[0], chosen.lanes
     along, across = first[chosen.axis], first[chosen.across]
+    kept = [root.value for root in loops.nest.roots if isinstance(root, Keep) and root.value is not None]
     emitter = ctx.emitter
     lines = []
     for lane in range(lanes):
         entries = list(first)
         entries[chosen.axis] = loops.one_of(along, lane)
         entries[chosen.across] = loops.vector_from(across, lanes)
-        lines.append(as_vector(emitter, ctx.evaluate(value, _at(index, entries)), lanes))
+        lines.append(as_vector(emitter, ctx.evaluate_before(kept, value, _at(index, entries)), lanes))
     for at, column in zip(loops.indices, exchange_lanes(emitter.innermost(), lines), strict=True):
         ctx.tiles[value, _at(index, at)] = of_value(column, emitter.depth)
 
@@ -217,7 +218,7 @@ def _at(index: Index, entries: Sequence[Axis | None]) -> AxisIndex:
 
 def _source(ctx: Context, root: Root, source: SSAValue, index: AxisIndex) -> Fragment:
     if isinstance(root, Keep) and root.value is source:
-        return ctx.compute_kept(source, index)
+        return ctx.evaluate_before((source,), source, index)
     return ctx.evaluate(source, index)
 
 

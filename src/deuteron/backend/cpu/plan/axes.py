@@ -129,7 +129,8 @@ def _turned(
     axes = {other for _, other in across if other is not None}
     if len(axes) != 1:
         return None, ()
-    return axes.pop(), tuple((access.read, access.index) for access, other in across if other is not None)
+    turned = dict.fromkeys((access.read, access.index) for access, other in across if other is not None)
+    return axes.pop(), tuple(turned)
 
 
 def _across(nest: Nest, access: Access, axis: int, lanes: int) -> int | None:
