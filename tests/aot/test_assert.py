@@ -61,3 +61,13 @@ def test_a_status(workspace: Workspace):
 
 def _function(header: Path) -> str:
     return header.stem.replace(".", "_")
+
+
+def test_a_kernel_in_c_does_not_check_what_it_accesses(tmp_path: Path):
+    """It is not told how large arrays are."""
+    (tmp_path / "reciprocal.py").write_text(KERNEL)
+    where = ["-n", "reciprocal", "-s", "*fp32, *fp32, i32, 64", "-g", "1", "-o", str(tmp_path / "out"), "-t", "cpu"]
+    result = CliRunner().invoke(main, ["compile", str(tmp_path / "reciprocal.py"), *where, "-O", "check=bounds"])
+    assert result.exit_code != 0
+    assert "-O check=bounds: a C function is not told how large its arrays are" in result.output
+    assert not list(tmp_path.glob("out*"))

@@ -137,6 +137,31 @@ def test_descriptors():
         copy_rows[(1,)](TensorDescriptor.from_tensor(target, [16, 16]), TensorDescriptor.from_tensor(source, [16, 16]))
 
 
+@deuteron.jit
+def double_into(x, outs, BLOCK: tl.constexpr):
+    offsets = tl.arange(0, BLOCK)
+    tl.store(outs[1] + offsets, tl.load(x + offsets) + tl.load(outs[0] + offsets))
+
+
+def test_items_of_tuples():
+    x, out, fixed = np.ones(16, np.float32), np.zeros(16, np.float32), read_only(np.ones(16, np.float32))
+    double_into[(1,)](x, (fixed, out), BLOCK=16)
+    assert_close(out, 2 * np.ones(16))
+    with pytest.raises(DeuteronError, match="(?i)read-only"):
+        double_into[(1,)](x, (out, fixed), BLOCK=16)
+    assert_close(fixed, np.ones(16))
+
+
+@pytest.mark.parametrize("executor", ["cpu"], indirect=True)
+def test_prepared_launches():
+    x, out = np.ones(16, np.float32), np.zeros(16, np.float32)
+    prepared = double.prepare(x, out, BLOCK=16, grid=(1,))
+    with pytest.raises(LaunchError, match="argument 'out' of kernel 'double' is !"):
+        prepared.launch(x, read_only(np.zeros(16, np.float32)))
+    with pytest.raises(LaunchError, match="'out' of kernel 'double': it is read-only"):
+        double.prepare(x, read_only(np.zeros(16, np.float32)), BLOCK=16, grid=(1,))
+
+
 @pytest.mark.parametrize("executor", ["cpu"], indirect=True)  # the others know which memory a launch may touch
 def test_what_may_be_written_anywhere_writes_every_array():
     target, x = np.zeros(16, np.float32), np.ones(16, np.float32)

@@ -134,6 +134,11 @@ def _compile(request: CompileRequest, target: Target, kernel: KernelSource, symb
 
 def _launch_options(request: CompileRequest) -> dict[str, int]:
     """The options that have flags of their own; raises UsageError where a further option is one of them."""
+    if request.options.get("check"):
+        raise UsageError(
+            f"-O check={request.options['check']}: a C function is not told how large its arrays are. Launches from "
+            "Python check, with DEUTERON_CHECK=bounds"
+        )
     options = {name: getattr(request, name) for name in ("num_warps", "num_stages", "num_ctas")}
     for name in options:
         if name in request.options:

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING
 
 from deuteron.aot.assembly import assembly_block
 from deuteron.aot.templates import render, runtime_source
+from deuteron.backend.cpu.control import SIZE as CONTROL_SIZE
 from deuteron.backend.metadata import KernelMetadata
 from deuteron.errors import UsageError
 from deuteron.options import get_variable
@@ -74,7 +75,7 @@ def launcher_library(asm: Mapping[str, str | bytes], metadata: KernelMetadata) -
 @cache
 def _launcher() -> bytes:
     runtime = runtime_source(*_TYPES, "status.c", "executor.c", "cpu_pool.c")
-    return _build(render("nativert_launcher.cpp", runtime=runtime), "launcher")
+    return _build(render("nativert_launcher.cpp", runtime=runtime, control_bytes=CONTROL_SIZE), "launcher")
 
 
 def c_string(text: str) -> str:

@@ -33,6 +33,7 @@ extern "C" {
 typedef struct {
   int32_t stop, assertion, program[3], unused;
   int64_t lane;
+  uint64_t address;
 } deuteron_control;
 
 typedef struct deuteron_scratch {

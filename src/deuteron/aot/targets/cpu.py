@@ -17,6 +17,7 @@ from deuteron.aot.nativert import kernel_library, launcher_library
 from deuteron.aot.symbols import plain_names
 from deuteron.aot.targets.target import CTarget, KernelCode
 from deuteron.aot.templates import render, runtime_source
+from deuteron.backend.cpu.control import SIZE as CONTROL_SIZE
 from deuteron.errors import UsageError
 from deuteron.options import Target
 
@@ -75,6 +76,7 @@ def source(code: KernelCode) -> str:
         grid_y=grid[1],
         grid_z=grid[2],
         scratch_bytes=record.scratch_bytes,
+        control_bytes=CONTROL_SIZE,
     )
 
 

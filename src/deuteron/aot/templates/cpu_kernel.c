@@ -22,6 +22,9 @@ static void ${symbol}(void *const *args, const uint32_t *grid, uint64_t begin, u
 }
 #endif
 
+/* Does not compile unless the kernel writes to as many bytes as there are. */
+typedef char deuteron_control_size[sizeof(deuteron_control) == ${control_bytes} ? 1 : -1];
+
 static deuteron_status deuteron_check(void) {
   /* What the processor must have; a row that is not counted ends the table. */
   static const deuteron_cpu_feature features[] = {
@@ -34,7 +37,7 @@ ${features}      {0, 0, 0, 0, 0},
 }
 
 ${launch} {
-  deuteron_control deuteron_told = {0, 0, {0, 0, 0}, 0, 0};
+  deuteron_control deuteron_told = {0, 0, {0, 0, 0}, 0, 0, 0};
   void *deuteron_args[] = {${args}};
   int deuteron_bad = 0;
   int64_t deuteron_parts[3];

@@ -10,6 +10,8 @@ namespace {
   throw std::runtime_error(std::string("kernel '") + kernel->name + "': " + what);
 }
 
+static_assert(sizeof(deuteron_control) == ${control_bytes}, "kernels write to as many bytes");
+
 std::string describe(const deuteron_control &told, const char *const *assertions) {
   const std::string x = std::to_string(told.program[0]), y = std::to_string(told.program[1]);
   return std::string(assertions[told.assertion]) + " (program (" + x + ", " + y + ", " +
@@ -31,7 +33,7 @@ void run_from_nativert(uint32_t x, uint32_t y, uint32_t z, int, void **given, vo
   const uint32_t grid[3] = {x, y, z};
   if (x == 0 || y == 0 || z == 0)
     return;
-  deuteron_control told = {0, 0, {0, 0, 0}, 0, 0};
+  deuteron_control told = {0, 0, {0, 0, 0}, 0, 0, 0};
   std::vector<void *> args;
   args.reserve(kernel->num_params + 1);
   for (uint32_t i = 0; i < kernel->num_params; i++)
