@@ -15,6 +15,8 @@
 VENV := .venv
 IN_VENV := $(CURDIR)/$(VENV)/bin
 INSTALLED := $(VENV)/.installed
+# What the demonstration runs in: without what tests, plots and launches on a GPU need. That of the tests will do, too.
+DEMO_VENV := $(if $(wildcard $(INSTALLED)),$(VENV),.venv-demo)
 
 # Make's own defaults are `cc` and `g++`; take whichever compilers there are instead.
 ifeq ($(origin CC),default)
@@ -29,8 +31,8 @@ ARGS ?=
 
 .PHONY: demo test test-all mutations test-gpu fuzz bench lint clean
 
-demo: $(INSTALLED)
-	@$(MAKE) --no-print-directory -C examples/aot DEUTERON=$(IN_VENV)/deuteron BUILD=$(CURDIR)/build/demo run
+demo: $(DEMO_VENV)/.installed
+	@$(MAKE) --no-print-directory -C examples/aot DEUTERON=$(CURDIR)/$(DEMO_VENV)/bin/deuteron BUILD=$(CURDIR)/build/demo run
 
 test: $(INSTALLED)
 	$(IN_VENV)/python -m pytest -n auto
@@ -59,9 +61,13 @@ lint: $(INSTALLED)
 	$(IN_VENV)/ruff format --check .
 
 clean:
-	rm -rf build dist $(VENV) .pytest_cache .ruff_cache .hypothesis
+	rm -rf build dist $(VENV) .venv-demo .pytest_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(INSTALLED): pyproject.toml scripts/make_environment.sh
 	scripts/make_environment.sh $(VENV)
+	@touch $@
+
+.venv-demo/.installed: pyproject.toml scripts/make_environment.sh
+	scripts/make_environment.sh .venv-demo demo
 	@touch $@

@@ -1,13 +1,15 @@
 #!/bin/sh
 # Makes a virtual environment with Deuteron in it, from the newest usable Python from 3.11 on.
 #
-#     scripts/make_environment.sh .venv              # or with a Python of your choice: PYTHON=python3.12
+#     scripts/make_environment.sh .venv              # for work on it: every extra; PYTHON=python3.12 names a Python
+#     scripts/make_environment.sh .venv-demo demo    # compiles for CPUs and GPUs, and holds nothing else
 #
 # A Python is usable when it runs (a name on PATH may be a launcher for a version that is not there) and has `ensurepip`,
 # which Debian and Ubuntu ship in a package of its own.
 set -eu
 
 venv=$1
+purpose=${2:-dev}
 root=$(cd "$(dirname "$0")/.." && pwd)
 
 runs() { "$1" -c 'import sys; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1; }
@@ -38,4 +40,12 @@ fi
 
 echo "Making $venv with $("$chosen" --version)"
 "$chosen" -m venv --clear "$venv"
-PIP_DISABLE_PIP_VERSION_CHECK=1 "$venv/bin/python" -m pip install --quiet --editable "$root[dev]"
+export PIP_DISABLE_PIP_VERSION_CHECK=1
+if [ "$purpose" = demo ]; then
+    # Of the packages that ptxas comes with, which hold NVIDIA's compiler of CUDA C++, it needs none.
+    ptxas=$(sed -n 's/^cuda = \["\([^"]*\)".*/\1/p' "$root/pyproject.toml")
+    "$venv/bin/python" -m pip install --quiet --editable "$root"
+    "$venv/bin/python" -m pip install --quiet --no-deps "$ptxas"
+else
+    "$venv/bin/python" -m pip install --quiet --editable "$root[dev]"
+fi

@@ -195,6 +195,7 @@ def _variable(name: str) -> str | None:
 LAUNCH_VARIABLES = (
     *("DEUTERON_INTERPRET", "TRITON_INTERPRET", "DEUTERON_EMULATE", "DEUTERON_TARGET"),
     *("TRITON_DEBUG", "TRITON_DEFAULT_FP_FUSION", "DEUTERON_CHECK"),
+    "DEUTERON_SYNC",
 )
 
 
@@ -357,6 +358,16 @@ class Settings:
     def strict(self) -> bool:
         """DEUTERON_STRICT: a launch that would compile is an error."""
         return _flag("DEUTERON_STRICT")
+
+    @property
+    def isolate(self) -> bool:
+        """DEUTERON_ISOLATE: compile in a process of its own, which an abort of LLVM ends instead of this one."""
+        return _flag("DEUTERON_ISOLATE")
+
+    @property
+    def sync(self) -> bool:
+        """DEUTERON_SYNC: a launch on a GPU waits until the kernel has ended, so that its errors are raised by it."""
+        return _flag("DEUTERON_SYNC")
 
     @property
     def record(self) -> Path | None:

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import pickle
 import queue
+import signal
 import subprocess
 import sys
 import threading
@@ -62,7 +63,7 @@ class _Pool:
         self._tasks: queue.SimpleQueue[Any] = queue.SimpleQueue()
         self._outcomes: queue.SimpleQueue[tuple[int, Any]] = queue.SimpleQueue()
         self._num_missing = 0
-        self._workers = [_Worker() for _ in range(count)]
+        self._workers = [Worker() for _ in range(count)]
         self._is_stopped = False
         self._threads = [threading.Thread(target=self._serve, args=(w,), daemon=True) for w in self._workers]
         for thread in self._threads:
@@ -95,7 +96,7 @@ class _Pool:
         elif outcome is not None:
             yield index, outcome
 
-    def _serve(self, worker: _Worker) -> None:
+    def _serve(self, worker: Worker) -> None:
         while (task := self._tasks.get()) is not None:
             index, content = task
             self._outcomes.put((index, None if self._is_stopped else worker.compile(content)))
@@ -109,7 +110,7 @@ class _Pool:
             worker.stop()
 
 
-class _Worker:
+class Worker:
     """A process; one that has died is started again. It is of a session of its own: Ctrl-C is for the parent."""
 
     def __init__(self) -> None:
@@ -127,8 +128,7 @@ class _Worker:
             return pickle.load(process.stdout)
         except (EOFError, OSError, pickle.UnpicklingError, ValueError):
             self._process = None
-            status = process.wait()
-            return CompilerDied(f"the compiler's process ended with status {status}")
+            return CompilerDied(f"the compiler's process ended with {_ending(process.wait())}")
 
     def _started(self) -> subprocess.Popen[bytes] | None:
         code = f"import sys; sys.path[:] = {sys.path!r}; from deuteron.compiler.worker import serve; serve()"
@@ -148,3 +148,11 @@ class _Worker:
         if self._process is not None:
             self._process.kill()
             self._process.wait()
+
+
+def _ending(status: int) -> str:
+    """The signal that ended a process, or its exit status."""
+    try:
+        return signal.Signals(-status).name
+    except ValueError:
+        return f"status {status}"

@@ -160,8 +160,16 @@ def _dump_all(folder: Path, kernel: CompiledKernel) -> None:
 
 
 def _run_stages(backend: Backend, source: ASTSource | IRSource, unit: Unit, folder: Path | None) -> Entry:
+    is_looked_into = folder is not None or settings.override_dir is not None or not isinstance(source, ASTSource)
     with _garbage_kept():
-        return completed(begin_walk(backend, source, unit, folder))
+        walk = begin_walk(backend, source, unit, folder)
+        return (_isolated(walk) if settings.isolate and not is_looked_into else None) or completed(walk)
+
+
+def _isolated(walk: Walk) -> Entry | None:
+    from deuteron.compiler.isolated import compile_isolated  # deferred: it is asked for seldom
+
+    return compile_isolated(walk)
 
 
 def completed(walk: Walk) -> Entry:

@@ -14,11 +14,13 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from deuteron.backend.metadata import METADATA_MARK, KernelMetadata
 from deuteron.backend.stage import Stage, Unit
+from deuteron.compiler.crash_report import with_report
 from deuteron.compiler.source import read_text
 from deuteron.errors import DeuteronError, InternalError, UsageError
 from deuteron.options import settings
@@ -65,7 +67,8 @@ class Walk:
 
     def run_stage(self, stage: Stage) -> None:
         with self._timed(stage.name), self._wrapped(stage.name, lambda: self._input_text(stage)):
-            made = stage.run(self.products[stage.input], self.unit)
+            run = partial(stage.run, self.products[stage.input], self.unit)
+            made = with_report(self.unit.name, str(self.unit.target), stage.name, run)
             stage.verify(made.product)
             self.unit, product = self.unit.with_facts(made.facts), made.product
             override = find_override(self.unit.name, stage)
@@ -118,7 +121,7 @@ class Walk:
     def _defect(self, stage: str, what: str, cause: Exception, text: str | bytes | None) -> InternalError:
         message = f"Deuteron failed in stage '{stage}' of kernel '{self.unit.name}': {what.rstrip('.')}."
         if text is not None:
-            folder = self.folder or _new_folder()
+            folder = self.folder or new_folder()
             path = dump(folder, self.unit.name, f"failed-{stage}", text)
             message += f" It worked on {path}." if path else ""
         message += " This is a defect of Deuteron, not of the kernel: please report it."
@@ -126,7 +129,8 @@ class Walk:
         return kind(message, getattr(cause, "location", None), getattr(cause, "call_chain", ()))
 
 
-def _new_folder() -> Path:
+def new_folder() -> Path:
+    """A folder for what is left of a compile that failed."""
     import tempfile  # deferred: what it needs takes 5 ms to import
 
     return Path(tempfile.mkdtemp(prefix="deuteron-"))

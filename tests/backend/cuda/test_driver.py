@@ -242,3 +242,35 @@ def test_calls_after_a_fork_say_so(api):
     api.fail["cuInit"] = Status.CUDA_ERROR_NOT_INITIALIZED
     with pytest.raises(LaunchError, match="forked after CUDA was initialised; start processes by 'spawn'"):
         CudaDriver(api)
+
+
+def test_no_memory_says_what_to_do_and_the_next_launch_goes_on(api):
+    api.fail["cuLibraryLoadData"] = Status.CUDA_ERROR_OUT_OF_MEMORY
+    with pytest.raises(LaunchError, match=r"'k' for cuda:90 cannot be loaded: .*_MEMORY \(2\): the device has no"):
+        load(api)
+    launch = load(api)
+    api.fail["cuLaunchKernel"] = Status.CUDA_ERROR_OUT_OF_MEMORY
+    with pytest.raises(LaunchError, match=r"'k' for cuda:90, grid \(1, 1, 1\).* no memory left for it; free arrays"):
+        launch((1, 1, 1), [0, 0])
+    launch((1, 1, 1), [0, 0])
+    assert len(api.launches) == 1
+
+
+def test_an_error_of_a_kernel_is_told_by_its_own_launch(api, monkeypatch):
+    monkeypatch.setenv("DEUTERON_SYNC", "1")
+    launch = load(api)
+    launch((1, 1, 1), [0, 0], stream=5)
+    assert api.calls[-1] == ("cuStreamSynchronize", 5)
+    assert launch.native_launch(0) is None, "machine code waits for nothing"
+    api.fail["cuStreamSynchronize"] = Status.CUDA_ERROR_ILLEGAL_ADDRESS
+    with pytest.raises(LaunchError) as told:
+        launch((7, 1, 1), [0, 0])
+    assert "kernel 'k' for cuda:90, grid (7, 1, 1)" in str(told.value)
+    assert str(told.value).endswith("cuStreamSynchronize failed with CUDA_ERROR_ILLEGAL_ADDRESS (700)")
+
+
+def test_a_launch_that_is_captured_is_not_waited_for(api, monkeypatch):
+    monkeypatch.setenv("DEUTERON_SYNC", "1")
+    monkeypatch.setattr(type(api), "_StreamIsCapturing", lambda self, stream: (Status.CUDA_SUCCESS, 1), raising=False)
+    load(api)((1, 1, 1), [0, 0])
+    assert "cuStreamSynchronize" not in api.names()

@@ -25,6 +25,7 @@ from deuteron.backend.metadata import KernelMetadata
 from deuteron.backend.native_launch import NativeLaunch
 from deuteron.backend.tensor_map import ALIGNMENT, SIZE
 from deuteron.errors import LaunchError, OutOfResources
+from deuteron.options import settings
 
 MAX_GRID = (2**31 - 1, 65535, 65535)
 
@@ -32,6 +33,7 @@ _INVALID_CONTEXT = 201
 # After these no call of the process works any more, so the launch that is told may not be the one that failed.
 _STICKY = range(700, 720)
 _ASSERT = 710
+_EARLIER = ". An earlier kernel of this process may have caused it: with DEUTERON_SYNC=1 the launch that did is told"
 
 
 class _Memory(threading.local):
@@ -106,7 +108,7 @@ class LoadedKernel:
 
     def native_launch(self, device: int | None = None) -> NativeLaunch | None:
         """How the compiled launcher launches on a device that the kernel has been launched on."""
-        if device not in self._ready or not self._driver.is_library:
+        if device not in self._ready or not self._driver.is_library or settings.sync:
             return None
         fields = {
             "function": int(self.function),
@@ -142,10 +144,18 @@ class LoadedKernel:
             (status,) = self._api_launch(*launch)
         if status != 0:
             raise self._failure(status, (x, y, z))
+        if settings.sync and not self._driver.is_capturing(stream):
+            self._wait(stream, (x, y, z))
 
-    def _failure(self, status: Any, grid: tuple[int, int, int]) -> LaunchError:
-        error = self._driver.error("cuLaunchKernel", status)
-        hint = ". An earlier kernel of this process may have caused it" if error.status in _STICKY else ""
+    def _wait(self, stream: int, grid: tuple[int, int, int]) -> None:
+        """Wait until the kernel has ended: what goes wrong is its own fault, if all launches are waited for."""
+        status, *_ = self._driver.api.cuStreamSynchronize(stream)
+        if status != 0:
+            raise self._failure(status, grid, "cuStreamSynchronize")
+
+    def _failure(self, status: Any, grid: tuple[int, int, int], function: str = "cuLaunchKernel") -> LaunchError:
+        error = self._driver.error(function, status)
+        hint = _EARLIER if error.status in _STICKY and function == "cuLaunchKernel" else ""
         hint = ". A tl.device_assert failed: standard error says which" if error.status == _ASSERT else hint
         return LaunchError(
             f"kernel '{self._name}' for {self._metadata.target}, grid {grid}, {self._num_threads} threads, "

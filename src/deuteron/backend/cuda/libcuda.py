@@ -20,19 +20,21 @@ from deuteron.errors import LaunchError
 
 LIBRARY = "libcuda.so.1"
 
+_OUT_OF_MEMORY = 2
 _NOT_INITIALIZED = 3
 _INVALID_CONTEXT = 201
-_FORKED = (
-    ": the driver takes no calls in a process that was forked after CUDA was initialised; "
-    "start processes by 'spawn', or before the first use of the GPU"
-)
+_ADVICE = {
+    _OUT_OF_MEMORY: ": the device has no memory left for it; free arrays (of torch also torch.cuda.empty_cache())",
+    _NOT_INITIALIZED: ": the driver takes no calls in a process that was forked after CUDA was initialised; "
+    "start processes by 'spawn', or before the first use of the GPU",
+}
 
 
 class DriverError(LaunchError):
     """The driver refused a call; `status` is its number, `name` what cuda.h calls it."""
 
     def __init__(self, function: str, status: int, name: str):
-        advice = _FORKED if status == _NOT_INITIALIZED else ""
+        advice = _ADVICE.get(status, "")
         super().__init__(f"{function} failed with {name} ({status}){advice}")
         self.function, self.status, self.name = function, status, name
 
@@ -113,6 +115,10 @@ class CudaDriver:
         if status != 0:
             raise self.error("cuCtxGetDevice", status)
         return int(device)
+
+    def is_capturing(self, stream: int) -> bool:
+        """Whether launches on a stream are put into a graph, and not run."""
+        return int(self.call("cuStreamIsCapturing", stream) or 0) != 0
 
     def make_current(self, device: int) -> None:
         """Make a device's primary context, which CUDA's runtime and torch use too, that of this thread."""
