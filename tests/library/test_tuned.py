@@ -5,12 +5,18 @@ import os
 import re
 import subprocess
 import sys
+from pathlib import Path
 
+import numpy as np
 import pytest
+from click.testing import CliRunner
 from library.project import Project
 
+from deuteron import Config, autotune
+from deuteron.aot.load import kernel_of, load_module
 from deuteron.errors import UsageError
 from deuteron.runtime.tuned_file import Choice, Outcome, merge_into
+from deuteron.tools.main import main
 
 TUNED = 'host_parameters = { n_rows = "i32" }\ntuned = "tuned/rms_norm.json"'
 MAIN = r"""
@@ -81,6 +87,32 @@ def test_files_that_say_nothing(tuned: Project, edit: str, message: str):
     with pytest.raises(UsageError, match=re.compile(message, re.DOTALL)) as caught:
         tuned.build()
     assert str(caught.value).startswith(f"{tuned.file}:11:") or "deuteron.toml:11:" in str(caught.value)
+
+
+def test_what_an_autotuner_has_written(project: Project):
+    """Tuned when launched from Python, chosen by in C: by the first key one algorithm, by the second the other."""
+    kernel = kernel_of(load_module(project.folder / "kernels" / "norms.py"), Path("norms.py"), "rms_norm")
+    times = iter([1.0, 2.0, 2.0, 1.0])
+    configs = [Config({"BLOCK": block}, num_warps=1) for block in (64, 128)]
+    path = project.folder / "tuned" / "rms_norm.json"
+    bench = {"do_bench": lambda fn, quantiles: (fn(), next(times))[1], "cache_results": path}
+    tuned = autotune(configs, ["n"], **bench)(kernel)
+    for n in (64, 100):
+        tuned[(2,)](np.ones((2, n), np.float32), np.zeros((2, n), np.float32), n)
+    project.edit("deuteron.toml", 'host_parameters = { n_rows = "i32" }', TUNED)
+    project.build()
+    rows = re.search(
+        r"deuteron_tuned_rms_norm_fp32\[\]\[4\] = {(.*?)};", (project.out / "norms.c").read_text(), re.DOTALL
+    )
+    found = [[int(n) for n in re.findall(r"INT64_C\((\d+)\)", row)] for row in rows[1].split("},")]
+    assert [(algo_id, n) for _, algo_id, n, _ in found] == [(0, 64), (1, 100)]
+
+
+def test_a_build_tool_is_told_of_the_file(tuned: Project):
+    depfile = tuned.folder / "norms.d"
+    command = ["build", "-f", str(tuned.file), "--sources-only", "--depfile", str(depfile)]
+    result = CliRunner().invoke(main, command)
+    assert result.exit_code == 0 and "tuned/rms_norm.json" in depfile.read_text(), result.output
 
 
 def test_the_same_in_python(tuned: Project):

@@ -12,11 +12,14 @@ from __future__ import annotations
 
 import statistics
 import time
+import warnings
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+from deuteron.backend.cuda.streams import torch_with_cuda
 from deuteron.errors import UsageError
 from deuteron.testing.gpu_timer import GpuTimer, gpu_timer
+from deuteron.testing.graph_timer import time_in_graph
 
 _SHORT_SECONDS = 0.01
 _SUMMARIES: dict[str, Callable[[list[float]], Any]] = {
@@ -63,9 +66,24 @@ def do_bench(
     return summarise(_call_for(fn, rep, tensors), quantiles, return_mode)
 
 
-def do_bench_cudagraph(fn: Callable[[], Any], rep: float = 20, **options: Any) -> Any:
-    """As `do_bench`: launches are not put into a graph, which on a GPU would take their cost in Python away."""
-    return do_bench(fn, warmup=5, rep=rep, **options)
+def do_bench_cudagraph(
+    fn: Callable[[], Any],
+    rep: float = 20,
+    grad_to_none: Iterable[Any] | None = None,
+    quantiles: Sequence[float] | None = None,
+    return_mode: str = "mean",
+) -> Any:
+    """As `do_bench`, of calls in a CUDA graph, where the program uses torch with CUDA: without what a launch costs in
+    Python, and without emptying the cache between calls. A function that cannot be recorded is timed by `do_bench`,
+    with a warning; so it is, without one, where there is no torch with CUDA.
+    """
+    torch = torch_with_cuda()
+    if torch is not None:
+        try:
+            return summarise(time_in_graph(torch, fn, rep, grad_to_none or ()), quantiles, return_mode)
+        except RuntimeError as error:
+            warnings.warn(f"do_bench_cudagraph times without a graph: {error}", stacklevel=2)
+    return do_bench(fn, 5, rep, grad_to_none, quantiles, return_mode)
 
 
 def shortest(fn: Callable[[], Any], enough: float) -> float:
