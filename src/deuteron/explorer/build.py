@@ -14,6 +14,7 @@ import deuteron
 from deuteron.compiler.kernel import CompiledKernel
 from deuteron.compiler.source import IRSource
 from deuteron.explorer.layouts import LayoutReader
+from deuteron.explorer.loops import read_loops
 from deuteron.explorer.model import Exploration, Layouts, Parameter, Table, Text
 from deuteron.explorer.passes import pass_results
 from deuteron.explorer.pipeline import read_pipeline
@@ -21,6 +22,7 @@ from deuteron.explorer.profile import Run, read_profile
 from deuteron.explorer.sources import Sources
 from deuteron.explorer.texts import language_of, located
 from deuteron.explorer.tile_ir import LocatedModule
+from deuteron.explorer.variant import variant
 
 
 def explore_kernel(kernel: CompiledKernel, run: Run | None = None) -> Exploration:
@@ -30,6 +32,7 @@ def explore_kernel(kernel: CompiledKernel, run: Run | None = None) -> Exploratio
     passes = pass_results(kernel.passes(), sources)  # first: it says the paths of files, and others their names
     stages = tuple(_stages(kernel, sources))
     cost = None if run is None else read_profile(kernel, sources, run)
+    loops = read_loops(kernel, sources)
     ttgir = LocatedModule(kernel.asm["ttgir"]) if "ttgir" in kernel.asm else None
     return Exploration(
         deuteron=deuteron.__version__,
@@ -46,15 +49,22 @@ def explore_kernel(kernel: CompiledKernel, run: Run | None = None) -> Exploratio
         layouts=_layouts(kernel, ttgir),
         pipeline=ttgir and read_pipeline(ttgir),
         profile=cost,
+        loops=loops,
     )
 
 
 def _stages(kernel: CompiledKernel, sources: Sources) -> Iterator[Text]:
-    for name in kernel.asm:
+    texts = _with_lines(kernel).asm
+    for name in texts:
         language = language_of(name)
         if language is not None:
-            text = located(name, kernel.asm[name])
+            text = located(name, texts[name])
             yield Text(name, language, text.lines, sources.at(text))
+
+
+def _with_lines(kernel: CompiledKernel) -> CompiledKernel:
+    """The kernel compiled with line tables, where it has none and there is an option for them: code is the same."""
+    return kernel if kernel.metadata.options.get("line_info", True) else variant(kernel, {"line_info": True})
 
 
 def _layouts(kernel: CompiledKernel, located: LocatedModule | None) -> Layouts:

@@ -246,6 +246,37 @@ class Profile:
 
 
 @dataclass(frozen=True)
+class Nested:
+    """What a nest computes: "keep" or the name of an op; the ops fused into it, with their places; the kept tiles that
+    these read. A kept tile has a name, and bytes at an offset of the scratch memory, -1 where it stays in registers.
+    """
+
+    kind: str
+    place: int | None
+    fused: tuple[tuple[str, int | None], ...]
+    reads: tuple[str, ...]
+    kept: str | None
+    bytes: int
+    offset: int
+
+
+@dataclass(frozen=True)
+class Loop:
+    """A part of a program on the CPU: a "nest" of loops over a shape, of which `lanes` elements along `axis` are a
+    vector, `unroll` of them at a time; a "dot" or "transpose"; an op on scalars; "for", "if", "while" around `items`.
+    """
+
+    kind: str
+    place: int | None
+    shape: tuple[int, ...]
+    axis: int | None
+    lanes: int
+    unroll: int
+    roots: tuple[Nested, ...]
+    items: tuple[Loop, ...]
+
+
+@dataclass(frozen=True)
 class Exploration:
     """All that is known of one compiled kernel."""
 
@@ -263,6 +294,7 @@ class Exploration:
     layouts: Layouts
     pipeline: Pipeline | None
     profile: Profile | None
+    loops: tuple[Loop, ...]
 
     def to_dict(self) -> dict[str, Any]:
         return {"format": FORMAT, "version": VERSION, **asdict(self)}

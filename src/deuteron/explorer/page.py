@@ -26,7 +26,7 @@ _FOLDER = Path(__file__).parent / "page"
 # Each uses what those before it define, and `main.js` begins.
 SCRIPTS = (
     *("data.js", "highlight.js", "list.js", "links.js", "source.js", "stage.js", "report.js"),
-    *("layouts.js", "tile.js", "layoutview.js", "pipeline.js", "main.js"),
+    *("layouts.js", "tile.js", "layoutview.js", "pipeline.js", "loops.js", "main.js"),
 )
 _FRAME_HEIGHT = 820  # pixels, in a notebook
 

@@ -14,6 +14,7 @@ from dataclasses import asdict, dataclass
 import numpy as np
 
 from deuteron.compiler.kernel import CompiledKernel
+from deuteron.emulator.machine.global_memory import byte_bounds
 from deuteron.errors import Location, UsageError
 from deuteron.explorer.model import LineCost, Profile
 from deuteron.explorer.sources import Sources
@@ -47,7 +48,7 @@ def read_profile(kernel: CompiledKernel, sources: Sources, run: Run) -> Profile:
 
 def _copied(array: np.ndarray) -> np.ndarray:
     """A copy with the same strides, whatever lies between its elements."""
-    low, high = np.lib.array_utils.byte_bounds(array)
+    low, high = byte_bounds(array)
     memory = np.empty(high - low + _ALIGNMENT, np.uint8)
     begin = -memory.ctypes.data % _ALIGNMENT
     memory[begin : begin + high - low] = np.frombuffer((ctypes.c_char * (high - low)).from_address(low), np.uint8)

@@ -171,6 +171,7 @@ def _emit_reduced(loops: NestLoops, roots: list[ReduceRoot]) -> None:
     _emit_body(loops, reductions)
     after = iter(loops.close([value for reduction in reductions for value in reduction.values()]))
     for reduction in reductions:
+        ctx.locate(reduction.root.op)
         reduction.finish(after, axis, vectorised, results_at)
 
 
@@ -181,16 +182,17 @@ def _emit_body(loops: NestLoops, reductions: list[Reduction]) -> None:
         _turn(loops, value, index)
     by_root = {reduction.root: reduction for reduction in reductions}
     for copy, index in enumerate(loops.indices):
-        writes: list[Callable[[], None]] = []
+        writes: list[tuple[Root, Callable[[], None]]] = []
         for root in roots:
             fragments = [_source(ctx, root, source, index) for source in root.sources]
             if isinstance(root, ReduceRoot):
                 by_root[root].combine(copy, fragments)
             elif isinstance(root, Keep):
-                writes.append(_writer(ctx, root, index, fragments[0]))
+                writes.append((root, _writer(ctx, root, index, fragments[0])))
             else:
-                writes.append(_storer(ctx, root, index, fragments))
-        for write in writes:
+                writes.append((root, _storer(ctx, root, index, fragments)))
+        for root, write in writes:
+            ctx.locate(root.op)
             write()
 
 

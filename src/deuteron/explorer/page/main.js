@@ -104,7 +104,7 @@ class App {
 }
 
 function viewsOf(app) {
-  return [codeView(app), ...[layoutView, pipelineView, reportView].map((make) => make(app)).filter(Boolean)];
+  return [codeView(app), ...[layoutView, pipelineView, loopsView, reportView].map((make) => make(app)).filter(Boolean)];
 }
 
 // The source's other side: two stages, of one kernel or of both.

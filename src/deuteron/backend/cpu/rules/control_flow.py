@@ -32,6 +32,7 @@ def emit_region(ctx: Context, region: Region, block: IRBlock) -> None:
     ctx.bind_block(block)
     for item in region.items:
         ctx.nest_level = ctx.emitter.depth
+        ctx.locate(item.roots[0].op if isinstance(item, Nest) else item.op)
         _EMIT[type(item)](ctx, item)
 
 
@@ -46,7 +47,6 @@ def _emit_scalar(ctx: Context, item: Scalar) -> None:
     rule = SCALAR_RULES.get(item.op.name)
     if rule is None:
         raise unsupported(item.op)
-    ctx.locate(item.op)
     guarded(item.op, rule, ctx, item.op)
 
 
@@ -65,6 +65,7 @@ def _emit_for(ctx: Context, item: For) -> None:
     ctx.bind_block(block)
     _bind_carried(ctx, block.args, advancing, [loop.index, *loop.carried])
     emit_region(ctx, item.body, block)
+    ctx.locate(op)
     following = [ctx.scalar(value) for value in _scalars(block.last_op.operands)]
     following += [_advanced(ctx, argument) for argument in advancing]
     results = ctx.emitter.close_loop(loop, following)
