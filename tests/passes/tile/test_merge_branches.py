@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 from deuteron.interpreter import run_module
+from deuteron.ir.nested import nested_ops
 from deuteron.passes import run_passes
-from deuteron.passes.tile import tile_passes
+from deuteron.passes.tile import merge_branches, tile_passes
 from deuteron.passes.tile.eliminate_dead_code import EliminateDeadCode
 from deuteron.passes.tile.merge_branches import MergeBranches
 
@@ -99,6 +100,24 @@ def test_what_is_computed_from_the_load_stays_in_its_branch(check):
     then = f"""{load("l", "%p")}
         %u = "arith.addf"(%l, %x) : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>"""
     check([MergeBranches()], PARAMETERS, checks + if_else(then, load("v", "%p")))
+
+
+def chain(name: str, length: int) -> str:
+    """Sums of sums; the last is called `name`."""
+    names = ["x", *(f"{name}{index}" for index in range(1, length)), name]
+    add = '%{1} = "arith.addf"(%{0}, %{0}) : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>'
+    return "\n".join(add.format(*pair) for pair in itertools.pairwise(names))
+
+
+def test_what_is_computed_from_what_is_the_same_is_the_same_and_each_op_is_looked_at_twice(parse_kernel, monkeypatch):
+    looked_at = []
+    key_of = merge_branches._key
+    monkeypatch.setattr(merge_branches, "_key", lambda op: looked_at.append(op) or key_of(op))
+    module = parse_kernel(PARAMETERS, if_else(chain("u", 50), chain("v", 50)))
+    run_passes(module, [MergeBranches()])
+    names = [op.name for op in nested_ops(module)]
+    assert names.count("arith.addf") == 50 and "scf.if" not in names
+    assert len(looked_at) <= 4 * 51
 
 
 def test_inner_branches_are_merged_first(check):

@@ -60,21 +60,26 @@ class _Merge:
 
     def _hoist_common(self) -> None:
         """Move what both branches compute before them, in order: then more of what follows is the same."""
+        twins = {_key(op): op for op in reversed(list(self._else.ops))}
         for op in list(self._then.ops):
             if op.regions or not op.results or not is_pure(op) or any(map(self._is_inner, op.operands)):
                 continue
-            twin = next((one for one in self._else.ops if one.name == op.name and _key(one) == _key(op)), None)
+            twin = twins.pop(_key(op), None)
             if twin is not None:
+                users = [use.operation for result in twin.results for use in result.uses]
                 self._move_before(op)
                 replace(twin, op.results)
+                twins |= {_key(user): user for user in users if user.parent is self._else}
 
     def _is_inner(self, value: SSAValue) -> bool:
         return is_defined_in(value, self._branch)
 
     def _merge_loads(self) -> None:
+        twins = list(_first_loads(self._else))
         for load in list(_first_loads(self._then)):
-            twin = next((one for one in _first_loads(self._else) if self._are_twins(load, one)), None)
+            twin = next((one for one in twins if self._are_twins(load, one)), None)
             if twin is not None:
+                twins.remove(twin)
                 self._merge_load(load, twin)
 
     def _are_twins(self, access: Access, twin: Access) -> bool:
@@ -173,7 +178,7 @@ class _Merge:
 
 
 def _key(op: Operation) -> Hashable:
-    return tuple(op.operands), tuple(result.type for result in op.results), _modifiers(op)
+    return op.name, tuple(op.operands), tuple(result.type for result in op.results), _modifiers(op)
 
 
 def _modifiers(op: Operation) -> Hashable:
