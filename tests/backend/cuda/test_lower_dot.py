@@ -8,6 +8,7 @@ from ir_text import generic_asm
 
 import deuteron
 import deuteron.language as tl
+from deuteron.backend.gpu.rules import dot
 
 BF16, E4M3, E5M2 = ml_dtypes.bfloat16, ml_dtypes.float8_e4m3fn, ml_dtypes.float8_e5m2
 
@@ -184,6 +185,26 @@ def test_many_multiply_adds_are_a_loop():
     array = np.empty(0, np.float32)
     kernel = compile_for("cuda:90", matmul, *[array] * 4, M=128, N=128, K=64, PRECISION="ieee", num_stages=1)
     assert len(instructions_with(kernel, "fma.rn")) == 2048
+
+
+@deuteron.jit
+def powers(a, out, SIZE: tl.constexpr, COUNT: tl.constexpr):
+    i = tl.arange(0, SIZE)
+    places = i[:, None] * SIZE + i[None, :]
+    x = power = tl.load(a + places)
+    for _ in tl.static_range(COUNT - 1):
+        power = tl.dot(power, x, input_precision="ieee")
+    tl.store(out + places, power)
+
+
+def test_many_dots_share_out_how_many_multiply_adds_are_in_a_row(rng, monkeypatch):
+    """32x32x32 are 1,024 in each thread of a warp; four of them have loops of 256."""
+    monkeypatch.setattr(dot, "OF_ALL_DOTS", 1024)
+    monkeypatch.setattr(dot, "LEAST", 128)
+    a, out = aligned(rng.integers(-1, 2, (32, 32)).astype(np.float32)), aligned(np.zeros((32, 32), np.float32))
+    kernel = emulate(powers, a, out, SIZE=32, COUNT=5, num_warps=1, target="cuda:80")
+    np.testing.assert_array_equal(out, np.linalg.matrix_power(a.astype(np.float64), 5))
+    assert len(instructions_with(kernel, "fma.rn")) == 1024
 
 
 @pytest.mark.parametrize(("shape", "num_warps"), [((128, 128, 32), 4), ((128, 128, 32), 8), ((64, 64, 64), 4)])

@@ -3,7 +3,8 @@
 Sums are kept in f32 (f64 for f64, i32 for integers) and rounded once where the result is narrower. A thread's registers
 of a, b and the accumulator are found by their positions, so that no order of registers is assumed.
 
-Slices come from shared memory. Many of them make a loop: ptxas takes 20 s for 16,384 multiply-adds in a row.
+Slices come from shared memory. Many of them make a loop: ptxas takes 20 s for 16,384 multiply-adds in a row. What
+loops have in an iteration is shared out over the dots of a kernel, so that the code of many stays of a size.
 """
 
 from __future__ import annotations
@@ -21,14 +22,18 @@ from deuteron.backend.gpu.shared_tile import SharedTile, load_tile
 from deuteron.backend.llvm.builder import Builder
 from deuteron.backend.llvm.types import Value, const
 from deuteron.errors import CompilationError
+from deuteron.ir.nested import nested_ops
+from deuteron.ir.ttg.sliced_dot import SlicedDotOp
 from deuteron.ir.ttng.warp_group_dot import tile_of
 from deuteron.ir.types import element_type_of, i8, shape_of
 from deuteron.layout.distributed import multiply_add_operand
 
 Operand = Fragment | SharedTile
 Multiply = Callable[[Context, Operation, Operand, Operand, Fragment], Fragment]
-# In an iteration of a loop over slices; so many in a row, of a whole dot, are none.
-MULTIPLY_ADDS = 2048
+# In an iteration of a loop over slices; so many in a row, of a whole dot, are none. So many of all loops together, as
+# long as each has the last number: with 16 dots of 64x64x64 in one warp there are 8,576 in a kernel instead of 33,152,
+# and ptxas takes half as long. What a shorter iteration costs where it runs is not measured.
+MULTIPLY_ADDS, OF_ALL_DOTS, LEAST = 2048, 8192, 512
 
 
 def dot(ctx: Context, op: Operation, a: Fragment, b: Fragment, c: Fragment) -> Fragment:
@@ -71,7 +76,8 @@ def sliced_dot(ctx: Context, op: Operation, a: SharedTile, b: SharedTile, c: Fra
 
 def _over_slices(ctx: Context, op: Operation, a: SharedTile, b: SharedTile, c: Fragment) -> Fragment:
     step, k = op.depth.value.data, a.layout.shape[-1]
-    while step < k and 2 * step * len(c.registers) <= MULTIPLY_ADDS:
+    most = _multiply_adds(op)
+    while step < k and 2 * step * len(c.registers) <= most:
         step *= 2
     if step == k:
         return _add_slices(ctx, op, a, b, c, step)
@@ -81,6 +87,12 @@ def _over_slices(ctx: Context, op: Operation, a: SharedTile, b: SharedTile, c: F
         total = _add_slices(ctx, op, *here, Fragment(c.layout, tuple(loop.carried)), step)
         loop.next(*total.registers)
     return Fragment(c.layout, tuple(loop.results))
+
+
+def _multiply_adds(op: Operation) -> int:
+    """Of an iteration of a loop over slices."""
+    num_dots = len(nested_ops(op.get_toplevel_object(), SlicedDotOp))
+    return min(MULTIPLY_ADDS, max(OF_ALL_DOTS // num_dots, LEAST))
 
 
 def _add_slices(ctx: Context, op: Operation, a: SharedTile, b: SharedTile, total: Fragment, size: int) -> Fragment:
