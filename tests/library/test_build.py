@@ -160,6 +160,18 @@ def test_an_edit_compiles_just_what_it_changes(project: Project, file: str, func
     assert {name.removeprefix("objects/").partition(".")[0] for name in changed} == functions | {"norms", "state"}
 
 
+def test_nothing_to_do_imports_little(project: Project):
+    """Neither the compiler nor what writes C."""
+    project.build()
+    program = (
+        "import sys\nfrom deuteron.tools.main import main\nmain(standalone_mode=False)\n"
+        "print(*{'llvmlite', 'xdsl', 'numpy', 'deuteron.runtime', 'deuteron.aot.dispatch'} & set(sys.modules))"
+    )
+    command = [sys.executable, "-c", program, "build", "-f", str(project.file)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert done.stderr == "norms: up to date\n" and done.stdout == "\n"
+
+
 def test_a_comment_changes_the_manifest_alone(project: Project):
     before = project.times()
     project.edit("deuteron.toml", 'grid = "n_rows"', 'grid = "n_rows"  # one program a row')

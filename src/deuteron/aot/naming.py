@@ -17,9 +17,12 @@ import hashlib
 import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from deuteron.aot.signature import Argument
 from deuteron.errors import UsageError
+
+if TYPE_CHECKING:
+    from deuteron.aot.signature import Argument
 
 _HINT_LETTERS = {None: "", 1: "c", 16: "d"}
 _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")

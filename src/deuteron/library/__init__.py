@@ -23,7 +23,7 @@ docs/aot.md is the user's view of it. Compiling is imported when something is st
 
 from deuteron.library.builder import BuildOptions as BuildOptions
 from deuteron.library.builder import build_library as build_library
-from deuteron.library.builder import source_names as source_names
 from deuteron.library.declaration import Kernel as Kernel
 from deuteron.library.declaration import Library as Library
 from deuteron.library.project import read_project as read_project
+from deuteron.library.variants import source_names as source_names

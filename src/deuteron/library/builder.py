@@ -15,28 +15,18 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
 import deuteron
-from deuteron.aot.dispatch import Functions
-from deuteron.aot.link import group
-from deuteron.aot.metadata import KernelRecord, record_of
-from deuteron.aot.templates import render
-from deuteron.aot.tuned import Table, tables_of
+from deuteron.aot.metadata import record_of
 from deuteron.compiler.locks import locked
 from deuteron.errors import UsageError
 from deuteron.library import objects
-from deuteron.library.c_code import library_chooser
-from deuteron.library.cxx_code import library_cxx
 from deuteron.library.declaration import Library
 from deuteron.library.folder import recover, replaced_folder
 from deuteron.library.manifest import Entry, Manifest, read_manifest
-from deuteron.library.python_code import library_python
-from deuteron.library.raw_code import raw_library
-from deuteron.library.report import Row, findings, rows_of
-from deuteron.library.rust_code import library_rust
 from deuteron.library.staleness import digest_of_content, digest_of_file, digest_of_text, key_of
 from deuteron.library.variants import Variant, variants_of
-from deuteron.runtime.tuned_file import read_tuned
 
 if TYPE_CHECKING:
+    from deuteron.library.report import Row
     from deuteron.library.worker import Compiled, Mistake
 
 MAX_SHOWN = 10
@@ -60,14 +50,21 @@ class BuildOptions:
 
 @dataclass(frozen=True)
 class Built:
-    """What a build did, and what there is now."""
+    """What a build did, and what there is now; `seconds` are those of each compile, by the identity of the variant."""
 
     manifest: Manifest
-    rows: list[Row]
+    seconds: Mapping[str, float]
     compiled: int
     changed: bool
     has_objects: bool
     sources: tuple[str, ...]
+
+    @property
+    def rows(self) -> list[Row]:
+        """What became of each kernel."""
+        from deuteron.library.report import rows_of  # deferred: most builds say nothing of it
+
+        return rows_of(self.manifest, self.seconds)
 
 
 @dataclass
@@ -108,18 +105,17 @@ def _build(library: Library, out: Path, options: BuildOptions) -> Built:
         recover(out)
     compiler = objects.find_compiler() if options.with_objects and not options.check else None
     if _is_up_to_date(state, compiler):
-        manifest = state.earlier
-        rows = rows_of(manifest, {})
-        _check_findings(rows, options)
-        return Built(manifest, rows, 0, False, compiler is not None, _sources(manifest))
+        built = Built(state.earlier, {}, 0, False, compiler is not None, _sources(state.earlier))
+        _check_findings(built, options)
+        return built
     stale = state.stale
     options.start(len(stale) + (0 if compiler is None else len(state.variants) + 1 + library.shared))
     _compile(state, stale)
     manifest = _manifest(state)
-    rows = rows_of(manifest, state.seconds)
-    _check_findings(rows, options)
+    built = Built(manifest, state.seconds, len(stale), True, compiler is not None, _sources(manifest))
+    _check_findings(built, options)
     _write(state, manifest, compiler)
-    return Built(manifest, rows, len(stale), True, compiler is not None, _sources(manifest))
+    return built
 
 
 def _state_of(library: Library, out: Path, options: BuildOptions) -> _State:
@@ -162,11 +158,6 @@ def _library_key(state: _State, entries: Mapping[str, Entry]) -> str:
 
 def _declared(library: Library) -> dict[str, str]:
     return {name: digest_of_file(library.root / name) for name in library.declaring_files}
-
-
-def source_names(library: Library) -> list[str]:
-    """The C files that a build makes, relative to its folder."""
-    return [f"{library.name}.c", *(f"kernels/{variant.stem}.c" for variant in variants_of(library))]
 
 
 def _is_up_to_date(state: _State, compiler: objects.Compiler | None) -> bool:
@@ -242,24 +233,14 @@ def _take(state: _State, variant: Variant, outcome: Compiled) -> None:
 
 def _manifest(state: _State) -> Manifest:
     """The manifest, with the texts of the library's own files made."""
-    library, name = state.library, state.library.name
+    from deuteron.library.texts import own_files  # deferred: where nothing is to do it is not needed
+
+    library = state.library
     entries = tuple(state.entries[variant.identity] for variant in state.variants)
-    functions = _functions(library, [entry.record for entry in entries])
-    overloads = {entry.record.out_name: entry.overload for entry in entries}
-    chooser = library_chooser(name, functions, _tables(state, functions))
-    own: dict[str, str | bytes] = {
-        f"{name}.h": chooser.header(),
-        f"{name}.c": chooser.source(),
-        f"{name}.hpp": library_cxx(name, library.cxx_namespace, functions, overloads),
-        f"{name}.rs": library_rust(name, functions),
-        "CMakeLists.txt": render("library.cmake", name=name, sources="\n  ".join(source_names(library))),
-    }
-    own.update(raw_library(name, entries, lambda file: _content(state, file)))
-    if library.shared:
-        own[f"{name}.py"] = library_python(name, functions)
+    own = own_files(library, state.variants, entries, lambda file: _content(state, file))
     state.texts.update(own)
     return Manifest(
-        name=name,
+        name=library.name,
         namespace=library.cxx_namespace,
         deuteron=deuteron.__version__,
         key=_library_key(state, state.entries),
@@ -269,35 +250,12 @@ def _manifest(state: _State) -> Manifest:
     )
 
 
-def _functions(library: Library, records: Sequence[KernelRecord]) -> Functions:
-    try:
-        functions = group(records)
-    except UsageError as error:
-        raise library.error(error.message, "kernel") from None
-    first = library.cxx_namespace.partition("::")[0]
-    if first in functions:
-        raise library.error(f"the namespace '{first}' is called as a function: give another 'namespace'", "namespace")
-    return functions
+def _check_findings(built: Built, options: BuildOptions) -> None:
+    if not options.werror:
+        return
+    from deuteron.library.report import findings  # deferred, as above
 
-
-def _tables(state: _State, functions: Functions) -> dict[str, Table]:
-    """What functions choose by whose kernels were tuned."""
-    found: dict[str, Table] = {}
-    for index, kernel in enumerate(state.library.kernels):
-        if kernel.tuned is None:
-            continue
-        names = {variant.function for variant in state.variants if variant.index == index}
-        path = state.library.root / kernel.tuned
-        try:
-            found |= tables_of({name: functions[name] for name in functions if name in names}, [read_tuned(path)])
-        except UsageError as error:
-            hint = "" if path.exists() else f". `deuteron tune {state.library.name}` measures them"
-            raise kernel.error(f"{error.message}{hint}", "tuned") from None
-    return found
-
-
-def _check_findings(rows: Sequence[Row], options: BuildOptions) -> None:
-    if found := findings(rows, options.werror):
+    if found := findings(built.rows, options.werror):
         raise UsageError("findings that are errors by --werror:\n  " + "\n  ".join(found))
 
 

@@ -64,6 +64,11 @@ def variants_of(library: Library) -> list[Variant]:
     return [variant for index, kernel in enumerate(library.kernels) for variant in _of_kernel(library, index, kernel)]
 
 
+def source_names(library: Library) -> list[str]:
+    """The C files that a build makes, relative to its folder."""
+    return [f"{library.name}.c", *(f"kernels/{variant.stem}.c" for variant in variants_of(library))]
+
+
 def _of_kernel(library: Library, index: int, kernel: Kernel) -> list[Variant]:
     count = math.prod(len(values) for values in kernel.axes.values()) * len(library.targets)
     if count > MAX_VARIANTS:

@@ -13,7 +13,7 @@ import sys
 from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -21,9 +21,11 @@ from deuteron.aot.output import depfile_text, write_files
 from deuteron.errors import UsageError, suggest
 from deuteron.library import BuildOptions, Library, build_library, read_project, source_names
 from deuteron.library.builder import Built
-from deuteron.library.report import CHECKS, Row, as_fields, table_of
 from deuteron.progress import ProgressBar
 from deuteron.tools.command import Command
+
+if TYPE_CHECKING:
+    from deuteron.library.report import Row
 
 _PATH = click.Path(path_type=Path)
 _FORMATS = click.Choice(["table", "json"])
@@ -101,6 +103,10 @@ def _list_sources(request: _Request, libraries: list[Library]) -> None:
 
 
 def _checks(werror: str) -> frozenset[str]:
+    if not werror:
+        return frozenset()
+    from deuteron.library.report import CHECKS  # deferred: builds that say nothing of their kernels do without
+
     asked = frozenset(word.strip() for word in werror.split(",") if word.strip())
     if unknown := sorted(asked - set(CHECKS)):
         described = "; ".join(f"{name}: {meaning}" for name, meaning in CHECKS.items())
@@ -142,6 +148,8 @@ def _write_depfile(request: _Request, path: Path, libraries: list[Library], buil
 
 
 def _show(rows: Collection[Row], how: str) -> None:
+    from deuteron.library.report import as_fields, table_of  # deferred, as above
+
     if how == "json":
         click.echo(json.dumps(as_fields(rows), indent=2))
         return
