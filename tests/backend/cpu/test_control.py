@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import signal
+import threading
+import time
+
 import numpy as np
 import pytest
 
@@ -60,3 +64,36 @@ def test_the_metadata_says_which_assertions_there_are():
     assert (assertion.message, assertion.shape) == ("a bad program", ())
     assert KernelMetadata.from_json(kernel.metadata.to_json()) == kernel.metadata
     assert not count_up.warmup(*args, grid=(1,)).metadata.assertions
+
+
+@triton.jit
+def for_long(x_ptr, n, bad, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    pid = tl.program_id(0)
+    total = tl.zeros((BLOCK,), tl.float32)
+    if pid == bad:
+        tl.device_assert(pid != bad, "bad")
+    for _ in range(n):
+        total = total * 0.5 + tl.load(x_ptr + i)
+    tl.store(x_ptr + i, total)
+
+
+@pytest.mark.parametrize("grid", [1, 3])
+def test_launches_that_look_whether_to_stop_can_be_interrupted(monkeypatch, grid):
+    monkeypatch.setenv("DEUTERON_NUM_THREADS", "2")
+    x = np.ones(1024, np.float32)
+    for_long.warmup(x, 1 << 30, -1, BLOCK=1024, debug=True, grid=(grid,))
+    main = threading.main_thread().ident
+    threading.Timer(0.5, lambda: signal.pthread_kill(main, signal.SIGINT)).start()
+    begin = time.perf_counter()
+    with pytest.raises(KeyboardInterrupt):
+        for_long[(grid,)](x, 1 << 30, -1, BLOCK=1024, debug=True)
+    assert time.perf_counter() - begin < 30
+
+
+def test_a_failure_ends_programs_that_have_begun(monkeypatch):
+    monkeypatch.setenv("DEUTERON_NUM_THREADS", "2")
+    begin = time.perf_counter()
+    with pytest.raises(AssertionFailure, match="bad"):
+        for_long[(2,)](np.ones(1024, np.float32), 1 << 30, 1, BLOCK=1024, debug=True)
+    assert time.perf_counter() - begin < 30

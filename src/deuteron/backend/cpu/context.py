@@ -48,6 +48,7 @@ class Context:
     emit_region: Callable[[Context, Region, Block], None]
     program: Mapping[str, Value]
     waiting: Collection[Operation] = ()
+    asserts: bool = False
     assertions: dict[Operation, int] = field(default_factory=dict)
     scalars: dict[SSAValue, Uniform] = field(default_factory=dict)
     totals: dict[SSAValue, Uniform] = field(default_factory=dict)

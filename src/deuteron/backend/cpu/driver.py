@@ -13,7 +13,8 @@ memory that it keeps. Measured on two cores: 1.7 us for one empty program with 5
 them up to 10,000 on both.
 
 A launch that will take longer than 0.3 s by what is known of its programs can be interrupted (Ctrl-C): its caller
-waits, and other threads run it. A single program cannot.
+waits, and other threads run it. A single program cannot, unless the kernel asserts or checks: its loops then look
+whether they are to stop, which they also do after a failure in another program.
 
 Compiled launchers run a grid on the caller's thread that is shorter than that. How long a program takes is measured:
 by them, and now and then of the first program of a grid that is launched from Python, which others then wait for.
@@ -164,18 +165,28 @@ class LoadedKernel:
         if self._waiting_line:
             self._run_together(slots, count + 1, extents, total, control)
         else:
-            self._run(slots, count + 1, extents, total)
+            self._run_stoppable(slots, count + 1, extents, total, control)
         control.raise_failure(self._name, self._assertions, spans)
+
+    def _run_stoppable(self, slots: Any, count: int, extents: bytes, total: int, control: Control) -> None:
+        """Programs that look in their loops whether to stop: on other threads unless the last launch was short."""
+        begin = time.perf_counter_ns()
+        num_threads = min(settings.num_threads, total)
+        expected = self._time.value * total / num_threads
+        if 0 < expected < _LONG * UNITS:
+            self._run(slots, count, extents, total)
+        else:
+            chunk = max(1, total // (num_threads * _CHUNKS_PER_THREAD))
+            run, _ = self._shared_task(slots, count, extents, total, chunk)
+            run_together(run, num_threads, lambda: _call_off(control))
+        self._time.value = max(1, (time.perf_counter_ns() - begin) * num_threads * UNITS // total)
 
     def _run_together(self, slots: Any, count: int, extents: bytes, total: int, control: Control) -> None:
         """A thread for each program, as far as there may be so many."""
 
-        def stop() -> None:
-            control.stop = control.stop or CALLED_OFF
-
         subject = f"kernel '{self._name}', which waits in line {self._waiting_line},"
         run, _ = self._shared_task(slots, count, extents, total, 1)
-        run_together(run, min(total, MOST_TOGETHER), stop, subject)
+        run_together(run, min(total, MOST_TOGETHER), lambda: _call_off(control), subject)
 
     def _shared_task(
         self, slots: Any, count: int, extents: bytes, total: int, chunk: int, begin: int = 0
@@ -200,6 +211,11 @@ class LoadedKernel:
                 f"and there are at most 2**63 - 1 programs"
             )
         return struct.pack("<3I", *grid), total
+
+
+def _call_off(control: Control) -> None:
+    """Make the programs end that look whether to stop."""
+    control.stop = control.stop or CALLED_OFF
 
 
 def _named_pointers(params: Sequence[Param]) -> list[tuple[int, str]]:

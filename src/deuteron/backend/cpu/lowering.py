@@ -126,7 +126,7 @@ def _emit_program(
     b = module.function(f"{symbol}.program", "void", typed, attributes="alwaysinline nounwind")
     values, rest = b.parameters[: len(parameters)], b.parameters[len(parameters) :]
     program = dict(zip((*_GRID_NAMES, "scratch", "control"), rest, strict=True))
-    ctx = Context(module, Emitter(b), plan, target, options, RULES, emit_region, program, frozenset(waiting))
+    ctx = Context(module, Emitter(b), plan, target, options, RULES, emit_region, program, frozenset(waiting), asserts)
     block = plan.function.body.block
     ctx.bind_block(block)
     prepare_checks(ctx)

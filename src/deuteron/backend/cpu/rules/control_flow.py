@@ -64,12 +64,19 @@ def _emit_for(ctx: Context, item: For) -> None:
     loop = ctx.emitter.open_loop(*bounds, starts, hint=block.args[0].name_hint or "i")
     ctx.bind_block(block)
     _bind_carried(ctx, block.args, advancing, [loop.index, *loop.carried])
+    if ctx.asserts and _takes_long(item.body):
+        stop_if_told(ctx)
     emit_region(ctx, item.body, block)
     ctx.locate(op)
     following = [ctx.scalar(value) for value in _scalars(block.last_op.operands)]
     following += [_advanced(ctx, argument) for argument in advancing]
     results = ctx.emitter.close_loop(loop, following)
     _bind_carried(ctx, op.results, [op.results[argument.index - 1] for argument in advancing], results)
+
+
+def _takes_long(region: Region) -> bool:
+    """Whether there is more to do than ops on scalars, beside which it would count to ask whether to stop."""
+    return any(not isinstance(item, Scalar) for item in region.items)
 
 
 def _advancing(ctx: Context, arguments: Sequence[SSAValue]) -> list[SSAValue]:
@@ -144,7 +151,7 @@ def _emit_while(ctx: Context, item: While) -> None:
     header, body, end = b.block("while"), b.block("do"), b.block("end")
     emitter.enter(header)
     phis = [b.phi(start.type) for start in starts]
-    if op in ctx.waiting:
+    if op in ctx.waiting or (ctx.asserts and (_takes_long(item.before) or _takes_long(item.after))):
         stop_if_told(ctx)
     ctx.bind_block(before)
     for argument, phi in zip(_scalars(before.args), phis, strict=True):
