@@ -1,6 +1,9 @@
 """The autotuner: the fastest is taken, once for a key; arrays keep their content; failures are skipped and told."""
 
 import math
+import os
+import signal
+import threading
 from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
 
@@ -302,6 +305,31 @@ def test_threads_that_launch_together_tune_once():
         list(pool.map(lambda n: kernel[(1,)](None, n), [16, 32] * 20))
     assert kernel.cache == {(16,): CONFIGS[0], (32,): CONFIGS[1]}
     assert len(kernel.fn.launches) == 40 + 2 * 2 * 3
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork")
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_a_forked_process_tunes_while_the_parent_does():
+    entered, left = threading.Event(), threading.Event()
+
+    def prune(configs, named, **kwargs):
+        entered.set()
+        left.wait()
+        return configs
+
+    slow = tuned(FakeKernel(), prune_configs_by={"early_config_prune": prune})
+    thread = threading.Thread(target=lambda: slow[(1,)](None, 16))
+    thread.start()
+    entered.wait()
+    child = os.fork()
+    if child == 0:
+        signal.alarm(20)
+        kernel = tuned(FakeKernel())
+        kernel[(1,)](None, 16)
+        os._exit(0 if kernel.best_config is CONFIGS[0] else 1)
+    left.set()
+    thread.join()
+    assert os.waitpid(child, 0)[1] == 0
 
 
 @pytest.mark.parametrize("top_k", [0, 1.5, True, "all"])

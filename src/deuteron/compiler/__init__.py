@@ -7,6 +7,7 @@
     cache_contents.py    what is there, for people
     stages.py    the loop that walks a backend's stages
     driver.py    compile(): the parts put together
+    job.py, ahead.py, worker.py    several compiles in processes, into the cache; locks.py: what processes share
     kernel.py    CompiledKernel: the result
 
 Nothing here imports xDSL or llvmlite before a kernel is compiled.

@@ -14,13 +14,14 @@ on the user's arrays: those that a kernel adds to belong into `reset_to_zero`, t
 from __future__ import annotations
 
 import inspect
+import os
 import textwrap
 import threading
 import time
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property, lru_cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -48,6 +49,16 @@ HOPELESS = 3.0
 
 # One autotuner of a process times at a time: others, on other threads, would be in its timings.
 _timing = threading.RLock()
+
+
+def _renew_lock() -> None:
+    """In a process that was forked nobody else is timing."""
+    global _timing
+    _timing = threading.RLock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_renew_lock)
 
 
 @dataclass(frozen=True)
@@ -122,6 +133,7 @@ class Autotuner(KernelInterface):
         self.best_config: Config | None = None
         self.bench_time: float | None = None
         self.nargs: dict[str, Any] = {}
+        self._chosen: tuple[Any, set[str]] = (None, set())
         self._check(prune)
 
     def __getattr__(self, name: str) -> Any:
@@ -164,41 +176,56 @@ class Autotuner(KernelInterface):
         return self._given_bench is None and is_ours
 
     def run(self, *args: Any, grid: Grid, warmup: bool = False, **kwargs: Any) -> Any:
-        self._check_not_given(kwargs)
-        launch = _Launch(args, kwargs, grid, dict(zip(self.arg_names, args, strict=False)))
+        if kwargs:
+            self._check_not_given(kwargs)
         if warmup:
-            configs = self._pruned(launch)
+            configs = self._pruned(self._launch(args, kwargs, grid))
             return [self.fn.run(*args, grid=grid, warmup=True, **{**kwargs, **c.all_kwargs()}) for c in configs]
-        config = self.configs[0] if len(self.configs) == 1 else self._choose(launch)
+        config = self.configs[0] if len(self.configs) == 1 else self._choose(args, kwargs, grid)
         self.best_config = config
         if config.pre_hook is not None:
-            config.pre_hook(launch.with_config(config))
+            config.pre_hook(self._launch(args, kwargs, grid).with_config(config))
         return launch_kernel(self.fn, grid, args, {**kwargs, **config.all_kwargs()})
 
+    def _launch(self, args: tuple[Any, ...], kwargs: dict[str, Any], grid: Grid) -> _Launch:
+        return _Launch(args, kwargs, grid, dict(zip(self.arg_names, args, strict=False)))
+
     def _check_not_given(self, kwargs: Mapping[str, Any]) -> None:
-        given = sorted({name for config in self.configs for name in config.all_kwargs() if name in kwargs})
-        if given:
+        if self._chosen[0] is not self.configs:
+            self._chosen = self.configs, {name for config in self.configs for name in config.all_kwargs()}
+        if not self._chosen[1].isdisjoint(kwargs):
             raise UsageError(
-                f"autotune of '{self.base_fn.__name__}' chooses {', '.join(given)}: leave it out of the launch, "
-                "or out of the configurations"
+                f"autotune of '{self.base_fn.__name__}' chooses {', '.join(sorted(self._chosen[1] & kwargs.keys()))}: "
+                "leave it out of the launch, or out of the configurations"
             )
 
-    def _choose(self, launch: _Launch) -> Config:
-        key = self._key(launch.named)
+    def _choose(self, args: tuple[Any, ...], kwargs: dict[str, Any], grid: Grid) -> Config:
+        key = self._key(args, kwargs)
         config = self.cache.get(key)
         if config is not None:
             return config
         with _timing:
             if key not in self.cache:
+                launch = self._launch(args, kwargs, grid)
                 configs = self._pruned(launch)
                 is_timed = len(configs) > 1 and not settings.interpret
                 self.cache[key] = self._fastest(configs, key, launch) if is_timed else configs[0]
             return self.cache[key]
 
-    def _key(self, named: Mapping[str, Any]) -> tuple:
-        given = {name: value for name, value in named.items() if name in self.arg_names}
-        values = [_key_of(given[name]) for name in self.keys if name in given]
-        return (*values, *(str(array.dtype) for _, array in _arrays(given)))
+    def _key(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple:
+        """What a choice holds for: the values of `key`, and the dtypes of all arrays."""
+        given = dict(zip(self.arg_names, args, strict=False))
+        for name, value in kwargs.items():
+            if name in self.arg_names:
+                given[name] = value
+        key = [_key_of(given[name]) for name in self.keys if name in given]
+        for value in given.values():
+            dtype = getattr(value, "dtype", None)
+            if dtype is not None:
+                key.append(_text_of(dtype))
+            elif isinstance(value, tuple):
+                key += [str(array.dtype) for _, array in _arrays({"": value})]
+        return tuple(key)
 
     def _pruned(self, launch: _Launch) -> list[Config]:
         with _timing:
@@ -349,6 +376,12 @@ def _key_of(value: Any) -> Any:
     if isinstance(value, tuple):
         return tuple(str(item.dtype) if hasattr(item, "dtype") else _key_of(item) for item in value)
     return value
+
+
+@lru_cache
+def _text_of(dtype: Any) -> str:
+    """A dtype's text, which takes NumPy 5 us to make."""
+    return str(dtype)
 
 
 def _arrays(named: Mapping[str, Any]) -> list[tuple[str, Any]]:

@@ -13,6 +13,8 @@ from typing import Any
 from deuteron.errors import UsageError
 from deuteron.options import IGNORED_OPTIONS, is_ignored
 
+_OPTIONS = ("num_warps", "num_stages", "num_ctas", "maxnreg", "ir_override")
+
 
 class Config:
     """A configuration; equal ones are interchangeable and have equal hashes."""
@@ -45,14 +47,12 @@ class Config:
 
     def all_kwargs(self) -> dict[str, Any]:
         """Everything that is passed to the launch."""
-        options = {
-            "num_warps": self.num_warps,
-            "num_stages": self.num_stages,
-            "num_ctas": self.num_ctas,
-            "maxnreg": self.maxnreg,
-            "ir_override": self.ir_override,
-        }
-        return {**self.kwargs, **{name: value for name, value in options.items() if value is not None}}
+        found = dict(self.kwargs)
+        for name in _OPTIONS:
+            value = getattr(self, name)
+            if value is not None:
+                found[name] = value
+        return found
 
     def __str__(self) -> str:
         return ", ".join(f"{name}: {value}" for name, value in self.all_kwargs().items())

@@ -55,6 +55,8 @@ class Trials:
 
     def run(self, configs: Sequence[Config]) -> None:
         """Time them all."""
+        if not configs:
+            return
         with ProgressBar(f"autotuning {self._kernel}") as progress:
             progress.start(len(configs))
             self._compile_ahead(configs, progress)
