@@ -6,7 +6,7 @@ import pytest
 
 from deuteron.backend.cuda import ptxas
 from deuteron.backend.cuda.ptxas import assemble, known_defects
-from deuteron.errors import AssemblerError
+from deuteron.errors import AssemblerError, UsageError
 
 OF_REGISTERS = (
     "wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {%r1,%r2,%r3,%r4}, {%r5,%r6,%r7,%r8}, %rd1, p, 1, 1, 0;"
@@ -33,6 +33,15 @@ def test_what_ptxas_does_not_accept_is_an_error_of_its_own():
     """Autotuners of other programs go on with another configuration after it (Triton's name is PTXASError)."""
     with pytest.raises(AssemblerError, match="ptxas does not accept our PTX for sm_90a"):
         assemble(".version 8.3\n.target sm_90a\n.address_size 64\n.visible .entry kernel() { nonsense; }\n", "sm_90a")
+
+
+def test_where_ptxas_is_ended_that_is_no_defect_of_the_kernel_s_code(tmp_path, monkeypatch):
+    """As by a system that has no memory left: 11 MB of PTX took ptxas 18 GB."""
+    (program := tmp_path / "ptxas").write_text("#!/bin/sh\nkill -9 $$\n")
+    program.chmod(0o755)
+    monkeypatch.setattr(ptxas, "find_ptxas", lambda: program)
+    with pytest.raises(UsageError, match=r"signal 9, at 2 lines of PTX for sm_90a\. .*smaller tiles or more warps"):
+        assemble(".version 8.3\n.target sm_90a\n", "sm_90a")
 
 
 def test_its_version_is_asked_once_and_anew_when_it_is_another(tmp_path, monkeypatch):

@@ -36,6 +36,7 @@ _ROUTINE = re.compile(
 _WGMMA_OF_REGISTERS = re.compile(r"wgmma\.mma_async\S*\s*\{[^}]*\},\s*\{")
 
 
+_WAY_OUT = "Where memory is short, take smaller tiles or more warps: a thread then has fewer elements."
 _ERROR = re.compile(r"line (\d+); error\s*: (.*)")
 _MARKS = ("// begin inline asm", "// end inline asm")
 _LOC = re.compile(r"\s*\.loc\s+(\d+)\s+(\d+)\s+(\d+)")
@@ -103,6 +104,9 @@ def assemble(ptx: str, name: str, fp_fusion: bool = True, debug: bool = False) -
         flags = ["-v", "-lineinfo", *([] if fp_fusion else ["--fmad=false"]), *(["-O0", "-g"] if debug else [])]
         command = [find_ptxas(), f"--gpu-name={name}", *flags, source, "-o", target]
         done = subprocess.run(command, capture_output=True, text=True)
+        if done.returncode < 0:
+            size = f"{ptx.count(chr(10)):,} lines of PTX for {name}"
+            raise UsageError(f"ptxas was ended by signal {-done.returncode}, at {size}. {_WAY_OUT}")
         if done.returncode != 0 or not target.exists():
             _refuse_assembly(ptx, name, done.stderr)
             raise AssemblerError(f"ptxas does not accept our PTX for {name}: {_errors(done.stderr)}")
