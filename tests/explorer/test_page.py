@@ -77,7 +77,7 @@ def test_keys(show):
     shown.press("j")
     shown.press("j")
     assert len(shown.texts(".source .row.pinned")) == 1
-    shown.press("2")
+    shown.press("3")
     assert "processor" in shown.texts(".report table")[0]
     theme = shown.evaluate("document.documentElement.dataset.theme")
     shown.press("t")
@@ -92,7 +92,8 @@ def test_an_element_says_who_holds_it(show):
     name = next(value for value in page.exploration.layouts.values if value.name == "%acc")
     wanted = f"{layouts[name.layout].name}{name.type}"
     shown.evaluate(f"[...document.querySelectorAll('.item')].find((e) => e.textContent.startsWith('{wanted}')).click()")
-    shown.wait("document.querySelector('canvas.tile')?.width > 300")
+    shown.wait("document.querySelectorAll('canvas.tile').length == 1")
+    shown.wait("document.querySelector('canvas.tile').tile.cell > 1")
     x, y = shown.evaluate(MIDDLE.format(row=17, column=9))
     shown.move(x, y)
     said = shown.texts("#layout-readout")[0]
@@ -127,10 +128,11 @@ def test_a_conversion_and_a_dot(show):
     shown = show(explored("matmul", "cuda:90"))
     shown.press("2")
     assert "m64n64k16" in shown.texts(".detail h2")[0]
+    shown.wait("[...document.querySelectorAll('.product canvas')].every((canvas) => canvas.tile.cell > 1)")
     shown.hover(".product > div:nth-child(3) canvas")
     assert re.match(r"c, element \(\d+, \d+\): warp", shown.texts("#layout-readout")[0])
     shown.evaluate("[...document.querySelectorAll('.item')].find((e) => e.textContent.includes('through')).click()")
-    shown.wait("document.querySelectorAll('.stop').length == 3 && document.querySelector('.stop canvas').width != 300")
+    shown.wait("document.querySelectorAll('.stop').length == 3 && document.querySelector('.stop canvas').tile.cell > 1")
     shown.hover(".stop:nth-child(1) canvas")
     assert re.search(r"warp \d+, lane \d+.*byte \d+, bank \d+.*warp \d+, lane \d+", shown.texts("#layout-readout")[0])
 

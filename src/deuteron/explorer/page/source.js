@@ -32,7 +32,7 @@ class SourcePane {
     const rows = [];
     this.app.sources.files.forEach((file, id) => {
       if (!file.lines.size) return;
-      rows.push({ text: file.path, head: true });
+      rows.push({ text: file.path.split("/").slice(-2).join("/"), head: true });
       let before = null;
       for (const number of [...file.lines.keys()].sort((a, b) => a - b)) {
         if (before !== null && number > before + 1) rows.push({ text: "⋯", head: true });
