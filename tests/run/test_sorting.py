@@ -101,6 +101,31 @@ def test_argsort(draw, poisoned):
 
 
 @triton.jit
+def sides_kernel(x_ptr, out_ptr, N: tl.constexpr, DISTANCE: tl.constexpr):
+    """The left and the right one of each pair, by sums of products of floats."""
+    i, is_right = tl.arange(0, N), tl.arange(0, 2)[None, :, None]
+    pairs = tl.reshape(tl.load(x_ptr + i), [N // (2 * DISTANCE), 2, DISTANCE])
+    left = tl.broadcast_to(tl.sum(pairs * (1 - is_right), 1)[:, None, :], pairs.shape)
+    right = tl.broadcast_to(tl.sum(pairs * is_right, 1)[:, None, :], pairs.shape)
+    tl.store(out_ptr + i, tl.reshape(left, [N]))
+    tl.store(out_ptr + N + i, tl.reshape(right, [N]))
+
+
+@pytest.mark.parametrize(("n", "distance"), [(128, 1), (128, 16), (256, 128), (512, 64), (2, 1)])
+def test_sides_of_pairs_by_masked_sums(draw, poisoned, n, distance):
+    """0 times infinity is no number, as it is written."""
+    x, out = draw("float32", n), poisoned("float32", (2, n))
+    x[::7] = np.inf
+    sides_kernel[(1,)](x, out, N=n, DISTANCE=distance)
+    pairs = x.reshape(-1, 2, distance)
+    with np.errstate(invalid="ignore"):
+        expected = [
+            (pairs * side).sum(1, keepdims=True) for side in (np.array([[[1.0], [0.0]]]), np.array([[[0.0], [1.0]]]))
+        ]
+    np.testing.assert_array_equal(out, [np.broadcast_to(side, pairs.shape).reshape(n) for side in expected])
+
+
+@triton.jit
 def exchange_by_masks(x, ids, n, falls, DISTANCE: tl.constexpr):
     """One step on values with their positions; both of a pair find out both, by sums of what is 0 elsewhere."""
     pairs: tl.constexpr = [x.numel // (2 * DISTANCE), 2, DISTANCE]

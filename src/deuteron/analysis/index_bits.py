@@ -4,6 +4,7 @@
     i ^ 4                              columns (1, 2, 4), constant 4
     (i >> 1) & 1                       columns (0, 1, 0)
     1 - (i & 1), (i & 2) != 0          columns (1, 0, 0), constant 1;  (0, 1, 0)
+    (i & 1).to(tl.float32)             as the integers that were converted
     (i * 3), i + n                     not known
 
 The position is row-major, so that a reshape leaves the columns as they are. An op on one moving bit is computed for
@@ -24,7 +25,7 @@ from xdsl.ir import Operation, SSAValue
 
 from deuteron.analysis.memo import evaluate
 from deuteron.ir.arith import CmpIOp, constant_value
-from deuteron.ir.casts import ExtSIOp, ExtUIOp, TruncIOp
+from deuteron.ir.casts import ExtSIOp, ExtUIOp, SIToFPOp, TruncIOp, UIToFPOp
 from deuteron.ir.tt.indexing import GatherOp
 from deuteron.ir.tt.shape import BroadcastOp, ExpandDimsOp, MakeRangeOp, ReshapeOp, TransOp
 from deuteron.ir.ttg.convert import ConvertLayoutOp
@@ -70,6 +71,10 @@ class IndexBits:
         columns = tuple(0 if other == bit else column for other, column in enumerate(self.columns))
         return replace(self, columns=columns, constant=self.constant ^ self.columns[bit] * is_set)
 
+    def exchanged(self, bit: int) -> IndexBits:
+        """What is where a bit of the position is the other one."""
+        return replace(self, constant=self.constant ^ self.columns[bit])
+
     def map(self, change: Callable[[int], int], width: int | None = None) -> IndexBits:
         """A linear function of the value."""
         wide = self.width if width is None else width
@@ -91,9 +96,9 @@ class IndexBitsAnalysis:
         return evaluate(value, self._known, _operands, self._compute)
 
     def _compute(self, value: SSAValue) -> IndexBits | None:
-        if not is_tile(value.type) or not is_integer(value.type):
+        if not is_tile(value.type):
             return None
-        number = constant_value(value)
+        number = constant_value(value) if is_integer(value.type) else None
         if number is not None:
             width = bit_width_of(value.type)
             return IndexBits(width, (0,) * _log2(shape_of(value.type)), number & (1 << width) - 1)
@@ -266,6 +271,10 @@ def _sign_extended(op: Operation, x: IndexBits) -> IndexBits:
     return x.map(lambda value: _signed(value, x.width), bit_width_of(op.results[0].type))
 
 
+def _to_float(op: Operation, x: IndexBits) -> IndexBits | None:
+    return x if _is_positive(x) else None
+
+
 def _signed(value: int, width: int) -> int:
     return value - (value >> width - 1 << width)
 
@@ -300,5 +309,7 @@ _RULES: dict[type[Operation], Rule] = {
     ExtUIOp: _zero_extended,
     ExtSIOp: _sign_extended,
     TruncIOp: _zero_extended,
+    SIToFPOp: _to_float,
+    UIToFPOp: _to_float,
     CmpIOp: _compare,
 }

@@ -60,7 +60,7 @@ def sum_of_pairs(b: Builder) -> None:
 @statement_of("sort")
 def side_of_pairs(b: Builder) -> None:
     """The left or the right one of each pair, by a sum of what is 0 elsewhere; or exchanged by exclusive or."""
-    x, shape = _pairs(b, ("int32", "int64"))
+    x, shape = _pairs(b, ("int32", "int64", "float32"))
     side = "tl.arange(0, 2)[None, :, None]"
     tile = f"tl.reshape({x}, {shape_text(shape)})"
     masked = b.rng.choice(
@@ -72,7 +72,8 @@ def side_of_pairs(b: Builder) -> None:
         )
     )
     text = _spread(f"tl.sum({masked}, 1)", x, shape)
-    b.define(b.rng.choice((text, f"{x} ^ {text}")), x.dtype, x.shape)
+    is_exchanged = x.dtype in INTEGERS and b.rng.random() < 0.5
+    b.define(f"{x} ^ {text}" if is_exchanged else text, x.dtype, x.shape)
 
 
 @statement_of("sort")

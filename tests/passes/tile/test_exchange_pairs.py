@@ -110,6 +110,29 @@ def test_a_sum_of_floats_stays_a_sum(check):
     )
 
 
+def test_of_a_product_the_factor_is_exchanged_that_is_not_known_by_its_place(check):
+    f, flags = "tensor<4x2x2xf32>", "<{fastmath = #arith.fastmath<none>}>"
+    add = reduced("%s", "%m", "addf", "f32").replace("(%a, %b) :", f"(%a, %b) {flags} :")
+    check(
+        [ExchangePairs()],
+        "%x: tensor<16xf32>",
+        f"""
+        // CHECK-NOT: tt.reduce
+        // CHECK:     %[[OWN:.*]] = "arith.mulf"(%x, %[[SIDE:.*]])
+        // CHECK:     %[[PARTNER:.*]] = "tt.gather"(%x
+        // CHECK:     %[[OTHER:.*]] = "arith.mulf"(%[[PARTNER]], %[[OTHER_SIDE:.*]])
+        // CHECK:     %[[SUM:.*]] = "arith.addf"(%[[OWN]], %[[OTHER]])
+        // CHECK:     "tt.print"(%[[SUM]])
+        {PAIRS.replace("i32", "f32")}
+        {SIDES}
+        %w = "arith.sitofp"(%left) : ({P}) -> {f}
+        %m = "arith.mulf"(%y, %w) {flags} : ({f}, {f}) -> {f}
+        {add}
+        %r = "tt.reshape"(%s) : ({f}) -> tensor<16xf32>
+        use %r : tensor<16xf32>""",
+    )
+
+
 @pytest.mark.parametrize("combine", ["subi", "shli"])
 def test_what_does_not_commute_stays(check, combine):
     check(

@@ -11,7 +11,7 @@ from each element and its partner, which `tt.gather` fetches, whatever the reduc
 Such are the steps of sorting networks: of a pair in a thread, a warp or a vector a gather from a partner is a few
 instructions. Reshapes and bitcasts are looked through: `root` is the tile of which a value has the bits, in order.
 A reshaped tile that is known by its place alone (`analysis/index_bits.py`) is computed in its shape instead.
-Sums of floats with what was multiplied by 0 stay sums: 0 times infinity is none.
+Sums of floats with what was multiplied by 0 stay sums, for 0 times infinity is no number; the factors are exchanged.
 """
 
 from __future__ import annotations
@@ -24,26 +24,27 @@ from math import prod
 
 from xdsl.context import Context
 from xdsl.dialects import arith
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.builtin import IntegerType, ModuleOp
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from deuteron.analysis.index_bits import IndexBits, IndexBitsAnalysis
 from deuteron.ir.arith import CmpIOp, SelectOp, constant_value
 from deuteron.ir.builder import Builder
-from deuteron.ir.casts import ExtSIOp, ExtUIOp, TruncIOp
+from deuteron.ir.casts import ExtSIOp, ExtUIOp, FPToSIOp, SIToFPOp, TruncIOp
 from deuteron.ir.effects import is_removable
 from deuteron.ir.tt.convert import BitcastOp, FpToFpOp
 from deuteron.ir.tt.indexing import GatherOp
 from deuteron.ir.tt.reduce import ReduceOp, ScanOp
 from deuteron.ir.tt.shape import BroadcastOp, ExpandDimsOp, MakeRangeOp, ReshapeOp
-from deuteron.ir.types import element_type_of, i1, i32, is_tile, shape_of, with_element_type
+from deuteron.ir.types import element_type_of, i1, i32, is_float, is_tile, shape_of, tile, with_element_type
 from deuteron.passes.optimisation import Optimisation
 from deuteron.passes.rewrite import erase, replace
 
 _INTEGER_CASTS = (ExtSIOp, ExtUIOp, TruncIOp)
-_CASTS = (*_INTEGER_CASTS, BitcastOp, FpToFpOp, arith.SIToFPOp, arith.FPToSIOp, arith.ExtFOp, arith.TruncFOp)
+_CASTS = (*_INTEGER_CASTS, BitcastOp, FpToFpOp, SIToFPOp, FPToSIOp, arith.ExtFOp, arith.TruncFOp)
 _SUMS = (arith.AddiOp, arith.OrIOp, arith.XOrIOp)  # x + 0 = x
 _EXTREMA = (arith.MaxSIOp, arith.MinSIOp, arith.MaxUIOp, arith.MinUIOp)
+_PRODUCTS = (arith.MulfOp, arith.MuliOp)
 _COMMUTATIVE = (*_SUMS, *_EXTREMA, arith.AndIOp, arith.MuliOp, arith.AddfOp, arith.MulfOp)
 
 
@@ -99,12 +100,15 @@ class _IndexTiles:
         return self._along(row, axis, shape)
 
     def tile(self, bits: IndexBits, type: Attribute) -> SSAValue | None:
-        """A tile of integers; None where it does not consist of a few shifted coordinates."""
+        """A tile of integers, or of floats made of them; None where it is more than a few shifted coordinates."""
         return self._made.once((bits, type), lambda: self._make_tile(bits, type))
 
     def _make_tile(self, bits: IndexBits, type: Attribute) -> SSAValue | None:
         if element_type_of(type) == i1:
             return self._make_condition(bits, shape_of(type)) if len(bits.moving) == 1 else None
+        if is_float(type):
+            whole = self.tile(bits, with_element_type(type, IntegerType(bits.width)))
+            return None if whole is None else self._made.insert(SIToFPOp(whole, type))
         if bits.possible >> 31 or any(column.bit_count() > 1 for column in bits.columns):
             return None
         wide = self._made.constant(bits.constant, with_element_type(type, i32))
@@ -257,10 +261,28 @@ class _Pairs:
         picked = self._picked(src, bit) if isinstance(body[0], _SUMS) else None
         if picked is not None:
             return picked
-        root = self.root(src)
-        type = with_element_type(root.type, element_type_of(src.type))
-        pair = [self.as_type(value, type) for value in (root, self._partners(root, bit))]
-        return self._made.insert(_like(body[0], pair, type))
+        shape = shape_of(self._base(src).type)
+        pair = [self._moved(src, bit, shape, is_partner) for is_partner in (False, True)]
+        return None if None in pair else self._made.insert(_like(body[0], pair, pair[0].type))
+
+    def _base(self, value: SSAValue) -> SSAValue:
+        """The root of a tile, of a product with what is known by its place the root of the other factor."""
+        if isinstance(value.owner, _PRODUCTS):
+            factors = [factor for factor in value.owner.operands if self._bits.of(factor) is None]
+            return self._base(factors[0]) if len(factors) == 1 else value
+        return self.root(value)
+
+    def _moved(self, value: SSAValue, bit: int, shape: tuple[int, ...], is_partner: bool) -> SSAValue | None:
+        """A tile, or the partners of its elements, in the shape of its base. Only the base itself is gathered from."""
+        type, op = tile(element_type_of(value.type), shape), value.owner
+        bits = self._bits.of(value)
+        if bits is not None:
+            return self._tiles.tile(bits.exchanged(bit) if is_partner else bits, type)
+        if isinstance(op, _PRODUCTS) and self._base(value) is not value:
+            operands = [self._moved(operand, bit, shape, is_partner) for operand in op.operands]
+            return None if None in operands else self._made.insert(_like(op, operands, type))
+        root = self.root(value)
+        return self.as_type(self._partners(root, bit) if is_partner else root, type)
 
     def _partners(self, root: SSAValue, bit: int) -> SSAValue:
         """Of each element the one whose position differs in a bit."""
