@@ -16,29 +16,27 @@ Sums of floats with what was multiplied by 0 stay sums, for 0 times infinity is 
 
 from __future__ import annotations
 
-from collections import ChainMap
-from collections.abc import Callable, Hashable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import prod
 
 from xdsl.context import Context
 from xdsl.dialects import arith
-from xdsl.dialects.builtin import IntegerType, ModuleOp
+from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
-from deuteron.analysis.index_bits import IndexBits, IndexBitsAnalysis
-from deuteron.ir.arith import CmpIOp, SelectOp, constant_value
-from deuteron.ir.builder import Builder
+from deuteron.analysis.index_bits import IndexBitsAnalysis
+from deuteron.ir.arith import SelectOp, constant_value
 from deuteron.ir.casts import ExtSIOp, ExtUIOp, FPToSIOp, SIToFPOp, TruncIOp
 from deuteron.ir.effects import is_removable
 from deuteron.ir.tt.convert import BitcastOp, FpToFpOp
 from deuteron.ir.tt.indexing import GatherOp
 from deuteron.ir.tt.reduce import ReduceOp, ScanOp
-from deuteron.ir.tt.shape import BroadcastOp, ExpandDimsOp, MakeRangeOp, ReshapeOp
-from deuteron.ir.types import element_type_of, i1, i32, is_float, is_tile, shape_of, tile, with_element_type
+from deuteron.ir.tt.shape import BroadcastOp, ExpandDimsOp, ReshapeOp
+from deuteron.ir.types import element_type_of, is_tile, shape_of, tile, with_element_type
 from deuteron.passes.optimisation import Optimisation
 from deuteron.passes.rewrite import erase, replace
+from deuteron.passes.tile.index_tiles import IndexTiles, Made, axis_of_bit
 
 _INTEGER_CASTS = (ExtSIOp, ExtUIOp, TruncIOp)
 _CASTS = (*_INTEGER_CASTS, BitcastOp, FpToFpOp, SIToFPOp, FPToSIOp, arith.ExtFOp, arith.TruncFOp)
@@ -48,130 +46,13 @@ _PRODUCTS = (arith.MulfOp, arith.MuliOp)
 _COMMUTATIVE = (*_SUMS, *_EXTREMA, arith.AndIOp, arith.MuliOp, arith.AddfOp, arith.MulfOp)
 
 
-class _Made:
-    """What is inserted before the current op, and found again in the blocks around it."""
-
-    def __init__(self) -> None:
-        self.op: Operation | None = None
-        self._known: ChainMap[Hashable, SSAValue] = ChainMap()
-
-    @contextmanager
-    def inside(self, op: Operation) -> Iterator[None]:
-        """In the regions of an op: what is made there is not known after it."""
-        self._known = self._known.new_child()
-        yield
-        self._known = self._known.parents
-
-    def insert(self, op: Operation) -> SSAValue:
-        return Builder.before(self.op).value(op)
-
-    def constant(self, value: int, type: Attribute) -> SSAValue:
-        return Builder.before(self.op).constant(value, type)
-
-    def once(self, key: Hashable, make: Callable[[], SSAValue]) -> SSAValue:
-        if key not in self._known:
-            self._known[key] = make()
-        return self._known[key]
-
-
-class _IndexTiles:
-    """Makes tiles that are known by their place."""
-
-    def __init__(self, made: _Made):
-        self._made = made
-
-    def bit(self, shape: tuple[int, ...], bit: int) -> SSAValue:
-        """Where a bit of the position is set."""
-        return self._made.once((shape, bit), lambda: self._make_bit(shape, bit))
-
-    def _make_bit(self, shape: tuple[int, ...], bit: int) -> SSAValue:
-        axis, along = _axis_of_bit(shape, bit)
-        masked = self._masked(shape[axis], 1 << along)
-        is_set = self._made.insert(CmpIOp(masked, self._made.constant(0, masked.type), "ne"))
-        return self._along(is_set, axis, shape)
-
-    def place(self, shape: tuple[int, ...], axis: int, difference: int) -> SSAValue:
-        """The coordinate along an axis, XOR a number."""
-        return self._made.once((shape, axis, difference), lambda: self._make_place(shape, axis, difference))
-
-    def _make_place(self, shape: tuple[int, ...], axis: int, difference: int) -> SSAValue:
-        row = self._made.insert(MakeRangeOp(0, shape[axis]))
-        row = self._made.insert(arith.XOrIOp(row, self._made.constant(difference, row.type)))
-        return self._along(row, axis, shape)
-
-    def tile(self, bits: IndexBits, type: Attribute) -> SSAValue | None:
-        """A tile of integers, or of floats made of them; None where it is more than a few shifted coordinates."""
-        return self._made.once((bits, type), lambda: self._make_tile(bits, type))
-
-    def _make_tile(self, bits: IndexBits, type: Attribute) -> SSAValue | None:
-        if element_type_of(type) == i1:
-            return self._make_condition(bits, shape_of(type)) if len(bits.moving) == 1 else None
-        if is_float(type):
-            whole = self.tile(bits, with_element_type(type, IntegerType(bits.width)))
-            return None if whole is None else self._made.insert(SIToFPOp(whole, type))
-        if bits.possible >> 31 or any(column.bit_count() > 1 for column in bits.columns):
-            return None
-        wide = self._made.constant(bits.constant, with_element_type(type, i32))
-        for (axis, shift), mask in self._moves(bits, shape_of(type)).items():
-            part = self._shifted(self._masked(shape_of(type)[axis], mask), shift)
-            wide = self._made.insert(arith.XOrIOp(wide, self._along(part, axis, shape_of(type))))
-        if bits.width == 32:
-            return wide
-        return self._made.insert((TruncIOp if bits.width < 32 else ExtUIOp)(wide, type))
-
-    def _make_condition(self, bits: IndexBits, shape: tuple[int, ...]) -> SSAValue:
-        is_set = self.bit(shape, bits.moving[0])
-        if not bits.constant:
-            return is_set
-        return self._made.insert(arith.XOrIOp(is_set, self._made.constant(True, is_set.type)))
-
-    def _moves(self, bits: IndexBits, shape: tuple[int, ...]) -> dict[tuple[int, int], int]:
-        """The bits of coordinates that are shifted alike, by axis and distance."""
-        moves: dict[tuple[int, int], int] = {}
-        for bit in bits.moving:
-            axis, along = _axis_of_bit(shape, bit)
-            key = axis, bits.columns[bit].bit_length() - 1 - along
-            moves[key] = moves.get(key, 0) | 1 << along
-        return moves
-
-    def _masked(self, extent: int, mask: int) -> SSAValue:
-        """Some bits of the numbers from 0 on."""
-        row = self._made.insert(MakeRangeOp(0, extent))
-        if mask == extent - 1:
-            return row
-        return self._made.insert(arith.AndIOp(row, self._made.constant(mask, row.type)))
-
-    def _shifted(self, row: SSAValue, distance: int) -> SSAValue:
-        if not distance:
-            return row
-        amount = self._made.constant(abs(distance), row.type)
-        return self._made.insert((arith.ShLIOp if distance > 0 else arith.ShRUIOp)(row, amount))
-
-    def _along(self, row: SSAValue, axis: int, shape: tuple[int, ...]) -> SSAValue:
-        """A tile of that shape that changes along one axis only."""
-        for other in range(len(shape)):
-            if other != axis:
-                row = self._made.insert(ExpandDimsOp(row, other))
-        return row if shape_of(row.type) == shape else self._made.insert(BroadcastOp(row, shape))
-
-
-def _axis_of_bit(shape: tuple[int, ...], bit: int) -> tuple[int, int]:
-    """The axis along which a bit of the position moves, and which bit of the coordinate it is."""
-    for axis in reversed(range(len(shape))):
-        along = shape[axis].bit_length() - 1
-        if bit < along:
-            return axis, bit
-        bit -= along
-    raise AssertionError("a position has no such bit")
-
-
 class _Pairs:
     """One function while it is rewritten."""
 
     def __init__(self) -> None:
         self._bits = IndexBitsAnalysis()
-        self._made = _Made()
-        self._tiles = _IndexTiles(self._made)
+        self._made = Made()
+        self._tiles = IndexTiles(self._made)
         self._roots: dict[SSAValue, SSAValue] = {}
         self.has_changed = False
 
@@ -290,7 +171,7 @@ class _Pairs:
 
     def _make_partners(self, root: SSAValue, bit: int) -> SSAValue:
         shape = shape_of(root.type)
-        axis, along = _axis_of_bit(shape, bit)
+        axis, along = axis_of_bit(shape, bit)
         return self._made.insert(GatherOp(root, self._tiles.place(shape, axis, 1 << along), axis))
 
     def _picked(self, value: SSAValue, bit: int) -> SSAValue | None:
@@ -387,7 +268,7 @@ def _like(op: Operation, operands: Sequence[SSAValue], result_type: Attribute) -
     )
 
 
-def _recast(made: _Made, value: SSAValue, casts: Sequence[Operation]) -> SSAValue:
+def _recast(made: Made, value: SSAValue, casts: Sequence[Operation]) -> SSAValue:
     """The casts of a value, the last one first, done again on another one."""
     for cast in reversed(casts):
         element = element_type_of(cast.results[0].type)
