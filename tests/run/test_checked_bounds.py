@@ -94,6 +94,14 @@ def block_pointer(x_ptr, out_ptr, ROWS: tl.constexpr, COLUMNS: tl.constexpr):
 
 
 @triton.jit
+def tile_then_scalar(x_ptr, out_ptr, ROWS: tl.constexpr, COLUMNS: tl.constexpr):
+    """Of one vector, without a loop."""
+    i = tl.arange(0, COLUMNS)
+    x = tl.load(x_ptr + i, mask=i < 10, other=0, volatile=True)
+    tl.store(out_ptr + i, x + tl.load(x_ptr + 41))
+
+
+@triton.jit
 def of_either(x_ptr, out_ptr, ROWS: tl.constexpr, COLUMNS: tl.constexpr):
     """The arrays are told apart at run time."""
     i = tl.arange(0, ROWS * COLUMNS)
@@ -111,7 +119,7 @@ def by_number(x_ptr, out_ptr, ROWS: tl.constexpr, COLUMNS: tl.constexpr):
 
 KERNELS = [
     *(load_some, load_all, store_some, load_scalar, same_for_a_row, add_atomically, exchange_scalar, gather_rows),
-    *(reduce_loaded, block_pointer, of_either, by_number),
+    *(reduce_loaded, block_pointer, tile_then_scalar, of_either, by_number),
 ]
 
 

@@ -103,6 +103,7 @@ class _Check:
         return self.ctx.emitter.at(self.level)
 
     def emit(self) -> None:
+        self._bounds(0)  # here, where it dominates all that follows: at level 0 it would be part of a branch below
         in_bounds = self._all_inside()
         unsure, going = self.b.block("unsure"), self.b.block("in_bounds")
         self.b.cond_br(in_bounds, going, unsure)
