@@ -153,7 +153,9 @@ def _library_key(state: _State, entries: Mapping[str, Entry]) -> str:
     library = state.library
     keys = (f"{entries[variant.identity].key} {variant.overload}" for variant in state.variants)
     tuned = (digest_of_file(library.root / kernel.tuned) for kernel in library.kernels if kernel.tuned)
-    return digest_of_text("\0".join([library.name, library.cxx_namespace, str(library.shared), *keys, *tuned]))
+    return digest_of_text(
+        "\0".join([library.name, library.cxx_namespace, str(library.shared), str(library.torch), *keys, *tuned])
+    )
 
 
 def _declared(library: Library) -> dict[str, str]:

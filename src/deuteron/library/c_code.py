@@ -56,5 +56,9 @@ def library_digest(library: str, functions: Functions) -> str:
 def _parameter(param: ParamRecord, records: Sequence[KernelRecord]) -> str:
     if not param.type.startswith("*"):
         return f"{c_type(param.type)} {param.c_name}"
-    pointee = _POINTEES.get(param.type[1:], "void")
-    return f"{'const ' if is_read(param, records) else ''}{pointee} *{param.c_name}"
+    return f"{'const ' if is_read(param, records) else ''}{pointee(param)} *{param.c_name}"
+
+
+def pointee(param: ParamRecord) -> str:
+    """What a pointer points to in C."""
+    return _POINTEES.get(param.type[1:], "void")

@@ -153,8 +153,8 @@ class Kernel:
 class Library:
     """A library by its name. `namespace` is that of its C++ functions; without it, its name.
 
-    `objects` names the systems that machine code is made for besides. `root` is the folder that sources are relative
-    to, `file` the one that declares it there.
+    `objects` names the systems that machine code is made for besides, `torch` asks for operators of torch. `root` is
+    the folder that sources are relative to, `file` the one that declares it there.
     """
 
     name: str
@@ -163,6 +163,7 @@ class Library:
     namespace: str | None = None
     shared: bool = False
     objects: Sequence[str] = ()
+    torch: bool = False
     root: Path = Path()
     file: str | None = None
     place: Callable[..., Location | None] = field(default=nowhere, compare=False, repr=False)
@@ -177,8 +178,9 @@ class Library:
         is_text = isinstance(self.namespace, str | None)
         if not is_text or not all(map(_NAME.fullmatch, self.cxx_namespace.split("::"))):
             raise self.error(f"{self.namespace!r} cannot be a namespace of C++", "namespace")
-        if not isinstance(self.shared, bool):
-            raise self.error(f"'shared' is true or false, got {self.shared!r}", "shared")
+        for key in ("shared", "torch"):
+            if not isinstance(getattr(self, key), bool):
+                raise self.error(f"'{key}' is true or false, got {getattr(self, key)!r}", key)
         self._check_objects()
         if not self.kernels:
             raise self.error(f"library '{self.name}' has no kernels")
@@ -215,7 +217,7 @@ class Library:
 
 
 KERNEL_KEYS = tuple(known.name for known in fields(Kernel) if known.name != "place")
-LIBRARY_KEYS = ("targets", "namespace", "shared", "objects", "kernel")
+LIBRARY_KEYS = ("targets", "namespace", "shared", "objects", "torch", "kernel")
 
 
 def followed_by(value: Any) -> str | None:

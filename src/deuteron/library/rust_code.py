@@ -57,8 +57,8 @@ def _function(name: str, algos: Algos, digest: str) -> str:
         f"/// # Safety\n/// Pointers have what the kernel reads and writes, on the device of the stream.\n"
         f"pub unsafe fn {name}({taken}) -> Result<(), Error> {{\n"
         f'    unsafe extern "C" {{\n        #[link_name = "{symbol(digest, name)}"]\n'
-        f"        fn launch({taken}) -> i32;\n    }}\n"
-        f"    status_of(unsafe {{ launch({given}) }})\n}}\n\n"
+        f"        fn deuteron_launch({taken}) -> i32;\n    }}\n"
+        f"    status_of(unsafe {{ deuteron_launch({given}) }})\n}}\n\n"
         f"{load}\n{unload}\n{''.join(constants)}"
     )
 

@@ -23,6 +23,7 @@ from deuteron.library.manifest import Entry
 from deuteron.library.python_code import library_python
 from deuteron.library.raw_code import raw_library
 from deuteron.library.rust_code import library_rust
+from deuteron.library.torch_code import library_torch
 from deuteron.library.variants import Variant, source_names
 from deuteron.runtime.tuned_file import read_tuned
 
@@ -43,6 +44,8 @@ def own_files(
         "CMakeLists.txt": render("library.cmake", name=name, sources="\n  ".join(source_names(library))),
         **raw_library(name, entries, read),
     }
+    if library.torch:
+        own[f"{name}_torch.cpp"] = library_torch(name, functions)
     if library.shared:
         own[f"{name}.py"] = library_python(name, functions)
     return own
