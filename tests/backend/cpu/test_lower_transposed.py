@@ -73,6 +73,23 @@ def test_what_is_kept_is_read_across(compare, rng, m, n, dtype):
     compare(kept_and_stored, [x, y, np.full((m, m), 77, np.float32), np.full((n, m), 77, dtype)], {"M": m, "N": n})
 
 
+def product_of_transposes(x, y, out, k, N: tl.constexpr):
+    """Tiles that are loaded across and kept, for a product: what is turned is what is about to be kept."""
+    i, j = tl.arange(0, N)[:, None], tl.arange(0, N)[None, :]
+    total = tl.zeros((N, N), tl.float32)
+    for first in range(0, k, N):
+        total += tl.dot(tl.load(x + i + N * (first + j)), tl.load(y + first + i + k * j))
+    tl.store(out + i * N + j, total)
+
+
+@pytest.mark.parametrize("n", [16, 32])
+def test_operands_of_a_product_that_are_loaded_across(compare, rng, n):
+    x, y = (rng.integers(-4, 4, (2 * n, n)).astype(np.float32) for _ in range(2))
+    out = np.zeros((n, n), np.float32)
+    made = compare(product_of_transposes, [x, y.T.copy().reshape(n, 2 * n), out, 2 * n], {"N": n})[2]
+    np.testing.assert_array_equal(made, x.T @ y)
+
+
 def test_no_lane_is_loaded_by_itself(lower_python, lower_module):
     x = np.zeros(1, np.float32)
     llir = lower_module(lower_python(transpose_and_add, [x, x, x, 64, 64], {"M": 64, "N": 64})).llir
