@@ -10,6 +10,8 @@ from deuteron.backend.cpu.lowering import plan_function
 from deuteron.backend.cpu.plan.axes import choose_axis
 from deuteron.backend.cpu.plan.buffers import assign_buffers
 from deuteron.backend.cpu.plan.prepare import kernel_of
+from deuteron.backend.cpu.target import cpu_target
+from deuteron.backend.llvm.targets import resolve_cpu
 
 X = np.zeros(1, np.float32)
 
@@ -58,7 +60,7 @@ def to_bytes(x, out, N: tl.constexpr, BLOCK: tl.constexpr):
 def test_as_many_lanes_as_have_one_quotient(compare, lower_python, rng, n, lanes):
     x = rng.integers(-100, 100, 2048).astype(np.int8)
     constexprs = {"N": n, "BLOCK": 256}
-    plan = plan_function(kernel_of(lower_python(to_bytes, [x, x], constexprs)))
+    plan = plan_function(kernel_of(lower_python(to_bytes, [x, x], constexprs), cpu_target(*resolve_cpu("native"))))
     assign_buffers(plan)
     assert choose_axis(plan, plan.body.items[0], 64, 4).lanes == lanes
     compare(to_bytes, [x, np.zeros(256, np.int8)], constexprs)

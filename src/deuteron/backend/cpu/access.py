@@ -41,11 +41,17 @@ class Access:
     @property
     def has_masked_moves(self) -> bool:
         """Whether the CPU moves such elements under a mask."""
-        return self.num_bytes >= 4 and self.ctx.target.vector_bits >= 256
+        target = self.ctx.target
+        return target.vector_bits >= 256 and (self.num_bytes >= 4 or (self.num_bytes == 2 and target.masks_16_bits))
 
     @property
     def has_free_masks(self) -> bool:
         """Whether a masked move costs no more than a plain one."""
+        return self.has_masked_moves and self.ctx.target.vector_bits >= 512
+
+    @property
+    def has_gathers(self) -> bool:
+        """Whether there is an instruction that gathers such elements, which costs less than a branch for each lane."""
         return self.num_bytes >= 4 and self.ctx.target.vector_bits >= 512
 
 
@@ -171,7 +177,7 @@ def _store_some(access: Access, elements: Value, first: Value, mask: Value) -> N
 
 
 def _gather(access: Access, pointers: Value, mask: Value) -> Value:
-    if access.has_free_masks:
+    if access.has_gathers:
         return access.b.masked_gather(vector(access.type, access.lanes), pointers, access.num_bytes, mask)
     return gather_lanes(access.b, access.ctx.lane_functions, pointers, mask, access.type)
 

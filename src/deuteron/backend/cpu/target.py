@@ -2,7 +2,8 @@
 
     cpu_target(*resolve_cpu("x86-64-v3"))
     CPUTarget(cpu="x86-64-v3", features="", vector_bits=256, vector_registers=16,
-              converts_half=True, rounds=True, fuses=True, multiplies_bf16=False, multiplies_bytes=False)
+              converts_half=True, rounds=True, fuses=True, multiplies_bf16=False, multiplies_bytes=False,
+              masks_16_bits=False)
 
 LLVM has no call that lists what a CPU name implies. So a probe is compiled, and its assembly read, once for each CPU.
 """
@@ -24,7 +25,7 @@ class CPUTarget:
 
     `converts_half`: fp16 from and to fp32. `rounds`: to whole numbers, which floor needs.
     `fuses`: x * y + z, rounded once. `multiplies_bf16`, `multiplies_bytes`: products of two bf16, or four bytes, added
-    to each of 16 lanes of 32 bits (AVX512_BF16, AVX512_VNNI).
+    to each of 16 lanes of 32 bits (AVX512_BF16, AVX512_VNNI). `masks_16_bits`: moves of 16 bits under a mask.
     """
 
     cpu: str
@@ -36,6 +37,7 @@ class CPUTarget:
     fuses: bool
     multiplies_bf16: bool
     multiplies_bytes: bool
+    masks_16_bits: bool
 
     def vector_width(self, element_type: str) -> int:
         """How many elements a vector register holds."""
@@ -48,6 +50,7 @@ def cpu_target(cpu: str, features: str) -> CPUTarget:
     bits, registers = _vector_registers(emit_assembly(_ADD_PROBE, cpu, features, 1), architecture_of(cpu))
     has = [not external_symbols(emit_assembly(probe, cpu, features, 1)) for probe in _PROBES]
     has += [bits == 512 and has_intrinsic(name, cpu, features) for name in (DPBF16, VPDPBUSD)]
+    has += ["vmovdqu16" in emit_assembly(_MASK_PROBE, cpu, features, 1)]
     return CPUTarget(cpu, features, bits, registers, *has)
 
 
@@ -90,6 +93,15 @@ declare float @llvm.fma.f32(float, float, float)
 define float @probe(float %x) {
   %y = call float @llvm.fma.f32(float %x, float %x, float %x)
   ret float %y
+}
+"""
+
+_MASK_PROBE = """
+declare <32 x i16> @llvm.masked.load.v32i16.p0(ptr, i32, <32 x i1>, <32 x i16>)
+define void @probe(ptr %p, ptr %q, <32 x i1> %mask) {
+  %x = call <32 x i16> @llvm.masked.load.v32i16.p0(ptr %p, i32 2, <32 x i1> %mask, <32 x i16> zeroinitializer)
+  store <32 x i16> %x, ptr %q, align 2
+  ret void
 }
 """
 
