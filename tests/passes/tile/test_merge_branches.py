@@ -120,6 +120,15 @@ def test_what_is_computed_from_what_is_the_same_is_the_same_and_each_op_is_looke
     assert len(looked_at) <= 4 * 51
 
 
+def test_what_a_branch_computes_twice_is_found_twice(parse_kernel):
+    twice = """%{0}1 = "arith.addf"(%x, %x) : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+        %{0}2 = "arith.addf"(%x, %x) : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+        %{0} = "arith.mulf"(%{0}1, %{0}2) : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>"""
+    module = parse_kernel(PARAMETERS, if_else(twice.format("u"), twice.format("v")))
+    run_passes(module, [MergeBranches()])
+    assert "scf.if" not in [op.name for op in nested_ops(module)]
+
+
 def test_inner_branches_are_merged_first(check):
     checks = """
         // CHECK-NOT: scf.if

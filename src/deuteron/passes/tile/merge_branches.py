@@ -60,16 +60,20 @@ class _Merge:
 
     def _hoist_common(self) -> None:
         """Move what both branches compute before them, in order: then more of what follows is the same."""
-        twins = {_key(op): op for op in reversed(list(self._else.ops))}
+        twins: dict[Hashable, list[Operation]] = {}
+        for op in self._else.ops:
+            twins.setdefault(_key(op), []).append(op)
         for op in list(self._then.ops):
             if op.regions or not op.results or not is_pure(op) or any(map(self._is_inner, op.operands)):
                 continue
-            twin = twins.pop(_key(op), None)
-            if twin is not None:
-                users = [use.operation for result in twin.results for use in result.uses]
+            if same := twins.get(_key(op)):
+                twin = same.pop(0)
+                users = dict.fromkeys(use.operation for result in twin.results for use in result.uses)
                 self._move_before(op)
                 replace(twin, op.results)
-                twins |= {_key(user): user for user in users if user.parent is self._else}
+                for user in users:
+                    if user.parent is self._else:
+                        twins.setdefault(_key(user), []).append(user)
 
     def _is_inner(self, value: SSAValue) -> bool:
         return is_defined_in(value, self._branch)
