@@ -364,6 +364,8 @@ class Perturbation:
             element = element_type_of(op.operands[0].type)
             wide = [np.asarray(tile, np.float64) for tile in (a, b, c)]
             result = rule(ctx, op, a, b, c)
+            if element == bf16:
+                result = self._flushed(result, wide, type)
             return self._summed(result, wide, type, _operand_bits(op, element), _sum_bits(element, type))
 
         return perturbed
@@ -375,11 +377,18 @@ class Perturbation:
             type, formats = op.results[0].type, (op.lhs.format, op.rhs.format)
             wide = [*scaled_operands(op, a, b, *scales), np.asarray(c, np.float64)]
             is_fp8 = not scales and set(formats) <= {ScaledFormat.E4M3, ScaledFormat.E5M2}
-            result = rule(ctx, op, a, b, c, *scales)
+            result = self._flushed(rule(ctx, op, a, b, c, *scales), wide, type)
             bits = TF32_BITS if ScaledFormat.FP16 in formats else None
             return self._summed(result, wide, type, bits, _sum_bits(f8e5m2 if is_fp8 else f32, type))
 
         return perturbed
+
+    def _flushed(self, result: np.ndarray, wide: list[np.ndarray], type) -> np.ndarray:
+        """Products of bf16 may take subnormal operands, products and sums for zero (AVX512_BF16 does)."""
+        a, b = (np.nan_to_num(np.abs(tile)) for tile in wide[:2])
+        small = [np.where(tile < LEAST_NORMAL[bf16], tile, 0) for tile in (a, b)]
+        lost = np.matmul(small[0], b) + np.matmul(a, small[1]) + 2 * np.shape(a)[-1] * LEAST_NORMAL[bf16]
+        return self._noise(result, lost, type)
 
     def _summed(
         self, result: np.ndarray, wide: list[np.ndarray], type, operand_bits: int | None, sum_bits: int

@@ -135,3 +135,19 @@ def softmax_of_rows(x, out, n, M: tl.constexpr, N: tl.constexpr):
 def test_softmax_of_several_rows(compare, rng):
     x = rng.standard_normal((8, 50)).astype(np.float32)
     compare(softmax_of_rows, [x, np.zeros((8, 50), np.float32), 50], {"M": 8, "N": 64})
+
+
+@Function
+def the_same_whatever_comes(a0, a1, b0, b1):
+    return 1, 1
+
+
+def scan_to_constants(x, out):
+    first, second = tl.associative_scan(
+        (tl.load(x + tl.arange(0, 16)), tl.zeros((16,), tl.int1)), 0, the_same_whatever_comes
+    )
+    tl.store(out + tl.arange(0, 16), first + second)
+
+
+def test_a_scan_whose_combination_reads_nothing(compare, rng):
+    compare(scan_to_constants, [rng.integers(5, 9, 16), np.full(16, 77)], {})

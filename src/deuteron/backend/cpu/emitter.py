@@ -37,48 +37,34 @@ class OpenLoop:
 
 
 class Emitter:
-    """A builder with the open blocks of all levels; level 0 is the function's."""
+    """A builder for each level, at its open end; level 0 is the function's. None moves another one's place."""
 
     def __init__(self, builder: Builder):
-        self._builder = builder
-        self._blocks = [builder.current_block]
-        self._level = 0
+        self._builders = [builder]
 
     @property
     def depth(self) -> int:
         """The innermost level."""
-        return len(self._blocks) - 1
+        return len(self._builders) - 1
 
     def at(self, level: int) -> Builder:
-        """The builder, positioned at the open end of a level."""
-        if level != self._level:
-            self._blocks[self._level] = self._builder.current_block
-            self._builder.current_block = self._blocks[level]
-            self._level = level
-        return self._builder
+        """The builder at the open end of a level."""
+        return self._builders[level]
 
     def set_debug_location(self, metadata: str | None) -> None:
-        self._builder.set_debug_location(metadata)
+        self.innermost().set_debug_location(metadata)
 
     def innermost(self) -> Builder:
-        return self.at(self.depth)
+        return self._builders[-1]
 
     def enter(self, block: Block) -> int:
         """Open a level in a new block."""
-        self._blocks[self._level] = self._builder.current_block
-        self._builder.position(block)
-        self._blocks.append(block)
-        self._level = self.depth
-        return self._level
+        self._builders.append(self.innermost().elsewhere(block))
+        return self.depth
 
     def leave(self) -> Block:
         """Close the innermost level; returns its last block, which still needs a terminator."""
-        self.innermost()
-        last = self._builder.current_block
-        self._blocks.pop()
-        self._level = self.depth
-        self._builder.current_block = self._blocks[self._level]
-        return last
+        return self._builders.pop().current_block
 
     def open_loop(
         self, start: Value, stop: Value, step: Value, carried: Sequence[Value] = (), hint: str = "i"
@@ -88,6 +74,7 @@ class Emitter:
         counter = make_counter(b, start, stop, step)
         header, end = b.block(hint), b.block(f"{hint}_end")
         level = self.enter(header)
+        b = self.innermost()
         starts = counter.starts(start)
         counters = [b.phi(start.type, hint=hint) for _ in starts]
         phis = [b.phi(value.type) for value in carried]
@@ -107,6 +94,7 @@ class Emitter:
         else:
             b.br(loop.header)
         last = self.leave()
+        b = self.innermost()
         before = b.current_block
         b.br(loop.header)
         b.position(loop.end)

@@ -19,6 +19,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from copy import copy
+from dataclasses import dataclass
 from enum import Enum, auto
 from typing import TYPE_CHECKING
 
@@ -47,6 +49,15 @@ class Touches(Enum):
     MEMORY = auto()
 
 
+@dataclass
+class _Function:
+    """What the builders of one function share: metadata, how many values are numbered, where in the source they are."""
+
+    suffix: str
+    debug: str = ""
+    number: int = 0
+
+
 class Builder(Arithmetic, Memory, ControlFlow):
     """One function being built, at first positioned in its block `entry`. Every block needs a terminator."""
 
@@ -62,10 +73,8 @@ class Builder(Arithmetic, Memory, ControlFlow):
     ):
         self.module, self.name, self.fast_math = module, name, fast_math
         self._head = f"define {prefix + ' ' if prefix else ''}{return_type} @{name}"
-        self._suffix = suffix
+        self._function = _Function(suffix)
         self._counts: dict[str, int] = {}
-        self._number = 0
-        self._debug = ""
         self._blocks: list[Block] = []
         self._phis = {}
         # a parameter's type may carry attributes ("ptr noalias"); as an operand it has none
@@ -80,13 +89,19 @@ class Builder(Arithmetic, Memory, ControlFlow):
     def entry_block(self) -> Block:
         return self._blocks[0]
 
+    def elsewhere(self, block: Block) -> Builder:
+        """Another builder of the same function, positioned in this block; each keeps its own place."""
+        other = copy(self)
+        other.position(block)
+        return other
+
     def set_debug_location(self, metadata: str | None) -> None:
         """Metadata that Module.debug_location gave, for the instructions that follow."""
-        self._debug = f", !dbg {metadata}" if metadata else ""
+        self._function.debug = f", !dbg {metadata}" if metadata else ""
 
     def set_suffix_metadata(self, metadata: str) -> None:
         """Metadata of the function itself."""
-        self._suffix = f"{self._suffix} {metadata}".strip()
+        self._function.suffix = f"{self._function.suffix} {metadata}".strip()
 
     def call(
         self, return_type: str, name: str, *args: Value, flags: str = "", metadata: str = "", hint: str = ""
@@ -144,7 +159,7 @@ class Builder(Arithmetic, Memory, ControlFlow):
 
     def text(self) -> str:
         """The complete function."""
-        suffix = f" {self._suffix}" if self._suffix else ""
+        suffix = f" {self._function.suffix}" if self._function.suffix else ""
         lines = [f"{self._head}({', '.join(self._parameters)}){suffix} {{"]
         for block in self._blocks:
             lines.append(f"{block.name}:")
@@ -174,18 +189,18 @@ class Builder(Arithmetic, Memory, ControlFlow):
         return Value("void", "void")
 
     def _append(self, text: str) -> None:
-        self.current_block.lines.append(f"  {text}{self._debug}")
+        self.current_block.lines.append(f"  {text}{self._function.debug}")
 
     def _emit(self, type: str, text: str, hint: str) -> Value:
         name = self._name(hint)
-        self.current_block.lines.append(f"  {name} = {text}{self._debug}")
+        self.current_block.lines.append(f"  {name} = {text}{self._function.debug}")
         return Value(type, name)
 
     def _name(self, hint: str) -> str:
         if hint:
             return "%" + self._unique(hint)
-        self._number += 1
-        return f"%.{self._number}"
+        self._function.number += 1
+        return f"%.{self._function.number}"
 
     def _unique(self, hint: str) -> str:
         name = _NOT_IN_NAMES.sub("_", hint)

@@ -150,7 +150,7 @@ def _emit_while(ctx: Context, item: While) -> None:
     b = emitter.innermost()
     header, body, end = b.block("while"), b.block("do"), b.block("end")
     emitter.enter(header)
-    phis = [b.phi(start.type) for start in starts]
+    phis = [emitter.innermost().phi(start.type) for start in starts]
     if op in ctx.waiting or (ctx.asserts and (_takes_long(item.before) or _takes_long(item.after))):
         stop_if_told(ctx)
     ctx.bind_block(before)
@@ -160,9 +160,9 @@ def _emit_while(ctx: Context, item: While) -> None:
     condition, *passed = [ctx.scalar(value) for value in _scalars(before.last_op.operands)]
     emitter.innermost().cond_br(condition, body, end)
     following = _emit_while_body(ctx, item, after, body, passed)
-    b = emitter.innermost()
-    b.br(header)
+    emitter.innermost().br(header)
     last = emitter.leave()
+    b = emitter.innermost()
     outer = b.current_block
     b.br(header)
     b.position(end)
