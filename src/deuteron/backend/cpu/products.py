@@ -22,6 +22,7 @@ from xdsl.dialects.builtin import i8
 
 from deuteron.backend.cpu.target import CPUTarget
 from deuteron.backend.llvm.builder import Builder
+from deuteron.backend.llvm.compile import has_intrinsic
 from deuteron.backend.llvm.intrinsics import DPBF16, VPDPBUSD
 from deuteron.backend.llvm.types import Value, const, is_float
 from deuteron.ir.tt.dot import DotOp
@@ -64,6 +65,7 @@ class NativeProduct(Product):
     """`element`: the LLVM type of an element of A or B in scratch memory; `group`: how many are in a lane."""
 
     name: str = ""
+    intrinsic: str = ""
     element: str = ""
     group: int = 1
 
@@ -71,17 +73,17 @@ class NativeProduct(Product):
 class _BF16Pairs(NativeProduct):
     def multiply_add(self, b: Builder, left: Value, right: Value, total: Value) -> Value:
         pairs = [b.bitcast(lanes, "<32 x bfloat>") for lanes in (left, right)]
-        return b.call("<16 x float>", DPBF16, total, *pairs)
+        return b.call("<16 x float>", self.intrinsic, total, *pairs)
 
 
 class _ByteQuads(NativeProduct):
     def multiply_add(self, b: Builder, left: Value, right: Value, total: Value) -> Value:
         quads = [b.bitcast(lanes, "<64 x i8>") for lanes in (left, right)]
-        return b.call("<16 x i32>", VPDPBUSD, total, *quads)
+        return b.call("<16 x i32>", self.intrinsic, total, *quads)
 
 
-BF16_PAIRS = _BF16Pairs("float", "i32", name="bf16 pairs", element="i16", group=2)
-BYTE_QUADS = _ByteQuads("i32", "i32", excess=128, name="byte quads", element="i8", group=4)
+BF16_PAIRS = _BF16Pairs("float", "i32", name="bf16 pairs", intrinsic=DPBF16, element="i16", group=2)
+BYTE_QUADS = _ByteQuads("i32", "i32", excess=128, name="byte quads", intrinsic=VPDPBUSD, element="i8", group=4)
 NATIVE_PRODUCTS = {product.name: product for product in (BF16_PAIRS, BYTE_QUADS)}
 
 
@@ -91,7 +93,7 @@ def plain_product(type: str) -> PlainProduct:
 
 
 def has_product(product: NativeProduct, target: CPUTarget) -> bool:
-    return {BF16_PAIRS: target.multiplies_bf16, BYTE_QUADS: target.multiplies_bytes}[product]
+    return target.vector_bits == 512 and has_intrinsic(product.intrinsic, target.cpu, target.features)
 
 
 def native_product(op: DotOp, target: CPUTarget) -> NativeProduct | None:

@@ -13,8 +13,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cache
 
-from deuteron.backend.llvm.compile import emit_assembly, external_symbols, has_intrinsic
-from deuteron.backend.llvm.intrinsics import DPBF16, VPDPBUSD
+from deuteron.backend.llvm.compile import emit_assembly, external_symbols
 from deuteron.backend.llvm.targets import architecture_of
 from deuteron.backend.llvm.types import byte_width
 
@@ -24,8 +23,7 @@ class CPUTarget:
     """A CPU: its LLVM name and features, its widest vector registers, and what it has instructions for.
 
     `converts_half`: fp16 from and to fp32. `rounds`: to whole numbers, which floor needs.
-    `fuses`: x * y + z, rounded once. `multiplies_bf16`, `multiplies_bytes`: products of two bf16, or four bytes, added
-    to each of 16 lanes of 32 bits (AVX512_BF16, AVX512_VNNI). `masks_16_bits`: moves of 16 bits under a mask.
+    `fuses`: x * y + z, rounded once.
     """
 
     cpu: str
@@ -35,8 +33,6 @@ class CPUTarget:
     converts_half: bool
     rounds: bool
     fuses: bool
-    multiplies_bf16: bool
-    multiplies_bytes: bool
     masks_16_bits: bool
 
     def vector_width(self, element_type: str) -> int:
@@ -49,7 +45,6 @@ def cpu_target(cpu: str, features: str) -> CPUTarget:
     """The target of a CPU as `resolve_cpu` gives it."""
     bits, registers = _vector_registers(emit_assembly(_ADD_PROBE, cpu, features, 1), architecture_of(cpu))
     has = [not external_symbols(emit_assembly(probe, cpu, features, 1)) for probe in _PROBES]
-    has += [bits == 512 and has_intrinsic(name, cpu, features) for name in (DPBF16, VPDPBUSD)]
     has += ["vmovdqu16" in emit_assembly(_MASK_PROBE, cpu, features, 1)]
     return CPUTarget(cpu, features, bits, registers, *has)
 
