@@ -15,11 +15,15 @@ from __future__ import annotations
 
 import os
 import secrets
+import signal
 import zlib
 
 import hypothesis
 import numpy as np
 import pytest
+
+# A shell that starts the tests in the background has this signal ignored, by what they start as well.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # How long an example takes says how busy the machine is.
 hypothesis.settings.register_profile("deuteron", deadline=None)

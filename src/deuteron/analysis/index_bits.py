@@ -137,7 +137,7 @@ def _operands(value: SSAValue) -> Sequence[SSAValue]:
 def _make_range(op: MakeRangeOp) -> IndexBits | None:
     start, extent = op.start.value.data, num_elements_of(op.result.type)
     columns = tuple(1 << bit for bit in range(_log2((extent,))))
-    return IndexBits(32, columns, start) if start % extent == 0 else None
+    return IndexBits(bit_width_of(op.result.type), columns, start) if start % extent == 0 else None
 
 
 def _same(op: Operation, source: IndexBits) -> IndexBits:

@@ -21,7 +21,7 @@ from deuteron.ir.arith import CmpIOp
 from deuteron.ir.builder import Builder
 from deuteron.ir.casts import ExtUIOp, SIToFPOp, TruncIOp
 from deuteron.ir.tt.shape import BroadcastOp, ExpandDimsOp, MakeRangeOp
-from deuteron.ir.types import element_type_of, i1, i32, is_float, shape_of, with_element_type
+from deuteron.ir.types import bit_width_of, element_type_of, i1, i32, is_float, shape_of, with_element_type
 
 
 class Made:
@@ -85,15 +85,15 @@ class IndexTiles:
         if is_float(type):
             whole = self.tile(bits, with_element_type(type, IntegerType(bits.width)))
             return None if whole is None else self._made.insert(SIToFPOp(whole, type))
-        if bits.possible >> 31 or any(column.bit_count() > 1 for column in bits.columns):
+        if bits.possible >> bit_width_of(i32) - 1 or any(column.bit_count() > 1 for column in bits.columns):
             return None
         wide = self._made.constant(bits.constant, with_element_type(type, i32))
         for (axis, shift), mask in self._moves(bits, shape_of(type)).items():
             part = self._shifted(self._masked(shape_of(type)[axis], mask), shift)
             wide = self._made.insert(arith.XOrIOp(wide, self._along(part, axis, shape_of(type))))
-        if bits.width == 32:
+        if bits.width == bit_width_of(i32):
             return wide
-        return self._made.insert((TruncIOp if bits.width < 32 else ExtUIOp)(wide, type))
+        return self._made.insert((TruncIOp if bits.width < bit_width_of(i32) else ExtUIOp)(wide, type))
 
     def _make_condition(self, bits: IndexBits, shape: tuple[int, ...]) -> SSAValue:
         is_set = self.bit(shape, bits.moving[0])
