@@ -70,6 +70,8 @@ def test_a_page_and_its_data(run, tmp_path):
     assert (found["format"], found["version"], found["kernel"]) == ("deuteron-explorer", 1, "scale")
     assert [stage["name"] for stage in found["stages"]][:4] == ["ttir", "ttgir", "llir", "ptx"]
     assert (tmp_path / "scale.html").read_text().startswith("<!doctype html>")
+    printed = run("inspect", "scale.py", *KERNEL, "-t", "cuda:90", "--html", "scale.html", "--json").stdout
+    assert json.loads(printed) == found
     result = run("inspect", "scale.py", *KERNEL, "-t", "cuda:90", "--html", "no/scale.html")
     assert result.exit_code == 1 and result.stderr == "error: cannot write 'no/scale.html': No such file or directory\n"
 

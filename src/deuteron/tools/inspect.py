@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 @click.argument("path", type=click.Path(path_type=Path), required=False)
 @kernel_options
 @click.option("--stage", help="Print the text of this stage instead: ttir, ttgir, llir, ptx, asm, sass ...")
-@click.option("--json", "as_json", is_flag=True, help="Print the report as JSON.")
+@click.option("--json", "as_json", is_flag=True, help="Print the report as JSON; with --html, what the page shows.")
 @click.option("--html", type=click.Path(path_type=Path), help="Write a page that shows what became of every line.")
 @click.option(
     "--against", multiple=True, metavar="NAME=VALUE", help="Beside it on the page: with this option, constexpr, target."
@@ -61,7 +61,7 @@ def command(
         return
     kernel = _compiled(path, **request)
     if html is not None or data is not None:
-        _explore(kernel, named_values(against), html, data)
+        _explore(kernel, named_values(against), html, data or (Path("-") if as_json else None))
         return
     if stage is None:
         _show(kernel.report(), as_json)
