@@ -9,6 +9,7 @@ Imported only where torch is installed.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import torch
 from torch.nn.functional import layer_norm, scaled_dot_product_attention
@@ -21,6 +22,8 @@ from benchmarks.programs import load_example
 SIZE = 1024
 # Of results that are rounded to the type.
 TOLERANCES = {torch.float32: TOLERANCE, torch.bfloat16: 1e-2, torch.float16: 2e-3, torch.int8: 0.0}
+
+_NAMES = {torch.float32: "fp32", torch.bfloat16: "bf16", torch.float16: "fp16", torch.int8: "int8"}
 
 
 @triton.jit
@@ -48,8 +51,9 @@ def torch_cases(threads: int) -> Iterator[Case]:
         yield from (_softmax(dtype), _layer_norm(dtype))
 
 
-def _name(dtype: torch.dtype) -> str:
-    return {torch.float32: "fp32", torch.bfloat16: "bf16", torch.float16: "fp16", torch.int8: "int8"}[dtype]
+def _case(name: str, dtype: torch.dtype, *parts: Any, required: float = 1.0) -> Case:
+    """Beside torch, on as many threads."""
+    return Case(f"{name} {_NAMES[dtype]}", *parts, required, True, "torch", TOLERANCES[dtype])
 
 
 def _matmul(dtype: torch.dtype) -> Case:
@@ -59,8 +63,9 @@ def _matmul(dtype: torch.dtype) -> Case:
     else:
         a, b = torch.randn(2, SIZE, SIZE).to(dtype)
         out, acc, multiply = torch.empty(SIZE, SIZE, dtype=dtype), tl.float32, torch.mm
-    return Case(
-        f"matmul {SIZE} x {SIZE} x {SIZE} {_name(dtype)}",
+    return _case(
+        f"matmul {SIZE} x {SIZE} x {SIZE}",
+        dtype,
         lambda: matmul_kernel[(SIZE // 256, SIZE // 256)](a, b, out, SIZE, acc, 256, 256, 128),
         lambda: multiply(a, b, out=out),
         out,
@@ -68,9 +73,6 @@ def _matmul(dtype: torch.dtype) -> Case:
         2 * SIZE**3 * 1e-9,
         "GFLOP/s",
         required=0.9 if dtype == torch.float32 else 0.85,
-        threaded=True,
-        peer="torch",
-        tolerance=TOLERANCES[dtype],
     )
 
 
@@ -81,17 +83,15 @@ def _attention(dtype: torch.dtype) -> Case:
     out = torch.empty_like(q)
     strides = (length * dim, dim, length)
     blocks = {"HEAD_DIM": dim, "BLOCK_M": 128, "BLOCK_N": 64}
-    return Case(
-        f"attention {heads} heads of {length} x {dim} {_name(dtype)}",
+    return _case(
+        f"attention {heads} heads of {length} x {dim}",
+        dtype,
         lambda: kernel[(length // 128, heads)](q, k, v, out, dim**-0.5, *strides, CAUSAL=False, **blocks),
-        lambda: out.copy_(scaled_dot_product_attention(q[None], k[None], v[None])[0]),
+        lambda: scaled_dot_product_attention(q[None], k[None], v[None])[0],
         out,
         scaled_dot_product_attention(*(x.double()[None] for x in (q, k, v)))[0].numpy(),
         4 * heads * length * length * dim * 1e-9,
         "GFLOP/s",
-        threaded=True,
-        peer="torch",
-        tolerance=TOLERANCES[dtype],
     )
 
 
@@ -99,17 +99,15 @@ def _softmax(dtype: torch.dtype) -> Case:
     kernel = load_example("softmax").softmax_kernel
     x = torch.randn(4096, 4096).to(dtype)
     out = torch.empty_like(x)
-    return Case(
-        f"softmax 4096 x 4096 {_name(dtype)}",
+    return _case(
+        "softmax 4096 x 4096",
+        dtype,
         lambda: kernel[(4096,)](x, out, 4096, 4096, 4096, BLOCK=4096),
         lambda: torch.softmax(x, 1, out=out),
         out,
         torch.softmax(x.double(), 1).numpy(),
         2 * x.nbytes * 1e-9,
         "GB/s",
-        threaded=True,
-        peer="torch",
-        tolerance=TOLERANCES[dtype],
     )
 
 
@@ -118,15 +116,13 @@ def _layer_norm(dtype: torch.dtype) -> Case:
     x = torch.randn(4096, 4096).to(dtype)
     weight, bias = torch.randn(2, 4096).to(dtype)
     out, mean, rstd = torch.empty_like(x), torch.empty(4096), torch.empty(4096)
-    return Case(
-        f"layer norm 4096 x 4096 {_name(dtype)}",
+    return _case(
+        "layer norm 4096 x 4096",
+        dtype,
         lambda: kernel[(4096,)](x, out, weight, bias, mean, rstd, 4096, 4096, 1e-5, BLOCK=4096),
-        lambda: out.copy_(layer_norm(x, (4096,), weight, bias, 1e-5)),
+        lambda: layer_norm(x, (4096,), weight, bias, 1e-5),
         out,
         layer_norm(x.double(), (4096,), weight.double(), bias.double(), 1e-5).numpy(),
         2 * x.nbytes * 1e-9,
         "GB/s",
-        threaded=True,
-        peer="torch",
-        tolerance=TOLERANCES[dtype],
     )

@@ -322,8 +322,8 @@ class Settings:
     @property
     def option_defaults(self) -> dict[str, bool]:
         """The options `debug` and `enable_fp_fusion` where the environment says them: of kernels that say nothing."""
-        given = zip(("debug", "enable_fp_fusion"), self.option_texts, strict=False)
-        return {option: truth(text) for option, text in given if text}
+        variables = {"debug": "TRITON_DEBUG", "enable_fp_fusion": "TRITON_DEFAULT_FP_FUSION"}
+        return {option: truth(text) for option, name in variables.items() if (text := _variable(name))}
 
     @property
     def line_info(self) -> bool:

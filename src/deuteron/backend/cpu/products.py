@@ -1,6 +1,6 @@
 """What a matrix product computes with: plain multiply-adds, or the processor's own products of narrow elements.
 
-    multiply_add_of("float")                            total + a * b, in 16 lanes of a 512-bit register
+    plain_product("float")                              total + a * b, in as many lanes as a register has
     native_product(dot, cpu_target("znver5", ""))       BF16_PAIRS, for a dot of bf16 into fp32
 
              operands   lane of A, of B                        a step adds to each lane
@@ -47,7 +47,7 @@ class Product(ABC):
         """The sums after one more step: vectors of lanes of A and B, and of C."""
 
     def add_excess(self, b: Builder, right: Value, total: Value) -> Value:
-        """`total`, and what the excess of A adds for these lanes of B."""
+        """`total`, and what the excess of A adds for these lanes of B, of four bytes each."""
         return self.multiply_add(b, const(right.type, self.excess * 0x01010101), right, total)
 
 

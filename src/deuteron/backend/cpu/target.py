@@ -2,8 +2,7 @@
 
     cpu_target(*resolve_cpu("x86-64-v3"))
     CPUTarget(cpu="x86-64-v3", features="", vector_bits=256, vector_registers=16,
-              converts_half=True, rounds=True, fuses=True, multiplies_bf16=False, multiplies_bytes=False,
-              masks_16_bits=False)
+              converts_half=True, rounds=True, fuses=True, masks_16_bits=False)
 
 LLVM has no call that lists what a CPU name implies. So a probe is compiled, and its assembly read, once for each CPU.
 """
@@ -23,7 +22,7 @@ class CPUTarget:
     """A CPU: its LLVM name and features, its widest vector registers, and what it has instructions for.
 
     `converts_half`: fp16 from and to fp32. `rounds`: to whole numbers, which floor needs.
-    `fuses`: x * y + z, rounded once.
+    `fuses`: x * y + z, rounded once. `masks_16_bits`: moves of 16 bits under a mask.
     """
 
     cpu: str
