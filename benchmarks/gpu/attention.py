@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from benchmarks.gpu.case import Case, Config, Problem, Vendor, cdiv
+from benchmarks.gpu.case import Case, Config, Output, Problem, Vendor, cdiv
 
 # batches, heads, length, dim, causal
 SHAPES = (
@@ -64,7 +64,7 @@ def _make(shape: tuple[int, ...], is_causal: bool, amount: float) -> Problem:
     q, k, v = (torch.randn(shape, device="cuda", dtype=torch.float16) for _ in range(3))
     out = torch.empty_like(q)
     name, run = _library(q, k, v, is_causal)
-    return Problem((q, k, v, out), out, _reference(q, k, v, is_causal), Vendor(name, run, amount))
+    return Problem((q, k, v, out), (Output(out, _reference(q, k, v, is_causal)),), Vendor(name, run, amount))
 
 
 def _reference(q: Any, k: Any, v: Any, is_causal: bool) -> Any:

@@ -1,4 +1,4 @@
-"""What is measured: a kernel of `kernels.py`, its arguments, the configurations to try, and what to compare with.
+"""What is measured: a kernel, its arguments, the configurations to try, and what to compare with.
 
     Case("softmax", "softmax 16384x4096", "softmax", ("*fp32", "*fp32", 4096, 4096, 4096), configs, ...)
 
@@ -12,8 +12,18 @@ from dataclasses import dataclass
 from typing import Any
 
 # Of results, by the type of what they are made of. Tensor cores sum products of fp8 with 14 bits.
-TOLERANCE = {"fp32": 1e-5, "fp16": 1e-3, "bf16": 5e-3, "fp8e4nv": 2e-2}
-TORCH_NAMES = {"fp32": "float32", "fp16": "float16", "bf16": "bfloat16", "fp8e4nv": "float8_e4m3fn"}
+TOLERANCE = {"fp32": 1e-5, "fp16": 1e-3, "bf16": 5e-3, "fp8e4nv": 2e-2, "i8": 5e-3}
+TORCH_NAMES = {
+    "fp32": "float32",
+    "fp16": "float16",
+    "bf16": "bfloat16",
+    "fp8e4nv": "float8_e4m3fn",
+    "i8": "int8",
+    "i32": "int32",
+    "i64": "int64",
+}
+# What tensor cores of an H100 or H200 SXM do at most, in TFLOP/s, by the type of what they multiply.
+PEAK = {"fp32": 495.0, "fp16": 989.0, "bf16": 989.0, "fp8e4nv": 1979.0, "i8": 1979.0}
 
 
 @dataclass(frozen=True)
@@ -43,21 +53,43 @@ class Config:
 
 @dataclass(frozen=True)
 class Vendor:
-    """The function to compare with, and what a call of it does, in units of the case."""
+    """The function to compare with, and what a call of it does, in units of the case; None: as much as a launch."""
 
     name: str
     run: Callable[[], Any]
-    amount: float
+    amount: float | None = None
+
+
+@dataclass(frozen=True)
+class Output:
+    """An array that is written, and what it should hold. `tolerance` is that of the case where it is None."""
+
+    array: Any
+    expected: Any
+    tolerance: float | None = None
 
 
 @dataclass(frozen=True)
 class Problem:
-    """The arrays of a case in the order of its pointers, the one that is written, and what it should hold."""
+    """The arrays of a case in the order of its pointers, those that are written, and what to compare with, if anything.
+
+    `zeroed` are arrays that must hold zeros before each launch: what atomics add to.
+    """
 
     arrays: tuple[Any, ...]
-    out: Any
-    expected: Any
-    vendor: Vendor
+    outputs: tuple[Output, ...]
+    vendor: Vendor | None = None
+    zeroed: tuple[Any, ...] = ()
+
+    def prepare(self) -> None:
+        """What comes before each launch, and is not timed."""
+        for array in self.zeroed:
+            array.zero_()
+
+    def poison(self) -> None:
+        """Before a launch that is checked: an element that is not written is wrong."""
+        for output in self.outputs:
+            output.array.fill_(float("nan") if output.array.is_floating_point() else -77)
 
 
 @dataclass(frozen=True)
@@ -65,7 +97,8 @@ class Case:
     """`parameters` are those of the kernel before its constexprs: types of pointers as text, descriptors, numbers.
 
     `amount` is what a launch does, in 1e9 bytes (`unit` GB/s) or 1e12 operations (TFLOP/s). The first
-    `num_quick` configurations are those of --quick.
+    `num_quick` configurations are those of --quick. `source` is the file that has the kernel, beside this one;
+    `multiplied` the type of what tensor cores multiply, where that is not the first array's.
     """
 
     family: str
@@ -78,11 +111,24 @@ class Case:
     amount: float
     unit: str
     make: Callable[[], Problem]
+    source: str = "kernels"
+    multiplied: str | None = None
 
     @property
     def tolerance(self) -> float:
         """The relative error that is allowed, by the type of the first array."""
         return TOLERANCE[elements(self.parameters)[0]]
+
+    def limit(self, copy_rate: float) -> float:
+        """The rate that memory (as fast as a copy, in GB/s) or tensor cores allow."""
+        return copy_rate if self.unit == "GB/s" else PEAK[self.multiplied or elements(self.parameters)[0]]
+
+    def error(self, problem: Problem) -> tuple[float, bool]:
+        """The largest relative error of an output, and whether all are within their tolerances."""
+        errors = [relative_error(output.array, output.expected) for output in problem.outputs]
+        allowed = [self.tolerance if output.tolerance is None else output.tolerance for output in problem.outputs]
+        is_right = all(error <= limit for error, limit in zip(errors, allowed, strict=True))
+        return next((error for error in errors if error != error), max(errors)), is_right
 
 
 def elements(parameters: tuple[Parameter, ...]) -> list[str]:
@@ -97,5 +143,6 @@ def cdiv(a: int, b: int) -> int:
 
 def relative_error(out: Any, expected: Any) -> float:
     """The norm of the difference over that of `expected`; NaN where an element was not written."""
-    difference = out.double().sub_(expected)
-    return float(difference.norm() / expected.double().norm())
+    expected = expected.double()
+    difference, scale = float((out.double() - expected).norm()), float(expected.norm())
+    return difference / scale if scale else difference

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from benchmarks.gpu.case import Case, Config, Problem, Vendor
+from benchmarks.gpu.case import Case, Config, Output, Problem, Vendor
 
 NUM_ADDED = 2**27
 SHAPES = ((32768, 1024), (16384, 4096), (8192, 16384))
@@ -82,13 +82,13 @@ def _random(*shape: int) -> Any:
 def _make_add() -> Problem:
     x, y = _random(NUM_ADDED), _random(NUM_ADDED)
     out = x.new_empty(x.shape)
-    return Problem((x, y, out), out, x.double() + y, _copy(x))
+    return Problem((x, y, out), (Output(out, x.double() + y),), _copy(x))
 
 
 def _make_softmax(rows: int, columns: int) -> Problem:
     x = _random(rows, columns)
     out = x.new_empty(x.shape)
-    return Problem((x, out), out, x.double().softmax(1), _copy(x))
+    return Problem((x, out), (Output(out, x.double().softmax(1)),), _copy(x))
 
 
 def _make_layer_norm(rows: int, columns: int) -> Problem:
@@ -97,4 +97,4 @@ def _make_layer_norm(rows: int, columns: int) -> Problem:
     x, weight, bias = _random(rows, columns), _random(columns), _random(columns)
     out = x.new_empty(x.shape)
     expected = reference(x.double(), (columns,), weight.double(), bias.double(), EPS)
-    return Problem((x, weight, bias, out), out, expected, _copy(x))
+    return Problem((x, weight, bias, out), (Output(out, expected),), _copy(x))

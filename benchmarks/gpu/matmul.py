@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from benchmarks.gpu.case import TORCH_NAMES, Case, Config, Descriptor, Problem, Vendor, cdiv
+from benchmarks.gpu.case import TORCH_NAMES, Case, Config, Descriptor, Output, Problem, Vendor, cdiv
 
 SIZES = (1024, 4096, 8192)
 LARGE = SIZES[1:]
@@ -153,7 +153,7 @@ def _make(element: str, size: int, is_transposed: bool) -> Problem:
     out = torch.empty_like(a)
     library = torch.empty_like(a)
     vendor = Vendor("cuBLAS", lambda: torch.matmul(a, b, out=library), _operations(size))
-    return Problem((a, stored, out), out, a.double() @ b.double(), vendor)
+    return Problem((a, stored, out), (Output(out, a.double() @ b.double()),), vendor)
 
 
 def _make_fp8(size: int) -> Problem:
@@ -167,4 +167,4 @@ def _make_fp8(size: int) -> Problem:
         return torch._scaled_mm(a, stored.T, one, one, out_dtype=torch.float16, use_fast_accum=True)
 
     expected = a.float().double() @ stored.float().double().T
-    return Problem((a, stored, out), out, expected, Vendor("cuBLAS", library, _operations(size)))
+    return Problem((a, stored, out), (Output(out, expected),), Vendor("cuBLAS", library, _operations(size)))

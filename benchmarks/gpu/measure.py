@@ -1,9 +1,9 @@
 """One case: check every configuration of both, time them briefly, then the best of each beside the vendor's function.
 
-    row = measure(case, configs, timer, failures, effort)
+    row = measure(case, configs, peers, timer, failures, effort)
     row.sides["deuteron"].rate, row.vendor_rate      713.2, 702.9
 
-A configuration counts only if it writes every element of a poisoned output with a relative error within the tolerance.
+A configuration counts only if it writes every element of poisoned outputs with relative errors within the tolerances.
 """
 
 from __future__ import annotations
@@ -14,9 +14,11 @@ from typing import Any
 
 import torch
 
-from benchmarks.gpu.case import Case, Config, Problem, relative_error
+from benchmarks.gpu.case import Case, Config, Problem
 from benchmarks.gpu.peers import Failures, describe, load_peer
-from benchmarks.gpu.timing import Timer
+from benchmarks.gpu.timing import Launch, Timer
+
+NAN = float("nan")
 
 
 @dataclass(frozen=True)
@@ -29,6 +31,7 @@ class Effort:
 
 FULL = Effort(60.0, 2400.0)
 QUICK = Effort(15.0, 480.0)
+EVERYDAY = Effort(10.0, 200.0)
 
 
 @dataclass
@@ -39,8 +42,8 @@ class Side:
     """
 
     best: Config | None = None
-    error: float = float("nan")
-    rate: float = float("nan")
+    error: float = NAN
+    rate: float = NAN
     notes: dict[str, str] = field(default_factory=dict)
     skipped: list[str] = field(default_factory=list)
     wrong: list[str] = field(default_factory=list)
@@ -49,12 +52,12 @@ class Side:
 
 @dataclass
 class Row:
-    """The measured case; rates are in the case's unit."""
+    """What was measured of a case; rates are in the case's unit. `failure`: why it could not be measured at all."""
 
-    case: Case
     sides: dict[str, Side]
-    vendor: str
-    vendor_rate: float
+    vendor: str = "-"
+    vendor_rate: float = NAN
+    failure: str = ""
 
 
 @dataclass(frozen=True)
@@ -65,45 +68,64 @@ class Candidate:
     side: Side
     config: Config
     error: float
-    run: Callable[[], Any]
+    launch: Launch
 
 
 def measure(
-    case: Case, configs: tuple[Config, ...], peers: tuple[str, ...], timer: Timer, failures: Failures, effort: Effort
+    case: Case,
+    configs: tuple[Config, ...],
+    peers: tuple[str, ...],
+    timer: Timer,
+    failures: Failures,
+    effort: Effort,
+    tell: Callable[[str, str], None] = lambda peer, label: None,
 ) -> Row:
-    problem, sides = case.make(), {peer: Side() for peer in peers}
-    candidates = [
-        candidate
-        for peer, side in sides.items()
-        for config in configs
-        if (candidate := _check(peer, side, case, config, problem, failures)) is not None
-    ]
+    """`tell` is called with a peer and a configuration before its kernel is launched for the first time."""
+    with torch.device("cuda"):
+        problem = case.make()
+    row = Row({peer: Side() for peer in peers})
+    candidates = []
+    for peer, side in row.sides.items():
+        for config in configs:
+            tell(peer, config.label)
+            if (candidate := _check(peer, side, case, config, problem, failures)) is not None:
+                candidates.append(candidate)
+    tell("", "")
+    _time(row, candidates, case, problem, timer, effort)
+    return row
+
+
+def _time(row: Row, candidates: list[Candidate], case: Case, problem: Problem, timer: Timer, effort: Effort) -> None:
     chosen = _choose(candidates, case, timer, effort)
-    medians = timer.alternate([*(one.run for one in chosen), problem.vendor.run], effort.turns)
+    vendor = problem.vendor
+    launches = [*(one.launch for one in chosen), *([Launch(vendor.run)] if vendor else [])]
+    medians = timer.alternate(launches, effort.turns) if launches else []
     for one, median in zip(chosen, medians, strict=False):
         one.side.best, one.side.error, one.side.rate = one.config, one.error, case.amount / median * 1e3
-    return Row(case, sides, problem.vendor.name, problem.vendor.amount / medians[-1] * 1e3)
+    if vendor:
+        row.vendor, row.vendor_rate = vendor.name, (vendor.amount or case.amount) / medians[-1] * 1e3
 
 
 def _check(peer: str, side: Side, case: Case, config: Config, problem: Problem, failures: Failures) -> Candidate | None:
     reason = failures.get((peer, case.name, config.label))
-    run, kernel, error = (None, None, reason) if reason else _launch_poisoned(peer, case, config, problem)
+    run, kernel, reason = (None, None, reason) if reason else _launch_poisoned(peer, case, config, problem)
     if notes := _notes(kernel):
         side.notes[config.label] = notes
-    if isinstance(error, str):
-        side.skipped.append(f"{config.label}: {error}")
-    elif not error <= case.tolerance:
+    if run is None:
+        side.skipped.append(f"{config.label}: {reason}")
+        return None
+    error, is_right = case.error(problem)
+    if not is_right:
         side.wrong.append(f"{config.label}: relative error {error:.1e}")
-    else:
-        return Candidate(peer, side, config, error, run)
-    return None
+        return None
+    return Candidate(peer, side, config, error, Launch(run, problem.prepare))
 
 
 def _choose(candidates: list[Candidate], case: Case, timer: Timer, effort: Effort) -> list[Candidate]:
     """The fastest of each side, of launches of all in turns: one after the other, the first would have a cool GPU."""
     if not candidates:
         return []
-    medians = timer.alternate([one.run for one in candidates], effort.screen * len(candidates))
+    medians = timer.alternate([one.launch for one in candidates], effort.screen * len(candidates))
     fastest: dict[str, Candidate] = {}
     for median, one in sorted(zip(medians, candidates, strict=True), key=lambda pair: pair[0]):
         one.side.screened[one.config.label] = case.amount / median * 1e3
@@ -111,16 +133,19 @@ def _choose(candidates: list[Candidate], case: Case, timer: Timer, effort: Effor
     return list(fastest.values())
 
 
-def _launch_poisoned(peer: str, case: Case, config: Config, problem: Problem) -> tuple[Any, Any, float | str]:
-    """The launch, what it returned, and the relative error, or why it could not be launched."""
-    problem.out.fill_(float("nan"))
+def _launch_poisoned(
+    peer: str, case: Case, config: Config, problem: Problem
+) -> tuple[Callable[[], Any] | None, Any, str | None]:
+    """The launch and what it returned, or why it could not be launched."""
+    problem.poison()
+    problem.prepare()
     try:
         run = load_peer(peer).launcher(case, config, problem)
         kernel = run()
     except Exception as error:  # noqa: BLE001  whatever a compiler raises, the others are still to be measured
         return None, None, describe(error)
-    torch.cuda.synchronize()  # a fault on the GPU ends the benchmark: no later result could be trusted
-    return run, kernel, relative_error(problem.out, problem.expected)
+    torch.cuda.synchronize()  # after a fault on the GPU no later result of this process could be trusted
+    return run, kernel, None
 
 
 def _notes(kernel: Any) -> str:

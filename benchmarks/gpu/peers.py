@@ -3,6 +3,7 @@
     ours = load_peer("deuteron")
     ours.launcher(case, config, problem)()          launches
     precompile(["deuteron", "triton"], cases)       {("triton", case.name, config.label): "OutOfResources: ..."}
+    load_peer("cubins:build/triton-3.9")            what `peer_cubins.py` made there
 
 Time on a machine with a GPU is dear, and a compile uses one core: all are made first, by as many processes as there are
 cores, and found in the caches on disk afterwards. The processes are forked before this one has touched the GPU.
@@ -16,40 +17,47 @@ import multiprocessing
 import os
 import sys
 import types
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
 from math import prod
 from pathlib import Path
 from typing import Any
 
 from benchmarks.gpu.case import TORCH_NAMES, Case, Config, Descriptor, Parameter, Problem, elements
+from benchmarks.gpu.cubins import CubinPeer
 
-SOURCE = Path(__file__).with_name("kernels.py")
+FOLDER = Path(__file__).parent
+CUBINS = "cubins:"
 DESCRIPTORS = {"deuteron": "backend.tensor_descriptor", "triton": "tools.tensor_descriptor"}
 Failures = dict[tuple[str, str, str], str]
+Cases = list[tuple[Case, tuple[Config, ...]]]
+Group = list[tuple[Case, Config]]
+CodeKey = tuple[Any, ...]
+Job = tuple[str, Group]
+ENDED = "the compiler ended its process"
 
 
 @dataclass(frozen=True)
 class Peer:
-    """A compiler, by the name of its package, and its kernels."""
+    """A compiler, by the name of its package."""
 
     name: str
-    kernels: types.ModuleType
 
     def launcher(self, case: Case, config: Config, problem: Problem) -> Callable[[], Any]:
         """Launches the kernel; returns what the compiler knows of it."""
         keywords = config.keywords()
         passed = self._arguments(case.parameters, problem.arrays, config)
-        launch = getattr(self.kernels, case.kernel)[case.grid(dict(config.constants))]
+        launch = getattr(load_kernels(self.name, case.source), case.kernel)[case.grid(dict(config.constants))]
         return lambda: launch(*passed, **keywords)
 
-    def compile(self, kernel: str, parameters: tuple[Parameter, ...], config: Config) -> None:
+    def compile(self, source: str, kernel: str, parameters: tuple[Parameter, ...], config: Config) -> None:
         """Compile for arrays that are aligned as torch aligns its own."""
         mock = self._module("runtime.jit").MockTensor
         arrays = [mock(self._dtype(element)) for element in elements(parameters)]
         passed = self._arguments(parameters, arrays, config)
-        getattr(self.kernels, kernel).warmup(*passed, grid=(1,), **config.keywords())
+        getattr(load_kernels(self.name, source), kernel).warmup(*passed, grid=(1,), **config.keywords())
 
     def _arguments(self, parameters: tuple[Parameter, ...], arrays: Iterable[Any], config: Config) -> list[Any]:
         """The parameters, with the arrays in the place of their types."""
@@ -76,11 +84,13 @@ class Peer:
 
 
 @functools.cache
-def load_peer(name: str) -> Peer:
+def load_peer(name: str) -> Peer | CubinPeer:
+    if name.startswith(CUBINS):
+        return CubinPeer(Path(name.removeprefix(CUBINS)))
     set_allocator = getattr(importlib.import_module(name), "set_allocator", None)
     if set_allocator:
         set_allocator(_allocate)
-    return Peer(name, load_kernels(name))
+    return Peer(name)
 
 
 def _allocate(size: int, alignment: int, stream: int | None) -> Any:
@@ -90,41 +100,73 @@ def _allocate(size: int, alignment: int, stream: int | None) -> Any:
     return torch.empty(size, device="cuda", dtype=torch.int8)
 
 
-def load_kernels(name: str) -> types.ModuleType:
-    """kernels.py as a module, with the package of that name for `triton`; lines stay where they are."""
-    text = SOURCE.read_text()
+@functools.cache
+def load_kernels(name: str, source: str) -> types.ModuleType:
+    """A file of kernels as a module, with the package of that name for `triton`; lines stay where they are."""
+    path = FOLDER / f"{source}.py"
+    text = path.read_text()
     if name != "triton":
         text = text.replace("import triton.language as", f"import {name}.language as")
         text = text.replace("import triton\n", f"import {name} as triton\n")
-    module = types.ModuleType(f"benchmarks.gpu.kernels_{name}")
-    module.__file__ = str(SOURCE)
+    module = types.ModuleType(f"benchmarks.gpu.{source.replace('/', '.')}_{name}")
+    module.__file__ = str(path)
     sys.modules[module.__name__] = module
-    exec(compile(text, str(SOURCE), "exec"), module.__dict__)
+    exec(compile(text, str(path), "exec"), module.__dict__)
     return module
 
 
-def precompile(peers: Iterable[str], cases: list[tuple[Case, tuple[Config, ...]]]) -> Failures:
+def precompile(peers: Sequence[str], cases: Cases) -> Failures:
     """Compile everything; returns what could not be, with the reason."""
-    for name in peers:
-        load_peer(name)
-    with ProcessPoolExecutor(os.cpu_count(), multiprocessing.get_context("fork")) as pool:
-        pending = {key: (pool.submit(_compile, *job), names) for key, job, names in _jobs(peers, cases)}
-        found = ((names, key[0], _reason(future)) for key, (future, names) in pending.items())
-        return {(peer, *name): reason for names, peer, reason in found if reason for name in names}
+    compilers = [peer for peer in peers if not peer.startswith(CUBINS)]
+    for peer, source in {(peer, case.source) for peer in compilers for case, _ in cases}:
+        load_peer(peer)
+        load_kernels(peer, source)
+    groups = group_by_code(cases)
+    jobs = [(peer, group) for peer in compilers for group in groups.values()]
+    return {
+        (peer, case.name, config.label): reason
+        for peer, group, reason in _compile_all(jobs)
+        if reason
+        for case, config in group
+    }
 
 
-def _jobs(peers: Iterable[str], cases: list[tuple[Case, tuple[Config, ...]]]) -> Iterator[tuple[Any, Any, Any]]:
-    """A key, what to compile, and the names of the cases that share it: sizes differ, and the code does not."""
-    for peer in peers:
-        jobs: dict[Any, tuple[Any, list[tuple[str, str]]]] = {}
-        for case, configs in cases:
-            for config in configs:
-                tokens = tuple(_token(value) for value in case.parameters)
-                key = (peer, case.kernel, tokens, config)
-                jobs.setdefault(key, ((peer, case.kernel, case.parameters, config), []))[1].append(
-                    (case.name, config.label)
-                )
-        yield from ((key, job, names) for key, (job, names) in jobs.items())
+def _compile_all(jobs: list[Job]) -> Iterator[tuple[str, Group, str | None]]:
+    """Why each could not be compiled. Each process has a list of its own: where a compiler ends it, the first job that
+    is not done is to blame, and the rest are for new processes.
+    """
+    while jobs:
+        lanes = [lane for i in range(os.cpu_count() or 1) if (lane := jobs[i :: os.cpu_count()])]
+        pools = [ProcessPoolExecutor(1, multiprocessing.get_context("fork")) for _ in lanes]
+        pending = [
+            [pool.submit(_compile, *_sent(job)) for job in lane] for pool, lane in zip(pools, lanes, strict=True)
+        ]
+        jobs = []
+        for lane, futures in zip(lanes, pending, strict=True):
+            reasons = [_reason(future) for future in futures]
+            num_done = next((i + 1 for i, reason in enumerate(reasons) if reason == ENDED), len(lane))
+            jobs += lane[num_done:]
+            yield from ((peer, group, reason) for (peer, group), reason in zip(lane[:num_done], reasons, strict=False))
+        for pool in pools:
+            pool.shutdown()
+
+
+def _sent(job: Job) -> tuple[Any, ...]:
+    peer, ((case, config), *_) = job
+    return peer, case.source, case.kernel, case.parameters, config
+
+
+def group_by_code(cases: Cases) -> dict[CodeKey, Group]:
+    """Cases and configurations that share their code: sizes differ."""
+    groups: dict[CodeKey, Group] = {}
+    for case, config in ((case, config) for case, configs in cases for config in configs):
+        groups.setdefault(code_key(case, config), []).append((case, config))
+    return groups
+
+
+def code_key(case: Case, config: Config) -> CodeKey:
+    """What a compile depends on."""
+    return case.source, case.kernel, tuple(_token(value) for value in case.parameters), config
 
 
 def _token(value: Parameter) -> Any:
@@ -138,12 +180,14 @@ def _token(value: Parameter) -> Any:
     return "1" if value == 1 else f"{value.bit_length() > 31} {value % 16 == 0}"
 
 
-def _compile(peer: str, kernel: str, parameters: tuple[Parameter, ...], config: Config) -> None:
-    load_peer(peer).compile(kernel, parameters, config)
+def _compile(peer: str, source: str, kernel: str, parameters: tuple[Parameter, ...], config: Config) -> None:
+    load_peer(peer).compile(source, kernel, parameters, config)
 
 
 def _reason(future: Future[None]) -> str | None:
     error = future.exception()
+    if isinstance(error, BrokenProcessPool):
+        return ENDED
     return None if error is None else describe(error)
 
 

@@ -1,7 +1,7 @@
 """Times of launches by events on the GPU, each with an L2 that was filled with something else.
 
     timer = Timer()
-    timer.milliseconds([run] * 10)               [0.412, 0.409, ...]
+    timer.milliseconds([launch] * 10)            [0.412, 0.409, ...]
     timer.alternate([ours, theirs], 500.0)       their medians, of launches that take turns for half a second
 
 Filling the L2 takes longer than the host needs for a launch, so the GPU never waits for the host in between.
@@ -11,12 +11,22 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import torch
 
 FLUSH_BYTES = 2**29
+COPIED_BYTES = 2**30
 MIN_REPEATS, MAX_REPEATS = 3, 200
+
+
+@dataclass(frozen=True)
+class Launch:
+    """What is timed, and what comes before it and is not."""
+
+    run: Callable[[], Any]
+    prepare: Callable[[], None] = lambda: None
 
 
 class Timer:
@@ -25,25 +35,32 @@ class Timer:
     def __init__(self) -> None:
         self._other = torch.empty(FLUSH_BYTES // 4, dtype=torch.int32, device="cuda")
 
-    def milliseconds(self, runs: Sequence[Callable[[], Any]]) -> list[float]:
+    def milliseconds(self, launches: Sequence[Launch]) -> list[float]:
         """Of each launch, one after the other."""
-        pairs = [(torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)) for _ in runs]
-        for run, (start, end) in zip(runs, pairs, strict=True):
+        pairs = [(torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)) for _ in launches]
+        for launch, (start, end) in zip(launches, pairs, strict=True):
+            launch.prepare()
             self._other.zero_()
             start.record()
-            run()
+            launch.run()
             end.record()
         torch.cuda.synchronize()
         return [start.elapsed_time(end) for start, end in pairs]
 
-    def alternate(self, runs: Sequence[Callable[[], Any]], milliseconds: float) -> list[float]:
+    def alternate(self, launches: Sequence[Launch], milliseconds: float) -> list[float]:
         """The medians of functions that take turns launch by launch, so that what happens to the clock happens to all.
 
         Rounds of many launches each would not do: the limit of power makes the clock depend on who ran the last 50 ms.
         """
-        cycle = sum(min(self.milliseconds([run] * 2)) for run in runs)
-        times = self.milliseconds([*runs] * self._repeats(cycle, milliseconds))
-        return [statistics.median(times[index :: len(runs)]) for index in range(len(runs))]
+        cycle = sum(min(self.milliseconds([launch] * 2)) for launch in launches)
+        times = self.milliseconds([*launches] * self._repeats(cycle, milliseconds))
+        return [statistics.median(times[index :: len(launches)]) for index in range(len(launches))]
+
+    def copy_rate(self) -> float:
+        """What a copy reads and writes, in GB/s."""
+        x = torch.empty(COPIED_BYTES // 4, dtype=torch.int32, device="cuda")
+        copied = torch.empty_like(x)
+        return 2 * COPIED_BYTES * 1e-6 / statistics.median(self.milliseconds([Launch(lambda: copied.copy_(x))] * 20))
 
     @staticmethod
     def _repeats(estimate: float, milliseconds: float) -> int:

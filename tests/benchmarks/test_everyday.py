@@ -1,0 +1,28 @@
+"""Every everyday kernel of the GPU benchmark, at a small size on the CPU, beside float64; needs torch."""
+
+import pytest
+
+from benchmarks.gpu.everyday import FAMILIES
+
+torch = pytest.importorskip("torch")
+pytestmark = pytest.mark.torch
+
+SMALL = {case.name: case for family in FAMILIES for case in family.cases(is_small=True)}
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_it_is_right(name):
+    from benchmarks.gpu.peers import load_peer
+
+    case = SMALL[name]
+    problem = case.make()
+    problem.poison()
+    problem.prepare()
+    load_peer("deuteron").launcher(case, case.configs[0], problem)()
+    error, is_right = case.error(problem)
+    assert is_right, f"relative error {error:.1e}"
+
+
+def test_names_are_different():
+    names = [case.name for family in FAMILIES for case in family.cases()]
+    assert len(set(names)) == len(names)
