@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from deuteron.backend import ttir
+from deuteron.backend.cpu.torch_timing import offer_to_torch
 from deuteron.backend.llvm.targets import CPU, architecture_of, machine, resolve_cpu
 from deuteron.backend.metadata import KernelMetadata
 from deuteron.backend.report import Report
@@ -110,6 +111,7 @@ class CPUBackend:
     def load(self, texts: Mapping[str, str | bytes], metadata: KernelMetadata) -> Callable[..., None]:
         from deuteron.backend.cpu.driver import load_kernel  # deferred: brings llvmlite
 
+        offer_to_torch()
         architecture = architecture_of(str(metadata.target.arch))
         if architecture != machine():
             raise LaunchError(f"'{metadata.name}' is compiled for {architecture}, and this machine is {machine()}")
