@@ -4,10 +4,11 @@
     python scripts/run_gpu_cases.py run build/gpu-cases            where the GPU is: NumPy, torch and cuda-bindings
     python scripts/run_gpu_cases.py all build/gpu-cases            both, where everything is
 
-`record` runs the tests of `tests/run` in the interpreter and keeps, for each launch, the memory before and after, and
-the kernel compiled for some number of warps (1 to 16, another one for each launch) and of blocks in a cluster (1, 2 or
-4; 1 where they cannot share the program). `run` launches what was kept on copies in the GPU's memory (or, with
-`--on emulator`, in the emulator), prints a line for each kernel that differs and a table, and ends with 1 if any does.
+`record` runs the tests of `tests/run` and the kernels of `tests/kernels` in the interpreter and keeps, for each launch,
+the memory before and after, and the kernel compiled for some number of warps (1 to 16, another one for each launch) and
+of blocks in a cluster (1, 2 or 4; 1 where they cannot share the program). `run` launches what was kept on copies in the
+GPU's memory (or, with `--on emulator`, in the emulator), prints a line for each kernel that differs and a table, and ends
+with 1 if any does.
 """
 
 from __future__ import annotations
@@ -114,7 +115,7 @@ class Recorder:
             backend = get_backend(target)
             options = backend.make_options({**bound.options, "num_warps": num_warps, "num_ctas": num_ctas})
             try:
-                self._kernels[key] = compile_with(backend, function._source(bound), target, options)
+                self._kernels[key] = compile_with(backend, function.source_of(bound), target, options)
             except UsageError:
                 if num_ctas == 1:
                     raise
@@ -165,10 +166,11 @@ def record(folder: Path, target: str, select: str, limit: int, seed: int) -> int
 
     class Plugin:
         def pytest_runtest_setup(self, item):
-            recorder.test = item.nodeid.removeprefix("tests/run/")
+            recorder.test = item.nodeid.removeprefix("tests/").removeprefix("run/")
 
     selected = f"interpreter and ({select})" if select else "interpreter"
-    arguments = ["-q", "-x", "-p", "no:xdist", "-p", "no:cacheprovider", "-k", selected, str(ROOT / "tests/run")]
+    arguments = ["-q", "-x", "-p", "no:xdist", "-p", "no:cacheprovider", "-k", selected]
+    arguments += [str(ROOT / "tests" / folder) for folder in ("run", "kernels/test_results.py")]
     status = pytest.main(arguments, plugins=[Plugin()])
     folder.mkdir(parents=True, exist_ok=True)
     with gzip.open(folder / "cases.pickle.gz", "wb", compresslevel=3) as file:
