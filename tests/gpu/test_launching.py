@@ -52,6 +52,7 @@ def test_tensors_of_torch():
 def test_the_current_stream_is_used():
     x, out = tensors()
     expected = torch.arange(1000, device="cuda", dtype=torch.float32)
+    launch(x, out)  # compiles, which takes longer than the sleep
     stream = torch.cuda.Stream()
     torch.cuda.synchronize()
     with torch.cuda.stream(stream):
