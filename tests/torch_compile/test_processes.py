@@ -34,10 +34,15 @@ def run():
 """
 
 WITH_WORKERS = """
+from functools import partial
+
+IMPORTED = "{'deuteron.frontend.lower', 'deuteron.backend.cuda.lowering'} <= __import__('sys').modules.keys()"
+
 if __name__ == "__main__":
     from torch._inductor.async_compile import AsyncCompile
     torch._inductor.config.compile_threads = 2
     AsyncCompile.wait_pool_ready()
+    assert AsyncCompile.process_pool().submit(partial(eval, IMPORTED)).result(), "a worker begins with what compiles"
     run()
     assert not compiled_here, "the workers compile"
 """

@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from deuteron import knobs
+from deuteron.compat.compile_workers import is_compile_worker, load_compiler
 from deuteron.compiler.cache_folder import GROUP, base32
 from deuteron.compiler.key import toolchain
 from deuteron.options import settings
@@ -162,7 +163,11 @@ def _manager() -> type:
 
 
 def triton_key() -> str:
-    """The versions that compiled kernels depend on."""
+    """The versions that compiled kernels depend on. Where torch asks before it forks compile workers, that is also when
+    what compiles is imported.
+    """
+    if is_compile_worker():
+        load_compiler()
     return "-".join(toolchain())
 
 

@@ -190,6 +190,16 @@ def begin_walk(backend: Backend, source: ASTSource | IRSource, unit: Unit, folde
     return walk
 
 
+def rehearse(source: ASTSource, target: Target) -> None:
+    """Do of a compile what makes no machine code, for what it imports: the next one finds it there."""
+    backend = get_backend(target)
+    with _garbage_kept():
+        walk = begin_walk(backend, source, Unit("", "", target, backend.make_options({})))
+        for stage in walk.stages:
+            if stage.parse is not None:
+                walk.run_stage(stage)
+
+
 @contextmanager
 def _garbage_kept() -> Iterator[None]:
     """Collect no garbage: a compile makes little, and looking for it takes up to a tenth of the time."""
