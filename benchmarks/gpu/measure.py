@@ -14,7 +14,7 @@ from typing import Any
 
 import torch
 
-from benchmarks.gpu.case import Case, Config, Problem
+from benchmarks.gpu.case import Case, Config, Problem, Vendor
 from benchmarks.gpu.peers import Failures, describe, load_peer
 from benchmarks.gpu.timing import Launch, Timer
 
@@ -52,12 +52,13 @@ class Side:
 
 @dataclass
 class Row:
-    """What was measured of a case; rates are in the case's unit. `failure`: why it could not be measured at all."""
+    """What was measured of a case; rates are in its unit. `failure`: why it, or the vendor's function, was not."""
 
     sides: dict[str, Side]
     vendor: str = "-"
     vendor_rate: float = NAN
     failure: str = ""
+    vendor_failure: str = ""
 
 
 @dataclass(frozen=True)
@@ -97,13 +98,24 @@ def measure(
 
 def _time(row: Row, candidates: list[Candidate], case: Case, problem: Problem, timer: Timer, effort: Effort) -> None:
     chosen = _choose(candidates, case, timer, effort)
-    vendor = problem.vendor
+    vendor = _runnable(problem.vendor, row)
     launches = [*(one.launch for one in chosen), *([Launch(vendor.run)] if vendor else [])]
     medians = timer.alternate(launches, effort.turns) if launches else []
     for one, median in zip(chosen, medians, strict=False):
         one.side.best, one.side.error, one.side.rate = one.config, one.error, case.amount / median * 1e3
     if vendor:
         row.vendor, row.vendor_rate = vendor.name, (vendor.amount or case.amount) / medians[-1] * 1e3
+
+
+def _runnable(vendor: Vendor | None, row: Row) -> Vendor | None:
+    """The vendor's function, if it takes the inputs: releases of torch differ in what they take."""
+    try:
+        if vendor:
+            vendor.run()
+    except (RuntimeError, ValueError, NotImplementedError) as error:
+        row.vendor_failure = describe(error)
+        return None
+    return vendor
 
 
 def _check(peer: str, side: Side, case: Case, config: Config, problem: Problem, failures: Failures) -> Candidate | None:

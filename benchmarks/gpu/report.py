@@ -144,6 +144,8 @@ def _remarks(row: Row) -> Iterator[str]:
     """What a reader must know of a row besides its rates."""
     if row.failure:
         yield f"not measured: {row.failure}"
+    if row.vendor_failure:
+        yield f"vendor: {row.vendor_failure}"
     for peer, side in row.sides.items():
         if side.wrong:
             yield f"{_title(peer)}: WRONG: {'; '.join(side.wrong)}"

@@ -2,11 +2,12 @@
 
 *_kernels.py   the kernels, one source that Deuteron and Triton both run
 declare.py     shorter ways to declare cases
+philox.py      the random numbers of `tl.rand`, to compare with
 the others     a family's cases: sizes, configurations, reference, torch's function
 
 Each module of a family has `cases(is_small=False)`; small ones are for tests.
 """
 
-from benchmarks.gpu.everyday import norms
+from benchmarks.gpu.everyday import norms, pointwise, products, rows, shared_products
 
-FAMILIES = (norms,)
+FAMILIES = (norms, pointwise, rows, products, shared_products)

@@ -1,7 +1,7 @@
 """Shorter ways to declare cases of everyday kernels.
 
     tile = config(8, 3, BLOCK_M=64, BLOCK_N=128)              labelled "64x128 w8 s3"
-    case("norms", "rms norm", "norm_kernels", "rms_norm", ("*bf16", "*bf16", 4096), (tile,), grid, make, num_bytes=2e9)
+    case("norms", "rms norm", "everyday/norm_kernels", "rms_norm", ("*bf16", 4096), (tile,), grid, make, num_bytes=2e9)
 
 `make` draws inputs with torch on its default device: the GPU that is measured, the CPU in tests. Sizes are chosen by
 `is_small`: those of tests, which are odd where the kernel allows it, or those that are measured.
@@ -42,7 +42,6 @@ def case(
     """
     is_memory_bound = num_bytes / TYPICAL_BANDWIDTH >= operations / PEAK[multiplied] * 1e-3
     amount, unit = (num_bytes * 1e-9, "GB/s") if is_memory_bound else (operations * 1e-12, "TFLOP/s")
-    source = f"everyday/{source}"
     return Case(family, name, kernel, parameters, configs, len(configs), grid, amount, unit, make, source, multiplied)
 
 

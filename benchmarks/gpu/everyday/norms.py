@@ -38,7 +38,7 @@ def _row_case(
     return case(
         "norms",
         name,
-        "norm_kernels",
+        "everyday/norm_kernels",
         kernel,
         parameters,
         configs,
