@@ -1,4 +1,4 @@
-"""Kernels that do nothing, with 5 and with 20 arguments: what launching them takes is launching.
+"""Kernels that do nothing, with 5, 20 and 32 arguments: what launching them takes is launching.
 
 The store, which no launch of the benchmark reaches, keeps every argument.
 """
@@ -18,3 +18,14 @@ def many(a, b, c, d, e, f, n, i, j, k, l, m, o, p, q, r, s, t, u, scale):  # noq
     if n < 0:
         total = tl.load(b) + tl.load(c) + tl.load(d) + tl.load(e) + tl.load(f)
         tl.store(a, total * scale + (i + j + k + l + m + o + p + q + r + s + t + u))
+
+
+@triton.jit
+def most(
+    a, b, c, d, e, f, n, p0, p1, p2, p3, p4, p5, p6, p7, p8, p9, p10, p11, p12, p13, p14, p15, p16, p17, p18, p19, p20,
+    p21, p22, p23, scale,
+):  # fmt: skip
+    if n < 0:
+        total = tl.load(b) + tl.load(c) + tl.load(d) + tl.load(e) + tl.load(f)
+        first = p0 + p1 + p2 + p3 + p4 + p5 + p6 + p7 + p8 + p9 + p10 + p11
+        tl.store(a, total * scale + first + p12 + p13 + p14 + p15 + p16 + p17 + p18 + p19 + p20 + p21 + p22 + p23)

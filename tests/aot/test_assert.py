@@ -63,8 +63,8 @@ def _function(header: Path) -> str:
     return header.stem.replace(".", "_")
 
 
-def test_a_kernel_in_c_does_not_check_what_it_accesses(tmp_path: Path):
-    """It is not told how large arrays are."""
+def test_the_option_check_is_refused(tmp_path: Path):
+    """A C function is not told how large its arrays are; the one that is told is made by DEUTERON_CHECK."""
     (tmp_path / "reciprocal.py").write_text(KERNEL)
     where = ["-n", "reciprocal", "-s", "*fp32, *fp32, i32, 64", "-g", "1", "-o", str(tmp_path / "out"), "-t", "cpu"]
     result = CliRunner().invoke(main, ["compile", str(tmp_path / "reciprocal.py"), *where, "-O", "check=bounds"])

@@ -12,7 +12,7 @@ from aot.workspace import CXX17
 
 import deuteron as triton
 import deuteron.language as tl
-from deuteron.aot.nativert import c_string
+from deuteron.aot.c_text import c_string
 from deuteron.compat.old_spellings import compile as triton_compile
 from deuteron.compiler import ASTSource
 from deuteron.errors import UsageError

@@ -13,6 +13,7 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterable, Sequence
 
+from deuteron.aot.checked_params import checked_params
 from deuteron.aot.metadata import KernelRecord, ParamRecord
 from deuteron.aot.symbols import declaration_of
 from deuteron.dtypes import FLOATS, INTEGERS
@@ -53,15 +54,25 @@ def is_read(param: ParamRecord, records: Iterable[KernelRecord]) -> bool:
 
 def launch_declaration(record: KernelRecord) -> str:
     """The head of the function that launches a kernel."""
-    return declaration(
-        "deuteron_status", record.function, [STREAM, *(c_parameter(param, [record]) for param in record.runtime_params)]
-    )
+    return declaration("deuteron_status", record.function, _launch_params(record))
+
+
+def checked_declaration(record: KernelRecord) -> str:
+    """The head of the function that launches a kernel which checks what it accesses."""
+    more = checked_params(record.c_params)
+    given = [*_launch_params(record), *more.declared_sizes, *more.declared_message]
+    return declaration("deuteron_status", f"check_{record.function}", given)
+
+
+def _launch_params(record: KernelRecord) -> list[str]:
+    return [STREAM, *(c_parameter(param, [record]) for param in record.runtime_params)]
 
 
 def kernel_declarations(record: KernelRecord) -> tuple[str, ...]:
-    """The functions of a kernel, with their symbols: what launches it, loads and unloads it."""
-    maintenance = (f"deuteron_status {function}(void)" for function in record.functions[1:])
-    heads = (launch_declaration(record), *maintenance)
+    """The functions of a kernel, with their symbols: what launches it, loads and unloads it, launches it checked."""
+    maintenance = (f"deuteron_status {function}(void)" for function in record.functions[1:4])
+    checked = (checked_declaration(record),) if record.is_checked else ()
+    heads = (launch_declaration(record), *maintenance, *checked)
     return tuple(
         declaration_of(head, function, record.digest) for head, function in zip(heads, record.functions, strict=True)
     )

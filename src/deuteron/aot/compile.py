@@ -35,7 +35,7 @@ from deuteron.dtypes import INTEGERS
 from deuteron.errors import UsageError
 from deuteron.language.signature import descriptor_arguments, parse_type, type_text
 from deuteron.language.types import tensor_descriptor_type
-from deuteron.options import Target, check_launch_options
+from deuteron.options import BOUNDS, Target, check_launch_options
 
 # Names that the emitted functions use for parameters of their own.
 OWN_PARAMETERS = ("stream", "algo_id")
@@ -48,7 +48,8 @@ class CompileRequest:
     `depfile` is written that says what was read. The text of a stage has its own name and signature; those of a kernel
     in a Python file have to be given. `host_parameters` are whole numbers, by name, that the grid needs and the kernel
     does not take. With `is_library` the functions have the types of a library, and the files are called `out_path`.
-    `objects` names the systems that its machine code is made for besides.
+    `objects` names the systems that its machine code is made for besides. With `is_checked` there is a function too
+    that checks every access, where the target can.
     """
 
     path: Path | ModuleName
@@ -66,6 +67,7 @@ class CompileRequest:
     host_parameters: Mapping[str, str] = field(default_factory=dict)
     is_library: bool = False
     objects: Sequence[str] = ()
+    is_checked: bool = False
 
 
 @dataclass(frozen=True)
@@ -109,6 +111,8 @@ def emit_kernel(request: CompileRequest) -> EmittedKernel:
     code = KernelCode(record, grid, _file_base(request, record), request.is_library)
     compiled = _compile(request, target, kernel, code.symbol)
     code = code.with_compiled(compiled.asm, compiled.metadata)
+    if record.is_checked:
+        code = replace(code, checked=_compile(request, target, kernel, code.checked_symbol, check=BOUNDS))
     code_bytes = max(len(text) for text in compiled.asm.values() if isinstance(text, bytes))
     raw = raw_files(code, request.objects)
     return EmittedKernel(code.record, kernel_files(code), raw, target, code_bytes, kernel.dependencies)
@@ -126,9 +130,11 @@ def _resolve(request: CompileRequest) -> tuple[Target, KernelSource]:
     return target, _load(request, target)
 
 
-def _compile(request: CompileRequest, target: Target, kernel: KernelSource, symbol: str | None) -> CompiledKernel:
+def _compile(
+    request: CompileRequest, target: Target, kernel: KernelSource, symbol: str | None, **checked: str
+) -> CompiledKernel:
     further = {name: value for name, value in request.options.items() if name not in LAUNCH_ATTRIBUTES}
-    options = {**_launch_options(request), **further}
+    options = {**_launch_options(request), **further, **checked}
     return compile_source(kernel.source, target, options, symbol=symbol, is_portable=True)
 
 
@@ -136,8 +142,8 @@ def _launch_options(request: CompileRequest) -> dict[str, int]:
     """The options that have flags of their own; raises UsageError where a further option is one of them."""
     if request.options.get("check"):
         raise UsageError(
-            f"-O check={request.options['check']}: a C function is not told how large its arrays are. Launches from "
-            "Python check, with DEUTERON_CHECK=bounds"
+            f"-O check={request.options['check']}: a C function is not told how large its arrays are. With "
+            "DEUTERON_CHECK=bounds there is a second one that is told, and checks"
         )
     options = {name: getattr(request, name) for name in ("num_warps", "num_stages", "num_ctas")}
     for name in options:
@@ -162,6 +168,7 @@ def plan_kernel(request: CompileRequest, kernel: KernelSource, target: Target) -
     out_name, signature = request.out_name or kernel.name, kernel.signature
     naming.check_function_name(out_name)
     extras = (*_extras(request, target), *kernel.extras)
+    is_checked = request.is_checked and c_target(target.backend).can_check
     elements = signature.texts
     params = _param_records(signature, request.host_parameters, out_name)
     parts = naming.hash_parts(elements, request.num_warps, request.num_stages, request.num_ctas, extras)
@@ -172,7 +179,12 @@ def plan_kernel(request: CompileRequest, kernel: KernelSource, target: Target) -
         suffix=naming.suffix(signature.arguments),
         deuteron=deuteron.__version__,
         source=kernel.source.hash(),
-        digest=digest_of([kernel.source.fingerprint(), *parts, str(target), request.grid.strip(), *toolchain()]),
+        digest=digest_of(
+            [
+                *(kernel.source.fingerprint(), *parts, str(target), request.grid.strip(), *toolchain()),
+                *(["checked"] if is_checked else []),
+            ]
+        ),
         target=str(target),
         device_rank=c_target(target.backend).device_rank(target),
         num_warps=request.num_warps,
@@ -184,6 +196,7 @@ def plan_kernel(request: CompileRequest, kernel: KernelSource, target: Target) -
         host_params=params[len(params) - len(request.host_parameters) :],
         has_ptx=asks_for_ptx(request.target),
         launch_attributes=tuple(name for name in LAUNCH_ATTRIBUTES if request.options.get(name)),
+        is_checked=is_checked,
     )
 
 

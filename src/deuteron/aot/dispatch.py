@@ -17,10 +17,12 @@ pair of files each, a `Chooser`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from deuteron.aot.c_types import STREAM, declaration, kernel_declarations
+from deuteron.aot.checked_code import is_checked
+from deuteron.aot.checked_params import checked_params
 from deuteron.aot.emit import claims, header_guard
 from deuteron.aot.metadata import KernelRecord, ParamRecord
 from deuteron.aot.naming import identifier, value_identifier
@@ -66,13 +68,14 @@ class Chooser:
 
     def source(self) -> str:
         records = [record for algos in self.functions.values() for record in records_of(algos)]
-        public = (function for name in self.functions for function in linked_functions(name))
+        public = (function for name, algos in self.functions.items() for function in linked_functions(name, algos))
         return render(
             "link.c",
             title=self.title,
             header=f"{self.file_name}.h",
             on_cpu=_on_cpu(self.on_cpu),
             tuned=self._tuned_code(),
+            say=render("link_say.c") if is_checked(records) else "",
             kernels="".join(f"{declared}\n" for record in records for declared in kernel_declarations(record)),
             names="\n".join(self._definitions(name, algos) for name, algos in self.functions.items()),
             plain_names=plain_names(public, self.digest),
@@ -80,8 +83,8 @@ class Chooser:
 
     def _declarations(self, name: str, algos: Algos) -> str:
         asked = (select_head(name, algos), self._supports(name, algos))
-        heads = (*self._launches(name, algos), *asked, *self._maintenance(name))
-        named = zip(heads, linked_functions(name), strict=True)
+        heads = (*self._launches(name, algos), *asked, *self._maintenance(name), *self._checked(name, algos))
+        named = zip(heads, linked_functions(name, algos), strict=True)
         declared = [declaration_of(head, function, self.digest) for head, function in named]
         described = [f"     algo_id {i}: {comment_text(description_of(kernels))}" for i, kernels in enumerate(algos)]
         return render(
@@ -95,7 +98,8 @@ class Chooser:
             default=_default_described(self.tables.get(name)),
             select=declared[3],
             supports=declared[4],
-            maintenance="\n".join(declared[-2:]),
+            maintenance="\n".join(declared[5:7]),
+            checked=render("link_checked.h", declared=declared[7]) if declared[7:] else "",
         )
 
     def _definitions(self, name: str, algos: Algos) -> str:
@@ -120,6 +124,7 @@ class Chooser:
             load_each=self._for_each("load", name, records, "is_loaded"),
             unload=unload,
             unload_each=self._for_each("unload", name, records),
+            checked=self._checked_source(name, algos, arguments) if is_checked(records) else "",
         )
 
     def _algo(self, name: str, algo_id: int, algos: Algos) -> str:
@@ -215,6 +220,48 @@ class Chooser:
             questions=" ||\n      ".join(f"({asked})" for asked in questions),
         )
 
+    def _checked(self, name: str, algos: Algos) -> list[str]:
+        """The head of the function that checks all accesses, where there is one."""
+        records = records_of(algos)
+        if not is_checked(records):
+            return []
+        more = checked_params(records[0].c_params)
+        return [self.launch(f"{name}_checked", algos, *more.declared_sizes, _ALGO_ID, *more.declared_message)]
+
+    def _checked_source(self, name: str, algos: Algos, arguments: str) -> str:
+        more = checked_params(records_of(algos)[0].c_params)
+        given = ", ".join([arguments, *more.sizes, more.message, more.message_size])
+        return render(
+            "link_checked.c",
+            name=name,
+            algos="\n".join(self._checked_algo(name, i, algos) for i in range(len(algos))),
+            head=self._checked(name, algos)[0],
+            arguments=arguments,
+            message=more.message,
+            message_size=more.message_size,
+            cases="\n".join(f"  case {i}:\n    return {name}_check{i}({given});" for i in range(len(algos))),
+        )
+
+    def _checked_algo(self, name: str, algo_id: int, algos: Algos) -> str:
+        """One algorithm: the first kernel for the CPU that takes the arguments."""
+        kernels, more = algos[algo_id], checked_params(records_of(algos)[0].c_params)
+        given = [*more.sizes, more.message, more.message_size]
+        calls = (
+            call(record, f"check_{record.function}", given, self._device_condition(record))
+            for record in kernels
+            if record.is_checked
+        )
+        unused = ("stream", *(param.c_name for param in kernels[0].c_params), *given)
+        further = (*more.declared_sizes, *more.declared_message)
+        return render(
+            "link_check.c",
+            head=self.launch(f"{name}_check{algo_id}", algos, *further, result="static deuteron_status"),
+            unused="\n".join(f"  (void){parameter};" for parameter in unused),
+            dispatch="\n".join(line for lines in calls for line in lines),
+            message=more.message,
+            message_size=more.message_size,
+        )
+
     def _maintenance(self, name: str) -> tuple[str, str]:
         taken = "void" if self.on_cpu is None else STREAM
         return f"deuteron_status load_{name}({taken})", f"deuteron_status unload_{name}({taken})"
@@ -263,18 +310,26 @@ def records_of(algos: Algos) -> list[KernelRecord]:
     return [record for kernels in algos for record in kernels]
 
 
-def linked_functions(name: str) -> tuple[str, ...]:
+def linked_functions(name: str, algos: Algos) -> tuple[str, ...]:
     """The functions that linking gives a name."""
     asked = (f"{name}_select", f"{name}_supports")
-    return (name, f"{name}_default", f"{name}_get_num_algos", *asked, f"load_{name}", f"unload_{name}")
+    checked = (f"{name}_checked",) if is_checked(records_of(algos)) else ()
+    return (name, f"{name}_default", f"{name}_get_num_algos", *asked, f"load_{name}", f"unload_{name}", *checked)
 
 
 def attempt(record: KernelRecord, *further: str) -> Iterator[str]:
     """The lines that call a kernel where its hints, and further conditions, hold."""
-    needed = " && ".join([*further, *(condition for condition, _ in conditions(record))])
-    arguments = ", ".join(["stream", *(param.c_name for param in record.runtime_params)])
+    return call(record, record.function, [], further)
+
+
+def call(
+    record: KernelRecord, function: str, further_arguments: Iterable[str], further_conditions: Iterable[str]
+) -> Iterator[str]:
+    """The lines that call a function of a kernel where its hints, and further conditions, hold."""
+    needed = " && ".join([*further_conditions, *(condition for condition, _ in conditions(record))])
+    arguments = ", ".join(["stream", *(param.c_name for param in record.runtime_params), *further_arguments])
     yield f"  if ({needed}) {{" if needed else "  {"
-    yield f"    deuteron_result = {record.function}({arguments});"
+    yield f"    deuteron_result = {function}({arguments});"
     yield "    if (deuteron_result != DEUTERON_ERROR_UNSUPPORTED_DEVICE)"
     yield "      return deuteron_result;"
     yield "  }"

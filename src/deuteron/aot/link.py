@@ -9,6 +9,7 @@ For every name (`--out-name`) there are
     fmha_get_num_algos()  load_fmha()  unload_fmha()
     fmha_select(BLOCK, ...)            the algorithm with these values
     fmha_supports(stream, ..., algo_id, &reason)      whether it takes these arguments, or why not
+    fmha_checked(stream, ..., sizes, algo_id, text)   where kernels were compiled to check what they access
 
 and within an algorithm the call goes to the first kernel whose hints hold, the most specialised first. Kernels are
 read from the JSON beside the headers. Two that cannot be told apart are an error, and so are two of one name whose
@@ -17,7 +18,7 @@ parameters differ.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -97,11 +98,11 @@ def group(records: Iterable[KernelRecord]) -> Linked:
     }
 
 
-def _check_names(names: Iterable[str]) -> None:
+def _check_names(names: Mapping[str, Mapping[tuple, list[KernelRecord]]]) -> None:
     """What is generated for one name may not be called as what is generated for another."""
     owner: dict[str, str] = {}
-    for name in names:
-        for function in linked_functions(name):
+    for name, algos in names.items():
+        for function in linked_functions(name, list(algos.values())):
             if function in owner:
                 raise UsageError(f"the names '{owner[function]}' and '{name}' both give a function {function}")
             owner[function] = name

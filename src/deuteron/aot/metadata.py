@@ -32,6 +32,7 @@ _ABSENT = {
     "assertions": [],
     "has_ptx": False,
     "launch_attributes": [],
+    "is_checked": False,
 }
 # Options of a launch, which the compiled code knows nothing of, as Triton calls them.
 LAUNCH_ATTRIBUTES = ("launch_cooperative_grid", "launch_pdl")
@@ -60,7 +61,8 @@ class KernelRecord(Facts):
     it calls and of its signature; `deuteron` is the version that compiled it. Of kernels that differ in their target
     only, the one of the highest `device_rank` that the device can run is launched. `host_params` are parameters of its
     C functions that the grid needs and the kernel does not take. With `has_ptx` its file has the kernel as PTX too, for
-    later devices. `launch_attributes` are the options of LAUNCH_ATTRIBUTES that were asked for.
+    later devices. `launch_attributes` are the options of LAUNCH_ATTRIBUTES that were asked for. With `is_checked`
+    there is a function too that checks every access.
     """
 
     kernel: str
@@ -81,6 +83,7 @@ class KernelRecord(Facts):
     host_params: tuple[ParamRecord, ...] = ()
     has_ptx: bool = False
     launch_attributes: tuple[str, ...] = ()
+    is_checked: bool = False
 
     def report(self) -> Report:
         """What can be said of the kernel without the texts of its stages."""
@@ -97,7 +100,8 @@ class KernelRecord(Facts):
     @property
     def functions(self) -> tuple[str, ...]:
         """All C functions of the kernel."""
-        return (self.function, *(f"{verb}_{self.function}" for verb in ("load", "unload", "supports")))
+        verbs = ("load", "unload", "supports", *(["check"] if self.is_checked else []))
+        return (self.function, *(f"{verb}_{self.function}" for verb in verbs))
 
     def may_write(self, name: str) -> bool:
         """Whether the kernel may write to the memory of a parameter."""

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from deuteron.aot.assembly import assembly_block
+from deuteron.aot.c_text import c_string
 from deuteron.aot.templates import render, runtime_source
 from deuteron.backend.cpu.control import SIZE as CONTROL_SIZE
 from deuteron.backend.metadata import KernelMetadata
@@ -76,15 +77,6 @@ def launcher_library(asm: Mapping[str, str | bytes], metadata: KernelMetadata) -
 def _launcher() -> bytes:
     runtime = runtime_source(*_TYPES, "status.c", "executor.c", "cpu_pool.c")
     return _build(render("nativert_launcher.cpp", runtime=runtime, control_bytes=CONTROL_SIZE), "launcher")
-
-
-def c_string(text: str) -> str:
-    """A literal of C++ with the UTF-8 bytes of a text."""
-    return '"' + "".join(map(_escaped, text.encode())) + '"'
-
-
-def _escaped(byte: int) -> str:
-    return chr(byte) if 32 <= byte < 127 and byte not in b'"\\?' else f"\\{byte:03o}"
 
 
 def _feature_code(feature: Feature) -> str:

@@ -13,6 +13,7 @@ import ast
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from deuteron.aot.c_text import c_string
 from deuteron.aot.c_types import declaration
 from deuteron.aot.metadata import KernelRecord
 from deuteron.aot.naming import parameter_names
@@ -123,12 +124,3 @@ def question(record: KernelRecord, *device: str) -> str:
     wrong = "".join(f"!({condition}) ? {c_string(text)} : " for condition, text in conditions(record))
     asked = f"deuteron_asked(supports_{record.function}(), {wrong}NULL, &deuteron_result, reason)"
     return " && ".join([*device, asked])
-
-
-def c_string(text: str) -> str:
-    """A string literal of C, of ASCII characters that no trigraph can be in."""
-    return '"' + "".join(_c_char(byte) for byte in text.encode()) + '"'
-
-
-def _c_char(byte: int) -> str:
-    return chr(byte) if 32 <= byte < 127 and chr(byte) not in '"\\?' else f"\\{byte:03o}"

@@ -13,6 +13,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from deuteron.aot.c_types import c_type, declaration, is_read
+from deuteron.aot.checked_code import is_checked as has_checks
+from deuteron.aot.checked_params import checked_params
 from deuteron.aot.dispatch import Functions, records_of
 from deuteron.aot.metadata import ParamRecord
 from deuteron.aot.queries import REASON, values_of
@@ -74,8 +76,10 @@ class _Names:
         return f"{head} noexcept {{\n  return ::{function}_select({', '.join(value.c_name for value in values)});\n}}\n"
 
     def _definition(self, name: str, function: str, is_checked: bool) -> str:
-        launch = self._launch(name, function, is_checked)
-        return launch if is_checked else f"{launch}\n{self._supports(name, function)}"
+        texts = [self._launch(name, function, is_checked)]
+        if has_checks(records_of(self.functions[function])):
+            texts.append(self._bounded(name, function, is_checked))
+        return "\n".join(texts if is_checked else [*texts, self._supports(name, function)])
 
     def _launch(self, name: str, function: str, is_checked: bool) -> str:
         result = "inline void" if is_checked else "[[nodiscard]] inline deuteron_status"
@@ -84,6 +88,22 @@ class _Names:
         call = f"algo_id == deuteron::any_algo ? ::{function}_default({arguments}) : ::{function}({arguments}, algo_id)"
         body = f"deuteron::check({call})" if is_checked else f"return {call}"
         return f"{head}{'' if is_checked else ' noexcept'} {{\n  {body};\n}}\n"
+
+    def _bounded(self, name: str, function: str, is_checked: bool) -> str:
+        """The function that checks what kernels access; the exception has its text, the status gives it away."""
+        more = checked_params(self._params(function))
+        result = "inline void" if is_checked else "[[nodiscard]] inline deuteron_status"
+        sizes = [f"std::uint64_t {size}" for size in more.sizes]
+        told = [] if is_checked else [f"std::string *{more.message} = nullptr"]
+        head = declaration(result, f"{name}_checked", [*self._declared(function), *sizes, _ANY_ALGO, *told])
+        given = ", ".join([self._arguments(function), *more.sizes, "algo_id", "deuteron_text", "sizeof deuteron_text"])
+        then = "deuteron::check(deuteron_result, deuteron_text);"
+        if not is_checked:
+            then = f"if ({more.message})\n    *{more.message} = deuteron_text;\n  return deuteron_result;"
+        return (
+            f'{head} {{\n  char deuteron_text[1024] = "";\n'
+            f"  const deuteron_status deuteron_result = ::{function}_checked({given});\n  {then}\n}}\n"
+        )
 
     def _supports(self, name: str, function: str) -> str:
         reason = f"{REASON} = nullptr"

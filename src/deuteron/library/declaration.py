@@ -20,6 +20,7 @@ from typing import Any
 
 from deuteron.aot.targets import select_target
 from deuteron.errors import Location, UsageError, suggest
+from deuteron.options import BOUNDS, settings
 
 SAME = "same:"
 SYSTEMS = ("linux", "macos", "windows")
@@ -153,8 +154,9 @@ class Kernel:
 class Library:
     """A library by its name. `namespace` is that of its C++ functions; without it, its name.
 
-    `objects` names the systems that machine code is made for besides, `torch` asks for operators of torch. `root` is
-    the folder that sources are relative to, `file` the one that declares it there.
+    `objects` names the systems that machine code is made for besides, `torch` asks for operators of torch. With `check`
+    "bounds" there are functions besides that check what kernels for processors access; without it DEUTERON_CHECK says
+    so. `root` is the folder that sources are relative to, `file` the one that declares it there.
     """
 
     name: str
@@ -164,6 +166,7 @@ class Library:
     shared: bool = False
     objects: Sequence[str] = ()
     torch: bool = False
+    check: str | None = None
     root: Path = Path()
     file: str | None = None
     place: Callable[..., Location | None] = field(default=nowhere, compare=False, repr=False)
@@ -181,6 +184,8 @@ class Library:
         for key in ("shared", "torch"):
             if not isinstance(getattr(self, key), bool):
                 raise self.error(f"'{key}' is true or false, got {getattr(self, key)!r}", key)
+        if self.check not in (None, BOUNDS):
+            raise self.error(f"'check' is \"{BOUNDS}\", got {self.check!r}", "check")
         self._check_objects()
         if not self.kernels:
             raise self.error(f"library '{self.name}' has no kernels")
@@ -190,6 +195,11 @@ class Library:
         """What the library is made of beside the sources of its kernels, relative to `root`."""
         tuned = (kernel.tuned for kernel in self.kernels if kernel.tuned is not None)
         return list(dict.fromkeys([*([self.file] if self.file else []), *tuned]))
+
+    @property
+    def is_checked(self) -> bool:
+        """Whether functions are made that check; DEUTERON_CHECK, where it is set, is stronger than the declaration."""
+        return (self.check if settings.check is None else settings.check) == BOUNDS
 
     @property
     def cxx_namespace(self) -> str:
@@ -217,7 +227,7 @@ class Library:
 
 
 KERNEL_KEYS = tuple(known.name for known in fields(Kernel) if known.name != "place")
-LIBRARY_KEYS = ("targets", "namespace", "shared", "objects", "torch", "kernel")
+LIBRARY_KEYS = ("targets", "namespace", "shared", "objects", "torch", "check", "kernel")
 
 
 def followed_by(value: Any) -> str | None:

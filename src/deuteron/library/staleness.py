@@ -51,7 +51,7 @@ def sources_of(dependencies: Iterable[Path], root: Path) -> Sources:
 
 def key_of(variant: Variant, sources: Sources) -> str:
     """Hex digits that are equal where a compile would give the same."""
-    parts = [variant.identity, *versions(variant.target)]
+    parts = [variant.identity, *(["checked"] if variant.is_checked else []), *versions(variant.target)]
     parts += [f"{name}={value}" for group in (sources.files, sources.packages) for name, value in group.items()]
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()
 

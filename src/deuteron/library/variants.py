@@ -20,6 +20,7 @@ from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import Any
 
+from deuteron.aot.targets import c_target
 from deuteron.library.declaration import Kernel, Library, followed_by
 
 MAX_VARIANTS = 20_000
@@ -42,11 +43,12 @@ class Variant:
     host_parameters: Mapping[str, str]
     target: str
     objects: Sequence[str] = ()
+    is_checked: bool = False
 
     @cached_property
     def identity(self) -> str:
-        """Hex digits that are equal for what is asked for alike, wherever it stands in the library."""
-        asked = {name: value for name, value in asdict(self).items() if name != "index"}
+        """Hex digits that are equal for what is asked for alike, wherever it stands in the library, checked or not."""
+        asked = {name: value for name, value in asdict(self).items() if name not in ("index", "is_checked")}
         return hashlib.sha256(json.dumps(asked).encode()).hexdigest()
 
     @property
@@ -100,6 +102,7 @@ def _variants(library: Library, index: int, kernel: Kernel) -> Iterator[Variant]
                 host_parameters=kernel.host_parameters,
                 target=target,
                 objects=tuple(library.objects),
+                is_checked=library.is_checked and c_target(target.partition(":")[0]).can_check,
             )
 
 

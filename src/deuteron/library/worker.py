@@ -109,6 +109,7 @@ def request_of(variant: Variant) -> CompileRequest:
         host_parameters=variant.host_parameters,
         is_library=True,
         objects=variant.objects,
+        is_checked=variant.is_checked,
         **flags,
     )
 

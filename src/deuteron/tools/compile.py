@@ -13,6 +13,7 @@ from pathlib import Path
 
 import click
 
+from deuteron.options import BOUNDS, settings
 from deuteron.tools.command import Command
 from deuteron.tools.kernel_options import kernel_options, named_values, source_of
 
@@ -36,7 +37,8 @@ def command(
 ) -> None:
     """Compile kernel KERNEL_NAME of the file PATH or of a module (-m), or the text of a stage (.ttir, .ttgir), into C.
 
-    Writes a .c, a .h and a .json, whose names say the signature; `deuteron link` makes one function of several.
+    Writes a .c, a .h and a .json, whose names say the signature; `deuteron link` makes one function of several. With
+    DEUTERON_CHECK=bounds kernels for the CPU have a second function, which checks every access.
     """
     from deuteron.aot.compile import CompileRequest, compile_kernel  # deferred: brings LLVM
 
@@ -45,6 +47,7 @@ def command(
             source_of(path, module),
             options=named_values(options),
             host_parameters=named_values(host_parameters),
+            is_checked=settings.check == BOUNDS,
             **request,
         )
     )

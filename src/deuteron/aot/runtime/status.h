@@ -19,6 +19,7 @@ extern "C" {
 #define DEUTERON_ERROR_ILLEGAL_ADDRESS ((deuteron_status)700)         /* of an earlier launch, as all from 700 to 719 */
 #define DEUTERON_ERROR_LAUNCH_OUT_OF_RESOURCES ((deuteron_status)701) /* too many threads or registers */
 #define DEUTERON_ERROR_ASSERT ((deuteron_status)710)                  /* a tl.device_assert of the kernel failed */
+#define DEUTERON_ERROR_MISALIGNED_ADDRESS ((deuteron_status)716)
 #define DEUTERON_ERROR_LAUNCH_FAILED ((deuteron_status)719)
 #define DEUTERON_ERROR_NO_KERNEL ((deuteron_status)1001) /* none was compiled for such arguments: of ..._supports only */
 

@@ -11,7 +11,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from deuteron.aot.assembly import assembly_block
-from deuteron.aot.c_types import launch_declaration
+from deuteron.aot.c_text import c_string
+from deuteron.aot.c_types import checked_declaration, launch_declaration
+from deuteron.aot.checked_code import access_code, shape_code, span_code
+from deuteron.aot.checked_params import checked_params, pointers
 from deuteron.aot.grid_code import Variable, node_code
 from deuteron.aot.nativert import kernel_library, launcher_library
 from deuteron.aot.symbols import plain_names
@@ -23,6 +26,7 @@ from deuteron.options import Target
 
 if TYPE_CHECKING:
     from deuteron.aot.targets.cpu_features import Feature
+    from deuteron.compiler import CompiledKernel
 
 _DEFAULT_ARCH = {"x86_64": "x86-64-v3"}
 _RUNTIME_FILES = ("status.c", "grid.c", "cpu_features.c", "executor.c", "cpu_pool.c")
@@ -54,16 +58,16 @@ def source(code: KernelCode) -> str:
     record = code.record
     arch = record.target.partition(":")[2]
     features = _features(Target("cpu", arch))
-    variables = {param.name: Variable(param.c_name, param.type) for param in record.runtime_params}
-    grid = [node_code(node, variables) for node in code.grid]
+    architecture = f"defined(__{architecture_of(arch)}__) && defined(__ELF__)"
+    grid = _grid_code(code)
     return render(
         "cpu_kernel.c",
         title=f"kernel {record.function}",
         target=record.target,
         visibility=code.visibility,
         header=f"{code.file_base.name}.h",
-        runtime=runtime_source(*_RUNTIME_FILES),
-        architecture=f"defined(__{architecture_of(arch)}__) && defined(__ELF__)",
+        runtime=runtime_source(*_RUNTIME_FILES, *(["checked.c"] if code.checked else [])),
+        architecture=architecture,
         assembly=assembly_block(code.asm["asm"], code.symbol),
         symbol=code.symbol,
         function=record.function,
@@ -72,11 +76,40 @@ def source(code: KernelCode) -> str:
         features="".join(f"      {_feature_code(feature)}\n" for feature in features),
         num_features=len(features),
         args=", ".join([*(f"&{param.c_name}" for param in record.arguments), "&deuteron_told"]),
-        grid_x=grid[0],
-        grid_y=grid[1],
-        grid_z=grid[2],
+        **grid,
         scratch_bytes=record.scratch_bytes,
+        checked=_checked_source(code, code.checked, architecture, grid) if code.checked else "",
         control_bytes=CONTROL_SIZE,
+    )
+
+
+def _grid_code(code: KernelCode) -> dict[str, str]:
+    variables = {param.name: Variable(param.c_name, param.type) for param in code.record.runtime_params}
+    return {f"grid_{axis}": node_code(node, variables) for axis, node in zip("xyz", code.grid, strict=True)}
+
+
+def _checked_source(code: KernelCode, checked: CompiledKernel, architecture: str, grid: dict[str, str]) -> str:
+    """The function that launches the kernel which checks what it accesses."""
+    record, metadata = code.record, checked.metadata
+    more = checked_params(record.c_params)
+    names = [param.name for param in pointers(record.arguments)]
+    return render(
+        "cpu_checked.c",
+        architecture=architecture,
+        symbol=code.checked_symbol,
+        assembly=assembly_block(checked.asm["asm"], code.checked_symbol),
+        launch=checked_declaration(record),
+        kernel=record.kernel,
+        num_spans=len(names),
+        names="".join(f"{c_string(name)}, " for name in names),
+        shapes=shape_code(metadata.assertions),
+        accesses=access_code(metadata.assertions),
+        args=", ".join([*(f"&{param.c_name}" for param in record.arguments), "&deuteron_block"]),
+        **grid,
+        spans=span_code(record.arguments, more.sizes),
+        message=more.message,
+        message_size=more.message_size,
+        scratch_bytes=metadata.scratch_bytes,
     )
 
 
@@ -92,5 +125,6 @@ CPU = CTarget(
     lambda target: len(_features(target)),
     source,
     check_ptx,
-    {"so": kernel_library, "launcher.so": launcher_library},
+    can_check=True,
+    libraries={"so": kernel_library, "launcher.so": launcher_library},
 )

@@ -17,13 +17,15 @@ from deuteron.options import Target
 
 if TYPE_CHECKING:
     from deuteron.backend.metadata import KernelMetadata
+    from deuteron.compiler import CompiledKernel
 
 
 @dataclass(frozen=True)
 class KernelCode:
     """A kernel on its way into C. `file_base` is the path of its files less their suffixes, `asm` its stages' texts.
 
-    With `is_library` its functions have the types of a library, which are those of no target.
+    With `is_library` its functions have the types of a library, which are those of no target. `checked` is the same
+    kernel compiled so that it checks what it accesses.
     """
 
     record: KernelRecord
@@ -31,11 +33,16 @@ class KernelCode:
     file_base: Path
     is_library: bool = False
     asm: Mapping[str, str | bytes] = field(default_factory=dict)
+    checked: CompiledKernel | None = None
 
     @property
     def symbol(self) -> str:
         """What the kernel is called in object code: nothing else in a program is called that."""
         return symbol(self.record.digest, f"kernel_{self.record.function}")
+
+    @property
+    def checked_symbol(self) -> str:
+        return symbol(self.record.digest, f"checked_{self.record.function}")
 
     @property
     def visibility(self) -> str:
@@ -57,7 +64,8 @@ class CTarget:
     `types_files` in runtime/ define deuteron_status, deuteron_ptr and deuteron_stream, and the statuses. `resolve`
     completes what the user named and raises UsageError for what does not exist. `device_rank` orders kernels that
     differ in their target: the highest is tried first. `source` makes the text of a kernel's `.c`. `check_ptx` raises
-    UsageError unless later devices run a target's text in the place of its code. `libraries` names the shared libraries
+    UsageError unless later devices run a target's text in the place of its code. `can_check` says that kernels may be
+    compiled so that they check what they access. `libraries` names the shared libraries
     that AOTInductor loads, each with what makes it of a kernel's texts and metadata.
     """
 
@@ -67,4 +75,5 @@ class CTarget:
     device_rank: Callable[[Target], int]
     source: Callable[[KernelCode], str]
     check_ptx: Callable[[Target], None]
+    can_check: bool = False
     libraries: Mapping[str, Callable[[Mapping[str, str | bytes], KernelMetadata], bytes]] = field(default_factory=dict)

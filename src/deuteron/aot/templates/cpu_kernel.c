@@ -65,7 +65,7 @@ deuteron_status load_${function}(void) {
 deuteron_status unload_${function}(void) { return deuteron_unload_v2(); }
 
 deuteron_status supports_${function}(void) { return deuteron_check(); }
-
+${checked}
 ${plain_names}
 
 #ifdef __cplusplus

@@ -16,6 +16,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <stdexcept>
+#include <string>
 
 struct CUstream_st;
 
@@ -58,7 +59,8 @@ private:
 
 class error : public std::runtime_error {
 public:
-  explicit error(deuteron_status status) : std::runtime_error(deuteron_status_string(status)), status_(status) {}
+  explicit error(deuteron_status status) : error(status, deuteron_status_string(status)) {}
+  error(deuteron_status status, const char *what) : std::runtime_error(what), status_(status) {}
   deuteron_status status() const noexcept { return status_; }
 
 private:
@@ -68,6 +70,11 @@ private:
 inline void check(deuteron_status status) {
   if (status != DEUTERON_SUCCESS)
     throw error(status);
+}
+
+inline void check(deuteron_status status, const char *what) {
+  if (status != DEUTERON_SUCCESS)
+    throw *what ? error(status, what) : error(status);
 }
 
 } // namespace deuteron

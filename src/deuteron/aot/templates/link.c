@@ -48,7 +48,7 @@ static bool deuteron_asked(deuteron_status fits, const char *wrong, deuteron_sta
   *reason = fits != DEUTERON_SUCCESS ? deuteron_status_string(fits) : wrong ? wrong : "";
   return fits != DEUTERON_SUCCESS || !wrong;
 }
-${on_cpu}${tuned}
+${on_cpu}${tuned}${say}
 #ifdef __cplusplus
 extern "C" {
 #endif

@@ -25,3 +25,4 @@ ${load_each}
 ${unload} {
 ${unload_each}
 }
+${checked}

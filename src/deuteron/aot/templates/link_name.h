@@ -20,3 +20,4 @@ ${supports}
 
 /* Loading is optional: it moves what the first launch on a device would do to an earlier time. Unload when done. */
 ${maintenance}
+${checked}

@@ -1,0 +1,69 @@
+"""`check = "bounds"`: functions of a library that check what its kernels access."""
+
+from pathlib import Path
+
+import pytest
+from library.project import Project, write_project
+
+from deuteron.errors import UsageError
+from deuteron.library import read_project
+
+MAIN = r"""
+#include "norms.hpp"
+#include <cstdio>
+
+int main() {
+  static float x[50 * 3], y[50 * 3];
+  std::string text;
+  int status = acme::rms_norm_checked(acme::cpu, x, y, 50, 4, sizeof x, sizeof y, deuteron::any_algo, &text);
+  std::printf("%d %s\n", status, text.c_str());
+  status = acme::rms_norm_checked(acme::cpu, x, y, 50, 3, sizeof x, sizeof y, deuteron::any_algo, &text);
+  std::printf("%d %s\n", status, text.c_str());
+  std::printf("%d\n", acme::scale_checked(reinterpret_cast<CUstream_st *>(x), x, 2, 50, sizeof x, 0, &text));
+  try {
+    acme::checked::rms_norm_checked(acme::cpu, x, y, 50, 3, sizeof x, 4, acme::rms_norm_fp32_select(128));
+  } catch (const deuteron::error &error) {
+    std::printf("%d %s\n", error.status(), error.what());
+  }
+  try {
+    acme::checked::scale_checked(acme::cpu, x, 2, 151, sizeof x);
+  } catch (const deuteron::error &error) {
+    std::printf("%d %s\n", error.status(), error.what());
+  }
+}
+"""
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Project:
+    project = write_project(tmp_path / "project")
+    project.edit("deuteron.toml", 'targets = ["cpu"]', 'targets = ["cpu"]\ncheck = "bounds"')
+    return project
+
+
+def test_functions_that_check(project: Project, monkeypatch: pytest.MonkeyPatch):
+    project.build()
+    lines = project.run(MAIN, str(project.out / "libnorms.a")).splitlines()
+    assert lines[0].startswith("700 kernels/norms.py:10:9: error: Out-of-bounds load: lane (")
+    assert "byte offset 600 of X, which has 600 bytes" in lines[0]
+    assert lines[1:3] == ["0 ", "209"]
+    assert lines[3].startswith("700 kernels/norms.py:11:5: error: Out-of-bounds store: lane (")
+    assert "of Y, which has 4 bytes" in lines[3]
+    assert "byte offset 600 of x" in lines[4]
+    assert not project.build().changed
+    monkeypatch.setenv("DEUTERON_CHECK", "none")
+    assert project.build(with_objects=False).compiled == 5
+    assert "_checked(" not in (project.out / "norms.h").read_text()
+
+
+def test_the_environment_asks_for_it(project: Project, monkeypatch: pytest.MonkeyPatch):
+    project.edit("deuteron.toml", '\ncheck = "bounds"', "")
+    assert not read_project(project.file)["norms"].is_checked
+    monkeypatch.setenv("DEUTERON_CHECK", "bounds")
+    assert read_project(project.file)["norms"].is_checked
+
+
+def test_another_value(project: Project):
+    project.edit("deuteron.toml", '"bounds"', '"all"')
+    with pytest.raises(UsageError, match="deuteron.toml:4:1: error: 'check' is \"bounds\", got 'all'"):
+        read_project(project.file)
