@@ -33,6 +33,7 @@ from deuteron.ir.tt.atomic import AtomicKind, AtomicLoadOp, AtomicRMWOp, AtomicS
 from deuteron.ir.tt.function import FuncOp
 from deuteron.ir.tt.memory import LoadOp, StoreOp
 from deuteron.ir.ttg.barrier import BarrierOp
+from deuteron.ir.ttg.fence import FenceOp
 from deuteron.passes.gpu.pipelining.run_ahead import Ahead
 from deuteron.passes.tile.eliminate_dead_code import EliminateDeadCode
 from deuteron.passes.tile.hoist_invariants import HoistInvariants
@@ -117,6 +118,7 @@ def test_what_atomics_keep_in_order(sem, scope, ordered):
     assert kinds(atomic) >= {(READ, GLOBAL), (WRITE, GLOBAL)}
     assert {effect.kind for effect in effects_of(atomic)} - {READ, WRITE} == ordered
     assert kinds(BarrierOp()) >= {(ORDER_OWN, GLOBAL)}
+    assert ordered <= {effect.kind for effect in effects_of(FenceOp(scope))} <= {WRITE, ORDER, ORDER_OWN}
 
 
 def test_atomic_loads_stay_in_their_place():

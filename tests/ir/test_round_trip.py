@@ -110,6 +110,7 @@ SNIPPETS = {
     f" : ({TILE}, i32) -> ()",
     "tt.assert": f'"tt.assert"(%m) <{{message = "no"}}> : ({MASK}) -> ()',
     "tt.call": '%r = "tt.call"(%n) <{callee = @f}> : (i32) -> i32',
+    "ttg.fence": '"ttg.fence"() <{scope = 2 : i32}> : () -> ()',
     "ttg.barrier": '"ttg.barrier"() <{addrSpace = 31 : i32}> : () -> ()',
     "arith.cmpi": '%r = "arith.cmpi"(%i, %i) <{predicate = 6 : i64}> : (tensor<4xi32>, tensor<4xi32>) -> tensor<4xi1>',
     "arith.cmpf": f"""%r = "arith.cmpf"(%t, %u) <{{predicate = 4 : i64, fastmath = #arith.fastmath<none>}}>

@@ -31,9 +31,24 @@ def test_add(rng, dtype, size, num_warps, target):
 
 @pytest.mark.parametrize("sem", ["relaxed", "acquire", "release", "acq_rel"])
 @pytest.mark.parametrize("scope", ["gpu", "cta", "sys"])
-def test_order_and_scope(sem, scope):
-    x, out, old = np.ones(32, np.int32), np.zeros(4, np.int32), np.zeros(32, np.int32)
-    kernel = emulate(add_tile, x, out, old, N=32, SEM=sem, SCOPE=scope, num_warps=1)
+def test_order_and_scope_of_a_tile(sem, scope):
+    """One fence for all elements."""
+    x, out, old = np.ones(64, np.int32), np.zeros(4, np.int32), np.zeros(64, np.int32)
+    kernel = emulate(add_tile, x, out, old, N=64, SEM=sem, SCOPE=scope, num_warps=1)
+    assert instructions_with(kernel, f"atom.relaxed.{scope}.global.add.u32")
+    fences = {"relaxed": 0, "acquire": 1, "release": 1, "acq_rel": 2}[sem]
+    assert len(instructions_with(kernel, f"fence.acq_rel.{scope}")) == fences
+
+
+@deuteron.jit
+def add_scalar(out, old, SEM: tl.constexpr, SCOPE: tl.constexpr):
+    tl.store(old, tl.atomic_add(out, 1, sem=SEM, scope=SCOPE))
+
+
+@pytest.mark.parametrize("sem", ["relaxed", "acquire", "release", "acq_rel"])
+@pytest.mark.parametrize("scope", ["gpu", "cta", "sys"])
+def test_order_and_scope_of_a_scalar(sem, scope):
+    kernel = emulate(add_scalar, np.zeros(1, np.int32), np.zeros(1, np.int32), SEM=sem, SCOPE=scope, num_warps=1)
     assert instructions_with(kernel, f"atom.{sem}.{scope}.global.add.u32")
 
 
@@ -110,11 +125,13 @@ def add_neighbours(x, out, old, n, N: tl.constexpr, SEM: tl.constexpr, USED: tl.
 VECTORS = [
     ("cuda:90", np.float32, "relaxed", False, "red.relaxed.gpu.global.add.v4.f32"),
     ("cuda:90", np.float32, "relaxed", True, "atom.relaxed.gpu.global.add.v4.f32"),
-    ("cuda:90", np.float16, "release", False, "red.release.gpu.global.add.noftz.v4.f16x2"),
-    ("cuda:90", ml_dtypes.bfloat16, "acq_rel", False, "atom.acq_rel.gpu.global.add.noftz.v4.bf16x2"),
+    ("cuda:90", np.float16, "release", False, "red.relaxed.gpu.global.add.noftz.v4.f16x2"),
+    ("cuda:90", ml_dtypes.bfloat16, "acq_rel", False, "red.relaxed.gpu.global.add.noftz.v4.bf16x2"),
+    ("cuda:90", ml_dtypes.bfloat16, "acq_rel", True, "atom.relaxed.gpu.global.add.noftz.v4.bf16x2"),
     ("cuda:80", np.float16, "relaxed", False, "red.relaxed.gpu.global.add.noftz.f16x2"),
-    ("cuda:80", np.float16, "acquire", True, "atom.acquire.gpu.global.add.noftz.f16x2"),
+    ("cuda:80", np.float16, "acquire", True, "atom.relaxed.gpu.global.add.noftz.f16x2"),
     ("cuda:80", np.float32, "relaxed", True, "atom.relaxed.gpu.global.add.f32"),
+    ("cuda:80", np.float32, "acq_rel", False, "red.relaxed.gpu.global.add.f32"),
 ]
 
 

@@ -2,6 +2,7 @@
 
     @p atom.acq_rel.gpu.global.add.f32 old, [address], value;
     @p red.relaxed.gpu.global.add.v4.f32 [address], {a, b, c, d};          from sm_90 on; without a result
+    fence.acq_rel.gpu;
     @p ld.acquire.gpu.global.b32 value, [address];
 
 In assembly, since LLVM drops order and scope. bf16, which sm_80 to sm_89 cannot add, is added by a loop of
@@ -31,6 +32,7 @@ _SEMANTICS = {
     MemorySemantic.ACQUIRE_RELEASE: "acq_rel",
 }
 _OF_RED = (MemorySemantic.RELAXED, MemorySemantic.RELEASE)  # without a result nothing can be acquired
+_NOT_OF_RED = ("exch", "cas")
 _SCOPES = {MemoryScope.GPU: "gpu", MemoryScope.CTA: "cta", MemoryScope.SYSTEM: "sys"}
 _OPERATIONS = {
     AtomicKind.AND: "and.b",
@@ -84,6 +86,11 @@ def atomic_store(b: Builder, op: Operation, address: Value, value: Value, guard:
     accesses.store(b, [to_bits(b, value, op.value.type)], address, guard, order=_order(op))
 
 
+def fence(b: Builder, op: Operation) -> None:
+    """What the thread did before is in order with what it does after."""
+    b.assembly(Touches.MEMORY, "void", f"fence.acq_rel.{_SCOPES[op.scope.value.data]};", "")
+
+
 def _order(op: Operation) -> str:
     return f".{_SEMANTICS[op.sem.value.data]}.{_SCOPES[op.scope.value.data]}"
 
@@ -101,8 +108,11 @@ def _operation(op: Operation, kind: AtomicKind) -> str:
 def _instruction(
     b: Builder, op: Operation, operation: str, address: Value, operands: Sequence[Value], guard: Value | None
 ) -> Value:
-    """The bits that were there; 0 where the guard is off."""
+    """The bits that were there; 0 where the guard is off, or nobody asks."""
     word, type = CONSTRAINTS[operands[0].type], operands[0].type
+    if not _gives_old(op) and not operation.startswith(_NOT_OF_RED):
+        _reduction(b, op, operation, address, operands, guard)
+        return const(type, 0)
     sources = ", ".join(f"${2 + index}" for index in range(len(operands)))
     text = f"atom{_order(op)}.global.{operation} $0, [$1], {sources};"
     constraints, inputs = [f"={word}", "l", *[word] * len(operands)], [address, *operands]
@@ -117,21 +127,35 @@ def _add_vector(
 ) -> Sequence[Value]:
     """Add neighbours, halves as pairs in words; gives the bits that were there, 0 where nobody asks."""
     words = pack(b, bits)
-    gives_old = bool(op.result.uses) or op.sem.value.data not in _OF_RED
-    count = len(words) if gives_old else 0
-    names = [f"${number}" for number in range(count + len(words) + 2)]
+    operation, count = _vector_operation(register_type(op.result.type), len(words)), len(words)
+    if not _gives_old(op):
+        _reduction(b, op, operation, address, words, guard)
+        return unpack(b, [_ZERO] * count, bits[0].type, len(bits))
+    names = [f"${number}" for number in range(2 * count + 2)]
     old, place, sources, predicate = names[:count], names[count], names[count + 1 : -1], names[-1]
-    operands = ", ".join([*([_braced(old)] if gives_old else []), f"[{place}]", _braced(sources)])
-    operation = _vector_operation(register_type(op.result.type), len(words))
-    text = f"{'atom' if gives_old else 'red'}{_order(op)}.global.{operation} {operands};"
-    constraints, inputs = ["=r"] * count + ["l"] + ["r"] * len(words), [address, *words]
+    text = f"atom{_order(op)}.global.{operation} {_braced(old)}, [{place}], {_braced(sources)};"
+    constraints, inputs = ["=r"] * count + ["l"] + ["r"] * count, [address, *words]
     if guard is not None:
         text = f"@{predicate} {text}"
         constraints, inputs = [*constraints, "b", *map(str, range(count))], [*inputs, guard, *[_ZERO] * count]
-    result_type = struct_type("i32", count) if gives_old else "void"
-    result = b.assembly(Touches.MEMORY, result_type, text, ",".join(constraints), *inputs)
-    before = struct_members(b, result, "i32", count) if gives_old else [_ZERO] * len(words)
-    return unpack(b, before, bits[0].type, len(bits))
+    result = b.assembly(Touches.MEMORY, struct_type("i32", count), text, ",".join(constraints), *inputs)
+    return unpack(b, struct_members(b, result, "i32", count), bits[0].type, len(bits))
+
+
+def _gives_old(op: Operation) -> bool:
+    return bool(op.result.uses) or op.sem.value.data not in _OF_RED
+
+
+def _reduction(
+    b: Builder, op: Operation, operation: str, address: Value, words: Sequence[Value], guard: Value | None
+) -> None:
+    """The update alone: nobody waits for it."""
+    sources = [f"${number + 1}" for number in range(len(words))]
+    text = f"red{_order(op)}.global.{operation} [$0], {_braced(sources)};"
+    constraints, inputs = ["l", *(CONSTRAINTS[word.type] for word in words)], [address, *words]
+    if guard is not None:
+        text, constraints, inputs = f"@${len(words) + 1} {text}", [*constraints, "b"], [*inputs, guard]
+    b.assembly(Touches.MEMORY, "void", text, ",".join(constraints), *inputs)
 
 
 def _vector_operation(type: str, count: int) -> str:

@@ -109,6 +109,9 @@ class PTX(ISA):
     def atomic_store(self, b: Builder, op: Operation, address: Value, value: Value, guard: Value | None) -> None:
         atomics.atomic_store(b, op, address, value, guard)
 
+    def fence(self, b: Builder, op: Operation) -> None:
+        atomics.fence(b, op)
+
     def global_timer(self, b: Builder) -> Value:
         return b.assembly(Touches.READS, "i64", "mov.u64 $0, %globaltimer;", "=l")
 

@@ -139,6 +139,10 @@ class ISA(ABC):
         """Do a `tt.atomic_store` of one element, where the guard is on."""
         raise CompilationError(f"the {self.name} backend has no atomics yet. Let one program write each element.")
 
+    def fence(self, b: Builder, op: Operation) -> None:
+        """Do a `ttg.fence`."""
+        raise CompilationError(f"the {self.name} backend has no fences yet. Let one program write each element.")
+
     def global_timer(self, b: Builder) -> Value:
         """Nanoseconds of a clock that all programs share, i64."""
         raise CompilationError(f"the {self.name} backend has no clock yet. Wait without a timeout.")

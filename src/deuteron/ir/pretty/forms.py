@@ -263,6 +263,7 @@ FORMS: dict[str, Form] = {
     ),
     "tt.print": Form("$prefix attr-dict (`:` $values `:` type($values))?"),
     "tt.assert": Form("$condition `,` $message attr-dict `:` type($condition)"),
+    "ttg.fence": Form("$scope attr-dict", keywords=ORDER),
     "ttg.barrier": Form("$addrSpace attr-dict", keywords={"addrSpace": ADDRESS_SPACES}),
 }
 

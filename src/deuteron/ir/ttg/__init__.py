@@ -5,6 +5,7 @@ shared.py   allocation, stores and loads of shared memory
 views.py    views of shared memory
 convert.py  conversion between layouts
 barrier.py  barriers
+fence.py    order among a thread's accesses
 async_copy.py       copies from global to shared memory that run on, and waits for them
 memdesc_index.py    one of several buffers
 memdesc_subslice.py part of a tile in shared memory
@@ -19,6 +20,7 @@ from deuteron.ir.ttg import (
     async_copy,
     barrier,
     convert,
+    fence,
     layout,
     memdesc_index,
     memdesc_subslice,
@@ -34,6 +36,7 @@ TTG = Dialect(
     [
         *barrier.OPS,
         *convert.OPS,
+        *fence.OPS,
         *shared.OPS,
         *sliced_dot.OPS,
         *async_copy.OPS,

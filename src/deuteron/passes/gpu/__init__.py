@@ -23,6 +23,7 @@ from deuteron.passes.gpu.descriptors.infer_descriptors import InferDescriptors
 from deuteron.passes.gpu.descriptors.lower_descriptors import LowerDescriptors
 from deuteron.passes.gpu.layouts.assign_layouts import AssignLayouts
 from deuteron.passes.gpu.memory.allocate_shared import AllocateShared
+from deuteron.passes.gpu.memory.fence_atomics import FenceAtomics
 from deuteron.passes.gpu.memory.place_barriers import PlaceBarriers
 from deuteron.passes.gpu.operands.place_dot_operands import PlaceDotOperands
 from deuteron.passes.gpu.operands.split_dot_operands import SplitDotOperands
@@ -83,6 +84,8 @@ def gpu_passes(config: GPUConfig) -> list[ModulePass]:
         OrderWarpGroups(config),
         # After it: a fence comes before the dot, not between it and its wait.
         FenceWGMMA(),
+        # After everything that asks what may move over an atomic.
+        FenceAtomics(),
         *memory_passes(),
     ]
 

@@ -67,6 +67,10 @@ def atomic_store(ctx: Context, op: Operation, pointer: Operand, value: Operand, 
         ctx.isa.atomic_store(ctx.b, op, pointers[register], values[register], guard)
 
 
+def fence(ctx: Context, op: Operation) -> None:
+    ctx.isa.fence(ctx.b, op)
+
+
 def global_timer(ctx: Context, op: Operation) -> Value:
     """By one thread: all are to go the same way."""
     time = ctx.isa.global_timer(ctx.b)
@@ -120,4 +124,5 @@ RULES: dict[str, Rule] = {
     "tt.atomic_load": atomic_load,
     "tt.atomic_store": atomic_store,
     "tt.global_timer": global_timer,
+    "ttg.fence": fence,
 }
