@@ -58,7 +58,7 @@ class Loaded:
 
     def __init__(self, name, params, log, is_native):
         self.slots, self.log, self.is_native = ArgumentSlots(name, params), log, is_native
-        self.function = _NATIVE(self.run_native)
+        self.function, self.status = _NATIVE(self.run_native), 0
 
     def __call__(self, grid, values):
         self.run_packed(tuple(grid), self.slots.pack(values))
@@ -67,6 +67,8 @@ class Loaded:
         self.log.append((self, grid, packed))
 
     def run_native(self, target, extents, values, stream):
+        if self.status:
+            return self.status
         grid = tuple((ctypes.c_int64 * 3).from_address(extents))
         self.log.append((self, grid, ctypes.string_at(values, 8 * self.slots.count)))
         return 0

@@ -9,7 +9,6 @@ promised of an argument is not checked. The hooks are called before and after, w
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
 from deuteron.backend.spans import bounded
@@ -17,8 +16,7 @@ from deuteron.backend.tensor_descriptor import flatten
 from deuteron.compiler.source import ASTSource
 from deuteron.errors import LaunchError
 from deuteron.language.signature import DESCRIPTOR
-from deuteron.options import settings
-from deuteron.trusted_files import kept
+from deuteron.once import once
 
 if TYPE_CHECKING:
     from deuteron.backend.launcher.plain_loaded import PlainLauncher
@@ -33,11 +31,11 @@ def make_runner(kernel: CompiledKernel) -> Callable[..., None]:
     return (plain and plain.function(kernel.metadata.params, native, run)) or run
 
 
-@cache
+@once
 def _plain_launcher() -> PlainLauncher | None:
     from deuteron.backend.launcher.plain_loaded import load_plain_launcher  # deferred: brings LLVM
 
-    return load_plain_launcher(partial(kept, settings.cache_dir))
+    return load_plain_launcher()
 
 
 def _is_flat(kernel: CompiledKernel) -> bool:

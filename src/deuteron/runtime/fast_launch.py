@@ -16,7 +16,7 @@ from __future__ import annotations
 import sys
 import warnings
 from collections.abc import Callable, Iterator
-from functools import lru_cache, partial
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from deuteron import knobs
@@ -52,11 +52,11 @@ from deuteron.errors import InternalError
 from deuteron.language.function import Parameter, SourceFunction
 from deuteron.language.references import Reference, holder
 from deuteron.language.types import dtype
-from deuteron.options import LAUNCH_VARIABLES, environment_entry, settings
+from deuteron.once import once
+from deuteron.options import LAUNCH_VARIABLES, environment_entry
 from deuteron.runtime.binding import Binding
 from deuteron.runtime.grid import check_extents, grid_of, raise_located
 from deuteron.runtime.specialise import Specialiser, constexpr_token, is_passed, is_tuple, takes_arrays, with_alignment
-from deuteron.trusted_files import kept
 
 if TYPE_CHECKING:
     from deuteron.backend.launcher.loaded import Launcher
@@ -101,14 +101,14 @@ class _Policy:
 _policy = _Policy()
 
 
-@lru_cache
+@once
 def _launcher() -> Launcher | None:
     from deuteron.backend.launcher.loaded import load_launcher  # deferred: brings LLVM
 
     try:
-        return load_launcher(_numbers, partial(kept, settings.cache_dir))
+        return load_launcher(_numbers)
     except InternalError as error:  # such as an interpreter that does not export a function
-        warnings.warn(f"launches go through Python: {error.message}", RuntimeWarning, stacklevel=5)
+        warnings.warn(f"launches go through Python: {error.message}", RuntimeWarning, stacklevel=6)
         return None
 
 
@@ -199,7 +199,7 @@ def _kernel_record(
     words = KERNEL.pack(num_parameters=len(fn.params), shared=launcher.shared, **addresses)
     for param, specialise in zip(fn.params, fn.specialisers, strict=True):
         words += _parameter_record(param, specialise)
-    return to_bytes(words), objects, fn
+    return to_bytes(words), objects, fn, launcher
 
 
 def _parameter_record(param: Parameter, specialise: Specialiser) -> list[int]:

@@ -11,21 +11,15 @@
 from __future__ import annotations
 
 import ctypes
-import hashlib
 from functools import cache
 from typing import Any, NamedTuple
 
-import llvmlite
-
 from deuteron.backend.llvm.builder import Builder
-from deuteron.backend.llvm.compile import emit_object
-from deuteron.backend.llvm.loader import load_object
+from deuteron.backend.llvm.loader import load_kept
 from deuteron.backend.llvm.module import Module
-from deuteron.backend.llvm.targets import machine
 from deuteron.backend.llvm.types import Value, const
 from deuteron.backend.native_launch import PYTHON_LAUNCHES
-from deuteron.options import settings
-from deuteron.trusted_files import kept
+from deuteron.once import once
 
 _COMMON = [("ptr", "kernel"), ("ptr", "values"), ("i64", "count"), ("ptr", "grid")]
 _POINTER, _WORD = ctypes.c_void_p, ctypes.c_uint64
@@ -53,20 +47,13 @@ class Trampolines(NamedTuple):
     run_here: int
 
 
-@cache
+@once
 def trampolines() -> Trampolines:
-    loaded = load_object(_code(), ["run_range", "run_shared", "run_here"])
+    loaded = load_kept(_module().text(), ["run_range", "run_shared", "run_here"])
     run_range = ctypes.CFUNCTYPE(None, *_COMMON_TYPES, _WORD, _WORD, _POINTER)(loaded.address("run_range"))
     run_shared = ctypes.CFUNCTYPE(None, *_COMMON_TYPES, _WORD, _POINTER, _WORD, _POINTER)(loaded.address("run_shared"))
     run_range.loaded = loaded  # keeps the code of both
     return Trampolines(run_range, run_shared, loaded.address("run_here"))
-
-
-def _code() -> bytes:
-    """Their object code, which is kept on disk: LLVM takes longer for it than a launch from the cache for the rest."""
-    text = _module().text()
-    key = hashlib.sha256(f"{llvmlite.__version__} {machine()} {text}".encode()).hexdigest()
-    return kept(settings.cache_dir, key, lambda: emit_object(text, "generic"))
 
 
 def target_words(function: int, num_arguments: int, scratch_bytes: int, time: int) -> tuple[int, ...]:

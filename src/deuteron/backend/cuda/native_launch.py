@@ -10,19 +10,18 @@ GPUs, one whose context is of another are left to Python, which knows what to do
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cache
 
 from deuteron.backend.cuda.libcuda import library_function
 from deuteron.backend.cuda.native_maps import define_encode, map_words
 from deuteron.backend.launcher.code import NULL, Code
 from deuteron.backend.launcher.records import Record
-from deuteron.backend.llvm.compile import emit_object
 from deuteron.backend.llvm.control_flow import Block
-from deuteron.backend.llvm.loader import LoadedObject, load_object
+from deuteron.backend.llvm.loader import LoadedObject, load_kept
 from deuteron.backend.llvm.module import Module
 from deuteron.backend.llvm.types import Value, const
 from deuteron.backend.native_launch import PYTHON_LAUNCHES
 from deuteron.backend.tensor_map import ALIGNMENT, SIZE, TensorMap
+from deuteron.once import once
 
 # `current_device` is a function of the driver, 0 where there is only one device.
 TARGET = Record(
@@ -48,19 +47,18 @@ def target_words(
     return (*words, *(word for described in maps for word in described or ()))
 
 
-@cache
 def launch_function() -> int:
     """The address of the machine code."""
     return _loaded().address("launch")
 
 
-@cache
+@once
 def _loaded() -> LoadedObject:
     module = Module("cuda_launch")
     define_encode(module)
     _define_make_maps(module)
     _define_launch(module)
-    return load_object(emit_object(module.text(), "generic"), ["launch"])
+    return load_kept(module.text(), ["launch"])
 
 
 def _define_make_maps(module: Module) -> None:

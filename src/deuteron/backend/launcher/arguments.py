@@ -259,6 +259,7 @@ def _define_constant(module: Module) -> None:
     with c.when(c.is_not_null(known)):
         c.python("Py_DecRef", known)
         finish(BY_IDENTITY, c.ptrtoint(obj))
+    c.leave_if(c.has_raised(), unknown)
     c.br(call)
     c.position(call)
     status = c.call("i32", "called", shared, c.field(shared, SHARED, "constant", "ptr"), obj, bound)

@@ -171,7 +171,7 @@ def _define_run_slowly(module: Module) -> None:
     kernel, grid, args, num_args, names = c.parameters
     result = c.variable("ptr", NULL)
     fail = c.block("fail")
-    with c.when(c.is_not_null(c.python("PyErr_Occurred"))):
+    with c.when(c.has_raised()):
         exception = c.field(c.field(kernel, KERNEL, "shared", "ptr"), SHARED, "exception", "ptr")
         c.leave_if(c.is_null(c.python("PyErr_ExceptionMatches", exception)), fail)
         c.python("PyErr_Clear")
@@ -180,12 +180,18 @@ def _define_run_slowly(module: Module) -> None:
     with c.repeat(num_args) as index:
         c.set_item(given, index, c.at(args, index, "ptr"))
     keywords = c.python("PyDict_New")
-    with c.when(c.is_not_null(keywords)):
-        with c.when(c.is_not_null(names)), c.repeat(c.python("PyTuple_Size", names)) as index:
-            name = c.python("PyTuple_GetItem", names, index)
-            c.python("PyDict_SetItem", keywords, name, c.at(args, c.add(num_args, index), "ptr"))
-        c.call_with(c.field(kernel, KERNEL, "run_slowly", "ptr"), [grid, given, keywords], result)
-        c.python("Py_DecRef", keywords)
+    drop_given, drop = c.block("drop_given"), c.block("drop")
+    c.leave_if(c.is_null(keywords), drop_given)
+    with c.when(c.is_not_null(names)), c.repeat(c.python("PyTuple_Size", names)) as index:
+        name = c.python("PyTuple_GetItem", names, index)
+        status = c.python("PyDict_SetItem", keywords, name, c.at(args, c.add(num_args, index), "ptr"))
+        c.leave_if(c.is_not_null(status), drop)
+    c.call_with(c.field(kernel, KERNEL, "run_slowly", "ptr"), [grid, given, keywords], result)
+    c.br(drop)
+    c.position(drop)
+    c.python("Py_DecRef", keywords)
+    c.br(drop_given)
+    c.position(drop_given)
     c.python("Py_DecRef", given)
     c.ret(c.load("ptr", result))
     c.position(fail)
@@ -210,6 +216,7 @@ def _define_run(module: Module) -> None:
         c.leave_if(c.is_null(found), raised)
         c.store(c.python("PyLong_AsUnsignedLongLongMask", found), stream)
         c.python("Py_DecRef", found)
+        c.leave_if(c.has_raised(), raised)  # it is no number
     target = c.after(record, c.field(record, ENTRY, "target"))
     thread = c.python("PyEval_SaveThread")
     status = c.call_pointer("i64", fire, target, extents, slots, c.load("i64", stream))

@@ -131,6 +131,10 @@ class Code(Builder):
     def differ(self, a: Value, b: Value) -> Value:
         return self.icmp("ne", a, b)
 
+    def has_raised(self) -> Value:
+        """Whether an exception is set. What is called with one set may take it for its own."""
+        return self.is_not_null(self.python("PyErr_Occurred"))
+
     def class_of(self, obj: Value) -> Value:
         return self.load("ptr", self.gep("i8", obj, self.word(OBJECT_BYTES - WORD)))
 
@@ -165,7 +169,7 @@ class Code(Builder):
         return bool(lines) and lines[-1].lstrip().startswith(("br ", "ret ", "unreachable"))
 
     def look_up(self, dictionary: Value, key: Value, found: Value) -> None:
-        """Store a new reference to what a dictionary has, or NULL, into a variable. A key may raise."""
+        """Store a new reference to what a dictionary has, or NULL, into a variable. NULL may be with an exception."""
         if IS_FREE_THREADED:
             self.python("PyDict_GetItemRef", dictionary, key, found)
             return

@@ -109,6 +109,8 @@ def _define_condition(module: Module) -> None:
 
     with c.when(is_kind(IS_ITEM, IS_FALSE_ITEM)):
         c.look_up(owner, name, found)
+        with c.when(c.is_null(c.load("ptr", found))), c.when(c.has_raised()):
+            c.ret(UNKNOWN)
     for function, kinds in (
         ("PyObject_GetAttr", (IS_ATTRIBUTE, IS_FALSE_ATTRIBUTE)),
         ("PyObject_GetItem", (IS_SUBSCRIPT,)),
@@ -123,7 +125,7 @@ def _define_condition(module: Module) -> None:
     value = c.load("ptr", found)
     with c.when(is_kind(IS_FALSE_ITEM, IS_FALSE_ATTRIBUTE)):
         with c.when(c.is_not_null(value)):
-            c.store(c.python("PyObject_IsTrue", value), truth)
+            c.store(c.python("PyObject_IsTrue", value), truth)  # or -1, which holds no more than 1 does
             c.python("Py_DecRef", value)
         c.ret(c.zext(c.is_null(c.load("i32", truth)), "i32"))
     with c.when(c.is_not_null(value)):
@@ -150,7 +152,7 @@ def define_convert(module: Module) -> None:
     number = c.python("PyFloat_AsDouble", obj)
     may_be_error = c.and_(is_integer, c.fcmp("oeq", number, const("double", -1.0)))
     with c.when(may_be_error):
-        c.leave_if(c.is_not_null(c.python("PyErr_Occurred")), unknown)
+        c.leave_if(c.has_raised(), unknown)
     c.put(slot, c.word(0), _float_word(c, number, form))
     c.ret(DONE)
     c.position(unknown)

@@ -1,6 +1,6 @@
 """The launcher of this process: its machine code, what it shares with Python, and the objects that it makes.
 
-    launcher = load_launcher(numbers, kept)           None where this interpreter is not laid out as the code expects
+    launcher = load_launcher(numbers)                 None where this interpreter is not laid out as the code expects
     at = launcher.subscript(kernel)                   at(grid)(*args, **keywords) launches
     launcher.learn(array, "*fp32:16")                 from now on the code itself reads arrays of this kind
 
@@ -10,12 +10,8 @@
 from __future__ import annotations
 
 import ctypes
-import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
-
-import llvmlite
-import llvmlite.binding as llvm
 
 from deuteron.backend.arrays import is_array_token, tokens_of_one_array
 from deuteron.backend.launcher import numpy_arrays, torch_tensors
@@ -24,16 +20,15 @@ from deuteron.backend.launcher.code import check_layout
 from deuteron.backend.launcher.python_function import METH_FASTCALL, METH_KEYWORDS, METH_O, Definition, new_function
 from deuteron.backend.launcher.records import NUMPY_DTYPES, NUMPY_TABLE, SHARED, SHARED_WORDS, TORCH_DTYPES, TORCH_TABLE
 from deuteron.backend.launcher.tokens import Numbers
-from deuteron.backend.llvm.compile import emit_object, optimise
-from deuteron.backend.llvm.loader import load_object
+from deuteron.backend.llvm.loader import LoadedObject, load_kept
 
 
 class Launcher:
     """The launcher's code and what it shares; there is one, which lives as long as the process."""
 
-    def __init__(self, code: bytes, numbers: Numbers):
+    def __init__(self, loaded: LoadedObject, numbers: Numbers):
         self.numbers = numbers
-        self._loaded = load_object(code, EXPORTED)
+        self._loaded = loaded
         doc = b"Launch the kernel with these arguments."
         self._launch = self._definition("launch", METH_FASTCALL | METH_KEYWORDS, doc)
         self._launch_prepared = self._definition("launch_prepared", METH_FASTCALL | METH_KEYWORDS, doc)
@@ -116,10 +111,6 @@ class Launcher:
             self.set(**functions.addresses)
 
 
-def load_launcher(numbers: Numbers, kept: Callable[[str, Callable[[], bytes]], bytes]) -> Launcher | None:
-    """Load the code; `kept(key, make)` is what `make()` made some time for this key."""
-    if not check_layout():
-        return None
-    text = launcher_module().text()
-    key = hashlib.sha256(f"{llvmlite.__version__} {llvm.get_default_triple()}\n{text}".encode()).hexdigest()
-    return Launcher(kept(key, lambda: emit_object(optimise(text, "generic", "", 2), "generic", "", 2)), numbers)
+def load_launcher(numbers: Numbers) -> Launcher | None:
+    """Load the code."""
+    return Launcher(load_kept(launcher_module().text(), EXPORTED), numbers) if check_layout() else None

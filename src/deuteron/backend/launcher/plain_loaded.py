@@ -1,26 +1,21 @@
 """The machine code of `plain_call.py` in this process, and the functions that are made of it.
 
-plain = load_plain_launcher(kept)           None where this interpreter is not laid out as the code expects
+plain = load_plain_launcher()               None where this interpreter is not laid out as the code expects
 run = plain.function(params, native, run_in_python)
 """
 
 from __future__ import annotations
 
 import ctypes
-import hashlib
 import sys
 from collections.abc import Callable, Sequence
-
-import llvmlite
-import llvmlite.binding as llvm
 
 from deuteron.backend.launcher import torch_tensors
 from deuteron.backend.launcher.code import check_layout
 from deuteron.backend.launcher.plain_call import FIRST, PLAIN_SLOT, RUNNER, plain_module, runner_slots
 from deuteron.backend.launcher.python_function import METH_FASTCALL, Definition, new_function
 from deuteron.backend.launcher.records import MOST_SLOTS, SHARED, to_bytes
-from deuteron.backend.llvm.compile import emit_object, optimise
-from deuteron.backend.llvm.loader import load_object
+from deuteron.backend.llvm.loader import LoadedObject, load_kept
 from deuteron.backend.metadata import Param
 from deuteron.backend.native_launch import NativeLaunch
 
@@ -28,8 +23,8 @@ from deuteron.backend.native_launch import NativeLaunch
 class PlainLauncher:
     """The code and what it shares; there is one, which lives as long as the process."""
 
-    def __init__(self, code: bytes):
-        self._loaded = load_object(code, ["run_plain"])
+    def __init__(self, loaded: LoadedObject):
+        self._loaded = loaded
         doc = b"Launch the kernel with the numbers and all arguments of a launch."
         self._run = Definition(b"run", self._loaded.address("run_plain"), METH_FASTCALL, doc)
         objects = {"int": int, "float": float, "none": None, "exception": Exception}
@@ -67,10 +62,6 @@ class PlainLauncher:
                 self._shared[SHARED.index(name)] = value
 
 
-def load_plain_launcher(kept: Callable[[str, Callable[[], bytes]], bytes]) -> PlainLauncher | None:
-    """Load the code; `kept(key, make)` is what `make()` made some time for this key."""
-    if not check_layout():
-        return None
-    text = plain_module().text()
-    key = hashlib.sha256(f"{llvmlite.__version__} {llvm.get_default_triple()}\n{text}".encode()).hexdigest()
-    return PlainLauncher(kept(key, lambda: emit_object(optimise(text, "generic", "", 2), "generic", "", 2)))
+def load_plain_launcher() -> PlainLauncher | None:
+    """Load the code."""
+    return PlainLauncher(load_kept(plain_module().text(), ["run_plain"])) if check_layout() else None

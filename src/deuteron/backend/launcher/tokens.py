@@ -43,9 +43,8 @@ class Numbers:
             return self.tokens[token]
 
     def _add(self, tokens: list[Any]) -> None:
-        for token in tokens:
-            self.tokens[token] = self._next
-            self._next += 1
+        first, self._next = self._next, self._next + len(tokens)  # an interrupt may lose numbers, and gives none twice
+        self.tokens.update(zip(tokens, range(first, self._next), strict=True))
 
     def of_constant(self, value: Any) -> tuple[int, int]:
         """How the code compares a constexpr or an option, and as what."""
@@ -65,8 +64,8 @@ class Numbers:
     def _of_string(self, text: str) -> int:
         with self._lock:
             if text not in self.strings:
-                self.strings[text] = self._next
-                self._next += 1
+                number, self._next = self._next, self._next + 1
+                self.strings[text] = number
             return self.strings[text]
 
     def _is_identity(self, kind: type) -> bool:

@@ -2,6 +2,7 @@
 
     loaded = load_object(emit_object(llir, cpu, features), ["softmax_kernel"])
     ctypes.CFUNCTYPE(None, ctypes.c_void_p)(loaded.address("softmax_kernel"))
+    load_kept(text, ["run"])                what belongs to no kernel: compiled once, and kept in the cache folder
 
 An address is valid while its LoadedObject is alive. Symbols that the object leaves undefined are looked for
 in the process, where libc is. Linking takes about 0.5 ms.
@@ -12,16 +13,21 @@ each section, and where they are more than 2 GiB apart, as in a process that map
 
 from __future__ import annotations
 
+import hashlib
 import itertools
 import weakref
 from collections.abc import Sequence
-from functools import cache
 
+import llvmlite
 import llvmlite.binding as llvm
 
-from deuteron.backend.llvm.compile import initialise
+from deuteron.backend.llvm.compile import emit_object, initialise, optimise
 from deuteron.backend.llvm.debuggers import announce
+from deuteron.backend.llvm.targets import machine
 from deuteron.errors import InternalError
+from deuteron.once import once
+from deuteron.options import settings
+from deuteron.trusted_files import kept
 
 _numbers = itertools.count()
 
@@ -54,7 +60,17 @@ def load_object(data: bytes, symbols: Sequence[str], is_announced: bool = False)
     return loaded
 
 
-@cache
+def load_kept(text: str, symbols: Sequence[str]) -> LoadedObject:
+    """Load LLVM IR of ours, for any CPU of this architecture.
+
+    Its object is kept on disk: LLVM takes longer for it than the start of a cached kernel takes for all else.
+    """
+    key = hashlib.sha256(f"{llvmlite.__version__} {machine()} {text}".encode()).hexdigest()
+    code = kept(settings.cache_dir, key, lambda: emit_object(optimise(text, "generic", "", 2), "generic", "", 2))
+    return load_object(code, symbols)
+
+
+@once
 def _jit() -> llvm.LLJIT:
     initialise()
     machine = llvm.Target.from_default_triple().create_target_machine(reloc="pic", codemodel="default")

@@ -1,0 +1,40 @@
+"""What a process makes once, whichever of its threads asks first.
+
+    @once
+    def jit(): ...
+
+    jit() is jit()                      on every thread; what raises is tried again by the next call
+    jit.forget()                        the next call makes another one: for tests
+
+`functools.cache` does not hold a lock while it calls: of two threads both may call, and each gets an object of its
+own, of which one is dropped. Where machine code, or an address, is taken from it, it has to be the one that stays.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from functools import update_wrapper
+from typing import Generic, TypeVar
+
+T = TypeVar("T")
+
+
+class once(Generic[T]):  # noqa: N801
+    """A function without arguments whose first result is that of every call."""
+
+    def __init__(self, make: Callable[[], T]):
+        update_wrapper(self, make)
+        self._make = make
+        self._lock = threading.RLock()
+        self._made: list[T] = []
+
+    def __call__(self) -> T:
+        if not self._made:
+            with self._lock:
+                if not self._made:
+                    self._made.append(self._make())
+        return self._made[0]
+
+    def forget(self) -> None:
+        self._made = []
