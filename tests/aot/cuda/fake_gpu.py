@@ -69,6 +69,7 @@ static inline void *fake(const char *name) {
 #define use_device FAKE(void, "use_device", int)
 #define logging FAKE(void, "logging", int)
 #define slow_launches FAKE(void, "slow_launches", int)
+#define slow_loads FAKE(void, "slow_loads", int)
 
 """
 

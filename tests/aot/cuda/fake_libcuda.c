@@ -46,7 +46,7 @@ static __thread context *current[16];
 static __thread int depth;
 static char log_text[1 << 20];
 static size_t log_size;
-static useconds_t launch_delay; /* between a launch's call and its effect */
+static useconds_t launch_delay, load_delay; /* between a call and its effect */
 static int64_t num_launches, live_libraries;
 static char fail_function[64];
 static int fail_call, fail_status;
@@ -117,6 +117,8 @@ void fake_devices(const int *given) {
 void fake_logging(int on) { is_logging = on; }
 
 void fake_slow_launches(int microseconds) { launch_delay = (useconds_t)microseconds; }
+
+void fake_slow_loads(int microseconds) { load_delay = (useconds_t)microseconds; }
 
 const char *fake_log(void) { return log_text; }
 
@@ -256,6 +258,7 @@ int cuLibraryLoadData(library **loaded, const void *code, int *jit_options, void
   const char *text = (const char *)code;
   char kind[8] = "";
   int used = 0, size, count;
+  usleep(load_delay);
   ENTER;
   (void)jit_options, (void)jit_values, (void)options, (void)values;
   if (num_jit || num_options)

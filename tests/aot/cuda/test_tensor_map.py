@@ -47,6 +47,63 @@ def test_maps_are_encoded_before_the_launch(gpu: FakeGpu, compiler: list[str]):
     assert refused == ["1", "1", "1", "0"], "a stride, an address, a size; an empty grid needs no map"
 
 
+OFTEN = r"""
+static int encoded(void) {
+  const char *found = calls();
+  int count = 0;
+  for (; (found = strstr(found, "cuTensorMapEncodeTiled ")); found++)
+    count++;
+  return count;
+}
+
+static int launch(uint64_t x, unsigned columns) {
+  reset();
+  if (add_alpha_default(NULL, x, 100, columns, 0) != DEUTERON_SUCCESS)
+    return -1;
+  printf("%d %s\n", encoded(), strstr(calls(), "cuLaunchKernel"));
+  return 0;
+}
+
+static void *caller(void *argument) {
+  use_device(0);
+  launch(0x7000, 40);
+  return argument;
+}
+
+int main(void) {
+  pthread_t thread;
+  int i;
+  use_device(0);
+  launch(0x7000, 40);
+  launch(0x7000, 40);
+  launch(0x7000, 48);
+  launch(0x9000, 48);
+  launch(0x9000, 48);
+  pthread_create(&thread, NULL, caller, NULL);
+  pthread_join(thread, NULL);
+  for (i = 1; i < 300; i++) { /* more than are kept */
+    reset();
+    add_alpha_default(NULL, 0x7000 + 16 * (unsigned)i, 100, 40, 0);
+    if (strstr(calls(), "[0x7000 "))
+      printf("of another launch\n");
+  }
+  return launch(0x7010, 40);
+}
+"""
+
+
+@pytest.mark.parametrize("sanitizer", ["thread", "address,undefined"])
+def test_a_map_is_encoded_once_for_equal_arguments(gpu: FakeGpu, sanitizer: str):
+    """Each thread keeps what it has encoded lately, by the box, the address, the sizes and the strides."""
+    gpu.emit_cuda("*fp16, i32, u32, i64", "rows", params=PARAMS, tensor_maps=MAPS)
+    gpu.link()
+    program = gpu.program(OFTEN, C99, ["-g", "-O1", f"-fsanitize={sanitizer}"])
+    first, again, columns, address, second, other, last = (line.split(" ", 1) for line in program.run().splitlines())
+    assert [line[0] for line in (first, again, columns, address, second, other)] == ["2", "0", "1", "2", "0", "2"]
+    assert first[1] == again[1] == other[1] and "48/64*192" in columns[1] and address[1] == second[1]
+    assert "[0x7010 type=6 swizzle=3 fill=1 40/64*160 100/128][0x7010 type=7" in last[1]
+
+
 def test_a_map_of_a_branch_may_be_none(gpu: FakeGpu):
     gpu.emit_cuda("*fp16, i32, u32, i64", "rows", params=PARAMS, tensor_maps=[IN_A_BRANCH])
     gpu.link()

@@ -2,6 +2,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+#include "control.h"
 #include "cpu_types.h"
 #include "status.h"
 
@@ -71,9 +72,10 @@ static int deuteron_span_of(const deuteron_access *access, uint64_t address, con
 }
 
 /* Writes what was told of an access or assertion into a text of `size` bytes, and returns it as a status. */
-static deuteron_status deuteron_describe(const char *kernel, const deuteron_access *accesses, const char *const *names,
-                                         const deuteron_span *spans, int num_spans, const deuteron_control *told,
-                                         char *text, uint64_t size) {
+__attribute__((unused)) static deuteron_status deuteron_describe(const char *kernel, const deuteron_access *accesses,
+                                                                 const char *const *names, const deuteron_span *spans,
+                                                                 int num_spans, const deuteron_control *told,
+                                                                 char *text, uint64_t size) {
   const deuteron_access *access = &accesses[told->assertion];
   const int is_aligned = access->num_bytes == 0 || told->address % access->num_bytes == 0;
   deuteron_message message;

@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "control.h"
 #include "cpu_types.h"
 #include "executor.h"
 #include "status.h"
@@ -28,13 +29,6 @@ typedef void (*deuteron_kernel)(void *const *args, const uint32_t *grid, uint64_
 #ifdef __cplusplus
 extern "C" {
 #endif
-
-/* What kernels that assert say; args ends with its address. */
-typedef struct {
-  int32_t stop, assertion, program[3], unused;
-  int64_t lane;
-  uint64_t address;
-} deuteron_control;
 
 typedef struct deuteron_scratch {
   struct deuteron_scratch *next;

@@ -23,6 +23,8 @@
 #define DEUTERON_CUDA_MAJOR 75           /* CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR */
 #define DEUTERON_CUDA_MINOR 76
 #define DEUTERON_MAX_RANK 5
+#define DEUTERON_MAP_BYTES 128
+#define DEUTERON_KEPT_MAPS 32 /* of each thread */
 #define DEUTERON_PROMOTION_128B 2 /* CU_TENSOR_MAP_L2_PROMOTION_L2_128B */
 #define DEUTERON_CUDA_MAX_SHARED 97 /* CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN */
 
@@ -80,11 +82,20 @@ typedef struct {
   uint32_t extents[DEUTERON_MAX_RANK];
 } deuteron_tensor_box;
 
+/* A map that was encoded, and of what; its `box` is NULL where there is none. */
+typedef struct {
+  const deuteron_tensor_box *box;
+  uint64_t address;
+  int64_t sizes[DEUTERON_MAX_RANK], strides[DEUTERON_MAX_RANK];
+  unsigned char map[DEUTERON_MAP_BYTES];
+} deuteron_kept_map;
+
 typedef struct {
   pthread_mutex_t mutex; /* over all that follows, and the kernels */
   int is_open;           /* atomic: the functions can be called */
   void *handle;
   void *primary; /* atomic: the primary context of device 0, kept from the first launch that needs it */
+  int watches_fork, is_forked; /* the driver was in use when this process was forked, and cannot be used in it */
   deuteron_cuda_functions call;
 } deuteron_cuda;
 
@@ -103,18 +114,21 @@ typedef struct deuteron_cuda_kernel {
   int64_t loads;         /* calls of load less calls of unload, of the first image */
 } deuteron_cuda_kernel;
 
-extern deuteron_cuda deuteron_cuda_v3;
-int deuteron_cuda_launch_v3(deuteron_cuda_kernel *kernel, void **args, const uint32_t *grid, void *stream);
-int deuteron_cuda_load_v3(deuteron_cuda_kernel *kernel);
-int deuteron_cuda_unload_v3(deuteron_cuda_kernel *kernel);
-int deuteron_cuda_supports_v3(const deuteron_cuda_kernel *kernel);
-int deuteron_cuda_capability_v3(void);
-int deuteron_cuda_encode_v3(const deuteron_tensor_box *box, uint64_t address, const int64_t *sizes, const int64_t *strides,
+extern deuteron_cuda deuteron_cuda_v4;
+extern __thread deuteron_kept_map deuteron_cuda_maps_v4[DEUTERON_KEPT_MAPS];
+int deuteron_cuda_launch_v4(deuteron_cuda_kernel *kernel, void **args, const uint32_t *grid, void *stream);
+int deuteron_cuda_load_v4(deuteron_cuda_kernel *kernel);
+int deuteron_cuda_unload_v4(deuteron_cuda_kernel *kernel);
+int deuteron_cuda_supports_v4(const deuteron_cuda_kernel *kernel);
+int deuteron_cuda_capability_v4(void);
+int deuteron_cuda_encode_v4(const deuteron_tensor_box *box, uint64_t address, const int64_t *sizes, const int64_t *strides,
                             void *map);
 
-DEUTERON_SHARED deuteron_cuda deuteron_cuda_v3 = {
-    PTHREAD_MUTEX_INITIALIZER, 0, NULL, NULL,
+DEUTERON_SHARED deuteron_cuda deuteron_cuda_v4 = {
+    PTHREAD_MUTEX_INITIALIZER, 0, NULL, NULL, 0, 0,
     {NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL}};
+
+DEUTERON_SHARED __thread deuteron_kept_map deuteron_cuda_maps_v4[DEUTERON_KEPT_MAPS];
 
 /* Finds the functions in the driver; returns 0 where one is missing. */
 static int deuteron_cuda_find(deuteron_cuda *cuda) {
@@ -148,11 +162,25 @@ static int deuteron_cuda_find(deuteron_cuda *cuda) {
   return 1;
 }
 
+/* A child has none of the threads that may have held the mutex, and the driver does not work in it once it was opened before.
+   Only the child does something: the driver forks itself, while it is opened under the mutex. */
+static void deuteron_cuda_in_child(void) {
+  deuteron_cuda *cuda = &deuteron_cuda_v4;
+  if (pthread_mutex_trylock(&cuda->mutex) != 0 || cuda->is_open)
+    cuda->is_forked = 1;
+  cuda->is_open = 0;
+  pthread_mutex_init(&cuda->mutex, NULL);
+}
+
 /* Opens the driver; what fails is tried again by the next call. Under the mutex. */
 static int deuteron_cuda_open_locked(deuteron_cuda *cuda) {
   int result;
   if (cuda->is_open)
     return DEUTERON_SUCCESS;
+  if (cuda->is_forked)
+    return DEUTERON_ERROR_NOT_INITIALIZED;
+  if (!cuda->watches_fork)
+    cuda->watches_fork = !pthread_atfork(NULL, NULL, deuteron_cuda_in_child);
   if (!cuda->handle)
     cuda->handle = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
   if (!cuda->handle)
@@ -342,9 +370,9 @@ static int deuteron_cuda_queue(deuteron_cuda *cuda, const deuteron_cuda_kernel *
 
 /* Queues the kernel on a stream of the current context, in the first image that the device runs. Any thread may call it
    at any time. */
-DEUTERON_SHARED int deuteron_cuda_launch_v3(deuteron_cuda_kernel *kernel, void **args, const uint32_t *grid,
+DEUTERON_SHARED int deuteron_cuda_launch_v4(deuteron_cuda_kernel *kernel, void **args, const uint32_t *grid,
                                             void *stream) {
-  deuteron_cuda *cuda = &deuteron_cuda_v3;
+  deuteron_cuda *cuda = &deuteron_cuda_v4;
   void *found;
   int device, is_pushed;
   int result = deuteron_cuda_enter(cuda, &device, &is_pushed);
@@ -360,14 +388,42 @@ DEUTERON_SHARED int deuteron_cuda_launch_v3(deuteron_cuda_kernel *kernel, void *
   return result;
 }
 
-/* Encodes the map of a tensor for TMA. Sizes count elements and strides bytes, the innermost dimension first, whose stride
+/* Where a map may be kept. A kernel's box has one address, which stands for the box. */
+static deuteron_kept_map *deuteron_cuda_kept(const deuteron_tensor_box *box, uint64_t address) {
+  const uint64_t mixed = (address ^ (uint64_t)(uintptr_t)box << 16) * UINT64_C(0x9E3779B97F4A7C15);
+  return &deuteron_cuda_maps_v4[mixed >> 32 & (DEUTERON_KEPT_MAPS - 1)];
+}
+
+static int deuteron_cuda_is_kept(const deuteron_kept_map *kept, const deuteron_tensor_box *box, uint64_t address,
+                                 const int64_t *sizes, const int64_t *strides) {
+  const size_t bytes = (size_t)box->rank * sizeof *sizes;
+  return kept->box == box && kept->address == address && !memcmp(kept->sizes, sizes, bytes) &&
+         !memcmp(kept->strides, strides, bytes);
+}
+
+static void deuteron_cuda_keep(deuteron_kept_map *kept, const deuteron_tensor_box *box, uint64_t address,
+                               const int64_t *sizes, const int64_t *strides, const void *map) {
+  const size_t bytes = (size_t)box->rank * sizeof *sizes;
+  kept->box = box;
+  kept->address = address;
+  memcpy(kept->sizes, sizes, bytes);
+  memcpy(kept->strides, strides, bytes);
+  memcpy(kept->map, map, DEUTERON_MAP_BYTES);
+}
+
+/* Encodes the map of a tensor for TMA, or takes that of an earlier launch of this thread with equal arguments. Sizes count elements and strides bytes, the innermost dimension first, whose stride
    is left out. INVALID_VALUE where TMA cannot copy such a tensor. */
-DEUTERON_SHARED int deuteron_cuda_encode_v3(const deuteron_tensor_box *box, uint64_t address, const int64_t *sizes,
+DEUTERON_SHARED int deuteron_cuda_encode_v4(const deuteron_tensor_box *box, uint64_t address, const int64_t *sizes,
                                             const int64_t *strides, void *map) {
-  deuteron_cuda *cuda = &deuteron_cuda_v3;
+  deuteron_cuda *cuda = &deuteron_cuda_v4;
   uint64_t extents[DEUTERON_MAX_RANK], distances[DEUTERON_MAX_RANK];
   uint32_t steps[DEUTERON_MAX_RANK];
+  deuteron_kept_map *kept = deuteron_cuda_kept(box, address);
   int i, result;
+  if (deuteron_cuda_is_kept(kept, box, address, sizes, strides)) {
+    memcpy(map, kept->map, DEUTERON_MAP_BYTES);
+    return DEUTERON_SUCCESS;
+  }
   for (i = 0; i < box->rank; i++) {
     const int is_last = i == box->rank - 1;
     if (sizes[i] < 1 || sizes[i] > INT64_C(1) << 32)
@@ -383,9 +439,12 @@ DEUTERON_SHARED int deuteron_cuda_encode_v3(const deuteron_tensor_box *box, uint
   result = deuteron_cuda_open(cuda);
   if (result != DEUTERON_SUCCESS)
     return result;
-  return cuda->call.tensor_map_encode_tiled(map, box->type, (uint32_t)box->rank, (void *)(uintptr_t)address, extents,
-                                            distances, box->extents, steps, 0, box->swizzle, DEUTERON_PROMOTION_128B,
-                                            box->fill);
+  result = cuda->call.tensor_map_encode_tiled(map, box->type, (uint32_t)box->rank, (void *)(uintptr_t)address, extents,
+                                              distances, box->extents, steps, 0, box->swizzle, DEUTERON_PROMOTION_128B,
+                                              box->fill);
+  if (result == DEUTERON_SUCCESS)
+    deuteron_cuda_keep(kept, box, address, sizes, strides, map);
+  return result;
 }
 
 /* Prepares an image for the device, and has the driver bring its code there. Under the mutex. */
@@ -402,8 +461,8 @@ static int deuteron_cuda_bring(deuteron_cuda *cuda, deuteron_cuda_kernel *kernel
 }
 
 /* Does what the first launch on the current device would do, the transfer of the code included. */
-DEUTERON_SHARED int deuteron_cuda_load_v3(deuteron_cuda_kernel *kernel) {
-  deuteron_cuda *cuda = &deuteron_cuda_v3;
+DEUTERON_SHARED int deuteron_cuda_load_v4(deuteron_cuda_kernel *kernel) {
+  deuteron_cuda *cuda = &deuteron_cuda_v4;
   deuteron_cuda_kernel *image = kernel;
   int device, is_pushed;
   int result = deuteron_cuda_enter(cuda, &device, &is_pushed);
@@ -420,10 +479,14 @@ DEUTERON_SHARED int deuteron_cuda_load_v3(deuteron_cuda_kernel *kernel) {
 }
 
 /* The last unload takes the kernel from the driver; a later launch loads it again. */
-DEUTERON_SHARED int deuteron_cuda_unload_v3(deuteron_cuda_kernel *kernel) {
-  deuteron_cuda *cuda = &deuteron_cuda_v3;
+DEUTERON_SHARED int deuteron_cuda_unload_v4(deuteron_cuda_kernel *kernel) {
+  deuteron_cuda *cuda = &deuteron_cuda_v4;
   int result = DEUTERON_SUCCESS, is_last;
   pthread_mutex_lock(&cuda->mutex);
+  if (cuda->is_forked) { /* the code is the parent's */
+    pthread_mutex_unlock(&cuda->mutex);
+    return DEUTERON_ERROR_NOT_INITIALIZED;
+  }
   is_last = kernel->loads <= 1;
   kernel->loads -= kernel->loads > 0;
   for (; is_last && kernel; kernel = kernel->otherwise) {
@@ -435,8 +498,8 @@ DEUTERON_SHARED int deuteron_cuda_unload_v3(deuteron_cuda_kernel *kernel) {
 }
 
 /* Whether the current device runs one of the kernel's images, as a status. Nothing is loaded. */
-DEUTERON_SHARED int deuteron_cuda_supports_v3(const deuteron_cuda_kernel *kernel) {
-  deuteron_cuda *cuda = &deuteron_cuda_v3;
+DEUTERON_SHARED int deuteron_cuda_supports_v4(const deuteron_cuda_kernel *kernel) {
+  deuteron_cuda *cuda = &deuteron_cuda_v4;
   int device, is_pushed;
   int result = deuteron_cuda_enter(cuda, &device, &is_pushed);
   if (result == DEUTERON_SUCCESS)
@@ -447,9 +510,9 @@ DEUTERON_SHARED int deuteron_cuda_supports_v3(const deuteron_cuda_kernel *kernel
 }
 
 /* 90 where the current device is of compute capability 9.0; 0 where that cannot be said. */
-DEUTERON_SHARED int deuteron_cuda_capability_v3(void) {
+DEUTERON_SHARED int deuteron_cuda_capability_v4(void) {
   static int known[DEUTERON_MAX_DEVICES]; /* atomic */
-  deuteron_cuda *cuda = &deuteron_cuda_v3;
+  deuteron_cuda *cuda = &deuteron_cuda_v4;
   int device, is_pushed, major, minor, found = 0;
   const int result = deuteron_cuda_enter(cuda, &device, &is_pushed);
   const uint64_t bit = result == DEUTERON_SUCCESS ? deuteron_cuda_bit(device) : 0;

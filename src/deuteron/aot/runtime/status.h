@@ -10,6 +10,7 @@ extern "C" {
 #define DEUTERON_SUCCESS ((deuteron_status)0)
 #define DEUTERON_ERROR_INVALID_VALUE ((deuteron_status)1)             /* an argument, the grid or algo_id */
 #define DEUTERON_ERROR_OUT_OF_MEMORY ((deuteron_status)2)             /* on the host or on the device */
+#define DEUTERON_ERROR_NOT_INITIALIZED ((deuteron_status)3)            /* CUDA was, before this process was forked */
 #define DEUTERON_ERROR_NO_DRIVER ((deuteron_status)35)                /* there is no libcuda.so.1 */
 #define DEUTERON_ERROR_OLD_DRIVER ((deuteron_status)36)               /* it is older than CUDA 12.0 */
 #define DEUTERON_ERROR_NO_DEVICE ((deuteron_status)100)               /* there is no GPU */

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from deuteron.compiler import CompiledKernel
 
 _DEFAULT_ARCH = {"x86_64": "x86-64-v3"}
-_RUNTIME_FILES = ("status.c", "grid.c", "cpu_features.c", "executor.c", "cpu_pool.c")
+_RUNTIME_FILES = ("status.c", "grid.c", "cpu_features.c", "executor.c", "control.h", "cpu_pool.c")
 
 
 def resolve(target: Target) -> Target:
