@@ -59,6 +59,16 @@ def subscripted(kernel: Any, arguments: tuple[Any, ...]) -> Launches:
     return launches
 
 
+def with_grid_function(kernel: Any, arguments: tuple[Any, ...]) -> Launches:
+    """The same, with a grid that is computed of the arguments."""
+
+    def launches(count: int) -> None:
+        for _ in range(count):
+            kernel[lambda meta: (1,)](*arguments)
+
+    return launches
+
+
 def called(function: Callable[..., Any], arguments: tuple[Any, ...]) -> Launches:
     def launches(count: int) -> None:
         for _ in range(count):
@@ -105,7 +115,7 @@ def contenders(case: str, array: Any, is_gpu: bool) -> dict[str, Launches]:
         found["bare cuLaunchKernel in C"] = bare(case, arguments)
     kernel = getattr(load_kernels("deuteron"), case)
     found["deuteron"] = subscripted(kernel, arguments)
-    found["deuteron, grid a function"] = called(lambda *args: kernel[lambda meta: (1,)](*args), arguments)
+    found["deuteron, grid a function"] = with_grid_function(kernel, arguments)
     if hasattr(kernel, "prepare"):
         found["deuteron, prepared"] = called(kernel.prepare(*arguments, grid=(1,)).launch, arguments)
     if is_gpu and triton_version():

@@ -49,6 +49,7 @@ _FAILED = {
     "PyCFunction_NewEx": "null",
     "PyDict_GetItemRef": "-1",
     "PyDict_GetItemWithError": "null",
+    "PyDict_Copy": "null",
     "PyDict_New": "null",
     "PyDict_SetItem": "-1",
     "PyBytes_FromStringAndSize": "null",

@@ -195,6 +195,7 @@ def _kernel_record(
     extents = partial(check_extents, kernel=fn.__name__)
     failed = partial(raise_located, what=grid_of(fn.__name__))
     objects = {"entries": entries, "run_slowly": run_slowly, "extents": extents, "grid_failed": failed}
+    objects["names"] = dict.fromkeys(param.name for param in fn.params)
     addresses = {name: id(value) for name, value in objects.items()}
     words = KERNEL.pack(num_parameters=len(fn.params), shared=launcher.shared, **addresses)
     for param, specialise in zip(fn.params, fn.specialisers, strict=True):

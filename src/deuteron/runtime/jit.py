@@ -305,7 +305,7 @@ class JITFunction(Pickled, Function, KernelInterface):
 
     def _meta(self, bound: Binding) -> dict[str, Any]:
         """What a grid that is a function is given."""
-        return {**bound.options, **dict(zip(self._names, bound.values, strict=True))}
+        return {**dict(zip(self._names, bound.values, strict=True)), **bound.options}
 
     def _launcher(self, bound: Binding, is_warmup: bool = False) -> _Launcher | None:
         """The compiled kernel of these types; None where a hook said not to compile it."""

@@ -35,6 +35,7 @@ API = {
     "PyCFunction_NewEx": "ptr ptr ptr ptr",
     "PyCallable_Check": "i32 ptr",
     "PyCell_Get": "ptr ptr",
+    "PyDict_Copy": "ptr ptr",
     "PyDict_GetItemRef": "i32 ptr ptr ptr",
     "PyDict_GetItemWithError": "ptr ptr ptr",
     "PyDict_New": "ptr",

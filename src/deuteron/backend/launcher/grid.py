@@ -81,20 +81,23 @@ def _define_read_extents(module: Module) -> None:
 
 
 def _define_arguments_by_name(module: Module) -> None:
-    """A new dictionary with the options, then the arguments; NULL with an exception."""
+    """A new dictionary with the arguments, then the options; NULL with an exception.
+
+    It begins as a copy of one that has the names: that takes half as long as to let it grow (20 arguments).
+    """
     given = [("ptr", "kernel"), ("ptr", "objects"), ("ptr", "options"), ("i64", "num_options")]
     c = module.function("arguments_by_name", "ptr", given, kind=Code)
     kernel, objects, options, num_options = c.parameters
     fail, drop = c.block("fail"), c.block("drop")
-    named = c.python("PyDict_New")
+    named = c.python("PyDict_Copy", c.field(kernel, KERNEL, "names", "ptr"))
     c.leave_if(c.is_null(named), fail)
-    with c.repeat(num_options) as index:
-        pair = c.after(options, c.shl(index, c.word(1)))
-        status = c.python("PyDict_SetItem", named, c.at(pair, c.word(0), "ptr"), c.at(pair, c.word(1), "ptr"))
-        c.leave_if(c.is_not_null(status), drop)
     with c.repeat(c.field(kernel, KERNEL, "num_parameters")) as index:
         place = c.add(c.mul(index, c.word(len(PARAMETER))), c.word(len(KERNEL) + PARAMETER.index("name")))
         status = c.python("PyDict_SetItem", named, c.at(kernel, place, "ptr"), c.at(objects, index, "ptr"))
+        c.leave_if(c.is_not_null(status), drop)
+    with c.repeat(num_options) as index:
+        pair = c.after(options, c.shl(index, c.word(1)))
+        status = c.python("PyDict_SetItem", named, c.at(pair, c.word(0), "ptr"), c.at(pair, c.word(1), "ptr"))
         c.leave_if(c.is_not_null(status), drop)
     c.ret(named)
     c.position(drop)

@@ -52,7 +52,7 @@ PARAMETER = Record(
 # What `arrays` says: the specialiser is called for them, or their token depends on their alignment, or does not.
 ARRAYS_CALLED, ARRAYS_ALIGNED, ARRAYS_UNALIGNED = 0, 1, 2
 
-KERNEL = Record("num_parameters shared entries run_slowly extents grid_failed")
+KERNEL = Record("num_parameters shared entries run_slowly extents grid_failed names")
 
 ENTRY = Record("num_words num_conditions num_slots kernel fire target stream device run_packed fail none")
 CONDITION = Record("kind owner name expected")
