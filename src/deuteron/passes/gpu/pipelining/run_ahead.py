@@ -121,6 +121,8 @@ def lead_of(loop: scf.ForOp, b: Builder, inside: Builder, distance: int) -> tupl
 
 def _before_end(b: Builder, loop: scf.ForOp, lead: SSAValue, distance: int) -> SSAValue:
     """The end less the lead; where that overflows the lowest number, below which is no iteration."""
+    if not distance:
+        return loop.ub
     type, bits = lead.type, bit_width_of(lead.type)
     lowest, highest = -(1 << bits - 1), (1 << bits - 1) - 1
     first, step = constant_value(loop.lb), constant_value(loop.step)
