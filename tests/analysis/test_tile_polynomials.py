@@ -117,6 +117,43 @@ def test_loops(case, expected):
 
 
 @triton.jit
+def after(x_ptr, stride, n, CASE: tl.constexpr):
+    ptrs, at = x_ptr + tl.arange(0, 64), 0
+    begin = tl.program_id(1) * 32 if CASE == "begins" else 0
+    end = (n if CASE == "rounded" else n // 8 * 8) if CASE != "program" else tl.program_id(0) * 32
+    for k in range(begin, end, 8):
+        tl.store(x_ptr + k, 0.0)
+        ptrs += k if CASE == "varies" else 8 * stride
+        at += 1
+    for k in range(n):
+        tl.store(ptrs + at, 1.0)
+        at += k * 0 + 1
+        ptrs += 1
+
+
+@pytest.mark.parametrize(
+    ("case", "are_natural", "expected"),
+    [
+        ("program", False, {"x_ptr", "i0", "32*pid*stride", "4*pid", "2*k"}),
+        ("whole", True, {"x_ptr", "i0", "8*end*stride", "end", "2*k"}),
+        ("whole", False, None),  # with a negative n, the first loop has no iteration
+        ("begins", True, None),  # it may begin after its end
+        ("rounded", True, None),
+        ("varies", True, None),
+    ],
+)
+def test_what_a_loop_leaves(case, are_natural, expected):
+    op = [op for op in first_store(after, CASE=case).parent_op().parent_op().walk() if isinstance(op, StoreOp)][1]
+    arguments = op.parent_op().parent_op().body.block.args
+    names = {"divsi": "end", "": "pid"}
+    found = TilePolynomials(frozenset(arguments) if are_natural else frozenset()).of(op.ptr)
+    for atom in found.atoms if found is not None else ():
+        if atom.value is not None and atom.value.name_hint is None:
+            atom.value.name_hint = names.get(atom.value.owner.name.split(".")[-1], "pid")
+    assert (found and written(found)) == expected
+
+
+@triton.jit
 def nested(x_ptr, n):
     i = tl.arange(0, 64)
     for t in range(n):

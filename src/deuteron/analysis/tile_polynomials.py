@@ -3,20 +3,23 @@
     rows = pid * 128 + arange(0, 128)                       128 * pid + i0
     a + rows[:, None] * stride + arange(0, 64)[None, :]     a + 128 * pid * stride + i0 * stride + i1
     a loop that adds 64 to it, from 0 in steps of 1         ... + 64 * k
+    after that loop, which goes to n                        ... + 64 * n, if n is not negative
 
 Pointers count in elements. A tile that a loop carries and advances by what does not change is what it starts with, plus
-that times the number of the iteration. What is no polynomial is an atom, if it is a scalar; tiles are unknown then.
+that times the number of the iteration; what the loop leaves is plus that times how many there are, where this is known
+without rounding. What is no polynomial is an atom, if it is a scalar; tiles are unknown then.
 Integers of 32 bits and more are taken not to overflow; narrower ones are no polynomials.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence, Set
 from dataclasses import dataclass
 
 from xdsl.dialects import arith, scf
 from xdsl.ir import BlockArgument, Operation, SSAValue
 
+from deuteron.analysis.natural import is_natural
 from deuteron.analysis.polynomial import Atom, Polynomial, coordinate
 from deuteron.ir.arith import constant_value
 from deuteron.ir.casts import ExtSIOp
@@ -39,10 +42,11 @@ class TilePolynomials:
     """The polynomials of a function's values, made when they are asked for.
 
     Tiles modulo a scalar count as their dividends, which holds where these are less than the divisors: `wraps_in` says
-    which are in a value.
+    which are in a value. `naturals` are known not to be negative.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, naturals: Set[SSAValue] = frozenset()) -> None:
+        self._naturals = naturals
         self._known: dict[SSAValue, Polynomial | None] = {}
         self._atoms: dict[SSAValue, Atom] = {}
         self._wraps: dict[SSAValue, Wrap] = {}
@@ -73,6 +77,8 @@ class TilePolynomials:
             return Polynomial.constant(int(number))
         if isinstance(value, BlockArgument):
             return self._of_argument(value)
+        if isinstance(value.owner, scf.ForOp):
+            return self._of_result(value.owner, value.index)
         rule = _RULES.get(type(value.owner))
         return rule(self, value.owner) if rule is not None else None
 
@@ -88,6 +94,17 @@ class TilePolynomials:
         distance = self._progress(loop) * advance
         steps = distance.over(Polynomial.constant(_step(loop))) if _step(loop) else None
         return start + steps if steps is not None else None
+
+    def _of_result(self, loop: scf.ForOp, index: int) -> Polynomial | None:
+        """What a loop leaves of a value that it advances, where its range is a multiple of its step."""
+        start, advance = self.of(loop.iter_args[index]), self._advance(loop.body.block.args[1 + index], loop)
+        if start is None or advance is None:
+            return None
+        if advance.number == 0:
+            return start
+        distance = self.of(loop.ub) - self.of(loop.lb)
+        count = distance.over(Polynomial.constant(_step(loop))) if _step(loop) > 0 else None
+        return start + count * advance if count is not None and is_natural(count, self._naturals) else None
 
     def _advance(self, argument: BlockArgument, loop: scf.ForOp) -> Polynomial | None:
         """By how much an iteration advances what it carries, where that does not change."""
@@ -118,11 +135,17 @@ def sources_of(value: SSAValue) -> Iterator[SSAValue]:
 
 def _sources(value: SSAValue) -> Sequence[SSAValue]:
     if not isinstance(value, BlockArgument):
-        return value.owner.operands
+        op = value.owner
+        return _carried(op, value.index) if isinstance(op, scf.ForOp) else op.operands
     loop = value.block.parent_op()
     if not isinstance(loop, scf.ForOp) or value.index == 0:
         return ()
-    return loop.iter_args[value.index - 1], value.block.last_op.operands[value.index - 1]
+    return _carried(loop, value.index - 1)
+
+
+def _carried(loop: scf.ForOp, index: int) -> Sequence[SSAValue]:
+    """What a value that a loop carries begins with, and what its iterations make of it."""
+    return loop.iter_args[index], loop.body.block.last_op.operands[index]
 
 
 def changes_in(polynomial: Polynomial, loop: scf.ForOp) -> bool:

@@ -23,6 +23,12 @@ def kernel(x_ptr, out_ptr, count_ptr, n, CASE: tl.constexpr):
     acc = tl.zeros((16, 16), tl.float32)
     begin = 0 if CASE != "begins" else pid * 16
     end = pid * 16 if CASE != "same" and CASE != "begins" else n
+    if CASE == "least" or CASE == "window":
+        end = tl.minimum(pid * 16, n) // 16 * 16
+    if CASE == "window":
+        begin = tl.maximum(pid * 16 - 32, 0)
+    if CASE == "falls":
+        end = tl.maximum(n - pid * 16, 0)
     for k in range(begin, end, 16):
         x = tl.load(x_ptr + k * 16 + square)
         acc += x if CASE == "sum" else tl.dot(x, x)
@@ -50,7 +56,10 @@ def modules(case):
     ("case", "reverses"),
     [
         ("grows", True),
+        ("least", True),
         ("same", False),
+        ("window", False),
+        ("falls", False),
         ("begins", False),
         ("sum", False),
         ("both", False),

@@ -12,14 +12,17 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass
+from fractions import Fraction
 
 from xdsl.context import Context
 from xdsl.dialects import arith, scf
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import Operation
+from xdsl.ir import Operation, SSAValue
 from xdsl.rewriter import InsertPoint
 
+from deuteron.analysis.polynomial import Polynomial
 from deuteron.analysis.tile_polynomials import TilePolynomials
+from deuteron.ir.arith import constant_value
 from deuteron.ir.builder import Builder
 from deuteron.ir.effects import GLOBAL, ORDER, READ, WRITE, Kind, effects_inside
 from deuteron.ir.nested import nested_ops
@@ -55,11 +58,27 @@ def _multiplies(loop: scf.ForOp) -> bool:
     return bool(nested_ops(loop, DotOp))
 
 
-def _growth(known: TilePolynomials, loop: scf.ForOp) -> int:
+def _growth(known: TilePolynomials, loop: scf.ForOp) -> Fraction:
     """How much longer the range of a loop is from one program to the next; 0 where that is not known."""
-    extent = known.of(loop.ub) - known.of(loop.lb)
-    alone = {atoms[0].value: factor for atoms, factor in extent if len(atoms) == 1}
-    return sum(factor for value, factor in alone.items() if _is_fastest(value.owner))
+    return _slope(known, known.of(loop.ub) - known.of(loop.lb))
+
+
+def _slope(known: TilePolynomials, polynomial: Polynomial) -> Fraction:
+    alone = {atoms[0].value: factor for atoms, factor in polynomial if len(atoms) == 1}
+    return sum((factor * _slope_of(known, value) for value, factor in alone.items()), Fraction())
+
+
+def _slope_of(known: TilePolynomials, value: SSAValue) -> Fraction:
+    """Of an atom. A minimum or a maximum grows as far as one of its operands does, if none falls."""
+    op = value.owner
+    if _is_fastest(op):
+        return Fraction(1)
+    if isinstance(op, arith.DivSIOp) and constant_value(op.rhs):
+        return _slope(known, known.of(op.lhs)) / constant_value(op.rhs)
+    if isinstance(op, arith.MinSIOp | arith.MaxSIOp):
+        low, high = sorted(_slope(known, known.of(operand)) for operand in op.operands)
+        return Fraction() if low < 0 < high else high if high else low
+    return Fraction()
 
 
 def _is_fastest(op: object) -> bool:

@@ -214,10 +214,78 @@ def attention(q_ptr, k_ptr, v_ptr, out_ptr, stride_z, stride_h, stride_row, begi
 
 
 @pytest.mark.parametrize(
-    ("case", "expected"), [("plain", (2, 1)), ("begin", (0, 3)), ("index", (1, 3)), ("cast", (1, 2))]
+    ("case", "expected"), [("plain", (2, 1)), ("begin", (2, 1)), ("index", (1, 3)), ("cast", (1, 2))]
 )
 def test_attention(case, expected):
     assert loads(attention, CASE=case) == expected
+
+
+def test_what_may_be_before_the_array_stays():
+    hinted = [name for name in attention.arg_names if name not in ("begin", "CASE")]
+    assert loads(attention, hinted, CASE="begin") == (0, 3)
+
+
+@deuteron.jit
+def two_loops(q_ptr, k_ptr, out_ptr, n, stride, CASE: tl.constexpr):
+    """The second loop goes on where the first has ended, by pointers, block pointers or the index."""
+    first = tl.program_id(0) * 64
+    rows, columns, dims = first + tl.arange(0, 64), tl.arange(0, 32), tl.arange(0, 16)
+    q = tl.load(q_ptr + rows[:, None] * stride + dims[None, :], rows[:, None] < n, 0.0)
+    ptrs = k_ptr + columns[:, None] * stride + dims[None, :]
+    block = tl.make_block_ptr(k_ptr, (n, 16), (stride, 1), (0, 0), (32, 16), (1, 0))
+    middle = n // 32 * 32 if CASE == "all" or CASE == "blocks" else tl.minimum(first, n) // 32 * 32
+    end = n if CASE == "all" or CASE == "blocks" else tl.minimum(first + (64 if CASE != "beyond" else n), n)
+    end += CASE == "past"
+    acc = tl.zeros((64, 16), tl.float32)
+    for start in range(0, middle, 32):
+        if CASE == "pointers":
+            k = tl.load(ptrs)
+        elif CASE == "blocks":
+            k = tl.load(block)
+        else:
+            k = tl.load(ptrs + start * stride)
+        acc = tl.dot(tl.dot(q, k.T).to(tl.float16), k, acc)
+        if CASE == "pointers":
+            ptrs += 32 * stride
+        block = tl.advance(block, (32, 0))
+    for start in range(middle, end, 32):
+        inside = (start + columns < n)[:, None]
+        if CASE == "pointers":
+            k = tl.load(ptrs, inside, 0.0)
+        elif CASE == "blocks":
+            k = tl.load(block, boundary_check=(0,), padding_option="zero")
+        else:
+            k = tl.load(ptrs + start * stride, inside, 0.0)
+        acc = tl.dot(tl.where(rows[:, None] >= start + columns[None, :], tl.dot(q, k.T), 0).to(tl.float16), k, acc)
+        if CASE == "pointers":
+            ptrs += 32 * stride
+        block = tl.advance(block, (32, 0))
+    tl.store(out_ptr + rows[:, None] * 16 + dims[None, :], acc.to(tl.float16), rows[:, None] < n)
+
+
+@pytest.mark.parametrize(
+    ("case", "of_hinted", "of_any"),
+    [
+        ("index", (2, 1), (2, 1)),  # a negative n leaves no iteration
+        ("all", (2, 1), (2, 1)),
+        ("beyond", (2, 1), (2, 1)),
+        ("past", (2, 1), (1, 2)),  # an iteration where n is -1 begins before the array
+        ("pointers", (2, 1), (1, 2)),
+        ("blocks", (2, 1), (2, 1)),  # they leave out what is before the array
+    ],
+)
+def test_two_loops(case, of_hinted, of_any):
+    hinted = [name for name in two_loops.arg_names if name not in ("n", "CASE")]
+    assert loads(two_loops, CASE=case) == of_hinted
+    assert loads(two_loops, hinted, CASE=case) == of_any
+
+
+@pytest.mark.parametrize("n", [-96, 0, 16, 30, 64, 100, 160])
+@pytest.mark.parametrize("case", ["index", "pointers", "blocks"])
+def test_two_loops_load_the_same(rng, case, n):
+    q, k, out = (array(rng, max(n, 64), 16) for _ in range(3))
+    hinted = [name for name in two_loops.arg_names if name not in ("CASE", *(() if n % 16 == 0 and n >= 0 else "n"))]
+    check_same(ttir(two_loops, hinted, CASE=case), [q, k, out, n, 16], out, (3, 1, 1))
 
 
 def test_offsets_of_heads_are_dimensions(rng):

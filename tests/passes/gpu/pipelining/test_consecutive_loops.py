@@ -1,4 +1,4 @@
-"""Attention in loops that begin anywhere, and in two loops that share what they carry: any number of iterations each."""
+"""Attention in loops that begin anywhere, and in two that share what they carry: any number of iterations each."""
 
 import numpy as np
 import pytest
@@ -110,8 +110,6 @@ def test_warps_are_specialised_for_both(rng, way, how):
 
 def test_both_loops_are_copied_by_tma(rng):
     """What goes on from one loop to the next is a place, not a tile of pointers."""
-    kernel = run(rng, 128, "pointers", 64)
-    assert len(instructions_with(kernel, "ld.global")) == len(
-        instructions_with(run(rng, 128, "helper", 64), "ld.global")
-    )
+    kernel, other = (run(rng, 128, how, 64) for how in ("pointers", "helper"))
+    assert len(instructions_with(kernel, "ld.global")) == len(instructions_with(other, "ld.global"))
     assert "x!tt.ptr<f16>" not in generic_asm(kernel, "ttgir").split('"scf.for"', 1)[1].split('"tt.store"')[0]

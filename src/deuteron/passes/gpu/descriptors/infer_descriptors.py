@@ -9,29 +9,30 @@ instead, where what the dot makes of the rows after it is stored nowhere.
 What has to hold, else the load stays: strides and sizes come from arguments alone; base, strides and what moves the
 box along its rows are aligned to 16 bytes; strides are products of arguments hinted as divisible by 16, which are not
 negative then; offsets are not negative; the kernel does not write to that argument.
-Offsets count as not negative where nothing is subtracted and every part is a program id, an induction variable that
-starts so, or a quotient or remainder of such.
+Offsets count as not negative where nothing is subtracted and every part is a program id, an argument with that hint, an
+induction variable that starts so, or a quotient, remainder, minimum or sum of such.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass
 from math import gcd, prod
 
 from xdsl.context import Context
 from xdsl.dialects import arith, scf
 from xdsl.dialects.builtin import ModuleOp, TensorType
-from xdsl.ir import Attribute, BlockArgument, Operation, SSAValue, Use
+from xdsl.ir import Attribute, Operation, SSAValue, Use
 from xdsl.rewriter import InsertPoint
 
 from deuteron.analysis.axis_analysis import AxisInfoAnalysis
 from deuteron.analysis.guarded_results import is_guarded
+from deuteron.analysis.natural import is_natural
 from deuteron.analysis.polynomial import Polynomial
 from deuteron.analysis.strided_tile import ONE, Dimension, StridedTile, is_uniform, masked, strided_tile
 from deuteron.analysis.tile_polynomials import TilePolynomials, Wrap, changes_in, sources_of
 from deuteron.analysis.written_arguments import is_apart, written_arguments
-from deuteron.ir.arith import CmpIOp, SelectOp, constant_value
+from deuteron.ir.arith import CmpIOp, SelectOp
 from deuteron.ir.builder import Builder
 from deuteron.ir.casts import ExtSIOp
 from deuteron.ir.nested import nested_ops
@@ -39,9 +40,7 @@ from deuteron.ir.tt.descriptor import MAX_RANK, DescriptorLoadOp, MakeTensorDesc
 from deuteron.ir.tt.dot import DotOp
 from deuteron.ir.tt.function import FuncOp
 from deuteron.ir.tt.memory import LoadOp
-from deuteron.ir.tt.program import GetNumProgramsOp, GetProgramIdOp
 from deuteron.ir.tt.shape import TransOp
-from deuteron.ir.ttng.cluster import ClusterCTARankOp
 from deuteron.ir.types import bit_width_of, byte_width_of, element_type_of, i32, i64, shape_of
 from deuteron.machine.gpu import GPUConfig, TensorMemoryCopies
 from deuteron.passes.gpu.dot_instructions import must_be_k_major, uses_wgmma
@@ -94,8 +93,8 @@ class _Rewrite:
 
     def __init__(self, func: FuncOp, tma: TensorMemoryCopies):
         self._tma = tma
-        self._info, self._known = AxisInfoAnalysis(func), TilePolynomials()
         self._hinted = {arg for index, arg in enumerate(func.args) if func.arg_divisibility(index) % tma.alignment == 0}
+        self._info, self._known = AxisInfoAnalysis(func), TilePolynomials(self._hinted)
         self._written = written_arguments(func)
         self._entry = Builder(InsertPoint.at_start(func.body.block), func.location)
         self._descriptors: dict[tuple, SSAValue] = {}
@@ -140,7 +139,7 @@ class _Rewrite:
             and _is_read_along(load.result, rows[0].axis)
             and all(self._divisibility(one) % self._tma.alignment == 0 for one in aligned)
             and all(map(self._is_forward, strides))
-            and all(_may_count(one) for one in tile.dimensions)
+            and all(_may_count(one, self._hinted) for one in tile.dimensions)
             and (not _is_wide(load.ptr) or all(_is_near(one, size, self._tma.max_extent) for one in tile.dimensions))
         )
 
@@ -211,12 +210,12 @@ def _is_read_along(value: SSAValue, axis: int) -> bool:
     return True
 
 
-def _may_count(dimension: Dimension) -> bool:
+def _may_count(dimension: Dimension, naturals: Set[SSAValue]) -> bool:
     """Whether offset and size fit a descriptor: 32 bits, and not negative except where a mask says so."""
     atoms = dimension.offset.atoms | (dimension.size.atoms if dimension.size is not None else set())
     if any(bit_width_of(atom.value.type) > 32 for atom in atoms):
         return False
-    return dimension.starts_at_zero or is_natural(dimension.offset)
+    return dimension.starts_at_zero or is_natural(dimension.offset, naturals)
 
 
 def _is_wide(pointer: SSAValue) -> bool:
@@ -229,31 +228,6 @@ def _is_near(dimension: Dimension, size: int, max_step: int) -> bool:
     """Whether an offset fits 32 bits, however large the array is: in memory of 256 GB those of long strides do."""
     stride = dimension.stride.number
     return stride is None or stride * size >= 128 or all(factor <= max_step for _, factor in dimension.offset)
-
-
-def is_natural(polynomial: Polynomial) -> bool:
-    """Whether it is certainly not negative."""
-    return all(factor > 0 and all(_is_natural(atom.value) for atom in atoms) for atoms, factor in polynomial)
-
-
-def _is_natural(value: SSAValue) -> bool:
-    number = constant_value(value)
-    if number is not None:
-        return number >= 0
-    if isinstance(value, BlockArgument):
-        loop = value.block.parent_op()
-        counts = isinstance(loop, scf.ForOp) and value.index == 0 and (constant_value(loop.step) or 0) > 0
-        return counts and _is_natural(loop.lb)
-    op = value.owner
-    if isinstance(op, arith.RemSIOp | arith.DivSIOp):
-        return _is_natural(op.lhs)
-    if isinstance(op, arith.MaxSIOp):
-        return any(map(_is_natural, op.operands))
-    return isinstance(op, NATURAL) and all(map(_is_natural, op.operands))
-
-
-# Where all operands are natural. That integers do not overflow is taken for granted.
-NATURAL = (GetProgramIdOp, GetNumProgramsOp, ClusterCTARankOp, arith.AddiOp, arith.MuliOp, arith.MinSIOp, ExtSIOp)
 
 
 def emit(b: Builder, polynomial: Polynomial, type: Attribute) -> SSAValue:
