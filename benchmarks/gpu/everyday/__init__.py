@@ -8,6 +8,6 @@ the others     a family's cases: sizes, configurations, reference, torch's funct
 Each module of a family has `cases(is_small=False)`; small ones are for tests.
 """
 
-from benchmarks.gpu.everyday import norms, pointwise, products, rows, shared_products
+from benchmarks.gpu.everyday import attention, models, norms, pointwise, products, rows, shared_products
 
-FAMILIES = (norms, pointwise, rows, products, shared_products)
+FAMILIES = (norms, pointwise, rows, products, shared_products, attention, models)
