@@ -151,3 +151,12 @@ def chosen_pointers(x, y, out, choice, N: tl.constexpr):
 def test_pointers_that_may_be_several_arguments(compare, rng, choice):
     arrays = [rng.integers(0, 99, 80).astype(np.int32) for _ in range(3)]
     compare(chosen_pointers, [*arrays, choice], {"N": 64})
+
+
+def test_loads_have_masks_only_where_lanes_are_off(lower_python, lower_module):
+    """Loads without masks are fetched ahead."""
+    x = np.zeros(256, np.float32)
+    module = lower_python(copy_masked, [x, x, 0, 1000], {"BLOCK": 256})
+    llir = lower_module(module, cpu="x86-64-v4").llir
+    assert llir.count("= load <64 x float>") == 1
+    assert llir.count("call <64 x float> @llvm.masked.load") == 1

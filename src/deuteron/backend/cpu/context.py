@@ -17,6 +17,7 @@ from xdsl.ir import Block, Operation, SSAValue
 from deuteron.backend.cpu.emitter import Emitter
 from deuteron.backend.cpu.fragment import Axis, Fragment, Uniform
 from deuteron.backend.cpu.plan import ops
+from deuteron.backend.cpu.plan.axes import ELEMENTS, Vectorisation
 from deuteron.backend.cpu.plan.items import Place, Region
 from deuteron.backend.cpu.plan.schedule import Plan
 from deuteron.backend.cpu.target import CPUTarget
@@ -35,8 +36,8 @@ Rule = Callable[..., Fragment]
 @dataclass(eq=False)
 class Context:
     """What the rules see: where code goes, what is known, and what it is compiled for. `emit_region` emits the items of
-    a block at the innermost level. `quotients` are the divisions that are done once for the lanes of a vector; `limits`
-    and `last_spans` are known of the memory that accesses are checked against.
+    a block at the innermost level. `vectorisation` is that of the nest which is emitted; `limits` and `last_spans` are
+    known of the memory that accesses are checked against.
     """
 
     module: Module
@@ -55,7 +56,7 @@ class Context:
     regions: dict[Block, int] = field(default_factory=dict)
     nest_level: int = 0
     tiles: dict[tuple[SSAValue, AxisIndex], Fragment] = field(default_factory=dict)
-    quotients: Collection[Operation] = frozenset()
+    vectorisation: Vectorisation = ELEMENTS
     lane_functions: set[str] = field(default_factory=set)
     limits: dict[tuple[int, int, int], tuple[Value, Value]] = field(default_factory=dict)
     last_spans: dict[Operation, Value] = field(default_factory=dict)

@@ -143,7 +143,7 @@ def _choose(ctx: Context, nest: Nest) -> Vectorisation:
 
 def _emit_loops(ctx: Context, nest: Nest, vectorisation: Vectorisation) -> None:
     loops = NestLoops(ctx, nest, vectorisation)
-    ctx.quotients = vectorisation.quotients.ops
+    ctx.vectorisation = vectorisation
     for axis in loops.order:
         loops.open(axis)
     reductions = [root for root in nest.roots if isinstance(root, ReduceRoot)]
@@ -154,7 +154,7 @@ def _emit_loops(ctx: Context, nest: Nest, vectorisation: Vectorisation) -> None:
     for _ in loops.order:
         loops.close()
     ctx.tiles.clear()
-    ctx.quotients = frozenset()
+    ctx.vectorisation = ELEMENTS
 
 
 def _emit_reduced(loops: NestLoops, roots: list[ReduceRoot]) -> None:

@@ -91,7 +91,7 @@ def _remainder(signed: bool) -> Rule:
 
 def _is_regular(ctx: Context, op: Operation, x: Fragment) -> bool:
     """Whether the quotient is the same in all lanes: see plan/quotients.py."""
-    return op in ctx.quotients and isinstance(x, Affine)
+    return op in ctx.vectorisation.quotients.ops and isinstance(x, Affine)
 
 
 def _of_first_lanes(ctx: Context, x: Affine, y: Uniform, signed: bool) -> tuple[Fragment, Fragment]:
