@@ -297,6 +297,11 @@ class Settings:
         return os.fsencode(_variable("DEUTERON_CACHE_KEY") or "")
 
     @property
+    def remote_cache(self) -> str | None:
+        """DEUTERON_REMOTE_CACHE: where machines share what they compile, an address for fsspec; entries are signed."""
+        return _variable("DEUTERON_REMOTE_CACHE") or None
+
+    @property
     def dump_dir(self) -> Path | None:
         """DEUTERON_DUMP_DIR (or, with TRITON_KERNEL_DUMP, Triton's): where the text of every stage is written."""
         return self._folder("DEUTERON_DUMP_DIR", "TRITON_KERNEL_DUMP", "TRITON_DUMP_DIR", "dump")

@@ -43,7 +43,7 @@ def is_usable(directory: Path) -> bool:
         return True
     if reason is None:
         return True
-    _warn(
+    warn_once(
         f"the cache folder '{directory}' is not used, for it holds machine code and {reason}; kernels are compiled "
         f"again. Empty it and make it yours alone (chmod go-w '{directory}'), name another one in DEUTERON_CACHE_DIR, "
         "or, if it is meant to be shared, set DEUTERON_CACHE_SHARED=1 and DEUTERON_CACHE_KEY"
@@ -52,11 +52,16 @@ def is_usable(directory: Path) -> bool:
 
 
 def _has_key(directory: Path) -> bool:
+    return has_key(f"the shared cache folder '{directory}'", "DEUTERON_CACHE_SHARED")
+
+
+def has_key(cache: str, variable: str) -> bool:
+    """Whether there is a secret to sign entries with; without one a cache that a variable asks for is not used."""
     if len(settings.cache_key) >= MIN_KEY_BYTES:
         return True
-    _warn(
-        f"the shared cache folder '{directory}' is not used: DEUTERON_CACHE_SHARED needs a secret of {MIN_KEY_BYTES} "
-        f"or more bytes in DEUTERON_CACHE_KEY, which entries are signed with, and there are {len(settings.cache_key)}"
+    warn_once(
+        f"{cache} is not used: {variable} needs a secret of {MIN_KEY_BYTES} or more bytes in DEUTERON_CACHE_KEY, which "
+        f"entries are signed with, and there are {len(settings.cache_key)}"
     )
     return False
 
@@ -100,7 +105,7 @@ def read(path: Path) -> bytes:
     with open(path, "rb") as file:
         reason = None if settings.cache_is_shared else _distrusted(os.fstat(file.fileno()))
         if reason is not None:
-            _warn(f"the file '{path}' of the cache is not used: {reason}")
+            warn_once(f"the file '{path}' of the cache is not used: {reason}")
             raise PermissionError(f"{path}: {reason}")
         return file.read()
 
@@ -166,12 +171,15 @@ def touch(path: Path) -> None:
 
 def not_written(directory: Path, error: OSError) -> None:
     """Say that a cache folder cannot be written to."""
-    _warn(f"compiled kernels are not kept in the cache folder '{directory}': {error.strerror or error}")
+    warn_once(f"compiled kernels are not kept in the cache folder '{directory}': {error.strerror or error}")
 
 
-def seal(*parts: bytes) -> bytes:
-    """What says that the parts are whole, and, in a shared cache, written by somebody who has its key."""
-    digest = _signature() if settings.cache_is_shared else hashlib.sha256()
+def seal(*parts: bytes, is_signed: bool | None = None) -> bytes:
+    """What says that the parts are whole, and, if it is signed, written by somebody who has the key. Where nothing is
+    said it is in a shared cache.
+    """
+    is_signed = settings.cache_is_shared if is_signed is None else is_signed
+    digest = _signature() if is_signed else hashlib.sha256()
     for part in parts:
         digest.update(len(part).to_bytes(8, "little"))
         digest.update(part)
@@ -184,12 +192,12 @@ def _signature() -> Any:
     return hmac.new(settings.cache_key, digestmod="sha256")
 
 
-def is_whole(found: bytes, *parts: bytes) -> bool:
+def is_whole(found: bytes, *parts: bytes, is_signed: bool | None = None) -> bool:
     """Whether that is the seal of the parts."""
-    return compare_digest(found, seal(*parts))
+    return compare_digest(found, seal(*parts, is_signed=is_signed))
 
 
-def _warn(text: str) -> None:
+def warn_once(text: str) -> None:
     if text not in _warned:
         _warned.add(text)
         warnings.warn(f"Deuteron: {text}", RuntimeWarning, stacklevel=2)

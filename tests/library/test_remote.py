@@ -104,3 +104,20 @@ def test_a_dask_cluster(project: Project, tmp_path: Path):
         assert project.contents() == by_processes.contents()
         project.edit("deuteron.toml", "BLOCK = [64, 128]", "BLOCK = [64, 128, 256]")
         assert project.build(with_objects=False, executor=executor).compiled == 2
+
+
+def test_machines_with_a_cache_in_common(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """A build takes what another machine has compiled, from the same sources in another folder."""
+    pytest.importorskip("fsspec")
+    shared = tmp_path / "shared"
+    monkeypatch.setenv("DEUTERON_REMOTE_CACHE", f"file://{shared}")
+    monkeypatch.setenv("DEUTERON_CACHE_KEY", "a secret of these machines")
+    builds, times = [], []
+    for machine in ("first", "second"):
+        monkeypatch.setenv("DEUTERON_CACHE_DIR", str(tmp_path / f"cache-{machine}"))
+        project = write_project(tmp_path / machine)
+        assert project.build(with_objects=False).compiled == 5
+        builds.append(project.contents())
+        times.append({path.name: path.stat().st_mtime_ns for path in shared.rglob("*.kernel")})
+    assert builds[0] == builds[1]
+    assert times[0] == times[1] and len(times[0]) == 5, "what is compiled is written there"

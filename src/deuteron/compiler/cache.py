@@ -55,30 +55,31 @@ def _path(directory: Path, key: str) -> Path:
     return directory / key[:2] / f"{key}.kernel"
 
 
-def encode_file(key: str, entry: Entry) -> bytes:
-    """The content of the file of an entry."""
-    header, parts = encode(key, entry)
+def encode_file(key: str, entry: Entry, is_signed: bool | None = None) -> bytes:
+    """The content of the file of an entry; signed in a shared cache where nothing is said."""
+    header, parts = encode(key, entry, is_signed)
     return b"\n".join((json.dumps(header).encode(), b"".join(parts.values())))
 
 
-def decode_file(key: str, content: bytes) -> Entry:
+def decode_file(key: str, content: bytes, is_signed: bool | None = None) -> Entry:
     """The entry in the content of a file; raises one of UNREADABLE where it is not whole, or is of another key."""
     line, _, body = content.partition(b"\n")
-    return decode(key, json.loads(line), body)
+    return decode(key, json.loads(line), body, is_signed)
 
 
-def encode(key: str, entry: Entry) -> tuple[dict[str, Any], dict[str, bytes]]:
+def encode(key: str, entry: Entry, is_signed: bool | None = None) -> tuple[dict[str, Any], dict[str, bytes]]:
     """The header, and the texts of the stages as bytes."""
     parts = {name: text.encode() if isinstance(text, str) else text for name, text in entry.texts.items()}
     stages = [[name, len(part), isinstance(entry.texts[name], str)] for name, part in parts.items()]
     header = {"format": FORMAT, "key": key, "metadata": entry.metadata.to_json(), "stages": stages}
-    return {**header, "seal": seal(*_sealed(header, b"".join(parts.values()))).hex()}, parts
+    return {**header, "seal": seal(*_sealed(header, b"".join(parts.values())), is_signed=is_signed).hex()}, parts
 
 
-def decode(key: str, header: dict[str, Any], body: bytes) -> Entry:
+def decode(key: str, header: dict[str, Any], body: bytes, is_signed: bool | None = None) -> Entry:
     """The entry of a header and all texts; raises one of UNREADABLE where it is not whole, or is of another key."""
     found = bytes.fromhex(header.pop("seal"))
-    if not is_whole(found, *_sealed(header, body)) or header["format"] != FORMAT or header["key"] != key:
+    is_sound = is_whole(found, *_sealed(header, body), is_signed=is_signed)
+    if not is_sound or header["format"] != FORMAT or header["key"] != key:
         raise ValueError("not a whole entry of this version and key")
     texts, begin = {}, 0
     for name, length, is_text in header["stages"]:

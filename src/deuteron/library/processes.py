@@ -77,7 +77,7 @@ def shares(variants: Sequence[Variant], processes: int) -> list[list[Variant]]:
 
 def _start(context: multiprocessing.context.BaseContext, share: list[Variant], root: Path) -> _Running:
     ours, theirs = context.Pipe(duplex=False)
-    process = context.Process(target=serve, args=(theirs, share, root), daemon=True)
+    process = context.Process(target=serve, args=(theirs, share, root, dict(os.environ)), daemon=True)
     process.start()
     theirs.close()
     return _Running(process, ours, deque(share))

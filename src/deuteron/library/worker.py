@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -60,8 +60,12 @@ class DeclarationError(UsageError):
         self.keys = keys
 
 
-def serve(connection: Connection, variants: Sequence[Variant], root: Path) -> None:
-    """Compile all, which have one source, and send the outcome of each as it is there."""
+def serve(connection: Connection, variants: Sequence[Variant], root: Path, environment: Mapping[str, str]) -> None:
+    """Compile all, which have one source, and send the outcome of each as it is there. The environment is that of the
+    build: the process comes of one that may be older.
+    """
+    os.environ.clear()
+    os.environ.update(environment)
     os.chdir(root)
     for variant in variants:
         connection.send(outcome_of(variant, root))
