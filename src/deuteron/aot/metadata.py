@@ -30,6 +30,7 @@ _ABSENT = {
     "resources": {},
     "tensor_maps": [],
     "assertions": [],
+    "uses_tiles": False,
     "has_ptx": False,
     "launch_attributes": [],
     "is_checked": False,

@@ -69,17 +69,19 @@ def make_params(name: str, type: str, divisibility: int = 1) -> list[Param]:
 class Facts:
     """What the stages of a compile found out about a kernel. Sizes are in bytes; `scratch_bytes` are for each thread.
 
-    `written` names the parameters whose memory the kernel may write; None: any. `waiting_line` is where programs may
-    wait for one another, 0 where none does; known of a kernel for the CPU. `extra_warps` are those that a launch has
-    besides the option `num_warps`. `resources` is what the assembler reported: on a GPU the numbers of
-    `ptxas.Resources`, the sum `spill_bytes`, and all it said besides as `warnings`. `tensor_maps` are parameters of the
-    kernel after its arguments, which a launch makes. `assertions` are those, and the accesses that are checked, that a
-    kernel for the CPU tells its launch of, by number.
+    `written` names the parameters whose memory the kernel may write; None: any. `waiting_line` is where programs
+    may wait for one another, 0 where none does; known of a kernel for the CPU. `uses_tiles`: of AMX, for which a
+    process asks the system first. `extra_warps` are those that a launch has besides the option `num_warps`.
+    `resources` is what the assembler reported: on a GPU the numbers of `ptxas.Resources`, the sum `spill_bytes`,
+    and all it said besides as `warnings`. `tensor_maps` are parameters of the kernel after its arguments, which a
+    launch makes. `assertions` are those, and the accesses that are checked, that a kernel for the CPU tells its
+    launch of, by number.
     """
 
     written: tuple[str, ...] | None = None
     scratch_bytes: int = 0
     waiting_line: int = 0
+    uses_tiles: bool = False
     shared: int = 0
     extra_warps: int = 0
     resources: dict[str, Any] = field(default_factory=dict)

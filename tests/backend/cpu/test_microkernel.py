@@ -7,9 +7,18 @@ import ctypes
 import numpy as np
 import pytest
 
-from deuteron.backend.cpu.microkernel import MatmulShape, choose_blocking, emit_matmul
+from deuteron.backend.cpu.blocking import MatmulShape, choose_blocking
+from deuteron.backend.cpu.microkernel import emit_matmul
 from deuteron.backend.cpu.packing import emit_packed
-from deuteron.backend.cpu.products import BF16_PAIRS, LANES, NATIVE_PRODUCTS, NativeProduct, has_product, plain_product
+from deuteron.backend.cpu.products import (
+    BF16_PAIRS,
+    LANES,
+    NATIVE_PRODUCTS,
+    NativeProduct,
+    VectorProduct,
+    has_product,
+    plain_product,
+)
 from deuteron.backend.cpu.target import cpu_target
 from deuteron.backend.cpu.transpose import emit_transpose
 from deuteron.backend.llvm.compile import emit_assembly, emit_object, optimise
@@ -17,6 +26,7 @@ from deuteron.backend.llvm.loader import load_object
 from deuteron.backend.llvm.module import Module
 from deuteron.backend.llvm.targets import resolve_cpu
 
+VECTOR_PRODUCTS = {name: product for name, product in NATIVE_PRODUCTS.items() if isinstance(product, VectorProduct)}
 TYPES = {np.float32: "float", np.float64: "double", np.int32: "i32"}
 
 
@@ -86,7 +96,7 @@ def test_sizes_that_are_no_powers_of_two(rng, m, n):
     multiply(rng, MatmulShape(m, n, 5, lda=5, ldb=n, ldc=n), np.float32, "x86-64-v3")
 
 
-@pytest.mark.parametrize("product", NATIVE_PRODUCTS.values(), ids=NATIVE_PRODUCTS)
+@pytest.mark.parametrize("product", VECTOR_PRODUCTS.values(), ids=VECTOR_PRODUCTS)
 @pytest.mark.parametrize("k, n, stride", [(4, 16, 16), (8, 64, 64), (64, 32, 37)])
 def test_packing(rng, k, n, stride, product):
     """Neighbours along k are next to each other, in the order of the columns."""
@@ -98,7 +108,7 @@ def test_packing(rng, k, n, stride, product):
     np.testing.assert_array_equal(lanes, expected)
 
 
-@pytest.mark.parametrize("product", NATIVE_PRODUCTS.values(), ids=NATIVE_PRODUCTS)
+@pytest.mark.parametrize("product", VECTOR_PRODUCTS.values(), ids=VECTOR_PRODUCTS)
 @pytest.mark.parametrize("m, n, k", [(1, 16, 4), (8, 32, 8), (13, 48, 20), (64, 64, 64)])
 def test_native_products(rng, m, n, k, product):
     """Run where this machine has the instruction, else compiled for one that has."""
@@ -118,7 +128,7 @@ def test_native_products(rng, m, n, k, product):
     np.testing.assert_array_equal(c, expected)
 
 
-INSTRUCTIONS = {"bf16 pairs": "vdpbf16ps", "byte quads": "vpdpbusd"}
+INSTRUCTIONS = {"bf16 tiles": "tdpbf16ps", "byte tiles": "tdpbssd", "bf16 pairs": "vdpbf16ps", "byte quads": "vpdpbusd"}
 
 
 def _lanes(elements: np.ndarray, product: NativeProduct) -> np.ndarray:
@@ -128,7 +138,16 @@ def _lanes(elements: np.ndarray, product: NativeProduct) -> np.ndarray:
     return elements.astype(np.uint8).copy().view(np.int32)
 
 
-@pytest.mark.parametrize(("arch", "names"), [("znver5", INSTRUCTIONS), ("icelake-server", ["byte quads"]), ("skx", [])])
+@pytest.mark.parametrize(
+    ("arch", "names"),
+    [
+        ("sapphirerapids", INSTRUCTIONS),
+        ("znver5", VECTOR_PRODUCTS),
+        ("icelake-server", ["byte quads"]),
+        ("skx", []),
+        ("cortex-a72", []),
+    ],
+)
 def test_products_of_a_processor(arch, names):
     target = cpu_target(*resolve_cpu(arch))
     assert [name for name, product in NATIVE_PRODUCTS.items() if has_product(product, target)] == list(names)

@@ -1,10 +1,15 @@
 /* Whether this processor has what a kernel was compiled for. A feature is a bit of a register of the CPUID instruction;
-   0xD in its `state` are the registers that the system must save (XCR0): 0x6 for AVX, 0xE6 for AVX-512. */
+   0xD in its `state` are the registers that the system must save (XCR0): 0x6 for AVX, 0xE6 for AVX-512, 0x60000 for the
+   tiles of AMX, for which a process has to ask Linux (its documentation, arch/x86/xstate). */
 #include "cpu_types.h"
 #include "status.h"
 
 #if defined(__x86_64__)
 #include <cpuid.h>
+#if defined(__linux__)
+#include <sys/syscall.h>
+#include <unistd.h>
+#endif
 #endif
 
 typedef struct {
@@ -23,13 +28,23 @@ static uint32_t deuteron_saved_state(void) {
   return low;
 }
 
+static int deuteron_may_use_tiles(void) {
+#if defined(__linux__)
+  return syscall(SYS_arch_prctl, 0x1023, 18) == 0; /* ARCH_REQ_XCOMP_PERM of XFEATURE_XTILEDATA: of all threads */
+#else
+  return 0;
+#endif
+}
+
 static int deuteron_has_feature(const deuteron_cpu_feature *feature) {
   uint32_t regs[4];
   if (feature->state && (deuteron_saved_state() & feature->state) != feature->state)
     return 0;
   if (!__get_cpuid_count(feature->leaf, feature->subleaf, &regs[0], &regs[1], &regs[2], &regs[3]))
     return 0;
-  return (int)(regs[feature->reg] >> feature->bit & 1);
+  if (!(regs[feature->reg] >> feature->bit & 1))
+    return 0;
+  return !(feature->state & 0x40000) || deuteron_may_use_tiles();
 }
 #else
 static int deuteron_has_feature(const deuteron_cpu_feature *feature) {

@@ -25,6 +25,7 @@ from deuteron.errors import UsageError
 from deuteron.options import Target
 
 if TYPE_CHECKING:
+    from deuteron.aot.metadata import KernelRecord
     from deuteron.aot.targets.cpu_features import Feature
     from deuteron.compiler import CompiledKernel
 
@@ -51,13 +52,19 @@ def _features(target: Target) -> tuple[Feature, ...]:
     return required_features(str(target.arch))
 
 
+def _tile_features(record: KernelRecord) -> tuple[Feature, ...]:
+    from deuteron.aot.targets.cpu_features import TILE_FEATURES  # deferred: brings LLVM
+
+    return TILE_FEATURES if record.uses_tiles else ()
+
+
 def source(code: KernelCode) -> str:
     """The text of a kernel's `.c`."""
     from deuteron.backend.llvm.targets import architecture_of  # deferred: brings LLVM
 
     record = code.record
     arch = record.target.partition(":")[2]
-    features = _features(Target("cpu", arch))
+    features = _features(Target("cpu", arch)) + _tile_features(record)
     architecture = f"defined(__{architecture_of(arch)}__) && defined(__ELF__)"
     grid = _grid_code(code)
     return render(

@@ -4,7 +4,8 @@
 
 LLVM has no call that lists what a CPU name implies, but it inlines a function into another only if the other has all of
 its features. So for every feature a function that has it is offered to one that is compiled for the CPU (12 ms in all).
-Only what LLVM's code generation uses by itself is asked for. On AArch64 nothing is checked.
+Only what LLVM's code generation uses by itself is asked for; tiles of AMX, which it does not, of kernels that use them,
+and of the system as well. On AArch64 nothing is checked.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from typing import NamedTuple
 from deuteron.backend.llvm.compile import optimise
 from deuteron.backend.llvm.targets import architecture_of, resolve_cpu
 
-AVX, AVX512, APX = 0x6, 0xE6, 0x80000  # what the system must save of the registers: bits of XCR0
+AVX, AVX512, APX, TILES = 0x6, 0xE6, 0x80000, 0x60000  # what the system must save of the registers: bits of XCR0
 EAX, EBX, ECX, EDX = range(4)
 
 
@@ -69,6 +70,11 @@ X86_FEATURES = (
     Feature("xop", 0x80000001, 0, ECX, 11, AVX),
     Feature("fma4", 0x80000001, 0, ECX, 16, AVX),
     Feature("tbm", 0x80000001, 0, ECX, 21),
+)
+TILE_FEATURES = (
+    Feature("amx-bf16", 7, 0, EDX, 22, TILES),
+    Feature("amx-tile", 7, 0, EDX, 24, TILES),
+    Feature("amx-int8", 7, 0, EDX, 25, TILES),
 )
 
 

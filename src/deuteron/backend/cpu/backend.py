@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from deuteron.backend import ttir
 from deuteron.backend.cpu.torch_timing import offer_to_torch
 from deuteron.backend.llvm.targets import CPU, architecture_of, machine, resolve_cpu
+from deuteron.backend.llvm.tile_permission import may_use_tiles
 from deuteron.backend.metadata import KernelMetadata
 from deuteron.backend.report import Report
 from deuteron.backend.stage import Made, Stage, Unit
@@ -41,7 +42,7 @@ def _lower_to_llvm(module: Any, unit: Unit) -> Made:
     cpu, features = _cpu(unit)
     lowered = lower_module(module, unit.symbol, cpu, features, unit.options, unit.path_of)
     optimised = optimise(lowered.llir, cpu, features, unit.options.opt_level)
-    found = {name: getattr(lowered, name) for name in ("scratch_bytes", "waiting_line", "assertions")}
+    found = {name: getattr(lowered, name) for name in ("scratch_bytes", "waiting_line", "uses_tiles", "assertions")}
     return Made(optimised, found)
 
 
@@ -115,4 +116,9 @@ class CPUBackend:
         architecture = architecture_of(str(metadata.target.arch))
         if architecture != machine():
             raise LaunchError(f"'{metadata.name}' is compiled for {architecture}, and this machine is {machine()}")
+        if metadata.uses_tiles and not may_use_tiles():
+            raise LaunchError(
+                f"'{metadata.name}' is compiled for '{metadata.target.arch}' with AMX, which this machine lacks or the "
+                f"system refuses this process. Compile for 'cpu', which takes what may be used."
+            )
         return load_kernel(texts["obj"], metadata)

@@ -33,11 +33,22 @@ AxisIndex = tuple[Axis | None, ...]
 Rule = Callable[..., Fragment]
 
 
+@dataclass(frozen=True)
+class LoopStep:
+    """Of a loop that keeps operands of several steps: the number of this one among them, and whether it is the last of
+    them or of the loop; `level` is the loop's.
+    """
+
+    number: Value
+    is_last: Value
+    level: int
+
+
 @dataclass(eq=False)
 class Context:
     """What the rules see: where code goes, what is known, and what it is compiled for. `emit_region` emits the items of
     a block at the innermost level. `vectorisation` is that of the nest which is emitted; `limits` and `last_spans` are
-    known of the memory that accesses are checked against.
+    known of the memory that accesses are checked against. `step` is that of the innermost loop.
     """
 
     module: Module
@@ -54,6 +65,7 @@ class Context:
     scalars: dict[SSAValue, Uniform] = field(default_factory=dict)
     totals: dict[SSAValue, Uniform] = field(default_factory=dict)
     regions: dict[Block, int] = field(default_factory=dict)
+    step: LoopStep | None = None
     nest_level: int = 0
     tiles: dict[tuple[SSAValue, AxisIndex], Fragment] = field(default_factory=dict)
     vectorisation: Vectorisation = ELEMENTS

@@ -22,16 +22,19 @@ from xdsl.ir import Operation, SSAValue
 from deuteron.analysis.waiting_loops import waiting_loops
 from deuteron.backend.assertion import Assertion
 from deuteron.backend.checked_access import CheckedAccess
+from deuteron.backend.cpu.amx import emit_configuration, emit_release
 from deuteron.backend.cpu.context import Context
 from deuteron.backend.cpu.control import SIZE as CONTROL_SIZE
 from deuteron.backend.cpu.elements import NARROW_FLOATS, register_type
 from deuteron.backend.cpu.emitter import Emitter
 from deuteron.backend.cpu.formats import rounded
 from deuteron.backend.cpu.plan.buffers import assign_buffers
+from deuteron.backend.cpu.plan.marks import product_of
 from deuteron.backend.cpu.plan.orders import choose_orders
 from deuteron.backend.cpu.plan.prepare import kernel_of
 from deuteron.backend.cpu.plan.private import release_private_tiles
 from deuteron.backend.cpu.plan.schedule import Plan, Scheduler
+from deuteron.backend.cpu.products import TileProduct
 from deuteron.backend.cpu.rules.bounds import describe_access, pointers_of, prepare_checks
 from deuteron.backend.cpu.rules.control_flow import emit_region
 from deuteron.backend.cpu.rules.debug import describe_assertion
@@ -53,13 +56,14 @@ _GRID_NAMES = ("pid0", "pid1", "pid2", "grid0", "grid1", "grid2")
 
 @dataclass(frozen=True)
 class LoweredKernel:
-    """The LLVM IR of a kernel, how much scratch memory a thread needs to run it, where programs wait (or 0), and the
-    assertions and checked accesses that it tells of, by number.
+    """The LLVM IR of a kernel, how much scratch memory a thread needs to run it, where programs wait (or 0), whether it
+    uses tiles of AMX, and the assertions and checked accesses that it tells of, by number.
     """
 
     llir: str
     scratch_bytes: int
     waiting_line: int
+    uses_tiles: bool = False
     assertions: tuple[Assertion | CheckedAccess, ...] = ()
 
 
@@ -79,10 +83,12 @@ def lower_module(
     num_spans = len(pointers_of(plan.function)) if options.check == BOUNDS else 0
     asserts = bool(num_spans) or (options.debug and any(isinstance(op, AssertOp) for op in plan.function.walk()))
     llvm_module = Module(symbol, "contract" if options.enable_fp_fusion else "", path_of=path_of)
-    _emit_entry(llvm_module, symbol, plan.function, bool(waiting) or asserts, num_spans, options.has_lines)
+    uses_tiles = any(isinstance(product_of(op), TileProduct) for op in plan.function.walk())
+    _emit_entry(llvm_module, symbol, plan.function, bool(waiting) or asserts, num_spans, options.has_lines, uses_tiles)
     ctx = _emit_program(llvm_module, symbol, plan, target, options, waiting, asserts)
     assertions = tuple(_described(op, plan.function, path_of) for op in ctx.assertions)
-    return LoweredKernel(llvm_module.text(), scratch_bytes, _line_of(waiting[0]) if waiting else 0, assertions)
+    line = _line_of(waiting[0]) if waiting else 0
+    return LoweredKernel(llvm_module.text(), scratch_bytes, line, uses_tiles, assertions)
 
 
 def _described(op: Operation, function: FuncOp, path_of: Callable[[str], str]) -> Assertion | CheckedAccess:
@@ -145,9 +151,18 @@ def _as_declared(b: Builder, parameter: SSAValue, value: Value, target: CPUTarge
 
 
 def _emit_entry(
-    module: Module, symbol: str, function: FuncOp, is_controlled: bool, num_spans: int, has_lines: bool
+    module: Module,
+    symbol: str,
+    function: FuncOp,
+    is_controlled: bool,
+    num_spans: int,
+    has_lines: bool,
+    uses_tiles: bool,
 ) -> None:
-    """The external function: the loop over programs. With lines it has one, since the program becomes part of it."""
+    """The external function: the loop over programs. With lines it has one, since the program becomes part of it.
+
+    Tiles are configured once for all of them: a kernel calls nothing but printf, which leaves them as they are.
+    """
     parameters = function.args
     signature = [("ptr", "args"), ("ptr", "grid"), ("i64", "begin"), ("i64", "end"), ("ptr", "scratch")]
     b = module.function(symbol, "void", signature, linkage="external")
@@ -158,9 +173,13 @@ def _emit_entry(
     values = [_load_argument(b, args, number, value) for number, value in enumerate(parameters)]
     sizes = [b.load("i32", b.gep("i32", grid, const("i64", axis))) for axis in range(3)]
     control = _control(b, args, len(parameters), num_spans) if is_controlled else zero("ptr")
+    if uses_tiles:
+        emit_configuration(b)
     with b.loop(begin, end, const("i64", 1), _first_program(b, begin, sizes), hint="program") as loop:
         b.call("void", f"{symbol}.program", *values, *loop.carried, *sizes, scratch, control)
         loop.next(*_next_program(b, loop.carried, sizes))
+    if uses_tiles:
+        emit_release(b)
     b.ret()
 
 

@@ -16,51 +16,12 @@ Sapphire Rapids, with AVX-512, AVX2 and in NumPy: 64 x 64 x 64: 162, 94, 131; 12
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
-from deuteron.backend.cpu.products import Product
+from deuteron.backend.cpu.blocking import Blocking, MatmulShape, block_steps, choose_blocking
+from deuteron.backend.cpu.products import VectorProduct
 from deuteron.backend.llvm.builder import Builder
 from deuteron.backend.llvm.types import Value, byte_width, const, like, vector, width, zero
-
-
-@dataclass(frozen=True)
-class MatmulShape:
-    """C[m, n] += A[m, k] @ B[k, n]; the distances between rows are in elements."""
-
-    m: int
-    n: int
-    k: int
-    lda: int
-    ldb: int
-    ldc: int
-
-
-@dataclass(frozen=True)
-class Blocking:
-    """How much of C is in registers at once: rows by vectors of `vector_width` elements; steps of k in a row."""
-
-    rows: int
-    vectors: int
-    vector_width: int
-    unroll: int
-
-    @property
-    def columns(self) -> int:
-        return self.vectors * self.vector_width
-
-
-def choose_blocking(shape: MatmulShape, vector_width: int, registers: int) -> Blocking:
-    """Accumulators fill half of the registers: enough to hide the latency of two multiply-adds a cycle.
-
-    Two vectors wide, where C is: for each step of k that is rows + 2 loads for 2 * rows multiply-adds.
-    """
-    width = min(vector_width, _power_of_two_at_most(shape.n))
-    accumulators = registers // 2
-    vectors = min(2, shape.n // width)
-    rows = min(accumulators // vectors, shape.m)
-    vectors = min(accumulators // rows, shape.n // width)
-    return Blocking(rows, vectors, width, unroll=4 if shape.k % 4 == 0 else 1)
 
 
 def emit_matmul(
@@ -69,40 +30,26 @@ def emit_matmul(
     a: Value,
     bm: Value,
     c: Value,
-    product: Product,
+    product: VectorProduct,
     vector_width: int,
     registers: int,
+    depth: Value | None = None,
 ) -> None:
     """C += A @ B, as `product` computes it; its operands' elements are lanes here, in the shape too.
 
     C has float, double or i32 elements, of which a vector register holds `vector_width`; `registers` is how many there
-    are.
+    are. `depth`: how many lanes there are along k where that is not `shape.k`, but a multiple of it.
     """
     blocking = choose_blocking(shape, vector_width, registers)
-    kernel = _Kernel(b, shape, a, bm, c, product, blocking)
-    for first, last, columns in _steps(shape.n, blocking.columns, blocking.vector_width):
+    kernel = _Kernel(b, shape, a, bm, c, product, blocking, depth or const("i64", shape.k))
+    for first, last, columns in block_steps(shape.n, blocking.columns, blocking.vector_width):
         vector_width = min(blocking.vector_width, columns)
         vectors = columns // vector_width
         with b.loop(const("i64", first), const("i64", last), const("i64", columns), hint="column") as column:
             excess = kernel.emit_excess(column.index, vectors, vector_width)
-            for top, bottom, rows in _steps(shape.m, blocking.rows, 1):
+            for top, bottom, rows in block_steps(shape.m, blocking.rows, 1):
                 with b.loop(const("i64", top), const("i64", bottom), const("i64", rows), hint="row") as row:
                     kernel.emit_block(row.index, column.index, rows, vectors, vector_width, excess)
-
-
-def _steps(size: int, step: int, unit: int) -> Iterator[tuple[int, int, int]]:
-    """(start, stop, step) of one loop of full steps, then of what is left in multiples of the unit, then of less."""
-    start = 0
-    while start < size:
-        while step > size - start:
-            step = size - start if unit == 1 else (size - start) // unit * unit or _power_of_two_at_most(size - start)
-        stop = start + (size - start) // step * step
-        yield start, stop, step
-        start = stop
-
-
-def _power_of_two_at_most(number: int) -> int:
-    return 1 << (number.bit_length() - 1)
 
 
 @dataclass(frozen=True)
@@ -112,8 +59,9 @@ class _Kernel:
     a: Value
     bm: Value
     c: Value
-    product: Product
+    product: VectorProduct
     blocking: Blocking
+    depth: Value
 
     def emit_excess(self, column: Value, vectors: int, vector_width: int) -> list[Value]:
         """What the product adds to these columns of C beside A @ B, if anything."""
@@ -122,8 +70,8 @@ class _Kernel:
             return []
         b, one = self.b, const("i64", 1)
         none = [zero(type)] * vectors
-        with b.loop(const("i64", 0), const("i64", self.shape.k), one, carried=none, hint="k") as loop:
-            row = self._at(product.lane, self.bm, loop.index, column, self.shape.ldb)
+        with b.loop(const("i64", 0), self.depth, one, carried=none, hint="k") as loop:
+            row = b.gep(product.lane, self._strip(column), b.mul(loop.index, const("i64", self.shape.ldb)))
             lanes = [self._operand(type, row, v * vector_width) for v in range(vectors)]
             loop.next(*[product.add_excess(b, *pair) for pair in zip(lanes, loop.carried, strict=True)])
         return loop.results
@@ -140,17 +88,22 @@ class _Kernel:
         if excess:
             sums = [b.sub(total, excess[number % vectors]) for number, total in enumerate(sums)]
         a_row = b.gep(product.lane, self.a, b.mul(row, const("i64", shape.lda)))
-        b_column = b.gep(product.lane, self.bm, column)
+        strip = self._strip(column)
         step = const("i64", self.blocking.unroll)
-        with b.loop(const("i64", 0), const("i64", shape.k), step, carried=sums, hint="k") as loop:
+        with b.loop(const("i64", 0), self.depth, step, carried=sums, hint="k") as loop:
             a = b.gep(product.lane, a_row, loop.index)
-            bm = b.gep(product.lane, b_column, b.mul(loop.index, const("i64", shape.ldb)))
+            bm = b.gep(product.lane, strip, b.mul(loop.index, const("i64", shape.ldb)))
             sums = loop.carried
             for u in range(self.blocking.unroll):
                 sums = self._step(sums, a, bm, u, rows, type)
             loop.next(*sums)
         for place, value in zip(places, loop.results, strict=True):
             b.store(value, place, byte_width(type))
+
+    def _strip(self, column: Value) -> Value:
+        """Where the columns of B begin that a block is computed from."""
+        distance = const("i64", self.shape.strip(self.blocking.columns))
+        return self.b.gep(self.product.lane, self.bm, self.b.mul(column, distance))
 
     def _step(self, sums: list[Value], a: Value, bm: Value, k: int, rows: int, type: str) -> list[Value]:
         """The sums after the k-th of some steps: each row's element of A times the vectors of B."""

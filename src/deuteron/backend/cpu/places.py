@@ -16,6 +16,7 @@ from deuteron.backend.cpu.context import AxisIndex, Context
 from deuteron.backend.cpu.elements import register_type
 from deuteron.backend.cpu.fragment import Axis, Fragment
 from deuteron.backend.cpu.plan.items import Exchanged, Place
+from deuteron.backend.cpu.plan.operand_layout import OperandLayout
 from deuteron.backend.llvm.builder import Builder
 from deuteron.backend.llvm.types import Value, byte_width, const, element, like, poison, vector, width
 
@@ -25,6 +26,16 @@ def address(ctx: Context, place: Place) -> Value:
     slot = place.slot.representative
     byte_offset = slot.offset + place.offset * byte_width(slot.type)
     return ctx.emitter.at(0).gep("i8", ctx.program["scratch"], const("i64", byte_offset), "inbounds")
+
+
+def address_of_step(ctx: Context, place: Place) -> Value:
+    """The address of what this step of the loop writes of an operand that is kept of several."""
+    first, layout = address(ctx, place), place.slot.layout
+    if layout is None or ctx.step is None:
+        return first
+    distance = const("i64", layout.advance * byte_width(place.slot.type))
+    b = ctx.emitter.at(ctx.step.level)
+    return b.gep("i8", first, b.mul(ctx.step.number, distance), "inbounds")
 
 
 def read_place(ctx: Context, value: SSAValue, place: Place, index: AxisIndex) -> Fragment:
@@ -43,6 +54,10 @@ def read_place(ctx: Context, value: SSAValue, place: Place, index: AxisIndex) ->
 
 def write_place(ctx: Context, place: Place, index: AxisIndex, fragment: Fragment) -> None:
     """Put the elements of a tile at an index to where they are kept."""
+    parts = _parts(ctx, place, index)
+    if len(parts) > 1:
+        _write_parts(ctx, place, parts, as_vector(ctx.emitter, fragment, index[-1].lanes))
+        return
     ptr, lanes, stride, _ = _locate(ctx, place, index)
     elements = as_vector(ctx.emitter, fragment, lanes)
     type, b = place.slot.type, ctx.emitter.innermost()
@@ -53,6 +68,24 @@ def write_place(ctx: Context, place: Place, index: AxisIndex, fragment: Fragment
     for lane in range(lanes):
         target = b.gep(type, ptr, const("i64", lane * stride), "inbounds")
         b.store(b.extractelement(elements, lane), target, byte_width(type))
+
+
+def _parts(ctx: Context, place: Place, index: AxisIndex) -> list[AxisIndex]:
+    """The indices of what is in different panels of an operand."""
+    layout, last = place.slot.layout, index[-1] if index else None
+    columns = layout.columns if layout is not None else 0
+    if not columns or last is None or last.lanes <= columns:
+        return [index]
+    b = ctx.emitter.at(last.level)
+    starts = [b.add(last.start, const("i32", first)) for first in range(0, last.lanes, columns)]
+    return [(*index[:-1], Axis(start, columns, last.level)) for start in starts]
+
+
+def _write_parts(ctx: Context, place: Place, parts: list[AxisIndex], elements: Value) -> None:
+    lanes = parts[0][-1].lanes
+    for number, index in enumerate(parts):
+        part = ctx.emitter.innermost().shufflevector(elements, elements, range(number * lanes, (number + 1) * lanes))
+        write_place(ctx, place, index, of_value(part, ctx.emitter.depth))
 
 
 def _exchange_vectors(ctx: Context, index: AxisIndex) -> tuple[AxisIndex, int]:
@@ -73,10 +106,14 @@ def _exchange_vectors(ctx: Context, index: AxisIndex) -> tuple[AxisIndex, int]:
 def _locate(ctx: Context, place: Place, index: AxisIndex) -> tuple[Value, int, int, int]:
     """Address, lanes, stride of the lanes and level of an index, each part of it computed at its own level."""
     axes = [(axis, stride) for axis, stride in zip(index, place.strides, strict=True) if axis is not None]
-    ptr, lanes, lane_stride, level = address(ctx, place), 1, 1, ctx.nest_level
+    ptr, lanes, lane_stride, level = address_of_step(ctx, place), 1, 1, ctx.nest_level
+    layout, last = place.slot.layout, index[-1] if index else None
     for axis, stride in sorted(axes, key=lambda pair: pair[0].level):
         level = max(level, axis.level)
-        ptr = _advance(ctx.emitter.at(level), ptr, axis, stride, place.slot.type)
+        if layout is not None and layout.columns and axis is last:
+            ptr = _advance_panels(ctx.emitter.at(level), ptr, axis, layout, place.slot.type)
+        else:
+            ptr = _advance(ctx.emitter.at(level), ptr, axis, stride, place.slot.type)
         if axis.lanes > 1:
             lanes, lane_stride = axis.lanes, stride
     return ptr, lanes, lane_stride, level
@@ -88,6 +125,14 @@ def _advance(b: Builder, ptr: Value, axis: Axis, stride: int, type: str) -> Valu
     else:
         offset = b.mul(b.zext(axis.start, "i64"), const("i64", stride), "nuw nsw")
     return b.gep(type, ptr, offset, "inbounds")
+
+
+def _advance_panels(b: Builder, ptr: Value, axis: Axis, layout: OperandLayout, type: str) -> Value:
+    """By whole panels, then by the columns of one; panels have a power of two of them."""
+    start, columns = b.zext(axis.start, "i64"), layout.columns
+    within = b.and_(start, const("i64", columns - 1))
+    whole = b.mul(b.sub(start, within), const("i64", layout.pitch // columns), "nuw nsw")
+    return b.gep(type, ptr, b.add(whole, within), "inbounds")
 
 
 def _load_strided(ctx: Context, b: Builder, ptr: Value, lanes: int, stride: int, type: str) -> Value:

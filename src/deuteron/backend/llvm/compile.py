@@ -86,7 +86,10 @@ def external_symbols(assembly: str) -> frozenset[str]:
 def has_intrinsic(name: str, cpu: str, features: str) -> bool:
     """Whether code for a CPU may call an intrinsic of its family (`intrinsics.py`)."""
     probe = PROBES.get(name)
-    return probe is not None and probe.instruction.search(emit_assembly(probe.llir, cpu, features, 1)) is not None
+    if probe is None or architecture_of(cpu) != "x86_64":
+        return False
+    llir = optimise(probe.llir, cpu, features, 1) if probe.is_optimised else probe.llir
+    return probe.instruction.search(emit_assembly(llir, cpu, features, 1)) is not None
 
 
 def initialise() -> None:

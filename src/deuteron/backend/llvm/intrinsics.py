@@ -1,9 +1,11 @@
 """Intrinsics of one processor family that code may call, and how to find out whether a CPU has them.
 
 LLVM ends the process on one that the CPU lacks, and has no call that tells. But it uses instructions of the same
-extension by itself: a probe is compiled, and its assembly read.
+extension by itself: a probe is compiled, and its assembly read. Those of AMX it never does; but a function for a
+feature becomes part of its caller only where the caller's CPU has that feature.
 
     PROBES["llvm.x86.avx512bf16.dpbf16ps.512"]      Probe(<a conversion to bf16>, "vcvtneps2bf16 ... %ymm")
+    PROBES["llvm.x86.tdpbf16ps"]                    Probe(<a call of a function with +amx-bf16>, no call is left)
 """
 
 from __future__ import annotations
@@ -13,13 +15,19 @@ from typing import NamedTuple
 
 DPBF16 = "llvm.x86.avx512bf16.dpbf16ps.512"
 VPDPBUSD = "llvm.x86.avx512.vpdpbusd.512"
+TDPBF16PS = "llvm.x86.tdpbf16ps"
+TDPBSSD = "llvm.x86.tdpbssd"
+TDPFP16PS = "llvm.x86.tdpfp16ps"
+LDTILECFG, TILERELEASE = "llvm.x86.ldtilecfg", "llvm.x86.tilerelease"
+TILELOAD, TILESTORE, TILEZERO = "llvm.x86.tileloadd64", "llvm.x86.tilestored64", "llvm.x86.tilezero"
 
 
 class Probe(NamedTuple):
-    """LLVM IR, and what its assembly has in it where the CPU has the extension."""
+    """LLVM IR, and what its assembly has in it where the CPU has the extension; `is_optimised`: after the passes."""
 
     llir: str
     instruction: re.Pattern[str]
+    is_optimised: bool = False
 
 
 _BF16_PROBE = """
@@ -50,7 +58,27 @@ define void @probe(ptr %p, ptr %q, ptr %r) {{
 }}
 """
 
+
+def _feature_probe(feature: str) -> Probe:
+    llir = f"""
+define internal i32 @with_feature(i32 %x) #0 {{
+  %y = mul i32 %x, 77
+  ret i32 %y
+}}
+define i32 @probe(i32 %x) {{
+  %y = call i32 @with_feature(i32 %x)
+  ret i32 %y
+}}
+attributes #0 = {{ "target-cpu"="x86-64" "target-features"="+{feature}" }}
+"""
+    return Probe(llir, re.compile(r"^probe:(?:(?!callq?\b|jmp\b|\.cfi_endproc)[\s\S])*\$77,", re.MULTILINE), True)
+
+
 PROBES = {
     DPBF16: Probe(_BF16_PROBE, re.compile(r"vcvtneps2bf16\t.*%ymm")),
     VPDPBUSD: Probe(_PAIRS_PROBE, re.compile(r"vpdpwssd\t.*%zmm")),
+    TDPBF16PS: _feature_probe("amx-bf16"),
+    TDPBSSD: _feature_probe("amx-int8"),
+    TDPFP16PS: _feature_probe("amx-fp16"),
+    **dict.fromkeys((LDTILECFG, TILERELEASE, TILELOAD, TILESTORE, TILEZERO), _feature_probe("amx-tile")),
 }

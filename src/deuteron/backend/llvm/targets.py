@@ -18,6 +18,7 @@ import platform
 from functools import cache
 from typing import NamedTuple
 
+from deuteron.backend.llvm.tile_permission import may_use_tiles
 from deuteron.errors import UsageError
 
 _X86_64_NAMES = """
@@ -63,7 +64,7 @@ class CPU(NamedTuple):
 
 @cache
 def resolve_cpu(name: str) -> CPU:
-    """The CPU of this name, or the machine's own for "native"; raises UsageError."""
+    """The CPU of this name, or the machine's own for "native", without what the system refuses; raises UsageError."""
     if name == "native":
         return _host_cpu()
     if name == "generic" or any(name in names for names in CPU_NAMES.values()):
@@ -92,4 +93,7 @@ def machine() -> str:
 def _host_cpu() -> CPU:
     import llvmlite.binding as llvm  # heavy: 0.1 s
 
-    return CPU(llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten())
+    features = llvm.get_host_cpu_features().flatten()
+    if "+amx-tile" in features and not may_use_tiles():
+        features = features.replace("+amx-", "-amx-")
+    return CPU(llvm.get_host_cpu_name(), features)

@@ -13,6 +13,7 @@ from math import prod
 
 from xdsl.ir import Attribute, Operation, SSAValue
 
+from deuteron.backend.cpu.plan.operand_layout import OperandLayout
 from deuteron.backend.cpu.products import NativeProduct
 from deuteron.ir.types import is_tile, num_elements_of, shape_of
 
@@ -64,12 +65,14 @@ class Slot:
     """A buffer: `count` elements of an LLVM type. Slots that were coalesced share `merged`; `offset` comes last.
 
     `innermost`: the dimension along which neighbours are neighbours in memory, of a tile that is not row-major.
+    `layout`: of an operand of a product, which has the slot for itself.
     """
 
     type: str
     count: int
     num_bytes: int
     innermost: int | None = None
+    layout: OperandLayout | None = None
     offset: int = -1
     merged: Slot | None = None
 
@@ -98,12 +101,14 @@ class Place:
     @property
     def strides(self) -> tuple[int, ...]:
         """How far apart neighbours along each dimension are, in elements."""
+        if self.slot.layout is not None:
+            return self.slot.layout.strides
         return tuple(self.step * stride for stride in dense_strides(self.shape, self.slot.innermost))
 
     @property
     def is_whole(self) -> bool:
         """Whether the tile is all that its slot holds."""
-        return self.step == 1 and prod(self.shape) == self.slot.count
+        return self.slot.layout is None and self.step == 1 and prod(self.shape) == self.slot.count
 
     def reshaped(self, shape: tuple[int, ...]) -> Place:
         """The same elements in the same order, as another shape."""
@@ -262,6 +267,7 @@ class Dot:
     """A matrix product, added to what `result` holds.
 
     A native `product` has operands in its own format, and is given B `packed`; its `b` may be the transpose of B.
+    Of a loop's product of `steps` above 1 operands are kept, and so many are computed together.
     """
 
     op: Operation
@@ -271,7 +277,13 @@ class Dot:
     product: NativeProduct | None = None
     packed: Place | None = None
     b_is_transposed: bool = False
+    steps: int = 1
     time: int = 0
+
+    @property
+    def panels(self) -> OperandLayout | None:
+        """How B is kept, if not row-major."""
+        return (self.packed or self.b).slot.layout
 
 
 @dataclass(eq=False)

@@ -101,8 +101,17 @@ class Liveness:
         for matrix in matrices:
             self._reads.setdefault(viewed_source(matrix), []).append(_Event(2 * item.time + 2, loops))
         self._write(item.result, _Event(2 * item.time, loops))
-        if isinstance(item, Dot) and item.packed is not None:
-            self._add(item.packed.slot, 2 * item.time, 2 * item.time + 2)
+        if isinstance(item, Dot):
+            self._walk_operands(item, loops)
+
+    def _walk_operands(self, item: Dot, loops: tuple[Item, ...]) -> None:
+        """What a product packs, and operands that are kept of several steps of a loop."""
+        start, end = 2 * item.time, 2 * item.time + 2
+        if item.steps > 1:
+            start, end = 2 * loops[-1].time, 2 * loops[-1].end + 2
+        for place in (item.packed, item.a, item.b):
+            if place is not None and (place is item.packed or place.slot.layout is not None):
+                self._add(place.slot, start, end)
 
     def _write(self, place: Place, event: _Event) -> None:
         self._writes.setdefault(place.slot, []).append(event)

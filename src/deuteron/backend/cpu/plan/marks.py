@@ -1,12 +1,12 @@
 """Marks on ops of a prepared function: products that the processor has, and copies that are operands of them.
 
-tt.dot %a, %b {cpu.product = "bf16 pairs", cpu.b_is_transposed}
-tt.broadcast %x {cpu.kept_as = "i16"}
+tt.dot %a, %b {cpu.product = "bf16 pairs", cpu.b_is_transposed, cpu.steps = 4, cpu.columns = 32}
+tt.broadcast %x {cpu.kept_as = "i16", cpu.steps = 4}
 """
 
 from __future__ import annotations
 
-from xdsl.dialects.builtin import StringAttr, UnitAttr
+from xdsl.dialects.builtin import IntAttr, StringAttr, UnitAttr
 from xdsl.ir import Operation, SSAValue
 
 from deuteron.backend.cpu.products import NATIVE_PRODUCTS, NativeProduct
@@ -14,6 +14,8 @@ from deuteron.backend.cpu.products import NATIVE_PRODUCTS, NativeProduct
 _PRODUCT = "cpu.product"
 _TRANSPOSED = "cpu.b_is_transposed"
 _KEPT_AS = "cpu.kept_as"
+_STEPS = "cpu.steps"
+_COLUMNS = "cpu.columns"
 
 
 def mark_product(op: Operation, product: NativeProduct, b_is_transposed: bool) -> None:
@@ -42,3 +44,23 @@ def operand_type(value: SSAValue) -> str | None:
     """The LLVM type of the elements of a copy that was made here."""
     marked = value.owner.attributes.get(_KEPT_AS) if isinstance(value.owner, Operation) else None
     return marked.data if marked is not None else None
+
+
+def mark_steps(op: Operation, steps: int, columns: int = 0) -> None:
+    """Say of how many steps of a loop products are computed together, and how many columns the panels of B have.
+
+    Of a dot, or of the copy that is its operand.
+    """
+    op.attributes[_STEPS] = IntAttr(steps)
+    op.attributes[_COLUMNS] = IntAttr(columns)
+
+
+def steps_of(op: Operation) -> int:
+    marked = op.attributes.get(_STEPS)
+    return marked.data if marked is not None else 1
+
+
+def columns_of(op: Operation) -> int:
+    """Of the panels; 0: there are none."""
+    marked = op.attributes.get(_COLUMNS)
+    return marked.data if marked is not None else 0

@@ -7,7 +7,8 @@
     tt.dot of int8                          %a1 is a copy of %a ^ -128: 128 more, without a sign
 
 A copy stands where its source is made, and serves all products that want it: what is made before a loop is copied
-before it. Of the transpose of A a copy is transposed.
+before it. Of the transpose of A a copy is transposed. Where products of several steps of a loop are computed together
+(`steps_together.py`), A is kept in rows of all of them.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from xdsl.dialects import arith
 from xdsl.ir import Operation, SSAValue
 from xdsl.rewriter import InsertPoint
 
-from deuteron.backend.cpu.plan.marks import mark_operand, mark_product, operand_type
+from deuteron.backend.cpu.plan.marks import mark_operand, mark_product, mark_steps, operand_type, steps_of
 from deuteron.backend.cpu.plan.ops.shape import is_transpose
 from deuteron.backend.cpu.products import NativeProduct
 from deuteron.ir.builder import Builder
@@ -25,8 +26,8 @@ from deuteron.ir.tt.shape import BroadcastOp, TransOp
 from deuteron.ir.types import shape_of
 
 
-def use_native_product(op: DotOp, product: NativeProduct) -> None:
-    """Mark a product and replace its operands."""
+def use_native_product(op: DotOp, product: NativeProduct, steps: int) -> None:
+    """Mark a product and replace its operands. `steps`: of how many the products are computed together."""
     mark_product(op, product, is_transpose(op.b))
     if is_transpose(op.b):
         op.operands[1] = _copy(op.b.owner.src, product, 0)
@@ -34,22 +35,23 @@ def use_native_product(op: DotOp, product: NativeProduct) -> None:
         op.operands[1] = _copy(op.b, product, 0)
     if is_transpose(op.a):
         source = _copy(op.a.owner.src, product, product.excess)
-        op.operands[0] = _marked(Builder.before(op), TransOp(source, (1, 0)), product)
+        op.operands[0] = _marked(Builder.before(op), TransOp(source, (1, 0)), product, steps)
     else:
-        op.operands[0] = _copy(op.a, product, product.excess)
+        op.operands[0] = _copy(op.a, product, product.excess, steps)
 
 
-def _copy(value: SSAValue, product: NativeProduct, excess: int) -> SSAValue:
+def _copy(value: SSAValue, product: NativeProduct, excess: int, steps: int = 1) -> SSAValue:
+    shape = shape_of(value.type)
     if not excess:
-        known = [use.operation for use in value.uses if _is_copy(use.operation, product)]
-        return known[0].result if known else _marked(_after(value), BroadcastOp(value, shape_of(value.type)), product)
+        known = [use.operation for use in value.uses if _is_copy(use.operation, product, steps)]
+        return known[0].result if known else _marked(_after(value), BroadcastOp(value, shape), product, steps)
     builder = _after(value)
     unsigned = builder.value(arith.XOrIOp(value, builder.constant(-excess, value.type)))
-    return _marked(builder, BroadcastOp(unsigned, shape_of(value.type)), product)
+    return _marked(builder, BroadcastOp(unsigned, shape), product, steps)
 
 
-def _is_copy(op: Operation, product: NativeProduct) -> bool:
-    return isinstance(op, BroadcastOp) and operand_type(op.result) == product.element
+def _is_copy(op: Operation, product: NativeProduct, steps: int) -> bool:
+    return isinstance(op, BroadcastOp) and operand_type(op.result) == product.element and steps_of(op) == steps
 
 
 def _after(value: SSAValue) -> Builder:
@@ -59,6 +61,8 @@ def _after(value: SSAValue) -> Builder:
     return Builder(InsertPoint.at_start(value.owner), value.location)
 
 
-def _marked(builder: Builder, op: BroadcastOp | TransOp, product: NativeProduct) -> SSAValue:
+def _marked(builder: Builder, op: BroadcastOp | TransOp, product: NativeProduct, steps: int = 1) -> SSAValue:
     mark_operand(op, product)
+    mark_steps(op, steps)
+    op.results[0].name_hint = op.operands[0].name_hint
     return builder.value(op)

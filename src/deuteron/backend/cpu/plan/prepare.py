@@ -18,11 +18,15 @@ from xdsl.ir import Operation, SSAValue
 from xdsl.ir.core import BlockArgument
 from xdsl.rewriter import InsertPoint
 
+from deuteron.backend.cpu.blocking import block_columns, tile_columns
+from deuteron.backend.cpu.elements import register_type
 from deuteron.backend.cpu.plan.inductions import find_inductions
+from deuteron.backend.cpu.plan.marks import mark_steps
 from deuteron.backend.cpu.plan.native_products import use_native_product
 from deuteron.backend.cpu.plan.ops.shape import is_transpose
+from deuteron.backend.cpu.plan.steps_together import copy_operands_of_steps, steps_together
 from deuteron.backend.cpu.plan.views import is_strided, is_view, viewed_source
-from deuteron.backend.cpu.products import NativeProduct, native_product
+from deuteron.backend.cpu.products import LANES, NativeProduct, TileProduct, native_product
 from deuteron.backend.cpu.target import CPUTarget
 from deuteron.errors import UsageError
 from deuteron.ir.builder import Builder
@@ -46,7 +50,7 @@ def kernel_of(module: ModuleOp, target: CPUTarget) -> FuncOp:
         if isinstance(op, scf.ForOp):
             _copy_yielded(op, inductions)
         elif isinstance(op, DotOp):
-            _prepare_product(op, native_product(op, target), inductions)
+            _prepare_product(op, target, inductions)
         elif (is_view(op) or isinstance(op, GatherOp)) and op.operands[0] in inductions:
             _copy_operand(op, 0)
         elif isinstance(op, MapElementwiseOp) and op.pack.value.data > 1:
@@ -77,11 +81,27 @@ def _copy_yielded(op: scf.ForOp, inductions: set[SSAValue]) -> None:
             _copy_operand(terminator, number)
 
 
-def _prepare_product(op: DotOp, product: NativeProduct | None, inductions: set[SSAValue]) -> None:
+def _prepare_product(op: DotOp, target: CPUTarget, inductions: set[SSAValue]) -> None:
+    product = native_product(op, target)
+    steps = steps_together(op, product)
+    m, n = shape_of(op.result.type)[-2:]
     if product is not None:
-        use_native_product(op, product)
-    else:
+        use_native_product(op, product, steps)
+        mark_steps(op, steps, _panel_columns(m, n, product, target))
+        return
+    if steps == 1:
         _copy_operands(op, inductions)
+        return
+    columns = block_columns(m, n, target.vector_width(register_type(op.c.type)), target.vector_registers)
+    mark_steps(op, steps)
+    copy_operands_of_steps(op, steps, columns)
+
+
+def _panel_columns(m: int, n: int, product: NativeProduct, target: CPUTarget) -> int:
+    """How many columns the panels of B have that a product is given."""
+    if isinstance(product, TileProduct):
+        return tile_columns(n)
+    return block_columns(m, n, LANES, target.vector_registers)
 
 
 def _copy_operands(op: Operation, inductions: set[SSAValue]) -> None:

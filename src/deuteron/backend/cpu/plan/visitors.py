@@ -19,7 +19,8 @@ from xdsl.ir import Block, Operation, SSAValue
 from deuteron.backend.cpu.elements import scratch_type
 from deuteron.backend.cpu.plan.inductions import Induction
 from deuteron.backend.cpu.plan.items import Item, Place, Region, Root, Slot
-from deuteron.backend.cpu.plan.marks import operand_type
+from deuteron.backend.cpu.plan.marks import columns_of, operand_type, steps_of
+from deuteron.backend.cpu.plan.operand_layout import OperandLayout, panel_layout, row_layout
 from deuteron.backend.cpu.plan.use import Use
 from deuteron.backend.llvm.types import byte_width
 from deuteron.ir.tt.dot import DotOp
@@ -85,15 +86,27 @@ class ScheduleVisitor(ABC):
         self._region = outer
 
     def new_place(self, value: SSAValue) -> Place:
-        """A row-major buffer for a tile."""
-        place = new_buffer(_slot_type(value), shape_of(value.type))
+        """A buffer for a tile: row-major, unless it is an operand of a product that is kept otherwise."""
+        place = new_buffer(_slot_type(value), shape_of(value.type), _layout(value))
         self.places[value] = place
         return place
 
 
-def new_buffer(type: str, shape: tuple[int, ...]) -> Place:
-    """A row-major buffer for elements of an LLVM type."""
-    return Place(Slot(type, prod(shape), prod(shape) * byte_width(type)), shape)
+def new_buffer(type: str, shape: tuple[int, ...], layout: OperandLayout | None = None) -> Place:
+    """A buffer for elements of an LLVM type, row-major where no layout is given."""
+    count = layout.count if layout is not None else prod(shape)
+    return Place(Slot(type, count, count * byte_width(type), layout=layout), shape)
+
+
+def _layout(value: SSAValue) -> OperandLayout | None:
+    """How an operand of the products of several steps is kept."""
+    steps = steps_of(value.owner) if isinstance(value.owner, Operation) else 1
+    if steps == 1 or isinstance(value.owner, DotOp):
+        return None
+    shape, columns = shape_of(value.type), columns_of(value.owner)
+    if columns:
+        return panel_layout(*shape, columns, steps)
+    return row_layout(*shape, steps, byte_width(_slot_type(value)))
 
 
 def _slot_type(value: SSAValue) -> str:

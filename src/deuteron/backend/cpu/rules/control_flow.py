@@ -13,7 +13,8 @@ from xdsl.ir import Block as IRBlock
 from xdsl.ir import Region as IRRegion
 from xdsl.ir import SSAValue
 
-from deuteron.backend.cpu.context import Context, guarded
+from deuteron.backend.cpu.context import Context, LoopStep, guarded
+from deuteron.backend.cpu.emitter import OpenLoop
 from deuteron.backend.cpu.fragment import Uniform
 from deuteron.backend.cpu.loops import emit_nest
 from deuteron.backend.cpu.plan.items import Dot, For, If, Nest, Region, Scalar, Transpose, While
@@ -61,17 +62,37 @@ def _emit_for(ctx: Context, item: For) -> None:
     bounds = [ctx.scalar(value) for value in (op.lb, op.ub, op.step)]
     starts = [ctx.scalar(value) for value in _scalars(op.iter_args)]
     starts += [const(_total_type(argument), 0) for argument in advancing]
+    steps = min((inner.steps for inner in item.body.items if isinstance(inner, Dot) and inner.steps > 1), default=1)
+    starts += [const("i64", 0)] * (steps > 1)
     loop = ctx.emitter.open_loop(*bounds, starts, hint=block.args[0].name_hint or "i")
+    carried, outer_step = loop.carried[: len(starts) - (steps > 1)], ctx.step
+    ctx.step = _step(ctx, loop, steps) if steps > 1 else None
     ctx.bind_block(block)
-    _bind_carried(ctx, block.args, advancing, [loop.index, *loop.carried])
+    _bind_carried(ctx, block.args, advancing, [loop.index, *carried])
     if ctx.asserts and _takes_long(item.body):
         stop_if_told(ctx)
     emit_region(ctx, item.body, block)
     ctx.locate(op)
     following = [ctx.scalar(value) for value in _scalars(block.last_op.operands)]
     following += [_advanced(ctx, argument) for argument in advancing]
+    following += [_next_step(ctx, ctx.step)] if steps > 1 else []
     results = ctx.emitter.close_loop(loop, following)
+    ctx.step = outer_step
+    results = results[: len(carried)]
     _bind_carried(ctx, op.results, [op.results[argument.index - 1] for argument in advancing], results)
+
+
+def _step(ctx: Context, loop: OpenLoop, steps: int) -> LoopStep:
+    """Which step this iteration is of those whose operands are kept."""
+    b, number = ctx.emitter.innermost(), loop.carried[-1]
+    goes_on = loop.counter.runs(b, loop.counter.following(b, loop.counters))
+    is_full = b.icmp("eq", number, const("i64", steps - 1))
+    return LoopStep(number, b.or_(is_full, b.xor(goes_on, const("i1", True))), ctx.emitter.depth)
+
+
+def _next_step(ctx: Context, step: LoopStep) -> Value:
+    b = ctx.emitter.innermost()
+    return b.select(step.is_last, const("i64", 0), b.add(step.number, const("i64", 1)))
 
 
 def _takes_long(region: Region) -> bool:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from deuteron.backend.cpu.amx import emit_tile_matmul
+from deuteron.backend.cpu.blocking import MatmulShape
 from deuteron.backend.cpu.context import Context
-from deuteron.backend.cpu.microkernel import MatmulShape, emit_matmul
+from deuteron.backend.cpu.microkernel import emit_matmul
 from deuteron.backend.cpu.packing import emit_packed
-from deuteron.backend.cpu.places import address
+from deuteron.backend.cpu.places import address, address_of_step
 from deuteron.backend.cpu.plan.items import Dot, Place, Transpose
-from deuteron.backend.cpu.products import LANES, NativeProduct, plain_product
+from deuteron.backend.cpu.products import LANES, NativeProduct, PlainProduct, TileProduct, plain_product
 from deuteron.backend.cpu.transpose import emit_transpose
 from deuteron.backend.llvm.types import Value, byte_width, const
 from deuteron.errors import CompilationError
@@ -16,52 +18,79 @@ from deuteron.ir.types import shape_of
 
 
 def emit_dot(ctx: Context, item: Dot) -> None:
-    """One product, or one for each matrix of a batch."""
+    """One product, or one for each matrix of a batch; or, after some steps of a loop, the product of all of them."""
     places, emitter = (item.a, item.b, item.result), ctx.emitter
     addresses, batch, loop = [address(ctx, place) for place in places], shape_of(item.op.a.type)[:-2], None
     if batch and batch[0] > 1:
         loop = emitter.open_loop(const("i64", 0), const("i64", batch[0]), const("i64", 1), hint="batch")
         addresses = [_matrix(ctx, place, first, loop.index) for place, first in zip(places, addresses, strict=True)]
-    if item.packed is None:
-        _emit_plain(ctx, item, *addresses)
+    if item.packed is not None:
+        _emit_packed(ctx, item, item.product, item.packed, addresses[1])
+    if item.steps == 1:
+        _emit_product(ctx, item, addresses)
     else:
-        _emit_native(ctx, item, item.product, item.packed, *addresses)
+        _emit_steps(ctx, item, addresses)
     if loop is not None:
         emitter.close_loop(loop)
 
 
-def _emit_plain(ctx: Context, item: Dot, a: Value, bm: Value, c: Value) -> None:
+def _emit_steps(ctx: Context, item: Dot, addresses: list[Value]) -> None:
+    """The product of the steps so far, if as many are kept as there is room for, or no other follows."""
+    b, step = ctx.emitter.innermost(), ctx.step
+    _, _, lanes = _sizes(item)
+    with b.if_(step.is_last, "product"):
+        depth = b.mul(b.add(step.number, const("i64", 1)), const("i64", lanes))
+        _emit_product(ctx, item, addresses, depth)
+
+
+def _emit_packed(ctx: Context, item: Dot, product: NativeProduct, packed: Place, bm: Value) -> None:
+    """Write the lanes of B, panel by panel."""
+    _, n, k = _sizes(item)
+    panels, target, stride = packed.slot.layout, address_of_step(ctx, packed), item.b.strides[-2]
+    b = ctx.emitter.innermost()
+    size = const("i64", panels.columns)
+    with b.loop(const("i64", 0), const("i64", n), size, hint="panel") as panel:
+        target = b.gep(product.lane, target, b.mul(panel.index, const("i64", panels.pitch // panels.columns)))
+        if item.b_is_transposed:
+            lane_stride = stride // product.group
+            source = b.gep(product.lane, bm, b.mul(panel.index, const("i64", lane_stride)))
+            emit_transpose(b, source, target, panels.columns, k, lane_stride, panels.columns, product.lane)
+        else:
+            source = b.gep(product.element, bm, panel.index)
+            emit_packed(b, source, target, k * product.group, panels.columns, stride, product)
+
+
+def _emit_product(ctx: Context, item: Dot, addresses: list[Value], depth: Value | None = None) -> None:
+    a, bm, c = addresses
+    m, n, k = _sizes(item)
+    b, product = ctx.emitter.innermost(), item.product
+    lda, ldb, ldc = (place.strides[-2] for place in (item.a, item.b, item.result))
+    if item.packed is not None:
+        bm, ldb = address(ctx, item.packed), item.packed.strides[-2]
+        lda //= product.group
+    shape = MatmulShape(m, n, k, lda, ldb, ldc, item.panels.pitch if item.panels else 0)
+    if isinstance(product, TileProduct):
+        emit_tile_matmul(b, shape, a, bm, c, product, depth)
+        return
+    width = LANES if product is not None else ctx.target.vector_width(item.result.slot.type)
+    product = product or _plain_product(item)
+    emit_matmul(b, shape, a, bm, c, product, width, ctx.target.vector_registers, depth)
+
+
+def _plain_product(item: Dot) -> PlainProduct:
     """A product of elements as they are kept."""
     type = item.result.slot.type
     if any(place.slot.type != type for place in (item.a, item.b)):
         types = " @ ".join(str(operand.type) for operand in item.op.operands[:2])
         message = f"tt.dot of {types} into {item.op.c.type}: accumulate floats in fp32 (fp64 in fp64), integers in i32."
         raise CompilationError(message, *from_attribute(item.op.location))
-    m, n, k = _sizes(item)
-    shape = MatmulShape(m, n, k, *(place.strides[-2] for place in (item.a, item.b, item.result)))
-    vector_width = ctx.target.vector_width(type)
-    b = ctx.emitter.innermost()
-    emit_matmul(b, shape, a, bm, c, plain_product(type), vector_width, ctx.target.vector_registers)
-
-
-def _emit_native(ctx: Context, item: Dot, product: NativeProduct, packed: Place, a: Value, bm: Value, c: Value) -> None:
-    """A product of lanes; B is packed first."""
-    m, n, k = _sizes(item)
-    lanes = address(ctx, packed)
-    b = ctx.emitter.innermost()
-    if item.b_is_transposed:
-        emit_transpose(b, bm, lanes, n, k // product.group, item.b.strides[-2] // product.group, n, product.lane)
-    else:
-        emit_packed(b, bm, lanes, k, n, item.b.strides[-2], product)
-    lda = item.a.strides[-2] // product.group
-    shape = MatmulShape(m, n, k // product.group, lda, n, item.result.strides[-2])
-    emit_matmul(b, shape, a, lanes, c, product, LANES, ctx.target.vector_registers)
+    return plain_product(type)
 
 
 def _sizes(item: Dot) -> tuple[int, int, int]:
-    """m, n and k."""
+    """m, n and k, in lanes."""
     m, n = shape_of(item.op.result.type)[-2:]
-    return m, n, shape_of(item.op.a.type)[-1]
+    return m, n, shape_of(item.op.a.type)[-1] // (item.product.group if item.product else 1)
 
 
 def _matrix(ctx: Context, place: Place, first: Value, number: Value) -> Value:
@@ -74,5 +103,5 @@ def _matrix(ctx: Context, place: Place, first: Value, number: Value) -> Value:
 def emit_transposition(ctx: Context, item: Transpose) -> None:
     rows, columns = shape_of(item.op.src.type)
     strides = item.source.strides[0], item.result.strides[0]
-    addresses = address(ctx, item.source), address(ctx, item.result)
+    addresses = address(ctx, item.source), address_of_step(ctx, item.result)
     emit_transpose(ctx.emitter.innermost(), *addresses, rows, columns, *strides, item.result.slot.type)

@@ -18,7 +18,8 @@ from deuteron.backend.cpu.plan.items import (
     UnsplatRoot,
     exchanged,
 )
-from deuteron.backend.cpu.plan.marks import b_is_transposed, product_of
+from deuteron.backend.cpu.plan.marks import b_is_transposed, columns_of, product_of, steps_of
+from deuteron.backend.cpu.plan.operand_layout import panel_layout
 from deuteron.backend.cpu.plan.ops.declaration import FLOAT_WEIGHT, Declaration, Lazy, Operands, tiles_of
 from deuteron.backend.cpu.plan.ops.shape import is_transpose
 from deuteron.backend.cpu.plan.use import Use
@@ -160,11 +161,12 @@ class _Dot(Declaration):
     def schedule(self, op: Operation, scheduler: ScheduleVisitor) -> None:
         result = scheduler.new_place(op.result)
         scheduler.root(Keep(op, (op.c,), result))
-        product, packed = product_of(op), None
+        product, packed, steps = product_of(op), None, steps_of(op)
         if product is not None:
-            packed = new_buffer(product.lane, (shape_of(op.a.type)[-1] // product.group, shape_of(op.c.type)[-1]))
+            lanes = shape_of(op.a.type)[-1] // product.group, shape_of(op.c.type)[-1]
+            packed = new_buffer(product.lane, lanes, panel_layout(*lanes, columns_of(op), steps))
         a, b = scheduler.places[op.a], scheduler.places[op.b]
-        scheduler.add(Dot(op, a, b, result, product, packed, b_is_transposed(op)))
+        scheduler.add(Dot(op, a, b, result, product, packed, b_is_transposed(op), steps))
 
 
 DECLARATIONS: dict[type[Operation], Declaration] = {

@@ -1,0 +1,110 @@
+"""The matrix product on tiles, registers of 16 rows of 64 bytes: AMX (Intel SDM vol. 1, chapter 18).
+
+    emit_tile_matmul(b, MatmulShape(64, 64, 32, lda, 32, ldc, panel), a, bm, c, BF16_TILES)
+
+    for j in 0, 32 .. n:                        columns of C: two tiles
+        for i in 0, 32 .. m:                    rows of C: two tiles
+            tiles 0 to 3 = C[i:i+32, j:j+32]
+            for k in 0, 16 .. depth:            lanes of A and B
+                tiles 4, 5 = A[i:i+32, k:k+16];   tiles 6, 7 = B[k:k+16, j:j+32]
+                tiles 0 to 3 += products of each of A's with each of B's
+            C[i:i+32, j:j+32] = tiles 0 to 3
+
+Intrinsics name tiles by their numbers, so that LLVM assigns none. All tiles are whole: they are configured once
+(`emit_configuration`), at the beginning of a kernel, and released at its end.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from deuteron.backend.cpu.blocking import TILE, MatmulShape, block_steps, tile_columns
+from deuteron.backend.cpu.products import TileProduct
+from deuteron.backend.llvm.builder import Builder
+from deuteron.backend.llvm.intrinsics import LDTILECFG, TILELOAD, TILERELEASE, TILESTORE
+from deuteron.backend.llvm.types import Value, array_const, const
+
+_ROWS = 2 * TILE  # of a block of C
+_LANE_BYTES = 4
+_C, _A, _B = 0, 4, 6  # the first tile of each operand
+_NUM_TILES = 8
+# The palette; then, from byte 16 on, the bytes of a row of each tile, 16 bits each; from byte 48 on its rows.
+_CONFIGURATION = bytes([1, *[0] * 15, *[TILE * _LANE_BYTES, 0] * _NUM_TILES, *[0] * 16, *[TILE] * _NUM_TILES, *[0] * 8])
+
+
+def emit_configuration(b: Builder) -> None:
+    """Make all tiles whole, and zero."""
+    b.call("void", LDTILECFG, b.module.constant(array_const("i8", _CONFIGURATION)))
+
+
+def emit_release(b: Builder) -> None:
+    b.call("void", TILERELEASE)
+
+
+def emit_tile_matmul(
+    b: Builder,
+    shape: MatmulShape,
+    a: Value,
+    bm: Value,
+    c: Value,
+    product: TileProduct,
+    depth: Value | None = None,
+) -> None:
+    """C += A @ B; elements of operands are lanes here, in the shape too, whose sizes are multiples of 16.
+
+    `depth`: how many lanes there are along k where that is not `shape.k`, but a multiple of it.
+    """
+    kernel = _Kernel(b, shape, a, bm, c, product, depth or const("i64", shape.k))
+    for first, last, columns in block_steps(shape.n, tile_columns(shape.n), TILE):
+        with b.loop(const("i64", first), const("i64", last), const("i64", columns), hint="column") as column:
+            for top, bottom, rows in block_steps(shape.m, _ROWS, TILE):
+                with b.loop(const("i64", top), const("i64", bottom), const("i64", rows), hint="row") as row:
+                    kernel.emit_block(row.index, column.index, rows // TILE, columns // TILE)
+
+
+@dataclass(frozen=True)
+class _Kernel:
+    b: Builder
+    shape: MatmulShape
+    a: Value
+    bm: Value
+    c: Value
+    product: TileProduct
+    depth: Value
+
+    def emit_block(self, row: Value, column: Value, rows: int, columns: int) -> None:
+        """One block of C, of so many tiles, over all of k."""
+        b, shape = self.b, self.shape
+        c = self._lane(self.c, b.add(b.mul(row, const("i64", shape.ldc)), column))
+        a = self._lane(self.a, b.mul(row, const("i64", shape.lda)))
+        strip = self._lane(self.bm, b.mul(column, const("i64", shape.strip(tile_columns(shape.n)))))
+        self._move_sums(TILELOAD, c, rows, columns)
+        with b.loop(const("i64", 0), self.depth, const("i64", TILE), hint="k") as loop:
+            left, right = self._lane(a, loop.index), self._lane(strip, b.mul(loop.index, const("i64", shape.ldb)))
+            self._multiply(left, right, rows, columns)
+        self._move_sums(TILESTORE, c, rows, columns)
+
+    def _multiply(self, left: Value, right: Value, rows: int, columns: int) -> None:
+        """Tiles of A and B are loaded between products, which take four times as long as a load."""
+        for column in range(columns):
+            for row in range(rows):
+                if column == 0:
+                    self._move(TILELOAD, _A + row, left, row * TILE * self.shape.lda, self.shape.lda)
+                if row == 0:
+                    self._move(TILELOAD, _B + column, right, column * TILE, self.shape.ldb)
+                numbers = _C + 2 * row + column, _A + row, _B + column
+                self.b.call("void", self.product.intrinsic, *[const("i8", number) for number in numbers])
+
+    def _move_sums(self, intrinsic: str, c: Value, rows: int, columns: int) -> None:
+        for row in range(rows):
+            for column in range(columns):
+                first = row * TILE * self.shape.ldc + column * TILE
+                self._move(intrinsic, _C + 2 * row + column, c, first, self.shape.ldc)
+
+    def _move(self, intrinsic: str, tile: int, matrix: Value, first: int, stride: int) -> None:
+        """A tile from or to memory: the lane that it begins with, and the distance between its rows, in lanes."""
+        address = self._lane(matrix, const("i64", first)) if first else matrix
+        self.b.call("void", intrinsic, const("i8", tile), address, const("i64", stride * _LANE_BYTES))
+
+    def _lane(self, matrix: Value, number: Value) -> Value:
+        return self.b.gep("i32", matrix, number)

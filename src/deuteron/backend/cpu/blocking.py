@@ -1,0 +1,87 @@
+"""How a matrix product is cut into blocks of C that stay in registers, and which strip of B each of them reads.
+
+    for first, last, columns in block_steps(n, 32, 16):         of vectors and of tiles alike
+        for top, bottom, rows in block_steps(m, 8, 1):          8 rows of 2 vectors; of tiles 32 rows
+
+A panel is the strip of B that the blocks of one column read, where that is in one place: row after row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+TILE = 16  # rows of a tile of AMX, and lanes of each
+_TILES = 2  # of a block of C, along either side: four tiles of C, two of A and two of B are all that there are
+
+
+@dataclass(frozen=True)
+class MatmulShape:
+    """C[m, n] += A[m, k] @ B[k, n]; the distances between rows are in elements.
+
+    `panel`: the distance between panels of B, where it is in panels of as many columns as a block has, else 0.
+    """
+
+    m: int
+    n: int
+    k: int
+    lda: int
+    ldb: int
+    ldc: int
+    panel: int = 0
+
+    def strip(self, columns: int) -> int:
+        """How far the strip of B begins that so many columns further on are computed from, for each of them."""
+        return self.panel // columns if self.panel else 1
+
+
+@dataclass(frozen=True)
+class Blocking:
+    """How much of C is in registers at once: rows by vectors of `vector_width` elements; steps of k in a row."""
+
+    rows: int
+    vectors: int
+    vector_width: int
+    unroll: int
+
+    @property
+    def columns(self) -> int:
+        return self.vectors * self.vector_width
+
+
+def choose_blocking(shape: MatmulShape, vector_width: int, registers: int) -> Blocking:
+    """Accumulators fill half of the registers: enough to hide the latency of two multiply-adds a cycle.
+
+    Two vectors wide, where C is: for each step of k that is rows + 2 loads for 2 * rows multiply-adds.
+    """
+    width = min(vector_width, power_of_two_at_most(shape.n))
+    accumulators = registers // 2
+    vectors = min(2, shape.n // width)
+    rows = min(accumulators // vectors, shape.m)
+    vectors = min(accumulators // rows, shape.n // width)
+    return Blocking(rows, vectors, width, unroll=4 if shape.k % 4 == 0 else 1)
+
+
+def block_columns(m: int, n: int, vector_width: int, registers: int) -> int:
+    """How many columns a block has that is computed on vectors."""
+    return choose_blocking(MatmulShape(m, n, 1, 1, n, n), vector_width, registers).columns
+
+
+def tile_columns(n: int) -> int:
+    """How many columns a block has that is computed on tiles."""
+    return min(_TILES * TILE, n)
+
+
+def block_steps(size: int, step: int, unit: int) -> Iterator[tuple[int, int, int]]:
+    """(start, stop, step) of one loop of full steps, then of what is left in multiples of the unit, then of less."""
+    start = 0
+    while start < size:
+        while step > size - start:
+            step = size - start if unit == 1 else (size - start) // unit * unit or power_of_two_at_most(size - start)
+        stop = start + (size - start) // step * step
+        yield start, stop, step
+        start = stop
+
+
+def power_of_two_at_most(number: int) -> int:
+    return 1 << (number.bit_length() - 1)
