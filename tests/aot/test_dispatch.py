@@ -8,6 +8,7 @@ from aot.workspace import ADD_ALPHA, CXX17, Workspace
 
 from deuteron.aot.link import link_kernels
 from deuteron.backend.llvm.targets import machine
+from deuteron.backend.llvm.tile_permission import may_use_tiles
 
 # Adds a constant to x[0], so that the caller sees which kernel ran.
 MARK = r"""
@@ -74,6 +75,17 @@ def test_a_processor_without_what_a_kernel_needs_gets_the_next(workspace: Worksp
         source.write_text(source.read_text().replace("{0x7, 0, 1, 5, 0x6}", "{0x7, 0, 1, 5, 0x80000000}"))
     link_kernels(headers, workspace.folder / "linked")
     assert workspace.build(MAIN, CXX17).run() == "1 1 1 1 1 | -209 -1 -1\n"
+
+
+def test_a_kernel_that_uses_tiles_is_called_where_the_system_gives_them(workspace: Workspace):
+    """Processors with AMX have AVX-512 as well, so that the kernel that uses tiles comes first."""
+    headers = [
+        workspace.emit(mark(1), "*fp32, fp32, i32, 128", "1", target="cpu:x86-64"),
+        workspace.emit(mark(2), "*fp32, fp32, i32, 128", "1", target="cpu:x86-64-v2", uses_tiles=True),
+    ]
+    link_kernels(headers, workspace.folder / "linked")
+    expected = "2" if may_use_tiles() else "1"
+    assert workspace.build(MAIN, CXX17).run().split()[:5] == [expected] * 5
 
 
 EMULATOR = "qemu-x86_64"

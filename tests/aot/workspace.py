@@ -100,6 +100,7 @@ class Workspace:
         name: str = "add_alpha",
         scratch_bytes: int = 0,
         target: str | None = None,
+        uses_tiles: bool = False,
     ) -> Path:
         """Emit a kernel as C; returns its header."""
         parsed = parse_signature(signature, params, name)
@@ -108,7 +109,9 @@ class Workspace:
         record = plan_kernel(request, KernelSource(name, parsed, IRSource.from_text(llvm, "llir")), resolved)
         base = file_base(self.folder / name, record.hash, record.suffix)
         code = KernelCode(record, parse_grid(grid, grid_scope(parsed)), base)
-        metadata = KernelMetadata(name, code.symbol, resolved, {}, (), scratch_bytes=scratch_bytes)
+        metadata = KernelMetadata(
+            name, code.symbol, resolved, {}, (), scratch_bytes=scratch_bytes, uses_tiles=uses_tiles
+        )
         cpu = str(resolved.arch) if resolved.arch != "native" else "x86-64"
         assembly = emit_assembly(llvm.replace("SYMBOL", code.symbol), cpu)
         write_files(kernel_files(code.with_compiled({"asm": assembly}, metadata)))

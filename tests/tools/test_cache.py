@@ -66,7 +66,7 @@ def test_a_folder_that_is_not_there_is_empty(tmp_path, monkeypatch):
 
 
 def test_clear_what_was_not_used(folder):
-    assert run("clear", "--unused", "1.98").startswith("removed 1 entries, 5 KB")
+    assert run("clear", "--unused", "1.98").startswith("removed 1 entries, 6 KB")
     assert listed() == KEYS[:0:-1]
 
 

@@ -5,19 +5,24 @@ from __future__ import annotations
 import ctypes
 import re
 
+import llvmlite.binding
 import ml_dtypes
 import numpy as np
 import pytest
 
 import deuteron.language as tl
+from deuteron.backend.cpu import backend
 from deuteron.backend.cpu.amx import emit_configuration, emit_release, emit_tile_matmul
 from deuteron.backend.cpu.blocking import MatmulShape, tile_columns
 from deuteron.backend.cpu.lowering import lower_module
 from deuteron.backend.cpu.products import BF16_TILES, BYTE_TILES
+from deuteron.backend.llvm import targets
 from deuteron.backend.llvm.compile import emit_assembly, emit_object, optimise
 from deuteron.backend.llvm.loader import load_object
 from deuteron.backend.llvm.module import Module
-from deuteron.options import CPUOptions
+from deuteron.backend.metadata import KernelMetadata
+from deuteron.errors import LaunchError
+from deuteron.options import CPUOptions, Target
 from tests.backend.cpu.amx_machine import amx_machine
 
 PRODUCTS = {product.name: product for product in (BF16_TILES, BYTE_TILES)}
@@ -149,3 +154,23 @@ def test_tiles_are_configured_for_kernels_that_use_them(lower_python):
         module = lower_python(matmul, arguments, constexprs)
         text = lower_module(module, "kernel", "sapphirerapids", "", CPUOptions()).llir
         assert [text.count(f"@llvm.x86.{name}(") for name in ("ldtilecfg", "tilerelease")] == [count, count]
+
+
+def test_tiles_that_the_system_refuses_are_not_used(monkeypatch):
+    """`native` is then a processor without; a kernel for a named one is refused before it runs."""
+    monkeypatch.setattr(llvmlite.binding, "get_host_cpu_features", lambda: Features("+avx512f,+amx-tile,+amx-bf16"))
+    for is_given, features in ((False, "+avx512f,-amx-tile,-amx-bf16"), (True, "+avx512f,+amx-tile,+amx-bf16")):
+        monkeypatch.setattr(targets, "may_use_tiles", lambda is_given=is_given: is_given)
+        assert targets._host_cpu().features == features
+
+
+class Features(str):
+    def flatten(self) -> str:
+        return str(self)
+
+
+def test_a_kernel_with_tiles_is_loaded_where_they_may_be_used(monkeypatch):
+    metadata = KernelMetadata("m", "m", Target("cpu", "sapphirerapids", 1), {}, (), uses_tiles=True)
+    monkeypatch.setattr(backend, "may_use_tiles", lambda: False)
+    with pytest.raises(LaunchError, match="'m' is compiled for 'sapphirerapids' with AMX"):
+        backend.CPUBackend().load({"obj": b""}, metadata)

@@ -121,7 +121,7 @@ def product_loop(b: Builder) -> None:
     m, n, k = (
         b.rng.choice((16, 32, 64)),
         b.rng.choice((16, 32, 64)),
-        max(b.rng.choice((16, 32)), LEAST_K.get(dtype, 16)),
+        max(b.rng.choice((16, 32, 64)), LEAST_K.get(dtype, 16)),
     )
     trips = b.rng.randint(1, 4)
     result = result_type(b, dtype)
