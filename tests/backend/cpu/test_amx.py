@@ -14,7 +14,6 @@ import deuteron.language as tl
 from deuteron.backend.cpu import backend
 from deuteron.backend.cpu.amx import emit_configuration, emit_release, emit_tile_matmul
 from deuteron.backend.cpu.blocking import MatmulShape, tile_columns
-from deuteron.backend.cpu.lowering import lower_module
 from deuteron.backend.cpu.products import BF16_TILES, BYTE_TILES
 from deuteron.backend.llvm import targets
 from deuteron.backend.llvm.compile import emit_assembly, emit_object, optimise
@@ -22,7 +21,7 @@ from deuteron.backend.llvm.loader import load_object
 from deuteron.backend.llvm.module import Module
 from deuteron.backend.metadata import KernelMetadata
 from deuteron.errors import LaunchError
-from deuteron.options import CPUOptions, Target
+from deuteron.options import Target
 from tests.backend.cpu.amx_machine import amx_machine
 
 PRODUCTS = {product.name: product for product in (BF16_TILES, BYTE_TILES)}
@@ -145,14 +144,14 @@ def test_attention(rng, machine, compare):
     compare(attention, arrays, {"N": 32, "D": 64}, cpus=("native",), tolerance=1e-2)
 
 
-def test_tiles_are_configured_for_kernels_that_use_them(lower_python):
+def test_tiles_are_configured_for_kernels_that_use_them(lower_python, lower_module):
     """Once, around the loop over programs; another kernel leaves them alone."""
     x = np.zeros((64, 64), ml_dtypes.bfloat16)
     arguments = [x, x, np.zeros((64, 64), np.float32), 64, 64, 64]
     for depth, count in ((64, 1), (16, 0)):
         constexprs = {"BM": 32, "BN": 32, "BK": depth, "B_IS_T": False}
         module = lower_python(matmul, arguments, constexprs)
-        text = lower_module(module, "kernel", "sapphirerapids", "", CPUOptions()).llir
+        text = lower_module(module, "sapphirerapids").llir
         assert [text.count(f"@llvm.x86.{name}(") for name in ("ldtilecfg", "tilerelease")] == [count, count]
 
 
@@ -174,3 +173,15 @@ def test_a_kernel_with_tiles_is_loaded_where_they_may_be_used(monkeypatch):
     monkeypatch.setattr(backend, "may_use_tiles", lambda: False)
     with pytest.raises(LaunchError, match="'m' is compiled for 'sapphirerapids' with AMX"):
         backend.CPUBackend().load({"obj": b""}, metadata)
+
+
+def test_pairs_of_bf16_are_not_used_beside_tiles(lower_python, lower_module):
+    """A product that no tiles fit is of fp32 there; of bytes it is not."""
+    for dtype, cpu, instruction in (
+        (ml_dtypes.bfloat16, "sapphirerapids", "llvm.fmuladd"),
+        (ml_dtypes.bfloat16, "znver5", "dpbf16ps"),
+        (np.int8, "sapphirerapids", "vpdpbusd"),
+    ):
+        x = np.zeros((64, 64), dtype)
+        module = lower_python(matmul, [x, x, x, 64, 64, 64], {"BM": 8, "BN": 32, "BK": 32, "B_IS_T": False})
+        assert instruction in lower_module(module, cpu).llir
