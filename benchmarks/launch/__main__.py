@@ -69,6 +69,12 @@ def with_grid_function(kernel: Any, arguments: tuple[Any, ...]) -> Launches:
     return launches
 
 
+def tuned(kernel: Any) -> Any:
+    """The kernel with an autotuner that has nothing to choose, and one number as its key."""
+    deuteron = importlib.import_module("deuteron")
+    return deuteron.autotune(configs=[deuteron.Config({})], key=["n"])(kernel)
+
+
 def called(function: Callable[..., Any], arguments: tuple[Any, ...]) -> Launches:
     def launches(count: int) -> None:
         for _ in range(count):
@@ -117,6 +123,7 @@ def contenders(case: str, array: Any, is_gpu: bool) -> dict[str, Launches]:
     found["deuteron"] = subscripted(kernel, arguments)
     found["deuteron, grid a function"] = with_grid_function(kernel, arguments)
     if hasattr(kernel, "prepare"):
+        found["deuteron, autotuned"] = subscripted(tuned(kernel), arguments)
         found["deuteron, prepared"] = called(kernel.prepare(*arguments, grid=(1,)).launch, arguments)
     if is_gpu and triton_version():
         found["triton"] = subscripted(getattr(load_kernels("triton"), case), arguments)

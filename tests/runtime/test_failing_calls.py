@@ -27,7 +27,7 @@ from deuteron.backend.metadata import Param
 from deuteron.backend.native_launch import PYTHON_LAUNCHES
 from deuteron.errors import LaunchError
 from deuteron.once import once
-from deuteron.runtime import fast_launch
+from deuteron.runtime import fast_launch, launch_records
 from tests.runtime.conftest import Loaded
 
 FACTOR = tl.constexpr(2)
@@ -60,6 +60,7 @@ _FAILED = {
     "PyObject_GetAttr": "null",
     "PyObject_GetItem": "null",
     "PyObject_IsTrue": "-1",
+    "PyObject_SetAttr": "-1",
     "PyTuple_New": "null",
 }
 
@@ -123,13 +124,13 @@ def counting(counter):
     text = with_failures(launcher_module().text(), counter)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(loaded, "load_kept", partial(load_counting, text))
-        yield loaded.load_launcher(fast_launch._numbers)
+        yield loaded.load_launcher(launch_records.numbers)
 
 
 @pytest.fixture
 def launches(log, slow, counting, monkeypatch):
     """The log; launches of `kernel` are by the counting code."""
-    monkeypatch.setattr(fast_launch, "_launcher", lambda: counting)
+    monkeypatch.setattr(fast_launch, "the_launcher", lambda: counting)
     return log
 
 
@@ -157,6 +158,12 @@ def _wrong():
     return lambda: kernel[lambda meta: 1 / 0](x, 5)
 
 
+def _tuned():
+    configs = [deuteron.Config({"B": 3}, num_warps=8)]
+    tuner = deuteron.autotune(configs=configs, key=["b"])(kernel)
+    return lambda: tuner[(2,)](x, 5, c=tensor)
+
+
 MANY = 1 << 30
 CASES = {
     "plain": lambda: lambda: kernel[(2,)](x, 5, B=3),
@@ -168,6 +175,7 @@ CASES = {
     "new": lambda: lambda: kernel[(2,)](x, 5, B=object()),
     "empty": lambda: lambda: kernel[(0,)](x, 5),
     "prepared": _prepared,
+    "tuned": _tuned,
 }
 
 
@@ -280,12 +288,12 @@ def test_each_step_of_noting_fails_in_turn(launches, counter, kind):
 
 def test_threads_that_ask_at_once_are_given_the_same_launcher(monkeypatch):
     """One that was dropped would take the code with it that kernels launch by."""
-    monkeypatch.setattr(fast_launch, "_launcher", once(fast_launch._launcher.__wrapped__))
+    monkeypatch.setattr(fast_launch, "the_launcher", once(fast_launch.the_launcher.__wrapped__))
     barrier, found = threading.Barrier(4), []
 
     def ask():
         barrier.wait()
-        found.append(fast_launch._launcher())
+        found.append(fast_launch.the_launcher())
 
     threads = [threading.Thread(target=ask) for _ in range(4)]
     for thread in threads:

@@ -563,11 +563,11 @@ def test_where_the_code_cannot_be_loaded_launches_are_in_python(log, slow, monke
         raise InternalError("no such symbol")
 
     monkeypatch.setattr("deuteron.backend.launcher.loaded.load_launcher", fail)
-    fast_launch._launcher.forget()
+    fast_launch.the_launcher.forget()
     x = np.zeros(64, np.float32)
     with pytest.warns(RuntimeWarning, match="launches go through Python: no such symbol"):
         plain[(1,)](x, 5)
     plain[(1,)](x, 5)
     plain.prepare(x, 5, grid=(1,)).launch(x, 5, 7, None)
     assert len(slow) == 2 and len(log) == 3
-    fast_launch._launcher.forget()
+    fast_launch.the_launcher.forget()

@@ -33,9 +33,11 @@ from deuteron.options import settings
 from deuteron.runtime.config import Config
 from deuteron.runtime.contents import copy_of, fill_with_zeros, write_back
 from deuteron.runtime.driver import driver
+from deuteron.runtime.fast_choice import FastChoices
 from deuteron.runtime.grid import Grid
 from deuteron.runtime.interface import KernelInterface, check_kernel
 from deuteron.runtime.interface import launch as launch_kernel
+from deuteron.runtime.kernel_caches import Choices
 from deuteron.runtime.trials import Trials
 from deuteron.runtime.tuned_file import Choice, Outcome
 from deuteron.runtime.tuned_store import TunedStore
@@ -127,7 +129,8 @@ class Autotuner(KernelInterface):
         self.use_cuda_graph = use_cuda_graph
         self._given_bench = do_bench
         self._durations = {name: ms for name, ms in (("warmup", warmup), ("rep", rep)) if ms is not None}
-        self.cache: dict[tuple, Config] = {}
+        self._choices = FastChoices(self)
+        self.cache: dict[tuple, Config] = Choices(self._choices.forget)
         self.configs_timings: dict[Config, Any] = {}
         self.configs_failures: dict[Config, str] = {}
         self.best_config: Config | None = None
@@ -175,22 +178,41 @@ class Autotuner(KernelInterface):
         is_ours = self.do_bench is testing.do_bench or isinstance(self.do_bench, partial)
         return self._given_bench is None and is_ours
 
+    def __getitem__(self, grid: Grid) -> Callable[..., Any]:
+        """The kernel with its grid, to be called with the arguments."""
+        choices = vars(self).get("_choices")
+        return choices.at(grid) if choices is not None and choices.tuner is self else super().__getitem__(grid)
+
     def run(self, *args: Any, grid: Grid, warmup: bool = False, **kwargs: Any) -> Any:
-        if kwargs:
-            self._check_not_given(kwargs)
         if warmup:
+            self._check_not_given(kwargs)
             configs = self._pruned(self._launch(args, kwargs, grid))
             return [self.fn.run(*args, grid=grid, warmup=True, **{**kwargs, **c.all_kwargs()}) for c in configs]
+        return self._run_best(args, kwargs, grid)[0]
+
+    def run_noted(self, grid: Grid, args: tuple, kwargs: dict[str, Any]) -> Any:
+        """What `kernel[grid](...)` does in Python. A launch like it is to be done without Python, if it can be."""
+        if "run" in vars(self) or type(self).run is not _run or not kwargs.keys().isdisjoint(("grid", "warmup")):
+            return self.run(*args, **{"grid": grid, "warmup": False, **kwargs})
+        launched, config = self._run_best(args, kwargs, grid)
+        self._choices.note(args, kwargs, config)
+        return launched
+
+    def _run_best(self, args: tuple[Any, ...], kwargs: dict[str, Any], grid: Grid) -> tuple[Any, Config]:
+        """Launch with the configuration that is chosen, and which that is."""
+        self._check_not_given(kwargs)
         config = self.configs[0] if len(self.configs) == 1 else self._choose(args, kwargs, grid)
         self.best_config = config
         if config.pre_hook is not None:
             config.pre_hook(self._launch(args, kwargs, grid).with_config(config))
-        return launch_kernel(self.fn, grid, args, {**kwargs, **config.all_kwargs()})
+        return launch_kernel(self.fn, grid, args, {**kwargs, **config.all_kwargs()}), config
 
     def _launch(self, args: tuple[Any, ...], kwargs: dict[str, Any], grid: Grid) -> _Launch:
         return _Launch(args, kwargs, grid, dict(zip(self.arg_names, args, strict=False)))
 
     def _check_not_given(self, kwargs: Mapping[str, Any]) -> None:
+        if not kwargs:
+            return
         if self._chosen[0] is not self.configs:
             self._chosen = self.configs, {name for config in self.configs for name in config.all_kwargs()}
         if not self._chosen[1].isdisjoint(kwargs):
@@ -369,6 +391,9 @@ class Autotuner(KernelInterface):
         for name, content in self.restore_copies.items():
             write_back(named[name], content)
         self.restore_copies = {}
+
+
+_run = Autotuner.run
 
 
 def _key_of(value: Any) -> Any:

@@ -21,42 +21,34 @@ from typing import TYPE_CHECKING, Any
 
 from deuteron import knobs
 from deuteron.backend.launcher.records import (
-    ARRAYS_ALIGNED,
-    ARRAYS_CALLED,
-    ARRAYS_UNALIGNED,
     AS_BOOL,
     AS_DOUBLE,
     AS_FLOAT,
     AS_INTEGER,
-    CONDITION,
     IS_ATTRIBUTE,
     IS_FALSE_ATTRIBUTE,
     IS_FALSE_ITEM,
     IS_IN_CELL,
     IS_ITEM,
     IS_SUBSCRIPT,
-    KERNEL,
     MOST_OPTIONS,
     MOST_PARAMETERS,
     MOST_SLOTS,
-    PARAMETER,
     SLOT,
     WHOLE,
     entry_words,
     to_bytes,
 )
-from deuteron.backend.launcher.tokens import Numbers
 from deuteron.backend.native_launch import MISSING, NativeLaunch
 from deuteron.compiler import CompiledKernel
 from deuteron.errors import InternalError
 from deuteron.language.function import Parameter, SourceFunction
 from deuteron.language.references import Reference, holder
-from deuteron.language.types import dtype
 from deuteron.once import once
 from deuteron.options import LAUNCH_VARIABLES, environment_entry
 from deuteron.runtime.binding import Binding
-from deuteron.runtime.grid import check_extents, grid_of, raise_located
-from deuteron.runtime.specialise import Specialiser, constexpr_token, is_passed, is_tuple, takes_arrays, with_alignment
+from deuteron.runtime.launch_records import condition_record, kernel_record, numbers
+from deuteron.runtime.specialise import is_passed, is_tuple
 
 if TYPE_CHECKING:
     from deuteron.backend.launcher.loaded import Launcher
@@ -69,21 +61,6 @@ MOST_NOTED = 64  # times that one kernel is noted: then launches of this kind do
 
 _FORMATS = {"i1": AS_BOOL, "fp16": AS_FLOAT, "bf16": AS_FLOAT, "fp32": AS_FLOAT, "fp64": AS_DOUBLE}
 _INTEGER_BITS = {f"{sign}{bits}": bits for sign in "iu" for bits in (8, 16, 32)}
-# Arguments whose token tells it of all of their kind, as far as the code tells them apart.
-_EXAMPLES: dict[str, tuple[Any, ...]] = {
-    "none": (None,),
-    "float": (0.5, 1.0, 16.0, -2.0, 3.0),
-    "false": (False,),
-    "true": (True,),
-    "i32": (3, 17, -1, -16, -(1 << 31)),
-    "i32_one": (1,),
-    "i32_16": (0, 16, (1 << 31) - 16),
-    "i64": ((1 << 40) + 1, 1 << 31 | 1, -(1 << 40), -(1 << 63), (1 << 63) - 1),
-    "i64_16": (1 << 31, 1 << 40, 1 << 62),
-}
-
-_numbers = Numbers(constexpr_token)
-_numbers.compare_by_identity(dtype)
 
 
 class _Policy:
@@ -95,18 +72,18 @@ class _Policy:
         self.num_launches += 1
         if self.num_launches <= (FEW if "llvmlite" in sys.modules else MANY):
             return None
-        return _launcher()
+        return the_launcher()
 
 
 _policy = _Policy()
 
 
 @once
-def _launcher() -> Launcher | None:
+def the_launcher() -> Launcher | None:
     from deuteron.backend.launcher.loaded import load_launcher  # deferred: brings LLVM
 
     try:
-        return load_launcher(_numbers)
+        return load_launcher(numbers)
     except InternalError as error:  # such as an interpreter that does not export a function
         warnings.warn(f"launches go through Python: {error.message}", RuntimeWarning, stacklevel=6)
         return None
@@ -118,6 +95,8 @@ class FastLaunches:
     def __init__(self, fn: JITFunction):
         self._fn = fn
         self.at: Callable[[Any], Callable[..., Any]] = self._in_python
+        self.launcher: Launcher | None = None
+        self.record: tuple | None = None  # what the launcher knows of the function, once it has been told
         self._entries: dict[int, tuple] = {}
         self._is_possible = len(fn.params) <= MOST_PARAMETERS and not any(param.is_variadic for param in fn.params)
 
@@ -135,8 +114,10 @@ class FastLaunches:
         launcher = _policy.launcher()
         if launcher is None:
             return
-        if self.at == self._in_python:
-            self.at = launcher.subscript(_kernel_record(self._fn, self._entries, launcher, self._fn.run_noted))
+        if self.record is None:
+            self.launcher = launcher
+            self.record = kernel_record(self._fn, self._entries, launcher, self._fn.run_noted)
+            self.at = launcher.subscript(self.record)
         found.num_noted += 1
         made = _entry(launcher, self._fn, bound, found)
         if made is None:
@@ -156,9 +137,9 @@ class FastLaunches:
 
         `run(grid, args, keywords)` does it in Python. None where machine code cannot do it.
         """
-        launcher = _launcher() if self._can_be_fast(found) else None
+        launcher = the_launcher() if self._can_be_fast(found) else None
         made = launcher and _entry(launcher, self._fn, bound, found, is_prepared=True)
-        return made and launcher.prepared(_kernel_record(self._fn, {}, launcher, run), made[1], grid)
+        return made and launcher.prepared(kernel_record(self._fn, {}, launcher, run), made[1], grid)
 
 
 def _entry(
@@ -182,46 +163,10 @@ def _entry(
         fields |= {"stream": native.stream} if native.stream else {}
         conditions += [(IS_ITEM, *condition) for condition in native.conditions]
         numbers, target = {"fire": native.function}, native.target
-    described = [_condition(*condition) for condition in conditions]
+    described = [condition_record(*condition) for condition in conditions]
     numbers |= {name: id(value) for name, value in fields.items()}
     record = to_bytes(entry_words(numbers, words, described, slots, target))
     return launcher.hash(words), (record, kept, conditions, fields, bound.options)
-
-
-def _kernel_record(
-    fn: JITFunction, entries: dict[int, tuple], launcher: Launcher, run_slowly: Callable[..., Any]
-) -> tuple:
-    """What the code knows of a function, and what has to live as long."""
-    extents = partial(check_extents, kernel=fn.__name__)
-    failed = partial(raise_located, what=grid_of(fn.__name__))
-    objects = {"entries": entries, "run_slowly": run_slowly, "extents": extents, "grid_failed": failed}
-    objects["names"] = dict.fromkeys(param.name for param in fn.params)
-    addresses = {name: id(value) for name, value in objects.items()}
-    words = KERNEL.pack(num_parameters=len(fn.params), shared=launcher.shared, **addresses)
-    for param, specialise in zip(fn.params, fn.specialisers, strict=True):
-        words += _parameter_record(param, specialise)
-    return to_bytes(words), objects, fn, launcher
-
-
-def _parameter_record(param: Parameter, specialise: Specialiser) -> list[int]:
-    default = id(param.default) if param.has_default else 0
-    fields = {"name": id(param.name), "default": default, "specialise": id(specialise)}
-    if param.is_constexpr:
-        return PARAMETER.pack(is_constexpr=1, **fields)
-    arrays = (ARRAYS_ALIGNED if with_alignment(param) else ARRAYS_UNALIGNED) if takes_arrays(param) else ARRAYS_CALLED
-    tokens = {name: _token_of_all(specialise, examples) for name, examples in _EXAMPLES.items()}
-    return PARAMETER.pack(arrays=arrays, **fields, **tokens)
-
-
-def _token_of_all(specialise: Specialiser, examples: tuple[Any, ...]) -> int:
-    """The number of the token that all of the examples have, which are passed as they are; 0 where that is not so."""
-    try:
-        found = [specialise(example) for example in examples]
-    except Exception:  # whatever it raises, a launch with such an argument raises it again
-        return 0
-    tokens = {token for token, _ in found}
-    as_they_are = all(passed == example for (_, passed), example in zip(found, examples, strict=True))
-    return _numbers.of(tokens.pop()) if len(tokens) == 1 and as_they_are else 0
 
 
 def _words(params: tuple[Parameter, ...], bound: Binding, launcher: Launcher, kept: list[Any]) -> Iterator[int]:
@@ -229,13 +174,13 @@ def _words(params: tuple[Parameter, ...], bound: Binding, launcher: Launcher, ke
     for param, value, token in zip(params, bound.values, bound.tokens, strict=True):
         if param.is_constexpr:
             kept.append(value)
-            yield from _numbers.of_constant(value)
+            yield from numbers.of_constant(value)
         else:
-            yield _numbers.of(token)
+            yield numbers.of(token)
             launcher.learn(value, token)
     for name, value in bound.options.items():
         yield id(name)
-        yield from _numbers.of_constant(value)
+        yield from numbers.of_constant(value)
 
 
 def _conditions(fn: JITFunction) -> Iterator[tuple[int, Any, Any, Any] | None]:
@@ -261,11 +206,6 @@ def _unchanged(reference: Reference) -> tuple[int, Any, Any, Any] | None:
     how, owner = holder(reference)
     kinds = {"item": IS_ITEM, "subscript": IS_SUBSCRIPT, "attribute": IS_ATTRIBUTE, "cell": IS_IN_CELL}
     return how and (kinds[how], owner, reference.key, reference.current())
-
-
-def _condition(kind: int, owner: Any, name: Any, expected: Any) -> list[int]:
-    found = 0 if expected is MISSING else id(expected)
-    return CONDITION.pack(kind=kind, owner=id(owner), name=id(name), expected=found)
 
 
 def _slots(params: tuple[Any, ...], bound: Binding) -> Iterator[list[int]]:

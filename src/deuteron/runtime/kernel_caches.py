@@ -39,6 +39,24 @@ class Launchers(dict[Any, Any]):
         return found
 
 
+class Choices(Launchers):
+    """What an autotuner chose, by key; the same is called when a choice becomes another one, or may have."""
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        is_other = key in self
+        super().__setitem__(key, value)
+        if is_other:
+            self._on_removal()
+
+    def update(self, *args: Any, **keywords: Any) -> None:
+        super().update(*args, **keywords)
+        self._on_removal()
+
+    def __ior__(self, other: Any) -> Any:
+        self.update(other)
+        return self
+
+
 class KernelCache(MutableMapping[Any, CompiledKernel]):
     """The kernels for one device; of an unknown device those for all."""
 

@@ -59,6 +59,7 @@ API = {
     "PyObject_GetAttr": "ptr ptr ptr",
     "PyObject_GetItem": "ptr ptr ptr",
     "PyObject_IsTrue": "i32 ptr",
+    "PyObject_SetAttr": "i32 ptr ptr ptr",
     "PyTuple_GetItem": "ptr ptr i64",
     "PyTuple_New": "ptr i64",
     "PyTuple_SetItem": "i32 ptr i64 ptr",

@@ -30,9 +30,10 @@ class Launcher:
         self.numbers = numbers
         self._loaded = loaded
         doc = b"Launch the kernel with these arguments."
-        self._launch = self._definition("launch", METH_FASTCALL | METH_KEYWORDS, doc)
-        self._launch_prepared = self._definition("launch_prepared", METH_FASTCALL | METH_KEYWORDS, doc)
-        self._with_grid = self._definition("with_grid", METH_O, b"The kernel with its grid.")
+        self._launch = self._definition_of("launch", METH_FASTCALL | METH_KEYWORDS, doc)
+        self._launch_chosen = self._definition_of("launch_chosen", METH_FASTCALL | METH_KEYWORDS, doc)
+        self._launch_prepared = self._definition_of("launch_prepared", METH_FASTCALL | METH_KEYWORDS, doc)
+        self._with_grid = self._definition_of("with_grid", METH_O, b"The kernel with its grid.")
         hash_type = ctypes.PYFUNCTYPE(ctypes.c_uint64, ctypes.c_void_p, ctypes.c_uint64)
         self._hash_words = hash_type(self._loaded.address("hash_words"))
         self._shared = (ctypes.c_uint64 * SHARED_WORDS)()
@@ -40,7 +41,7 @@ class Launcher:
         self._dtypes: set[int] = set()
         self._write_shared()
 
-    def _definition(self, function: str, flags: int, doc: bytes) -> Definition:
+    def _definition_of(self, function: str, flags: int, doc: bytes) -> Definition:
         return Definition(b"launch", self._loaded.address(function), flags, doc)
 
     def _write_shared(self) -> None:
@@ -49,12 +50,16 @@ class Launcher:
         tables = {"tokens": numbers.tokens, "strings": numbers.strings, "identities": numbers.identities}
         objects |= {"exception": Exception, "constant": numbers.constant_token, **tables}
         self._kept.append(objects)
-        self.set(definition=ctypes.addressof(self._launch), **{name: id(value) for name, value in objects.items()})
+        self.set(**{name: id(value) for name, value in objects.items()})
 
     @property
     def shared(self) -> int:
         """The address of what the code shares with Python."""
         return ctypes.addressof(self._shared)
+
+    def definition(self, is_choice: bool) -> int:
+        """What `kernel[grid]` is made of, or `tuner[grid]`."""
+        return ctypes.addressof(self._launch_chosen if is_choice else self._launch)
 
     def set(self, **values: int) -> None:
         """Write words of SHARED."""

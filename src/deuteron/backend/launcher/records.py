@@ -6,9 +6,10 @@
 A word has 8 bytes; objects of Python are the addresses that they have, and whoever writes a record keeps them alive.
 
     SHARED    one for the process: classes, constants, tables that grow while the process meets dtypes and tensors
-    KERNEL    one for each JITFunction: its parameters, each a PARAMETER, follow
+    KERNEL    one for each JITFunction, and each autotuner: its parameters, each a PARAMETER, follow
     ENTRY     one for each compiled kernel: then come the words of its key, its conditions, its slots, and what its
               target needs to launch it
+    CHOICE    the same of an autotuner: what it chose for such arguments
 
 A key has one word for each argument, the number of its token, and two for a constexpr: how it is compared, and the
 value. Equal keys mean equal tokens. What else a launch depends on is a condition of the entry.
@@ -21,7 +22,7 @@ from collections.abc import Sequence
 
 WORD = 8  # bytes
 MOST_PARAMETERS, MOST_OPTIONS, MOST_SLOTS = 128, 16, 256
-MOST_WORDS = 2 * MOST_PARAMETERS + 3 * MOST_OPTIONS
+MOST_WORDS = 4 * MOST_PARAMETERS + 3 * MOST_OPTIONS
 
 
 class Record:
@@ -47,14 +48,19 @@ class Record:
 
 # `none` to `i64_16` are numbers of tokens, 0 where the token depends on more than the class of the argument.
 PARAMETER = Record(
-    "name default is_constexpr specialise arrays none float false true i32 i32_one i32_16 i64 i64_16",
+    "name default is_constexpr is_compared specialise arrays none float false true i32 i32_one i32_16 i64 i64_16",
 )
 # What `arrays` says: the specialiser is called for them, or their token depends on their alignment, or does not.
 ARRAYS_CALLED, ARRAYS_ALIGNED, ARRAYS_UNALIGNED = 0, 1, 2
 
-KERNEL = Record("num_parameters shared entries run_slowly extents grid_failed names")
+# Where a launch `is_choice` its entries are CHOICEs, and it has no defaults: the word of what is not given is 0. Of a
+# parameter that `is_compared` the value is in the key as well.
+KERNEL = Record("num_parameters shared definition entries run_slowly is_choice extents grid_failed names")
 
 ENTRY = Record("num_words num_conditions num_slots kernel fire target stream device run_packed fail none")
+# What an autotuner chose: the KERNEL that is launched, names and values of the keywords that it is given besides, and
+# the attribute of the tuner that is set to the configuration. The values follow the conditions.
+CHOICE = Record("num_words num_conditions num_slots kernel names num_values tuner attribute config unused also_unused")
 CONDITION = Record("kind owner name expected")
 IS_ITEM, IS_FALSE_ITEM, IS_ATTRIBUTE, IS_FALSE_ATTRIBUTE, IS_SUBSCRIPT, IS_IN_CELL = range(6)
 SLOT = Record("parameter part format mask")
@@ -63,7 +69,7 @@ WHOLE = (1 << 64) - 1  # the part of an argument that is no tuple
 AS_INTEGER, AS_BOOL, AS_FLOAT, AS_DOUBLE = range(4)
 
 SHARED = Record(
-    "int float str tuple none true false exception tokens strings identities constant definition "
+    "int float str tuple none true false exception tokens strings identities constant "
     "ndarray tensor parameter tensor_offset tensor_data tensor_dtype tensor_device_type tensor_device tensor_layout"
 )
 # How a constexpr is compared: as the same object, by its value, or by the number of its token.
