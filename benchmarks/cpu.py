@@ -30,9 +30,10 @@ def measure(threads: int) -> list[dict[str, Any]]:
 
     found = [*cases()]
     if importlib.util.find_spec("torch"):
+        from benchmarks.memory_cases import memory_cases
         from benchmarks.torch_cases import torch_cases
 
-        found += torch_cases(threads)
+        found += [*torch_cases(threads), *memory_cases(threads)]
     return [case.measure() | {"threads": threads} for case in found if threads == 1 or case.threaded]
 
 

@@ -1,4 +1,4 @@
-"""Cases beside torch on the CPU: its products are oneDNN's and MKL's.
+"""Cases beside torch on the CPU that multiply matrices: its products are oneDNN's and MKL's.
 
     for case in torch_cases(threads=2):
         print(case.measure())    # {"name": "matmul 1024 x 1024 x 1024 bf16", "peer": "torch", ...}
@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import torch
-from torch.nn.functional import layer_norm, scaled_dot_product_attention
+from torch.nn.functional import scaled_dot_product_attention
 
 import deuteron as triton
 import deuteron.language as tl
@@ -23,7 +23,7 @@ SIZE = 1024
 # Of results that are rounded to the type.
 TOLERANCES = {torch.float32: TOLERANCE, torch.bfloat16: 1e-2, torch.float16: 2e-3, torch.int8: 0.0}
 
-_NAMES = {torch.float32: "fp32", torch.bfloat16: "bf16", torch.float16: "fp16", torch.int8: "int8"}
+NAMES = {torch.float32: "fp32", torch.bfloat16: "bf16", torch.float16: "fp16", torch.int8: "int8"}
 
 
 @triton.jit
@@ -47,13 +47,11 @@ def torch_cases(threads: int) -> Iterator[Case]:
         yield _matmul(dtype)
     for dtype in (torch.float32, torch.bfloat16, torch.float16):
         yield _attention(dtype)
-    for dtype in (torch.float32, torch.bfloat16):
-        yield from (_softmax(dtype), _layer_norm(dtype))
 
 
 def _case(name: str, dtype: torch.dtype, *parts: Any, required: float = 1.0) -> Case:
     """Beside torch, on as many threads."""
-    return Case(f"{name} {_NAMES[dtype]}", *parts, required, True, "torch", TOLERANCES[dtype])
+    return Case(f"{name} {NAMES[dtype]}", *parts, required, True, "torch", TOLERANCES[dtype])
 
 
 def _matmul(dtype: torch.dtype) -> Case:
@@ -92,37 +90,4 @@ def _attention(dtype: torch.dtype) -> Case:
         scaled_dot_product_attention(*(x.double()[None] for x in (q, k, v)))[0].numpy(),
         4 * heads * length * length * dim * 1e-9,
         "GFLOP/s",
-    )
-
-
-def _softmax(dtype: torch.dtype) -> Case:
-    kernel = load_example("softmax").softmax_kernel
-    x = torch.randn(4096, 4096).to(dtype)
-    out = torch.empty_like(x)
-    return _case(
-        "softmax 4096 x 4096",
-        dtype,
-        lambda: kernel[(4096,)](x, out, 4096, 4096, 4096, BLOCK=4096),
-        lambda: torch.softmax(x, 1, out=out),
-        out,
-        torch.softmax(x.double(), 1).numpy(),
-        2 * x.nbytes * 1e-9,
-        "GB/s",
-    )
-
-
-def _layer_norm(dtype: torch.dtype) -> Case:
-    kernel = load_example("layer_norm").layer_norm_kernel
-    x = torch.randn(4096, 4096).to(dtype)
-    weight, bias = torch.randn(2, 4096).to(dtype)
-    out, mean, rstd = torch.empty_like(x), torch.empty(4096), torch.empty(4096)
-    return _case(
-        "layer norm 4096 x 4096",
-        dtype,
-        lambda: kernel[(4096,)](x, out, weight, bias, mean, rstd, 4096, 4096, 1e-5, BLOCK=4096),
-        lambda: layer_norm(x, (4096,), weight, bias, 1e-5),
-        out,
-        layer_norm(x.double(), (4096,), weight.double(), bias.double(), 1e-5).numpy(),
-        2 * x.nbytes * 1e-9,
-        "GB/s",
     )

@@ -20,6 +20,7 @@ from deuteron.backend.cpu.algebra import as_vector
 from deuteron.backend.cpu.context import Context
 from deuteron.backend.cpu.fragment import Affine, Fragment, Uniform, lanes_of
 from deuteron.backend.cpu.lane_loops import gather_lanes, scatter_lanes
+from deuteron.backend.cpu.streaming import can_stream, store_streaming
 from deuteron.backend.llvm.builder import Builder
 from deuteron.backend.llvm.types import Value, byte_width, const, vector, vector_const, width, zero
 
@@ -77,15 +78,19 @@ def load(access: Access, pointer: Fragment, mask: Fragment | None) -> Value:
     return _choose(access, pointer, load_contiguous, load_lanes)[0]
 
 
-def store(access: Access, pointer: Fragment, value: Fragment, mask: Fragment | None) -> None:
-    """Store a fragment of elements. Where several lanes have one address, the last one stays."""
+def store(
+    access: Access, pointer: Fragment, value: Fragment, mask: Fragment | None, streams: Value | None = None
+) -> None:
+    """Store a fragment of elements. Where several lanes have one address, the last one stays. `streams`: of what may
+    bypass the caches, whether it does.
+    """
     if isinstance(pointer, Uniform) and lanes_of(value, *([mask] if mask else [])) == 1:
         _if_on(access, mask, lambda: access.b.store(value.value, pointer.value, access.num_bytes))
         return
     elements = as_vector(access.ctx.emitter, value, access.lanes)
 
     def store_contiguous(first: Value) -> list[Value]:
-        _store_contiguous(access, elements, first, mask)
+        _store_contiguous(access, elements, first, mask, None if access.is_far_apart else streams)
         return []
 
     def store_lanes() -> list[Value]:
@@ -161,17 +166,27 @@ def _load_some(access: Access, first: Value, mask: Value) -> Value:
     return _gather(access, _consecutive(access, first), mask)
 
 
-def _store_contiguous(access: Access, elements: Value, first: Value, mask: Fragment | None) -> None:
+def _store_contiguous(
+    access: Access, elements: Value, first: Value, mask: Fragment | None, streams: Value | None
+) -> None:
     b = access.b
+    is_streamed = streams is not None and can_stream(elements)
+
+    def store_all() -> None:
+        if is_streamed:
+            store_streaming(b, elements, first, access.num_bytes, streams)
+        else:
+            b.store(elements, first, access.num_bytes)
+
     if mask is None:
-        b.store(elements, first, access.num_bytes)
+        store_all()
         return
-    if not isinstance(mask, Uniform) and access.has_free_masks:
+    if not (isinstance(mask, Uniform) or is_streamed) and access.has_free_masks:
         b.masked_store(elements, first, access.num_bytes, mask.value)
         return
     condition = mask.value if isinstance(mask, Uniform) else _all(b, mask.value)
     with b.if_(condition, "all_on") as branch:
-        b.store(elements, first, access.num_bytes)
+        store_all()
         branch.otherwise()
         if not isinstance(mask, Uniform):
             _store_some(access, elements, first, mask.value)

@@ -20,6 +20,7 @@ from deuteron.backend.cpu.plan import ops
 from deuteron.backend.cpu.plan.axes import ELEMENTS, Vectorisation
 from deuteron.backend.cpu.plan.items import Place, Region
 from deuteron.backend.cpu.plan.schedule import Plan
+from deuteron.backend.cpu.plan.streams import Streams
 from deuteron.backend.cpu.target import CPUTarget
 from deuteron.backend.cpu.unsupported import unsupported
 from deuteron.backend.llvm.module import Module
@@ -48,7 +49,8 @@ class LoopStep:
 class Context:
     """What the rules see: where code goes, what is known, and what it is compiled for. `emit_region` emits the items of
     a block at the innermost level. `vectorisation` is that of the nest which is emitted; `limits` and `last_spans` are
-    known of the memory that accesses are checked against. `step` is that of the innermost loop.
+    known of the memory that accesses are checked against. `step` is that of the innermost loop; `streams`: the
+    stores that may bypass the caches.
     """
 
     module: Module
@@ -61,6 +63,7 @@ class Context:
     program: Mapping[str, Value]
     waiting: Collection[Operation] = ()
     asserts: bool = False
+    streams: Streams = field(default_factory=Streams)
     assertions: dict[Operation, int] = field(default_factory=dict)
     scalars: dict[SSAValue, Uniform] = field(default_factory=dict)
     totals: dict[SSAValue, Uniform] = field(default_factory=dict)

@@ -34,12 +34,14 @@ from deuteron.backend.cpu.plan.orders import choose_orders
 from deuteron.backend.cpu.plan.prepare import kernel_of
 from deuteron.backend.cpu.plan.private import release_private_tiles
 from deuteron.backend.cpu.plan.schedule import Plan, Scheduler
+from deuteron.backend.cpu.plan.streams import Streams, find_streams
 from deuteron.backend.cpu.products import TileProduct
 from deuteron.backend.cpu.rules.bounds import describe_access, pointers_of, prepare_checks
 from deuteron.backend.cpu.rules.control_flow import emit_region
 from deuteron.backend.cpu.rules.debug import describe_assertion
 from deuteron.backend.cpu.rules.stopping import stop_if_told
 from deuteron.backend.cpu.rules.table import RULES
+from deuteron.backend.cpu.streaming import fence_streams, launch_streams
 from deuteron.backend.cpu.target import CPUTarget, cpu_target
 from deuteron.backend.llvm.builder import Builder
 from deuteron.backend.llvm.module import Module
@@ -78,14 +80,16 @@ def lower_module(
     """Lower the kernel of a module; the module is left as it is."""
     target = cpu_target(cpu, features)
     plan = plan_function(kernel_of(module, target))
-    scratch_bytes = assign_buffers(plan)
+    scratch_bytes, streams = assign_buffers(plan), find_streams(plan)
     waiting = waiting_loops(plan.function)
     num_spans = len(pointers_of(plan.function)) if options.check == BOUNDS else 0
     asserts = bool(num_spans) or (options.debug and any(isinstance(op, AssertOp) for op in plan.function.walk()))
     llvm_module = Module(symbol, "contract" if options.enable_fp_fusion else "", path_of=path_of)
     uses_tiles = any(isinstance(product_of(op), TileProduct) for op in plan.function.walk())
-    _emit_entry(llvm_module, symbol, plan.function, bool(waiting) or asserts, num_spans, options.has_lines, uses_tiles)
-    ctx = _emit_program(llvm_module, symbol, plan, target, options, waiting, asserts)
+    is_controlled = bool(waiting) or asserts
+    entry = Entry(symbol, plan.function, is_controlled, num_spans, uses_tiles, streams, target.cache_bytes)
+    _emit_entry(llvm_module, entry, options.has_lines)
+    ctx = _emit_program(llvm_module, symbol, plan, target, options, waiting, asserts, streams)
     assertions = tuple(_described(op, plan.function, path_of) for op in ctx.assertions)
     line = _line_of(waiting[0]) if waiting else 0
     return LoweredKernel(llvm_module.text(), scratch_bytes, line, uses_tiles, assertions)
@@ -123,16 +127,18 @@ def _emit_program(
     options: CPUOptions,
     waiting: Sequence[Operation],
     asserts: bool,
+    streams: Streams,
 ) -> Context:
     """The function that is one program of the grid. One that asserts does not begin after another has failed."""
     parameters = plan.function.args
     typed = [(register_type(value.type), value.name_hint or f"arg{n}") for n, value in enumerate(parameters)]
     typed += [("i32", name) for name in _GRID_NAMES]
-    typed += [("ptr noalias align 64", "scratch"), ("ptr", "control")]
+    typed += [("ptr noalias align 64", "scratch"), ("ptr", "control"), ("i1", "streams")]
     b = module.function(f"{symbol}.program", "void", typed, attributes="alwaysinline nounwind")
     values, rest = b.parameters[: len(parameters)], b.parameters[len(parameters) :]
-    program = dict(zip((*_GRID_NAMES, "scratch", "control"), rest, strict=True))
-    ctx = Context(module, Emitter(b), plan, target, options, RULES, emit_region, program, frozenset(waiting), asserts)
+    program = dict(zip((*_GRID_NAMES, "scratch", "control", "streams"), rest, strict=True))
+    known = (frozenset(waiting), asserts, streams)
+    ctx = Context(module, Emitter(b), plan, target, options, RULES, emit_region, program, *known)
     block = plan.function.body.block
     ctx.bind_block(block)
     prepare_checks(ctx)
@@ -150,36 +156,44 @@ def _as_declared(b: Builder, parameter: SSAValue, value: Value, target: CPUTarge
     return rounded(b, value, parameter.type, target) if parameter.type in NARROW_FLOATS else value
 
 
-def _emit_entry(
-    module: Module,
-    symbol: str,
-    function: FuncOp,
-    is_controlled: bool,
-    num_spans: int,
-    has_lines: bool,
-    uses_tiles: bool,
-) -> None:
+@dataclass(frozen=True)
+class Entry:
+    """What the external function of a kernel is made for."""
+
+    symbol: str
+    function: FuncOp
+    is_controlled: bool
+    num_spans: int
+    uses_tiles: bool
+    streams: Streams
+    cache_bytes: int
+
+
+def _emit_entry(module: Module, entry: Entry, has_lines: bool) -> None:
     """The external function: the loop over programs. With lines it has one, since the program becomes part of it.
 
     Tiles are configured once for all of them: a kernel calls nothing but printf, which leaves them as they are.
     """
-    parameters = function.args
+    parameters = entry.function.args
     signature = [("ptr", "args"), ("ptr", "grid"), ("i64", "begin"), ("i64", "end"), ("ptr", "scratch")]
-    b = module.function(symbol, "void", signature, linkage="external")
+    b = module.function(entry.symbol, "void", signature, linkage="external")
     args, grid, begin, end, scratch = b.parameters
-    location = user_location(function.location) if has_lines else None
+    location = user_location(entry.function.location) if has_lines else None
     if location:
         b.set_debug_location(module.debug_location(b, location.file, location.line, location.column))
     values = [_load_argument(b, args, number, value) for number, value in enumerate(parameters)]
     sizes = [b.load("i32", b.gep("i32", grid, const("i64", axis))) for axis in range(3)]
-    control = _control(b, args, len(parameters), num_spans) if is_controlled else zero("ptr")
-    if uses_tiles:
+    control = _control(b, args, len(parameters), entry.num_spans) if entry.is_controlled else zero("ptr")
+    named = dict(zip(parameters, values, strict=True))
+    streams = launch_streams(b, entry.streams, entry.cache_bytes, named, sizes)
+    if entry.uses_tiles:
         emit_configuration(b)
     with b.loop(begin, end, const("i64", 1), _first_program(b, begin, sizes), hint="program") as loop:
-        b.call("void", f"{symbol}.program", *values, *loop.carried, *sizes, scratch, control)
+        b.call("void", f"{entry.symbol}.program", *values, *loop.carried, *sizes, scratch, control, streams)
         loop.next(*_next_program(b, loop.carried, sizes))
-    if uses_tiles:
+    if entry.uses_tiles:
         emit_release(b)
+    fence_streams(b, streams)
     b.ret()
 
 

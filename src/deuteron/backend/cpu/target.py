@@ -11,10 +11,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cache
+from pathlib import Path
 
 from deuteron.backend.llvm.compile import emit_assembly, external_symbols
-from deuteron.backend.llvm.targets import architecture_of
+from deuteron.backend.llvm.targets import architecture_of, resolve_cpu
 from deuteron.backend.llvm.types import byte_width
+
+USUAL_CACHE = 32 << 20
 
 
 @dataclass(frozen=True)
@@ -22,7 +25,7 @@ class CPUTarget:
     """A CPU: its LLVM name and features, its widest vector registers, and what it has instructions for.
 
     `converts_half`: fp16 from and to fp32. `rounds`: to whole numbers, which floor needs.
-    `fuses`: x * y + z, rounded once. `masks_16_bits`: moves of 16 bits under a mask.
+    `fuses`: x * y + z, rounded once. `masks_16_bits`: moves of 16 bits under a mask. `cache_bytes`: of the last cache.
     """
 
     cpu: str
@@ -33,6 +36,7 @@ class CPUTarget:
     rounds: bool
     fuses: bool
     masks_16_bits: bool
+    cache_bytes: int = USUAL_CACHE
 
     def vector_width(self, element_type: str) -> int:
         """How many elements a vector register holds."""
@@ -45,7 +49,22 @@ def cpu_target(cpu: str, features: str) -> CPUTarget:
     bits, registers = _vector_registers(emit_assembly(_ADD_PROBE, cpu, features, 1), architecture_of(cpu))
     has = [not external_symbols(emit_assembly(probe, cpu, features, 1)) for probe in _PROBES]
     has += ["vmovdqu16" in emit_assembly(_MASK_PROBE, cpu, features, 1)]
-    return CPUTarget(cpu, features, bits, registers, *has)
+    return CPUTarget(cpu, features, bits, registers, *has, _cache_bytes(cpu, features))
+
+
+def _cache_bytes(cpu: str, features: str) -> int:
+    """The last cache of this machine's processor as Linux tells of it; of another one what is usual."""
+    if (cpu, features) != resolve_cpu("native"):
+        return USUAL_CACHE
+    sizes = Path("/sys/devices/system/cpu/cpu0/cache").glob("index*/size")
+    found = [_kibibytes(size.read_text()) << 10 for size in sizes]
+    return max(found, default=0) or USUAL_CACHE
+
+
+def _kibibytes(text: str) -> int:
+    """Of a size as Linux writes it: `32768K`; 0 of anything else."""
+    number, unit, rest = text.partition("K")
+    return int(number) if number.isdigit() and unit and not rest.strip() else 0
 
 
 def _vector_registers(assembly: str, architecture: str) -> tuple[int, int]:

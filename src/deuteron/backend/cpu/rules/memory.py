@@ -68,7 +68,8 @@ def store_tile(
     elements = as_vector(ctx.emitter, value, count)
     bits = to_memory(ctx.emitter.at(value.level), elements, element_type_of(op.value.type), ctx.target)
     check_access(ctx, op, index, level, pointer, mask)
-    access.store(at, pointer, of_value(bits, value.level), mask)
+    streams = ctx.program["streams"] if op in ctx.streams.stores else None
+    access.store(at, pointer, of_value(bits, value.level), mask, streams)
 
 
 def _is_zero(fragment: Fragment) -> bool:

@@ -1,0 +1,90 @@
+"""Finds the stores of a kernel that may bypass the caches: what they write is written once and not read by this launch.
+
+    x = load(x_ptr + i)
+    store(out + i, x + 1)           Streams({store}, written={out}, read={x_ptr}, num_bytes=4096 for 1,024 fp32)
+    store(x_ptr + i, x + 1)         none: the lines are in the cache already
+
+Whether they do is decided by each launch (`streaming.py`). Such stores are not in order with others. So no kernel has
+any that keeps accesses of memory in order, or does anything to memory but plain loads and stores.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from math import prod
+
+from xdsl.ir import Operation, SSAValue
+
+from deuteron.analysis.points_to import Targets, points_to
+from deuteron.analysis.written_arguments import touched_arguments
+from deuteron.backend.cpu.elements import memory_type
+from deuteron.backend.cpu.plan.items import Nest, Region, StoreRoot, identity_index, regions_of
+from deuteron.backend.cpu.plan.schedule import Plan
+from deuteron.backend.cpu.plan.steps import Steps
+from deuteron.backend.llvm.types import byte_width
+from deuteron.ir.effects import GLOBAL, READ, Effect, effects_inside
+from deuteron.ir.tt.memory import LoadOp, StoreOp
+
+# Neighbours in memory that a program writes: lines of the cache, of which only the first and the last are not full.
+MIN_ROW_BYTES = 256
+
+
+@dataclass(frozen=True)
+class Streams:
+    """Stores that may bypass the caches, the arguments that they write, those that the kernel reads, and how many bytes
+    a program writes by them at least.
+    """
+
+    stores: frozenset[Operation] = frozenset()
+    written: frozenset[SSAValue] = frozenset()
+    read: frozenset[SSAValue] = frozenset()
+    num_bytes: int = 0
+
+
+def find_streams(plan: Plan) -> Streams:
+    """The streams of a planned function, whose tiles are where they stay."""
+    effects = list(effects_inside(plan.function))
+    if not all(_is_plain(op, effect) for op, effect in effects):
+        return Streams()
+    read, steps = touched_arguments((effect for _, effect in effects), READ), Steps(plan)
+    found = [
+        (nest, root)
+        for nest, root in _stores(plan.body)
+        if _is_apart(root, read) and any(_has_rows(steps, nest, root, axis) for axis in range(len(nest.shape)))
+    ]
+    return Streams(
+        frozenset(root.op for _, root in found),
+        frozenset().union(*(points_to(root.op.ptr).arguments for _, root in found)),
+        read.arguments,
+        sum(prod(nest.shape) * _width(root) for nest, root in found),
+    )
+
+
+def _is_plain(op: Operation, effect: Effect) -> bool:
+    """Whether an effect is none on memory, or that of a load or store which nothing is in order with."""
+    return effect.resource is not GLOBAL or (isinstance(op, LoadOp | StoreOp) and effect.value is not None)
+
+
+def _stores(region: Region) -> Iterator[tuple[Nest, StoreRoot]]:
+    for item in region.items:
+        if isinstance(item, Nest):
+            yield from ((item, root) for root in item.roots if isinstance(root, StoreRoot))
+            continue
+        for inner in regions_of(item):
+            yield from _stores(inner)
+
+
+def _is_apart(root: StoreRoot, read: Targets) -> bool:
+    targets = points_to(root.op.ptr)
+    return targets.is_known and not targets.overlaps(read)
+
+
+def _has_rows(steps: Steps, nest: Nest, root: StoreRoot, axis: int) -> bool:
+    """Whether enough neighbours in memory are written along a dimension."""
+    step = steps.along(root.op.ptr, identity_index(nest.shape), axis)
+    return step == 1 and nest.shape[axis] * _width(root) >= MIN_ROW_BYTES
+
+
+def _width(root: StoreRoot) -> int:
+    return byte_width(memory_type(root.op.value.type))
