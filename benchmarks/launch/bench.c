@@ -10,7 +10,7 @@
 
 static void *bare_kernel;
 static void *bare_args[NUM_ARGS];
-static uint64_t bare_values[NUM_ARGS];
+static uint64_t bare_values[NUM_ARGS][16] __attribute__((aligned(128))); /* as large as a tensor map */
 
 static void check(const char *what, int status) {
   if (status != 0) {
@@ -28,9 +28,23 @@ static int kernel(void) { return (int)KERNEL(NULL, ARGS); }
 
 static int linked(void) { return (int)LINKED(NULL, ARGS); }
 
+#ifdef TILES
+/* Of other tensors than the launches before. */
+static int encoded(void) {
+  static unsigned address;
+  address = (address + 1) % 4096;
+  return (int)LINKED(NULL, TILES(65536 * (address + 1)));
+}
+#endif
+
 int main(void) {
-  static const char *const names[] = {"cuLaunchKernel alone", "the kernel's function", "the linked function"};
+  static const char *const names[] = {"cuLaunchKernel alone", "the kernel's function", "the linked function",
+                                      "and two maps are encoded"};
+#ifdef TILES
+  static int (*const launches[])(void) = {bare, kernel, linked, encoded};
+#else
   static int (*const launches[])(void) = {bare, kernel, linked};
+#endif
   int (*synchronize)(void), (*set_current)(void *);
   void *library, *context, *found;
   int i;
@@ -44,9 +58,9 @@ int main(void) {
   check("library", deuteron_cuda_v4.call.library_load_data(&library, deuteron_cubin, NULL, NULL, 0, NULL, NULL, 0));
   check("kernel", deuteron_cuda_v4.call.library_get_kernel(&bare_kernel, library, deuteron_this.symbol));
   for (i = 0; i < NUM_ARGS; i++) {
-    bare_values[i] = i == POINTERS;
-    bare_args[i] = &bare_values[i];
+    bare_values[i][0] = i == POINTERS;
+    bare_args[i] = bare_values[i];
   }
-  check("launch", compare(names, launches, 3, synchronize));
+  check("launch", compare(names, launches, (int)(sizeof launches / sizeof launches[0]), synchronize));
   return 0;
 }

@@ -12,6 +12,10 @@
 #elif NUM_ARGS == 20
 #define ARGS 0, 0, 0, 0, 0, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 0.5f
 #define POINTERS 6
+#elif NUM_ARGS == 11
+#define TILES(x) x, 128, 64, 64, x, 128, 64, 64, 1 /* two descriptors of one address, and a number */
+#define ARGS TILES(65536)
+#define POINTERS 8
 #else
 #define ARGS \
   0, 0, 0, 0, 0, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 0.5f
