@@ -1,4 +1,4 @@
-"""Kernels that do nothing, with 5, 20 and 32 arguments, and with two descriptors: what launching them takes is launching.
+"""Kernels that do nothing, of 5, 20, 32 arguments, and of two descriptors: what launching them takes is launching.
 
 The store, which no launch of the benchmark reaches, keeps every argument.
 """

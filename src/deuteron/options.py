@@ -332,7 +332,7 @@ class Settings:
 
     @property
     def line_info(self) -> bool:
-        """DEUTERON_LINE_INFO: kernels that launches on the CPU compile have line tables, of which gdb is told."""
+        """DEUTERON_LINE_INFO: kernels for the CPU have line tables, those of launches, of which gdb is told, and C."""
         return _flag("DEUTERON_LINE_INFO")
 
     @property

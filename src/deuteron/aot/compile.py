@@ -9,6 +9,7 @@ What can be wrong with the request is checked before the compile, and files are 
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -28,6 +29,7 @@ from deuteron.aot.symbols import digest_of
 from deuteron.aot.targets import asks_for_ptx, c_target, select_target
 from deuteron.aot.targets.target import KernelCode
 from deuteron.aot.text import is_text, load_text
+from deuteron.backend import get_backend
 from deuteron.compiler import CompiledKernel
 from deuteron.compiler import compile as compile_source
 from deuteron.compiler.key import toolchain
@@ -49,7 +51,7 @@ class CompileRequest:
     in a Python file have to be given. `host_parameters` are whole numbers, by name, that the grid needs and the kernel
     does not take. With `is_library` the functions have the types of a library, and the files are called `out_path`.
     `objects` names the systems that its machine code is made for besides. With `is_checked` there is a function too
-    that checks every access, where the target can.
+    that checks every access, where the target can; with `has_lines` code has line tables, where the target can.
     """
 
     path: Path | ModuleName
@@ -68,6 +70,7 @@ class CompileRequest:
     is_library: bool = False
     objects: Sequence[str] = ()
     is_checked: bool = False
+    has_lines: bool = False
 
 
 @dataclass(frozen=True)
@@ -134,8 +137,13 @@ def _compile(
     request: CompileRequest, target: Target, kernel: KernelSource, symbol: str | None, **checked: str
 ) -> CompiledKernel:
     further = {name: value for name, value in request.options.items() if name not in LAUNCH_ATTRIBUTES}
-    options = {**_launch_options(request), **further, **checked}
+    options = {**_lines_option(request, target), **_launch_options(request), **further, **checked}
     return compile_source(kernel.source, target, options, symbol=symbol, is_portable=True)
+
+
+def _lines_option(request: CompileRequest, target: Target) -> dict[str, bool]:
+    known = {option.name for option in dataclasses.fields(get_backend(target).options_class)}
+    return {"line_info": True} if request.has_lines and "line_info" in known else {}
 
 
 def _launch_options(request: CompileRequest) -> dict[str, int]:

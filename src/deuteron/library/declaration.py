@@ -155,8 +155,9 @@ class Library:
     """A library by its name. `namespace` is that of its C++ functions; without it, its name.
 
     `objects` names the systems that machine code is made for besides, `torch` asks for operators of torch. With `check`
-    "bounds" there are functions besides that check what kernels for processors access; without it DEUTERON_CHECK says
-    so. `root` is the folder that sources are relative to, `file` the one that declares it there.
+    "bounds" there are functions besides that check what kernels for processors access, with `line_info` these have
+    debug information; without them DEUTERON_CHECK and DEUTERON_LINE_INFO say so. `root` is the folder that sources are
+    relative to, `file` the one that declares it there.
     """
 
     name: str
@@ -167,6 +168,7 @@ class Library:
     objects: Sequence[str] = ()
     torch: bool = False
     check: str | None = None
+    line_info: bool = False
     root: Path = Path()
     file: str | None = None
     place: Callable[..., Location | None] = field(default=nowhere, compare=False, repr=False)
@@ -181,7 +183,7 @@ class Library:
         is_text = isinstance(self.namespace, str | None)
         if not is_text or not all(map(_NAME.fullmatch, self.cxx_namespace.split("::"))):
             raise self.error(f"{self.namespace!r} cannot be a namespace of C++", "namespace")
-        for key in ("shared", "torch"):
+        for key in ("shared", "torch", "line_info"):
             if not isinstance(getattr(self, key), bool):
                 raise self.error(f"'{key}' is true or false, got {getattr(self, key)!r}", key)
         if self.check not in (None, BOUNDS):
@@ -200,6 +202,10 @@ class Library:
     def is_checked(self) -> bool:
         """Whether functions are made that check; DEUTERON_CHECK, where it is set, is stronger than the declaration."""
         return (self.check if settings.check is None else settings.check) == BOUNDS
+
+    @property
+    def has_lines(self) -> bool:
+        return self.line_info or settings.line_info
 
     @property
     def cxx_namespace(self) -> str:
@@ -227,7 +233,7 @@ class Library:
 
 
 KERNEL_KEYS = tuple(known.name for known in fields(Kernel) if known.name != "place")
-LIBRARY_KEYS = ("targets", "namespace", "shared", "objects", "torch", "check", "kernel")
+LIBRARY_KEYS = ("targets", "namespace", "shared", "objects", "torch", "check", "line_info", "kernel")
 
 
 def followed_by(value: Any) -> str | None:

@@ -51,9 +51,13 @@ def sources_of(dependencies: Iterable[Path], root: Path) -> Sources:
 
 def key_of(variant: Variant, sources: Sources) -> str:
     """Hex digits that are equal where a compile would give the same."""
-    parts = [variant.identity, *(["checked"] if variant.is_checked else []), *versions(variant.target)]
+    parts = [variant.identity, *_built_with(variant), *versions(variant.target)]
     parts += [f"{name}={value}" for group in (sources.files, sources.packages) for name, value in group.items()]
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()
+
+
+def _built_with(variant: Variant) -> list[str]:
+    return [name for name in ("is_checked", "has_lines") if getattr(variant, name)]
 
 
 @cache

@@ -24,6 +24,8 @@ from deuteron.aot.targets import c_target
 from deuteron.library.declaration import Kernel, Library, followed_by
 
 MAX_VARIANTS = 20_000
+# What a variant is not told apart by: files keep their names.
+_OF_THE_BUILD = ("index", "is_checked", "has_lines")
 
 
 @dataclass(frozen=True)
@@ -44,11 +46,12 @@ class Variant:
     target: str
     objects: Sequence[str] = ()
     is_checked: bool = False
+    has_lines: bool = False
 
     @cached_property
     def identity(self) -> str:
-        """Hex digits that are equal for what is asked for alike, wherever it stands in the library, checked or not."""
-        asked = {name: value for name, value in asdict(self).items() if name not in ("index", "is_checked")}
+        """Hex digits that are equal for what is asked for alike, wherever it stands, and however it is built."""
+        asked = {name: value for name, value in asdict(self).items() if name not in _OF_THE_BUILD}
         return hashlib.sha256(json.dumps(asked).encode()).hexdigest()
 
     @property
@@ -103,6 +106,7 @@ def _variants(library: Library, index: int, kernel: Kernel) -> Iterator[Variant]
                 target=target,
                 objects=tuple(library.objects),
                 is_checked=library.is_checked and c_target(target.partition(":")[0]).can_check,
+                has_lines=library.has_lines,
             )
 
 

@@ -114,6 +114,7 @@ def request_of(variant: Variant) -> CompileRequest:
         is_library=True,
         objects=variant.objects,
         is_checked=variant.is_checked,
+        has_lines=variant.has_lines,
         **flags,
     )
 

@@ -48,6 +48,7 @@ def command(
             options=named_values(options),
             host_parameters=named_values(host_parameters),
             is_checked=settings.check == BOUNDS,
+            has_lines=settings.line_info,
             **request,
         )
     )
