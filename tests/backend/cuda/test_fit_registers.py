@@ -40,7 +40,7 @@ class Assembler:
         self.texts: list[str] = []
         self.spilled = spilled
 
-    def __call__(self, ptx: str, name: str, fp_fusion: bool) -> Cubin:
+    def __call__(self, ptx: str, name: str, fp_fusion: bool, process: object = None) -> Cubin:
         self.texts.append(ptx)
         fitted = len(self.texts) > 1
         return Cubin(b"", Resources(32 if fitted else 34, spill_stores=self.spilled if fitted else 0), ())
@@ -64,7 +64,7 @@ def test_kept_unless_it_spills(monkeypatch, spilled, registers):
 def test_what_spills_with_registers_left_is_told_how_many_it_takes(monkeypatch, registers, spilled, then, texts):
     found = []
 
-    def assembler(ptx: str, name: str, fp_fusion: bool) -> Cubin:
+    def assembler(ptx: str, name: str, fp_fusion: bool, process: object = None) -> Cubin:
         found.append(ptx)
         return Cubin(b"", Resources(registers, spill_stores=then if len(found) > 1 else spilled), ())
 

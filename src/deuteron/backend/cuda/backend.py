@@ -10,12 +10,15 @@ out of the cache is launched without them.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import asdict, replace
-from typing import TYPE_CHECKING, Any
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from deuteron.backend.cuda.fit_registers import assemble_to_fit
 from deuteron.backend.cuda.nvdisasm import disassemble, has_disassembler
-from deuteron.backend.cuda.ptxas import ptxas_version
+from deuteron.backend.cuda.ptxas import has_ptxas, ptxas_version, start_assembler
+from deuteron.backend.cuda.ptxas_process import AssemblerProcess
 from deuteron.backend.cuda.target import WARP_SIZE, Architecture, architecture
 from deuteron.backend.cuda.widen_products import widen_products
 from deuteron.backend.gpu.stages import gpu_pipelines, gpu_stages
@@ -62,19 +65,34 @@ def _parse_llvm(text: str, file: str) -> str:
     return text
 
 
+class _PTX(NamedTuple):
+    """The text, and the process of ptxas that waits for it, where one was started."""
+
+    text: str
+    assembler: AssemblerProcess | None
+
+
 def _emit_ptx(llir: str, unit: Unit) -> Made:
     from deuteron.backend.llvm.nvptx import emit_ptx
 
     target = _architecture(unit)
-    return Made(widen_products(emit_ptx(llir, target.name, target.ptx_version)))
+    with ExitStack() as on_failure:
+        # It loads itself while LLVM works.
+        assembler = start_assembler(target.name, unit.options.enable_fp_fusion) if has_ptxas() else None
+        if assembler is not None:
+            on_failure.callback(assembler.stop)
+        text = widen_products(emit_ptx(llir, target.name, target.ptx_version))
+        on_failure.pop_all()
+    return Made(_PTX(text, assembler))
 
 
-def _as_text(text: str, file: str) -> str:
-    return text
+def _parse_ptx(text: str, file: str) -> _PTX:
+    return _PTX(text, None)
 
 
-def _assemble(ptx: str, unit: Unit) -> Made:
-    cubin = assemble_to_fit(ptx, _architecture(unit), unit.facts.shared, unit.options.enable_fp_fusion)
+def _assemble(ptx: _PTX, unit: Unit) -> Made:
+    fp_fusion = unit.options.enable_fp_fusion
+    cubin = assemble_to_fit(ptx.text, _architecture(unit), unit.facts.shared, fp_fusion, ptx.assembler)
     used = cubin.resources
     resources = {**asdict(used), "spill_bytes": used.spill_bytes, "warnings": list(cubin.messages)}
     return Made(cubin.image, {"resources": resources})
@@ -96,7 +114,7 @@ class CUDABackend:
     stages: Sequence[Stage] = (
         *gpu_stages(_gpu_config),
         Stage("llir", "ttgir", _lower_to_llvm, parse=_parse_llvm, comment=";"),
-        Stage("ptx", "llir", _emit_ptx, parse=_as_text, comment="//"),
+        Stage("ptx", "llir", _emit_ptx, text=attrgetter("text"), parse=_parse_ptx, comment="//"),
         Stage("cubin", "ptx", _assemble),
         *((_SASS,) if has_disassembler() else ()),
     )

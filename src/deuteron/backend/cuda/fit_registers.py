@@ -23,6 +23,7 @@ import re
 from deuteron.backend.cuda.live_registers import live_registers
 from deuteron.backend.cuda.occupancy import occupancy
 from deuteron.backend.cuda.ptxas import Cubin, Resources, assemble
+from deuteron.backend.cuda.ptxas_process import AssemblerProcess
 from deuteron.backend.cuda.target import Architecture
 from deuteron.machine.gpu import GPU
 
@@ -38,15 +39,24 @@ _SAID = re.compile(r"\bsetmaxnreg|^\.maxnreg", re.MULTILINE)
 _DOTS = re.compile(r"\bmma")
 
 
-def assemble_to_fit(ptx: str, architecture: Architecture, dynamic_shared: int, fp_fusion: bool) -> Cubin:
-    """The cubin of a kernel that is launched with so many bytes of shared memory."""
+def assemble_to_fit(
+    ptx: str,
+    architecture: Architecture,
+    dynamic_shared: int,
+    fp_fusion: bool,
+    process: AssemblerProcess | None = None,
+) -> Cubin:
+    """The cubin of a kernel that is launched with so many bytes of shared memory.
+
+    `process`: one that was started for this architecture; if it does not suit, others follow.
+    """
     machine, threads = architecture.machine, _THREADS.search(ptx)
     if threads is None or _SAID.search(ptx):
-        return assemble(ptx, architecture.name, fp_fusion)
+        return assemble(ptx, architecture.name, fp_fusion, process)
     most = _most_registers(machine, int(threads[1]))
     if live_registers(ptx) > SURE_TO_SPILL * most:
-        return assemble(_limited(ptx, most), architecture.name, fp_fusion)
-    cubin = assemble(ptx, architecture.name, fp_fusion)
+        return assemble(_limited(ptx, most), architecture.name, fp_fusion, process)
+    cubin = assemble(ptx, architecture.name, fp_fusion, process)
     limit = None if _DOTS.search(ptx) else _limit(machine, int(threads[1]), cubin.resources, dynamic_shared)
     if limit is None:
         return cubin

@@ -11,11 +11,11 @@ from __future__ import annotations
 import hashlib
 import re
 import subprocess
-import tempfile
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
+from deuteron.backend.cuda.ptxas_process import AssemblerProcess
 from deuteron.backend.cuda.toolkit import find_tool
 from deuteron.errors import AssemblerError, CompilationError, Location, UsageError
 from deuteron.options import settings
@@ -36,6 +36,7 @@ _ROUTINE = re.compile(
 _WGMMA_OF_REGISTERS = re.compile(r"wgmma\.mma_async\S*\s*\{[^}]*\},\s*\{")
 
 
+_NO_MEMORY = "Memory allocation failure"
 _WAY_OUT = "Where memory is short, take smaller tiles or more warps: a thread then has fewer elements."
 _ERROR = re.compile(r"line (\d+); error\s*: (.*)")
 _MARKS = ("// begin inline asm", "// end inline asm")
@@ -70,10 +71,18 @@ class Cubin:
 
 def find_ptxas() -> Path:
     """The assembler; raises UsageError, naming the extra to install, where there is none."""
-    found = Path(settings.ptxas) if settings.ptxas else find_tool("ptxas")
+    found = _ptxas()
     if found is None:
         raise UsageError("ptxas was not found: install it with `pip install 'deuteron[cuda]'`, or put it on PATH")
     return found
+
+
+def has_ptxas() -> bool:
+    return _ptxas() is not None
+
+
+def _ptxas() -> Path | None:
+    return Path(settings.ptxas) if settings.ptxas else find_tool("ptxas")
 
 
 def ptxas_version() -> str:
@@ -96,21 +105,23 @@ def _said_version(ptxas: Path) -> str:
     return found.group(1) if found else text.strip()
 
 
-def assemble(ptx: str, name: str, fp_fusion: bool = True, debug: bool = False) -> Cubin:
-    """The cubin of a PTX text for the architecture `name` (sm_80, sm_90a, ...)."""
-    with tempfile.TemporaryDirectory(prefix="deuteron-") as folder:
-        source, target = Path(folder, "kernel.ptx"), Path(folder, "kernel.cubin")
-        source.write_text(ptx)
-        flags = ["-v", "-lineinfo", *([] if fp_fusion else ["--fmad=false"]), *(["-O0", "-g"] if debug else [])]
-        command = [find_ptxas(), f"--gpu-name={name}", *flags, source, "-o", target]
-        done = subprocess.run(command, capture_output=True, text=True)
-        if done.returncode < 0:
-            size = f"{ptx.count(chr(10)):,} lines of PTX for {name}"
-            raise UsageError(f"ptxas was ended by signal {-done.returncode}, at {size}. {_WAY_OUT}")
-        if done.returncode != 0 or not target.exists():
-            _refuse_assembly(ptx, name, done.stderr)
-            raise AssemblerError(f"ptxas does not accept our PTX for {name}: {_errors(done.stderr)}")
-        return _cubin(target.read_bytes(), done.stderr, known_defects(ptx, ptxas_version()))
+def start_assembler(name: str, fp_fusion: bool = True) -> AssemblerProcess:
+    """A process that `assemble` may be given, for the architecture `name` (sm_80, sm_90a, ...)."""
+    flags = ["-v", "-lineinfo", *([] if fp_fusion else ["--fmad=false"])]
+    return AssemblerProcess([find_ptxas(), f"--gpu-name={name}", *flags])
+
+
+def assemble(ptx: str, name: str, fp_fusion: bool = True, process: AssemblerProcess | None = None) -> Cubin:
+    """The cubin of a PTX text, by a process that was started with the same arguments, or by a new one."""
+    done = (process or start_assembler(name, fp_fusion)).finish(ptx)
+    how_it_ended = f"was ended by signal {-done.status}" if done.status < 0 else "found no memory"
+    if done.status < 0 or _NO_MEMORY in done.report:
+        size = f"{ptx.count(chr(10)):,} lines of PTX for {name}"
+        raise UsageError(f"ptxas {how_it_ended}, at {size}. {_WAY_OUT}")
+    if done.status != 0 or done.image is None:
+        _refuse_assembly(ptx, name, done.report)
+        raise AssemblerError(f"ptxas does not accept our PTX for {name}: {_errors(done.report)}")
+    return _cubin(done.image, done.report, known_defects(ptx, ptxas_version()))
 
 
 def known_defects(ptx: str, version: str) -> tuple[str, ...]:
