@@ -63,11 +63,11 @@ class LineTable:
         return None
 
     def own_section(self, line: str) -> str:
-        """The directive of a section, for one that is apart from that of the C compiler's unit, which takes its own to
-        be at the beginning: a group makes it so.
+        """The directives of a section that is apart from that of the C compiler's unit, which takes its own to be at
+        the beginning: a group makes it so. That one is named first, so that it is the one that is meant by the name.
         """
         head, flags, kind = line.split('"', 2)
-        return f'{head}"{flags}G"{kind},deuteron_{self.prefix[2:]}lines'
+        return f'{line}\n{head}"{flags}G"{kind},deuteron_{self.prefix[2:]}lines'
 
     def _take_file(self, found: re.Match[str]) -> None:
         folder, name = (found[2], found[3]) if found[3] else ('"."', found[2])
@@ -87,7 +87,6 @@ class LineTable:
     def lines(self, start: str) -> Iterator[str]:
         """The section; `start` is the label at its beginning."""
         begin, end = f"{self.prefix}lines", f"{self.prefix}lines_end"
-        yield '\t.section\t.debug_line,"",@progbits'  # empty, so that it is the one that the assembler writes to
         yield self.own_section('\t.section\t.debug_line,"",@progbits')
         yield f"{start}:"
         yield f"\t.long\t{end}-{begin}"
