@@ -23,7 +23,7 @@ from deuteron.backend.cpu.algebra import as_vector, of_value
 from deuteron.backend.cpu.context import AxisIndex, Context, guarded
 from deuteron.backend.cpu.emitter import OpenLoop
 from deuteron.backend.cpu.fragment import Axis, Fragment
-from deuteron.backend.cpu.places import write_place
+from deuteron.backend.cpu.places import is_packed, write_packed, write_place
 from deuteron.backend.cpu.plan.axes import ELEMENTS, Vectorisation, choose_axis
 from deuteron.backend.cpu.plan.items import Index, Keep, Nest, ReduceRoot, Root
 from deuteron.backend.cpu.plan.quotients import Quotients
@@ -66,7 +66,7 @@ class NestLoops:
         extent, chosen = self.nest.shape[axis], self.vectorisation
         lanes, copies = (chosen.lanes, chosen.unroll) if axis == chosen.axis else (1, 1)
         if axis == chosen.across:
-            copies = chosen.lanes
+            copies = chosen.num_across
         emitter, loop, start = self.ctx.emitter, None, const("i32", 0)
         if extent > lanes * copies:
             loop = emitter.open_loop(start, const("i32", extent), const("i32", lanes * copies), carried, f"d{axis}")
@@ -181,12 +181,15 @@ def _emit_body(loops: NestLoops, reductions: list[Reduction]) -> None:
     for value, index in loops.vectorisation.turned:
         _turn(loops, value, index)
     by_root = {reduction.root: reduction for reduction in reductions}
+    rows: dict[Keep, list[Fragment]] = {}
     for copy, index in enumerate(loops.indices):
         writes: list[tuple[Root, Callable[[], None]]] = []
         for root in roots:
             fragments = [_source(ctx, root, source, index) for source in root.sources]
             if isinstance(root, ReduceRoot):
                 by_root[root].combine(copy, fragments)
+            elif isinstance(root, Keep) and is_packed(root.place):
+                rows.setdefault(root, []).append(fragments[0])
             elif isinstance(root, Keep):
                 writes.append((root, _writer(ctx, root, index, fragments[0])))
             else:
@@ -194,6 +197,9 @@ def _emit_body(loops: NestLoops, reductions: list[Reduction]) -> None:
         for root, write in writes:
             ctx.locate(root.op)
             write()
+    for root, fragments in rows.items():
+        ctx.locate(root.op)
+        write_packed(ctx, root.place, loops.indices[0], fragments)
 
 
 def _turn(loops: NestLoops, value: SSAValue, index: Index) -> None:

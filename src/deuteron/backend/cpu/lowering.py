@@ -31,6 +31,7 @@ from deuteron.backend.cpu.formats import rounded
 from deuteron.backend.cpu.plan.buffers import assign_buffers
 from deuteron.backend.cpu.plan.marks import product_of
 from deuteron.backend.cpu.plan.orders import choose_orders
+from deuteron.backend.cpu.plan.pack_in_place import pack_in_place
 from deuteron.backend.cpu.plan.prepare import kernel_of
 from deuteron.backend.cpu.plan.private import release_private_tiles
 from deuteron.backend.cpu.plan.schedule import Plan, Scheduler
@@ -116,6 +117,7 @@ def plan_function(function: FuncOp) -> Plan:
     plan = Plan(function, body, scheduler.places, scheduler.storage, scheduler.reader)
     release_private_tiles(plan)
     choose_orders(plan)
+    pack_in_place(plan)
     return plan
 
 

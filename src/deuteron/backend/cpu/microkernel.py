@@ -16,6 +16,7 @@ Sapphire Rapids, with AVX-512, AVX2 and in NumPy: 64 x 64 x 64: 162, 94, 131; 12
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass
 
 from deuteron.backend.cpu.blocking import Blocking, MatmulShape, block_steps, choose_blocking
@@ -64,17 +65,18 @@ class _Kernel:
     depth: Value
 
     def emit_excess(self, column: Value, vectors: int, vector_width: int) -> list[Value]:
-        """What the product adds to these columns of C beside A @ B, if anything."""
+        """What the product adds to these columns of C beside A @ B, if anything; in several sums, to hide latency."""
         product, type = self.product, vector(self.product.total, vector_width)
         if not product.excess:
             return []
-        b, one = self.b, const("i64", 1)
-        none = [zero(type)] * vectors
-        with b.loop(const("i64", 0), self.depth, one, carried=none, hint="k") as loop:
+        b, unroll = self.b, self.blocking.unroll
+        none = [zero(type)] * (vectors * unroll)
+        with b.loop(const("i64", 0), self.depth, const("i64", unroll), carried=none, hint="k") as loop:
             row = b.gep(product.lane, self._strip(column), b.mul(loop.index, const("i64", self.shape.ldb)))
-            lanes = [self._operand(type, row, v * vector_width) for v in range(vectors)]
+            places = [u * self.shape.ldb + v * vector_width for u in range(unroll) for v in range(vectors)]
+            lanes = [self._operand(type, row, place) for place in places]
             loop.next(*[product.add_excess(b, *pair) for pair in zip(lanes, loop.carried, strict=True)])
-        return loop.results
+        return [functools.reduce(b.add, loop.results[v::vectors]) for v in range(vectors)]
 
     def emit_block(
         self, row: Value, column: Value, rows: int, vectors: int, vector_width: int, excess: list[Value]

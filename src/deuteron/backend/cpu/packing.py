@@ -26,12 +26,12 @@ def emit_packed(b: Builder, source: Value, target: Value, k: int, n: int, stride
         first = b.add(b.mul(step.index, const("i64", stride)), column.index)
         places = [b.add(first, const("i64", row * stride)) for row in range(group)]
         rows = [b.load(vector(element, LANES), b.gep(element, source, place), 1) for place in places]
-        lanes = b.bitcast(_interleaved(b, rows), vector(product.lane, LANES))
+        lanes = b.bitcast(interleaved(b, rows), vector(product.lane, LANES))
         offset = b.add(b.mul(step.index, const("i64", n // group)), column.index)
         b.store(lanes, b.gep(product.lane, target, offset))
 
 
-def _interleaved(b: Builder, rows: list[Value]) -> Value:
+def interleaved(b: Builder, rows: list[Value]) -> Value:
     """The first elements of all rows, the second ones, ..."""
     count = len(rows)
     while len(rows) > 1:

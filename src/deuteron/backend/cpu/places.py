@@ -7,6 +7,7 @@ and at (i, j ^ 36)                                              load at 64 * i +
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from xdsl.ir import SSAValue
@@ -15,6 +16,7 @@ from deuteron.backend.cpu.algebra import as_vector, of_value
 from deuteron.backend.cpu.context import AxisIndex, Context
 from deuteron.backend.cpu.elements import register_type
 from deuteron.backend.cpu.fragment import Axis, Fragment
+from deuteron.backend.cpu.packing import interleaved
 from deuteron.backend.cpu.plan.items import Exchanged, Place
 from deuteron.backend.cpu.plan.operand_layout import OperandLayout
 from deuteron.backend.llvm.builder import Builder
@@ -68,6 +70,23 @@ def write_place(ctx: Context, place: Place, index: AxisIndex, fragment: Fragment
     for lane in range(lanes):
         target = b.gep(type, ptr, const("i64", lane * stride), "inbounds")
         b.store(b.extractelement(elements, lane), target, byte_width(type))
+
+
+def is_packed(place: Place) -> bool:
+    """Whether several rows of a tile are written together."""
+    return place.slot.layout is not None and place.slot.layout.group > 1
+
+
+def write_packed(ctx: Context, place: Place, first: AxisIndex, rows: Sequence[Fragment]) -> None:
+    """Put as many rows as are packed together, from an index on, to where they are kept."""
+    type, b = place.slot.type, ctx.emitter.innermost()
+    elements = [_to_scratch(b, as_vector(ctx.emitter, row, first[-1].lanes), type) for row in rows]
+    start = 0
+    for index in _parts(ctx, place, first):
+        ptr, lanes, _, _ = _locate(ctx, place, index)
+        part = [b.shufflevector(row, row, range(start, start + lanes)) for row in elements]
+        b.store(interleaved(b, part), ptr, byte_width(type))
+        start += lanes
 
 
 def _parts(ctx: Context, place: Place, index: AxisIndex) -> list[AxisIndex]:
@@ -132,7 +151,7 @@ def _advance_panels(b: Builder, ptr: Value, axis: Axis, layout: OperandLayout, t
     start, columns = b.zext(axis.start, "i64"), layout.columns
     within = b.and_(start, const("i64", columns - 1))
     whole = b.mul(b.sub(start, within), const("i64", layout.pitch // columns), "nuw nsw")
-    return b.gep(type, ptr, b.add(whole, within), "inbounds")
+    return b.gep(type, ptr, b.add(whole, b.mul(within, const("i64", layout.group))), "inbounds")
 
 
 def _load_strided(ctx: Context, b: Builder, ptr: Value, lanes: int, stride: int, type: str) -> Value:

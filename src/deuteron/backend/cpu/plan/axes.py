@@ -23,6 +23,7 @@ from deuteron.backend.cpu.plan.items import (
     identity_index,
     running,
 )
+from deuteron.backend.cpu.plan.operand_layout import OperandLayout
 from deuteron.backend.cpu.plan.ops.declaration import UNKNOWN, Step
 from deuteron.backend.cpu.plan.quotients import Quotients, find_quotients
 from deuteron.backend.cpu.plan.reads import VIEWED
@@ -55,6 +56,7 @@ class Vectorisation:
 
     `quotients`: the divisions that are done once for all lanes of a vector. `turned`: tiles that are read as vectors
     along another dimension, `across`, of which as many elements are computed together: lanes and vectors are exchanged.
+    Where nothing is turned, so many `rows` along that dimension are computed together, and packed.
     """
 
     axis: int | None
@@ -63,6 +65,12 @@ class Vectorisation:
     quotients: Quotients = Quotients(1)
     across: int | None = None
     turned: tuple[tuple[SSAValue, Index], ...] = ()
+    rows: int = 0
+
+    @property
+    def num_across(self) -> int:
+        """How many elements along `across` are computed together."""
+        return self.rows or self.lanes
 
 
 ELEMENTS = Vectorisation(None, 1, 1)
@@ -88,6 +96,9 @@ def choose_axis(plan: Plan, nest: Nest, vector_bytes: int, max_unroll: int) -> V
     candidates = axes_to_vectorise(nest)
     if not candidates:
         return ELEMENTS
+    if packed := packed_layout(nest):
+        lanes = min(nest.shape[1], MAX_LANES)
+        return Vectorisation(1, lanes, 1, Quotients(lanes), across=0, rows=packed.group)
     accesses = accesses_of(plan, nest)
     lanes = vector_bytes // max(access.num_bytes for access in accesses)
     axis = min(reversed(candidates), key=lambda axis: cost_along(nest, accesses, axis, lanes))
@@ -107,6 +118,12 @@ def choose_axis(plan: Plan, nest: Nest, vector_bytes: int, max_unroll: int) -> V
     is_plain = nest.reduced_axis is None and all(access.steps[axis] in (0, 1) for access in accesses)
     registers = min(unroll, MAX_LANES // count) if is_plain and not quotients.ops else 1
     return Vectorisation(axis, count * registers, unroll // registers, quotients)
+
+
+def packed_layout(nest: Nest) -> OperandLayout | None:
+    """That of an operand that the nest writes as it is packed."""
+    layouts = [root.place.slot.layout for root in nest.roots if isinstance(root, Keep)]
+    return next((layout for layout in layouts if layout is not None and layout.group > 1), None)
 
 
 def _can_be_guarded(nest: Nest) -> bool:

@@ -266,7 +266,8 @@ class Scalar:
 class Dot:
     """A matrix product, added to what `result` holds.
 
-    A native `product` has operands in its own format, and is given B `packed`; its `b` may be the transpose of B.
+    A native `product` has operands in its own format. It packs B into `packed`, unless that is None: then B is packed
+    already. Its `b` may be the transpose of B.
     Of a loop's product of `steps` above 1 operands are kept, and so many are computed together.
     """
 

@@ -26,7 +26,8 @@ _ROW_GAP = 64  # bytes between rows of A, which else were in the same sets of th
 class OperandLayout:
     """Strides of rows and columns, in elements, how many there are room for, and how far the next step's element is.
 
-    With `columns` the second dimension is in panels of so many, `pitch` elements apart.
+    With `columns` the second dimension is in panels of so many, `pitch` elements apart. With a `group` above 1 so many
+    neighbours along the first one are neighbours in memory; then comes the next column.
     """
 
     strides: tuple[int, int]
@@ -34,6 +35,7 @@ class OperandLayout:
     advance: int
     columns: int = 0
     pitch: int = 0
+    group: int = 1
 
 
 def num_steps(k: int, element_bytes: int) -> int:
@@ -49,3 +51,9 @@ def row_layout(m: int, k: int, steps: int, element_bytes: int) -> OperandLayout:
 def panel_layout(k: int, n: int, columns: int, steps: int) -> OperandLayout:
     """`columns` divides n."""
     return OperandLayout((columns, 1), k * steps * n, k * columns, columns, k * steps * columns)
+
+
+def grouped(lanes: OperandLayout, group: int) -> OperandLayout:
+    """The layout of elements of which so many, neighbours along k, are a lane of panels."""
+    pitch, advance = lanes.pitch * group, lanes.advance * group
+    return OperandLayout((lanes.columns, group), lanes.count * group, advance, lanes.columns, pitch, group)

@@ -67,8 +67,10 @@ def _emit_product(ctx: Context, item: Dot, addresses: list[Value], depth: Value 
     lda, ldb, ldc = (place.strides[-2] for place in (item.a, item.b, item.result))
     if item.packed is not None:
         bm, ldb = address(ctx, item.packed), item.packed.strides[-2]
+    if product is not None:
         lda //= product.group
-    shape = MatmulShape(m, n, k, lda, ldb, ldc, item.panels.pitch if item.panels else 0)
+    panel = item.panels.pitch // item.panels.group if item.panels else 0
+    shape = MatmulShape(m, n, k, lda, ldb, ldc, panel)
     if isinstance(product, TileProduct):
         emit_tile_matmul(b, shape, a, bm, c, product, depth)
         return
