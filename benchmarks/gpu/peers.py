@@ -49,8 +49,8 @@ class Peer:
         """Launches the kernel; returns what the compiler knows of it."""
         keywords = config.keywords()
         passed = self._arguments(case.parameters, problem.arrays, config)
-        launch = getattr(load_kernels(self.name, case.source), case.kernel)[case.grid(dict(config.constants))]
-        return lambda: launch(*passed, **keywords)
+        kernel, grid = getattr(load_kernels(self.name, case.source), case.kernel), case.grid(dict(config.constants))
+        return lambda: kernel[grid](*passed, **keywords)
 
     def compile(self, source: str, kernel: str, parameters: tuple[Parameter, ...], config: Config) -> None:
         """Compile for arrays that are aligned as torch aligns its own."""

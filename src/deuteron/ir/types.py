@@ -140,6 +140,11 @@ def byte_width_of(type: Attribute) -> int:
     return max(bit_width_of(type) // 8, 1)
 
 
+def num_bytes_of(type: Attribute) -> int:
+    """Of a tile or a scalar in memory."""
+    return num_elements_of(type) * byte_width_of(type)
+
+
 def num_elements_of(type: Attribute) -> int:
     count = 1
     for extent in shape_of(type):

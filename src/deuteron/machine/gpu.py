@@ -126,6 +126,14 @@ class GPUConfig:
         """Of a CTA."""
         return self.num_warps * self.machine.warp_size
 
+    def resident_ctas(self, shared_bytes: int) -> int:
+        """How many CTAs that need so much shared memory a multiprocessor has room for, as far as that says; 0: none."""
+        shared = self.machine.shared
+        if shared_bytes > shared.max_bytes:
+            return 0
+        by_memory = shared.bytes_per_multiprocessor // (shared_bytes + shared.reserved_bytes)
+        return min(by_memory, self.machine.resident_warps // self.num_warps, self.machine.resident_ctas)
+
     @property
     def registers_per_thread(self) -> int:
         """Where a multiprocessor runs one CTA."""

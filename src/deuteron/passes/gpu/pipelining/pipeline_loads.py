@@ -38,9 +38,12 @@ from deuteron.ir.tt.function import FuncOp
 from deuteron.ir.tt.memory import LoadOp
 from deuteron.ir.ttg.async_copy import AsyncCommitGroupOp, AsyncWaitOp
 from deuteron.ir.ttg.barrier import BarrierOp
+from deuteron.ir.ttg.convert import ConvertLayoutOp
+from deuteron.ir.ttg.shared import LocalAllocOp
 from deuteron.ir.ttng.fence import FenceAsyncSharedOp
 from deuteron.ir.ttng.mbarrier import FenceMBarrierInitOp
 from deuteron.ir.ttng.warp_group_dot import WarpGroupDotOp
+from deuteron.ir.types import num_bytes_of
 from deuteron.machine.gpu import GPUConfig
 from deuteron.passes.carried_values import carry
 from deuteron.passes.gpu.pipelining.chained_dots import dots_to_delay, first_dot, is_read_by
@@ -68,11 +71,23 @@ class Schedule:
         return self.num_slots - 1
 
     @staticmethod
-    def of(loop: scf.ForOp, num_stages: int) -> Schedule:
-        """Dots by wgmma are in flight until those of the next iteration are issued: they need one slot more."""
+    def of(loop: scf.ForOp, loads: Sequence[BufferedLoad], num_stages: int, config: GPUConfig) -> Schedule:
+        """Dots by wgmma are in flight until those of the next iteration are issued: they need one slot for it.
+
+        Others are done when their iteration ends. There one slot less is enough for as many CTAs as possible; with
+        all there is more on its way from memory, unless a multiprocessor then has room for fewer CTAs.
+        """
         if any(op.name == "ttng.warp_group_dot" for op in loop.body.block.ops):
             return Schedule(num_stages, False)
-        return Schedule(max(num_stages - 1, 2), True)
+        slot_bytes, other_bytes = sum(num_bytes_of(one.buffer.tile) for one in loads), _other_bytes(loop, loads)
+
+        def under_way(num_slots: int) -> int:
+            """Slots that all CTAs of a multiprocessor have asked memory for."""
+            return config.resident_ctas(num_slots * slot_bytes + other_bytes) * (num_slots - 1)
+
+        fewer = max(num_stages - 1, 2)
+        is_more = under_way(num_stages) >= max(under_way(fewer), 1)
+        return Schedule(num_stages if is_more else fewer, True)
 
 
 class _Pipeline:
@@ -155,6 +170,18 @@ class _Pipeline:
             ring.ring.close(b)
 
 
+def _other_bytes(loop: scf.ForOp, loads: Sequence[BufferedLoad]) -> int:
+    """What else may be in shared memory then: other tiles of the function, and the largest that changes its layout
+    in the loop.
+    """
+    loaded, func = {one.load.result for one in loads}, loop
+    while not isinstance(func, FuncOp):
+        func = func.parent_op()
+    allocs = (op.result.type.tile for op in nested_ops(func, LocalAllocOp) if loaded.isdisjoint(op.operands))
+    converted = (num_bytes_of(op.results[0].type) for op in nested_ops(loop, ConvertLayoutOp))
+    return sum(map(num_bytes_of, allocs)) + max(converted, default=0)
+
+
 def _publish_barriers(b: Builder) -> None:
     """All threads wait here, so that none has to in the loop. What used the memory before is over for TMA too."""
     b.insert(FenceMBarrierInitOp())
@@ -202,5 +229,6 @@ class PipelineLoads(Optimisation):
             loop = prefetch(loop, chosen.prefetched)
         if chosen.copied:
             to_delay = dots_to_delay(loop, [one.load for one in chosen.copied if one.is_read_in_place], self.config)
-            _Pipeline(loop, chosen.copied, Schedule.of(loop, num_stages), to_delay).rewrite()
+            schedule = Schedule.of(loop, chosen.copied, num_stages, self.config)
+            _Pipeline(loop, chosen.copied, schedule, to_delay).rewrite()
         return bool(chosen.copied or chosen.prefetched)
