@@ -7,6 +7,7 @@ from importlib import metadata
 
 import pytest
 
+from deuteron import toolchain
 from deuteron.compiler import key
 from deuteron.options import CPUOptions, Target
 
@@ -36,40 +37,40 @@ def test_every_part_changes_the_key(name):
 
 
 def test_versions_are_those_of_the_toolchain_and_of_this_package():
-    python, llvmlite, xdsl, package = key.toolchain()
+    python, llvmlite, xdsl, package = toolchain.toolchain()
     assert python == f"python {sys.version_info.major}.{sys.version_info.minor}"
     assert llvmlite.startswith("llvmlite 0.") and xdsl.startswith("xdsl 0.") and len(package) == 64
 
 
 def test_a_changed_source_file_of_the_package_changes_the_version(tmp_path, monkeypatch):
-    monkeypatch.setattr(key, "PACKAGE", tmp_path)
+    monkeypatch.setattr(toolchain, "PACKAGE", tmp_path)
     (tmp_path / "a.py").write_text("x = 1\n")
-    before = key._package_hash()
+    before = toolchain._package_hash()
     (tmp_path / "a.py").write_text("x = 2\n")
-    assert key._package_hash() != before
+    assert toolchain._package_hash() != before
     (tmp_path / "a.py").write_text("x = 1\n")
     (tmp_path / "__pycache__").mkdir()
     (tmp_path / "__pycache__" / "a.py").write_text("")
-    assert key._package_hash() == before, "it is that of the sources, not of their files' times"
+    assert toolchain._package_hash() == before, "it is that of the sources, not of their files' times"
 
 
 def test_sources_are_read_when_their_files_have_changed_only(tmp_path, monkeypatch):
-    monkeypatch.setattr(key, "PACKAGE", tmp_path / "package")
+    monkeypatch.setattr(toolchain, "PACKAGE", tmp_path / "package")
     monkeypatch.setenv("DEUTERON_CACHE_DIR", str(tmp_path / "cache"))
     (tmp_path / "package").mkdir()
     source = tmp_path / "package" / "a.py"
     source.write_text("x = 1\n")
-    before, status = key._package_hash(), source.stat()
-    monkeypatch.setattr(key, "_hash_of_sources", lambda: "read")
-    assert key._package_hash() == before
+    before, status = toolchain._package_hash(), source.stat()
+    monkeypatch.setattr(toolchain, "_hash_of_sources", lambda: "read")
+    assert toolchain._package_hash() == before
     source.write_text("x = 2\n")
     os.utime(source, ns=(status.st_atime_ns, status.st_mtime_ns))
-    assert key._package_hash() == "read", "as large as it was, and of the same time"
+    assert toolchain._package_hash() == "read", "as large as it was, and of the same time"
 
 
 def test_versions_are_those_that_are_installed():
     for name in ("llvmlite", "xdsl"):
-        assert key._installed_version(name) == metadata.version(name)
+        assert toolchain._installed_version(name) == metadata.version(name)
 
 
 def test_two_processes_agree():

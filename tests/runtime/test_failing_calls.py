@@ -109,7 +109,7 @@ go:
     return text + "declare void @PyErr_SetNone(ptr)\n"
 
 
-def load_counting(text, _, symbols):
+def load_counting(text, name, make_text, symbols):
     return load_object(emit_object(text, "generic"), symbols)
 
 

@@ -32,12 +32,12 @@ from deuteron.aot.text import is_text, load_text
 from deuteron.backend import get_backend
 from deuteron.compiler import CompiledKernel
 from deuteron.compiler import compile as compile_source
-from deuteron.compiler.key import toolchain
 from deuteron.dtypes import INTEGERS
 from deuteron.errors import UsageError
 from deuteron.language.signature import descriptor_arguments, parse_type, type_text
 from deuteron.language.types import tensor_descriptor_type
 from deuteron.options import BOUNDS, Target, check_launch_options
+from deuteron.toolchain import toolchain
 
 # Names that the emitted functions use for parameters of their own.
 OWN_PARAMETERS = ("stream", "algo_id")

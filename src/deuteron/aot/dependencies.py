@@ -20,7 +20,7 @@ from functools import cache
 from pathlib import Path
 from types import ModuleType
 
-from deuteron.compiler.key import PACKAGE
+from deuteron.toolchain import PACKAGE
 
 _INSTALLED = {"site-packages", "dist-packages"}
 

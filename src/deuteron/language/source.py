@@ -12,12 +12,18 @@ from __future__ import annotations
 
 import ast
 import inspect
+import linecache
+import os
 import textwrap
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
+from types import FunctionType
 from typing import Any
 
 from deuteron.errors import Location, UsageError
+
+_MOST_TRIES = 16  # to parse a definition, before its tokens are looked at
 
 
 @dataclass(frozen=True)
@@ -72,9 +78,8 @@ class FunctionSource:
 def read_source(fn: Callable[..., Any]) -> FunctionSource:
     """The source of a Python function; raises UsageError where there is none, or where it is not a `def`."""
     try:
-        lines, first_line = inspect.getsourcelines(fn)
+        lines, first_line, tree = _definition(fn) or _definition_by_tokens(fn)
         file = inspect.getsourcefile(fn) or fn.__code__.co_filename
-        tree = _parse(lines)
     except (OSError, TypeError, SyntaxError) as error:
         raise _no_source(fn, str(error)) from error
     if isinstance(tree, ast.FunctionDef) and tree.name == fn.__name__:
@@ -84,6 +89,61 @@ def read_source(fn: Callable[..., Any]) -> FunctionSource:
     raise UsageError(
         f"@jit decorates functions written with `def`, got '{fn.__qualname__}'", Location(file, first_line)
     )
+
+
+def _definition_by_tokens(fn: Callable[..., Any]) -> tuple[list[str], int, ast.stmt]:
+    lines, first_line = inspect.getsourcelines(fn)
+    return lines, first_line, _parse(lines)
+
+
+def _definition(fn: Callable[..., Any]) -> tuple[list[str], int, ast.stmt] | None:
+    """What `inspect` says of a function in a file, without its tokens, which take a new process 4 ms; None where it has
+    to be asked.
+
+    The definition ends before the first line that is indented no more than its own first one, and up to which it can be
+    parsed: what cannot ends within a string or brackets, or is the line of a decorator.
+    """
+    code = getattr(fn, "__code__", None)
+    if type(fn) is not FunctionType or hasattr(fn, "__wrapped__") or not os.path.isfile(code.co_filename):
+        return None
+    linecache.checkcache(code.co_filename)
+    lines = linecache.getlines(code.co_filename, fn.__globals__)[code.co_firstlineno - 1 :]
+    for end in islice(_possible_ends(lines), _MOST_TRIES):
+        try:
+            tree = _parse(lines[:end])
+        except SyntaxError:
+            continue
+        is_found = isinstance(tree, ast.FunctionDef) and tree.name == fn.__name__
+        return (_without_rest(lines[:end], tree), code.co_firstlineno, tree) if is_found else None
+    return None
+
+
+def _possible_ends(lines: Sequence[str]) -> Iterator[int]:
+    """Numbers of lines after which a definition that begins with the first may end."""
+    indentation = _indentation(lines[0]) if lines else 0
+    for number, line in enumerate(lines):
+        text = line.lstrip(" ")
+        if text[:1] in ("\t", "\f"):  # of which the width is not known
+            return
+        if number and text.strip() and text[0] != "#" and _indentation(line) <= indentation:
+            yield number
+    yield len(lines)
+
+
+def _without_rest(lines: list[str], tree: ast.FunctionDef) -> list[str]:
+    """Without the empty lines, and comments outside of the body, that follow it."""
+    count = len(lines)
+    while _is_outside(lines[count - 1], tree.body[0].col_offset):
+        count -= 1
+    return lines[:count]
+
+
+def _is_outside(line: str, indentation: int) -> bool:
+    return not line.strip() or (line.lstrip()[0] == "#" and _indentation(line) < indentation)
+
+
+def _indentation(line: str) -> int:
+    return len(line) - len(line.lstrip(" "))
 
 
 def _no_source(fn: Callable[..., Any], reason: str) -> UsageError:

@@ -23,13 +23,13 @@ from typing import Any
 
 import deuteron
 from deuteron.backend import get_backend
-from deuteron.compiler.key import toolchain
 from deuteron.errors import UsageError
 from deuteron.language.modules import name_of
 from deuteron.language.references import stable_repr
 from deuteron.options import Target, settings
 from deuteron.runtime.config import Config
 from deuteron.runtime.tuned_file import Choice, Outcome, merge_into, read_tuned
+from deuteron.toolchain import toolchain
 
 _PLAIN = (bool, int, float, str, type(None))
 

@@ -16,13 +16,14 @@ from deuteron.backend.cpu.torch_timing import offer_to_torch
 from deuteron.backend.llvm.targets import CPU, architecture_of, machine, resolve_cpu
 from deuteron.backend.llvm.tile_permission import may_use_tiles
 from deuteron.backend.metadata import KernelMetadata
-from deuteron.backend.report import Report
 from deuteron.backend.stage import Made, Stage, Unit
 from deuteron.errors import InternalError, IRError, LaunchError, Location
 from deuteron.options import CPUOptions, Target, make_options
 
 if TYPE_CHECKING:
     from xdsl.passes import ModulePass
+
+    from deuteron.backend.report import Report
 
 
 def _pipelines() -> dict[str, list[ModulePass]]:

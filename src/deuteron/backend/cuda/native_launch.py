@@ -54,11 +54,15 @@ def launch_function() -> int:
 
 @once
 def _loaded() -> LoadedObject:
+    return load_kept("launches on a GPU", _text, ["launch"])
+
+
+def _text() -> str:
     module = Module("cuda_launch")
     define_encode(module)
     _define_make_maps(module)
     _define_launch(module)
-    return load_kept(module.text(), ["launch"])
+    return module.text()
 
 
 def _define_make_maps(module: Module) -> None:

@@ -11,7 +11,14 @@ it.
 
 from __future__ import annotations
 
-from deuteron.backend.launcher.code import NULL, OBJECT_BYTES, Code
+from deuteron.backend.launcher.code import NULL, Code
+from deuteron.backend.launcher.object_layout import (
+    NUMPY_DATA,
+    NUMPY_DTYPE,
+    NUMPY_FLAGS,
+    NUMPY_UNUSUAL,
+    NUMPY_WRITEABLE,
+)
 from deuteron.backend.launcher.records import (
     ALIGNED,
     ARRAYS_CALLED,
@@ -34,12 +41,6 @@ from deuteron.backend.llvm.module import Module
 from deuteron.backend.llvm.types import Value, const
 
 BOUND = Record("token value is_float passed")
-
-# Of NumPy's array object, after what every object has: data, dimensions, shape, strides, base, dtype, flags. It is part
-# of NumPy's binary interface; `numpy_arrays.py` looks whether it is so.
-NUMPY_DATA, NUMPY_DTYPE, NUMPY_FLAGS = OBJECT_BYTES, OBJECT_BYTES + 40, OBJECT_BYTES + 48
-NUMPY_WRITEABLE = 0x0400
-NUMPY_UNUSUAL = 0x2000 | 1 << 31  # to be written back elsewhere; warns when it is written to
 
 DONE, UNKNOWN = const("i32", 1), const("i32", 0)
 

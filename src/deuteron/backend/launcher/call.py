@@ -27,11 +27,9 @@ from deuteron.backend.llvm.control_flow import Block
 from deuteron.backend.llvm.module import Module
 from deuteron.backend.llvm.types import Value
 
-EXPORTED = ("launch", "launch_chosen", "launch_prepared", "with_grid", "hash_words")
-
 
 def launcher_module() -> Module:
-    """The module with the functions EXPORTED."""
+    """The module with the functions that are called from Python (`records.EXPORTED`)."""
     module = Module("launcher")
     define_arguments(module)
     define_entries(module)

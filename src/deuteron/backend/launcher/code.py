@@ -8,24 +8,19 @@
     c.ret(item)
 
 The C API's functions are those that the interpreter exports, all of the stable ABI. The class of an object is read
-where it lies in a PyObject: last, whatever comes before it (`object.__basicsize__`); `check_layout` looks whether that
-is so.
+where it lies in a PyObject (`object_layout.py`).
 """
 
 from __future__ import annotations
 
-import ctypes
-import sysconfig
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
+from deuteron.backend.launcher.object_layout import IS_FREE_THREADED, OBJECT_BYTES
 from deuteron.backend.launcher.records import WORD, Record
 from deuteron.backend.llvm.builder import Builder
 from deuteron.backend.llvm.control_flow import Block
 from deuteron.backend.llvm.types import Value, const
-
-OBJECT_BYTES = object.__basicsize__
-IS_FREE_THREADED = bool(sysconfig.get_config_var("Py_GIL_DISABLED"))
 
 NULL = const("ptr", 0)
 
@@ -68,16 +63,6 @@ API = {
     "Py_DecRef": "void ptr",
     "Py_IncRef": "void ptr",
 }
-
-
-def check_layout() -> bool:
-    """Whether the class of an object is the last word of a PyObject, and an array of NumPy follows it; see `Code`."""
-    probes = (object(), 5, "text", 1.5, (), None, type)
-    return all(_word_at(id(probe) + OBJECT_BYTES - WORD) == id(type(probe)) for probe in probes)
-
-
-def _word_at(address: int) -> int:
-    return ctypes.c_uint64.from_address(address).value
 
 
 class Code(Builder):

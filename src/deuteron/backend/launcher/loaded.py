@@ -15,10 +15,17 @@ from typing import Any
 
 from deuteron.backend.arrays import is_array_token, tokens_of_one_array
 from deuteron.backend.launcher import numpy_arrays, torch_tensors
-from deuteron.backend.launcher.call import EXPORTED, launcher_module
-from deuteron.backend.launcher.code import check_layout
+from deuteron.backend.launcher.object_layout import LAYOUT, check_layout
 from deuteron.backend.launcher.python_function import METH_FASTCALL, METH_KEYWORDS, METH_O, Definition, new_function
-from deuteron.backend.launcher.records import NUMPY_DTYPES, NUMPY_TABLE, SHARED, SHARED_WORDS, TORCH_DTYPES, TORCH_TABLE
+from deuteron.backend.launcher.records import (
+    EXPORTED,
+    NUMPY_DTYPES,
+    NUMPY_TABLE,
+    SHARED,
+    SHARED_WORDS,
+    TORCH_DTYPES,
+    TORCH_TABLE,
+)
 from deuteron.backend.launcher.tokens import Numbers
 from deuteron.backend.llvm.loader import LoadedObject, load_kept
 
@@ -118,4 +125,10 @@ class Launcher:
 
 def load_launcher(numbers: Numbers) -> Launcher | None:
     """Load the code."""
-    return Launcher(load_kept(launcher_module().text(), EXPORTED), numbers) if check_layout() else None
+    return Launcher(load_kept(f"launcher for {LAYOUT}", _text, EXPORTED), numbers) if check_layout() else None
+
+
+def _text() -> str:
+    from deuteron.backend.launcher.call import launcher_module  # deferred: the code is kept on disk
+
+    return launcher_module().text()

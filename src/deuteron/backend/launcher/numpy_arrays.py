@@ -14,7 +14,7 @@ import sys
 from functools import cache
 from typing import Any
 
-from deuteron.backend.launcher.arguments import NUMPY_DATA, NUMPY_DTYPE, NUMPY_FLAGS, NUMPY_WRITEABLE
+from deuteron.backend.launcher.object_layout import NUMPY_DATA, NUMPY_DTYPE, NUMPY_FLAGS, NUMPY_WRITEABLE
 
 
 def is_array(array: Any) -> bool:

@@ -10,34 +10,14 @@ reads a RUNNER record: after it come the slots of the kernel, and what its targe
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from deuteron.backend.launcher.arguments import DONE, UNKNOWN
 from deuteron.backend.launcher.code import NULL, Code
 from deuteron.backend.launcher.entries import define_convert, record_of
 from deuteron.backend.launcher.grid import define_read_extent, define_triple
-from deuteron.backend.launcher.records import (
-    AS_BOOL,
-    AS_DOUBLE,
-    AS_FLOAT,
-    AS_INTEGER,
-    MOST_SLOTS,
-    SHARED,
-    Record,
-)
+from deuteron.backend.launcher.records import AS_ADDRESS, ENTER, EXIT, MOST_SLOTS, PLAIN_SLOT, RUNNER, SHARED, STREAM
 from deuteron.backend.llvm.module import Module
 from deuteron.backend.llvm.types import Value
-from deuteron.backend.metadata import Param
 from deuteron.backend.native_launch import PYTHON_LAUNCHES
-
-RUNNER = Record("shared num_args num_slots fire target in_python fail")
-PLAIN_SLOT = Record("argument format mask")
-AS_ADDRESS = AS_DOUBLE + 1
-# The arguments of `run` before those of the kernel.
-STREAM, ENTER, EXIT, FIRST = 3, 7, 8, 9
-
-_FORMATS = {"i1": AS_BOOL, "fp16": AS_FLOAT, "bf16": AS_FLOAT, "fp32": AS_FLOAT, "fp64": AS_DOUBLE}
-_BITS = {f"{sign}{bits}": bits for sign in "iu" for bits in (8, 16, 32)}
 
 
 def plain_module() -> Module:
@@ -177,15 +157,3 @@ def _fire(c: Code, record: Value, extents: Value, slots: Value, queue: Value, do
     c.br(no_number)
     c.position(no_number)
     c.ret(NULL)
-
-
-def runner_slots(params: Sequence[Param]) -> list[list[int]]:
-    """Where the slots of a kernel come from, of all its parameters."""
-    slots = []
-    for index, param in enumerate(params):
-        if param.kind == "constexpr":
-            continue
-        form = AS_ADDRESS if param.kind == "pointer" else _FORMATS.get(param.type, AS_INTEGER)
-        mask = (1 << _BITS.get(param.type, 64)) - 1
-        slots.append(PLAIN_SLOT.pack(argument=FIRST + index, format=form, mask=mask))
-    return slots

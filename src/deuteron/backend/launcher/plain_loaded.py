@@ -11,13 +11,27 @@ import sys
 from collections.abc import Callable, Sequence
 
 from deuteron.backend.launcher import torch_tensors
-from deuteron.backend.launcher.code import check_layout
-from deuteron.backend.launcher.plain_call import FIRST, PLAIN_SLOT, RUNNER, plain_module, runner_slots
+from deuteron.backend.launcher.object_layout import LAYOUT, check_layout
 from deuteron.backend.launcher.python_function import METH_FASTCALL, Definition, new_function
-from deuteron.backend.launcher.records import MOST_SLOTS, SHARED, to_bytes
+from deuteron.backend.launcher.records import (
+    AS_ADDRESS,
+    AS_BOOL,
+    AS_DOUBLE,
+    AS_FLOAT,
+    AS_INTEGER,
+    FIRST,
+    MOST_SLOTS,
+    PLAIN_SLOT,
+    RUNNER,
+    SHARED,
+    to_bytes,
+)
 from deuteron.backend.llvm.loader import LoadedObject, load_kept
 from deuteron.backend.metadata import Param
 from deuteron.backend.native_launch import NativeLaunch
+
+_FORMATS = {"i1": AS_BOOL, "fp16": AS_FLOAT, "bf16": AS_FLOAT, "fp32": AS_FLOAT, "fp64": AS_DOUBLE}
+_BITS = {f"{sign}{bits}": bits for sign in "iu" for bits in (8, 16, 32)}
 
 
 class PlainLauncher:
@@ -64,4 +78,22 @@ class PlainLauncher:
 
 def load_plain_launcher() -> PlainLauncher | None:
     """Load the code."""
-    return PlainLauncher(load_kept(plain_module().text(), ["run_plain"])) if check_layout() else None
+    return PlainLauncher(load_kept(f"plain launcher for {LAYOUT}", _text, ["run_plain"])) if check_layout() else None
+
+
+def _text() -> str:
+    from deuteron.backend.launcher.plain_call import plain_module  # deferred: the code is kept on disk
+
+    return plain_module().text()
+
+
+def runner_slots(params: Sequence[Param]) -> list[list[int]]:
+    """Where the slots of a kernel come from, of all its parameters."""
+    slots = []
+    for index, param in enumerate(params):
+        if param.kind == "constexpr":
+            continue
+        form = AS_ADDRESS if param.kind == "pointer" else _FORMATS.get(param.type, AS_INTEGER)
+        mask = (1 << _BITS.get(param.type, 64)) - 1
+        slots.append(PLAIN_SLOT.pack(argument=FIRST + index, format=form, mask=mask))
+    return slots

@@ -20,6 +20,7 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Sequence
 
+EXPORTED = ("launch", "launch_chosen", "launch_prepared", "with_grid", "hash_words")
 WORD = 8  # bytes
 MOST_PARAMETERS, MOST_OPTIONS, MOST_SLOTS = 128, 16, 256
 MOST_WORDS = 4 * MOST_PARAMETERS + 3 * MOST_OPTIONS
@@ -67,6 +68,13 @@ SLOT = Record("parameter part format mask")
 WHOLE = (1 << 64) - 1  # the part of an argument that is no tuple
 # How an argument becomes a word; of an integer the bits of the mask.
 AS_INTEGER, AS_BOOL, AS_FLOAT, AS_DOUBLE = range(4)
+
+# Of launches with everything in order (`plain_call.py`): a kernel, the slots that follow, and the arguments that come
+# before the kernel's own.
+RUNNER = Record("shared num_args num_slots fire target in_python fail")
+PLAIN_SLOT = Record("argument format mask")
+AS_ADDRESS = AS_DOUBLE + 1
+STREAM, ENTER, EXIT, FIRST = 3, 7, 8, 9
 
 SHARED = Record(
     "int float str tuple none true false exception tokens strings identities constant "

@@ -30,6 +30,7 @@ from functools import cache
 import llvmlite.binding as llvm
 
 from deuteron.backend.llvm.intrinsics import PROBES
+from deuteron.backend.llvm.native import native_target
 from deuteron.backend.llvm.parse import parsed
 from deuteron.backend.llvm.targets import architecture_of, machine
 from deuteron.errors import IRError
@@ -92,24 +93,11 @@ def has_intrinsic(name: str, cpu: str, features: str) -> bool:
     return probe.instruction.search(emit_assembly(llir, cpu, features, 1)) is not None
 
 
-def initialise() -> None:
-    """Make LLVM ready for this machine's own architecture; done once."""
-    _native_target()
-
-
-@cache
-def _native_target() -> llvm.Target:
-    llvm.initialize_native_target()
-    llvm.initialize_native_asmprinter()
-    llvm.initialize_native_asmparser()
-    return llvm.Target.from_default_triple()
-
-
 @cache
 def _target_of(architecture: str) -> llvm.Target:
     """This machine's own, or that of Linux on another architecture."""
     if architecture == machine():
-        return _native_target()
+        return native_target()
     llvm.initialize_all_targets()
     llvm.initialize_all_asmprinters()
     return llvm.Target.from_triple(f"{architecture}-unknown-linux-gnu")

@@ -2,7 +2,7 @@
 
     loaded = load_object(emit_object(llir, cpu, features), ["softmax_kernel"])
     ctypes.CFUNCTYPE(None, ctypes.c_void_p)(loaded.address("softmax_kernel"))
-    load_kept(text, ["run"])                what belongs to no kernel: compiled once, and kept in the cache folder
+    load_kept("name", make_text, ["run"])   what belongs to no kernel: compiled once, and kept in the cache folder
 
 An address is valid while its LoadedObject is alive. Symbols that the object leaves undefined are looked for
 in the process, where libc is. Linking takes about 0.5 ms.
@@ -16,17 +16,17 @@ from __future__ import annotations
 import hashlib
 import itertools
 import weakref
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
-import llvmlite
 import llvmlite.binding as llvm
 
-from deuteron.backend.llvm.compile import emit_object, initialise, optimise
 from deuteron.backend.llvm.debuggers import announce
+from deuteron.backend.llvm.native import native_target
 from deuteron.backend.llvm.targets import machine
 from deuteron.errors import InternalError
 from deuteron.once import once
 from deuteron.options import settings
+from deuteron.toolchain import toolchain
 from deuteron.trusted_files import kept
 
 _numbers = itertools.count()
@@ -60,18 +60,23 @@ def load_object(data: bytes, symbols: Sequence[str], is_announced: bool = False)
     return loaded
 
 
-def load_kept(text: str, symbols: Sequence[str]) -> LoadedObject:
+def load_kept(name: str, make_text: Callable[[], str], symbols: Sequence[str]) -> LoadedObject:
     """Load LLVM IR of ours, for any CPU of this architecture.
 
-    Its object is kept on disk: LLVM takes longer for it than the start of a cached kernel takes for all else.
+    Its object is kept on disk: to make it takes longer than the start of a cached kernel takes for all else, even the
+    text alone, with what it imports.
     """
-    key = hashlib.sha256(f"{llvmlite.__version__} {machine()} {text}".encode()).hexdigest()
-    code = kept(settings.cache_dir, key, lambda: emit_object(optimise(text, "generic", "", 2), "generic", "", 2))
-    return load_object(code, symbols)
+
+    def make() -> bytes:
+        from deuteron.backend.llvm.compile import emit_object, optimise  # deferred: see above
+
+        return emit_object(optimise(make_text(), "generic", "", 2), "generic", "", 2)
+
+    key = hashlib.sha256("\0".join((name, machine(), *toolchain())).encode()).hexdigest()
+    return load_object(kept(settings.cache_dir, key, make), symbols)
 
 
 @once
 def _jit() -> llvm.LLJIT:
-    initialise()
-    machine = llvm.Target.from_default_triple().create_target_machine(reloc="pic", codemodel="default")
+    machine = native_target().create_target_machine(reloc="pic", codemodel="default")
     return llvm.create_lljit_compiler(machine, use_jit_link=True)

@@ -13,7 +13,6 @@ compares them with LLVM.
 
 from __future__ import annotations
 
-import difflib
 import platform
 from functools import cache
 from typing import NamedTuple
@@ -69,6 +68,8 @@ def resolve_cpu(name: str) -> CPU:
         return _host_cpu()
     if name == "generic" or any(name in names for names in CPU_NAMES.values()):
         return CPU(name, _AARCH64_BASELINE if architecture_of(name) == "aarch64" else "")
+    import difflib  # deferred: of a mistake only
+
     known = [*CPU_NAMES.get(machine(), []), *(other for names in CPU_NAMES.values() for other in names)]
     known = list(dict.fromkeys(known))
     close = difflib.get_close_matches(name, known, 3)

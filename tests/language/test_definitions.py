@@ -1,0 +1,99 @@
+"""The lines of a definition, found without its tokens, are those of `inspect`; where it is not sure, it asks that."""
+
+import importlib.util
+import inspect
+import tarfile
+from types import FunctionType
+
+import pytest
+
+from deuteron.language import source, standard
+
+TEXT = '''
+def plain(x):
+    return x
+def next_line(x):
+    return x
+
+
+@staticmethod
+def decorated(
+    x,
+    y=(
+1, 2),
+):
+    # first
+    text = """
+def inner():
+no = 1
+"""
+    if x:
+        return [
+1,
+]
+    return x + \\
+y  # end
+
+    # of the body
+
+# not of the body
+
+def one_line(x): return x
+async_like = 1
+class A:
+    def method(self):
+        def inner():
+            return 1
+        return inner
+
+    @property
+    def other(self): """text"""
+
+    # a comment
+def tabbed(x):
+\tif x:
+\t\treturn 1
+\treturn 2
+def last(x):
+    pass  # no newline after it'''
+
+
+def functions_of(holder):
+    for value in vars(holder).values():
+        value = value.fget if isinstance(value, property) else getattr(value, "__func__", value)
+        if isinstance(value, FunctionType) and value.__module__ == holder.__dict__.get("__module__", holder.__name__):
+            yield value
+        elif isinstance(value, type) and value.__module__ == getattr(holder, "__name__", None):
+            yield from functions_of(value)
+
+
+def check(module, least):
+    functions = list(functions_of(module))
+    found = {fn.__qualname__: source._definition(fn) for fn in functions}
+    known = [fn for fn in functions if found[fn.__qualname__] is not None]
+    assert len(known) >= least
+    for fn in known:
+        assert found[fn.__qualname__][:2] == inspect.getsourcelines(fn), fn.__qualname__
+
+
+def test_definitions_of_every_form(tmp_path):
+    path = tmp_path / "definitions.py"
+    path.write_text(TEXT)
+    spec = importlib.util.spec_from_file_location("definitions", path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    check(module, 7)
+    assert source._definition(module.tabbed) is None
+    assert source.read_source(module.tabbed).text == TEXT[TEXT.index("def tabbed") : TEXT.index("def last")]
+    assert source.read_source(module.decorated.__wrapped__).definition_line == 9
+
+
+@pytest.mark.parametrize("module", [tarfile, source, inspect], ids=lambda module: module.__name__)
+def test_definitions_of_modules(module):
+    check(module, 10)
+
+
+def test_what_is_in_no_file_is_asked_for():
+    assert source._definition(eval("lambda: 1")) is None
+    assert source._definition(print) is None
+    assert source._definition(standard.cdiv) is None, "it is a kernel's function, and none of Python's"
