@@ -346,7 +346,7 @@ class Perturbation:
                     rows.append(combine(rows[-1], [piece[:, index] for piece in pieces]))
                 totals = _scan_by_doubling(combine, rows[-1])
                 before = [total[:-1] for total in totals]
-                rows = [_later_combined(combine, before, row) for row in rows]
+                rows = [*(_later_combined(combine, before, row) for row in rows[:-1]), totals]
             scanned = [np.stack(column, 1).reshape(extent, *rest)[::step] for column in zip(*rows, strict=True)]
             return tuple(np.moveaxis(tile, 0, axis) for tile in scanned)
 
