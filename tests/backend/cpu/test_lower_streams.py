@@ -78,6 +78,21 @@ def test_a_launch_decides(lower_python, lower_module):
     assert "fence seq_cst" in llir
 
 
+def rows_of_a_program(x, out, BLOCK: tl.constexpr):
+    for step in range(2, 10, 2):
+        i = step * BLOCK + tl.arange(0, BLOCK)
+        tl.store(out + i, tl.load(x + i))
+
+
+def test_what_loops_write_counts(lower_python, lower_module, compare, rng):
+    """Four times 512 bytes; a cache of 1,000 is filled by one program."""
+    x = rng.random(10 * 128, np.float32)
+    llir = lower_module(lower_python(rows_of_a_program, [x, x], {"BLOCK": 128})).llir
+    assert STREAMED in llir
+    assert re.search(r"icmp uge i64 %\S+, 1\n", llir)
+    compare(rows_of_a_program, [x, np.full_like(x, 7)], {"BLOCK": 128})
+
+
 def in_place(x, BLOCK: tl.constexpr):
     i = tl.arange(0, BLOCK)
     tl.store(x + i, tl.load(x + i) * 2)
@@ -104,7 +119,13 @@ def short_rows(x, out, BLOCK: tl.constexpr):
     tl.store(out + i, tl.load(x + i))
 
 
-@pytest.mark.parametrize("kernel", [in_place, with_an_atomic, with_a_volatile_load, strided, short_rows])
+def stored_again(x, out, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    for step in range(4):
+        tl.store(out + i, tl.load(x + step * BLOCK + i))
+
+
+@pytest.mark.parametrize("kernel", [in_place, with_an_atomic, with_a_volatile_load, strided, short_rows, stored_again])
 def test_others_are_not_streamed(lower_python, lower_module, kernel):
     x = np.zeros(256, np.float32)
     args = [x] if kernel is in_place else [x, x]

@@ -13,16 +13,18 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from math import prod
+from typing import NamedTuple
 
 from xdsl.ir import Operation, SSAValue
 
 from deuteron.analysis.points_to import Targets, points_to
 from deuteron.analysis.written_arguments import touched_arguments
 from deuteron.backend.cpu.elements import memory_type
-from deuteron.backend.cpu.plan.items import Nest, Region, StoreRoot, identity_index, regions_of
+from deuteron.backend.cpu.plan.items import For, If, Nest, Region, StoreRoot, While, identity_index, regions_of
 from deuteron.backend.cpu.plan.schedule import Plan
 from deuteron.backend.cpu.plan.steps import Steps
 from deuteron.backend.llvm.types import byte_width
+from deuteron.ir.arith import constant_value
 from deuteron.ir.effects import GLOBAL, READ, Effect, effects_inside
 from deuteron.ir.tt.memory import LoadOp, StoreOp
 
@@ -49,15 +51,15 @@ def find_streams(plan: Plan) -> Streams:
         return Streams()
     read, steps = touched_arguments((effect for _, effect in effects), READ), Steps(plan)
     found = [
-        (nest, root)
-        for nest, root in _stores(plan.body)
-        if _is_apart(root, read) and any(_has_rows(steps, nest, root, axis) for axis in range(len(nest.shape)))
+        store
+        for store in _stores(plan.body)
+        if _is_apart(store.root, read) and _moves_on(store) and _has_rows(steps, store.nest, store.root)
     ]
     return Streams(
-        frozenset(root.op for _, root in found),
-        frozenset().union(*(points_to(root.op.ptr).arguments for _, root in found)),
+        frozenset(store.root.op for store in found),
+        frozenset().union(*(points_to(store.root.op.ptr).arguments for store in found)),
         read.arguments,
-        sum(prod(nest.shape) * _width(root) for nest, root in found),
+        sum(_num_bytes(store) for store in found),
     )
 
 
@@ -66,13 +68,40 @@ def _is_plain(op: Operation, effect: Effect) -> bool:
     return effect.resource is not GLOBAL or (isinstance(op, LoadOp | StoreOp) and effect.value is not None)
 
 
-def _stores(region: Region) -> Iterator[tuple[Nest, StoreRoot]]:
+class _Store(NamedTuple):
+    """A store, its nest, and the loops around it."""
+
+    nest: Nest
+    root: StoreRoot
+    loops: tuple[For | While, ...]
+
+
+def _stores(region: Region, loops: tuple[For | While, ...] = ()) -> Iterator[_Store]:
     for item in region.items:
         if isinstance(item, Nest):
-            yield from ((item, root) for root in item.roots if isinstance(root, StoreRoot))
+            yield from (_Store(item, root, loops) for root in item.roots if isinstance(root, StoreRoot))
             continue
+        around = loops if isinstance(item, If) else (*loops, item)
         for inner in regions_of(item):
-            yield from _stores(inner)
+            yield from _stores(inner, around)
+
+
+def _num_bytes(store: _Store) -> int:
+    """What a program writes by it; in a loop of which it is not known how often it runs, in one iteration."""
+    times = prod(_num_iterations(loop) for loop in store.loops)
+    return prod(store.nest.shape) * _width(store.root) * times
+
+
+def _num_iterations(loop: For | While) -> int:
+    bounds = [constant_value(value) for value in loop.op.operands[:3]] if isinstance(loop, For) else [None]
+    return 1 if None in bounds else max(1, len(range(*bounds)))
+
+
+def _moves_on(store: _Store) -> bool:
+    """Whether each iteration writes elsewhere: what does not change in a loop has been hoisted out of it."""
+    owner = store.root.op.ptr.owner
+    inside = owner if isinstance(owner, Operation) else owner.parent_op()
+    return all(loop.op.is_ancestor(inside) for loop in store.loops)
 
 
 def _is_apart(root: StoreRoot, read: Targets) -> bool:
@@ -80,10 +109,13 @@ def _is_apart(root: StoreRoot, read: Targets) -> bool:
     return targets.is_known and not targets.overlaps(read)
 
 
-def _has_rows(steps: Steps, nest: Nest, root: StoreRoot, axis: int) -> bool:
+def _has_rows(steps: Steps, nest: Nest, root: StoreRoot) -> bool:
     """Whether enough neighbours in memory are written along a dimension."""
-    step = steps.along(root.op.ptr, identity_index(nest.shape), axis)
-    return step == 1 and nest.shape[axis] * _width(root) >= MIN_ROW_BYTES
+    index = identity_index(nest.shape)
+    return any(
+        steps.along(root.op.ptr, index, axis) == 1 and extent * _width(root) >= MIN_ROW_BYTES
+        for axis, extent in enumerate(nest.shape)
+    )
 
 
 def _width(root: StoreRoot) -> int:
