@@ -1,7 +1,7 @@
 """Cases beside torch on the CPU that multiply matrices: its products are oneDNN's and MKL's.
 
     for case in torch_cases(threads=2):
-        print(case.measure())    # {"name": "matmul 1024 x 1024 x 1024 bf16", "peer": "torch", ...}
+        print(case.measure())    # {"name": "matmul 1024, 64 x 64 x 64 bf16", "peer": "torch", ...}
 
 Imported only where torch is installed.
 """
@@ -20,6 +20,7 @@ from benchmarks.cases import TOLERANCE, Case
 from benchmarks.programs import load_example
 
 SIZE = 1024
+TILES = ((64, 64, 64), (128, 128, 64), (256, 256, 128))  # of matmul: the first two are what people write
 # Of results that are rounded to the type.
 TOLERANCES = {torch.float32: TOLERANCE, torch.bfloat16: 1e-2, torch.float16: 2e-3, torch.int8: 0.0}
 
@@ -44,7 +45,7 @@ def torch_cases(threads: int) -> Iterator[Case]:
     torch.set_num_threads(threads)
     torch.manual_seed(0)
     for dtype in (torch.float32, torch.bfloat16, torch.int8):
-        yield _matmul(dtype)
+        yield from (_matmul(dtype, tile) for tile in TILES)
     for dtype in (torch.float32, torch.bfloat16, torch.float16):
         yield _attention(dtype)
 
@@ -54,7 +55,8 @@ def _case(name: str, dtype: torch.dtype, *parts: Any, required: float = 1.0) -> 
     return Case(f"{name} {NAMES[dtype]}", *parts, required, True, "torch", TOLERANCES[dtype])
 
 
-def _matmul(dtype: torch.dtype) -> Case:
+def _matmul(dtype: torch.dtype, tile: tuple[int, int, int]) -> Case:
+    rows, columns, _ = tile
     if dtype == torch.int8:
         a, b = torch.randint(-128, 128, (2, SIZE, SIZE), dtype=dtype)
         out, acc, multiply = torch.empty(SIZE, SIZE, dtype=torch.int32), tl.int32, torch._int_mm
@@ -62,9 +64,9 @@ def _matmul(dtype: torch.dtype) -> Case:
         a, b = torch.randn(2, SIZE, SIZE).to(dtype)
         out, acc, multiply = torch.empty(SIZE, SIZE, dtype=dtype), tl.float32, torch.mm
     return _case(
-        f"matmul {SIZE} x {SIZE} x {SIZE}",
+        f"matmul {SIZE}, {' x '.join(map(str, tile))}",
         dtype,
-        lambda: matmul_kernel[(SIZE // 256, SIZE // 256)](a, b, out, SIZE, acc, 256, 256, 128),
+        lambda: matmul_kernel[(SIZE // rows, SIZE // columns)](a, b, out, SIZE, acc, *tile),
         lambda: multiply(a, b, out=out),
         out,
         (a.double() @ b.double()).numpy(),

@@ -134,3 +134,25 @@ def batches(a, b, o, B: tl.constexpr, N: tl.constexpr):
 def test_batches_of_bfloat16(compare, rng, bfloat16):
     a, b = (rng.integers(-9, 10, (4, 16, 16)).astype(bfloat16) for _ in range(2))
     compare(batches, [a, b, np.full((4, 16, 16), 77, np.float32)], {"B": 4, "N": 16})
+
+
+def sums_from_zero(a, b, o, p, steps, M: tl.constexpr, K: tl.constexpr):
+    """Sums that begin with 0, in a loop that runs again over what it left there, and with -0, which 0 would change."""
+    i, k = tl.arange(0, M), tl.arange(0, K)
+    at = i[:, None] * M + i[None, :]
+    left = tl.load(a + i[:, None] * K + k[None, :])
+    right = tl.load(b + k[:, None] * M + i[None, :])
+    total = tl.zeros((M, M), tl.float32)
+    for _step in range(steps):
+        total = tl.maximum(total, tl.dot(left, right))
+        left = left + 1
+    tl.store(o + at, total)
+    tl.store(p + at, tl.dot(left * 0.0, right * 0.0, tl.full((M, M), -0.0, tl.float32)))
+
+
+@pytest.mark.parametrize("dtype", [np.float32, "bfloat16"])
+def test_sums_that_begin_with_zero(compare, rng, bfloat16, dtype):
+    dtype = bfloat16 if dtype == "bfloat16" else dtype
+    a, b = (rng.integers(-9, 10, shape).astype(dtype) for shape in ((16, 32), (32, 16)))
+    outputs = [np.full((16, 16), 77, np.float32) for _ in range(2)]
+    compare(sums_from_zero, [a, b, *outputs, 3], {"M": 16, "K": 32}, tolerance=0)

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from deuteron.backend.cpu.blocking import TILE, MatmulShape, block_steps, tile_columns
 from deuteron.backend.cpu.products import TileProduct
 from deuteron.backend.llvm.builder import Builder
-from deuteron.backend.llvm.intrinsics import LDTILECFG, TILELOAD, TILERELEASE, TILESTORE
+from deuteron.backend.llvm.intrinsics import LDTILECFG, TILELOAD, TILERELEASE, TILESTORE, TILEZERO
 from deuteron.backend.llvm.types import Value, array_const, const
 
 _ROWS = 2 * TILE  # of a block of C
@@ -49,12 +49,13 @@ def emit_tile_matmul(
     c: Value,
     product: TileProduct,
     depth: Value | None = None,
+    from_zero: bool = False,
 ) -> None:
     """C += A @ B; elements of operands are lanes here, in the shape too, whose sizes are multiples of 16.
 
-    `depth`: how many lanes there are along k where that is not `shape.k`, but a multiple of it.
+    `depth`: how many lanes there are along k where that is not `shape.k`, but a multiple of it. `from_zero`: C = A @ B.
     """
-    kernel = _Kernel(b, shape, a, bm, c, product, depth or const("i64", shape.k))
+    kernel = _Kernel(b, shape, a, bm, c, product, depth or const("i64", shape.k), from_zero)
     for first, last, columns in block_steps(shape.n, tile_columns(shape.n), TILE):
         with b.loop(const("i64", first), const("i64", last), const("i64", columns), hint="column") as column:
             for top, bottom, rows in block_steps(shape.m, _ROWS, TILE):
@@ -71,6 +72,7 @@ class _Kernel:
     c: Value
     product: TileProduct
     depth: Value
+    from_zero: bool
 
     def emit_block(self, row: Value, column: Value, rows: int, columns: int) -> None:
         """One block of C, of so many tiles, over all of k."""
@@ -78,7 +80,10 @@ class _Kernel:
         c = self._lane(self.c, b.add(b.mul(row, const("i64", shape.ldc)), column))
         a = self._lane(self.a, b.mul(row, const("i64", shape.lda)))
         strip = self._lane(self.bm, b.mul(column, const("i64", shape.strip(tile_columns(shape.n)))))
-        self._move_sums(TILELOAD, c, rows, columns)
+        if self.from_zero:
+            self._clear_sums(rows, columns)
+        else:
+            self._move_sums(TILELOAD, c, rows, columns)
         with b.loop(const("i64", 0), self.depth, const("i64", TILE), hint="k") as loop:
             left, right = self._lane(a, loop.index), self._lane(strip, b.mul(loop.index, const("i64", shape.ldb)))
             self._multiply(left, right, rows, columns)
@@ -94,6 +99,11 @@ class _Kernel:
                     self._move(TILELOAD, _B + column, right, column * TILE, self.shape.ldb)
                 numbers = _C + 2 * row + column, _A + row, _B + column
                 self.b.call("void", self.product.intrinsic, *[const("i8", number) for number in numbers])
+
+    def _clear_sums(self, rows: int, columns: int) -> None:
+        for row in range(rows):
+            for column in range(columns):
+                self.b.call("void", TILEZERO, const("i8", _C + 2 * row + column))
 
     def _move_sums(self, intrinsic: str, c: Value, rows: int, columns: int) -> None:
         for row in range(rows):

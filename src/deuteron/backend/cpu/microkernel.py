@@ -35,14 +35,16 @@ def emit_matmul(
     vector_width: int,
     registers: int,
     depth: Value | None = None,
+    from_zero: bool = False,
 ) -> None:
     """C += A @ B, as `product` computes it; its operands' elements are lanes here, in the shape too.
 
     C has float, double or i32 elements, of which a vector register holds `vector_width`; `registers` is how many there
     are. `depth`: how many lanes there are along k where that is not `shape.k`, but a multiple of it.
+    `from_zero`: C = A @ B.
     """
     blocking = choose_blocking(shape, vector_width, registers)
-    kernel = _Kernel(b, shape, a, bm, c, product, blocking, depth or const("i64", shape.k))
+    kernel = _Kernel(b, shape, a, bm, c, product, blocking, depth or const("i64", shape.k), from_zero)
     for first, last, columns in block_steps(shape.n, blocking.columns, blocking.vector_width):
         vector_width = min(blocking.vector_width, columns)
         vectors = columns // vector_width
@@ -63,6 +65,7 @@ class _Kernel:
     product: VectorProduct
     blocking: Blocking
     depth: Value
+    from_zero: bool
 
     def emit_excess(self, column: Value, vectors: int, vector_width: int) -> list[Value]:
         """What the product adds to these columns of C beside A @ B, if anything; in several sums, to hide latency."""
@@ -86,7 +89,7 @@ class _Kernel:
         type = vector(product.total, vector_width)
         c = self._at(product.total, self.c, row, column, shape.ldc)
         places = [self._offset(c, r * shape.ldc + v * vector_width) for r in range(rows) for v in range(vectors)]
-        sums = [b.load(type, place, byte_width(type)) for place in places]
+        sums = [zero(type) if self.from_zero else b.load(type, place, byte_width(type)) for place in places]
         if excess:
             sums = [b.sub(total, excess[number % vectors]) for number, total in enumerate(sums)]
         a_row = b.gep(product.lane, self.a, b.mul(row, const("i64", shape.lda)))

@@ -264,7 +264,7 @@ class Scalar:
 
 @dataclass(eq=False)
 class Dot:
-    """A matrix product, added to what `result` holds.
+    """A matrix product, added to what `result` holds; `from_zero`: to 0, whatever that is.
 
     A native `product` has operands in its own format. It packs B into `packed`, unless that is None: then B is packed
     already. Its `b` may be the transpose of B.
@@ -279,6 +279,7 @@ class Dot:
     packed: Place | None = None
     b_is_transposed: bool = False
     steps: int = 1
+    from_zero: bool = False
     time: int = 0
 
     @property

@@ -72,11 +72,11 @@ def _emit_product(ctx: Context, item: Dot, addresses: list[Value], depth: Value 
     panel = item.panels.pitch // item.panels.group if item.panels else 0
     shape = MatmulShape(m, n, k, lda, ldb, ldc, panel)
     if isinstance(product, TileProduct):
-        emit_tile_matmul(b, shape, a, bm, c, product, depth)
+        emit_tile_matmul(b, shape, a, bm, c, product, depth, item.from_zero)
         return
     width = LANES if product is not None else ctx.target.vector_width(item.result.slot.type)
     product = product or _plain_product(item)
-    emit_matmul(b, shape, a, bm, c, product, width, ctx.target.vector_registers, depth)
+    emit_matmul(b, shape, a, bm, c, product, width, ctx.target.vector_registers, depth, item.from_zero)
 
 
 def _plain_product(item: Dot) -> PlainProduct:
