@@ -22,6 +22,7 @@ from deuteron.backend import Backend, get_backend, parse_target
 from deuteron.backend.devices import machine_target
 from deuteron.backend.stage import Stage, Unit
 from deuteron.compiler.cache import Entry
+from deuteron.compiler.inspection import InspectedStages, with_inspection
 from deuteron.compiler.kept import KeptKernel
 from deuteron.compiler.kernel import CompiledKernel, StageTexts
 from deuteron.compiler.key import cache_key
@@ -119,7 +120,7 @@ def unit_and_key(
     path_of = _import_path if is_portable else str
     unit = Unit("", symbol or "", target, options, path_of=path_of, disabled=settings.disabled_passes)
     asked = (unit.symbol, unit.disabled, is_portable)
-    return unit, cache_key(source.fingerprint(), target, backend.fingerprint(target), options, *asked)
+    return unit, with_inspection(cache_key(source.fingerprint(), target, backend.fingerprint(target), options, *asked))
 
 
 def _file_name(source: ASTSource | IRSource) -> str:
@@ -160,9 +161,13 @@ def _dump_all(folder: Path, kernel: CompiledKernel) -> None:
 
 
 def _run_stages(backend: Backend, source: ASTSource | IRSource, unit: Unit, folder: Path | None) -> Entry:
-    is_looked_into = folder is not None or settings.override_dir is not None or not isinstance(source, ASTSource)
+    hook = knobs.runtime.add_stages_inspection_hook
+    is_in_files = folder is not None or settings.override_dir is not None
+    is_looked_into = is_in_files or hook is not None or not isinstance(source, ASTSource)
     with _garbage_kept():
         walk = begin_walk(backend, source, unit, folder)
+        if hook is not None:
+            walk.inspected = InspectedStages(hook, walk.stages, walk.unit)
         return (_isolated(walk) if settings.isolate and not is_looked_into else None) or completed(walk)
 
 

@@ -19,8 +19,9 @@ from pathlib import Path
 from typing import Any
 
 from deuteron.backend.metadata import METADATA_MARK, KernelMetadata
-from deuteron.backend.stage import Stage, Unit
+from deuteron.backend.stage import Made, Stage, Unit
 from deuteron.compiler.crash_report import with_report
+from deuteron.compiler.inspection import InspectedStages
 from deuteron.compiler.source import read_text
 from deuteron.errors import DeuteronError, InternalError, UsageError
 from deuteron.options import settings
@@ -37,6 +38,7 @@ class Walk:
     texts: dict[str, str | bytes] = field(default_factory=dict)
     times: dict[str, float] = field(default_factory=dict)
     num_passes: int = 0
+    inspected: InspectedStages | None = None  # where a hook looks into the compile
 
     def __post_init__(self) -> None:
         if self.folder:
@@ -67,7 +69,7 @@ class Walk:
 
     def run_stage(self, stage: Stage) -> None:
         with self._timed(stage.name), self._wrapped(stage.name, lambda: self._input_text(stage)):
-            run = partial(stage.run, self.products[stage.input], self.unit)
+            run = partial(self._make, stage, self.products[stage.input])
             made = with_report(self.unit.name, str(self.unit.target), stage.name, run)
             stage.verify(made.product)
             self.unit, product = self.unit.with_facts(made.facts), made.product
@@ -75,6 +77,9 @@ class Walk:
             if override is not None:
                 product = stage.parse(_without_metadata(stage, read_text(override)), str(override))
             self._keep(stage, product)
+
+    def _make(self, stage: Stage, product: Any) -> Made:
+        return self.inspected.run(stage, product, self.unit) if self.inspected else stage.run(product, self.unit)
 
     def _keep(self, stage: Stage, product: Any) -> None:
         self.products[stage.name] = product

@@ -98,6 +98,9 @@ class runtime_knobs(base_knobs):
     jit_cache_hook, jit_post_compile_hook (key=, repr=, fn=, compile=, is_manual_warmup=, already_compiled=): before and
         after a kernel is compiled, or read from the cache on disk, for new types. Where the first returns something
         true, nothing is compiled and nothing is launched.
+    add_stages_inspection_hook (backend, stages, options, language, capability): before the stages of a compile, to look
+        at what they make, or to change it; without arguments it returns a text that is part of the key of the compile,
+        and its hash (`compiler/inspection.py`).
     """
 
     interpret = env_bool("TRITON_INTERPRET", own="DEUTERON_INTERPRET")
@@ -113,6 +116,7 @@ class runtime_knobs(base_knobs):
         self.kernel_load_end_hook: Any = HookChain(reversed=True)
         self.jit_cache_hook: Callable[..., Any] | None = None
         self.jit_post_compile_hook: Callable[..., Any] | None = None
+        self.add_stages_inspection_hook: Callable[..., Any] | None = None
 
 
 class language_knobs(base_knobs):

@@ -111,6 +111,8 @@ class FastLaunches:
         """Let launches with these tokens and options be fast, if they can be."""
         if not self._can_be_fast(found) or len(bound.options) > MOST_OPTIONS or found.num_noted >= MOST_NOTED:
             return
+        if knobs.runtime.add_stages_inspection_hook is not None:  # what it has changed is not what is launched without
+            return
         launcher = _policy.launcher()
         if launcher is None:
             return
@@ -191,6 +193,7 @@ def _conditions(fn: JITFunction) -> Iterator[tuple[int, Any, Any, Any] | None]:
     yield IS_ITEM, vars(fn), "run", MISSING
     yield IS_ATTRIBUTE, type(fn), "run", type(fn).run  # nobody has replaced it now
     yield IS_ITEM, vars(knobs), "runtime", knobs.runtime
+    yield IS_FALSE_ITEM, vars(knobs.runtime), "add_stages_inspection_hook", None
     for name in ("launch_enter_hook", "launch_exit_hook"):
         yield IS_FALSE_ITEM, vars(knobs.runtime), name, None
         yield IS_FALSE_ATTRIBUTE, CompiledKernel, name, None

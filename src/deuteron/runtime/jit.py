@@ -27,6 +27,7 @@ from deuteron.backend.devices import CPU, Device, device_target
 from deuteron.backend.spans import bounded
 from deuteron.compiler import ASTSource, CompiledKernel, IRSource, resolve_target
 from deuteron.compiler.driver import compile_with
+from deuteron.compiler.inspection import inspection_key
 from deuteron.compiler.job import Job
 from deuteron.compiler.kernel import has_launch_hooks
 from deuteron.errors import DeuteronError, LaunchError, OtherKernel, UsageError, suggest
@@ -216,7 +217,8 @@ class JITFunction(Pickled, Function, KernelInterface):
 
     def plan(self, *args: Any, **kwargs: Any) -> Job | None:
         """What a launch with these arguments would compile, which is not looked for; None where nothing is compiled."""
-        if settings.interpret or self.is_interpreted or settings.emulate or "ir_override" in kwargs:
+        is_run_otherwise = settings.interpret or self.is_interpreted or settings.emulate
+        if is_run_otherwise or "ir_override" in kwargs or inspection_key() is not None:
             return None
         bound = self._bind(args, kwargs, False)
         target, _ = self._target(bound)
@@ -309,7 +311,7 @@ class JITFunction(Pickled, Function, KernelInterface):
 
     def _launcher(self, bound: Binding, is_warmup: bool = False) -> _Launcher | None:
         """The compiled kernel of these types; None where a hook said not to compile it."""
-        asked = (settings.target, settings.option_texts, SourceFunction.num_updates)
+        asked = (settings.target, settings.option_texts, SourceFunction.num_updates, inspection_key())
         key = (bound.tokens, tuple(bound.options.items()), *asked)
         if not IGNORED_OPTIONS.keys().isdisjoint(bound.options):
             key = (bound.tokens, tuple(_hashable_options(bound.options)), *asked)
