@@ -47,6 +47,8 @@ if TYPE_CHECKING:
     from deuteron.runtime import heuristics as heuristics
     from deuteron.runtime import next_power_of_2 as next_power_of_2
     from deuteron.runtime import reinterpret as reinterpret
+    from deuteron.runtime.async_compile import AsyncCompileMode as AsyncCompileMode
+    from deuteron.runtime.async_compile import FutureKernel as FutureKernel
     from deuteron.runtime.jit import jit as jit
     from deuteron.runtime.recompiles import recompiles as recompiles
     from deuteron.warming import warm_up as warm_up
@@ -59,6 +61,7 @@ _NAMES = {
     "deuteron.language.aggregate": "aggregate",
     "deuteron.language.function": "constexpr_function must_use_result",
     "deuteron.options": "Target",
+    "deuteron.runtime.async_compile": "AsyncCompileMode FutureKernel",
     "deuteron.runtime.autotuner": "autotune",
     "deuteron.runtime.config": "Config",
     "deuteron.runtime.heuristics": "heuristics",

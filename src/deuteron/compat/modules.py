@@ -27,7 +27,7 @@ from deuteron.compat.toolkit import DISASSEMBLY_NAMES, libcuda_dirs
 from deuteron.knobs.hooks import LazyDict
 from deuteron.language import constant, extra, function, math, random, reductions, sorting, standard, target_info, types
 from deuteron.options import CPUOptions, CUDAOptions, Target
-from deuteron.runtime import autotuner, jit
+from deuteron.runtime import async_compile, autotuner, jit
 from deuteron.runtime import driver as active_driver
 from deuteron.runtime.cuda_device import CUDADriver
 from deuteron.runtime.driver import Driver
@@ -166,6 +166,11 @@ def _runtime() -> dict[str, Mapping[str, Any]]:
         "triton.runtime.interpreter": {"InterpretedFunction": InterpretedFunction},
         "triton.runtime.cache": CACHE_NAMES,
         "triton.runtime._allocation": ALLOCATION_NAMES,
+        "triton.runtime._async_compile": {
+            "AsyncCompileMode": async_compile.AsyncCompileMode,
+            "FutureKernel": async_compile.FutureKernel,
+            "active_mode": async_compile.active_mode,
+        },
     }
 
 

@@ -2,6 +2,7 @@
 
     jit.py           @jit, JITFunction: bind, specialise, compile or look up, launch
     fast_launch.py   launches like one before, in machine code
+    async_compile.py   compiles by an executor of the program's own
     prepared.py      a launch of which only the arguments are left to be given
     recompiles.py    what launches have compiled, and why
     specialise.py    a token for each argument

@@ -35,6 +35,7 @@ from deuteron.language.constant import rebuild
 from deuteron.language.function import Function, SourceFunction, is_kernel_class, variadic_kernel
 from deuteron.language.references import Reference, check_unchanged
 from deuteron.options import IGNORED_OPTIONS, REFUSED_OPTIONS, Target, is_option, option_names, settings
+from deuteron.runtime.async_compile import FutureKernel, active_mode
 from deuteron.runtime.binding import Binding
 from deuteron.runtime.driver import driver
 from deuteron.runtime.events import CompileEvent
@@ -55,16 +56,22 @@ from deuteron.runtime.specialise import Token, decode, name_argument, parameter_
 @dataclass(eq=False, slots=True)
 class _Launcher:
     """A compiled kernel, the arguments that it takes, and what else a launch is told: the device, if it is a GPU.
+    Within an AsyncCompileMode the kernel may still be compiled; `_launcher` waits for it.
 
     `has_parts`: what is passed for some arguments, tuples and descriptors, are tuples. `num_noted` is how often it was
     written down for launches without Python.
     """
 
-    kernel: CompiledKernel
+    kernel: CompiledKernel | FutureKernel | None
     indices: tuple[int, ...]
     where: dict[str, int]
     has_parts: bool
     num_noted: int = 0
+
+    def wait(self) -> None:
+        """Until the kernel is compiled; raises what its compile raises."""
+        if isinstance(self.kernel, FutureKernel):
+            self.kernel = self.kernel.result()
 
     def values(self, bound: Binding) -> list[Any]:
         """What the compiled kernel is passed."""
@@ -174,7 +181,7 @@ class JITFunction(Pickled, Function, KernelInterface):
             check_unchanged(self.__name__, self._watched.values())
         bound = self._bind(args, kwargs, warmup)
         if warmup:
-            found = self._launcher(bound, is_warmup=True)
+            found = self._launcher(bound, is_warmup=True, waits=False)
             return found and found.kernel
         extents = evaluate_grid(grid, self.__name__, lambda: self._meta(bound))
         if settings.interpret or self.is_interpreted:
@@ -309,7 +316,7 @@ class JITFunction(Pickled, Function, KernelInterface):
         """What a grid that is a function is given."""
         return {**dict(zip(self._names, bound.values, strict=True)), **bound.options}
 
-    def _launcher(self, bound: Binding, is_warmup: bool = False) -> _Launcher | None:
+    def _launcher(self, bound: Binding, is_warmup: bool = False, waits: bool = True) -> _Launcher | None:
         """The compiled kernel of these types; None where a hook said not to compile it."""
         asked = (settings.target, settings.option_texts, SourceFunction.num_updates, inspection_key())
         key = (bound.tokens, tuple(bound.options.items()), *asked)
@@ -322,6 +329,8 @@ class JITFunction(Pickled, Function, KernelInterface):
         if found is None:
             with self._lock:
                 found = self._launchers.get(key) or self._compile(bound, key, is_warmup)
+        if waits and found is not None:
+            found.wait()
         return found
 
     def _compile(self, bound: Binding, key: tuple, is_warmup: bool) -> _Launcher | None:
@@ -338,18 +347,38 @@ class JITFunction(Pickled, Function, KernelInterface):
         override = bound.options.get("ir_override")
         asked = Asked(self.__name__, self._names, bound.tokens, bound.options, list(self._launchers))
         strictly = {"before_stages": asked.refuse} if settings.strict and not is_warmup else {}
-        begin = time.perf_counter()
-        with self._watching(bound):
-            compiled = compile_with(backend, IRSource(override) if override else source, target, options, **strictly)
-        asked.note(compiled, target, time.perf_counter() - begin, is_warmup)
-        if settings.record is not None:
-            record(settings.record, self, bound.tokens, bound.options, target)
-        self._check_writable(bound, compiled)
+        text = IRSource(override) if override else source
+        compile = partial(compile_with, backend, text, target, options, **strictly)
         indices = bound.runtime_indices()
         has_parts = any(isinstance(bound.passed[index], tuple) for index in indices)
-        found = self._launchers[key] = _Launcher(compiled, indices, where, has_parts)
-        event.compiled()
+        found = _Launcher(None, indices, where, has_parts)
+        finish = partial(self._finish, found, bound, event, asked, time.perf_counter())
+        mode = active_mode.get()
+        with self._watching(bound):
+            if mode is None:
+                finish(compile())
+            else:
+                found.kernel = mode.submit(compile, finish, lambda failed: self._launchers.pop(key, None))
+                self._launchers[key] = found
         return found
+
+    def _finish(
+        self,
+        found: _Launcher,
+        bound: Binding,
+        event: CompileEvent,
+        asked: Asked,
+        begin: float,
+        compiled: CompiledKernel,
+    ) -> None:
+        """Keep what was compiled, unless it must not be launched with what it was compiled for."""
+        asked.note(compiled, event.target, time.perf_counter() - begin, event.is_warmup)
+        if settings.record is not None:
+            record(settings.record, self, bound.tokens, bound.options, event.target)
+        self._check_writable(bound, compiled)
+        found.kernel = compiled
+        self._launchers[event.key] = found
+        event.compiled()
 
     def _target(self, bound: Binding) -> tuple[Target, Device | None]:
         """Where the arrays are: the device of the first one on a GPU, else of the first one; None without arrays."""
