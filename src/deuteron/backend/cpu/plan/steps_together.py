@@ -17,8 +17,8 @@ from xdsl.ir.core import BlockArgument
 
 from deuteron.backend.cpu.elements import register_type
 from deuteron.backend.cpu.plan.marks import mark_steps
-from deuteron.backend.cpu.plan.operand_layout import num_steps
-from deuteron.backend.cpu.products import NativeProduct
+from deuteron.backend.cpu.plan.operand_layout import TILE_DEPTH, VECTOR_DEPTH, num_steps
+from deuteron.backend.cpu.products import NativeProduct, TileProduct
 from deuteron.backend.llvm.types import byte_width
 from deuteron.ir.builder import Builder
 from deuteron.ir.tt.dot import DotOp
@@ -31,7 +31,8 @@ def steps_together(op: DotOp, product: NativeProduct | None) -> int:
     if not _is_sum_of_loop(op):
         return 1
     width = byte_width(product.element if product else register_type(op.c.type))
-    return num_steps(shape_of(op.a.type)[-1], width)
+    depth = TILE_DEPTH if isinstance(product, TileProduct) else VECTOR_DEPTH
+    return num_steps(shape_of(op.a.type)[-1] * width, depth)
 
 
 def copy_operands_of_steps(op: DotOp, steps: int, columns: int) -> None:
