@@ -2,6 +2,7 @@
 
     python -m benchmarks.library
     python -m benchmarks.library --processes 1 2 4
+    python -m benchmarks.library --dask 1 2 4          on workers of a Dask cluster on this machine
 
 Every full build has an empty cache. Times are those of the command, from its start to its end, and of the processors
 with all that it starts, ptxas and the C compiler among them; of builds that do nothing the fastest of five.
@@ -12,6 +13,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import ctypes
+import math
 import os
 import resource
 import shutil
@@ -97,19 +99,39 @@ class Project:
         (folder / "deuteron.toml").write_text(TOML)
 
     def build(self, what: str, processes: int) -> Took:
-        command = [sys.executable, "-m", "deuteron", "build", "-j", str(processes)]
+        before = processor_seconds()
+        seconds, said = self._run("-j", str(processes))
+        return Took(what, seconds, processor_seconds() - before, said)
+
+    def _run(self, *options: str) -> tuple[float, str]:
+        """How long the command takes, and what it says at its end."""
+        command = [sys.executable, "-m", "deuteron", "build", *options]
         environment = {**os.environ, "DEUTERON_CACHE_DIR": str(self.cache)}
-        before, start = processor_seconds(), time.perf_counter()
+        start = time.perf_counter()
         done = subprocess.run(command, cwd=self.folder, env=environment, capture_output=True, text=True)
         if done.returncode:
             raise SystemExit(done.stderr)
-        seconds = time.perf_counter() - start
-        return Took(what, seconds, processor_seconds() - before, done.stderr.strip().splitlines()[-1])
+        return time.perf_counter() - start, done.stderr.strip().splitlines()[-1]
 
-    def full(self, processes: int) -> Took:
+    def clear(self) -> None:
         for folder in (self.cache, self.folder / "build"):
             shutil.rmtree(folder, ignore_errors=True)
+
+    def full(self, processes: int) -> Took:
+        self.clear()
         return self.build(f"all, {processes} process{'es' if processes > 1 else ''}", processes)
+
+    def on_dask(self, workers: int) -> Took:
+        """All kernels, C sources only, on workers that run already. What their processors take is not known."""
+        from distributed import LocalCluster  # deferred: an extra
+
+        self.clear()
+        os.environ["DEUTERON_CACHE_DIR"] = str(self.cache)  # that of the workers
+        given = {"n_workers": workers, "threads_per_worker": 1, "dashboard_address": None}
+        with LocalCluster(**given, local_directory=self.folder) as cluster:
+            executor = cluster.scheduler_address.replace("tcp://", "dask://")
+            took = self._run("--sources-only", "--executor", executor)
+        return Took(f"on Dask, workers: {workers}", took[0], math.nan, took[1])
 
     def edited(self, name: str, processes: int) -> Took:
         """A kernel, or a function that kernels call, with another constant in it."""
@@ -132,7 +154,14 @@ class Project:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--processes", type=int, nargs="+", default=[1, 2], help="of the full builds")
-    processes = parser.parse_args().processes
+    parser.add_argument("--dask", type=int, nargs="+", help="workers of a Dask cluster to spread full builds over")
+    given = parser.parse_args()
+    processes = given.processes
+    if given.dask:
+        with tempfile.TemporaryDirectory(prefix="deuteron-library-") as folder:
+            project = Project(Path(folder))
+            show([project.on_dask(workers) for workers in given.dask], [])
+        return
     adopt_orphans()
     with tempfile.TemporaryDirectory(prefix="deuteron-library-") as folder:
         project = Project(Path(folder))
@@ -146,7 +175,8 @@ def main() -> None:
 def show(took: list[Took], sizes: list[tuple[str, int]]) -> None:
     times, files = Table("build", "seconds", "of processors", "", box=None), Table("file", "KB", box=None)
     for one in took:
-        times.add_row(one.what, f"{one.seconds:.2f}", f"{one.processor_seconds:.2f}", one.said)
+        of_processors = "" if math.isnan(one.processor_seconds) else f"{one.processor_seconds:.2f}"
+        times.add_row(one.what, f"{one.seconds:.2f}", of_processors, one.said)
     for name, size in sizes:
         files.add_row(name, f"{size / 1024:.0f}")
     console = Console(width=120)
