@@ -1,6 +1,6 @@
 """The compile report of a kernel for a CPU: how wide its vectors are, which tiles are kept in memory, how it runs.
 
-    vectors     loads and stores of LLVM IR, by type: masked, gathered lane by lane, scalar
+    vectors     loads and stores of LLVM IR, by type: masked, gathered lane by lane, past the caches in large launches
     tiles       what is kept in the scratch memory of a thread, rather than computed where it is read
 
 It is made of the texts that the cache keeps, when somebody asks for it.
@@ -34,7 +34,7 @@ _MASKED = re.compile(r"call [^@]*@(llvm\.masked\.(?:load|store)|gather|scatter)\
 
 @dataclass(frozen=True)
 class VectorAccess:
-    """Instructions that load or store vectors of one type; `how` is plain, masked or lane by lane."""
+    """Instructions that load or store vectors of one type; `how` is plain, masked, lane by lane or past the caches."""
 
     kind: str
     how: str
@@ -115,7 +115,9 @@ def _accesses(llir: str) -> Iterator[VectorAccess]:
 def _access(line: str) -> tuple[str, str, str] | None:
     plain = _PLAIN.search(line)
     if plain:
-        return ("load", "plain", plain.group(1)) if plain.group(1) else ("store", "plain", plain.group(2))
+        loaded, stored = plain.groups()
+        how = "past the caches" if "!nontemporal" in line else "plain"
+        return ("load", "plain", loaded) if loaded else ("store", how, stored)
     masked = _MASKED.search(line)
     if masked is None:
         return None
