@@ -34,6 +34,7 @@ from deuteron.passes.gpu.pipelining.pipeline_loads import PipelineLoads
 from deuteron.passes.gpu.specialization.choose_functions import ChooseSpecialized
 from deuteron.passes.gpu.specialization.specialize_warps import SpecializeWarps
 from deuteron.passes.gpu.warp_groups.fence_wgmma import FenceWGMMA
+from deuteron.passes.gpu.warp_groups.issue_dots import IssueDots
 from deuteron.passes.gpu.warp_groups.order_warp_groups import OrderWarpGroups
 from deuteron.passes.gpu.warp_groups.overlap_wgmma import OverlapWGMMA
 from deuteron.passes.gpu.warp_groups.release_buffers import ReleaseBuffers
@@ -76,6 +77,8 @@ def gpu_passes(config: GPUConfig) -> list[ModulePass]:
         DelayDots(config),
         # After loads are pipelined: what was not copied ahead is copied where it is.
         LowerDescriptors(),
+        # After loads are copies: what dots read is in shared memory. Before dots are asynchronous: waits follow.
+        IssueDots(),
         # After it: what a dot reads has to stay until it is done.
         OverlapWGMMA(),
         # After it: until when a dot reads is known.

@@ -29,7 +29,7 @@ from deuteron.ir.builder import Builder
 from deuteron.ir.location import from_attribute
 from deuteron.ir.tt.function import FuncOp
 from deuteron.ir.ttg.convert import ConvertLayoutOp
-from deuteron.ir.ttg.inference import SHAPE_OPS, is_flexible, operand_layouts
+from deuteron.ir.ttg.inference import operand_layouts
 from deuteron.ir.ttg.layout import with_layout
 from deuteron.ir.types import i32, is_tile
 from deuteron.layout.linear import LinearLayout
@@ -55,16 +55,12 @@ class _Demands:
     def of(self, value: SSAValue) -> list[LinearLayout]:
         return self._layouts.get(value, [])
 
-    def is_remade(self, op: Operation) -> bool:
-        """Whether an op is made anew for each layout that is demanded of it."""
-        return is_flexible(op) and (isinstance(op, SHAPE_OPS) or self._homes.get(op.results[0]) is None)
-
     def _collect_block(self, block: Block) -> None:
         for op in reversed(list(block.ops)):
             self._collect(op)
 
     def _collect(self, op: Operation) -> None:
-        if self.is_remade(op):
+        if self._homes.is_remade(op):
             for layout in self.of(op.results[0]):
                 self._demand(op, operand_layouts(op, layout))
             return
@@ -102,7 +98,7 @@ class _Rewrite:
             self._op(op)
 
     def _op(self, op: Operation) -> None:
-        if self._demands.is_remade(op):
+        if self._homes.is_remade(op):
             self._remake(op)
             return
         self._rewire(op, self._demands.needs[op])

@@ -1,7 +1,9 @@
 """The home layout of every tile: the layout that it has where it is computed, found forwards from the anchors.
 
 A load is at home in its coalesced layout, a dot in its accumulator's, a reduction in a slice of its operand's, and
-an elementwise op where its first operand with a home is. What comes from scalars alone has no home. A value carried by
+an elementwise op where its first operand with a home is. What comes from scalars alone has no home, nor do loads of few
+elements in loops of dots by wgmma: every thread loads those that it needs, where a conversion from some threads to
+others would go through shared memory, with barriers that keep warpgroups in step. A value carried by
 a loop is at home where the loop's body yields it, else where it enters, else where its users want it.
 """
 
@@ -26,7 +28,8 @@ from deuteron.ir.tt.shape import CatOp, JoinOp, ReshapeOp, SplitOp, TransOp
 from deuteron.ir.ttg.inference import SHAPE_OPS, is_flexible, result_layout
 from deuteron.ir.ttg.layout import layout_of
 from deuteron.ir.ttg.shared import LocalAllocOp
-from deuteron.ir.types import is_tile
+from deuteron.ir.ttng.warp_group_dot import WarpGroupDotOp
+from deuteron.ir.types import is_tile, num_elements_of
 from deuteron.layout.distributed import slice_axis
 from deuteron.layout.linear import OFFSET, REGISTER, LinearLayout, dim_names
 from deuteron.machine.gpu import GPUConfig
@@ -47,6 +50,12 @@ class Homes:
 
     def get(self, value: SSAValue) -> LinearLayout | None:
         return self._homes.get(value)
+
+    def is_remade(self, op: Operation) -> bool:
+        """Whether an op is made anew for each layout that is demanded of it."""
+        if self._is_loaded_where_used(op):
+            return True
+        return is_flexible(op) and (isinstance(op, SHAPE_OPS) or self.get(op.results[0]) is None)
 
     def operands_of(self, op: Operation) -> Layouts:
         """The layout that an op needs each of its operands in; None for scalars."""
@@ -86,6 +95,14 @@ class Homes:
         if not is_tile(op.operands[0].type):
             return None
         return memory_layout(op.operands[0], self._info, self._config, _stored_along(op))
+
+    def _is_loaded_where_used(self, op: Operation) -> bool:
+        if not isinstance(op, LoadOp) or not is_tile(op.result.type) or op.is_volatile.value.data:
+            return False
+        is_small = num_elements_of(op.result.type) <= self._config.num_threads
+        loop = op.parent_op()
+        multiplies = isinstance(loop, scf.ForOp) and any(isinstance(one, WarpGroupDotOp) for one in loop.body.block.ops)
+        return is_small and multiplies and not any(isinstance(use.operation, LocalAllocOp) for use in op.result.uses)
 
     def _common(self, op: Operation) -> LinearLayout | None:
         """One layout for all operands: that of an elementwise result, else of the first operand that has a home."""
@@ -154,7 +171,7 @@ class Homes:
         if is_flexible(op):
             return [self._flexible(op)]
         if isinstance(op, MEMORY_OPS):
-            return [self._memory(op)]
+            return [None if self._is_loaded_where_used(op) else self._memory(op)]
         if isinstance(op, DescriptorLoadOp):
             return [block_layout(op.result.type, self._config)]
         if isinstance(op, AnyDot):

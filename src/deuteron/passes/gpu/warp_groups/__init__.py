@@ -1,5 +1,6 @@
 """Dots by wgmma, which run on while threads compute.
 
+issue_dots.py         before threads compute from another one
 overlap_wgmma.py      in flight while others are issued
 release_buffers.py    what they read given back when they are over
 order_warp_groups.py  ping-pong: two warpgroups that issue dots in turns
