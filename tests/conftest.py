@@ -49,7 +49,13 @@ def own_cache(tmp_path_factory: pytest.TempPathFactory):
 @pytest.fixture
 def by_pointers(monkeypatch: pytest.MonkeyPatch):
     """No load is made one through a descriptor."""
-    monkeypatch.setenv("DEUTERON_DISABLE_PASSES", "infer-descriptors")
+    monkeypatch.setenv("DEUTERON_DISABLE_PASSES", "infer-descriptors", prepend=",")
+
+
+@pytest.fixture
+def unsplit(monkeypatch: pytest.MonkeyPatch):
+    """Loops stay as they are written, whatever masks them."""
+    monkeypatch.setenv("DEUTERON_DISABLE_PASSES", "split-loops", prepend=",")
 
 
 @pytest.fixture(params=["TMA", "pointers"])

@@ -17,6 +17,7 @@ from deuteron.passes.tile.merge_common_subexpressions import MergeCommonSubexpre
 from deuteron.passes.tile.order_reductions import OrderReductions
 from deuteron.passes.tile.rewrite_block_pointers import RewriteBlockPointers
 from deuteron.passes.tile.rewrite_descriptors_to_pointers import RewriteDescriptorsToPointers
+from deuteron.passes.tile.split_loops import SplitLoops
 from deuteron.passes.tile.translate_assembly import TranslateAssembly
 from deuteron.passes.tile.unroll_loops import UnrollLoops
 from deuteron.passes.tile.unswitch_loops import UnswitchLoops
@@ -68,7 +69,7 @@ def tile_passes(tma_bytes: int = 0, loads_ahead: bool = True, has_ptx: bool = Tr
 
 
 def branch_passes() -> list[ModulePass]:
-    """Those that leave fewer branches around loads."""
+    """Those that leave fewer branches around loads, and fewer masks in loops."""
     unswitch = [
         UnswitchLoops(),
         # After it: its conditions are constants.
@@ -82,4 +83,8 @@ def branch_passes() -> list[ModulePass]:
         # After merging: loops are unswitched where it did nothing. Twice: each loop becomes four at most.
         *unswitch,
         *unswitch,
+        # After unswitching: masks that one branch has are there by themselves. After equal masks are one value.
+        SplitLoops(),
+        # After it: masks of whole tiles are constants.
+        Fold(),
     ]

@@ -24,6 +24,7 @@ from deuteron.passes.gpu.pipelining.delay_dots import DelayDots
 from deuteron.passes.gpu.pipelining.pipeline_loads import PipelineLoads
 
 D = 64
+pytestmark = pytest.mark.usefixtures("unsplit")
 
 
 def sequence(text):

@@ -14,6 +14,8 @@ import deuteron.language as tl
 from deuteron.backend.tensor_descriptor import TensorDescriptor, flatten
 from deuteron.compiler import ASTSource, CompiledKernel, compile
 
+pytestmark = pytest.mark.usefixtures("unsplit")
+
 
 @deuteron.jit
 def dot(x, y, z, K, BLOCK: tl.constexpr, KIND: tl.constexpr):

@@ -22,7 +22,7 @@ from math import gcd, prod
 from xdsl.context import Context
 from xdsl.dialects import arith, scf
 from xdsl.dialects.builtin import ModuleOp, TensorType
-from xdsl.ir import Attribute, Operation, SSAValue, Use
+from xdsl.ir import Operation, SSAValue, Use
 from xdsl.rewriter import InsertPoint
 
 from deuteron.analysis.axis_analysis import AxisInfoAnalysis
@@ -45,6 +45,7 @@ from deuteron.ir.types import bit_width_of, byte_width_of, element_type_of, i32,
 from deuteron.machine.gpu import GPUConfig, TensorMemoryCopies
 from deuteron.passes.gpu.dot_instructions import must_be_k_major, uses_wgmma
 from deuteron.passes.optimisation import Optimisation
+from deuteron.passes.polynomial_values import emit
 from deuteron.passes.rewrite import replace
 
 UNBOUNDED = Polynomial.constant(2**31 - 1)
@@ -228,15 +229,3 @@ def _is_near(dimension: Dimension, size: int, max_step: int) -> bool:
     """Whether an offset fits 32 bits, however large the array is: in memory of 256 GB those of long strides do."""
     stride = dimension.stride.number
     return stride is None or stride * size >= 128 or all(factor <= max_step for _, factor in dimension.offset)
-
-
-def emit(b: Builder, polynomial: Polynomial, type: Attribute) -> SSAValue:
-    """Ops that compute a polynomial in a type."""
-    total = None
-    for atoms, factor in polynomial:
-        term = None if factor == 1 and atoms else b.constant(factor, type)
-        for atom in atoms:
-            value = atom.value if atom.value.type == type else b.value(ExtSIOp(atom.value, type))
-            term = value if term is None else b.value(arith.MuliOp(term, value))
-        total = term if total is None else b.value(arith.AddiOp(total, term))
-    return total if total is not None else b.constant(0, type)

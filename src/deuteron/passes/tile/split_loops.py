@@ -1,0 +1,222 @@
+"""Splits loops of dots where a mask of their scores begins, or ceases, to hold for whole tiles.
+
+    for k in range(0, first + 128, 64):                      for k in range(0, first, 64):
+        s = dot(q, ...)                                          s = dot(q, ...)
+        s = where(rows >= k + columns, s, -inf)        ->        ...
+        ...                                                  for k in range(first, first + 128, 64):
+                                                                 s = where(rows >= k + columns, dot(q, ...), -inf)
+                                                                 ...
+
+`rows` begin at `first`, `columns` are 64: before it all scores count. A condition is a conjunction of comparisons, each
+of which holds for all elements of a tile from some index on, or up to one; of a window there are both, and three loops.
+In the middle the comparisons are constants, wherever they are used: masks of loads go as well. The loops share what
+they carry. Left alone is a loop that goes on where another has ended: who wrote it has split it.
+Integers of 32 bits are taken not to overflow, as in `tile_polynomials`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from xdsl.context import Context
+from xdsl.dialects import arith, scf
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Operation, SSAValue
+
+from deuteron.analysis.natural import is_natural
+from deuteron.analysis.polynomial import Polynomial
+from deuteron.analysis.strided_tile import positive
+from deuteron.analysis.tile_polynomials import TilePolynomials, changes_in
+from deuteron.ir.arith import CmpIOp, SelectOp, constant_value
+from deuteron.ir.builder import Builder
+from deuteron.ir.nested import nested_ops
+from deuteron.ir.tt.dot import DotOp
+from deuteron.ir.tt.function import FuncOp
+from deuteron.ir.tt.shape import BroadcastOp, ExpandDimsOp, SplatOp, TransOp
+from deuteron.ir.types import bit_width_of, i32, is_tile, shape_of
+from deuteron.passes.carried_values import is_innermost
+from deuteron.passes.optimisation import Optimisation
+from deuteron.passes.polynomial_values import emit
+from deuteron.passes.rewrite import replace
+
+# Of a loop, which is there two or three times afterwards: a bound on the time to compile, not measured.
+MAX_OPS = 250
+ONE = Polynomial.constant(1)
+_SHAPES = (BroadcastOp, ExpandDimsOp, SplatOp, TransOp)
+
+
+@dataclass
+class _Middle:
+    """The indices of a loop for which comparisons hold everywhere: at least `lower`, less than `upper`, all of them."""
+
+    lower: list[Polynomial] = field(default_factory=list)
+    upper: list[Polynomial] = field(default_factory=list)
+    comparisons: list[CmpIOp] = field(default_factory=list)
+
+    def add(self, other: _Middle) -> None:
+        self.lower += [bound for bound in other.lower if bound not in self.lower]
+        self.upper += [bound for bound in other.upper if bound not in self.upper]
+        self.comparisons += [one for one in other.comparisons if one not in self.comparisons]
+
+
+@dataclass(frozen=True)
+class SplitLoops(Optimisation):
+    """Splits each innermost loop of dots whose scores are masked."""
+
+    name = "split-loops"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        for func in op.ops:
+            if isinstance(func, FuncOp):
+                _split_loops(func)
+
+
+def _split_loops(func: FuncOp) -> None:
+    loops, known = nested_ops(func, scf.ForOp), TilePolynomials()
+    ends = [known.of(loop.ub) for loop in loops]
+    for loop in loops:
+        middle = _middle_of(known, loop) if _may_be_split(loop) and known.of(loop.lb) not in ends else None
+        if middle is not None:
+            _Split(known, loop, middle).rewrite()
+
+
+def _may_be_split(loop: scf.ForOp) -> bool:
+    multiplies = any(isinstance(op, DotOp) for op in loop.body.block.ops)
+    counts = loop.lb.type == i32 and (constant_value(loop.step) or 0) > 0
+    return multiplies and counts and is_innermost(loop) and len(nested_ops(loop)) <= MAX_OPS
+
+
+def _middle_of(known: TilePolynomials, loop: scf.ForOp) -> _Middle | None:
+    """Where all conditions on tiles hold that can be told; None where there is none."""
+    middle = _Middle()
+    for op in loop.body.block.ops:
+        if isinstance(op, SelectOp) and is_tile(op.condition.type) and len(shape_of(op.condition.type)) == 2:
+            found = _holds(known, loop, op.condition)
+            if found is not None:
+                middle.add(found)
+    return middle if middle.comparisons else None
+
+
+def _holds(known: TilePolynomials, loop: scf.ForOp, condition: SSAValue) -> _Middle | None:
+    """Where a condition holds for all elements; None where that is not told by the index."""
+    op = condition.owner
+    if isinstance(op, arith.AndIOp):
+        both = [_holds(known, loop, operand) for operand in op.operands]
+        if None in both:
+            return None
+        both[0].add(both[1])
+        return both[0]
+    if isinstance(op, _SHAPES):
+        return _holds(known, loop, op.operands[0])
+    return _compared(known, loop, op) if isinstance(op, CmpIOp) and loop.is_ancestor(op) else None
+
+
+def _compared(known: TilePolynomials, loop: scf.ForOp, op: CmpIOp) -> _Middle | None:
+    conditions, middle = positive(known, op.result), _Middle(comparisons=[op])
+    if conditions is None or any(known.wraps_in(operand) for operand in op.operands):
+        return None
+    extents = shape_of(op.result.type) if is_tile(op.result.type) else ()
+    index = Polynomial.of(known.atom(loop.body.block.args[0]))
+    for condition in conditions:
+        least = _least(condition, extents)
+        rest = least - index if least is not None and _is_free(least - index, loop) else None
+        if rest is not None:  # index + rest > 0
+            middle.lower.append(ONE - rest)
+            continue
+        rest = least + index if least is not None and _is_free(least + index, loop) else None
+        if rest is None:
+            return None
+        middle.upper.append(rest)  # rest - index > 0
+    return middle
+
+
+def _least(polynomial: Polynomial, extents: Sequence[int]) -> Polynomial | None:
+    """Its least value in a tile; None where coordinates are multiplied by more than numbers."""
+    least = Polynomial({})
+    for atoms, factor in polynomial:
+        axes = [atom.axis for atom in atoms if atom.axis is not None]
+        if axes and len(atoms) > 1:
+            return None
+        if not axes:
+            least += Polynomial({atoms: factor})
+        elif factor < 0:
+            least += Polynomial.constant(factor * (extents[axes[0]] - 1))
+    return least
+
+
+def _is_free(polynomial: Polynomial, loop: scf.ForOp) -> bool:
+    """Whether a polynomial can be computed before a loop, in 32 bits."""
+    return not changes_in(polynomial, loop) and all(bit_width_of(atom.value.type) <= 32 for atom in polynomial.atoms)
+
+
+class _Split:
+    """The rewrite of one loop."""
+
+    def __init__(self, known: TilePolynomials, loop: scf.ForOp, middle: _Middle):
+        self._known, self._loop, self._middle = known, loop, middle
+        self._begin, self._step = known.of(loop.lb), constant_value(loop.step)
+        self._b = Builder.before(loop)
+
+    def rewrite(self) -> None:
+        loop, b, middle = self._loop, self._b, self._middle
+        if not _is_free(self._begin, loop) or any(self._is_at_begin(bound) for bound in middle.upper):
+            return
+        begin = self._extremum(arith.MaxSIOp, middle.lower) if middle.lower else loop.lb
+        end = self._extremum(arith.MinSIOp, middle.upper) if middle.upper else loop.ub
+        carried: Sequence[SSAValue] = loop.iter_args
+        if middle.lower:
+            carried = self._part(loop.lb, b.value(arith.MinSIOp(begin, loop.ub)), carried).results
+        limit = end if self._is_within(end) else b.value(arith.MinSIOp(end, loop.ub))
+        part = self._part(begin, limit, carried)
+        self._hold_in(part)
+        carried = part.results
+        if middle.upper:
+            rest = b.value(arith.MaxSIOp(begin, end)) if middle.lower else end
+            carried = self._part(rest, loop.ub, carried).results
+        replace(loop, carried)
+
+    def _is_at_begin(self, bound: Polynomial) -> bool:
+        """Whether no index is certainly below a bound."""
+        distance = (bound - self._begin).number
+        return distance is not None and distance <= 0
+
+    def _is_within(self, end: SSAValue) -> bool:
+        return end is self._loop.ub or is_natural(self._known.of(self._loop.ub) - self._known.of(end))
+
+    def _extremum(self, kind: type[Operation], bounds: Iterable[Polynomial]) -> SSAValue:
+        values = [self._first_index(bound) for bound in bounds]
+        while len(values) > 1:
+            values = [self._b.value(kind(*values[:2])), *values[2:]]
+        return values[0]
+
+    def _first_index(self, bound: Polynomial) -> SSAValue:
+        """The first index of the loop that is not below a bound, were the loop endless."""
+        b, step = self._b, self._step
+        count = _quotient(bound - self._begin + Polynomial.constant(step - 1), step)
+        if count is not None and is_natural(count):
+            return emit(b, self._begin + count * Polynomial.constant(step), i32)
+        distance = emit(b, bound - self._begin + Polynomial.constant(step - 1), i32)
+        rounded = b.value(arith.DivSIOp(distance, b.constant(step, i32)))
+        count = b.value(arith.MaxSIOp(rounded, b.constant(0, i32)))
+        return b.value(arith.AddiOp(self._loop.lb, b.value(arith.MuliOp(count, b.constant(step, i32)))))
+
+    def _part(self, begin: SSAValue, end: SSAValue, carried: Sequence[SSAValue]) -> scf.ForOp:
+        part = self._b.insert(self._loop.clone())
+        part.operands = [begin, end, self._loop.step, *carried]
+        for result, like in zip(part.results, self._loop.results, strict=True):
+            result.name_hint = like.name_hint
+        return part
+
+    def _hold_in(self, part: scf.ForOp) -> None:
+        """Make constants of the comparisons in a part."""
+        pairs = zip(nested_ops(self._loop), nested_ops(part), strict=True)
+        for op in [clone for op, clone in pairs if op in self._middle.comparisons]:
+            replace(op, [Builder.before(op).constant(True, op.result.type)])
+
+
+def _quotient(polynomial: Polynomial, divisor: int) -> Polynomial | None:
+    """Rounded down, where all but the number in it is a multiple of the divisor."""
+    number, rest = polynomial.split(lambda monomial: not monomial)
+    quotient = rest.over(Polynomial.constant(divisor))
+    return None if quotient is None else quotient + Polynomial.constant((number.number or 0) // divisor)
