@@ -38,6 +38,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker("long")
 
 
+# Tests say which pass it was that left what does not verify; processes that they start do as well.
+os.environ["DEUTERON_VERIFY_EACH"] = "1"
+
+
 @pytest.fixture(scope="session", autouse=True)
 def own_cache(tmp_path_factory: pytest.TempPathFactory):
     """Compiled kernels go to a folder of this process, so that no test meets those of another version."""

@@ -365,6 +365,11 @@ class Settings:
         return _flag("DEUTERON_STRICT")
 
     @property
+    def verify_each(self) -> bool:
+        """DEUTERON_VERIFY_EACH: verify tile IR after every pass, and not at the end of a stage alone."""
+        return _flag("DEUTERON_VERIFY_EACH")
+
+    @property
     def isolate(self) -> bool:
         """DEUTERON_ISOLATE: compile in a process of its own, which an abort of LLVM ends instead of this one."""
         return _flag("DEUTERON_ISOLATE")

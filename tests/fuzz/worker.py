@@ -118,7 +118,7 @@ def _serve(pipe: Connection, folder: str) -> None:
     error_stream = os.open(Path(folder) / "stderr", os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
     os.dup2(error_stream, 2)
     os.environ["DEUTERON_CACHE_DIR"] = str(Path(folder) / "cache")
-    os.environ["DEUTERON_ALWAYS_COMPILE"] = "1"
+    os.environ["DEUTERON_ALWAYS_COMPILE"] = os.environ["DEUTERON_VERIFY_EACH"] = "1"
     tempfile.tempdir = folder
     threading.Thread(target=_end_with_parent, daemon=True).start()
     from tests.fuzz.executors import run_case

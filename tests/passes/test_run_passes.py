@@ -9,8 +9,11 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import UNKNOWN_LOC, IntegerAttr, ModuleOp, i64
 from xdsl.passes import ModulePass
 
+from deuteron.backend.stage import Unit
+from deuteron.backend.ttir import run_pipeline
 from deuteron.errors import InternalError
-from deuteron.passes import run_passes
+from deuteron.options import Target
+from deuteron.passes import ALL_PASSES, run_passes
 from deuteron.passes.rewrite import erase
 from deuteron.passes.tile import tile_passes
 from deuteron.passes.tile.eliminate_dead_code import EliminateDeadCode
@@ -51,6 +54,22 @@ class LoseTerminators(ModulePass):
         for inner in list(op.walk()):
             if inner.name == "tt.return":
                 erase(inner)
+
+
+@pytest.mark.parametrize(("verifies_each", "after"), [(True, "lose-terminators"), (False, "VERIFY_EACH=1 tells")])
+def test_what_all_passes_make_is_verified_at_least_at_the_end(parse_kernel, verifies_each, after):
+    with pytest.raises(InternalError, match=f"does not verify after .*{after}"):
+        passes = [Fold(), LoseTerminators(), EliminateDeadCode()]
+        run_passes(parse_kernel("", BODY), passes, verifies_each=verifies_each)
+
+
+@pytest.mark.parametrize("asked", [True, False])
+def test_a_compile_verifies_each_pass_where_it_is_asked_to(parse_kernel, monkeypatch, asked):
+    monkeypatch.setenv("DEUTERON_VERIFY_EACH", "1" if asked else "0")
+    after = []
+    monkeypatch.setattr("deuteron.ir.verifier.verify_ir", lambda module, name, ops: after.append((name, ops is None)))
+    run_pipeline(parse_kernel("", BODY), Unit("k", "k", Target("cpu", ""), None), [Fold(), EliminateDeadCode()])
+    assert after == ([("fold", False), ("eliminate-dead-code", False)] if asked else [(ALL_PASSES, True)])
 
 
 @dataclass(frozen=True)

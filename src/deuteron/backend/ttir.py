@@ -15,6 +15,7 @@ from deuteron.backend.metadata import Param, make_param
 from deuteron.backend.stage import Made, Stage, Unit
 from deuteron.errors import UsageError
 from deuteron.ir.nested import nested_ops
+from deuteron.options import settings
 
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
@@ -47,11 +48,14 @@ def _written(module: ModuleOp, unit: Unit) -> tuple[str, ...] | None:
 
 
 def run_pipeline(module: ModuleOp, unit: Unit, passes: Sequence[ModulePass]) -> Made:
-    """Run the passes of a stage but those that are disabled, each verified."""
+    """Run the passes of a stage but those that are disabled. What they make is verified, and with DEUTERON_VERIFY_EACH,
+    or where it is dumped, what each of them makes.
+    """
     from deuteron.ir.verifier import verify_ir
     from deuteron.passes import run_passes
 
-    run_passes(module, _enabled(passes, unit), unit.dump, verify_ir)
+    verifies_each = settings.verify_each or unit.dump is not None
+    run_passes(module, _enabled(passes, unit), unit.dump, verify_ir, verifies_each)
     return Made(module)
 
 

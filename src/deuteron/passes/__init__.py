@@ -23,7 +23,8 @@ from deuteron.ir.verifier import verify_ttir
 
 Dump = Callable[[str, str], None]
 States = dict[int, tuple]  # by id: each keeps its op, and to hash an op takes xDSL a call
-Verify = Callable[[ModuleOp, str, Sequence[Operation]], None]
+Verify = Callable[[ModuleOp, str, Sequence[Operation] | None], None]
+ALL_PASSES = "the passes of a stage, of which DEUTERON_VERIFY_EACH=1 tells the one"
 
 
 def run_passes(
@@ -31,20 +32,25 @@ def run_passes(
     passes: Sequence[ModulePass],
     dump: Dump | None = None,
     verify: Verify = verify_ttir,
+    verifies_each: bool = True,
 ) -> None:
-    """Run passes in order on a module that verifies, in place; after each, verify it and hand its text to `dump`.
+    """Run passes in order on a module that verifies, in place; verify it after each, or after the last, and hand its
+    text after each to `dump`.
 
     Verifying takes xDSL ten times as long as a pass, so ops that a pass left as they were are not verified again.
     """
     context = Context()
-    verified = _states_of(module)
+    verified = _states_of(module) if verifies_each else {}
     for module_pass in passes:
         module_pass.apply(context, module)
-        states = _states_of(module)
-        verify(module, module_pass.name, _affected(verified, states))
-        verified = states
+        if verifies_each:
+            states = _states_of(module)
+            verify(module, module_pass.name, _affected(verified, states))
+            verified = states
         if dump is not None:
             dump(module_pass.name, print_module(module))
+    if not verifies_each:
+        verify(module, ALL_PASSES, None)
 
 
 def _affected(before: States, now: States) -> list[Operation]:
