@@ -21,14 +21,13 @@ import time
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property, lru_cache, partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
 from deuteron import knobs, testing
 from deuteron.backend.arrays import element_type
 from deuteron.errors import AutotunerError, DeuteronError, Spills, UsageError
-from deuteron.language.signature import leaves
 from deuteron.options import settings
 from deuteron.runtime.config import Config
 from deuteron.runtime.contents import copy_of, fill_with_zeros, write_back
@@ -41,6 +40,7 @@ from deuteron.runtime.kernel_caches import Choices
 from deuteron.runtime.trials import Trials
 from deuteron.runtime.tuned_file import Choice, Outcome
 from deuteron.runtime.tuned_store import TunedStore
+from deuteron.runtime.tuning_key import arrays_in, key_of_launch, key_of_value
 from deuteron.testing.bench import shortest
 
 Hook = Callable[..., Any]
@@ -222,7 +222,7 @@ class Autotuner(KernelInterface):
             )
 
     def _choose(self, args: tuple[Any, ...], kwargs: dict[str, Any], grid: Grid) -> Config:
-        key = self._key(args, kwargs)
+        key = key_of_launch(self.arg_names, self.keys, args, kwargs)
         config = self.cache.get(key)
         if config is not None:
             return config
@@ -233,21 +233,6 @@ class Autotuner(KernelInterface):
                 is_timed = len(configs) > 1 and not settings.interpret
                 self.cache[key] = self._fastest(configs, key, launch) if is_timed else configs[0]
             return self.cache[key]
-
-    def _key(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple:
-        """What a choice holds for: the values of `key`, and the dtypes of all arrays."""
-        given = dict(zip(self.arg_names, args, strict=False))
-        for name, value in kwargs.items():
-            if name in self.arg_names:
-                given[name] = value
-        key = [_key_of(given[name]) for name in self.keys if name in given]
-        for value in given.values():
-            dtype = getattr(value, "dtype", None)
-            if dtype is not None:
-                key.append(_text_of(dtype))
-            elif isinstance(value, tuple):
-                key += [str(array.dtype) for _, array in _arrays({"": value})]
-        return tuple(key)
 
     def _pruned(self, launch: _Launch) -> list[Config]:
         with _timing:
@@ -316,8 +301,8 @@ class Autotuner(KernelInterface):
         given = None if isinstance(self.cache_results, bool) else Path(self.cache_results)
         store = TunedStore(self.base_fn, given or settings.tuned_dir, next(iter(jobs.values())).target)
         named = {name: value for name, value in launch.named.items() if name in self.arg_names}
-        key = {name: _key_of(named[name]) for name in self.keys if name in named}
-        return store, store.choice(key, {name: element_type(array.dtype) for name, array in _arrays(named)})
+        key = {name: key_of_value(named[name]) for name in self.keys if name in named}
+        return store, store.choice(key, {name: element_type(array.dtype) for name, array in arrays_in(named)})
 
     def _bench(self, launch: _Launch, config: Config, best: float, takes_spills: bool) -> Outcome:
         """Time a configuration: shortly, if it then is much slower than the best one."""
@@ -394,25 +379,6 @@ class Autotuner(KernelInterface):
 
 
 _run = Autotuner.run
-
-
-def _key_of(value: Any) -> Any:
-    """What of an argument decides: a number itself, of an array in a tuple its type."""
-    if isinstance(value, tuple):
-        return tuple(str(item.dtype) if hasattr(item, "dtype") else _key_of(item) for item in value)
-    return value
-
-
-@lru_cache
-def _text_of(dtype: Any) -> str:
-    """A dtype's text, which takes NumPy 5 us to make."""
-    return str(dtype)
-
-
-def _arrays(named: Mapping[str, Any]) -> list[tuple[str, Any]]:
-    """The arrays among the arguments, those in tuples one by one, with their names."""
-    parts = (part for name, value in named.items() for part in leaves(name, value))
-    return [(name, part) for name, part in parts if hasattr(part, "dtype")]
 
 
 def check_spills(kernel: Any) -> None:

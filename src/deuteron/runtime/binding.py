@@ -1,18 +1,24 @@
 """The arguments of one launch, bound to the parameters of a kernel.
 
+in_order(fn, args, kwargs)     the arguments in the order of the parameters, and the other keywords
 bound.tokens               ("*fp32:16", "i32", 128)         what they mean to a compile
 bound.runtime_values()     [x, 1000]                        what the compiled kernel takes
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from deuteron.backend.arrays import split_token
 from deuteron.backend.devices import Device
-from deuteron.language.function import Parameter
+from deuteron.errors import LaunchError, UsageError
+from deuteron.language.function import Parameter, variadic_kernel
+from deuteron.options import is_option
 from deuteron.runtime.specialise import Token, is_passed, named_tokens, passed_values
+
+if TYPE_CHECKING:
+    from deuteron.runtime.jit import JITFunction
 
 
 class Binding(NamedTuple):
@@ -45,3 +51,45 @@ class Binding(NamedTuple):
             device = split_token(token)[2]
             if device is not None:
                 yield name, device
+
+
+def in_order(fn: JITFunction, args: Sequence[Any], kwargs: dict[str, Any]) -> tuple[list[Any], dict[str, Any]]:
+    """The arguments in the order of the parameters, and the keywords that are no parameters."""
+    values, options = list(args), kwargs
+    if len(args) > len(fn.arg_names):
+        _check_not_variadic(fn)
+        raise LaunchError(f"{usage(fn)}, got {len(args)} arguments")
+    for param in fn.params[len(args) :]:
+        if param.name in options:
+            values.append(options.pop(param.name))
+        elif param.has_default:
+            values.append(param.default)
+        else:
+            _check_not_variadic(fn)
+            raise _missing(fn, param.name, options)
+    if options:
+        _check_not_bound(fn, options, fn.arg_names[: len(args)])
+    return values, options
+
+
+def _check_not_bound(fn: JITFunction, options: dict[str, Any], bound: Sequence[str]) -> None:
+    for name in bound:
+        if name in options:
+            raise LaunchError(f"{usage(fn)}: argument '{name}' is given twice")
+
+
+def _check_not_variadic(fn: JITFunction) -> None:
+    for param in fn.params:
+        if param.is_variadic:
+            raise UsageError(variadic_kernel(fn, param), fn.location(fn.tree))
+
+
+def _missing(fn: JITFunction, name: str, keywords: Iterable[str]) -> LaunchError:
+    """The error for an argument that is not given, with a keyword that may be meant to be it."""
+    unknown = next((keyword for keyword in keywords if keyword not in fn.arg_names and not is_option(keyword)), None)
+    meant = f", and there is no '{unknown}'. Did you mean '{name}'?" if unknown else ""
+    return LaunchError(f"{usage(fn)}: argument '{name}' is missing{meant}")
+
+
+def usage(fn: JITFunction) -> str:
+    return f"kernel '{fn.__name__}' takes {', '.join(fn.arg_names)}"

@@ -17,14 +17,12 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 from deuteron.backend import get_backend
 from deuteron.backend.arrays import check_writable, device_mismatch
 from deuteron.backend.devices import CPU, Device, device_target
-from deuteron.backend.spans import bounded
 from deuteron.compiler import ASTSource, CompiledKernel, IRSource, resolve_target
 from deuteron.compiler.driver import compile_with
 from deuteron.compiler.inspection import inspection_key
@@ -32,18 +30,18 @@ from deuteron.compiler.job import Job
 from deuteron.compiler.kernel import has_launch_hooks
 from deuteron.errors import DeuteronError, LaunchError, OtherKernel, UsageError, suggest
 from deuteron.language.constant import rebuild
-from deuteron.language.function import Function, SourceFunction, is_kernel_class, variadic_kernel
+from deuteron.language.function import Function, SourceFunction, is_kernel_class
 from deuteron.language.references import Reference, check_unchanged
-from deuteron.options import IGNORED_OPTIONS, REFUSED_OPTIONS, Target, is_option, option_names, settings
-from deuteron.runtime.async_compile import FutureKernel, active_mode
-from deuteron.runtime.binding import Binding
+from deuteron.options import IGNORED_OPTIONS, REFUSED_OPTIONS, Target, option_names, settings
+from deuteron.runtime.async_compile import active_mode
+from deuteron.runtime.binding import Binding, in_order, usage
 from deuteron.runtime.driver import driver
 from deuteron.runtime.events import CompileEvent
 from deuteron.runtime.fast_launch import FastLaunches
 from deuteron.runtime.grid import Grid, evaluate_grid
 from deuteron.runtime.interface import KernelInterface
 from deuteron.runtime.interpret import interpret, lower
-from deuteron.runtime.kernel_caches import DeviceCaches, Launchers
+from deuteron.runtime.kernel_caches import DeviceCaches, Launcher, Launchers
 from deuteron.runtime.manifest import record
 from deuteron.runtime.mock import MockTensor
 from deuteron.runtime.pickling import Pickled
@@ -51,41 +49,6 @@ from deuteron.runtime.preload import read, read_specialization, register
 from deuteron.runtime.prepared import PreparedLaunch
 from deuteron.runtime.recompiles import Asked
 from deuteron.runtime.specialise import Token, decode, name_argument, parameter_specialiser
-
-
-@dataclass(eq=False, slots=True)
-class _Launcher:
-    """A compiled kernel, the arguments that it takes, and what else a launch is told: the device, if it is a GPU.
-    Within an AsyncCompileMode the kernel may still be compiled; `_launcher` waits for it.
-
-    `has_parts`: what is passed for some arguments, tuples and descriptors, are tuples. `num_noted` is how often it was
-    written down for launches without Python.
-    """
-
-    kernel: CompiledKernel | FutureKernel | None
-    indices: tuple[int, ...]
-    where: dict[str, int]
-    has_parts: bool
-    num_noted: int = 0
-
-    def wait(self) -> None:
-        """Until the kernel is compiled; raises what its compile raises."""
-        if isinstance(self.kernel, FutureKernel):
-            self.kernel = self.kernel.result()
-
-    def values(self, bound: Binding) -> list[Any]:
-        """What the compiled kernel is passed."""
-        passed = bound.passed
-        values = [passed[index] for index in self.indices]
-        values = _flat(values) if self.has_parts else values
-        if self.kernel.metadata.is_checked:
-            return [bounded(value, given) for value, given in zip(values, bound.runtime_values(), strict=True)]
-        return values
-
-    def run(self, bound: Binding, extents: tuple[int, int, int]) -> None:
-        """Launch, if there are programs."""
-        if extents[0] and extents[1] and extents[2]:
-            self.kernel.launch(extents, self.values(bound), **self.where)
 
 
 class JITFunction(Pickled, Function, KernelInterface):
@@ -131,7 +94,7 @@ class JITFunction(Pickled, Function, KernelInterface):
         register(self)
         self.specialisers = tuple(map(parameter_specialiser, self.params))
         self.fast = FastLaunches(self)
-        self._launchers: dict[Any, _Launcher] = Launchers(self.fast.forget)
+        self._launchers: dict[Any, Launcher] = Launchers(self.fast.forget)
         self._modules: dict[Any, Any] = {}
         self._watched: dict[tuple[int, str], Reference] = {}
         self._lock = threading.Lock()
@@ -199,7 +162,7 @@ class JITFunction(Pickled, Function, KernelInterface):
             self.fast.note(bound, found)
         return found.kernel
 
-    def _launch_with_hooks(self, found: _Launcher, bound: Binding, extents: tuple[int, int, int]) -> None:
+    def _launch_with_hooks(self, found: Launcher, bound: Binding, extents: tuple[int, int, int]) -> None:
         describe = None
         if self.launch_metadata is not None:
             named = dict(zip(self._names, bound.values, strict=True))
@@ -253,7 +216,7 @@ class JITFunction(Pickled, Function, KernelInterface):
         return found.kernel
 
     def _bind(self, args: Sequence[Any], kwargs: dict[str, Any], warmup: bool) -> Binding:
-        values, options = self._order(args, kwargs)
+        values, options = in_order(self, args, kwargs)
         if warmup:
             values = [
                 value if param.is_constexpr else _mocked(value)
@@ -275,48 +238,11 @@ class JITFunction(Pickled, Function, KernelInterface):
             raise name_argument(error, self.__name__, param.name, _named_target()) from error
         return Binding(values, options or {}, tuple(tokens), passed)
 
-    def _order(self, args: Sequence[Any], kwargs: dict[str, Any]) -> tuple[list[Any], dict[str, Any]]:
-        """The arguments in the order of the parameters, and the keywords that are no parameters."""
-        values, options = list(args), kwargs
-        if len(args) > len(self._names):
-            self._check_not_variadic()
-            raise LaunchError(f"{self._usage()}, got {len(args)} arguments")
-        for param in self.params[len(args) :]:
-            if param.name in options:
-                values.append(options.pop(param.name))
-            elif param.has_default:
-                values.append(param.default)
-            else:
-                self._check_not_variadic()
-                raise self._missing(param.name, options)
-        if options:
-            self._check_not_bound(options, self._names[: len(args)])
-        return values, options
-
-    def _check_not_bound(self, options: dict[str, Any], bound: Sequence[str]) -> None:
-        for name in bound:
-            if name in options:
-                raise LaunchError(f"{self._usage()}: argument '{name}' is given twice")
-
-    def _check_not_variadic(self) -> None:
-        for param in self.params:
-            if param.is_variadic:
-                raise UsageError(variadic_kernel(self, param), self.location(self.tree))
-
-    def _missing(self, name: str, keywords: Iterable[str]) -> LaunchError:
-        """The error for an argument that is not given, with a keyword that may be meant to be it."""
-        unknown = next((keyword for keyword in keywords if keyword not in self._names and not is_option(keyword)), None)
-        meant = f", and there is no '{unknown}'. Did you mean '{name}'?" if unknown else ""
-        return LaunchError(f"{self._usage()}: argument '{name}' is missing{meant}")
-
-    def _usage(self) -> str:
-        return f"kernel '{self.__name__}' takes {', '.join(self._names)}"
-
     def _meta(self, bound: Binding) -> dict[str, Any]:
         """What a grid that is a function is given."""
         return {**dict(zip(self._names, bound.values, strict=True)), **bound.options}
 
-    def _launcher(self, bound: Binding, is_warmup: bool = False, waits: bool = True) -> _Launcher | None:
+    def _launcher(self, bound: Binding, is_warmup: bool = False, waits: bool = True) -> Launcher | None:
         """The compiled kernel of these types; None where a hook said not to compile it."""
         asked = (settings.target, settings.option_texts, SourceFunction.num_updates, inspection_key())
         key = (bound.tokens, tuple(bound.options.items()), *asked)
@@ -333,7 +259,7 @@ class JITFunction(Pickled, Function, KernelInterface):
             found.wait()
         return found
 
-    def _compile(self, bound: Binding, key: tuple, is_warmup: bool) -> _Launcher | None:
+    def _compile(self, bound: Binding, key: tuple, is_warmup: bool) -> Launcher | None:
         target, device = self._target(bound)
         self._check_devices(bound, target)
         backend = get_backend(target)
@@ -351,7 +277,7 @@ class JITFunction(Pickled, Function, KernelInterface):
         compile = partial(compile_with, backend, text, target, options, **strictly)
         indices = bound.runtime_indices()
         has_parts = any(isinstance(bound.passed[index], tuple) for index in indices)
-        found = _Launcher(None, indices, where, has_parts)
+        found = Launcher(None, indices, where, has_parts)
         finish = partial(self._finish, found, bound, event, asked, time.perf_counter())
         mode = active_mode.get()
         with self._watching(bound):
@@ -364,7 +290,7 @@ class JITFunction(Pickled, Function, KernelInterface):
 
     def _finish(
         self,
-        found: _Launcher,
+        found: Launcher,
         bound: Binding,
         event: CompileEvent,
         asked: Asked,
@@ -439,7 +365,7 @@ class JITFunction(Pickled, Function, KernelInterface):
             instead = REFUSED_OPTIONS.get(unknown[0])
             near = f" {instead}" if instead else suggest(unknown[0], [*self._names, *known])
             known = ", ".join(known)
-            raise LaunchError(f"{self._usage()}; '{unknown[0]}' is none of these and no option: {known}.{near}")
+            raise LaunchError(f"{usage(self)}; '{unknown[0]}' is none of these and no option: {known}.{near}")
         return backend.make_options(given).for_launch()
 
     def _interpret(self, bound: Binding, grid: tuple[int, int, int]) -> None:
@@ -467,11 +393,6 @@ class JITFunction(Pickled, Function, KernelInterface):
 
 
 _run = JITFunction.run
-
-
-def _flat(values: Sequence[Any]) -> list[Any]:
-    """The values that are passed, those of tuples and descriptors one by one."""
-    return [part for value in values for part in (value if isinstance(value, tuple) else (value,))]
 
 
 def _hashable_options(options: dict[str, Any]) -> Iterator[tuple[str, Any]]:

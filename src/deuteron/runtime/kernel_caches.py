@@ -7,10 +7,54 @@ add.cache[0]                        the same, as it was called before Triton 3.3
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, MutableMapping
+from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
+from deuteron.backend.spans import bounded
 from deuteron.compiler import CompiledKernel
+from deuteron.runtime.async_compile import FutureKernel
+from deuteron.runtime.binding import Binding
+
+
+@dataclass(eq=False, slots=True)
+class Launcher:
+    """A compiled kernel, the arguments that it takes, and what else a launch is told: the device, if it is a GPU.
+    Within an AsyncCompileMode the kernel may still be compiled; `_launcher` waits for it.
+
+    `has_parts`: what is passed for some arguments, tuples and descriptors, are tuples. `num_noted` is how often it was
+    written down for launches without Python.
+    """
+
+    kernel: CompiledKernel | FutureKernel | None
+    indices: tuple[int, ...]
+    where: dict[str, int]
+    has_parts: bool
+    num_noted: int = 0
+
+    def wait(self) -> None:
+        """Until the kernel is compiled; raises what its compile raises."""
+        if isinstance(self.kernel, FutureKernel):
+            self.kernel = self.kernel.result()
+
+    def values(self, bound: Binding) -> list[Any]:
+        """What the compiled kernel is passed."""
+        passed = bound.passed
+        values = [passed[index] for index in self.indices]
+        values = _flat(values) if self.has_parts else values
+        if self.kernel.metadata.is_checked:
+            return [bounded(value, given) for value, given in zip(values, bound.runtime_values(), strict=True)]
+        return values
+
+    def run(self, bound: Binding, extents: tuple[int, int, int]) -> None:
+        """Launch, if there are programs."""
+        if extents[0] and extents[1] and extents[2]:
+            self.kernel.launch(extents, self.values(bound), **self.where)
+
+
+def _flat(values: Sequence[Any]) -> list[Any]:
+    """The values that are passed, those of tuples and descriptors one by one."""
+    return [part for value in values for part in (value if isinstance(value, tuple) else (value,))]
 
 
 class Launchers(dict[Any, Any]):
