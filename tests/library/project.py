@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
+import sys
+import tempfile
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
+
+import pytest
 
 from deuteron.library import BuildOptions, build_library, read_project
 from deuteron.library.builder import Built
@@ -114,3 +120,24 @@ def write_project(folder: Path) -> Project:
         (folder / "kernels" / f"{name}.py").write_text(text)
     (folder / "deuteron.toml").write_text(TOML)
     return Project(folder)
+
+
+STANDARDS = ["c99", "c11", "c++17", "c++20"]
+_WARNINGS = ["-Wall", "-Wextra", "-Wconversion", "-Wsign-conversion", "-Wshadow", "-Wcast-qual", "-Werror", "-pedantic"]
+
+
+def check_warnings(project: Project, compiler: str, std: str) -> None:
+    """The C of a library has nothing that a compiler warns of; Zig's is a clang too."""
+    command = [compiler]
+    if not shutil.which(compiler):
+        if compiler == "gcc" or not find_spec("ziglang"):
+            pytest.skip(f"needs {compiler}")
+        command = [sys.executable, "-m", "ziglang", "c++" if "+" in std else "cc", "-Qunused-arguments"]
+    language = ["-x", "c++"] if "+" in std else []
+    kernels = sorted(project.out.glob("kernels/*.c"))
+    command += [*language, f"-std={std}", *_WARNINGS, "-c"]  # -fsyntax-only is nothing for Zig
+    with tempfile.TemporaryDirectory() as folder:
+        subprocess.run([*command, project.out / "norms.c", kernels[0], kernels[-1]], cwd=folder, check=True)
+        if language:
+            header = ["-include", project.out / "norms.hpp"]
+            subprocess.run([*command, *header, project.out / "norms.c"], cwd=folder, check=True)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
-from library.project import Project, write_project
+from library.project import STANDARDS, Project, check_warnings, write_project
 
 from deuteron.errors import UsageError
 from deuteron.tools.main import main
@@ -75,20 +75,10 @@ def test_a_program_in_c(built: Project):
     assert built.run(C, str(built.out / "libnorms.a"), compiler="gcc") == "3 2 2 1\n"
 
 
-WARNINGS = ["-Wall", "-Wextra", "-Wconversion", "-Wsign-conversion", "-Wshadow", "-Wcast-qual", "-Werror", "-pedantic"]
-
-
 @pytest.mark.parametrize("compiler", ["gcc", "clang"])
-@pytest.mark.parametrize("std", ["c99", "c11", "c++17", "c++20"])
+@pytest.mark.parametrize("std", STANDARDS)
 def test_the_sources_compile_without_a_warning(built: Project, compiler: str, std: str):
-    if not shutil.which(compiler):
-        pytest.skip(f"needs {compiler}")
-    language = ["-x", "c++"] if "+" in std else []
-    kernels = sorted(built.out.glob("kernels/*.c"))
-    command = [compiler, *language, f"-std={std}", *WARNINGS, "-fsyntax-only"]
-    subprocess.run([*command, built.out / "norms.c", kernels[0], kernels[-1]], check=True)
-    if language:
-        subprocess.run([*command, "-include", built.out / "norms.hpp", built.out / "norms.c"], check=True)
+    check_warnings(built, compiler, std)
 
 
 def test_a_static_library_has_no_name_without_a_prefix(built: Project):

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from library.project import Project, write_project
+from library.project import Project, check_warnings, write_project
 
 from deuteron.errors import UsageError
 from deuteron.library import read_project
@@ -42,7 +42,10 @@ def project(tmp_path: Path) -> Project:
 
 
 def test_functions_that_check(project: Project, monkeypatch: pytest.MonkeyPatch):
+    project.edit("deuteron.toml", 'check = "bounds"', 'check = "bounds"\nline_info = true')
     project.build()
+    for compiler, std in (("gcc", "c99"), ("gcc", "c++17")):
+        check_warnings(project, compiler, std)
     lines = project.run(MAIN, str(project.out / "libnorms.a")).splitlines()
     assert lines[0].startswith("700 kernels/norms.py:10:9: error: Out-of-bounds load: lane (")
     assert "byte offset 600 of X, which has 600 bytes" in lines[0]

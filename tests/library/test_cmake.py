@@ -98,8 +98,9 @@ def test_vendored_without_python(project: CMakeProject, tmp_path: Path):
         if found := shutil.which(tool):
             (tmp_path / "tools" / tool).symlink_to(found)
     project.path = str(tmp_path / "tools")
-    project.configure("build", "-DVENDORED=ON")
+    project.configure("build", "-DVENDORED=ON", "-DBUILD_SHARED_LIBS=ON")
     project.build()
+    assert (project.folder / "build" / "liblayers.so").exists()
     assert project.run("build/inference", "cpu").endswith(": right\n")
     check_installed(project, tmp_path)
 

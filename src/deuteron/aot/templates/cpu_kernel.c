@@ -2,6 +2,9 @@
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
+#ifdef __clang__
+#pragma clang diagnostic ignored "-Woverlength-strings" /* the assembly */
+#endif
 ${visibility}#include "${header}"
 
 ${runtime}
