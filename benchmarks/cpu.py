@@ -19,6 +19,8 @@ import subprocess
 import sys
 from typing import Any
 
+from deuteron.backend.llvm.targets import resolve_cpu
+
 TABLE_WIDTH = 120
 THREAD_VARIABLES = ("DEUTERON_NUM_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
@@ -26,6 +28,7 @@ THREAD_VARIABLES = ("DEUTERON_NUM_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THR
 def measure(threads: int) -> list[dict[str, Any]]:
     """Rows for this process, whose libraries must not have been loaded with another number of threads."""
     os.environ.update({name: str(threads) for name in THREAD_VARIABLES})
+    os.environ.update(_openblas())
     from benchmarks.cases import cases  # loads NumPy, which reads these variables
 
     found = [*cases()]
@@ -35,6 +38,14 @@ def measure(threads: int) -> list[dict[str, Any]]:
 
         found += [*torch_cases(threads), *memory_cases(threads)]
     return [case.measure() | {"threads": threads} for case in found if threads == 1 or case.threaded]
+
+
+def _openblas() -> dict[str, str]:
+    """Settings of NumPy's products: threads sleep after one, else they spin for a while on cores that the other side
+    is measured on; and AVX-512 where it is there, which OpenBLAS does not use on processors that it does not know.
+    """
+    settings = {"OPENBLAS_THREAD_TIMEOUT": "4"}
+    return settings | ({"OPENBLAS_CORETYPE": "SkylakeX"} if "+avx512f" in resolve_cpu("native").features else {})
 
 
 def measure_in_new_process(threads: int) -> list[dict[str, Any]]:
