@@ -1,5 +1,8 @@
 """`check = "bounds"`: functions of a library that check what its kernels access."""
 
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -57,6 +60,26 @@ def test_functions_that_check(project: Project, monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setenv("DEUTERON_CHECK", "none")
     assert project.build(with_objects=False).compiled == 5
     assert "_checked(" not in (project.out / "norms.h").read_text()
+
+
+def test_in_python(project: Project):
+    project.edit("deuteron.toml", "[library.norms]", "[library.norms]\nshared = true")
+    project.build()
+    program = (
+        "import numpy as np, norms\n"
+        "x, y = np.ones((3, 50), np.float32), np.zeros((3, 50), np.float32)\n"
+        "norms.rms_norm_fp32_checked(x, y, 50, 3)\n"
+        "print(round(float(y.min()), 3))\n"
+        "norms.rms_norm_fp32_checked(x, y.ctypes.data, 50, 3)\n"
+        "try:\n    norms.rms_norm_fp32_checked(x, y[:2], 50, 3, algo_id=norms.rms_norm_fp32_select(BLOCK=128))\n"
+        "except norms.Error as error:\n    print(error.status, error)\n"
+    )
+    environment = {**os.environ, "PYTHONPATH": str(project.out)}
+    done = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=False)
+    first, second = done.stdout.splitlines() or [done.stderr, ""]
+    assert first == "1.0"
+    assert second.startswith("700 kernels/norms.py:11:5: error: Out-of-bounds store: ")
+    assert "of Y, which has 400 bytes" in second
 
 
 def test_the_environment_asks_for_it(project: Project, monkeypatch: pytest.MonkeyPatch):

@@ -12,9 +12,11 @@ that do not belong together are an error when they are loaded.
 from __future__ import annotations
 
 import keyword
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from deuteron.aot.c_types import c_type
+from deuteron.aot.checked_code import is_checked
+from deuteron.aot.checked_params import pointers
 from deuteron.aot.dispatch import Algos, Functions, algo_constants, records_of
 from deuteron.aot.metadata import ParamRecord
 from deuteron.aot.queries import values_of
@@ -42,16 +44,33 @@ def _function(name: str, algos: Algos, digest: str) -> str:
     has_cpu = any(record.backend == "cpu" for record in records)
     names = [_python_name(param.c_name) for param in params]
     values = [f"_address({n})" if p.type.startswith("*") else n for n, p in zip(names, params, strict=True)]
+    head = ", ".join([*names, "*", "algo_id=None", f"stream={'CPU' if has_cpu else 'None'}"])
     return render(
         "library_function.py.txt",
         name=name,
+        checked=_checked(name, algos, digest, head, values) if is_checked(records) else "",
         **{verb: symbol(digest, f"{name}{verb}") for verb in ("_default", "_select", "_supports")},
         own=symbol(digest, name),
         types=", ".join(["ctypes.c_void_p", *map(_ctype, params)]),
         constants="".join(_constants(name, algos)),
-        head=", ".join([*names, "*", "algo_id=None", f"stream={'CPU' if has_cpu else 'None'}"]),
+        head=head,
         arguments=", ".join(["stream", *values]),
         **_select(algos),
+    )
+
+
+def _checked(name: str, algos: Algos, digest: str, head: str, values: Sequence[str]) -> str:
+    """The function that checks what kernels access."""
+    params = records_of(algos)[0].c_params
+    arrays = [_python_name(param.c_name) for param in pointers(params)]
+    types = ["c_void_p", *(_ctype(param).removeprefix("ctypes.") for param in params), *["c_uint64"] * len(arrays)]
+    return render(
+        "library_checked.py.txt",
+        name=name,
+        symbol=symbol(digest, f"{name}_checked"),
+        types=", ".join(f"ctypes.{type}" for type in (*types, "c_int", "c_char_p", "c_uint64")),
+        head=head,
+        arguments=", ".join(["stream", *values, *(f"_size({array})" for array in arrays)]),
     )
 
 
