@@ -160,3 +160,32 @@ def test_loads_have_masks_only_where_lanes_are_off(lower_python, lower_module):
     llir = lower_module(module, cpu="x86-64-v4").llir
     assert llir.count("= load <64 x float>") == 1
     assert llir.count("call <64 x float> @llvm.masked.load") == 1
+
+
+def compared(x, out, offset, limit, KIND: tl.constexpr, SWAP: tl.constexpr, STEP: tl.constexpr, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    at = offset + i * STEP
+    if KIND == "lt":
+        mask = limit > at if SWAP else at < limit
+    elif KIND == "le":
+        mask = limit >= at if SWAP else at <= limit
+    elif KIND == "gt":
+        mask = limit < at if SWAP else at > limit
+    else:
+        mask = limit <= at if SWAP else at >= limit
+    both = mask & (i < BLOCK - 3)
+    tl.store(out + i, tl.load(x + i, mask=mask, other=5) + tl.load(x + i, mask=both, other=9), mask=mask)
+
+
+@pytest.mark.parametrize("swap", [False, True])
+@pytest.mark.parametrize("kind", ["lt", "le", "gt", "ge"])
+def test_masks_that_are_full_at_their_first_and_last_lanes(compare, rng, kind, swap):
+    """Also of numbers that wrap around within the lanes, and of limits at the lanes' ends."""
+    largest, lanes = 2**31 - 1, 128
+    x, constexprs = rng.random(lanes, np.float32), {"KIND": kind, "SWAP": swap, "STEP": 1, "BLOCK": lanes}
+    offsets = [0, -5, largest - lanes // 2, -(2**31)]
+    for offset, above in ((at, above) for at in offsets for above in (-1, 0, 1, lanes - 1, lanes)):
+        limit = min(max(offset + above, -(2**31)), largest)
+        compare(compared, [x, np.full_like(x, 77), offset, limit], constexprs, cpus=["native"])
+    compare(compared, [x, np.full_like(x, 77), 3, 100], constexprs | {"STEP": 3})
+    compare(compared, [x, np.full_like(x, 77), 3, 100], constexprs | {"STEP": -1})

@@ -152,8 +152,7 @@ def _load_contiguous(access: Access, first: Value, mask: Fragment | None) -> Val
         return load_all()
     if not isinstance(mask, Uniform) and access.has_free_masks and access.is_far_apart:
         return b.masked_load(type, first, access.num_bytes, mask.value)
-    condition = mask.value if isinstance(mask, Uniform) else _all(b, mask.value)
-    with b.if_(condition, "all_on") as branch:
+    with b.if_(_is_full(b, mask), "all_on") as branch:
         branch.yield_(load_all())
         branch.otherwise()
         branch.yield_(zero(type) if isinstance(mask, Uniform) else _load_some(access, first, mask.value))
@@ -181,11 +180,10 @@ def _store_contiguous(
     if mask is None:
         store_all()
         return
-    if not (isinstance(mask, Uniform) or is_streamed) and access.has_free_masks:
+    if access.has_free_masks and _is_tested_by_lanes(mask) and not is_streamed:
         b.masked_store(elements, first, access.num_bytes, mask.value)
         return
-    condition = mask.value if isinstance(mask, Uniform) else _all(b, mask.value)
-    with b.if_(condition, "all_on") as branch:
+    with b.if_(_is_full(b, mask), "all_on") as branch:
         store_all()
         branch.otherwise()
         if not isinstance(mask, Uniform):
@@ -229,6 +227,17 @@ def _mask_vector(access: Access, mask: Fragment | None) -> Value:
     if mask is None:
         return const(vector("i1", access.lanes), True)
     return as_vector(access.ctx.emitter, mask, access.lanes)
+
+
+def _is_full(b: Builder, mask: Fragment) -> Value:
+    """Whether all lanes of a mask are on; where it says so by itself, it may say no."""
+    if isinstance(mask, Uniform):
+        return mask.value
+    return _all(b, mask.value) if mask.full is None else mask.full
+
+
+def _is_tested_by_lanes(mask: Fragment) -> bool:
+    return not isinstance(mask, Uniform) and mask.full is None
 
 
 def _all(b: Builder, mask: Value) -> Value:

@@ -41,10 +41,11 @@ class Affine:
 
 @dataclass(frozen=True, eq=False)
 class Vector:
-    """A value for each lane."""
+    """A value for each lane. `full`: of a mask, a scalar that is true only where all lanes are on (`full_masks.py`)."""
 
     value: Value
     level: int
+    full: Value | None = None
 
 
 Fragment = Uniform | Affine | Vector

@@ -10,9 +10,11 @@ from deuteron.backend.cpu import algebra
 from deuteron.backend.cpu.algebra import lanewise
 from deuteron.backend.cpu.context import Context, Rule
 from deuteron.backend.cpu.fragment import Affine, Fragment, Uniform, level_of
+from deuteron.backend.cpu.full_masks import mask_of, where_both_are_full, where_comparison_is_full
 from deuteron.backend.llvm.builder import Builder
 from deuteron.backend.llvm.types import Value, bit_width, const, like, width
 from deuteron.backend.math.division import known_number, safe_divisor, with_sign
+from deuteron.ir.types import element_type_of, i1
 
 Emit = Callable[..., Value]
 
@@ -129,7 +131,15 @@ def _absolute(b: Builder, x: Value) -> Value:
 
 
 def compare(ctx: Context, op: Operation, x: Fragment, y: Fragment) -> Fragment:
-    return lanewise(ctx.emitter, lambda b, *values: b.icmp(op.predicate_name, *values), x, y)
+    mask = lanewise(ctx.emitter, lambda b, *values: b.icmp(op.predicate_name, *values), x, y)
+    return mask_of(mask, where_comparison_is_full(ctx.emitter, op.predicate_name, x, y))
+
+
+def andi(ctx: Context, op: Operation, x: Fragment, y: Fragment) -> Fragment:
+    both = lanewise(ctx.emitter, Builder.and_, x, y)
+    if element_type_of(op.result.type) != i1:
+        return both
+    return mask_of(both, where_both_are_full(ctx.emitter, x, y))
 
 
 RULES: dict[str, Rule] = {
@@ -147,7 +157,7 @@ RULES: dict[str, Rule] = {
     "arith.maxsi": _intrinsic("llvm.smax"),
     "arith.minui": _intrinsic("llvm.umin"),
     "arith.maxui": _intrinsic("llvm.umax"),
-    "arith.andi": _plain(Builder.and_),
+    "arith.andi": andi,
     "arith.ori": _plain(Builder.or_),
     "arith.xori": _plain(Builder.xor),
     "arith.shli": _shift(Builder.shl),
