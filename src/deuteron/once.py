@@ -12,12 +12,14 @@ own, of which one is dropped. Where machine code, or an address, is taken from i
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Callable
 from functools import update_wrapper
 from typing import Generic, TypeVar
 
 T = TypeVar("T")
+_functions: list[once] = []
 
 
 class once(Generic[T]):  # noqa: N801
@@ -27,6 +29,7 @@ class once(Generic[T]):  # noqa: N801
         update_wrapper(self, make)
         self._make = make
         self._lock = threading.RLock()
+        _functions.append(self)
         self._made: list[T] = []
 
     def __call__(self) -> T:
@@ -38,3 +41,16 @@ class once(Generic[T]):  # noqa: N801
 
     def forget(self) -> None:
         self._made = []
+
+    def renew_lock(self) -> None:
+        """In a process that was forked nobody else is making it."""
+        self._lock = threading.RLock()
+
+
+def _renew_locks() -> None:
+    for function in _functions:
+        function.renew_lock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_renew_locks)

@@ -20,7 +20,6 @@ from typing import Any
 
 from deuteron.backend.metadata import METADATA_MARK, KernelMetadata
 from deuteron.backend.stage import Made, Stage, Unit
-from deuteron.compiler.crash_report import with_report
 from deuteron.compiler.inspection import InspectedStages
 from deuteron.compiler.source import read_text
 from deuteron.errors import DeuteronError, InternalError, UsageError
@@ -70,6 +69,8 @@ class Walk:
     def run_stage(self, stage: Stage) -> None:
         with self._timed(stage.name), self._wrapped(stage.name, lambda: self._input_text(stage)):
             run = partial(self._make, stage, self.products[stage.input])
+            from deuteron.compiler.crash_report import with_report  # deferred: a kernel out of the cache needs it not
+
             made = with_report(self.unit.name, str(self.unit.target), stage.name, run)
             stage.verify(made.product)
             self.unit, product = self.unit.with_facts(made.facts), made.product

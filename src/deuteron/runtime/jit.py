@@ -42,7 +42,6 @@ from deuteron.runtime.grid import Grid, evaluate_grid
 from deuteron.runtime.interface import KernelInterface
 from deuteron.runtime.interpret import interpret, lower
 from deuteron.runtime.kernel_caches import DeviceCaches, Launcher, Launchers
-from deuteron.runtime.manifest import record
 from deuteron.runtime.mock import MockTensor
 from deuteron.runtime.pickling import Pickled
 from deuteron.runtime.preload import read, read_specialization, register
@@ -300,6 +299,8 @@ class JITFunction(Pickled, Function, KernelInterface):
         """Keep what was compiled, unless it must not be launched with what it was compiled for."""
         asked.note(compiled, event.target, time.perf_counter() - begin, event.is_warmup)
         if settings.record is not None:
+            from deuteron.runtime.manifest import record  # deferred: it is asked for seldom
+
             record(settings.record, self, bound.tokens, bound.options, event.target)
         self._check_writable(bound, compiled)
         found.kernel = compiled

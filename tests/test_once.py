@@ -1,0 +1,76 @@
+"""What a process makes once, on many threads, after an error, and in a process that is forked while it is made."""
+
+import os
+import threading
+import time
+
+import pytest
+
+from deuteron.once import once
+
+
+def test_threads_are_given_the_same():
+    made, barrier, found = [], threading.Barrier(8), []
+
+    @once
+    def make():
+        """Says what it makes."""
+        time.sleep(0.01)
+        made.append(object())
+        return made[-1]
+
+    def ask():
+        barrier.wait()
+        found.append(make())
+
+    threads = [threading.Thread(target=ask) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(made) == 1 and found == made * 8
+    assert make.__name__ == "make" and make.__doc__ == "Says what it makes."
+    make.forget()
+    assert make() is not found[0]
+
+
+def test_what_raises_is_tried_again():
+    results = [None, KeyboardInterrupt()]
+
+    @once
+    def make():
+        result = results.pop()
+        if result is not None:
+            raise result
+        return result
+
+    with pytest.raises(KeyboardInterrupt):
+        make()
+    assert make() is None and make() is None
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no processes are forked here")
+def test_a_process_that_is_forked_while_another_thread_makes_it():
+    begins, goes_on = threading.Event(), threading.Event()
+
+    @once
+    def make():
+        begins.set()
+        goes_on.wait(10)
+        return "made"
+
+    thread = threading.Thread(target=make)
+    thread.start()
+    begins.wait()
+    child = os.fork()
+    if not child:
+        goes_on.set()
+        os._exit(0 if make() == "made" else 1)
+    try:
+        deadline = time.monotonic() + 20
+        while not (ended := os.waitpid(child, os.WNOHANG))[0] and time.monotonic() < deadline:
+            time.sleep(0.01)
+        assert ended == (child, 0)
+    finally:
+        goes_on.set()
+        thread.join()
