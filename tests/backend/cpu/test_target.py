@@ -6,7 +6,7 @@ import platform
 
 import pytest
 
-from deuteron.backend.cpu.target import cpu_target
+from deuteron.backend.cpu.target import USUAL_CACHE, cpu_target
 from deuteron.backend.llvm.targets import resolve_cpu
 
 pytestmark = pytest.mark.skipif(platform.machine() != "x86_64", reason="names CPUs of x86-64")
@@ -31,3 +31,9 @@ def test_registers_and_instructions(arch, bits, registers, converts_half, rounds
 def test_vector_width_counts_elements():
     target = cpu_target(*resolve_cpu("x86-64-v3"))
     assert [target.vector_width(type) for type in ("double", "float", "i16", "i1")] == [4, 8, 16, 32]
+
+
+def test_no_more_of_a_cache_counts_than_is_usual():
+    """A virtual machine is told of a cache that it shares with others."""
+    assert cpu_target(*resolve_cpu("x86-64-v3")).cache_bytes == USUAL_CACHE
+    assert 0 < cpu_target(*resolve_cpu("native")).cache_bytes <= USUAL_CACHE

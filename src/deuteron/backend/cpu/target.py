@@ -17,6 +17,8 @@ from deuteron.backend.llvm.compile import emit_assembly, external_symbols
 from deuteron.backend.llvm.targets import architecture_of, resolve_cpu
 from deuteron.backend.llvm.types import byte_width
 
+# More is shared by many cores: sixteen of a Xeon's that say they have 300 MiB gain by storing 64 MiB past them, add
+# 1.8 to 1.3 ms on all of them, 18 to 11 on one.
 USUAL_CACHE = 32 << 20
 
 
@@ -53,12 +55,12 @@ def cpu_target(cpu: str, features: str) -> CPUTarget:
 
 
 def _cache_bytes(cpu: str, features: str) -> int:
-    """The last cache of this machine's processor as Linux tells of it; of another one what is usual."""
+    """The last cache of this machine's processor as Linux tells of it, or what is usual; of another processor that."""
     if (cpu, features) != resolve_cpu("native"):
         return USUAL_CACHE
     sizes = Path("/sys/devices/system/cpu/cpu0/cache").glob("index*/size")
     found = [_kibibytes(size.read_text()) << 10 for size in sizes]
-    return max(found, default=0) or USUAL_CACHE
+    return min(max(found, default=0) or USUAL_CACHE, USUAL_CACHE)
 
 
 def _kibibytes(text: str) -> int:
