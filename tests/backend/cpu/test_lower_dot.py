@@ -136,8 +136,8 @@ def test_batches_of_bfloat16(compare, rng, bfloat16):
     compare(batches, [a, b, np.full((4, 16, 16), 77, np.float32)], {"B": 4, "N": 16})
 
 
-def sums_from_zero(a, b, o, p, steps, M: tl.constexpr, K: tl.constexpr):
-    """Sums that begin with 0, in a loop that runs again over what it left there, and with -0, which 0 would change."""
+def sums_from_zero(a, b, o, steps, M: tl.constexpr, K: tl.constexpr):
+    """Sums that begin with 0, in a loop that runs again over what it left there."""
     i, k = tl.arange(0, M), tl.arange(0, K)
     at = i[:, None] * M + i[None, :]
     left = tl.load(a + i[:, None] * K + k[None, :])
@@ -147,12 +147,33 @@ def sums_from_zero(a, b, o, p, steps, M: tl.constexpr, K: tl.constexpr):
         total = tl.maximum(total, tl.dot(left, right))
         left = left + 1
     tl.store(o + at, total)
-    tl.store(p + at, tl.dot(left * 0.0, right * 0.0, tl.full((M, M), -0.0, tl.float32)))
 
 
 @pytest.mark.parametrize("dtype", [np.float32, "bfloat16"])
 def test_sums_that_begin_with_zero(compare, rng, bfloat16, dtype):
     dtype = bfloat16 if dtype == "bfloat16" else dtype
     a, b = (rng.integers(-9, 10, shape).astype(dtype) for shape in ((16, 32), (32, 16)))
-    outputs = [np.full((16, 16), 77, np.float32) for _ in range(2)]
-    compare(sums_from_zero, [a, b, *outputs, 3], {"M": 16, "K": 32}, tolerance=0)
+    compare(sums_from_zero, [a, b, np.full((16, 16), 77, np.float32), 3], {"M": 16, "K": 32}, tolerance=0)
+
+
+def beside_other_tiles(a, b, o, p, steps, M: tl.constexpr, K: tl.constexpr):
+    """Between the steps whose products are computed together the loop keeps other tiles in memory."""
+    i, k = tl.arange(0, M), tl.arange(0, K)
+    total, others = tl.zeros((M, M), tl.float32), tl.zeros((M,), tl.float32)
+    for step in range(steps):
+        left = tl.load(a + i[:, None] * K + k[None, :])
+        sums = tl.cumsum(left.to(tl.float32), 0)
+        others += tl.sum(tl.cumsum(sums + step, 1), 1)
+        right = tl.load(b + k[:, None] * M + i[None, :]) + step
+        total = tl.dot(left, right.to(left.dtype), total)
+    tl.store(o + i[:, None] * M + i[None, :], total)
+    tl.store(p + i, others)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, "bfloat16"])
+@pytest.mark.parametrize("steps", [1, 4, 9])
+def test_operands_of_several_steps_are_kept(compare, rng, bfloat16, dtype, steps):
+    dtype = bfloat16 if dtype == "bfloat16" else dtype
+    a, b = (rng.integers(-3, 4, shape).astype(dtype) for shape in ((16, 32), (32, 16)))
+    outputs = np.full((16, 16), 77, np.float32), np.full(16, 77, np.float32)
+    compare(beside_other_tiles, [a, b, *outputs, steps], {"M": 16, "K": 32}, tolerance=0)

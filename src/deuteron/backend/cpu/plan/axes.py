@@ -108,7 +108,7 @@ def choose_axis(plan: Plan, nest: Nest, vector_bytes: int, max_unroll: int) -> V
     across, turned = _turned(nest, accesses, axis, count)
     if turned and num_ops * count <= MAX_TURNED_OPS:
         return Vectorisation(axis, count, 1, Quotients(count), across, turned)
-    if any(_is_strided(access.steps[axis]) for access in accesses):
+    if any(is_strided(access.steps[axis]) for access in accesses):
         count, max_unroll = min(count, MAX_STRIDED_LANES), 1
     if count == 1:
         return ELEMENTS
@@ -186,7 +186,7 @@ def _cost(nest: Nest, access: Access, axis: int, lanes: int) -> float:
     return 1 if step in (0, 1) else lanes
 
 
-def _is_strided(step: Step) -> bool:
+def is_strided(step: Step) -> bool:
     """Whether there is an instruction for each lane already, so that several vectors at a time are only more code."""
     return isinstance(step, int) and step not in (0, 1)
 

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 
 from xdsl.ir import Operation, SSAValue
 
-from deuteron.backend.cpu.plan.axes import choose_axis, packed_layout
+from deuteron.backend.cpu.plan.axes import accesses_of, choose_axis, is_strided, packed_layout
 from deuteron.backend.cpu.plan.items import Dot, Keep, Nest, Region, regions_of
 from deuteron.backend.cpu.plan.operand_layout import OperandLayout, grouped
 from deuteron.backend.cpu.plan.private import nests_of
@@ -51,10 +51,14 @@ def _is_private(op: Operation, operand: SSAValue) -> bool:
 
 
 def _runs_along_columns(plan: Plan, nest: Nest, layout: OperandLayout) -> bool:
-    """Whether the nest can be vectorised along columns; what it packs besides has the same panels."""
+    """Whether the nest can be vectorised along columns, without an instruction for each lane; what it packs besides has
+    the same panels.
+    """
     if nest.is_exclusive or nest.is_scalar or nest.reduced_axis is not None:
         return False
     if (other := packed_layout(nest)) is not None:
         return (other.columns, other.group) == (layout.columns, layout.group)
+    if any(is_strided(access.steps[1]) for access in accesses_of(plan, nest)):
+        return False
     chosen = choose_axis(plan, nest, _VECTOR_BYTES, 1)
     return chosen.axis == 1 and not chosen.turned and not chosen.quotients.ops
