@@ -45,6 +45,10 @@ def kernel(q_ptr, k_ptr, out_ptr, begin, end, n, step, CASE: tl.constexpr):
             seen = rows[:, None] >= keys[None, :]
         elif CASE == "window":
             seen = (rows[:, None] >= keys[None, :]) & (rows[:, None] - keys[None, :] < 40)
+        elif CASE == "any window":
+            seen = (rows[:, None] >= keys[None, :]) & (rows[:, None] - keys[None, :] < step)
+        elif CASE == "beyond 32 bits":
+            seen = keys[None, :] < step.to(tl.int64) * 64
         elif CASE == "tail":
             seen = inside[None, :]
         elif CASE == "later":
@@ -86,8 +90,9 @@ SPLIT = {
     "later": [1, 0],
     "tail": [0, 1],
     "window": [1, 0, 1],
+    "any window": [1, 0, 1],
 }
-LEFT = ["went on", "runtime step", "wide", "scaled", "either", "rows", "other"]
+LEFT = ["beyond 32 bits", "went on", "runtime step", "wide", "scaled", "either", "rows", "other"]
 
 
 @pytest.mark.parametrize("case", SPLIT)
@@ -104,14 +109,19 @@ def test_what_is_left_alone(case):
 
 @pytest.mark.parametrize("case", SPLIT)
 @settings(max_examples=12, deadline=None)
-@given(st.integers(-40, 70), st.integers(-60, 110), st.integers(-20, 120))
-def test_the_same_bits(case, begin, end, n):
+@given(
+    st.integers(-40, 70),
+    st.integers(-60, 110),
+    st.integers(-20, 120),
+    st.sampled_from([2**31 - 1, -(2**31), 0, 16, 50]),
+)
+def test_the_same_bits(case, begin, end, n, step):
     generator = np.random.default_rng(begin + 40)
     q, k = (aligned(generator.standard_normal((160, 16)).astype(np.float16)) for _ in range(2))
     results = []
     for module in COMPILED.setdefault(case, modules(case)):
         out = aligned(np.full((64, 16), np.nan, np.float32))
-        run_module(module, [q, k, out, begin, end, n, 16], grid=(2, 1, 1))
+        run_module(module, [q, k, out, begin, end, n, step], grid=(2, 1, 1))
         results.append(out)
     assert np.array_equal(*results) and not np.isnan(results[0]).any()
 

@@ -30,11 +30,12 @@ from deuteron.analysis.strided_tile import positive
 from deuteron.analysis.tile_polynomials import TilePolynomials, changes_in
 from deuteron.ir.arith import CmpIOp, SelectOp, constant_value
 from deuteron.ir.builder import Builder
+from deuteron.ir.casts import ExtSIOp, TruncIOp
 from deuteron.ir.nested import nested_ops
 from deuteron.ir.tt.dot import DotOp
 from deuteron.ir.tt.function import FuncOp
 from deuteron.ir.tt.shape import BroadcastOp, ExpandDimsOp, SplatOp, TransOp
-from deuteron.ir.types import bit_width_of, i32, is_tile, shape_of
+from deuteron.ir.types import bit_width_of, element_type_of, i32, i64, is_tile, shape_of
 from deuteron.passes.carried_values import is_innermost
 from deuteron.passes.optimisation import Optimisation
 from deuteron.passes.polynomial_values import emit
@@ -114,7 +115,8 @@ def _holds(known: TilePolynomials, loop: scf.ForOp, condition: SSAValue) -> _Mid
 
 def _compared(known: TilePolynomials, loop: scf.ForOp, op: CmpIOp) -> _Middle | None:
     conditions, middle = positive(known, op.result), _Middle(comparisons=[op])
-    if conditions is None or any(known.wraps_in(operand) for operand in op.operands):
+    is_wide = bit_width_of(element_type_of(op.lhs.type)) > bit_width_of(i32)
+    if is_wide or conditions is None or any(known.wraps_in(operand) for operand in op.operands):
         return None
     extents = shape_of(op.result.type) if is_tile(op.result.type) else ()
     index = Polynomial.of(known.atom(loop.body.block.args[0]))
@@ -192,14 +194,20 @@ class _Split:
 
     def _first_index(self, bound: Polynomial) -> SSAValue:
         """The first index of the loop that is not below a bound, were the loop endless."""
-        b, step = self._b, self._step
-        count = _quotient(bound - self._begin + Polynomial.constant(step - 1), step)
+        count = _quotient(bound - self._begin + Polynomial.constant(self._step - 1), self._step)
         if count is not None and is_natural(count):
-            return emit(b, self._begin + count * Polynomial.constant(step), i32)
-        distance = emit(b, bound - self._begin + Polynomial.constant(step - 1), i32)
-        rounded = b.value(arith.DivSIOp(distance, b.constant(step, i32)))
-        count = b.value(arith.MaxSIOp(rounded, b.constant(0, i32)))
-        return b.value(arith.AddiOp(self._loop.lb, b.value(arith.MuliOp(count, b.constant(step, i32)))))
+            return emit(self._b, self._begin + count * Polynomial.constant(self._step), i32)
+        return self._computed_index(bound)
+
+    def _computed_index(self, bound: Polynomial) -> SSAValue:
+        """The same, but no further than the end; in 64 bits, for a bound may be anything."""
+        b, step = self._b, self._b.constant(self._step, i64)
+        distance = emit(b, bound - self._begin + Polynomial.constant(self._step - 1), i64)
+        count = b.value(arith.MaxSIOp(b.value(arith.DivSIOp(distance, step)), b.constant(0, i64)))
+        begin, end = (b.value(ExtSIOp(value, i64)) for value in (self._loop.lb, self._loop.ub))
+        index = b.value(arith.AddiOp(begin, b.value(arith.MuliOp(count, step))))
+        index = b.value(TruncIOp(b.value(arith.MinSIOp(index, end)), i32))
+        return b.value(arith.MaxSIOp(index, self._loop.lb))  # so that it is known not to be negative where that is not
 
     def _part(self, begin: SSAValue, end: SSAValue, carried: Sequence[SSAValue]) -> scf.ForOp:
         part = self._b.insert(self._loop.clone())
