@@ -21,7 +21,7 @@ from benchmarks.gpu import attention, elementwise, everyday, matmul
 from benchmarks.gpu.peers import CUBINS, Cases, Failures, precompile
 
 
-def select(words: list[str], is_everyday: bool, is_quick: bool) -> Cases:
+def select(words: list[str], is_quick: bool, is_everyday: bool = False) -> Cases:
     """The cases whose family or name contains one of the words, with the configurations to try."""
     families = everyday.FAMILIES if is_everyday else (elementwise, matmul, attention)
     cases = [case for family in families for case in family.cases()]
@@ -59,7 +59,7 @@ def main() -> int:
     parser.add_argument("--peer-cubins", metavar="FOLDER", help="also what peer_cubins.py made of another Triton")
     parser.add_argument("--precompile", action="store_true", help="only compile ours, for cuda:90; needs no GPU")
     arguments = parser.parse_args()
-    selected = select(arguments.only, arguments.everyday, arguments.quick)
+    selected = select(arguments.only, arguments.quick, arguments.everyday)
     if arguments.precompile:
         os.environ.setdefault("DEUTERON_TARGET", "cuda:90")
     cubins = [f"{CUBINS}{arguments.peer_cubins}"] if arguments.peer_cubins else []

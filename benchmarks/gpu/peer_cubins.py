@@ -77,7 +77,7 @@ def _type(parameter: Parameter, constants: dict[str, Any]) -> str:
 
 
 def _work(folder: Path, words: list[str]) -> Iterator[Work]:
-    selected = select(words, True, False) + select(words, False, True)
+    selected = select(words, False, is_everyday=True) + select(words, True)
     for key, ((case, config), *_) in group_by_code(selected).items():
         yield folder / file_name(key), case.source, case.kernel, case.parameters, config
 

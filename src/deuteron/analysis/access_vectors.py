@@ -41,12 +41,14 @@ def copy_vectors(
     copy_bytes: Sequence[int],
 ) -> list[list[int]] | None:
     """The registers of each asynchronous copy from a tile of pointers into shared memory; None where it cannot be done:
-    where it would be of other than `copy_bytes`, or where several threads hold the same element.
+    where it would be of other than `copy_bytes`, or where a thread holds an element twice. Of several threads that hold
+    the same one the first copies it.
     """
-    if any(layout.free_bits().values()):
+    free = layout.free_bits()
+    if free[REGISTER]:
         return None
     bits = _longest_run(layout, pointer, mask, size).bits
-    bits = bits[: _contiguous_bits(layout.compose(shared.right_inverse()), bits)]
+    bits = bits[: _contiguous_bits(layout.compose(shared.right_inverse()), bits)]  # replicas have no offset
     if size << len(bits) not in copy_bytes:
         return None
     return _grouped(layout.in_size(REGISTER), bits)

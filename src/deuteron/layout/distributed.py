@@ -125,22 +125,28 @@ def mma_v2_accumulator(shape: Sequence[int], warps_per_cta: Sequence[int]) -> Li
 
 
 @remembered
-def mma_v2_operand(shape: Sequence[int], warps_per_cta: Sequence[int], operand: int, bit_width: int) -> LinearLayout:
+def mma_v2_operand(
+    shape: Sequence[int], warps_per_cta: Sequence[int], operand: int, bit_width: int, neighbours: int = 0
+) -> LinearLayout:
     """Operand 0 ([M, K]) or 1 ([K, N]) of mma.sync with elements of `bit_width` bits: 256 bits along K.
 
     Each thread holds 32 bits of neighbours along K; operand 0 has rows +8 in the next register, then K + 128 bits.
+    With more `neighbours` it holds so many, and the instruction multiplies K in another order than memory has it.
     Warps that differ only along the other operand's dimension hold replicas.
     """
     width = 32 // bit_width
+    held = max(neighbours, width)
     along = [1 << bit for bit in range(log2(width))]
+    depth = max(8 * width, 4 * held)
+    steps = [step for step in (1 << bit for bit in range(log2(width), log2(depth))) if step not in (held, 2 * held)]
     if operand == 0:
-        registers = [*((0, k) for k in along), (8, 0), (0, 4 * width)]
-        lanes = [(0, width), (0, 2 * width), (1, 0), (2, 0), (4, 0)]
-        size, kept = (16, 8 * width), -2
+        registers = [*((0, k) for k in along), (8, 0), *((0, k) for k in steps)]
+        lanes = [(0, held), (0, 2 * held), (1, 0), (2, 0), (4, 0)]
+        size, kept = (16, depth), -2
     else:
-        registers = [*((k, 0) for k in along), (4 * width, 0)]
-        lanes = [(width, 0), (2 * width, 0), (0, 1), (0, 2), (0, 4)]
-        size, kept = (8 * width, 8), -1
+        registers = [*((k, 0) for k in (*along, *steps))]
+        lanes = [(held, 0), (2 * held, 0), (0, 1), (0, 2), (0, 4)]
+        size, kept = (depth, 8), -1
     tile = _tile_2d({REGISTER: registers, LANE: lanes}, size, len(shape) - 2)
     warps = _operand_warps(warps_per_cta, kept)
     return _finish(tile * warps, shape, _rows_last(len(shape)))

@@ -39,7 +39,8 @@ class MatrixUnit:
 @dataclass(frozen=True, kw_only=True)
 class RegisterMatrixUnit(MatrixUnit):
     """One that takes its operands from registers. The layouts of tiles there are `accumulator(shape, warps)` and
-    `operand(shape, warps, index, bit_width)`, for the warps along each dimension.
+    `operand(shape, warps, index, bit_width, neighbours)`, for the warps along each dimension; `neighbours` along K
+    are those of a thread, no fewer than a word has.
     """
 
     accumulator: Callable[..., LinearLayout]

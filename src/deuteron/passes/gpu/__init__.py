@@ -25,6 +25,7 @@ from deuteron.passes.gpu.layouts.assign_layouts import AssignLayouts
 from deuteron.passes.gpu.memory.allocate_shared import AllocateShared
 from deuteron.passes.gpu.memory.fence_atomics import FenceAtomics
 from deuteron.passes.gpu.memory.place_barriers import PlaceBarriers
+from deuteron.passes.gpu.operands.load_once import LoadOnce
 from deuteron.passes.gpu.operands.place_dot_operands import PlaceDotOperands
 from deuteron.passes.gpu.operands.split_dot_operands import SplitDotOperands
 from deuteron.passes.gpu.operands.widen_dot_operands import WidenDotOperands
@@ -52,7 +53,9 @@ def gpu_passes(config: GPUConfig) -> list[ModulePass]:
         EliminateDeadCode(),
         # Before what follows: pointers are plain in tile IR.
         InferDescriptors(config),
-        # After it: the new ids are not known to be positive.
+        # After it: a tile that TMA copies is one of its own. Before layouts: it changes shapes.
+        LoadOnce(),
+        # After dead code and descriptors: the new ids are not known to be positive.
         OrderPrograms(),
         # Before layouts: the dots that it makes have instructions, and so layouts, of their own.
         SplitDotOperands(config),

@@ -50,6 +50,15 @@ def chain(a, b, out, n, N: tl.constexpr, MASKED: tl.constexpr = False):
     tl.store(out + square, acc)
 
 
+@deuteron.jit
+def weights(a, b, out, BY_K: tl.constexpr, EXP: tl.constexpr, N: tl.constexpr):
+    i, k = tl.arange(0, N), tl.arange(0, 64)
+    x = tl.load(a + i[:, None] * 64 + k[None, :])
+    y = tl.load(b + (k[:, None] + i[None, :] * 64 if BY_K else k[:, None] * N + i[None, :])).to(tl.float16)
+    y = tl.exp(y.to(tl.float32)).to(tl.float16) if EXP else y * 2
+    tl.store(out + i[:, None] * N + i[None, :], tl.dot(x.to(tl.float16), y))
+
+
 def place(kernel, type: str, num_warps: int = 4, capability: int = 90, **constants) -> ModuleOp:
     result = "*i32" if type == "i8" else "*fp32"
     signature = {"a": f"*{type}", "b": f"*{type}", "out": result} | ({"n": "i32"} if kernel is chain else {})
@@ -111,6 +120,19 @@ def test_dots_that_are_too_large_or_without_an_instruction_stay():
     large = place(dot, "fp16", LEFT=True, RIGHT=True, M=256, N=256, K=128)
     small = place(dot, "fp16", LEFT=True, RIGHT=True, M=4, N=8, K=16)
     assert not ops(large, LocalAllocOp) and not ops(small, LocalAllocOp)
+
+
+@pytest.mark.parametrize(
+    ("by_k", "exp", "stored"),
+    [
+        (True, False, {"i8"}),  # b is computed in registers, too
+        (False, False, {"i8", "f16"}),  # threads would read single bytes
+        (True, True, {"i8", "f16"}),  # dear: once, and not by each warp that has the same columns
+    ],
+)
+def test_what_is_stored_of_operands_that_are_computed(by_k, exp, stored):
+    module = place(weights, "i8", capability=80, BY_K=by_k, EXP=exp, N=32)
+    assert {str(op.result.type.tile.element_type) for op in ops(module, LocalAllocOp)} == stored
 
 
 @pytest.mark.parametrize("capability", [80, 90])

@@ -35,23 +35,37 @@ def async_copy(ctx: Context, op: Operation, pointer: Fragment, shared: SharedTil
         raise CompilationError(
             f"{op.name} copies {', '.join(map(str, sizes))} neighbouring bytes at once; {op.src.type} has none."
         )
-    addresses = register_addresses(ctx, shared, pointer.layout)
+    addresses, owner = register_addresses(ctx, shared, pointer.layout), ctx.threads.owner(pointer.layout)
     for group in groups:
         guard = mask.registers[group[0]] if mask is not None else None
-        _copy(ctx, op, addresses(group[0]), pointer.registers[group[0]], size * len(group), guard)
+        _copy(ctx, op, addresses(group[0]), pointer.registers[group[0]], size * len(group), guard, owner)
     return TOKEN
 
 
-def _copy(ctx: Context, op: Operation, destination: Value, source: Value, size: int, guard: Value | None) -> None:
-    """LLVM has no intrinsic with a condition, only one with a size, of which ptxas makes a condition again."""
+def _copy(
+    ctx: Context,
+    op: Operation,
+    destination: Value,
+    source: Value,
+    size: int,
+    guard: Value | None,
+    owner: Value | None,
+) -> None:
+    """Zeros where the guard is off, nothing where the thread is not the one that copies. LLVM has no intrinsic with a
+    condition, only one with a size, of which ptxas makes a condition again.
+    """
     through_l1 = size < 16 or op.cache.value.data == CacheModifier.CA
     name = f"cp.async.{'ca' if through_l1 else 'cg'}.shared.global"
-    if guard is None:
+    if guard is None and owner is None:
         ctx.b.intrinsic(f"llvm.nvvm.{name}.{size}", "void", destination, source, overloads=())
     else:
-        ignored = ctx.b.xor(guard, const("i1", 1))
-        text = f"{name} [$0], [$1], {size}, $2;"
-        ctx.b.assembly(Touches.MEMORY, "void", text, "r,l,b", destination, source, ignored)
+        ignored = const("i1", 0) if guard is None else ctx.b.xor(guard, const("i1", 1))
+        copy = f"{name} [$0], [$1], {size}, $2;"
+        operands = destination, source, ignored
+        if owner is None:
+            ctx.b.assembly(Touches.MEMORY, "void", copy, "r,l,b", *operands)
+        else:
+            ctx.b.assembly(Touches.MEMORY, "void", f"@$3 {copy}", "r,l,b,b", *operands, owner)
 
 
 def commit_group(ctx: Context, op: Operation, *tokens: Value) -> Value:

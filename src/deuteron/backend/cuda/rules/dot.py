@@ -32,10 +32,11 @@ def _by_mma(ctx: Context, op: Operation, a: Fragment, b: Fragment, c: Fragment) 
     """For each step along K, all 16x8 tiles of the accumulator: neighbours do not wait for each other."""
     instruction, at_c = instruction_for(element_type_of(op.a.type), element_type_of(op.b.type)), register_at(c.layout)
     corners = [place for place in at_c if not place[-2] & 8 and not place[-1] & 1]
+    per_word = instruction.per_word
     sums = {corner: [c.registers[register] for register in _tile(at_c, corner)] for corner in corners}
     for k in range(0, a.layout.shape[-1], instruction.k):
-        operands_a = _operands(ctx.b, instruction.operand_a, a, {(*p[:-2], p[-2]) for p in corners}, k)
-        operands_b = _operands(ctx.b, instruction.operand_b, b, {(*p[:-2], p[-1]) for p in corners}, k)
+        operands_a = _operands(ctx.b, instruction.operand_a, a, {(*p[:-2], p[-2]) for p in corners}, k, 1, per_word)
+        operands_b = _operands(ctx.b, instruction.operand_b, b, {(*p[:-2], p[-1]) for p in corners}, k, 0, per_word)
         for p in corners:
             x, y = operands_a[*p[:-2], p[-2]], operands_b[*p[:-2], p[-1]]
             sums[p] = instruction.multiply(ctx.b, x, y, sums[p])
@@ -50,15 +51,30 @@ def _tile(at_c: dict[Place, int], corner: Place) -> list[int]:
 
 
 def _operands(
-    b: Builder, make: Callable[..., list[Value]], tile: Fragment, places: set[Place], k: int
+    b: Builder, make: Callable[..., list[Value]], tile: Fragment, places: set[Place], k: int, axis: int, per_word: int
 ) -> dict[Place, list[Value]]:
-    """The words of each row of a, or column of b, at one step along K; places are sorted, for equal output."""
+    """The words of each row of a, or column of b, at one step along K, which is `axis`; places are sorted, for equal
+    output.
+    """
     known = register_at(tile.layout)
+    at_k = _places_along_k(known, axis, per_word)
 
     def reader(batch: Place) -> Read:
-        return lambda row, column: tile.registers[known[*batch, row, column]]
+        if axis == 0:
+            return lambda row, column: tile.registers[known[*batch, at_k[row], column]]
+        return lambda row, column: tile.registers[known[*batch, row, at_k[column]]]
 
     return {place: make(b, reader(place[:-1]), place[-1], k) for place in sorted(places)}
+
+
+def _places_along_k(known: dict[Place, int], axis: int, per_word: int) -> dict[int, int]:
+    """Where a thread has what the instruction reads at a place along K: both in order, since it may hold neighbours
+    that the instruction reads in several steps.
+    """
+    held = sorted({place[axis - 2] for place in known})
+    lanes = 3 * per_word  # the bits of a place along K that say which lane has it
+    read = [k for k in range(4 * len(held)) if not k & lanes]
+    return dict(zip(read, held, strict=True))
 
 
 RULES: dict[str, Rule] = {"tt.dot": dot}

@@ -33,6 +33,7 @@ from deuteron.layout.wgmma import mma_v3_accumulator, mma_v3_operand
 from deuteron.machine.gpu import GPUConfig
 from deuteron.machine.matrix import RegisterMatrixUnit
 from deuteron.passes.gpu.dot_instructions import uses_mma, warps_of
+from deuteron.passes.gpu.layouts.computed_operands import neighbours_along_k
 
 AnyDot = DotOp | SlicedDotOp | WarpGroupDotOp
 WORD_BYTES = 4
@@ -44,10 +45,15 @@ def default_layout(type: Attribute, config: GPUConfig) -> LinearLayout:
 
 
 def memory_layout(
-    pointer: SSAValue, info: AxisInfoAnalysis, config: GPUConfig, stored_along: int | None = None
+    pointer: SSAValue,
+    info: AxisInfoAnalysis,
+    config: GPUConfig,
+    stored_along: int | None = None,
+    least_bytes: int = 0,
 ) -> LinearLayout:
     """The coalesced layout of an access through a tile of pointers, which may go on into shared memory, where its
     elements are neighbours along a dimension: if that is the other one, threads hold blocks that they can transpose.
+    An access has `least_bytes` even if not all threads are busy then.
     """
     shape, axis_info = shape_of(pointer.type), info.of(pointer)
     order = contiguous_order(axis_info, shape)
@@ -55,7 +61,8 @@ def memory_layout(
     fast = order[0]
     per_thread = max(_num_elements(shape) // config.num_threads, 1)
     aligned = max(axis_info.divisibility[fast] // size, 1)
-    vector = min(axis_info.contiguity[fast], aligned, MAX_BYTES // size, per_thread, shape[fast])
+    busy = max(per_thread, least_bytes // size)
+    vector = min(axis_info.contiguity[fast], aligned, MAX_BYTES // size, busy, shape[fast])
     if len(shape) == 2 and stored_along not in (None, fast):
         vector = min(vector, max(per_thread * size // WORD_BYTES, 1))
         depth = min(MAX_BYTES // size, per_thread // vector, shape[stored_along])
@@ -103,7 +110,8 @@ def _mma_layouts(
     shape, width = shape_of(op.result.type), bit_width_of(op.a.type)
     along_m = is_chained(op) and shape[-2] >= unit.rows * num_warps
     warps = [*[1] * (len(shape) - 2), num_warps, 1] if along_m else _mma_warps(shape, unit, num_warps)
-    a, b = (unit.operand(shape_of(value.type), warps, index, width) for index, value in enumerate((op.a, op.b)))
+    held = neighbours_along_k(op)
+    a, b = (unit.operand(shape_of(value.type), warps, index, width, held) for index, value in enumerate((op.a, op.b)))
     return a, b, unit.accumulator(shape, warps)
 
 

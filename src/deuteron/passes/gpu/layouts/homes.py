@@ -34,6 +34,7 @@ from deuteron.layout.distributed import slice_axis
 from deuteron.layout.linear import OFFSET, REGISTER, LinearLayout, dim_names
 from deuteron.machine.gpu import GPUConfig
 from deuteron.passes.gpu.layouts.anchors import AnyDot, block_layout, default_layout, dot_layouts, memory_layout
+from deuteron.passes.gpu.rings.buffered_loads import feeds_dot
 
 MEMORY_OPS = LoadOp | StoreOp | AtomicOp
 Layouts = list[LinearLayout | None]
@@ -94,7 +95,10 @@ class Homes:
     def _memory(self, op: Operation) -> LinearLayout | None:
         if not is_tile(op.operands[0].type):
             return None
-        return memory_layout(op.operands[0], self._info, self._config, _stored_along(op))
+        # What dots read may be copied into shared memory ahead: at least so many bytes at once.
+        copied = isinstance(op, LoadOp) and feeds_dot(op.result)
+        least = min(self._config.machine.async_copy_bytes, default=0) if copied else 0
+        return memory_layout(op.operands[0], self._info, self._config, _stored_along(op), least)
 
     def _is_loaded_where_used(self, op: Operation) -> bool:
         if not isinstance(op, LoadOp) or not is_tile(op.result.type) or op.is_volatile.value.data:

@@ -5,9 +5,11 @@
                                         sm_90      %d = "ttng.warp_group_dot"(%m, %n, %c)
                                        others      %d = "tt.dot"(local_load(%m), local_load(%n), %c)
 
-A transposition before it becomes one of the descriptor: nothing moves. What other dots give stays in
-registers, except b of wgmma. Elements are neighbours along the dimension in which they are so in global memory, where
-the instruction can read that. An operand that is made outside of the dot's block is put there where it is made.
+What an operand of mma.sync is computed of goes there instead of it, where that is loaded for nothing else: bytes that
+become f16, packed elements. A transposition before it becomes one of the descriptor: nothing moves. What other dots
+give stays in registers, except b of wgmma. Elements are neighbours along the dimension in which they are so in global
+memory, where the instruction can read that. An operand that is made outside of the dot's block is put there where it
+is made.
 
 Threads that multiply themselves read slices along K, where whole operands would fill the registers:
 
@@ -49,6 +51,7 @@ from deuteron.layout.wgmma import SPANS, M
 from deuteron.machine.gpu import GPUConfig
 from deuteron.passes.gpu.dot_instructions import must_be_k_major, uses_mma, uses_wgmma, warp_group_warps
 from deuteron.passes.gpu.layouts.anchors import AnyDot, contiguous_order, dot_layouts
+from deuteron.passes.gpu.layouts.computed_operands import ComputedOperand, k_axis_of
 from deuteron.passes.optimisation import Optimisation
 from deuteron.passes.rewrite import replace
 
@@ -104,11 +107,40 @@ class _Rewrite:
         replace(op, [Builder.before(op).value(WarpGroupDotOp(a, b, op.c, *properties))])
 
     def to_local_loads(self, op: DotOp) -> None:
-        """Both operands are stored before one is loaded, so that threads wait once."""
+        """Both operands are stored before one is loaded, so that threads wait once. What an operand is computed of is
+        stored instead, where that is loaded: it is computed in the registers from which the dot reads it.
+        """
         loaded = [index for index in range(2) if not _is_from_dot(op.operands[index])]
+        computed = {index: one for index in loaded if (one := self._computed(op, index)) is not None}
+        for one in computed.values():
+            self._place_loads(one)
+        loaded = [index for index in loaded if index not in computed]
         placed = {index: self._tile(op, op.operands[index]) for index in loaded}
         for index, descriptor in placed.items():
             op.operands[index] = Builder.before(op).value(LocalLoadOp(descriptor, op.operands[index].type))
+
+    def _computed(self, op: DotOp, index: int) -> ComputedOperand | None:
+        """None as well where threads would read single bytes that are not neighbours in memory."""
+        one = ComputedOperand.of(op, index)
+        if one is None or any(not self._is_read_well(op, index, load) for load in one.loads):
+            return None
+        return one
+
+    def _is_read_well(self, op: DotOp, index: int, load: LoadOp | LocalLoadOp) -> bool:
+        if isinstance(load, LocalLoadOp) or byte_width_of(load.result.type) > 1:
+            return True
+        return k_axis_of(op, index, load) == self._fast_axis(load.result)
+
+    def _place_loads(self, computed: ComputedOperand) -> None:
+        for load in computed.loads:
+            if isinstance(load, LoadOp):
+                b, uses = Builder(InsertPoint.after(load), load.location), list(load.result.uses)
+                stored = b.value(
+                    LocalAllocOp(_type_in_memory(load.result, self._plain_layout(load.result)), load.result)
+                )
+                placed = b.value(LocalLoadOp(stored, load.result.type))
+                for use in uses:
+                    use.operation.operands[use.index] = placed
 
     def to_slices(self, op: DotOp) -> None:
         size = _slice_along_k(op, self._config)
@@ -120,8 +152,10 @@ class _Rewrite:
     def _tile(self, op: DotOp, value: SSAValue) -> SSAValue:
         """A descriptor whose elements are neighbours as in global memory."""
         root, orders = _untransposed(value)
-        layout = mma_shared(shape_of(root.type), self._fast_axis(root), byte_width_of(root.type))
-        return self._descriptor(op, root, orders, layout)
+        return self._descriptor(op, root, orders, self._plain_layout(root))
+
+    def _plain_layout(self, root: SSAValue) -> LinearLayout:
+        return mma_shared(shape_of(root.type), self._fast_axis(root), byte_width_of(root.type))
 
     def _matrix(self, op: DotOp, value: SSAValue, k_axis: int, part: int) -> SSAValue:
         """A descriptor that wgmma reads, of which one instruction takes `part` rows (of a) or columns (of b)."""
@@ -138,9 +172,7 @@ class _Rewrite:
         """A tile in shared memory, transposed in these orders. It lives in the block in which the tile is made."""
         key = root, layout
         if key not in self._allocs:
-            encoding = SharedLinearEncodingAttr(layout, SWIZZLE_ALIGNMENT)
-            type = MemDescType(TensorType(element_type_of(root.type), shape_of(root.type), encoding))
-            self._allocs[key] = _builder_for(op, root).value(LocalAllocOp(type, root))
+            self._allocs[key] = _builder_for(op, root).value(LocalAllocOp(_type_in_memory(root, layout), root))
         descriptor = self._allocs[key]
         for order in orders:
             descriptor = Builder.before(op).value(MemDescTransOp(descriptor, order))
@@ -155,6 +187,11 @@ class _Rewrite:
             return rank - 1
         order = contiguous_order(self._info.of(load.ptr), shape_of(root.type))
         return next(axis for axis in order if axis >= rank - 2)
+
+
+def _type_in_memory(value: SSAValue, layout: LinearLayout) -> MemDescType:
+    encoding = SharedLinearEncodingAttr(layout, SWIZZLE_ALIGNMENT)
+    return MemDescType(TensorType(element_type_of(value.type), shape_of(value.type), encoding))
 
 
 def _slice_along_k(op: DotOp, config: GPUConfig) -> int:

@@ -1,0 +1,117 @@
+"""Dots whose operands are computed of what was loaded: of fewer bits, packed, scaled; rows from few to many."""
+
+import numpy as np
+import pytest
+
+import deuteron
+import deuteron.language as tl
+
+ELEMENTS = ("int8", "uint8", "float16", "float8")
+
+
+@deuteron.jit
+def scaled_product(
+    a_ptr,
+    w_ptr,
+    scales_ptr,
+    out_ptr,
+    N,
+    K,
+    BY_K: tl.constexpr,
+    FP8: tl.constexpr,
+    M: tl.constexpr,
+    BN: tl.constexpr,
+    BK: tl.constexpr,
+):
+    rows, columns, ks = tl.arange(0, M), tl.program_id(0) * BN + tl.arange(0, BN), tl.arange(0, BK)
+    acc = tl.zeros((M, BN), tl.float32)
+    for k in range(0, K, BK):
+        a = tl.load(a_ptr + rows[:, None] * K + k + ks[None, :])
+        if BY_K:
+            w = tl.load(w_ptr + columns[None, :] * K + k + ks[:, None], mask=(columns < N)[None, :], other=0)
+        else:
+            w = tl.load(w_ptr + (k + ks)[:, None] * N + columns[None, :], mask=(columns < N)[None, :], other=0)
+        if FP8:
+            w = w.to(tl.float8e4nv, bitcast=True)
+        scale = tl.load(scales_ptr + (k // BK) * N + columns, mask=columns < N, other=0.0)
+        acc = tl.dot(a, w.to(tl.float16) * scale[None, :], acc)
+    mask = (columns < N)[None, :]
+    tl.store(out_ptr + rows[:, None] * N + columns[None, :], acc, mask=mask & (rows >= 0)[:, None])
+
+
+@pytest.mark.parametrize("by_k", [True, False])
+@pytest.mark.parametrize("element", ELEMENTS)
+def test_narrow_weights(executor, rng, element, by_k):
+    m, n, k, block_k = 16, 56, 128, 64
+    a, scales = (
+        rng.standard_normal((m, k)).astype(np.float16),
+        rng.standard_normal((k // block_k, n)).astype(np.float16),
+    )
+    w, wide = narrow(rng, element, n, k)
+    stored = np.ascontiguousarray(w if by_k else w.T)
+    out = np.full((m, n), np.nan, np.float32)
+    sizes = {"BY_K": by_k, "FP8": element == "float8", "M": m, "BN": 32, "BK": block_k}
+    scaled_product[(2,)](a, stored, scales, out, n, k, num_warps=4, num_stages=3, **sizes)
+    scaled = (wide.astype(np.float16) * scales.repeat(block_k, 0).T).astype(np.float64)
+    np.testing.assert_allclose(out, a.astype(np.float64) @ scaled.T, rtol=1e-4, atol=1e-4 * np.abs(scaled).max())
+
+
+def narrow(rng, element, n, k):
+    """[n, k] as it is stored, and what it is."""
+    if element == "float8":
+        codes = rng.integers(0, 256, (n, k)).astype(np.uint8)
+        codes = np.where(codes & 0x7F == 0x7F, 0, codes).astype(np.uint8)  # NaN
+        exponent, mantissa = (codes >> 3 & 15).astype(int), codes & 7
+        magnitude = np.where(exponent, (8 + mantissa) * 2.0 ** (exponent - 10), mantissa * 2.0**-9)
+        return codes.view(np.int8), np.where(codes & 128, -magnitude, magnitude)
+    if element == "float16":
+        w = rng.standard_normal((n, k)).astype(np.float16)
+        return w, w
+    info = np.iinfo(element)
+    w = rng.integers(info.min, info.max + 1, (n, k)).astype(element)
+    return w, w
+
+
+@deuteron.jit
+def packed_product(
+    a_ptr,
+    w_ptr,
+    scales_ptr,
+    out_ptr,
+    M,
+    N,
+    K,
+    PER_WORD: tl.constexpr,
+    BM: tl.constexpr,
+    BN: tl.constexpr,
+    BK: tl.constexpr,
+):
+    """Words of 32 bits hold PER_WORD successive k of a column; pointers are carried."""
+    BITS: tl.constexpr = 32 // PER_WORD
+    rows, columns, ks = tl.arange(0, BM), tl.arange(0, BN), tl.arange(0, BK)
+    a_ptrs = a_ptr + rows[:, None] * K + ks[None, :]
+    w_ptrs = w_ptr + (ks // PER_WORD)[:, None] * N + columns[None, :]
+    in_rows, in_columns = (rows < M)[:, None], (columns < N)[None, :]
+    acc = tl.zeros((BM, BN), tl.float32)
+    for k in range(0, K, BK):
+        words = tl.load(w_ptrs, mask=in_columns, other=0)
+        w = (words >> (ks % PER_WORD * BITS)[:, None]) & ((1 << BITS) - 1)
+        scale = tl.load(scales_ptr + k // BK * N + columns[None, :], mask=in_columns, other=0.0)
+        acc += tl.dot(tl.load(a_ptrs, mask=in_rows, other=0.0), (w - 8).to(tl.float16) * scale)
+        a_ptrs += BK
+        w_ptrs += BK // PER_WORD * N
+    tl.store(out_ptr + rows[:, None] * N + columns[None, :], acc, mask=in_rows & in_columns)
+
+
+@pytest.mark.parametrize(("m", "block_m", "per_word"), [(5, 16, 8), (16, 16, 4), (50, 64, 8), (16, 16, 2)])
+def test_packed_weights(executor, rng, m, block_m, per_word):
+    n, k, block_k, bits = 56, 128, 64, 32 // per_word
+    a = (rng.standard_normal((m, k))).astype(np.float16)
+    scales = (rng.standard_normal((k // block_k, n)) / 2**bits).astype(np.float16)
+    numbers = rng.integers(0, 1 << min(bits, 11), (k, n))
+    words = sum(numbers[i::per_word] << bits * i for i in range(per_word)).astype(np.uint32).view(np.int32)
+    out = np.full((m, n), np.nan, np.float32)
+    sizes = {"PER_WORD": per_word, "BM": block_m, "BN": 64, "BK": block_k}
+    packed_product[(1,)](a, words, scales, out, m, n, k, num_warps=4, num_stages=3, **sizes)
+    w = ((numbers - 8).astype(np.float16) * scales.repeat(block_k, 0)).astype(np.float64)
+    np.testing.assert_allclose(out, a.astype(np.float64) @ w, rtol=1e-4, atol=1e-4 * np.abs(w).max())
