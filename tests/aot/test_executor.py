@@ -3,7 +3,7 @@
 import subprocess
 
 import pytest
-from aot.test_threads import COMMON, SCRATCH, SIXTEEN_THREADS, emit
+from aot.test_threads import COMMON, SCRATCH, MANY_THREADS, emit
 from aot.workspace import C99, CXX17, STRICT, Program, Workspace
 
 from deuteron.aot.link import link_kernels
@@ -92,7 +92,7 @@ def test_every_program_runs_once(workspace: Workspace, compiler: list[str]):
 def test_it_may_change_while_threads_launch(workspace: Workspace):
     emit(workspace, scratch_bytes=64)
     changes = "(deuteron_set_executor(i % 2 ? in_order : NULL, &num_calls), unload_add_alpha());"
-    main = SIXTEEN_THREADS.replace("unload_add_alpha();", changes).replace(COMMON, COMMON + EXECUTORS)
+    main = MANY_THREADS.replace("unload_add_alpha();", changes).replace(COMMON, COMMON + EXECUTORS)
     program = workspace.build(main, C99, THREADED)
     assert program.run(DEUTERON_NUM_THREADS="4") == "0\n"
 
