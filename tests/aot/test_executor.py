@@ -3,7 +3,7 @@
 import subprocess
 
 import pytest
-from aot.test_threads import COMMON, SCRATCH, MANY_THREADS, emit
+from aot.test_threads import COMMON, MANY_THREADS, SCRATCH, emit
 from aot.workspace import C99, CXX17, STRICT, Program, Workspace
 
 from deuteron.aot.link import link_kernels

@@ -1,6 +1,9 @@
 /* Whether this processor has what a kernel was compiled for. A feature is a bit of a register of the CPUID instruction;
    0xD in its `state` are the registers that the system must save (XCR0): 0x6 for AVX, 0xE6 for AVX-512, 0x60000 for the
    tiles of AMX, for which a process has to ask Linux (its documentation, arch/x86/xstate). */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE /* syscall */
+#endif
 #include "cpu_types.h"
 #include "status.h"
 
