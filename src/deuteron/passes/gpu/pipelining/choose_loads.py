@@ -2,6 +2,7 @@
 
     load -> (anything without a region) -> operand of a dot            copied
     load, in a loop with tl.range(num_stages=...) and no dot           copied
+    load, in another loop of a kernel without dots                     into registers (loads_into_registers.py)
     fewer than 4 neighbouring bytes in a thread, a tile that is transposed on its way, `other` that is not 0
                                                                        into registers, if they are few
     an address that depends on a load, volatile; a store to the same argument, an atomic in the loop
@@ -26,12 +27,14 @@ from deuteron.ir.effects import GLOBAL, first_in_order
 from deuteron.ir.nested import nested_ops
 from deuteron.ir.remarks import Kind, remark
 from deuteron.ir.tt.descriptor import MakeTensorDescriptorOp
+from deuteron.ir.tt.function import FuncOp
 from deuteron.ir.tt.memory import LoadOp
 from deuteron.ir.ttg.layout import layout_of
 from deuteron.ir.types import byte_width_of, is_tile
 from deuteron.layout.linear import REGISTER
-from deuteron.machine.gpu import GPU
+from deuteron.machine.gpu import GPUConfig
 from deuteron.passes.carried_values import is_innermost
+from deuteron.passes.gpu.pipelining.loads_into_registers import loads_into_registers
 from deuteron.passes.gpu.pipelining.run_ahead import Ahead
 from deuteron.passes.gpu.rings.buffered_loads import (
     DOTS,
@@ -53,11 +56,13 @@ class ChosenLoads:
     prefetched: list[LoadOp] = field(default_factory=list)
 
 
-def choose_loads(loop: scf.ForOp, info: AxisInfoAnalysis, also_without_dot: bool, machine: GPU) -> ChosenLoads:
+def choose_loads(loop: scf.ForOp, info: AxisInfoAnalysis, copies_without_dot: bool, config: GPUConfig) -> ChosenLoads:
+    if not copies_without_dot and _obstacle_in_loop(loop) is None and not _is_among_dots(loop):
+        return ChosenLoads(prefetched=loads_into_registers(loop, config))
     chosen, room = ChosenLoads(), MAX_PREFETCHED_BYTES
-    for load in _candidates(loop, also_without_dot):
+    for load in _candidates(loop, copies_without_dot):
         one = BufferedLoad.of(load, info)
-        obstacle = obstacle_to_copies(one, info, machine)
+        obstacle = obstacle_to_copies(one, info, config.machine)
         if obstacle is None:
             chosen.copied.append(one)
         elif _bytes_per_thread(load) <= room:
@@ -69,6 +74,14 @@ def choose_loads(loop: scf.ForOp, info: AxisInfoAnalysis, also_without_dot: bool
             too_many = f"{obstacle}, and {size} bytes a thread are too many to load ahead"
             remark(load, Kind.NOT_AHEAD, too_many, bytes_per_thread=size)
     return chosen
+
+
+def _is_among_dots(loop: scf.ForOp) -> bool:
+    """Whether the kernel has dots: what they hold in registers is not known here."""
+    func = loop.parent_op()
+    while not isinstance(func, FuncOp):
+        func = func.parent_op()
+    return any(op.name in DOTS for op in nested_ops(func))
 
 
 def _candidates(loop: scf.ForOp, also_without_dot: bool) -> Iterator[Load]:

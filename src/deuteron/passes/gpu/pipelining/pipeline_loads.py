@@ -14,8 +14,8 @@
 
 Where threads wait for each other is found later, by the analysis of hazards. Where TMA copies, the wait is for an
 mbarrier of the slot, and the loop carries its phase as well. `tl.range(num_stages=...)` goes before the option. What
-cannot be copied is loaded into registers one iteration ahead (prefetch_loads.py). Loads whose addresses depend on loads
-stay; loops stay rolled.
+cannot be copied, and what kernels without dots load in their loops, is loaded into registers one iteration ahead
+(prefetch_loads.py). Loads whose addresses depend on loads stay; loops stay rolled.
 """
 
 from __future__ import annotations
@@ -224,7 +224,7 @@ class PipelineLoads(Optimisation):
         if num_stages < 2:
             _stay(loop, f"num_stages is {num_stages}, below 2", num_stages=num_stages)
             return False
-        chosen = choose_loads(loop, info, hint is not None, self.config.machine)
+        chosen = choose_loads(loop, info, hint is not None, self.config)
         if chosen.prefetched:
             loop = prefetch(loop, chosen.prefetched)
         if chosen.copied:

@@ -1,4 +1,4 @@
-"""Loads into registers one iteration ahead what a loop cannot copy into shared memory by itself.
+"""Loads into registers one iteration ahead what a loop cannot, or need not, copy into shared memory by itself.
 
     "scf.for"(%0, %n, %32, %p) ({                 %first = "tt.load"(%p), masked by 0 < n
     ^bb0(%k: i32, %q: pointers):                  "scf.for"(%0, %n, %32, %p + 32, %first) ({

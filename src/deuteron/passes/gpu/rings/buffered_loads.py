@@ -23,7 +23,7 @@ from deuteron.ir.tt.memory import LoadOp
 from deuteron.ir.tt.shape import SplatOp
 from deuteron.ir.ttg.layout import MemDescType, SharedLinearEncodingAttr, layout_of
 from deuteron.ir.ttg.shared import LocalAllocOp
-from deuteron.ir.types import byte_width_of, element_type_of, i1, shape_of, with_element_type
+from deuteron.ir.types import byte_width_of, element_type_of, i1, is_tile, shape_of, with_element_type
 from deuteron.layout.shared import PLAIN_ALIGNMENT, SWIZZLE_ALIGNMENT, mma_shared, row_major
 from deuteron.machine.gpu import GPU
 from deuteron.passes.rewrite import Values
@@ -114,5 +114,6 @@ def masked(b: Builder, load: LoadOp, values: Values, runs: SSAValue | None) -> t
     pointer, mask = values.of(load.ptr), values.of(load.mask) if load.mask is not None else None
     if runs is None:
         return pointer, mask
-    everywhere = b.value(SplatOp.create(operands=[runs], result_types=[with_element_type(pointer.type, i1)]))
+    type = with_element_type(pointer.type, i1)
+    everywhere = b.value(SplatOp.create(operands=[runs], result_types=[type])) if is_tile(type) else runs
     return pointer, everywhere if mask is None else b.value(arith.AndIOp(mask, everywhere))

@@ -1,0 +1,126 @@
+"""Which loads of a loop without dots are done one iteration ahead, into registers (prefetch_loads.py).
+
+    for row in range(first, end):                   x and mean of the next row are under way while this one is
+        x = tl.load(x_ptr + row * n + i)            computed and summed up
+        mean = tl.load(mean_ptr + row)
+        ...
+
+All of them or none: an iteration waits for the last. They have to fit, with what else a thread holds where threads
+exchange anything (sums between warps, conversions of layouts): what is spilled costs more than waiting.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from xdsl.dialects import scf
+from xdsl.ir import Attribute, Operation, SSAValue
+
+from deuteron.analysis.next_iteration import is_apart_from_next
+from deuteron.analysis.tile_polynomials import TilePolynomials
+from deuteron.analysis.written_arguments import is_apart, written_by
+from deuteron.ir.effects import GLOBAL, WRITE, effects_inside
+from deuteron.ir.remarks import Kind, remark
+from deuteron.ir.tt.memory import LoadOp, StoreOp
+from deuteron.ir.ttg.inference import is_flexible
+from deuteron.ir.ttg.layout import layout_of
+from deuteron.ir.types import byte_width_of, element_type_of, i1, is_pointer, is_tile
+from deuteron.layout.linear import REGISTER
+from deuteron.machine.gpu import GPUConfig
+from deuteron.passes.gpu.pipelining.run_ahead import Ahead
+
+# Of the registers that a thread may have. Addresses, masks and what is computed take the rest: kernels of layer norm
+# backward have 1.1 times what their tiles fill, and 16.
+ROOM = 3 / 4
+
+
+def loads_into_registers(loop: scf.ForOp, config: GPUConfig) -> list[LoadOp]:
+    """Nothing in the loop keeps its iterations in order. Tiles that stay get a remark."""
+    known, chosen = TilePolynomials(), []
+    for load in (op for op in loop.body.block.ops if isinstance(op, LoadOp)):
+        obstacle = _obstacle_of(load, loop, known)
+        if obstacle is None:
+            chosen.append(load)
+        elif is_tile(load.result.type):
+            remark(load, Kind.NOT_AHEAD, obstacle)
+    held, loaded = _held(loop, known), sum(_registers(load.result.type) for load in chosen)
+    room = int(ROOM * config.registers_per_thread)
+    fits = held + loaded <= room
+    for load in chosen if loaded else ():
+        kind = Kind.INTO_REGISTERS if fits else Kind.NOT_AHEAD
+        reason = f"{loaded} registers for what is loaded ahead, besides {held} for other tiles, of {room}"
+        remark(load, kind, reason, registers=loaded, held=held, room=room)
+    return chosen if fits else []
+
+
+def _obstacle_of(load: LoadOp, loop: scf.ForOp, known: TilePolynomials) -> str | None:
+    """What keeps a load from running ahead, in words."""
+    if not all(_may_follow(writer, load, loop, known) for writer in _writers(loop)):
+        return "the loop stores to the same argument"
+    if not list(load.result.uses):
+        return "nothing reads it"
+    return Ahead(loop, load.operands).obstacle
+
+
+def _writers(loop: scf.ForOp) -> Iterator[Operation]:
+    """The ops of a loop that write to global memory."""
+    found = (op for op, effect in effects_inside(loop) if effect.resource is GLOBAL and effect.kind is WRITE)
+    yield from dict.fromkeys(found)
+
+
+def _may_follow(writer: Operation, load: LoadOp, loop: scf.ForOp, known: TilePolynomials) -> bool:
+    """Whether what one iteration writes is not what the next loads."""
+    if is_apart(load, written_by(writer)):
+        return True
+    return isinstance(writer, StoreOp) and is_apart_from_next(writer, load, loop, known)
+
+
+def _held(loop: scf.ForOp, known: TilePolynomials) -> int:
+    """The registers that tiles fill at once where threads exchange anything, and at the end of an iteration."""
+    block = loop.body.block
+    places = {op: place for place, op in enumerate(block.ops)}
+    exchanges = [place for op, place in places.items() if op.results and not is_flexible(op)]
+    spans = [_span(value, loop, places) for value in _tiles_in(loop) if known.of(value) is None]
+    return max(
+        sum(registers for registers, first, last in spans if first < place <= last)
+        for place in [*exchanges, len(places)]
+    )
+
+
+def _tiles_in(loop: scf.ForOp) -> list[SSAValue]:
+    """The tiles that a loop's body holds, computes or takes from before the loop; indices are computed when needed."""
+    block = loop.body.block
+    made = [result for op in block.ops for result in op.results]
+    taken = [operand for op in loop.body.walk() for operand in op.operands]
+    values = dict.fromkeys([*block.args, *made, *taken])
+    return [value for value in values if is_tile(value.type) and not _is_cheap(value.type)]
+
+
+def _is_cheap(type: Attribute) -> bool:
+    """Addresses and masks: the first have common bases, the second registers of their own."""
+    return is_pointer(element_type_of(type)) or element_type_of(type) == i1
+
+
+def _span(value: SSAValue, loop: scf.ForOp, places: dict[Operation, int]) -> tuple[int, int, int]:
+    """The registers of a tile, and the places after which it is there and to which it is needed."""
+    owner = value.owner
+    first = places.get(owner, -1) if isinstance(owner, Operation) else -1
+    if first < 0 and owner is not loop.body.block:
+        return _registers(value.type), -1, len(places)
+    uses = [places.get(_in_body(use.operation, loop), len(places)) for use in value.uses]
+    return _registers(value.type), first, max(uses, default=first)
+
+
+def _in_body(op: Operation, loop: scf.ForOp) -> Operation:
+    """The op of the loop's body that an op is, or is in."""
+    while op.parent_op() is not loop:
+        op = op.parent_op()
+    return op
+
+
+def _registers(type: Attribute) -> int:
+    """Of a thread: halves go in pairs, bytes do not."""
+    if not is_tile(type):
+        return 1
+    count, size = layout_of(type).in_size(REGISTER), byte_width_of(type)
+    return -(-count // 2) if size == 2 else count * max(size // 4, 1)
