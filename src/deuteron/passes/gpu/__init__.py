@@ -22,6 +22,7 @@ from deuteron.passes.gpu.clusters.plan_cta import PlanCTA
 from deuteron.passes.gpu.descriptors.infer_descriptors import InferDescriptors
 from deuteron.passes.gpu.descriptors.lower_descriptors import LowerDescriptors
 from deuteron.passes.gpu.layouts.assign_layouts import AssignLayouts
+from deuteron.passes.gpu.layouts.merge_reductions import MergeReductions
 from deuteron.passes.gpu.memory.allocate_shared import AllocateShared
 from deuteron.passes.gpu.memory.fence_atomics import FenceAtomics
 from deuteron.passes.gpu.memory.place_barriers import PlaceBarriers
@@ -64,6 +65,8 @@ def gpu_passes(config: GPUConfig) -> list[ModulePass]:
         # Before layouts: what goes through shared memory is not converted in registers.
         PlaceDotOperands(config),
         AssignLayouts(config),
+        # After layouts: which warps hold parts of a result.
+        MergeReductions(),
         # After layouts: registers and buffers are counted.
         ChooseSpecialized(config),
         # Before warps are specialised: they copy in the order in which delayed dots read.

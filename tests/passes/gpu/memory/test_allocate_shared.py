@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from deuteron.analysis.shared_liveness import Buffer, Interval
-from deuteron.passes.gpu.memory.allocate_shared import place
+from deuteron.passes.gpu.memory.allocate_shared import bytes_of, place, with_own_places
 
 
 @st.composite
@@ -35,3 +35,18 @@ def test_a_gap_is_filled():
         Buffer(None, 1000, Interval(2, 3)),
     ]
     assert place(drawn) == [0, 3072, 0]
+
+
+@given(buffers(), st.integers(0, 20000))
+def test_places_of_their_own_take_no_more_than_there_is_room(drawn, room):
+    own = with_own_places(drawn, room)
+    assert bytes_of(own) <= max(room, bytes_of(drawn))
+    assert [one.size for one in own] == [one.size for one in drawn]
+    if sum(-(-one.size // 128) * 128 for one in drawn) <= room:
+        assert len(set(place(own))) == len(drawn)
+
+
+def test_the_smallest_have_places_of_their_own():
+    drawn = [Buffer(None, 4096, Interval(0, 0)), Buffer(None, 64, Interval(1, 1)), Buffer(None, 64, Interval(2, 2))]
+    assert place(with_own_places(drawn, 4288)) == [0, 4096, 4224]
+    assert place(with_own_places(drawn, 4287)) == [0, 4096, 0]

@@ -3,11 +3,13 @@
 import re
 
 import numpy as np
+import pytest
 from backend.cuda.launching import compile_for, instructions_with
 from ir_text import generic_asm
 
 import deuteron
 import deuteron.language as tl
+from deuteron.passes.gpu.memory import allocate_shared
 
 X = np.zeros(1 << 16, np.float32)
 
@@ -44,11 +46,37 @@ def two_sums(x, out, N: tl.constexpr):
     tl.store(out + 1, tl.max(v, 0))
 
 
-def test_the_second_use_of_a_place_waits():
-    kernel = compile_for("cuda:90", two_sums, X, X, N=1024)
+@pytest.fixture
+def one_place(monkeypatch):
+    """No op has a place of its own."""
+    monkeypatch.setattr(allocate_shared, "OWN_BYTES", 0)
+
+
+def test_the_second_use_of_a_place_waits(one_place):
+    kernel = compile_for("cuda:90", two_sums, X, X, N=512)
     assert ops_of(kernel) == ["reduce", "barrier", "reduce"]
     # two of the reductions themselves, one between them
     assert len(instructions_with(kernel, "bar.sync")) == 3
+
+
+def test_places_of_their_own_need_none():
+    kernel = compile_for("cuda:90", two_sums, X, X, N=1024)
+    assert ops_of(kernel) == ["reduce", "reduce"] and len(instructions_with(kernel, "bar.sync")) == 2
+
+
+@deuteron.jit
+def dependent_sums_in_a_loop(x, out, n, N: tl.constexpr):
+    total = 0.0
+    for i in range(n):
+        v = tl.load(x + i * N + tl.arange(0, N))
+        total += tl.sum(tl.exp(v - tl.max(v, 0)), 0)
+    tl.store(out, total)
+
+
+def test_places_of_their_own_in_a_loop_need_none():
+    """Each reduction waits for its own parts; by then all threads have read those of the other."""
+    kernel = compile_for("cuda:90", dependent_sums_in_a_loop, X, X, 100, N=1024)
+    assert ops_of(kernel) == ["{", "reduce", "reduce", "}"]
 
 
 def test_warps_that_use_no_shared_memory_do_not_wait():
@@ -88,6 +116,6 @@ def in_a_branch(x, out, flag, N: tl.constexpr):
     tl.store(out, total + tl.max(v, 0))
 
 
-def test_what_a_branch_may_have_done_counts():
+def test_what_a_branch_may_have_done_counts(one_place):
     names = [name for name in ops_of(compile_for("cuda:90", in_a_branch, X, X, True, N=1024)) if name != "}"]
     assert names == ["reduce", "barrier", "reduce"]
