@@ -19,9 +19,8 @@ def sums(x, y, out, N: tl.constexpr, CASE: tl.constexpr):
         w = w * scaled
     if CASE == "stored":
         tl.store(out + 3, scaled)
-    if CASE == "branch":
-        if scaled > 0:
-            w += 1
+    if CASE == "branch" and scaled > 0:
+        w += 1
     b = tl.max(w)
     if CASE == "three":
         index = tl.argmin(v + w, 0)

@@ -2,6 +2,7 @@
 
 anchors.py          the layouts of ops that have one of their own
 homes.py            and of the values that follow them
+loads_in_place.py   loads in the layouts in which they are needed
 assign_layouts.py   gives every tile its layout, and converts where two differ
 merge_reductions.py reductions for which warps wait together
 """

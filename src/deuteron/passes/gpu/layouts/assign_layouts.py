@@ -9,6 +9,7 @@ demanded in another layout than its home is converted right after it is made:
                                              ->     %x1 = "ttg.convert_layout"(%x) -> tensor<64x64xf16, operand of mma>
     %d = "tt.dot"(%x, %y, %c)                       %d = "tt.dot"(%x1, %y1, %c)
 
+Loads that are needed in another layout only are done in that one, where this costs less (loads_in_place.py).
 It does not look for cheaper places for conversions; later passes do.
 """
 
@@ -36,6 +37,7 @@ from deuteron.layout.linear import LinearLayout
 from deuteron.machine.gpu import GPUConfig
 from deuteron.passes.gpu.dot_instructions import remark_dots
 from deuteron.passes.gpu.layouts.homes import Homes, Layouts
+from deuteron.passes.gpu.layouts.loads_in_place import loads_in_place
 
 
 def _control_flow_blocks(op: Operation) -> list[Block]:
@@ -54,6 +56,12 @@ class _Demands:
 
     def of(self, value: SSAValue) -> list[LinearLayout]:
         return self._layouts.get(value, [])
+
+    def by(self, op: Operation, value: SSAValue) -> list[LinearLayout]:
+        """In which layouts an op needs one of its operands."""
+        is_remade = self._homes.is_remade(op)
+        needs = [operand_layouts(op, layout) for layout in self.of(op.results[0])] if is_remade else [self.needs[op]]
+        return [one for layouts in needs for o, one in zip(op.operands, layouts, strict=True) if o is value and one]
 
     def _collect_block(self, block: Block) -> None:
         for op in reversed(list(block.ops)):
@@ -140,6 +148,18 @@ class _Rewrite:
                 self._variants[settled, layout] = converted
 
 
+def _find_layouts(func: FuncOp, config: GPUConfig) -> tuple[Homes, _Demands]:
+    """Once more where loads are to be done in the layouts in which they turn out to be needed."""
+    info = AxisInfoAnalysis(func)
+    homes = Homes(func, info, config)
+    demands = _Demands(func, homes)
+    loads = loads_in_place(func, homes, demands.by, info)
+    if not loads:
+        return homes, demands
+    homes = Homes(func, info, config, loads)
+    return homes, _Demands(func, homes)
+
+
 def _check_parameters(func: FuncOp) -> None:
     tile = next((argument for argument in func.args if is_tile(argument.type)), None)
     if tile is not None:
@@ -165,5 +185,5 @@ class AssignLayouts(ModulePass):
             if isinstance(func, FuncOp):
                 _check_parameters(func)
                 remark_dots(func, self.config)
-                homes = Homes(func, AxisInfoAnalysis(func), self.config)
-                _Rewrite(func, homes, _Demands(func, homes))
+                homes, demands = _find_layouts(func, self.config)
+                _Rewrite(func, homes, demands)

@@ -9,7 +9,7 @@ a loop is at home where the loop's body yields it, else where it enters, else wh
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from xdsl.dialects import scf
 from xdsl.ir import Block, Operation, SSAValue, Use
@@ -43,7 +43,15 @@ Layouts = list[LinearLayout | None]
 class Homes:
     """Home layouts of the values of one function, and what the ops that are no shape ops need of their operands."""
 
-    def __init__(self, func: FuncOp, info: AxisInfoAnalysis, config: GPUConfig):
+    def __init__(
+        self,
+        func: FuncOp,
+        info: AxisInfoAnalysis,
+        config: GPUConfig,
+        loads: Mapping[LoadOp, LinearLayout] | None = None,
+    ):
+        """`loads` are those that have other layouts than coalesced ones."""
+        self._loads = loads or {}
         self._info = info
         self._config = config
         self._homes: dict[SSAValue, LinearLayout] = {}
@@ -95,6 +103,8 @@ class Homes:
     def _memory(self, op: Operation) -> LinearLayout | None:
         if not is_tile(op.operands[0].type):
             return None
+        if op in self._loads:
+            return self._loads[op]
         # What dots read may be copied into shared memory ahead: at least so many bytes at once.
         copied = isinstance(op, LoadOp) and feeds_dot(op.result)
         least = min(self._config.machine.async_copy_bytes, default=0) if copied else 0

@@ -1,0 +1,110 @@
+"""Loads that are done in the layout in which they are needed, instead of in a coalesced one and then converted.
+
+    cos = tl.load(cos_ptr + arange(0, 64))               64 halves for all rows of a tile whose threads hold 8 each:
+    q * cos.to(tl.float32)[None, :]                      one access of 16 bytes in each thread, no exchange
+
+Threads may then load what others load as well, which the first cache serves. What is computed of such loads moves with
+them, if nothing else needs any of it elsewhere. A load must not take many more accesses than in the coalesced layout, and
+the lanes of a warp have to read neighbours. Where addresses come from memory, they would have to be converted instead.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from xdsl.ir import Operation, SSAValue
+
+from deuteron.analysis.access_vectors import access_vectors
+from deuteron.analysis.axis_analysis import AxisInfoAnalysis
+from deuteron.ir.nested import nested_ops
+from deuteron.ir.tt.function import FuncOp
+from deuteron.ir.tt.memory import LoadOp
+from deuteron.ir.ttg.inference import is_elementwise, is_flexible
+from deuteron.ir.types import byte_width_of, is_tile, pointee_of
+from deuteron.layout.linear import LANE, REGISTER, LinearLayout
+from deuteron.passes.gpu.layouts.anchors import contiguous_order
+from deuteron.passes.gpu.layouts.homes import Homes
+from deuteron.passes.gpu.rings.buffered_loads import feeds_dot
+
+# Accesses for one of the coalesced layout: a conversion stores and loads in shared memory instead, and threads wait for
+# each other, which counts as so many more. Not measured.
+ACCESSES, WAIT = 3, 4
+SECTORS = 128  # bytes that the lanes of a warp read together, or all there are
+
+# The layouts in which an op needs a value.
+Demanded = Callable[[Operation, SSAValue], list[LinearLayout]]
+
+
+def loads_in_place(
+    func: FuncOp, homes: Homes, demanded: Demanded, info: AxisInfoAnalysis
+) -> dict[LoadOp, LinearLayout]:
+    """The layouts that such loads are to have."""
+    found: dict[LoadOp, LinearLayout] = {}
+    seen: set[Operation] = set()
+    for load in nested_ops(func, LoadOp):
+        if load in seen or homes.get(load.result) is None:
+            continue
+        members = _computed_with(load, homes)
+        seen.update(members)
+        wanted = _wanted_outside(members, demanded)
+        loads = [member for member in members if isinstance(member, LoadOp)]
+        if wanted is not None and all(_pays(one, homes, wanted, info) for one in loads):
+            found.update(dict.fromkeys(loads, wanted))
+    return found
+
+
+def _computed_with(load: LoadOp, homes: Homes) -> dict[Operation, None]:
+    """A load, what elementwise ops make of it where it is at home, and all else that these are made of."""
+    home, members, pending = homes.get(load.result), {load: None}, [load]
+    while pending:
+        op = pending.pop()
+        users = [use.operation for use in op.results[0].uses]
+        made = [user for user in users if _is_elementwise(user) and homes.get(user.results[0]) == home]
+        sources = [] if isinstance(op, LoadOp) else [o.owner for o in op.operands if homes.get(o) == home]
+        fresh = [one for one in dict.fromkeys([*made, *sources]) if one not in members]
+        members.update(dict.fromkeys(fresh))
+        pending += [one for one in fresh if isinstance(one, LoadOp) or _is_elementwise(one)]
+    return members
+
+
+def _is_elementwise(op: object) -> bool:
+    return isinstance(op, Operation) and is_flexible(op) and is_elementwise(op)
+
+
+def _wanted_outside(members: dict[Operation, None], demanded: Demanded) -> LinearLayout | None:
+    """The one layout in which others need any of these; None also where one is no load and not elementwise."""
+    if not all(isinstance(one, LoadOp) or _is_elementwise(one) for one in members):
+        return None
+    wanted: list[LinearLayout] = []
+    for op in members:
+        for use in op.results[0].uses:
+            if use.operation not in members:
+                wanted += [layout for layout in demanded(use.operation, op.results[0]) if layout not in wanted]
+    return wanted[0] if len(wanted) == 1 else None
+
+
+def _pays(load: LoadOp, homes: Homes, wanted: LinearLayout, info: AxisInfoAnalysis) -> bool:
+    """Also whether it may be done in another layout: addresses and masks are computed wherever they are needed, and no
+    dot reads it, for which it would be copied into shared memory.
+    """
+    coalesced = homes.get(load.result)
+    may_move = not load.is_volatile.value.data and all(homes.get(operand) is None for operand in load.operands)
+    if wanted == coalesced or not may_move or feeds_dot(load.result):
+        return False
+    most = ACCESSES * _num_accesses(load, coalesced, info) + WAIT
+    return _num_accesses(load, wanted, info) <= most and _reads_neighbours(load, wanted, info)
+
+
+def _num_accesses(load: LoadOp, layout: LinearLayout, info: AxisInfoAnalysis) -> int:
+    mask = info.of(load.mask) if load.mask is not None else None
+    return len(access_vectors(layout, info.of(load.ptr), mask, byte_width_of(pointee_of(load.ptr.type))))
+
+
+def _reads_neighbours(load: LoadOp, layout: LinearLayout, info: AxisInfoAnalysis) -> bool:
+    """Whether registers and lanes of a warp hold neighbours in memory: as many as make whole sectors."""
+    axis = contiguous_order(info.of(load.ptr), layout.shape)[0]
+    held = {*layout.of(REGISTER), *layout.of(LANE)}
+    count = 1
+    while tuple(count if a == axis else 0 for a in range(len(layout.shape))) in held:
+        count *= 2
+    return count == layout.shape[axis] or count * byte_width_of(load.result.type) >= SECTORS
