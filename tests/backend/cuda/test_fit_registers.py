@@ -53,6 +53,14 @@ def test_kept_unless_it_spills(monkeypatch, spilled, registers):
     assert len(assembler.texts) == 2 and ".reqntid 512\n.maxnreg 32\n{" in assembler.texts[1]
 
 
+@pytest.mark.parametrize(("spilled", "registers"), [(0, 32), (32, 32), (40, 36)])
+def test_a_few_registers_are_spilled_for_twice_the_blocks(monkeypatch, spilled, registers):
+    cubins = [Cubin(b"", Resources(36), ()), Cubin(b"", Resources(32, spill_loads=spilled), ())]
+    monkeypatch.setattr(fit_registers, "assemble", lambda *_: cubins.pop(0))
+    ptx = PTX.replace("512", "1024")
+    assert assemble_to_fit(ptx, HOPPER, 0, True).resources.registers == registers
+
+
 @pytest.mark.parametrize(
     ("registers", "spilled", "then", "texts"),
     [

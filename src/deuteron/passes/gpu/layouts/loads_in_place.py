@@ -4,8 +4,8 @@
     q * cos.to(tl.float32)[None, :]                      one access of 16 bytes in each thread, no exchange
 
 Threads may then load what others load as well, which the first cache serves. What is computed of such loads moves with
-them, if nothing else needs any of it elsewhere. A load must not take many more accesses than in the coalesced layout, and
-the lanes of a warp have to read neighbours. Where addresses come from memory, they would have to be converted instead.
+them, if nothing else needs any of it elsewhere. A load must not take many more accesses than in the coalesced layout,
+and the lanes of a warp have to read neighbours. Where addresses come from memory, they would have to be converted.
 """
 
 from __future__ import annotations

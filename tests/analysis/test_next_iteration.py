@@ -1,0 +1,56 @@
+"""Which stores a load of the next iteration may come before: compared with the addresses themselves."""
+
+import pytest
+from xdsl.dialects import scf
+
+import deuteron
+import deuteron.language as tl
+from deuteron.analysis.next_iteration import is_apart_from_next
+from deuteron.analysis.tile_polynomials import TilePolynomials
+from deuteron.frontend import lower_function
+from deuteron.ir.nested import nested_ops
+from deuteron.ir.tt.memory import LoadOp, StoreOp
+from deuteron.passes import run_passes
+from deuteron.passes.tile import tile_passes
+
+
+@deuteron.jit
+def moves(p, n, stride, STEP: tl.constexpr, AHEAD: tl.constexpr, FACTOR: tl.constexpr, CASE: tl.constexpr):
+    i = tl.arange(0, 16)
+    q = p
+    for k in range(0, n, STEP):
+        at = p + k + FACTOR * i
+        if CASE == "carried":
+            at = q + FACTOR * i
+        if CASE == "row":
+            at = p + k * stride + FACTOR * i
+        if CASE == "loaded":
+            at = p + tl.load(p + n + k).to(tl.int32) + FACTOR * i
+        x = tl.load(at)
+        tl.store(at + AHEAD, x + 1)
+        q += STEP
+
+
+def apart(step, ahead, factor, case):
+    types = {"p": "*fp32", "n": "i32", "stride": "i32"}
+    constants = {"STEP": step, "AHEAD": ahead, "FACTOR": factor, "CASE": case}
+    module = lower_function(moves, types | dict.fromkeys(constants, "constexpr"), constants, {})
+    run_passes(module, tile_passes())
+    (loop,), (store,) = nested_ops(module, scf.ForOp), nested_ops(module, StoreOp)
+    load = nested_ops(module, LoadOp)[-1]
+    return is_apart_from_next(store, load, loop, TilePolynomials())
+
+
+@pytest.mark.parametrize("step", [8, 15, 16, 17, 64])
+@pytest.mark.parametrize("ahead", [-20, 0, 1, 40, 48, 64])
+@pytest.mark.parametrize("factor", [1, 3])
+@pytest.mark.parametrize("case", ["plain", "carried"])
+def test_ranges_of_addresses(step, ahead, factor, case):
+    """Strided tiles count as the ranges that they are in."""
+    stored, loaded = (range(begin, begin + 15 * factor + 1) for begin in (ahead, step))
+    assert apart(step, ahead, factor, case) == (not set(stored) & set(loaded))
+
+
+@pytest.mark.parametrize("case", ["row", "loaded"])
+def test_what_is_not_known(case):
+    assert not apart(64, 0, 1, case)

@@ -1,0 +1,89 @@
+"""Which loads of loops without dots are done one iteration ahead, into registers."""
+
+import numpy as np
+import pytest
+from backend.cuda.launching import aligned, compile_for
+from ir_text import generic_asm
+
+import deuteron
+import deuteron.language as tl
+
+X = aligned(np.zeros(1 << 14, np.float32))
+INDEX = aligned(np.zeros(1 << 14, np.int32))
+
+
+@deuteron.jit
+def variant(x, y, out, index, n, BLOCK: tl.constexpr, CASE: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    acc = tl.zeros((BLOCK,), tl.float32)
+    for k in range(0, n, BLOCK):
+        v = tl.load(x + k + i, mask=k + i < n, other=1.0)
+        scale = tl.load(y + k)
+        if CASE == "index":
+            row = tl.load(index + k)
+            v += tl.load(y + row + i)
+        if CASE == "volatile":
+            v += tl.load(y + i, volatile=True)
+        if CASE == "branch" and k > 5:
+            v += tl.load(y + i)
+        acc += v * scale
+        if CASE == "elsewhere":
+            tl.store(out + k + i, acc)
+        if CASE == "in place":
+            tl.store(x + k + i, acc)
+        if CASE == "next block":
+            tl.store(x + k + 1 + i, acc)
+        if CASE == "acquire":
+            tl.atomic_add(index, 1)
+        if CASE == "add":
+            tl.atomic_add(out + i, acc, sem="relaxed")
+    tl.store(out + i, acc)
+
+
+def loads(kernel, *args, **given):
+    """How many loads there are before the loop, and in it."""
+    text = generic_asm(compile_for("cuda:90", kernel, *args, **given), "ttgir")
+    before, loop = text.split('"scf.for"')
+    return before.count('"tt.load"'), loop.split('"tt.store"(%out')[0].count('"tt.load"')
+
+
+@pytest.mark.parametrize(
+    ("case", "before", "inside"),
+    [
+        ("plain", 2, 2),
+        ("index", 3, 4),  # all but that of a row whose number is loaded
+        ("volatile", 0, 3),
+        ("branch", 2, 3),
+        ("elsewhere", 2, 2),
+        ("in place", 2, 2),
+        ("next block", 1, 2),  # the last element is that which the next iteration loads first
+        ("acquire", 0, 2),
+        ("add", 2, 2),
+    ],
+)
+def test_what_is_loaded_ahead(case, before, inside):
+    assert loads(variant, X, X[8:], X[64:], INDEX, 1000, BLOCK=256, CASE=case) == (before, inside)
+
+
+def test_one_stage_loads_nothing_ahead():
+    assert loads(variant, X, X, X, INDEX, 1000, BLOCK=256, CASE="plain", num_stages=1) == (0, 2)
+
+
+def test_what_would_not_fit_stays():
+    """Of 255 registers a thread holds 128 for the sum."""
+    assert loads(variant, X, X, X, INDEX, 1000, BLOCK=4096, CASE="plain", num_warps=1) == (0, 2)
+    assert loads(variant, X, X, X, INDEX, 1000, BLOCK=4096, CASE="plain", num_warps=4) == (2, 2)
+
+
+@deuteron.jit
+def with_dot(x, out, n, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    acc = tl.zeros((BLOCK,), tl.float32)
+    for k in range(n):
+        acc += tl.load(x + k * BLOCK + i)
+    square = tl.broadcast_to(acc[:, None], (BLOCK, BLOCK))
+    tl.store(out + i[:, None] * BLOCK + i[None, :], tl.dot(square, square))
+
+
+def test_kernels_with_dots_stay_as_they_are():
+    assert loads(with_dot, X, X, 4, BLOCK=32) == (0, 1)
