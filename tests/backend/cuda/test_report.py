@@ -187,6 +187,9 @@ def in_loop(x, indices, out, n, KIND: tl.constexpr):
             tl.store(x + k * 4096 + i[:, None] * 64 + i[None, :], tile)
         else:
             total += tl.load(x + k * 4096 + i[:, None] * 64 + i[None, :])
+            if KIND == "beside":
+                ones = tl.full((64, 64), 1, tl.float16)
+                total = tl.dot(ones, ones, total)
     tl.store(out + i[:, None] * 64 + i[None, :], total)
 
 
@@ -197,7 +200,7 @@ def in_loop(x, indices, out, n, KIND: tl.constexpr):
         ("atomic", "tt.atomic_rmw keeps the iterations in order"),
         ("branch", "it is in a branch"),
         ("stores", "the loop stores to the same argument"),
-        ("plain", "no dot reads it"),
+        ("beside", "no dot reads it"),
     ],
 )
 def test_why_a_load_is_not_pipelined(kind, reason):
@@ -205,6 +208,13 @@ def test_why_a_load_is_not_pipelined(kind, reason):
     report = compile_for("cuda:80", in_loop, x, aligned(np.zeros(1 << 12, np.int32)), out, 5, KIND=kind).report()
     found = [load for load in report.not_pipelined if load.reason.startswith(reason)]
     assert found and "tl.load(x" in line(found[-1].place)
+
+
+def test_loads_without_dots_go_into_registers():
+    x, out = aligned(np.zeros(1 << 16, np.float16)), aligned(np.zeros(4096, np.float32))
+    report = compile_for("cuda:80", in_loop, x, aligned(np.zeros(1 << 12, np.int32)), out, 5, KIND="plain").report()
+    assert [load.how for load in report.pipelined] == ["registers"] and not report.not_pipelined
+    assert "16 registers for what is loaded ahead, besides 32 for other tiles, of 191" in report.pipelined[0].remark
 
 
 @pytest.mark.parametrize("kind", ["by constant", "by argument"])

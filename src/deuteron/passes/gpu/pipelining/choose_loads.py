@@ -46,6 +46,8 @@ from deuteron.passes.gpu.rings.buffered_loads import (
 
 # Of a thread, for what is under way to it in one iteration: 32 registers. Not measured.
 MAX_PREFETCHED_BYTES = 128
+IN_BRANCH = "it is in a branch"
+NO_DOT = "no dot reads it; tl.range(num_stages=...) pipelines loops without one"
 
 
 @dataclass
@@ -58,6 +60,7 @@ class ChosenLoads:
 
 def choose_loads(loop: scf.ForOp, info: AxisInfoAnalysis, copies_without_dot: bool, config: GPUConfig) -> ChosenLoads:
     if not copies_without_dot and _obstacle_in_loop(loop) is None and not _is_among_dots(loop):
+        _remark_others(loop)
         return ChosenLoads(prefetched=loads_into_registers(loop, config))
     chosen, room = ChosenLoads(), MAX_PREFETCHED_BYTES
     for load in _candidates(loop, copies_without_dot):
@@ -74,6 +77,15 @@ def choose_loads(loop: scf.ForOp, info: AxisInfoAnalysis, copies_without_dot: bo
             too_many = f"{obstacle}, and {size} bytes a thread are too many to load ahead"
             remark(load, Kind.NOT_AHEAD, too_many, bytes_per_thread=size)
     return chosen
+
+
+def _remark_others(loop: scf.ForOp) -> None:
+    """What does not go into registers ahead, in a loop without dots."""
+    for load in loads_of(loop):
+        if load.parent is not loop.body.block:
+            remark(load, Kind.NOT_AHEAD, IN_BRANCH)
+        elif not isinstance(load, LoadOp):
+            remark(load, Kind.NOT_AHEAD, NO_DOT)
 
 
 def _is_among_dots(loop: scf.ForOp) -> bool:
@@ -121,13 +133,13 @@ def _obstacle_in_loop(loop: scf.ForOp) -> str | None:
 def _obstacle_of(load: Load, loop: scf.ForOp, written: Targets, without_dot: bool) -> str | None:
     """What keeps a load from running ahead, in words."""
     if load.parent is not loop.body.block:
-        return "it is in a branch"
+        return IN_BRANCH
     if not is_apart(load, written):
         return "the loop stores to the same argument"
     if without_dot and not list(load.result.uses):
         return "nothing reads it"
     if not without_dot and not feeds_dot(load.result):
-        return "no dot reads it; tl.range(num_stages=...) pipelines loops without one"
+        return NO_DOT
     return Ahead(loop, _needs(load)).obstacle
 
 
