@@ -65,8 +65,19 @@ def test_what_is_loaded_ahead(case, before, inside):
     assert loads(variant, X, X[8:], X[64:], INDEX, 1000, BLOCK=256, CASE=case) == (before, inside)
 
 
-def test_one_stage_loads_nothing_ahead():
-    assert loads(variant, X, X, X, INDEX, 1000, BLOCK=256, CASE="plain", num_stages=1) == (0, 2)
+def test_stages_are_of_copies():
+    """Which are as many as a loop says itself; of one that says so there are none."""
+    assert loads(variant, X, X, X, INDEX, 1000, BLOCK=256, CASE="plain", num_stages=1) == (2, 2)
+    assert loads(with_stages, X, X, 1000, BLOCK=256) == (0, 1)
+
+
+@deuteron.jit
+def with_stages(x, out, n, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    acc = tl.zeros((BLOCK,), tl.float32)
+    for k in tl.range(n, num_stages=1):
+        acc += tl.load(x + k * BLOCK + i)
+    tl.store(out + i, acc)
 
 
 def test_what_would_not_fit_stays():

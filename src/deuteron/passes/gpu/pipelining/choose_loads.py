@@ -32,7 +32,7 @@ from deuteron.ir.tt.memory import LoadOp
 from deuteron.ir.ttg.layout import layout_of
 from deuteron.ir.types import byte_width_of, is_tile
 from deuteron.layout.linear import REGISTER
-from deuteron.machine.gpu import GPUConfig
+from deuteron.machine.gpu import GPU, GPUConfig
 from deuteron.passes.carried_values import is_innermost
 from deuteron.passes.gpu.pipelining.loads_into_registers import loads_into_registers
 from deuteron.passes.gpu.pipelining.run_ahead import Ahead
@@ -58,14 +58,11 @@ class ChosenLoads:
     prefetched: list[LoadOp] = field(default_factory=list)
 
 
-def choose_loads(loop: scf.ForOp, info: AxisInfoAnalysis, copies_without_dot: bool, config: GPUConfig) -> ChosenLoads:
-    if not copies_without_dot and _obstacle_in_loop(loop) is None and not _is_among_dots(loop):
-        _remark_others(loop)
-        return ChosenLoads(prefetched=loads_into_registers(loop, config))
+def choose_loads(loop: scf.ForOp, info: AxisInfoAnalysis, also_without_dot: bool, machine: GPU) -> ChosenLoads:
     chosen, room = ChosenLoads(), MAX_PREFETCHED_BYTES
-    for load in _candidates(loop, copies_without_dot):
+    for load in _candidates(loop, also_without_dot):
         one = BufferedLoad.of(load, info)
-        obstacle = obstacle_to_copies(one, info, config.machine)
+        obstacle = obstacle_to_copies(one, info, machine)
         if obstacle is None:
             chosen.copied.append(one)
         elif _bytes_per_thread(load) <= room:
@@ -79,16 +76,18 @@ def choose_loads(loop: scf.ForOp, info: AxisInfoAnalysis, copies_without_dot: bo
     return chosen
 
 
-def _remark_others(loop: scf.ForOp) -> None:
-    """What does not go into registers ahead, in a loop without dots."""
+def choose_without_dots(loop: scf.ForOp, config: GPUConfig) -> list[LoadOp]:
+    """The loads of a loop without dots that go into registers ahead."""
+    of_loop = _obstacle_in_loop(loop)
     for load in loads_of(loop):
-        if load.parent is not loop.body.block:
-            remark(load, Kind.NOT_AHEAD, IN_BRANCH)
-        elif not isinstance(load, LoadOp):
-            remark(load, Kind.NOT_AHEAD, NO_DOT)
+        place = IN_BRANCH if load.parent is not loop.body.block else None
+        obstacle = of_loop or place or (None if isinstance(load, LoadOp) else NO_DOT)
+        if obstacle is not None:
+            remark(load, Kind.NOT_AHEAD, obstacle)
+    return [] if of_loop else loads_into_registers(loop, config)
 
 
-def _is_among_dots(loop: scf.ForOp) -> bool:
+def is_among_dots(loop: scf.ForOp) -> bool:
     """Whether the kernel has dots: what they hold in registers is not known here."""
     func = loop.parent_op()
     while not isinstance(func, FuncOp):

@@ -14,8 +14,9 @@
 
 Where threads wait for each other is found later, by the analysis of hazards. Where TMA copies, the wait is for an
 mbarrier of the slot, and the loop carries its phase as well. `tl.range(num_stages=...)` goes before the option. What
-cannot be copied, and what kernels without dots load in their loops, is loaded into registers one iteration ahead
-(prefetch_loads.py). Loads whose addresses depend on loads stay; loops stay rolled.
+cannot be copied is loaded into registers one iteration ahead (prefetch_loads.py), and so is what kernels without dots
+load in their loops, whatever the option says: it counts buffers. Loads whose addresses depend on loads stay; loops stay
+rolled.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ from deuteron.ir.types import num_bytes_of
 from deuteron.machine.gpu import GPUConfig
 from deuteron.passes.carried_values import carry
 from deuteron.passes.gpu.pipelining.chained_dots import dots_to_delay, first_dot, is_read_by
-from deuteron.passes.gpu.pipelining.choose_loads import choose_loads, loads_of
+from deuteron.passes.gpu.pipelining.choose_loads import choose_loads, choose_without_dots, is_among_dots, loads_of
 from deuteron.passes.gpu.pipelining.prefetch_loads import prefetch
 from deuteron.passes.gpu.pipelining.run_ahead import RingAhead, next_iteration
 from deuteron.passes.gpu.rings.buffered_loads import BufferedLoad
@@ -220,11 +221,13 @@ class PipelineLoads(Optimisation):
 
     def _pipeline(self, loop: scf.ForOp, info: AxisInfoAnalysis) -> bool:
         hint = loop.attributes.get("tt.num_stages")
+        if hint is None and not is_among_dots(loop):
+            return self._prefetch(loop)
         num_stages = hint.value.data if hint is not None else self.config.num_stages
         if num_stages < 2:
             _stay(loop, f"num_stages is {num_stages}, below 2", num_stages=num_stages)
             return False
-        chosen = choose_loads(loop, info, hint is not None, self.config)
+        chosen = choose_loads(loop, info, hint is not None, self.config.machine)
         if chosen.prefetched:
             loop = prefetch(loop, chosen.prefetched)
         if chosen.copied:
@@ -232,3 +235,9 @@ class PipelineLoads(Optimisation):
             schedule = Schedule.of(loop, chosen.copied, num_stages, self.config)
             _Pipeline(loop, chosen.copied, schedule, to_delay).rewrite()
         return bool(chosen.copied or chosen.prefetched)
+
+    def _prefetch(self, loop: scf.ForOp) -> bool:
+        loads = choose_without_dots(loop, self.config)
+        if loads:
+            prefetch(loop, loads)
+        return bool(loads)
