@@ -6,6 +6,7 @@
     .maxnreg 32                         two, which may spill a few registers
     Used 40 registers, 16 bytes spilled
     .maxnreg 40                         the same, told, which is kept if less is spilled
+    .maxnreg 48                         one CTA less, if that spills as well
     1,604 registers live at once        they spill, whatever is done
     .maxnreg 255                        told at once, all that a thread may have
 
@@ -69,7 +70,17 @@ def assemble_to_fit(
     used, then = cubin.resources, fitted.resources
     before, after = (_num_ctas(machine, int(threads[1]), one, dynamic_shared) for one in (used, then))
     spared = SPILLED_FOR_TWICE if after >= 2 * before else 0
-    return fitted if then.spill_bytes <= used.spill_bytes + spared else cubin
+    kept = fitted if then.spill_bytes <= used.spill_bytes + spared else cubin
+    if not used.spill_bytes or not then.spill_bytes:
+        return kept
+    roomier = _limited(ptx, _registers_for(machine, int(threads[1]), before - 1))
+    return min(kept, assemble(roomier, architecture.name, fp_fusion), key=lambda one: one.resources.spill_bytes)
+
+
+def _registers_for(machine: GPU, num_threads: int, ctas: int) -> int:
+    """The most registers with which so many CTAs fit, one at least."""
+    counts = range(_most_registers(machine, num_threads), 0, -1)
+    return next(count for count in counts if occupancy(machine, num_threads, count, 0).ctas >= max(ctas, 1))
 
 
 def _num_ctas(machine: GPU, num_threads: int, used: Resources, dynamic_shared: int) -> int:
