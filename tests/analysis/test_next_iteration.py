@@ -5,7 +5,7 @@ from xdsl.dialects import scf
 
 import deuteron
 import deuteron.language as tl
-from deuteron.analysis.next_iteration import is_apart_from_next
+from deuteron.analysis.next_iteration import is_apart_from_next, may_meet_next
 from deuteron.analysis.tile_polynomials import TilePolynomials
 from deuteron.frontend import lower_function
 from deuteron.ir.nested import nested_ops
@@ -54,3 +54,25 @@ def test_ranges_of_addresses(step, ahead, factor, case):
 @pytest.mark.parametrize("case", ["row", "loaded"])
 def test_what_is_not_known(case):
     assert not apart(64, 0, 1, case)
+
+
+@deuteron.jit
+def recurrence(p, q, n, stride, LAG: tl.constexpr, CASE: tl.constexpr):
+    i = tl.arange(0, 16)
+    for t in range(n):
+        columns = i if CASE != "scaled" else i * stride
+        x = tl.load(p + (t - LAG) * stride + columns)
+        tl.store(q + t * stride + columns, x + 1)
+
+
+@pytest.mark.parametrize(
+    ("lag", "case", "meets"), [(0, "", False), (1, "", True), (2, "", False), (1, "scaled", False)]
+)
+def test_one_array_as_two_arguments(lag, case, meets):
+    """Rows are of a length that is not known; of other strides within a tile nothing is."""
+    types = {"p": "*fp32", "q": "*fp32", "n": "i32", "stride": "i32", "LAG": "constexpr", "CASE": "constexpr"}
+    module = lower_function(recurrence, types, {"LAG": lag, "CASE": case}, {})
+    run_passes(module, tile_passes())
+    (loop,), (store,), (load,) = (nested_ops(module, kind) for kind in (scf.ForOp, StoreOp, LoadOp))
+    assert may_meet_next(store, load, loop, TilePolynomials()) == meets
+    assert not is_apart_from_next(store, load, loop, TilePolynomials())

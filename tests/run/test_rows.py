@@ -99,3 +99,21 @@ def test_small_tiles_for_all_rows(draw, poisoned, check_norm, rows, block, num_w
     rotate[(1,)](q, cos, numbers, out, ROWS=rows, BLOCK=block, num_warps=num_warps)
     wide = cos.astype(np.float64)
     check_norm(out, q[numbers] * wide + np.exp(wide - 1), 1e-5)
+
+
+@triton.jit
+def recurrence(before, after, n, stride, BLOCK: tl.constexpr):
+    """A row is made of the one before; `before` and `after` may be one array."""
+    i = tl.arange(0, BLOCK)
+    for t in range(1, n):
+        x = tl.load(before + (t - 1) * stride + i)
+        tl.store(after + t * stride + i, 2 * x + 1)
+
+
+def test_one_array_as_two_arguments(draw):
+    states = draw("int32", (6, 64), -9, 9)
+    expected = states.copy()
+    for t in range(1, 6):
+        expected[t] = 2 * expected[t - 1] + 1
+    recurrence[(1,)](states, states, 6, 64, BLOCK=64)
+    np.testing.assert_array_equal(states, expected)

@@ -1,11 +1,17 @@
-"""Whether a load may come before a store of the iteration before its own, to the same argument.
+"""Whether a load may come before a store of the iteration before its own.
 
     for i in range(0, n, 1024):
         x = tl.load(p + i + arange(0, 1024))          reads from p + i + 1024 on in the next iteration ...
         tl.store(p + i + arange(0, 1024), 2 * x)      ... and this one stores up to p + i + 1023: apart
 
-Addresses are polynomials (tile_polynomials.py). By how much the load is ahead has to be a constant, and more than the
-tiles reach in memory: strides that are only known at run time prove nothing.
+    for t in range(n):
+        x = tl.load(p + (t - 1) * stride)             reads p + t * stride in the next iteration ...
+        tl.store(q + t * stride, x + 1)               ... which this one stores, if p and q are one array: may meet
+
+Addresses are polynomials (tile_polynomials.py). Through one argument, by how much the load is ahead has to be a
+constant, and more than the tiles reach in memory: strides that are only known at run time prove nothing. Different
+arguments are taken not to overlap, but where one array passed as both would certainly be read where it was just
+written: whoever passes it twice means that.
 """
 
 from __future__ import annotations
@@ -13,43 +19,63 @@ from __future__ import annotations
 from xdsl.dialects import scf
 from xdsl.ir import SSAValue
 
-from deuteron.analysis.polynomial import Atom, Polynomial
+from deuteron.analysis.polynomial import Atom, Polynomial, sum_of
 from deuteron.analysis.tile_polynomials import TilePolynomials, changes_in
 from deuteron.ir.arith import constant_value
 from deuteron.ir.tt.memory import LoadOp, StoreOp
-from deuteron.ir.types import is_tile, pointee_of, shape_of
+from deuteron.ir.types import is_pointer, is_tile, pointee_of, shape_of
 
 
 def is_apart_from_next(store: StoreOp, load: LoadOp, loop: scf.ForOp, known: TilePolynomials) -> bool:
     """Whether nothing that the load reads in the next iteration is what the store writes in this one."""
+    found = _ahead(store, load, loop, known)
+    if found is None:
+        return False
+    ahead, low, high = found
+    return ahead.number is not None and not low <= ahead.number <= high
+
+
+def may_meet_next(store: StoreOp, load: LoadOp, loop: scf.ForOp, known: TilePolynomials) -> bool:
+    """Whether the next iteration reads what this one writes if all arguments were one array."""
+    found = _ahead(store, load, loop, known)
+    if found is None:
+        return False
+    ahead, low, high = found
+    distance = ahead.split(lambda monomial: not any(is_pointer(atom.value.type) for atom in monomial))[0].number
+    return distance is not None and low <= distance <= high
+
+
+def _ahead(store: StoreOp, load: LoadOp, loop: scf.ForOp, known: TilePolynomials) -> tuple[Polynomial, int, int] | None:
+    """How far after the store the next iteration's load begins, and from where to where they overlap; None: unknown."""
     step, read, written = constant_value(loop.step), known.of(load.ptr), known.of(store.ptr)
     if not step or read is None or written is None or pointee_of(load.ptr.type) != pointee_of(store.ptr.type):
-        return False
+        return None
     index = known.atom(loop.body.block.args[0])
-    advance = _advance(read, index, step)
-    bases = [polynomial.split(_is_uniform)[0] for polynomial in (read, written)]
-    reaches = _reach(load.ptr, read), _reach(store.ptr, written)
+    advance, reaches = _advance(read, index, step), (_reach(load.ptr, read), _reach(store.ptr, written))
     if advance is None or None in reaches or _varies(read, index, loop):
-        return False
-    ahead = (bases[0] + Polynomial.constant(advance) - bases[1]).number
+        return None
+    bases = [polynomial.split(_is_uniform)[0] for polynomial in (read, written)]
     (read_low, read_high), (written_low, written_high) = reaches
-    return ahead is not None and not written_low - read_high <= ahead <= written_high - read_low
+    return bases[0] + advance - bases[1], written_low - read_high, written_high - read_low
 
 
 def _is_uniform(monomial: tuple[Atom, ...]) -> bool:
     return all(atom.axis is None for atom in monomial)
 
 
-def _advance(polynomial: Polynomial, index: Atom, step: int) -> int | None:
-    """By how much it grows with the index, where that is a constant."""
+def _advance(polynomial: Polynomial, index: Atom, step: int) -> Polynomial | None:
+    """By how much it grows in an iteration, where that is the same everywhere."""
     with_index, _ = polynomial.split(lambda monomial: index in monomial)
-    factors = dict(with_index)
-    return factors.get((index,), 0) * step if factors.keys() <= {(index,)} else None
+    if any(monomial.count(index) > 1 or not _is_uniform(monomial) for monomial, _ in with_index):
+        return None
+    return sum_of(Polynomial({tuple(a for a in m if a != index): factor * step}) for m, factor in with_index)
 
 
 def _varies(polynomial: Polynomial, index: Atom, loop: scf.ForOp) -> bool:
     """Whether it depends on what is computed in the loop, besides the index."""
-    return changes_in(polynomial.split(lambda monomial: index not in monomial)[0], loop)
+    factors = polynomial.split(lambda monomial: index in monomial)
+    others = sum_of(Polynomial({tuple(a for a in m if a != index): factor}) for part in factors for m, factor in part)
+    return changes_in(others, loop)
 
 
 def _reach(pointer: SSAValue, polynomial: Polynomial) -> tuple[int, int] | None:

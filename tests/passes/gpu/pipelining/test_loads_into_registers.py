@@ -56,7 +56,11 @@ def loads(kernel, *args, **given):
         ("branch", 2, 3),
         ("elsewhere", 2, 2),
         ("in place", 2, 2),
-        ("next block", 1, 2),  # the last element is that which the next iteration loads first
+        (
+            "next block",
+            0,
+            2,
+        ),  # the next iteration loads the last element, also if `y` is `x`
         ("acquire", 0, 2),
         ("add", 2, 2),
     ],

@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from xdsl.dialects import scf
 from xdsl.ir import Attribute, Operation, SSAValue
 
-from deuteron.analysis.next_iteration import is_apart_from_next
+from deuteron.analysis.next_iteration import is_apart_from_next, may_meet_next
 from deuteron.analysis.tile_polynomials import TilePolynomials
 from deuteron.analysis.written_arguments import is_apart, written_by
 from deuteron.ir.effects import GLOBAL, WRITE, effects_inside
@@ -56,7 +56,7 @@ def loads_into_registers(loop: scf.ForOp, config: GPUConfig) -> list[LoadOp]:
 def _obstacle_of(load: LoadOp, loop: scf.ForOp, known: TilePolynomials) -> str | None:
     """What keeps a load from running ahead, in words."""
     if not all(_may_follow(writer, load, loop, known) for writer in _writers(loop)):
-        return "the loop stores to the same argument"
+        return "the loop stores to the same argument, or to what may be the same place"
     if not list(load.result.uses):
         return "nothing reads it"
     return Ahead(loop, load.operands).obstacle
@@ -70,9 +70,9 @@ def _writers(loop: scf.ForOp) -> Iterator[Operation]:
 
 def _may_follow(writer: Operation, load: LoadOp, loop: scf.ForOp, known: TilePolynomials) -> bool:
     """Whether what one iteration writes is not what the next loads."""
-    if is_apart(load, written_by(writer)):
-        return True
-    return isinstance(writer, StoreOp) and is_apart_from_next(writer, load, loop, known)
+    if not is_apart(load, written_by(writer)):
+        return isinstance(writer, StoreOp) and is_apart_from_next(writer, load, loop, known)
+    return not (isinstance(writer, StoreOp) and may_meet_next(writer, load, loop, known))
 
 
 def _held(loop: scf.ForOp, known: TilePolynomials) -> int:
