@@ -20,7 +20,7 @@ from deuteron.ir.nested import nested_ops
 from deuteron.ir.tt.function import FuncOp
 from deuteron.ir.tt.memory import LoadOp
 from deuteron.ir.ttg.inference import is_elementwise, is_flexible
-from deuteron.ir.types import byte_width_of, is_tile, pointee_of
+from deuteron.ir.types import byte_width_of, pointee_of
 from deuteron.layout.linear import LANE, REGISTER, LinearLayout
 from deuteron.passes.gpu.layouts.anchors import contiguous_order
 from deuteron.passes.gpu.layouts.homes import Homes
