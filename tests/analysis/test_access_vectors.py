@@ -7,6 +7,7 @@ import pytest
 from deuteron.analysis.access_vectors import access_vectors, copy_vectors
 from deuteron.analysis.axis_info import AxisInfo
 from deuteron.layout.distributed import blocked
+from deuteron.layout.linear import LinearLayout
 from deuteron.layout.shared import mma_shared, row_major
 
 SHAPE = (32, 64)
@@ -52,6 +53,9 @@ def test_neighbours_in_memory_must_be_neighbours_in_shared_memory():
     assert {len(group) for group in copy_vectors(LAYOUT, columns, words, None, 4, (4, 8, 16))} == {1}
 
 
-def test_what_several_threads_hold_is_not_copied():
+def test_what_several_threads_hold_is_copied_and_what_a_thread_holds_twice_is_not():
+    """Of several threads one copies."""
     replicated = blocked(SHAPE, (1, 8), (4, 8), (16, 1), (1, 0))
-    assert copy_vectors(replicated, row_major(SHAPE), POINTER, None, 2, (4, 8, 16)) is None
+    assert copy_vectors(replicated, row_major(SHAPE), POINTER, None, 2, (4, 8, 16)) == [list(range(8))]
+    twice = replicated * LinearLayout.zeros(2, "register", "dim0")
+    assert copy_vectors(twice, row_major(SHAPE), POINTER, None, 2, (4, 8, 16)) is None
