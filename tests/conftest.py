@@ -1,7 +1,7 @@
 """What all tests share: a cache of their own, and random data that can be drawn again.
 
 A test that asks for `by_pointers` gets kernels whose loads stay loads of pointers on sm_90, as where TMA cannot copy;
-one that asks for `way` runs for both.
+one that asks for `way` runs for both. What kernels for the CPU write behind their scratch memory fails the test.
 Every test has a fresh seed, which pytest prints where it fails: that of the generator `rng`, and of the moments when
 asynchronous copies and products happen on the emulator.
 
@@ -13,6 +13,7 @@ Where many cases of a test cost much and say little more than some, `@pytest.mar
 
 from __future__ import annotations
 
+import ctypes
 import os
 import secrets
 import signal
@@ -21,6 +22,8 @@ import zlib
 import hypothesis
 import numpy as np
 import pytest
+
+from deuteron.backend.cpu import driver
 
 # A shell that starts the tests in the background has this signal ignored, by what they start as well.
 signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -48,6 +51,33 @@ def own_cache(tmp_path_factory: pytest.TempPathFactory):
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("DEUTERON_CACHE_DIR", str(tmp_path_factory.mktemp("cache")))
         yield
+
+
+@pytest.fixture(autouse=True)
+def guarded_scratch(monkeypatch: pytest.MonkeyPatch):
+    """A kernel for the CPU that writes behind its scratch memory fails its test, not another one that uses the heap."""
+    guarded = GuardedScratch()
+    monkeypatch.setattr(driver, "_scratch", guarded)
+    yield
+    guarded.check()
+
+
+class GuardedScratch(driver.Scratch):
+    """Scratch memory of the size that is asked for, with bytes behind it that nobody may write."""
+
+    guard = b"\xab" * 65536
+
+    def at_least(self, size: int) -> int:
+        self.check()
+        if size != self.size:
+            super().at_least(size + len(self.guard))
+            self.size = size
+            ctypes.memmove(self.address + size, self.guard, len(self.guard))
+        return self.address
+
+    def check(self) -> None:
+        if self.size:
+            assert ctypes.string_at(self.address + self.size, len(self.guard)) == self.guard, "scratch memory overran"
 
 
 @pytest.fixture

@@ -33,6 +33,30 @@ def test_floats(draw, poisoned, check_norm, sizes, dtype, add):
     check_norm(out, expected, TOLERANCE[dtype], dtype == "float32")
 
 
+@triton.jit
+def scores_and_sums_kernel(a_ptr, b_ptr, out_ptr, num_steps, M: tl.constexpr, N: tl.constexpr, D: tl.constexpr):
+    m, n, d = tl.arange(0, M)[:, None], tl.arange(0, N)[:, None], tl.arange(0, D)[None, :]
+    a, total = tl.load(a_ptr + m * D + d), tl.zeros((M, D), tl.float32)
+    for step in range(num_steps):
+        b = tl.load(b_ptr + step * N * D + n * D + d)
+        scores = tl.dot(a, tl.trans(b))
+        total += tl.dot(scores.to(b.dtype), b)
+    tl.store(out_ptr + m * D + d, total)
+
+
+@pytest.mark.parametrize("dtype", ["bfloat16", "float16", "float32"])
+@pytest.mark.parametrize("sizes", [(16, 16, 16), (32, 16, 32)])
+def test_a_product_of_each_step_beside_one_that_steps_add_to(draw, poisoned, dtype, sizes):
+    """The second one may be computed of several steps at a time, the first one may not. All numbers are exact."""
+    m, n, d = sizes
+    num_steps = 7
+    a, b = (draw("int8", shape, -2, 2).astype(draw(dtype, 1).dtype) for shape in ((m, d), (num_steps * n, d)))
+    out = poisoned("float32", (m, d))
+    scores_and_sums_kernel[(1,)](a, b, out, num_steps, M=m, N=n, D=d)
+    wide, rows = a.astype(np.float64), b.astype(np.float64)
+    np.testing.assert_array_equal(out, wide @ rows.T @ rows)
+
+
 @pytest.mark.parametrize("add", [False, True])
 def test_bytes_accumulate_in_int32(draw, poisoned, check, add):
     m, n, k = 16, 32, 64

@@ -49,7 +49,7 @@ _LONG, _INTERRUPTIBLE = 300_000_000, 50_000_000
 _TIMED_FIRST, _TIMED_EVERY = 3, 64  # launches of several programs from Python of which the first is timed
 
 
-class _Scratch(threading.local):
+class Scratch(threading.local):
     """Memory of the calling thread, which grows to what the largest kernel so far needs."""
 
     size = 0
@@ -64,7 +64,7 @@ class _Scratch(threading.local):
         return self.address
 
 
-_scratch = _Scratch()
+_scratch = Scratch()
 
 
 class LoadedKernel:

@@ -25,7 +25,8 @@ _ROW_GAP = 64  # bytes between rows of A, which else were in the same sets of th
 
 @dataclass(frozen=True)
 class OperandLayout:
-    """Strides of rows and columns, in elements, how many there are room for, and how far the next step's element is.
+    """Strides of rows and columns, in elements, how many there are room for, and how far the next step's element is: 0
+    where there is room for one step, whatever else the loop keeps of several.
 
     With `columns` the second dimension is in panels of so many, `pitch` elements apart. With a `group` above 1 so many
     neighbours along the first one are neighbours in memory; then comes the next column.
@@ -46,12 +47,16 @@ def num_steps(row_bytes: int, depth: int) -> int:
 
 def row_layout(m: int, k: int, steps: int, element_bytes: int) -> OperandLayout:
     pitch = k * steps + _ROW_GAP // element_bytes
-    return OperandLayout((pitch, 1), m * pitch, k)
+    return OperandLayout((pitch, 1), m * pitch, _advance(steps, k))
 
 
 def panel_layout(k: int, n: int, columns: int, steps: int) -> OperandLayout:
     """`columns` divides n."""
-    return OperandLayout((columns, 1), k * steps * n, k * columns, columns, k * steps * columns)
+    return OperandLayout((columns, 1), k * steps * n, _advance(steps, k * columns), columns, k * steps * columns)
+
+
+def _advance(steps: int, size: int) -> int:
+    return size if steps > 1 else 0
 
 
 def grouped(lanes: OperandLayout, group: int) -> OperandLayout:
