@@ -9,7 +9,7 @@ import pytest
 import deuteron
 import deuteron.language as tl
 from deuteron import knobs
-from deuteron.backend.cpu.trampoline import SHORT_NANOSECONDS, UNITS
+from deuteron.backend.cpu.native_target import SHORT_NANOSECONDS, UNITS
 from deuteron.compiler import ASTSource
 from deuteron.errors import LaunchError
 

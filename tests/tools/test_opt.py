@@ -92,7 +92,7 @@ LOOP = """
     %r = "scf.for"(%one, %n, %one, %t) ({
     ^bb1(%i: i32, %a: tensor<128xf32>):
       %x = "tt.load"(%p) <{operandSegmentSizes = array<i32: 1, 0, 0>, boundaryCheck = array<i32>, cache = 1 : i32,
-        evict = 1 : i32, isVolatile = false}> : (tensor<128x!tt.ptr<f32>>) -> tensor<128xf32> loc("k.py":7:9)
+        evict = 1 : i32, isVolatile = true}> : (tensor<128x!tt.ptr<f32>>) -> tensor<128xf32> loc("k.py":7:9)
       %b = "arith.addf"(%a, %x) : (tensor<128xf32>, tensor<128xf32>) -> tensor<128xf32>
       "scf.yield"(%b) : (tensor<128xf32>) -> ()
     }) : (i32, i32, i32, tensor<128xf32>) -> tensor<128xf32>
@@ -104,7 +104,7 @@ def test_remarks_have_their_line_and_are_said_once(opt):
     passes = "assign-layouts,pipeline-loads,pipeline-loads"
     result = opt("-p", passes, "-t", "cuda:80", "--remarks", input=print_module(module))
     assert printed(result).count("not-ahead") == 1
-    assert [line[:43] for line in result.stderr.splitlines()] == ["pipeline-loads: k.py:7:9: not-ahead: no dot"]
+    assert [line[:43] for line in result.stderr.splitlines()] == ["pipeline-loads: k.py:7:9: not-ahead: tt.loa"]
 
 
 def test_a_disabled_pass_does_not_run(opt):

@@ -130,6 +130,9 @@ class GCN(ISA):
             branch.yield_(zero(bits_type(op.result.type)))
         return branch.results
 
+    def fence(self, b: Builder, op: Operation) -> None:
+        b.fence('syncscope("agent") acq_rel')
+
 
 def _lane(b: Builder) -> Value:
     low = b.intrinsic("llvm.amdgcn.mbcnt.lo", "i32", const("i32", -1), const("i32", 0), overloads=())

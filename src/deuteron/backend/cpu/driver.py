@@ -32,9 +32,10 @@ from typing import Any
 from deuteron.backend.arguments import SLOT_BYTES, ArgumentSlots
 from deuteron.backend.cpu.control import CALLED_OFF, Control, pack_spans
 from deuteron.backend.cpu.control import SIZE as CONTROL_SIZE
+from deuteron.backend.cpu.native_target import MOST_SCRATCH, UNITS
 from deuteron.backend.cpu.thread_pool import run_on_threads
 from deuteron.backend.cpu.together import MOST_TOGETHER, run_together
-from deuteron.backend.cpu.trampoline import MOST_SCRATCH, UNITS, target_words, trampolines
+from deuteron.backend.cpu.trampoline import target_words, trampolines
 from deuteron.backend.llvm.loader import LoadedObject, load_object
 from deuteron.backend.metadata import KernelMetadata, Param
 from deuteron.backend.native_launch import NativeLaunch

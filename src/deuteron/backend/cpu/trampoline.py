@@ -21,15 +21,6 @@ _POINTER, _WORD = ctypes.c_void_p, ctypes.c_uint64
 _COMMON_TYPES = [_POINTER, ctypes.c_char_p, _WORD, ctypes.c_char_p]
 
 
-MOST_SCRATCH = 16 << 10  # bytes of the caller's stack that `run_here` takes
-
-# What `run_here` is given of a kernel; `time` points to the time that a program takes, which it writes.
-TARGET = "function num_arguments scratch_bytes time clock".split()  # noqa: SIM905
-# A grid that takes less runs on the caller's thread: Python, and waking others, takes as long (on two cores: 8 us).
-SHORT_NANOSECONDS = 20_000
-UNITS = 1024  # of a nanosecond, in which the time of a program is kept
-
-
 class Trampolines(NamedTuple):
     """The functions as ctypes calls them, without the interpreter's lock; values and grid are bytes objects. Of
     `run_here` the address: machine code calls it.

@@ -5,7 +5,7 @@ trampoline_module()         the functions run_range, run_shared and run_here
 
 from __future__ import annotations
 
-from deuteron.backend.cpu.trampoline import SHORT_NANOSECONDS, TARGET, UNITS
+from deuteron.backend.cpu.native_target import SHORT_NANOSECONDS, TARGET, UNITS
 from deuteron.backend.llvm.builder import Builder
 from deuteron.backend.llvm.module import Module
 from deuteron.backend.llvm.types import Value, const

@@ -23,12 +23,15 @@ from deuteron.passes.tile.unroll_loops import UnrollLoops
 from deuteron.passes.tile.unswitch_loops import UnswitchLoops
 
 
-def tile_passes(tma_bytes: int = 0, loads_ahead: bool = True, has_ptx: bool = True) -> list[ModulePass]:
+def tile_passes(
+    tma_bytes: int = 0, loads_ahead: bool = True, has_ptx: bool = True, splits_loops: bool = True
+) -> list[ModulePass]:
     """The passes that turn the frontend's tile IR, or one that came as text, into what backends take.
 
     `tma_bytes`: the largest block of a tensor that the target copies by itself. `loads_ahead`: whether it loads for
     later iterations of a loop. A CPU does not: there a branch costs less than the masks that stand for it. `has_ptx`:
-    whether it takes inline assembly as it is.
+    whether it takes inline assembly as it is. `splits_loops`: whether loops of dots are split where masks hold for
+    whole tiles; it is measured with wgmma alone, and with mma.sync attention for sm_120 spilled by it.
     """
     return [
         # First: everything below looks at one function.
@@ -57,7 +60,7 @@ def tile_passes(tma_bytes: int = 0, loads_ahead: bool = True, has_ptx: bool = Tr
         *([] if has_ptx else [TranslateAssembly()]),
         # Before combining: equal masks have to be one value.
         MergeCommonSubexpressions(),
-        *(branch_passes() if loads_ahead else []),
+        *(branch_passes(splits_loops) if loads_ahead else []),
         Combine(),
         # After everything that makes ops in a loop.
         HoistInvariants(),
@@ -68,7 +71,7 @@ def tile_passes(tma_bytes: int = 0, loads_ahead: bool = True, has_ptx: bool = Tr
     ]
 
 
-def branch_passes() -> list[ModulePass]:
+def branch_passes(splits_loops: bool) -> list[ModulePass]:
     """Those that leave fewer branches around loads, and fewer masks in loops."""
     unswitch = [
         UnswitchLoops(),
@@ -84,7 +87,7 @@ def branch_passes() -> list[ModulePass]:
         *unswitch,
         *unswitch,
         # After unswitching: masks that one branch has are there by themselves. After equal masks are one value.
-        SplitLoops(),
+        *([SplitLoops()] if splits_loops else []),
         # After it: masks of whole tiles are constants.
         Fold(),
     ]

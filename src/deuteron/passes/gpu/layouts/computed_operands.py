@@ -26,7 +26,8 @@ from deuteron.ir.ttg.shared import LocalLoadOp
 from deuteron.ir.types import bit_width_of, byte_width_of, is_tile, num_elements_of, shape_of
 from deuteron.layout.linear import OFFSET
 
-WORD_BITS, WORD_BYTES = 32, 4
+WORD_BYTES = 4
+WORD_BITS = 8 * WORD_BYTES
 # A thread reads 16 bytes at once.
 MOST_NEIGHBOURS = 8
 # What is computed more than once where warps hold the same part of an operand.
