@@ -66,9 +66,8 @@ def compare_all(options: argparse.Namespace) -> int:
 
 
 def names(dtype: str, words: list[str]) -> list[str]:
-    """The operators that take such numbers, and give the same for the same ones."""
-    known = _operators(dtype)
-    return [name for name in known if not words or any(word in name for word in words)]
+    """The operators that take such numbers, of those whose names contain a word."""
+    return [name for name in _operators(dtype) if not words or any(word in name for word in words)]
 
 
 def _operators(dtype: str) -> dict[str, Any]:
