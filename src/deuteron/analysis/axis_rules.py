@@ -21,6 +21,7 @@ from deuteron.ir.arith import CmpIOp, SelectOp, constant_value
 from deuteron.ir.casts import ExtSIOp, ExtUIOp, TruncIOp
 from deuteron.ir.tt.memory import AddPtrOp
 from deuteron.ir.tt.shape import BroadcastOp, ExpandDimsOp, MakeRangeOp, SplatOp, TransOp
+from deuteron.ir.ttg.convert import ConvertLayoutOp
 from deuteron.ir.types import byte_width_of, pointee_of, shape_of
 
 Rule = Callable[[Operation, list[AxisInfo]], AxisInfo]
@@ -205,6 +206,7 @@ RULES: dict[type[Operation], Rule] = {
     ExpandDimsOp: _expand_dims,
     BroadcastOp: _broadcast,
     TransOp: _trans,
+    ConvertLayoutOp: _first,
     AddPtrOp: _addptr,
     arith.AddiOp: _add,
     arith.SubiOp: _sub,

@@ -52,6 +52,23 @@ def test_a_mask_that_is_constant_over_a_vector_keeps_it_wide():
 
 
 @deuteron.jit
+def gather_rows(index, x, out):
+    rows, columns = tl.arange(0, 32), tl.arange(0, 64)
+    row = tl.load(index + rows).to(tl.int64)
+    tl.store(out + rows[:, None] * 64 + columns[None, :], tl.load(x + row[:, None] * 64 + columns[None, :]))
+
+
+def test_rows_whose_numbers_are_loaded_are_accessed_by_128_bits(rng):
+    """They are converted into the layout of the rows, which changes nothing of what is known of them."""
+    index, x = aligned(rng.permutation(32).astype(np.int32)), drawn(rng, np.float32, 32 * 64)
+    out = aligned(np.zeros((32, 64), np.float32))
+    kernel = compile_for("cuda:90", gather_rows, index, x, out)
+    assert instructions_with(kernel, "ld.global.nc.v4.b32")
+    emulate(gather_rows, index, x, out)
+    np.testing.assert_array_equal(out, x.reshape(32, 64)[index])
+
+
+@deuteron.jit
 def sum_until_negative(x, out, n, BLOCK: tl.constexpr):
     pointers, total = x + tl.arange(0, BLOCK), tl.zeros([BLOCK], tl.float32)
     for _ in range(n):
