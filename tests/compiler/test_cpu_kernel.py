@@ -10,7 +10,7 @@ import pytest
 import deuteron
 import deuteron.language as tl
 from deuteron.compiler import ASTSource, IRSource
-from deuteron.errors import CompilationError, UsageError
+from deuteron.errors import CompilationError, LaunchError, UsageError
 from deuteron.options import Target
 
 
@@ -34,6 +34,17 @@ def check(kernel):
     out = np.full_like(x, np.nan)
     kernel[(7,)](x, out, 19, 2.5, 19)
     np.testing.assert_array_equal(out, x * np.float32(2.5))
+
+
+def test_compiled_in_arguments_may_be_given_or_left_out():
+    signature = {**SIGNATURE, "stride": "constexpr"}
+    kernel = deuteron.compile(ASTSource(scale_rows, signature, {"BLOCK": 32, "stride": 1}), target="cpu")
+    for arguments in [(1, 2.5, 19, 32), (1, 2.5, 19), (2.5, 19)]:
+        x, out = np.arange(19, dtype=np.float32), np.full(19, np.nan, np.float32)
+        kernel[(1,)](x, out, *arguments)
+        np.testing.assert_array_equal(out, x * np.float32(2.5))
+    with pytest.raises(LaunchError, match="takes x_ptr, out_ptr, factor, n, got 3 arguments"):
+        kernel[(1,)](x, out, 2.5)
 
 
 def test_stages_and_metadata():

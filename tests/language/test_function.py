@@ -108,6 +108,11 @@ def test_key_changes_with_a_compile_time_function(key):
     assert key(text.format(1)) != key(text.format(2))
 
 
+def test_key_changes_with_what_a_function_in_a_constexpr_uses(key):
+    text = "W = {}\n@tl.constexpr\ndef f(n): return n + W if n else f(1)\n@jit\ndef kernel(x): return f(x)\n"
+    assert key(text.format(1)) != key(text.format(2))
+
+
 def test_key_changes_with_a_marked_function_of_python(key):
     made = "def made(g):\n  def f(x, _semantic): return g(x)\n  return f\n"
     text = "f = made(lambda x: x.value + {})\nf.__triton_builtin__ = True\n@jit\ndef kernel(x): return f(x)\n"

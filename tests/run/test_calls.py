@@ -94,3 +94,20 @@ def test_a_type_as_a_constexpr(draw, poisoned, check, name):
     x, out = draw("float32", 32, -10, 10), poisoned("float32", 32)
     dtype_kernel[(1,)](x, out, DTYPE=getattr(tl, name), BLOCK=32)
     check(out, x.astype(name).astype(np.float64) * 3)
+
+
+@tl.constexpr
+def sum_dtype(dtype):
+    return tl.int64 if dtype.is_int() else dtype
+
+
+@triton.jit
+def function_in_a_constexpr_kernel(x_ptr, out_ptr, BLOCK: tl.constexpr):
+    accumulator: tl.constexpr = sum_dtype(x_ptr.dtype.element_ty)
+    tl.store(out_ptr, tl.sum(tl.load(x_ptr + tl.arange(0, BLOCK)).to(accumulator)))
+
+
+def test_a_function_of_python_in_a_constexpr_runs_at_compile_time(draw, poisoned, check):
+    x, out = draw("int32", 32), poisoned("int64", 1)
+    function_in_a_constexpr_kernel[(1,)](x, out, BLOCK=32)
+    check(out, x.sum(dtype=np.int64, keepdims=True))

@@ -55,6 +55,19 @@ def tuned(kernel, configs=CONFIGS, **options):
     return deuteron.autotune(configs=configs, key=["n"], **{"do_bench": kernel.bench, **options})(kernel)
 
 
+def test_a_class_of_a_program_times_as_triton_does():
+    class First(deuteron.runtime.Autotuner):
+        def run(self, *args, **kwargs):
+            timings = {config: self._bench(*args, config=config, **kwargs) for config in self.configs}
+            self.timings = [timing[0] for timing in timings.values()]
+            self.fn.run(*args, **kwargs, **self.configs[0].all_kwargs())
+
+    fake = FakeKernel({64: UsageError("too large")})
+    kernel = First(fake, fake.arg_names, CONFIGS, ["n"], None, None, do_bench=fake.bench)
+    kernel[(1,)](None, 32)
+    assert kernel.timings == [16, 0, math.inf] and len(fake.launches) == 5
+
+
 def test_the_fastest_is_taken():
     kernel = tuned(FakeKernel())
     kernel[(1,)](None, 32)

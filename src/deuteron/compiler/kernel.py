@@ -231,7 +231,10 @@ class CompiledKernel:
         return explore(self, against, grid, args)
 
     def __getitem__(self, grid: Sequence[int]) -> Callable[..., None]:
-        """`kernel[grid](*args)`: arrays, addresses, numbers, for all parameters or for those that are not constexpr."""
+        """`kernel[grid](*args)`: arrays, addresses, numbers, for all parameters or for those that are not constexpr.
+
+        An argument that was compiled in, as it was 1 or None, may be given with these or be left out as well.
+        """
         full_grid = (*grid, 1, 1)[:3]
 
         def launch(*args: Any) -> None:
@@ -244,16 +247,21 @@ class CompiledKernel:
         return launch
 
     def _values(self, args: Sequence[Any]) -> list[Any]:
-        metadata = self.metadata
-        for parts in (flatten(args, is_deep=True), flatten(args)):
-            params = metadata.params if len(parts) == len(metadata.params) else metadata.runtime_params
-            if len(parts) == len(params):
-                break
-        else:
-            names = ", ".join(param.name for param in metadata.runtime_params)
+        all_parts = (flatten(args, is_deep=True), flatten(args))
+        fitting = ((params, parts) for parts in all_parts for params in self._accepted if len(params) == len(parts))
+        params, parts = next(fitting, (None, ()))
+        if params is None:
+            names = ", ".join(param.name for param in self.metadata.runtime_params)
             raise LaunchError(f"kernel '{self.name}' takes {names}, got {len(args)} arguments")
         given = zip(params, parts, strict=True)
         return [_value(param, arg, self.metadata) for param, arg in given if param.kind != "constexpr"]
+
+    @cached_property
+    def _accepted(self) -> tuple[Sequence[Param], ...]:
+        """The parameters that arguments may be given for: each of these has those of the next one, and more."""
+        metadata, fn = self.metadata, getattr(self.src, "fn", None)
+        declared = {param.name for param in getattr(fn, "params", ()) if param.is_constexpr}
+        return metadata.params, [p for p in metadata.params if p.name not in declared], metadata.runtime_params
 
 
 def has_launch_hooks() -> bool:

@@ -30,7 +30,7 @@ from deuteron.frontend.semantics import (
 from deuteron.frontend.values import RUNTIME, BlockPointer, Descriptor, Tensor, Value, describe
 from deuteron.language.aggregate import Aggregate
 from deuteron.language.constant import unwrap
-from deuteron.language.function import CompileTimeFunction, Function, is_kernel_class
+from deuteron.language.function import CompileTimeFunction, Function, is_kernel_class, source_function
 from deuteron.language.types import constexpr_type, tuple_type
 
 _ABSENT: Any = object()
@@ -63,7 +63,7 @@ def _find(ctx: Context, owner: Value, name: str) -> Value:
     if isinstance(found, FunctionType) and (isinstance(owner, Aggregate) or is_kernel_class(owner)):
         return CompileTimeFunction(found)  # a function of the class in plain Python
     if found is not _ABSENT:
-        return unwrap(found)
+        return source_function(found) or unwrap(found)
     return _of_constexpr(owner, name)
 
 

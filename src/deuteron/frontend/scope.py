@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from deuteron.frontend.advice import for_name
 from deuteron.frontend.values import Value, describe
 from deuteron.language.constant import constexpr, unwrap
-from deuteron.language.function import Function
+from deuteron.language.function import Function, source_function
 from deuteron.language.types import dtype
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ class Scope:
         if self.function.is_builtin(name):
             return value
         is_constexpr = isinstance(value, constexpr) or self.function.is_annotated_constexpr(name)
-        return unwrap(value) if is_constexpr else check_global(ctx, name, value)
+        return source_function(value) or (unwrap(value) if is_constexpr else check_global(ctx, name, value))
 
     def _suggestion(self, name: str) -> str:
         return for_name(name, self.variables, self.function.fn.__globals__)

@@ -23,7 +23,7 @@ from types import FunctionType, MethodType
 from typing import Any, NamedTuple
 
 from deuteron.errors import Location, UsageError
-from deuteron.language.constant import unwrap
+from deuteron.language.constant import constexpr, unwrap
 from deuteron.language.modules import name_of
 from deuteron.language.references import (
     Reference,
@@ -106,8 +106,9 @@ class SourceFunction:
         for fn in _with_dependencies(self):
             digest.update(f"{_place(fn)}\n{fn.source.definition}".encode())
             for name, value, *_ in fn.references:
-                if isinstance(value, SourceFunction):
-                    digest.update(f"{name} = {_place(value)}\n".encode())
+                function = source_function(value)
+                if function is not None:
+                    digest.update(f"{name} = {_place(function)}\n".encode())
                 elif is_kernel_class(value):
                     digest.update(f"{name} = {value.text()}\n".encode())
                 elif is_value(value):
@@ -299,6 +300,13 @@ class CompileTimeFunction(SourceFunction):
 constexpr_function = CompileTimeFunction
 
 
+def source_function(value: Any) -> SourceFunction | None:
+    """The function whose source a kernel depends on that uses a value: a `def` in a `tl.constexpr` is called now."""
+    if isinstance(value, constexpr) and isinstance(value.value, FunctionType) and value.value.__name__ != "<lambda>":
+        return CompileTimeFunction(value.value)
+    return value if isinstance(value, SourceFunction) else None
+
+
 def must_use_result(function: Any, reason: str | bool = True) -> Any:
     """Decorator of a function of the language: a kernel that drops its result is refused, with the reason if given.
 
@@ -372,8 +380,8 @@ def _with_dependencies(fn: SourceFunction) -> list[SourceFunction]:
     found: dict[int, SourceFunction] = {}
 
     def visit(function: SourceFunction) -> None:
-        if id(function) not in found:
-            found[id(function)] = function
+        if id(function.fn) not in found:
+            found[id(function.fn)] = function
             for callee in _called_functions(function):
                 visit(callee)
 
@@ -389,7 +397,8 @@ def is_kernel_class(value: Any) -> bool:
 
 def _called_functions(fn: SourceFunction) -> Iterator[SourceFunction]:
     for reference in fn.references:
-        if isinstance(reference.value, SourceFunction):
-            yield reference.value
+        function = source_function(reference.value)
+        if function is not None:
+            yield function
         elif is_kernel_class(reference.value):
             yield from reference.value.functions()

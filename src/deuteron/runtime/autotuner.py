@@ -27,7 +27,7 @@ from typing import Any
 
 from deuteron import knobs, testing
 from deuteron.backend.arrays import element_type
-from deuteron.errors import AutotunerError, DeuteronError, Spills, UsageError
+from deuteron.errors import AutotunerError, DeuteronError, Spills, StrictError, UsageError
 from deuteron.options import settings
 from deuteron.runtime.config import Config
 from deuteron.runtime.contents import copy_of, fill_with_zeros, write_back
@@ -37,7 +37,7 @@ from deuteron.runtime.grid import Grid
 from deuteron.runtime.interface import KernelInterface, check_kernel
 from deuteron.runtime.interface import launch as launch_kernel
 from deuteron.runtime.kernel_caches import Choices
-from deuteron.runtime.trials import Trials
+from deuteron.runtime.trials import SKIPPED, Trials
 from deuteron.runtime.tuned_file import Choice, Outcome
 from deuteron.runtime.tuned_store import TunedStore
 from deuteron.runtime.tuning_key import arrays_in, key_of_launch, key_of_value
@@ -264,7 +264,7 @@ class Autotuner(KernelInterface):
         jobs = {config: job for config in configs if (job := self._job(config, launch))}
         store, choice = self._store(configs, jobs, launch)
         known = store.known(choice, configs) if store else {}
-        trials = Trials(self.base_fn.__name__, partial(self._bench, launch), jobs, known)
+        trials = Trials(self.base_fn.__name__, partial(self._time, launch), jobs, known)
         missing = [config for config in configs if config not in known]
         begin = time.perf_counter()
         try:
@@ -304,7 +304,18 @@ class Autotuner(KernelInterface):
         key = {name: key_of_value(named[name]) for name in self.keys if name in named}
         return store, store.choice(key, {name: element_type(array.dtype) for name, array in arrays_in(named)})
 
-    def _bench(self, launch: _Launch, config: Config, best: float, takes_spills: bool) -> Outcome:
+    def _bench(self, *args: Any, config: Config, grid: Grid, **kwargs: Any) -> list[float]:
+        """Milliseconds at QUANTILES, infinity where it cannot be run: what a `run` of a program's own class calls."""
+        kwargs.pop("warmup", None)
+        self._check_not_given(kwargs)
+        try:
+            return self._time(self._launch(args, kwargs, grid), config, float("inf"), takes_spills=True).ms
+        except StrictError:
+            raise
+        except SKIPPED:
+            return [float("inf")] * len(QUANTILES)
+
+    def _time(self, launch: _Launch, config: Config, best: float, takes_spills: bool) -> Outcome:
         """Time a configuration: shortly, if it then is much slower than the best one."""
         trial = self._trial(launch, config, takes_spills)
         if self._stops_early and best < float("inf"):
