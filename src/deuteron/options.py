@@ -32,12 +32,15 @@ class Target:
 
 
 MAX_THREADS = 1024  # of a program on any GPU
+# Options of a launch, which the compiled code knows nothing of, as Triton calls them.
+LAUNCH_ATTRIBUTES = ("launch_cooperative_grid", "launch_pdl")
 BOUNDS = "bounds"
 
 
 @dataclass(frozen=True)
 class CPUOptions:
-    """How a kernel is compiled for the CPU. Scripts for GPUs pass `num_warps`, `num_stages`, `num_ctas`: accepted.
+    """How a kernel is compiled for the CPU. Scripts for GPUs pass `num_warps`, `num_stages`, `num_ctas`: accepted, and
+    so are `launch_pdl` and `launch_cooperative_grid`: launches follow one another, and programs may wait for others.
 
     A warp is one lane here, so that a program which wants so many lanes asks for as many warps. With `check="bounds"`
     every access is checked against the arrays of the launch; None: as `debug` says, where a kernel is launched from
@@ -54,6 +57,8 @@ class CPUOptions:
     sanitize_overflow: bool = True
     check: str | None = None
     line_info: bool = False
+    launch_pdl: bool = False
+    launch_cooperative_grid: bool = False
 
     @property
     def has_lines(self) -> bool:
@@ -69,7 +74,7 @@ class CPUOptions:
         check_launch_options(self.num_warps, self.num_stages, self.num_ctas, MAX_THREADS)
         if self.check not in (None, "", BOUNDS):
             raise UsageError(f'check is None, "" or "{BOUNDS}", got {self.check!r}')
-        _check_flags(self, "enable_fp_fusion", "debug", "sanitize_overflow", "line_info")
+        _check_flags(self, "enable_fp_fusion", "debug", "sanitize_overflow", "line_info", *LAUNCH_ATTRIBUTES)
         if self.opt_level not in range(4):
             raise UsageError(f"opt_level must be a whole number from 0 to 3, got {self.opt_level!r}")
 
@@ -83,6 +88,9 @@ class CUDAOptions:
 
     A program is a cluster of `num_ctas` blocks of `num_warps` warps each. `plain_arguments` is for launchers that pass
     the arguments of the signature and nothing else: such a kernel takes no tensor maps, and so does not copy by TMA.
+
+    With `launch_pdl` a launch may begin before the one before it in the stream has ended, for which the kernel calls
+    `gdc_wait`, from compute capability 9.0 on. With `launch_cooperative_grid` all programs of a launch run at once.
     """
 
     num_warps: int = 4
@@ -93,6 +101,8 @@ class CUDAOptions:
     debug: bool = False
     plain_arguments: bool = False
     sanitize_overflow: bool = True
+    launch_pdl: bool = False
+    launch_cooperative_grid: bool = False
 
     def for_launch(self) -> CUDAOptions:
         """As they are where the kernel is launched with the arrays at hand."""
@@ -100,7 +110,7 @@ class CUDAOptions:
 
     def __post_init__(self) -> None:
         check_launch_options(self.num_warps, self.num_stages, self.num_ctas)
-        _check_flags(self, "enable_fp_fusion", "debug", "plain_arguments", "sanitize_overflow")
+        _check_flags(self, "enable_fp_fusion", "debug", "plain_arguments", "sanitize_overflow", *LAUNCH_ATTRIBUTES)
         if self.maxnreg is not None and not (isinstance(self.maxnreg, int) and 16 <= self.maxnreg <= 255):
             raise UsageError(f"maxnreg must be a whole number from 16 to 255, got {self.maxnreg!r}")
 
@@ -137,8 +147,6 @@ IGNORED_OPTIONS = {
     "extern_libs": "Deuteron has the functions of libdevice itself",
     "allow_fp8e4nv": "Deuteron has the type on every target",
     "max_num_imprecise_acc_default": "give it to tl.dot",
-    "launch_pdl": "launches follow one another",
-    "launch_cooperative_grid": "that all programs run at once, so that they may wait for each other, is not checked",
     "enable_reflect_ftz": "functions treat subnormal numbers in one way, which docs/math.md describes",
 }
 

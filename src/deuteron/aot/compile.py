@@ -21,7 +21,7 @@ from deuteron.aot.c_types import c_type
 from deuteron.aot.emit import kernel_files
 from deuteron.aot.grid import grid_scope, parse_grid
 from deuteron.aot.load import KernelSource, ModuleName, load_source
-from deuteron.aot.metadata import LAUNCH_ATTRIBUTES, KernelRecord, ParamRecord
+from deuteron.aot.metadata import KernelRecord, ParamRecord
 from deuteron.aot.output import depfile_text, write_files
 from deuteron.aot.raw import raw_files
 from deuteron.aot.signature import Argument, Signature
@@ -36,7 +36,7 @@ from deuteron.dtypes import INTEGERS
 from deuteron.errors import UsageError
 from deuteron.language.signature import descriptor_arguments, parse_type, type_text
 from deuteron.language.types import tensor_descriptor_type
-from deuteron.options import BOUNDS, Target, check_launch_options
+from deuteron.options import BOUNDS, LAUNCH_ATTRIBUTES, Target, check_launch_options
 from deuteron.toolchain import toolchain
 
 # Names that the emitted functions use for parameters of their own.

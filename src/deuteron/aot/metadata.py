@@ -35,8 +35,6 @@ _ABSENT = {
     "launch_attributes": [],
     "is_checked": False,
 }
-# Options of a launch, which the compiled code knows nothing of, as Triton calls them.
-LAUNCH_ATTRIBUTES = ("launch_cooperative_grid", "launch_pdl")
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,6 @@ from deuteron.aot.compile import CompileRequest
 from deuteron.aot.grid import grid_scope, parse_grid
 from deuteron.aot.grid_code import grid_value, node_value
 from deuteron.aot.load import KernelSource, load_source
-from deuteron.aot.metadata import LAUNCH_ATTRIBUTES
 from deuteron.aot.targets import select_target
 from deuteron.backend import get_backend
 from deuteron.backend.devices import machine_target
@@ -35,7 +34,7 @@ from deuteron.library.declaration import Kernel, Library
 from deuteron.library.device_arrays import DeviceArrays, arrays_for
 from deuteron.library.variants import Variant, variants_of
 from deuteron.library.worker import DeclarationError, request_of
-from deuteron.options import Target
+from deuteron.options import LAUNCH_ATTRIBUTES, Target
 from deuteron.runtime.autotuner import HOPELESS, QUANTILES, check_spills
 from deuteron.runtime.config import Config
 from deuteron.runtime.trials import Trials

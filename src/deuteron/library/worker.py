@@ -19,7 +19,6 @@ from typing import Any
 from deuteron.aot.compile import HOST_TYPES, CompileRequest, EmittedKernel, emit_kernel
 from deuteron.aot.grid import grid_scope, parse_grid
 from deuteron.aot.load import ModuleName, kernel_of, load_module
-from deuteron.aot.metadata import LAUNCH_ATTRIBUTES
 from deuteron.aot.signature import parse_signature
 from deuteron.aot.targets import select_target
 from deuteron.backend import get_backend
@@ -28,6 +27,7 @@ from deuteron.language.function import Function, Parameter
 from deuteron.library.raw_code import FOLDER
 from deuteron.library.staleness import Sources, sources_of
 from deuteron.library.variants import Variant
+from deuteron.options import LAUNCH_ATTRIBUTES
 
 _OWN_FLAGS = ("num_warps", "num_stages", "num_ctas")
 

@@ -241,3 +241,32 @@ sys.modules["cupy"] = SimpleNamespace(cuda=SimpleNamespace(get_current_stream=la
 print(stream(), len(slow))
 """
     assert run(tmp_path, body) == ["stream=(nil) 1", "stream=0x5000 2", "stream=0x6000 3"]
+
+
+@pytest.mark.parametrize(
+    ("options", "asked"),
+    [
+        ({"launch_pdl": True}, "attribute 6=1 "),
+        ({"launch_pdl": True, "launch_cooperative_grid": True}, "attribute 2=1 attribute 6=1 "),
+        ({"launch_pdl": False}, None),
+    ],
+)
+def test_what_a_launch_asks_for_besides(tmp_path, options, asked):
+    body = (
+        f"OPTIONS.update({options})"
+        + """
+for number in range(3):
+    kernel[(3, 2)](x, y, 16 * number + 5, 0.5, BLOCK=64, **OPTIONS)
+    print(calls().splitlines()[-1])
+fake.fake_fail(b"cuLaunchKernelEx", 1, 720)
+print(attempt(lambda: kernel[(3, 2)](x, y, 5, 0.5, BLOCK=64, **OPTIONS)))
+print(len(slow))
+"""
+    )
+    *launches, failure, num_slow = run(tmp_path, body)
+    function = f"cuLaunchKernelEx {asked}k_symbol" if asked else "cuLaunchKernel k_symbol"
+    for launched, n in zip(launches, ("5", "15", "25"), strict=True):
+        told = f"{function} grid=3,2,1 block=256,1,1 shared=100000 stream=(nil) device=0 args=7000,7004,{n},3f000000,"
+        assert launched.endswith(told)
+    assert ("cuLaunchKernelEx failed with CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE (720)" in failure) == bool(asked)
+    assert num_slow == "1"

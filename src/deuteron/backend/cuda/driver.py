@@ -16,6 +16,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from deuteron.backend.arguments import SLOT_BYTES, ArgumentSlots
+from deuteron.backend.cuda.launch_attributes import launch_attributes, make_config
 from deuteron.backend.cuda.libcuda import CudaDriver, DriverError, cuda_driver
 from deuteron.backend.cuda.map_encoder import MapEncoder
 from deuteron.backend.cuda.native_launch import launch_function, target_words
@@ -71,6 +72,7 @@ class LoadedKernel:
         self._shared = metadata.shared
         self._ready: set[int] = set()
         self._api_launch = driver.api.cuLaunchKernel
+        self._attributes = launch_attributes(metadata.options, int(metadata.target.arch))
         try:
             self._loaded = driver.load(cubin, metadata.symbol)
         except DriverError as error:
@@ -118,7 +120,8 @@ class LoadedKernel:
             "shared": self._shared,
             "num_arguments": self._arguments.count,
         }
-        target = target_words(self._metadata.tensor_maps, device, self._driver.num_devices == 1, **fields)
+        asked = self._metadata.tensor_maps, self._attributes
+        target = target_words(*asked, device, self._driver.num_devices == 1, **fields)
         if target is None:
             return None
         stream, conditions = native_stream()
@@ -137,15 +140,26 @@ class LoadedKernel:
 
     def _launch(self, x: int, y: int, z: int, addresses: int, device: int, stream: int | None) -> None:
         stream = current_stream(device) if stream is None else stream
-        launch = (self.function, x * self._num_ctas, y, z, self._num_threads, 1, 1, self._shared, stream, addresses, 0)
-        (status,) = self._api_launch(*launch)
+        grid = x * self._num_ctas, y, z
+        status = self._queue(grid, addresses, stream)
         if status == _INVALID_CONTEXT:  # a thread that has not used CUDA yet
             self._driver.make_current(device)
-            (status,) = self._api_launch(*launch)
+            status = self._queue(grid, addresses, stream)
         if status != 0:
             raise self._failure(status, (x, y, z))
         if settings.sync and not self._driver.is_capturing(stream):
             self._wait(stream, (x, y, z))
+
+    def _queue(self, blocks: tuple[int, int, int], addresses: int, stream: Any) -> Any:
+        """The driver's status."""
+        api, shared = self._driver.api, self._shared
+        if self._attributes:
+            config = make_config(api, self._attributes, blocks, self._num_threads, shared, stream)
+            (status,) = api.cuLaunchKernelEx(config, self.function, addresses, 0)
+        else:
+            launch = self._api_launch
+            (status,) = launch(self.function, *blocks, self._num_threads, 1, 1, shared, stream, addresses, 0)
+        return status
 
     def _wait(self, stream: int, grid: tuple[int, int, int]) -> None:
         """Wait until the kernel has ended: what goes wrong is its own fault, if all launches are waited for."""
@@ -153,9 +167,10 @@ class LoadedKernel:
         if status != 0:
             raise self._failure(status, grid, "cuStreamSynchronize")
 
-    def _failure(self, status: Any, grid: tuple[int, int, int], function: str = "cuLaunchKernel") -> LaunchError:
-        error = self._driver.error(function, status)
-        hint = _EARLIER if error.status in _STICKY and function == "cuLaunchKernel" else ""
+    def _failure(self, status: Any, grid: tuple[int, int, int], function: str = "") -> LaunchError:
+        launch = "cuLaunchKernelEx" if self._attributes else "cuLaunchKernel"
+        error = self._driver.error(function or launch, status)
+        hint = _EARLIER if error.status in _STICKY and not function else ""
         hint = ". A tl.device_assert failed: standard error says which" if error.status == _ASSERT else hint
         return LaunchError(
             f"kernel '{self._name}' for {self._metadata.target}, grid {grid}, {self._num_threads} threads, "

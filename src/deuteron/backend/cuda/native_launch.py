@@ -1,7 +1,8 @@
 """Machine code that launches a kernel on a GPU, for the compiled launcher.
 
     launch(target, extents, values, stream)         as `backend/native_launch.py` has it
-    target_words(TARGET.pack(...), maps)            what `target` points to: a TARGET, then the maps of `native_maps.py`
+    target_words(maps, attributes, ...)             what `target` points to: a TARGET, the maps of `native_maps.py`, the
+                                                    attributes of `launch_attributes.py`
 
 A grid that is too large, a map that the driver would refuse, a thread without a context and, where there are several
 GPUs, one whose context is of another are left to Python, which knows what to do.
@@ -11,10 +12,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from deuteron.backend.cuda import launch_attributes
+from deuteron.backend.cuda.launch_attributes import attribute_words
 from deuteron.backend.cuda.libcuda import library_function
 from deuteron.backend.cuda.native_maps import define_encode, map_words
 from deuteron.backend.launcher.code import NULL, Code
-from deuteron.backend.launcher.records import Record
+from deuteron.backend.launcher.records import WORD, Record
 from deuteron.backend.llvm.control_flow import Block
 from deuteron.backend.llvm.loader import LoadedObject, load_kept
 from deuteron.backend.llvm.module import Module
@@ -23,16 +26,18 @@ from deuteron.backend.native_launch import PYTHON_LAUNCHES
 from deuteron.backend.tensor_map import ALIGNMENT, SIZE, TensorMap
 from deuteron.once import once
 
-# `current_device` is a function of the driver, 0 where there is only one device.
+# `current_device` is a function of the driver, 0 where there is only one device. `attributes` are words from the first
+# word of the record on; where there are none `launch_ex` is 0.
 TARGET = Record(
-    "function num_threads num_ctas max_x shared num_arguments device num_maps launch current_device encode_tiled"
+    "function num_threads num_ctas max_x shared num_arguments device num_maps launch current_device encode_tiled "
+    "num_attributes attributes launch_ex"
 )
 _MAX_Y = 65535  # and z
 _INVALID_CONTEXT = 201
 
 
 def target_words(
-    tensor_maps: Sequence[TensorMap], device: int, is_only_device: bool, **fields: int
+    tensor_maps: Sequence[TensorMap], attributes: Sequence[int], device: int, is_only_device: bool, **fields: int
 ) -> tuple[int, ...] | None:
     """The words of a kernel on a device; None where Python has to make a map."""
     maps = [map_words(described) for described in tensor_maps]
@@ -43,8 +48,12 @@ def target_words(
         functions["current_device"] = library_function("cuCtxGetDevice")
     if maps:
         functions["encode_tiled"] = library_function("cuTensorMapEncodeTiled")
-    words = TARGET.pack(num_maps=len(maps), device=device, **functions, **fields)
-    return (*words, *(word for described in maps for word in described or ()))
+    if attributes:
+        functions["launch_ex"] = library_function("cuLaunchKernelEx")
+    further = [word for described in maps for word in described or ()]
+    counts = {"num_maps": len(maps), "num_attributes": len(attributes), "attributes": len(TARGET) + len(further)}
+    words = TARGET.pack(device=device, **counts, **functions, **fields)
+    return (*words, *further, *attribute_words(attributes))
 
 
 def launch_function() -> int:
@@ -118,10 +127,37 @@ def _check_device(c: Code, target: Value, current: Value, in_python: Block) -> N
 
 
 def _call_driver(c: Code, target: Value, extents: tuple[Value, ...], addresses: Value, stream: Value) -> Value:
-    """Call cuLaunchKernel; its status."""
+    """Call cuLaunchKernel, or cuLaunchKernelEx where there are attributes; its status."""
     x, y, z = extents
     grid = [c.trunc(extent, "i32") for extent in (c.mul(x, c.field(target, TARGET, "num_ctas")), y, z)]
     threads, shared = (c.trunc(c.field(target, TARGET, name), "i32") for name in ("num_threads", "shared"))
     one, function = const("i32", 1), c.field(target, TARGET, "function", "ptr")
-    given = function, *grid, threads, one, one, shared, c.inttoptr(stream), addresses, NULL
-    return c.call_pointer("i32", c.field(target, TARGET, "launch", "ptr"), *given)
+    shape, queue = (*grid, threads, one, one, shared), c.inttoptr(stream)
+    status, end = c.alloca("i32", c.word(1), align=WORD), c.block("launched")
+    launch_ex = c.field(target, TARGET, "launch_ex", "ptr")
+    with c.when(c.is_not_null(launch_ex)):
+        config = _make_config(c, target, shape, queue)
+        c.store(c.call_pointer("i32", launch_ex, config, function, addresses, NULL), status)
+        c.leave(end)
+    launch = c.field(target, TARGET, "launch", "ptr")
+    c.store(c.call_pointer("i32", launch, function, *shape, queue, addresses, NULL), status)
+    c.leave(end)
+    c.position(end)
+    return c.load("i32", status)
+
+
+def _make_config(c: Code, target: Value, shape: Sequence[Value], stream: Value) -> Value:
+    """A CUlaunchConfig: `shape` are the extents of the grid and of a block, and the bytes of shared memory."""
+    config = c.alloca("i8", c.word(launch_attributes.CONFIG_BYTES), align=WORD)
+    for index, number in enumerate(shape):
+        c.store(number, c.gep("i32", config, c.word(index)))
+    attributes = c.after(target, c.field(target, TARGET, "attributes"))
+    count = c.trunc(c.field(target, TARGET, "num_attributes"), "i32")
+    further = {
+        launch_attributes.STREAM: stream,
+        launch_attributes.ATTRIBUTES: attributes,
+        launch_attributes.NUM_ATTRIBUTES: count,
+    }
+    for offset, value in further.items():
+        c.store(value, c.gep("i8", config, c.word(offset)))
+    return config
