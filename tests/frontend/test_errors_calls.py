@@ -196,16 +196,18 @@ def test_recursion(check_error):
     )
 
 
-def test_constexpr_annotation_of_a_runtime_value(check_error):
+def test_constexpr_annotation_of_a_runtime_value_in_a_loop(check_error):
     check_error(
         """
         @jit
         def kernel(n):
-            x: tl.constexpr = n + 1
+            x = n + 1
+            for i in range(n):
+                x: tl.constexpr = x + i
         """,
         """
-        k.py:4:5: error: 'x' is annotated as constexpr, got int32, which is known only at run time. Drop the annotation, or compute it from constexpr parameters.
-            x: tl.constexpr = n + 1
+        k.py:6:9: error: 'x' is annotated as constexpr, got int32, which is known only at run time. Drop the annotation, or compute it from constexpr parameters.
+            x: tl.constexpr = x + i
             ^~~~~~~~~~~~~~~~~~~~~~~
         """,
     )

@@ -260,11 +260,12 @@ def test_declared_constexpr_that_is_not_known(check_error):
         def kernel(n):
             m: tl.constexpr
             m = n
+            m = n + 1
         """,
         """
-        k.py:5:5: error: 'm' is annotated as constexpr, got int32, which is known only at run time. Drop the annotation, or compute it from constexpr parameters.
-            m = n
-            ^~~~~
+        k.py:6:5: error: 'm' is annotated as constexpr, got int32, which is known only at run time. Drop the annotation, or compute it from constexpr parameters.
+            m = n + 1
+            ^~~~~~~~~
         """,
     )
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
+
 import pytest
 
 from deuteron import language as tl
 from deuteron.errors import UsageError
 from deuteron.language.signature import SCALARS, parse_type, type_text
-from deuteron.language.types import get_int_dtype
+from deuteron.language.types import ALL_BITS, get_int_dtype
 
 
 def test_questions():
@@ -71,3 +74,12 @@ def test_unknown_type_names_the_nearest():
         parse_type("*fp31")
     with pytest.raises(UsageError, match="Unknown type ''"):
         parse_type("*")
+
+
+def test_an_element_type_is_one_object():
+    for name in ALL_BITS:
+        type = tl.dtype(name)
+        assert type is tl.dtype(name) and type is copy.deepcopy(type) and type is pickle.loads(pickle.dumps(type))
+    assert tl.float32 is tl.dtype("fp32") and tl.pointer_type(tl.int8).element_ty is tl.int8
+    pointer = tl.pointer_type(tl.float16, const=True)
+    assert copy.deepcopy(pointer) == pointer == pickle.loads(pickle.dumps(pointer))

@@ -111,3 +111,27 @@ def test_a_function_of_python_in_a_constexpr_runs_at_compile_time(draw, poisoned
     x, out = draw("int32", 32), poisoned("int64", 1)
     function_in_a_constexpr_kernel[(1,)](x, out, BLOCK=32)
     check(out, x.sum(dtype=np.int64, keepdims=True))
+
+
+@triton.jit
+def is_of_type(dtype):
+    if dtype is tl.float32:
+        return 1
+    elif dtype is tl.int8:  # noqa: RET505  (a chain, of which one return is compiled)
+        return 2
+
+
+@triton.jit
+def identity_of_types_kernel(x_ptr, y_ptr, out_ptr, n, BLOCK: tl.constexpr):
+    stride: tl.constexpr = n * BLOCK
+    i = tl.arange(0, BLOCK)
+    x, y = tl.load(x_ptr + i * n), tl.load(y_ptr + i)
+    scale = is_of_type(x_ptr.dtype.element_ty) + 4 * is_of_type(x.to(tl.int8).dtype)
+    tl.store(out_ptr + i, x * is_of_type((x + y).dtype) + scale + stride)
+
+
+def test_types_are_compared_by_identity_and_run_time_values_annotated_as_constexpr(draw, poisoned, check):
+    x, y, out = draw("float32", 96), draw("int8", 32), poisoned("float32", 32)
+    with pytest.warns(UserWarning, match="'stride' is annotated as constexpr, got int32, .* The annotation is ignored"):
+        identity_of_types_kernel[(1,)](x, y, out, 3, BLOCK=32)
+    check(out, (x[::3] + np.float32(9)) + np.float32(96))

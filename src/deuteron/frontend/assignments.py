@@ -13,6 +13,7 @@ Only variables can be assigned to: tiles and tuples cannot be changed in place.
 from __future__ import annotations
 
 import ast
+import warnings
 from collections.abc import Sequence
 from contextlib import suppress
 
@@ -45,11 +46,13 @@ def _as_declared(ctx: Context, target: ast.expr, value: Value) -> Value:
 
 
 def _checked_constexpr(ctx: Context, target: ast.expr, value: Value) -> Value:
-    if is_runtime(value):
-        raise ctx.error(
-            f"'{ast.unparse(target)}' is annotated as constexpr, got {describe(value)}, which is known only at "
-            "run time. Drop the annotation, or compute it from constexpr parameters."
-        )
+    """The value, with a warning where it is not known: as in Triton it is a variable then, which is assigned once."""
+    if not is_runtime(value):
+        return value
+    got = f"'{ast.unparse(target)}' is annotated as constexpr, got {describe(value)}, which is known only at run time."
+    if not isinstance(target, ast.Name) or is_runtime(ctx.scope.variables.get(target.id)):
+        raise ctx.error(f"{got} Drop the annotation, or compute it from constexpr parameters.")
+    warnings.warn(f"{ctx.frame.location()}: {got} The annotation is ignored.", stacklevel=2)
     return value
 
 

@@ -5,7 +5,8 @@
     block_type(float32, (64, 32))        fp32[64, 32]         a tile
 
 Signedness is part of a type here (`int32`, `uint32`); in tile IR it is part of the op. Types are values: compare them
-with `==`, use them as keys, pass them to kernels as constexpr arguments.
+with `==`, use them as keys, pass them to kernels as constexpr arguments. There is one object for each element type, so
+that kernels may ask `x.dtype is tl.float32`.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from enum import Enum
-from typing import Any
+from typing import Any, ClassVar
 
 from deuteron.dtypes import FLOATS, INTEGERS
 
@@ -46,6 +47,16 @@ class dtype:
         BOOLEAN = 0
         INTEGRAL = 1
         FLOATING = 2
+
+    _known: ClassVar[dict[str, dtype]] = {}
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> dtype:
+        """Of a name that was seen before the same object."""
+        made = super().__new__(cls)
+        return dtype._known.setdefault(args[0], made) if cls is dtype and args and args[0] in ALL_BITS else made
+
+    def __reduce__(self) -> Any:
+        return (dtype, (self.name,)) if type(self) is dtype else super().__reduce__()
 
     def __init__(self, name: str):
         if name not in ALL_BITS:
