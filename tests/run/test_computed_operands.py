@@ -41,8 +41,9 @@ def scaled_product(
 
 @pytest.mark.parametrize("by_k", [True, False])
 @pytest.mark.parametrize("element", ELEMENTS)
-def test_narrow_weights(executor, rng, element, by_k):
-    m, n, k, block_k = 16, 56, 128, 64
+@pytest.mark.parametrize(("m", "block_n", "num_warps"), [(16, 32, 4), (64, 64, 4), (64, 128, 8)])
+def test_narrow_weights(executor, rng, element, by_k, m, block_n, num_warps):
+    n, k, block_k = 56, 128, 64
     a, scales = (
         rng.standard_normal((m, k)).astype(np.float16),
         rng.standard_normal((k // block_k, n)).astype(np.float16),
@@ -50,8 +51,9 @@ def test_narrow_weights(executor, rng, element, by_k):
     w, wide = narrow(rng, element, n, k)
     stored = np.ascontiguousarray(w if by_k else w.T)
     out = np.full((m, n), np.nan, np.float32)
-    sizes = {"BY_K": by_k, "FP8": element == "float8", "M": m, "BN": 32, "BK": block_k}
-    scaled_product[(2,)](a, stored, scales, out, n, k, num_warps=4, num_stages=3, **sizes)
+    sizes = {"BY_K": by_k, "FP8": element == "float8", "M": m, "BN": block_n, "BK": block_k}
+    grid = (deuteron.cdiv(n, block_n),)
+    scaled_product[grid](a, stored, scales, out, n, k, num_warps=num_warps, num_stages=3, **sizes)
     scaled = (wide.astype(np.float16) * scales.repeat(block_k, 0).T).astype(np.float64)
     np.testing.assert_allclose(out, a.astype(np.float64) @ scaled.T, rtol=1e-4, atol=1e-4 * np.abs(scaled).max())
 

@@ -4,8 +4,9 @@
     %e = "ttng.warp_group_dot_wait"(%d) <{pendings = 0}>       is this one
 
 A wait that leaves as many dots in flight as were issued between the two is enough. Where one leaves more, the
-dot is still in flight in what the wait gives, and in what a loop then carries. A wait in a branch or in a loop, for
-what was issued before it may not be executed: it is none.
+dot is still in flight in what the wait gives, and in what a loop then carries. A dot that another one adds to is in
+flight in what that gives. A wait in a branch or in a loop, for what was issued before it may not be executed: it is
+none.
 """
 
 from __future__ import annotations
@@ -26,6 +27,8 @@ def wait_for(dot: WarpGroupDotOp) -> Operation | None:
             value = use.operation.outputs[use.index]
         elif (use := _use_by(value, scf.YieldOp)) is not None and isinstance(_parent(use), scf.ForOp | scf.IfOp):
             value = _parent(use).results[use.index]
+        elif (use := _use_by(value, WarpGroupDotOp)) is not None and use.operation.c is value:
+            value = use.operation.result
         else:
             return None
 

@@ -46,13 +46,14 @@ class Matrix:
         self.form = shared_matrix(tile.layout, self._size)
         assert self.form is not None, "the verifier has seen that wgmma reads this layout"
         self._to_offset: LinearLayout = tile.layout.right_inverse()
+        self._origin = tile.origin or (0, 0)
         moves = [self._byte_offset(*column) for column in warp_columns]
         start = _add(ctx.b, _within_block(ctx, tile.address), ctx.threads.uniform_image(moves))
         address = ctx.b.zext(ctx.b.lshr(start, const("i32", 4)), "i64")
         self._first = ctx.b.or_(address, const("i64", _constant_part(self.form)), "disjoint")
 
     def at(self, row: int, column: int) -> Value:
-        offset = self._byte_offset(row, column) >> 4
+        offset = self._byte_offset(row + self._origin[0], column + self._origin[1]) >> 4
         return self._b.add(self._first, const("i64", offset)) if offset else self._first
 
     def _byte_offset(self, row: int, column: int) -> int:

@@ -29,6 +29,7 @@ from deuteron.passes.gpu.memory.place_barriers import PlaceBarriers
 from deuteron.passes.gpu.operands.load_once import LoadOnce
 from deuteron.passes.gpu.operands.place_dot_operands import PlaceDotOperands
 from deuteron.passes.gpu.operands.split_dot_operands import SplitDotOperands
+from deuteron.passes.gpu.operands.transpose_dots import TransposeDots
 from deuteron.passes.gpu.operands.widen_dot_operands import WidenDotOperands
 from deuteron.passes.gpu.order_programs import OrderPrograms
 from deuteron.passes.gpu.pipelining.delay_dots import DelayDots
@@ -62,6 +63,8 @@ def gpu_passes(config: GPUConfig) -> list[ModulePass]:
         SplitDotOperands(config),
         # Before layouts: which instruction multiplies, and so which layouts operands have, depends on their types.
         WidenDotOperands(config),
+        # After types are final: which operands are computed. Before operands are placed: the first may be in registers.
+        TransposeDots(config),
         # Before layouts: what goes through shared memory is not converted in registers.
         PlaceDotOperands(config),
         AssignLayouts(config),

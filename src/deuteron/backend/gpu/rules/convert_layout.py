@@ -109,7 +109,8 @@ def _basis(route: ShuffleRoute) -> list[int]:
 
 
 def memdesc_trans(ctx: Context, op: Operation, shared: SharedTile) -> SharedTile:
-    return SharedTile(shared.address, layout_of(op.result.type), shared.type)
+    origin = tuple(shared.origin[axis] for axis in op.order.get_values()) if shared.origin else None
+    return replace(shared, layout=layout_of(op.result.type), origin=origin)
 
 
 def memdesc_subslice(ctx: Context, op: Operation, shared: SharedTile) -> SharedTile:

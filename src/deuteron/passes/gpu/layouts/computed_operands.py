@@ -54,6 +54,11 @@ class ComputedOperand:
         is_own = all(use.operation in ops for load in loads for use in load.results[0].uses)
         return ComputedOperand(loads, frozenset(ops)) if is_here and is_cheap and is_own else None
 
+    def is_only_for(self, dot: DotOp) -> bool:
+        """Whether nothing else needs what is computed, so that it is not computed twice."""
+        tiles = (op.results[0] for op in self.ops if is_elementwise(op) and _is_matrix(op.results[0]))
+        return all(use.operation is dot or use.operation in self.ops for tile in tiles for use in tile.uses)
+
 
 def _is_load(op: Operation) -> bool:
     return isinstance(op, LoadOp | LocalLoadOp)

@@ -1,6 +1,11 @@
 """What dots are given: types that have an instruction, and operands in shared memory.
 
+load_once.py            packed words, once
 split_dot_operands.py   f32 by way of parts in tf32 or bf16
 widen_dot_operands.py   fp8 by way of f16
+transpose_dots.py       computed operands first, where wgmma reads registers
 place_dot_operands.py   operands in shared memory
+register_operands.py    which ones are computed in registers instead, and in how many steps
+parts.py                what a step computes of a tile
+origins.py              what operands are made of
 """

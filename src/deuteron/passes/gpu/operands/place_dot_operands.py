@@ -5,9 +5,10 @@
                                         sm_90      %d = "ttng.warp_group_dot"(%m, %n, %c)
                                        others      %d = "tt.dot"(local_load(%m), local_load(%n), %c)
 
-What an operand of mma.sync is computed of goes there instead of it, where that is loaded for nothing else: bytes that
-become f16, packed elements. A transposition before it becomes one of the descriptor: nothing moves. What other dots
-give stays in registers, except b of wgmma. Elements are neighbours along the dimension in which they are so in global
+What an operand of mma.sync, or the first one of wgmma, is computed of goes there instead of it, where that is loaded
+for nothing else: bytes that become f16, packed elements. By wgmma such a dot is several, in steps along K
+(register_operands.py). A transposition before it becomes one of the descriptor: nothing moves. What other dots give
+stays in registers, except b of wgmma. Elements are neighbours along the dimension in which they are so in global
 memory, where the instruction can read that. An operand that is made outside of the dot's block is put there where it
 is made.
 
@@ -20,40 +21,42 @@ Runs before tiles have layouts: those of descriptors do not depend on the warps.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from math import ceil
 
 from xdsl.context import Context
-from xdsl.dialects import scf
 from xdsl.dialects.builtin import ModuleOp, TensorType
-from xdsl.ir import Operation, OpResult, SSAValue
+from xdsl.ir import OpResult, SSAValue
 from xdsl.rewriter import InsertPoint
 
 from deuteron.analysis.axis_analysis import AxisInfoAnalysis
 from deuteron.ir.builder import Builder
 from deuteron.ir.nested import nested_ops
-from deuteron.ir.tt.descriptor import DescriptorLoadOp
 from deuteron.ir.tt.dot import DotOp, InputPrecision
 from deuteron.ir.tt.function import FuncOp
 from deuteron.ir.tt.memory import LoadOp
 from deuteron.ir.tt.shape import TransOp
 from deuteron.ir.ttg.inference import is_flexible
 from deuteron.ir.ttg.layout import MemDescType, SharedLinearEncodingAttr
+from deuteron.ir.ttg.memdesc_subslice import MemDescSubsliceOp
 from deuteron.ir.ttg.shared import LocalAllocOp, LocalLoadOp
 from deuteron.ir.ttg.sliced_dot import SlicedDotOp
 from deuteron.ir.ttg.views import MemDescTransOp
 from deuteron.ir.ttng.warp_group_dot import WarpGroupDotOp
-from deuteron.ir.types import byte_width_of, element_type_of, is_tile, num_elements_of, shape_of
+from deuteron.ir.types import byte_width_of, element_type_of, num_elements_of, shape_of
 from deuteron.layout.linear import REGISTER, LinearLayout
 from deuteron.layout.shared import MAX_SPAN, SWIZZLE_ALIGNMENT, mma_shared
 from deuteron.layout.wgmma import SPANS, M
 from deuteron.machine.gpu import GPUConfig
 from deuteron.passes.gpu.dot_instructions import must_be_k_major, uses_mma, uses_wgmma, warp_group_warps
-from deuteron.passes.gpu.layouts.anchors import AnyDot, contiguous_order, dot_layouts
-from deuteron.passes.gpu.layouts.computed_operands import ComputedOperand, k_axis_of
+from deuteron.passes.gpu.layouts.anchors import dot_layouts
+from deuteron.passes.gpu.layouts.computed_operands import ComputedOperand
+from deuteron.passes.gpu.operands.origins import is_from_dot, load_of
+from deuteron.passes.gpu.operands.parts import Parts
+from deuteron.passes.gpu.operands.register_operands import fast_axis, in_registers, is_read_well, steps_along_k
 from deuteron.passes.optimisation import Optimisation
-from deuteron.passes.rewrite import replace
+from deuteron.passes.rewrite import erase, replace
 
 Order = tuple[int, ...]
 # Of the shared memory of a CTA, for both operands of a dot; larger ones are converted in parts. Not measured.
@@ -100,17 +103,26 @@ class _Rewrite:
         self._allocs: dict[tuple, SSAValue] = {}
 
     def to_warp_group(self, op: DotOp) -> None:
+        """Steps along K where a is computed in registers; else one dot."""
         columns = warp_group_warps(shape_of(op.result.type), self._config.num_warps)[1]
-        a = op.a if _is_from_dot(op.a) else self._matrix(op, op.a, 1, M)
+        computed = in_registers(op, 0, self._info, self._config)
+        if computed is not None:
+            self._place_loads(computed)
+        a = op.a if computed is not None or is_from_dot(op.a) else self._matrix(op, op.a, 1, M)
         b = self._matrix(op, op.b, 0, shape_of(op.b.type)[1] // columns)
-        properties = op.input_precision.value.data, op.max_num_imprecise_acc.value.data
-        replace(op, [Builder.before(op).value(WarpGroupDotOp(a, b, op.c, *properties))])
+        precision = op.input_precision.value.data, op.max_num_imprecise_acc.value.data
+        builder, sums = Builder.before(op), op.c
+        for part_a, part_b in _steps(builder, a, b, computed):
+            sums = builder.value(WarpGroupDotOp(part_a, part_b, sums, *precision))
+        replace(op, [sums])
+        if part_a is not a:
+            _erase_unused(a)
 
     def to_local_loads(self, op: DotOp) -> None:
         """Both operands are stored before one is loaded, so that threads wait once. What an operand is computed of is
         stored instead, where that is loaded: it is computed in the registers from which the dot reads it.
         """
-        loaded = [index for index in range(2) if not _is_from_dot(op.operands[index])]
+        loaded = [index for index in range(2) if not is_from_dot(op.operands[index])]
         computed = {index: one for index in loaded if (one := self._computed(op, index)) is not None}
         for one in computed.values():
             self._place_loads(one)
@@ -122,14 +134,7 @@ class _Rewrite:
     def _computed(self, op: DotOp, index: int) -> ComputedOperand | None:
         """None as well where threads would read single bytes that are not neighbours in memory."""
         one = ComputedOperand.of(op, index)
-        if one is None or any(not self._is_read_well(op, index, load) for load in one.loads):
-            return None
-        return one
-
-    def _is_read_well(self, op: DotOp, index: int, load: LoadOp | LocalLoadOp) -> bool:
-        if isinstance(load, LocalLoadOp) or byte_width_of(load.result.type) > 1:
-            return True
-        return k_axis_of(op, index, load) == self._fast_axis(load.result)
+        return one if one is not None and is_read_well(op, index, one, self._info) else None
 
     def _place_loads(self, computed: ComputedOperand) -> None:
         for load in computed.loads:
@@ -180,18 +185,37 @@ class _Rewrite:
 
     def _fast_axis(self, root: SSAValue) -> int:
         """The dimension, of the last two, in which what a tile was loaded from is contiguous; else the last."""
-        rank, load = len(shape_of(root.type)), _load_of(root)
-        if load is None:
-            return rank - 1
-        if isinstance(load, DescriptorLoadOp):
-            return rank - 1
-        order = contiguous_order(self._info.of(load.ptr), shape_of(root.type))
-        return next(axis for axis in order if axis >= rank - 2)
+        load = load_of(root)
+        return len(shape_of(root.type)) - 1 if load is None else fast_axis(load, self._info)
 
 
 def _type_in_memory(value: SSAValue, layout: LinearLayout) -> MemDescType:
     encoding = SharedLinearEncodingAttr(layout, SWIZZLE_ALIGNMENT)
     return MemDescType(TensorType(element_type_of(value.type), shape_of(value.type), encoding))
+
+
+def _steps(
+    b: Builder, a: SSAValue, matrix: SSAValue, computed: ComputedOperand | None
+) -> Iterator[tuple[SSAValue, SSAValue]]:
+    """Both operands in parts along K, where a is computed; each is computed when it is asked for."""
+    count = steps_along_k(a) if computed is not None else 1
+    parts = Parts(b, count)
+    if count == 1 or not parts.can_divide(a, 1):
+        yield a, matrix
+        return
+    depth, columns = shape_of(matrix.type.tile)
+    for index in range(count):
+        part = MemDescSubsliceOp(matrix, (index * depth // count, 0), (depth // count, columns))
+        yield parts.of(a, 1, index), b.value(part)
+
+
+def _erase_unused(value: SSAValue) -> None:
+    """Erase what gives a value that nobody uses, and what only that used."""
+    if isinstance(value, OpResult) and not list(value.uses) and is_flexible(value.op):
+        operands = list(value.op.operands)
+        erase(value.op)
+        for operand in operands:
+            _erase_unused(operand)
 
 
 def _slice_along_k(op: DotOp, config: GPUConfig) -> int:
@@ -230,42 +254,3 @@ def _builder_for(op: DotOp, root: SSAValue) -> Builder:
         return Builder.before(op) if is_near else Builder(InsertPoint.after(root.op), root.op.location)
     is_near = root.block is op.parent
     return Builder.before(op) if is_near else Builder(InsertPoint.at_start(root.block), op.location)
-
-
-def _is_from_dot(value: SSAValue) -> bool:
-    """Whether a dot's result becomes this value, element by element: it is in registers then."""
-    return any(isinstance(op, AnyDot) for op in _made_by(value))
-
-
-def _load_of(value: SSAValue) -> LoadOp | DescriptorLoadOp | None:
-    """A load that a value of that shape is made of, element by element."""
-    shape = shape_of(value.type)
-    loads = (
-        op for op in _made_by(value) if isinstance(op, LoadOp | DescriptorLoadOp) and shape_of(op.result.type) == shape
-    )
-    return next(loads, None)
-
-
-def _made_by(value: SSAValue) -> Iterator[Operation]:
-    """The ops that give a value, through flexible ops, branches and what loops carry, the nearest first; each once."""
-    pending, seen = [value], {value}
-    while pending:
-        value = pending.pop(0)
-        if isinstance(value, OpResult):
-            yield value.op
-        sources = [source for source in _sources(value) if source not in seen and is_tile(source.type)]
-        pending += sources
-        seen.update(sources)
-
-
-def _sources(value: SSAValue) -> Sequence[SSAValue]:
-    """What a value is made of, element by element."""
-    if isinstance(value, OpResult) and isinstance(value.op, scf.IfOp):
-        return [region.block.last_op.operands[value.index] for region in value.op.regions]
-    if isinstance(value, OpResult):
-        return value.op.operands if is_flexible(value.op) else ()
-    loop = value.block.parent_op()
-    if not isinstance(loop, scf.ForOp):
-        return ()
-    index = value.index - 1
-    return (loop.iter_args[index], value.block.last_op.operands[index])

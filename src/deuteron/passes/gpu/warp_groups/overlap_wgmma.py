@@ -9,12 +9,14 @@
 
 A dot stays in flight into the next iteration where it only adds up what the loop carries, and reads buffers that
 live longer than the iteration: the wait is for the dot of the iteration before, whose buffers may be filled again
-after it. Any other dot is waited for before the first op that uses it, or that computes the operand which the
-next iteration has in the same registers. Dots that are rounded to 16 bits, or summed in parts, stay as they are.
+after it. One that another dot only adds to has no wait of its own. Any other dot is waited for before the first op
+that uses it, or that computes the operand which the next iteration has in the same registers. Dots that are rounded
+to 16 bits, or summed in parts, stay as they are.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from xdsl.context import Context
@@ -82,9 +84,18 @@ def _wait_in_next_iteration(loop: scf.ForOp, dots: list[WarpGroupDotOp]) -> None
 def _wait_before_use(dots: list[WarpGroupDotOp]) -> None:
     """Each dot before its first use; those issued later may go on, except over control flow."""
     for dot in dots:
+        if _is_added_to(dot, dots):
+            dot.properties["isAsync"] = BoolAttr.from_bool(True)
+            continue
         stop, issued = _first_use(dot)
         if stop is not dot.next_op:
             _wait([dot], InsertPoint.before(stop), issued)
+
+
+def _is_added_to(dot: WarpGroupDotOp, dots: Sequence[WarpGroupDotOp]) -> bool:
+    """Whether what a dot gives is only added to, by another one: the instructions do that in order by themselves."""
+    uses = list(dot.result.uses)
+    return len(uses) == 1 and uses[0].operation in dots and uses[0].operation.c is dot.result
 
 
 def _first_use(dot: WarpGroupDotOp) -> tuple[Operation, int]:

@@ -1,0 +1,144 @@
+"""Transposes dots by wgmma whose second operand is computed, so that it is the first one, which may be in registers.
+
+    %x = arith.sitofp %w                             %x = arith.sitofp %w
+    %d = "tt.dot"(%a, %x, %c)              ->        %t = "tt.dot"(tt.trans %x, tt.trans %a, tt.trans %c)
+                                                     %d = tt.trans %t
+
+wgmma reads its second operand from shared memory: what threads compute they would store there, and wait for each other
+before they multiply. Transpositions cost nothing: they are names of registers, or views of shared memory. What a loop
+carries of the sums it carries transposed.
+
+Done where `place-dot-operands` then leaves the operand in registers, and shared memory has less to do; not where the
+other operand is computed too, or the sums become an operand of another dot.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects import arith, scf
+from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, ModuleOp
+from xdsl.ir import SSAValue
+from xdsl.rewriter import Rewriter
+
+from deuteron.analysis.axis_analysis import AxisInfoAnalysis
+from deuteron.ir.builder import Builder
+from deuteron.ir.nested import nested_ops
+from deuteron.ir.tt.dot import DotOp
+from deuteron.ir.tt.function import FuncOp
+from deuteron.ir.tt.shape import TransOp
+from deuteron.ir.types import byte_width_of, element_type_of, num_elements_of, shape_of, tile
+from deuteron.layout.wgmma import M
+from deuteron.machine.gpu import GPUConfig
+from deuteron.passes.gpu.dot_instructions import uses_wgmma
+from deuteron.passes.gpu.layouts.anchors import reaches_operand
+from deuteron.passes.gpu.layouts.computed_operands import ComputedOperand
+from deuteron.passes.gpu.operands.origins import is_from_dot
+from deuteron.passes.gpu.operands.register_operands import in_registers, loads_in_words
+from deuteron.passes.optimisation import Optimisation
+from deuteron.passes.rewrite import replace
+
+ORDER = (1, 0)
+
+
+@dataclass(frozen=True)
+class TransposeDots(Optimisation):
+    """Makes computed second operands of dots by wgmma first ones."""
+
+    name = "transpose-dots"
+
+    config: GPUConfig
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        if self.config.machine.wgmma is None:
+            return
+        for func in op.ops:
+            if isinstance(func, FuncOp):
+                info = AxisInfoAnalysis(func)
+                chosen = [dot for dot in nested_ops(func, DotOp) if self._pays(dot, info)]
+                for dot in chosen:
+                    _transpose(dot)
+                if chosen:
+                    for loop in nested_ops(func, scf.ForOp):
+                        _carry_transposed(loop)
+
+    def _pays(self, dot: DotOp, info: AxisInfoAnalysis) -> bool:
+        if not uses_wgmma(dot, self.config) or reaches_operand(dot.result):
+            return False
+        if is_from_dot(dot.a) or ComputedOperand.of(dot, 0) is not None:
+            return False
+        computed = in_registers(dot, 1, info, self.config)
+        return computed is not None and _cycles(dot, computed) > _cycles_transposed(dot, computed)
+
+
+def _cycles(dot: DotOp, computed: ComputedOperand) -> float:
+    """What shared memory is asked for, in bytes that it could give meanwhile: what is loaded is read, the computed
+    operand stored and, with every 64 rows, read.
+    """
+    loaded = sum(_bytes(load.results[0]) for load in computed.loads)
+    return loaded + _bytes(dot.b) + _bytes(dot.a) + _bytes(dot.b) * shape_of(dot.a.type)[0] / M
+
+
+def _cycles_transposed(dot: DotOp, computed: ComputedOperand) -> float:
+    """The operand that was the first is read with every 64 columns; threads load words of what is computed."""
+    return _bytes(dot.a) * shape_of(dot.b.type)[1] / M + loads_in_words(dot.b, computed)
+
+
+def _bytes(value: SSAValue) -> int:
+    return num_elements_of(value.type) * byte_width_of(value.type)
+
+
+def _transpose(dot: DotOp) -> None:
+    b = Builder.before(dot)
+    a, other, c = (_transposed(b, value) for value in (dot.b, dot.a, dot.c))
+    new = DotOp.create(
+        operands=[a, other, c], result_types=[c.type], properties=dot.properties, attributes=dot.attributes
+    )
+    result = b.value(new)
+    result.name_hint = dot.result.name_hint
+    replace(dot, [b.value(TransOp(result, ORDER))])
+
+
+def _transposed(b: Builder, value: SSAValue) -> SSAValue:
+    """What is transposed twice is as it was; what is the same everywhere has another shape only."""
+    op = value.owner
+    if isinstance(op, TransOp) and tuple(op.permutation) == ORDER:
+        return op.src
+    if isinstance(op, arith.ConstantOp) and isinstance(op.value, DenseIntOrFPElementsAttr) and op.value.is_splat():
+        type = tile(element_type_of(value.type), shape_of(value.type)[::-1])
+        return b.value(arith.ConstantOp(DenseIntOrFPElementsAttr(type, op.value.data), type))
+    return b.value(TransOp(value, ORDER))
+
+
+def _carry_transposed(loop: scf.ForOp) -> None:
+    """What a loop carries only to transpose it, and to transpose it back, it carries transposed."""
+    block = loop.body.block
+    for index, argument in enumerate(block.args[1:]):
+        following = block.last_op.operands[index].owner
+        turned = [use.operation for use in argument.uses]
+        if turned and all(map(_is_transposition, [following, *turned])):
+            _carry(loop, index, following, turned)
+
+
+def _is_transposition(op: object) -> bool:
+    return isinstance(op, TransOp) and tuple(op.permutation) == ORDER
+
+
+def _carry(loop: scf.ForOp, index: int, following: TransOp, turned: Sequence[TransOp]) -> None:
+    b, argument, result = Builder.before(loop), loop.body.block.args[1 + index], loop.results[index]
+    type = following.src.type
+    loop.operands[3 + index] = _transposed(b, loop.iter_args[index])
+    loop.body.block.last_op.operands[index] = following.src
+    argument = Rewriter.replace_value_with_new_type(argument, type)
+    for op in turned:
+        replace(op, [argument])
+    result = Rewriter.replace_value_with_new_type(result, type)
+    after = Builder.before(loop.next_op)
+    back = after.value(TransOp(result, ORDER))
+    result.replace_uses_with_if(back, lambda use: use.operation is not back.owner)
+    back.name_hint = result.name_hint
+    if not list(following.result.uses):
+        following.detach()
+        following.erase()
