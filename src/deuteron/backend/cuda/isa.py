@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from xdsl.ir import Operation
 
-from deuteron.backend.cuda import accesses, atomics, extern, math
+from deuteron.backend.cuda import accesses, atomics, exponents, extern, math
 from deuteron.backend.cuda.formats import PTXFloatConversion
 from deuteron.backend.gpu.isa import ISA, NO_HINTS, AccessHints
 from deuteron.backend.llvm.builder import Builder, Touches
@@ -119,6 +119,9 @@ class PTX(ISA):
         if x.type == "i64":
             return b.call("i64", "llvm.nvvm.mulhi.ull", x, y)
         return super().multiply_high(b, x, y)
+
+    def integers_to_floats(self, b: Builder, values: Sequence[Value], type: str, is_signed: bool) -> dict[Value, Value]:
+        return exponents.convert(b, values, type, is_signed)
 
     def opaque(self, b: Builder, value: Value) -> Value:
         return b.assembly(Touches.NOTHING, "i64", "mov.b64 $0, $1;", "=l,l", value)

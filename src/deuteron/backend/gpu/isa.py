@@ -155,6 +155,10 @@ class ISA(ABC):
         wide = f"i{2 * bits}"
         return b.trunc(b.lshr(b.mul(b.zext(x, wide), b.zext(y, wide)), const(wide, bits)), x.type)
 
+    def integers_to_floats(self, b: Builder, values: Sequence[Value], type: str, is_signed: bool) -> dict[Value, Value]:
+        """What some of these integers are as numbers of a type, where there is something faster than to convert each."""
+        return {}
+
     def opaque(self, b: Builder, value: Value) -> Value:
         """An i64 of which LLVM is to know nothing."""
         return value

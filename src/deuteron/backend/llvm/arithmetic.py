@@ -12,13 +12,20 @@ ones take "nsw", "nuw", "exact", "disjoint". A cast to the type that the value h
 
 from __future__ import annotations
 
-from deuteron.backend.llvm.types import Value, like
+from deuteron.backend.llvm.types import Value, integer_of, like
+
+
+_TRACED = frozenset({"add", "sub", "shl", "lshr", "ashr", "and"})
 
 
 class Arithmetic:
-    """Mixed into Builder, which gives `_emit`, `intrinsic` and `fast_math`."""
+    """Mixed into Builder, which gives `_emit`, `intrinsic` and `fast_math`.
+
+    `definitions` has how integers were made by opcodes with a constant, and by casts: what `fields.py` looks at.
+    """
 
     fast_math: str
+    definitions: dict[Value, tuple[str, Value, int]]
 
     def _emit(self, type: str, text: str, hint: str) -> Value:
         raise NotImplementedError
@@ -27,7 +34,10 @@ class Arithmetic:
         raise NotImplementedError
 
     def _integer(self, opcode: str, a: Value, b: Value, flags: str, hint: str) -> Value:
-        return self._emit(a.type, f"{opcode} {flags + ' ' if flags else ''}{a.type} {a.text}, {b.text}", hint)
+        result = self._emit(a.type, f"{opcode} {flags + ' ' if flags else ''}{a.type} {a.text}, {b.text}", hint)
+        if opcode in _TRACED and (number := integer_of(b)) is not None:
+            self.definitions[result] = opcode, a, number
+        return result
 
     def _float(self, opcode: str, a: Value, b: Value, flags: str | None, hint: str) -> Value:
         flags = self.fast_math if flags is None else flags
@@ -36,7 +46,10 @@ class Arithmetic:
     def _cast(self, opcode: str, a: Value, type: str, hint: str) -> Value:
         if a.type == type:
             return a
-        return self._emit(type, f"{opcode} {a.type} {a.text} to {type}", hint)
+        result = self._emit(type, f"{opcode} {a.type} {a.text} to {type}", hint)
+        if opcode in ("trunc", "zext", "sext"):
+            self.definitions[result] = opcode, a, 0
+        return result
 
     def add(self, a: Value, b: Value, flags: str = "", hint: str = "") -> Value:
         return self._integer("add", a, b, flags, hint)

@@ -77,6 +77,7 @@ class Builder(Arithmetic, Memory, ControlFlow):
         self._counts: dict[str, int] = {}
         self._blocks: list[Block] = []
         self._phis = {}
+        self.definitions = {}
         # a parameter's type may carry attributes ("ptr noalias"); as an operand it has none
         names = [self._unique(hint) for _, hint in parameters]
         self._parameters = [f"{type} %{text}" for (type, _), text in zip(parameters, names, strict=True)]

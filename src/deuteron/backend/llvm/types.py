@@ -83,6 +83,12 @@ def const(type: str, number: float | int | bool) -> Value:
     return Value(type, _number_text(type, number))
 
 
+def integer_of(value: Value) -> int | None:
+    """The number that a scalar integer constant is, as it is written: of i8, -128 to 127."""
+    text = value.text
+    return int(text) if text[0] in "-0123456789" and value.type[0] == "i" else None
+
+
 def vector_const(element_type: str, numbers: Sequence[float | int | bool]) -> Value:
     """A constant vector; of one number it is a scalar constant."""
     if len(numbers) == 1:

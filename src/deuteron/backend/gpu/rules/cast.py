@@ -68,7 +68,9 @@ def _to_float(signed: bool) -> Rule:
             single = convert(value, "float") if is_exact else round_to_odd(ctx.b, convert(value, "double"))
             return narrow(ctx.b, single)[0]
 
-        return each(emit, x)
+        distinct = list(dict.fromkeys(registers_of(x)))
+        made = ctx.isa.integers_to_floats(ctx.b, distinct, type, signed)
+        return each(lambda value: made[value] if value in made else emit(value), x)
 
     return rule
 

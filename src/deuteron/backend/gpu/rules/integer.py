@@ -8,17 +8,22 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import partial
 
-from xdsl.ir import Operation
+from xdsl.ir import Operation, SSAValue
 
+from deuteron.analysis.index_bits import IndexBitsAnalysis
 from deuteron.backend.gpu.context import Context, Rule
+from deuteron.backend.gpu.elements import register_type
 from deuteron.backend.gpu.fragment import Fragment, Operand, positions, with_registers
 from deuteron.backend.gpu.rules.elementwise import Emit, each, intrinsic, plain
 from deuteron.backend.llvm.builder import Builder
 from deuteron.backend.llvm.types import Value, bit_width, const
 from deuteron.backend.math.division import safe_divisor, with_sign
+from deuteron.layout.linear import BLOCK, LANE, WARP, LinearLayout
 
 
 def _shift(emit: Emit) -> Rule:
+    """Where it is known by how much each register is shifted, in all threads, it is a constant."""
+
     def shift(b: Builder, x: Value, amount: Value) -> Value:
         if amount.is_constant and amount.text.isdigit() and int(amount.text) < bit_width(x.type):
             return emit(b, x, amount)
@@ -28,7 +33,25 @@ def _shift(emit: Emit) -> Rule:
             return emit(b, x, b.select(fits, amount, last))
         return b.select(fits, emit(b, x, b.and_(amount, last)), const(x.type, 0))
 
-    return plain(shift)
+    def rule(ctx: Context, op: Operation, x: Operand, amount: Operand) -> Operand:
+        known = _is_computed(amount) and _equal_in_threads(op.operands[1], amount.layout)
+        amounts = with_registers(amount, known) if known else amount
+        return each(lambda *values: shift(ctx.b, *values), x, amounts)
+
+    return rule
+
+
+def _is_computed(amount: Operand) -> bool:
+    return isinstance(amount, Fragment) and not all(value.is_constant for value in amount.registers)
+
+
+def _equal_in_threads(value: SSAValue, layout: LinearLayout) -> list[Value] | None:
+    """The registers of a tile of indices, if they are the same numbers in all threads."""
+    bits = IndexBitsAnalysis().of(value)
+    if bits is None or any(bits.at(column) != bits.constant for column in layout.columns(LANE, WARP, BLOCK)):
+        return None
+    places = [layout.flatten_basis(place) for place in positions(layout)]
+    return [const(register_type(value.type), bits.at(place)) for place in places]
 
 
 def _quotient(signed: bool) -> Rule:
