@@ -143,6 +143,10 @@ def arithmetic(x_ptr, a, b, OP: tl.constexpr, C: tl.constexpr, D: tl.constexpr):
         v = (i * D + a) // C
     elif OP == "rem":
         v = (i * D + a) % C
+    elif OP == "shift":
+        v = (((i * D + a) >> C % 8) + b) << C % 4
+    elif OP == "rows":
+        v = i + a // C * b + (b >> C % 8) * D
     elif OP == "add":
         v = i * D + a + b * C
     elif OP == "sub":
@@ -165,8 +169,21 @@ def holds(info: AxisInfo, values: np.ndarray) -> bool:
     )
 
 
+@triton.jit
+def packed_rows(x_ptr, k, HALVES: tl.constexpr):
+    width = k // 2 if HALVES else k >> 1
+    rows, columns = tl.arange(0, 16)[:, None], tl.arange(0, 32)[None, :]
+    tl.store(x_ptr + rows * width + columns, 0.0)
+
+
+@pytest.mark.parametrize("halves", [True, False])
+def test_half_of_a_multiple_of_16_is_one_of_8(halves):
+    infos, (store,) = infos_of(packed_rows, ["x_ptr", "k"], HALVES=halves)
+    assert infos.of(store.ptr).divisibility[1] == 16
+
+
 @given(
-    op=st.sampled_from(["div", "rem", "add", "sub", "min", "where"]),
+    op=st.sampled_from(["div", "rem", "shift", "rows", "add", "sub", "min", "where"]),
     c=st.sampled_from([1, 2, 3, 4, 8, 16, 24, 64, 100]),
     d=st.sampled_from([1, 2, 4, 5, 16]),
     hints=st.sampled_from([(), ("a",), ("a", "b")]),
@@ -181,6 +198,8 @@ def test_what_is_said_is_true(op, c, d, hints, a, b):
     values = {
         "div": (i * d + a) // c,
         "rem": (i * d + a) % c,
+        "shift": (((i * d + a) >> c % 8) + b) << c % 4,
+        "rows": i + a // c * b + (b >> c % 8) * d,
         "add": i * d + a + b * c,
         "sub": i * d - a * c,
         "min": np.minimum(i * d, c) + a,

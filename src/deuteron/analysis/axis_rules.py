@@ -25,6 +25,7 @@ from deuteron.ir.ttg.convert import ConvertLayoutOp
 from deuteron.ir.types import byte_width_of, pointee_of, shape_of
 
 Rule = Callable[[Operation, list[AxisInfo]], AxisInfo]
+MAX_SHIFT = 31  # a factor is positive in 32 bits
 
 
 def _constant(op: Operation, _: list[AxisInfo]) -> AxisInfo:
@@ -132,7 +133,26 @@ def _div(op: Operation, operands: list[AxisInfo]) -> AxisInfo:
         for a in axes
     )
     constancy = tuple(max(gcd(lhs.constancy[a], rhs.constancy[a]), groups[a]) for a in axes)
-    return AxisInfo((1,) * len(constancy), (1,) * len(constancy), constancy)
+    return AxisInfo((1,) * len(constancy), tuple(_quotient(divisor, rhs.constant) for divisor in _each(lhs)), constancy)
+
+
+def _quotient(divisor: int, number: int | None) -> int:
+    """What divides the quotients of multiples of a power of two."""
+    is_power = number is not None and number > 0 and not number & number - 1
+    return max(divisor // number, 1) if is_power else 1
+
+
+def _shift_by(rule: Rule) -> Rule:
+    """A shift to the left is a product, one to the right a quotient that is rounded down."""
+
+    def shift(op: Operation, operands: list[AxisInfo]) -> AxisInfo:
+        x, count = operands
+        if count.constant is None or not 0 <= count.constant < MAX_SHIFT:
+            return _same_groups(op, operands)
+        factor = 1 << count.constant
+        return rule(op, [x, replace(count, divisibility=(factor,) * len(count.divisibility), constant=factor)])
+
+    return shift
 
 
 def _rem(op: Operation, operands: list[AxisInfo]) -> AxisInfo:
@@ -215,6 +235,9 @@ RULES: dict[type[Operation], Rule] = {
     arith.DivUIOp: _div,
     arith.RemSIOp: _rem,
     arith.RemUIOp: _rem,
+    arith.ShLIOp: _shift_by(_mul),
+    arith.ShRSIOp: _shift_by(_div),
+    arith.ShRUIOp: _shift_by(_div),
     arith.MinSIOp: _minmax,
     arith.MaxSIOp: _minmax,
     arith.MinUIOp: _minmax,
