@@ -56,7 +56,8 @@ def unpack(
 
 @pytest.mark.parametrize("target", FLOATS)
 @pytest.mark.parametrize(
-    ("width", "up", "offset"), [(4, 0, 0), (4, 0, 8), (2, 0, 0), (3, 0, 3), (8, 0, 0), (5, 2, 0), (8, 0, 100), (1, 0, 0)]
+    ("width", "up", "offset"),
+    [(4, 0, 0), (4, 0, 8), (2, 0, 0), (3, 0, 3), (8, 0, 0), (5, 2, 0), (8, 0, 100), (1, 0, 0)],
 )
 @pytest.mark.parametrize("is_signed", [False, True])
 def test_fields_of_words(rng, poisoned, target, width, up, offset, is_signed):

@@ -71,7 +71,8 @@ def test_of_bytes_nibbles_are_found():
     low = b.ashr(b.shl(byte, const("i8", 4)), const("i8", 4))
     assert number_of(b, low, True) == Field(word, 16, 4, 8, True)
     assert number_of(b, b.ashr(byte, const("i8", 4)), True) == Field(word, 20, 4, 8, True)
-    assert number_of(b, b.sub(b.and_(word, const("i32", 15)), const("i32", 8)), True) == Field(word, 0, 4, 32, offset=-8)
+    moved = b.sub(b.and_(word, const("i32", 15)), const("i32", 8))
+    assert number_of(b, moved, True) == Field(word, 0, 4, 32, offset=-8)
 
 
 def test_what_wraps_is_no_field():

@@ -9,8 +9,8 @@ them is subtracted:
     which has 7 bits below the exponent     (x & 0xff7fff7f) - (x & 0xff80ff80)                 128 + 7 bits, 128 or 256
     one of 8 bits as f32                    prmt(0x4b000000, word ^ 0x80808080, ...) - (2 ** 23 + 128)
 
-The highest bit is inverted where it is the sign's, which adds half of the range. Every step is exact. Integers are taken
-from the words of which they are fields (`fields.py`): shifts, masks and constants that were added cost nothing more.
+The highest bit is inverted where it is the sign's, which adds half of the range. Every step is exact. Integers are
+taken from the words of which they are fields (`fields.py`): shifts, masks and added constants cost nothing more.
 """
 
 from __future__ import annotations
@@ -199,9 +199,7 @@ class _Exponents:
         kept = bits if mask == _ONES else self._b.and_(bits, const("i32", mask))
         return self._b.bitcast(kept, vector(self._type, 2))
 
-    def _below_exponents(
-        self, bits: Value, masks: Sequence[int], signs: Sequence[int], powers: Sequence[int]
-    ) -> Value:
+    def _below_exponents(self, bits: Value, masks: Sequence[int], signs: Sequence[int], powers: Sequence[int]) -> Value:
         """What masks leave of each half, below an exponent, the signs inverted."""
         flipped = [self._exponent(power) ^ sign for power, sign in zip(powers, signs, strict=True)]
         mask, ones = (low | high << HALF_BITS for low, high in (masks, flipped))

@@ -156,7 +156,7 @@ class ISA(ABC):
         return b.trunc(b.lshr(b.mul(b.zext(x, wide), b.zext(y, wide)), const(wide, bits)), x.type)
 
     def integers_to_floats(self, b: Builder, values: Sequence[Value], type: str, is_signed: bool) -> dict[Value, Value]:
-        """What some of these integers are as numbers of a type, where there is something faster than to convert each."""
+        """What some of these integers are as numbers of a type, where that is faster than to convert each."""
         return {}
 
     def opaque(self, b: Builder, value: Value) -> Value:

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 from deuteron.backend.llvm.types import Value, integer_of, like
 
-
 _TRACED = frozenset({"add", "sub", "shl", "lshr", "ashr", "and"})
 
 

@@ -90,12 +90,11 @@ def _masked(field: Field, mask: int, size: int) -> Field | None:
     mask &= (1 << size) - 1
     first, end = max((mask & -mask).bit_length() - 1, 0), mask.bit_length()
     top = field.width + field.up
-    if not mask or field.offset or mask != (1 << end) - (1 << first) or (field.is_signed and end > top and not field.reaches_top):
+    has_copies = field.is_signed and end > top and not field.reaches_top
+    if not mask or field.offset or mask != (1 << end) - (1 << first) or has_copies:
         return None
     low = max(first, field.up)
-    return replace(
-        field, shift=field.shift + low - field.up, width=min(end, top) - low, is_signed=False, up=low
-    )
+    return replace(field, shift=field.shift + low - field.up, width=min(end, top) - low, is_signed=False, up=low)
 
 
 def _shifted_left(field: Field, count: int, size: int) -> Field | None:
