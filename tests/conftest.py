@@ -17,13 +17,14 @@ import ctypes
 import os
 import secrets
 import signal
+import threading
 import zlib
 
 import hypothesis
 import numpy as np
 import pytest
 
-from deuteron.backend.cpu import driver
+from deuteron.backend.cpu.thread_pool import thread_pool
 
 # A shell that starts the tests in the background has this signal ignored, by what they start as well.
 signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -54,30 +55,45 @@ def own_cache(tmp_path_factory: pytest.TempPathFactory):
 
 
 @pytest.fixture(autouse=True)
-def guarded_scratch(monkeypatch: pytest.MonkeyPatch):
+def guarded_scratch():
     """A kernel for the CPU that writes behind its scratch memory fails its test, not another one that uses the heap."""
     guarded = GuardedScratch()
-    monkeypatch.setattr(driver, "_scratch", guarded)
+    before = thread_pool().set_scratch(guarded.address)
     yield
+    thread_pool().set_scratch(before)
     guarded.check()
 
 
-class GuardedScratch(driver.Scratch):
-    """Scratch memory of the size that is asked for, with bytes behind it that nobody may write."""
+class GuardedScratch:
+    """Scratch memory for each thread, of the size that is asked for, with bytes behind it that nobody may write."""
 
     guard = b"\xab" * 65536
+    alignment = 64
 
-    def at_least(self, size: int) -> int:
-        self.check()
-        if size != self.size:
-            super().at_least(size + len(self.guard))
-            self.size = size
-            ctypes.memmove(self.address + size, self.guard, len(self.guard))
-        return self.address
+    def __init__(self) -> None:
+        self._of_thread: dict[int, tuple[ctypes.Array, int, int]] = {}
+        self._overran = False
+        self._function = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_uint64, ctypes.c_uint64)(self._at_least)
+        self.address = ctypes.cast(self._function, ctypes.c_void_p).value
+
+    def _at_least(self, key: int, size: int) -> int:
+        thread = threading.get_ident()
+        if thread in self._of_thread:
+            self._look_behind(*self._of_thread[thread][1:])
+        if thread not in self._of_thread or self._of_thread[thread][2] != size:
+            memory = ctypes.create_string_buffer(size + len(self.guard) + self.alignment)
+            address = -(-ctypes.addressof(memory) // self.alignment) * self.alignment
+            ctypes.memmove(address + size, self.guard, len(self.guard))
+            self._of_thread[thread] = memory, address, size
+        return self._of_thread[thread][1]
+
+    def _look_behind(self, address: int, size: int) -> None:
+        self._overran |= ctypes.string_at(address + size, len(self.guard)) != self.guard
 
     def check(self) -> None:
-        if self.size:
-            assert ctypes.string_at(self.address + self.size, len(self.guard)) == self.guard, "scratch memory overran"
+        for _, address, size in self._of_thread.values():
+            self._look_behind(address, size)
+        assert not self._overran, "scratch memory overran"
 
 
 @pytest.fixture

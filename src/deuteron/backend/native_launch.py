@@ -7,7 +7,8 @@
 
 Each extent is from 1 to 2**31 - 1. `values` are the slots of `arguments.py`, which the function may change. It is
 called without Python's lock. It returns 0, PYTHON_LAUNCHES, where it did nothing and `run_packed(extents, values,
-stream)` is to do it, or the number of an error, of which `fail(number, extents)` raises the exception.
+stream)` is to do it, or the number of an error: it has set an exception of Python (an interrupt came), or
+`fail(number, extents)` raises one.
 """
 
 from __future__ import annotations

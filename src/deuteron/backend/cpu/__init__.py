@@ -8,7 +8,7 @@ context.py emitter.py fragment.py algebra.py    what is known while code is emit
 access.py lane_loops.py places.py elements.py formats.py    the user's memory, the scratch memory, element types
 microkernel.py transpose.py         matrix products
 math.py                             the mathematical functions, of those of backend/math
-driver.py thread_pool.py trampoline.py native_target.py          launching
+driver.py trampoline.py thread_pool.py pool_code.py pool_layout.py together.py control.py    launching
 target.py                           what a CPU has
 
 c = tl.load(a + i) + tl.load(b + i)     for i in 0..1024 step 16: load, load, add, store; no tile is ever in memory

@@ -7,24 +7,20 @@ Programs that may wait for one another run at the same time, whatever DEUTERON_N
 assertion fails no further program begins, and the launch raises AssertionFailure; where an access is out of bounds that
 is checked, MemoryAccessError (`control.py`).
 
-A launch has ended when it returns. Programs are handed out in chunks, so that a core that is late takes fewer. A grid
-of one program, and any grid where DEUTERON_NUM_THREADS is 1, runs on the caller's thread. Each thread has scratch
-memory that it keeps. Measured on two cores: 1.7 us for one empty program with 5 arguments, 8 us for any number of
-them up to 10,000 on both.
+A launch has ended when it returns. All of it is one call of machine code (`trampoline.py`), in which helpers take
+programs in chunks, so that a core that is late takes fewer. A grid of one program, one that is short, and any grid
+where DEUTERON_NUM_THREADS is 1, runs on the caller's thread. Each thread has scratch memory that it keeps.
 
-A launch that will take longer than 0.3 s by what is known of its programs can be interrupted (Ctrl-C): its caller
-waits, and other threads run it. A single program cannot, unless the kernel asserts or checks: its loops then look
-whether they are to stop, which they also do after a failure in another program.
-
-Compiled launchers run a grid on the caller's thread that is shorter than that. How long a program takes is measured:
-by them, and now and then of the first program of a grid that is launched from Python, which others then wait for.
+How long a program takes is known from the last launch. Ctrl-C ends a launch at the next chunk, which takes 50 ms or is
+one program. A single program cannot be interrupted, unless the kernel asserts or checks: its loops then look whether
+they are to stop, which they also do after a failure in another program. Those that may take long run on other threads,
+while their caller waits.
 """
 
 from __future__ import annotations
 
 import ctypes
 import struct
-import threading
 import time
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -32,40 +28,20 @@ from typing import Any
 from deuteron.backend.arguments import SLOT_BYTES, ArgumentSlots
 from deuteron.backend.cpu.control import CALLED_OFF, Control, pack_spans
 from deuteron.backend.cpu.control import SIZE as CONTROL_SIZE
-from deuteron.backend.cpu.native_target import MOST_SCRATCH, UNITS
-from deuteron.backend.cpu.thread_pool import run_on_threads
+from deuteron.backend.cpu.pool_layout import JOB, NO_MEMORY, TARGET, UNITS
+from deuteron.backend.cpu.thread_pool import thread_pool
 from deuteron.backend.cpu.together import MOST_TOGETHER, run_together
-from deuteron.backend.cpu.trampoline import target_words, trampolines
+from deuteron.backend.cpu.trampoline import trampolines
 from deuteron.backend.llvm.loader import LoadedObject, load_object
 from deuteron.backend.metadata import KernelMetadata, Param
-from deuteron.backend.native_launch import NativeLaunch
+from deuteron.backend.native_launch import MISSING, NativeLaunch
 from deuteron.backend.spans import Span
 from deuteron.errors import LaunchError
-from deuteron.options import settings
+from deuteron.options import environment_entry, settings
 
 _MAX_PROGRAMS = 2**63 - 1
-_CHUNKS_PER_THREAD = 16  # so that programs of unequal length spread evenly; not measured
-# Nanoseconds: of a launch from which on it can be interrupted, and of the programs that it then still waits for.
-_LONG, _INTERRUPTIBLE = 300_000_000, 50_000_000
-_TIMED_FIRST, _TIMED_EVERY = 3, 64  # launches of several programs from Python of which the first is timed
-
-
-class Scratch(threading.local):
-    """Memory of the calling thread, which grows to what the largest kernel so far needs."""
-
-    size = 0
-    address: int | None = None
-
-    def at_least(self, size: int) -> int | None:
-        """The address, a multiple of 64, of `size` bytes; None where no kernel has needed any."""
-        if size > self.size:
-            self.memory = ctypes.create_string_buffer(size + 63)
-            self.address = (ctypes.addressof(self.memory) + 63) & ~63
-            self.size = size
-        return self.address
-
-
-_scratch = Scratch()
+_CHUNKS_PER_THREAD = 16  # of programs that look whether to stop, so that those of unequal length spread evenly
+_LONG = 300_000_000  # nanoseconds of a launch of such programs that is worth threads of its own
 
 
 class LoadedKernel:
@@ -80,9 +56,8 @@ class LoadedKernel:
         self._waiting_line = metadata.waiting_line
         self._assertions = metadata.assertions
         self._checked = _named_pointers(metadata.runtime_params) if metadata.is_checked else []
-        self._run_range, self._run_shared, self._run_here = trampolines()
         self._time = ctypes.c_uint64(0)  # of a program
-        self._num_launches = 0
+        self._target: Any = (0, None)  # for how many threads, and the words
 
     def __call__(self, grid: Sequence[int], values: Sequence[Any], stream: int = 0) -> None:
         """Run the programs of a grid. There is no queue: `stream` is what a GPU is told.
@@ -113,48 +88,40 @@ class LoadedKernel:
         """Do what else a first launch would have to: nothing."""
 
     def native_launch(self) -> NativeLaunch | None:
-        """How compiled launchers run a grid that is short; None where more has to be done for it."""
-        if self._waiting_line or self._assertions or self._scratch_bytes > MOST_SCRATCH:
+        """How compiled launchers run a grid; None where more has to be done for it."""
+        threads = environment_entry("DEUTERON_NUM_THREADS")
+        if self._waiting_line or self._assertions or threads is None:
             return None
-        fixed = (self.function, self._slots.count, self._scratch_bytes)
-        return NativeLaunch(self._run_here, target_words(*fixed, ctypes.addressof(self._time)))
+        variables, key = threads
+        condition = variables, key, variables.get(key, MISSING)
+        target = self._target_words(settings.num_threads)
+        return NativeLaunch(trampolines().run_here, tuple(target), self._fail, conditions=(condition,))
 
     def _run(self, slots: Any, count: int, extents: bytes, total: int) -> None:
-        begin = self._run_first(slots, count, extents) if total > 1 else 0
-        num_threads = min(settings.num_threads, total) if total > 1 else 1
-        if total > 1 and self._time.value * total > _LONG * UNITS * num_threads:
-            self._run_interruptibly(slots, count, extents, total, begin)
-            return
-        if num_threads == 1:
-            scratch = _scratch.at_least(self._scratch_bytes)
-            self._run_range(self.function, slots, count, extents, begin, total, scratch)
-            return
-        chunk = max(1, total // (num_threads * _CHUNKS_PER_THREAD))
-        run_on_threads(self._shared_task(slots, count, extents, total, chunk, begin)[0], num_threads)
+        num_threads = settings.num_threads
+        thread_pool().start(min(num_threads, total) - 1)
+        known, target = self._target
+        if known != num_threads:
+            target = (ctypes.c_uint64 * len(TARGET))(*self._target_words(num_threads))
+            self._target = num_threads, target
+        status = trampolines().run_with_python(ctypes.addressof(target), count, extents, total, slots)
+        if status:
+            self._fail(status, ())
 
-    def _run_interruptibly(self, slots: Any, count: int, extents: bytes, total: int, begin: int) -> None:
-        """On other threads only, so that Ctrl-C reaches the caller; programs that have not begun then do not."""
-        chunk = max(1, _INTERRUPTIBLE * UNITS // self._time.value)
-        run, counter = self._shared_task(slots, count, extents, total, chunk, begin)
+    def _target_words(self, num_threads: int) -> list[int]:
+        return TARGET.pack(
+            function=self.function,
+            num_arguments=self._slots.count,
+            scratch_bytes=self._scratch_bytes,
+            time=ctypes.addressof(self._time),
+            pool=thread_pool().address,
+            num_threads=num_threads,
+        )
 
-        def stop() -> None:
-            counter.value = total
-
-        run_together(run, min(settings.num_threads, total), stop)
-
-    def _run_first(self, slots: Any, count: int, extents: bytes) -> int:
-        """Run the first program and note its time, if it is to be noted; how many programs have run."""
-        self._num_launches += 1
-        if self._num_launches > _TIMED_FIRST and self._num_launches % _TIMED_EVERY:
-            return 0
-        scratch = _scratch.at_least(self._scratch_bytes)
-        start = time.perf_counter_ns()
-        self._run_range(self.function, slots, count, extents, 0, 0, scratch)
-        middle = time.perf_counter_ns()
-        self._run_range(self.function, slots, count, extents, 0, 1, scratch)
-        took = time.perf_counter_ns() - middle - (middle - start)
-        self._time.value = max(took, 1) * UNITS
-        return 1
+    def _fail(self, number: int, extents: Sequence[int]) -> None:
+        """Raise what a launch returned; after an interrupt its exception is set."""
+        assert number == NO_MEMORY
+        raise MemoryError(f"no memory for {self._scratch_bytes} bytes that a program of kernel '{self._name}' takes")
 
     def _run_controlled(
         self, packed: bytes, count: int, extents: bytes, total: int, spans: Sequence[tuple[str, Span | None]]
@@ -178,30 +145,30 @@ class LoadedKernel:
             self._run(slots, count, extents, total)
         else:
             chunk = max(1, total // (num_threads * _CHUNKS_PER_THREAD))
-            run, _ = self._shared_task(slots, count, extents, total, chunk)
-            run_together(run, num_threads, lambda: _call_off(control))
+            run_together(self._task(slots, count, extents, total, chunk), num_threads, lambda: _call_off(control))
         self._time.value = max(1, (time.perf_counter_ns() - begin) * num_threads * UNITS // total)
 
     def _run_together(self, slots: Any, count: int, extents: bytes, total: int, control: Control) -> None:
         """A thread for each program, as far as there may be so many."""
 
         subject = f"kernel '{self._name}', which waits in line {self._waiting_line},"
-        run, _ = self._shared_task(slots, count, extents, total, 1)
-        run_together(run, min(total, MOST_TOGETHER), lambda: _call_off(control), subject)
+        task = self._task(slots, count, extents, total, 1)
+        run_together(task, min(total, MOST_TOGETHER), lambda: _call_off(control), subject)
 
-    def _shared_task(
-        self, slots: Any, count: int, extents: bytes, total: int, chunk: int, begin: int = 0
-    ) -> tuple[Callable[[], None], ctypes.c_uint64]:
-        """What each of several threads calls: it runs chunks of the programs from `begin` on until none are left. And
-        the counter of those that have begun.
-        """
-        counter = ctypes.c_uint64(begin)
+    def _task(self, slots: Any, count: int, extents: bytes, total: int, chunk: int) -> Callable[[], None]:
+        """What each of several threads calls: it runs so many programs at a time until none are left."""
+        grid = ctypes.create_string_buffer(extents, len(extents))
+        fields = {"function": self.function, "values": ctypes.addressof(slots), "num_arguments": count, "total": total}
+        fields |= {"grid": ctypes.addressof(grid), "scratch_bytes": self._scratch_bytes}
+        words = JOB.pack(**fields, least=chunk, most=chunk, num_threads=1)
+        job = (ctypes.c_uint64 * len(JOB))(*words)
 
         def run() -> None:
-            scratch = _scratch.at_least(self._scratch_bytes)
-            self._run_shared(self.function, slots, count, extents, total, scratch, chunk, ctypes.addressof(counter))
+            if trampolines().run_chunks(thread_pool().address, ctypes.addressof(job), 0) < 0:
+                self._fail(NO_MEMORY, ())
 
-        return run, counter
+        run.kept = grid, slots  # type: ignore[attr-defined]
+        return run
 
     def _check_grid(self, grid: Sequence[int]) -> tuple[bytes, int]:
         """The extents as the kernel reads them, and how many programs there are."""

@@ -1,121 +1,108 @@
-"""Threads that help the one that launches a kernel.
+"""The threads that help the one that launches a kernel. What they do is machine code: `pool_code.py`.
 
-    run_on_threads(task, 4)         task() is called here and on up to three other threads at the same time
+    pool = thread_pool()
+    pool.start(3)                   see to it that there are three helpers, if the system has so many threads to give
+    pool.address                    the POOL record
 
-The call returns when every call of the task has. A helper that wakes up after the caller's own call has returned
-finds the job closed and does nothing, so that a short job does not wait for threads to wake. The caller wakes two
-helpers, and each of these two more, so that with a hundred cores the caller starts at once as well. Helpers are
-started when they are first needed and stay; they are daemons, and in a forked child they are started anew. Any number
-of threads may use the pool at once.
+Helpers are started when they are first needed and stay; they are daemons of Python, which are in machine code, without
+Python's lock, for as long as they live. In a forked child they are started anew. Any number of threads may use the pool
+at once.
 """
 
 from __future__ import annotations
 
+import ctypes
 import os
 import threading
-from collections.abc import Callable
-from queue import SimpleQueue
+
+from deuteron.backend.cpu.pool_layout import LINE, MOST_HELPERS, MUTEX_BYTES, POOL, POOL_BYTES, WORKER, WORKERS
+from deuteron.backend.cpu.trampoline import trampolines
+from deuteron.backend.launcher.records import WORD
+from deuteron.once import once
+
+# For how long a helper looks for the next job, and a caller for helpers to leave, before it sleeps.
+_SPIN_NANOSECONDS = 50_000
 
 
-class _Job:
-    """A task that some threads run. It is over when it is closed and no helper is active."""
-
-    def __init__(self, task: Callable[[], None], num_helpers: int):
-        self._task = task
-        self._uninvited = num_helpers
-        self._lock = threading.Lock()
-        self._over = threading.Lock()
-        self._over.acquire()
-        self._active = 0
-        self._is_closed = False
-        self.error: BaseException | None = None
-
-    def take_invitations(self) -> int:
-        """How many helpers to wake now; they are counted as invited."""
-        with self._lock:
-            count = 0 if self._is_closed else min(self._uninvited, 2)
-            self._uninvited -= count
-            return count
-
-    def help(self) -> None:
-        with self._lock:
-            if self._is_closed:
-                return
-            self._active += 1
-        try:
-            self._task()
-        except BaseException as error:  # a task may fail to get memory: the caller raises it
-            self.error = error
-        with self._lock:
-            self._active -= 1
-            if self._is_closed and not self._active:
-                self._over.release()
-
-    def close(self) -> None:
-        """Take no more helpers, and wait for those at work, even when interrupted: they use the caller's memory."""
-        with self._lock:
-            self._is_closed = True
-            if not self._active:
-                return
-        interrupt = None
-        while self._active:
-            try:
-                self._over.acquire(timeout=1.0)
-            except BaseException as error:  # raised by a signal handler while waiting
-                interrupt = error
-        if interrupt:
-            raise interrupt
-
-
-class _Pool:
-    """Helpers waiting for jobs."""
+class ThreadPool:
+    """The pool's memory, which lives as long as the process, and its threads."""
 
     def __init__(self) -> None:
-        self._jobs: SimpleQueue[_Job] = SimpleQueue()
-        self._lock = threading.Lock()
-        self._num_helpers = 0
+        self._libc = ctypes.CDLL(None)
+        self._memory = ctypes.create_string_buffer(POOL_BYTES + LINE)
+        self.address = -(-ctypes.addressof(self._memory) // LINE) * LINE
+        self._words = (ctypes.c_uint64 * len(POOL)).from_address(self.address)
+        self._libc.pthread_key_create(ctypes.c_void_p(self._place("key")), self._libc.free)
+        clock, scratch = _address(self._libc.clock_gettime), trampolines().own_scratch
+        self._set(clock=clock, scratch=scratch, spin=_SPIN_NANOSECONDS)
+        self._begin()
+        os.register_at_fork(after_in_child=self._start_anew)
 
-    def start(self, num_helpers: int) -> None:
-        """See to it that there are so many helpers, if the system has threads to give."""
-        if self._num_helpers >= num_helpers:
+    @property
+    def num_workers(self) -> int:
+        return self._words[POOL.index("num_workers")]
+
+    def start(self, num_workers: int) -> None:
+        """See to it that there are so many helpers, or those that can be had."""
+        if self._is_enough(num_workers):
             return
         with self._lock:
-            while self._num_helpers < num_helpers:
-                try:
-                    threading.Thread(target=self._work, name="deuteron", daemon=True).start()
-                except RuntimeError:  # no more threads can be had: those there are, or the caller alone, do the work
-                    return
-                self._num_helpers += 1
+            while not self._is_enough(num_workers):
+                self._start_worker()
 
-    def invite(self, job: _Job) -> None:
-        for _ in range(job.take_invitations()):
-            self._jobs.put(job)
+    def _is_enough(self, num_workers: int) -> bool:
+        return self.num_workers >= num_workers or bool(self._words[POOL.index("is_full")])
 
-    def _work(self) -> None:
-        while True:
-            job = self._jobs.get()
-            self.invite(job)
-            job.help()
-            del job  # while waiting for the next one, it would keep the caller's arrays alive
+    def set_scratch(self, function: int) -> int:
+        """Let another function give threads their scratch memory; the address of the one before."""
+        before = self._words[POOL.index("scratch")]
+        self._set(scratch=function)
+        return before
+
+    def _start_worker(self) -> None:
+        """Its record counts before there is a thread, which may be interrupted as it starts: a record without one is
+        nothing but an invitation that nobody accepts.
+        """
+        number = self.num_workers
+        if number == MOST_HELPERS:
+            self._set(is_full=1)
+            return
+        worker = self.address + WORKERS + number * len(WORKER) * WORD
+        ctypes.memset(worker, 0, len(WORKER) * WORD)
+        self._make_mutex(worker + WORKER.index("sleep") * WORD)
+        self._set(num_workers=number + 1)
+        work = trampolines().work
+        try:
+            threading.Thread(target=work, args=(self.address, worker), name="deuteron", daemon=True).start()
+        except RuntimeError:  # no more threads can be had: those there are, or the caller alone, do the work
+            self._set(is_full=1)
+
+    def _begin(self) -> None:
+        self._lock = threading.Lock()
+        self._make_mutex(self._place("left"))
+        self._set(num_workers=0, is_full=0)
+
+    def _start_anew(self) -> None:
+        """In a forked child, which has none of the threads."""
+        self._set(generation=self._words[POOL.index("generation")] + 1)
+        self._begin()
+
+    def _make_mutex(self, place: int) -> None:
+        """And its condition, which follows."""
+        ctypes.memset(place, 0, 2 * MUTEX_BYTES)
+        self._libc.pthread_mutex_init(ctypes.c_void_p(place), None)
+        self._libc.pthread_cond_init(ctypes.c_void_p(place + MUTEX_BYTES), None)
+
+    def _place(self, name: str) -> int:
+        return self.address + POOL.index(name) * WORD
+
+    def _set(self, **values: int) -> None:
+        for name, value in values.items():
+            self._words[POOL.index(name)] = value
 
 
-def run_on_threads(task: Callable[[], None], num_threads: int) -> None:
-    """Call the task on this thread and on up to `num_threads - 1` others; raises what any of the calls raised."""
-    job = _Job(task, num_threads - 1)
-    _pool.start(num_threads - 1)
-    try:
-        _pool.invite(job)
-        task()
-    finally:
-        job.close()
-    if job.error:
-        raise job.error
+def _address(function: object) -> int:
+    return ctypes.cast(function, ctypes.c_void_p).value or 0  # type: ignore[arg-type]
 
 
-def _start_anew() -> None:
-    global _pool
-    _pool = _Pool()
-
-
-_pool = _Pool()
-os.register_at_fork(after_in_child=_start_anew)
+thread_pool = once(ThreadPool)

@@ -1,60 +1,53 @@
 """What calls a kernel: functions compiled once in the process. A launch makes one call for all its programs.
 
-    run_range(kernel, values, count, grid, begin, end, scratch)
-    run_shared(kernel, values, count, grid, total, scratch, chunk, counter)
-    run_here(target, extents, values, stream)       of compiled launchers: `native_launch.py`
+    run_with_python(target, count, grid, total, values)     of Python, which may be interrupted: `TARGET`
+    run_chunks(pool, job, until)                            of several threads of Python, with the same `JOB`
+    work(pool, worker)                                      of a thread of the pool; it never returns
+    run_here(target, extents, values, stream)               of compiled launchers: `native_launch.py`
 
-`values` holds the arguments in slots of 8 bytes, `count` of them; the kernel gets an array of their addresses. Of
-`run_shared` every thread calls one with the same counter: each takes the next `chunk` programs until none are left.
+`values` holds the arguments in slots of 8 bytes, `count` of them; the kernel gets an array of their addresses.
 """
 
 from __future__ import annotations
 
 import ctypes
-from functools import cache
 from typing import Any, NamedTuple
 
-from deuteron.backend.llvm.loader import load_kept
+from deuteron.backend.llvm.loader import keep_loaded, load_kept
 from deuteron.once import once
 
-_POINTER, _WORD = ctypes.c_void_p, ctypes.c_uint64
-_COMMON_TYPES = [_POINTER, ctypes.c_char_p, _WORD, ctypes.c_char_p]
+_POINTER, _WORD, _NUMBER = ctypes.c_void_p, ctypes.c_uint64, ctypes.c_int64
 
 
 class Trampolines(NamedTuple):
-    """The functions as ctypes calls them, without the interpreter's lock; values and grid are bytes objects. Of
-    `run_here` the address: machine code calls it.
+    """The functions as ctypes calls them: `run_with_python` with the interpreter's lock, which it gives away itself,
+    the others without it. Of those that machine code calls the address.
     """
 
-    run_range: Any
-    run_shared: Any
+    run_with_python: Any
+    run_chunks: Any
+    work: Any
     run_here: int
+    own_scratch: int
 
 
 @once
 def trampolines() -> Trampolines:
-    loaded = load_kept("trampolines", _text, ["run_range", "run_shared", "run_here"])
-    run_range = ctypes.CFUNCTYPE(None, *_COMMON_TYPES, _WORD, _WORD, _POINTER)(loaded.address("run_range"))
-    run_shared = ctypes.CFUNCTYPE(None, *_COMMON_TYPES, _WORD, _POINTER, _WORD, _POINTER)(loaded.address("run_shared"))
-    run_range.loaded = loaded  # keeps the code of both
-    return Trampolines(run_range, run_shared, loaded.address("run_here"))
+    loaded = load_kept("trampolines", _text, Trampolines._fields)
+    keep_loaded(loaded)  # threads are in this code for as long as the process lives
+    run_with_python = ctypes.PYFUNCTYPE(_NUMBER, _POINTER, _WORD, ctypes.c_char_p, _WORD, ctypes.c_char_p)
+    run_chunks = ctypes.CFUNCTYPE(_NUMBER, _POINTER, _POINTER, _WORD)
+    work = ctypes.CFUNCTYPE(None, _POINTER, _POINTER)
+    return Trampolines(
+        run_with_python(loaded.address("run_with_python")),
+        run_chunks(loaded.address("run_chunks")),
+        work(loaded.address("work")),
+        loaded.address("run_here"),
+        loaded.address("own_scratch"),
+    )
 
 
 def _text() -> str:
     from deuteron.backend.cpu.trampoline_code import trampoline_module  # deferred: the code is kept on disk
 
     return trampoline_module().text()
-
-
-def target_words(function: int, num_arguments: int, scratch_bytes: int, time: int) -> tuple[int, ...]:
-    """The words of TARGET; `time` is the address of a word that is 0 while the time of a program is not known."""
-    return function, num_arguments, scratch_bytes, time, _clock()
-
-
-@cache
-def _clock() -> int:
-    """The address of clock_gettime, 0 where there is none."""
-    try:
-        return ctypes.cast(ctypes.CDLL(None).clock_gettime, ctypes.c_void_p).value or 0
-    except (AttributeError, OSError, TypeError):
-        return 0

@@ -1,98 +1,177 @@
 """The machine code of `trampoline.py`, as LLVM IR.
 
-trampoline_module()         the functions run_range, run_shared and run_here
+trampoline_module()         the functions run_here, run_with_python and those of `pool_code.py`
+
+run_grid(target, num_arguments, grid, total, values)
+    how many helpers are worth it -> invite them -> run chunks -> close
+                                                      now and then: invite again; has an interrupt come?
 """
 
 from __future__ import annotations
 
-from deuteron.backend.cpu.native_target import SHORT_NANOSECONDS, TARGET, UNITS
-from deuteron.backend.llvm.builder import Builder
+from deuteron.backend.cpu.pool_code import PoolCode, define_pool
+from deuteron.backend.cpu.pool_layout import INTERRUPTED, JOB, LINE, NO_MEMORY, POOL, TARGET, UNITS
+from deuteron.backend.launcher.records import WORD
 from deuteron.backend.llvm.module import Module
-from deuteron.backend.llvm.types import Value, const
+from deuteron.backend.llvm.types import Value
 from deuteron.backend.native_launch import PYTHON_LAUNCHES
 
-_COMMON = [("ptr", "kernel"), ("ptr", "values"), ("i64", "count"), ("ptr", "grid")]
 _MOST_EXTENT = 1 << 20  # the product of three fits a word
-_MONOTONIC = 1  # CLOCK_MONOTONIC
+_MOST_FACTOR = 1 << 31  # the product of two does, and is long
+# Nanoseconds. What is worth a thread more, which looks for work, and what is worth waking threads, which takes the
+# caller 10 us. A chunk at least: some of what handing it out takes; and at most: it is not interrupted. How often a
+# launch asks for more help, and whether it is interrupted.
+WORTH_A_THREAD, _WORTH_WAKING = 5_000, 20_000
+_SHORTEST_CHUNK, _LONGEST_CHUNK = 1_000, 50_000_000
+_BETWEEN_INVITATIONS, _BETWEEN_SIGNALS = 100_000, 50_000_000
 
 
 def trampoline_module() -> Module:
     module = Module("trampolines")
-    b = module.function(
-        "run_range", "void", [*_COMMON, ("i64", "begin"), ("i64", "end"), ("ptr", "scratch")], "external"
-    )
-    kernel, values, count, grid, begin, end, scratch = b.parameters
-    b.call_pointer("void", kernel, _addresses(b, values, count), grid, begin, end, scratch)
-    b.ret()
-    extra = [("i64", "total"), ("ptr", "scratch"), ("i64", "chunk"), ("ptr", "counter")]
-    b = module.function("run_shared", "void", [*_COMMON, *extra], "external")
-    _emit_shared(b)
-    arguments = [("ptr", "target"), ("ptr", "extents"), ("ptr", "values"), ("i64", "stream")]
-    _emit_here(module.function("run_here", "i64", arguments, "external"))
+    define_pool(module)
+    _define_interrupted(module)
+    _define_run_alone(module)
+    _define_run_job(module)
+    _define_run_grid(module)
+    _define_run_here(module)
+    _define_run_with_python(module)
     return module
 
 
-def _emit_here(b: Builder) -> None:
-    """A grid of one program, or one that is short by what is known of it, whose time is then written down."""
-    target, extents, values, _ = b.parameters
-    words = {name: b.load("i64", b.gep("i64", target, const("i64", word))) for word, name in enumerate(TARGET)}
-    sizes = [b.load("i64", b.gep("i64", extents, const("i64", axis))) for axis in range(3)]
-    grid, time = b.alloca("i32", 3, align=8), b.alloca("i64", 2, align=8)
+def _define_interrupted(module: Module) -> None:
+    """Whether a signal handler of Python has raised; the exception is set then. Called without Python's lock."""
+    c = module.function("interrupted", "i32", [], kind=PoolCode)
+    state = c.python("PyGILState_Ensure")
+    raised = c.python("PyErr_CheckSignals")
+    c.python("PyGILState_Release", state)
+    c.ret(raised)
+
+
+def _define_run_alone(module: Module) -> None:
+    """A job of one program, without looking at the clock."""
+    c = module.function("run_alone", "i64", [("ptr", "pool"), ("ptr", "job")], kind=PoolCode)
+    pool, job = c.parameters
+    count = c.call("i64", "run_chunks", pool, job, c.word(0))
+    c.ret(c.select(c.icmp("slt", count, c.word(0)), c.word(NO_MEMORY), c.word(0)))
+
+
+def _define_run_grid(module: Module) -> None:
+    given = [("ptr", "target"), ("i64", "num_arguments"), ("ptr", "grid"), ("i64", "total"), ("ptr", "values")]
+    c = module.function("run_grid", "i64", given, kind=PoolCode)
+    target, num_arguments, grid, total, values = c.parameters
+    job = c.alloca("i64", len(JOB), align=LINE)
+    word = {name: c.field(target, TARGET, name) for name in TARGET.names}
+    pool = c.inttoptr(word["pool"])
+    time = c.load_atomic("i64", c.inttoptr(word["time"]), "monotonic")
+    is_known = c.is_not_null(time)
+    helpers, wakes = _helpers(c, word["num_threads"], total, time)
+    fields = {name: word[name] for name in ("function", "scratch_bytes")}
+    fields |= {"values": c.ptrtoint(values), "grid": c.ptrtoint(grid), "num_arguments": num_arguments, "total": total}
+    fields |= {name: c.word(0) for name in ("invited", "taken", "balance", "cursor")}
+    limits = {"least": _SHORTEST_CHUNK, "most": _LONGEST_CHUNK}
+    fields |= {name: _programs(c, is_known, time, limit) for name, limit in limits.items()}
+    fields |= {"num_threads": c.add(helpers, c.word(1)), "wakes": wakes}
+    fields |= {"generation": c.field(pool, POOL, "generation")}
+    for name, value in fields.items():
+        c.store(value, c.part(job, JOB, name), align=WORD)
+    with c.when(c.equal(total, c.word(1))):
+        c.ret(c.call("i64", "run_alone", pool, job))
+    c.ret(c.call("i64", "run_job", pool, job, c.inttoptr(word["time"]), helpers))
+
+
+def _programs(c: PoolCode, is_known: Value, time: Value, nanoseconds: int) -> Value:
+    """How many programs take so long, as far as it is known; at least 1."""
+    time = c.select(is_known, time, c.word(nanoseconds * UNITS))
+    return c.intrinsic("llvm.umax", "i64", c.udiv(c.word(nanoseconds * UNITS), time), c.word(1))
+
+
+def _helpers(c: PoolCode, num_threads: Value, total: Value, time: Value) -> tuple[Value, Value]:
+    """How many threads to invite, and whether to wake them.
+
+    Each has a program, and one of several has something to do, where it is known how much that is.
+    """
+    others = c.sub(c.intrinsic("llvm.umin", "i64", num_threads, total), c.word(1))
+    expected = c.mul(*(c.intrinsic("llvm.umin", "i64", factor, c.word(_MOST_FACTOR)) for factor in (time, total)))
+    worth = c.udiv(expected, c.word(WORTH_A_THREAD * UNITS))
+    is_long = c.icmp("uge", expected, c.word(_WORTH_WAKING * UNITS))
+    is_unknown = c.is_null(time)
+    helpers = c.intrinsic("llvm.umin", "i64", others, c.select(is_unknown, others, worth))
+    return helpers, c.zext(c.or_(is_unknown, is_long), "i64")
+
+
+def _define_run_job(module: Module) -> None:
+    """The launch of several programs. Writes down how long one takes: the time of those that ran on this thread."""
+    given = [("ptr", "pool"), ("ptr", "job"), ("ptr", "time"), ("i64", "wanted")]
+    c = module.function("run_job", "i64", given, kind=PoolCode)
+    pool, job, time, wanted = c.parameters
+    count, until = c.variable("i64", c.word(0)), c.variable("i64", c.word(0))
+    status, signals = c.variable("i64", c.word(0)), c.variable("i64", c.word(0))
+    total = c.field(job, JOB, "total")
+    run, further, stop, close = (c.block(name) for name in ("run", "further", "stop", "close"))
+    _invite(c, pool, job, wanted)
+    begin = c.now(pool)
+    c.store(begin, until)
+    c.store(c.add(begin, c.word(_BETWEEN_SIGNALS)), signals)
+    c.br(run)
+    c.position(run)
+    c.increase(until, _BETWEEN_INVITATIONS)
+    ran = c.call("i64", "run_chunks", pool, job, c.load("i64", until))
+    with c.when(c.icmp("slt", ran, c.word(0))):
+        c.store(c.word(NO_MEMORY), status)
+        c.br(stop)
+    c.increase(count, ran)
+    c.cond_br(c.icmp("uge", c.read(job, JOB, "taken"), total), close, further)
+    c.position(further)
+    _invite(c, pool, job, wanted)
+    now = c.now(pool)
+    c.store(now, until)
+    c.leave_if(c.icmp("ult", now, c.load("i64", signals)), run)
+    c.store(c.add(now, c.word(_BETWEEN_SIGNALS)), signals)
+    c.leave_if(c.is_null(c.call("i32", "interrupted")), run)
+    c.store(c.word(INTERRUPTED), status)
+    c.br(stop)
+    c.position(stop)
+    c.write(job, JOB, "taken", total)
+    c.br(close)
+    c.position(close)
+    with c.when(c.is_not_null(c.load("i64", count))):
+        took = c.udiv(c.mul(c.sub(c.now(pool), begin), c.word(UNITS)), c.load("i64", count))
+        c.store_atomic(c.add(took, c.word(1)), time, "monotonic")
+    c.call("void", "close", pool, job)
+    c.ret(c.load("i64", status))
+
+
+def _invite(c: PoolCode, pool: Value, job: Value, wanted: Value) -> None:
+    with c.when(c.icmp("ult", c.field(job, JOB, "invited"), wanted)):
+        c.call("void", "invite", pool, job, wanted)
+
+
+def _define_run_here(module: Module) -> None:
+    """What compiled launchers call. In Python is the launch of a grid that is huge, or has too few workers to ask."""
+    given = [("ptr", "target"), ("ptr", "extents"), ("ptr", "values"), ("i64", "stream")]
+    c = module.function("run_here", "i64", given, "external", kind=PoolCode)
+    target, extents, values, _ = c.parameters
+    in_python = c.block("in_python")
+    sizes = [c.at(extents, c.word(axis)) for axis in range(3)]
+    grid = c.alloca("i32", 3, align=WORD)
     for axis, size in enumerate(sizes):
-        b.store(b.trunc(size, "i32"), b.gep("i32", grid, const("i64", axis)))
-    total = b.mul(b.mul(*sizes[:2]), sizes[2])
-    several, short, one, in_python = (b.block(name) for name in ("several", "short", "one", "in_python"))
-    largest = b.or_(b.or_(*sizes[:2]), sizes[2])
-    b.cond_br(b.icmp("eq", largest, const("i64", 1)), one, several)
-
-    def run(count: Value) -> None:
-        scratch = b.alloca("i8", words["scratch_bytes"], align=64)
-        args = _addresses(b, values, words["num_arguments"])
-        b.call_pointer("void", b.inttoptr(words["function"]), args, grid, const("i64", 0), count, scratch)
-
-    def now() -> Value:
-        b.call_pointer("i32", b.inttoptr(words["clock"]), const("i32", _MONOTONIC), time)
-        seconds, rest = (b.load("i64", b.gep("i64", time, const("i64", word))) for word in range(2))
-        return b.add(b.mul(seconds, const("i64", 10**9)), rest)
-
-    b.position(one)
-    run(const("i64", 1))
-    b.ret(const("i64", 0))
-    b.position(several)
-    known = b.inttoptr(words["time"])
-    expected = b.mul(b.load("i64", known), total)
-    is_short = b.icmp("ult", b.sub(expected, const("i64", 1)), const("i64", SHORT_NANOSECONDS * UNITS))
-    can_tell = b.and_(b.icmp("ult", largest, const("i64", _MOST_EXTENT)), b.icmp("ne", words["clock"], const("i64", 0)))
-    b.cond_br(b.and_(is_short, can_tell), short, in_python)
-    b.position(short)
-    begin = now()
-    run(total)
-    took = b.udiv(b.mul(b.sub(now(), begin), const("i64", UNITS)), total)
-    b.store(b.add(took, const("i64", 1)), known)
-    b.ret(const("i64", 0))
-    b.position(in_python)
-    b.ret(const("i64", PYTHON_LAUNCHES))
+        c.store(c.trunc(size, "i32"), c.gep("i32", grid, c.word(axis)))
+    c.leave_if(c.icmp("uge", c.or_(c.or_(*sizes[:2]), sizes[2]), c.word(_MOST_EXTENT)), in_python)
+    total = c.mul(c.mul(*sizes[:2]), sizes[2])
+    pool = c.field(target, TARGET, "pool", "ptr")
+    threads = c.intrinsic("llvm.umin", "i64", c.field(target, TARGET, "num_threads"), total)
+    has_few = c.icmp("ugt", threads, c.add(c.read(pool, POOL, "num_workers"), c.word(1)))
+    c.leave_if(c.and_(has_few, c.is_null(c.field(pool, POOL, "is_full"))), in_python)
+    c.ret(c.call("i64", "run_grid", target, c.field(target, TARGET, "num_arguments"), grid, total, values))
+    c.position(in_python)
+    c.ret(c.word(PYTHON_LAUNCHES))
 
 
-def _emit_shared(b: Builder) -> None:
-    kernel, values, count, grid, total, scratch, chunk, counter = b.parameters
-    args = _addresses(b, values, count)
-    take, run, done = b.block("take"), b.block("run"), b.block("done")
-    b.br(take)
-    b.position(take)
-    begin = b.atomicrmw("add", counter, chunk)
-    b.cond_br(b.icmp("ult", begin, total), run, done)
-    b.position(run)
-    end = b.add(begin, chunk)
-    b.call_pointer("void", kernel, args, grid, begin, b.select(b.icmp("ult", end, total), end, total), scratch)
-    b.br(take)
-    b.position(done)
-    b.ret()
-
-
-def _addresses(b: Builder, values: Value, count: Value) -> Value:
-    """The array of the slots' addresses, on the stack."""
-    addresses = b.alloca("ptr", count, align=16)
-    with b.loop(const("i64", 0), count, const("i64", 1)) as loop:
-        b.store(b.gep("i64", values, loop.index), b.gep("ptr", addresses, loop.index))
-    return addresses
+def _define_run_with_python(module: Module) -> None:
+    """The same of Python, which holds its lock: no signal handler runs between this and what it waits for."""
+    given = [("ptr", "target"), ("i64", "num_arguments"), ("ptr", "grid"), ("i64", "total"), ("ptr", "values")]
+    c = module.function("run_with_python", "i64", given, "external", kind=PoolCode)
+    thread = c.python("PyEval_SaveThread")
+    status = c.call("i64", "run_grid", *c.parameters)
+    c.python("PyEval_RestoreThread", thread)
+    c.ret(status)

@@ -35,6 +35,7 @@ API = {
     "PyDict_GetItemWithError": "ptr ptr ptr",
     "PyDict_New": "ptr",
     "PyDict_SetItem": "i32 ptr ptr ptr",
+    "PyErr_CheckSignals": "i32",
     "PyErr_Clear": "void",
     "PyErr_ExceptionMatches": "i32 ptr",
     "PyErr_Fetch": "void ptr ptr ptr",
@@ -45,6 +46,8 @@ API = {
     "PyException_SetTraceback": "i32 ptr ptr",
     "PyFloat_AsDouble": "double ptr",
     "PyBytes_FromStringAndSize": "ptr ptr i64",
+    "PyGILState_Ensure": "i32",
+    "PyGILState_Release": "void i32",
     "PyLong_AsLongLongAndOverflow": "i64 ptr ptr",
     "PyLong_AsUnsignedLongLongMask": "i64 ptr",
     "PyLong_FromLongLong": "ptr i64",
@@ -100,10 +103,10 @@ class Code(Builder):
         """The address so many words later."""
         return self.gep("i64", words, self.word(count) if isinstance(count, int) else count)
 
-    def increase(self, variable: Value, by: int = 1) -> Value:
+    def increase(self, variable: Value, by: Value | int = 1) -> Value:
         """Add to a variable; the value before."""
         value = self.load("i64", variable)
-        self.store(self.add(value, self.word(by)), variable)
+        self.store(self.add(value, self.word(by) if isinstance(by, int) else by), variable)
         return value
 
     def is_null(self, value: Value) -> Value:

@@ -40,6 +40,7 @@ def define_run(module: Module) -> None:
     status = c.call_pointer("i64", fire, target, extents, slots, c.load("i64", stream))
     c.python("PyEval_RestoreThread", thread)
     c.leave_if(c.is_null(status), done)
+    c.leave_if(c.has_raised(), raised)
     with c.when(c.differ(status, c.word(PYTHON_LAUNCHES))):
         error = c.python("PyLong_FromLongLong", status), c.call("ptr", "triple", extents)
         _call_and_drop(c, c.field(record, ENTRY, "fail", "ptr"), error, result)

@@ -19,6 +19,7 @@ TDPBF16PS = "llvm.x86.tdpbf16ps"
 TDPBSSD = "llvm.x86.tdpbssd"
 TDPFP16PS = "llvm.x86.tdpfp16ps"
 LDTILECFG, TILERELEASE = "llvm.x86.ldtilecfg", "llvm.x86.tilerelease"
+PAUSE = "llvm.x86.sse2.pause"
 TILELOAD, TILESTORE, TILEZERO = "llvm.x86.tileloadd64", "llvm.x86.tilestored64", "llvm.x86.tilezero"
 
 
@@ -36,6 +37,13 @@ define void @probe(ptr %p) {
   %y = fptrunc <16 x float> %x to <16 x bfloat>
   store <16 x bfloat> %y, ptr %p
   ret void
+}
+"""
+
+_SSE2_PROBE = """
+define double @probe(double %x) {
+  %y = fadd double %x, %x
+  ret double %y
 }
 """
 
@@ -80,5 +88,6 @@ PROBES = {
     TDPBF16PS: _feature_probe("amx-bf16"),
     TDPBSSD: _feature_probe("amx-int8"),
     TDPFP16PS: _feature_probe("amx-fp16"),
+    PAUSE: Probe(_SSE2_PROBE, re.compile(r"addsd\t")),
     **dict.fromkeys((LDTILECFG, TILERELEASE, TILELOAD, TILESTORE, TILEZERO), _feature_probe("amx-tile")),
 }

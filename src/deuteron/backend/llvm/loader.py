@@ -13,6 +13,7 @@ each section, and where they are more than 2 GiB apart, as in a process that map
 
 from __future__ import annotations
 
+import ctypes
 import hashlib
 import itertools
 import weakref
@@ -74,6 +75,12 @@ def load_kept(name: str, make_text: Callable[[], str], symbols: Sequence[str]) -
 
     key = hashlib.sha256("\0".join((name, machine(), *toolchain())).encode()).hexdigest()
     return load_object(kept(settings.cache_dir, key, make), symbols)
+
+
+def keep_loaded(loaded: LoadedObject) -> None:
+    """Never unload it, not even while the interpreter ends."""
+    for each in (loaded, loaded._tracker, _jit()):
+        ctypes.pythonapi.Py_IncRef(ctypes.py_object(each))
 
 
 @once

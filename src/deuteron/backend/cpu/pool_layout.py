@@ -1,0 +1,51 @@
+"""What the machine code of the thread pool and Python have in common in memory, as records of words.
+
+    POOL      one for the process; WORKER records follow, from WORKERS bytes on, one for each thread that helps
+    JOB       a launch, on the stack of its caller, or in memory of Python's
+    TARGET    what `run_here` is given of a kernel
+
+What several threads write has cache lines of its own, LINE bytes: the processor fetches them in pairs.
+"""
+
+from __future__ import annotations
+
+from deuteron.backend.launcher.records import WORD, Record
+
+LINE = 128
+MOST_HELPERS = 1023
+
+
+def _on_lines(*parts: str) -> Record:
+    """A record each of whose parts begins with a line; what fills them has names of its own."""
+    names: list[str] = []
+    for part in parts:
+        names += part.split()
+        names += [f"unused{len(names) + number}" for number in range(-len(names) % (LINE // WORD))]
+    return Record(" ".join(names))
+
+
+# `scratch` is a function (key, bytes) that gives the thread's scratch memory; `key` that of pthread_getspecific.
+# `generation` counts forks; `is_full` says that the system gives no more threads. `left` has a mutex and a condition:
+# whoever waits for helpers to leave sleeps there.
+POOL = _on_lines("num_workers is_full key clock scratch spin generation", "left")
+# `job` is 0 of a worker that waits, BUSY, or the address of the JOB that it is invited to.
+WORKER = _on_lines("job", "is_asleep", "sleep")
+BUSY = 1
+WORKERS = len(POOL) * WORD
+# Programs are handed out in order: `taken` of `total`, `least` to `most` at a time; there are `num_threads` for them.
+# `wakes`: whether helpers that sleep are invited, too.
+# `balance` is what helpers that have left add 1 to, and the caller takes off how many it invited.
+JOB = _on_lines(
+    "function values num_arguments grid total num_threads scratch_bytes least most wakes invited generation",
+    "taken",
+    "balance cursor",
+)
+# `time` points to the time that a program takes, which `run_here` writes.
+TARGET = Record("function num_arguments scratch_bytes time pool num_threads")
+
+MUTEX_BYTES = 64  # of a pthread_mutex_t, and of a pthread_cond_t: Linux and macOS need at most 64
+POOL_BYTES = WORKERS + MOST_HELPERS * len(WORKER) * WORD
+
+UNITS = 1024  # of a nanosecond, in which the time of a program is kept
+# What `run_grid` returns besides 0 and PYTHON_LAUNCHES.
+INTERRUPTED, NO_MEMORY = 1, 2
