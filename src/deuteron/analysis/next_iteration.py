@@ -1,4 +1,4 @@
-"""Whether a load may come before a store of the iteration before its own.
+"""Whether a load may come before a store of the iteration before its own, or of several before.
 
     for i in range(0, n, 1024):
         x = tl.load(p + i + arange(0, 1024))          reads from p + i + 1024 on in the next iteration ...
@@ -26,18 +26,20 @@ from deuteron.ir.tt.memory import LoadOp, StoreOp
 from deuteron.ir.types import is_pointer, is_tile, pointee_of, shape_of
 
 
-def is_apart_from_next(store: StoreOp, load: LoadOp, loop: scf.ForOp, known: TilePolynomials) -> bool:
-    """Whether nothing that the load reads in the next iteration is what the store writes in this one."""
-    found = _ahead(store, load, loop, known)
+def is_apart_from_next(
+    store: StoreOp, load: LoadOp, loop: scf.ForOp, known: TilePolynomials, iterations: int = 1
+) -> bool:
+    """Whether nothing that the load reads so many iterations later is what the store writes in this one."""
+    found = _ahead(store, load, loop, known, iterations)
     if found is None:
         return False
     ahead, low, high = found
     return ahead.number is not None and not low <= ahead.number <= high
 
 
-def may_meet_next(store: StoreOp, load: LoadOp, loop: scf.ForOp, known: TilePolynomials) -> bool:
-    """Whether the next iteration reads what this one writes if all arguments were one array."""
-    found = _ahead(store, load, loop, known)
+def may_meet_next(store: StoreOp, load: LoadOp, loop: scf.ForOp, known: TilePolynomials, iterations: int = 1) -> bool:
+    """Whether the iteration so many later reads what this one writes if all arguments were one array."""
+    found = _ahead(store, load, loop, known, iterations)
     if found is None:
         return False
     ahead, low, high = found
@@ -45,13 +47,15 @@ def may_meet_next(store: StoreOp, load: LoadOp, loop: scf.ForOp, known: TilePoly
     return distance is not None and low <= distance <= high
 
 
-def _ahead(store: StoreOp, load: LoadOp, loop: scf.ForOp, known: TilePolynomials) -> tuple[Polynomial, int, int] | None:
-    """How far after the store the next iteration's load begins, and from where to where they overlap; None: unknown."""
+def _ahead(
+    store: StoreOp, load: LoadOp, loop: scf.ForOp, known: TilePolynomials, iterations: int
+) -> tuple[Polynomial, int, int] | None:
+    """How far after the store the later load begins, and from where to where they overlap; None: unknown."""
     step, read, written = constant_value(loop.step), known.of(load.ptr), known.of(store.ptr)
     if not step or read is None or written is None or pointee_of(load.ptr.type) != pointee_of(store.ptr.type):
         return None
     index = known.atom(loop.body.block.args[0])
-    advance, reaches = _advance(read, index, step), (_reach(load.ptr, read), _reach(store.ptr, written))
+    advance, reaches = _advance(read, index, step * iterations), (_reach(load.ptr, read), _reach(store.ptr, written))
     if advance is None or None in reaches or _varies(read, index, loop):
         return None
     bases = [polynomial.split(_is_uniform)[0] for polynomial in (read, written)]
@@ -64,7 +68,7 @@ def _is_uniform(monomial: tuple[Atom, ...]) -> bool:
 
 
 def _advance(polynomial: Polynomial, index: Atom, step: int) -> Polynomial | None:
-    """By how much it grows in an iteration, where that is the same everywhere."""
+    """By how much it grows where the index grows by a step, where that is the same everywhere."""
     with_index, _ = polynomial.split(lambda monomial: index in monomial)
     if any(monomial.count(index) > 1 or not _is_uniform(monomial) for monomial, _ in with_index):
         return None

@@ -13,12 +13,32 @@ from collections.abc import Iterable
 from xdsl.ir import Operation
 
 from deuteron.analysis.points_to import Targets, points_to
-from deuteron.ir.effects import GLOBAL, ORDER, READ, WRITE, Effect, Kind, effects_inside, effects_of
+from deuteron.ir.effects import (
+    GLOBAL,
+    ORDER,
+    ORDER_OWN,
+    READ,
+    WRITE,
+    Effect,
+    Kind,
+    effects_inside,
+    effects_of,
+    first_in_order,
+)
+from deuteron.ir.tt.function import function_of
 
 
 def written_arguments(op: Operation) -> Targets:
     """What is written by the ops in the regions of a function or a loop."""
     return touched_arguments((effect for _, effect in effects_inside(op)), WRITE)
+
+
+def written_before_barriers(loop: Operation) -> Targets:
+    """What barriers in a loop order of what the function writes elsewhere: loads may not be done before the loop."""
+    if first_in_order(loop, GLOBAL, (ORDER_OWN,)) is None:
+        return Targets()
+    found = effects_inside(function_of(loop))
+    return touched_arguments((effect for op, effect in found if not loop.is_ancestor(op)), WRITE)
 
 
 def written_by(op: Operation) -> Targets:

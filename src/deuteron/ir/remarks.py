@@ -26,7 +26,7 @@ _REMARKS, _REASON = "remarks", "reason"
 class Kind(Enum):
     """What a remark says; its reason says why."""
 
-    INTO_REGISTERS = "into-registers"  # a load is done one iteration ahead, into registers
+    INTO_REGISTERS = "into-registers"  # a load is done iterations ahead, into registers: one, or `iterations`
     NOT_AHEAD = "not-ahead"  # a load of a loop is done in its iteration
     NO_MMA = "no-mma"  # warps do not multiply with their own tensor instructions
     NO_WGMMA = "no-wgmma"  # warpgroups do not

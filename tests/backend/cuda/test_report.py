@@ -164,11 +164,11 @@ def test_one_stage_is_not_pipelined(by_pointers):
 
 @deuteron.jit
 def in_loop(x, indices, out, n, KIND: tl.constexpr):
-    i = tl.arange(0, 64)
+    i, at = tl.arange(0, 64), tl.arange(0, 64)
     total = tl.zeros((64, 64), tl.float32)
     for k in range(n):
-        if KIND == "indirect":
-            at = tl.load(indices + k * 64 + i)
+        if KIND == "list":
+            at = tl.load(indices + at)
             tile = tl.load(x + at[:, None] * 64 + i[None, :])
             total = tl.dot(tile, tile, total)
         elif KIND == "by constant" or KIND == "by argument":
@@ -196,7 +196,7 @@ def in_loop(x, indices, out, n, KIND: tl.constexpr):
 @pytest.mark.parametrize(
     ("kind", "reason"),
     [
-        ("indirect", "its address depends on a load"),
+        ("list", "its address depends on a load that stays: it loads what its next address depends on"),
         ("atomic", "tt.atomic_rmw keeps the iterations in order"),
         ("branch", "it is in a branch"),
         ("stores", "the loop stores to the same argument"),

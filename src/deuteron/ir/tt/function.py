@@ -119,4 +119,11 @@ class CallOp(IRDLOperation):
         )
 
 
+def function_of(op: Operation) -> FuncOp:
+    """The function that an op is in."""
+    while not isinstance(op, FuncOp):
+        op = op.parent_op()
+    return op
+
+
 OPS = [FuncOp, ReturnOp, CallOp]

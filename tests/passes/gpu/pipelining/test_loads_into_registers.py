@@ -51,7 +51,7 @@ def loads(kernel, *args, **given):
     ("case", "before", "inside"),
     [
         ("plain", 2, 2),
-        ("index", 3, 4),  # all but that of a row whose number is loaded
+        ("index", 5, 4),  # the row of the first iteration, and the numbers of the first two
         ("volatile", 0, 3),
         ("branch", 2, 3),
         ("elsewhere", 2, 2),

@@ -108,7 +108,7 @@ def test_a_loop_without_a_dot_is_pipelined_where_it_asks_for_it():
 def variant(a, b, out, index, K, BLOCK: tl.constexpr, CASE: tl.constexpr):
     i = tl.arange(0, BLOCK)
     square = i[:, None] * BLOCK + i[None, :]
-    acc = tl.zeros((BLOCK, BLOCK), tl.float32)
+    acc, row = tl.zeros((BLOCK, BLOCK), tl.float32), 0
     for k in range(0, K, BLOCK):
         x = tl.load(a + k * BLOCK + square)
         if CASE == "other":
@@ -116,6 +116,9 @@ def variant(a, b, out, index, K, BLOCK: tl.constexpr, CASE: tl.constexpr):
         elif CASE == "index":
             rows = tl.load(index + k + i)
             y = tl.load(b + rows[:, None] * BLOCK + i[None, :])
+        elif CASE == "list":
+            row = tl.load(index + row)
+            y = tl.load(b + row + square)
         elif CASE == "volatile":
             y = tl.load(b + k * BLOCK + square, volatile=True)
         elif CASE == "narrow":
@@ -142,7 +145,8 @@ INDEX = aligned(np.zeros(1 << 12, np.int32))
         ("plain", 2, 0),
         ("other", 1, 1),
         ("narrow", 1, 1),
-        ("index", 1, 0),
+        ("index", 2, 3),  # copies are two iterations ahead, what their addresses need is three
+        ("list", 1, 0),
         ("volatile", 0, 0),
         ("store", 1, 0),
         ("barrier", 1, 0),

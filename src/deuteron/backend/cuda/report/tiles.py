@@ -151,8 +151,13 @@ def _pipelined(ops: list[Operation]) -> Iterator[PipelinedLoad]:
             yield _copied(op, "TMA", op.buffer)
         elif isinstance(op, LoadOp) and (into_registers := remark_of(op, Kind.INTO_REGISTERS)):
             size = num_elements_of(op.result.type) * byte_width_of(op.result.type)
-            reason = f"one iteration ahead, into registers: {into_registers.reason}"
-            yield PipelinedLoad(_place(op), "registers", 1, size, reason)
+            ahead = into_registers.values.get("iterations", 1)
+            reason = f"{_iterations(ahead)} ahead, into registers: {into_registers.reason}"
+            yield PipelinedLoad(_place(op), "registers", ahead, size, reason)
+
+
+def _iterations(count: int) -> str:
+    return "one iteration" if count == 1 else f"{count} iterations"
 
 
 def _copied(op: Operation, how: str, buffer: SSAValue) -> PipelinedLoad:

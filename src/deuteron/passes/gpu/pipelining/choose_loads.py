@@ -5,8 +5,8 @@
     load, in another loop of a kernel without dots                     into registers (loads_into_registers.py)
     fewer than 4 neighbouring bytes in a thread, a tile that is transposed on its way, `other` that is not 0
                                                                        into registers, if they are few
-    an address that depends on a load, volatile; a store to the same argument, an atomic in the loop
-                                                                       stays
+    load -> address or mask of one of these                            into registers, further ahead (address_loads.py)
+    volatile; a store to the same argument, an atomic in the loop      stays, and so do those that depend on it
 
 A barrier orders what the program itself stores, so that it holds up no load from elsewhere. A load that is not copied
 is left with a remark that says why.
@@ -18,24 +18,23 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from xdsl.dialects import scf
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import Operation
 
 from deuteron.analysis.axis_analysis import AxisInfoAnalysis
 from deuteron.analysis.points_to import Targets
-from deuteron.analysis.written_arguments import is_apart, written_arguments
+from deuteron.analysis.written_arguments import is_apart, written_arguments, written_before_barriers
 from deuteron.ir.effects import GLOBAL, first_in_order
 from deuteron.ir.nested import nested_ops
 from deuteron.ir.remarks import Kind, remark
-from deuteron.ir.tt.descriptor import MakeTensorDescriptorOp
-from deuteron.ir.tt.function import FuncOp
+from deuteron.ir.tt.function import function_of
 from deuteron.ir.tt.memory import LoadOp
 from deuteron.ir.ttg.layout import layout_of
 from deuteron.ir.types import byte_width_of, is_tile
 from deuteron.layout.linear import REGISTER
 from deuteron.machine.gpu import GPU, GPUConfig
 from deuteron.passes.carried_values import is_innermost
+from deuteron.passes.gpu.pipelining.address_loads import AddressLoads
 from deuteron.passes.gpu.pipelining.loads_into_registers import loads_into_registers
-from deuteron.passes.gpu.pipelining.run_ahead import Ahead
 from deuteron.passes.gpu.rings.buffered_loads import (
     DOTS,
     BufferedLoad,
@@ -47,6 +46,8 @@ from deuteron.passes.gpu.rings.buffered_loads import (
 # Of a thread, for what is under way to it in one iteration: 32 registers. Not measured.
 MAX_PREFETCHED_BYTES = 128
 IN_BRANCH = "it is in a branch"
+STORED = "the loop stores to the same argument"
+OF_ADDRESS = "addresses of others depend on it"
 NO_DOT = "no dot reads it; tl.range(num_stages=...) pipelines loops without one"
 
 
@@ -54,54 +55,85 @@ NO_DOT = "no dot reads it; tl.range(num_stages=...) pipelines loops without one"
 class ChosenLoads:
     """The loads of a loop that are done ahead: copied into shared memory, or loaded into registers."""
 
+    addresses: AddressLoads
     copied: list[BufferedLoad] = field(default_factory=list)
     prefetched: list[LoadOp] = field(default_factory=list)
 
+    def into_registers(self, distance: int) -> dict[LoadOp, int]:
+        """How many iterations ahead which loads go into registers, where copies are `distance` iterations ahead."""
+        copied = {one.load for one in self.copied}
+        wanted = {**dict.fromkeys(self.prefetched, 1), **dict.fromkeys(copied, distance)}
+        found = {load: far for load, far in self.addresses.with_sources(wanted).items() if load not in copied}
+        for load in found.keys() - set(self.prefetched):
+            remark(load, Kind.INTO_REGISTERS, OF_ADDRESS, iterations=found[load])
+        return found
+
 
 def choose_loads(loop: scf.ForOp, info: AxisInfoAnalysis, also_without_dot: bool, machine: GPU) -> ChosenLoads:
-    chosen, room = ChosenLoads(), MAX_PREFETCHED_BYTES
-    for load in _candidates(loop, also_without_dot):
+    written = written_arguments(loop) | written_before_barriers(loop)
+    addresses = AddressLoads(loop, lambda load, _: None if is_apart(load, written) else STORED)
+    chosen, room = ChosenLoads(addresses), _Room(addresses)
+    candidates = list(_candidates(loop, addresses, written, also_without_dot))
+    sources = set().union(*map(addresses.sources, candidates))
+    for load in candidates:
         one = BufferedLoad.of(load, info)
-        obstacle = obstacle_to_copies(one, info, machine)
-        if obstacle is None:
+        obstacle = OF_ADDRESS if load in sources else obstacle_to_copies(one, info, machine)
+        too_many = room.take(load, obstacle is not None)
+        if too_many is not None:
+            reason = f"{obstacle}, and {too_many}" if obstacle is not None else too_many
+            remark(load, Kind.NOT_AHEAD, reason, bytes_per_thread=_bytes_per_thread(load))
+        elif obstacle is None:
             chosen.copied.append(one)
-        elif _bytes_per_thread(load) <= room:
+        else:
             remark(load, Kind.INTO_REGISTERS, obstacle, bytes_per_thread=_bytes_per_thread(load))
             chosen.prefetched.append(load)
-            room -= _bytes_per_thread(load)
-        else:
-            size = _bytes_per_thread(load)
-            too_many = f"{obstacle}, and {size} bytes a thread are too many to load ahead"
-            remark(load, Kind.NOT_AHEAD, too_many, bytes_per_thread=size)
     return chosen
 
 
-def choose_without_dots(loop: scf.ForOp, config: GPUConfig) -> list[LoadOp]:
-    """The loads of a loop without dots that go into registers ahead."""
+class _Room:
+    """The bytes of a thread that are left for what is loaded ahead, and for what the addresses of it depend on."""
+
+    def __init__(self, addresses: AddressLoads):
+        self._addresses, self._known = addresses, set()
+        self._of_tiles = self._of_addresses = MAX_PREFETCHED_BYTES
+
+    def take(self, load: Load, is_tile_held: bool) -> str | None:
+        """Take the room for a load, and for its own tile if that is held; else what is too much, in words."""
+        sources = self._addresses.sources(load) - self._known
+        of_addresses = sum(map(_bytes_per_thread, sources))
+        size = _bytes_per_thread(load) if is_tile_held else 0
+        if size > self._of_tiles:
+            return f"{size} bytes a thread are too many to load ahead"
+        if of_addresses > self._of_addresses:
+            return f"the loads that its address depends on give {of_addresses} bytes a thread, too many to load ahead"
+        self._known |= sources
+        self._of_tiles -= size
+        self._of_addresses -= of_addresses
+        return None
+
+
+def choose_without_dots(loop: scf.ForOp, config: GPUConfig) -> dict[LoadOp, int]:
+    """The loads of a loop without dots that go into registers, and by how many iterations ahead."""
     of_loop = _obstacle_in_loop(loop)
     for load in loads_of(loop):
         place = IN_BRANCH if load.parent is not loop.body.block else None
         obstacle = of_loop or place or (None if isinstance(load, LoadOp) else NO_DOT)
         if obstacle is not None:
             remark(load, Kind.NOT_AHEAD, obstacle)
-    return [] if of_loop else loads_into_registers(loop, config)
+    return {} if of_loop else loads_into_registers(loop, config)
 
 
 def is_among_dots(loop: scf.ForOp) -> bool:
     """Whether the kernel has dots: what they hold in registers is not known here."""
-    func = loop.parent_op()
-    while not isinstance(func, FuncOp):
-        func = func.parent_op()
-    return any(op.name in DOTS for op in nested_ops(func))
+    return any(op.name in DOTS for op in nested_ops(function_of(loop)))
 
 
-def _candidates(loop: scf.ForOp, also_without_dot: bool) -> Iterator[Load]:
+def _candidates(loop: scf.ForOp, addresses: AddressLoads, written: Targets, also_without_dot: bool) -> Iterator[Load]:
     """The loads that may run ahead; the others get a remark."""
     without_dot = also_without_dot and not any(op.name in DOTS for op in loop.body.block.ops)
-    written = written_arguments(loop)
     of_loop = _obstacle_in_loop(loop)
     for op in loads_of(loop):
-        obstacle = of_loop or _obstacle_of(op, loop, written, without_dot)
+        obstacle = of_loop or _obstacle_of(op, loop, written, without_dot) or addresses.obstacle(op, 1)
         if obstacle is None:
             yield op
         else:
@@ -134,22 +166,15 @@ def _obstacle_of(load: Load, loop: scf.ForOp, written: Targets, without_dot: boo
     if load.parent is not loop.body.block:
         return IN_BRANCH
     if not is_apart(load, written):
-        return "the loop stores to the same argument"
+        return STORED
     if without_dot and not list(load.result.uses):
         return "nothing reads it"
     if not without_dot and not feeds_dot(load.result):
         return NO_DOT
-    return Ahead(loop, _needs(load)).obstacle
-
-
-def _needs(load: Load) -> list[SSAValue]:
-    """What a load needs to know in advance; the map of a descriptor is the kernel's."""
-    if isinstance(load, LoadOp):
-        return list(load.operands)
-    made = load.desc.owner
-    return [*load.indices, *(made.operands if isinstance(made, MakeTensorDescriptorOp) else ())]
+    return None
 
 
 def _bytes_per_thread(load: LoadOp) -> int:
     """An element narrower than a register takes one all the same."""
-    return max(byte_width_of(load.result.type), 4) * layout_of(load.result.type).in_size(REGISTER)
+    count = layout_of(load.result.type).in_size(REGISTER) if is_tile(load.result.type) else 1
+    return max(byte_width_of(load.result.type), 4) * count

@@ -1,8 +1,8 @@
 """Which loads of a loop without dots are done one iteration ahead, into registers (prefetch_loads.py).
 
     for row in range(first, end):                   x and mean of the next row are under way while this one is
-        x = tl.load(x_ptr + row * n + i)            computed and summed up
-        mean = tl.load(mean_ptr + row)
+        x = tl.load(x_ptr + row * n + i)            computed and summed up; where rows are tl.load(index + row), those
+        mean = tl.load(mean_ptr + row)              of the iteration after the next (address_loads.py)
         ...
 
 All of them or none: an iteration waits for the last. They have to fit, with what else a thread holds where threads
@@ -18,7 +18,7 @@ from xdsl.ir import Attribute, Operation, SSAValue
 
 from deuteron.analysis.next_iteration import is_apart_from_next, may_meet_next
 from deuteron.analysis.tile_polynomials import TilePolynomials
-from deuteron.analysis.written_arguments import is_apart, written_by
+from deuteron.analysis.written_arguments import is_apart, written_before_barriers, written_by
 from deuteron.ir.effects import GLOBAL, WRITE, effects_inside
 from deuteron.ir.remarks import Kind, remark
 from deuteron.ir.tt.memory import LoadOp, StoreOp
@@ -27,52 +27,64 @@ from deuteron.ir.ttg.layout import layout_of
 from deuteron.ir.types import byte_width_of, element_type_of, i1, is_pointer, is_tile
 from deuteron.layout.linear import REGISTER
 from deuteron.machine.gpu import GPUConfig
-from deuteron.passes.gpu.pipelining.run_ahead import Ahead
+from deuteron.passes.gpu.pipelining.address_loads import AddressLoads
 
 # Of the registers that a thread may have. Addresses, masks and what is computed take the rest: kernels of layer norm
 # backward have 1.1 times what their tiles fill, and 16.
 ROOM = 3 / 4
 
 
-def loads_into_registers(loop: scf.ForOp, config: GPUConfig) -> list[LoadOp]:
-    """Nothing in the loop keeps its iterations in order. Tiles that stay get a remark."""
-    known, chosen = TilePolynomials(), []
+def loads_into_registers(loop: scf.ForOp, config: GPUConfig) -> dict[LoadOp, int]:
+    """By how many iterations: two and more where addresses of others depend on them. Nothing in the loop keeps its
+    iterations in order. Tiles that stay get a remark.
+    """
+    order, chosen = _Order(loop), []
+    addresses = AddressLoads(loop, order.obstacle)
     for load in (op for op in loop.body.block.ops if isinstance(op, LoadOp)):
-        obstacle = _obstacle_of(load, loop, known)
+        unread = None if list(load.result.uses) else "nothing reads it"
+        obstacle = order.obstacle(load, 1) or unread or addresses.obstacle(load, 1)
         if obstacle is None:
             chosen.append(load)
         elif is_tile(load.result.type):
             remark(load, Kind.NOT_AHEAD, obstacle)
-    held, loaded = _held(loop, known), sum(_registers(load.result.type) for load in chosen)
+    distances = addresses.with_sources(dict.fromkeys(chosen, 1))
+    held, loaded = _held(loop, order.known), sum(_registers(load.result.type) for load in distances)
     room = int(ROOM * config.registers_per_thread)
     fits = held + loaded <= room
-    for load in chosen if loaded else ():
+    for load in distances if loaded else ():
         kind = Kind.INTO_REGISTERS if fits else Kind.NOT_AHEAD
         reason = f"{loaded} registers for what is loaded ahead, besides {held} for other tiles, of {room}"
-        remark(load, kind, reason, registers=loaded, held=held, room=room)
-    return chosen if fits else []
+        remark(load, kind, reason, registers=loaded, held=held, room=room, iterations=distances[load])
+    return distances if fits else {}
 
 
-def _obstacle_of(load: LoadOp, loop: scf.ForOp, known: TilePolynomials) -> str | None:
-    """What keeps a load from running ahead, in words."""
-    if not all(_may_follow(writer, load, loop, known) for writer in _writers(loop)):
-        return "the loop stores to the same argument, or to what may be the same place"
-    if not list(load.result.uses):
-        return "nothing reads it"
-    return Ahead(loop, load.operands).obstacle
+class _Order:
+    """Which loads may come before what the loop writes."""
+
+    def __init__(self, loop: scf.ForOp):
+        self.known = TilePolynomials()
+        self._loop, self._ordered = loop, written_before_barriers(loop)
+
+    def obstacle(self, load: LoadOp, distance: int) -> str | None:
+        """What keeps a load from running that many iterations ahead, in words."""
+        if not is_apart(load, self._ordered):
+            return "a barrier in the loop orders stores to the same argument before it"
+        pairs = ((writer, steps) for writer in _writers(self._loop) for steps in range(1, distance + 1))
+        if not all(self._may_follow(writer, load, steps) for writer, steps in pairs):
+            return "the loop stores to the same argument, or to what may be the same place"
+        return None
+
+    def _may_follow(self, writer: Operation, load: LoadOp, steps: int) -> bool:
+        """Whether what one iteration writes is not what the one so many later loads."""
+        if not is_apart(load, written_by(writer)):
+            return isinstance(writer, StoreOp) and is_apart_from_next(writer, load, self._loop, self.known, steps)
+        return not (isinstance(writer, StoreOp) and may_meet_next(writer, load, self._loop, self.known, steps))
 
 
 def _writers(loop: scf.ForOp) -> Iterator[Operation]:
     """The ops of a loop that write to global memory."""
     found = (op for op, effect in effects_inside(loop) if effect.resource is GLOBAL and effect.kind is WRITE)
     yield from dict.fromkeys(found)
-
-
-def _may_follow(writer: Operation, load: LoadOp, loop: scf.ForOp, known: TilePolynomials) -> bool:
-    """Whether what one iteration writes is not what the next loads."""
-    if not is_apart(load, written_by(writer)):
-        return isinstance(writer, StoreOp) and is_apart_from_next(writer, load, loop, known)
-    return not (isinstance(writer, StoreOp) and may_meet_next(writer, load, loop, known))
 
 
 def _held(loop: scf.ForOp, known: TilePolynomials) -> int:

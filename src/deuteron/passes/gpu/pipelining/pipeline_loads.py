@@ -15,8 +15,8 @@
 Where threads wait for each other is found later, by the analysis of hazards. Where TMA copies, the wait is for an
 mbarrier of the slot, and the loop carries its phase as well. `tl.range(num_stages=...)` goes before the option. What
 cannot be copied is loaded into registers one iteration ahead (prefetch_loads.py), and so is what kernels without dots
-load in their loops, whatever the option says: it counts buffers. Loads whose addresses depend on loads stay; loops stay
-rolled.
+load in their loops, whatever the option says: it counts buffers. Loads that addresses depend on go further ahead
+(address_loads.py). Loops stay rolled.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from deuteron.ir.builder import Builder
 from deuteron.ir.nested import nested_ops
 from deuteron.ir.remarks import Kind, remark
 from deuteron.ir.tt.descriptor import DescriptorLoadOp
-from deuteron.ir.tt.function import FuncOp
+from deuteron.ir.tt.function import FuncOp, function_of
 from deuteron.ir.tt.memory import LoadOp
 from deuteron.ir.ttg.async_copy import AsyncCommitGroupOp, AsyncWaitOp
 from deuteron.ir.ttg.barrier import BarrierOp
@@ -175,12 +175,10 @@ def _other_bytes(loop: scf.ForOp, loads: Sequence[BufferedLoad]) -> int:
     """What else may be in shared memory then: other tiles of the function, and the largest that changes its layout
     in the loop.
     """
-    loaded, func = {one.load.result for one in loads}, loop
-    while not isinstance(func, FuncOp):
-        func = func.parent_op()
-    allocs = (op.result.type.tile for op in nested_ops(func, LocalAllocOp) if loaded.isdisjoint(op.operands))
+    loaded, allocs = {one.load.result for one in loads}, nested_ops(function_of(loop), LocalAllocOp)
+    kept = (op.result.type.tile for op in allocs if loaded.isdisjoint(op.operands))
     converted = (num_bytes_of(op.results[0].type) for op in nested_ops(loop, ConvertLayoutOp))
-    return sum(map(num_bytes_of, allocs)) + max(converted, default=0)
+    return sum(map(num_bytes_of, kept)) + max(converted, default=0)
 
 
 def _publish_barriers(b: Builder) -> None:
@@ -228,16 +226,14 @@ class PipelineLoads(Optimisation):
             _stay(loop, f"num_stages is {num_stages}, below 2", num_stages=num_stages)
             return False
         chosen = choose_loads(loop, info, hint is not None, self.config.machine)
-        if chosen.prefetched:
-            loop = prefetch(loop, chosen.prefetched)
+        schedule = Schedule.of(loop, chosen.copied, num_stages, self.config)
+        loop = prefetch(loop, chosen.into_registers(schedule.distance))
         if chosen.copied:
             to_delay = dots_to_delay(loop, [one.load for one in chosen.copied if one.is_read_in_place], self.config)
-            schedule = Schedule.of(loop, chosen.copied, num_stages, self.config)
             _Pipeline(loop, chosen.copied, schedule, to_delay).rewrite()
         return bool(chosen.copied or chosen.prefetched)
 
     def _prefetch(self, loop: scf.ForOp) -> bool:
-        loads = choose_without_dots(loop, self.config)
-        if loads:
-            prefetch(loop, loads)
-        return bool(loads)
+        distances = choose_without_dots(loop, self.config)
+        prefetch(loop, distances)
+        return bool(distances)

@@ -1,4 +1,4 @@
-"""Loads into registers one iteration ahead what a loop cannot, or need not, copy into shared memory by itself.
+"""Loads into registers iterations ahead what a loop cannot, or need not, copy into shared memory by itself.
 
     "scf.for"(%0, %n, %32, %p) ({                 %first = "tt.load"(%p), masked by 0 < n
     ^bb0(%k: i32, %q: pointers):                  "scf.for"(%0, %n, %32, %p + 32, %first) ({
@@ -9,12 +9,19 @@
     })                                              "scf.yield"(%q + 32, %next)
                                                   })
 
-The load is under way while the iteration computes. It is part of `pipeline-loads`, which says which loads.
+The load is under way while the iteration computes. Two iterations ahead the loop carries two tiles:
+
+    ^bb0(%k: i32, %x: tile, %x1: tile):
+      %next = "tt.load"(%q)                         of the iteration after the next
+      ...
+      "scf.yield"(%x1, %next)
+
+It is part of `pipeline-loads`, which says which loads.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from xdsl.dialects import scf
 from xdsl.ir import SSAValue
@@ -22,28 +29,41 @@ from xdsl.ir import SSAValue
 from deuteron.ir.builder import Builder
 from deuteron.ir.tt.memory import CacheModifier, EvictionPolicy, LoadOp
 from deuteron.passes.carried_values import carry, new_argument
-from deuteron.passes.gpu.pipelining.run_ahead import Ahead, comes, lead_of
+from deuteron.passes.gpu.pipelining.run_ahead import Ahead, comes, lead_of, next_iteration
 from deuteron.passes.gpu.rings.buffered_loads import masked
 from deuteron.passes.rewrite import Values, replace
 
 
-def prefetch(loop: scf.ForOp, loads: Sequence[LoadOp]) -> scf.ForOp:
-    """The loop, built anew, with these loads one iteration ahead."""
-    before, ahead = Builder.before(loop), Ahead(loop, [value for load in loads for value in load.operands])
-    values = ahead.clone(before, loop.lb, ahead.entering(loop))
-    before.location = loop.location
-    first = _load(before, loads, values, comes(before, loop.lb, loop.ub))
-    entering = [*ahead.following(values), *first]
-    carried = ahead.new_arguments(loop)
-    tiles = [new_argument(loop, load.result.type, load.result.name_hint) for load in loads]
-    before.location = loop.location
+def prefetch(loop: scf.ForOp, distances: Mapping[LoadOp, int]) -> scf.ForOp:
+    """The loop, built anew, with these loads so many iterations ahead; those that others need further ahead than
+    these.
+    """
+    for distance in sorted(set(distances.values()), reverse=True):
+        loop = _prefetch(loop, [load for load in distances if distances[load] == distance], distance)
+    return loop
+
+
+def _prefetch(loop: scf.ForOp, loads: Sequence[LoadOp], distance: int) -> scf.ForOp:
+    """The loop carries what the next iterations will use."""
+    before, ahead = Builder.before(loop), Ahead(loop, [value for load in loads for value in load.operands], distance)
+    iteration, carried, first = loop.lb, ahead.entering(loop), []
+    for number in range(distance):
+        if number:
+            iteration = next_iteration(before, loop, iteration)
+        values = ahead.clone_before(before, loop, number, iteration, carried)
+        before.location = loop.location
+        first += _load(before, loads, values, comes(before, iteration, loop.ub))
+        carried = ahead.following(values)
+        before.location = loop.location
+    entering, carried = [*carried, *first], ahead.new_arguments(loop)
+    tiles = [new_argument(loop, load.result.type, load.result.name_hint) for _ in range(distance) for load in loads]
     top = Builder.before(loop.body.block.first_op)
-    iteration, runs = lead_of(loop, before, top, 1)
-    values = ahead.clone(top, iteration, carried)
+    iteration, runs = lead_of(loop, before, top, distance)
+    values = ahead.clone_inside(top, iteration, carried)
     following = _load(top, loads, values, runs)
-    for load, tile in zip(loads, tiles, strict=True):
+    for load, tile in zip(loads, tiles, strict=False):
         replace(load, [tile])
-    return carry(loop, entering, [*ahead.following(values), *following])
+    return carry(loop, entering, [*ahead.following(values), *tiles[len(loads) :], *following])
 
 
 def _load(b: Builder, loads: Sequence[LoadOp], values: Values, runs: SSAValue | None) -> list[SSAValue]:

@@ -5,7 +5,12 @@
       %x = tt.load %p, %mask
       %q = tt.addptr %p, %step                iteration k + 2:  clone with %k -> %k + 2 * step, %p -> what it is then
 
-Nothing in it may have an effect: it runs for iterations that never come, whose loads are masked off.
+Nothing in it may have an effect: it runs for iterations that never come, whose loads are masked off. What a load gives
+is there if the loop carries it already as many iterations ahead (prefetch_loads.py).
+
+    ^bb0(%k: i32, %row: i32, %row1: i32, %row2: i32):     Ahead(loop, [%p], 2): iteration k + 2:  clone with %row2
+      %p = tt.addptr %x, %row
+      "scf.yield"(%row1, %row2, %next)
 
     ^bb0(%k: i32, %last: i32):                          RingAhead(..., 3 slots, lag 0), which fills 2 iterations ahead
       %use = "ttg.ring_next"(%last) <{slots = 3}>       the slot that this iteration reads
@@ -25,8 +30,9 @@ from xdsl.ir import Block, Operation, SSAValue
 from deuteron.ir.arith import CmpIOp, SelectOp, constant_value
 from deuteron.ir.builder import Builder
 from deuteron.ir.casts import ExtSIOp, TruncIOp
-from deuteron.ir.effects import READ, effects_of, is_speculatable
+from deuteron.ir.effects import is_speculatable
 from deuteron.ir.nested import nested_ops
+from deuteron.ir.tt.memory import LoadOp
 from deuteron.ir.ttng.mbarrier import WaitBarrierOp
 from deuteron.ir.types import bit_width_of, i32, i64
 from deuteron.passes.carried_values import new_argument
@@ -36,12 +42,16 @@ from deuteron.passes.rewrite import Values
 
 
 class Ahead:
-    """The ops of a loop's body that some values need, and the values among those it carries that these need."""
+    """The ops of a loop's body that some values need `distance` iterations ahead, and the values among those it carries
+    that these need: what is carried by the loop that much earlier already is taken from there, the others are carried
+    once more. Loads are where it ends; without a distance it is there to be looked at.
+    """
 
-    def __init__(self, loop: scf.ForOp, values: Iterable[SSAValue]):
-        self._block = loop.body.block
+    def __init__(self, loop: scf.ForOp, values: Iterable[SSAValue], distance: int | None = None):
+        self._block, self._distance = loop.body.block, distance
         self._needed: set[Operation] = set()
         self._arguments: set[int] = set()
+        self._waiting: set[int] = set()
         self._pending = list(values)
         while self._pending:
             self._visit(self._pending.pop())
@@ -49,21 +59,43 @@ class Ahead:
         self.carried = sorted(self._arguments)
 
     @property
+    def loads(self) -> list[LoadOp]:
+        """Those of the body itself; a loop that is rewritten has none left."""
+        return [op for op in self.ops if isinstance(op, LoadOp)]
+
+    @property
     def obstacle(self) -> str | None:
-        """What keeps it from running before its iteration, in words."""
-        return next((_obstacle_in(op) for op in self.ops if not is_speculatable(op)), None)
+        """What keeps it, but for its loads, from running before its iteration, in words."""
+        others = (op for op in self.ops if not isinstance(op, LoadOp))
+        return next((f"its address depends on {op.name}" for op in others if not is_speculatable(op)), None)
 
     def _visit(self, value: SSAValue) -> None:
         owner = value.owner
         if owner is self._block:
-            if value.index and value.index - 1 not in self._arguments:
-                self._arguments.add(value.index - 1)
-                self._pending.append(self._block.last_op.operands[value.index - 1])
+            if value.index:
+                self._visit_carried(value.index - 1)
             return
         op = self._ancestor(owner)
         if op is not None and op not in self._needed:
             self._needed.add(op)
-            self._pending += [operand for inner in nested_ops(op) for operand in inner.operands]
+            if not isinstance(op, LoadOp):
+                self._pending += [operand for inner in nested_ops(op) for operand in inner.operands]
+
+    def _visit_carried(self, index: int) -> None:
+        if self._distance is not None and self._later(index, self._distance) is not None:
+            self._waiting.add(index)
+        elif index not in self._arguments:
+            self._arguments.add(index)
+            self._pending.append(self._block.last_op.operands[index])
+
+    def _later(self, index: int, iterations: int) -> int | None:
+        """Which carried value is already what another one will be so many iterations later."""
+        for _ in range(iterations):
+            following = self._block.last_op.operands[index]
+            if following.owner is not self._block or not following.index:
+                return None
+            index = following.index - 1
+        return index
 
     def _ancestor(self, owner: Operation | Block) -> Operation | None:
         """The op of the loop's body that an op or a block is in; None outside of it."""
@@ -72,10 +104,26 @@ class Ahead:
             op = op.parent_op()
         return op
 
-    def clone(self, b: Builder, iteration: SSAValue, carried: Sequence[SSAValue]) -> Values:
-        """Compute it all for an iteration; `carried` are the values, of those in `self.carried`, that enter it."""
+    def clone_before(
+        self, b: Builder, loop: scf.ForOp, number: int, iteration: SSAValue, carried: Sequence[SSAValue]
+    ) -> Values:
+        """Compute it all before the loop, for the iteration of this number, which comes before the distance; `carried`
+        are the values, of those in `self.carried`, that enter it.
+        """
+        waiting = [loop.iter_args[self._later(index, number)] for index in self._waiting]
+        return self._clone(b, iteration, carried, waiting)
+
+    def clone_inside(self, b: Builder, iteration: SSAValue, carried: Sequence[SSAValue]) -> Values:
+        """Compute it all in the loop, for the iteration that is the distance later."""
+        waiting = [self._block.args[1 + self._later(index, self._distance)] for index in self._waiting]
+        return self._clone(b, iteration, carried, waiting)
+
+    def _clone(
+        self, b: Builder, iteration: SSAValue, carried: Sequence[SSAValue], waiting: Sequence[SSAValue]
+    ) -> Values:
         values = Values({self._block.args[0]: iteration})
-        values.update({self._block.args[index + 1]: value for index, value in zip(self.carried, carried, strict=True)})
+        arguments, given = [*self.carried, *self._waiting], [*carried, *waiting]
+        values.update({self._block.args[index + 1]: value for index, value in zip(arguments, given, strict=True)})
         for op in self.ops:
             b.location = op.location
             b.insert(op.clone(values))
@@ -168,9 +216,9 @@ class RingAhead:
     def __init__(self, b: Builder, loop: scf.ForOp, loads: Sequence[BufferedLoad], num_slots: int, lag: int):
         self._loop, self.lag = loop, lag
         self._loads = [one.load for one in loads]
-        self._ahead = Ahead(loop, [value for load in self._loads for value in load.operands])
-        self.ring = Ring(b, loads, num_slots)
         self._distance = num_slots - 1 - lag
+        self._ahead = Ahead(loop, [value for load in self._loads for value in load.operands], self._distance)
+        self.ring = Ring(b, loads, num_slots)
         self._entering = self._ahead.entering(loop)
         self.following: list[SSAValue] = []
 
@@ -179,7 +227,7 @@ class RingAhead:
         index = len(iterations) - 1 - self.lag
         if index < 0:
             return []
-        values = self._ahead.clone(b, iterations[index], self._entering)
+        values = self._ahead.clone_before(b, self._loop, index, iterations[index], self._entering)
         self._entering = self._ahead.following(values)
         b.location = self._loop.location
         runs = comes(b, iterations[index], self._loop.ub)
@@ -210,7 +258,7 @@ class RingAhead:
     def fill_ahead(self, before: Builder, b: Builder) -> list[SSAValue]:
         """Fill the slot that is not read any more; gives the tokens of the copies."""
         iteration, runs = lead_of(self._loop, before, b, self._distance)
-        values = self._ahead.clone(b, iteration, self._carried)
+        values = self._ahead.clone_inside(b, iteration, self._carried)
         self.following = [*self._ahead.following(values), *self._next]
         b.location = self._loop.location
         return self.ring.fill(b, self._loads, self._freed, values, runs)
@@ -219,8 +267,3 @@ class RingAhead:
         """Let the users of the loads read the slot that is full."""
         for load, buffer in zip(self._loads, self._slot, strict=True):
             read_from(buffer, load, Builder.before(load))
-
-
-def _obstacle_in(op: Operation) -> str:
-    is_load = {effect.kind for effect in effects_of(op)} == {READ}
-    return f"its address depends on {'a load' if is_load else op.name}"

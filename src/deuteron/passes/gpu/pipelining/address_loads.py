@@ -1,0 +1,79 @@
+"""The loads of a loop that addresses and masks of others are made of, and how many iterations ahead they run.
+
+    for k in range(n):
+        page = tl.load(table + k)                 3 iterations ahead, into registers
+        x = tl.load(p + page * 64 + i)            2 iterations ahead, copied into a ring of 3 slots
+        acc = tl.dot(x, y, acc)
+
+    loads = AddressLoads(loop, lambda load, distance: None)
+    loads.obstacle(x, 2)                          None
+    loads.with_sources({x: 2})                    {x: 2, page: 3}
+
+What a load needs is loaded an iteration before it, so that it has arrived; chains may have any length. A load whose
+address comes from what it loaded in an earlier iteration, as of a list, stays. It says nothing of registers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from xdsl.dialects import scf
+from xdsl.ir import SSAValue
+
+from deuteron.ir.tt.descriptor import MakeTensorDescriptorOp
+from deuteron.ir.tt.memory import LoadOp
+from deuteron.passes.gpu.pipelining.run_ahead import Ahead
+from deuteron.passes.gpu.rings.buffered_loads import Load
+
+
+class AddressLoads:
+    """`own_obstacle(load, distance)` says what keeps a load itself, not its address, from running that far ahead."""
+
+    def __init__(self, loop: scf.ForOp, own_obstacle: Callable[[LoadOp, int], str | None]):
+        self._loop, self._own_obstacle = loop, own_obstacle
+        self._slices: dict[Load, Ahead] = {}
+
+    def obstacle(self, load: Load, distance: int, users: tuple[Load, ...] = ()) -> str | None:
+        """What keeps the address and the mask of a load from being known that many iterations ahead, in words. `users`
+        are those that need it, down to the first that was asked for.
+        """
+        if load in users:
+            return "it loads what its next address depends on"
+        for source in self._sources(load):
+            obstacle = self._own_obstacle(source, distance + 1) or self.obstacle(source, distance + 1, (*users, load))
+            if obstacle is not None:
+                return f"its address depends on a load that stays: {obstacle}" if not users else obstacle
+        return self._slice(load).obstacle
+
+    def sources(self, load: Load) -> set[LoadOp]:
+        """All loads that a load depends on, directly or not."""
+        return set(self.with_sources({load: 0})) - {load}
+
+    def with_sources(self, distances: Mapping[Load, int]) -> dict[Load, int]:
+        """Loads that run ahead, and by how many iterations, with those that they depend on; the first wins that needs
+        a load soonest.
+        """
+        found: dict[Load, int] = {}
+        pending = list(distances.items())
+        while pending:
+            load, distance = pending.pop()
+            if distance > found.get(load, -1):
+                found[load] = distance
+                pending += [(source, distance + 1) for source in self._sources(load)]
+        return found
+
+    def _sources(self, load: Load) -> list[LoadOp]:
+        return self._slice(load).loads
+
+    def _slice(self, load: Load) -> Ahead:
+        if load not in self._slices:
+            self._slices[load] = Ahead(self._loop, _needs(load))
+        return self._slices[load]
+
+
+def _needs(load: Load) -> list[SSAValue]:
+    """What a load needs to know in advance; the map of a descriptor is the kernel's."""
+    if isinstance(load, LoadOp):
+        return list(load.operands)
+    made = load.desc.owner
+    return [*load.indices, *(made.operands if isinstance(made, MakeTensorDescriptorOp) else ())]
