@@ -17,6 +17,7 @@ from deuteron.passes.tile.merge_common_subexpressions import MergeCommonSubexpre
 from deuteron.passes.tile.order_reductions import OrderReductions
 from deuteron.passes.tile.rewrite_block_pointers import RewriteBlockPointers
 from deuteron.passes.tile.rewrite_descriptors_to_pointers import RewriteDescriptorsToPointers
+from deuteron.passes.tile.roll_loops import RollLoops
 from deuteron.passes.tile.split_loops import SplitLoops
 from deuteron.passes.tile.translate_assembly import TranslateAssembly
 from deuteron.passes.tile.unroll_loops import UnrollLoops
@@ -34,7 +35,9 @@ def tile_passes(
     whole tiles; it is measured with wgmma alone, and with mma.sync attention for sm_120 spilled by it.
     """
     return [
-        # First: everything below looks at one function.
+        # First: what it rolls no other pass sees unrolled, and calls are shorter than what they call.
+        RollLoops(),
+        # Early: everything below looks at one function.
         InlineCalls(),
         # Early: of a sorting network it leaves a third of the ops, and no reductions.
         ExchangePairs(),

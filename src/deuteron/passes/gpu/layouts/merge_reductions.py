@@ -26,6 +26,9 @@ from deuteron.ir.ttg.layout import layout_of
 from deuteron.passes.optimisation import Optimisation
 from deuteron.passes.rewrite import erase
 
+# So many reductions before one are tried: with all of them the time grew with the square of their number, and more.
+MOST_TRIED = 8
+
 
 @dataclass(frozen=True)
 class MergeReductions(Optimisation):
@@ -55,7 +58,7 @@ def _merge_in(block: Block) -> None:
             continue
         first = next((one for one in reversed(earlier) if _are_alike(one, op) and _move_dependents(one, op)), None)
         merged = _merge(first, op) if first is not None else op
-        earlier = [one for one in earlier if one is not first] + [merged]
+        earlier = [*(one for one in earlier if one is not first), merged][-MOST_TRIED:]
 
 
 def _are_alike(first: ReduceOp, second: ReduceOp) -> bool:
