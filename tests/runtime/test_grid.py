@@ -3,6 +3,8 @@
 import numpy as np
 import pytest
 
+import deuteron
+import deuteron.language as tl
 from deuteron.errors import LaunchError
 from deuteron.runtime.grid import evaluate_grid
 
@@ -43,3 +45,14 @@ def test_extents_out_of_range(grid):
 def test_extents_that_are_no_integers(grid):
     with pytest.raises(LaunchError, match="must be one to three integers"):
         grid_of(grid)
+
+
+@deuteron.jit
+def first_kernel(out_ptr):
+    tl.store(out_ptr, tl.program_id(1))
+
+
+def test_the_emulator_refuses_what_a_gpu_does(monkeypatch):
+    monkeypatch.setenv("DEUTERON_EMULATE", "1")
+    with pytest.raises(LaunchError, match=r"grid of kernel 'first_kernel' is \(1, 65536, 1\): .* 65535, 65535"):
+        first_kernel[(1, 65536)](np.zeros(1, np.int32))

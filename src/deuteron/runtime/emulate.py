@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from deuteron.backend.cuda.backend import CUDABackend
+from deuteron.backend.cuda.driver import check_grid
 from deuteron.backend.cuda.target import architecture
 from deuteron.compiler import ASTSource, CompiledKernel
 from deuteron.compiler.driver import compile_with, resolve_target
@@ -46,9 +47,10 @@ def compile_for_emulator(source: ASTSource, options: Mapping[str, Any]) -> Compi
 
 
 def emulate(kernel: CompiledKernel, args: Sequence[Any], grid: tuple[int, int, int]) -> None:
-    """Run a kernel with the arguments that are not constexpr, as the user passed them."""
+    """Run a kernel with the arguments that are not constexpr, as the user passed them; grids are those of a GPU."""
     from deuteron.emulator import run_kernel
 
+    check_grid(grid, kernel.metadata)
     run_kernel(kernel.asm["ptx"], kernel.metadata, grid, [_argument(arg) for arg in args])
 
 

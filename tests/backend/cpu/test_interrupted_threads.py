@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from deuteron.backend.cpu.together import run_together
+from deuteron.backend.cpu.together import Waiting, run_together
 
 
 class Interrupted(Exception):
@@ -31,8 +31,8 @@ def interrupts():
         signal.signal(signal.SIGALRM, before)
 
 
-@pytest.mark.parametrize("subject", ["", "kernel 'k'"])
-def test_an_interrupted_caller_waits_for_the_threads(interrupts, subject):
+@pytest.mark.parametrize("waiting", [None, Waiting("kernel 'k'", 3, lambda: 0)])
+def test_an_interrupted_caller_waits_for_the_threads(interrupts, waiting):
     """They use its memory. A thread that was joined just then used to count as ended."""
     stopped, ended = threading.Event(), []
 
@@ -43,7 +43,7 @@ def test_an_interrupted_caller_waits_for_the_threads(interrupts, subject):
 
     with pytest.raises(Interrupted):
         try:
-            run_together(task, 3, stopped.set, subject)
+            run_together(task, 3, stopped.set, waiting)
         finally:
             num_ended = len(ended)
     assert num_ended == 3
@@ -55,3 +55,45 @@ def test_what_a_task_raises_is_raised():
 
     with pytest.raises(MemoryError):
         run_together(task, 2, lambda: None)
+
+
+def test_an_interrupt_while_threads_are_started():
+    """Those that were not started are not waited for; this one used to be waited for without end."""
+    stopped, ended = threading.Event(), []
+
+    class Thread(threading.Thread):
+        def start(self):
+            if self.name == "deuteron 2":
+                raise Interrupted
+            super().start()
+
+    def task():
+        stopped.wait()
+        ended.append(True)
+
+    with pytest.MonkeyPatch.context() as patch, pytest.raises(Interrupted):
+        patch.setattr(threading, "Thread", Thread)
+        run_together(task, 5, stopped.set)
+    assert len(ended) == 2
+
+
+def test_there_are_more_threads_only_while_no_program_begins():
+    """The last of 20 programs lets the others go on; a single thread would do for those that wait for none."""
+    left, go_on, lock = [20], threading.Event(), threading.Lock()
+
+    def task():
+        while True:
+            with lock:
+                if not left[0]:
+                    return
+                left[0] -= 1
+                is_last = not left[0]
+            if is_last or not waits:
+                go_on.set()
+            assert go_on.wait(60)
+
+    waits = False
+    assert run_together(task, 1, go_on.set, Waiting("kernel 'k'", 20, lambda: left[0])) == 1
+    left, waits = [20], True
+    go_on.clear()
+    assert run_together(task, 1, go_on.set, Waiting("kernel 'k'", 20, lambda: left[0])) == 20

@@ -30,7 +30,7 @@ from deuteron.backend.cpu.control import CALLED_OFF, Control, pack_spans
 from deuteron.backend.cpu.control import SIZE as CONTROL_SIZE
 from deuteron.backend.cpu.pool_layout import JOB, NO_MEMORY, TARGET, UNITS
 from deuteron.backend.cpu.thread_pool import thread_pool
-from deuteron.backend.cpu.together import MOST_TOGETHER, run_together
+from deuteron.backend.cpu.together import MOST_TOGETHER, Waiting, run_together
 from deuteron.backend.cpu.trampoline import trampolines
 from deuteron.backend.llvm.loader import LoadedObject, load_object
 from deuteron.backend.metadata import KernelMetadata, Param
@@ -58,6 +58,7 @@ class LoadedKernel:
         self._checked = _named_pointers(metadata.runtime_params) if metadata.is_checked else []
         self._time = ctypes.c_uint64(0)  # of a program
         self._target: Any = (0, None)  # for how many threads, and the words
+        self._num_together = 0  # threads that a launch took whose programs wait
 
     def __call__(self, grid: Sequence[int], values: Sequence[Any], stream: int = 0) -> None:
         """Run the programs of a grid. There is no queue: `stream` is what a GPU is told.
@@ -145,18 +146,22 @@ class LoadedKernel:
             self._run(slots, count, extents, total)
         else:
             chunk = max(1, total // (num_threads * _CHUNKS_PER_THREAD))
-            run_together(self._task(slots, count, extents, total, chunk), num_threads, lambda: _call_off(control))
+            task, _ = self._task(slots, count, extents, total, chunk)
+            run_together(task, num_threads, lambda: _call_off(control))
         self._time.value = max(1, (time.perf_counter_ns() - begin) * num_threads * UNITS // total)
 
     def _run_together(self, slots: Any, count: int, extents: bytes, total: int, control: Control) -> None:
-        """A thread for each program, as far as there may be so many."""
-
+        """On as many threads as it takes; the next launch begins with so many."""
         subject = f"kernel '{self._name}', which waits in line {self._waiting_line},"
-        task = self._task(slots, count, extents, total, 1)
-        run_together(task, min(total, MOST_TOGETHER), lambda: _call_off(control), subject)
+        task, num_left = self._task(slots, count, extents, total, 1)
+        waiting = Waiting(subject, min(total, MOST_TOGETHER), num_left)
+        num_threads = min(total, max(settings.num_threads, self._num_together))
+        self._num_together = run_together(task, num_threads, lambda: _call_off(control), waiting)
 
-    def _task(self, slots: Any, count: int, extents: bytes, total: int, chunk: int) -> Callable[[], None]:
-        """What each of several threads calls: it runs so many programs at a time until none are left."""
+    def _task(
+        self, slots: Any, count: int, extents: bytes, total: int, chunk: int
+    ) -> tuple[Callable[[], None], Callable[[], int]]:
+        """What each of several threads calls, which runs programs until none are left; how many are."""
         grid = ctypes.create_string_buffer(extents, len(extents))
         fields = {"function": self.function, "values": ctypes.addressof(slots), "num_arguments": count, "total": total}
         fields |= {"grid": ctypes.addressof(grid), "scratch_bytes": self._scratch_bytes}
@@ -168,7 +173,7 @@ class LoadedKernel:
                 self._fail(NO_MEMORY, ())
 
         run.kept = grid, slots  # type: ignore[attr-defined]
-        return run
+        return run, lambda: max(0, total - job[JOB.index("taken")])
 
     def _check_grid(self, grid: Sequence[int]) -> tuple[bytes, int]:
         """The extents as the kernel reads them, and how many programs there are."""

@@ -1,10 +1,13 @@
-"""Threads for programs that may wait for one another: they run at the same time, and their caller can be interrupted.
+"""Threads for programs that may wait for one another: as many run at the same time as it takes.
 
-    run_together(task, 8, stop, "kernel 'barrier' (line 12)")
+    run_together(task, 8, stop)                                            on 8 threads
+    run_together(task, 2, stop, Waiting("kernel 'barrier'", 64, num_left)) on 2, or more while none of the rest begins
 
-While a program waits, its thread goes on running machine code; the system gives the others their share. The caller
-only waits, so that Ctrl-C reaches it; `stop()` then makes the programs leave their loops. A launch that takes long is
-told of once, since one whose programs wait for what none of them writes never ends.
+While a program waits, its thread goes on running machine code; the system gives the others their share. Most programs
+wait for earlier ones, which have ended or run already, so that there are as many threads as there would be for others,
+until none has begun a program for a while. The caller only waits, so that Ctrl-C reaches it; `stop()` then makes the
+programs leave their loops. A launch that takes long is told of once, since one whose programs wait for what none of
+them writes never ends.
 """
 
 from __future__ import annotations
@@ -13,67 +16,87 @@ import threading
 import time
 import warnings
 from collections.abc import Callable
+from dataclasses import dataclass
 
 # As many programs as wait at a time; a GPU has room for some 2,000 small ones.
 MOST_TOGETHER = 1024
 SECONDS_UNTIL_WARNING = 10.0  # of a launch that waits; not measured
+_SECONDS_WITHOUT_BEGIN = 0.005  # until there are twice as many threads; not measured
 _SECONDS_BETWEEN_LOOKS = 0.001  # after an interrupt
 
 
-def run_together(task: Callable[[], None], num_threads: int, stop: Callable[[], None], subject: str = "") -> None:
+@dataclass(frozen=True)
+class Waiting:
+    """Programs that wait: of what, for messages; the most threads for them; how many programs have not begun."""
+
+    subject: str
+    most: int
+    num_left: Callable[[], int]
+
+
+def run_together(
+    task: Callable[[], None], num_threads: int, stop: Callable[[], None], waiting: Waiting | None = None
+) -> int:
     """Call the task on so many threads, or as many as there are to be had; raises what any of the calls raised.
 
-    Without a subject a launch that takes long is not told of: its programs do not wait.
+    A call returns when there is nothing left to do for it, and a call that begins then does nothing. Returns how many
+    threads there were in the end.
     """
     calls = _Calls(task)
     try:
         calls.start(num_threads)
-        _wait(calls, subject)
+        if waiting is None:
+            calls.wait(None)
+        else:
+            _wait(calls, waiting)
     except BaseException:  # Ctrl-C: the threads use the caller's memory
-        stop()
-        calls.wait_whatever_comes()
+        calls.end(stop)
         raise
+    interrupt = calls.end()
+    if interrupt is not None:
+        raise interrupt
     if calls.errors:
         raise calls.errors[0]
+    return calls.num_started
 
 
 class _Calls:
     """Calls of a task, each on a thread of its own.
 
     They are counted, for threads cannot be asked: one that Ctrl-C comes to while it is joined counts as ended from then
-    on (CPython up to 3.12), though it runs.
+    on (CPython up to 3.12), though it runs. And they count themselves, for who starts a thread may be interrupted.
     """
 
     def __init__(self, task: Callable[[], None]):
         self._task = task
         self._lock = threading.Lock()
         self._are_over = threading.Event()
-        self.num_running = 0
+        self._is_closed = False
+        self.num_started = self.num_running = 0
         self.errors: list[BaseException] = []
 
     def start(self, num_threads: int) -> None:
-        """Begin so many calls, or those that there are threads for; raises RuntimeError where there is none."""
-        self.num_running = num_threads
-        for number in range(num_threads):
+        """Begin so many calls, or those that there are threads for; raises RuntimeError where there is none at all."""
+        for _ in range(num_threads):
             try:
-                threading.Thread(target=self._run, name=f"deuteron {number}", daemon=True).start()
+                threading.Thread(target=self._run, name=f"deuteron {self.num_started}", daemon=True).start()
             except RuntimeError:  # no more threads can be had
-                self._ended(num_threads - number)
-                if not number:
+                if not self.num_started:
                     raise
                 return
+            self.num_started += 1
 
     def _run(self) -> None:
+        with self._lock:
+            if self._is_closed:
+                return
+            self.num_running += 1
         try:
             self._task()
         except BaseException as error:  # a task may fail to get memory: the caller raises it
             self.errors.append(error)
-        finally:
-            self._ended(1)
-
-    def _ended(self, count: int) -> None:
         with self._lock:
-            self.num_running -= count
+            self.num_running -= 1
             if not self.num_running:
                 self._are_over.set()
 
@@ -81,21 +104,30 @@ class _Calls:
         """Whether they are over, after so many seconds at most."""
         return self._are_over.wait(timeout)
 
-    def wait_whatever_comes(self) -> None:
-        """Until they are over, through any number of interrupts."""
-        while self.num_running:
+    def end(self, stop: Callable[[], None] = lambda: None) -> BaseException | None:
+        """Begin no more, and wait until all are over, through any number of interrupts; returns the first of these."""
+        interrupt = None
+        while True:
             try:
+                stop()
+                with self._lock:
+                    self._is_closed = True
+                    if not self.num_running:
+                        return interrupt
                 time.sleep(_SECONDS_BETWEEN_LOOKS)
-            except BaseException:  # raised by a signal handler: the first interrupt is raised when they are over
-                continue
+            except BaseException as error:  # raised by a signal handler
+                interrupt = interrupt or error
 
 
-def _wait(calls: _Calls, subject: str) -> None:
-    if not subject or calls.wait(SECONDS_UNTIL_WARNING):
-        calls.wait(None)
-        return
-    warnings.warn(_warning(calls.num_running, subject), RuntimeWarning, stacklevel=5)
-    calls.wait(None)
+def _wait(calls: _Calls, waiting: Waiting) -> None:
+    is_told, begin, left = False, time.monotonic(), -1
+    while not calls.wait(_SECONDS_WITHOUT_BEGIN):
+        before, left = left, waiting.num_left()
+        if left == before:
+            calls.start(min(calls.num_started, waiting.most - calls.num_started, left))
+        if not is_told and time.monotonic() - begin > SECONDS_UNTIL_WARNING:
+            is_told = True
+            warnings.warn(_warning(calls.num_running, waiting.subject), RuntimeWarning, stacklevel=5)
 
 
 def _warning(num_running: int, subject: str) -> str:

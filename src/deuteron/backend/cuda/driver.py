@@ -37,6 +37,21 @@ _ASSERT = 710
 _EARLIER = ". An earlier kernel of this process may have caused it: with DEUTERON_SYNC=1 the launch that did is told"
 
 
+def max_grid(kernel: KernelMetadata) -> tuple[int, int, int]:
+    """The most programs along each axis that a kernel can be launched with."""
+    return (MAX_GRID[0] // kernel.num_ctas, *MAX_GRID[1:])
+
+
+def check_grid(grid: Sequence[int], kernel: KernelMetadata) -> None:
+    """Raise LaunchError where a grid has too many programs; one without any launches nothing."""
+    limits = max_grid(kernel)
+    if min(grid) < 0 or (min(grid) > 0 and any(e > limit for e, limit in zip(grid, limits, strict=True))):
+        raise LaunchError(
+            f"the grid of kernel '{kernel.name}' is {tuple(grid)}: its extents go from 0 to "
+            f"{', '.join(map(str, limits))}"
+        )
+
+
 class _Memory(threading.local):
     """A thread's own copy of the arguments and tensor maps, and the array of their addresses that a launch takes."""
 
@@ -68,7 +83,7 @@ class LoadedKernel:
         self._maps = MapEncoder(metadata.name, metadata.tensor_maps) if metadata.tensor_maps else None
         self._num_threads = metadata.num_threads
         self._num_ctas = metadata.num_ctas
-        self._max_grid = (MAX_GRID[0] // metadata.num_ctas, *MAX_GRID[1:])
+        self._max_grid = max_grid(metadata)
         self._shared = metadata.shared
         self._ready: set[int] = set()
         self._api_launch = driver.api.cuLaunchKernel
@@ -86,7 +101,7 @@ class LoadedKernel:
         x, y, z = grid
         max_x, max_y, max_z = self._max_grid
         if not (0 < x <= max_x and 0 < y <= max_y and 0 < z <= max_z):
-            self._check_empty(grid)
+            check_grid(grid, self._metadata)
             return
         if device is None:
             device = current_device(driver)
@@ -176,14 +191,6 @@ class LoadedKernel:
             f"kernel '{self._name}' for {self._metadata.target}, grid {grid}, {self._num_threads} threads, "
             f"{self._shared} bytes of shared memory: {error}{hint}"
         )
-
-    def _check_empty(self, grid: Sequence[int]) -> None:
-        """Nothing is to be launched if a grid has no programs; an error if it has too many."""
-        if min(grid) < 0 or (min(grid) > 0 and any(e > limit for e, limit in zip(grid, self._max_grid, strict=True))):
-            raise LaunchError(
-                f"the grid of kernel '{self._name}' is {tuple(grid)}: its extents go from 0 to "
-                f"{', '.join(map(str, self._max_grid))}"
-            )
 
     def _prepare(self, device: int) -> None:
         """Check that the device has what the kernel needs, and let the kernel have it."""
