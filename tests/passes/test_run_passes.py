@@ -63,6 +63,25 @@ def test_what_all_passes_make_is_verified_at_least_at_the_end(parse_kernel, veri
         run_passes(parse_kernel("", BODY), passes, verifies_each=verifies_each)
 
 
+@dataclass(frozen=True)
+class MoveFirst(ModulePass):
+    """Moves a sum before its operands."""
+
+    name = "move-first"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        for inner in list(op.walk()):
+            if inner.name == "arith.addi":
+                block = inner.parent
+                inner.detach()
+                block.insert_op_before(inner, block.first_op)
+
+
+def test_an_op_that_was_moved_before_its_operands_is_found(parse_kernel):
+    with pytest.raises(InternalError, match="after move-first: arith.addi uses a value before it is computed"):
+        run_passes(parse_kernel("", BODY), [MoveFirst(), EliminateDeadCode()])
+
+
 @pytest.mark.parametrize("asked", [True, False])
 def test_a_compile_verifies_each_pass_where_it_is_asked_to(parse_kernel, monkeypatch, asked):
     monkeypatch.setenv("DEUTERON_VERIFY_EACH", "1" if asked else "0")

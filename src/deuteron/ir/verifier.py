@@ -45,13 +45,14 @@ TTIR_DIALECTS = frozenset({"builtin", "tt", "ttg", "ttng", "arith", "math", "scf
 def verify_ttir(module: ModuleOp, after: str, ops: Sequence[Operation] | None = None) -> None:
     """Raise InternalError, naming the pass or frontend step `after` which the module broke.
 
-    With `ops` only these are looked at: all that have changed since it was verified, and the ops that they are in.
+    With `ops` only these are looked at: all that have changed since it was verified, and the ops that they are in. But
+    for the order: an op that was moved has not changed, and which others use what it computes is not asked.
     """
     op: Operation = module
     try:
         if ops is None:
             module.verify()
-            _check_order(module, set())
+        _check_order(module, set())
         for op in nested_ops(module) if ops is None else ops:
             if ops is not None:
                 op.verify(verify_nested_ops=False)

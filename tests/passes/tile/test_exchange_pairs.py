@@ -165,6 +165,23 @@ def test_what_is_made_in_a_branch_is_not_used_after_it(check):
     check([ExchangePairs()], f"%y: {P}, %c: i1", body)
 
 
+def test_what_is_made_in_one_branch_is_not_used_in_the_other(check):
+    branch = f"""{{
+          {PAIRS}
+          {reduced("%s", "%y", "addi")}
+          use %s : {P}
+          "scf.yield"() : () -> ()
+        }}"""
+    body = f"""
+        // CHECK: tt.make_range
+        // CHECK: tt.gather
+        // CHECK: scf.yield
+        // CHECK: tt.make_range
+        // CHECK: tt.gather
+        "scf.if"(%c) ({branch}, {branch.replace("%s", "%t").replace("%y", "%z")}) : (i1) -> ()"""
+    check([ExchangePairs()], f"%x: {X}, %c: i1", body)
+
+
 def test_a_reshaped_coordinate_is_computed_in_the_new_shape(check):
     check(
         [ExchangePairs()],

@@ -65,10 +65,9 @@ class _Pairs:
                 self.has_changed = True
                 replace(op, [value])
             elif op.regions and not isinstance(op, ReduceOp | ScanOp):
-                with self._made.inside(op):
-                    for region in op.regions:
-                        for inner in region.blocks:
-                            self.block(inner)
+                for inner in (block for region in op.regions for block in region.blocks):
+                    with self._made.inside():
+                        self.block(inner)
 
     # -- reshapes and bitcasts ---
 

@@ -32,8 +32,8 @@ class Made:
         self._known: ChainMap[Hashable, SSAValue] = ChainMap()
 
     @contextmanager
-    def inside(self, op: Operation) -> Iterator[None]:
-        """In the regions of an op: what is made there is not known after it."""
+    def inside(self) -> Iterator[None]:
+        """In a block within that of the current op: what is made there is known neither after it nor beside it."""
         self._known = self._known.new_child()
         yield
         self._known = self._known.parents
