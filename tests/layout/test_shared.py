@@ -45,3 +45,16 @@ def test_batches_lie_one_after_the_other(drawn, batch_bits):
     layout = mma_shared((batches, *shape), 1 + fast, size)
     bits = mma_shared(shape, fast, size).of(OFFSET)
     assert layout.of(OFFSET) == (*((0, *basis) for basis in bits), *((1 << bit, 0, 0) for bit in range(batch_bits)))
+
+
+@pytest.mark.parametrize("columns", [32, 64, 128])
+@pytest.mark.parametrize("bytes_at_once", [4, 8, 16])
+def test_of_reversed_rows_threads_read_one_two_or_four_words_without_bank_conflicts(columns, bytes_at_once):
+    """Four lanes read neighbours of a row, eight rows a warp: as many banks at once as there are."""
+    layout, held = mma_shared((16, columns), 1, 2, reverse=True), bytes_at_once // 2
+    at = {layout(offset=offset): 2 * offset for offset in range(16 * columns)}
+    lanes = [(row, held * lane) for row in range(8) for lane in range(4)]
+    together = 128 // bytes_at_once
+    for begin in range(0, len(lanes), together):
+        words = {at[place] // 4 + word for place in lanes[begin : begin + together] for word in range(held // 2)}
+        assert sorted(word % 32 for word in words) == list(range(32))

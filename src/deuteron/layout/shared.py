@@ -9,7 +9,8 @@ swizzled([8, 8], order=[1, 0], vec=2, per_phase=1, max_phase=4): in row r, group
     row 4   0 1 2 3 4 5 6 7
 
 mma_shared is what matrix products read: panels of rows of up to 128 bytes, in which 16-byte chunks are XORed with the
-row, as TMA and wgmma do it.
+row, as TMA and wgmma do it. With the bits of the row reversed, neighbouring rows are far apart: threads may read two or
+four chunks of each at once.
 """
 
 from __future__ import annotations
@@ -28,14 +29,18 @@ def row_major(shape: Sequence[int], order: Sequence[int] | None = None) -> Linea
     return swizzled(shape, order or list(reversed(range(len(shape)))), 1, 1, 1)
 
 
-def swizzled(shape: Sequence[int], order: Sequence[int], vec: int, per_phase: int, max_phase: int) -> LinearLayout:
-    """Rows along order[0]; groups of `vec` elements XORed with (row / per_phase) % max_phase."""
+def swizzled(
+    shape: Sequence[int], order: Sequence[int], vec: int, per_phase: int, max_phase: int, reverse: bool = False
+) -> LinearLayout:
+    """Rows along order[0]; groups of `vec` elements XORed with (row / per_phase) % max_phase, or its bits reversed."""
     names = dim_names(len(shape))
     fast, slow = order[0], order[1] if len(order) > 1 else None
     bases = [_unit(len(shape), fast, 1 << bit) for bit in range(log2(shape[fast]))]
     if slow is not None:
         for bit in range(log2(shape[slow])):
             phase = ((1 << bit) // per_phase) % max_phase
+            if reverse and phase:
+                phase = max_phase // 2 // phase
             basis = list(_unit(len(shape), slow, 1 << bit))
             basis[fast] = vec * phase % shape[fast]
             bases.append(tuple(basis))
@@ -44,7 +49,9 @@ def swizzled(shape: Sequence[int], order: Sequence[int], vec: int, per_phase: in
     return LinearLayout.make({OFFSET: bases}, dict(zip(names, shape, strict=True)))
 
 
-def mma_shared(shape: Sequence[int], fast_axis: int, element_bytes: int, span: int | None = None) -> LinearLayout:
+def mma_shared(
+    shape: Sequence[int], fast_axis: int, element_bytes: int, span: int | None = None, reverse: bool = False
+) -> LinearLayout:
     """Panels of `span` bytes (default: up to 128) along the fast dimension, one of the last two; all rows of a panel,
     then the next panel; other dimensions are the slowest.
 
@@ -57,6 +64,8 @@ def mma_shared(shape: Sequence[int], fast_axis: int, element_bytes: int, span: i
         row 3   1 0 3 2
         row 4   2 3 0 1
         row 6   3 2 1 0
+
+    With `reverse` the rows 2 and 4 are exchanged in this picture, and those like them in each four.
     """
     row_bytes = shape[fast_axis] * element_bytes
     span = min(span or MAX_SPAN, row_bytes)
@@ -64,7 +73,7 @@ def mma_shared(shape: Sequence[int], fast_axis: int, element_bytes: int, span: i
     chunk, per_phase, max_phase = max(16 // element_bytes, 1), MAX_SPAN // span, max(span // 16, 1)
     panel = [1 if axis not in (fast_axis, slow_axis) else extent for axis, extent in enumerate(shape)]
     panel[fast_axis] = span // element_bytes
-    layout = swizzled(panel, (fast_axis, slow_axis, *range(len(shape) - 2)), chunk, per_phase, max_phase)
+    layout = swizzled(panel, (fast_axis, slow_axis, *range(len(shape) - 2)), chunk, per_phase, max_phase, reverse)
     for axis in (fast_axis, *range(len(shape) - 2)):
         name = dim_names(len(shape))[axis]
         layout = layout * LinearLayout.identity(shape[axis] // panel[axis], OFFSET, name)

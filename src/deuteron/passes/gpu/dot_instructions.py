@@ -19,8 +19,12 @@ from deuteron.ir.types import bit_width_of, element_type_of, f32, shape_of
 from deuteron.layout.wgmma import WARPGROUP, M
 from deuteron.machine.gpu import GPU, GPUConfig
 from deuteron.machine.matrix import DotTypes, MatrixUnit
+from deuteron.passes.gpu.layouts.computed_operands import ComputedOperand
 
 AnyThreadDot = DotOp | SlicedDotOp
+# With so many, to compute an operand takes longer than to multiply it; mma.sync takes K in the order in which threads
+# read words of what it is computed of, wgmma two neighbours of 16 bits. Not measured.
+FEW_COLUMNS = 16
 
 
 def uses_wgmma(op: DotOp, config: GPUConfig) -> bool:
@@ -41,7 +45,18 @@ def obstacle_to_wgmma(op: AnyThreadDot, config: GPUConfig) -> str | None:
     if m < unit.rows:
         return f"it takes {unit.rows} rows, there are {m}"
     columns = unit.columns * warp_group_warps((m, n), num_warps)[1]
-    return _type_obstacle(op, unit) or (f"it takes {columns} columns, there are {n}" if n < columns else None)
+    if n < columns:
+        return f"it takes {columns} columns, there are {n}"
+    return _type_obstacle(op, unit) or _computing_obstacle(op, config)
+
+
+def _computing_obstacle(op: AnyThreadDot, config: GPUConfig) -> str | None:
+    if not isinstance(op, DotOp) or config.machine.mma is None or ComputedOperand.of(op, 0) is None:
+        return None
+    columns = shape_of(op.result.type)[1]
+    if columns > FEW_COLUMNS:
+        return None
+    return f"its first operand is computed, of words along K, which takes longer than to multiply {columns} columns"
 
 
 def _type_obstacle(op: AnyThreadDot, unit: MatrixUnit) -> str | None:

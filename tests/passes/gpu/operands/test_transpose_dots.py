@@ -9,6 +9,7 @@ import deuteron
 import deuteron.language as tl
 from deuteron.backend.cuda.target import architecture
 from deuteron.frontend import lower_function
+from deuteron.ir.tt.dot import DotOp
 from deuteron.ir.tt.shape import TransOp
 from deuteron.ir.ttg.layout import MemDescType
 from deuteron.ir.ttg.shared import LocalAllocOp, LocalLoadOp
@@ -86,6 +87,13 @@ def test_steps_from_registers(case, num_warps, n, steps):
     assert len(from_registers) == steps
     assert all(shape_of(dot.a.type)[1] == 16 for dot in from_registers)
     assert len(dots) == (steps or 1)
+
+
+@pytest.mark.parametrize(("n", "num_warps", "shape"), [(64, 4, (64, 16)), (32, 4, (16, 32)), (32, 2, (32, 16))])
+def test_few_rows_are_multiplied_by_mma_with_the_computed_operand_first(n, num_warps, shape):
+    """Not where warps would compute the same rows of it."""
+    (dot,) = (op for op in lower("plain", num_warps, m=16, n=n).walk() if isinstance(op, DotOp))
+    assert shape_of(dot.result.type) == shape
 
 
 def test_the_larger_the_rarer():

@@ -109,7 +109,7 @@ def _mma_layouts(
 ) -> tuple[LinearLayout, LinearLayout, LinearLayout]:
     shape, width = shape_of(op.result.type), bit_width_of(op.a.type)
     along_m = is_chained(op) and shape[-2] >= unit.rows * num_warps
-    warps = [*[1] * (len(shape) - 2), num_warps, 1] if along_m else _mma_warps(shape, unit, num_warps)
+    warps = [*[1] * (len(shape) - 2), num_warps, 1] if along_m else mma_warps(shape, unit, num_warps)
     held = neighbours_along_k(op)
     a, b = (unit.operand(shape_of(value.type), warps, index, width, held) for index, value in enumerate((op.a, op.b)))
     return a, b, unit.accumulator(shape, warps)
@@ -164,7 +164,7 @@ def _results_from(use: Use) -> Sequence[SSAValue]:
     return [] if user.regions else user.results
 
 
-def _mma_warps(shape: tuple[int, ...], unit: RegisterMatrixUnit, num_warps: int) -> list[int]:
+def mma_warps(shape: tuple[int, ...], unit: RegisterMatrixUnit, num_warps: int) -> list[int]:
     """Warps along M and N, doubled where a warp's part is longer, so that it is as square as the tile allows."""
     warps = [1] * len(shape)
     while warps[-2] * warps[-1] < num_warps:

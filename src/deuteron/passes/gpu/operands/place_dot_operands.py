@@ -33,6 +33,7 @@ from xdsl.rewriter import InsertPoint
 from deuteron.analysis.axis_analysis import AxisInfoAnalysis
 from deuteron.ir.builder import Builder
 from deuteron.ir.nested import nested_ops
+from deuteron.ir.tt.descriptor import DescriptorLoadOp
 from deuteron.ir.tt.dot import DotOp, InputPrecision
 from deuteron.ir.tt.function import FuncOp
 from deuteron.ir.tt.memory import LoadOp
@@ -127,7 +128,7 @@ class _Rewrite:
         for one in computed.values():
             self._place_loads(one)
         loaded = [index for index in loaded if index not in computed]
-        placed = {index: self._tile(op, op.operands[index]) for index in loaded}
+        placed = {index: self._matrix_of_words(op, op.operands[index]) for index in loaded}
         for index, descriptor in placed.items():
             op.operands[index] = Builder.before(op).value(LocalLoadOp(descriptor, op.operands[index].type))
 
@@ -140,9 +141,8 @@ class _Rewrite:
         for load in computed.loads:
             if isinstance(load, LoadOp):
                 b, uses = Builder(InsertPoint.after(load), load.location), list(load.result.uses)
-                stored = b.value(
-                    LocalAllocOp(_type_in_memory(load.result, self._plain_layout(load.result)), load.result)
-                )
+                layout = self._word_layout(load.result)
+                stored = b.value(LocalAllocOp(_type_in_memory(load.result, layout), load.result))
                 placed = b.value(LocalLoadOp(stored, load.result.type))
                 for use in uses:
                     use.operation.operands[use.index] = placed
@@ -153,6 +153,16 @@ class _Rewrite:
             a, b = (self._tile(op, value) for value in (op.a, op.b))
             precision = InputPrecision(op.input_precision.value.data)
             replace(op, [Builder.before(op).value(SlicedDotOp(a, b, op.c, precision, size))])
+
+    def _matrix_of_words(self, op: DotOp, value: SSAValue) -> SSAValue:
+        """A descriptor from which threads read what mma.sync takes."""
+        root, orders = _untransposed(value)
+        return self._descriptor(op, root, orders, self._word_layout(root))
+
+    def _word_layout(self, root: SSAValue) -> LinearLayout:
+        """A thread may read more than one word of a row at once; TMA knows one pattern only."""
+        reverse = not isinstance(load_of(root), DescriptorLoadOp)
+        return mma_shared(shape_of(root.type), self._fast_axis(root), byte_width_of(root.type), reverse=reverse)
 
     def _tile(self, op: DotOp, value: SSAValue) -> SSAValue:
         """A descriptor whose elements are neighbours as in global memory."""

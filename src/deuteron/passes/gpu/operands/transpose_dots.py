@@ -1,15 +1,16 @@
-"""Transposes dots by wgmma whose second operand is computed, so that it is the first one, which may be in registers.
+"""Transposes dots whose second operand is computed, so that it is the first one.
 
     %x = arith.sitofp %w                             %x = arith.sitofp %w
     %d = "tt.dot"(%a, %x, %c)              ->        %t = "tt.dot"(tt.trans %x, tt.trans %a, tt.trans %c)
                                                      %d = tt.trans %t
 
 wgmma reads its second operand from shared memory: what threads compute they would store there, and wait for each other
-before they multiply. Transpositions cost nothing: they are names of registers, or views of shared memory. What a loop
-carries of the sums it carries transposed.
+before they multiply. mma.sync takes four words of the first operand, in the order in which threads compute them, and
+two of the second, in which they load them. Transpositions cost nothing: they are names of registers, or views of
+shared memory. What a loop carries of the sums it carries transposed.
 
-Done where `place-dot-operands` then leaves the operand in registers, and shared memory has less to do; not where the
-other operand is computed too, or the sums become an operand of another dot.
+Done where `place-dot-operands` then leaves the operand in registers, and for wgmma where shared memory has less to do;
+not where the other operand is computed too, or the sums become an operand of another dot.
 """
 
 from __future__ import annotations
@@ -32,11 +33,11 @@ from deuteron.ir.tt.shape import TransOp
 from deuteron.ir.types import byte_width_of, element_type_of, num_elements_of, shape_of, tile
 from deuteron.layout.wgmma import M
 from deuteron.machine.gpu import GPUConfig
-from deuteron.passes.gpu.dot_instructions import uses_wgmma
-from deuteron.passes.gpu.layouts.anchors import reaches_operand
+from deuteron.passes.gpu.dot_instructions import uses_mma, uses_wgmma
+from deuteron.passes.gpu.layouts.anchors import mma_warps, reaches_operand
 from deuteron.passes.gpu.layouts.computed_operands import ComputedOperand
 from deuteron.passes.gpu.operands.origins import is_from_dot
-from deuteron.passes.gpu.operands.register_operands import in_registers, loads_in_words
+from deuteron.passes.gpu.operands.register_operands import in_registers, is_read_well, loads_in_words
 from deuteron.passes.optimisation import Optimisation
 from deuteron.passes.rewrite import replace
 
@@ -45,15 +46,13 @@ ORDER = (1, 0)
 
 @dataclass(frozen=True)
 class TransposeDots(Optimisation):
-    """Makes computed second operands of dots by wgmma first ones."""
+    """Makes computed second operands of dots first ones."""
 
     name = "transpose-dots"
 
     config: GPUConfig
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        if self.config.machine.wgmma is None:
-            return
         for func in op.ops:
             if isinstance(func, FuncOp):
                 info = AxisInfoAnalysis(func)
@@ -65,12 +64,24 @@ class TransposeDots(Optimisation):
                         _carry_transposed(loop)
 
     def _pays(self, dot: DotOp, info: AxisInfoAnalysis) -> bool:
-        if not uses_wgmma(dot, self.config) or reaches_operand(dot.result):
+        if reaches_operand(dot.result) or is_from_dot(dot.a) or ComputedOperand.of(dot, 0) is not None:
             return False
-        if is_from_dot(dot.a) or ComputedOperand.of(dot, 0) is not None:
+        if uses_wgmma(dot, self.config):
+            computed = in_registers(dot, 1, info, self.config)
+            return computed is not None and _cycles(dot, computed) > _cycles_transposed(dot, computed)
+        computed = ComputedOperand.of(dot, 1)
+        return computed is not None and self._pays_by_mma(dot) and is_read_well(dot, 1, computed, info)
+
+    def _pays_by_mma(self, dot: DotOp) -> bool:
+        """A thread reads two words of the operand that is loaded at once: those of a second one are neighbours among
+        its registers, of a first one not. No more warps may compute the same.
+        """
+        shape, unit = shape_of(dot.result.type), self.config.machine.mma
+        if len(shape) != 2 or not uses_mma(dot, self.config.machine) or shape[1] < unit.rows:
             return False
-        computed = in_registers(dot, 1, info, self.config)
-        return computed is not None and _cycles(dot, computed) > _cycles_transposed(dot, computed)
+        rows, _ = mma_warps(shape, unit, self.config.num_warps)
+        _, columns = mma_warps(shape[::-1], unit, self.config.num_warps)
+        return columns <= rows
 
 
 def _cycles(dot: DotOp, computed: ComputedOperand) -> float:
