@@ -2,9 +2,10 @@
 
 A load is at home in its coalesced layout, a dot in its accumulator's, a reduction in a slice of its operand's, and
 an elementwise op where its first operand with a home is. What comes from scalars alone has no home, nor do loads of few
-elements in loops of dots by wgmma: every thread loads those that it needs, where a conversion from some threads to
-others would go through shared memory, with barriers that keep warpgroups in step. A value carried by
-a loop is at home where the loop's body yields it, else where it enters, else where its users want it.
+elements in loops of dots by wgmma, or of which only addresses and masks are made, such as numbers of rows: every thread
+loads those that it needs, where a conversion from some threads to others would go through shared memory, with barriers
+that keep warpgroups in step and that copies ahead would wait for. A value carried by a loop is at home where the loop's
+body yields it, else where it enters, else where its users want it.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from xdsl.ir import Block, Operation, SSAValue, Use
 
 from deuteron.analysis.axis_analysis import AxisInfoAnalysis
 from deuteron.analysis.index_bits import exchange_mask
+from deuteron.analysis.written_arguments import is_apart, written_arguments
 from deuteron.ir.tt.atomic import AtomicOp
 from deuteron.ir.tt.descriptor import DescriptorLoadOp
 from deuteron.ir.tt.function import FuncOp
@@ -54,6 +56,7 @@ class Homes:
         self._loads = loads or {}
         self._info = info
         self._config = config
+        self._written = written_arguments(func)
         self._homes: dict[SSAValue, LinearLayout] = {}
         self._sweep(func.body.block)
 
@@ -113,10 +116,13 @@ class Homes:
     def _is_loaded_where_used(self, op: Operation) -> bool:
         if not isinstance(op, LoadOp) or not is_tile(op.result.type) or op.is_volatile.value.data:
             return False
-        is_small = num_elements_of(op.result.type) <= self._config.num_threads
+        if num_elements_of(op.result.type) > self._config.num_threads:
+            return False
         loop = op.parent_op()
         multiplies = isinstance(loop, scf.ForOp) and any(isinstance(one, WarpGroupDotOp) for one in loop.body.block.ops)
-        return is_small and multiplies and not any(isinstance(use.operation, LocalAllocOp) for use in op.result.uses)
+        if multiplies:
+            return not any(isinstance(use.operation, LocalAllocOp) for use in op.result.uses)
+        return _gives_addresses(op.result) and is_apart(op, self._written)
 
     def _common(self, op: Operation) -> LinearLayout | None:
         """One layout for all operands: that of an elementwise result, else of the first operand that has a home."""
@@ -227,6 +233,25 @@ class Homes:
                 seen.update(fresh)
                 pending.extend(fresh)
         return None
+
+
+def _gives_addresses(value: SSAValue) -> bool:
+    """Whether all that is made of a tile is addresses and masks, through ops that are made anew wherever needed."""
+    seen, pending, found = {value}, [value], False
+    while pending:
+        for use in pending.pop().uses:
+            op = use.operation
+            if isinstance(op, MEMORY_OPS):
+                if op.operands[use.index] not in (op.operands[0], getattr(op, "mask", None)):
+                    return False
+                found = True
+            elif not is_flexible(op):
+                return False
+            else:
+                fresh = [result for result in op.results if result not in seen]
+                seen.update(fresh)
+                pending += fresh
+    return found
 
 
 def _made_from(use: Use) -> Sequence[SSAValue]:
