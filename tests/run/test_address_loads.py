@@ -65,6 +65,7 @@ def gather(
             page = tl.load(index_ptr + k + 1, mask=k + 1 < end, other=0)
         if CASE == "stores":
             tl.store(index_ptr + k + 1, (page + k) % 5)
+            tl.debug_barrier()
         if CASE == "stores elsewhere":
             tl.store(seen_ptr + k, page)
         if CASE == "adds":

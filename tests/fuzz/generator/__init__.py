@@ -21,6 +21,7 @@ from tests.fuzz.generator import (  # noqa: F401 (each adds its statements to FA
     dots,
     elementwise,
     indexing,
+    indirect,
     maps,
     memory,
     reductions,
