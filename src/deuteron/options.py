@@ -44,7 +44,8 @@ class CPUOptions:
 
     A warp is one lane here, so that a program which wants so many lanes asks for as many warps. With `check="bounds"`
     every access is checked against the arrays of the launch; None: as `debug` says, where a kernel is launched from
-    Python; "": not. `line_info` is for debuggers and profilers; kernels with `debug` have it.
+    Python; "": not. `line_info` is for debuggers and profilers; kernels with `debug` have it. `may_alias`: arguments
+    may be views of one array, in any way; else a launch checks that those which the code takes to be apart are.
     """
 
     num_warps: int = 4
@@ -59,6 +60,7 @@ class CPUOptions:
     line_info: bool = False
     launch_pdl: bool = False
     launch_cooperative_grid: bool = False
+    may_alias: bool = False
 
     @property
     def has_lines(self) -> bool:
@@ -74,7 +76,9 @@ class CPUOptions:
         check_launch_options(self.num_warps, self.num_stages, self.num_ctas, MAX_THREADS)
         if self.check not in (None, "", BOUNDS):
             raise UsageError(f'check is None, "" or "{BOUNDS}", got {self.check!r}')
-        _check_flags(self, "enable_fp_fusion", "debug", "sanitize_overflow", "line_info", *LAUNCH_ATTRIBUTES)
+        _check_flags(
+            self, "enable_fp_fusion", "debug", "sanitize_overflow", "line_info", "may_alias", *LAUNCH_ATTRIBUTES
+        )
         if self.opt_level not in range(4):
             raise UsageError(f"opt_level must be a whole number from 0 to 3, got {self.opt_level!r}")
 
@@ -91,6 +95,7 @@ class CUDAOptions:
 
     With `launch_pdl` a launch may begin before the one before it in the stream has ended, for which the kernel calls
     `gdc_wait`, from compute capability 9.0 on. With `launch_cooperative_grid` all programs of a launch run at once.
+    `may_alias`: arguments may be views of one array, in any way.
     """
 
     num_warps: int = 4
@@ -103,6 +108,7 @@ class CUDAOptions:
     sanitize_overflow: bool = True
     launch_pdl: bool = False
     launch_cooperative_grid: bool = False
+    may_alias: bool = False
 
     def for_launch(self) -> CUDAOptions:
         """As they are where the kernel is launched with the arrays at hand."""
@@ -110,7 +116,9 @@ class CUDAOptions:
 
     def __post_init__(self) -> None:
         check_launch_options(self.num_warps, self.num_stages, self.num_ctas)
-        _check_flags(self, "enable_fp_fusion", "debug", "plain_arguments", "sanitize_overflow", *LAUNCH_ATTRIBUTES)
+        _check_flags(
+            self, "enable_fp_fusion", "debug", "plain_arguments", "sanitize_overflow", "may_alias", *LAUNCH_ATTRIBUTES
+        )
         if self.maxnreg is not None and not (isinstance(self.maxnreg, int) and 16 <= self.maxnreg <= 255):
             raise UsageError(f"maxnreg must be a whole number from 16 to 255, got {self.maxnreg!r}")
 

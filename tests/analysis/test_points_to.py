@@ -98,9 +98,9 @@ def test_unknown(kind: str):
     assert points_to(None) == UNKNOWN
 
 
-def test_what_overlaps():
+def test_what_is_shared():
     func, _ = stored_through("plain")
     a, b = (Targets(frozenset({argument})) for argument in func.args[:2])
-    assert a.overlaps(a | b) and not a.overlaps(b)
-    assert UNKNOWN.overlaps(a) and UNKNOWN.overlaps(UNKNOWN) and a.overlaps(b | UNKNOWN)
-    assert not Targets().overlaps(UNKNOWN) and not Targets()
+    assert a.shares(a | b) and not a.shares(b)
+    assert UNKNOWN.shares(a) and UNKNOWN.shares(UNKNOWN) and a.shares(b | UNKNOWN)
+    assert not Targets().shares(UNKNOWN) and not Targets()

@@ -32,7 +32,7 @@ class Recorder:
 
     def compile_with(self, backend, source, target, options):
         self.compiled.append(Compiled(source.name, source.signature, source.constexprs, source.attrs, options))
-        metadata = SimpleNamespace(is_checked=False, may_write=lambda name: True)
+        metadata = SimpleNamespace(is_checked=False, apart=(), may_write=lambda name: True)
         kernel = SimpleNamespace(name=source.name, metadata=metadata, is_cached=True)
         kernel.launch = lambda grid, values: self.launched.append(Launched(kernel, grid, list(values)))
         return kernel
@@ -85,7 +85,9 @@ def log(request, monkeypatch, recorder):
     def compile_with(backend, source, target, options):
         recorder.compiled.append(source)
         params = [param for param in source.params if param.kind != "constexpr"]
-        metadata = SimpleNamespace(is_checked=False, may_write=lambda name: name == "c", runtime_params=tuple(params))
+        metadata = SimpleNamespace(
+            is_checked=False, apart=(), may_write=lambda name: name == "c", runtime_params=tuple(params)
+        )
         launch = Loaded(source.name, params, found, request.param == "native")
         return SimpleNamespace(name=source.name, metadata=metadata, launch=launch, load=lambda: None, is_cached=True)
 

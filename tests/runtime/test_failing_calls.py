@@ -12,6 +12,7 @@ import re
 import sys
 import threading
 from functools import partial
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -224,6 +225,8 @@ def test_each_call_of_a_plain_launch_fails_in_turn(counter, monkeypatch):
     log, params = [], [Param("a", "*fp32", "pointer"), Param("f", "fp32", "scalar")]
     loaded_kernel = Loaded("kernel", params, log, True)
 
+    metadata = SimpleNamespace(params=params, runtime_params=params, apart=())
+
     def in_python(x, y, z, *rest):
         if loaded_kernel.status > 0:
             refuse(loaded_kernel.status, (x, y, z))
@@ -236,7 +239,7 @@ def test_each_call_of_a_plain_launch_fails_in_turn(counter, monkeypatch):
     for status in (0, PYTHON_LAUNCHES, 700):
         loaded_kernel.status = status
         native = loaded_kernel.native_launch()._replace(fail=refuse)
-        run = plain_loaded.load_plain_launcher().function(params, native, in_python)
+        run = plain_loaded.load_plain_launcher().function(metadata, native, in_python)
 
         def launch(run=run):
             run(2, 1, 1, 0, None, None, None, Hook(), None, 4096, 0.5)

@@ -9,16 +9,16 @@
         tl.store(q + t * stride, x + 1)               ... which this one stores, if p and q are one array: may meet
 
 Addresses are polynomials (tile_polynomials.py). Through one argument, by how much the load is ahead has to be a
-constant, and more than the tiles reach in memory: strides that are only known at run time prove nothing. Different
-arguments are taken not to overlap, but where one array passed as both would certainly be read where it was just
-written: whoever passes it twice means that.
+constant, and more than the tiles reach in memory: strides that are only known at run time prove nothing. Through
+different arguments that is what holds where both are one array.
 """
 
 from __future__ import annotations
 
 from xdsl.dialects import scf
-from xdsl.ir import SSAValue
+from xdsl.ir import Operation, SSAValue
 
+from deuteron.analysis.points_to import is_argument
 from deuteron.analysis.polynomial import Atom, Polynomial, sum_of
 from deuteron.analysis.tile_polynomials import TilePolynomials, changes_in
 from deuteron.ir.arith import constant_value
@@ -26,25 +26,20 @@ from deuteron.ir.tt.memory import LoadOp, StoreOp
 from deuteron.ir.types import is_pointer, is_tile, pointee_of, shape_of
 
 
-def is_apart_from_next(
-    store: StoreOp, load: LoadOp, loop: scf.ForOp, known: TilePolynomials, iterations: int = 1
-) -> bool:
-    """Whether nothing that the load reads so many iterations later is what the store writes in this one."""
-    found = _ahead(store, load, loop, known, iterations)
+def meets_next(
+    writer: Operation, load: LoadOp, loop: scf.ForOp, known: TilePolynomials, iterations: int = 1
+) -> bool | None:
+    """Whether a load reads so many iterations later what a store writes in this one, if all arguments are one array;
+    None: not known.
+    """
+    found = _ahead(writer, load, loop, known, iterations) if isinstance(writer, StoreOp) else None
     if found is None:
-        return False
+        return None
     ahead, low, high = found
-    return ahead.number is not None and not low <= ahead.number <= high
-
-
-def may_meet_next(store: StoreOp, load: LoadOp, loop: scf.ForOp, known: TilePolynomials, iterations: int = 1) -> bool:
-    """Whether the iteration so many later reads what this one writes if all arguments were one array."""
-    found = _ahead(store, load, loop, known, iterations)
-    if found is None:
-        return False
-    ahead, low, high = found
-    distance = ahead.split(lambda monomial: not any(is_pointer(atom.value.type) for atom in monomial))[0].number
-    return distance is not None and low <= distance <= high
+    distance, bases = ahead.split(lambda monomial: not any(is_pointer(atom.value.type) for atom in monomial))
+    if distance.number is None or not all(is_argument(atom.value) for monomial, _ in bases for atom in monomial):
+        return None
+    return low <= distance.number <= high
 
 
 def _ahead(

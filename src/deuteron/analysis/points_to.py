@@ -5,7 +5,7 @@
                     the null pointer                                                     {}
                     loaded, made of an integer, given by what is not known to compute it                        unknown
 
-What is unknown may be anything: it overlaps with every argument.
+What is unknown may be anything: it shares every argument.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ class Targets:
     def __bool__(self) -> bool:
         return bool(self.arguments) or not self.is_known
 
-    def overlaps(self, other: Targets) -> bool:
-        """Whether both may point to the same place. A kernel's arguments are taken not to overlap, as Triton does."""
+    def shares(self, other: Targets) -> bool:
+        """Whether both may point into the same argument. Whether different ones are apart, `apart.py` says."""
         if not self or not other:
             return False
         return not (self.is_known and other.is_known) or bool(self.arguments & other.arguments)
@@ -55,7 +55,7 @@ def points_to(pointer: SSAValue | None) -> Targets:
     arguments, seen, pending = set(), {pointer}, [pointer]
     while pending:
         current = pending.pop()
-        if _is_argument(current):
+        if is_argument(current):
             arguments.add(current)
             continue
         if _is_null(current):
@@ -69,7 +69,7 @@ def points_to(pointer: SSAValue | None) -> Targets:
     return Targets(frozenset(arguments))
 
 
-def _is_argument(value: SSAValue) -> bool:
+def is_argument(value: SSAValue) -> bool:
     """Whether it is an argument of a kernel: those of other functions may be anything."""
     func = value.block.parent_op() if isinstance(value, BlockArgument) else None
     is_private = isinstance(func, FuncOp) and func.sym_visibility is not None and func.sym_visibility.data == "private"
@@ -96,7 +96,7 @@ def address_sources(value: SSAValue) -> Sequence[SSAValue]:
         return [region.block.last_op.operands[value.index] for region in op.regions if region.blocks]
     if isinstance(op, scf.WhileOp):
         return [_passed_on(op, value.index)]
-    return [operand for operand in op.operands if _is_address(operand.type)] if _computes(value) else ()
+    return [operand for operand in op.operands if is_address(operand.type)] if _computes(value) else ()
 
 
 def _entering(argument: BlockArgument) -> Sequence[SSAValue]:
@@ -116,8 +116,9 @@ def _passed_on(loop: scf.WhileOp, index: int) -> SSAValue:
 
 def _computes(result: OpResult) -> bool:
     """Whether an op only computes addresses of addresses."""
-    return _is_address(result.type) and not result.op.regions and is_pure(result.op)
+    return is_address(result.type) and not result.op.regions and is_pure(result.op)
 
 
-def _is_address(type: Attribute) -> bool:
+def is_address(type: Attribute) -> bool:
+    """Whether values of a type are pointers, tiles of them, or descriptors."""
     return is_pointer(type) or isinstance(type, TensorDescType)

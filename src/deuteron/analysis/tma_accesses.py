@@ -9,7 +9,8 @@
                                do not see each other in order; nor do other programs, which an atomic or a barrier
                                of the kernel would wait for
 
-A kernel's arguments are taken not to overlap.
+Arrays of different arguments have to be apart where one of two accesses is by TMA and writes, or is a load by TMA that
+may come after a write, or that the write does not wait for: the kernel relies on that (apart.py).
 """
 
 from __future__ import annotations
@@ -18,16 +19,20 @@ from collections.abc import Callable
 
 from xdsl.ir import Operation, SSAValue
 
+from deuteron.analysis.apart import take_apart
 from deuteron.analysis.argument_expressions import expression_of
 from deuteron.analysis.axis_analysis import AxisInfoAnalysis
 from deuteron.analysis.points_to import Targets, points_to
-from deuteron.analysis.written_arguments import touched_arguments
+from deuteron.analysis.program_order import may_come_first, needs, writers_in
+from deuteron.analysis.written_arguments import read_by, touched_arguments, written_by
 from deuteron.ir.effects import GLOBAL, ORDER, ORDER_OWN, READ, WRITE, Kind, effects_inside, first_in_order
 from deuteron.ir.nested import nested_ops
 from deuteron.ir.tt.descriptor import BlockAccess, DescriptorLoadOp, MakeTensorDescriptorOp, RowAccess
 from deuteron.ir.tt.function import FuncOp
 from deuteron.ir.types import bit_width_of, byte_width_of, num_elements_of
 from deuteron.layout.tensor_box import CHUNK_BYTES
+
+OVERLAPS = "the kernel is compiled for arguments that overlap"
 
 
 def tma_accesses(func: FuncOp, max_bytes: int) -> set[Operation]:
@@ -42,13 +47,42 @@ def tma_obstacles(func: FuncOp, max_bytes: int) -> dict[Operation, str | None]:
         return {}
     info = AxisInfoAnalysis(func)
     found = {op: _obstacle(op, info, max_bytes) for op in accesses}
-    possible = {op for op, obstacle in found.items() if obstacle is None}
-    mixed = _mixed(func, possible)
+    possible = [op for op, obstacle in found.items() if obstacle is None]
+    mixed = _mixed(func, set(possible))
     for op in possible:
         targets = points_to(op.desc)
-        if not targets.is_known or targets.overlaps(mixed):
+        if not targets.is_known or targets.shares(mixed):
             found[op] = "the array is written, and accessed through pointers or across a barrier as well"
+        elif not _is_apart_from_others(op, func):
+            found[op] = OVERLAPS
+    if OVERLAPS in found.values():  # those are accesses through pointers, with which nothing is mixed
+        return {op: obstacle or OVERLAPS for op, obstacle in found.items()}
     return found
+
+
+def _is_apart_from_others(op: BlockAccess, func: FuncOp) -> bool:
+    """Whether what is read and written through other arguments is elsewhere, unless it is in order by itself."""
+    own = points_to(op.desc)
+    is_load = isinstance(op, DescriptorLoadOp)
+    others = writers_in(func) if is_load else _accesses(func)
+    for other in others:
+        touched = read_by(other) | written_by(other)
+        if other is op or touched.shares(own):  # of one argument `_mixed` knows
+            continue
+        if is_load and not may_come_first(other, op) and needs(other, op):
+            continue
+        if not is_load and not written_by(other) and not may_come_first(op, other):
+            continue
+        if not take_apart(own, touched):
+            return False
+    return True
+
+
+def _accesses(func: FuncOp) -> list[Operation]:
+    """The ops that read or write global memory."""
+    kinds = (READ, WRITE)
+    found = (op for op, effect in effects_inside(func) if effect.resource is GLOBAL and effect.kind in kinds)
+    return list(dict.fromkeys(found))
 
 
 def _obstacle(op: BlockAccess | RowAccess, info: AxisInfoAnalysis, max_bytes: int) -> str | None:
@@ -81,8 +115,8 @@ def _mixed(func: FuncOp, by_tma: set[Operation]) -> Targets:
     mixed = read.arguments & written.arguments if first_in_order(func, GLOBAL, (ORDER, ORDER_OWN)) else frozenset()
     for argument in read.arguments | written.arguments:
         source = Targets(frozenset({argument}))
-        changes = source.overlaps(written | pointed_written)
-        if changes and source.overlaps(pointed_read | pointed_written):
+        changes = source.shares(written | pointed_written)
+        if changes and source.shares(pointed_read | pointed_written):
             mixed |= {argument}
     return Targets(mixed)
 

@@ -1,9 +1,11 @@
 """Which arguments of the kernel ops read and write, and so which loads may come before other accesses.
 
 a, out: arguments         written_arguments(loop)                    out
-for ...:                  is_apart(load, written_arguments(loop))    True: it reads a
-  load a[...]
+for ...:                  is_apart(load, written_arguments(loop))    True: it reads a, and the kernel relies on a, out
+  load a[...]                                                        being apart (apart.py)
   store out[...]
+
+could_be_apart(...)       the same, and nothing relies on it: whoever moves the load asks `is_apart` when it does
 """
 
 from __future__ import annotations
@@ -12,6 +14,7 @@ from collections.abc import Iterable
 
 from xdsl.ir import Operation
 
+from deuteron.analysis.apart import can_be_apart, take_apart
 from deuteron.analysis.points_to import Targets, points_to
 from deuteron.ir.effects import (
     GLOBAL,
@@ -49,12 +52,28 @@ def read_by(op: Operation) -> Targets:
     return touched_arguments(effects_of(op), READ)
 
 
-def is_apart(load: Operation, written: Targets) -> bool:
-    """Whether what is loaded is in none of these arguments; a load that has to be done in its place never is apart."""
-    effects = effects_of(load)
-    return not any(effect.kind is ORDER for effect in effects) and not touched_arguments(effects, READ).overlaps(
-        written
-    )
+def is_apart(load: Operation, written: Targets, or_equal: bool = False) -> bool:
+    """Whether what is loaded is in none of these arguments; a load that has to be done in its place never is apart.
+
+    The kernel relies on the arguments being disjoint then, or, `or_equal`, disjoint or the same.
+    """
+    return not has_order(load) and take_apart(read_by(load), written, or_equal)
+
+
+def could_be_apart(load: Operation, written: Targets) -> bool:
+    """Whether `is_apart` says yes."""
+    return not has_order(load) and can_be_apart(read_by(load), written)
+
+
+def rely_on_apart(load: Operation, written: Targets, or_equal: bool = False) -> None:
+    """Write down that a load, of which `could_be_apart` said yes, is moved."""
+    assert not has_order(load)
+    take_apart(read_by(load), written, or_equal)
+
+
+def has_order(load: Operation) -> bool:
+    """Whether a load has to be done in its place."""
+    return any(effect.kind is ORDER for effect in effects_of(load))
 
 
 def touched_arguments(effects: Iterable[Effect], kind: Kind) -> Targets:

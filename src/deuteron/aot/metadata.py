@@ -27,6 +27,7 @@ VERSION = 3
 _ABSENT = {
     "num_ctas": 1,
     "written": None,
+    "apart": [],
     "resources": {},
     "tensor_maps": [],
     "assertions": [],

@@ -65,13 +65,27 @@ def make_params(name: str, type: str, divisibility: int = 1) -> list[Param]:
     return [make_param(argument.name, type_text(argument.type), argument.divisibility) for argument in arguments]
 
 
+@dataclass(frozen=True)
+class Apart:
+    """Two parameters whose arrays have to be disjoint, or, `or_equal`, begin at one place: the code relies on it."""
+
+    first: str
+    second: str
+    or_equal: bool = False
+
+    def in_words(self, kernel: str) -> str:
+        """What is to be said where they are not."""
+        return f"arguments '{self.first}' and '{self.second}' of kernel '{kernel}' overlap"
+
+
 @dataclass(frozen=True, kw_only=True)
 class Facts:
     """What the stages of a compile found out about a kernel. Sizes are in bytes; `scratch_bytes` are for each thread.
 
-    `written` names the parameters whose memory the kernel may write; None: any. `waiting_line` is where programs
-    may wait for one another, 0 where none does; known of a kernel for the CPU. `uses_tiles`: of AMX, for which a
-    process asks the system first. `extra_warps` are those that a launch has besides the option `num_warps`.
+    `written` names the parameters whose memory the kernel may write; None: any. `apart` are those whose arrays a launch
+    looks at (`backend/overlaps.py`): where they overlap the kernel has to be one with `may_alias`. `waiting_line` is
+    where programs may wait for one another, 0 where none does; known of a kernel for the CPU. `uses_tiles`: of AMX, for
+    which a process asks the system first. `extra_warps` are those that a launch has besides the option `num_warps`.
     `resources` is what the assembler reported: on a GPU the numbers of `ptxas.Resources`, the sum `spill_bytes`,
     and all it said besides as `warnings`. `tensor_maps` are parameters of the kernel after its arguments, which a
     launch makes. `assertions` are those, and the accesses that are checked, that a kernel for the CPU tells its
@@ -79,6 +93,7 @@ class Facts:
     """
 
     written: tuple[str, ...] | None = None
+    apart: tuple[Apart, ...] = ()
     scratch_bytes: int = 0
     waiting_line: int = 0
     uses_tiles: bool = False
@@ -98,8 +113,9 @@ def read_facts(fields: Mapping[str, Any]) -> dict[str, Any]:
     """The facts in what JSON gave; raises KeyError where one is missing."""
     found = {known.name: fields[known.name] for known in dataclasses.fields(Facts)}
     written = None if found["written"] is None else tuple(found["written"])
+    apart = tuple(Apart(**pair) for pair in found["apart"])
     maps, assertions = map(from_fields, found["tensor_maps"]), map(_assertion_from_fields, found["assertions"])
-    return {**found, "written": written, "tensor_maps": tuple(maps), "assertions": tuple(assertions)}
+    return {**found, "written": written, "apart": apart, "tensor_maps": tuple(maps), "assertions": tuple(assertions)}
 
 
 def _assertion_from_fields(fields: Mapping[str, Any]) -> Assertion | CheckedAccess:

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from deuteron.backend.metadata import Param, make_param
+from deuteron.backend.metadata import Apart, Param, make_param
 from deuteron.backend.stage import Made, Stage, Unit
 from deuteron.errors import UsageError
 from deuteron.ir.nested import nested_ops
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from xdsl.ir import Attribute
     from xdsl.passes import ModulePass
 
+    from deuteron.analysis.apart import Pair
     from deuteron.ir.tt.function import FuncOp
 
 
@@ -29,9 +30,12 @@ def optimise(module: ModuleOp, unit: Unit, passes: Sequence[ModulePass]) -> Made
     """Run the tile passes, and find out which arguments the kernel writes. Raises InternalError unless what the
     frontend made, or a text gave, is tile IR.
     """
+    from deuteron.analysis.apart import mark_may_alias
     from deuteron.ir.verifier import verify_ttir
 
     verify_ttir(module, "the frontend")
+    if unit.options.may_alias:
+        mark_may_alias(kernel_of(module))
     made = run_pipeline(module, unit, passes)
     return Made(made.product, {"written": _written(module, unit)})
 
@@ -45,6 +49,12 @@ def _written(module: ModuleOp, unit: Unit) -> tuple[str, ...] | None:
     if not found.is_known or len(params) != len(kernel.args):
         return None
     return tuple(param.name for param, arg in zip(params, kernel.args, strict=True) if arg in found.arguments)
+
+
+def apart_facts(pairs: Sequence[Pair], unit: Unit) -> dict[str, Any]:
+    """What the metadata says of the pairs of arguments that the code takes to be apart."""
+    params = unit.metadata({}).runtime_params
+    return {"apart": tuple(Apart(params[a].name, params[b].name, or_equal) for a, b, or_equal in pairs)}
 
 
 def run_pipeline(module: ModuleOp, unit: Unit, passes: Sequence[ModulePass]) -> Made:

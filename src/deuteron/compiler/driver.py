@@ -28,7 +28,7 @@ from deuteron.compiler.kernel import CompiledKernel, StageTexts
 from deuteron.compiler.key import cache_key
 from deuteron.compiler.source import ASTSource, IRSource
 from deuteron.compiler.stages import Walk, dump, embedded_metadata, find_stage
-from deuteron.errors import UsageError
+from deuteron.errors import LaunchError, StrictError, UsageError
 from deuteron.options import Target, settings
 
 
@@ -106,6 +106,26 @@ def compile_with(
     if is_cached and settings.dump_dir:
         _dump_all(settings.dump_dir / key, kernel)
     return kernel
+
+
+def compile_otherwise(kernel: CompiledKernel, because: str, **options: Any) -> CompiledKernel:
+    """Compile the source of a kernel with some options changed, because a launch of it needs that.
+
+    Raises LaunchError where it was made of a text that they do not change, StrictError where no launch may compile.
+    """
+    found, backend = kernel.metadata, get_backend(kernel.metadata.target)
+    changed = backend.make_options({**found.options, **options})
+    made = compile_with(
+        backend, kernel.src, found.target, changed, found.symbol, before_stages=partial(_refuse_to_compile, because)
+    )
+    if made.metadata.apart:
+        raise LaunchError(f"{because}, and the text that it was compiled of relies on their being apart")
+    return made
+
+
+def _refuse_to_compile(because: str) -> None:
+    if settings.strict:
+        raise StrictError(f"{because}: a launch would compile it for that, and DEUTERON_STRICT says that none may")
 
 
 def unit_and_key(

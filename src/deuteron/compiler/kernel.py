@@ -6,7 +6,8 @@
     print(kernel.report())       registers, vector widths, which instructions; also data
     kernel[(8, 1, 1)](x, 1000)   launches; constexpr arguments can be left out
 
-What the compile was promised of an argument (`:16`, `:1`) is not checked again by such a launch.
+What the compile was promised of an argument (`:16`, `:1`) is not checked again by such a launch. Where arrays overlap
+that the kernel takes to be apart, one that is compiled for such is launched instead.
 """
 
 from __future__ import annotations
@@ -18,7 +19,8 @@ from typing import TYPE_CHECKING, Any
 from deuteron import knobs
 from deuteron.backend import Backend
 from deuteron.backend.arrays import array_specialiser, check_writable, device_mismatch, split_token
-from deuteron.backend.metadata import KernelMetadata, Param
+from deuteron.backend.metadata import Apart, KernelMetadata, Param
+from deuteron.backend.overlaps import overlap_of
 from deuteron.backend.spans import bounded
 from deuteron.backend.tensor_descriptor import flatten
 from deuteron.compiler.runner import make_runner
@@ -59,7 +61,7 @@ class StageTexts(Mapping[str, str | bytes]):
 
 
 # Attributes of a kernel that only its process has.
-_IN_MEMORY = ("launch", "_run")
+_IN_MEMORY = ("launch", "_run", "_overlapping")
 
 
 class CompiledKernel:
@@ -238,23 +240,38 @@ class CompiledKernel:
         full_grid = (*grid, 1, 1)[:3]
 
         def launch(*args: Any) -> None:
-            values = self._values(args)
+            given = self._given(args)
+            values = [_value(*pair, self.metadata) for pair in zip(self.metadata.runtime_params, given, strict=True)]
+            kernel = self.for_launch(values, given)
             if has_launch_hooks():
-                self.launch_with_hooks(full_grid, values, {})
+                kernel.launch_with_hooks(full_grid, values, {})
             else:
-                self.launch(full_grid, values)
+                kernel.launch(full_grid, values)
 
         return launch
 
-    def _values(self, args: Sequence[Any]) -> list[Any]:
+    def for_launch(self, values: Sequence[Any], given: Sequence[Any]) -> CompiledKernel:
+        """The kernel itself, or, where arrays overlap that it takes to be apart, `for_overlapping`."""
+        overlap = overlap_of(self.metadata, values, given)
+        return self if overlap is None else self._for_overlapping(overlap)
+
+    def _for_overlapping(self, overlap: Apart) -> CompiledKernel:
+        made = vars(self).get("_overlapping")
+        if made is None:
+            from deuteron.compiler.driver import compile_otherwise  # deferred: it is built on this module
+
+            made = self._overlapping = compile_otherwise(self, overlap.in_words(self.name), may_alias=True)
+        return made
+
+    def _given(self, args: Sequence[Any]) -> list[Any]:
+        """What is given for the runtime parameters."""
         all_parts = (flatten(args, is_deep=True), flatten(args))
         fitting = ((params, parts) for parts in all_parts for params in self._accepted if len(params) == len(parts))
         params, parts = next(fitting, (None, ()))
         if params is None:
             names = ", ".join(param.name for param in self.metadata.runtime_params)
             raise LaunchError(f"kernel '{self.name}' takes {names}, got {len(args)} arguments")
-        given = zip(params, parts, strict=True)
-        return [_value(param, arg, self.metadata) for param, arg in given if param.kind != "constexpr"]
+        return [arg for param, arg in zip(params, parts, strict=True) if param.kind != "constexpr"]
 
     @cached_property
     def _accepted(self) -> tuple[Sequence[Param], ...]:

@@ -28,7 +28,7 @@ def make_runner(kernel: CompiledKernel) -> Callable[..., None]:
     run = _run_in_python(kernel)
     native = kernel.launch.native_launch()
     plain = _plain_launcher() if native and _is_flat(kernel) else None
-    return (plain and plain.function(kernel.metadata.params, native, run)) or run
+    return (plain and plain.function(kernel.metadata, native, run)) or run
 
 
 @once
@@ -45,7 +45,8 @@ def _is_flat(kernel: CompiledKernel) -> bool:
 
 
 def _run_in_python(kernel: CompiledKernel) -> Callable[..., None]:
-    launch, values_of = kernel.launch, _values_of(kernel)
+    given_of, values_of = _given_of(kernel), _values_of(kernel)
+    kernel.launch  # noqa: B018 - loads the code
 
     def run(
         grid_x: int,
@@ -59,32 +60,44 @@ def _run_in_python(kernel: CompiledKernel) -> Callable[..., None]:
         exit: Callable[[Any], None] | None,
         *args: Any,
     ) -> None:
+        given = given_of(args)
+        values = values_of(given)
+        launch = kernel.for_launch(values, given).launch
         if enter:
             enter(launch_metadata)
-        launch((grid_x, grid_y, grid_z), values_of(args), stream=stream)
+        launch((grid_x, grid_y, grid_z), values, stream=stream)
         if exit:
             exit(launch_metadata)
 
     return run
 
 
-def _values_of(kernel: CompiledKernel) -> Callable[[Sequence[Any]], list[Any]]:
-    """What the kernel's code is passed, of all arguments."""
-    params = kernel.metadata.params
+def _given_of(kernel: CompiledKernel) -> Callable[[Sequence[Any]], list[Any]]:
+    """What is given for the runtime parameters, of all arguments."""
+    params, is_flat = kernel.metadata.params, _is_flat(kernel)
     passed = [index for index, param in enumerate(params) if param.kind != "constexpr"]
-    pointers = {index for index, param in enumerate(params) if param.kind == "pointer"}
-    is_flat, is_checked = _is_flat(kernel), kernel.metadata.is_checked
 
-    def address(arg: Any) -> Any:
-        return bounded(_address(arg), arg) if is_checked else _address(arg)
-
-    def values(args: Sequence[Any]) -> list[Any]:
+    def given(args: Sequence[Any]) -> list[Any]:
         if not is_flat:
             args = flatten(args, is_deep=True)
         if len(args) != len(params):
             names = ", ".join(param.name for param in params)
             raise LaunchError(f"kernel '{kernel.name}' takes {names}, got {len(args)} arguments")
-        return [address(args[index]) if index in pointers else args[index] for index in passed]
+        return [args[index] for index in passed]
+
+    return given
+
+
+def _values_of(kernel: CompiledKernel) -> Callable[[Sequence[Any]], list[Any]]:
+    """What the kernel's code is passed for them."""
+    are_pointers = [param.kind == "pointer" for param in kernel.metadata.runtime_params]
+    is_checked = kernel.metadata.is_checked
+
+    def address(arg: Any) -> Any:
+        return bounded(_address(arg), arg) if is_checked else _address(arg)
+
+    def values(given: Sequence[Any]) -> list[Any]:
+        return [address(arg) if is_pointer else arg for arg, is_pointer in zip(given, are_pointers, strict=True)]
 
     return values
 

@@ -38,6 +38,14 @@ class Binding(NamedTuple):
         pairs = zip(self.values, self.tokens, strict=True)
         return [part for value, token in pairs for part in passed_values(value, token)]
 
+    def flat_values(self) -> list[Any]:
+        """What is passed for them: addresses and numbers."""
+        return flat(self.passed[index] for index in self.runtime_indices())
+
+    def for_overlapping(self) -> Binding:
+        """The same for a kernel that is compiled for arguments which may be views of one array."""
+        return self._replace(options={**self.options, "may_alias": True})
+
     def named_tokens(self, params: Sequence[Parameter]) -> Iterator[tuple[str, str]]:
         """The tokens of all arguments but constexprs, with their names; those of tuples one by one."""
         for param, value, token in zip(params, self.values, self.tokens, strict=True):
@@ -51,6 +59,11 @@ class Binding(NamedTuple):
             device = split_token(token)[2]
             if device is not None:
                 yield name, device
+
+
+def flat(values: Iterable[Any]) -> list[Any]:
+    """The values that are passed, those of tuples and descriptors one by one."""
+    return [part for value in values for part in (value if isinstance(value, tuple) else (value,))]
 
 
 def in_order(fn: JITFunction, args: Sequence[Any], kwargs: dict[str, Any]) -> tuple[list[Any], dict[str, Any]]:

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import sys
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -36,6 +36,7 @@ from deuteron.backend.launcher.records import (
     MOST_SLOTS,
     SLOT,
     WHOLE,
+    apart_words,
     entry_words,
     to_bytes,
 )
@@ -167,8 +168,15 @@ def _entry(
         numbers, target = {"fire": native.function}, native.target
     described = [condition_record(*condition) for condition in conditions]
     numbers |= {name: id(value) for name, value in fields.items()}
-    record = to_bytes(entry_words(numbers, words, described, slots, target))
+    apart = apart_words(found.kernel.metadata, _objects(fn.params, slots, is_prepared))
+    record = to_bytes(entry_words(numbers, words, described, slots, target, apart))
     return launcher.hash(words), (record, kept, conditions, fields, bound.options)
+
+
+def _objects(params: Sequence[Parameter], slots: Sequence[list[int]], is_prepared: bool) -> list[int]:
+    """For each slot the number of the argument: of all, or, where a launch is prepared, of those that are passed."""
+    passed = [index for index, param in enumerate(params) if not (is_prepared and param.is_constexpr)]
+    return [passed.index(slot[SLOT.index("parameter")]) for slot in slots]
 
 
 def _words(params: tuple[Parameter, ...], bound: Binding, launcher: Launcher, kept: list[Any]) -> Iterator[int]:

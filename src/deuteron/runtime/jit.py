@@ -23,6 +23,7 @@ from typing import Any
 from deuteron.backend import get_backend
 from deuteron.backend.arrays import check_writable, device_mismatch
 from deuteron.backend.devices import CPU, Device, device_target
+from deuteron.backend.overlaps import overlap_of
 from deuteron.compiler import ASTSource, CompiledKernel, IRSource, resolve_target
 from deuteron.compiler.driver import compile_with
 from deuteron.compiler.inspection import inspection_key
@@ -153,11 +154,17 @@ class JITFunction(Pickled, Function, KernelInterface):
         found = self._launcher(bound)
         if found is None:
             return None
+        overlap = found.overlap_of(bound)
+        if overlap is not None:
+            bound = bound.for_overlapping()
+            found = self._launcher(bound, because=overlap.in_words(self.__name__))
+            if found is None:
+                return None
         if has_launch_hooks() and extents[0] and extents[1] and extents[2]:
             self._launch_with_hooks(found, bound, extents)
             return found.kernel
         found.run(bound, extents)
-        if is_noted and not self.pre_run_hooks:
+        if is_noted and not self.pre_run_hooks and overlap is None:
             self.fast.note(bound, found)
         return found.kernel
 
@@ -179,6 +186,9 @@ class JITFunction(Pickled, Function, KernelInterface):
         bound = self._bind(args, kwargs, False)
         extents = evaluate_grid(grid, self.__name__, lambda: self._meta(bound))
         found = self._launcher(bound, is_warmup=True)
+        overlap = found and found.overlap_of(bound)
+        if overlap:
+            found = self._launcher(bound.for_overlapping(), is_warmup=True, because=overlap.in_words(self.__name__))
         if found is None:
             raise UsageError(f"kernel '{self.__name__}' cannot be prepared: a hook says not to compile it")
         found.kernel.load(**found.where)
@@ -241,8 +251,12 @@ class JITFunction(Pickled, Function, KernelInterface):
         """What a grid that is a function is given."""
         return {**dict(zip(self._names, bound.values, strict=True)), **bound.options}
 
-    def _launcher(self, bound: Binding, is_warmup: bool = False, waits: bool = True) -> Launcher | None:
-        """The compiled kernel of these types; None where a hook said not to compile it."""
+    def _launcher(
+        self, bound: Binding, is_warmup: bool = False, waits: bool = True, because: str = ""
+    ) -> Launcher | None:
+        """The compiled kernel of these types; None where a hook said not to compile it. `because`: why the kernel that
+        is there for them is not taken.
+        """
         asked = (settings.target, settings.option_texts, SourceFunction.num_updates, inspection_key())
         key = (bound.tokens, tuple(bound.options.items()), *asked)
         if not IGNORED_OPTIONS.keys().isdisjoint(bound.options):
@@ -253,12 +267,12 @@ class JITFunction(Pickled, Function, KernelInterface):
             raise UsageError(f"options of kernel '{self.__name__}' must be hashable, got {bound.options}") from None
         if found is None:
             with self._lock:
-                found = self._launchers.get(key) or self._compile(bound, key, is_warmup)
+                found = self._launchers.get(key) or self._compile(bound, key, is_warmup, because)
         if waits and found is not None:
             found.wait()
         return found
 
-    def _compile(self, bound: Binding, key: tuple, is_warmup: bool) -> Launcher | None:
+    def _compile(self, bound: Binding, key: tuple, is_warmup: bool, because: str) -> Launcher | None:
         target, device = self._target(bound)
         self._check_devices(bound, target)
         backend = get_backend(target)
@@ -270,7 +284,7 @@ class JITFunction(Pickled, Function, KernelInterface):
         if event.refused():
             return None
         override = bound.options.get("ir_override")
-        asked = Asked(self.__name__, self._names, bound.tokens, bound.options, list(self._launchers))
+        asked = Asked(self.__name__, self._names, bound.tokens, bound.options, list(self._launchers), because)
         strictly = {"before_stages": asked.refuse} if settings.strict and not is_warmup else {}
         text = IRSource(override) if override else source
         compile = partial(compile_with, backend, text, target, options, **strictly)
@@ -382,15 +396,23 @@ class JITFunction(Pickled, Function, KernelInterface):
         from deuteron.runtime import emulate as emulator  # deferred: brings NumPy
 
         self._check_devices(bound, device_target(CPU))
+        kernel = self._emulated(bound)
+        given = bound.runtime_values()
+        if overlap_of(kernel.metadata, bound.flat_values(), given) is not None:
+            kernel = self._emulated(bound.for_overlapping())
+        if grid[0] and grid[1] and grid[2]:
+            emulator.emulate(kernel, given, grid)
+        return kernel
+
+    def _emulated(self, bound: Binding) -> CompiledKernel:
+        from deuteron.runtime import emulate as emulator  # deferred: brings NumPy
+
         key = ("emulated", bound.tokens, tuple(bound.options.items()), settings.target, SourceFunction.num_updates)
         if key not in self._modules:
             options = self.options_of(emulator.BACKEND, bound)
             with self._watching(bound):
                 self._modules[key] = emulator.compile_for_emulator(self.source_of(bound), options)
-        kernel = self._modules[key]
-        if grid[0] and grid[1] and grid[2]:
-            emulator.emulate(kernel, bound.runtime_values(), grid)
-        return kernel
+        return self._modules[key]
 
 
 _run = JITFunction.run

@@ -7,14 +7,16 @@ add.cache[0]                        the same, as it was called before Triton 3.3
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, MutableMapping
 from dataclasses import dataclass
 from typing import Any
 
+from deuteron.backend.metadata import Apart
+from deuteron.backend.overlaps import overlap_of
 from deuteron.backend.spans import bounded
 from deuteron.compiler import CompiledKernel
 from deuteron.runtime.async_compile import FutureKernel
-from deuteron.runtime.binding import Binding
+from deuteron.runtime.binding import Binding, flat
 
 
 @dataclass(eq=False, slots=True)
@@ -41,20 +43,21 @@ class Launcher:
         """What the compiled kernel is passed."""
         passed = bound.passed
         values = [passed[index] for index in self.indices]
-        values = _flat(values) if self.has_parts else values
+        values = flat(values) if self.has_parts else values
         if self.kernel.metadata.is_checked:
             return [bounded(value, given) for value, given in zip(values, bound.runtime_values(), strict=True)]
         return values
+
+    def overlap_of(self, bound: Binding) -> Apart | None:
+        """Two arguments that overlap where the kernel takes them to be apart."""
+        if not self.kernel.metadata.apart:
+            return None
+        return overlap_of(self.kernel.metadata, self.values(bound), bound.runtime_values())
 
     def run(self, bound: Binding, extents: tuple[int, int, int]) -> None:
         """Launch, if there are programs."""
         if extents[0] and extents[1] and extents[2]:
             self.kernel.launch(extents, self.values(bound), **self.where)
-
-
-def _flat(values: Sequence[Any]) -> list[Any]:
-    """The values that are passed, those of tuples and descriptors one by one."""
-    return [part for value in values for part in (value if isinstance(value, tuple) else (value,))]
 
 
 class Launchers(dict[Any, Any]):

@@ -5,8 +5,8 @@
     prepared.with_grid((16,)).launch(...)
 
 The arguments have to be of the types that it was prepared for, hints included (divisible by 16, equal to 1): others are
-a LaunchError. Nothing else is looked at: not the environment, nor hooks, nor whether globals of the kernel have
-changed.
+a LaunchError, and so are arrays that overlap where the kernel takes them to be apart. Nothing else is looked at: not
+the environment, nor hooks, nor whether globals of the kernel have changed.
 """
 
 from __future__ import annotations
@@ -60,6 +60,12 @@ class PreparedLaunch:
         for param, token, expected in zip(self._fn.params, bound.tokens, self._bound.tokens, strict=True):
             if token != expected:
                 raise LaunchError(self._other_type(param.name, token, expected))
+        overlap = self._found.overlap_of(bound)
+        if overlap is not None:
+            raise LaunchError(
+                f"{overlap.in_words(self._fn.__name__)}, and the launch was prepared for such as do not: "
+                f"prepare another one with these, or with may_alias=True"
+            )
         self._found.run(bound, grid)
 
     def _other_type(self, name: str, token: Token, expected: Token) -> str:

@@ -4,7 +4,7 @@
         print(compiled)         add(x_ptr: *fp32:16, n: i32, BLOCK: 128) for cpu:native, 41 ms: n is i32, was i32:16
 
 The reason is how the launch differs from the nearest one that a kernel was there for: the one with the fewest arguments
-and options of another kind.
+and options of another kind. Where arrays overlap that the kernel takes to be apart it is that.
 """
 
 from __future__ import annotations
@@ -59,12 +59,18 @@ def recompiles() -> tuple[Recompile, ...]:
 
 
 class Asked:
-    """What a launch needs a kernel for, beside those that are there: by their tokens and options."""
+    """What a launch needs a kernel for, beside those that are there: by their tokens and options, or `because`."""
 
     def __init__(
-        self, kernel: str, names: Sequence[str], tokens: Sequence[Token], options: dict[str, Any], known: Iterable[Any]
+        self,
+        kernel: str,
+        names: Sequence[str],
+        tokens: Sequence[Token],
+        options: dict[str, Any],
+        known: Iterable[Any],
+        because: str = "",
     ):
-        self.kernel = kernel
+        self.kernel, self._because = kernel, because
         self.arguments = {name: shown(token) for name, token in zip(names, tokens, strict=True)}
         self.options = {name: repr(value) for name, value in options.items()}
         others = [list(self._differences(names, key[0], dict(key[1]))) for key in known]
@@ -82,6 +88,8 @@ class Asked:
 
     @property
     def reason(self) -> str:
+        if self._because:
+            return self._because
         if self.nearest is None:
             return FIRST
         return "; ".join(self.nearest) or "the environment or the source of a function was another"

@@ -44,7 +44,7 @@ def _lower_to_llvm(module: Any, unit: Unit) -> Made:
     lowered = lower_module(module, unit.symbol, cpu, features, unit.options, unit.path_of)
     optimised = optimise(lowered.llir, cpu, features, unit.options.opt_level)
     found = {name: getattr(lowered, name) for name in ("scratch_bytes", "waiting_line", "uses_tiles", "assertions")}
-    return Made(optimised, found)
+    return Made(optimised, {**found, **ttir.apart_facts(lowered.apart, unit)})
 
 
 def _parse_llvm(text: str, file: str) -> str:

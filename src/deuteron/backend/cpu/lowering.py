@@ -19,6 +19,7 @@ from dataclasses import dataclass, replace
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation, SSAValue
 
+from deuteron.analysis.apart import Pair, pairs_apart
 from deuteron.analysis.waiting_loops import waiting_loops
 from deuteron.backend.assertion import Assertion
 from deuteron.backend.checked_access import CheckedAccess
@@ -60,7 +61,8 @@ _GRID_NAMES = ("pid0", "pid1", "pid2", "grid0", "grid1", "grid2")
 @dataclass(frozen=True)
 class LoweredKernel:
     """The LLVM IR of a kernel, how much scratch memory a thread needs to run it, where programs wait (or 0), whether it
-    uses tiles of AMX, and the assertions and checked accesses that it tells of, by number.
+    uses tiles of AMX, the assertions and checked accesses that it tells of, by number, and which arguments are taken to
+    be apart.
     """
 
     llir: str
@@ -68,6 +70,7 @@ class LoweredKernel:
     waiting_line: int
     uses_tiles: bool = False
     assertions: tuple[Assertion | CheckedAccess, ...] = ()
+    apart: tuple[Pair, ...] = ()
 
 
 def lower_module(
@@ -93,7 +96,8 @@ def lower_module(
     ctx = _emit_program(llvm_module, symbol, plan, target, options, waiting, asserts, streams)
     assertions = tuple(_described(op, plan.function, path_of) for op in ctx.assertions)
     line = _line_of(waiting[0]) if waiting else 0
-    return LoweredKernel(llvm_module.text(), scratch_bytes, line, uses_tiles, assertions)
+    apart = tuple(pairs_apart(plan.function))
+    return LoweredKernel(llvm_module.text(), scratch_bytes, line, uses_tiles, assertions, apart)
 
 
 def _described(op: Operation, function: FuncOp, path_of: Callable[[str], str]) -> Assertion | CheckedAccess:

@@ -15,6 +15,7 @@ from dataclasses import asdict, replace
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from deuteron.backend import ttir
 from deuteron.backend.cuda.fit_registers import assemble_to_fit
 from deuteron.backend.cuda.nvdisasm import disassemble, has_disassembler
 from deuteron.backend.cuda.ptxas import has_ptxas, ptxas_version, start_assembler
@@ -51,7 +52,7 @@ def _lower_to_llvm(module: ModuleOp, unit: Unit) -> Made:
     config = _gpu_config(unit.target, unit.options)
     lowered = lower_module(module, unit.symbol, config, unit.options, unit.path_of)
     found = {"shared": lowered.shared_bytes, "extra_warps": lowered.extra_warps, "tensor_maps": lowered.tensor_maps}
-    return Made(lowered.llir, found)
+    return Made(lowered.llir, {**found, **ttir.apart_facts(lowered.apart, unit)})
 
 
 def _parse_llvm(text: str, file: str) -> str:

@@ -1,22 +1,23 @@
 """Loads of what the kernel does not change: they may be done by the path for read-only data, and later than stores.
 
-    w = tl.load(weight + i)                  of an argument that nothing is stored to: invariant
-    tl.store(out + i, w * tl.load(x + i))
+    x = tl.load(x_ptr + i)                   of an argument that nothing is stored to: invariant
+    tl.store(out + i, x + 1)
     y = tl.load(bias + i)                    after a store, or in a loop with one: not invariant, `bias` may be `out`
 
-Different arguments are taken not to overlap at shifted addresses within a program. They may be the same array, which a
-kernel then updates in place; so nothing that writes may come first. Where accesses are kept in order, or where it is
-not known what is written, no load is invariant. Kernels with dots keep their loads: ptxas moves invariant ones
-ahead, and has no registers for that there (attention spilled 40 bytes on sm_80).
+Nothing that writes may come first, for arguments may be one array, which a kernel then updates in place. ptxas may do
+such a load after what is stored: each element that is stored waits for the load (element_order.py), or the kernel
+relies on the arguments being apart (apart.py). Where accesses are kept in order, or where it is not known what is
+written, no load is invariant. Kernels with dots keep their loads: ptxas moves invariant ones ahead, and has no
+registers for that there (attention spilled 40 bytes on sm_80).
 """
 
 from __future__ import annotations
 
-from xdsl.dialects import scf
 from xdsl.ir import Operation
 
-from deuteron.analysis.written_arguments import is_apart, read_by, written_arguments
-from deuteron.ir.effects import GLOBAL, WRITE, effects_inside, first_in_order
+from deuteron.analysis.element_order import needs_each
+from deuteron.analysis.program_order import Writers, may_come_first, writers_in
+from deuteron.ir.effects import GLOBAL, ORDER_OWN, first_in_order
 from deuteron.ir.nested import nested_ops
 from deuteron.ir.tt.function import FuncOp
 from deuteron.ir.tt.memory import LoadOp
@@ -25,32 +26,16 @@ DOTS = ("tt.dot", "ttg.sliced_dot", "ttng.warp_group_dot")
 
 
 def invariant_loads(func: FuncOp) -> frozenset[Operation]:
-    ops, written = nested_ops(func), written_arguments(func)
+    ops = nested_ops(func)
     if any(op.name in DOTS for op in ops) or first_in_order(func, GLOBAL) is not None:
         return frozenset()
-    writers = {op for op, effect in effects_inside(func) if effect.resource is GLOBAL and effect.kind is WRITE}
+    # Behind a barrier other threads store, which wait for nothing of this one's.
+    has_barrier = first_in_order(func, GLOBAL, (ORDER_OWN,)) is not None
+    writers = Writers(func, (lambda writer, load: False) if has_barrier else needs_each)
     return frozenset(
         load
         for load in ops
         if isinstance(load, LoadOp)
-        and read_by(load).is_known
-        and is_apart(load, written)
-        and not any(_may_come_first(writer, load) for writer in writers)
+        and not any(may_come_first(writer, load) for writer in writers_in(func))
+        and writers.are_apart(load)
     )
-
-
-def _may_come_first(writer: Operation, load: Operation) -> bool:
-    """Whether a program may write before it loads."""
-    op: Operation | None = load
-    while op is not None and op.parent is not None:
-        beside = op.parent.find_ancestor_op_in_block(writer)
-        if beside is not None:
-            return _is_in_loop(op if beside is op else op.parent_op()) or beside.is_before_in_block(op)
-        op = op.parent_op()
-    return True
-
-
-def _is_in_loop(op: Operation | None) -> bool:
-    while op is not None and not isinstance(op, scf.ForOp | scf.WhileOp):
-        op = op.parent_op()
-    return op is not None

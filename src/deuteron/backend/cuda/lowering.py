@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 from xdsl.dialects.builtin import ModuleOp
 
+from deuteron.analysis.apart import Pair, pairs_apart
 from deuteron.analysis.axis_analysis import AxisInfoAnalysis
 from deuteron.backend.cuda.context import CUDAContext
 from deuteron.backend.cuda.invariant_loads import invariant_loads
@@ -35,14 +36,15 @@ _MAP_TYPE = f'ptr byval([{SIZE} x i8]) align {ALIGNMENT} "nvvm.grid_constant"'
 
 @dataclass(frozen=True)
 class LoweredKernel:
-    """LLVM IR, how much shared memory a launch has to give, how many warps besides those that were asked for, and which
-    tensor maps.
+    """LLVM IR, how much shared memory a launch has to give, how many warps besides those that were asked for, which
+    tensor maps, and which arguments are taken to be apart.
     """
 
     llir: str
     shared_bytes: int
     extra_warps: int
     tensor_maps: tuple[TensorMap, ...] = ()
+    apart: tuple[Pair, ...] = ()
 
 
 def lower_module(
@@ -74,7 +76,7 @@ def lower_module(
         tensor_maps={op: b.parameters[len(func.args) + maps.index(found)] for op, found in map_of.items()},
     )
     lower_body(ctx, func)
-    return LoweredKernel(llvm.text(), shared, extra_warps, maps)
+    return LoweredKernel(llvm.text(), shared, extra_warps, maps, tuple(pairs_apart(func)))
 
 
 def _attributes(machine: GPU, num_warps: int, specialized: Sequence[WarpSpecializeOp], options: CUDAOptions) -> str:

@@ -14,6 +14,7 @@ on to the end.
 
 from __future__ import annotations
 
+from deuteron.backend.launcher.apart import define_apart
 from deuteron.backend.launcher.arguments import BOUND, DONE, UNKNOWN, define_arguments
 from deuteron.backend.launcher.bind import define_bind, define_key, parameter_of
 from deuteron.backend.launcher.chosen import define_chosen
@@ -33,6 +34,7 @@ def launcher_module() -> Module:
     module = Module("launcher")
     define_arguments(module)
     define_entries(module)
+    define_apart(module)
     define_grid(module)
     define_bind(module)
     define_key(module)
@@ -65,12 +67,19 @@ def _define_launch_kernel(module: Module) -> None:
     record = find_entry(c, frame, kernel, (args, num_args, names), slowly)
     shared = c.field(kernel, KERNEL, "shared", "ptr")
     c.leave_if(c.is_null(c.call("i32", "pack", shared, record, frame.bound, frame.slots)), slowly)
+    _leave_unless_apart(c, frame, shared, record, frame.objects, slowly)
     options = frame.options, c.load("i64", frame.num_options)
     evaluated = c.call("i32", "evaluate_grid", kernel, grid, frame.objects, *options, frame.extents)
     c.leave_if(c.is_null(evaluated), fail)
     result = c.field(record, ENTRY, "kernel", "ptr")
     _finish(c, frame, record, result, fail)
     end(c, frame, slowly, fail, (kernel, grid, args, num_args, names))
+
+
+def _leave_unless_apart(c: Code, frame: Frame, shared: Value, record: Value, objects: Value, slowly: Block) -> None:
+    """Where arrays overlap that the kernel takes to be apart, Python launches another one."""
+    apart = c.after(record, c.field(record, ENTRY, "apart"))
+    c.leave_if(c.is_null(c.call("i32", "are_apart", shared, apart, objects, frame.slots, frame.spans)), slowly)
 
 
 def _finish(c: Code, frame: Frame, record: Value, result: Value, fail: Block) -> None:
@@ -101,6 +110,7 @@ def _define_launch_prepared(module: Module) -> None:
     c.leave_if(c.is_null(c.call("i32", "fit", kernel, record, *arguments)), slowly)
     c.leave_if(c.is_null(c.call("i32", "holds", record)), slowly)
     c.leave_if(c.is_null(c.call("i32", "pack", shared, record, frame.bound, frame.slots)), slowly)
+    _leave_unless_apart(c, frame, shared, record, args, slowly)
     c.leave_if(c.is_null(c.call("i32", "read_extents", shared, grid, frame.extents)), slowly)
     _finish(c, frame, record, c.field(shared, SHARED, "none", "ptr"), fail)
     end(c, frame, slowly, fail, (kernel, grid, args, num_args, names))

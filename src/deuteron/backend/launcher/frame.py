@@ -74,6 +74,7 @@ class Frame:
         self.bound = c.alloca("i64", len(BOUND) * MOST_PARAMETERS, align=16)
         self.words = c.alloca("i64", MOST_WORDS, align=16)
         self.slots = c.alloca("i64", MOST_SLOTS, align=16)
+        self.spans = c.alloca("i64", 2 * MOST_SLOTS, align=16)
         self.extents = c.alloca("i64", 3, align=16)
 
 

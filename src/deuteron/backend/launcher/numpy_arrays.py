@@ -14,7 +14,15 @@ import sys
 from functools import cache
 from typing import Any
 
-from deuteron.backend.launcher.object_layout import NUMPY_DATA, NUMPY_DTYPE, NUMPY_FLAGS, NUMPY_WRITEABLE
+from deuteron.backend.launcher.object_layout import (
+    NUMPY_DATA,
+    NUMPY_DTYPE,
+    NUMPY_FLAGS,
+    NUMPY_NUM_AXES,
+    NUMPY_SHAPE,
+    NUMPY_STRIDES,
+    NUMPY_WRITEABLE,
+)
 
 
 def is_array(array: Any) -> bool:
@@ -42,4 +50,12 @@ def _is_probe_as_expected(array: Any) -> bool:
     flags = ctypes.c_uint32.from_address(id(array) + NUMPY_FLAGS).value
     is_writeable = bool(flags & NUMPY_WRITEABLE)
     told = array.__array_interface__["data"][0], id(array.dtype), array.flags.num
-    return (data, dtype, flags) == told and is_writeable == array.flags.writeable
+    return (data, dtype, flags) == told and is_writeable == array.flags.writeable and _tells_extents(array)
+
+
+def _tells_extents(array: Any) -> bool:
+    if ctypes.c_int32.from_address(id(array) + NUMPY_NUM_AXES).value != array.ndim:
+        return False
+    where = (ctypes.c_uint64.from_address(id(array) + offset).value for offset in (NUMPY_SHAPE, NUMPY_STRIDES))
+    found = [tuple((ctypes.c_int64 * array.ndim).from_address(address)) if array.ndim else () for address in where]
+    return found == [array.shape, array.strides]

@@ -19,6 +19,7 @@ LAYOUT = f"objects of {OBJECT_BYTES} bytes, {'free-threaded' if IS_FREE_THREADED
 # Of NumPy's array object, after what every object has: data, dimensions, shape, strides, base, dtype, flags. It is part
 # of NumPy's binary interface; `numpy_arrays.py` looks whether it is so.
 NUMPY_DATA, NUMPY_DTYPE, NUMPY_FLAGS = OBJECT_BYTES, OBJECT_BYTES + 40, OBJECT_BYTES + 48
+NUMPY_NUM_AXES, NUMPY_SHAPE, NUMPY_STRIDES = OBJECT_BYTES + 8, OBJECT_BYTES + 16, OBJECT_BYTES + 24
 NUMPY_WRITEABLE = 0x0400
 NUMPY_UNUSUAL = 0x2000 | 1 << 31  # to be written back elsewhere; warns when it is written to
 

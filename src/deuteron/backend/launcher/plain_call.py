@@ -10,11 +10,21 @@ reads a RUNNER record: after it come the slots of the kernel, and what its targe
 
 from __future__ import annotations
 
+from deuteron.backend.launcher.apart import define_apart
 from deuteron.backend.launcher.arguments import DONE, UNKNOWN
 from deuteron.backend.launcher.code import NULL, Code
 from deuteron.backend.launcher.entries import define_convert, record_of
 from deuteron.backend.launcher.grid import define_read_extent, define_triple
-from deuteron.backend.launcher.records import AS_ADDRESS, ENTER, EXIT, MOST_SLOTS, PLAIN_SLOT, RUNNER, SHARED, STREAM
+from deuteron.backend.launcher.records import (
+    AS_ADDRESS,
+    ENTER,
+    EXIT,
+    MOST_SLOTS,
+    PLAIN_SLOT,
+    RUNNER,
+    SHARED,
+    STREAM,
+)
 from deuteron.backend.llvm.module import Module
 from deuteron.backend.llvm.types import Value
 from deuteron.backend.native_launch import PYTHON_LAUNCHES
@@ -26,6 +36,7 @@ def plain_module() -> Module:
     define_convert(module)
     define_read_extent(module)
     define_triple(module)
+    define_apart(module)
     _define_address(module)
     _define_slots(module)
     _define_in_python(module)
@@ -107,6 +118,7 @@ def _define_run_plain(module: Module) -> None:
     c = module.function("run_plain", "ptr", given, "external", kind=Code)
     own, args, num_args = c.parameters
     extents, slots = c.alloca("i64", 3, align=16), c.alloca("i64", MOST_SLOTS, align=16)
+    spans = c.alloca("i64", 2 * MOST_SLOTS, align=16)
     in_python, done = c.block("in_python"), c.block("done")
     record = record_of(c, own)
     shared = c.field(record, RUNNER, "shared", "ptr")
@@ -122,6 +134,8 @@ def _define_run_plain(module: Module) -> None:
     c.leave_if(c.differ(c.class_of(stream), c.field(shared, SHARED, "int", "ptr")), in_python)
     queue = c.python("PyLong_AsUnsignedLongLongMask", stream)
     c.leave_if(c.is_null(c.call("i32", "fill_slots", record, args, slots)), in_python)
+    apart = c.after(record, c.field(record, RUNNER, "apart"))
+    c.leave_if(c.is_null(c.call("i32", "are_apart", shared, apart, args, slots, spans)), in_python)
     for axis in range(3):
         c.leave_if(c.is_null(c.at(extents, c.word(axis))), done)
     _fire(c, record, extents, slots, queue, done, in_python)

@@ -1,7 +1,7 @@
 """The machine code of `plain_call.py` in this process, and the functions that are made of it.
 
 plain = load_plain_launcher()               None where this interpreter is not laid out as the code expects
-run = plain.function(params, native, run_in_python)
+run = plain.function(metadata, native, run_in_python)
 """
 
 from __future__ import annotations
@@ -24,10 +24,11 @@ from deuteron.backend.launcher.records import (
     PLAIN_SLOT,
     RUNNER,
     SHARED,
+    apart_words,
     to_bytes,
 )
 from deuteron.backend.llvm.loader import LoadedObject, load_kept
-from deuteron.backend.metadata import Param
+from deuteron.backend.metadata import KernelMetadata, Param
 from deuteron.backend.native_launch import NativeLaunch
 
 _FORMATS = {"i1": AS_BOOL, "fp16": AS_FLOAT, "bf16": AS_FLOAT, "fp32": AS_FLOAT, "fp64": AS_DOUBLE}
@@ -46,9 +47,10 @@ class PlainLauncher:
         self._knows_tensors = False
 
     def function(
-        self, params: Sequence[Param], native: NativeLaunch, run_in_python: Callable[..., None]
+        self, metadata: KernelMetadata, native: NativeLaunch, run_in_python: Callable[..., None]
     ) -> Callable[..., None] | None:
-        """The function that launches a kernel; None where it has too many arguments. `params` are all parameters."""
+        """The function that launches a kernel; None where it has too many arguments."""
+        params = metadata.params
         slots = runner_slots(params)
         if len(slots) > MOST_SLOTS:
             return None
@@ -60,9 +62,12 @@ class PlainLauncher:
             "num_slots": len(slots),
             "fire": native.function,
             "target": len(RUNNER) + len(slots) * len(PLAIN_SLOT),
+            "apart": len(RUNNER) + len(slots) * len(PLAIN_SLOT) + len(native.target),
             **{name: id(value) for name, value in objects.items()},
         }
-        words = [*RUNNER.pack(**fields), *(word for slot in slots for word in slot), *native.target]
+        objects_of = [FIRST + index for index, param in enumerate(params) if param.kind != "constexpr"]
+        apart = apart_words(metadata, objects_of)
+        words = [*RUNNER.pack(**fields), *(word for slot in slots for word in slot), *native.target, *apart]
         return new_function(self._run, (to_bytes(words), objects, self))
 
     def _learn_tensors(self) -> None:

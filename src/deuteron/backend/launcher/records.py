@@ -20,6 +20,9 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Sequence
 
+from deuteron.backend.metadata import KernelMetadata, Param
+from deuteron.language.signature import parse_type
+
 EXPORTED = ("launch", "launch_chosen", "launch_prepared", "with_grid", "hash_words")
 WORD = 8  # bytes
 MOST_PARAMETERS, MOST_OPTIONS, MOST_SLOTS = 128, 16, 256
@@ -58,27 +61,35 @@ ARRAYS_CALLED, ARRAYS_ALIGNED, ARRAYS_UNALIGNED = 0, 1, 2
 # parameter that `is_compared` the value is in the key as well.
 KERNEL = Record("num_parameters shared definition entries run_slowly is_choice extents grid_failed names")
 
-ENTRY = Record("num_words num_conditions num_slots kernel fire target stream device run_packed fail none")
+ENTRY = Record("num_words num_conditions num_slots kernel fire target stream device run_packed fail none apart")
 # What an autotuner chose: the KERNEL that is launched, names and values of the keywords that it is given besides, and
 # the attribute of the tuner that is set to the configuration. The values follow the conditions.
-CHOICE = Record("num_words num_conditions num_slots kernel names num_values tuner attribute config unused also_unused")
+CHOICE = Record(
+    "num_words num_conditions num_slots kernel names num_values tuner attribute config unused_0 unused_1 unused_2"
+)
 CONDITION = Record("kind owner name expected")
 IS_ITEM, IS_FALSE_ITEM, IS_ATTRIBUTE, IS_FALSE_ATTRIBUTE, IS_SUBSCRIPT, IS_IN_CELL = range(6)
 SLOT = Record("parameter part format mask")
+# What arrays a kernel relies on being apart (`apart.py`): those that are looked at, by the number of the object, the
+# slot of the address and the bytes of an element, and pairs of them.
+APART = Record("num_spans num_pairs")
+SPAN = Record("object slot item")
+PAIR = Record("first second or_equal")
 WHOLE = (1 << 64) - 1  # the part of an argument that is no tuple
 # How an argument becomes a word; of an integer the bits of the mask.
 AS_INTEGER, AS_BOOL, AS_FLOAT, AS_DOUBLE = range(4)
 
 # Of launches with everything in order (`plain_call.py`): a kernel, the slots that follow, and the arguments that come
 # before the kernel's own.
-RUNNER = Record("shared num_args num_slots fire target in_python fail")
+RUNNER = Record("shared num_args num_slots fire target in_python fail apart")
 PLAIN_SLOT = Record("argument format mask")
 AS_ADDRESS = AS_DOUBLE + 1
 STREAM, ENTER, EXIT, FIRST = 3, 7, 8, 9
 
 SHARED = Record(
     "int float str tuple none true false exception tokens strings identities constant "
-    "ndarray tensor parameter tensor_offset tensor_data tensor_dtype tensor_device_type tensor_device tensor_layout"
+    "ndarray tensor parameter tensor_offset tensor_data tensor_dtype tensor_device_type tensor_device tensor_layout "
+    "tensor_dim tensor_sizes tensor_strides"
 )
 # How a constexpr is compared: as the same object, by its value, or by the number of its token.
 BY_IDENTITY, BY_INTEGER, BY_FLOAT, BY_TOKEN = range(1, 5)
@@ -104,9 +115,31 @@ def entry_words(
     conditions: Sequence[list[int]],
     slots: Sequence[list[int]],
     target: Sequence[int],
+    apart: Sequence[int],
 ) -> list[int]:
     """The whole record of an entry."""
     before = len(ENTRY) + len(words) + len(conditions) * len(CONDITION) + len(slots) * len(SLOT)
     counts = {"num_words": len(words), "num_conditions": len(conditions), "num_slots": len(slots), "target": before}
+    counts |= {"apart": before + len(target)}
     parts = [word for part in (*conditions, *slots) for word in part]
-    return [*ENTRY.pack(**counts, **fields), *words, *parts, *target]
+    return [*ENTRY.pack(**counts, **fields), *words, *parts, *target, *apart]
+
+
+def apart_words(metadata: KernelMetadata, objects: Sequence[int]) -> list[int]:
+    """An APART with its SPANs and PAIRs. `objects`: for each runtime parameter the number of the object it is of."""
+    params = metadata.runtime_params
+    numbers = {param.name: number for number, param in enumerate(params)}
+    looked_at = sorted({numbers[name] for pair in metadata.apart for name in (pair.first, pair.second)})
+    spans = [SPAN.pack(object=objects[one], slot=one, item=_item_bytes(params[one])) for one in looked_at]
+    places = {name: looked_at.index(number) for name, number in numbers.items() if number in looked_at}
+    pairs = [
+        PAIR.pack(first=places[pair.first], second=places[pair.second], or_equal=int(pair.or_equal))
+        for pair in metadata.apart
+    ]
+    head = APART.pack(num_spans=len(spans), num_pairs=len(pairs))
+    return [word for record in (head, *spans, *pairs) for word in record]
+
+
+def _item_bytes(param: Param) -> int:
+    """Of an element of its array."""
+    return max(parse_type(param.type).element_ty.itemsize, 1)

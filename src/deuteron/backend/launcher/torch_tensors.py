@@ -24,7 +24,11 @@ _FUNCTIONS = {
     "tensor_device_type": "aoti_torch_get_device_type",
     "tensor_device": "aoti_torch_get_device_index",
     "tensor_layout": "aoti_torch_get_layout",
+    "tensor_dim": "aoti_torch_get_dim",
+    "tensor_sizes": "aoti_torch_get_sizes",
+    "tensor_strides": "aoti_torch_get_strides",
 }
+_NARROW = ("tensor_dtype", "tensor_device_type", "tensor_device", "tensor_layout")  # of 32 bits
 _LIBRARIES = ("libtorch_cpu.so", "libtorch_cpu.dylib", "torch_cpu.dll")
 _get_pointer = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)(
     ("PyCapsule_GetPointer", ctypes.pythonapi)
@@ -50,9 +54,15 @@ class Functions:
 
     def ask(self, name: str, tensor: Any) -> int | None:
         """What one of the functions says; None where it fails."""
-        found = ctypes.c_int64(0) if name == "tensor_data" else ctypes.c_int32(0)
+        found = ctypes.c_int32(0) if name in _NARROW else ctypes.c_int64(0)
         status = self._functions[name](ctypes.c_void_p(id(tensor) + self._offset), ctypes.byref(found))
         return None if status else found.value
+
+    def extents(self, tensor: Any) -> list[tuple[int, ...]]:
+        """Sizes and strides."""
+        count = self.ask("tensor_dim", tensor)
+        where = [self.ask(name, tensor) for name in ("tensor_sizes", "tensor_strides")]
+        return [tuple((ctypes.c_int64 * count).from_address(address)) for address in where]
 
     def place(self, tensor: Any) -> tuple[int, int] | None:
         """The device, 0 for the CPU, 1 and up for GPUs, and the number of the dtype."""
@@ -111,6 +121,8 @@ def _agrees(found: Functions):
     """Whether torch says the same of a tensor in Python and in C."""
 
     def agrees(tensor: Any) -> bool:
-        return found.ask("tensor_data", tensor) == tensor.data_ptr() and found.place(tensor) is not None
+        extents = [tuple(tensor.shape), tensor.stride()]
+        is_there = found.ask("tensor_data", tensor) == tensor.data_ptr() and found.extents(tensor) == extents
+        return is_there and found.place(tensor) is not None
 
     return agrees

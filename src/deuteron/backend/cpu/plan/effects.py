@@ -10,9 +10,12 @@ from __future__ import annotations
 
 from xdsl.ir import Block, Operation, SSAValue
 
+from deuteron.analysis.apart import take_apart
 from deuteron.analysis.points_to import Targets, points_to
+from deuteron.analysis.same_offsets import same_offsets
 from deuteron.analysis.written_arguments import touched_arguments
 from deuteron.ir.effects import GLOBAL, READ, WRITE, effects_of, own_effects
+from deuteron.ir.tt.memory import StoreOp
 
 
 def writes(op: Operation) -> bool:
@@ -26,17 +29,19 @@ def reads(op: Operation) -> bool:
 
 
 class Places:
-    """Where pointers may point, remembered."""
+    """Where pointers may point, remembered. What is taken to be apart, the kernel relies on (analysis/apart.py)."""
 
     def __init__(self) -> None:
         self._known: dict[SSAValue, Targets] = {}
 
     def may_overlap(self, first: SSAValue, second: SSAValue) -> bool:
-        return self._targets(first).overlaps(self._targets(second))
+        """Whether an element of one may be another element of the other."""
+        return not take_apart(self._targets(first), self._targets(second), same_offsets(first, second))
 
     def may_write(self, op: Operation, pointer: SSAValue) -> bool:
-        """Whether the op itself may write where the pointer points."""
-        return touched_arguments(own_effects(op), WRITE).overlaps(self._targets(pointer))
+        """Whether the op itself may write where the pointer points, but for its own element of that."""
+        in_step = isinstance(op, StoreOp) and same_offsets(op.ptr, pointer)
+        return not take_apart(touched_arguments(own_effects(op), WRITE), self._targets(pointer), in_step)
 
     def _targets(self, pointer: SSAValue) -> Targets:
         if pointer not in self._known:

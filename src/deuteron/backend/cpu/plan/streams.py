@@ -4,8 +4,9 @@
     store(out + i, x + 1)           Streams({store}, written={out}, read={x_ptr}, num_bytes=4096 for 1,024 fp32)
     store(x_ptr + i, x + 1)         none: the lines are in the cache already
 
-Whether they do is decided by each launch (`streaming.py`). Such stores are not in order with others. So no kernel has
-any that keeps accesses of memory in order, or does anything to memory but plain loads and stores.
+Whether they do is decided by each launch (`streaming.py`), for arguments may be one array, in which case they are slow.
+Such stores are not in order with others. So no kernel has any that keeps accesses of memory in order, or does anything
+to memory but plain loads and stores.
 """
 
 from __future__ import annotations
@@ -106,7 +107,7 @@ def _moves_on(store: _Store) -> bool:
 
 def _is_apart(root: StoreRoot, read: Targets) -> bool:
     targets = points_to(root.op.ptr)
-    return targets.is_known and not targets.overlaps(read)
+    return targets.is_known and not targets.shares(read)
 
 
 def _has_rows(steps: Steps, nest: Nest, root: StoreRoot) -> bool:

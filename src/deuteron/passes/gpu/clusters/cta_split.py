@@ -19,6 +19,7 @@ from xdsl.dialects import scf
 from xdsl.dialects.arith import ConstantOp
 from xdsl.ir import Operation, OpResult, SSAValue
 
+from deuteron.analysis.apart import take_apart
 from deuteron.analysis.points_to import Targets
 from deuteron.analysis.written_arguments import read_by, written_by
 from deuteron.errors import UsageError
@@ -187,14 +188,14 @@ class CTASplit:
         for op, split in self.effects.items():
             targets = written_by(op)
             shape = shape_of(_accessed_tile(op).type) if targets else ()
-            if any(targets.overlaps(other) and of == shape and split != so for other, of, so in written):
+            if any(of == shape and split != so and not take_apart(targets, other) for other, of, so in written):
                 raise Unsplittable(op, "the program stores to this elsewhere, and its CTAs do not wait for it")
             written.append((targets, shape, split))
         for load in nested_ops(func, _LOADS):
             targets, shape = read_by(load), shape_of(load.result.type)
             read = [split for value, split in self._demands if value is load.result]
-            overlapping = [(of, split) for other, of, split in written if targets.overlaps(other)]
-            if any(read != [split] or split is None or of != shape for of, split in overlapping):
+            others = [other for other, of, split in written if read != [split] or split is None or of != shape]
+            if not all(take_apart(targets, other) for other in others):
                 raise Unsplittable(load, "the program stores to what is loaded here, and its CTAs do not wait for it")
 
 

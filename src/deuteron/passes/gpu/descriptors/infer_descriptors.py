@@ -29,9 +29,9 @@ from deuteron.analysis.axis_analysis import AxisInfoAnalysis
 from deuteron.analysis.guarded_results import is_guarded
 from deuteron.analysis.natural import is_natural
 from deuteron.analysis.polynomial import Polynomial
+from deuteron.analysis.program_order import Writers
 from deuteron.analysis.strided_tile import ONE, Dimension, StridedTile, is_uniform, masked, strided_tile
 from deuteron.analysis.tile_polynomials import TilePolynomials, Wrap, changes_in, sources_of
-from deuteron.analysis.written_arguments import is_apart, written_arguments
 from deuteron.ir.arith import CmpIOp, SelectOp
 from deuteron.ir.builder import Builder
 from deuteron.ir.casts import ExtSIOp
@@ -96,7 +96,7 @@ class _Rewrite:
         self._tma = tma
         self._hinted = {arg for index, arg in enumerate(func.args) if func.arg_divisibility(index) % tma.alignment == 0}
         self._info, self._known = AxisInfoAnalysis(func), TilePolynomials(self._hinted)
-        self._written = written_arguments(func)
+        self._writers = Writers(func)
         self._entry = Builder(InsertPoint.at_start(func.body.block), func.location)
         self._descriptors: dict[tuple, SSAValue] = {}
 
@@ -127,8 +127,6 @@ class _Rewrite:
         return tile.with_dimension(dimension, bounded) if bounded is not None else None
 
     def _can_be_described(self, load: LoadOp, tile: StridedTile) -> bool:
-        if not is_apart(load, self._written):
-            return False
         size, rows = byte_width_of(load.result.type), [one for one in tile.dimensions if one.stride == ONE]
         if len(rows) != 1 or rows[0].axis is None or len(tile.dimensions) > MAX_RANK:
             return False
@@ -142,6 +140,7 @@ class _Rewrite:
             and all(map(self._is_forward, strides))
             and all(_may_count(one, self._hinted) for one in tile.dimensions)
             and (not _is_wide(load.ptr) or all(_is_near(one, size, self._tma.max_extent) for one in tile.dimensions))
+            and self._writers.are_apart(load)
         )
 
     def _is_forward(self, stride: Polynomial) -> bool:

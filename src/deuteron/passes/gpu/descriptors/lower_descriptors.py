@@ -96,7 +96,7 @@ def _lower(func: FuncOp) -> None:
         for group in list(_groups(block)):
             _load(group)
     for store in stores:
-        is_read, loop = written_by(store).overlaps(read), _outermost_loop(store)
+        is_read, loop = written_by(store).shares(read), _outermost_loop(store)  # of other arguments: tma_accesses.py
         is_alone = loop is not None and sum(other in stores for other in nested_ops(loop)) == 1
         if is_alone and not is_read and _keeps_its_memory(store, func):
             _store_until_next(store, loop)

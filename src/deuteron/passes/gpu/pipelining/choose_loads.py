@@ -22,7 +22,12 @@ from xdsl.ir import Operation
 
 from deuteron.analysis.axis_analysis import AxisInfoAnalysis
 from deuteron.analysis.points_to import Targets
-from deuteron.analysis.written_arguments import is_apart, written_arguments, written_before_barriers
+from deuteron.analysis.written_arguments import (
+    could_be_apart,
+    rely_on_apart,
+    written_arguments,
+    written_before_barriers,
+)
 from deuteron.ir.effects import GLOBAL, first_in_order
 from deuteron.ir.nested import nested_ops
 from deuteron.ir.remarks import Kind, remark
@@ -46,7 +51,7 @@ from deuteron.passes.gpu.rings.buffered_loads import (
 # Of a thread, for what is under way to it in one iteration: 32 registers. Not measured.
 MAX_PREFETCHED_BYTES = 128
 IN_BRANCH = "it is in a branch"
-STORED = "the loop stores to the same argument"
+STORED = "the loop stores to the same argument, or to what may be the same place"
 OF_ADDRESS = "addresses of others depend on it"
 NO_DOT = "no dot reads it; tl.range(num_stages=...) pipelines loops without one"
 
@@ -71,7 +76,7 @@ class ChosenLoads:
 
 def choose_loads(loop: scf.ForOp, info: AxisInfoAnalysis, also_without_dot: bool, machine: GPU) -> ChosenLoads:
     written = written_arguments(loop) | written_before_barriers(loop)
-    addresses = AddressLoads(loop, lambda load, _: None if is_apart(load, written) else STORED)
+    addresses = AddressLoads(loop, lambda load, _: None if could_be_apart(load, written) else STORED)
     chosen, room = ChosenLoads(addresses), _Room(addresses)
     candidates = list(_candidates(loop, addresses, written, also_without_dot))
     sources = set().union(*map(addresses.sources, candidates))
@@ -87,6 +92,8 @@ def choose_loads(loop: scf.ForOp, info: AxisInfoAnalysis, also_without_dot: bool
         else:
             remark(load, Kind.INTO_REGISTERS, obstacle, bytes_per_thread=_bytes_per_thread(load))
             chosen.prefetched.append(load)
+    for load in addresses.with_sources(dict.fromkeys([*(one.load for one in chosen.copied), *chosen.prefetched], 1)):
+        rely_on_apart(load, written)
     return chosen
 
 
@@ -165,7 +172,7 @@ def _obstacle_of(load: Load, loop: scf.ForOp, written: Targets, without_dot: boo
     """What keeps a load from running ahead, in words."""
     if load.parent is not loop.body.block:
         return IN_BRANCH
-    if not is_apart(load, written):
+    if not could_be_apart(load, written):
         return STORED
     if without_dot and not list(load.result.uses):
         return "nothing reads it"

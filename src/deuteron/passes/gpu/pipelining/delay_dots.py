@@ -34,7 +34,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Operation, Region, SSAValue, Use
 from xdsl.rewriter import InsertPoint
 
-from deuteron.analysis.written_arguments import is_apart, written_arguments
+from deuteron.analysis.written_arguments import could_be_apart, is_apart, written_arguments
 from deuteron.ir.arith import CmpIOp
 from deuteron.ir.builder import Builder
 from deuteron.ir.effects import GLOBAL, ORDER, ORDER_OWN, first_in_order, is_pure
@@ -132,7 +132,8 @@ class DelayDots(Optimisation):
         loads = _movable_loads(loop) if self.loads else []
         dots = dots_to_delay(loop, loads, self.config)
         if dots:
-            read = [load for load in loads if is_read_by(load, dots)]
+            written = written_arguments(loop)
+            read = [load for load in loads if is_read_by(load, dots) and is_apart(load, written)]
             _delay_dots(loop, dots, [*read, *_waits_for(dots)])
 
 
@@ -141,7 +142,7 @@ def _movable_loads(loop: scf.ForOp) -> list[Load]:
     if first_in_order(loop, GLOBAL, (ORDER, ORDER_OWN)) is not None:
         return []
     written = written_arguments(loop)
-    return [op for op in loop.body.block.ops if isinstance(op, Load) and is_apart(op, written)]
+    return [op for op in loop.body.block.ops if isinstance(op, Load) and could_be_apart(op, written)]
 
 
 def _waits_for(dots: Sequence[WarpGroupDotOp]) -> list[WaitBarrierOp]:

@@ -11,17 +11,22 @@ exchange anything (sums between warps, conversions of layouts): what is spilled 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from xdsl.dialects import scf
 from xdsl.ir import Attribute, Operation, SSAValue
 
-from deuteron.analysis.next_iteration import is_apart_from_next, may_meet_next
+from deuteron.analysis.next_iteration import meets_next
+from deuteron.analysis.program_order import writers_in
 from deuteron.analysis.tile_polynomials import TilePolynomials
-from deuteron.analysis.written_arguments import is_apart, written_before_barriers, written_by
-from deuteron.ir.effects import GLOBAL, WRITE, effects_inside
+from deuteron.analysis.written_arguments import (
+    could_be_apart,
+    has_order,
+    read_by,
+    rely_on_apart,
+    written_before_barriers,
+    written_by,
+)
 from deuteron.ir.remarks import Kind, remark
-from deuteron.ir.tt.memory import LoadOp, StoreOp
+from deuteron.ir.tt.memory import LoadOp
 from deuteron.ir.ttg.inference import is_flexible
 from deuteron.ir.ttg.layout import layout_of
 from deuteron.ir.types import byte_width_of, element_type_of, i1, is_pointer, is_tile
@@ -55,6 +60,8 @@ def loads_into_registers(loop: scf.ForOp, config: GPUConfig) -> dict[LoadOp, int
         kind = Kind.INTO_REGISTERS if fits else Kind.NOT_AHEAD
         reason = f"{loaded} registers for what is loaded ahead, besides {held} for other tiles, of {room}"
         remark(load, kind, reason, registers=loaded, held=held, room=room, iterations=distances[load])
+    for load in distances if fits else ():
+        order.rely(load, distances[load])
     return distances if fits else {}
 
 
@@ -63,28 +70,36 @@ class _Order:
 
     def __init__(self, loop: scf.ForOp):
         self.known = TilePolynomials()
-        self._loop, self._ordered = loop, written_before_barriers(loop)
+        self._loop, self._ordered, self._writers = loop, written_before_barriers(loop), writers_in(loop)
 
     def obstacle(self, load: LoadOp, distance: int) -> str | None:
         """What keeps a load from running that many iterations ahead, in words."""
-        if not is_apart(load, self._ordered):
+        if not could_be_apart(load, self._ordered):
             return "a barrier in the loop orders stores to the same argument before it"
-        pairs = ((writer, steps) for writer in _writers(self._loop) for steps in range(1, distance + 1))
-        if not all(self._may_follow(writer, load, steps) for writer, steps in pairs):
+        if not all(self._may_follow(writer, load, distance) for writer in self._writers):
             return "the loop stores to the same argument, or to what may be the same place"
         return None
 
-    def _may_follow(self, writer: Operation, load: LoadOp, steps: int) -> bool:
-        """Whether what one iteration writes is not what the one so many later loads."""
-        if not is_apart(load, written_by(writer)):
-            return isinstance(writer, StoreOp) and is_apart_from_next(writer, load, self._loop, self.known, steps)
-        return not (isinstance(writer, StoreOp) and may_meet_next(writer, load, self._loop, self.known, steps))
+    def rely(self, load: LoadOp, distance: int) -> None:
+        """Write down what a load relies on that runs that many iterations ahead."""
+        rely_on_apart(load, self._ordered)
+        for writer in self._writers:
+            if not read_by(load).shares(written_by(writer)):
+                rely_on_apart(load, written_by(writer), or_equal=self._meets(writer, load, distance) is False)
 
+    def _may_follow(self, writer: Operation, load: LoadOp, distance: int) -> bool:
+        """Whether what one iteration writes need not be what a later one loads: not where it certainly is if all
+        arguments are one array, for whoever passes one twice means that.
+        """
+        meets = self._meets(writer, load, distance)
+        if read_by(load).shares(written_by(writer)):
+            return meets is False and not has_order(load)
+        return meets is not True and could_be_apart(load, written_by(writer))
 
-def _writers(loop: scf.ForOp) -> Iterator[Operation]:
-    """The ops of a loop that write to global memory."""
-    found = (op for op, effect in effects_inside(loop) if effect.resource is GLOBAL and effect.kind is WRITE)
-    yield from dict.fromkeys(found)
+    def _meets(self, writer: Operation, load: LoadOp, distance: int) -> bool | None:
+        """Whether a writer writes what one of so many later iterations loads, if all arguments are one array."""
+        found = [meets_next(writer, load, self._loop, self.known, steps) for steps in range(1, distance + 1)]
+        return True if True in found else None if None in found else False
 
 
 def _held(loop: scf.ForOp, known: TilePolynomials) -> int:

@@ -22,9 +22,8 @@ from xdsl.dialects import scf
 from xdsl.ir import Block, Operation
 
 from deuteron.analysis.axis_analysis import AxisInfoAnalysis
-from deuteron.analysis.points_to import Targets
+from deuteron.analysis.program_order import Writers
 from deuteron.analysis.scratch import buffer_bytes
-from deuteron.analysis.written_arguments import is_apart, written_arguments
 from deuteron.ir.nested import nested_ops
 from deuteron.ir.tt.descriptor import DescriptorLoadOp
 from deuteron.ir.tt.function import FuncOp
@@ -108,11 +107,12 @@ def loop_around(op: Operation) -> scf.ForOp | None:
 
 def plan_rings(func: FuncOp, info: AxisInfoAnalysis, machine: GPU) -> list[RingPlan]:
     """The rings that loops of dots fill."""
-    written, plans = written_arguments(func), {}
+    writers, plans = Writers(func), {}
     for block in _blocks(func):
         for kind in (LoadOp, DescriptorLoadOp):
-            loads = [BufferedLoad.of(op, info) for op in block.ops if isinstance(op, kind) and _is_free(op, written)]
-            for bundle in _bundles([one for one in loads if obstacle_to_copies(one, info, machine) is None]):
+            loads = [BufferedLoad.of(op, info) for op in block.ops if isinstance(op, kind) and _is_operand(op)]
+            free = [one for one in loads if obstacle_to_copies(one, info, machine) is None]
+            for bundle in _bundles([one for one in free if writers.are_apart(one.load)]):
                 key = (kind, *(one.buffer for one in bundle.loads))
                 plans.setdefault(key, RingPlan()).bundles.append(bundle)
     return [plan for plan in plans.values() if any(_multiplies_in_loop(bundle) for bundle in plan.bundles)]
@@ -130,9 +130,8 @@ def _blocks(func: FuncOp) -> list[Block]:
     return [block for op in nested_ops(func) for region in op.regions for block in region.blocks]
 
 
-def _is_free(load: Load, written: Targets) -> bool:
-    """Whether a load of a dot may come before what the kernel stores."""
-    return is_tile(load.result.type) and is_apart(load, written) and feeds_dot(load.result)
+def _is_operand(load: Load) -> bool:
+    return is_tile(load.result.type) and feeds_dot(load.result)
 
 
 def _bundles(loads: Sequence[BufferedLoad]) -> list[Bundle]:

@@ -22,7 +22,7 @@ from xdsl.dialects.builtin import DenseIntOrFPElementsAttr
 from xdsl.ir import Attribute, Block, BlockArgument, Operation, Region, SSAValue
 from xdsl.rewriter import Rewriter
 
-from deuteron.analysis.written_arguments import is_apart, written_arguments
+from deuteron.analysis.program_order import Writers
 from deuteron.ir.builder import Builder
 from deuteron.ir.tt.function import FuncOp
 from deuteron.ir.tt.memory import LoadOp
@@ -65,7 +65,7 @@ class LoadSlice:
     def __init__(self, func: FuncOp, loads: Sequence[Load]):
         self._ops: set[Operation] = set()
         self._carried: set[tuple[Operation, int]] = set()
-        self._written = written_arguments(func)
+        self._writers = Writers(func)
         self._pending = [value for load in loads for value in load.operands]
         for load in loads:
             self._enter(load.parent)
@@ -118,7 +118,7 @@ class LoadSlice:
         if isinstance(op, scf.ForOp | scf.IfOp):
             return True
         if isinstance(op, LoadOp):
-            return not is_tile(op.result.type) and is_apart(op, self._written)
+            return not is_tile(op.result.type) and self._writers.are_apart(op)
         return not op.regions and (is_elementwise(op) or op.name in IN_REGISTERS)
 
 

@@ -1,0 +1,154 @@
+"""Arrays that overlap where a kernel takes them to be apart: it is compiled for that, and does what its text says."""
+
+import numpy as np
+import pytest
+
+import deuteron
+import deuteron.language as tl
+from deuteron.errors import LaunchError, StrictError
+
+N = 64
+
+
+@deuteron.jit
+def copy(x, out, n, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    tl.store(out + i, tl.load(x + i, i < n) + 1, i < n)
+
+
+@deuteron.jit
+def follow(a, b, n, BLOCK: tl.constexpr):
+    """Each iteration loads through `a` what the one before may have stored through `b`."""
+    i = tl.arange(0, BLOCK)
+    for t in range(n):
+        tl.store(b + t * BLOCK + i, tl.load(a + t * BLOCK + i) + 1)
+
+
+def followed(whole, a, b, n):
+    for t in range(n):
+        whole[b + 16 * t : b + 16 * t + 16] = whole[a + 16 * t : a + 16 * t + 16] + 1
+
+
+@pytest.fixture(params=["cpu", "cuda:80", "cuda:90"])
+def executor(request, monkeypatch):
+    if request.param != "cpu":
+        monkeypatch.setenv("DEUTERON_EMULATE", "1")
+        monkeypatch.setenv("DEUTERON_TARGET", request.param)
+    return request.param
+
+
+@pytest.mark.parametrize(("a", "b"), [(0, 16), (16, 0), (0, 0), (0, 32), (0, 80)])
+def test_views_of_one_array(executor, a, b):
+    whole = np.arange(160.0, dtype=np.float32)
+    expected = whole.copy()
+    followed(expected, a, b, 5)
+    follow[(1,)](whole[a : a + 80], whole[b : b + 80], 5, BLOCK=16, num_warps=1)
+    np.testing.assert_array_equal(whole, expected)
+
+
+@pytest.mark.parametrize("shift", [-64, -7, -1, 0, 1, 7, 64])
+def test_a_tile_is_loaded_before_it_is_stored(shift):
+    """On the CPU whatever the addresses are."""
+    whole = np.arange(3.0 * N, dtype=np.float32)
+    expected = whole.copy()
+    expected[N + shift : 2 * N + shift] = whole[N : 2 * N] + 1
+    copy[(1,)](whole[N : 2 * N], whole[N + shift : 2 * N + shift], N, BLOCK=N)
+    np.testing.assert_array_equal(whole, expected)
+
+
+def test_launches_alternate():
+    """What is apart goes on without Python; what is not is seen each time."""
+    whole = np.zeros(3 * N, np.float32)
+    other = np.zeros(N, np.float32)
+    for _ in range(6):
+        whole[:] = np.arange(3 * N)
+        copy[(1,)](whole[:N], other, N, BLOCK=N)
+        np.testing.assert_array_equal(other, np.arange(N) + 1)
+        copy[(1,)](whole[:N], whole[1 : N + 1], N, BLOCK=N)
+        np.testing.assert_array_equal(whole[1 : N + 1], np.arange(N) + 1)
+
+
+@pytest.mark.parametrize("target", ["cpu", "cuda:80", "cuda:90"])
+def test_what_kernels_rely_on(target):
+    def pairs(fn, **options):
+        source = deuteron.ASTSource(fn, fn_types(fn), {"BLOCK": N})
+        return [(p.first, p.second, p.or_equal) for p in deuteron.compile(source, target, options).metadata.apart]
+
+    assert pairs(copy) == ([("x", "out", True)] if target == "cpu" else [])
+    assert pairs(follow) == [("a", "b", True)]
+    assert pairs(copy, may_alias=True) == pairs(follow, may_alias=True) == []
+
+
+def fn_types(fn):
+    return {name: "i32" if name == "n" else "*fp32" for name in fn.arg_names if name != "BLOCK"}
+
+
+def test_why_it_is_compiled(monkeypatch):
+    own = deuteron.jit(copy.fn)
+    whole = np.zeros(2 * N, np.float32)
+    own[(1,)](whole[:N], whole[N:], N, BLOCK=N)
+    own[(1,)](whole[:N], whole[1 : N + 1], N, BLOCK=N)
+    last = deuteron.recompiles()[-1]
+    assert last.reason == "arguments 'x' and 'out' of kernel 'copy' overlap" and last.options["may_alias"] == "True"
+    again = deuteron.jit(follow.fn)
+    again.warmup(np.float32, np.float32, 4, BLOCK=8, grid=(1,))
+    monkeypatch.setenv("DEUTERON_STRICT", "1")
+    monkeypatch.setenv("DEUTERON_ALWAYS_COMPILE", "1")
+    with pytest.raises(StrictError, match="arguments 'a' and 'b' of kernel 'follow' overlap"):
+        again[(1,)](whole[:N], whole[8 : N + 8], 4, BLOCK=8)
+
+
+class Pointer:
+    """Tells an address and a type, and no more."""
+
+    def __init__(self, array):
+        self.array, self.dtype = array, "float32"
+
+    def data_ptr(self):
+        return self.array.ctypes.data
+
+
+class Tensor(Pointer):
+    """Tells all that torch's tensors do."""
+
+    @property
+    def shape(self):
+        return self.array.shape
+
+    def stride(self):
+        return [stride // self.array.itemsize for stride in self.array.strides]
+
+    def element_size(self):
+        return self.array.itemsize
+
+
+def test_of_a_pointer_nobody_knows_the_end():
+    whole = np.arange(2.0 * N, dtype=np.float32)
+    own = deuteron.jit(copy.fn)
+    own[(1,)](Pointer(whole), Pointer(whole[1:]), N, BLOCK=N)
+    np.testing.assert_array_equal(whole[1 : N + 1], np.arange(N) + 1)
+    assert all(kernel.metadata.options["may_alias"] or kernel.metadata.apart for kernel in own.cache[0].values())
+
+
+def test_prepared_launches():
+    whole = np.zeros(2 * N, np.float32)
+    prepared = copy.prepare(whole[:N], whole[N:], N, BLOCK=N, grid=(1,))
+    prepared.launch(whole[:N], whole[N:], N)
+    prepared.launch(whole[:N], whole[:N], N)
+    with pytest.raises(LaunchError, match="'x' and 'out' of kernel 'copy' overlap"):
+        prepared.launch(whole[:N], whole[4 : N + 4], N)
+    whole[:] = np.arange(2 * N)
+    copy.prepare(whole[:N], whole[4 : N + 4], N, BLOCK=N, grid=(1,)).launch(whole[:N], whole[4 : N + 4], N)
+    np.testing.assert_array_equal(whole[4 : N + 4], np.arange(N) + 1)
+
+
+def test_compiled_kernels():
+    """By their grid, and as launchers that torch generates launch them."""
+    kernel = deuteron.compile(deuteron.ASTSource(copy, fn_types(copy), {"BLOCK": N}), "cpu")
+    for launch in (
+        lambda *args: kernel[(1,)](*args, N, N),
+        lambda *args: kernel.run(1, 1, 1, 0, kernel.function, kernel.packed_metadata, None, None, None, *args, N, N),
+    ):
+        whole = np.arange(2.0 * N, dtype=np.float32)
+        launch(Tensor(whole[:N]), Tensor(whole[1 : N + 1]))
+        np.testing.assert_array_equal(whole[1 : N + 1], np.arange(N) + 1)
