@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from deuteron.analysis.access_vectors import access_vectors, copy_vectors
+from deuteron.analysis.access_vectors import access_vectors, copy_vectors, leaders
 from deuteron.analysis.axis_info import AxisInfo
 from deuteron.layout.distributed import blocked
 from deuteron.layout.linear import LinearLayout
@@ -59,3 +59,21 @@ def test_what_several_threads_hold_is_copied_and_what_a_thread_holds_twice_is_no
     assert copy_vectors(replicated, row_major(SHAPE), POINTER, None, 2, (4, 8, 16)) == [list(range(8))]
     twice = replicated * LinearLayout.zeros(2, "register", "dim0")
     assert copy_vectors(twice, row_major(SHAPE), POINTER, None, 2, (4, 8, 16)) is None
+
+
+def test_registers_at_known_distances():
+    """A thread has 8 columns of two rows: the first of each row, and how many bytes the others are from it."""
+    assert leaders(LAYOUT, POINTER) == [(r & 8, 2 * (r & 7)) for r in range(16)]
+    assert leaders(LAYOUT, replace(POINTER, contiguity=(1, 4)))[:8] == [(r & 4, 2 * (r & 3)) for r in range(8)]
+    assert leaders(LAYOUT, replace(POINTER, contiguity=(1, 1))) == [(r, 0) for r in range(16)]
+
+
+def test_distances_where_lanes_are_between():
+    layout = blocked((32, 64), (1, 1), (1, 32), (4, 1), (1, 0))
+    assert leaders(layout, POINTER)[:2] == [(0, 0), (0, 64)]
+
+
+def test_no_distance_where_a_lane_moves_along_too():
+    bases = {"register": [(1,), (4,)], "lane": [(2,), (5,), (8,), (16,), (32,)], "warp": []}
+    layout = LinearLayout.make(bases, {"dim0": 64})
+    assert leaders(layout, AxisInfo((64,), (16,), (1,))) == [(0, 0), (1, 0), (2, 0), (3, 0)]

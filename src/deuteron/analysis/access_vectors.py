@@ -54,6 +54,24 @@ def copy_vectors(
     return _grouped(layout.in_size(REGISTER), bits)
 
 
+def leaders(layout: LinearLayout, pointer: AxisInfo) -> list[tuple[int, int]]:
+    """For each register of a tile of pointers the first one from which it is known to be so many bytes away."""
+    columns = [basis for name in (REGISTER, LANE, WARP) for basis in layout.of(name)]
+    known = [_distance(basis, columns, pointer) for basis in layout.of(REGISTER)]
+    registers = range(layout.in_size(REGISTER))
+    within = sum(1 << bit for bit, distance in enumerate(known) if distance)
+    return [(r & ~within, sum(d for bit, d in enumerate(known) if r >> bit & 1) * pointer.step) for r in registers]
+
+
+def _distance(basis: tuple[int, ...], columns: Sequence[tuple[int, ...]], pointer: AxisInfo) -> int:
+    """By how many elements a bit of a register's number moves its pointer; 0 where that is not known."""
+    axis = next((axis for axis, step in enumerate(basis) if step), 0)
+    step = basis[axis]
+    alone = sum(bool(column[axis] & step) for column in columns) == 1
+    is_power = step and not step & (step - 1) and not any(basis[:axis] + basis[axis + 1 :])
+    return step if is_power and alone and pointer.contiguity[axis] % (2 * step) == 0 else 0
+
+
 def width_limit(layout: LinearLayout, pointer: AxisInfo, mask: AxisInfo | None, size: int) -> str | None:
     """What keeps the accesses of `access_vectors` from taking 16 bytes, in words; None where they do."""
     taken = _longest_run(layout, pointer, mask, size)

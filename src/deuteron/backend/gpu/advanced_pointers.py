@@ -4,6 +4,9 @@
       load %p                     ->       load p0 + %offset, p1 + %offset, ...
       yield %p + splat(64)                 yield %offset + 128
 
+Of neighbours along a dimension in which the pointers are contiguous one is advanced, and the others are computed of it:
+an access has room for the distance.
+
 The offset is opaque, so that LLVM's strength reduction keeps it: it would carry pointers, which are moved about, or add
 32-bit distances to the first, for which ptxas multiplies (IMAD.WIDE). Both wait for the registers' ports while wgmma
 runs: a dot of 4096x4096 with B row-major took 10 % more cycles on an H200.
@@ -14,7 +17,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from xdsl.dialects import scf
+from xdsl.ir import SSAValue
 
+from deuteron.analysis.access_vectors import leaders
 from deuteron.backend.gpu.context import Context
 from deuteron.backend.gpu.elements import bits_type
 from deuteron.backend.gpu.fragment import Fragment, Operand, registers_of
@@ -51,15 +56,27 @@ def as_offsets(initial: Sequence[Operand], steps: Steps) -> list[Operand]:
     return [const("i64", 0) if index in steps else operand for index, operand in enumerate(initial)]
 
 
-def as_pointers(ctx: Context, initial: Sequence[Operand], carried: Sequence[Operand], steps: Steps) -> list[Operand]:
+def as_pointers(
+    ctx: Context, loop: scf.ForOp, initial: Sequence[Operand], carried: Sequence[Operand], steps: Steps
+) -> list[Operand]:
     """What the loop's body, or what follows the loop, takes for what is carried."""
-    pairs = enumerate(zip(initial, carried, strict=True))
-    return [_moved(ctx, first, value) if index in steps else value for index, (first, value) in pairs]
+    values = zip(loop.body.block.args[1:], initial, carried, strict=True)
+    return [
+        _moved(ctx, argument, first, value) if index in steps else value
+        for index, (argument, first, value) in enumerate(values)
+    ]
 
 
-def _moved(ctx: Context, pointers: Fragment, offset: Value) -> Fragment:
-    opaque = ctx.isa.opaque(ctx.b, offset)
-    return pointers.map(lambda pointer: ctx.b.gep("i8", pointer, opaque))
+def _moved(ctx: Context, argument: SSAValue, pointers: Fragment, offset: Value) -> Fragment:
+    """Those that are not known to be so far from another one."""
+    opaque, b = ctx.isa.opaque(ctx.b, offset), ctx.b
+    moved: dict[int, Value] = {}
+    for register, (leader, distance) in enumerate(leaders(pointers.layout, ctx.info.of(argument))):
+        if register == leader:
+            moved[register] = b.gep("i8", pointers.registers[register], opaque)
+        else:
+            moved[register] = b.gep("i8", moved[leader], const("i64", distance))
+    return Fragment(pointers.layout, tuple(moved[register] for register in range(len(pointers.registers))))
 
 
 def advanced(b: Builder, carried: Sequence[Operand], following: Sequence[Operand], steps: Steps) -> list[Operand]:

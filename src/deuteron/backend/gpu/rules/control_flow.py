@@ -64,9 +64,9 @@ def for_(ctx: Context, op: Operation, start: Value, stop: Value, step: Value, *i
     entering = as_offsets(initial, steps)
     with ctx.b.loop(start, stop, step, _flat(ctx, entering), block.args[0].name_hint or "i", metadata) as loop:
         carried = _unflat(ctx, entering, loop.carried)
-        following = ctx.run(block, [loop.index, *as_pointers(ctx, initial, carried, steps)])
+        following = ctx.run(block, [loop.index, *as_pointers(ctx, op, initial, carried, steps)])
         loop.next(*_flat(ctx, advanced(ctx.b, carried, following, steps)))
-    return as_pointers(ctx, initial, _unflat(ctx, entering, loop.results), steps)
+    return as_pointers(ctx, op, initial, _unflat(ctx, entering, loop.results), steps)
 
 
 def _has_any(block: Block, kinds: tuple[type[Operation], ...]) -> bool:

@@ -21,7 +21,9 @@ from deuteron.analysis.axis_analysis import AxisInfoAnalysis
 from deuteron.ir.effects import GLOBAL, ORDER, ORDER_OWN, first_in_order
 from deuteron.ir.nested import nested_ops
 from deuteron.ir.tt.function import FuncOp
+from deuteron.ir.ttg.shared import LocalLoadOp
 from deuteron.ir.ttg.warp_specialize import SPECIALIZED
+from deuteron.ir.ttng.warp_group_dot import WarpGroupDotOp
 from deuteron.layout.wgmma import WARPGROUP
 from deuteron.machine.gpu import GPUConfig
 from deuteron.passes.gpu.pipelining.chained_dots import dots_to_delay
@@ -73,8 +75,16 @@ class ChooseSpecialized(Optimisation):
         """
         for_two = self.config.machine.registers.count // (2 * self.config.num_threads)
         is_alone = dot_registers(func.body.block) + OTHER_REGISTERS > for_two
-        overlaps = _has_dots_to_delay(plans, self.config)
+        overlaps = _computes_operands(plans) or _has_dots_to_delay(plans, self.config)
         return (overlaps or all(map(_goes_on, plans))) and is_alone and not loads_besides(plans)
+
+
+def _computes_operands(plans: Sequence[RingPlan]) -> bool:
+    """Whether threads compute operands, in registers, of what a loop reads from rings."""
+    readers = {reader for plan in plans for bundle in plan.bundles for reader in bundle.readers}
+    dots = [reader for reader in readers if isinstance(reader, WarpGroupDotOp)]
+    steps = any(isinstance(dot.c.owner, WarpGroupDotOp) and dot.c.owner in readers for dot in dots)
+    return steps and any(isinstance(reader, LocalLoadOp) for reader in readers)
 
 
 def _has_dots_to_delay(plans: Sequence[RingPlan], config: GPUConfig) -> bool:

@@ -151,10 +151,13 @@ def _requested_registers(default: Block, plans: Iterable[RingPlan], config: GPUC
 
 
 def dot_registers(block: Block) -> int:
-    """The registers of a thread for what dots add up, and take from registers, at most in one loop."""
+    """The registers of a thread for what dots add up, and take from registers, at most in one loop. What a dot gives to
+    be added to is in the same registers.
+    """
     loops: dict[Operation, int] = {}
     for dot in (op for outer in block.ops for op in nested_ops(outer, WarpGroupDotOp)):
-        tiles = [value.type for value in (dot.a, dot.result) if is_tile(value.type)]
+        is_step = isinstance(dot.c.owner, WarpGroupDotOp)
+        tiles = [value.type for value in ([dot.a] if is_step else [dot.a, dot.result]) if is_tile(value.type)]
         words = sum(layout_of(tile).in_size(REGISTER) * byte_width_of(tile) // 4 for tile in tiles)
         loops[dot.parent_op()] = loops.get(dot.parent_op(), 0) + words
     return max(loops.values(), default=0)
