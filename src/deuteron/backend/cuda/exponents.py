@@ -139,7 +139,13 @@ class _Exponents:
         word, part = number.word, number.shift // WORD_BITS * WORD_BITS
         if bit_width(word.type) > WORD_BITS:
             word = self._b.trunc(self._once("lshr", word, part), "i32")
-        return replace(number, word=self._b.zext(word, "i32"), shift=number.shift - part)
+        return replace(number, word=self._wide(word), shift=number.shift - part)
+
+    def _wide(self, word: Value) -> Value:
+        key = "zext", word, WORD_BITS
+        if key not in self._words:
+            self._words[key] = self._b.zext(word, "i32")
+        return self._words[key]
 
     def _placed(self, number: Field, room: int) -> Field:
         """In a word of 32 bits in which the bits have room, counted from the byte in which they begin."""
