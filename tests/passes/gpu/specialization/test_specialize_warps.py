@@ -305,3 +305,28 @@ def two_accumulators(a, b, out, n, M: tl.constexpr, N: tl.constexpr):
         second = tl.dot(x, z, second)
     tl.store(out + rows[:, None] * N + columns[None, :], first)
     tl.store(out + rows[:, None] * N + half[None, :], second)
+
+
+@deuteron.jit
+def weights(a, w, out, n, M: tl.constexpr, N: tl.constexpr, K: tl.constexpr):
+    rows, columns, ks = tl.arange(0, M), tl.arange(0, N), tl.arange(0, K)
+    acc = tl.zeros((M, N), tl.float32)
+    for step in range(n):
+        x = tl.load(a + step * K + rows[:, None] * 4096 + ks[None, :])
+        y = tl.load(w + step * K + ks[:, None] + columns[None, :] * 4096)
+        acc = tl.dot(x, y.to(tl.float16), acc)
+    tl.store(out + rows[:, None] * N + columns[None, :], acc)
+
+
+@pytest.mark.parametrize(("m", "n", "expected"), [(256, 128, True), (128, 256, True), (128, 128, False)])
+def test_where_threads_compute_operands(m, n, expected):
+    """Two programs on a multiprocessor overlap by themselves."""
+    bytes = np.zeros(1 << 20, np.int8)
+    arrays = np.zeros(1 << 20, np.float16), bytes, np.zeros(m * n, np.float32)
+    kernel = compile_for("cuda:90", weights, *arrays, 4, M=m, N=n, K=64, num_warps=8)
+    assert is_specialized(kernel) is expected
+    assert kernel.metadata.resources["spill_bytes"] == 0 and not kernel.metadata.resources["warnings"]
+    if expected:
+        default, _ = regions(kernel)
+        assert default.count("wait") == 2 and default.count("dot") == 4 and default.count("dot wait") == 1
+        assert default.index("arrive") > default.index("dot wait")

@@ -7,7 +7,7 @@ registers          where accumulators need more than a launch gives, the partiti
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 from xdsl.ir import Block, Operation, SSAValue
 
@@ -35,6 +35,8 @@ from deuteron.passes.rewrite import erase
 COPYING_WARPS = 4
 # Of a thread, besides what dots add up, where nothing else is kept; of a thread that copies. Not measured.
 SPARE_REGISTERS, FEWEST_REGISTERS = 24, 40
+# Besides, where some tiles are copied by threads and others by TMA: with 40, weights of 8 bits spill 12 bytes.
+BOTH_KINDS = 8
 
 
 class Specialization:
@@ -136,18 +138,19 @@ def _last_access(views: Sequence[SSAValue], block: Block) -> Operation:
     return [op for op in block.ops if op in accesses][-1]
 
 
-def _requested_registers(default: Block, plans: Iterable[RingPlan], config: GPUConfig) -> list[int]:
-    """What the copying warps are left with, where accumulators need more registers than a launch gives each thread: two
-    for the pointer of each copy, and some.
+def _requested_registers(default: Block, plans: Collection[RingPlan], config: GPUConfig) -> list[int]:
+    """What the copying warps are left with, where the others need more registers than a launch gives each thread: two
+    for the pointer of each copy, and some; more where there are copies of both kinds.
     """
     machine, copying_threads = config.machine, COPYING_WARPS * config.machine.warp_size
     at_launch = machine.registers.count // (config.num_threads + copying_threads)
-    if dot_registers(default) + SPARE_REGISTERS <= at_launch:
+    if dot_registers(default) + computing_registers(default) + SPARE_REGISTERS <= at_launch:
         return []
     filled_by_threads = [plan for plan in plans if not plan.is_filled_by_tma]
     copies = sum(plan.slot_bytes for plan in filled_by_threads) // (max(machine.async_copy_bytes) * copying_threads)
+    of_both = BOTH_KINDS if 0 < len(filled_by_threads) < len(plans) else 0
     unit = machine.register_move_unit
-    return [max(-(-(2 * copies + SPARE_REGISTERS) // unit) * unit, FEWEST_REGISTERS)]
+    return [max(-(-(2 * copies + SPARE_REGISTERS) // unit) * unit, FEWEST_REGISTERS) + of_both]
 
 
 def dot_registers(block: Block) -> int:
@@ -161,3 +164,10 @@ def dot_registers(block: Block) -> int:
         words = sum(layout_of(tile).in_size(REGISTER) * byte_width_of(tile) // 4 for tile in tiles)
         loops[dot.parent_op()] = loops.get(dot.parent_op(), 0) + words
     return max(loops.values(), default=0)
+
+
+def computing_registers(block: Block) -> int:
+    """The registers of a thread for what operands of dots are computed of: as many as they take themselves."""
+    dots = (op for outer in block.ops for op in nested_ops(outer, WarpGroupDotOp))
+    steps = [dot.a.type for dot in dots if is_tile(dot.a.type) and isinstance(dot.c.owner, WarpGroupDotOp)]
+    return sum(layout_of(tile).in_size(REGISTER) * byte_width_of(tile) // 4 for tile in steps)
