@@ -1,7 +1,7 @@
 """How much shared memory an op needs for itself while it runs, and how its threads wait for each other then.
 
     convert_layout    the tile or a part of it, where the route goes through shared memory
-    reduce, scan      one partial result for each warp along the axis (reduce), for each thread (scan)
+    reduce, scan      one partial result for each warp along the axis (reduce), totals for each thread (scan)
     gather            the source, where warps do not find all they take in their own registers: its registers as they
                       are, where elements are exchanged in pairs
     histogram         the bins
@@ -18,6 +18,7 @@ from math import prod
 
 from xdsl.ir import Attribute, Operation
 
+from deuteron.analysis.along_axis import axis_bits, num_exchanged
 from deuteron.analysis.descriptor_buffers import block_buffer, block_bytes
 from deuteron.analysis.index_bits import exchange_mask
 from deuteron.analysis.shared_conversion import SharedConversion, plan_conversion
@@ -54,18 +55,6 @@ def shared_conversion_of(op: ConvertLayoutOp) -> SharedConversion:
     return plan_conversion(layout_of(op.src.type), layout_of(op.result.type), 8 * byte_width_of(op.src.type))
 
 
-def axis_bits(layout: LinearLayout, axis: int, in_name: str) -> list[int]:
-    """The bits of an input that move along an axis, without those that hold replicas; each moves along it alone."""
-    free = layout.free_bits()[in_name]
-    found = []
-    for bit, basis in enumerate(layout.of(in_name)):
-        if basis[axis] and not free >> bit & 1:
-            if any(entry for other, entry in enumerate(basis) if other != axis) or basis[axis].bit_count() != 1:
-                raise ValueError(f"bit {bit} of {in_name} moves along several dimensions: {basis}")
-            found.append(bit)
-    return found
-
-
 def reduce_partials(op: ReduceOp) -> int:
     """How many warps hold a part of each result."""
     return 1 << len(axis_bits(layout_of(op.srcs[0].type), op.axis.value.data, WARP))
@@ -85,9 +74,9 @@ def _result_shape(op: ReduceOp) -> tuple[int, ...]:
 
 
 def scan_offsets(op: ScanOp) -> list[int]:
-    """Where the block totals of each operand begin, for one for each thread and register; the last is the end."""
+    """Where the totals of each operand that warps exchange begin, rows of one for each thread; the last is the end."""
     layout = layout_of(op.srcs[0].type)
-    count = layout.in_size(REGISTER) << layout.in_bits(LANE) + layout.in_bits(WARP)
+    count = num_exchanged(layout, op.axis.value.data) << layout.in_bits(LANE) + layout.in_bits(WARP)
     offsets = [0]
     for src in op.srcs:
         offsets.append(offsets[-1] + _aligned(count * byte_width_of(src.type)))
@@ -149,8 +138,7 @@ def scratch_bytes(op: Operation) -> int:
     if isinstance(op, ReduceOp):
         return reduce_offsets(op)[-1] if reduce_partials(op) > 1 else 0
     if isinstance(op, ScanOp):
-        crosses_warps = axis_bits(layout_of(op.srcs[0].type), op.axis.value.data, WARP)
-        return scan_offsets(op)[-1] if crosses_warps else 0
+        return scan_offsets(op)[-1]
     if isinstance(op, GatherOp):
         return _gathered_bytes(op)
     if isinstance(op, HistogramOp):

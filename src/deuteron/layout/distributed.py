@@ -70,6 +70,25 @@ def default_blocked(
     return blocked(shape, size_per_thread, threads, warps, order)
 
 
+def in_columns(
+    shape: Sequence[int], num_warps: int, axis: int, fast: int, vector: int, warp_size: int = 32
+) -> LinearLayout:
+    """As few threads along an axis as are needed to keep all busy, each with a column of elements that follow each
+    other, and `vector` neighbours of the fastest dimension.
+
+    in_columns([8, 32], 1, axis=0, fast=1, vector=2), 16 lanes along a row: lanes 0 to 15 have the first four rows
+    """
+    order = [fast, *(one for one in reversed(range(len(shape))) if one not in (axis, fast)), axis]
+    size_per_thread = [1] * len(shape)
+    size_per_thread[fast] = vector
+    remaining = [max(extent // size, 1) for extent, size in zip(shape, size_per_thread, strict=True)]
+    threads = _deal(warp_size, remaining, order)
+    remaining = [max(r // t, 1) for r, t in zip(remaining, threads, strict=True)]
+    warps = _deal(num_warps, remaining, order)
+    size_per_thread[axis] = max(remaining[axis] // warps[axis], 1)
+    return blocked(shape, size_per_thread, threads, warps, order)
+
+
 def transposing_blocked(
     shape: tuple[int, int], num_warps: int, read_along: int, vector: int, depth: int, warp_size: int = 32
 ) -> LinearLayout:

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from deuteron.backend import ttir
 from deuteron.backend.cuda.fit_registers import assemble_to_fit
 from deuteron.backend.cuda.nvdisasm import disassemble, has_disassembler
+from deuteron.backend.cuda.pair_products import pair_products
 from deuteron.backend.cuda.ptxas import has_ptxas, ptxas_version, start_assembler
 from deuteron.backend.cuda.ptxas_process import AssemblerProcess
 from deuteron.backend.cuda.target import WARP_SIZE, Architecture, architecture
@@ -82,7 +83,7 @@ def _emit_ptx(llir: str, unit: Unit) -> Made:
         assembler = start_assembler(target.name, unit.options.enable_fp_fusion) if has_ptxas() else None
         if assembler is not None:
             on_failure.callback(assembler.stop)
-        text = widen_products(emit_ptx(llir, target.name, target.ptx_version))
+        text = widen_products(pair_products(emit_ptx(llir, target.name, target.ptx_version)))
         on_failure.pop_all()
     return Made(_PTX(text, assembler))
 

@@ -56,7 +56,7 @@ def loop(starts: str, arguments: str, results: int, body: str) -> str:
 def homes_of(body: str) -> dict[str, LinearLayout | None]:
     module = parse_kernel("%p: !tt.ptr<f32>, %n: i32, %c: i1", SETUP + body)
     func = next(op for op in module.ops if isinstance(op, FuncOp))
-    homes = Homes(func, AxisInfoAnalysis(func), CONFIG)
+    homes = Homes(func, AxisInfoAnalysis(func), CONFIG, {})
 
     class Named(dict):
         def __missing__(self, name: str) -> LinearLayout | None:
@@ -109,7 +109,7 @@ def test_a_dot_is_at_home_where_it_is_accumulated():
             : ({HALVES}, {HALVES}, {TILE}) -> {TILE}""",
     )
     func = next(op for op in module.ops if isinstance(op, FuncOp))
-    homes, dot = Homes(func, AxisInfoAnalysis(func), CONFIG), value_named(module, "d")
+    homes, dot = Homes(func, AxisInfoAnalysis(func), CONFIG, {}), value_named(module, "d")
     warps = [2, 2]
     assert homes.get(dot) == mma_v2_accumulator([64, 64], warps)
     a, b = (mma_v2_operand([64, 64], warps, index, 16) for index in range(2))

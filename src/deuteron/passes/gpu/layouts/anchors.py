@@ -60,9 +60,8 @@ def memory_layout(
     size = byte_width_of(pointee_of(pointer.type))
     fast = order[0]
     per_thread = max(_num_elements(shape) // config.num_threads, 1)
-    aligned = max(axis_info.divisibility[fast] // size, 1)
     busy = max(per_thread, least_bytes // size)
-    vector = min(axis_info.contiguity[fast], aligned, MAX_BYTES // size, busy, shape[fast])
+    vector = min(num_neighbours(pointer, fast, info), busy, shape[fast])
     if len(shape) == 2 and stored_along not in (None, fast):
         vector = min(vector, max(per_thread * size // WORD_BYTES, 1))
         depth = min(MAX_BYTES // size, per_thread // vector, shape[stored_along])
@@ -77,6 +76,12 @@ def block_layout(type: Attribute, config: GPUConfig) -> LinearLayout:
     vector = min(MAX_BYTES // byte_width_of(type), per_thread, shape[-1])
     order = list(reversed(range(len(shape))))
     return default_blocked(shape, config.num_warps, order, vector, config.machine.warp_size)
+
+
+def num_neighbours(pointer: SSAValue, axis: int, info: AxisInfoAnalysis) -> int:
+    """How many elements that are neighbours along an axis one access may take."""
+    axis_info, size = info.of(pointer), byte_width_of(pointee_of(pointer.type))
+    return min(axis_info.contiguity[axis], max(axis_info.divisibility[axis] // size, 1), MAX_BYTES // size)
 
 
 def contiguous_order(axis_info: AxisInfo, shape: tuple[int, ...]) -> list[int]:

@@ -9,7 +9,9 @@ demanded in another layout than its home is converted right after it is made:
                                              ->     %x1 = "ttg.convert_layout"(%x) -> tensor<64x64xf16, operand of mma>
     %d = "tt.dot"(%x, %y, %c)                       %d = "tt.dot"(%x1, %y1, %c)
 
-Loads that are needed in another layout only are done in that one, where this costs less (loads_in_place.py).
+Loads that are needed in another layout only are done in that one, where this costs less (loads_in_place.py), and
+stores in that in which they find what they store (stores_in_place.py); what is scanned is loaded in columns
+(scanned_loads.py).
 It does not look for cheaper places for conversions; later passes do.
 """
 
@@ -38,6 +40,8 @@ from deuteron.machine.gpu import GPUConfig
 from deuteron.passes.gpu.dot_instructions import remark_dots
 from deuteron.passes.gpu.layouts.homes import Homes, Layouts
 from deuteron.passes.gpu.layouts.loads_in_place import loads_in_place
+from deuteron.passes.gpu.layouts.scanned_loads import scanned_loads
+from deuteron.passes.gpu.layouts.stores_in_place import stores_in_place
 
 
 def _control_flow_blocks(op: Operation) -> list[Block]:
@@ -149,14 +153,22 @@ class _Rewrite:
 
 
 def _find_layouts(func: FuncOp, config: GPUConfig) -> tuple[Homes, _Demands]:
-    """Once more where loads are to be done in the layouts in which they turn out to be needed."""
+    """Once more where accesses are to be done in the layouts in which they turn out to be needed.
+
+    Stores first: a load that is narrowed could go where its store is, but would then read with gaps between lanes.
+    """
     info = AxisInfoAnalysis(func)
-    homes = Homes(func, info, config)
+    placed: dict[Operation, LinearLayout] = {**scanned_loads(func, info, config)}
+    homes = Homes(func, info, config, placed)
+    stores = stores_in_place(func, homes, info)
+    if stores:
+        placed |= stores
+        homes = Homes(func, info, config, placed)
     demands = _Demands(func, homes)
     loads = loads_in_place(func, homes, demands.by, info)
     if not loads:
         return homes, demands
-    homes = Homes(func, info, config, loads)
+    homes = Homes(func, info, config, {**placed, **loads})
     return homes, _Demands(func, homes)
 
 

@@ -50,10 +50,10 @@ class Homes:
         func: FuncOp,
         info: AxisInfoAnalysis,
         config: GPUConfig,
-        loads: Mapping[LoadOp, LinearLayout] | None = None,
+        placed: Mapping[Operation, LinearLayout],
     ):
-        """`loads` are those that have other layouts than coalesced ones."""
-        self._loads = loads or {}
+        """`placed` are loads and stores that have other layouts than coalesced ones."""
+        self._placed = placed
         self._info = info
         self._config = config
         self._written = written_arguments(func)
@@ -106,8 +106,8 @@ class Homes:
     def _memory(self, op: Operation) -> LinearLayout | None:
         if not is_tile(op.operands[0].type):
             return None
-        if op in self._loads:
-            return self._loads[op]
+        if op in self._placed:
+            return self._placed[op]
         # What dots read may be copied into shared memory ahead: at least so many bytes at once.
         copied = isinstance(op, LoadOp) and feeds_dot(op.result)
         least = min(self._config.machine.async_copy_bytes, default=0) if copied else 0

@@ -1,0 +1,72 @@
+"""Which registers, lanes and warps a layout spreads along an axis, and the order in which they take part in a scan.
+
+    64 rows, four in a thread, eight lanes and two warps along them:
+
+    weight        1  2  | 4  8  16  | 32        Phase("register", (0, 1)), Phase("lane", (2, 3, 4)), Phase("warp", (0,))
+    moved by      r0 r1 | l2 l3 l4  | w0
+
+The bits of a phase ascend, so that they are a number. Warps take part three bits at a time: each reads what all wrote.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from deuteron.layout.linear import LANE, REGISTER, WARP, LinearLayout
+
+WARP_BITS_TOGETHER = 3
+
+
+def axis_bits(layout: LinearLayout, axis: int, in_name: str) -> list[int]:
+    """The bits of an input that move along an axis, without those that hold replicas; each moves along it alone."""
+    free = layout.free_bits()[in_name]
+    found = []
+    for bit, basis in enumerate(layout.of(in_name)):
+        if basis[axis] and not free >> bit & 1:
+            if any(entry for other, entry in enumerate(basis) if other != axis) or basis[axis].bit_count() != 1:
+                raise ValueError(f"bit {bit} of {in_name} moves along several dimensions: {basis}")
+            found.append(bit)
+    return found
+
+
+@dataclass(frozen=True)
+class Phase:
+    """Bits of one input of a layout, in the order of what they add to the position."""
+
+    in_name: str
+    bits: tuple[int, ...]
+
+    @property
+    def mask(self) -> int:
+        return sum(1 << bit for bit in self.bits)
+
+    def takes(self, in_name: str, bit: int) -> bool:
+        """Whether a bit that comes next belongs to it."""
+        has_room = in_name != WARP or len(self.bits) < WARP_BITS_TOGETHER
+        return in_name == self.in_name and bit > self.bits[-1] and has_room
+
+
+def scan_phases(layout: LinearLayout, axis: int) -> list[Phase]:
+    """Without bits that hold replicas. Each bit moves along one dimension."""
+    steps = [
+        (layout.of(in_name)[bit][axis], in_name, bit)
+        for in_name in (REGISTER, LANE, WARP)
+        for bit in axis_bits(layout, axis, in_name)
+    ]
+    phases: list[Phase] = []
+    for _, in_name, bit in sorted(steps):
+        if phases and phases[-1].takes(in_name, bit):
+            phases[-1] = Phase(in_name, (*phases[-1].bits, bit))
+        else:
+            phases.append(Phase(in_name, (bit,)))
+    return phases
+
+
+def num_exchanged(layout: LinearLayout, axis: int) -> int:
+    """How many totals a thread gives to other warps at once, at most."""
+    count = layout.in_size(REGISTER) >> layout.free_bits()[REGISTER].bit_count()
+    most = 0
+    for phase in scan_phases(layout, axis):
+        count >>= len(phase.bits) if phase.in_name == REGISTER else 0
+        most = max(most, count if phase.in_name == WARP else 0)
+    return most

@@ -1,0 +1,89 @@
+"""Loads and stores in other layouts than coalesced ones: what is scanned, what is stored where it is."""
+
+import numpy as np
+import pytest
+from backend.cuda.launching import aligned, emulate, instructions_with
+
+import deuteron
+import deuteron.language as tl
+
+X = aligned(np.zeros(1 << 14, np.float32))
+
+
+@deuteron.jit
+def narrowed(x, out, n, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(out + i, tl.load(x + i, mask=i < n, other=0).to(tl.int8), mask=i < n)
+
+
+def test_what_is_narrowed_is_stored_where_it_is(rng):
+    """Four integers of 32 bits in a load; as bytes four in a store, where 16 would go."""
+    x, out = aligned(rng.integers(-99, 99, 4096).astype(np.int32)), aligned(np.zeros(4096, np.int8))
+    kernel = emulate(narrowed, x, out, 4096 - 16, BLOCK=2048, grid=(2,))
+    np.testing.assert_array_equal(out, np.where(np.arange(4096) < 4080, x, 0))
+    assert kernel.metadata.shared == 0
+    assert len(instructions_with(kernel, "ld.global")) == len(instructions_with(kernel, "st.global")) == 4
+
+
+@deuteron.jit
+def transposed(x, out, M: tl.constexpr, N: tl.constexpr):
+    i, j = tl.arange(0, M), tl.arange(0, N)
+    tl.store(out + j[:, None] * M + i[None, :], tl.trans(tl.load(x + i[:, None] * N + j[None, :])))
+
+
+def test_what_would_be_scattered_is_converted(rng):
+    x, out = aligned(rng.integers(-99, 99, (64, 64)).astype(np.int32)), aligned(np.zeros((64, 64), np.int32))
+    kernel = emulate(transposed, x, out, M=64, N=64)
+    np.testing.assert_array_equal(out, x.T)
+    assert kernel.metadata.shared > 0
+
+
+@deuteron.jit
+def found_places(places, x, out, BLOCK: tl.constexpr):
+    """Addresses that are loaded, four in a thread, beside bytes that are loaded sixteen at once."""
+    i = tl.arange(0, BLOCK)
+    tl.store(out + tl.load(places + i), tl.load(x + i))
+
+
+def test_addresses_that_are_loaded_stay_where_they_are(rng):
+    order = aligned(rng.permutation(2048).astype(np.int32))
+    x, out = aligned(rng.integers(-99, 99, 2048).astype(np.int8)), aligned(np.zeros(2048, np.int8))
+    emulate(found_places, order, x, out, BLOCK=2048)
+    np.testing.assert_array_equal(out[order], x)
+
+
+@deuteron.jit
+def multiply(a1, b1, a2, b2):
+    return a1 * a2, b1 * a2 + b2
+
+
+@deuteron.jit
+def recurrence(a, b, out, stride, n, TIME: tl.constexpr, BLOCK: tl.constexpr):
+    t, columns = tl.arange(0, TIME), tl.arange(0, BLOCK)
+    h = tl.zeros([BLOCK], tl.int32)
+    for start in range(0, n, TIME):
+        places = (start + t)[:, None] * stride + columns[None, :]
+        mask = (start + t < n)[:, None]
+        x, y = tl.load(a + places, mask=mask, other=1), tl.load(b + places, mask=mask, other=0)
+        factors, sums = tl.associative_scan((x.to(tl.int32), y.to(tl.int32)), 0, multiply)
+        result = factors * h[None, :] + sums
+        tl.store(out + places, result, mask=mask)
+        h = tl.sum(tl.where((t == TIME - 1)[:, None], result, 0), 0)
+
+
+@pytest.mark.parametrize(
+    ("time", "block", "stride", "shuffles"),
+    [(32, 64, 64, 0), (32, 32, 64, 1), (16, 16, 16, 1), (32, 64, 67, 0), (8, 256, 256, 0)],
+)
+def test_columns_are_scanned_by_few_threads(rng, time, block, stride, shuffles):
+    n = 3 * time - 5
+    a, b = (aligned(rng.integers(-3, 4, (n, stride)).astype(np.int16)) for _ in range(2))
+    out = aligned(np.zeros((n, stride), np.int32))
+    kernel = emulate(recurrence, a, b, out, stride, n, TIME=time, BLOCK=block)
+    h, expected = np.zeros(block, np.int32), np.zeros((n, stride), np.int32)
+    for t in range(n):
+        h = h * a[t, :block] + b[t, :block]
+        expected[t, :block] = h
+    np.testing.assert_array_equal(out, expected)
+    # Of the scan; of where a row comes after the first one, and of the sum for the next iteration, none.
+    assert bool(instructions_with(kernel, "shfl.sync.idx")) == bool(shuffles)
