@@ -126,8 +126,8 @@ REFUSED = r"""
 #include <stdio.h>
 
 int main(void) {
-  float x[64] = {0};
-  char text[40], *odd = (char *)x + 1;
+  float x[64] = {0}, out[65] = {0};
+  char text[40], *odd = (char *)out + 1;
   printf("%d ", (int)add_checked(NULL, x, x, odd, 9, 256, 256, 200, DEUTERON_ANY_ALGO, text, sizeof text));
   printf("%s|", text);
   printf("%d ", (int)add_checked(NULL, x, x, x, 9, 256, 256, 256, 2, text, sizeof text));

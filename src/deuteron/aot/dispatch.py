@@ -20,6 +20,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from deuteron.aot.apart_code import apart_text
 from deuteron.aot.c_types import STREAM, declaration, kernel_declarations
 from deuteron.aot.checked_code import is_checked
 from deuteron.aot.checked_params import checked_params
@@ -28,7 +29,7 @@ from deuteron.aot.metadata import KernelRecord, ParamRecord
 from deuteron.aot.naming import identifier, value_identifier
 from deuteron.aot.queries import REASON, conditions, question, select_head, select_source
 from deuteron.aot.symbols import declaration_of, digest_of, plain_names
-from deuteron.aot.templates import comment_text, render, runtime_source
+from deuteron.aot.templates import comment_lines, comment_text, render, runtime_source
 from deuteron.aot.tuned import Table, logarithm
 
 Algos = Sequence[Sequence[KernelRecord]]
@@ -96,6 +97,7 @@ class Chooser:
             constants=",\n".join(f"  {constant} = {i}" for i, constant in enumerate(algo_constants(name, algos))),
             launches="\n".join(declared[:3]),
             default=_default_described(self.tables.get(name)),
+            apart=comment_lines(apart_text(records_of(algos))),
             select=declared[3],
             supports=declared[4],
             maintenance="\n".join(declared[5:7]),

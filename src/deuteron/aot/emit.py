@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
+from deuteron.aot.apart_code import apart_text
 from deuteron.aot.c_types import kernel_declarations
 from deuteron.aot.metadata import KernelRecord, ParamRecord
 from deuteron.aot.targets import c_target
 from deuteron.aot.targets.target import LIBRARY_TYPES, KernelCode
-from deuteron.aot.templates import comment_text, render, runtime_source
+from deuteron.aot.templates import comment_lines, comment_text, render, runtime_source
 
 
 def kernel_files(code: KernelCode) -> dict[Path, str]:
@@ -40,6 +41,7 @@ def kernel_header(record: KernelRecord, is_library: bool = False) -> str:
         grid=comment_text(record.grid),
         function=record.function,
         launch=kernel_declarations(record)[0],
+        apart=comment_lines(apart_text([record])),
         maintenance="\n".join(kernel_declarations(record)[1:]),
     )
 

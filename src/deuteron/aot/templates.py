@@ -7,11 +7,13 @@ comment_text("'a*/b'")                           what may stand in a comment
 
 from __future__ import annotations
 
+import textwrap
 from pathlib import Path
 from string import Template
 
 _TEMPLATES = Path(__file__).parent / "templates"
 _RUNTIME = Path(__file__).parent / "runtime"
+_COMMENT_WIDTH = 104
 
 
 def render(template: str, /, **values: object) -> str:
@@ -23,6 +25,11 @@ def runtime_source(*names: str) -> str:
     """The text of runtime files, one after the other, without their includes of each other."""
     lines = [line for name in names for line in (_RUNTIME / name).read_text().splitlines(keepends=True)]
     return "".join(line for line in lines if not line.startswith('#include "'))
+
+
+def comment_lines(text: str) -> str:
+    """A sentence as further lines of a comment; nothing of nothing."""
+    return "".join(f"\n   {line}" for line in textwrap.wrap(comment_text(text), _COMMENT_WIDTH))
 
 
 def comment_text(text: str) -> str:

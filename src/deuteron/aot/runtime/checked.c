@@ -71,6 +71,29 @@ static int deuteron_span_of(const deuteron_access *access, uint64_t address, con
   return found;
 }
 
+/* Whether two arrays overlap; where one is not known it is taken not to. */
+__attribute__((unused)) static int deuteron_meet(const deuteron_span *first, const deuteron_span *second, int or_equal) {
+  if (!first->address || !second->address || !first->num_bytes || !second->num_bytes)
+    return 0;
+  if (or_equal && first->address == second->address)
+    return 0;
+  return first->address < second->address ? second->address - first->address < first->num_bytes
+                                          : first->address - second->address < second->num_bytes;
+}
+
+/* Writes that they do into a text of `size` bytes, and returns a status. */
+__attribute__((unused)) static deuteron_status deuteron_overlap(const char *kernel, const char *first,
+                                                                const char *second, char *text, uint64_t size) {
+  deuteron_message message;
+  message.text = text;
+  message.size = text ? size : 0;
+  message.used = 0;
+  deuteron_add(&message, "error: arguments '%s' and '%s' of kernel '%s' overlap, and its code takes them to be apart. ", first,
+               second, kernel);
+  deuteron_add(&message, "Compile it with -O may_alias=True");
+  return DEUTERON_ERROR_INVALID_VALUE;
+}
+
 /* Writes what was told of an access or assertion into a text of `size` bytes, and returns it as a status. */
 __attribute__((unused)) static deuteron_status deuteron_describe(const char *kernel, const deuteron_access *accesses,
                                                                  const char *const *names, const deuteron_span *spans,

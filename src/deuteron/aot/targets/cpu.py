@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from deuteron.aot.apart_code import apart_code
 from deuteron.aot.assembly import assembly_block
 from deuteron.aot.c_text import c_string
 from deuteron.aot.c_types import checked_declaration, launch_declaration
@@ -114,6 +115,13 @@ def _checked_source(code: KernelCode, checked: CompiledKernel, architecture: str
         args=", ".join([*(f"&{param.c_name}" for param in record.arguments), "&deuteron_block"]),
         **grid,
         spans=span_code(record.arguments, more.sizes),
+        apart=apart_code(
+            record.kernel,
+            (*record.apart, *metadata.apart),
+            pointers(record.arguments),
+            more.message,
+            more.message_size,
+        ),
         message=more.message,
         message_size=more.message_size,
         scratch_bytes=metadata.scratch_bytes,

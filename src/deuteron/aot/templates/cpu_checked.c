@@ -39,7 +39,7 @@ ${accesses}      {NULL, NULL, NULL, NULL, 0, 0, 0},
   if (deuteron_result != DEUTERON_SUCCESS)
     return deuteron_result;
   deuteron_block.told = deuteron_begin;
-${spans}  deuteron_result = deuteron_launch_v2(${symbol}, deuteron_args, deuteron_grid, ${scratch_bytes});
+${spans}${apart}  deuteron_result = deuteron_launch_v2(${symbol}, deuteron_args, deuteron_grid, ${scratch_bytes});
   if (!deuteron_block.told.stop)
     return deuteron_result;
   return deuteron_describe("${kernel}", deuteron_accesses, deuteron_names, deuteron_block.spans, ${num_spans},

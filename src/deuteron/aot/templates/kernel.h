@@ -11,7 +11,7 @@ extern "C" {
 
 /* Kernel ${kernel}(${signature}),
    compiled for ${target}, grid: ${grid}.
-   Runs the kernel; an empty grid succeeds and launches nothing. Any thread may call it at any time. */
+   Runs the kernel; an empty grid succeeds and launches nothing. Any thread may call it at any time.${apart} */
 ${launch}
 
 /* Loading is optional: it moves what the first launch would do to an earlier time. Unload when done. */
