@@ -329,4 +329,5 @@ def test_where_threads_compute_operands(m, n, expected):
     if expected:
         default, _ = regions(kernel)
         assert default.count("wait") == 2 and default.count("dot") == 4 and default.count("dot wait") == 1
-        assert default.index("arrive") > default.index("dot wait")
+        waited = default.index("dot wait")
+        assert default[:waited].count("arrive") == default[waited:].count("arrive") == 1, "words are read earlier"
