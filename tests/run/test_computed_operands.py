@@ -43,7 +43,16 @@ def scaled_product(
 @pytest.mark.parametrize("element", ELEMENTS)
 @pytest.mark.parametrize(("m", "block_n", "num_warps"), [(16, 32, 4), (64, 64, 4), (64, 128, 8)])
 def test_narrow_weights(executor, rng, element, by_k, m, block_n, num_warps):
-    n, k, block_k = 56, 128, 64
+    check_narrow_weights(rng, element, by_k, m, block_n, num_warps)
+
+
+def test_narrow_weights_by_specialised_warps(executor, rng):
+    """Of so many sums a multiprocessor has the registers for one program only."""
+    check_narrow_weights(rng, "int8", True, 256, 128, 8, k=256)
+
+
+def check_narrow_weights(rng, element, by_k, m, block_n, num_warps, k=128):
+    n, block_k = 56, 64
     a, scales = (
         rng.standard_normal((m, k)).astype(np.float16),
         rng.standard_normal((k // block_k, n)).astype(np.float16),

@@ -15,6 +15,8 @@ FORMATS = {
     "bf16": ("bfloat16", 1),
     "fp16": ("float16", 1),
 }
+# What is stored in fewer bits than a dot multiplies.
+NARROWER = dict.fromkeys(("float16", "bfloat16"), ("int8", "uint8", "float8e5"))
 LEAST_K = {"int8": 32, **dict.fromkeys(FP8, 32)}
 
 
@@ -112,6 +114,14 @@ def scale_of(b: Builder, format: str, rows: int, k: int) -> str:
     return str(b.value(dtype, shape))
 
 
+def computed(b: Builder, loaded: Value, dtype: str) -> Value:
+    """What was loaded, as an operand: of fewer bits, and scaled or not."""
+    if loaded.dtype == dtype:
+        return loaded
+    wide = b.define(f"{loaded}.to(tl.{dtype})", dtype, loaded.shape)
+    return b.define(f"{wide} * 0.125", dtype, loaded.shape) if b.chance(0.5) else wide
+
+
 @statement_of("dot")
 def product_loop(b: Builder) -> None:
     """acc += a @ b over K, pointers advanced or computed, masked or not."""
@@ -119,15 +129,16 @@ def product_loop(b: Builder) -> None:
         raise Unfit
     dtype = draw_type(b)
     m, n, k = (
-        b.rng.choice((16, 32, 64)),
-        b.rng.choice((16, 32, 64)),
+        b.rng.choice((16, 32, 64, 64)),
+        b.rng.choice((16, 32, 64, 64)),
         max(b.rng.choice((16, 32, 64)), LEAST_K.get(dtype, 16)),
     )
     trips = b.rng.randint(1, 4)
     result = result_type(b, dtype)
     total = trips * k
-    x_name = b.array(dtype, m * total * b.programs, b.rng.choice(("small", "normal")))
-    y_name = b.array(dtype, total * n * b.programs, b.rng.choice(("small", "normal")))
+    x_stored, y_stored = (b.rng.choice(NARROWER.get(dtype, (dtype,))) if b.chance(0.25) else dtype for _ in range(2))
+    x_name = b.array(x_stored, m * total * b.programs, b.rng.choice(("small", "normal")))
+    y_name = b.array(y_stored, total * n * b.programs, b.rng.choice(("small", "normal")))
     acc = b.define(f"tl.zeros(({m}, {n}), dtype=tl.{result})", result, (m, n))
     rows, columns, ks, counter = b.name("r"), b.name("c"), b.name("ks"), b.name("k")
     for name, extent in ((rows, m), (columns, n), (ks, k)):
@@ -155,8 +166,8 @@ def product_loop(b: Builder) -> None:
         advances = b.chance(0.6)
         x_where = x_ptrs if advances else f"{x_ptrs} + {counter} * {x_step}"
         y_where = y_ptrs if advances else f"{y_ptrs} + {counter} * {y_step}"
-        x = b.define(f"tl.load({x_where}{masks[0]})", dtype, (m, k))
-        y = b.define(f"tl.load({y_where}{masks[1]})", dtype, (k, n))
+        x = computed(b, b.define(f"tl.load({x_where}{masks[0]})", x_stored, (m, k)), dtype)
+        y = computed(b, b.define(f"tl.load({y_where}{masks[1]})", y_stored, (k, n)), dtype)
         extra = keywords(b, dtype, result)
         b.emit(f"{acc} = tl.dot({x}, {y}, {acc}{extra})")
         if b.chance(0.2):

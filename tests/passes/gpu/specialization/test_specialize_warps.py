@@ -308,22 +308,28 @@ def two_accumulators(a, b, out, n, M: tl.constexpr, N: tl.constexpr):
 
 
 @deuteron.jit
-def weights(a, w, out, n, M: tl.constexpr, N: tl.constexpr, K: tl.constexpr):
+def weights(a, w, scales, out, n, M: tl.constexpr, N: tl.constexpr, K: tl.constexpr, SCALED: tl.constexpr):
     rows, columns, ks = tl.arange(0, M), tl.arange(0, N), tl.arange(0, K)
     acc = tl.zeros((M, N), tl.float32)
     for step in range(n):
         x = tl.load(a + step * K + rows[:, None] * 4096 + ks[None, :])
         y = tl.load(w + step * K + ks[:, None] + columns[None, :] * 4096)
-        acc = tl.dot(x, y.to(tl.float16), acc)
+        y = y.to(tl.float16)
+        if SCALED:
+            y *= tl.load(scales + step * N + columns)[None, :]
+        acc = tl.dot(x, y, acc)
     tl.store(out + rows[:, None] * N + columns[None, :], acc)
 
 
-@pytest.mark.parametrize(("m", "n", "expected"), [(256, 128, True), (128, 256, True), (128, 128, False)])
-def test_where_threads_compute_operands(m, n, expected):
+@pytest.mark.parametrize(
+    ("m", "n", "scaled", "expected"),
+    [(256, 128, False, True), (256, 128, True, True), (128, 256, False, True), (128, 128, False, False)],
+)
+def test_where_threads_compute_operands(m, n, scaled, expected):
     """Two programs on a multiprocessor overlap by themselves."""
     bytes = np.zeros(1 << 20, np.int8)
-    arrays = np.zeros(1 << 20, np.float16), bytes, np.zeros(m * n, np.float32)
-    kernel = compile_for("cuda:90", weights, *arrays, 4, M=m, N=n, K=64, num_warps=8)
+    arrays = np.zeros(1 << 20, np.float16), bytes, np.zeros(1 << 10, np.float16), np.zeros(m * n, np.float32)
+    kernel = compile_for("cuda:90", weights, *arrays, 4, M=m, N=n, K=64, SCALED=scaled, num_warps=8)
     assert is_specialized(kernel) is expected
     assert kernel.metadata.resources["spill_bytes"] == 0 and not kernel.metadata.resources["warnings"]
     if expected:

@@ -24,6 +24,7 @@ from deuteron.ir.tt.function import FuncOp
 from deuteron.ir.ttg.shared import LocalLoadOp
 from deuteron.ir.ttg.warp_specialize import SPECIALIZED
 from deuteron.ir.ttng.warp_group_dot import WarpGroupDotOp
+from deuteron.ir.types import num_elements_of
 from deuteron.layout.wgmma import WARPGROUP
 from deuteron.machine.gpu import GPUConfig
 from deuteron.passes.gpu.pipelining.chained_dots import dots_to_delay
@@ -70,13 +71,17 @@ class ChooseSpecialized(Optimisation):
     def _pays(self, func: FuncOp, plans: Sequence[RingPlan]) -> bool:
         """Where dots of two warpgroups overlap with what threads compute, and a multiprocessor has the registers
         for one such program only: two programs overlap by themselves. Where loops are in loops and TMA copies, too: the
-        blocks of the next round come while this one is stored. Other dots alone do not become faster
+        blocks of the next round come while this one is stored. What operands are computed of besides, threads may load
+        for themselves, where that is one element each: scales. Other dots alone do not become faster
         (benchmarks/results/2026-11-20-specialised-warps.md).
         """
         for_two = self.config.machine.registers.count // (2 * self.config.num_threads)
         is_alone = dot_registers(func.body.block) + OTHER_REGISTERS > for_two
-        overlaps = _computes_operands(plans) or _has_dots_to_delay(plans, self.config)
-        return (overlaps or all(map(_goes_on, plans))) and is_alone and not loads_besides(plans)
+        computes, besides = _computes_operands(plans), loads_besides(plans)
+        if computes:
+            besides = [load for load in besides if num_elements_of(load.result.type) > self.config.num_threads]
+        overlaps = computes or _has_dots_to_delay(plans, self.config)
+        return (overlaps or all(map(_goes_on, plans))) and is_alone and not besides
 
 
 def _computes_operands(plans: Sequence[RingPlan]) -> bool:
