@@ -6,6 +6,7 @@ import time
 
 import pytest
 
+from deuteron.fork_lock import ForkLock
 from deuteron.once import once
 
 
@@ -74,3 +75,32 @@ def test_a_process_that_is_forked_while_another_thread_makes_it():
     finally:
         goes_on.set()
         thread.join()
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork")
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_a_lock_is_free_in_a_forked_process():
+    """Another thread holds it, or the one that forks."""
+    lock, entered, left = ForkLock(), threading.Event(), threading.Event()
+
+    def hold():
+        with lock.here():
+            entered.set()
+            left.wait()
+
+    thread = threading.Thread(target=hold)
+    thread.start()
+    entered.wait()
+    child = os.fork()
+    if child == 0:
+        with lock.here():
+            os._exit(0)
+    left.set()
+    thread.join()
+    assert os.waitpid(child, 0)[1] == 0
+    with lock.here():
+        child = os.fork()
+    if child == 0:
+        os._exit(0 if lock.here().acquire(timeout=10) else 1)
+    assert os.waitpid(child, 0)[1] == 0
+    assert lock.here().acquire(timeout=0)

@@ -68,6 +68,23 @@ def test_sources_are_read_when_their_files_have_changed_only(tmp_path, monkeypat
     assert toolchain._package_hash() == "read", "as large as it was, and of the same time"
 
 
+def test_of_what_is_installed_the_record_is_read(tmp_path, monkeypatch):
+    """Of a checkout that is installed as a link the record does not have the files."""
+    monkeypatch.setattr(toolchain, "PACKAGE", tmp_path / "deuteron")
+    monkeypatch.setattr(toolchain, "_hash_of_sources", lambda: "read")
+    monkeypatch.setenv("DEUTERON_CACHE_DIR", str(tmp_path / "cache"))
+    (tmp_path / "deuteron").mkdir()
+    (tmp_path / "deuteron-1.0.dist-info").mkdir()
+    record = tmp_path / "deuteron-1.0.dist-info" / "RECORD"
+    assert toolchain._package_hash() == "read"
+    record.write_text("__editable__.deuteron-1.0.pth,sha256=aa,3\n")
+    assert toolchain._package_hash() == "read"
+    record.write_text("deuteron/__init__.py,sha256=aa,3\ndeuteron/toolchain.py,sha256=bb,3\n")
+    first = toolchain._package_hash()
+    record.write_text("deuteron/__init__.py,sha256=aa,3\ndeuteron/toolchain.py,sha256=cc,3\n")
+    assert len({first, toolchain._package_hash(), "read"}) == 3
+
+
 def test_versions_are_those_that_are_installed():
     for name in ("llvmlite", "xdsl"):
         assert toolchain._installed_version(name) == metadata.version(name)

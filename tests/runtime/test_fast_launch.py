@@ -248,6 +248,14 @@ def test_a_launch_like_one_before_is_fast(log, slow):
     assert len(log) == 4 and len(set(log)) == 1
 
 
+def test_what_was_taken_before_the_first_launch_is_fast(log, slow):
+    x, taken = np.zeros(64, np.float32), plain[(2,)]
+    for _ in range(4):
+        taken(x, 5, c=x)
+    assert len(slow) == 1
+    assert len(log) == 4 and len(set(log)) == 1
+
+
 @pytest.mark.parametrize(
     "value", [1, 16, 2**40, -5, 2**63, 0.5, None, True, np.float32(2), (1, 2), Sizes(1, 0.5), "text"]
 )

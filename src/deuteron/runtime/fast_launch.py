@@ -102,7 +102,15 @@ class FastLaunches:
         self._is_possible = len(fn.params) <= MOST_PARAMETERS and not any(param.is_variadic for param in fn.params)
 
     def _in_python(self, grid: Any) -> Callable[..., Any]:
-        return lambda *args, **keywords: self._fn.run_noted(grid, args, keywords)
+        native: Callable[..., Any] | None = None
+
+        def launch(*args: Any, **keywords: Any) -> Any:
+            nonlocal native
+            if native is None and self.at != self._in_python:  # since `kernel[grid]` was taken
+                native = self.at(grid)
+            return native(*args, **keywords) if native else self._fn.run_noted(grid, args, keywords)
+
+        return launch
 
     def forget(self) -> None:
         """Launch nothing any more but what is noted from now on."""

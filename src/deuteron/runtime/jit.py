@@ -13,7 +13,6 @@ A launch that finds its kernel does nothing else, so its cost is bounded by `tes
 from __future__ import annotations
 
 import inspect
-import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -30,6 +29,7 @@ from deuteron.compiler.inspection import inspection_key
 from deuteron.compiler.job import Job
 from deuteron.compiler.kernel import has_launch_hooks
 from deuteron.errors import DeuteronError, LaunchError, OtherKernel, UsageError, suggest
+from deuteron.fork_lock import ForkLock
 from deuteron.language.constant import rebuild
 from deuteron.language.function import Function, SourceFunction, is_kernel_class
 from deuteron.language.references import Reference, check_unchanged
@@ -97,7 +97,7 @@ class JITFunction(Pickled, Function, KernelInterface):
         self._launchers: dict[Any, Launcher] = Launchers(self.fast.forget)
         self._modules: dict[Any, Any] = {}
         self._watched: dict[tuple[int, str], Reference] = {}
-        self._lock = threading.Lock()
+        self._lock = ForkLock()
 
     @property
     def device_caches(self) -> DeviceCaches:
@@ -266,7 +266,7 @@ class JITFunction(Pickled, Function, KernelInterface):
         except TypeError:
             raise UsageError(f"options of kernel '{self.__name__}' must be hashable, got {bound.options}") from None
         if found is None:
-            with self._lock:
+            with self._lock.here():
                 found = self._launchers.get(key) or self._compile(bound, key, is_warmup, because)
         if waits and found is not None:
             found.wait()

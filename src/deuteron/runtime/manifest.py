@@ -14,7 +14,6 @@ from __future__ import annotations
 import json
 import os
 import sys
-import threading
 import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field
@@ -22,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from deuteron.errors import UsageError
+from deuteron.fork_lock import ForkLock
 from deuteron.language.modules import is_main, name_of
 from deuteron.options import Target
 from deuteron.runtime.preload import written
@@ -48,10 +48,10 @@ class _Recorder:
 
     def __init__(self) -> None:
         self._known: dict[Path, set[str]] = {}
-        self._lock = threading.Lock()
+        self._lock = ForkLock()
 
     def add(self, path: Path, line: str) -> None:
-        with self._lock:
+        with self._lock.here():
             known = self._known.get(path)
             if known is None:
                 known = self._known[path] = _begin(path)

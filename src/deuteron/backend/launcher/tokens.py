@@ -11,12 +11,12 @@ Equal numbers mean equal tokens. A constant that is compared as an object lives 
 from __future__ import annotations
 
 import struct
-import threading
 from collections.abc import Callable
 from typing import Any
 
 from deuteron.backend.arrays import is_array_token, tokens_of_one_array
 from deuteron.backend.launcher.records import BY_FLOAT, BY_IDENTITY, BY_INTEGER, BY_TOKEN
+from deuteron.fork_lock import ForkLock
 
 _SINGLETONS = (None, True, False)
 
@@ -30,14 +30,14 @@ class Numbers:
         self.strings: dict[str, int] = {}
         self.identities: dict[type, bool] = {}
         self._next = 1
-        self._lock = threading.Lock()
+        self._lock = ForkLock()
 
     def of(self, token: Any) -> int:
         """The number of a token; raises TypeError for one that cannot be hashed."""
         found = self.tokens.get(token)
         if found is not None:
             return found
-        with self._lock:
+        with self._lock.here():
             if token not in self.tokens:
                 self._add(tokens_of_one_array(token) if is_array_token(token) else [token])
             return self.tokens[token]
@@ -62,7 +62,7 @@ class Numbers:
         return BY_TOKEN, self.of(self.constant_token(value)[0])
 
     def _of_string(self, text: str) -> int:
-        with self._lock:
+        with self._lock.here():
             if text not in self.strings:
                 number, self._next = self._next, self._next + 1
                 self.strings[text] = number

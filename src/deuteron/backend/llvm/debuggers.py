@@ -15,7 +15,6 @@ import ctypes
 import mmap
 import os
 import struct
-import threading
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -23,9 +22,11 @@ from typing import NamedTuple
 
 import llvmlite.binding as llvm
 
+from deuteron.fork_lock import ForkLock
+
 _REGISTER, _UNREGISTER = 1, 2
 _SYMBOL_TABLE = 2  # the type of a section
-_lock = threading.Lock()
+_lock = ForkLock()
 
 
 class _Entry(ctypes.Structure):
@@ -81,7 +82,7 @@ class Announced:
 
     def publish(self) -> None:
         listed, tell = _gdb()
-        with _lock:
+        with _lock.here():
             self._entry.next = listed.first
             if listed.first:
                 _Entry.from_address(listed.first).previous = ctypes.addressof(self._entry)
@@ -91,7 +92,7 @@ class Announced:
 
     def withdraw(self) -> None:
         listed, tell = _gdb()
-        with _lock:
+        with _lock.here():
             if self._entry.previous:
                 _Entry.from_address(self._entry.previous).next = self._entry.next
             else:
