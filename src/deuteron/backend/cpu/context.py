@@ -18,7 +18,7 @@ from deuteron.backend.cpu.emitter import Emitter
 from deuteron.backend.cpu.fragment import Axis, Fragment, Uniform
 from deuteron.backend.cpu.plan import ops
 from deuteron.backend.cpu.plan.axes import ELEMENTS, Vectorisation
-from deuteron.backend.cpu.plan.items import Place, Region
+from deuteron.backend.cpu.plan.items import Place, Region, Slot
 from deuteron.backend.cpu.plan.schedule import Plan
 from deuteron.backend.cpu.plan.streams import Streams
 from deuteron.backend.cpu.target import CPUTarget
@@ -49,8 +49,9 @@ class LoopStep:
 class Context:
     """What the rules see: where code goes, what is known, and what it is compiled for. `emit_region` emits the items of
     a block at the innermost level. `vectorisation` is that of the nest which is emitted; `limits` and `last_spans` are
-    known of the memory that accesses are checked against. `step` is that of the innermost loop; `streams`: the
-    stores that may bypass the caches.
+    known of the memory that accesses are checked against. `step` is that of the innermost loop; `group_offsets` says
+    where in their slots operands are that are found packed, and at which level that is known (`rules/reused.py`);
+    `streams`: the stores that may bypass the caches.
     """
 
     module: Module
@@ -69,6 +70,8 @@ class Context:
     totals: dict[SSAValue, Uniform] = field(default_factory=dict)
     regions: dict[Block, int] = field(default_factory=dict)
     step: LoopStep | None = None
+    group_offsets: dict[Slot, tuple[Value, int]] = field(default_factory=dict)
+    reused_steps: dict = field(default_factory=dict)
     nest_level: int = 0
     tiles: dict[tuple[SSAValue, AxisIndex], Fragment] = field(default_factory=dict)
     vectorisation: Vectorisation = ELEMENTS

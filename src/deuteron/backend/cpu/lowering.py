@@ -35,12 +35,14 @@ from deuteron.backend.cpu.plan.orders import choose_orders
 from deuteron.backend.cpu.plan.pack_in_place import pack_in_place
 from deuteron.backend.cpu.plan.prepare import kernel_of
 from deuteron.backend.cpu.plan.private import release_private_tiles
+from deuteron.backend.cpu.plan.reuse import Reuse, reuse_operands
 from deuteron.backend.cpu.plan.schedule import Plan, Scheduler
 from deuteron.backend.cpu.plan.streams import Streams, find_streams
 from deuteron.backend.cpu.products import TileProduct
 from deuteron.backend.cpu.rules.bounds import describe_access, pointers_of, prepare_checks
 from deuteron.backend.cpu.rules.control_flow import emit_region
 from deuteron.backend.cpu.rules.debug import describe_assertion
+from deuteron.backend.cpu.rules.reused import new_words
 from deuteron.backend.cpu.rules.stopping import stop_if_told
 from deuteron.backend.cpu.rules.table import RULES
 from deuteron.backend.cpu.streaming import fence_streams, launch_streams
@@ -84,14 +86,16 @@ def lower_module(
     """Lower the kernel of a module; the module is left as it is."""
     target = cpu_target(cpu, features)
     plan = plan_function(kernel_of(module, target))
-    scratch_bytes, streams = assign_buffers(plan), find_streams(plan)
+    streams = find_streams(plan)
     waiting = waiting_loops(plan.function)
     num_spans = len(pointers_of(plan.function)) if options.check == BOUNDS else 0
     asserts = bool(num_spans) or (options.debug and any(isinstance(op, AssertOp) for op in plan.function.walk()))
+    reuses = [] if asserts else reuse_operands(plan)
+    scratch_bytes = assign_buffers(plan)
     llvm_module = Module(symbol, "contract" if options.enable_fp_fusion else "", path_of=path_of)
     uses_tiles = any(isinstance(product_of(op), TileProduct) for op in plan.function.walk())
     is_controlled = bool(waiting) or asserts
-    entry = Entry(symbol, plan.function, is_controlled, num_spans, uses_tiles, streams, target.cache_bytes)
+    entry = Entry(symbol, plan.function, is_controlled, num_spans, uses_tiles, streams, reuses, target.cache_bytes)
     _emit_entry(llvm_module, entry, options.has_lines)
     ctx = _emit_program(llvm_module, symbol, plan, target, options, waiting, asserts, streams)
     assertions = tuple(_described(op, plan.function, path_of) for op in ctx.assertions)
@@ -139,10 +143,10 @@ def _emit_program(
     parameters = plan.function.args
     typed = [(register_type(value.type), value.name_hint or f"arg{n}") for n, value in enumerate(parameters)]
     typed += [("i32", name) for name in _GRID_NAMES]
-    typed += [("ptr noalias align 64", "scratch"), ("ptr", "control"), ("i1", "streams")]
+    typed += [("ptr noalias align 64", "scratch"), ("ptr noalias", "words"), ("ptr", "control"), ("i1", "streams")]
     b = module.function(f"{symbol}.program", "void", typed, attributes="alwaysinline nounwind")
     values, rest = b.parameters[: len(parameters)], b.parameters[len(parameters) :]
-    program = dict(zip((*_GRID_NAMES, "scratch", "control", "streams"), rest, strict=True))
+    program = dict(zip((*_GRID_NAMES, "scratch", "words", "control", "streams"), rest, strict=True))
     known = (frozenset(waiting), asserts, streams)
     ctx = Context(module, Emitter(b), plan, target, options, RULES, emit_region, program, *known)
     block = plan.function.body.block
@@ -172,6 +176,7 @@ class Entry:
     num_spans: int
     uses_tiles: bool
     streams: Streams
+    reuses: list[Reuse]
     cache_bytes: int
 
 
@@ -191,11 +196,12 @@ def _emit_entry(module: Module, entry: Entry, has_lines: bool) -> None:
     sizes = [b.load("i32", b.gep("i32", grid, const("i64", axis))) for axis in range(3)]
     control = _control(b, args, len(parameters), entry.num_spans) if entry.is_controlled else zero("ptr")
     named = dict(zip(parameters, values, strict=True))
+    words = new_words(b, entry.reuses, b.sub(end, begin))
     streams = launch_streams(b, entry.streams, entry.cache_bytes, named, sizes)
     if entry.uses_tiles:
         emit_configuration(b)
     with b.loop(begin, end, const("i64", 1), _first_program(b, begin, sizes), hint="program") as loop:
-        b.call("void", f"{entry.symbol}.program", *values, *loop.carried, *sizes, scratch, control, streams)
+        b.call("void", f"{entry.symbol}.program", *values, *loop.carried, *sizes, scratch, words, control, streams)
         loop.next(*_next_program(b, loop.carried, sizes))
     if entry.uses_tiles:
         emit_release(b)

@@ -27,7 +27,11 @@ def address(ctx: Context, place: Place) -> Value:
     """The address of the first element of a place."""
     slot = place.slot.representative
     byte_offset = slot.offset + place.offset * byte_width(slot.type)
-    return ctx.emitter.at(0).gep("i8", ctx.program["scratch"], const("i64", byte_offset), "inbounds")
+    first = ctx.emitter.at(0).gep("i8", ctx.program["scratch"], const("i64", byte_offset), "inbounds")
+    if slot not in ctx.group_offsets:
+        return first
+    group_offset, level = ctx.group_offsets[slot]
+    return ctx.emitter.at(level).gep("i8", first, group_offset, "inbounds")
 
 
 def address_of_step(ctx: Context, place: Place) -> Value:

@@ -8,8 +8,8 @@
 
 A worker has a mailbox, the word `job` of its record. Whoever launches puts its job there, if the worker is idle, and
 takes it out again if it is still there when all programs have been taken: no launch waits for a thread to wake up. A
-worker that has nothing to do looks at its mailbox for a while (`spin`), then sleeps. The caller wakes two of those that
-sleep, and each that wakes two more. Many threads may launch at once: each gets the workers that are idle, and asks
+worker that has nothing to do looks at its mailbox for a while (`spin`), then sleeps. The caller wakes some of those
+that sleep, and each of them some more. Many threads may launch at once: each gets the workers that are idle, and asks
 again while it runs.
 
 The last that a helper does to a job is to add 1 to its balance: it is on the stack of its caller, who returns then.
@@ -25,7 +25,7 @@ from deuteron.backend.llvm.module import Module
 from deuteron.backend.llvm.targets import machine
 from deuteron.backend.llvm.types import Value, const
 
-_WOKEN_AT_ONCE = 2  # by each that is awake
+_WOKEN_AT_ONCE = 4  # by each that is awake: with 2 helpers come later on 16 cores, with 16 the caller does
 _LOOKS = 32  # at a mailbox, between two looks at the clock
 _MONOTONIC = 1  # CLOCK_MONOTONIC
 _SCRATCH_HEADER = 64  # bytes before the memory: its size, and so much that it is aligned

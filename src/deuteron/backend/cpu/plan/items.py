@@ -10,12 +10,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from math import prod
+from typing import TYPE_CHECKING
 
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from deuteron.backend.cpu.plan.operand_layout import OperandLayout
 from deuteron.backend.cpu.products import NativeProduct
 from deuteron.ir.types import is_tile, num_elements_of, shape_of
+
+if TYPE_CHECKING:
+    from deuteron.backend.cpu.plan.reuse import Reuse
 
 Index = tuple  # an entry for each dimension: what runs along it, or None for extent 1
 
@@ -65,7 +69,7 @@ class Slot:
     """A buffer: `count` elements of an LLVM type. Slots that were coalesced share `merged`; `offset` comes last.
 
     `innermost`: the dimension along which neighbours are neighbours in memory, of a tile that is not row-major.
-    `layout`: of an operand of a product, which has the slot for itself.
+    `layout`: of an operand of a product, which has the slot for itself; `reuse`: what programs find packed in it.
     """
 
     type: str
@@ -73,6 +77,7 @@ class Slot:
     num_bytes: int
     innermost: int | None = None
     layout: OperandLayout | None = None
+    reuse: Reuse | None = None
     offset: int = -1
     merged: Slot | None = None
 

@@ -32,6 +32,7 @@ from deuteron.backend.cpu.plan.schedule import Plan
 from deuteron.backend.cpu.plan.views import viewed_source
 
 Range = tuple[int, int]
+FOREVER = (0, 1 << 60)  # what is found by the next program
 
 
 def number_items(region: Region, time: int = 0) -> int:
@@ -111,7 +112,7 @@ class Liveness:
             start, end = 2 * loops[-1].time, 2 * loops[-1].end + 2
         for place in (item.packed, item.a, item.b):
             if place is not None and (place is item.packed or place.slot.layout is not None):
-                self._add(place.slot, start, end)
+                self._add(place.slot, *(FOREVER if place.slot.reuse else (start, end)))
 
     def _write(self, place: Place, event: _Event) -> None:
         self._writes.setdefault(place.slot, []).append(event)

@@ -18,8 +18,10 @@ from deuteron.backend.cpu.emitter import OpenLoop
 from deuteron.backend.cpu.fragment import Uniform
 from deuteron.backend.cpu.loops import emit_nest
 from deuteron.backend.cpu.plan.items import Dot, For, If, Nest, Region, Scalar, Transpose, While
+from deuteron.backend.cpu.plan.reuse import reuse_of
 from deuteron.backend.cpu.rules.lanes import emit_lanes
 from deuteron.backend.cpu.rules.matrix import emit_dot, emit_transposition
+from deuteron.backend.cpu.rules.reused import begin_reuse, begin_step, unless_packed
 from deuteron.backend.cpu.rules.scalar import SCALAR_RULES
 from deuteron.backend.cpu.rules.stopping import stop_if_told
 from deuteron.backend.cpu.unsupported import unsupported
@@ -38,8 +40,11 @@ def emit_region(ctx: Context, region: Region, block: IRBlock) -> None:
 
 
 def _emit_nest(ctx: Context, nest: Nest) -> None:
+    reuse = reuse_of(nest)
     if nest.is_exclusive:
         emit_lanes(ctx, nest)
+    elif reuse is not None:
+        unless_packed(ctx, reuse, lambda: emit_nest(ctx, nest))
     else:
         emit_nest(ctx, nest)
 
@@ -63,18 +68,24 @@ def _emit_for(ctx: Context, item: For) -> None:
     starts = [ctx.scalar(value) for value in _scalars(op.iter_args)]
     starts += [const(_total_type(argument), 0) for argument in advancing]
     steps = min((inner.steps for inner in item.body.items if isinstance(inner, Dot) and inner.steps > 1), default=1)
-    starts += [const("i64", 0)] * (steps > 1)
+    reuses = [reuse for inner in item.body.items if isinstance(inner, Nest) and (reuse := reuse_of(inner))]
+    limits = [begin_reuse(ctx, reuse) for reuse in reuses]
+    num_counts = (steps > 1) + bool(reuses)
+    starts += [const("i64", 0)] * num_counts
     loop = ctx.emitter.open_loop(*bounds, starts, hint=block.args[0].name_hint or "i")
-    carried, outer_step = loop.carried[: len(starts) - (steps > 1)], ctx.step
+    carried, outer_step = loop.carried[: len(starts) - num_counts], ctx.step
     ctx.step = _step(ctx, loop, steps) if steps > 1 else None
     ctx.bind_block(block)
     _bind_carried(ctx, block.args, advancing, [loop.index, *carried])
+    for reuse, limit in zip(reuses, limits, strict=True):
+        begin_step(ctx, reuse, loop.carried[-2], limit)
     if ctx.asserts and _takes_long(item.body):
         stop_if_told(ctx)
     emit_region(ctx, item.body, block)
     ctx.locate(op)
     following = [ctx.scalar(value) for value in _scalars(block.last_op.operands)]
     following += [_advanced(ctx, argument) for argument in advancing]
+    following += [ctx.emitter.innermost().add(loop.carried[-2], const("i64", 1))] if reuses else []
     following += [_next_step(ctx, ctx.step)] if steps > 1 else []
     results = ctx.emitter.close_loop(loop, following)
     ctx.step = outer_step

@@ -1,0 +1,175 @@
+"""Finds operands of products that programs which run one after the other compute alike, and need to compute once.
+
+    pid_m, pid_n = ...                          programs 0 to 7 have the same pid_n
+    for k in ...:                               key (pid_n,): all else that b is computed from is an argument
+        b = tl.load(b_ptr + ... pid_n ...)      packed by the first; the others of them find it packed
+        acc = tl.dot(a, b, acc)
+
+The operand is kept of all steps of the loop, in groups of those whose products are computed together, as many groups as
+there is room for, and one more, for what there is no room for. A program that comes to the loop with another key than
+the one before packs anew (`rules/reused.py`). Only within one call of the kernel's function is anything found.
+
+It has to be computed by ops without effects, and by loads from arguments that the kernel does not write, of what is
+known before the loop, and of the number of the iteration: from where the loop begins on, so that is part of the key.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from xdsl.dialects import scf
+from xdsl.ir import Operation, SSAValue
+from xdsl.ir.core import BlockArgument
+
+from deuteron.analysis.points_to import Targets
+from deuteron.analysis.written_arguments import is_apart, written_arguments
+from deuteron.backend.cpu.plan.items import Dot, For, Keep, Nest, Region, Slot, regions_of
+from deuteron.backend.cpu.plan.schedule import Plan
+from deuteron.ir.arith import constant_value
+from deuteron.ir.effects import is_pure
+from deuteron.ir.tt.function import FuncOp
+from deuteron.ir.tt.memory import LoadOp
+from deuteron.ir.types import is_float, is_integer, is_pointer, is_tile, shape_of
+
+# Half of a second cache of 1 MiB. B of 1,024 x 256 in bf16 fits; what does not is packed by each program.
+MOST_BYTES = 512 << 10
+
+
+@dataclass(eq=False)
+class Reuse:
+    """What is found packed: while the scalars of the `key` are as they were. `groups` of `steps` steps each, of
+    `group_bytes`, and one more; `word` is the first of the words that the kernel's function has for it.
+    """
+
+    slot: Slot
+    key: tuple[SSAValue, ...]
+    steps: int
+    groups: int
+    group_bytes: int
+    word: int
+
+    @property
+    def num_words(self) -> int:
+        """Whether the key before was met again, how many steps are packed, and the key."""
+        return 2 + len(self.key)
+
+
+def reuse_operands(plan: Plan) -> list[Reuse]:
+    """Give each operand that can be found packed a nest of its own, and room for all steps."""
+    written = written_arguments(plan.function)
+    found: list[Reuse] = []
+    for loop in _loops(plan.body):
+        for item in [item for item in loop.body.items if isinstance(item, Dot)]:
+            word = sum(reuse.num_words for reuse in found)
+            found += _reuse_of(plan, loop, item, written, word)
+    return found
+
+
+def reuse_of(nest: Nest) -> Reuse | None:
+    """Of the operand that a nest packs."""
+    return next((root.place.slot.reuse for root in nest.roots if isinstance(root, Keep)), None)
+
+
+def _loops(region: Region) -> Iterator[For]:
+    for item in region.items:
+        if isinstance(item, For):
+            yield item
+        for inner in regions_of(item):
+            yield from _loops(inner)
+
+
+def _reuse_of(plan: Plan, loop: For, item: Dot, written: Targets, word: int) -> list[Reuse]:
+    slot, operand = item.b.slot, item.op.b
+    if item.steps == 1 or item.packed is not None or slot.layout is None or len(list(operand.uses)) != 1:
+        return []
+    nest = next((nest for nest in loop.body.items if isinstance(nest, Nest) and _root(nest, operand)), None)
+    groups = min(MOST_BYTES // slot.num_bytes, _num_groups(loop.op, item.steps))
+    if nest is None or len(shape_of(operand.type)) != 2 or not groups:
+        return []
+    key = _Slice(loop.op, written).key(operand)
+    if key is None or not _split(plan, loop, nest, operand):
+        return []
+    reuse = Reuse(slot, key, item.steps, groups, slot.num_bytes, word)
+    slot.reuse, slot.num_bytes, slot.count = reuse, slot.num_bytes * (groups + 1), slot.count * (groups + 1)
+    return [reuse]
+
+
+def _root(nest: Nest, value: SSAValue) -> Keep | None:
+    return next((root for root in nest.roots if isinstance(root, Keep) and root.value is value), None)
+
+
+def _num_groups(loop: scf.ForOp, steps: int) -> int:
+    """How many there are, where that is known."""
+    bounds = [constant_value(value) for value in (loop.lb, loop.ub, loop.step)]
+    if None in bounds or bounds[2] <= 0:
+        return MOST_BYTES
+    iterations = max(0, -(-(bounds[1] - bounds[0]) // bounds[2]))
+    return -(-iterations // steps)
+
+
+def _split(plan: Plan, loop: For, nest: Nest, operand: SSAValue) -> bool:
+    """Put the operand into a nest of its own, before the one that it is in, unless it reads what that makes."""
+    root = _root(nest, operand)
+    others = [other for other in nest.roots if other is not root]
+    made = {value for other in others for value in other.produced()}
+    if made & plan.reader.reads(root).values:
+        return False
+    if others:
+        nest.roots = others
+        loop.body.items.insert(loop.body.items.index(nest), Nest(nest.shape, [root]))
+    return True
+
+
+class _Slice:
+    """What an operand is computed from."""
+
+    def __init__(self, loop: scf.ForOp, written: Targets):
+        self._loop, self._written = loop, written
+        self._key: dict[SSAValue, None] = {}
+
+    def key(self, operand: SSAValue) -> tuple[SSAValue, ...] | None:
+        """The scalars from before the loop; None where they are not all that it depends on."""
+        pending, seen = [operand, self._loop.lb, self._loop.step], {operand}
+        while pending:
+            sources = self._sources(pending.pop())
+            if sources is None:
+                return None
+            pending += [source for source in sources if source not in seen]
+            seen.update(sources)
+        return tuple(self._key)
+
+    def _sources(self, value: SSAValue) -> list[SSAValue] | None:
+        """What a value is computed from, after a scalar from before the loop has been entered; None: not known."""
+        if not is_tile(value.type) and not self._is_inside(value):
+            if not _is_argument(value) and constant_value(value) is None:
+                self._key[value] = None
+            return [] if is_integer(value.type) or is_float(value.type) or is_pointer(value.type) else None
+        if isinstance(value, BlockArgument):
+            return self._carried(value)
+        op = value.owner
+        if op.regions or not (is_pure(op) or (isinstance(op, LoadOp) and is_apart(op, self._written))):
+            return None
+        return list(op.operands)
+
+    def _carried(self, value: BlockArgument) -> list[SSAValue] | None:
+        """By this loop; what another one carries is not known."""
+        block = self._loop.body.block
+        if value.owner is not block:
+            return None
+        if value.index == 0:
+            return []
+        return [self._loop.iter_args[value.index - 1], block.last_op.operands[value.index - 1]]
+
+    def _is_inside(self, value: SSAValue) -> bool:
+        block = value.owner if isinstance(value, BlockArgument) else value.owner.parent_block()
+        while block is not None:
+            if block is self._loop.body.block:
+                return True
+            parent = block.parent_op()
+            block = parent.parent_block() if isinstance(parent, Operation) else None
+        return False
+
+
+def _is_argument(value: SSAValue) -> bool:
+    return isinstance(value, BlockArgument) and isinstance(value.owner.parent_op(), FuncOp)

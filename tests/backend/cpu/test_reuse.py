@@ -1,0 +1,143 @@
+"""Operands that programs find packed: which they are, and that programs in any order compute what each alone would."""
+
+from __future__ import annotations
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+import deuteron
+import deuteron.language as tl
+from deuteron.backend.cpu import backend
+from deuteron.backend.cpu.lowering import plan_function
+from deuteron.backend.cpu.plan import reuse as module
+from deuteron.backend.cpu.plan.prepare import kernel_of
+from deuteron.backend.cpu.plan.reuse import reuse_operands
+from deuteron.backend.cpu.target import cpu_target
+from tests.backend.cpu.amx_machine import amx_machine
+
+M, N, K = 128, 96, 208  # of blocks of 32 x 32 x 16: 4 x 3 programs, 13 steps
+
+
+@deuteron.jit
+def matmul(a, b, c, M, N, K, num_steps, ORDER: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):
+    """num_steps: of the first program along m; each further one has one less."""
+    if ORDER == "m first":
+        pid_m, pid_n = tl.program_id(0) % tl.cdiv(M, BM), tl.program_id(0) // tl.cdiv(M, BM)
+    elif ORDER == "n first":
+        pid_m, pid_n = tl.program_id(0) // tl.cdiv(N, BN), tl.program_id(0) % tl.cdiv(N, BN)
+    else:  # groups of 2 along m
+        group, within = tl.program_id(0) // (2 * tl.cdiv(N, BN)), tl.program_id(0) % (2 * tl.cdiv(N, BN))
+        pid_m, pid_n = 2 * group + within % 2, within // 2
+    rows, columns, ks = pid_m * BM + tl.arange(0, BM), pid_n * BN + tl.arange(0, BN), tl.arange(0, BK)
+    a_ptrs, b_ptrs = a + rows[:, None] * K + ks[None, :], b + ks[:, None] * N + columns[None, :]
+    acc = tl.zeros((BM, BN), tl.float32)
+    for step in range(num_steps - pid_m):
+        left = tl.load(a_ptrs, mask=(rows[:, None] < M) & (ks[None, :] < K - step * BK), other=0.0)
+        right = tl.load(b_ptrs, mask=(ks[:, None] < K - step * BK) & (columns[None, :] < N), other=0.0)
+        acc = tl.dot(left, right, acc)
+        a_ptrs += BK
+        b_ptrs += BK * N
+    tl.store(c + rows[:, None] * N + columns[None, :], acc, mask=(rows[:, None] < M) & (columns[None, :] < N))
+
+
+def check(rng, order: str, type: type, m: int = M, n: int = N, k: int = K, blocks=(32, 32, 16), fewer: bool = False):
+    bm, bn, bk = blocks
+    a, b = rng.integers(-4, 5, (m, k)).astype(type), rng.integers(-4, 5, (k, n)).astype(type)
+    out = np.full((m, n), 77, np.float32)
+    steps = -(-k // bk)
+    given = steps if fewer else steps + -(-m // bm)  # a loop that goes on behind k adds nothing
+    matmul[(-(-m // bm) * -(-n // bn),)](a, b, out, m, n, k, given, ORDER=order, BM=bm, BN=bn, BK=bk)
+    for first in range(0, m, bm):
+        end = max(0, min(k, (given - first // bm) * bk))
+        wanted = a[first : first + bm, :end].astype(np.float64) @ b[:end].astype(np.float64)
+        np.testing.assert_array_equal(out[first : first + bm], wanted)
+
+
+ORDERS = ("m first", "n first", "in groups")
+
+
+@pytest.mark.parametrize("threads", ["1", "3"])
+@pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize("type", [np.float32, ml_dtypes.bfloat16], ids=["fp32", "bf16"])
+def test_programs_in_any_order(rng, monkeypatch, order, type, threads):
+    monkeypatch.setenv("DEUTERON_NUM_THREADS", threads)
+    check(rng, order, type)
+    check(rng, order, type, fewer=True)  # what one program has not packed the next one packs
+    check(rng, order, type, m=100, n=70, k=99)
+
+
+@pytest.mark.parametrize("room", [0, 9_000, 20_000])
+def test_there_is_no_room_for_all_steps(rng, monkeypatch, tmp_path, room):
+    monkeypatch.setattr(module, "MOST_BYTES", room)
+    monkeypatch.setenv("DEUTERON_CACHE_DIR", str(tmp_path))
+    matmul.device_caches.clear()
+    for order in ORDERS:
+        check(rng, order, np.float32, fewer=True)
+    matmul.device_caches.clear()
+
+
+def test_on_tiles(rng, monkeypatch, tmp_path):
+    monkeypatch.setenv("DEUTERON_CACHE_DIR", str(tmp_path))
+    with amx_machine(monkeypatch) as machine, machine.used():
+        monkeypatch.setattr(backend, "may_use_tiles", lambda: True)
+        matmul.device_caches.clear()
+        for order in ORDERS:
+            check(rng, order, ml_dtypes.bfloat16, blocks=(32, 32, 32), fewer=True)
+    matmul.device_caches.clear()
+
+
+@deuteron.jit
+def persistent(a, b, c, num_tiles, BLOCK: tl.constexpr):
+    """A program for all tiles of a matrix of 2 by `num_tiles // 2`, and 256 deep."""
+    ks, i = tl.arange(0, 32), tl.arange(0, BLOCK)
+    for tile in range(num_tiles):
+        row, column = tile % 2, tile // 2
+        acc = tl.zeros((BLOCK, BLOCK), tl.float32)
+        for k in range(0, 256, 32):
+            left = tl.load(a + (row * BLOCK + i)[:, None] * 256 + (k + ks)[None, :])
+            right = tl.load(b + (k + ks)[:, None] * BLOCK * num_tiles + column * BLOCK + i[None, :])
+            acc = tl.dot(left, right, acc)
+        tl.store(c + (row * BLOCK + i)[:, None] * BLOCK * num_tiles + column * BLOCK + i[None, :], acc)
+
+
+def test_a_loop_over_tiles(rng):
+    a, b = rng.integers(-4, 5, (64, 256)).astype(np.float32), rng.integers(-4, 5, (256, 192)).astype(np.float32)
+    out = np.zeros((64, 192), np.float32)
+    persistent[(1,)](a, b, out, 6, BLOCK=32)
+    np.testing.assert_array_equal(out[:, :96], (a @ b)[:, :96])
+
+
+@pytest.fixture
+def reused(lower_python):
+    """How many scalars are in the key of each operand that is reused."""
+
+    def find(kernel, **constexprs) -> list[int]:
+        arguments = [*[np.zeros(1, np.float32)] * 3, 64]
+        module = lower_python(kernel, arguments, constexprs)
+        plan = plan_function(kernel_of(module, cpu_target("x86-64-v3", "")))
+        return [len(each.key) for each in reuse_operands(plan)]
+
+    return find
+
+
+@deuteron.jit
+def by_column(a, b, c, n, WRITES: tl.constexpr, LOADED: tl.constexpr):
+    column, i, total = tl.program_id(0), tl.arange(0, 32), tl.zeros((32, 32), tl.float32)
+    start = tl.load(c) if LOADED == "before" else 0
+    for k in range(0, n, 32):
+        place = tl.atomic_add(c + 1, 1.0) if LOADED == "counted" else tl.load(c + 2) if LOADED == "in it" else 0.0
+        right = tl.load(b + (k + i)[:, None] * n + column * 32 + i[None, :]) + place + start
+        total = tl.dot(tl.load(a + i[:, None] * n + (k + i)[None, :]), right, total)
+        if WRITES == "in the loop":
+            tl.store(b + k, 1.0)
+    tl.store(c if WRITES == "c" else b, tl.sum(total))
+
+
+def test_what_is_reused(reused):
+    assert reused(by_column, WRITES="c", LOADED="no") == [1]
+    assert reused(by_column, WRITES="b", LOADED="no") == []
+    assert reused(by_column, WRITES="in the loop", LOADED="no") == []
+    assert reused(by_column, WRITES="c", LOADED="in it") == []
+    assert reused(by_column, WRITES="c", LOADED="counted") == []
+    assert reused(by_column, WRITES="c", LOADED="before") == [2]
