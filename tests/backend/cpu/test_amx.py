@@ -14,7 +14,12 @@ import deuteron.language as tl
 from deuteron.backend.cpu import backend
 from deuteron.backend.cpu.amx import emit_configuration, emit_release, emit_tile_matmul
 from deuteron.backend.cpu.blocking import MatmulShape, tile_columns
+from deuteron.backend.cpu.lowering import plan_function
+from deuteron.backend.cpu.plan.direct import read_directly
+from deuteron.backend.cpu.plan.items import Dot, For
+from deuteron.backend.cpu.plan.prepare import kernel_of
 from deuteron.backend.cpu.products import BF16_TILES, BYTE_TILES
+from deuteron.backend.cpu.target import cpu_target
 from deuteron.backend.llvm import targets
 from deuteron.backend.llvm.compile import emit_assembly, emit_object, optimise
 from deuteron.backend.llvm.loader import load_object
@@ -153,6 +158,51 @@ def test_tiles_are_configured_for_kernels_that_use_them(lower_python, lower_modu
         module = lower_python(matmul, arguments, constexprs)
         text = lower_module(module, "sapphirerapids").llir
         assert [text.count(f"@llvm.x86.{name}(") for name in ("ldtilecfg", "tilerelease")] == [count, count]
+
+
+def rows_by(a, b, c, N, HOW: tl.constexpr, BK: tl.constexpr):
+    """c = a @ b, of 32 by 32, a of rows of N elements; how a's tiles are addressed."""
+    i, ks, total = tl.arange(0, 32), tl.arange(0, BK), tl.zeros((32, 32), tl.float32)
+    ptrs = a + i[:, None] * N + ks[None, :]
+    for k in range(N // BK):
+        if HOW == "pointers":
+            left = tl.load(ptrs)
+        elif HOW == "masked":
+            left = tl.load(ptrs, mask=ks[None, :] < N - k * BK)
+        elif HOW == "written" or HOW == "numbers":
+            left = tl.load(a + i[:, None] * N + (k * BK + ks)[None, :])
+        elif HOW == "apart":
+            left = tl.load(a + i[:, None] * N + (k // 2 * BK + ks)[None, :])
+        elif HOW == "irregular":
+            left = tl.load(a + (i * i % 32)[:, None] * N + (k * BK + ks)[None, :])
+        elif HOW == "transposed":
+            left = tl.load(a + i[:, None] + (k * BK + ks)[None, :] * 32)
+        right = tl.load(b + (k * BK + ks)[:, None] * 32 + i[None, :])
+        total = tl.dot(left, right, total)
+        ptrs += BK
+        if HOW == "written":
+            tl.store(a, 3.0)
+    tl.store(c + i[:, None] * 32 + i[None, :], total)
+
+
+@pytest.mark.parametrize("how", ["pointers", "numbers", "masked", "apart", "irregular", "transposed", "written"])
+def test_rows_in_memory(rng, machine, lower_python, compare, how):
+    """Tiles read A where it is, whatever its rows' distance; a copy is made where that is not what it takes."""
+    n = 32 * int(rng.integers(1, 12))
+    a, b = (rng.integers(-9, 10, shape).astype(ml_dtypes.bfloat16) for shape in ((32, n), (n, 32)))
+    arguments, constexprs = [a, b, np.full((32, 32), 77, np.float32), n], {"HOW": how, "BK": 32}
+    with machine.used():
+        compare(rows_by, arguments, constexprs, cpus=["native"])
+    plan = plan_function(kernel_of(lower_python(rows_by, arguments, constexprs), cpu_target("sapphirerapids", "")))
+    read_directly(plan)
+    dots = [
+        item.direct
+        for loop in plan.body.items
+        if isinstance(loop, For)
+        for item in loop.body.items
+        if isinstance(item, Dot)
+    ]
+    assert [load is not None for load in dots] == [how in ("pointers", "numbers")]
 
 
 def test_tiles_that_the_system_refuses_are_not_used(monkeypatch):

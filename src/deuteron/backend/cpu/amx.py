@@ -50,12 +50,15 @@ def emit_tile_matmul(
     product: TileProduct,
     depth: Value | None = None,
     from_zero: bool = False,
+    row_bytes: Value | None = None,
 ) -> None:
     """C += A @ B; elements of operands are lanes here, in the shape too, whose sizes are multiples of 16.
 
     `depth`: how many lanes there are along k where that is not `shape.k`, but a multiple of it. `from_zero`: C = A @ B.
+    `row_bytes`: the distance between rows of A where that is not `shape.lda`.
     """
-    kernel = _Kernel(b, shape, a, bm, c, product, depth or const("i64", shape.k), from_zero)
+    row_bytes = row_bytes or const("i64", shape.lda * _LANE_BYTES)
+    kernel = _Kernel(b, shape, a, bm, c, product, depth or const("i64", shape.k), from_zero, row_bytes)
     for first, last, columns in block_steps(shape.n, tile_columns(shape.n), TILE):
         with b.loop(const("i64", first), const("i64", last), const("i64", columns), hint="column") as column:
             for top, bottom, rows in block_steps(shape.m, _ROWS, TILE):
@@ -73,12 +76,13 @@ class _Kernel:
     product: TileProduct
     depth: Value
     from_zero: bool
+    row_bytes: Value  # of A
 
     def emit_block(self, row: Value, column: Value, rows: int, columns: int) -> None:
         """One block of C, of so many tiles, over all of k."""
         b, shape = self.b, self.shape
         c = self._lane(self.c, b.add(b.mul(row, const("i64", shape.ldc)), column))
-        a = self._lane(self.a, b.mul(row, const("i64", shape.lda)))
+        a = b.gep("i8", self.a, b.mul(row, self.row_bytes))
         strip = self._lane(self.bm, b.mul(column, const("i64", shape.strip(tile_columns(shape.n)))))
         if self.from_zero:
             self._clear_sums(rows, columns)
@@ -94,11 +98,16 @@ class _Kernel:
         for column in range(columns):
             for row in range(rows):
                 if column == 0:
-                    self._move(TILELOAD, _A + row, left, row * TILE * self.shape.lda, self.shape.lda)
+                    self._load_left(row, left)
                 if row == 0:
                     self._move(TILELOAD, _B + column, right, column * TILE, self.shape.ldb)
                 numbers = _C + 2 * row + column, _A + row, _B + column
                 self.b.call("void", self.product.intrinsic, *[const("i8", number) for number in numbers])
+
+    def _load_left(self, row: int, left: Value) -> None:
+        b = self.b
+        address = b.gep("i8", left, b.mul(self.row_bytes, const("i64", row * TILE))) if row else left
+        b.call("void", TILELOAD, const("i8", _A + row), address, self.row_bytes)
 
     def _clear_sums(self, rows: int, columns: int) -> None:
         for row in range(rows):

@@ -30,6 +30,7 @@ from deuteron.backend.cpu.elements import NARROW_FLOATS, register_type
 from deuteron.backend.cpu.emitter import Emitter
 from deuteron.backend.cpu.formats import rounded
 from deuteron.backend.cpu.plan.buffers import assign_buffers
+from deuteron.backend.cpu.plan.direct import read_directly
 from deuteron.backend.cpu.plan.marks import product_of
 from deuteron.backend.cpu.plan.orders import choose_orders
 from deuteron.backend.cpu.plan.pack_in_place import pack_in_place
@@ -90,6 +91,8 @@ def lower_module(
     waiting = waiting_loops(plan.function)
     num_spans = len(pointers_of(plan.function)) if options.check == BOUNDS else 0
     asserts = bool(num_spans) or (options.debug and any(isinstance(op, AssertOp) for op in plan.function.walk()))
+    if not asserts:
+        read_directly(plan)
     reuses = [] if asserts else reuse_operands(plan)
     scratch_bytes = assign_buffers(plan)
     llvm_module = Module(symbol, "contract" if options.enable_fp_fusion else "", path_of=path_of)

@@ -273,7 +273,8 @@ class Dot:
 
     A native `product` has operands in its own format. It packs B into `packed`, unless that is None: then B is packed
     already. Its `b` may be the transpose of B.
-    Of a loop's product of `steps` above 1 operands are kept, and so many are computed together.
+    Of a loop's product of `steps` above 1 operands are kept, and so many are computed together. `direct`: the load of
+    A, where tiles read it from the arguments, and it is not in its place.
     """
 
     op: Operation
@@ -285,6 +286,7 @@ class Dot:
     b_is_transposed: bool = False
     steps: int = 1
     from_zero: bool = False
+    direct: Operation | None = None
     time: int = 0
 
     @property

@@ -5,13 +5,14 @@ from __future__ import annotations
 from deuteron.backend.cpu.amx import emit_tile_matmul
 from deuteron.backend.cpu.blocking import MatmulShape
 from deuteron.backend.cpu.context import Context
+from deuteron.backend.cpu.fragment import one_element
 from deuteron.backend.cpu.microkernel import emit_matmul
 from deuteron.backend.cpu.packing import emit_packed
 from deuteron.backend.cpu.places import address, address_of_step
 from deuteron.backend.cpu.plan.items import Dot, Place, Transpose
 from deuteron.backend.cpu.products import LANES, NativeProduct, PlainProduct, TileProduct, plain_product
 from deuteron.backend.cpu.transpose import emit_transpose
-from deuteron.backend.llvm.types import Value, byte_width, const
+from deuteron.backend.llvm.types import Value, byte_width, const, zero
 from deuteron.errors import CompilationError
 from deuteron.ir.location import from_attribute
 from deuteron.ir.types import shape_of
@@ -20,27 +21,45 @@ from deuteron.ir.types import shape_of
 def emit_dot(ctx: Context, item: Dot) -> None:
     """One product, or one for each matrix of a batch; or, after some steps of a loop, the product of all of them."""
     places, emitter = (item.a, item.b, item.result), ctx.emitter
-    addresses, batch, loop = [address(ctx, place) for place in places], shape_of(item.op.a.type)[:-2], None
+    addresses = [zero("ptr") if item.direct and place is item.a else address(ctx, place) for place in places]
+    batch, loop = shape_of(item.op.a.type)[:-2], None
     if batch and batch[0] > 1:
         loop = emitter.open_loop(const("i64", 0), const("i64", batch[0]), const("i64", 1), hint="batch")
         addresses = [_matrix(ctx, place, first, loop.index) for place, first in zip(places, addresses, strict=True)]
     if item.packed is not None:
         _emit_packed(ctx, item, item.product, item.packed, addresses[1])
+    row_bytes = None
+    if item.direct is not None:
+        addresses[0], row_bytes = _rows_in_memory(ctx, item)
     if item.steps == 1:
-        _emit_product(ctx, item, addresses)
+        _emit_product(ctx, item, addresses, row_bytes)
     else:
-        _emit_steps(ctx, item, addresses)
+        _emit_steps(ctx, item, addresses, row_bytes)
     if loop is not None:
         emitter.close_loop(loop)
 
 
-def _emit_steps(ctx: Context, item: Dot, addresses: list[Value]) -> None:
+def _rows_in_memory(ctx: Context, item: Dot) -> tuple[Value, Value]:
+    """Of A, which tiles read where the arguments have it: where the first step's rows begin, how many bytes apart."""
+    ctx.tiles.clear()
+    indices = [(one_element(row), one_element(0)) for row in range(2)]
+    first, second = (ctx.evaluate(item.direct.ptr, index).value for index in indices)
+    ctx.tiles.clear()
+    b = ctx.emitter.innermost()
+    row_bytes = b.sub(b.ptrtoint(second), b.ptrtoint(first))
+    if item.steps > 1:
+        step_bytes = shape_of(item.op.a.type)[-1] * byte_width(item.a.slot.type)
+        first = b.gep("i8", first, b.mul(ctx.step.number, const("i64", -step_bytes)))
+    return first, row_bytes
+
+
+def _emit_steps(ctx: Context, item: Dot, addresses: list[Value], row_bytes: Value | None) -> None:
     """The product of the steps so far, if as many are kept as there is room for, or no other follows."""
     b, step = ctx.emitter.innermost(), ctx.step
     _, _, lanes = _sizes(item)
     with b.if_(step.is_last, "product"):
         depth = b.mul(b.add(step.number, const("i64", 1)), const("i64", lanes))
-        _emit_product(ctx, item, addresses, depth)
+        _emit_product(ctx, item, addresses, row_bytes, depth)
 
 
 def _emit_packed(ctx: Context, item: Dot, product: NativeProduct, packed: Place, bm: Value) -> None:
@@ -60,7 +79,9 @@ def _emit_packed(ctx: Context, item: Dot, product: NativeProduct, packed: Place,
             emit_packed(b, source, target, k * product.group, panels.columns, stride, product)
 
 
-def _emit_product(ctx: Context, item: Dot, addresses: list[Value], depth: Value | None = None) -> None:
+def _emit_product(
+    ctx: Context, item: Dot, addresses: list[Value], row_bytes: Value | None, depth: Value | None = None
+) -> None:
     a, bm, c = addresses
     m, n, k = _sizes(item)
     b, product = ctx.emitter.innermost(), item.product
@@ -72,7 +93,7 @@ def _emit_product(ctx: Context, item: Dot, addresses: list[Value], depth: Value 
     panel = item.panels.pitch // item.panels.group if item.panels else 0
     shape = MatmulShape(m, n, k, lda, ldb, ldc, panel)
     if isinstance(product, TileProduct):
-        emit_tile_matmul(b, shape, a, bm, c, product, depth, item.from_zero)
+        emit_tile_matmul(b, shape, a, bm, c, product, depth, item.from_zero, row_bytes)
         return
     width = LANES if product is not None else ctx.target.vector_width(item.result.slot.type)
     product = product or _plain_product(item)

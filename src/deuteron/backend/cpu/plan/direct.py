@@ -1,0 +1,128 @@
+"""Has tiles of AMX read the A of a product where the kernel's arguments have it, and not from a copy.
+
+    for k in range(0, K, 64):
+        a = tl.load(a_ptr + rows[:, None] * K + (k + ks)[None, :])      the product reads a_ptr[...], K elements a row
+        acc = tl.dot(a, b, acc)
+
+A tile takes rows that are any distance apart. What is loaded has to be rows of neighbours, all equally far apart,
+without a mask, from an argument that the kernel does not write; of a product of several steps of a loop, the rows of
+one step have to go on in the next one.
+"""
+
+from __future__ import annotations
+
+from xdsl.dialects import arith, scf
+from xdsl.ir import Operation, SSAValue
+from xdsl.ir.core import BlockArgument
+
+from deuteron.analysis.points_to import Targets
+from deuteron.analysis.written_arguments import is_apart, written_arguments
+from deuteron.backend.cpu.plan.items import Dot, Keep, Region, identity_index, regions_of
+from deuteron.backend.cpu.plan.marks import operand_type
+from deuteron.backend.cpu.plan.ops.declaration import IRREGULAR
+from deuteron.backend.cpu.plan.private import drop_empty_nests, nests_of
+from deuteron.backend.cpu.plan.schedule import Plan
+from deuteron.backend.cpu.plan.steps import Steps
+from deuteron.backend.cpu.products import TileProduct
+from deuteron.ir.arith import constant_value
+from deuteron.ir.tt.memory import AddPtrOp, LoadOp
+from deuteron.ir.tt.shape import BroadcastOp, ExpandDimsOp, SplatOp
+from deuteron.ir.types import shape_of
+
+_FORWARDING = (SplatOp, BroadcastOp, ExpandDimsOp, arith.ExtSIOp, arith.ExtUIOp)
+
+
+def read_directly(plan: Plan) -> None:
+    """Take away the copies that are not needed."""
+    written = written_arguments(plan.function)
+    roots = {root.value: (nest, root) for nest in nests_of(plan.body) for root in nest.roots if isinstance(root, Keep)}
+    for item in _dots(plan.body):
+        load = _load_of(item, written)
+        if load is None or item.op.a not in roots or not _goes_on(plan, load, item.steps):
+            continue
+        nest, root = roots[item.op.a]
+        nest.roots.remove(root)
+        item.direct = load
+    drop_empty_nests(plan.body)
+
+
+def _dots(region: Region) -> list[Dot]:
+    found = [item for item in region.items if isinstance(item, Dot)]
+    return found + [dot for item in region.items for inner in regions_of(item) for dot in _dots(inner)]
+
+
+def _load_of(item: Dot, written: Targets) -> LoadOp | None:
+    """What the copy is of, if it is what was loaded, and nothing else reads the copy."""
+    copy = item.op.a
+    if not isinstance(item.product, TileProduct) or len(shape_of(copy.type)) != 2 or len(list(copy.uses)) != 1:
+        return None
+    if not isinstance(copy.owner, BroadcastOp) or operand_type(copy) is None:
+        return None
+    load = copy.owner.src.owner
+    if not isinstance(load, LoadOp) or load.mask is not None or load.boundary_check:
+        return None
+    if load.parent_block() is not item.op.parent_block() or not is_apart(load, written):
+        return None
+    return load
+
+
+def _goes_on(plan: Plan, load: LoadOp, steps: int) -> bool:
+    """Whether it is rows of neighbours, equally far apart, that go on in the next step."""
+    shape = shape_of(load.result.type)
+    rows, columns = (Steps(plan).along(load.ptr, identity_index(shape), axis) for axis in range(2))
+    if columns != 1 or rows == IRREGULAR:
+        return False
+    return steps == 1 or _advance(load.ptr, load.parent_op()) == shape[1]
+
+
+def _advance(value: SSAValue, loop: Operation) -> int | None:
+    """By how many elements an iteration of the loop moves a value; None: not known."""
+    if isinstance(value, BlockArgument):
+        return _advance_of_argument(value, loop)
+    op = value.owner
+    if not _is_inside(op, loop):
+        return 0
+    parts = [_advance(operand, loop) for operand in op.operands]
+    if all(part == 0 for part in parts) and not op.regions:
+        return 0
+    if None in parts:
+        return None
+    if isinstance(op, arith.AddiOp | AddPtrOp):
+        return sum(parts)
+    if isinstance(op, arith.MuliOp):
+        factors = [_constant_of(operand) for operand in op.operands]
+        return next((parts[1 - side] * factor for side, factor in enumerate(factors) if factor is not None), None)
+    if isinstance(op, _FORWARDING):
+        return parts[0]
+    return None
+
+
+def _advance_of_argument(value: BlockArgument, loop: Operation) -> int | None:
+    if not isinstance(loop, scf.ForOp) or value.owner is not loop.body.block:
+        return 0
+    if value.index == 0:
+        return constant_value(loop.step)
+    following = loop.body.block.last_op.operands[value.index - 1]
+    added = following.owner
+    if following is value:
+        return 0
+    if not isinstance(added, arith.AddiOp | AddPtrOp) or added.operands[0] is not value:
+        return None
+    return _constant_of(added.operands[1])
+
+
+def _constant_of(value: SSAValue) -> int | None:
+    """A number, of a tile the one that all its elements are."""
+    while isinstance(value.owner, _FORWARDING):
+        value = value.owner.operands[0]
+    return constant_value(value)
+
+
+def _is_inside(op: Operation, loop: Operation) -> bool:
+    block = op.parent_block()
+    while block is not None:
+        parent = block.parent_op()
+        if parent is loop:
+            return True
+        block = parent.parent_block() if parent is not None else None
+    return False
