@@ -81,6 +81,7 @@ def test_forks_while_others_launch(seed):
             def child(seed: int = seed + number, sender=sender) -> None:
                 found: list[BaseException] = []
                 launch_at_random(seed, 0.05, found)
+                launch(64, 1)
                 sender.send((repr(found), thread_pool().num_workers))
 
             process = multiprocessing.get_context("fork").Process(target=child)

@@ -27,7 +27,8 @@ def _on_lines(*parts: str) -> Record:
 # `scratch` is a function (key, bytes) that gives the thread's scratch memory; `key` that of pthread_getspecific.
 # `generation` counts forks; `is_full` says that the system gives no more threads. `left` has a mutex and a condition:
 # whoever waits for helpers to leave sleeps there.
-POOL = _on_lines("num_workers is_full key clock scratch spin generation", "left")
+# `last_launch` is when one ended that had use for helpers.
+POOL = _on_lines("num_workers is_full key clock scratch spin generation", "last_launch", "left")
 # `job` is 0 of a worker that waits, BUSY, or the address of the JOB that it is invited to.
 WORKER = _on_lines("job", "is_asleep", "sleep")
 BUSY = 1

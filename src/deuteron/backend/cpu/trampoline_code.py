@@ -18,10 +18,10 @@ from deuteron.backend.native_launch import PYTHON_LAUNCHES
 
 _MOST_EXTENT = 1 << 20  # the product of three fits a word
 _MOST_FACTOR = 1 << 31  # the product of two does, and is long
-# Nanoseconds. What is worth a thread more, which looks for work, and what is worth waking threads, which takes the
-# caller 10 us. A chunk at least: some of what handing it out takes; and at most: it is not interrupted. How often a
-# launch asks for more help, and whether it is interrupted.
-WORTH_A_THREAD, _WORTH_WAKING = 5_000, 20_000
+# Nanoseconds. What is worth a thread more, which looks for work, and what is worth waking threads: on 16 cores grids of
+# 50 us take as long with it as alone, those of 20 us twice as long. A chunk at least: some of what handing it out
+# takes; and at most: it is not interrupted. How often a launch asks for more help, and whether it is interrupted.
+WORTH_A_THREAD, _WORTH_WAKING = 5_000, 50_000
 _SHORTEST_CHUNK, _LONGEST_CHUNK = 1_000, 50_000_000
 _BETWEEN_INVITATIONS, _BETWEEN_SIGNALS = 100_000, 50_000_000
 
@@ -108,7 +108,9 @@ def _define_run_job(module: Module) -> None:
     status, signals = c.variable("i64", c.word(0)), c.variable("i64", c.word(0))
     total = c.field(job, JOB, "total")
     run, further, stop, close = (c.block(name) for name in ("run", "further", "stop", "close"))
-    _invite(c, pool, job, wanted)
+    with c.when(c.is_not_null(wanted)):
+        _wake_for_others(c, pool, job)
+        c.call("void", "invite", pool, job, wanted)
     begin = c.now(pool)
     c.store(begin, until)
     c.store(c.add(begin, c.word(_BETWEEN_SIGNALS)), signals)
@@ -134,11 +136,21 @@ def _define_run_job(module: Module) -> None:
     c.write(job, JOB, "taken", total)
     c.br(close)
     c.position(close)
+    end = c.now(pool)
     with c.when(c.is_not_null(c.load("i64", count))):
-        took = c.udiv(c.mul(c.sub(c.now(pool), begin), c.word(UNITS)), c.load("i64", count))
+        took = c.udiv(c.mul(c.sub(end, begin), c.word(UNITS)), c.load("i64", count))
         c.store_atomic(c.add(took, c.word(1)), time, "monotonic")
     c.call("void", "close", pool, job)
+    with c.when(c.is_not_null(wanted)):
+        c.store_atomic(end, c.part(pool, POOL, "last_launch"), "monotonic")
     c.ret(c.load("i64", status))
+
+
+def _wake_for_others(c: PoolCode, pool: Value, job: Value) -> None:
+    """Wake helpers though this launch is not worth it if one has just ended: the next one will find them awake."""
+    since = c.sub(c.now(pool), c.load_atomic("i64", c.part(pool, POOL, "last_launch"), "monotonic"))
+    with c.when(c.icmp("ult", since, c.field(pool, POOL, "spin"))):
+        c.put(c.part(job, JOB, "wakes"), c.word(0), c.word(1))
 
 
 def _invite(c: PoolCode, pool: Value, job: Value, wanted: Value) -> None:

@@ -15,7 +15,6 @@ from xdsl.dialects import arith, scf
 from xdsl.ir import Operation, SSAValue
 from xdsl.ir.core import BlockArgument
 
-from deuteron.analysis.points_to import Targets
 from deuteron.analysis.written_arguments import is_apart, written_arguments
 from deuteron.backend.cpu.plan.items import Dot, Keep, Region, identity_index, regions_of
 from deuteron.backend.cpu.plan.marks import operand_type
@@ -37,8 +36,10 @@ def read_directly(plan: Plan) -> None:
     written = written_arguments(plan.function)
     roots = {root.value: (nest, root) for nest in nests_of(plan.body) for root in nest.roots if isinstance(root, Keep)}
     for item in _dots(plan.body):
-        load = _load_of(item, written)
+        load = _load_of(item)
         if load is None or item.op.a not in roots or not _goes_on(plan, load, item.steps):
+            continue
+        if not is_apart(load, written):
             continue
         nest, root = roots[item.op.a]
         nest.roots.remove(root)
@@ -51,7 +52,7 @@ def _dots(region: Region) -> list[Dot]:
     return found + [dot for item in region.items for inner in regions_of(item) for dot in _dots(inner)]
 
 
-def _load_of(item: Dot, written: Targets) -> LoadOp | None:
+def _load_of(item: Dot) -> LoadOp | None:
     """What the copy is of, if it is what was loaded, and nothing else reads the copy."""
     copy = item.op.a
     if not isinstance(item.product, TileProduct) or len(shape_of(copy.type)) != 2 or len(list(copy.uses)) != 1:
@@ -61,9 +62,7 @@ def _load_of(item: Dot, written: Targets) -> LoadOp | None:
     load = copy.owner.src.owner
     if not isinstance(load, LoadOp) or load.mask is not None or load.boundary_check:
         return None
-    if load.parent_block() is not item.op.parent_block() or not is_apart(load, written):
-        return None
-    return load
+    return load if load.parent_block() is item.op.parent_block() else None
 
 
 def _goes_on(plan: Plan, load: LoadOp, steps: int) -> bool:

@@ -23,7 +23,7 @@ from xdsl.ir import Operation, SSAValue
 from xdsl.ir.core import BlockArgument
 
 from deuteron.analysis.points_to import Targets
-from deuteron.analysis.written_arguments import is_apart, written_arguments
+from deuteron.analysis.written_arguments import could_be_apart, rely_on_apart, written_arguments
 from deuteron.backend.cpu.plan.items import Dot, For, Keep, Nest, Region, Slot, regions_of
 from deuteron.backend.cpu.plan.schedule import Plan
 from deuteron.ir.arith import constant_value
@@ -127,6 +127,7 @@ class _Slice:
     def __init__(self, loop: scf.ForOp, written: Targets):
         self._loop, self._written = loop, written
         self._key: dict[SSAValue, None] = {}
+        self._loads: list[LoadOp] = []
 
     def key(self, operand: SSAValue) -> tuple[SSAValue, ...] | None:
         """The scalars from before the loop; None where they are not all that it depends on."""
@@ -137,6 +138,8 @@ class _Slice:
                 return None
             pending += [source for source in sources if source not in seen]
             seen.update(sources)
+        for load in self._loads:
+            rely_on_apart(load, self._written)
         return tuple(self._key)
 
     def _sources(self, value: SSAValue) -> list[SSAValue] | None:
@@ -148,7 +151,9 @@ class _Slice:
         if isinstance(value, BlockArgument):
             return self._carried(value)
         op = value.owner
-        if op.regions or not (is_pure(op) or (isinstance(op, LoadOp) and is_apart(op, self._written))):
+        if isinstance(op, LoadOp) and could_be_apart(op, self._written):
+            self._loads.append(op)
+        elif op.regions or not is_pure(op):
             return None
         return list(op.operands)
 
