@@ -76,3 +76,21 @@ def test_where_of_a_tile_and_numbers(draw, poisoned, check):
     x, out = draw("float32", 64), poisoned("float32", 64)
     clamp_kernel[(1,)](x, out, -0.25, BLOCK=64)
     check(out, np.where((x < -0.25) | (x > 1), 0.5, x), ulps=0)
+
+
+@triton.jit
+def truth_kernel(x_ptr, out_ptr, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    x = tl.load(x_ptr + i)
+    tl.store(out_ptr + i, tl.where(x, 7, x.to(tl.int1).to(tl.int32)))
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64", "int8"])
+def test_a_number_as_a_condition_is_true_where_it_is_not_0(poisoned, check, dtype):
+    values = [0, -0.0, 1, -1, 2, 3, 4, 5]
+    if dtype.startswith("float"):
+        values[3:] = [np.nan, np.inf, -np.inf, np.finfo(dtype).smallest_subnormal, 0.25]
+    x, out = np.array(values, dtype), poisoned("int32", 8)
+    with pytest.warns(UserWarning, match="condition of tl.where is int1, got .* which is true where it is not 0"):
+        truth_kernel[(1,)](x, out, BLOCK=8)
+    check(out, np.array([0, 0, *[7] * 6]))

@@ -72,7 +72,7 @@ def test_invert_is_xor_with_all_ones(ops, statement: str, all_ones: int):
             "p == q",
             "== does not take pointers, got pointer<fp32>. Load through it, or convert it with .to(tl.int64).",
         ),
-        ("tl.where(x, 1, 2)", "The condition of tl.where is int1, got fp32[64]. Compare first, as in `x != 0`."),
+        ("tl.where(p, 1, 2)", "The condition of tl.where is int1, got pointer<fp32>. Compare first, as in `x != 0`."),
         ("tl.where(k, p, 0)", "tl.where chooses between pointers of one type, got pointer<fp32> and 0."),
     ],
 )

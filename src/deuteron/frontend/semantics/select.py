@@ -18,7 +18,7 @@ from deuteron.language.types import int1
 
 def where(ctx: Context, condition: Value, x: Value, y: Value) -> Tensor:
     condition = as_tensor(ctx, condition, "The condition of tl.where")
-    if not condition.dtype.is_int():
+    if condition.dtype.is_ptr():
         raise ctx.error(f"The condition of tl.where is int1, got {condition.type}. Compare first, as in `x != 0`.")
     if condition.dtype != int1:
         where_zero = f"got {condition.type}, which is true where it is not 0. Compare, as in `x != 0`."
