@@ -8,6 +8,7 @@ Whatever is not in the table here and not in the tables of handlers is shown by 
 from __future__ import annotations
 
 import ast
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from deuteron.errors import CompilationError, UnsupportedLanguageConstruct
@@ -50,8 +51,19 @@ def unsupported(ctx: Context) -> CompilationError:
     """The error for the node at hand, of which nothing handles the class."""
     node = ctx.frame.node
     what, way_out = WAY_OUT.get(type(node), (f"Python's {type(node).__name__}", "Write it in another way"))
-    message = f"{_capitalised(what)} is not supported in a kernel. {_capitalised(way_out)}."
+    message = f"{_capitalised(what)} is not supported in a kernel. {_capitalised(way_out)}.{_said(ctx, node)}"
     return ctx.error(message, UnsupportedLanguageConstruct)
+
+
+def _said(ctx: Context, node: ast.AST) -> str:
+    """What a `raise` says, as far as it is known: where one is compiled, constexprs have led to it."""
+    error = node.exc if isinstance(node, ast.Raise) else None
+    if not isinstance(error, ast.Call) or not error.args:
+        return ""
+    with suppress(CompilationError):
+        said = ctx.evaluate(error.args[0])
+        return f" This one says: {said}" if isinstance(said, str) else ""
+    return ""
 
 
 def _capitalised(text: str) -> str:
