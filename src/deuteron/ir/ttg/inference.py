@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from xdsl.ir import Operation
 
-from deuteron.ir.tt.shape import BroadcastOp, ExpandDimsOp, MakeRangeOp, ReshapeOp, SplatOp, TransOp
+from deuteron.ir.tt.shape import BroadcastOp, ExpandDimsOp, JoinOp, MakeRangeOp, ReshapeOp, SplatOp, TransOp
 from deuteron.ir.ttg.shared import LocalLoadOp
 from deuteron.ir.types import is_tile, shape_of
 from deuteron.layout.linear import LinearLayout, dim_names
@@ -57,7 +57,11 @@ ELEMENTWISE_TT = frozenset(
 
 
 def operand_layouts(op: Operation, result: LinearLayout) -> list[LinearLayout | None]:
-    """For each operand of a flexible op, the layout that it needs for a result in that layout; None for a scalar."""
+    """For each operand of a flexible op, the layout that it needs for a result in that layout; None for a scalar. For a
+    join where threads have both of its halves.
+    """
+    if isinstance(op, JoinOp):
+        return [result.without_axis(len(result.shape) - 1)] * 2
     if isinstance(op, SHAPE_OPS):
         return [_source_layout(op, result)] if op.operands else []
     return [result if is_tile(operand.type) else None for operand in op.operands]

@@ -39,9 +39,13 @@ def _number(number: float, type: Attribute) -> Value:
 
 
 def select(ctx: Context, op: Operation, condition: Operand, x: Operand, y: Operand) -> Operand:
+    def emit(condition: Value, x: Value, y: Value) -> Value:
+        known = {"true": x, "false": y}.get(condition.text)
+        return known if known is not None else ctx.b.select(condition, x, y)
+
     if isinstance(x, Fragment) and not isinstance(condition, Fragment):
-        return x.zip_map(lambda *values: ctx.b.select(condition, *values), y)
-    return each(ctx.b.select, condition, x, y)
+        return x.zip_map(lambda *values: emit(condition, *values), y)
+    return each(emit, condition, x, y)
 
 
 def _integer(emit: Emit) -> Rule:

@@ -16,7 +16,7 @@ from deuteron.backend.gpu.elements import register_type
 from deuteron.backend.gpu.fragment import Fragment, Operand, positions, with_registers
 from deuteron.backend.gpu.rules.elementwise import Emit, each, intrinsic, plain
 from deuteron.backend.llvm.builder import Builder
-from deuteron.backend.llvm.types import Value, bit_width, const
+from deuteron.backend.llvm.types import Value, bit_width, const, integer_of
 from deuteron.backend.math.division import safe_divisor, with_sign
 from deuteron.layout.linear import BLOCK, LANE, WARP, LinearLayout
 
@@ -109,7 +109,14 @@ def compare(ctx: Context, op: Operation, x: Operand, y: Operand) -> Operand:
     """A mask that is the same for several elements is one condition for all of them."""
     constancy = ctx.info.of(op.result).constancy
     operands = (_first_of_equals(operand, constancy) for operand in (x, y))
-    return each(lambda *values: ctx.b.icmp(op.predicate_name, *values), *operands)
+    return each(lambda *values: _compared(ctx.b, op.predicate_name, *values), *operands)
+
+
+def _compared(b: Builder, predicate: str, x: Value, y: Value) -> Value:
+    """Equal constants are equal."""
+    if predicate in ("eq", "ne") and integer_of(x) is not None and integer_of(y) is not None:
+        return const("i1", (integer_of(x) == integer_of(y)) == (predicate == "eq"))
+    return b.icmp(predicate, x, y)
 
 
 def _first_of_equals(operand: Operand, constancy: Sequence[int]) -> Operand:

@@ -19,12 +19,12 @@ from xdsl.ir import Operation, OpResult, SSAValue
 
 from deuteron.ir.tt.dot import DotOp
 from deuteron.ir.tt.memory import LoadOp
-from deuteron.ir.tt.shape import TransOp
-from deuteron.ir.ttg.inference import is_elementwise, is_flexible
+from deuteron.ir.tt.shape import JoinOp
+from deuteron.ir.ttg.inference import is_elementwise, is_flexible, operand_layouts
 from deuteron.ir.ttg.layout import layout_of
 from deuteron.ir.ttg.shared import LocalLoadOp
 from deuteron.ir.types import bit_width_of, byte_width_of, is_tile, num_elements_of, shape_of
-from deuteron.layout.linear import OFFSET
+from deuteron.layout.linear import OFFSET, REGISTER, LinearLayout, dim_names, log2
 
 WORD_BYTES = 4
 WORD_BITS = 8 * WORD_BYTES
@@ -45,7 +45,7 @@ class ComputedOperand:
     def of(dot: DotOp, index: int) -> ComputedOperand | None:
         """None where it is loaded as it is, or made of what is not loaded there."""
         ops, leaves = _chain(dot.operands[index])
-        matrices = [leaf for leaf in leaves if _is_matrix(leaf)]
+        matrices = [leaf for leaf in dict.fromkeys(leaves) if _is_matrix(leaf)]
         loads = tuple(leaf.op for leaf in matrices if isinstance(leaf, OpResult) and _is_load(leaf.op))
         if not loads or not any(map(is_elementwise, ops)) or len(loads) < len(matrices):
             return None
@@ -69,14 +69,14 @@ def _is_matrix(value: SSAValue) -> bool:
 
 
 def _chain(value: SSAValue) -> tuple[set[Operation], list[SSAValue]]:
-    """The flexible ops that make a value, and what they start with."""
+    """The flexible ops and joins that make a value, and what they start with."""
     ops: set[Operation] = set()
     leaves: list[SSAValue] = []
     pending = [value]
     while pending:
         value = pending.pop()
         op = value.op if isinstance(value, OpResult) else None
-        if op is None or not is_flexible(op) or isinstance(op, LocalLoadOp):
+        if op is None or isinstance(op, LocalLoadOp) or not (is_flexible(op) or isinstance(op, JoinOp)):
             leaves.append(value)
         elif op not in ops:
             ops.add(op)
@@ -85,18 +85,18 @@ def _chain(value: SSAValue) -> tuple[set[Operation], list[SSAValue]]:
 
 
 def k_axis_of(dot: DotOp, index: int, load: LoadOp | LocalLoadOp) -> int | None:
-    """The dimension of what is loaded that is K of the dot; None where its shape changes on the way."""
-    value, axis = dot.operands[index], len(shape_of(dot.operands[index].type)) - (1 if index == 0 else 2)
+    """The dimension of what is loaded in which neighbours along K are neighbours, or the same; None where all are."""
+    value = dot.operands[index]
+    shape = shape_of(value.type)
+    axis = len(shape) - (1 if index == 0 else 2)
+    along_k = [tuple(1 << bit if at == axis else 0 for at in range(len(shape))) for bit in range(log2(shape[axis]))]
+    layout = LinearLayout.make({REGISTER: along_k}, dict(zip(dim_names(len(shape)), shape, strict=True)))
     while value is not load.results[0]:
         op = value.op
-        sources = [operand for operand in op.operands if is_tile(operand.type)]
-        source = next((one for one in sources if _comes_from(one, load)), None)
-        if source is None or sorted(shape_of(source.type)) != sorted(shape_of(value.type)):
-            return None
-        if isinstance(op, TransOp):
-            axis = op.permutation[axis]
-        value = source
-    return axis
+        source = next(at for at, operand in enumerate(op.operands) if _comes_from(operand, load))
+        layout, value = operand_layouts(op, layout)[source], op.operands[source]
+    moving = next((basis for basis in layout.of(REGISTER) if any(basis)), None)
+    return None if moving is None else next(at for at, entry in enumerate(moving) if entry)
 
 
 def _comes_from(value: SSAValue, load: Operation) -> bool:

@@ -53,6 +53,7 @@ from deuteron.machine.gpu import GPUConfig
 from deuteron.passes.gpu.dot_instructions import must_be_k_major, uses_mma, uses_wgmma, warp_group_warps
 from deuteron.passes.gpu.layouts.anchors import dot_layouts
 from deuteron.passes.gpu.layouts.computed_operands import ComputedOperand
+from deuteron.passes.gpu.operands.joins import select_joined
 from deuteron.passes.gpu.operands.origins import is_from_dot, load_of
 from deuteron.passes.gpu.operands.parts import Parts
 from deuteron.passes.gpu.operands.register_operands import fast_axis, in_registers, is_read_well, steps_along_k
@@ -138,6 +139,7 @@ class _Rewrite:
         return one if one is not None and is_read_well(op, index, one, self._info) else None
 
     def _place_loads(self, computed: ComputedOperand) -> None:
+        select_joined(computed.ops)
         for load in computed.loads:
             if isinstance(load, LoadOp):
                 b, uses = Builder(InsertPoint.after(load), load.location), list(load.result.uses)
