@@ -126,3 +126,52 @@ def test_packed_weights(executor, rng, m, block_m, per_word):
     packed_product[(1,)](a, words, scales, out, m, n, k, num_warps=4, num_stages=3, **sizes)
     w = ((numbers - 8).astype(np.float16) * scales.repeat(block_k, 0)).astype(np.float64)
     np.testing.assert_allclose(out, a.astype(np.float64) @ w, rtol=1e-4, atol=1e-4 * np.abs(w).max())
+
+
+@deuteron.jit
+def joined_product(
+    a_ptr,
+    w_ptr,
+    scales_ptr,
+    out_ptr,
+    N,
+    K,
+    HOW: tl.constexpr,
+    M: tl.constexpr,
+    BN: tl.constexpr,
+    BK: tl.constexpr,
+):
+    """Bytes hold two successive k of a row, as numbers with signs; sums of a step are scaled."""
+    rows, columns, ks, halves = tl.arange(0, M), tl.arange(0, BN), tl.arange(0, BK), tl.arange(0, BK // 2)
+    in_columns = columns < N
+    acc = tl.zeros((M, BN), tl.float32)
+    for k in range(0, K, BK):
+        a = tl.load(a_ptr + rows[:, None] * K + k + ks[None, :])
+        places = columns[:, None] * (K // 2) + k // 2 + halves[None, :]
+        pairs = tl.load(w_ptr + places, mask=in_columns[:, None], other=0)
+        low, high = (pairs << 4).to(tl.int8) >> 4, pairs >> 4
+        if HOW == "join":
+            w = tl.join(low.to(a.dtype), high.to(a.dtype)).reshape(BN, BK).T
+        elif HOW == "interleave":
+            w = tl.interleave(low, high).to(a.dtype).T
+        else:
+            w = tl.join(low.to(a.dtype) * 2, high.to(a.dtype)).reshape(BN, BK).T
+        scale = tl.load(scales_ptr + columns * (K // BK) + k // BK, mask=in_columns, other=0.0)
+        acc += tl.dot(a, w) * scale[None, :]
+    tl.store(out_ptr + rows[:, None] * N + columns[None, :], acc, mask=in_columns[None, :] & (rows >= 0)[:, None])
+
+
+@pytest.mark.parametrize(
+    ("how", "m", "element"),
+    [("join", 16, "float16"), ("join", 64, "bfloat16"), ("interleave", 16, "bfloat16"), ("different", 16, "bfloat16")],
+)
+def test_pairs_are_joined(draw, rng, poisoned, how, m, element):
+    n, k, block_k = 56, 128, 64
+    a, out = draw(element, (m, k), -2, 2), poisoned("float32", (m, n))
+    numbers = rng.integers(-8, 8, (n, k))
+    pairs = (numbers[:, ::2] & 15 | numbers[:, 1::2] << 4).astype(np.int8)
+    scales = rng.standard_normal((n, k // block_k)).astype(np.float32)
+    joined_product[(1,)](a, pairs, scales, out, n, k, HOW=how, M=m, BN=64, BK=block_k, num_stages=3)
+    w = numbers * np.where((np.arange(k) % 2 == 0) & (how == "different"), 2, 1) * scales.repeat(block_k, 1)
+    expected = a.astype(np.float64) @ w.T.astype(np.float64)
+    np.testing.assert_allclose(out, expected, rtol=1e-4, atol=1e-4 * np.abs(expected).max())

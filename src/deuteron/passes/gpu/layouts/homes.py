@@ -2,10 +2,10 @@
 
 A load is at home in its coalesced layout, a dot in its accumulator's, a reduction in a slice of its operand's, and
 an elementwise op where its first operand with a home is. What comes from scalars alone has no home, nor do loads of few
-elements in loops of dots by wgmma, or of which only addresses and masks are made, such as numbers of rows: every thread
-loads those that it needs, where a conversion from some threads to others would go through shared memory, with barriers
-that keep warpgroups in step and that copies ahead would wait for. A value carried by a loop is at home where the loop's
-body yields it, else where it enters, else where its users want it.
+elements in loops of dots by wgmma, or by mma.sync if these do not read them, or of which only addresses and masks are
+made, such as numbers of rows: every thread loads those that it needs, where a conversion from some threads to others
+would go through shared memory, with barriers that keep warpgroups in step and that copies ahead would wait for. A value
+carried by a loop is at home where the loop's body yields it, else where it enters, else where its users want it.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from deuteron.analysis.index_bits import exchange_mask
 from deuteron.analysis.written_arguments import is_apart, written_arguments
 from deuteron.ir.tt.atomic import AtomicOp
 from deuteron.ir.tt.descriptor import DescriptorLoadOp
+from deuteron.ir.tt.dot import DotOp
 from deuteron.ir.tt.function import FuncOp
 from deuteron.ir.tt.indexing import GatherOp, HistogramOp
 from deuteron.ir.tt.inline_asm import ElementwiseInlineAsmOp
@@ -35,6 +36,7 @@ from deuteron.ir.types import is_tile, num_elements_of
 from deuteron.layout.distributed import slice_axis
 from deuteron.layout.linear import OFFSET, REGISTER, LinearLayout, dim_names
 from deuteron.machine.gpu import GPUConfig
+from deuteron.passes.gpu.dot_instructions import uses_mma
 from deuteron.passes.gpu.layouts.anchors import AnyDot, block_layout, default_layout, dot_layouts, memory_layout
 from deuteron.passes.gpu.rings.buffered_loads import feeds_dot
 
@@ -119,10 +121,12 @@ class Homes:
         if num_elements_of(op.result.type) > self._config.num_threads:
             return False
         loop = op.parent_op()
-        multiplies = isinstance(loop, scf.ForOp) and any(isinstance(one, WarpGroupDotOp) for one in loop.body.block.ops)
-        if multiplies:
+        ops = list(loop.body.block.ops) if isinstance(loop, scf.ForOp) else []
+        if any(isinstance(one, WarpGroupDotOp) for one in ops):
             return not any(isinstance(use.operation, LocalAllocOp) for use in op.result.uses)
-        return _gives_addresses(op.result) and is_apart(op, self._written)
+        by_mma = any(isinstance(one, DotOp) and uses_mma(one, self._config.machine) for one in ops)
+        is_beside_dots = by_mma and not feeds_dot(op.result)
+        return (is_beside_dots or _gives_addresses(op.result)) and is_apart(op, self._written)
 
     def _common(self, op: Operation) -> LinearLayout | None:
         """One layout for all operands: that of an elementwise result, else of the first operand that has a home."""
