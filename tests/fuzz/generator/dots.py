@@ -180,6 +180,48 @@ def product_loop(b: Builder) -> None:
 
 
 @statement_of("dot")
+def unpacked_loop(b: Builder) -> None:
+    """acc += a @ b over K, b in 8 or 4 bits: bytes, words of eight, or pairs that are joined."""
+    if b.depth > 2:
+        raise Unfit
+    dtype, kind = b.rng.choice(("float16", "bfloat16")), b.rng.choice(("bytes", "words", "pairs"))
+    m, n, k = b.rng.choice((16, 64)), b.rng.choice((16, 32, 64)), b.rng.choice((32, 64))
+    trips = b.rng.randint(1, 4)
+    total, counter = trips * k, b.name("k")
+    x_name = b.array(dtype, m * total * b.programs, "small")
+    w_type, per_element = ("int32", 8) if kind == "words" else ("int8", 1 if kind == "bytes" else 2)
+    w_name, scales = b.array(w_type, total * n // per_element), b.array("float32", trips * n, "normal")
+    rows, columns, ks = b.name("r"), b.name("c"), b.name("ks")
+    for name, extent in ((rows, m), (columns, n), (ks, k)):
+        b.emit(f"{name} = tl.arange(0, {extent})")
+    acc = b.define(f"tl.zeros(({m}, {n}), dtype=tl.float32)", "float32", (m, n))
+    with b.block(f"for {counter} in range({b.number('int32', trips) if b.chance(0.5) else trips}):"):
+        at = f"{rows}[:, None] * {total} + {counter} * {k} + {ks}[None, :]"
+        x = b.define(f"tl.load({x_name} + pid * {m * total} + {at})", dtype, (m, k))
+        w = b.define(_unpacked(b, kind, w_name, f"{counter}", columns, ks, (n, k, total), dtype), dtype, (k, n))
+        if b.chance(0.5):
+            scale = b.define(f"tl.load({scales} + {counter} * {n} + {columns})", "float32", (n,))
+            b.emit(f"{acc} += tl.dot({x}, {w}) * {scale}[None, :]")
+        else:
+            b.emit(f"{acc} = tl.dot({x}, {w}, {acc})")
+
+
+def _unpacked(
+    b: Builder, kind: str, name: str, step: str, columns: str, ks: str, sizes: tuple[int, int, int], dtype: str
+) -> str:
+    n, k, total = sizes
+    if kind == "bytes":
+        return f"tl.load({name} + {columns}[None, :] * {total} + {step} * {k} + {ks}[:, None]).to(tl.{dtype})"
+    if kind == "words":
+        words = f"tl.load({name} + ({step} * {k // 8} + {ks} // 8)[:, None] * {n} + {columns}[None, :])"
+        return f"((({words} >> ({ks} % 8 * 4)[:, None]) & 15) - 8).to(tl.{dtype})"
+    halves = f"{step} * {k // 2} + tl.arange(0, {k // 2})[None, :]"
+    pairs = b.define(f"tl.load({name} + {columns}[:, None] * {total // 2} + {halves})", "int8", (n, k // 2))
+    low, high = f"(({pairs} << 4) >> 4).to(tl.{dtype})", f"({pairs} >> 4).to(tl.{dtype})"
+    return f"tl.join({low}, {high}).reshape({n}, {k}).T"
+
+
+@statement_of("dot")
 def described_loop(b: Builder) -> None:
     """acc += a @ b over K, both loaded through descriptors."""
     if b.depth > 2:

@@ -51,6 +51,17 @@ def shift(b: Builder) -> None:
 
 
 @statement_of("elementwise")
+def bits_as_floats(b: Builder) -> None:
+    """Some bits of integers as numbers, as packed ones are taken out of words."""
+    dtype, shape, float_type = b.dtype(INTEGERS), b.shape(), b.rng.choice(("float16", "bfloat16", "float32"))
+    text, bits = str(b.value(dtype, shape)), BITS[dtype]
+    for _ in range(b.rng.randint(1, 4)):
+        amount, mask = b.rng.choice((0, 1, 3, 4, bits // 2, bits - 4)), b.rng.choice((1, 3, 7, 15, 0x3C, 0x70, 127))
+        text = f"({text} {b.rng.choice((f'>> {amount}', f'<< {amount}', f'& {mask}', '- 8', '+ 3'))})"
+    b.define(f"{text}.to(tl.{float_type})", float_type, shape)
+
+
+@statement_of("elementwise")
 def divide_integers(b: Builder) -> None:
     dtype, shape = b.dtype(INTEGERS), b.shape()
     x = b.value(dtype, shape)

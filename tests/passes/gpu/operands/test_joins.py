@@ -7,9 +7,9 @@ import deuteron.language as tl
 from deuteron.backend.cuda.target import architecture
 from deuteron.frontend import lower_function
 from deuteron.ir.casts import SIToFPOp
-from deuteron.ir.remarks import Kind
 from deuteron.ir.tt.memory import LoadOp
 from deuteron.ir.tt.shape import JoinOp
+from deuteron.ir.ttg.async_copy import AsyncCopyGlobalToLocalOp
 from deuteron.ir.ttg.convert import ConvertLayoutOp
 from deuteron.ir.ttg.shared import LocalAllocOp
 from deuteron.machine.gpu import GPUConfig
@@ -55,7 +55,7 @@ def test_halves_are_selected_and_converted_together(capability):
     assert not in_loop
 
 
-def test_scales_of_sums_are_loaded_an_iteration_ahead():
-    loads = [op for op in ops_of(lower(90), LoadOp) if str(op.result.type.element_type) == "f32"]
-    assert len(loads) == 2, "before the loop, and in it"
-    assert all(Kind.INTO_REGISTERS.value in op.attributes["remarks"].data for op in loads)
+def test_scales_of_sums_are_copied_iterations_ahead():
+    module = lower(90)
+    assert not ops_of(module, LoadOp)
+    assert len([op for op in ops_of(module, AsyncCopyGlobalToLocalOp) if op.parent_op().name == "scf.for"]) == 3

@@ -3,7 +3,7 @@
     load -> (anything without a region) -> operand of a dot            copied
     load, in a loop with tl.range(num_stages=...) and no dot           copied
     load, in another loop of a kernel without dots                     into registers (loads_into_registers.py)
-    few elements that no dot reads, in a loop of dots by mma.sync      into registers
+    few elements that no dot reads, in a loop of dots by mma.sync      copied
     fewer than 4 neighbouring bytes in a thread, a tile that is transposed on its way, `other` that is not 0
                                                                        into registers, if they are few
     load -> address or mask of one of these                            into registers, further ahead (address_loads.py)
@@ -51,13 +51,12 @@ from deuteron.passes.gpu.rings.buffered_loads import (
 
 # Of a thread, for what is under way to it in one iteration: 32 registers. Not measured.
 MAX_PREFETCHED_BYTES = 128
-# Of a thread, of what no dot reads: 8 registers. Not measured.
+# Of a thread, of what no dot reads: scales of rows or columns. Not measured.
 MAX_BYTES_BESIDE_DOTS = 32
 IN_BRANCH = "it is in a branch"
 STORED = "the loop stores to the same argument, or to what may be the same place"
 OF_ADDRESS = "addresses of others depend on it"
-NO_DOT_READS = "no dot reads it"
-NO_DOT = f"{NO_DOT_READS}; tl.range(num_stages=...) pipelines loops without one"
+NO_DOT = "no dot reads it; tl.range(num_stages=...) pipelines loops without one"
 
 
 @dataclass
@@ -86,8 +85,7 @@ def choose_loads(loop: scf.ForOp, info: AxisInfoAnalysis, also_without_dot: bool
     sources = set().union(*map(addresses.sources, candidates))
     for load in candidates:
         one = BufferedLoad.of(load, info)
-        obstacle = OF_ADDRESS if load in sources else NO_DOT_READS if _is_beside_dots(load, loop) else None
-        obstacle = obstacle or obstacle_to_copies(one, info, machine)
+        obstacle = OF_ADDRESS if load in sources else obstacle_to_copies(one, info, machine)
         too_many = room.take(load, obstacle is not None)
         if too_many is not None:
             reason = f"{obstacle}, and {too_many}" if obstacle is not None else too_many
