@@ -1,4 +1,4 @@
-"""Whether a load may come before a store of the iteration before its own, or of several before.
+"""Whether a load may come before a store of the iteration before its own, or of several before, or any other.
 
     for i in range(0, n, 1024):
         x = tl.load(p + i + arange(0, 1024))          reads from p + i + 1024 on in the next iteration ...
@@ -25,6 +25,8 @@ from deuteron.ir.arith import constant_value
 from deuteron.ir.tt.memory import LoadOp, StoreOp
 from deuteron.ir.types import is_pointer, is_tile, pointee_of, shape_of
 
+Access = LoadOp | StoreOp
+
 
 def meets_next(
     writer: Operation, load: LoadOp, loop: scf.ForOp, known: TilePolynomials, iterations: int = 1
@@ -32,30 +34,52 @@ def meets_next(
     """Whether a load reads so many iterations later what a store writes in this one, if all arguments are one array;
     None: not known.
     """
-    found = _ahead(writer, load, loop, known, iterations) if isinstance(writer, StoreOp) else None
+    found = _beside(writer, load, loop, known, iterations) if isinstance(writer, StoreOp) else None
     if found is None:
         return None
-    ahead, low, high = found
-    distance, bases = ahead.split(lambda monomial: not any(is_pointer(atom.value.type) for atom in monomial))
-    if distance.number is None or not all(is_argument(atom.value) for monomial, _ in bases for atom in monomial):
+    distance, advance, low, high = found
+    ahead = _in_one_array(distance + advance)
+    return None if ahead is None else low <= ahead <= high
+
+
+def meets_others(store: StoreOp, access: Access, loop: scf.ForOp, known: TilePolynomials) -> bool | None:
+    """Whether an access touches in any other iteration what a store writes in this one, if all arguments are one array;
+    None: not known.
+    """
+    found = _beside(store, access, loop, known, 1)
+    if found is None:
         return None
-    return low <= distance.number <= high
+    distance, advance, low, high = found
+    now, step = _in_one_array(distance), advance.number
+    if now is None or step is None:
+        return None
+    return now + abs(step) <= high or now - abs(step) >= low
 
 
-def _ahead(
-    store: StoreOp, load: LoadOp, loop: scf.ForOp, known: TilePolynomials, iterations: int
-) -> tuple[Polynomial, int, int] | None:
-    """How far after the store the later load begins, and from where to where they overlap; None: unknown."""
-    step, read, written = constant_value(loop.step), known.of(load.ptr), known.of(store.ptr)
-    if not step or read is None or written is None or pointee_of(load.ptr.type) != pointee_of(store.ptr.type):
+def _in_one_array(distance: Polynomial) -> int | None:
+    """How far two accesses are apart, if all arguments are one array."""
+    number, bases = distance.split(lambda monomial: not any(is_pointer(atom.value.type) for atom in monomial))
+    is_plain = all(is_argument(atom.value) for monomial, _ in bases for atom in monomial)
+    return number.number if is_plain else None
+
+
+def _beside(
+    store: StoreOp, access: Access, loop: scf.ForOp, known: TilePolynomials, iterations: int
+) -> tuple[Polynomial, Polynomial, int, int] | None:
+    """How far after the store the access begins in one iteration, by how much it moves in so many, and from where to
+    where they overlap; None: unknown.
+    """
+    step, touched, written = constant_value(loop.step), known.of(access.ptr), known.of(store.ptr)
+    if not step or touched is None or written is None or pointee_of(access.ptr.type) != pointee_of(store.ptr.type):
         return None
     index = known.atom(loop.body.block.args[0])
-    advance, reaches = _advance(read, index, step * iterations), (_reach(load.ptr, read), _reach(store.ptr, written))
-    if advance is None or None in reaches or _varies(read, index, loop):
+    advance = _advance(touched, index, step * iterations)
+    reaches = _reach(access.ptr, touched), _reach(store.ptr, written)
+    if advance is None or None in reaches or _varies(touched, index, loop):
         return None
-    bases = [polynomial.split(_is_uniform)[0] for polynomial in (read, written)]
-    (read_low, read_high), (written_low, written_high) = reaches
-    return bases[0] + advance - bases[1], written_low - read_high, written_high - read_low
+    bases = [polynomial.split(_is_uniform)[0] for polynomial in (touched, written)]
+    (low, high), (written_low, written_high) = reaches
+    return bases[0] - bases[1], advance, written_low - high, written_high - low
 
 
 def _is_uniform(monomial: tuple[Atom, ...]) -> bool:

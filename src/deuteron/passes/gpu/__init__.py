@@ -4,6 +4,7 @@ dot_instructions.py  which instruction multiplies
 clusters/            programs shared out over CTAs, which load together
 descriptors/         blocks of tensors, by TMA
 order_programs.py    programs with more to do first
+reread_backwards.py  rows that are read again, from their end
 operands/            what dots are given
 layouts/             which thread has which element
 rings/               buffers that are filled ahead
@@ -34,6 +35,7 @@ from deuteron.passes.gpu.operands.widen_dot_operands import WidenDotOperands
 from deuteron.passes.gpu.order_programs import OrderPrograms
 from deuteron.passes.gpu.pipelining.delay_dots import DelayDots
 from deuteron.passes.gpu.pipelining.pipeline_loads import PipelineLoads
+from deuteron.passes.gpu.reread_backwards import RereadBackwards
 from deuteron.passes.gpu.specialization.choose_functions import ChooseSpecialized
 from deuteron.passes.gpu.specialization.specialize_warps import SpecializeWarps
 from deuteron.passes.gpu.warp_groups.fence_wgmma import FenceWGMMA
@@ -57,6 +59,8 @@ def gpu_passes(config: GPUConfig) -> list[ModulePass]:
         InferDescriptors(config),
         # After it: a tile that TMA copies is one of its own. Before layouts: it changes shapes.
         LoadOnce(),
+        # After dead code: loads that nobody needs are none. Before loads are pipelined: those ahead are alike.
+        RereadBackwards(),
         # After dead code and descriptors: the new ids are not known to be positive.
         OrderPrograms(),
         # Before layouts: the dots that it makes have instructions, and so layouts, of their own.
