@@ -1,5 +1,6 @@
 """Launching: binding of arguments, what is compiled, what reaches the kernel, errors. The backend is a recorder."""
 
+import inspect
 import threading
 
 import numpy as np
@@ -230,3 +231,9 @@ def test_the_interpreter_can_be_asked_for(monkeypatch):
 def test_a_keyword_that_is_meant_to_be_a_parameter():
     with pytest.raises(LaunchError, match="argument 'FACTOR' is missing, and there is no 'FACTR'. Did you mean 'FACT"):
         named[(1,)](np.zeros(1, np.float32), FACTR=3)
+
+
+def test_programs_can_ask_which_options_jit_has():
+    fn, *options = inspect.signature(deuteron.jit).parameters.values()
+    assert fn.default is None and all(option.kind is option.KEYWORD_ONLY for option in options)
+    assert {"do_not_specialize", "do_not_specialize_on_alignment", "repr"} <= {option.name for option in options}

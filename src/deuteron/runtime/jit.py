@@ -472,3 +472,13 @@ def jit(fn: Callable[..., Any] | None = None, **options: Any) -> Any:
         if name not in known:
             raise UsageError(f"@jit has no option '{name}': it has {', '.join(known)}.{suggest(name, known)}")
     return JITFunction(fn, **options)
+
+
+def _signature_of_jit() -> inspect.Signature:
+    """Its parameters by name, for programs that ask which options there are."""
+    fn, *options = inspect.signature(JITFunction).parameters.values()
+    by_name = [option.replace(kind=inspect.Parameter.KEYWORD_ONLY) for option in options]
+    return inspect.Signature([fn.replace(default=None), *by_name])
+
+
+jit.__signature__ = _signature_of_jit()  # type: ignore[attr-defined]
