@@ -27,7 +27,7 @@ def gpu_pipelines(config: GPUConfig) -> dict[str, list[ModulePass]]:
     from deuteron.passes.gpu import gpu_passes, memory_passes
     from deuteron.passes.tile import tile_passes
 
-    tile = tile_passes(config.machine.tma_bytes, splits_loops=config.machine.wgmma is not None)
+    tile = tile_passes(config.machine.tma_bytes, split_rows=config.machine.wgmma and config.machine.wgmma.rows)
     return {"tile": tile, "gpu": gpu_passes(config), "memory": memory_passes()}
 
 

@@ -25,14 +25,15 @@ from deuteron.passes.tile.unswitch_loops import UnswitchLoops
 
 
 def tile_passes(
-    tma_bytes: int = 0, loads_ahead: bool = True, has_ptx: bool = True, splits_loops: bool = True
+    tma_bytes: int = 0, loads_ahead: bool = True, has_ptx: bool = True, split_rows: int | None = 1
 ) -> list[ModulePass]:
     """The passes that turn the frontend's tile IR, or one that came as text, into what backends take.
 
     `tma_bytes`: the largest block of a tensor that the target copies by itself. `loads_ahead`: whether it loads for
     later iterations of a loop. A CPU does not: there a branch costs less than the masks that stand for it. `has_ptx`:
-    whether it takes inline assembly as it is. `splits_loops`: whether loops of dots are split where masks hold for
-    whole tiles; it is measured with wgmma alone, and with mma.sync attention for sm_120 spilled by it.
+    whether it takes inline assembly as it is. `split_rows`: loops of dots of at least so many rows are split where
+    masks hold for whole tiles, as is measured for those of wgmma: attention by mma.sync for sm_120 spilled by it, and
+    paged decode, of 16 rows, took 1 % more time for the second loop to begin.
     """
     return [
         # First: what it rolls no other pass sees unrolled, and calls are shorter than what they call.
@@ -63,7 +64,7 @@ def tile_passes(
         *([] if has_ptx else [TranslateAssembly()]),
         # Before combining: equal masks have to be one value.
         MergeCommonSubexpressions(),
-        *(branch_passes(splits_loops) if loads_ahead else []),
+        *(branch_passes(split_rows) if loads_ahead else []),
         Combine(),
         # After everything that makes ops in a loop.
         HoistInvariants(),
@@ -74,7 +75,7 @@ def tile_passes(
     ]
 
 
-def branch_passes(splits_loops: bool) -> list[ModulePass]:
+def branch_passes(split_rows: int | None) -> list[ModulePass]:
     """Those that leave fewer branches around loads, and fewer masks in loops."""
     unswitch = [
         UnswitchLoops(),
@@ -90,7 +91,7 @@ def branch_passes(splits_loops: bool) -> list[ModulePass]:
         *unswitch,
         *unswitch,
         # After unswitching: masks that one branch has are there by themselves. After equal masks are one value.
-        *([SplitLoops()] if splits_loops else []),
+        *([SplitLoops(split_rows)] if split_rows is not None else []),
         # After it: masks of whole tiles are constants.
         Fold(),
     ]

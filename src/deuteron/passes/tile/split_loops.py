@@ -67,23 +67,26 @@ class SplitLoops(Optimisation):
 
     name = "split-loops"
 
+    rows: int = 1  # that its dots have at least: where there are fewer, memory is what takes the time
+
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for func in op.ops:
             if isinstance(func, FuncOp):
-                _split_loops(func)
+                _split_loops(func, self.rows)
 
 
-def _split_loops(func: FuncOp) -> None:
+def _split_loops(func: FuncOp, rows: int) -> None:
     loops, known = nested_ops(func, scf.ForOp), TilePolynomials()
     ends = [known.of(loop.ub) for loop in loops]
     for loop in loops:
-        middle = _middle_of(known, loop) if _may_be_split(loop) and known.of(loop.lb) not in ends else None
+        middle = _middle_of(known, loop) if _may_be_split(loop, rows) and known.of(loop.lb) not in ends else None
         if middle is not None:
             _Split(known, loop, middle).rewrite()
 
 
-def _may_be_split(loop: scf.ForOp) -> bool:
-    multiplies = any(isinstance(op, DotOp) for op in loop.body.block.ops)
+def _may_be_split(loop: scf.ForOp, rows: int) -> bool:
+    dots = [op for op in loop.body.block.ops if isinstance(op, DotOp)]
+    multiplies = any(shape_of(dot.result.type)[-2] >= rows for dot in dots)
     counts = loop.lb.type == i32 and (constant_value(loop.step) or 0) > 0
     return multiplies and counts and is_innermost(loop) and len(nested_ops(loop)) <= MAX_OPS
 

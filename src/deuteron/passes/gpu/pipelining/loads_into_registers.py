@@ -11,7 +11,10 @@ exchange anything (sums between warps, conversions of layouts): what is spilled 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from xdsl.dialects import scf
+from xdsl.dialects.arith import ConstantOp
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from deuteron.analysis.next_iteration import meets_next
@@ -27,6 +30,7 @@ from deuteron.analysis.written_arguments import (
 )
 from deuteron.ir.remarks import Kind, remark
 from deuteron.ir.tt.memory import LoadOp
+from deuteron.ir.tt.shape import BroadcastOp, ExpandDimsOp, SplatOp, TransOp
 from deuteron.ir.ttg.inference import is_flexible
 from deuteron.ir.ttg.layout import layout_of
 from deuteron.ir.types import byte_width_of, element_type_of, i1, is_pointer, is_tile
@@ -37,6 +41,8 @@ from deuteron.passes.gpu.pipelining.address_loads import AddressLoads
 # Of the registers that a thread may have. Addresses, masks and what is computed take the rest: kernels of layer norm
 # backward have 1.1 times what their tiles fill, and 16.
 ROOM = 3 / 4
+# Their results are in the registers of their operands.
+VIEWS = (BroadcastOp, ExpandDimsOp, SplatOp, TransOp)
 
 
 def loads_into_registers(loop: scf.ForOp, config: GPUConfig) -> dict[LoadOp, int]:
@@ -120,12 +126,13 @@ def _tiles_in(loop: scf.ForOp) -> list[SSAValue]:
     made = [result for op in block.ops for result in op.results]
     taken = [operand for op in loop.body.walk() for operand in op.operands]
     values = dict.fromkeys([*block.args, *made, *taken])
-    return [value for value in values if is_tile(value.type) and not _is_cheap(value.type)]
+    return [value for value in values if is_tile(value.type) and not _is_cheap(value)]
 
 
-def _is_cheap(type: Attribute) -> bool:
-    """Addresses and masks: the first have common bases, the second registers of their own."""
-    return is_pointer(element_type_of(type)) or element_type_of(type) == i1
+def _is_cheap(value: SSAValue) -> bool:
+    """Addresses, with common bases; masks, in registers of their own; constants; views of others."""
+    is_address = is_pointer(element_type_of(value.type)) or element_type_of(value.type) == i1
+    return is_address or isinstance(value.owner, (ConstantOp, *VIEWS))
 
 
 def _span(value: SSAValue, loop: scf.ForOp, places: dict[Operation, int]) -> tuple[int, int, int]:
@@ -134,8 +141,17 @@ def _span(value: SSAValue, loop: scf.ForOp, places: dict[Operation, int]) -> tup
     first = places.get(owner, -1) if isinstance(owner, Operation) else -1
     if first < 0 and owner is not loop.body.block:
         return _registers(value.type), -1, len(places)
-    uses = [places.get(_in_body(use.operation, loop), len(places)) for use in value.uses]
+    uses = [places.get(_in_body(reader, loop), len(places)) for reader in _readers(value)]
     return _registers(value.type), first, max(uses, default=first)
+
+
+def _readers(value: SSAValue) -> Iterator[Operation]:
+    """What reads a tile, or a view of it."""
+    for use in value.uses:
+        if isinstance(use.operation, VIEWS):
+            yield from _readers(use.operation.results[0])
+        else:
+            yield use.operation
 
 
 def _in_body(op: Operation, loop: scf.ForOp) -> Operation:
