@@ -17,7 +17,7 @@ from xdsl.ir import Block, Operation, SSAValue, Use
 
 from deuteron.analysis.axis_analysis import AxisInfoAnalysis
 from deuteron.analysis.index_bits import exchange_mask
-from deuteron.analysis.written_arguments import is_apart, written_arguments
+from deuteron.analysis.written_arguments import read_by, written_arguments
 from deuteron.ir.tt.atomic import AtomicOp
 from deuteron.ir.tt.descriptor import DescriptorLoadOp
 from deuteron.ir.tt.dot import DotOp
@@ -126,7 +126,7 @@ class Homes:
             return not any(isinstance(use.operation, LocalAllocOp) for use in op.result.uses)
         by_mma = any(isinstance(one, DotOp) and uses_mma(one, self._config.machine) for one in ops)
         is_beside_dots = by_mma and not feeds_dot(op.result)
-        return (is_beside_dots or _gives_addresses(op.result)) and is_apart(op, self._written)
+        return (is_beside_dots or _gives_addresses(op.result)) and not read_by(op).shares(self._written)
 
     def _common(self, op: Operation) -> LinearLayout | None:
         """One layout for all operands: that of an elementwise result, else of the first operand that has a home."""
