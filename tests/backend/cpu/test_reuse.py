@@ -108,6 +108,18 @@ def test_a_loop_over_tiles(rng):
     np.testing.assert_array_equal(out[:, :96], (a @ b)[:, :96])
 
 
+def test_arrays_that_overlap(rng):
+    """What one tile has stored the next one multiplies, which is of the same columns."""
+    a = rng.integers(-1, 2, (64, 256)).astype(np.float32)
+    b = rng.integers(-1, 2, (256, 192)).astype(np.float32)
+    wanted = b.copy()
+    for tile in range(6):
+        rows, columns = slice(tile % 2 * 32, tile % 2 * 32 + 32), slice(tile // 2 * 32, tile // 2 * 32 + 32)
+        wanted[rows, columns] = a[rows] @ wanted[:, columns]
+    persistent[(1,)](a, b, b[:64], 6, BLOCK=32)
+    np.testing.assert_array_equal(b, wanted)
+
+
 @pytest.fixture
 def reused(lower_python):
     """How many scalars are in the key of each operand that is reused."""

@@ -229,7 +229,7 @@ def _define_close(module: Module) -> None:
 
     In a process that was forked meanwhile, by a signal handler, there are none.
     """
-    c = module.function("close", "void", [("ptr", "pool"), ("ptr", "job")], "external", kind=PoolCode)
+    c = module.function("close", "void", [("ptr", "pool"), ("ptr", "job")], kind=PoolCode)
     pool, job = c.parameters
     address, done = c.ptrtoint(job), c.block("done")
     awaited = c.part(job, JOB, "invited")
