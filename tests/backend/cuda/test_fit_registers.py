@@ -33,6 +33,18 @@ def test_limits(threads, registers, shared, limit):
     assert rewarding_limit(HOPPER.machine, threads, registers, shared) == limit
 
 
+def test_what_computes_keeps_its_registers(monkeypatch):
+    """Of 40 registers a fifth would go: not where there are hundreds of instructions for a load."""
+    for count, expected in ((300, 1), (100, 2)):
+        texts: list[str] = []
+        monkeypatch.setattr(
+            fit_registers, "assemble", lambda ptx, *_, t=texts: t.append(ptx) or Cubin(b"", Resources(40), ())
+        )
+        body = "\tld.global.b32 \t%r1, [%rd1];\n" + "\tadd.s32 \t%r1, %r1, 1;\n" * count
+        assemble_to_fit(PTX.replace("512", "256").replace("\tret;", body + "\tret;"), HOPPER, 0, True)
+        assert len(texts) == expected
+
+
 class Assembler:
     """In the place of ptxas: uses 34 registers, or what it is given and spills."""
 
