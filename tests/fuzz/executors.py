@@ -2,7 +2,8 @@
 
     for outcome in run_case(case, ["cpu", "cuda:90"], announce=print): ...
 
-Executors: `cpu`; `checked`, the CPU with every access checked (`checked.py`); `cuda:80`, `cuda:90` (compiled as far
+Executors: `cpu`; `checked`, the CPU with every access checked (`checked.py`); `overlapping`, the CPU with arrays that
+are views of one (`overlapping.py`); `cuda:80`, `cuda:90` (compiled as far
 as PTX, which the emulator runs, asynchronous results visible at random moments; `cuda:90/early` and `/late` choose);
 `gpu`, the machine's.
 """
@@ -26,6 +27,7 @@ from deuteron.errors import CompilationError, DeuteronError, InternalError, Memo
 from tests.fuzz.case import MANTISSA, SIGNATURE, Argument, Case
 from tests.fuzz.checked import difference_of_short, launch_checked
 from tests.fuzz.oracle import expect
+from tests.fuzz.overlapping import difference_of_overlapping
 
 
 @dataclass(frozen=True)
@@ -92,7 +94,7 @@ def run_case(case: Case, executors: Sequence[str], announce: Callable[[str], Non
         announce(executor)
         try:
             arrays, seconds = launch(case, source, executor)
-            found = difference_of_short(case, _checked(case, source)) if executor == "checked" else None
+            found = _further(case, source, module, executor, runs)
         except Exception as error:
             yield _failure(executor, error)
             continue
@@ -100,6 +102,15 @@ def run_case(case: Case, executors: Sequence[str], announce: Callable[[str], Non
             problem = expected.difference(arrays) or found
         yield _compared(executor, problem, seconds)
     gc.collect()
+
+
+def _further(case: Case, source: ASTSource, module: Any, executor: str, runs: int) -> str | None:
+    """What is wrong with other arrays than those of the case."""
+    if executor == "checked":
+        return difference_of_short(case, _checked(case, source))
+    if executor == "overlapping":
+        return difference_of_overlapping(case, module, _compiled(case, source, "cpu"), runs)
+    return None
 
 
 def _compared(executor: str, problem: str | None, seconds: float) -> Outcome:
@@ -133,7 +144,7 @@ def launch(case: Case, source: ASTSource, executor: str) -> tuple[list[np.ndarra
     """The arrays after a launch, and the seconds of a processor that compiling took."""
     target, _, asynchronous = executor.partition("/")
     values, grid, begin = case.values(), (*case.grid, 1, 1)[:3], _seconds()
-    if executor == "cpu":
+    if executor in ("cpu", "overlapping"):
         run, kernel = _on_cpu, _compiled(case, source, "cpu")
     elif executor == "checked":
         run, kernel = partial(_on_checked, case), _checked(case, source)

@@ -1,0 +1,94 @@
+"""The executor `overlapping`: the CPU with arrays that are views of one, at random places, where the order matters.
+
+    difference_of_overlapping(case, module, kernel, runs)      what differs from the interpreter with the same views
+
+A kernel is launched as it would be by its users: by the code that takes arrays to be apart where they are, by that for
+arrays which overlap elsewhere. Of several programs at once nobody knows what they store, so that there is one. Where
+the interpreter does not get through there is nothing to compare.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from deuteron.compiler import CompiledKernel
+from deuteron.errors import DeuteronError
+from tests.fuzz.case import STORAGE, Argument, Case, fill
+from tests.fuzz.oracle import expect
+
+ALIGNMENT = 16
+
+
+@dataclass(frozen=True)
+class Overlapping(Case):
+    """The same program with other arrays."""
+
+    def values(self) -> list[Any]:
+        rng = np.random.default_rng([self.seed, 1])
+        shared = [argument for argument in self.arguments if argument.size and _may_share(argument)]
+        largest = max((_num_bytes(argument) for argument in shared), default=0)
+        room = int(rng.choice([0, 4, largest // ALIGNMENT + 1]))
+        memory = _aligned(largest + ALIGNMENT * room)
+        views = {a.name: _view(memory, a, ALIGNMENT * int(rng.integers(0, room + 1))) for a in shared}
+        return [a.fill if a.size is None else views.get(a.name, a.array()) for a in self.arguments]
+
+
+def _may_share(argument: Argument) -> bool:
+    """Whether it may hold anything: indices are of something, and a truth value is 0 or 1."""
+    return argument.fill not in ("index", "unique") and argument.dtype != "int1"
+
+
+def _num_bytes(argument: Argument) -> int:
+    return argument.size * _storage(argument).itemsize
+
+
+def _storage(argument: Argument) -> np.dtype:
+    return np.dtype(STORAGE.get(argument.dtype, argument.dtype))
+
+
+def _aligned(num_bytes: int) -> memoryview:
+    """Memory that no array of NumPy is the owner of, so that nothing around a view is taken for guards."""
+    space = np.zeros(num_bytes + 64, np.uint8)
+    begin = -space.ctypes.data % 64
+    return memoryview(space)[begin : begin + num_bytes]
+
+
+def _view(memory: memoryview, argument: Argument, offset: int) -> np.ndarray:
+    """What it is filled with is in part overwritten by the next ones."""
+    array = np.frombuffer(memory, _storage(argument), argument.size, offset)
+    if argument.fill != "poison":
+        array[:] = fill(argument.dtype, argument.size, argument.fill, argument.seed, argument.bound)
+    return array
+
+
+def difference_of_overlapping(case: Case, module: Any, kernel: CompiledKernel, runs: int) -> str | None:
+    other = Overlapping(**{**vars(case), "grid": (1,)})
+    try:
+        expected = expect(other, module, runs)
+    except DeuteronError:
+        return None
+    values = other.values()
+    passed = [value.ctypes.data if isinstance(value, np.ndarray) else value for value in values]
+    tensors = [_Tensor(value) if isinstance(value, np.ndarray) else value for value in values]
+    kernel.for_launch(passed, tensors).launch((1, 1, 1), passed)
+    with np.errstate(all="ignore"):
+        return expected.difference([value for value in values if isinstance(value, np.ndarray)])
+
+
+class _Tensor:
+    """An array without the dtype of NumPy, which has none for some types of ours."""
+
+    def __init__(self, array: np.ndarray):
+        self._array, self.dtype, self.shape = array, "uint8", array.shape
+
+    def data_ptr(self) -> int:
+        return self._array.ctypes.data
+
+    def stride(self) -> list[int]:
+        return [1]
+
+    def element_size(self) -> int:
+        return self._array.itemsize
