@@ -74,7 +74,7 @@ def _beside(
         return None
     index = known.atom(loop.body.block.args[0])
     advance = _advance(touched, index, step * iterations)
-    reaches = _reach(access.ptr, touched), _reach(store.ptr, written)
+    reaches = reach(access.ptr, touched), reach(store.ptr, written)
     if advance is None or None in reaches or _varies(touched, index, loop):
         return None
     bases = [polynomial.split(_is_uniform)[0] for polynomial in (touched, written)]
@@ -101,7 +101,7 @@ def _varies(polynomial: Polynomial, index: Atom, loop: scf.ForOp) -> bool:
     return changes_in(others, loop)
 
 
-def _reach(pointer: SSAValue, polynomial: Polynomial) -> tuple[int, int] | None:
+def reach(pointer: SSAValue, polynomial: Polynomial) -> tuple[int, int] | None:
     """The least and the most that coordinates add to an address; None where that is no constant."""
     _, of_coordinates = polynomial.split(_is_uniform)
     low = high = 0

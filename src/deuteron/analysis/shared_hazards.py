@@ -178,7 +178,7 @@ class HazardAnalysis:
         if op not in self._offsets or isinstance(op, LocalAllocOp):
             return pending | set(accesses)
         reads = {Access(READ, access.begin, access.end) for access in accesses}
-        return pending | {*accesses, *reads} if stays_in_warp(op) else _in_flight(pending) | reads
+        return _in_flight(pending) | reads if waits(op) else pending | {*accesses, *reads}
 
     def _first_accesses(self, op: Operation) -> list[Access]:
         if op in self._offsets:
@@ -200,6 +200,11 @@ class HazardAnalysis:
         begin = self._offsets[descriptor.owner]
         is_shared = descriptor.owner in self._shared_by_regions
         return Access(effect.kind, begin, begin + scratch_bytes(descriptor.owner), None, index, is_shared, by_one)
+
+
+def waits(op: Operation) -> bool:
+    """Whether all threads wait for each other while an op with scratch memory runs."""
+    return not isinstance(op, LocalAllocOp) and not stays_in_warp(op)
 
 
 def _before_regions(func: FuncOp) -> set[Operation]:

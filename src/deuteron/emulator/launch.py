@@ -73,8 +73,8 @@ class Launch:
         self.program = program
         given = cluster or program.function.directives.get("reqnctapercluster")
         size, layout = as_dim(given or 1), program.layout
-        granule = program.shared_granule
-        self.state = LaunchState(grid, block, size, given is not None, dynamic_shared, layout, granule, options)
+        granules = program.shared_granule, program.global_granule
+        self.state = LaunchState(grid, block, size, given is not None, dynamic_shared, layout, *granules, options)
         self._check()
         self.state.addresses.update(pack_arguments(program.function.name, layout, self.state.memory, args))
         for variable in layout.module_variables:

@@ -22,7 +22,8 @@ class Program:
         self.module, self.function, self.layout, self.steps = module, function, layout, steps
         self.flow = ControlFlow(function, steps)
         check_register_fences(self.flow)
-        self.shared_granule = min(_shared_widths(function), default=4)
+        self.shared_granule = min(_widths(function, "shared"), default=4)
+        self.global_granule = min(_widths(function, "global"), default=4)
         self._live: dict[int, tuple[int, ...]] = {}
 
     def live_at(self, pc: int) -> tuple[int, ...]:
@@ -36,9 +37,11 @@ class Program:
         return self.flow.meets.get(pc)
 
 
-def _shared_widths(function: Function) -> Iterator[int]:
-    """Bytes of the narrow accesses that may go to shared memory."""
+def _widths(function: Function, space: str) -> Iterator[int]:
+    """Bytes of the narrow accesses that may go to a kind of memory."""
+    elsewhere = {"global", "shared", "param", "const", "local"} - {space}
     for instruction in function.instructions:
         name, *modifiers = instruction.opcode.split(".")
-        if name in ("ld", "st", "atom", "red") and not {"global", "param", "const", "local"} & set(modifiers):
+        spaces = {modifier.split("::")[0] for modifier in modifiers}
+        if name in ("ld", "st", "atom", "red") and not elsewhere & spaces:
             yield min(TYPE_BYTES.get(modifiers[-1], 4), 4)

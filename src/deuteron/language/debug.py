@@ -56,4 +56,7 @@ def device_assert(cond: tensor | bool, msg: str = "", mask: tensor | None = None
 
 @builtin
 def debug_barrier() -> None:
-    """Let all threads of the program wait for each other. Without effect on the CPU, where a program is one thread."""
+    """Let all threads of the program wait for each other. Without effect on the CPU, where a program is one thread.
+
+    What a program stores and loads is in order without it, unless it goes through different arguments.
+    """

@@ -17,7 +17,16 @@ from deuteron.compiler import compile as compile_kernel
 from deuteron.emulator import EmulatorOptions, run_kernel
 from deuteron.runtime.jit import JITFunction
 
-OPTIONS = ("num_warps", "num_stages", "num_ctas", "maxnreg", "enable_fp_fusion", "debug", "plain_arguments")
+OPTIONS = (
+    "num_warps",
+    "num_stages",
+    "num_ctas",
+    "maxnreg",
+    "enable_fp_fusion",
+    "debug",
+    "plain_arguments",
+    "may_alias",
+)
 ARCHITECTURES = (80, 86, 89, 90, 100, 120)
 
 

@@ -117,7 +117,7 @@ ATOMIC = [
         "atom.cas loop",
         """
   .reg .b32 seen, new; .reg .pred p;
-  ld.global.b32 seen, [at];
+  ld.relaxed.gpu.global.b32 seen, [at];
  L: add.s32 new, seen, v; atom.global.cas.b32 old, [at], seen, new; setp.ne.b32 p, old, seen;
   mov.b32 seen, old; @p bra L;
   """,

@@ -251,5 +251,6 @@ def swapped_pointers(b: Builder) -> None:
     with b.block(f"for {b.name('k')} in range({b.number('int32', trips) if b.chance(0.5) else trips}):"):
         loaded = b.define(f"tl.load({source} + {back})", dtype, shape)
         b.emit(f"tl.store({target} + {index}, {loaded} + 1)")
-        b.emit("tl.debug_barrier()")
+        if b.chance(0.5):
+            b.emit("tl.debug_barrier()")
         b.emit(f"{source}, {target} = {target}, {source}")

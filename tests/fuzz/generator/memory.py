@@ -1,7 +1,7 @@
 """Loads and stores: in order, strided, permuted, indirect, masked; in place; through pointers that were moved.
 
-Every program of the grid has a part of each array of its own, which begins at `pid * size`. What is stored and loaded
-in one program is ordered by barriers, but where each lane meets its own elements only.
+Every program of the grid has a part of each array of its own, which begins at `pid * size`. In it what is stored and
+loaded happens one after the other.
 """
 
 from __future__ import annotations
@@ -193,17 +193,20 @@ def update_in_place(b: Builder) -> None:
 
 @statement_of("memory")
 def load_after_store(b: Builder) -> None:
-    """Through memory into another order, with a barrier on both sides."""
+    """Through memory into another order, and maybe over what was loaded."""
     value = b.pick(lambda v: v.shape and v.numel <= 512)
     size = value.numel
     name = b.array(value.dtype, size * b.programs, prefix="io")
     there = offsets(b, value.shape, unique=True)
     chosen = f", mask={mask(b, value.shape, there)}" if b.chance(0.3) else ""
     b.emit(f"tl.store({name} + pid * {size} + {there}, {value}{chosen})")
-    b.emit("tl.debug_barrier()")
+    if b.chance(0.2):
+        b.emit("tl.debug_barrier()")
     back = offsets(b, value.shape)
-    b.define(f"tl.load({name} + pid * {size} + {back})", value.dtype, value.shape)
-    b.emit("tl.debug_barrier()")
+    loaded = b.define(f"tl.load({name} + pid * {size} + {back})", value.dtype, value.shape)
+    if b.chance(0.3):
+        again = offsets(b, value.shape, unique=True)
+        b.emit(f"tl.store({name} + pid * {size} + {again}, {b.use(loaded)})")
 
 
 @statement_of("memory")

@@ -116,7 +116,10 @@ def _load(
         return wave.local.load_flat(wave.local.flat_address(threads, address, size), width, count)
     if wave.recorder is not None:
         wave.recorder.global_access(group.pc, wave.warp_of(threads), address, size)
-    return wave.memory.load(address, width, count)
+    values = wave.memory.load(address, width, count)
+    if wave.global_checks is not None and space == "global":
+        wave.global_checks.read(threads, address, size, atomic)
+    return values
 
 
 def _store(
@@ -136,6 +139,9 @@ def _store(
     else:
         if wave.recorder is not None:
             wave.recorder.global_access(group.pc, wave.warp_of(threads), address, size)
+        if wave.global_checks is not None:
+            wave.memory.check_store(address, size)
+            wave.global_checks.write(threads, address, values, atomic)
         wave.memory.store(address, values)
 
 

@@ -17,6 +17,7 @@ from deuteron.ptx.syntax import Memory, Symbol
 RULES = Rules()
 
 _ORDER = ("weak", "relaxed", "acquire", "release", "volatile", "mmio")
+_STRONG = ("relaxed", "acquire", "release", "mmio")
 _SCOPES = ("cta", "cluster", "gpu", "sys")
 _CACHE = ("ca", "cg", "cs", "lu", "cv", "wb", "wt", "nc", "unified")
 
@@ -29,6 +30,11 @@ def take_cache_modifiers(d: Decoding) -> None:
     d.flag(*[name for name in d.modifiers if name.startswith(("L1::", "L2::", "level::"))])
 
 
+def is_strong(d: Decoding) -> bool:
+    """Whether threads may do it at any time, as they may atomics."""
+    return any(name in d.modifiers for name in _STRONG)
+
+
 def take_vector_type(d: Decoding) -> tuple[str, int]:
     type = d.type()
     return type, int(d.choice("v2", "v4", "v8", default="v1")[1:])
@@ -36,6 +42,7 @@ def take_vector_type(d: Decoding) -> tuple[str, int]:
 
 @RULES.effect("ld", "ldu")
 def decode_ld(d: Decoding):
+    strong = is_strong(d)
     take_cache_modifiers(d)
     space = d.choice(*SPACES, default="generic")
     type, count = take_vector_type(d)
@@ -48,7 +55,7 @@ def decode_ld(d: Decoding):
 
     def run(group, mask):
         group.pc = pc
-        values = load(group, space, address(group), mask, width, count)
+        values = load(group, space, address(group), mask, width, count, strong)
         for index, write in enumerate(writes):
             write(group, np.ascontiguousarray(values[:, index]).view(made), mask)
 
@@ -57,6 +64,7 @@ def decode_ld(d: Decoding):
 
 @RULES.effect("st")
 def decode_st(d: Decoding):
+    strong = is_strong(d)
     take_cache_modifiers(d)
     space = d.choice(*SPACES, default="generic")
     type, count = take_vector_type(d)
@@ -69,7 +77,7 @@ def decode_st(d: Decoding):
 
     def run(group, mask):
         group.pc = pc
-        store(group, space, address(group), mask, np.stack([read(group) for read in reads], 1))
+        store(group, space, address(group), mask, np.stack([read(group) for read in reads], 1), strong)
 
     return run
 

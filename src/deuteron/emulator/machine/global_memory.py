@@ -109,6 +109,11 @@ class GlobalMemory:
         for allocation, mask in self._by_allocation(address, width * count, True):
             allocation.views[width][_index(address[mask], allocation, width, count)] = values[mask]
 
+    def check_store(self, address: np.ndarray, size: int) -> None:
+        """Raise where these bytes may not be stored."""
+        if self._one_allocation(address, size, True) is None:
+            self._by_allocation(address, size, True)
+
     def _one_allocation(self, address: np.ndarray, size: int, is_store: bool) -> Allocation | None:
         if not len(address):
             return None

@@ -33,7 +33,9 @@ class Recorder(Protocol):
 
 @dataclass(eq=False)
 class LaunchState:
-    """`shared_granule`: bytes of the narrowest access of shared memory; `addresses`: of parameters and variables."""
+    """`shared_granule`, `global_granule`: bytes of the narrowest access of such memory; `addresses`: of parameters and
+    variables.
+    """
 
     grid: Size
     block: Size
@@ -42,6 +44,7 @@ class LaunchState:
     dynamic_shared: int
     layout: Layout
     shared_granule: int
+    global_granule: int
     options: EmulatorOptions
     memory: GlobalMemory = field(default_factory=GlobalMemory)
     addresses: dict[str, int] = field(default_factory=dict)

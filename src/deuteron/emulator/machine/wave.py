@@ -9,6 +9,7 @@ import numpy as np
 
 from deuteron.emulator.asynchronous.mbarriers import MBarriers
 from deuteron.emulator.asynchronous.state import AsyncState
+from deuteron.emulator.checks.global_checks import GlobalChecks
 from deuteron.emulator.checks.shared_checks import SharedChecks
 from deuteron.emulator.faults import Place, format_ranges
 from deuteron.emulator.machine.barriers import Barrier
@@ -29,8 +30,13 @@ class Wave(Residents):
         self.asynchronous = AsyncState(self)
         self.mbarriers = MBarriers()
         self.checks = SharedChecks(self) if launch.options.check_shared else None
+        self.global_checks = self._global_checks() if launch.options.check_global else None
         self.recorder = launch.recorder
         self.specials: dict[str, np.ndarray] = {}
+
+    def _global_checks(self) -> GlobalChecks | None:
+        """What is ordered the checks of shared memory know."""
+        return GlobalChecks(self, self.checks.clocks) if self.checks is not None and self.block_size > 32 else None
 
     def exit(self, threads: np.ndarray) -> None:
         self.asynchronous.check_exit(threads)

@@ -4,10 +4,10 @@
                                          ->     "ttg.barrier"()
     %y = "ttg.local_load"(%m)                   %y = "ttg.local_load"(%m)
 
-Needs the places of shared memory (`allocate-shared`). An atomic on a scalar is done by one thread for the program, as
-are atomic loads and stores, of tiles too: with release, all threads wait before it, so that what they stored is
-released; with acquire, after it, so that none reads what it loaded before. What other threads store to global memory in
-between is the kernel's affair.
+Needs the places of shared memory (`allocate-shared`). In global memory threads wait likewise before they touch what
+others of the program touched (`analysis/global_hazards.py`). An atomic on a scalar is done by one thread for the
+program, as are atomic loads and stores, of tiles too: with release, all threads wait before it, so that what they
+stored is released; with acquire, after it, so that none reads what it loaded before.
 """
 
 from __future__ import annotations
@@ -20,7 +20,8 @@ from xdsl.ir import Operation
 from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint
 
-from deuteron.analysis.shared_hazards import HazardAnalysis
+from deuteron.analysis.global_hazards import GlobalHazards
+from deuteron.analysis.shared_hazards import HazardAnalysis, waits
 from deuteron.ir.builder import Builder
 from deuteron.ir.nested import nested_ops
 from deuteron.ir.tt.atomic import AtomicLoadOp, AtomicOp, AtomicStoreOp, MemorySemantic
@@ -32,7 +33,7 @@ from deuteron.passes.gpu.memory.allocate_shared import OFFSET, offset_of
 
 @dataclass(frozen=True)
 class PlaceBarriers(ModulePass):
-    """Places the barriers of shared memory and of atomics."""
+    """Places the barriers of shared memory, of global memory and of atomics."""
 
     name = "place-barriers"
 
@@ -42,6 +43,7 @@ class PlaceBarriers(ModulePass):
                 _order_atomics(func)
                 offsets = {inner: offset_of(inner) for inner in nested_ops(func) if OFFSET in inner.attributes}
                 needed = HazardAnalysis(func, offsets).needs_barrier
+                needed |= GlobalHazards(func, needed, set(filter(waits, offsets))).needs_barrier
                 for inner in nested_ops(func):
                     if inner in needed:
                         Builder.before(inner).insert(BarrierOp())

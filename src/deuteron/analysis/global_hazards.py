@@ -1,0 +1,178 @@
+"""Where threads have to wait before they touch global memory, because the program touched it before through others.
+
+    tt.store %p, %x            a thread stores x[i] at p + i
+                               all threads wait
+    %y = tt.load %q            a thread loads p + 255 - i, which another one stored
+
+What a program stores it loads again, and what it loaded stays what it was, as if its ops were done one after the other.
+The analysis follows the accesses since the last barrier, as that of shared memory does (shared_hazards.py). An access
+has to wait for an earlier one through the same argument, one of them a store, unless
+
+    each thread touches what it touched      the same addresses, all different, in the same layout (overlap.py)
+    the addresses are apart
+    both are copies by TMA                   which wait for each other where they are made (lower_descriptors.py)
+    both are atomics of one kind             which come in any order
+
+Scalars are loaded by all threads, and stored by one; so is an element that several threads hold. What other programs do
+is the kernel's affair. Different arguments are other memory, but where a kernel is compiled for arguments that overlap
+(apart.py). A loop waits before its first iteration where any of its accesses would have to.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Set
+from dataclasses import dataclass, replace
+
+from xdsl.dialects import scf
+from xdsl.ir import Block, Operation, SSAValue
+
+from deuteron.analysis.apart import can_be_apart
+from deuteron.analysis.overlap import Overlap, is_injective, overlap
+from deuteron.analysis.points_to import Targets, points_to
+from deuteron.analysis.shared_hazards import BY_ONE
+from deuteron.analysis.tile_polynomials import TilePolynomials
+from deuteron.ir.effects import GLOBAL, READ, WRITE, Effect, Kind, own_effects
+from deuteron.ir.nested import nested_ops
+from deuteron.ir.tt.atomic import AtomicKind, AtomicOp, AtomicRMWOp
+from deuteron.ir.tt.function import FuncOp
+from deuteron.ir.tt.memory import LoadOp, StoreOp
+from deuteron.ir.ttg.barrier import BarrierOp
+from deuteron.ir.ttg.layout import layout_of
+from deuteron.ir.ttg.warp_specialize import WarpSpecializeOp
+from deuteron.ir.types import is_tile
+from deuteron.layout.linear import WARP
+
+REGIONS = (scf.ForOp, scf.WhileOp, scf.IfOp, WarpSpecializeOp)
+
+
+@dataclass(frozen=True)
+class Access:
+    """What an op reads or writes. `past`: the loops of which it was in an earlier iteration, or that are over."""
+
+    kind: Kind
+    op: Operation
+    pointer: SSAValue | None
+    targets: Targets
+    past: frozenset[Operation] = frozenset()
+
+
+Pending = frozenset[Access]
+
+
+class GlobalHazards:
+    """`needs_barrier`: the ops before which all threads have to wait, besides those before and within which they do."""
+
+    def __init__(self, func: FuncOp, waits_before: Set[Operation], waits_within: Set[Operation]):
+        self.needs_barrier: set[Operation] = set()
+        self._waits_before, self._waits_within = waits_before, waits_within
+        self._known = TilePolynomials()
+        self._accesses = {op: found for op in nested_ops(func) if (found := list(_accesses_of(op)))}
+        self._relevant: dict[Block, list[Operation]] = {}
+        if self._may_conflict(_all_of(self._accesses.values())):
+            self._block(func.body.block, frozenset())
+
+    def _may_conflict(self, accesses: list[Access]) -> bool:
+        """Whether anything is both written and accessed otherwise: of most kernels nothing is."""
+        written = (access for access in accesses if access.kind is WRITE)
+        pairs = ((one, other) for one in written for other in accesses if other is not one)
+        return any(not can_be_apart(one.targets, other.targets) for one, other in pairs)
+
+    def _block(self, block: Block, pending: Pending) -> Pending:
+        """The few ops of a block that matter are collected once: loops are gone through several times."""
+        if block not in self._relevant:
+            self._relevant[block] = [op for op in block.ops if self._matters(op)]
+        for op in self._relevant[block]:
+            pending = self._op(op, pending)
+        return pending
+
+    def _matters(self, op: Operation) -> bool:
+        waits = isinstance(op, BarrierOp) or op in self._waits_before or op in self._waits_within
+        return waits or op in self._accesses or isinstance(op, REGIONS)
+
+    def _op(self, op: Operation, pending: Pending) -> Pending:
+        if isinstance(op, BarrierOp) or op in self._waits_before or op in self.needs_barrier:
+            pending = frozenset()
+        if isinstance(op, scf.ForOp | scf.WhileOp):
+            return self._loop(op, pending)
+        if isinstance(op, REGIONS):
+            begin = frozenset() if isinstance(op, WarpSpecializeOp) else pending
+            ends = [self._block(region.block, begin) for region in op.regions if region.blocks]
+            return frozenset().union(*ends, begin if len(ends) < 2 else ())
+        return self._access(op, pending)
+
+    def _loop(self, loop: scf.ForOp | scf.WhileOp, pending: Pending) -> Pending:
+        inside = _all_of(self._accesses.get(op, ()) for op in nested_ops(loop))
+        if any(self._conflict(one, other) for one in inside for other in pending):
+            self.needs_barrier.add(loop)
+            pending = frozenset()
+        while True:
+            after = pending
+            for region in loop.regions:
+                after = self._block(region.block, after)
+            after = frozenset(self._left_behind(access, loop) for access in after)
+            if after <= pending:
+                return pending
+            pending |= after
+
+    def _left_behind(self, access: Access, loop: Operation) -> Access:
+        return replace(access, past=access.past | {loop}) if loop.is_ancestor(access.op) else access
+
+    def _access(self, op: Operation, pending: Pending) -> Pending:
+        accesses = self._accesses.get(op, ())
+        if any(self._conflict(one, other) for one in accesses for other in pending):
+            self.needs_barrier.add(op)
+            pending = frozenset()
+        return frozenset() if op in self._waits_within else pending.union(accesses)
+
+    def _conflict(self, later: Access, earlier: Access) -> bool:
+        if WRITE not in (later.kind, earlier.kind) or can_be_apart(later.targets, earlier.targets):
+            return False
+        if _are_alike(later.op, earlier.op):
+            return False
+        if not _is_plain(later) or not _is_plain(earlier):
+            return not (isinstance(later.op, BY_ONE) and isinstance(earlier.op, BY_ONE))
+        found = overlap(self._known, earlier.pointer, later.pointer, earlier.past)
+        return found is Overlap.MAY or (found is Overlap.SAME and not self._by_same_threads(later, earlier))
+
+    def _by_same_threads(self, later: Access, earlier: Access) -> bool:
+        """Whether each element is touched by the thread that touched it then, and each thread touches others."""
+        by_one = not isinstance(later.op, LoadOp) and not isinstance(earlier.op, LoadOp)
+        if not is_tile(later.pointer.type):
+            return by_one
+        is_alike = later.pointer.type == earlier.pointer.type and is_injective(self._known, later.pointer)
+        return is_alike and (by_one or not (_is_by_several(later) or _is_by_several(earlier)))
+
+
+def _accesses_of(op: Operation) -> Iterable[Access]:
+    for effect in own_effects(op):
+        if effect.resource is GLOBAL and effect.kind in (READ, WRITE):
+            yield _access_of(op, effect)
+
+
+def _access_of(op: Operation, effect: Effect) -> Access:
+    return Access(effect.kind, op, effect.value, points_to(effect.value))
+
+
+def _all_of(found: Iterable[Iterable[Access]]) -> list[Access]:
+    return [access for accesses in found for access in accesses]
+
+
+def _is_plain(access: Access) -> bool:
+    """Whether threads access what their registers say."""
+    return isinstance(access.op, LoadOp | StoreOp | AtomicOp) and access.pointer is not None
+
+
+def _is_by_several(access: Access) -> bool:
+    """Whether threads of several warps load the same element."""
+    if not isinstance(access.op, LoadOp):
+        return False
+    type = access.pointer.type
+    return not is_tile(type) or layout_of(type).free_bits()[WARP] != 0
+
+
+def _are_alike(later: Operation, earlier: Operation) -> bool:
+    """Whether they are atomics of which nobody can tell which came first."""
+    both = (later, earlier)
+    if any(not isinstance(op, AtomicRMWOp) or op.result.first_use is not None for op in both):
+        return False
+    return later.kind == earlier.kind and later.kind.value.data != AtomicKind.XCHG

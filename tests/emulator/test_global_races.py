@@ -1,0 +1,70 @@
+"""Threads of a block that touch what others of it wrote in global memory, or write what they read."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from emulator.case import global_pointers, kernel
+
+from deuteron.emulator import EmulatorError, EmulatorOptions, launch
+
+BEGIN = (
+    global_pointers(["x"])
+    + """  .reg .b32 t, v, r; .reg .b64 mine, other; .reg .pred p, first;
+  mov.u32 t, %tid.x; sub.u32 r, 127, t; setp.eq.u32 first, t, 0; setp.lt.u32 p, t, 32;
+  mad.wide.u32 mine, t, 4, x; mad.wide.u32 other, r, 4, x;
+"""
+)
+
+
+def run(body: str, grid: int = 1, size: int = 128, **options: object) -> np.ndarray:
+    x = np.arange(100, 100 + size, dtype=np.uint32)
+    launch(kernel(BEGIN + body, [".u64 p_x"]), "k", grid, 128, 0, (x,), None, EmulatorOptions(**options))
+    return x
+
+
+RACES = {
+    "read after write": ("st.global.u32 [mine], t;", "ld.global.u32 v, [other];"),
+    "write after read": ("ld.global.u32 v, [mine];", "st.global.u32 [other], t;"),
+    "write after write": ("st.global.u32 [mine], t;", "st.global.u32 [other], t;"),
+    "one thread writes what all read": ("ld.global.u32 v, [x];", "@first st.global.u32 [x], t;"),
+    "read after an atomic": ("red.global.add.u32 [mine], 1;", "ld.global.u32 v, [other];"),
+    "an atomic after a write": ("st.global.u32 [mine], t;", "red.global.add.u32 [other], 1;"),
+    "by a generic address": ("st.u32 [mine], t;", "ld.u32 v, [other];"),
+    "bytes of a word": ("st.global.u8 [mine], t;", "ld.global.u32 v, [other];"),
+}
+
+
+@pytest.mark.parametrize("name", RACES)
+def test_races(name: str):
+    first, second = RACES[name]
+    with pytest.raises(EmulatorError, match=r"race: accesses argument 0 .* with no barrier between") as caught:
+        run(first + second)
+    assert caught.value.kind == "race"
+    run(f"{first} bar.sync 0; {second}")
+    run(first + second, check_global=False)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "ld.global.u32 v, [mine]; st.global.u32 [mine], t; ld.global.u32 v, [mine];",
+        "red.global.add.u32 [mine], 1; red.global.add.u32 [other], 1;",
+        "ld.global.u32 v, [other]; ld.global.u32 v, [mine];",
+        "st.global.u32 [x], 7; st.global.u32 [x], 7;",  # what it is already
+        "@p st.global.u32 [mine], t; xor.b32 r, t, 1; mad.wide.u32 other, r, 4, x; @p ld.global.u32 v, [other];",
+    ],
+)
+def test_no_races(body: str):
+    run(body)
+
+
+def test_other_blocks_are_the_affair_of_the_kernel():
+    run("st.global.u32 [mine], 1; bar.sync 0; st.global.u32 [other], 2; bar.sync 0; ld.global.u32 v, [mine];", grid=3)
+
+
+def test_a_read_by_a_few_of_many():
+    """Two threads of different warps read a word, which one of them writes."""
+    body = "@p bra SKIP; ld.global.u32 v, [x]; SKIP: setp.eq.u32 first, t, 127; @first st.global.u32 [x], t;"
+    with pytest.raises(EmulatorError, match="threads 32 read|threads 32-"):
+        run(body)

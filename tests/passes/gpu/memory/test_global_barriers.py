@@ -1,0 +1,195 @@
+"""Threads wait before they touch global memory that others of them touched, and nowhere else."""
+
+import numpy as np
+import pytest
+from backend.cuda.launching import compile_for
+from ir_text import generic_asm
+
+import deuteron
+import deuteron.language as tl
+
+X = np.zeros(1 << 14, np.float32)
+PLACES = np.zeros(1 << 14, np.int32)
+
+
+def barriers(kernel, *args, **options):
+    """How many barriers there are, and the op after each."""
+    lines = generic_asm(compile_for("cuda:90", kernel, *args, **options), "ttgir").splitlines()
+    following = [lines[i + 1] for i, line in enumerate(lines) if '"ttg.barrier"' in line]
+    return [line.split('"')[1] for line in following]
+
+
+@deuteron.jit
+def in_place(x, KIND: tl.constexpr, N: tl.constexpr):
+    i = tl.arange(0, N)
+    v = tl.load(x + i)
+    if KIND == "same":
+        tl.store(x + i, v * 2)
+    elif KIND == "same, computed again":
+        tl.store(x + (tl.arange(0, N) * 3 + i) // 4 * 0 + i, v * 2)
+    elif KIND == "reversed":
+        tl.store(x + N - 1 - i, v * 2)
+    elif KIND == "behind":
+        tl.store(x + N + i, v * 2)
+    elif KIND == "overlapping":
+        tl.store(x + N - 1 + i, v * 2)
+
+
+@pytest.mark.parametrize(
+    ("kind", "size", "needed"),
+    [
+        ("same", 1024, []),
+        ("same", 128, []),
+        ("same", 64, ["tt.store"]),  # half of the threads only load
+        ("reversed", 1024, ["tt.store"]),
+        ("behind", 1024, []),
+        ("overlapping", 1024, ["tt.store"]),
+    ],
+)
+def test_a_tile_in_place(kind, size, needed):
+    assert barriers(in_place, X, KIND=kind, N=size, num_warps=4) == needed
+
+
+@deuteron.jit
+def columns_in_place(x, stride, STRIDE: tl.constexpr):
+    i = tl.arange(0, 16)[:, None] * (stride if STRIDE is None else STRIDE) + tl.arange(0, 64)[None, :]
+    tl.store(x + i, tl.load(x + i) + 1)
+
+
+@pytest.mark.parametrize(("stride", "needed"), [(64, []), (100, []), (63, ["tt.store"]), (0, ["tt.store"])])
+def test_rows_that_may_overlap(stride, needed):
+    assert barriers(columns_in_place, X, 64, STRIDE=stride) == needed
+    assert barriers(columns_in_place, X, 96, STRIDE=None) == ["tt.store"]
+
+
+@deuteron.jit
+def scalars(x, KIND: tl.constexpr):
+    v = tl.load(x)
+    tl.store(x, v + 1)
+    if KIND == "read again":
+        tl.store(x + 100, tl.load(x))
+    elif KIND == "written again":
+        tl.store(x, v + 2)
+
+
+@pytest.mark.parametrize(("kind", "more"), [("", []), ("read again", ["tt.load"]), ("written again", [])])
+def test_scalars_that_one_thread_stores(kind, more):
+    assert barriers(scalars, X, KIND=kind) == ["tt.store", *more]
+
+
+@deuteron.jit
+def loops(x, n, KIND: tl.constexpr):
+    i = tl.arange(0, 1024)
+    if KIND == "apart":
+        for k in range(0, n, 1024):
+            tl.store(x + k + i, tl.load(x + k + i) * 2)
+    elif KIND == "pointers, apart":
+        p = x + i
+        for _ in range(n):
+            tl.store(p, tl.load(p) * 2)
+            p += 1024
+    elif KIND == "backwards":
+        for k in range(n, 0, -1024):
+            tl.store(x + k + i, tl.load(x + k + i) * 2)
+    elif KIND == "half a tile further":
+        for k in range(0, n, 512):
+            tl.store(x + k + i, tl.load(x + k + i) * 2)
+    elif KIND == "the same":
+        for _ in range(n):
+            tl.store(x + i, tl.load(x + i) * 2)
+    elif KIND == "after all":
+        total = tl.zeros((1024,), tl.float32)
+        for k in range(0, n, 1024):
+            total += tl.load(x + k + i)
+        tl.store(x + i, total)
+    elif KIND == "reversed after all":
+        total = tl.zeros((1024,), tl.float32)
+        for k in range(0, n, 1024):
+            total += tl.load(x + k + i)
+        tl.store(x + 1023 - i, total)
+    elif KIND == "reversed before all":
+        tl.store(x + 1023 - i, i)
+        total = tl.zeros((1024,), tl.float32)
+        for k in range(0, n, 1024):
+            total += tl.load(x + k + i)
+        tl.store(x + 4096 + i, total)
+    elif KIND == "sums":
+        for k in range(0, n, 512):
+            tl.atomic_add(x + k + i, 1.0)
+
+
+@pytest.mark.parametrize(
+    ("kind", "needed"),
+    [
+        ("apart", []),
+        ("pointers, apart", []),
+        ("backwards", []),
+        ("half a tile further", ["tt.load"]),
+        ("the same", []),
+        ("after all", []),
+        ("reversed after all", []),  # what is stored goes through shared memory, where all wait
+        ("reversed before all", ["tt.load"]),
+        ("sums", []),
+    ],
+)
+def test_loops(kind, needed):
+    assert barriers(loops, X, 4096, KIND=kind) == needed
+
+
+@deuteron.jit
+def branches(x, n):
+    i = tl.arange(0, 1024)
+    v = tl.load(x + i)
+    if n > 3:
+        tl.store(x + 1023 - i, v)
+    tl.store(x + 4096 + i, tl.load(x + i))
+
+
+def test_a_branch_counts_whether_it_is_taken_or_not():
+    assert barriers(branches, X, 4) == ["tt.store", "tt.load"]
+
+
+@deuteron.jit
+def indirect(x, where):
+    w = tl.load(where + tl.arange(0, 1024))
+    tl.store(x + w, tl.load(x + w) + 1)
+
+
+def test_addresses_that_are_loaded_may_be_equal():
+    assert barriers(indirect, X, PLACES) == ["tt.store"]
+
+
+@deuteron.jit
+def summed(x, out):
+    i = tl.arange(0, 1024)
+    v = tl.load(x + i)
+    tl.store(out, tl.sum(v))
+    tl.store(x + 1023 - i, v)
+
+
+def test_a_sum_over_warps_is_waited_for_anyway():
+    assert barriers(summed, X, X[:1].copy()) == []
+
+
+@deuteron.jit
+def exchanged(x):
+    i = tl.arange(0, 256)
+    tl.atomic_xchg(x + i, 1.0, sem="relaxed")
+    tl.atomic_xchg(x + 255 - i, 2.0, sem="relaxed")
+    tl.atomic_add(x + 1024 + i, 1.0, sem="relaxed")
+    tl.atomic_add(x + 1279 - i, 2.0, sem="relaxed")
+
+
+def test_atomics_whose_order_can_be_told():
+    assert barriers(exchanged, X) == ["tt.atomic_rmw"]
+
+
+@deuteron.jit
+def turned(x, y):
+    i = tl.arange(0, 1024)
+    tl.store(y + 1023 - i, tl.load(x + i))
+
+
+def test_arguments_that_overlap():
+    assert barriers(turned, X, X.copy()) == []
+    assert barriers(turned, X, X.copy(), may_alias=True) == ["tt.store"]
