@@ -54,6 +54,12 @@ def test_copies_make_the_layout(layout: LinearLayout, size: int, expected: Tenso
     np.testing.assert_array_equal(copied(layout, size), index.astype(DTYPES[size]))
 
 
+@pytest.mark.parametrize(("alignment", "swizzle"), [(1024, 32), (256, 32), (128, 0)])
+def test_rows_in_order_are_swizzled_only_where_the_pattern_begins(alignment: int, swizzle: int):
+    """At 128 bytes, the second of two chunks of 16 would be the first."""
+    assert tensor_box(row_major([4]), 8, alignment=alignment) == TensorBox((4,), swizzle)
+
+
 SHARED = {
     "panels enough": (mma_shared([64, 256], 1, 2), 2, 4, TensorBox((64, 64), 128)),
     "halves of a panel": (mma_shared([128, 64], 1, 2), 2, 2, TensorBox((64, 64), 128)),

@@ -16,11 +16,13 @@ from dataclasses import dataclass
 from math import prod
 
 from deuteron.layout.linear import OFFSET, Basis, LinearLayout, log2
+from deuteron.layout.shared import SWIZZLE_ALIGNMENT
 
 SWIZZLES = (128, 64, 32, 0)
 MAX_EXTENT = 256
 CHUNK_BYTES = 16
 COPY_ALIGNMENT = 128  # of the shared memory of a copy
+_SWIZZLED_ROWS = 8  # after so many the pattern begins again
 _ROW_BIT = 7  # of the address, the lowest that is XORed into the chunk
 
 
@@ -36,12 +38,15 @@ class TensorBox:
         return prod(self.shape)
 
 
-def tensor_box(layout: LinearLayout, element_bytes: int, min_copies: int = 1) -> TensorBox | None:
+def tensor_box(
+    layout: LinearLayout, element_bytes: int, min_copies: int = 1, alignment: int = SWIZZLE_ALIGNMENT
+) -> TensorBox | None:
     """The largest box of which copies, at least so many, make the layout (offset -> coordinates); None where none does.
 
-    `min_copies` is a power of two.
+    `min_copies` is a power of two; `alignment`, in bytes, that of the shared memory. The bits that a swizzle XORs into
+    chunks are those of the address: of a single row as well, which is where it was only if they are 0 at its beginning.
     """
-    for swizzle in SWIZZLES:
+    for swizzle in (one for one in SWIZZLES if one * _SWIZZLED_ROWS <= alignment):
         box = _box(layout, swizzle, element_bytes, log2(min_copies))
         if box is not None:
             return box
@@ -73,7 +78,7 @@ def _box(layout: LinearLayout, swizzle: int, element_bytes: int, copy_bits: int)
     row_bytes = shape[-1] * element_bytes
     if row_bytes < CHUNK_BYTES or (swizzle and row_bytes != swizzle) or not _are_starts(bases[bit:], shape):
         return None
-    aligned = max(COPY_ALIGNMENT, 8 * swizzle)
+    aligned = max(COPY_ALIGNMENT, _SWIZZLED_ROWS * swizzle)
     if bit < len(bases) and (element_bytes << bit) % aligned:
         return None
     return TensorBox(tuple(shape), swizzle)

@@ -37,7 +37,8 @@ from deuteron.layout.tensor_box import TensorBox, tensor_box
 
 def box_of(type: MemDescType, min_copies: int = 1) -> TensorBox | None:
     """The box of the copies, at least so many, that fill a buffer; None where TMA cannot."""
-    return tensor_box(layout_of(type), byte_width_of(type.tile), min_copies)
+    alignment = type.tile.encoding.alignment.data
+    return tensor_box(layout_of(type), byte_width_of(type.tile), min_copies, alignment)
 
 
 def without_leading_ones(tile: TensorType, rank: int) -> TensorType:
