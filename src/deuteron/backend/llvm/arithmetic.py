@@ -154,6 +154,9 @@ class Arithmetic:
     def bitcast(self, a: Value, type: str, hint: str = "") -> Value:
         return self._cast("bitcast", a, type, hint)
 
+    def addrspacecast(self, a: Value, type: str, hint: str = "") -> Value:
+        return self._cast("addrspacecast", a, type, hint)
+
     def inttoptr(self, a: Value, type: str = "ptr", hint: str = "") -> Value:
         return self._cast("inttoptr", a, type, hint)
 

@@ -11,6 +11,7 @@ memdesc_index.py    one of several buffers
 memdesc_subslice.py part of a tile in shared memory
 sliced_dot.py       dots by multiply-adds, of operands in shared memory
 ring.py             the next of buffers that take turns
+private.py          tiles in memory of each thread, in slices
 warp_specialize.py  warps that do different things
 """
 
@@ -24,6 +25,7 @@ from deuteron.ir.ttg import (
     layout,
     memdesc_index,
     memdesc_subslice,
+    private,
     ring,
     shared,
     sliced_dot,
@@ -42,9 +44,10 @@ TTG = Dialect(
         *async_copy.OPS,
         *memdesc_index.OPS,
         *memdesc_subslice.OPS,
+        *private.OPS,
         *ring.OPS,
         *views.OPS,
         *warp_specialize.OPS,
     ],
-    [*layout.ATTRIBUTES, *async_copy.ATTRIBUTES],
+    [*layout.ATTRIBUTES, *async_copy.ATTRIBUTES, *private.ATTRIBUTES],
 )

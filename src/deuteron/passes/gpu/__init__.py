@@ -11,6 +11,7 @@ rings/               buffers that are filled ahead
 specialization/      copies by warps of their own
 pipelining/          copies and dots of other iterations
 warp_groups/         dots that run on while threads compute
+slices/              loops over slices of tiles that fill the registers many times
 memory/              places in shared memory, and barriers
 """
 
@@ -36,6 +37,7 @@ from deuteron.passes.gpu.order_programs import OrderPrograms
 from deuteron.passes.gpu.pipelining.delay_dots import DelayDots
 from deuteron.passes.gpu.pipelining.pipeline_loads import PipelineLoads
 from deuteron.passes.gpu.reread_backwards import RereadBackwards
+from deuteron.passes.gpu.slices.slice_tiles import SliceTiles
 from deuteron.passes.gpu.specialization.choose_functions import ChooseSpecialized
 from deuteron.passes.gpu.specialization.specialize_warps import SpecializeWarps
 from deuteron.passes.gpu.warp_groups.fence_wgmma import FenceWGMMA
@@ -102,6 +104,8 @@ def gpu_passes(config: GPUConfig) -> list[ModulePass]:
         FenceWGMMA(),
         # After everything that asks what may move over an atomic.
         FenceAtomics(),
+        # After everything that looks for loops and loads. Before memory: what it puts into loops exchanges there.
+        SliceTiles(),
         *memory_passes(),
     ]
 

@@ -2,7 +2,8 @@
 
 Elements of 16 bits go in pairs: operands of dots are words from where they are rounded, and stay that.
 
-Loops with dots stay rolled: ptxas unrolls them eightfold, which takes it eight times as long, for nothing.
+Loops with dots, and those over slices, stay rolled: ptxas unrolls them eightfold, which takes it eight times as long,
+for nothing.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from deuteron.ir.tt.dot import DotOp
 from deuteron.ir.ttg.async_copy import AsyncCopyGlobalToLocalOp
 from deuteron.ir.ttg.sliced_dot import SlicedDotOp
 from deuteron.ir.ttng.warp_group_dot import WarpGroupDotOp
+from deuteron.passes.gpu.slices.slice_tiles import ROLLED
 
 DOTS = (DotOp, SlicedDotOp, WarpGroupDotOp)
 BESIDE_DOTS = (*DOTS, AsyncCopyGlobalToLocalOp)  # also where warps of their own copy
@@ -59,7 +61,8 @@ def _elements(ctx: Context, like: Sequence[Value], words: Sequence[Value]) -> Se
 
 def for_(ctx: Context, op: Operation, start: Value, stop: Value, step: Value, *initial: Operand) -> list[Operand]:
     block = op.body.block
-    metadata = ctx.module.rolled_loop() if _has_any(block, DOTS) else ""
+    stays_rolled = ROLLED in op.attributes or _has_any(block, DOTS)
+    metadata = ctx.module.rolled_loop() if stays_rolled else ""
     steps = steps_of_pointers(ctx, op, initial) if _has_any(block, BESIDE_DOTS) else {}
     entering = as_offsets(initial, steps)
     with ctx.b.loop(start, stop, step, _flat(ctx, entering), block.args[0].name_hint or "i", metadata) as loop:

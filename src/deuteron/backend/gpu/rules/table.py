@@ -15,6 +15,7 @@ from deuteron.backend.gpu.rules import (
     integer,
     map_elementwise,
     memory,
+    private,
     program,
     reduce,
     ring,
@@ -25,6 +26,7 @@ from deuteron.backend.gpu.rules import (
 RULES: dict[str, Rule] = {
     **program.RULES,
     **memory.RULES,
+    **private.RULES,
     **atomic.RULES,
     **shape.RULES,
     **integer.RULES,

@@ -1,0 +1,43 @@
+"""Slices of a distributed tile: a thread's registers of a part of a dimension, each thread's of the same part.
+
+register = [[0, 1], [4, 0], [8, 0]], lane = [[1, 0], [2, 0], [0, 2], ...]          a tile of 16x64
+
+sliceable_bits(layout, 0)      (2, 1): register bits 2 and 1 are the highest bits of the row, and nothing else is
+slice_layout(layout, 0, 4)     register = [[0, 1]], ...: a tile of 4x64
+place_in_slice(layout, 0, 4, register=6)      (3, 0): of slice 3, register 0
+"""
+
+from __future__ import annotations
+
+from deuteron.layout.linear import REGISTER, LinearLayout, log2
+
+
+def sliceable_bits(layout: LinearLayout, axis: int) -> tuple[int, ...]:
+    """The register bits that are the highest bits of a coordinate by themselves, the highest first."""
+    found: list[int] = []
+    for step in reversed(range(log2(layout.shape[axis]))):
+        unit = tuple(1 << step if a == axis else 0 for a in range(len(layout.shape)))
+        moving = [(name, base) for name, bases in layout.bases for base in bases if base[axis] >> step & 1]
+        if moving != [(REGISTER, unit)]:
+            break
+        found.append(layout.of(REGISTER).index(unit))
+    return tuple(found)
+
+
+def slice_layout(layout: LinearLayout, axis: int, count: int) -> LinearLayout:
+    """The layout of one of `count` slices along a dimension."""
+    sliced = sliceable_bits(layout, axis)[: log2(count)]
+    bases = {
+        name: [base for bit, base in enumerate(vectors) if name != REGISTER or bit not in sliced]
+        for name, vectors in layout.bases
+    }
+    outs = {name: size // count if a == axis else size for a, (name, size) in enumerate(layout.outs)}
+    return LinearLayout.make(bases, outs)
+
+
+def place_in_slice(layout: LinearLayout, axis: int, count: int, register: int) -> tuple[int, int]:
+    """The slice in which a register is, and its number there."""
+    sliced = sliceable_bits(layout, axis)[: log2(count)]
+    part = sum((register >> bit & 1) << place for place, bit in enumerate(reversed(sliced)))
+    kept = [bit for bit in range(layout.in_bits(REGISTER)) if bit not in sliced]
+    return part, sum((register >> bit & 1) << place for place, bit in enumerate(kept))

@@ -1,0 +1,53 @@
+"""About how many instructions of a thread ops are: registers of their tiles, times what an element takes.
+
+arith.addf of 64 registers     64
+tt.load of 64 registers        192    with address and mask
+a dot without an instruction   a multiply-add for each of its sums and each step of K
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from xdsl.ir import Operation, SSAValue
+
+from deuteron.ir.nested import nested_ops
+from deuteron.ir.tt.reduce import ReduceOp, ScanOp
+from deuteron.ir.ttg.layout import layout_of
+from deuteron.ir.types import is_tile
+from deuteron.layout.linear import REGISTER
+
+_FREE = (
+    "tt.splat",
+    "tt.broadcast",
+    "tt.expand_dims",
+    "tt.reshape",
+    "tt.trans",
+    "tt.join",
+    "tt.split",
+    "arith.constant",
+)
+_WEIGHTS = {"tt.load": 3, "tt.store": 3, "ttg.convert_layout": 2, "arith.divf": 8, "arith.divsi": 20, "arith.remsi": 20}
+_OF_FUNCTION = 8  # exp, sin, erf: between 3 and 40
+
+
+def registers_of(value: SSAValue) -> int:
+    """How many elements of a tile a thread has; of a scalar one."""
+    return layout_of(value.type).in_size(REGISTER) if is_tile(value.type) else 1
+
+
+def cost_of(op: Operation) -> int:
+    if op.name in _FREE:
+        return 0
+    values = (*op.results, *op.operands)
+    count = max([registers_of(value) for value in values if is_tile(value.type)], default=1)
+    return count * (_WEIGHTS.get(op.name) or (_OF_FUNCTION if op.name.startswith("math.") else 1))
+
+
+def cost_of_all(op: Operation) -> int:
+    """Of an op and what is in its regions; what is in a reduction is counted with it."""
+    return sum(map(cost_of, _executed(nested_ops(op))))
+
+
+def _executed(ops: Iterable[Operation]) -> Iterable[Operation]:
+    return (op for op in ops if not isinstance(op.parent_op(), ReduceOp | ScanOp))

@@ -1,0 +1,169 @@
+"""Which ops of a block are computed together, slice after slice.
+
+    %x = tt.load %p             a group begins with an op of many registers
+    %k = arith.muli %i, %n      nothing of the group: stays where it is
+    %y = math.exp %x            in the group, cut along the same dimension
+    %w = tt.load %q             a tile of the same layout as one of the group's
+    %s = tt.reduce %y           along another dimension
+    tt.store %p, %y             stores where nothing of the group loads
+    %z = tt.dot ...             ends it
+
+The dimension is that with which the group does most. Ops between that do not depend on the group stay before its loop.
+What is known by its place alone, and changes of shape, are in no group: a slice of them is made where it is needed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from xdsl.dialects.arith import ConstantOp
+from xdsl.ir import Operation, SSAValue
+
+from deuteron.analysis.points_to import Targets
+from deuteron.analysis.written_arguments import read_by, written_by
+from deuteron.ir.arith import constant_value
+from deuteron.ir.effects import GLOBAL, READ, WRITE, effects_of, is_pure, is_removable
+from deuteron.ir.nested import nested_ops
+from deuteron.ir.tt.memory import StoreOp
+from deuteron.ir.tt.shape import BroadcastOp, ExpandDimsOp, ReshapeOp, SplatOp, TransOp
+from deuteron.ir.ttg.inference import is_flexible
+from deuteron.ir.ttg.layout import layout_of
+from deuteron.ir.types import is_tile
+from deuteron.layout.slices import sliceable_bits
+from deuteron.passes.gpu.slices.costs import cost_of, registers_of
+from deuteron.passes.gpu.slices.slice_axes import Axis, axes_of, main_value
+
+# Registers of a thread from which on the tile of an op begins a group, and how many of it a slice has.
+MANY, IN_SLICE = 64, 16
+# Instructions for a register that is stored and loaded again: four in one, and what puts them side by side.
+OF_MEMORY = 1
+_SHAPES = (BroadcastOp, ExpandDimsOp, ReshapeOp, SplatOp, TransOp)
+
+
+@dataclass
+class Group:
+    """Ops, and the dimension along which each tile that they give is cut; at most into 2 ** bits slices."""
+
+    ops: list[Operation] = field(default_factory=list)
+    axes: dict[SSAValue, Axis] = field(default_factory=dict)
+    store_axes: dict[Operation, int] = field(default_factory=dict)
+    bits: int = 31
+    reads: Targets = field(default_factory=Targets)
+    writes: Targets = field(default_factory=Targets)
+
+    @property
+    def saved(self) -> float:
+        """How many instructions fewer a loop has, what goes through memory added."""
+        return sum(map(cost_of, self.ops)) * (1 - 1 / self.count()) - OF_MEMORY * self._moved
+
+    @property
+    def _moved(self) -> int:
+        """The registers of what the loop takes from before it, and leaves behind."""
+        ops = set(self.ops)
+        taken = dict.fromkeys(operand for op in self.ops for operand in op.operands if operand not in self.axes)
+        left = (value for value in self.axes if any(use.operation not in ops for use in value.uses))
+        return sum(registers_of(value) for value in (*taken, *left) if is_tile(value.type) and not is_made_anew(value))
+
+    def count(self) -> int:
+        """Into how many slices."""
+        most = max(registers_of(value) for op in self.ops if (value := main_value(op)) is not None)
+        return min(1 << self.bits, max(most // IN_SLICE, 1))
+
+    def add(self, op: Operation, axis: int) -> bool:
+        """Take an op in, cut along this dimension, if it may be."""
+        axes = axes_of(op, axis)
+        if axes is None or not _has_known_value(op) or not self._may_access(op):
+            return False
+        if any(value in self.axes and self.axes[value] != cut for value, cut in axes.items()):
+            return False
+        cuts = [len(sliceable_bits(layout_of(value.type), cut)) for value, cut in axes.items() if cut is not None]
+        bits = min([self.bits, *cuts])
+        if bits == 0 or (self.ops and 1 << bits < self.count()):
+            return False
+        self.bits = bits
+        self.ops.append(op)
+        self.axes.update((result, axes[result]) for result in op.results)
+        self.reads, self.writes = self.reads | read_by(op), self.writes | written_by(op)
+        if isinstance(op, StoreOp):
+            self.store_axes[op] = axis
+        return True
+
+    def join(self, op: Operation) -> bool:
+        """Take in an op that uses what the group gives, or one whose tiles are cut like the group's."""
+        main = main_value(op)
+        if main is None:
+            return False
+        layout = layout_of(main.type)
+        if self.is_used_by(op):
+            return any(self.add(op, axis) for axis in range(len(layout.shape)))
+        cut = next((axis for value, axis in self.axes.items() if layout_of(value.type) == layout), None)
+        return cut is not None and registers_of(main) >= MANY and not is_made_anew(main) and self.add(op, cut)
+
+    def is_used_by(self, op: Operation) -> bool:
+        return any(operand in self.axes for inner in nested_ops(op) for operand in inner.operands)
+
+    def lets_pass(self, op: Operation) -> bool:
+        """Whether an op may stay before all of the group."""
+        return not self.is_used_by(op) and (is_pure(op) or (is_removable(op) and not self.store_axes))
+
+    def _may_access(self, op: Operation) -> bool:
+        """Whether it touches memory in such a way that slices of it may come before those of the others."""
+        if any(effect.kind not in (READ, WRITE) or effect.resource is not GLOBAL for effect in effects_of(op)):
+            return False
+        written = written_by(op)
+        return not (read_by(op).overlaps(self.writes) or written.overlaps(self.reads) or written.overlaps(self.writes))
+
+
+def _has_known_value(op: Operation) -> bool:
+    return not isinstance(op, ConstantOp) or constant_value(op.results[0]) is not None
+
+
+def best_group(ops: Sequence[Operation]) -> Group | None:
+    """Of the groups of a block that which saves most; None: there is none."""
+    best: Group | None = None
+    sliced: dict[Operation, int] = {}
+    for place, op in enumerate(ops):
+        main = main_value(op)
+        if main is None or registers_of(main) < MANY or is_made_anew(main):
+            continue
+        if sliced.get(op, 0) >= registers_of(main) // IN_SLICE:
+            continue  # what begins with it is part of a group that is known
+        for axis in range(len(layout_of(main.type).shape)):
+            group = _grown(ops, place, axis)
+            if not group.ops or group.count() == 1:
+                continue
+            sliced.update((one, max(group.count(), sliced.get(one, 0))) for one in group.ops)
+            best = group if best is None or group.saved > best.saved else best
+    return best
+
+
+def _grown(ops: Sequence[Operation], place: int, axis: int) -> Group:
+    group = Group()
+    if not group.add(ops[place], axis):
+        return group
+    for op in ops[place + 1 :]:
+        if not group.join(op) and not group.lets_pass(op):
+            break
+    return group
+
+
+def is_made_anew(value: SSAValue) -> bool:
+    """Whether a slice of a tile is made where it is needed: it is an index, or another shape of something."""
+    return isinstance(value.owner, _SHAPES) or is_index(value)
+
+
+def is_index(value: SSAValue) -> bool:
+    """Whether a tile is computed of ranges, constants and scalars alone, so that a slice of it costs little."""
+    return _is_index(value, {})
+
+
+def _is_index(value: SSAValue, known: dict[SSAValue, bool]) -> bool:
+    if not is_tile(value.type):
+        return True
+    if value not in known:
+        op = value.owner
+        is_plain = isinstance(op, Operation) and (is_flexible(op) or isinstance(op, ConstantOp)) and is_pure(op)
+        is_cheap = is_plain and _has_known_value(op) and cost_of(op) <= 2 * registers_of(value)
+        known[value] = is_cheap and all(_is_index(operand, known) for operand in op.operands)
+    return known[value]

@@ -1,0 +1,102 @@
+"""Which dimension of an op's operands is cut where one of its result is, for ops that may be done in slices.
+
+axes_of(%r = tt.expand_dims %x {axis = 0}, 1)          {%r: 1, %x: 0}
+axes_of(%r = tt.broadcast %x : 1x64 -> 64x64, 0)       {%r: 0, %x: None}      the whole of %x, for every slice
+axes_of(%s = tt.reduce %x {axis = 1}, 0)               {%s: 0, %x: 0}
+axes_of(tt.store %p, %x, %m, 1)                        {%p: 1, %x: 1, %m: 1}
+axes_of(tt.gather ..., 0)                              None: it is not done in slices
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import prod
+
+from xdsl.ir import Operation, SSAValue
+
+from deuteron.ir.tt.memory import LoadOp, StoreOp
+from deuteron.ir.tt.reduce import ReduceOp
+from deuteron.ir.tt.shape import BroadcastOp, ExpandDimsOp, JoinOp, MakeRangeOp, ReshapeOp, SplatOp, SplitOp, TransOp
+from deuteron.ir.ttg.convert import ConvertLayoutOp
+from deuteron.ir.ttg.inference import is_elementwise
+from deuteron.ir.types import is_tile, shape_of
+
+Axis = int | None
+
+
+def main_value(op: Operation) -> SSAValue | None:
+    """The tile whose dimensions are those that an op is cut along."""
+    value = op.ptr if isinstance(op, StoreOp) else op.results[0] if op.results else None
+    return value if value is not None and is_tile(value.type) else None
+
+
+def axes_of(op: Operation, axis: int) -> dict[SSAValue, Axis] | None:
+    """For each tile that an op gives or takes the dimension that is cut; None where it cannot be done in slices."""
+    main = main_value(op)
+    if main is None or not all(is_tile(result.type) for result in op.results):
+        return None
+    found: dict[SSAValue, Axis] = dict.fromkeys(op.results, axis)
+    source = _SOURCES.get(type(op)) or (_same if is_elementwise(op) and not op.regions else None)
+    if source is None:
+        return None
+    for operand in op.operands:
+        if is_tile(operand.type):
+            cut = source(op, axis, operand)
+            if cut is _NEVER or found.setdefault(operand, cut) != cut:
+                return None
+    return found
+
+
+_NEVER = -1
+
+
+def _same(op: Operation, axis: int, operand: SSAValue) -> Axis:
+    return axis
+
+
+def _expanded(op: Operation, axis: int, operand: SSAValue) -> Axis:
+    added = op.axis.value.data
+    return _NEVER if axis == added else axis - (axis > added)
+
+
+def _broadcast(op: Operation, axis: int, operand: SSAValue) -> Axis:
+    return axis if shape_of(operand.type)[axis] == shape_of(op.result.type)[axis] else None
+
+
+def _transposed(op: Operation, axis: int, operand: SSAValue) -> Axis:
+    return tuple(op.permutation)[axis]
+
+
+def _reduced(op: Operation, axis: int, operand: SSAValue) -> Axis:
+    return axis + (axis >= op.axis.value.data)
+
+
+def _joined(op: Operation, axis: int, operand: SSAValue) -> Axis:
+    return axis if axis < len(shape_of(operand.type)) else _NEVER
+
+
+def _reshaped(op: Operation, axis: int, operand: SSAValue) -> Axis:
+    """The dimension of the source whose slices are those of the result's: as many elements are further apart."""
+    if op.allow_reorder is not None:
+        return _NEVER
+    result, source = shape_of(op.result.type), shape_of(operand.type)
+    places = (
+        place for place in range(len(source)) if source[place] > 1 and prod(source[place:]) == prod(result[axis:])
+    )
+    return next(places, _NEVER)
+
+
+_SOURCES: dict[type[Operation], Callable[[Operation, int, SSAValue], Axis]] = {
+    LoadOp: _same,
+    StoreOp: _same,
+    ConvertLayoutOp: _same,
+    MakeRangeOp: _same,
+    SplatOp: _same,
+    ExpandDimsOp: _expanded,
+    BroadcastOp: _broadcast,
+    TransOp: _transposed,
+    ReshapeOp: _reshaped,
+    ReduceOp: _reduced,
+    JoinOp: _joined,
+    SplitOp: _joined,
+}

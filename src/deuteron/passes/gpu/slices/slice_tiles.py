@@ -1,0 +1,185 @@
+"""Computes tiles of which a thread has very many elements slice by slice, where a kernel would be too long otherwise.
+
+    %x = tt.load %p                       scf.for %i = 0 to 16 {
+    %y = math.exp %x                        %x = tt.load of slice %i of %p
+    tt.store %q, %y             ->          %y = math.exp %x
+    %s = tt.reduce %y                       tt.store ...
+                                            ttg.private_store of slice %i of %s
+                                          }
+                                          %s = ttg.private_load
+
+ptxas takes 0.15 to 0.3 ms for each instruction where values do not fit into registers, and the more memory the more
+there are: 64x64x64 elements in four warps are 2,048 in a thread. Ranges and addresses are computed anew for each slice;
+other tiles that the loop takes from before it, or leaves behind, are in memory of the thread, to which they would be
+spilled. A kernel of fewer instructions stays as it is, and so does what is done with fewer registers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects import arith, scf
+from xdsl.dialects.builtin import ModuleOp, UnitAttr
+from xdsl.ir import Block, Operation, Region, SSAValue
+from xdsl.rewriter import InsertPoint, Rewriter
+
+from deuteron.ir.arith import constant_value
+from deuteron.ir.builder import Builder
+from deuteron.ir.effects import is_removable
+from deuteron.ir.tt.function import FuncOp
+from deuteron.ir.tt.memory import StoreOp
+from deuteron.ir.tt.shape import MakeRangeOp, SplatOp
+from deuteron.ir.ttg.layout import layout_of, with_layout
+from deuteron.ir.ttg.private import PrivateAllocOp, PrivateLoadOp, PrivateStoreOp, PrivateType, slice_type
+from deuteron.ir.types import i32, shape_of
+from deuteron.passes.gpu.slices.costs import cost_of_all
+from deuteron.passes.gpu.slices.groups import Group, best_group, is_made_anew
+from deuteron.passes.gpu.slices.slice_axes import Axis, axes_of
+from deuteron.passes.optimisation import Optimisation
+from deuteron.passes.rewrite import erase
+
+ROLLED = "ttg.rolled"  # of a loop: it is not unrolled
+# Instructions of a kernel: those that take ptxas two seconds where they spill. Of a group: what a loop costs besides.
+LEAST_COST, LEAST_IN_GROUP = 8000, 1000
+
+
+@dataclass(frozen=True)
+class SliceTiles(Optimisation):
+    """Loops over slices of tiles that fill the registers of a thread many times."""
+
+    name = "slice-tiles"
+
+    least_cost: int = LEAST_COST
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        for func in op.ops:
+            if isinstance(func, FuncOp) and cost_of_all(func) >= self.least_cost:
+                self._block(func.body.block)
+
+    def _block(self, block: Block) -> None:
+        for op in list(block.ops):
+            for region in op.regions if isinstance(op, scf.ForOp | scf.IfOp | scf.WhileOp) else ():
+                for inner in region.blocks:
+                    self._block(inner)
+        least = min(LEAST_IN_GROUP, self.least_cost)
+        while (group := best_group(list(block.ops))) is not None and group.saved >= least:
+            _Loop(group)
+        _erase_unused(block)
+
+
+def _erase_unused(block: Block) -> None:
+    for op in reversed(list(block.ops)):
+        if op.results and all(result.first_use is None for result in op.results) and is_removable(op):
+            erase(op)
+
+
+class _Loop:
+    """Makes the loop of a group, where its last op is."""
+
+    def __init__(self, group: Group):
+        self._group, self._count = group, group.count()
+        last = group.ops[-1]
+        self._before = Builder.before(last)
+        self._slices: dict[tuple[SSAValue, Axis], SSAValue] = {}
+        self._memories: dict[tuple[SSAValue, int], SSAValue] = {}
+        bounds = [self._before.constant(bound, i32) for bound in (0, self._count, 1)]
+        self._body = Block(arg_types=[i32])
+        self._body.args[0].name_hint = "slice"
+        self._inside = Builder.at_end(self._body, last.location)
+        outputs = [(value, self._output(value)) for value in group.axes if self._is_needed_after(value)]
+        for op in group.ops:
+            self._emit(op)
+        for value, memory in outputs:
+            self._inside.insert(PrivateStoreOp(self._slices[value, group.axes[value]], memory, self._index))
+        self._inside.insert(scf.YieldOp())
+        loop = self._before.insert(scf.ForOp(*bounds, [], Region(self._body)))
+        loop.attributes[ROLLED] = UnitAttr()
+        self._finish(loop, outputs)
+
+    @property
+    def _index(self) -> SSAValue:
+        return self._body.args[0]
+
+    def _is_needed_after(self, value: SSAValue) -> bool:
+        inside = set(self._group.ops)
+        return any(use.operation not in inside for use in value.uses)
+
+    def _output(self, value: SSAValue) -> SSAValue:
+        return self._before.value(PrivateAllocOp(PrivateType(value.type, self._group.axes[value], self._count)))
+
+    def _finish(self, loop: scf.ForOp, outputs: Sequence[tuple[SSAValue, SSAValue]]) -> None:
+        after = Builder(InsertPoint.after(self._group.ops[-1]), loop.location)
+        inside = set(self._group.ops)
+        for value, memory in outputs:
+            whole = after.value(PrivateLoadOp(memory))
+            whole.name_hint = value.name_hint
+            for use in [use for use in value.uses if use.operation not in inside]:
+                use.operation.operands[use.index] = whole
+        for op in reversed(self._group.ops):
+            if isinstance(op, StoreOp) or all(result.first_use is None for result in op.results):
+                erase(op)
+
+    # -- slices ---
+
+    def _slice(self, value: SSAValue, axis: Axis) -> SSAValue:
+        """The part of a tile that belongs to the iteration."""
+        if axis is None:
+            return value
+        if (value, axis) not in self._slices:
+            if is_made_anew(value) and axes_of(value.owner, axis) is not None:
+                self._emit(value.owner, axis)
+            else:
+                self._slices[value, axis] = self._inside.value(PrivateLoadOp(self._input(value, axis), self._index))
+        return self._slices[value, axis]
+
+    def _input(self, value: SSAValue, axis: int) -> SSAValue:
+        """The memory of a tile that comes from before the loop, which may be there already."""
+        type = PrivateType(value.type, axis, self._count)
+        if isinstance(value.owner, PrivateLoadOp) and value.owner.src.type == type:
+            return value.owner.src
+        if (value, axis) not in self._memories:
+            memory = self._before.value(PrivateAllocOp(type))
+            self._before.insert(PrivateStoreOp(value, memory))
+            self._memories[value, axis] = memory
+        return self._memories[value, axis]
+
+    def _emit(self, op: Operation, axis: Axis = None) -> None:
+        """The op on slices; one that is not of the group is cut along `axis`."""
+        axis = self._group.axes[op.results[0]] if axis is None and op.results else axis
+        axes = self._store_axes(op) if axis is None else axes_of(op, axis)
+        with self._inside.located(op.location):
+            if isinstance(op, MakeRangeOp):
+                self._slices[op.result, axis] = self._range(op)
+            elif isinstance(op, arith.ConstantOp):
+                value = op.results[0]
+                type = slice_type(value.type, axis, self._count)
+                self._slices[value, axis] = self._inside.constant(constant_value(value), type)
+            else:
+                self._clone(op, axes)
+
+    def _store_axes(self, op: Operation) -> dict[SSAValue, Axis]:
+        return axes_of(op, self._group.store_axes[op])
+
+    def _clone(self, op: Operation, axes: dict[SSAValue, Axis]) -> None:
+        operands = {operand: self._slice(operand, axes.get(operand)) for operand in op.operands}
+        clone = op.clone(dict(operands))
+        clone.location = op.location
+        self._inside.insert(clone)
+        for result, new in zip(op.results, list(clone.results), strict=True):
+            type = slice_type(result.type, axes[result], self._count)
+            made = Rewriter.replace_value_with_new_type(new, type)
+            made.name_hint = result.name_hint
+            self._slices[result, axes[result]] = made
+
+    def _range(self, op: MakeRangeOp) -> SSAValue:
+        """The range of the first slice, moved."""
+        type = slice_type(op.result.type, 0, self._count)
+        size, start = shape_of(type)[0], op.start.value.data
+        first = self._inside.value(MakeRangeOp(start, start + size))
+        first = Rewriter.replace_value_with_new_type(first, type)
+        moved = self._inside.value(arith.MuliOp(self._index, self._inside.constant(size, i32)))
+        splat = self._inside.value(SplatOp(moved, shape_of(type)))
+        splat = Rewriter.replace_value_with_new_type(splat, with_layout(splat.type, layout_of(type)))
+        return self._inside.value(arith.AddiOp(first, splat))

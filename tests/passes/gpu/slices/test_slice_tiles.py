@@ -1,0 +1,47 @@
+"""Kernels of very large tiles get loops over slices; those of tiles that fit into registers stay as they are."""
+
+import numpy as np
+import pytest
+from backend.cuda.launching import compile_for
+
+import deuteron
+import deuteron.language as tl
+
+X = np.zeros(1 << 16, np.float32)
+
+
+@deuteron.jit
+def scaled(x, w, out, n, A: tl.constexpr, B: tl.constexpr, C: tl.constexpr):
+    i, j, k = tl.arange(0, A), tl.arange(0, B), tl.arange(0, C)
+    at = (i[:, None, None] * B + j[None, :, None]) * C + k[None, None, :]
+    mask = (i < n)[:, None, None]
+    tile = tl.load(x + at, mask=mask, other=0.0)
+    tl.store(out + at, tile * tl.load(w + k)[None, None, :] + tl.exp(tile), mask=mask)
+
+
+def loops_and_lines(shape: tuple[int, int, int]) -> tuple[int, int]:
+    a, b, c = shape
+    kernel = compile_for("cuda:90", scaled, X, X, X, 5, A=a, B=b, C=c)
+    return kernel.asm["ttgir"].count("scf.for"), kernel.asm["ptx"].count("\n")
+
+
+@pytest.mark.parametrize(("shape", "loops"), [((8, 32, 32), 0), ((64, 32, 32), 1)], ids=["64 registers", "512"])
+def test_how_large(shape, loops):
+    found, lines = loops_and_lines(shape)
+    assert found == loops
+    assert lines < 3500
+
+
+@deuteron.jit
+def in_place(x, out, A: tl.constexpr, B: tl.constexpr):
+    """Loads and stores of one argument are in no loop together."""
+    at = tl.arange(0, A)[:, None] * B + tl.arange(0, B)[None, :]
+    tile = tl.exp(tl.exp(tl.load(x + at)))
+    tl.store(x + (A * B - 1 - at), tl.exp(tile))
+
+
+def test_stores_come_after_all_loads():
+    text = compile_for("cuda:90", in_place, X, X, A=256, B=256).asm["ttgir"]
+    loops = text.split("scf.for")[1:]
+    assert loops
+    assert not any("tt.load" in loop and "tt.store" in loop.split("ttg.rolled")[0] for loop in loops)

@@ -1,0 +1,133 @@
+"""Tiles that are computed slice by slice, in loops, give what they give at once: as small as they are here, too."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import deuteron as triton
+import deuteron.language as tl
+from deuteron.passes.gpu.slices import groups
+from deuteron.passes.gpu.slices.slice_tiles import SliceTiles
+
+
+@pytest.fixture(autouse=True)
+def sliced(monkeypatch, executor):
+    """However few registers there are."""
+    monkeypatch.setattr("deuteron.passes.gpu.SliceTiles", lambda: SliceTiles(least_cost=-(1 << 20)))
+    monkeypatch.setattr(groups, "MANY", 2)
+    monkeypatch.setattr(groups, "IN_SLICE", 1)
+
+
+@triton.jit
+def normalize(x, w, out, mean, rows, columns, R: tl.constexpr, C: tl.constexpr):
+    """Masks in both dimensions, a reduction, something loaded for all rows, a store in place."""
+    i, j = tl.program_id(0) * R + tl.arange(0, R), tl.arange(0, C)
+    mask = (i[:, None] < rows) & (j[None, :] < columns)
+    at = i[:, None] * columns + j[None, :]
+    tile = tl.load(x + at, mask=mask, other=0.0)
+    weights = tl.load(w + j, mask=j < columns, other=0.0)
+    average = tl.sum(tile, axis=1) / columns
+    centered = tl.where(mask, tile - average[:, None], 0.0)
+    tl.store(x + at, centered, mask=mask)
+    tl.store(out + at, centered * weights[None, :] + i[:, None], mask=mask)
+    tl.store(mean + i, average, mask=i < rows)
+
+
+@pytest.mark.parametrize(("rows", "columns", "R", "C", "warps"), [(37, 21, 16, 32, 1), (16, 64, 16, 64, 2)])
+def test_rows(draw, poisoned, check_norm, rows, columns, R, C, warps):
+    x, w = draw("float32", (rows, columns)), draw("float32", columns)
+    out, mean, was = poisoned("float32", (rows, columns)), poisoned("float32", rows), x.astype(np.float64)
+    normalize[(triton.cdiv(rows, R),)](x, w, out, mean, rows, columns, R=R, C=C, num_warps=warps)
+    average = was.mean(axis=1)
+    check_norm(mean, average, 1e-5)
+    check_norm(x, was - average[:, None], 1e-5)
+    check_norm(out, (was - average[:, None]) * w + np.arange(rows)[:, None], 1e-5)
+
+
+@triton.jit
+def rotate(x, cos, sin, out, n, H: tl.constexpr, M: tl.constexpr, D: tl.constexpr):
+    """Tiles of three dimensions, split and joined, in another layout where they are stored."""
+    h, m, d = tl.arange(0, H), tl.arange(0, M), tl.arange(0, D)
+    at = h[:, None, None] * (M * D) + m[None, :, None] * D + d[None, None, :]
+    mask = (m < n)[None, :, None]
+    a, b = tl.split(tl.reshape(tl.load(x + at, mask=mask, other=0.0), (H, M, D // 2, 2)))
+    half = m[:, None] * (D // 2) + tl.arange(0, D // 2)[None, :]
+    c, s = tl.load(cos + half)[None, :, :], tl.load(sin + half)[None, :, :]
+    tl.store(out + at, tl.reshape(tl.join(a * c - b * s, a * s + b * c), (H, M, D)), mask=mask)
+
+
+def test_rotations(draw, poisoned, check):
+    H, M, D, n = 4, 8, 16, 7
+    x, cos, sin = draw("float32", (H, M, D)), draw("float32", (M, D // 2)), draw("float32", (M, D // 2))
+    out = poisoned("float32", (H, M, D))
+    before = out.copy()
+    rotate[(1,)](x, cos, sin, out, n, H=H, M=M, D=D, num_warps=1)
+    a, b = (x[..., part::2].astype(np.float64) for part in range(2))
+    exact = np.stack([a * cos - b * sin, a * sin + b * cos], axis=-1).reshape(H, M, D)
+    np.testing.assert_allclose(out[:, :n], exact[:, :n], rtol=1e-4, atol=1e-5)
+    assert (out[:, n:].view(np.int32) == before[:, n:].view(np.int32)).all()
+
+
+@triton.jit
+def types(bytes, bits, longs, out, N: tl.constexpr):
+    """Elements of every width, and pointers, in memory between a loop and what is done at once."""
+    i, j = tl.arange(0, N), tl.arange(0, N)
+    at = i[:, None] * N + j[None, :]
+    a = tl.load(bytes + at)
+    odd = (a & 1) == 1
+    b = tl.load(bits + at).to(tl.float32) * 2
+    places = longs + tl.where(odd, at, at ^ 1)
+    total = tl.cumsum(a.to(tl.int32), axis=1)
+    c = tl.load(places)
+    tl.store(out + at, tl.where(odd, c, -c) + total + b.to(tl.int64))
+
+
+def test_types(draw, poisoned, check):
+    N = 16
+    a, b = draw("int8", (N, N)), draw("float16", (N, N), -100, 100)
+    c, out = draw("int64", (N, N), -1000, 1000), poisoned("int64", (N, N))
+    types[(1,)](a, b, c, out, N=N, num_warps=1)
+    at = np.arange(N * N).reshape(N, N)
+    odd = a & 1 == 1
+    read = c.reshape(-1)[np.where(odd, at, at ^ 1)]
+    check(
+        out, np.where(odd, read, -read) + np.cumsum(a, axis=1, dtype=np.int32) + (b.astype(np.float32) * 2).astype(int)
+    )
+
+
+@triton.jit
+def shifted(x, n, N: tl.constexpr):
+    """What is stored is loaded at other places of the tile: all of it comes first."""
+    i, j = tl.arange(0, N), tl.arange(0, N)
+    at = i[:, None] * N + j[None, :]
+    tile = tl.load(x + at)
+    tl.store(x + (N * N - 1 - at), tile * 2 + n)
+
+
+def test_stores_after_all_loads(draw, check):
+    x = draw("int32", (16, 16), -1000, 1000)
+    expected = x.reshape(-1)[::-1].reshape(16, 16) * 2 + 5
+    shifted[(1,)](x, 5, N=16, num_warps=1)
+    check(x, expected)
+
+
+@triton.jit
+def powers(x, out, n, N: tl.constexpr):
+    """Tiles that a loop carries, and a branch gives."""
+    at = tl.arange(0, N)[:, None] * N + tl.arange(0, N)[None, :]
+    tile, total = tl.load(x + at), tl.zeros((N, N), tl.float32)
+    for k in range(n):
+        total = total * 0.5 + tile * k
+        if k % 2 == 1:
+            total = total - tl.max(tile, axis=0)[None, :]
+    tl.store(out + at, total)
+
+
+def test_loops_and_branches(draw, poisoned, check_norm):
+    x, out = draw("float32", (16, 16)), poisoned("float32", (16, 16))
+    powers[(1,)](x, out, 5, N=16, num_warps=1)
+    total = np.zeros((16, 16))
+    for k in range(5):
+        total = total * 0.5 + x.astype(np.float64) * k - (x.max(axis=0) if k % 2 else 0)
+    check_norm(out, total, 1e-5)
