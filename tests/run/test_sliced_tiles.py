@@ -131,3 +131,22 @@ def test_loops_and_branches(draw, poisoned, check_norm):
     for k in range(5):
         total = total * 0.5 + x.astype(np.float64) * k - (x.max(axis=0) if k % 2 else 0)
     check_norm(out, total, 1e-5)
+
+
+@triton.jit
+def flat(x, y, out, N: tl.constexpr):
+    """Dimensions that become one, which has more slices than each."""
+    at = tl.arange(0, N)
+    a = tl.join(tl.load(x + at), tl.load(y + at))
+    together = tl.reshape(tl.join(a, a + 1), (4 * N,))
+    both = tl.arange(0, 4 * N)
+    tl.store(out + both, together * tl.load(out + both))
+
+
+def test_reshaped(draw, check):
+    N = 64
+    x, y, out = draw("int32", N, -1000, 1000), draw("int32", N, -1000, 1000), draw("int32", 4 * N, -1000, 1000)
+    a = np.stack([x, y], axis=-1)
+    expected = np.stack([a, a + 1], axis=-1).reshape(-1) * out
+    flat[(1,)](x, y, out, N=N, num_warps=1)
+    check(out, expected)

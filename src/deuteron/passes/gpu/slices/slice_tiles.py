@@ -34,6 +34,7 @@ from deuteron.ir.tt.shape import MakeRangeOp, SplatOp
 from deuteron.ir.ttg.layout import layout_of, with_layout
 from deuteron.ir.ttg.private import PrivateAllocOp, PrivateLoadOp, PrivateStoreOp, PrivateType, slice_type
 from deuteron.ir.types import i32, shape_of
+from deuteron.layout.slices import sliceable_bits
 from deuteron.passes.gpu.slices.costs import cost_of_all
 from deuteron.passes.gpu.slices.groups import Group, best_group, is_made_anew
 from deuteron.passes.gpu.slices.slice_axes import Axis, axes_of
@@ -128,11 +129,19 @@ class _Loop:
         if axis is None:
             return value
         if (value, axis) not in self._slices:
-            if is_made_anew(value) and axes_of(value.owner, axis) is not None:
+            if is_made_anew(value) and self._has_slices(value.owner, axis):
                 self._emit(value.owner, axis)
             else:
                 self._slices[value, axis] = self._inside.value(PrivateLoadOp(self._input(value, axis), self._index))
         return self._slices[value, axis]
+
+    def _has_slices(self, op: Operation, axis: int) -> bool:
+        """Whether the operands of an op have as many slices: a reshaped tile may have fewer in one dimension."""
+        axes = axes_of(op, axis)
+        if axes is None:
+            return False
+        cuts = ((value, cut) for value, cut in axes.items() if cut is not None)
+        return all(1 << len(sliceable_bits(layout_of(value.type), cut)) >= self._count for value, cut in cuts)
 
     def _input(self, value: SSAValue, axis: int) -> SSAValue:
         """The memory of a tile that comes from before the loop, which may be there already."""
