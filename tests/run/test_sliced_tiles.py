@@ -150,3 +150,17 @@ def test_reshaped(draw, check):
     expected = np.stack([a, a + 1], axis=-1).reshape(-1) * out
     flat[(1,)](x, y, out, N=N, num_warps=1)
     check(out, expected)
+
+
+@triton.jit
+def mirrored(x, out, N: tl.constexpr):
+    at = tl.arange(0, N)[:, None] * N + tl.arange(0, N)[None, :]
+    tl.store(out + (N * N - 1 - at), tl.load(x + at) * 3)
+
+
+@pytest.mark.parametrize("in_place", [False, True])
+def test_one_array_as_two_arguments(draw, poisoned, check, in_place):
+    x = draw("int32", (16, 16), -1000, 1000)
+    expected, out = x.reshape(-1)[::-1].reshape(16, 16) * 3, x if in_place else poisoned("int32", (16, 16))
+    mirrored[(1,)](x, out, N=16, num_warps=1)
+    check(out, expected)

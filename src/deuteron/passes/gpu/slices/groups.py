@@ -20,6 +20,7 @@ from dataclasses import dataclass, field
 from xdsl.dialects.arith import ConstantOp
 from xdsl.ir import Operation, SSAValue
 
+from deuteron.analysis.apart import can_be_apart, take_apart
 from deuteron.analysis.points_to import Targets
 from deuteron.analysis.written_arguments import read_by, written_by
 from deuteron.ir.arith import constant_value
@@ -111,8 +112,16 @@ class Group:
         """Whether it touches memory in such a way that slices of it may come before those of the others."""
         if any(effect.kind not in (READ, WRITE) or effect.resource is not GLOBAL for effect in effects_of(op)):
             return False
-        written = written_by(op)
-        return not (read_by(op).overlaps(self.writes) or written.overlaps(self.reads) or written.overlaps(self.writes))
+        read, written = read_by(op), written_by(op)
+        pairs = [(read, self.writes), (written, self.reads), (written, self.writes)]
+        return all(can_be_apart(one, other) for one, other in pairs)
+
+    def rely_on_apart(self) -> None:
+        """Write down which arguments have to be apart for slices to change places."""
+        for number, store in enumerate(self.store_axes):
+            others = [self.reads, *(written_by(other) for other in list(self.store_axes)[:number])]
+            for other in others:
+                take_apart(written_by(store), other)
 
 
 def _has_known_value(op: Operation) -> bool:

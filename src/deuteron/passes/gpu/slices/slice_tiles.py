@@ -81,6 +81,7 @@ class _Loop:
 
     def __init__(self, group: Group):
         self._group, self._count = group, group.count()
+        group.rely_on_apart()
         last = group.ops[-1]
         self._before = Builder.before(last)
         self._slices: dict[tuple[SSAValue, Axis], SSAValue] = {}
