@@ -51,12 +51,13 @@ def obstacle_to_wgmma(op: AnyThreadDot, config: GPUConfig) -> str | None:
 
 
 def _computing_obstacle(op: AnyThreadDot, config: GPUConfig) -> str | None:
-    if not isinstance(op, DotOp) or config.machine.mma is None or ComputedOperand.of(op, 0) is None:
+    columns = shape_of(op.result.type)[-1]
+    if not isinstance(op, DotOp) or config.machine.mma is None or columns > FEW_COLUMNS:
         return None
-    columns = shape_of(op.result.type)[1]
-    if columns > FEW_COLUMNS:
+    computed = ComputedOperand.of(op, 0)
+    if computed is None or not computed.is_narrower_than(op.a):
         return None
-    return f"its first operand is computed, of words along K, which takes longer than to multiply {columns} columns"
+    return f"its first operand is computed of fewer bits, which takes longer than to multiply {columns} columns"
 
 
 def _type_obstacle(op: AnyThreadDot, unit: MatrixUnit) -> str | None:

@@ -23,7 +23,7 @@ from deuteron.ir.tt.shape import JoinOp
 from deuteron.ir.ttg.inference import is_elementwise, is_flexible, operand_layouts
 from deuteron.ir.ttg.layout import layout_of
 from deuteron.ir.ttg.shared import LocalLoadOp
-from deuteron.ir.types import bit_width_of, byte_width_of, is_tile, num_elements_of, shape_of
+from deuteron.ir.types import bit_width_of, byte_width_of, is_tile, num_bytes_of, num_elements_of, shape_of
 from deuteron.layout.linear import OFFSET, REGISTER, LinearLayout, dim_names, log2
 
 WORD_BYTES = 4
@@ -40,6 +40,10 @@ class ComputedOperand:
 
     loads: tuple[LoadOp | LocalLoadOp, ...]
     ops: frozenset[Operation]
+
+    def is_narrower_than(self, operand: SSAValue) -> bool:
+        """Whether fewer bytes are loaded than the operand has."""
+        return sum(num_bytes_of(load.results[0].type) for load in self.loads) < num_bytes_of(operand.type)
 
     @staticmethod
     def of(dot: DotOp, index: int) -> ComputedOperand | None:

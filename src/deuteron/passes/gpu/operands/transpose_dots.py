@@ -6,8 +6,8 @@
 
 wgmma reads its second operand from shared memory: what threads compute they would store there, and wait for each other
 before they multiply. mma.sync takes four words of the first operand, in the order in which threads compute them, and
-two of the second, in which they load them. Transpositions cost nothing: they are names of registers, or views of
-shared memory. What a loop carries of the sums it carries transposed.
+two of the second, in which they load them if the first is computed of fewer bits. Transpositions cost nothing: they are
+names of registers, or views of shared memory. What a loop carries of the sums it carries transposed.
 
 Done where `place-dot-operands` then leaves the operand in registers, and for wgmma where shared memory has less to do;
 not where the other operand is computed too, or the sums become an operand of another dot.
@@ -70,7 +70,9 @@ class TransposeDots(Optimisation):
             computed = in_registers(dot, 1, info, self.config)
             return computed is not None and _cycles(dot, computed) > _cycles_transposed(dot, computed)
         computed = ComputedOperand.of(dot, 1)
-        return computed is not None and self._pays_by_mma(dot) and is_read_well(dot, 1, computed, info)
+        if computed is None or not computed.is_narrower_than(dot.b):
+            return False
+        return self._pays_by_mma(dot) and is_read_well(dot, 1, computed, info)
 
     def _pays_by_mma(self, dot: DotOp) -> bool:
         """A thread reads two words of the operand that is loaded at once: those of a second one are neighbours among
