@@ -76,7 +76,15 @@ class GuardedScratch:
         self._function = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_uint64, ctypes.c_uint64)(self._at_least)
         self.address = ctypes.cast(self._function, ctypes.c_void_p).value
 
-    def _at_least(self, key: int, size: int) -> int:
+    def _at_least(self, key: int, size: int) -> int | None:
+        """What is raised here, by a signal handler too, ctypes drops, and then returns anything."""
+        try:
+            return self._guarded(size)
+        except BaseException as error:
+            print(f"no scratch memory: {error!r}")
+            return None
+
+    def _guarded(self, size: int) -> int:
         thread = threading.get_ident()
         if thread in self._of_thread:
             self._look_behind(*self._of_thread[thread][1:])

@@ -19,6 +19,7 @@ import deuteron
 import deuteron.language as tl
 from deuteron.backend.cpu import thread_pool as module
 from deuteron.backend.cpu.thread_pool import ThreadPool, thread_pool
+from deuteron.backend.cpu.trampoline import trampolines
 
 
 @deuteron.jit
@@ -95,8 +96,16 @@ def test_forks_while_others_launch(seed):
     assert len(failures) == 1
 
 
+@pytest.fixture
+def native_scratch():
+    """No Python while a launch runs, in which a signal handler would be called."""
+    before = thread_pool().set_scratch(trampolines().own_scratch)
+    yield
+    thread_pool().set_scratch(before)
+
+
 @pytest.mark.parametrize("num_threads", ["1", "7"])
-def test_a_signal_handler_may_launch(monkeypatch, num_threads):
+def test_a_signal_handler_may_launch(monkeypatch, native_scratch, num_threads):
     """It runs on the thread that waits for a launch, of which programs are running then; what it raises ends that."""
     monkeypatch.setenv("DEUTERON_NUM_THREADS", num_threads)
     launch(50, 100)
