@@ -17,6 +17,7 @@ from xdsl.dialects import arith
 from xdsl.ir import Operation
 
 from deuteron.analysis.axis_info import MAX_DIVISIBILITY, AxisInfo, power_of_two_divisor, uniform, unknown
+from deuteron.analysis.natural import is_natural_tile
 from deuteron.ir.arith import CmpIOp, SelectOp, constant_value
 from deuteron.ir.casts import ExtSIOp, ExtUIOp, TruncIOp
 from deuteron.ir.tt.memory import AddPtrOp
@@ -128,12 +129,18 @@ def _div(op: Operation, operands: list[AxisInfo]) -> AxisInfo:
     if rhs.constant == 1:
         return lhs
     axes = range(len(lhs.contiguity))
-    groups = tuple(
-        gcd(gcd(lhs.contiguity[a], lhs.divisibility[a]), power_of_two_divisor(rhs.constant) if rhs.constant else 1)
-        for a in axes
-    )
+    groups = tuple(gcd(_group(op, lhs, a), power_of_two_divisor(rhs.constant) if rhs.constant else 1) for a in axes)
     constancy = tuple(max(gcd(lhs.constancy[a], rhs.constancy[a]), groups[a]) for a in axes)
     return AxisInfo((1,) * len(constancy), tuple(_quotient(divisor, rhs.constant) for divisor in _each(lhs)), constancy)
+
+
+def _group(op: Operation, dividend: AxisInfo, axis: int) -> int:
+    """How many neighbours count up from a multiple of their number. What is rounded towards zero, as of signed numbers,
+    goes in such groups only where none is negative.
+    """
+    if isinstance(op, arith.DivSIOp | arith.RemSIOp) and not is_natural_tile(op.lhs):
+        return 1
+    return gcd(dividend.contiguity[axis], dividend.divisibility[axis])
 
 
 def _quotient(divisor: int, number: int | None) -> int:
@@ -159,9 +166,7 @@ def _rem(op: Operation, operands: list[AxisInfo]) -> AxisInfo:
     lhs, rhs = operands
     axes = range(len(lhs.contiguity))
     uniform = [rhs.constancy[a] for a in axes]
-    contiguity = tuple(
-        gcd(gcd(lhs.contiguity[a], lhs.divisibility[a]), gcd(rhs.divisibility[a], uniform[a])) for a in axes
-    )
+    contiguity = tuple(gcd(_group(op, lhs, a), gcd(rhs.divisibility[a], uniform[a])) for a in axes)
     divisibility = tuple(
         gcd(lhs.divisibility_at(a, contiguity[a]), rhs.divisibility_at(a, contiguity[a])) for a in axes
     )

@@ -19,15 +19,51 @@ from deuteron.analysis.polynomial import Polynomial
 from deuteron.ir.arith import constant_value
 from deuteron.ir.casts import ExtSIOp
 from deuteron.ir.tt.program import GetNumProgramsOp, GetProgramIdOp
+from deuteron.ir.tt.shape import BroadcastOp, ExpandDimsOp, MakeRangeOp, ReshapeOp, SplatOp, TransOp
+from deuteron.ir.ttg.convert import ConvertLayoutOp
 from deuteron.ir.ttng.cluster import ClusterCTARankOp
+from deuteron.ir.types import bit_width_of, element_type_of, i32, is_tile
 
 # Where all operands are.
 _OF_NATURALS = (GetProgramIdOp, GetNumProgramsOp, ClusterCTARankOp, arith.AddiOp, arith.MuliOp, arith.MinSIOp, ExtSIOp)
+_TILES_OF_NATURALS = (
+    *(arith.AddiOp, arith.MuliOp, arith.MinSIOp, ExtSIOp),
+    *(SplatOp, BroadcastOp, ExpandDimsOp, TransOp, ReshapeOp, ConvertLayoutOp),
+)
 
 
 def is_natural(polynomial: Polynomial, naturals: Set[SSAValue] = frozenset()) -> bool:
     """Whether it is certainly not negative, if these values are not."""
     return all(factor > 0 and all(_is_natural(atom.value, naturals) for atom in atoms) for atoms, factor in polynomial)
+
+
+def is_natural_tile(value: SSAValue) -> bool:
+    """Whether no element of a tile, or a scalar, of 32 bits or more is negative."""
+    return bit_width_of(element_type_of(value.type)) >= bit_width_of(i32) and _is_natural_tile(value, set())
+
+
+def _is_natural_tile(value: SSAValue, seen: set[SSAValue]) -> bool:
+    """What a loop carries is not negative if it begins so, and stays so if it was."""
+    if value in seen:
+        return True
+    seen.add(value)
+    if not is_tile(value.type):
+        return _is_natural(value, frozenset())
+    number = constant_value(value)
+    if number is not None:
+        return number >= 0
+    if isinstance(value, BlockArgument):
+        loop = value.block.parent_op()
+        if not isinstance(loop, scf.ForOp):
+            return False
+        carried = loop.iter_args[value.index - 1], loop.body.block.last_op.operands[value.index - 1]
+        return all(_is_natural_tile(source, seen) for source in carried)
+    op = value.owner
+    if isinstance(op, MakeRangeOp):
+        return op.start.value.data >= 0
+    if isinstance(op, arith.RemSIOp | arith.DivSIOp):
+        return all(_is_natural_tile(operand, seen) for operand in op.operands)
+    return isinstance(op, _TILES_OF_NATURALS) and all(_is_natural_tile(operand, seen) for operand in op.operands)
 
 
 def _is_natural(value: SSAValue | None, naturals: Set[SSAValue]) -> bool:

@@ -5,8 +5,9 @@
     p + n + arange(0, 1024)      and p + arange(0, 1024)                                     MAY
 
 Addresses are polynomials (tile_polynomials.py). The index of a loop is where it begins plus a multiple of its step, of
-which nothing is known where the loop is over, or goes on; so that two addresses are a number apart plus multiples of
-some others. Different arguments are taken not to overlap by whoever asks.
+which nothing is known where the loop is over, or goes on; of the kernel's scalars nothing is known but that they are
+integers. So two addresses are a number apart plus multiples of some others. Different arguments are taken not to
+overlap by whoever asks.
 """
 
 from __future__ import annotations
@@ -93,9 +94,10 @@ def _distance(
         return None
     (first_begin, first_period), (second_begin, second_period) = found
     rest = _without_indices(known, second_begin - first_begin, None)
-    if rest is None or rest[0].number is None:
+    if rest is None:
         return None
-    return rest[0].number, gcd(first_period, second_period, rest[1])
+    number, unknown = rest[0].split(lambda monomial: not monomial)
+    return number.number, gcd(first_period, second_period, rest[1], *(factor for _, factor in unknown))
 
 
 def _without_indices(

@@ -6,6 +6,7 @@ import pytest
 
 import deuteron
 import deuteron.language as tl
+from deuteron.errors import UsageError
 from deuteron.frontend import lower_function
 from deuteron.ir.tt.dot import DotOp
 from deuteron.ir.tt.memory import LoadOp
@@ -90,3 +91,45 @@ def rows_of(x, out, CASE: tl.constexpr):
 def test_an_axis_that_is_too_short_is_not_split(case, num_ctas, axis):
     _, found = split(rows_of, num_ctas, CASE=case)
     assert list(found.effects.values()) == [axis]
+
+
+@deuteron.jit
+def stored_and_loaded(x, out, KIND: tl.constexpr):
+    i, j = tl.arange(0, 256), tl.arange(0, 64)
+    tl.store(x + i, i.to(tl.float32))
+    if KIND == "same":
+        tl.store(out + i, tl.load(x + i))
+    elif KIND == "reversed":
+        tl.store(out + i, tl.load(x + 255 - i))
+    elif KIND == "stored again":
+        tl.store(x + 255 - i, i.to(tl.float32))
+    elif KIND == "a part stored again":
+        tl.store(x + j, j.to(tl.float32))
+    elif KIND == "elsewhere":
+        tl.store(x + 256 + j, j.to(tl.float32))
+
+
+@pytest.mark.parametrize("kind", ["same", "elsewhere"])
+def test_ctas_that_access_what_is_theirs(kind):
+    split(stored_and_loaded, KIND=kind)
+
+
+@pytest.mark.parametrize("kind", ["reversed", "stored again", "a part stored again"])
+def test_ctas_that_would_have_to_wait_for_each_other(kind):
+    with pytest.raises(UsageError, match="its CTAs do not wait for it"):
+        split(stored_and_loaded, KIND=kind)
+
+
+@deuteron.jit
+def rows_in_place(x, stride, n):
+    for row in range(n):
+        i = row * stride + tl.arange(0, 256)
+        tl.store(x + i, tl.load(x + i) * 2)
+
+
+def test_rows_in_place_are_split():
+    signature = {"x": "*fp32", "stride": "i32", "n": "i32"}
+    module = lower_function(rows_in_place, signature, {}, {})
+    run_passes(module, tile_passes())
+    (func,) = module.body.block.ops
+    assert list(CTASplit(func, 2).effects.values()) == [0]

@@ -8,11 +8,12 @@ A CTA has one of `num_ctas` equal parts of a tile along the axis, or the whole t
 an effect: stores, reductions into memory, atomics on tiles, assertions. The axis of each is the one for which the CTA
 multiplies least, then accesses least memory. A tile may be needed in several ways; scalars are whole, so that control
 flow is the same in every CTA. What no CTA has alone is refused, and so is what would need an order between the accesses
-of several CTAs: scalar atomics, barriers, and memory that is written along another axis than it is read.
+of several CTAs: scalar atomics, barriers, and memory that is written along another axis than it is read, or elsewhere.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from math import prod
 
 from xdsl.dialects import scf
@@ -20,7 +21,9 @@ from xdsl.dialects.arith import ConstantOp
 from xdsl.ir import Operation, OpResult, SSAValue
 
 from deuteron.analysis.apart import take_apart
+from deuteron.analysis.overlap import Overlap, overlap
 from deuteron.analysis.points_to import Targets
+from deuteron.analysis.tile_polynomials import TilePolynomials
 from deuteron.analysis.written_arguments import read_by, written_by
 from deuteron.errors import UsageError
 from deuteron.ir.effects import READ, own_effects
@@ -183,20 +186,42 @@ class CTASplit:
         return prod(shape_of(value.type)) // (1 if split is None else self._num_ctas)
 
     def _check_order(self, func: FuncOp) -> None:
-        """Tiles of one shape that a program writes to the same array are split alike, and so is what it reads of it."""
-        written: list[tuple[Targets, tuple[int, ...], Split]] = []
+        """What a program writes to the same array is split alike, and so is what it reads of it, at the same addresses
+        where they are plain ones.
+        """
+        written: list[tuple[Operation, Targets, tuple[int, ...], Split]] = []
+        known = TilePolynomials()
         for op, split in self.effects.items():
             targets = written_by(op)
             shape = shape_of(_accessed_tile(op).type) if targets else ()
-            if any(of == shape and split != so and not take_apart(targets, other) for other, of, so in written):
-                raise Unsplittable(op, "the program stores to this elsewhere, and its CTAs do not wait for it")
-            written.append((targets, shape, split))
+            for earlier, other, of, so in written:
+                is_alike = of != shape or split == so
+                if not is_alike and not take_apart(targets, other) or _may_meet(known, earlier, op, targets, other):
+                    raise Unsplittable(op, "the program stores to this elsewhere, and its CTAs do not wait for it")
+            written.append((op, targets, shape, split))
         for load in nested_ops(func, _LOADS):
             targets, shape = read_by(load), shape_of(load.result.type)
             read = [split for value, split in self._demands if value is load.result]
-            others = [other for other, of, split in written if read != [split] or split is None or of != shape]
-            if not all(take_apart(targets, other) for other in others):
-                raise Unsplittable(load, "the program stores to what is loaded here, and its CTAs do not wait for it")
+            for op, other, of, split in written:
+                is_alike = read == [split] and split is not None and of == shape
+                if not is_alike and not take_apart(targets, other) or _may_meet(known, op, load, targets, other):
+                    reason = "the program stores to what is loaded here, and its CTAs do not wait for it"
+                    raise Unsplittable(load, reason)
+
+
+def _may_meet(known: TilePolynomials, first: Operation, second: Operation, *targets: Targets) -> bool:
+    """Whether loads and stores of one array may touch the same place with different elements of their tiles."""
+    if not all(isinstance(op, LoadOp | StoreOp) for op in (first, second)) or not targets[0].shares(targets[1]):
+        return False
+    if first.ptr.type == second.ptr.type and overlap(known, first.ptr, second.ptr, ()) is Overlap.SAME:
+        return False
+    return overlap(known, first.ptr, second.ptr, {*_loops_around(first), *_loops_around(second)}) is not Overlap.APART
+
+
+def _loops_around(op: Operation) -> Iterator[Operation]:
+    while (op := op.parent_op()) is not None:
+        if isinstance(op, scf.ForOp | scf.WhileOp):
+            yield op
 
 
 def operand_splits(op: Operation, split: int) -> list[Split]:
