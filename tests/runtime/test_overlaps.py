@@ -152,3 +152,13 @@ def test_compiled_kernels():
         whole = np.arange(2.0 * N, dtype=np.float32)
         launch(Tensor(whole[:N]), Tensor(whole[1 : N + 1]))
         np.testing.assert_array_equal(whole[1 : N + 1], np.arange(N) + 1)
+
+
+def test_a_kernel_without_its_function():
+    """As those that torch.compile keeps: it is compiled again of its tile IR."""
+    own = deuteron.jit(copy.fn)
+    kernel = deuteron.compile(deuteron.ASTSource(own, fn_types(own), {"BLOCK": N}), "cpu")
+    own.fn = None
+    whole = np.arange(2.0 * N, dtype=np.float32)
+    kernel[(1,)](whole[:N], whole[1 : N + 1], N)
+    np.testing.assert_array_equal(whole[1 : N + 1], np.arange(N) + 1)

@@ -115,12 +115,17 @@ def compile_otherwise(kernel: CompiledKernel, because: str, **options: Any) -> C
     """
     found, backend = kernel.metadata, get_backend(kernel.metadata.target)
     changed = backend.make_options({**found.options, **options})
-    made = compile_with(
-        backend, kernel.src, found.target, changed, found.symbol, before_stages=partial(_refuse_to_compile, because)
-    )
+    check = partial(_refuse_to_compile, because)
+    made = compile_with(backend, _source_of(kernel), found.target, changed, found.symbol, before_stages=check)
     if made.metadata.apart:
         raise LaunchError(f"{because}, and the text that it was compiled of relies on their being apart")
     return made
+
+
+def _source_of(kernel: CompiledKernel) -> ASTSource | IRSource:
+    """What it was compiled of; of one that was pickled without its Python function the tile IR."""
+    is_there = not isinstance(kernel.src, ASTSource) or kernel.src.fn.fn is not None
+    return kernel.src if is_there else IRSource.from_text(kernel.asm["ttir"], "ttir")
 
 
 def _refuse_to_compile(because: str) -> None:

@@ -66,9 +66,7 @@ class GlobalChecks:
     def read(self, threads: np.ndarray, address: np.ndarray, size: int, atomic: bool = False) -> None:
         for allocation, where in self._allocations(address):
             table, granules = self._table(allocation), self._granules(allocation, address[where], size)
-            self._check(
-                threads[where], granules, table.writes, "wrote", allocation, table.is_atomic if atomic else None
-            )
+            self._check_writes(table, threads[where], granules, allocation, atomic)
             if not atomic:
                 self._record_read(table, granules, threads[where])
 
@@ -80,8 +78,9 @@ class GlobalChecks:
             table, granules = self._table(allocation), self._granules(allocation, address[where], size)
             changed, of_changed = threads[where][changes], granules[changes]
             self._check_writes(table, changed, of_changed, allocation, atomic)
+            is_own = self._has_read(table, changed, of_changed)
             for reads in (table.reads, table.earlier):
-                self._check(changed, of_changed, reads, "read", allocation)
+                self._check(changed, of_changed, reads, "read", allocation, is_own)
             times = self._clocks.now(threads[where])
             table.writes.record(granules, threads[where][:, None], times[:, None])
             table.is_atomic[granules] = atomic
@@ -122,7 +121,14 @@ class GlobalChecks:
     def _check_writes(
         self, table: _Table, threads: np.ndarray, granules: np.ndarray, allocation: Allocation, atomic: bool
     ) -> None:
-        self._check(threads, granules, table.writes, "wrote", allocation, table.is_atomic if atomic else None)
+        allowed = table.is_atomic[granules] if atomic else None
+        self._check(threads, granules, table.writes, "wrote", allocation, allowed)
+
+    def _has_read(self, table: _Table, threads: np.ndarray, granules: np.ndarray) -> np.ndarray:
+        """What the threads read themselves, as those of other warps did: all that hold an element load it, one of them
+        stores it, and the others do not use what they have. That the compiler sees to where they do.
+        """
+        return (table.reads.thread(granules) == threads[:, None]) | (table.earlier.thread(granules) == threads[:, None])
 
     def _check(
         self,
@@ -133,13 +139,13 @@ class GlobalChecks:
         allocation: Allocation,
         allowed: np.ndarray | None = None,
     ) -> None:
-        """The last accesses are known to the threads, or their own warp's. `allowed`: granules that need not be."""
+        """The last accesses are known to the threads, or their own warp's. `allowed`: which need not be."""
         other = accesses.thread(granules)
         size, unit = self._residents.block_size, self._clocks.unit_size
         in_block = (other != NOBODY) & (other // size == threads[:, None] // size)
         suspects = in_block & (self._residents.warp_of(other) != self._residents.warp_of(threads)[:, None])
         if allowed is not None:
-            suspects &= ~allowed[granules]
+            suspects &= ~allowed
         if not suspects.any():
             return
         rows, columns = np.nonzero(suspects)
