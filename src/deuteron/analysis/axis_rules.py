@@ -23,10 +23,10 @@ from deuteron.ir.casts import ExtSIOp, ExtUIOp, TruncIOp
 from deuteron.ir.tt.memory import AddPtrOp
 from deuteron.ir.tt.shape import BroadcastOp, ExpandDimsOp, MakeRangeOp, SplatOp, TransOp
 from deuteron.ir.ttg.convert import ConvertLayoutOp
-from deuteron.ir.types import byte_width_of, pointee_of, shape_of
+from deuteron.ir.types import bit_width_of, byte_width_of, i32, pointee_of, shape_of
 
 Rule = Callable[[Operation, list[AxisInfo]], AxisInfo]
-MAX_SHIFT = 31  # a factor is positive in 32 bits
+MAX_SHIFT = bit_width_of(i32) - 1  # a factor is positive in as many bits
 
 
 def _constant(op: Operation, _: list[AxisInfo]) -> AxisInfo:

@@ -31,12 +31,13 @@ from deuteron.backend.cpu.emitter import Emitter
 from deuteron.backend.cpu.formats import rounded
 from deuteron.backend.cpu.plan.buffers import assign_buffers
 from deuteron.backend.cpu.plan.direct import read_directly
+from deuteron.backend.cpu.plan.items import Reuse
 from deuteron.backend.cpu.plan.marks import product_of
 from deuteron.backend.cpu.plan.orders import choose_orders
 from deuteron.backend.cpu.plan.pack_in_place import pack_in_place
 from deuteron.backend.cpu.plan.prepare import kernel_of
 from deuteron.backend.cpu.plan.private import release_private_tiles
-from deuteron.backend.cpu.plan.reuse import Reuse, reuse_operands
+from deuteron.backend.cpu.plan.reuse import reuse_operands
 from deuteron.backend.cpu.plan.schedule import Plan, Scheduler
 from deuteron.backend.cpu.plan.streams import Streams, find_streams
 from deuteron.backend.cpu.products import TileProduct

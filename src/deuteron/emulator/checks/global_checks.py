@@ -66,7 +66,9 @@ class GlobalChecks:
     def read(self, threads: np.ndarray, address: np.ndarray, size: int, atomic: bool = False) -> None:
         for allocation, where in self._allocations(address):
             table, granules = self._table(allocation), self._granules(allocation, address[where], size)
-            self._check_writes(table, threads[where], granules, allocation, atomic)
+            self._check_writes(
+                table, threads[where], granules, allocation, atomic, self._is_reread(table, threads[where], granules)
+            )
             if not atomic:
                 self._record_read(table, granules, threads[where])
 
@@ -119,10 +121,21 @@ class GlobalChecks:
             table.earlier.record(granules[other], thread[other], time[other])
 
     def _check_writes(
-        self, table: _Table, threads: np.ndarray, granules: np.ndarray, allocation: Allocation, atomic: bool
+        self,
+        table: _Table,
+        threads: np.ndarray,
+        granules: np.ndarray,
+        allocation: Allocation,
+        atomic: bool,
+        allowed: np.ndarray | None = None,
     ) -> None:
-        allowed = table.is_atomic[granules] if atomic else None
+        allowed = table.is_atomic[granules] if atomic else allowed
         self._check(threads, granules, table.writes, "wrote", allocation, allowed)
+
+    def _is_reread(self, table: _Table, threads: np.ndarray, granules: np.ndarray) -> np.ndarray:
+        """What the thread that wrote it reads as well in the same instruction, as `_has_read`."""
+        is_own = table.writes.thread(granules) == threads[:, None]
+        return np.isin(granules, granules[is_own])
 
     def _has_read(self, table: _Table, threads: np.ndarray, granules: np.ndarray) -> np.ndarray:
         """What the threads read themselves, as those of other warps did: all that hold an element load it, one of them

@@ -173,6 +173,6 @@ def _count(constant: arith.ConstantOp, step: int, iteration: SSAValue) -> None:
 
 def _as_integer(b: Builder, value: SSAValue, type: Attribute) -> SSAValue:
     width = bit_width_of(type)
-    if width == 32:
+    if type == i32:
         return value
-    return b.value((ExtSIOp if width > 32 else TruncIOp)(value, type))
+    return b.value((ExtSIOp if width > bit_width_of(i32) else TruncIOp)(value, type))

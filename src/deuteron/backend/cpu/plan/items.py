@@ -10,16 +10,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from math import prod
-from typing import TYPE_CHECKING
 
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from deuteron.backend.cpu.plan.operand_layout import OperandLayout
 from deuteron.backend.cpu.products import NativeProduct
 from deuteron.ir.types import is_tile, num_elements_of, shape_of
-
-if TYPE_CHECKING:
-    from deuteron.backend.cpu.plan.reuse import Reuse
 
 Index = tuple  # an entry for each dimension: what runs along it, or None for extent 1
 
@@ -87,6 +83,25 @@ class Slot:
         while slot.merged is not None:
             slot = slot.merged
         return slot
+
+
+@dataclass(eq=False)
+class Reuse:
+    """What is found packed: while the scalars of the `key` are as they were. `groups` of `steps` steps each, of
+    `group_bytes`, and one more; `word` is the first of the words that the kernel's function has for it.
+    """
+
+    slot: Slot
+    key: tuple[SSAValue, ...]
+    steps: int
+    groups: int
+    group_bytes: int
+    word: int
+
+    @property
+    def num_words(self) -> int:
+        """Whether the key before was met again, how many steps are packed, and the key."""
+        return 2 + len(self.key)
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,6 @@ known before the loop, and of the number of the iteration: from where the loop b
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from xdsl.dialects import scf
 from xdsl.ir import Operation, SSAValue
@@ -24,7 +23,7 @@ from xdsl.ir.core import BlockArgument
 
 from deuteron.analysis.points_to import Targets
 from deuteron.analysis.written_arguments import could_be_apart, rely_on_apart, written_arguments
-from deuteron.backend.cpu.plan.items import Dot, For, Keep, Nest, Region, Slot, regions_of
+from deuteron.backend.cpu.plan.items import Dot, For, Keep, Nest, Region, Reuse, regions_of
 from deuteron.backend.cpu.plan.schedule import Plan
 from deuteron.ir.arith import constant_value
 from deuteron.ir.effects import is_pure
@@ -34,25 +33,6 @@ from deuteron.ir.types import is_float, is_integer, is_pointer, is_tile, shape_o
 
 # Half of a second cache of 1 MiB. B of 1,024 x 256 in bf16 fits; what does not is packed by each program.
 MOST_BYTES = 512 << 10
-
-
-@dataclass(eq=False)
-class Reuse:
-    """What is found packed: while the scalars of the `key` are as they were. `groups` of `steps` steps each, of
-    `group_bytes`, and one more; `word` is the first of the words that the kernel's function has for it.
-    """
-
-    slot: Slot
-    key: tuple[SSAValue, ...]
-    steps: int
-    groups: int
-    group_bytes: int
-    word: int
-
-    @property
-    def num_words(self) -> int:
-        """Whether the key before was met again, how many steps are packed, and the key."""
-        return 2 + len(self.key)
 
 
 def reuse_operands(plan: Plan) -> list[Reuse]:

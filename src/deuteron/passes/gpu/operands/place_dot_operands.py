@@ -129,7 +129,8 @@ class _Rewrite:
         for one in computed.values():
             self._place_loads(one)
         loaded = [index for index in loaded if index not in computed]
-        placed = {index: self._matrix_of_words(op, op.operands[index]) for index in loaded}
+        place = self._matrix_of_words if computed else self._tile
+        placed = {index: place(op, op.operands[index]) for index in loaded}
         for index, descriptor in placed.items():
             op.operands[index] = Builder.before(op).value(LocalLoadOp(descriptor, op.operands[index].type))
 

@@ -19,6 +19,7 @@ from deuteron.ir.tt.descriptor import DescriptorLoadOp
 from deuteron.ir.tt.dot import DotOp
 from deuteron.ir.tt.memory import LoadOp
 from deuteron.ir.types import byte_width_of, num_elements_of, shape_of
+from deuteron.layout.tensor_box import CHUNK_BYTES
 from deuteron.layout.wgmma import WARPGROUP, M
 from deuteron.machine.gpu import GPUConfig
 from deuteron.passes.gpu.layouts.anchors import contiguous_order
@@ -28,7 +29,7 @@ from deuteron.passes.gpu.layouts.computed_operands import WORD_BYTES, ComputedOp
 TILES_SHARE = 3 / 4
 # More would be more fences and waits than they hide. Not measured.
 MOST_STEPS = 4
-STEP_BYTES = 32  # of K, that an instruction takes
+STEP_BYTES = 2 * CHUNK_BYTES  # of K, that an instruction takes
 
 
 def fast_axis(load: LoadOp | DescriptorLoadOp, info: AxisInfoAnalysis) -> int:

@@ -51,8 +51,8 @@ from deuteron.passes.gpu.rings.buffered_loads import (
 
 # Of a thread, for what is under way to it in one iteration: 32 registers. Not measured.
 MAX_PREFETCHED_BYTES = 128
-# Of a thread, of what no dot reads: scales of rows or columns. Not measured.
-MAX_BYTES_BESIDE_DOTS = 32
+# Registers of a thread, of what no dot reads: scales of rows or columns. Not measured.
+MAX_REGISTERS_BESIDE_DOTS, REGISTER_BYTES = 8, 4
 IN_BRANCH = "it is in a branch"
 STORED = "the loop stores to the same argument, or to what may be the same place"
 OF_ADDRESS = "addresses of others depend on it"
@@ -191,7 +191,7 @@ def _is_beside_dots(load: Load, loop: scf.ForOp) -> bool:
     names = {op.name for op in loop.body.block.ops}
     if "tt.dot" not in names or "ttng.warp_group_dot" in names or feeds_dot(load.result):
         return False
-    return isinstance(load, LoadOp) and _bytes_per_thread(load) <= MAX_BYTES_BESIDE_DOTS
+    return isinstance(load, LoadOp) and _bytes_per_thread(load) <= MAX_REGISTERS_BESIDE_DOTS * REGISTER_BYTES
 
 
 def _bytes_per_thread(load: LoadOp) -> int:

@@ -30,7 +30,7 @@ from deuteron.ir.tt.memory import StoreOp
 from deuteron.ir.tt.shape import BroadcastOp, ExpandDimsOp, ReshapeOp, SplatOp, TransOp
 from deuteron.ir.ttg.inference import is_flexible
 from deuteron.ir.ttg.layout import layout_of
-from deuteron.ir.types import is_tile
+from deuteron.ir.types import bit_width_of, i32, is_tile
 from deuteron.layout.slices import sliceable_bits
 from deuteron.passes.gpu.slices.costs import cost_of, registers_of
 from deuteron.passes.gpu.slices.slice_axes import Axis, axes_of, main_value
@@ -49,7 +49,7 @@ class Group:
     ops: list[Operation] = field(default_factory=list)
     axes: dict[SSAValue, Axis] = field(default_factory=dict)
     store_axes: dict[Operation, int] = field(default_factory=dict)
-    bits: int = 31
+    bits: int = bit_width_of(i32) - 1
     reads: Targets = field(default_factory=Targets)
     writes: Targets = field(default_factory=Targets)
 
