@@ -60,6 +60,9 @@ def in_program_order(p, o, KIND: tl.constexpr):
         for k in range(1, 5):
             v = tl.load(p + k - 1 + i, mask=i < 200)
             tl.store(p + k + i, v + k, mask=i < 200)
+    elif KIND == "stored over":
+        for k in range(1, 5):
+            tl.store(p + k + i, i * k, mask=i < 200)
     elif KIND == "halves":
         x, y = tl.load(p + j), tl.load(p + 32 + j)
         tl.store(p + j, x + y)
@@ -86,11 +89,14 @@ def expect_program_order(p, o, kind):
     elif kind == "loop":
         for k in range(1, 5):
             p[k : k + 200] = p[k - 1 : k + 199] + k
+    elif kind == "stored over":
+        for k in range(1, 5):
+            p[k : k + 200] = i[:200] * k
     elif kind == "halves":
         p[j], p[32 + j], o[j] = before[j] + before[32 + j], before[j] - before[32 + j], before[j] * before[32 + j]
 
 
-KINDS = ["scalar", "small tile", "turned", "stored, then loaded", "stored twice", "loop", "halves"]
+KINDS = ["scalar", "small tile", "turned", "stored, then loaded", "stored twice", "loop", "stored over", "halves"]
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -74,7 +74,7 @@ class GlobalHazards:
     def _may_conflict(self, accesses: list[Access]) -> bool:
         """Whether anything is both written and accessed otherwise: of most kernels nothing is."""
         written = (access for access in accesses if access.kind is WRITE)
-        pairs = ((one, other) for one in written for other in accesses if other is not one)
+        pairs = ((one, other) for one in written for other in accesses if other is not one or _is_repeated(one.op))
         return any(not can_be_apart(one.targets, other.targets) for one, other in pairs)
 
     def _block(self, block: Block, pending: Pending) -> Pending:
@@ -155,6 +155,14 @@ def _access_of(op: Operation, effect: Effect) -> Access:
 
 def _all_of(found: Iterable[Iterable[Access]]) -> list[Access]:
     return [access for accesses in found for access in accesses]
+
+
+def _is_repeated(op: Operation) -> bool:
+    """Whether it may come after itself, in a loop."""
+    while (op := op.parent_op()) is not None:
+        if isinstance(op, scf.ForOp | scf.WhileOp):
+            return True
+    return False
 
 
 def _is_plain(access: Access) -> bool:

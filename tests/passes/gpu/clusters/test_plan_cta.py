@@ -40,7 +40,7 @@ def test_elements(num_ctas, target, rng):
 def test_in_place(num_ctas, rng):
     x = rng.standard_normal(1000).astype(np.float32)
     expected = 2 * x
-    emulate(scale, x, x, 1000, grid=(1,), BLOCK=1024, num_ctas=num_ctas)
+    emulate(scale, x, x, 1000, grid=(4,), BLOCK=256, num_ctas=num_ctas)
     np.testing.assert_array_equal(x, expected)
 
 

@@ -113,6 +113,12 @@ def loops(x, n, KIND: tl.constexpr):
         for k in range(0, n, 1024):
             total += tl.load(x + k + i)
         tl.store(x + 4096 + i, total)
+    elif KIND == "one store, an element further":
+        for k in range(n):
+            tl.store(x + k + i, i + k)
+    elif KIND == "one store, a tile further":
+        for k in range(n):
+            tl.store(x + k * 1024 + i, i + k)
     elif KIND == "sums":
         for k in range(0, n, 512):
             tl.atomic_add(x + k + i, 1.0)
@@ -129,6 +135,8 @@ def loops(x, n, KIND: tl.constexpr):
         ("after all", []),
         ("reversed after all", []),  # what is stored goes through shared memory, where all wait
         ("reversed before all", ["tt.load"]),
+        ("one store, an element further", ["tt.store"]),
+        ("one store, a tile further", []),
         ("sums", []),
     ],
 )
