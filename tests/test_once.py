@@ -6,8 +6,7 @@ import time
 
 import pytest
 
-from deuteron.fork_lock import ForkLock
-from deuteron.once import once
+from deuteron.once import ForkLock, once
 
 
 def test_threads_are_given_the_same():

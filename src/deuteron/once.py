@@ -54,3 +54,21 @@ def _renew_locks() -> None:
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_renew_locks)
+
+
+class ForkLock:
+    """A lock for each process that descends from the one that made it.
+
+        lock = ForkLock()
+        with lock.here(): ...           that of this process: after a fork it is another one
+
+    A process that was forked while another thread held the lock has no such thread, which would hold it for ever.
+    """
+
+    def __init__(self) -> None:
+        self._of_process: dict[int, threading.Lock] = {}
+
+    def here(self) -> threading.Lock:
+        """The lock of this process; whoever holds it while it forks gives back what it took."""
+        process = os.getpid()
+        return self._of_process.get(process) or self._of_process.setdefault(process, threading.Lock())

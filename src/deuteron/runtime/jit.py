@@ -29,10 +29,10 @@ from deuteron.compiler.inspection import inspection_key
 from deuteron.compiler.job import Job
 from deuteron.compiler.kernel import has_launch_hooks
 from deuteron.errors import DeuteronError, LaunchError, OtherKernel, UsageError, suggest
-from deuteron.fork_lock import ForkLock
 from deuteron.language.constant import rebuild
 from deuteron.language.function import Function, SourceFunction, is_kernel_class
 from deuteron.language.references import Reference, check_unchanged
+from deuteron.once import ForkLock
 from deuteron.options import IGNORED_OPTIONS, REFUSED_OPTIONS, Target, option_names, settings
 from deuteron.runtime.async_compile import active_mode
 from deuteron.runtime.binding import Binding, in_order, usage

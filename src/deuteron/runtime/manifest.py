@@ -21,8 +21,8 @@ from pathlib import Path
 from typing import Any
 
 from deuteron.errors import UsageError
-from deuteron.fork_lock import ForkLock
 from deuteron.language.modules import is_main, name_of
+from deuteron.once import ForkLock
 from deuteron.options import Target
 from deuteron.runtime.preload import written
 from deuteron.runtime.specialise import Token

@@ -16,7 +16,7 @@ from typing import Any
 
 from deuteron.backend.arrays import is_array_token, tokens_of_one_array
 from deuteron.backend.launcher.records import BY_FLOAT, BY_IDENTITY, BY_INTEGER, BY_TOKEN
-from deuteron.fork_lock import ForkLock
+from deuteron.once import ForkLock
 
 _SINGLETONS = (None, True, False)
 

@@ -22,7 +22,7 @@ from typing import NamedTuple
 
 import llvmlite.binding as llvm
 
-from deuteron.fork_lock import ForkLock
+from deuteron.once import ForkLock
 
 _REGISTER, _UNREGISTER = 1, 2
 _SYMBOL_TABLE = 2  # the type of a section
