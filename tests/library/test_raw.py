@@ -5,10 +5,15 @@ import hashlib
 import json
 import shutil
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from library.project import Project, write_project
+
+from deuteron.backend.metadata import Apart
+from deuteron.library.manifest import Entry, read_manifest
+from deuteron.library.raw_code import raw_library
 
 EMULATOR, COMPILER = "qemu-aarch64", "aarch64-linux-gnu-gcc"
 # Scales 100 numbers, in two parts.
@@ -77,6 +82,25 @@ def test_what_is_there(raw: Project):
         assert kernel["symbol"] in (raw.out / "raw" / "norms_raw.h").read_text()
     assert (raw.out / "raw" / "windows-x86_64" / "norms_raw.lib").read_bytes().startswith(b"!<arch>\n/ ")
     assert not list(raw.out.rglob("*.so")) and not (raw.out / "libnorms.a").exists()
+
+
+def test_what_its_caller_sees_to(raw: Project):
+    """Which arrays must not overlap; that programs wait for one another; and nothing of kernels that demand nothing."""
+    manifest = read_manifest(raw.out / "norms.json")
+    entry = next(entry for entry in manifest.entries if entry.record.out_name == "scale")
+    assert "wait" not in made_of(entry)[0] and "overlap" not in made_of(entry)[0]
+    pointer, other = entry.record.arguments[0].name, entry.record.arguments[1].name
+    demanding = replace(entry.record, waiting_line=7, uses_tiles=True, apart=(Apart(pointer, other),))
+    header, fields = made_of(replace(entry, record=demanding))
+    for demand in ("wait for one another", "tiles of AMX", f"must not overlap: {pointer} and {other}."):
+        assert demand in header
+    assert (fields["waits"], fields["uses_tiles"], len(fields["apart"])) == (True, True, 1)
+
+
+def made_of(entry: Entry) -> tuple[str, dict]:
+    """The header and the fields of a library of one kernel."""
+    made = raw_library("one", [entry], lambda name: b"")
+    return " ".join(made["raw/one_raw.h"].split()), json.loads(made["raw/one_raw.json"])["kernels"][0]
 
 
 def test_run_on_linux(raw: Project):

@@ -53,6 +53,7 @@ def kernel_library(asm: Mapping[str, str | bytes], metadata: KernelMetadata) -> 
         scratch_bytes=metadata.scratch_bytes,
         features="".join(f"    {_feature_code(feature)},\n" for feature in features),
         num_features=len(features),
+        waits="true" if metadata.waiting_line else "false",
         assertions="".join(f"    {c_string(_describe(assertion))},\n" for assertion in metadata.assertions),
     )
     return _build(source, "kernel")
@@ -75,7 +76,7 @@ def launcher_library(asm: Mapping[str, str | bytes], metadata: KernelMetadata) -
 
 @cache
 def _launcher() -> bytes:
-    runtime = runtime_source(*_TYPES, "status.c", "executor.c", "control.h", "cpu_pool.c")
+    runtime = runtime_source(*_TYPES, "status.c", "executor.c", "control.h", "cpu_pool.c", "cpu_together.c")
     return _build(render("nativert_launcher.cpp", runtime=runtime, control_bytes=CONTROL_SIZE), "launcher")
 
 

@@ -14,13 +14,14 @@ from pathlib import PurePosixPath
 from typing import Any
 
 import deuteron
+from deuteron.aot.apart_code import apart_text
 from deuteron.aot.archive import archive
 from deuteron.aot.c_types import c_type
 from deuteron.aot.dispatch import description_of
 from deuteron.aot.emit import header_guard
 from deuteron.aot.metadata import KernelRecord, ParamRecord
 from deuteron.aot.symbols import symbol
-from deuteron.aot.templates import comment_text, render
+from deuteron.aot.templates import comment_lines, comment_text, render
 from deuteron.library.manifest import Entry
 
 FORMAT, VERSION = "deuteron-raw", 1
@@ -76,12 +77,22 @@ def _header(name: str, records: Sequence[KernelRecord]) -> str:
 def _declaration(record: KernelRecord) -> str:
     lines = [f"   args[{i}]  {comment_text(_pointer(param))}" for i, param in enumerate(record.arguments)]
     described = comment_text(f"{record.out_name} ({description_of([record])}) for {record.target}")
+    sentence = f"{described}. Grid: {comment_text(record.grid)}. Scratch: {record.scratch_bytes} bytes."
     return (
-        f"/* {described}. Grid: {comment_text(record.grid)}. Scratch: {record.scratch_bytes} bytes.\n"
+        f"/* {sentence}{''.join(map(comment_lines, _demands(record)))}\n"
         + "".join(f"{line}\n" for line in lines)
         + f"   args[{len(lines)}]  deuteron_raw_control * */\n"
         f"DEUTERON_RAW_KERNEL({kernel_symbol(record)})\n"
     )
+
+
+def _demands(record: KernelRecord) -> Iterator[str]:
+    """What its caller has to see to, besides what every kernel demands."""
+    yield apart_text([record])
+    if record.waiting_line:
+        yield "Its programs wait for one another: each has to begin, in a call of its own, while others run."
+    if record.uses_tiles:
+        yield "It uses the tiles of AMX, for which a process asks Linux first."
 
 
 def _pointer(param: ParamRecord) -> str:
@@ -110,11 +121,12 @@ def _fields(record: KernelRecord, files: dict[str, str]) -> dict[str, Any]:
         "shared",
         "scratch_bytes",
     )
-    further = ("tensor_maps", "launch_attributes", "assertions", "written", "resources")
+    further = ("tensor_maps", "launch_attributes", "assertions", "written", "apart", "uses_tiles", "resources")
     return {
         "function": record.out_name,
         "algorithm": description_of([record]),
         "symbol": kernel_symbol(record),
         "files": files,
+        "waits": record.waiting_line > 0,
         **{name: known[name] for name in (*kept, *further)},
     }

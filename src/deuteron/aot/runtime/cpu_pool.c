@@ -40,7 +40,9 @@ typedef struct deuteron_job {
   deuteron_kernel kernel;
   void *const *args;
   const uint32_t *grid;
-  uint64_t total, chunk, scratch_bytes;
+  uint64_t total;
+  uint64_t chunk; /* programs that are handed out at a time; 0: not known yet */
+  uint64_t scratch_bytes;
   uint64_t taken; /* programs handed out; atomic */
   uint64_t helpers; /* workers that are running its programs; under the mutex */
 } deuteron_job;
@@ -285,41 +287,56 @@ static void deuteron_close(deuteron_job *job) {
   pthread_mutex_unlock(&pool->mutex);
 }
 
-/* Runs every program of the grid and returns when all have run. Any thread may call it at any time. */
-DEUTERON_SHARED deuteron_status deuteron_launch_v2(deuteron_kernel kernel, void *const *args, const uint32_t *grid,
-                                                   uint64_t scratch_bytes) {
-  deuteron_pool *pool = &deuteron_pool_v2;
-  deuteron_executor executor;
-  deuteron_scratch *scratch;
+static deuteron_job deuteron_new_job(deuteron_kernel kernel, void *const *args, const uint32_t *grid,
+                                     uint64_t scratch_bytes) {
   deuteron_job job;
-  void *context;
   job.next = NULL;
   job.kernel = kernel;
   job.args = args;
   job.grid = grid;
   job.total = (uint64_t)grid[0] * grid[1] * grid[2];
+  job.chunk = 0;
   job.scratch_bytes = scratch_bytes;
   job.taken = job.helpers = 0;
-  executor = job.total > 1 ? deuteron_get_executor_v1(&context) : NULL;
-  if (executor)
-    return deuteron_run_elsewhere(&job, executor, context);
-  if (!deuteron_take_scratch(scratch_bytes, &scratch))
+  return job;
+}
+
+/* How many programs are handed out at a time to the caller and so many workers. */
+static uint64_t deuteron_chunk_for(uint64_t total, uint64_t num_workers) {
+  const uint64_t chunk = num_workers == 0 ? total : total / ((num_workers + 1) * DEUTERON_CHUNKS_PER_THREAD);
+  return chunk == 0 ? 1 : chunk;
+}
+
+/* On the caller and the workers. */
+static deuteron_status deuteron_run_here(deuteron_job *job) {
+  deuteron_pool *pool = &deuteron_pool_v2;
+  deuteron_scratch *scratch;
+  if (!deuteron_take_scratch(job->scratch_bytes, &scratch))
     return DEUTERON_ERROR_OUT_OF_MEMORY;
-  if (job.total > 1) {
+  if (job->total > 1) {
     pthread_mutex_lock(&pool->mutex);
     if (!pool->is_started)
       deuteron_start_workers();
-    job.chunk = job.total / ((uint64_t)(pool->num_workers + 1) * DEUTERON_CHUNKS_PER_THREAD);
-    job.chunk = pool->num_workers == 0 ? job.total : job.chunk == 0 ? 1 : job.chunk;
-    deuteron_open(&job);
+    if (job->chunk == 0)
+      job->chunk = deuteron_chunk_for(job->total, (uint64_t)pool->num_workers);
+    deuteron_open(job);
     pthread_mutex_unlock(&pool->mutex);
-    deuteron_run_chunks(&job, scratch);
-    deuteron_close(&job);
+    deuteron_run_chunks(job, scratch);
+    deuteron_close(job);
   } else {
-    kernel(args, grid, 0, job.total, deuteron_scratch_data(scratch));
+    job->kernel(job->args, job->grid, 0, job->total, deuteron_scratch_data(scratch));
   }
   deuteron_give_scratch(scratch);
   return DEUTERON_SUCCESS;
+}
+
+/* Runs every program of the grid and returns when all have run. Any thread may call it at any time. */
+DEUTERON_SHARED deuteron_status deuteron_launch_v2(deuteron_kernel kernel, void *const *args, const uint32_t *grid,
+                                                   uint64_t scratch_bytes) {
+  deuteron_job job = deuteron_new_job(kernel, args, grid, scratch_bytes);
+  void *context;
+  deuteron_executor executor = job.total > 1 ? deuteron_get_executor_v1(&context) : NULL;
+  return executor ? deuteron_run_elsewhere(&job, executor, context) : deuteron_run_here(&job);
 }
 
 /* Stops the workers and frees what the pool keeps. The next launch starts new ones; launches that run finish. */

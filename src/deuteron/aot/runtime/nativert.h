@@ -1,7 +1,7 @@
 /* What the library of a kernel says of it to the launcher, under the kernel's name. */
 #include "cpu_types.h"
 
-#define DEUTERON_KERNEL_VERSION 1
+#define DEUTERON_KERNEL_VERSION 2
 
 typedef struct {
   uint32_t version;
@@ -14,4 +14,5 @@ typedef struct {
   uint32_t num_features;
   int *known;                    /* what deuteron_check_cpu found */
   const char *const *assertions; /* by their numbers */
+  bool waits;                    /* programs may wait for one another */
 } deuteron_library_kernel;

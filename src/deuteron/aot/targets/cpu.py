@@ -74,7 +74,7 @@ def source(code: KernelCode) -> str:
         target=record.target,
         visibility=code.visibility,
         header=f"{code.file_base.name}.h",
-        runtime=runtime_source(*_RUNTIME_FILES, *(["checked.c"] if code.checked else [])),
+        runtime=runtime_source(*_runtime_files(code)),
         architecture=architecture,
         assembly=assembly_block(code.asm["asm"], code.symbol),
         symbol=code.symbol,
@@ -85,10 +85,21 @@ def source(code: KernelCode) -> str:
         num_features=len(features),
         args=", ".join([*(f"&{param.c_name}" for param in record.arguments), "&deuteron_told"]),
         **grid,
-        scratch_bytes=record.scratch_bytes,
+        run_grid=_run_grid(record, code.symbol, record.scratch_bytes, "&deuteron_told"),
         checked=_checked_source(code, code.checked, architecture, grid) if code.checked else "",
         control_bytes=CONTROL_SIZE,
     )
+
+
+def _runtime_files(code: KernelCode) -> tuple[str, ...]:
+    together = ("cpu_together.c",) if code.record.waiting_line else ()
+    return (*_RUNTIME_FILES, *together, *(["checked.c"] if code.checked else []))
+
+
+def _run_grid(record: KernelRecord, symbol: str, scratch_bytes: int, told: str) -> str:
+    """The call that runs all programs; where they wait for one another, as many at the same time as it takes."""
+    given = f"{symbol}, deuteron_args, deuteron_grid, {scratch_bytes}"
+    return f"deuteron_launch_together({given}, {told})" if record.waiting_line else f"deuteron_launch_v2({given})"
 
 
 def _grid_code(code: KernelCode) -> dict[str, str]:
@@ -124,7 +135,7 @@ def _checked_source(code: KernelCode, checked: CompiledKernel, architecture: str
         ),
         message=more.message,
         message_size=more.message_size,
-        scratch_bytes=metadata.scratch_bytes,
+        run_grid=_run_grid(record, code.checked_symbol, metadata.scratch_bytes, "&deuteron_block.told"),
     )
 
 

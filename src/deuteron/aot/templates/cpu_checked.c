@@ -39,8 +39,8 @@ ${accesses}      {NULL, NULL, NULL, NULL, 0, 0, 0},
   if (deuteron_result != DEUTERON_SUCCESS)
     return deuteron_result;
   deuteron_block.told = deuteron_begin;
-${spans}${apart}  deuteron_result = deuteron_launch_v2(${symbol}, deuteron_args, deuteron_grid, ${scratch_bytes});
-  if (!deuteron_block.told.stop)
+${spans}${apart}  deuteron_result = ${run_grid};
+  if (deuteron_block.told.stop != DEUTERON_FAILED)
     return deuteron_result;
   return deuteron_describe("${kernel}", deuteron_accesses, deuteron_names, deuteron_block.spans, ${num_spans},
                            &deuteron_block.told, ${message}, ${message_size});

@@ -56,8 +56,8 @@ ${launch} {
   deuteron_result = deuteron_check();
   if (deuteron_result != DEUTERON_SUCCESS)
     return deuteron_result;
-  deuteron_result = deuteron_launch_v2(${symbol}, deuteron_args, deuteron_grid, ${scratch_bytes});
-  return deuteron_told.stop ? DEUTERON_ERROR_ASSERT : deuteron_result;
+  deuteron_result = ${run_grid};
+  return deuteron_told.stop == DEUTERON_FAILED ? DEUTERON_ERROR_ASSERT : deuteron_result;
 }
 
 deuteron_status load_${function}(void) {

@@ -18,4 +18,4 @@ int known = 0;
 
 extern "C" __attribute__((visibility("default"))) const deuteron_library_kernel ${name};
 const deuteron_library_kernel ${name} = {DEUTERON_KERNEL_VERSION, "${name}",       ${programs}, ${scratch_bytes}, kinds, ${num_params}, features,
-                                        ${num_features},          &known, assertions};
+                                        ${num_features},          &known, assertions, ${waits}};

@@ -40,8 +40,10 @@ void run_from_nativert(uint32_t x, uint32_t y, uint32_t z, int, void **given, vo
     if (kernel->kinds[i] != 0)
       args.push_back(kernel->kinds[i] == 1 ? static_cast<void *>(&given[i]) : given[i]);
   args.push_back(&told);
-  const deuteron_status status = deuteron_launch_v2(kernel->programs, args.data(), grid, kernel->scratch_bytes);
-  if (told.stop != 0)
+  const deuteron_status status =
+      kernel->waits ? deuteron_launch_together(kernel->programs, args.data(), grid, kernel->scratch_bytes, &told)
+                    : deuteron_launch_v2(kernel->programs, args.data(), grid, kernel->scratch_bytes);
+  if (told.stop == DEUTERON_FAILED)
     fail(kernel, describe(told, kernel->assertions));
   if (status != DEUTERON_SUCCESS)
     fail(kernel, deuteron_status_string(status));
