@@ -85,8 +85,9 @@ def log(request, monkeypatch, recorder):
     def compile_with(backend, source, target, options):
         recorder.compiled.append(source)
         params = [param for param in source.params if param.kind != "constexpr"]
+        apart = () if options.may_alias else tuple(getattr(request.module, "APART", {}).get(source.name, ()))
         metadata = SimpleNamespace(
-            is_checked=False, apart=(), may_write=lambda name: name == "c", runtime_params=tuple(params)
+            is_checked=False, apart=apart, may_write=lambda name: name == "c", runtime_params=tuple(params)
         )
         launch = Loaded(source.name, params, found, request.param == "native")
         return SimpleNamespace(name=source.name, metadata=metadata, launch=launch, load=lambda: None, is_cached=True)

@@ -24,7 +24,7 @@ from deuteron.backend.launcher.call import launcher_module
 from deuteron.backend.launcher.plain_call import plain_module
 from deuteron.backend.llvm.compile import emit_object
 from deuteron.backend.llvm.loader import load_object
-from deuteron.backend.metadata import Param
+from deuteron.backend.metadata import Apart, Param
 from deuteron.backend.native_launch import PYTHON_LAUNCHES
 from deuteron.errors import LaunchError
 from deuteron.once import once
@@ -43,7 +43,13 @@ def kernel(a, b, c=7, B: tl.constexpr = "text"):
     return a * FACTOR * Settings.WIDTH
 
 
-KERNELS = (kernel,)
+@deuteron.jit
+def copying(a, b):
+    return a
+
+
+KERNELS = (kernel, copying)
+APART = {"copying": (Apart("a", "b", False),)}
 
 # What the functions give when they raise. Of others the arguments are such that they cannot, or they cannot ever.
 _FAILED = {
@@ -145,6 +151,24 @@ class Tensor:
         return 4096
 
 
+class Strided(Tensor):
+    """One that tells where its elements are, between those of another one."""
+
+    def __init__(self, array):
+        super().__init__()
+        self.array, self.shape = array, (4,)
+
+    def data_ptr(self):
+        return self.array.ctypes.data + 4
+
+    def stride(self):
+        return (4,)
+
+    def element_size(self):
+        return 2
+
+
+other = np.zeros(64, np.float32)
 x, tensor, pair, text = np.zeros(64, np.float32), Tensor(), (5, 0.25), "".join(["te", "xt"])
 WATCHED = x, tensor, pair, text
 
@@ -176,6 +200,10 @@ CASES = {
     "new": lambda: lambda: kernel[(2,)](x, 5, B=object()),
     "empty": lambda: lambda: kernel[(0,)](x, 5),
     "prepared": _prepared,
+    "apart": lambda: lambda: copying[(2,)](x, other),
+    "overlapping": lambda: lambda: copying[(2,)](x, x[4:]),
+    "measured": lambda: lambda: copying[(2,)](x, Strided(x)),
+    "nobody knows": lambda: lambda: copying[(2,)](x, tensor),
     "tuned": _tuned,
 }
 
@@ -222,15 +250,16 @@ def test_each_call_of_a_plain_launch_fails_in_turn(counter, monkeypatch):
     """The launches of `kernel.run`, whose code is another one."""
     text = with_failures(plain_module().text(), counter)
     monkeypatch.setattr(plain_loaded, "load_kept", partial(load_counting, text))
-    log, params = [], [Param("a", "*fp32", "pointer"), Param("f", "fp32", "scalar")]
+    log = []
+    params = [*(Param(name, "*fp32", "pointer") for name in "ab"), Param("f", "fp32", "scalar")]
     loaded_kernel = Loaded("kernel", params, log, True)
-
-    metadata = SimpleNamespace(params=params, runtime_params=params, apart=())
+    apart = SimpleNamespace(params=params, runtime_params=params, apart=(Apart("a", "b", False),))
+    overlapping = SimpleNamespace(params=params, runtime_params=params, apart=())
 
     def in_python(x, y, z, *rest):
         if loaded_kernel.status > 0:
             refuse(loaded_kernel.status, (x, y, z))
-        loaded_kernel((x, y, z), [int(rest[-2]), rest[-1]])
+        loaded_kernel((x, y, z), [int(rest[-3]), int(rest[-2]), rest[-1]])
 
     class Hook:
         def __bool__(self):
@@ -239,10 +268,12 @@ def test_each_call_of_a_plain_launch_fails_in_turn(counter, monkeypatch):
     for status in (0, PYTHON_LAUNCHES, 700):
         loaded_kernel.status = status
         native = loaded_kernel.native_launch()._replace(fail=refuse)
-        run = plain_loaded.load_plain_launcher().function(metadata, native, in_python)
+        plain = plain_loaded.load_plain_launcher()
+        other = ctypes.py_object(plain.function(overlapping, native, in_python, ctypes.py_object()))
+        run = plain.function(apart, native, in_python, other)
 
         def launch(run=run):
-            run(2, 1, 1, 0, None, None, None, Hook(), None, 4096, 0.5)
+            run(2, 1, 1, 0, None, None, None, Hook(), None, 4096, 4096, 0.5)
 
         every_call_fails_in_turn(launch, log, counter)
 

@@ -2,10 +2,15 @@
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import deuteron
 import deuteron.language as tl
+from deuteron.backend.overlaps import are_apart
+from deuteron.backend.spans import view_of
 from deuteron.errors import LaunchError, StrictError
+from deuteron.runtime import fast_launch
 
 N = 64
 
@@ -162,3 +167,82 @@ def test_a_kernel_without_its_function():
     whole = np.arange(2.0 * N, dtype=np.float32)
     kernel[(1,)](whole[:N], whole[1 : N + 1], N)
     np.testing.assert_array_equal(whole[1 : N + 1], np.arange(N) + 1)
+
+
+def one_of(array, kind):
+    return array if kind == "numpy" else Tensor(array)
+
+
+@pytest.fixture
+def in_python(monkeypatch):
+    """Launches in Python; machine code is there from the first launch on."""
+    for name in ("FEW", "MANY"):
+        monkeypatch.setattr(fast_launch, name, 0)
+    found = []
+    run = deuteron.JITFunction.run_noted
+    monkeypatch.setattr(deuteron.JITFunction, "run_noted", lambda self, *args: found.append(self) or run(self, *args))
+    return found
+
+
+@pytest.mark.parametrize("kind", ["numpy", "another"])
+def test_overlapping_launches_without_python(in_python, kind):
+    """The first launch compiles both kernels, from then on neither those that overlap nor the others go through it."""
+    own = deuteron.jit(copy.fn)
+    whole, other = np.arange(3.0 * N, dtype=np.float32), np.zeros(N, np.float32)
+    own[(1,)](one_of(whole[:N], kind), one_of(whole[1:], kind), N, BLOCK=N)
+    assert len(in_python) == 1
+    for shift in (1, 5, N - 1, -1, 0, N):
+        whole[:] = np.arange(3 * N)
+        begin = max(-shift, 0)
+        x, out = whole[begin : begin + N], whole[begin + shift : begin + shift + N]
+        expected = x + 1
+        kernel = own[(1,)](one_of(x, kind), one_of(out, kind), N, BLOCK=N)
+        np.testing.assert_array_equal(out, expected)
+        assert kernel.metadata.options["may_alias"] == (shift not in (0, N))
+        own[(1,)](one_of(whole[:N], kind), one_of(other, kind), N, BLOCK=N)
+    assert len(in_python) <= 5 and len(own.cache[0]) == 5  # other alignments are other kernels
+    before = len(in_python)
+    for _ in range(5):
+        own[(1,)](one_of(whole[:N], kind), one_of(whole[4 : N + 4], kind), N, BLOCK=N)
+        own[(1,)](one_of(whole[:N], kind), one_of(whole[N:], kind), N, BLOCK=N)
+    assert len(in_python) <= before + 1
+
+
+@deuteron.jit
+def nothing(x, out, n, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    tl.store(out + i, tl.load(x + i, i < n) + 1, i < n)
+
+
+_axes = st.tuples(*[st.tuples(st.integers(-3, 3).filter(bool), st.integers(0, 5), st.integers(0, 4))] * 2)
+
+
+def _part(whole, axes):
+    steps, starts, extents = zip(*axes, strict=True)
+    index = tuple(
+        slice(start, start + step * extent, step) if step > 0 else slice(start + 12, start + 12 + step * extent, step)
+        for step, start, extent in zip(steps, starts, extents, strict=True)
+    )
+    return whole[index]
+
+
+@settings(max_examples=150, deadline=None)
+@given(_axes, _axes, st.sampled_from(["numpy", "another"]))
+def test_machine_code_says_what_the_definition_says(first, second, kind):
+    whole = np.zeros((18, 18), np.float32)
+    x, out = _part(whole, first), _part(whole, second)
+    kernel = nothing[(1,)](one_of(x, kind), one_of(out, kind), 0, BLOCK=N)
+    is_apart = x.ctypes.data == out.ctypes.data or are_apart(view_of(x), view_of(out))
+    assert kernel.metadata.options["may_alias"] == (not is_apart)
+
+
+def test_parts_of_an_array_are_apart():
+    """Columns of one matrix need no kernel of their own; those that overlap do."""
+    own = deuteron.jit(nothing.fn)
+    whole = np.zeros((8, 3 * N), np.float32)
+    for _ in range(3):
+        own[(1,)](whole[:, :N], whole[:, N : 2 * N], N, BLOCK=N)
+        own[(1,)](whole[:, 2 * N :], whole[:, :N], N, BLOCK=N)
+    assert len(own.cache[0]) == 1
+    own[(1,)](whole[:, :N], whole[:, N - 4 : 2 * N], N, BLOCK=N)
+    assert len(own.cache[0]) == 2

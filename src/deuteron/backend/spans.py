@@ -1,6 +1,7 @@
-"""The memory that an array given to a kernel spans: what a checked kernel may access of it.
+"""Where the elements of an array lie that is given to a kernel, and the memory that it spans.
 
-    span_of(numpy.zeros((4, 8), "f4")[::2, ::-1])       Span(140213..., 96): from its lowest to its highest byte
+    view_of(numpy.zeros((4, 8), "f4")[::2, ::-1])       View(140213..., 4, ((2, 64), (8, -4))): extents and steps
+    span_of(...)                                        Span(140185..., 96): from its lowest to its highest byte
     bounded(140213..., array)                           the address, which knows the array's span
 
 An object that only tells an address has no span that is known: nothing is checked of it.
@@ -23,6 +24,24 @@ class Span(NamedTuple):
 
 
 EVERYTHING = Span(0, (1 << 64) - 1)
+
+
+class View(NamedTuple):
+    """Elements of `item` bytes, the first one at `address`; an axis is how many there are along it, and the bytes
+    from one to the next, which may be negative or none.
+    """
+
+    address: int
+    item: int
+    axes: tuple[tuple[int, int], ...]
+
+    @property
+    def span(self) -> Span:
+        if any(extent == 0 for extent, _ in self.axes):
+            return Span(self.address, 0)
+        reaches = [(extent - 1) * step for extent, step in self.axes]
+        below, above = sum(reach for reach in reaches if reach < 0), sum(reach for reach in reaches if reach > 0)
+        return Span(self.address + below, above - below + self.item)
 
 
 class BoundedAddress(int):
@@ -51,36 +70,41 @@ def span_of(array: Any) -> Span | None:
     """From the lowest to the highest byte of an array of any library; None for what is no array."""
     if array_specialiser(type(array)) is None:
         return None
+    view = view_of(array)
+    return EVERYTHING if view is None else view.span
+
+
+def view_of(array: Any) -> View | None:
+    """Where the elements of an array of any library are; None for what does not tell."""
+    if array_specialiser(type(array)) is None:
+        return None
     if hasattr(array, "__array_interface__"):
-        return _span_of_interface(array.__array_interface__)
+        return _view_of_interface(array.__array_interface__)
     if hasattr(array, "data_ptr"):
-        return _span_of_tensor(array)
+        return _view_of_tensor(array)
+    if hasattr(array, "__cuda_array_interface__"):
+        return _view_of_interface(array.__cuda_array_interface__)
     if hasattr(array, "__dlpack__"):
         found = dlpack_tensor(array)
-        steps = [stride * found.element_size for stride in found.strides]
-        return _span(found.address, found.shape, steps, found.element_size)
-    return EVERYTHING
+        return _view(found.address, found.element_size, found.shape, found.strides, found.element_size)
+    return None
 
 
-def _span_of_interface(interface: dict[str, Any]) -> Span:
+def _view_of_interface(interface: dict[str, Any]) -> View:
     address, shape, size = interface["data"][0], interface["shape"], int(interface["typestr"][2:])
-    return _span(address, shape, interface.get("strides") or _row_major(shape, size), size)
+    return _view(address, size, shape, interface.get("strides") or _row_major(shape, size))
 
 
-def _span_of_tensor(tensor: Any) -> Span:
+def _view_of_tensor(tensor: Any) -> View | None:
     if not all(hasattr(tensor, name) for name in ("shape", "stride", "element_size")):
-        return EVERYTHING
+        return None
     size = tensor.element_size()
-    return _span(tensor.data_ptr(), tensor.shape, [stride * size for stride in tensor.stride()], size)
+    return _view(tensor.data_ptr(), size, tensor.shape, tensor.stride(), size)
 
 
-def _span(address: int, shape: Sequence[int], steps: Sequence[int], size: int) -> Span:
-    """Of elements of `size` bytes; steps are in bytes."""
-    if 0 in shape:
-        return Span(address, 0)
-    reaches = [(extent - 1) * step for extent, step in zip(shape, steps, strict=True)]
-    below, above = sum(reach for reach in reaches if reach < 0), sum(reach for reach in reaches if reach > 0)
-    return Span(address + below, above - below + size)
+def _view(address: int, item: int, shape: Sequence[int], steps: Sequence[int], unit: int = 1) -> View:
+    """`unit`: the bytes that steps count."""
+    return View(address, item, tuple((extent, step * unit) for extent, step in zip(shape, steps, strict=True)))
 
 
 def _row_major(shape: Sequence[int], size: int) -> list[int]:

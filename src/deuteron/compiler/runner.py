@@ -8,6 +8,7 @@ promised of an argument is not checked. The hooks are called before and after, w
 
 from __future__ import annotations
 
+import ctypes
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -25,10 +26,11 @@ if TYPE_CHECKING:
 
 def make_runner(kernel: CompiledKernel) -> Callable[..., None]:
     """The function `kernel.run`, machine code where that is possible; loads the kernel's code."""
-    run = _run_in_python(kernel)
+    overlapping = ctypes.py_object()
+    run = _run_in_python(kernel, overlapping)
     native = kernel.launch.native_launch()
     plain = _plain_launcher() if native and _is_flat(kernel) else None
-    return (plain and plain.function(kernel.metadata, native, run)) or run
+    return (plain and plain.function(kernel.metadata, native, run, overlapping)) or run
 
 
 @once
@@ -44,7 +46,8 @@ def _is_flat(kernel: CompiledKernel) -> bool:
     return not any(isinstance(type, tuple) or type.startswith(DESCRIPTOR) for type in types)
 
 
-def _run_in_python(kernel: CompiledKernel) -> Callable[..., None]:
+def _run_in_python(kernel: CompiledKernel, overlapping: ctypes.py_object) -> Callable[..., None]:
+    """`overlapping` is told what launches the kernel for arrays that overlap."""
     given_of, values_of = _given_of(kernel), _values_of(kernel)
     kernel.launch  # noqa: B018 - loads the code
 
@@ -62,10 +65,12 @@ def _run_in_python(kernel: CompiledKernel) -> Callable[..., None]:
     ) -> None:
         given = given_of(args)
         values = values_of(given)
-        launch = kernel.for_launch(values, given).launch
+        launched = kernel.for_launch(values, given)
+        if launched is not kernel:
+            overlapping.value = launched.run
         if enter:
             enter(launch_metadata)
-        launch((grid_x, grid_y, grid_z), values, stream=stream)
+        launched.launch((grid_x, grid_y, grid_z), values, stream=stream)
         if exit:
             exit(launch_metadata)
 

@@ -39,8 +39,10 @@ from deuteron.backend.launcher.records import (
     apart_words,
     entry_words,
     to_bytes,
+    view_words,
 )
 from deuteron.backend.native_launch import MISSING, NativeLaunch
+from deuteron.backend.spans import view_of
 from deuteron.compiler import CompiledKernel
 from deuteron.errors import InternalError
 from deuteron.language.function import Parameter, SourceFunction
@@ -49,7 +51,7 @@ from deuteron.once import once
 from deuteron.options import LAUNCH_VARIABLES, environment_entry
 from deuteron.runtime.binding import Binding
 from deuteron.runtime.launch_records import condition_record, kernel_record, numbers
-from deuteron.runtime.specialise import is_passed, is_tuple
+from deuteron.runtime.specialise import Token, is_passed, is_tuple, passed_values
 
 if TYPE_CHECKING:
     from deuteron.backend.launcher.loaded import Launcher
@@ -176,7 +178,9 @@ def _entry(
         numbers, target = {"fire": native.function}, native.target
     described = [condition_record(*condition) for condition in conditions]
     numbers |= {name: id(value) for name, value in fields.items()}
-    apart = apart_words(found.kernel.metadata, _objects(fn.params, slots, is_prepared))
+    measures = [partial(_measure, bound.tokens[index], part) for index, part, *_ in slots]
+    kept += measures
+    apart = apart_words(found.kernel.metadata, _objects(fn.params, slots, is_prepared), list(map(id, measures)))
     record = to_bytes(entry_words(numbers, words, described, slots, target, apart))
     return launcher.hash(words), (record, kept, conditions, fields, bound.options)
 
@@ -185,6 +189,11 @@ def _objects(params: Sequence[Parameter], slots: Sequence[list[int]], is_prepare
     """For each slot the number of the argument: of all, or, where a launch is prepared, of those that are passed."""
     passed = [index for index, param in enumerate(params) if not (is_prepared and param.is_constexpr)]
     return [passed.index(slot[SLOT.index("parameter")]) for slot in slots]
+
+
+def _measure(token: Token, part: int, value: Any) -> bytes | None:
+    """Where the elements of an array are that is an argument, or a part of one."""
+    return view_words(view_of(passed_values(value, token)[0 if part == WHOLE else part]))
 
 
 def _words(params: tuple[Parameter, ...], bound: Binding, launcher: Launcher, kept: list[Any]) -> Iterator[int]:

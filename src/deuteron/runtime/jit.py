@@ -156,6 +156,8 @@ class JITFunction(Pickled, Function, KernelInterface):
             return None
         overlap = found.overlap_of(bound)
         if overlap is not None:
+            if is_noted:
+                self._note(bound, found)  # what machine code begins with
             bound = bound.for_overlapping()
             found = self._launcher(bound, because=overlap.in_words(self.__name__))
             if found is None:
@@ -164,9 +166,13 @@ class JITFunction(Pickled, Function, KernelInterface):
             self._launch_with_hooks(found, bound, extents)
             return found.kernel
         found.run(bound, extents)
-        if is_noted and not self.pre_run_hooks and overlap is None:
-            self.fast.note(bound, found)
+        if is_noted:
+            self._note(bound, found)
         return found.kernel
+
+    def _note(self, bound: Binding, found: Launcher) -> None:
+        if not self.pre_run_hooks:
+            self.fast.note(bound, found)
 
     def _launch_with_hooks(self, found: Launcher, bound: Binding, extents: tuple[int, int, int]) -> None:
         describe = None

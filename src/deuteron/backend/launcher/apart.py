@@ -1,113 +1,245 @@
 """Machine code that looks whether the arrays of a launch are apart where its kernel relies on it.
 
-    are_apart(shared, apart, objects, slots, spans)     1, or 0: some overlap, or the code cannot tell
-    span(shared, obj, address, item, place)             from the lowest to the highest byte of an array
+    are_apart(shared, apart, objects, slots, views)     1; 2: some overlap; 0: it has raised
+    look(shared, looked_at, obj, address, view)         where the elements of an array are: a VIEW; 1, or 0
+    take_turns(first, second)                           whether the elements of two VIEWs whose spans meet are apart
 
-It does what `backend/overlaps.py` says, for arrays of NumPy and tensors of torch; of all others Python has to tell. An
-`apart` is an APART record, SPANs of the arrays that are looked at, and PAIRs of these.
+It does what `backend/overlaps.py` says. Arrays of NumPy and tensors of torch it reads itself; of all others a function
+of Python tells, if there is one: else they may be anywhere. An `apart` is an APART record, the LOOKED_AT of arrays, and
+PAIRs of these.
 """
 
 from __future__ import annotations
 
 from deuteron.backend.launcher.arguments import DONE, UNKNOWN
-from deuteron.backend.launcher.code import Code
+from deuteron.backend.launcher.code import NULL, Code
 from deuteron.backend.launcher.object_layout import NUMPY_NUM_AXES, NUMPY_SHAPE, NUMPY_STRIDES
-from deuteron.backend.launcher.records import APART, PAIR, SHARED, SPAN
+from deuteron.backend.launcher.records import APART, LOOKED_AT, PAIR, SHARED, VIEW
+from deuteron.backend.llvm.control_flow import Block
 from deuteron.backend.llvm.module import Module
-from deuteron.backend.llvm.types import Value
+from deuteron.backend.llvm.types import Value, const
+
+OVERLAP = const("i32", 2)
+_LARGEST = (1 << 63) - 1  # bytes of what may be anywhere: more than any period
+_END_OF_MEMORY = (1 << 64) - 1
 
 
 def define_apart(module: Module) -> None:
-    _define_span(module)
+    _define_measured(module)
+    _define_look(module)
+    _define_within(module)
+    _define_are_apart_modulo(module)
+    _define_take_turns(module)
+    _define_pairs_are_apart(module)
     _define_are_apart(module)
 
 
+def _view(c: Code, views: Value, number: Value) -> Value:
+    return c.after(views, c.mul(number, c.word(len(VIEW))))
+
+
 def _define_are_apart(module: Module) -> None:
-    given = [("ptr", name) for name in ("shared", "apart", "objects", "slots", "spans")]
+    given = [("ptr", name) for name in ("shared", "apart", "objects", "slots", "views")]
     c = module.function("are_apart", "i32", given, kind=Code)
-    shared, apart, objects, slots, spans = c.parameters
-    unknown = c.block("unknown")
-    num_spans = c.field(apart, APART, "num_spans")
+    shared, apart, objects, slots, views = c.parameters
+    result = c.variable("i32", UNKNOWN)
+    drop = c.block("drop")
+    num_views = c.field(apart, APART, "num_views")
+    with c.when(c.is_null(num_views)):
+        c.ret(DONE)
+    with c.repeat(num_views) as index:
+        _fill(c, _view(c, views, index), owner=NULL)
     described = c.after(apart, len(APART))
-    with c.repeat(num_spans) as index:
-        own, place = c.after(described, c.mul(index, c.word(len(SPAN)))), c.after(spans, c.shl(index, c.word(1)))
-        obj = c.at(objects, c.field(own, SPAN, "object"), "ptr")
-        address = c.at(slots, c.field(own, SPAN, "slot"))
-        found = c.call("i32", "span", shared, obj, address, c.field(own, SPAN, "item"), place)
-        c.leave_if(c.is_null(found), unknown)
-    pairs = c.after(described, c.mul(num_spans, c.word(len(SPAN))))
-    with c.repeat(c.field(apart, APART, "num_pairs")) as index:
+    with c.repeat(num_views) as index:
+        own = c.after(described, c.mul(index, c.word(len(LOOKED_AT))))
+        obj = c.at(objects, c.field(own, LOOKED_AT, "object"), "ptr")
+        address = c.at(slots, c.field(own, LOOKED_AT, "slot"))
+        found = c.call("i32", "look", shared, own, obj, address, _view(c, views, index))
+        c.leave_if(c.is_null(found), drop)
+    pairs = c.after(described, c.mul(num_views, c.word(len(LOOKED_AT))))
+    c.store(c.call("i32", "pairs_are_apart", pairs, c.field(apart, APART, "num_pairs"), views), result)
+    c.br(drop)
+    c.position(drop)
+    with c.repeat(num_views) as index:
+        owner = c.field(_view(c, views, index), VIEW, "owner", "ptr")
+        with c.when(c.is_not_null(owner)):
+            c.python("Py_DecRef", owner)
+    c.ret(c.load("i32", result))
+
+
+def _define_pairs_are_apart(module: Module) -> None:
+    c = module.function("pairs_are_apart", "i32", [("ptr", "pairs"), ("i64", "count"), ("ptr", "views")], kind=Code)
+    pairs, count, views = c.parameters
+    overlap = c.block("overlap")
+    with c.repeat(count) as index:
         pair = c.after(pairs, c.mul(index, c.word(len(PAIR))))
-        first, second = (c.field(pair, PAIR, name) for name in ("first", "second"))
-        meets = _meets(c, *(c.after(spans, c.shl(number, c.word(1))) for number in (first, second)))
-        addresses = [_address(c, described, slots, number) for number in (first, second)]
-        is_one = c.and_(c.is_not_null(c.field(pair, PAIR, "or_equal")), c.equal(*addresses))
-        c.leave_if(c.and_(meets, c.is_null(c.zext(is_one, "i64"))), unknown)
+        first, second = (_view(c, views, c.field(pair, PAIR, name)) for name in ("first", "second"))
+        is_one = c.equal(c.field(first, VIEW, "address"), c.field(second, VIEW, "address"))
+        is_one = c.and_(is_one, c.is_not_null(c.field(pair, PAIR, "or_equal")))
+        may_overlap = c.and_(_meet(c, first, second), c.is_null(c.zext(is_one, "i64")))
+        with c.when(may_overlap):
+            c.leave_if(c.is_null(c.call("i32", "take_turns", first, second)), overlap)
     c.ret(DONE)
-    c.position(unknown)
+    c.position(overlap)
+    c.ret(OVERLAP)
+
+
+def _meet(c: Code, first: Value, second: Value) -> Value:
+    """Whether two spans have a byte in common; what is empty ends where it begins."""
+    (begin, end), (other, other_end) = (
+        [c.field(view, VIEW, name) for name in VIEW.names[:2]] for view in (first, second)
+    )
+    are_some = c.and_(c.differ(begin, end), c.differ(other, other_end))
+    return c.and_(are_some, c.and_(c.icmp("ult", begin, other_end), c.icmp("ult", other, end)))
+
+
+def _define_take_turns(module: Module) -> None:
+    """Every step of an axis, of either, is tried as the period."""
+    c = module.function("take_turns", "i32", [("ptr", "first"), ("ptr", "second")], kind=Code)
+    first, second = c.parameters
+    for view in (first, second):
+        with c.repeat(c.field(view, VIEW, "num_axes")) as axis, c.when(_has_several(c, view, axis)):
+            period = c.select(*_magnitude(c, _step(c, view, axis)))
+            apart = c.call("i32", "are_apart_modulo", period, first, second)
+            with c.when(c.is_not_null(apart)):
+                c.ret(DONE)
     c.ret(UNKNOWN)
 
 
-def _address(c: Code, described: Value, slots: Value, number: Value) -> Value:
-    """What is passed for an array."""
-    return c.at(slots, c.field(c.after(described, c.mul(number, c.word(len(SPAN)))), SPAN, "slot"))
+def _has_several(c: Code, view: Value, axis: Value) -> Value:
+    """Whether an axis has several elements at several places."""
+    extent = c.at(c.field(view, VIEW, "extents", "ptr"), axis)
+    return c.and_(c.icmp("sgt", extent, c.word(1)), c.is_not_null(_step(c, view, axis)))
 
 
-def _meets(c: Code, first: Value, second: Value) -> Value:
-    """Whether two arrays have a byte in common; what is empty ends where it begins."""
-    (begin, end), (other_begin, other_end) = ([c.at(span, c.word(word)) for word in (0, 1)] for span in (first, second))
-    are_some = c.and_(c.differ(begin, end), c.differ(other_begin, other_end))
-    return c.and_(are_some, c.and_(c.icmp("ult", begin, other_end), c.icmp("ult", other_begin, end)))
+def _step(c: Code, view: Value, axis: Value) -> Value:
+    return c.mul(c.at(c.field(view, VIEW, "steps", "ptr"), axis), c.field(view, VIEW, "unit"))
 
 
-def _define_span(module: Module) -> None:
-    given = [("ptr", "shared"), ("ptr", "obj"), ("i64", "address"), ("i64", "item"), ("ptr", "place")]
-    c = module.function("span", "i32", given, kind=Code)
-    shared, obj, address, item, place = c.parameters
-    count, unit = c.variable("i64"), c.variable("i64")
-    extents, steps = c.variable("ptr"), c.variable("ptr")
-    low, high = c.variable("i64", address), c.variable("i64", address)
-    numpy, tensor, empty, measure, unknown = map(c.block, ("numpy", "tensor", "empty", "measure", "unknown"))
+def _magnitude(c: Code, step: Value) -> tuple[Value, Value, Value]:
+    return c.icmp("slt", step, c.word(0)), c.sub(c.word(0), step), step
+
+
+def _define_are_apart_modulo(module: Module) -> None:
+    c = module.function("are_apart_modulo", "i32", [("i64", "period"), ("ptr", "first"), ("ptr", "second")], kind=Code)
+    period, *views = c.parameters
+    ends = [(c.variable("i64"), c.variable("i64")) for _ in views]
+    for view, (low, size) in zip(views, ends, strict=True):
+        c.call("i32", "within", period, view, low, size)
+    (low, size), (other, other_size) = ([c.load("i64", end) for end in pair] for pair in ends)
+    rest = c.srem(c.sub(other, low), period)
+    distance = c.select(c.icmp("slt", rest, c.word(0)), c.add(rest, period), rest)
+    is_behind = c.icmp("ule", size, distance)
+    is_before = c.and_(c.icmp("ule", other_size, period), c.icmp("ule", distance, c.sub(period, other_size)))
+    c.ret(c.zext(c.and_(is_behind, is_before), "i32"))
+
+
+def _define_within(module: Module) -> None:
+    """The lowest byte and the number of bytes of what an array touches, but for axes that go on by whole periods."""
+    given = [("i64", "period"), ("ptr", "view"), ("ptr", "low"), ("ptr", "size")]
+    c = module.function("within", "i32", given, kind=Code)
+    period, view, low, size = c.parameters
+    c.store(c.field(view, VIEW, "address"), low)
+    c.store(c.field(view, VIEW, "item"), size)
+    with c.repeat(c.field(view, VIEW, "num_axes")) as axis, c.when(_has_several(c, view, axis)):
+        step = _step(c, view, axis)
+        with c.when(c.is_not_null(c.srem(step, period))):
+            reach = c.mul(c.sub(c.at(c.field(view, VIEW, "extents", "ptr"), axis), c.word(1)), step)
+            is_down, length, _ = _magnitude(c, reach)
+            c.store(c.add(c.load("i64", low), c.select(is_down, reach, c.word(0))), low)
+            c.store(c.add(c.load("i64", size), c.select(is_down, length, reach)), size)
+    c.ret(DONE)
+
+
+def _define_look(module: Module) -> None:
+    given = [("ptr", "shared"), ("ptr", "looked_at"), ("ptr", "obj"), ("i64", "address"), ("ptr", "view")]
+    c = module.function("look", "i32", given, kind=Code)
+    shared, looked_at, obj, address, view = c.parameters
+    variables = c.variable("i64"), c.variable("ptr"), c.variable("ptr")
+    numpy, tensor, empty, anywhere, measure = map(c.block, ("numpy", "tensor", "empty", "anywhere", "measure"))
+    unknown = c.block("unknown")
+    item, function = c.field(looked_at, LOOKED_AT, "item"), c.field(looked_at, LOOKED_AT, "measure", "ptr")
+    _fill(c, view, address=address, item=item, num_axes=c.word(0), unit=c.word(1))
     kind = c.class_of(obj)
     c.leave_if(c.is_null(address), empty)
     c.leave_if(c.equal(kind, c.field(shared, SHARED, "ndarray", "ptr")), numpy)
     for name in ("tensor", "parameter"):
         c.leave_if(c.equal(kind, c.field(shared, SHARED, name, "ptr")), tensor)
-    c.br(unknown)
+    c.leave_if(c.is_null(function), anywhere)
+    found = c.call("i32", "measured", shared, function, obj, view)
+    c.leave_if(c.is_null(found), unknown)
+    c.cond_br(c.equal(found, OVERLAP), anywhere, measure)
     c.position(numpy)
-    c.store(c.sext(c.load("i32", c.gep("i8", obj, c.word(NUMPY_NUM_AXES))), "i64"), count)
-    c.store(c.load("ptr", c.gep("i8", obj, c.word(NUMPY_SHAPE))), extents)
-    c.store(c.load("ptr", c.gep("i8", obj, c.word(NUMPY_STRIDES))), steps)
-    c.store(c.word(1), unit)
+    _read_numpy(c, obj, view)
     c.br(measure)
     c.position(tensor)
-    handle = c.gep("i8", obj, c.field(shared, SHARED, "tensor_offset"))
-    for function, variable in (("tensor_dim", count), ("tensor_sizes", extents), ("tensor_strides", steps)):
-        status = c.call_pointer("i32", c.field(shared, SHARED, function, "ptr"), handle, variable)
-        c.leave_if(c.is_not_null(status), unknown)
-    c.store(item, unit)
+    _read_tensor(c, shared, obj, view, item, variables, anywhere)
     c.br(measure)
     c.position(measure)
-    _measure(c, (count, extents, steps, unit), low, high, empty)
-    c.put(place, c.word(0), c.load("i64", low))
-    c.put(place, c.word(1), c.add(c.load("i64", high), item))
+    begin, end = _span(c, view, empty)
+    _fill(c, view, begin=begin, end=end)
+    c.ret(DONE)
+    c.position(anywhere)
+    _fill(c, view, begin=c.word(0), end=c.word(_END_OF_MEMORY), item=c.word(_LARGEST), num_axes=c.word(0))
     c.ret(DONE)
     c.position(empty)
-    c.put(place, c.word(0), address)
-    c.put(place, c.word(1), address)
+    _fill(c, view, begin=address, end=address)
     c.ret(DONE)
     c.position(unknown)
     c.ret(UNKNOWN)
 
 
-def _measure(c: Code, array: tuple[Value, ...], low: Value, high: Value, empty) -> None:
-    """Move the ends by what each axis reaches, down where its step is negative."""
-    count, extents, steps, unit = array
-    extents, steps = c.load("ptr", extents), c.load("ptr", steps)
-    with c.repeat(c.load("i64", count)) as axis:
+def _fill(c: Code, view: Value, **fields: Value) -> None:
+    for name, value in fields.items():
+        c.put(view, c.word(VIEW.index(name)), value)
+
+
+def _read_numpy(c: Code, array: Value, view: Value) -> None:
+    num_axes = c.sext(c.load("i32", c.gep("i8", array, c.word(NUMPY_NUM_AXES))), "i64")
+    extents, steps = (c.load("ptr", c.gep("i8", array, c.word(offset))) for offset in (NUMPY_SHAPE, NUMPY_STRIDES))
+    _fill(c, view, num_axes=num_axes, extents=extents, steps=steps)
+
+
+def _read_tensor(
+    c: Code, shared: Value, tensor: Value, view: Value, item: Value, variables: tuple[Value, ...], anywhere: Block
+) -> None:
+    handle = c.gep("i8", tensor, c.field(shared, SHARED, "tensor_offset"))
+    for function, variable in zip(("tensor_dim", "tensor_sizes", "tensor_strides"), variables, strict=True):
+        status = c.call_pointer("i32", c.field(shared, SHARED, function, "ptr"), handle, variable)
+        c.leave_if(c.is_not_null(status), anywhere)
+    types = ("i64", "ptr", "ptr")
+    num_axes, extents, steps = (c.load(type, variable) for type, variable in zip(types, variables, strict=True))
+    _fill(c, view, num_axes=num_axes, extents=extents, steps=steps, unit=item)
+
+
+def _span(c: Code, view: Value, empty: Block) -> tuple[Value, Value]:
+    """The ends, moved by what each axis reaches, down where its step is negative."""
+    address, item = (c.field(view, VIEW, name) for name in ("address", "item"))
+    _fill(c, view, begin=address, end=c.add(address, item))
+    extents = c.field(view, VIEW, "extents", "ptr")
+    with c.repeat(c.field(view, VIEW, "num_axes")) as axis:
         extent = c.at(extents, axis)
         c.leave_if(c.is_null(extent), empty)
-        reach = c.mul(c.mul(c.sub(extent, c.word(1)), c.at(steps, axis)), c.load("i64", unit))
+        reach = c.mul(c.sub(extent, c.word(1)), _step(c, view, axis))
         is_down = c.icmp("slt", reach, c.word(0))
-        for end, moves in ((low, c.select(is_down, reach, c.word(0))), (high, c.select(is_down, c.word(0), reach))):
-            c.store(c.add(c.load("i64", end), moves), end)
+        _fill(c, view, begin=c.add(c.field(view, VIEW, "begin"), c.select(is_down, reach, c.word(0))))
+        _fill(c, view, end=c.add(c.field(view, VIEW, "end"), c.select(is_down, c.word(0), reach)))
+    return c.field(view, VIEW, "begin"), c.field(view, VIEW, "end")
+
+
+def _define_measured(module: Module) -> None:
+    """Let a function of Python say what a VIEW is to know; 1, 2 where it does not know, or 0 where it raised."""
+    given = [("ptr", "shared"), ("ptr", "function"), ("ptr", "obj"), ("ptr", "view")]
+    c = module.function("measured", "i32", given, kind=Code)
+    shared, function, obj, view = c.parameters
+    words = c.python("PyObject_CallOneArg", function, obj)
+    with c.when(c.is_null(words)):
+        c.ret(UNKNOWN)
+    _fill(c, view, owner=words)
+    with c.when(c.differ(c.class_of(words), c.field(shared, SHARED, "bytes", "ptr"))):
+        c.ret(OVERLAP)
+    found = c.python("PyBytes_AsString", words)
+    num_axes, extents = c.at(found, c.word(1)), c.after(found, 2)
+    item, steps = c.at(found, c.word(0)), c.after(extents, num_axes)
+    _fill(c, view, item=item, num_axes=num_axes, extents=extents, steps=steps)
+    c.ret(DONE)

@@ -7,6 +7,8 @@
 
     bind the arguments -> the words of the key -> the entry -> its conditions -> pack -> the grid -> run
 
+Where arrays overlap that the entry's kernel takes to be apart, it is the entry of the same key with `may_alias=True`.
+
 Wherever the code cannot tell it calls `run_slowly(grid, args, keywords)`, which does all of it in Python, and raises
 what is to be raised. It has done nothing then that can be seen. Once a grid that is a function has been called, it goes
 on to the end.
@@ -14,13 +16,21 @@ on to the end.
 
 from __future__ import annotations
 
-from deuteron.backend.launcher.apart import define_apart
+from deuteron.backend.launcher.apart import OVERLAP, define_apart
 from deuteron.backend.launcher.arguments import BOUND, DONE, UNKNOWN, define_arguments
 from deuteron.backend.launcher.bind import define_bind, define_key, parameter_of
 from deuteron.backend.launcher.chosen import define_chosen
 from deuteron.backend.launcher.code import NULL, Code
 from deuteron.backend.launcher.entries import define_entries, record_of
-from deuteron.backend.launcher.frame import Frame, define_release, define_run_slowly, end, find_entry, release
+from deuteron.backend.launcher.frame import (
+    Frame,
+    define_release,
+    define_run_slowly,
+    end,
+    find_entry,
+    find_overlapping,
+    release,
+)
 from deuteron.backend.launcher.grid import define_grid
 from deuteron.backend.launcher.records import ENTRY, KERNEL, PARAMETER, SHARED
 from deuteron.backend.launcher.run import define_run
@@ -67,7 +77,13 @@ def _define_launch_kernel(module: Module) -> None:
     record = find_entry(c, frame, kernel, (args, num_args, names), slowly)
     shared = c.field(kernel, KERNEL, "shared", "ptr")
     c.leave_if(c.is_null(c.call("i32", "pack", shared, record, frame.bound, frame.slots)), slowly)
-    _leave_unless_apart(c, frame, shared, record, frame.objects, slowly)
+    c.store(record, frame.record)
+    apart = _are_apart(c, frame, shared, record, frame.objects, slowly)
+    with c.when(c.equal(apart, OVERLAP)):
+        overlapping = find_overlapping(c, frame, kernel, slowly)
+        c.leave_if(c.is_null(c.call("i32", "pack", shared, overlapping, frame.bound, frame.slots)), slowly)
+        c.store(overlapping, frame.record)
+    record = c.load("ptr", frame.record)
     options = frame.options, c.load("i64", frame.num_options)
     evaluated = c.call("i32", "evaluate_grid", kernel, grid, frame.objects, *options, frame.extents)
     c.leave_if(c.is_null(evaluated), fail)
@@ -76,10 +92,12 @@ def _define_launch_kernel(module: Module) -> None:
     end(c, frame, slowly, fail, (kernel, grid, args, num_args, names))
 
 
-def _leave_unless_apart(c: Code, frame: Frame, shared: Value, record: Value, objects: Value, slowly: Block) -> None:
-    """Where arrays overlap that the kernel takes to be apart, Python launches another one."""
+def _are_apart(c: Code, frame: Frame, shared: Value, record: Value, objects: Value, slowly: Block) -> Value:
+    """What `are_apart` says of the arrays that the kernel of an entry takes to be apart."""
     apart = c.after(record, c.field(record, ENTRY, "apart"))
-    c.leave_if(c.is_null(c.call("i32", "are_apart", shared, apart, objects, frame.slots, frame.spans)), slowly)
+    found = c.call("i32", "are_apart", shared, apart, objects, frame.slots, frame.views)
+    c.leave_if(c.is_null(found), slowly)
+    return found
 
 
 def _finish(c: Code, frame: Frame, record: Value, result: Value, fail: Block) -> None:
@@ -110,7 +128,7 @@ def _define_launch_prepared(module: Module) -> None:
     c.leave_if(c.is_null(c.call("i32", "fit", kernel, record, *arguments)), slowly)
     c.leave_if(c.is_null(c.call("i32", "holds", record)), slowly)
     c.leave_if(c.is_null(c.call("i32", "pack", shared, record, frame.bound, frame.slots)), slowly)
-    _leave_unless_apart(c, frame, shared, record, args, slowly)
+    c.leave_if(c.equal(_are_apart(c, frame, shared, record, args, slowly), OVERLAP), slowly)
     c.leave_if(c.is_null(c.call("i32", "read_extents", shared, grid, frame.extents)), slowly)
     _finish(c, frame, record, c.field(shared, SHARED, "none", "ptr"), fail)
     end(c, frame, slowly, fail, (kernel, grid, args, num_args, names))

@@ -11,7 +11,16 @@ from __future__ import annotations
 from deuteron.backend.launcher.arguments import BOUND
 from deuteron.backend.launcher.code import NULL, Code
 from deuteron.backend.launcher.entries import record_of
-from deuteron.backend.launcher.records import KERNEL, MOST_OPTIONS, MOST_PARAMETERS, MOST_SLOTS, MOST_WORDS, SHARED
+from deuteron.backend.launcher.records import (
+    BY_IDENTITY,
+    KERNEL,
+    MOST_OPTIONS,
+    MOST_PARAMETERS,
+    MOST_SLOTS,
+    MOST_WORDS,
+    SHARED,
+    VIEW,
+)
 from deuteron.backend.llvm.control_flow import Block
 from deuteron.backend.llvm.module import Module
 from deuteron.backend.llvm.types import Value
@@ -74,7 +83,8 @@ class Frame:
         self.bound = c.alloca("i64", len(BOUND) * MOST_PARAMETERS, align=16)
         self.words = c.alloca("i64", MOST_WORDS, align=16)
         self.slots = c.alloca("i64", MOST_SLOTS, align=16)
-        self.spans = c.alloca("i64", 2 * MOST_SLOTS, align=16)
+        self.num_words, self.record = c.variable("i64"), c.variable("ptr")
+        self.views = c.alloca("i64", len(VIEW) * MOST_SLOTS, align=16)
         self.extents = c.alloca("i64", 3, align=16)
 
 
@@ -86,7 +96,24 @@ def find_entry(c: Code, frame: Frame, kernel: Value, given: tuple[Value, ...], s
     bound = frame.bound, frame.num_bound
     count = c.call("i64", "key", kernel, frame.objects, frame.options, num_options, *bound, frame.words)
     c.leave_if(c.is_null(count), slowly)
-    c.leave_if(c.is_null(c.call("i32", "find", kernel, frame.words, count, frame.entry)), slowly)
+    c.store(count, frame.num_words)
+    return _look_up(c, frame, kernel, slowly)
+
+
+def find_overlapping(c: Code, frame: Frame, kernel: Value, slowly: Block) -> Value:
+    """The record of the entry of the same arguments with one option more: they overlap."""
+    shared = c.field(kernel, KERNEL, "shared", "ptr")
+    words = [c.field(shared, SHARED, "may_alias"), c.word(BY_IDENTITY), c.field(shared, SHARED, "true")]
+    for word in words:
+        c.put(frame.words, c.increase(frame.num_words), word)
+    c.python("Py_DecRef", c.load("ptr", frame.entry))
+    c.store(NULL, frame.entry)
+    return _look_up(c, frame, kernel, slowly)
+
+
+def _look_up(c: Code, frame: Frame, kernel: Value, slowly: Block) -> Value:
+    key = frame.words, c.load("i64", frame.num_words)
+    c.leave_if(c.is_null(c.call("i32", "find", kernel, *key, frame.entry)), slowly)
     record = record_of(c, c.load("ptr", frame.entry))
     c.leave_if(c.is_null(c.call("i32", "holds", record)), slowly)
     return record

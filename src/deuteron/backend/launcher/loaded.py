@@ -10,6 +10,7 @@
 from __future__ import annotations
 
 import ctypes
+import sys
 from collections.abc import Sequence
 from typing import Any
 
@@ -53,9 +54,19 @@ class Launcher:
 
     def _write_shared(self) -> None:
         numbers = self.numbers
-        objects = {"int": int, "float": float, "str": str, "tuple": tuple, "none": None, "true": True, "false": False}
+        objects = {
+            "int": int,
+            "float": float,
+            "str": str,
+            "tuple": tuple,
+            "bytes": bytes,
+            "none": None,
+            "true": True,
+            "false": False,
+        }
         tables = {"tokens": numbers.tokens, "strings": numbers.strings, "identities": numbers.identities}
         objects |= {"exception": Exception, "constant": numbers.constant_token, **tables}
+        objects |= {"may_alias": sys.intern("may_alias")}  # by which name Python adds the option
         self._kept.append(objects)
         self.set(**{name: id(value) for name, value in objects.items()})
 

@@ -5,12 +5,13 @@
     the hooks are empty -> the extents -> the slots, of tensors their addresses -> run
 
 Where the code cannot tell it calls `run_in_python` with the same arguments, having done nothing that can be seen. It
-reads a RUNNER record: after it come the slots of the kernel, and what its target needs.
+reads a RUNNER record: after it come the slots of the kernel, and what its target needs. Where arrays overlap that the
+kernel takes to be apart, it calls the same function of the kernel that is compiled for such, once there is one.
 """
 
 from __future__ import annotations
 
-from deuteron.backend.launcher.apart import define_apart
+from deuteron.backend.launcher.apart import OVERLAP, define_apart
 from deuteron.backend.launcher.arguments import DONE, UNKNOWN
 from deuteron.backend.launcher.code import NULL, Code
 from deuteron.backend.launcher.entries import define_convert, record_of
@@ -24,6 +25,7 @@ from deuteron.backend.launcher.records import (
     RUNNER,
     SHARED,
     STREAM,
+    VIEW,
 )
 from deuteron.backend.llvm.module import Module
 from deuteron.backend.llvm.types import Value
@@ -39,6 +41,7 @@ def plain_module() -> Module:
     define_apart(module)
     _define_address(module)
     _define_slots(module)
+    _define_call_all(module)
     _define_in_python(module)
     _define_run_plain(module)
     return module
@@ -95,21 +98,28 @@ def _define_in_python(module: Module) -> None:
     given = [("ptr", "record"), ("ptr", "args"), ("i64", "num_args")]
     c = module.function("run_in_python", "ptr", given, kind=Code)
     record, args, num_args = c.parameters
-    result = c.variable("ptr", NULL)
     fail = c.block("fail")
     with c.when(c.is_not_null(c.python("PyErr_Occurred"))):
         exception = c.field(c.field(record, RUNNER, "shared", "ptr"), SHARED, "exception", "ptr")
         c.leave_if(c.is_null(c.python("PyErr_ExceptionMatches", exception)), fail)
         c.python("PyErr_Clear")
-    items = c.python("PyTuple_New", num_args)
-    c.leave_if(c.is_null(items), fail)
-    with c.repeat(num_args) as index:
-        c.set_item(items, index, c.at(args, index, "ptr"))
-    c.store(c.python("PyObject_Call", c.field(record, RUNNER, "in_python", "ptr"), items, NULL), result)
-    c.python("Py_DecRef", items)
-    c.ret(c.load("ptr", result))
+    c.ret(c.call("ptr", "call_all", c.field(record, RUNNER, "in_python", "ptr"), args, num_args))
     c.position(fail)
     c.ret(NULL)
+
+
+def _define_call_all(module: Module) -> None:
+    """Call a function of Python with all arguments."""
+    c = module.function("call_all", "ptr", [("ptr", "function"), ("ptr", "args"), ("i64", "num_args")], kind=Code)
+    function, args, num_args = c.parameters
+    items = c.python("PyTuple_New", num_args)
+    with c.when(c.is_null(items)):
+        c.ret(NULL)
+    with c.repeat(num_args) as index:
+        c.set_item(items, index, c.at(args, index, "ptr"))
+    result = c.python("PyObject_Call", function, items, NULL)
+    c.python("Py_DecRef", items)
+    c.ret(result)
 
 
 def _define_run_plain(module: Module) -> None:
@@ -118,7 +128,7 @@ def _define_run_plain(module: Module) -> None:
     c = module.function("run_plain", "ptr", given, "external", kind=Code)
     own, args, num_args = c.parameters
     extents, slots = c.alloca("i64", 3, align=16), c.alloca("i64", MOST_SLOTS, align=16)
-    spans = c.alloca("i64", 2 * MOST_SLOTS, align=16)
+    views = c.alloca("i64", len(VIEW) * MOST_SLOTS, align=16)
     in_python, done = c.block("in_python"), c.block("done")
     record = record_of(c, own)
     shared = c.field(record, RUNNER, "shared", "ptr")
@@ -135,7 +145,12 @@ def _define_run_plain(module: Module) -> None:
     queue = c.python("PyLong_AsUnsignedLongLongMask", stream)
     c.leave_if(c.is_null(c.call("i32", "fill_slots", record, args, slots)), in_python)
     apart = c.after(record, c.field(record, RUNNER, "apart"))
-    c.leave_if(c.is_null(c.call("i32", "are_apart", shared, apart, args, slots, spans)), in_python)
+    are_apart = c.call("i32", "are_apart", shared, apart, args, slots, views)
+    c.leave_if(c.is_null(are_apart), in_python)
+    with c.when(c.equal(are_apart, OVERLAP)):
+        other = c.load("ptr", c.field(record, RUNNER, "overlapping", "ptr"))
+        c.leave_if(c.is_null(other), in_python)
+        c.ret(c.call("ptr", "call_all", other, args, num_args))
     for axis in range(3):
         c.leave_if(c.is_null(c.at(extents, c.word(axis))), done)
     _fire(c, record, extents, slots, queue, done, in_python)

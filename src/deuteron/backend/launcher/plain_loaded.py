@@ -47,15 +47,23 @@ class PlainLauncher:
         self._knows_tensors = False
 
     def function(
-        self, metadata: KernelMetadata, native: NativeLaunch, run_in_python: Callable[..., None]
+        self,
+        metadata: KernelMetadata,
+        native: NativeLaunch,
+        run_in_python: Callable[..., None],
+        overlapping: ctypes.py_object,
     ) -> Callable[..., None] | None:
-        """The function that launches a kernel; None where it has too many arguments."""
+        """The function that launches a kernel; None where it has too many arguments.
+
+        `overlapping` holds what is called for arrays that overlap, from when it is known.
+        """
         params = metadata.params
         slots = runner_slots(params)
         if len(slots) > MOST_SLOTS:
             return None
         self._learn_tensors()
         objects = {"in_python": run_in_python, "fail": native.fail}
+        kept = objects, overlapping
         fields = {
             "shared": ctypes.addressof(self._shared),
             "num_args": FIRST + len(params),
@@ -63,12 +71,13 @@ class PlainLauncher:
             "fire": native.function,
             "target": len(RUNNER) + len(slots) * len(PLAIN_SLOT),
             "apart": len(RUNNER) + len(slots) * len(PLAIN_SLOT) + len(native.target),
+            "overlapping": ctypes.addressof(overlapping),
             **{name: id(value) for name, value in objects.items()},
         }
         objects_of = [FIRST + index for index, param in enumerate(params) if param.kind != "constexpr"]
-        apart = apart_words(metadata, objects_of)
+        apart = apart_words(metadata, objects_of, [0] * len(objects_of))
         words = [*RUNNER.pack(**fields), *(word for slot in slots for word in slot), *native.target, *apart]
-        return new_function(self._run, (to_bytes(words), objects, self))
+        return new_function(self._run, (to_bytes(words), kept, self))
 
     def _learn_tensors(self) -> None:
         """Let the code read torch's tensors, once the program has them."""

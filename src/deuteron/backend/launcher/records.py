@@ -21,12 +21,13 @@ import ctypes
 from collections.abc import Sequence
 
 from deuteron.backend.metadata import KernelMetadata, Param
+from deuteron.backend.spans import View
 from deuteron.language.signature import parse_type
 
 EXPORTED = ("launch", "launch_chosen", "launch_prepared", "with_grid", "hash_words")
 WORD = 8  # bytes
 MOST_PARAMETERS, MOST_OPTIONS, MOST_SLOTS = 128, 16, 256
-MOST_WORDS = 4 * MOST_PARAMETERS + 3 * MOST_OPTIONS
+MOST_WORDS = 4 * MOST_PARAMETERS + 3 * MOST_OPTIONS + 3
 
 
 class Record:
@@ -71,23 +72,27 @@ CONDITION = Record("kind owner name expected")
 IS_ITEM, IS_FALSE_ITEM, IS_ATTRIBUTE, IS_FALSE_ATTRIBUTE, IS_SUBSCRIPT, IS_IN_CELL = range(6)
 SLOT = Record("parameter part format mask")
 # What arrays a kernel relies on being apart (`apart.py`): those that are looked at, by the number of the object, the
-# slot of the address and the bytes of an element, and pairs of them.
-APART = Record("num_spans num_pairs")
-SPAN = Record("object slot item")
+# slot of the address, the bytes of an element and who knows where the elements are of arrays of other libraries, which
+# may be nobody; and pairs of them.
+APART = Record("num_views num_pairs")
+LOOKED_AT = Record("object slot item measure")
 PAIR = Record("first second or_equal")
+# Where the elements of an array are: from the lowest byte to behind the highest one, and its axes, steps in `unit`s;
+# `owner` is an object that has these.
+VIEW = Record("begin end address item num_axes extents steps unit owner")
 WHOLE = (1 << 64) - 1  # the part of an argument that is no tuple
 # How an argument becomes a word; of an integer the bits of the mask.
 AS_INTEGER, AS_BOOL, AS_FLOAT, AS_DOUBLE = range(4)
 
 # Of launches with everything in order (`plain_call.py`): a kernel, the slots that follow, and the arguments that come
 # before the kernel's own.
-RUNNER = Record("shared num_args num_slots fire target in_python fail apart")
+RUNNER = Record("shared num_args num_slots fire target in_python fail apart overlapping")
 PLAIN_SLOT = Record("argument format mask")
 AS_ADDRESS = AS_DOUBLE + 1
 STREAM, ENTER, EXIT, FIRST = 3, 7, 8, 9
 
 SHARED = Record(
-    "int float str tuple none true false exception tokens strings identities constant "
+    "int float str tuple bytes none true false exception tokens strings identities constant may_alias "
     "ndarray tensor parameter tensor_offset tensor_data tensor_dtype tensor_device_type tensor_device tensor_layout "
     "tensor_dim tensor_sizes tensor_strides"
 )
@@ -125,19 +130,34 @@ def entry_words(
     return [*ENTRY.pack(**counts, **fields), *words, *parts, *target, *apart]
 
 
-def apart_words(metadata: KernelMetadata, objects: Sequence[int]) -> list[int]:
-    """An APART with its SPANs and PAIRs. `objects`: for each runtime parameter the number of the object it is of."""
+def apart_words(metadata: KernelMetadata, objects: Sequence[int], measures: Sequence[int]) -> list[int]:
+    """An APART with what is LOOKED_AT, and PAIRs.
+
+    For each runtime parameter `objects` has the number of the object it is of, and `measures` the address of a function
+    of that, which returns what `view_words` does, or 0.
+    """
     params = metadata.runtime_params
     numbers = {param.name: number for number, param in enumerate(params)}
     looked_at = sorted({numbers[name] for pair in metadata.apart for name in (pair.first, pair.second)})
-    spans = [SPAN.pack(object=objects[one], slot=one, item=_item_bytes(params[one])) for one in looked_at]
+    described = [
+        LOOKED_AT.pack(object=objects[one], slot=one, item=_item_bytes(params[one]), measure=measures[one])
+        for one in looked_at
+    ]
     places = {name: looked_at.index(number) for name, number in numbers.items() if number in looked_at}
     pairs = [
         PAIR.pack(first=places[pair.first], second=places[pair.second], or_equal=int(pair.or_equal))
         for pair in metadata.apart
     ]
-    head = APART.pack(num_spans=len(spans), num_pairs=len(pairs))
-    return [word for record in (head, *spans, *pairs) for word in record]
+    head = APART.pack(num_views=len(described), num_pairs=len(pairs))
+    return [word for record in (head, *described, *pairs) for word in record]
+
+
+def view_words(view: View | None) -> bytes | None:
+    """The bytes of an element, the number of axes, extents and steps; None where that is not known."""
+    if view is None:
+        return None
+    extents, steps = zip(*view.axes, strict=True) if view.axes else ((), ())
+    return to_bytes([view.item, len(view.axes), *extents, *steps])
 
 
 def _item_bytes(param: Param) -> int:
