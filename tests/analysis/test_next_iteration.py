@@ -73,3 +73,21 @@ def test_one_array_as_two_arguments(lag, case, meets):
     run_passes(module, tile_passes())
     (loop,), (store,), (load,) = (nested_ops(module, kind) for kind in (scf.ForOp, StoreOp, LoadOp))
     assert meets_next(store, load, loop, TilePolynomials()) is meets
+
+
+@deuteron.jit
+def stored_first(p, n, size, AHEAD: tl.constexpr, WRAPS: tl.constexpr):
+    i = tl.arange(0, 16)
+    for k in range(0, n, 16):
+        at = p + ((k + i) % size if WRAPS else k + i)
+        tl.store(at + AHEAD, k + i)
+        tl.store(p + n, tl.sum(tl.load(at)))
+
+
+@pytest.mark.parametrize(("ahead", "wraps", "meets"), [(0, False, True), (16, False, False), (0, True, None)])
+def test_what_the_same_iteration_stores(ahead, wraps, meets):
+    types = {"p": "*i32", "n": "i32", "size": "i32", "AHEAD": "constexpr", "WRAPS": "constexpr"}
+    module = lower_function(stored_first, types, {"AHEAD": ahead, "WRAPS": wraps}, {})
+    run_passes(module, tile_passes())
+    (loop,), (load,) = (nested_ops(module, kind) for kind in (scf.ForOp, LoadOp))
+    assert meets_next(nested_ops(module, StoreOp)[0], load, loop, TilePolynomials(), iterations=0) is meets

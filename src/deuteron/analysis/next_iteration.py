@@ -1,4 +1,4 @@
-"""Whether a load may come before a store of the iteration before its own, or of several before, or any other.
+"""Whether a load may come before a store of its own iteration, of one of those before, or of any other.
 
     for i in range(0, n, 1024):
         x = tl.load(p + i + arange(0, 1024))          reads from p + i + 1024 on in the next iteration ...
@@ -8,7 +8,7 @@
         x = tl.load(p + (t - 1) * stride)             reads p + t * stride in the next iteration ...
         tl.store(q + t * stride, x + 1)               ... which this one stores, if p and q are one array: may meet
 
-Addresses are polynomials (tile_polynomials.py). Through one argument, by how much the load is ahead has to be a
+Addresses are polynomials (tile_address.py). Through one argument, by how much the load is ahead has to be a
 constant, and more than the tiles reach in memory: strides that are only known at run time prove nothing. Through
 different arguments that is what holds where both are one array.
 """
@@ -16,14 +16,15 @@ different arguments that is what holds where both are one array.
 from __future__ import annotations
 
 from xdsl.dialects import scf
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import Operation
 
 from deuteron.analysis.points_to import is_argument
 from deuteron.analysis.polynomial import Atom, Polynomial, sum_of
+from deuteron.analysis.tile_address import TileAddress
 from deuteron.analysis.tile_polynomials import TilePolynomials, changes_in
 from deuteron.ir.arith import constant_value
 from deuteron.ir.tt.memory import LoadOp, StoreOp
-from deuteron.ir.types import is_pointer, is_tile, pointee_of, shape_of
+from deuteron.ir.types import is_pointer
 
 Access = LoadOp | StoreOp
 
@@ -31,8 +32,8 @@ Access = LoadOp | StoreOp
 def meets_next(
     writer: Operation, load: LoadOp, loop: scf.ForOp, known: TilePolynomials, iterations: int = 1
 ) -> bool | None:
-    """Whether a load reads so many iterations later what a store writes in this one, if all arguments are one array;
-    None: not known.
+    """Whether a load reads so many iterations later (0: in the same one) what a store writes in this one, if all
+    arguments are one array; None: not known.
     """
     found = _beside(writer, load, loop, known, iterations) if isinstance(writer, StoreOp) else None
     if found is None:
@@ -69,27 +70,20 @@ def _beside(
     """How far after the store the access begins in one iteration, by how much it moves in so many, and from where to
     where they overlap; None: unknown.
     """
-    step, touched, written = constant_value(loop.step), known.of(access.ptr), known.of(store.ptr)
-    if not step or touched is None or written is None or pointee_of(access.ptr.type) != pointee_of(store.ptr.type):
+    step, touched, written = constant_value(loop.step), *(TileAddress.of(known, op.ptr) for op in (access, store))
+    if not step or touched is None or written is None or touched.element != written.element:
         return None
     index = known.atom(loop.body.block.args[0])
-    advance = _advance(touched, index, step * iterations)
-    reaches = reach(access.ptr, touched), reach(store.ptr, written)
-    if advance is None or None in reaches or _varies(touched, index, loop):
+    advance = _advance(touched.begin, index, step * iterations)
+    if advance is None or _varies(touched.begin, index, loop):
         return None
-    bases = [polynomial.split(_is_uniform)[0] for polynomial in (touched, written)]
-    (low, high), (written_low, written_high) = reaches
-    return bases[0] - bases[1], advance, written_low - high, written_high - low
-
-
-def _is_uniform(monomial: tuple[Atom, ...]) -> bool:
-    return all(atom.axis is None for atom in monomial)
+    return touched.begin - written.begin, advance, written.low - touched.high, written.high - touched.low
 
 
 def _advance(polynomial: Polynomial, index: Atom, step: int) -> Polynomial | None:
     """By how much it grows where the index grows by a step, where that is the same everywhere."""
     with_index, _ = polynomial.split(lambda monomial: index in monomial)
-    if any(monomial.count(index) > 1 or not _is_uniform(monomial) for monomial, _ in with_index):
+    if any(monomial.count(index) > 1 for monomial, _ in with_index):
         return None
     return sum_of(Polynomial({tuple(a for a in m if a != index): factor * step}) for m, factor in with_index)
 
@@ -99,15 +93,3 @@ def _varies(polynomial: Polynomial, index: Atom, loop: scf.ForOp) -> bool:
     factors = polynomial.split(lambda monomial: index in monomial)
     others = sum_of(Polynomial({tuple(a for a in m if a != index): factor}) for part in factors for m, factor in part)
     return changes_in(others, loop)
-
-
-def reach(pointer: SSAValue, polynomial: Polynomial) -> tuple[int, int] | None:
-    """The least and the most that coordinates add to an address; None where that is no constant."""
-    _, of_coordinates = polynomial.split(_is_uniform)
-    low = high = 0
-    for monomial, factor in of_coordinates:
-        if len(monomial) > 1 or not is_tile(pointer.type):
-            return None
-        furthest = factor * (shape_of(pointer.type)[monomial[0].axis] - 1)
-        low, high = low + min(furthest, 0), high + max(furthest, 0)
-    return low, high

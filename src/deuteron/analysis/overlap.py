@@ -4,7 +4,7 @@
     p + k + arange(0, 1024)      and p + k + 1024 + arange(0, 1024), in one iteration        APART
     p + n + arange(0, 1024)      and p + arange(0, 1024)                                     MAY
 
-Addresses are polynomials (tile_polynomials.py). The index of a loop is where it begins plus a multiple of its step, of
+Addresses are polynomials (tile_address.py). The index of a loop is where it begins plus a multiple of its step, of
 which nothing is known where the loop is over, or goes on; of the kernel's scalars nothing is known but that they are
 integers. So two addresses are a number apart plus multiples of some others. Different arguments are taken not to
 overlap by whoever asks.
@@ -19,11 +19,11 @@ from math import gcd
 from xdsl.dialects import scf
 from xdsl.ir import BlockArgument, Operation, SSAValue
 
-from deuteron.analysis.next_iteration import reach
 from deuteron.analysis.polynomial import Atom, Polynomial
+from deuteron.analysis.tile_address import TileAddress
 from deuteron.analysis.tile_polynomials import TilePolynomials, changes_in
 from deuteron.ir.arith import constant_value
-from deuteron.ir.types import pointee_of, shape_of
+from deuteron.ir.types import shape_of
 
 
 class Overlap(Enum):
@@ -36,25 +36,22 @@ class Overlap(Enum):
 
 def overlap(known: TilePolynomials, first: SSAValue, second: SSAValue, past: Iterable[Operation]) -> Overlap:
     """`past`: the loops that are in different iterations when it is the one and the other."""
-    polynomials = [_address(known, pointer) for pointer in (first, second)]
-    if None in polynomials or pointee_of(first.type) != pointee_of(second.type):
+    one, other = (TileAddress.of(known, pointer) for pointer in (first, second))
+    if one is None or other is None or one.element != other.element:
         return Overlap.MAY
-    reaches = [reach(pointer, polynomial) for pointer, polynomial in zip((first, second), polynomials, strict=True)]
-    distance = _distance(known, *(polynomial.split(_is_uniform)[0] for polynomial in polynomials), set(past))
-    if distance is None or None in reaches:
+    distance = _distance(known, one.begin, other.begin, set(past))
+    if distance is None:
         return Overlap.MAY
-    (first_low, first_high), (second_low, second_high) = reaches
-    is_alike = polynomials[0].split(_is_uniform)[1] == polynomials[1].split(_is_uniform)[1]
-    return _of_distance(*distance, first_low - second_high, first_high - second_low, is_alike)
+    is_alike = one.of_coordinates == other.of_coordinates
+    return _of_distance(*distance, one.low - other.high, one.high - other.low, is_alike)
 
 
 def is_injective(known: TilePolynomials, pointer: SSAValue) -> bool:
     """Whether no two elements of a tile have one address."""
-    polynomial = _address(known, pointer)
-    if polynomial is None or reach(pointer, polynomial) is None:
+    address = TileAddress.of(known, pointer)
+    if address is None:
         return False
-    _, of_coordinates = polynomial.split(_is_uniform)
-    factors = {monomial[0].axis: abs(factor) for monomial, factor in of_coordinates}
+    factors = {monomial[0].axis: abs(factor) for monomial, factor in address.of_coordinates}
     axes = [(factors.get(axis, 0), extent) for axis, extent in enumerate(shape_of(pointer.type)) if extent > 1]
     covered = 0
     for factor, extent in sorted(axes):
@@ -74,15 +71,6 @@ def _of_distance(number: int, period: int, low: int, high: int, is_alike: bool) 
     if is_apart:
         return Overlap.APART
     return Overlap.SAME if is_same and is_alike else Overlap.MAY
-
-
-def _address(known: TilePolynomials, pointer: SSAValue) -> Polynomial | None:
-    """Where an address is, if nothing of it wraps around."""
-    return None if known.wraps_in(pointer) else known.of(pointer)
-
-
-def _is_uniform(monomial: tuple[Atom, ...]) -> bool:
-    return all(atom.axis is None for atom in monomial)
 
 
 def _distance(

@@ -103,8 +103,11 @@ class _Order:
         return meets is not True and could_be_apart(load, written_by(writer))
 
     def _meets(self, writer: Operation, load: LoadOp, distance: int) -> bool | None:
-        """Whether a writer writes what one of so many later iterations loads, if all arguments are one array."""
-        found = [meets_next(writer, load, self._loop, self.known, steps) for steps in range(1, distance + 1)]
+        """Whether a writer writes what one of so many later iterations loads, or its own after it, if all arguments are
+        one array.
+        """
+        nearest = 0 if load.parent.find_ancestor_op_in_block(writer).is_before_in_block(load) else 1
+        found = [meets_next(writer, load, self._loop, self.known, steps) for steps in range(nearest, distance + 1)]
         return True if True in found else None if None in found else False
 
 
