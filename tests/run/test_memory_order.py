@@ -108,3 +108,78 @@ def test_a_program_does_one_thing_after_the_other(draw, poisoned, kind, num_warp
     in_program_order[(1,)](p, o, KIND=kind, num_warps=num_warps)
     np.testing.assert_array_equal(p, expected[0])
     np.testing.assert_array_equal(o, expected[1])
+
+
+@triton.jit
+def over_what_was_loaded(p, q, indices, stride, o, N: tl.constexpr, KIND: tl.constexpr):
+    """Elements are loaded before any of them is stored, whichever index they are used at, and however often."""
+    i = tl.arange(0, N)
+    square, line = i[:, None] * N + i[None, :], tl.arange(0, N * N)
+    if KIND == "transposed":
+        tl.store(q + square, tl.trans(tl.load(p + square)))
+    elif KIND == "reduced, then stored":
+        sums = tl.sum(tl.trans(tl.load(p + square)), 0)
+        tl.store(q + square, square)
+        tl.store(o + i, sums)
+    elif KIND == "transposed, then stored":
+        x = tl.load(p + square)
+        tl.store(o + square, tl.trans(x))
+        tl.store(q + square, square)
+    else:
+        places = line % stride
+        if KIND == "constant remainders":
+            places = line % N
+        elif KIND == "numbers":
+            places = tl.load(indices + line)
+        elif KIND == "rows":
+            places = tl.reshape(i[:, None] * stride + i[None, :], (N * N,))
+        tl.store(q + places, tl.load(p + places) + 1)
+
+
+def expect_over_what_was_loaded(p, indices, stride, o, n, kind):
+    before, i = p.copy(), np.arange(n * n)
+    if kind == "transposed":
+        p[:] = before.reshape(n, n).T.ravel()
+    elif kind == "reduced, then stored":
+        p[:], o[:n] = i, before.reshape(n, n).sum(1)
+    elif kind == "transposed, then stored":
+        p[:], o[:] = i, before.reshape(n, n).T.ravel()
+    else:
+        rows = i // n * stride + i % n
+        places = {"constant remainders": i % n, "numbers": indices, "rows": rows}.get(kind, i % stride)
+        p[places] = before[places] + 1
+
+
+MOVED = ["transposed", "reduced, then stored", "transposed, then stored"]
+REPEATED = ["remainders", "constant remainders", "numbers", "rows"]
+
+
+@pytest.mark.parametrize("kind", [*MOVED, *REPEATED])
+@pytest.mark.parametrize("n", [4, 32])
+def test_a_tile_is_loaded_before_it_is_stored_over(draw, poisoned, executor, kind, n):
+    """By two names of one array."""
+    if kind in REPEATED and executor.startswith("cuda"):
+        pytest.skip("several threads store one element: a race")
+    p, o, indices = draw("int32", n * n, -1000, 1000), poisoned("int32", n * n), draw("int32", n * n, 0, n - 1)
+    expected = p.copy(), o.copy()
+    expect_over_what_was_loaded(expected[0], indices, 3, expected[1], n, kind)
+    over_what_was_loaded[(1,)](p, p, indices, 3, o, N=n, KIND=kind)
+    np.testing.assert_array_equal(p, expected[0])
+    np.testing.assert_array_equal(o, expected[1])
+
+
+@triton.jit
+def over_its_own(p, stride, o, N: tl.constexpr, KIND: tl.constexpr):
+    over_what_was_loaded(p, p, p, stride, o, N, KIND)
+
+
+@pytest.mark.parametrize("kind", [*MOVED, *REPEATED])
+def test_a_tile_is_loaded_before_it_is_stored_over_by_one_name(draw, poisoned, executor, kind):
+    if kind in REPEATED and executor.startswith("cuda"):
+        pytest.skip("several threads store one element: a race")
+    p, o, n = draw("int32", 1024, 0, 1000), poisoned("int32", 1024), 32
+    expected = p.copy(), o.copy()
+    expect_over_what_was_loaded(expected[0], expected[0].copy(), 3, expected[1], n, kind)
+    over_its_own[(1,)](p, 3, o, N=n, KIND=kind)
+    np.testing.assert_array_equal(p, expected[0])
+    np.testing.assert_array_equal(o, expected[1])

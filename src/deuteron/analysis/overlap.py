@@ -20,7 +20,7 @@ from xdsl.dialects import scf
 from xdsl.ir import BlockArgument, Operation, SSAValue
 
 from deuteron.analysis.polynomial import Atom, Polynomial
-from deuteron.analysis.tile_address import TileAddress
+from deuteron.analysis.tile_address import TileAddress, is_uniform
 from deuteron.analysis.tile_polynomials import TilePolynomials, changes_in
 from deuteron.ir.arith import constant_value
 from deuteron.ir.types import shape_of
@@ -46,13 +46,21 @@ def overlap(known: TilePolynomials, first: SSAValue, second: SSAValue, past: Ite
     return _of_distance(*distance, one.low - other.high, one.high - other.low, is_alike)
 
 
-def is_injective(known: TilePolynomials, pointer: SSAValue) -> bool:
-    """Whether no two elements of a tile have one address."""
-    address = TileAddress.of(known, pointer)
-    if address is None:
+def is_injective(known: TilePolynomials, pointer: SSAValue, trusts_strides: bool = False) -> bool:
+    """Whether no two elements of a tile have one address. `trusts_strides`: those that are only known at run time are
+    taken to be as large as what they stride over.
+    """
+    polynomial = known.of(pointer)
+    if polynomial is None or known.wraps_in(pointer):
         return False
-    factors = {monomial[0].axis: abs(factor) for monomial, factor in address.of_coordinates}
-    axes = [(factors.get(axis, 0), extent) for axis, extent in enumerate(shape_of(pointer.type)) if extent > 1]
+    _, of_coordinates = polynomial.split(is_uniform)
+    strided, plain = of_coordinates.split(lambda monomial: len(monomial) > 1)
+    trusted = {_axis_of(monomial) for monomial, _ in strided}
+    if None in trusted or (trusted and not trusts_strides):
+        return False
+    factors = {monomial[0].axis: abs(factor) for monomial, factor in plain}
+    extents = [(axis, extent) for axis, extent in enumerate(shape_of(pointer.type)) if extent > 1]
+    axes = [(factors.get(axis, 0), extent) for axis, extent in extents if axis not in trusted]
     covered = 0
     for factor, extent in sorted(axes):
         if factor <= covered:
@@ -71,6 +79,12 @@ def _of_distance(number: int, period: int, low: int, high: int, is_alike: bool) 
     if is_apart:
         return Overlap.APART
     return Overlap.SAME if is_same and is_alike else Overlap.MAY
+
+
+def _axis_of(monomial: tuple[Atom, ...]) -> int | None:
+    """The axis along which a term grows; None where it is a product of coordinates."""
+    axes = [atom.axis for atom in monomial if atom.axis is not None]
+    return axes[0] if len(axes) == 1 else None
 
 
 def _distance(

@@ -66,8 +66,11 @@ class TilePolynomials:
         self._wraps[value] = wrap
 
     def wraps_in(self, value: SSAValue) -> list[Wrap]:
-        """The tiles that wrap around which a value is made of, whose polynomial is known."""
-        return [self._wraps[source] for source in sources_of(value) if source in self._wraps]
+        """The tiles that wrap around which a value is made of. Polynomials tell, whether or not they were asked for."""
+        sources = list(sources_of(value))
+        for source in sources:
+            self.of(source)
+        return [self._wraps[source] for source in sources if source in self._wraps]
 
     def _make(self, value: SSAValue) -> Polynomial | None:
         if not _is_number(value):

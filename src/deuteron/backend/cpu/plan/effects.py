@@ -11,8 +11,10 @@ from __future__ import annotations
 from xdsl.ir import Block, Operation, SSAValue
 
 from deuteron.analysis.apart import take_apart
+from deuteron.analysis.overlap import is_injective
 from deuteron.analysis.points_to import Targets, points_to
 from deuteron.analysis.same_offsets import same_offsets
+from deuteron.analysis.tile_polynomials import TilePolynomials
 from deuteron.analysis.written_arguments import touched_arguments
 from deuteron.ir.effects import GLOBAL, READ, WRITE, effects_of, own_effects
 from deuteron.ir.tt.memory import StoreOp
@@ -29,19 +31,36 @@ def reads(op: Operation) -> bool:
 
 
 class Places:
-    """Where pointers may point, remembered. What is taken to be apart, the kernel relies on (analysis/apart.py)."""
+    """Where pointers may point, remembered. What is taken to be apart, the kernel relies on (analysis/apart.py).
+
+    Accesses at one index of a nest are `in_step`. Elements that are touched in step through pointers with the same
+    offsets, none of which comes twice, are in no other order than the accesses: nothing stands against one nest.
+
+        store(p + i, load(p + i) + 1)               in step
+        store(p + i % 8, load(p + i % 8) + 1)       the first eight would be loaded again after they are stored
+
+    Rows that are a distance apart which is only known at run time are taken not to overlap.
+    """
 
     def __init__(self) -> None:
         self._known: dict[SSAValue, Targets] = {}
+        self._polynomials = TilePolynomials()
 
-    def may_overlap(self, first: SSAValue, second: SSAValue) -> bool:
-        """Whether an element of one may be another element of the other."""
-        return not take_apart(self._targets(first), self._targets(second), same_offsets(first, second))
+    def may_overlap(self, first: SSAValue, second: SSAValue, in_step: bool) -> bool:
+        """Whether an element of one may be an element of the other that is touched at another index."""
+        is_alike = in_step and self._are_alike(first, second)
+        if is_alike and first is second:
+            return False
+        return not take_apart(self._targets(first), self._targets(second), is_alike)
 
-    def may_write(self, op: Operation, pointer: SSAValue) -> bool:
-        """Whether the op itself may write where the pointer points, but for its own element of that."""
-        in_step = isinstance(op, StoreOp) and same_offsets(op.ptr, pointer)
-        return not take_apart(touched_arguments(own_effects(op), WRITE), self._targets(pointer), in_step)
+    def may_write(self, op: Operation, pointer: SSAValue, in_step: bool) -> bool:
+        """Whether the op itself may write where the pointer points, but for the element that is touched with it."""
+        if isinstance(op, StoreOp):
+            return self.may_overlap(op.ptr, pointer, in_step)
+        return not take_apart(touched_arguments(own_effects(op), WRITE), self._targets(pointer))
+
+    def _are_alike(self, first: SSAValue, second: SSAValue) -> bool:
+        return same_offsets(first, second) and is_injective(self._polynomials, first, trusts_strides=True)
 
     def _targets(self, pointer: SSAValue) -> Targets:
         if pointer not in self._known:

@@ -76,10 +76,10 @@ class Fuser:
             return False
         if not isinstance(root, StoreRoot):
             return True
-        accessed = [load.ptr for other in nest.roots for load, _ in self._reader.reads(other).loads]
-        accessed += [store.op.ptr for store in stores]
-        pointer = root.op.ptr
-        return all(other is pointer or not self._places.may_overlap(other, pointer) for other in accessed)
+        identity = identity_index(nest.shape)
+        accessed = [access for other in nest.roots for access in self._reader.reads(other).loads]
+        accessed += [(store.op, identity) for store in stores]
+        return not any(self._places.may_overlap(op.ptr, root.op.ptr, index == identity) for op, index in accessed)
 
     def _can_pass(self, item: Item, root: Root, reads: Reads) -> bool:
         """Whether the root may be computed before the item instead of after it."""

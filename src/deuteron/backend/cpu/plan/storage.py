@@ -12,16 +12,15 @@ is dropped again after fusion (`schedule.py`).
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 from xdsl.ir import Operation, Region, SSAValue
 
 from deuteron.backend.cpu.plan import costs, effects, ops
+from deuteron.backend.cpu.plan.items import identity_index
 from deuteron.backend.cpu.plan.use import Use
 from deuteron.backend.cpu.plan.visitors import ReadVisitor
 from deuteron.ir.tt.function import FuncOp
-from deuteron.ir.tt.memory import StoreOp
-from deuteron.ir.types import is_tile
+from deuteron.ir.types import is_tile, shape_of
 
 
 class Storage(ReadVisitor):
@@ -40,7 +39,7 @@ class Storage(ReadVisitor):
         if is_tile(result.type) and (result in self.required or self._is_worth_keeping(result, op, use)):
             self.kept.add(result)
             return Use(result, op)
-        return replace(use, is_repeated=True) if use is not None and ops.declared(op).repeats(op) else use
+        return use.through(ops.declared(op).repeats(op), _moves(op)) if use is not None else None
 
     def _is_worth_keeping(self, result: SSAValue, op: Operation, use: Use | None) -> bool:
         declared = ops.declared(op)
@@ -56,8 +55,15 @@ class Storage(ReadVisitor):
         """Whether, at the time of the use, the load would find other contents than where it stands."""
         if self._writes_between(load, use.op):
             return True
-        is_in_step = isinstance(use.op, StoreOp) and use.op.ptr is load.ptr
-        return not is_in_step and self._places.may_write(use.op, load.ptr)
+        return self._places.may_write(use.op, load.ptr, in_step=not use.is_moved)
+
+
+def _moves(op: Operation) -> bool:
+    """Whether an element of the result is computed from elements at other indices."""
+    if not is_tile(op.results[0].type):
+        return False
+    operands = ops.declared(op).operands_at(op, identity_index(shape_of(op.results[0].type)))
+    return any(is_tile(operand.type) and index != identity_index(shape_of(operand.type)) for operand, index in operands)
 
 
 def _planned_ops(region: Region) -> Iterator[Operation]:

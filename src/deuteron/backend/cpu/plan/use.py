@@ -14,14 +14,21 @@ from xdsl.ir import Operation
 class Use:
     """The roots that read a tile: `key` identifies one of them, `op` is where it is.
 
-    `is_shared`: there are others; which ones does not matter. `is_repeated`: one reads elements repeatedly.
+    `is_shared`: there are others; which ones does not matter. `is_repeated`: one reads elements repeatedly; `is_moved`:
+    one reads an element at another index than its own, as of a transpose.
     """
 
     key: object
     op: Operation
     is_shared: bool = False
     is_repeated: bool = False
+    is_moved: bool = False
 
     def merged(self, other: Use) -> Use:
         is_shared = self.is_shared or other.is_shared or self.key != other.key
-        return replace(self, is_shared=is_shared, is_repeated=self.is_repeated or other.is_repeated)
+        is_repeated, is_moved = self.is_repeated or other.is_repeated, self.is_moved or other.is_moved
+        return replace(self, is_shared=is_shared, is_repeated=is_repeated, is_moved=is_moved)
+
+    def through(self, is_repeated: bool, is_moved: bool) -> Use:
+        """That of what the tile is computed from, by an op that repeats or moves elements."""
+        return replace(self, is_repeated=self.is_repeated or is_repeated, is_moved=self.is_moved or is_moved)
