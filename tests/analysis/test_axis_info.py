@@ -137,6 +137,53 @@ def test_hints_are_taken():
 
 
 @triton.jit
+def loaded(x_ptr, pages_ptr, DIVISOR: tl.constexpr, GROUP: tl.constexpr):
+    page = tl.multiple_of(tl.load(pages_ptr).to(tl.int32, bitcast=True), 2 * DIVISOR)
+    rows = tl.load(pages_ptr + tl.arange(0, 64)).to(tl.int32, bitcast=True)
+    rows = tl.max_contiguous(tl.multiple_of(rows, DIVISOR), GROUP)
+    tl.store(x_ptr + page + rows, 0.0)
+
+
+@pytest.mark.parametrize(
+    ("divisor", "group", "divisibility", "contiguity"), [(8, 8, 16, 8), (24, 24, 16, 8), (2, 128, 8, 64), (3, 0, 4, 1)]
+)
+def test_hints_on_what_is_loaded_are_taken_as_powers_of_two(divisor, group, divisibility, contiguity):
+    infos, accesses = infos_of(loaded, ["x_ptr"], DIVISOR=divisor, GROUP=group)
+    pointer = infos.of(accesses[-1].ptr)
+    assert (pointer.divisibility, pointer.contiguity) == ((divisibility,), (contiguity,))
+
+
+@triton.jit
+def hinted_in_a_branch(x_ptr, n, FROM_MEMORY: tl.constexpr):
+    i = (n if not FROM_MEMORY else tl.load(x_ptr).to(tl.int32)) + 0 * n + tl.arange(0, 64)
+    if n > 0:
+        tl.store(x_ptr + tl.multiple_of(i, 16), 0.0)
+    tl.store(x_ptr + i, 1.0)
+
+
+@pytest.mark.parametrize("from_memory", [False, True])
+def test_a_hint_in_a_branch_says_nothing_elsewhere(from_memory):
+    infos, accesses = infos_of(hinted_in_a_branch, ["x_ptr"], FROM_MEMORY=from_memory)
+    stores = [infos.of(access.ptr).divisibility for access in accesses if isinstance(access, StoreOp)]
+    assert stores == [(16,), (4,)]
+
+
+@triton.jit
+def hinted_load_in_a_branch(x_ptr, n):
+    i = tl.load(x_ptr + 0 * n).to(tl.int32, bitcast=True)
+    if n > 0:
+        tl.store(x_ptr + tl.multiple_of(i, 16) + tl.arange(0, 64), 0.0)
+    else:
+        tl.store(x_ptr + i + tl.arange(0, 64), 1.0)
+
+
+def test_branches_with_and_without_a_hint_stay_apart():
+    infos, accesses = infos_of(hinted_load_in_a_branch, ["x_ptr"])
+    stores = [infos.of(access.ptr).divisibility for access in accesses if isinstance(access, StoreOp)]
+    assert stores == [(16,), (4,)]
+
+
+@triton.jit
 def arithmetic(x_ptr, a, b, OP: tl.constexpr, C: tl.constexpr, D: tl.constexpr):
     i = tl.arange(0, 64)
     if OP == "div":

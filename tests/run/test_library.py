@@ -76,6 +76,31 @@ def test_hints_and_small_functions(draw, poisoned, check_norm):
     assert np.isnan(out[:, 60:]).all()
 
 
+@triton.jit
+def loaded_starts_kernel(x_ptr, starts_ptr, out_ptr, GROUP: tl.constexpr, BLOCK: tl.constexpr):
+    """Groups of neighbours begin where memory says; only those of programs with even numbers are aligned."""
+    pid = tl.program_id(0)
+    i = tl.arange(0, BLOCK)
+    start = tl.load(starts_ptr + pid * BLOCK)
+    index = tl.load(starts_ptr + pid * BLOCK + i)
+    if pid % 2 == 0:
+        aligned = tl.max_contiguous(tl.multiple_of(tl.load(starts_ptr + pid * BLOCK + i), GROUP), GROUP)
+        total = tl.load(x_ptr + aligned) + tl.load(x_ptr + tl.multiple_of(start, GROUP) + i)
+    else:
+        total = tl.load(x_ptr + index) + tl.load(x_ptr + start + i)
+    tl.store(out_ptr + pid * BLOCK + i, total)
+
+
+def test_hints_on_what_is_loaded_hold_in_their_branch(draw, poisoned, check):
+    group, block, programs = 4, 256, 4
+    x, out = draw("int32", 4 * block, -99, 99), poisoned("int32", programs * block)
+    starts = np.random.default_rng(0).integers(0, 2 * block // group, (programs, block // group)) * group
+    starts[1::2] += 3
+    index = (starts[:, :, None] + np.arange(group)).reshape(programs, block).astype(np.int32)
+    loaded_starts_kernel[(programs,)](x, index, out, GROUP=group, BLOCK=block)
+    check(out, (x[index] + x[index[:, :1] + np.arange(block)]).ravel())
+
+
 @triton.aggregate
 class Range:
     first: tl.tensor

@@ -13,9 +13,10 @@ from xdsl.dialects import scf
 from xdsl.dialects.builtin import DenseIntOrFPElementsAttr
 from xdsl.ir import Block, BlockArgument, Operation, SSAValue
 
-from deuteron.analysis.axis_info import AxisInfo, uniform, unknown
+from deuteron.analysis.axis_info import MAX_DIVISIBILITY, AxisInfo, power_of_two_divisor, uniform, unknown
 from deuteron.analysis.axis_rules import RULES
 from deuteron.ir.tt.function import FuncOp
+from deuteron.ir.types import shape_of
 
 
 class AxisInfoAnalysis:
@@ -42,6 +43,8 @@ class AxisInfoAnalysis:
             self._infos[op.results[0]] = _with_hints(op, info) if op.attributes else info
         elif op.regions:
             self._visit_regions(op)
+        elif op.attributes and len(op.results) == 1:
+            self._infos[op.results[0]] = _with_hints(op, unknown(op.results[0]))
 
     def _visit_regions(self, op: Operation) -> None:
         if isinstance(op, scf.ForOp):
@@ -106,9 +109,12 @@ class AxisInfoAnalysis:
 
 def _with_hints(op: Operation, info: AxisInfo) -> AxisInfo:
     """What `tl.multiple_of`, `tl.max_contiguous` and `tl.max_constancy` promise, attached to the op."""
-    for field in ("divisibility", "contiguity", "constancy"):
+    extents = shape_of(op.results[0].type) or (1,)
+    limits = {"divisibility": (MAX_DIVISIBILITY,) * len(extents), "contiguity": extents, "constancy": extents}
+    for field, limit in limits.items():
         hint = op.attributes.get(f"tt.{field}")
         if isinstance(hint, DenseIntOrFPElementsAttr):
-            promised = tuple(max(p, k) for p, k in zip(hint.get_values(), getattr(info, field), strict=True))
-            info = replace(info, **{field: promised})
+            promised = (power_of_two_divisor(value) if value > 0 else 1 for value in hint.get_values())
+            known = zip(promised, limit, getattr(info, field), strict=True)
+            info = replace(info, **{field: tuple(max(min(p, most), k) for p, most, k in known)})
     return info

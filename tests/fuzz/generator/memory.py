@@ -222,6 +222,9 @@ def bounded_rows(b: Builder) -> None:
     b.emit(f"{c} = tl.arange(0, {columns})")
     if b.chance(0.3):
         b.emit(f"{c} = tl.max_contiguous(tl.multiple_of({c}, {columns}), {columns})")
+    if b.chance(0.2):
+        zeros = b.array("int32", b.programs, "index", 1, "zeros")
+        b.emit(f"{c} += tl.multiple_of(tl.load({zeros} + pid), {columns})")
     inside = f"({r}[:, None] < pid * {rows} + {m}) & ({c}[None, :] < {n})"
     other = f", other={_other(b, dtype, (rows, columns))}"
     text = f"tl.load({name} + {r}[:, None] * {step} + {c}[None, :], mask={inside}{other})"

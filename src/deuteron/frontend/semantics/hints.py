@@ -2,19 +2,23 @@
 
     tl.multiple_of(x, 16)       tt.divisibility = dense<16> : tensor<1xi32> on the op that x comes from
 
-A value that no op makes (an argument, a loop-carried value) keeps what is known of it otherwise.
+A promise in a branch or a loop holds there only: a value from outside is computed once more there, which then has the
+attribute. One that is loaded outside keeps what is known of it otherwise, as does a value that no op makes (an argument), and
+what comes out of a loop, a branch, or an op with several results.
 """
 
 from __future__ import annotations
 
 from xdsl.dialects.builtin import DenseIntOrFPElementsAttr
-from xdsl.ir import Operation
+from xdsl.ir import Operation, SSAValue
 
 from deuteron import language as tl
 from deuteron.frontend.context import Context
 from deuteron.frontend.semantics.constant import as_tensor
 from deuteron.frontend.semantics.shapes import is_integer
 from deuteron.frontend.values import Tensor, Value, describe
+from deuteron.ir.effects import is_pure
+from deuteron.ir.tt.dot import DotOp
 from deuteron.ir.types import i32, tile
 
 
@@ -41,11 +45,21 @@ def _promise(ctx: Context, name: str, attribute: str, input: Value, values: Valu
             f"{name} takes one value for each dimension of {input.type}, got {describe(values)}. "
             f"Give {max(len(input.shape), 1)}."
         )
-    owner = input.handle.owner
-    if isinstance(owner, Operation):
-        type = tile(i32, [len(entries)])
-        owner.attributes[attribute] = DenseIntOrFPElementsAttr.from_list(type, list(entries))
-    return input
+    carrier = _carrier(ctx, input.handle)
+    if carrier is None:
+        return input
+    carrier.attributes[attribute] = DenseIntOrFPElementsAttr.from_list(tile(i32, [len(entries)]), list(entries))
+    return Tensor(carrier.results[0], input.type)
+
+
+def _carrier(ctx: Context, value: SSAValue) -> Operation | None:
+    """The op whose attribute says something of a value wherever that op is run, or None."""
+    op = value.owner
+    if not isinstance(op, Operation) or op.regions or len(op.results) != 1:
+        return None
+    if op.parent is ctx.builder.insertion_point.block:
+        return op
+    return ctx.builder.insert(op.clone()) if is_pure(op) and not isinstance(op, DotOp) else None
 
 
 def assume(ctx: Context, cond: Value) -> None:
