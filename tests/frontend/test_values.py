@@ -11,7 +11,7 @@ import deuteron.language as tl
 from deuteron import aggregate
 from deuteron.frontend import lower_function
 from deuteron.language.function import Function as jit
-from deuteron.language.function import constexpr_function
+from deuteron.language.source_functions import constexpr_function
 from deuteron.options import Target
 
 ANNOTATED: tl.constexpr = 16

@@ -13,7 +13,10 @@ from deuteron.errors import Location, UsageError
 from deuteron.language.function import Function
 from deuteron.language.source import read_source
 
-HEADER = "import deuteron.language as tl; from deuteron.language.function import *\njit = Function\n"
+HEADER = (
+    "import deuteron.language as tl; from deuteron.language.function import *\n"
+    "from deuteron.language.source_functions import *\njit = Function\n"
+)
 
 
 @pytest.fixture
@@ -111,6 +114,14 @@ def test_key_changes_with_a_compile_time_function(key):
 def test_key_changes_with_what_a_function_in_a_constexpr_uses(key):
     text = "W = {}\n@tl.constexpr\ndef f(n): return n + W if n else f(1)\n@jit\ndef kernel(x): return f(x)\n"
     assert key(text.format(1)) != key(text.format(2))
+
+
+def test_key_changes_with_what_a_compile_time_function_calls(key):
+    text = "def g(x): return x + {}\ndef h(x): return g(x)\n@constexpr_function\ndef f(x): return h(x)\n"
+    kernel = "@jit\ndef kernel(x): return f(x)\n"
+    assert key(text.format(1) + kernel) != key(text.format(2) + kernel)
+    text = "g = lambda x: x + {}\n@constexpr_function\ndef f(x): return g(x)\n"
+    assert key(text.format(1) + kernel) != key(text.format(2) + kernel)
 
 
 def test_key_changes_with_a_marked_function_of_python(key):

@@ -101,6 +101,30 @@ def sum_dtype(dtype):
     return tl.int64 if dtype.is_int() else dtype
 
 
+WEIGHT = 3
+
+
+def weighted(count):
+    return count.value * WEIGHT  # a constexpr, as Triton gives it
+
+
+def one_more(count):
+    return weighted(count) + 1
+
+
+@triton.jit
+def given_functions_kernel(x_ptr, out_ptr, FUNCTION: tl.constexpr, OTHERS: tl.constexpr, BLOCK: tl.constexpr):
+    offsets = tl.arange(0, BLOCK)
+    tl.static_assert(one_more == FUNCTION)
+    tl.store(out_ptr + offsets, tl.load(x_ptr + offsets) * FUNCTION(BLOCK) + OTHERS["scale"][0](2))
+
+
+def test_functions_of_python_as_constexpr_arguments_run_at_compile_time(draw, poisoned, check):
+    x, out = draw("int32", 32, -99, 99), poisoned("int32", 32)
+    given_functions_kernel[(1,)](x, out, one_more, {"scale": (weighted,)}, BLOCK=32)
+    check(out, x * 97 + 6)
+
+
 @triton.jit
 def function_in_a_constexpr_kernel(x_ptr, out_ptr, BLOCK: tl.constexpr):
     accumulator: tl.constexpr = sum_dtype(x_ptr.dtype.element_ty)

@@ -27,6 +27,16 @@ def test_reinterpret_changes_the_type_and_keeps_the_address():
     assert (wrapped.shape, wrapped.stride(), wrapped.stride(0), wrapped.element_size()) == ((4, 6), (6, 1), 6, 1)
 
 
+def test_other_data_of_a_reinterpreted_array():
+    x = np.zeros((4, 6), np.int8)
+    wrapped = reinterpret(x, tl.float8e5)
+    assert wrapped.data is x
+    wrapped.data = wrapped.data[1:, :3]
+    assert (wrapped.shape, wrapped.stride(), wrapped.data_ptr()) == ((3, 3), (6, 1), x.ctypes.data + 6)
+    with pytest.raises(UsageError, match="the data is an array of int8, taken for fp8e5, got array"):
+        wrapped.data = x.astype(np.int16)
+
+
 def test_reinterpret_to_its_own_type_gives_the_array_back():
     x = np.zeros(4, np.int8)
     assert reinterpret(x, tl.int8) is x

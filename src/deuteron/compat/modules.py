@@ -25,7 +25,19 @@ from deuteron.compat.cache_files import CACHE_NAMES, triton_key
 from deuteron.compat.nested import NESTED_NAMES
 from deuteron.compat.toolkit import DISASSEMBLY_NAMES, libcuda_dirs
 from deuteron.knobs.hooks import LazyDict
-from deuteron.language import constant, extra, function, math, random, reductions, sorting, standard, target_info, types
+from deuteron.language import (
+    constant,
+    extra,
+    function,
+    math,
+    random,
+    reductions,
+    sorting,
+    source_functions,
+    standard,
+    target_info,
+    types,
+)
 from deuteron.options import CPUOptions, CUDAOptions, Target
 from deuteron.runtime import async_compile, autotuner, jit
 from deuteron.runtime import driver as active_driver
@@ -95,17 +107,17 @@ def _core() -> dict[str, Any]:
     """What Triton's core module has besides the public names."""
     return {
         "_aggregate": deuteron.aggregate,
-        "builtin": function.constexpr_function,  # the user's own: Python that is called with values of the kernel
+        "builtin": source_functions.constexpr_function,  # the user's own: Python, called with values of the kernel
         "must_use_result": deuteron.must_use_result,
-        "get_int_dtype": function.constexpr_function(types.get_int_dtype),
+        "get_int_dtype": source_functions.constexpr_function(types.get_int_dtype),
         "constexpr_type": types.constexpr_type,
-        "constexpr_function": function.constexpr_function,
+        "constexpr_function": source_functions.constexpr_function,
         "_unwrap_if_constexpr": unwrap_if_constexpr,
         "_constexpr_to_value": unwrap_if_constexpr,
     }
 
 
-@function.constexpr_function
+@source_functions.constexpr_function
 def unwrap_if_constexpr(value: Any) -> Any:
     """What a constexpr holds; anything else as it is."""
     return constant.unwrap(value)
@@ -129,12 +141,12 @@ def _runtime() -> dict[str, Mapping[str, Any]]:
         "TensorWrapper": runtime.TensorWrapper,
         "reinterpret": runtime.reinterpret,
         "jit": jit.jit,
-        "constexpr_function": function.constexpr_function,
+        "constexpr_function": source_functions.constexpr_function,
         "must_use_result": function.must_use_result,
         "JITCallable": function.Function,
         "KernelParam": function.Parameter,
         **ARGUMENT_TYPE_NAMES,
-        "ConstexprFunction": function.CompileTimeFunction,
+        "ConstexprFunction": source_functions.CompileTimeFunction,
         "driver": active_driver,
         "knobs": knobs,
         "get_device_key": lambda: active_driver.active.get_current_device(),

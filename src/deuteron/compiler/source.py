@@ -18,10 +18,11 @@ from typing import Any
 from deuteron.backend.metadata import Param, make_params
 from deuteron.errors import UsageError
 from deuteron.language.constant import rebuild
-from deuteron.language.function import Function, is_kernel_class
+from deuteron.language.function import Function
 from deuteron.language.modules import name_of
 from deuteron.language.references import stable_repr
 from deuteron.language.signature import leaves, part_names
+from deuteron.language.source_functions import PlainFunction, functions_in, is_kernel_class
 from deuteron.options import Target
 
 
@@ -95,7 +96,7 @@ class ASTSource:
 
     def fingerprint(self) -> str:
         """What the compiled kernel depends on, as text: equal for equal kernels in any process."""
-        constexprs = {name: stable_repr(value) for name, value in self.constexprs.items()}
+        constexprs = {name: _text(value) for name, value in self.constexprs.items()}
         signature = {name: type_key(type) for name, type in self.signature.items()}
         own_name = () if self.name == self.fn.__name__ else (self.name,)
         return repr((*own_name, self.fn.cache_key, signature, sorted(constexprs.items()), sorted(self.attrs.items())))
@@ -152,6 +153,12 @@ def type_key(type: Any) -> str:
     methods = kind.class_key() if is_kernel_class(kind) else ""
     fields = getattr(type, "_fields", ())
     return repr((name_of(kind.__module__), kind.__qualname__, fields, methods, [type_key(item) for item in type]))
+
+
+def _text(value: Any) -> str:
+    """A constexpr, with what the functions of Python in it use."""
+    keys = (function.cache_key for function in functions_in(value) if isinstance(function, PlainFunction))
+    return " ".join((stable_repr(value), *keys))
 
 
 def _param_name(fn: Function, key: Any, signature: Mapping[str, Any]) -> str:

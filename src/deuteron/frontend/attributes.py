@@ -30,7 +30,8 @@ from deuteron.frontend.semantics import (
 from deuteron.frontend.values import RUNTIME, BlockPointer, Descriptor, Tensor, Value, describe
 from deuteron.language.aggregate import Aggregate
 from deuteron.language.constant import unwrap
-from deuteron.language.function import CompileTimeFunction, Function, is_kernel_class, source_function
+from deuteron.language.function import Function
+from deuteron.language.source_functions import CompileTimeFunction, is_kernel_class, source_function
 from deuteron.language.types import constexpr_type, tuple_type
 
 _ABSENT: Any = object()

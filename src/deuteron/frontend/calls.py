@@ -30,7 +30,9 @@ from deuteron.frontend.values import RUNTIME, BlockPointer, Descriptor, Tensor, 
 from deuteron.language.aggregate import Aggregate
 from deuteron.language.builtin import Builtin
 from deuteron.language.constant import constexpr
-from deuteron.language.function import CompileTimeFunction, Function
+from deuteron.language.function import Function
+from deuteron.language.source_functions import CompileTimeFunction, PlainFunction
+from deuteron.language.types import dtype
 
 _PYTHON_BUILTINS = (
     abs, all, any, bool, chr, divmod, enumerate, float, getattr, hasattr, int, len, list, ord, pow, range,
@@ -150,14 +152,16 @@ def _call_python(ctx: Context, callee: Any, args: Sequence[Value], kwargs: Mappi
         return call_at_compile_time(ctx, callee, args, kwargs)
     if getattr(callee, "__triton_builtin__", False):
         return _call_marked(ctx, callee, args, kwargs)
+    if isinstance(callee, PlainFunction):
+        return _call_plain(ctx, callee, args, kwargs)
+    if isinstance(callee, FunctionType) and isinstance(ctx.given.get(callee), PlainFunction):
+        return _call_plain(ctx, ctx.given[callee], args, kwargs)
     if isinstance(callee, Builtin):
         raise ctx.error(f"tl.{callee.__name__} is not supported yet.")
     if not callable(callee):
         raise ctx.error(f"{describe(callee)} cannot be called.")
     if not _runs_at_compile_time(callee):
-        is_user_function = isinstance(callee, FunctionType)
-        way_out = " Decorate it with @jit to call it in a kernel." if is_user_function else for_function(callee)
-        raise ctx.error(f"{name_of(callee)} is a function of Python.{way_out}")
+        raise ctx.error(f"{name_of(callee)} is a function of Python.{_way_out(callee)}")
     if not is_runtime((*args, *kwargs.values())):
         return call_at_compile_time(ctx, callee, args, kwargs)
     return _call_with_runtime(ctx, callee, args, kwargs)
@@ -169,8 +173,27 @@ def _call_marked(ctx: Context, callee: Callable[..., Any], args: Sequence[Value]
     return call_at_compile_time(ctx, callee, [_as_constexpr(value) for value in args], given)
 
 
+def _call_plain(ctx: Context, callee: PlainFunction, args: Sequence[Value], kwargs: Mapping[str, Value]) -> Value:
+    if not is_runtime((*args, *kwargs.values())):
+        return _call_marked(ctx, callee, args, kwargs)
+    shown = ", ".join(describe(value) for value in (*args, *kwargs.values()))
+    raise ctx.error(
+        f"{name_of(callee)} is a function of Python, which takes what is known when the kernel is compiled, got "
+        f"({shown}). Decorate it with @jit to call it in a kernel."
+    )
+
+
+def _way_out(callee: Any) -> str:
+    if not isinstance(callee, FunctionType):
+        return for_function(callee)
+    if callee.__name__ == "<lambda>":
+        return " Define it with `def`, whose source is known."
+    return " Decorate it with @jit to call it in a kernel."
+
+
 def _as_constexpr(value: Value) -> Value | constexpr:
-    return value if is_runtime(value) else constexpr(value)
+    """As Triton has it: a dtype is known by itself."""
+    return value if is_runtime(value) or isinstance(value, dtype) else constexpr(value)
 
 
 def _call_with_runtime(ctx: Context, callee: Any, args: Sequence[Value], kwargs: Mapping[str, Value]) -> Value:

@@ -16,6 +16,7 @@ import ast
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
 from xdsl.dialects.builtin import LocationAttr
@@ -28,6 +29,7 @@ from deuteron.frontend.values import Value, is_runtime, is_same
 from deuteron.ir.builder import Builder
 from deuteron.ir.location import to_attribute
 from deuteron.language.function import Function
+from deuteron.language.source_functions import SourceFunction
 from deuteron.options import Target
 
 
@@ -72,6 +74,7 @@ class Asked:
 
 
 PLAIN = Asked()
+NOTHING_GIVEN: Mapping[Callable[..., Any], SourceFunction] = MappingProxyType({})
 
 
 class Context:
@@ -84,9 +87,13 @@ class Context:
         frame: Frame,
         target: Target | None = None,
         asked: Asked = PLAIN,
+        given: Mapping[Callable[..., Any], SourceFunction] = NOTHING_GIVEN,
     ):
-        """`target` is what the kernel is compiled for, for kernels that ask; None in the interpreter."""
+        """`target` is what the kernel is compiled for, for kernels that ask; None in the interpreter. `given` has the
+        functions that it is given as arguments.
+        """
         self.target = target
+        self.given = given
         self.asked = asked
         self.builder = builder
         self.syntax = syntax

@@ -43,6 +43,7 @@ from deuteron.ir.types import i32
 from deuteron.language.constant import constexpr, rebuild, unwrap
 from deuteron.language.function import Function, Parameter, variadic_kernel
 from deuteron.language.signature import KernelArgument, descriptor_arguments, leaves, parse_type, part_names
+from deuteron.language.source_functions import functions_in
 from deuteron.language.types import dtype, int64, tensor_descriptor_type
 from deuteron.options import Target
 
@@ -104,7 +105,8 @@ def lower_function(
     func = FuncOp(name or fn.__name__, input_types, (), [_arg_attrs(argument, attrs or {}) for argument in arguments])
     func.location = location
     frame = Frame(Scope(fn, dict(constants)), fn.tree)
-    ctx = Context(Builder.at_end(func.body.block, func.location), SYNTAX, frame, target, asked)
+    given = {function.fn: function for value in constexprs.values() for function in functions_in(value)}
+    ctx = Context(Builder.at_end(func.body.block, func.location), SYNTAX, frame, target, asked, given)
     _compile_body(ctx, fn, func.body.block, types)
     module = ModuleOp([func])
     module.location = location

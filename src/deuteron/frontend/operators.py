@@ -22,7 +22,7 @@ from deuteron.frontend.context import Context
 from deuteron.frontend.rules import call_at_compile_time
 from deuteron.frontend.values import BlockPointer, Tensor, Value, describe, is_number, is_runtime
 from deuteron.language.aggregate import Aggregate
-from deuteron.language.function import CompileTimeFunction, SourceFunction
+from deuteron.language.source_functions import CompileTimeFunction, SourceFunction
 
 BINARY: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
     ast.Add: operator.add,

@@ -18,7 +18,8 @@ from typing import TYPE_CHECKING, Any
 from deuteron.frontend.advice import for_name
 from deuteron.frontend.values import Value, describe
 from deuteron.language.constant import constexpr, unwrap
-from deuteron.language.function import Function, source_function
+from deuteron.language.function import Function
+from deuteron.language.source_functions import source_function
 from deuteron.language.types import dtype
 
 if TYPE_CHECKING:

@@ -28,9 +28,10 @@ from typing import Any
 from deuteron.errors import UsageError, suggest
 from deuteron.language.builtin import Builtin
 from deuteron.language.constant import constexpr, unwrap
-from deuteron.language.function import CompileTimeFunction, Function, KernelClass, annotation_text
+from deuteron.language.function import Function, annotation_text
 from deuteron.language.modules import name_of
 from deuteron.language.references import stable_repr
+from deuteron.language.source_functions import CompileTimeFunction, KernelClass
 
 _OF_PYTHON = frozenset(
     (*vars(type("", (), {})), "__annotations__", "__annotate__", "__annotate_func__", "__qualname__")

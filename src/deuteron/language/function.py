@@ -1,40 +1,27 @@
-"""A function written in the tile language: its source, parameters, what it refers to, its cache key.
+"""A function written in the tile language: its parameters, and what names mean in it.
 
     @deuteron.jit
     def add(x_ptr, n, BLOCK: tl.constexpr): ...
 
     add.params[2]      Parameter("BLOCK", is_constexpr=True)
-    add.cache_key      "5d41..."   changes with its source and with that of every function it calls
 
-Nothing is read or parsed before it is asked for. `runtime.jit.JITFunction` adds launching.
+Its source and cache key: `source_functions`. `runtime.jit.JITFunction` adds launching.
 """
 
 from __future__ import annotations
 
 import ast
 import builtins
-import hashlib
 import inspect
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property, partial, update_wrapper
-from types import FunctionType, MethodType
+from functools import partial, update_wrapper
 from typing import Any, NamedTuple
 
 from deuteron.errors import Location, UsageError
-from deuteron.language.constant import constexpr, unwrap
-from deuteron.language.modules import name_of
-from deuteron.language.references import (
-    Reference,
-    find_references,
-    is_value,
-    names_in,
-    namespace_of,
-    stable_repr,
-    watched,
-)
-from deuteron.language.source import FunctionSource, read_source
+from deuteron.language.references import namespace_of
+from deuteron.language.source_functions import SourceFunction
 
 _MISSING = object()
 
@@ -71,129 +58,6 @@ class Specialization(NamedTuple):
 
     constants: dict[str, Any]
     signature: dict[str, Any]
-
-
-class SourceFunction:
-    """A function with a source, of which what it refers to and a key are known."""
-
-    fn: Callable[..., Any]
-    num_updates = 0  # how often the source of some function was replaced
-
-    @cached_property
-    def source(self) -> FunctionSource:
-        """Read when first asked for; raises UsageError where there is no source text."""
-        return read_source(self.fn)
-
-    @property
-    def tree(self) -> ast.FunctionDef:
-        return self.source.tree
-
-    @property
-    def references(self) -> tuple[Reference, ...]:
-        """What the names and the dotted names in the source mean outside of it now, sorted by name."""
-        if self.fn is None:
-            raise UsageError(f"'{self.__name__}' was pickled without its Python function: it cannot be compiled again")
-        return tuple(find_references(self.fn, self._names_outside))
-
-    @cached_property
-    def _names_outside(self) -> tuple[ast.expr, ...]:
-        return names_in(self.fn, self.tree.body)
-
-    @property
-    def cache_key(self) -> str:
-        """SHA-256 of this source and of all that it uses now: functions, however deep, and values of globals."""
-        digest = hashlib.sha256()
-        for fn in _with_dependencies(self):
-            digest.update(f"{_place(fn)}\n{fn.source.definition}".encode())
-            for name, value, *_ in fn.references:
-                function = source_function(value)
-                if function is not None:
-                    digest.update(f"{name} = {_place(function)}\n".encode())
-                elif is_kernel_class(value):
-                    digest.update(f"{name} = {value.text()}\n".encode())
-                elif is_value(value):
-                    digest.update(f"{name} = {stable_repr(value)}\n".encode())
-        return digest.hexdigest()
-
-    @property
-    def src(self) -> str:
-        """The text of the function from its `def`, without indentation."""
-        return self.source.definition
-
-    @property
-    def raw_src(self) -> list[str]:
-        """The lines of the function in its file, with its decorators."""
-        return list(self.source.lines)
-
-    @property
-    def starting_line_number(self) -> int:
-        return self.source.first_line
-
-    def _unsafe_update_src(self, new_src: str) -> None:
-        """Take another text for the source; kernels that use it are compiled anew when they are launched next."""
-        self.__dict__["source"] = self.source.with_definition(new_src)
-        self.__dict__.pop("_names_outside", None)
-        SourceFunction.num_updates += 1
-
-    @property
-    def __globals__(self) -> dict[str, Any] | None:
-        """The namespace of the module that it is defined in; None, as `fn` is, while torch sends it to a process."""
-        return self.fn.__globals__ if self.fn is not None else None
-
-    @__globals__.setter
-    def __globals__(self, value: None) -> None:
-        if value is not None and value is not self.fn.__globals__:
-            raise UsageError(f"'{self.__name__}' is of the module that defines it: give it another function as `fn`")
-
-    @property
-    def hash(self) -> str:
-        """The cache key. Triton keeps it, so that programs set it to None to have it computed again, as it is here."""
-        return self.cache_key
-
-    @hash.setter
-    def hash(self, value: None) -> None:
-        if value is not None:
-            raise UsageError(f"the hash of '{self.__name__}' is computed: it can be set to None only, got {value!r}")
-
-    @property
-    def used_global_vals(self) -> dict[tuple[str, int], tuple[Any, Any]] | None:
-        """The variables that the function, with all that it calls, uses: by name and namespace, value and namespace."""
-        if self.fn is None:
-            return None
-        found = {(reference.name, reference.place[0]): reference for reference in self.watched()}
-        values = {key: reference for key, reference in found.items() if not isinstance(reference.value, SourceFunction)}
-        return {key: (reference.value, reference.namespace) for key, reference in values.items()}
-
-    @used_global_vals.setter
-    def used_global_vals(self, value: dict | None) -> None:
-        if value and value != self.used_global_vals:
-            raise UsageError(f"the variables that '{self.__name__}' uses are found in its source")
-
-    def watched(self) -> tuple[Reference, ...]:
-        """What must not change once this function, with all that it uses, is compiled."""
-        return tuple(reference for fn in _with_dependencies(self) for reference in watched(fn.references))
-
-
-class KernelClass:
-    """A class whose methods kernels call."""
-
-    __slots__ = ()
-
-    @classmethod
-    def functions(cls) -> Iterator[SourceFunction]:
-        """The methods that are compiled, or called while compiling."""
-        raise NotImplementedError
-
-    @classmethod
-    def text(cls) -> str:
-        """What a compiled kernel depends on besides these."""
-        raise NotImplementedError
-
-    @classmethod
-    def class_key(cls) -> str:
-        """Equal for classes that mean the same to a kernel, in any process."""
-        keys = [cls.text(), *(function.cache_key for function in cls.functions())]
-        return hashlib.sha256("\n".join(keys).encode()).hexdigest()
 
 
 class Function(SourceFunction):
@@ -273,40 +137,6 @@ class Function(SourceFunction):
         return namespace_of(self.fn, name) is vars(builtins) and hasattr(builtins, name)
 
 
-class CompileTimeFunction(SourceFunction):
-    """A function of Python that kernels may call while they are compiled (Triton's `@constexpr_function`).
-
-    It is given what constexprs hold; of a run-time value it may read the type and the shape.
-    """
-
-    def __init__(self, fn: Callable[..., Any]):
-        self.fn = fn
-        update_wrapper(self, fn)
-
-    def __get__(self, instance: Any, owner: type) -> CompileTimeFunction | MethodType:
-        return self if instance is None else MethodType(self, instance)
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        return self.fn(*unwrap(args), **{name: unwrap(value) for name, value in kwargs.items()})
-
-    def _unsafe_update_src(self, new_src: str) -> None:
-        """Take another text for the source, in the same module; kernels that use it are compiled anew."""
-        super()._unsafe_update_src(new_src)
-        scope = {**self.fn.__globals__, **inspect.getclosurevars(self.fn).nonlocals}
-        exec(compile("\n" * (self.source.first_line - 1) + new_src, self.source.file, "exec"), scope)
-        self.fn = FunctionType(scope[self.__name__].__code__, scope, self.__name__, self.fn.__defaults__)
-
-
-constexpr_function = CompileTimeFunction
-
-
-def source_function(value: Any) -> SourceFunction | None:
-    """The function whose source a kernel depends on that uses a value: a `def` in a `tl.constexpr` is called now."""
-    if isinstance(value, constexpr) and isinstance(value.value, FunctionType) and value.value.__name__ != "<lambda>":
-        return CompileTimeFunction(value.value)
-    return value if isinstance(value, SourceFunction) else None
-
-
 def must_use_result(function: Any, reason: str | bool = True) -> Any:
     """Decorator of a function of the language: a kernel that drops its result is refused, with the reason if given.
 
@@ -369,36 +199,3 @@ def _told(fn: Any) -> str:
         kind = type(fn).__name__
         return f"what {kind} made of '{inner.__name__}'. Put @jit last, next to the function."
     return repr(fn)
-
-
-def _place(fn: SourceFunction) -> str:
-    return f"{name_of(fn.fn.__module__)}.{fn.__qualname__}:{fn.source.definition_line}:{fn.tree.col_offset}"
-
-
-def _with_dependencies(fn: SourceFunction) -> list[SourceFunction]:
-    """A function and all functions that it refers to, however deep, in an order that depends on names only."""
-    found: dict[int, SourceFunction] = {}
-
-    def visit(function: SourceFunction) -> None:
-        if id(function.fn) not in found:
-            found[id(function.fn)] = function
-            for callee in _called_functions(function):
-                visit(callee)
-
-    visit(fn)
-    others = [function for function in found.values() if function is not fn]
-    return [fn, *sorted(others, key=lambda function: (name_of(function.__module__), function.__qualname__))]
-
-
-def is_kernel_class(value: Any) -> bool:
-    """Whether it is a class whose methods kernels call."""
-    return isinstance(value, type) and issubclass(value, KernelClass)
-
-
-def _called_functions(fn: SourceFunction) -> Iterator[SourceFunction]:
-    for reference in fn.references:
-        function = source_function(reference.value)
-        if function is not None:
-            yield function
-        elif is_kernel_class(reference.value):
-            yield from reference.value.functions()

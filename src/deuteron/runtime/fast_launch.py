@@ -45,8 +45,9 @@ from deuteron.backend.native_launch import MISSING, NativeLaunch
 from deuteron.backend.spans import view_of
 from deuteron.compiler import CompiledKernel
 from deuteron.errors import InternalError
-from deuteron.language.function import Parameter, SourceFunction
+from deuteron.language.function import Parameter
 from deuteron.language.references import Reference, holder
+from deuteron.language.source_functions import SourceFunction
 from deuteron.once import once
 from deuteron.options import LAUNCH_VARIABLES, environment_entry
 from deuteron.runtime.binding import Binding

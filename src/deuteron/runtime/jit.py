@@ -30,8 +30,9 @@ from deuteron.compiler.job import Job
 from deuteron.compiler.kernel import has_launch_hooks
 from deuteron.errors import DeuteronError, LaunchError, OtherKernel, UsageError, suggest
 from deuteron.language.constant import rebuild
-from deuteron.language.function import Function, SourceFunction, is_kernel_class
+from deuteron.language.function import Function
 from deuteron.language.references import Reference, check_unchanged
+from deuteron.language.source_functions import SourceFunction, functions_in
 from deuteron.once import ForkLock
 from deuteron.options import IGNORED_OPTIONS, REFUSED_OPTIONS, Target, option_names, settings
 from deuteron.runtime.async_compile import active_mode
@@ -361,7 +362,7 @@ class JITFunction(Pickled, Function, KernelInterface):
     @contextmanager
     def _watching(self, bound: Binding) -> Iterator[None]:
         """What is compiled within is launched only while the globals last that it, and functions given to it, use."""
-        functions = [self, *(function for value in bound.values for function in _functions_in(value))]
+        functions = [self, *(function for value in bound.values for function in functions_in(value))]
         found = {reference.place: reference for function in functions for reference in function.watched()}
         yield
         if not found.keys() <= self._watched.keys():
@@ -428,17 +429,6 @@ def _hashable_options(options: dict[str, Any]) -> Iterator[tuple[str, Any]]:
     """The options, those that are ignored as texts: they may be dictionaries."""
     for name, value in options.items():
         yield name, repr(value) if name in IGNORED_OPTIONS else value
-
-
-def _functions_in(value: Any) -> Iterator[SourceFunction]:
-    """The functions that an argument brings: itself, those in a tuple, the methods of an aggregate."""
-    if isinstance(value, SourceFunction):
-        yield value
-    elif isinstance(value, tuple):
-        for item in value:
-            yield from _functions_in(item)
-        if is_kernel_class(type(value)):
-            yield from type(value).functions()
 
 
 def _mocked(value: Any) -> Any:

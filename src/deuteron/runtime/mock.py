@@ -59,17 +59,31 @@ class MockTensor:
 
 
 class TensorWrapper:
-    """An array whose elements a kernel takes for `dtype`; `base` is the array."""
+    """An array whose elements a kernel takes for `dtype`; `base` is the array. To set `data`, as of one of torch's
+    tensors, is to take another array of its type, such as a view of it.
+    """
 
     def __init__(self, base: Any, dtype: Any):
         self.base = base
         self.dtype = dtype
-        self.shape = base.shape
         self.device = getattr(base, "device", None)
-        self._address_of = array_specialiser(type(base))
+
+    @property
+    def shape(self) -> Any:
+        return self.base.shape
+
+    @property
+    def data(self) -> Any:
+        return self.base.data if hasattr(self.base, "data_ptr") else self.base
+
+    @data.setter
+    def data(self, value: Any) -> None:
+        if array_specialiser(type(value)) is None or value.dtype != self.base.dtype:
+            raise UsageError(f"the data is an array of {self.base.dtype}, taken for {self.dtype}, got {value!r:.60}")
+        self.base = value
 
     def data_ptr(self) -> int:
-        return self._address_of(self.base)[1]
+        return array_specialiser(type(self.base))(self.base)[1]
 
     def stride(self, *args: Any) -> Any:
         if hasattr(self.base, "stride"):

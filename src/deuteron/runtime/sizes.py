@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from deuteron.language.function import CompileTimeFunction
+from deuteron.language.source_functions import CompileTimeFunction
 
 
 @CompileTimeFunction

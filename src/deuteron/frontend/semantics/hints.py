@@ -3,8 +3,8 @@
     tl.multiple_of(x, 16)       tt.divisibility = dense<16> : tensor<1xi32> on the op that x comes from
 
 A promise in a branch or a loop holds there only: a value from outside is computed once more there, which then has the
-attribute. One that is loaded outside keeps what is known of it otherwise, as does a value that no op makes (an argument), and
-what comes out of a loop, a branch, or an op with several results.
+attribute. One that is loaded outside keeps what is known of it otherwise, as does a value that no op makes (an
+argument), and what comes out of a loop, a branch, or an op with several results.
 """
 
 from __future__ import annotations

@@ -1,0 +1,270 @@
+"""Functions of which the source is known: what they refer to, however deep, and a key that changes with all of it.
+
+    @deuteron.jit
+    def add(x_ptr, n, BLOCK: tl.constexpr): ...
+
+    add.cache_key                      "5d41..."   changes with its source and with that of every function it calls
+    plain_function(row_length)         a `def` of Python that a kernel is given, to call it while it is compiled
+
+Nothing is read or parsed before it is asked for.
+"""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import inspect
+import os
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
+from functools import cached_property, update_wrapper
+from types import FunctionType, MethodType
+from typing import Any
+
+from deuteron.errors import UsageError
+from deuteron.language.constant import constexpr, unwrap
+from deuteron.language.modules import name_of
+from deuteron.language.references import Reference, find_references, is_value, names_in, stable_repr, watched
+from deuteron.language.source import FunctionSource, read_source
+
+
+class SourceFunction:
+    """A function with a source, of which what it refers to and a key are known."""
+
+    fn: Callable[..., Any]
+    num_updates = 0  # how often the source of some function was replaced
+
+    @cached_property
+    def source(self) -> FunctionSource:
+        """Read when first asked for; raises UsageError where there is no source text."""
+        return read_source(self.fn)
+
+    @property
+    def tree(self) -> ast.FunctionDef:
+        return self.source.tree
+
+    @property
+    def references(self) -> tuple[Reference, ...]:
+        """What the names and the dotted names in the source mean outside of it now, sorted by name."""
+        if self.fn is None:
+            raise UsageError(f"'{self.__name__}' was pickled without its Python function: it cannot be compiled again")
+        return tuple(find_references(self.fn, self._names_outside))
+
+    @cached_property
+    def _names_outside(self) -> tuple[ast.expr, ...]:
+        return names_in(self.fn, self.tree.body)
+
+    @property
+    def cache_key(self) -> str:
+        """SHA-256 of this source and of all that it uses now: functions, however deep, and values of globals."""
+        digest = hashlib.sha256()
+        for fn in _with_dependencies(self):
+            digest.update(f"{_place(fn)}\n{fn.source.definition}".encode())
+            for name, value, *_ in fn.references:
+                function = _callee(fn, value)
+                if function is not None:
+                    digest.update(f"{name} = {_place(function)}\n".encode())
+                elif is_kernel_class(value):
+                    digest.update(f"{name} = {value.text()}\n".encode())
+                elif is_value(value) or (isinstance(fn, CompileTimeFunction) and isinstance(value, FunctionType)):
+                    digest.update(f"{name} = {stable_repr(value)}\n".encode())
+        return digest.hexdigest()
+
+    @property
+    def src(self) -> str:
+        """The text of the function from its `def`, without indentation."""
+        return self.source.definition
+
+    @property
+    def raw_src(self) -> list[str]:
+        """The lines of the function in its file, with its decorators."""
+        return list(self.source.lines)
+
+    @property
+    def starting_line_number(self) -> int:
+        return self.source.first_line
+
+    def _unsafe_update_src(self, new_src: str) -> None:
+        """Take another text for the source; kernels that use it are compiled anew when they are launched next."""
+        self.__dict__["source"] = self.source.with_definition(new_src)
+        self.__dict__.pop("_names_outside", None)
+        SourceFunction.num_updates += 1
+
+    @property
+    def __globals__(self) -> dict[str, Any] | None:
+        """The namespace of the module that it is defined in; None, as `fn` is, while torch sends it to a process."""
+        return self.fn.__globals__ if self.fn is not None else None
+
+    @__globals__.setter
+    def __globals__(self, value: None) -> None:
+        if value is not None and value is not self.fn.__globals__:
+            raise UsageError(f"'{self.__name__}' is of the module that defines it: give it another function as `fn`")
+
+    @property
+    def hash(self) -> str:
+        """The cache key. Triton keeps it, so that programs set it to None to have it computed again, as it is here."""
+        return self.cache_key
+
+    @hash.setter
+    def hash(self, value: None) -> None:
+        if value is not None:
+            raise UsageError(f"the hash of '{self.__name__}' is computed: it can be set to None only, got {value!r}")
+
+    @property
+    def used_global_vals(self) -> dict[tuple[str, int], tuple[Any, Any]] | None:
+        """The variables that the function, with all that it calls, uses: by name and namespace, value and namespace."""
+        if self.fn is None:
+            return None
+        found = {(reference.name, reference.place[0]): reference for reference in self.watched()}
+        values = {key: reference for key, reference in found.items() if not isinstance(reference.value, SourceFunction)}
+        return {key: (reference.value, reference.namespace) for key, reference in values.items()}
+
+    @used_global_vals.setter
+    def used_global_vals(self, value: dict | None) -> None:
+        if value and value != self.used_global_vals:
+            raise UsageError(f"the variables that '{self.__name__}' uses are found in its source")
+
+    def watched(self) -> tuple[Reference, ...]:
+        """What must not change once this function, with all that it uses, is compiled."""
+        return tuple(reference for fn in _with_dependencies(self) for reference in watched(fn.references))
+
+
+class KernelClass:
+    """A class whose methods kernels call."""
+
+    __slots__ = ()
+
+    @classmethod
+    def functions(cls) -> Iterator[SourceFunction]:
+        """The methods that are compiled, or called while compiling."""
+        raise NotImplementedError
+
+    @classmethod
+    def text(cls) -> str:
+        """What a compiled kernel depends on besides these."""
+        raise NotImplementedError
+
+    @classmethod
+    def class_key(cls) -> str:
+        """Equal for classes that mean the same to a kernel, in any process."""
+        keys = [cls.text(), *(function.cache_key for function in cls.functions())]
+        return hashlib.sha256("\n".join(keys).encode()).hexdigest()
+
+
+class CompileTimeFunction(SourceFunction):
+    """A function of Python that kernels may call while they are compiled (Triton's `@constexpr_function`).
+
+    It is given what constexprs hold; of a run-time value it may read the type and the shape.
+    """
+
+    def __init__(self, fn: Callable[..., Any]):
+        self.fn = fn
+        update_wrapper(self, fn)
+
+    def __get__(self, instance: Any, owner: type) -> CompileTimeFunction | MethodType:
+        return self if instance is None else MethodType(self, instance)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self.fn(*unwrap(args), **{name: unwrap(value) for name, value in kwargs.items()})
+
+    def _unsafe_update_src(self, new_src: str) -> None:
+        """Take another text for the source, in the same module; kernels that use it are compiled anew."""
+        super()._unsafe_update_src(new_src)
+        scope = {**self.fn.__globals__, **inspect.getclosurevars(self.fn).nonlocals}
+        exec(compile("\n" * (self.source.first_line - 1) + new_src, self.source.file, "exec"), scope)
+        self.fn = FunctionType(scope[self.__name__].__code__, scope, self.__name__, self.fn.__defaults__)
+
+
+constexpr_function = CompileTimeFunction
+
+
+class PlainFunction(CompileTimeFunction):
+    """A `def` without a decorator that a kernel is given as a constexpr: called as Triton does it, with constexprs."""
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self.fn(*args, **kwargs)
+
+
+def plain_function(value: Any) -> PlainFunction | None:
+    """None for what is no `def`, or one whose source is not known, so that its changes would not be seen."""
+    if not isinstance(value, FunctionType) or value.__name__ == "<lambda>":
+        return None
+    function = PlainFunction(value)
+    with suppress(UsageError):
+        return function if function.source else None
+    return None
+
+
+def source_function(value: Any) -> SourceFunction | None:
+    """The function whose source a kernel depends on that uses a value: a `def` in a `tl.constexpr` is called now."""
+    if isinstance(value, constexpr):
+        return plain_function(value.value)
+    return value if isinstance(value, SourceFunction) else None
+
+
+def functions_in(value: Any) -> Iterator[SourceFunction]:
+    """The functions that an argument brings: itself, those that it holds, the methods of an aggregate."""
+    if isinstance(value, SourceFunction):
+        yield value
+    elif isinstance(value, constexpr):
+        yield from functions_in(value.value)
+    elif isinstance(value, tuple | list | Mapping):
+        for item in value.values() if isinstance(value, Mapping) else value:
+            yield from functions_in(item)
+        if is_kernel_class(type(value)):
+            yield from type(value).functions()
+    elif function := plain_function(value):
+        yield function
+
+
+def _callee(fn: SourceFunction, value: Any) -> SourceFunction | None:
+    """The function whose source `fn` depends on: what Python runs calls functions of Python, of which those of its own
+    package, or folder, are looked into.
+    """
+    if isinstance(fn, CompileTimeFunction) and isinstance(value, FunctionType) and _is_near(fn.fn, value):
+        return plain_function(value)
+    return source_function(value)
+
+
+def _is_near(fn: FunctionType, other: FunctionType) -> bool:
+    if _package(fn) == _package(other):
+        return True
+    folder = os.path.dirname(fn.__code__.co_filename)
+    return "site-packages" not in folder and os.path.dirname(other.__code__.co_filename) == folder
+
+
+def _package(fn: FunctionType) -> str:
+    return str(fn.__module__).partition(".")[0]
+
+
+def _place(fn: SourceFunction) -> str:
+    return f"{name_of(fn.fn.__module__)}.{fn.__qualname__}:{fn.source.definition_line}:{fn.tree.col_offset}"
+
+
+def _with_dependencies(fn: SourceFunction) -> list[SourceFunction]:
+    """A function and all functions that it refers to, however deep, in an order that depends on names only."""
+    found: dict[int, SourceFunction] = {}
+
+    def visit(function: SourceFunction) -> None:
+        if id(function.fn) not in found:
+            found[id(function.fn)] = function
+            for callee in _called_functions(function):
+                visit(callee)
+
+    visit(fn)
+    others = [function for function in found.values() if function is not fn]
+    return [fn, *sorted(others, key=lambda function: (name_of(function.__module__), function.__qualname__))]
+
+
+def is_kernel_class(value: Any) -> bool:
+    """Whether it is a class whose methods kernels call."""
+    return isinstance(value, type) and issubclass(value, KernelClass)
+
+
+def _called_functions(fn: SourceFunction) -> Iterator[SourceFunction]:
+    for reference in fn.references:
+        function = _callee(fn, reference.value)
+        if function is not None:
+            yield function
+        elif is_kernel_class(reference.value):
+            yield from reference.value.functions()
