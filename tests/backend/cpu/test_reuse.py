@@ -108,6 +108,32 @@ def test_a_loop_over_tiles(rng):
     np.testing.assert_array_equal(out[:, :96], (a @ b)[:, :96])
 
 
+@deuteron.jit
+def two_products(a, b, c, num_tiles, K1: tl.constexpr, K2: tl.constexpr):
+    """Of rows of `a` with one matrix: the first K1 and the last K2 of each 64 columns, in two sums."""
+    first, last, i = tl.arange(0, K1), 64 - K2 + tl.arange(0, K2), tl.arange(0, 32)
+    for row in range(num_tiles):
+        one, other = tl.zeros((32, 32), tl.float32), tl.zeros((32, 32), tl.float32)
+        for k in range(0, 576, 64):
+            rows = a + (row * 32 + i)[:, None] * 576 + k
+            one = tl.dot(tl.load(rows + first[None, :]), tl.load(b + (k + first)[:, None] * 32 + i[None, :]), one)
+            other = tl.dot(tl.load(rows + last[None, :]), tl.load(b + (k + last)[:, None] * 32 + i[None, :]), other)
+        out = c + (row * 32 + i)[:, None] * 64 + i[None, :]
+        tl.store(out, one)
+        tl.store(out + 32, other)
+
+
+@pytest.mark.parametrize("type", [np.float32, ml_dtypes.bfloat16], ids=["fp32", "bf16"])
+@pytest.mark.parametrize(("k1", "k2"), [(16, 32), (32, 16), (16, 64)])
+def test_products_of_which_different_numbers_of_steps_fit(rng, type, k1, k2):
+    a, b = rng.integers(-4, 5, (96, 576)).astype(type), rng.integers(-4, 5, (576, 32)).astype(type)
+    out = np.zeros((96, 64), np.float32)
+    two_products[(1,)](a, b, out, 3, K1=k1, K2=k2)
+    within = np.arange(576) % 64
+    for part, columns in ((out[:, :32], within < k1), (out[:, 32:], within >= 64 - k2)):
+        np.testing.assert_array_equal(part, a[:, columns].astype(np.float32) @ b[columns].astype(np.float32))
+
+
 def test_arrays_that_overlap(rng):
     """What one tile has stored the next one multiplies, which is of the same columns."""
     a = rng.integers(-1, 2, (64, 256)).astype(np.float32)

@@ -330,6 +330,11 @@ class For:
     time: int = 0
     end: int = 0
 
+    @property
+    def steps(self) -> int:
+        """Of how many iterations products are computed together: as many as all have room for, 1 if there are none."""
+        return min((item.steps for item in self.body.items if isinstance(item, Dot) and item.steps > 1), default=1)
+
 
 @dataclass(eq=False)
 class If:

@@ -64,13 +64,13 @@ def _reuse_of(plan: Plan, loop: For, item: Dot, written: Targets, word: int) -> 
     if item.steps == 1 or item.packed is not None or slot.layout is None or len(list(operand.uses)) != 1:
         return []
     nest = next((nest for nest in loop.body.items if isinstance(nest, Nest) and _root(nest, operand)), None)
-    groups = min(MOST_BYTES // slot.num_bytes, _num_groups(loop.op, item.steps))
+    groups = min(MOST_BYTES // slot.num_bytes, _num_groups(loop.op, loop.steps))
     if nest is None or len(shape_of(operand.type)) != 2 or not groups:
         return []
     key = _Slice(loop.op, written).key(operand)
     if key is None or not _split(plan, loop, nest, operand):
         return []
-    reuse = Reuse(slot, key, item.steps, groups, slot.num_bytes, word)
+    reuse = Reuse(slot, key, loop.steps, groups, slot.num_bytes, word)
     slot.reuse, slot.num_bytes, slot.count = reuse, slot.num_bytes * (groups + 1), slot.count * (groups + 1)
     return [reuse]
 

@@ -67,14 +67,13 @@ def _emit_for(ctx: Context, item: For) -> None:
     bounds = [ctx.scalar(value) for value in (op.lb, op.ub, op.step)]
     starts = [ctx.scalar(value) for value in _scalars(op.iter_args)]
     starts += [const(_total_type(argument), 0) for argument in advancing]
-    steps = min((inner.steps for inner in item.body.items if isinstance(inner, Dot) and inner.steps > 1), default=1)
     reuses = [reuse for inner in item.body.items if isinstance(inner, Nest) and (reuse := reuse_of(inner))]
     limits = [begin_reuse(ctx, reuse) for reuse in reuses]
-    num_counts = (steps > 1) + bool(reuses)
+    num_counts = (item.steps > 1) + bool(reuses)
     starts += [const("i64", 0)] * num_counts
     loop = ctx.emitter.open_loop(*bounds, starts, hint=block.args[0].name_hint or "i")
     carried, outer_step = loop.carried[: len(starts) - num_counts], ctx.step
-    ctx.step = _step(ctx, loop, steps) if steps > 1 else None
+    ctx.step = _step(ctx, loop, item.steps) if item.steps > 1 else None
     ctx.bind_block(block)
     _bind_carried(ctx, block.args, advancing, [loop.index, *carried])
     for reuse, limit in zip(reuses, limits, strict=True):
@@ -86,7 +85,7 @@ def _emit_for(ctx: Context, item: For) -> None:
     following = [ctx.scalar(value) for value in _scalars(block.last_op.operands)]
     following += [_advanced(ctx, argument) for argument in advancing]
     following += [ctx.emitter.innermost().add(loop.carried[-2], const("i64", 1))] if reuses else []
-    following += [_next_step(ctx, ctx.step)] if steps > 1 else []
+    following += [_next_step(ctx, ctx.step)] if item.steps > 1 else []
     results = ctx.emitter.close_loop(loop, following)
     ctx.step = outer_step
     results = results[: len(carried)]
