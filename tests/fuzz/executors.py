@@ -11,7 +11,6 @@ as PTX, which the emulator runs, asynchronous results visible at random moments;
 from __future__ import annotations
 
 import gc
-import os
 import re
 import traceback
 from collections.abc import Callable, Iterator, Sequence
@@ -28,6 +27,7 @@ from tests.fuzz.case import MANTISSA, SIGNATURE, Argument, Case
 from tests.fuzz.checked import difference_of_short, launch_checked
 from tests.fuzz.oracle import expect
 from tests.fuzz.overlapping import difference_of_overlapping
+from tests.processor_time import slowness, used
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ class Outcome:
 
 
 REFUSALS = (CompilationError, UsageError)
-MOST_SECONDS = 5.0  # of a processor, to compile a program for one target
+MOST_SECONDS = 5.0  # of a processor of known speed, to compile a program for one target
 
 
 def signature_of(argument: Argument) -> str:
@@ -116,7 +116,7 @@ def _further(case: Case, source: ASTSource, module: Any, executor: str, runs: in
 def _compared(executor: str, problem: str | None, seconds: float) -> Outcome:
     if problem:
         return Outcome(executor, "wrong", problem)
-    is_slow = seconds > MOST_SECONDS
+    is_slow = seconds > MOST_SECONDS and seconds > MOST_SECONDS * slowness()
     return (
         Outcome(executor, "slow", f"compiled in {seconds:.1f} s of a processor") if is_slow else Outcome(executor, "ok")
     )
@@ -143,7 +143,7 @@ def _lower(source: ASTSource):
 def launch(case: Case, source: ASTSource, executor: str) -> tuple[list[np.ndarray], float]:
     """The arrays after a launch, and the seconds of a processor that compiling took."""
     target, _, asynchronous = executor.partition("/")
-    values, grid, begin = case.values(), (*case.grid, 1, 1)[:3], _seconds()
+    values, grid, begin = case.values(), (*case.grid, 1, 1)[:3], used()
     if executor in ("cpu", "overlapping"):
         run, kernel = _on_cpu, _compiled(case, source, "cpu")
     elif executor == "checked":
@@ -152,7 +152,7 @@ def launch(case: Case, source: ASTSource, executor: str) -> tuple[list[np.ndarra
         run, kernel = _on_gpu, _compiled(case, source, "cuda:90")
     else:
         run, kernel = partial(_on_emulator, asynchronous or "random", case.seed), _emulated(case, source, target)
-    seconds = _seconds() - begin
+    seconds = used() - begin
     run(kernel, grid, values)
     return [value for value in values if isinstance(value, np.ndarray)], seconds
 
@@ -163,11 +163,6 @@ def _checked(case: Case, source: ASTSource) -> CompiledKernel:
 
 def _on_checked(case: Case, kernel: CompiledKernel, grid, values: list[Any]) -> None:
     launch_checked(case, kernel, values)
-
-
-def _seconds() -> float:
-    """Of this process and of those that it ran, such as ptxas."""
-    return sum(os.times()[:4])
 
 
 def _on_cpu(kernel: CompiledKernel, grid, values: list[Any]) -> None:

@@ -17,7 +17,9 @@ pytestmark = pytest.mark.torch
 
 TESTS = Path(__file__).parents[1]
 PATHS = [Path(deuteron.__file__).parents[1], TESTS, TESTS.parent / "packages" / "triton-deuteron"]
-MOST_SECONDS = 1.5  # of a processor, to compile a kernel
+# Of a processor of known speed, to compile a kernel in its fastest configuration: more than twice what the slowest
+# takes, a sort whose network is unrolled (0.94 s).
+MOST_SECONDS = 2.0
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
     load a[...]                  take_apart(points_to(a), points_to(b))
     store b[...]                   True: the load may move over the store, and the function says what that relies on:
-                                   tt.func @k(%a, %b) attributes {tt.apart = [[0, 1, 0]]}
+                                   tt.func @k(%a, %b) attributes {tt.apart = array<i64: 0, 1, 0>}
     the same argument            False
     tt.func {tt.may_alias}       False: it is compiled for arguments that overlap
 
@@ -10,7 +10,8 @@ Arguments may be views of one array. A launch looks at the pairs that its kernel
 compiled with `tt.may_alias` where two of them overlap. So whoever makes use of it asks `take_apart`, or `is_apart`
 of written_arguments.py, last, when nothing else stands against what it does; `can_be_apart` only foretells the answer.
 
-A pair is of arguments that have to be disjoint, or, `or_equal`, that may also begin at the same place.
+A pair is of arguments that have to be disjoint, or, `or_equal`, that may also begin at the same place: three numbers of
+`tt.apart`.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from collections.abc import Iterable
 from itertools import product
 from typing import NamedTuple
 
-from xdsl.dialects.builtin import ArrayAttr, DenseArrayBase, UnitAttr, i64
+from xdsl.dialects.builtin import DenseArrayBase, UnitAttr, i64
 from xdsl.ir import BlockArgument
 
 from deuteron.analysis.points_to import Targets
@@ -56,8 +57,7 @@ def can_be_apart(first: Targets, second: Targets) -> bool:
 
 def pairs_apart(func: FuncOp) -> list[Pair]:
     """What has been relied on so far; of each two arguments once."""
-    noted = func.attributes.get(APART)
-    found = [Pair(a, b, bool(flag)) for a, b, flag in (one.get_values() for one in noted)] if noted else []
+    found = _noted(func)
     strict = {pair[:2] for pair in found if not pair.or_equal}
     return [pair for pair in found if not (pair.or_equal and pair[:2] in strict)]
 
@@ -68,8 +68,16 @@ def mark_may_alias(func: FuncOp) -> None:
 
 
 def _note(func: FuncOp, pairs: Iterable[Pair]) -> None:
-    known = sorted({*pairs_apart(func), *pairs})
-    func.attributes[APART] = ArrayAttr([DenseArrayBase.from_list(i64, [int(word) for word in pair]) for pair in known])
+    noted = _noted(func)
+    known = {*noted, *pairs}
+    if len(known) > len(noted):
+        func.attributes[APART] = DenseArrayBase.from_list(i64, [int(word) for pair in sorted(known) for word in pair])
+
+
+def _noted(func: FuncOp) -> list[Pair]:
+    noted = func.attributes.get(APART)
+    words = noted.get_values() if noted else ()
+    return [Pair(*pair, bool(or_equal)) for *pair, or_equal in zip(words[::3], words[1::3], words[2::3], strict=True)]
 
 
 def _function_of(targets: Targets) -> FuncOp:

@@ -3,7 +3,7 @@
     x = load(a + i)                         EACH   x[i]
     y = x * 2 + load(b + i)                 EACH   an op on each element of it
     m = max(y)                              ALL    of a tile of one dimension: it is known when all of them are
-    store(out + i, exp(y - m))              needs_each(store, load): True
+    store(out + i, exp(y - m))              waits_for_each(load)(store): True
 
 A thread loads its elements one by one, and what they are needed for may be stored while others are still to be loaded.
 Through one array at the same places that is right where each store waits for its own element, or for all. Where
@@ -12,6 +12,7 @@ elements move (transposes, rows that are repeated, reductions of a part) nothing
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from enum import IntEnum
 
 from xdsl.dialects import scf
@@ -30,10 +31,10 @@ class Wait(IntEnum):
     ALL = 2
 
 
-def needs_each(writer: Operation, load: Operation) -> bool:
+def waits_for_each(load: Operation) -> Callable[[Operation], bool]:
     """Whether a writer that comes after a load waits for it, element by element."""
     waits = _Waits(load.results[0])
-    return any(waits.of(operand) for operand in writer.operands)
+    return lambda writer: any(map(waits.of, writer.operands))
 
 
 class _Waits:

@@ -1,8 +1,11 @@
 """Which stores of a function may come before a load, or need not wait for it.
 
-    x = load a[...]                      Writers(func).are_apart(x): the store needs x, and so comes after it, whatever
-    store b[...], x + 1                  overlaps with what. Of the second nobody knows: the kernel relies on
-    store c[...], 1                      a and c being apart (apart.py)
+    if first:
+        x = load a[...]            ProgramOrder(func, writers_in(func)).after(x): those of b and c; .before(x): none
+        store b[...], x + 1        Writers(func).are_apart(x): it needs x, and so comes after it, whatever overlaps with
+    else:                          what
+        store d[...], 1            a program that does this does not load x
+    store c[...], 1                of this nobody knows: the kernel relies on a and c being apart (apart.py)
 
 That the store needs the load helps where all of a tile is there before anything is done with it: copies that are waited
 for. Of what each thread loads for itself `element_order.py` knows more.
@@ -10,15 +13,19 @@ for. Of what each thread loads for itself `element_order.py` knows more.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Sequence
+from itertools import chain
 
 from xdsl.dialects import scf
-from xdsl.ir import BlockArgument, Operation, SSAValue
+from xdsl.ir import Block, BlockArgument, Operation, SSAValue
 
 from deuteron.analysis.points_to import Targets
 from deuteron.analysis.written_arguments import has_order, is_apart, read_by, written_arguments, written_by
 from deuteron.ir.effects import GLOBAL, WRITE, effects_inside
 from deuteron.ir.nested import nested_ops
+
+Ops = tuple[Operation, ...]
 
 
 def writers_in(op: Operation) -> list[Operation]:
@@ -27,44 +34,82 @@ def writers_in(op: Operation) -> list[Operation]:
     return list(dict.fromkeys(found))
 
 
-class Writers:
-    """What a function writes. `comes_after(writer, load)`: whether a writer waits for a load that comes before it."""
+class ProgramOrder:
+    """Which of some ops a program may do before an op of the function, and which after it.
 
-    def __init__(self, func: Operation, comes_after: Callable[[Operation, Operation], bool] | None = None):
-        self._comes_after = comes_after or needs
-        self._all, self._ops = written_arguments(func), writers_in(func)
+    In a loop that is before and after: in another iteration. What is in the other branch of an `if` is neither.
+    """
+
+    def __init__(self, func: Operation, ops: Sequence[Operation]):
+        self._all = tuple(ops)
+        self._inside: dict[Operation, Ops] = _by_ancestors(func, ops)
+        self._around: dict[Operation, tuple[Ops, Ops]] = {}
+        for region in func.regions:
+            self._visit(region.block, (), ())
+
+    def before(self, op: Operation) -> Ops:
+        return self._around_or_all(op)[0]
+
+    def after(self, op: Operation) -> Ops:
+        return self._around_or_all(op)[1]
+
+    def _around_or_all(self, op: Operation) -> tuple[Ops, Ops]:
+        """Of an op that is new since then nothing is known."""
+        return self._around.get(op, (self._all, self._all))
+
+    def _visit(self, block: Block, before: Ops, after: Ops) -> None:
+        """What is around the ops of a block that a program does at most once."""
+        here = [(op, self._inside.get(op, ())) for op in block.ops]
+        later = (*chain.from_iterable(own for _, own in here), *after)
+        for op, own in here:
+            later = later[len(own) :] if own else later
+            self._around[op] = before, later
+            if isinstance(op, scf.IfOp):
+                for region in op.regions:
+                    for inner in region.blocks:
+                        self._visit(inner, before, later)
+            elif op.regions:
+                self._around |= dict.fromkeys(nested_ops(op)[1:], (before + own, own + later))
+            before = before + own if own else before
+
+
+def _by_ancestors(func: Operation, ops: Iterable[Operation]) -> dict[Operation, Ops]:
+    """For each op of a function those of `ops` that are in it, or are it."""
+    found = defaultdict(list)
+    for op in ops:
+        around: Operation | None = op
+        while around is not None and around is not func:
+            found[around].append(op)
+            around = around.parent_op()
+    return {op: tuple(inner) for op, inner in found.items()}
+
+
+class Writers:
+    """What a function writes. `waits_for(load)(writer)`: whether a writer that comes after a load waits for it."""
+
+    def __init__(self, func: Operation, waits_for: Callable[[Operation], Callable[[Operation], bool]] | None = None):
+        self._waits_for = waits_for or (lambda load: lambda writer: needs(writer, load))
+        self._all, self._order = written_arguments(func), ProgramOrder(func, writers_in(func))
+
+    def may_come_before(self, load: Operation) -> bool:
+        """Whether a program may write before it loads."""
+        return bool(self._order.before(load))
 
     def are_apart(self, load: Operation) -> bool:
         """Whether a load may be done before or after what the function writes, but for what needs it."""
         read = read_by(load)
         if has_order(load) or not read.is_known or read.shares(self._all):
             return False
-        unordered = [op for op in self._ops if may_come_first(op, load) or not self._comes_after(op, load)]
-        return is_apart(load, union(map(written_by, unordered)))
+        before, waits = self._order.before(load), self._waits_for(load)
+        unordered = [*before, *(op for op in self._order.after(load) if not waits(op))]
+        return is_apart(load, union(map(written_by, dict.fromkeys(unordered))))
 
 
-def union(targets) -> Targets:
+def union(targets: Iterable[Targets]) -> Targets:
     found = Targets()
     for one in targets:
         found |= one
     return found
-
-
-def may_come_first(first: Operation, then: Operation) -> bool:
-    """Whether a program may do one op, in this iteration of a loop or in another, before the other op."""
-    op: Operation | None = then
-    while op is not None and op.parent is not None:
-        beside = op.parent.find_ancestor_op_in_block(first)
-        if beside is not None:
-            return _is_in_loop(op if beside is op else op.parent_op()) or beside.is_before_in_block(op)
-        op = op.parent_op()
-    return True
-
-
-def _is_in_loop(op: Operation | None) -> bool:
-    while op is not None and not isinstance(op, scf.ForOp | scf.WhileOp):
-        op = op.parent_op()
-    return op is not None
 
 
 def needs(op: Operation, load: Operation) -> bool:

@@ -23,7 +23,7 @@ from deuteron.analysis.apart import take_apart
 from deuteron.analysis.argument_expressions import expression_of
 from deuteron.analysis.axis_analysis import AxisInfoAnalysis
 from deuteron.analysis.points_to import Targets, points_to
-from deuteron.analysis.program_order import may_come_first, needs, writers_in
+from deuteron.analysis.program_order import ProgramOrder, needs
 from deuteron.analysis.written_arguments import read_by, touched_arguments, written_by
 from deuteron.ir.effects import GLOBAL, ORDER, ORDER_OWN, READ, WRITE, Kind, effects_inside, first_in_order
 from deuteron.ir.nested import nested_ops
@@ -48,30 +48,31 @@ def tma_obstacles(func: FuncOp, max_bytes: int) -> dict[Operation, str | None]:
     info = AxisInfoAnalysis(func)
     found = {op: _obstacle(op, info, max_bytes) for op in accesses}
     possible = [op for op, obstacle in found.items() if obstacle is None]
-    mixed = _mixed(func, set(possible))
+    mixed, order = _mixed(func, set(possible)), ProgramOrder(func, _accesses(func))
     for op in possible:
         targets = points_to(op.desc)
         if not targets.is_known or targets.shares(mixed):
             found[op] = "the array is written, and accessed through pointers or across a barrier as well"
-        elif not _is_apart_from_others(op, func):
+        elif not _is_apart_from_others(op, order):
             found[op] = OVERLAPS
     if OVERLAPS in found.values():  # those are accesses through pointers, with which nothing is mixed
         return {op: obstacle or OVERLAPS for op, obstacle in found.items()}
     return found
 
 
-def _is_apart_from_others(op: BlockAccess, func: FuncOp) -> bool:
+def _is_apart_from_others(op: BlockAccess, order: ProgramOrder) -> bool:
     """Whether what is read and written through other arguments is elsewhere, unless it is in order by itself."""
     own = points_to(op.desc)
     is_load = isinstance(op, DescriptorLoadOp)
-    others = writers_in(func) if is_load else _accesses(func)
-    for other in others:
-        touched = read_by(other) | written_by(other)
+    before, after = order.before(op), order.after(op)
+    for other in dict.fromkeys((*before, *after)):
+        written = written_by(other)
+        touched = read_by(other) | written
         if other is op or touched.shares(own):  # of one argument `_mixed` knows
             continue
-        if is_load and not may_come_first(other, op) and needs(other, op):
+        if is_load and (not written or other not in before and needs(other, op)):
             continue
-        if not is_load and not written_by(other) and not may_come_first(op, other):
+        if not is_load and not written and other not in after:
             continue
         if not take_apart(own, touched):
             return False

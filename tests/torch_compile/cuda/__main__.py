@@ -3,8 +3,8 @@
     python -m torch_compile.cuda 90 [PROGRAM...] [--every N] [--json FILE]
 
 A line for each: name, kernels that were compiled and launched, the seconds of a processor that the slowest one took to
-compile (ptxas included), and `right`, or what went wrong; in the file the whole of it. Programs that torch refuses on
-the CPU are left out.
+compile (ptxas included, as on a machine of known speed), and `right`, or what went wrong; in the file the whole of it.
+Programs that torch refuses on the CPU are left out.
 """
 
 from __future__ import annotations

@@ -11,12 +11,12 @@ The launch passes what those launchers do, and nothing else: the arguments of th
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
 import triton
+from processor_time import used
 from torch._inductor.codecache import PyCodeCache
 from torch._inductor.runtime.triton_compat import ASTSource
 from torch._inductor.runtime.triton_helpers import get_constexprs
@@ -24,11 +24,6 @@ from torch._inductor.runtime.triton_heuristics import CachingAutotuner, CompileR
 from triton.compiler.compiler import GPUTarget
 
 from deuteron.emulator import launch
-
-
-def _seconds() -> float:
-    """Of a processor, those of ptxas too: the same however busy the machine is."""
-    return sum(os.times()[:4])
 
 
 @dataclass
@@ -48,9 +43,9 @@ class EmulatedKernels:
         meta = tuner._create_compile_meta(config)
         source = ASTSource(tuner.fn, meta["signature"], meta["constants"], meta["configs"][0])
         target = GPUTarget("cuda", self.capability, 32)
-        begin = _seconds()
+        begin = used()
         kernel = triton.compile(source, target=target, options=tuner._create_compile_options(config, meta))
-        self.times.setdefault(name, []).append(_seconds() - begin)
+        self.times.setdefault(name, []).append(used() - begin)
         return _Result(kernel, config, meta, tuner.inductor_meta)
 
 

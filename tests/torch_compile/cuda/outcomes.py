@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import torch
+from processor_time import slowness
 from torch._inductor import config
 from torch_compile import running
 from torch_compile.cuda.backend import emulated_gpu
@@ -22,13 +23,18 @@ SEED = 7
 
 
 def outcome_of(program: Program, capability: int) -> dict[str, Any]:
-    """How often kernels were launched, the seconds that each of their compiles took, and the traceback of an error."""
+    """How often kernels were launched, what each of their compiles took, and the traceback of an error.
+
+    The seconds are of a processor, as on a machine of known speed.
+    """
     kernels, error = EmulatedKernels(capability), ""
     try:
         running.compare(program, SEED, _emulated_outcome(program, kernels), "cpu")
     except Exception:
         error = traceback.format_exc()
-    return {"program": program.name, "launches": len(kernels.launches), "seconds": kernels.times, "error": error}
+    factor = slowness()
+    seconds = {name: [time / factor for time in times] for name, times in kernels.times.items()}
+    return {"program": program.name, "launches": len(kernels.launches), "seconds": seconds, "error": error}
 
 
 def _emulated_outcome(program: Program, kernels: EmulatedKernels) -> list[torch.Tensor]:

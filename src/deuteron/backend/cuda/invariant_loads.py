@@ -15,8 +15,8 @@ from __future__ import annotations
 
 from xdsl.ir import Operation
 
-from deuteron.analysis.element_order import needs_each
-from deuteron.analysis.program_order import Writers, may_come_first, writers_in
+from deuteron.analysis.element_order import waits_for_each
+from deuteron.analysis.program_order import Writers
 from deuteron.ir.effects import GLOBAL, ORDER_OWN, first_in_order
 from deuteron.ir.nested import nested_ops
 from deuteron.ir.tt.function import FuncOp
@@ -31,11 +31,9 @@ def invariant_loads(func: FuncOp) -> frozenset[Operation]:
         return frozenset()
     # Behind a barrier other threads store, which wait for nothing of this one's.
     has_barrier = first_in_order(func, GLOBAL, (ORDER_OWN,)) is not None
-    writers = Writers(func, (lambda writer, load: False) if has_barrier else needs_each)
+    writers = Writers(func, (lambda load: lambda writer: False) if has_barrier else waits_for_each)
     return frozenset(
         load
         for load in ops
-        if isinstance(load, LoadOp)
-        and not any(may_come_first(writer, load) for writer in writers_in(func))
-        and writers.are_apart(load)
+        if isinstance(load, LoadOp) and not writers.may_come_before(load) and writers.are_apart(load)
     )
