@@ -46,6 +46,20 @@ def test_kernels_that_use_it_are_compiled_anew(function, old, new, result):
     assert launched() == 1 and added.cache_key == key
 
 
+def test_a_function_within_another_has_its_key_back():
+    @deuteron.jit
+    def inner(x):
+        return x + 1
+
+    source, key = inner.src, inner.cache_key
+    place = inner.location(inner.tree.body[0])
+    inner._unsafe_update_src(source.replace("1", "2"))
+    assert inner.cache_key != key and inner.src == source.replace("1", "2")
+    assert inner.location(inner.tree.body[0]) == place
+    inner._unsafe_update_src(source)
+    assert inner.cache_key == key
+
+
 def test_a_text_that_is_no_function():
     for text in ("def added(:", "x = 1\n"):
         with pytest.raises(UsageError, match="the new source of 'added'"):

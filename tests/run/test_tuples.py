@@ -95,6 +95,44 @@ class Interval:
         return Interval(x, x, STEP)
 
 
+class Extents(NamedTuple):
+    rows: tl.constexpr
+    columns: tl.constexpr
+
+
+@triton.aggregate
+class View:
+    pointer: tl.tensor
+    shape: tl.tuple
+    strides: tl.tuple
+
+    @triton.jit
+    def offsets(self):
+        rows, columns = tl.arange(0, self.shape.rows), tl.arange(0, self.shape.columns)
+        return rows[:, None] * self.strides[0] + columns[None, :] * self.strides[1]
+
+    @triton.jit
+    def load(self):
+        return tl.load(self.pointer + self.offsets())
+
+
+@triton.jit
+def copies_to_views(source, out_ptr, n, ROWS: tl.constexpr, COLUMNS: tl.constexpr):
+    target = View(out_ptr, Extents(ROWS, COLUMNS), (n, 1))
+    for i in range(n // COLUMNS):
+        tl.store(target.pointer + target.offsets(), source.load() + i)
+        target = View(target.pointer + COLUMNS, target.shape, target.strides)
+
+
+def test_numbers_in_a_tuple_of_an_aggregate_stay_known(draw, poisoned, check):
+    x, out = draw("int32", (8, 4), -99, 99), poisoned("int32", (4, 24))
+    source = View(x, Extents(tl.constexpr(4), 8), (1, 4))
+    assert isinstance(source.shape, tl.tuple) and isinstance(source.shape.rows, tl.constexpr)
+    assert source.strides[1].value == 4 and isinstance(source.strides[0], tl.constexpr)
+    copies_to_views[(1,)](source, out, 24, ROWS=4, COLUMNS=8)
+    check(out, np.concatenate([x.T + i for i in range(3)], axis=1))
+
+
 @triton.aggregate
 class Pair:
     first: Interval

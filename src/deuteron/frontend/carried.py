@@ -27,6 +27,7 @@ from deuteron.frontend.values import (
     is_runtime,
     is_same,
     is_same_kind,
+    kept_items,
     tensors_in,
     with_handles,
 )
@@ -79,8 +80,8 @@ def _names_in_target(target: ast.expr) -> Iterator[str]:
 def as_runtime(ctx: Context, value: Value) -> Value:
     """The value with its numbers as Tensors."""
     if isinstance(value, tuple):
-        pairs = zip(value, fixed_items(value), strict=True)
-        return rebuild(value, [item if is_fixed else as_runtime(ctx, item) for item, is_fixed in pairs])
+        pairs = zip(value, kept_items(value), strict=True)
+        return rebuild(value, [item if is_kept else as_runtime(ctx, item) for item, is_kept in pairs])
     return to_tensor(ctx, value) if is_number(value) else value
 
 

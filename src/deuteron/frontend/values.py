@@ -110,6 +110,14 @@ def fixed_items(value: tuple) -> tuple[bool, ...]:
     return value._fixed if isinstance(value, Aggregate) else (False,) * len(value)
 
 
+def kept_items(value: tuple) -> tuple[bool, ...]:
+    """Which items keep their numbers in an assignment: of an aggregate the constexpr fields, and its tuples."""
+    if not isinstance(value, Aggregate):
+        return (False,) * len(value)
+    pairs = zip(value, value._fixed, strict=True)
+    return tuple(is_fixed or (isinstance(item, tuple) and not isinstance(item, Aggregate)) for item, is_fixed in pairs)
+
+
 def is_same_kind(left: tuple, right: tuple) -> bool:
     """Whether two tuples have as many items, of the same names and, where they are aggregates, the same class."""
     if isinstance(left, Aggregate) or isinstance(right, Aggregate):

@@ -15,8 +15,9 @@
             return (self.high - self.low) // self.STEP
 
 A value is a tuple of its fields that has their names and the methods of the class: whatever handles tuples handles
-aggregates. Fields annotated `tl.constexpr` stay known at compile time. `__init__` runs in Python, when a kernel is
-compiled or on the host; without one, the fields are the parameters. No field can be set afterwards.
+aggregates. Fields annotated `tl.constexpr` stay known at compile time, as do numbers in a tuple that is a field.
+`__init__` runs in Python, when a kernel is compiled or on the host; without one, the fields are the parameters. No
+field can be set afterwards.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from typing import Any
 
 from deuteron.errors import UsageError, suggest
 from deuteron.language.builtin import Builtin
-from deuteron.language.constant import constexpr, unwrap
+from deuteron.language.constant import constexpr, rebuild, unwrap
 from deuteron.language.function import Function, annotation_text
 from deuteron.language.modules import name_of
 from deuteron.language.references import stable_repr
@@ -164,10 +165,16 @@ def _init_by_fields(fields: tuple[str, ...], defaults: dict[str, Any]) -> Callab
 
 
 def _field(index: int, is_fixed: bool) -> property:
-    """A field; on the host a constexpr is one, as in Triton."""
+    """A field; on the host a constexpr is one, as in Triton, and a number in a tuple too."""
     if is_fixed:
         return property(lambda self: constexpr(tuple.__getitem__(self, index)))
-    return property(lambda self: tuple.__getitem__(self, index))
+    return property(lambda self: _shown(tuple.__getitem__(self, index)))
+
+
+def _shown(value: Any) -> Any:
+    if not isinstance(value, tuple) or isinstance(value, Aggregate):
+        return value
+    return rebuild(value, [constexpr(item) if isinstance(item, int | float) else _shown(item) for item in value])
 
 
 def _members(cls: type[Aggregate]) -> dict[str, Any]:

@@ -50,8 +50,10 @@ class FunctionSource:
         return textwrap.dedent("".join(self.lines[self.definition_line - self.first_line :]))
 
     def with_definition(self, text: str) -> FunctionSource:
-        """Another text for the function, in the same place; raises UsageError where it is not that of a `def`."""
-        lines = text.splitlines(keepends=True)
+        """Another text for the function, in the same place, as far from the margin; raises UsageError where it is not
+        that of a `def`.
+        """
+        lines = textwrap.indent(textwrap.dedent(text), " " * self.tree.col_offset).splitlines(keepends=True)
         try:
             tree = _parse(lines)
         except SyntaxError as error:

@@ -111,17 +111,34 @@ def _tuple(value: tuple, item_specialiser: Specialiser) -> tuple[Token, tuple]:
     """The token of a tuple, of its class and the tokens of its items, and what is passed for them, one by one."""
     kind = value.__class__ if hasattr(value, "_fields") else tuple
     fixed = getattr(kind, "_fixed", None) or (False,) * len(value)
+    of_tuples = _with_known_numbers(item_specialiser) if _is_aggregate(value) else item_specialiser
     tokens: list[Token] = []
     passed: list[Any] = []
     for index, (item, is_fixed) in enumerate(zip(value, fixed, strict=True)):
         try:
-            token, what = (constexpr_token if is_fixed else item_specialiser)(item)
+            specialiser = of_tuples if isinstance(item, tuple) else item_specialiser
+            token, what = (constexpr_token if is_fixed else specialiser)(item)
         except LaunchError as error:
             raise type(error)(f"item {index}: {error.message}") from None
         tokens.append(token)
         if is_passed(token):
             passed.extend(what if isinstance(what, tuple) else (what,))
     return ("tuple", kind, *tokens), tuple(passed)
+
+
+def _with_known_numbers(item_specialiser: Specialiser) -> Specialiser:
+    """Of what is in a tuple that an aggregate holds: its numbers are constexprs, as in a kernel."""
+
+    def specialise(value: Any) -> tuple[Token, Any]:
+        if isinstance(value, tuple):
+            return _tuple(value, item_specialiser if _is_aggregate(value) else specialise)
+        return (constexpr_token if isinstance(value, int | float) else item_specialiser)(value)
+
+    return specialise
+
+
+def _is_aggregate(value: tuple) -> bool:
+    return hasattr(value, "_fixed")
 
 
 def is_tuple(token: Token) -> bool:
