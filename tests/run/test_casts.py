@@ -102,6 +102,27 @@ def test_what_is_computed_like_offsets_wraps_before_it_is_widened(poisoned, n):
 
 
 @triton.jit
+def computed_of_widened(sums_ptr, products_ptr, rests_ptr, signs_ptr, n, factor, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    wide = (i + n).to(tl.int64)
+    tl.store(sums_ptr + i, 64 + wide - i)
+    tl.store(products_ptr + i, wide * factor)
+    tl.store(rests_ptr + i, (wide + 64) % 96)
+    tl.store(signs_ptr + i, 1, mask=wide + 5 < 100)
+
+
+@pytest.mark.parametrize("n", [2**31 - 32, 2**31 - 3, -96])
+def test_what_is_computed_of_what_has_wrapped(poisoned, n):
+    outs = [poisoned("int64", 128) for _ in range(3)]
+    signs, i = np.zeros(128, np.int32), np.arange(128)
+    computed_of_widened[(1,)](*outs, signs, n, 3, BLOCK=128)
+    wide = (i + n + 2**31) % 2**32 - 2**31
+    for out, expected in zip(outs, (64 + wide - i, wide * 3, np.fmod(wide + 64, 96)), strict=True):
+        np.testing.assert_array_equal(out, expected)
+    np.testing.assert_array_equal(signs, wide + 5 < 100)
+
+
+@triton.jit
 def constants_kernel(out_ptr, DTYPE: tl.constexpr, BLOCK: tl.constexpr):
     """What is known when the kernel is compiled, in a type of which there may be no constants."""
     i = tl.arange(0, BLOCK)

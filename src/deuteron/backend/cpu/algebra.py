@@ -5,7 +5,8 @@
     advance(Uniform(p), Affine(b, 1))    Affine(p + 4 * b, 4)          tt.addptr of a pointer to f32
 
 Integers of 32 bits that are widened to be an offset are taken as not overflowing in the lanes that are used, as whoever
-computes offsets does; as values they wrap. Narrower ones are no offsets.
+computes offsets does; as values they wrap, and so does what is computed of them (`Affine.elements`). Narrower ones are
+no offsets.
 """
 
 from __future__ import annotations
@@ -27,8 +28,8 @@ def as_vector(emitter: Emitter, fragment: Fragment, lanes: int) -> Value:
         return fragment.value
     if isinstance(fragment, Uniform):
         return b.splat(fragment.value, lanes)
-    if fragment.narrow is not None:
-        return b.sext(as_vector(emitter, fragment.narrow, lanes), vector(fragment.base.type, lanes))
+    if fragment.elements is not None:
+        return fragment.elements()
     step = lane_offsets(b, fragment, lanes)
     if fragment.base.type == "ptr":
         return b.gep("i8", fragment.base, step)
@@ -76,7 +77,7 @@ def _combine(emitter: Emitter, emit: Callable[..., Value], x: Fragment, y: Fragm
         step = steps[0] + steps[1] if emit is Builder.add else steps[0] - steps[1]
     else:
         step = emit(b, *(_step_value(step, base.type) for step in steps))
-    return Affine(base, step, lanes_of(x, y), level)
+    return Affine(base, step, lanes_of(x, y), level, elements=_elements(emitter, emit, x, y))
 
 
 def multiply(emitter: Emitter, x: Fragment, y: Fragment) -> Fragment:
@@ -86,7 +87,16 @@ def multiply(emitter: Emitter, x: Fragment, y: Fragment) -> Fragment:
         return lanewise(emitter, Builder.mul, x, y)
     level = level_of(x, y)
     b = emitter.at(level)
-    return Affine(b.mul(x.base, y.value), _scale(b, x.step, y.value), x.lanes, level)
+    step, elements = _scale(b, x.step, y.value), _elements(emitter, Builder.mul, x, y)
+    return Affine(b.mul(x.base, y.value), step, x.lanes, level, elements=elements)
+
+
+def _elements(emitter: Emitter, emit: Callable[..., Value], x: Fragment, y: Fragment) -> Callable[[], Value] | None:
+    """Emits what is computed from elements that wrap around, where those of `x` or `y` may."""
+    if not any(isinstance(fragment, Affine) and fragment.elements is not None for fragment in (x, y)):
+        return None
+    lanes, level = lanes_of(x, y), level_of(x, y)
+    return lambda: emit(emitter.at(level), *(as_vector(emitter, fragment, lanes) for fragment in (x, y)))
 
 
 def truncate(emitter: Emitter, x: Fragment, type: str) -> Fragment:
@@ -101,12 +111,18 @@ def sign_extend(emitter: Emitter, x: Fragment, type: str) -> Fragment:
 
 
 def _converted(emitter: Emitter, emit: Callable[..., Value], x: Fragment, type: str) -> Fragment:
-    """What was widened in the last conversion is remembered: only offsets do not wrap."""
+    """A range is one in any width that it is widened to; of other integers only offsets do not wrap around."""
+
+    def convert(b: Builder, value: Value) -> Value:
+        return emit(b, value, vector(type, width(value.type)))
+
     if not isinstance(x, Affine):
-        return lanewise(emitter, lambda b, value: emit(b, value, vector(type, width(value.type))), x)
-    b = emitter.at(x.level)
+        return lanewise(emitter, convert, x)
+    b, is_widened = emitter.at(x.level), emit is Builder.sext
     step = x.step if isinstance(x.step, int) else emit(b, x.step, type)
-    return Affine(emit(b, x.base, type), step, x.lanes, x.level, x if emit is Builder.sext else None)
+    wraps = x.elements is not None or (is_widened and not x.is_range)
+    elements = (lambda: convert(emitter.at(x.level), as_vector(emitter, x, x.lanes))) if wraps else None
+    return Affine(emit(b, x.base, type), step, x.lanes, x.level, is_widened and x.is_range, elements)
 
 
 def advance(emitter: Emitter, pointer: Fragment, offset: Fragment, element_bytes: int) -> Fragment:

@@ -11,6 +11,7 @@ knows the `level`, the depth of the innermost loop that it changes in; code that
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 
@@ -29,14 +30,16 @@ class Uniform:
 class Affine:
     """`base + lane * step` for integers (step in the integer's units) and pointers (step in bytes).
 
-    `narrow`: what was widened to this; its elements may wrap, which those that are computed from `base` do not.
+    `is_range`: the elements are those of a range of numbers, which does not wrap around. `elements`: emits them, where
+    they are computed from narrower integers that may wrap around between lanes, as what is an offset does not.
     """
 
     base: Value
     step: int | Value
     lanes: int
     level: int
-    narrow: Affine | None = None
+    is_range: bool = False
+    elements: Callable[[], Value] | None = None
 
 
 @dataclass(frozen=True, eq=False)

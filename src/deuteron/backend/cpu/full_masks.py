@@ -24,7 +24,7 @@ def where_comparison_is_full(emitter: Emitter, predicate: str, x: Fragment, y: F
         return None
     if isinstance(x, Uniform):
         x, y, relation = y, x, _SWAPPED[relation]
-    if not (isinstance(x, Affine) and isinstance(y, Uniform) and isinstance(x.step, int)) or x.narrow is not None:
+    if not (isinstance(x, Affine) and isinstance(y, Uniform) and isinstance(x.step, int)) or x.elements is not None:
         return None
     growth = (x.lanes - 1) * x.step
     if not 0 < growth < 1 << (bit_width(x.base.type) - 1):

@@ -23,7 +23,8 @@ from deuteron.backend.cpu.plan.schedule import Plan
 from deuteron.backend.cpu.plan.steps import Steps
 from deuteron.ir.arith import constant_value
 from deuteron.ir.casts import ExtSIOp
-from deuteron.ir.types import bit_width_of
+from deuteron.ir.tt.shape import MakeRangeOp
+from deuteron.ir.types import bit_width_of, is_tile
 
 _REMAINDERS = (arith.RemSIOp, arith.RemUIOp)
 _SIGNED = (arith.DivSIOp, arith.RemSIOp)
@@ -86,8 +87,32 @@ def _guards(steps: Steps, nest: Nest, value: SSAValue, index: Index) -> set[Guar
         else:
             break
     along = [(steps.along(value, index, axis), nest.shape[axis]) for axis in index if axis is not None]
+    if _may_have_wrapped(value):
+        return None
     if not all(isinstance(step, int) and step >= 0 for step, _ in along):
         return None
     growth = sum(step * (extent - 1) for step, extent in along)
     most = (1 << (bit_width_of(value.type) - 1)) - 1 - growth
     return {Guard(value, index, most)} if most >= 0 else None
+
+
+def _may_have_wrapped(value: SSAValue) -> bool:
+    """Whether a tile is computed from one that was widened, and may have wrapped around before: no range does."""
+    pending, seen = [value], {value}
+    while pending:
+        op = pending.pop().owner
+        if not isinstance(op, Operation) or not is_tile(op.results[0].type):
+            continue
+        if isinstance(op, ExtSIOp) and not isinstance(_forwarded(op.operands[0]).owner, MakeRangeOp):
+            return True
+        fresh = [operand for operand in op.operands if operand not in seen]
+        seen.update(fresh)
+        pending += fresh
+    return False
+
+
+def _forwarded(value: SSAValue) -> SSAValue:
+    """What a tile repeats and reshapes."""
+    while isinstance(value.owner, Operation) and ops.declared(value.owner).forwards:
+        value = value.owner.operands[0]
+    return value

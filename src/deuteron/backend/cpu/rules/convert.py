@@ -39,7 +39,7 @@ def make_range(ctx: Context, op: Operation, index: AxisIndex) -> Fragment:
         start = const("i32", int(start.text) + first)
     elif first:
         start = b.add(start, const("i32", first), "nsw")
-    return Affine(start, 1, axis.lanes, axis.level) if axis.lanes > 1 else Uniform(start, axis.level)
+    return Affine(start, 1, axis.lanes, axis.level, is_range=True) if axis.lanes > 1 else Uniform(start, axis.level)
 
 
 def select(ctx: Context, op: Operation, condition: Fragment, x: Fragment, y: Fragment) -> Fragment:
