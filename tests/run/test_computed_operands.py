@@ -175,3 +175,26 @@ def test_pairs_are_joined(draw, rng, poisoned, how, m, element):
     w = numbers * np.where((np.arange(k) % 2 == 0) & (how == "different"), 2, 1) * scales.repeat(block_k, 1)
     expected = a.astype(np.float64) @ w.T.astype(np.float64)
     np.testing.assert_allclose(out, expected, rtol=1e-4, atol=1e-4 * np.abs(expected).max())
+
+
+@deuteron.jit
+def promised_rows(x_ptr, words_ptr, out_ptr, K, M: tl.constexpr, N: tl.constexpr, BK: tl.constexpr):
+    """Of words, which rows of eight share, under a mask; what is said of the rows is not true of every eighth."""
+    rows, columns = tl.arange(0, M), tl.arange(0, N)
+    acc = tl.zeros((M, N), tl.float32)
+    for k in range(0, K, BK):
+        ks = tl.max_contiguous(tl.multiple_of(k + tl.arange(0, BK), BK), BK)
+        x = tl.load(x_ptr + rows[:, None] * K + ks[None, :])
+        inside = (ks // 8 < K // 8 - 1)[:, None]
+        words = tl.load(words_ptr + (ks // 8)[:, None] * N + columns[None, :], mask=inside, other=0)
+        acc = tl.dot(x, ((words >> (ks % 8 * 4)[:, None]) & 15).to(tl.float16), acc)
+    tl.store(out_ptr + rows[:, None] * N + columns[None, :], acc)
+
+
+def test_promises_about_rows_that_are_loaded_once(draw, poisoned, check):
+    M, N, K = 16, 32, 128
+    x, words, out = draw("float16", (M, K), -1, 1), draw("int32", (K // 8, N)), poisoned("float32", (M, N))
+    w = (words[:, None, :] >> (4 * np.arange(8))[None, :, None]) & 15
+    w[-1] = 0
+    promised_rows[(1,)](x, words, out, K, M=M, N=N, BK=64, num_warps=1)
+    np.testing.assert_allclose(out, x.astype(np.float64) @ w.reshape(K, N), rtol=1e-3, atol=1e-2)

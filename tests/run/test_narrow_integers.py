@@ -86,3 +86,18 @@ def test_pairs_of_4_bits(poisoned, target):
     split_pairs[(1,)](pairs, low, high, BLOCK=256, num_warps=2)
     np.testing.assert_array_equal(low, ((pairs << 4).astype(np.int8) >> 4).astype(np.float32).astype(low.dtype))
     np.testing.assert_array_equal(high, (pairs >> 4).astype(np.float32).astype(high.dtype))
+
+
+@triton.jit
+def compare_bytes(out_ptr, BOUND: tl.constexpr, SHIFT: tl.constexpr, N: tl.constexpr):
+    """Numbers that count up as far as a byte goes, and begin anew."""
+    i = tl.arange(0, N)
+    x = (i + SHIFT).to(tl.int8)
+    tl.store(out_ptr + i, tl.where(x < BOUND, 1, 2))
+
+
+@pytest.mark.parametrize(("bound", "shift"), [(0, 0), (64, 0), (-64, 16), (0, 64)])
+def test_bytes_that_wrap_around(poisoned, bound, shift):
+    out, x = poisoned("int32", 512), (np.arange(512) + shift).astype(np.int8)
+    compare_bytes[(1,)](out, BOUND=bound, SHIFT=shift, N=512, num_warps=1)
+    np.testing.assert_array_equal(out, np.where(x < bound, 1, 2))

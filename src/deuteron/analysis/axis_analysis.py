@@ -10,11 +10,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from xdsl.dialects import scf
-from xdsl.dialects.builtin import DenseIntOrFPElementsAttr
 from xdsl.ir import Block, BlockArgument, Operation, SSAValue
 
-from deuteron.analysis.axis_info import MAX_DIVISIBILITY, AxisInfo, power_of_two_divisor, uniform, unknown
+from deuteron.analysis.axis_info import MAX_DIVISIBILITY, AxisInfo, power_of_two_divisor, uniform, unknown, unwrapped
 from deuteron.analysis.axis_rules import RULES
+from deuteron.ir.hints import CONSTANCY, CONTIGUITY, DIVISIBILITY, promised
 from deuteron.ir.tt.function import FuncOp
 from deuteron.ir.types import shape_of
 
@@ -39,7 +39,7 @@ class AxisInfoAnalysis:
         """Learn of an op, also of one that a pass has made since."""
         rule = RULES.get(type(op))
         if rule is not None:
-            info = rule(op, [self.of(operand) for operand in op.operands])
+            info = unwrapped(op.results[0], rule(op, [self.of(operand) for operand in op.operands]))
             self._infos[op.results[0]] = _with_hints(op, info) if op.attributes else info
         elif op.regions:
             self._visit_regions(op)
@@ -110,11 +110,15 @@ class AxisInfoAnalysis:
 def _with_hints(op: Operation, info: AxisInfo) -> AxisInfo:
     """What `tl.multiple_of`, `tl.max_contiguous` and `tl.max_constancy` promise, attached to the op."""
     extents = shape_of(op.results[0].type) or (1,)
-    limits = {"divisibility": (MAX_DIVISIBILITY,) * len(extents), "contiguity": extents, "constancy": extents}
-    for field, limit in limits.items():
-        hint = op.attributes.get(f"tt.{field}")
-        if isinstance(hint, DenseIntOrFPElementsAttr):
-            promised = (power_of_two_divisor(value) if value > 0 else 1 for value in hint.get_values())
-            known = zip(promised, limit, getattr(info, field), strict=True)
+    limits = (
+        ("divisibility", DIVISIBILITY, (MAX_DIVISIBILITY,) * len(extents)),
+        ("contiguity", CONTIGUITY, extents),
+        ("constancy", CONSTANCY, extents),
+    )
+    for field, name, limit in limits:
+        hint = promised(op, name)
+        if hint is not None:
+            powers = (power_of_two_divisor(value) if value > 0 else 1 for value in hint)
+            known = zip(powers, limit, getattr(info, field), strict=True)
             info = replace(info, **{field: tuple(max(min(p, most), k) for p, most, k in known)})
     return info

@@ -16,14 +16,15 @@ Masks are where `constancy` matters: a vector access needs one mask for all of i
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import gcd
 
 from xdsl.ir import SSAValue
 
-from deuteron.ir.types import shape_of
+from deuteron.ir.types import bit_width_of, element_type_of, is_integer, shape_of
 
 MAX_DIVISIBILITY = 1 << 30
+MIN_BITS = 32  # of integers that are taken not to wrap around
 
 
 def power_of_two_divisor(number: int) -> int:
@@ -60,6 +61,19 @@ class AxisInfo:
             self.constant if self.constant == other.constant else None,
             max(self.step, other.step),
         )
+
+
+def unwrapped(value: SSAValue, info: AxisInfo) -> AxisInfo:
+    """What holds of integers that wrap around where they are of few bits: groups that begin with a multiple of their
+    size are contiguous all the same, and no others are known to be.
+    """
+    element = element_type_of(value.type)
+    if not is_integer(element) or bit_width_of(element) >= MIN_BITS:
+        return info
+    half = 1 << bit_width_of(element) - 1
+    contiguity = tuple(gcd(c, d, half) for c, d in zip(info.contiguity, info.divisibility, strict=True))
+    divisibility = tuple(info.divisibility_at(axis, group) for axis, group in enumerate(contiguity))
+    return replace(info, contiguity=contiguity, divisibility=divisibility)
 
 
 def unknown(value: SSAValue) -> AxisInfo:

@@ -200,6 +200,11 @@ def _first(op: Operation, operands: list[AxisInfo]) -> AxisInfo:
     return operands[0]
 
 
+def _resized(op: Operation, operands: list[AxisInfo]) -> AxisInfo:
+    """In another number of bits a constant may be another number."""
+    return replace(operands[0], constant=None)
+
+
 def _select(op: SelectOp, operands: list[AxisInfo]) -> AxisInfo:
     condition, *values = operands
     joined = values[0].join(values[1])
@@ -251,8 +256,8 @@ RULES: dict[type[Operation], Rule] = {
     arith.OrIOp: _same_groups,
     arith.XOrIOp: _same_groups,
     ExtSIOp: _first,
-    ExtUIOp: _first,
-    TruncIOp: _first,
+    ExtUIOp: _resized,
+    TruncIOp: _resized,
     CmpIOp: _cmpi,
     SelectOp: _select,
 }

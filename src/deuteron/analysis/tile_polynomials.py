@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from xdsl.dialects import arith, scf
 from xdsl.ir import BlockArgument, Operation, SSAValue
 
+from deuteron.analysis.axis_info import MIN_BITS
 from deuteron.analysis.natural import is_natural
 from deuteron.analysis.polynomial import Atom, Polynomial, coordinate
 from deuteron.ir.arith import constant_value
@@ -26,8 +27,6 @@ from deuteron.ir.casts import ExtSIOp
 from deuteron.ir.tt.memory import AddPtrOp
 from deuteron.ir.tt.shape import BroadcastOp, ExpandDimsOp, MakeRangeOp, SplatOp, TransOp
 from deuteron.ir.types import bit_width_of, element_type_of, is_integer, is_pointer, is_tile, shape_of
-
-MIN_BITS = 32  # of integers that are taken not to wrap around
 
 
 @dataclass(frozen=True)

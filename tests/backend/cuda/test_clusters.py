@@ -71,3 +71,19 @@ def test_the_number_of_a_block_in_its_cluster():
     out = np.full(13, -1, np.int32)
     emulate_compiled(compile_text(RANKS, stage="ttgir", num_ctas=4), out, grid=(3,))
     np.testing.assert_array_equal(out, [0, 1, 2, 3] * 3 + [-1])
+
+
+@deuteron.jit
+def promised_rows(x, out, stride, R: tl.constexpr, C: tl.constexpr):
+    rows = tl.multiple_of(tl.program_id(0) * R + tl.arange(0, R), R)
+    at = rows[:, None] * stride + tl.arange(0, C)[None, :]
+    tl.store(out + at, tl.load(x + at) + rows[:, None])
+
+
+@pytest.mark.parametrize("num_ctas", [2, 4])
+def test_promises_about_rows_of_which_a_block_has_some(rng, num_ctas):
+    """What divides the first of four rows does not divide the others."""
+    x = rng.integers(-99, 99, (8, 71), np.int32)
+    out = np.zeros_like(x)
+    emulate(promised_rows, x, out, 71, R=4, C=64, grid=(2,), num_ctas=num_ctas, num_warps=1)
+    np.testing.assert_array_equal(out[:, :64], x[:, :64] + np.arange(8)[:, None])

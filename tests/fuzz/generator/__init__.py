@@ -20,6 +20,7 @@ from tests.fuzz.generator import (  # noqa: F401 (each adds its statements to FA
     descriptors,
     dots,
     elementwise,
+    in_order,
     indexing,
     indirect,
     maps,

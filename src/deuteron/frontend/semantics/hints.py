@@ -9,7 +9,6 @@ argument), and what comes out of a loop, a branch, or an op with several results
 
 from __future__ import annotations
 
-from xdsl.dialects.builtin import DenseIntOrFPElementsAttr
 from xdsl.ir import Operation, SSAValue
 
 from deuteron import language as tl
@@ -18,20 +17,20 @@ from deuteron.frontend.semantics.constant import as_tensor
 from deuteron.frontend.semantics.shapes import is_integer
 from deuteron.frontend.values import Tensor, Value, describe
 from deuteron.ir.effects import is_pure
+from deuteron.ir.hints import CONSTANCY, CONTIGUITY, DIVISIBILITY, promise
 from deuteron.ir.tt.dot import DotOp
-from deuteron.ir.types import i32, tile
 
 
 def multiple_of(ctx: Context, input: Value, values: Value) -> Tensor:
-    return _promise(ctx, "tl.multiple_of", "tt.divisibility", input, values)
+    return _promise(ctx, "tl.multiple_of", DIVISIBILITY, input, values)
 
 
 def max_contiguous(ctx: Context, input: Value, values: Value) -> Tensor:
-    return _promise(ctx, "tl.max_contiguous", "tt.contiguity", input, values)
+    return _promise(ctx, "tl.max_contiguous", CONTIGUITY, input, values)
 
 
 def max_constancy(ctx: Context, input: Value, values: Value) -> Tensor:
-    return _promise(ctx, "tl.max_constancy", "tt.constancy", input, values)
+    return _promise(ctx, "tl.max_constancy", CONSTANCY, input, values)
 
 
 def _promise(ctx: Context, name: str, attribute: str, input: Value, values: Value) -> Tensor:
@@ -48,7 +47,7 @@ def _promise(ctx: Context, name: str, attribute: str, input: Value, values: Valu
     carrier = _carrier(ctx, input.handle)
     if carrier is None:
         return input
-    carrier.attributes[attribute] = DenseIntOrFPElementsAttr.from_list(tile(i32, [len(entries)]), list(entries))
+    promise(carrier, attribute, entries)
     return Tensor(carrier.results[0], input.type)
 
 

@@ -24,6 +24,7 @@ from xdsl.rewriter import InsertPoint, Rewriter
 
 from deuteron.ir.arith import CmpIOp
 from deuteron.ir.builder import Builder
+from deuteron.ir.hints import hints_of_part
 from deuteron.ir.tt.descriptor import (
     BlockAccess,
     DescriptorLoadOp,
@@ -116,7 +117,8 @@ class _Rewrite:
         clone = op.clone()
         clone.operands = [self._at(value, split) for value, split in zip(op.operands, splits, strict=True)]
         for result in clone.results:
-            Rewriter.replace_value_with_new_type(result, self._part_type(result.type, axis))
+            part = Rewriter.replace_value_with_new_type(result, self._part_type(result.type, axis))
+            clone.attributes = hints_of_part(op, axis, shape_of(part.type)[axis])
         if isinstance(op, arith.ConstantOp):
             clone.properties["value"] = DenseIntOrFPElementsAttr(clone.results[0].type, op.value.data)
         if isinstance(op, BlockAccess):

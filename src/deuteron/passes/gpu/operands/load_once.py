@@ -26,6 +26,7 @@ from xdsl.rewriter import InsertPoint
 
 from deuteron.analysis.axis_analysis import AxisInfoAnalysis
 from deuteron.ir.builder import Builder
+from deuteron.ir.hints import hints_of_every
 from deuteron.ir.nested import nested_ops
 from deuteron.ir.tt.function import FuncOp
 from deuteron.ir.tt.memory import LoadOp
@@ -170,8 +171,9 @@ class _Sampling:
             operands = [op.src if isinstance(op, SplatOp) else self.of(op.src, inner)]
         else:
             operands = [self.of(o, axis) if is_tile(o.type) else o for o in op.operands]
+        attributes = hints_of_every(op, axis, self._count)
         made = type(op).create(
-            operands=operands, result_types=[small], properties=dict(op.properties), attributes=dict(op.attributes)
+            operands=operands, result_types=[small], properties=dict(op.properties), attributes=attributes
         )
         return b.value(made)
 

@@ -14,6 +14,7 @@ from xdsl.dialects.builtin import DenseIntOrFPElementsAttr
 from xdsl.ir import Attribute, Operation, OpResult, SSAValue
 
 from deuteron.ir.builder import Builder
+from deuteron.ir.hints import hints_of_part
 from deuteron.ir.tt.shape import BroadcastOp, ExpandDimsOp, MakeRangeOp, ReshapeOp, SplatOp, TransOp
 from deuteron.ir.ttg.inference import is_elementwise
 from deuteron.ir.ttg.memdesc_subslice import MemDescSubsliceOp
@@ -69,8 +70,9 @@ class Parts:
             return b.value(LocalLoadOp(b.value(MemDescSubsliceOp(op.src, offsets, shape_of(part))), part))
         inner = self._inner_axis(op, axis)
         operands = [self.of(o, inner, index) if is_tile(o.type) else o for o in op.operands]
+        attributes = hints_of_part(op, axis, shape_of(part)[axis])
         made = type(op).create(
-            operands=operands, result_types=[part], properties=dict(op.properties), attributes=dict(op.attributes)
+            operands=operands, result_types=[part], properties=dict(op.properties), attributes=attributes
         )
         return b.value(made)
 

@@ -28,6 +28,7 @@ from xdsl.rewriter import InsertPoint, Rewriter
 from deuteron.ir.arith import constant_value
 from deuteron.ir.builder import Builder
 from deuteron.ir.effects import is_removable
+from deuteron.ir.hints import hints_of_part
 from deuteron.ir.tt.function import FuncOp
 from deuteron.ir.tt.memory import StoreOp
 from deuteron.ir.tt.shape import MakeRangeOp, SplatOp
@@ -181,6 +182,7 @@ class _Loop:
             type = slice_type(result.type, axes[result], self._count)
             made = Rewriter.replace_value_with_new_type(new, type)
             made.name_hint = result.name_hint
+            clone.attributes = hints_of_part(op, axes[result], shape_of(type)[axes[result]])
             self._slices[result, axes[result]] = made
 
     def _range(self, op: MakeRangeOp) -> SSAValue:
