@@ -7,7 +7,7 @@ import pytest
 
 import deuteron as triton
 import deuteron.language as tl
-from deuteron.passes.gpu.slices import groups
+from deuteron.passes.gpu.slices import groups, loop_dots
 from deuteron.passes.gpu.slices.slice_tiles import SliceTiles
 
 
@@ -17,6 +17,8 @@ def sliced(monkeypatch, executor):
     monkeypatch.setattr("deuteron.passes.gpu.SliceTiles", lambda: SliceTiles(least_cost=-(1 << 20)))
     monkeypatch.setattr(groups, "MANY", 2)
     monkeypatch.setattr(groups, "IN_SLICE", 1)
+    monkeypatch.setattr(loop_dots, "MANY", 2)
+    monkeypatch.setattr(loop_dots, "IN_ITERATION", 64)
 
 
 @triton.jit
@@ -164,3 +166,96 @@ def test_one_array_as_two_arguments(draw, poisoned, check, in_place):
     expected, out = x.reshape(-1)[::-1].reshape(16, 16) * 3, x if in_place else poisoned("int32", (16, 16))
     mirrored[(1,)](x, out, N=16, num_warps=1)
     check(out, expected)
+
+
+@triton.jit
+def after(a, b, c, d):
+    return c + d * a, d * b
+
+
+@triton.jit
+def scanned(x, w, sums, last, M: tl.constexpr, N: tl.constexpr):
+    """Scans of several values, one way and the other."""
+    at = tl.arange(0, M)[:, None] * N + tl.arange(0, N)[None, :]
+    tile, weights = tl.load(x + at), tl.load(w + at)
+    rows = tl.cumsum(tile, axis=1, reverse=True)
+    state, product = tl.associative_scan((tile, weights), 0, after)
+    tl.store(sums + at, rows)
+    tl.store(last + at, state + product)
+
+
+def test_scans(draw, poisoned, check):
+    M, N = 16, 32
+    x, w = draw("int32", (M, N), -100, 100), draw("int32", (M, N), -3, 4)
+    sums, last = poisoned("int32", (M, N)), poisoned("int32", (M, N))
+    scanned[(1,)](x, w, sums, last, M=M, N=N, num_warps=1)
+    check(sums, np.cumsum(x[:, ::-1], axis=1, dtype=np.int32)[:, ::-1])
+    state, product, expected = x[0].copy(), w[0].copy(), np.empty_like(x)
+    expected[0] = state + product
+    for row in range(1, M):
+        state, product = x[row] + w[row] * state, w[row] * product
+        expected[row] = state + product
+    check(last, expected)
+
+
+@triton.jit
+def gathered(x, index, out, ordered, M: tl.constexpr, N: tl.constexpr):
+    """Rows permuted by numbers that are loaded, and sorted by a network."""
+    at = tl.arange(0, M)[:, None] * N + tl.arange(0, N)[None, :]
+    tile = tl.load(x + at)
+    tl.store(out + at, tl.gather(tile, tl.load(index + at), 1))
+    tl.store(ordered + at, tl.sort(tile, 1))
+
+
+@pytest.mark.parametrize("warps", [1, 4])
+def test_gathers(draw, poisoned, check, warps):
+    M, N = 16, 32
+    x, index = draw("int32", (M, N)), draw("int32", (M, N), 0, N - 1)
+    out, ordered = poisoned("int32", (M, N)), poisoned("int32", (M, N))
+    gathered[(1,)](x, index, out, ordered, M=M, N=N, num_warps=warps)
+    check(out, np.take_along_axis(x, index, 1))
+    check(ordered, np.sort(x, 1))
+
+
+@triton.jit
+def batched(x, y, z, out, B: tl.constexpr, N: tl.constexpr, K: tl.constexpr):
+    """Dots of batches, of whole rows and columns in threads, and what is done with them."""
+    batch = tl.arange(0, B)[:, None, None]
+    i, j, k = tl.arange(0, N)[None, :, None], tl.arange(0, N)[None, None, :], tl.arange(0, K)
+    a = tl.load(x + batch * N * K + i * K + k[None, None, :])
+    b = tl.load(y + batch * N * K + k[None, :, None] * N + j)
+    at = batch * N * N + i * N + j
+    tl.store(out + at, tl.dot(a, b, tl.load(z + at), input_precision="ieee") * 2)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_dots_of_batches(draw, poisoned, check_norm, dtype):
+    B, N, K = 4, 16, 32
+    x, y, z = draw(dtype, (B, N, K)), draw(dtype, (B, K, N)), draw(dtype, (B, N, N))
+    out = poisoned(dtype, (B, N, N))
+    batched[(1,)](x, y, z, out, B=B, N=N, K=K, num_warps=1)
+    check_norm(out, (x.astype(np.float64) @ y + z) * 2, 1e-5)
+
+
+@triton.jit
+def multiplied(x, y, out, M: tl.constexpr, N: tl.constexpr, K: tl.constexpr, DTYPE: tl.constexpr):
+    i, j, k = tl.arange(0, M)[:, None], tl.arange(0, N)[None, :], tl.arange(0, K)
+    a, b = tl.load(x + i * K + k[None, :]), tl.load(y + k[:, None] * N + j)
+    tl.store(out + i * N + j, tl.dot(a, b, out_dtype=DTYPE, input_precision="ieee"))
+
+
+def test_dots_in_registers(draw, poisoned, check_norm, monkeypatch):
+    """As where shared memory has no room for operands."""
+    monkeypatch.setattr("deuteron.passes.gpu.operands.place_dot_operands.MAX_SHARE", 0)
+    x, y, out = draw("float32", (32, 64)), draw("float32", (64, 16)), poisoned("float32", (32, 16))
+    multiplied[(1,)](x, y, out, M=32, N=16, K=64, DTYPE=tl.float32, num_warps=1)
+    check_norm(out, x.astype(np.float64) @ y, 1e-5)
+
+
+def test_sums_of_few_bits_are_rounded_once(draw, poisoned, check):
+    x, y, out = draw("float16", (8, 64), 1, 2), draw("float16", (64, 8), 1, 2), poisoned("float16", (8, 8))
+    multiplied[(1,)](x, y, out, M=8, N=8, K=64, DTYPE=tl.float16, num_warps=1)
+    sums = np.zeros((8, 8), np.float32)
+    for k in range(64):
+        sums = np.float32(sums + x[:, k, None].astype(np.float32) * y[None, k].astype(np.float32))
+    np.testing.assert_allclose(out, sums.astype(np.float16), rtol=2**-10)

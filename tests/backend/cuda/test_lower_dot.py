@@ -180,10 +180,13 @@ def test_a_loop_over_slices_of_transposed_operands(rng):
     assert len(instructions_with(kernel, "mad.lo.s32")) < 4096 // 2 + 64
 
 
-def test_many_multiply_adds_are_a_loop():
-    """128x128x64 are 8,192 in each thread: ptxas takes long for so many in a row."""
+@pytest.mark.parametrize("depth", [64, 128])
+def test_many_multiply_adds_are_a_loop(depth):
+    """8,192 in each thread, or 16,384, of operands that have no room in shared memory: ptxas takes long for them in a
+    row.
+    """
     array = np.empty(0, np.float32)
-    kernel = compile_for("cuda:90", matmul, *[array] * 4, M=128, N=128, K=64, PRECISION="ieee", num_stages=1)
+    kernel = compile_for("cuda:80", matmul, *[array] * 4, M=128, N=128, K=depth, PRECISION="ieee", num_stages=1)
     assert len(instructions_with(kernel, "fma.rn")) == 2048
 
 

@@ -21,7 +21,7 @@ from deuteron.ir.tt.dot import DotOp
 from deuteron.ir.ttg.async_copy import AsyncCopyGlobalToLocalOp
 from deuteron.ir.ttg.sliced_dot import SlicedDotOp
 from deuteron.ir.ttng.warp_group_dot import WarpGroupDotOp
-from deuteron.passes.gpu.slices.slice_tiles import ROLLED
+from deuteron.passes.gpu.slices.rolled_loops import ROLLED
 
 DOTS = (DotOp, SlicedDotOp, WarpGroupDotOp)
 BESIDE_DOTS = (*DOTS, AsyncCopyGlobalToLocalOp)  # also where warps of their own copy

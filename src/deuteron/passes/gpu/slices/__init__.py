@@ -2,5 +2,7 @@
 
 slice_axes.py    which dimension of an op's operands is cut where one of its result is
 groups.py        which ops are computed slice by slice together
+loop_dots.py     loops along K of dots by multiply-adds
+rolled_loops.py  loops that stay loops
 slice_tiles.py   the pass
 """

@@ -12,10 +12,11 @@ from collections.abc import Iterable
 from xdsl.ir import Operation, SSAValue
 
 from deuteron.ir.nested import nested_ops
+from deuteron.ir.tt.dot import DotOp
 from deuteron.ir.tt.reduce import ReduceOp, ScanOp
 from deuteron.ir.ttg.layout import layout_of
-from deuteron.ir.types import is_tile
-from deuteron.layout.linear import REGISTER
+from deuteron.ir.types import is_tile, shape_of
+from deuteron.layout.linear import LANE, REGISTER, WARP
 
 _FREE = (
     "tt.splat",
@@ -27,8 +28,17 @@ _FREE = (
     "tt.split",
     "arith.constant",
 )
-_WEIGHTS = {"tt.load": 3, "tt.store": 3, "ttg.convert_layout": 2, "arith.divf": 8, "arith.divsi": 20, "arith.remsi": 20}
+_WEIGHTS = {
+    "tt.load": 3,
+    "tt.store": 3,
+    "ttg.convert_layout": 2,
+    "tt.gather": 4,
+    "arith.divf": 8,
+    "arith.divsi": 20,
+    "arith.remsi": 20,
+}
 _OF_FUNCTION = 8  # exp, sin, erf: between 3 and 40
+_OF_SCAN, _OF_EXCHANGED_SCAN = 2, 16  # within a thread; among lanes or warps
 
 
 def registers_of(value: SSAValue) -> int:
@@ -41,7 +51,24 @@ def cost_of(op: Operation) -> int:
         return 0
     values = (*op.results, *op.operands)
     count = max([registers_of(value) for value in values if is_tile(value.type)], default=1)
-    return count * (_WEIGHTS.get(op.name) or (_OF_FUNCTION if op.name.startswith("math.") else 1))
+    if isinstance(op, DotOp):
+        return max(multiply_adds(op), count)
+    return count * _weight(op)
+
+
+def _weight(op: Operation) -> int:
+    if isinstance(op, ScanOp):
+        layout, axis = layout_of(op.srcs[0].type), op.axis.value.data
+        is_exchanged = any(basis[axis] for name in (LANE, WARP) for basis in layout.of(name))
+        return _OF_EXCHANGED_SCAN if is_exchanged else _OF_SCAN
+    return _WEIGHTS.get(op.name) or (_OF_FUNCTION if op.name.startswith("math.") else 1)
+
+
+def multiply_adds(op: DotOp) -> int:
+    """How many a thread does, where it has whole rows of a and columns of b; with matrix instructions it has not: 0."""
+    layout, k = layout_of(op.a.type), shape_of(op.a.type)[-1]
+    is_whole = not any(basis[-1] for name in (LANE, WARP) for basis in layout.of(name))
+    return registers_of(op.c) * k if is_whole else 0
 
 
 def cost_of_all(op: Operation) -> int:

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from xdsl.dialects.arith import ConstantOp
 from xdsl.ir import Operation, SSAValue
@@ -52,10 +53,12 @@ class Group:
     bits: int = bit_width_of(i32) - 1
     reads: Targets = field(default_factory=Targets)
     writes: Targets = field(default_factory=Targets)
+    known: dict[SSAValue, bool] = field(default_factory=dict)  # which tiles are indices
+    most: int = 0  # registers of a tile
 
-    @property
+    @cached_property
     def saved(self) -> float:
-        """How many instructions fewer a loop has, what goes through memory added."""
+        """How many instructions fewer a loop has, what goes through memory added; of a group that is complete."""
         return sum(map(cost_of, self.ops)) * (1 - 1 / self.count()) - OF_MEMORY * self._moved
 
     @property
@@ -64,12 +67,14 @@ class Group:
         ops = set(self.ops)
         taken = dict.fromkeys(operand for op in self.ops for operand in op.operands if operand not in self.axes)
         left = (value for value in self.axes if any(use.operation not in ops for use in value.uses))
-        return sum(registers_of(value) for value in (*taken, *left) if is_tile(value.type) and not is_made_anew(value))
+        return sum(registers_of(value) for value in (*taken, *left) if is_tile(value.type) and not self._is_anew(value))
+
+    def _is_anew(self, value: SSAValue) -> bool:
+        return is_made_anew(value, self.known)
 
     def count(self) -> int:
         """Into how many slices."""
-        most = max(registers_of(value) for op in self.ops if (value := main_value(op)) is not None)
-        return min(1 << self.bits, max(most // IN_SLICE, 1))
+        return min(1 << self.bits, max(self.most // IN_SLICE, 1))
 
     def add(self, op: Operation, axis: int) -> bool:
         """Take an op in, cut along this dimension, if it may be."""
@@ -82,7 +87,7 @@ class Group:
         bits = min([self.bits, *cuts])
         if bits == 0 or (self.ops and 1 << bits < self.count()):
             return False
-        self.bits = bits
+        self.bits, self.most = bits, max(self.most, registers_of(main_value(op)))
         self.ops.append(op)
         self.axes.update((result, axes[result]) for result in op.results)
         self.reads, self.writes = self.reads | read_by(op), self.writes | written_by(op)
@@ -99,7 +104,7 @@ class Group:
         if self.is_used_by(op):
             return any(self.add(op, axis) for axis in range(len(layout.shape)))
         cut = next((axis for value, axis in self.axes.items() if layout_of(value.type) == layout), None)
-        return cut is not None and registers_of(main) >= MANY and not is_made_anew(main) and self.add(op, cut)
+        return cut is not None and registers_of(main) >= MANY and not self._is_anew(main) and self.add(op, cut)
 
     def is_used_by(self, op: Operation) -> bool:
         return any(operand in self.axes for inner in nested_ops(op) for operand in inner.operands)
@@ -132,23 +137,25 @@ def best_group(ops: Sequence[Operation]) -> Group | None:
     """Of the groups of a block that which saves most; None: there is none."""
     best: Group | None = None
     sliced: dict[Operation, int] = {}
+    known: dict[SSAValue, bool] = {}
     for place, op in enumerate(ops):
         main = main_value(op)
-        if main is None or registers_of(main) < MANY or is_made_anew(main):
+        if main is None or registers_of(main) < MANY or is_made_anew(main, known):
             continue
         if sliced.get(op, 0) >= registers_of(main) // IN_SLICE:
             continue  # what begins with it is part of a group that is known
         for axis in range(len(layout_of(main.type).shape)):
-            group = _grown(ops, place, axis)
-            if not group.ops or group.count() == 1:
+            group = _grown(ops, place, axis, known)
+            count = group.count()
+            if not group.ops or count == 1:
                 continue
-            sliced.update((one, max(group.count(), sliced.get(one, 0))) for one in group.ops)
+            sliced.update((one, max(count, sliced.get(one, 0))) for one in group.ops)
             best = group if best is None or group.saved > best.saved else best
     return best
 
 
-def _grown(ops: Sequence[Operation], place: int, axis: int) -> Group:
-    group = Group()
+def _grown(ops: Sequence[Operation], place: int, axis: int, known: dict[SSAValue, bool]) -> Group:
+    group = Group(known=known)
     if not group.add(ops[place], axis):
         return group
     for op in ops[place + 1 :]:
@@ -157,22 +164,18 @@ def _grown(ops: Sequence[Operation], place: int, axis: int) -> Group:
     return group
 
 
-def is_made_anew(value: SSAValue) -> bool:
+def is_made_anew(value: SSAValue, known: dict[SSAValue, bool]) -> bool:
     """Whether a slice of a tile is made where it is needed: it is an index, or another shape of something."""
-    return isinstance(value.owner, _SHAPES) or is_index(value)
+    return isinstance(value.owner, _SHAPES) or is_index(value, known)
 
 
-def is_index(value: SSAValue) -> bool:
+def is_index(value: SSAValue, known: dict[SSAValue, bool]) -> bool:
     """Whether a tile is computed of ranges, constants and scalars alone, so that a slice of it costs little."""
-    return _is_index(value, {})
-
-
-def _is_index(value: SSAValue, known: dict[SSAValue, bool]) -> bool:
     if not is_tile(value.type):
         return True
     if value not in known:
         op = value.owner
         is_plain = isinstance(op, Operation) and (is_flexible(op) or isinstance(op, ConstantOp)) and is_pure(op)
         is_cheap = is_plain and _has_known_value(op) and cost_of(op) <= 2 * registers_of(value)
-        known[value] = is_cheap and all(_is_index(operand, known) for operand in op.operands)
+        known[value] = is_cheap and all(is_index(operand, known) for operand in op.operands)
     return known[value]

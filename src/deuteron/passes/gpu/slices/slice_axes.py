@@ -4,7 +4,7 @@ axes_of(%r = tt.expand_dims %x {axis = 0}, 1)          {%r: 1, %x: 0}
 axes_of(%r = tt.broadcast %x : 1x64 -> 64x64, 0)       {%r: 0, %x: None}      the whole of %x, for every slice
 axes_of(%s = tt.reduce %x {axis = 1}, 0)               {%s: 0, %x: 0}
 axes_of(tt.store %p, %x, %m, 1)                        {%p: 1, %x: 1, %m: 1}
-axes_of(tt.gather ..., 0)                              None: it is not done in slices
+axes_of(tt.scan %x {axis = 1}, 0)                      {..., %x: 0}; along 1: None, it is not done in slices
 """
 
 from __future__ import annotations
@@ -14,8 +14,10 @@ from math import prod
 
 from xdsl.ir import Operation, SSAValue
 
+from deuteron.ir.tt.dot import DotOp
+from deuteron.ir.tt.indexing import GatherOp
 from deuteron.ir.tt.memory import LoadOp, StoreOp
-from deuteron.ir.tt.reduce import ReduceOp
+from deuteron.ir.tt.reduce import ReduceOp, ScanOp
 from deuteron.ir.tt.shape import BroadcastOp, ExpandDimsOp, JoinOp, MakeRangeOp, ReshapeOp, SplatOp, SplitOp, TransOp
 from deuteron.ir.ttg.convert import ConvertLayoutOp
 from deuteron.ir.ttg.inference import is_elementwise
@@ -71,6 +73,15 @@ def _reduced(op: Operation, axis: int, operand: SSAValue) -> Axis:
     return axis + (axis >= op.axis.value.data)
 
 
+def _along_others(op: Operation, axis: int, operand: SSAValue) -> Axis:
+    """Each row along the op's axis is done for itself."""
+    return _NEVER if axis == op.axis.value.data else axis
+
+
+def _batched(op: Operation, axis: int, operand: SSAValue) -> Axis:
+    return axis if axis < len(shape_of(operand.type)) - 2 else _NEVER
+
+
 def _joined(op: Operation, axis: int, operand: SSAValue) -> Axis:
     return axis if axis < len(shape_of(operand.type)) else _NEVER
 
@@ -97,6 +108,9 @@ _SOURCES: dict[type[Operation], Callable[[Operation, int, SSAValue], Axis]] = {
     TransOp: _transposed,
     ReshapeOp: _reshaped,
     ReduceOp: _reduced,
+    ScanOp: _along_others,
+    GatherOp: _along_others,
+    DotOp: _batched,
     JoinOp: _joined,
     SplitOp: _joined,
 }

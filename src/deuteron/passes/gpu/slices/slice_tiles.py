@@ -21,8 +21,8 @@ from dataclasses import dataclass
 
 from xdsl.context import Context
 from xdsl.dialects import arith, scf
-from xdsl.dialects.builtin import ModuleOp, UnitAttr
-from xdsl.ir import Block, Operation, Region, SSAValue
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Block, Operation, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from deuteron.ir.arith import constant_value
@@ -38,11 +38,12 @@ from deuteron.ir.types import i32, shape_of
 from deuteron.layout.slices import sliceable_bits
 from deuteron.passes.gpu.slices.costs import cost_of_all
 from deuteron.passes.gpu.slices.groups import Group, best_group, is_made_anew
+from deuteron.passes.gpu.slices.loop_dots import loop_dots
+from deuteron.passes.gpu.slices.rolled_loops import insert_loop, slice_body
 from deuteron.passes.gpu.slices.slice_axes import Axis, axes_of
 from deuteron.passes.optimisation import Optimisation
 from deuteron.passes.rewrite import erase
 
-ROLLED = "ttg.rolled"  # of a loop: it is not unrolled
 # Instructions of a kernel: those that take ptxas two seconds where they spill. Of a group: what a loop costs besides.
 LEAST_COST, LEAST_IN_GROUP = 8000, 1000
 
@@ -59,6 +60,7 @@ class SliceTiles(Optimisation):
         for func in op.ops:
             if isinstance(func, FuncOp) and cost_of_all(func) >= self.least_cost:
                 self._block(func.body.block)
+                loop_dots(func)
 
     def _block(self, block: Block) -> None:
         for op in list(block.ops):
@@ -87,9 +89,7 @@ class _Loop:
         self._before = Builder.before(last)
         self._slices: dict[tuple[SSAValue, Axis], SSAValue] = {}
         self._memories: dict[tuple[SSAValue, int], SSAValue] = {}
-        bounds = [self._before.constant(bound, i32) for bound in (0, self._count, 1)]
-        self._body = Block(arg_types=[i32])
-        self._body.args[0].name_hint = "slice"
+        self._body = slice_body()
         self._inside = Builder.at_end(self._body, last.location)
         outputs = [(value, self._output(value)) for value in group.axes if self._is_needed_after(value)]
         for op in group.ops:
@@ -97,9 +97,7 @@ class _Loop:
         for value, memory in outputs:
             self._inside.insert(PrivateStoreOp(self._slices[value, group.axes[value]], memory, self._index))
         self._inside.insert(scf.YieldOp())
-        loop = self._before.insert(scf.ForOp(*bounds, [], Region(self._body)))
-        loop.attributes[ROLLED] = UnitAttr()
-        self._finish(loop, outputs)
+        self._finish(insert_loop(self._before, self._count, self._body), outputs)
 
     @property
     def _index(self) -> SSAValue:
@@ -131,7 +129,7 @@ class _Loop:
         if axis is None:
             return value
         if (value, axis) not in self._slices:
-            if is_made_anew(value) and self._has_slices(value.owner, axis):
+            if is_made_anew(value, self._group.known) and self._has_slices(value.owner, axis):
                 self._emit(value.owner, axis)
             else:
                 self._slices[value, axis] = self._inside.value(PrivateLoadOp(self._input(value, axis), self._index))
