@@ -1,5 +1,7 @@
 """ASTSource: Triton's constructor in all its spellings; fingerprints."""
 
+from dataclasses import dataclass
+
 import pytest
 
 import deuteron
@@ -67,6 +69,41 @@ def test_the_fingerprint_tells_types_of_constants_apart():
 def test_the_fingerprint_has_no_addresses():
     assert stable_repr((tl.float16, scale, tl.constexpr(3), int)).count(" at 0x") == 0
     assert stable_repr(tl.constexpr(3)) == stable_repr(3)
+
+
+class Sizes:
+    def __init__(self, rows):
+        self.rows = rows
+
+    def twice(self):
+        return 2 * self.rows
+
+
+@dataclass(frozen=True)
+class Shape:
+    rows: int
+
+    @property
+    def half(self):
+        return self.rows // 2
+
+
+def fingerprint(value):
+    return ASTSource(scale, SIGNATURE, {"BLOCK": value}).hash()
+
+
+def test_objects_that_say_nothing_of_themselves_are_told_apart_also_where_one_takes_the_address_of_another():
+    kept = Sizes(0)
+    found = [fingerprint(Sizes(rows)) for rows in range(20)]
+    assert len(set(found)) == 20
+    assert fingerprint(kept) == fingerprint(kept) != fingerprint((kept,))
+
+
+def test_the_fingerprint_has_the_methods_of_an_object(monkeypatch):
+    before = fingerprint(Shape(3)), fingerprint((Shape(3),))
+    assert before == (fingerprint(Shape(3)), fingerprint((Shape(3),)))
+    monkeypatch.setattr(Shape, "half", property(Sizes.twice))
+    assert not {fingerprint(Shape(3)), fingerprint((Shape(3),))} & set(before)
 
 
 def test_paths_into_a_tuple():

@@ -22,7 +22,7 @@ from deuteron.language.function import Function
 from deuteron.language.modules import name_of
 from deuteron.language.references import stable_repr
 from deuteron.language.signature import leaves, part_names
-from deuteron.language.source_functions import PlainFunction, functions_in, is_kernel_class
+from deuteron.language.source_functions import PlainFunction, functions_in, is_kernel_class, methods_of
 from deuteron.options import Target
 
 
@@ -156,9 +156,9 @@ def type_key(type: Any) -> str:
 
 
 def _text(value: Any) -> str:
-    """A constexpr, with what the functions of Python in it use."""
-    keys = (function.cache_key for function in functions_in(value) if isinstance(function, PlainFunction))
-    return " ".join((stable_repr(value), *keys))
+    """A constexpr, with what the functions of Python in it use, and the methods of an object."""
+    given = (function for function in functions_in(value) if isinstance(function, PlainFunction))
+    return " ".join((stable_repr(value), *(function.cache_key for function in (*given, *methods_of(value)))))
 
 
 def _param_name(fn: Function, key: Any, signature: Mapping[str, Any]) -> str:

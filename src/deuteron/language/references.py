@@ -15,15 +15,19 @@ from __future__ import annotations
 
 import ast
 import builtins
+import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from types import BuiltinFunctionType, CodeType, FunctionType, ModuleType
 from typing import Any, NamedTuple
+from uuid import uuid4
 
 from deuteron.errors import VariableChanged
 from deuteron.language.constant import constexpr
 from deuteron.language.modules import name_of
 
 _MISSING = object()
+_PROCESS = uuid4()
+_numbered: dict[int, tuple[int, Any]] = {}  # those of which an address is all that is said
 _PACKAGE = __name__.partition(".")[0]
 
 
@@ -182,7 +186,13 @@ def stable_repr(value: Any) -> str:
         return f"<function {value.cache_key}>"
     if isinstance(value, FunctionType):
         return f"<function {name_of(value.__module__)}.{value.__qualname__} {_code_repr(value)}>"
-    return f"{type(value).__name__}:{value!r}"
+    text = f"{type(value).__name__}:{value!r}"
+    return f"{text} {_number_of(value)} of {_PROCESS} {os.getpid()}" if " at 0x" in text else text
+
+
+def _number_of(value: Any) -> int:
+    """A number that no other object of this process gets: it is kept, so that none takes its address."""
+    return _numbered.setdefault(id(value), (len(_numbered), value))[0]
 
 
 def _code_repr(function: FunctionType) -> str:

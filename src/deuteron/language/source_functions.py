@@ -15,6 +15,7 @@ import ast
 import hashlib
 import inspect
 import os
+import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from functools import cached_property, update_wrapper
@@ -26,6 +27,8 @@ from deuteron.language.constant import constexpr, unwrap
 from deuteron.language.modules import name_of
 from deuteron.language.references import Reference, find_references, is_value, names_in, stable_repr, watched
 from deuteron.language.source import FunctionSource, read_source
+
+_WITHOUT_USERS_CODE = {*sys.stdlib_module_names, __name__.partition(".")[0]}
 
 
 class SourceFunction:
@@ -215,6 +218,18 @@ def functions_in(value: Any) -> Iterator[SourceFunction]:
             yield from type(value).functions()
     elif function := plain_function(value):
         yield function
+
+
+def methods_of(value: Any) -> Iterator[PlainFunction]:
+    """The functions of the user's class that a constexpr, or what it holds, is of: kernels may call them on it."""
+    if isinstance(value, tuple | list | Mapping):
+        for item in value.values() if isinstance(value, Mapping) else value:
+            yield from methods_of(item)
+    for cls in type(value).__mro__:
+        if cls.__module__.partition(".")[0] not in _WITHOUT_USERS_CODE:
+            for _, member in sorted(vars(cls).items()):
+                held = (getattr(member, name, None) for name in ("__func__", "fget", "func"))
+                yield from filter(None, map(plain_function, (member, *held)))
 
 
 def _callee(fn: SourceFunction, value: Any) -> SourceFunction | None:
