@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 import deuteron
 import deuteron.language as tl
+from deuteron.backend.metadata import Apart, KernelMetadata
 from deuteron.backend.overlaps import are_apart
 from deuteron.backend.spans import view_of
 from deuteron.errors import LaunchError, StrictError
@@ -246,3 +247,36 @@ def test_parts_of_an_array_are_apart():
     assert len(own.cache[0]) == 1
     own[(1,)](whole[:, :N], whole[:, N - 4 : 2 * N], N, BLOCK=N)
     assert len(own.cache[0]) == 2
+
+
+@deuteron.jit
+def scale_rows(x, out, x_stride, out_stride, n, BLOCK: tl.constexpr):
+    row = tl.program_id(0)
+    for begin in range(0, n, BLOCK):
+        i = begin + tl.arange(0, BLOCK)
+        tl.store(out + row * out_stride + i, tl.load(x + row * x_stride + i, i < n) * 2, i < n)
+
+
+@pytest.mark.parametrize("kind", ["numpy", "another"])
+def test_rows_in_place(in_python, kind):
+    """Strides are numbers of their own: where they are equal the arrays may be one."""
+    own = deuteron.jit(scale_rows.fn)
+    whole = np.ones((4, 2 * N), np.float32)
+    for times in range(1, 4):
+        own[(4,)](one_of(whole, kind), one_of(whole, kind), 2 * N, 2 * N, N + 3, BLOCK=N)
+        assert (whole[:, : N + 3] == 2**times).all() and (whole[:, N + 3 :] == 1).all()
+    assert len(in_python) == 1 and len(own.cache[0]) == 1
+    flat = np.arange(8.0 * N, dtype=np.float32)
+    kernel = own[(1,)](one_of(flat, kind), one_of(flat, kind), 2 * N, 4 * N, N, BLOCK=N)
+    assert kernel.metadata.options["may_alias"]
+
+
+def test_what_rows_rely_on():
+    source = deuteron.ASTSource(
+        scale_rows,
+        {**dict.fromkeys(("x", "out"), "*fp32"), **dict.fromkeys(("x_stride", "out_stride", "n"), "i32")},
+        {"BLOCK": N},
+    )
+    metadata = deuteron.compile(source, "cpu").metadata
+    assert metadata.apart == (Apart("x", "out", True, (("out_stride", "x_stride"),)),)
+    assert metadata.apart == KernelMetadata.from_json(metadata.to_json()).apart

@@ -2,7 +2,7 @@
 
     load a[...]                  take_apart(points_to(a), points_to(b))
     store b[...]                   True: the load may move over the store, and the function says what that relies on:
-                                   tt.func @k(%a, %b) attributes {tt.apart = array<i64: 0, 1, 0>}
+                                   tt.func @k(%a, %b) attributes {tt.apart = array<i64: 0, 1, 0, 0>}
     the same argument            False
     tt.func {tt.may_alias}       False: it is compiled for arguments that overlap
 
@@ -10,20 +10,22 @@ Arguments may be views of one array. A launch looks at the pairs that its kernel
 compiled with `tt.may_alias` where two of them overlap. So whoever makes use of it asks `take_apart`, or `is_apart`
 of written_arguments.py, last, when nothing else stands against what it does; `can_be_apart` only foretells the answer.
 
-A pair is of arguments that have to be disjoint, or, `or_equal`, that may also begin at the same place: three numbers of
-`tt.apart`.
+A pair is of arguments that have to be disjoint, or, `or_equal`, that may also begin at the same place, if the numbers
+`equal` that the kernel is given are equal: strides of rows. `tt.apart` has three numbers of each pair, how many pairs of
+equal ones follow, and these.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from itertools import product
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain, islice, product
 from typing import NamedTuple
 
 from xdsl.dialects.builtin import DenseArrayBase, UnitAttr, i64
 from xdsl.ir import BlockArgument
 
 from deuteron.analysis.points_to import Targets
+from deuteron.analysis.same_offsets import Alike
 from deuteron.ir.tt.function import FuncOp
 
 APART, MAY_ALIAS = "tt.apart", "tt.may_alias"
@@ -35,16 +37,18 @@ class Pair(NamedTuple):
     first: int
     second: int
     or_equal: bool
+    equal: tuple[tuple[int, int], ...] = ()
 
 
-def take_apart(first: Targets, second: Targets, or_equal: bool = False) -> bool:
+def take_apart(first: Targets, second: Targets, or_equal: bool = False, equal: Alike = frozenset()) -> bool:
     """Whether nothing is in both, if the arguments of the kernel are apart, on which the caller then relies."""
     if not can_be_apart(first, second):
         return False
     if first and second:
         func = _function_of(first)
         pairs = product(_numbers(first), _numbers(second))
-        _note(func, [Pair(min(pair), max(pair), or_equal) for pair in pairs])
+        numbers = tuple(sorted((a.index, b.index) for a, b in equal))
+        _note(func, [Pair(min(pair), max(pair), or_equal, numbers if or_equal else ()) for pair in pairs])
     return True
 
 
@@ -57,9 +61,8 @@ def can_be_apart(first: Targets, second: Targets) -> bool:
 
 def pairs_apart(func: FuncOp) -> list[Pair]:
     """What has been relied on so far; of each two arguments once."""
-    found = _noted(func)
-    strict = {pair[:2] for pair in found if not pair.or_equal}
-    return [pair for pair in found if not (pair.or_equal and pair[:2] in strict)]
+    noted = func.attributes.get(APART)
+    return list(_pairs_in(noted.get_values())) if noted else []
 
 
 def mark_may_alias(func: FuncOp) -> None:
@@ -68,16 +71,30 @@ def mark_may_alias(func: FuncOp) -> None:
 
 
 def _note(func: FuncOp, pairs: Iterable[Pair]) -> None:
-    noted = _noted(func)
-    known = {*noted, *pairs}
-    if len(known) > len(noted):
-        func.attributes[APART] = DenseArrayBase.from_list(i64, [int(word) for pair in sorted(known) for word in pair])
+    """Of two arguments all holds that has been relied on."""
+    noted = pairs_apart(func)
+    known = {pair[:2]: pair for pair in noted}
+    for pair in pairs:
+        known[pair[:2]] = _both(known.get(pair[:2], pair), pair)
+    found = [pair for _, pair in sorted(known.items())]
+    if found != noted:
+        func.attributes[APART] = DenseArrayBase.from_list(i64, [word for pair in found for word in _words(pair)])
 
 
-def _noted(func: FuncOp) -> list[Pair]:
-    noted = func.attributes.get(APART)
-    words = noted.get_values() if noted else ()
-    return [Pair(*pair, bool(or_equal)) for *pair, or_equal in zip(words[::3], words[1::3], words[2::3], strict=True)]
+def _both(first: Pair, second: Pair) -> Pair:
+    or_equal = first.or_equal and second.or_equal
+    return first._replace(or_equal=or_equal, equal=tuple(sorted({*first.equal, *second.equal})) if or_equal else ())
+
+
+def _words(pair: Pair) -> list[int]:
+    return [*map(int, pair[:3]), len(pair.equal), *chain(*pair.equal)]
+
+
+def _pairs_in(words: Sequence[int]) -> Iterator[Pair]:
+    left = iter(words)
+    for first in left:
+        second, or_equal, count = islice(left, 3)
+        yield Pair(first, second, bool(or_equal), tuple((next(left), next(left)) for _ in range(count)))
 
 
 def _function_of(targets: Targets) -> FuncOp:

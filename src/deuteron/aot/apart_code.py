@@ -17,11 +17,11 @@ from deuteron.backend.metadata import Apart
 
 
 def all_apart(pairs: Iterable[Apart]) -> list[Apart]:
-    """What holds of all of them: of each two parameters once."""
+    """What holds of all of them: of each two parameters once. Nobody compares numbers here."""
     found: dict[tuple[str, str], bool] = {}
     for pair in pairs:
         names = (pair.first, pair.second)
-        found[names] = found.get(names, True) and pair.or_equal
+        found[names] = found.get(names, True) and pair.or_equal and not pair.equal
     return [Apart(*names, or_equal) for names, or_equal in found.items()]
 
 

@@ -67,11 +67,14 @@ def make_params(name: str, type: str, divisibility: int = 1) -> list[Param]:
 
 @dataclass(frozen=True)
 class Apart:
-    """Two parameters whose arrays have to be disjoint, or, `or_equal`, begin at one place: the code relies on it."""
+    """Two parameters whose arrays have to be disjoint, or, `or_equal`, begin at one place if the parameters `equal`,
+    pairs of numbers, are equal: the code relies on it.
+    """
 
     first: str
     second: str
     or_equal: bool = False
+    equal: tuple[tuple[str, str], ...] = ()
 
     def in_words(self, kernel: str) -> str:
         """What is to be said where they are not."""
@@ -113,7 +116,7 @@ def read_facts(fields: Mapping[str, Any]) -> dict[str, Any]:
     """The facts in what JSON gave; raises KeyError where one is missing."""
     found = {known.name: fields[known.name] for known in dataclasses.fields(Facts)}
     written = None if found["written"] is None else tuple(found["written"])
-    apart = tuple(Apart(**pair) for pair in found["apart"])
+    apart = tuple(Apart(**{**pair, "equal": tuple(map(tuple, pair["equal"]))}) for pair in found["apart"])
     maps, assertions = map(from_fields, found["tensor_maps"]), map(_assertion_from_fields, found["assertions"])
     return {**found, "written": written, "apart": apart, "tensor_maps": tuple(maps), "assertions": tuple(assertions)}
 

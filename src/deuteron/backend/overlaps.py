@@ -42,7 +42,8 @@ def overlap_of(metadata: KernelMetadata, values: Sequence[Any], given: Sequence[
 
     for pair in metadata.apart:
         first, second = numbers[pair.first], numbers[pair.second]
-        is_same = pair.or_equal and values[first] == values[second]
+        are_equal = all(values[numbers[a]] == values[numbers[b]] for a, b in pair.equal)
+        is_same = pair.or_equal and values[first] == values[second] and are_equal
         if not is_same and not are_apart(view(first), view(second)):
             return pair
     return None

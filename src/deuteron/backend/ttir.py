@@ -53,8 +53,12 @@ def _written(module: ModuleOp, unit: Unit) -> tuple[str, ...] | None:
 
 def apart_facts(pairs: Sequence[Pair], unit: Unit) -> dict[str, Any]:
     """What the metadata says of the pairs of arguments that the code takes to be apart."""
-    params = unit.metadata({}).runtime_params
-    return {"apart": tuple(Apart(params[a].name, params[b].name, or_equal) for a, b, or_equal in pairs)}
+    names = [param.name for param in unit.metadata({}).runtime_params]
+    described = (
+        Apart(names[pair.first], names[pair.second], pair.or_equal, tuple((names[a], names[b]) for a, b in pair.equal))
+        for pair in pairs
+    )
+    return {"apart": tuple(described)}
 
 
 def run_pipeline(module: ModuleOp, unit: Unit, passes: Sequence[ModulePass]) -> Made:

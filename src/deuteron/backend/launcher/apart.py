@@ -5,8 +5,8 @@
     take_turns(first, second)                           whether the elements of two VIEWs whose spans meet are apart
 
 It does what `backend/overlaps.py` says. Arrays of NumPy and tensors of torch it reads itself; of all others a function
-of Python tells, if there is one: else they may be anywhere. An `apart` is an APART record, the LOOKED_AT of arrays, and
-PAIRs of these.
+of Python tells, if there is one: else they may be anywhere. An `apart` is an APART record, the LOOKED_AT of arrays,
+PAIRs of these, and EQUAL numbers.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from __future__ import annotations
 from deuteron.backend.launcher.arguments import DONE, UNKNOWN
 from deuteron.backend.launcher.code import NULL, Code
 from deuteron.backend.launcher.object_layout import NUMPY_NUM_AXES, NUMPY_SHAPE, NUMPY_STRIDES
-from deuteron.backend.launcher.records import APART, LOOKED_AT, PAIR, SHARED, VIEW
+from deuteron.backend.launcher.records import APART, EQUAL, LOOKED_AT, PAIR, SHARED, VIEW
 from deuteron.backend.llvm.control_flow import Block
 from deuteron.backend.llvm.module import Module
 from deuteron.backend.llvm.types import Value, const
@@ -30,6 +30,7 @@ def define_apart(module: Module) -> None:
     _define_within(module)
     _define_are_apart_modulo(module)
     _define_take_turns(module)
+    _define_are_one(module)
     _define_pairs_are_apart(module)
     _define_are_apart(module)
 
@@ -57,7 +58,7 @@ def _define_are_apart(module: Module) -> None:
         found = c.call("i32", "look", shared, own, obj, address, _view(c, views, index))
         c.leave_if(c.is_null(found), drop)
     pairs = c.after(described, c.mul(num_views, c.word(len(LOOKED_AT))))
-    c.store(c.call("i32", "pairs_are_apart", pairs, c.field(apart, APART, "num_pairs"), views), result)
+    c.store(c.call("i32", "pairs_are_apart", pairs, c.field(apart, APART, "num_pairs"), views, slots), result)
     c.br(drop)
     c.position(drop)
     with c.repeat(num_views) as index:
@@ -68,20 +69,39 @@ def _define_are_apart(module: Module) -> None:
 
 
 def _define_pairs_are_apart(module: Module) -> None:
-    c = module.function("pairs_are_apart", "i32", [("ptr", "pairs"), ("i64", "count"), ("ptr", "views")], kind=Code)
-    pairs, count, views = c.parameters
+    given = [("ptr", "pairs"), ("i64", "count"), ("ptr", "views"), ("ptr", "slots")]
+    c = module.function("pairs_are_apart", "i32", given, kind=Code)
+    pairs, count, views, slots = c.parameters
     overlap = c.block("overlap")
+    equal = c.after(pairs, c.mul(count, c.word(len(PAIR))))
     with c.repeat(count) as index:
-        pair = c.after(pairs, c.mul(index, c.word(len(PAIR))))
+        pair, further = c.after(pairs, c.mul(index, c.word(len(PAIR)))), c.block("further")
         first, second = (_view(c, views, c.field(pair, PAIR, name)) for name in ("first", "second"))
-        is_one = c.equal(c.field(first, VIEW, "address"), c.field(second, VIEW, "address"))
-        is_one = c.and_(is_one, c.is_not_null(c.field(pair, PAIR, "or_equal")))
-        may_overlap = c.and_(_meet(c, first, second), c.is_null(c.zext(is_one, "i64")))
-        with c.when(may_overlap):
-            c.leave_if(c.is_null(c.call("i32", "take_turns", first, second)), overlap)
+        c.leave_if(c.is_null(c.zext(_meet(c, first, second), "i64")), further)
+        c.leave_if(c.is_not_null(c.call("i32", "are_one", pair, equal, first, second, slots)), further)
+        c.leave_if(c.is_null(c.call("i32", "take_turns", first, second)), overlap)
+        c.br(further)
+        c.position(further)
     c.ret(DONE)
     c.position(overlap)
     c.ret(OVERLAP)
+
+
+def _define_are_one(module: Module) -> None:
+    """Whether a pair that may begin at one place does, and the numbers are equal that have to be."""
+    given = [("ptr", name) for name in ("pair", "equal", "first", "second", "slots")]
+    c = module.function("are_one", "i32", given, kind=Code)
+    pair, equal, first, second, slots = c.parameters
+    differ = c.block("differ")
+    c.leave_if(c.is_null(c.field(pair, PAIR, "or_equal")), differ)
+    c.leave_if(c.differ(c.field(first, VIEW, "address"), c.field(second, VIEW, "address")), differ)
+    with c.loop(c.field(pair, PAIR, "begin_equal"), c.field(pair, PAIR, "end_equal"), c.word(1)) as loop:
+        own = c.after(equal, c.mul(loop.index, c.word(len(EQUAL))))
+        numbers = [c.at(slots, c.field(own, EQUAL, name)) for name in EQUAL.names]
+        c.leave_if(c.differ(*numbers), differ)
+    c.ret(DONE)
+    c.position(differ)
+    c.ret(UNKNOWN)
 
 
 def _meet(c: Code, first: Value, second: Value) -> Value:

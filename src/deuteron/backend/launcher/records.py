@@ -76,7 +76,9 @@ SLOT = Record("parameter part format mask")
 # may be nobody; and pairs of them.
 APART = Record("num_views num_pairs")
 LOOKED_AT = Record("object slot item measure")
-PAIR = Record("first second or_equal")
+# PAIRs, then the slots of numbers that are EQUAL, of each pair from one of these to another.
+PAIR = Record("first second or_equal begin_equal end_equal")
+EQUAL = Record("first second")
 # Where the elements of an array are: from the lowest byte to behind the highest one, and its axes, steps in `unit`s;
 # `owner` is an object that has these.
 VIEW = Record("begin end address item num_axes extents steps unit owner")
@@ -144,12 +146,15 @@ def apart_words(metadata: KernelMetadata, objects: Sequence[int], measures: Sequ
         for one in looked_at
     ]
     places = {name: looked_at.index(number) for name, number in numbers.items() if number in looked_at}
-    pairs = [
-        PAIR.pack(first=places[pair.first], second=places[pair.second], or_equal=int(pair.or_equal))
-        for pair in metadata.apart
-    ]
+    pairs: list[list[int]] = []
+    equal: list[list[int]] = []
+    for pair in metadata.apart:
+        begin = len(equal)
+        equal += [EQUAL.pack(first=numbers[first], second=numbers[second]) for first, second in pair.equal]
+        fields = {"or_equal": int(pair.or_equal), "begin_equal": begin, "end_equal": len(equal)}
+        pairs.append(PAIR.pack(first=places[pair.first], second=places[pair.second], **fields))
     head = APART.pack(num_views=len(described), num_pairs=len(pairs))
-    return [word for record in (head, *described, *pairs) for word in record]
+    return [word for record in (head, *described, *pairs, *equal) for word in record]
 
 
 def view_words(view: View | None) -> bytes | None:

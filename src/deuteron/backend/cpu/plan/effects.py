@@ -13,7 +13,7 @@ from xdsl.ir import Block, Operation, SSAValue
 from deuteron.analysis.apart import take_apart
 from deuteron.analysis.overlap import is_injective
 from deuteron.analysis.points_to import Targets, points_to
-from deuteron.analysis.same_offsets import same_offsets
+from deuteron.analysis.same_offsets import Alike, same_offsets
 from deuteron.analysis.tile_polynomials import TilePolynomials
 from deuteron.analysis.written_arguments import touched_arguments
 from deuteron.ir.effects import GLOBAL, READ, WRITE, effects_of, own_effects
@@ -48,10 +48,10 @@ class Places:
 
     def may_overlap(self, first: SSAValue, second: SSAValue, in_step: bool) -> bool:
         """Whether an element of one may be an element of the other that is touched at another index."""
-        is_alike = in_step and self._are_alike(first, second)
-        if is_alike and first is second:
+        alike = self._alike(first, second) if in_step else None
+        if alike is not None and first is second:
             return False
-        return not take_apart(self._targets(first), self._targets(second), is_alike)
+        return not take_apart(self._targets(first), self._targets(second), alike is not None, alike or frozenset())
 
     def may_write(self, op: Operation, pointer: SSAValue, in_step: bool) -> bool:
         """Whether the op itself may write where the pointer points, but for the element that is touched with it."""
@@ -59,8 +59,10 @@ class Places:
             return self.may_overlap(op.ptr, pointer, in_step)
         return not take_apart(touched_arguments(own_effects(op), WRITE), self._targets(pointer))
 
-    def _are_alike(self, first: SSAValue, second: SSAValue) -> bool:
-        return same_offsets(first, second) and is_injective(self._polynomials, first, trusts_strides=True)
+    def _alike(self, first: SSAValue, second: SSAValue) -> Alike | None:
+        """What has to be equal for both to be at the same elements, each of them once."""
+        is_once = is_injective(self._polynomials, first, trusts_strides=True)
+        return same_offsets(first, second) if is_once else None
 
     def _targets(self, pointer: SSAValue) -> Targets:
         if pointer not in self._known:
