@@ -5,7 +5,7 @@ from xdsl.dialects import scf
 
 import deuteron
 import deuteron.language as tl
-from deuteron.analysis.next_iteration import meets_next
+from deuteron.analysis.next_iteration import Meeting, meets_next
 from deuteron.analysis.tile_polynomials import TilePolynomials
 from deuteron.frontend import lower_function
 from deuteron.ir.nested import nested_ops
@@ -38,7 +38,7 @@ def apart(step, ahead, factor, case):
     run_passes(module, tile_passes())
     (loop,), (store,) = nested_ops(module, scf.ForOp), nested_ops(module, StoreOp)
     load = nested_ops(module, LoadOp)[-1]
-    return meets_next(store, load, loop, TilePolynomials()) is False
+    return meets_next(store, load, loop, TilePolynomials()).meets is False
 
 
 @pytest.mark.parametrize("step", [8, 15, 16, 17, 64])
@@ -72,7 +72,7 @@ def test_one_array_as_two_arguments(lag, case, meets):
     module = lower_function(recurrence, types, {"LAG": lag, "CASE": case}, {})
     run_passes(module, tile_passes())
     (loop,), (store,), (load,) = (nested_ops(module, kind) for kind in (scf.ForOp, StoreOp, LoadOp))
-    assert meets_next(store, load, loop, TilePolynomials()) is meets
+    assert meets_next(store, load, loop, TilePolynomials()) == Meeting(meets)
 
 
 @deuteron.jit
@@ -90,4 +90,26 @@ def test_what_the_same_iteration_stores(ahead, wraps, meets):
     module = lower_function(stored_first, types, {"AHEAD": ahead, "WRAPS": wraps}, {})
     run_passes(module, tile_passes())
     (loop,), (load,) = (nested_ops(module, kind) for kind in (scf.ForOp, LoadOp))
-    assert meets_next(nested_ops(module, StoreOp)[0], load, loop, TilePolynomials(), iterations=0) is meets
+    assert meets_next(nested_ops(module, StoreOp)[0], load, loop, TilePolynomials(), iterations=0) == Meeting(meets)
+
+
+@deuteron.jit
+def rows_in_place(p, q, n, stride, other, AHEAD: tl.constexpr):
+    row, i = tl.program_id(0), tl.arange(0, 16)
+    for begin in range(0, n, 16):
+        x = tl.load(p + row * stride + begin + i)
+        tl.store(q + row * other + begin + AHEAD + i, x + 1)
+
+
+@pytest.mark.parametrize(("ahead", "meets"), [(0, False), (16, None), (-16, False)])
+def test_strides_that_may_be_equal(ahead, meets):
+    """That they would meet says nothing of other strides."""
+    types = {"p": "*fp32", "q": "*fp32", "n": "i32", "stride": "i32", "other": "i32", "AHEAD": "constexpr"}
+    module = lower_function(rows_in_place, types, {"AHEAD": ahead}, {})
+    run_passes(module, tile_passes())
+    (loop,), (store,), (load,) = (nested_ops(module, kind) for kind in (scf.ForOp, StoreOp, LoadOp))
+    found = meets_next(store, load, loop, TilePolynomials())
+    assert found.meets is meets
+    assert {frozenset(arg.index for arg in pair) for pair in found.equal} == (
+        {frozenset((3, 4))} if meets is False else set()
+    )

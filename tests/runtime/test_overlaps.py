@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 import deuteron
 import deuteron.language as tl
-from deuteron.backend.metadata import Apart, KernelMetadata
+from deuteron.backend.metadata import KernelMetadata
 from deuteron.backend.overlaps import are_apart
 from deuteron.backend.spans import view_of
 from deuteron.errors import LaunchError, StrictError
@@ -271,12 +271,23 @@ def test_rows_in_place(in_python, kind):
     assert kernel.metadata.options["may_alias"]
 
 
-def test_what_rows_rely_on():
-    source = deuteron.ASTSource(
-        scale_rows,
-        {**dict.fromkeys(("x", "out"), "*fp32"), **dict.fromkeys(("x_stride", "out_stride", "n"), "i32")},
-        {"BLOCK": N},
-    )
-    metadata = deuteron.compile(source, "cpu").metadata
-    assert metadata.apart == (Apart("x", "out", True, (("out_stride", "x_stride"),)),)
+@pytest.mark.parametrize("target", ["cpu", "cuda:80", "cuda:90"])
+def test_what_rows_rely_on(target):
+    types = dict.fromkeys(("x", "out"), "*fp32") | dict.fromkeys(("x_stride", "out_stride", "n"), "i32")
+    metadata = deuteron.compile(deuteron.ASTSource(scale_rows, types, {"BLOCK": N}), target).metadata
+    (pair,) = metadata.apart
+    assert (pair.first, pair.second, pair.or_equal) == ("x", "out", True) and set(pair.equal[0]) == {
+        "out_stride",
+        "x_stride",
+    }
     assert metadata.apart == KernelMetadata.from_json(metadata.to_json()).apart
+
+
+def test_rows_in_place_on_a_gpu(monkeypatch):
+    """Where strides differ rows are loaded when those before are stored."""
+    monkeypatch.setenv("DEUTERON_EMULATE", "1")
+    monkeypatch.setenv("DEUTERON_TARGET", "cuda:80")
+    for stride, out_stride in ((40, 40), (20, 40)):
+        flat = np.ones(160, np.float32)
+        scale_rows[(1,)](flat, flat, stride, out_stride, 40, BLOCK=16, num_warps=1)
+        assert (flat == np.where(np.arange(160) < 40, 2, 1)).all()

@@ -11,8 +11,8 @@ compiled with `tt.may_alias` where two of them overlap. So whoever makes use of 
 of written_arguments.py, last, when nothing else stands against what it does; `can_be_apart` only foretells the answer.
 
 A pair is of arguments that have to be disjoint, or, `or_equal`, that may also begin at the same place, if the numbers
-`equal` that the kernel is given are equal: strides of rows. `tt.apart` has three numbers of each pair, how many pairs of
-equal ones follow, and these.
+`equal` that the kernel is given are equal: strides of rows. `tt.apart` has three numbers of each pair, how many pairs
+of equal ones follow, and these.
 """
 
 from __future__ import annotations

@@ -10,16 +10,20 @@
 
 Addresses are polynomials (tile_address.py). Through one argument, by how much the load is ahead has to be a
 constant, and more than the tiles reach in memory: strides that are only known at run time prove nothing. Through
-different arguments that is what holds where both are one array.
+different arguments that is what holds where both are one array, and strides that are numbers of their own are equal.
 """
 
 from __future__ import annotations
 
+from itertools import permutations, starmap
+from typing import NamedTuple
+
 from xdsl.dialects import scf
-from xdsl.ir import Operation
+from xdsl.ir import Operation, SSAValue
 
 from deuteron.analysis.points_to import is_argument
 from deuteron.analysis.polynomial import Atom, Polynomial, sum_of
+from deuteron.analysis.same_offsets import Alike
 from deuteron.analysis.tile_address import TileAddress
 from deuteron.analysis.tile_polynomials import TilePolynomials, changes_in
 from deuteron.ir.arith import constant_value
@@ -29,39 +33,76 @@ from deuteron.ir.types import is_pointer
 Access = LoadOp | StoreOp
 
 
+class Meeting(NamedTuple):
+    """Whether two accesses meet, if all arguments are one array; None: not known. `equal` are numbers that are given to
+    the kernel, of which it is only known if they are equal.
+    """
+
+    meets: bool | None
+    equal: Alike = frozenset()
+
+
+UNKNOWN = Meeting(None)
+
+
 def meets_next(
     writer: Operation, load: LoadOp, loop: scf.ForOp, known: TilePolynomials, iterations: int = 1
-) -> bool | None:
-    """Whether a load reads so many iterations later (0: in the same one) what a store writes in this one, if all
-    arguments are one array; None: not known.
-    """
+) -> Meeting:
+    """Whether a load reads so many iterations later (0: in the same one) what a store writes in this one."""
     found = _beside(writer, load, loop, known, iterations) if isinstance(writer, StoreOp) else None
     if found is None:
-        return None
+        return UNKNOWN
     distance, advance, low, high = found
-    ahead = _in_one_array(distance + advance)
-    return None if ahead is None else low <= ahead <= high
+    ahead, equal = _in_one_array(distance + advance)
+    return UNKNOWN if ahead is None else _meeting(low <= ahead <= high, equal)
 
 
-def meets_others(store: StoreOp, access: Access, loop: scf.ForOp, known: TilePolynomials) -> bool | None:
-    """Whether an access touches in any other iteration what a store writes in this one, if all arguments are one array;
-    None: not known.
-    """
+def meets_others(store: StoreOp, access: Access, loop: scf.ForOp, known: TilePolynomials) -> Meeting:
+    """Whether an access touches in any other iteration what a store writes in this one."""
     found = _beside(store, access, loop, known, 1)
     if found is None:
-        return None
+        return UNKNOWN
     distance, advance, low, high = found
-    now, step = _in_one_array(distance), advance.number
+    (now, equal), step = _in_one_array(distance), advance.number
     if now is None or step is None:
-        return None
-    return now + abs(step) <= high or now - abs(step) >= low
+        return UNKNOWN
+    return _meeting(now + abs(step) <= high or now - abs(step) >= low, equal)
 
 
-def _in_one_array(distance: Polynomial) -> int | None:
-    """How far two accesses are apart, if all arguments are one array."""
-    number, bases = distance.split(lambda monomial: not any(is_pointer(atom.value.type) for atom in monomial))
+def _meeting(meets: bool, equal: Alike) -> Meeting:
+    """That they would meet if numbers were equal says nothing of others."""
+    return UNKNOWN if meets and equal else Meeting(meets, equal)
+
+
+def _in_one_array(distance: Polynomial) -> tuple[int | None, Alike]:
+    """How far two accesses are apart, if all arguments are one array, and numbers are equal."""
+    own, bases = distance.split(lambda monomial: not any(is_pointer(atom.value.type) for atom in monomial))
     is_plain = all(is_argument(atom.value) for monomial, _ in bases for atom in monomial)
-    return number.number if is_plain else None
+    return _with_equal(own) if is_plain else (None, frozenset())
+
+
+def _with_equal(distance: Polynomial) -> tuple[int | None, Alike]:
+    """The number that a distance is where terms cancel that differ in an argument: `row * stride - row * other`."""
+    equal: set[tuple[SSAValue, SSAValue]] = set()
+    while distance.number is None:
+        found = next(filter(None, starmap(_difference, permutations(distance, 2))), None)
+        if found is None:
+            return None, frozenset()
+        first, second = found
+        equal.add((first.value, second.value))
+        distance = distance.renamed(lambda atom, a=first, b=second: a if atom == b else atom)
+    return distance.number, frozenset(equal)
+
+
+def _difference(first: tuple[tuple[Atom, ...], int], second: tuple[tuple[Atom, ...], int]) -> tuple[Atom, Atom] | None:
+    """The arguments, of one type, in which alone two terms differ that would cancel."""
+    (one, factor), (other, other_factor) = first, second
+    own, others = ([a for a in m if m.count(a) != n.count(a)] for m, n in ((one, other), (other, one)))
+    if factor != -other_factor or len(own) != 1 or len(others) != 1:
+        return None
+    values = own[0].value, others[0].value
+    is_given = all(value is not None and is_argument(value) for value in values)
+    return (own[0], others[0]) if is_given and values[0].type == values[1].type else None
 
 
 def _beside(

@@ -16,6 +16,7 @@ from xdsl.ir import Operation
 
 from deuteron.analysis.apart import can_be_apart, take_apart
 from deuteron.analysis.points_to import Targets, points_to
+from deuteron.analysis.same_offsets import Alike
 from deuteron.ir.effects import (
     GLOBAL,
     ORDER,
@@ -65,10 +66,10 @@ def could_be_apart(load: Operation, written: Targets) -> bool:
     return not has_order(load) and can_be_apart(read_by(load), written)
 
 
-def rely_on_apart(load: Operation, written: Targets, or_equal: bool = False) -> None:
+def rely_on_apart(load: Operation, written: Targets, or_equal: bool = False, equal: Alike = frozenset()) -> None:
     """Write down that a load, of which `could_be_apart` said yes, is moved."""
     assert not has_order(load)
-    take_apart(read_by(load), written, or_equal)
+    take_apart(read_by(load), written, or_equal, equal)
 
 
 def has_order(load: Operation) -> bool:

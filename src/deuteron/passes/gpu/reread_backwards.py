@@ -89,13 +89,13 @@ def _may_change_places(pairs: list[tuple[StoreOp, Access]], loop: scf.ForOp) -> 
     """
     known = TilePolynomials()
     found = [(written_by(store), _touched(access), meets_others(store, access, loop, known)) for store, access in pairs]
-    for written, touched, meets in found:
+    for written, touched, (meets, equal) in found:
         is_same = touched.shares(written)
-        if meets or (is_same and meets is None) or not (is_same or can_be_apart(touched, written)):
+        if meets or (is_same and (meets is None or equal)) or not (is_same or can_be_apart(touched, written)):
             return False
-    for written, touched, meets in found:
+    for written, touched, (meets, equal) in found:
         if not touched.shares(written):
-            take_apart(touched, written, or_equal=meets is False)
+            take_apart(touched, written, or_equal=meets is False, equal=equal)
     return True
 
 

@@ -12,12 +12,13 @@ exchange anything (sums between warps, conversions of layouts): what is spilled 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import chain
 
 from xdsl.dialects import scf
 from xdsl.dialects.arith import ConstantOp
 from xdsl.ir import Attribute, Operation, SSAValue
 
-from deuteron.analysis.next_iteration import meets_next
+from deuteron.analysis.next_iteration import Meeting, meets_next
 from deuteron.analysis.program_order import writers_in
 from deuteron.analysis.tile_polynomials import TilePolynomials
 from deuteron.analysis.written_arguments import (
@@ -91,24 +92,27 @@ class _Order:
         rely_on_apart(load, self._ordered)
         for writer in self._writers:
             if not read_by(load).shares(written_by(writer)):
-                rely_on_apart(load, written_by(writer), or_equal=self._meets(writer, load, distance) is False)
+                found = self._meets(writer, load, distance)
+                rely_on_apart(load, written_by(writer), found.meets is False, found.equal)
 
     def _may_follow(self, writer: Operation, load: LoadOp, distance: int) -> bool:
         """Whether what one iteration writes need not be what a later one loads: not where it certainly is if all
         arguments are one array, for whoever passes one twice means that.
         """
-        meets = self._meets(writer, load, distance)
+        found = self._meets(writer, load, distance)
         if read_by(load).shares(written_by(writer)):
-            return meets is False and not has_order(load)
-        return meets is not True and could_be_apart(load, written_by(writer))
+            return found.meets is False and not found.equal and not has_order(load)
+        return found.meets is not True and could_be_apart(load, written_by(writer))
 
-    def _meets(self, writer: Operation, load: LoadOp, distance: int) -> bool | None:
+    def _meets(self, writer: Operation, load: LoadOp, distance: int) -> Meeting:
         """Whether a writer writes what one of so many later iterations loads, or its own after it, if all arguments are
         one array.
         """
         nearest = 0 if load.parent.find_ancestor_op_in_block(writer).is_before_in_block(load) else 1
         found = [meets_next(writer, load, self._loop, self.known, steps) for steps in range(nearest, distance + 1)]
-        return True if True in found else None if None in found else False
+        answers = [one.meets for one in found]
+        meets = True if True in answers else None if None in answers else False
+        return Meeting(meets, frozenset(chain.from_iterable(one.equal for one in found)))
 
 
 def _held(loop: scf.ForOp, known: TilePolynomials) -> int:
