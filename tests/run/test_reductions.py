@@ -126,3 +126,26 @@ def test_sums_of_small_integers_do_not_wrap(draw, poisoned, check, dtype):
     x, out = draw(dtype, 512, 100, 127), poisoned(out_dtype, 1)
     sum_bytes_kernel[(1,)](x, out, BLOCK=512)
     check(out, x.sum(dtype=out_dtype, keepdims=True))
+
+
+@triton.jit
+def multiply(a, b):
+    return a * b
+
+
+@triton.jit
+def reduce_columns_kernel(x_ptr, sums_ptr, products_ptr, M: tl.constexpr, N: tl.constexpr):
+    x = tl.load(x_ptr + tl.arange(0, M)[:, None] * N + tl.arange(0, N)[None, :])
+    tl.store(sums_ptr + tl.arange(0, N), tl.sum(x, axis=0))
+    tl.store(products_ptr + tl.arange(0, N), tl.reduce(x, 0, multiply))
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_long_sums_of_narrow_floats(draw, poisoned, check_norm, dtype):
+    """A sum of 1024 numbers near one does not stop growing at 256: it rounds as a tree does, not as a chain."""
+    epsilon = {"float16": 2**-10, "bfloat16": 2**-7}[dtype]
+    x = (1 + epsilon * draw("int32", (1024, 8), -1, 1)).astype(draw(dtype, 1).dtype)
+    sums, products = poisoned(dtype, 8), poisoned(dtype, 8)
+    reduce_columns_kernel[(1,)](x, sums, products, M=1024, N=8)
+    check_norm(sums, x.astype(np.float64).sum(axis=0), 2 * epsilon)
+    check_norm(products, x.astype(np.float64).prod(axis=0), 8 * epsilon)

@@ -1,32 +1,50 @@
 """tt.reduce: accumulators through a loop, then their lanes combined by shuffles.
 
+Sums and products of narrow floats are accumulated in float and rounded once.
+
 8 lanes:  a b c d e f g h   ->  a+e b+f c+g d+h   ->  a+e+c+g b+f+d+h   ->  the sum
 """
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
-from xdsl.ir import Operation
+from xdsl.ir import Block, Operation
 
-from deuteron.backend.cpu.algebra import as_vector, of_value
+from deuteron.backend.cpu.algebra import as_vector, lanewise, of_value
 from deuteron.backend.cpu.context import AxisIndex, Context, guarded
 from deuteron.backend.cpu.elements import register_type
 from deuteron.backend.cpu.emitter import OpenLoop
+from deuteron.backend.cpu.formats import rounded
 from deuteron.backend.cpu.fragment import Fragment
 from deuteron.backend.cpu.places import write_place
 from deuteron.backend.cpu.plan.items import ReduceRoot
-from deuteron.backend.cpu.rules.region import combine, combine_scalars, identity_of
+from deuteron.backend.cpu.rules.region import adds_in_float, combine, combine_scalars, identity_of
 from deuteron.backend.llvm.types import Value, const, vector, zero
-from deuteron.ir.types import is_tile
+from deuteron.ir.types import element_type_of, is_tile
 
 Group = list[Value]  # a vector for each operand of the reduction
 
 
 def reduce_elements(ctx: Context, op: Operation, *elements: Fragment) -> Fragment:
     """Of a reduction without a loop: what its elements come to, the first ones first."""
-    return functools.reduce(lambda total, element: combine(ctx, op.combine.block, [total], [element])[0], elements)
+    block = op.combine.block
+    total = functools.reduce(lambda total, element: _accumulate(ctx, block, [total], [element])[0], elements)
+    return _complete(ctx, block, total)
+
+
+def _accumulate(ctx: Context, block: Block, first: Sequence[Fragment], second: Sequence[Fragment]) -> list[Fragment]:
+    add = adds_in_float(block)
+    return combine(ctx, block, first, second) if add is None else [lanewise(ctx.emitter, add, *first, *second)]
+
+
+def _complete(ctx: Context, block: Block, total: Fragment) -> Fragment:
+    """The result of an accumulator."""
+    if adds_in_float(block) is None:
+        return total
+    type = element_type_of(block.args[0].type)
+    return lanewise(ctx.emitter, lambda b, x: rounded(b, x, type, ctx.target), total)
 
 
 class Reduction:
@@ -106,17 +124,18 @@ class Reduction:
     def _combine(self, first: Group, second: Group) -> Group:
         ctx, level = self._ctx, self._ctx.emitter.depth
         groups = [[of_value(value, level) for value in group] for group in (first, second)]
-        results = guarded(self.root.op, combine, ctx, self._block, *groups)
+        results = guarded(self.root.op, _accumulate, ctx, self._block, *groups)
         lanes = 1 if not first[0].type.startswith("<") else int(first[0].type[1:].split(" ")[0])
         return [as_vector(ctx.emitter, result, lanes) for result in results]
 
     def _write(self, index: AxisIndex, group: Group) -> None:
         ctx = self._ctx
         for result, value in zip(self.root.op.results, group, strict=True):
+            total = _complete(ctx, self._block, of_value(value, ctx.emitter.depth))
             if is_tile(result.type):
-                write_place(ctx, ctx.plan.places[result], index, of_value(value, ctx.emitter.depth))
+                write_place(ctx, ctx.plan.places[result], index, total)
             else:
-                ctx.bind(result, value)
+                ctx.bind(result, total.value)
 
 
 RULES = {"tt.reduce": reduce_elements}

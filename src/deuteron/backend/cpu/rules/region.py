@@ -9,14 +9,15 @@ Of arithmetic alone, on fragments: the same rules as for tiles, lane by lane. Ot
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from xdsl.ir import Attribute, Block, SSAValue
 
 from deuteron.backend.cpu.context import Context
-from deuteron.backend.cpu.elements import register_type
+from deuteron.backend.cpu.elements import NARROW_FLOATS, register_type
 from deuteron.backend.cpu.fragment import Fragment, Uniform
 from deuteron.backend.cpu.plan.items import Region
+from deuteron.backend.llvm.builder import Builder
 from deuteron.backend.llvm.types import Value, const
 from deuteron.ir.types import bit_width_of, element_type_of, i1, is_float
 
@@ -34,6 +35,15 @@ def combine(ctx: Context, block: Block, first: Sequence[Fragment], second: Seque
             return operands
         known[op.results[0]] = ctx.apply(op, *operands)
     raise AssertionError("a region ends with a return")
+
+
+def adds_in_float(block: Block) -> Callable[..., Value] | None:
+    """How to add an element to a sum or product of narrow floats, which is kept in float and rounded once, at its end.
+
+    Rounded at every step, a sum of ones in bf16 would not grow beyond 256.
+    """
+    narrow = element_type_of(block.args[0].type) in NARROW_FLOATS
+    return _IN_FLOAT.get(block.first_op.name) if narrow and _is_single(block) else None
 
 
 def run_scalars(ctx: Context, region: Region, block: Block, arguments: Sequence[Value]) -> list[Value]:
@@ -72,12 +82,17 @@ def combine_scalars(
 
 def identity_of(block: Block) -> Uniform | None:
     """The element that a region leaves others unchanged with, where it is a single op that has one."""
-    ops = list(block.ops)
-    if len(ops) != 2 or set(ops[0].operands) != set(block.args) or ops[1].operands[0] is not ops[0].results[0]:
+    find = _IDENTITIES.get(block.first_op.name) if _is_single(block) else None
+    if find is None:
         return None
     type = element_type_of(block.args[0].type)
-    find = _IDENTITIES.get(ops[0].name)
-    return None if find is None else Uniform(const(register_type(type), find(type)), 0)
+    return Uniform(const(register_type(type), find(type)), 0)
+
+
+def _is_single(block: Block) -> bool:
+    """Whether the region is one op of its two arguments."""
+    ops = list(block.ops)
+    return len(ops) == 2 and set(ops[0].operands) == set(block.args) and ops[1].operands[0] is ops[0].results[0]
 
 
 def _lowest(type: Attribute) -> float:
@@ -87,6 +102,8 @@ def _lowest(type: Attribute) -> float:
 def _highest(type: Attribute) -> float:
     return float("inf") if is_float(type) else (1 << (bit_width_of(type) - 1)) - 1
 
+
+_IN_FLOAT = {"arith.addf": Builder.fadd, "arith.mulf": Builder.fmul}
 
 _IDENTITIES = {
     # -0.0, not 0.0: the sum of negative zeros alone is -0.0
