@@ -6,6 +6,7 @@ import pytest
 import deuteron
 import deuteron.language as tl
 from deuteron import testing
+from deuteron.compat import old_spellings
 from deuteron.compat.old_spellings import compile
 from deuteron.errors import LaunchError, UsageError
 
@@ -48,6 +49,15 @@ def test_configurations_with_options_of_their_time():
     assert config == deuteron.Config({"BLOCK": 16}, num_warps=8)
     with pytest.raises(UsageError, match="a Config has no 'BLOCK'"):
         deuteron.Config({}, BLOCK=16)
+
+
+def test_autotune_with_times_by_position():
+    with pytest.warns(UserWarning, match="warmup= and rep="):
+        kernel = old_spellings.autotune([deuteron.Config({"BLOCK": 16})], ["n"], None, None, 2, 3)(scale)
+    x = np.ones(16, np.float32)
+    kernel[(1,)](x, 16)
+    assert (x == 2).all() and kernel.restore_value == []
+    assert old_spellings.autotune([deuteron.Config({"BLOCK": 16})], ["n"], restore_value=["x_ptr"])(scale).restore_value
 
 
 def test_timing_and_comparing_as_triton_2_had_it():

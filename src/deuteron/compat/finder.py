@@ -11,14 +11,15 @@ and path that tools look for in modules; one that is taken out of `sys.modules` 
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
+from importlib.metadata import Distribution, DistributionFinder
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from deuteron.compat.modules import triton_modules
+from deuteron.compat.modules import TRITON_VERSION, triton_modules
 from deuteron.compat.origins import set_origins
 from deuteron.errors import UsageError
 
@@ -34,6 +35,16 @@ _REMOVED = {
 }
 
 
+class _Release(Distribution):
+    """What `importlib.metadata` has of an installed Triton."""
+
+    def read_text(self, filename: str) -> str | None:
+        return f"Metadata-Version: 2.1\nName: triton\nVersion: {TRITON_VERSION}\n" if filename == "METADATA" else None
+
+    def locate_file(self, path: Any) -> Path:
+        return Path(CONTENTS).parent / path
+
+
 class TritonFinder(MetaPathFinder, Loader):
     """First on `sys.meta_path`, so that no part of an installed Triton is found."""
 
@@ -47,6 +58,11 @@ class TritonFinder(MetaPathFinder, Loader):
             why = next((why for removed, why in _REMOVED.items() if f"{name}.".startswith(f"{removed}.")), "")
             raise ModuleNotFoundError(f"Deuteron has no module '{name}'{why}", name=name)
         return None
+
+    def find_distributions(self, context: DistributionFinder.Context) -> Iterator[Distribution]:
+        """The version of the language, for programs that ask `importlib.metadata` for it."""
+        if context.name == "triton":
+            yield _Release()
 
     def create_module(self, spec: ModuleSpec) -> ModuleType:
         return self._modules[spec.name]

@@ -53,7 +53,7 @@ def triton_modules() -> dict[str, Mapping[str, Any] | ModuleType]:
     """The content of every module, parents before their children."""
     allocators = {name: ALLOCATION_NAMES[name] for name in ("set_allocator", "set_profile_allocator")}
     return {
-        "triton": _public(deuteron) | {"__version__": TRITON_VERSION, "compile": old_spellings.compile} | allocators,
+        "triton": _public(deuteron) | {"__version__": TRITON_VERSION, **old_spellings.NAMES} | allocators,
         "triton.errors": {"TritonError": errors.DeuteronError},
         "triton.knobs": knobs,
         "triton._utils": NESTED_NAMES,
@@ -114,6 +114,7 @@ def _core() -> dict[str, Any]:
         "constexpr_function": source_functions.constexpr_function,
         "_unwrap_if_constexpr": unwrap_if_constexpr,
         "_constexpr_to_value": unwrap_if_constexpr,
+        "CONSTEXPR_0": constant.constexpr(0),
     }
 
 
@@ -158,7 +159,7 @@ def _runtime() -> dict[str, Mapping[str, Any]]:
         "Autotuner": runtime.Autotuner,
         "Config": runtime.Config,
         "Heuristics": runtime.Heuristics,
-        "autotune": autotuner.autotune,
+        "autotune": old_spellings.autotune,
         "heuristics": runtime.heuristics,
     }
     active = {

@@ -1,13 +1,14 @@
 """`triton.compile`, and what older versions of Triton called otherwise; each use says in a warning what to say now.
 
 triton.compile(add, signature="*fp32,i32", constants={2: 128}, num_warps=4)          Triton 2.0, 2.1
+triton.autotune(configs, key, None, None, 25, 100)   warmup and rep by position      Triton 2.1
 triton.code_gen.JITFunction                                                          before Triton 2.0
 """
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -16,6 +17,7 @@ from deuteron.aot.targets import c_target
 from deuteron.backend import get_backend
 from deuteron.language.function import Function
 from deuteron.options import option_names
+from deuteron.runtime import autotuner
 
 
 def compile(src: Any = None, target: Any = None, options: Mapping[str, Any] | None = None, **older: Any) -> Any:
@@ -37,6 +39,26 @@ def compile(src: Any = None, target: Any = None, options: Mapping[str, Any] | No
     older = {name: value for name, value in older.items() if name not in ("device", "device_type", "configs")}
     source = compiler.ASTSource(src, signature, constants)
     return _compile(source, target or (f"cuda:{capability}" if capability else None), older)
+
+
+def autotune(
+    configs: Sequence[Any],
+    key: Sequence[str],
+    prune_configs_by: Mapping[str, Any] | None = None,
+    reset_to_zero: Sequence[str] | None = None,
+    restore_value: Any = None,
+    pre_hook: Any = None,
+    *later: Any,
+    **named: Any,
+) -> Callable[[Any], Any]:
+    """`deuteron.autotune`; numbers in the places of `restore_value` and `pre_hook` are `warmup` and `rep` of Triton 2."""
+    if not isinstance(restore_value, int | float):
+        return autotuner.autotune(
+            configs, key, prune_configs_by, reset_to_zero, restore_value, pre_hook, *later, **named
+        )
+    warnings.warn("triton.autotune's fifth argument is restore_value now: say warmup= and rep=", stacklevel=2)
+    times = {"warmup": restore_value} if pre_hook is None else {"warmup": restore_value, "rep": pre_hook}
+    return autotuner.autotune(configs, key, prune_configs_by, reset_to_zero, **times, **named)
 
 
 def _compile(source: Any, target: Any, options: Mapping[str, Any], **asked: Any) -> compiler.CompiledKernel:
@@ -65,3 +87,6 @@ def _by_name(fn: Function, signature: str | Mapping[Any, str], constants: set[st
     else:
         given = {_name(fn, key): type for key, type in signature.items()}
     return {name: given.get(name, "constexpr").strip().partition(":")[0] for name in fn.arg_names}
+
+
+NAMES = {"compile": compile, "autotune": autotune}
