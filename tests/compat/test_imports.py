@@ -38,6 +38,7 @@ STATEMENTS = [
     "import triton.language as tl; assert tl.str_to_ty('*fp16') == tl.pointer_type(tl.float16)",
     "import triton.language as tl; tl.libdevice.exp; tl.core.sum; from triton.language import libdevice",
     "import triton.language as tl; assert tl.core.CONSTEXPR_0 == 0 and isinstance(tl.core.CONSTEXPR_0, tl.constexpr)",
+    "from triton.language.standard import _sum_combine, _elementwise_max, _argmax_combine_tie_break_left",
     "import triton; from importlib.metadata import version; assert version('triton') == triton.__version__",
     "import triton; triton.autotune([triton.Config({})], [], None, None, 25, 100)",
     "from triton._utils import find_paths_if, canonicalize_dtype; assert canonicalize_dtype('torch.int8') == 'i8'",

@@ -39,7 +39,7 @@ from deuteron.language import (
     types,
 )
 from deuteron.options import CPUOptions, CUDAOptions, Target
-from deuteron.runtime import async_compile, autotuner, jit
+from deuteron.runtime import async_compile, jit
 from deuteron.runtime import driver as active_driver
 from deuteron.runtime.cuda_device import CUDADriver
 from deuteron.runtime.driver import Driver
@@ -88,10 +88,7 @@ def _language() -> dict[str, Mapping[str, Any]]:
     return {
         "triton.language": names,
         "triton.language.core": names | _core(),
-        "triton.language.standard": _public(standard)
-        | _public(reductions)
-        | _public(sorting)
-        | {"_log2": sorting.exponent},
+        "triton.language.standard": _public(standard) | _public(reductions) | _public(sorting) | _standard(),
         "triton.language.random": _public(random),
         "triton.language.math": libdevice | _public(math),
         "triton.language.libdevice": libdevice,
@@ -100,6 +97,23 @@ def _language() -> dict[str, Mapping[str, Any]]:
         "triton.language.extra.libdevice": libdevice,
         "triton.language.extra.cuda": _public(extra.cuda),
         "triton.language.extra.cuda.libdevice": libdevice,
+    }
+
+
+def _standard() -> dict[str, Any]:
+    """What kernels take of Triton's standard module besides the public names: mostly combine functions."""
+    return {
+        "_log2": sorting.exponent,
+        "_sum_combine": reductions._add,
+        "_prod_combine": reductions._multiply,
+        "_xor_combine": reductions._xor,
+        "_or_combine": reductions._or,
+        "_elementwise_max": reductions._larger,
+        "_elementwise_min": reductions._smaller,
+        "_argmax_combine_tie_break_left": reductions._larger_left,
+        "_argmax_combine_tie_break_fast": reductions._larger_any,
+        "_argmin_combine_tie_break_left": reductions._smaller_left,
+        "_argmin_combine_tie_break_fast": reductions._smaller_any,
     }
 
 

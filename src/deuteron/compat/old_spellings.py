@@ -51,7 +51,7 @@ def autotune(
     *later: Any,
     **named: Any,
 ) -> Callable[[Any], Any]:
-    """`deuteron.autotune`; numbers in the places of `restore_value` and `pre_hook` are `warmup` and `rep` of Triton 2."""
+    """`deuteron.autotune`; numbers for `restore_value` and `pre_hook` are what Triton 2 had there: `warmup`, `rep`."""
     if not isinstance(restore_value, int | float):
         return autotuner.autotune(
             configs, key, prune_configs_by, reset_to_zero, restore_value, pre_hook, *later, **named
