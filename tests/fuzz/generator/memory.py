@@ -69,7 +69,8 @@ def offsets(b: Builder, shape: Shape, unique: bool = False) -> Value:
     size = size_of(shape)
     if not shape:
         return Value("0", "int32", ())
-    kind = b.rng.choices(("plain", "strided", "reversed", "indirect", "computed", "wide"), (6, 6, 1, 1, 1, 1))[0]
+    kinds = ("plain", "strided", "reversed", "indirect", "computed", "wide", "digits")
+    kind = b.rng.choices(kinds, (12, 12, 2, 2, 2, 2, 3))[0]
     if kind == "plain":
         return b.use(b.define(row_major(shape), "int32", shape, "i"))
     order = list(range(len(shape)))
@@ -78,6 +79,8 @@ def offsets(b: Builder, shape: Shape, unique: bool = False) -> Value:
     base = b.use(b.define(strided(shape, order, b if b.chance(0.2) else None), "int32", shape, "i"))
     if kind == "reversed":
         return b.use(b.define(f"{size - 1} - {base}", "int32", shape, "i"))
+    if kind == "digits":
+        return b.use(b.define(_of_digits(b, base, size, unique), "int32", shape, "i"))
     if kind == "wide":
         return b.use(b.define(f"{base}.to(tl.int64)", "int64", shape, "i"))
     if kind == "indirect":
@@ -90,6 +93,16 @@ def offsets(b: Builder, shape: Shape, unique: bool = False) -> Value:
     if kind == "computed":
         return b.use(b.define(f"{base} ^ {b.rng.randrange(size)}", "int32", shape, "i"))
     return base
+
+
+def _of_digits(b: Builder, base: Value, size: int, unique: bool) -> str:
+    """An offset made of a quotient and a remainder, by an argument or a constant; digits exchanged if `unique`."""
+    divisors = [1 << bits for bits in range(size.bit_length())]
+    number = b.rng.choice(divisors if unique else [*divisors, 3, 7, 9, 11, 28, 50])
+    divisor = b.number("int32", number) if b.chance(0.6) else number
+    if unique:
+        return f"{base} % {divisor} * {size // number} + {base} // {divisor}"
+    return b.rng.choice((f"{base} % {divisor} + {base} // {divisor}", f"{base} // {divisor} * {divisor}"))
 
 
 def mask(b: Builder, shape: Shape, index: Value) -> Value:

@@ -2,6 +2,7 @@
 
     pointers                   without a mask      with a mask
     contiguous                 a vector load       a vector load where all lanes are on, else a masked one (*)
+    contiguous, downwards      the same, and its lanes reversed
     the same in all lanes      a scalar load       a scalar load where any lane is on
     others                     checked at run time whether they are contiguous, else lane by lane (or a gather)
 
@@ -18,7 +19,7 @@ from dataclasses import dataclass
 
 from deuteron.backend.cpu.algebra import as_vector
 from deuteron.backend.cpu.context import Context
-from deuteron.backend.cpu.fragment import Affine, Fragment, Uniform, lanes_of
+from deuteron.backend.cpu.fragment import Affine, Fragment, Uniform, Vector, lanes_of
 from deuteron.backend.cpu.lane_loops import gather_lanes, scatter_lanes
 from deuteron.backend.cpu.streaming import can_stream, store_streaming
 from deuteron.backend.llvm.builder import Builder
@@ -75,6 +76,8 @@ def load(access: Access, pointer: Fragment, mask: Fragment | None) -> Value:
     def load_lanes() -> list[Value]:
         return [_gather(access, _pointers(access, pointer), _mask_vector(access, mask))]
 
+    if _goes_down(access, pointer):
+        return _reversed(access.b, _load_contiguous(access, _last(access, pointer), _reversed_mask(access.b, mask)))
     return _choose(access, pointer, load_contiguous, load_lanes)[0]
 
 
@@ -99,8 +102,31 @@ def store(
 
     if isinstance(pointer, Uniform):
         store_lanes()
+    elif _goes_down(access, pointer):
+        elements, mask = _reversed(access.b, elements), _reversed_mask(access.b, mask)
+        store_contiguous(_last(access, pointer))
     else:
         _choose(access, pointer, store_contiguous, store_lanes)
+
+
+def _goes_down(access: Access, pointer: Fragment) -> bool:
+    """Whether each lane's element is the one before the last lane's."""
+    return isinstance(pointer, Affine) and isinstance(pointer.step, int) and pointer.step == -access.num_bytes
+
+
+def _last(access: Access, pointer: Affine) -> Value:
+    """The address of the last lane."""
+    return access.b.gep("i8", pointer.base, const("i64", (access.lanes - 1) * pointer.step))
+
+
+def _reversed(b: Builder, elements: Value) -> Value:
+    return b.shufflevector(elements, elements, range(width(elements.type))[::-1])
+
+
+def _reversed_mask(b: Builder, mask: Fragment | None) -> Fragment | None:
+    if not isinstance(mask, Vector):
+        return mask
+    return Vector(_reversed(b, mask.value), mask.level, mask.full)
 
 
 def _choose(
@@ -131,15 +157,30 @@ def _load_uniform(access: Access, pointer: Value, mask: Fragment | None) -> Valu
     b = access.b
     if mask is None:
         return b.load(access.type, pointer, access.num_bytes)
-    condition = mask.value if isinstance(mask, Uniform) else _any(b, mask.value)
+    if isinstance(mask, Uniform):
+        return _load_element_if(access, pointer, mask.value)
+
+    def load_some() -> Value:
+        elements = b.splat(_load_element_if(access, pointer, _any(b, mask.value)), access.lanes)
+        return b.select(mask.value, elements, zero(elements.type))
+
+    if mask.full is None:
+        return load_some()
+    with b.if_(mask.full, "all_on") as branch:
+        branch.yield_(b.splat(b.load(access.type, pointer, access.num_bytes), access.lanes))
+        branch.otherwise()
+        branch.yield_(load_some())
+    return branch.results[0]
+
+
+def _load_element_if(access: Access, pointer: Value, condition: Value) -> Value:
+    """An element, or 0."""
+    b = access.b
     with b.if_(condition, "on") as branch:
         branch.yield_(b.load(access.type, pointer, access.num_bytes))
         branch.otherwise()
         branch.yield_(zero(access.type))
-    if isinstance(mask, Uniform):
-        return branch.results[0]
-    elements = b.splat(branch.results[0], access.lanes)
-    return b.select(mask.value, elements, zero(elements.type))
+    return branch.results[0]
 
 
 def _load_contiguous(access: Access, first: Value, mask: Fragment | None) -> Value:

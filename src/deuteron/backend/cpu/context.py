@@ -51,7 +51,7 @@ class Context:
     a block at the innermost level. `vectorisation` is that of the nest which is emitted; `limits` and `last_spans` are
     known of the memory that accesses are checked against. `step` is that of the innermost loop; `group_offsets` says
     where in their slots operands are that are found packed, and at which level that is known (`rules/reused.py`);
-    `streams`: the stores that may bypass the caches.
+    `streams`: the stores that may bypass the caches. `lanes_on`: which lanes of a nest's vectors count, if not all.
     """
 
     module: Module
@@ -75,6 +75,7 @@ class Context:
     nest_level: int = 0
     tiles: dict[tuple[SSAValue, AxisIndex], Fragment] = field(default_factory=dict)
     vectorisation: Vectorisation = ELEMENTS
+    lanes_on: Fragment | None = None
     lane_functions: set[str] = field(default_factory=set)
     limits: dict[tuple[int, int, int], tuple[Value, Value]] = field(default_factory=dict)
     last_spans: dict[Operation, Value] = field(default_factory=dict)

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from deuteron.backend.llvm.builder import Builder
 from deuteron.backend.llvm.control_flow import Block
-from deuteron.backend.llvm.counter import Counter, make_counter, runs_at_least_once
+from deuteron.backend.llvm.counter import Counter, Jumps, make_counter, runs_at_least_once
 from deuteron.backend.llvm.types import Value
 
 
@@ -26,7 +26,7 @@ class OpenLoop:
     header: Block
     end: Block
     counters: list[Value]
-    counter: Counter
+    counter: Counter | Jumps
     carried: list[Value]
     starts: list[Value]
     runs_at_least_once: bool
@@ -70,20 +70,28 @@ class Emitter:
         self, start: Value, stop: Value, step: Value, carried: Sequence[Value] = (), hint: str = "i"
     ) -> OpenLoop:
         """Begin a loop over `start <= index < stop`; all values given are known at the present innermost level."""
+        known = runs_at_least_once(start, stop)
+        return self._open(start, make_counter(self.innermost(), start, stop, step), carried, hint, known)
+
+    def open_jumps(self, start: Value, stop: Value, hint: str = "i") -> OpenLoop:
+        """The same, of a loop with at least one iteration, whose body sets `counter.after` to where it goes on."""
+        return self._open(start, Jumps(stop), (), hint, True)
+
+    def _open(
+        self, start: Value, counter: Counter | Jumps, carried: Sequence[Value], hint: str, runs_at_least_once: bool
+    ) -> OpenLoop:
         b = self.innermost()
-        counter = make_counter(b, start, stop, step)
         header, end = b.block(hint), b.block(f"{hint}_end")
         level = self.enter(header)
         b = self.innermost()
         starts = counter.starts(start)
         counters = [b.phi(start.type, hint=hint) for _ in starts]
         phis = [b.phi(value.type) for value in carried]
-        known = runs_at_least_once(start, stop)
-        if not known:
+        if not runs_at_least_once:
             body = b.block(f"{hint}_body")
             b.cond_br(counter.runs(b, counters), body, end)
             b.position(body)
-        return OpenLoop(level, header, end, counters, counter, phis, [*starts, *carried], known)
+        return OpenLoop(level, header, end, counters, counter, phis, [*starts, *carried], runs_at_least_once)
 
     def close_loop(self, loop: OpenLoop, carried: Sequence[Value] = ()) -> list[Value]:
         """End the innermost loop; `carried` are the values for its next iteration. Returns those after the last."""

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from xdsl.ir import SSAValue
 
@@ -27,8 +28,10 @@ from deuteron.backend.cpu.places import is_packed, write_packed, write_place
 from deuteron.backend.cpu.plan.axes import ELEMENTS, Vectorisation, choose_axis
 from deuteron.backend.cpu.plan.items import Index, Keep, Nest, ReduceRoot, Root
 from deuteron.backend.cpu.plan.quotients import Quotients
+from deuteron.backend.cpu.plan.segments import Segments
 from deuteron.backend.cpu.rules.memory import store_tile
 from deuteron.backend.cpu.rules.reduce import Reduction
+from deuteron.backend.cpu.segments import are_long, open_segments
 from deuteron.backend.cpu.transpose import exchange_lanes
 from deuteron.backend.llvm.types import Value, const
 
@@ -41,7 +44,7 @@ class NestLoops:
     def __init__(self, ctx: Context, nest: Nest, vectorisation: Vectorisation | None = None):
         self.ctx, self.nest = ctx, nest
         self.vectorisation = vectorisation or _choose(ctx, nest)
-        self._loops: list[OpenLoop] = []
+        self._loops: list[list[OpenLoop]] = []
         self._axes: list[list[Axis | None]] = [[None] for _ in nest.shape]
         self._lanes: dict[tuple[Axis, int | None], Axis] = {}
         ctx.nest_level = ctx.emitter.depth
@@ -64,6 +67,9 @@ class NestLoops:
     def open(self, axis: int, carried: Sequence[Value] = ()) -> OpenLoop | None:
         """Open the loop over a dimension; None where one iteration does it."""
         extent, chosen = self.nest.shape[axis], self.vectorisation
+        if axis == chosen.axis and chosen.segments:
+            self._open_segments(axis)
+            return None
         lanes, copies = (chosen.lanes, chosen.unroll) if axis == chosen.axis else (1, 1)
         if axis == chosen.across:
             copies = chosen.num_across
@@ -71,10 +77,21 @@ class NestLoops:
         if extent > lanes * copies:
             loop = emitter.open_loop(start, const("i32", extent), const("i32", lanes * copies), carried, f"d{axis}")
             start = loop.index
-        self._loops.append(loop)
+        self._loops.append([loop] if loop else [])
         if extent > 1:
             self._axes[axis] = [self._entry(start, copy * lanes, lanes) for copy in range(copies)]
         return loop
+
+    def _open_segments(self, axis: int) -> None:
+        def at(index: Index, entry: Axis) -> AxisIndex:
+            entries = [own[0] for own in self._axes]
+            entries[axis] = entry
+            return _at(index, entries)
+
+        chosen, extent = self.vectorisation, self.nest.shape[axis]
+        loops, entry = open_segments(self.ctx, chosen.segments, extent, chosen.lanes, at)
+        self._loops.append(loops)
+        self._axes[axis] = [entry]
 
     def _entry(self, start: Value, offset: int, lanes: int) -> Axis:
         """The lanes from `start + offset` on."""
@@ -100,22 +117,31 @@ class NestLoops:
         return self._lanes.setdefault((axis, None), Axis(axis.start, lanes, axis.level))
 
     def close(self, carried: Sequence[Value] = ()) -> list[Value]:
-        """Close the innermost loop; returns the carried values after it."""
-        loop = self._loops.pop()
-        return list(carried) if loop is None else self.ctx.emitter.close_loop(loop, carried)
+        """Close what was opened last; returns the carried values after it."""
+        values = list(carried)
+        for loop in reversed(self._loops.pop()):
+            values = self.ctx.emitter.close_loop(loop, values)
+        return values
 
 
 def emit_nest(ctx: Context, nest: Nest) -> None:
-    """Emit the loops of a nest; twice where its divisions are regular only if a guard holds."""
+    """Emit the loops of a nest; twice where they rely on something that is known before them."""
     vectorisation = _choose(ctx, nest)
-    if not vectorisation.quotients.guards:
+    if vectorisation.quotients.guards:
+        _emit_two(ctx, nest, _all_hold(ctx, nest, vectorisation.quotients), vectorisation, ELEMENTS)
+    elif vectorisation.segments and vectorisation.segments.unknown:
+        condition = _are_long(ctx, nest, vectorisation.segments)
+        _emit_two(ctx, nest, condition, vectorisation, replace(vectorisation, segments=None))
+    else:
         _emit_loops(ctx, nest, vectorisation)
-        return
-    condition = _all_hold(ctx, nest, vectorisation.quotients)
+
+
+def _emit_two(ctx: Context, nest: Nest, condition: Value, first: Vectorisation, second: Vectorisation) -> None:
+    """The loops of a nest in two ways: the first where a condition holds."""
     emitter = ctx.emitter
     b = emitter.innermost()
     entries, end = (b.block("regular"), b.block("irregular")), b.block("end")
-    for entry, chosen in zip(entries, (vectorisation, ELEMENTS), strict=True):
+    for entry, chosen in zip(entries, (first, second), strict=True):
         emitter.enter(entry)
         _emit_loops(ctx, nest, chosen)
         emitter.innermost().br(end)
@@ -130,11 +156,23 @@ def _all_hold(ctx: Context, nest: Nest, quotients: Quotients) -> Value:
     ctx.tiles.clear()
     conditions = []
     for guard in sorted(quotients.guards, key=lambda guard: guard.most):
-        index = tuple(None if axis is None else Axis(const("i32", 0), 1, ctx.nest_level) for axis in guard.index)
-        first = ctx.evaluate(guard.value, index).value
+        first = ctx.evaluate(guard.value, _first_of(ctx, guard.index)).value
         conditions.append(ctx.emitter.innermost().icmp("ule", first, const(first.type, guard.most)))
     ctx.tiles.clear()
     return functools.reduce(ctx.emitter.innermost().and_, conditions)
+
+
+def _are_long(ctx: Context, nest: Nest, segments: Segments) -> Value:
+    """Whether the segments of a nest are long enough; `ctx.tiles` holds nothing of that afterwards."""
+    ctx.tiles.clear()
+    condition = are_long(ctx, segments, functools.partial(_first_of, ctx))
+    ctx.tiles.clear()
+    return condition
+
+
+def _first_of(ctx: Context, index: Index) -> AxisIndex:
+    """The first element of a tile in a nest that has not begun."""
+    return tuple(entry if entry is None else Axis(const("i32", 0), 1, ctx.nest_level) for entry in index)
 
 
 def _choose(ctx: Context, nest: Nest) -> Vectorisation:
@@ -154,7 +192,7 @@ def _emit_loops(ctx: Context, nest: Nest, vectorisation: Vectorisation) -> None:
     for _ in loops.order:
         loops.close()
     ctx.tiles.clear()
-    ctx.vectorisation = ELEMENTS
+    ctx.vectorisation, ctx.lanes_on = ELEMENTS, None
 
 
 def _emit_reduced(loops: NestLoops, roots: list[ReduceRoot]) -> None:

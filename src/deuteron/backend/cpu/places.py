@@ -12,10 +12,11 @@ from dataclasses import replace
 
 from xdsl.ir import SSAValue
 
+from deuteron.backend.cpu import access
 from deuteron.backend.cpu.algebra import as_vector, of_value
 from deuteron.backend.cpu.context import AxisIndex, Context
 from deuteron.backend.cpu.elements import register_type
-from deuteron.backend.cpu.fragment import Axis, Fragment
+from deuteron.backend.cpu.fragment import Affine, Axis, Fragment
 from deuteron.backend.cpu.packing import interleaved
 from deuteron.backend.cpu.plan.items import Exchanged, Place
 from deuteron.backend.cpu.plan.operand_layout import OperandLayout
@@ -49,12 +50,17 @@ def read_place(ctx: Context, value: SSAValue, place: Place, index: AxisIndex) ->
     of_vectors, mask = _exchange_vectors(ctx, index)
     ptr, lanes, stride, level = _locate(ctx, place, of_vectors)
     type, b = place.slot.type, ctx.emitter.at(level)
-    if stride == 1 or lanes == 1:
+    if lanes > 1 and ctx.lanes_on is not None:
+        elements = access.load(*_masked(ctx, ptr, lanes, level, type))
+    elif stride == 1 or lanes == 1:
         elements = b.load(vector(type, lanes), ptr, byte_width(type))
     else:
         elements = _load_strided(ctx, b, ptr, lanes, stride, type)
     if mask:
         elements = b.shufflevector(elements, elements, [lane ^ mask for lane in range(lanes)])
+    if lanes > 1 and ctx.lanes_on is not None:
+        level = max(level, ctx.lanes_on.level)
+        b = ctx.emitter.at(level)
     return of_value(_from_scratch(b, elements, register_type(value.type)), level)
 
 
@@ -68,12 +74,23 @@ def write_place(ctx: Context, place: Place, index: AxisIndex, fragment: Fragment
     elements = as_vector(ctx.emitter, fragment, lanes)
     type, b = place.slot.type, ctx.emitter.innermost()
     elements = _to_scratch(b, elements, type)
+    if lanes > 1 and ctx.lanes_on is not None:
+        at, pointer, mask = _masked(ctx, ptr, lanes, ctx.emitter.depth, type)
+        access.store(at, pointer, of_value(elements, ctx.emitter.depth), mask)
+        return
     if stride == 1 or lanes == 1:
         b.store(elements, ptr, byte_width(type))
         return
     for lane in range(lanes):
         target = b.gep(type, ptr, const("i64", lane * stride), "inbounds")
         b.store(b.extractelement(elements, lane), target, byte_width(type))
+
+
+def _masked(ctx: Context, ptr: Value, lanes: int, level: int, type: str) -> tuple[access.Access, Affine, Fragment]:
+    """An access of neighbours of which some lanes are off."""
+    level = max(level, ctx.lanes_on.level)
+    pointer = Affine(ptr, byte_width(type), lanes, level)
+    return access.Access(ctx, level, lanes, type), pointer, ctx.lanes_on
 
 
 def is_packed(place: Place) -> bool:

@@ -41,6 +41,23 @@ class Counter:
         return [b.add(index, self.step, self.flags), *(b.add(count, one, "nuw") for count in counts)]
 
 
+@dataclass
+class Jumps:
+    """Of a loop whose body says where it goes on: `after`, beyond the index, without a sign to lose."""
+
+    stop: Value
+    after: Value | None = None
+
+    def starts(self, start: Value) -> list[Value]:
+        return [start]
+
+    def runs(self, b: Arithmetic, counters: Sequence[Value]) -> Value:
+        return b.icmp("slt", counters[0], self.stop)
+
+    def following(self, b: Arithmetic, counters: Sequence[Value]) -> list[Value]:
+        return [self.after]
+
+
 def make_counter(b: Arithmetic, start: Value, stop: Value, step: Value) -> Counter:
     """The counter of a loop that is about to begin.
 

@@ -11,25 +11,13 @@ from dataclasses import dataclass
 
 from xdsl.ir import SSAValue
 
-from deuteron.backend.cpu.elements import register_type
-from deuteron.backend.cpu.plan.items import (
-    Index,
-    Keep,
-    Nest,
-    Place,
-    Root,
-    ScanRoot,
-    StoreRoot,
-    identity_index,
-    running,
-)
+from deuteron.backend.cpu.plan.accesses import Access, accesses_of, is_strided
+from deuteron.backend.cpu.plan.items import Index, Keep, Nest
 from deuteron.backend.cpu.plan.operand_layout import OperandLayout
-from deuteron.backend.cpu.plan.ops.declaration import UNKNOWN, Step
+from deuteron.backend.cpu.plan.ops.declaration import UNKNOWN
 from deuteron.backend.cpu.plan.quotients import Quotients, find_quotients
-from deuteron.backend.cpu.plan.reads import VIEWED
 from deuteron.backend.cpu.plan.schedule import Plan
-from deuteron.backend.cpu.plan.steps import Steps
-from deuteron.backend.llvm.types import byte_width
+from deuteron.backend.cpu.plan.segments import Segments, find_segments
 from deuteron.ir.types import element_type_of, i1, is_tile
 
 # Where each lane is an instruction, more of them are only more to compile: of packs of bytes 5.2 s in LLVM with 64
@@ -39,6 +27,7 @@ MAX_STRIDED_LANES = 16
 # Exchanging lanes and vectors of a block of so many takes less than an instruction for each lane; of smaller ones not
 # much less. A block is code for each of its vectors: so many ops in all.
 MIN_TURNED_LANES = 8
+MAX_TURNED_LANES = 16
 MAX_TURNED_OPS = 512
 
 # Vectors of several registers where all that is accessed is contiguous: LLVM does each op on all of them before the
@@ -57,6 +46,7 @@ class Vectorisation:
     `quotients`: the divisions that are done once for all lanes of a vector. `turned`: tiles that are read as vectors
     along another dimension, `across`, of which as many elements are computed together: lanes and vectors are exchanged.
     Where nothing is turned, so many `rows` along that dimension are computed together, and packed.
+    `segments`: the divisions at whose boundaries vectors end.
     """
 
     axis: int | None
@@ -66,6 +56,7 @@ class Vectorisation:
     across: int | None = None
     turned: tuple[tuple[SSAValue, Index], ...] = ()
     rows: int = 0
+    segments: Segments | None = None
 
     @property
     def num_across(self) -> int:
@@ -74,21 +65,6 @@ class Vectorisation:
 
 
 ELEMENTS = Vectorisation(None, 1, 1)
-
-
-@dataclass(frozen=True)
-class Access:
-    """Elements of so many bytes at addresses that move by `steps` (in elements) along the dimensions.
-
-    `place`: of a kept tile; `index`: the dimensions of the nest that run along its dimensions. `read`: what is read;
-    None of a write.
-    """
-
-    num_bytes: int
-    steps: tuple[Step, ...]
-    place: Place | None = None
-    index: Index = ()
-    read: SSAValue | None = None
 
 
 def choose_axis(plan: Plan, nest: Nest, vector_bytes: int, max_unroll: int) -> Vectorisation:
@@ -101,13 +77,17 @@ def choose_axis(plan: Plan, nest: Nest, vector_bytes: int, max_unroll: int) -> V
         return Vectorisation(1, lanes, 1, Quotients(lanes), across=0, rows=packed.group)
     accesses = accesses_of(plan, nest)
     lanes = vector_bytes // max(access.num_bytes for access in accesses)
-    axis = min(reversed(candidates), key=lambda axis: cost_along(nest, accesses, axis, lanes))
+    costs = {axis: cost_along(nest, accesses, axis, lanes) for axis in candidates}
+    axis = min(reversed(candidates), key=costs.__getitem__)
+    if segmented := _in_segments(plan, nest, lanes, costs[axis]):
+        return segmented
     num_ops = sum(plan.reader.reads(root).num_computed for root in nest.roots)
     max_unroll = 1 if nest.is_exclusive else min(max_unroll, _vectors_of(num_ops))
     count = min(lanes, nest.shape[axis])
-    across, turned = _turned(nest, accesses, axis, count)
-    if turned and num_ops * count <= MAX_TURNED_OPS:
-        return Vectorisation(axis, count, 1, Quotients(count), across, turned)
+    side = min(count, MAX_TURNED_LANES)
+    across, turned = _turned(nest, accesses, axis, side)
+    if turned and num_ops * side <= MAX_TURNED_OPS:
+        return Vectorisation(axis, side, 1, Quotients(side), across, turned)
     if any(is_strided(access.steps[axis]) for access in accesses):
         count, max_unroll = min(count, MAX_STRIDED_LANES), 1
     if count == 1:
@@ -118,6 +98,17 @@ def choose_axis(plan: Plan, nest: Nest, vector_bytes: int, max_unroll: int) -> V
     is_plain = nest.reduced_axis is None and all(access.steps[axis] in (0, 1) for access in accesses)
     registers = min(unroll, MAX_LANES // count) if is_plain and not quotients.ops else 1
     return Vectorisation(axis, count * registers, unroll // registers, quotients)
+
+
+def _in_segments(plan: Plan, nest: Nest, lanes: int, cost: float) -> Vectorisation | None:
+    """Along the dimension in whose segments elements cost least, where that is half of what they cost else."""
+    found = {axis: find_segments(plan, nest, axis) for axis in axes_to_vectorise(nest)}
+    costs = {axis: cost_along(nest, known[1], axis, lanes) for axis, known in found.items() if known is not None}
+    axis = min(costs, key=costs.__getitem__, default=None)
+    if axis is None or 2 * costs[axis] > cost or find_quotients(plan, nest, axis, lanes).ops:
+        return None
+    count = min(lanes, nest.shape[axis])
+    return Vectorisation(axis, count, 1, Quotients(count), segments=found[axis][0])
 
 
 def packed_layout(nest: Nest) -> OperandLayout | None:
@@ -178,51 +169,10 @@ def _vectors_of(num_ops: int) -> int:
 
 
 def _cost(nest: Nest, access: Access, axis: int, lanes: int) -> float:
+    """A step that is not known is 1, unless another one is."""
     step = access.steps[axis]
-    if _across(nest, access, axis, lanes) is not None:
+    if _across(nest, access, axis, min(lanes, MAX_TURNED_LANES)) is not None:
         return 1 + lanes.bit_length()  # the exchange takes log2 shuffles of each vector
-    if step == UNKNOWN:
+    if step == UNKNOWN and 1 not in access.steps:
         return 2
-    return 1 if step in (0, 1) else lanes
-
-
-def is_strided(step: Step) -> bool:
-    """Whether there is an instruction for each lane already, so that several vectors at a time are only more code."""
-    return isinstance(step, int) and step not in (0, 1)
-
-
-def accesses_of(plan: Plan, nest: Nest) -> list[Access]:
-    """What a nest reads and writes at an index."""
-    steps = Steps(plan)
-    return [access for root in nest.roots for access in _accesses(plan, steps, nest, root)]
-
-
-def _accesses(plan: Plan, steps: Steps, nest: Nest, root: Root) -> list[Access]:
-    axes = range(len(nest.shape))
-
-    def through(pointer: SSAValue, index: Index) -> tuple[Step, ...]:
-        return tuple(steps.along(pointer, index, axis) for axis in axes)
-
-    def at(place: Place, index: Index, value: SSAValue, read: SSAValue | None = None) -> Access:
-        runs = running(index)
-        along = tuple(place.strides[runs.index(axis)] if axis in runs else 0 for axis in axes)
-        return Access(_width(value), along, place, index, read if runs == index else None)
-
-    identity, reads = identity_index(nest.shape), plan.reader.reads(root)
-    found = [
-        Access(_width(load.result), through(load.ptr, index), index=index, read=load.result)
-        for load, index in reads.loads
-    ]
-    for value, indices in reads.tiles.items():
-        found += [at(plan.places[value], index, value, read=value) for index in indices if index != VIEWED]
-    if isinstance(root, StoreRoot):
-        found.append(Access(_width(root.op.value), through(root.op.ptr, identity)))
-    if isinstance(root, Keep):
-        found.append(at(root.place, identity, root.sources[0]))
-    if isinstance(root, ScanRoot):
-        found += [at(plan.places[result], identity, result) for result in root.produced()]
-    return found or [Access(_width(root.sources[0]), (0,) * len(nest.shape))]
-
-
-def _width(value: SSAValue) -> int:
-    return byte_width(register_type(value.type))
+    return 1 if step in (-1, 0, 1) else lanes

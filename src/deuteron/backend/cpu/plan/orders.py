@@ -17,7 +17,8 @@ from collections import Counter
 from collections.abc import Iterator
 from math import prod
 
-from deuteron.backend.cpu.plan.axes import Access, accesses_of, axes_to_vectorise, cost_along
+from deuteron.backend.cpu.plan.accesses import Access, accesses_of
+from deuteron.backend.cpu.plan.axes import axes_to_vectorise, cost_along
 from deuteron.backend.cpu.plan.items import (
     Dot,
     For,

@@ -13,7 +13,8 @@ from collections.abc import Iterator
 
 from xdsl.ir import Operation, SSAValue
 
-from deuteron.backend.cpu.plan.axes import accesses_of, choose_axis, is_strided, packed_layout
+from deuteron.backend.cpu.plan.accesses import accesses_of, is_strided
+from deuteron.backend.cpu.plan.axes import choose_axis, packed_layout
 from deuteron.backend.cpu.plan.items import Dot, Keep, Nest, Region, regions_of
 from deuteron.backend.cpu.plan.operand_layout import OperandLayout, grouped
 from deuteron.backend.cpu.plan.private import nests_of
@@ -61,4 +62,4 @@ def _runs_along_columns(plan: Plan, nest: Nest, layout: OperandLayout) -> bool:
     if any(is_strided(access.steps[1]) for access in accesses_of(plan, nest)):
         return False
     chosen = choose_axis(plan, nest, _VECTOR_BYTES, 1)
-    return chosen.axis == 1 and not chosen.turned and not chosen.quotients.ops
+    return chosen.axis == 1 and not (chosen.turned or chosen.quotients.ops or chosen.segments)

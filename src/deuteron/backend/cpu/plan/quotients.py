@@ -26,8 +26,8 @@ from deuteron.ir.casts import ExtSIOp
 from deuteron.ir.tt.shape import MakeRangeOp
 from deuteron.ir.types import bit_width_of, is_tile
 
-_REMAINDERS = (arith.RemSIOp, arith.RemUIOp)
-_SIGNED = (arith.DivSIOp, arith.RemSIOp)
+REMAINDERS = (arith.RemSIOp, arith.RemUIOp)
+SIGNED = (arith.DivSIOp, arith.RemSIOp)
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ def find_quotients(plan: Plan, nest: Nest, axis: int, lanes: int) -> Quotients:
     groups: dict[Operation, int] = {}
     guards: dict[Operation, set[Guard]] = {}
     for op, index in along:
-        needed = _guards(steps, nest, op.operands[0], index) if isinstance(op, _SIGNED) else set()
+        needed = _guards(steps, nest, op.operands[0], index) if isinstance(op, SIGNED) else set()
         size = 1 if needed is None else _group(infos, op, index.index(axis))
         groups[op] = min(size, groups.get(op, size))
         guards.setdefault(op, set()).update(needed or ())
@@ -73,7 +73,7 @@ def _group(infos: AxisInfoAnalysis, op: Operation, dimension: int) -> int:
     if divisor is None or divisor <= 0:
         return 1
     info = infos.of(op.results[0])
-    return (info.contiguity if isinstance(op, _REMAINDERS) else info.constancy)[dimension]
+    return (info.contiguity if isinstance(op, REMAINDERS) else info.constancy)[dimension]
 
 
 def _guards(steps: Steps, nest: Nest, value: SSAValue, index: Index) -> set[Guard] | None:

@@ -7,9 +7,9 @@ from collections.abc import Callable
 from xdsl.ir import Operation
 
 from deuteron.backend.cpu import algebra
-from deuteron.backend.cpu.algebra import lanewise
+from deuteron.backend.cpu.algebra import as_vector, lanewise, of_value
 from deuteron.backend.cpu.context import Context, Rule
-from deuteron.backend.cpu.fragment import Affine, Fragment, Uniform, level_of
+from deuteron.backend.cpu.fragment import Affine, Fragment, Uniform, lanes_of, level_of
 from deuteron.backend.cpu.full_masks import mask_of, where_both_are_full, where_comparison_is_full
 from deuteron.backend.llvm.builder import Builder
 from deuteron.backend.llvm.types import Value, bit_width, const, like, width
@@ -17,6 +17,7 @@ from deuteron.backend.math.division import known_number, safe_divisor, with_sign
 from deuteron.ir.types import element_type_of, i1
 
 Emit = Callable[..., Value]
+_RECIPROCAL_BITS = 32
 
 
 def addi(ctx: Context, op: Operation, x: Fragment, y: Fragment) -> Fragment:
@@ -73,22 +74,40 @@ def _quotient_and_remainder(b: Builder, x: Value, y: Value, signed: bool) -> tup
     return (with_sign(b, quotient, y) if signed else quotient), rest
 
 
-def _divide(signed: bool) -> Rule:
+def _division(signed: bool, part: int) -> Rule:
+    """The quotient (part 0) or the remainder."""
+
     def rule(ctx: Context, op: Operation, x: Fragment, y: Fragment) -> Fragment:
         if _is_regular(ctx, op, x):
-            return _of_first_lanes(ctx, x, y, signed)[0]
-        return lanewise(ctx.emitter, lambda b, *xs: _quotient_and_remainder(b, *xs, signed)[0], x, y)
+            return _of_first_lanes(ctx, x, y, signed)[part]
+        if _is_by_one_number(x, y):
+            return _by_reciprocal(ctx, x, y, signed)[part]
+        return lanewise(ctx.emitter, lambda b, *xs: _quotient_and_remainder(b, *xs, signed)[part], x, y)
 
     return rule
 
 
-def _remainder(signed: bool) -> Rule:
-    def rule(ctx: Context, op: Operation, x: Fragment, y: Fragment) -> Fragment:
-        if _is_regular(ctx, op, x):
-            return _of_first_lanes(ctx, x, y, signed)[1]
-        return lanewise(ctx.emitter, lambda b, *xs: _quotient_and_remainder(b, *xs, signed)[1], x, y)
+def _is_by_one_number(x: Fragment, y: Fragment) -> bool:
+    """Whether all lanes are divided by a number that only the running program knows, and that a double holds."""
+    is_one = isinstance(y, Uniform) and not isinstance(x, Uniform) and known_number(y.value) is None
+    return is_one and bit_width(y.value.type) <= _RECIPROCAL_BITS
 
-    return rule
+
+def _by_reciprocal(ctx: Context, x: Fragment, y: Uniform, signed: bool) -> tuple[Fragment, Fragment]:
+    """The quotient is x * (1 + 2 ** -40) / y without its fraction, where all but x is one number: of a multiple of y the
+    product is not below the quotient, whatever was rounded, of others it stays below the next, as |x| <= 2 ** 32.
+    """
+    b, level = ctx.emitter.at(y.level), level_of(x, y)
+    divisor = safe_divisor(b, y.value, signed)
+    to_float = Builder.sitofp if signed else Builder.uitofp
+    reciprocal = b.fdiv(const("double", 1 + 2.0**-40), to_float(b, divisor, "double"), flags="")
+    b, lanes = ctx.emitter.at(level), lanes_of(x)
+    xs, divisors = as_vector(ctx.emitter, x, lanes), b.splat(divisor, lanes)
+    product = b.fmul(to_float(b, xs, like(xs.type, "double")), b.splat(reciprocal, lanes), flags="")
+    quotient = (b.fptosi if signed else b.fptoui)(product, xs.type)
+    rest = b.sub(xs, b.mul(quotient, divisors))
+    quotient = with_sign(b, quotient, b.splat(y.value, lanes)) if signed else quotient
+    return of_value(quotient, level), of_value(rest, level)
 
 
 def _is_regular(ctx: Context, op: Operation, x: Fragment) -> bool:
@@ -146,10 +165,10 @@ RULES: dict[str, Rule] = {
     "arith.addi": addi,
     "arith.subi": subi,
     "arith.muli": muli,
-    "arith.divsi": _divide(True),
-    "arith.divui": _divide(False),
-    "arith.remsi": _remainder(True),
-    "arith.remui": _remainder(False),
+    "arith.divsi": _division(True, 0),
+    "arith.divui": _division(False, 0),
+    "arith.remsi": _division(True, 1),
+    "arith.remui": _division(False, 1),
     "arith.floordivsi": _plain(_floor_divide),
     "arith.ceildivsi": _ceil_divide(True),
     "arith.ceildivui": _ceil_divide(False),

@@ -13,6 +13,7 @@ from deuteron.backend.cpu.formats import from_memory, to_memory
 from deuteron.backend.cpu.fragment import Fragment, Uniform, lanes_of, level_of
 from deuteron.backend.cpu.places import read_place
 from deuteron.backend.cpu.rules.bounds import check_access
+from deuteron.backend.cpu.segments import lanes_on
 from deuteron.ir.types import byte_width_of, element_type_of, is_pointer, pointee_of
 
 
@@ -39,6 +40,8 @@ def load(
     other: Fragment | None = None,
 ) -> Fragment:
     element_type = element_type_of(op.result.type)
+    if lanes_of(pointer, *([mask] if mask else [])) > 1:
+        mask = lanes_on(ctx, mask)
     fragments = [fragment for fragment in (pointer, mask, other) if fragment is not None]
     level, lanes = max(ctx.nest_level, level_of(*fragments)), lanes_of(*fragments)
     at = Access(ctx, level, lanes, memory_type(element_type))
@@ -61,6 +64,7 @@ def store_tile(
     mask: Fragment | None = None,
 ) -> None:
     """At the innermost level; also of a scalar."""
+    mask = lanes_on(ctx, mask)
     fragments = [fragment for fragment in (pointer, value, mask) if fragment is not None]
     lanes, level = lanes_of(*fragments), ctx.emitter.depth
     at = Access(ctx, level, lanes, memory_type(op.value.type))

@@ -1,0 +1,136 @@
+"""Divisions of indices by numbers that only the running program knows, or that no vector fits in: runs of neighbours
+that have one quotient.
+
+    i = pid * 1024 + tl.arange(0, 1024)
+    tl.load(x + i) + tl.load(bias + i // n % c)         n = 784: elements 0 to 783 have one quotient, others another
+
+The nest runs segment by segment: in each the quotients are numbers, the remainders count up, and what is loaded at them
+is one element or neighbours, not gathered. The last vector of a segment has lanes that are off. That is for divisions
+of what grows along the dimension, by what does not change along it; a remainder grows as what is divided does, so that
+it can be divided in turn. It holds of numbers of either sign. Where segments would be too short, which is known before
+the nest for all of them, it runs on vectors that divide.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xdsl.ir import Operation, SSAValue
+
+from deuteron.backend.cpu.plan.accesses import Access, accesses_of
+from deuteron.backend.cpu.plan.items import Exchanged, Index, Keep, Nest, StoreRoot
+from deuteron.backend.cpu.plan.ops.declaration import IRREGULAR, Step
+from deuteron.backend.cpu.plan.quotients import REMAINDERS
+from deuteron.backend.cpu.plan.reads import QUOTIENTS
+from deuteron.backend.cpu.plan.schedule import Plan
+from deuteron.backend.cpu.plan.steps import Steps
+from deuteron.ir.arith import constant_value
+from deuteron.ir.casts import ExtSIOp, ExtUIOp
+from deuteron.ir.types import bit_width_of
+
+# Shorter segments leave most lanes of a vector unused; gathers and divisions of whole vectors are faster then.
+SHORTEST = 8
+
+# Steps of which several fit into the integers that indices are.
+MOST_GROWTH, _INDEX_BITS = 1 << 24, 32
+
+WIDENING = (ExtSIOp, ExtUIOp)
+
+
+@dataclass(frozen=True)
+class Growth:
+    """Of an op at an index of a nest: its first operand grows by `step` along the dimension of the segments."""
+
+    op: Operation
+    index: Index
+    step: int
+
+
+@dataclass(frozen=True)
+class Division(Growth):
+    """A division at whose boundaries segments end."""
+
+    @property
+    def divisor(self) -> SSAValue:
+        return self.op.operands[1]
+
+    @property
+    def is_long(self) -> bool:
+        """Whether its segments are known to be long enough."""
+        number = constant_value(self.divisor)
+        return number is not None and abs(number) >= SHORTEST * self.step
+
+
+@dataclass(frozen=True)
+class Segments:
+    """The divisions at whose boundaries segments end, each before those that divide what it gives; and integers that
+    are widened, which have to grow without wrapping.
+    """
+
+    divisions: tuple[Division, ...]
+    widened: tuple[Growth, ...]
+
+    @property
+    def unknown(self) -> list[Division]:
+        """Those of which only the running program knows whether segments are long enough."""
+        return [division for division in self.divisions if not division.is_long]
+
+
+def find_segments(plan: Plan, nest: Nest, axis: int) -> tuple[Segments, list[Access]] | None:
+    """Those along an axis, and what the nest accesses then; None where there are none, or not in such a nest."""
+    if not all(isinstance(root, StoreRoot | Keep) and root.body is None for root in nest.roots):
+        return None
+    taken = [quotient for root in nest.roots for quotient in plan.reader.reads(root).quotients]
+    if not any(axis in index for _, index in taken):
+        return None
+    steps = _StepsInSegments(plan, axis)
+    accesses = accesses_of(plan, nest, steps)
+    if not steps.divisions or not all(_can_be_masked(access, axis) for access in accesses):
+        return None
+    return Segments(tuple(steps.divisions), tuple(steps.widened)), accesses
+
+
+def _can_be_masked(access: Access, axis: int) -> bool:
+    """Whether a vector of it may have lanes that are off, where it is of a kept tile."""
+    if access.place is None:
+        return True
+    return access.place.slot.layout is None and access.steps[axis] in (0, 1)
+
+
+class _StepsInSegments(Steps):
+    """Steps where quotients are the same along an axis; what was found on the way that they hold by."""
+
+    def __init__(self, plan: Plan, axis: int):
+        super().__init__(plan)
+        self._known = {}
+        self._axis = axis
+        self.divisions: list[Division] = []
+        self.widened: list[Growth] = []
+
+    def _compute(self, taken: tuple[SSAValue, Index, int]) -> Step:
+        step, (value, index, axis) = super()._compute(taken), taken
+        if axis != self._axis or step == 0 or value in self._plan.places or not isinstance(value.owner, Operation):
+            return step
+        if isinstance(value.owner, WIDENING):
+            return self._of_widened(value.owner, index, step)
+        if isinstance(value.owner, QUOTIENTS) and not any(isinstance(entry, Exchanged) for entry in index):
+            return self._of_quotient(value.owner, index, *(self._known[part] for part in self._inputs(taken)))
+        return step
+
+    def _of_widened(self, op: Operation, index: Index, step: Step) -> Step:
+        if not isinstance(step, int):
+            return step
+        if not 0 < step < MOST_GROWTH:
+            return IRREGULAR
+        self.widened.append(Growth(op, index, step))
+        return step
+
+    def _of_quotient(self, op: Operation, index: Index, dividend: Step, divisor: Step) -> Step:
+        if divisor != 0 or not isinstance(dividend, int) or not 0 < dividend < MOST_GROWTH:
+            return IRREGULAR
+        division = Division(op, index, dividend)
+        is_short = constant_value(division.divisor) is not None and not division.is_long
+        if is_short or bit_width_of(op.results[0].type) < _INDEX_BITS:
+            return IRREGULAR
+        self.divisions.append(division)
+        return dividend if isinstance(op, REMAINDERS) else 0

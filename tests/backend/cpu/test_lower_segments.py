@@ -1,0 +1,105 @@
+"""Divisions of indices by numbers that vectors do not fit in, or that only the running program knows: in segments."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import deuteron.language as tl
+
+X = np.zeros(1, np.float32)
+
+
+def digits(x, y, out, first, n, m, BLOCK: tl.constexpr, WIDE: tl.constexpr):
+    """What is loaded at the digits of the numbers from `first` on, in a tile that two nests need."""
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    i = at + first
+    i = i.to(tl.int64) if WIDE else i
+    column, row = i % n, i // n % m
+    a = tl.load(x + (column + tl.abs(n))) + 1000 * tl.load(y + (row + tl.abs(m)))
+    tl.store(out + at, a)
+    tl.store(out + 2 * BLOCK + at, a - tl.max(a, 0) + row)
+    tl.store(out + 4 * BLOCK + at, tl.load(x + (tl.abs(n) - 1 - tl.abs(column)), mask=at % 3 != 1, other=5))
+
+
+@pytest.mark.parametrize(
+    "first, n, m, wide",
+    [
+        (0, 28, 5, False),
+        (-133, 28, 9, True),
+        (-(1 << 31), 50, -13, True),
+        (61, 7, 8, False),
+        ((1 << 31) - 300, -9, 100, False),
+        ((1 << 31) - 200, 300, 1, True),
+    ],
+)
+def test_digits_of_numbers_from_anywhere(compare, rng, first, n, m, wide):
+    x, y = (rng.integers(0, 100, 2 * abs(size) + 2).astype(np.int64) for size in (n, m))
+    compare(digits, [x, y, np.zeros(6 * 128, np.int64), first, n, m], {"BLOCK": 128, "WIDE": wide}, grid=(2,))
+
+
+def rows_of(x, bias, out, total, W, H: tl.constexpr, BLOCK: tl.constexpr):
+    """Rows that are reversed, in order and stored at digits, of a dimension that is not the last one; a kept tile."""
+    i, k = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)[:, None], tl.arange(0, 4)[None, :]
+    mask = i < 3 * W * H
+    column, row, plane = i % W, i // W % H, i // (W * H)
+    a = tl.load(x + k * 3 * W * H + (plane * H + row) * W + (W - 1 - column), mask)
+    a = a + tl.load(bias + plane + k, mask, other=7)
+    sums = tl.sum(a, 1)
+    tl.store(out + (k * 3 + plane) * (W + 3) * H + row * (W + 3) + column, a * 2 - sums[:, None].to(a.dtype), mask)
+    tl.store(total + i, sums[:, None], mask)
+
+
+@pytest.mark.parametrize(
+    "dtype, w, h", [(np.float32, 28, 3), (np.int8, 9, 5), (np.float16, 64, 1), (np.int64, 2, 10), (np.int64, 17, 3)]
+)
+def test_rows_of_images(compare, rng, dtype, w, h):
+    x, bias = (rng.integers(-9, 9, size).astype(dtype) for size in (12 * w * h, 6))
+    arrays = [x, bias, np.zeros(12 * (w + 3) * h, dtype), np.zeros(3 * w * h, dtype)]
+    compare(rows_of, [*arrays, w], {"H": h, "BLOCK": 64}, grid=(-(-3 * w * h // 64),))
+
+
+def one_of_each_row(x, out, n, BLOCK: tl.constexpr, N: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(out + i, tl.load(x + i) + tl.load(x + i // N + n))
+
+
+def reversed_rows(x, out, n, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(out + n - 1 - i, tl.load(x + BLOCK - 1 - i, mask=i < n), mask=i < n)
+
+
+@pytest.mark.parametrize("dtype, n", [(np.float32, 100), (np.uint8, 5), (np.float16, 128), (np.float64, 64)])
+def test_what_goes_down(compare, rng, dtype, n):
+    x = rng.integers(0, 100, 128).astype(dtype)
+    made = compare(reversed_rows, [x, np.zeros(n, dtype), n], {"BLOCK": 128})[1]
+    np.testing.assert_array_equal(made, x[128 - n :])
+
+
+def test_no_division_of_vectors_and_nothing_gathered_in_segments(lower_python, lower_module):
+    """By a constant: by an argument there is code for short segments besides."""
+    arguments = [X, X, 64]
+    llir = lower_module(lower_python(one_of_each_row, arguments, {"BLOCK": 1024, "N": 100})).llir
+    assert "segment" in llir
+    assert "sdiv <" not in llir and "gather" not in llir
+    llir = lower_module(lower_python(reversed_rows, arguments, {"BLOCK": 1024})).llir
+    assert "gather" not in llir and "scatter" not in llir
+    assert "load <16 x float>" in llir
+
+
+def divided(x, quotients, rests, n, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    number, divisor = tl.load(x + i), tl.load(n)
+    tl.store(quotients + i, number // divisor)
+    tl.store(rests + i, number % divisor)
+
+
+@pytest.mark.parametrize("dtype", [np.int32, np.uint32, np.int16])
+def test_vectors_divided_by_one_number(compare, rng, dtype):
+    """Multiples of it and their neighbours, where a quotient that is not exact shows."""
+    info = np.iinfo(dtype)
+    for n in (7, 641, info.max, info.max // 2, int(rng.integers(2, info.max)), info.min or 1, -1 if info.min else 3):
+        around = (rng.integers(info.min, info.max, 60, dtype) // n).astype(object) * n + rng.integers(-1, 2, 60)
+        x = np.array([*around.clip(info.min, info.max), info.min, info.max, 0, 1]).astype(dtype)
+        arrays = [x, np.zeros_like(x), np.zeros_like(x), np.array([n], dtype)]
+        compare(divided, arrays, {"BLOCK": 64}, cpus=("native",))
