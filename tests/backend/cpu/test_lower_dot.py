@@ -177,3 +177,29 @@ def test_operands_of_several_steps_are_kept(compare, rng, bfloat16, dtype, steps
     a, b = (rng.integers(-3, 4, shape).astype(dtype) for shape in ((16, 32), (32, 16)))
     outputs = np.full((16, 16), 77, np.float32), np.full(16, 77, np.float32)
     compare(beside_other_tiles, [a, b, *outputs, steps], {"M": 16, "K": 32}, tolerance=0)
+
+
+def by_rows_of_weights(a, w, c, N, K, stride, M: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr, ACC: tl.constexpr):
+    """a @ w.T, as a linear layer has its weights: what is packed runs along k in memory."""
+    m, n, k = tl.arange(0, M), tl.program_id(0) * BN + tl.arange(0, BN), tl.arange(0, BK)
+    acc = tl.zeros((M, BN), ACC)
+    for start in range(0, K, BK):
+        rest = k + start < K
+        x = tl.load(a + m[:, None] * K + (start + k)[None, :], rest[None, :], other=0)
+        y = tl.load(w + n[None, :] * stride + (start + k)[:, None], rest[:, None] & (n < N)[None, :], other=0)
+        acc = tl.dot(x, y, acc, out_dtype=ACC)
+    tl.store(c + m[:, None] * N + n[None, :], acc, (n < N)[None, :])
+
+
+@pytest.mark.parametrize("dtype", [np.int8, "bfloat16"])
+@pytest.mark.parametrize("n, k, bn, bk", [(40, 100, 32, 64), (16, 33, 16, 16), (64, 64, 64, 32), (8, 40, 8, 8)])
+def test_weights_by_rows(compare, rng, bfloat16, lower_python, lower_module, dtype, n, k, bn, bk):
+    is_int = dtype == np.int8
+    a, w = (
+        rng.integers(-128 if is_int else -9, 128 if is_int else 9, (rows, k + gap)) for rows, gap in ((16, 0), (n, 5))
+    )
+    a, w = (x.astype(np.int8) if is_int else x.astype(bfloat16) for x in (a, w))
+    c = np.zeros((16, n), np.int32 if is_int else np.float32)
+    constexprs = {"M": 16, "BN": bn, "BK": bk, "ACC": tl.int32 if is_int else tl.float32}
+    made = compare(by_rows_of_weights, [a, w, c, n, k, k + 5], constexprs, grid=(-(-n // bn),))[2]
+    np.testing.assert_array_equal(made, a.astype(np.float64) @ w[:, :k].astype(np.float64).T)

@@ -56,8 +56,8 @@ class Access:
 
     @property
     def is_far_apart(self) -> bool:
-        """Whether the next access is somewhere else: of rows of a block whose lanes and vectors are exchanged."""
-        return bool(self.ctx.vectorisation.turned)
+        """Whether the next access is somewhere else."""
+        return self.ctx.vectorisation.is_far_apart
 
     @property
     def has_gathers(self) -> bool:

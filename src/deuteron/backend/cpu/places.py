@@ -20,6 +20,7 @@ from deuteron.backend.cpu.fragment import Affine, Axis, Fragment
 from deuteron.backend.cpu.packing import interleaved
 from deuteron.backend.cpu.plan.items import Exchanged, Place
 from deuteron.backend.cpu.plan.operand_layout import OperandLayout
+from deuteron.backend.cpu.transpose import exchange_lanes
 from deuteron.backend.llvm.builder import Builder
 from deuteron.backend.llvm.types import Value, byte_width, const, element, like, poison, vector, width
 
@@ -99,7 +100,10 @@ def is_packed(place: Place) -> bool:
 
 
 def write_packed(ctx: Context, place: Place, first: AxisIndex, rows: Sequence[Fragment]) -> None:
-    """Put as many rows as are packed together, from an index on, to where they are kept."""
+    """Put as many rows as are packed together, from an index on, to where they are kept; or columns, along k."""
+    if first[0] is not None and first[0].lanes > 1:
+        _write_packed_columns(ctx, place, first, rows)
+        return
     type, b = place.slot.type, ctx.emitter.innermost()
     elements = [_to_scratch(b, as_vector(ctx.emitter, row, first[-1].lanes), type) for row in rows]
     start = 0
@@ -108,6 +112,19 @@ def write_packed(ctx: Context, place: Place, first: AxisIndex, rows: Sequence[Fr
         part = [b.shufflevector(row, row, range(start, start + lanes)) for row in elements]
         b.store(interleaved(b, part), ptr, byte_width(type))
         start += lanes
+
+
+def _write_packed_columns(ctx: Context, place: Place, first: AxisIndex, columns: Sequence[Fragment]) -> None:
+    """Neighbours along k are a word; words are exchanged, so that those of neighbouring columns are neighbours."""
+    type, layout, b = place.slot.type, place.slot.layout, ctx.emitter.innermost()
+    word = vector(f"i{8 * byte_width(type) * layout.group}", len(columns))
+    words = [
+        b.bitcast(_to_scratch(b, as_vector(ctx.emitter, column, first[0].lanes), type), word) for column in columns
+    ]
+    ptr, _, _, _ = _locate(ctx, place, first)
+    for number, line in enumerate(exchange_lanes(b, words)):
+        offset = const("i64", number * layout.group * layout.strides[0])
+        b.store(line, b.gep(type, ptr, offset, "inbounds"), byte_width(type))
 
 
 def _parts(ctx: Context, place: Place, index: AxisIndex) -> list[AxisIndex]:

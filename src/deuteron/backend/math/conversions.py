@@ -13,8 +13,10 @@ subnormals. fp16 has F16C where the CPU converts it: 2 instructions against 20.
 from __future__ import annotations
 
 from deuteron.backend.llvm.builder import Builder
-from deuteron.backend.llvm.types import Value, bit_width, const, is_float, like, width
+from deuteron.backend.llvm.types import Value, bit_width, const, element, is_float, like, width
 from deuteron.dtypes import FP16, FP32, FloatType
+
+_MOST_WHOLE = {"float": 1 << 24, "double": 1 << 53}  # up to these all whole numbers are floats
 
 
 def f32_to_bf16(b: Builder, x: Value, toward_zero: bool = False, hint: str = "") -> Value:
@@ -170,11 +172,21 @@ def _saturated(b: Builder, x: Value, type: str, signed: bool) -> Value:
     """Of a vector: LLVM does that intrinsic of a vector with branches for each lane."""
     bits = bit_width(type)
     low, limit = (-(1 << (bits - 1)), 1 << (bits - 1)) if signed else (0, 1 << bits)
+    if limit <= _MOST_WHOLE[element(x.type)]:
+        number = b.select(b.fcmp("ord", x, x), _clamped(b, x, low, limit - 1), const(x.type, 0))
+        return (b.fptosi if signed else b.fptoui)(number, type)
     fits = b.and_(b.fcmp("oge", x, const(x.type, low)), b.fcmp("olt", x, const(x.type, limit)))
     cut = (b.fptosi if signed else b.fptoui)(b.select(fits, x, const(x.type, 0)), type)
     most = const(type, limit - 1 if signed else -1)
     saturated = b.select(b.fcmp("oge", x, const(x.type, limit)), most, cut)
     return b.select(b.fcmp("olt", x, const(x.type, low)), const(type, low), saturated) if signed else saturated
+
+
+def _clamped(b: Builder, x: Value, low: int, high: int) -> Value:
+    """The nearest number between two whole ones; of NaN either."""
+    lowest, highest = const(x.type, low), const(x.type, high)
+    raised = b.select(b.fcmp("ogt", x, lowest), x, lowest)
+    return b.select(b.fcmp("olt", raised, highest), raised, highest)
 
 
 def int_to_float(b: Builder, x: Value, float_type: str, signed: bool, hint: str = "") -> Value:

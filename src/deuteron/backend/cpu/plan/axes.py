@@ -29,6 +29,7 @@ MAX_STRIDED_LANES = 16
 MIN_TURNED_LANES = 8
 MAX_TURNED_LANES = 16
 MAX_TURNED_OPS = 512
+MIN_PACKED_COLUMNS = 4
 
 # Vectors of several registers where all that is accessed is contiguous: LLVM does each op on all of them before the
 # next, so that latencies overlap (gelu of bfloat16 0.48 ms instead of 0.64). Reductions are slower so.
@@ -45,7 +46,7 @@ class Vectorisation:
 
     `quotients`: the divisions that are done once for all lanes of a vector. `turned`: tiles that are read as vectors
     along another dimension, `across`, of which as many elements are computed together: lanes and vectors are exchanged.
-    Where nothing is turned, so many `rows` along that dimension are computed together, and packed.
+    Where nothing is turned, so many `rows` along that dimension, or columns, are computed together, and packed.
     `segments`: the divisions at whose boundaries vectors end.
     """
 
@@ -57,6 +58,11 @@ class Vectorisation:
     turned: tuple[tuple[SSAValue, Index], ...] = ()
     rows: int = 0
     segments: Segments | None = None
+
+    @property
+    def is_far_apart(self) -> bool:
+        """Whether the next access is somewhere else: of rows of a block whose lanes and vectors are exchanged."""
+        return bool(self.turned) or (self.axis == 0 and self.rows > 0)
 
     @property
     def num_across(self) -> int:
@@ -72,10 +78,9 @@ def choose_axis(plan: Plan, nest: Nest, vector_bytes: int, max_unroll: int) -> V
     candidates = axes_to_vectorise(nest)
     if not candidates:
         return ELEMENTS
-    if packed := packed_layout(nest):
-        lanes = min(nest.shape[1], MAX_LANES)
-        return Vectorisation(1, lanes, 1, Quotients(lanes), across=0, rows=packed.group)
     accesses = accesses_of(plan, nest)
+    if packed := packed_layout(nest):
+        return _packed(nest, packed, packed_columns(nest, packed, accesses))
     lanes = vector_bytes // max(access.num_bytes for access in accesses)
     costs = {axis: cost_along(nest, accesses, axis, lanes) for axis in candidates}
     axis = min(reversed(candidates), key=costs.__getitem__)
@@ -115,6 +120,21 @@ def packed_layout(nest: Nest) -> OperandLayout | None:
     """That of an operand that the nest writes as it is packed."""
     layouts = [root.place.slot.layout for root in nest.roots if isinstance(root, Keep)]
     return next((layout for layout in layouts if layout is not None and layout.group > 1), None)
+
+
+def _packed(nest: Nest, layout: OperandLayout, columns: int) -> Vectorisation:
+    """That of a nest which packs an operand: rows of a group together, or so many columns."""
+    axis, rows = (0, columns) if columns else (1, layout.group)
+    lanes = columns * layout.group or min(nest.shape[1], MAX_LANES)
+    return Vectorisation(axis, lanes, 1, Quotients(lanes), across=1 - axis, rows=rows)
+
+
+def packed_columns(nest: Nest, layout: OperandLayout, accesses: Sequence[Access]) -> int:
+    """How many columns are packed together where what is read runs down the columns; 0 where it does not."""
+    reads = [access.steps for access in accesses if access.read is not None]
+    runs_down = all(steps[0] in (0, 1) for steps in reads) and any(steps[0] == 1 != steps[1] for steps in reads)
+    side = min(nest.shape[0] // layout.group, layout.columns, MAX_TURNED_LANES)
+    return side if runs_down and side >= MIN_PACKED_COLUMNS and len(nest.roots) == 1 else 0
 
 
 def _can_be_guarded(nest: Nest) -> bool:

@@ -1,10 +1,12 @@
-"""Has B of a native product written as it is packed by the nest that computes it, where that runs along its columns.
+"""Has B of a native product written as it is packed by the nest that computes it.
 
     for k, n: b1[k, n] = load(...)          for k in steps of 2, n: rows = load(...), load(...)
     pack b1 into lanes                          lanes[k / 2, n] = the rows, interleaved
     dot                                     dot
 
-What several products read is packed by each of them, as are transposes, and what is computed along k or lane by lane.
+Where what it computes B from runs along k in memory, as rows of weights do, it reads 16 columns as vectors along k, and
+exchanges lanes and vectors. What several products read is packed by each of them, as are transposes, and what is
+computed lane by lane.
 """
 
 from __future__ import annotations
@@ -14,7 +16,7 @@ from collections.abc import Iterator
 from xdsl.ir import Operation, SSAValue
 
 from deuteron.backend.cpu.plan.accesses import accesses_of, is_strided
-from deuteron.backend.cpu.plan.axes import choose_axis, packed_layout
+from deuteron.backend.cpu.plan.axes import choose_axis, packed_columns, packed_layout
 from deuteron.backend.cpu.plan.items import Dot, Keep, Nest, Region, regions_of
 from deuteron.backend.cpu.plan.operand_layout import OperandLayout, grouped
 from deuteron.backend.cpu.plan.private import nests_of
@@ -32,7 +34,7 @@ def pack_in_place(plan: Plan) -> None:
         if item.packed is None or item.b_is_transposed or not _is_private(item.op, item.op.b):
             continue
         nest, layout = nests.get(item.op.b), grouped(item.packed.slot.layout, item.product.group)
-        if nest is not None and _runs_along_columns(plan, nest, layout):
+        if nest is not None and _can_be_packed(plan, nest, layout):
             slot = item.b.slot
             slot.layout, slot.count, slot.num_bytes = layout, layout.count, layout.count * byte_width(slot.type)
             item.packed = None
@@ -51,15 +53,18 @@ def _is_private(op: Operation, operand: SSAValue) -> bool:
     return len(list(operand.uses)) == 1 and len(shape_of(operand.type)) == 2
 
 
-def _runs_along_columns(plan: Plan, nest: Nest, layout: OperandLayout) -> bool:
-    """Whether the nest can be vectorised along columns, without an instruction for each lane; what it packs besides has
-    the same panels.
+def _can_be_packed(plan: Plan, nest: Nest, layout: OperandLayout) -> bool:
+    """Whether the nest can be vectorised along rows or columns, without an instruction for each lane; what it packs
+    besides has the same panels.
     """
     if nest.is_exclusive or nest.is_scalar or nest.reduced_axis is not None:
         return False
     if (other := packed_layout(nest)) is not None:
         return (other.columns, other.group) == (layout.columns, layout.group)
-    if any(is_strided(access.steps[1]) for access in accesses_of(plan, nest)):
+    accesses = accesses_of(plan, nest)
+    if packed_columns(nest, layout, accesses):
+        return True
+    if any(is_strided(access.steps[1]) for access in accesses):
         return False
     chosen = choose_axis(plan, nest, _VECTOR_BYTES, 1)
     return chosen.axis == 1 and not (chosen.turned or chosen.quotients.ops or chosen.segments)

@@ -94,8 +94,8 @@ def _is_by_one_number(x: Fragment, y: Fragment) -> bool:
 
 
 def _by_reciprocal(ctx: Context, x: Fragment, y: Uniform, signed: bool) -> tuple[Fragment, Fragment]:
-    """The quotient is x * (1 + 2 ** -40) / y without its fraction, where all but x is one number: of a multiple of y the
-    product is not below the quotient, whatever was rounded, of others it stays below the next, as |x| <= 2 ** 32.
+    """The quotient is x * (1 + 2 ** -40) / y without its fraction; all but x is one number. Of a multiple of y the
+    product is not below the quotient, whatever was rounded; of others it stays below the next, as |x| <= 2 ** 32.
     """
     b, level = ctx.emitter.at(y.level), level_of(x, y)
     divisor = safe_divisor(b, y.value, signed)
