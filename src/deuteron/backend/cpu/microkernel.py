@@ -36,15 +36,16 @@ def emit_matmul(
     registers: int,
     depth: Value | None = None,
     from_zero: bool = False,
+    row_bytes: Value | None = None,
 ) -> None:
     """C += A @ B, as `product` computes it; its operands' elements are lanes here, in the shape too.
 
     C has float, double or i32 elements, of which a vector register holds `vector_width`; `registers` is how many there
     are. `depth`: how many lanes there are along k where that is not `shape.k`, but a multiple of it.
-    `from_zero`: C = A @ B.
+    `from_zero`: C = A @ B. `row_bytes`: how far the rows of A are apart, which may begin anywhere then.
     """
     blocking = choose_blocking(shape, vector_width, registers)
-    kernel = _Kernel(b, shape, a, bm, c, product, blocking, depth or const("i64", shape.k), from_zero)
+    kernel = _Kernel(b, shape, a, bm, c, product, blocking, depth or const("i64", shape.k), from_zero, row_bytes)
     for first, last, columns in block_steps(shape.n, blocking.columns, blocking.vector_width):
         vector_width = min(blocking.vector_width, columns)
         vectors = columns // vector_width
@@ -66,6 +67,7 @@ class _Kernel:
     blocking: Blocking
     depth: Value
     from_zero: bool
+    row_bytes: Value | None
 
     def emit_excess(self, column: Value, vectors: int, vector_width: int) -> list[Value]:
         """What the product adds to these columns of C beside A @ B, if anything; in several sums, to hide latency."""
@@ -92,39 +94,48 @@ class _Kernel:
         sums = [zero(type) if self.from_zero else b.load(type, place, byte_width(type)) for place in places]
         if excess:
             sums = [b.sub(total, excess[number % vectors]) for number, total in enumerate(sums)]
-        a_row = b.gep(product.lane, self.a, b.mul(row, const("i64", shape.lda)))
+        a_rows = self._rows_of_a(row, rows)
         strip = self._strip(column)
         step = const("i64", self.blocking.unroll)
         with b.loop(const("i64", 0), self.depth, step, carried=sums, hint="k") as loop:
-            a = b.gep(product.lane, a_row, loop.index)
+            a = [b.gep(product.lane, a_row, loop.index) for a_row in a_rows]
             bm = b.gep(product.lane, strip, b.mul(loop.index, const("i64", shape.ldb)))
             sums = loop.carried
             for u in range(self.blocking.unroll):
-                sums = self._step(sums, a, bm, u, rows, type)
+                sums = self._step(sums, a, bm, u, type)
             loop.next(*sums)
         for place, value in zip(places, loop.results, strict=True):
             b.store(value, place, byte_width(type))
+
+    def _rows_of_a(self, row: Value, count: int) -> list[Value]:
+        """Where the rows of A begin that a block is computed from."""
+        b, lane = self.b, self.product.lane
+        if self.row_bytes is not None:
+            rows = [b.add(row, const("i64", r)) for r in range(count)]
+            return [b.gep("i8", self.a, b.mul(number, self.row_bytes)) for number in rows]
+        first = b.gep(lane, self.a, b.mul(row, const("i64", self.shape.lda)))
+        return [first, *(b.gep(lane, first, const("i64", r * self.shape.lda)) for r in range(1, count))]
 
     def _strip(self, column: Value) -> Value:
         """Where the columns of B begin that a block is computed from."""
         distance = const("i64", self.shape.strip(self.blocking.columns))
         return self.b.gep(self.product.lane, self.bm, self.b.mul(column, distance))
 
-    def _step(self, sums: list[Value], a: Value, bm: Value, k: int, rows: int, type: str) -> list[Value]:
+    def _step(self, sums: list[Value], a: list[Value], bm: Value, k: int, type: str) -> list[Value]:
         """The sums after the k-th of some steps: each row's element of A times the vectors of B."""
-        shape, vectors = self.shape, len(sums) // rows
+        shape, vectors = self.shape, len(sums) // len(a)
         right = [self._operand(type, bm, k * shape.ldb + v * width(type)) for v in range(vectors)]
-        result = []
-        for r in range(rows):
-            left = self.b.splat(self._operand(self.product.total, a, r * shape.lda + k), width(type))
+        result, a_align = [], 0 if self.row_bytes is None else 1
+        for r, row in enumerate(a):
+            left = self.b.splat(self._operand(self.product.total, row, k, a_align), width(type))
             sums_of_row = sums[r * vectors : (r + 1) * vectors]
             result += [self.product.multiply_add(self.b, left, *pair) for pair in zip(right, sums_of_row, strict=True)]
         return result
 
-    def _operand(self, type: str, ptr: Value, lanes: int) -> Value:
-        """A lane of A or a vector of lanes of B."""
+    def _operand(self, type: str, ptr: Value, lanes: int, align: int = 0) -> Value:
+        """A lane of A or a vector of lanes of B; aligned to its size, or so."""
         address = self.b.gep(self.product.lane, ptr, const("i64", lanes)) if lanes else ptr
-        return self.b.load(like(type, self.product.lane), address)
+        return self.b.load(like(type, self.product.lane), address, align)
 
     def _at(self, type: str, ptr: Value, row: Value, column: Value, stride: int) -> Value:
         return self.b.gep(type, ptr, self.b.add(self.b.mul(row, const("i64", stride)), column))

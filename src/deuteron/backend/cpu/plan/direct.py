@@ -16,17 +16,16 @@ from xdsl.ir import Operation, SSAValue
 from xdsl.ir.core import BlockArgument
 
 from deuteron.analysis.written_arguments import is_apart, written_arguments
+from deuteron.backend.cpu.elements import memory_type
 from deuteron.backend.cpu.plan.items import Dot, Keep, Region, identity_index, regions_of
-from deuteron.backend.cpu.plan.marks import operand_type
 from deuteron.backend.cpu.plan.ops.declaration import IRREGULAR
 from deuteron.backend.cpu.plan.private import drop_empty_nests, nests_of
 from deuteron.backend.cpu.plan.schedule import Plan
 from deuteron.backend.cpu.plan.steps import Steps
-from deuteron.backend.cpu.products import TileProduct
 from deuteron.ir.arith import constant_value
 from deuteron.ir.tt.memory import AddPtrOp, LoadOp
 from deuteron.ir.tt.shape import BroadcastOp, ExpandDimsOp, SplatOp
-from deuteron.ir.types import shape_of
+from deuteron.ir.types import element_type_of, shape_of
 
 # Columns of B: A is read once for each 32 of them. On 16 threads of an Emerald Rapids a copy of it is 1.1 to 1.4 times
 # as fast with 256 columns, and as fast with 128, where rows are 4 KB apart and so in one set of the first cache.
@@ -59,16 +58,15 @@ def _dots(region: Region) -> list[Dot]:
 def _load_of(item: Dot) -> LoadOp | None:
     """What the copy is of, if it is what was loaded, and nothing else reads the copy."""
     copy = item.op.a
-    if not isinstance(item.product, TileProduct) or len(shape_of(copy.type)) != 2 or len(list(copy.uses)) != 1:
-        return None
-    if not isinstance(copy.owner, BroadcastOp) or operand_type(copy) is None:
+    if len(shape_of(copy.type)) != 2 or len(list(copy.uses)) != 1 or (item.product is not None and item.product.excess):
         return None
     if shape_of(item.op.result.type)[-1] > _MOST_COLUMNS:
         return None
-    load = copy.owner.src.owner
+    load = copy.owner.src.owner if isinstance(copy.owner, BroadcastOp) else copy.owner
     if not isinstance(load, LoadOp) or load.mask is not None or load.boundary_check:
         return None
-    return load if load.parent_block() is item.op.parent_block() else None
+    is_as_in_memory = load.result.type == copy.type and item.a.slot.type == memory_type(element_type_of(copy.type))
+    return load if is_as_in_memory and load.parent_block() is item.op.parent_block() else None
 
 
 def _goes_on(plan: Plan, load: LoadOp, steps: int) -> bool:

@@ -97,7 +97,7 @@ def _emit_product(
         return
     width = LANES if product is not None else ctx.target.vector_width(item.result.slot.type)
     product = product or _plain_product(item)
-    emit_matmul(b, shape, a, bm, c, product, width, ctx.target.vector_registers, depth, item.from_zero)
+    emit_matmul(b, shape, a, bm, c, product, width, ctx.target.vector_registers, depth, item.from_zero, row_bytes)
 
 
 def _plain_product(item: Dot) -> PlainProduct:
