@@ -4,6 +4,11 @@ import numpy as np
 import pytest
 
 import deuteron.language as tl
+from deuteron.backend.cpu.lowering import plan_function
+from deuteron.backend.cpu.plan.direct import read_directly
+from deuteron.backend.cpu.plan.items import Dot
+from deuteron.backend.cpu.plan.prepare import kernel_of
+from deuteron.backend.cpu.target import cpu_target
 
 
 def product(a, b, c, M: tl.constexpr, N: tl.constexpr, K: tl.constexpr, TRANSPOSED: tl.constexpr):
@@ -203,3 +208,44 @@ def test_weights_by_rows(compare, rng, bfloat16, lower_python, lower_module, dty
     constexprs = {"M": 16, "BN": bn, "BK": bk, "ACC": tl.int32 if is_int else tl.float32}
     made = compare(by_rows_of_weights, [a, w, c, n, k, k + 5], constexprs, grid=(-(-n // bn),))[2]
     np.testing.assert_array_equal(made, a.astype(np.float64) @ w[:, :k].astype(np.float64).T)
+
+
+def from_rows(a, b, c, first, stride, steps, M: tl.constexpr, N: tl.constexpr, K: tl.constexpr):
+    """A is read where it is, in rows that begin anywhere: of a loop's product, and of one by itself."""
+    m, n, k = tl.arange(0, M), tl.arange(0, N), tl.arange(0, K)
+    acc = tl.zeros((M, N), tl.float32)
+    for step in range(steps):
+        x = tl.load(a + first + m[:, None] * stride + (step * K + k)[None, :])
+        acc = tl.dot(x, tl.load(b + (step * K + k)[:, None] * N + n[None, :]), acc)
+    once = tl.dot(tl.load(a + first + m[:, None] * stride + k[None, :]), tl.load(b + k[:, None] * N + n[None, :]))
+    tl.store(c + m[:, None] * N + n[None, :], acc + once)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, "bfloat16"])
+@pytest.mark.parametrize("m, k, steps, gap", [(16, 16, 5, 1), (8, 64, 3, 0), (32, 128, 2, 7), (16, 32, 0, 3)])
+def test_rows_that_begin_anywhere(compare, rng, bfloat16, dtype, m, k, steps, gap):
+    stride = k * max(steps, 1) + gap
+    a, b = rng.integers(-9, 9, 3 + m * stride - gap), rng.integers(-9, 9, (k * max(steps, 1), 32))
+    a, b = (x.astype(bfloat16 if dtype == "bfloat16" else dtype) for x in (a, b))
+    made = compare(from_rows, [a, b, np.zeros((m, 32), np.float32), 3, stride, steps], {"M": m, "N": 32, "K": k})[2]
+    rows = np.stack([a[3 + row * stride :][: stride - gap] for row in range(m)]).astype(np.float64)
+    exact = (rows @ b) * (steps > 0) + rows[:, :k] @ b[:k].astype(np.float64)
+    np.testing.assert_array_equal(made, exact)
+
+
+def test_rows_are_not_copied(lower_python):
+    """On vectors; bytes are, which get an excess."""
+    target = cpu_target("znver5", "")
+    for name, type, total in (("float32", np.float32, tl.float32), ("int8", np.int8, tl.int32)):
+        x = np.zeros((64, 64), type)
+        function = kernel_of(lower_python(by_columns, [x, x, x], {"TOTAL": total, "N": 64}), target)
+        plan = plan_function(function)
+        read_directly(plan)
+        (dot,) = (item for item in plan.body.items if isinstance(item, Dot))
+        assert (dot.direct is not None) == (name == "float32")
+
+
+def by_columns(a, b, c, N: tl.constexpr, TOTAL: tl.constexpr):
+    i, j = tl.arange(0, N)[:, None], tl.arange(0, N)[None, :]
+    total = tl.dot(tl.load(a + i * N + j), tl.load(b + i * N + j), out_dtype=TOTAL)
+    tl.store(c + i * N + j, total.to(c.dtype.element_ty))

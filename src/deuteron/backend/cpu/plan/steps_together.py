@@ -17,7 +17,7 @@ from xdsl.ir.core import BlockArgument
 
 from deuteron.backend.cpu.elements import register_type
 from deuteron.backend.cpu.plan.marks import mark_steps
-from deuteron.backend.cpu.plan.operand_layout import TILE_DEPTH, VECTOR_DEPTH, num_steps
+from deuteron.backend.cpu.plan.operand_layout import MOST_DEPTH, TILE_DEPTH, VECTOR_DEPTH, num_steps
 from deuteron.backend.cpu.products import NativeProduct, TileProduct
 from deuteron.backend.llvm.types import byte_width
 from deuteron.ir.builder import Builder
@@ -31,8 +31,10 @@ def steps_together(op: DotOp, product: NativeProduct | None) -> int:
     if not _is_sum_of_loop(op):
         return 1
     width = byte_width(product.element if product else register_type(op.c.type))
-    depth = TILE_DEPTH if isinstance(product, TileProduct) else VECTOR_DEPTH
-    return num_steps(shape_of(op.a.type)[-1] * width, depth)
+    row_bytes = shape_of(op.a.type)[-1] * width
+    if isinstance(product, TileProduct):
+        return num_steps(row_bytes, TILE_DEPTH)
+    return 2 if VECTOR_DEPTH <= row_bytes <= MOST_DEPTH else num_steps(row_bytes, VECTOR_DEPTH)
 
 
 def copy_operands_of_steps(op: DotOp, steps: int, columns: int) -> None:
