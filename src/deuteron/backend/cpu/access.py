@@ -44,15 +44,20 @@ class Access:
         return byte_width(self.type)
 
     @property
-    def has_masked_moves(self) -> bool:
-        """Whether the CPU moves such elements under a mask."""
+    def has_masked_loads(self) -> bool:
+        """Whether the CPU loads such elements under a mask."""
         target = self.ctx.target
-        return target.vector_bits >= 256 and (self.num_bytes >= 4 or (self.num_bytes == 2 and target.masks_16_bits))
+        return target.vector_bits >= 256 and (self.num_bytes >= 4 or target.masks_narrow)
+
+    @property
+    def has_masked_stores(self) -> bool:
+        """Whether they can be stored so as well: bytes cannot, see docs/llvm.md."""
+        return self.has_masked_loads and self.num_bytes >= 2
 
     @property
     def has_free_masks(self) -> bool:
         """Whether a masked move takes as many instructions as a plain one."""
-        return self.has_masked_moves and self.ctx.target.vector_bits >= 512
+        return self.has_masked_stores and self.ctx.target.vector_bits >= 512
 
     @property
     def is_far_apart(self) -> bool:
@@ -201,7 +206,7 @@ def _load_contiguous(access: Access, first: Value, mask: Fragment | None) -> Val
 
 
 def _load_some(access: Access, first: Value, mask: Value) -> Value:
-    if access.has_masked_moves:
+    if access.has_masked_loads:
         return access.b.masked_load(vector(access.type, access.lanes), first, access.num_bytes, mask)
     return _gather(access, _consecutive(access, first), mask)
 
@@ -232,7 +237,7 @@ def _store_contiguous(
 
 
 def _store_some(access: Access, elements: Value, first: Value, mask: Value) -> None:
-    if access.has_masked_moves:
+    if access.has_masked_stores:
         access.b.masked_store(elements, first, access.num_bytes, mask)
     else:
         _scatter(access, elements, _consecutive(access, first), mask)

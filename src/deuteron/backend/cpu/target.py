@@ -2,7 +2,7 @@
 
     cpu_target(*resolve_cpu("x86-64-v3"))
     CPUTarget(cpu="x86-64-v3", features="", vector_bits=256, vector_registers=16,
-              converts_half=True, rounds=True, fuses=True, masks_16_bits=False)
+              converts_half=True, rounds=True, fuses=True, masks_narrow=False)
 
 LLVM has no call that lists what a CPU name implies. So a probe is compiled, and its assembly read, once for each CPU.
 """
@@ -27,7 +27,8 @@ class CPUTarget:
     """A CPU: its LLVM name and features, its widest vector registers, and what it has instructions for.
 
     `converts_half`: fp16 from and to fp32. `rounds`: to whole numbers, which floor needs.
-    `fuses`: x * y + z, rounded once. `masks_16_bits`: moves of 16 bits under a mask. `cache_bytes`: of the last cache.
+    `fuses`: x * y + z, rounded once. `masks_narrow`: moves of 8 and 16 bits under a mask.
+    `cache_bytes`: of the last cache.
     """
 
     cpu: str
@@ -37,7 +38,7 @@ class CPUTarget:
     converts_half: bool
     rounds: bool
     fuses: bool
-    masks_16_bits: bool
+    masks_narrow: bool
     cache_bytes: int = USUAL_CACHE
 
     def vector_width(self, element_type: str) -> int:
