@@ -76,3 +76,15 @@ def test_a_regular_quotient_leaves_no_division_of_vectors(lower_python, lower_mo
     assert "load <16 x float>" in llir
     assert "sdiv <" not in llir
     assert "gather" not in llir
+
+
+def repeated_sums(x, out, N: tl.constexpr):
+    """The elements of a short dimension are taken one by one, where the sum over it is repeated."""
+    i = tl.arange(0, 2)[:, None, None, None] + tl.arange(0, 2)
+    total = tl.sum(tl.load(x + i // N + i % N), 0)
+    tl.store(out + tl.reshape(tl.arange(0, 8), (2, 2, 2)), total)
+
+
+@pytest.mark.parametrize("n", [0, 3])
+def test_a_dimension_that_is_taken_one_by_one(compare, rng, n):
+    compare(repeated_sums, [rng.integers(-9, 9, 8).astype(np.float32), np.zeros(8, np.float32)], {"N": n})

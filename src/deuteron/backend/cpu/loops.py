@@ -172,7 +172,7 @@ def _are_long(ctx: Context, nest: Nest, segments: Segments) -> Value:
 
 def _first_of(ctx: Context, index: Index) -> AxisIndex:
     """The first element of a tile in a nest that has not begun."""
-    return tuple(entry if entry is None else Axis(const("i32", 0), 1, ctx.nest_level) for entry in index)
+    return tuple(Axis(const("i32", 0), 1, ctx.nest_level) if isinstance(entry, int) else entry for entry in index)
 
 
 def _choose(ctx: Context, nest: Nest) -> Vectorisation:

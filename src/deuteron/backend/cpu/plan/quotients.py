@@ -17,7 +17,7 @@ from xdsl.ir import Operation, SSAValue
 
 from deuteron.analysis.axis_analysis import AxisInfoAnalysis
 from deuteron.backend.cpu.plan import ops
-from deuteron.backend.cpu.plan.items import Index, Nest
+from deuteron.backend.cpu.plan.items import Exchanged, Index, Nest
 from deuteron.backend.cpu.plan.reads import QUOTIENTS
 from deuteron.backend.cpu.plan.schedule import Plan
 from deuteron.backend.cpu.plan.steps import Steps
@@ -86,9 +86,9 @@ def _guards(steps: Steps, nest: Nest, value: SSAValue, index: Index) -> set[Guar
             ((value, index),) = ops.declared(op).operands_at(op, index)
         else:
             break
-    along = [(steps.along(value, index, axis), nest.shape[axis]) for axis in index if axis is not None]
-    if _may_have_wrapped(value):
+    if _may_have_wrapped(value) or any(isinstance(entry, Exchanged) for entry in index):
         return None
+    along = [(steps.along(value, index, axis), nest.shape[axis]) for axis in index if isinstance(axis, int)]
     if not all(isinstance(step, int) and step >= 0 for step, _ in along):
         return None
     growth = sum(step * (extent - 1) for step, extent in along)

@@ -111,11 +111,13 @@ class _StepsInSegments(Steps):
         step, (value, index, axis) = super()._compute(taken), taken
         if axis != self._axis or step == 0 or value in self._plan.places or not isinstance(value.owner, Operation):
             return step
+        if not isinstance(value.owner, WIDENING + QUOTIENTS):
+            return step
+        if any(isinstance(entry, Exchanged) for entry in index):
+            return IRREGULAR
         if isinstance(value.owner, WIDENING):
             return self._of_widened(value.owner, index, step)
-        if isinstance(value.owner, QUOTIENTS) and not any(isinstance(entry, Exchanged) for entry in index):
-            return self._of_quotient(value.owner, index, *(self._known[part] for part in self._inputs(taken)))
-        return step
+        return self._of_quotient(value.owner, index, *(self._known[part] for part in self._inputs(taken)))
 
     def _of_widened(self, op: Operation, index: Index, step: Step) -> Step:
         if not isinstance(step, int):
