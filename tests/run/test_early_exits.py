@@ -254,3 +254,53 @@ def test_conditions(poisoned, check, first, n):
     conditions_kernel[(1,)](x, 0, out, n, BLOCK=4)
     expected = 1 + 2 + 4 * (x.sum() > 0) + 24 + (64 if first != 0 else n) + 128 * (n == 5 and first != 0)
     check(out, np.array([expected * (1 if n > 3 else 0.5)]))
+
+
+@triton.jit
+def returned_index(start, end, step, wanted):
+    for i in range(start, end, step):
+        if i * i >= wanted:
+            return i, i + 1
+    return -1, -1
+
+
+@triton.jit
+def first_index(start, end, wanted):
+    for i in range(start, end):
+        if i >= wanted:
+            break
+        return i
+    return -1
+
+
+@triton.jit
+def index_as_it_is(out_ptr, start, end, step, wanted):
+    last, pair = start, (start, start)
+    for i in range(start, end, step):
+        last = i
+        pair = (pair[1], i)
+        if i >= wanted:
+            break
+    tl.store(out_ptr, last)
+    tl.store(out_ptr + 1, pair[0])
+    tl.store(out_ptr + 2, pair[1])
+    found, following = returned_index(start, end, step, wanted)
+    tl.store(out_ptr + 3, found)
+    tl.store(out_ptr + 4, following)
+    tl.store(out_ptr + 5, first_index(start, end, wanted))
+
+
+@pytest.mark.parametrize("bounds", [(0, 30, 2, 7), (-9, 40, 7, 20), (5, 5, 1, 3), (3, 9, 4, 100)])
+def test_variables_that_are_the_index(poisoned, bounds):
+    out = poisoned("int32", 6)
+    index_as_it_is[(1,)](out, *bounds)
+    start, end, step, wanted = bounds
+    last, pair = start, (start, start)
+    for i in range(start, end, step):
+        last, pair = i, (pair[1], i)
+        if i >= wanted:
+            break
+    found = next((i for i in range(start, end, step) if i * i >= wanted), None)
+    pairs = (-1, -1) if found is None else (found, found + 1)
+    first = next((-1 if i >= wanted else i for i in range(start, end)), -1)
+    np.testing.assert_array_equal(out, [last, *pair, *pairs, first])

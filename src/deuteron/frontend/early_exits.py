@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from xdsl.dialects import arith, scf
 from xdsl.ir import Attribute, Block, Region, SSAValue
@@ -28,7 +28,7 @@ from deuteron.frontend.joins import either, flag_tensor, is_bound_to_region, neg
 from deuteron.frontend.loop_body import LoopBody, bind_after, drop_unchanged, select
 from deuteron.frontend.semantics.constant import number
 from deuteron.frontend.semantics.types import tensor
-from deuteron.frontend.values import Tensor, describe, tensors_in
+from deuteron.frontend.values import Tensor, Value, describe, tensors_in, with_handles
 from deuteron.ir.arith import CmpIOp
 from deuteron.language.types import int1
 
@@ -61,7 +61,9 @@ def build_counting_while(
     begins = _compare(ctx, start, end, "slt")
     if not isinstance(step.handle.owner, arith.ConstantOp):
         begins = _and(ctx, begins, _compare(ctx, zero, step, "slt"))
+    variable = body.block.args[0]
     index = _count(ctx, body.block, start, step)
+    body = _with_value_of(body, variable, index.handle)
     with ctx.builder.at(body.block):
         distance = tensor(ctx, arith.SubiOp(end.handle, index.handle), end.type)
         goes_on = _compare(ctx, distance, step, "ugt")
@@ -90,6 +92,20 @@ def _count(ctx: Context, block: Block, start: Tensor, step: Tensor) -> Tensor:
     variable.replace_all_uses_with(index.handle)
     block.erase_arg(variable)
     return index
+
+
+def _with_value_of(body: LoopBody, variable: SSAValue, index: SSAValue) -> LoopBody:
+    """A body in which variables, and what is returned, are the index where they were the loop's variable itself."""
+
+    def renamed(value: Value) -> Value:
+        handles = [part.handle for part in tensors_in(value)]
+        if not any(handle is variable for handle in handles):
+            return value
+        return with_handles(value, (index if handle is variable else handle for handle in handles))
+
+    variables = {name: renamed(value) for name, value in body.variables.items()}
+    completion = replace(body.completion, value=renamed(body.completion.value))
+    return replace(body, variables=variables, completion=completion)
 
 
 def _build(
