@@ -1,6 +1,7 @@
 """What a process makes once, on many threads, after an error, and in a process that is forked while it is made."""
 
 import os
+import signal
 import threading
 import time
 
@@ -103,3 +104,58 @@ def test_a_lock_is_free_in_a_forked_process():
         os._exit(0 if lock.here().acquire(timeout=10) else 1)
     assert os.waitpid(child, 0)[1] == 0
     assert lock.here().acquire(timeout=0)
+
+
+def test_a_signal_handler_asks_while_it_is_made():
+    """It runs on the main thread; it gets the same, whose making it does not disturb."""
+    found, begun = [], threading.Event()
+
+    @once
+    def made():
+        begun.set()
+        time.sleep(0.3)
+        return object()
+
+    def interrupt():
+        begun.wait()
+        os.kill(os.getpid(), signal.SIGUSR1)
+
+    before = signal.signal(signal.SIGUSR1, lambda *_: found.append(made()))
+    sender = threading.Thread(target=interrupt)
+    sender.start()
+    found.append(made())
+    sender.join()
+    signal.signal(signal.SIGUSR1, before)
+    assert len(found) == 2 and found[0] is found[1]
+
+
+def test_a_handler_that_raises_leaves_it_to_be_made():
+    begun, counts = threading.Event(), []
+
+    @once
+    def made():
+        counts.append(1)
+        begun.set()
+        time.sleep(0.3)
+        return object()
+
+    def interrupt():
+        begun.wait()
+        os.kill(os.getpid(), signal.SIGINT)
+
+    sender = threading.Thread(target=interrupt)
+    sender.start()
+    with pytest.raises(KeyboardInterrupt):
+        made()
+    sender.join()
+    assert made() is made() and counts == [1]
+
+
+def test_what_fails_on_the_main_thread_is_raised_there():
+    @once
+    def made():
+        raise ValueError("no")
+
+    for _ in range(2):
+        with pytest.raises(ValueError, match="no"):
+            made()

@@ -8,6 +8,9 @@
 
 `functools.cache` does not hold a lock while it calls: of two threads both may call, and each gets an object of its
 own, of which one is dropped. Where machine code, or an address, is taken from it, it has to be the one that stays.
+
+What the main thread asks for is made on a thread of its own: signal handlers run on the main thread, between any two
+steps of it, and may ask for the same. In the middle of an import, or of a load, they would find half of it.
 """
 
 from __future__ import annotations
@@ -20,6 +23,7 @@ from typing import Generic, TypeVar
 
 T = TypeVar("T")
 _functions: list[once] = []
+_LOOKS_AGAIN = 0.05  # seconds; what has been made is heard of at once, but not that there is no such thread after a fork
 
 
 class once(Generic[T]):  # noqa: N801
@@ -33,11 +37,37 @@ class once(Generic[T]):  # noqa: N801
         self._made: list[T] = []
 
     def __call__(self) -> T:
-        if not self._made:
-            with self._lock:
-                if not self._made:
-                    self._made.append(self._make())
+        while not self._made:
+            if threading.current_thread() is threading.main_thread():
+                self._make_elsewhere()
+            else:
+                self._make_here()
         return self._made[0]
+
+    def _make_here(self) -> None:
+        with self._lock:
+            if not self._made:
+                self._made.append(self._make())
+
+    def _make_elsewhere(self) -> None:
+        """A handler may raise, and leave the thread to its work, or fork: in the child there is none."""
+        failed: list[BaseException] = []
+
+        def make() -> None:
+            try:
+                self._make_here()
+            except BaseException as error:
+                failed.append(error)
+
+        thread = threading.Thread(target=make, daemon=True)
+        try:
+            thread.start()
+        except RuntimeError:  # there are no more threads, or the interpreter ends
+            return self._make_here()
+        while thread.is_alive():
+            thread.join(_LOOKS_AGAIN)
+        if failed:
+            raise failed[0]
 
     def forget(self) -> None:
         self._made = []
