@@ -16,6 +16,7 @@ steps of it, and may ask for the same. In the middle of an import, or of a load,
 from __future__ import annotations
 
 import os
+import sys
 import threading
 from collections.abc import Callable
 from functools import update_wrapper
@@ -23,7 +24,34 @@ from typing import Generic, TypeVar
 
 T = TypeVar("T")
 _functions: list[once] = []
-_LOOKS_AGAIN = 0.05  # seconds; what has been made is heard of at once, but not that there is no such thread after a fork
+_LOOKS_AGAIN = 0.05  # seconds; that a thread ends is heard of at once, but not that there is none after a fork
+
+
+def undisturbed(function: Callable[[], object]) -> None:
+    """Call a function on a thread that signal handlers do not interrupt. A handler that raises leaves
+    the thread to its work; in the child of one that forks there is no such thread, and this returns.
+    """
+    if threading.current_thread() is not threading.main_thread() or sys.is_finalizing():
+        function()
+        return
+    failed: list[BaseException] = []
+
+    def call() -> None:
+        try:
+            function()
+        except BaseException as error:
+            failed.append(error)
+
+    thread = threading.Thread(target=call, daemon=True)
+    try:
+        thread.start()
+    except RuntimeError:  # there are no more threads
+        function()
+        return
+    while thread.is_alive():
+        thread.join(_LOOKS_AGAIN)
+    if failed:
+        raise failed[0]
 
 
 class once(Generic[T]):  # noqa: N801
@@ -38,36 +66,13 @@ class once(Generic[T]):  # noqa: N801
 
     def __call__(self) -> T:
         while not self._made:
-            if threading.current_thread() is threading.main_thread():
-                self._make_elsewhere()
-            else:
-                self._make_here()
+            undisturbed(self._make_here)
         return self._made[0]
 
     def _make_here(self) -> None:
         with self._lock:
             if not self._made:
                 self._made.append(self._make())
-
-    def _make_elsewhere(self) -> None:
-        """A handler may raise, and leave the thread to its work, or fork: in the child there is none."""
-        failed: list[BaseException] = []
-
-        def make() -> None:
-            try:
-                self._make_here()
-            except BaseException as error:
-                failed.append(error)
-
-        thread = threading.Thread(target=make, daemon=True)
-        try:
-            thread.start()
-        except RuntimeError:  # there are no more threads, or the interpreter ends
-            return self._make_here()
-        while thread.is_alive():
-            thread.join(_LOOKS_AGAIN)
-        if failed:
-            raise failed[0]
 
     def forget(self) -> None:
         self._made = []
@@ -92,13 +97,15 @@ class ForkLock:
         lock = ForkLock()
         with lock.here(): ...           that of this process: after a fork it is another one
 
-    A process that was forked while another thread held the lock has no such thread, which would hold it for ever.
+    A process that was forked while another thread held the lock has no such thread, which would hold it for ever. The
+    thread that holds it may take it again: a signal handler that launches, in the middle of a launch, must not wait for
+    what goes on after it. So what is done under it has to be right if all of it is done in between.
     """
 
     def __init__(self) -> None:
-        self._of_process: dict[int, threading.Lock] = {}
+        self._of_process: dict[int, threading.RLock] = {}
 
-    def here(self) -> threading.Lock:
+    def here(self) -> threading.RLock:
         """The lock of this process; whoever holds it while it forks gives back what it took."""
         process = os.getpid()
-        return self._of_process.get(process) or self._of_process.setdefault(process, threading.Lock())
+        return self._of_process.get(process) or self._of_process.setdefault(process, threading.RLock())

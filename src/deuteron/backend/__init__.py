@@ -19,9 +19,11 @@ from __future__ import annotations
 import importlib
 from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequence
 from contextlib import suppress
+from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
 from deuteron.errors import UsageError
+from deuteron.once import undisturbed
 from deuteron.options import Target
 
 if TYPE_CHECKING:
@@ -79,6 +81,7 @@ class Backends(MutableMapping[str, "Backend"]):
         found = self._found[name]
         if isinstance(found, str):
             module, _, kind = found.partition(":")
+            undisturbed(partial(importlib.import_module, module))
             found = self._found[name] = getattr(importlib.import_module(module), kind)()
         return found
 

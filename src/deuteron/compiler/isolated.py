@@ -21,17 +21,24 @@ class _Isolated:
     """The process, one compile at a time."""
 
     def __init__(self) -> None:
-        self._worker, self._lock = Worker(), threading.Lock()
+        self._worker, self._lock, self._is_busy = Worker(), threading.RLock(), False
 
     def compile(self, walk: Walk) -> Entry | None:
-        """None where no process can be started; raises what the compile raises."""
+        """None where no process can be started, or the caller is a signal handler of a thread that waits for it;
+        raises what the compile raises.
+        """
         text = walk.stages[0].text(walk.products[None])
         with self._lock:
+            if self._is_busy:
+                return None
+            self._is_busy = True
             try:
                 outcome = self._worker.compile((text, walk.unit))
             except BaseException:  # an interrupt: what it is at is not wanted any more
                 self.stop()
                 raise
+            finally:
+                self._is_busy = False
         if isinstance(outcome, CompilerDied):
             raise CompilerDied(f"kernel '{walk.unit.name}' for {walk.unit.target}: {_explained(outcome, walk, text)}")
         if isinstance(outcome, DeuteronError):

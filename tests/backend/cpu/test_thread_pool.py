@@ -66,6 +66,7 @@ def test_threads_launch_at_random(seed, num_threads):
     for thread in threads:
         thread.join()
     assert not failures, failures
+    launch(64, 1)
     assert thread_pool().num_workers >= 6
 
 

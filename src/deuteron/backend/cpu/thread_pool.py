@@ -47,8 +47,14 @@ class ThreadPool:
         if self._is_enough(num_workers):
             return
         with self._lock:
-            while not self._is_enough(num_workers):
-                self._start_worker()
+            if self._is_starting:  # by this thread: a signal handler launches with those that there are
+                return
+            self._is_starting = True
+            try:
+                while not self._is_enough(num_workers):
+                    self._start_worker()
+            finally:
+                self._is_starting = False
 
     def _is_enough(self, num_workers: int) -> bool:
         return self.num_workers >= num_workers or bool(self._words[POOL.index("is_full")])
@@ -78,7 +84,7 @@ class ThreadPool:
             self._set(is_full=1)
 
     def _begin(self) -> None:
-        self._lock = threading.Lock()
+        self._lock, self._is_starting = threading.RLock(), False
         self._make_mutex(self._place("left"))
         self._set(num_workers=0, is_full=0)
 

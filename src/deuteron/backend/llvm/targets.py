@@ -13,12 +13,14 @@ compares them with LLVM.
 
 from __future__ import annotations
 
+import importlib
 import platform
-from functools import cache
+from functools import cache, partial
 from typing import NamedTuple
 
 from deuteron.backend.llvm.tile_permission import may_use_tiles
 from deuteron.errors import UsageError
+from deuteron.once import undisturbed
 
 _X86_64_NAMES = """
     alderlake amdfam10 arrowlake arrowlake-s athlon-fx athlon64 athlon64-sse3 atom barcelona bdver1
@@ -92,6 +94,7 @@ def machine() -> str:
 
 
 def _host_cpu() -> CPU:
+    undisturbed(partial(importlib.import_module, "llvmlite.binding"))
     import llvmlite.binding as llvm  # heavy: 0.1 s
 
     features = llvm.get_host_cpu_features().flatten()

@@ -1,0 +1,122 @@
+"""Handlers of signals that launch kernels in the middle of a launch, also of the first one of a process."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+
+import deuteron
+import deuteron.language as tl
+from deuteron import knobs
+from deuteron.backend.cpu.thread_pool import ThreadPool
+from deuteron.runtime.launch_records import numbers
+
+pytestmark = pytest.mark.skipif(not hasattr(signal, "SIGUSR1"), reason="there are no such signals")
+
+
+@deuteron.jit
+def add_one(x, out, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    tl.store(out + i, tl.load(x + i) + 1)
+
+
+def launch_and_check(fn):
+    x, out = np.arange(16, dtype=np.float32), np.zeros(16, np.float32)
+    fn[(1,)](x, out, BLOCK=16)
+    np.testing.assert_array_equal(out, x + 1)
+
+
+@pytest.fixture
+def handled():
+    """Signals launch what is in the list, once each."""
+    waiting, done = [], []
+
+    def handler(*_):
+        if waiting:
+            fn = waiting.pop()
+            launch_and_check(fn)
+            done.append(fn)
+
+    before = signal.signal(signal.SIGUSR1, handler)
+    yield waiting, done
+    signal.signal(signal.SIGUSR1, before)
+
+
+def interrupt():
+    os.kill(os.getpid(), signal.SIGUSR1)
+    time.sleep(0)  # handlers run between two steps
+
+
+def test_the_kernel_that_is_being_compiled(handled, monkeypatch):
+    waiting, done = handled
+    own = deuteron.jit(add_one.fn)
+    waiting.append(own)
+    monkeypatch.setattr(knobs.runtime, "jit_cache_hook", lambda **_: interrupt())
+    launch_and_check(own)
+    assert done == [own]
+    launch_and_check(own)
+    assert len(own.cache[0]) == 1
+
+
+def test_what_a_launch_without_python_is_told(handled):
+    """While the number of a token is given."""
+    waiting, done = handled
+    own = deuteron.jit(add_one.fn)
+    waiting.append(own)
+    with numbers._lock.here():
+        interrupt()
+    assert done == [own]
+
+
+def test_helpers_that_are_being_started(monkeypatch):
+    """A handler launches with those that there are."""
+    pool, begun = ThreadPool(), []
+    start = ThreadPool._start_worker
+
+    def interrupted(self):
+        if not begun:
+            begun.append(self.num_workers)
+            self.start(4)  # what a handler does
+            begun.append(self.num_workers)
+        start(self)
+
+    monkeypatch.setattr(ThreadPool, "_start_worker", interrupted)
+    pool.start(2)
+    assert begun == [0, 0] and pool.num_workers == 2
+    pool.start(3)
+    assert pool.num_workers == 3
+
+
+PROGRAM = """
+import os, signal, sys
+import numpy as np
+import deuteron
+from {module} import add_one, launch_and_check
+
+class Interrupts:
+    names = ["deuteron.backend.cpu.backend", "llvmlite.binding.targets", "deuteron.backend.launcher.loaded"]
+
+    def find_spec(self, name, path=None, target=None):
+        if name in self.names:
+            self.names.remove(name)
+            os.kill(os.getpid(), signal.SIGUSR1)
+
+done = []
+signal.signal(signal.SIGUSR1, lambda *_: (launch_and_check(add_one), done.append(1)))
+sys.meta_path.insert(0, Interrupts())
+for _ in range(5):
+    launch_and_check(add_one)
+assert len(done) == 3 - len(Interrupts.names) > 1, Interrupts.names
+"""
+
+
+def test_modules_that_are_being_imported():
+    """A handler finds none of those half made that a launch needs whose kernel is in the cache."""
+    launch_and_check(add_one)
+    text = PROGRAM.replace("{module}", __name__)
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    subprocess.run([sys.executable, "-c", text], check=True, timeout=300, env=environment)
