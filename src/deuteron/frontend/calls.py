@@ -159,7 +159,9 @@ def _call_python(ctx: Context, callee: Any, args: Sequence[Value], kwargs: Mappi
     if isinstance(callee, Builtin):
         raise ctx.error(f"tl.{callee.__name__} is not supported yet.")
     if not callable(callee):
-        raise ctx.error(f"{describe(callee)} cannot be called.")
+        shown = describe(callee)
+        way_out = f" Convert a value with tl.cast(x, {shown})." if isinstance(callee, dtype) else ""
+        raise ctx.error(f"{shown} cannot be called.{way_out}")
     if not _runs_at_compile_time(callee):
         raise ctx.error(f"{name_of(callee)} is a function of Python.{_way_out(callee)}")
     if not is_runtime((*args, *kwargs.values())):
