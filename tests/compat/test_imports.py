@@ -17,6 +17,8 @@ STATEMENTS = [
     "from triton.language.math import exp, log2",
     "from triton.language.core import tensor, dtype",
     "from triton.language.standard import cdiv, sum, _log2; assert _log2(8) == 3",
+    "from triton.language.standard import _indicator, _is_power_of_two, _get_flip_dim; assert _is_power_of_two(8)",
+    "import triton.language as tl; assert tl.core.CONSTEXPR_0.value == 0 and not tl.standard._is_power_of_two(12)",
     "from triton.language.core import get_int_dtype; assert str(get_int_dtype(8, True)) == 'int8'",
     "import triton.testing; triton.testing.do_bench; triton.testing.perf_report; triton.testing.Benchmark",
     "from triton.compiler import ASTSource, CompiledKernel, CompilationError, compile",

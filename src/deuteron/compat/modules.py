@@ -6,6 +6,7 @@ absent, so that a program which needs it fails where it says so.
     cache_files.py    triton.runtime.cache         allocation.py    triton.runtime._allocation
     old_spellings.py  what older versions called otherwise
     nested.py         triton._utils                toolkit.py       triton.tools.disasm, NVIDIA's folders
+    standard_names.py private names of triton.language.core and .standard
 """
 
 from __future__ import annotations
@@ -23,10 +24,10 @@ from deuteron.compat.argument_types import ARGUMENT_TYPE_NAMES
 from deuteron.compat.backends import BACKENDS, IR_NAMES, BaseBackend, CPUBackend, CUDABackend, make_backend
 from deuteron.compat.cache_files import CACHE_NAMES, triton_key
 from deuteron.compat.nested import NESTED_NAMES
+from deuteron.compat.standard_names import CORE_NAMES, STANDARD_NAMES
 from deuteron.compat.toolkit import DISASSEMBLY_NAMES, libcuda_dirs
 from deuteron.knobs.hooks import LazyDict
 from deuteron.language import (
-    constant,
     extra,
     function,
     math,
@@ -36,7 +37,6 @@ from deuteron.language import (
     source_functions,
     standard,
     target_info,
-    types,
 )
 from deuteron.options import CPUOptions, CUDAOptions, Target
 from deuteron.runtime import async_compile, jit
@@ -87,8 +87,8 @@ def _language() -> dict[str, Mapping[str, Any]]:
     libdevice = _public(extra.libdevice)
     return {
         "triton.language": names,
-        "triton.language.core": names | _core(),
-        "triton.language.standard": _public(standard) | _public(reductions) | _public(sorting) | _standard(),
+        "triton.language.core": names | CORE_NAMES,
+        "triton.language.standard": _public(standard) | _public(reductions) | _public(sorting) | STANDARD_NAMES,
         "triton.language.random": _public(random),
         "triton.language.math": libdevice | _public(math),
         "triton.language.libdevice": libdevice,
@@ -98,44 +98,6 @@ def _language() -> dict[str, Mapping[str, Any]]:
         "triton.language.extra.cuda": _public(extra.cuda),
         "triton.language.extra.cuda.libdevice": libdevice,
     }
-
-
-def _standard() -> dict[str, Any]:
-    """What kernels take of Triton's standard module besides the public names: mostly combine functions."""
-    return {
-        "_log2": sorting.exponent,
-        "_sum_combine": reductions._add,
-        "_prod_combine": reductions._multiply,
-        "_xor_combine": reductions._xor,
-        "_or_combine": reductions._or,
-        "_elementwise_max": reductions._larger,
-        "_elementwise_min": reductions._smaller,
-        "_argmax_combine_tie_break_left": reductions._larger_left,
-        "_argmax_combine_tie_break_fast": reductions._larger_any,
-        "_argmin_combine_tie_break_left": reductions._smaller_left,
-        "_argmin_combine_tie_break_fast": reductions._smaller_any,
-    }
-
-
-def _core() -> dict[str, Any]:
-    """What Triton's core module has besides the public names."""
-    return {
-        "_aggregate": deuteron.aggregate,
-        "builtin": source_functions.constexpr_function,  # the user's own: Python, called with values of the kernel
-        "must_use_result": deuteron.must_use_result,
-        "get_int_dtype": source_functions.constexpr_function(types.get_int_dtype),
-        "constexpr_type": types.constexpr_type,
-        "constexpr_function": source_functions.constexpr_function,
-        "_unwrap_if_constexpr": unwrap_if_constexpr,
-        "_constexpr_to_value": unwrap_if_constexpr,
-        "CONSTEXPR_0": constant.constexpr(0),
-    }
-
-
-@source_functions.constexpr_function
-def unwrap_if_constexpr(value: Any) -> Any:
-    """What a constexpr holds; anything else as it is."""
-    return constant.unwrap(value)
 
 
 class InterpretedFunction:
