@@ -128,6 +128,11 @@ def _assertion_from_fields(fields: Mapping[str, Any]) -> Assertion | CheckedAcce
     return kind(**{**fields, "place": place, "calls": calls, "shape": shape})
 
 
+def _fields(found: Any) -> dict[str, Any]:
+    """The fields of a dataclass, as they are: `dataclasses.asdict` copies all that is in them."""
+    return {field.name: getattr(found, field.name) for field in dataclasses.fields(found)}
+
+
 @dataclass(frozen=True)
 class KernelMetadata(Facts):
     """Everything that launching a kernel or emitting C for it needs besides the code. Times are in seconds."""
@@ -184,7 +189,7 @@ class KernelMetadata(Facts):
         return tuple(param for param in self.params if param.kind != "constexpr")
 
     def to_json(self) -> str:
-        return json.dumps({"version": VERSION, **dataclasses.asdict(self)}, sort_keys=True)
+        return json.dumps({"version": VERSION, **_fields(self)}, default=_fields, sort_keys=True)
 
     @staticmethod
     def from_json(text: str) -> KernelMetadata:

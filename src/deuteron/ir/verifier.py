@@ -15,6 +15,7 @@ from xdsl.ir import Attribute, Operation, Region, SSAValue
 from xdsl.utils.exceptions import VerifyException
 
 from deuteron.errors import InternalError, IRError, Location
+from deuteron.ir.definition_verifier import prepare
 from deuteron.ir.location import from_attribute, is_unknown
 from deuteron.ir.nested import nested_ops
 from deuteron.ir.ring_rules import ring_faults
@@ -49,11 +50,14 @@ def verify_ttir(module: ModuleOp, after: str, ops: Sequence[Operation] | None = 
     for the order: an op that was moved has not changed, and which others use what it computes is not asked.
     """
     op: Operation = module
+    checked = nested_ops(module) if ops is None else ops
+    for op_class in set(map(type, checked)):
+        prepare(op_class)
     try:
         if ops is None:
             module.verify()
         _check_order(module, set())
-        for op in nested_ops(module) if ops is None else ops:
+        for op in checked:
             if ops is not None:
                 op.verify(verify_nested_ops=False)
             _check_op(op)

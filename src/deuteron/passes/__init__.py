@@ -37,20 +37,24 @@ def run_passes(
     """Run passes in order on a module that verifies, in place; verify it after each, or after the last, and hand its
     text after each to `dump`.
 
-    Verifying takes xDSL ten times as long as a pass, so ops that a pass left as they were are not verified again.
+    Verifying takes xDSL ten times as long as a pass, so ops that the passes left as they were are not verified again.
     """
     context = Context()
-    verified = _states_of(module) if verifies_each else {}
+    verified = _states_of(module)
     for module_pass in passes:
         module_pass.apply(context, module)
         if verifies_each:
-            states = _states_of(module)
-            verify(module, module_pass.name, _affected(verified, states))
-            verified = states
+            verified = _verify_changed(module, module_pass.name, verified, verify)
         if dump is not None:
             dump(module_pass.name, print_module(module))
     if not verifies_each:
-        verify(module, ALL_PASSES, None)
+        _verify_changed(module, ALL_PASSES, verified, verify)
+
+
+def _verify_changed(module: ModuleOp, after: str, before: States, verify: Verify) -> States:
+    now = _states_of(module)
+    verify(module, after, _affected(before, now))
+    return now
 
 
 def _affected(before: States, now: States) -> list[Operation]:

@@ -47,6 +47,7 @@ from deuteron.ir.types import (
     is_block_pointer,
     is_integer,
     is_pointer,
+    is_same_tile_of,
     pointee_of,
     shape_of,
     with_element_type,
@@ -116,9 +117,9 @@ def check_access(op: IRDLOperation, pointer: SSAValue, value_type: Attribute, ma
     """A memory access takes pointers, values of the pointee type and a mask, all of one shape."""
     if not is_pointer(pointer.type) or is_block_pointer(pointer.type):
         raise VerifyException(f"{op.name} needs a pointer, got {pointer.type}")
-    if value_type != with_element_type(pointer.type, pointee_of(pointer.type)):
+    if not is_same_tile_of(value_type, pointer.type, pointee_of(pointer.type)):
         raise VerifyException(f"{op.name}: a pointer of type {pointer.type} does not go with values of {value_type}")
-    if mask is not None and mask.type != with_element_type(pointer.type, i1):
+    if mask is not None and not is_same_tile_of(mask.type, pointer.type, i1):
         raise VerifyException(f"{op.name}: the mask is {mask.type}, the pointer is {pointer.type}")
 
 

@@ -31,11 +31,6 @@ from xdsl.utils.exceptions import VerifyException
 from deuteron.ir.types import element_type_of, i32, is_tile, num_elements_of, shape_of, tile
 
 
-def _check(condition: bool, message: str) -> None:
-    if not condition:
-        raise VerifyException(message)
-
-
 @irdl_op_definition
 class MakeRangeOp(IRDLOperation):
     """The integers from `start` up to and without `end`, i32."""
@@ -55,7 +50,8 @@ class MakeRangeOp(IRDLOperation):
     def verify_(self) -> None:
         extent = self.end.value.data - self.start.value.data
         fits = shape_of(self.result.type) == (extent,) and element_type_of(self.result.type) == i32
-        _check(fits, f"tt.make_range of {extent} integers gives {self.result.type}")
+        if not fits:
+            raise VerifyException(f"tt.make_range of {extent} integers gives {self.result.type}")
 
 
 @irdl_op_definition
@@ -72,7 +68,8 @@ class SplatOp(IRDLOperation):
 
     def verify_(self) -> None:
         fits = is_tile(self.result.type) and element_type_of(self.result.type) == self.src.type
-        _check(fits, f"tt.splat of {self.src.type} gives {self.result.type}")
+        if not fits:
+            raise VerifyException(f"tt.splat of {self.src.type} gives {self.result.type}")
 
 
 @irdl_op_definition
@@ -89,7 +86,8 @@ class UnsplatOp(IRDLOperation):
 
     def verify_(self) -> None:
         fits = num_elements_of(self.src.type) == 1 and self.result.type == element_type_of(self.src.type)
-        _check(fits, f"tt.unsplat of {self.src.type} gives {self.result.type}")
+        if not fits:
+            raise VerifyException(f"tt.unsplat of {self.src.type} gives {self.result.type}")
 
 
 @irdl_op_definition
@@ -107,7 +105,8 @@ class BroadcastOp(IRDLOperation):
     def verify_(self) -> None:
         source, result = shape_of(self.src.type), shape_of(self.result.type)
         fits = len(source) == len(result) and all(s in (1, r) for s, r in zip(source, result, strict=True))
-        _check(fits, f"tt.broadcast from {self.src.type} to {self.result.type}")
+        if not fits:
+            raise VerifyException(f"tt.broadcast from {self.src.type} to {self.result.type}")
 
 
 @irdl_op_definition
@@ -132,7 +131,8 @@ class ExpandDimsOp(IRDLOperation):
     def verify_(self) -> None:
         expected = list(shape_of(self.src.type))
         expected.insert(self.axis.value.data, 1)
-        _check(list(shape_of(self.result.type)) == expected, f"tt.expand_dims gives {self.result.type}")
+        if list(shape_of(self.result.type)) != expected:
+            raise VerifyException(f"tt.expand_dims gives {self.result.type}")
 
 
 @irdl_op_definition
@@ -155,7 +155,8 @@ class ReshapeOp(IRDLOperation):
 
     def verify_(self) -> None:
         same = num_elements_of(self.src.type) == num_elements_of(self.result.type)
-        _check(same, f"tt.reshape from {self.src.type} to {self.result.type}")
+        if not same:
+            raise VerifyException(f"tt.reshape from {self.src.type} to {self.result.type}")
 
 
 @irdl_op_definition
@@ -182,9 +183,11 @@ class TransOp(IRDLOperation):
 
     def verify_(self) -> None:
         shape, order = shape_of(self.src.type), self.permutation
-        _check(sorted(order) == list(range(len(shape))), f"tt.trans: order {order} is no permutation")
+        if sorted(order) != list(range(len(shape))):
+            raise VerifyException(f"tt.trans: order {order} is no permutation")
         fits = shape_of(self.result.type) == tuple(shape[axis] for axis in order)
-        _check(fits, f"tt.trans of {self.src.type} by {order} gives {self.result.type}")
+        if not fits:
+            raise VerifyException(f"tt.trans of {self.src.type} by {order} gives {self.result.type}")
 
 
 @irdl_op_definition
@@ -202,7 +205,8 @@ class JoinOp(IRDLOperation):
         super().__init__(operands=[lhs, rhs], result_types=[tile(element_type_of(lhs.type), [*shape_of(lhs.type), 2])])
 
     def verify_(self) -> None:
-        _check(shape_of(self.result.type) == (*shape_of(self.lhs.type), 2), f"tt.join gives {self.result.type}")
+        if shape_of(self.result.type) != (*shape_of(self.lhs.type), 2):
+            raise VerifyException(f"tt.join gives {self.result.type}")
 
 
 @irdl_op_definition
@@ -222,7 +226,8 @@ class SplitOp(IRDLOperation):
     def verify_(self) -> None:
         shape = shape_of(self.src.type)
         fits = shape[-1:] == (2,) and shape_of(self.lhs.type) == shape_of(self.rhs.type) == shape[:-1]
-        _check(fits, f"tt.split of {self.src.type} gives {self.lhs.type}")
+        if not fits:
+            raise VerifyException(f"tt.split of {self.src.type} gives {self.lhs.type}")
 
 
 @irdl_op_definition
@@ -242,7 +247,8 @@ class CatOp(IRDLOperation):
 
     def verify_(self) -> None:
         fits = num_elements_of(self.result.type) == 2 * num_elements_of(self.lhs.type)
-        _check(fits, f"tt.cat of two {self.lhs.type} gives {self.result.type}")
+        if not fits:
+            raise VerifyException(f"tt.cat of two {self.lhs.type} gives {self.result.type}")
 
 
 OPS = [
