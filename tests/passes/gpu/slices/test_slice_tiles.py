@@ -6,6 +6,7 @@ from backend.cuda.launching import compile_for
 
 import deuteron
 import deuteron.language as tl
+from deuteron.language.extra import libdevice
 
 X = np.zeros(1 << 16, np.float32)
 
@@ -45,3 +46,32 @@ def test_stores_come_after_all_loads():
     loops = text.split("scf.for")[1:]
     assert loops
     assert not any("tt.load" in loop and "tt.store" in loop.split("ttg.rolled")[0] for loop in loops)
+
+
+@deuteron.jit
+def functions(x, out, N: tl.constexpr):
+    at = tl.arange(0, N)
+    tile = tl.load(x + at)
+    tile = libdevice.pow(tile, 1.7) + tl.sin(tile) * tl.cos(tile)
+    tl.store(out + at, libdevice.erf(tile) + libdevice.lgamma(tile) + libdevice.tan(tile))
+
+
+@pytest.mark.parametrize(("size", "loops"), [(1024, 0), (4096, 1)])
+def test_long_functions_of_fewer_registers(size, loops):
+    """32 of a thread, which spilled 6 KB at once."""
+    kernel = compile_for("cuda:90", functions, X, X, N=size)
+    assert kernel.asm["ttgir"].count("scf.for") == loops
+    assert kernel.metadata.resources["spill_bytes"] == 0
+
+
+@deuteron.jit
+def scanned(x, out, A: tl.constexpr, B: tl.constexpr):
+    at = tl.arange(0, A)[:, None] * B + tl.arange(0, B)[None, :]
+    tl.store(out + at, tl.cumsum(tl.cumsum(tl.load(x + at), 0), 1))
+
+
+def test_scans_are_cut_along_the_other_dimension():
+    """That along the rows, in which lanes take turns."""
+    kernel = compile_for("cuda:90", scanned, X, X, A=128, B=128, num_warps=1)
+    assert kernel.asm["ttgir"].count("scf.for") == 1
+    assert kernel.asm["ptx"].count("\n") < 3500

@@ -15,7 +15,7 @@ from deuteron.ir.nested import nested_ops
 from deuteron.ir.tt.dot import DotOp
 from deuteron.ir.tt.reduce import ReduceOp, ScanOp
 from deuteron.ir.ttg.layout import layout_of
-from deuteron.ir.types import is_tile, shape_of
+from deuteron.ir.types import bit_width_of, is_tile, shape_of
 from deuteron.layout.linear import LANE, REGISTER, WARP
 
 _FREE = (
@@ -33,11 +33,14 @@ _WEIGHTS = {
     "tt.store": 3,
     "ttg.convert_layout": 2,
     "tt.gather": 4,
+    "tt.extern_elementwise": 60,  # pow, erf, atan2, lgamma, tan: between 30 and 150; of f64 twice that
+    "math.sin": 60,
+    "math.cos": 60,
     "arith.divf": 8,
     "arith.divsi": 20,
     "arith.remsi": 20,
 }
-_OF_FUNCTION = 8  # exp, sin, erf: between 3 and 40
+_OF_FUNCTION = 8  # of math: exp, log, sqrt: between 3 and 20
 _OF_SCAN, _OF_EXCHANGED_SCAN = 2, 16  # within a thread; among lanes or warps
 
 
@@ -61,7 +64,10 @@ def _weight(op: Operation) -> int:
         layout, axis = layout_of(op.srcs[0].type), op.axis.value.data
         is_exchanged = any(basis[axis] for name in (LANE, WARP) for basis in layout.of(name))
         return _OF_EXCHANGED_SCAN if is_exchanged else _OF_SCAN
-    return _WEIGHTS.get(op.name) or (_OF_FUNCTION if op.name.startswith("math.") else 1)
+    if not op.name.startswith(("math.", "tt.extern_")):
+        return _WEIGHTS.get(op.name, 1)
+    words = max(bit_width_of(op.results[0].type) // 32, 1)
+    return words * _WEIGHTS.get(op.name, _OF_FUNCTION)
 
 
 def multiply_adds(op: DotOp) -> int:

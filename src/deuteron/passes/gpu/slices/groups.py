@@ -38,6 +38,8 @@ from deuteron.passes.gpu.slices.slice_axes import Axis, axes_of, main_value
 
 # Registers of a thread from which on the tile of an op begins a group, and how many of it a slice has.
 MANY, IN_SLICE = 64, 16
+# Instructions from which on an op does as well, and those of a slice, as of loops of dots: it may have fewer registers.
+HEAVY, OF_SLICE, LEAST_IN_SLICE = 1024, 2048, 4
 # Instructions for a register that is stored and loaded again: four in one, and what puts them side by side.
 OF_MEMORY = 1
 _SHAPES = (BroadcastOp, ExpandDimsOp, ReshapeOp, SplatOp, TransOp)
@@ -55,11 +57,12 @@ class Group:
     writes: Targets = field(default_factory=Targets)
     known: dict[SSAValue, bool] = field(default_factory=dict)  # which tiles are indices
     most: int = 0  # registers of a tile
+    cost: int = 0
 
     @cached_property
     def saved(self) -> float:
         """How many instructions fewer a loop has, what goes through memory added; of a group that is complete."""
-        return sum(map(cost_of, self.ops)) * (1 - 1 / self.count()) - OF_MEMORY * self._moved
+        return self.cost * (1 - 1 / self.count()) - OF_MEMORY * self._moved
 
     @property
     def _moved(self) -> int:
@@ -73,8 +76,10 @@ class Group:
         return is_made_anew(value, self.known)
 
     def count(self) -> int:
-        """Into how many slices."""
-        return min(1 << self.bits, max(self.most // IN_SLICE, 1))
+        """Into how many slices: a power of two, as all numbers of registers are."""
+        by_cost = min(self.cost // OF_SLICE, self.most // LEAST_IN_SLICE)
+        wanted = max(self.most // IN_SLICE, by_cost, 1)
+        return min(1 << self.bits, 1 << (wanted.bit_length() - 1))
 
     def add(self, op: Operation, axis: int) -> bool:
         """Take an op in, cut along this dimension, if it may be."""
@@ -87,7 +92,7 @@ class Group:
         bits = min([self.bits, *cuts])
         if bits == 0 or (self.ops and 1 << bits < self.count()):
             return False
-        self.bits, self.most = bits, max(self.most, registers_of(main_value(op)))
+        self.bits, self.most, self.cost = bits, max(self.most, registers_of(main_value(op))), self.cost + cost_of(op)
         self.ops.append(op)
         self.axes.update((result, axes[result]) for result in op.results)
         self.reads, self.writes = self.reads | read_by(op), self.writes | written_by(op)
@@ -104,7 +109,7 @@ class Group:
         if self.is_used_by(op):
             return any(self.add(op, axis) for axis in range(len(layout.shape)))
         cut = next((axis for value, axis in self.axes.items() if layout_of(value.type) == layout), None)
-        return cut is not None and registers_of(main) >= MANY and not self._is_anew(main) and self.add(op, cut)
+        return cut is not None and _is_large(op, main) and not self._is_anew(main) and self.add(op, cut)
 
     def is_used_by(self, op: Operation) -> bool:
         return any(operand in self.axes for inner in nested_ops(op) for operand in inner.operands)
@@ -140,7 +145,7 @@ def best_group(ops: Sequence[Operation]) -> Group | None:
     known: dict[SSAValue, bool] = {}
     for place, op in enumerate(ops):
         main = main_value(op)
-        if main is None or registers_of(main) < MANY or is_made_anew(main, known):
+        if main is None or not _is_large(op, main) or is_made_anew(main, known):
             continue
         if sliced.get(op, 0) >= registers_of(main) // IN_SLICE:
             continue  # what begins with it is part of a group that is known
@@ -152,6 +157,10 @@ def best_group(ops: Sequence[Operation]) -> Group | None:
             sliced.update((one, max(count, sliced.get(one, 0))) for one in group.ops)
             best = group if best is None or group.saved > best.saved else best
     return best
+
+
+def _is_large(op: Operation, main: SSAValue) -> bool:
+    return registers_of(main) >= MANY or cost_of(op) >= HEAVY
 
 
 def _grown(ops: Sequence[Operation], place: int, axis: int, known: dict[SSAValue, bool]) -> Group:
