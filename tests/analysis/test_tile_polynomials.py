@@ -168,6 +168,22 @@ def test_loops_in_loops():
     assert written(found) == {"x_ptr", "100*t", "i0", "64*k"}
 
 
+@pytest.mark.parametrize(
+    ("kernel", "constexprs"), [(after, {"CASE": "program"}), (nested, {}), (loop, {"CASE": "tile"})]
+)
+def test_it_makes_no_difference_what_was_asked_before(rng, kernel, constexprs):
+    function = first_store(kernel, **constexprs).get_toplevel_object()
+    values = [result for op in function.walk() for result in op.results]
+    values += [argument for op in function.walk() for region in op.regions for argument in region.block.args]
+    asked = TilePolynomials()
+    for place in rng.permutation(len(values)):
+        asked.of(values[place])
+    for value in values:
+        alone = TilePolynomials().of(value)
+        found = asked.of(value)
+        assert (found and written(found)) == (alone and written(alone)), value
+
+
 @triton.jit
 def around(x_ptr, n):
     i = tl.program_id(0) * 64 + tl.arange(0, 64)

@@ -49,6 +49,7 @@ class TilePolynomials:
         self._known: dict[SSAValue, Polynomial | None] = {}
         self._atoms: dict[SSAValue, Atom] = {}
         self._wraps: dict[SSAValue, Wrap] = {}
+        self._begun: dict[SSAValue, Polynomial] = {}  # what iterations begin with whose advance is being computed
 
     def of(self, value: SSAValue) -> Polynomial | None:
         """None of a tile that is no polynomial, and of what is no integer or pointer."""
@@ -109,11 +110,15 @@ class TilePolynomials:
         return start + count * advance if count is not None and is_natural(count, self._naturals) else None
 
     def _advance(self, argument: BlockArgument, loop: scf.ForOp) -> Polynomial | None:
-        """By how much an iteration advances what it carries, where that does not change."""
-        itself, outer = Polynomial.of(self.atom(argument)), self._known
-        self._known = {**outer, argument: itself}
+        """By how much an iteration advances what it carries, where that does not change.
+
+        What is known of values in the loop says what they are by the index, and not by what the iteration begins with.
+        """
+        itself, outer, begun = Polynomial.of(self.atom(argument)), self._known, self._begun
+        self._begun = {**begun, argument: itself}
+        self._known = {value: known for value, known in outer.items() if not _is_in(value, loop)} | self._begun
         following = self.of(loop.body.block.last_op.operands[argument.index - 1])
-        self._known = outer
+        self._known, self._begun = outer, begun
         advance = following - itself if following is not None else None
         if advance is None or any(atom.value is None for atom in advance.atoms) or changes_in(advance, loop):
             return None
