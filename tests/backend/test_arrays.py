@@ -124,6 +124,26 @@ def test_array_interface():
     assert token.startswith("*i16") and address == array.ctypes.data
 
 
+@pytest.mark.parametrize(
+    "interface",
+    [
+        None,
+        {"typestr": "<f4"},
+        {"typestr": "<f4", "data": None},
+        {"typestr": "<f4", "data": bytearray(8)},
+        {"typestr": "<f4", "data": (1.5, False)},
+        {"typestr": "odd", "data": (64, False)},
+        {"data": (64, False)},
+    ],
+)
+def test_an_interface_that_cannot_be_read(interface):
+    class Array:
+        __array_interface__ = interface
+
+    with pytest.raises(LaunchError, match="its array interface has no address and type that can be read"):
+        specialise(Array())
+
+
 @pytest.mark.parametrize("dtype", ["float32", "float64", "float16", "int8", "uint64", "bool"])
 def test_dlpack(dtype):
     array = np.zeros((4, 6), dtype)[1:, ::2]

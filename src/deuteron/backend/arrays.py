@@ -13,6 +13,7 @@ matter. What says of itself that it is read-only is for kernels that do not writ
 from __future__ import annotations
 
 import ctypes
+import operator
 from collections.abc import Callable
 from typing import Any
 
@@ -192,8 +193,16 @@ def _specialise_interface(array: Any) -> Specialised:
 def _from_interface(array: Any, interface: dict[str, Any], device: Device) -> Specialised:
     import numpy  # deferred: start-up time; whoever has such an array mostly has NumPy
 
-    address, is_read_only = interface["data"]
-    token = _aligned(_tokens(getattr(array, "dtype", None) or numpy.dtype(interface["typestr"]), device), address)
+    try:
+        address, is_read_only = interface["data"]
+        dtype = getattr(array, "dtype", None) or numpy.dtype(interface["typestr"])
+        address = operator.index(address)
+    except (KeyError, TypeError, ValueError) as error:
+        raise LaunchError(
+            f"its array interface has no address and type that can be read ({type(error).__name__}: {error}): pass an "
+            "array of NumPy, or of a library that tells them"
+        ) from error
+    token = _aligned(_tokens(dtype, device), address)
     return read_only_token(token) if is_read_only else token, address
 
 
