@@ -6,6 +6,9 @@ import pytest
 
 import deuteron
 from deuteron.backend.launcher import torch_tensors
+from deuteron.backend.metadata import Apart
+from deuteron.backend.overlaps import are_apart
+from deuteron.backend.spans import view_of
 
 torch = pytest.importorskip("torch")
 pytestmark = pytest.mark.torch
@@ -16,7 +19,13 @@ def copy(x, y, n):
     pass
 
 
-KERNELS = (copy,)
+@deuteron.jit
+def columns(x, y):
+    pass
+
+
+KERNELS = (copy, columns)
+APART = {"columns": (Apart("x", "y", True),)}
 
 
 class Subclass(torch.Tensor):
@@ -52,6 +61,21 @@ def test_every_kind_of_tensor(rng, log, slow):
         found.append(outcome(lambda: copy.run(x, y, 5, grid=(1,)), log))  # noqa: B023
         assert all(one == found[0] for one in found)
         assert is_fast or not found[0][-1]
+
+
+def test_where_the_elements_are(rng, log, slow):
+    rng, whole = random.Random(int(rng.integers(1 << 32))), torch.zeros(300)
+
+    def view():
+        sizes, strides = ([rng.randint(0, most) for _ in range(2)] for most in (4, 40))
+        return whole.as_strided(sizes, strides, rng.choice((0, 1, 4, 60)))
+
+    for _ in range(200):
+        x, y = view(), view()
+        are_distinct = x.data_ptr() == y.data_ptr() or are_apart(view_of(x), view_of(y))
+        for _ in range(2):
+            assert bool(columns[(1,)](x, y).metadata.apart) == are_distinct
+    assert len(slow) < 60
 
 
 def test_the_code_reads_tensors_itself(log, slow, monkeypatch):
