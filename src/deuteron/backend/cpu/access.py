@@ -207,8 +207,18 @@ def _load_contiguous(access: Access, first: Value, mask: Fragment | None) -> Val
 
 def _load_some(access: Access, first: Value, mask: Value) -> Value:
     if access.has_masked_loads:
-        return access.b.masked_load(vector(access.type, access.lanes), first, access.num_bytes, mask)
+        return _load_unless_empty(access, first, mask)
     return _gather(access, _consecutive(access, first), mask)
+
+
+def _load_unless_empty(access: Access, first: Value, mask: Value) -> Value:
+    """What a masked load reads where all lanes are off is waited for, though nothing comes of it."""
+    b, type = access.b, vector(access.type, access.lanes)
+    with b.if_(_any(b, mask), "some_on") as branch:
+        branch.yield_(b.masked_load(type, first, access.num_bytes, mask))
+        branch.otherwise()
+        branch.yield_(zero(type))
+    return branch.results[0]
 
 
 def _store_contiguous(
@@ -238,7 +248,8 @@ def _store_contiguous(
 
 def _store_some(access: Access, elements: Value, first: Value, mask: Value) -> None:
     if access.has_masked_stores:
-        access.b.masked_store(elements, first, access.num_bytes, mask)
+        with access.b.if_(_any(access.b, mask), "some_on"):
+            access.b.masked_store(elements, first, access.num_bytes, mask)
     else:
         _scatter(access, elements, _consecutive(access, first), mask)
 

@@ -17,7 +17,7 @@ from itertools import product
 
 from xdsl.ir import SSAValue
 
-from deuteron.backend.cpu.plan.streams import Streams
+from deuteron.backend.cpu.plan.streams import Rows, Streams
 from deuteron.backend.llvm.builder import Builder
 from deuteron.backend.llvm.types import Value, byte_width, const, element, width
 
@@ -33,12 +33,23 @@ def launch_streams(
     if not streams.stores:
         return const("i1", False)
     x, y, z = (b.zext(size, "i64") for size in sizes)
-    enough = const("i64", -(-cache_bytes // streams.num_bytes))
-    condition = b.icmp("uge", b.mul(b.mul(x, y), z), enough)
+    known = sum(rows.num_bytes * rows.extent for rows in streams.rows if rows.limit is None)
+    num_bytes = const("i64", known)
+    for rows in streams.rows:
+        if rows.limit is not None:
+            num_bytes = b.add(num_bytes, _bytes_of_rows(b, rows, arguments[rows.limit]))
+    condition = b.icmp("uge", b.mul(b.mul(b.mul(x, y), z), num_bytes), const("i64", cache_bytes))
     pairs = product(streams.written, streams.read)
     for written, read in sorted(pairs, key=lambda pair: [argument.index for argument in pair]):
         condition = b.and_(condition, b.icmp("ne", arguments[written], arguments[read]))
     return condition
+
+
+def _bytes_of_rows(b: Builder, rows: Rows, limit: Value) -> Value:
+    """What a program writes of rows up to a limit."""
+    wide = b.sext(limit, "i64") if limit.type != "i64" else limit
+    count = b.umin(b.smax(wide, const("i64", 0)), const("i64", rows.extent))
+    return b.mul(count, const("i64", rows.num_bytes))
 
 
 def fence_streams(b: Builder, streams: Value) -> None:

@@ -16,33 +16,49 @@ from dataclasses import dataclass
 from math import prod
 from typing import NamedTuple
 
+from xdsl.dialects import arith
 from xdsl.ir import Operation, SSAValue
+from xdsl.ir.core import BlockArgument
 
 from deuteron.analysis.points_to import Targets, points_to
 from deuteron.analysis.written_arguments import touched_arguments
 from deuteron.backend.cpu.elements import memory_type
+from deuteron.backend.cpu.plan import ops
 from deuteron.backend.cpu.plan.items import For, If, Nest, Region, StoreRoot, While, identity_index, regions_of
 from deuteron.backend.cpu.plan.schedule import Plan
 from deuteron.backend.cpu.plan.steps import Steps
 from deuteron.backend.llvm.types import byte_width
-from deuteron.ir.arith import constant_value
+from deuteron.ir.arith import CmpIOp, constant_value
 from deuteron.ir.effects import GLOBAL, READ, Effect, effects_inside
+from deuteron.ir.tt.function import FuncOp
 from deuteron.ir.tt.memory import LoadOp, StoreOp
+from deuteron.ir.types import is_tile, shape_of
 
 # Neighbours in memory that a program writes: lines of the cache, of which only the first and the last are not full.
 MIN_ROW_BYTES = 256
 
 
 @dataclass(frozen=True)
+class Rows:
+    """What a program writes by a store: so many bytes for each of `extent` neighbours, of which an argument, if any, is
+    the limit, as the mask says.
+    """
+
+    num_bytes: int
+    extent: int
+    limit: SSAValue | None = None
+
+
+@dataclass(frozen=True)
 class Streams:
-    """Stores that may bypass the caches, the arguments that they write, those that the kernel reads, and how many bytes
-    a program writes by them at least.
+    """Stores that may bypass the caches, the arguments that they write, those that the kernel reads, and what a program
+    writes by them.
     """
 
     stores: frozenset[Operation] = frozenset()
     written: frozenset[SSAValue] = frozenset()
     read: frozenset[SSAValue] = frozenset()
-    num_bytes: int = 0
+    rows: tuple[Rows, ...] = ()
 
 
 def find_streams(plan: Plan) -> Streams:
@@ -60,7 +76,7 @@ def find_streams(plan: Plan) -> Streams:
         frozenset(store.root.op for store in found),
         frozenset().union(*(points_to(store.root.op.ptr).arguments for store in found)),
         read.arguments,
-        sum(_num_bytes(store) for store in found),
+        tuple(_rows(steps, store) for store in found),
     )
 
 
@@ -87,10 +103,43 @@ def _stores(region: Region, loops: tuple[For | While, ...] = ()) -> Iterator[_St
             yield from _stores(inner, around)
 
 
-def _num_bytes(store: _Store) -> int:
+def _rows(steps: Steps, store: _Store) -> Rows:
     """What a program writes by it; in a loop of which it is not known how often it runs, in one iteration."""
-    times = prod(_num_iterations(loop) for loop in store.loops)
-    return prod(store.nest.shape) * _width(store.root) * times
+    shape, index = store.nest.shape, identity_index(store.nest.shape)
+    axis = next(axis for axis in range(len(shape)) if steps.along(store.root.op.ptr, index, axis) == 1)
+    times = prod(_num_iterations(loop) for loop in store.loops) * prod(shape) // shape[axis]
+    return Rows(times * _width(store.root), shape[axis], _limit(steps, store, axis))
+
+
+def _limit(steps: Steps, store: _Store, axis: int) -> SSAValue | None:
+    """The argument that the mask compares neighbours with, to be below it."""
+    pending, rank = [store.root.op.mask] if store.root.op.mask is not None else [], len(store.nest.shape)
+    while pending:
+        op = pending.pop().owner
+        if isinstance(op, arith.AndIOp) or (isinstance(op, Operation) and ops.declared(op).forwards):
+            pending += op.operands
+        elif isinstance(op, CmpIOp) and op.predicate_name in ("slt", "ult"):
+            number, limit = op.operands[0], _forwarded(op.operands[1])
+            if _grows_along(steps, number, axis, rank) and _is_argument(limit):
+                return limit
+    return None
+
+
+def _grows_along(steps: Steps, value: SSAValue, axis: int, rank: int) -> bool:
+    """Whether a tile in the nest's dimensions counts up along one of them."""
+    shape = shape_of(value.type)
+    return len(shape) == rank and shape[axis] > 1 and steps.along(value, identity_index(shape), axis) == 1
+
+
+def _forwarded(value: SSAValue) -> SSAValue:
+    while isinstance(value.owner, Operation) and ops.declared(value.owner).forwards:
+        value = value.owner.operands[0]
+    return value
+
+
+def _is_argument(value: SSAValue) -> bool:
+    is_parameter = isinstance(value, BlockArgument) and isinstance(value.owner.parent_op(), FuncOp)
+    return is_parameter and not is_tile(value.type)
 
 
 def _num_iterations(loop: For | While) -> int:
