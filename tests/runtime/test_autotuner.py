@@ -351,6 +351,12 @@ def test_a_top_k_that_is_none(top_k):
         tuned(FakeKernel(), prune_configs_by={"perf_model": len, "top_k": top_k})
 
 
+def test_without_a_model_top_k_is_not_asked_for():
+    kernel = tuned(FakeKernel(), prune_configs_by={"perf_model": None, "top_k": None})
+    kernel[(1,)](None, 32)
+    assert kernel.best_config in kernel.configs
+
+
 def test_a_model_that_leaves_all_keeps_their_order():
     seen = []
     tuned(FakeKernel(), prune_configs_by={"perf_model": seen.append, "top_k": 3})[(1,)](None, 32)
