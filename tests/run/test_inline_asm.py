@@ -180,6 +180,35 @@ def test_narrow_floats(draw, poisoned, check, executor, n):
 
 
 @triton.jit
+def four_bits_kernel(x_ptr, codes_ptr, N: tl.constexpr):
+    """Two floats in a byte, the first one in its upper half, and the byte in all four of a register."""
+    columns = tl.arange(0, N)[:, None] * 8 + tl.arange(0, 8)[None, :]
+    pairs = tl.reshape(tl.load(x_ptr + columns), [N, 4, 2])
+    low, high = tl.split(pairs)
+    asm: tl.constexpr = """{
+        .reg .b8 b<4>;
+        cvt.rn.satfinite.e2m1x2.f32 b0, $2, $1;
+        mov.b32 $0, {b0, b0, b0, b0};
+    }"""
+    codes = tl.inline_asm_elementwise(asm, "=r,f,f", [low, high], dtype=tl.int32, is_pure=True, pack=1)
+    tl.store(codes_ptr + tl.arange(0, N)[:, None] * 4 + tl.arange(0, 4)[None, :], codes)
+
+
+def test_floats_of_four_bits(poisoned, executor):
+    if executor.startswith("cuda"):
+        pytest.skip("e2m1 from sm_100 on")
+    special = np.array([np.nan, -np.nan, np.inf, -np.inf, -0.0, 1e-40, -1e30, 0.25], np.float32)
+    x = np.concatenate([np.linspace(-8, 8, 257, dtype=np.float32)[1:], special])
+    x = np.concatenate([x, x[:248]])
+    codes = poisoned("int32", 256)
+    four_bits_kernel[(1,)](x, codes, 64)
+    wanted = np.clip(x, -6, 6).astype(ml_dtypes.float4_e2m1fn).view(np.uint8) & 15
+    wanted[np.isnan(x)] = 7
+    bytes = (wanted[1::2] << 4 | wanted[::2]).astype(np.uint32)
+    np.testing.assert_array_equal(codes.view(np.uint32), bytes * 0x01010101)
+
+
+@triton.jit
 def bytes_kernel(x_ptr, y_ptr, sum_ptr, wide_ptr, M: tl.constexpr, N: tl.constexpr):
     """Four bytes in a register and four floats in four, of tiles of two dimensions and a row; two results."""
     rows, columns = tl.arange(0, M)[:, None], tl.arange(0, N)[None, :]

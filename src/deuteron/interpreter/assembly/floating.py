@@ -13,11 +13,12 @@ from collections.abc import Callable, Sequence
 from xdsl.dialects import arith, math
 from xdsl.ir import Attribute, SSAValue
 
+from deuteron.interpreter.assembly.four_bits import to_e2m1
 from deuteron.interpreter.assembly.integers import INTEGER_RULES, RULES, by_kind, compare
 from deuteron.interpreter.assembly.registers import BITS, INTEGERS, PAIRS, TYPES, Registers, Rule
 from deuteron.ir.casts import FPToSIOp, FPToUIOp, SIToFPOp, UIToFPOp
 from deuteron.ir.tt.convert import FpToFpOp, PreciseDivFOp, PreciseSqrtOp, RoundingMode
-from deuteron.ir.types import bf16, bit_width_of, f8e4m3, f8e5m2, f16, f32, f64, i32
+from deuteron.ir.types import bf16, bit_width_of, f8e4m3, f8e5m2, f16, f32, f64, i8, i32
 from deuteron.ptx.syntax import Operand
 
 Emit = Callable[..., SSAValue]
@@ -123,7 +124,9 @@ def narrowed(r: Registers, x: SSAValue, type: Attribute, rounding: RoundingMode 
 
 def convert(r: Registers, modifiers: list[str], operands: Sequence[Operand]) -> None:
     *rest, target, source = modifiers
-    if target in (*PAIRS, *_FP8):
+    if target == "e2m1x2":
+        _convert_to_e2m1(r, rest, source, operands)
+    elif target in (*PAIRS, *_FP8):
         _convert_pair(r, rest, target, source, operands)
     elif target == "tf32":
         r.only([*rest, source], "rna", "f32")
@@ -258,6 +261,13 @@ def _convert_pair(r: Registers, rest: list[str], target: str, source: str, opera
     if "satfinite" in rest or source != "f32":
         raise r.refusal("this conversion")
     r.write_parts(operands[0], [narrowed(r, x, TYPES[PAIRS[target]], mode) for x in values], target)
+
+
+def _convert_to_e2m1(r: Registers, rest: list[str], source: str, operands: Sequence[Operand]) -> None:
+    """Two floats into a byte, the first into its upper half."""
+    r.only([*rest, source], "rn", "satfinite", "f32")
+    high, low = (to_e2m1(r, r.read(operand, "f32")) for operand in operands[1:])
+    r.write(operands[0], r.op(arith.OrIOp, r.op(arith.ShLIOp, high, r.constant(4, i8)), low), "b8")
 
 
 def narrowed_fp8(r: Registers, byte: SSAValue, type: Attribute) -> SSAValue:

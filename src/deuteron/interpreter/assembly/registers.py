@@ -86,7 +86,8 @@ class Registers:
         if isinstance(operand, Negated):
             return self.select(self.read(operand.operand, "pred"), self.constant(0, i1), self.constant(1, i1))
         if isinstance(operand, Vector):
-            return self.bits(self.joined([self.read(part, "b16") for part in operand.elements]), element)
+            each = f"b{bit_width_of(element) // len(operand.elements)}"
+            return self.bits(self.joined([self.read(part, each) for part in operand.elements]), element)
         if not isinstance(operand, Register):
             raise self.refusal("an operand that is no register or number")
         if operand.index not in self.values:
