@@ -22,7 +22,7 @@ from xdsl.dialects import scf
 from xdsl.ir import Operation, SSAValue
 
 from deuteron.analysis.points_to import is_argument
-from deuteron.analysis.polynomial import Atom, Polynomial, sum_of
+from deuteron.analysis.polynomial import Atom, Polynomial
 from deuteron.analysis.same_offsets import Alike
 from deuteron.analysis.tile_address import TileAddress
 from deuteron.analysis.tile_polynomials import TilePolynomials, changes_in
@@ -114,23 +114,16 @@ def _beside(
     step, touched, written = constant_value(loop.step), *(TileAddress.of(known, op.ptr) for op in (access, store))
     if not step or touched is None or written is None or touched.element != written.element:
         return None
-    index = known.atom(loop.body.block.args[0])
-    advance = _advance(touched.begin, index, step * iterations)
-    if advance is None or _varies(touched.begin, index, loop):
+    grows = growth(known, touched.begin, loop)
+    if grows is None:
         return None
+    advance = grows * Polynomial.constant(step * iterations)
     return touched.begin - written.begin, advance, written.low - touched.high, written.high - touched.low
 
 
-def _advance(polynomial: Polynomial, index: Atom, step: int) -> Polynomial | None:
-    """By how much it grows where the index grows by a step, where that is the same everywhere."""
-    with_index, _ = polynomial.split(lambda monomial: index in monomial)
-    if any(monomial.count(index) > 1 for monomial, _ in with_index):
-        return None
-    return sum_of(Polynomial({tuple(a for a in m if a != index): factor * step}) for m, factor in with_index)
-
-
-def _varies(polynomial: Polynomial, index: Atom, loop: scf.ForOp) -> bool:
-    """Whether it depends on what is computed in the loop, besides the index."""
-    factors = polynomial.split(lambda monomial: index in monomial)
-    others = sum_of(Polynomial({tuple(a for a in m if a != index): factor}) for part in factors for m, factor in part)
-    return changes_in(others, loop)
+def growth(known: TilePolynomials, polynomial: Polynomial, loop: scf.ForOp) -> Polynomial | None:
+    """By how much it grows where the index of a loop grows by one; None where that is not the same everywhere."""
+    index = known.atom(loop.body.block.args[0])
+    with_index, others = polynomial.split(lambda monomial: index in monomial)
+    factor = with_index.over(Polynomial.of(index))
+    return None if index in factor.atoms or changes_in(factor, loop) or changes_in(others, loop) else factor

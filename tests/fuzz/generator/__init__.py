@@ -18,6 +18,7 @@ from tests.fuzz.generator import (  # noqa: F401 (each adds its statements to FA
     calls,
     control,
     descriptors,
+    dot_loops,
     dots,
     elementwise,
     in_order,

@@ -123,7 +123,7 @@ def fill_twice(x, y):
     i = tl.arange(0, 16)[:, None] * 64 + tl.arange(0, 64)[None, :]
     for n in range(8):
         y.store([16 * n, 0], (i + n).to(tl.float16))
-        y.store([128 + 16 * n, 0], (i - n).to(tl.float16))
+        x.store([16 * n, 0], (i - n).to(tl.float16))
 
 
 @deuteron.jit
@@ -168,3 +168,68 @@ def test_blocks_that_are_stored_while_the_loop_goes_on(asynchronous):
     n, row, column = np.ogrid[:8, :16, :64]
     np.testing.assert_array_equal(y[:128].reshape(8, 16, 64), (row * 64 + column + n).astype(np.float16))
     np.testing.assert_array_equal(y[128:], -1)
+
+
+@deuteron.jit
+def written_over(x, y, n, CASE: tl.constexpr):
+    """Blocks at the same place, or a row further on, in a row or in a loop."""
+    i = tl.arange(0, 16)[:, None] * 64 + tl.arange(0, 64)[None, :]
+    y.store([0, 0], i.to(tl.float16))
+    if CASE == "twice":
+        y.store([0, 0], (i + 1).to(tl.float16))
+    if CASE == "apart":
+        y.store([16, 0], (i + 1).to(tl.float16))
+    if CASE == "again":
+        for k in range(n):
+            y.store([0, 0], (i + k).to(tl.float16))
+    if CASE == "moved":
+        for k in range(n):
+            y.store([k, 0], (i + k).to(tl.float16))
+    if CASE == "tiles":
+        for k in range(1, n):
+            for j in range(n):
+                y.store([16 * k, 64 * j], (i + k).to(tl.float16))
+    if CASE == "halves":
+        for k in range(n):
+            y.store([k // 2 * 16, 0], (i + k).to(tl.float16))
+            y.store([k // 2 * 16 + 16, 0], (i - k).to(tl.float16))
+    if CASE == "added":
+        for k in range(n):
+            y.atomic_add([0, 0], (i * 0 + k).to(tl.float16))
+
+
+CASES = {"twice": 1, "apart": 0, "again": 1, "moved": 1, "tiles": 1, "halves": 1, "added": 1}
+
+
+@pytest.mark.parametrize(("case", "waits"), CASES.items())
+def test_blocks_over_others_wait_until_these_are_done(case, waits):
+    """TMA keeps no order between them."""
+    attrs = {(index,): [["tt.divisibility", 16]] for index in range(2)}
+    signature = {"x": "tensordesc<fp16[16,64]>", "y": "tensordesc<fp16[16,64]>", "n": "i32", "CASE": "constexpr"}
+    kernel = compile(ASTSource(written_over, signature, {"CASE": case}, attrs), "cuda:90", {})
+    found = generic_asm(kernel, "ttgir")
+    assert found.count("ttng.async_tma_store_wait") - found.count("read_only") == waits
+
+
+@pytest.mark.parametrize("case", ["twice", "again", "moved", "halves", "added"])
+def test_the_last_of_blocks_at_the_same_place_stays(case, monkeypatch):
+    attrs = {(index,): [["tt.divisibility", 16]] for index in range(2)}
+    signature = {"x": "tensordesc<fp16[16,64]>", "y": "tensordesc<fp16[16,64]>", "n": "i32", "CASE": "constexpr"}
+    kernel = compile(ASTSource(written_over, signature, {"CASE": case}, attrs), "cuda:90", {})
+    first, n, wide = np.arange(16)[:, None] * 64 + np.arange(64)[None, :], 3, np.full((80, 64), -1)
+    wide[:16] = first
+    if case == "twice":
+        wide[:16] = first + 1
+    if case == "added":
+        wide[:16] += sum(range(n))
+    for k in range(n if case in ("again", "moved", "halves") else 0):
+        begin = {"again": 0, "moved": k, "halves": k // 2 * 16}[case]
+        wide[begin : begin + 16] = first + k
+        if case == "halves":
+            wide[begin + 16 : begin + 32] = first - k
+    for seed in range(4):
+        y = aligned(np.full((80, 64), -1, np.float16))
+        made = TensorDescriptor(y, [80, 64], [64, 1], [16, 64])
+        monkeypatch.setenv("DEUTERON_EMULATOR_SEED", str(seed))
+        emulate_compiled(kernel, *flatten([made, made]), n)
+        np.testing.assert_array_equal(y, wide.astype(np.float16))

@@ -14,7 +14,8 @@
 
 Loads that follow each other are waited for together. What reads a block as it lies in shared memory reads it there. A
 store is waited for at once, for its memory is used for other things then; where the tensor is also read, until it is
-done. The only store of a loop, whose memory nothing else could use, is waited for before the next one:
+done, and so before one that may write to the same place (`analysis/tma_stores.py`). The only store of a loop, whose
+memory nothing else could use, is waited for before the next one:
 
     "scf.for" ... ({                               %n = "ttg.local_alloc"()
       ...                                          "scf.for" ... ({
@@ -43,6 +44,7 @@ from xdsl.rewriter import InsertPoint
 
 from deuteron.analysis.descriptor_buffers import block_buffer, block_bytes, load_buffer
 from deuteron.analysis.shared_liveness import shared_buffers
+from deuteron.analysis.tma_stores import stores_that_wait
 from deuteron.analysis.written_arguments import touched_arguments, written_by
 from deuteron.ir.builder import Builder
 from deuteron.ir.effects import READ, effects_inside, is_pure
@@ -95,13 +97,14 @@ def _lower(func: FuncOp) -> None:
     for block in dict.fromkeys(op.parent for op in loads):
         for group in list(_groups(block)):
             _load(group)
+    waiting = stores_that_wait(func, stores)
     for store in stores:
         is_read, loop = written_by(store).shares(read), _outermost_loop(store)  # of other arguments: tma_accesses.py
         is_alone = loop is not None and sum(other in stores for other in nested_ops(loop)) == 1
         if is_alone and not is_read and _keeps_its_memory(store, func):
-            _store_until_next(store, loop)
+            _store_until_next(store, loop, store in waiting)
         else:
-            _store(store, is_read)
+            _store(store, is_read, store in waiting)
 
 
 def _outermost_loop(op: Operation) -> scf.ForOp | None:
@@ -163,8 +166,10 @@ def _load(group: list[DescriptorLoadOp]) -> None:
         read_from(buffer, load, b)
 
 
-def _store(op: DescriptorStoreOp | DescriptorReduceOp, is_read: bool) -> None:
+def _store(op: DescriptorStoreOp | DescriptorReduceOp, is_read: bool, waits: bool) -> None:
     b = Builder.before(op)
+    if waits:
+        b.insert(AsyncTMAStoreWaitOp(0))
     buffer = b.value(LocalAllocOp(block_buffer(op.src.type), op.src))
     b.insert(FenceAsyncSharedOp())
     b.insert(_copy(op, buffer))
@@ -172,11 +177,11 @@ def _store(op: DescriptorStoreOp | DescriptorReduceOp, is_read: bool) -> None:
     erase(op)
 
 
-def _store_until_next(op: DescriptorStoreOp | DescriptorReduceOp, loop: scf.ForOp) -> None:
+def _store_until_next(op: DescriptorStoreOp | DescriptorReduceOp, loop: scf.ForOp, waits: bool) -> None:
     """The loop goes on while the block is stored."""
     buffer = Builder.before(loop).value(LocalAllocOp(block_buffer(op.src.type)))
     b = Builder.before(op)
-    b.insert(AsyncTMAStoreWaitOp(0, read_only=True))
+    b.insert(AsyncTMAStoreWaitOp(0, read_only=not waits))
     b.insert(LocalStoreOp(op.src, buffer))
     b.insert(FenceAsyncSharedOp())
     b.insert(_copy(op, buffer))
