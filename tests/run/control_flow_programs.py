@@ -70,7 +70,7 @@ class ControlFlowProgram:
 
     def _expression(self, names: list[str]) -> str:
         a, b = (self._random.choice([*names, str(self._random.randint(-3, 7))]) for _ in range(2))
-        return self._random.choice((f"{a} + n * 0", f"(({a} + {b} + n) & 63)", f"(({a} * 3 - {b} + m) & 31)"))
+        return self._random.choice((a, f"{a} + n * 0", f"(({a} + {b} + n) & 63)", f"(({a} * 3 - {b} + m) & 31)"))
 
     def _condition(self, names: list[str]) -> str:
         a, b = self._random.choice(names), self._random.choice(names)
