@@ -11,12 +11,14 @@ as PTX, which the emulator runs, asynchronous results visible at random moments;
 from __future__ import annotations
 
 import gc
+import os
 import re
 import traceback
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
+from unittest import mock
 
 import numpy as np
 
@@ -145,7 +147,7 @@ def launch(case: Case, source: ASTSource, executor: str) -> tuple[list[np.ndarra
     target, _, asynchronous = executor.partition("/")
     values, grid, begin = case.values(), (*case.grid, 1, 1)[:3], used()
     if executor in ("cpu", "overlapping"):
-        run, kernel = _on_cpu, _compiled(case, source, "cpu")
+        run, kernel = partial(_on_cpu, case), _compiled(case, source, "cpu")
     elif executor == "checked":
         run, kernel = partial(_on_checked, case), _checked(case, source)
     elif executor == "gpu":
@@ -165,8 +167,11 @@ def _on_checked(case: Case, kernel: CompiledKernel, grid, values: list[Any]) -> 
     launch_checked(case, kernel, values)
 
 
-def _on_cpu(kernel: CompiledKernel, grid, values: list[Any]) -> None:
-    kernel.launch(grid, [v.ctypes.data if isinstance(v, np.ndarray) else v for v in values])
+def _on_cpu(case: Case, kernel: CompiledKernel, grid, values: list[Any]) -> None:
+    """By one thread or by several: programs that one runs after the other find operands packed."""
+    passed = [v.ctypes.data if isinstance(v, np.ndarray) else v for v in values]
+    with mock.patch.dict(os.environ, {"DEUTERON_NUM_THREADS": "1" if case.seed % 2 else "3"}):
+        kernel.launch(grid, passed)
 
 
 def _compiled(case: Case, source: ASTSource, target: str, backend: Any = None, **more: Any) -> CompiledKernel:

@@ -124,7 +124,9 @@ def computed(b: Builder, loaded: Value, dtype: str) -> Value:
 
 @statement_of("dot")
 def product_loop(b: Builder) -> None:
-    """acc += a @ b over K, pointers advanced or computed, masked or not."""
+    """acc += a @ b over K, pointers advanced or computed, masked or not, b of each program or of all; maybe beside
+    another product, of another K.
+    """
     if b.depth > 2:
         raise Unfit
     dtype = draw_type(b)
@@ -153,7 +155,8 @@ def product_loop(b: Builder) -> None:
     )
     x_ptrs, y_ptrs = b.name("p"), b.name("p")
     b.emit(f"{x_ptrs} = {x_name} + pid * {m * total} + {x_at}")
-    b.emit(f"{y_ptrs} = {y_name} + pid * {total * n} + {y_at}")
+    b.emit(f"{y_ptrs} = {y_name} + {'' if b.chance(0.4) else f'pid * {total * n} + '}{y_at}")
+    other = _Other(b, rows, columns, (m, n), trips) if b.chance(0.3) else None
     bound = b.number("int32", trips) if b.chance(0.5) else trips
     limit = b.number("int32", b.rng.choice((total, total - 3, k))) if b.chance(0.35) else None
     with b.block(f"for {counter} in range({bound}):"):
@@ -174,9 +177,32 @@ def product_loop(b: Builder) -> None:
             b.statement()
         if b.chance(0.15):
             b.emit(f"{acc} = {acc} * 2" if result != "int32" else f"{acc} = {acc} + 1")
+        if other is not None:
+            other.multiply(b, counter)
         if advances:
             b.emit(f"{x_ptrs} += {x_step}")
             b.emit(f"{y_ptrs} += {y_step}")
+
+
+class _Other:
+    """A product of fp32 or bf16 in the loop of another one, whose first operand is the same for all programs or not."""
+
+    def __init__(self, b: Builder, rows: str, columns: str, sizes: tuple[int, int], trips: int):
+        self._m, self._n = sizes
+        self._k, self._trips, self._dtype = b.rng.choice((8, 16, 32, 64)), trips, b.rng.choice(("float32", "bfloat16"))
+        self._rows, self._columns, self._is_shared = rows, columns, b.chance(0.5)
+        total = trips * self._k
+        self._names = [b.array(self._dtype, extent * total * b.programs, "small") for extent in sizes]
+        self._sum = b.define(f"tl.zeros({sizes}, dtype=tl.float32)", "float32", sizes)
+
+    def multiply(self, b: Builder, counter: str) -> None:
+        (x, y), k, total = self._names, self._k, self._k * self._trips
+        at = f"{counter} * {k} + tl.arange(0, {k})"
+        own = "" if self._is_shared else f"pid * {self._m * total} + "
+        left = f"tl.load({x} + {own}{self._rows}[:, None] * {total} + ({at})[None, :])"
+        right = f"tl.load({y} + ({at})[:, None] * {self._n} + {self._columns}[None, :])"
+        x, y = b.define(left, self._dtype, (self._m, k)), b.define(right, self._dtype, (k, self._n))
+        b.emit(f"{self._sum} = tl.dot({x}, {y}, {self._sum}{keywords(b, self._dtype, 'float32')})")
 
 
 @statement_of("dot")

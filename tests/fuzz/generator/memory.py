@@ -6,6 +6,8 @@ loaded happens one after the other.
 
 from __future__ import annotations
 
+from itertools import permutations
+
 from tests.fuzz.case import MANTISSA
 from tests.fuzz.generator.builder import FP8, Builder, Value, shape_text, statement_of
 
@@ -189,7 +191,9 @@ def new_number(b: Builder) -> None:
 
 @statement_of("memory")
 def update_in_place(b: Builder) -> None:
-    """Each lane loads and stores an element of its own, masked or not, once or twice."""
+    """Each lane loads an element and stores one to the same place, masked or not, once or twice: any, or of those that
+    were loaded another one.
+    """
     dtype, shape = b.dtype(), b.shape()
     size = size_of(shape)
     name = b.array(dtype, size * b.programs, prefix="io")
@@ -199,9 +203,20 @@ def update_in_place(b: Builder) -> None:
     for _ in range(b.rng.choice((1, 1, 2))):
         before = b.define(f"tl.load({pointers})", dtype, shape)
         chosen = f", mask={mask(b, shape, index)}" if b.chance(0.4) else ""
-        b.emit(f"tl.store({pointers}, {b.value(dtype, shape)}{chosen})")
+        stored = _moved(b, before) if b.chance(0.4) else b.value(dtype, shape)
+        b.emit(f"tl.store({pointers}, {stored}{chosen})")
         if b.chance(0.3):
             store(b, before)
+
+
+def _moved(b: Builder, value: Value) -> Value:
+    """Its elements at other indices: dimensions that are as large exchanged, or one of them turned round."""
+    shape = value.shape
+    orders = [order for order in permutations(range(len(shape))) if tuple(shape[axis] for axis in order) == shape]
+    if len(orders) > 1:
+        return b.define(f"tl.permute({value}, {b.rng.choice(orders[1:])})", value.dtype, shape)
+    axes = [axis for axis, extent in enumerate(shape) if extent > 1]
+    return b.define(f"tl.flip({value}, {b.rng.choice(axes)})", value.dtype, shape) if axes else value
 
 
 @statement_of("memory")
