@@ -39,6 +39,27 @@ def test_taps(draw, poisoned, check_norm):
 
 
 @triton.jit
+def floats(x, out, M: tl.constexpr):
+    """The index as a float: compared, added, and taken for a bound."""
+    at = tl.arange(0, 32)
+    tile = tl.load(x + at)
+    total = tile * 0
+    for i in tl.static_range(M):
+        total = tl.where(tile > i - 3, total + (5 - 2 * i), tl.maximum(total, i * 1.0))
+    tl.store(out + at, total)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64"])
+def test_floats(draw, poisoned, check, dtype):
+    x, out = draw("int32", 32, -6, 12).astype(poisoned(dtype, 1).dtype), poisoned(dtype, 32)
+    floats[(1,)](x, out, M=12)
+    total = np.zeros(32)
+    for i in range(12):
+        total = np.where(x.astype(np.float64) > i - 3, total + (5 - 2 * i), np.maximum(total, i))
+    check(out, total.astype(out.dtype))
+
+
+@triton.jit
 def indices(x, out, n, M: tl.constexpr):
     """The index as a number of several types, under a condition, where an iteration is found in a tile by it."""
     j = tl.arange(0, 16)

@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from math import copysign
 
 from xdsl.dialects import scf
 from xdsl.dialects.arith import ConstantOp
@@ -42,6 +43,9 @@ class Keys:
 
     def _number(self, key: Hashable) -> int:
         return self._numbers.setdefault(key, len(self._numbers))
+
+
+MOST_WHOLE = 256  # floats of 16 bits and more hold whole numbers up to this
 
 
 @dataclass(frozen=True)
@@ -219,11 +223,20 @@ def _values(op: Operation) -> list[SSAValue]:
 
 
 def _difference(before: ConstantOp, op: ConstantOp) -> int | None:
-    """Of two integers, or tiles of one; where a loop can count."""
-    type = op.results[0].type
-    values = [constant_value(one.results[0]) for one in (before, op)]
-    is_number = is_integer(type) and bit_width_of(type) > 1 and None not in values
-    return values[1] - values[0] if is_number and _is_in_control_flow(op) else None
+    """Of two whole numbers, or tiles of one; where a loop can count."""
+    numbers = [_whole_number(one.results[0]) for one in (before, op)]
+    return numbers[1] - numbers[0] if None not in numbers and _is_in_control_flow(op) else None
+
+
+def _whole_number(constant: SSAValue) -> int | None:
+    """What a constant is, if a loop that counts in integers has it exactly: no -0, and few bits of a float."""
+    value, type = constant_value(constant), constant.type
+    if value is None or bit_width_of(type) == 1:
+        return None
+    if is_integer(type):
+        return value
+    is_exact = bit_width_of(type) >= 16 and abs(value) <= MOST_WHOLE and value == int(value)
+    return int(value) if is_exact and (value or copysign(1, value) > 0) else None
 
 
 def _is_in_control_flow(op: Operation) -> bool:

@@ -79,6 +79,25 @@ def test_constants(parse_kernel, constant, loops, bodies):
     assert out[0] == expected(5, 3, [constant(number) for number in range(COUNT)])
 
 
+@pytest.mark.parametrize(
+    ("constant", "loops"),
+    [(lambda i: 3 - 2 * i, 1), (lambda i: i / 2, 0), (lambda i: 250 + i, 0), (lambda i: i or -0.0, 0)],
+    ids=["whole numbers", "halves", "too large", "-0"],
+)
+def test_floats(parse_kernel, constant, loops):
+    """Those that every float of 16 bits holds, so that no sum of integers is rounded."""
+    body = repeated(
+        lambda i: (
+            f"""
+        %c{i} = "arith.constant"() <{{value = {float(constant(i))} : f32}}> : () -> f32
+        %a{i + 1} = "arith.divf"({f"%a{i}" if i else "%x"}, %c{i}) <{{fastmath = #arith.fastmath<none>}}>
+                  : (f32, f32) -> f32"""
+        )
+    )
+    _, names = rolled(parse_kernel, body + f"\nuse %a{COUNT} : f32", "%x: f32")
+    assert (names.count("scf.for"), names.count("arith.divf")) == (loops, 1 if loops else COUNT)
+
+
 def store(value: str) -> str:
     properties = "{boundaryCheck = array<i32>, cache = 1 : i32, evict = 1 : i32}"
     return f'\n"tt.store"(%p, {value}) <{properties}> : (!tt.ptr<i32>, i32) -> ()'

@@ -9,8 +9,8 @@ Time to compile goes by the number of ops: 64 iterations that are unrolled take 
 kernels. What is short stays as it was written: its constants fold, and its loads go out together. If what follows needs
 of the last iteration what no later one would, that one stays behind the loop. Inner loops come first.
 
-Where an iteration differs in more than numbers that are a step apart (an `if` on the index, a range, a value of two
-iterations before) it is in no loop.
+Where an iteration differs in more than whole numbers that are a step apart (an `if` on the index, a range, a value of
+two iterations before) it is in no loop.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from deuteron.analysis.repeated_code import Iterations, Keys, Place, Run, Slot, find_repeats
 from deuteron.ir.arith import constant_value
 from deuteron.ir.builder import Builder
-from deuteron.ir.casts import ExtSIOp, TruncIOp
+from deuteron.ir.casts import ExtSIOp, SIToFPOp, TruncIOp
 from deuteron.ir.nested import nested_ops
 from deuteron.ir.tt.shape import SplatOp
-from deuteron.ir.types import bit_width_of, element_type_of, i32, is_tile, num_elements_of, shape_of
+from deuteron.ir.types import bit_width_of, element_type_of, i32, is_integer, is_tile, num_elements_of, shape_of
 from deuteron.passes.optimisation import Optimisation
 from deuteron.passes.rewrite import erase
 
@@ -164,9 +164,11 @@ class _Roll:
 def _count(constant: arith.ConstantOp, step: int, iteration: SSAValue) -> None:
     """Replace a constant by one that is a step more in each iteration."""
     b, result = Builder.before(constant), constant.results[0]
-    type = element_type_of(result.type)
+    element = element_type_of(result.type)
+    type = element if is_integer(element) else i32
     moved = b.value(arith.MuliOp(_as_integer(b, iteration, type), b.constant(step, type)))
-    value = b.value(arith.AddiOp(moved, b.constant(constant_value(result), type)))
+    value = b.value(arith.AddiOp(moved, b.constant(int(constant_value(result)), type)))
+    value = value if is_integer(element) else b.value(SIToFPOp(value, element))
     result.replace_all_uses_with(b.value(SplatOp(value, shape_of(result.type))) if is_tile(result.type) else value)
     erase(constant)
 
