@@ -163,7 +163,7 @@ def constant_value(value: SSAValue) -> int | float | None:
     Integers come back signed; an i1 comes back as 0 or 1.
     """
     owner = value.owner
-    if not isinstance(owner, xdsl_arith.ConstantOp):
+    if owner.__class__ is not xdsl_arith.ConstantOp:
         is_splat = isinstance(value, OpResult) and owner.name == "tt.splat"
         return constant_value(owner.operands[0]) if is_splat else None
     attr = owner.value

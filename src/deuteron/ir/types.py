@@ -3,6 +3,9 @@
 A value is a scalar (`i1` ... `i64`, `f16`, `bf16`, `f32`, `f64`, fp8), a pointer to one (`!tt.ptr<f32>`), a tile of
 either (`tensor<64x32xf32>`, `tensor<64x!tt.ptr<f32>>`), or a pointer to a block of a tensor
 (`!tt.ptr<tensor<64x32xf32>>`). Integers are signless: signedness lives in the op.
+
+Classes of types are compared: nothing derives from them, and `isinstance` would ask abstract bases, thousands of times
+in a compile.
 """
 
 from __future__ import annotations
@@ -74,7 +77,7 @@ def tile(element_type: Attribute, shape: Sequence[int]) -> Attribute:
 
 
 def is_tile(type: Attribute) -> bool:
-    return type.__class__ is TensorType  # nothing derives from it, and `isinstance` asks an abstract class
+    return type.__class__ is TensorType
 
 
 def shape_of(type: Attribute) -> tuple[int, ...]:
@@ -108,12 +111,12 @@ def is_same_tile_of(type: Attribute, other: Attribute, element_type: Attribute) 
 
 def is_pointer(type: Attribute) -> bool:
     """Whether the elements are pointers."""
-    return isinstance(element_type_of(type), PointerType)
+    return element_type_of(type).__class__ is PointerType
 
 
 def is_block_pointer(type: Attribute) -> bool:
     """Whether it is a pointer to a block of a tensor: `!tt.ptr<tensor<64x32xf16>>`."""
-    return isinstance(type, PointerType) and isinstance(type.pointee, TensorType)
+    return type.__class__ is PointerType and is_tile(type.pointee)
 
 
 def block_of(type: Attribute) -> TensorType:
@@ -140,9 +143,9 @@ def is_float(type: Attribute) -> bool:
 def bit_width_of(type: Attribute) -> int:
     """Bits of one element as computed with: 1 for i1, 64 for a pointer."""
     element = element_type_of(type)
-    if isinstance(element, PointerType):
+    if element.__class__ is PointerType:
         return 64
-    if isinstance(element, IntegerType):
+    if element.__class__ is IntegerType:
         return element.width.data
     return FLOAT_TYPES[element].bits
 
