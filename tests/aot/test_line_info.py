@@ -95,7 +95,7 @@ def test_gdb_stops_at_a_line(sources: Path, flags: str):
     if "ptrace: Operation not permitted" in said:
         pytest.skip("processes cannot be traced here")
     assert re.search(r"Breakpoint 1\S*, \w*kernel_add_\w+\.program \(\) at add\.py:15\n15\s+tl\.store", said), said
-    assert "in deuteron_run_chunks" in said and "Source language is c" in said
+    assert re.search(r"in deuteron_run_\w+", said) and "Source language is c" in said, said
 
 
 def test_without_it_there_is_none(sources: Path, monkeypatch: pytest.MonkeyPatch):

@@ -54,7 +54,8 @@ def launch(kernel, *args, grid=(1, 1, 1), enter=None, exit=None, run=None):
 
 def in_python(kernel):
     """The function that is called where the machine code cannot tell."""
-    return kernel.run.__self__[1]["in_python"]
+    objects, _ = kernel.run.__self__[1]
+    return objects["in_python"]
 
 
 @pytest.mark.parametrize("type", SCALARS)

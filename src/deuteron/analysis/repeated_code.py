@@ -45,7 +45,7 @@ class Keys:
         return self._numbers.setdefault(key, len(self._numbers))
 
 
-MOST_WHOLE = 256  # floats of 16 bits and more hold whole numbers up to this
+_BITS_OF_WHOLE = 8  # floats of twice as many bits hold all whole numbers of these, bf16 too
 
 
 @dataclass(frozen=True)
@@ -235,7 +235,7 @@ def _whole_number(constant: SSAValue) -> int | None:
         return None
     if is_integer(type):
         return value
-    is_exact = bit_width_of(type) >= 16 and abs(value) <= MOST_WHOLE and value == int(value)
+    is_exact = bit_width_of(type) >= 2 * _BITS_OF_WHOLE and abs(value) <= 1 << _BITS_OF_WHOLE and value == int(value)
     return int(value) if is_exact and (value or copysign(1, value) > 0) else None
 
 

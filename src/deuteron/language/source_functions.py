@@ -28,7 +28,8 @@ from deuteron.language.modules import name_of
 from deuteron.language.references import Reference, find_references, is_value, names_in, stable_repr, watched
 from deuteron.language.source import FunctionSource, read_source
 
-_WITHOUT_USERS_CODE = {*sys.stdlib_module_names, __name__.partition(".")[0]}
+# Whose classes have no methods that users write; where `triton` is Deuteron, its classes say that they are of that.
+_WITHOUT_USERS_CODE = {*sys.stdlib_module_names, __name__.partition(".")[0], "triton"}
 
 
 class SourceFunction:

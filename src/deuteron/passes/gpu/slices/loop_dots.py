@@ -15,6 +15,7 @@ before. What is summed in fewer than 32 bits is rounded once only, and stays.
 from __future__ import annotations
 
 from xdsl.dialects import scf
+from xdsl.dialects.builtin import f32
 from xdsl.ir import SSAValue
 
 from deuteron.ir.builder import Builder
@@ -29,12 +30,11 @@ from deuteron.passes.rewrite import replace
 
 # Multiply-adds of a thread: of a dot that becomes a loop, and of an iteration. As those over slices in shared memory.
 MANY, IN_ITERATION = 4096, 2048
-_WIDE_BITS = 32
 
 
 def loop_dots(func: FuncOp) -> None:
     for dot in nested_ops(func, DotOp):
-        if multiply_adds(dot) >= MANY and bit_width_of(dot.c.type) >= _WIDE_BITS:
+        if multiply_adds(dot) >= MANY and bit_width_of(dot.c.type) >= bit_width_of(f32):
             _loop(dot, min(multiply_adds(dot) // IN_ITERATION, shape_of(dot.a.type)[-1]))
 
 
