@@ -157,11 +157,8 @@ class Autotuner(KernelInterface):
             raise UsageError(f"{where}: prune_configs_by has early_config_prune, perf_model and top_k, got '{name}'")
         top_k = self.configs_top_k
         is_share = isinstance(top_k, float) and 0 < top_k <= 1
-        if (
-            self.perf_model is not None
-            and not is_share
-            and (not isinstance(top_k, int) or isinstance(top_k, bool) or top_k < 1)
-        ):
+        is_count = isinstance(top_k, int) and not isinstance(top_k, bool) and top_k >= 1
+        if self.perf_model is not None and not (is_share or is_count):
             raise UsageError(f"{where}: top_k is a positive whole number, or a share up to 1.0, got {top_k!r}")
         for name in self.keys:
             if name not in self.arg_names:
