@@ -135,6 +135,20 @@ FAULTS = {
         0,
         "register in flight",
     ),
+    "wgmma that adds to what was not written": (
+        "wgmma.f16.n64.f32.128.SSKK",
+        "mov.b32 d31, 0x3f800000;\n  wgmma.fence.sync.aligned;\n  setp.ne.u32",
+        "wgmma.fence.sync.aligned; setp.eq.u32",
+        0,
+        "unwritten register",
+    ),
+    "wgmma that adds to what some threads did not write": (
+        "wgmma.f16.n64.f32.128.SSKK",
+        "mov.b32 d31, 0x3f800000;\n  wgmma.fence.sync.aligned;\n  setp.ne.u32",
+        "setp.lt.u32 p, t, 64; @p mov.b32 d31, 0x3f800000; wgmma.fence.sync.aligned; setp.eq.u32",
+        0,
+        "unwritten register",
+    ),
     "wgmma without commit": (
         "wgmma.f16.n64.f32.128.SSKK",
         "wgmma.commit_group.sync.aligned;",

@@ -81,6 +81,13 @@ def test_an_accumulator_that_was_read_needs_a_fence(rng: np.random.Generator):
     run(case, edit(first, "mov.b32 n, d3;"), rng)
 
 
+@pytest.mark.parametrize("written", ["", "setp.lt.u32 p, t, 64; @p mov.b32 d31, 1;"], ids=["none", "some threads"])
+def test_accumulators_that_are_overwritten_need_no_value(written: str, rng: np.random.Generator):
+    """Nothing is read where scale-d is 0; blocks that are not at the same step of a loop are together there."""
+    case = CASES["wgmma.f16.n64.f32.128.SSKK"]
+    run(case, edit(case.ptx, "mov.b32 d31, 0x3f800000;", written), rng)
+
+
 def test_a_barrier_of_fewer_threads_than_come(rng: np.random.Generator):
     """Warps that are too many for a round wait for the next one: they are not ordered after those of the first."""
     case = CASES["vectors"]

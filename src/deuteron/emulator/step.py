@@ -25,8 +25,9 @@ Run = Callable[[Group], int | None]
 
 @dataclass(eq=False)
 class Step:
-    """`allows_in_flight`: it is a wgmma, which may use the registers of another one that is in flight. `parts`: it does
-    not look at bytes that were never written, only puts them elsewhere."""
+    """`allows_in_flight`: it is a wgmma, which may use the registers of another one that is in flight, and looks itself
+    whether its accumulators were written. `parts`: it does not look at bytes that were never written, only puts them
+    elsewhere."""
 
     instruction: Instruction
     run: Run
@@ -68,6 +69,7 @@ class Step:
             raise Fault("register in flight", message, group.threads)
 
     def _check_unwritten(self, index: int, guard: np.ndarray, group: Group) -> None:
-        if guard.any() and not self.is_guarded:
+        is_accumulator = self.allows_in_flight and index in self.destinations
+        if guard.any() and not self.is_guarded and not is_accumulator:
             message = f"reads register {self.names[index]}, which these threads never wrote"
             raise Fault("unwritten register", message, group.threads[guard.any(1)])

@@ -119,7 +119,9 @@ def decode_mma(d: Decoding):
     def run(group, mask):
         check_warpgroups(group, mask)
         operands = read_a(group, label), read_b(group, label)
-        scales, threads = scale(group)[::SIZE], group.threads
+        adds, threads = scale(group), group.threads
+        _check_written(group, indices, adds, d.function.register_names)
+        scales = adds[::SIZE]
 
         def compute(owner: Group, done: np.ndarray) -> None:
             chosen = np.searchsorted(threads, done[::SIZE]) // SIZE
@@ -135,6 +137,16 @@ def decode_mma(d: Decoding):
         group.wave.asynchronous.wgmmas.issue(group, wgmma, group.wave.asynchronous.is_early())
 
     return run
+
+
+def _check_written(group: Group, accumulators: list[int], adds: np.ndarray, names: list[str]) -> None:
+    """Where a dot is added to what the accumulators hold, they must hold something."""
+    for index in accumulators:
+        is_in_flight = isinstance(group.guards.get(index), InFlight)
+        missing = adds & ~is_in_flight & group.unwritten(index, 4).any(1)
+        if missing.any():
+            message = f"adds to register {names[index]}, which these threads never wrote"
+            raise Fault("unwritten register", message, group.threads[missing])
 
 
 def _register_reader(registers: list[Callable], form: Form) -> Callable:
