@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import importlib.util
 import linecache
 from pathlib import Path
@@ -138,3 +139,42 @@ def test_key_does_not_depend_on_other_globals(key):
 
 def test_functions_that_call_each_other_have_keys(key):
     assert key("@jit\ndef a(x): return kernel(x)\n@jit\ndef kernel(x): return a(x)\n")
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        "@jit\ndef f(x, w=W): return x + w",
+        "@jit\ndef f(x, *, w: tl.constexpr = W): return x + w",
+        "@constexpr_function\ndef f(x, w=W): return x + w",
+        "f = tl.constexpr(lambda x, *, w=W: x + w)",
+        "g = tl.constexpr(W)\n@jit\ndef f(x, w=(g, None)): return x + w[0]",
+        "@jit\ndef g(x): return x + W\n@jit\ndef f(x, w=g): return w(x)",
+    ],
+)
+def test_key_changes_with_the_value_of_a_default(key, function):
+    text = f"W = tl.constexpr({{}})\n{function}\n@jit\ndef kernel(x): return f(x)\n"
+    assert key(text.format(1)) != key(text.format(2))
+    assert key(text.format(1)) == key(text.format(1))
+
+
+def test_key_changes_with_a_function_that_a_default_is(key):
+    text = "@jit\ndef g(x): return x {}\n@jit\ndef f(x, w=g): return w(x)\n@jit\ndef kernel(x): return f(x)\n"
+    assert key(text.format("+ 1")) != key(text.format("+ 2"))
+
+
+@pytest.mark.parametrize("function", ["lambda x: x + {}", "partial(lambda x, y: x + y, {})", "partial(lambda x: {})"])
+def test_key_changes_with_a_lambda_or_a_partial_in_a_constexpr(key, function):
+    text = f"from functools import partial\nf = tl.constexpr({function})\n@jit\ndef kernel(x): return f(x)\n"
+    assert key(text.format(1)) != key(text.format(2))
+    assert key(text.format(1)) == key(text.format(1))
+
+
+def test_source_of_a_lambda():
+    one, (two, three) = lambda a: a + 1, (lambda a: lambda b: a + b, lambda a: (
+        a - 1))  # fmt: skip
+    inner = two(3)
+    bodies = [ast.unparse(read_source(fn).tree.body[0]) for fn in (one, two, inner, three)]
+    assert bodies == ["return a + 1", "return lambda b: a + b", "return a + b", "return a - 1"]
+    source = read_source(three)
+    assert source.location(source.tree.body[0]).line == source.first_line + 1

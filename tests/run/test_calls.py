@@ -1,5 +1,7 @@
 """Functions that kernels call: several results, constexpr parameters, defaults, keywords, globals, nesting."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 
@@ -123,6 +125,29 @@ def test_functions_of_python_as_constexpr_arguments_run_at_compile_time(draw, po
     x, out = draw("int32", 32, -99, 99), poisoned("int32", 32)
     given_functions_kernel[(1,)](x, out, one_more, {"scale": (weighted,)}, BLOCK=32)
     check(out, x * 97 + 6)
+
+
+@pytest.mark.parametrize("weight", [2, 3])
+def test_lambdas_and_partials_as_constexpr_arguments(draw, poisoned, check, weight):
+    x, out = draw("int32", 32, -99, 99), poisoned("int32", 32)
+    others = {"scale": (lambda a: a * weight, lambda a: a)}
+    given_functions_with_parts_kernel[(1,)](x, out, partial(scaled_and_shifted, shift=weight), others, BLOCK=32)
+    check(out, 5 * x + weight + 7 * weight + 1)
+
+
+@triton.jit
+def scaled_and_shifted(x, scale: tl.constexpr, shift):
+    return x * scale + shift
+
+
+@triton.jit
+def given_functions_with_parts_kernel(x_ptr, out_ptr, F: tl.constexpr, OTHERS: tl.constexpr, BLOCK: tl.constexpr):
+    offsets = tl.arange(0, BLOCK)
+    first, second = OTHERS["scale"]
+    tl.store(out_ptr + offsets, F(tl.load(x_ptr + offsets), 5) + first(7) + LOWER(second(BLOCK)))
+
+
+LOWER = tl.constexpr(partial(lambda limit, n: min(limit, n), 1))
 
 
 @triton.jit

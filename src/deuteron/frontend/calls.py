@@ -14,6 +14,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from types import BuiltinFunctionType, BuiltinMethodType, FunctionType, MethodType, ModuleType
 from typing import Any
 
@@ -29,9 +30,9 @@ from deuteron.frontend.semantics.python import checked_aggregate
 from deuteron.frontend.values import RUNTIME, BlockPointer, Descriptor, Tensor, Value, describe, is_runtime
 from deuteron.language.aggregate import Aggregate
 from deuteron.language.builtin import Builtin
-from deuteron.language.constant import constexpr
+from deuteron.language.constant import constexpr, unwrap
 from deuteron.language.function import Function
-from deuteron.language.source_functions import CompileTimeFunction, PlainFunction
+from deuteron.language.source_functions import CompileTimeFunction, PlainFunction, source_function
 from deuteron.language.types import dtype
 
 _PYTHON_BUILTINS = (
@@ -94,6 +95,8 @@ def apply(ctx: Context, callee: Any, args: Sequence[Value], kwargs: Mapping[str,
         return _call_method(ctx, callee.function, (callee.receiver, *args), kwargs)
     if isinstance(callee, Function):
         return inline(ctx, callee, args, kwargs)
+    if isinstance(callee, partial):
+        return apply(ctx, *_bound(ctx, callee, args, kwargs))
     if callable(callee) and callee in _RULES and _needs_rule(callee, args, kwargs):
         return run_rule(ctx, callee, _RULES[callee], args, kwargs)
     return _call_python(ctx, callee, args, kwargs)
@@ -106,6 +109,14 @@ def _call_method(
     if isinstance(function, Function):
         return inline(ctx, function, args, kwargs)
     return run_rule(ctx, function, function, args, kwargs)
+
+
+def _bound(
+    ctx: Context, callee: partial, args: Sequence[Value], kwargs: Mapping[str, Value]
+) -> tuple[Any, Sequence[Value], Mapping[str, Value]]:
+    """What a `functools.partial` calls, and with what; a function of Python in it is known by its source."""
+    function = source_function(constexpr(callee.func)) or callee.func
+    return function, (*unwrap(callee.args), *args), {**{k: unwrap(v) for k, v in callee.keywords.items()}, **kwargs}
 
 
 def _needs_rule(callee: Any, args: Sequence[Value], kwargs: Mapping[str, Value]) -> bool:
@@ -181,7 +192,7 @@ def _call_plain(ctx: Context, callee: PlainFunction, args: Sequence[Value], kwar
     shown = ", ".join(describe(value) for value in (*args, *kwargs.values()))
     raise ctx.error(
         f"{name_of(callee)} is a function of Python, which takes what is known when the kernel is compiled, got "
-        f"({shown}). Decorate it with @jit to call it in a kernel."
+        f"({shown}).{_way_out(callee.fn)}"
     )
 
 
@@ -189,7 +200,7 @@ def _way_out(callee: Any) -> str:
     if not isinstance(callee, FunctionType):
         return for_function(callee)
     if callee.__name__ == "<lambda>":
-        return " Define it with `def`, whose source is known."
+        return " Define it with `def` and @jit to call it in a kernel."
     return " Decorate it with @jit to call it in a kernel."
 
 

@@ -17,6 +17,7 @@ import ast
 import builtins
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from types import BuiltinFunctionType, CodeType, FunctionType, ModuleType
 from typing import Any, NamedTuple
 from uuid import uuid4
@@ -186,6 +187,10 @@ def stable_repr(value: Any) -> str:
         return f"<function {value.cache_key}>"
     if isinstance(value, FunctionType):
         return f"<function {name_of(value.__module__)}.{value.__qualname__} {_code_repr(value)}>"
+    if type(value) is dict:
+        return f"{{{', '.join(f'{stable_repr(key)}: {stable_repr(item)}' for key, item in value.items())}}}"
+    if isinstance(value, partial):
+        return f"<partial {stable_repr((value.func, value.args, value.keywords))}>"
     text = f"{type(value).__name__}:{value!r}"
     return f"{text} {_number_of(value)} of {_PROCESS} {os.getpid()}" if " at 0x" in text else text
 
@@ -198,7 +203,7 @@ def _number_of(value: Any) -> int:
 def _code_repr(function: FunctionType) -> str:
     """The code of a function of Python, and what it encloses."""
     cells = [cell.cell_contents for cell in function.__closure__ or ()]
-    return f"{_constant_repr(function.__code__)} {stable_repr(cells)} {stable_repr(function.__defaults__)}"
+    return f"{_constant_repr(function.__code__)} {stable_repr([cells, function.__defaults__, function.__kwdefaults__])}"
 
 
 def _constant_repr(constant: Any) -> str:

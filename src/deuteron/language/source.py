@@ -22,6 +22,7 @@ from types import FunctionType
 from typing import Any
 
 from deuteron.errors import Location, UsageError
+from deuteron.language.lambda_source import definition_of_lambda
 
 _MOST_TRIES = 16  # to parse a definition, before its tokens are looked at
 
@@ -78,9 +79,9 @@ class FunctionSource:
 
 
 def read_source(fn: Callable[..., Any]) -> FunctionSource:
-    """The source of a Python function; raises UsageError where there is none, or where it is not a `def`."""
+    """The source of a function of Python; raises UsageError where there is none, or it is no `def` and no lambda."""
     try:
-        lines, first_line, tree = _definition(fn) or _definition_by_tokens(fn)
+        lines, first_line, tree = _definition_of(fn)
         file = inspect.getsourcefile(fn) or fn.__code__.co_filename
     except (OSError, TypeError, SyntaxError) as error:
         raise _no_source(fn, str(error)) from error
@@ -91,6 +92,13 @@ def read_source(fn: Callable[..., Any]) -> FunctionSource:
     raise UsageError(
         f"@jit decorates functions written with `def`, got '{fn.__qualname__}'", Location(file, first_line)
     )
+
+
+def _definition_of(fn: Callable[..., Any]) -> tuple[list[str], int, ast.stmt]:
+    if type(fn) is FunctionType and fn.__name__ == "<lambda>":
+        lines, first_line, tree = definition_of_lambda(fn)
+        return lines, first_line, ast.increment_lineno(tree, _wrapper_lines(lines))
+    return _definition(fn) or _definition_by_tokens(fn)
 
 
 def _definition_by_tokens(fn: Callable[..., Any]) -> tuple[list[str], int, ast.stmt]:

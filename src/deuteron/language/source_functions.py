@@ -18,7 +18,7 @@ import os
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
-from functools import cached_property, update_wrapper
+from functools import cached_property, partial, update_wrapper
 from types import FunctionType, MethodType
 from typing import Any
 
@@ -64,14 +64,9 @@ class SourceFunction:
         digest = hashlib.sha256()
         for fn in _with_dependencies(self):
             digest.update(f"{_place(fn)}\n{fn.source.definition}".encode())
-            for name, value, *_ in fn.references:
-                function = _callee(fn, value)
-                if function is not None:
-                    digest.update(f"{name} = {_place(function)}\n".encode())
-                elif is_kernel_class(value):
-                    digest.update(f"{name} = {value.text()}\n".encode())
-                elif is_value(value) or (isinstance(fn, CompileTimeFunction) and isinstance(value, FunctionType)):
-                    digest.update(f"{name} = {stable_repr(value)}\n".encode())
+            for name, value in _used_values(fn):
+                for text in _texts(fn, value):
+                    digest.update(f"{name} = {text}\n".encode())
         return digest.hexdigest()
 
     @property
@@ -183,15 +178,15 @@ constexpr_function = CompileTimeFunction
 
 
 class PlainFunction(CompileTimeFunction):
-    """A `def` without a decorator that a kernel is given as a constexpr: called as Triton does it, with constexprs."""
+    """A function without a decorator that a kernel is given: called as Triton does it, with constexprs."""
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self.fn(*args, **kwargs)
 
 
 def plain_function(value: Any) -> PlainFunction | None:
-    """None for what is no `def`, or one whose source is not known, so that its changes would not be seen."""
-    if not isinstance(value, FunctionType) or value.__name__ == "<lambda>":
+    """None for what is no `def` or lambda, and where the source is not known, so that changes would not be seen."""
+    if not isinstance(value, FunctionType):
         return None
     function = PlainFunction(value)
     with suppress(UsageError):
@@ -200,18 +195,20 @@ def plain_function(value: Any) -> PlainFunction | None:
 
 
 def source_function(value: Any) -> SourceFunction | None:
-    """The function whose source a kernel depends on that uses a value: a `def` in a `tl.constexpr` is called now."""
+    """The function that a value is to a kernel: one of Python that a `tl.constexpr` holds is called now."""
     if isinstance(value, constexpr):
         return plain_function(value.value)
     return value if isinstance(value, SourceFunction) else None
 
 
 def functions_in(value: Any) -> Iterator[SourceFunction]:
-    """The functions that an argument brings: itself, those that it holds, the methods of an aggregate."""
+    """The functions that a constexpr brings: itself, those that it holds or binds, the methods of an aggregate."""
     if isinstance(value, SourceFunction):
         yield value
     elif isinstance(value, constexpr):
         yield from functions_in(value.value)
+    elif isinstance(value, partial):
+        yield from functions_in((value.func, value.args, value.keywords))
     elif isinstance(value, tuple | list | Mapping):
         for item in value.values() if isinstance(value, Mapping) else value:
             yield from functions_in(item)
@@ -233,13 +230,32 @@ def methods_of(value: Any) -> Iterator[PlainFunction]:
                 yield from filter(None, map(plain_function, (member, *held)))
 
 
-def _callee(fn: SourceFunction, value: Any) -> SourceFunction | None:
-    """The function whose source `fn` depends on: what Python runs calls functions of Python, of which those of its own
-    package, or folder, are looked into.
+def _used_values(fn: SourceFunction) -> Iterator[tuple[str, Any]]:
+    """What names outside of a function mean, and the values of its defaults, which its text does not say."""
+    yield from ((reference.name, reference.value) for reference in fn.references)
+    parameters = inspect.signature(fn.fn).parameters.values()
+    yield from ((f"{each.name}=", each.default) for each in parameters if each.default is not each.empty)
+
+
+def _texts(fn: SourceFunction, value: Any) -> Iterator[str]:
+    """What the key of `fn` says of a value that it uses: where functions are, and data."""
+    callees = tuple(_callees(fn, value))
+    yield from map(_place, callees)
+    if is_kernel_class(value):
+        yield value.text()
+    elif callees and isinstance(unwrap(value), FunctionType | SourceFunction):
+        return
+    elif is_value(value) or (isinstance(fn, CompileTimeFunction) and isinstance(value, FunctionType)):
+        yield stable_repr(value)
+
+
+def _callees(fn: SourceFunction, value: Any) -> Iterator[SourceFunction]:
+    """The functions whose sources `fn` depends on where it uses a value: what Python runs calls functions of Python, of
+    which those of its own package, or folder, are looked into.
     """
-    if isinstance(fn, CompileTimeFunction) and isinstance(value, FunctionType) and _is_near(fn.fn, value):
-        return plain_function(value)
-    return source_function(value)
+    is_called_now = isinstance(fn, CompileTimeFunction) and isinstance(value, FunctionType) and _is_near(fn.fn, value)
+    if is_called_now or isinstance(value, SourceFunction | constexpr | partial):
+        yield from functions_in(value)
 
 
 def _is_near(fn: FunctionType, other: FunctionType) -> bool:
@@ -278,9 +294,7 @@ def is_kernel_class(value: Any) -> bool:
 
 
 def _called_functions(fn: SourceFunction) -> Iterator[SourceFunction]:
-    for reference in fn.references:
-        function = _callee(fn, reference.value)
-        if function is not None:
-            yield function
-        elif is_kernel_class(reference.value):
-            yield from reference.value.functions()
+    for _, value in _used_values(fn):
+        yield from _callees(fn, value)
+        if is_kernel_class(value):
+            yield from value.functions()
