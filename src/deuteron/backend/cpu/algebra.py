@@ -15,10 +15,9 @@ from collections.abc import Callable
 
 from deuteron.backend.cpu.emitter import Emitter
 from deuteron.backend.cpu.fragment import Affine, Fragment, Uniform, Vector, lanes_of, level_of
+from deuteron.backend.cpu.plan.ops.declaration import OFFSET_BITS
 from deuteron.backend.llvm.builder import Builder
 from deuteron.backend.llvm.types import Value, bit_width, const, vector, vector_const, width
-
-_OFFSET_BITS = 32
 
 
 def as_vector(emitter: Emitter, fragment: Fragment, lanes: int) -> Value:
@@ -105,7 +104,7 @@ def truncate(emitter: Emitter, x: Fragment, type: str) -> Fragment:
 
 def sign_extend(emitter: Emitter, x: Fragment, type: str) -> Fragment:
     """Of an affine integer of fewer than 32 bits, which are seldom offsets, each lane: it may wrap between them."""
-    if isinstance(x, Affine) and bit_width(x.base.type) < _OFFSET_BITS:
+    if isinstance(x, Affine) and bit_width(x.base.type) < OFFSET_BITS:
         x = Vector(as_vector(emitter, x, x.lanes), x.level)
     return _converted(emitter, Builder.sext, x, type)
 
@@ -127,13 +126,12 @@ def _converted(emitter: Emitter, emit: Callable[..., Value], x: Fragment, type: 
 
 def advance(emitter: Emitter, pointer: Fragment, offset: Fragment, element_bytes: int) -> Fragment:
     """A pointer plus an offset, which counts elements of so many bytes."""
-    level = level_of(pointer, offset)
-    if isinstance(pointer, Vector) or isinstance(offset, Vector):
+    level, wide = level_of(pointer, offset), sign_extend(emitter, offset, "i64")
+    if isinstance(pointer, Vector) or isinstance(wide, Vector):
         return _advance_vector(emitter, pointer, offset, element_bytes, level)
-    wide = sign_extend(emitter, offset, "i64")
     b = emitter.at(level)
     base = b.gep("i8", _base(pointer), _times(b, _base(wide), element_bytes))
-    if isinstance(pointer, Uniform) and isinstance(offset, Uniform):
+    if isinstance(pointer, Uniform) and isinstance(wide, Uniform):
         return Uniform(base, level)
     steps = _step(pointer), _scale(b, _step(wide), const("i64", element_bytes))
     step = sum(steps) if all(isinstance(s, int) for s in steps) else b.add(*(_step_value(s, "i64") for s in steps))

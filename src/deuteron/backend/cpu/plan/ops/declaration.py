@@ -24,6 +24,10 @@ Step = int | str
 UNKNOWN = "unknown"  # the same everywhere, but not known here
 IRREGULAR = "irregular"
 
+# Integers of so many bits or more, widened to be offsets, are taken not to overflow, as whoever computes offsets takes
+# them to; narrower ones may wrap around on the way.
+OFFSET_BITS = 32
+
 # Weights are in additions of floats, as those of the other files of this folder: estimated, not measured.
 INDEX_WEIGHT = 0.25  # arithmetic on integers is mostly on indices, and done once for a whole vector
 FLOAT_WEIGHT = 1.0

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from xdsl.dialects import arith, math
-from xdsl.ir import Operation
+from xdsl.ir import Operation, SSAValue
 
 from deuteron.backend.cpu.plan.ops.declaration import (
     FLOAT_WEIGHT,
     INDEX_WEIGHT,
     IRREGULAR,
+    OFFSET_BITS,
     UNKNOWN,
     Declaration,
     Lazy,
@@ -21,7 +22,7 @@ from deuteron.ir.arith import CmpFOp, CmpIOp, Math, SelectOp, constant_value
 from deuteron.ir.tt import convert
 from deuteron.ir.tt.extern import ExternElementwiseOp
 from deuteron.ir.tt.program import GetNumProgramsOp, GetProgramIdOp
-from deuteron.ir.types import is_float
+from deuteron.ir.types import bit_width_of, is_float
 
 # Estimated, not measured (see declaration.py).
 _DIVISION = 8.0
@@ -39,7 +40,16 @@ def add(op: Operation, steps: Sequence[Step]) -> Step:
     return UNKNOWN if UNKNOWN in steps else steps[0] + steps[1]
 
 
-def keep(op: Operation, steps: Sequence[Step]) -> Step:
+def widen(op: Operation, steps: Sequence[Step]) -> Step:
+    return steps[0] if is_offset(op.operands[0]) or steps[0] == 0 else IRREGULAR
+
+
+def is_offset(value: SSAValue) -> bool:
+    """Whether integers are taken not to wrap around."""
+    return bit_width_of(value.type) >= OFFSET_BITS
+
+
+def _truncate(op: Operation, steps: Sequence[Step]) -> Step:
     return steps[0]
 
 
@@ -112,7 +122,8 @@ DECLARATIONS: dict[type[Operation], Declaration] = {
     **dict.fromkeys((math.AbsFOp, math.FmaOp, math.FloorOp, math.CeilOp), Lazy(FLOAT_WEIGHT)),
     **dict.fromkeys((arith.DivUIOp, arith.DivSIOp, arith.RemUIOp, arith.RemSIOp, arith.DivfOp), Lazy(_DIVISION)),
     **dict.fromkeys((math.SqrtOp, convert.PreciseSqrtOp, convert.PreciseDivFOp), Lazy(_DIVISION)),
-    **dict.fromkeys((casts.ExtSIOp, casts.ExtUIOp, casts.TruncIOp), Lazy(step=keep)),
+    **dict.fromkeys((casts.ExtSIOp, casts.ExtUIOp), Lazy(step=widen)),
+    casts.TruncIOp: Lazy(step=_truncate),
     casts.RemFOp: Lazy(_CALL),
     ExternElementwiseOp: Lazy(_CALL),
     arith.ConstantOp: Lazy(INDEX_WEIGHT, step=_constant),

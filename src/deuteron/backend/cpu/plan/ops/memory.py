@@ -7,18 +7,22 @@ tt.atomic_rmw, tt.assert        element by element, in a nest of its own
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from xdsl.ir import Operation
 
 from deuteron.backend.cpu.plan.items import LaneRoot, PrintRoot, Scalar, StoreRoot
 from deuteron.backend.cpu.plan.ops.declaration import (
     INDEX_WEIGHT,
+    IRREGULAR,
     Declaration,
     Lazy,
     ScalarOp,
+    Step,
     Uncompiled,
     tiles_of,
 )
-from deuteron.backend.cpu.plan.ops.elementwise import add
+from deuteron.backend.cpu.plan.ops.elementwise import add, is_offset
 from deuteron.backend.cpu.plan.use import Use
 from deuteron.backend.cpu.plan.visitors import ReadVisitor, ScheduleVisitor
 from deuteron.ir.tt import block_pointer, descriptor
@@ -87,8 +91,12 @@ class _Print(Declaration):
             scheduler.add(Scalar(op))
 
 
+def _advance(op: Operation, steps: Sequence[Step]) -> Step:
+    return add(op, steps) if is_offset(op.operands[1]) or steps[1] == 0 else IRREGULAR
+
+
 DECLARATIONS: dict[type[Operation], Declaration] = {
-    AddPtrOp: Lazy(INDEX_WEIGHT, step=add),
+    AddPtrOp: Lazy(INDEX_WEIGHT, step=_advance),
     LoadOp: _Load(_LOAD),
     StoreOp: _Store(),
     **dict.fromkeys(ATOMIC_OPS, _Lanes()),
