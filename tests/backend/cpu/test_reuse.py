@@ -5,6 +5,7 @@ from __future__ import annotations
 import ml_dtypes
 import numpy as np
 import pytest
+from xdsl.dialects import scf
 
 import deuteron
 import deuteron.language as tl
@@ -14,6 +15,7 @@ from deuteron.backend.cpu.plan import reuse as module
 from deuteron.backend.cpu.plan.prepare import kernel_of
 from deuteron.backend.cpu.plan.reuse import reuse_operands
 from deuteron.backend.cpu.target import cpu_target
+from deuteron.ir.tt.program import GetProgramIdOp
 from tests.backend.cpu.amx_machine import amx_machine
 
 M, N, K = 128, 96, 208  # of blocks of 32 x 32 x 16: 4 x 3 programs, 13 steps
@@ -150,9 +152,10 @@ def test_arrays_that_overlap(rng):
 def reused(lower_python):
     """How many scalars are in the key of each operand that is reused."""
 
-    def find(kernel, **constexprs) -> list[int]:
+    def find(kernel, edit=lambda module: None, **constexprs) -> list[int]:
         arguments = [*[np.zeros(1, np.float32)] * 3, 64]
         module = lower_python(kernel, arguments, constexprs)
+        edit(module)
         plan = plan_function(kernel_of(module, cpu_target("x86-64-v3", "")))
         return [len(each.key) for each in reuse_operands(plan)]
 
@@ -179,3 +182,21 @@ def test_what_is_reused(reused):
     assert reused(by_column, WRITES="c", LOADED="in it") == []
     assert reused(by_column, WRITES="c", LOADED="counted") == []
     assert reused(by_column, WRITES="c", LOADED="before") == [2]
+
+
+def test_the_number_of_the_program_is_read_in_the_loop(reused):
+    """As in IR that no pass has taken it out of the loop of."""
+
+    def read_in_loop(module):
+        (loop,) = (op for op in module.walk() if isinstance(op, scf.ForOp))
+        first = loop.body.block.first_op
+        moved = {op for op in loop.parent_block().ops if isinstance(op, GetProgramIdOp)}
+        for op in list(loop.parent_block().ops):
+            if op in moved or moved & {operand.owner for operand in op.operands}:
+                moved.add(op)
+                if op.is_before_in_block(loop):
+                    op.detach()
+                    loop.body.block.insert_op_before(op, first)
+
+    assert reused(by_column, WRITES="c", LOADED="no") == [1]
+    assert reused(by_column, read_in_loop, WRITES="c", LOADED="no") == []

@@ -114,8 +114,6 @@ def _num_elements(b: Builder, growth: Value, step: int, extent: int) -> Value:
     steps = b.udiv(growth, const(growth.type, step)) if step > 1 else growth
     if bit_width(steps.type) > 32:
         steps = b.trunc(b.umin(steps, const(steps.type, extent - 1)), "i32")
-    elif bit_width(steps.type) < 32:
-        steps = b.zext(steps, "i32")
     return b.add(b.umin(steps, const("i32", extent - 1)), const("i32", 1))
 
 

@@ -29,6 +29,7 @@ from deuteron.ir.arith import constant_value
 from deuteron.ir.effects import is_pure
 from deuteron.ir.tt.function import FuncOp
 from deuteron.ir.tt.memory import LoadOp
+from deuteron.ir.tt.program import GetProgramIdOp
 from deuteron.ir.types import is_float, is_integer, is_pointer, is_tile, shape_of
 
 # Half of a second cache of 1 MiB. B of 1,024 x 256 in bf16 fits; what does not is packed by each program.
@@ -133,7 +134,7 @@ class _Slice:
         op = value.owner
         if isinstance(op, LoadOp) and could_be_apart(op, self._written):
             self._loads.append(op)
-        elif op.regions or not is_pure(op):
+        elif op.regions or not is_pure(op) or isinstance(op, GetProgramIdOp):
             return None
         return list(op.operands)
 
