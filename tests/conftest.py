@@ -2,8 +2,9 @@
 
 A test that asks for `by_pointers` gets kernels whose loads stay loads of pointers on sm_90, as where TMA cannot copy;
 one that asks for `way` runs for both. What kernels for the CPU write behind their scratch memory fails the test.
-Every test has a fresh seed, which pytest prints where it fails: that of the generator `rng`, and of the moments when
-asynchronous copies and products happen on the emulator.
+Every test has a seed, which pytest prints where it fails: that of the generator `rng`, and of the moments when
+asynchronous copies and products happen on the emulator. Where a commit is checked out and nothing is changed, the seeds
+are those of the commit: all who test it test the same, and the next commit is tested with others. Else they are fresh.
 
     DEUTERON_TEST_SEED=1234 python -m pytest tests/run/test_dot.py
 
@@ -14,11 +15,14 @@ Where many cases of a test cost much and say little more than some, `@pytest.mar
 from __future__ import annotations
 
 import ctypes
+import functools
 import os
 import secrets
 import signal
+import subprocess
 import threading
 import zlib
+from pathlib import Path
 
 import hypothesis
 import numpy as np
@@ -32,6 +36,31 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 # How long an example takes says how busy the machine is.
 hypothesis.settings.register_profile("deuteron", deadline=None)
 hypothesis.settings.load_profile("deuteron")
+
+
+@functools.cache
+def tested_commit() -> str | None:
+    """The commit that is checked out, as it is."""
+    commands = ["status", "--porcelain"], ["rev-parse", "HEAD"]
+    try:
+        status, commit = (
+            subprocess.run(["git", *command], cwd=Path(__file__).parent, check=True, capture_output=True, text=True)
+            for command in commands
+        )
+    except (OSError, subprocess.CalledProcessError):
+        return None
+    return None if status.stdout else commit.stdout
+
+
+def seed_of(name: str) -> int:
+    commit = tested_commit()
+    return zlib.crc32(f"{commit} {name}".encode()) if commit else secrets.randbits(32)
+
+
+@pytest.hookimpl(tryfirst=True)  # before that of hypothesis
+def pytest_configure(config: pytest.Config) -> None:
+    if config.option.hypothesis_seed is None:
+        config.option.hypothesis_seed = os.environ.get("DEUTERON_TEST_SEED") or seed_of("hypothesis")
 
 
 @pytest.hookimpl(tryfirst=True)  # pytest's own hook leaves out what is marked
@@ -125,8 +154,8 @@ def way(request: pytest.FixtureRequest) -> str:
 
 
 @pytest.fixture(autouse=True)
-def seed(monkeypatch: pytest.MonkeyPatch) -> int:
-    seed = int(os.environ.get("DEUTERON_TEST_SEED", secrets.randbits(32)))
+def seed(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> int:
+    seed = int(os.environ.get("DEUTERON_TEST_SEED") or seed_of(request.node.nodeid))
     print(f"DEUTERON_TEST_SEED={seed}")
     monkeypatch.setenv("DEUTERON_EMULATOR_SEED", str(seed))
     return seed
