@@ -93,14 +93,33 @@ def test_only_the_functions_of_the_library_are_there(project: Project):
     assert project.build().compiled == 0
     flags = [f"-L{project.out}", "-lnorms", f"-Wl,-rpath,{project.out}"]
     assert project.run(C, *flags, compiler="gcc") == "3 2 2 1\n"
-    names = subprocess.run(["nm", "-D", "--defined-only", project.out / "libnorms.so"], capture_output=True, text=True)
-    exported = {line.split()[-1] for line in names.stdout.splitlines()}
+    exported = exported_by(project.out / "libnorms.so")
     plain = {name for name in exported if not name.startswith("deuteron_")}
     functions = ("rms_norm_fp16", "rms_norm_fp32", "scale")
     asked = ("", "_default", "_get_num_algos", "_select", "_supports")
     expected = {f"{name}{verb}" for name in functions for verb in asked}
     assert plain == expected | {f"{verb}_{name}" for name in functions for verb in ("load", "unload")}
     assert not [name for name in exported if "kernel" in name]
+    assert exported >= {"deuteron_status_string", "deuteron_set_executor"}
+    hidden = project.folder / "libhidden.so"
+    sources = [project.out / "norms.c", *project.out.glob("kernels/*.c")]
+    subprocess.run(["gcc", "-shared", "-fPIC", "-fvisibility=hidden", *sources, "-o", hidden], check=True)
+    assert exported_by(hidden) == exported
+
+
+def exported_by(library: Path) -> set[str]:
+    names = subprocess.run(["nm", "-D", "--defined-only", library], capture_output=True, text=True, check=True)
+    return {line.split()[-1] for line in names.stdout.splitlines()}
+
+
+IN_PYTHON = """\
+x has elements of type float64: the kernel was compiled for float32
+x has elements of type >f4: the kernel was compiled for float32
+x is an array on a GPU, and the kernel would run on the processor: say stream=...
+x is an address or an array, got 'x'
+n is 2147483648: the kernel was compiled for i32
+'float' object cannot be interpreted as an integer
+"""
 
 
 def test_a_program_in_python(project: Project):
@@ -113,11 +132,18 @@ def test_a_program_in_python(project: Project):
         "print(x[68], x[69], norms.rms_norm_fp16_BLOCK_128_eps_1em05_warps1_stages3)\n"
         "try:\n    norms.scale(x, 2.0, 69, algo_id=7)\n"
         "except norms.Error as error:\n    print(error, error.status)\n"
+        "class OnGpu:\n    dtype, __cuda_array_interface__ = 'float32', {'data': (0, False)}\n"
+        "for wrong in ((x.astype(np.float64), 2.0, 9), (x.astype('>f4'), 2.0, 9), (OnGpu(), 2.0, 9), ('x', 2.0, 9),\n"
+        "              (x, 2.0, 1 << 31), (x, 2.0, 1.5)):\n"
+        "    try:\n        norms.scale(*wrong)\n"
+        "    except (TypeError, OverflowError) as error:\n        print(error)\n"
+        "norms.rms_norm_fp16(x.astype(np.float16), x.view(np.int16), np.int32(8), np.int64(2))\n"
+        "norms.scale(x.ctypes.data, 2.0, 1)\n"
     )
     environment = {**os.environ, "PYTHONPATH": str(project.out)}
     command = [sys.executable, "-c", program]
     done = subprocess.run(command, env=environment, cwd=project.folder, capture_output=True, text=True)
-    assert done.stdout == "136.0 69.0 1\ninvalid value 1\n", done.stderr
+    assert done.stdout == "136.0 69.0 1\ninvalid value 1\n" + IN_PYTHON, done.stderr
 
 
 def test_two_builds_at_a_time(project: Project):

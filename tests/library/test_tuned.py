@@ -127,7 +127,7 @@ norms.rms_norm_fp32(x, y, 100, 2)
 assert np.allclose(y, 1, atol=1e-3), y
 assert norms.rms_norm_fp32_select(BLOCK=128) == norms.rms_norm_fp32_BLOCK_128_eps_1em05_warps1_stages3 == 1
 assert norms.rms_norm_fp32_supports(x, y, 100, 2) == ""
-assert norms.rms_norm_fp16_supports(x.ctypes.data + 2, y, 100, 2, algo_id=0) == "X is not divisible by 16"
+assert norms.rms_norm_fp16_supports(x.ctypes.data + 2, y.ctypes.data, 100, 2, algo_id=0) == "X is not divisible by 16"
 try:
     norms.rms_norm_fp32_select(BLOCK=1)
 except LookupError as error:

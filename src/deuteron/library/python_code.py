@@ -22,9 +22,11 @@ from deuteron.aot.metadata import ParamRecord
 from deuteron.aot.queries import values_of
 from deuteron.aot.symbols import symbol
 from deuteron.aot.templates import render
+from deuteron.dtypes import FLOATS, INTEGERS
 from deuteron.library.c_code import library_digest
 
 _VALUE_CTYPES = {"int64_t ": "ctypes.c_int64", "double ": "ctypes.c_double", "const char *": "ctypes.c_char_p"}
+_WHOLE = {type.signature for type in INTEGERS if type.bits > 1}
 _CTYPES = {"bool": "c_bool", "float": "c_float", "double": "c_double"}
 
 
@@ -43,7 +45,7 @@ def _function(name: str, algos: Algos, digest: str) -> str:
     params = records[0].c_params
     has_cpu = any(record.backend == "cpu" for record in records)
     names = [_python_name(param.c_name) for param in params]
-    values = [f"_address({n})" if p.type.startswith("*") else n for n, p in zip(names, params, strict=True)]
+    values = [_value(param, name) for param, name in zip(params, names, strict=True)]
     head = ", ".join([*names, "*", "algo_id=None", f"stream={'CPU' if has_cpu else 'None'}"])
     return render(
         "library_function.py.txt",
@@ -95,6 +97,22 @@ def _ctype(param: ParamRecord) -> str:
         return "ctypes.c_void_p"
     in_c = c_type(param.type)
     return f"ctypes.{_CTYPES[in_c] if in_c in _CTYPES else 'c_' + in_c.removesuffix('_t')}"
+
+
+def _value(param: ParamRecord, name: str) -> str:
+    """What is passed on of an argument, once it has been looked at."""
+    if param.type.startswith("*"):
+        return f"_address({name}, {name!r}, {_array_names(param.type[1:])!r}, stream)"
+    return f"_whole({name}, {name!r}, {param.type!r})" if param.type in _WHOLE else name
+
+
+def _array_names(type: str) -> tuple[str, ...]:
+    """What the elements of an array may be called in NumPy and torch, first what they are: whole numbers with a sign or
+    without, since torch has few without, and what has no type everywhere by its bits."""
+    declared = next(one for one in (*INTEGERS, *FLOATS) if one.signature == type)
+    bits = max(declared.bits, 8)
+    by_bits = () if declared in FLOATS and bits >= 32 else (f"uint{bits}", f"int{bits}")
+    return tuple(dict.fromkeys((declared.array_name, *by_bits)))
 
 
 def _python_name(name: str) -> str:

@@ -1,5 +1,5 @@
 /* Names of statuses, those of every CUresult among them. In every emitted file and weak, so that a program has it once,
-   whatever its targets are. */
+   whatever its targets are; a shared library exports it, however it is built. */
 #include "cpu_types.h"
 #include "status.h"
 
@@ -7,7 +7,7 @@
 extern "C" {
 #endif
 
-__attribute__((weak)) const char *deuteron_status_string(deuteron_status status) {
+__attribute__((weak, visibility("default"))) const char *deuteron_status_string(deuteron_status status) {
   static const struct {
     int status;
     const char *name;
