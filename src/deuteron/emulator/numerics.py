@@ -133,14 +133,15 @@ def to_tf32(x: np.ndarray, mode: str) -> np.ndarray:
     return np.where(np.isfinite(x), rounded, np.where(np.isnan(x), np.uint32(0x7FFFFFFF), bits))
 
 
-_FP8 = {"e4m3": (4, 3, 7, 448.0), "e5m2": (5, 2, 15, 57344.0)}
+# Floats of eight and of four bits: exponent and mantissa bits, bias, the largest number.
+_SMALL = {"e4m3": (4, 3, 7, 448.0), "e5m2": (5, 2, 15, 57344.0), "e2m1": (2, 1, 1, 6.0)}
 
 
 @cache
-def fp8_values(format: str) -> np.ndarray:
-    """The float32 value of each of the 256 bit patterns."""
-    exponent_bits, mantissa_bits, bias, largest = _FP8[format]
-    codes = np.arange(128)
+def small_values(format: str) -> np.ndarray:
+    """The float32 value of each bit pattern, of which there are 256 or 16."""
+    exponent_bits, mantissa_bits, bias, largest = _SMALL[format]
+    codes = np.arange(1 << exponent_bits + mantissa_bits)
     exponent, fraction = codes >> mantissa_bits, codes & (1 << mantissa_bits) - 1
     significand = fraction / (1 << mantissa_bits) + (exponent > 0)
     values = np.ldexp(significand, np.maximum(exponent, 1) - bias)
@@ -150,20 +151,23 @@ def fp8_values(format: str) -> np.ndarray:
     return np.concatenate([values, -values]).astype(np.float32)
 
 
-def decode_fp8(bits: np.ndarray, format: str) -> np.ndarray:
-    return fp8_values(format)[bits]
+def decode_small(bits: np.ndarray, format: str) -> np.ndarray:
+    return small_values(format)[bits]
 
 
-def encode_fp8(x: np.ndarray, format: str) -> np.ndarray:
-    """Nearest value, ties to even; what is too large (infinity included) becomes the largest finite; NaN 0x7f."""
-    largest = _FP8[format][3]
-    finite = fp8_values(format)[:128]
-    finite = finite[np.isfinite(finite)].astype(np.float64)
-    magnitude = np.minimum(np.abs(np.asarray(x, np.float64)), largest)
+def encode_small(x: np.ndarray, format: str) -> np.ndarray:
+    """Nearest value, ties to even; what is too large (infinity included) becomes the largest finite.
+
+    NaN becomes 0x7f with its sign, or the largest number of e2m1, which has none.
+    """
+    values = small_values(format)
+    half = len(values) // 2
+    finite = values[:half][np.isfinite(values[:half])].astype(np.float64)
+    magnitude = np.minimum(np.abs(np.asarray(x, np.float64)), finite[-1])
     above = np.clip(np.searchsorted(finite, magnitude), 1, len(finite) - 1)
     low, high = finite[above - 1], finite[above]
     twice = 2 * magnitude - (low + high)
     takes_high = (twice > 0) | ((twice == 0) & (above % 2 == 0))
-    code = np.where(takes_high, above, above - 1)
-    code = np.where(np.isnan(x), 0x7F, code)
-    return (code | np.signbit(x).astype(np.int64) << 7).astype(np.uint8)
+    code = np.where(np.isnan(x), half - 1, np.where(takes_high, above, above - 1))
+    has_sign = np.signbit(x) & ~(np.isnan(x) & (format == "e2m1"))
+    return (code + np.where(has_sign, half, 0)).astype(np.uint8)

@@ -79,6 +79,12 @@ def _to_int(x: np.ndarray, low: int, high: int, round: Callable) -> np.ndarray:
     return np.array([min(max(int(v), low), high) for v in clipped])
 
 
+def _finite_half(x: np.ndarray) -> np.ndarray:
+    """float32 to bits of f16, no larger than the largest number."""
+    halves = np.clip(x, -65504, 65504).astype(np.float16)
+    return np.where(np.isnan(x), np.uint16(0x7FFF), halves.view(np.uint16))
+
+
 def _bf16(x: np.ndarray) -> np.ndarray:
     """float32 to bits of bf16 with ties to even, by way of exact rationals."""
     result = []
@@ -177,6 +183,13 @@ CASES = [
         "cvt.bf16x2",
         "cvt.rn.bf16x2.f32 d, a, b;",
         lambda a, b: _bf16(b).astype(np.uint32) | _bf16(a).astype(np.uint32) << np.uint32(16),
+        dict.fromkeys("ab", _R),
+        np.uint32,
+    ),
+    numpy_case(
+        "cvt.satfinite.f16x2",
+        "mul.f32 t0, a, b; cvt.rn.satfinite.f16x2.f32 d, t0, b;",
+        lambda a, b: _finite_half(b).astype(np.uint32) | _finite_half(a * b).astype(np.uint32) << np.uint32(16),
         dict.fromkeys("ab", _R),
         np.uint32,
     ),

@@ -1,8 +1,9 @@
-"""cvt: between integers, floats, halves, bf16, fp8 and tf32, with every rounding.
+"""cvt: between integers, floats, halves, bf16, floats of eight and four bits and tf32, with every rounding.
 
 cvt.rzi.s32.f32 %r2, %r1;                          float to integer: saturates, NaN gives 0
 cvt.rn.bf16x2.f32 %r3, %r1, %r2;                   the first source is the upper half
 cvt.rn.satfinite.e4m3x2.f32 %rs1, %r1, %r2;
+cvt.rn.f16x2.e2m1x2 %r4, %b1;                      two of four bits in a byte
 """
 
 from __future__ import annotations
@@ -16,9 +17,9 @@ from deuteron.emulator.instructions.half import narrow, widen
 from deuteron.emulator.instructions.operands import Decoding
 from deuteron.emulator.instructions.rules import Rules
 from deuteron.emulator.numerics import (
-    decode_fp8,
+    decode_small,
     directed,
-    encode_fp8,
+    encode_small,
     flush,
     from_bf16,
     odd_float32,
@@ -31,6 +32,9 @@ RULES = Rules()
 
 _FLOATS = ("f16", "bf16", "f32", "f64")
 _TO_INTEGRAL = {"rni": np.rint, "rzi": np.trunc, "rmi": np.floor, "rpi": np.ceil}
+# Pairs of floats of eight and four bits, by the register that holds one; of others the bits of the largest number.
+_SMALL_PAIRS = {"e4m3x2": "b16", "e5m2x2": "b16", "e2m1x2": "b8"}
+_LARGEST = {"f16x2": 0x7BFF, "bf16x2": 0x7F7F}
 _ROUNDINGS = ("rn", "rz", "rm", "rp", "rna")
 
 
@@ -125,49 +129,66 @@ def _decode_from_integer(d: Decoding, result: str, source: str):
 
 def _decode_tf32(d: Decoding):
     mode = d.choice(*_ROUNDINGS)
-    d.flag("satfinite")
-    relu = d.flag("relu")
+    is_finite, relu = d.flag("satfinite"), d.flag("relu")
 
     def convert(a):
-        return to_tf32(np.maximum(a, np.float32(0)) if relu else a, mode)
+        bits = to_tf32(_relu(a, relu), mode)
+        return np.where(is_finite & ~np.isnan(a), _nearer_to_zero(bits, 0x7F7FE000, 31), bits)
 
     return elementwise(d, convert, "b32", "f32")
 
 
 def _decode_pair(d: Decoding, result: str, source: str):
+    """Two floats in a register: of two operands the first is the upper one."""
     mode = d.choice(*_ROUNDINGS, default="rn")
-    d.flag("satfinite")
-    relu = d.flag("relu")
-    if source in ("e4m3x2", "e5m2x2"):
-        return elementwise(d, lambda a: _from_fp8(a, source[:4], relu), "b32", "b16")
-    if source == "f16x2":
-        return elementwise(d, lambda a: _to_fp8(widen(a, "f16x2"), result[:4], relu), "b16", "b32")
-    write, high, low = (
-        d.destination(0, "b16" if result.startswith("e") else "b32"),
-        d.source(1, "f32"),
-        d.source(2, "f32"),
-    )
-    pack = _pair_packer(result, mode, relu)
-    return lambda group: write(group, pack(np.stack([low(group), high(group)], 1)))
+    is_finite, relu = d.flag("satfinite"), d.flag("relu")
+    if source in _SMALL_PAIRS and result == "f16x2":
+        return elementwise(d, lambda a: _from_small(a, source, relu), "b32", _SMALL_PAIRS[source])
+    if result in _SMALL_PAIRS and source == "f16x2" and is_finite:
+        return elementwise(d, lambda a: _to_small(_relu(widen(a, source), relu), result), _SMALL_PAIRS[result], "b32")
+    if source != "f32" or not (is_finite or result not in _SMALL_PAIRS):
+        raise d.error(f"no conversion from {source} to {result}")
+    write, high, low = d.destination(0, _SMALL_PAIRS.get(result, "b32")), d.source(1, "f32"), d.source(2, "f32")
+    pack = _pair_packer(d, result, mode, is_finite)
+    return lambda group: write(group, pack(_relu(np.stack([low(group), high(group)], 1), relu)))
 
 
-def _pair_packer(result: str, mode: str, relu: bool) -> Callable:
+def _pair_packer(d: Decoding, result: str, mode: str, is_finite: bool) -> Callable:
     """Float32 pairs [threads, 2] (low half first) to one register."""
-    if result in ("e4m3x2", "e5m2x2"):
-        return lambda pair: _to_fp8(pair, result[:4], relu)
-    if result == "bf16x2":
-        return lambda pair: to_bf16(_relu(pair, relu), mode).view(np.uint32)[:, 0]
-    return lambda pair: narrow(directed(_relu(pair, relu).astype(np.float64), np.float16, mode), "f16x2")
+    if result in _SMALL_PAIRS:
+        return lambda pair: _to_small(pair, result)
+    if result not in _LARGEST:
+        raise d.error(f"no conversion from f32 to {result}")
+
+    def halves(pair: np.ndarray) -> np.ndarray:
+        if result == "bf16x2":
+            bits = to_bf16(pair, mode)
+        else:
+            bits = narrow(directed(pair.astype(np.float64), np.float16, mode), "f16")
+        return np.where(is_finite & ~np.isnan(pair), _nearer_to_zero(bits, _LARGEST[result], 15), bits)
+
+    return lambda pair: np.ascontiguousarray(halves(pair)).view(np.uint32)[:, 0]
+
+
+def _nearer_to_zero(bits: np.ndarray, largest: int, sign_bit: int) -> np.ndarray:
+    """No number is larger than that of these bits; `sign_bit` is the place of the sign."""
+    magnitude = bits & bits.dtype.type((1 << sign_bit) - 1)
+    return np.minimum(magnitude, bits.dtype.type(largest)) | (bits ^ magnitude)
 
 
 def _relu(values: np.ndarray, relu: bool) -> np.ndarray:
     return np.maximum(values, np.float32(0)) if relu else values
 
 
-def _to_fp8(pair: np.ndarray, format: str, relu: bool) -> np.ndarray:
-    return np.ascontiguousarray(encode_fp8(_relu(pair, relu), format)).view(np.uint16)[:, 0]
+def _to_small(pair: np.ndarray, format: str) -> np.ndarray:
+    """Float32 pairs [threads, 2] to a register of 16 bits, or of 8 for floats of four."""
+    codes = np.ascontiguousarray(encode_small(pair, format[:4]))
+    return codes[:, 0] | codes[:, 1] << 4 if format == "e2m1x2" else codes.view(np.uint16)[:, 0]
 
 
-def _from_fp8(bits: np.ndarray, format: str, relu: bool) -> np.ndarray:
-    values = decode_fp8(np.ascontiguousarray(bits)[:, None].view(np.uint8), format)
-    return narrow(_relu(values, relu), "f16x2")
+def _from_small(bits: np.ndarray, format: str, relu: bool) -> np.ndarray:
+    if format == "e2m1x2":
+        codes = np.stack([bits & 15, bits >> 4], 1)
+    else:
+        codes = np.ascontiguousarray(bits)[:, None].view(np.uint8)
+    return narrow(_relu(decode_small(codes, format[:4]), relu), "f16x2")

@@ -19,7 +19,7 @@ from deuteron.emulator.instructions.half import narrow
 from deuteron.emulator.instructions.operands import Decoding
 from deuteron.emulator.instructions.rules import Rules
 from deuteron.emulator.machine.group import Group
-from deuteron.emulator.numerics import decode_fp8, from_bf16
+from deuteron.emulator.numerics import decode_small, from_bf16
 
 RULES = Rules()
 
@@ -37,8 +37,8 @@ UNPACK: dict[str, Callable[[np.ndarray], np.ndarray]] = {
     "bf16": lambda words: from_bf16(words[..., None].view(np.uint16)).astype(np.float64),
     # tf32 has 10 bits of mantissa: the hardware ignores the others.
     "tf32": lambda words: (words & np.uint32(0xFFFFE000)).view(np.float32)[..., None].astype(np.float64),
-    "e4m3": lambda words: decode_fp8(words[..., None].view(np.uint8), "e4m3").astype(np.float64),
-    "e5m2": lambda words: decode_fp8(words[..., None].view(np.uint8), "e5m2").astype(np.float64),
+    "e4m3": lambda words: decode_small(words[..., None].view(np.uint8), "e4m3").astype(np.float64),
+    "e5m2": lambda words: decode_small(words[..., None].view(np.uint8), "e5m2").astype(np.float64),
     "f64": lambda words: words.view(np.float64)[..., None],
     "s8": lambda words: words[..., None].view(np.int8).astype(np.int64),
     "u8": lambda words: words[..., None].view(np.uint8).astype(np.int64),

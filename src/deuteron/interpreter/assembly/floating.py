@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from xdsl.dialects import arith, math
 from xdsl.ir import Attribute, SSAValue
 
-from deuteron.interpreter.assembly.four_bits import to_e2m1
+from deuteron.interpreter.assembly.four_bits import from_e2m1, to_e2m1
 from deuteron.interpreter.assembly.integers import INTEGER_RULES, RULES, by_kind, compare
 from deuteron.interpreter.assembly.registers import BITS, INTEGERS, PAIRS, TYPES, Registers, Rule
 from deuteron.ir.casts import FPToSIOp, FPToUIOp, SIToFPOp, UIToFPOp
@@ -126,6 +126,8 @@ def convert(r: Registers, modifiers: list[str], operands: Sequence[Operand]) -> 
     *rest, target, source = modifiers
     if target == "e2m1x2":
         _convert_to_e2m1(r, rest, source, operands)
+    elif source == "e2m1x2":
+        _convert_from_e2m1(r, rest, target, operands)
     elif target in (*PAIRS, *_FP8):
         _convert_pair(r, rest, target, source, operands)
     elif target == "tf32":
@@ -268,6 +270,14 @@ def _convert_to_e2m1(r: Registers, rest: list[str], source: str, operands: Seque
     r.only([*rest, source], "rn", "satfinite", "f32")
     high, low = (to_e2m1(r, r.read(operand, "f32")) for operand in operands[1:])
     r.write(operands[0], r.op(arith.OrIOp, r.op(arith.ShLIOp, high, r.constant(4, i8)), low), "b8")
+
+
+def _convert_from_e2m1(r: Registers, rest: list[str], target: str, operands: Sequence[Operand]) -> None:
+    """A byte into two halves of a register."""
+    r.only([*rest, target], "rn", "f16x2")
+    byte = r.read(operands[1], "b8")
+    codes = byte, r.op(arith.ShRUIOp, byte, r.constant(4, i8))
+    r.write_parts(operands[0], [from_e2m1(r, code) for code in codes], "f16x2")
 
 
 def narrowed_fp8(r: Registers, byte: SSAValue, type: Attribute) -> SSAValue:
