@@ -1,10 +1,14 @@
 """sort, topk, bitonic_merge, flip: every type, along every dimension, both ways, against NumPy."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 import deuteron as triton
 import deuteron.language as tl
+from deuteron.machine.gpu import GPUConfig
+from deuteron.passes.gpu.layouts.exchange_in_shared import ExchangeInShared
 
 
 @triton.jit
@@ -196,3 +200,26 @@ def test_nan_goes_where_the_network_takes_it(draw, poisoned):
     x[0, 0, [3, 17, 18]] = np.nan
     sort_kernel[(1,)](x, out, SHAPE=(1, 1, 32), DIM=None, DESCENDING=False)
     np.testing.assert_array_equal(out[0, 0], network(x[0, 0]))
+
+
+@pytest.fixture
+def no_shuffles(monkeypatch):
+    """Lanes exchange elements through shared memory, as where a kernel has too many shuffles for ptxas."""
+
+    def always(config: GPUConfig) -> ExchangeInShared:
+        return ExchangeInShared(replace(config, machine=replace(config.machine, max_shuffles=0)))
+
+    monkeypatch.setattr("deuteron.passes.gpu.ExchangeInShared", always)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "shape", "num_warps"),
+    [("float32", (1, 1, 256), 1), ("int8", (1, 4, 64), 2), ("int64", (2, 1, 64), 4), ("float16", (1, 1, 16), 2)],
+)
+@pytest.mark.usefixtures("no_shuffles")
+def test_exchanges_through_shared_memory(draw, poisoned, dtype, shape, num_warps):
+    x, out = with_edges(draw, dtype, shape), poisoned(dtype, shape)
+    kernel = sort_kernel[(1,)](x, out, SHAPE=shape, DIM=2, DESCENDING=False, num_warps=num_warps)
+    np.testing.assert_array_equal(out, np.sort(x))
+    if kernel is not None and "ptx" in kernel.asm:
+        assert "shfl" not in kernel.asm["ptx"]

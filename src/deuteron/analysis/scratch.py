@@ -3,7 +3,7 @@
     convert_layout    the tile or a part of it, where the route goes through shared memory
     reduce, scan      one partial result for each warp along the axis (reduce), totals for each thread (scan)
     gather            the source, where warps do not find all they take in their own registers: its registers as they
-                      are, where elements are exchanged in pairs
+                      are, where elements are exchanged in pairs between warps, or a pass says so (`exchange_in_shared`)
     histogram         the bins
     atomics, timer    the result, where one thread acts for several and they all want it
     descriptor_store  the block, until it is lowered to an allocation
@@ -38,6 +38,7 @@ from deuteron.layout.gather import ExchangeRoute, GatherRoute, plan_exchange, pl
 from deuteron.layout.linear import LANE, REGISTER, WARP, LinearLayout
 
 ALIGNMENT = 16
+IN_SHARED = "ttg.in_shared"  # of a gather: lanes exchange elements through shared memory
 
 
 @lru_cache(maxsize=4096)
@@ -95,6 +96,11 @@ def exchange_route_of(op: GatherOp) -> ExchangeRoute | None:
     return None if mask is None else plan_exchange(layout, mask)
 
 
+def exchanges_in_shared(op: GatherOp, route: ExchangeRoute) -> bool:
+    """Whether elements go through shared memory to their partners."""
+    return bool(route.warp) or (bool(route.lane) and IN_SHARED in op.attributes)
+
+
 def exchanged_bytes(type: Attribute) -> int:
     """The registers of all threads, replicas among them."""
     layout = layout_of(type)
@@ -104,7 +110,7 @@ def exchanged_bytes(type: Attribute) -> int:
 def _gathered_bytes(op: GatherOp) -> int:
     exchange = exchange_route_of(op)
     if exchange is not None:
-        return exchanged_bytes(op.src.type) if exchange.warp else 0
+        return exchanged_bytes(op.src.type) if exchanges_in_shared(op, exchange) else 0
     return 0 if gather_route_of(op) else num_elements_of(op.src.type) * byte_width_of(op.src.type)
 
 
@@ -149,11 +155,14 @@ def scratch_bytes(op: Operation) -> int:
 
 
 def stays_in_warp(op: Operation) -> bool:
-    """Whether each warp reads only what it wrote itself.
+    """Whether each warp reads only what it wrote itself: of what is exchanged, if the partner is another lane.
 
-    The warps have the same offset on both sides, and what registers and lanes of the result add to it, registers and
-    lanes of the source reach as well.
+    Where a layout is converted, the warps have the same offset on both sides, and what registers and lanes of the
+    result add to it, registers and lanes of the source reach as well.
     """
+    if isinstance(op, GatherOp):
+        exchange = exchange_route_of(op)
+        return exchange is not None and not exchange.warp
     if not isinstance(op, ConvertLayoutOp):
         return False
     source, result = layout_of(op.src.type), layout_of(op.result.type)

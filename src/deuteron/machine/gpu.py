@@ -62,6 +62,7 @@ class GPU:
     converts_fp8          instructions that convert from and to fp8
     has_bf16_atomics      global atomics that add bf16
     has_vector_atomics    global atomics that add 16 bytes of fp32, fp16 or bf16 at once
+    max_shuffles          of a kernel, with which its assembler still takes about a second; None: any number
     """
 
     name: str
@@ -84,6 +85,7 @@ class GPU:
     converts_fp8: bool = False
     has_bf16_atomics: bool = False
     has_vector_atomics: bool = False
+    max_shuffles: int | None = None
 
     @property
     def tma_bytes(self) -> int:

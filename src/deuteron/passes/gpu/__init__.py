@@ -24,6 +24,7 @@ from deuteron.passes.gpu.clusters.plan_cta import PlanCTA
 from deuteron.passes.gpu.descriptors.infer_descriptors import InferDescriptors
 from deuteron.passes.gpu.descriptors.lower_descriptors import LowerDescriptors
 from deuteron.passes.gpu.layouts.assign_layouts import AssignLayouts
+from deuteron.passes.gpu.layouts.exchange_in_shared import ExchangeInShared
 from deuteron.passes.gpu.layouts.merge_reductions import MergeReductions
 from deuteron.passes.gpu.memory.allocate_shared import AllocateShared
 from deuteron.passes.gpu.memory.fence_atomics import FenceAtomics
@@ -106,6 +107,8 @@ def gpu_passes(config: GPUConfig) -> list[ModulePass]:
         FenceAtomics(),
         # After everything that looks for loops and loads. Before memory: what it puts into loops exchanges there.
         SliceTiles(),
+        # After slices, in which a tile is fewer shuffles. Before memory: it is needed for what is exchanged.
+        ExchangeInShared(config),
         *memory_passes(),
     ]
 

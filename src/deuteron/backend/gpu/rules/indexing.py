@@ -1,6 +1,7 @@
 """tt.gather: by shuffles where a warp has what it takes, else through shared memory. tt.histogram: in shared memory.
 
-exchange     of pairs: other registers of the thread, or of the lane with another bit, or of the thread in another warp
+exchange     of pairs: other registers of the thread, or of the lane with another bit, by shuffles or, where those
+             would be too many, through shared memory; or of the thread in another warp
 gather       each index is reduced to its lowest bits, as many as the axis has: nothing outside of the tile is read
 histogram    bins of 0, all wait; each element is added once, by one of the threads that hold it; all wait, and read
 """
@@ -12,7 +13,7 @@ from collections.abc import Sequence
 from xdsl.ir import Operation
 
 from deuteron.analysis.access_vectors import MAX_BYTES
-from deuteron.analysis.scratch import exchange_route_of, gather_route_of
+from deuteron.analysis.scratch import exchange_route_of, exchanges_in_shared, gather_route_of, stays_in_warp
 from deuteron.backend.gpu.context import Context, Rule
 from deuteron.backend.gpu.elements import bits_type, from_bits, to_bits
 from deuteron.backend.gpu.fragment import Fragment
@@ -52,7 +53,10 @@ def _exchanged(ctx: Context, op: Operation, route: ExchangeRoute, src: Fragment)
     if not route.lane and not route.warp:
         return Fragment(src.layout, tuple(partners))
     bits = [to_bits(ctx.b, value, op.src.type) for value in partners]
-    moved = _from_thread(ctx, op, route, bits) if route.warp else exchange(ctx.b, ctx.isa, bits, route.lane)
+    if exchanges_in_shared(op, route):
+        moved = _from_thread(ctx, op, route, bits)
+    else:
+        moved = exchange(ctx.b, ctx.isa, bits, route.lane)
     return Fragment(src.layout, tuple(from_bits(ctx.b, value, op.src.type) for value in moved))
 
 
@@ -71,7 +75,8 @@ def _from_thread(ctx: Context, op: Operation, route: ExchangeRoute, bits: Sequen
 
     for begin in begins:
         ctx.isa.store(b, list(bits[begin : begin + vector]), part(own, begin))
-    ctx.barrier()
+    wait = ctx.warp_barrier if stays_in_warp(op) else ctx.barrier
+    wait()
     type = bits_type(op.src.type)
     return [value for begin in begins for value in ctx.isa.load(b, type, part(partner, begin), vector)]
 
