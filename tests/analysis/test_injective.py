@@ -1,13 +1,18 @@
 """Whether no two elements of a tile of addresses are one: asked first of all, when nothing is known of it yet."""
 
+from itertools import product
+
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import deuteron as triton
 import deuteron.language as tl
-from deuteron.analysis.overlap import is_injective
+from deuteron.analysis.steps import Step, injective_where, is_injective
 from deuteron.analysis.tile_polynomials import TilePolynomials
 from deuteron.frontend import lower_function
 from deuteron.ir.tt.memory import StoreOp
+from deuteron.layout.steps import are_injective
 
 
 @triton.jit
@@ -32,20 +37,34 @@ def stores(out_ptr, stride, KIND: tl.constexpr):
 
 
 @pytest.mark.parametrize(
-    ("kind", "always", "where_strides_are_trusted"),
+    ("kind", "where"),
     [
-        ("line", True, True),
-        ("backwards", True, True),
-        ("rows", True, True),
-        ("rows that overlap", False, False),
-        ("again", False, False),
-        ("again after a stride", False, False),
-        ("strided", False, True),
-        ("products", False, False),
+        ("line", ()),
+        ("backwards", ()),
+        ("rows", ()),
+        ("rows that overlap", None),
+        ("again", None),
+        ("again after a stride", None),
+        ("strided", (Step(16, 1, 1, None), Step(32, 0, 1, 1))),
+        ("products", None),
     ],
 )
-def test_injective(kind, always, where_strides_are_trusted):
+def test_injective(kind, where):
     module = lower_function(stores, {"out_ptr": "*fp32", "stride": "i32", "KIND": "constexpr"}, {"KIND": kind}, {})
     (pointer,) = (op.ptr for op in module.walk() if isinstance(op, StoreOp))
-    assert is_injective(TilePolynomials(), pointer) == always
-    assert is_injective(TilePolynomials(), pointer, trusts_strides=True) == where_strides_are_trusted
+    assert is_injective(TilePolynomials(), pointer) == (where == ())
+    assert injective_where(TilePolynomials(), pointer) == where
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.lists(st.tuples(st.integers(1, 5), st.integers(-12, 12)), max_size=3))
+def test_steps_beside_all_places(steps):
+    places = [sum(step * i for (_, step), i in zip(steps, index, strict=True)) for index in _indices(steps)]
+    if are_injective(steps):
+        assert len(set(places)) == len(places)
+    else:  # steps with gaps between are the only ones that are refused without need
+        assert len(set(places)) < len(places) or len([extent for extent, _ in steps if extent > 1]) > 1
+
+
+def _indices(steps):
+    return product(*(range(extent) for extent, _ in steps))

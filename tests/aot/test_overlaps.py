@@ -10,26 +10,39 @@ from click.testing import CliRunner
 from deuteron.tools.main import main
 
 SIGNATURE = "*fp32, *fp32, *fp32, i32, 64"
+IN_PLACE = """
+@triton.jit
+def add_to_rows(x, x_stride, ROWS: tl.constexpr, COLUMNS: tl.constexpr):
+    places = tl.arange(0, ROWS)[:, None] * x_stride + tl.arange(0, COLUMNS)[None, :]
+    tl.store(x + places, tl.load(x + places) + 1)
+"""
 
 
-def compiled(workspace, name, *more):
+def compiled(workspace, name, signature, *more):
     """The header of a kernel."""
-    (workspace.folder / "kernels.py").write_text(KERNELS)
-    where = ["-n", name, "-s", SIGNATURE, "-g", "cdiv(n, BLOCK)", "-o", str(workspace.folder / name), *more]
+    (workspace.folder / "kernels.py").write_text(KERNELS + IN_PLACE)
+    where = ["-n", name, "-s", signature, "-g", "1", "-o", str(workspace.folder / name), *more]
     result = CliRunner().invoke(main, ["compile", str(workspace.folder / "kernels.py"), *where])
     assert result.exit_code == 0, result.output
     (header,) = workspace.folder.glob(f"{name}.*.h")
     return re.sub(r"\s+", " ", header.read_text())
 
 
-def test_headers_say_which_arrays_must_not_overlap(workspace: Workspace):
+@pytest.mark.parametrize("target", ["cpu", "cuda:80"])
+def test_headers_say_which_arrays_must_not_overlap(workspace: Workspace, target):
     said = "must not overlap; those with (1) may begin at one address: x and out (1), y and out (1)."
-    assert said in compiled(workspace, "add", "-t", "cpu")
+    assert said in compiled(workspace, "add", SIGNATURE, "-t", target)
 
 
-@pytest.mark.parametrize("more", [("-t", "cpu", "-O", "may_alias=True"), ("-t", "cuda:80")])
-def test_what_takes_any_arrays_says_nothing(workspace: Workspace, more):
-    assert "overlap" not in compiled(workspace, "add", *more)
+def test_headers_say_which_rows_must_not_overlap(workspace: Workspace):
+    said = "may be at one place in x: 8 elements in steps of x_stride, 16 elements in steps of 1."
+    assert said in compiled(workspace, "add_to_rows", "*fp32, i32, 8, 16", "-t", "cpu")
+
+
+@pytest.mark.parametrize("target", ["cpu", "cuda:80"])
+def test_what_takes_any_arrays_says_nothing(workspace: Workspace, target):
+    for name, signature in (("add", SIGNATURE), ("add_to_rows", "*fp32, i32, 8, 16")):
+        assert "overlap" not in compiled(workspace, name, signature, "-t", target, "-O", "may_alias=True")
 
 
 PROGRAM = r"""

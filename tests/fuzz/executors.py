@@ -2,10 +2,10 @@
 
     for outcome in run_case(case, ["cpu", "cuda:90"], announce=print): ...
 
-Executors: `cpu`; `checked`, the CPU with every access checked (`checked.py`); `overlapping`, the CPU with arrays that
-are views of one (`overlapping.py`); `cuda:80`, `cuda:90` (compiled as far
+Executors: `cpu`; `checked`, the CPU with every access checked (`checked.py`); `cuda:80`, `cuda:90` (compiled as far
 as PTX, which the emulator runs, asynchronous results visible at random moments; `cuda:90/early` and `/late` choose);
-`gpu`, the machine's.
+`overlapping`, `overlapping:80`, `overlapping:90`: the CPU and these with arrays that are views of one
+(`overlapping.py`); `gpu`, the machine's.
 """
 
 from __future__ import annotations
@@ -62,6 +62,7 @@ class Outcome:
 
 
 REFUSALS = (CompilationError, UsageError)
+OVERLAPPING = "overlapping"
 MOST_SECONDS = 5.0  # of a processor of known speed, to compile a program for one target
 
 
@@ -110,8 +111,8 @@ def _further(case: Case, source: ASTSource, module: Any, executor: str, runs: in
     """What is wrong with other arrays than those of the case."""
     if executor == "checked":
         return difference_of_short(case, _checked(case, source))
-    if executor == "overlapping":
-        return difference_of_overlapping(case, module, _compiled(case, source, "cpu"), runs)
+    if executor.startswith(OVERLAPPING):
+        return difference_of_overlapping(case, module, *_prepared(case, source, executor), runs)
     return None
 
 
@@ -144,19 +145,23 @@ def _lower(source: ASTSource):
 
 def launch(case: Case, source: ASTSource, executor: str) -> tuple[list[np.ndarray], float]:
     """The arrays after a launch, and the seconds of a processor that compiling took."""
-    target, _, asynchronous = executor.partition("/")
     values, grid, begin = case.values(), (*case.grid, 1, 1)[:3], used()
-    if executor in ("cpu", "overlapping"):
-        run, kernel = partial(_on_cpu, case), _compiled(case, source, "cpu")
-    elif executor == "checked":
-        run, kernel = partial(_on_checked, case), _checked(case, source)
-    elif executor == "gpu":
-        run, kernel = _on_gpu, _compiled(case, source, "cuda:90")
-    else:
-        run, kernel = partial(_on_emulator, asynchronous or "random", case.seed), _emulated(case, source, target)
+    kernel, run = _prepared(case, source, executor)
     seconds = used() - begin
     run(kernel, grid, values)
     return [value for value in values if isinstance(value, np.ndarray)], seconds
+
+
+def _prepared(case: Case, source: ASTSource, executor: str) -> tuple[CompiledKernel, Callable[..., None]]:
+    """The kernel compiled for an executor, and what launches it there: `run(kernel, grid, values)`."""
+    target, _, asynchronous = executor.replace(f"{OVERLAPPING}:", "cuda:").partition("/")
+    if target in ("cpu", OVERLAPPING):
+        return _compiled(case, source, "cpu"), partial(_on_cpu, case)
+    if target == "checked":
+        return _checked(case, source), partial(_on_checked, case)
+    if target == "gpu":
+        return _compiled(case, source, "cuda:90"), _on_gpu
+    return _emulated(case, source, target), partial(_on_emulator, asynchronous or "random", case.seed)
 
 
 def _checked(case: Case, source: ASTSource) -> CompiledKernel:

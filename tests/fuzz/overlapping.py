@@ -1,6 +1,7 @@
-"""The executor `overlapping`: the CPU with arrays that are views of one, at random places, where the order matters.
+"""The executors `overlapping`, `overlapping:80` and `overlapping:90`: the CPU, and the emulator, with arrays that are
+views of one, at random places, where the order matters.
 
-    difference_of_overlapping(case, module, kernel, runs)      what differs from the interpreter with the same views
+    difference_of_overlapping(case, module, kernel, run, runs)      what differs from the interpreter with these views
 
 A kernel is launched as it would be by its users: by the code that takes arrays to be apart where they are, by that for
 arrays which overlap elsewhere. Of several programs at once nobody knows what they store, so that there is one. Where
@@ -10,7 +11,7 @@ are stored to the same memory: of these nobody knows the last bits, nor those of
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -66,7 +67,10 @@ def _view(memory: memoryview, argument: Argument, offset: int) -> np.ndarray:
     return array
 
 
-def difference_of_overlapping(case: Case, module: Any, kernel: CompiledKernel, runs: int) -> str | None:
+def difference_of_overlapping(
+    case: Case, module: Any, kernel: CompiledKernel, run: Callable[..., None], runs: int
+) -> str | None:
+    """`run(kernel, grid, values)` launches what is compiled for such arrays."""
     other = Overlapping(**{**vars(case), "grid": (1,)})
     try:
         expected = expect(other, module, runs)
@@ -75,7 +79,7 @@ def difference_of_overlapping(case: Case, module: Any, kernel: CompiledKernel, r
     values = other.values()
     passed = [value.ctypes.data if isinstance(value, np.ndarray) else value for value in values]
     tensors = [_Tensor(value) if isinstance(value, np.ndarray) else value for value in values]
-    kernel.for_launch(passed, tensors).launch((1, 1, 1), passed)
+    run(kernel.for_launch(passed, tensors), (1, 1, 1), values)
     arrays = [value for value in values if isinstance(value, np.ndarray)]
     outputs = [(b, array) for b, array in zip(expected.bounds, arrays, strict=True) if _is_output(b.argument)]
     with np.errstate(all="ignore"):

@@ -11,6 +11,7 @@ from deuteron.backend.metadata import KernelMetadata
 from deuteron.backend.overlaps import are_apart
 from deuteron.backend.spans import view_of
 from deuteron.errors import LaunchError, StrictError
+from deuteron.layout.steps import are_injective
 from deuteron.runtime import fast_launch
 
 N = 64
@@ -80,7 +81,7 @@ def test_what_kernels_rely_on(target):
         source = deuteron.ASTSource(fn, fn_types(fn), {"BLOCK": N})
         return [(p.first, p.second, p.or_equal) for p in deuteron.compile(source, target, options).metadata.apart]
 
-    assert pairs(copy) == ([("x", "out", True)] if target == "cpu" else [])
+    assert pairs(copy) == [("x", "out", True)]
     assert pairs(follow) == [("a", "b", True)]
     assert pairs(copy, may_alias=True) == pairs(follow, may_alias=True) == []
 
@@ -281,6 +282,52 @@ def test_what_rows_rely_on(target):
         "x_stride",
     }
     assert metadata.apart == KernelMetadata.from_json(metadata.to_json()).apart
+
+
+@deuteron.jit
+def scale_tile(x, out, row_stride, stride, n, ROWS: tl.constexpr, COLUMNS: tl.constexpr):
+    """Through two arguments, then in place through one; in steps that are only known at run time."""
+    row, column = tl.arange(0, ROWS)[:, None], tl.arange(0, COLUMNS)[None, :]
+    places, mask = row * row_stride + column * stride, (row < n) & (column < 2 * n)
+    tl.store(out + places, tl.load(x + places, mask) * 2, mask)
+    tl.store(x + places, tl.load(x + places, mask) + 1, mask)
+
+
+@pytest.mark.parametrize(
+    ("row_stride", "stride"), [(32, 1), (100, 1), (1, 8), (1, 1), (0, 1), (31, 1), (1, 7), (1, 0), (70, 2), (33, 2)]
+)
+@pytest.mark.parametrize("in_place", [False, True])
+def test_rows_that_may_overlap(executor, row_stride, stride, in_place):
+    """Elements at one place are all loaded before any of them is stored."""
+    places = np.arange(8)[:, None] * row_stride + np.arange(32) * stride
+    x, out = np.arange(800.0, dtype=np.float32), np.zeros(800, np.float32)
+    expected, expected_out = x.copy(), out.copy()
+    target = expected if in_place else expected_out
+    target[places] = expected[places] * 2
+    expected[places] = expected[places] + 1
+    scale_tile[(1,)](x, x if in_place else out, row_stride, stride, 16, ROWS=8, COLUMNS=32)
+    np.testing.assert_array_equal(x, expected)
+    np.testing.assert_array_equal(out, expected_out)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(-40, 40), st.one_of(st.integers(-12, 12), st.just(1 << 40)))
+def test_machine_code_knows_which_rows_overlap(row_stride, stride):
+    """As the definition says, of strides that are specialised and others, negative and wide."""
+    whole = np.zeros(8, np.float32)
+    steps = [(8, row_stride), (32, stride)]
+    kernel = scale_tile[(1,)](whole, whole, row_stride, stride, 0, ROWS=8, COLUMNS=32)
+    assert kernel.metadata.options["may_alias"] == (not are_injective(steps) and (row_stride, stride) != (1, 1))
+
+
+def test_why_rows_overlap():
+    own = deuteron.jit(scale_tile.fn)
+    x, out = np.zeros(800, np.float32), np.zeros(800, np.float32)
+    kernel = own[(1,)](x, out, 64, 2, 8, ROWS=8, COLUMNS=32)
+    assert kernel.metadata.apart == KernelMetadata.from_json(kernel.metadata.to_json()).apart
+    own[(1,)](x, out, 31, 2, 8, ROWS=8, COLUMNS=32)
+    last = deuteron.recompiles()[-1]
+    assert last.reason == "elements of a tile that kernel 'scale_tile' stores through argument 'x' overlap"
 
 
 def test_rows_in_place_on_a_gpu(monkeypatch):

@@ -11,8 +11,10 @@ compiled with `tt.may_alias` where two of them overlap. So whoever makes use of 
 of written_arguments.py, last, when nothing else stands against what it does; `can_be_apart` only foretells the answer.
 
 A pair is of arguments that have to be disjoint, or, `or_equal`, that may also begin at the same place, if the numbers
-`equal` that the kernel is given are equal: strides of rows. `tt.apart` has three numbers of each pair, how many pairs
-of equal ones follow, and these.
+`equal` that the kernel is given are equal, strides of rows, and of each tile of `tiles` no two elements are at one
+place, as with strides of 0. What relies on that alone is a pair of an argument with itself. `tt.apart` has three
+numbers of each pair, how many pairs of equal ones follow, and these; then how many tiles, of each the number of its
+dimensions, and of these extent, factor and argument, -1 for none (`Step` of overlap.py).
 """
 
 from __future__ import annotations
@@ -26,9 +28,12 @@ from xdsl.ir import BlockArgument
 
 from deuteron.analysis.points_to import Targets
 from deuteron.analysis.same_offsets import Alike
+from deuteron.analysis.steps import Steps
 from deuteron.ir.tt.function import FuncOp
 
 APART, MAY_ALIAS = "tt.apart", "tt.may_alias"
+Dimensions = tuple[tuple[int, int, int], ...]
+Tiles = frozenset[Steps]
 
 
 class Pair(NamedTuple):
@@ -38,9 +43,12 @@ class Pair(NamedTuple):
     second: int
     or_equal: bool
     equal: tuple[tuple[int, int], ...] = ()
+    tiles: tuple[Dimensions, ...] = ()
 
 
-def take_apart(first: Targets, second: Targets, or_equal: bool = False, equal: Alike = frozenset()) -> bool:
+def take_apart(
+    first: Targets, second: Targets, or_equal: bool = False, equal: Alike = frozenset(), tiles: Tiles = frozenset()
+) -> bool:
     """Whether nothing is in both, if the arguments of the kernel are apart, on which the caller then relies."""
     if not can_be_apart(first, second):
         return False
@@ -48,7 +56,20 @@ def take_apart(first: Targets, second: Targets, or_equal: bool = False, equal: A
         func = _function_of(first)
         pairs = product(_numbers(first), _numbers(second))
         numbers = tuple(sorted((a.index, b.index) for a, b in equal))
-        _note(func, [Pair(min(pair), max(pair), or_equal, numbers if or_equal else ()) for pair in pairs])
+        provided = (numbers, _dimensions_of(tiles)) if or_equal else ()
+        _note(func, [Pair(min(pair), max(pair), or_equal, *provided) for pair in pairs])
+    return True
+
+
+def take_injective(targets: Targets, tiles: Tiles) -> bool:
+    """Whether no two elements of these tiles, which are accessed through one argument, are at one place, on which the
+    caller then relies, if that depends on numbers that the kernel is given.
+    """
+    if not tiles:
+        return True
+    if not targets.is_known or not targets or MAY_ALIAS in _function_of(targets).attributes:
+        return False
+    _note(_function_of(targets), [Pair(n, n, True, (), _dimensions_of(tiles)) for n in _numbers(targets)])
     return True
 
 
@@ -82,19 +103,33 @@ def _note(func: FuncOp, pairs: Iterable[Pair]) -> None:
 
 
 def _both(first: Pair, second: Pair) -> Pair:
-    or_equal = first.or_equal and second.or_equal
-    return first._replace(or_equal=or_equal, equal=tuple(sorted({*first.equal, *second.equal})) if or_equal else ())
+    if not (first.or_equal and second.or_equal):
+        return Pair(first.first, first.second, False)
+    equal, tiles = ({*one, *other} for one, other in zip(first[3:], second[3:], strict=True))
+    return first._replace(equal=tuple(sorted(equal)), tiles=tuple(sorted(tiles)))
+
+
+def _dimensions_of(tiles: Tiles) -> tuple[Dimensions, ...]:
+    found = {tuple((s.extent, s.factor, -1 if s.argument is None else s.argument) for s in tile) for tile in tiles}
+    return tuple(sorted(found))
 
 
 def _words(pair: Pair) -> list[int]:
-    return [*map(int, pair[:3]), len(pair.equal), *chain(*pair.equal)]
+    tiles = chain.from_iterable([len(tile), *chain(*tile)] for tile in pair.tiles)
+    return [*map(int, pair[:3]), len(pair.equal), *chain(*pair.equal), len(pair.tiles), *tiles]
 
 
 def _pairs_in(words: Sequence[int]) -> Iterator[Pair]:
     left = iter(words)
     for first in left:
-        second, or_equal, count = islice(left, 3)
-        yield Pair(first, second, bool(or_equal), tuple((next(left), next(left)) for _ in range(count)))
+        second, or_equal = islice(left, 2)
+        equal = _tuples_of(left, 2)
+        tiles = tuple(_tuples_of(left, 3) for _ in range(next(left)))
+        yield Pair(first, second, bool(or_equal), equal, tiles)
+
+
+def _tuples_of(left: Iterator[int], size: int) -> tuple[tuple[int, ...], ...]:
+    return tuple(tuple(islice(left, size)) for _ in range(next(left)))
 
 
 def _function_of(targets: Targets) -> FuncOp:

@@ -14,22 +14,27 @@ has to wait for an earlier one through the same argument, one of them a store, u
     both are atomics of one kind             which come in any order
 
 Scalars are loaded by all threads, and stored by one; so is an element that several threads hold. What other programs do
-is the kernel's affair. Different arguments are other memory, but where a kernel is compiled for arguments that overlap
-(apart.py). A loop waits before its first iteration where any of its accesses would have to.
+is the kernel's affair. Different arguments are other memory, on which the kernel then relies (apart_in_order.py), but
+where it is compiled for arguments that overlap. A loop waits before its first iteration where any of its accesses
+would have to.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Set
+from collections.abc import Callable, Iterable, Set
 from dataclasses import dataclass, replace
 
 from xdsl.dialects import scf
 from xdsl.ir import Block, Operation, SSAValue
 
 from deuteron.analysis.apart import can_be_apart
-from deuteron.analysis.overlap import Overlap, is_injective, overlap
+from deuteron.analysis.apart_in_order import InOrder, Same
+from deuteron.analysis.overlap import Overlap, Overlaps
 from deuteron.analysis.points_to import Targets, points_to
+from deuteron.analysis.same_offsets import same_offsets
 from deuteron.analysis.shared_hazards import BY_ONE
+from deuteron.analysis.steps import injective_where, is_injective
+from deuteron.analysis.stored_only import is_stored_only
 from deuteron.analysis.tile_polynomials import TilePolynomials
 from deuteron.ir.effects import GLOBAL, READ, WRITE, Effect, Kind, own_effects
 from deuteron.ir.nested import nested_ops
@@ -66,16 +71,17 @@ class GlobalHazards:
         self.needs_barrier: set[Operation] = set()
         self._waits_before, self._waits_within = waits_before, waits_within
         self._known = TilePolynomials()
+        self._overlaps, self._in_order = Overlaps(self._known), InOrder()
         self._accesses = {op: found for op in nested_ops(func) if (found := list(_accesses_of(op)))}
         self._relevant: dict[Block, list[Operation]] = {}
         if self._may_conflict(_all_of(self._accesses.values())):
             self._block(func.body.block, frozenset())
+            self._in_order.take_apart()
 
     def _may_conflict(self, accesses: list[Access]) -> bool:
-        """Whether anything is both written and accessed otherwise: of most kernels nothing is."""
-        written = (access for access in accesses if access.kind is WRITE)
-        pairs = ((one, other) for one in written for other in accesses if other is not one or _is_repeated(one.op))
-        return any(not can_be_apart(one.targets, other.targets) for one, other in pairs)
+        """Whether anything is written that is accessed otherwise, through whichever arguments."""
+        written = [access for access in accesses if access.kind is WRITE]
+        return bool(written) and (len(accesses) > len(written) or len(written) > 1 or _is_repeated(written[0].op))
 
     def _block(self, block: Block, pending: Pending) -> Pending:
         """The few ops of a block that matter are collected once: loops are gone through several times."""
@@ -122,6 +128,9 @@ class GlobalHazards:
         if any(self._conflict(one, other) for one in accesses for other in pending):
             self.needs_barrier.add(op)
             pending = frozenset()
+        for one in accesses:
+            for other in pending:
+                self._rely(one, other)
         return frozenset() if op in self._waits_within else pending.union(accesses)
 
     def _conflict(self, later: Access, earlier: Access) -> bool:
@@ -131,16 +140,43 @@ class GlobalHazards:
             return False
         if not _is_plain(later) or not _is_plain(earlier):
             return not (isinstance(later.op, BY_ONE) and isinstance(earlier.op, BY_ONE))
-        found = overlap(self._known, earlier.pointer, later.pointer, earlier.past)
+        found = self._overlaps(earlier.pointer, later.pointer, earlier.past)
         return found is Overlap.MAY or (found is Overlap.SAME and not self._by_same_threads(later, earlier))
+
+    def _rely(self, later: Access, earlier: Access) -> None:
+        """Rely on what two accesses through different arguments touch without anybody having to wait."""
+        if WRITE not in (later.kind, earlier.kind) or not can_be_apart(later.targets, earlier.targets):
+            return
+        if _are_alike(later.op, earlier.op) or isinstance(later.op, BY_ONE) or isinstance(earlier.op, BY_ONE):
+            return  # of copies by TMA `tma_accesses.py` knows
+        self._in_order.note(later.targets, earlier.targets, lambda: self._if_same(later, earlier))
+
+    def _if_same(self, later: Access, earlier: Access) -> Same | None:
+        """What has to hold for threads not to wait for each other in one array; None: they wait."""
+        if not _is_plain(later) or not _is_plain(earlier):
+            return None
+        found, equal = self._overlaps.in_one_array(earlier.pointer, later.pointer, earlier.past)
+        if found is Overlap.APART:
+            return Same(equal)
+        if not is_tile(later.pointer.type):
+            return Same(equal) if found is Overlap.SAME and _is_by_one(later) and _is_by_one(earlier) else None
+        if not _are_by_same_threads(later, earlier, _is_used_by_several):
+            return None
+        if found is Overlap.SAME and is_injective(self._known, later.pointer):
+            return Same(equal)
+        return None if earlier.past else self._if_injective(later, earlier)
+
+    def _if_injective(self, later: Access, earlier: Access) -> Same | None:
+        """What has to hold for two tiles to be one, each element of which is at a place of its own."""
+        equal = same_offsets(earlier.pointer, later.pointer)
+        steps = injective_where(self._known, later.pointer)
+        return None if equal is None or steps is None else Same(equal, frozenset({steps} if steps else ()))
 
     def _by_same_threads(self, later: Access, earlier: Access) -> bool:
         """Whether each element is touched by the thread that touched it then, and each thread touches others."""
-        by_one = not isinstance(later.op, LoadOp) and not isinstance(earlier.op, LoadOp)
         if not is_tile(later.pointer.type):
-            return by_one
-        is_alike = later.pointer.type == earlier.pointer.type and is_injective(self._known, later.pointer)
-        return is_alike and (by_one or not (_is_by_several(later) or _is_by_several(earlier)))
+            return _is_by_one(later) and _is_by_one(earlier)
+        return _are_by_same_threads(later, earlier, _is_by_several) and is_injective(self._known, later.pointer)
 
 
 def _accesses_of(op: Operation) -> Iterable[Access]:
@@ -170,12 +206,29 @@ def _is_plain(access: Access) -> bool:
     return isinstance(access.op, LoadOp | StoreOp | AtomicOp) and access.pointer is not None
 
 
+def _are_by_same_threads(later: Access, earlier: Access, by_several: Callable[[Access], bool]) -> bool:
+    """Whether the thread that touches an element of a tile touched the element at its place of the earlier one."""
+    by_one = _is_by_one(later) and _is_by_one(earlier)
+    is_alike = later.pointer.type == earlier.pointer.type
+    return is_alike and (by_one or not (by_several(later) or by_several(earlier)))
+
+
+def _is_by_one(access: Access) -> bool:
+    """Whether one thread does for all what several hold."""
+    return not isinstance(access.op, LoadOp)
+
+
 def _is_by_several(access: Access) -> bool:
     """Whether threads of several warps load the same element."""
     if not isinstance(access.op, LoadOp):
         return False
     type = access.pointer.type
     return not is_tile(type) or layout_of(type).free_bits()[WARP] != 0
+
+
+def _is_used_by_several(access: Access) -> bool:
+    """Whether it makes a difference what each of them gets."""
+    return _is_by_several(access) and not is_stored_only(access.op)
 
 
 def _are_alike(later: Operation, earlier: Operation) -> bool:

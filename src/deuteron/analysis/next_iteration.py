@@ -15,20 +15,18 @@ different arguments that is what holds where both are one array, and strides tha
 
 from __future__ import annotations
 
-from itertools import permutations, starmap
 from typing import NamedTuple
 
 from xdsl.dialects import scf
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import Operation
 
-from deuteron.analysis.points_to import is_argument
-from deuteron.analysis.polynomial import Atom, Polynomial
+from deuteron.analysis.one_array import as_number, in_one_array
+from deuteron.analysis.polynomial import Polynomial
 from deuteron.analysis.same_offsets import Alike
 from deuteron.analysis.tile_address import TileAddress
 from deuteron.analysis.tile_polynomials import TilePolynomials, changes_in
 from deuteron.ir.arith import constant_value
 from deuteron.ir.tt.memory import LoadOp, StoreOp
-from deuteron.ir.types import is_pointer
 
 Access = LoadOp | StoreOp
 
@@ -76,33 +74,8 @@ def _meeting(meets: bool, equal: Alike) -> Meeting:
 
 def _in_one_array(distance: Polynomial) -> tuple[int | None, Alike]:
     """How far two accesses are apart, if all arguments are one array, and numbers are equal."""
-    own, bases = distance.split(lambda monomial: not any(is_pointer(atom.value.type) for atom in monomial))
-    is_plain = all(is_argument(atom.value) for monomial, _ in bases for atom in monomial)
-    return _with_equal(own) if is_plain else (None, frozenset())
-
-
-def _with_equal(distance: Polynomial) -> tuple[int | None, Alike]:
-    """The number that a distance is where terms cancel that differ in an argument: `row * stride - row * other`."""
-    equal: set[tuple[SSAValue, SSAValue]] = set()
-    while distance.number is None:
-        found = next(filter(None, starmap(_difference, permutations(distance, 2))), None)
-        if found is None:
-            return None, frozenset()
-        first, second = found
-        equal.add((first.value, second.value))
-        distance = distance.renamed(lambda atom, a=first, b=second: a if atom == b else atom)
-    return distance.number, frozenset(equal)
-
-
-def _difference(first: tuple[tuple[Atom, ...], int], second: tuple[tuple[Atom, ...], int]) -> tuple[Atom, Atom] | None:
-    """The arguments, of one type, in which alone two terms differ that would cancel."""
-    (one, factor), (other, other_factor) = first, second
-    own, others = ([a for a in m if m.count(a) != n.count(a)] for m, n in ((one, other), (other, one)))
-    if factor != -other_factor or len(own) != 1 or len(others) != 1:
-        return None
-    values = own[0].value, others[0].value
-    is_given = all(value is not None and is_argument(value) for value in values)
-    return (own[0], others[0]) if is_given and values[0].type == values[1].type else None
+    own = in_one_array(distance)
+    return (None, frozenset()) if own is None else as_number(own)
 
 
 def _beside(

@@ -6,24 +6,30 @@
 
 Addresses are polynomials (tile_address.py). The index of a loop is where it begins plus a multiple of its step, of
 which nothing is known where the loop is over, or goes on; of the kernel's scalars nothing is known but that they are
-integers. So two addresses are a number apart plus multiples of some others. Different arguments are taken not to
-overlap by whoever asks.
+integers. So two addresses are a number apart plus multiples of some others.
+
+    p + k + arange(0, 1024)      and q + k + arange(0, 1024)                             in_one_array: SAME
+    p + r * n + arange(0, 1024)  and q + r * m + arange(0, 1024)                             SAME, if n and m are equal
+
+Through different arguments `in_one_array` says what holds where these are one array, that of both begins.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from enum import Enum, auto
 from math import gcd
 
 from xdsl.dialects import scf
 from xdsl.ir import BlockArgument, Operation, SSAValue
 
+from deuteron.analysis.one_array import as_number, in_one_array
 from deuteron.analysis.polynomial import Atom, Polynomial
-from deuteron.analysis.tile_address import TileAddress, is_uniform
+from deuteron.analysis.same_offsets import Alike
+from deuteron.analysis.tile_address import TileAddress
 from deuteron.analysis.tile_polynomials import TilePolynomials, changes_in
 from deuteron.ir.arith import constant_value
-from deuteron.ir.types import shape_of
+from deuteron.ir.types import byte_width_of
 
 
 class Overlap(Enum):
@@ -34,39 +40,41 @@ class Overlap(Enum):
     MAY = auto()
 
 
-def overlap(known: TilePolynomials, first: SSAValue, second: SSAValue, past: Iterable[Operation]) -> Overlap:
-    """`past`: the loops that are in different iterations when it is the one and the other."""
-    one, other = (TileAddress.of(known, pointer) for pointer in (first, second))
-    if one is None or other is None or one.element != other.element:
-        return Overlap.MAY
-    distance = _distance(known, one.begin, other.begin, set(past))
-    if distance is None:
-        return Overlap.MAY
-    is_alike = one.of_coordinates == other.of_coordinates
-    return _of_distance(*distance, one.low - other.high, one.high - other.low, is_alike)
+UNKNOWN = Overlap.MAY, frozenset()
+_Solve = Callable[[Polynomial], tuple[Polynomial, Alike] | None]
 
 
-def is_injective(known: TilePolynomials, pointer: SSAValue, trusts_strides: bool = False) -> bool:
-    """Whether no two elements of a tile have one address. `trusts_strides`: those that are only known at run time are
-    taken to be as large as what they stride over.
+class Overlaps:
+    """Of the addresses of one function, which are computed once. `past`: the loops that are in different iterations
+    when it is the one and the other.
     """
-    polynomial = known.of(pointer)
-    if polynomial is None or known.wraps_in(pointer):
-        return False
-    _, of_coordinates = polynomial.split(is_uniform)
-    strided, plain = of_coordinates.split(lambda monomial: len(monomial) > 1)
-    trusted = {_axis_of(monomial) for monomial, _ in strided}
-    if None in trusted or (trusted and not trusts_strides):
-        return False
-    factors = {monomial[0].axis: abs(factor) for monomial, factor in plain}
-    extents = [(axis, extent) for axis, extent in enumerate(shape_of(pointer.type)) if extent > 1]
-    axes = [(factors.get(axis, 0), extent) for axis, extent in extents if axis not in trusted]
-    covered = 0
-    for factor, extent in sorted(axes):
-        if factor <= covered:
-            return False
-        covered += factor * (extent - 1)
-    return True
+
+    def __init__(self, known: TilePolynomials):
+        self._known = known
+        self._addresses: dict[SSAValue, TileAddress | None] = {}
+
+    def __call__(self, first: SSAValue, second: SSAValue, past: Iterable[Operation]) -> Overlap:
+        return self._of(first, second, past, _in_itself)[0]
+
+    def in_one_array(self, first: SSAValue, second: SSAValue, past: Iterable[Operation]) -> tuple[Overlap, Alike]:
+        """What it is if the arguments are one array, and which numbers have to be equal for it."""
+        return self._of(first, second, past, _if_equal)
+
+    def _of(self, first: SSAValue, second: SSAValue, past: Iterable[Operation], solve: _Solve) -> tuple[Overlap, Alike]:
+        one, other = map(self._address, (first, second))
+        if one is None or other is None or byte_width_of(one.element) != byte_width_of(other.element):
+            return UNKNOWN
+        distance = _distance(self._known, one.begin, other.begin, set(past), solve)
+        if distance is None:
+            return UNKNOWN
+        number, period, equal = distance
+        is_alike = one.of_coordinates == other.of_coordinates
+        return _of_distance(number, period, one.low - other.high, one.high - other.low, is_alike), equal
+
+    def _address(self, pointer: SSAValue) -> TileAddress | None:
+        if pointer not in self._addresses:
+            self._addresses[pointer] = TileAddress.of(self._known, pointer)
+        return self._addresses[pointer]
 
 
 def _of_distance(number: int, period: int, low: int, high: int, is_alike: bool) -> Overlap:
@@ -81,25 +89,34 @@ def _of_distance(number: int, period: int, low: int, high: int, is_alike: bool) 
     return Overlap.SAME if is_same and is_alike else Overlap.MAY
 
 
-def _axis_of(monomial: tuple[Atom, ...]) -> int | None:
-    """The axis along which a term grows; None where it is a product of coordinates."""
-    axes = [atom.axis for atom in monomial if atom.axis is not None]
-    return axes[0] if len(axes) == 1 else None
-
-
 def _distance(
-    known: TilePolynomials, first: Polynomial, second: Polynomial, past: set[Operation]
-) -> tuple[int, int] | None:
-    """The number, and of what there may be multiples besides."""
+    known: TilePolynomials, first: Polynomial, second: Polynomial, past: set[Operation], solve: _Solve
+) -> tuple[int, int, Alike] | None:
+    """The number, of what there may be multiples besides, and which numbers have to be equal for it."""
     found = [_without_indices(known, polynomial, past) for polynomial in (first, second)]
     if None in found or any(changes_in(begin, loop) for begin, _ in found for loop in past):
         return None
     (first_begin, first_period), (second_begin, second_period) = found
     rest = _without_indices(known, second_begin - first_begin, None)
-    if rest is None:
+    solved = solve(rest[0]) if rest is not None else None
+    if solved is None:
         return None
-    number, unknown = rest[0].split(lambda monomial: not monomial)
-    return number.number, gcd(first_period, second_period, rest[1], *(factor for _, factor in unknown))
+    left, equal = solved
+    number, unknown = left.split(lambda monomial: not monomial)
+    return number.number, gcd(first_period, second_period, rest[1], *(factor for _, factor in unknown)), equal
+
+
+def _in_itself(distance: Polynomial) -> tuple[Polynomial, Alike]:
+    return distance, frozenset()
+
+
+def _if_equal(distance: Polynomial) -> tuple[Polynomial, Alike] | None:
+    """The distance in one array, a number where numbers that are equal make it one."""
+    own = in_one_array(distance)
+    if own is None:
+        return None
+    number, equal = as_number(own)
+    return (own, frozenset()) if number is None else (Polynomial.constant(number), equal)
 
 
 def _without_indices(

@@ -66,18 +66,35 @@ def make_params(name: str, type: str, divisibility: int = 1) -> list[Param]:
 
 
 @dataclass(frozen=True)
+class TileStep:
+    """Along a dimension of `extent` elements addresses grow by `factor`, times a parameter if there is one."""
+
+    extent: int
+    factor: int
+    parameter: str | None = None
+
+    def value(self, numbers: Mapping[str, int]) -> int:
+        """The step, in elements, given the parameters."""
+        return self.factor if self.parameter is None else self.factor * numbers[self.parameter]
+
+
+@dataclass(frozen=True)
 class Apart:
     """Two parameters whose arrays have to be disjoint, or, `or_equal`, begin at one place if the parameters `equal`,
-    pairs of numbers, are equal: the code relies on it.
+    pairs of numbers, are equal, and of none of these `tiles` two elements are at one place: the code relies on it. What
+    relies on tiles alone is a pair of one parameter.
     """
 
     first: str
     second: str
     or_equal: bool = False
     equal: tuple[tuple[str, str], ...] = ()
+    tiles: tuple[tuple[TileStep, ...], ...] = ()
 
     def in_words(self, kernel: str) -> str:
         """What is to be said where they are not."""
+        if self.first == self.second:
+            return f"elements of a tile that kernel '{kernel}' stores through argument '{self.first}' overlap"
         return f"arguments '{self.first}' and '{self.second}' of kernel '{kernel}' overlap"
 
 
@@ -116,9 +133,20 @@ def read_facts(fields: Mapping[str, Any]) -> dict[str, Any]:
     """The facts in what JSON gave; raises KeyError where one is missing."""
     found = {known.name: fields[known.name] for known in dataclasses.fields(Facts)}
     written = None if found["written"] is None else tuple(found["written"])
-    apart = tuple(Apart(**{**pair, "equal": tuple(map(tuple, pair["equal"]))}) for pair in found["apart"])
+    apart = map(_apart_from_fields, found["apart"])
     maps, assertions = map(from_fields, found["tensor_maps"]), map(_assertion_from_fields, found["assertions"])
-    return {**found, "written": written, "apart": apart, "tensor_maps": tuple(maps), "assertions": tuple(assertions)}
+    return {
+        **found,
+        "written": written,
+        "apart": tuple(apart),
+        "tensor_maps": tuple(maps),
+        "assertions": tuple(assertions),
+    }
+
+
+def _apart_from_fields(fields: Mapping[str, Any]) -> Apart:
+    tiles = tuple(tuple(TileStep(**step) for step in tile) for tile in fields.get("tiles", ()))
+    return Apart(**{**fields, "equal": tuple(map(tuple, fields["equal"])), "tiles": tiles})
 
 
 def _assertion_from_fields(fields: Mapping[str, Any]) -> Assertion | CheckedAccess:

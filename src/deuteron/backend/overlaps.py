@@ -19,11 +19,12 @@ with whatever it has to be apart from, but the null pointer. Machine code does t
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from deuteron.backend.metadata import Apart, KernelMetadata
 from deuteron.backend.spans import Span, View, view_of
+from deuteron.layout.steps import are_injective
 
 NOTHING = View(0, 0, ((0, 0),))
 
@@ -40,13 +41,19 @@ def overlap_of(metadata: KernelMetadata, values: Sequence[Any], given: Sequence[
             views[number] = view_of(given[number]) if values[number] else NOTHING
         return views[number]
 
+    given_numbers = dict(zip(numbers, values, strict=False))
     for pair in metadata.apart:
         first, second = numbers[pair.first], numbers[pair.second]
-        are_equal = all(values[numbers[a]] == values[numbers[b]] for a, b in pair.equal)
-        is_same = pair.or_equal and values[first] == values[second] and are_equal
+        is_same = pair.or_equal and values[first] == values[second] and _provides(pair, given_numbers)
         if not is_same and not are_apart(view(first), view(second)):
             return pair
     return None
+
+
+def _provides(pair: Apart, numbers: Mapping[str, Any]) -> bool:
+    """Whether the numbers of a launch are such that two arrays may begin at one place."""
+    tiles = ([(step.extent, step.value(numbers)) for step in tile] for tile in pair.tiles)
+    return all(numbers[a] == numbers[b] for a, b in pair.equal) and all(map(are_injective, tiles))
 
 
 def are_apart(first: View | None, second: View | None) -> bool:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from deuteron.backend.metadata import Apart, Param, make_param
+from deuteron.backend.metadata import Apart, Param, TileStep, make_param
 from deuteron.backend.stage import Made, Stage, Unit
 from deuteron.errors import UsageError
 from deuteron.ir.nested import nested_ops
@@ -54,11 +54,16 @@ def _written(module: ModuleOp, unit: Unit) -> tuple[str, ...] | None:
 def apart_facts(pairs: Sequence[Pair], unit: Unit) -> dict[str, Any]:
     """What the metadata says of the pairs of arguments that the code takes to be apart."""
     names = [param.name for param in unit.metadata({}).runtime_params]
-    described = (
-        Apart(names[pair.first], names[pair.second], pair.or_equal, tuple((names[a], names[b]) for a, b in pair.equal))
-        for pair in pairs
+    return {"apart": tuple(_described(pair, names) for pair in pairs)}
+
+
+def _described(pair: Pair, names: Sequence[str]) -> Apart:
+    equal = tuple((names[a], names[b]) for a, b in pair.equal)
+    tiles = tuple(
+        tuple(TileStep(extent, factor, None if number < 0 else names[number]) for extent, factor, number in tile)
+        for tile in pair.tiles
     )
-    return {"apart": tuple(described)}
+    return Apart(names[pair.first], names[pair.second], pair.or_equal, equal, tiles)
 
 
 def run_pipeline(module: ModuleOp, unit: Unit, passes: Sequence[ModulePass]) -> Made:

@@ -6,5 +6,6 @@ distributed.py   the named layouts of registers: blocked, slices, mma accumulato
 wgmma.py         the layouts of wgmma: accumulator, operand, matrices in shared memory
 shared.py        the named layouts of shared memory: row-major, swizzled, for matrix products
 shared_access.py how a warp accesses shared memory: in vectors, by matrices; bank conflicts
+steps.py         whether the elements of a tile in memory are at different places
 conversion.py    how a tile gets from one layout into another: registers, shuffles, shared memory
 """

@@ -1,6 +1,7 @@
 /* What a kernel that checks its accesses tells of one that is out of bounds, in words: as a launch from Python does. */
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "control.h"
 #include "cpu_types.h"
@@ -81,6 +82,28 @@ __attribute__((unused)) static int deuteron_meet(const deuteron_span *first, con
                                           : first->address - second->address < second->num_bytes;
 }
 
+/* How many elements of a tile there are along a dimension, and from one to the next. */
+typedef struct {
+  int64_t extent, size;
+} deuteron_step;
+
+/* Whether no two elements are at one place: each step is longer than all that shorter ones reach. */
+__attribute__((unused)) static int deuteron_is_injective(const deuteron_step *steps, int count) {
+  int i, other;
+  for (i = 0; i < count; i++) {
+    const int64_t size = steps[i].size < 0 ? -steps[i].size : steps[i].size;
+    int64_t covered = 0;
+    for (other = 0; other < count; other++) {
+      const int64_t shorter = steps[other].size < 0 ? -steps[other].size : steps[other].size;
+      if (shorter < size || (shorter == size && other < i))
+        covered += shorter * (steps[other].extent - 1);
+    }
+    if (size <= covered)
+      return 0;
+  }
+  return 1;
+}
+
 /* Writes that they do into a text of `size` bytes, and returns a status. */
 __attribute__((unused)) static deuteron_status deuteron_overlap(const char *kernel, const char *first,
                                                                 const char *second, char *text, uint64_t size) {
@@ -88,8 +111,11 @@ __attribute__((unused)) static deuteron_status deuteron_overlap(const char *kern
   message.text = text;
   message.size = text ? size : 0;
   message.used = 0;
-  deuteron_add(&message, "error: arguments '%s' and '%s' of kernel '%s' overlap, and its code takes them to be apart. ", first,
-               second, kernel);
+  if (strcmp(first, second) == 0)
+    deuteron_add(&message, "error: elements of a tile that kernel '%s' stores through argument '%s' overlap. ", kernel, first);
+  else
+    deuteron_add(&message, "error: arguments '%s' and '%s' of kernel '%s' overlap, and its code takes them to be apart. ",
+                 first, second, kernel);
   deuteron_add(&message, "Compile it with -O may_alias=True");
   return DEUTERON_ERROR_INVALID_VALUE;
 }

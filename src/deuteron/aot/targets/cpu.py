@@ -129,7 +129,7 @@ def _checked_source(code: KernelCode, checked: CompiledKernel, architecture: str
         apart=apart_code(
             record.kernel,
             (*record.apart, *metadata.apart),
-            pointers(record.arguments),
+            record.arguments,
             more.message,
             more.message_size,
         ),

@@ -6,7 +6,7 @@
 
 It does what `backend/overlaps.py` says. Arrays of NumPy and tensors of torch it reads itself; of all others a function
 of Python tells, if there is one: else they may be anywhere. An `apart` is an APART record, the LOOKED_AT of arrays,
-PAIRs of these, and EQUAL numbers.
+PAIRs of these, EQUAL numbers, TILEs and STEPs.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from __future__ import annotations
 from deuteron.backend.launcher.arguments import DONE, UNKNOWN
 from deuteron.backend.launcher.code import NULL, Code
 from deuteron.backend.launcher.object_layout import NUMPY_NUM_AXES, NUMPY_SHAPE, NUMPY_STRIDES
-from deuteron.backend.launcher.records import APART, EQUAL, LOOKED_AT, PAIR, SHARED, VIEW
+from deuteron.backend.launcher.records import APART, EQUAL, LOOKED_AT, PAIR, SHARED, STEP, TILE, VIEW
 from deuteron.backend.llvm.control_flow import Block
 from deuteron.backend.llvm.module import Module
 from deuteron.backend.llvm.types import Value, const
@@ -30,6 +30,8 @@ def define_apart(module: Module) -> None:
     _define_within(module)
     _define_are_apart_modulo(module)
     _define_take_turns(module)
+    _define_size_of(module)
+    _define_is_injective(module)
     _define_are_one(module)
     _define_pairs_are_apart(module)
     _define_are_apart(module)
@@ -58,7 +60,7 @@ def _define_are_apart(module: Module) -> None:
         found = c.call("i32", "look", shared, own, obj, address, _view(c, views, index))
         c.leave_if(c.is_null(found), drop)
     pairs = c.after(described, c.mul(num_views, c.word(len(LOOKED_AT))))
-    c.store(c.call("i32", "pairs_are_apart", pairs, c.field(apart, APART, "num_pairs"), views, slots), result)
+    c.store(c.call("i32", "pairs_are_apart", apart, pairs, views, slots), result)
     c.br(drop)
     c.position(drop)
     with c.repeat(num_views) as index:
@@ -69,16 +71,20 @@ def _define_are_apart(module: Module) -> None:
 
 
 def _define_pairs_are_apart(module: Module) -> None:
-    given = [("ptr", "pairs"), ("i64", "count"), ("ptr", "views"), ("ptr", "slots")]
+    given = [("ptr", name) for name in ("apart", "pairs", "views", "slots")]
     c = module.function("pairs_are_apart", "i32", given, kind=Code)
-    pairs, count, views, slots = c.parameters
+    apart, pairs, views, slots = c.parameters
     overlap = c.block("overlap")
+    count, num_equal, num_tiles = (c.field(apart, APART, name) for name in APART.names[1:])
     equal = c.after(pairs, c.mul(count, c.word(len(PAIR))))
+    tiles = c.after(equal, c.mul(num_equal, c.word(len(EQUAL))))
+    steps = c.after(tiles, c.mul(num_tiles, c.word(len(TILE))))
     with c.repeat(count) as index:
         pair, further = c.after(pairs, c.mul(index, c.word(len(PAIR)))), c.block("further")
         first, second = (_view(c, views, c.field(pair, PAIR, name)) for name in ("first", "second"))
         c.leave_if(c.is_null(c.zext(_meet(c, first, second), "i64")), further)
-        c.leave_if(c.is_not_null(c.call("i32", "are_one", pair, equal, first, second, slots)), further)
+        are_one = c.call("i32", "are_one", pair, equal, tiles, steps, first, second, slots)
+        c.leave_if(c.is_not_null(are_one), further)
         c.leave_if(c.is_null(c.call("i32", "take_turns", first, second)), overlap)
         c.br(further)
         c.position(further)
@@ -88,10 +94,10 @@ def _define_pairs_are_apart(module: Module) -> None:
 
 
 def _define_are_one(module: Module) -> None:
-    """Whether a pair that may begin at one place does, and the numbers are equal that have to be."""
-    given = [("ptr", name) for name in ("pair", "equal", "first", "second", "slots")]
+    """Whether a pair that may begin at one place does, and the numbers are such as they have to be."""
+    given = [("ptr", name) for name in ("pair", "equal", "tiles", "steps", "first", "second", "slots")]
     c = module.function("are_one", "i32", given, kind=Code)
-    pair, equal, first, second, slots = c.parameters
+    pair, equal, tiles, steps, first, second, slots = c.parameters
     differ = c.block("differ")
     c.leave_if(c.is_null(c.field(pair, PAIR, "or_equal")), differ)
     c.leave_if(c.differ(c.field(first, VIEW, "address"), c.field(second, VIEW, "address")), differ)
@@ -99,9 +105,51 @@ def _define_are_one(module: Module) -> None:
         own = c.after(equal, c.mul(loop.index, c.word(len(EQUAL))))
         numbers = [c.at(slots, c.field(own, EQUAL, name)) for name in EQUAL.names]
         c.leave_if(c.differ(*numbers), differ)
+    with c.loop(c.field(pair, PAIR, "begin_tiles"), c.field(pair, PAIR, "end_tiles"), c.word(1)) as loop:
+        tile = c.after(tiles, c.mul(loop.index, c.word(len(TILE))))
+        ends = [c.field(tile, TILE, name) for name in TILE.names]
+        c.leave_if(c.is_null(c.call("i32", "is_injective", steps, *ends, slots)), differ)
     c.ret(DONE)
     c.position(differ)
     c.ret(UNKNOWN)
+
+
+def _define_is_injective(module: Module) -> None:
+    """Whether each step is longer than all that shorter ones reach, and those of its length that come before it."""
+    given = [("ptr", "steps"), ("i64", "begin"), ("i64", "end"), ("ptr", "slots")]
+    c = module.function("is_injective", "i32", given, kind=Code)
+    steps, begin, end, slots = c.parameters
+    covered, meet = c.variable("i64"), c.block("meet")
+    with c.loop(begin, end, c.word(1)) as loop:
+        size, _ = _size_of(c, steps, loop.index, slots)
+        c.store(c.word(0), covered)
+        with c.loop(begin, end, c.word(1)) as other:
+            shorter, extent = _size_of(c, steps, other.index, slots)
+            is_earlier = c.and_(c.equal(shorter, size), c.icmp("ult", other.index, loop.index))
+            with c.when(c.or_(c.icmp("ult", shorter, size), is_earlier)):
+                c.store(c.add(c.load("i64", covered), c.mul(shorter, c.sub(extent, c.word(1)))), covered)
+        c.leave_if(c.icmp("ule", size, c.load("i64", covered)), meet)
+    c.ret(DONE)
+    c.position(meet)
+    c.ret(UNKNOWN)
+
+
+def _size_of(c: Code, steps: Value, index: Value, slots: Value) -> tuple[Value, Value]:
+    """How long a step is, and how many elements there are along it."""
+    step = c.after(steps, c.mul(index, c.word(len(STEP))))
+    return c.call("i64", "size_of", step, slots), c.field(step, STEP, "extent")
+
+
+def _define_size_of(module: Module) -> None:
+    c = module.function("size_of", "i64", [("ptr", "step"), ("ptr", "slots")], kind=Code)
+    step, slots = c.parameters
+    size = c.variable("i64", c.field(step, STEP, "factor"))
+    with c.when(c.is_not_null(c.field(step, STEP, "has_slot"))):
+        shift = c.field(step, STEP, "shift")
+        number = c.ashr(c.shl(c.at(slots, c.field(step, STEP, "slot")), shift), shift)
+        c.store(c.mul(c.load("i64", size), number), size)
+    found = c.load("i64", size)
+    c.ret(c.select(*_magnitude(c, found)))
 
 
 def _meet(c: Code, first: Value, second: Value) -> Value:

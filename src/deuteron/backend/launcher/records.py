@@ -18,9 +18,9 @@ value. Equal keys mean equal tokens. What else a launch depends on is a conditio
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
-from deuteron.backend.metadata import KernelMetadata, Param
+from deuteron.backend.metadata import KernelMetadata, Param, TileStep
 from deuteron.backend.spans import View
 from deuteron.language.signature import parse_type
 
@@ -74,11 +74,14 @@ SLOT = Record("parameter part format mask")
 # What arrays a kernel relies on being apart (`apart.py`): those that are looked at, by the number of the object, the
 # slot of the address, the bytes of an element and who knows where the elements are of arrays of other libraries, which
 # may be nobody; and pairs of them.
-APART = Record("num_views num_pairs")
+APART = Record("num_views num_pairs num_equal num_tiles")
 LOOKED_AT = Record("object slot item measure")
-# PAIRs, then the slots of numbers that are EQUAL, of each pair from one of these to another.
-PAIR = Record("first second or_equal begin_equal end_equal")
+# PAIRs, then the slots of numbers that are EQUAL, TILEs and STEPs, of each pair, and tile, from one to another. A step
+# is a factor, times the number in a slot if `has_slot`, which is moved left and right to have its sign.
+PAIR = Record("first second or_equal begin_equal end_equal begin_tiles end_tiles")
 EQUAL = Record("first second")
+TILE = Record("begin end")
+STEP = Record("extent factor has_slot slot shift")
 # Where the elements of an array are: from the lowest byte to behind the highest one, and its axes, steps in `unit`s;
 # `owner` is an object that has these.
 VIEW = Record("begin end address item num_axes extents steps unit owner")
@@ -148,13 +151,28 @@ def apart_words(metadata: KernelMetadata, objects: Sequence[int], measures: Sequ
     places = {name: looked_at.index(number) for name, number in numbers.items() if number in looked_at}
     pairs: list[list[int]] = []
     equal: list[list[int]] = []
+    tiles: list[list[int]] = []
+    steps: list[list[int]] = []
     for pair in metadata.apart:
-        begin = len(equal)
+        fields = {"or_equal": int(pair.or_equal), "begin_equal": len(equal), "begin_tiles": len(tiles)}
         equal += [EQUAL.pack(first=numbers[first], second=numbers[second]) for first, second in pair.equal]
-        fields = {"or_equal": int(pair.or_equal), "begin_equal": begin, "end_equal": len(equal)}
+        for tile in pair.tiles:
+            tiles.append(TILE.pack(begin=len(steps), end=len(steps) + len(tile)))
+            steps += [_step_words(step, params, numbers) for step in tile]
+        fields |= {"end_equal": len(equal), "end_tiles": len(tiles)}
         pairs.append(PAIR.pack(first=places[pair.first], second=places[pair.second], **fields))
-    head = APART.pack(num_views=len(described), num_pairs=len(pairs))
-    return [word for record in (head, *described, *pairs, *equal) for word in record]
+    counts = {"num_pairs": len(pairs), "num_equal": len(equal), "num_tiles": len(tiles)}
+    head = APART.pack(num_views=len(described), **counts)
+    return [word for record in (head, *described, *pairs, *equal, *tiles, *steps) for word in record]
+
+
+def _step_words(step: TileStep, params: Sequence[Param], numbers: Mapping[str, int]) -> list[int]:
+    if step.parameter is None:
+        return STEP.pack(extent=step.extent, factor=step.factor)
+    slot = numbers[step.parameter]
+    type = params[slot].type
+    shift = WORD * 8 - int(type[1:]) if type.startswith("i") else 0
+    return STEP.pack(extent=step.extent, factor=step.factor, has_slot=1, slot=slot, shift=shift)
 
 
 def view_words(view: View | None) -> bytes | None:

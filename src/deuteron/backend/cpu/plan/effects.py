@@ -10,14 +10,16 @@ from __future__ import annotations
 
 from xdsl.ir import Block, Operation, SSAValue
 
-from deuteron.analysis.apart import take_apart
-from deuteron.analysis.overlap import is_injective
+from deuteron.analysis.apart import Tiles, take_apart, take_injective
 from deuteron.analysis.points_to import Targets, points_to
 from deuteron.analysis.same_offsets import Alike, same_offsets
+from deuteron.analysis.steps import injective_where
 from deuteron.analysis.tile_polynomials import TilePolynomials
 from deuteron.analysis.written_arguments import touched_arguments
 from deuteron.ir.effects import GLOBAL, READ, WRITE, effects_of, own_effects
 from deuteron.ir.tt.memory import StoreOp
+
+NOT_ALIKE: tuple[Alike | None, Tiles] = (None, frozenset())
 
 
 def writes(op: Operation) -> bool:
@@ -39,7 +41,7 @@ class Places:
         store(p + i, load(p + i) + 1)               in step
         store(p + i % 8, load(p + i % 8) + 1)       the first eight would be loaded again after they are stored
 
-    Rows that are a distance apart which is only known at run time are taken not to overlap.
+    Where rows are a distance apart which is only known at run time the kernel relies on their not overlapping.
     """
 
     def __init__(self) -> None:
@@ -48,10 +50,11 @@ class Places:
 
     def may_overlap(self, first: SSAValue, second: SSAValue, in_step: bool) -> bool:
         """Whether an element of one may be an element of the other that is touched at another index."""
-        alike = self._alike(first, second) if in_step else None
-        if alike is not None and first is second:
+        alike, tiles = self._alike(first, second) if in_step else NOT_ALIKE
+        targets = self._targets(first)
+        if first is second and alike is not None and take_injective(targets, tiles):
             return False
-        return not take_apart(self._targets(first), self._targets(second), alike is not None, alike or frozenset())
+        return not take_apart(targets, self._targets(second), alike is not None, alike or frozenset(), tiles)
 
     def may_write(self, op: Operation, pointer: SSAValue, in_step: bool) -> bool:
         """Whether the op itself may write where the pointer points, but for the element that is touched with it."""
@@ -59,10 +62,10 @@ class Places:
             return self.may_overlap(op.ptr, pointer, in_step)
         return not take_apart(touched_arguments(own_effects(op), WRITE), self._targets(pointer))
 
-    def _alike(self, first: SSAValue, second: SSAValue) -> Alike | None:
-        """What has to be equal for both to be at the same elements, each of them once."""
-        is_once = is_injective(self._polynomials, first, trusts_strides=True)
-        return same_offsets(first, second) if is_once else None
+    def _alike(self, first: SSAValue, second: SSAValue) -> tuple[Alike | None, Tiles]:
+        """What has to be equal for both to be at the same elements, each of them once, for which tiles."""
+        steps = injective_where(self._polynomials, first)
+        return NOT_ALIKE if steps is None else (same_offsets(first, second), frozenset({steps} if steps else ()))
 
     def _targets(self, pointer: SSAValue) -> Targets:
         if pointer not in self._known:

@@ -21,7 +21,7 @@ from xdsl.dialects.arith import ConstantOp
 from xdsl.ir import Operation, OpResult, SSAValue
 
 from deuteron.analysis.apart import take_apart
-from deuteron.analysis.overlap import Overlap, overlap
+from deuteron.analysis.overlap import Overlap, Overlaps
 from deuteron.analysis.points_to import Targets
 from deuteron.analysis.tile_polynomials import TilePolynomials
 from deuteron.analysis.written_arguments import read_by, written_by
@@ -190,13 +190,13 @@ class CTASplit:
         where they are plain ones.
         """
         written: list[tuple[Operation, Targets, tuple[int, ...], Split]] = []
-        known = TilePolynomials()
+        overlaps = Overlaps(TilePolynomials())
         for op, split in self.effects.items():
             targets = written_by(op)
             shape = shape_of(_accessed_tile(op).type) if targets else ()
             for earlier, other, of, so in written:
                 is_alike = of != shape or split == so
-                if not is_alike and not take_apart(targets, other) or _may_meet(known, earlier, op, targets, other):
+                if not is_alike and not take_apart(targets, other) or _may_meet(overlaps, earlier, op, targets, other):
                     raise Unsplittable(op, "the program stores to this elsewhere, and its CTAs do not wait for it")
             written.append((op, targets, shape, split))
         for load in nested_ops(func, _LOADS):
@@ -204,18 +204,18 @@ class CTASplit:
             read = [split for value, split in self._demands if value is load.result]
             for op, other, of, split in written:
                 is_alike = read == [split] and split is not None and of == shape
-                if not is_alike and not take_apart(targets, other) or _may_meet(known, op, load, targets, other):
+                if not is_alike and not take_apart(targets, other) or _may_meet(overlaps, op, load, targets, other):
                     reason = "the program stores to what is loaded here, and its CTAs do not wait for it"
                     raise Unsplittable(load, reason)
 
 
-def _may_meet(known: TilePolynomials, first: Operation, second: Operation, *targets: Targets) -> bool:
+def _may_meet(overlaps: Overlaps, first: Operation, second: Operation, *targets: Targets) -> bool:
     """Whether loads and stores of one array may touch the same place with different elements of their tiles."""
     if not all(isinstance(op, LoadOp | StoreOp) for op in (first, second)) or not targets[0].shares(targets[1]):
         return False
-    if first.ptr.type == second.ptr.type and overlap(known, first.ptr, second.ptr, ()) is Overlap.SAME:
+    if first.ptr.type == second.ptr.type and overlaps(first.ptr, second.ptr, ()) is Overlap.SAME:
         return False
-    return overlap(known, first.ptr, second.ptr, {*_loops_around(first), *_loops_around(second)}) is not Overlap.APART
+    return overlaps(first.ptr, second.ptr, {*_loops_around(first), *_loops_around(second)}) is not Overlap.APART
 
 
 def _loops_around(op: Operation) -> Iterator[Operation]:

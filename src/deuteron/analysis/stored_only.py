@@ -1,0 +1,53 @@
+"""Whether elements of a load are used for nothing but the elements at their places that are stored.
+
+    x = load(a + i)
+    store(b + i, x * 2)             True: a thread that holds an element and does not store it has no use for it
+    max(x), load(c + x), dot(x, y)  False: others get it from whichever thread has it
+
+So where several threads load an element that one of them stores, it makes no difference what the others get.
+"""
+
+from __future__ import annotations
+
+from xdsl.dialects import scf
+from xdsl.ir import Operation, SSAValue, Use
+
+from deuteron.ir.tt.memory import StoreOp
+from deuteron.ir.ttg.inference import is_elementwise
+from deuteron.ir.types import is_tile
+
+
+def is_stored_only(load: Operation) -> bool:
+    if not is_tile(load.results[0].type):
+        return False
+    pending, seen = [load.results[0]], {load.results[0]}
+    while pending:
+        for use in pending.pop().uses:
+            results = _results(use)
+            if results is None:
+                return False
+            pending += [result for result in results if result not in seen]
+            seen.update(results)
+    return True
+
+
+def _results(use: Use) -> list[SSAValue] | None:
+    """The tiles whose elements are computed of those that an op uses at their places; None where it does something
+    else with them.
+    """
+    op = use.operation
+    if isinstance(op, StoreOp):
+        return []
+    if isinstance(op, scf.YieldOp):
+        return _handed_on(op.parent_op(), use.index)
+    if isinstance(op, scf.ForOp):
+        return [op.results[use.index - 3], op.body.block.args[use.index - 2]]
+    return list(op.results) if is_elementwise(op) and not op.regions else None
+
+
+def _handed_on(parent: Operation, index: int) -> list[SSAValue] | None:
+    if isinstance(parent, scf.IfOp):
+        return [parent.results[index]]
+    if isinstance(parent, scf.ForOp):
+        return [parent.results[index], parent.body.block.args[1 + index]]
+    return None

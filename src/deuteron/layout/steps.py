@@ -1,0 +1,24 @@
+"""Whether the elements of a tile in memory are all at different places, by their steps along its dimensions.
+
+    are_injective([(16, 100), (64, 1)])       True: 16 rows, 100 elements apart, of 64 neighbours
+    are_injective([(16, 32), (64, 1)])        False: rows overlap
+
+Machine code (backend/launcher/apart.py) and C (aot/runtime/checked.c) do the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+
+def are_injective(steps: Sequence[tuple[int, int]]) -> bool:
+    """Of extents and steps, which may be negative: whether each step is longer than all that shorter ones reach.
+
+    That is enough, and where there are gaps between elements more than is needed.
+    """
+    covered = 0
+    for step, extent in sorted((abs(step), extent) for extent, step in steps if extent > 1):
+        if step <= covered:
+            return False
+        covered += step * (extent - 1)
+    return True
