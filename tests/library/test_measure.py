@@ -7,7 +7,10 @@ import pytest
 from click.testing import CliRunner
 from library.project import Project
 
+from deuteron.aot.targets.cpu_features import runs_here
+from deuteron.backend.llvm.targets import machine
 from deuteron.errors import UsageError
+from deuteron.library import measure as measured
 from deuteron.library import read_project
 from deuteron.library.device_arrays import arrays_for
 from deuteron.library.measure import MeasureOptions, measure_library
@@ -66,6 +69,24 @@ def test_all_algorithms_of_all_functions_for_all_sizes(declared: Project):
         "num_stages": 3,
         "num_ctas": 1,
     }
+
+
+def test_processors_are_measured_as_calls_take_them(declared: Project, monkeypatch: pytest.MonkeyPatch):
+    """Of several levels the best that the processor has, whatever the order, and none of another architecture."""
+    ours = ["cpu:x86-64-v2", "cpu:x86-64"] if machine() == "x86_64" else ["cpu:generic"]
+    other = "cpu:cortex-a72" if machine() == "x86_64" else "cpu:x86-64-v3"
+    declared.edit("deuteron.toml", '["cpu"]', json.dumps([other, *reversed(ours), "cpu:diamondrapids"]))
+    compiled = []
+    plain = measured.compile_with
+    monkeypatch.setattr(
+        measured, "compile_with", lambda *job: compiled.append(f"cpu:{job[2].arch}") or plain(*job), raising=True
+    )
+    found = measure(declared, bench=Bench(), sizes={"n": [50]})
+    best = "cpu:diamondrapids" if runs_here("diamondrapids") else ours[0]
+    assert set(compiled) == {best} and {one.choice.target for one in found} == {best}
+    declared.edit("deuteron.toml", json.dumps([other, *reversed(ours), "cpu:diamondrapids"]), json.dumps([other]))
+    with pytest.raises(UsageError, match="none of the targets of kernel 'rms_norm' is a device of this machine"):
+        measure(declared, bench=Bench())
 
 
 def test_what_is_known_is_not_measured_again(declared: Project):

@@ -24,7 +24,8 @@ from deuteron.aot.compile import CompileRequest
 from deuteron.aot.grid import grid_scope, parse_grid
 from deuteron.aot.grid_code import grid_value, node_value
 from deuteron.aot.load import KernelSource, load_source
-from deuteron.aot.targets import select_target
+from deuteron.aot.targets import c_target, select_target
+from deuteron.aot.targets.cpu_features import runs_here
 from deuteron.backend import get_backend
 from deuteron.backend.devices import machine_target
 from deuteron.compiler.ahead import Job
@@ -73,15 +74,19 @@ class _Algorithm:
     request: CompileRequest
     source: KernelSource
     config: Config
+    target: Target
 
     @property
-    def num_hints(self) -> int:
-        return sum(argument.hint is not None for argument in self.source.signature.arguments)
+    def specialisation(self) -> tuple[int, int]:
+        """A call takes the kernel that has most of it, among those that its arguments and the device can have."""
+        rank = c_target(self.target.backend).device_rank(self.target)
+        return rank, sum(argument.hint is not None for argument in self.source.signature.arguments)
 
-    def job(self, target: Target) -> Job:
-        backend = get_backend(target)
+    @property
+    def job(self) -> Job:
+        backend = get_backend(self.target)
         options = {name: getattr(self.request, name) for name in _LAUNCH} | dict(self.request.options)
-        return Job(backend, self.source.source, target, backend.make_options(options))
+        return Job(backend, self.source.source, self.target, backend.make_options(options))
 
 
 def measure_library(library: Library, options: MeasureOptions | None = None) -> Iterator[Measured]:
@@ -121,9 +126,11 @@ def _place(variant: Variant) -> tuple[str, str]:
 
 
 def _is_here(variant: Variant) -> bool:
-    """Whether this machine has the device; of the processor's levels any is tried."""
+    """Whether this machine has the device."""
     target, machine = select_target(variant.target), machine_target()
-    return target.backend == "cpu" or (target.backend, target.arch) == (machine.backend, machine.arch)
+    if target.backend == "cpu":
+        return runs_here(str(target.arch))
+    return (target.backend, target.arch) == (machine.backend, machine.arch)
 
 
 def _algorithm(kernel: Kernel, variant: Variant) -> _Algorithm:
@@ -140,7 +147,7 @@ def _algorithm(kernel: Kernel, variant: Variant) -> _Algorithm:
     further = {name: value for name, value in variant.options.items() if name not in _LAUNCH}
     values = {name: value for name, value in source.signature.constexprs.items() if name not in _always_one(source)}
     config = Config({**values, **further}, **{name: getattr(request, name) for name in _LAUNCH})
-    return _Algorithm(variant, request, source, config)
+    return _Algorithm(variant, request, source, config, select_target(variant.target))
 
 
 def _always_one(source: KernelSource) -> set[str]:
@@ -170,20 +177,20 @@ def _measure(
     sizes: Mapping[str, int],
     options: MeasureOptions,
 ) -> Measured:
-    """The timings of all algorithms for given sizes; of kernels that differ in hints the most specialised that fits."""
-    target = select_target(algorithms[0].variant.target)
+    """The timings of all algorithms for given sizes; of kernels that differ in hints, or in the processor that they are
+    for, of the most specialised that fits, as a call takes it."""
     values = _arguments(kernel, algorithms[0], sizes)
-    fitting = sorted((a for a in algorithms if _fits(a, values)), key=lambda a: a.num_hints)
+    fitting = sorted((a for a in algorithms if _fits(a, values)), key=lambda a: a.specialisation)
     by_config = {algorithm.config: algorithm for algorithm in fitting}
     if not by_config:
         raise kernel.error(
             f"no kernel '{kernel.name}' takes the sizes {dict(sizes)}: its hints do not hold", "tune", "sizes"
         )
-    path = library.root / (kernel.tuned or "")
+    path, target = library.root / (kernel.tuned or ""), fitting[-1].target
     store = TunedStore(algorithms[0].source.source.fn, path, target)
     choice = store.choice(sizes, _element_types(algorithms[0]))
     known = {} if options.again else store.known(choice, by_config)
-    jobs = {config: algorithm.job(target) for config, algorithm in by_config.items()}
+    jobs = {config: algorithm.job for config, algorithm in by_config.items()}
     with arrays_for(target) as arrays:
         bench = partial(_bench, by_config, jobs, _with_arrays(algorithms[0], values, arrays), options)
         trials = Trials(algorithms[0].variant.function, bench, jobs, known)

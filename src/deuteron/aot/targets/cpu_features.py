@@ -14,7 +14,7 @@ from functools import cache
 from typing import NamedTuple
 
 from deuteron.backend.llvm.compile import optimise
-from deuteron.backend.llvm.targets import architecture_of, resolve_cpu
+from deuteron.backend.llvm.targets import architecture_of, machine, resolve_cpu
 
 AVX, AVX512, APX, TILES = 0x6, 0xE6, 0x80000, 0x60000  # what the system must save of the registers: bits of XCR0
 EAX, EBX, ECX, EDX = range(4)
@@ -86,6 +86,12 @@ def required_features(arch: str) -> tuple[Feature, ...]:
         return ()
     inlined = optimise(_probe(cpu, features), cpu, features, 1)
     return tuple(feature for i, feature in enumerate(X86_FEATURES) if f"@callee{i}(" not in inlined)
+
+
+def runs_here(arch: str) -> bool:
+    """Whether this machine's processor runs code for an LLVM CPU name."""
+    is_ours = architecture_of(arch) == machine()
+    return is_ours and set(required_features(arch)) <= set(required_features("native"))
 
 
 def _probe(cpu: str, features: str) -> str:
