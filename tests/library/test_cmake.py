@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from library.project import write_project
 
 import deuteron
 
@@ -85,9 +86,18 @@ def test_build_edit_rebuild(project: CMakeProject, generator: str):
     assert objects_in(said) == {"layers", "swiglu"}
     assert project.run("build/inference", "cpu").endswith(": right\n")
     project.edit("kernels/norm.py", "tl.rsqrt", "tl.rsqt")
-    assert "norm.py:13:13: error: Module 'triton.language' has no 'rsqt'" in project.build(
-        status=1 if generator == "Ninja" else 2
-    )
+    said = project.build(status=1 if generator == "Ninja" else 2)
+    assert "norm.py:13:13: error: Module 'triton.language' has no 'rsqt'" in said
+    assert "layers.hpp" not in said  # what was to be made is not listed
+    project.edit("kernels/norm.py", "tl.rsqt", "tl.rsqrt")
+    project.build()
+    for file in [
+        *(project.folder / "build/deuteron/layers").glob("kernels/rms*"),
+        project.folder / "build/liblayers.a",
+    ]:
+        file.unlink()
+    assert objects_in(project.build()) <= {"rms_norm"}
+    assert project.run("build/inference", "cpu").endswith(": right\n")
 
 
 def test_vendored_without_python(project: CMakeProject, tmp_path: Path):
@@ -123,6 +133,57 @@ def check_installed(project: CMakeProject, tmp_path: Path) -> None:
     project.run("cmake", "--build", consumer / "out")
     assert project.run(consumer / "out/consumer", "cpu").endswith(": right\n")
     project.run("cmake", "-S", "vendor/layers", "-B", tmp_path / "alone", "-G", "Ninja")
+
+
+CROSS = """
+cmake_minimum_required(VERSION 3.20)
+project(cross LANGUAGES C)
+find_package(Deuteron REQUIRED)
+deuteron_add_library(norms MANIFEST deuteron.toml)
+add_executable(app main.c)
+target_link_libraries(app PRIVATE norms)
+"""
+CROSS_MAIN = """
+#include <stdio.h>
+#include "norms.h"
+
+int main(void) {
+  float x[3] = {1, 2, 3};
+  const deuteron_status status = scale_default(DEUTERON_CPU, x, 2, 2);
+  printf("%s %g %g\\n", deuteron_status_string(status), x[1], x[2]);
+  return 0;
+}
+"""
+TOOLCHAIN = """
+set(CMAKE_SYSTEM_NAME Linux)
+set(CMAKE_SYSTEM_PROCESSOR {0})
+set(CMAKE_C_COMPILER {0}-linux-gnu-gcc)
+set(CMAKE_EXE_LINKER_FLAGS_INIT -static)
+"""
+
+
+@pytest.mark.skipif(
+    not (shutil.which("aarch64-linux-gnu-gcc") and shutil.which("qemu-aarch64")), reason="needs a compiler for AArch64"
+)
+def test_cross_compiling(project: CMakeProject, tmp_path: Path):
+    """The target `cpu` is the processor that is compiled for, not the one at hand; where one library is vendored for
+    several it names them."""
+    shutil.rmtree(project.folder)
+    written = write_project(project.folder)
+    first, _, scale = written.file.read_text().split("[[library.norms.kernel]]")
+    written.file.write_text(f"{first}[[library.norms.kernel]]{scale}")
+    for name, text in (("CMakeLists.txt", CROSS), ("main.c", CROSS_MAIN), ("tools.cmake", TOOLCHAIN.format("aarch64"))):
+        (project.folder / name).write_text(text)
+    project.configure("build", "-DCMAKE_TOOLCHAIN_FILE=tools.cmake")
+    project.build()
+    assert project.run("qemu-aarch64", "build/app") == "success 4 3\n"
+    said = project.run("deuteron", "build", "--architecture", "riscv64", status=1)
+    assert "Deuteron has no code for 'riscv64' processors, for aarch64 and x86_64: leave the target cpu away" in said
+    written.edit("deuteron.toml", '["cpu"]', '["cpu:arm64", "cpu:amd64"]')
+    project.run("deuteron", "build", "--quiet", "--sources-only", "-o", "vendor")
+    written.edit("CMakeLists.txt", "MANIFEST deuteron.toml", "MANIFEST deuteron.toml VENDOR_DIR vendor")
+    project.build()
+    assert project.run("qemu-aarch64", "build/app") == "success 4 3\n"
 
 
 MISTAKES = [

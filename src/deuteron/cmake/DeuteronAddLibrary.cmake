@@ -77,14 +77,23 @@ function(_deuteron_compiled target manifest library folder targets)
   string(REGEX REPLACE "\\.c(;|$)" ".h\\1" headers "${found}")
   add_custom_command(
     OUTPUT "${stamp}"
-    BYPRODUCTS ${found} ${headers} "${folder}/${library}/${library}.hpp" "${folder}/${library}/${library}.json"
     COMMAND ${command} --sources-only --depfile "${stamp}.d" --depfile-target "${stamp}"
     COMMAND ${CMAKE_COMMAND} -E touch "${stamp}"
     DEPENDS "${manifest}"
     DEPFILE "${stamp}.d"
     COMMENT "Compiling kernels of ${library}"
     VERBATIM)
-  add_custom_target(${target}_kernels DEPENDS "${stamp}")
+  # A command that fails is shown with all files that it makes, so those are of another one, which has nothing left to do
+  # unless some of them were removed.
+  add_custom_command(
+    OUTPUT "${stamp}.files"
+    BYPRODUCTS ${found} ${headers} "${folder}/${library}/${library}.hpp" "${folder}/${library}/${library}.json"
+    COMMAND ${command} --sources-only --quiet
+    COMMAND ${CMAKE_COMMAND} -E touch "${stamp}.files"
+    DEPENDS "${stamp}"
+    COMMENT ""
+    VERBATIM)
+  add_custom_target(${target}_kernels DEPENDS "${stamp}.files")
   set_source_files_properties(${found} PROPERTIES GENERATED TRUE)
   set(sources ${found} PARENT_SCOPE)
 endfunction()
@@ -152,6 +161,9 @@ endfunction()
 
 function(_deuteron_command variable manifest library folder targets)
   set(command "${Deuteron_EXECUTABLE}" build ${library} -f "${manifest}" -o "${folder}")
+  if(CMAKE_CROSSCOMPILING)
+    list(APPEND command --architecture ${CMAKE_SYSTEM_PROCESSOR})
+  endif()
   foreach(name IN LISTS targets)
     list(APPEND command -t ${name})
   endforeach()

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from deuteron.aot.output import depfile_text, write_files
+from deuteron.aot.targets.cpu import cpu_of
 from deuteron.errors import UsageError, suggest
 from deuteron.library import BuildOptions, Library, build_library, read_project, source_names
 from deuteron.library.builder import Built
@@ -36,11 +37,15 @@ _FORMATS = click.Choice(["table", "json"])
 @click.option("--file", "-f", type=_PATH, default=Path("deuteron.toml"), show_default=True, help="What declares them.")
 @click.option("--out", "-o", type=_PATH, help="The folder that has one for each; default: build, beside the file.")
 @click.option("--target", "-t", "targets", multiple=True, help="Compile for this in the place of what is declared.")
+@click.option(
+    "--architecture", help="Of the processor that the target cpu is for: x86_64, aarch64; default: this one's."
+)
 @click.option("--processes", "-j", type=click.IntRange(1), help="How many compile at a time; default: one a processor.")
 @click.option("--executor", help="Where kernels are compiled: processes:4, or dask://HOST:PORT, a Dask cluster.")
 @click.option("--check", is_flag=True, help="Write nothing, and fail where the sources that are there are stale.")
 @click.option("--sources-only", is_flag=True, help="Leave objects and libraries away.")
 @click.option("--list-sources", is_flag=True, help="Print the C files that a build makes, and make nothing.")
+@click.option("--quiet", "-q", is_flag=True, help="Say nothing but what is wrong.")
 @click.option("--report", is_flag=False, flag_value="table", type=_FORMATS, help="What became of each kernel.")
 @click.option("--werror", default="", help="Findings that are errors, with commas: spill, wgmma, shared.")
 @click.option("--depfile", type=_PATH, help="Write what was read, for Make, Ninja and CMake.")
@@ -71,11 +76,13 @@ class _Request:
     file: Path
     out: Path | None
     targets: tuple[str, ...]
+    architecture: str | None
     processes: int | None
     executor: str | None
     check: bool
     sources_only: bool
     list_sources: bool
+    quiet: bool
     report: str | None
     werror: str
     depfile: Path | None
@@ -93,7 +100,16 @@ def _libraries(request: _Request) -> list[Library]:
             known = f"{suggest(name, declared)} It has {', '.join(declared)}"
             raise UsageError(f"'{request.file}' declares no library '{name}'.{known}")
     libraries = [declared[name] for name in request.names or declared]
-    return [dataclasses.replace(one, targets=request.targets) for one in libraries] if request.targets else libraries
+    return [dataclasses.replace(one, targets=_targets(request, one)) for one in libraries]
+
+
+def _targets(request: _Request, library: Library) -> list[str]:
+    """Those that were named, or declared; `cpu` is that of the architecture that was named."""
+    targets = request.targets or library.targets
+    if request.architecture is None:
+        return list(targets)
+    ours = cpu_of(request.architecture) if "cpu" in targets else "cpu"
+    return list(dict.fromkeys(ours if target == "cpu" else target for target in targets))
 
 
 def _list_sources(request: _Request, libraries: list[Library]) -> None:
@@ -127,7 +143,8 @@ def _built(request: _Request, library: Library, werror: frozenset[str]) -> Built
             advance=progress.advance,
         )
         built = build_library(library, folder, options)
-    click.echo(f"{library.name}: {_said(built, folder)}", err=True)
+    if not request.quiet:
+        click.echo(f"{library.name}: {_said(built, folder)}", err=True)
     return built
 
 

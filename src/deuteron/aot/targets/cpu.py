@@ -2,8 +2,8 @@
 
     gcc main.c *.c        is all that a program needs
 
-A kernel is compiled for a named processor, x86-64-v3 (`generic` on AArch64) where none is named, and a call on one that
-has less gives DEUTERON_ERROR_UNSUPPORTED_DEVICE.
+A kernel is compiled for a named processor, and a call on one that has less gives DEUTERON_ERROR_UNSUPPORTED_DEVICE.
+Where none is named, or only an architecture (`cpu:aarch64`), it is x86-64-v3 or neoverse-n1.
 """
 
 from __future__ import annotations
@@ -30,17 +30,31 @@ if TYPE_CHECKING:
     from deuteron.aot.targets.cpu_features import Feature
     from deuteron.compiler import CompiledKernel
 
-_DEFAULT_ARCH = {"x86_64": "x86-64-v3"}
+_DEFAULT_ARCH = {"x86_64": "x86-64-v3", "aarch64": "neoverse-n1"}
 _RUNTIME_FILES = ("status.c", "grid.c", "cpu_features.c", "executor.c", "control.h", "cpu_pool.c")
 
 
 def resolve(target: Target) -> Target:
-    """The target with a processor that LLVM knows: `native` stays, as in `cpu:native`; none is the default."""
-    from deuteron.backend.llvm.targets import machine, resolve_cpu  # deferred: brings LLVM
+    """The target with a processor that LLVM knows: `native` stays, as in `cpu:native`; none is the default, of this
+    machine's architecture or the one that is named."""
+    from deuteron.backend.llvm.targets import architecture_called, machine, resolve_cpu  # deferred: brings LLVM
 
-    arch = str(target.arch) if target.arch else _DEFAULT_ARCH.get(machine(), "generic")
+    arch = str(target.arch) or (machine() if machine() in _DEFAULT_ARCH else "generic")
+    arch = _DEFAULT_ARCH.get(architecture_called(arch), arch)
     resolve_cpu(arch)
     return Target("cpu", arch, 1)
+
+
+def cpu_of(architecture: str) -> str:
+    """The name of the target for the usual processor of an architecture: `cpu:aarch64`. Raises UsageError."""
+    from deuteron.backend.llvm.targets import architecture_called  # deferred, as above
+
+    if architecture_called(architecture) not in _DEFAULT_ARCH:
+        known = " and ".join(sorted(_DEFAULT_ARCH))
+        raise UsageError(
+            f"Deuteron has no code for '{architecture}' processors, for {known}: leave the target cpu away"
+        )
+    return f"cpu:{architecture_called(architecture)}"
 
 
 def check_ptx(target: Target) -> None:

@@ -89,8 +89,12 @@ def architecture_of(name: str) -> str:
 
 def machine() -> str:
     """The architecture of this machine as LLVM calls it."""
-    name = platform.machine().lower()
-    return {"amd64": "x86_64", "arm64": "aarch64"}.get(name, name)
+    return architecture_called(platform.machine())
+
+
+def architecture_called(name: str) -> str:
+    """An architecture as LLVM calls it, by what systems and build tools call it."""
+    return {"amd64": "x86_64", "arm64": "aarch64"}.get(name.lower(), name.lower())
 
 
 def _host_cpu() -> CPU:
