@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from xdsl.ir import Operation
 
-from deuteron.analysis.element_order import waits_for_each
+from deuteron.analysis.element_order import ElementOrder
 from deuteron.analysis.program_order import Writers
 from deuteron.ir.effects import GLOBAL, ORDER_OWN, first_in_order
 from deuteron.ir.nested import nested_ops
@@ -31,7 +31,7 @@ def invariant_loads(func: FuncOp) -> frozenset[Operation]:
         return frozenset()
     # Behind a barrier other threads store, which wait for nothing of this one's.
     has_barrier = first_in_order(func, GLOBAL, (ORDER_OWN,)) is not None
-    writers = Writers(func, (lambda load: lambda writer: False) if has_barrier else waits_for_each)
+    writers = Writers(func, (lambda load: lambda writer: False) if has_barrier else ElementOrder(func).waits_for_each)
     return frozenset(
         load
         for load in ops
