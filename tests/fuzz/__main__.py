@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+from functools import partial
 from pathlib import Path
 
 from tests.fuzz.campaign import Campaign, run
@@ -19,16 +20,18 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=0, help="of the first program; the others follow")
     parser.add_argument("--count", type=int, default=200)
     parser.add_argument("--minutes", type=float, help="stop after so long")
-    parser.add_argument("--executors", default="cpu,cuda:80,cuda:90", help="also cuda:90/early, cuda:90/late, gpu")
+    parser.add_argument("--executors", default="cpu,cuda:80,cuda:90", help="also cuda:90/early, /late, /costs, gpu")
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     parser.add_argument("--folder", type=Path, default=Path("build/fuzz"), help="where reproducers are written")
     parser.add_argument("--timeout", type=float, default=60, help="seconds for an executor; longer is a finding")
     parser.add_argument("--shrink-seconds", type=float, default=60)
     parser.add_argument("--shrunk-alike", type=int, default=8, help="programs of one signature that are shrunk")
+    parser.add_argument("--families", default="", help="of statements, which programs have much of: dot,shape")
     parser.add_argument("--show", type=int, metavar="SEED", help="print this program")
     given = parser.parse_args()
+    make = partial(generate, families=tuple(filter(None, given.families.split(","))))
     if given.show is not None:
-        print(generate(given.show).text(f"seed {given.show}"))
+        print(make(given.show).text(f"seed {given.show}"))
         return 0
     executors = tuple(given.executors.split(","))
     print(f"seeds {given.seed} to {given.seed + given.count - 1} on {', '.join(executors)}", flush=True)
@@ -42,6 +45,7 @@ def main() -> int:
         shrink_seconds=given.shrink_seconds,
         shrunk_alike=given.shrunk_alike,
         minutes=given.minutes,
+        make=make,
     )
     report = run(campaign, lambda text: print(text, flush=True))
     print(report.table())

@@ -4,8 +4,8 @@
 
 Executors: `cpu`; `checked`, the CPU with every access checked (`checked.py`); `cuda:80`, `cuda:90` (compiled as far
 as PTX, which the emulator runs, asynchronous results visible at random moments; `cuda:90/early` and `/late` choose);
-`overlapping`, `overlapping:80`, `overlapping:90`: the CPU and these with arrays that are views of one
-(`overlapping.py`); `gpu`, the machine's.
+`cuda:90/costs`, compiled by any costs (`any_costs.py`); `overlapping`, `overlapping:80`, `overlapping:90`: the CPU and
+these with arrays that are views of one (`overlapping.py`); `gpu`, the machine's.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import os
 import re
 import traceback
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -25,6 +26,7 @@ import numpy as np
 from deuteron.compiler import ASTSource, CompiledKernel
 from deuteron.compiler.driver import compile_with, resolve_target
 from deuteron.errors import CompilationError, DeuteronError, InternalError, MemoryAccessError, UsageError
+from tests.fuzz.any_costs import any_costs
 from tests.fuzz.case import MANTISSA, SIGNATURE, Argument, Case
 from tests.fuzz.checked import difference_of_short, launch_checked
 from tests.fuzz.oracle import expect
@@ -63,6 +65,7 @@ class Outcome:
 
 REFUSALS = (CompilationError, UsageError)
 OVERLAPPING = "overlapping"
+COSTS = "costs"
 MOST_SECONDS = 5.0  # of a processor of known speed, to compile a program for one target
 
 
@@ -119,7 +122,7 @@ def _further(case: Case, source: ASTSource, module: Any, executor: str, runs: in
 def _compared(executor: str, problem: str | None, seconds: float) -> Outcome:
     if problem:
         return Outcome(executor, "wrong", problem)
-    is_slow = seconds > MOST_SECONDS and seconds > MOST_SECONDS * slowness()
+    is_slow = not executor.endswith(f"/{COSTS}") and seconds > MOST_SECONDS and seconds > MOST_SECONDS * slowness()
     return (
         Outcome(executor, "slow", f"compiled in {seconds:.1f} s of a processor") if is_slow else Outcome(executor, "ok")
     )
@@ -154,14 +157,16 @@ def launch(case: Case, source: ASTSource, executor: str) -> tuple[list[np.ndarra
 
 def _prepared(case: Case, source: ASTSource, executor: str) -> tuple[CompiledKernel, Callable[..., None]]:
     """The kernel compiled for an executor, and what launches it there: `run(kernel, grid, values)`."""
-    target, _, asynchronous = executor.replace(f"{OVERLAPPING}:", "cuda:").partition("/")
+    target, _, mode = executor.replace(f"{OVERLAPPING}:", "cuda:").partition("/")
     if target in ("cpu", OVERLAPPING):
         return _compiled(case, source, "cpu"), partial(_on_cpu, case)
     if target == "checked":
         return _checked(case, source), partial(_on_checked, case)
     if target == "gpu":
         return _compiled(case, source, "cuda:90"), _on_gpu
-    return _emulated(case, source, target), partial(_on_emulator, asynchronous or "random", case.seed)
+    with any_costs(case.seed) if mode == COSTS else nullcontext():
+        kernel = _emulated(case, source, target)
+    return kernel, partial(_on_emulator, mode if mode in ("early", "late") else "random", case.seed)
 
 
 def _checked(case: Case, source: ASTSource) -> CompiledKernel:

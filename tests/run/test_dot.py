@@ -1,5 +1,6 @@
 """`tl.dot`: types of operands, accumulators, shapes from 16 on, transposed operands, errors by the largest element."""
 
+import ml_dtypes
 import numpy as np
 import pytest
 
@@ -132,6 +133,32 @@ def test_small_sizes(draw, poisoned, check_norm, dtype, sizes):
     c, out = draw(result, (m, n), -100, 100), poisoned(result, (m, n))
     dot_kernel[(1,)](a, b, c, out, ADD=True, M=m, N=n, K=k)
     check_norm(out, a.astype(np.float64) @ b.astype(np.float64) + c, 1e-5, tf32=dtype == "float32")
+
+
+@triton.jit
+def fp8_rows_kernel(a_ptr, b_ptr, out_ptr, M: tl.constexpr, N: tl.constexpr, K: tl.constexpr):
+    m, n, k = tl.arange(0, M)[:, None], tl.arange(0, N)[None, :], tl.arange(0, K)
+    a, b = tl.load(a_ptr + m * K + k[None, :]), tl.load(b_ptr + n * K + k[:, None])
+    tl.store(out_ptr + m * N + n, tl.dot(a, b))
+
+
+def _check_fp8_rows(poisoned, draw, dtype):
+    a, b = (draw("float32", shape, -3, 3).round().astype(dtype) for shape in ((64, 32), (16, 32)))
+    out = poisoned("float32", (64, 16))
+    fp8_rows_kernel[(1,)](a, b, out, M=64, N=16, K=32, num_warps=4)
+    np.testing.assert_array_equal(out, a.astype(np.float32) @ b.astype(np.float32).T)
+
+
+@pytest.mark.parametrize("dtype", [ml_dtypes.float8_e4m3fn, ml_dtypes.float8_e5m2])
+def test_fp8_without_room_in_shared_memory(draw, poisoned, monkeypatch, dtype):
+    """As of 256x256 with K = 256, whose operands no instruction takes from there."""
+    monkeypatch.setattr("deuteron.passes.gpu.dot_instructions.MAX_SHARE", 0)
+    _check_fp8_rows(poisoned, draw, dtype)
+
+
+def test_fp8_where_operands_are_not_placed(draw, poisoned, monkeypatch):
+    monkeypatch.setenv("DEUTERON_DISABLE_PASSES", "place-dot-operands")
+    _check_fp8_rows(poisoned, draw, ml_dtypes.float8_e5m2)
 
 
 @triton.jit

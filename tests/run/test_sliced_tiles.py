@@ -246,7 +246,7 @@ def multiplied(x, y, out, M: tl.constexpr, N: tl.constexpr, K: tl.constexpr, DTY
 
 def test_dots_in_registers(draw, poisoned, check_norm, monkeypatch):
     """As where shared memory has no room for operands."""
-    monkeypatch.setattr("deuteron.passes.gpu.operands.place_dot_operands.MAX_SHARE", 0)
+    monkeypatch.setattr("deuteron.passes.gpu.dot_instructions.MAX_SHARE", 0)
     x, y, out = draw("float32", (32, 64)), draw("float32", (64, 16)), poisoned("float32", (32, 16))
     multiplied[(1,)](x, y, out, M=32, N=16, K=64, DTYPE=tl.float32, num_warps=1)
     check_norm(out, x.astype(np.float64) @ y, 1e-5)

@@ -6,8 +6,12 @@ import math
 from collections.abc import Callable
 from fractions import Fraction
 
+import ml_dtypes
 import numpy as np
 from emulator.case import Case, elementwise
+
+from deuteron.emulator.numerics import fma
+from deuteron.interpreter.rounding import ROUNDED
 
 COUNT = 256
 _SPECIAL = [0.0, -0.0, np.inf, -np.inf, np.nan, 1.0, -1.0, 1e-40, -1e-42, 1.5e-45, 3.4e38, -3.4e38, 65504.0, 6e-8]
@@ -199,5 +203,22 @@ CASES = [
         lambda a, b: b + b,
         dict.fromkeys("ab", np.float16),
         np.float16,
+    ),
+]
+
+# Of sm_100 and later: no GPU that the others were compared with has them.
+_MIXED = {"a": np.float16, "b": np.float16, "c": _R}
+LATER_CASES = [
+    numpy_case("add.f32.f16", "add.rn.f32.f16 d, a, c;", lambda a, b, c: a.astype(_R) + c, _MIXED, _R),
+    numpy_case("sub.f32.f16", "sub.f32.f16 d, a, c;", lambda a, b, c: a.astype(_R) - c, _MIXED, _R),
+    numpy_case(
+        "fma.f32.f16", "fma.rn.f32.f16 d, a, b, c;", lambda a, b, c: fma(*(x.astype(_R) for x in (a, b, c))), _MIXED, _R
+    ),
+    numpy_case(
+        "add.f32.bf16",
+        "add.rz.sat.f32.bf16 d, a, c;",
+        lambda a, c: np.clip(np.nan_to_num(ROUNDED["add_rz"](a.astype(_R), c), nan=0.0), 0, 1) + _R(0),
+        {"a": ml_dtypes.bfloat16, "c": _R},
+        _R,
     ),
 ]

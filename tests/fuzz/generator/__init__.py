@@ -9,6 +9,7 @@ Which families a program has, and how often, is drawn anew for each program, so 
 from __future__ import annotations
 
 import random
+from collections.abc import Collection
 
 from tests.fuzz.case import Case
 from tests.fuzz.generator import (  # noqa: F401 (each adds its statements to FAMILIES)
@@ -27,6 +28,7 @@ from tests.fuzz.generator import (  # noqa: F401 (each adds its statements to FA
     maps,
     memory,
     reductions,
+    rounds,
     shapes,
     sorting,
     tuples,
@@ -34,9 +36,11 @@ from tests.fuzz.generator import (  # noqa: F401 (each adds its statements to FA
 from tests.fuzz.generator.builder import FAMILIES, Builder
 
 
-def generate(seed: int) -> Case:
+def generate(seed: int, families: Collection[str] = ()) -> Case:
+    """`families`: which a program has much of."""
     rng = random.Random(seed)
-    builder = Builder(rng, {name: rng.choice((0, 0.3, 1, 1, 3)) for name in FAMILIES}, memory.load)
+    weights = {name: rng.choice((0, 0.3, 1, 1, 3)) * (0.3 if families else 1) for name in FAMILIES}
+    builder = Builder(rng, {**weights, **dict.fromkeys(families, 8)}, memory.load)
     memory.begin(builder)
     for _ in range(rng.choice((3, 6, 10, 15, 25))):
         builder.statement()

@@ -271,6 +271,7 @@ _FREQUENCY = {
     "elementwise": 8,
     "shape": 2,
     "dot": 0.4,
+    "rounds": 0.15,
     "descriptor": 0.5,
     "block pointer": 0.5,
     "atomic": 0.6,

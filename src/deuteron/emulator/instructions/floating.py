@@ -60,7 +60,7 @@ def _make(d: Decoding, type: str, function: Callable, count: int) -> Callable:
     return elementwise(d, function, type, *[type] * count)
 
 
-def _rounded(name: str, mode: str) -> Callable:
+def rounded(name: str, mode: str) -> Callable:
     """An operation in a rounding."""
     return _NEAREST[name] if mode == "rn" else ROUNDED[f"{name}_{_MODES[mode]}"]
 
@@ -74,12 +74,12 @@ _NEAREST["rcp"] = lambda a: a.dtype.type(1) / a
 @RULES.pure("add", "sub", "mul", kind="float")
 def decode_add(d: Decoding):
     name = d.instruction.opcode.split(".")[0]
-    return _make(d, d.type(), _rounded(name, d.choice(*ROUNDINGS, default="rn")), 2)
+    return _make(d, d.type(), rounded(name, d.choice(*ROUNDINGS, default="rn")), 2)
 
 
 @RULES.pure("fma", "mad", kind="float")
 def decode_fma(d: Decoding):
-    return _make(d, d.type(), _rounded("fma", d.choice(*ROUNDINGS)), 3)
+    return _make(d, d.type(), rounded("fma", d.choice(*ROUNDINGS)), 3)
 
 
 @RULES.pure("div", kind="float")
@@ -88,7 +88,7 @@ def decode_div(d: Decoding):
     mode = d.choice(*ROUNDINGS, "full", "approx")
     if mode == "approx":
         return _make(d, type, _divide_approximately, 2)
-    return _make(d, type, _rounded("div", "rn" if mode == "full" else mode), 2)
+    return _make(d, type, rounded("div", "rn" if mode == "full" else mode), 2)
 
 
 def _divide_approximately(a, b):
@@ -112,7 +112,7 @@ def decode_unary(d: Decoding):
 def decode_root(d: Decoding):
     type = d.type()
     mode = d.choice(*ROUNDINGS, "approx", default="rn")
-    return _make(d, type, _rounded(d.instruction.opcode.split(".")[0], "rn" if mode == "approx" else mode), 1)
+    return _make(d, type, rounded(d.instruction.opcode.split(".")[0], "rn" if mode == "approx" else mode), 1)
 
 
 @RULES.pure("min", "max", kind="float")

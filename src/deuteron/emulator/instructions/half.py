@@ -1,6 +1,7 @@
 """Arithmetic of f16, bf16 and pairs of them: add, sub, mul, fma, neg, abs, min, max, ex2, tanh.
 
     fma.rn.f16x2 %r4, %r1, %r2, %r3;
+    add.rn.f32.f16 %r2, %rs1, %r1;           of sm_100 and later: an f16 and an f32, the result is an f32
 
 Values are widened to float32, where add, sub and mul round like in the narrow format (24 >= 2 * 11 + 2 bits), and
 fma to float64 rounded to odd.
@@ -14,7 +15,7 @@ import numpy as np
 
 from deuteron.emulator.instructions.approximate import FUNCTIONS
 from deuteron.emulator.instructions.elementwise import elementwise
-from deuteron.emulator.instructions.floating import maximum, minimum, propagating, saturate
+from deuteron.emulator.instructions.floating import ROUNDINGS, maximum, minimum, propagating, rounded, saturate
 from deuteron.emulator.instructions.operands import Decoding
 from deuteron.emulator.instructions.rules import Rules
 from deuteron.emulator.numerics import fma_to_odd, from_bf16, odd_float32, to_bf16
@@ -63,16 +64,33 @@ _BINARY = {"add": np.add, "sub": np.subtract, "mul": np.multiply}
 
 @RULES.pure(*_BINARY, kind="half")
 def decode_binary(d: Decoding):
-    type = d.modifiers.pop()
+    type, name = d.modifiers.pop(), d.instruction.opcode.split(".")[0]
+    if d.flag("f32"):
+        return _make_mixed(d, name, type, 2)
     d.choice("rn", default="rn")
-    return _make(d, _BINARY[d.instruction.opcode.split(".")[0]], type, 2)
+    return _make(d, _BINARY[name], type, 2)
 
 
 @RULES.pure("fma", kind="half")
 def decode_fma(d: Decoding):
     type = d.modifiers.pop()
+    if d.flag("f32"):
+        return _make_mixed(d, "fma", type, 3)
     d.choice("rn")
     return _make(d, fma_to_odd, type, 3)
+
+
+def _make_mixed(d: Decoding, name: str, type: str, count: int) -> Callable:
+    """In float32, of operands in 16 bits but for the last."""
+    function = rounded(name, d.choice(*ROUNDINGS, default="rn"))
+    if d.flag("sat"):
+        function = saturate(function)
+
+    def apply(*arguments: np.ndarray) -> np.ndarray:
+        *narrow, last = arguments
+        return function(*[widen(x, type) for x in narrow], last)
+
+    return elementwise(d, apply, "f32", *[_RAW[type]] * (count - 1), "f32")
 
 
 @RULES.pure("min", "max", kind="half")

@@ -3,6 +3,8 @@
 wgmma      where the machine has it: warps in fours, at least 64 rows: fp16, bf16, tf32, fp8, int8
 mma.sync   where it has that: at least 16 rows: fp16, bf16, tf32, int8, and fp8 if it multiplies it faster than fp16
 else       multiply-adds in each thread, along K in slices of which the operands do not fill the registers
+
+Operands of wgmma have to have room in shared memory, both of a dot.
 """
 
 from __future__ import annotations
@@ -15,7 +17,7 @@ from deuteron.ir.tt.dot import DotOp, InputPrecision
 from deuteron.ir.tt.function import FuncOp
 from deuteron.ir.ttg.sliced_dot import SlicedDotOp
 from deuteron.ir.ttng.warp_group_dot import WarpGroupDotOp, tile_of
-from deuteron.ir.types import bit_width_of, element_type_of, f32, shape_of
+from deuteron.ir.types import bit_width_of, byte_width_of, element_type_of, f32, num_elements_of, shape_of
 from deuteron.layout.wgmma import WARPGROUP, M
 from deuteron.machine.gpu import GPU, GPUConfig
 from deuteron.machine.matrix import DotTypes, MatrixUnit
@@ -25,6 +27,8 @@ AnyThreadDot = DotOp | SlicedDotOp
 # With so many, to compute an operand takes longer than to multiply it; mma.sync takes K in the order in which threads
 # read words of what it is computed of, wgmma two neighbours of 16 bits. Not measured.
 FEW_COLUMNS = 16
+# Of the shared memory of a CTA, for both operands of a dot; larger ones are converted in parts. Not measured.
+MAX_SHARE = 1 / 2
 
 
 def uses_wgmma(op: DotOp, config: GPUConfig) -> bool:
@@ -47,7 +51,23 @@ def obstacle_to_wgmma(op: AnyThreadDot, config: GPUConfig) -> str | None:
     columns = unit.columns * warp_group_warps((m, n), num_warps)[1]
     if n < columns:
         return f"it takes {columns} columns, there are {n}"
-    return _type_obstacle(op, unit) or _computing_obstacle(op, config)
+    return _type_obstacle(op, unit) or _room_obstacle(op, config.machine) or _computing_obstacle(op, config)
+
+
+def _room_obstacle(op: AnyThreadDot, machine: GPU) -> str | None:
+    if has_room(op, machine):
+        return None
+    return f"its operands take {_operand_bytes(op)} bytes, more than {MAX_SHARE:.0%} of shared memory"
+
+
+def has_room(op: AnyThreadDot, machine: GPU) -> bool:
+    """Whether both operands may be in shared memory."""
+    return _operand_bytes(op) <= MAX_SHARE * machine.shared.max_bytes
+
+
+def _operand_bytes(op: AnyThreadDot) -> int:
+    tiles = [tile_of(value.type) for value in (op.a, op.b)]
+    return sum(num_elements_of(tile) * byte_width_of(tile) for tile in tiles)
 
 
 def _computing_obstacle(op: AnyThreadDot, config: GPUConfig) -> str | None:

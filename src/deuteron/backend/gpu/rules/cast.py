@@ -96,10 +96,15 @@ def _to_integer(signed: bool) -> Rule:
 
 
 def convert_float(ctx: Context, op: Operation, x: Operand) -> Operand:
-    """Between any two floating types; narrowing rounds once. fp8 in pairs, as the instructions do."""
+    """Between any two floating types; narrowing rounds once."""
     source, target = (element_type_of(value.type) for value in (op.operands[0], op.results[0]))
     rounding = getattr(op, "rounding", None)
     toward_zero = rounding is not None and rounding.value.data == RoundingMode.RTZ
+    return in_format(ctx, x, source, target, toward_zero)
+
+
+def in_format(ctx: Context, x: Operand, source: Attribute, target: Attribute, toward_zero: bool = False) -> Operand:
+    """Floats of one type in another: fp8 in pairs, as the instructions do."""
     if source == target:
         return x
     convert = ctx.isa.conversion(ctx.machine, source, target, toward_zero)

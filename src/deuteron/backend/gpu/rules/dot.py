@@ -13,11 +13,12 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from xdsl.dialects.builtin import IntegerType
-from xdsl.ir import Attribute, Operation
+from xdsl.ir import Attribute, Operation, SSAValue
 
 from deuteron.backend.gpu.context import Context, Rule
 from deuteron.backend.gpu.elements import from_bits
 from deuteron.backend.gpu.fragment import Fragment, positions, register_at
+from deuteron.backend.gpu.rules.cast import in_format
 from deuteron.backend.gpu.shared_tile import SharedTile, load_tile
 from deuteron.backend.llvm.builder import Builder
 from deuteron.backend.llvm.types import Value, const
@@ -25,7 +26,7 @@ from deuteron.errors import CompilationError
 from deuteron.ir.nested import nested_ops
 from deuteron.ir.ttg.sliced_dot import SlicedDotOp
 from deuteron.ir.ttng.warp_group_dot import tile_of
-from deuteron.ir.types import element_type_of, i8, shape_of
+from deuteron.ir.types import FP8, element_type_of, f32, i8, shape_of
 from deuteron.layout.distributed import multiply_add_operand
 
 Operand = Fragment | SharedTile
@@ -61,7 +62,7 @@ def _check_types(op: Operation, wide: str) -> None:
 
 def multiply_add(ctx: Context, op: Operation, a: Fragment, b: Fragment, c: Fragment) -> Fragment:
     at_a, at_b, type = register_at(a.layout), register_at(b.layout), c.registers[0].type
-    a, b = (tile.map(lambda value: _widened(ctx.b, value, type)) for tile in (a, b))
+    a, b = (_widened(ctx, tile, operand, type) for tile, operand in ((a, op.a), (b, op.b)))
     sums, places = list(c.registers), positions(c.layout)
     for k in range(a.layout.shape[-1]):
         for index, (*batch, row, column) in enumerate(places):
@@ -118,8 +119,12 @@ def _load_slice(
     return Fragment(layout, tuple(from_bits(ctx.b, value, type) for value in bits))
 
 
-def _widened(b: Builder, value: Value, type: str) -> Value:
-    return b.sext(value, type) if type == "i32" else b.fpext(value, type)
+def _widened(ctx: Context, tile: Fragment, operand: SSAValue, type: str) -> Fragment:
+    """What an operand holds, or a slice of it, in the type of the sums."""
+    element = element_type_of(tile_of(operand.type))
+    if element in FP8:
+        tile = in_format(ctx, tile, element, f32)
+    return tile.map(lambda value: ctx.b.sext(value, type) if type == "i32" else ctx.b.fpext(value, type))
 
 
 def _fused(b: Builder, x: Value, y: Value, total: Value) -> Value:

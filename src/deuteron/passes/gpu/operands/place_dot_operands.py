@@ -45,12 +45,12 @@ from deuteron.ir.ttg.shared import LocalAllocOp, LocalLoadOp
 from deuteron.ir.ttg.sliced_dot import SlicedDotOp
 from deuteron.ir.ttg.views import MemDescTransOp
 from deuteron.ir.ttng.warp_group_dot import WarpGroupDotOp
-from deuteron.ir.types import byte_width_of, element_type_of, num_elements_of, shape_of
+from deuteron.ir.types import byte_width_of, element_type_of, shape_of
 from deuteron.layout.linear import REGISTER, LinearLayout
 from deuteron.layout.shared import MAX_SPAN, SWIZZLE_ALIGNMENT, mma_shared
 from deuteron.layout.wgmma import SPANS, M
 from deuteron.machine.gpu import GPUConfig
-from deuteron.passes.gpu.dot_instructions import must_be_k_major, uses_mma, uses_wgmma, warp_group_warps
+from deuteron.passes.gpu.dot_instructions import has_room, must_be_k_major, uses_mma, uses_wgmma, warp_group_warps
 from deuteron.passes.gpu.layouts.anchors import dot_layouts
 from deuteron.passes.gpu.layouts.computed_operands import ComputedOperand
 from deuteron.passes.gpu.operands.joins import select_joined
@@ -61,8 +61,6 @@ from deuteron.passes.optimisation import Optimisation
 from deuteron.passes.rewrite import erase, replace
 
 Order = tuple[int, ...]
-# Of the shared memory of a CTA, for both operands of a dot; larger ones are converted in parts. Not measured.
-MAX_SHARE = 1 / 2
 # Of a thread's registers, for operands and sums of multiply-adds; with many sums, so many for operands all the same.
 # Not measured; that nothing spills is tested (tests/backend/cuda/test_lower_dot.py).
 REGISTER_SHARE, MIN_OPERAND_SHARE = 5 / 8, 1 / 4
@@ -77,23 +75,18 @@ class PlaceDotOperands(Optimisation):
     config: GPUConfig
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        limit = MAX_SHARE * self.config.machine.shared.max_bytes
         for func in op.ops:
             if isinstance(func, FuncOp):
                 rewrite = _Rewrite(AxisInfoAnalysis(func), self.config)
                 for dot in nested_ops(func, DotOp):
-                    if _operand_bytes(dot) > limit:
-                        continue
                     if uses_wgmma(dot, self.config):
                         rewrite.to_warp_group(dot)
+                    elif not has_room(dot, self.config.machine):
+                        continue
                     elif uses_mma(dot, self.config.machine):
                         rewrite.to_local_loads(dot)
                     else:
                         rewrite.to_slices(dot)
-
-
-def _operand_bytes(op: DotOp) -> int:
-    return sum(num_elements_of(value.type) * byte_width_of(value.type) for value in (op.a, op.b))
 
 
 class _Rewrite:

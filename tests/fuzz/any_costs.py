@@ -1,0 +1,109 @@
+"""Has the compiler decide by lot where it weighs costs: what is right must not depend on what is fast.
+
+    with any_costs(seed=7): ...        short functions are sliced and rolled, warps specialised wherever possible
+
+Every threshold below is left as it is, or becomes one of the others. None of them is there for correctness. Of the
+passes that may be left out some are.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from importlib import import_module
+from typing import Any
+from unittest import mock
+
+from deuteron.analysis.axis_analysis import AxisInfoAnalysis
+from deuteron.passes.by_name import known_passes
+from deuteron.passes.gpu.specialization import choose_functions
+from deuteron.passes.gpu.specialization.bundle_loads import plan_rings
+from deuteron.passes.gpu.specialization.plan_slots import plan_specialization
+from deuteron.passes.optimisation import Optimisation
+
+MUCH = 1 << 30
+SHARE_LEFT = 0.35
+SHARE_WITHOUT = 0.06
+
+
+def _is_possible(self: choose_functions.ChooseSpecialized, func: Any) -> bool:
+    plans = plan_rings(func, AxisInfoAnalysis(func), self.config.machine)
+    return choose_functions._is_in_order(func) and plan_specialization(func, plans, self.config) is not None
+
+
+def _always(*args: Any) -> bool:
+    return True
+
+
+def _never(*args: Any) -> bool:
+    return False
+
+
+# Of a module, or a class in it: what is said there, and what it may be instead; names that belong together, together.
+COSTS: tuple[tuple[str, str, tuple[Any, ...]], ...] = (
+    ("analysis.along_axis", "WARP_BITS_TOGETHER", (1, 2)),
+    ("analysis.shared_conversion", "MAX_BYTES", (256, 2048)),
+    ("backend.gpu.rules.reduce", "MIN_CHAIN", (1, 64)),
+    ("passes.gpu.dot_instructions", "FEW_COLUMNS", (0, 256)),
+    ("passes.gpu.dot_instructions", "MAX_SHARE", (0, 1 / 16)),
+    ("passes.gpu.layouts.computed_operands", "MOST_NEIGHBOURS", (2, 4)),
+    ("passes.gpu.layouts.loads_in_place", "ACCESSES", (0, MUCH)),
+    ("passes.gpu.layouts.loads_in_place", "_reads_neighbours", (_always,)),
+    ("passes.gpu.layouts.stores_in_place", "ACCESSES", (0, MUCH)),
+    ("passes.gpu.layouts.stores_in_place", "_writes_neighbours", (_always,)),
+    ("passes.gpu.memory.allocate_shared", "OWN_BYTES", (0, 0, 64)),
+    ("passes.gpu.operands.place_dot_operands", "REGISTER_SHARE", (1 / 64, 2)),
+    ("passes.gpu.operands.place_dot_operands", "MIN_OPERAND_SHARE", (1 / 64,)),
+    ("passes.gpu.operands.register_operands", "TILES_SHARE", (0, 8)),
+    ("passes.gpu.operands.register_operands", "MOST_STEPS", (1, 2)),
+    ("passes.gpu.operands.transpose_dots", "_cycles", (lambda dot, computed: MUCH,)),
+    ("passes.gpu.pipelining.chained_dots", "TILES_SHARE", (8,)),
+    ("passes.gpu.pipelining.chained_dots", "MIN_ITERATIONS", (0,)),
+    ("passes.gpu.pipelining.choose_loads", "MAX_PREFETCHED_BYTES", (0, 8, MUCH)),
+    ("passes.gpu.pipelining.choose_loads", "MAX_REGISTERS_BESIDE_DOTS", (0, MUCH)),
+    ("passes.gpu.pipelining.loads_into_registers", "ROOM", (0, 1 / 16, 64)),
+    ("passes.gpu.slices.groups", "MANY", (2, 8)),
+    ("passes.gpu.slices.groups", "IN_SLICE", (1, 2, 4)),
+    ("passes.gpu.slices.groups", "HEAVY", (4, 64)),
+    ("passes.gpu.slices.groups", "OF_SLICE", (8, 64)),
+    ("passes.gpu.slices.groups", "LEAST_IN_SLICE", (1,)),
+    ("passes.gpu.slices.loop_dots", "MANY, IN_ITERATION", ((64, 32), (64, 1), (512, 64))),
+    ("passes.gpu.slices.slice_tiles", "LEAST_IN_GROUP", (-MUCH, 0)),
+    ("passes.gpu.slices.slice_tiles", "cost_of_all", (lambda func: MUCH,)),
+    ("passes.gpu.specialization.choose_functions:ChooseSpecialized", "_is_chosen", (_is_possible,)),
+    ("passes.gpu.warp_groups.order_warp_groups", "MIN_RATIO", (0,)),
+    ("passes.tile.roll_loops", "LEAST_ITERATIONS", (2, 3)),
+    ("passes.tile.roll_loops", "LEAST_SHARE", (0,)),
+    ("passes.tile.roll_loops", "_cost", (lambda op: MUCH,)),
+    ("passes.tile.split_loops", "MAX_OPS", (0, MUCH)),
+    ("passes.tile.unswitch_loops", "MAX_OPS", (0, MUCH)),
+)
+
+
+def _optimisations() -> list[str]:
+    return [name for name, one in known_passes().items() if issubclass(one, Optimisation)]
+
+
+def _owner(place: str) -> Any:
+    module, _, name = place.partition(":")
+    owner = import_module(f"deuteron.{module}")
+    return getattr(owner, name) if name else owner
+
+
+@contextmanager
+def any_costs(seed: int) -> Iterator[dict[str, Any]]:
+    """Gives what was chosen, by name."""
+    rng, chosen = random.Random(seed), {}
+    with ExitStack() as stack:
+        for place, names, others in COSTS:
+            value: int | float | Callable | tuple = rng.choice(others)
+            if rng.random() >= SHARE_LEFT:
+                chosen[f"{place}.{names}"] = value
+                values = value if isinstance(value, tuple) else (value,)
+                for name, one in zip(names.split(", "), values, strict=True):
+                    stack.enter_context(mock.patch.object(_owner(place), name, one))
+        chosen["without"] = ",".join(name for name in _optimisations() if rng.random() < SHARE_WITHOUT)
+        stack.enter_context(mock.patch.dict(os.environ, {"DEUTERON_DISABLE_PASSES": chosen["without"]}))
+        yield chosen
