@@ -136,6 +136,31 @@ def test_small_sizes(draw, poisoned, check_norm, dtype, sizes):
 
 
 @triton.jit
+def two_sums_kernel(x_ptr, q_ptr, w_ptr, out_ptr, n, M: tl.constexpr, K: tl.constexpr, TWICE: tl.constexpr):
+    m, k = tl.arange(0, M)[:, None], tl.arange(0, K)[None, :]
+    w, q = tl.load(w_ptr + tl.arange(0, K)[:, None] * K + k), tl.load(q_ptr + m * K + k)
+    acc = tl.zeros((M, K), tl.float32)
+    for step in tl.range(0, n, warp_specialize=True):
+        x = tl.load(x_ptr + step * M * K + m * K + k)
+        acc = tl.dot(x, w, acc)
+        acc = tl.dot(q, w, acc)
+        if TWICE:
+            acc = acc + acc
+    tl.store(out_ptr + m * K + k, acc)
+
+
+@pytest.mark.parametrize("twice", [False, True])
+@pytest.mark.parametrize("n", [0, 1, 4])
+def test_a_loaded_operand_is_read_before_the_last_product_of_an_iteration(draw, poisoned, n, twice):
+    x, q, w = (draw("int8", shape, -2, 2).astype(np.float16) for shape in ((4, 64, 32), (64, 32), (32, 32)))
+    out, expected = poisoned("float32", (64, 32)), np.zeros((64, 32))
+    two_sums_kernel[(1,)](x, q, w, out, n, M=64, K=32, TWICE=twice, num_warps=4)
+    for step in range(n):
+        expected = (expected + (x[step].astype(np.float64) + q) @ w) * (2 if twice else 1)
+    np.testing.assert_array_equal(out, expected)
+
+
+@triton.jit
 def fp8_rows_kernel(a_ptr, b_ptr, out_ptr, M: tl.constexpr, N: tl.constexpr, K: tl.constexpr):
     m, n, k = tl.arange(0, M)[:, None], tl.arange(0, N)[None, :], tl.arange(0, K)
     a, b = tl.load(a_ptr + m * K + k[None, :]), tl.load(b_ptr + n * K + k[:, None])

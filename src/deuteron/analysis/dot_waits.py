@@ -1,12 +1,12 @@
-"""After which wait an asynchronous dot by wgmma is over.
+"""After which op an asynchronous dot by wgmma is over: a wait, or a dot that adds to it and is not asynchronous.
 
     %d = "ttng.warp_group_dot"(...)                            wait_for(%d's op)
     %e = "ttng.warp_group_dot_wait"(%d) <{pendings = 0}>       is this one
 
 A wait that leaves as many dots in flight as were issued between the two is enough. Where one leaves more, the
 dot is still in flight in what the wait gives, and in what a loop then carries. A dot that another one adds to is in
-flight in what that gives. A wait in a branch or in a loop, for what was issued before it may not be executed: it is
-none.
+flight in what that gives, unless that one waits for itself, and so for all before it. A wait in a branch or in a loop,
+for what was issued before, may not be executed: it is none.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from deuteron.ir.ttng.warp_group_dot import WarpGroupDotOp, WarpGroupDotWaitOp
 
 
 def wait_for(dot: WarpGroupDotOp) -> Operation | None:
-    """The wait, or None if there is none that is known to be enough."""
+    """The op that waits, or None if there is none that is known to be enough."""
     value = dot.result
     while True:
         if (use := _use_by(value, WarpGroupDotWaitOp)) is not None:
@@ -28,6 +28,8 @@ def wait_for(dot: WarpGroupDotOp) -> Operation | None:
         elif (use := _use_by(value, scf.YieldOp)) is not None and isinstance(_parent(use), scf.ForOp | scf.IfOp):
             value = _parent(use).results[use.index]
         elif (use := _use_by(value, WarpGroupDotOp)) is not None and use.operation.c is value:
+            if not use.operation.is_async.value.data:
+                return use.operation
             value = use.operation.result
         else:
             return None

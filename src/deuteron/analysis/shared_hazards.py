@@ -5,10 +5,11 @@
 The analysis follows the accesses since the last barrier through the ops in order; loops are repeated until nothing is
 added, and after an `scf.if` the accesses of both branches count. Ops with scratch memory write it, wait, and read it,
 so that after them only their reads count. A wait among the threads of one warp frees nothing for the other warps. A
-dot in flight reads until it is waited for; only a barrier after that frees what it read. A copy in flight writes
-until it is waited for; that no thread reads before is up to the pass that made it. Of several buffers, those are told
-apart whose indices are known to differ. The regions of `ttg.warp_specialize` are gone through one by one: what one
-stores for another is in order by mbarriers, and all wait for each other in front.
+dot in flight reads until it is waited for, as a dot that is not asynchronous does as well; only a barrier after that
+frees what it read. A copy in flight writes until it is waited for; that no thread reads before is up to the pass that
+made it. Of several buffers, those are told apart whose indices are known to differ. The regions of
+`ttg.warp_specialize` are gone through one by one: what one stores for another is in order by mbarriers, and all wait
+for each other in front.
 
 What one thread does alone, the copies of TMA and what it does to their barriers, is in order by itself; a block that
 TMA loads is there for every thread that has waited at the barrier, so that only what was there before matters. A store
@@ -167,7 +168,9 @@ class HazardAnalysis:
             self.needs_barrier.add(op)
         if op in self.needs_barrier:
             pending = _in_flight(pending)
-        if isinstance(op, WarpGroupDotOp) and op.is_async.value.data:
+        if isinstance(op, WarpGroupDotOp):
+            if not op.is_async.value.data:
+                return _waited(pending, READ, 0) | set(accesses)
             return _overtaken(pending, READ) | {replace(access, in_flight=0) for access in accesses}
         if isinstance(op, TMA_STORES):
             return _overtaken(pending, READ, by_one=True) | {replace(access, in_flight=0) for access in accesses}

@@ -16,7 +16,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tests.fuzz.generator.builder import Builder, Unfit, Value, statement_of
-from tests.fuzz.generator.dots import LEAST_K, keywords, result_type
+from tests.fuzz.generator.dots import LEAST_K, keywords, operand, result_type
 
 TYPES = ("float16", "float16", "bfloat16", "float32", "int8", "float8e5")
 WIDTH = {"float32": 4, "float16": 2, "bfloat16": 2}
@@ -68,6 +68,7 @@ def rounds_of_products(b: Builder) -> None:
     rows, columns, trips = b.rng.randint(1, 2), b.rng.randint(1, 2), b.rng.randint(1, 4)
     tiles, result = rows * columns, result_type(b, dtype)
     t, counter = b.name("t"), b.name("k")
+    kept = operand(b, dtype, (m, k)) if b.chance(0.3) else None
     x = _blocks(b, dtype, m, rows, k, trips, f"{t} % {rows} * {m}", True)
     y = _blocks(b, dtype, n, columns, k, trips, f"{t} // {rows} * {n}", False)
     count = _count(b, t, tiles, trips)
@@ -81,6 +82,8 @@ def rounds_of_products(b: Builder) -> None:
         with b.block(f"for {counter} in tl.range(0, {count}{inner}):"):
             left, right = (b.define(one.load(b, counter), dtype, one.shape) for one in (x, y))
             b.emit(f"{acc} = tl.dot({left}, {right}, {acc}{keywords(b, dtype, result)})")
+            if kept is not None:
+                b.emit(f"{acc} = tl.dot({kept}, {right}, {acc}{keywords(b, dtype, result)})")
             if b.chance(0.2):
                 b.emit(f"{acc} = {acc} * 2" if result == "int32" else f"{acc} = {acc} * 0.5")
             if b.chance(0.1):
