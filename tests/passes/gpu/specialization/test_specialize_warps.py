@@ -206,6 +206,23 @@ def test_blocks_of_tensors_are_copied_by_tma_and_need_no_fence():
 
 
 @deuteron.jit
+def block_and_rows(a, b, out, n, N: tl.constexpr):
+    i = tl.arange(0, N)
+    x = tl.make_tensor_descriptor(a, [N, 8 * N], [8 * N, 1], [N, N])
+    acc = tl.zeros((N, N), tl.float32)
+    for step in tl.range(n, warp_specialize=True):
+        y = tl.load(b + step * N * N + (i ^ 5)[:, None] * N + i[None, :])
+        acc = tl.dot(x.load([0, step * N]), y, acc)
+    tl.store(out + i[:, None] * N + i[None, :], acc)
+
+
+def test_a_dot_reads_one_operand_by_tma_and_one_by_threads_copies():
+    default, partition = regions(compile_for("cuda:90", block_and_rows, HALF, HALF, SINGLE, 4, N=64))
+    assert not {"copy", "copy block"} & {*default}
+    assert [name for name in partition if "copy" in name] == ["copy", "copy block"]
+
+
+@deuteron.jit
 def persistent(a, b, out, tiles, n, M: tl.constexpr, N: tl.constexpr, FLATTEN: tl.constexpr):
     x = tl.make_tensor_descriptor(a, [4096, 64], [64, 1], [M, 64])
     y = tl.make_tensor_descriptor(b, [64, N], [N, 1], [64, N])

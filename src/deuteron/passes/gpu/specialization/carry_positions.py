@@ -23,17 +23,19 @@ from deuteron.passes.rewrite import replace
 
 
 class Positions:
-    """Calls `visit(op, position)` at the ops that use a slot of their ring, each time the next one."""
+    """Calls `visit(op, ring, position)` at the ops that use a slot of each of their rings, each time the next one."""
 
-    def __init__(self, rings: dict[Operation, Ring], visit: Callable[[Operation, Position], None]):
+    def __init__(self, rings: dict[Operation, Sequence[Ring]], visit: Callable[[Operation, Ring, Position], None]):
         self._rings, self._visit = rings, visit
         self._inside: dict[Operation, list[Ring]] = {}
-        for op, ring in rings.items():
-            self._note(op.parent_op(), ring)
+        for op, used in rings.items():
+            for ring in used:
+                self._note(op.parent_op(), ring)
 
     def begin(self, block: Block, first: Callable[[Ring, Builder], Position]) -> None:
         b = Builder.before(block.first_op)
-        self._block(block, {ring: first(ring, b) for ring in dict.fromkeys(self._rings.values())})
+        rings = dict.fromkeys(ring for used in self._rings.values() for ring in used)
+        self._block(block, {ring: first(ring, b) for ring in rings})
 
     def _note(self, op: Operation | None, ring: Ring) -> None:
         while isinstance(op, scf.ForOp | scf.IfOp):
@@ -44,11 +46,11 @@ class Positions:
 
     def _block(self, block: Block, positions: dict[Ring, Position]) -> None:
         for op in list(block.ops):
-            if (ring := self._rings.get(op)) is not None:
+            for ring in self._rings.get(op, ()):
                 position = positions[ring]
                 positions[ring] = ring.following(Builder.before(op), position)
-                self._visit(op, position)
-            elif op in self._inside:
+                self._visit(op, ring, position)
+            if op in self._inside:
                 follow = self._loop if isinstance(op, scf.ForOp) else self._branches
                 values = follow(op, self._inside[op], positions)
                 positions.update(zip(self._inside[op], zip(values[::2], values[1::2], strict=True), strict=True))

@@ -49,9 +49,9 @@ class Specialization:
 
     def rewrite(self) -> None:
         b, end = self._front, self._block.last_op
-        bundles = {bundle.first_reader: bundle for plan in self._slots for bundle in plan.bundles}
+        bundles = _by_first_reader(self._slots)
         partition, default, body = Block(), Block(), [op for op in self._block.ops if op is not end]
-        places = {reader: [one.load for one in bundle.loads] for reader, bundle in bundles.items()}
+        places = {reader: [one.load for bundle in read for one in bundle.loads] for reader, read in bundles.items()}
         warps = 1 if all(plan.is_filled_by_tma for plan in self._slots) else COPYING_WARPS
         clones = self._part.clone(self._block, partition, warps, places)
         for op in body:
@@ -66,7 +66,7 @@ class Specialization:
         Builder.at_end(default, b.location).insert(WarpYieldOp())
         Builder.at_end(partition, b.location).insert(WarpReturnOp())
         self._consume(default, bundles, ring_of)
-        self._produce(partition, bundles.values(), ring_of, clones)
+        self._produce(partition, ring_of, clones)
         registers = _requested_registers(default, self._slots, self._config)
         b.insert(WarpSpecializeOp(default, [(partition, warps)], registers))
         if is_shared:
@@ -78,22 +78,31 @@ class Specialization:
         producers, filling = COPYING_WARPS * config.machine.warp_size, plan.filling_ctas(config.num_ctas)
         return Ring(self._front, loads, num_slots, producers, config.num_warps, filling)
 
-    def _consume(self, block: Block, bundles: dict[Operation, Bundle], ring_of: dict[Bundle, Ring]) -> None:
-        def visit(reader: Operation, position: Position) -> None:
-            _consume(bundles[reader], ring_of[bundles[reader]], position, reader)
+    def _consume(self, block: Block, bundles: dict[Operation, Sequence[Bundle]], ring_of: dict[Bundle, Ring]) -> None:
+        read = {(reader, ring_of[bundle]): bundle for reader, found in bundles.items() for bundle in found}
 
-        Positions({op: ring_of[bundle] for op, bundle in bundles.items()}, visit).begin(block, Ring.first_read)
+        def visit(reader: Operation, ring: Ring, position: Position) -> None:
+            _consume(read[reader, ring], ring, position, reader)
 
-    def _produce(
-        self, block: Block, bundles: Iterable[Bundle], ring_of: dict[Bundle, Ring], clones: dict[Load, Load]
-    ) -> None:
-        loads = {bundle: [clones[one.load] for one in bundle.loads] for bundle in bundles}
+        rings = {reader: [ring_of[bundle] for bundle in found] for reader, found in bundles.items()}
+        Positions(rings, visit).begin(block, Ring.first_read)
+
+    def _produce(self, block: Block, ring_of: dict[Bundle, Ring], clones: dict[Load, Load]) -> None:
+        loads = {bundle: [clones[one.load] for one in bundle.loads] for bundle in ring_of}
         first = {of_bundle[0]: bundle for bundle, of_bundle in loads.items()}
 
-        def visit(load: Operation, position: Position) -> None:
-            _produce(loads[first[load]], ring_of[first[load]], position)
+        def visit(load: Operation, ring: Ring, position: Position) -> None:
+            _produce(loads[first[load]], ring, position)
 
-        Positions({load: ring_of[bundle] for load, bundle in first.items()}, visit).begin(block, Ring.first_filled)
+        Positions({load: [ring_of[bundle]] for load, bundle in first.items()}, visit).begin(block, Ring.first_filled)
+
+
+def _by_first_reader(plans: Iterable[RingPlan]) -> dict[Operation, list[Bundle]]:
+    """One of loads by TMA and one of others may have the same."""
+    found: dict[Operation, list[Bundle]] = {}
+    for bundle in (bundle for plan in plans for bundle in plan.bundles):
+        found.setdefault(bundle.first_reader, []).append(bundle)
+    return found
 
 
 def _consume(bundle: Bundle, ring: Ring, position: Position, reader: Operation) -> None:
