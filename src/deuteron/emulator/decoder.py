@@ -61,7 +61,7 @@ def _guard_effect(run, guard) -> Run:
         mask = guard(group)
         if mask.all():
             return run(group, None)
-        return run(group, mask)
+        return run(group, mask) if mask.any() else None
 
     return guarded
 

@@ -96,8 +96,10 @@ class Launch:
         wave = Wave(self.state, blocks)
         scheduler = Scheduler(self.program, wave.asynchronous.deliver)
         threads = np.arange(wave.num_threads)
-        scheduler.run(Group(wave, scheduler, threads, len(self.program.function.registers)))
-        wave.asynchronous.finish()
+        group = Group(wave, scheduler, threads, len(self.program.function.registers))
+        scheduler.run(group)
+        with scheduler.reporting(group):
+            wave.asynchronous.finish()
 
     def _check(self) -> None:
         state = self.state

@@ -10,6 +10,7 @@ is any instruction but these.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -21,32 +22,34 @@ from deuteron.emulator.machine.group import Group
 @dataclass(frozen=True)
 class Parts:
     """Each source is a list of registers (None: constants, what is dropped) that make up `size` bytes one after the
-    other; a byte of the destinations comes from the same byte of the sources."""
+    other; a byte of the destinations comes from the same byte of the sources. `guard` says which threads move them
+    (None: all)."""
 
     destinations: tuple[int | None, ...]
     sources: tuple[tuple[int | None, ...], ...]
     size: int
+    guard: Callable[[Group], np.ndarray] | None = None
 
     def spread(self, group: Group) -> None:
-        """Guard the bytes of the destinations that come from unwritten ones."""
+        """The bytes of the destinations that come from unwritten ones are unwritten."""
         unwritten = np.zeros((group.size, self.size), bool)
         for registers in self.sources:
             unwritten |= np.concatenate([self._unwritten(group, index, len(registers)) for index in registers], 1)
         for index, part in zip(self.destinations, np.split(unwritten, len(self.destinations), 1), strict=True):
-            if part.any() and index is not None:
-                group.guards[index] = part
-            else:
-                group.guards.pop(index, None)
+            if index is None:
+                continue
+            if self.guard is not None:
+                part = np.where(self.guard(group)[:, None], part, group.unwritten_bytes(index, part.shape[1]))
+            group.set_unwritten(index, part)
 
     def fill(self, group: Group, dtype: np.dtype) -> None:
         """Give sources that no thread ever wrote some value."""
         for index in (index for registers in self.sources for index in registers if index is not None):
             if group.registers[index] is None:
-                values = np.full(group.size * dtype.itemsize, POISON, np.uint8).view(dtype)
-                group.guards[index] = group.unwritten(index, dtype.itemsize)
-                group.registers[index] = values
+                group.unwritten[index] = group.unwritten_bytes(index, dtype.itemsize)
+                group.registers[index] = np.full(group.size * dtype.itemsize, POISON, np.uint8).view(dtype)
         self.spread(group)
 
     def _unwritten(self, group: Group, index: int | None, count: int) -> np.ndarray:
         width = self.size // count
-        return np.zeros((group.size, width), bool) if index is None else group.unwritten(index, width)
+        return np.zeros((group.size, width), bool) if index is None else group.unwritten_bytes(index, width)

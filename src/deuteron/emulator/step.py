@@ -13,7 +13,6 @@ from functools import cached_property
 
 import numpy as np
 
-from deuteron.emulator.asynchronous.warpgroup import InFlight
 from deuteron.emulator.faults import Fault
 from deuteron.emulator.machine.group import Group
 from deuteron.emulator.parts import Parts
@@ -49,27 +48,55 @@ class Step:
     def named_sources(self) -> Iterable[tuple[int, str]]:
         return ((index, self.names[index]) for index in sorted(self.sources))
 
-    def check_guards(self, group: Group) -> None:
-        """Complain about registers that a wgmma in flight owns or that some threads never wrote."""
-        for index in (self.sources | self.destinations) & group.guards.keys():
-            guard = group.guards[index]
-            if isinstance(guard, InFlight):
-                self._check_in_flight(index, guard, group)
-            elif index in self.sources and self.parts is None:
-                self._check_unwritten(index, guard, group)
-            elif index not in self.sources and not self.is_guarded:
-                del group.guards[index]
-        if self.parts is not None and not self.is_guarded:
+    def check_registers(self, group: Group) -> None:
+        """Complain about registers that a wgmma in flight owns or that threads which run this never wrote; what they
+        write is written from now on."""
+        in_flight = self._touched & group.in_flight
+        if in_flight and not self.allows_in_flight:
+            self._check_in_flight(in_flight, group)
+        if self._touched & group.unwritten.keys():
+            self._check_unwritten(group)
+
+    @cached_property
+    def _touched(self) -> frozenset[int]:
+        return self.sources | self.destinations
+
+    @cached_property
+    def _predicate(self) -> frozenset[int]:
+        return frozenset([self.instruction.guard.index]) if self.is_guarded else frozenset()
+
+    @cached_property
+    def _used(self) -> frozenset[int]:
+        """The registers that are looked at, not only moved."""
+        if self.parts is not None:
+            return self._predicate
+        return self.sources - self.destinations if self.allows_in_flight else self.sources
+
+    def _active(self, group: Group) -> np.ndarray:
+        """Which threads of the group run this."""
+        if not self.is_guarded:
+            return np.ones(group.size, bool)
+        values = group.registers[self.instruction.guard.index]
+        return ~values if self.instruction.guard_negated else values
+
+    def _check_in_flight(self, registers: frozenset[int], group: Group) -> None:
+        threads = group.threads[self._active(group)]
+        for index in registers:
+            found = group.wave.asynchronous.wgmmas.owner(index, threads, index not in self.destinations)
+            if found is not None:
+                label, owning = found
+                message = f"uses register {self.names[index]} while {label} is in flight"
+                raise Fault("register in flight", message, owning)
+
+    def _check_unwritten(self, group: Group) -> None:
+        active = self._active(group)
+        for index in self._used & group.unwritten.keys():
+            missing = group.unwritten[index].any(1) & (active | (index in self._predicate))
+            if missing.any():
+                message = f"reads register {self.names[index]}, which these threads never wrote"
+                raise Fault("unwritten register", message, group.threads[missing])
+        if self.parts is not None:
             self.parts.spread(group)
-
-    def _check_in_flight(self, index: int, guard: InFlight, group: Group) -> None:
-        only_reads = index not in self.destinations
-        if not self.allows_in_flight and not (guard.may_read and only_reads):
-            message = f"uses register {self.names[index]} while {guard.label} is in flight"
-            raise Fault("register in flight", message, group.threads)
-
-    def _check_unwritten(self, index: int, guard: np.ndarray, group: Group) -> None:
-        is_accumulator = self.allows_in_flight and index in self.destinations
-        if guard.any() and not self.is_guarded and not is_accumulator:
-            message = f"reads register {self.names[index]}, which these threads never wrote"
-            raise Fault("unwritten register", message, group.threads[guard.any(1)])
+            return
+        for index in (self.destinations - self.sources) & group.unwritten.keys():
+            group.set_unwritten(index, group.unwritten[index] & ~active[:, None])

@@ -16,19 +16,11 @@ import numpy as np
 from deuteron.emulator.faults import Fault
 
 
-@dataclass(frozen=True)
-class InFlight:
-    """A register that an asynchronous instruction owns until it is waited for; the sources of one may be read."""
-
-    label: str
-    may_read: bool
-
-
 class Owner(Protocol):
     """A group of threads, whose registers wgmmas write."""
 
     threads: np.ndarray
-    guards: dict[int, np.ndarray | InFlight]
+    in_flight: set[int]
 
 
 @dataclass(eq=False)
@@ -40,7 +32,7 @@ class Wgmma:
     threads: np.ndarray
     compute: Callable[[Owner, np.ndarray], None]
     finish: Callable[[np.ndarray], None]
-    registers: dict[int, InFlight]
+    registers: dict[int, bool]
     label: str
     is_computed: bool = False
     groups: np.ndarray = field(init=False)
@@ -60,10 +52,7 @@ class WgmmasInFlight:
     def issue(self, group: Owner, wgmma: Wgmma, is_early: bool) -> None:
         wgmma.groups = self.committed[group.threads].copy()
         self.pending.append(wgmma)
-        for index, guard in wgmma.registers.items():
-            old = group.guards.get(index)
-            keeps_old = isinstance(old, InFlight) and not old.may_read
-            group.guards[index] = old if keeps_old else guard
+        group.in_flight |= wgmma.registers.keys()
         if is_early:
             self._compute_all(group)
 
@@ -81,6 +70,15 @@ class WgmmasInFlight:
                 wgmma.threads, wgmma.groups = wgmma.threads[~done], wgmma.groups[~done]
         self.pending = [wgmma for wgmma in self.pending if len(wgmma.threads)]
         self._release(group)
+
+    def owner(self, index: int, threads: np.ndarray, only_reads: bool) -> tuple[str, np.ndarray] | None:
+        """What is in flight and does not let these threads use a register, by name, and for which of them."""
+        for wgmma in self.pending:
+            if index in wgmma.registers and not (only_reads and wgmma.registers[index]):
+                owning = np.isin(threads, wgmma.threads)
+                if owning.any():
+                    return wgmma.label, threads[owning]
+        return None
 
     def check_exit(self, threads: np.ndarray) -> None:
         for wgmma in self.pending:
@@ -105,6 +103,4 @@ class WgmmasInFlight:
         for wgmma in self.pending:
             if np.isin(group.threads, wgmma.threads).any():
                 owned |= wgmma.registers.keys()
-        for index, guard in list(group.guards.items()):
-            if isinstance(guard, InFlight) and index not in owned:
-                del group.guards[index]
+        group.in_flight &= owned

@@ -7,11 +7,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import numpy as np
 
 from deuteron.emulator.faults import Fault
+from deuteron.emulator.instructions.convergence import WARP, wait_for_all
 from deuteron.emulator.instructions.operands import Decoding
 from deuteron.emulator.instructions.rules import Rules
 from deuteron.emulator.machine.barriers import Barrier
@@ -33,10 +34,9 @@ def decode_bar(d: Decoding):
     number, count = d.source(0, "u32"), d.source(1, "u32") if d.has(1) else None
 
     def run(group, mask):
-        _check_aligned(group, mask, is_aligned)
         return _arrive(d, group, mask, number, count, action == "sync", None)
 
-    return run
+    return _aligned(d, run, is_aligned)
 
 
 def _decode_red(d: Decoding, is_aligned: bool):
@@ -54,13 +54,12 @@ def _decode_red(d: Decoding, is_aligned: bool):
         _write_votes(group, write, reduce, type)
 
     def run(group, mask):
-        _check_aligned(group, mask, is_aligned)
         blocked = _arrive(d, group, mask, number, count, True, vote(group), finish)
         if blocked is None:
             finish(group)
         return blocked
 
-    return run
+    return _aligned(d, run, is_aligned)
 
 
 def _write_votes(group: Group, write, reduce, type) -> None:
@@ -82,16 +81,19 @@ def wave_barrier(wave: Wave, slot: int, number: int) -> Barrier:
     return wave.barriers.setdefault((slot, number), Barrier())
 
 
-def _check_aligned(group: Group, mask: np.ndarray | None, is_aligned: bool) -> None:
-    if not is_aligned or (mask is None and group.is_whole):
-        return
-    wave = group.wave
-    threads = group.threads if mask is None else group.threads[mask]
-    alive = np.flatnonzero(wave.alive)
-    missing = alive[np.isin(wave.warp_of(alive), wave.warp_of(threads))]
-    missing = missing[~np.isin(missing, threads)]
-    if len(missing):
-        raise Fault("barrier divergence", "a barrier is executed by a part of a warp only", threads)
+_DIVERGED = Fault("barrier divergence", "a barrier is executed by a part of a warp only")
+
+
+def _aligned(d: Decoding, run: Callable, is_aligned: bool) -> Callable:
+    """`run` once whole warps are at the barrier."""
+    if not is_aligned:
+        return run
+
+    def whole(group, mask):
+        blocked = wait_for_all(d.pc, group, mask, WARP, _DIVERGED)
+        return run(group, mask) if blocked is None else blocked
+
+    return whole
 
 
 def _arrive(d: Decoding, group: Group, mask, number, count, waits: bool, votes, finish=None) -> int | None:

@@ -6,11 +6,14 @@
 from __future__ import annotations
 
 from deuteron.emulator.faults import Fault
+from deuteron.emulator.instructions.convergence import WARPGROUP, together
 from deuteron.emulator.instructions.operands import Decoding
 from deuteron.emulator.instructions.rules import Rules
 from deuteron.emulator.step import STOP
 
 RULES = Rules()
+
+_NOT_ALL = Fault("setmaxnreg", "is not executed by all warps of a warpgroup")
 
 
 @RULES.effect("bra")
@@ -70,8 +73,4 @@ def decode_setmaxnreg(d: Decoding):
     if not 24 <= count <= 256 or count % 8:
         raise d.error(f"setmaxnreg takes a multiple of 8 from 24 to 256, got {count}")
 
-    def run(group, mask):
-        if group.size % 128 or not group.is_whole:
-            raise Fault("setmaxnreg", "is not executed by all warps of a warpgroup", group.threads)
-
-    return run
+    return together(d, WARPGROUP, lambda group: None, _NOT_ALL)

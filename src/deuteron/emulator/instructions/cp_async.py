@@ -102,13 +102,11 @@ class Copy:
 
     def _check_source(self) -> None:
         """Bounds and alignment, at the instruction that is at fault."""
-        reads = np.flatnonzero(self.read_size)
-        with blaming(reads):
-            check_alignment(self.source[reads], self.size)
-            for count in np.unique(self.read_size[reads]).tolist():
-                where = reads[self.read_size[reads] == count]
-                with blaming(where):
-                    self.wave.memory.load(self.source[where], 1, count)
+        for count in np.unique(self.read_size[self.read_size > 0]).tolist():
+            where = np.flatnonzero(self.read_size == count)
+            with blaming(where):
+                check_alignment(self.source[where], self.size)
+                self.wave.memory.load(self.source[where], 1, count)
 
     def _read(self, chosen: np.ndarray) -> np.ndarray:
         """[copies, words of 4 bytes]."""

@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from deuteron.emulator.instructions.accesses import SPACES, load, store
-from deuteron.emulator.instructions.mma import check_whole_warps
+from deuteron.emulator.instructions.convergence import WARP, together
 from deuteron.emulator.instructions.operands import Decoding
 from deuteron.emulator.instructions.rules import Rules
 
@@ -37,8 +37,7 @@ def decode_ldmatrix(d: Decoding):
         raise d.error(f"expected {count} destinations")
     address, pc = d.address(1), d.pc
 
-    def run(group, mask):
-        check_whole_warps(group, mask)
+    def run(group):
         group.pc = pc
         rows = load(group, space, address(group), group.lanes < 8 * count, 4, 4)
         tiles = _transposed(rows) if is_transposed else rows
@@ -46,7 +45,7 @@ def decode_ldmatrix(d: Decoding):
         for index, write in enumerate(writes):
             write(group, np.ascontiguousarray(words[:, index]).reshape(-1))
 
-    return run
+    return together(d, WARP, run)
 
 
 @RULES.effect("stmatrix")
@@ -55,8 +54,7 @@ def decode_stmatrix(d: Decoding):
     reads = [d.get(operand, "b32") for operand in d.vector(1)]
     address, pc = d.address(0), d.pc
 
-    def run(group, mask):
-        check_whole_warps(group, mask)
+    def run(group):
         group.pc = pc
         words = np.stack([read(group).reshape(-1, 32) for read in reads], 1)
         rows = np.ascontiguousarray(words).reshape(-1, 4)
@@ -66,7 +64,7 @@ def decode_stmatrix(d: Decoding):
         values[chosen] = rows
         store(group, space, address(group), chosen, values)
 
-    return run
+    return together(d, WARP, run)
 
 
 def _transposed(rows: np.ndarray) -> np.ndarray:

@@ -13,7 +13,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from deuteron.emulator.faults import Fault
+from deuteron.emulator.instructions.convergence import WARP, together
 from deuteron.emulator.instructions.fragments import gather_a, gather_b, gather_c, scatter_c
 from deuteron.emulator.instructions.half import narrow
 from deuteron.emulator.instructions.operands import Decoding
@@ -67,20 +67,12 @@ def decode_mma(d: Decoding):
     unpack_a, unpack_b = UNPACK[a_type], UNPACK[b_type]
     index_a, index_b = gather_a(m, k, per_register), gather_b(k, n, per_register)
 
-    def run(group, mask):
-        check_whole_warps(group, mask)
+    def run(group):
         left = _tile(group, a, unpack_a, index_a)
         right = _tile(group, b, unpack_b, index_b)
         write(group, left @ right + read_c(group), saturates)
 
-    return run
-
-
-def check_whole_warps(group: Group, mask: np.ndarray | None) -> None:
-    if mask is not None and not mask.any():
-        return
-    if mask is not None or not group.is_whole:
-        raise Fault("warp divergence", "is executed by a part of a warp only", group.threads)
+    return together(d, WARP, run)
 
 
 def _tile(group: Group, registers: list, unpack: Callable, index: np.ndarray) -> np.ndarray:

@@ -12,7 +12,7 @@ from deuteron.emulator.instructions.rules import Rules
 from deuteron.emulator.machine.windows import LOCAL_WINDOW, OFFSET_MASK, RANK_SHIFT, SHARED_WINDOW, WINDOW_SIZE
 from deuteron.emulator.specials import special
 from deuteron.emulator.types import BITS, UNSIGNED
-from deuteron.ptx.syntax import Symbol, Vector
+from deuteron.ptx.syntax import Register, Symbol, Vector
 
 RULES = Rules()
 
@@ -26,6 +26,8 @@ def decode_mov(d: Decoding):
         return _decode_unpack(d, type)
     if isinstance(d.operand(1), Vector):
         return _decode_pack(d, type)
+    if isinstance(d.operand(1), Register) and type != "pred":
+        type = f"b{8 * BITS[type]().itemsize}"  # as registers hold it: what was never written has no other view
     write, read = d.destination(0, type), d.source(1, type)
     d.moves_parts(BITS[type]().itemsize)
     return lambda group: write(group, read(group))
@@ -39,10 +41,13 @@ def _decode_unpack(d: Decoding, type: str):
     parts = d.vector(0)
     part = _part_type(type, len(parts))
     writes = [d.set(operand, part) for operand in parts]
-    read, view = d.source(1, f"b{8 * BITS[type]().itemsize}"), BITS[part]
-    d.moves_parts(BITS[type]().itemsize)
+    whole = f"b{8 * BITS[type]().itemsize}"
+    read, view = d.source(1, whole), BITS[part]
+    moved, held = d.moves_parts(BITS[type]().itemsize), np.dtype(BITS[whole])
 
     def run(group):
+        if read(group) is None:
+            moved.fill(group, held)
         values = np.ascontiguousarray(read(group))[:, None].view(view)
         for index, write in enumerate(writes):
             write(group, values[:, index].copy())

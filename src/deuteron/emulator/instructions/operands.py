@@ -123,7 +123,7 @@ class Decoding:
     def moves_parts(self, size: int) -> Parts:
         """Say that each byte of the result comes from the same byte of the sources, whatever the others are."""
         destination, *sources = (self._registers_of(position) for position in range(len(self.operands)))
-        self.parts = Parts(destination, tuple(sources), size)
+        self.parts = Parts(destination, tuple(sources), size, self.guard())
         return self.parts
 
     def _registers_of(self, position: int) -> tuple[int | None, ...]:

@@ -14,15 +14,16 @@ import numpy as np
 
 from deuteron.emulator.faults import Fault
 from deuteron.emulator.instructions.bits import count_bits
+from deuteron.emulator.instructions.convergence import WARP, block_for, leave
 from deuteron.emulator.instructions.operands import Decoding
 from deuteron.emulator.instructions.rules import Rules
 from deuteron.emulator.machine.group import Group
-from deuteron.emulator.machine.wait import Wait
 from deuteron.emulator.types import TYPES
 
 RULES = Rules()
 
 _LANES = np.arange(32)
+_NEVER = Fault("deadlock", "lanes that the member mask names never come to this instruction")
 
 
 def members(group: Group, mask: np.ndarray, executes: np.ndarray | None) -> np.ndarray:
@@ -38,28 +39,16 @@ def members(group: Group, mask: np.ndarray, executes: np.ndarray | None) -> np.n
 
 def wait_for_lanes(d: Decoding, group: Group, mask: np.ndarray, executes: np.ndarray | None) -> int | None:
     """Block the group until all lanes that its masks name are at this instruction; None where they are."""
-    wave, pc = group.wave, d.pc
     named = members(group, mask, executes)
     present = group.present if executes is None else group.to_warps(executes)
     missing = named & ~present & _alive(group)
-    arrived = wave.converging.setdefault(pc, np.zeros(wave.num_threads, bool))
     if not missing.any():
-        arrived[group.threads] = False
+        leave(group, d.pc)
         return None
     if executes is not None and (missing & group.present).any():
         bad = group.from_warps(missing & group.present)
         raise Fault("member mask", "does not execute a warp instruction whose member mask names it", group.threads[bad])
-    arrived[group.threads] = True
-    needed = _threads_of(group, missing)
-
-    def ready(waiting: Group) -> np.ndarray:
-        still = needed[wave.alive[needed] & ~arrived[needed]]
-        return ~np.isin(waiting.warps, wave.warp_of(still))
-
-    def describe(waiting: Group) -> str:
-        return "lanes that the member mask names never come to this instruction"
-
-    return group.scheduler.block(group, pc, Wait("warp convergence", pc, ready, describe))
+    return block_for(group, d.pc, _threads_of(group, missing), WARP, _NEVER)
 
 
 def _alive(group: Group) -> np.ndarray:

@@ -13,9 +13,10 @@ from collections.abc import Callable
 import numpy as np
 
 from deuteron.emulator.asynchronous.descriptors import Descriptor
-from deuteron.emulator.asynchronous.warpgroup import InFlight, Wgmma
+from deuteron.emulator.asynchronous.warpgroup import Wgmma
 from deuteron.emulator.faults import Fault
 from deuteron.emulator.instructions.accesses import blaming
+from deuteron.emulator.instructions.convergence import WARPGROUP, together
 from deuteron.emulator.instructions.fragments import gather_a, gather_c, scatter_c
 from deuteron.emulator.instructions.mma import INTEGERS, UNPACK, to_accumulator
 from deuteron.emulator.instructions.operands import Decoding
@@ -26,32 +27,20 @@ from deuteron.ptx.syntax import Register, Vector
 
 RULES = Rules()
 
-SIZE = 128
 _BYTES = {"f16": 2, "bf16": 2, "tf32": 4, "e4m3": 1, "e5m2": 1, "s8": 1, "u8": 1}
-
-
-def check_warpgroups(group: Group, mask: np.ndarray | None) -> None:
-    is_whole = group.size % SIZE == 0 and group.is_whole
-    starts = group.threads[::SIZE] % group.wave.block_size
-    if (mask is not None and not mask.all()) or not is_whole or (starts % SIZE).any():
-        raise Fault("warpgroup divergence", "is executed by a part of a warpgroup only", group.threads)
 
 
 @RULES.effect("wgmma.fence", allows_in_flight=True)
 def decode_fence(d: Decoding):
     d.flag("sync", "aligned")
-    return check_warpgroups
+    return together(d, WARPGROUP, lambda group: None)
 
 
 @RULES.effect("wgmma.commit_group", allows_in_flight=True)
 def decode_commit(d: Decoding):
     d.flag("sync", "aligned")
 
-    def run(group, mask):
-        check_warpgroups(group, mask)
-        group.wave.asynchronous.wgmmas.commit(group.threads)
-
-    return run
+    return together(d, WARPGROUP, lambda group: group.wave.asynchronous.wgmmas.commit(group.threads))
 
 
 @RULES.effect("wgmma.wait_group", allows_in_flight=True)
@@ -59,11 +48,7 @@ def decode_wait(d: Decoding):
     d.flag("sync", "aligned")
     keep = d.immediate(0)
 
-    def run(group, mask):
-        check_warpgroups(group, mask)
-        group.wave.asynchronous.wgmmas.wait(group, keep)
-
-    return run
+    return together(d, WARPGROUP, lambda group: group.wave.asynchronous.wgmmas.wait(group, keep))
 
 
 class Form:
@@ -111,20 +96,18 @@ def decode_mma(d: Decoding):
     read_b = _descriptor_reader(d, 2, form.n, form, form.b_type, form.transposes_b)
     scale = d.source(3, "pred")
     label = f"the wgmma of PTX line {d.instruction.line}"
-    guards = {operand.index: InFlight(label, False) for operand in accumulators}
-    if form.a_in_registers:
-        guards.update({operand.index: InFlight(label, True) for operand in d.vector(1)})
     indices = [operand.index for operand in accumulators]
+    sources = [operand.index for operand in d.vector(1)] if form.a_in_registers else []
+    may_read = dict.fromkeys(sources, True) | dict.fromkeys(indices, False)
 
-    def run(group, mask):
-        check_warpgroups(group, mask)
+    def run(group):
         operands = read_a(group, label), read_b(group, label)
         adds, threads = scale(group), group.threads
-        _check_written(group, indices, adds, d.function.register_names)
-        scales = adds[::SIZE]
+        _own_accumulators(group, indices, adds, d.function.register_names)
+        scales = adds[::WARPGROUP]
 
         def compute(owner: Group, done: np.ndarray) -> None:
-            chosen = np.searchsorted(threads, done[::SIZE]) // SIZE
+            chosen = np.searchsorted(threads, done[::WARPGROUP]) // WARPGROUP
             left, right = (operand.values(chosen) for operand in operands)
             dot = (form.scale_a * form.scale_b) * (left @ right.transpose(0, 2, 1))
             _accumulate(owner, done, indices, dot, scales[chosen], form)
@@ -133,20 +116,21 @@ def decode_mma(d: Decoding):
             for operand in operands:
                 operand.finish(done)
 
-        wgmma = Wgmma(threads, compute, finish, guards, label)
+        wgmma = Wgmma(threads, compute, finish, may_read, label)
         group.wave.asynchronous.wgmmas.issue(group, wgmma, group.wave.asynchronous.is_early())
 
-    return run
+    return together(d, WARPGROUP, run)
 
 
-def _check_written(group: Group, accumulators: list[int], adds: np.ndarray, names: list[str]) -> None:
-    """Where a dot is added to what the accumulators hold, they must hold something."""
+def _own_accumulators(group: Group, accumulators: list[int], adds: np.ndarray, names: list[str]) -> None:
+    """Where a dot is added to what the accumulators hold, they must hold something; from now on they do."""
     for index in accumulators:
-        is_in_flight = isinstance(group.guards.get(index), InFlight)
-        missing = adds & ~is_in_flight & group.unwritten(index, 4).any(1)
+        missing = adds & group.unwritten_bytes(index, 4).any(1)
         if missing.any():
             message = f"adds to register {names[index]}, which these threads never wrote"
             raise Fault("unwritten register", message, group.threads[missing])
+        group.unwritten.pop(index, None)
+        group.registers[index] = _register(group, index)
 
 
 def _register_reader(registers: list[Callable], form: Form) -> Callable:
@@ -181,9 +165,9 @@ def _descriptor_reader(d: Decoding, position: int, rows: int, form: Form, type: 
     width, unpack = _BYTES[type], UNPACK[type]
 
     def read(group: Group, label: str):
-        bits = read_bits(group)[::SIZE].tolist()
+        bits = read_bits(group)[::WARPGROUP].tolist()
         wave = group.wave
-        leaders = group.threads[::SIZE]
+        leaders = group.threads[::WARPGROUP]
         flats = []
         for descriptor, leader in zip(bits, leaders.tolist(), strict=True):
             with blaming(np.array([leader])):
@@ -225,7 +209,7 @@ class _Tile:
 
     def finish(self, waiting: np.ndarray) -> None:
         """Each warp knows that it has read itself what its part of the dot needs; not that the others have."""
-        own = waiting[waiting // SIZE == self.leader // SIZE]
+        own = waiting[waiting // WARPGROUP == self.leader // WARPGROUP]
         if self.wave.checks is not None and len(own):
             self.wave.checks.end_async_read(self.granules, own)
 

@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
-from deuteron.emulator.asynchronous.warpgroup import InFlight
 from deuteron.emulator.machine.wave import Wave
 
 if TYPE_CHECKING:
@@ -38,15 +37,16 @@ class Scheduling(Protocol):
 
 
 class Group:
-    """`threads` are the numbers of the threads within the wave, ascending. `guards` maps a register to why it may
-    not be used: a mask [threads, bytes] of what was never written, or the wgmma that is in flight on it."""
+    """`threads` are the numbers of the threads within the wave, ascending. `unwritten` maps a register to a mask
+    [threads, bytes] of what was never written; `in_flight` are those that wgmmas of some of the threads own."""
 
     def __init__(self, wave: Wave, scheduler: Scheduling, threads: np.ndarray, num_registers: int):
         self.wave = wave
         self.scheduler = scheduler
         self.threads = threads
         self.registers: list[np.ndarray | None] = [None] * num_registers
-        self.guards: dict[int, np.ndarray | InFlight] = {}
+        self.unwritten: dict[int, np.ndarray] = {}
+        self.in_flight: set[int] = set()
         self.pc = 0
         self.join: Join | None = None
         self.wait: Wait | None = None
@@ -107,8 +107,9 @@ class Group:
         for index in live:
             values = self.registers[index]
             part.registers[index] = None if values is None else values[mask]
-        for index, guard in self.guards.items():
-            part.guards[index] = guard if isinstance(guard, InFlight) else guard[mask]
+            if index in self.unwritten:
+                part.set_unwritten(index, self.unwritten[index][mask])
+        part.in_flight = set(self.in_flight)
         part.pc, part.join = self.pc, self.join
         return part
 
@@ -116,19 +117,21 @@ class Group:
         """Keep what was just written to a register where the mask is on, the old values elsewhere."""
         values = self.registers[index]
         if old is None:
-            self.guards[index] = np.repeat(~mask[:, None], values.itemsize, 1)
+            self.set_unwritten(index, self.unwritten_bytes(index, values.itemsize) | ~mask[:, None])
             return
         self.registers[index] = np.where(mask, values, old)
-        guard = self.guards.get(index)
-        if isinstance(guard, np.ndarray):
-            self.guards[index] = guard & ~mask[:, None]
 
-    def unwritten(self, index: int, width: int) -> np.ndarray:
+    def unwritten_bytes(self, index: int, width: int) -> np.ndarray:
         """Which of the bytes [threads, width] of a register were never written."""
-        guard = self.guards.get(index)
-        if isinstance(guard, np.ndarray):
-            return guard
+        if index in self.unwritten:
+            return self.unwritten[index]
         return np.full((self.size, width), self.registers[index] is None)
+
+    def set_unwritten(self, index: int, mask: np.ndarray) -> None:
+        if mask.any():
+            self.unwritten[index] = mask
+        else:
+            self.unwritten.pop(index, None)
 
 
 def concatenate(groups: Sequence[Group], live: Iterable[int]) -> Group:
@@ -141,8 +144,7 @@ def concatenate(groups: Sequence[Group], live: Iterable[int]) -> Group:
     whole = Group(first.wave, first.scheduler, threads[order], len(first.registers))
     for index in live:
         _concatenate_register(whole, groups, index, order)
-    for group in groups:
-        whole.guards.update({k: v for k, v in group.guards.items() if isinstance(v, InFlight)})
+    whole.in_flight = set().union(*(group.in_flight for group in groups))
     whole.pc, whole.join = first.pc, first.join
     return whole
 
@@ -155,6 +157,4 @@ def _concatenate_register(whole: Group, groups: Sequence[Group], index: int, ord
     dtype = written[0].dtype
     filled = [np.zeros(g.size, dtype) if p is None else p for g, p in zip(groups, parts, strict=True)]
     whole.registers[index] = np.concatenate(filled)[order]
-    mask = np.concatenate([g.unwritten(index, dtype.itemsize) for g in groups])[order]
-    if mask.any():
-        whole.guards[index] = mask
+    whole.set_unwritten(index, np.concatenate([g.unwritten_bytes(index, dtype.itemsize) for g in groups])[order])

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 
 import numpy as np
 
@@ -47,12 +48,9 @@ class Scheduler:
             self._wake()
 
     def _find_work(self) -> None:
-        """Make a group ready where none is. What a late copy does wrong is reported at a group that waits."""
-        try:
-            if not self._unstick():
-                raise self._deadlock()
-        except Fault as fault:
-            raise self._fault_at(fault, self.blocked[0]) from None
+        """Make a group ready where none is."""
+        if not self._unstick():
+            raise self._deadlock()
 
     def _run_turn(self, group: Group) -> None:
         wave = group.wave
@@ -71,8 +69,14 @@ class Scheduler:
 
     def _drift(self, group: Group) -> None:
         """What is in flight may happen while threads go on."""
-        try:
+        with self.reporting(group):
             group.wave.asynchronous.drift()
+
+    @contextmanager
+    def reporting(self, group: Group) -> Iterator[None]:
+        """What a late copy does wrong is reported at a group that waits, or runs."""
+        try:
+            yield
         except Fault as fault:
             raise self._fault_at(fault, group) from None
 
@@ -85,8 +89,8 @@ class Scheduler:
         try:
             for number in range(1, TURN + 1):
                 step = steps[pc]
-                if group.guards:
-                    step.check_guards(group)
+                if group.unwritten or group.in_flight:
+                    step.check_registers(group)
                 if recorder is not None:
                     recorder.count(pc, group)
                 result = step.run(group)
@@ -211,8 +215,10 @@ class Scheduler:
             self._release(_arrived)
 
     def _deliver(self) -> bool:
-        if not self.deliver():
-            return False
+        waiting = [*self.blocked, *(group for join in self.joins for group in join.arrived), *self.ready]
+        with self.reporting(waiting[0]):
+            if not self.deliver():
+                return False
         self._wake()
         return bool(self.ready) or self._unstick()
 
@@ -237,6 +243,9 @@ class Scheduler:
         self._continue(join, whole if mask.all() else whole.take(mask, live))
 
     def _deadlock(self) -> EmulatorError:
+        diverged = self._diverged()
+        if diverged is not None:
+            return self._fault_at(diverged.wait.fault, diverged)
         lines = []
         for group in self.blocked:
             place = self._place(group, group.wait.pc, group.threads)
@@ -244,6 +253,13 @@ class Scheduler:
         message = "no thread can go on:" + "".join(lines)
         first = self.blocked[0] if self.blocked else self.joins[0].arrived[0]
         return self._fault_at(Fault("deadlock", message), first)
+
+    def _diverged(self) -> Group | None:
+        """A group that waits for others of its warp to come to the same instruction, which wait likewise elsewhere."""
+        apart = [group for group in self.blocked if group.wait.fault is not None]
+        stuck = np.concatenate([group.threads for group in apart]) if apart else np.empty(0, np.int64)
+        faulty = (group for group in apart if np.isin(group.wait.missing, stuck).all())
+        return next((group for group in faulty if group.wait.fault.kind != "deadlock"), None)
 
     def _fault_at(self, fault: Fault, group: Group) -> EmulatorError:
         threads = fault.threads if len(fault.threads) else group.threads

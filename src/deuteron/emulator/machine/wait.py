@@ -10,16 +10,20 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from deuteron.emulator.faults import Fault
 from deuteron.emulator.machine.group import Group
 
 
 @dataclass(frozen=True)
 class Wait:
     """`ready` gives the threads that may go on; `describe` says in a deadlock report what is missing;
-    `pc` is the instruction that waits; `finish` is called with the threads that go on."""
+    `pc` is the instruction that waits; `finish` is called with the threads that go on; `fault` is what it is where
+    the threads that are `missing` never come, since they wait for others in this way."""
 
     kind: str
     pc: int
     ready: Callable[[Group], np.ndarray]
     describe: Callable[[Group], str]
     finish: Callable[[Group], None] | None = None
+    fault: Fault | None = None
+    missing: np.ndarray | None = None
