@@ -28,6 +28,7 @@ from deuteron.ir.generic_printer import GenericPrinter
 from deuteron.ir.location import is_unknown, to_attribute
 from deuteron.ir.pretty.parser import PrettyParser
 from deuteron.ir.pretty.printer import PrettyPrinter
+from deuteron.ir.region_rules import check_regions
 from deuteron.ir.tt import TT
 from deuteron.ir.ttg import TTG
 from deuteron.ir.ttng import TTNG
@@ -116,6 +117,8 @@ def parse_module(text: str, file: str = "<ttir>") -> ModuleOp:
     except VerifyException as error:
         raise IRError(str(error), _place(parser._current_token.span)) from error
     try:
+        for op in module.walk():
+            check_regions(op)  # first: xDSL's own operations take for granted what this says
         module.verify()
     except VerifyException as error:
         span = next((span for op, span in parser.spans.items() if _is_at_fault(op)), None)
@@ -144,6 +147,7 @@ def _use_of_undefined(parser: Parser, text: str, file: str) -> Location | None:
 def _is_at_fault(op: Operation) -> bool:
     """Whether an op does not verify, whatever is in it."""
     try:
+        check_regions(op)
         op.verify(verify_nested_ops=False)
     except VerifyException:
         return True

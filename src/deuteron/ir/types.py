@@ -16,12 +16,14 @@ from xdsl.dialects.builtin import (
     Builtin,
     IntAttr,
     IntegerType,
+    Signedness,
     TensorType,
 )
 from xdsl.ir import Attribute, ParametrizedAttribute, TypeAttribute
 from xdsl.irdl import irdl_attr_definition, param_def
 from xdsl.parser import AttrParser
 from xdsl.printer import Printer
+from xdsl.utils.exceptions import VerifyException
 
 from deuteron.dtypes import BF16, FLOATS, FP8E4NV, FP8E5, FP16, FP32, FP64, FloatType
 
@@ -74,6 +76,35 @@ class PointerType(ParametrizedAttribute, TypeAttribute):
 def tile(element_type: Attribute, shape: Sequence[int]) -> Attribute:
     """The tile type of that shape; the element type itself for shape ()."""
     return TensorType(element_type, shape) if shape else element_type
+
+
+_WIDTHS = frozenset((1, 8, 16, 32, 64))  # of integers
+MAX_TILE_ELEMENTS = 1 << 20
+
+
+def check_type(type: Attribute) -> None:
+    """Raise VerifyException unless it is a type of tile IR (see above) or one of our dialects, and a tile has extents
+    that are powers of two and is not too large."""
+    if not is_tile(type):
+        if not _is_scalar(type) and not type.name.startswith(("tt.", "ttg.", "ttng.")):
+            raise VerifyException(f"{type} is no type of tile IR")
+        return
+    shape = shape_of(type)
+    if not shape or any(extent < 1 or extent & (extent - 1) for extent in shape):
+        raise VerifyException(f"extents must be powers of two, got {type}")
+    if num_elements_of(type) > MAX_TILE_ELEMENTS:
+        raise VerifyException(f"a tile has at most {MAX_TILE_ELEMENTS} elements, got {type}")
+    if not _is_scalar(type.element_type):
+        raise VerifyException(f"{type.element_type} is no type of a tile's elements, which {type} has")
+
+
+def _is_scalar(type: Attribute) -> bool:
+    """Whether it is an integer, a float, or a pointer to something that is a type."""
+    if type.__class__ is IntegerType:
+        return type.width.data in _WIDTHS and type.signedness.data is Signedness.SIGNLESS
+    if type.__class__ is PointerType:
+        return _is_scalar(element_type_of(type.pointee))
+    return type in FLOAT_TYPES
 
 
 def is_tile(type: Attribute) -> bool:

@@ -18,18 +18,18 @@ from deuteron.errors import InternalError, IRError, Location
 from deuteron.ir.definition_verifier import prepare
 from deuteron.ir.location import from_attribute, is_unknown
 from deuteron.ir.nested import nested_ops
+from deuteron.ir.region_rules import check_regions
 from deuteron.ir.ring_rules import ring_faults
 from deuteron.ir.tt.reduce import ReduceOp
 from deuteron.ir.ttg.inference import is_flexible, operand_layouts
 from deuteron.ir.ttg.layout import LinearEncodingAttr, layout_of
 from deuteron.ir.ttg.warp_specialize import WarpSpecializeOp
 from deuteron.ir.ttng.warp_group_dot import WarpGroupDotOp
-from deuteron.ir.types import byte_width_of, is_tile, num_elements_of, shape_of
+from deuteron.ir.types import byte_width_of, check_type, is_tile, shape_of
 from deuteron.layout.distributed import HARDWARE, slice_axis
 from deuteron.layout.linear import LANE, WARP, LinearLayout, log2
 from deuteron.layout.wgmma import is_mma_v3_accumulator, shared_matrix
 
-MAX_TILE_ELEMENTS = 1 << 20
 ACCESSES = (
     "tt.load",
     "tt.store",
@@ -49,12 +49,15 @@ def verify_ttir(module: ModuleOp, after: str, ops: Sequence[Operation] | None = 
     With `ops` only these are looked at: all that have changed since it was verified, and the ops that they are in. But
     for the order: an op that was moved has not changed, and which others use what it computes is not asked.
     """
-    op: Operation = module
     checked = nested_ops(module) if ops is None else ops
     for op_class in set(map(type, checked)):
         prepare(op_class)
+    op: Operation = module
     try:
+        for op in checked:
+            check_regions(op)
         if ops is None:
+            op = module
             module.verify()
         _check_order(module, set())
         for op in checked:
@@ -183,15 +186,4 @@ def _check_op(op: Operation) -> None:
     if is_unknown(op.location) and not isinstance(op, ModuleOp):
         raise InternalError(f"{op.name} has no location")
     for value in (*op.operands, *op.results):
-        check_tile_shape(value.type)
-
-
-def check_tile_shape(type: Attribute) -> None:
-    """Raise VerifyException unless every extent is a power of two and the tile is not too large."""
-    if not is_tile(type):
-        return
-    shape = shape_of(type)
-    if any(extent < 1 or extent & (extent - 1) for extent in shape):
-        raise VerifyException(f"extents must be powers of two, got {type}")
-    if num_elements_of(type) > MAX_TILE_ELEMENTS:
-        raise VerifyException(f"a tile has at most {MAX_TILE_ELEMENTS} elements, got {type}")
+        check_type(value.type)
