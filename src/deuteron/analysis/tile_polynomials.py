@@ -59,6 +59,11 @@ class TilePolynomials:
             self._known[value] = Polynomial.of(self.atom(value)) if made is None and scalar else made
         return self._known[value]
 
+    def range_of(self, loop: scf.ForOp) -> Polynomial | None:
+        """How far a loop goes; None of one over narrow integers."""
+        begin, end = self.of(loop.lb), self.of(loop.ub)
+        return end - begin if begin is not None and end is not None else None
+
     def atom(self, value: SSAValue) -> Atom:
         return self._atoms.setdefault(value, Atom(len(self._atoms), value))
 
@@ -94,6 +99,8 @@ class TilePolynomials:
             return None
         if advance.number == 0:
             return start
+        if self.of(loop.lb) is None:
+            return None
         distance = self._progress(loop) * advance
         steps = distance.over(Polynomial.constant(_step(loop))) if _step(loop) else None
         return start + steps if steps is not None else None
@@ -105,8 +112,9 @@ class TilePolynomials:
             return None
         if advance.number == 0:
             return start
-        distance = self.of(loop.ub) - self.of(loop.lb)
-        count = distance.over(Polynomial.constant(_step(loop))) if _step(loop) > 0 else None
+        distance = self.range_of(loop)
+        is_known = distance is not None and _step(loop) > 0
+        count = distance.over(Polynomial.constant(_step(loop))) if is_known else None
         return start + count * advance if count is not None and is_natural(count, self._naturals) else None
 
     def _advance(self, argument: BlockArgument, loop: scf.ForOp) -> Polynomial | None:

@@ -38,6 +38,7 @@ from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
 from deuteron.ir import casts
+from deuteron.ir.member import member_of
 from deuteron.ir.types import element_type_of, i1, is_float, is_integer, shape_of, with_element_type
 
 
@@ -50,7 +51,7 @@ class CmpIOp(IRDLOperation):
     lhs = operand_def(_T)
     rhs = operand_def(_T)
     result = result_def()
-    predicate = prop_def(IntegerAttr)
+    predicate = prop_def(member_of(range(len(CMPI_COMPARISON_OPERATIONS))))
     traits = traits_def(Pure())
 
     def __init__(self, lhs: SSAValue, rhs: SSAValue, predicate: str):
@@ -77,7 +78,7 @@ class CmpFOp(IRDLOperation):
     lhs = operand_def(_T)
     rhs = operand_def(_T)
     result = result_def()
-    predicate = prop_def(IntegerAttr)
+    predicate = prop_def(member_of(range(len(CMPF_COMPARISON_OPERATIONS))))
     fastmath = prop_def(FastMathFlagsAttr, default_value=FastMathFlagsAttr("none"))
     traits = traits_def(Pure())
 

@@ -15,8 +15,9 @@ from math import gcd
 
 from xdsl.dialects.builtin import DenseIntOrFPElementsAttr
 from xdsl.ir import Attribute, Operation
+from xdsl.utils.exceptions import VerifyException
 
-from deuteron.ir.types import i32, tile
+from deuteron.ir.types import i32, shape_of, tile
 
 DIVISIBILITY, CONTIGUITY, CONSTANCY = "tt.divisibility", "tt.contiguity", "tt.constancy"
 HINTS = (DIVISIBILITY, CONTIGUITY, CONSTANCY)
@@ -26,6 +27,14 @@ def promised(op: Operation, name: str) -> tuple[int, ...] | None:
     """The numbers of a promise; None where there is none."""
     hint = op.attributes.get(name)
     return tuple(hint.get_values()) if isinstance(hint, DenseIntOrFPElementsAttr) else None
+
+
+def check_promises(op: Operation) -> None:
+    """Raise VerifyException where a promise is not a positive integer for each dimension, or one for a scalar."""
+    for name in op.attributes.keys() & set(HINTS):
+        numbers, wanted = promised(op, name), max(len(shape_of(op.results[0].type)), 1) if op.results else 0
+        if numbers is None or len(numbers) != wanted or any(not isinstance(n, int) or n < 1 for n in numbers):
+            raise VerifyException(f"{op.name}: {name} is {wanted} positive integers, got {op.attributes[name]}")
 
 
 def promise(op: Operation, name: str, numbers: Sequence[int]) -> None:

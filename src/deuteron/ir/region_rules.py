@@ -1,9 +1,10 @@
-"""What passes between an op and its regions, which the classes of functions, `scf.if` and `scf.while` do not verify.
+"""What regions hold, take and give, which the classes of modules, functions, `scf.if` and `scf.while` do not verify.
 
-    %v = scf.if %c -> (i32) {            a region yields what the op gives, and has no arguments
-      scf.yield %n : i32
-    } else { ... }
-    tt.func public @k(%n: i32) {         a kernel returns nothing
+module { tt.func ... }               a module has functions, and nothing else
+%v = scf.if %c -> (i32) {            a region yields what the op gives, and has no arguments
+  scf.yield %n : i32
+} else { ... }
+tt.func public @k(%n: i32) {         a kernel returns nothing
 """
 
 from __future__ import annotations
@@ -11,8 +12,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from xdsl.dialects import scf
-from xdsl.dialects.builtin import TypeAttribute
-from xdsl.ir import Block, Operation, Region, SSAValue
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.utils.exceptions import VerifyException
 
 from deuteron.ir.tt.function import FuncOp, ReturnOp
@@ -24,6 +25,12 @@ def check_regions(op: Operation) -> None:
     rule = _RULES.get(op.__class__)
     if rule is not None:
         rule(op)
+
+
+def _check_module(op: ModuleOp) -> None:
+    for inner in op.ops:
+        if not isinstance(inner, FuncOp):
+            raise VerifyException(f"a module has functions only, got {inner.name}")
 
 
 def _check_function(op: FuncOp) -> None:
@@ -71,14 +78,19 @@ def _ends_with(op: Operation, block: Block, kind: type[Operation]) -> Sequence[S
     return block.last_op.operands
 
 
-def _compare(what: str, values: Sequence[SSAValue], of: str, wanted: Sequence[TypeAttribute]) -> None:
+def _compare(what: str, values: Sequence[SSAValue], of: str, wanted: Sequence[Attribute]) -> None:
     found = [value.type for value in values]
     if found != list(wanted):
         raise VerifyException(f"{what} {_listed(found)}, {of} {_listed(wanted)}")
 
 
-def _listed(types: Sequence[TypeAttribute]) -> str:
+def _listed(types: Sequence[Attribute]) -> str:
     return f"({', '.join(map(str, types))})"
 
 
-_RULES: dict[type[Operation], Callable] = {FuncOp: _check_function, scf.IfOp: _check_if, scf.WhileOp: _check_while}
+_RULES: dict[type[Operation], Callable] = {
+    ModuleOp: _check_module,
+    FuncOp: _check_function,
+    scf.IfOp: _check_if,
+    scf.WhileOp: _check_while,
+}

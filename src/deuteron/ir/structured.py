@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from xdsl.dialects import cf, scf
-from xdsl.ir import Block, Operation, Region, SSAValue
+from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.utils.exceptions import VerifyException
 
 from deuteron.ir.tt.function import FuncOp, ReturnOp
@@ -88,6 +88,8 @@ class _Structuring:
         while True:
             self._copy_ops(block, into)
             last = block.last_op
+            if last is None:
+                raise VerifyException("a block ends with tt.return, cf.br or cf.cond_br, got nothing")
             if isinstance(last, ReturnOp):
                 return self._of(last.operands)
             if isinstance(last, cf.BranchOp):
@@ -98,7 +100,14 @@ class _Structuring:
                 raise VerifyException(f"a block ends with tt.return, cf.br or cf.cond_br, got {last.name}")
             if block is end:
                 return passed
-            self.values |= zip(block.args, passed, strict=True)
+            self._enter(block, passed)
+
+    def _enter(self, block: Block, passed: Sequence[SSAValue]) -> None:
+        """A block is copied with these values for its arguments."""
+        wanted, got = ([value.type for value in values] for values in (block.args, passed))
+        if wanted != got:
+            raise VerifyException(f"a branch passes ({_listed(got)}) to a block that takes ({_listed(wanted)})")
+        self.values |= zip(block.args, passed, strict=True)
 
     def _copy_ops(self, block: Block, into: Block) -> None:
         self.copies[block] = self.copies.get(block, 0) + 1
@@ -120,7 +129,7 @@ class _Structuring:
         ):
             side, passed = Block(), self._of(arguments)
             if successor is not end:
-                self.values |= zip(successor.args, passed, strict=True)
+                self._enter(successor, passed)
                 passed = self.copy(successor, side, end)
             side.add_op(scf.YieldOp(*passed))
             side.last_op.location = branch.location
@@ -130,6 +139,10 @@ class _Structuring:
         op.location = branch.location
         into.add_op(op)
         return list(op.results)
+
+
+def _listed(types: Sequence[Attribute]) -> str:
+    return ", ".join(map(str, types))
 
 
 def _clone(op: Operation, values: dict[SSAValue, SSAValue]) -> Operation:

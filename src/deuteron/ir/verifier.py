@@ -10,12 +10,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from xdsl.dialects import scf
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp, TensorType
 from xdsl.ir import Attribute, Operation, Region, SSAValue
 from xdsl.utils.exceptions import VerifyException
 
 from deuteron.errors import InternalError, IRError, Location
+from deuteron.ir.arith import constant_value
 from deuteron.ir.definition_verifier import prepare
+from deuteron.ir.hints import check_promises
 from deuteron.ir.location import from_attribute, is_unknown
 from deuteron.ir.nested import nested_ops
 from deuteron.ir.region_rules import check_regions
@@ -39,6 +42,7 @@ ACCESSES = (
     "tt.atomic_store",
     "ttg.async_copy_global_to_local",
 )
+_INTEGER_HINTS = frozenset(("tt.num_stages", "tt.loop_unroll_factor"))
 WARP_SIZE = 32  # where a text does not say it
 TTIR_DIALECTS = frozenset({"builtin", "tt", "ttg", "ttng", "arith", "math", "scf"})
 
@@ -102,6 +106,18 @@ def check_input(module: ModuleOp, file: str, verify: Callable[[ModuleOp, str], N
         verify(module, "parsing")
     except InternalError as error:
         raise IRError(error.message, error.location or Location(file, 1)) from error
+    for loop in nested_ops(module, scf.ForOp):
+        _check_loop(loop)
+
+
+def _check_loop(loop: scf.ForOp) -> None:
+    """What a step and hints may be; a pass may find out that a step is not positive."""
+    step, place = constant_value(loop.step), from_attribute(loop.location)
+    if step is not None and step < 1:
+        raise IRError(f"the step of scf.for is positive, got {step}", *place)
+    for name in _INTEGER_HINTS & loop.attributes.keys():
+        if not isinstance(loop.attributes[name], IntegerAttr):
+            raise IRError(f"{name} of scf.for is an integer, got {loop.attributes[name]}", *place)
 
 
 def warp_size_of(module: ModuleOp) -> int:
@@ -185,5 +201,7 @@ def _check_op(op: Operation) -> None:
         raise InternalError(f"{op.name} does not belong into ttir", *from_attribute(op.location))
     if is_unknown(op.location) and not isinstance(op, ModuleOp):
         raise InternalError(f"{op.name} has no location")
+    if op.attributes:
+        check_promises(op)
     for value in (*op.operands, *op.results):
         check_type(value.type)

@@ -13,8 +13,9 @@ from xdsl.irdl import IRDLOperation, irdl_op_definition, operand_def, opt_operan
 from xdsl.utils.exceptions import VerifyException
 
 from deuteron.ir.effects import GLOBAL, ORDER, ORDER_OWN, Effect, orders, reads, writes
+from deuteron.ir.member import member_of
 from deuteron.ir.tt.memory import check_access
-from deuteron.ir.types import i32, pointee_of, with_element_type
+from deuteron.ir.types import i32, is_float, is_integer, pointee_of, with_element_type
 
 
 class AtomicKind(IntEnum):
@@ -69,9 +70,9 @@ class AtomicRMWOp(IRDLOperation):
     value = operand_def()
     mask = opt_operand_def()
     result = result_def()
-    kind = prop_def(IntegerAttr, prop_name="atomic_rmw_op")
-    sem = prop_def(IntegerAttr)
-    scope = prop_def(IntegerAttr)
+    kind = prop_def(member_of(AtomicKind), prop_name="atomic_rmw_op")
+    sem = prop_def(member_of(MemorySemantic))
+    scope = prop_def(member_of(MemoryScope))
 
     def __init__(
         self,
@@ -97,6 +98,10 @@ class AtomicRMWOp(IRDLOperation):
 
     def verify_(self) -> None:
         check_access(self, self.ptr, self.value.type, self.mask)
+        kind = AtomicKind(self.kind.value.data)
+        fits = is_float(self.value.type) if kind is AtomicKind.FADD else is_integer(self.value.type)
+        if kind is not AtomicKind.XCHG and not fits:
+            raise VerifyException(f"tt.atomic_rmw does not do {kind.name} to {self.value.type}")
         if self.result.type != self.value.type:
             raise VerifyException(f"tt.atomic_rmw of {self.value.type} gives {self.result.type}")
 
@@ -110,8 +115,8 @@ class AtomicCASOp(IRDLOperation):
     compare = operand_def()
     value = operand_def()
     result = result_def()
-    sem = prop_def(IntegerAttr)
-    scope = prop_def(IntegerAttr)
+    sem = prop_def(member_of(MemorySemantic))
+    scope = prop_def(member_of(MemoryScope))
 
     def __init__(
         self,
@@ -144,8 +149,8 @@ class AtomicLoadOp(IRDLOperation):
     ptr = operand_def()
     mask = opt_operand_def()
     result = result_def()
-    sem = prop_def(IntegerAttr)
-    scope = prop_def(IntegerAttr)
+    sem = prop_def(member_of(MemorySemantic))
+    scope = prop_def(member_of(MemoryScope))
 
     def __init__(
         self,
@@ -177,8 +182,8 @@ class AtomicStoreOp(IRDLOperation):
     ptr = operand_def()
     value = operand_def()
     mask = opt_operand_def()
-    sem = prop_def(IntegerAttr)
-    scope = prop_def(IntegerAttr)
+    sem = prop_def(member_of(MemorySemantic))
+    scope = prop_def(member_of(MemoryScope))
 
     def __init__(
         self,

@@ -23,6 +23,7 @@ from xdsl.irdl import (
 from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
+from deuteron.ir.member import member_of
 from deuteron.ir.types import bit_width_of, i32, i64, is_float, is_pointer, shape_of, with_element_type
 
 
@@ -93,7 +94,7 @@ class FpToFpOp(IRDLOperation):
 
     name = "tt.fp_to_fp"
     src = operand_def()
-    rounding = opt_prop_def(IntegerAttr)
+    rounding = opt_prop_def(member_of(RoundingMode))
     result = result_def()
     traits = traits_def(Pure())
 
@@ -105,7 +106,8 @@ class FpToFpOp(IRDLOperation):
         )
 
     def verify_(self) -> None:
-        if not (is_float(self.src.type) and is_float(self.result.type)):
+        is_of_floats = is_float(self.src.type) and is_float(self.result.type)
+        if not is_of_floats or shape_of(self.src.type) != shape_of(self.result.type):
             raise VerifyException(f"tt.fp_to_fp from {self.src.type} to {self.result.type}")
 
 
@@ -118,7 +120,7 @@ class ClampFOp(IRDLOperation):
     x = operand_def(_T)
     min = operand_def(_T)
     max = operand_def(_T)
-    propagate_nan = prop_def(IntegerAttr, prop_name="propagateNan")
+    propagate_nan = prop_def(member_of(PropagateNan), prop_name="propagateNan")
     result = result_def(_T)
     traits = traits_def(Pure())
 

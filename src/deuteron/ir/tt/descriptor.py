@@ -41,6 +41,7 @@ from xdsl.utils.exceptions import VerifyException
 
 from deuteron.ir.arith import constant_value
 from deuteron.ir.effects import GLOBAL, Effect, reads, writes
+from deuteron.ir.member import member_of
 from deuteron.ir.tt.atomic import AtomicKind
 from deuteron.ir.tt.memory import CacheModifier, EvictionPolicy, Padding
 from deuteron.ir.types import PointerType, element_type_of, i32, i64, is_float, shape_of
@@ -115,7 +116,7 @@ class MakeTensorDescriptorOp(IRDLOperation):
     shape = var_operand_def(i32)
     strides = var_operand_def(i64)
     result = result_def(TensorDescType)
-    padding = opt_prop_def(IntegerAttr)
+    padding = opt_prop_def(member_of(Padding))
     irdl_options = (AttrSizedOperandSegments(as_property=True),)
     traits = traits_def(Pure())
 
@@ -185,8 +186,8 @@ class DescriptorLoadOp(_BlockAccess):
     desc = operand_def(TensorDescType)
     indices = var_operand_def(i32)
     result = result_def(TensorType)
-    cache = prop_def(IntegerAttr)
-    evict = prop_def(IntegerAttr)
+    cache = prop_def(member_of(CacheModifier))
+    evict = prop_def(member_of(EvictionPolicy))
 
     def __init__(self, desc: SSAValue, indices: Sequence[SSAValue], shape: Sequence[int] | None = None):
         """`shape`: that of the block, or without dimensions of extent 1 that it begins with."""
@@ -231,7 +232,7 @@ class DescriptorReduceOp(_BlockAccess):
     """Combines a block into memory at these offsets, each element atomically (relaxed)."""
 
     name = "tt.descriptor_reduce"
-    kind = prop_def(IntegerAttr)
+    kind = prop_def(member_of(DescriptorReduceKind))
     desc = operand_def(TensorDescType)
     src = operand_def(TensorType)
     indices = var_operand_def(i32)

@@ -32,7 +32,21 @@ from xdsl.irdl import (
 from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
-from deuteron.ir.types import bf16, element_type_of, f8e4m3, f8e5m2, f16, i1, i8, i32, shape_of
+from deuteron.ir.member import member_of
+from deuteron.ir.types import (
+    bf16,
+    bit_width_of,
+    element_type_of,
+    f8e4m3,
+    f8e5m2,
+    f16,
+    i1,
+    i8,
+    i32,
+    is_float,
+    is_integer,
+    shape_of,
+)
 
 
 class InputPrecision(IntEnum):
@@ -54,7 +68,7 @@ class DotOp(IRDLOperation):
     b = operand_def()
     c = operand_def()
     result = result_def()
-    input_precision = prop_def(IntegerAttr, prop_name="inputPrecision")
+    input_precision = prop_def(member_of(InputPrecision), prop_name="inputPrecision")
     max_num_imprecise_acc = prop_def(IntegerAttr, prop_name="maxNumImpreciseAcc")
     traits = traits_def(Pure())
 
@@ -81,6 +95,11 @@ class DotOp(IRDLOperation):
             raise VerifyException(f"tt.dot needs tiles of rank 2 or 3, got shapes {a}, {b}, {c}")
         if a[-1] != b[-2] or c != (*a[:-1], b[-1]) or a[:-2] != b[:-2]:
             raise VerifyException(f"tt.dot: shapes {a} @ {b} + {c} do not go together")
+        left, right, total = (element_type_of(value.type) for value in (self.a, self.b, self.c))
+        if left != right and not all(is_float(one) and bit_width_of(one) == 8 for one in (left, right)):
+            raise VerifyException(f"tt.dot of {left} and {right}: only floats of 8 bits may differ")
+        if is_float(left) != is_float(total) or is_integer(left) != is_integer(total):
+            raise VerifyException(f"tt.dot of {left} is not added to {total}")
         if self.result.type != self.c.type:
             raise VerifyException(f"tt.dot: the result is {self.result.type}, the accumulator {self.c.type}")
 
@@ -158,8 +177,8 @@ class DotScaledOp(IRDLOperation):
     a_scale = opt_operand_def()
     b_scale = opt_operand_def()
     result = result_def()
-    a_elem_type = prop_def(IntegerAttr)
-    b_elem_type = prop_def(IntegerAttr)
+    a_elem_type = prop_def(member_of(ScaledFormat))
+    b_elem_type = prop_def(member_of(ScaledFormat))
     fast_math = prop_def(IntegerAttr, prop_name="fastMath")
     lhs_k_pack = prop_def(IntegerAttr)
     rhs_k_pack = prop_def(IntegerAttr)
@@ -205,7 +224,6 @@ class DotScaledOp(IRDLOperation):
         return ScaledOperand(value, scale, found, rank + k, packed)
 
     def verify_(self) -> None:
-        _check_formats(self.a_elem_type, self.b_elem_type)
         for operand in (self.lhs, self.rhs):
             if (obstacle := operand.obstacle()) is not None:
                 raise VerifyException(f"tt.dot_scaled: {obstacle}")
@@ -214,12 +232,6 @@ class DotScaledOp(IRDLOperation):
             raise VerifyException(f"tt.dot_scaled: shapes {a} @ {b} + {c} do not go together")
         if self.result.type != self.c.type:
             raise VerifyException(f"tt.dot_scaled: the result is {self.result.type}, the accumulator {self.c.type}")
-
-
-def _check_formats(*formats: IntegerAttr) -> None:
-    for format in formats:
-        if format.value.data not in set(ScaledFormat):
-            raise VerifyException(f"tt.dot_scaled has no format {format.value.data}")
 
 
 OPS = [DotOp, DotScaledOp]

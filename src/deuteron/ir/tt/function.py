@@ -35,6 +35,8 @@ from xdsl.irdl import (
 from xdsl.traits import IsolatedFromAbove, IsTerminator, Pure, SymbolOpInterface
 from xdsl.utils.exceptions import VerifyException
 
+_NOTHING = IntegerAttr(1, i32)
+
 
 @irdl_op_definition
 class FuncOp(IRDLOperation):
@@ -85,6 +87,12 @@ class FuncOp(IRDLOperation):
             raise VerifyException(f"tt.func @{self.sym_name.data}: block arguments differ from the function type")
         if self.arg_attrs is not None and len(self.arg_attrs.data) != len(self.function_type.inputs.data):
             raise VerifyException(f"tt.func @{self.sym_name.data}: arg_attrs needs one entry for each argument")
+        for attributes in self.arg_attrs.data if self.arg_attrs is not None else ():
+            promised = attributes.data.get("tt.divisibility", _NOTHING)
+            if not isinstance(promised, IntegerAttr) or promised.value.data < 1:
+                raise VerifyException(
+                    f"tt.func @{self.sym_name.data}: tt.divisibility is a positive integer, got {promised}"
+                )
 
 
 def divisibility(value: int) -> dict[str, Attribute]:

@@ -40,6 +40,7 @@ from xdsl.utils.exceptions import VerifyException
 
 from deuteron.ir.arith import constant_value
 from deuteron.ir.effects import GLOBAL, Effect, orders, reads, writes
+from deuteron.ir.member import member_of
 from deuteron.ir.types import (
     block_of,
     i1,
@@ -173,9 +174,9 @@ class LoadOp(IRDLOperation):
     other = opt_operand_def()
     result = result_def()
     boundary_check = opt_prop_def(DenseArrayBase, prop_name="boundaryCheck")
-    padding = opt_prop_def(IntegerAttr)
-    cache = prop_def(IntegerAttr)
-    evict = prop_def(IntegerAttr)
+    padding = opt_prop_def(member_of(Padding))
+    cache = prop_def(member_of(CacheModifier))
+    evict = prop_def(member_of(EvictionPolicy))
     is_volatile = prop_def(IntegerAttr, prop_name="isVolatile")
     irdl_options = (AttrSizedOperandSegments(as_property=True),)
 
@@ -237,8 +238,8 @@ class StoreOp(IRDLOperation):
     value = operand_def()
     mask = opt_operand_def()
     boundary_check = opt_prop_def(DenseArrayBase, prop_name="boundaryCheck")
-    cache = prop_def(IntegerAttr)
-    evict = prop_def(IntegerAttr)
+    cache = prop_def(member_of(CacheModifier))
+    evict = prop_def(member_of(EvictionPolicy))
 
     def __init__(
         self,

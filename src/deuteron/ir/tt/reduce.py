@@ -14,6 +14,7 @@ a reduction also as commutative.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import ClassVar
 
 from xdsl.dialects.builtin import IntegerAttr
 from xdsl.ir import Attribute, Block, Region, SSAValue
@@ -46,6 +47,11 @@ def _check_operands(op: ReduceOp | ScanOp) -> None:
         raise VerifyException(f"{op.name}: axis {axis} of a tile of rank {rank}")
     if tuple(op.combine.block.arg_types) != tuple(element_type_of(s.type) for s in op.srcs) * 2:
         raise VerifyException(f"{op.name}: the region's arguments do not match the operands")
+    last = op.combine.block.last_op
+    if not isinstance(last, op.END):
+        raise VerifyException(f"{op.name}: the region ends with {op.END.name}, got {last.name if last else 'nothing'}")
+    if [value.type for value in last.operands] != [element_type_of(src.type) for src in op.srcs]:
+        raise VerifyException(f"{op.name}: the region gives other types than the operands have")
 
 
 def reduced_type(type: Attribute, axis: int) -> Attribute:
@@ -55,10 +61,23 @@ def reduced_type(type: Attribute, axis: int) -> Attribute:
 
 
 @irdl_op_definition
+class ReduceReturnOp(IRDLOperation):
+    """Ends the region of a reduction."""
+
+    name = "tt.reduce.return"
+    arguments = var_operand_def()
+    traits = traits_def(IsTerminator(), Pure())
+
+    def __init__(self, values: Sequence[SSAValue]):
+        super().__init__(operands=[values])
+
+
+@irdl_op_definition
 class ReduceOp(IRDLOperation):
     """Combines all elements along `axis`; a tile of one dimension becomes a scalar."""
 
     name = "tt.reduce"
+    END: ClassVar = ReduceReturnOp
     srcs = var_operand_def()
     res = var_result_def()
     axis = prop_def(IntegerAttr)
@@ -83,10 +102,10 @@ class ReduceOp(IRDLOperation):
 
 
 @irdl_op_definition
-class ReduceReturnOp(IRDLOperation):
-    """Ends the region of a reduction."""
+class ScanReturnOp(IRDLOperation):
+    """Ends the region of a scan."""
 
-    name = "tt.reduce.return"
+    name = "tt.scan.return"
     arguments = var_operand_def()
     traits = traits_def(IsTerminator(), Pure())
 
@@ -99,6 +118,7 @@ class ScanOp(IRDLOperation):
     """Combines each element along `axis` with all before it (with all after it where `reverse` is set)."""
 
     name = "tt.scan"
+    END: ClassVar = ScanReturnOp
     srcs = var_operand_def()
     res = var_result_def()
     axis = prop_def(IntegerAttr)
@@ -116,18 +136,9 @@ class ScanOp(IRDLOperation):
 
     def verify_(self) -> None:
         _check_operands(self)
-
-
-@irdl_op_definition
-class ScanReturnOp(IRDLOperation):
-    """Ends the region of a scan."""
-
-    name = "tt.scan.return"
-    arguments = var_operand_def()
-    traits = traits_def(IsTerminator(), Pure())
-
-    def __init__(self, values: Sequence[SSAValue]):
-        super().__init__(operands=[values])
+        got, wanted = ([value.type for value in values] for values in (self.res, self.srcs))
+        if got != wanted:
+            raise VerifyException(f"tt.scan gives {[str(t) for t in got]}, expected {[str(t) for t in wanted]}")
 
 
 OPS = [ReduceOp, ReduceReturnOp, ScanOp, ScanReturnOp]

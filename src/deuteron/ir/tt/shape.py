@@ -31,6 +31,10 @@ from xdsl.utils.exceptions import VerifyException
 from deuteron.ir.types import element_type_of, i32, is_tile, num_elements_of, shape_of, tile
 
 
+def _has_elements_of(result: SSAValue, source: SSAValue) -> bool:
+    return element_type_of(result.type) == element_type_of(source.type)
+
+
 @irdl_op_definition
 class MakeRangeOp(IRDLOperation):
     """The integers from `start` up to and without `end`, i32."""
@@ -105,7 +109,7 @@ class BroadcastOp(IRDLOperation):
     def verify_(self) -> None:
         source, result = shape_of(self.src.type), shape_of(self.result.type)
         fits = len(source) == len(result) and all(s in (1, r) for s, r in zip(source, result, strict=True))
-        if not fits:
+        if not fits or not _has_elements_of(self.result, self.src):
             raise VerifyException(f"tt.broadcast from {self.src.type} to {self.result.type}")
 
 
@@ -129,10 +133,12 @@ class ExpandDimsOp(IRDLOperation):
         )
 
     def verify_(self) -> None:
-        expected = list(shape_of(self.src.type))
-        expected.insert(self.axis.value.data, 1)
-        if list(shape_of(self.result.type)) != expected:
-            raise VerifyException(f"tt.expand_dims gives {self.result.type}")
+        axis, expected = self.axis.value.data, list(shape_of(self.src.type))
+        if not 0 <= axis <= len(expected):
+            raise VerifyException(f"tt.expand_dims: axis {axis} of a tile of rank {len(expected)}")
+        expected.insert(axis, 1)
+        if list(shape_of(self.result.type)) != expected or not _has_elements_of(self.result, self.src):
+            raise VerifyException(f"tt.expand_dims of {self.src.type} gives {self.result.type}")
 
 
 @irdl_op_definition
@@ -154,8 +160,8 @@ class ReshapeOp(IRDLOperation):
         )
 
     def verify_(self) -> None:
-        same = num_elements_of(self.src.type) == num_elements_of(self.result.type)
-        if not same:
+        is_as_large = num_elements_of(self.src.type) == num_elements_of(self.result.type)
+        if not is_as_large or not _has_elements_of(self.result, self.src):
             raise VerifyException(f"tt.reshape from {self.src.type} to {self.result.type}")
 
 
@@ -186,7 +192,7 @@ class TransOp(IRDLOperation):
         if sorted(order) != list(range(len(shape))):
             raise VerifyException(f"tt.trans: order {order} is no permutation")
         fits = shape_of(self.result.type) == tuple(shape[axis] for axis in order)
-        if not fits:
+        if not fits or not _has_elements_of(self.result, self.src):
             raise VerifyException(f"tt.trans of {self.src.type} by {order} gives {self.result.type}")
 
 
@@ -205,8 +211,9 @@ class JoinOp(IRDLOperation):
         super().__init__(operands=[lhs, rhs], result_types=[tile(element_type_of(lhs.type), [*shape_of(lhs.type), 2])])
 
     def verify_(self) -> None:
-        if shape_of(self.result.type) != (*shape_of(self.lhs.type), 2):
-            raise VerifyException(f"tt.join gives {self.result.type}")
+        fits = shape_of(self.result.type) == (*shape_of(self.lhs.type), 2)
+        if not fits or not _has_elements_of(self.result, self.lhs):
+            raise VerifyException(f"tt.join of two {self.lhs.type} gives {self.result.type}")
 
 
 @irdl_op_definition
@@ -226,7 +233,7 @@ class SplitOp(IRDLOperation):
     def verify_(self) -> None:
         shape = shape_of(self.src.type)
         fits = shape[-1:] == (2,) and shape_of(self.lhs.type) == shape_of(self.rhs.type) == shape[:-1]
-        if not fits:
+        if not fits or not all(_has_elements_of(half, self.src) for half in (self.lhs, self.rhs)):
             raise VerifyException(f"tt.split of {self.src.type} gives {self.lhs.type}")
 
 
@@ -246,8 +253,9 @@ class CatOp(IRDLOperation):
         super().__init__(operands=[lhs, rhs], result_types=[tile(element_type_of(lhs.type), [extent])])
 
     def verify_(self) -> None:
-        fits = num_elements_of(self.result.type) == 2 * num_elements_of(self.lhs.type)
-        if not fits:
+        first, *others = shape_of(self.lhs.type) or (0,)
+        fits = shape_of(self.result.type) == (2 * first, *others)
+        if not fits or not _has_elements_of(self.result, self.lhs):
             raise VerifyException(f"tt.cat of two {self.lhs.type} gives {self.result.type}")
 
 

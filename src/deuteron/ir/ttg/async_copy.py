@@ -29,6 +29,7 @@ from xdsl.irdl import (
 from xdsl.utils.exceptions import VerifyException
 
 from deuteron.ir.effects import GLOBAL, OTHER, SHARED, Effect, orders, reads, writes
+from deuteron.ir.member import member_of
 from deuteron.ir.tt.memory import CacheModifier, EvictionPolicy, check_access
 from deuteron.ir.ttg.layout import MemDescType
 from deuteron.ir.ttg.shared import check_same_tile
@@ -55,8 +56,8 @@ class AsyncCopyGlobalToLocalOp(IRDLOperation):
     mask = opt_operand_def()
     other = opt_operand_def()
     token = result_def(AsyncTokenType)
-    cache = prop_def(IntegerAttr)
-    evict = prop_def(IntegerAttr)
+    cache = prop_def(member_of(CacheModifier))
+    evict = prop_def(member_of(EvictionPolicy))
     is_volatile = prop_def(IntegerAttr, prop_name="isVolatile")
     contiguity = prop_def(IntegerAttr)
     irdl_options = (AttrSizedOperandSegments(as_property=True),)

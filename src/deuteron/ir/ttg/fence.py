@@ -11,6 +11,7 @@ from xdsl.dialects.builtin import IntegerAttr
 from xdsl.irdl import IRDLOperation, irdl_op_definition, prop_def
 
 from deuteron.ir.effects import ORDER, ORDER_OWN, OTHER, Effect, orders, writes
+from deuteron.ir.member import member_of
 from deuteron.ir.tt.atomic import MemoryScope
 from deuteron.ir.types import i32
 
@@ -20,7 +21,7 @@ class FenceOp(IRDLOperation):
     """Each thread orders its own accesses of memory; threads do not wait for each other."""
 
     name = "ttg.fence"
-    scope = prop_def(IntegerAttr)
+    scope = prop_def(member_of(MemoryScope))
 
     def __init__(self, scope: MemoryScope) -> None:
         super().__init__(properties={"scope": IntegerAttr(scope, i32)})

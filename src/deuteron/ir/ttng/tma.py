@@ -27,6 +27,7 @@ from xdsl.irdl import (
 from xdsl.utils.exceptions import VerifyException
 
 from deuteron.ir.effects import GLOBAL, MEMORY, OTHER, SHARED, Effect, orders, reads, writes
+from deuteron.ir.member import member_of
 from deuteron.ir.tt.descriptor import DescriptorReduceKind, TensorDescType
 from deuteron.ir.ttg.layout import MemDescType, layout_of
 from deuteron.ir.ttg.shared import check_same_tile
@@ -145,7 +146,7 @@ class AsyncTMAReduceOp(_TMAOp):
     """Starts to combine a block into memory."""
 
     name = "ttng.async_tma_reduce"
-    kind = prop_def(IntegerAttr)
+    kind = prop_def(member_of(DescriptorReduceKind))
     desc = operand_def(TensorDescType)
     coord = var_operand_def(i32)
     src = operand_def(MemDescType)

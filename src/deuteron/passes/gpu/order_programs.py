@@ -60,7 +60,8 @@ def _multiplies(loop: scf.ForOp) -> bool:
 
 def _growth(known: TilePolynomials, loop: scf.ForOp) -> Fraction:
     """How much longer the range of a loop is from one program to the next; 0 where that is not known."""
-    return _slope(known, known.of(loop.ub) - known.of(loop.lb))
+    distance = known.range_of(loop)
+    return _slope(known, distance) if distance is not None else Fraction(0)
 
 
 def _slope(known: TilePolynomials, polynomial: Polynomial) -> Fraction:

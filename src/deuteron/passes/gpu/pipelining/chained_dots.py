@@ -105,8 +105,8 @@ def _slot_of(buffer: SSAValue) -> BufferIndex | None:
 
 
 def _is_short(loop: scf.ForOp) -> bool:
-    known = TilePolynomials()
-    extent, step = (known.of(loop.ub) - known.of(loop.lb)).number, constant_value(loop.step)
+    distance, step = TilePolynomials().range_of(loop), constant_value(loop.step)
+    extent = distance.number if distance is not None else None
     return extent is not None and step is not None and extent < MIN_ITERATIONS * step
 
 
