@@ -46,6 +46,7 @@ class CPUOptions:
     every access is checked against the arrays of the launch; None: as `debug` says, where a kernel is launched from
     Python; "": not. `line_info` is for debuggers and profilers; kernels with `debug` have it. `may_alias`: arguments
     may be views of one array, in any way; else a launch checks that those which the code takes to be apart are.
+    `interruptible`: loops look now and then whether the launch is to end; None: where a kernel is launched from Python.
     """
 
     num_warps: int = 4
@@ -61,6 +62,7 @@ class CPUOptions:
     launch_pdl: bool = False
     launch_cooperative_grid: bool = False
     may_alias: bool = False
+    interruptible: bool | None = None
 
     @property
     def has_lines(self) -> bool:
@@ -70,15 +72,17 @@ class CPUOptions:
     def for_launch(self) -> CPUOptions:
         """As they are where the kernel is launched with the arrays at hand."""
         check = next(found for found in (self.check, settings.check, BOUNDS if self.debug else "") if found is not None)
-        return replace(self, check=check, line_info=bool(self.line_info) or settings.line_info)
+        line_info, is_asked = bool(self.line_info) or settings.line_info, self.interruptible is None
+        return replace(self, check=check, line_info=line_info, interruptible=is_asked or self.interruptible)
 
     def __post_init__(self) -> None:
         check_launch_options(self.num_warps, self.num_stages, self.num_ctas, MAX_THREADS)
         if self.check not in (None, "", BOUNDS):
             raise UsageError(f'check is None, "" or "{BOUNDS}", got {self.check!r}')
-        _check_flags(
-            self, "enable_fp_fusion", "debug", "sanitize_overflow", "line_info", "may_alias", *LAUNCH_ATTRIBUTES
-        )
+        _check_flags(self, "enable_fp_fusion", "debug", "sanitize_overflow", "line_info", "may_alias")
+        _check_flags(self, *LAUNCH_ATTRIBUTES)
+        if self.interruptible not in (None, True, False):
+            raise UsageError(f"interruptible is None, True or False, got {self.interruptible!r}")
         if self.opt_level not in range(4):
             raise UsageError(f"opt_level must be a whole number from 0 to 3, got {self.opt_level!r}")
 

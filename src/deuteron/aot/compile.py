@@ -153,6 +153,10 @@ def _launch_options(request: CompileRequest) -> dict[str, int]:
             f"-O check={request.options['check']}: a C function is not told how large its arrays are. With "
             "DEUTERON_CHECK=bounds there is a second one that is told, and checks"
         )
+    if request.options.get("interruptible"):
+        raise UsageError(
+            "-O interruptible=True: that is for launches from Python; a C program handles signals as it likes"
+        )
     options = {name: getattr(request, name) for name in ("num_warps", "num_stages", "num_ctas")}
     for name in options:
         if name in request.options:

@@ -1,9 +1,13 @@
-"""A launch that takes long ends soon after Ctrl-C, with what has run by then; the next launch is as any other."""
+"""A launch that takes long ends soon after Ctrl-C, with what has run by then; the next launch is as any other.
+
+So it is in the middle of a program, with any handler: `interrupted_programs.py`.
+"""
 
 import os
 import signal
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -46,3 +50,14 @@ def test_a_long_launch_is_interrupted(tmp_path, num_threads):
             assert process.communicate(timeout=120)[0] == "interrupted True True\nTrue\n"
         finally:
             process.kill()
+
+
+@pytest.mark.parametrize("num_threads", ["1", "3"])
+def test_signals_in_the_middle_of_programs(seed, num_threads):
+    """In a process of its own, which is killed where something cannot be interrupted."""
+    script = Path(__file__).with_name("interrupted_programs.py")
+    environment = {**os.environ, "DEUTERON_NUM_THREADS": num_threads}
+    command = [sys.executable, script, str(seed % 2**32)]
+    process = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=300)
+    assert process.returncode == 0, process.stdout + process.stderr
+    assert process.stdout.split()[-1] == "other_threads"

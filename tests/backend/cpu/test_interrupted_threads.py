@@ -8,6 +8,8 @@ import pytest
 
 from deuteron.backend.cpu.together import Waiting, run_together
 
+WAITING = Waiting("kernel 'k'", 3, lambda: 0)
+
 
 class Interrupted(Exception):
     pass
@@ -31,8 +33,7 @@ def interrupts():
         signal.signal(signal.SIGALRM, before)
 
 
-@pytest.mark.parametrize("waiting", [None, Waiting("kernel 'k'", 3, lambda: 0)])
-def test_an_interrupted_caller_waits_for_the_threads(interrupts, waiting):
+def test_an_interrupted_caller_waits_for_the_threads(interrupts):
     """They use its memory. A thread that was joined just then used to count as ended."""
     stopped, ended = threading.Event(), []
 
@@ -43,7 +44,7 @@ def test_an_interrupted_caller_waits_for_the_threads(interrupts, waiting):
 
     with pytest.raises(Interrupted):
         try:
-            run_together(task, 3, stopped.set, waiting)
+            run_together(task, 3, stopped.set, WAITING)
         finally:
             num_ended = len(ended)
     assert num_ended == 3
@@ -54,7 +55,7 @@ def test_what_a_task_raises_is_raised():
         raise MemoryError
 
     with pytest.raises(MemoryError):
-        run_together(task, 2, lambda: None)
+        run_together(task, 2, lambda: None, WAITING)
 
 
 def test_an_interrupt_while_threads_are_started():
@@ -73,7 +74,7 @@ def test_an_interrupt_while_threads_are_started():
 
     with pytest.MonkeyPatch.context() as patch, pytest.raises(Interrupted):
         patch.setattr(threading, "Thread", Thread)
-        run_together(task, 5, stopped.set)
+        run_together(task, 5, stopped.set, WAITING)
     assert len(ended) == 2
 
 

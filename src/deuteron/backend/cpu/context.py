@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 
 from xdsl.ir import Block, Operation, SSAValue
 
+from deuteron.backend.cpu.countdown import Countdown
 from deuteron.backend.cpu.emitter import Emitter
 from deuteron.backend.cpu.fragment import Axis, Fragment, Uniform
 from deuteron.backend.cpu.plan import ops
@@ -51,7 +52,8 @@ class Context:
     a block at the innermost level. `vectorisation` is that of the nest which is emitted; `limits` and `last_spans` are
     known of the memory that accesses are checked against. `step` is that of the innermost loop; `group_offsets` says
     where in their slots operands are that are found packed, and at which level that is known (`rules/reused.py`);
-    `streams`: the stores that may bypass the caches. `lanes_on`: which lanes of a nest's vectors count, if not all.
+    `streams`: the stores that may bypass the caches. `countdown`: until loops look whether the launch is to end, where
+    they do. `lanes_on`: which lanes of a nest's vectors count, if not all.
     """
 
     module: Module
@@ -65,6 +67,7 @@ class Context:
     waiting: Collection[Operation] = ()
     asserts: bool = False
     streams: Streams = field(default_factory=Streams)
+    countdown: Countdown | None = None
     assertions: dict[Operation, int] = field(default_factory=dict)
     scalars: dict[SSAValue, Uniform] = field(default_factory=dict)
     totals: dict[SSAValue, Uniform] = field(default_factory=dict)

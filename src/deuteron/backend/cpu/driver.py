@@ -12,23 +12,21 @@ programs in chunks, so that a core that is late takes fewer. A grid of one progr
 where DEUTERON_NUM_THREADS is 1, runs on the caller's thread. Each thread has scratch memory that it keeps.
 
 How long a program takes is known from the last launch. Ctrl-C ends a launch at the next chunk, which takes 50 ms or is
-one program. A single program cannot be interrupted, unless the kernel asserts or checks: its loops then look whether
-they are to stop, which they also do after a failure in another program. Those that may take long run on other threads,
-while their caller waits.
+one program, and in the middle of a program where the kernel is compiled for it, as those are that Python launches: its
+loops look now and then (`countdown.py`).
 """
 
 from __future__ import annotations
 
 import ctypes
 import struct
-import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from deuteron.backend.arguments import SLOT_BYTES, ArgumentSlots
 from deuteron.backend.cpu.control import CALLED_OFF, Control, pack_spans
 from deuteron.backend.cpu.control import SIZE as CONTROL_SIZE
-from deuteron.backend.cpu.pool_layout import JOB, NO_MEMORY, TARGET, UNITS
+from deuteron.backend.cpu.pool_layout import JOB, NO_MEMORY, TARGET
 from deuteron.backend.cpu.thread_pool import thread_pool
 from deuteron.backend.cpu.together import MOST_TOGETHER, Waiting, run_together
 from deuteron.backend.cpu.trampoline import trampolines
@@ -40,8 +38,6 @@ from deuteron.errors import LaunchError
 from deuteron.options import environment_entry, settings
 
 _MAX_PROGRAMS = 2**63 - 1
-_CHUNKS_PER_THREAD = 16  # of programs that look whether to stop, so that those of unequal length spread evenly
-_LONG = 300_000_000  # nanoseconds of a launch of such programs that is worth threads of its own
 
 
 class LoadedKernel:
@@ -134,46 +130,35 @@ class LoadedKernel:
         if self._waiting_line:
             self._run_together(slots, count + 1, extents, total, control)
         else:
-            self._run_stoppable(slots, count + 1, extents, total, control)
+            self._run(slots, count + 1, extents, total)
         control.raise_failure(self._name, self._assertions, spans)
-
-    def _run_stoppable(self, slots: Any, count: int, extents: bytes, total: int, control: Control) -> None:
-        """Programs that look in their loops whether to stop: on other threads unless the last launch was short."""
-        begin = time.perf_counter_ns()
-        num_threads = min(settings.num_threads, total)
-        expected = self._time.value * total / num_threads
-        if 0 < expected < _LONG * UNITS:
-            self._run(slots, count, extents, total)
-        else:
-            chunk = max(1, total // (num_threads * _CHUNKS_PER_THREAD))
-            task, _ = self._task(slots, count, extents, total, chunk)
-            run_together(task, num_threads, lambda: _call_off(control))
-        self._time.value = max(1, (time.perf_counter_ns() - begin) * num_threads * UNITS // total)
 
     def _run_together(self, slots: Any, count: int, extents: bytes, total: int, control: Control) -> None:
         """On as many threads as it takes; the next launch begins with so many."""
         subject = f"kernel '{self._name}', which waits in line {self._waiting_line},"
-        task, num_left = self._task(slots, count, extents, total, 1)
-        waiting = Waiting(subject, min(total, MOST_TOGETHER), num_left)
-        num_threads = min(total, max(settings.num_threads, self._num_together))
-        self._num_together = run_together(task, num_threads, lambda: _call_off(control), waiting)
+        job, kept = self._job(slots, count, extents, total)
 
-    def _task(
-        self, slots: Any, count: int, extents: bytes, total: int, chunk: int
-    ) -> tuple[Callable[[], None], Callable[[], int]]:
-        """What each of several threads calls, which runs programs until none are left; how many are."""
+        def run() -> None:
+            if trampolines().help(thread_pool().address, ctypes.addressof(job)) < 0:
+                self._fail(NO_MEMORY, ())
+
+        def call_off() -> None:
+            """Make programs leave the loops in which they wait, and those that take long; begin no other."""
+            control.stop = control.stop or CALLED_OFF
+            job[JOB.index("stop")], job[JOB.index("taken")] = CALLED_OFF, total
+
+        run.kept = kept  # type: ignore[attr-defined]
+        waiting = Waiting(subject, min(total, MOST_TOGETHER), lambda: max(0, total - job[JOB.index("taken")]))
+        num_threads = min(total, max(settings.num_threads, self._num_together))
+        self._num_together = run_together(run, num_threads, call_off, waiting)
+
+    def _job(self, slots: Any, count: int, extents: bytes, total: int) -> tuple[ctypes.Array, object]:
+        """The record of a launch that hands out one program at a time, and what has to be kept for it."""
         grid = ctypes.create_string_buffer(extents, len(extents))
         fields = {"function": self.function, "values": ctypes.addressof(slots), "num_arguments": count, "total": total}
         fields |= {"grid": ctypes.addressof(grid), "scratch_bytes": self._scratch_bytes}
-        words = JOB.pack(**fields, least=chunk, most=chunk, num_threads=1)
-        job = (ctypes.c_uint64 * len(JOB))(*words)
-
-        def run() -> None:
-            if trampolines().run_chunks(thread_pool().address, ctypes.addressof(job), 0) < 0:
-                self._fail(NO_MEMORY, ())
-
-        run.kept = grid, slots  # type: ignore[attr-defined]
-        return run, lambda: max(0, total - job[JOB.index("taken")])
+        words = JOB.pack(**fields, least=1, most=1, num_threads=1)
+        return (ctypes.c_uint64 * len(JOB))(*words), (grid, slots)
 
     def _check_grid(self, grid: Sequence[int]) -> tuple[bytes, int]:
         """The extents as the kernel reads them, and how many programs there are."""
@@ -184,11 +169,6 @@ class LoadedKernel:
                 f"and there are at most 2**63 - 1 programs"
             )
         return struct.pack("<3I", *grid), total
-
-
-def _call_off(control: Control) -> None:
-    """Make the programs end that look whether to stop."""
-    control.stop = control.stop or CALLED_OFF
 
 
 def _named_pointers(params: Sequence[Param]) -> list[tuple[int, str]]:

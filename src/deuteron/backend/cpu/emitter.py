@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from deuteron.backend.llvm.builder import Builder
 from deuteron.backend.llvm.control_flow import Block
-from deuteron.backend.llvm.counter import Counter, Jumps, make_counter, runs_at_least_once
+from deuteron.backend.llvm.counter import Counter, InStrips, Jumps, make_counter, runs_at_least_once
 from deuteron.backend.llvm.types import Value
 
 
@@ -26,7 +26,7 @@ class OpenLoop:
     header: Block
     end: Block
     counters: list[Value]
-    counter: Counter | Jumps
+    counter: Counter | Jumps | InStrips
     carried: list[Value]
     starts: list[Value]
     runs_at_least_once: bool
@@ -71,21 +71,45 @@ class Emitter:
     ) -> OpenLoop:
         """Begin a loop over `start <= index < stop`; all values given are known at the present innermost level."""
         known = runs_at_least_once(start, stop)
-        return self._open(start, make_counter(self.innermost(), start, stop, step), carried, hint, known)
+        counter = make_counter(self.innermost(), start, stop, step)
+        return self._open(counter.starts(start), counter, carried, hint, known)
+
+    def open_strips(
+        self, start: Value, stop: Value, step: Value, carried: Sequence[Value] = (), hint: str = "i"
+    ) -> OpenLoop:
+        """The same, of a loop each of whose iterations has a strip of them: `open_strip`."""
+        counter = InStrips(make_counter(self.innermost(), start, stop, step, in_strips=True))
+        return self._open(counter.starts(start), counter, carried, f"{hint}_strip", runs_at_least_once(start, stop))
+
+    def open_strip(self, strips: OpenLoop, room: Value, hint: str = "i") -> OpenLoop:
+        """Begin the loop over what is left, until its last counter has gone so far, and for one iteration at least."""
+        counter, starts = strips.counter.of_strip(strips.counters, room)
+        return self._open(starts, counter, strips.carried, hint, True)
+
+    def close_strip(self, strips: OpenLoop, strip: OpenLoop, carried: Sequence[Value]) -> list[Value]:
+        """End it; the loop around it goes on there. Returns the carried values after it."""
+        following = strip.counter.following(self.innermost(), strip.counters)
+        results = self._close(strip, following, carried)
+        strips.counter.go_on(self.innermost(), strips.counters, following)
+        return results
 
     def open_jumps(self, start: Value, stop: Value, hint: str = "i") -> OpenLoop:
         """The same, of a loop with at least one iteration, whose body sets `counter.after` to where it goes on."""
-        return self._open(start, Jumps(stop), (), hint, True)
+        return self._open([start], Jumps(stop), (), hint, True)
 
     def _open(
-        self, start: Value, counter: Counter | Jumps, carried: Sequence[Value], hint: str, runs_at_least_once: bool
+        self,
+        starts: Sequence[Value],
+        counter: Counter | Jumps | InStrips,
+        carried: Sequence[Value],
+        hint: str,
+        runs_at_least_once: bool,
     ) -> OpenLoop:
         b = self.innermost()
         header, end = b.block(hint), b.block(f"{hint}_end")
         level = self.enter(header)
         b = self.innermost()
-        starts = counter.starts(start)
-        counters = [b.phi(start.type, hint=hint) for _ in starts]
+        counters = [b.phi(start.type, hint=hint) for start in starts]
         phis = [b.phi(value.type) for value in carried]
         if not runs_at_least_once:
             body = b.block(f"{hint}_body")
@@ -95,8 +119,10 @@ class Emitter:
 
     def close_loop(self, loop: OpenLoop, carried: Sequence[Value] = ()) -> list[Value]:
         """End the innermost loop; `carried` are the values for its next iteration. Returns those after the last."""
+        return self._close(loop, loop.counter.following(self.innermost(), loop.counters), carried)
+
+    def _close(self, loop: OpenLoop, following: Sequence[Value], carried: Sequence[Value]) -> list[Value]:
         b = self.innermost()
-        following = loop.counter.following(b, loop.counters)
         if loop.runs_at_least_once:
             b.cond_br(loop.counter.runs(b, following), loop.header, loop.end)
         else:

@@ -4,11 +4,13 @@
 
     define hidden void @add_kernel(ptr %args, ptr %grid, i64 %begin, i64 %end, ptr %scratch)
         loads the arguments, then calls for every program
-    define internal void @add_kernel.program(ptr %x, i32 %n, ..., i32 %pid0, ..., ptr noalias %scratch) alwaysinline
+    define internal i1 @add_kernel.program(ptr %x, i32 %n, ..., i32 %pid0, ..., ptr noalias %scratch) alwaysinline
+        whether it was left before its end, since the launch is to end
 
 `args[i]` points to the value of the i-th parameter; `begin` and `end` are linear indices of programs, x fastest. Where
 programs may wait for one another (`analysis/waiting_loops.py`) or assert, one more entry of `args` points to what they
-and the launch tell each other (`control.py`), or is null.
+and the launch tell each other (`control.py`), or is null. Of an interruptible kernel the last entry is for its loops,
+and that over programs, which look now and then whether the launch is to end (`countdown.py`).
 """
 
 from __future__ import annotations
@@ -26,6 +28,7 @@ from deuteron.backend.checked_access import CheckedAccess
 from deuteron.backend.cpu.amx import emit_configuration, emit_release
 from deuteron.backend.cpu.context import Context
 from deuteron.backend.cpu.control import SIZE as CONTROL_SIZE
+from deuteron.backend.cpu.countdown import Countdown, begin_countdown, close_strips, open_strips
 from deuteron.backend.cpu.elements import NARROW_FLOATS, register_type
 from deuteron.backend.cpu.emitter import Emitter
 from deuteron.backend.cpu.formats import rounded
@@ -40,6 +43,7 @@ from deuteron.backend.cpu.plan.private import release_private_tiles
 from deuteron.backend.cpu.plan.reuse import reuse_operands
 from deuteron.backend.cpu.plan.schedule import Plan, Scheduler
 from deuteron.backend.cpu.plan.streams import Streams, find_streams
+from deuteron.backend.cpu.plan.work import work_of
 from deuteron.backend.cpu.products import TileProduct
 from deuteron.backend.cpu.rules.bounds import describe_access, pointers_of, prepare_checks
 from deuteron.backend.cpu.rules.control_flow import emit_region
@@ -99,9 +103,12 @@ def lower_module(
     llvm_module = Module(symbol, "contract" if options.enable_fp_fusion else "", path_of=path_of)
     uses_tiles = any(isinstance(product_of(op), TileProduct) for op in plan.function.walk())
     is_controlled = bool(waiting) or asserts
-    entry = Entry(symbol, plan.function, is_controlled, num_spans, uses_tiles, streams, reuses, target.cache_bytes)
+    work = work_of(plan.body, plan.function.body.block) if options.interruptible else 0
+    entry = Entry(
+        symbol, plan.function, is_controlled, num_spans, uses_tiles, streams, reuses, target.cache_bytes, work
+    )
     _emit_entry(llvm_module, entry, options.has_lines)
-    ctx = _emit_program(llvm_module, symbol, plan, target, options, waiting, asserts, streams)
+    ctx = _emit_program(llvm_module, symbol, plan, target, options, waiting, asserts, streams, uses_tiles)
     assertions = tuple(_described(op, plan.function, path_of) for op in ctx.assertions)
     line = _line_of(waiting[0]) if waiting else 0
     apart = tuple(pairs_apart(plan.function))
@@ -142,16 +149,19 @@ def _emit_program(
     waiting: Sequence[Operation],
     asserts: bool,
     streams: Streams,
+    uses_tiles: bool,
 ) -> Context:
     """The function that is one program of the grid. One that asserts does not begin after another has failed."""
     parameters = plan.function.args
     typed = [(register_type(value.type), value.name_hint or f"arg{n}") for n, value in enumerate(parameters)]
     typed += [("i32", name) for name in _GRID_NAMES]
     typed += [("ptr noalias align 64", "scratch"), ("ptr noalias", "words"), ("ptr", "control"), ("i1", "streams")]
-    b = module.function(f"{symbol}.program", "void", typed, attributes="alwaysinline nounwind")
+    typed += [("ptr noalias", "budget"), ("ptr", "watch")] if options.interruptible else []
+    b = module.function(f"{symbol}.program", "i1", typed, attributes="alwaysinline nounwind")
     values, rest = b.parameters[: len(parameters)], b.parameters[len(parameters) :]
-    program = dict(zip((*_GRID_NAMES, "scratch", "words", "control", "streams"), rest, strict=True))
-    known = (frozenset(waiting), asserts, streams)
+    program = dict(zip((*_GRID_NAMES, "scratch", "words", "control", "streams"), rest, strict=False))
+    countdown = Countdown(*rest[-2:], uses_tiles) if options.interruptible else None
+    known = (frozenset(waiting), asserts, streams, countdown)
     ctx = Context(module, Emitter(b), plan, target, options, RULES, emit_region, program, *known)
     block = plan.function.body.block
     ctx.bind_block(block)
@@ -161,7 +171,7 @@ def _emit_program(
     for parameter, value in zip(parameters, values, strict=True):
         ctx.bind(parameter, _as_declared(b, parameter, value, target))
     emit_region(ctx, plan.body, block)
-    ctx.emitter.innermost().ret()
+    ctx.emitter.innermost().ret(const("i1", 0))
     return ctx
 
 
@@ -172,7 +182,7 @@ def _as_declared(b: Builder, parameter: SSAValue, value: Value, target: CPUTarge
 
 @dataclass(frozen=True)
 class Entry:
-    """What the external function of a kernel is made for."""
+    """What the external function of a kernel is made for. `work` of a program, if it is interruptible, or 0."""
 
     symbol: str
     function: FuncOp
@@ -182,6 +192,7 @@ class Entry:
     streams: Streams
     reuses: list[Reuse]
     cache_bytes: int
+    work: int
 
 
 def _emit_entry(module: Module, entry: Entry, has_lines: bool) -> None:
@@ -199,18 +210,45 @@ def _emit_entry(module: Module, entry: Entry, has_lines: bool) -> None:
     values = [_load_argument(b, args, number, value) for number, value in enumerate(parameters)]
     sizes = [b.load("i32", b.gep("i32", grid, const("i64", axis))) for axis in range(3)]
     control = _control(b, args, len(parameters), entry.num_spans) if entry.is_controlled else zero("ptr")
+    watch = (
+        b.load("ptr", b.gep("ptr", args, const("i64", len(parameters) + entry.is_controlled))) if entry.work else None
+    )
+    countdown = watch and begin_countdown(b, watch, entry.uses_tiles)
     named = dict(zip(parameters, values, strict=True))
     words = new_words(b, entry.reuses, b.sub(end, begin))
     streams = launch_streams(b, entry.streams, entry.cache_bytes, named, sizes)
     if entry.uses_tiles:
         emit_configuration(b)
-    with b.loop(begin, end, const("i64", 1), _first_program(b, begin, sizes), hint="program") as loop:
-        b.call("void", f"{entry.symbol}.program", *values, *loop.carried, *sizes, scratch, words, control, streams)
-        loop.next(*_next_program(b, loop.carried, sizes))
+    given = [*sizes, scratch, words, control, streams]
+    if countdown:
+        _emit_watched_programs(b, entry, values, given, countdown)
+    else:
+        with b.loop(begin, end, const("i64", 1), _first_program(b, begin, sizes), hint="program") as loop:
+            b.call("i1", f"{entry.symbol}.program", *values, *loop.carried, *given)
+            loop.next(*_next_program(b, loop.carried, sizes))
     if entry.uses_tiles:
         emit_release(b)
     fence_streams(b, streams)
     b.ret()
+
+
+def _emit_watched_programs(
+    b: Builder, entry: Entry, values: list[Value], given: list[Value], countdown: Countdown
+) -> None:
+    """The loop over programs, which ends where one of them was left, or the loop itself finds that it is to end."""
+    begin, end = b.parameters[2:4]
+    sizes, left = given[:3], b.block("left")
+    emitter = Emitter(b)
+    bounds = begin, end, const("i64", 1)
+    strips = open_strips(emitter, countdown, bounds, entry.work, _first_program(b, begin, sizes), "program")
+    body, ids = emitter.innermost(), strips.inner.carried
+    given = [*given, countdown.budget, countdown.watch]
+    is_left, further = body.call("i1", f"{entry.symbol}.program", *values, *ids, *given), body.block("further")
+    body.cond_br(is_left, left, further)
+    body.position(further)
+    close_strips(emitter, countdown, strips, _next_program(body, ids, sizes), lambda b: b.br(left))
+    b.br(left)
+    b.position(left)
 
 
 def _control(b: Builder, args: Value, number: int, num_spans: int) -> Value:

@@ -1,8 +1,9 @@
 """The machine code of the thread pool, as LLVM IR: how a launch gets help, and what its helpers do.
 
     invite(pool, job, wanted)           ask idle workers to help, until so many have been asked; wakes some
-    run_chunks(pool, job, until)        run programs until none is left, or that time has come; how many were run
-    close(pool, job)                    after this nobody touches the job
+    run_chunks(pool, job, until, watch) run programs until none is left, or that time has come; how many were run
+    help(pool, job)                     the same of a helper, until none is left
+    close(pool, job, watch)             after this nobody touches the job
     work(pool, worker)                  what the thread of a worker runs; it never returns
     own_scratch(key, bytes)             scratch memory of the calling thread
 
@@ -17,76 +18,18 @@ The last that a helper does to a job is to add 1 to its balance: it is on the st
 
 from __future__ import annotations
 
-from deuteron.backend.cpu.pool_layout import BUSY, JOB, LINE, MUTEX_BYTES, POOL, WORKER, WORKERS
+from deuteron.backend.cpu.interrupt_code import BETWEEN_SIGNALS, new_watch, set_watch
+from deuteron.backend.cpu.pool_layout import BUSY, JOB, LINE, POOL, WORKER
+from deuteron.backend.cpu.pool_words import PoolCode
 from deuteron.backend.launcher.code import NULL, Code
-from deuteron.backend.launcher.records import WORD, Record
-from deuteron.backend.llvm.intrinsics import PAUSE
+from deuteron.backend.launcher.records import WORD
 from deuteron.backend.llvm.module import Module
-from deuteron.backend.llvm.targets import machine
 from deuteron.backend.llvm.types import Value, const
 
 _WOKEN_AT_ONCE = 4  # by each that is awake: with 2 helpers come later on 16 cores, with 16 the caller does
 _LOOKS = 32  # at a mailbox, between two looks at the clock
 _MONOTONIC = 1  # CLOCK_MONOTONIC
 _SCRATCH_HEADER = 64  # bytes before the memory: its size, and so much that it is aligned
-
-
-class PoolCode(Code):
-    """With words that several threads write, and their mutexes."""
-
-    def part(self, record: Value, layout: Record, name: str) -> Value:
-        """The address of a word of a record."""
-        return self.after(record, layout.index(name))
-
-    def read(self, record: Value, layout: Record, name: str) -> Value:
-        """A word that another thread may write at any time."""
-        return self.load_atomic("i64", self.part(record, layout, name), "seq_cst")
-
-    def write(self, record: Value, layout: Record, name: str, value: Value) -> None:
-        self.store_atomic(value, self.part(record, layout, name), "seq_cst")
-
-    def add_to(self, record: Value, layout: Record, name: str, value: Value) -> Value:
-        """The value before."""
-        return self.atomicrmw("add", self.part(record, layout, name), value, "seq_cst")
-
-    def exchange(self, record: Value, layout: Record, name: str, expected: Value, value: Value) -> Value:
-        """Whether the word was the expected one, and now is the other."""
-        place = self.part(record, layout, name)
-        return self.equal(self.cmpxchg(place, expected, value, "seq_cst", "seq_cst"), expected)
-
-    def now(self, pool: Value) -> Value:
-        """Nanoseconds."""
-        return self.call("i64", "nanoseconds", self.field(pool, POOL, "clock", "ptr"))
-
-    def pause(self) -> None:
-        """Leave the core to the other thread that shares it, where that can be said."""
-        if machine() == "x86_64":
-            self.call("void", PAUSE)
-
-    def lock(self, mutex: Value) -> None:
-        self.call("i32", "pthread_mutex_lock", mutex)
-
-    def unlock(self, mutex: Value) -> None:
-        self.call("i32", "pthread_mutex_unlock", mutex)
-
-    def wait(self, mutex: Value) -> None:
-        """Of the condition after the mutex, which is held."""
-        self.call("i32", "pthread_cond_wait", self._condition(mutex), mutex)
-
-    def wake(self, mutex: Value) -> None:
-        """All that wait at the condition after the mutex; what they wait for has been written.
-
-        One that has looked before, with the mutex, waits by the time that this has it.
-        """
-        self.lock(mutex)
-        self.unlock(mutex)
-        self.call("i32", "pthread_cond_broadcast", self._condition(mutex))
-
-    def _condition(self, mutex: Value) -> Value:
-        return self.after(mutex, MUTEX_BYTES // WORD)
-
-    def worker(self, pool: Value, index: Value) -> Value:
-        return self.after(pool, self.add(self.mul(index, self.word(len(WORKER))), self.word(WORKERS // WORD)))
 
 
 def define_pool(module: Module) -> None:
@@ -96,6 +39,7 @@ def define_pool(module: Module) -> None:
     _define_wake_some(module)
     _define_invite(module)
     _define_run_chunks(module)
+    _define_help(module)
     _define_close(module)
     _define_next_job(module)
     _define_work(module)
@@ -180,9 +124,9 @@ def _define_run_chunks(module: Module) -> None:
     """-1 where there is no scratch memory. A chunk is half of a thread's share of what is left: what one thread runs is
     near in memory, and yet all end at about the same time.
     """
-    given = [("ptr", "pool"), ("ptr", "job"), ("i64", "until")]
-    c = module.function("run_chunks", "i64", given, "external", kind=PoolCode)
-    pool, job, until = c.parameters
+    given = [("ptr", "pool"), ("ptr", "job"), ("i64", "until"), ("ptr", "watch")]
+    c = module.function("run_chunks", "i64", given, kind=PoolCode)
+    pool, job, until, watch = c.parameters
     count, scratch = c.variable("i64", c.word(0)), c.variable("ptr", NULL)
     take, again, run, done = (c.block(name) for name in ("take", "again", "run", "done"))
     names = ("function", "values", "num_arguments", "grid", "total", "num_threads", "scratch_bytes", "least", "most")
@@ -192,7 +136,7 @@ def _define_run_chunks(module: Module) -> None:
         c.store(c.call_pointer("ptr", function, key, job_word["scratch_bytes"]), scratch)
         with c.when(c.is_null(c.load("ptr", scratch))):
             c.ret(c.word(-1))
-    addresses = _addresses(c, c.inttoptr(job_word["values"]), job_word["num_arguments"])
+    addresses = _addresses(c, c.inttoptr(job_word["values"]), job_word["num_arguments"], watch)
     c.br(take)
     c.position(take)
     begin = c.read(job, JOB, "taken")
@@ -216,12 +160,20 @@ def _define_run_chunks(module: Module) -> None:
     c.ret(c.load("i64", count))
 
 
-def _addresses(c: Code, values: Value, count: Value) -> Value:
-    """The array of the slots' addresses, on the stack."""
-    addresses = c.alloca("ptr", count, align=16)
+def _addresses(c: Code, values: Value, count: Value, watch: Value) -> Value:
+    """The array of the slots' addresses, on the stack; after them what the loops of the kernel look at."""
+    addresses = c.alloca("ptr", c.add(count, c.word(1)), align=16)
     with c.repeat(count) as index:
         c.put(addresses, index, c.gep("i64", values, index))
+    c.put(addresses, count, watch)
     return addresses
+
+
+def _define_help(module: Module) -> None:
+    c = module.function("help", "i64", [("ptr", "pool"), ("ptr", "job")], "external", kind=PoolCode)
+    pool, job = c.parameters
+    watch = set_watch(c, new_watch(c), "hear", job, pool)
+    c.ret(c.call("i64", "run_chunks", pool, job, c.word(0), watch))
 
 
 def _define_close(module: Module) -> None:
@@ -229,11 +181,12 @@ def _define_close(module: Module) -> None:
 
     In a process that was forked meanwhile, by a signal handler, there are none.
     """
-    c = module.function("close", "void", [("ptr", "pool"), ("ptr", "job")], kind=PoolCode)
-    pool, job = c.parameters
+    c = module.function("close", "void", [("ptr", "pool"), ("ptr", "job"), ("ptr", "watch")], kind=PoolCode)
+    pool, job, watch = c.parameters
+    time = c.alloca("i64", 2, align=WORD)
     address, done = c.ptrtoint(job), c.block("done")
     awaited = c.part(job, JOB, "invited")
-    c.leave_if(c.differ(c.field(pool, POOL, "generation"), c.field(job, JOB, "generation")), done)
+    c.leave_if(_is_forked(c, pool, job), done)
     c.leave_if(c.is_null(c.load("i64", awaited)), done)
     with c.repeat(c.read(pool, POOL, "num_workers")) as index:
         worker = c.worker(pool, index)
@@ -245,19 +198,24 @@ def _define_close(module: Module) -> None:
     count = c.load("i64", awaited)
     c.add_to(job, JOB, "balance", c.sub(c.word(0), count))
     _spin(c, pool, lambda: c.is_null(c.read(job, JOB, "balance")), done)
-    left, look, sleep, awake = c.part(pool, POOL, "left"), c.block("look"), c.block("sleep"), c.block("awake")
-    c.lock(left)
+    left, look = c.part(pool, POOL, "left"), c.block("look")
     c.br(look)
     c.position(look)
-    c.cond_br(c.is_null(c.read(job, JOB, "balance")), awake, sleep)
-    c.position(sleep)
-    c.wait(left)
-    c.br(look)
-    c.position(awake)
+    c.lock(left)
+    with c.when(c.is_not_null(c.read(job, JOB, "balance"))):
+        c.wait_until(left, c.add(c.now(pool), c.word(BETWEEN_SIGNALS)), time)
     c.unlock(left)
-    c.br(done)
+    c.leave_if(c.is_null(c.read(job, JOB, "balance")), done)
+    c.call("i32", "ask", watch)
+    c.cond_br(_is_forked(c, pool, job), done, look)
     c.position(done)
     c.ret()
+
+
+def _is_forked(c: PoolCode, pool: Value, job: Value) -> Value:
+    return c.differ(
+        c.load_atomic("i64", c.part(pool, POOL, "generation"), "monotonic"), c.field(job, JOB, "generation")
+    )
 
 
 def _spin(c: PoolCode, pool: Value, is_there, found) -> None:
@@ -317,7 +275,7 @@ def _define_work(module: Module) -> None:
     c.position(wake)
     job = c.inttoptr(address)
     c.call("void", "wake_some", pool, job)
-    c.call("i64", "run_chunks", pool, job, c.word(0))
+    c.call("i64", "help", pool, job)
     c.write(worker, WORKER, "job", c.word(0))  # first: whoever launches again at once finds it idle
     balance = c.add_to(job, JOB, "balance", c.word(1))
     with c.when(c.equal(balance, c.word(-1))):

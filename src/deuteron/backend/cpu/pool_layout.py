@@ -2,6 +2,7 @@
 
     POOL      one for the process; WORKER records follow, from WORKERS bytes on, one for each thread that helps
     JOB       a launch, on the stack of its caller, or in memory of Python's
+    WATCH     what a thread that runs programs of it looks at now and then: `interrupt_code.py`
     TARGET    what `run_here` is given of a kernel
 
 What several threads write has cache lines of its own, LINE bytes: the processor fetches them in pairs.
@@ -34,13 +35,17 @@ WORKER = _on_lines("job", "is_asleep", "sleep")
 BUSY = 1
 WORKERS = len(POOL) * WORD
 # Programs are handed out in order: `taken` of `total`, `least` to `most` at a time; there are `num_threads` for them.
-# `wakes`: whether helpers that sleep are invited, too.
+# `wakes`: whether helpers that sleep are invited, too. `stop`: 0, or why programs that have begun are to end;
+# `signals`: when the caller looks next whether a signal has come, 0 before it has looked at the clock.
 # `balance` is what helpers that have left add 1 to, and the caller takes off how many it invited.
 JOB = _on_lines(
-    "function values num_arguments grid total num_threads scratch_bytes least most wakes invited generation",
+    "function values num_arguments grid total num_threads scratch_bytes least most wakes invited generation "
+    "stop signals",
     "taken",
     "balance cursor",
 )
+# `look(watch)`: whether the launch is to end.
+WATCH = Record("look job pool")
 # `time` points to the time that a program takes, which `run_here` writes.
 TARGET = Record("function num_arguments scratch_bytes time pool num_threads")
 
@@ -48,5 +53,5 @@ MUTEX_BYTES = 64  # of a pthread_mutex_t, and of a pthread_cond_t: Linux and mac
 POOL_BYTES = WORKERS + MOST_HELPERS * len(WORKER) * WORD
 
 UNITS = 1024  # of a nanosecond, in which the time of a program is kept
-# What `run_grid` returns besides 0 and PYTHON_LAUNCHES.
+# What `run_grid` returns besides 0 and PYTHON_LAUNCHES; `stop` of a job.
 INTERRUPTED, NO_MEMORY = 1, 2

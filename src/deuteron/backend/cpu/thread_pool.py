@@ -14,6 +14,7 @@ from __future__ import annotations
 import ctypes
 import os
 import threading
+import time
 
 from deuteron.backend.cpu.pool_layout import LINE, MOST_HELPERS, MUTEX_BYTES, POOL, POOL_BYTES, WORKER, WORKERS
 from deuteron.backend.cpu.trampoline import trampolines
@@ -94,10 +95,13 @@ class ThreadPool:
         self._begin()
 
     def _make_mutex(self, place: int) -> None:
-        """And its condition, which follows."""
+        """And its condition, which follows; waits for it are until a time of the clock that the machine code reads."""
         ctypes.memset(place, 0, 2 * MUTEX_BYTES)
         self._libc.pthread_mutex_init(ctypes.c_void_p(place), None)
-        self._libc.pthread_cond_init(ctypes.c_void_p(place + MUTEX_BYTES), None)
+        clock = ctypes.create_string_buffer(MUTEX_BYTES)
+        self._libc.pthread_condattr_init(clock)
+        self._libc.pthread_condattr_setclock(clock, time.CLOCK_MONOTONIC)
+        self._libc.pthread_cond_init(ctypes.c_void_p(place + MUTEX_BYTES), clock)
 
     def _place(self, name: str) -> int:
         return self.address + POOL.index(name) * WORD

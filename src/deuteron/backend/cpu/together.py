@@ -1,7 +1,8 @@
 """Threads for programs that may wait for one another: as many run at the same time as it takes.
 
-    run_together(task, 8, stop)                                            on 8 threads
-    run_together(task, 2, stop, Waiting("kernel 'barrier'", 64, num_left)) on 2, or more while none of the rest begins
+    run_together(task, 2, stop, Waiting("kernel 'barrier'", 64, num_left))
+
+on two threads, or more while none of the 64 programs that is left begins.
 
 While a program waits, its thread goes on running machine code; the system gives the others their share. Most programs
 wait for earlier ones, which have ended or run already, so that there are as many threads as there would be for others,
@@ -34,9 +35,7 @@ class Waiting:
     num_left: Callable[[], int]
 
 
-def run_together(
-    task: Callable[[], None], num_threads: int, stop: Callable[[], None], waiting: Waiting | None = None
-) -> int:
+def run_together(task: Callable[[], None], num_threads: int, stop: Callable[[], None], waiting: Waiting) -> int:
     """Call the task on so many threads, or as many as there are to be had; raises what any of the calls raised.
 
     A call returns when there is nothing left to do for it, and a call that begins then does nothing. Returns how many
@@ -45,10 +44,7 @@ def run_together(
     calls = _Calls(task)
     try:
         calls.start(num_threads)
-        if waiting is None:
-            calls.wait(None)
-        else:
-            _wait(calls, waiting)
+        _wait(calls, waiting)
     except BaseException:  # Ctrl-C: the threads use the caller's memory
         calls.end(stop)
         raise
@@ -100,7 +96,7 @@ class _Calls:
             if not self.num_running:
                 self._are_over.set()
 
-    def wait(self, timeout: float | None) -> bool:
+    def wait(self, timeout: float) -> bool:
         """Whether they are over, after so many seconds at most."""
         return self._are_over.wait(timeout)
 

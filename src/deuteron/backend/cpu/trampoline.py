@@ -1,7 +1,7 @@
 """What calls a kernel: functions compiled once in the process. A launch makes one call for all its programs.
 
     run_with_python(target, count, grid, total, values)     of Python, which may be interrupted: `TARGET`
-    run_chunks(pool, job, until)                            of several threads of Python, with the same `JOB`
+    help(pool, job)                                         of several threads of Python, with the same `JOB`
     work(pool, worker)                                      of a thread of the pool; it never returns
     run_here(target, extents, values, stream)               of compiled launchers: `native_launch.py`
 
@@ -25,7 +25,7 @@ class Trampolines(NamedTuple):
     """
 
     run_with_python: Any
-    run_chunks: Any
+    help: Any
     work: Any
     run_here: int
     own_scratch: int
@@ -36,11 +36,11 @@ def trampolines() -> Trampolines:
     loaded = load_kept("trampolines", _text, Trampolines._fields)
     keep_loaded(loaded)  # threads are in this code for as long as the process lives
     run_with_python = ctypes.PYFUNCTYPE(_NUMBER, _POINTER, _WORD, ctypes.c_char_p, _WORD, ctypes.c_char_p)
-    run_chunks = ctypes.CFUNCTYPE(_NUMBER, _POINTER, _POINTER, _WORD)
+    help = ctypes.CFUNCTYPE(_NUMBER, _POINTER, _POINTER)
     work = ctypes.CFUNCTYPE(None, _POINTER, _POINTER)
     return Trampolines(
         run_with_python(loaded.address("run_with_python")),
-        run_chunks(loaded.address("run_chunks")),
+        help(loaded.address("help")),
         work(loaded.address("work")),
         loaded.address("run_here"),
         loaded.address("own_scratch"),

@@ -9,8 +9,10 @@ run_grid(target, num_arguments, grid, total, values)
 
 from __future__ import annotations
 
-from deuteron.backend.cpu.pool_code import PoolCode, define_pool
-from deuteron.backend.cpu.pool_layout import INTERRUPTED, JOB, LINE, NO_MEMORY, POOL, TARGET, UNITS
+from deuteron.backend.cpu.interrupt_code import BETWEEN_SIGNALS, define_interrupts, new_watch, set_watch
+from deuteron.backend.cpu.pool_code import define_pool
+from deuteron.backend.cpu.pool_layout import JOB, LINE, NO_MEMORY, POOL, TARGET, UNITS
+from deuteron.backend.cpu.pool_words import PoolCode
 from deuteron.backend.launcher.records import WORD
 from deuteron.backend.llvm.module import Module
 from deuteron.backend.llvm.types import Value
@@ -20,16 +22,16 @@ _MOST_EXTENT = 1 << 20  # the product of three fits a word
 _MOST_FACTOR = 1 << 31  # the product of two does, and is long
 # Nanoseconds. What is worth a thread more, which looks for work, and what is worth waking threads: on 16 cores grids of
 # 50 us take as long with it as alone, those of 20 us twice as long. A chunk at least: some of what handing it out
-# takes; and at most: it is not interrupted. How often a launch asks for more help, and whether it is interrupted.
+# takes; and at most, for kernels that do not look in their loops. How often a launch asks for more help.
 WORTH_A_THREAD, _WORTH_WAKING = 5_000, 50_000
 _SHORTEST_CHUNK, _LONGEST_CHUNK = 1_000, 50_000_000
-_BETWEEN_INVITATIONS, _BETWEEN_SIGNALS = 100_000, 50_000_000
+_BETWEEN_INVITATIONS = 100_000
 
 
 def trampoline_module() -> Module:
     module = Module("trampolines")
     define_pool(module)
-    _define_interrupted(module)
+    define_interrupts(module)
     _define_run_alone(module)
     _define_run_job(module)
     _define_run_grid(module)
@@ -38,21 +40,13 @@ def trampoline_module() -> Module:
     return module
 
 
-def _define_interrupted(module: Module) -> None:
-    """Whether a signal handler of Python has raised; the exception is set then. Called without Python's lock."""
-    c = module.function("interrupted", "i32", [], kind=PoolCode)
-    state = c.python("PyGILState_Ensure")
-    raised = c.python("PyErr_CheckSignals")
-    c.python("PyGILState_Release", state)
-    c.ret(raised)
-
-
 def _define_run_alone(module: Module) -> None:
     """A job of one program, without looking at the clock."""
     c = module.function("run_alone", "i64", [("ptr", "pool"), ("ptr", "job")], kind=PoolCode)
     pool, job = c.parameters
-    count = c.call("i64", "run_chunks", pool, job, c.word(0))
-    c.ret(c.select(c.icmp("slt", count, c.word(0)), c.word(NO_MEMORY), c.word(0)))
+    watch = set_watch(c, new_watch(c), "ask", job, pool)
+    count = c.call("i64", "run_chunks", pool, job, c.word(0), watch)
+    c.ret(c.select(c.icmp("slt", count, c.word(0)), c.word(NO_MEMORY), c.read(job, JOB, "stop")))
 
 
 def _define_run_grid(module: Module) -> None:
@@ -67,7 +61,7 @@ def _define_run_grid(module: Module) -> None:
     helpers, wakes = _helpers(c, word["num_threads"], total, time)
     fields = {name: word[name] for name in ("function", "scratch_bytes")}
     fields |= {"values": c.ptrtoint(values), "grid": c.ptrtoint(grid), "num_arguments": num_arguments, "total": total}
-    fields |= {name: c.word(0) for name in ("invited", "taken", "balance", "cursor")}
+    fields |= {name: c.word(0) for name in ("invited", "taken", "balance", "cursor", "stop", "signals")}
     limits = {"least": _SHORTEST_CHUNK, "most": _LONGEST_CHUNK}
     fields |= {name: _programs(c, is_known, time, limit) for name, limit in limits.items()}
     fields |= {"num_threads": c.add(helpers, c.word(1)), "wakes": wakes}
@@ -105,45 +99,37 @@ def _define_run_job(module: Module) -> None:
     c = module.function("run_job", "i64", given, kind=PoolCode)
     pool, job, time, wanted = c.parameters
     count, until = c.variable("i64", c.word(0)), c.variable("i64", c.word(0))
-    status, signals = c.variable("i64", c.word(0)), c.variable("i64", c.word(0))
+    watch = set_watch(c, new_watch(c), "ask", job, pool)
     total = c.field(job, JOB, "total")
-    run, further, stop, close = (c.block(name) for name in ("run", "further", "stop", "close"))
+    run, further, close = (c.block(name) for name in ("run", "further", "close"))
     with c.when(c.is_not_null(wanted)):
         _wake_for_others(c, pool, job)
         c.call("void", "invite", pool, job, wanted)
     begin = c.now(pool)
     c.store(begin, until)
-    c.store(c.add(begin, c.word(_BETWEEN_SIGNALS)), signals)
+    c.store(c.add(begin, c.word(BETWEEN_SIGNALS)), c.part(job, JOB, "signals"))
     c.br(run)
     c.position(run)
     c.increase(until, _BETWEEN_INVITATIONS)
-    ran = c.call("i64", "run_chunks", pool, job, c.load("i64", until))
+    ran = c.call("i64", "run_chunks", pool, job, c.load("i64", until), watch)
     with c.when(c.icmp("slt", ran, c.word(0))):
-        c.store(c.word(NO_MEMORY), status)
-        c.br(stop)
+        c.call("void", "stop", job, c.word(NO_MEMORY))
+        c.br(close)
     c.increase(count, ran)
     c.cond_br(c.icmp("uge", c.read(job, JOB, "taken"), total), close, further)
     c.position(further)
     _invite(c, pool, job, wanted)
-    now = c.now(pool)
-    c.store(now, until)
-    c.leave_if(c.icmp("ult", now, c.load("i64", signals)), run)
-    c.store(c.add(now, c.word(_BETWEEN_SIGNALS)), signals)
-    c.leave_if(c.is_null(c.call("i32", "interrupted")), run)
-    c.store(c.word(INTERRUPTED), status)
-    c.br(stop)
-    c.position(stop)
-    c.write(job, JOB, "taken", total)
-    c.br(close)
+    c.store(c.now(pool), until)
+    c.cond_br(c.is_null(c.call("i32", "ask", watch)), run, close)
     c.position(close)
     end = c.now(pool)
-    with c.when(c.is_not_null(c.load("i64", count))):
+    with c.when(c.and_(c.is_not_null(c.load("i64", count)), c.is_null(c.read(job, JOB, "stop")))):
         took = c.udiv(c.mul(c.sub(end, begin), c.word(UNITS)), c.load("i64", count))
         c.store_atomic(c.add(took, c.word(1)), time, "monotonic")
-    c.call("void", "close", pool, job)
+    c.call("void", "close", pool, job, watch)
     with c.when(c.is_not_null(wanted)):
         c.store_atomic(end, c.part(pool, POOL, "last_launch"), "monotonic")
-    c.ret(c.load("i64", status))
+    c.ret(c.read(job, JOB, "stop"))
 
 
 def _wake_for_others(c: PoolCode, pool: Value, job: Value) -> None:

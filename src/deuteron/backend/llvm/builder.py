@@ -139,9 +139,11 @@ class Builder(Arithmetic, Memory, ControlFlow):
         code = f'{keyword} "{text}", "{constraints}"'
         return self._call(return_type, return_type, code, args, "", "", hint, attributes)
 
-    def call_pointer(self, return_type: str, function: Value, *args: Value, hint: str = "") -> Value:
-        """Call the function at an address."""
-        return self._call(return_type, return_type, function.text, args, "", "", hint)
+    def call_pointer(
+        self, return_type: str, function: Value, *args: Value, attributes: str = "", hint: str = ""
+    ) -> Value:
+        """Call the function at an address, of which nothing is known but the attributes."""
+        return self._call(return_type, return_type, function.text, args, "", "", hint, attributes)
 
     def intrinsic(
         self,

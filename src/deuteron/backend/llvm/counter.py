@@ -11,7 +11,7 @@ has no iterations.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from deuteron.backend.llvm.arithmetic import Arithmetic
 from deuteron.backend.llvm.types import Value, bit_width, const
@@ -43,7 +43,7 @@ class Counter:
 
 @dataclass
 class Jumps:
-    """Of a loop whose body says where it goes on: `after`, beyond the index, without a sign to lose."""
+    """Of a loop whose body says where it goes on: `after`, beyond the index. Neither has a sign."""
 
     stop: Value
     after: Value | None = None
@@ -52,27 +52,70 @@ class Jumps:
         return [start]
 
     def runs(self, b: Arithmetic, counters: Sequence[Value]) -> Value:
-        return b.icmp("slt", counters[0], self.stop)
+        return b.icmp("ult", counters[0], self.stop)
 
     def following(self, b: Arithmetic, counters: Sequence[Value]) -> list[Value]:
         return [self.after]
 
 
-def make_counter(b: Arithmetic, start: Value, stop: Value, step: Value) -> Counter:
-    """The counter of a loop that is about to begin.
+@dataclass
+class InStrips:
+    """Of a loop around strips of another one's iterations: a strip takes the first of those that are left.
+
+    Its counter begins with 0, so that LLVM sees that none overflows; the index of an iteration is what comes of both.
+    """
+
+    counter: Counter
+    after: list[Value] | None = None
+
+    def starts(self, start: Value) -> list[Value]:
+        return self.counter.starts(start)
+
+    def runs(self, b: Arithmetic, counters: Sequence[Value]) -> Value:
+        return self.counter.runs(b, counters)
+
+    def following(self, b: Arithmetic, counters: Sequence[Value]) -> list[Value]:
+        return self.after
+
+    def of_strip(self, counters: Sequence[Value], room: Value) -> tuple[Counter, list[Value]]:
+        """What counts a strip, and what that begins with; `room`: until where."""
+        last = counters[-1]
+        if self.counter.is_counted:
+            return replace(self.counter, stop=room), [counters[0], const(last.type, 0)]
+        return Counter(self.counter.step, room, "ult", "nuw"), [const(last.type, 0)]
+
+    def index(self, b: Arithmetic, counters: Sequence[Value], of_strip: Sequence[Value]) -> Value:
+        """Of an iteration of a strip. No index has a sign to lose where the test is without one."""
+        flags = "nuw nsw" if self.counter.predicate == "ult" else "nsw"
+        return of_strip[0] if self.counter.is_counted else b.add(counters[0], of_strip[0], flags)
+
+    def go_on(self, b: Arithmetic, counters: Sequence[Value], of_strip: Sequence[Value]) -> None:
+        """After a strip whose counters are these at its end."""
+        last = b.add(counters[-1], of_strip[-1])
+        self.after = [of_strip[0], last] if self.counter.is_counted else [last]
+
+
+def make_counter(b: Arithmetic, start: Value, stop: Value, step: Value, in_strips: bool = False) -> Counter:
+    """The counter of a loop that is about to begin. `in_strips` it counts iterations unless its step is known.
 
     No test is against a `select`, which LLVM would split into two tests in each iteration.
     """
     zero, one = const(stop.type, 0), const(stop.type, 1)
     if step == one or (stop.is_constant and step.is_constant and _fits(stop, step)):
         return Counter(step, stop, "slt")
-    is_natural = start.is_constant and int(start.text) >= 0
-    if not step.is_constant:
-        is_upward = b.icmp("sgt", step, zero)
-        stop, step = b.select(is_upward, stop, zero if is_natural else start), b.select(is_upward, step, one)
+    is_natural = start.is_constant and int(start.text) >= 0 and (step.is_constant or not in_strips)
+    stop, step = _upward(b, zero if is_natural else start, stop, step)
     if is_natural:
         return Counter(step, b.smax(stop, zero), "ult", "nuw")
     return Counter(step, _iterations(b, start, stop, step), "ult", is_counted=True)
+
+
+def _upward(b: Arithmetic, start: Value, stop: Value, step: Value) -> tuple[Value, Value]:
+    """A stop, and a step that is positive: of a loop without iterations where it was not."""
+    if step.is_constant:
+        return stop, step
+    is_upward = b.icmp("sgt", step, const(step.type, 0))
+    return b.select(is_upward, stop, start), b.select(is_upward, step, const(step.type, 1))
 
 
 def runs_at_least_once(start: Value, stop: Value) -> bool:

@@ -14,16 +14,18 @@ from xdsl.ir import Region as IRRegion
 from xdsl.ir import SSAValue
 
 from deuteron.backend.cpu.context import Context, LoopStep, guarded
+from deuteron.backend.cpu.countdown import Strips, close_strips, count_iteration, open_strips
 from deuteron.backend.cpu.emitter import OpenLoop
 from deuteron.backend.cpu.fragment import Uniform
 from deuteron.backend.cpu.loops import emit_nest
 from deuteron.backend.cpu.plan.items import Dot, For, If, Nest, Region, Scalar, Transpose, While
 from deuteron.backend.cpu.plan.reuse import reuse_of
+from deuteron.backend.cpu.plan.work import looks_itself, work_of_check, work_of_step
 from deuteron.backend.cpu.rules.lanes import emit_lanes
 from deuteron.backend.cpu.rules.matrix import emit_dot, emit_transposition
 from deuteron.backend.cpu.rules.reused import begin_reuse, begin_step, unless_packed
 from deuteron.backend.cpu.rules.scalar import SCALAR_RULES
-from deuteron.backend.cpu.rules.stopping import stop_if_told
+from deuteron.backend.cpu.rules.stopping import leave, stop_if_told
 from deuteron.backend.cpu.unsupported import unsupported
 from deuteron.backend.llvm.control_flow import Block
 from deuteron.backend.llvm.types import Value, const
@@ -71,11 +73,12 @@ def _emit_for(ctx: Context, item: For) -> None:
     limits = [begin_reuse(ctx, reuse) for reuse in reuses]
     num_counts = (item.steps > 1) + bool(reuses)
     starts += [const("i64", 0)] * num_counts
-    loop = ctx.emitter.open_loop(*bounds, starts, hint=block.args[0].name_hint or "i")
+    strips = _open_strips(ctx, item, bounds, starts)
+    loop = strips.inner if strips else ctx.emitter.open_loop(*bounds, starts, hint=_name(item))
     carried, outer_step = loop.carried[: len(starts) - num_counts], ctx.step
     ctx.step = _step(ctx, loop, item.steps) if item.steps > 1 else None
     ctx.bind_block(block)
-    _bind_carried(ctx, block.args, advancing, [loop.index, *carried])
+    _bind_carried(ctx, block.args, advancing, [strips.index if strips else loop.index, *carried])
     for reuse, limit in zip(reuses, limits, strict=True):
         begin_step(ctx, reuse, loop.carried[-2], limit)
     if ctx.asserts and _takes_long(item.body):
@@ -86,10 +89,24 @@ def _emit_for(ctx: Context, item: For) -> None:
     following += [_advanced(ctx, argument) for argument in advancing]
     following += [ctx.emitter.innermost().add(loop.carried[-2], const("i64", 1))] if reuses else []
     following += [_next_step(ctx, ctx.step)] if item.steps > 1 else []
-    results = ctx.emitter.close_loop(loop, following)
+    if strips:
+        results = close_strips(ctx.emitter, ctx.countdown, strips, following, leave)
+    else:
+        results = ctx.emitter.close_loop(loop, following)
     ctx.step = outer_step
     results = results[: len(carried)]
     _bind_carried(ctx, op.results, [op.results[argument.index - 1] for argument in advancing], results)
+
+
+def _open_strips(ctx: Context, item: For, bounds: Sequence[Value], starts: Sequence[Value]) -> Strips | None:
+    """Begin a loop that looks whether the launch is to end, if it is one."""
+    if ctx.countdown is None or not looks_itself(item):
+        return None
+    return open_strips(ctx.emitter, ctx.countdown, bounds, work_of_step(item), starts, _name(item))
+
+
+def _name(item: For) -> str:
+    return item.op.body.block.args[0].name_hint or "i"
 
 
 def _step(ctx: Context, loop: OpenLoop, steps: int) -> LoopStep:
@@ -184,6 +201,8 @@ def _emit_while(ctx: Context, item: While) -> None:
     phis = [emitter.innermost().phi(start.type) for start in starts]
     if op in ctx.waiting or (ctx.asserts and (_takes_long(item.before) or _takes_long(item.after))):
         stop_if_told(ctx)
+    if ctx.countdown is not None:
+        count_iteration(emitter, ctx.countdown, work_of_check(item), leave)
     ctx.bind_block(before)
     for argument, phi in zip(_scalars(before.args), phis, strict=True):
         ctx.bind(argument, phi)

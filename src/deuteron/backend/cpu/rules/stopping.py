@@ -1,6 +1,7 @@
 """Leaving a program before its end: when the launch is called off, an assertion fails, or an access is out of bounds.
 
 stop_if_told(ctx)                     at the beginning of a program, and in loops that wait
+leave(b)                              of a program: it tells its caller to begin no other
 fail_unless(ctx, condition, failure)  says what failed, where, if it is the first to, and leaves
 """
 
@@ -34,8 +35,12 @@ def stop_if_told(ctx: Context) -> None:
     told = b.load("i32", _field(b, ctx.program["control"], "stop"))
     b.cond_br(b.icmp("eq", told, const("i32", 0)), going, stopped)
     b.position(stopped)
-    b.ret()
+    leave(b)
     b.position(going)
+
+
+def leave(b: Builder) -> None:
+    b.ret(const("i1", 1))
 
 
 def fail_unless(ctx: Context, b: Builder, condition: Value, describe: Callable[[], Failure]) -> None:
@@ -52,7 +57,7 @@ def fail_unless(ctx: Context, b: Builder, condition: Value, describe: Callable[[
     address = zero("i64") if failure.address is None else failure.address
     program = [ctx.program[f"pid{axis}"] for axis in range(3)]
     b.call("void", _TELL, ctx.program["control"], const("i32", failure.number), *program, failure.lane, address)
-    b.ret()
+    leave(b)
     b.position(holds)
 
 
