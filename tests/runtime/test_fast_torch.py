@@ -9,6 +9,7 @@ from deuteron.backend.launcher import torch_tensors
 from deuteron.backend.metadata import Apart
 from deuteron.backend.overlaps import are_apart
 from deuteron.backend.spans import view_of
+from deuteron.errors import LaunchError
 
 torch = pytest.importorskip("torch")
 pytestmark = pytest.mark.torch
@@ -35,6 +36,7 @@ class Subclass(torch.Tensor):
 def tensors():
     whole = torch.zeros(64, 3)
     yield from (whole, whole[1:], whole[:, 1:], whole.T, whole.conj(), torch.zeros(0), torch.tensor(2.0))
+    yield from (torch._neg_view(whole), torch.ones(64, dtype=torch.complex64).conj().imag)
     yield from (whole.to(dtype) for dtype in (torch.int8, torch.bfloat16, torch.float8_e4m3fn, torch.complex64))
     yield from (torch.nn.Parameter(whole), whole.as_subclass(Subclass), whole.to_sparse(), whole.to("meta"))
     yield from (torch.zeros(64, dtype=torch.bool)[step:] for step in (0, 1, 15, 16))
@@ -86,6 +88,18 @@ def test_the_code_reads_tensors_itself(log, slow, monkeypatch):
     copy[(1,)](x, y, 5)
     copy[(1,)](y, x[4:], 5)
     assert len(slow) == 1 and not asked
+
+
+def test_a_tensor_with_the_other_sign_in_memory(log, slow):
+    """What a kernel would load of it is not what it holds: refused, also by machine code."""
+    x = torch.ones(64)
+    for _ in range(2):
+        copy[(1,)](x, x, 5)
+    for negative in (torch._neg_view(x), torch.ones(64, dtype=torch.complex64).conj().imag):
+        for _ in range(2):
+            with pytest.raises(LaunchError, match=r"'x'.*with the other sign.*: pass x.resolve_neg\(\)"):
+                copy[(1,)](negative, x, 5)
+        copy[(1,)](negative.resolve_neg(), x, 5)
 
 
 def test_a_tensor_that_gets_other_memory(log, slow):

@@ -158,6 +158,8 @@ def _specialise_torch(tensor: Any) -> Specialised:
             f"a tensor of {layout} has no elements at one address ({error}): pass x.to_dense(), or its parts, such as "
             "x.values()"
         ) from error
+    if getattr(type(tensor), "is_neg", None) is not None and tensor.is_neg():
+        raise LaunchError("its elements are in memory with the other sign (x.is_neg()): pass x.resolve_neg()")
     return _aligned(tokens, address), address
 
 

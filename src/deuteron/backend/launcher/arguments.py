@@ -172,6 +172,7 @@ def _define_torch(module: Module) -> None:
         return c.load("i64" if variable is address else "i32", variable)
 
     c.leave_if(c.is_not_null(ask("tensor_layout", number)), unknown)
+    c.leave_if(is_negative(c, shared, handle), unknown)
     is_gpu = ask("tensor_device_type", kind)
     c.leave_if(c.icmp("ugt", is_gpu, const("i32", 1)), unknown)
     device = c.sext(ask("tensor_device", number), "i64")
@@ -184,6 +185,12 @@ def _define_torch(module: Module) -> None:
     c.leave_if(c.is_null(first), unknown)
     data = ask("tensor_data", address)
     _finish(c, bound, c.add(first, _alignment(c, parameter, data)), data, unknown)
+
+
+def is_negative(c: Code, shared: Value, handle: Value) -> Value:
+    """Whether the elements of a tensor are in memory with the other sign: Python says what to do."""
+    keys = c.load("i64", c.gep("i8", c.load("ptr", handle), c.field(shared, SHARED, "tensor_keys")))
+    return c.is_not_null(c.and_(keys, c.field(shared, SHARED, "tensor_negative")))
 
 
 def _define_argument(module: Module) -> None:

@@ -12,7 +12,7 @@ kernel takes to be apart, it calls the same function of the kernel that is compi
 from __future__ import annotations
 
 from deuteron.backend.launcher.apart import OVERLAP, define_apart
-from deuteron.backend.launcher.arguments import DONE, UNKNOWN
+from deuteron.backend.launcher.arguments import DONE, UNKNOWN, is_negative
 from deuteron.backend.launcher.code import NULL, Code
 from deuteron.backend.launcher.entries import define_convert, record_of
 from deuteron.backend.launcher.grid import define_read_extent, define_triple
@@ -63,6 +63,7 @@ def _define_address(module: Module) -> None:
     c.ret(DONE)
     c.position(tensor)
     handle = c.gep("i8", obj, c.field(shared, SHARED, "tensor_offset"))
+    c.leave_if(is_negative(c, shared, handle), unknown)
     status = c.call_pointer("i32", c.field(shared, SHARED, "tensor_data", "ptr"), handle, slot)
     c.leave_if(c.is_not_null(status), unknown)
     c.ret(DONE)

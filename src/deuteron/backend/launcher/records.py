@@ -99,7 +99,7 @@ STREAM, ENTER, EXIT, FIRST = 3, 7, 8, 9
 SHARED = Record(
     "int float str tuple bytes none true false exception tokens strings identities constant may_alias "
     "ndarray tensor parameter tensor_offset tensor_data tensor_dtype tensor_device_type tensor_device tensor_layout "
-    "tensor_dim tensor_sizes tensor_strides"
+    "tensor_dim tensor_sizes tensor_strides tensor_keys tensor_negative"
 )
 # How a constexpr is compared: as the same object, by its value, or by the number of its token.
 BY_IDENTITY, BY_INTEGER, BY_FLOAT, BY_TOKEN = range(1, 5)

@@ -5,7 +5,8 @@
     functions().place(x)         (0, 6): the CPU, and the number of its dtype; None for what the code does not read
 
 The functions take the address of the C++ object within Python's one. Where it lies is found out on two tensors, of
-which torch tells it, and looked up again on others.
+which torch tells it, and looked up again on others; so is the word of the C++ object that says whether its elements
+are in memory with the other sign (`x.is_neg()`), for which there is no function.
 """
 
 from __future__ import annotations
@@ -34,6 +35,7 @@ _get_pointer = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_cha
     ("PyCapsule_GetPointer", ctypes.pythonapi)
 )
 _MOST_WORDS = 16  # of a tensor's Python object that are looked through
+_MOST_OF_CXX = 24  # and of the C++ one, which has 25 or 26
 
 
 def is_tensor(tensor: Any) -> bool:
@@ -44,19 +46,26 @@ def is_tensor(tensor: Any) -> bool:
 class Functions:
     """The functions of torch's library, and where the C++ object lies."""
 
-    def __init__(self, library: ctypes.CDLL, offset: int):
+    def __init__(self, library: ctypes.CDLL, offset: int, keys_offset: int):
         torch = sys.modules["torch"]
         self._offset = offset
+        self._keys_offset, self._negative = keys_offset, _keys_of_negative(torch)
         self._functions = {name: getattr(library, function) for name, function in _FUNCTIONS.items()}
         pointers = {name: ctypes.cast(f, ctypes.c_void_p).value for name, f in self._functions.items()}
         classes = {"tensor": id(torch.Tensor), "parameter": id(torch.nn.Parameter)}
-        self.addresses: dict[str, int] = {**classes, "tensor_offset": offset, **pointers}
+        keys = {"tensor_keys": keys_offset, "tensor_negative": self._negative}
+        self.addresses: dict[str, int] = {**classes, "tensor_offset": offset, **keys, **pointers}
 
     def ask(self, name: str, tensor: Any) -> int | None:
         """What one of the functions says; None where it fails."""
         found = ctypes.c_int32(0) if name in _NARROW else ctypes.c_int64(0)
         status = self._functions[name](ctypes.c_void_p(id(tensor) + self._offset), ctypes.byref(found))
         return None if status else found.value
+
+    def is_negative(self, tensor: Any) -> bool:
+        """Whether its elements are in memory with the other sign."""
+        inner = ctypes.c_uint64.from_address(id(tensor) + self._offset).value
+        return bool(ctypes.c_uint64.from_address(inner + self._keys_offset).value & self._negative)
 
     def extents(self, tensor: Any) -> list[tuple[int, ...]]:
         """Sizes and strides."""
@@ -85,7 +94,7 @@ def functions() -> Functions | None:
     """None where this torch lacks one of the functions, or its tensors are not what they are expected to be."""
     torch = sys.modules["torch"]
     try:
-        found = Functions(_library(torch), _offset(torch))
+        found = Functions(_library(torch), _offset(torch), _keys_offset(torch))
         return found if all(map(_agrees(found), _probes(torch))) else None
     except Exception:  # another torch: then Python asks its tensors, and the launch is right all the same
         return None
@@ -98,7 +107,8 @@ def _library(torch: Any) -> ctypes.CDLL:
 
 def _probes(torch: Any) -> list[Any]:
     whole = torch.zeros((3, 5))
-    return [whole, whole[1:, 2:], torch.zeros(0), torch.nn.Parameter(whole), torch.ones(2, dtype=torch.bfloat16)]
+    others = torch.nn.Parameter(whole), torch.ones(2, dtype=torch.bfloat16), torch._neg_view(whole)
+    return [whole, whole[1:, 2:], torch.zeros(0), *others]
 
 
 def _offset(torch: Any) -> int:
@@ -108,10 +118,37 @@ def _offset(torch: Any) -> int:
     return offset
 
 
-def _places(torch: Any, tensor: Any) -> set[int]:
+def _keys_offset(torch: Any) -> int:
+    """Where a C++ tensor has its dispatch keys; raises ValueError where that is not one place."""
+    places = [_places_of_keys(torch, tensor) for tensor in _probes(torch)]
+    (offset,) = set.intersection(*places)
+    return offset
+
+
+def _places_of_keys(torch: Any, tensor: Any) -> set[int]:
+    words = (ctypes.c_uint64 * _MOST_OF_CXX).from_address(_inner(torch, tensor))
+    keys = torch._C._dispatch_keys(tensor).raw_repr()
+    return {8 * index for index, word in enumerate(words) if word == keys}
+
+
+def _keys_of_negative(torch: Any) -> int:
+    """The bit of a tensor whose elements are in memory with the other sign."""
+    plain = torch.zeros(1)
+    keys = (torch._C._dispatch_keys(tensor).raw_repr() for tensor in (plain, torch._neg_view(plain)))
+    before, after = keys
+    return after & ~before
+
+
+def _inner(torch: Any, tensor: Any) -> int:
+    """The address of the C++ tensor, as torch tells it."""
     handle = torch._C._aoti.unsafe_alloc_void_ptr_from_tensor(tensor)
     inner = ctypes.c_uint64.from_address(_get_pointer(handle, None)).value
     torch._C._aoti.alloc_tensor_by_stealing_from_void_ptr(handle)
+    return inner
+
+
+def _places(torch: Any, tensor: Any) -> set[int]:
+    inner = _inner(torch, tensor)
     size = min(tensor.__class__.__basicsize__ // 8, _MOST_WORDS)
     words = (ctypes.c_uint64 * size).from_address(id(tensor))
     return {8 * index for index, word in enumerate(words) if word == inner}
@@ -123,6 +160,6 @@ def _agrees(found: Functions):
     def agrees(tensor: Any) -> bool:
         extents = [tuple(tensor.shape), tensor.stride()]
         is_there = found.ask("tensor_data", tensor) == tensor.data_ptr() and found.extents(tensor) == extents
-        return is_there and found.place(tensor) is not None
+        return is_there and found.place(tensor) is not None and found.is_negative(tensor) == tensor.is_neg()
 
     return agrees
