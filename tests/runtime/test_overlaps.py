@@ -10,7 +10,7 @@ import deuteron.language as tl
 from deuteron.backend.metadata import KernelMetadata
 from deuteron.backend.overlaps import are_apart
 from deuteron.backend.spans import view_of
-from deuteron.errors import LaunchError, StrictError
+from deuteron.errors import LaunchError, StrictError, UsageError
 from deuteron.layout.steps import are_injective
 from deuteron.runtime import fast_launch
 
@@ -88,6 +88,23 @@ def test_what_kernels_rely_on(target):
 
 def fn_types(fn):
     return {name: "i32" if name == "n" else "*fp32" for name in fn.arg_names if name != "BLOCK"}
+
+
+@pytest.mark.parametrize("shift", [0, 5, N // 2, 3 * N])
+def test_ctas_that_share_a_tile(monkeypatch, shift):
+    """What one stores the other may load, of views that overlap: nobody orders that."""
+    monkeypatch.setenv("DEUTERON_EMULATE", "1")
+    monkeypatch.setenv("DEUTERON_TARGET", "cuda:90")
+    whole = np.arange(5.0 * N, dtype=np.float32)
+    expected = whole.copy()
+    expected[shift : shift + N] += 1 - shift
+    options = {"BLOCK": N, "num_warps": 1, "num_ctas": 2}
+    if 0 < shift < N:
+        with pytest.raises(UsageError, match="num_ctas = 2: the program stores to what is loaded here"):
+            copy[(1,)](whole[:N], whole[shift : shift + N], N, **options)
+        return
+    copy[(1,)](whole[:N], whole[shift : shift + N], N, **options)
+    np.testing.assert_array_equal(whole, expected)
 
 
 def test_why_it_is_compiled(monkeypatch):

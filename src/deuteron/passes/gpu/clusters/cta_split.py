@@ -196,7 +196,7 @@ class CTASplit:
             shape = shape_of(_accessed_tile(op).type) if targets else ()
             for earlier, other, of, so in written:
                 is_alike = of != shape or split == so
-                if not is_alike and not take_apart(targets, other) or _may_meet(overlaps, earlier, op, targets, other):
+                if not _are_apart(overlaps, earlier, op, targets, other, is_alike):
                     raise Unsplittable(op, "the program stores to this elsewhere, and its CTAs do not wait for it")
             written.append((op, targets, shape, split))
         for load in nested_ops(func, _LOADS):
@@ -204,18 +204,37 @@ class CTASplit:
             read = [split for value, split in self._demands if value is load.result]
             for op, other, of, split in written:
                 is_alike = read == [split] and split is not None and of == shape
-                if not is_alike and not take_apart(targets, other) or _may_meet(overlaps, op, load, targets, other):
+                if not _are_apart(overlaps, op, load, targets, other, is_alike):
                     reason = "the program stores to what is loaded here, and its CTAs do not wait for it"
                     raise Unsplittable(load, reason)
 
 
-def _may_meet(overlaps: Overlaps, first: Operation, second: Operation, *targets: Targets) -> bool:
+def _are_apart(
+    overlaps: Overlaps, first: Operation, second: Operation, targets: Targets, other: Targets, is_alike: bool
+) -> bool:
+    """Whether no CTA touches what another one does, if tiles are split alike or not. On what different arguments are
+    for it the kernel relies.
+    """
+    are_plain = all(isinstance(op, LoadOp | StoreOp) for op in (first, second))
+    if targets.shares(other):
+        return is_alike and not (are_plain and _may_meet(overlaps, first, second))
+    if not (is_alike and are_plain):
+        return take_apart(targets, other)
+    loops = {*_loops_around(first), *_loops_around(second)}
+    found, equal = overlaps.in_one_array(first.ptr, second.ptr, loops)
+    is_same = found is Overlap.SAME and _are_of_one_shape(first, second)
+    return take_apart(targets, other, is_same or found is Overlap.APART, equal)
+
+
+def _may_meet(overlaps: Overlaps, first: Operation, second: Operation) -> bool:
     """Whether loads and stores of one array may touch the same place with different elements of their tiles."""
-    if not all(isinstance(op, LoadOp | StoreOp) for op in (first, second)) or not targets[0].shares(targets[1]):
-        return False
-    if first.ptr.type == second.ptr.type and overlaps(first.ptr, second.ptr, ()) is Overlap.SAME:
+    if _are_of_one_shape(first, second) and overlaps(first.ptr, second.ptr, ()) is Overlap.SAME:
         return False
     return overlaps(first.ptr, second.ptr, {*_loops_around(first), *_loops_around(second)}) is not Overlap.APART
+
+
+def _are_of_one_shape(first: Operation, second: Operation) -> bool:
+    return shape_of(first.ptr.type) == shape_of(second.ptr.type)
 
 
 def _loops_around(op: Operation) -> Iterator[Operation]:
