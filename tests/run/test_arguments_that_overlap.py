@@ -90,3 +90,54 @@ def test_as_the_text_says(kind, rng):
         views = whole[begin : begin + 2 * N], whole[begin + shift : begin + shift + 2 * N]
         moved[(1,)](*views, 9, KIND=kind, N=N, num_warps=2)
         np.testing.assert_array_equal(whole, expected)
+
+
+@deuteron.jit
+def product(a, b, out, n, KIND: tl.constexpr, M: tl.constexpr, K: tl.constexpr):
+    """Of M x n and n x M elements in rows of 2 M; loads may be copied ahead, by TMA or other warps."""
+    i = tl.arange(0, M)
+    places = i[:, None] * 2 * M + i[None, :]
+    total = tl.zeros((M, M), tl.float32)
+    if KIND == "before":
+        tl.store(out + places, (i[:, None] - i[None, :] + 0.0).to(tl.float16))
+    for begin in tl.range(0, n, K, num_stages=3):
+        k = begin + tl.arange(0, K)
+        x, y = tl.load(a + i[:, None] * 2 * M + k[None, :]), tl.load(b + k[:, None] * 2 * M + i[None, :])
+        if KIND == "inside":
+            x, y = x % 2, y % 2
+        total = tl.dot(x, y, total)
+        if KIND == "inside":
+            tl.store(out + places + begin, total.to(tl.float16))
+    tl.store(out + places, total.to(tl.float16))
+    if KIND == "again":
+        tl.store(out + M + places, tl.load(a + i[None, :] * 2 * M + i[:, None]))
+
+
+def product_by_hand(a, b, out, n, kind, m, k):
+    places = np.arange(m)[:, None] * 2 * m + np.arange(m)
+    total = np.zeros((m, m))
+    if kind == "before":
+        out[places] = np.arange(m)[:, None] - np.arange(m)
+    for begin in range(0, n, k):
+        x = a[np.arange(m)[:, None] * 2 * m + begin + np.arange(k)].astype(float)
+        y = b[(begin + np.arange(k))[:, None] * 2 * m + np.arange(m)].astype(float)
+        total = total + (np.fmod(x, 2) @ np.fmod(y, 2) if kind == "inside" else x @ y)
+        if kind == "inside":
+            out[places + begin] = total
+    out[places] = total
+    if kind == "again":
+        out[m + places] = a[places].T
+
+
+@pytest.mark.parametrize("kind", ["plain", "before", "inside", "again"])
+def test_products(kind, rng):
+    m, k, n, size = 64, 32, 64, 64 * 130
+    for shift, further in ((0, 0), (8 * int(rng.integers(1, size // 8)), 64 * int(rng.integers(0, 2)))):
+        whole = rng.integers(-3, 4, 3 * size).astype(np.float16)
+        expected = whole.copy()
+        begins = 0, shift, further
+        with np.errstate(over="ignore"):
+            product_by_hand(*(expected[begin:] for begin in begins), n, kind, m, k)
+        views = [whole[begin : begin + size] for begin in begins]
+        product[(1,)](*views, n, KIND=kind, M=m, K=k, num_warps=4)
+        np.testing.assert_array_equal(whole, expected)

@@ -96,10 +96,11 @@ def _number(arg: object) -> object:
 def _tensor_map(
     described: tensor_map.TensorMap, values: tensor_map.MapValues, arrays: Sequence[np.ndarray]
 ) -> TensorMap:
-    """The map over the memory that it describes, which has to be that of an argument."""
+    """The map over the memory that it describes, that of an argument, of several the one that ends last."""
     type, dtype = _ELEMENTS[described.element]
-    bounds = {byte_bounds(array): array for array in arrays}
-    found = next(((high, array) for (low, high), array in bounds.items() if low <= values.address < high), None)
+    bounds = [(*byte_bounds(array), array) for array in arrays]
+    around = [(high, array) for low, high, array in bounds if low <= values.address < high]
+    found = max(around, key=lambda bound: bound[0], default=None)
     if found is None:
         raise LaunchError(f"the tensor descriptor in {described.place} begins in no array that the kernel is given")
     end, owner = found
