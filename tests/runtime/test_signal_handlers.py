@@ -1,5 +1,6 @@
 """Handlers of signals that launch kernels in the middle of a launch, also of the first one of a process."""
 
+import functools
 import os
 import signal
 import subprocess
@@ -12,7 +13,10 @@ import pytest
 import deuteron
 import deuteron.language as tl
 from deuteron import knobs
+from deuteron.backend.cpu import lowering
+from deuteron.backend.cpu.rules.table import RULES
 from deuteron.backend.cpu.thread_pool import ThreadPool
+from deuteron.errors import InternalError
 from deuteron.runtime.launch_records import numbers
 
 pytestmark = pytest.mark.skipif(not hasattr(signal, "SIGUSR1"), reason="there are no such signals")
@@ -89,6 +93,44 @@ def test_helpers_that_are_being_started(monkeypatch):
     assert begun == [0, 0] and pool.num_workers == 2
     pool.start(3)
     assert pool.num_workers == 3
+
+
+class Handler:
+    def __call__(self, *_):
+        raise TimeoutError("soon") from ValueError("why")
+
+
+@pytest.mark.parametrize("handler", [Handler(), Handler().__call__, functools.partial(Handler.__call__, None)])
+@pytest.mark.parametrize("where", ["plan_function", "arith.addf"])
+def test_what_a_handler_raises_in_the_middle_of_a_compile(monkeypatch, handler, where):
+    """It is no defect of the compiler's, not even in a rule, where one is told of with the op that the rule is for."""
+
+    def interrupted(function):
+        def run(*args):
+            signal.raise_signal(signal.SIGUSR1)
+            return function(*args)
+
+        return run
+
+    own = deuteron.jit(add_one.fn)
+    before = signal.signal(signal.SIGUSR1, handler)
+    try:
+        with monkeypatch.context() as patch, pytest.raises(TimeoutError, match="soon") as raised:
+            if where == "plan_function":
+                patch.setattr(lowering, where, interrupted(lowering.plan_function))
+            else:
+                patch.setitem(RULES, where, interrupted(RULES[where]))
+            own[(1,)](np.ones(16, np.float32), np.ones(16, np.float32), BLOCK=16, opt_level=2)
+        assert isinstance(raised.value.__cause__, ValueError)
+        launch_and_check(own)
+    finally:
+        signal.signal(signal.SIGUSR1, before)
+
+
+def test_what_a_compile_raises_by_itself_is_wrapped(monkeypatch):
+    monkeypatch.setattr(lowering, "plan_function", lambda *_: 1 / 0)
+    with pytest.raises(InternalError, match="ZeroDivisionError"):
+        deuteron.jit(add_one.fn)[(1,)](np.ones(16, np.float32), np.ones(16, np.float32), BLOCK=16, opt_level=1)
 
 
 PROGRAM = """

@@ -3,8 +3,9 @@
     product of the source -> ttir -> llir -> obj
 
 Starting at the text of a stage skips that stage and those before it; the first is not skipped, since tile IR that is
-given as text has not been through its passes. Errors of the user's pass through; anything else that a stage raises
-becomes one InternalError that names the stage and the file in which its input was kept.
+given as text has not been through its passes. Errors of the user's pass through, and so does what a signal handler
+raises; anything else that a stage raises becomes one InternalError that names the stage and the file in which its input
+was kept.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from deuteron.compiler.inspection import InspectedStages
 from deuteron.compiler.source import read_text
 from deuteron.errors import DeuteronError, InternalError, UsageError
 from deuteron.options import settings
+from deuteron.signal_handlers import raised_by_handler
 
 
 @dataclass
@@ -108,12 +110,14 @@ class Walk:
     def _wrapped(self, stage: str, input_text: Callable[[], str | bytes | None]) -> Iterator[None]:
         try:
             yield
-        except InternalError as error:
-            raise self._defect(stage, error.message, error, input_text()) from error
-        except DeuteronError:
-            raise
         except Exception as error:
-            raise self._defect(stage, f"{type(error).__name__}: {error}", error, input_text()) from error
+            raised = raised_by_handler(error)
+            if raised is not None:
+                raise raised from raised.__cause__
+            if isinstance(error, DeuteronError) and not isinstance(error, InternalError):
+                raise
+            message = error.message if isinstance(error, InternalError) else f"{type(error).__name__}: {error}"
+            raise self._defect(stage, message, error, input_text()) from error
 
     def _input_text(self, stage: Stage) -> str | bytes | None:
         """What a stage that failed worked on. The first works in place, and may leave what cannot be printed."""
