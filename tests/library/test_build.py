@@ -146,6 +146,27 @@ def test_a_program_in_python(project: Project):
     assert done.stdout == "136.0 69.0 1\ninvalid value 1\n" + IN_PYTHON, done.stderr
 
 
+def test_a_warning_is_one_line(project: Project, tmp_path: Path):
+    """Of all the processes and variants that have it; one about a file of the project's says which line."""
+    project.edit("kernels/norms.py", "row = ", "row: tl.constexpr = ")
+    project.edit("kernels/scale.py", "import triton\n", "import triton\nimport warnings\nwarnings.warn('old')\n")
+    (tmp_path / "file").touch()
+    environment = {**os.environ, "DEUTERON_CACHE_DIR": str(tmp_path / "file" / "cache")}
+    command = [sys.executable, "-m", "deuteron", "build", "--sources-only", "-j", "2"]
+    done = subprocess.run(command, cwd=project.folder, env=environment, capture_output=True, text=True)
+    *warned, last = done.stderr.splitlines()
+    assert last == "norms: compiled 5 of 5 kernels into 'build/norms', its sources only"
+    cache, place = tmp_path / "file" / "cache", project.folder / "kernels"
+    assert sorted(warned) == sorted(
+        [
+            f"warning: compiled kernels are not kept in the cache folder '{cache}': File exists",
+            f"warning: {place / 'norms.py'}:8:5: 'row' is annotated as constexpr, got int32, which is known only at "
+            "run time. The annotation is ignored.",
+            f"warning: {place / 'scale.py'}:4: old",
+        ]
+    )
+
+
 def test_two_builds_at_a_time(project: Project):
     project.edit("kernels/norms.py", "1e-5", "1e-6")
     command = [sys.executable, "-m", "deuteron", "build", "-j", "1"]

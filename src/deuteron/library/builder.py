@@ -9,6 +9,7 @@ says what is stale.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
@@ -198,13 +199,17 @@ def _compile(state: _State, stale: Sequence[Variant]) -> None:
     from deuteron.library.worker import Compiled
 
     mistakes: dict[str, Mistake] = {}
+    warned: dict[str, None] = {}  # of every variant and in every process, which is the same for most
     compile_all = executor_of(state.options.executor, state.options.processes)
     for variant, outcome in compile_all(stale, state.library.root):
         state.options.advance(variant.describe())
         if isinstance(outcome, Compiled):
             _take(state, variant, outcome)
+            warned.update(dict.fromkeys(outcome.warnings))
         else:
             mistakes[variant.identity] = outcome
+    for text in warned:
+        warnings.warn(text, RuntimeWarning, stacklevel=2)
     if mistakes:
         raise _failure(state.library, [(v, mistakes[v.identity]) for v in stale if v.identity in mistakes])
 

@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import os
 import time
+import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
@@ -28,6 +29,7 @@ from deuteron.library.raw_code import FOLDER
 from deuteron.library.staleness import Sources, sources_of
 from deuteron.library.variants import Variant
 from deuteron.options import LAUNCH_ATTRIBUTES
+from deuteron.warning_text import warning_text
 
 _OWN_FLAGS = ("num_warps", "num_stages", "num_ctas")
 
@@ -35,13 +37,14 @@ _OWN_FLAGS = ("num_warps", "num_stages", "num_ctas")
 @dataclass(frozen=True)
 class Compiled:
     """A compiled variant: the fields of its record, its files by name in the library's folder, what it was read from,
-    seconds."""
+    seconds, what was warned of."""
 
     record: dict[str, Any]
     files: dict[str, str | bytes]
     code_bytes: int
     sources: Sources
     seconds: float
+    warnings: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -75,7 +78,10 @@ def serve(connection: Connection, variants: Sequence[Variant], root: Path, envir
 def outcome_of(variant: Variant, root: Path) -> Compiled | Mistake:
     """What becomes of a variant; the current folder is the project's."""
     try:
-        return compile_variant(variant, root)
+        with warnings.catch_warnings(record=True) as found:
+            compiled = compile_variant(variant, root)
+        texts = (warning_text(one.message, one.filename, one.lineno) for one in found)
+        return replace(compiled, warnings=tuple(texts))
     except DeclarationError as error:
         return Mistake(error.message, error.keys)
     except DeuteronError as error:
