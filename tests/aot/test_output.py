@@ -43,4 +43,4 @@ def test_what_is_there_already_is_left_alone(tmp_path: Path):
 
 def test_depfile_text():
     text = depfile_text([Path("a.c"), Path("a.h")], [Path("k #1.py"), Path("$x.py")])
-    assert text == "a.c a.h: \\\n  k\\ \\#1.py \\\n  $$x.py\n"
+    assert text == "a.c a.h: \\\n  k\\ \\#1.py \\\n  $$x.py\nk\\ \\#1.py:\n$$x.py:\n"

@@ -68,6 +68,9 @@ def test_a_value_makes_a_constexpr_of_any_parameter():
     "text, params, message",
     [
         ("*fp32", [X, N, BLOCK], "has 1 elements, kernel 'k' has 3 parameters: nothing is given for 'n', 'BLOCK'"),
+        ("(*fp32, (i32, 64), i32", [X, N], "--signature:1:1: error: this ( is not closed"),
+        ("tensordesc<fp32[16,32], i32", [X, N], "--signature:1:11: error: this < is not closed"),
+        ("*fp32, 'relu, i32", [X, N], "--signature:1:8: error: this ' is not closed"),
         ("*fp32, i32, 64", [X, N], "has 3 elements, kernel 'k' has 2 parameters (x, n): this is one too many"),
         ("*ftp16", [X], "parameter 'x': Unknown type 'ftp16'. Did you mean 'fp16'?"),
         ("*fp16:8", [X], "parameter 'x': the hint is '8', and only :16"),

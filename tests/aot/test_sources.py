@@ -65,7 +65,9 @@ def compile_scale(folder: Path, *command: str) -> subprocess.CompletedProcess:
 
 def dependencies(folder: Path) -> set[str]:
     """The files that the depfile names, relative to the folder."""
-    targets, _, sources = (folder / "out/scale.d").read_text().replace("\\\n", " ").partition(":")
+    rule, *others = (folder / "out/scale.d").read_text().replace("\\\n", " ").splitlines()
+    targets, _, sources = rule.partition(":")
+    assert others == [f"{source}:" for source in sources.split()]
     assert sorted(map(Path, targets.split())) == sorted(p.relative_to(folder) for p in folder.glob("out/scale.*_*"))
     return {os.path.relpath(folder / source, folder) for source in sources.split()}
 

@@ -35,9 +35,12 @@ def write_files(contents: Mapping[Path, str | bytes]) -> list[Path]:
 
 
 def depfile_text(outputs: Iterable[Path], dependencies: Iterable[Path]) -> str:
-    """A rule of Make that says what the outputs were made from, as Ninja and CMake read it too."""
-    lines = [" ".join(_escaped(path) for path in outputs) + ":", *(f"  {_escaped(path)}" for path in dependencies)]
-    return " \\\n".join(lines) + "\n"
+    """A rule of Make that says what the outputs were made from, as Ninja and CMake read it too; and one of nothing for
+    each dependency, so that what is there no more is a change and no mistake, as of `gcc -MP`.
+    """
+    names = [_escaped(path) for path in dependencies]
+    lines = [" ".join(_escaped(path) for path in outputs) + ":", *(f"  {name}" for name in names)]
+    return " \\\n".join(lines) + "\n" + "".join(f"{name}:\n" for name in names)
 
 
 def _escaped(path: Path) -> str:

@@ -111,6 +111,7 @@ def _types(found: Any) -> Any:
 def parse_signature(text: str, params: Sequence[KernelParameter], kernel_name: str) -> Signature:
     """The signature that a text gives for a kernel; raises UsageError that points into the text."""
     source = OptionText("--signature", text)
+    _check_closed(source)
     elements = list(_elements(text))
     _check_count(source, elements, params, kernel_name)
     pairs = zip(elements, params, strict=True)
@@ -160,6 +161,19 @@ def _elements(text: str, offset: int = 0) -> Iterator[Element]:
             part = text[start:i]
             yield Element(part.strip(), offset + start + len(part) - len(part.lstrip()))
             start = i + 1
+
+
+def _check_closed(source: OptionText) -> None:
+    """Raise UsageError for a quote or a bracket that has no end: all that follows would belong to it."""
+    opened: list[int] = []
+    for i, char in enumerate(source.text):
+        last = source.text[opened[-1]] if opened else ""
+        if last and char == _CLOSING.get(last, ")"):
+            opened.pop()
+        elif last not in _CLOSING and (char in _CLOSING or char == "("):
+            opened.append(i)
+    if opened:
+        raise source.error(f"this {source.text[opened[-1]]} is not closed", opened[-1])
 
 
 def _check_count(source: OptionText, elements: list[Element], params: Sequence[KernelParameter], kernel: str) -> None:
