@@ -10,11 +10,12 @@ Integers of 32 bits and more are taken not to overflow, as in `tile_polynomials`
 
 from __future__ import annotations
 
-from collections.abc import Set
+from collections.abc import Sequence, Set
 
 from xdsl.dialects import arith, scf
 from xdsl.ir import BlockArgument, SSAValue
 
+from deuteron.analysis.memo import evaluate
 from deuteron.analysis.polynomial import Polynomial
 from deuteron.ir.arith import constant_value
 from deuteron.ir.casts import ExtSIOp
@@ -34,62 +35,96 @@ _TILES_OF_NATURALS = (
 
 def is_natural(polynomial: Polynomial, naturals: Set[SSAValue] = frozenset()) -> bool:
     """Whether it is certainly not negative, if these values are not."""
-    return all(factor > 0 and all(_is_natural(atom.value, naturals) for atom in atoms) for atoms, factor in polynomial)
+    scalars = _Scalars(naturals)
+    return all(factor > 0 and all(scalars.is_natural(atom.value) for atom in atoms) for atoms, factor in polynomial)
 
 
 def is_natural_tile(value: SSAValue) -> bool:
     """Whether no element of a tile, or a scalar, of 32 bits or more is negative."""
-    return bit_width_of(element_type_of(value.type)) >= bit_width_of(i32) and _is_natural_tile(value, set())
+    if bit_width_of(element_type_of(value.type)) < bit_width_of(i32):
+        return False
+    pending, seen, scalars = [value], {value}, _Scalars()
+    while pending:
+        sources = _natural_if(pending.pop(), scalars)
+        if sources is None:
+            return False
+        fresh = [source for source in dict.fromkeys(sources) if source not in seen]
+        seen.update(fresh)
+        pending += fresh
+    return True
 
 
-def _is_natural_tile(value: SSAValue, seen: set[SSAValue]) -> bool:
-    """What a loop carries is not negative if it begins so, and stays so if it was."""
-    if value in seen:
-        return True
-    seen.add(value)
+def _natural_if(value: SSAValue, scalars: _Scalars) -> Sequence[SSAValue] | None:
+    """Which values must not be negative so that this one is not; None: not even that helps. What a loop carries is not
+    negative if it begins so, and stays so if it was.
+    """
     if not is_tile(value.type):
-        return _is_natural(value, frozenset())
+        return () if scalars.is_natural(value) else None
     number = constant_value(value)
     if number is not None:
-        return number >= 0
+        return () if number >= 0 else None
     if isinstance(value, BlockArgument):
         loop = value.block.parent_op()
         if not isinstance(loop, scf.ForOp):
-            return False
-        carried = loop.iter_args[value.index - 1], loop.body.block.last_op.operands[value.index - 1]
-        return all(_is_natural_tile(source, seen) for source in carried)
+            return None
+        return loop.iter_args[value.index - 1], loop.body.block.last_op.operands[value.index - 1]
     op = value.owner
     if isinstance(op, MakeRangeOp):
-        return op.start.value.data >= 0
-    if isinstance(op, arith.RemSIOp | arith.DivSIOp):
-        return all(_is_natural_tile(operand, seen) for operand in op.operands)
-    return isinstance(op, _TILES_OF_NATURALS) and all(_is_natural_tile(operand, seen) for operand in op.operands)
+        return () if op.start.value.data >= 0 else None
+    return op.operands if isinstance(op, (*_TILES_OF_NATURALS, arith.RemSIOp, arith.DivSIOp)) else None
 
 
-def _is_natural(value: SSAValue | None, naturals: Set[SSAValue]) -> bool:
-    if value is None or value in naturals:  # no value: the coordinate of a tile
-        return True
-    number = constant_value(value)
-    if number is not None:
-        return number >= 0
+class _Scalars:
+    """Which scalars are certainly not negative."""
+
+    def __init__(self, naturals: Set[SSAValue] = frozenset()):
+        self._naturals = naturals
+        self._known: dict[SSAValue, bool] = {}
+
+    def is_natural(self, value: SSAValue | None) -> bool:
+        """No value is the coordinate of a tile."""
+        return value is None or evaluate(value, self._known, _asked_of, self._find)
+
+    def _find(self, value: SSAValue) -> bool:
+        if value in self._naturals:
+            return True
+        number = constant_value(value)
+        if number is not None:
+            return number >= 0
+        if isinstance(value, BlockArgument):
+            loop = _counting_loop(value)
+            return loop is not None and (self._known[loop.lb] or self._is_empty_below_zero(loop))
+        op = value.owner
+        if isinstance(op, arith.RemSIOp | arith.DivSIOp):
+            return self._known[op.lhs]
+        if isinstance(op, arith.MaxSIOp):
+            return any(self._known[operand] for operand in op.operands)
+        return isinstance(op, _OF_NATURALS) and all(self._known[operand] for operand in op.operands)
+
+    def _is_empty_below_zero(self, loop: scf.ForOp) -> bool:
+        """Whether a loop that began with a negative number would have no iteration: what makes the minimum that it
+        begins with negative, rounded towards zero or not, is not below its end.
+        """
+        unknown = [value for value in _minimum_of(_unrounded(loop.lb)) if not self._known[value]]
+        return set(unknown) <= set(_minimum_of(loop.ub))
+
+
+def _asked_of(value: SSAValue) -> Sequence[SSAValue]:
+    """The scalars of which has to be known whether they are negative, to know it of one."""
     if isinstance(value, BlockArgument):
-        loop = value.block.parent_op()
-        counts = isinstance(loop, scf.ForOp) and value.index == 0 and (constant_value(loop.step) or 0) > 0
-        return counts and (_is_natural(loop.lb, naturals) or _is_empty_below_zero(loop, naturals))
+        loop = _counting_loop(value)
+        return () if loop is None else (loop.lb, *_minimum_of(_unrounded(loop.lb)))
     op = value.owner
     if isinstance(op, arith.RemSIOp | arith.DivSIOp):
-        return _is_natural(op.lhs, naturals)
-    if isinstance(op, arith.MaxSIOp):
-        return any(_is_natural(operand, naturals) for operand in op.operands)
-    return isinstance(op, _OF_NATURALS) and all(_is_natural(operand, naturals) for operand in op.operands)
+        return (op.lhs,)
+    return op.operands if isinstance(op, (*_OF_NATURALS, arith.MaxSIOp)) else ()
 
 
-def _is_empty_below_zero(loop: scf.ForOp, naturals: Set[SSAValue]) -> bool:
-    """Whether a loop that began with a negative number would have no iteration: what makes the minimum that it
-    begins with negative, rounded towards zero or not, is not below its end.
-    """
-    unknown = [value for value in _minimum_of(_unrounded(loop.lb)) if not _is_natural(value, naturals)]
-    return set(unknown) <= set(_minimum_of(loop.ub))
+def _counting_loop(argument: BlockArgument) -> scf.ForOp | None:
+    """The loop that counts upwards in it."""
+    loop = argument.block.parent_op()
+    counts = isinstance(loop, scf.ForOp) and argument.index == 0 and (constant_value(loop.step) or 0) > 0
+    return loop if counts else None
 
 
 def _unrounded(value: SSAValue) -> SSAValue:
@@ -104,6 +139,10 @@ def _unrounded(value: SSAValue) -> SSAValue:
 
 def _minimum_of(value: SSAValue) -> list[SSAValue]:
     """The values of which it is the least."""
-    if isinstance(value.owner, arith.MinSIOp):
-        return [inner for operand in value.owner.operands for inner in _minimum_of(operand)]
-    return [value]
+    pending, found = [value], dict[SSAValue, None]()
+    while pending:
+        current = pending.pop()
+        if isinstance(current.owner, arith.MinSIOp):
+            pending += (operand for operand in current.owner.operands if operand not in found)
+        found[current] = None
+    return [one for one in found if not isinstance(one.owner, arith.MinSIOp)]

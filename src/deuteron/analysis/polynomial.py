@@ -82,6 +82,15 @@ class Polynomial:
         return Polynomial(total)
 
     @property
+    def num_terms(self) -> int:
+        return len(self._terms)
+
+    @property
+    def degree(self) -> int:
+        """The most factors of a term."""
+        return max(map(len, self._terms), default=0)
+
+    @property
     def atoms(self) -> set[Atom]:
         return {atom for monomial in self._terms for atom in monomial}
 

@@ -20,6 +20,7 @@ from xdsl.dialects import arith, scf
 from xdsl.ir import BlockArgument, Operation, SSAValue
 
 from deuteron.analysis.axis_info import MIN_BITS
+from deuteron.analysis.memo import evaluate
 from deuteron.analysis.natural import is_natural
 from deuteron.analysis.polynomial import Atom, Polynomial, coordinate
 from deuteron.ir.arith import constant_value
@@ -27,6 +28,9 @@ from deuteron.ir.casts import ExtSIOp
 from deuteron.ir.tt.memory import AddPtrOp
 from deuteron.ir.tt.shape import BroadcastOp, ExpandDimsOp, MakeRangeOp, SplatOp, TransOp
 from deuteron.ir.types import bit_width_of, element_type_of, is_integer, is_pointer, is_tile, shape_of
+
+# Of a product, and of one of its terms: addresses have a tenth of that; what is squared 14 times would have 16,384.
+MOST_TERMS, MOST_FACTORS = 1024, 32
 
 
 @dataclass(frozen=True)
@@ -53,11 +57,12 @@ class TilePolynomials:
 
     def of(self, value: SSAValue) -> Polynomial | None:
         """None of a tile that is no polynomial, and of what is no integer or pointer."""
-        if value not in self._known:
-            made = self._make(value)
-            scalar = not is_tile(value.type) and _is_number(value)
-            self._known[value] = Polynomial.of(self.atom(value)) if made is None and scalar else made
-        return self._known[value]
+        return evaluate(value, self._known, _asked_of, self._find)
+
+    def _find(self, value: SSAValue) -> Polynomial | None:
+        made = self._make(value)
+        scalar = not is_tile(value.type) and _is_number(value)
+        return Polynomial.of(self.atom(value)) if made is None and scalar else made
 
     def range_of(self, loop: scf.ForOp) -> Polynomial | None:
         """How far a loop goes; None of one over narrow integers."""
@@ -178,6 +183,12 @@ def _step(loop: scf.ForOp) -> int:
     return constant_value(loop.step) or 0
 
 
+def _asked_of(value: SSAValue) -> Sequence[SSAValue]:
+    """What the rule of an op asks for; loops ask for themselves."""
+    op = value.owner
+    return op.operands if isinstance(op, Operation) and type(op) in _RULES and _is_number(value) else ()
+
+
 def _is_number(value: SSAValue) -> bool:
     """Narrow integers wrap around where a kernel means them to: no polynomial says so."""
     if is_integer(value.type):
@@ -185,12 +196,18 @@ def _is_number(value: SSAValue) -> bool:
     return is_pointer(element_type_of(value.type))
 
 
-def _binary(combine: Callable[[Polynomial, Polynomial], Polynomial]) -> Callable:
+def _binary(combine: Callable[[Polynomial, Polynomial], Polynomial | None]) -> Callable:
     def rule(known: TilePolynomials, op: Operation) -> Polynomial | None:
         lhs, rhs = (known.of(operand) for operand in op.operands)
         return None if lhs is None or rhs is None else combine(lhs, rhs)
 
     return rule
+
+
+def _product(lhs: Polynomial, rhs: Polynomial) -> Polynomial | None:
+    """Of what is multiplied by itself again and again no polynomial is made."""
+    is_large = lhs.num_terms * rhs.num_terms > MOST_TERMS or lhs.degree + rhs.degree > MOST_FACTORS
+    return None if is_large else lhs * rhs
 
 
 def _same(known: TilePolynomials, op: Operation) -> Polynomial | None:
@@ -227,7 +244,7 @@ def _remainder(known: TilePolynomials, op: arith.RemSIOp) -> Polynomial | None:
 _RULES: dict[type[Operation], Callable[[TilePolynomials, Operation], Polynomial | None]] = {
     arith.AddiOp: _binary(Polynomial.__add__),
     arith.SubiOp: _binary(Polynomial.__sub__),
-    arith.MuliOp: _binary(Polynomial.__mul__),
+    arith.MuliOp: _binary(_product),
     AddPtrOp: _binary(Polynomial.__add__),
     ExtSIOp: _same,
     SplatOp: _same,
