@@ -29,8 +29,10 @@ SHARE_WITHOUT = 0.06
 
 
 def _is_possible(self: choose_functions.ChooseSpecialized, func: Any) -> bool:
+    if not choose_functions._is_in_order(func):
+        return False
     plans = plan_rings(func, AxisInfoAnalysis(func), self.config.machine)
-    return choose_functions._is_in_order(func) and plan_specialization(func, plans, self.config) is not None
+    return plan_specialization(func, plans, self.config) is not None
 
 
 def _always(*args: Any) -> bool:
@@ -86,7 +88,8 @@ def _optimisations() -> list[str]:
     return [name for name, one in known_passes().items() if issubclass(one, Optimisation)]
 
 
-def _owner(place: str) -> Any:
+def owner_of(place: str) -> Any:
+    """The module, or the class in it."""
     module, _, name = place.partition(":")
     owner = import_module(f"deuteron.{module}")
     return getattr(owner, name) if name else owner
@@ -103,7 +106,7 @@ def any_costs(seed: int) -> Iterator[dict[str, Any]]:
                 chosen[f"{place}.{names}"] = value
                 values = value if isinstance(value, tuple) else (value,)
                 for name, one in zip(names.split(", "), values, strict=True):
-                    stack.enter_context(mock.patch.object(_owner(place), name, one))
+                    stack.enter_context(mock.patch.object(owner_of(place), name, one))
         chosen["without"] = ",".join(name for name in _optimisations() if rng.random() < SHARE_WITHOUT)
         stack.enter_context(mock.patch.dict(os.environ, {"DEUTERON_DISABLE_PASSES": chosen["without"]}))
         yield chosen

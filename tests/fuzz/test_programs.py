@@ -1,7 +1,10 @@
 """A fixed share of the fuzzer's programs, on the CPU and on the emulator. `make fuzz` runs many more."""
 
+from functools import partial
+
 import pytest
 
+from tests.fuzz.any_costs import COSTS, owner_of
 from tests.fuzz.campaign import Campaign, run
 from tests.fuzz.generator import generate
 
@@ -15,6 +18,18 @@ def test_no_difference(seed, tmp_path):
     report = run(campaign)
     assert not report.signatures, report.table()
     assert report.tally["interpreter", "ok"] == PROGRAMS, report.table()
+
+
+def test_no_difference_by_any_costs(tmp_path):
+    make = partial(generate, families=("rounds",))
+    campaign = Campaign(120, 3, ("cuda:90/costs",), folder=tmp_path, timeout=240, shrink_seconds=20, make=make)
+    report = run(campaign)
+    assert not report.signatures, report.table()
+
+
+def test_costs_have_the_names_that_passes_give_them():
+    for place, names, _ in COSTS:
+        assert all(hasattr(owner_of(place), name) for name in names.split(", ")), (place, names)
 
 
 def test_a_seed_gives_one_program():
