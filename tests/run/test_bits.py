@@ -46,6 +46,30 @@ def test_bits(draw, poisoned, check, op, dtype):
 
 
 @triton.jit
+def shift_too_far_kernel(x_ptr, by_ptr, out_ptr, n, BY: tl.constexpr, SIZE: tl.constexpr):
+    places = tl.arange(0, SIZE)
+    x, by, first = tl.load(x_ptr + places), tl.load(by_ptr + places), tl.load(x_ptr)
+    known = tl.full([SIZE], BY, tl.int32)
+    tl.store(out_ptr + places, x << known)
+    tl.store(out_ptr + SIZE + places, x >> known)
+    tl.store(out_ptr + 2 * SIZE + places, x << by)
+    tl.store(out_ptr + 3 * SIZE + places, x >> by)
+    tl.store(out_ptr + 4 * SIZE + places, (first << n) + tl.zeros([SIZE], tl.int32))
+    tl.store(out_ptr + 5 * SIZE + places, (first >> n) + tl.zeros([SIZE], tl.int32))
+
+
+@pytest.mark.parametrize("by", [32, 63])
+def test_a_shift_by_the_width_or_more(draw, poisoned, check, by):
+    """Nothing is left, or the sign, also where the compiler knows by how much."""
+    x, amounts, out = draw("int32", 64), np.arange(64, dtype=np.int32), poisoned("int32", (6, 64))
+    shift_too_far_kernel[(1,)](x, amounts, out, by, BY=by, SIZE=64)
+    wide = x.astype(np.int64)
+    left, right = wide << np.minimum(amounts, 32), wide >> np.minimum(amounts, 31)
+    signs, ones = wide >> 31, np.ones(64, np.int64)
+    check(out, np.stack([0 * ones, signs, left, right, 0 * ones, signs[0] * ones]).astype(np.int32))
+
+
+@triton.jit
 def invert_kernel(x_ptr, out_ptr, BLOCK: tl.constexpr):
     tl.store(out_ptr + tl.arange(0, BLOCK), ~tl.load(x_ptr + tl.arange(0, BLOCK)))
 

@@ -47,8 +47,8 @@ def _shift(emit: Emit) -> Rule:
     """A shift by the width or more gives what shifting bit by bit would, where LLVM leaves it open."""
 
     def shift(b: Builder, x: Value, amount: Value) -> Value:
-        limit = const(x.type, bit_width(x.type) - 1)
-        if amount.is_constant:
+        limit, number = const(x.type, bit_width(x.type) - 1), known_number(amount)
+        if number is not None and 0 <= number < bit_width(x.type):
             return emit(b, x, amount)
         fits = b.icmp("ule", amount, limit)
         largest = emit(b, x, limit) if emit is Builder.ashr else const(x.type, 0)
