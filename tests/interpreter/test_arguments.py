@@ -51,7 +51,8 @@ def test_too_few_arguments(run_kernel):
 
 
 def test_an_op_without_a_rule_is_located(run_kernel):
-    body = '%i = "arith.index_cast"(%x) : (i32) -> index loc("k.py":5:9)'
+    body = """%i = "arith.index_cast"(%x) : (i32) -> index loc("k.py":5:9)
+        "tt.print"(%i) <{prefix = "", hex = false, isSigned = array<i32: 1>}> : (index) -> ()"""
     with pytest.raises(InternalError, match="no rule for arith.index_cast") as caught:
         run_kernel("%x: i32", body, [1])
     assert caught.value.location == Location("k.py", 5, 9)

@@ -218,3 +218,48 @@ def test_the_first_of_equal_ones(draw, poisoned, check, n):
     x, out = draw("float32", n).round(0), poisoned("int32", 4)
     ties_kernel[(1,)](x, out, n)
     check(out, np.array([x.argmax(), x.argmin(), x.argmax(), 0], np.int32))
+
+
+@triton.jit
+def as_tile(x):
+    return x + tl.zeros((1,), tl.int1)
+
+
+@triton.jit
+def larger_number(a, b):
+    """Of a sum that nothing else uses it asks the type."""
+    keeps_a = a > b
+    if as_tile(a).dtype.is_floating():
+        keeps_a |= a != a
+    return tl.where(keeps_a, a, b)
+
+
+@triton.jit
+def sum_by_tiles(a, b):
+    first = tl.arange(0, 4) == 0
+    return tl.sum(tl.where(first, a, 0)) + tl.sum(tl.where(first, b, 0))
+
+
+@triton.jit
+def tiles_in_functions_kernel(x_ptr, out_ptr, M: tl.constexpr, N: tl.constexpr, F: tl.constexpr):
+    i, j = tl.arange(0, M), tl.arange(0, N)
+    x = tl.load(x_ptr + i[:, None] * N + j[None, :])
+    tl.store(out_ptr + i, tl.reduce(x, 1, F))
+    tl.store(out_ptr + M + i[:, None] * N + j[None, :], tl.associative_scan(x, 1, F))
+
+
+@pytest.mark.parametrize("m", [1, 4, 8])
+def test_functions_that_make_tiles(draw, poisoned, executor, m):
+    x, out = draw("float32", (m, 16)), poisoned("float32", 17 * m)
+    x[-1, 3] = np.nan
+    tiles_in_functions_kernel[(1,)](x, out, m, 16, larger_number)
+    np.testing.assert_array_equal(out[:m], x.max(1))
+    np.testing.assert_array_equal(out[m:].reshape(m, 16), np.maximum.accumulate(x, 1))
+    whole, sums = draw("int32", (m, 16), -99, 99), poisoned("int32", 17 * m)
+    if executor.startswith("cuda"):
+        with pytest.raises(triton.CompilationError, match="single elements, and cannot make a tile of them"):
+            tiles_in_functions_kernel[(1,)](whole, sums, m, 16, sum_by_tiles)
+        return
+    tiles_in_functions_kernel[(1,)](whole, sums, m, 16, sum_by_tiles)
+    np.testing.assert_array_equal(sums[:m], whole.sum(1))
+    np.testing.assert_array_equal(sums[m:].reshape(m, 16), whole.cumsum(1))

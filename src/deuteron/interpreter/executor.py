@@ -20,6 +20,7 @@ from deuteron.analysis.waiting_loops import waiting_loops
 from deuteron.errors import DeuteronError, InternalError, UsageError
 from deuteron.interpreter.allocation import Buffer, Memory
 from deuteron.interpreter.arguments import bind_arguments
+from deuteron.interpreter.needed import needed_ops
 from deuteron.interpreter.provenance import source_argument
 from deuteron.interpreter.rule_table import Rule
 from deuteron.interpreter.rules import RULES
@@ -124,7 +125,7 @@ class Executor:
         return self._buffer_of_pointer[pointer]
 
     def _prepare(self, block: Block) -> BlockCode:
-        ops = list(block.ops)
+        ops = needed_ops(block)
         steps = [
             Step(self._rule_of(op), op, self._slots_of(op.operands), self._slots_of(op.results)) for op in ops[:-1]
         ]

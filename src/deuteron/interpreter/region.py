@@ -1,6 +1,7 @@
 """Regions on scalars, as functions of arrays: of reductions, scans and maps.
 
-What is straight runs on whole arrays at once; what has control flow, or reads memory, for one element at a time.
+What is straight runs on whole arrays at once; what has control flow, makes tiles, or reads memory, for one element at a
+time.
 """
 
 from __future__ import annotations
@@ -8,10 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 import numpy as np
-from xdsl.ir import Block
+from xdsl.ir import Block, Operation
 
+from deuteron.interpreter.needed import needed_ops
 from deuteron.interpreter.values import dtype_of
 from deuteron.ir.effects import is_pure
+from deuteron.ir.types import is_tile
 
 Tiles = list[np.ndarray]
 
@@ -32,5 +35,8 @@ def function_of(ctx, block: Block) -> Callable[[Sequence[np.ndarray]], Tiles]:
                 result[index] = value
         return results
 
-    is_straight = all(not op.regions and is_pure(op) for op in block.ops)
-    return run if is_straight else run_elements
+    return run if all(map(_is_elementwise, needed_ops(block))) else run_elements
+
+
+def _is_elementwise(op: Operation) -> bool:
+    return not op.regions and is_pure(op) and not any(is_tile(value.type) for value in (*op.results, *op.operands))

@@ -180,6 +180,24 @@ def _check_parameters(func: FuncOp) -> None:
         raise CompilationError(message, *from_attribute(func.location))
 
 
+def _check_element_regions(func: FuncOp) -> None:
+    """Raise for a tile in the region of a reduction, scan or map, which a thread runs on elements of its own."""
+    for op in func.walk():
+        if not op.regions or op is func or _control_flow_blocks(op):
+            continue
+        inner = (inner for region in op.regions for inner in region.walk())
+        tile = next(
+            (each for each in inner if any(is_tile(value.type) for value in (*each.results, *each.operands))), None
+        )
+        if tile is not None:
+            kind = op.name.rpartition(".")[2]
+            raise CompilationError(
+                f"on a GPU the function of tl.{kind} is given single elements, and cannot make a tile of them. Compute "
+                "with numbers in it, and with tiles before or after.",
+                *from_attribute(tile.location),
+            )
+
+
 @dataclass(frozen=True)
 class AssignLayouts(ModulePass):
     """Makes ttgir of tile IR."""
@@ -196,6 +214,7 @@ class AssignLayouts(ModulePass):
         for func in op.ops:
             if isinstance(func, FuncOp):
                 _check_parameters(func)
+                _check_element_regions(func)
                 remark_dots(func, self.config)
                 homes, demands = _find_layouts(func, self.config)
                 _Rewrite(func, homes, demands)
