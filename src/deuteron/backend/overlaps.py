@@ -22,9 +22,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from deuteron.backend.metadata import Apart, KernelMetadata
+from deuteron.backend.metadata import Apart, KernelMetadata, TileStep
 from deuteron.backend.spans import Span, View, view_of
-from deuteron.layout.steps import are_injective
 
 NOTHING = View(0, 0, ((0, 0),))
 
@@ -52,8 +51,15 @@ def overlap_of(metadata: KernelMetadata, values: Sequence[Any], given: Sequence[
 
 def _provides(pair: Apart, numbers: Mapping[str, Any]) -> bool:
     """Whether the numbers of a launch are such that two arrays may begin at one place."""
-    tiles = ([(step.extent, step.value(numbers)) for step in tile] for tile in pair.tiles)
-    return all(numbers[a] == numbers[b] for a, b in pair.equal) and all(map(are_injective, tiles))
+    return all(numbers[a] == numbers[b] for a, b in pair.equal) and _are_injective(pair.tiles, numbers)
+
+
+def _are_injective(tiles: Sequence[Sequence[TileStep]], numbers: Mapping[str, Any]) -> bool:
+    if not tiles:
+        return True
+    from deuteron.layout.steps import are_injective  # deferred: start-up time, and few kernels have tiles
+
+    return all(are_injective([(step.extent, step.value(numbers)) for step in tile]) for tile in tiles)
 
 
 def are_apart(first: View | None, second: View | None) -> bool:
