@@ -23,6 +23,11 @@ FOUR_TIMES = function(
     """%t = "tt.call"(%x) <{callee = @twice}> : (i32) -> i32 loc("k.py":6:7)
        %r = "tt.call"(%t) <{callee = @twice}> : (i32) -> i32 loc("k.py":7:7)""",
 )
+WIDE = (
+    function("four_times", '%r = "arith.extsi"(%x) : (i32) -> i64')
+    .replace("(i32) -> i32,", "(i32) -> i64,")
+    .replace("(%r) : (i32)", "(%r) : (i64)")
+)
 BODY = """
         %b = "tt.call"(%a) <{callee = @four_times}> : (i32) -> i32 loc("k.py":20:5)
         use %b : i32"""
@@ -43,7 +48,7 @@ def test_calls_of_calls(check):
     [
         (function("four_times", '%r = "tt.call"(%x) <{callee = @four_times}> : (i32) -> i32'), "calls itself"),
         (TWICE, "which the module does not have"),
-        (TWICE.replace("twice", "four_times").replace("(i32) -> i32,", "(i32) -> i64,"), "does not match its type"),
+        (WIDE, "does not match its type"),
     ],
 )
 def test_errors(check, functions, message):
