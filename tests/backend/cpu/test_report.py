@@ -21,14 +21,14 @@ def test_vectors_and_kept_tiles():
     source = ASTSource(softmax, {"x": "*fp32", "out": "*fp32", "n": "i32"}, {"BLOCK": 1024})
     report = deuteron.compile(source, target="cpu:x86-64-v3").report()
     assert (report.cpu, report.vector_bits, report.scratch_bytes) == ("x86-64-v3", 256, 4096)
-    assert [(tile.name, tile.num_bytes) for tile in report.kept] == [("row", 4096), ("e", 4096)]
-    assert "tl.load(x" in SOURCE[report.kept[0].place.line - 1]
+    assert [(tile.name, tile.num_bytes) for tile in report.kept] == [("e", 4096)]
+    assert "tl.exp(" in SOURCE[report.kept[0].place.line - 1]
     assert {(a.kind, a.how) for a in report.accesses} >= {
         ("load", "plain"),
         ("store", "masked"),
         ("store", "past the caches"),
     }
-    assert "row   1024 f32   4096 bytes" in str(report)
+    assert "e   1024 f32   4096 bytes" in str(report)
     assert "all threads of the pool" in str(report)
 
 

@@ -93,6 +93,10 @@ class Emitter:
         strips.counter.go_on(self.innermost(), strips.counters, following)
         return results
 
+    def open_part(self, start: Value, stop: Value, step: Value, carried: Sequence[Value], hint: str) -> OpenLoop:
+        """The same, of bounds that are not negative, a whole number of steps apart, and not close to the highest."""
+        return self._open([start], Counter(step, stop, "ult", "nuw nsw"), carried, hint, False)
+
     def open_jumps(self, start: Value, stop: Value, hint: str = "i") -> OpenLoop:
         """The same, of a loop with at least one iteration, whose body sets `counter.after` to where it goes on."""
         return self._open([start], Jumps(stop), (), hint, True)

@@ -13,7 +13,7 @@ from xdsl.ir import Attribute
 from deuteron.backend.cpu.elements import NARROW_FLOATS
 from deuteron.backend.cpu.target import CPUTarget
 from deuteron.backend.llvm.builder import Builder
-from deuteron.backend.llvm.types import Value, like, zero
+from deuteron.backend.llvm.types import Value, const, like, zero
 from deuteron.backend.math.conversions import (
     bf16_to_f32,
     f16_to_f32,
@@ -60,6 +60,17 @@ def to_memory(
     if element_type in NARROW_FLOATS:
         return narrow(b, x, formats[element_type], toward_zero)
     return x
+
+
+def stored(b: Builder, x: Value, element_type: Attribute, target: CPUTarget) -> Value:
+    """Elements in registers, which hold numbers of the type, as they lie in memory."""
+    return upper_half(b, x) if element_type == bf16 else to_memory(b, x, element_type, target)
+
+
+def upper_half(b: Builder, x: Value) -> Value:
+    """The bits of bf16, of a float that holds one."""
+    bits = b.bitcast(x, like(x.type, "i32"))
+    return b.trunc(b.lshr(bits, const(bits.type, 16)), like(bits.type, "i16"))
 
 
 def rounded(b: Builder, x: Value, element_type: Attribute, target: CPUTarget, toward_zero: bool = False) -> Value:

@@ -80,5 +80,14 @@ def lanes_of(*fragments: Fragment) -> int:
     return max(counts)
 
 
+def known_truth(mask: Fragment | None) -> bool | None:
+    """Whether all lanes are known to be on, or off, while code is emitted; no mask is on."""
+    if mask is None:
+        return True
+    if not isinstance(mask, Uniform) or mask.value.type != "i1":
+        return None
+    return {"true": True, "false": False}.get(mask.value.text)
+
+
 def level_of(*fragments: Fragment) -> int:
     return max((fragment.level for fragment in fragments), default=0)

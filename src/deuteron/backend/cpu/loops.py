@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 
 from xdsl.ir import SSAValue
@@ -24,9 +25,11 @@ from deuteron.backend.cpu.algebra import as_vector, of_value
 from deuteron.backend.cpu.context import AxisIndex, Context, guarded
 from deuteron.backend.cpu.emitter import OpenLoop
 from deuteron.backend.cpu.fragment import Axis, Fragment
+from deuteron.backend.cpu.parts import Part, knowing, parts_of
 from deuteron.backend.cpu.places import is_packed, write_packed, write_place
 from deuteron.backend.cpu.plan.axes import ELEMENTS, Vectorisation, choose_axis
 from deuteron.backend.cpu.plan.items import Index, Keep, Nest, ReduceRoot, Root
+from deuteron.backend.cpu.plan.limits import find_limits
 from deuteron.backend.cpu.plan.quotients import Quotients
 from deuteron.backend.cpu.plan.segments import Segments
 from deuteron.backend.cpu.rules.memory import store_tile
@@ -36,6 +39,7 @@ from deuteron.backend.cpu.transpose import exchange_lanes
 from deuteron.backend.llvm.types import Value, const
 
 MAX_UNROLL = 4  # vectors of an iteration; not measured
+MIN_PARTED = 4  # iterations from which on a loop is worth code for several parts; not measured
 
 
 class NestLoops:
@@ -64,15 +68,34 @@ class NestLoops:
         vectorised = self.vectorisation.axis
         return outer if vectorised in (None, self.nest.reduced_axis) else [*outer, vectorised]
 
-    def open(self, axis: int, carried: Sequence[Value] = ()) -> OpenLoop | None:
+    def parts(self, axis: int) -> list[Part | None]:
+        """The parts of the loop over a dimension, which is about to be opened; None: all of it."""
+        extent, chosen = self.nest.shape[axis], self.vectorisation
+        is_short = extent < MIN_PARTED * chosen.lanes * chosen.unroll
+        if axis != chosen.axis or not chosen.is_whole or is_short:
+            return [None]
+        limits = find_limits(self.ctx.plan, self.nest, axis)
+        if limits is None:
+            return [None]
+        first = [entries[0] for entries in self._axes]
+        first[axis] = Axis(const("i32", 0), 1, self.ctx.nest_level)
+        return [*parts_of(self.ctx, limits, extent, chosen, lambda index: _at(index, first))]
+
+    def in_part(self, part: Part | None) -> AbstractContextManager[None]:
+        """Evaluate with what is known in a part, whose loop is open."""
+        if part is None:
+            return nullcontext()
+        return knowing(self.ctx, part, lambda index: [_at(index, entries) for entries in self.indices])
+
+    def open(self, axis: int, carried: Sequence[Value] = (), part: Part | None = None) -> OpenLoop | None:
         """Open the loop over a dimension; None where one iteration does it."""
+        if part is not None:
+            return self._open_part(axis, carried, part)
         extent, chosen = self.nest.shape[axis], self.vectorisation
         if axis == chosen.axis and chosen.segments:
             self._open_segments(axis)
             return None
-        lanes, copies = (chosen.lanes, chosen.unroll) if axis == chosen.axis else (1, 1)
-        if axis == chosen.across:
-            copies = chosen.num_across
+        lanes, copies = chosen.lanes if axis == chosen.axis else 1, self.copies_along(axis)
         emitter, loop, start = self.ctx.emitter, None, const("i32", 0)
         if extent > lanes * copies:
             loop = emitter.open_loop(start, const("i32", extent), const("i32", lanes * copies), carried, f"d{axis}")
@@ -80,6 +103,22 @@ class NestLoops:
         self._loops.append([loop] if loop else [])
         if extent > 1:
             self._axes[axis] = [self._entry(start, copy * lanes, lanes) for copy in range(copies)]
+        return loop
+
+    def copies_along(self, axis: int, part: Part | None = None) -> int:
+        """How many vectors, or elements, along a dimension are computed at a time."""
+        if part is not None:
+            return part.copies
+        chosen = self.vectorisation
+        if axis == chosen.across:
+            return chosen.num_across
+        return chosen.unroll if axis == chosen.axis else 1
+
+    def _open_part(self, axis: int, carried: Sequence[Value], part: Part) -> OpenLoop:
+        step = const("i32", part.lanes * part.copies)
+        loop = self.ctx.emitter.open_part(part.start, part.stop, step, carried, f"d{axis}")
+        self._loops.append([loop])
+        self._axes[axis] = [self._entry(loop.index, copy * part.lanes, part.lanes) for copy in range(part.copies)]
         return loop
 
     def _open_segments(self, axis: int) -> None:
@@ -182,35 +221,52 @@ def _choose(ctx: Context, nest: Nest) -> Vectorisation:
 def _emit_loops(ctx: Context, nest: Nest, vectorisation: Vectorisation) -> None:
     loops = NestLoops(ctx, nest, vectorisation)
     ctx.vectorisation = vectorisation
-    for axis in loops.order:
-        loops.open(axis)
-    reductions = [root for root in nest.roots if isinstance(root, ReduceRoot)]
-    if reductions:
-        _emit_reduced(loops, reductions)
-    else:
-        _emit_body(loops, [])
-    for _ in loops.order:
-        loops.close()
+    _emit_along(loops, loops.order)
     ctx.tiles.clear()
     ctx.vectorisation, ctx.lanes_on = ELEMENTS, None
 
 
+def _emit_along(loops: NestLoops, axes: Sequence[int]) -> None:
+    """The loops over some dimensions, and what is inside of them."""
+    if not axes:
+        _emit_inner(loops)
+        return
+    for part in loops.parts(axes[0]):
+        loops.open(axes[0], part=part)
+        with loops.in_part(part):
+            _emit_along(loops, axes[1:])
+        loops.close()
+
+
+def _emit_inner(loops: NestLoops) -> None:
+    """What is inside of all loops but that along the dimension which is reduced."""
+    reductions = [root for root in loops.nest.roots if isinstance(root, ReduceRoot)]
+    if reductions:
+        _emit_reduced(loops, reductions)
+    else:
+        _emit_body(loops, [])
+
+
 def _emit_reduced(loops: NestLoops, roots: list[ReduceRoot]) -> None:
-    """The innermost loop, along the reduced dimension, and what comes of it."""
+    """The innermost loop, along the reduced dimension, in its parts, and what comes of it."""
     ctx, axis = loops.ctx, loops.nest.reduced_axis
     vectorised = loops.vectorisation.axis == axis
-    copies = loops.vectorisation.unroll
     results_at = loops.indices
-    reductions = [Reduction(ctx, root, loops.vectorisation.lanes, copies) for root in roots]
-    loop = loops.open(axis, [value for reduction in reductions for value in reduction.initial_values()])
-    carried = iter(loop.carried if loop else ())
-    for reduction in reductions:
-        reduction.enter(loop, carried)
-    _emit_body(loops, reductions)
-    after = iter(loops.close([value for reduction in reductions for value in reduction.values()]))
+    reductions = [Reduction(ctx, root, loops.vectorisation.lanes) for root in roots]
+    for part in loops.parts(axis):
+        copies = loops.copies_along(axis, part) if vectorised else len(results_at)
+        loop = loops.open(axis, [value for one in reductions for value in one.before(copies)], part)
+        carried = iter(loop.carried if loop else ())
+        for reduction in reductions:
+            reduction.enter(loop, carried)
+        with loops.in_part(part):
+            _emit_body(loops, reductions)
+        after = iter(loops.close([value for reduction in reductions for value in reduction.values()]))
+        for reduction in reductions:
+            reduction.leave(after)
     for reduction in reductions:
         ctx.locate(reduction.root.op)
-        reduction.finish(after, axis, vectorised, results_at)
+        reduction.finish(axis, vectorised, results_at)
 
 
 def _emit_body(loops: NestLoops, reductions: list[Reduction]) -> None:

@@ -63,6 +63,9 @@ from deuteron.ir.tt.function import FuncOp
 from deuteron.ir.types import i1
 from deuteron.options import BOUNDS, CPUOptions
 
+# Loops stay loops: a call of memset in their place spills all vectors that the code around it holds.
+_ATTRIBUTES = 'nounwind "no-builtins"'
+
 _GRID_NAMES = ("pid0", "pid1", "pid2", "grid0", "grid1", "grid2")
 
 
@@ -157,7 +160,7 @@ def _emit_program(
     typed += [("i32", name) for name in _GRID_NAMES]
     typed += [("ptr noalias align 64", "scratch"), ("ptr noalias", "words"), ("ptr", "control"), ("i1", "streams")]
     typed += [("ptr noalias", "budget"), ("ptr", "watch")] if options.interruptible else []
-    b = module.function(f"{symbol}.program", "i1", typed, attributes="alwaysinline nounwind")
+    b = module.function(f"{symbol}.program", "i1", typed, attributes=f"alwaysinline {_ATTRIBUTES}")
     values, rest = b.parameters[: len(parameters)], b.parameters[len(parameters) :]
     program = dict(zip((*_GRID_NAMES, "scratch", "words", "control", "streams"), rest, strict=False))
     countdown = Countdown(*rest[-2:], uses_tiles) if options.interruptible else None
@@ -202,7 +205,7 @@ def _emit_entry(module: Module, entry: Entry, has_lines: bool) -> None:
     """
     parameters = entry.function.args
     signature = [("ptr", "args"), ("ptr", "grid"), ("i64", "begin"), ("i64", "end"), ("ptr", "scratch")]
-    b = module.function(entry.symbol, "void", signature, linkage="external")
+    b = module.function(entry.symbol, "void", signature, linkage="external", attributes=_ATTRIBUTES)
     args, grid, begin, end, scratch = b.parameters
     location = user_location(entry.function.location) if has_lines else None
     if location:

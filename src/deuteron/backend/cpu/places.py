@@ -16,6 +16,7 @@ from deuteron.backend.cpu import access
 from deuteron.backend.cpu.algebra import as_vector, of_value
 from deuteron.backend.cpu.context import AxisIndex, Context
 from deuteron.backend.cpu.elements import register_type
+from deuteron.backend.cpu.formats import upper_half
 from deuteron.backend.cpu.fragment import Affine, Axis, Fragment
 from deuteron.backend.cpu.packing import interleaved
 from deuteron.backend.cpu.plan.items import Exchanged, Place
@@ -211,11 +212,5 @@ def _to_scratch(b: Builder, elements: Value, type: str) -> Value:
     if held == type:
         return elements
     if held == "float":
-        return _upper_half(b, elements)
+        return upper_half(b, elements)
     return (b.zext if held == "i1" else b.sext)(elements, vector(type, width(elements.type)))
-
-
-def _upper_half(b: Builder, elements: Value) -> Value:
-    """The bits of bf16, of a float that holds one."""
-    bits = b.bitcast(elements, like(elements.type, "i32"))
-    return b.trunc(b.lshr(bits, const(bits.type, 16)), like(bits.type, "i16"))

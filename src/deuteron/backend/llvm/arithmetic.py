@@ -95,6 +95,9 @@ class Arithmetic:
     def umin(self, a: Value, b: Value, hint: str = "") -> Value:
         return self.intrinsic("llvm.umin", a.type, a, b, hint=hint)
 
+    def umax(self, a: Value, b: Value, hint: str = "") -> Value:
+        return self.intrinsic("llvm.umax", a.type, a, b, hint=hint)
+
     def fadd(self, a: Value, b: Value, flags: str | None = None, hint: str = "") -> Value:
         return self._float("fadd", a, b, flags, hint)
 

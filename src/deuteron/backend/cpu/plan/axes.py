@@ -47,7 +47,7 @@ class Vectorisation:
     `quotients`: the divisions that are done once for all lanes of a vector. `turned`: tiles that are read as vectors
     along another dimension, `across`, of which as many elements are computed together: lanes and vectors are exchanged.
     Where nothing is turned, so many `rows` along that dimension, or columns, are computed together, and packed.
-    `segments`: the divisions at whose boundaries vectors end.
+    `segments`: the divisions at whose boundaries vectors end. `registers`: how many of them a vector fills.
     """
 
     axis: int | None
@@ -58,6 +58,17 @@ class Vectorisation:
     turned: tuple[tuple[SSAValue, Index], ...] = ()
     rows: int = 0
     segments: Segments | None = None
+    registers: int = 1
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether vectors follow one another from the first element to the last, each by itself."""
+        return self.across is None and self.segments is None
+
+    @property
+    def register_lanes(self) -> int:
+        """The lanes of one register."""
+        return self.lanes // self.registers
 
     @property
     def is_far_apart(self) -> bool:
@@ -102,7 +113,7 @@ def choose_axis(plan: Plan, nest: Nest, vector_bytes: int, max_unroll: int) -> V
     unroll = min(max_unroll, nest.shape[axis] // count)
     is_plain = nest.reduced_axis is None and all(access.steps[axis] in (0, 1) for access in accesses)
     registers = min(unroll, MAX_LANES // count) if is_plain and not quotients.ops else 1
-    return Vectorisation(axis, count * registers, unroll // registers, quotients)
+    return Vectorisation(axis, count * registers, unroll // registers, quotients, registers=registers)
 
 
 def _in_segments(plan: Plan, nest: Nest, lanes: int, cost: float) -> Vectorisation | None:

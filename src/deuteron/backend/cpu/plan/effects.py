@@ -16,8 +16,8 @@ from deuteron.analysis.same_offsets import Alike, same_offsets
 from deuteron.analysis.steps import injective_where
 from deuteron.analysis.tile_polynomials import TilePolynomials
 from deuteron.analysis.written_arguments import touched_arguments
-from deuteron.ir.effects import GLOBAL, READ, WRITE, effects_of, own_effects
-from deuteron.ir.tt.memory import StoreOp
+from deuteron.ir.effects import GLOBAL, READ, WRITE, Effect, effects_inside, effects_of, own_effects
+from deuteron.ir.tt.memory import LoadOp, StoreOp
 
 NOT_ALIKE: tuple[Alike | None, Tiles] = (None, frozenset())
 
@@ -30,6 +30,16 @@ def writes(op: Operation) -> bool:
 def reads(op: Operation) -> bool:
     """Whether the op, or one inside it, accesses memory."""
     return any(effect.resource is GLOBAL for effect in effects_of(op))
+
+
+def only_loads_and_stores(function: Operation) -> bool:
+    """Whether all that a function does to memory is to load and store, with nothing in order that is not one program's."""
+    return all(_is_plain(op, effect) for op, effect in effects_inside(function))
+
+
+def _is_plain(op: Operation, effect: Effect) -> bool:
+    """Whether an effect is none on memory, or that of a load or store which nothing is in order with."""
+    return effect.resource is not GLOBAL or (isinstance(op, LoadOp | StoreOp) and effect.value is not None)
 
 
 class Places:

@@ -1,6 +1,7 @@
 """Decides which tiles are kept in memory and which are computed again wherever they are read.
 
-    x = tl.load(...)            kept: the maximum and the exponential read it, in two loops
+    x = tl.load(p + i)          loaded again: the maximum and the exponential read it, in two loops
+    z = tl.load(p + j // 2)     kept, if several loops read it; so is what is written before the last of them
     y = x * 2                   computed again, cheaper than a trip through memory
     p = tl.exp(y - m)           kept: costly, and read by the sum and by the division
     acc = tl.dot(p, v, acc)     kept: it is made by an algorithm, not element by element
@@ -15,6 +16,7 @@ from collections.abc import Iterator
 
 from xdsl.ir import Operation, Region, SSAValue
 
+from deuteron.analysis.axis_analysis import AxisInfoAnalysis
 from deuteron.backend.cpu.plan import costs, effects, ops
 from deuteron.backend.cpu.plan.items import identity_index
 from deuteron.backend.cpu.plan.use import Use
@@ -30,7 +32,9 @@ class Storage(ReadVisitor):
         super().__init__()
         self._writes_between = effects.WritesBetween()
         self._places = effects.Places()
-        self._costs = costs.Costs()
+        self._is_plain = effects.only_loads_and_stores(function)
+        self._infos = AxisInfoAnalysis(function)
+        self._costs = costs.Costs(self._loads_again)
         for op in reversed(list(_planned_ops(function.body))):
             ops.declared(op).read(op, self)
 
@@ -45,17 +49,28 @@ class Storage(ReadVisitor):
         declared = ops.declared(op)
         if declared.forwards or use is None:
             return False
-        crosses_region = use.op.parent_block() is not op.parent_block()
+        crosses_region = any(reader.parent_block() is not op.parent_block() for reader in use.ops)
         is_read_again = use.is_shared or use.is_repeated or crosses_region
-        if declared.reads_memory(op):
-            return is_read_again or self._is_disturbed(op, use)
-        return is_read_again and self._costs.of(result) >= costs.WORTH_KEEPING
+        is_costly = self._costs.of(result) >= costs.WORTH_KEEPING
+        if not declared.reads_memory(op):
+            return is_read_again and is_costly
+        must_stay = is_costly or use.is_repeated or use.is_moved or crosses_region
+        return (is_read_again and must_stay) or self._is_disturbed(op, use)
+
+    def _loads_again(self, load: Operation) -> bool:
+        """Whether loading neighbours again is as good as keeping them, if nothing is written meanwhile. Where programs
+        do more to memory than load and store, what one loads twice another may have changed.
+        """
+        if not self._is_plain or load.is_volatile.value.data or not is_tile(load.result.type):
+            return False
+        return self._infos.of(load.ptr).contiguity[-1] == shape_of(load.result.type)[-1]
 
     def _is_disturbed(self, load: Operation, use: Use) -> bool:
-        """Whether, at the time of the use, the load would find other contents than where it stands."""
-        if self._writes_between(load, use.op):
+        """Whether, at the time of a use, the load would find other contents than where it stands."""
+        if any(self._writes_between(load, reader) for reader in use.ops):
             return True
-        return self._places.may_write(use.op, load.ptr, in_step=not use.is_moved)
+        in_step = not use.is_moved
+        return any(self._places.may_write(reader, load.ptr, in_step) for reader in use.ops)
 
 
 def _moves(op: Operation) -> bool:

@@ -24,14 +24,14 @@ from deuteron.analysis.points_to import Targets, points_to
 from deuteron.analysis.written_arguments import touched_arguments
 from deuteron.backend.cpu.elements import memory_type
 from deuteron.backend.cpu.plan import ops
+from deuteron.backend.cpu.plan.effects import only_loads_and_stores
 from deuteron.backend.cpu.plan.items import For, If, Nest, Region, StoreRoot, While, identity_index, regions_of
 from deuteron.backend.cpu.plan.schedule import Plan
 from deuteron.backend.cpu.plan.steps import Steps
 from deuteron.backend.llvm.types import byte_width
 from deuteron.ir.arith import CmpIOp, constant_value
-from deuteron.ir.effects import GLOBAL, READ, Effect, effects_inside
+from deuteron.ir.effects import READ, effects_inside
 from deuteron.ir.tt.function import FuncOp
-from deuteron.ir.tt.memory import LoadOp, StoreOp
 from deuteron.ir.types import is_tile, shape_of
 
 # Neighbours in memory that a program writes: lines of the cache, of which only the first and the last are not full.
@@ -63,10 +63,9 @@ class Streams:
 
 def find_streams(plan: Plan) -> Streams:
     """The streams of a planned function, whose tiles are where they stay."""
-    effects = list(effects_inside(plan.function))
-    if not all(_is_plain(op, effect) for op, effect in effects):
+    if not only_loads_and_stores(plan.function):
         return Streams()
-    read, steps = touched_arguments((effect for _, effect in effects), READ), Steps(plan)
+    read, steps = touched_arguments((effect for _, effect in effects_inside(plan.function)), READ), Steps(plan)
     found = [
         store
         for store in _stores(plan.body)
@@ -78,11 +77,6 @@ def find_streams(plan: Plan) -> Streams:
         read.arguments,
         tuple(_rows(steps, store) for store in found),
     )
-
-
-def _is_plain(op: Operation, effect: Effect) -> bool:
-    """Whether an effect is none on memory, or that of a load or store which nothing is in order with."""
-    return effect.resource is not GLOBAL or (isinstance(op, LoadOp | StoreOp) and effect.value is not None)
 
 
 class _Store(NamedTuple):

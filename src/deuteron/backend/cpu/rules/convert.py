@@ -10,7 +10,7 @@ from deuteron.backend.cpu.algebra import lanewise, sign_extend, truncate
 from deuteron.backend.cpu.context import AxisIndex, Context, Rule
 from deuteron.backend.cpu.elements import NARROW_FLOATS, memory_type, register_type
 from deuteron.backend.cpu.formats import from_memory, rounded, to_memory
-from deuteron.backend.cpu.fragment import Affine, Fragment, Uniform
+from deuteron.backend.cpu.fragment import Affine, Fragment, Uniform, known_truth
 from deuteron.backend.llvm.builder import Builder
 from deuteron.backend.llvm.types import Value, const, like
 from deuteron.backend.math import conversions
@@ -43,6 +43,8 @@ def make_range(ctx: Context, op: Operation, index: AxisIndex) -> Fragment:
 
 
 def select(ctx: Context, op: Operation, condition: Fragment, x: Fragment, y: Fragment) -> Fragment:
+    if (truth := known_truth(condition)) is not None:
+        return x if truth else y
     return lanewise(ctx.emitter, Builder.select, condition, x, y)
 
 

@@ -9,7 +9,7 @@ from xdsl.ir import Operation
 from deuteron.backend.cpu import algebra
 from deuteron.backend.cpu.algebra import as_vector, lanewise, of_value
 from deuteron.backend.cpu.context import Context, Rule
-from deuteron.backend.cpu.fragment import Affine, Fragment, Uniform, lanes_of, level_of
+from deuteron.backend.cpu.fragment import Affine, Fragment, Uniform, known_truth, lanes_of, level_of
 from deuteron.backend.cpu.full_masks import mask_of, where_both_are_full, where_comparison_is_full
 from deuteron.backend.llvm.builder import Builder
 from deuteron.backend.llvm.types import Value, bit_width, const, like, width
@@ -155,6 +155,9 @@ def compare(ctx: Context, op: Operation, x: Fragment, y: Fragment) -> Fragment:
 
 
 def andi(ctx: Context, op: Operation, x: Fragment, y: Fragment) -> Fragment:
+    for one, other in ((x, y), (y, x)):
+        if (truth := known_truth(one)) is not None:
+            return other if truth else one
     both = lanewise(ctx.emitter, Builder.and_, x, y)
     if element_type_of(op.result.type) != i1:
         return both

@@ -8,12 +8,13 @@ from deuteron.backend.cpu import access
 from deuteron.backend.cpu.access import Access
 from deuteron.backend.cpu.algebra import add, advance, as_vector, lanewise, of_value
 from deuteron.backend.cpu.context import AxisIndex, Context
-from deuteron.backend.cpu.elements import memory_type
-from deuteron.backend.cpu.formats import from_memory, to_memory
-from deuteron.backend.cpu.fragment import Fragment, Uniform, lanes_of, level_of
+from deuteron.backend.cpu.elements import memory_type, register_type
+from deuteron.backend.cpu.formats import from_memory, stored
+from deuteron.backend.cpu.fragment import Fragment, Uniform, known_truth, lanes_of, level_of
 from deuteron.backend.cpu.places import read_place
 from deuteron.backend.cpu.rules.bounds import check_access
 from deuteron.backend.cpu.segments import lanes_on
+from deuteron.backend.llvm.types import zero
 from deuteron.ir.types import byte_width_of, element_type_of, is_pointer, pointee_of
 
 
@@ -40,6 +41,10 @@ def load(
     other: Fragment | None = None,
 ) -> Fragment:
     element_type = element_type_of(op.result.type)
+    if known_truth(mask) is False:
+        return Uniform(zero(register_type(element_type)), 0) if other is None else other
+    if known_truth(mask):
+        mask = other = None
     if lanes_of(pointer, *([mask] if mask else [])) > 1:
         mask = lanes_on(ctx, mask)
     fragments = [fragment for fragment in (pointer, mask, other) if fragment is not None]
@@ -64,13 +69,16 @@ def store_tile(
     mask: Fragment | None = None,
 ) -> None:
     """At the innermost level; also of a scalar."""
+    if known_truth(mask) is False:
+        return
+    mask = None if known_truth(mask) else mask
     mask = lanes_on(ctx, mask)
     fragments = [fragment for fragment in (pointer, value, mask) if fragment is not None]
     lanes, level = lanes_of(*fragments), ctx.emitter.depth
     at = Access(ctx, level, lanes, memory_type(op.value.type))
     count = 1 if isinstance(value, Uniform) else lanes
     elements = as_vector(ctx.emitter, value, count)
-    bits = to_memory(ctx.emitter.at(value.level), elements, element_type_of(op.value.type), ctx.target)
+    bits = stored(ctx.emitter.at(value.level), elements, element_type_of(op.value.type), ctx.target)
     check_access(ctx, op, index, level, pointer, mask)
     streams = ctx.program["streams"] if op in ctx.streams.stores else None
     access.store(at, pointer, of_value(bits, value.level), mask, streams)

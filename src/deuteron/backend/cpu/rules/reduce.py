@@ -48,24 +48,32 @@ def _complete(ctx: Context, block: Block, total: Fragment) -> Fragment:
 
 
 class Reduction:
-    """A reduction while its loop is emitted: for each of `copies` vectors a group of accumulators."""
+    """A reduction while its loop is emitted, part by part. In the first part each of the vectors that are computed at a
+    time has a group of accumulators; in those after it they share one, and are combined with each other before.
+    """
 
-    def __init__(self, ctx: Context, root: ReduceRoot, lanes: int, copies: int):
+    def __init__(self, ctx: Context, root: ReduceRoot, lanes: int):
         self.root = root
         self._ctx, self._lanes = ctx, lanes
         self._block = root.op.combine.block
         self._identity = identity_of(self._block)
-        self._groups: list[Group | None] = [None] * copies
+        self._groups: list[Group | None] = []
+        self._pending: list[Group] = []
+        self._sharing = 1
         self._loop: OpenLoop | None = None
 
-    def initial_values(self) -> list[Value]:
-        """The accumulators before the loop, of all copies."""
+    def before(self, copies: int) -> list[Value]:
+        """The accumulators before a part of the loop, which computes so many vectors at a time."""
+        if self._groups:
+            self._groups, self._sharing = [self._fold(self._groups)], copies
+            return self.values()
+        self._groups = [None] * copies
         types = [vector(register_type(source.type), self._lanes) for source in self.root.sources]
         if self._identity is None:
             group = [zero(type) for type in types]
         else:
             group = [as_vector(self._ctx.emitter, self._identity, self._lanes)]
-        return group * len(self._groups)
+        return group * copies
 
     def enter(self, loop: OpenLoop | None, carried: Iterator[Value]) -> None:
         """Take the accumulators at the head of the loop."""
@@ -76,7 +84,11 @@ class Reduction:
     def combine(self, copy: int, elements: list[Fragment]) -> None:
         """Combine the elements of one vector into their accumulators."""
         emitter = self._ctx.emitter
-        group = [as_vector(emitter, fragment, self._lanes) for fragment in elements]
+        self._pending.append([as_vector(emitter, fragment, self._lanes) for fragment in elements])
+        if len(self._pending) < self._sharing:
+            return
+        group, self._pending = self._fold(self._pending), []
+        copy //= self._sharing
         before = self._groups[copy]
         if before is None:
             self._groups[copy] = group
@@ -96,9 +108,13 @@ class Reduction:
     def values(self) -> list[Value]:
         return [value for group in self._groups for value in group]
 
-    def finish(self, after: Iterator[Value], axis: int, vectorised: bool, indices: list[AxisIndex]) -> None:
-        """Take the accumulators after the loop; write the results."""
-        groups = [[next(after) for _ in self.root.sources] for _ in self._groups]
+    def leave(self, after: Iterator[Value]) -> None:
+        """Take the accumulators after a part of the loop."""
+        self._groups = [[next(after) for _ in self.root.sources] for _ in self._groups]
+
+    def finish(self, axis: int, vectorised: bool, indices: list[AxisIndex]) -> None:
+        """Write the results."""
+        groups = self._groups
         if vectorised:
             groups = [self._across_lanes(self._fold(groups))]
         for index, group in zip(indices, groups, strict=True):

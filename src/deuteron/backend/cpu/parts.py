@@ -1,0 +1,95 @@
+"""The parts of a loop whose masks have limits (`plan/limits.py`): where no lane is asked for, and nothing is loaded.
+
+    x = load(p + c, mask=c < n, other=-inf)         n = 1000, 16 lanes, four vectors at a time
+    for c in 0..960 step 64:                        load, without a mask
+    for c in 960..1024 step 16:                     load where the mask is on
+    for c in 1024..1024 step 64:                    -inf
+
+The last part is there for tiles that are much wider than the limit. What a loop over whole vectors gains is a third of what a sum of long rows takes:
+asking whether all lanes are on ends a block of code for each vector.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from deuteron.backend.cpu.context import AxisIndex, Context
+from deuteron.backend.cpu.fragment import Uniform
+from deuteron.backend.cpu.plan.axes import Vectorisation
+from deuteron.backend.cpu.plan.items import Index
+from deuteron.backend.cpu.plan.limits import Limit, Limits
+from deuteron.backend.llvm.builder import Builder
+from deuteron.backend.llvm.types import Value, bit_width, const
+from deuteron.ir.arith import CmpIOp
+
+At = Callable[[Index], AxisIndex]  # the index of a tile at the first element of the loop
+
+
+@dataclass(frozen=True)
+class Part:
+    """A loop over `start <= index < stop`, so many vectors of so many lanes at a time, in which comparisons are known."""
+
+    start: Value
+    stop: Value
+    lanes: int
+    copies: int
+    known: Mapping[tuple[CmpIOp, Index], bool] = field(default_factory=dict)
+
+
+def parts_of(ctx: Context, limits: Limits, extent: int, chosen: Vectorisation, first: At) -> list[Part]:
+    """The parts of the loop over a dimension, which is about to begin."""
+    b = ctx.emitter.innermost()
+    met = [_elements_before(ctx, limit, first(limit.index), extent) for limit in limits.limits]
+    conditions = [ctx.evaluate(op.results[0], first(index)).value for op, index in limits.fixed]
+    before_first = functools.reduce(b.umin, [count for count, _ in met])
+    for condition in conditions:
+        before_first = b.select(condition, before_first, const("i32", 0))
+    before_last = functools.reduce(b.umax, [known for _, known in met])
+    whole, lanes = chosen.lanes * chosen.unroll, chosen.register_lanes
+    full = _rounded_down(b, before_first, whole)
+    past = _rounded_down(b, b.add(before_last, const("i32", whole - 1)), whole)
+    compared = {(limit.op, limit.index): limit.is_below for limit in limits.limits}
+    fixed = dict.fromkeys(limits.fixed, True)
+    parts = [
+        Part(const("i32", 0), full, chosen.lanes, chosen.unroll, compared | fixed),
+        Part(full, past, lanes, 1),
+    ]
+    behind = {taken: not below for taken, below in compared.items()}
+    beyond = Part(past, const("i32", extent), chosen.lanes, chosen.unroll, behind)
+    return parts if limits.ends else [*parts, beyond]
+
+
+def _rounded_down(b: Builder, count: Value, unit: int) -> Value:
+    return b.mul(b.udiv(count, const("i32", unit)), const("i32", unit))
+
+
+def _elements_before(ctx: Context, limit: Limit, index: AxisIndex, extent: int) -> tuple[Value, Value]:
+    """How many elements certainly come before a limit; and from where on all are certainly behind it, which nothing is
+    where numbers wrap around.
+    """
+    x, bound = (ctx.evaluate(value, index).value for value in (limit.counted, limit.bound))
+    b, sign, bits = ctx.emitter.innermost(), "s" if limit.is_signed else "u", bit_width(x.type)
+    distance = b.sub(bound, x)
+    if limit.includes:
+        distance = b.add(b.umin(distance, const(x.type, extent - 1)), const(x.type, 1))
+    is_before = b.icmp(f"{sign}le" if limit.includes else f"{sign}lt", x, bound)
+    count = b.select(is_before, b.umin(distance, const(x.type, extent)), const(x.type, 0))
+    count = b.trunc(count, "i32") if bits > 32 else count
+    highest = (1 << (bits - 1 if limit.is_signed else bits)) - extent
+    counts_up = b.icmp(f"{sign}le", x, const(x.type, highest))
+    return count, b.select(counts_up, count, const("i32", extent))
+
+
+@contextmanager
+def knowing(ctx: Context, part: Part, indices: Callable[[Index], Sequence[AxisIndex]]) -> Iterator[None]:
+    """Evaluate with the comparisons that a part knows; what was computed of them is forgotten afterwards."""
+    before = dict(ctx.tiles)
+    for (op, index), is_true in part.known.items():
+        for at in indices(index):
+            ctx.tiles[op.results[0], at] = Uniform(const("i1", is_true), 0)
+    yield
+    ctx.tiles.clear()
+    ctx.tiles.update(before)

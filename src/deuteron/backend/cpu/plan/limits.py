@@ -1,0 +1,143 @@
+"""Where the masks of a nest have limits: comparisons of what counts up along a dimension with what is the same along it.
+
+    c = tl.arange(0, 1024)
+    x = tl.load(p + r * n + c, mask=(c < n) & (r < rows), other=-inf)       c < n: below n;  r < rows: fixed along c
+
+The loop over the dimension runs in parts then (`parts.py`): up to the first limit, where no lane has to be asked for;
+to the last one, with masks; and beyond it, where nothing is loaded. `ends`: there is nothing to do beyond it.
+
+What was widened may have wrapped around before, so that its limit is none, but for ranges, which do not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from xdsl.dialects import arith
+from xdsl.ir import Operation, SSAValue
+
+from deuteron.backend.cpu.plan import ops
+from deuteron.backend.cpu.plan.items import Exchanged, Index, Nest, StoreRoot, identity_index
+from deuteron.backend.cpu.plan.ops.declaration import IRREGULAR, Step
+from deuteron.backend.cpu.plan.schedule import Plan
+from deuteron.backend.cpu.plan.steps import Steps
+from deuteron.ir.arith import CmpIOp
+from deuteron.ir.casts import ExtSIOp, ExtUIOp
+from deuteron.ir.tt.shape import MakeRangeOp
+from deuteron.ir.types import bit_width_of, is_tile
+
+_SWAPPED = {"lt": "gt", "le": "ge", "gt": "lt", "ge": "le"}
+_LEAST_BITS = 32  # of a comparison with a limit: as many as the extent of a tile has
+
+
+@dataclass(frozen=True)
+class Limit:
+    """A comparison, at an index of a nest, of `counted`, which counts up along the dimension, with `bound`.
+
+    `is_below`: it is true up to the limit and false from there on; else the contrary. `includes`: whether the element
+    that equals the bound is before the limit.
+    """
+
+    op: Operation
+    index: Index
+    counted: SSAValue
+    bound: SSAValue
+    is_signed: bool
+    is_below: bool
+    includes: bool
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Those along a dimension; `fixed`: comparisons with which they are combined, the same along it, with their indices."""
+
+    limits: tuple[Limit, ...]
+    fixed: tuple[tuple[Operation, Index], ...]
+    ends: bool
+
+
+def find_limits(plan: Plan, nest: Nest, axis: int) -> Limits | None:
+    """The limits of the masks of a nest along a dimension; None where there are none."""
+    steps, inner = _StepsOfNumbers(plan), [axis] if nest.reduced_axis in (None, axis) else [axis, nest.reduced_axis]
+    limits: dict[tuple[Operation, Index], Limit] = {}
+    fixed: dict[tuple[Operation, Index], None] = {}
+    is_ended = []
+    for mask, index, is_store in _masks(plan, nest):
+        compared = list(_compared(plan, mask, index))
+        found = {taken: _limit(steps, *taken, inner) for taken in compared}
+        known = {taken: limit for taken, limit in found.items() if limit is not None}
+        if is_store:
+            is_ended.append(any(limit.is_below for limit in known.values()))
+        if known:
+            limits.update(known)
+            fixed.update((taken, None) for taken in compared if _is_fixed(steps, *taken, inner))
+    if not limits:
+        return None
+    ends = len(is_ended) == len(nest.roots) and all(is_ended)
+    return Limits(tuple(limits.values()), tuple(fixed), ends)
+
+
+def _masks(plan: Plan, nest: Nest) -> Iterator[tuple[SSAValue, Index, bool]]:
+    """The masks of the loads and stores of a nest, the indices at which they are taken, and whether it is a store's."""
+    for root in nest.roots:
+        for load, index in plan.reader.reads(root).loads:
+            if load.mask is not None:
+                yield load.mask, index, False
+        if isinstance(root, StoreRoot) and root.op.mask is not None:
+            yield root.op.mask, identity_index(nest.shape), True
+
+
+def _compared(plan: Plan, mask: SSAValue, index: Index) -> Iterator[tuple[Operation, Index]]:
+    """The comparisons of tiles that all have to be true where a mask is on, as far as they are computed here."""
+    pending = [(mask, index)]
+    while pending:
+        value, at = pending.pop()
+        op = value.owner
+        if not isinstance(op, Operation) or not is_tile(value.type) or value in plan.places:
+            continue
+        if isinstance(op, CmpIOp) and not any(isinstance(entry, Exchanged) for entry in at):
+            yield op, at
+        elif isinstance(op, arith.AndIOp) or (ops.declared(op).forwards and not ops.declared(op).is_view(op)):
+            pending += ops.declared(op).operands_at(op, at)
+
+
+def _limit(steps: Steps, op: Operation, index: Index, inner: Sequence[int]) -> Limit | None:
+    """The limit of a comparison along the first of the inner dimensions."""
+    sign, relation = op.predicate_name[:1], op.predicate_name[1:]
+    if relation not in _SWAPPED or bit_width_of(op.operands[0].type) < _LEAST_BITS:
+        return None
+    grown = [[steps.along(operand, index, axis) for axis in inner] for operand in op.operands]
+    counting, still = [1, *[0] * (len(inner) - 1)], [0] * len(inner)
+    counted, bound = op.operands
+    if grown == [still, counting]:
+        counted, bound, relation = bound, counted, _SWAPPED[relation]
+    elif grown != [counting, still]:
+        return None
+    return Limit(op, index, counted, bound, sign == "s", relation in ("lt", "le"), relation in ("le", "gt"))
+
+
+def _is_fixed(steps: Steps, op: Operation, index: Index, inner: Sequence[int]) -> bool:
+    """Whether a comparison is the same along the inner dimensions."""
+    return all(steps.along(operand, index, axis) == 0 for operand in op.operands for axis in inner)
+
+
+class _StepsOfNumbers(Steps):
+    """Steps of integers as they are compared: what may wrap around before it is widened has none."""
+
+    def __init__(self, plan: Plan):
+        super().__init__(plan)
+        self._known = {}
+
+    def _compute(self, taken: tuple[SSAValue, Index, int]) -> Step:
+        step, op = super()._compute(taken), taken[0].owner
+        if step == 0 or not isinstance(op, ExtSIOp | ExtUIOp):
+            return step
+        return step if isinstance(_forwarded(op.operands[0]).owner, MakeRangeOp) else IRREGULAR
+
+
+def _forwarded(value: SSAValue) -> SSAValue:
+    """What a tile repeats and reshapes."""
+    while isinstance(value.owner, Operation) and ops.declared(value.owner).forwards:
+        value = value.owner.operands[0]
+    return value

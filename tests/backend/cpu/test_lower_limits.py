@@ -1,0 +1,88 @@
+"""Loops in parts: before the limit of their masks, around it, and beyond it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import deuteron.language as tl
+
+HIGHEST = (1 << 31) - 1
+
+
+def row_of_programs(x, out, best, sums, rows, n, ROWS: tl.constexpr, BLOCK: tl.constexpr):
+    """What is masked by a limit along the rows and one across them; reductions with and without an identity."""
+    row, c = tl.program_id(0) * ROWS + tl.arange(0, ROWS)[:, None], tl.arange(0, BLOCK)[None, :]
+    mask = (row < rows) & (c < n)
+    a = tl.load(x + row * n + c, mask=mask, other=-1000)
+    least = tl.load(x + row * n + c, mask=mask, other=3)
+    tl.store(best + row, tl.argmax(a, 1)[:, None], mask=row < rows)
+    tl.store(sums + row, (tl.sum(tl.where(c < n, a, 1), 1) + tl.min(least, 1))[:, None], mask=row < rows)
+    tl.store(out + row * n + c, a - tl.max(a, 1)[:, None], mask=mask)
+
+
+@pytest.mark.parametrize("n", [0, 1, 63, 64, 65, 127, 192, 255, 256])
+@pytest.mark.parametrize("rows", [1, 4])
+def test_rows_up_to_a_limit(compare, rng, rows, n):
+    x = rng.integers(-99, 99, max(1, 3 * n)).astype(np.int32)
+    outputs = [np.zeros(max(1, 3 * n), np.int32), np.zeros(4, np.int32), np.zeros(4, np.int32)]
+    compare(row_of_programs, [x, *outputs, 3, n], {"ROWS": rows, "BLOCK": 256}, grid=(-(-3 // rows),))
+
+
+def numbers(x, out, total, first, a, b, CASE: tl.constexpr, WIDE: tl.constexpr, BLOCK: tl.constexpr):
+    """Numbers from `first` on, which may wrap around, compared with two bounds."""
+    i = tl.arange(0, BLOCK)
+    k = (i.to(tl.int64) + first if WIDE == "first" else i + first.to(tl.int32)).to(tl.int64 if WIDE else tl.int32)
+    if CASE == "below":
+        mask = (k < a) & (b >= k)
+    elif CASE == "from":
+        mask = (k >= a) & (b > k)
+    elif CASE == "unsigned":
+        mask = (k.to(tl.uint32) <= a.to(tl.uint32)) & (k > b)
+    else:
+        mask = (k <= a) | (k > b)
+    y = tl.load(x + i, mask=mask, other=7)
+    tl.store(out + i, y * 2 + mask, mask=i != 5)
+    tl.store(total + i, tl.sum(y, 0) + i, mask=mask)
+
+
+@pytest.mark.parametrize("case", ["below", "from", "unsigned", "either"])
+@pytest.mark.parametrize(
+    "first, a, b",
+    [
+        (0, 100, 200),
+        (-300, -50, -100),
+        (5, 0, 400),
+        (HIGHEST - 100, HIGHEST - 50, HIGHEST),
+        (HIGHEST - 100, -HIGHEST, HIGHEST - 7),
+        (-HIGHEST - 1, -HIGHEST + 70, -HIGHEST + 90),
+        (-70, HIGHEST, -3),
+    ],
+)
+def test_bounds_of_numbers_that_may_wrap_around(compare, rng, case, first, a, b):
+    wide = rng.choice(["", "first", "last"])
+    arrays = [rng.integers(0, 99, 256).astype(np.int64), np.zeros(256, np.int64), np.zeros(256, np.int64)]
+    compare(numbers, [*arrays, first, a, b], {"CASE": case, "WIDE": str(wide), "BLOCK": 256})
+
+
+def in_place(x, w, out, n, steps, BLOCK: tl.constexpr, CASE: tl.constexpr):
+    """Rows that are loaded by several loops, and changed in between, or by the last of them."""
+    row, c = tl.program_id(0), tl.arange(0, BLOCK)
+    for step in range(steps):
+        k = step * BLOCK + c
+        a = tl.load(x + row * n + k, mask=k < n, other=0)
+        scaled = a * tl.load(w + k, mask=k < n, other=1)
+        total = tl.sum(scaled, 0)
+        if CASE == "between":
+            tl.store(x + row * n + k, total - a, mask=k < n)
+        if CASE == "moved":
+            tl.store(x + row * n + n - 1 - k, total + a, mask=k < n)
+        largest = tl.max(a, 0)
+        tl.store((x if CASE == "last" else out) + row * n + k, scaled - total + largest, mask=k < n)
+
+
+@pytest.mark.parametrize("case", ["none", "between", "moved", "last"])
+@pytest.mark.parametrize("n, steps", [(200, 1), (256, 1), (300, 2)])
+def test_rows_that_are_loaded_again(compare, rng, case, n, steps):
+    arrays = [rng.integers(-9, 9, 2 * n).astype(np.int32) for _ in range(3)]
+    compare(in_place, [*arrays, n, steps], {"BLOCK": 256, "CASE": case}, grid=(2,))
