@@ -88,3 +88,13 @@ def repeated_sums(x, out, N: tl.constexpr):
 @pytest.mark.parametrize("n", [0, 3])
 def test_a_dimension_that_is_taken_one_by_one(compare, rng, n):
     compare(repeated_sums, [rng.integers(-9, 9, 8).astype(np.float32), np.zeros(8, np.float32)], {"N": n})
+
+
+def of_a_view(out, BLOCK: tl.constexpr):
+    pair = tl.reshape(tl.arange(0, 2 * BLOCK), (BLOCK // 8, 16))
+    both = tl.cat(pair, pair, dim=1)
+    tl.store(out + tl.reshape(tl.arange(0, 4 * BLOCK), (BLOCK // 8, 32)), both % 7 + both // 3)
+
+
+def test_numbers_that_show_the_memory_of_others(compare):
+    compare(of_a_view, [np.zeros(4 * 64, np.int32)], {"BLOCK": 64})

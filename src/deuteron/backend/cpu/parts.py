@@ -6,7 +6,8 @@
     for c in 1024..1024 step 64:                    -inf
 
 The last part is there for tiles that are much wider than the limit. What a loop over whole vectors gains is a third of what a sum of long rows takes:
-asking whether all lanes are on ends a block of code for each vector.
+asking whether all lanes are on ends a block of code for each vector. A limit from which lanes are on (`c >= 0`) is
+taken to be at the first element, or the first part is empty.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from deuteron.backend.cpu.plan.axes import Vectorisation
 from deuteron.backend.cpu.plan.items import Index
 from deuteron.backend.cpu.plan.limits import Limit, Limits
 from deuteron.backend.llvm.builder import Builder
-from deuteron.backend.llvm.types import Value, bit_width, const
+from deuteron.backend.llvm.types import Value, bit_width, const, zero
 from deuteron.ir.arith import CmpIOp
 
 At = Callable[[Index], AxisIndex]  # the index of a tile at the first element of the loop
@@ -42,24 +43,22 @@ class Part:
 def parts_of(ctx: Context, limits: Limits, extent: int, chosen: Vectorisation, first: At) -> list[Part]:
     """The parts of the loop over a dimension, which is about to begin."""
     b = ctx.emitter.innermost()
-    met = [_elements_before(ctx, limit, first(limit.index), extent) for limit in limits.limits]
+    met = {limit: _elements_before(ctx, limit, first(limit.index), extent) for limit in limits.limits}
+    ends = [met[limit] for limit in limits.limits if limit.is_below]
     conditions = [ctx.evaluate(op.results[0], first(index)).value for op, index in limits.fixed]
-    before_first = functools.reduce(b.umin, [count for count, _ in met])
+    conditions += [b.icmp("eq", b.or_(*met[limit]), zero("i32")) for limit in limits.limits if not limit.is_below]
+    before_first = functools.reduce(b.umin, [count for count, _ in ends], const("i32", extent))
     for condition in conditions:
-        before_first = b.select(condition, before_first, const("i32", 0))
-    before_last = functools.reduce(b.umax, [known for _, known in met])
+        before_first = b.select(condition, before_first, zero("i32"))
+    before_last = functools.reduce(b.umax, [known for _, known in ends]) if ends else const("i32", extent)
     whole, lanes = chosen.lanes * chosen.unroll, chosen.register_lanes
     full = _rounded_down(b, before_first, whole)
     past = _rounded_down(b, b.add(before_last, const("i32", whole - 1)), whole)
-    compared = {(limit.op, limit.index): limit.is_below for limit in limits.limits}
-    fixed = dict.fromkeys(limits.fixed, True)
-    parts = [
-        Part(const("i32", 0), full, chosen.lanes, chosen.unroll, compared | fixed),
-        Part(full, past, lanes, 1),
-    ]
-    behind = {taken: not below for taken, below in compared.items()}
-    beyond = Part(past, const("i32", extent), chosen.lanes, chosen.unroll, behind)
-    return parts if limits.ends else [*parts, beyond]
+    on = {(limit.op, limit.index): True for limit in limits.limits} | dict.fromkeys(limits.fixed, True)
+    off = {(limit.op, limit.index): False for limit in limits.limits if limit.is_below}
+    parts = [Part(const("i32", 0), full, chosen.lanes, chosen.unroll, on), Part(full, past, lanes, 1)]
+    beyond = Part(past, const("i32", extent), chosen.lanes, chosen.unroll, off)
+    return parts if limits.ends or not off else [*parts, beyond]
 
 
 def _rounded_down(b: Builder, count: Value, unit: int) -> Value:
@@ -67,7 +66,7 @@ def _rounded_down(b: Builder, count: Value, unit: int) -> Value:
 
 
 def _elements_before(ctx: Context, limit: Limit, index: AxisIndex, extent: int) -> tuple[Value, Value]:
-    """How many elements certainly come before a limit; and from where on all are certainly behind it, which nothing is
+    """How many elements certainly come before a limit; and from where on all are certainly behind it: from nowhere on,
     where numbers wrap around.
     """
     x, bound = (ctx.evaluate(value, index).value for value in (limit.counted, limit.bound))

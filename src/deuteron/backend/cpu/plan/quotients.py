@@ -82,7 +82,7 @@ def _guards(steps: Steps, nest: Nest, value: SSAValue, index: Index) -> set[Guar
         op = value.owner
         if isinstance(op, QUOTIENTS) and (constant_value(op.operands[1]) or 0) > 0:
             value = op.operands[0]
-        elif isinstance(op, ExtSIOp) or ops.declared(op).forwards:
+        elif isinstance(op, ExtSIOp) or (ops.declared(op).forwards and not ops.declared(op).is_view(op)):
             ((value, index),) = ops.declared(op).operands_at(op, index)
         else:
             break
