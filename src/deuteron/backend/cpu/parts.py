@@ -5,9 +5,9 @@
     for c in 960..1024 step 16:                     load where the mask is on
     for c in 1024..1024 step 64:                    -inf
 
-The last part is there for tiles that are much wider than the limit. What a loop over whole vectors gains is a third of what a sum of long rows takes:
-asking whether all lanes are on ends a block of code for each vector. A limit from which lanes are on (`c >= 0`) is
-taken to be at the first element, or the first part is empty.
+Parts begin at multiples of the lanes. The last part is there for tiles that are much wider than the limit. Loops without
+masks take a third less of sums of long rows: asking whether all lanes are on ends a block of code for each vector. A
+limit from which lanes are on (`c >= 0`) is taken to be at the first element, or the first part is empty.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ At = Callable[[Index], AxisIndex]  # the index of a tile at the first element of
 
 @dataclass(frozen=True)
 class Part:
-    """A loop over `start <= index < stop`, so many vectors of so many lanes at a time, in which comparisons are known."""
+    """A loop over `start <= index < stop`: so many vectors of so many lanes at a time; and the comparisons it knows."""
 
     start: Value
     stop: Value

@@ -33,7 +33,7 @@ def reads(op: Operation) -> bool:
 
 
 def only_loads_and_stores(function: Operation) -> bool:
-    """Whether all that a function does to memory is to load and store, with nothing in order that is not one program's."""
+    """Whether all that a function does to memory is to load and store, in no order with other programs."""
     return all(_is_plain(op, effect) for op, effect in effects_inside(function))
 
 

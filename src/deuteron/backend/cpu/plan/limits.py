@@ -1,4 +1,4 @@
-"""Where the masks of a nest have limits: comparisons of what counts up along a dimension with what is the same along it.
+"""Where the masks of a nest have limits: comparisons of what counts up along a dimension with what is the same there.
 
     c = tl.arange(0, 1024)
     x = tl.load(p + r * n + c, mask=(c < n) & (r < rows), other=-inf)       c < n: below n;  r < rows: fixed along c
@@ -50,7 +50,7 @@ class Limit:
 
 @dataclass(frozen=True)
 class Limits:
-    """Those along a dimension; `fixed`: comparisons with which they are combined, the same along it, with their indices."""
+    """Those along a dimension; `fixed`: comparisons that are the same along it, with which they are combined."""
 
     limits: tuple[Limit, ...]
     fixed: tuple[tuple[Operation, Index], ...]
