@@ -5,7 +5,7 @@
     for c in 960..1024 step 16:                     load where the mask is on
     for c in 1024..1024 step 64:                    -inf
 
-Parts begin at multiples of the lanes. The last part is there for tiles that are much wider than the limit. Loops without
+Parts begin at multiples of the lanes. The last part is there for tiles that are wider than the limit. Loops without
 masks take a third less of sums of long rows: asking whether all lanes are on ends a block of code for each vector. A
 limit from which lanes are on (`c >= 0`) is taken to be at the first element, or the first part is empty.
 """
