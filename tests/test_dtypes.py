@@ -16,6 +16,7 @@ import deuteron.language as tl
 from deuteron.dtypes import FLOATS, INTEGERS, FloatType
 from deuteron.ir.arith import constant, constant_value, has_constants
 from deuteron.ir.text import parse_module, print_module
+from deuteron.ir.tt.function import FuncOp, ReturnOp
 from deuteron.ir.types import FLOAT_TYPES, tile
 from tests.float_codes import values
 
@@ -56,7 +57,10 @@ def test_constants_of_every_number(declared: FloatType):
     assert has_constants(type) == (declared.name != "float8e4b15")
     if not has_constants(type):
         return
-    for number in values(declared)[np.isfinite(values(declared))]:
-        op = constant(float(number), tile(type, (2,)))
-        (parsed,) = parse_module(print_module(ModuleOp([op]))).body.block.ops
-        assert constant_value(op.result) == constant_value(parsed.result) == number
+    numbers = values(declared)[np.isfinite(values(declared))]
+    func = FuncOp("k", [])
+    func.body.block.add_ops([*(constant(float(number), tile(type, (2,))) for number in numbers), ReturnOp()])
+    (parsed,) = parse_module(print_module(ModuleOp([func]))).body.block.ops
+    for one in (func, parsed):
+        *constants, _ = one.body.block.ops
+        assert [constant_value(op.result) for op in constants] == numbers.tolist()
