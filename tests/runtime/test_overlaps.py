@@ -166,26 +166,35 @@ def test_prepared_launches():
     np.testing.assert_array_equal(whole[4 : N + 4], np.arange(N) + 1)
 
 
-def test_compiled_kernels():
-    """By their grid, and as launchers that torch generates launch them."""
-    kernel = deuteron.compile(deuteron.ASTSource(copy, fn_types(copy), {"BLOCK": N}), "cpu")
+def check_compiled(kernel):
+    """By its grid, and as launchers that torch generates launch it."""
     for launch in (
         lambda *args: kernel[(1,)](*args, N, N),
         lambda *args: kernel.run(1, 1, 1, 0, kernel.function, kernel.packed_metadata, None, None, None, *args, N, N),
     ):
-        whole = np.arange(2.0 * N, dtype=np.float32)
-        launch(Tensor(whole[:N]), Tensor(whole[1 : N + 1]))
-        np.testing.assert_array_equal(whole[1 : N + 1], np.arange(N) + 1)
+        for passed in (Tensor, Tensor, address, address, address):
+            whole = np.arange(2.0 * N, dtype=np.float32)
+            launch(passed(whole[:N]), passed(whole[1 : N + 1]))
+            np.testing.assert_array_equal(whole[1 : N + 1], np.arange(N) + 1)
+
+
+def address(array):
+    return array.ctypes.data
+
+
+def test_compiled_kernels():
+    check_compiled(deuteron.compile(deuteron.ASTSource(copy, fn_types(copy), {"BLOCK": N}), "cpu"))
 
 
 def test_a_kernel_without_its_function():
-    """As those that torch.compile keeps: it is compiled again of its tile IR."""
+    """As those that torch.compile keeps: it is compiled again of its tile IR, which has no constexprs."""
     own = deuteron.jit(copy.fn)
     kernel = deuteron.compile(deuteron.ASTSource(own, fn_types(own), {"BLOCK": N}), "cpu")
     own.fn = None
     whole = np.arange(2.0 * N, dtype=np.float32)
     kernel[(1,)](whole[:N], whole[1 : N + 1], N)
     np.testing.assert_array_equal(whole[1 : N + 1], np.arange(N) + 1)
+    check_compiled(kernel)
 
 
 def one_of(array, kind):

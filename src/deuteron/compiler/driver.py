@@ -119,6 +119,7 @@ def compile_otherwise(kernel: CompiledKernel, because: str, **options: Any) -> C
     made = compile_with(backend, _source_of(kernel), found.target, changed, found.symbol, before_stages=check)
     if made.metadata.apart:
         raise LaunchError(f"{because}, and the text that it was compiled of relies on their being apart")
+    made.metadata = replace(made.metadata, params=found.params)  # a text has no constexprs, which launches pass
     return made
 
 
