@@ -20,13 +20,12 @@ from deuteron.analysis.written_arguments import is_apart, written_arguments
 from deuteron.backend.cpu.elements import memory_type
 from deuteron.backend.cpu.plan.items import Dot, Keep, Region, identity_index, regions_of
 from deuteron.backend.cpu.plan.ops.declaration import IRREGULAR
-from deuteron.backend.cpu.plan.ops.elementwise import is_offset
+from deuteron.backend.cpu.plan.ops.elementwise import WIDENING, is_offset
 from deuteron.backend.cpu.plan.private import drop_empty_nests, nests_of
 from deuteron.backend.cpu.plan.schedule import Plan
 from deuteron.backend.cpu.plan.steps import Steps
 from deuteron.backend.cpu.products import TileProduct
 from deuteron.ir.arith import constant_value
-from deuteron.ir.casts import ExtSIOp, ExtUIOp
 from deuteron.ir.tt.memory import AddPtrOp, LoadOp
 from deuteron.ir.tt.shape import BroadcastOp, ExpandDimsOp, SplatOp
 from deuteron.ir.types import element_type_of, shape_of
@@ -37,7 +36,6 @@ from deuteron.ir.types import element_type_of, shape_of
 _MOST_COLUMNS_OF_TILES, _MOST_COLUMNS = 128, 256
 
 _FORWARDING = (SplatOp, BroadcastOp, ExpandDimsOp)
-_WIDENING = (ExtSIOp, ExtUIOp)
 
 
 def read_directly(plan: Plan) -> None:
@@ -99,14 +97,14 @@ def _advance(value: SSAValue, loop: Operation) -> int | None:
         return 0
     if None in parts:
         return None
-    if isinstance(op, (*_WIDENING, AddPtrOp)) and not _are_offsets(op, parts):
+    if isinstance(op, (*WIDENING, AddPtrOp)) and not _are_offsets(op, parts):
         return None
     if isinstance(op, arith.AddiOp | AddPtrOp):
         return sum(parts)
     if isinstance(op, arith.MuliOp):
         factors = [_constant_of(operand) for operand in op.operands]
         return next((parts[1 - side] * factor for side, factor in enumerate(factors) if factor is not None), None)
-    if isinstance(op, (*_FORWARDING, *_WIDENING)):
+    if isinstance(op, (*_FORWARDING, *WIDENING)):
         return parts[0]
     return None
 

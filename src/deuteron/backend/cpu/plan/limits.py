@@ -20,10 +20,10 @@ from xdsl.ir import Operation, SSAValue
 from deuteron.backend.cpu.plan import ops
 from deuteron.backend.cpu.plan.items import Exchanged, Index, Nest, StoreRoot, identity_index
 from deuteron.backend.cpu.plan.ops.declaration import IRREGULAR, Step
+from deuteron.backend.cpu.plan.ops.elementwise import WIDENING
 from deuteron.backend.cpu.plan.schedule import Plan
 from deuteron.backend.cpu.plan.steps import Steps
 from deuteron.ir.arith import CmpIOp
-from deuteron.ir.casts import ExtSIOp, ExtUIOp
 from deuteron.ir.tt.shape import MakeRangeOp
 from deuteron.ir.types import bit_width_of, is_tile
 
@@ -131,13 +131,6 @@ class _StepsOfNumbers(Steps):
 
     def _compute(self, taken: tuple[SSAValue, Index, int]) -> Step:
         step, op = super()._compute(taken), taken[0].owner
-        if step == 0 or not isinstance(op, ExtSIOp | ExtUIOp):
+        if step == 0 or not isinstance(op, WIDENING):
             return step
-        return step if isinstance(_forwarded(op.operands[0]).owner, MakeRangeOp) else IRREGULAR
-
-
-def _forwarded(value: SSAValue) -> SSAValue:
-    """What a tile repeats and reshapes."""
-    while isinstance(value.owner, Operation) and ops.declared(value.owner).forwards:
-        value = value.owner.operands[0]
-    return value
+        return step if isinstance(ops.forwarded(op.operands[0]).owner, MakeRangeOp) else IRREGULAR

@@ -103,16 +103,9 @@ def _may_have_wrapped(value: SSAValue) -> bool:
         op = pending.pop().owner
         if not isinstance(op, Operation) or not is_tile(op.results[0].type):
             continue
-        if isinstance(op, ExtSIOp) and not isinstance(_forwarded(op.operands[0]).owner, MakeRangeOp):
+        if isinstance(op, ExtSIOp) and not isinstance(ops.forwarded(op.operands[0]).owner, MakeRangeOp):
             return True
         fresh = [operand for operand in op.operands if operand not in seen]
         seen.update(fresh)
         pending += fresh
     return False
-
-
-def _forwarded(value: SSAValue) -> SSAValue:
-    """What a tile repeats and reshapes."""
-    while isinstance(value.owner, Operation) and ops.declared(value.owner).forwards:
-        value = value.owner.operands[0]
-    return value

@@ -20,12 +20,12 @@ from xdsl.ir import Operation, SSAValue
 from deuteron.backend.cpu.plan.accesses import Access, accesses_of
 from deuteron.backend.cpu.plan.items import Exchanged, Index, Keep, Nest, StoreRoot
 from deuteron.backend.cpu.plan.ops.declaration import IRREGULAR, Step
+from deuteron.backend.cpu.plan.ops.elementwise import WIDENING
 from deuteron.backend.cpu.plan.quotients import REMAINDERS
 from deuteron.backend.cpu.plan.reads import QUOTIENTS
 from deuteron.backend.cpu.plan.schedule import Plan
 from deuteron.backend.cpu.plan.steps import Steps
 from deuteron.ir.arith import constant_value
-from deuteron.ir.casts import ExtSIOp, ExtUIOp
 from deuteron.ir.types import bit_width_of
 
 # Shorter segments leave most lanes of a vector unused; gathers and divisions of whole vectors are faster then.
@@ -33,8 +33,6 @@ SHORTEST = 8
 
 # Steps of which several fit into the integers that indices are.
 MOST_GROWTH, _INDEX_BITS = 1 << 24, 32
-
-WIDENING = (ExtSIOp, ExtUIOp)
 
 
 @dataclass(frozen=True)

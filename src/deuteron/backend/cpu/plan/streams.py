@@ -113,7 +113,7 @@ def _limit(steps: Steps, store: _Store, axis: int) -> SSAValue | None:
         if isinstance(op, arith.AndIOp) or (isinstance(op, Operation) and ops.declared(op).forwards):
             pending += op.operands
         elif isinstance(op, CmpIOp) and op.predicate_name in ("slt", "ult"):
-            number, limit = op.operands[0], _forwarded(op.operands[1])
+            number, limit = op.operands[0], ops.forwarded(op.operands[1])
             if _grows_along(steps, number, axis, rank) and _is_argument(limit):
                 return limit
     return None
@@ -123,12 +123,6 @@ def _grows_along(steps: Steps, value: SSAValue, axis: int, rank: int) -> bool:
     """Whether a tile in the nest's dimensions counts up along one of them."""
     shape = shape_of(value.type)
     return len(shape) == rank and shape[axis] > 1 and steps.along(value, identity_index(shape), axis) == 1
-
-
-def _forwarded(value: SSAValue) -> SSAValue:
-    while isinstance(value.owner, Operation) and ops.declared(value.owner).forwards:
-        value = value.owner.operands[0]
-    return value
 
 
 def _is_argument(value: SSAValue) -> bool:

@@ -5,6 +5,7 @@
     declared(op).read(op, storage)           what it reads, for whether tiles are kept           (storage.py)
     declared(op).schedule(op, scheduler)     what becomes of it                                  (schedule.py)
     declared(op).weight(op), .step(op, ...)  what it costs again; how its result grows along an axis
+    forwarded(value)                         what a tile repeats and reshapes
 
     declaration.py      Declaration, Lazy, Scalar, Uncompiled
     elementwise.py shape.py memory.py algorithms.py control_flow.py        the tables, one file for each family
@@ -16,7 +17,7 @@ be computed at the wrong time or twice.
 from __future__ import annotations
 
 from xdsl.dialects import scf
-from xdsl.ir import Operation
+from xdsl.ir import Operation, SSAValue
 
 from deuteron.backend.cpu.plan.ops import algorithms, control_flow, elementwise, memory, shape
 from deuteron.backend.cpu.plan.ops.declaration import Declaration
@@ -48,6 +49,13 @@ def declared(op: Operation) -> Declaration:
     if declaration is None:
         raise unsupported(op)
     return declaration
+
+
+def forwarded(value: SSAValue) -> SSAValue:
+    """What a tile repeats and reshapes."""
+    while isinstance(value.owner, Operation) and declared(value.owner).forwards:
+        value = value.owner.operands[0]
+    return value
 
 
 check_complete(DECLARATIONS)

@@ -24,6 +24,8 @@ from deuteron.ir.tt.extern import ExternElementwiseOp
 from deuteron.ir.tt.program import GetNumProgramsOp, GetProgramIdOp
 from deuteron.ir.types import bit_width_of, is_float
 
+WIDENING = (casts.ExtSIOp, casts.ExtUIOp)
+
 # Estimated, not measured (see declaration.py).
 _DIVISION = 8.0
 _CALL = 16.0  # of a mathematical function: a polynomial, mostly
@@ -122,7 +124,7 @@ DECLARATIONS: dict[type[Operation], Declaration] = {
     **dict.fromkeys((math.AbsFOp, math.FmaOp, math.FloorOp, math.CeilOp), Lazy(FLOAT_WEIGHT)),
     **dict.fromkeys((arith.DivUIOp, arith.DivSIOp, arith.RemUIOp, arith.RemSIOp, arith.DivfOp), Lazy(_DIVISION)),
     **dict.fromkeys((math.SqrtOp, convert.PreciseSqrtOp, convert.PreciseDivFOp), Lazy(_DIVISION)),
-    **dict.fromkeys((casts.ExtSIOp, casts.ExtUIOp), Lazy(step=widen)),
+    **dict.fromkeys(WIDENING, Lazy(step=widen)),
     casts.TruncIOp: Lazy(step=_truncate),
     casts.RemFOp: Lazy(_CALL),
     ExternElementwiseOp: Lazy(_CALL),
