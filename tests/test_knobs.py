@@ -9,8 +9,8 @@ import pytest
 import deuteron
 import deuteron.language as tl
 from deuteron import knobs
-from deuteron.options import settings
 from deuteron.runtime import JITFunction
+from deuteron.settings import settings
 
 VARIABLES = ("INTERPRET", "DUMP_DIR", "OVERRIDE_DIR", "ALWAYS_COMPILE")
 

@@ -16,7 +16,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from deuteron.once import once
-from deuteron.options import settings
+from deuteron.settings import settings
 from deuteron.trusted_files import kept
 
 PACKAGE = Path(__file__).parent

@@ -23,7 +23,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from deuteron.options import settings
+from deuteron.settings import settings
 
 OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
 MIN_KEY_BYTES = 16

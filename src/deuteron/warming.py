@@ -26,10 +26,10 @@ from deuteron.compiler.ahead import compile_ahead
 from deuteron.compiler.driver import compile_with
 from deuteron.compiler.job import Job
 from deuteron.errors import DeuteronError, UsageError
-from deuteron.options import settings
 from deuteron.runtime import JITFunction
 from deuteron.runtime.manifest import Wanted, read_manifest
 from deuteron.runtime.preload import collected, read
+from deuteron.settings import settings
 
 
 @dataclass

@@ -14,7 +14,7 @@ import deuteron
 import deuteron.language as tl
 from deuteron.compiler import cache, eviction
 from deuteron.errors import UsageError
-from deuteron.options import settings
+from deuteron.settings import settings
 
 
 def key(index: int) -> str:

@@ -36,7 +36,8 @@ from deuteron.dtypes import INTEGERS
 from deuteron.errors import UsageError
 from deuteron.language.signature import descriptor_arguments, parse_type, type_text
 from deuteron.language.types import tensor_descriptor_type
-from deuteron.options import BOUNDS, LAUNCH_ATTRIBUTES, Target, check_launch_options
+from deuteron.options import LAUNCH_ATTRIBUTES, Target, check_launch_options
+from deuteron.settings import BOUNDS
 from deuteron.toolchain import toolchain
 
 # Names that the emitted functions use for parameters of their own.

@@ -24,7 +24,7 @@ from deuteron.aot.templates import render, runtime_source
 from deuteron.backend.cpu.control import SIZE as CONTROL_SIZE
 from deuteron.backend.metadata import KernelMetadata
 from deuteron.errors import UsageError
-from deuteron.options import get_variable
+from deuteron.settings import get_variable
 
 if TYPE_CHECKING:
     from deuteron.aot.targets.cpu_features import Feature

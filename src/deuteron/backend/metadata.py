@@ -23,7 +23,8 @@ from deuteron.backend.checked_access import CheckedAccess
 from deuteron.backend.tensor_map import TensorMap, from_fields
 from deuteron.errors import Location, UsageError
 from deuteron.language.signature import DESCRIPTOR, descriptor_arguments, parse_type, type_text
-from deuteron.options import BOUNDS, Target
+from deuteron.options import Target
+from deuteron.settings import BOUNDS
 
 VERSION = 1
 # Begins the comment in which the text of a stage carries its metadata.

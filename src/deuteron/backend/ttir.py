@@ -15,7 +15,7 @@ from deuteron.backend.metadata import Apart, Param, TileStep, make_param
 from deuteron.backend.stage import Made, Stage, Unit
 from deuteron.errors import UsageError
 from deuteron.ir.nested import nested_ops
-from deuteron.options import settings
+from deuteron.settings import settings
 
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp

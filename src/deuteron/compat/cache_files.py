@@ -23,7 +23,7 @@ from typing import Any
 from deuteron import knobs
 from deuteron.compat.compile_workers import is_compile_worker, load_compiler
 from deuteron.compiler.cache_folder import GROUP, base32
-from deuteron.options import settings
+from deuteron.settings import settings
 from deuteron.toolchain import toolchain
 
 

@@ -26,7 +26,7 @@ from deuteron.compiler.cache import Entry
 from deuteron.compiler.job import Job
 from deuteron.compiler.worker import READY
 from deuteron.errors import CompilerDied, DeuteronError
-from deuteron.options import settings
+from deuteron.settings import settings
 
 START_SECONDS = 1.0  # of a worker, until it compiles: measured, 0.8 s of which are imports
 

@@ -29,7 +29,8 @@ from deuteron.compiler.key import cache_key
 from deuteron.compiler.source import ASTSource, IRSource
 from deuteron.compiler.stages import Walk, dump, embedded_metadata, find_stage
 from deuteron.errors import LaunchError, StrictError, UsageError
-from deuteron.options import Target, settings
+from deuteron.options import Target
+from deuteron.settings import settings
 
 
 def compile(

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from deuteron.compiler import cache, cache_folder
 from deuteron.compiler.cache import Entry
 from deuteron.compiler.eviction import evict_now_and_then
-from deuteron.options import settings
+from deuteron.settings import settings
 
 
 class KeptKernel(NamedTuple):

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from deuteron.compiler.cache import UNREADABLE, Entry, decode_file, encode_file
-from deuteron.options import settings
+from deuteron.settings import settings
 from deuteron.trusted_files import has_key, warn_once
 
 _T = TypeVar("_T")

@@ -16,7 +16,7 @@ from deuteron.backend.metadata import KernelMetadata
 from deuteron.backend.stage import Unit
 from deuteron.compiler.driver import begin_walk
 from deuteron.compiler.source import ASTSource, IRSource
-from deuteron.options import settings
+from deuteron.settings import settings
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,7 @@ from deuteron.backend.stage import Made, Stage, Unit
 from deuteron.compiler.inspection import InspectedStages
 from deuteron.compiler.source import read_text
 from deuteron.errors import DeuteronError, InternalError, UsageError
-from deuteron.options import settings
+from deuteron.settings import settings
 from deuteron.signal_handlers import raised_by_handler
 
 

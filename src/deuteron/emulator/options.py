@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from deuteron.errors import UsageError
-from deuteron.options import settings
+from deuteron.settings import settings
 
 
 def _write(text: str) -> None:

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 from deuteron.knobs.hooks import HookChain
 from deuteron.knobs.variables import base_knobs, env_bool, env_class, env_int, env_opt_bool, env_opt_str, env_str
-from deuteron.options import settings
+from deuteron.settings import settings
 
 ignored_bool = partial(env_bool, effect=False)
 ignored_opt_bool = partial(env_opt_bool, effect=False)

@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, Self
 
-from deuteron.options import get_variable, set_variable, truth
+from deuteron.settings import get_variable, set_variable, truth
 
 
 class Env:

@@ -20,7 +20,7 @@ from typing import Any
 
 from deuteron.aot.targets import select_target
 from deuteron.errors import Location, UsageError, suggest
-from deuteron.options import BOUNDS, settings
+from deuteron.settings import BOUNDS, settings
 
 SAME = "same:"
 SYSTEMS = ("linux", "macos", "windows")

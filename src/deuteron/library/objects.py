@@ -24,7 +24,7 @@ from pathlib import Path
 
 from deuteron.errors import UsageError
 from deuteron.library.staleness import digest_of_text
-from deuteron.options import get_variable
+from deuteron.settings import get_variable
 
 FLAGS = ("-O2", "-fPIC")
 STATIC_FLAGS = ("-DDEUTERON_NO_PLAIN_NAMES",)  # what only the shared library needs would be seen by a whole program

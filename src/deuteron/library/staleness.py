@@ -19,7 +19,7 @@ from typing import Any
 from deuteron.aot.targets import select_target
 from deuteron.backend import get_backend
 from deuteron.library.variants import Variant
-from deuteron.options import settings
+from deuteron.settings import settings
 from deuteron.toolchain import toolchain
 
 _INSTALLED = ("site-packages", "dist-packages")

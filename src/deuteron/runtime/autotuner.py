@@ -28,7 +28,6 @@ from typing import Any
 from deuteron import knobs, testing
 from deuteron.backend.arrays import element_type
 from deuteron.errors import AutotunerError, DeuteronError, Spills, StrictError, UsageError
-from deuteron.options import settings
 from deuteron.runtime.config import Config
 from deuteron.runtime.contents import copy_of, fill_with_zeros, write_back
 from deuteron.runtime.driver import driver
@@ -41,6 +40,7 @@ from deuteron.runtime.trials import SKIPPED, Trials
 from deuteron.runtime.tuned_file import Choice, Outcome
 from deuteron.runtime.tuned_store import TunedStore
 from deuteron.runtime.tuning_key import arrays_in, key_of_launch, key_of_value
+from deuteron.settings import settings
 from deuteron.testing.bench import shortest
 
 Hook = Callable[..., Any]

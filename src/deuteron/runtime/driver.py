@@ -17,9 +17,10 @@ from typing import Any
 
 from deuteron.backend.devices import CPU, device_target
 from deuteron.compiler import resolve_target
-from deuteron.options import Target, settings
+from deuteron.options import Target
 from deuteron.runtime.cuda_device import CUDADriver
 from deuteron.runtime.driver_base import DriverBase
+from deuteron.settings import settings
 
 _EMPTIED_BYTES = 32 << 20  # what is written between timings: more than a core's share of any cache
 _KILOHERTZ = Path("/sys/devices/system/cpu/cpu0/cpufreq/cpuinfo_max_freq")

@@ -16,8 +16,9 @@ from deuteron.backend.cuda.target import architecture
 from deuteron.compiler import ASTSource, CompiledKernel
 from deuteron.compiler.driver import compile_with, resolve_target
 from deuteron.errors import LaunchError
-from deuteron.options import Target, settings
+from deuteron.options import Target
 from deuteron.runtime.mock import TensorWrapper
+from deuteron.settings import settings
 
 DEFAULT_TARGET = Target("cuda", 90)
 

@@ -49,10 +49,10 @@ from deuteron.language.function import Parameter
 from deuteron.language.references import Reference, holder
 from deuteron.language.source_functions import SourceFunction
 from deuteron.once import once
-from deuteron.options import LAUNCH_VARIABLES, environment_entry
 from deuteron.runtime.binding import Binding
 from deuteron.runtime.launch_records import condition_record, kernel_record, numbers
 from deuteron.runtime.specialise import Token, is_passed, is_tuple, passed_values
+from deuteron.settings import LAUNCH_VARIABLES, environment_entry
 
 if TYPE_CHECKING:
     from deuteron.backend.launcher.loaded import Launcher

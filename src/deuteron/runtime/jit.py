@@ -34,7 +34,7 @@ from deuteron.language.function import Function
 from deuteron.language.references import Reference, check_unchanged
 from deuteron.language.source_functions import SourceFunction, functions_in
 from deuteron.once import ForkLock
-from deuteron.options import IGNORED_OPTIONS, REFUSED_OPTIONS, Target, option_names, settings
+from deuteron.options import IGNORED_OPTIONS, REFUSED_OPTIONS, Target, option_names
 from deuteron.runtime.async_compile import active_mode
 from deuteron.runtime.binding import Binding, in_order, usage
 from deuteron.runtime.driver import driver
@@ -50,6 +50,7 @@ from deuteron.runtime.preload import read, read_specialization, register
 from deuteron.runtime.prepared import PreparedLaunch
 from deuteron.runtime.recompiles import Asked
 from deuteron.runtime.specialise import Token, decode, name_argument, parameter_specialiser
+from deuteron.settings import settings
 
 
 class JITFunction(Pickled, Function, KernelInterface):

@@ -27,10 +27,10 @@ from deuteron.errors import (
     StrictError,
     UsageError,
 )
-from deuteron.options import settings
 from deuteron.progress import ProgressBar
 from deuteron.runtime.config import Config
 from deuteron.runtime.tuned_file import Outcome
+from deuteron.settings import settings
 
 Bench = Callable[[Config, float, bool], Outcome]
 # What makes a configuration one that cannot be run. A defect of Deuteron (InternalError) is not passed over.

@@ -26,9 +26,10 @@ from deuteron.backend import get_backend
 from deuteron.errors import UsageError
 from deuteron.language.modules import name_of
 from deuteron.language.references import stable_repr
-from deuteron.options import Target, settings
+from deuteron.options import Target
 from deuteron.runtime.config import Config
 from deuteron.runtime.tuned_file import Choice, Outcome, merge_into, read_tuned
+from deuteron.settings import settings
 from deuteron.toolchain import toolchain
 
 _PLAIN = (bool, int, float, str, type(None))

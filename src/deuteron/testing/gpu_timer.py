@@ -13,7 +13,7 @@ from typing import Any, Protocol
 
 from deuteron.backend.cuda.libcuda import CudaDriver, cuda_driver, num_devices
 from deuteron.backend.cuda.streams import current_device, current_stream, torch_with_cuda
-from deuteron.options import settings
+from deuteron.settings import settings
 
 
 class GpuTimer(Protocol):

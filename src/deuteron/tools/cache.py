@@ -22,7 +22,7 @@ import click
 from deuteron.compiler.cache_contents import Stored, contents, export_entries, import_entries
 from deuteron.compiler.eviction import StoredFile, remove
 from deuteron.errors import UsageError
-from deuteron.options import settings
+from deuteron.settings import settings
 from deuteron.tools.command import Command
 
 _DAY = 24 * 3600

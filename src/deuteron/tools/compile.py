@@ -13,7 +13,7 @@ from pathlib import Path
 
 import click
 
-from deuteron.options import BOUNDS, settings
+from deuteron.settings import BOUNDS, settings
 from deuteron.tools.command import Command
 from deuteron.tools.kernel_options import kernel_options, named_values, source_of
 

@@ -16,8 +16,8 @@ from typing import Any
 import click
 
 from deuteron.errors import UsageError, suggest
-from deuteron.options import settings
 from deuteron.runtime.tuned_file import Choice, Outcome, Tuned, merge_into, read_tuned
+from deuteron.settings import settings
 from deuteron.tools.command import Command
 
 _PATH = click.Path(path_type=Path)

@@ -35,7 +35,7 @@ from deuteron.backend.metadata import KernelMetadata, Param
 from deuteron.backend.native_launch import MISSING, NativeLaunch
 from deuteron.backend.spans import Span
 from deuteron.errors import LaunchError
-from deuteron.options import environment_entry, settings
+from deuteron.settings import environment_entry, settings
 
 _MAX_PROGRAMS = 2**63 - 1
 

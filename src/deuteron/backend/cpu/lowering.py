@@ -61,7 +61,8 @@ from deuteron.ir.location import from_attribute, user_location
 from deuteron.ir.tt.debug import AssertOp
 from deuteron.ir.tt.function import FuncOp
 from deuteron.ir.types import i1
-from deuteron.options import BOUNDS, CPUOptions
+from deuteron.options import CPUOptions
+from deuteron.settings import BOUNDS
 
 # Loops stay loops: a call of memset in their place spills all vectors that the code around it holds.
 _ATTRIBUTES = 'nounwind "no-builtins"'

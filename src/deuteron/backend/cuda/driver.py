@@ -26,7 +26,7 @@ from deuteron.backend.metadata import KernelMetadata
 from deuteron.backend.native_launch import NativeLaunch
 from deuteron.backend.tensor_map import ALIGNMENT, SIZE
 from deuteron.errors import LaunchError, OutOfResources
-from deuteron.options import settings
+from deuteron.settings import settings
 
 MAX_GRID = (2**31 - 1, 65535, 65535)
 

@@ -18,7 +18,7 @@ from pathlib import Path
 from deuteron.backend.cuda.ptxas_process import AssemblerProcess
 from deuteron.backend.cuda.toolkit import find_tool
 from deuteron.errors import AssemblerError, CompilationError, Location, UsageError
-from deuteron.options import settings
+from deuteron.settings import settings
 from deuteron.trusted_files import kept
 
 _RESOURCES = {

@@ -26,7 +26,7 @@ from deuteron.backend.llvm.native import native_target
 from deuteron.backend.llvm.targets import machine
 from deuteron.errors import InternalError
 from deuteron.once import once
-from deuteron.options import settings
+from deuteron.settings import settings
 from deuteron.toolchain import toolchain
 from deuteron.trusted_files import kept
 

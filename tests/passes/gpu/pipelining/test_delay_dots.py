@@ -16,12 +16,12 @@ from deuteron.backend.cuda.target import architecture
 from deuteron.ir.text import parse_module
 from deuteron.ir.ttg.warp_specialize import SPECIALIZED
 from deuteron.machine.gpu import GPUConfig
-from deuteron.options import settings
 from deuteron.passes.by_name import without
 from deuteron.passes.gpu import gpu_passes
 from deuteron.passes.gpu.pipelining import delay_dots, pipeline_loads
 from deuteron.passes.gpu.pipelining.delay_dots import DelayDots
 from deuteron.passes.gpu.pipelining.pipeline_loads import PipelineLoads
+from deuteron.settings import settings
 
 D = 64
 pytestmark = pytest.mark.usefixtures("unsplit")

@@ -28,7 +28,7 @@ from deuteron.backend.llvm.types import Value, const, vector, width, zero
 from deuteron.errors import Location
 from deuteron.ir.tt.function import FuncOp
 from deuteron.ir.types import byte_width_of, is_pointer, pointee_of, shape_of
-from deuteron.options import BOUNDS
+from deuteron.settings import BOUNDS
 
 ANY = -1  # the base of a pointer that may be any argument
 _LIMITS = 3  # words that are known of a span: what `_limits` gives for all lanes, and the count for one
