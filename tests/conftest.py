@@ -153,8 +153,24 @@ def way(request: pytest.FixtureRequest) -> str:
     return request.param
 
 
+@pytest.fixture
+def lasting_environment():
+    """A test whose variables outlast it fails, not another one that reads them."""
+    before = _variables()
+    yield
+    after = _variables()
+    os.environ.update(before)
+    for name in after.keys() - before.keys():
+        del os.environ[name]
+    assert after == before, "the environment is not what it was before"
+
+
+def _variables() -> dict[str, str]:
+    return {name: text for name, text in os.environ.items() if name != "PYTEST_CURRENT_TEST"}
+
+
 @pytest.fixture(autouse=True)
-def seed(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> int:
+def seed(request: pytest.FixtureRequest, lasting_environment: None, monkeypatch: pytest.MonkeyPatch) -> int:
     seed = int(os.environ.get("DEUTERON_TEST_SEED") or seed_of(request.node.nodeid))
     print(f"DEUTERON_TEST_SEED={seed}")
     monkeypatch.setenv("DEUTERON_EMULATOR_SEED", str(seed))

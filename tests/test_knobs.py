@@ -76,10 +76,11 @@ def test_a_scope_undoes_what_is_set_within(tmp_path):
 
 
 def test_a_copy_is_its_own():
-    other = knobs.language.copy()
-    other.default_fp_fusion = False
-    assert other.knobs["default_fp_fusion"] is False and "default_fp_fusion" not in vars(knobs.language)
-    assert other.reset() is other and "default_fp_fusion" not in vars(other)
+    with knobs.language.scope():
+        other = knobs.language.copy()
+        other.default_fp_fusion = False
+        assert other.knobs["default_fp_fusion"] is False and "default_fp_fusion" not in vars(knobs.language)
+        assert other.reset() is other and "default_fp_fusion" not in vars(other)
 
 
 def test_groups_of_ones_own(monkeypatch):
