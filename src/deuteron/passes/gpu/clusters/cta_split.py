@@ -7,28 +7,21 @@
 A CTA has one of `num_ctas` equal parts of a tile along the axis, or the whole tile. Demands go backwards from what has
 an effect: stores, reductions into memory, atomics on tiles, assertions. The axis of each is the one for which the CTA
 multiplies least, then accesses least memory. A tile may be needed in several ways; scalars are whole, so that control
-flow is the same in every CTA. What no CTA has alone is refused, and so is what would need an order between the accesses
-of several CTAs: scalar atomics, barriers, and memory that is written along another axis than it is read, or elsewhere.
+flow is the same in every CTA. What no CTA has alone is refused, and so are scalar atomics and barriers, for which CTAs
+would have to wait for each other; what else they wait for `cta_order.py` knows.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from math import prod
 
 from xdsl.dialects import scf
 from xdsl.dialects.arith import ConstantOp
 from xdsl.ir import Operation, OpResult, SSAValue
 
-from deuteron.analysis.apart import take_apart
-from deuteron.analysis.overlap import Overlap, Overlaps
-from deuteron.analysis.points_to import Targets
-from deuteron.analysis.tile_polynomials import TilePolynomials
-from deuteron.analysis.written_arguments import read_by, written_by
 from deuteron.errors import UsageError
 from deuteron.ir.effects import READ, own_effects
 from deuteron.ir.location import from_attribute
-from deuteron.ir.nested import nested_ops
 from deuteron.ir.tt.atomic import OPS as ATOMIC_OPS
 from deuteron.ir.tt.atomic import AtomicLoadOp, AtomicOp, AtomicStoreOp, MemorySemantic
 from deuteron.ir.tt.debug import AssertOp, PrintOp
@@ -53,9 +46,7 @@ from deuteron.ir.tt.shape import (
 from deuteron.ir.ttg.inference import is_elementwise
 from deuteron.ir.types import byte_width_of, is_tile, shape_of
 from deuteron.layout.tensor_box import CHUNK_BYTES
-
-Split = int | None  # the axis, or None: whole
-Demand = tuple[SSAValue, Split]
+from deuteron.passes.gpu.clusters.cta_order import Demand, Split, Unsplittable, accessed_tile, loops_to_wait_in
 
 _ATOMICS = tuple(ATOMIC_OPS)
 _EFFECTS = (StoreOp, DescriptorStoreOp, DescriptorReduceOp, *_ATOMICS, AssertOp, PrintOp)
@@ -63,16 +54,10 @@ _LOADS = (LoadOp, DescriptorLoadOp)
 _SOURCES = (MakeRangeOp, SplatOp, DescriptorLoadOp)
 
 
-class Unsplittable(Exception):
-    """Why something cannot be shared out, with the op."""
-
-    def __init__(self, op: Operation, reason: str):
-        super().__init__(reason)
-        self.op, self.reason = op, reason
-
-
 class CTASplit:
-    """The demands of a function: `splits(value)`, besides the whole, and `effects`: the axis of each."""
+    """The demands of a function: `splits(value)`, besides the whole, and `effects`: the axis of each. `waiting_loops`:
+    those whose iterations the CTAs begin together.
+    """
 
     def __init__(self, func: FuncOp, num_ctas: int):
         self._num_ctas = num_ctas
@@ -81,7 +66,7 @@ class CTASplit:
         try:
             for op in func.body.walk():
                 self._visit(op)
-            self._check_order(func)
+            self.waiting_loops = loops_to_wait_in(func, self.effects, self._demands)
         except Unsplittable as error:
             message = f"num_ctas = {num_ctas}: {error.reason}. Compile the kernel with num_ctas = 1."
             raise UsageError(message, *from_attribute(error.op.location)) from None
@@ -115,7 +100,7 @@ class CTASplit:
         self.effects[op], self._demands = min(trials, key=lambda trial: self._cost(op, *trial))
 
     def _candidates(self, op: Operation) -> list[Split]:
-        axes = [] if isinstance(op, PrintOp) else list(range(len(shape_of(_accessed_tile(op).type))))
+        axes = [] if isinstance(op, PrintOp) else list(range(len(shape_of(accessed_tile(op).type))))
         return axes if axes and isinstance(op, _ATOMICS) else [*axes, None]
 
     def _with(self, op: Operation, split: Split) -> set[Demand]:
@@ -123,7 +108,7 @@ class CTASplit:
         if isinstance(op, _ATOMICS):
             self._check_atomic(op, split)
         if split is not None:
-            self._check_part(op, _accessed_tile(op), split)
+            self._check_part(op, accessed_tile(op), split)
         pending = [*zip(op.operands, self._of_operands(op, split), strict=True), *_around(op)]
         return self._spread(pending, {op: split, **self.effects})
 
@@ -179,68 +164,11 @@ class CTASplit:
         dots = [(dot, self._part(result, axis)) for dot, axis, result in made if isinstance(dot, DotOp)]
         multiplied = sum(shape_of(dot.a.type)[-1] * part for dot, part in dots)
         loads = sum(self._part(result, axis) for load, axis, result in made if isinstance(load, _LOADS))
-        stored = 0 if isinstance(op, PrintOp) else self._part(_accessed_tile(op), split)
+        stored = 0 if isinstance(op, PrintOp) else self._part(accessed_tile(op), split)
         return multiplied, loads, stored
 
     def _part(self, value: SSAValue, split: Split) -> int:
         return prod(shape_of(value.type)) // (1 if split is None else self._num_ctas)
-
-    def _check_order(self, func: FuncOp) -> None:
-        """What a program writes to the same array is split alike, and so is what it reads of it, at the same addresses
-        where they are plain ones.
-        """
-        written: list[tuple[Operation, Targets, tuple[int, ...], Split]] = []
-        overlaps = Overlaps(TilePolynomials())
-        for op, split in self.effects.items():
-            targets = written_by(op)
-            shape = shape_of(_accessed_tile(op).type) if targets else ()
-            for earlier, other, of, so in written:
-                is_alike = of != shape or split == so
-                if not _are_apart(overlaps, earlier, op, targets, other, is_alike):
-                    raise Unsplittable(op, "the program stores to this elsewhere, and its CTAs do not wait for it")
-            written.append((op, targets, shape, split))
-        for load in nested_ops(func, _LOADS):
-            targets, shape = read_by(load), shape_of(load.result.type)
-            read = [split for value, split in self._demands if value is load.result]
-            for op, other, of, split in written:
-                is_alike = read == [split] and split is not None and of == shape
-                if not _are_apart(overlaps, op, load, targets, other, is_alike):
-                    reason = "the program stores to what is loaded here, and its CTAs do not wait for it"
-                    raise Unsplittable(load, reason)
-
-
-def _are_apart(
-    overlaps: Overlaps, first: Operation, second: Operation, targets: Targets, other: Targets, is_alike: bool
-) -> bool:
-    """Whether no CTA touches what another one does, if tiles are split alike or not. On what different arguments are
-    for it the kernel relies.
-    """
-    are_plain = all(isinstance(op, LoadOp | StoreOp) for op in (first, second))
-    if targets.shares(other):
-        return is_alike and not (are_plain and _may_meet(overlaps, first, second))
-    if not (is_alike and are_plain):
-        return take_apart(targets, other)
-    loops = {*_loops_around(first), *_loops_around(second)}
-    found, equal = overlaps.in_one_array(first.ptr, second.ptr, loops)
-    is_same = found is Overlap.SAME and _are_of_one_shape(first, second)
-    return take_apart(targets, other, is_same or found is Overlap.APART, equal)
-
-
-def _may_meet(overlaps: Overlaps, first: Operation, second: Operation) -> bool:
-    """Whether loads and stores of one array may touch the same place with different elements of their tiles."""
-    if _are_of_one_shape(first, second) and overlaps(first.ptr, second.ptr, ()) is Overlap.SAME:
-        return False
-    return overlaps(first.ptr, second.ptr, {*_loops_around(first), *_loops_around(second)}) is not Overlap.APART
-
-
-def _are_of_one_shape(first: Operation, second: Operation) -> bool:
-    return shape_of(first.ptr.type) == shape_of(second.ptr.type)
-
-
-def _loops_around(op: Operation) -> Iterator[Operation]:
-    while (op := op.parent_op()) is not None:
-        if isinstance(op, scf.ForOp | scf.WhileOp):
-            yield op
 
 
 def operand_splits(op: Operation, split: int) -> list[Split]:
@@ -281,13 +209,6 @@ def _is_per_element(op: Operation, split: int) -> bool:
     if isinstance(op, JoinOp):
         return split < len(shape_of(op.lhs.type))
     return is_elementwise(op) or isinstance(op, (LoadOp, SplitOp, MapElementwiseOp, ElementwiseInlineAsmOp, *_EFFECTS))
-
-
-def _accessed_tile(op: Operation) -> SSAValue:
-    """The tile, or the scalar, whose elements an effect has to do with."""
-    if isinstance(op, DescriptorStoreOp | DescriptorReduceOp):
-        return op.src
-    return op.condition if isinstance(op, AssertOp) else op.ptr
 
 
 def control_flow_sources(value: SSAValue) -> list[SSAValue] | None:

@@ -5,9 +5,9 @@
     "tt.store"(%p, %acc)                                  %acc = "tt.dot"(%a, %b, %c) : 128x128     %b is whole
                                                           "tt.store"(%p, %acc)
 
-What is split along which axis is `cta_split.py`'s to say. After this pass a program is one of a CTA as any
-other, except that it knows its rank; what all CTAs load alike, warps of their own may load for all of them
-(specialize_warps.py). A store that is not shared out is done by the first CTA.
+What is split along which axis is `cta_split.py`'s to say, and `cta_order.py`'s where CTAs wait for each other. After
+this pass a program is one of a CTA as any other, except that it knows its rank; what all CTAs load alike, warps of
+their own may load for all of them (specialize_warps.py). A store that is not shared out is done by the first CTA.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from deuteron.ir.tt.descriptor import (
 )
 from deuteron.ir.tt.function import FuncOp
 from deuteron.ir.tt.shape import MakeRangeOp, SplatOp
-from deuteron.ir.ttng.cluster import ClusterCTARankOp
+from deuteron.ir.ttng.cluster import ClusterBarrierOp, ClusterCTARankOp
 from deuteron.ir.types import element_type_of, i32, is_tile, shape_of
 from deuteron.machine.gpu import GPUConfig
 from deuteron.passes.carried_values import carry, new_argument
@@ -70,6 +70,8 @@ class _Rewrite:
         self._descriptors: dict[tuple[Operation, int], SSAValue] = {}
 
     def rewrite(self) -> None:
+        for loop in self._plan.waiting_loops:
+            Builder.before(loop.body.block.last_op).insert(ClusterBarrierOp())
         self._rewrite_block(self._block)
         for op in self._replaced:
             b = Builder.before(op)  # whole tiles that are computed of what it gave have no use either
