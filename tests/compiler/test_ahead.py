@@ -28,7 +28,7 @@ def job(target: str, block: int) -> Job:
 
 
 @pytest.fixture(autouse=True)
-def own_cache(tmp_path, monkeypatch):
+def own_cache(tmp_path, lasting_environment, monkeypatch):
     monkeypatch.setenv("DEUTERON_CACHE_DIR", str(tmp_path))
 
 

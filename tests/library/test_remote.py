@@ -1,6 +1,5 @@
 """Compiles elsewhere: as they would be here, or a mistake; on a Dask cluster where Dask is."""
 
-import os
 import sys
 from pathlib import Path
 from types import ModuleType
@@ -90,12 +89,12 @@ def test_without_a_scheduler(project: Project, monkeypatch: pytest.MonkeyPatch):
         project.build(with_objects=False, executor="dask://127.0.0.1:1")
 
 
-def test_a_dask_cluster(project: Project, tmp_path: Path):
+def test_a_dask_cluster(project: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     """The same bytes as by processes of this machine; an edit compiles what it changes."""
     distributed = pytest.importorskip("distributed")
     by_processes = write_project(tmp_path / "here")
     by_processes.build(with_objects=False)
-    os.environ.setdefault("DASK_DISTRIBUTED__ADMIN__TICK__LIMIT", "60s")
+    monkeypatch.setenv("DASK_DISTRIBUTED__ADMIN__TICK__LIMIT", "60s")
     with distributed.LocalCluster(
         n_workers=2, threads_per_worker=1, dashboard_address=None, local_directory=tmp_path / "dask"
     ) as cluster:
