@@ -137,3 +137,20 @@ def test_a_torch_that_is_laid_out_otherwise(monkeypatch):
     monkeypatch.undo()
     monkeypatch.setattr(torch_tensors, "_LIBRARIES", ("none.so",))
     assert torch_tensors.functions.__wrapped__() is None
+
+
+def test_operators_that_are_replaced_do_not_matter(monkeypatch):
+    """As FlagGems replaces them, by kernels that are launched: what torch's tensors are is found out without them."""
+
+    def replaced(*args, **kwargs):
+        raise AssertionError("a kernel would be launched")
+
+    monkeypatch.setattr(torch_tensors, "functions", torch_tensors.functions.__wrapped__)
+    library = torch.library.Library("aten", "IMPL")
+    try:
+        for name in ("zeros", "ones", "empty.memory_format", "fill_.Scalar", "zero_", "copy_"):
+            library.impl(name, replaced, "CPU")
+        with torch.device("meta"):
+            assert torch_tensors.functions() is not None
+    finally:
+        library._destroy()

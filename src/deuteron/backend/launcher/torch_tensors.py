@@ -94,8 +94,9 @@ def functions() -> Functions | None:
     """None where this torch lacks one of the functions, or its tensors are not what they are expected to be."""
     torch = sys.modules["torch"]
     try:
-        found = Functions(_library(torch), _offset(torch), _keys_offset(torch))
-        return found if all(map(_agrees(found), _probes(torch))) else None
+        with torch._C.DisableTorchFunction(), torch.utils._python_dispatch._disable_current_modes():
+            found = Functions(_library(torch), _offset(torch), _keys_offset(torch))
+            return found if all(map(_agrees(found), _probes(torch))) else None
     except Exception:  # another torch: then Python asks its tensors, and the launch is right all the same
         return None
 
@@ -106,9 +107,11 @@ def _library(torch: Any) -> ctypes.CDLL:
 
 
 def _probes(torch: Any) -> list[Any]:
-    whole = torch.zeros((3, 5))
-    others = torch.nn.Parameter(whole), torch.ones(2, dtype=torch.bfloat16), torch._neg_view(whole)
-    return [whole, whole[1:, 2:], torch.zeros(0), *others]
+    """Tensors on the CPU. They are views of bytes: the operators that make tensors may be kernels that we launch (as
+    FlagGems registers them), or mean another device (`torch.set_default_device`)."""
+    whole = torch.frombuffer(bytearray(60), dtype=torch.float32).view(3, 5)
+    two = torch.frombuffer(bytearray(4), dtype=torch.bfloat16)
+    return [whole, whole[1:, 2:], two[2:], torch.nn.Parameter(whole), two, torch._neg_view(whole)]
 
 
 def _offset(torch: Any) -> int:
@@ -133,9 +136,8 @@ def _places_of_keys(torch: Any, tensor: Any) -> set[int]:
 
 def _keys_of_negative(torch: Any) -> int:
     """The bit of a tensor whose elements are in memory with the other sign."""
-    plain = torch.zeros(1)
-    keys = (torch._C._dispatch_keys(tensor).raw_repr() for tensor in (plain, torch._neg_view(plain)))
-    before, after = keys
+    whole, *_, negative = _probes(torch)
+    before, after = (torch._C._dispatch_keys(tensor).raw_repr() for tensor in (whole, negative))
     return after & ~before
 
 
