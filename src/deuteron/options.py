@@ -82,7 +82,7 @@ class CPUOptions:
 
 @dataclass(frozen=True)
 class CUDAOptions:
-    """How a kernel is compiled for a GPU. `maxnreg` limits registers a thread.
+    """How a kernel is compiled for a GPU. `maxnreg` limits registers a thread, up to what a GPU has.
 
     `debug` compiles `tl.device_assert`, and with `sanitize_overflow` asserts that integers of less than 64 bits do not
     overflow in `+`, `-` and `*`.
@@ -116,8 +116,8 @@ class CUDAOptions:
         _check_flags(
             self, "enable_fp_fusion", "debug", "plain_arguments", "sanitize_overflow", "may_alias", *LAUNCH_ATTRIBUTES
         )
-        if self.maxnreg is not None and not (isinstance(self.maxnreg, int) and 16 <= self.maxnreg <= 255):
-            raise UsageError(f"maxnreg must be a whole number from 16 to 255, got {self.maxnreg!r}")
+        if self.maxnreg is not None and not (isinstance(self.maxnreg, int) and self.maxnreg >= 16):
+            raise UsageError(f"maxnreg must be a whole number from 16 on, got {self.maxnreg!r}")
 
 
 def _check_flags(options: Any, *names: str) -> None:

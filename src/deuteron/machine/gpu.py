@@ -24,6 +24,10 @@ class RegisterFile:
     unit: int
     partitions: int
 
+    def allowed(self, limit: int | None) -> int:
+        """The most that a thread may have where a program limits it: to more than there are is no limit."""
+        return min(limit or self.max_per_thread, self.max_per_thread)
+
 
 @dataclass(frozen=True)
 class SharedMemory:

@@ -43,6 +43,12 @@ def test_metadata_has_what_ptxas_reports():
     assert ".maxnreg 32" in kernel.asm["ptx"] and ".reqntid 128" in kernel.asm["ptx"]
 
 
+def test_a_limit_of_more_registers_than_a_thread_may_have_is_none():
+    x = aligned(np.zeros(1024, np.float32))
+    kernel = compile_for("cuda:90", transposed, x, x, M=32, N=32, maxnreg=512)
+    assert ".maxnreg 255" in kernel.asm["ptx"]
+
+
 def test_the_source_line_of_every_instruction_is_kept():
     x = aligned(np.zeros(1024, np.float32))
     kernel = compile_for("cuda:90", transposed, x, x, M=32, N=32)
@@ -70,7 +76,7 @@ def test_too_much_shared_memory_is_an_error_with_both_numbers():
         ({"num_warps": 3}, "num_warps must be a power of two"),
         ({"num_ctas": 3}, "num_ctas must be a power of two from 1 to 8, got 3"),
         ({"num_ctas": 16}, "num_ctas must be a power of two from 1 to 8, got 16"),
-        ({"maxnreg": 5}, "maxnreg must be a whole number from 16 to 255, got 5"),
+        ({"maxnreg": 5}, "maxnreg must be a whole number from 16 on, got 5"),
     ],
 )
 def test_options(options, message):

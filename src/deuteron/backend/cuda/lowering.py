@@ -82,7 +82,8 @@ def lower_module(
 def _attributes(machine: GPU, num_warps: int, specialized: Sequence[WarpSpecializeOp], options: CUDAOptions) -> str:
     """Where warps give registers to others, ptxas has to know how many they begin with (C7508)."""
     gives_registers = any(op.registers for op in specialized)
-    limit = registers_at_launch(machine, num_warps, options.maxnreg) if gives_registers else options.maxnreg
+    limit = options.maxnreg and machine.registers.allowed(options.maxnreg)
+    limit = registers_at_launch(machine, num_warps, limit) if gives_registers else limit
     maximum = f' "nvvm.maxnreg"="{limit}"' if limit else ""
     cluster = f' "nvvm.cluster_dim"="{options.num_ctas},1,1"' if options.num_ctas > 1 else ""
     return f'nounwind "nvvm.reqntid"="{machine.warp_size * num_warps}"{maximum}{cluster}'

@@ -300,7 +300,7 @@ def test_registers_are_moved_to_where_accumulators_need_them():
     assert "setmaxnreg.inc" in text["ptx"] and "setmaxnreg.dec" in text["ptx"]
 
 
-@pytest.mark.parametrize(("maxnreg", "at_launch"), [(None, 168), (136, 136)])
+@pytest.mark.parametrize(("maxnreg", "at_launch"), [(None, 168), (136, 136), (512, 168)])
 def test_no_more_registers_are_asked_for_than_there_are(maxnreg, at_launch):
     given = {"M": 256, "N": 128, "num_warps": 8, "num_stages": 2, "maxnreg": maxnreg}
     ptx = compile_for("cuda:90", two_accumulators, HALF, HALF, SINGLE, 4, **given).asm["ptx"]

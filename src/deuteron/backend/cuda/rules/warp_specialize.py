@@ -63,7 +63,7 @@ def _registers(ctx: CUDAContext, counts: Sequence[int], requested: Sequence[int]
 def registers_at_launch(machine: GPU, num_warps: int, limit: int | None) -> int:
     """Of each thread, where a multiprocessor has one such CTA."""
     shared_out = machine.registers.count // (machine.warp_size * num_warps)
-    return _rounded(machine, min(shared_out, limit or machine.registers.max_per_thread))
+    return _rounded(machine, min(shared_out, machine.registers.allowed(limit)))
 
 
 def _rounded(machine: GPU, registers: int) -> int:
