@@ -79,3 +79,25 @@ def test_the_last_of_an_odd_number(draw, check, dtype):
     expected = x.astype(np.float64) + v.astype(np.float64)
     add_some_kernel[(1,)](x, v, 9, BLOCK=16)
     check(x, expected)
+
+
+@triton.jit
+def shifted_rows_kernel(rows_ptr, out_ptr, n, BLOCK: tl.constexpr):
+    """What a program adds to, others add to as well, from another element on."""
+    program = tl.program_id(0)
+    column = tl.arange(0, BLOCK)
+    at = tl.load(rows_ptr + program) + column
+    tl.atomic_add(out_ptr + at, program + column, mask=column < n, sem="relaxed")
+    tl.atomic_add(out_ptr + at % 7, 1, mask=column < n)
+
+
+@pytest.mark.parametrize("dtype", ["int32", "int64", "float64"])
+def test_neighbours_of_many_programs(draw, check, dtype):
+    programs, n = 200, 61
+    rows, out = draw("int32", programs, 0, 30), np.zeros(128, dtype)
+    expected = out.copy()
+    for program, first in enumerate(rows):
+        expected[first : first + n] += program + np.arange(n)
+        np.add.at(expected, (first + np.arange(n)) % 7, 1)
+    shifted_rows_kernel[(programs,)](rows, out, n, BLOCK=64)
+    check(out, expected, ulps=0)

@@ -2,7 +2,7 @@
 
     cpu_target(*resolve_cpu("x86-64-v3"))
     CPUTarget(cpu="x86-64-v3", features="", vector_bits=256, vector_registers=16,
-              converts_half=True, rounds=True, fuses=True, masks_narrow=False)
+              converts_half=True, rounds=True, fuses=True, exchanges_wide=True, masks_narrow=False)
 
 LLVM has no call that lists what a CPU name implies. So a probe is compiled, and its assembly read, once for each CPU.
 """
@@ -27,7 +27,8 @@ class CPUTarget:
     """A CPU: its LLVM name and features, its widest vector registers, and what it has instructions for.
 
     `converts_half`: fp16 from and to fp32. `rounds`: to whole numbers, which floor needs.
-    `fuses`: x * y + z, rounded once. `masks_narrow`: moves of 8 and 16 bits under a mask.
+    `fuses`: x * y + z, rounded once. `exchanges_wide`: compares and exchanges 16 bytes.
+    `masks_narrow`: moves of 8 and 16 bits under a mask.
     `cache_bytes`: of the last cache.
     """
 
@@ -38,6 +39,7 @@ class CPUTarget:
     converts_half: bool
     rounds: bool
     fuses: bool
+    exchanges_wide: bool
     masks_narrow: bool
     cache_bytes: int = USUAL_CACHE
 
@@ -112,6 +114,14 @@ define float @probe(float %x) {
 }
 """
 
+_EXCHANGE_PROBE = """
+define i128 @probe(ptr %p, i128 %old, i128 %new) {
+  %pair = cmpxchg ptr %p, i128 %old, i128 %new seq_cst seq_cst, align 16
+  %found = extractvalue { i128, i1 } %pair, 0
+  ret i128 %found
+}
+"""
+
 _MASK_PROBE = """
 declare <32 x i16> @llvm.masked.load.v32i16.p0(ptr, i32, <32 x i1>, <32 x i16>)
 define void @probe(ptr %p, ptr %q, <32 x i1> %mask) {
@@ -121,4 +131,4 @@ define void @probe(ptr %p, ptr %q, <32 x i1> %mask) {
 }
 """
 
-_PROBES = (_HALF_PROBE, _FLOOR_PROBE, _FUSED_PROBE)
+_PROBES = (_HALF_PROBE, _FLOOR_PROBE, _FUSED_PROBE, _EXCHANGE_PROBE)

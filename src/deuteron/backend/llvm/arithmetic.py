@@ -92,6 +92,9 @@ class Arithmetic:
     def smax(self, a: Value, b: Value, hint: str = "") -> Value:
         return self.intrinsic("llvm.smax", a.type, a, b, hint=hint)
 
+    def smin(self, a: Value, b: Value, hint: str = "") -> Value:
+        return self.intrinsic("llvm.smin", a.type, a, b, hint=hint)
+
     def umin(self, a: Value, b: Value, hint: str = "") -> Value:
         return self.intrinsic("llvm.umin", a.type, a, b, hint=hint)
 

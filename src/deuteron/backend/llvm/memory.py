@@ -133,6 +133,11 @@ class Memory:
         pair = self._emit(f"{{ {desired.type}, i1 }}", f"cmpxchg {ptr}, {expected}, {desired} {orders}", "")
         return self.extractvalue(pair, 0, desired.type, hint)
 
+    def prefetch_to_write(self, ptr: Value) -> None:
+        """Ask for what is going to be written, if the address is one; where it is not, nothing happens."""
+        hints = const("i32", 1), const("i32", 3), const("i32", 1)  # written, often used, data
+        self.intrinsic("llvm.prefetch", "void", ptr, *hints, overloads=["ptr"])
+
     def fence(self, ordering: str) -> None:
         self._append(f"fence {ordering}")
 

@@ -11,13 +11,16 @@ from dataclasses import dataclass
 
 from xdsl.ir import SSAValue
 
+from deuteron.backend.cpu.elements import register_type
 from deuteron.backend.cpu.plan.accesses import Access, accesses_of, is_strided
-from deuteron.backend.cpu.plan.items import Index, Keep, Nest
+from deuteron.backend.cpu.plan.items import Index, Keep, Nest, Root, identity_index
 from deuteron.backend.cpu.plan.operand_layout import OperandLayout
 from deuteron.backend.cpu.plan.ops.declaration import UNKNOWN
 from deuteron.backend.cpu.plan.quotients import Quotients, find_quotients
 from deuteron.backend.cpu.plan.schedule import Plan
 from deuteron.backend.cpu.plan.segments import Segments, find_segments
+from deuteron.backend.cpu.plan.steps import Steps
+from deuteron.backend.llvm.types import byte_width
 from deuteron.ir.types import element_type_of, i1, is_tile
 
 # Where each lane is an instruction, more of them are only more to compile: of packs of bytes 5.2 s in LLVM with 64
@@ -114,6 +117,22 @@ def choose_axis(plan: Plan, nest: Nest, vector_bytes: int, max_unroll: int) -> V
     is_plain = nest.reduced_axis is None and all(access.steps[axis] in (0, 1) for access in accesses)
     registers = min(unroll, MAX_LANES // count) if is_plain and not quotients.ops else 1
     return Vectorisation(axis, count * registers, unroll // registers, quotients, registers=registers)
+
+
+def choose_axis_of_neighbours(plan: Plan, root: Root, vector_bytes: int) -> Vectorisation:
+    """That of an op, alone in its nest, on memory: along the dimension whose elements follow one another, if any do."""
+    steps, identity = Steps(plan), identity_index(root.shape)
+    axes = [axis for axis in range(len(root.shape)) if steps.along(root.op.ptr, identity, axis) == 1]
+    if not axes:
+        return ELEMENTS
+    accesses = accesses_of(plan, Nest(root.shape, [root]), steps)
+    lanes = vector_bytes // max(
+        byte_width(register_type(root.op.value.type)), *(access.num_bytes for access in accesses)
+    )
+    is_any_strided = any(is_strided(access.steps[axes[-1]]) for access in accesses)
+    registers = 1 if is_any_strided else max(1, min(root.shape[axes[-1]], MAX_LANES) // lanes)
+    count = min(lanes * registers, root.shape[axes[-1]], *([MAX_STRIDED_LANES] if is_any_strided else []))
+    return Vectorisation(axes[-1], count, 1, Quotients(count), registers=registers)
 
 
 def _in_segments(plan: Plan, nest: Nest, lanes: int, cost: float) -> Vectorisation | None:

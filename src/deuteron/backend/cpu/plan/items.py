@@ -198,7 +198,9 @@ class ReduceRoot(Root):
 
 @dataclass(eq=False)
 class LaneRoot(Root):
-    """An op that is done element by element, in row-major order, in a nest of its own: atomics, prints, asserts."""
+    """An op that is done element by element, in row-major order, in a nest of its own: atomics (of neighbours several
+    at once), prints, asserts.
+    """
 
     def produced(self) -> tuple[SSAValue, ...]:
         return tuple(self.op.results)

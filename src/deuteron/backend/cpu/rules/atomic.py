@@ -1,22 +1,28 @@
-"""tt.atomic_rmw, _cas, _load, _store, one element at a time. What takes LLVM more than an instruction loops on cmpxchg.
+"""tt.atomic_rmw, _cas, _load, _store, one element at a time; what updates neighbours does several (`wide_atomics.py`).
+What takes LLVM more than an instruction loops on cmpxchg.
 
 fp16 add:   do: old = *p; new = round(old + x) while not cmpxchg(p, old, new)
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from xdsl.ir import Attribute, Operation
 
+from deuteron.backend.cpu.algebra import as_vector
 from deuteron.backend.cpu.context import Context
 from deuteron.backend.cpu.elements import NARROW_FLOATS, memory_type
 from deuteron.backend.cpu.formats import from_memory, to_memory
-from deuteron.backend.cpu.fragment import Fragment, Uniform
+from deuteron.backend.cpu.fragment import Affine, Fragment, Uniform, Vector, lanes_of
 from deuteron.backend.cpu.rules.bounds import check_access
+from deuteron.backend.cpu.target import CPUTarget
+from deuteron.backend.cpu.wide_atomics import Update, update_neighbours
 from deuteron.backend.llvm.builder import Builder
-from deuteron.backend.llvm.types import Value, bit_width, is_float, zero
+from deuteron.backend.llvm.types import Value, bit_width, byte_width, const, is_float, vector, vector_const, width, zero
 from deuteron.errors import CompilationError
 from deuteron.ir.tt.atomic import AtomicKind, MemorySemantic
-from deuteron.ir.types import element_type_of
+from deuteron.ir.types import FLOAT_TYPES, element_type_of
 
 _OPCODES = {
     AtomicKind.AND: "and",
@@ -30,66 +36,155 @@ _OPCODES = {
     AtomicKind.UMIN: "umin",
     AtomicKind.XCHG: "xchg",
 }
+_COMBINATIONS = {
+    AtomicKind.AND: Builder.and_,
+    AtomicKind.OR: Builder.or_,
+    AtomicKind.XOR: Builder.xor,
+    AtomicKind.ADD: Builder.add,
+    AtomicKind.FADD: Builder.fadd,
+    AtomicKind.MAX: Builder.smax,
+    AtomicKind.MIN: Builder.smin,
+    AtomicKind.UMAX: Builder.umax,
+    AtomicKind.UMIN: Builder.umin,
+    AtomicKind.XCHG: lambda b, old, new: new,
+}
 _ORDERINGS = {
     MemorySemantic.RELAXED: "monotonic",
     MemorySemantic.ACQUIRE: "acquire",
     MemorySemantic.RELEASE: "release",
     MemorySemantic.ACQUIRE_RELEASE: "acq_rel",
 }
+LINE = 64  # bytes that a processor fetches together
 # a compare-exchange that fails stores nothing, and so releases nothing
 _ORDERINGS_OF_FAILURE = {"release": "monotonic", "acq_rel": "acquire"}
 
 
 def atomic_rmw(
     ctx: Context, op: Operation, index: tuple, pointer: Fragment, value: Fragment, mask: Fragment | None = None
-) -> Fragment:
-    """The element before; 0 where the mask is off."""
+) -> Fragment | None:
+    """The elements before; 0 where the mask is off. None of several that nobody reads."""
     check_access(ctx, op, index, ctx.emitter.depth, pointer, mask)
-    b = ctx.emitter.innermost()
+    b, update = ctx.emitter.innermost(), _update_of(op, ctx.target)
+    lanes = lanes_of(pointer, value, *([mask] if mask else []))
+    if lanes > 1:
+        is_read = bool(op.result.uses)
+        old = _update_lanes(ctx, update, lanes, pointer, value, mask, is_read)
+        return Vector(old, ctx.emitter.depth) if is_read else None
     if mask is None:
-        old = _update(ctx, op, b, pointer.value, value.value)
+        old = update.one(b, pointer.value, value.value)
     else:
         with b.if_(mask.value, "on") as branch:
-            branch.yield_(_update(ctx, op, b, pointer.value, value.value))
+            branch.yield_(update.one(b, pointer.value, value.value))
             branch.otherwise()
             branch.yield_(zero(value.value.type))
         old = branch.results[0]
     return Uniform(old, ctx.emitter.depth)
 
 
-def _update(ctx: Context, op: Operation, b: Builder, pointer: Value, value: Value) -> Value:
-    kind = AtomicKind(op.kind.value.data)
-    ordering = _ORDERINGS[MemorySemantic(op.sem.value.data)]
-    type = element_type_of(op.result.type)
-    if type in NARROW_FLOATS:
-        return _update_narrow(ctx, b, pointer, value, type, kind, ordering)
-    if is_float(value.type) and kind not in (AtomicKind.FADD, AtomicKind.XCHG):
-        raise CompilationError(f"an atomic {kind.name.lower()} of {type}: only add and xchg take floats")
-    return b.atomicrmw(_OPCODES[kind], pointer, value, ordering)
+def fetch_updated(ctx: Context, op: Operation, pointer: Fragment, mask: Fragment | None) -> None:
+    """Ask for the lines of neighbours that are going to be updated, where any is on.
+
+    An atomic waits until its line is there, and what follows waits for it: rows of 768 floats at random in 98 MB took
+    20 ms, and 8 where all lines of one are asked for first.
+    """
+    if not _are_neighbours(pointer, element_type_of(op.result.type)):
+        return
+    b = ctx.emitter.innermost()
+    num_bytes = pointer.lanes * pointer.step
+    any_on = const("i1", True)
+    if mask is not None:
+        on = as_vector(ctx.emitter, mask, pointer.lanes)
+        any_on = b.intrinsic("llvm.vector.reduce.or", "i1", on, overloads=[on.type])
+    with b.if_(any_on, "any_on"):
+        for offset in range(0, num_bytes, LINE):
+            b.prefetch_to_write(b.gep("i8", pointer.base, const("i64", offset)))
 
 
-def _update_narrow(
-    ctx: Context, b: Builder, pointer: Value, value: Value, type: Attribute, kind: AtomicKind, ordering: str
-) -> Value:
-    """Addition of elements that are narrower than what is computed with."""
-    if kind == AtomicKind.XCHG:
-        bits = b.atomicrmw("xchg", pointer, to_memory(b, value, type, ctx.target), ordering)
-        return from_memory(b, bits, type, ctx.target)
-    if kind != AtomicKind.FADD:
+def _are_neighbours(pointer: Fragment, type: Attribute) -> bool:
+    return isinstance(pointer, Affine) and pointer.step == byte_width(memory_type(type))
+
+
+def _update_lanes(
+    ctx: Context,
+    update: _Update,
+    lanes: int,
+    pointer: Fragment,
+    value: Fragment,
+    mask: Fragment | None,
+    is_read: bool,
+) -> Value | None:
+    on = const(vector("i1", lanes), True) if mask is None else as_vector(ctx.emitter, mask, lanes)
+    values, b = as_vector(ctx.emitter, value, lanes), ctx.emitter.innermost()
+    if _are_neighbours(pointer, update.type):
+        return update_neighbours(b, update, pointer.base, values, on, is_read)
+    return _update_one_by_one(b, update, as_vector(ctx.emitter, pointer, lanes), values, on)
+
+
+def _update_one_by_one(b: Builder, update: _Update, pointers: Value, values: Value, on: Value) -> Value:
+    """Each element as a neighbour that is on alone."""
+    lanes = width(values.type)
+    numbers = vector_const("i64", range(lanes))
+    with b.loop(const("i64", 0), const("i64", lanes), const("i64", 1), [zero(values.type)], "lane") as loop:
+        first = b.gep(update.memory, b.extractelement(pointers, loop.index), b.sub(const("i64", 0), loop.index))
+        is_own = b.icmp("eq", numbers, b.splat(loop.index, lanes))
+        old = update_neighbours(b, update, first, values, b.and_(on, is_own))
+        loop.next(b.select(is_own, old, loop.carried[0]))
+    return loop.results[0]
+
+
+@dataclass(frozen=True)
+class _Update(Update):
+    """What a tt.atomic_rmw does to elements of a type."""
+
+    kind: AtomicKind
+    type: Attribute
+    ordering: str
+    target: CPUTarget
+
+    @property
+    def name(self) -> str:
+        return f"{_OPCODES[self.kind]}.{self.ordering}.{self.type}"
+
+    @property
+    def memory(self) -> str:
+        return memory_type(self.type)
+
+    def one(self, b: Builder, pointer: Value, value: Value) -> Value:
+        if self.type not in NARROW_FLOATS:
+            return b.atomicrmw(_OPCODES[self.kind], pointer, value, self.ordering)
+        if self.kind != AtomicKind.XCHG:
+            return self._loop(b, pointer, value)
+        bits = b.atomicrmw("xchg", pointer, to_memory(b, value, self.type, self.target), self.ordering)
+        return from_memory(b, bits, self.type, self.target)
+
+    def combined(self, b: Builder, bits: Value, value: Value) -> tuple[Value, Value]:
+        old = from_memory(b, bits, self.type, self.target)
+        return old, to_memory(b, _COMBINATIONS[self.kind](b, old, value), self.type, self.target)
+
+    def exchange(self, b: Builder, pointer: Value, expected: Value, new: Value) -> Value:
+        return _exchange(b, pointer, expected, new, self.ordering)
+
+    def _loop(self, b: Builder, pointer: Value, value: Value) -> Value:
+        """Of an element that is narrower than what is computed with."""
+        memory = self.memory
+        first, before = b.load(memory, pointer), b.current_block
+        again, end = b.block("again"), b.block("added")
+        b.br(again)
+        b.position(again)
+        expected = b.phi(memory, [(first, before)])
+        old, new = self.combined(b, expected, value)
+        found = self.exchange(b, pointer, expected, new)
+        b.add_incoming(expected, found, b.current_block)
+        b.cond_br(b.icmp("eq", found, expected), end, again)
+        b.position(end)
+        return old
+
+
+def _update_of(op: Operation, target: CPUTarget) -> _Update:
+    kind, type = AtomicKind(op.kind.value.data), element_type_of(op.result.type)
+    if type in FLOAT_TYPES and kind not in (AtomicKind.FADD, AtomicKind.XCHG):
         raise CompilationError(f"an atomic {kind.name.lower()} of {type}: only add and xchg take floats")
-    memory = memory_type(type)
-    first, before = b.load(memory, pointer), b.current_block
-    again, end = b.block("again"), b.block("added")
-    b.br(again)
-    b.position(again)
-    expected = b.phi(memory, [(first, before)])
-    old = from_memory(b, expected, type, ctx.target)
-    new = to_memory(b, b.fadd(old, value), type, ctx.target)
-    found = _exchange(b, pointer, expected, new, ordering)
-    b.add_incoming(expected, found, b.current_block)
-    b.cond_br(b.icmp("eq", found, expected), end, again)
-    b.position(end)
-    return old
+    return _Update(kind, type, _ORDERINGS[MemorySemantic(op.sem.value.data)], target)
 
 
 def atomic_cas(

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from deuteron.backend.cpu.context import AxisIndex, Context, guarded
 from deuteron.backend.cpu.loops import NestLoops
 from deuteron.backend.cpu.places import write_place
+from deuteron.backend.cpu.plan.axes import ELEMENTS, Vectorisation, choose_axis_of_neighbours
 from deuteron.backend.cpu.plan.items import (
     GatherRoot,
     HistogramRoot,
@@ -16,12 +19,14 @@ from deuteron.backend.cpu.plan.items import (
     UnsplatRoot,
 )
 from deuteron.backend.cpu.rules.atomic import LANE_RULES as ATOMIC_RULES
+from deuteron.backend.cpu.rules.atomic import fetch_updated
 from deuteron.backend.cpu.rules.debug import LANE_RULES as DEBUG_RULES
 from deuteron.backend.cpu.rules.debug import print_element
 from deuteron.backend.cpu.rules.indexing import clear_bins, count_element, gather_element
 from deuteron.backend.cpu.rules.map_elementwise import emit_map
 from deuteron.backend.cpu.rules.scan import emit_scan
 from deuteron.backend.cpu.unsupported import unsupported
+from deuteron.ir.tt.atomic import AtomicRMWOp
 
 _RULES = {**ATOMIC_RULES, **DEBUG_RULES}
 
@@ -37,7 +42,16 @@ def emit_lanes(ctx: Context, nest: Nest) -> None:
         raise unsupported(root.op)
     if isinstance(root, HistogramRoot):
         clear_bins(ctx, root.op)
-    loops = NestLoops(ctx, nest)
+    vectorisation = _vectorisation(ctx, root)
+    if vectorisation is not ELEMENTS:
+        _emit_loops(ctx, nest, vectorisation, _emit_fetch)
+    _emit_loops(ctx, nest, vectorisation, emit)
+
+
+def _emit_loops(ctx: Context, nest: Nest, vectorisation: Vectorisation, emit: Callable) -> None:
+    root = nest.roots[0]
+    loops = NestLoops(ctx, nest, vectorisation)
+    ctx.vectorisation = vectorisation
     for axis in range(len(nest.shape)):
         loops.open(axis)
     ctx.locate(root.op)
@@ -45,6 +59,22 @@ def emit_lanes(ctx: Context, nest: Nest) -> None:
     for _ in nest.shape:
         loops.close()
     ctx.tiles.clear()
+    ctx.vectorisation = ELEMENTS
+
+
+def _vectorisation(ctx: Context, root: LaneRoot) -> Vectorisation:
+    """Several elements at a time are only updates of neighbours: the processor does a window of them at once."""
+    if not isinstance(root.op, AtomicRMWOp) or not ctx.target.exchanges_wide:
+        return ELEMENTS
+    return choose_axis_of_neighbours(ctx.plan, root, ctx.target.vector_bits // 8)
+
+
+def _emit_fetch(ctx: Context, root: LaneRoot, index: AxisIndex) -> None:
+    op = root.op
+    pointer, mask = (
+        value and ctx.evaluate(value, index if value in root.sources else ()) for value in (op.ptr, op.mask)
+    )
+    fetch_updated(ctx, op, pointer, mask)
 
 
 def _emit_lane(ctx: Context, root: LaneRoot, index: AxisIndex) -> None:
