@@ -76,7 +76,8 @@ class CPUOptions:
         _check_flags(self, *LAUNCH_ATTRIBUTES)
         if self.interruptible not in (None, True, False):
             raise UsageError(f"interruptible is None, True or False, got {self.interruptible!r}")
-        if self.opt_level not in range(4):
+        _check_maxnreg(self.maxnreg)
+        if not isinstance(self.opt_level, int) or self.opt_level not in range(4):
             raise UsageError(f"opt_level must be a whole number from 0 to 3, got {self.opt_level!r}")
 
 
@@ -116,8 +117,12 @@ class CUDAOptions:
         _check_flags(
             self, "enable_fp_fusion", "debug", "plain_arguments", "sanitize_overflow", "may_alias", *LAUNCH_ATTRIBUTES
         )
-        if self.maxnreg is not None and not (isinstance(self.maxnreg, int) and self.maxnreg >= 16):
-            raise UsageError(f"maxnreg must be a whole number from 16 on, got {self.maxnreg!r}")
+        _check_maxnreg(self.maxnreg)
+
+
+def _check_maxnreg(value: Any) -> None:
+    if value is not None and not (isinstance(value, int) and value >= 16):
+        raise UsageError(f"maxnreg must be a whole number from 16 on, got {value!r}")
 
 
 def _check_flags(options: Any, *names: str) -> None:

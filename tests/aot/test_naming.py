@@ -61,9 +61,13 @@ def test_parameters_get_names_that_c_and_cxx_have():
         "pdeuteron_x",
     )
     assert parameter_names(["a", "int", "int_"], []) == ("a", "int_", "int__")
+    assert parameter_names(["int32_t", "_Bool"], []) == ("int32_t_", "p_Bool")
 
 
-@pytest.mark.parametrize("name", ["a-b", "3d", "class", "", "größe"])
+# `exp` would be called by whatever of the program calls that of the C library.
+@pytest.mark.parametrize(
+    "name", ["a-b", "3d", "class", "", "größe", "exp", "sqrtf", "memcpy", "read", "_Bool", "size_t"]
+)
 def test_a_name_that_no_function_can_have(name: str):
     with pytest.raises(UsageError, match="give another one with --out-name"):
         check_function_name(name)

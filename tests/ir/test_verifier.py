@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from xdsl.dialects.builtin import UNKNOWN_LOC
 
+from deuteron.analysis.apart import pairs_apart
 from deuteron.errors import InternalError, IRError, Location
 from deuteron.ir.text import parse_module
 from deuteron.ir.verifier import verify_ttir
@@ -223,6 +224,57 @@ def test_a_syntax_error_has_its_place():
     with pytest.raises(IRError) as caught:
         parse_module('"builtin.module"() ({\n  "tt.func"() <{oops', "k.ttir")
     assert caught.value.location == Location("k.ttir", 2, 21)
+
+
+def test_a_string_that_does_not_end_is_found_soon():
+    """xDSL's expression for strings tries all ways to divide this one."""
+    with pytest.raises(IRError, match="before closing string literal"):
+        parse_module(
+            'module {\n  %a = "arith.constant %b, %c : tensor<64x64xf32, #linear> tensor<64x64xf32>\n}', "k.ttir"
+        )
+
+
+def test_a_value_of_another_region():
+    text = """module {
+  tt.func public @k(%n: i32) {
+    %a = scf.for %i = %n to %n step %n iter_args(%c = %b) -> (i32) : i32 {
+      %b = arith.addi %c, %n : i32
+      scf.yield %b : i32
+    }
+    tt.return
+  }
+}
+"""
+    with pytest.raises(IRError, match="scf.for uses a value that is not defined") as caught:
+        parse_module(text, "k.ttir")
+    assert caught.value.location.line == 3
+
+
+def test_a_literal_of_very_many_elements():
+    """xDSL makes a list of them."""
+    with pytest.raises(IRError, match="a tile has at most 1048576 elements"):
+        parse_module("module {\n  %a = arith.constant dense<1> : tensor<1099511627776xi32>\n}")
+
+
+@pytest.mark.parametrize("bases", ["[[0, -1]]", "[[1], [0, 2]]", "[[0, 1], [2]]"])
+def test_a_layout_that_is_none(bases: str):
+    with pytest.raises(IRError, match="basis vector") as caught:
+        parse_module(
+            f"#l = #ttg.linear<{{register = {bases}, lane = [], warp = [], block = []}}>\nmodule {{\n}}\n", "k"
+        )
+    assert caught.value.location.line == 1
+
+
+@pytest.mark.parametrize(
+    "words", ["0", "0, 1, 0", "0, 1, 0, 9, 1", "0, 1, 0, 0, 1, 9223372036854775807", "0, 7, 0, 0, 0"]
+)
+def test_pairs_of_arguments_that_are_none(words: str):
+    attributes = f"attributes {{tt.apart = array<i64: {words}>}}"
+    text = f"module {{\n  tt.func public @k(%a: {P}, %b: {P}) {attributes} {{\n tt.return\n }}\n}}"
+    func = parse_module(text, "k.ttir").body.block.first_op
+    with pytest.raises(IRError, match="tt.apart does not describe pairs of arguments") as caught:
+        pairs_apart(func)
+    assert caught.value.location.line == 2
 
 
 def test_functions():

@@ -78,7 +78,8 @@ MISTAKES = [
     (KERNEL + "constexprs = { B = [1, 2] }\nexclude = [{ C = 1 }]\n", "8:14: error: 'exclude' names 'C', which is no"),
     (KERNEL + "constexprs = { B = [1, 2] }\nexclude = [{ B = 3 }]\n", "8:14: error: 'B' is never 3: it has 1, 2"),
     (KERNEL + "constexprs = { B = [1, 2] }\nexclude = [{ B = [1, 2] }]\n", "8:1: error: all variants of kernel 'k'"),
-    (KERNEL + 'out_name = "a b"\n', "7:1: error: 'a b' cannot be the name of a C function"),
+    (KERNEL + 'out_name = "a b"\n', "7:1: error: 'a b' cannot be the name of a C function: give an 'out_name'"),
+    (KERNEL + 'out_name = "exp"\n', "7:1: error: 'exp' cannot be the name of a C function"),
 ]
 
 

@@ -7,6 +7,9 @@ largest element, as sums cancel.
 import numpy as np
 import pytest
 
+import deuteron
+import deuteron.language as tl
+
 TOLERANCE = {"float32": 1e-5, "float16": 1e-3, "bfloat16": 1e-2}
 
 
@@ -91,3 +94,15 @@ def test_row_norm_with_heuristics(example, draw, check_norm, num_columns):
     x = draw("float32", (5, num_columns))
     expected = x / np.linalg.norm(x.astype(np.float64), axis=1, keepdims=True)
     check_norm(example("row_norm_heuristics").row_norm(x), expected, 1e-5)
+
+
+@deuteron.jit
+def größe(α_ptr, β_ptr, N: tl.constexpr):
+    i = tl.arange(0, N)
+    tl.store(β_ptr + i, tl.load(α_ptr + i) + 1)
+
+
+def test_names_that_are_not_ascii(draw, poisoned, check):
+    x, out = draw("int32", 32), poisoned("int32", 32)
+    größe[(1,)](x, out, N=32)
+    check(out, x + np.int32(1))

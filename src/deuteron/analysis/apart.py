@@ -29,6 +29,8 @@ from xdsl.ir import BlockArgument
 from deuteron.analysis.points_to import Targets
 from deuteron.analysis.same_offsets import Alike
 from deuteron.analysis.steps import Steps
+from deuteron.errors import IRError
+from deuteron.ir.location import from_attribute
 from deuteron.ir.tt.function import FuncOp
 
 APART, MAY_ALIAS = "tt.apart", "tt.may_alias"
@@ -81,9 +83,19 @@ def can_be_apart(first: Targets, second: Targets) -> bool:
 
 
 def pairs_apart(func: FuncOp) -> list[Pair]:
-    """What has been relied on so far; of each two arguments once."""
+    """What has been relied on so far; of each two arguments once. Raises IRError where a text has something else."""
     noted = func.attributes.get(APART)
-    return list(_pairs_in(noted.get_values())) if noted else []
+    if noted is None:
+        return []
+    pairs = list(_pairs_in(noted.get_values())) if isinstance(noted, DenseArrayBase) else None
+    if pairs is None or None in pairs or not all(map(set(range(len(func.args))).issuperset, map(_arguments_of, pairs))):
+        raise IRError(f"{APART} does not describe pairs of arguments: {noted}", *from_attribute(func.location))
+    return pairs
+
+
+def _arguments_of(pair: Pair) -> set[int]:
+    steps = chain.from_iterable(pair.tiles)
+    return {*pair[:2], *chain(*pair.equal), *(number for _, _, number in steps if number != -1)}
 
 
 def mark_may_alias(func: FuncOp) -> None:
@@ -119,17 +131,28 @@ def _words(pair: Pair) -> list[int]:
     return [*map(int, pair[:3]), len(pair.equal), *chain(*pair.equal), len(pair.tiles), *tiles]
 
 
-def _pairs_in(words: Sequence[int]) -> Iterator[Pair]:
+def _pairs_in(words: Sequence[int]) -> Iterator[Pair | None]:
+    """The pairs of `_words`; None behind the last where the words end within one."""
     left = iter(words)
-    for first in left:
-        second, or_equal = islice(left, 2)
-        equal = _tuples_of(left, 2)
-        tiles = tuple(_tuples_of(left, 3) for _ in range(next(left)))
-        yield Pair(first, second, bool(or_equal), equal, tiles)
+    try:
+        for first in left:
+            second, or_equal = _several(left, 2)
+            equal = _tuples_of(left, 2)
+            tiles = tuple(_tuples_of(left, 3) for _ in range(*_several(left, 1)))
+            yield Pair(first, second, bool(or_equal), equal, tiles)
+    except EOFError:
+        yield None
 
 
 def _tuples_of(left: Iterator[int], size: int) -> tuple[tuple[int, ...], ...]:
-    return tuple(tuple(islice(left, size)) for _ in range(next(left)))
+    return tuple(_several(left, size) for _ in range(*_several(left, 1)))
+
+
+def _several(left: Iterator[int], size: int) -> tuple[int, ...]:
+    taken = tuple(islice(left, size))
+    if len(taken) < size:
+        raise EOFError
+    return taken
 
 
 def _function_of(targets: Targets) -> FuncOp:

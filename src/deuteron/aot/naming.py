@@ -19,13 +19,16 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from deuteron.aot.c_library import C_LIBRARY
 from deuteron.errors import UsageError
+from deuteron.language.function import ascii_name
 
 if TYPE_CHECKING:
     from deuteron.aot.signature import Argument
 
 _HINT_LETTERS = {None: "", 1: "c", 16: "d"}
 _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_OF_COMPILERS = re.compile(r"_[A-Z_]")  # names that begin so are compilers' own
 
 # Of C99, C11 and C++20, with the macros that compilers and the headers of the emitted code define.
 _RESERVED_WORDS = """
@@ -36,6 +39,7 @@ _RESERVED_WORDS = """
     reinterpret_cast requires restrict return short signed sizeof static static_assert static_cast struct switch
     template this thread_local throw true try typedef typeid typename union unsigned using virtual void volatile
     wchar_t while xor xor_eq linux main unix i386 NULL errno stdin stdout stderr EOF I
+    int8_t int16_t int32_t int64_t uint8_t uint16_t uint32_t uint64_t size_t intptr_t uintptr_t ptrdiff_t std
 """
 _RESERVED = frozenset(_RESERVED_WORDS.split())
 
@@ -77,9 +81,15 @@ def value_identifier(text: str) -> str:
     return identifier(re.sub(r"(?<=\d)\.(?=\d)", "p", text)).strip("_")
 
 
+def is_function_name(name: str) -> bool:
+    """Whether a C function can be called that, in any program."""
+    is_free = name not in _RESERVED and name not in C_LIBRARY and not _OF_COMPILERS.match(name)
+    return is_free and _IDENTIFIER.fullmatch(name) is not None
+
+
 def check_function_name(name: str) -> None:
     """Raise UsageError unless a C function can be called that."""
-    if not _IDENTIFIER.fullmatch(name) or name in _RESERVED:
+    if not is_function_name(name):
         raise UsageError(f"'{name}' cannot be the name of a C function: give another one with --out-name")
 
 
@@ -88,9 +98,13 @@ def parameter_names(names: Sequence[str], taken: Iterable[str]) -> tuple[str, ..
     used = {*taken, *_RESERVED}
     result = []
     for name in names:
-        name = "".join(char if char.isascii() else f"u{ord(char):x}" for char in name)
-        while name in used or name.startswith(("deuteron_", "DEUTERON_", "__")):
-            name = f"p{name}" if name.startswith(("deuteron_", "DEUTERON_", "__")) else f"{name}_"
+        name = ascii_name(name)
+        while name in used or _is_prefix_taken(name):
+            name = f"p{name}" if _is_prefix_taken(name) else f"{name}_"
         used.add(name)
         result.append(name)
     return tuple(result)
+
+
+def _is_prefix_taken(name: str) -> bool:
+    return name.startswith(("deuteron_", "DEUTERON_")) or _OF_COMPILERS.match(name) is not None

@@ -18,9 +18,11 @@ from xdsl.dialects import scf
 from xdsl.dialects.builtin import Builtin, ModuleOp
 from xdsl.ir import Attribute, Operation
 from xdsl.parser import AttrParser, Parser
+from xdsl.parser.core import ForwardDeclaredValue
+from xdsl.parser.generic_parser import ParserState
 from xdsl.utils.exceptions import ParseError, VerifyException
 from xdsl.utils.lexer import Input, Span
-from xdsl.utils.mlir_lexer import MLIRTokenKind, StringLiteral
+from xdsl.utils.mlir_lexer import MLIRLexer, MLIRTokenKind, StringLiteral
 
 from deuteron.errors import IRError, Location
 from deuteron.ir.arith import Arith, Math
@@ -32,7 +34,7 @@ from deuteron.ir.region_rules import check_regions
 from deuteron.ir.tt import TT
 from deuteron.ir.ttg import TTG
 from deuteron.ir.ttng import TTNG
-from deuteron.ir.types import byte_width_of, is_float
+from deuteron.ir.types import byte_width_of, check_type, is_float
 
 DIALECTS = (Builtin, Arith, Math, scf.Scf, TT, TTG, TTNG)
 
@@ -64,6 +66,12 @@ class _HexLiteral(AttrParser._TensorLiteralElement):
         return type.unpack(bits, 1)[0]
 
 
+class _Lexer(MLIRLexer):
+    """xDSL's lexer (0.74), which takes exponential time for a string that does not end."""
+
+    _unescaped_characters_regex = re.compile(r'"(?:[^"\\\n\v\f]|\\(?:["nt\\]|[0-9A-Fa-f]{2}))*"')
+
+
 class _Parser(PrettyParser):
     """xDSL's parser (0.74), which takes hexadecimal floats in dense literals for integers, and strings of more than
     ASCII for bytes, and leaves locations unknown.
@@ -73,6 +81,7 @@ class _Parser(PrettyParser):
 
     def __init__(self, *args, **options):
         super().__init__(*args, **options)
+        self._parser_state = ParserState(_Lexer(self.lexer.input))
         self.spans: dict[Operation, Span] = {}
 
     def parse_operation(self) -> Operation:
@@ -93,6 +102,16 @@ class _Parser(PrettyParser):
             return None
         self._consume_token()
         return text
+
+    def _parse_dense_literal_type(self) -> Attribute:
+        """Looked at first: xDSL makes a list of as many elements as it has."""
+        place = self.pos
+        type = super()._parse_dense_literal_type()
+        try:
+            check_type(type)
+        except VerifyException as error:
+            self.raise_error(str(error), place)
+        return type
 
     def _parse_tensor_literal_element(self) -> AttrParser._TensorLiteralElement:
         is_hexadecimal = self._current_token.text[:2] in ("0x", "0X")
@@ -118,7 +137,7 @@ def parse_module(text: str, file: str = "<ttir>") -> ModuleOp:
         raise IRError(str(error), _place(parser._current_token.span)) from error
     try:
         for op in module.walk():
-            check_regions(op)  # first: xDSL's own operations take for granted what this says
+            _check_operation(op)  # first: xDSL's own operations take for granted what this says
         module.verify()
     except VerifyException as error:
         span = next((span for op, span in parser.spans.items() if _is_at_fault(op)), None)
@@ -144,10 +163,17 @@ def _use_of_undefined(parser: Parser, text: str, file: str) -> Location | None:
     return _place(Span(found.start(), found.end(), Input(text, file))) if found else None
 
 
+def _check_operation(op: Operation) -> None:
+    """That its regions take and yield what they have to, and its operands are defined, where it can see them."""
+    if any(isinstance(operand, ForwardDeclaredValue) for operand in op.operands):
+        raise VerifyException(f"{op.name} uses a value that is not defined in the regions which it is in")
+    check_regions(op)
+
+
 def _is_at_fault(op: Operation) -> bool:
     """Whether an op does not verify, whatever is in it."""
     try:
-        check_regions(op)
+        _check_operation(op)
         op.verify(verify_nested_ops=False)
     except VerifyException:
         return True

@@ -165,9 +165,14 @@ def _parameters(
     )
 
 
+def ascii_name(name: str) -> str:
+    """An identifier with the code of each character that is not ASCII, `gruf6udfe`: what C and assemblers take."""
+    return "".join(char if char.isascii() else f"u{ord(char):x}" for char in name)
+
+
 def _plain_name(name: str, specialization: Any) -> str:
     """What the kernels of a function without a `repr` are called."""
-    return name
+    return ascii_name(name)
 
 
 def _annotations_of_module(name: str) -> Mapping[str, Any]:

@@ -18,6 +18,7 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
+from deuteron.aot.naming import is_function_name
 from deuteron.aot.targets import select_target
 from deuteron.errors import Location, UsageError, suggest
 from deuteron.settings import BOUNDS, settings
@@ -65,8 +66,8 @@ class Kernel:
                 raise self.error(f"'{name}' is a text, got {getattr(self, name)!r}", name)
         if (self.source is None) == (self.module is None):
             raise self.error(f"kernel '{self.name}' needs either 'source', a file, or 'module'", "name")
-        if not _NAME.fullmatch(self.function):
-            raise self.error(f"'{self.function}' cannot be the name of a C function", "out_name")
+        if not is_function_name(self.function):
+            raise self.error(f"'{self.function}' cannot be the name of a C function: give an 'out_name'", "out_name")
         for name in ("types", "constexprs", "options", "host_parameters"):
             if not isinstance(getattr(self, name), Mapping):
                 raise self.error(f"'{name}' is a table, got {getattr(self, name)!r}", name)

@@ -1,5 +1,7 @@
 """The CUDA backend as a target: stages as inputs, options, limits, errors."""
 
+import re
+
 import numpy as np
 import pytest
 from backend.cuda.launching import aligned, compile_for, compile_text, emulate_compiled, instructions_with
@@ -33,6 +35,35 @@ def test_ttgir_without_places_gets_them(rng):
     bare = "\n".join(lines).replace("allocation.offset = 0 : i32", "").replace("ttg.shared =", "was =")
     emulate_compiled(compile_text(bare, stage="ttgir"), x, out)
     np.testing.assert_array_equal(out.reshape(32, 32), x.reshape(32, 32).T)
+
+
+@deuteron.jit
+def twice_transposed(x, out, N: tl.constexpr):
+    """Two exchanges in one place, with barriers between."""
+    i = tl.arange(0, N)
+    tile = tl.load(x + i[:, None] * N + i[None, :])
+    for _ in range(2):
+        tile = tl.trans(tl.cumsum(tile, 1))
+    tl.store(out + i[:, None] * N + i[None, :], tile)
+
+
+LIES = {
+    "a negative place": ("allocation.offset = ", "allocation.offset = -"),
+    "an odd place": ("allocation.offset = ", "allocation.offset = 1"),
+    "no places": ("allocation.offset = ", "was = "),
+    "too little memory": ("ttg.shared = ", "ttg.shared = 1 : i32, was = "),
+    "no barriers": ("\n *ttg.barrier all.*", ""),
+}
+
+
+@pytest.mark.parametrize("lie", LIES)
+def test_ttgir_that_lies_about_places_and_barriers_is_compiled_rightly(rng, lie):
+    x, out = (aligned(rng.integers(0, 9, 1024).astype(np.float32)) for _ in range(2))
+    text = compile_for("cuda:90", twice_transposed, x, out, N=32).asm["ttgir"]
+    lying = re.sub(*LIES[lie], text)
+    assert lying != text
+    emulate_compiled(compile_text(lying, stage="ttgir"), x, out)
+    np.testing.assert_array_equal(out.reshape(32, 32), x.reshape(32, 32).cumsum(1).cumsum(0))
 
 
 def test_metadata_has_what_ptxas_reports():

@@ -12,6 +12,7 @@ import deuteron
 import deuteron.language as tl
 from deuteron.emulator import EmulatorOptions, launch
 from deuteron.emulator.faults import EmulatorError
+from deuteron.passes.gpu.memory.allocate_shared import AllocateShared
 
 TARGETS = ("cuda:80", "cuda:90", "cuda:90 by pointers", "cuda:120")
 
@@ -222,12 +223,13 @@ def runs_right(kernel, a, b, asynchronous):
 
 @pytest.mark.parametrize("target", [TARGETS[0], TARGETS[2]], indirect=True)
 @pytest.mark.parametrize("stages", [2, 3, 4])
-def test_no_wait_and_no_barrier_can_be_left_out(rng, target, stages):
-    """Eight warps: within a warpgroup, the emulator lets all know when a dot is done."""
+def test_no_wait_and_no_barrier_can_be_left_out(rng, target, stages, monkeypatch):
+    """Eight warps: within a warpgroup, the emulator lets all know when a dot is done. Barriers are the text's."""
     a, b, out = draw(rng, np.float16, 64, 256), draw(rng, np.float16, 256, 64), np.zeros((64, 64), np.float32)
     given = {"BM": 64, "BN": 64, "BK": 32, "TRANSPOSED": False, "num_stages": stages, "num_warps": 8}
     text = generic_asm(compile_for(target, matmul, a, b, out, 64, 256, **given), "ttgir")
     body = text[: text.index('"scf.yield"')]
+    monkeypatch.setattr("deuteron.passes.gpu.memory_passes", lambda: [AllocateShared()])
     assert runs_right(compile_text(text, target, "ttgir", num_warps=8), a, b, "late")
     assert runs_right(compile_text(text, target, "ttgir", num_warps=8), a, b, "early")
     for name in ("ttg.async_wait", "ttg.barrier"):

@@ -47,14 +47,14 @@ def gpu_stages(config_of: ConfigOf) -> tuple[Stage, Stage]:
 
 
 def _parse_ttgir(text: str, file: str) -> ModuleOp:
-    """Layouts are taken as they are; places in shared memory and barriers are made where the text has none."""
+    """Layouts are taken as they are. Places in shared memory are made anew, and barriers where the text has none: what
+    a text says of both would have to be checked by the passes that make them, which change nothing that they made.
+    """
     from deuteron.ir.verifier import check_input, verify_ttgir
     from deuteron.passes import run_passes
     from deuteron.passes.gpu import memory_passes
-    from deuteron.passes.gpu.memory.allocate_shared import TOTAL
 
     module = ttir.parse_tile_ir(text, file)
     check_input(module, file, verify_ttgir)
-    if TOTAL not in module.attributes:
-        run_passes(module, memory_passes(), verify=verify_ttgir)
+    run_passes(module, memory_passes(), verify=verify_ttgir)
     return module

@@ -26,6 +26,8 @@ def _print_bases(layout: LinearLayout, printer: Printer) -> None:
 
 
 def _parse_bases(parser: AttrParser) -> LinearLayout:
+    begin = parser.pos
+
     def vector() -> tuple[int, ...]:
         return tuple(parser.parse_comma_separated_list(parser.Delimiter.SQUARE, parser.parse_integer))
 
@@ -37,8 +39,11 @@ def _parse_bases(parser: AttrParser) -> LinearLayout:
     bases = dict(parser.parse_comma_separated_list(parser.Delimiter.BRACES, entry))
     vectors = [vector for entries in bases.values() for vector in entries]
     rank = len(vectors[0]) if vectors else 1
-    sizes = [1 << max((vector[axis] for vector in vectors), default=0).bit_length() for axis in range(rank)]
-    return LinearLayout.make(bases, dict(zip(dim_names(rank), sizes, strict=True)))
+    sizes = [1 << max((v[axis] for v in vectors if axis < len(v)), default=0).bit_length() for axis in range(rank)]
+    try:
+        return LinearLayout.make(bases, dict(zip(dim_names(rank), sizes, strict=True)))
+    except ValueError as error:
+        parser.raise_error(str(error), begin, parser.pos)
 
 
 @irdl_attr_definition

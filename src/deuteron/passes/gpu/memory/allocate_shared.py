@@ -20,6 +20,7 @@ from xdsl.ir import Operation
 from xdsl.passes import ModulePass
 
 from deuteron.analysis.shared_liveness import Buffer, Interval, shared_buffers
+from deuteron.ir.nested import nested_ops
 from deuteron.ir.tt.function import FuncOp
 from deuteron.ir.ttg.shared import LocalAllocOp
 from deuteron.ir.types import i32
@@ -48,6 +49,8 @@ class AllocateShared(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         total, room = 0, OWN_BYTES * op.attributes["ttg.num-warps"].value.data
+        for placed in nested_ops(op):
+            placed.attributes.pop(OFFSET, None)  # of a text that has places
         for func in op.ops:
             if isinstance(func, FuncOp):
                 buffers = with_own_places(shared_buffers(func), room)

@@ -53,10 +53,17 @@ def _order_atomics(func: FuncOp) -> None:
     for op in nested_ops(func):
         if isinstance(op, AtomicOp) and (_is_flag(op) or not is_tile(op.ptr.type)):
             semantic = op.sem.value.data
-            if semantic in (MemorySemantic.RELEASE, MemorySemantic.ACQUIRE_RELEASE):
+            is_release = semantic in (MemorySemantic.RELEASE, MemorySemantic.ACQUIRE_RELEASE)
+            is_acquire = semantic in (MemorySemantic.ACQUIRE, MemorySemantic.ACQUIRE_RELEASE)
+            if is_release and not _is_barrier(op.prev_op):
                 Builder.before(op).insert(BarrierOp())
-            if semantic in (MemorySemantic.ACQUIRE, MemorySemantic.ACQUIRE_RELEASE) and not _waits_anyway(op):
+            if is_acquire and not _waits_anyway(op) and not _is_barrier(op.next_op):
                 Builder(InsertPoint.after(op), op.location).insert(BarrierOp())
+
+
+def _is_barrier(op: Operation | None) -> bool:
+    """Whether all threads of the program wait there for each other, and for what they did to memory of any kind."""
+    return isinstance(op, BarrierOp)
 
 
 def _is_flag(op: Operation) -> bool:
