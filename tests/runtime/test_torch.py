@@ -107,3 +107,37 @@ def test_autotuned_tensors_are_reset_and_restored():
     assert tensor.tolist() == [0] * 4
     write_back(tensor, saved)
     assert tensor.tolist() == [0, 1, 2, 3]
+
+
+def without_memory():
+    """Tensors that have elements, and no memory for them."""
+    from torch._subclasses.fake_tensor import FakeTensorMode
+
+    given_back = torch.zeros(4)
+    given_back.untyped_storage().resize_(0)
+    jagged = torch.nested.nested_tensor([torch.zeros(2), torch.zeros(2)], layout=torch.jagged)
+    return [FakeTensorMode().from_tensor(torch.zeros(4)), jagged, given_back, torch._efficientzerotensor((4,))]
+
+
+@pytest.mark.parametrize("number", range(4))
+def test_elements_without_memory_are_an_error_and_no_crash(number):
+    tensor, x = without_memory()[number], torch.zeros(4)
+    for _ in range(3):  # by machine code from the second on
+        increment[(1,)](x, 4, BLOCK=4)
+        with pytest.raises(LaunchError, match=r"argument 'x_ptr' .* the 4 elements of this \w+ have no memory"):
+            increment[(1,)](tensor, 4, BLOCK=4)
+    assert x.tolist() == [3.0] * 4
+
+
+def test_empty_tensors_need_no_memory():
+    for _ in range(3):
+        increment[(1,)](torch.zeros(0), 0, BLOCK=4)
+
+
+def test_within_a_transform_the_way_out_is_an_operator():
+    def launched(x):
+        increment[(1,)](x, 4, BLOCK=4)
+        return x
+
+    with pytest.raises(LaunchError, match="argument 'x_ptr' .* it has no address .*: within vmap.* in an operator"):
+        torch.vmap(launched)(torch.zeros(2, 4))

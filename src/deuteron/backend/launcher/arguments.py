@@ -184,6 +184,7 @@ def _define_torch(module: Module) -> None:
     first = c.at(shared, place)
     c.leave_if(c.is_null(first), unknown)
     data = ask("tensor_data", address)
+    c.leave_if(c.is_null(data), unknown)  # where it has elements, they have no memory
     _finish(c, bound, c.add(first, _alignment(c, parameter, data)), data, unknown)
 
 
