@@ -158,8 +158,8 @@ def _specialise_torch(tensor: Any) -> Specialised:
         raise LaunchError("its elements are in memory with the other sign (x.is_neg()): pass x.resolve_neg()")
     if not address and getattr(type(tensor), "numel", None) is not None and tensor.numel():
         raise LaunchError(
-            f"the {tensor.numel()} elements of this {type(tensor).__name__} have no memory, as those of fake tensors, of "
-            "nested ones, and of a storage that was resized to nothing"
+            f"the {tensor.numel()} elements of this {type(tensor).__name__} have no memory, as those of fake tensors, "
+            "of nested ones, and of a storage that was resized to nothing"
         )
     return _aligned(tokens, address), address
 
@@ -168,8 +168,8 @@ def _no_address(tensor: Any, error: Exception) -> LaunchError:
     layout = str(getattr(tensor, "layout", type(tensor).__name__))
     if layout == "torch.strided":
         return LaunchError(
-            f"it has no address ({error}): within vmap, grad and other transforms of torch launch kernels in an operator, "
-            "torch.library.custom_op"
+            f"it has no address ({error}): within vmap, grad and other transforms of torch launch kernels in an "
+            "operator, torch.library.custom_op"
         )
     return LaunchError(
         f"a tensor of {layout} has no elements at one address ({error}): pass x.to_dense(), or its parts, such as "

@@ -21,6 +21,7 @@ from typing import Any, NamedTuple
 
 from deuteron.errors import Location, UsageError
 from deuteron.language.references import namespace_of
+from deuteron.language.source import lines_of_file
 from deuteron.language.source_functions import SourceFunction
 
 _MISSING = object()
@@ -78,6 +79,7 @@ class Function(SourceFunction):
         if fn.__name__ == "<lambda>":
             raise UsageError("@jit decorates functions, got a lambda. Define it with `def`.")
         self.fn = fn
+        self.file_lines = lines_of_file(fn)
         self.noinline = noinline
         self.repr = repr or partial(_plain_name, fn.__name__)
         self.signature = inspect.signature(fn)

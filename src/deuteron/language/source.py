@@ -78,10 +78,25 @@ class FunctionSource:
         return Location(self.file, line, _column(text, node.col_offset), _column(text, end))
 
 
-def read_source(fn: Callable[..., Any]) -> FunctionSource:
-    """The source of a function of Python; raises UsageError where there is none, or it is no `def` and no lambda."""
+def lines_of_file(fn: Callable[..., Any]) -> Sequence[str]:
+    """The lines of the file that a function is defined in, as it is now; none where it is in no file.
+
+    Who defines a kernel takes them then: a file may be edited, or gone, before the kernel is compiled.
+    """
+    fn = inspect.unwrap(fn)
+    if type(fn) is not FunctionType:
+        return ()
+    file = fn.__code__.co_filename
+    linecache.checkcache(file)
+    return linecache.getlines(file, fn.__globals__) if os.path.isfile(file) else ()
+
+
+def read_source(fn: Callable[..., Any], file_lines: Sequence[str] = ()) -> FunctionSource:
+    """The source of a function of Python; raises UsageError where there is none, or it is no `def` and no lambda.
+    `file_lines` are those of its file, where they were taken before.
+    """
     try:
-        lines, first_line, tree = _definition_of(fn)
+        lines, first_line, tree = _definition_of(fn, file_lines or lines_of_file(fn))
         file = inspect.getsourcefile(fn) or fn.__code__.co_filename
     except (OSError, TypeError, SyntaxError) as error:
         raise _no_source(fn, str(error)) from error
@@ -94,37 +109,37 @@ def read_source(fn: Callable[..., Any]) -> FunctionSource:
     )
 
 
-def _definition_of(fn: Callable[..., Any]) -> tuple[list[str], int, ast.stmt]:
+def _definition_of(fn: Callable[..., Any], file_lines: Sequence[str]) -> tuple[list[str], int, ast.stmt]:
     if type(fn) is FunctionType and fn.__name__ == "<lambda>":
         lines, first_line, tree = definition_of_lambda(fn)
         return lines, first_line, ast.increment_lineno(tree, _wrapper_lines(lines))
-    return _definition(fn) or _definition_by_tokens(fn)
-
-
-def _definition_by_tokens(fn: Callable[..., Any]) -> tuple[list[str], int, ast.stmt]:
-    lines, first_line = inspect.getsourcelines(fn)
+    if not file_lines:
+        lines, first_line = inspect.getsourcelines(fn)
+        return lines, first_line, _parse(lines)
+    first_line = inspect.unwrap(fn).__code__.co_firstlineno
+    lines = list(file_lines[first_line - 1 :])
+    if not lines:
+        raise OSError(f"its file has {len(file_lines)} lines, and it begins in line {first_line}")
+    if found := _definition(fn.__name__, lines):
+        return found[0], first_line, found[1]
+    lines = inspect.getblock(lines)
     return lines, first_line, _parse(lines)
 
 
-def _definition(fn: Callable[..., Any]) -> tuple[list[str], int, ast.stmt] | None:
-    """What `inspect` says of a function in a file, without its tokens, which take a new process 4 ms; None where it has
-    to be asked.
+def _definition(name: str, lines: Sequence[str]) -> tuple[list[str], ast.stmt] | None:
+    """What `inspect` says of a function that begins with the first line, without its tokens, which take a new process
+    4 ms; None where it has to be asked.
 
     The definition ends before the first line that is indented no more than its own first one, and up to which it can be
     parsed: what cannot ends within a string or brackets, or is the line of a decorator.
     """
-    code = getattr(fn, "__code__", None)
-    if type(fn) is not FunctionType or hasattr(fn, "__wrapped__") or not os.path.isfile(code.co_filename):
-        return None
-    linecache.checkcache(code.co_filename)
-    lines = linecache.getlines(code.co_filename, fn.__globals__)[code.co_firstlineno - 1 :]
     for end in islice(_possible_ends(lines), _MOST_TRIES):
         try:
             tree = _parse(lines[:end])
         except SyntaxError:
             continue
-        is_found = isinstance(tree, ast.FunctionDef) and tree.name == fn.__name__
-        return (_without_rest(lines[:end], tree), code.co_firstlineno, tree) if is_found else None
+        is_found = isinstance(tree, ast.FunctionDef) and tree.name == name
+        return (_without_rest(lines[:end], tree), tree) if is_found else None
     return None
 
 

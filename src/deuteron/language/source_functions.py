@@ -6,7 +6,7 @@
     add.cache_key                      "5d41..."   changes with its source and with that of every function it calls
     plain_function(row_length)         a `def` of Python that a kernel is given, to call it while it is compiled
 
-Nothing is read or parsed before it is asked for.
+The lines of the file are those that it has when the function is defined; nothing is parsed before it is asked for.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import hashlib
 import inspect
 import os
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property, partial, update_wrapper
 from types import FunctionType, MethodType
@@ -26,7 +26,7 @@ from deuteron.errors import UsageError
 from deuteron.language.constant import constexpr, unwrap
 from deuteron.language.modules import name_of
 from deuteron.language.references import Reference, find_references, is_value, names_in, stable_repr, watched
-from deuteron.language.source import FunctionSource, read_source
+from deuteron.language.source import FunctionSource, lines_of_file, read_source
 
 # Whose classes have no methods that users write; where `triton` is Deuteron, its classes say that they are of that.
 _WITHOUT_USERS_CODE = {*sys.stdlib_module_names, __name__.partition(".")[0], "triton"}
@@ -36,12 +36,13 @@ class SourceFunction:
     """A function with a source, of which what it refers to and a key are known."""
 
     fn: Callable[..., Any]
+    file_lines: Sequence[str] = ()  # of the file, when the function was defined
     num_updates = 0  # how often the source of some function was replaced
 
     @cached_property
     def source(self) -> FunctionSource:
-        """Read when first asked for; raises UsageError where there is no source text."""
-        return read_source(self.fn)
+        """Parsed when first asked for; raises UsageError where there is no source text."""
+        return read_source(self.fn, self.file_lines)
 
     @property
     def tree(self) -> ast.FunctionDef:
@@ -158,6 +159,7 @@ class CompileTimeFunction(SourceFunction):
 
     def __init__(self, fn: Callable[..., Any]):
         self.fn = fn
+        self.file_lines = lines_of_file(fn)
         update_wrapper(self, fn)
 
     def __get__(self, instance: Any, owner: type) -> CompileTimeFunction | MethodType:

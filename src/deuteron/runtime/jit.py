@@ -62,7 +62,7 @@ class JITFunction(Pickled, Function, KernelInterface):
 
     _OF_PROCESS = frozenset(
         ("specialisers", "fast", "_launchers", "_modules", "_watched", "_lock", "_names_outside", "_hash_lock")
-    )
+    ) | {"file_lines"}
     cache_hook: Callable[..., Any] | None = None
     compiled_hook: Callable[..., Any] | None = None
 
