@@ -28,7 +28,7 @@ int main() {
   for (std::size_t i = 0; i < x.size(); i++)
     x[i] = static_cast<float>(i % 13) - 6;
   const float *input = x.data();
-  acme::checked::rms_norm(acme::cpu, input, y.data(), n, rows, rms_norm_fp32_BLOCK_128_eps_1em05_warps1_stages3);
+  acme::checked::rms_norm(acme::cpu, input, y.data(), n, rows, acme::rms_norm_fp32_BLOCK_128_eps_1em05_warps1_stages3);
   double wrong = 0;
   for (int r = 0; r < rows; r++) {
     double sum = 0;

@@ -17,18 +17,19 @@ pair of files each, a `Chooser`.
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from deuteron.aot.apart_code import apart_text
-from deuteron.aot.c_types import STREAM, declaration, kernel_declarations
+from deuteron.aot.c_types import MAX_LINE, STREAM, declaration, kernel_declarations
 from deuteron.aot.checked_code import is_checked
 from deuteron.aot.checked_params import checked_params
 from deuteron.aot.emit import claims, header_guard
 from deuteron.aot.metadata import KernelRecord, ParamRecord
 from deuteron.aot.naming import identifier, value_identifier
 from deuteron.aot.queries import REASON, conditions, question, select_head, select_source
-from deuteron.aot.symbols import declaration_of, digest_of, plain_names
+from deuteron.aot.symbols import declaration_of, digest_of, plain_names, symbol
 from deuteron.aot.templates import comment_lines, comment_text, render, runtime_source
 from deuteron.aot.tuned import Table, logarithm
 
@@ -63,7 +64,7 @@ class Chooser:
             title=self.title,
             guard=header_guard(f"LINK_{identifier(self.file_name)}_{self.digest}"),
             claims=claims(self.functions),
-            types=runtime_source(*self.types_files),
+            types=runtime_source(*self.types_files, "any.h"),
             declarations="\n".join(self._declarations(name, algos) for name, algos in self.functions.items()),
         )
 
@@ -82,10 +83,19 @@ class Chooser:
             plain_names=plain_names(public, self.digest),
         )
 
-    def _declarations(self, name: str, algos: Algos) -> str:
+    def symbols(self) -> str:
+        """The declarations of all functions, by the names that they have in object code, which no others have."""
+        named = (pair for name, algos in self.functions.items() for pair in self._named_heads(name, algos))
+        heads = (head.replace(f" {function}(", f" {symbol(self.digest, function)}(", 1) for head, function in named)
+        return "\n".join(f"DEUTERON_API\n{textwrap.fill(head, MAX_LINE, subsequent_indent='    ')};" for head in heads)
+
+    def _named_heads(self, name: str, algos: Algos) -> Iterator[tuple[str, str]]:
         asked = (select_head(name, algos), self._supports(name, algos))
         heads = (*self._launches(name, algos), *asked, *self._maintenance(name), *self._checked(name, algos))
-        named = zip(heads, linked_functions(name, algos), strict=True)
+        return zip(heads, linked_functions(name, algos), strict=True)
+
+    def _declarations(self, name: str, algos: Algos) -> str:
+        named = self._named_heads(name, algos)
         declared = [declaration_of(head, function, self.digest) for head, function in named]
         described = [f"     algo_id {i}: {comment_text(description_of(kernels))}" for i, kernels in enumerate(algos)]
         return render(

@@ -54,7 +54,8 @@ def claims(names: Iterable[str]) -> str:
     """The lines that refuse a second header of these names, made from other sources, in one unit."""
     return "\n".join(
         f"#ifdef DEUTERON_DECLARES_{name}\n"
-        f'#error "another header, made from other sources, declares {name}: include one of them in a file"\n'
+        f'#error "another header, made from other sources, declares {name}: include one of them in a file, or, in C++, '
+        'the .hpp of libraries; or give one of the kernels another out-name"\n'
         f"#endif\n"
         f"#define DEUTERON_DECLARES_{name}"
         for name in names

@@ -1,11 +1,15 @@
 """The C++17 functions of a library: overloads on the types of their arguments, in a namespace, over those of C.
 
-    library_cxx("norms", "acme", functions, overloads)        the text of norms.hpp
+    library_cxx(chooser, "acme", overloads)        the text of norms.hpp
 
     [[nodiscard]] inline deuteron_status rms_norm(deuteron::stream stream, const float *X, ..., int algo_id = any_algo)
 
 Every function has its own name, `rms_norm_fp16`, and that of its overload set. Two that would have the same parameters,
 as the kernels for fp16 and bf16 have where both are uint16_t, are no overloads: they have their own names only.
+
+The functions of C are called by their symbols, so that one C++ file may use libraries whose functions have equal
+names. An inline namespace of the library's own keeps functions of C++ apart that have their namespace in common, too:
+the linker takes one of those of equal names for all of them.
 """
 
 from __future__ import annotations
@@ -15,10 +19,12 @@ from collections.abc import Mapping, Sequence
 from deuteron.aot.c_types import c_type, declaration, is_read
 from deuteron.aot.checked_code import is_checked as has_checks
 from deuteron.aot.checked_params import checked_params
-from deuteron.aot.dispatch import Functions, records_of
+from deuteron.aot.dispatch import Chooser, Functions, algo_constants, records_of
 from deuteron.aot.metadata import ParamRecord
 from deuteron.aot.queries import REASON, values_of
-from deuteron.aot.templates import render
+from deuteron.aot.symbols import symbol
+from deuteron.aot.targets.target import LIBRARY_TYPES
+from deuteron.aot.templates import render, runtime_source
 from deuteron.dtypes import FLOATS, INTEGERS
 
 _STREAM = "deuteron::stream stream"
@@ -31,16 +37,22 @@ _POINTEES = {
 _IS_UINT16 = {"deuteron::fp16": "uint16_t", "deuteron::bf16": "uint16_t"}
 
 
-def library_cxx(name: str, namespace: str, functions: Functions, overloads: Mapping[str, str]) -> str:
+def library_cxx(chooser: Chooser, namespace: str, overloads: Mapping[str, str]) -> str:
     """The text; `overloads` is the name of each function's overload set."""
-    first = next(iter(functions))
-    names = _Names(functions, overloads)
+    functions = chooser.functions
+    names = _Names(functions, overloads, chooser.digest)
+    constants = (constant for name, algos in functions.items() for constant in enumerate(algo_constants(name, algos)))
+    definitions = [*names.definitions(is_checked=False), *map(names.select, functions), *map(names.others, functions)]
     return render(
         "library.hpp",
-        name=name,
+        name=chooser.file_name,
         namespace=namespace,
-        example=overloads[first],
-        functions="\n".join([*names.definitions(is_checked=False), *map(names.select, functions)]),
+        digest=chooser.digest,
+        example=overloads[next(iter(functions))],
+        types=runtime_source(*LIBRARY_TYPES, "any.h"),
+        symbols=chooser.symbols(),
+        constants="\n".join(f"inline constexpr int {constant} = {i};" for i, constant in constants),
+        functions="\n".join(definitions),
         checked="\n".join(names.definitions(is_checked=True)),
     )
 
@@ -48,8 +60,8 @@ def library_cxx(name: str, namespace: str, functions: Functions, overloads: Mapp
 class _Names:
     """The names of all functions, and which of them can be told apart by their parameters."""
 
-    def __init__(self, functions: Functions, overloads: Mapping[str, str]):
-        self.functions, self.overloads = functions, overloads
+    def __init__(self, functions: Functions, overloads: Mapping[str, str], digest: str):
+        self.functions, self.overloads, self.digest = functions, overloads, digest
         self.types = {function: self._types(function) for function in functions}
 
     def definitions(self, is_checked: bool) -> list[str]:
@@ -73,7 +85,20 @@ class _Names:
         values = values_of(self.functions[function])
         declared = [f"{value.c_parameter} = {'nullptr' if value.is_text else 'deuteron::any'}" for value in values]
         head = declaration("[[nodiscard]] inline int", f"{function}_select", declared)
-        return f"{head} noexcept {{\n  return ::{function}_select({', '.join(value.c_name for value in values)});\n}}\n"
+        given = ", ".join(value.c_name for value in values)
+        return f"{head} noexcept {{\n  return {self._symbol(f'{function}_select')}({given});\n}}\n"
+
+    def others(self, function: str) -> str:
+        """How many algorithms there are, and what loads and unloads them."""
+        count = f"{function}_get_num_algos"
+        texts = [f"[[nodiscard]] inline int {count}() noexcept {{ return {self._symbol(count)}(); }}"]
+        for name in (f"load_{function}", f"unload_{function}"):
+            body = f"{{\n  return {self._symbol(name)}(stream.handle());\n}}\n"
+            texts.append(f"[[nodiscard]] inline deuteron_status {name}({_STREAM}) noexcept {body}")
+        return "\n\n".join(texts)
+
+    def _symbol(self, function: str) -> str:
+        return f"::{symbol(self.digest, function)}"
 
     def _definition(self, name: str, function: str, is_checked: bool) -> str:
         texts = [self._launch(name, function, is_checked)]
@@ -85,7 +110,8 @@ class _Names:
         result = "inline void" if is_checked else "[[nodiscard]] inline deuteron_status"
         head = declaration(result, name, [*self._declared(function), _ANY_ALGO])
         arguments = self._arguments(function)
-        call = f"algo_id == deuteron::any_algo ? ::{function}_default({arguments}) : ::{function}({arguments}, algo_id)"
+        default, chosen = self._symbol(f"{function}_default"), self._symbol(function)
+        call = f"algo_id == deuteron::any_algo ? {default}({arguments})\n      : {chosen}({arguments}, algo_id)"
         body = f"deuteron::check({call})" if is_checked else f"return {call}"
         return f"{head}{'' if is_checked else ' noexcept'} {{\n  {body};\n}}\n"
 
@@ -97,22 +123,21 @@ class _Names:
         told = [] if is_checked else [f"std::string *{more.message} = nullptr"]
         head = declaration(result, f"{name}_checked", [*self._declared(function), *sizes, _ANY_ALGO, *told])
         given = ", ".join([self._arguments(function), *more.sizes, "algo_id", "deuteron_text", "sizeof deuteron_text"])
+        called = self._symbol(f"{function}_checked")
         then = "deuteron::check(deuteron_result, deuteron_text);"
         if not is_checked:
             then = f"if ({more.message})\n    *{more.message} = deuteron_text;\n  return deuteron_result;"
         return (
             f'{head} {{\n  char deuteron_text[1024] = "";\n'
-            f"  const deuteron_status deuteron_result = ::{function}_checked({given});\n  {then}\n}}\n"
+            f"  const deuteron_status deuteron_result = {called}({given});\n  {then}\n}}\n"
         )
 
     def _supports(self, name: str, function: str) -> str:
-        reason = f"{REASON} = nullptr"
+        reason, called = f"{REASON} = nullptr", self._symbol(f"{function}_supports")
         head = declaration(
             "[[nodiscard]] inline deuteron_status", f"{name}_supports", [*self._declared(function), _ANY_ALGO, reason]
         )
-        return (
-            f"{head} noexcept {{\n  return ::{function}_supports({self._arguments(function)}, algo_id, reason);\n}}\n"
-        )
+        return f"{head} noexcept {{\n  return {called}({self._arguments(function)}, algo_id, reason);\n}}\n"
 
     def _declared(self, function: str) -> list[str]:
         pairs = zip(self.types[function], self._params(function), strict=True)

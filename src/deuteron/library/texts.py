@@ -39,7 +39,7 @@ def own_files(
     own: dict[str, str | bytes] = {
         f"{name}.h": chooser.header(),
         f"{name}.c": chooser.source(),
-        f"{name}.hpp": library_cxx(name, library.cxx_namespace, functions, overloads),
+        f"{name}.hpp": library_cxx(chooser, library.cxx_namespace, overloads),
         f"{name}.rs": library_rust(name, functions),
         "CMakeLists.txt": render("library.cmake", name=name, sources="\n  ".join(source_names(library))),
         **raw_library(name, entries, read),

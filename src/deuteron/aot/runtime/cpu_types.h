@@ -11,6 +11,7 @@ typedef void *deuteron_ptr;             /* an address of the device's memory: on
 typedef const void *deuteron_const_ptr; /* one through which no kernel writes */
 typedef void *deuteron_stream;          /* has no meaning on the CPU: a call returns when the kernel has run */
 typedef int deuteron_status;
+#define DEUTERON_STATUS(number) (number)
 
 #elif !defined(DEUTERON_TARGET_CPU)
 #error "this file includes kernels for the CPU and for CUDA, whose types differ: include each in a file of its own"

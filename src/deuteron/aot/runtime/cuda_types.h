@@ -38,6 +38,11 @@ typedef CUdeviceptr deuteron_ptr;       /* an address of the device's memory */
 typedef CUdeviceptr deuteron_const_ptr; /* one through which no kernel writes */
 typedef CUstream deuteron_stream;       /* what a launch is queued on; NULL is the default stream */
 typedef CUresult deuteron_status;
+#ifdef __cplusplus
+#define DEUTERON_STATUS(number) static_cast<CUresult>(number)
+#else
+#define DEUTERON_STATUS(number) ((CUresult)(number))
+#endif
 
 #elif !defined(DEUTERON_TARGET_CUDA)
 #error "this file includes kernels for the CPU and for CUDA, whose types differ: include each in a file of its own"

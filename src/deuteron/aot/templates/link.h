@@ -5,11 +5,6 @@
 ${claims}
 
 ${types}
-#ifndef DEUTERON_ANY
-#define DEUTERON_ANY INT64_MIN /* in the place of a value of an algorithm */
-#define DEUTERON_ANY_ALGO (-1) /* in the place of an algo_id */
-#endif
-
 #ifdef __cplusplus
 extern "C" {
 #endif

@@ -1,0 +1,5 @@
+/* What stands for any value of an algorithm, and for any algorithm. */
+#ifndef DEUTERON_ANY
+#define DEUTERON_ANY INT64_MIN /* in the place of a value of an algorithm */
+#define DEUTERON_ANY_ALGO (-1) /* in the place of an algo_id */
+#endif

@@ -1,0 +1,89 @@
+"""C++ programs of several libraries, without exceptions, and with warnings that strict projects ask for."""
+
+import subprocess
+from pathlib import Path
+
+import pytest
+from library.project import write_project
+
+from deuteron.library import BuildOptions, build_library, read_project
+
+OTHER = """
+[library.other]
+targets = ["cpu"]
+namespace = "acme"
+
+[[library.other.kernel]]
+module = "kernels.scale"
+name = "scale"
+grid = "cdiv(n, BLOCK)"
+types = { x = "*fp32", factor = "fp32", n = "i32" }
+constexprs = { BLOCK = 128 }
+"""
+STRICT = ["-Wall", "-Wextra", "-Wold-style-cast", "-Wuseless-cast", "-Wzero-as-null-pointer-constant", "-Werror"]
+IN_ONE_FILE = r"""
+#include "norms.hpp"
+#include "other.hpp"
+#include <cstdio>
+
+int main() {
+  float x[70] = {1};
+  if (norms::load_scale(norms::cpu) != DEUTERON_SUCCESS)
+    return 1;
+  const deuteron_status first = norms::scale(norms::cpu, x, 3, 70, norms::scale_BLOCK_64_warps1_stages3);
+  const deuteron_status second = acme::scale(acme::cpu, x, 2, 70, acme::scale_BLOCK_128_warps1_stages3);
+  const deuteron_status none = acme::scale(nullptr, x, 2, 70, acme::scale_get_num_algos());
+  std::printf("%d %d %d %g %d\n", first, second, none, static_cast<double>(x[0]), norms::unload_scale(norms::cpu));
+}
+"""
+FIRST_FILE = '#include "norms.hpp"\ndeuteron_status first(float *x) { return acme::scale(acme::cpu, x, 3, 1); }\n'
+SECOND_FILE = r"""
+#include "other.hpp"
+#include <cstdio>
+
+deuteron_status first(float *x);
+int main() {
+  float x[1] = {1};
+  const deuteron_status status = first(x) + acme::scale(acme::cpu, x, 2, 1);
+  std::printf("%d %g\n", status, static_cast<double>(x[0]));
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def two(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """`norms` and `other`, of one namespace, with a function of one name that multiplies, there, and adds, here."""
+    project = write_project(tmp_path_factory.mktemp("two"))
+    project.build()
+    project.file.write_text(OTHER)
+    project.edit("kernels/parts.py", "x * factor", "x + factor")
+    build_library(read_project(project.file)["other"], project.folder / "build" / "other", BuildOptions(processes=1))
+    return project.folder / "build"
+
+
+def run(folder: Path, where: Path, *files: str, flags: tuple[str, ...] = ()) -> str:
+    for index, text in enumerate(files):
+        (where / f"{index}.cpp").write_text(text)
+    sources = [where / f"{index}.cpp" for index in range(len(files))]
+    libraries = [folder / name / f"lib{name}.a" for name in ("norms", "other")]
+    includes = [f"-I{folder / name}" for name in ("norms", "other")]
+    command = ["g++", "-std=c++17", *STRICT, *includes, *flags, *sources, *libraries, "-lpthread", "-ldl"]
+    subprocess.run([*command, "-o", where / "main"], check=True)
+    return subprocess.run([where / "main"], capture_output=True, text=True, check=True).stdout
+
+
+@pytest.mark.parametrize("flags", [(), ("-fno-exceptions", "-fno-rtti")], ids=["", "no exceptions"])
+def test_functions_of_one_name_in_one_file(two: Path, tmp_path: Path, flags: tuple[str, ...]):
+    text = IN_ONE_FILE.replace('#include "norms.hpp"', "#define acme norms\n#include NORMS\n#undef acme")
+    assert run(two, tmp_path, text, flags=(*flags, '-DNORMS="norms.hpp"')) == "0 0 1 5 0\n"
+
+
+def test_functions_of_one_name_and_namespace_in_two_files(two: Path, tmp_path: Path):
+    assert run(two, tmp_path, FIRST_FILE, SECOND_FILE) == "0 5\n"
+
+
+def test_headers_of_c_with_one_name_are_refused_with_the_way_out(two: Path, tmp_path: Path):
+    source = tmp_path / "both.c"
+    source.write_text('#include "norms/norms.h"\n#include "other/other.h"\n')
+    tried = subprocess.run(["gcc", f"-I{two}", "-c", source], capture_output=True, text=True, cwd=tmp_path)
+    assert tried.returncode and "declares scale: include one of them in a file, or, in C++, the .hpp" in tried.stderr
