@@ -13,7 +13,7 @@ import pytest
 from xdsl.dialects.builtin import ModuleOp
 
 import deuteron.language as tl
-from deuteron.dtypes import FLOATS, INTEGERS, FloatType
+from deuteron.dtypes import BF16, FLOATS, FP16, INTEGERS, FloatType
 from deuteron.ir.arith import constant, constant_value, has_constants
 from deuteron.ir.text import parse_module, print_module
 from deuteron.ir.tt.function import FuncOp, ReturnOp
@@ -64,3 +64,19 @@ def test_constants_of_every_number(declared: FloatType):
     for one in (func, parsed):
         *constants, _ = one.body.block.ops
         assert [constant_value(op.result) for op in constants] == numbers.tolist()
+
+
+@pytest.mark.parametrize("declared", [type for type in FLOATS if type.bits == 8], ids=lambda declared: declared.name)
+def test_conversions_keep_numbers_of_the_type(declared: FloatType):
+    """All that they give but subnormal ones, and no number between two of them, or beyond."""
+    numbers = [float(number) for number in values(declared) if np.isfinite(number)]
+    normal = [x for x in numbers if x == 0 or 2.0**declared.min_exponent <= abs(x) <= declared.max_value]
+    assert all(declared.keeps(x) for x in normal)
+    assert not any(declared.keeps(x * (1 + 2.0 ** -(declared.mantissa_bits + 2))) for x in normal if x)
+    assert not any(map(declared.keeps, (np.nan, np.inf, -np.inf)))
+
+
+@pytest.mark.parametrize("declared", [FP16, BF16], ids=lambda declared: declared.name)
+def test_conversions_keep_infinity(declared: FloatType):
+    assert all(map(declared.keeps, (np.inf, -np.inf, 0.0, -0.0, 1.5, declared.max_value, -declared.max_value)))
+    assert not any(map(declared.keeps, (np.nan, 2 * declared.max_value, 1 + 2.0**-20)))

@@ -113,6 +113,16 @@ class FloatType:
         least, others_least = (type.min_exponent - type.mantissa_bits for type in (self, other))
         return has_precision and least <= others_least and self.max_value >= other.max_value
 
+    def keeps(self, x: float) -> bool:
+        """Whether conversions are known to leave a number as it is: of the normal ones, zero and infinity."""
+        if x == 0:
+            return self.has_minus_zero or math.copysign(1, x) > 0
+        if math.isinf(x):
+            return self.has_infinity and not self.saturates
+        fraction, exponent = math.frexp(x)
+        is_in_range = exponent > self.min_exponent and abs(x) <= self.max_value
+        return is_in_range and math.ldexp(fraction, self.mantissa_bits + 1).is_integer()
+
     @property
     def sign_code(self) -> int:
         return 1 << (self.bits - 1)

@@ -131,3 +131,42 @@ def grid(out, n):
 
 def test_grid(compare):
     compare(grid, [np.zeros(3 * 4 * 5, np.int32), 1], grid=(3, 4, 5))
+
+
+def all_integers(out, BLOCK: tl.constexpr, INTEGER: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(out + i, i.to(INTEGER).to(out.dtype.element_ty))
+
+
+@pytest.mark.parametrize("integer", [tl.int8, tl.uint8, tl.int16, tl.uint16])
+@pytest.mark.parametrize("name", ["bfloat16", "float16"])
+def test_all_integers_as_narrow_floats(compare, bfloat16, name, integer):
+    """Some that the type has, and some that are rounded."""
+    count = 1 << integer.primitive_bitwidth
+    out = np.zeros(count, dtype_of(name, bfloat16))
+    compare(all_integers, [out], {"BLOCK": 256, "INTEGER": integer}, grid=(count // 256,), cpus=["native"], tolerance=0)
+
+
+def test_what_a_float_has_is_not_rounded(lower_module, lower_python, bfloat16):
+    """Integers of 8 bits are numbers of bf16, those of 16 of fp32: only the latter are rounded."""
+    sizes = {"BLOCK": 256, "INTEGER": tl.int8}
+    text = {
+        integer: lower_module(lower_python(all_integers, [np.zeros(4, bfloat16)], sizes | {"INTEGER": integer})).llir
+        for integer in (tl.int8, tl.int16, tl.int32)
+    }
+    assert ["double" in text[integer] for integer in text] == [False, False, True]
+    assert ["32767" in text[integer] for integer in text] == [False, True, True]
+
+
+def concatenated(x, y, out, n, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    a, b = tl.load(x + i, mask=i < n, other=0.0), tl.load(y + i - n, mask=i >= n, other=0.0)
+    tl.store(out + i, tl.where(i < n, a, b))
+
+
+def test_other_is_zero_in_narrow_floats_too(lower_module, lower_python, compare, rng, bfloat16):
+    """Lanes that are off are zero already, so that nothing is selected but what the kernel selects."""
+    x, y, out = rng.random(37).astype(bfloat16), rng.random(91).astype(bfloat16), np.zeros(128, bfloat16)
+    compare(concatenated, [x, y, out, 37], {"BLOCK": 128})
+    text = lower_module(lower_python(concatenated, [x, y, out, 37], {"BLOCK": 128})).llir
+    assert text.count("select <") == 1

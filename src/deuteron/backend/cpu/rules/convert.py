@@ -14,18 +14,22 @@ from deuteron.backend.cpu.fragment import Affine, Fragment, Uniform, known_truth
 from deuteron.backend.llvm.builder import Builder
 from deuteron.backend.llvm.types import Value, const, like
 from deuteron.backend.math import conversions
+from deuteron.dtypes import FP32, FloatType
 from deuteron.errors import CompilationError
 from deuteron.ir.arith import constant_value
 from deuteron.ir.tt.convert import RoundingMode
-from deuteron.ir.types import element_type_of, is_float
+from deuteron.ir.types import FLOAT_TYPES, bit_width_of, element_type_of, is_float
 
 
 def constant(ctx: Context, op: Operation) -> Fragment:
     number = constant_value(op.result)
     if number is None:
         raise CompilationError("a constant tile must hold the same number everywhere; load the numbers from memory")
-    value = const(register_type(op.result.type), number)
-    return Uniform(rounded(ctx.emitter.at(0), value, element_type_of(op.result.type), ctx.target), 0)
+    type = element_type_of(op.result.type)
+    value = const(register_type(type), number)
+    if type in NARROW_FLOATS and not FLOAT_TYPES[type].keeps(number):
+        value = rounded(ctx.emitter.at(0), value, type, ctx.target)
+    return Uniform(value, 0)
 
 
 def make_range(ctx: Context, op: Operation, index: AxisIndex) -> Fragment:
@@ -62,20 +66,27 @@ def extend_unsigned(ctx: Context, op: Operation, x: Fragment) -> Fragment:
 
 
 def _to_float(signed: bool) -> Rule:
-    """Through double where a float would round twice."""
+    """Through double where a float would round twice: it has integers of 24 bits."""
 
     def rule(ctx: Context, op: Operation, x: Fragment) -> Fragment:
         type = element_type_of(op.results[0].type)
+        num_bits = bit_width_of(element_type_of(op.operands[0].type)) - signed  # without that of the sign
 
         def emit(b: Builder, value: Value) -> Value:
-            if type not in NARROW_FLOATS:
-                return conversions.int_to_float(b, value, register_type(type), signed)
-            double = conversions.int_to_float(b, value, "double", signed)
-            return rounded(b, conversions.round_to_odd(b, double), type, ctx.target)
+            if type not in NARROW_FLOATS or _has_integers(FP32, num_bits):
+                value = conversions.int_to_float(b, value, register_type(type), signed)
+            else:
+                value = conversions.round_to_odd(b, conversions.int_to_float(b, value, "double", signed))
+            return value if _has_integers(FLOAT_TYPES[type], num_bits) else rounded(b, value, type, ctx.target)
 
         return lanewise(ctx.emitter, emit, x)
 
     return rule
+
+
+def _has_integers(format: FloatType, num_bits: int) -> bool:
+    """Whether a format has all integers of so many bits, and the power of two after them."""
+    return num_bits <= format.mantissa_bits + 1 and format.keeps(2.0**num_bits)
 
 
 def _to_integer(signed: bool) -> Rule:
