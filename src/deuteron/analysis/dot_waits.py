@@ -12,8 +12,12 @@ for what was issued before, may not be executed: it is none.
 from __future__ import annotations
 
 from xdsl.dialects import scf
+from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation, SSAValue, Use
 
+from deuteron.errors import IRError
+from deuteron.ir.location import from_attribute
+from deuteron.ir.nested import nested_ops
 from deuteron.ir.ttng.warp_group_dot import WarpGroupDotOp, WarpGroupDotWaitOp
 
 
@@ -33,6 +37,24 @@ def wait_for(dot: WarpGroupDotOp) -> Operation | None:
             value = use.operation.result
         else:
             return None
+
+
+def check_waits(module: ModuleOp) -> None:
+    """Raise IRError where the text of a module uses what an asynchronous dot gives before a wait, or has no wait."""
+    for dot in nested_ops(module, WarpGroupDotOp):
+        if not dot.is_async.value.data:
+            continue
+        for use in dot.result.uses:
+            if not isinstance(use.operation, WarpGroupDotOp | WarpGroupDotWaitOp | scf.YieldOp):
+                place = from_attribute(use.operation.location)
+                raise IRError(
+                    f"{use.operation.name} uses the sum of an asynchronous dot that is not waited for", *place
+                )
+        if wait_for(dot) is None:
+            raise IRError(
+                f"no ttng.warp_group_dot_wait waits for this {dot.name}, or each leaves it in flight (pendings)",
+                *from_attribute(dot.location),
+            )
 
 
 def _use_by(value: SSAValue, kind: type[Operation]) -> Use | None:

@@ -66,6 +66,37 @@ def test_ttgir_that_lies_about_places_and_barriers_is_compiled_rightly(rng, lie)
     np.testing.assert_array_equal(out.reshape(32, 32), x.reshape(32, 32).cumsum(1).cumsum(0))
 
 
+@deuteron.jit
+def squares(x, out, n, N: tl.constexpr):
+    i = tl.arange(0, N)
+    acc = tl.zeros((N, N), tl.float32)
+    for k in range(n):
+        tile = tl.load(x + k * N * N + i[:, None] * N + i[None, :])
+        acc = tl.dot(tile, tile, acc)
+    tl.store(out + i[:, None] * N + i[None, :], acc)
+
+
+WAIT = r"(%\w+) = \"ttng.warp_group_dot_wait\"\((%\w+)\).*\n"
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (("pendings = 0", "pendings = 1"), "no ttng.warp_group_dot_wait waits for this ttng.warp_group_dot"),
+        ((WAIT, ""), "no ttng.warp_group_dot_wait waits|uses the sum of an asynchronous dot that is not waited for"),
+    ],
+)
+def test_ttgir_that_does_not_wait_for_a_dot(change, message):
+    x, out = aligned(np.zeros(4096, np.float16)), aligned(np.zeros(4096, np.float32))
+    text = compile_for("cuda:90", squares, x, out, 1, N=64).asm["ttgir"]
+    for waited, dot in re.findall(WAIT, text) if change[0] == WAIT else ():
+        text = re.sub(rf"{waited}\b", dot, text)
+    changed = re.sub(*change, text)
+    assert changed != text
+    with pytest.raises(IRError, match=message):
+        compile_text(changed, stage="ttgir")
+
+
 def test_metadata_has_what_ptxas_reports():
     x = aligned(np.zeros(1024, np.float32))
     kernel = compile_for("cuda:90", transposed, x, x, M=32, N=32, maxnreg=32)

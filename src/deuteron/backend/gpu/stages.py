@@ -50,11 +50,13 @@ def _parse_ttgir(text: str, file: str) -> ModuleOp:
     """Layouts are taken as they are. Places in shared memory are made anew, and barriers where the text has none: what
     a text says of both would have to be checked by the passes that make them, which change nothing that they made.
     """
+    from deuteron.analysis.dot_waits import check_waits
     from deuteron.ir.verifier import check_input, verify_ttgir
     from deuteron.passes import run_passes
     from deuteron.passes.gpu import memory_passes
 
     module = ttir.parse_tile_ir(text, file)
     check_input(module, file, verify_ttgir)
+    check_waits(module)
     run_passes(module, memory_passes(), verify=verify_ttgir)
     return module
