@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+import deuteron
 import deuteron.language as tl
 
 
@@ -90,6 +91,20 @@ def test_neighbours(compare, rng, bfloat16, kind, name, is_read):
     on = (rng.random(rows * n) < 0.9).astype(np.int8)
     sizes = {"KIND": kind, "IS_READ": is_read, "ROWS": rows, "BLOCK": 128}
     compare(neighbours, [x, on, out, np.full(rows * n, 77, dtype), n], sizes)
+
+
+@deuteron.jit
+def add_neighbours(x, out, n, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    tl.atomic_add(out + i, tl.load(x + i, mask=i < n), mask=i < n)
+
+
+@pytest.mark.parametrize("first", range(17))
+def test_arrays_that_begin_anywhere(rng, first):
+    x, memory = rng.random(61, np.float32), np.zeros(61 * 4 + 32, np.uint8)
+    out = memory[first : first + 61 * 4].view(np.float32)
+    add_neighbours[(2,)](x, out, 61, BLOCK=64)
+    np.testing.assert_array_equal(out, x + x)
 
 
 def spaced(x, out, stride, BLOCK: tl.constexpr):
