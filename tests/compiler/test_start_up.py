@@ -62,3 +62,13 @@ def test_defining_a_kernel_brings_nothing_heavy(tmp_path):
 def test_a_kernel_out_of_the_cache_is_launched_without_xdsl(tmp_path):
     assert run(tmp_path / "a.py", KERNEL + LAUNCH + SAY) == "llvmlite xdsl"
     assert run(tmp_path / "a.py", KERNEL + LAUNCH + SAY) == "llvmlite"
+
+
+def test_what_a_compile_imports_is_not_looked_at_as_young_garbage(tmp_path):
+    young = "import gc\nprint(len(gc.get_objects(0)) + len(gc.get_objects(1)))"
+    assert int(run(tmp_path / "a.py", f"{KERNEL}{LAUNCH}{young}")) < 30_000
+
+
+def test_what_a_program_has_frozen_stays_frozen(tmp_path):
+    freeze = "import gc\ngc.freeze()\nfrozen = gc.get_freeze_count()"
+    assert run(tmp_path / "a.py", f"{KERNEL}{freeze}{LAUNCH}print(gc.get_freeze_count() >= frozen // 2 > 0)") == "True"
