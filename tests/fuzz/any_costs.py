@@ -16,7 +16,6 @@ from importlib import import_module
 from typing import Any
 from unittest import mock
 
-from deuteron.analysis.axis_analysis import AxisInfoAnalysis
 from deuteron.passes.by_name import known_passes
 from deuteron.passes.gpu.specialization import choose_functions
 from deuteron.passes.gpu.specialization.bundle_loads import plan_rings
@@ -31,7 +30,7 @@ SHARE_WITHOUT = 0.06
 def _is_possible(self: choose_functions.ChooseSpecialized, func: Any) -> bool:
     if not choose_functions._is_in_order(func):
         return False
-    plans = plan_rings(func, AxisInfoAnalysis(func), self.config.machine)
+    plans = plan_rings(func, self.config.machine)
     return plan_specialization(func, plans, self.config) is not None
 
 

@@ -27,13 +27,12 @@ if TYPE_CHECKING:
 
 
 def optimise(module: ModuleOp, unit: Unit, passes: Sequence[ModulePass]) -> Made:
-    """Run the tile passes, and find out which arguments the kernel writes. Raises InternalError unless what the
-    frontend made, or a text gave, is tile IR.
-    """
+    """Run the tile passes, and find out which arguments the kernel writes."""
     from deuteron.analysis.apart import mark_may_alias
     from deuteron.ir.verifier import verify_ttir
 
-    verify_ttir(module, "the frontend")
+    if _verifies_each(unit):
+        verify_ttir(module, "the frontend")
     if unit.options.may_alias:
         mark_may_alias(kernel_of(module))
     made = run_pipeline(module, unit, passes)
@@ -67,15 +66,19 @@ def _described(pair: Pair, names: Sequence[str]) -> Apart:
 
 
 def run_pipeline(module: ModuleOp, unit: Unit, passes: Sequence[ModulePass]) -> Made:
-    """Run the passes of a stage but those that are disabled. What they make is verified, and with DEUTERON_VERIFY_EACH,
-    or where it is dumped, what each of them makes.
-    """
+    """Run the passes of a stage but those that are disabled. What they make is verified, or what each of them makes."""
     from deuteron.ir.verifier import verify_ir
     from deuteron.passes import run_passes
 
-    verifies_each = settings.verify_each or unit.dump is not None
-    run_passes(module, _enabled(passes, unit), unit.dump, verify_ir, verifies_each)
+    run_passes(module, _enabled(passes, unit), unit.dump, verify_ir, _verifies_each(unit))
     return Made(module)
+
+
+def _verifies_each(unit: Unit) -> bool:
+    """Whether what the frontend, and each pass, makes is verified, and not what a stage makes alone: where
+    DEUTERON_VERIFY_EACH says so, or it is dumped.
+    """
+    return settings.verify_each or unit.dump is not None
 
 
 def _enabled(passes: Sequence[ModulePass], unit: Unit) -> Sequence[ModulePass]:

@@ -237,8 +237,8 @@ def rehearse(source: ASTSource, target: Target) -> None:
 def _garbage_kept() -> Iterator[None]:
     """Collect no garbage: a compile makes little, and looking for it takes up to a tenth of the time.
 
-    The first one imports some 600 modules, which stay: looking at what they brought, once as young objects and once more
-    as middle-aged ones, took 50 ms after it and 40 ms in the next compile.
+    The first one imports some 600 modules, which stay: looking at what they brought, once as young objects and once
+    more as middle-aged ones, took 50 ms after it and 40 ms in the next compile.
     """
     if not gc.isenabled():
         yield

@@ -24,7 +24,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from enum import Enum, auto
 from functools import cache
-from itertools import product
+from itertools import chain, product
 
 from xdsl.dialects import arith, scf
 from xdsl.ir import Operation, SSAValue
@@ -87,10 +87,9 @@ def effects_of(op: Operation) -> tuple[Effect, ...]:
     return tuple(_effects(op))
 
 
-def _effects(op: Operation) -> Iterator[Effect]:
-    yield from own_effects(op)
-    if _is_recursive(op):
-        yield from (effect for _, effect in effects_inside(op))
+def _effects(op: Operation) -> Iterable[Effect]:
+    own = own_effects(op)
+    return chain(own, (effect for _, effect in effects_inside(op))) if _is_recursive(op) else own
 
 
 def own_effects(op: Operation) -> tuple[Effect, ...]:
@@ -104,7 +103,8 @@ def effects_inside(op: Operation) -> Iterator[tuple[Operation, Effect]]:
     for region in op.regions:
         for block in region.blocks:
             for inner in block.ops:
-                yield from ((inner, effect) for effect in own_effects(inner))
+                for effect in own_effects(inner):
+                    yield inner, effect
                 if _is_recursive(inner):
                     yield from effects_inside(inner)
 
@@ -126,7 +126,7 @@ def is_declared(op_class: type[Operation]) -> bool:
 
 
 def is_pure(op: Operation) -> bool:
-    return next(_effects(op), None) is None
+    return not any(True for _ in _effects(op))
 
 
 def is_removable(op: Operation) -> bool:

@@ -103,16 +103,14 @@ def _yielded(block: Block, index: int) -> SSAValue:
 
 def _remove_dead_ops(block: Block, live: Liveness) -> None:
     for op in reversed(list(block.ops)):
-        if op.has_trait(IsTerminator):
-            continue
         if op not in live.ops:
-            erase(op)
-            continue
-        if isinstance(op, (scf.ForOp, scf.IfOp)):
-            op = _drop_dead_results(op, live)
-        for region in op.regions:
-            for inner in region.blocks:
-                _remove_dead_ops(inner, live)
+            if not op.has_trait(IsTerminator):
+                erase(op)
+        elif op.regions:
+            op = _drop_dead_results(op, live) if isinstance(op, (scf.ForOp, scf.IfOp)) else op
+            for region in op.regions:
+                for inner in region.blocks:
+                    _remove_dead_ops(inner, live)
 
 
 def _drop_dead_results(op: scf.ForOp | scf.IfOp, live: Liveness) -> Operation:

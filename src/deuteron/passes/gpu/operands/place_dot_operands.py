@@ -76,9 +76,10 @@ class PlaceDotOperands(Optimisation):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for func in op.ops:
-            if isinstance(func, FuncOp):
+            dots = nested_ops(func, DotOp)
+            if dots and isinstance(func, FuncOp):
                 rewrite = _Rewrite(AxisInfoAnalysis(func), self.config)
-                for dot in nested_ops(func, DotOp):
+                for dot in dots:
                     if uses_wgmma(dot, self.config):
                         rewrite.to_warp_group(dot)
                     elif not has_room(dot, self.config.machine):

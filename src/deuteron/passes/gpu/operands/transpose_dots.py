@@ -54,9 +54,10 @@ class TransposeDots(Optimisation):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for func in op.ops:
-            if isinstance(func, FuncOp):
+            dots = nested_ops(func, DotOp)
+            if dots and isinstance(func, FuncOp):
                 info = AxisInfoAnalysis(func)
-                chosen = [dot for dot in nested_ops(func, DotOp) if self._pays(dot, info)]
+                chosen = [dot for dot in dots if self._pays(dot, info)]
                 for dot in chosen:
                     _transpose(dot)
                 if chosen:

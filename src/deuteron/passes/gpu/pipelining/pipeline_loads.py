@@ -213,14 +213,16 @@ class PipelineLoads(Optimisation):
             if isinstance(loop, scf.WhileOp):
                 _stay(loop, "nothing says before an iteration of a `while`, or of a loop with `break`, that it comes")
                 continue
-            info = info or AxisInfoAnalysis(func)
-            if self._pipeline(loop, info):
+            if "tt.num_stages" in loop.attributes or is_among_dots(loop):
+                info = info or AxisInfoAnalysis(func)
+                is_rebuilt = self._pipeline(loop, info)
+            else:
+                is_rebuilt = self._prefetch(loop)
+            if is_rebuilt:
                 info = None
 
     def _pipeline(self, loop: scf.ForOp, info: AxisInfoAnalysis) -> bool:
         hint = loop.attributes.get("tt.num_stages")
-        if hint is None and not is_among_dots(loop):
-            return self._prefetch(loop)
         num_stages = hint.value.data if hint is not None else self.config.num_stages
         if num_stages < 2:
             _stay(loop, f"num_stages is {num_stages}, below 2", num_stages=num_stages)

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import product
 
 from xdsl.dialects import scf
 from xdsl.ir import Block, Operation
@@ -105,16 +106,18 @@ def loop_around(op: Operation) -> scf.ForOp | None:
     return parent
 
 
-def plan_rings(func: FuncOp, info: AxisInfoAnalysis, machine: GPU) -> list[RingPlan]:
+def plan_rings(func: FuncOp, machine: GPU) -> list[RingPlan]:
     """The rings that loops of dots fill."""
-    writers, plans = Writers(func), {}
-    for block in _blocks(func):
-        for kind in (LoadOp, DescriptorLoadOp):
-            loads = [BufferedLoad.of(op, info) for op in block.ops if isinstance(op, kind) and _is_operand(op)]
-            free = [one for one in loads if obstacle_to_copies(one, info, machine) is None]
-            for bundle in _bundles([one for one in free if writers.are_apart(one.load)]):
-                key = (kind, *(one.buffer for one in bundle.loads))
-                plans.setdefault(key, RingPlan()).bundles.append(bundle)
+    operands = [op for op in nested_ops(func, Load) if _is_operand(op)]
+    if not operands:
+        return []
+    info, writers, plans = AxisInfoAnalysis(func), Writers(func), {}
+    for block, kind in product(_blocks(func), (LoadOp, DescriptorLoadOp)):
+        loads = [BufferedLoad.of(op, info) for op in operands if op.parent is block and isinstance(op, kind)]
+        free = [one for one in loads if obstacle_to_copies(one, info, machine) is None]
+        for bundle in _bundles([one for one in free if writers.are_apart(one.load)]):
+            key = (kind, *(one.buffer for one in bundle.loads))
+            plans.setdefault(key, RingPlan()).bundles.append(bundle)
     return [plan for plan in plans.values() if any(_multiplies_in_loop(bundle) for bundle in plan.bundles)]
 
 

@@ -17,7 +17,6 @@ from xdsl.context import Context
 from xdsl.dialects import scf
 from xdsl.dialects.builtin import ModuleOp, UnitAttr
 
-from deuteron.analysis.axis_analysis import AxisInfoAnalysis
 from deuteron.ir.effects import GLOBAL, ORDER, ORDER_OWN, first_in_order
 from deuteron.ir.nested import nested_ops
 from deuteron.ir.tt.function import FuncOp
@@ -62,7 +61,7 @@ class ChooseSpecialized(Optimisation):
         hints = {name for op in nested_ops(func) for name in HINTS if name in op.attributes}
         if not (hints or self.config.num_ctas > 1 or self.config.num_warps == 2 * WARPGROUP) or not _is_in_order(func):
             return False
-        plans = plan_rings(func, AxisInfoAnalysis(func), self.config.machine)
+        plans = plan_rings(func, self.config.machine)
         is_asked_for = SPECIALIZE in hints or (FLATTEN in hints and all(map(_goes_on, plans)))
         is_wanted = is_asked_for or any(plan.filling_ctas(self.config.num_ctas) > 1 for plan in plans)
         is_possible = plan_specialization(func, plans, self.config) is not None

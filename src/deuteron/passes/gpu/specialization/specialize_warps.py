@@ -33,7 +33,6 @@ from dataclasses import dataclass
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 
-from deuteron.analysis.axis_analysis import AxisInfoAnalysis
 from deuteron.ir.tt.function import FuncOp
 from deuteron.ir.ttg.warp_specialize import SPECIALIZED
 from deuteron.machine.gpu import GPUConfig
@@ -54,8 +53,6 @@ class SpecializeWarps(Optimisation):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for func in op.ops:
             if isinstance(func, FuncOp) and func.attributes.pop(SPECIALIZED, None) is not None:
-                plan = plan_specialization(
-                    func, plan_rings(func, AxisInfoAnalysis(func), self.config.machine), self.config
-                )
+                plan = plan_specialization(func, plan_rings(func, self.config.machine), self.config)
                 if plan is not None:
                     Specialization(func, *plan, self.config).rewrite()
