@@ -53,6 +53,11 @@ def test_importing_alone_brings_nothing(tmp_path):
     assert set(names.split()) == {"deuteron", "deuteron.lazy"}
 
 
+def test_imports_for_programs_of_triton_do_without_the_library_of_distributions(tmp_path):
+    names = run(tmp_path / "a.py", "import sys\nimport deuteron.compat\nprint(*sys.modules)").split()
+    assert not {"importlib.metadata", "email", "zipfile"} & set(names)
+
+
 def test_defining_a_kernel_brings_nothing_heavy(tmp_path):
     names = run(tmp_path / "a.py", f"{KERNEL}\nprint(*sys.modules)").split()
     assert not set(names) & {*HEAVY, *NEEDLESS}

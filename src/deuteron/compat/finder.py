@@ -14,14 +14,16 @@ import sys
 from collections.abc import Iterator, Mapping
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
-from importlib.metadata import Distribution, DistributionFinder
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from deuteron.compat.modules import TRITON_VERSION, triton_modules
+from deuteron.compat.modules import triton_modules
 from deuteron.compat.origins import set_origins
 from deuteron.errors import UsageError
+
+if TYPE_CHECKING:
+    from importlib.metadata import Distribution, DistributionFinder
 
 CONTENTS = triton_modules.__code__.co_filename
 
@@ -33,16 +35,6 @@ _REMOVED = {
     "triton.profiler": ": Proton is Triton's own profiler; knobs.runtime.launch_enter_hook is called for every launch",
     "triton._C": ": it is Triton's own compiler in C++",
 }
-
-
-class _Release(Distribution):
-    """What `importlib.metadata` has of an installed Triton."""
-
-    def read_text(self, filename: str) -> str | None:
-        return f"Metadata-Version: 2.1\nName: triton\nVersion: {TRITON_VERSION}\n" if filename == "METADATA" else None
-
-    def locate_file(self, path: Any) -> Path:
-        return Path(CONTENTS).parent / path
 
 
 class TritonFinder(MetaPathFinder, Loader):
@@ -62,7 +54,9 @@ class TritonFinder(MetaPathFinder, Loader):
     def find_distributions(self, context: DistributionFinder.Context) -> Iterator[Distribution]:
         """The version of the language, for programs that ask `importlib.metadata` for it."""
         if context.name == "triton":
-            yield _Release()
+            from deuteron.compat.release import Release  # deferred: who asks has imported what it needs, 15 ms
+
+            yield Release()
 
     def create_module(self, spec: ModuleSpec) -> ModuleType:
         return self._modules[spec.name]

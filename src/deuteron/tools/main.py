@@ -20,17 +20,31 @@ import click
 
 import deuteron
 
-_COMMANDS = ("build", "cache", "compile", "inspect", "link", "opt", "run", "tune", "warmup")
+_COMMANDS = {
+    "build": "Build the libraries that deuteron.toml declares.",
+    "cache": "List, measure, clear, export and import the compiled kernels on disk.",
+    "compile": "Compile a kernel into C.",
+    "inspect": "Show what becomes of a kernel.",
+    "link": "Link compiled kernels into one C function.",
+    "opt": "Run passes on a text of tile IR.",
+    "run": "Run a Python program with `import triton` meaning Deuteron.",
+    "tune": "Measure kernels, or show and merge what was measured.",
+    "warmup": "Compile what manifests list into the cache on disk.",
+}
 
 
 class Commands(click.Group):
-    """The commands, each imported when it is asked for."""
+    """The commands, each imported when it is asked for: not for a list of them."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(_COMMANDS)
 
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
         return importlib.import_module(f"deuteron.tools.{name}").command if name in _COMMANDS else None
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl(list(_COMMANDS.items()))
 
 
 def _print_cmake_dir(ctx: click.Context, param: click.Parameter, is_asked: bool) -> None:

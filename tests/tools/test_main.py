@@ -1,0 +1,22 @@
+"""The command `deuteron` itself: the list of its commands."""
+
+import subprocess
+import sys
+
+from click.testing import CliRunner
+
+from deuteron.tools.main import main
+
+
+def test_help_lists_each_command_that_there_is():
+    text = CliRunner().invoke(main, ["--help"]).output
+    listed = [line.split()[0] for line in text.partition("Commands:")[2].splitlines() if line]
+    assert listed == main.list_commands(None)
+    assert all(main.get_command(None, name).name == name for name in listed)
+
+
+def test_help_imports_no_command():
+    help = "main(['--help'], standalone_mode=False)"
+    code = f"import sys\nfrom deuteron.tools.main import main\n{help}\nprint(*sys.modules, file=sys.stderr)"
+    names = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stderr.split()
+    assert {name for name in names if name.startswith("deuteron.tools.")} == {"deuteron.tools.main"}
