@@ -3,6 +3,7 @@
 import subprocess
 import sys
 
+import pytest
 from click.testing import CliRunner
 
 from deuteron.tools.main import main
@@ -20,3 +21,14 @@ def test_help_imports_no_command():
     code = f"import sys\nfrom deuteron.tools.main import main\n{help}\nprint(*sys.modules, file=sys.stderr)"
     names = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stderr.split()
     assert {name for name in names if name.startswith("deuteron.tools.")} == {"deuteron.tools.main"}
+
+
+@pytest.mark.parametrize("command", ["cache ls", "run"])
+def test_garbage_is_looked_for_at_the_end_of_programs_alone(tmp_path, command):
+    program = tmp_path / "program.py"
+    program.write_text("")
+    words = [*command.split(), *([str(program)] if command == "run" else [])]
+    at_end = "import atexit, gc, sys\natexit.register(lambda: print(gc.get_freeze_count(), file=sys.stderr))"
+    code = f"{at_end}\nfrom deuteron.tools.main import main\nmain({words!r})"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert (int(done.stderr.split()[-1]) > 0) == (command != "run")

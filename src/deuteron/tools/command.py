@@ -1,5 +1,5 @@
 """What all commands share: an error of Deuteron is one message on stderr and exit status 1, never a traceback; a
-warning is a message too.
+warning is a message too. Where a command ends, the system takes its memory back, and nobody looks for garbage in it.
 
 @click.command("link", cls=Command)
 def command(...): ...
@@ -7,6 +7,8 @@ def command(...): ...
 
 from __future__ import annotations
 
+import atexit
+import gc
 import warnings
 from functools import partial
 from typing import Any
@@ -18,9 +20,16 @@ from deuteron.warning_text import warning_text
 
 
 class Command(click.Command):
-    """A command whose DeuteronErrors and warnings are shown as messages, a warning once."""
+    """A command whose DeuteronErrors and warnings are shown as messages, a warning once.
+
+    `is_left_at_once`: Python ends without a look for garbage at all objects that there are.
+    """
+
+    is_left_at_once = True
 
     def invoke(self, ctx: click.Context) -> Any:
+        if self.is_left_at_once:
+            atexit.register(gc.freeze)
         shown: set[str] = set()
         with warnings.catch_warnings():
             warnings.showwarning = partial(_show, shown)

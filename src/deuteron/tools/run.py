@@ -24,7 +24,13 @@ PACKAGE = str(Path(__file__).resolve().parent.parent) + os.sep
 STANDARD_LIBRARY = str(Path(os.__file__).parent) + os.sep
 
 
-@click.command("run", cls=Command, context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
+class _Run(Command):
+    """Of a program Python finds the garbage when it ends, as of any other."""
+
+    is_left_at_once = False
+
+
+@click.command("run", cls=_Run, context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
 @click.option("--interpret", is_flag=True, help="Run kernels in the NumPy interpreter, with every access checked.")
 @click.option("--emulate", is_flag=True, help="Compile kernels for a GPU and run their PTX on the CPU, checked.")
 @click.argument("file")
