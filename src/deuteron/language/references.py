@@ -161,11 +161,12 @@ def check_unchanged(kernel: str, references: Iterable[Reference]) -> None:
     for reference in references:
         found = reference.current()
         if found is not reference.value and not _is_same(found, reference.value):
-            new = "nothing" if found is _MISSING else f"{found!r:.60}"
+            old, new = (repr(value) if value is not _MISSING else "nothing" for value in (reference.value, found))
+            change = f"it was {old:.60}, and is {new:.60}" if old != new else f"it is another {new:.60}"
             raise VariableChanged(
                 f"{reference.kind} '{reference.name}', which kernel '{kernel}' uses, has changed since it was "
-                f"compiled: it was {reference.value!r:.60}, and is {new}. Pass it as a tl.constexpr argument, for "
-                "which the kernel is compiled anew, or define the kernel anew."
+                f"compiled: {change}. Pass it as a tl.constexpr argument, for which the kernel is compiled anew, or "
+                "define the kernel anew."
             )
 
 

@@ -36,6 +36,7 @@ from deuteron.runtime.grid import Grid
 from deuteron.runtime.interface import KernelInterface, check_kernel
 from deuteron.runtime.interface import launch as launch_kernel
 from deuteron.runtime.kernel_caches import Choices
+from deuteron.runtime.pickling import PickledByName
 from deuteron.runtime.trials import SKIPPED, Trials
 from deuteron.runtime.tuned_file import Choice, Outcome
 from deuteron.runtime.tuned_store import TunedStore
@@ -82,7 +83,7 @@ class _Launch:
         return {**self.named, **config.all_kwargs()}
 
 
-class Autotuner(KernelInterface):
+class Autotuner(PickledByName, KernelInterface):
     """A kernel whose configuration is found by timing. `fn` is what it decorates, `base_fn` the @jit function in it.
 
     Programs make classes of their own of it, so the parameters, `keys`, `cache`, `nargs`, `pre_hook`, `post_hook`,

@@ -16,9 +16,10 @@ from deuteron.errors import UsageError, suggest
 from deuteron.options import is_option
 from deuteron.runtime.grid import Grid, call_with_arguments
 from deuteron.runtime.interface import KernelInterface, check_kernel, launch
+from deuteron.runtime.pickling import PickledByName
 
 
-class Heuristics(KernelInterface):
+class Heuristics(PickledByName, KernelInterface):
     """A kernel of which some arguments are computed; a later one may use what an earlier one gave."""
 
     def __init__(self, fn: Any, arg_names: Sequence[str], values: Mapping[str, Callable[[dict[str, Any]], Any]]):

@@ -9,6 +9,7 @@ workers: there they can be looked at and launched as compiled, and are compiled 
 
 from __future__ import annotations
 
+import importlib
 import sys
 from operator import attrgetter
 from typing import Any
@@ -35,9 +36,27 @@ class Pickled:
         self._start_empty()
 
 
-def _leads_back(kernel: Any) -> bool:
-    """Whether the name of a kernel means itself in its module."""
+class PickledByName:
+    """A base of what decorates kernels and has their name: it is what the name means in the kernel's module."""
+
+    fn: Any
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        kernel = self.fn
+        while isinstance(kernel, PickledByName):
+            kernel = kernel.fn
+        if not _leads_back(kernel, to=self):
+            return super().__reduce_ex__(protocol)
+        return _named, (kernel.__module__, kernel.__qualname__)
+
+
+def _named(module: str, name: str) -> Any:
+    return attrgetter(name)(importlib.import_module(module))
+
+
+def _leads_back(kernel: Any, to: Any = None) -> bool:
+    """Whether the name of a kernel means itself in its module, or `to`, which has its name."""
     try:
-        return attrgetter(kernel.__qualname__)(sys.modules[kernel.__module__]) is kernel
+        return attrgetter(kernel.__qualname__)(sys.modules[kernel.__module__]) is (kernel if to is None else to)
     except (AttributeError, KeyError):
         return False
