@@ -265,6 +265,12 @@ def test_a_layout_that_is_none(bases: str):
     assert caught.value.location.line == 1
 
 
+@pytest.mark.parametrize("alignment", [0, -16, 12])
+def test_an_alignment_that_is_none(alignment: int):
+    with pytest.raises(IRError, match="an alignment is a power of two"):
+        parse_module(f"#s = #ttg.shared_linear<{{offset = [], block = []}}, alignment = {alignment}>\nmodule {{\n}}\n")
+
+
 @pytest.mark.parametrize(
     "words", ["0", "0, 1, 0", "0, 1, 0, 9, 1", "0, 1, 0, 0, 1, 9223372036854775807", "0, 7, 0, 0, 0"]
 )

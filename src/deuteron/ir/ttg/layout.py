@@ -89,7 +89,10 @@ class SharedLinearEncodingAttr(ParametrizedAttribute):
             parser.parse_punctuation(",")
             parser.parse_keyword("alignment")
             parser.parse_punctuation("=")
-            return LinearEncodingAttr(layout), IntAttr(parser.parse_integer())
+            place, alignment = parser.pos, parser.parse_integer()
+            if alignment < 1 or alignment & (alignment - 1):
+                parser.raise_error(f"an alignment is a power of two, got {alignment}", place)
+            return LinearEncodingAttr(layout), IntAttr(alignment)
 
 
 @irdl_attr_definition
