@@ -57,6 +57,12 @@ def kernel(a, b, table, n, KIND: tl.constexpr):
                 p = q + k
     elif KIND == "integer":
         p = (p.to(tl.int64) + n).to(tl.pointer_type(tl.float32))
+    elif KIND == "null":
+        p = tl.full((16,), 0, tl.int64).to(tl.pointer_type(tl.float32))
+    elif KIND == "null and an address":
+        p = tl.reshape(tl.full((16,), 0, tl.int64).to(tl.pointer_type(tl.float32)) + i, (4, 4))
+    elif KIND == "null on a path":
+        p = tl.where(i > n, p + i, tl.full((16,), 0, tl.int64).to(tl.pointer_type(tl.float32))) + n
     if KIND == "block":
         tl.make_tensor_descriptor(p + n, [n], [1], [16]).store([0], i.to(tl.float32))
     else:
@@ -84,6 +90,8 @@ def stored_through(kind: str):
         ("left early", "ab"),
         ("select", "ab"),
         ("joined", "ab"),
+        ("null", ""),
+        ("null on a path", "a"),
     ],
 )
 def test_arguments(kind: str, expected: str):
@@ -92,7 +100,7 @@ def test_arguments(kind: str, expected: str):
     assert points_to(pointer) == Targets(frozenset(named[name] for name in expected))
 
 
-@pytest.mark.parametrize("kind", ["loaded", "loaded in some round", "integer"])
+@pytest.mark.parametrize("kind", ["loaded", "loaded in some round", "integer", "null and an address"])
 def test_unknown(kind: str):
     assert points_to(stored_through(kind)[1]) == UNKNOWN
     assert points_to(None) == UNKNOWN

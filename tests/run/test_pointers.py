@@ -27,6 +27,23 @@ def test_addresses_in_memory(draw, poisoned, check_norm):
 
 
 @triton.jit
+def from_null_kernel(x_ptr, address_ptr, out_ptr, n):
+    """Loads through null and an offset what it has stored through the array that is there."""
+    p = tl.cast(0, tl.int64).to(tl.pointer_type(tl.int32)) + tl.load(address_ptr) // 4
+    total = 0
+    for i in range(n):
+        tl.store(x_ptr, i)
+        total += tl.load(p)
+    tl.store(out_ptr, total)
+
+
+def test_null_and_an_offset_may_be_the_address_of_an_array(poisoned, check):
+    x, out = poisoned("int32", 1), poisoned("int32", 1)
+    from_null_kernel[(1,)](x, np.array([x.ctypes.data]), out, 5)
+    check(out, np.array([10]))
+
+
+@triton.jit
 def halves_kernel(x_ptr, out_ptr, flag_ptr, n, BLOCK: tl.constexpr):
     """Words as pairs of halves; a number other than 0 stored as a bool is the byte 1."""
     i = tl.arange(0, BLOCK)

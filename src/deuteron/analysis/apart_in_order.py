@@ -38,6 +38,8 @@ class InOrder:
 
     def note(self, first: Targets, second: Targets, if_same: Callable[[], Same | None]) -> None:
         """`if_same`: what has to hold for nobody to wait where both are one array; None: somebody has to."""
+        if not first or not second:
+            return  # through the null pointer nobody touches anything
         pair = frozenset((first, second))
         known = self._same.setdefault(pair, Same())
         if known is None:

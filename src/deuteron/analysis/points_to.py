@@ -2,7 +2,8 @@
 
     points_to(%p)   %p an argument, or tt.addptr, tt.splat, arith.select, tt.make_tensor_descriptor ... of one    {%p}
                     what a loop carries, and a branch gives: of all that it may be       src, dst = dst, src:   {%a, %b}
-                    the null pointer                                                     {}
+                    the null pointer, and one that a path has for none                                          {}
+                    null and an offset, which may be any address                                                unknown
                     loaded, made of an integer, given by what is not known to compute it                        unknown
 
 What is unknown may be anything: it shares every argument.
@@ -18,10 +19,12 @@ from xdsl.dialects.arith import ConstantOp
 from xdsl.dialects.builtin import DenseIntOrFPElementsAttr
 from xdsl.ir import Attribute, BlockArgument, OpResult, SSAValue
 
+from deuteron.ir.arith import SelectOp
 from deuteron.ir.effects import is_pure
 from deuteron.ir.tt.convert import IntToPtrOp
 from deuteron.ir.tt.descriptor import TensorDescType
 from deuteron.ir.tt.function import FuncOp
+from deuteron.ir.tt.memory import AddPtrOp
 from deuteron.ir.types import is_pointer
 
 
@@ -52,18 +55,19 @@ def points_to(pointer: SSAValue | None) -> Targets:
     """Where a pointer or descriptor may point; None: anywhere."""
     if pointer is None:
         return UNKNOWN
-    arguments, seen, pending = set(), {pointer}, [pointer]
+    arguments, seen, pending = set(), {(pointer, False)}, [(pointer, False)]
     while pending:
-        current = pending.pop()
+        current, is_moved = pending.pop()
         if is_argument(current):
             arguments.add(current)
             continue
-        if _is_null(current):
+        if _is_null(current) and not is_moved:
             continue
         sources = address_sources(current)
         if not sources:
             return UNKNOWN
-        fresh = [source for source in sources if source not in seen]
+        is_moved = _moves(current) or (is_moved and not _chooses(current))
+        fresh = [(source, is_moved) for source in sources if (source, is_moved) not in seen]
         seen.update(fresh)
         pending += fresh
     return Targets(frozenset(arguments))
@@ -74,6 +78,16 @@ def is_argument(value: SSAValue) -> bool:
     func = value.block.parent_op() if isinstance(value, BlockArgument) else None
     is_private = isinstance(func, FuncOp) and func.sym_visibility is not None and func.sym_visibility.data == "private"
     return isinstance(func, FuncOp) and not is_private
+
+
+def _moves(value: SSAValue) -> bool:
+    """Whether it is another address than what it is computed from: null and an offset may be any address."""
+    return isinstance(value.owner, AddPtrOp)
+
+
+def _chooses(value: SSAValue) -> bool:
+    """Whether it is one of several: null is among them where a path has no pointer, and then nobody moves it."""
+    return isinstance(value, BlockArgument) or isinstance(value.op, SelectOp) or bool(value.op.regions)
 
 
 def _is_null(value: SSAValue) -> bool:

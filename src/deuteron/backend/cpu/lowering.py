@@ -64,8 +64,9 @@ from deuteron.ir.types import i1
 from deuteron.options import CPUOptions
 from deuteron.settings import BOUNDS
 
-# Loops stay loops: a call of memset in their place spills all vectors that the code around it holds.
-_ATTRIBUTES = 'nounwind "no-builtins"'
+# Loops stay loops: a call of memset in their place spills all vectors that the code around it holds. Null and an offset
+# may be any address, of which LLVM takes accesses for impossible else.
+_ATTRIBUTES = 'nounwind null_pointer_is_valid "no-builtins"'
 
 _GRID_NAMES = ("pid0", "pid1", "pid2", "grid0", "grid1", "grid2")
 

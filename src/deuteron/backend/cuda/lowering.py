@@ -86,4 +86,4 @@ def _attributes(machine: GPU, num_warps: int, specialized: Sequence[WarpSpeciali
     limit = registers_at_launch(machine, num_warps, limit) if gives_registers else limit
     maximum = f' "nvvm.maxnreg"="{limit}"' if limit else ""
     cluster = f' "nvvm.cluster_dim"="{options.num_ctas},1,1"' if options.num_ctas > 1 else ""
-    return f'nounwind "nvvm.reqntid"="{machine.warp_size * num_warps}"{maximum}{cluster}'
+    return f'nounwind null_pointer_is_valid "nvvm.reqntid"="{machine.warp_size * num_warps}"{maximum}{cluster}'

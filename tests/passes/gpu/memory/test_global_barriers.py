@@ -201,3 +201,14 @@ def turned(x, y):
 def test_arguments_that_overlap():
     assert barriers(turned, X, X.copy()) == []
     assert barriers(turned, X, X.copy(), may_alias=True) == ["tt.store"]
+
+
+@deuteron.jit
+def through_null(N: tl.constexpr):
+    p = tl.full((N,), 0, tl.int64).to(tl.pointer_type(tl.int32))
+    tl.store(p, 1)
+    tl.store(p, 2)
+
+
+def test_nobody_waits_for_what_is_stored_through_null():
+    assert barriers(through_null, N=128) == []
