@@ -60,6 +60,19 @@ class Overlaps:
         """What it is if the arguments are one array, and which numbers have to be equal for it."""
         return self._of(first, second, past, _if_equal)
 
+    def take_turns(self, first: SSAValue, second: SSAValue) -> bool:
+        """Whether elements of each are multiples of a number apart, and those of both never: `2 * i`, `2 * i + 1`."""
+        one, other = map(self._address, (first, second))
+        if one is None or other is None or one.element != other.element:
+            return False
+        distance = _distance(self._known, one.begin, other.begin, set(), _in_itself)
+        if distance is None:
+            return False
+        number, period, _ = distance
+        factors = [factor for address in (one, other) for _, factor in address.of_coordinates]
+        unit = gcd(period, *factors)
+        return unit > 0 and number % unit != 0
+
     def _of(self, first: SSAValue, second: SSAValue, past: Iterable[Operation], solve: _Solve) -> tuple[Overlap, Alike]:
         one, other = map(self._address, (first, second))
         if one is None or other is None or byte_width_of(one.element) != byte_width_of(other.element):

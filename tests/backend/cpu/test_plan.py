@@ -68,6 +68,19 @@ def test_overlapping_stores_are_done_one_after_the_other(plan):
     assert [kinds(item)[-1] for item in made.body.items] == [StoreRoot, StoreRoot]
 
 
+def swapped_pairs(x, out, STEP: tl.constexpr):
+    i = tl.program_id(0) * 1024 + tl.arange(0, 1024)
+    a, b = tl.load(x + STEP * i), tl.load(x + STEP * i + 1)
+    tl.store(out + STEP * i, b)
+    tl.store(out + STEP * i + 1, a)
+
+
+@pytest.mark.parametrize("step, num_nests", [(2, 1), (3, 1), (1, 2)])
+def test_stores_that_take_turns_are_one_loop(plan, step, num_nests):
+    made, _ = plan(swapped_pairs, [X, X], {"STEP": step})
+    assert len(made.body.items) == num_nests
+
+
 def rows_of_a_table(indices, table, out, M: tl.constexpr, N: tl.constexpr):
     rows, j = tl.arange(0, M), tl.arange(0, N)[None, :]
     at = table + tl.load(indices + rows)[:, None] * N + j

@@ -3,6 +3,7 @@
     pointers                   without a mask      with a mask
     contiguous                 a vector load       a vector load where all lanes are on, else a masked one (*)
     contiguous, downwards      the same, and its lanes reversed
+    a few elements apart       whole vectors, and shuffles (strided.py), where all lanes are on, else as others
     the same in all lanes      a scalar load       a scalar load where any lane is on
     others                     checked at run time whether they are contiguous, else lane by lane (or a gather)
 
@@ -21,7 +22,9 @@ from deuteron.backend.cpu.algebra import as_vector
 from deuteron.backend.cpu.context import Context
 from deuteron.backend.cpu.fragment import Affine, Fragment, Uniform, Vector, lanes_of
 from deuteron.backend.cpu.lane_loops import gather_lanes, scatter_lanes
+from deuteron.backend.cpu.plan.accesses import is_close
 from deuteron.backend.cpu.streaming import can_stream, store_streaming
+from deuteron.backend.cpu.strided import load_strided, store_strided
 from deuteron.backend.llvm.builder import Builder
 from deuteron.backend.llvm.types import Value, byte_width, const, vector, vector_const, width, zero
 
@@ -81,6 +84,8 @@ def load(access: Access, pointer: Fragment, mask: Fragment | None) -> Value:
     def load_lanes() -> list[Value]:
         return [_gather(access, _pointers(access, pointer), _mask_vector(access, mask))]
 
+    if stride := _close_stride(access, pointer):
+        return _if_full(access, mask, lambda: _load_strided(access, pointer, stride), load_lanes)[0]
     if _goes_down(access, pointer):
         return _reversed(access.b, _load_contiguous(access, _last(access, pointer), _reversed_mask(access.b, mask)))
     return _choose(access, pointer, load_contiguous, load_lanes)[0]
@@ -105,8 +110,15 @@ def store(
         _scatter(access, elements, _pointers(access, pointer), _mask_vector(access, mask))
         return []
 
+    def store_strided_elements() -> list[Value]:
+        store_strided(access.b, elements, pointer.base, stride)
+        return []
+
+    stride = _close_stride(access, pointer)
     if isinstance(pointer, Uniform):
         store_lanes()
+    elif stride and access.has_free_masks:
+        _if_full(access, mask, store_strided_elements, store_lanes)
     elif _goes_down(access, pointer):
         elements, mask = _reversed(access.b, elements), _reversed_mask(access.b, mask)
         store_contiguous(_last(access, pointer))
@@ -117,6 +129,31 @@ def store(
 def _goes_down(access: Access, pointer: Fragment) -> bool:
     """Whether each lane's element is the one before the last lane's."""
     return isinstance(pointer, Affine) and isinstance(pointer.step, int) and pointer.step == -access.num_bytes
+
+
+def _close_stride(access: Access, pointer: Fragment) -> int:
+    """How many elements lanes are apart where those are few; else 0."""
+    if not (isinstance(pointer, Affine) and isinstance(pointer.step, int)):
+        return 0
+    stride, rest = divmod(pointer.step, access.num_bytes)
+    return stride if not rest and is_close(stride, access.lanes) else 0
+
+
+def _load_strided(access: Access, pointer: Affine, stride: int) -> list[Value]:
+    return [load_strided(access.b, pointer.base, access.type, access.lanes, stride)]
+
+
+def _if_full(
+    access: Access, mask: Fragment | None, full: Callable[[], list[Value]], others: Callable[[], list[Value]]
+) -> list[Value]:
+    """Emit one way where all lanes are on, and another one where some may be off."""
+    if mask is None:
+        return full()
+    with access.b.if_(_is_full(access.b, mask), "all_on") as branch:
+        branch.yield_(*full())
+        branch.otherwise()
+        branch.yield_(*others())
+    return branch.results
 
 
 def _last(access: Access, pointer: Affine) -> Value:

@@ -19,8 +19,10 @@ from deuteron.backend.cpu.elements import register_type
 from deuteron.backend.cpu.formats import upper_half
 from deuteron.backend.cpu.fragment import Affine, Axis, Fragment
 from deuteron.backend.cpu.packing import interleaved
+from deuteron.backend.cpu.plan.accesses import is_close
 from deuteron.backend.cpu.plan.items import Exchanged, Place
 from deuteron.backend.cpu.plan.operand_layout import OperandLayout
+from deuteron.backend.cpu.strided import load_strided, store_strided
 from deuteron.backend.cpu.transpose import exchange_lanes
 from deuteron.backend.llvm.builder import Builder
 from deuteron.backend.llvm.types import Value, byte_width, const, element, like, poison, vector, width
@@ -56,8 +58,10 @@ def read_place(ctx: Context, value: SSAValue, place: Place, index: AxisIndex) ->
         elements = access.load(*_masked(ctx, ptr, lanes, level, type))
     elif stride == 1 or lanes == 1:
         elements = b.load(vector(type, lanes), ptr, byte_width(type))
+    elif is_close(stride, lanes):
+        elements = load_strided(b, ptr, type, lanes, stride)
     else:
-        elements = _load_strided(ctx, b, ptr, lanes, stride, type)
+        elements = _load_lanes(b, ptr, lanes, stride, type)
     if mask:
         elements = b.shufflevector(elements, elements, [lane ^ mask for lane in range(lanes)])
     if lanes > 1 and ctx.lanes_on is not None:
@@ -82,6 +86,9 @@ def write_place(ctx: Context, place: Place, index: AxisIndex, fragment: Fragment
         return
     if stride == 1 or lanes == 1:
         b.store(elements, ptr, byte_width(type))
+        return
+    if is_close(stride, lanes) and access.Access(ctx, ctx.emitter.depth, lanes, type).has_free_masks:
+        store_strided(b, elements, ptr, stride)
         return
     for lane in range(lanes):
         target = b.gep(type, ptr, const("i64", lane * stride), "inbounds")
@@ -193,7 +200,7 @@ def _advance_panels(b: Builder, ptr: Value, axis: Axis, layout: OperandLayout, t
     return b.gep(type, ptr, b.add(whole, b.mul(within, const("i64", layout.group))), "inbounds")
 
 
-def _load_strided(ctx: Context, b: Builder, ptr: Value, lanes: int, stride: int, type: str) -> Value:
+def _load_lanes(b: Builder, ptr: Value, lanes: int, stride: int, type: str) -> Value:
     elements = poison(vector(type, lanes))
     for lane in range(lanes):
         source = b.gep(type, ptr, const("i64", lane * stride), "inbounds")

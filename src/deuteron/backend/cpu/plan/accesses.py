@@ -43,9 +43,17 @@ class Access:
     read: SSAValue | None = None
 
 
-def is_strided(step: Step) -> bool:
-    """Whether there is an instruction for each lane already, so that several vectors at a time are only more code."""
-    return isinstance(step, int) and step not in (0, 1)
+def is_close(step: Step, lanes: int) -> bool:
+    """Whether lanes are so few elements apart that whole vectors, each of them shuffled, take less than each lane."""
+    return isinstance(step, int) and 2 <= step <= lanes // 2
+
+
+def is_by_lane(access: Access, axis: int, lanes: int) -> bool:
+    """Whether there is an instruction for each lane along an axis already, so that several vectors at a time are only
+    more code. What is written there may be close or not: not all processors have the masks that takes.
+    """
+    step = access.steps[axis]
+    return isinstance(step, int) and step not in (0, 1) and (access.read is None or not is_close(step, lanes))
 
 
 def accesses_of(plan: Plan, nest: Nest, steps: Steps | None = None) -> list[Access]:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from xdsl.ir import SSAValue
 
 from deuteron.backend.cpu.elements import register_type
-from deuteron.backend.cpu.plan.accesses import Access, accesses_of, is_strided
+from deuteron.backend.cpu.plan.accesses import Access, accesses_of, is_by_lane, is_close
 from deuteron.backend.cpu.plan.items import Index, Keep, Nest, Root, identity_index
 from deuteron.backend.cpu.plan.operand_layout import OperandLayout
 from deuteron.backend.cpu.plan.ops.declaration import UNKNOWN
@@ -107,7 +107,7 @@ def choose_axis(plan: Plan, nest: Nest, vector_bytes: int, max_unroll: int) -> V
     across, turned = _turned(nest, accesses, axis, side)
     if turned and num_ops * side <= MAX_TURNED_OPS:
         return Vectorisation(axis, side, 1, Quotients(side), across, turned)
-    if any(is_strided(access.steps[axis]) for access in accesses):
+    if any(is_by_lane(access, axis, count) for access in accesses):
         count, max_unroll = min(count, MAX_STRIDED_LANES), 1
     if count == 1:
         return ELEMENTS
@@ -129,7 +129,7 @@ def choose_axis_of_neighbours(plan: Plan, root: Root, vector_bytes: int) -> Vect
     lanes = vector_bytes // max(
         byte_width(register_type(root.op.value.type)), *(access.num_bytes for access in accesses)
     )
-    is_any_strided = any(is_strided(access.steps[axes[-1]]) for access in accesses)
+    is_any_strided = any(is_by_lane(access, axes[-1], lanes) for access in accesses)
     registers = 1 if is_any_strided else max(1, min(root.shape[axes[-1]], MAX_LANES) // lanes)
     count = min(lanes * registers, root.shape[axes[-1]], *([MAX_STRIDED_LANES] if is_any_strided else []))
     return Vectorisation(axes[-1], count, 1, Quotients(count), registers=registers)
@@ -225,4 +225,6 @@ def _cost(nest: Nest, access: Access, axis: int, lanes: int) -> float:
         return 1 + lanes.bit_length()  # the exchange takes log2 shuffles of each vector
     if step == UNKNOWN and 1 not in access.steps:
         return 2
+    if access.read is not None and is_close(step, lanes):
+        return 2 * step  # vectors, and shuffles
     return 1 if step in (-1, 0, 1) else lanes

@@ -11,6 +11,7 @@ from __future__ import annotations
 from xdsl.ir import Block, Operation, SSAValue
 
 from deuteron.analysis.apart import Tiles, take_apart, take_injective
+from deuteron.analysis.overlap import Overlaps
 from deuteron.analysis.points_to import Targets, points_to
 from deuteron.analysis.same_offsets import Alike, same_offsets
 from deuteron.analysis.steps import injective_where
@@ -50,6 +51,7 @@ class Places:
 
         store(p + i, load(p + i) + 1)               in step
         store(p + i % 8, load(p + i % 8) + 1)       the first eight would be loaded again after they are stored
+        store(p + 2 * i), store(p + 2 * i + 1)      never the same element, at whatever indices
 
     Where rows are a distance apart which is only known at run time the kernel relies on their not overlapping.
     """
@@ -57,12 +59,15 @@ class Places:
     def __init__(self) -> None:
         self._known: dict[SSAValue, Targets] = {}
         self._polynomials = TilePolynomials()
+        self._overlaps = Overlaps(self._polynomials)
 
     def may_overlap(self, first: SSAValue, second: SSAValue, in_step: bool) -> bool:
         """Whether an element of one may be an element of the other that is touched at another index."""
         alike, tiles = self._alike(first, second) if in_step else NOT_ALIKE
         targets = self._targets(first)
         if first is second and alike is not None and take_injective(targets, tiles):
+            return False
+        if self._overlaps.take_turns(first, second):
             return False
         return not take_apart(targets, self._targets(second), alike is not None, alike or frozenset(), tiles)
 

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 
 from xdsl.ir import Operation, SSAValue
 
-from deuteron.backend.cpu.plan.accesses import accesses_of, is_strided
+from deuteron.backend.cpu.plan.accesses import accesses_of, is_by_lane
 from deuteron.backend.cpu.plan.axes import choose_axis, packed_columns, packed_layout
 from deuteron.backend.cpu.plan.items import Dot, Keep, Nest, Region, regions_of
 from deuteron.backend.cpu.plan.operand_layout import OperandLayout, grouped
@@ -64,7 +64,7 @@ def _can_be_packed(plan: Plan, nest: Nest, layout: OperandLayout) -> bool:
     accesses = accesses_of(plan, nest)
     if packed_columns(nest, layout, accesses):
         return True
-    if any(is_strided(access.steps[1]) for access in accesses):
+    if any(is_by_lane(access, 1, _VECTOR_BYTES // access.num_bytes) for access in accesses):
         return False
     chosen = choose_axis(plan, nest, _VECTOR_BYTES, 1)
     return chosen.axis == 1 and not (chosen.turned or chosen.quotients.ops or chosen.segments)

@@ -1,0 +1,41 @@
+"""Loads and stores of lanes that are a few elements apart: whole vectors, whose lanes are shuffled.
+
+    tl.load(x + 2 * i)      x:  0 1 2 3 4 5 6 7     vectors of 0 1 2 3 and 3 4 5 6; of both 0 2 4 6
+    tl.store(x + 2 * i, y)                          vectors of y0 - y1 - and y2 - y3 -, masked
+
+Instructions that gather take a load for each lane all the same. The vectors that are loaded begin at the first lane and
+end at the last: between them no page is touched that no lane is on, since a page has several lanes. What is between
+lanes is not stored.
+"""
+
+from __future__ import annotations
+
+from deuteron.backend.llvm.builder import Builder
+from deuteron.backend.llvm.types import Value, byte_width, const, element, poison, vector, vector_const, width
+
+
+def load_strided(b: Builder, first: Value, type: str, lanes: int, stride: int) -> Value:
+    """Elements from an address on, `stride` elements apart."""
+    found, last = poison(vector(type, lanes)), (lanes - 1) * stride
+    for number in range(stride):
+        start = min(number * lanes, last + 1 - lanes)
+        part = b.load(found.type, _at(b, first, type, start), byte_width(type))
+        places = [lane * stride - start for lane in range(lanes)]
+        found = b.shufflevector(
+            found, part, [lanes + place if 0 <= place < lanes else lane for lane, place in enumerate(places)]
+        )
+    return found
+
+
+def store_strided(b: Builder, elements: Value, first: Value, stride: int) -> None:
+    """The inverse, by masked stores, whose lanes after the last element are off."""
+    type, lanes = element(elements.type), width(elements.type)
+    for start in range(0, stride * lanes, lanes):
+        places = range(start, start + lanes)
+        spread = b.shufflevector(elements, None, [-1 if place % stride else place // stride for place in places])
+        mask = vector_const("i1", [place % stride == 0 for place in places])
+        b.masked_store(spread, _at(b, first, type, start), byte_width(type), mask)
+
+
+def _at(b: Builder, first: Value, type: str, number: int) -> Value:
+    return b.gep(type, first, const("i64", number)) if number else first

@@ -1,0 +1,96 @@
+"""Lanes that are a few elements apart: whole vectors, and shuffles; what is between lanes is not written."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import deuteron.language as tl
+
+BLOCK = 64
+
+
+def of_every(x, out, first, n, STEP: tl.constexpr, OUT_STEP: tl.constexpr, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    mask = (i >= first) & (i < n)
+    tl.store(out + i * OUT_STEP, tl.load(x + i * STEP, mask=mask, other=7), mask=mask)
+
+
+@pytest.mark.parametrize("step, out_step", [(2, 1), (1, 2), (3, 2), (4, 3), (5, 7), (8, 4), (2, 40)])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.float16, np.int8, np.int16, np.int64])
+def test_strides(compare, rng, dtype, step, out_step):
+    """The arrays end with the last element that is asked for."""
+    n = 3 * BLOCK - 5
+    x = (100 * rng.random(step * (n - 1) + 1)).astype(dtype)
+    out = np.full(out_step * (n - 1) + 1, 77, dtype)
+    constexprs = {"STEP": step, "OUT_STEP": out_step, "BLOCK": BLOCK}
+    made = compare(of_every, [x, out, 2, n], constexprs, grid=(4,))[1]
+    expected = np.full_like(out, 77)
+    expected[2 * out_step :: out_step] = x[2 * step :: step]
+    np.testing.assert_array_equal(made, expected)
+
+
+def products_of_pairs(x, y, out, n, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    mask = i < n
+    a, b = tl.load(x + 2 * i, mask), tl.load(x + 2 * i + 1, mask)
+    c, d = tl.load(y + 2 * i, mask), tl.load(y + 2 * i + 1, mask)
+    tl.store(out + 2 * i, a * c - b * d, mask)
+    tl.store(out + 2 * i + 1, a * d + b * c, mask)
+
+
+def products_of_split_pairs(x, y, out, n, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * 2 * BLOCK + tl.arange(0, 2 * BLOCK)
+    mask = i < 2 * n
+    a, b = tl.split(tl.reshape(tl.load(x + i, mask), (BLOCK, 2)))
+    c, d = tl.split(tl.reshape(tl.load(y + i, mask), (BLOCK, 2)))
+    tl.store(out + i, tl.interleave(a * c - b * d, a * d + b * c), mask)
+
+
+@pytest.mark.parametrize("kernel", [products_of_pairs, products_of_split_pairs])
+@pytest.mark.parametrize("n", [1, 63, 100, 128])
+def test_complex_products(compare, rng, kernel, n):
+    x, y = (rng.integers(-9, 9, 2 * n).astype(np.float32) for _ in range(2))
+    made = compare(kernel, [x, y, np.full(2 * n, 77, np.float32), n], {"BLOCK": BLOCK}, grid=(2,))[2]
+    np.testing.assert_array_equal(made.view(np.complex64), x.view(np.complex64) * y.view(np.complex64))
+
+
+def turned_in_place(x, cos, sin, heads, H: tl.constexpr, D: tl.constexpr):
+    head, pair = tl.arange(0, H)[:, None], tl.arange(0, D // 2)[None, :]
+    mask, at = head < heads, x + head * D + 2 * pair
+    a, b = tl.load(at, mask), tl.load(at + 1, mask)
+    c, s = tl.load(cos + pair), tl.load(sin + pair)
+    tl.store(at, a * c - b * s, mask)
+    tl.store(at + 1, b * c + a * s, mask)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float16])
+def test_pairs_in_place(compare, rng, dtype):
+    x = rng.integers(-9, 9, 5 * 32).astype(dtype)
+    cos, sin = (rng.integers(-3, 3, 16).astype(dtype) for _ in range(2))
+    compare(turned_in_place, [x, cos, sin, 5], {"H": 8, "D": 32})
+
+
+def neighbours_that_are_stored_first(x, out, n, BLOCK: tl.constexpr, SHIFT: tl.constexpr):
+    """What is stored is loaded at another index, unless the shift is odd."""
+    i = tl.arange(0, BLOCK)
+    tl.store(x + 2 * i + 16, tl.load(out + i, i < n), i < n)
+    tl.store(out + i, tl.load(x + 2 * i + SHIFT, i < n), i < n)
+    tl.store(x + 2 * i + SHIFT, 3.0, i < n)
+
+
+@pytest.mark.parametrize("shift", [0, 1, 16, 17, 40])
+def test_stores_keep_their_order(compare, rng, shift):
+    x, out = rng.random(300).astype(np.float32), rng.random(100).astype(np.float32)
+    compare(neighbours_that_are_stored_first, [x, out, 100], {"BLOCK": 128, "SHIFT": shift})
+
+
+def every_second(x, out, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    tl.store(out + i, tl.load(x + 2 * i) + tl.load(x + 2 * i + 1))
+
+
+def test_nothing_is_gathered(lower_python, lower_module):
+    x = np.zeros(2 * BLOCK, np.float32)
+    llir = lower_module(lower_python(every_second, [x, x], {"BLOCK": BLOCK})).llir
+    assert "gather" not in llir and "shufflevector" in llir
