@@ -14,7 +14,7 @@ from collections.abc import Callable
 from deuteron.backend.llvm.builder import Builder
 from deuteron.backend.llvm.types import Value
 from deuteron.backend.math.error_function import erf
-from deuteron.backend.math.exponentials import exp, exp2, tanh
+from deuteron.backend.math.exponentials import exp2_or_zero, exp_or_zero, tanh
 from deuteron.backend.math.logarithms import log, log2
 from deuteron.backend.math.polynomial import Float, fused, magnitude, number, with_sign_of
 from deuteron.backend.math.trigonometry import cos, sin
@@ -64,8 +64,8 @@ def _round(b: Builder, x: Value) -> Value:
 
 
 FUNCTIONS: dict[str, Callable[..., Value]] = {
-    "exp": exp,
-    "exp2": exp2,
+    "exp": exp_or_zero,
+    "exp2": exp2_or_zero,
     "log": log,
     "log2": log2,
     "sin": sin,
