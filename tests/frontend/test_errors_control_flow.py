@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from deuteron.frontend import statements
+
 
 def test_branches_of_different_types(check_error):
     check_error(
@@ -291,5 +293,22 @@ def test_loop_over_a_tile(check_error):
         k.py:4:5: error: A loop goes over range, tl.range, tl.static_range or a tuple, got int32[8]. To go over a tile, work on the tile as a whole.
             for x in tl.arange(0, 8):
             ^~~~~~~~~~~~~~~~~~~~~~~~~
+        """,
+    )
+
+
+def test_more_ops_than_a_kernel_may_have(check_error, monkeypatch):
+    monkeypatch.setattr(statements, "MOST_OPS", 100)
+    check_error(
+        """
+        @jit
+        def kernel(n):
+            for i in tl.static_range(100000):
+                n = n * 3 + i
+        """,
+        """
+        k.py:5:9: error: The kernel has more than 100 ops: loops over tl.static_range and calls are written out. Use tl.range for loops that run often.
+            n = n * 3 + i
+            ^~~~~~~~~~~~~
         """,
     )

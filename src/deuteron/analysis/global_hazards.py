@@ -16,7 +16,8 @@ has to wait for an earlier one through the same argument, one of them a store, u
 Scalars are loaded by all threads, and stored by one; so is an element that several threads hold. What other programs do
 is the kernel's affair. Different arguments are other memory, on which the kernel then relies (apart_in_order.py), but
 where it is compiled for arguments that overlap. A loop waits before its first iteration where any of its accesses
-would have to.
+would have to. Each access is compared with those that are pending. Where these are many, threads wait without being
+asked to: that takes them less than the accesses did, and the analysis time by their number, not by its square.
 """
 
 from __future__ import annotations
@@ -47,6 +48,8 @@ from deuteron.ir.ttg.warp_specialize import WarpSpecializeOp
 from deuteron.ir.types import is_tile
 from deuteron.layout.linear import WARP
 
+# Accesses since the last barrier. 800 through one argument took 3 s to compare with each other.
+MOST_PENDING = 128
 REGIONS = (scf.ForOp, scf.WhileOp, scf.IfOp, WarpSpecializeOp)
 
 
@@ -74,6 +77,7 @@ class GlobalHazards:
         self._overlaps, self._in_order = Overlaps(self._known), InOrder()
         self._accesses = {op: found for op in nested_ops(func) if (found := list(_accesses_of(op)))}
         self._relevant: dict[Block, list[Operation]] = {}
+        self._settled: dict[tuple[Operation, int], Pending] = {}  # by loop, and how many barriers there are
         if self._may_conflict(_all_of(self._accesses.values())):
             self._block(func.body.block, frozenset())
             self._in_order.take_apart()
@@ -107,16 +111,23 @@ class GlobalHazards:
         return self._access(op, pending)
 
     def _loop(self, loop: scf.ForOp | scf.WhileOp, pending: Pending) -> Pending:
+        """With the barriers so far it begins with what it ended with: loops around it only add to what is pending, and
+        would follow it as often as 2 to the power of their number.
+        """
         inside = _all_of(self._accesses.get(op, ()) for op in nested_ops(loop))
-        if any(self._conflict(one, other) for one in inside for other in pending):
+        if len(pending) >= MOST_PENDING or self._any_conflict(inside, pending):
             self.needs_barrier.add(loop)
             pending = frozenset()
+        count = len(self.needs_barrier)
+        pending |= self._settled.get((loop, count), frozenset())
         while True:
             after = pending
             for region in loop.regions:
                 after = self._block(region.block, after)
             after = frozenset(self._left_behind(access, loop) for access in after)
             if after <= pending:
+                if len(self.needs_barrier) == count:
+                    self._settled[loop, count] = pending
                 return pending
             pending |= after
 
@@ -125,13 +136,16 @@ class GlobalHazards:
 
     def _access(self, op: Operation, pending: Pending) -> Pending:
         accesses = self._accesses.get(op, ())
-        if any(self._conflict(one, other) for one in accesses for other in pending):
+        if len(pending) >= MOST_PENDING or self._any_conflict(accesses, pending):
             self.needs_barrier.add(op)
             pending = frozenset()
         for one in accesses:
             for other in pending:
                 self._rely(one, other)
         return frozenset() if op in self._waits_within else pending.union(accesses)
+
+    def _any_conflict(self, later: Iterable[Access], earlier: Pending) -> bool:
+        return any(self._conflict(one, other) for one in later for other in earlier)
 
     def _conflict(self, later: Access, earlier: Access) -> bool:
         if WRITE not in (later.kind, earlier.kind) or can_be_apart(later.targets, earlier.targets):

@@ -89,7 +89,9 @@ class Writers:
 
     def __init__(self, func: Operation, waits_for: Callable[[Operation], Callable[[Operation], bool]] | None = None):
         self._waits_for = waits_for or (lambda load: lambda writer: needs(writer, load))
-        self._all, self._order = written_arguments(func), ProgramOrder(func, writers_in(func))
+        writers = writers_in(func)
+        self._all, self._order = written_arguments(func), ProgramOrder(func, writers)
+        self._written = {writer: written_by(writer) for writer in writers}
 
     def may_come_before(self, load: Operation) -> bool:
         """Whether a program may write before it loads."""
@@ -102,7 +104,7 @@ class Writers:
             return False
         before, waits = self._order.before(load), self._waits_for(load)
         unordered = [*before, *(op for op in self._order.after(load) if not waits(op))]
-        return is_apart(load, union(map(written_by, dict.fromkeys(unordered))))
+        return is_apart(load, union({self._written[op] for op in unordered}))
 
 
 def union(targets: Iterable[Targets]) -> Targets:

@@ -100,6 +100,8 @@ class HazardAnalysis:
         self._shared_by_regions = _before_regions(func)
         self._accesses = {op: found for op in func.body.walk() if (found := self._first_accesses(op))}
         self._relevant: dict[Block, list[Operation]] = {}
+        self._after: dict[tuple[Operation, Pending, int, bool], Pending] = {}
+        self._settled: dict[tuple[Operation, int], Pending] = {}  # by loop, and how many barriers there are
         self._decides = True
         self._block(func.body.block, frozenset())
 
@@ -135,6 +137,13 @@ class HazardAnalysis:
         return self._access(op, pending)
 
     def _loop(self, loop: Operation, blocks: list[Block], pending: Pending) -> Pending:
+        """Once for what is pending and the barriers so far: loops in loops would take 2 to the power of their depth."""
+        key = loop, pending, len(self.needs_barrier), self._decides
+        if key not in self._after:
+            self._after[key] = self._follow_loop(loop, blocks, pending)
+        return self._after[key]
+
+    def _follow_loop(self, loop: Operation, blocks: list[Block], pending: Pending) -> Pending:
         """Where a barrier has to be is decided when it is known what every iteration may meet: one that the first few
         seem to need can be saved by one before it that later ones need.
         """
@@ -147,13 +156,18 @@ class HazardAnalysis:
                 return _renamed(stable, lambda index: buffer_index.after(index, loop))
 
     def _stable(self, loop: Operation, blocks: list[Block], pending: Pending) -> Pending:
-        """The accesses that an iteration may meet, given the barriers so far."""
+        """The accesses that an iteration may meet, given the barriers so far. With these, loops around it only add to
+        what is pending.
+        """
+        key = loop, len(self.needs_barrier)
+        pending |= self._settled.get(key, frozenset())
         decides, self._decides = self._decides, False
         while True:
             after = self._body(blocks, pending)
             after = _renamed(after, lambda index: buffer_index.in_next_iteration(index, loop))
             if after <= pending:
                 self._decides = decides
+                self._settled[key] = pending
                 return pending
             pending = pending | after
 

@@ -21,6 +21,7 @@ from typing import Any
 
 from deuteron.backend.metadata import METADATA_MARK, KernelMetadata
 from deuteron.backend.stage import Made, Stage, Unit
+from deuteron.compiler.depth import deep_calls, too_deep
 from deuteron.compiler.inspection import InspectedStages
 from deuteron.compiler.source import read_text
 from deuteron.errors import DeuteronError, InternalError, UsageError
@@ -109,11 +110,14 @@ class Walk:
     @contextmanager
     def _wrapped(self, stage: str, input_text: Callable[[], str | bytes | None]) -> Iterator[None]:
         try:
-            yield
+            with deep_calls():
+                yield
         except Exception as error:
             raised = raised_by_handler(error)
             if raised is not None:
                 raise raised from raised.__cause__
+            if refusal := too_deep(error, self.unit.name):
+                raise refusal from error
             if isinstance(error, DeuteronError) and not isinstance(error, InternalError):
                 raise
             message = error.message if isinstance(error, InternalError) else f"{type(error).__name__}: {error}"

@@ -23,6 +23,7 @@ from deuteron.frontend.loops import for_loop, while_loop
 from deuteron.frontend.operators import truth
 from deuteron.frontend.unsupported import unsupported
 from deuteron.frontend.values import Tensor, describe
+from deuteron.ir.builder import MOST_OPS
 
 
 def execute(ctx: Context, statements: Sequence[ast.stmt]) -> Completion:
@@ -53,6 +54,11 @@ def execute_one(ctx: Context, statement: ast.stmt) -> Completion:
     handler = STATEMENTS.get(type(statement))
     if handler is None:
         raise unsupported(ctx)
+    if ctx.builder.num_inserted > MOST_OPS:
+        raise ctx.error(
+            f"The kernel has more than {MOST_OPS} ops: loops over tl.static_range and calls are written out. Use "
+            "tl.range for loops that run often."
+        )
     return handler(ctx, statement) or FALLS_THROUGH
 
 

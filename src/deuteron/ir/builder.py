@@ -21,6 +21,9 @@ from deuteron.ir.types import element_type_of, f32, with_element_type
 
 OpT = TypeVar("OpT", bound=Operation)
 
+# Of a kernel. They take 3 KB each, the passes some times that, and the compiler below minutes and gigabytes.
+MOST_OPS = 200_000
+
 
 class Builder:
     """Inserts ops at `insertion_point`; new ops take `location`."""
@@ -28,6 +31,7 @@ class Builder:
     def __init__(self, insertion_point: InsertPoint, location: LocationAttr = UNKNOWN_LOC):
         self.insertion_point = insertion_point
         self.location = location
+        self.num_inserted = 0
 
     @staticmethod
     def at_end(block: Block, location: LocationAttr = UNKNOWN_LOC) -> Builder:
@@ -44,6 +48,7 @@ class Builder:
             for stamped in (new, *arguments):
                 if stamped.location == UNKNOWN_LOC:
                     stamped.location = self.location
+        self.num_inserted += 1
         point = self.insertion_point
         if point.insert_before is None:
             point.block.add_op(op)

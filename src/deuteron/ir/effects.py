@@ -100,13 +100,20 @@ def own_effects(op: Operation) -> tuple[Effect, ...]:
 
 def effects_inside(op: Operation) -> Iterator[tuple[Operation, Effect]]:
     """The effects of all ops in an op's regions, each with the op that has it."""
-    for region in op.regions:
-        for block in region.blocks:
-            for inner in block.ops:
-                for effect in own_effects(inner):
-                    yield inner, effect
-                if _is_recursive(inner):
-                    yield from effects_inside(inner)
+    pending = [_ops_inside(op)]  # not by recursion, which would hand an effect out through all ops that are around it
+    while pending:
+        inner = next(pending[-1], None)
+        if inner is None:
+            pending.pop()
+            continue
+        for effect in own_effects(inner):
+            yield inner, effect
+        if _is_recursive(inner):
+            pending.append(_ops_inside(inner))
+
+
+def _ops_inside(op: Operation) -> Iterator[Operation]:
+    return (inner for region in op.regions for block in region.blocks for inner in block.ops)
 
 
 def first_in_order(op: Operation, resource: Resource, kinds: Iterable[Kind] = (ORDER,)) -> Operation | None:

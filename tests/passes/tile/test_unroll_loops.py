@@ -7,6 +7,7 @@ import itertools
 import numpy as np
 import pytest
 
+from deuteron.errors import CompilationError
 from deuteron.interpreter import run_module
 from deuteron.passes import run_passes
 from deuteron.passes.tile.fold import Fold
@@ -50,14 +51,26 @@ def test_groups_and_the_rest(check):
     check([UnrollLoops(), Fold()], PARAMETERS, checks + loop())
 
 
-@pytest.mark.parametrize(("end", "loops", "bodies"), [(24, 1, 3), (25, 1, 4), (26, 2, 4), (5, 1, 1), (6, 0, 3)])
+@pytest.mark.parametrize(("end", "loops", "bodies"), [(24, 1, 3), (25, 1, 4), (26, 2, 4), (5, 0, 2), (6, 0, 3)])
 def test_known_bounds(parse_kernel, end, loops, bodies):
-    """Steps of 2: of 12 iterations no second loop is left; of 13 one iteration after it; of 3 no loop at all."""
+    """Steps of 2: of 12 iterations no second loop is left; of 13 one iteration after it; of 3 or 2 no loop at all."""
     end = {24: 24, 25: 26, 26: 28, 5: 4, 6: 6}[end]
     module = parse_kernel("%x: i32", constants(lb=0, ub=end, st=2) + loop())
     run_passes(module, [UnrollLoops(), Fold()])
     ops = [op.name for op in module.walk()]
     assert (ops.count("scf.for"), ops.count("arith.muli")) == (loops, bodies)
+
+
+def test_no_more_than_the_iterations_that_there_are(parse_kernel):
+    module = parse_kernel("%x: i32", constants(lb=0, ub=10, st=2) + loop(factor=1_000_000))
+    run_passes(module, [UnrollLoops(), Fold()])
+    ops = [op.name for op in module.walk()]
+    assert (ops.count("scf.for"), ops.count("arith.muli")) == (0, 5)
+
+
+def test_more_ops_than_a_kernel_may_have_are_refused(parse_kernel):
+    with pytest.raises(CompilationError, match=r"loop_unroll_factor=100000 makes 300000 ops .* Use 66666 or less"):
+        run_passes(parse_kernel(PARAMETERS, loop(factor=100_000)), [UnrollLoops()])
 
 
 @pytest.mark.parametrize("factor", [0, 1])

@@ -23,7 +23,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, BlockArgument, Operation, OpResult, SSAValue
 from xdsl.traits import IsTerminator
 
-from deuteron.ir.effects import is_removable
+from deuteron.ir.effects import READ, own_effects
 from deuteron.ir.nested import nested_ops
 from deuteron.passes.optimisation import Optimisation
 from deuteron.passes.rewrite import erase
@@ -37,7 +37,7 @@ class Liveness:
         self.ops: set[Operation] = set()
         self._pending: list[SSAValue] = []
         for op in nested_ops(module):
-            if not is_removable(op):
+            if any(effect.kind is not READ for effect in own_effects(op)):
                 self._mark_op(op)
         while self._pending:
             self._spread(self._pending.pop())

@@ -10,7 +10,8 @@
                                                   %r = "scf.for"(%mid, %ub, %step, %m) ({ ... }) {tt.num_stages = 1}
 
 %mid is where the last whole group of n ends; it is between the bounds, so that nothing overflows. Where n steps do not
-fit into their type, the second loop does it all. Bounds that are known leave no second loop, or no first, once folded.
+fit into their type, the second loop does it all. Bounds that are known leave no second loop, or no first, once folded;
+the factor is at most the number of iterations then. What would be more code than can be compiled is refused.
 """
 
 from __future__ import annotations
@@ -22,8 +23,11 @@ from xdsl.dialects import arith, scf
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp
 from xdsl.ir import Block, Region, SSAValue
 
-from deuteron.ir.arith import CmpIOp, SelectOp
-from deuteron.ir.builder import Builder
+from deuteron.errors import CompilationError
+from deuteron.ir.arith import CmpIOp, SelectOp, constant_value
+from deuteron.ir.builder import MOST_OPS, Builder
+from deuteron.ir.location import from_attribute
+from deuteron.ir.nested import nested_ops
 from deuteron.ir.types import bit_width_of, i32
 from deuteron.passes.optimisation import Optimisation
 from deuteron.passes.rewrite import replace
@@ -75,6 +79,22 @@ def _group_body(loop: scf.ForOp, factor: int) -> Region:
     return Region(block)
 
 
+def _num_iterations(loop: scf.ForOp) -> int | None:
+    """None: they are not known, or there are none."""
+    bounds = [constant_value(value) for value in (loop.lb, loop.ub, loop.step)]
+    return len(range(*bounds)) or None if None not in bounds and bounds[2] > 0 else None
+
+
+def _check_size(loop: scf.ForOp, factor: int) -> None:
+    size = len(nested_ops(loop)) - 1
+    if size * factor > MOST_OPS:
+        raise CompilationError(
+            f"loop_unroll_factor={factor} makes {size * factor} ops of this loop of {size}, more than {MOST_OPS}. Use "
+            f"{MOST_OPS // size} or less.",
+            *from_attribute(loop.location),
+        )
+
+
 @dataclass(frozen=True)
 class UnrollLoops(Optimisation):
     """Unrolls the loops that ask for it, inner ones first."""
@@ -85,5 +105,7 @@ class UnrollLoops(Optimisation):
         loops = [inner for inner in op.walk(region_first=True) if isinstance(inner, scf.ForOp)]
         hinted = [(loop, loop.attributes.pop(HINT).value.data) for loop in loops if HINT in loop.attributes]
         for loop, factor in hinted:
+            factor = min(factor, _num_iterations(loop) or factor)
             if factor > 1:
+                _check_size(loop, factor)
                 _unroll(loop, factor)

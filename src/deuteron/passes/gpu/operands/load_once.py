@@ -48,22 +48,31 @@ class LoadOnce(Optimisation):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for func in op.ops:
             if isinstance(func, FuncOp):
-                for load in [one for one in nested_ops(func, LoadOp) if _may_be_smaller(one)]:
-                    _shrink(load, AxisInfoAnalysis(func))
+                _shrink_all(func)
+
+
+def _shrink_all(func: FuncOp) -> None:
+    """The analysis is of all the function, so it is made again only where a load has become others."""
+    info = None
+    for load in [one for one in nested_ops(func, LoadOp) if _may_be_smaller(one)]:
+        info = info or AxisInfoAnalysis(func)
+        if _shrink(load, info):
+            info = None
 
 
 def _may_be_smaller(load: LoadOp) -> bool:
     return len(shape_of(load.result.type)) == 2 and not load.is_volatile.value.data and feeds_dot(load.result)
 
 
-def _shrink(load: LoadOp, info: AxisInfoAnalysis) -> None:
-    """Along the first dimension in which the elements are repeated."""
+def _shrink(load: LoadOp, info: AxisInfoAnalysis) -> bool:
+    """Along the first dimension in which the elements are repeated; whether there is one."""
     shape = shape_of(load.result.type)
     for axis, extent in enumerate(shape):
         count = gcd(extent // 2, *(info.of(operand).constancy[axis] for operand in load.operands))
         if count > 1 and all(_can_sample(operand, axis, set()) for operand in load.operands):
             _load_every(load, axis, count)
-            return
+            return True
+    return False
 
 
 def _load_every(load: LoadOp, axis: int, count: int) -> None:

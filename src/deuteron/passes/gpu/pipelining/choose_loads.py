@@ -32,7 +32,7 @@ from deuteron.analysis.written_arguments import (
 from deuteron.ir.effects import GLOBAL, first_in_order
 from deuteron.ir.nested import nested_ops
 from deuteron.ir.remarks import Kind, remark
-from deuteron.ir.tt.function import function_of
+from deuteron.ir.tt.function import FuncOp
 from deuteron.ir.tt.memory import LoadOp
 from deuteron.ir.ttg.layout import layout_of
 from deuteron.ir.types import byte_width_of, is_tile
@@ -133,9 +133,9 @@ def choose_without_dots(loop: scf.ForOp, config: GPUConfig) -> dict[LoadOp, int]
     return {} if of_loop else loads_into_registers(loop, config)
 
 
-def is_among_dots(loop: scf.ForOp) -> bool:
-    """Whether the kernel has dots: what they hold in registers is not known here."""
-    return any(op.name in DOTS for op in nested_ops(function_of(loop)))
+def has_dots(func: FuncOp) -> bool:
+    """Whether a kernel has dots: what they hold in registers is not known here."""
+    return any(op.name in DOTS for op in nested_ops(func))
 
 
 def _candidates(loop: scf.ForOp, addresses: AddressLoads, written: Targets, also_without_dot: bool) -> Iterator[Load]:

@@ -48,7 +48,7 @@ from deuteron.ir.types import num_bytes_of
 from deuteron.machine.gpu import GPUConfig
 from deuteron.passes.carried_values import carry
 from deuteron.passes.gpu.pipelining.chained_dots import dots_to_delay, first_dot, is_read_by
-from deuteron.passes.gpu.pipelining.choose_loads import choose_loads, choose_without_dots, is_among_dots, loads_of
+from deuteron.passes.gpu.pipelining.choose_loads import choose_loads, choose_without_dots, has_dots, loads_of
 from deuteron.passes.gpu.pipelining.prefetch_loads import prefetch
 from deuteron.passes.gpu.pipelining.run_ahead import RingAhead, next_iteration
 from deuteron.passes.gpu.rings.buffered_loads import BufferedLoad
@@ -207,13 +207,15 @@ class PipelineLoads(Optimisation):
                 self._pipeline_function(func)
 
     def _pipeline_function(self, func: FuncOp) -> None:
-        """A loop that is built anew gives new values, which the next one may start with."""
-        info = None
+        """A loop that is built anew gives new values, which the next one may start with; so the analysis is made again,
+        where it is needed.
+        """
+        info, is_among_dots = None, has_dots(func)
         for loop in nested_ops(func, scf.ForOp | scf.WhileOp):
             if isinstance(loop, scf.WhileOp):
                 _stay(loop, "nothing says before an iteration of a `while`, or of a loop with `break`, that it comes")
                 continue
-            if "tt.num_stages" in loop.attributes or is_among_dots(loop):
+            if "tt.num_stages" in loop.attributes or is_among_dots:
                 info = info or AxisInfoAnalysis(func)
                 is_rebuilt = self._pipeline(loop, info)
             else:
