@@ -54,6 +54,13 @@ def test_one_wait_and_one_barrier_in_each_iteration():
     assert loop_ops(text) == ["async_wait", "barrier", *copies, "async_commit_group", *reads, "dot"]
 
 
+@pytest.mark.parametrize("stages, slots", [(3, 3), (4, 3)])
+def test_dots_of_warpgroups_get_one_slot_less_where_memory_has_no_room_for_all(stages, slots):
+    text = compiled(dot, X, X, SUM, 128, BLOCK=128, STAGES=stages, num_warps=8, target="cuda:90")
+    assert "warp_group_dot" in loop_ops(text)
+    assert buffers(text) == [slots, slots]
+
+
 def test_dots_of_warpgroups_are_issued_before_the_copies():
     text = compiled(dot, X, X, SUM, 128, BLOCK=64, STAGES=None, target="cuda:90")
     ops = loop_ops(text)

@@ -21,7 +21,7 @@ load in their loops, whatever the option says: it counts buffers. Loads that add
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from xdsl.context import Context
@@ -73,20 +73,22 @@ class Schedule:
 
     @staticmethod
     def of(loop: scf.ForOp, loads: Sequence[BufferedLoad], num_stages: int, config: GPUConfig) -> Schedule:
-        """Dots by wgmma are in flight until those of the next iteration are issued: they need one slot for it.
+        """Dots by wgmma are in flight until those of the next iteration are issued: they need one slot for it, and
+        get one less where shared memory has no room for all.
 
         Others are done when their iteration ends. There one slot less is enough for as many CTAs as possible; with
         all there is more on its way from memory, unless a multiprocessor then has room for fewer CTAs.
         """
+        slot_bytes, fewer = sum(num_bytes_of(one.buffer.tile) for one in loads), max(num_stages - 1, 2)
         if any(op.name == "ttng.warp_group_dot" for op in loop.body.block.ops):
-            return Schedule(num_stages, False)
-        slot_bytes, other_bytes = sum(num_bytes_of(one.buffer.tile) for one in loads), _other_bytes(loop, loads)
+            least_bytes = num_stages * slot_bytes + _other_bytes(loop, loads, _is_used_in)
+            return Schedule(num_stages if config.resident_ctas(least_bytes) else fewer, False)
+        other_bytes = _other_bytes(loop, loads)
 
         def under_way(num_slots: int) -> int:
             """Slots that all CTAs of a multiprocessor have asked memory for."""
             return config.resident_ctas(num_slots * slot_bytes + other_bytes) * (num_slots - 1)
 
-        fewer = max(num_stages - 1, 2)
         is_more = under_way(num_stages) >= max(under_way(fewer), 1)
         return Schedule(num_stages if is_more else fewer, True)
 
@@ -171,14 +173,22 @@ class _Pipeline:
             ring.ring.close(b)
 
 
-def _other_bytes(loop: scf.ForOp, loads: Sequence[BufferedLoad]) -> int:
+def _other_bytes(
+    loop: scf.ForOp,
+    loads: Sequence[BufferedLoad],
+    may_be_kept: Callable[[LocalAllocOp, scf.ForOp], bool] = lambda alloc, loop: True,
+) -> int:
     """What else may be in shared memory then: other tiles of the function, and the largest that changes its layout
     in the loop.
     """
     loaded, allocs = {one.load.result for one in loads}, nested_ops(function_of(loop), LocalAllocOp)
-    kept = (op.result.type.tile for op in allocs if loaded.isdisjoint(op.operands))
+    kept = (op.result.type.tile for op in allocs if loaded.isdisjoint(op.operands) and may_be_kept(op, loop))
     converted = (num_bytes_of(op.results[0].type) for op in nested_ops(loop, ConvertLayoutOp))
     return sum(map(num_bytes_of, kept)) + max(converted, default=0)
+
+
+def _is_used_in(alloc: LocalAllocOp, loop: scf.ForOp) -> bool:
+    return any(loop.is_ancestor(use.operation) for use in alloc.result.uses)
 
 
 def _publish_barriers(b: Builder) -> None:
