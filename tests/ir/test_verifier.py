@@ -256,6 +256,11 @@ def test_a_literal_of_very_many_elements():
         parse_module("module {\n  %a = arith.constant dense<1> : tensor<1099511627776xi32>\n}")
 
 
+def test_an_element_out_of_the_range_of_its_type():
+    with pytest.raises(IRError, match="out of range for type i8"):
+        parse_module("module {\n  %a = arith.constant dense<300> : tensor<4xi8>\n}")
+
+
 @pytest.mark.parametrize("bases", ["[[0, -1]]", "[[1], [0, 2]]", "[[0, 1], [2]]"])
 def test_a_layout_that_is_none(bases: str):
     with pytest.raises(IRError, match="basis vector") as caught:

@@ -103,6 +103,14 @@ class _Parser(PrettyParser):
         self._consume_token()
         return text
 
+    def _parse_builtin_dense_attr(self) -> Attribute:
+        """With a place where an element is out of the range of its type."""
+        place = self.pos
+        try:
+            return super()._parse_builtin_dense_attr()
+        except ValueError as error:
+            self.raise_error(str(error), place)
+
     def _parse_dense_literal_type(self) -> Attribute:
         """Looked at first: xDSL makes a list of as many elements as it has."""
         place = self.pos
