@@ -97,6 +97,29 @@ def test_ttgir_that_does_not_wait_for_a_dot(change, message):
         compile_text(changed, stage="ttgir")
 
 
+@pytest.mark.parametrize(
+    ("change", "user"),
+    [
+        (("num = 2", "num = 3"), "ttg.local_load"),
+        (("num = 0", "num = 1"), "ttg.local_dealloc"),
+        ((r".*async_wait.*num = 2.*\n", ""), "ttg.local_load"),
+        ((r".*async_wait.*num = 0.*\n", ""), "ttg.local_dealloc"),
+        ((r".*async_commit_group.*\n", ""), "ttg.local_load"),
+    ],
+)
+def test_ttgir_that_does_not_wait_for_a_copy(change, user):
+    """One change at a time: of groups, the first, which the first iteration waits for, and that of the loop as well."""
+    x, out = aligned(np.zeros(4096, np.float16)), aligned(np.zeros(4096, np.float32))
+    text = compile_for("cuda:80", squares, x, out, 1, N=64, num_stages=4).asm["ttgir"]
+    places = list(re.finditer(change[0], text))
+    assert places
+    for place in places:
+        changed = text[: place.start()] + change[1] + text[place.end() :]
+        with pytest.raises(IRError, match=f"{user} of what a copy in flight writes") as error:
+            compile_text(changed, target="cuda:80", stage="ttgir")
+        assert error.value.location is not None
+
+
 def test_metadata_has_what_ptxas_reports():
     x = aligned(np.zeros(1024, np.float32))
     kernel = compile_for("cuda:90", transposed, x, x, M=32, N=32, maxnreg=32)

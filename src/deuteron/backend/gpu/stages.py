@@ -50,6 +50,7 @@ def _parse_ttgir(text: str, file: str) -> ModuleOp:
     """Layouts are taken as they are. Places in shared memory are made anew, and barriers where the text has none: what
     a text says of both would have to be checked by the passes that make them, which change nothing that they made.
     """
+    from deuteron.analysis.copy_waits import check_copies
     from deuteron.analysis.dot_waits import check_waits
     from deuteron.ir.verifier import check_input, verify_ttgir
     from deuteron.passes import run_passes
@@ -58,5 +59,6 @@ def _parse_ttgir(text: str, file: str) -> ModuleOp:
     module = ttir.parse_tile_ir(text, file)
     check_input(module, file, verify_ttgir)
     check_waits(module)
+    check_copies(module)
     run_passes(module, memory_passes(), verify=verify_ttgir)
     return module
