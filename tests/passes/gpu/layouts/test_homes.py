@@ -185,3 +185,35 @@ def test_a_while_loop():
     homes = homes_of(body)
     assert homes["a"] == homes["y"], "where it enters, since what is made of it comes from there"
     assert homes["b"] is not None and homes["r"] == homes["b"]
+
+
+def nested(depth: int, body: str) -> str:
+    """Loops in loops, each of which carries a tile that the one in it begins with."""
+    for level in reversed(range(depth)):
+        start = f"%a{level - 1}" if level else "%zeros"
+        inner = body if level == depth - 1 else f'{body}\n"scf.yield"(%r{level + 1}) : ({TILE}) -> ()'
+        body = f"""
+    %r{level} = "scf.for"(%one, %n, %one, {start}) ({{
+    ^bb{level}(%k{level}: i32, %a{level}: {TILE}):
+      {inner}
+    }}) : (i32, i32, i32, {TILE}) -> {TILE}"""
+    return body
+
+
+def turned(value: str) -> str:
+    return f'%next = "tt.trans"({value}) <{{order = array<i32: 1, 0>}}> : ({TILE}) -> {TILE}'
+
+
+@pytest.mark.parametrize("made", [add("next", "{carried}", "%x"), add("next", "%x", "{carried}"), turned("{carried}")])
+def test_loops_in_loops_are_swept_as_often_as_there_are_loops(made, monkeypatch):
+    """Each sweeps its body twice; of the transposed tile no sweep leaves what the one before it did."""
+    swept, sweep = [], Homes._sweep
+    monkeypatch.setattr(Homes, "_sweep", lambda self, block: (swept.append(block), sweep(self, block)))
+
+    def sweeps(depth: int) -> int:
+        swept.clear()
+        body = made.replace("{carried}", f"%a{depth - 1}")
+        homes_of(load("x", "%along_rows") + nested(depth, f"{body}\n{ENTERS}"))
+        return len(swept)
+
+    assert sweeps(12) - sweeps(8) == sweeps(8) - sweeps(4) <= 4 * 8

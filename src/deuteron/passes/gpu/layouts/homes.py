@@ -18,6 +18,7 @@ from xdsl.ir import Block, Operation, SSAValue, Use
 from deuteron.analysis.axis_analysis import AxisInfoAnalysis
 from deuteron.analysis.index_bits import exchange_mask
 from deuteron.analysis.written_arguments import read_by, written_arguments
+from deuteron.ir.nested import nested_ops
 from deuteron.ir.tt.atomic import AtomicOp
 from deuteron.ir.tt.descriptor import DescriptorLoadOp
 from deuteron.ir.tt.dot import DotOp
@@ -60,6 +61,7 @@ class Homes:
         self._config = config
         self._written = written_arguments(func)
         self._homes: dict[SSAValue, LinearLayout] = {}
+        self._swept: dict[tuple[Operation, tuple[LinearLayout | None, ...]], Layouts] = {}  # by loop, and homes before
         self._sweep(func.body.block)
 
     def get(self, value: SSAValue) -> LinearLayout | None:
@@ -140,30 +142,42 @@ class Homes:
 
     def _sweep(self, block: Block) -> None:
         for op in block.ops:
-            if isinstance(op, scf.ForOp):
-                self._sweep_loop(op.body.block.args[1:], op.iter_args, op.body.block, op.body.block.last_op.operands)
-                self._settle(op.res, self._of_all(op.body.block.args[1:]))
-            elif isinstance(op, scf.WhileOp):
-                self._sweep_while(op)
+            if isinstance(op, scf.ForOp | scf.WhileOp):
+                self._sweep_loop(op)
             elif isinstance(op, scf.IfOp):
                 self._sweep_if(op)
             elif op.results:
                 self._settle(op.results, self._results(op))
 
-    def _sweep_loop(
-        self, args: Sequence[SSAValue], initial: Sequence[SSAValue], body: Block, yielded: Sequence[SSAValue]
-    ) -> None:
+    def _sweep_loop(self, loop: scf.ForOp | scf.WhileOp) -> None:
+        """What comes of the same homes is remembered: each loop around it sweeps its body twice, and it would be swept
+        as often as 2 to the power of their number.
+        """
+        tiles = _tiles_of(loop)
+        before = loop, tuple(self._of_all(tiles))
+        if before in self._swept:
+            self._settle(tiles, self._swept[before])
+            return
+        if isinstance(loop, scf.ForOp):
+            self._sweep_for(loop)
+        else:
+            self._sweep_while(loop)
+        self._swept[before] = self._of_all(tiles)
+
+    def _sweep_for(self, op: scf.ForOp) -> None:
+        body = op.body.block
         self._sweep(body)
-        for argument, start, next_value in zip(args, initial, yielded, strict=True):
+        for argument, start, next_value in zip(body.args[1:], op.iter_args, body.last_op.operands, strict=True):
             self._settle_carried(argument, [next_value, start])
         self._sweep(body)
+        self._settle(op.res, self._of_all(body.args[1:]))
 
     def _settle_carried(self, argument: SSAValue, sources: Sequence[SSAValue]) -> None:
         if not is_tile(argument.type):
             return
-        candidates = [*self._of_all(sources), self._wanted_by_users(argument)]
-        homes = [home for home in candidates if home is not None]
-        self._homes[argument] = homes[0] if homes else default_layout(argument.type, self._config)
+        homes = [home for home in self._of_all(sources) if home is not None]
+        home = homes[0] if homes else self._wanted_by_users(argument)
+        self._homes[argument] = default_layout(argument.type, self._config) if home is None else home
 
     def _sweep_while(self, op: scf.WhileOp) -> None:
         before, after = op.before_region.block, op.after_region.block
@@ -237,6 +251,14 @@ class Homes:
                 seen.update(fresh)
                 pending.extend(fresh)
         return None
+
+
+def _tiles_of(loop: Operation) -> list[SSAValue]:
+    """All tiles that the homes inside of a loop and of its results depend on, these among them."""
+    ops = list(nested_ops(loop))
+    arguments = (arg for op in ops for region in op.regions for block in region.blocks for arg in block.args)
+    of_ops = (value for op in ops for value in (*op.operands, *op.results))
+    return [value for value in dict.fromkeys((*arguments, *of_ops)) if is_tile(value.type)]
 
 
 def _gives_addresses(value: SSAValue) -> bool:
