@@ -53,6 +53,7 @@ ALLOCATE = f"""
     %buffers = "ttg.local_alloc"() : () -> {BUFFERS}
     %full = "ttg.local_alloc"() : () -> {BARS}
     %empty = "ttg.local_alloc"() : () -> {BARS}"""
+FENCE = '"ttng.fence_mbarrier_init_release_cluster"() : () -> ()'
 WAIT_FULL = f'"ttng.wait_barrier"(%f, %p, %m) : ({BAR}, i32, {BUFFER}) -> ()'
 WAIT_EMPTY = f'"ttng.wait_barrier"(%e, %p) : ({BAR}, i32) -> ()'
 SEGMENTS = "operandSegmentSizes = array<i32: 1, 0, 1>"
@@ -68,6 +69,7 @@ RING = f"""
       {ALLOCATE}
       {init("%full", 1)}
       {init("%empty", 4)}
+      {FENCE}
       "ttg.warp_specialize"() <{{partitionNumWarps = array<i32: 1>}}> ({{
         {CONSUMER}
         "ttg.warp_yield"() : () -> ()
@@ -103,12 +105,19 @@ def test_the_verifier_names_the_op():
     assert error.value.location.line == 3
 
 
+BRANCH = '"scf.if"(%on) ({{\n{0}\n"scf.yield"() : () -> ()\n}}, {{}}) : (i1) -> ()'
+INIT_THEN_FENCE, FENCE_THEN_INIT = f"{init('%empty', 4)}\n      {FENCE}", f"{FENCE}\n{init('%empty', 4)}"
+SECOND = init("%full", 1).splitlines()[-1]
 STEP = '"ttg.ring_next"(%i, %p) <{slots = 2 : i32}>'
 
 
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
+        (FENCE, "", "no ttng.fence_mbarrier_init_release_cluster is between it and the begin of its mbarrier"),
+        (INIT_THEN_FENCE, FENCE_THEN_INIT, "no ttng.fence_mbarrier_init_release_cluster is between"),
+        (SECOND, BRANCH.format(SECOND), "uses an mbarrier that is not initialised before it"),
+        (SECOND, "", "slot 1 of these mbarriers is not initialised"),
         (init("%full", 1), "", "waits for an mbarrier that is not initialised"),
         (f"{EXPECT}\n{COPY}", "", "waits for an mbarrier that nothing arrives at"),
         (RELEASE, RELEASE.replace("count = 4", "count = 2"), "2 arrivals at an mbarrier that counts 4"),
@@ -141,7 +150,6 @@ def test_faults(old: str, new: str, message: str):
 USE = f'"ttng.init_barrier"(%bar) <{{count = 1 : i32}}> : ({BAR}) -> ()'
 END = f'"ttg.local_dealloc"(%bar) : ({BAR}) -> ()'
 ALLOC = f'%bar = "ttg.local_alloc"() : () -> {BAR}'
-BRANCH = '"scf.if"(%on) ({{\n{0}\n"scf.yield"() : () -> ()\n}}, {{}}) : (i1) -> ()'
 
 
 @pytest.mark.parametrize(

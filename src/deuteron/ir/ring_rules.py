@@ -3,7 +3,8 @@
     a buffer        is allocated before its uses, where all of them see it, and not used after its end
     an index        of several buffers is a constant, or what `ttg.ring_next` gives around as many slots
     a phase         goes with its index; the first wait is for slot 0, to read it in phase 0, to fill it in phase 1
-    a wait          is for an mbarrier that is initialised, and that something arrives at
+    an mbarrier     is initialised, in each slot of a ring, and that is published by a fence, before its uses
+    a wait          is for one that something arrives at
     arrivals        at a slot in a block are as many as its mbarrier counts
     bytes           that are expected for a slot in a block are those of the copies there
     a slot          that warps of their own fill: they wait until it is empty, once; who reads it releases it, once
@@ -14,8 +15,9 @@ checked: how often loops run, and what predicates are, is not.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 
 from xdsl.dialects import scf
 from xdsl.dialects.builtin import ModuleOp
@@ -23,7 +25,7 @@ from xdsl.ir import Block, BlockArgument, Operation, OpResult, SSAValue
 
 from deuteron.ir.arith import constant_value
 from deuteron.ir.nested import nested_ops, of_kind
-from deuteron.ir.ttg.memdesc_index import MemDescIndexOp
+from deuteron.ir.ttg.memdesc_index import MemDescIndexOp, num_buffers
 from deuteron.ir.ttg.ring import RingNextOp
 from deuteron.ir.ttg.shared import LocalAllocOp, LocalDeallocOp
 from deuteron.ir.ttg.views import is_view, viewed
@@ -32,6 +34,7 @@ from deuteron.ir.ttng.mbarrier import (
     ArriveBarrierOp,
     AsyncCopyMBarrierArriveOp,
     BarrierExpectOp,
+    FenceMBarrierInitOp,
     InitBarrierOp,
     WaitBarrierOp,
 )
@@ -39,6 +42,7 @@ from deuteron.ir.ttng.tma import AsyncTMACopyGlobalToLocalOp
 from deuteron.ir.types import byte_width_of, num_elements_of, shape_of
 
 Fault = tuple[Operation, str]
+Positions = Mapping[Operation, int]
 Place = tuple[Block, Hashable]  # a block, and the index of a slot there
 NumThreads = Callable[[Operation], int]
 
@@ -53,13 +57,16 @@ def ring_faults(module: ModuleOp, num_threads: NumThreads) -> Iterator[Fault]:
     allocations = of_kind(ops, LocalAllocOp)
     if not allocations:
         return
-    yield from _lifetime_faults(allocations, ops)
+    positions = {op: number for number, op in enumerate(ops)}
+    fences = of_kind(ops, FenceMBarrierInitOp)
+    yield from _lifetime_faults(allocations, positions)
     yield from _index_faults(of_kind(ops, (MemDescIndexOp, RingNextOp)))
     barriers: dict[SSAValue, list[Operation]] = defaultdict(list)
     for op in of_kind(ops, (*BARRIER_OPS, AsyncTMACopyGlobalToLocalOp)):
         is_copy = isinstance(op, AsyncTMACopyGlobalToLocalOp)
         barriers[viewed(op.barrier if is_copy else op.alloc)].append(op)
     for of_barrier in barriers.values():
+        yield from _begin_faults(of_barrier, positions, fences)
         yield from _arrival_faults(of_barrier, num_threads)
         yield from _byte_faults(of_barrier)
         yield from _phase_faults(of_barrier)
@@ -85,13 +92,11 @@ def _place_of(op: Operation, descriptor: SSAValue) -> Place:
 # Buffers: before, where they are seen, and not after their end.
 
 
-def _lifetime_faults(allocations: Sequence[LocalAllocOp], ops: Sequence[Operation]) -> Iterator[Fault]:
-    positions = {op: number for number, op in enumerate(ops)}
+def _lifetime_faults(allocations: Sequence[LocalAllocOp], positions: Positions) -> Iterator[Fault]:
     for alloc in allocations:
         users = list(_users(alloc.result))
         for op in users:
-            around = _ancestor_in(alloc.parent, op)
-            if around is None or positions[around] < positions[alloc]:
+            if not _is_before(alloc, op, positions):
                 yield op, f"{op.name} uses shared memory that is not allocated before it, where it sees it"
         for end in (op for op in users if isinstance(op, LocalDeallocOp)):
             for op in users:
@@ -106,6 +111,12 @@ def _ancestor_in(block: Block | None, op: Operation) -> Operation | None:
     while around is not None and around.parent is not block:
         around = around.parent_op()
     return around
+
+
+def _is_before(first: Operation, op: Operation, positions: Positions) -> bool:
+    """Whether an op is executed whenever another one is, and before it."""
+    around = _ancestor_in(first.parent, op)
+    return around is not None and positions[first] <= positions[around]
 
 
 def _users(descriptor: SSAValue) -> Iterator[Operation]:
@@ -218,7 +229,32 @@ def _first_position(index: SSAValue, phase: SSAValue, slots: int) -> tuple[int, 
     return slot, (rounds + constant_value(phase)) % 2
 
 
-# mbarriers: what they count.
+# mbarriers: how they begin, and what they count.
+
+
+def _begin_faults(
+    of_barrier: Sequence[Operation], positions: Positions, fences: Sequence[FenceMBarrierInitOp]
+) -> Iterator[Fault]:
+    begins = [op for op in of_barrier if isinstance(op, InitBarrierOp)]
+    if not begins:
+        return
+    slots = {_slot_of(op) for op in begins}
+    missing = set(range(num_buffers(viewed(begins[0].alloc).type))) - slots
+    if missing and None not in slots:
+        yield begins[-1], f"slot {min(missing)} of these mbarriers is not initialised"
+    later = fences[bisect_left(fences, max(map(positions.get, begins)), key=positions.get) :]
+    publishing = [fence for fence in later if all(_is_before(begin, fence, positions) for begin in begins)]
+    for op in (op for op in of_barrier if not isinstance(op, InitBarrierOp)):
+        if not all(_is_before(begin, op, positions) for begin in begins):
+            yield op, f"{op.name} uses an mbarrier that is not initialised before it"
+        elif not any(_is_before(fence, op, positions) for fence in publishing):
+            yield op, f"{op.name}: no {FenceMBarrierInitOp.name} is between it and the begin of its mbarrier"
+
+
+def _slot_of(op: InitBarrierOp) -> int | None:
+    """The number of a slot; None where it is not a constant."""
+    index = _index_of(op.alloc)
+    return 0 if index is None else constant_value(index)
 
 
 def _arrival_faults(of_barrier: Sequence[Operation], num_threads: NumThreads) -> Iterator[Fault]:
