@@ -166,7 +166,8 @@ def lasting_environment():
 
 
 def _variables() -> dict[str, str]:
-    return {name: text for name, text in os.environ.items() if name != "PYTEST_CURRENT_TEST"}
+    """Those that Deuteron reads. Libraries set their own, as torch where it is imported."""
+    return {name: text for name, text in os.environ.items() if name.startswith(("DEUTERON_", "TRITON_"))}
 
 
 @pytest.fixture(autouse=True)

@@ -172,6 +172,19 @@ def test_nothing_is_left_behind():
 
 
 @pytest.mark.torch
+def test_tensors_whose_elements_are_not_at_an_address_as_they_are():
+    torch = pytest.importorskip("torch")
+    kernel, negative = compiled(keep, "*fp32", "fp32", BLOCK=3), torch._neg_view(torch.zeros(4))
+    given_back = torch.zeros(4)
+    given_back.untyped_storage().resize_(0)
+    for run in (kernel.run, in_python(kernel)):
+        with pytest.raises(LaunchError, match="the other sign"):
+            launch(kernel, negative, 1.5, 3, run=run)
+        with pytest.raises(LaunchError, match="have no memory"):
+            launch(kernel, given_back, 1.5, 3, run=run)
+
+
+@pytest.mark.torch
 def test_tensors():
     torch = pytest.importorskip("torch")
     kernel = compiled(keep, "*i64", "i64", BLOCK=3)

@@ -150,6 +150,12 @@ def _specialise_torch(tensor: Any) -> Specialised:
     tokens = _tokens_of_tensor.get(key)
     if tokens is None:
         tokens = _tokens_of_tensor[key] = _tokens(key[0], _torch_device(key[1]))
+    address = address_of_tensor(tensor)
+    return _aligned(tokens, address), address
+
+
+def address_of_tensor(tensor: Any) -> int:
+    """What has a `data_ptr()`, if its elements are at it as they are; raises LaunchError."""
     try:
         address = tensor.data_ptr()
     except RuntimeError as error:
@@ -161,7 +167,7 @@ def _specialise_torch(tensor: Any) -> Specialised:
             f"the {tensor.numel()} elements of this {type(tensor).__name__} have no memory, as those of fake tensors, "
             "of nested ones, and of a storage that was resized to nothing"
         )
-    return _aligned(tokens, address), address
+    return address
 
 
 def _no_address(tensor: Any, error: Exception) -> LaunchError:

@@ -12,6 +12,7 @@ import ctypes
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from deuteron.backend.arrays import address_of_tensor
 from deuteron.backend.spans import bounded
 from deuteron.backend.tensor_descriptor import flatten
 from deuteron.compiler.source import ASTSource
@@ -108,4 +109,4 @@ def _values_of(kernel: CompiledKernel) -> Callable[[Sequence[Any]], list[Any]]:
 
 
 def _address(arg: Any) -> Any:
-    return arg.data_ptr() if hasattr(arg, "data_ptr") else 0 if arg is None else arg
+    return address_of_tensor(arg) if hasattr(arg, "data_ptr") else 0 if arg is None else arg

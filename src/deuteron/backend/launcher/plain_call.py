@@ -66,6 +66,7 @@ def _define_address(module: Module) -> None:
     c.leave_if(is_negative(c, shared, handle), unknown)
     status = c.call_pointer("i32", c.field(shared, SHARED, "tensor_data", "ptr"), handle, slot)
     c.leave_if(c.is_not_null(status), unknown)
+    c.leave_if(c.is_null(c.at(slot, c.word(0))), unknown)  # where it has elements, they have no memory
     c.ret(DONE)
     c.position(unknown)
     c.ret(UNKNOWN)
