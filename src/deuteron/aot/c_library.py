@@ -1,7 +1,8 @@
-"""Functions of the C library, which a program has once: a kernel's function of such a name would be called instead.
+"""Functions of the C library that compilers know: a function of such a name would get the calls that a compiler
+makes of itself, as of `memcpy`.
 
-The names are those that the headers of C11 declare, and those of POSIX.1-2008 (without pthread_*) with what glibc and
-GCC have of older ones.
+The names are those that the headers of C11 declare, which no program may give to functions of its own, and what GCC
+knows besides. Others, as `read` and `select` of POSIX, kernels may have.
 """
 
 from __future__ import annotations
@@ -36,30 +37,16 @@ _OTHERS = """
     wcstof wcstoimax wcstok wcstol wcstold wcstoll wcstombs wcstoul wcstoull wcstoumax wcsxfrm wctob wctomb wctrans
     wctype wmemchr wmemcmp wmemcpy wmemmove wmemset wprintf wscanf
 """
-_POSIX = """
-    accept access acct alarm alloca alphasort asctime_r bcmp bcopy bind brk bzero chdir chmod chown
-    clock_getcpuclockid clock_getres clock_gettime clock_nanosleep clock_settime close closedir confstr connect
-    creat ctermid ctime_r cuserid daemon dirfd dlclose dlerror dlopen dlsym dprintf drem dup dup2 environ error
-    execl execle execlp execv execve execvp exp10 faccessat fchdir fchmod fchmodat fchown fchownat fcntl fdatasync
-    fdopen fdopendir fexecve fileno flockfile fmemopen fork fpathconf fseeko fstat fstatat fsync ftello ftruncate
-    ftrylockfile funlockfile futimens gamma getc_unlocked getchar_unlocked getcwd getdelim getegid geteuid getgid
-    getgroups gethostname getline getlogin getlogin_r getopt getpeername getpgid getpgrp getpid getppid getsid
-    getsockname getsockopt getsubopt getuid getw gmtime_r hcreate hdestroy hsearch index int ioctl isascii isatty j0
-    j1 jn kill lchown lfind link linkat listen localtime_r lsearch lseek lstat mkdir mkdirat mkdtemp mkfifo mkfifoat
-    mkstemp mlock mlockall mmap mount mprotect msync munlock munlockall munmap nanosleep open open_memstream openat
-    opendir pathconf pause pclose pipe poll popen posix_fadvise posix_fallocate posix_madvise posix_memalign pow10
-    pread pselect psiginfo psignal putc_unlocked putchar_unlocked putw pwrite rand_r read readdir readdir_r readlink
-    readlinkat recv recvfrom recvmsg renameat rewinddir rindex rmdir sbrk scalb scandir sched_get_priority_max
-    sched_get_priority_min sched_getparam sched_getscheduler sched_rr_get_interval sched_setparam sched_setscheduler
-    sched_yield select send sendmsg sendto setegid setenv seteuid setgid setpgid setsid setsockopt setuid shm_open
-    shm_unlink shutdown sigaction sigaddset sigdelset sigemptyset sigfillset sigismember signgam significand
-    sigpending sigprocmask sigqueue sigsuspend sigtimedwait sigwait sigwaitinfo sleep sockatmark socket socketpair
-    stat stime stpcpy stpncpy strcasecmp strcasecmp_l strcoll_l strdup strerror_l strerror_r strftime_l strncasecmp
-    strncasecmp_l strndup strnlen strsignal strtok_r strxfrm_l symlink symlinkat sync syscall sysconf tcgetpgrp
-    tcsetpgrp tdelete tfind timer_create timer_delete timer_getoverrun timer_gettime timer_settime toascii truncate
-    tsearch ttyname ttyname_r twalk tzset umask unlink unlinkat unsetenv utimensat vdprintf vfork wait waitid
-    waitpid write y0 y1 yn
+# Of POSIX and of older headers, those that GCC takes for what they are there, whoever declares them.
+_KNOWN_TO_COMPILERS = """
+    alloca bcmp bcopy bzero drem execl execle execlp execv execve execvp exp10 fork gamma index isascii j0 j1 jn
+    posix_memalign pow10 putc_unlocked putchar_unlocked rindex scalb significand stpcpy stpncpy strcasecmp strdup
+    strncasecmp strndup strnlen toascii y0 y1 yn
 """
 C_LIBRARY = frozenset(
-    [*_OTHERS.split(), *_POSIX.split(), *(name + kind for name in _OF_EVERY_FLOAT.split() for kind in ("", "f", "l"))]
+    [
+        *_OTHERS.split(),
+        *_KNOWN_TO_COMPILERS.split(),
+        *(name + kind for name in _OF_EVERY_FLOAT.split() for kind in ("", "f", "l")),
+    ]
 )
