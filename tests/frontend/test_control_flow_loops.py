@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 import deuteron.language as tl
 from deuteron.language.function import Function as jit
 
@@ -125,6 +127,20 @@ def test_hints_of_tl_range_are_attributes(check_ir):
             x = i * i
 
     check_ir(kernel, "i32")
+
+
+def test_hints_of_plain_range_are_ignored(check_ir):
+    @jit
+    def kernel(n):
+        # CHECK: "scf.for"
+        # CHECK-NOT: tt.flatten
+        for i in range(n, flatten=True, num_stages=3):
+            x = i * i
+
+    with pytest.warns(
+        UserWarning, match=r":\d+: range\(\) has no 'flatten', 'num_stages', which is ignored. Use tl.range."
+    ):
+        check_ir(kernel, "i32")
 
 
 def test_static_range_is_unrolled(check_ir):

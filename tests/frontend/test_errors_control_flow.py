@@ -281,6 +281,22 @@ def test_misspelt_hint(check_error):
     )
 
 
+def test_step_of_plain_range_by_name(check_error):
+    check_error(
+        """
+        @jit
+        def kernel(n):
+            for i in range(0, n, step=2):
+                pass
+        """,
+        """
+        k.py:4:14: error: range() has no 'step'. Use tl.range.
+            for i in range(0, n, step=2):
+                     ^~~~~~~~~~~~~~~~~~~
+        """,
+    )
+
+
 def test_loop_over_a_tile(check_error):
     check_error(
         """

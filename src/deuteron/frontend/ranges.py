@@ -11,6 +11,7 @@ from __future__ import annotations
 import ast
 import builtins
 import operator
+import warnings
 from dataclasses import dataclass, field
 
 from xdsl.dialects.builtin import IntegerAttr, UnitAttr
@@ -27,6 +28,7 @@ from deuteron.ir.types import i32
 from deuteron.language.types import int32, int64
 
 _INTEGER_HINTS = ("num_stages", "loop_unroll_factor")
+_HINTS = (*_INTEGER_HINTS, "disallow_acc_multi_buffer", "flatten", "warp_specialize", "disable_licm")
 
 
 @dataclass(frozen=True)
@@ -63,13 +65,23 @@ def _range(ctx: Context, node: ast.Call, callee: object) -> Range | tuple[int, .
     with ctx.at(node):
         if callee is language.static_range:
             return _static(ctx, *_bounds(ctx, callee, args, kwargs)[:3])
-        stub = language.range if callee is language.range or not kwargs else None
-        if callee is builtins.range and len(args) > 3:
-            raise ctx.error(f"range() takes start, end and step, got {len(args)} arguments. tl.range has more.")
-        if stub is None:
-            raise ctx.error(f"range() has no '{next(iter(kwargs))}'. Use tl.range.")
-        start, end, step, hints = _bounds(ctx, stub, args, kwargs)
+        if callee is builtins.range:
+            kwargs = _of_plain_range(ctx, args, kwargs)
+        start, end, step, hints = _bounds(ctx, language.range, args, kwargs)
         return _checked(ctx, Range(start, end, step, _hint_attributes(ctx, hints)))
+
+
+def _of_plain_range(ctx: Context, args: list[Value], kwargs: dict[str, Value]) -> dict[str, Value]:
+    """No keywords: those of tl.range that are hints Triton ignores here, as it ignores `step`, which is an error."""
+    if len(args) > 3:
+        raise ctx.error(f"range() takes start, end and step, got {len(args)} arguments. tl.range has more.")
+    for name in kwargs:
+        if name not in _HINTS:
+            raise ctx.error(f"range() has no '{name}'. Use tl.range.")
+    if kwargs:
+        given = ", ".join(f"'{name}'" for name in kwargs)
+        warnings.warn(f"{ctx.frame.location()}: range() has no {given}, which is ignored. Use tl.range.", stacklevel=2)
+    return {}
 
 
 def _bounds(ctx: Context, stub: object, args: list[Value], kwargs: dict[str, Value]) -> tuple:
