@@ -1,9 +1,12 @@
 """Grid expressions: what is accepted, what it comes to, and errors that point at what is not."""
 
+from types import SimpleNamespace
+
 import pytest
 
-from deuteron.aot.grid import Scope, parse_grid
-from deuteron.aot.grid_code import grid_value
+from deuteron.aot.grid import Scope, grid_scope, parse_grid
+from deuteron.aot.grid_code import grid_value, launchable_grid
+from deuteron.aot.signature import parse_signature
 from deuteron.errors import UsageError
 
 SCOPE = Scope(
@@ -79,3 +82,30 @@ def test_errors_point_into_the_text(text: str, place: str, message: str):
 def test_grids_that_cannot_be_launched(values: dict[str, int], message: str):
     with pytest.raises(UsageError, match=message):
         grid_value(parse_grid("M * 2 // N, M", SCOPE), values)
+
+
+@pytest.mark.parametrize(
+    "text, message",
+    [
+        ("2147483647 + BLOCK", "the grid's x is 2147483775, and the most is 2147483647"),
+        ("M, BLOCK * 512", "the grid's y is 65536, and the most is 65535"),
+        ("M, 1, 65536", "the grid's z is 65536, and the most is 65535"),
+        ("cdiv(7, BLOCK - 128)", "the grid divides 7 by zero"),
+        ("M, 9223372036854775807 * 2", "does not fit into 64 bits"),
+    ],
+)
+def test_a_part_that_is_wrong_whatever_the_arguments_are(text: str, message: str):
+    with pytest.raises(UsageError, match=message) as caught:
+        launchable_grid(text, SCOPE)
+    assert str(caught.value.location) == "--grid:1:1"
+
+
+@pytest.mark.parametrize("text", ["0", "-1, 65535, 65535", "M // (N - N), 65536 + M"])
+def test_a_part_that_is_empty_or_depends_on_arguments_may_be_right(text: str):
+    assert launchable_grid(text, SCOPE) == parse_grid(text, SCOPE)
+
+
+def test_a_constant_that_is_too_large_for_a_grid():
+    signature = parse_signature(f"{10**30}", [SimpleNamespace(name="BLOCK", is_constexpr=True)], "k")
+    with pytest.raises(UsageError, match="'BLOCK' is 10+, which does not fit into 64 bits"):
+        parse_grid("BLOCK", grid_scope(signature))

@@ -19,7 +19,8 @@ import deuteron
 from deuteron.aot import naming
 from deuteron.aot.c_types import c_type
 from deuteron.aot.emit import kernel_files
-from deuteron.aot.grid import grid_scope, parse_grid
+from deuteron.aot.grid import grid_scope
+from deuteron.aot.grid_code import launchable_grid
 from deuteron.aot.load import KernelSource, ModuleName, load_source
 from deuteron.aot.metadata import KernelRecord, ParamRecord
 from deuteron.aot.output import depfile_text, write_files
@@ -111,7 +112,7 @@ def emit_kernel(request: CompileRequest) -> EmittedKernel:
     """Compile a kernel into the texts of its files; raises DeuteronError."""
     target, kernel = _resolve(request)
     record = plan_kernel(request, kernel, target)
-    grid = parse_grid(request.grid, grid_scope(kernel.signature, request.host_parameters))
+    grid = launchable_grid(request.grid, grid_scope(kernel.signature, request.host_parameters))
     code = KernelCode(record, grid, _file_base(request, record), request.is_library)
     compiled = _compile(request, target, kernel, code.symbol)
     code = code.with_compiled(compiled.asm, compiled.metadata)

@@ -79,7 +79,7 @@ def grid_scope(signature: Signature, host_parameters: Iterable[str] = ()) -> Sco
             scope.arguments.update(_sizes(arg))
         elif not arg.is_folded and arg.type[0] in "iu":
             scope.arguments.add(arg.name)
-        elif arg.is_folded and isinstance(arg.value, int) and abs(arg.value) <= INT64_MAX:
+        elif _is_whole(arg) and abs(arg.value) <= INT64_MAX:
             scope.constants[arg.name] = int(arg.value)
         else:
             scope.refused[arg.name] = _refusal(arg)
@@ -91,7 +91,13 @@ def _sizes(arg: Argument) -> list[str]:
     return [part.name for part in descriptor_arguments(arg.name, parse_type(arg.type))[1:]]
 
 
+def _is_whole(arg: Argument) -> bool:
+    return arg.is_folded and isinstance(arg.value, int)
+
+
 def _refusal(arg: Argument) -> str:
+    if _is_whole(arg):
+        return f"'{arg.name}' is {arg.value}, which does not fit into 64 bits"
     what = f"{arg.value!r}" if arg.is_folded else f"of type {arg.type}"
     return f"'{arg.name}' is {what}, and a grid is made of whole numbers"
 

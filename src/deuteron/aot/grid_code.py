@@ -14,7 +14,8 @@ import operator
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from deuteron.aot.grid import INT64_MAX, Grid, Name, Node, Number
+from deuteron.aot.grid import INT64_MAX, Grid, Name, Node, Number, Scope, parse_grid
+from deuteron.aot.option_text import OptionText
 from deuteron.errors import UsageError
 
 MAX_PARTS = (2**31 - 1, 65535, 65535)
@@ -72,10 +73,34 @@ def grid_value(grid: Grid, values: Mapping[str, int]) -> tuple[int, int, int]:
     parts = tuple(node_value(node, values) for node in grid)
     if min(parts) <= 0:
         return (0, 0, 0)
-    for axis, part, limit in zip("xyz", parts, MAX_PARTS, strict=True):
-        if part > limit:
-            raise UsageError(f"the grid's {axis} is {part}, and the most is {limit}")
+    for axis, part in enumerate(parts):
+        _check_part(axis, part)
     return parts
+
+
+def _check_part(axis: int, value: int) -> None:
+    if value > MAX_PARTS[axis]:
+        raise UsageError(f"the grid's {'xyz'[axis]} is {value}, and the most is {MAX_PARTS[axis]}")
+
+
+def launchable_grid(text: str, scope: Scope) -> Grid:
+    """The grid that a text means; raises UsageError also for a part that no arguments can make right: without any it is
+    evaluated now.
+    """
+    grid = parse_grid(text, scope)
+    try:
+        for axis, part in enumerate(grid):
+            if not _has_name(part):
+                _check_part(axis, node_value(part, {}))
+    except UsageError as error:
+        raise OptionText("--grid", text).error(error.message, 0, len(text)) from None
+    return grid
+
+
+def _has_name(node: Node) -> bool:
+    if isinstance(node, Number):
+        return False
+    return isinstance(node, Name) or _has_name(node.left) or _has_name(node.right)
 
 
 def node_code(node: Node, variables: Mapping[str, Variable]) -> str:

@@ -18,7 +18,8 @@ from pathlib import Path
 from typing import Any
 
 from deuteron.aot.compile import HOST_TYPES, CompileRequest, EmittedKernel, emit_kernel
-from deuteron.aot.grid import grid_scope, parse_grid
+from deuteron.aot.grid import grid_scope
+from deuteron.aot.grid_code import launchable_grid
 from deuteron.aot.load import ModuleName, kernel_of, load_module
 from deuteron.aot.signature import parse_signature
 from deuteron.aot.targets import select_target
@@ -172,7 +173,7 @@ def _signature(variant: Variant, function: Function) -> str:
     signature = ", ".join(texts)
     try:
         parsed = parse_signature(signature, function.params, variant.name)
-        parse_grid(variant.grid, grid_scope(parsed, variant.host_parameters))
+        launchable_grid(variant.grid, grid_scope(parsed, variant.host_parameters))
     except UsageError as error:
         raise DeclarationError(error.message, "grid") from None
     return signature
