@@ -1,11 +1,15 @@
 """After which wait a dot is over: one that leaves few enough in flight, on every path."""
 
+from contextlib import nullcontext
+
 import pytest
 from analysis.dot_line import SUMS, Line
 from xdsl.dialects import scf
+from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Region
 
-from deuteron.analysis.dot_waits import wait_for
+from deuteron.analysis.dot_waits import check_waits, wait_for
+from deuteron.errors import IRError
 from deuteron.ir.arith import constant
 from deuteron.ir.builder import Builder
 from deuteron.ir.ttng.warp_group_dot import WarpGroupDotWaitOp
@@ -27,6 +31,17 @@ def test_as_many_may_be_in_flight_as_were_issued_since(issued, pendings, is_enou
     line.dot(1, is_async=False)
     found = wait(line.b, [dot.result], pendings)
     assert wait_for(dot) is (found if is_enough else None)
+
+
+@pytest.mark.parametrize("is_async", [False, True])
+def test_a_dot_that_waits_for_itself_waits_for_those_before_it(is_async):
+    line = Line()
+    dot = line.dot(0)
+    other = line.dot(1, is_async=is_async)
+    wait(line.b, [dot.result], 2)
+    wait(line.b, [other.result], 0)
+    with pytest.raises(IRError, match="no ttng.warp_group_dot_wait") if is_async else nullcontext():
+        check_waits(ModuleOp([line.func]))
 
 
 def test_what_a_wait_leaves_in_flight_the_next_may_end():

@@ -50,11 +50,22 @@ def check_waits(module: ModuleOp) -> None:
                 raise IRError(
                     f"{use.operation.name} uses the sum of an asynchronous dot that is not waited for", *place
                 )
-        if wait_for(dot) is None:
+        if wait_for(dot) is None and not _is_ended_by_another(dot):
             raise IRError(
                 f"no ttng.warp_group_dot_wait waits for this {dot.name}, or each leaves it in flight (pendings)",
                 *from_attribute(dot.location),
             )
+
+
+def _is_ended_by_another(dot: WarpGroupDotOp) -> bool:
+    """Whether a dot that is not asynchronous, and so waits for all before it, comes before the uses."""
+    users = {use.operation for use in dot.result.uses}
+    op = dot.next_op
+    while op is not None and op not in users and not op.regions:
+        if isinstance(op, WarpGroupDotOp) and not op.is_async.value.data:
+            return True
+        op = op.next_op
+    return False
 
 
 def _use_by(value: SSAValue, kind: type[Operation]) -> Use | None:
