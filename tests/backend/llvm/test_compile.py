@@ -123,3 +123,35 @@ def test_two_processes_emit_the_same_bytes():
     ]
     assert len(runs[0].stdout) == 65, runs[0].stderr
     assert runs[0].stdout == runs[1].stdout
+
+
+def loaded_again_after(num_branches: int) -> str:
+    """Both branches load what is loaded again, after more branches that store elsewhere."""
+    between = "".join(
+        f"""
+        b{i}: %c{i} = load volatile i1, ptr %q
+        br i1 %c{i}, label %t{i}, label %b{i + 1}
+        t{i}: store i32 {i}, ptr %q
+        br label %b{i + 1}"""
+        for i in range(num_branches)
+    )
+    return f"""define i32 @f(ptr noalias %p, ptr noalias %q) {{
+        %c = load volatile i1, ptr %q
+        br i1 %c, label %left, label %right
+        left: %l = load i32, ptr %p
+        store volatile i32 %l, ptr %q
+        br label %b0
+        right: %r = load i32, ptr %p
+        %s = add i32 %r, 1
+        store volatile i32 %s, ptr %q
+        br label %b0{between}
+        b{num_branches}: %y = load i32, ptr %p
+        ret i32 %y
+    }}"""
+
+
+@pytest.mark.parametrize(("num_branches", "is_found"), [(30, True), (80, False)])
+def test_what_a_load_finds_is_looked_for_in_so_many_blocks(num_branches, is_found):
+    """All blocks before each load would take time that is square in the kernel's length."""
+    text = optimise(loaded_again_after(num_branches), "x86-64-v3")
+    assert ("%y = load" not in text) == is_found
