@@ -27,6 +27,8 @@ from deuteron.errors import InternalError
 TRIPLE = "nvptx64-nvidia-cuda"
 # A time and a size: else ptxas puts those of the file into the cubin, and equal sources give different bytes.
 _FILE = re.compile(r'^\s*\.file\s+\d+ ".*"$', re.MULTILINE)
+# LLVM counts the calls of all that a process compiles.
+_NUMBER_OF_CALL = re.compile(r"(?<=// callseq) \d+(, \d+)?")
 
 _INTRINSIC = re.compile(r"@llvm\.([\w.]+)\(")
 _OVERLOADS = re.compile(r"(?:\.(?:v\d+)?(?:[ifp]\d+|bf16))+$")
@@ -49,7 +51,7 @@ def emit_ptx(llir: str, cpu: str, ptx_version: int) -> str:
     with _parsed(llir) as module:
         module.data_layout = str(machine.target_data)
         _run_passes(module, machine)
-        return _FILE.sub(r"\g<0>, 1, 1", machine.emit_assembly(module))
+        return _NUMBER_OF_CALL.sub("", _FILE.sub(r"\g<0>, 1, 1", machine.emit_assembly(module)))
 
 
 @cache

@@ -41,11 +41,13 @@ class Guard:
 
 @dataclass(frozen=True)
 class Quotients:
-    """The divisions of a nest that are done once for as many lanes as `lanes` at most, if the guards hold."""
+    """The divisions of a nest that are done once for as many lanes as `lanes` at most, if the guards hold: in an order,
+    so that equal kernels become equal code.
+    """
 
     lanes: int
     ops: frozenset[Operation] = frozenset()
-    guards: frozenset[Guard] = frozenset()
+    guards: tuple[Guard, ...] = ()
 
 
 def find_quotients(plan: Plan, nest: Nest, axis: int, lanes: int) -> Quotients:
@@ -56,15 +58,15 @@ def find_quotients(plan: Plan, nest: Nest, axis: int, lanes: int) -> Quotients:
         return Quotients(lanes)
     infos, steps = AxisInfoAnalysis(plan.function), Steps(plan)
     groups: dict[Operation, int] = {}
-    guards: dict[Operation, set[Guard]] = {}
+    guards: dict[Operation, list[Guard]] = {}
     for op, index in along:
-        needed = _guards(steps, nest, op.operands[0], index) if isinstance(op, SIGNED) else set()
+        needed = _guards(steps, nest, op.operands[0], index) if isinstance(op, SIGNED) else []
         size = 1 if needed is None else _group(infos, op, index.index(axis))
         groups[op] = min(size, groups.get(op, size))
-        guards.setdefault(op, set()).update(needed or ())
+        guards.setdefault(op, []).extend(needed or ())
     regular = [op for op, size in groups.items() if size >= max(2, lanes // 2)]
-    found = frozenset(guard for op in regular for guard in guards[op])
-    return Quotients(min([lanes, *(groups[op] for op in regular)]), frozenset(regular), found)
+    found = dict.fromkeys(guard for op in regular for guard in guards[op])
+    return Quotients(min([lanes, *(groups[op] for op in regular)]), frozenset(regular), tuple(found))
 
 
 def _group(infos: AxisInfoAnalysis, op: Operation, dimension: int) -> int:
@@ -76,7 +78,7 @@ def _group(infos: AxisInfoAnalysis, op: Operation, dimension: int) -> int:
     return (info.contiguity if isinstance(op, REMAINDERS) else info.constancy)[dimension]
 
 
-def _guards(steps: Steps, nest: Nest, value: SSAValue, index: Index) -> set[Guard] | None:
+def _guards(steps: Steps, nest: Nest, value: SSAValue, index: Index) -> list[Guard] | None:
     """What has to hold for a tile to have no negative elements; None where that is not known."""
     while isinstance(value.owner, Operation):
         op = value.owner
@@ -93,7 +95,7 @@ def _guards(steps: Steps, nest: Nest, value: SSAValue, index: Index) -> set[Guar
         return None
     growth = sum(step * (extent - 1) for step, extent in along)
     most = (1 << (bit_width_of(value.type) - 1)) - 1 - growth
-    return {Guard(value, index, most)} if most >= 0 else None
+    return [Guard(value, index, most)] if most >= 0 else None
 
 
 def _may_have_wrapped(value: SSAValue) -> bool:
