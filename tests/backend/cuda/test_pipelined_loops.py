@@ -12,6 +12,7 @@ import deuteron
 import deuteron.language as tl
 from deuteron.emulator import EmulatorOptions, launch
 from deuteron.emulator.faults import EmulatorError
+from deuteron.errors import IRError
 from deuteron.passes.gpu.memory.allocate_shared import AllocateShared
 
 TARGETS = ("cuda:80", "cuda:90", "cuda:90 by pointers", "cuda:120")
@@ -232,6 +233,9 @@ def test_no_wait_and_no_barrier_can_be_left_out(rng, target, stages, monkeypatch
     monkeypatch.setattr("deuteron.passes.gpu.memory_passes", lambda: [AllocateShared()])
     assert runs_right(compile_text(text, target, "ttgir", num_warps=8), a, b, "late")
     assert runs_right(compile_text(text, target, "ttgir", num_warps=8), a, b, "early")
+    with pytest.raises(IRError, match="what a copy in flight writes"):
+        compile_text(without(text, "ttg.async_wait", 0), target, "ttgir", num_warps=8)
+    monkeypatch.setattr("deuteron.analysis.copy_waits.check_copies", lambda module: None)
     for name in ("ttg.async_wait", "ttg.barrier"):
         for number in range(len(re.findall(f'"{name}"', body))):
             broken = compile_text(without(text, name, number), target, "ttgir", num_warps=8)
