@@ -9,7 +9,7 @@ from xdsl.dialects import scf
 
 import deuteron
 import deuteron.language as tl
-from deuteron.backend.cpu import backend
+from deuteron.backend.cpu import backend, countdown
 from deuteron.backend.cpu.lowering import plan_function
 from deuteron.backend.cpu.plan import reuse as module
 from deuteron.backend.cpu.plan.prepare import kernel_of
@@ -76,6 +76,20 @@ def test_there_is_no_room_for_all_steps(rng, monkeypatch, tmp_path, room):
     matmul.device_caches.clear()
     for order in ORDERS:
         check(rng, order, np.float32, fewer=True)
+    matmul.device_caches.clear()
+
+
+@pytest.mark.parametrize("type", [np.float32, ml_dtypes.bfloat16], ids=["fp32", "bf16"])
+@pytest.mark.parametrize("budget", [0, 40_000, 100_000, 250_000])
+def test_strips_of_a_loop_end_elsewhere_in_each_program(rng, monkeypatch, tmp_path, type, budget):
+    """One thread that knows how long programs take runs them in one call, so that they find what others have packed."""
+    monkeypatch.setattr(countdown, "BUDGET", budget)
+    monkeypatch.setenv("DEUTERON_NUM_THREADS", "1")
+    monkeypatch.setenv("DEUTERON_CACHE_DIR", str(tmp_path))
+    matmul.device_caches.clear()
+    for order in ORDERS:
+        for _ in range(3):
+            check(rng, order, type, fewer=True)
     matmul.device_caches.clear()
 
 

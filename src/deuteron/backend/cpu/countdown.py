@@ -74,11 +74,20 @@ def begin_countdown(b: Builder, watch: Value, uses_tiles: bool) -> Countdown:
 
 @dataclass(frozen=True)
 class Strips:
-    """A loop that is being emitted in strips; its body sees the inner one."""
+    """A loop that is being emitted in strips; its body sees the inner one, and `counters`, those of both together."""
 
     outer: OpenLoop
     inner: OpenLoop
-    index: Value
+    counters: list[Value]
+
+    @property
+    def index(self) -> Value:
+        return self.counters[0]
+
+    @property
+    def counter(self) -> Counter:
+        """What counts all strips together."""
+        return self.outer.counter.counter
 
 
 def open_strips(
@@ -97,7 +106,7 @@ def open_strips(
     room = b.umin(b.sub(counter.stop, last), b.trunc(b.umin(room, most), last.type))
     countdown.take(b, _shifted(b, b.zext(room, "i64"), shift))
     inner = emitter.open_strip(outer, room, hint)
-    return Strips(outer, inner, outer.counter.index(emitter.innermost(), outer.counters, inner.counters))
+    return Strips(outer, inner, outer.counter.whole(emitter.innermost(), outer.counters, inner.counters))
 
 
 def _shift(counter: Counter, work: int) -> int:

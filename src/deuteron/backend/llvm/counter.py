@@ -84,10 +84,11 @@ class InStrips:
             return replace(self.counter, stop=room), [counters[0], const(last.type, 0)]
         return Counter(self.counter.step, room, "ult", "nuw"), [const(last.type, 0)]
 
-    def index(self, b: Arithmetic, counters: Sequence[Value], of_strip: Sequence[Value]) -> Value:
-        """Of an iteration of a strip. No index has a sign to lose where the test is without one."""
-        flags = "nuw nsw" if self.counter.predicate == "ult" else "nsw"
-        return of_strip[0] if self.counter.is_counted else b.add(counters[0], of_strip[0], flags)
+    def whole(self, b: Arithmetic, counters: Sequence[Value], of_strip: Sequence[Value]) -> list[Value]:
+        """The loop's own counters in an iteration of a strip. No index has a sign to lose where the test is without one."""
+        if self.counter.is_counted:
+            return [of_strip[0], b.add(counters[-1], of_strip[-1], "nuw")]
+        return [b.add(counters[0], of_strip[0], "nuw nsw" if self.counter.predicate == "ult" else "nsw")]
 
     def go_on(self, b: Arithmetic, counters: Sequence[Value], of_strip: Sequence[Value]) -> None:
         """After a strip whose counters are these at its end."""

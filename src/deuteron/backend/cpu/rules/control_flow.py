@@ -76,9 +76,9 @@ def _emit_for(ctx: Context, item: For) -> None:
     strips = _open_strips(ctx, item, bounds, starts)
     loop = strips.inner if strips else ctx.emitter.open_loop(*bounds, starts, hint=_name(item))
     carried, outer_step = loop.carried[: len(starts) - num_counts], ctx.step
-    ctx.step = _step(ctx, loop, item.steps) if item.steps > 1 else None
+    ctx.step = _step(ctx, strips or loop, loop.carried[-1], item.steps) if item.steps > 1 else None
     ctx.bind_block(block)
-    _bind_carried(ctx, block.args, advancing, [strips.index if strips else loop.index, *carried])
+    _bind_carried(ctx, block.args, advancing, [(strips or loop).index, *carried])
     for reuse, limit in zip(reuses, limits, strict=True):
         begin_step(ctx, reuse, loop.carried[-2], limit)
     if ctx.asserts and _takes_long(item.body):
@@ -109,9 +109,11 @@ def _name(item: For) -> str:
     return item.op.body.block.args[0].name_hint or "i"
 
 
-def _step(ctx: Context, loop: OpenLoop, steps: int) -> LoopStep:
-    """Which step this iteration is of those whose operands are kept."""
-    b, number = ctx.emitter.innermost(), loop.carried[-1]
+def _step(ctx: Context, loop: OpenLoop | Strips, number: Value, steps: int) -> LoopStep:
+    """Which step this iteration is of those whose operands are kept. They go on from strip to strip: what a program
+    packs is found by others whose strips end elsewhere.
+    """
+    b = ctx.emitter.innermost()
     goes_on = loop.counter.runs(b, loop.counter.following(b, loop.counters))
     is_full = b.icmp("eq", number, const("i64", steps - 1))
     return LoopStep(number, b.or_(is_full, b.xor(goes_on, const("i1", True))), ctx.emitter.depth)
