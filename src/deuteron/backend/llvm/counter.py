@@ -85,7 +85,7 @@ class InStrips:
         return Counter(self.counter.step, room, "ult", "nuw"), [const(last.type, 0)]
 
     def whole(self, b: Arithmetic, counters: Sequence[Value], of_strip: Sequence[Value]) -> list[Value]:
-        """The loop's own counters in an iteration of a strip. No index has a sign to lose where the test is without one."""
+        """The loop's own counters in an iteration of a strip. No index has a sign to lose where its test has none."""
         if self.counter.is_counted:
             return [of_strip[0], b.add(counters[-1], of_strip[-1], "nuw")]
         return [b.add(counters[0], of_strip[0], "nuw nsw" if self.counter.predicate == "ult" else "nsw")]
