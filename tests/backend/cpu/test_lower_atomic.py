@@ -117,6 +117,22 @@ def test_elements_that_may_be_no_neighbours(compare, rng, stride):
     compare(spaced, [rng.integers(0, 9, 64), np.zeros(200, np.int64), stride], {"BLOCK": 64})
 
 
+def old_values_anywhere(x, index, out, old, n, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    mask = i % 5 < n
+    before = tl.atomic_add(out + tl.load(index + i), tl.load(x + i), mask=mask)
+    tl.store(old + i, before, mask=mask)
+
+
+@pytest.mark.parametrize("n", [0, 3, 5])
+@pytest.mark.parametrize("name", ["float32", "int32", "float64", "bfloat16"])
+def test_old_values_of_elements_anywhere(compare, rng, bfloat16, name, n):
+    """Those of an address that is met again have what was added before."""
+    dtype = bfloat16 if name == "bfloat16" else np.dtype(name)
+    x, index = rng.integers(0, 3, 64).astype(dtype), rng.integers(0, 20, 64).astype(np.int32)
+    compare(old_values_anywhere, [x, index, np.zeros(20, dtype), np.full(64, 77, dtype), n], {"BLOCK": 64})
+
+
 def widened(x, out, n, BLOCK: tl.constexpr):
     i = tl.arange(0, BLOCK)
     tl.atomic_add(out + (i + n).to(tl.uint32), tl.load(x + i), mask=i != 5)

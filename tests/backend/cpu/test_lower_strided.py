@@ -94,3 +94,54 @@ def test_nothing_is_gathered(lower_python, lower_module):
     x = np.zeros(2 * BLOCK, np.float32)
     llir = lower_module(lower_python(every_second, [x, x], {"BLOCK": BLOCK})).llir
     assert "gather" not in llir and "shufflevector" in llir
+
+
+def by_strides(x, out, stride, out_stride, first, n, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    mask = (i >= first) & (i < n)
+    tl.store(out + i * out_stride, tl.load(x + i * stride, mask=mask, other=7), mask=mask)
+
+
+@pytest.mark.parametrize("first", [0, 5])
+@pytest.mark.parametrize("stride, out_stride", [(1, 3), (5, 1), (2, 2), (0, 7), (3, 0)])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.float16, np.int8, np.int16, np.bool_])
+def test_strides_that_are_arguments(compare, rng, dtype, stride, out_stride, first):
+    """Vectors whose lanes are all on, some, and none; of elements at one address the last one stays."""
+    n = 3 * BLOCK - 5
+    x = (100 * rng.random(stride * (n - 1) + 1)).astype(dtype)
+    out = np.full(out_stride * (n - 1) + 1, 77, dtype)
+    compare(by_strides, [x, out, stride, out_stride, first, n], {"BLOCK": BLOCK}, grid=(4,))
+
+
+def downwards_by_strides(x, out, last, stride, n, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(out + (last - i) * stride, tl.load(x + (last - i) * stride, mask=i < n), mask=i < n)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.int8])
+def test_strides_downwards(compare, rng, dtype):
+    n = 2 * BLOCK - 3
+    x = (100 * rng.random(3 * n)).astype(dtype)
+    compare(downwards_by_strides, [x, np.zeros_like(x), n - 1, 3, n], {"BLOCK": BLOCK}, grid=(2,))
+
+
+def permuted(x, index, out, n, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    at = tl.load(index + i, mask=i < n, other=0)
+    tl.store(out + at, tl.load(x + at, mask=i < n) + 1, mask=i < n)
+
+
+@pytest.mark.parametrize("n", [BLOCK, BLOCK - 7, 1])
+@pytest.mark.parametrize("dtype", [np.float32, np.int64, np.int16, np.int8])
+def test_lanes_anywhere(compare, rng, dtype, n):
+    x = rng.integers(0, 99, BLOCK).astype(dtype)
+    compare(permuted, [x, rng.permutation(n).astype(np.int32), np.zeros(BLOCK, dtype), n], {"BLOCK": BLOCK})
+
+
+def test_lanes_that_are_all_on_are_not_asked(lower_python, lower_module):
+    """Where all lanes are on there is a store for each, and no branch."""
+    x = np.zeros(BLOCK, np.float32)
+    llir = lower_module(lower_python(by_strides, [x, x, 1, 3, 0, BLOCK], {"BLOCK": BLOCK})).llir
+    function = llir[llir.index("define internal void @scatter_strided") :].partition("\n}")[0]
+    all_on = function[function.index("all_on_then:") :].partition("\n  br ")[0]
+    assert all_on.count("store float") == 16

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from deuteron.backend.cpu.algebra import as_vector
 from deuteron.backend.cpu.context import Context
 from deuteron.backend.cpu.fragment import Affine, Fragment, Uniform, Vector, lanes_of
-from deuteron.backend.cpu.lane_loops import gather_lanes, scatter_lanes
+from deuteron.backend.cpu.lane_loops import gather_lanes, gather_strided, scatter_lanes, scatter_strided
 from deuteron.backend.cpu.plan.accesses import is_close
 from deuteron.backend.cpu.streaming import can_stream, store_streaming
 from deuteron.backend.cpu.strided import load_strided, store_strided
@@ -82,7 +82,7 @@ def load(access: Access, pointer: Fragment, mask: Fragment | None) -> Value:
         return [_load_contiguous(access, first, mask)]
 
     def load_lanes() -> list[Value]:
-        return [_gather(access, _pointers(access, pointer), _mask_vector(access, mask))]
+        return [_gather(access, pointer, _mask_vector(access, mask))]
 
     if stride := _close_stride(access, pointer):
         return _if_full(access, mask, lambda: _load_strided(access, pointer, stride), load_lanes)[0]
@@ -107,7 +107,7 @@ def store(
         return []
 
     def store_lanes() -> list[Value]:
-        _scatter(access, elements, _pointers(access, pointer), _mask_vector(access, mask))
+        _scatter(access, elements, pointer, _mask_vector(access, mask))
         return []
 
     def store_strided_elements() -> list[Value]:
@@ -291,14 +291,25 @@ def _store_some(access: Access, elements: Value, first: Value, mask: Value) -> N
         _scatter(access, elements, _consecutive(access, first), mask)
 
 
-def _gather(access: Access, pointers: Value, mask: Value) -> Value:
+def _gather(access: Access, pointer: Fragment, mask: Value) -> Value:
+    b = access.b
     if access.has_gathers:
-        return access.b.masked_gather(vector(access.type, access.lanes), pointers, access.num_bytes, mask)
-    return gather_lanes(access.b, access.ctx.lane_functions, pointers, mask, access.type)
+        type = vector(access.type, access.lanes)
+        return b.masked_gather(type, _pointers(access, pointer), access.num_bytes, mask)
+    if isinstance(pointer, Affine):
+        return gather_strided(b, pointer.base, _step_of(pointer), mask, access.type)
+    return gather_lanes(b, _pointers(access, pointer), mask, access.type)
 
 
-def _scatter(access: Access, elements: Value, pointers: Value, mask: Value) -> None:
-    scatter_lanes(access.b, access.ctx.lane_functions, elements, pointers, mask)
+def _scatter(access: Access, elements: Value, pointer: Fragment, mask: Value) -> None:
+    if isinstance(pointer, Affine):
+        scatter_strided(access.b, elements, pointer.base, _step_of(pointer), mask)
+    else:
+        scatter_lanes(access.b, elements, _pointers(access, pointer), mask)
+
+
+def _step_of(pointer: Affine) -> Value:
+    return const("i64", pointer.step) if isinstance(pointer.step, int) else pointer.step
 
 
 def _if_on(access: Access, mask: Fragment | None, emit: Callable[[], None]) -> None:
@@ -313,8 +324,8 @@ def _pointers(access: Access, pointer: Fragment) -> Value:
     return as_vector(access.ctx.emitter, pointer, access.lanes)
 
 
-def _consecutive(access: Access, first: Value) -> Value:
-    return access.b.gep(access.type, first, vector_const("i64", range(access.lanes)))
+def _consecutive(access: Access, first: Value) -> Affine:
+    return Affine(first, access.num_bytes, access.lanes, access.level)
 
 
 def _mask_vector(access: Access, mask: Fragment | None) -> Value:

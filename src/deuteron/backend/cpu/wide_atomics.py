@@ -8,13 +8,15 @@
 
 A processor takes as long for 16 bytes as for 4 (Zen 5: 5.7 and 5.0 ns). It updates a window as a whole, so that no
 update of a part of it by another thread is lost, whatever its size. What is off is not touched. Elements that are not
-at multiples of their size are updated one by one: a window has to be at a multiple of its own.
+at multiples of their size are updated one by one: a window has to be at a multiple of its own. So is what is scattered.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 
+from deuteron.backend.cpu.lane_loops import lane_function, lanes_on, put_in_memory
 from deuteron.backend.llvm.builder import Builder, mangle
 from deuteron.backend.llvm.types import Value, byte_width, const, element, vector, width, zero
 
@@ -57,6 +59,31 @@ def update_neighbours(
         _Definition(b, name, update, values.type, result).emit()
     old = b.call(result, name, first, values, mask)
     return old if is_read else None
+
+
+def update_lanes(
+    b: Builder, update: Update, pointers: Value, values: Value, mask: Value, is_read: bool = True
+) -> Value | None:
+    """Update elements anywhere, one after the other, of those the ones that are on; returns what they were."""
+    name = f"{'update' if is_read else 'set'}_lanes_{update.name}.{mangle(values.type)}"
+    result = values.type if is_read else "void"
+    if not b.module.has_function(name):
+        _define_lanes(b, name, update, [pointers.type, values.type, mask.type], result)
+    old = b.call(result, name, pointers, values, mask)
+    return old if is_read else None
+
+
+def _define_lanes(outer: Builder, name: str, update: Update, types: Sequence[str], result: str) -> None:
+    b, (pointers, values, mask) = lane_function(outer, name, result, types)
+    type, num_bytes = element(values.type), byte_width(element(values.type))
+    given, places = put_in_memory(b, values), put_in_memory(b, pointers)
+    found = put_in_memory(b, zero(values.type))
+    with lanes_on(b, mask) as lane:
+        value = b.load(type, b.gep(type, given, lane), num_bytes)
+        old = update.one(b, b.load("ptr", b.gep("ptr", places, lane)), value)
+        if result != "void":
+            b.store(old, b.gep(type, found, lane), num_bytes)
+    b.ret(b.load(values.type, found, num_bytes) if result != "void" else None)
 
 
 class _Definition:

@@ -17,9 +17,9 @@ from deuteron.backend.cpu.formats import from_memory, to_memory
 from deuteron.backend.cpu.fragment import Affine, Fragment, Uniform, Vector, lanes_of
 from deuteron.backend.cpu.rules.bounds import check_access
 from deuteron.backend.cpu.target import CPUTarget
-from deuteron.backend.cpu.wide_atomics import Update, update_neighbours
+from deuteron.backend.cpu.wide_atomics import Update, update_lanes, update_neighbours
 from deuteron.backend.llvm.builder import Builder
-from deuteron.backend.llvm.types import Value, bit_width, byte_width, const, is_float, vector, vector_const, width, zero
+from deuteron.backend.llvm.types import Value, bit_width, byte_width, const, is_float, vector, zero
 from deuteron.errors import CompilationError
 from deuteron.ir.tt.atomic import AtomicKind, MemorySemantic
 from deuteron.ir.types import FLOAT_TYPES, element_type_of
@@ -117,19 +117,7 @@ def _update_lanes(
     values, b = as_vector(ctx.emitter, value, lanes), ctx.emitter.innermost()
     if _are_neighbours(pointer, update.type):
         return update_neighbours(b, update, pointer.base, values, on, is_read)
-    return _update_one_by_one(b, update, as_vector(ctx.emitter, pointer, lanes), values, on)
-
-
-def _update_one_by_one(b: Builder, update: _Update, pointers: Value, values: Value, on: Value) -> Value:
-    """Each element as a neighbour that is on alone."""
-    lanes = width(values.type)
-    numbers = vector_const("i64", range(lanes))
-    with b.loop(const("i64", 0), const("i64", lanes), const("i64", 1), [zero(values.type)], "lane") as loop:
-        first = b.gep(update.memory, b.extractelement(pointers, loop.index), b.sub(const("i64", 0), loop.index))
-        is_own = b.icmp("eq", numbers, b.splat(loop.index, lanes))
-        old = update_neighbours(b, update, first, values, b.and_(on, is_own))
-        loop.next(b.select(is_own, old, loop.carried[0]))
-    return loop.results[0]
+    return update_lanes(b, update, as_vector(ctx.emitter, pointer, lanes), values, on, is_read)
 
 
 @dataclass(frozen=True)
