@@ -153,6 +153,8 @@ IGNORED_OPTIONS = {
     **dict.fromkeys(("enable_warp_specialization", "enable_persistent"), "Deuteron chooses its own schedule"),
     **dict.fromkeys(("device", "device_type"), "a kernel runs where its arrays are"),
     **dict.fromkeys(("vec_lib", "enable_fast_math", "enable_raise_block_pointer"), "for Triton's own CPU target"),
+    **dict.fromkeys(("ukernels", "assume_in_bounds", "instrumentation_mode"), "for Triton's own CPU target"),
+    **dict.fromkeys(("num_cpu_threads", "num_threads"), "the number of threads is DEUTERON_NUM_THREADS"),
     "optimize_epilogue": "Deuteron chooses its own epilogue",
     "extern_libs": "Deuteron has the functions of libdevice itself",
     "allow_fp8e4nv": "Deuteron has the type on every target",

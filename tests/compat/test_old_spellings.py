@@ -47,6 +47,8 @@ def test_configurations_with_options_of_their_time():
     with pytest.warns(UserWarning, match="num_consumer_groups"):
         config = deuteron.Config({"BLOCK": 16}, num_warps=8, num_consumer_groups=2, reg_dec_producer=0)
     assert config == deuteron.Config({"BLOCK": 16}, num_warps=8)
+    with pytest.warns(UserWarning, match="number of threads is DEUTERON_NUM_THREADS"):
+        assert deuteron.Config({"BLOCK": 16}, num_cpu_threads=1) == deuteron.Config({"BLOCK": 16})
     with pytest.raises(UsageError, match="a Config has no 'BLOCK'"):
         deuteron.Config({}, BLOCK=16)
 

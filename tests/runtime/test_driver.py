@@ -46,6 +46,21 @@ def test_a_driver_that_was_set(api):
     assert driver.active is driver.default is not chosen
 
 
+def test_drivers_by_their_kind(api):
+    driver.set_active_to_cpu()
+    assert driver.active.get_current_target().backend == "cpu"
+    assert (driver.set_active_to_gpu(), driver.get_active_gpus()) == ("cuda", ["cuda"])
+    assert driver.active.get_current_target() == Target("cuda", 90)
+    driver.reset_active()
+
+
+def test_no_gpu_to_be_active(monkeypatch):
+    monkeypatch.setattr(cuda_device, "has_gpu", lambda: False)
+    with pytest.raises(RuntimeError, match="no GPU was found"):
+        driver.set_active_to_gpu()
+    assert driver.get_active_gpus() == []
+
+
 def test_the_device_interface_without_torch(api):
     interface = driver.active.get_device_interface()
     assert (interface.device_count(), interface.current_device(), interface.is_available()) == (2, 0, True)

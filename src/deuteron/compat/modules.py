@@ -95,6 +95,8 @@ def _language() -> dict[str, Mapping[str, Any]]:
         "triton.language.target_info": _public(target_info),
         "triton.language.extra": {},
         "triton.language.extra.libdevice": libdevice,
+        "triton.language.extra.cpu": _public(extra.cpu),
+        "triton.language.extra.cpu.libdevice": libdevice,
         "triton.language.extra.cuda": _public(extra.cuda),
         "triton.language.extra.cuda.libdevice": libdevice,
     }
@@ -143,6 +145,9 @@ def _runtime() -> dict[str, Mapping[str, Any]]:
         "DriverBase": DriverBase,
         "GPUDriver": CUDADriver,
         "set_active": active_driver.set_active,
+        "set_active_to_cpu": active_driver.set_active_to_cpu,
+        "set_active_to_gpu": active_driver.set_active_to_gpu,
+        "get_active_gpus": active_driver.get_active_gpus,
         "reset_active": active_driver.reset_active,
     }
     return {

@@ -132,6 +132,21 @@ class DriverConfig:
     def set_active(self, driver: Any) -> None:
         self._chosen = driver
 
+    def set_active_to_cpu(self) -> None:
+        """As programs for Triton's own CPU target say; kernels run where their arrays are all the same."""
+        self._chosen = self._drivers["cpu"]
+
+    def set_active_to_gpu(self) -> str:
+        """The name of its backend; a RuntimeError where there is none."""
+        if not CUDADriver.is_active():
+            raise RuntimeError("no GPU was found: the CPU is `driver.set_active_to_cpu()`")
+        self._chosen = self._drivers["cuda"]
+        return "cuda"
+
+    def get_active_gpus(self) -> list[str]:
+        """The backends that have a GPU here."""
+        return ["cuda"] if CUDADriver.is_active() else []
+
     def reset_active(self) -> None:
         self._chosen = None
 

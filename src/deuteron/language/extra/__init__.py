@@ -4,5 +4,6 @@ from deuteron.language.extra import libdevice
 y = libdevice.tanh(x)
 """
 
+from deuteron.language.extra import cpu as cpu
 from deuteron.language.extra import cuda as cuda
 from deuteron.language.extra import libdevice as libdevice
