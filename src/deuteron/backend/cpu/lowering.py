@@ -7,7 +7,8 @@
     define internal i1 @add_kernel.program(ptr %x, i32 %n, ..., i32 %pid0, ..., ptr noalias %scratch) alwaysinline
         whether it was left before its end, since the launch is to end
 
-`args[i]` points to the value of the i-th parameter; `begin` and `end` are linear indices of programs, x fastest. Where
+`args[i]` points to the value of the i-th parameter; `begin` and `end` are linear indices of programs, x fastest or as
+`plan/grid_order.py` says. Where
 programs may wait for one another (`analysis/waiting_loops.py`) or assert, one more entry of `args` points to what they
 and the launch tell each other (`control.py`), or is null. Of an interruptible kernel the last entry is for its loops,
 and that over programs, which look now and then whether the launch is to end (`countdown.py`).
@@ -34,6 +35,7 @@ from deuteron.backend.cpu.emitter import Emitter
 from deuteron.backend.cpu.formats import rounded
 from deuteron.backend.cpu.plan.buffers import assign_buffers
 from deuteron.backend.cpu.plan.direct import read_directly
+from deuteron.backend.cpu.plan.grid_order import FROM_X, Order, grid_order
 from deuteron.backend.cpu.plan.items import Reuse
 from deuteron.backend.cpu.plan.marks import product_of
 from deuteron.backend.cpu.plan.orders import choose_orders
@@ -109,8 +111,9 @@ def lower_module(
     uses_tiles = any(isinstance(product_of(op), TileProduct) for op in plan.function.walk())
     is_controlled = bool(waiting) or asserts
     work = work_of(plan.body, plan.function.body.block) if options.interruptible else 0
+    order = FROM_X if is_controlled else grid_order(plan.function)
     entry = Entry(
-        symbol, plan.function, is_controlled, num_spans, uses_tiles, streams, reuses, target.cache_bytes, work
+        symbol, plan.function, is_controlled, num_spans, uses_tiles, streams, reuses, target.cache_bytes, work, order
     )
     _emit_entry(llvm_module, entry, options.has_lines)
     ctx = _emit_program(llvm_module, symbol, plan, target, options, waiting, asserts, streams, uses_tiles)
@@ -187,7 +190,9 @@ def _as_declared(b: Builder, parameter: SSAValue, value: Value, target: CPUTarge
 
 @dataclass(frozen=True)
 class Entry:
-    """What the external function of a kernel is made for. `work` of a program, if it is interruptible, or 0."""
+    """What the external function of a kernel is made for. `work` of a program, if it is interruptible, or 0; `order` in
+    which programs follow one another.
+    """
 
     symbol: str
     function: FuncOp
@@ -198,6 +203,7 @@ class Entry:
     reuses: list[Reuse]
     cache_bytes: int
     work: int
+    order: Order
 
 
 def _emit_entry(module: Module, entry: Entry, has_lines: bool) -> None:
@@ -228,9 +234,10 @@ def _emit_entry(module: Module, entry: Entry, has_lines: bool) -> None:
     if countdown:
         _emit_watched_programs(b, entry, values, given, countdown)
     else:
-        with b.loop(begin, end, const("i64", 1), _first_program(b, begin, sizes), hint="program") as loop:
+        first = _first_program(b, begin, sizes, entry.order)
+        with b.loop(begin, end, const("i64", 1), first, hint="program") as loop:
             b.call("i1", f"{entry.symbol}.program", *values, *loop.carried, *given)
-            loop.next(*_next_program(b, loop.carried, sizes))
+            loop.next(*_next_program(b, loop.carried, sizes, entry.order))
     if entry.uses_tiles:
         emit_release(b)
     fence_streams(b, streams)
@@ -245,13 +252,15 @@ def _emit_watched_programs(
     sizes, left = given[:3], b.block("left")
     emitter = Emitter(b)
     bounds = begin, end, const("i64", 1)
-    strips = open_strips(emitter, countdown, bounds, entry.work, _first_program(b, begin, sizes), "program")
+    first = _first_program(b, begin, sizes, entry.order)
+    strips = open_strips(emitter, countdown, bounds, entry.work, first, "program")
     body, ids = emitter.innermost(), strips.inner.carried
     given = [*given, countdown.budget, countdown.watch]
     is_left, further = body.call("i1", f"{entry.symbol}.program", *values, *ids, *given), body.block("further")
     body.cond_br(is_left, left, further)
     body.position(further)
-    close_strips(emitter, countdown, strips, _next_program(body, ids, sizes), lambda b: b.br(left))
+    following = _next_program(body, ids, sizes, entry.order)
+    close_strips(emitter, countdown, strips, following, lambda b: b.br(left))
     b.br(left)
     b.position(left)
 
@@ -273,20 +282,20 @@ def _load_argument(b: Builder, args: Value, number: int, parameter: SSAValue) ->
     return b.load(register_type(parameter.type), pointer, hint=parameter.name_hint or "")
 
 
-def _first_program(b: Builder, begin: Value, sizes: list[Value]) -> list[Value]:
+def _first_program(b: Builder, begin: Value, sizes: list[Value], order: Order) -> list[Value]:
     """The program ids of a linear index. An empty grid has no programs, and must not divide by zero."""
-    x, y = (b.zext(b.intrinsic("llvm.umax", "i32", size, const("i32", 1)), "i64") for size in sizes[:2])
-    rest = b.udiv(begin, x)
-    ids = (b.urem(begin, x), b.urem(rest, y), b.udiv(rest, y))
-    return [b.trunc(value, "i32") for value in ids]
+    fast, middle = (b.zext(b.intrinsic("llvm.umax", "i32", sizes[axis], const("i32", 1)), "i64") for axis in order[:2])
+    rest = b.udiv(begin, fast)
+    ids = (b.urem(begin, fast), b.urem(rest, middle), b.udiv(rest, middle))
+    return [b.trunc(ids[order.index(axis)], "i32") for axis in FROM_X]
 
 
-def _next_program(b: Builder, ids: list[Value], sizes: list[Value]) -> list[Value]:
+def _next_program(b: Builder, ids: list[Value], sizes: list[Value], order: Order) -> list[Value]:
     """The program ids one further: a counter with three digits."""
-    one, zero = const("i32", 1), const("i32", 0)
-    x = b.add(ids[0], one)
-    x_wraps = b.icmp("eq", x, sizes[0])
-    y = b.add(ids[1], b.zext(x_wraps, "i32"))
-    y_wraps = b.icmp("eq", y, sizes[1])
-    z = b.add(ids[2], b.zext(y_wraps, "i32"))
-    return [b.select(x_wraps, zero, x), b.select(y_wraps, zero, y), z]
+    following, carry = list(ids), const("i32", 1)
+    for axis in order[:2]:
+        counted = b.add(ids[axis], carry)
+        wraps = b.icmp("eq", counted, sizes[axis])
+        following[axis], carry = b.select(wraps, const("i32", 0), counted), b.zext(wraps, "i32")
+    following[order[2]] = b.add(ids[order[2]], carry)
+    return following

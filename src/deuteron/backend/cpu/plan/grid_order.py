@@ -1,0 +1,61 @@
+"""Which dimension of the grid counts the fastest: that along which programs that follow one another go on in memory.
+
+    i, j = program_id(0) * 32 + arange(0, 32), program_id(1) * 128 + arange(0, 128)
+    store(p + i[:, None] * stride + j[None, :], ...)        (1, 0, 2): the next program has the next 128 columns
+
+Of tiles of 32 x 128 floats in rows of 1,000 that took 0.44 ms where x was the fastest, down the rows, and 0.34 ms so: a
+processor fetches ahead what is neighbours in memory. Only programs without any order between them are done in another
+one. Each access votes with its bytes, if it is elsewhere in every program.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from math import inf, prod
+
+from xdsl.ir import Operation
+
+from deuteron.analysis.polynomial import Polynomial
+from deuteron.analysis.tile_polynomials import TilePolynomials
+from deuteron.backend.cpu.plan.effects import only_loads_and_stores
+from deuteron.ir.tt.dot import DotOp
+from deuteron.ir.tt.function import FuncOp
+from deuteron.ir.tt.memory import LoadOp, StoreOp
+from deuteron.ir.tt.program import GetProgramIdOp
+from deuteron.ir.types import byte_width_of, is_tile, pointee_of, shape_of
+
+Order = tuple[int, int, int]  # the dimensions of a grid, the fastest first
+FROM_X: Order = (0, 1, 2)
+
+
+def grid_order(function: FuncOp) -> Order:
+    """That of a kernel's programs. Those that multiply matrices choose their own for the sake of what they share."""
+    ops = list(function.walk())
+    used = {op.axis.value.data for op in ops if isinstance(op, GetProgramIdOp)}
+    if len(used) < 2 or any(isinstance(op, DotOp) for op in ops) or not only_loads_and_stores(function):
+        return FROM_X
+    polynomials, votes = TilePolynomials(), Counter()
+    for op in ops:
+        if isinstance(op, LoadOp | StoreOp) and is_tile(op.ptr.type):
+            votes[_nearest(polynomials.of(op.ptr), used)] += _num_bytes(op)
+    first = max((axis for axis in votes if axis is not None), key=lambda axis: (votes[axis], -axis), default=0)
+    return first, *(axis for axis in FROM_X if axis != first)
+
+
+def _nearest(pointer: Polynomial | None, used: set[int]) -> int | None:
+    """The dimension along which an access moves least; None where it does not move along all, or that is not known."""
+    distances = dict.fromkeys(used, 0.0)
+    for monomial, factor in pointer or ():
+        axes = [atom.value.owner.axis.value.data for atom in monomial if _is_program_id(atom.value)]
+        for axis in axes:
+            distances[axis] = abs(factor) if len(monomial) == 1 else inf
+    nearest = min(distances, key=lambda axis: (distances[axis], axis))
+    return nearest if 0 < min(distances.values()) < inf else None
+
+
+def _is_program_id(value: object) -> bool:
+    return value is not None and isinstance(value.owner, GetProgramIdOp)
+
+
+def _num_bytes(op: Operation) -> int:
+    return prod(shape_of(op.ptr.type)) * byte_width_of(pointee_of(op.ptr.type))

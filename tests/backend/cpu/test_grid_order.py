@@ -1,0 +1,84 @@
+"""The order of the programs of a grid: the next one goes on where the last one ended in memory."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import deuteron as triton
+import deuteron.language as tl
+from deuteron.backend.cpu.plan.grid_order import grid_order
+from deuteron.backend.cpu.plan.prepare import kernel_of
+from deuteron.backend.cpu.target import cpu_target
+from deuteron.backend.llvm.targets import resolve_cpu
+
+BLOCKS = {"R": 4, "C": 32}
+
+
+def rows_along_x(x, out, rows, columns, stride, R: tl.constexpr, C: tl.constexpr):
+    i = tl.program_id(0) * R + tl.arange(0, R)[:, None]
+    j = tl.program_id(1) * C + tl.arange(0, C)[None, :]
+    mask = (i < rows) & (j < columns)
+    tl.store(out + i * stride + j, tl.load(x + i * stride + j, mask=mask) + 1, mask=mask)
+
+
+def columns_along_x(x, out, rows, columns, stride, R: tl.constexpr, C: tl.constexpr):
+    i = tl.program_id(1) * R + tl.arange(0, R)[:, None]
+    j = tl.program_id(0) * C + tl.arange(0, C)[None, :]
+    mask = (i < rows) & (j < columns)
+    tl.store(out + i * stride + j, tl.load(x + i * stride + j, mask=mask) + 1, mask=mask)
+
+
+def columns_along_z(x, out, rows, columns, stride, R: tl.constexpr, C: tl.constexpr):
+    i = (tl.program_id(0) * tl.num_programs(1) + tl.program_id(1)) * R + tl.arange(0, R)[:, None]
+    j = tl.program_id(2) * C + tl.arange(0, C)[None, :]
+    mask = (i < rows) & (j < columns)
+    tl.store(out + i * stride + j, tl.load(x + i * stride + j, mask=mask) + 1, mask=mask)
+
+
+def exchanged(x, out, rows, columns, stride, R: tl.constexpr, C: tl.constexpr):
+    """What is loaded is near along y, what is stored along x: as good in both orders."""
+    i = tl.program_id(0) * R + tl.arange(0, R)[:, None]
+    j = tl.program_id(1) * C + tl.arange(0, C)[None, :]
+    mask = (i < rows) & (j < columns)
+    tl.store(out + j * stride + i, tl.load(x + i * stride + j, mask=mask), mask=mask)
+
+
+def counted(x, out, rows, columns, stride, R: tl.constexpr, C: tl.constexpr):
+    """An atomic may be in order with those of other programs."""
+    i = tl.program_id(0) * R + tl.arange(0, R)[:, None]
+    j = tl.program_id(1) * C + tl.arange(0, C)[None, :]
+    tl.atomic_add(out + i * stride + j, tl.load(x + i * stride + j))
+
+
+@pytest.mark.parametrize(
+    "kernel, order",
+    [
+        (rows_along_x, (1, 0, 2)),
+        (columns_along_x, (0, 1, 2)),
+        (columns_along_z, (2, 0, 1)),
+        (exchanged, (0, 1, 2)),
+        (counted, (0, 1, 2)),
+    ],
+)
+def test_order(lower_python, kernel, order):
+    x = np.zeros(64, np.float32)
+    module = lower_python(kernel, [x, x, 4, 4, 4], BLOCKS)
+    assert grid_order(kernel_of(module, cpu_target(*resolve_cpu("native")))) == order
+
+
+@pytest.mark.parametrize("kernel, grid", [(rows_along_x, (9, 4)), (columns_along_z, (3, 3, 4))])
+def test_every_program_runs_once(rng, kernel, grid, monkeypatch):
+    """In parts, on several threads; `stride` is more than a row."""
+    monkeypatch.setenv("DEUTERON_NUM_THREADS", "3")
+    x, out = rng.random((35, 130), np.float32), np.full((35, 130), 77, np.float32)
+    triton.jit(kernel)[grid](x, out, 35, 101, 130, **BLOCKS)
+    np.testing.assert_array_equal(out[:, :101], x[:, :101] + 1)
+    assert (out[:, 101:] == 77).all()
+
+
+@pytest.mark.parametrize("grid", [(9, 4), (1, 4), (9, 1)])
+def test_programs_of_a_grid(compare, rng, grid):
+    compare(
+        rows_along_x, [rng.random(35 * 130, np.float32), np.zeros(35 * 130, np.float32), 35, 101, 130], BLOCKS, grid
+    )
