@@ -13,8 +13,9 @@ typedef struct {
 } deuteron_raw_control;
 
 /* Runs the programs begin <= p < end of a grid, which are numbered along x first, or along a dimension in which the kernel
-   goes on in memory; calls for different programs may run at the same time, each with scratch of its own, aligned to 64 bytes. args[i] points to the value of an argument, and the last to a control of zeros, the
-   same for all calls of a launch. The processor must have what the kernel was compiled for, which nobody checks. */
+   goes on in memory; calls for different programs may run at the same time, each with scratch of its own, aligned to 64 bytes.
+   args[i] points to the value of an argument, and the last to a control of zeros, the same for all calls of a launch. The
+   processor must have what the kernel was compiled for, which nobody checks. */
 #define DEUTERON_RAW_KERNEL(symbol)                                                                                      \
   void symbol(void *const *args, const uint32_t *grid, uint64_t begin, uint64_t end, void *scratch);
 #endif
