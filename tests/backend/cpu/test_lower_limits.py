@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 
@@ -22,11 +24,12 @@ def row_of_programs(x, out, best, sums, rows, n, ROWS: tl.constexpr, BLOCK: tl.c
 
 
 @pytest.mark.parametrize("n", [0, 1, 63, 64, 65, 127, 192, 255, 256])
-@pytest.mark.parametrize("rows", [1, 4])
-def test_rows_up_to_a_limit(compare, rng, rows, n):
+@pytest.mark.parametrize("rows, block", [(1, 64), (1, 128), (1, 256), (4, 256)])
+def test_rows_up_to_a_limit(compare, rng, rows, block, n):
+    """The tile may be narrower than a row."""
     x = rng.integers(-99, 99, max(1, 3 * n)).astype(np.int32)
     outputs = [np.zeros(max(1, 3 * n), np.int32), np.zeros(4, np.int32), np.zeros(4, np.int32)]
-    compare(row_of_programs, [x, *outputs, 3, n], {"ROWS": rows, "BLOCK": 256}, grid=(-(-3 // rows),))
+    compare(row_of_programs, [x, *outputs, 3, n], {"ROWS": rows, "BLOCK": block}, grid=(-(-3 // rows),))
 
 
 def numbers(x, out, total, first, a, b, CASE: tl.constexpr, WIDE: tl.constexpr, BLOCK: tl.constexpr):
@@ -61,8 +64,22 @@ def numbers(x, out, total, first, a, b, CASE: tl.constexpr, WIDE: tl.constexpr, 
 )
 def test_bounds_of_numbers_that_may_wrap_around(compare, rng, case, first, a, b):
     wide = rng.choice(["", "first", "last"])
-    arrays = [rng.integers(0, 99, 256).astype(np.int64), np.zeros(256, np.int64), np.zeros(256, np.int64)]
-    compare(numbers, [*arrays, first, a, b], {"CASE": case, "WIDE": str(wide), "BLOCK": 256})
+    block = int(rng.choice([64, 128, 256]))
+    arrays = [rng.integers(0, 99, block).astype(np.int64), np.zeros(block, np.int64), np.zeros(block, np.int64)]
+    compare(numbers, [*arrays, first, a, b], {"CASE": case, "WIDE": str(wide), "BLOCK": block})
+
+
+def sum_of_row(x, out, n, BLOCK: tl.constexpr):
+    c = tl.arange(0, BLOCK)
+    tl.store(out, tl.sum(tl.load(x + c, mask=c < n, other=0.0), 0))
+
+
+@pytest.mark.parametrize("block, loops", [(64, 0), (128, 3), (1024, 3)])
+def test_parts_of_short_rows(lower_python, lower_module, block, loops):
+    """Four vectors of 16 are computed at once."""
+    module = lower_python(sum_of_row, [np.zeros(64, np.float32), np.zeros(1, np.float32), 5], {"BLOCK": block})
+    llir = lower_module(module, "x86-64-v4").llir
+    assert len(re.findall(r"^d0(\.\d+)?:", llir, re.MULTILINE)) == loops
 
 
 def in_place(x, w, out, n, steps, BLOCK: tl.constexpr, CASE: tl.constexpr):

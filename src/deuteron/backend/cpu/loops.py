@@ -25,7 +25,7 @@ from deuteron.backend.cpu.algebra import as_vector, of_value
 from deuteron.backend.cpu.context import AxisIndex, Context, guarded
 from deuteron.backend.cpu.emitter import OpenLoop
 from deuteron.backend.cpu.fragment import Axis, Fragment
-from deuteron.backend.cpu.parts import Part, knowing, parts_of
+from deuteron.backend.cpu.parts import MIN_PARTED, MIN_PARTED_REDUCED, Part, knowing, parts_of
 from deuteron.backend.cpu.places import is_packed, write_packed, write_place
 from deuteron.backend.cpu.plan.axes import ELEMENTS, Vectorisation, choose_axis
 from deuteron.backend.cpu.plan.items import Index, Keep, Nest, ReduceRoot, Root
@@ -39,7 +39,6 @@ from deuteron.backend.cpu.transpose import exchange_lanes
 from deuteron.backend.llvm.types import Value, const
 
 MAX_UNROLL = 4  # vectors of an iteration; not measured
-MIN_PARTED = 4  # iterations from which on a loop is worth code for several parts; not measured
 
 
 class NestLoops:
@@ -71,7 +70,8 @@ class NestLoops:
     def parts(self, axis: int) -> list[Part | None]:
         """The parts of the loop over a dimension, which is about to be opened; None: all of it."""
         extent, chosen = self.nest.shape[axis], self.vectorisation
-        is_short = extent < MIN_PARTED * chosen.lanes * chosen.unroll
+        least = MIN_PARTED_REDUCED if axis == self.nest.reduced_axis else MIN_PARTED
+        is_short = extent < least * chosen.lanes * chosen.unroll
         if axis != chosen.axis or not chosen.is_whole or is_short:
             return [None]
         limits = find_limits(self.ctx.plan, self.nest, axis)
