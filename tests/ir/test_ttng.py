@@ -68,6 +68,14 @@ def part(offsets: str, shape: tuple[int, int] = (64, 16), layout: LinearLayout |
     %p = "ttg.memdesc_subslice"(%a) <{{offsets = array<i32: {offsets}>}}> : ({ROWS}) -> {result}""")
 
 
+def numbered(axis: int, shape: tuple[int, int]) -> str:
+    result = memory(shape, mma_shared((64, 64), 1, 2))
+    return module(f"""
+    %a = "ttg.local_alloc"() : () -> {ROWS}
+    %i = "arith.constant"() <{{value = 1 : i32}}> : () -> i32
+    %p = "ttg.memdesc_slice"(%a, %i) <{{axis = {axis} : i32}}> : ({ROWS}, i32) -> {result}""")
+
+
 def sliced(depth: int, b: str = ROWS, result: str = OTHER) -> str:
     return module(f"""
     %c = "arith.constant"() <{{value = dense<0.0> : {OTHER}}}> : () -> {OTHER}
@@ -79,7 +87,16 @@ def sliced(depth: int, b: str = ROWS, result: str = OTHER) -> str:
 
 @pytest.mark.parametrize(
     "text",
-    [dot(), dot(COLUMNS), transposed("1, 0", COLUMNS), transposed("0, 1", ROWS), part("0, 48"), sliced(8), sliced(64)],
+    [
+        dot(),
+        dot(COLUMNS),
+        transposed("1, 0", COLUMNS),
+        transposed("0, 1", ROWS),
+        part("0, 48"),
+        sliced(8),
+        sliced(64),
+        numbered(1, (64, 16)),
+    ],
 )
 def test_round_trip(text):
     parsed = parse_module(text)
@@ -103,6 +120,9 @@ def test_round_trip(text):
         (part("0, 8"), "16 elements from 8 on are no aligned part of 64"),
         (part("0, 64"), "no aligned part"),
         (part("0"), "does not give"),
+        (numbered(0, (64, 16)), "ttg.memdesc_slice of"),
+        (numbered(1, (32, 16)), "ttg.memdesc_slice of"),
+        (numbered(2, (64, 16)), "along 2 does not give"),
         (part("0, 0", layout=row_major((64, 64))), "ttg.memdesc_subslice of"),
     ],
 )

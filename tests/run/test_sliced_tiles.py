@@ -19,6 +19,8 @@ def sliced(monkeypatch, executor):
     monkeypatch.setattr(groups, "IN_SLICE", 1)
     monkeypatch.setattr(loop_dots, "MANY", 2)
     monkeypatch.setattr(loop_dots, "IN_ITERATION", 64)
+    monkeypatch.setattr(loop_dots, "MANY_MATRICES", 2)
+    monkeypatch.setattr(loop_dots, "MATRICES", 1)
 
 
 @triton.jit
@@ -259,3 +261,32 @@ def test_sums_of_few_bits_are_rounded_once(draw, poisoned, check):
     for k in range(64):
         sums = np.float32(sums + x[:, k, None].astype(np.float32) * y[None, k].astype(np.float32))
     np.testing.assert_allclose(out, sums.astype(np.float16), rtol=2**-10)
+
+
+@triton.jit
+def chained(x, y, out, steps, N: tl.constexpr, TRANSPOSED: tl.constexpr, DTYPE: tl.constexpr):
+    """Operands of matrix instructions: loaded ahead, computed, transposed, and what another dot gave."""
+    i, j = tl.arange(0, N)[:, None], tl.arange(0, N)[None, :]
+    square, total = i * N + j, tl.zeros((N, N), DTYPE)
+    for step in range(steps):
+        a = tl.load(x + step * N * N + (j * N + i if TRANSPOSED else square))
+        total = tl.dot(a, tl.load(y + step * N * N + square), total, out_dtype=DTYPE)
+    tl.store(out + square, total)
+    low = (total % 4 if tl.int32 == DTYPE else total - tl.floor(total / 4) * 4).to(y.dtype.element_ty)
+    total = tl.dot(low, tl.load(y + square) + low, tl.dot(tl.trans(low), low, out_dtype=DTYPE), out_dtype=DTYPE)
+    tl.store(out + N * N + square, total)
+
+
+@pytest.mark.parametrize(("warps", "stages"), [(1, 1), (2, 3), (4, 2)])
+@pytest.mark.parametrize("transposed", [False, True])
+@pytest.mark.parametrize("dtype", ["float16", "float32", "int8"])
+def test_dots_by_matrix_instructions(rng, poisoned, check, dtype, transposed, warps, stages):
+    N, steps, sums = 64, 3, "int32" if dtype == "int8" else "float32"
+    x, y = (rng.integers(0, 4, (steps, N, N)).astype(dtype) for _ in range(2))
+    out = poisoned(sums, (2, N, N))
+    options = {"TRANSPOSED": transposed, "DTYPE": getattr(tl, sums), "num_warps": warps, "num_stages": stages}
+    chained[(1,)](x, y, out, steps, N=N, **options)
+    wide_x, wide_y = x.astype(np.int64), y.astype(np.int64)
+    total = np.sum((wide_x.transpose(0, 2, 1) if transposed else wide_x) @ wide_y, 0)
+    low = total % 4
+    check(out, np.stack([total, low.T @ low + low @ (wide_y[0] + low)]).astype(sums))

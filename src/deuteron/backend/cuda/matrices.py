@@ -14,12 +14,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from deuteron.backend.gpu.context import Context
-from deuteron.backend.gpu.shared_tile import Addresses, SharedTile
+from deuteron.backend.gpu.shared_tile import Addresses, SharedTile, within
+from deuteron.backend.gpu.threads import xor
 from deuteron.backend.gpu.words import pack, struct_members, struct_type, unpack
 from deuteron.backend.llvm.types import Value, byte_width
 from deuteron.layout import f2
 from deuteron.layout.linear import LinearLayout, log2
-from deuteron.layout.shared_access import Matrices, Offsets, find_matrices
+from deuteron.layout.shared_access import ROW_BYTES, Matrices, Offsets, find_matrices
 
 MAX_MATRICES = 4
 
@@ -79,14 +80,16 @@ def store_matrices(ctx: Context, tile: SharedTile, layout: LinearLayout, bits: S
 
 
 def _access(ctx: Context, tile: SharedTile, layout: LinearLayout) -> _Access | None:
-    offsets = Offsets.of(layout, tile.layout, byte_width(tile.type))
+    whole = within(layout, tile.layout.right_inverse())
+    offsets = Offsets.of(whole, tile.layout, byte_width(tile.type))
     found, registers = find_matrices(offsets), offsets.registers
-    if found is None:
+    if found is None or tile.begin.bits % ROW_BYTES:
         return None
     others = [bit for bit in range(len(registers)) if bit not in found.word_bits]
     matrix_bits = others[: log2(MAX_MATRICES)]
     in_address = [registers[bit] for bit in matrix_bits] + [0] * (log2(MAX_MATRICES) - len(matrix_bits))
-    addresses = Addresses(ctx.b, tile, ctx.threads.image([*found.rows, *in_address], offsets.warps))
+    thread = xor(ctx.b, ctx.threads.image([*found.rows, *in_address], offsets.warps), tile.begin)
+    addresses = Addresses(ctx.b, tile, thread)
     return _Access(found, registers, addresses, matrix_bits, others[len(matrix_bits) :])
 
 

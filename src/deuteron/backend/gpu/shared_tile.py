@@ -80,7 +80,7 @@ def register_addresses(ctx: Context, tile: SharedTile, layout: LinearLayout) -> 
 
 def _offsets(ctx: Context, tile: SharedTile, layout: LinearLayout) -> _Offsets:
     inverse = tile.layout.right_inverse()
-    to_offset = _within(layout, inverse).compose(inverse)
+    to_offset = within(layout, inverse).compose(inverse)
     registers, lanes, warps = ([basis[0] for basis in to_offset.of(name)] for name in (REGISTER, LANE, WARP))
     size = byte_width(tile.type)
     bits = _vector_bits(registers, [*lanes, *warps, tile.begin.bits // size], size)
@@ -91,7 +91,7 @@ def _offsets(ctx: Context, tile: SharedTile, layout: LinearLayout) -> _Offsets:
     return _Offsets(thread, of_registers, 1 << bits)
 
 
-def _within(layout: LinearLayout, inverse: LinearLayout) -> LinearLayout:
+def within(layout: LinearLayout, inverse: LinearLayout) -> LinearLayout:
     """The layout of a part, with the extents of the whole tile."""
     return LinearLayout(layout.bases, tuple((name, inverse.in_size(name)) for name in layout.out_names))
 

@@ -7,6 +7,7 @@ from backend.cuda.launching import compile_for
 import deuteron
 import deuteron.language as tl
 from deuteron.language.extra import libdevice
+from deuteron.passes.gpu.slices.slice_tiles import SliceTiles
 
 X = np.zeros(1 << 16, np.float32)
 
@@ -75,3 +76,20 @@ def test_scans_are_cut_along_the_other_dimension():
     kernel = compile_for("cuda:90", scanned, X, X, A=128, B=128, num_warps=1)
     assert kernel.asm["ttgir"].count("scf.for") == 1
     assert kernel.asm["ptx"].count("\n") < 3500
+
+
+@deuteron.jit
+def squared(x, out, N: tl.constexpr):
+    at = tl.arange(0, N)[:, None] * N + tl.arange(0, N)[None, :]
+    square = tl.dot(tl.load(x + at), tl.load(x + at))
+    tl.store(out + at, tl.dot(square, tl.load(x + at)))
+
+
+@pytest.mark.parametrize(("least", "products"), [(1 << 20, 512), (-(1 << 20), 64)])
+def test_dots_by_matrix_instructions_are_loops_along_k(monkeypatch, least, products):
+    """64x64x64 of tf32 in one warp, in a kernel that is too long: operands in shared memory, or of another dot."""
+    monkeypatch.setattr("deuteron.passes.gpu.SliceTiles", lambda: SliceTiles(least_cost=least))
+    monkeypatch.setenv("DEUTERON_ALWAYS_COMPILE", "1")
+    kernel = compile_for("cuda:90", squared, X, X, N=64, num_warps=1)
+    assert kernel.asm["ptx"].count("mma.sync") == products
+    assert ("ttg.memdesc_slice" in kernel.asm["ttgir"]) == (products == 64)

@@ -21,6 +21,7 @@ from deuteron.backend.gpu.shuffles import fetch
 from deuteron.backend.gpu.threads import apply_columns
 from deuteron.backend.llvm.types import Value, const
 from deuteron.ir.ttg.layout import layout_of
+from deuteron.ir.types import shape_of
 from deuteron.layout import f2
 from deuteron.layout.conversion import RegisterRoute, ShuffleRoute
 from deuteron.layout.linear import LinearLayout
@@ -118,6 +119,12 @@ def memdesc_subslice(ctx: Context, op: Operation, shared: SharedTile) -> SharedT
     return replace(shared, origin=tuple(a + b for a, b in zip(begin, op.offsets.get_values(), strict=True)))
 
 
+def memdesc_slice(ctx: Context, op: Operation, shared: SharedTile, index: Value) -> SharedTile:
+    axis = op.axis.value.data
+    size = shape_of(op.result.type.tile)[axis]
+    return shared.part(ctx.b, axis, ctx.b.mul(index, const("i32", size)), size)
+
+
 def local_dealloc(ctx: Context, op: Operation, shared: SharedTile) -> None:
     """Where memory is free is known from the uses."""
 
@@ -126,5 +133,6 @@ RULES: dict[str, Rule] = {
     **SharedMoves().rules,
     "ttg.memdesc_trans": memdesc_trans,
     "ttg.memdesc_subslice": memdesc_subslice,
+    "ttg.memdesc_slice": memdesc_slice,
     "ttg.local_dealloc": local_dealloc,
 }

@@ -31,10 +31,10 @@ from deuteron.layout.distributed import multiply_add_operand
 
 Operand = Fragment | SharedTile
 Multiply = Callable[[Context, Operation, Operand, Operand, Fragment], Fragment]
-# In an iteration of a loop over slices; so many in a row, of a whole dot, are none. So many of all loops together, as
-# long as each has the last number: with 16 dots of 64x64x64 in one warp there are 8,576 in a kernel instead of 33,152,
-# and ptxas takes half as long. What a shorter iteration costs where it runs is not measured.
-MULTIPLY_ADDS, OF_ALL_DOTS, LEAST = 2048, 8192, 512
+# In an iteration of a loop over slices; so many in a row, of a whole dot, are none. So many of all loops together, of
+# more than FEW dots fewer, as long as each has the last number: 16 of 64x64x64 in one warp were 33,152 in a kernel, of
+# which ptxas took 15 s. What a shorter iteration costs where it runs is not measured.
+MULTIPLY_ADDS, OF_ALL_DOTS, FEW, LEAST = 2048, 8192, 8, 128
 
 
 def dot(ctx: Context, op: Operation, a: Fragment, b: Fragment, c: Fragment) -> Fragment:
@@ -93,7 +93,8 @@ def _over_slices(ctx: Context, op: Operation, a: SharedTile, b: SharedTile, c: F
 def _multiply_adds(op: Operation) -> int:
     """Of an iteration of a loop over slices."""
     num_dots = len(nested_ops(op.get_toplevel_object(), SlicedDotOp))
-    return min(MULTIPLY_ADDS, max(OF_ALL_DOTS // num_dots, LEAST))
+    of_all = OF_ALL_DOTS * FEW // max(num_dots, FEW)
+    return min(MULTIPLY_ADDS, max(of_all // num_dots, LEAST))
 
 
 def _add_slices(ctx: Context, op: Operation, a: SharedTile, b: SharedTile, total: Fragment, size: int) -> Fragment:

@@ -41,6 +41,7 @@ _WEIGHTS = {
     "arith.remsi": 20,
 }
 _OF_FUNCTION = 8  # of math: exp, log, sqrt: between 3 and 20
+MATRIX_SUMS, MATRIX_BITS = 4, 256  # what an instruction gives a thread, and takes along K: mma.sync of all types
 _OF_SCAN, _OF_EXCHANGED_SCAN = 2, 16  # within a thread; among lanes or warps
 
 
@@ -75,6 +76,12 @@ def multiply_adds(op: DotOp) -> int:
     layout, k = layout_of(op.a.type), shape_of(op.a.type)[-1]
     is_whole = not any(basis[-1] for name in (LANE, WARP) for basis in layout.of(name))
     return registers_of(op.c) * k if is_whole else 0
+
+
+def matrix_instructions(op: DotOp) -> int:
+    """How many a warp executes, where threads have no whole rows and columns; else 0."""
+    steps = max(shape_of(op.a.type)[-1] * bit_width_of(op.a.type) // MATRIX_BITS, 1)
+    return 0 if multiply_adds(op) else registers_of(op.c) // MATRIX_SUMS * steps
 
 
 def cost_of_all(op: Operation) -> int:
