@@ -51,6 +51,21 @@ def counted(x, out, rows, columns, stride, R: tl.constexpr, C: tl.constexpr):
     tl.atomic_add(out + i * stride + j, tl.load(x + i * stride + j))
 
 
+def printed(x, out, rows, columns, stride, R: tl.constexpr, C: tl.constexpr):
+    """Lines come in the order of the programs."""
+    i = tl.program_id(0) * R + tl.arange(0, R)[:, None]
+    j = tl.program_id(1) * C + tl.arange(0, C)[None, :]
+    tl.device_print("program", tl.program_id(0))
+    tl.store(out + i * stride + j, tl.load(x + i * stride + j))
+
+
+def loaded_places(x, out, rows, columns, stride, R: tl.constexpr, C: tl.constexpr):
+    """Nobody knows where a loaded index is."""
+    i = tl.load(x + tl.program_id(0) * R + tl.arange(0, R)).to(tl.int32)[:, None]
+    j = tl.program_id(1) * C + tl.arange(0, C)[None, :]
+    tl.store(out + i * stride + j, 1.0)
+
+
 @pytest.mark.parametrize(
     "kernel, order",
     [
@@ -59,6 +74,8 @@ def counted(x, out, rows, columns, stride, R: tl.constexpr, C: tl.constexpr):
         (columns_along_z, (2, 0, 1)),
         (exchanged, (0, 1, 2)),
         (counted, (0, 1, 2)),
+        (printed, (0, 1, 2)),
+        (loaded_places, (0, 1, 2)),
     ],
 )
 def test_order(lower_python, kernel, order):
