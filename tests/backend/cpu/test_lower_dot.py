@@ -7,8 +7,10 @@ import deuteron.language as tl
 from deuteron.backend.cpu.lowering import plan_function
 from deuteron.backend.cpu.plan.direct import read_directly
 from deuteron.backend.cpu.plan.items import Dot
+from deuteron.backend.cpu.plan.marks import product_of
 from deuteron.backend.cpu.plan.prepare import kernel_of
 from deuteron.backend.cpu.target import cpu_target
+from deuteron.ir.tt.dot import DotOp
 
 
 def product(a, b, c, M: tl.constexpr, N: tl.constexpr, K: tl.constexpr, TRANSPOSED: tl.constexpr):
@@ -249,3 +251,20 @@ def by_columns(a, b, c, N: tl.constexpr, TOTAL: tl.constexpr):
     i, j = tl.arange(0, N)[:, None], tl.arange(0, N)[None, :]
     total = tl.dot(tl.load(a + i * N + j), tl.load(b + i * N + j), out_dtype=TOTAL)
     tl.store(c + i * N + j, total.to(c.dtype.element_ty))
+
+
+@pytest.mark.parametrize(
+    ("cpu", "features", "name"),
+    [
+        ("znver5", "", "bf16 pairs"),
+        ("emeraldrapids", "", "bf16 tiles"),
+        ("emeraldrapids", "-amx-tile,-amx-bf16,-amx-int8", None),
+    ],
+)
+def test_pairs_of_bf16_where_the_processor_is_not_made_with_tiles(lower_python, bfloat16, cpu, features, name):
+    """Its pairs are slower than multiply-adds, whether or not a process may use the tiles."""
+    a, c = np.zeros((32, 32), bfloat16), np.zeros((32, 32), np.float32)
+    module = lower_python(product, [a, a, c], {"M": 32, "N": 32, "K": 32, "TRANSPOSED": False})
+    function = kernel_of(module, cpu_target(cpu, features))
+    (found,) = [product_of(op) for op in function.walk() if isinstance(op, DotOp)]
+    assert (found and found.name) == name

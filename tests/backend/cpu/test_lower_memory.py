@@ -1,5 +1,6 @@
 """Loads and stores: contiguous, strided, gathered, repeated; masks that switch off first, last and odd lanes."""
 
+import ml_dtypes
 import numpy as np
 import pytest
 
@@ -42,13 +43,20 @@ def gather(x, indices, out, n, BLOCK: tl.constexpr):
     tl.store(out + at, tl.load(x + at, mask=on, other=-1), mask=on)
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.int8, np.float64])
-def test_gather_and_scatter(compare, rng, dtype):
-    n = 101
+@pytest.mark.parametrize("n", [3, 14, 101])
+@pytest.mark.parametrize("dtype", [np.float32, np.int8, np.int16, np.float16, ml_dtypes.bfloat16, np.float64])
+def test_gather_and_scatter(compare, rng, dtype, n):
+    """Also of what is narrower than the words that are gathered, at both ends of memory that may be read."""
     indices = rng.permutation(n).astype(np.int32)
     indices[rng.random(n) < 0.3] = -1
     x = (100 * rng.random(n)).astype(dtype)
-    compare(gather, [x, indices, np.full(n, 55, dtype), n], {"BLOCK": 128})
+    compare(gather, [x, indices, np.full(n, 55, dtype), n], {"BLOCK": 1 << (n - 1).bit_length()})
+
+
+@pytest.mark.parametrize(("dtype", "block"), [(np.int8, 16), (np.int8, 64), (ml_dtypes.bfloat16, 32)])
+def test_narrow_elements_are_gathered_in_words(lower_module, lower_python, dtype, block):
+    module = lower_python(gather, [np.zeros(1, dtype), np.zeros(1, np.int32), np.zeros(1, dtype), 7], {"BLOCK": block})
+    assert "@llvm.masked.gather.v16i32" in lower_module(module, "x86-64-v4").llir
 
 
 def wrap(x, out, n, BLOCK: tl.constexpr):

@@ -22,6 +22,7 @@ from deuteron.backend.cpu.algebra import as_vector
 from deuteron.backend.cpu.context import Context
 from deuteron.backend.cpu.fragment import Affine, Fragment, Uniform, Vector, lanes_of
 from deuteron.backend.cpu.lane_loops import gather_lanes, gather_strided, scatter_lanes, scatter_strided
+from deuteron.backend.cpu.narrow_gathers import gather_narrow
 from deuteron.backend.cpu.plan.accesses import is_close
 from deuteron.backend.cpu.streaming import can_stream, store_streaming
 from deuteron.backend.cpu.strided import load_strided, store_strided
@@ -71,6 +72,11 @@ class Access:
     def has_gathers(self) -> bool:
         """Whether there is an instruction that gathers such elements, which costs less than a branch for each lane."""
         return self.num_bytes >= 4 and self.ctx.target.vector_bits >= 512
+
+    @property
+    def has_gathers_of_words(self) -> bool:
+        """Whether elements are narrow, and the words that hold so many of them are gathered by few instructions."""
+        return self.ctx.target.vector_bits >= 512 and self.lanes > 1
 
 
 def load(access: Access, pointer: Fragment, mask: Fragment | None) -> Value:
@@ -298,6 +304,8 @@ def _gather(access: Access, pointer: Fragment, mask: Value) -> Value:
         return b.masked_gather(type, _pointers(access, pointer), access.num_bytes, mask)
     if isinstance(pointer, Affine):
         return gather_strided(b, pointer.base, _step_of(pointer), mask, access.type)
+    if access.has_gathers_of_words:
+        return gather_narrow(b, _pointers(access, pointer), mask, access.type)
     return gather_lanes(b, _pointers(access, pointer), mask, access.type)
 
 

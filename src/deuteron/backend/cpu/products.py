@@ -11,8 +11,9 @@
 Along k, neighbours are next to each other in a row of A already; B is packed (`packing.py`). Products of bf16 take
 subnormal numbers for zero, and give none. Those of bytes by AVX512_VNNI take A without a sign: 128 is added to its
 elements, and what that adds to a sum, 128 times the sum of a column of B, is taken off before. Tiles (AMX, `amx.py`)
-are 16 rows of 16 lanes, and take whole ones only. Where a processor has those of bf16, pairs of bf16 are slower than
-multiply-adds of fp32, and are not used: 66 and 105 GFLOP/s on an Emerald Rapids (of whole matrices, in one run).
+are 16 rows of 16 lanes, and take whole ones only. Processors that are made with those of bf16 have pairs of bf16
+that are slower than multiply-adds of fp32, so that these are not used, even where Linux refuses the tiles: 66 and 105
+GFLOP/s on an Emerald Rapids (of whole matrices, in one run), 82 and 138 on one whose tiles are hidden.
 """
 
 from __future__ import annotations
@@ -123,9 +124,14 @@ def native_product(op: DotOp, target: CPUTarget) -> NativeProduct | None:
     types = tuple(element_type_of(value.type) for value in (op.a, op.b, op.c))
     sizes = (*shape_of(op.result.type)[-2:], shape_of(op.a.type)[-1])
     known = [product for product in _OF_TYPES.get(types, ()) if has_product(product, target)]
-    if BF16_TILES in known:
+    if BF16_PAIRS in known and _is_made_with_tiles(target):
         known.remove(BF16_PAIRS)
     return next((product for product in known if product.fits(*sizes)), None)
+
+
+def _is_made_with_tiles(target: CPUTarget) -> bool:
+    """Whether the processor of this name has tiles of bf16, also where a process may not use them."""
+    return has_intrinsic(BF16_TILES.intrinsic, target.cpu, "")
 
 
 _OF_TYPES = {(bf16, bf16, f32): (BF16_TILES, BF16_PAIRS), (i8, i8, i32): (BYTE_TILES, BYTE_QUADS)}
