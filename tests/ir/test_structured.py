@@ -159,3 +159,45 @@ module {
         out = np.zeros(1, np.int32)
         kernel[(1,)](out, n)
         assert out[0] == abs(n)
+
+
+def test_the_function_of_a_map():
+    """The region of a `tt.map_elementwise` has blocks where its function returns early, and another terminator."""
+    text = """
+module {
+  tt.func public @k(%out: !tt.ptr<i32>, %n: i32) {
+    %zero = arith.constant 0 : i32
+    %i = tt.make_range {end = 16 : i32, start = 0 : i32} : tensor<16xi32>
+    %m = tt.splat %n : i32 -> tensor<16xi32>
+    %r = "tt.map_elementwise"(%i, %m) <{pack = 1 : i32}> ({
+    ^bb0(%x: i32, %y: i32):
+      %more = arith.cmpi sgt, %x, %y : i32
+      cf.cond_br %more, ^bb1, ^bb2
+    ^bb1:
+      %sum = arith.addi %x, %y : i32
+      cf.br ^bb4(%sum : i32)
+    ^bb2:
+      %equal = arith.cmpi eq, %x, %y : i32
+      cf.cond_br %equal, ^bb4(%zero : i32), ^bb3
+    ^bb3:
+      %difference = arith.subi %x, %y : i32
+      cf.br ^bb4(%difference : i32)
+    ^bb4(%result: i32):
+      tt.map_elementwise.return %result : i32
+    }) : (tensor<16xi32>, tensor<16xi32>) -> tensor<16xi32>
+    %p = tt.splat %out : !tt.ptr<i32> -> tensor<16x!tt.ptr<i32>>
+    %q = tt.addptr %p, %i : tensor<16x!tt.ptr<i32>>, tensor<16xi32>
+    tt.store %q, %r : tensor<16x!tt.ptr<i32>>
+    tt.return
+  }
+}
+"""
+    kernel = deuteron.compile(IRSource.from_text(text, "ttir"), target="cpu")
+    out, i, n = np.zeros(16, np.int32), np.arange(16), 5
+    kernel[(1,)](out, n)
+    np.testing.assert_array_equal(out, np.where(i > n, i + n, i - n))
+
+
+def test_blocks_that_end_otherwise_are_refused():
+    with pytest.raises(IRError, match=r"tt\.return, cf\.br or cf\.cond_br|one kind of terminator"):
+        parse_module(KERNEL.format(body="cf.cond_br %a, ^bb1, ^bb2\n  ^bb1:\n    tt.return\n  ^bb2:\n    scf.yield"))

@@ -1,4 +1,4 @@
-"""Makes structured control flow of branches between blocks, which Triton has for a `return` in the middle of a kernel.
+"""Makes structured control flow of branches between blocks, which Triton has for a `return` in the middle of a function.
 
     cf.cond_br %c, ^bb1, ^bb2            scf.if %c {
     ^bb1: tt.store ...                     tt.store ...
@@ -7,7 +7,8 @@
       tt.return                          }
                                          tt.return
 
-An `if` ends where all paths from its branch meet, at the latest where the function returns. A block that some of them
+The blocks are those of a function, or of the region of a `tt.map_elementwise`, which another terminator ends.
+An `if` ends where all paths from its branch meet, at the latest where the region is left. A block that some of them
 reach, not all, is copied into each. Branches that go back make no loops here: Triton has `scf.for` and `scf.while`.
 """
 
@@ -18,29 +19,40 @@ from dataclasses import dataclass, field
 
 from xdsl.dialects import cf, scf
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+from xdsl.traits import IsTerminator
 from xdsl.utils.exceptions import VerifyException
-
-from deuteron.ir.tt.function import FuncOp, ReturnOp
 
 MAX_COPIES = 8  # how often a block may be copied
 
 
-def structure(function: FuncOp) -> None:
-    """Make one block of a function's blocks. Raises VerifyException where they are a loop."""
-    if len(function.body.blocks) < 2:
-        return
-    entry = function.body.blocks[0]
+def structure(root: Operation) -> None:
+    """Make one block of the blocks of each region in an op. Raises VerifyException where they are a loop."""
+    regions = [region for op in root.walk() for region in op.regions if len(region.blocks) > 1]
+    for region in reversed(regions):  # those inside of others first
+        _structure_region(region)
+
+
+def _structure_region(region: Region) -> None:
+    entry = region.blocks[0]
     order = _topological(entry)
     body = Block(arg_types=[arg.type for arg in entry.args])
-    walk = _Structuring(_meetings(order))
+    walk = _Structuring(_meetings(order), _terminator(order))
     for old, new in zip(entry.args, body.args, strict=True):
         walk.values[old] = new
         new.name_hint, new.location = old.name_hint, old.location
     returned = walk.copy(entry, body, None)
-    body.add_op(ReturnOp(*returned))
-    body.last_op.location = function.location
-    function.detach_region(function.body)
-    function.add_region(Region(body))
+    body.add_op(walk.terminator.create(operands=returned))
+    body.last_op.location = region.parent.location
+    region.move_blocks(Region())
+    region.add_block(body)
+
+
+def _terminator(blocks: Sequence[Block]) -> type[Operation]:
+    """The op that leaves the region."""
+    left = {type(block.last_op) for block in blocks if block.last_op is not None and not _successors(block)}
+    if len(left) != 1 or not (terminator := left.pop()).has_trait(IsTerminator):
+        raise VerifyException("blocks end with one kind of terminator, cf.br or cf.cond_br")
+    return terminator
 
 
 def _topological(entry: Block) -> list[Block]:
@@ -68,7 +80,7 @@ def _successors(block: Block) -> Sequence[Block]:
 
 
 def _meetings(order: Sequence[Block]) -> dict[Block, Block | None]:
-    """Where all paths from a block meet again, the nearest such block; None: only where the function returns."""
+    """Where all paths from a block meet again, the nearest such block; None: only where the region is left."""
     passed: dict[Block, list[Block]] = {}  # the blocks that every path from a block passes, the nearest first
     for block in reversed(order):
         ways = [passed[successor] for successor in _successors(block)]
@@ -80,24 +92,24 @@ def _meetings(order: Sequence[Block]) -> dict[Block, Block | None]:
 @dataclass
 class _Structuring:
     meetings: dict[Block, Block | None]
+    terminator: type[Operation]
     values: dict[SSAValue, SSAValue] = field(default_factory=dict)
     copies: dict[Block, int] = field(default_factory=dict)
 
     def copy(self, block: Block, into: Block, end: Block | None) -> list[SSAValue]:
-        """Copy what is executed from a block up to another one, or to the return; what is passed on there."""
+        """Copy what is executed from a block up to another one, or to the terminator; what is passed on there."""
         while True:
             self._copy_ops(block, into)
             last = block.last_op
-            if last is None:
-                raise VerifyException("a block ends with tt.return, cf.br or cf.cond_br, got nothing")
-            if isinstance(last, ReturnOp):
+            if isinstance(last, self.terminator):
                 return self._of(last.operands)
             if isinstance(last, cf.BranchOp):
                 block, passed = last.successor, self._of(last.arguments)
             elif isinstance(last, cf.ConditionalBranchOp):
                 block, passed = self.meetings[block], self._branch(last, into, self.meetings[block])
             else:
-                raise VerifyException(f"a block ends with tt.return, cf.br or cf.cond_br, got {last.name}")
+                ends = f"{self.terminator.name}, cf.br or cf.cond_br"
+                raise VerifyException(f"a block ends with {ends}, got {last.name if last is not None else 'nothing'}")
             if block is end:
                 return passed
             self._enter(block, passed)
