@@ -1,4 +1,4 @@
-"""Makes structured control flow of branches between blocks, which Triton has for a `return` in the middle of a function.
+"""Makes structured control flow of branches between blocks, which Triton has for a `return` within a function.
 
     cf.cond_br %c, ^bb1, ^bb2            scf.if %c {
     ^bb1: tt.store ...                     tt.store ...

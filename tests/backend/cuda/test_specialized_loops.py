@@ -326,3 +326,29 @@ def test_no_wait_arrival_or_fence_can_be_left_out(rng, by_pointers):
             broken = compile_text("\n".join(lines[:place] + lines[place + 1 :]), "cuda:90", "ttgir", num_warps=8)
             runs_right(broken, a, b, "late")
             pytest.fail(f"{lines[place]} was not missed")
+
+
+@deuteron.jit
+def two_precisions(a, b, out, K: tl.constexpr):
+    """What is loaded once is converted for one dot, which is the first to read it, and read as it is by another."""
+    rows, columns, ks = tl.arange(0, 64), tl.arange(0, 16), tl.arange(0, 16)
+    ones, acc = tl.full((64, 16), 1.0, tl.float32), tl.zeros((64, 16), tl.float32)
+    for k in tl.range(0, K, 16, warp_specialize=True):
+        x = tl.load(a + rows[:, None] * K + (k + ks)[None, :])
+        y = tl.load(b + (k + ks)[:, None] * 32 + columns[None, :])
+        acc = tl.dot(x, y, acc, input_precision="tf32x3")
+        acc = tl.dot(ones, y, acc, input_precision="ieee")
+        acc = acc * 0.5
+    tl.store(out + rows[:, None] * 16 + columns[None, :], acc)
+
+
+def test_a_conversion_is_the_first_reader(rng):
+    K = 48
+    a, b = draw(rng, 64, K, dtype=np.float32), draw(rng, K, 32, dtype=np.float32)
+    out = aligned(np.full((64, 16), np.nan, np.float32))
+    kernel = emulate(two_precisions, a, b, out, K=K)
+    expected = np.zeros((64, 16), np.float32)
+    for k in range(0, K, 16):
+        expected = (expected + (a[:, k : k + 16] + 1) @ b[k : k + 16, :16]) / 2
+    np.testing.assert_array_equal(out, expected)
+    assert is_specialized(kernel)

@@ -14,6 +14,7 @@ from xdsl.ir import Block, Operation, SSAValue
 from deuteron.ir.builder import Builder
 from deuteron.ir.nested import nested_ops
 from deuteron.ir.tt.function import FuncOp
+from deuteron.ir.ttg.convert import ConvertLayoutOp
 from deuteron.ir.ttg.layout import layout_of
 from deuteron.ir.ttg.views import is_view
 from deuteron.ir.ttg.warp_specialize import WarpReturnOp, WarpSpecializeOp, WarpYieldOp
@@ -110,11 +111,20 @@ def _consume(bundle: Bundle, ring: Ring, position: Position, reader: Operation) 
     b = Builder.before(reader)
     slot = ring.slot(b, position)
     ring.wait(b, position, slot)
+    kept = _first_kept(reader, bundle)
     for one, buffer in zip(bundle.loads, slot, strict=True):
-        read_from(buffer, one.load, b)
-        _move_views(buffer, reader)
+        read_from(buffer, one.load, Builder.before(kept))
+        _move_views(buffer, kept)
     last = _last_access(slot, b.insertion_point.block)
     ring.release(Builder.before(last.next_op), position, slot)
+
+
+def _first_kept(reader: Operation, bundle: Bundle) -> Operation:
+    """The first reader that stays, or what follows it: a conversion of what is loaded becomes a load of its own."""
+    loads = {one.load for one in bundle.loads}
+    while isinstance(reader, ConvertLayoutOp) and reader.src.owner in loads:
+        reader = reader.next_op
+    return reader
 
 
 def _produce(loads: Sequence[Load], ring: Ring, position: Position) -> None:
