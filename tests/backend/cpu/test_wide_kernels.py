@@ -7,10 +7,12 @@ it does not end; where it multiplies more slowly, the code of a kernel twice as 
 from __future__ import annotations
 
 import importlib.util
+from collections import Counter
 
 import numpy as np
 import pytest
 
+from deuteron.analysis.axis_analysis import AxisInfoAnalysis
 from deuteron.backend.cpu.plan import ops
 
 X = np.zeros(1, np.int32)
@@ -72,6 +74,11 @@ def windows(depth: int) -> list[str]:
     return [*lines, "tl.store(O + r * 32 + q, m)"]
 
 
+def quotients(depth: int) -> list[str]:
+    steps = [f"tl.store(O + {k} * n + i, tl.load(A + i // {k + 3} + i % {k + 3} * n))" for k in range(depth)]
+    return ["i = tl.arange(0, 256)", *steps]
+
+
 SHAPES = [diamonds, transposed_diamonds, crossing, uniform_steps, reductions, views, loops, branches, windows]
 
 
@@ -113,6 +120,21 @@ def test_twice_the_ops_are_twice_the_visits_and_the_code(kernel, lower_python, l
 def test_wide_kernels_compute_what_they_say(compare, rng, kernel, shape):
     arrays = [rng.integers(0, 99, 4096).astype(np.int32), np.zeros(4096, np.int32)]
     compare(kernel(shape(40 if shape is diamonds else 6)), [*arrays, 3])
+
+
+def test_the_function_is_analysed_once(kernel, lower_python, lower_module, monkeypatch):
+    """Not once for each nest that divides indices."""
+    visits = Counter()
+    visit = AxisInfoAnalysis.visit
+
+    def counted(self, op):
+        visits[op] += 1
+        return visit(self, op)
+
+    module = lower_python(kernel(quotients(12)), [X, X, 3], {})
+    monkeypatch.setattr(AxisInfoAnalysis, "visit", counted)
+    lower_module(module)
+    assert visits and max(visits.values()) <= 2
 
 
 def test_no_depth_is_too_deep(kernel, lower_python, lower_module):

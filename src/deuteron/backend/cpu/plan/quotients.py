@@ -56,7 +56,7 @@ def find_quotients(plan: Plan, nest: Nest, axis: int, lanes: int) -> Quotients:
     along = [(op, index) for op, index in taken if axis in index]
     if not along:
         return Quotients(lanes)
-    infos, steps = AxisInfoAnalysis(plan.function), Steps(plan)
+    infos, steps = plan.storage.infos, Steps(plan)
     groups: dict[Operation, int] = {}
     guards: dict[Operation, list[Guard]] = {}
     for op, index in along:

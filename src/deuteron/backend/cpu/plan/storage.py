@@ -26,14 +26,17 @@ from deuteron.ir.types import is_tile, shape_of
 
 
 class Storage(ReadVisitor):
-    """Which tiles of a function are kept, as the declaration of each of its ops says (`ops`)."""
+    """Which tiles of a function are kept, as the declaration of each of its ops says (`ops`).
+
+    `infos`: what is known of every value along its axes, found once for all that plan the function.
+    """
 
     def __init__(self, function: FuncOp):
         super().__init__()
         self._writes_between = effects.WritesBetween()
         self._places = effects.Places()
         self._is_plain = effects.only_loads_and_stores(function)
-        self._infos = AxisInfoAnalysis(function)
+        self.infos = AxisInfoAnalysis(function)
         self._costs = costs.Costs(self._loads_again)
         for op in reversed(list(_planned_ops(function.body))):
             ops.declared(op).read(op, self)
@@ -63,7 +66,7 @@ class Storage(ReadVisitor):
         """
         if not self._is_plain or load.is_volatile.value.data or not is_tile(load.result.type):
             return False
-        return self._infos.of(load.ptr).contiguity[-1] == shape_of(load.result.type)[-1]
+        return self.infos.of(load.ptr).contiguity[-1] == shape_of(load.result.type)[-1]
 
     def _is_disturbed(self, load: Operation, use: Use) -> bool:
         """Whether, at the time of a use, the load would find other contents than where it stands."""
