@@ -42,7 +42,7 @@ from deuteron.passes.rewrite import erase, replace
 # Multiply-adds of a thread: of a dot that becomes a loop, and of an iteration. As those over slices in shared memory.
 MANY, IN_ITERATION = 4096, 2048
 # Matrix instructions of a warp, likewise. One of 64x64 in one warp has 32 for each step of the instruction along K.
-MANY_MATRICES, MATRICES = 128, 32
+MANY_MATRICES, MATRICES = 256, 32
 
 
 def loop_dots(func: FuncOp) -> None:
