@@ -11,9 +11,11 @@ from collections import Counter
 
 import numpy as np
 import pytest
+from processor_time import slowness, used
 
 from deuteron.analysis.axis_analysis import AxisInfoAnalysis
 from deuteron.backend.cpu.plan import ops
+from deuteron.backend.llvm.compile import optimise
 
 X = np.zeros(1, np.int32)
 FLAT = ["i = tl.arange(0, 256)", "v = tl.load(A + i)"]
@@ -114,6 +116,23 @@ def test_twice_the_ops_are_twice_the_visits_and_the_code(kernel, lower_python, l
         found.append((visits, len(code)))
     for before, after in zip(found, found[1:], strict=False):
         assert all(b <= 2.3 * a for a, b in zip(before, after, strict=True)), found
+
+
+def counted_on(num_loops: int) -> list[str]:
+    """Each `while` counts on from where the one before it ended, which is the larger of that and its own limit."""
+    loops = (
+        f"while j < n + {k}:\n        v = v * 2 + tl.load(A + j * {k} + i)\n        j += 1" for k in range(num_loops)
+    )
+    return ["i = tl.arange(0, 256)", "v = tl.load(A + i)", "j = 0", *loops, "tl.store(O + i, v)"]
+
+
+@pytest.mark.long
+def test_what_loops_count_on_from_is_not_looked_into_without_end(kernel, lower_python, lower_module):
+    """8 s, and 60 where the expressions for the first number of each loop may have thousands of ops."""
+    llir = lower_module(lower_python(kernel(counted_on(96)), [X, X, 3], {})).llir
+    begin = used()
+    optimise(llir, "x86-64-v3")
+    assert (used() - begin) / slowness() < 20
 
 
 @pytest.mark.parametrize("shape", [diamonds, crossing, reductions], ids=lambda shape: shape.__name__)

@@ -30,6 +30,7 @@ from deuteron.errors import InternalError, Location
 
 HUGE = 128  # blocks of a function: more than any example has, whose code stays what it was
 MOST_SEARCHED = 100  # blocks before a load: no example's code gets better by more
+MOST_EXPRESSION = 64  # the ops of an expression that LLVM looks into for how a loop counts: no example has more
 _LINE = re.compile(r"^<string>:(\d+):", re.MULTILINE)
 _DEBUG = re.compile(r"!dbg (!\d+)")
 _PLACE = re.compile(r"line: (\d+), column: (\d+), scope: (!\d+)")
@@ -62,7 +63,8 @@ def parsed(llir: str, triple: str) -> Iterator[llvm.ModuleRef]:
 def _set_options() -> None:
     """Before the first parse; they hold for the process."""
     limits = f"--cgpp-huge-func={HUGE}", f"--memdep-block-number-limit={MOST_SEARCHED}"
-    for option in ("--disable-auto-upgrade-debug-info", *limits):
+    counting = f"--scalar-evolution-huge-expr-threshold={MOST_EXPRESSION}"
+    for option in ("--disable-auto-upgrade-debug-info", *limits, counting):
         llvm.set_option("deuteron", option)
 
 
