@@ -50,9 +50,10 @@ def _structure_region(region: Region) -> None:
 def _terminator(blocks: Sequence[Block]) -> type[Operation]:
     """The op that leaves the region."""
     left = {type(block.last_op) for block in blocks if block.last_op is not None and not _successors(block)}
-    if len(left) != 1 or not (terminator := left.pop()).has_trait(IsTerminator):
-        raise VerifyException("blocks end with one kind of terminator, cf.br or cf.cond_br")
-    return terminator
+    if len(left) == 1 and (terminator := next(iter(left))).has_trait(IsTerminator):
+        return terminator
+    got = ", ".join(sorted(op.name for op in left)) or "nothing"
+    raise VerifyException(f"blocks end with one kind of terminator, with cf.br or cf.cond_br, got {got}")
 
 
 def _topological(entry: Block) -> list[Block]:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from deuteron.layout.linear import LinearLayout
 
+USUAL_DEPTH_BITS = 256  # of a row of a along K, in an instruction of the kind that every GPU here has
 DotTypes = tuple[str, str, str]  # of the elements of a, of b, and of the result
 
 

@@ -17,6 +17,7 @@ from deuteron.ir.tt.reduce import ReduceOp, ScanOp
 from deuteron.ir.ttg.layout import layout_of
 from deuteron.ir.types import bit_width_of, is_tile, shape_of
 from deuteron.layout.linear import LANE, REGISTER, WARP
+from deuteron.machine.matrix import USUAL_DEPTH_BITS
 
 _FREE = (
     "tt.splat",
@@ -41,7 +42,7 @@ _WEIGHTS = {
     "arith.remsi": 20,
 }
 _OF_FUNCTION = 8  # of math: exp, log, sqrt: between 3 and 20
-MATRIX_SUMS, MATRIX_BITS = 4, 256  # what an instruction gives a thread, and takes along K: mma.sync of all types
+MATRIX_SUMS = 4  # what an instruction for matrices gives a thread
 _OF_SCAN, _OF_EXCHANGED_SCAN = 2, 16  # within a thread; among lanes or warps
 
 
@@ -80,7 +81,7 @@ def multiply_adds(op: DotOp) -> int:
 
 def matrix_instructions(op: DotOp) -> int:
     """How many a warp executes, where threads have no whole rows and columns; else 0."""
-    steps = max(shape_of(op.a.type)[-1] * bit_width_of(op.a.type) // MATRIX_BITS, 1)
+    steps = max(shape_of(op.a.type)[-1] * bit_width_of(op.a.type) // USUAL_DEPTH_BITS, 1)
     return 0 if multiply_adds(op) else registers_of(op.c) // MATRIX_SUMS * steps
 
 

@@ -35,7 +35,8 @@ from deuteron.ir.ttg.private import PrivateAllocOp, PrivateLoadOp, PrivateStoreO
 from deuteron.ir.ttg.shared import LocalAllocOp, LocalLoadOp
 from deuteron.ir.types import bit_width_of, shape_of
 from deuteron.layout.slices import sliceable_bits
-from deuteron.passes.gpu.slices.costs import MATRIX_BITS, matrix_instructions, multiply_adds
+from deuteron.machine.matrix import USUAL_DEPTH_BITS
+from deuteron.passes.gpu.slices.costs import matrix_instructions, multiply_adds
 from deuteron.passes.gpu.slices.rolled_loops import insert_loop, slice_body
 from deuteron.passes.rewrite import erase, replace
 
@@ -61,7 +62,7 @@ def _count(dot: DotOp) -> int:
         return min(by_threads // IN_ITERATION, depth)
     if by_warp < MANY_MATRICES:
         return 1
-    most = min(by_warp // MATRICES, depth * bit_width_of(dot.a.type) // MATRIX_BITS)
+    most = min(by_warp // MATRICES, depth * bit_width_of(dot.a.type) // USUAL_DEPTH_BITS)
     slices = min(len(sliceable_bits(layout_of(value.type), axis)) for value, axis in _operands(dot))
     return min(most, 1 << slices)
 
