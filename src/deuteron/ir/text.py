@@ -127,6 +127,14 @@ class _Parser(PrettyParser):
         return _HexLiteral(**vars(element)) if is_hexadecimal else element
 
 
+def _forget_empty_names(module: ModuleOp) -> None:
+    """Of `%_0` xDSL keeps the name before the number, which is empty, and refuses that when the value is erased."""
+    for op in module.walk():
+        arguments = [argument for region in op.regions for block in region.blocks for argument in block.args]
+        for value in (*op.results, *arguments):
+            value.name_hint = value.name_hint or None
+
+
 def parse_module(text: str, file: str = "<ttir>") -> ModuleOp:
     """Parse and verify the text of a module; raises IRError with the place in `file`."""
     from xdsl.dialects import cf  # deferred: most compiles read no text
@@ -138,6 +146,7 @@ def parse_module(text: str, file: str = "<ttir>") -> ModuleOp:
     parser = _Parser(context, text, file)
     try:
         module = parser.parse_module()
+        _forget_empty_names(module)
         make_native(module)
     except ParseError as error:
         raise IRError(error.msg, _use_of_undefined(parser, text, file) or _place(error.span)) from error
