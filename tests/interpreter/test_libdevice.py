@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -48,3 +49,15 @@ def test_values(name, operands, expected):
     overload = next(o for n, o in SYMBOLS.values() if n == name and dtype_name(o.parameters[-1]) == "float64")
     typed = [np.array(x, dtype_name(type)) for x, type in zip(operands, overload.parameters, strict=True)]
     np.testing.assert_allclose(compute(overload.symbol, *typed), expected, rtol=1e-6 if name == "j0" else 4e-16)
+
+
+@pytest.mark.parametrize(("name", "power"), [("cbrt", 3), ("rcbrt", -3)])
+def test_roots_are_rounded_once(rng, name, power):
+    """The cube of what is a hundredth of an ulp beyond half of one lies on the other side."""
+    x = draw(rng, "float64", 2000)
+    x = x[np.isfinite(x) & (x != 0)]
+    (overload,) = (o for n, o in SYMBOLS.values() if n == name and dtype_name(o.parameters[0]) == "float64")
+    for number, root in zip(x, compute(overload.symbol, x), strict=True):
+        half = Fraction(51, 100) * Fraction(np.spacing(abs(root)))
+        ends = sorted((Fraction(root) + side) ** power for side in (-half, half))
+        assert ends[0] < Fraction(number) < ends[1], (number, root)

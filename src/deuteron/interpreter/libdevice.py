@@ -276,8 +276,6 @@ _FUNCTIONS: dict[str, Callable] = {
     "log10": np.log10,
     "log1p": np.log1p,
     "pow": lambda x, y: np.power(x, np.asarray(y, np.float64)),
-    "cbrt": np.cbrt,
-    "rcbrt": lambda x: 1.0 / np.cbrt(x),
     "hypot": _norm,
     "norm3d": _norm,
     "norm4d": _norm,

@@ -2,6 +2,7 @@
 
 erfcx(x)        e**(x**2) erfc(x), with what rounding the square loses put right; far out a series in 1 / x**2
 erfinv(x)       Newton's method on erf and erfc
+cbrt(x)         a step of Newton's with an exact residue: C libraries are up to four ulps off
 jn(2, x)        the power series in decimals of many digits; far out Hankel's expansion
 """
 
@@ -45,6 +46,20 @@ def normcdf(x: float) -> float:
     if not x <= -1:
         return 0.5 * math.erfc(-x * math.sqrt(0.5))
     return 0.5 * erfcx(-x * math.sqrt(0.5)) * _exp_of_square(x, -0.5) if x > -39 else 0.0
+
+
+def cbrt(x: float) -> float:
+    if not math.isfinite(x) or x == 0:
+        return x
+    near = math.copysign(abs(x) ** (1 / 3), x)
+    return near + float((Fraction(x) - Fraction(near) ** 3) / (3 * Fraction(near) ** 2))
+
+
+def rcbrt(x: float) -> float:
+    if not math.isfinite(x) or x == 0:
+        return math.copysign(math.inf, x) if x == 0 else 1.0 / x
+    near = 1.0 / cbrt(x)
+    return near + float(Fraction(near) * (1 - Fraction(x) * Fraction(near) ** 3) / 3)
 
 
 def erfinv(x: float) -> float:
@@ -179,6 +194,8 @@ def _modified(order: int) -> Callable[[float], float]:
 FUNCTIONS: dict[str, Callable[..., float]] = {
     "erfcx": erfcx,
     "normcdf": normcdf,
+    "cbrt": cbrt,
+    "rcbrt": rcbrt,
     "erfinv": erfinv,
     "erfcinv": erfcinv,
     "normcdfinv": normcdfinv,

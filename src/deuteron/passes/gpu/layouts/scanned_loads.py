@@ -64,7 +64,7 @@ def _layout(loads: list[LoadOp], axis: int, info: AxisInfoAnalysis, config: GPUC
     fast, *others = {contiguous_order(info.of(load.ptr), shape)[0] for load in loads}
     if others or fast == axis or any(info.of(load.ptr).contiguity[fast] == 1 for load in loads):
         return None
-    word = max(WORD_BYTES // byte_width_of(load.result.type) for load in loads)
+    word = max(1, *(WORD_BYTES // byte_width_of(load.result.type) for load in loads))
     widest = min(num_neighbours(load.ptr, fast, info) for load in loads)
     vector = min(max(shape[fast] // config.machine.warp_size, word), widest, shape[fast])
     return in_columns(shape, config.num_warps, axis, fast, vector, config.machine.warp_size)
