@@ -21,7 +21,8 @@ import sys
 import tempfile
 import time
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -42,11 +43,9 @@ def load_kernels(package: str) -> types.ModuleType:
     return module
 
 
-def arguments_of(case: str, array: Any) -> tuple[Any, ...]:
-    """Of the kernel `few` 5, of `many` 20."""
-    if case == "few":
-        return array, array, array, 7, 0.5
-    return (*[array] * 6, *range(7, 20), 0.5)
+def arguments_of(case: str, arrays: Sequence[Any]) -> tuple[Any, ...]:
+    """Of the kernel `few` 5, of `many` 20; of six arrays."""
+    return (*arrays[:3], 7, 0.5) if case == "few" else (*arrays, *range(7, 20), 0.5)
 
 
 def subscripted(kernel: Any, arguments: tuple[Any, ...]) -> Launches:
@@ -113,22 +112,23 @@ def bare(case: str, arguments: tuple[Any, ...]) -> Launches | None:
     return launches
 
 
-def contenders(case: str, array: Any, is_gpu: bool) -> dict[str, Launches]:
+def contenders(case: str, arrays: Sequence[Any], is_gpu: bool) -> dict[str, Launches]:
     """What is timed, by name."""
-    arguments = arguments_of(case, array)
+    arguments = arguments_of(case, arrays)
     found: dict[str, Launches | None] = {}
     if is_gpu:
         found["bare cuLaunchKernel in C"] = bare(case, arguments)
     kernel = getattr(load_kernels("deuteron"), case)
     found["deuteron"] = subscripted(kernel, arguments)
+    found["deuteron, one array for all"] = subscripted(kernel, arguments_of(case, [arrays[0]] * len(arrays)))
     found["deuteron, grid a function"] = with_grid_function(kernel, arguments)
     if hasattr(kernel, "prepare"):
         found["deuteron, autotuned"] = subscripted(tuned(kernel), arguments)
         found["deuteron, prepared"] = called(kernel.prepare(*arguments, grid=(1,)).launch, arguments)
     if is_gpu and triton_version():
         found["triton"] = subscripted(getattr(load_kernels("triton"), case), arguments)
-    if hasattr(array, "add_"):
-        found["torch's x.add_(1)"] = called(array.add_, (1,))
+    if hasattr(arrays[0], "add_"):
+        found["torch's x.add_(1)"] = called(arrays[0].add_, (1,))
     return {name: launches for name, launches in found.items() if launches}
 
 
@@ -165,8 +165,8 @@ def report(title: str, times: dict[str, list[float]]) -> None:
         print(f"{name:<36} {median:8.2f} {min(times[name]):8.2f}{times_bare}", flush=True)
 
 
-def gpu_array() -> tuple[Any, Callable[[], Any]] | None:
-    """An array there and what waits for the GPU; None where torch finds none."""
+def gpu_arrays() -> tuple[list[Any], Callable[[], Any]] | None:
+    """Arrays there and what waits for the GPU; None where torch finds none."""
     try:
         torch = importlib.import_module("torch")
     except ImportError:
@@ -175,14 +175,15 @@ def gpu_array() -> tuple[Any, Callable[[], Any]] | None:
         return None
     print(f"{torch.cuda.get_device_name()}, torch {torch.__version__}, Triton {triton_version()}, ", end="")
     print(f"Python {sys.version.split()[0]}")
-    return torch.zeros(1024, device="cuda"), torch.cuda.synchronize
+    return [torch.zeros(1024, device="cuda") for _ in range(6)], torch.cuda.synchronize
 
 
-def cpu_array() -> Any:
+def cpu_arrays() -> list[Any]:
     try:
-        return importlib.import_module("torch").zeros(1024)
+        zeros = importlib.import_module("torch").zeros
     except ImportError:
-        return importlib.import_module("numpy").zeros(1024, "float32")
+        zeros = partial(importlib.import_module("numpy").zeros, dtype="float32")
+    return [zeros(1024) for _ in range(6)]
 
 
 def main() -> int:
@@ -190,13 +191,13 @@ def main() -> int:
     parser.add_argument("--device", choices=["gpu", "cpu", "both"], default="both")
     parser.add_argument("--batches", type=int, default=200)
     given = parser.parse_args()
-    gpu = gpu_array() if given.device != "cpu" else None
+    gpu = gpu_arrays() if given.device != "cpu" else None
     for case, count in (("few", 5), ("many", 20)):
         if gpu:
-            array, synchronize = gpu
-            report(f"{count} arguments, GPU", measure(contenders(case, array, True), given.batches, synchronize))
+            arrays, synchronize = gpu
+            report(f"{count} arguments, GPU", measure(contenders(case, arrays, True), given.batches, synchronize))
         if given.device != "gpu":
-            named = contenders(case, cpu_array(), False)
+            named = contenders(case, cpu_arrays(), False)
             report(f"{count} arguments, CPU, one program", measure(named, given.batches, lambda: None))
     return 0
 

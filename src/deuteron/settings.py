@@ -20,7 +20,7 @@ _variables = getattr(os.environ, "_data", None)
 
 
 def _variable(name: str) -> str | None:
-    if _variables is not None and os.environ.encodekey(name) not in _variables:
+    if _variables is not None and _encoded(name) not in _variables:
         return None
     return os.environ.get(name)
 
@@ -37,7 +37,13 @@ def environment_entry(name: str) -> tuple[dict[Any, Any], Any] | None:
     """The dictionary that holds a variable while it is set, and its key there; None where that is not known."""
     if type(_variables) is not dict:
         return None
-    return _variables, os.environ.encodekey(name)
+    return _variables, _encoded(name)
+
+
+@functools.cache
+def _encoded(name: str) -> Any:
+    """One object of a name, which keeps its hash."""
+    return os.environ.encodekey(name)
 
 
 def get_variable(name: str) -> str | None:

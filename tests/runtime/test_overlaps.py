@@ -75,6 +75,20 @@ def test_launches_alternate():
         np.testing.assert_array_equal(whole[1 : N + 1], np.arange(N) + 1)
 
 
+def test_conditions_of_the_kernel_for_what_overlaps(monkeypatch):
+    """They were noted when another CPU was asked for: the kernel for what is apart has been found anew since then."""
+    own = deuteron.jit(copy.fn)
+    whole = np.zeros(3 * N, np.float32)
+    ends = {"apart": slice(2 * N, 3 * N), "overlapping": slice(16, N + 16)}
+    for cpu, turns in [("x86-64-v2", ["overlapping"]), ("x86-64-v3", ["apart", "overlapping"])]:
+        monkeypatch.setenv("DEUTERON_TARGET", f"cpu:{cpu}")
+        for how in [turn for turn in turns for _ in range(4)]:
+            whole[:] = np.arange(3 * N)
+            kernel = own[(1,)](whole[:N], whole[ends[how]], N, BLOCK=N)
+            assert kernel.metadata.target.arch == cpu
+            np.testing.assert_array_equal(whole[ends[how]], np.arange(N) + 1)
+
+
 @pytest.mark.parametrize("target", ["cpu", "cuda:80", "cuda:90"])
 def test_what_kernels_rely_on(target):
     def pairs(fn, **options):

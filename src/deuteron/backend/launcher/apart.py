@@ -85,6 +85,7 @@ def _define_pairs_are_apart(module: Module) -> None:
         c.leave_if(c.is_null(c.zext(_meet(c, first, second), "i64")), further)
         are_one = c.call("i32", "are_one", pair, equal, tiles, steps, first, second, slots)
         c.leave_if(c.is_not_null(are_one), further)
+        c.leave_if(c.equal(*(c.field(view, VIEW, "address") for view in (first, second))), overlap)
         c.leave_if(c.is_null(c.call("i32", "take_turns", first, second)), overlap)
         c.br(further)
         c.position(further)

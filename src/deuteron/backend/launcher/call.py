@@ -7,7 +7,8 @@
 
     bind the arguments -> the words of the key -> the entry -> its conditions -> pack -> the grid -> run
 
-Where arrays overlap that the entry's kernel takes to be apart, it is the entry of the same key with `may_alias=True`.
+Where arrays overlap that the entry's kernel takes to be apart, it is the entry of the same key with `may_alias=True`;
+conditions and slots that are those of the first entry, as they mostly are, are not gone through again.
 
 Wherever the code cannot tell it calls `run_slowly(grid, args, keywords)`, which does all of it in Python, and raises
 what is to be raised. It has done nothing then that can be seen. Once a grid that is a function has been called, it goes
@@ -80,9 +81,7 @@ def _define_launch_kernel(module: Module) -> None:
     c.store(record, frame.record)
     apart = _are_apart(c, frame, shared, record, frame.objects, slowly)
     with c.when(c.equal(apart, OVERLAP)):
-        overlapping = find_overlapping(c, frame, kernel, slowly)
-        c.leave_if(c.is_null(c.call("i32", "pack", shared, overlapping, frame.bound, frame.slots)), slowly)
-        c.store(overlapping, frame.record)
+        c.store(find_overlapping(c, frame, kernel, record, slowly), frame.record)
     record = c.load("ptr", frame.record)
     options = frame.options, c.load("i64", frame.num_options)
     evaluated = c.call("i32", "evaluate_grid", kernel, grid, frame.objects, *options, frame.extents)

@@ -3,6 +3,7 @@
     find(record, words, count, entry)      a new reference to the entry of a key, a tuple that begins with its record
     holds(record)                          whether what the entry was made under is still so
     pack(record, bound, slots)             the arguments as the kernel reads them, 8 bytes each
+    are_packed_alike(record, other)        whether the conditions and the slots of two entries are the same
 
 All return 1, or 0 where Python has to look at the launch.
 """
@@ -44,6 +45,7 @@ def define_entries(module: Module) -> None:
     _define_holds(module)
     define_convert(module)
     _define_pack(module)
+    _define_are_packed_alike(module)
 
 
 def record_of(c: Code, owner: Value) -> Value:
@@ -216,3 +218,20 @@ def _pack_native(c: Code, argument: Value, form: Value, slot: Value, unknown) ->
     integer = c.select(c.equal(form, c.word(AS_BOOL)), as_bool, value)
     c.put(slot, c.word(0), c.select(takes_float, _float_word(c, number, form), integer))
     assert AS_DOUBLE > AS_FLOAT > AS_BOOL
+
+
+def _define_are_packed_alike(module: Module) -> None:
+    c = module.function("are_packed_alike", "i32", [("ptr", "record"), ("ptr", "other")], kind=Code)
+    records, unlike = c.parameters, c.block("unlike")
+    for name in ("num_conditions", "num_slots"):
+        c.leave_if(c.differ(*(c.field(record, ENTRY, name) for record in records)), unlike)
+    num_conditions, num_slots = (c.field(records[0], ENTRY, name) for name in ("num_conditions", "num_slots"))
+    count = c.add(c.mul(num_conditions, c.word(len(CONDITION))), c.mul(num_slots, c.word(len(SLOT))))
+    own, others = (
+        c.after(record, c.add(c.field(record, ENTRY, "num_words"), c.word(len(ENTRY)))) for record in records
+    )
+    with c.repeat(count) as index:
+        c.leave_if(c.differ(c.at(own, index), c.at(others, index)), unlike)
+    c.ret(DONE)
+    c.position(unlike)
+    c.ret(UNKNOWN)

@@ -27,14 +27,16 @@ from deuteron.backend.llvm.types import Value
 
 
 def define_release(module: Module) -> None:
-    c = module.function("release", "void", [("ptr", "bound"), ("i64", "num_bound"), ("ptr", "entry")], kind=Code)
-    bound, num_bound, entry = c.parameters
+    given = [("ptr", "bound"), ("i64", "num_bound"), ("ptr", "entry"), ("ptr", "overlapping")]
+    c = module.function("release", "void", given, kind=Code)
+    bound, num_bound, *entries = c.parameters
     with c.repeat(num_bound) as index:
         passed = c.field(c.after(bound, c.mul(index, c.word(len(BOUND)))), BOUND, "passed", "ptr")
         with c.when(c.is_not_null(passed)):
             c.python("Py_DecRef", passed)
-    with c.when(c.is_not_null(entry)):
-        c.python("Py_DecRef", entry)
+    for entry in entries:
+        with c.when(c.is_not_null(entry)):
+            c.python("Py_DecRef", entry)
     c.ret()
 
 
@@ -76,7 +78,7 @@ class Frame:
     """What a launch keeps on its stack."""
 
     def __init__(self, c: Code):
-        self.entry = c.variable("ptr", NULL)
+        self.entry, self.overlapping = c.variable("ptr", NULL), c.variable("ptr", NULL)
         self.num_bound, self.num_options = c.variable("i64", c.word(0)), c.variable("i64", c.word(0))
         self.objects = c.alloca("ptr", MOST_PARAMETERS, align=16)
         self.options = c.alloca("ptr", 2 * MOST_OPTIONS, align=16)
@@ -97,30 +99,33 @@ def find_entry(c: Code, frame: Frame, kernel: Value, given: tuple[Value, ...], s
     count = c.call("i64", "key", kernel, frame.objects, frame.options, num_options, *bound, frame.words)
     c.leave_if(c.is_null(count), slowly)
     c.store(count, frame.num_words)
-    return _look_up(c, frame, kernel, slowly)
-
-
-def find_overlapping(c: Code, frame: Frame, kernel: Value, slowly: Block) -> Value:
-    """The record of the entry of the same arguments with one option more: they overlap."""
-    shared = c.field(kernel, KERNEL, "shared", "ptr")
-    words = [c.field(shared, SHARED, "may_alias"), c.word(BY_IDENTITY), c.field(shared, SHARED, "true")]
-    for word in words:
-        c.put(frame.words, c.increase(frame.num_words), word)
-    c.python("Py_DecRef", c.load("ptr", frame.entry))
-    c.store(NULL, frame.entry)
-    return _look_up(c, frame, kernel, slowly)
-
-
-def _look_up(c: Code, frame: Frame, kernel: Value, slowly: Block) -> Value:
-    key = frame.words, c.load("i64", frame.num_words)
-    c.leave_if(c.is_null(c.call("i32", "find", kernel, *key, frame.entry)), slowly)
-    record = record_of(c, c.load("ptr", frame.entry))
+    record = _look_up(c, frame, kernel, frame.entry, slowly)
     c.leave_if(c.is_null(c.call("i32", "holds", record)), slowly)
     return record
 
 
+def find_overlapping(c: Code, frame: Frame, kernel: Value, record: Value, slowly: Block) -> Value:
+    """The record of the entry of arguments that are packed for `record`, with one option more: they overlap."""
+    shared = c.field(kernel, KERNEL, "shared", "ptr")
+    words = [c.field(shared, SHARED, "may_alias"), c.word(BY_IDENTITY), c.field(shared, SHARED, "true")]
+    for word in words:
+        c.put(frame.words, c.increase(frame.num_words), word)
+    overlapping = _look_up(c, frame, kernel, frame.overlapping, slowly)
+    with c.when(c.is_null(c.call("i32", "are_packed_alike", record, overlapping))):
+        c.leave_if(c.is_null(c.call("i32", "holds", overlapping)), slowly)
+        c.leave_if(c.is_null(c.call("i32", "pack", shared, overlapping, frame.bound, frame.slots)), slowly)
+    return overlapping
+
+
+def _look_up(c: Code, frame: Frame, kernel: Value, entry: Value, slowly: Block) -> Value:
+    key = frame.words, c.load("i64", frame.num_words)
+    c.leave_if(c.is_null(c.call("i32", "find", kernel, *key, entry)), slowly)
+    return record_of(c, c.load("ptr", entry))
+
+
 def release(c: Code, frame: Frame) -> None:
-    c.call("void", "release", frame.bound, c.load("i64", frame.num_bound), c.load("ptr", frame.entry))
+    entries = (c.load("ptr", entry) for entry in (frame.entry, frame.overlapping))
+    c.call("void", "release", frame.bound, c.load("i64", frame.num_bound), *entries)
 
 
 def end(c: Code, frame: Frame, slowly: Block, fail: Block, launch: tuple[Value, ...]) -> None:
