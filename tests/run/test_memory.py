@@ -43,6 +43,52 @@ def test_other(draw, poisoned, dtype, other):
 
 
 @triton.jit
+def number_kernel(x_ptr, out_ptr, X: tl.constexpr):
+    i = tl.arange(0, 4)
+    tl.store(out_ptr + i, X)
+    tl.store(out_ptr + 4 + i, tl.load(x_ptr + i, mask=i < 0, other=X))
+
+
+@pytest.mark.parametrize(
+    ("dtype", "number", "own"),
+    [
+        ("float64", 0.1, "float32"),
+        ("float64", 1e-40, "float64"),  # fp32 has no normal number as small
+        ("float64", 2**31 + 1, "uint32"),
+        ("float32", 2**24 + 1, "int32"),
+        ("float16", 1 + 2**-11 + 2**-40, "float32"),  # a tie in fp32, above it in fp64
+        ("bfloat16", 1 + 2**-8 + 2**-40, "float32"),
+        ("int8", -128, "int32"),
+        ("uint8", 300, "int32"),
+        ("uint16", -1, "int32"),
+        ("int32", 2**32 - 1, "uint32"),
+        ("int64", 2**64 - 1, "uint64"),
+        ("int32", 2.7, "float32"),
+        ("int32", True, "bool"),
+        ("bool", 1.5, "float32"),
+    ],
+)
+def test_a_number_is_rounded_to_its_own_type_first(draw, poisoned, dtype, number, own):
+    out = poisoned(dtype, 8)
+    number_kernel[(1,)](draw(dtype, 4), out, X=number)
+    np.testing.assert_array_equal(out, np.full(8, number, own).astype(out.dtype))
+
+
+@triton.jit
+def atomic_number_kernel(out_ptr):
+    tl.atomic_add(out_ptr, 0.1)
+    tl.atomic_xchg(out_ptr + 1, 0.1)
+    tl.atomic_max(out_ptr + 2, 0.1)
+    tl.atomic_store(out_ptr + 3, 0.1)
+
+
+def test_atomics_take_a_number_as_stores_do():
+    out = np.zeros(4)
+    atomic_number_kernel[(1,)](out)
+    np.testing.assert_array_equal(out, np.full(4, np.float32(0.1), np.float64))
+
+
+@triton.jit
 def gather_kernel(x_ptr, index_ptr, out_ptr, n, BLOCK: tl.constexpr):
     offsets = tl.arange(0, BLOCK)
     index = tl.load(index_ptr + offsets, mask=offsets < n, other=0)

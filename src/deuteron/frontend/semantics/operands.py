@@ -3,7 +3,9 @@
     x: int32[64], 0.5      ->   fp32[64], fp32[64]
     x: fp32[64, 1], y: fp32[32]   ->   fp32[64, 32] each
 
-A number becomes a constant of the final type and shape at once, so that nothing is rounded on the way.
+A number that an operator computes with becomes a constant of the final type and shape at once, so that nothing is
+rounded on the way. One that is stored, or taken where nothing is loaded, is rounded to its own type first, as Triton
+has it: 0.1 is an fp32 there.
 """
 
 from __future__ import annotations
@@ -92,12 +94,7 @@ def _in_type(ctx: Context, type: dtype, operands: Sequence[Value]) -> list[Tenso
 
 
 def value_in_type(ctx: Context, value: Value, type: dtype, shape: Sequence[int], what: str) -> Tensor:
-    """A value converted to a type and broadcast to a shape; a number that the type can hold is a constant of it."""
-    is_whole = isinstance(value, int) and type.is_int()
-    if is_number(value) and (
-        type.is_floating() or (is_whole and type.get_int_min_value() <= value <= type.get_int_max_value())
-    ):
-        return number(ctx, value, type, shape)
+    """A value converted to a type and broadcast to a shape; a number has a type of its own first, as in `tl.cast`."""
     return broadcast_tensor(ctx, convert(ctx, as_tensor(ctx, value, what), type), shape)
 
 
