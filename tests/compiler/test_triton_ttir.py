@@ -8,7 +8,10 @@ import pytest
 import deuteron
 from deuteron.backend.tensor_descriptor import TensorDescriptor
 from deuteron.compiler import CompiledKernel, IRSource
+from deuteron.emulator import run_kernel
 from deuteron.errors import DeuteronError
+from deuteron.interpreter import run_module
+from deuteron.ir.text import parse_module
 
 SCALE = """
 module {
@@ -43,6 +46,38 @@ module {
     %c0_i32 = arith.constant 0 : i32
     %tile = tt.descriptor_load %x[%row, %c0_i32] : !tt.tensordesc<4x8xf16> -> tensor<4x8xf16>
     tt.descriptor_store %out[%c0_i32, %c0_i32], %tile : !tt.tensordesc<4x8xf16>, tensor<4x8xf16>
+    tt.return
+  }
+}
+"""
+# Program 0 waits for a flag of program 1, then looks whether some others are there.
+POLL = """
+module {
+  tt.func public @wait(%flags: !tt.ptr<i32>, %out: !tt.ptr<i32>, %ns: i64) {
+    %c0 = arith.constant 0 : i32
+    %c7 = arith.constant 7 : i32
+    %x = arith.constant dense<3> : tensor<2x4xi32>
+    %pid = tt.get_program_id x : i32
+    %is_first = arith.cmpi eq, %pid, %c0 : i32
+    scf.if %is_first {
+      %met = tt.atomic_poll acquire, gpu, %flags, %c7 : !tt.ptr<i32>, i32 -> i1
+      %met_0 = arith.extui %met : i1 to i32
+      tt.store %out, %met_0 : !tt.ptr<i32>
+      %i = tt.make_range {end = 8 : i32, start = 0 : i32} : tensor<8xi32>
+      %0 = tt.splat %flags : !tt.ptr<i32> -> tensor<8x!tt.ptr<i32>>
+      %1 = tt.addptr %0, %i : tensor<8x!tt.ptr<i32>>, tensor<8xi32>
+      %2 = tt.reshape %1 : tensor<8x!tt.ptr<i32>> -> tensor<2x4x!tt.ptr<i32>>
+      %a = tt.atomic_poll relaxed, sys, %2, %x timeout %ns : tensor<2x4x!tt.ptr<i32>>, tensor<2x4xi32> -> tensor<2x4xi1>
+      %3 = arith.extui %a : tensor<2x4xi1> to tensor<2x4xi32>
+      %4 = tt.reshape %3 : tensor<2x4xi32> -> tensor<8xi32>
+      %c1 = arith.constant 1 : i32
+      %5 = tt.addptr %out, %c1 : !tt.ptr<i32>, i32
+      %6 = tt.splat %5 : !tt.ptr<i32> -> tensor<8x!tt.ptr<i32>>
+      %7 = tt.addptr %6, %i : tensor<8x!tt.ptr<i32>>, tensor<8xi32>
+      tt.store %7, %4 : tensor<8x!tt.ptr<i32>>
+    } else {
+      tt.atomic_store release, gpu, %flags, %c7 : !tt.ptr<i32>
+    }
     tt.return
   }
 }
@@ -101,3 +136,29 @@ def test_what_is_wrong_has_a_place(old, new, message):
     with pytest.raises(DeuteronError, match=message) as caught:
         compiled(text)
     assert caught.value.location is not None
+
+
+@pytest.mark.parametrize("executor", ["interpreter", "cpu", "cuda:80", "cuda:90"])
+def test_polls_wait(executor):
+    flags, out = np.array([0, 3, 3, 5, 3, 4, 3, 3], np.int32), np.full(9, -1, np.int32)
+    if executor == "interpreter":
+        run_module(parse_module(POLL), [flags, out, 1000], (2, 1, 1))
+    elif executor == "cpu":
+        compiled(POLL)[(2,)](flags, out, 1000)
+    else:
+        kernel = compiled(POLL, executor)
+        run_kernel(kernel.asm["ptx"], kernel.metadata, (2, 1, 1), [flags, out, 1000])
+    np.testing.assert_array_equal(out, [1, 0, 1, 1, 0, 1, 0, 1, 1])
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("poll acquire", "poll release", "tt.atomic_poll has no order 3"),
+        ("%flags, %c7 : !tt.ptr<i32>, i32 ->", "%flags, %ns : !tt.ptr<i32>, i64 ->", "does not go with values of i64"),
+    ],
+)
+def test_polls_are_verified(old, new, message):
+    with pytest.raises(DeuteronError, match=message) as caught:
+        compiled(POLL.replace(old, new, 1))
+    assert caught.value.location.line == 10

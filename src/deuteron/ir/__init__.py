@@ -8,6 +8,6 @@ location.py           source locations to and from MLIR's location attributes
 builder.py            inserts ops and stamps each with the current location and name
 text.py               context, parse, print
 pretty/               the form that Triton prints; generic_printer.py prints MLIR's generic form
-foreign.py            what Triton's ttir has and ours has not; structured.py: branches between blocks
+foreign.py            what Triton's ttir has and ours has not; structured.py: branches between blocks, polls.py: waiting
 verifier.py           what must hold at each stage, beyond what each op verifies
 """

@@ -140,9 +140,11 @@ def parse_module(text: str, file: str = "<ttir>") -> ModuleOp:
     from xdsl.dialects import cf  # deferred: most compiles read no text
 
     from deuteron.ir.foreign import make_native
+    from deuteron.ir.polls import AtomicPollOp
 
     context = make_context()
     context.load_dialect(cf.Cf)
+    context.load_op(AtomicPollOp)
     parser = _Parser(context, text, file)
     try:
         module = parser.parse_module()

@@ -26,6 +26,7 @@ from deuteron.language.atomic import (
     atomic_max,
     atomic_min,
     atomic_or,
+    atomic_poll,
     atomic_store,
     atomic_xchg,
     atomic_xor,
@@ -62,7 +63,6 @@ from deuteron.language.math import (
     umulhi,
 )
 from deuteron.language.memory import load, store
-from deuteron.language.polling import atomic_poll
 from deuteron.language.program import num_programs, program_id
 from deuteron.language.random import (
     pair_uniform_to_normal,

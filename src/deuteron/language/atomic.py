@@ -5,6 +5,7 @@
 
     tl.atomic_store(ready_ptr, 1)                    what was stored before it is seen by whoever
     if tl.atomic_load(ready_ptr) == 1: ...           acquires the 1
+    tl.atomic_poll(ready_ptr, 1)                     goes on when another program has stored it
 
 What modifies gives what was in memory before. Parameters and errors of `atomic_add` are those of the others like it.
 """
@@ -118,6 +119,28 @@ def atomic_load(
     :param scope: among whom: "gpu" (the default), "cta" or "sys".
 
     Errors: no pointer, a mask of another shape or not int1, another `sem` or `scope`.
+    """
+
+
+@builtin
+def atomic_poll(
+    pointer: tensor,
+    expected_value: Operand,
+    sem: str | None = None,
+    scope: str | None = None,
+    timeout_ns: tensor | int | None = None,
+) -> tensor:
+    """Wait until memory at `pointer` holds `expected_value`; whether it did, int1 of the shape of `pointer`.
+
+    :param pointer: a pointer or a tile of pointers to integers of 16, 32 or 64 bits.
+    :param expected_value: broadcast to the shape of `pointer` and converted to the type it points to.
+    :param sem: "acquire" (the default): what comes after sees what was stored before that value was released; or
+        "relaxed".
+    :param scope: among whom: "gpu" (the default), "cta" or "sys".
+    :param timeout_ns: nanoseconds after which the wait ends, for all elements together; None waits for ever. Each
+        element is loaded at least once.
+
+    Errors: other elements, another `sem` or `scope`, a timeout that is no whole number or is negative.
     """
 
 

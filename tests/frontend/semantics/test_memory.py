@@ -143,6 +143,15 @@ NO_TILE = "Add offsets such as tl.arange(0, BLOCK) to the pointer."
         ),
         ("tl.atomic_load(q, sem='release')", "An atomic has no sem 'release'. Use one of acquire, relaxed."),
         ("tl.atomic_store(q, 1, sem='acq_rel')", "An atomic has no sem 'acq_rel'. Use one of release, relaxed."),
+        ("tl.atomic_poll(q, 1, sem='release')", "An atomic has no sem 'release'. Use one of acquire, relaxed."),
+        (
+            "tl.atomic_poll(p, 1)",
+            "tl.atomic_poll takes pointers to integers of 16 to 64 bits, got a pointer to fp32.",
+        ),
+        (
+            "tl.atomic_poll(q, 1, timeout_ns=-1)",
+            "tl.atomic_poll waits a whole number of nanoseconds, got timeout_ns = -1.",
+        ),
         ("tl.atomic_load(n)", "tl.atomic_load needs a pointer, got int32. Add offsets to a pointer argument."),
         (
             "tl.atomic_store(c, 1.0)",

@@ -112,7 +112,6 @@ def test_argmax_needs_an_axis(error):
         ("tl.topk(x, 3)", "topk: k is a power of two, got 3. Take more, and mask the rest."),
         ("tl.topk(x, 128)", "topk: k is at most the extent 64 of the dimension, got 128"),
         ("tl.bitonic_merge(x, dim=-2)", "bitonic_merge: there is no dimension -2 in the shape (64,)"),
-        ("tl.atomic_poll(p, 1)", "it needs integers of 16 to 64 bits"),
         ("tl.philox_impl(i, i, i, i, i, i)", "philox_impl takes words of uint32 or uint64"),
     ],
 )

@@ -1,4 +1,5 @@
 """Atomics: tt.atomic_rmw of a kind that the element type decides, tt.atomic_cas, tt.atomic_load, tt.atomic_store.
+Polls are loops of tt.atomic_load (ir/polls.py).
 
 atomic_add     fadd of floats, add of integers
 atomic_max     max of signed integers, umax of unsigned ones
@@ -14,6 +15,7 @@ from deuteron import language as tl
 from deuteron.frontend.context import Context
 from deuteron.frontend.semantics.bitwise import and_, invert, rshift
 from deuteron.frontend.semantics.broadcast import broadcast_operands
+from deuteron.frontend.semantics.constant import as_tensor
 from deuteron.frontend.semantics.convert import convert, convert_bits
 from deuteron.frontend.semantics.memory import (
     byte_pointer,
@@ -25,7 +27,8 @@ from deuteron.frontend.semantics.memory import (
 )
 from deuteron.frontend.semantics.select import where
 from deuteron.frontend.semantics.types import tensor
-from deuteron.frontend.values import Tensor, Value, describe
+from deuteron.frontend.values import Tensor, Value, describe, is_number
+from deuteron.ir.polls import poll
 from deuteron.ir.tt.atomic import (
     AtomicCASOp,
     AtomicKind,
@@ -35,7 +38,7 @@ from deuteron.ir.tt.atomic import (
     MemoryScope,
     MemorySemantic,
 )
-from deuteron.language.types import dtype, get_int_dtype, int1, pointer_type
+from deuteron.language.types import dtype, get_int_dtype, int1, pointer_type, uint64
 
 SEMANTICS = {
     "acquire": MemorySemantic.ACQUIRE,
@@ -147,6 +150,33 @@ def atomic_store(
     ctx.builder.insert(AtomicStoreOp(pointer.handle, value.handle, handle_of(mask), semantic, scope))
 
 
+def atomic_poll(
+    ctx: Context,
+    pointer: Value,
+    expected_value: Value,
+    sem: str | None = None,
+    scope: str | None = None,
+    timeout_ns: Value = None,
+) -> Tensor:
+    check_pointer(ctx, "tl.atomic_poll", pointer)
+    element = pointer.dtype.element_ty
+    if not element.is_int() or element.int_bitwidth not in (16, 32, 64):
+        raise ctx.error(f"tl.atomic_poll takes pointers to integers of 16 to 64 bits, got a pointer to {element}.")
+    expected, _ = in_pointer_shape(ctx, "tl.atomic_poll", pointer, expected_value, None)
+    timeout = None if timeout_ns is None else _timeout(ctx, timeout_ns).handle
+    semantic = _named(ctx, "sem", sem or "acquire", LOAD_SEMANTICS)
+    order = semantic, _named(ctx, "scope", scope or "gpu", SCOPES)
+    matched = poll(ctx.builder, pointer.handle, expected.handle, timeout, *order)
+    return Tensor(matched, pointer.type.with_element_ty(int1))
+
+
+def _timeout(ctx: Context, timeout_ns: Value) -> Tensor:
+    timeout = as_tensor(ctx, timeout_ns, "timeout_ns of tl.atomic_poll")
+    if timeout.shape or not timeout.dtype.is_int() or (is_number(timeout_ns) and timeout_ns < 0):
+        raise ctx.error(f"tl.atomic_poll waits a whole number of nanoseconds, got timeout_ns = {describe(timeout_ns)}.")
+    return convert(ctx, timeout, uint64)
+
+
 def _check_number(ctx: Context, name: str, element: dtype) -> None:
     if not (element.is_int() or element.is_floating()):
         raise ctx.error(f"{name} takes pointers to integers and floats, got a pointer to {element}.")
@@ -231,4 +261,5 @@ RULES = {
     tl.atomic_cas: atomic_cas,
     tl.atomic_load: atomic_load,
     tl.atomic_store: atomic_store,
+    tl.atomic_poll: atomic_poll,
 }

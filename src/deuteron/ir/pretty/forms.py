@@ -220,6 +220,12 @@ FORMS: dict[str, Form] = {
         {"mask": ("ptr", _mask), "value": ("ptr", _loaded)},
         ORDER,
     ),
+    "tt.atomic_poll": Form(
+        "$sem `,` $scope `,` $ptr `,` $expected (`timeout` $timeout)? attr-dict `:` type($ptr) `,` type($expected) `->`"
+        " type($result)",
+        {"timeout": ("ptr", _i64)},
+        ORDER,
+    ),
     "tt.make_tensor_descriptor": Form(
         "$base `,` `[` $shape `]` `,` `[` $strides `]` attr-dict `:` short-type($base) `,` short-type($result)",
         {"shape": ("base", _i32), "strides": ("base", _i64)},
