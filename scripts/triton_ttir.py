@@ -1,7 +1,8 @@
-"""Triton's side of `check_ttir_with_triton.py`: runs in an environment that has Triton and not Deuteron.
+"""Triton's side of `check_ttir_with_triton.py` and of the fuzzer: runs in an environment that has Triton, not Deuteron.
 
     python scripts/triton_ttir.py parse build/ttir/parse.json    whether Triton's parser and verifier accept each text
     python scripts/triton_ttir.py make build/ttir/make.json      writes the ttir that Triton makes of each kernel
+    python scripts/triton_ttir.py serve                          the latter for each line, a request; says "done"
 
 A request has the `path` of a text, and that of the `answer`: what went wrong, nothing if all is well. To make a text it
 names a `file`, a `kernel` of it, and what to compile that for. A kernel that says `import deuteron` gets Triton. Each
@@ -93,15 +94,31 @@ def answer(request: dict[str, Any], do: Any) -> None:
     Path(request["answer"]).write_text(message or "")
 
 
-def main(command: str, requests: str) -> None:
+def answer_in_child(request: dict[str, Any], do: Any) -> None:
+    Path(request["answer"]).write_text("it ended the process")
+    child = os.fork()
+    if child == 0:
+        answer(request, do)
+        os._exit(0)
+    os.waitpid(child, 0)
+
+
+def serve() -> None:
+    """Make texts until there are no more requests. What kernels print while they are compiled goes nowhere."""
+    said = os.fdopen(os.dup(1), "w")
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+    for line in sys.stdin:
+        answer_in_child(json.loads(line), make)
+        print("done", file=said, flush=True)
+
+
+def main(command: str, requests: str | None = None) -> None:
+    if command == "serve":
+        serve()
+        return
     do = {"parse": parse, "make": make}[command]
     for request in json.loads(Path(requests).read_text()):
-        Path(request["answer"]).write_text("it ended the process")
-        child = os.fork()
-        if child == 0:
-            answer(request, do)
-            os._exit(0)
-        os.waitpid(child, 0)
+        answer_in_child(request, do)
 
 
 if __name__ == "__main__":

@@ -6,7 +6,7 @@ generator/    a seed -> a kernel as Python source, its arguments, grid and optio
 case.py       such a program, its arrays, and its text as a stand-alone file
 perturb.py    the interpreter with every licence that the language gives taken at random
 oracle.py     what memory has to hold after the launch, element by element
-executors.py  launching a case on the CPU, the emulator, a GPU
+executors.py  launching a case on the CPU, the emulator, a GPU; triton.py: by Triton's frontend
 worker.py     a process that survives what it runs
 shrink.py     a smaller program with the same failure
 campaign.py   many programs, findings deduplicated and written down

@@ -11,6 +11,7 @@ import sys
 from functools import partial
 from pathlib import Path
 
+from tests.fuzz import triton
 from tests.fuzz.campaign import Campaign, run
 from tests.fuzz.generator import generate
 
@@ -20,7 +21,10 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=0, help="of the first program; the others follow")
     parser.add_argument("--count", type=int, default=200)
     parser.add_argument("--minutes", type=float, help="stop after so long")
-    parser.add_argument("--executors", default="cpu,cuda:80,cuda:90", help="also cuda:90/early, /late, /costs, gpu")
+    parser.add_argument(
+        "--executors", default="cpu,cuda:80,cuda:90", help="also cuda:90/early, /late, /costs, gpu, triton"
+    )
+    parser.add_argument("--triton-python", help="a Python that has Triton; default: that of build/triton, made for it")
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     parser.add_argument("--folder", type=Path, default=Path("build/fuzz"), help="where reproducers are written")
     parser.add_argument("--timeout", type=float, default=60, help="seconds for an executor; longer is a finding")
@@ -29,11 +33,14 @@ def main() -> int:
     parser.add_argument("--families", default="", help="of statements, which programs have much of: dot,shape")
     parser.add_argument("--show", type=int, metavar="SEED", help="print this program")
     given = parser.parse_args()
-    make = partial(generate, families=tuple(filter(None, given.families.split(","))))
+    executors = tuple(given.executors.split(","))
+    of_both = triton.OF_BOTH if "triton" in executors else {}
+    make = partial(generate, families=tuple(filter(None, given.families.split(","))), **of_both)
     if given.show is not None:
         print(make(given.show).text(f"seed {given.show}"))
         return 0
-    executors = tuple(given.executors.split(","))
+    if given.triton_python:
+        os.environ[triton.PYTHON_VARIABLE] = given.triton_python
     print(f"seeds {given.seed} to {given.seed + given.count - 1} on {', '.join(executors)}", flush=True)
     campaign = Campaign(
         first_seed=given.seed,

@@ -102,10 +102,10 @@ def _guards(array: np.ndarray) -> str | None:
 assert GUARD
 
 
-def expect(case: Case, module, runs: int = RUNS) -> Expected:
+def expect(case: Case, module, runs: int = RUNS, has_undefined: bool = False) -> Expected:
     """Runs the definition, then perturbed ones, if there is anything to perturb."""
     arrays = interpret(case, module, RULES)
-    licence = Licence(fuses=case.options.get("enable_fp_fusion", True))
+    licence = Licence(fuses=case.options.get("enable_fp_fusion", True), has_undefined=has_undefined)
     others: list[list[np.ndarray]] = []
     for run in range(runs):
         rng = np.random.default_rng([case.seed, run])

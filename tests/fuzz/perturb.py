@@ -50,9 +50,15 @@ ULPS = 4
 
 @dataclass
 class Licence:
-    """`fuses`: a product and a sum may be rounded once. `taken` counts the operations that were perturbed."""
+    """What a run may do. `taken` counts the operations that were perturbed.
+
+    fuses  a product and a sum may be rounded once
+    has_undefined  what is defined here and not in MLIR is anything: a quotient by 0, that of the least integer by -1,
+                   a shift by as many bits as there are, or more
+    """
 
     fuses: bool
+    has_undefined: bool = False
     taken: int = 0
 
 
@@ -91,7 +97,26 @@ class Perturbation:
             table[op_class.name] = wrap(RULES[op_class.name])
         table[arith.MulfOp.name] = self._product(RULES[arith.MulfOp.name])
         table[arith.AddfOp.name] = self._sum(RULES[arith.AddfOp.name])
+        if self._licence.has_undefined:
+            table |= {op_class.name: self._quotient_of_integers(RULES[op_class.name]) for op_class in _QUOTIENTS}
+            table |= {op_class.name: self._shift(RULES[op_class.name]) for op_class in _SHIFTS}
         return table
+
+    # -- integers
+
+    def _quotient_of_integers(self, rule: Rule) -> Rule:
+        def perturbed(ctx, op, a, b):
+            is_least = np.asarray(a) == -(1 << bit_width_of(op.results[0].type) - 1)
+            return self._anything(rule(ctx, op, a, b), (np.asarray(b) == 0) | (is_least & (np.asarray(b) == -1)))
+
+        return perturbed
+
+    def _shift(self, rule: Rule) -> Rule:
+        def perturbed(ctx, op, a, b):
+            bits = bit_width_of(op.results[0].type)
+            return self._anything(rule(ctx, op, a, b), (np.asarray(b) < 0) | (np.asarray(b) >= bits))
+
+        return perturbed
 
     # -- floats
 
@@ -498,6 +523,9 @@ _FUNCTIONS: tuple[type, ...] = (
     math.SqrtOp,
     math.RsqrtOp,
 )
+
+_QUOTIENTS = (arith.DivSIOp, arith.DivUIOp, arith.RemSIOp, arith.RemUIOp)
+_SHIFTS = (arith.ShLIOp, arith.ShRSIOp, arith.ShRUIOp)
 
 
 def perturbed_rules(rng: np.random.Generator, licence: Licence) -> dict[str, Callable]:

@@ -9,7 +9,7 @@ Which families a program has, and how often, is drawn anew for each program, so 
 from __future__ import annotations
 
 import random
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 
 from tests.fuzz.case import Case
 from tests.fuzz.generator import (  # noqa: F401 (each adds its statements to FAMILIES)
@@ -36,13 +36,19 @@ from tests.fuzz.generator import (  # noqa: F401 (each adds its statements to FA
 from tests.fuzz.generator.builder import FAMILIES, Builder
 
 
-def generate(seed: int, families: Collection[str] = ()) -> Case:
-    """`families`: which a program has much of."""
+def generate(
+    seed: int,
+    families: Collection[str] = (),
+    without: Collection[str] = (),
+    lengths: Sequence[int] = (3, 6, 10, 15, 25),
+) -> Case:
+    """`families`: which a program has much of; `without`: which it has none of; `lengths`: its statements."""
     rng = random.Random(seed)
     weights = {name: rng.choice((0, 0.3, 1, 1, 3)) * (0.3 if families else 1) for name in FAMILIES}
-    builder = Builder(rng, {**weights, **dict.fromkeys(families, 8)}, memory.load)
+    weights |= {**dict.fromkeys(families, 8), **dict.fromkeys(without, 0)}
+    builder = Builder(rng, weights, memory.load)
     memory.begin(builder)
-    for _ in range(rng.choice((3, 6, 10, 15, 25))):
+    for _ in range(rng.choice(lengths)):
         builder.statement()
     memory.store_unused(builder)
     return Case(seed, builder.source(), tuple(builder.arguments), builder.grid, _options(rng, builder))
