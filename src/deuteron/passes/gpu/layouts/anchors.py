@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from xdsl.dialects import scf
-from xdsl.ir import Attribute, SSAValue, Use
+from xdsl.ir import Attribute, Operation, SSAValue, Use
 
 from deuteron.analysis.access_vectors import MAX_BYTES
 from deuteron.analysis.axis_analysis import AxisInfoAnalysis
@@ -139,20 +139,41 @@ def _square_blocked(shape: tuple[int, ...], config: GPUConfig) -> LinearLayout:
 
 def is_chained(op: AnyDot) -> bool:
     """Whether the dot becomes an operand of another one, or takes one: each warp then keeps its own rows."""
-    made_from = op.parent_region().walk() if op.parent_region() else ()
-    return reaches_operand(op.result) or any(
-        isinstance(other, AnyDot) and other is not op and reaches_operand(other.result, op) for other in made_from
-    )
+    return reaches_operand(op.result) or _takes_dot(op)
 
 
-def reaches_operand(value: SSAValue, target: AnyDot | None = None) -> bool:
-    """Whether a value reaches operand a or b of a dot (of `target`) through branches and ops without regions."""
+def _takes_dot(op: AnyDot) -> bool:
+    """Whether operand a or b is made of what a dot of the same region gives, in the way of `reaches_operand`."""
+    region, pending = op.parent_region(), list(op.operands[:2])
+    seen = set(pending)
+    while pending:
+        value = pending.pop()
+        if isinstance(value.owner, AnyDot):
+            if value.owner is not op and region is not None and region.is_ancestor(value.owner):
+                return True
+            continue
+        fresh = [source for source in _made_from(value) if source not in seen]
+        seen.update(fresh)
+        pending.extend(fresh)
+    return False
+
+
+def _made_from(value: SSAValue) -> Sequence[SSAValue]:
+    """What an op without regions, or the ends of both branches, make a value of."""
+    op = value.owner
+    if isinstance(op, scf.IfOp):
+        return [region.block.last_op.operands[value.index] for region in op.regions]
+    return op.operands if isinstance(op, Operation) and not op.regions else ()
+
+
+def reaches_operand(value: SSAValue) -> bool:
+    """Whether a value reaches operand a or b of a dot through branches and ops without regions."""
     seen, pending = {value}, [value]
     while pending:
         for use in pending.pop().uses:
             user = use.operation
             if isinstance(user, AnyDot):
-                if use.index < 2 and target in (None, user):
+                if use.index < 2:
                     return True
                 continue
             fresh = [result for result in _results_from(use) if result not in seen]

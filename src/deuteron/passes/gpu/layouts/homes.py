@@ -62,6 +62,7 @@ class Homes:
         self._written = written_arguments(func)
         self._homes: dict[SSAValue, LinearLayout] = {}
         self._swept: dict[tuple[Operation, tuple[LinearLayout | None, ...]], Layouts] = {}  # by loop, and homes before
+        self._dots: dict[AnyDot, Layouts] = {}
         self._sweep(func.body.block)
 
     def get(self, value: SSAValue) -> LinearLayout | None:
@@ -81,7 +82,7 @@ class Homes:
         if isinstance(op, MEMORY_OPS):
             return [self._memory(op)] * len(op.operands)
         if isinstance(op, AnyDot):
-            return list(dot_layouts(op, self._config))
+            return list(self._of_dot(op))
         if isinstance(op, scf.ForOp):
             return [None, None, None, *self._of_all(op.body.block.args[1:])]
         if isinstance(op, scf.WhileOp):
@@ -95,6 +96,11 @@ class Homes:
         if isinstance(op, GatherOp):
             return [self._own(op.src), self._indices(op)]
         return [self._common(op)] * len(op.operands)
+
+    def _of_dot(self, op: AnyDot) -> Layouts:
+        if op not in self._dots:
+            self._dots[op] = list(dot_layouts(op, self._config))
+        return self._dots[op]
 
     def _own(self, value: SSAValue) -> LinearLayout:
         """The home of a tile, of what has none the layout that nothing decides."""
@@ -213,7 +219,7 @@ class Homes:
         if isinstance(op, DescriptorLoadOp):
             return [block_layout(op.result.type, self._config)]
         if isinstance(op, AnyDot):
-            return [dot_layouts(op, self._config)[2]]
+            return [self._of_dot(op)[2]]
         if isinstance(op, ReduceOp):
             return [slice_axis(self._common(op), op.axis.value.data)] * len(op.results)
         if isinstance(op, ScanOp | MapElementwiseOp | ElementwiseInlineAsmOp):
