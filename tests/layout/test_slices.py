@@ -6,7 +6,7 @@ import pytest
 
 from deuteron.layout.distributed import blocked, mma_v2_accumulator, slice_axis
 from deuteron.layout.linear import LANE, REGISTER, WARP, LinearLayout, log2
-from deuteron.layout.slices import place_in_slice, slice_layout, sliceable_bits
+from deuteron.layout.slices import slice_bits, slice_layout, sliceable_bits
 
 LAYOUTS = [
     (blocked([64, 64], [1, 4], [4, 8], [4, 1], [1, 0]), 0, 4),
@@ -15,6 +15,14 @@ LAYOUTS = [
     (mma_v2_accumulator((64, 64), (1, 1)), 1, 8),
     (slice_axis(blocked([64, 64], [1, 4], [4, 8], [1, 1], [1, 0]), 1), 0, 16),
 ]
+
+
+def place_in_slice(layout: LinearLayout, axis: int, count: int, register: int) -> tuple[int, int]:
+    """The slice in which a register is, and its number there."""
+    sliced = slice_bits(layout, axis, count)
+    kept = [bit for bit in range(layout.in_bits(REGISTER)) if bit not in sliced]
+    part, place = (sum((register >> bit & 1) << at for at, bit in enumerate(bits)) for bits in (sliced, kept))
+    return part, place
 
 
 @pytest.mark.parametrize(("layout", "axis", "count"), LAYOUTS)

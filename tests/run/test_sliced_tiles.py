@@ -7,7 +7,7 @@ import pytest
 
 import deuteron as triton
 import deuteron.language as tl
-from deuteron.passes.gpu.slices import groups, loop_dots
+from deuteron.passes.gpu.slices import costs, groups, loop_dots
 from deuteron.passes.gpu.slices.slice_tiles import SliceTiles
 
 
@@ -17,6 +17,7 @@ def sliced(monkeypatch, executor):
     monkeypatch.setattr("deuteron.passes.gpu.SliceTiles", lambda: SliceTiles(least_cost=-(1 << 20)))
     monkeypatch.setattr(groups, "MANY", 2)
     monkeypatch.setattr(groups, "IN_SLICE", 1)
+    monkeypatch.setattr(costs, "REGISTER_BITS", 64)
     monkeypatch.setattr(loop_dots, "MANY", 2)
     monkeypatch.setattr(loop_dots, "IN_ITERATION", 64)
     monkeypatch.setattr(loop_dots, "MANY_MATRICES", 2)
@@ -290,3 +291,76 @@ def test_dots_by_matrix_instructions(rng, poisoned, check, dtype, transposed, wa
     total = np.sum((wide_x.transpose(0, 2, 1) if transposed else wide_x) @ wide_y, 0)
     low = total % 4
     check(out, np.stack([total, low.T @ low + low @ (wide_y[0] + low)]).astype(sums))
+
+
+@triton.jit
+def recurrent(q, k, v, state, out, transposed, sums, steps, T: tl.constexpr, N: tl.constexpr, LATE: tl.constexpr):
+    """A tile that a loop carries: an operand, what dots are added to; where LATE, used after that, and carried on."""
+    i, j, row = tl.arange(0, T)[:, None], tl.arange(0, N)[None, :], tl.arange(0, N)[:, None]
+    weights = tl.load(state + row * N + j)
+    tile, older = weights.to(tl.float32), weights.to(tl.float32)
+    for step in range(steps):
+        at = (step * T + i) * N + j
+        a, b, c = tl.load(q + at), tl.load(k + at), tl.load(v + at)
+        early = tl.dot(b, weights.to(b.dtype))
+        tl.store(out + at, tl.dot(a, tile.to(a.dtype)) + early * 2)
+        product = tl.dot(tl.trans(b), c)
+        tl.store(sums + step, tl.sum(tile * tl.trans(product)))
+        tl.store(transposed + at, tl.dot(b, tl.trans(tile).to(b.dtype)))
+        before = tile
+        tile = tl.where(row % 3 != 0, tl.dot(tl.trans(a), b, product) - tile, 1.0)
+        if LATE:
+            tl.store(out + at, tl.dot(a, before.to(a.dtype)) + tl.sum(tile, 0)[None, :] + tl.sum(older, 0)[None, :])
+            older = before
+    tl.store(state + row * N + j, tile)
+
+
+@pytest.mark.parametrize(("N", "warps", "stages"), [(32, 1, 1), (64, 1, 3), (64, 2, 2), (64, 4, 2)])
+@pytest.mark.parametrize("late", [False, True])
+@pytest.mark.parametrize("dtype", ["float16", "float32"])
+def test_tiles_that_loops_carry(rng, poisoned, check, dtype, late, N, warps, stages):
+    T, steps = 16, 3
+    q, k, v = (rng.integers(0, 4, (steps, T, N)).astype(dtype) for _ in range(3))
+    state, row = rng.integers(0, 4, (N, N)).astype("float32"), np.arange(N)[:, None]
+    out, transposed, sums = (
+        poisoned("float32", (steps, T, N)),
+        poisoned("float32", (steps, T, N)),
+        poisoned("float32", steps),
+    )
+    expected, tile, older = [], state.copy(), state
+    for a, b, c in zip(*(x.astype(np.float32) for x in (q, k, v)), strict=True):
+        product, before = b.T @ c, tile
+        tile = np.where(row % 3 != 0, product + a.T @ b - tile, 1)
+        both = a @ before + (tile.sum(0) + older.sum(0) if late else b @ state * 2)
+        expected.append((both, b @ before.T, np.sum(before * product.T)))
+        older = before
+    recurrent[(1,)](
+        q, k, v, state, out, transposed, sums, steps, T=T, N=N, LATE=late, num_warps=warps, num_stages=stages
+    )
+    for found, exact in zip((out, transposed, sums), zip(*expected, strict=True), strict=True):
+        check(found, np.stack(exact).astype(np.float32))
+    check(state, tile)
+
+
+@triton.jit
+def doubled(x, y, out, n, N: tl.constexpr):
+    """A tile that is carried on twice."""
+    at = tl.arange(0, N)[:, None] * N + tl.arange(0, N)[None, :]
+    one, two = tl.load(x + at), tl.load(y + at)
+    for step in range(n):
+        one = tl.where(at % 3 != 0, one - two, one + step) * 2
+        two = one
+    tl.store(out + at, one)
+    tl.store(out + N * N + at, two)
+
+
+@pytest.mark.parametrize("steps", [0, 1, 3])
+def test_a_tile_that_is_carried_on_twice(draw, poisoned, check, steps):
+    N = 16
+    x, y = (draw("int32", (N, N), -99, 99) for _ in range(2))
+    out = poisoned("int32", (2, N, N))
+    doubled[(1,)](x, y, out, steps, N=N, num_warps=1)
+    one, two, at = x, y, np.arange(N * N).reshape(N, N)
+    for step in range(steps):
+        one = two = np.where(at % 3 != 0, one - two, one + step) * 2
+    check(out, np.stack([one, two]))

@@ -4,7 +4,7 @@ register = [[0, 1], [4, 0], [8, 0]], lane = [[1, 0], [2, 0], [0, 2], ...]       
 
 sliceable_bits(layout, 0)      (2, 1): register bits 2 and 1 are the highest bits of the row, and nothing else is
 slice_layout(layout, 0, 4)     register = [[0, 1]], ...: a tile of 4x64
-place_in_slice(layout, 0, 4, register=6)      (3, 0): of slice 3, register 0
+slice_bits(layout, 0, 4)       (1, 2): bits of a register's number that are the number of its slice, the lowest first
 """
 
 from __future__ import annotations
@@ -24,20 +24,17 @@ def sliceable_bits(layout: LinearLayout, axis: int) -> tuple[int, ...]:
     return tuple(found)
 
 
+def slice_bits(layout: LinearLayout, axis: int, count: int) -> tuple[int, ...]:
+    """The register bits that are the number of one of `count` slices along a dimension, the lowest first."""
+    return sliceable_bits(layout, axis)[: log2(count)][::-1]
+
+
 def slice_layout(layout: LinearLayout, axis: int, count: int) -> LinearLayout:
     """The layout of one of `count` slices along a dimension."""
-    sliced = sliceable_bits(layout, axis)[: log2(count)]
+    sliced = slice_bits(layout, axis, count)
     bases = {
         name: [base for bit, base in enumerate(vectors) if name != REGISTER or bit not in sliced]
         for name, vectors in layout.bases
     }
     outs = {name: size // count if a == axis else size for a, (name, size) in enumerate(layout.outs)}
     return LinearLayout.make(bases, outs)
-
-
-def place_in_slice(layout: LinearLayout, axis: int, count: int, register: int) -> tuple[int, int]:
-    """The slice in which a register is, and its number there."""
-    sliced = sliceable_bits(layout, axis)[: log2(count)]
-    part = sum((register >> bit & 1) << place for place, bit in enumerate(reversed(sliced)))
-    kept = [bit for bit in range(layout.in_bits(REGISTER)) if bit not in sliced]
-    return part, sum((register >> bit & 1) << place for place, bit in enumerate(kept))

@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from deuteron.errors import UsageError
 from deuteron.machine.matrix import MatrixUnit, RegisterMatrixUnit
 
+USUAL_REGISTERS = 255  # of 32 bits, of a thread: the most on every GPU here
+
 
 @dataclass(frozen=True)
 class RegisterFile:

@@ -13,7 +13,9 @@ from dataclasses import dataclass
 
 from deuteron.layout.linear import LinearLayout
 
-USUAL_DEPTH_BITS = 256  # of a row of a along K, in an instruction of the kind that every GPU here has
+# Of the kind of instruction that every GPU here has: of a row of a along K, and of the smallest part of a result.
+USUAL_DEPTH_BITS = 256
+USUAL_ROWS, USUAL_COLUMNS = 16, 8
 DotTypes = tuple[str, str, str]  # of the elements of a, of b, and of the result
 
 

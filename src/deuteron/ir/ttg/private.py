@@ -1,8 +1,10 @@
-"""Memory of each thread, for tiles of which loops compute slices: `ttg.private_alloc`, `private_store`, `private_load`.
+"""Memory of each thread, for tiles of which loops compute slices: `ttg.private_alloc`, `private_store`, `private_load`,
+`private_view`.
 
     %m = "ttg.private_alloc"() : () -> !ttg.private<tensor<64x64xf32, #L>, 0, 16>
     "ttg.private_store"(%x, %m) : (tensor<64x64xf32, #L>, ...) -> ()                  the whole tile
     %s = "ttg.private_load"(%m, %i) : (..., i32) -> tensor<4x64xf32, #S>              one of 16 slices along dimension 0
+    %v = "ttg.private_view"(%m) : (...) -> !ttg.private<tensor<64x64xf32, #L>, 1, 8>  the same memory, in other slices
 
 A thread stores and loads its own registers of a tile (`layout/slices.py`), so that nobody waits.
 """
@@ -19,9 +21,12 @@ from xdsl.irdl import (
     opt_operand_def,
     param_def,
     result_def,
+    traits_def,
 )
+from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
+from deuteron.ir.builder import Builder
 from deuteron.ir.effects import OTHER, Effect, reads, writes
 from deuteron.ir.ttg.layout import layout_of, with_layout
 from deuteron.ir.types import element_type_of, i32, tile
@@ -113,6 +118,28 @@ class PrivateLoadOp(IRDLOperation):
         _check(self, self.src.type, self.result.type)
 
 
+@irdl_op_definition
+class PrivateViewOp(IRDLOperation):
+    """The memory of a tile, of which slices along another dimension, or as many others, are loaded and stored."""
+
+    name = "ttg.private_view"
+    src = operand_def(PrivateType)
+    result = result_def(PrivateType)
+    traits = traits_def(Pure())
+
+    def __init__(self, src: SSAValue, axis: int, count: int):
+        super().__init__(operands=[src], result_types=[PrivateType(src.type.tile, axis, count)])
+
+    def verify_(self) -> None:
+        if self.src.type.tile != self.result.type.tile:
+            raise VerifyException(f"{self.name}: the memory holds {self.src.type.tile}, got {self.result.type.tile}")
+
+
+def view_of(b: Builder, memory: SSAValue, type: PrivateType) -> SSAValue:
+    """Memory in the slices of a type, which is as it is where these are its own."""
+    return memory if memory.type == type else b.value(PrivateViewOp(memory, type.axis.data, type.count.data))
+
+
 def _check(op: PrivateStoreOp | PrivateLoadOp, memory: PrivateType, moved: Attribute) -> None:
     expected = memory.slice if op.index is not None else memory.tile
     if moved != expected:
@@ -120,4 +147,4 @@ def _check(op: PrivateStoreOp | PrivateLoadOp, memory: PrivateType, moved: Attri
 
 
 ATTRIBUTES = [PrivateType]
-OPS = [PrivateAllocOp, PrivateStoreOp, PrivateLoadOp]
+OPS = [PrivateAllocOp, PrivateStoreOp, PrivateLoadOp, PrivateViewOp]

@@ -93,3 +93,33 @@ def test_dots_by_matrix_instructions_are_loops_along_k(monkeypatch, least, produ
     kernel = compile_for("cuda:90", squared, X, X, N=64, num_warps=1)
     assert kernel.asm["ptx"].count("mma.sync") == products
     assert ("ttg.memdesc_slice" in kernel.asm["ttgir"]) == (products == 64)
+
+
+@deuteron.jit
+def recurrent(q, k, v, state, out, steps, T: tl.constexpr, N: tl.constexpr):
+    """A state of more elements than a thread has registers, where N is 128 and a warp is alone."""
+    i, j, row = tl.arange(0, T)[:, None], tl.arange(0, N)[None, :], tl.arange(0, N)[:, None]
+    tile = tl.load(state + row * N + j)
+    for step in range(steps):
+        at = (step * T + i) * N + j
+        a, b, c = tl.load(q + at), tl.load(k + at), tl.load(v + at)
+        total = tl.dot(a, tile.to(tl.float16)) + tl.dot(c, tl.trans(tile).to(tl.float16))
+        tl.store(out + at, total)
+        tile = tile * 0.5 + tl.dot(tl.trans(b), c)
+    tl.store(state + row * N + j, tile)
+
+
+def compiled_state(least_cost: int, monkeypatch):
+    monkeypatch.setattr("deuteron.passes.gpu.SliceTiles", lambda: SliceTiles(least_cost=least_cost))
+    monkeypatch.setenv("DEUTERON_ALWAYS_COMPILE", "1")
+    half = X.astype(np.float16)
+    return compile_for("cuda:90", recurrent, half, half, half, X, X, 5, T=16, N=128, num_warps=1)
+
+
+def test_states_that_no_registers_hold_are_carried_in_memory(monkeypatch):
+    """512 registers of a thread: dots take and give slices of it, loops over which stay loops."""
+    whole, sliced = (compiled_state(least, monkeypatch) for least in (1 << 20, 1000))
+    loop = next(line for line in sliced.asm["ttgir"].splitlines() if "scf.for" in line and "%step" in line)
+    assert "128x128" not in loop
+    assert sliced.asm["ptx"].count("mma.sync") * 4 <= whole.asm["ptx"].count("mma.sync")
+    assert sliced.metadata.resources["spill_bytes"] * 4 <= whole.metadata.resources["spill_bytes"]

@@ -1,8 +1,10 @@
 """Tiles of which a thread holds very many elements are computed in slices, by loops.
 
-slice_axes.py    which dimension of an op's operands is cut where one of its result is
-groups.py        which ops are computed slice by slice together
-loop_dots.py     loops along K of dots by multiply-adds
-rolled_loops.py  loops that stay loops
-slice_tiles.py   the pass
+slice_axes.py       which dimension of an op's operands is cut where one of its result is
+groups.py           which ops are computed slice by slice together
+loop_dots.py        loops along K of dots that are many instructions
+shared_slices.py    slices of what was loaded from shared memory
+carry_in_memory.py  what a loop carries stays in memory of each thread
+rolled_loops.py     loops that stay loops
+slice_tiles.py      the pass
 """

@@ -15,9 +15,11 @@ from deuteron.ir.nested import nested_ops
 from deuteron.ir.tt.dot import DotOp
 from deuteron.ir.tt.reduce import ReduceOp, ScanOp
 from deuteron.ir.ttg.layout import layout_of
-from deuteron.ir.types import bit_width_of, is_tile, shape_of
+from deuteron.ir.types import bit_width_of, i32, is_tile, shape_of
 from deuteron.layout.linear import LANE, REGISTER, WARP
-from deuteron.machine.matrix import USUAL_DEPTH_BITS
+from deuteron.machine.gpu import USUAL_REGISTERS
+from deuteron.machine.matrix import USUAL_COLUMNS, USUAL_DEPTH_BITS, USUAL_ROWS
+from deuteron.passes.gpu.slices.slice_axes import SUMMED
 
 _FREE = (
     "tt.splat",
@@ -43,12 +45,18 @@ _WEIGHTS = {
 }
 _OF_FUNCTION = 8  # of math: exp, log, sqrt: between 3 and 20
 MATRIX_SUMS = 4  # what an instruction for matrices gives a thread
+REGISTER_BITS = USUAL_REGISTERS * bit_width_of(i32)  # of a thread
 _OF_SCAN, _OF_EXCHANGED_SCAN = 2, 16  # within a thread; among lanes or warps
 
 
 def registers_of(value: SSAValue) -> int:
     """How many elements of a tile a thread has; of a scalar one."""
     return layout_of(value.type).in_size(REGISTER) if is_tile(value.type) else 1
+
+
+def is_wider_than_threads(value: SSAValue) -> bool:
+    """Whether a thread has more of a tile than registers, so that most of it is in memory whatever is done."""
+    return registers_of(value) * bit_width_of(value.type) > REGISTER_BITS
 
 
 def cost_of(op: Operation) -> int:
@@ -83,6 +91,18 @@ def matrix_instructions(op: DotOp) -> int:
     """How many a warp executes, where threads have no whole rows and columns; else 0."""
     steps = max(shape_of(op.a.type)[-1] * bit_width_of(op.a.type) // USUAL_DEPTH_BITS, 1)
     return 0 if multiply_adds(op) else registers_of(op.c) // MATRIX_SUMS * steps
+
+
+def dot_slices(op: DotOp, axis: int) -> int:
+    """Into how many slices a dot may be cut along a dimension of its result, or along K (SUMMED): instructions are
+    not cut.
+    """
+    rank, k = len(shape_of(op.result.type)), shape_of(op.a.type)[-1]
+    if multiply_adds(op) or 0 <= axis < rank - 2:
+        return k if axis == SUMMED else shape_of(op.result.type)[axis]
+    if axis == SUMMED:
+        return k * bit_width_of(op.a.type) // USUAL_DEPTH_BITS
+    return shape_of(op.result.type)[axis] // (USUAL_ROWS if axis == rank - 2 else USUAL_COLUMNS)
 
 
 def cost_of_all(op: Operation) -> int:

@@ -6,20 +6,23 @@
     %w = tt.load %q             a tile of the same layout as one of the group's
     %s = tt.reduce %y           along another dimension
     tt.store %p, %y             stores where nothing of the group loads
-    %z = tt.dot ...             ends it
+    %z = tt.dot %y, %b, %c      ends it; in the group where threads have no registers for %z (cut along its rows or
+                                columns) or for %y or %b (cut along K: the loop carries the sums)
 
-The dimension is that with which the group does most. Ops between that do not depend on the group stay before its loop.
-What is known by its place alone, and changes of shape, are in no group: a slice of them is made where it is needed.
+The dimension is that with which the group does most. Ops from before its first join it if they give a tile to it alone.
+Ops between that do not depend on the group stay before its loop. What is known by its place alone, and
+changes of shape, are in no group: a slice of them is made where it is needed.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
+from xdsl.dialects import scf
 from xdsl.dialects.arith import ConstantOp
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import BlockArgument, Operation, SSAValue, Use
 
 from deuteron.analysis.apart import can_be_apart, take_apart
 from deuteron.analysis.points_to import Targets
@@ -27,17 +30,22 @@ from deuteron.analysis.written_arguments import read_by, written_by
 from deuteron.ir.arith import constant_value
 from deuteron.ir.effects import GLOBAL, READ, WRITE, effects_of, is_pure, is_removable
 from deuteron.ir.nested import nested_ops
+from deuteron.ir.tt.dot import DotOp
 from deuteron.ir.tt.memory import StoreOp
 from deuteron.ir.tt.shape import BroadcastOp, ExpandDimsOp, ReshapeOp, SplatOp, TransOp
 from deuteron.ir.ttg.inference import is_flexible
 from deuteron.ir.ttg.layout import layout_of
-from deuteron.ir.types import bit_width_of, i32, is_tile
+from deuteron.ir.ttg.shared import LocalLoadOp
+from deuteron.ir.types import bit_width_of, i32, is_tile, shape_of
+from deuteron.layout.linear import log2
 from deuteron.layout.slices import sliceable_bits
-from deuteron.passes.gpu.slices.costs import cost_of, registers_of
-from deuteron.passes.gpu.slices.slice_axes import Axis, axes_of, main_value
+from deuteron.passes.gpu.slices.costs import cost_of, dot_slices, is_wider_than_threads, registers_of
+from deuteron.passes.gpu.slices.slice_axes import SUMMED, Axis, axes_of, main_value
 
 # Registers of a thread from which on the tile of an op begins a group, and how many of it a slice has.
 MANY, IN_SLICE = 64, 16
+# Of a slice with a dot: two rows of instructions for matrices of a tile of 128 columns in one warp.
+MOST_IN_SLICE = 128
 # Instructions from which on an op does as well, and those of a slice, as of loops of dots: it may have fewer registers.
 HEAVY, OF_SLICE, LEAST_IN_SLICE = 1024, 2048, 4
 # Instructions for a register that is stored and loaded again: four in one, and what puts them side by side.
@@ -55,7 +63,9 @@ class Group:
     bits: int = bit_width_of(i32) - 1
     reads: Targets = field(default_factory=Targets)
     writes: Targets = field(default_factory=Targets)
+    is_pure: bool = True
     known: dict[SSAValue, bool] = field(default_factory=dict)  # which tiles are indices
+    needed: dict[SSAValue, set[Axis]] = field(default_factory=dict)  # how what its ops take is cut
     most: int = 0  # registers of a tile
     cost: int = 0
 
@@ -66,11 +76,19 @@ class Group:
 
     @property
     def _moved(self) -> int:
-        """The registers of what the loop takes from before it, and leaves behind."""
+        """The registers of what the loop takes from before it, and leaves behind, but for what is in memory anyway."""
         ops = set(self.ops)
         taken = dict.fromkeys(operand for op in self.ops for operand in op.operands if operand not in self.axes)
         left = (value for value in self.axes if any(use.operation not in ops for use in value.uses))
-        return sum(registers_of(value) for value in (*taken, *left) if is_tile(value.type) and not self._is_anew(value))
+        return sum(registers_of(value) for value in (*taken, *left) if self._is_moved(value))
+
+    @property
+    def has_dot(self) -> bool:
+        return any(isinstance(op, DotOp) for op in self.ops)
+
+    def _is_moved(self, value: SSAValue) -> bool:
+        is_in_memory = isinstance(value.owner, LocalLoadOp) or (is_wider_than_threads(value) and _is_carried(value))
+        return is_tile(value.type) and not is_in_memory and not self._is_anew(value)
 
     def _is_anew(self, value: SSAValue) -> bool:
         return is_made_anew(value, self.known)
@@ -83,22 +101,46 @@ class Group:
 
     def add(self, op: Operation, axis: int) -> bool:
         """Take an op in, cut along this dimension, if it may be."""
-        axes = axes_of(op, axis)
-        if axes is None or not _has_known_value(op) or not self._may_access(op):
+        axes = self._cuts(op, axis)
+        if axes is None:
             return False
-        if any(value in self.axes and self.axes[value] != cut for value, cut in axes.items()):
-            return False
-        cuts = [len(sliceable_bits(layout_of(value.type), cut)) for value, cut in axes.items() if cut is not None]
-        bits = min([self.bits, *cuts])
-        if bits == 0 or (self.ops and 1 << bits < self.count()):
+        bits = min(self.bits, _slice_bits(op, axis, axes))
+        if bits == 0 or (self.ops and 1 << bits < self._least_slices(op)):
             return False
         self.bits, self.most, self.cost = bits, max(self.most, registers_of(main_value(op))), self.cost + cost_of(op)
         self.ops.append(op)
+        self.is_pure &= is_pure(op)
         self.axes.update((result, axes[result]) for result in op.results)
+        for operand in op.operands:
+            self.needed.setdefault(operand, set()).add(axes.get(operand))
         self.reads, self.writes = self.reads | read_by(op), self.writes | written_by(op)
         if isinstance(op, StoreOp):
             self.store_axes[op] = axis
         return True
+
+    def _cuts(self, op: Operation, axis: int) -> dict[SSAValue, Axis] | None:
+        """How an op's tiles are cut, if it may be done with the group."""
+        axes = axes_of(op, axis)
+        if axes is None or not _has_known_value(op) or not self._may_access(op):
+            return None
+        if isinstance(op, DotOp) and not _may_cut(op, axis):
+            return None
+        return None if any(value in self.axes and self.axes[value] != cut for value, cut in axes.items()) else axes
+
+    def _least_slices(self, op: Operation) -> int:
+        """Into how few slices an op may be cut: instructions for matrices are not."""
+        return self.most // MOST_IN_SLICE if isinstance(op, DotOp) else self.count()
+
+    def take_in_before(self, op: Operation) -> None:
+        """Take in an op from before the group that gives it something, which nobody else uses, of one tile."""
+        value = op.results[0] if len(op.results) == 1 else None
+        if value is None or value not in self.needed or not is_pure(op) or self._is_anew(value):
+            return
+        cuts, tiles = self.needed[value], [operand for operand in op.operands if is_tile(operand.type)]
+        is_ours = all(use.operation in self.ops for use in value.uses) and len(tiles) == 1 and len(cuts) == 1
+        axis = next(iter(cuts))
+        if is_ours and axis is not None and not isinstance(op, DotOp) and self.add(op, axis):
+            self.ops.insert(0, self.ops.pop())
 
     def join(self, op: Operation) -> bool:
         """Take in an op that uses what the group gives, or one whose tiles are cut like the group's."""
@@ -107,16 +149,26 @@ class Group:
             return False
         layout = layout_of(main.type)
         if self.is_used_by(op):
-            return any(self.add(op, axis) for axis in range(len(layout.shape)))
-        cut = next((axis for value, axis in self.axes.items() if layout_of(value.type) == layout), None)
+            along_k = [SUMMED] if isinstance(op, DotOp) else []
+            return any(self.add(op, axis) for axis in (*range(len(layout.shape)), *along_k))
+        cuts = (axis for value, axis in self.axes.items() if axis != SUMMED and layout_of(value.type) == layout)
+        cut = next(cuts, None)
         return cut is not None and _is_large(op, main) and not self._is_anew(main) and self.add(op, cut)
+
+    def axis_of(self, op: Operation) -> int:
+        """The dimension along which it is cut."""
+        return self.store_axes[op] if isinstance(op, StoreOp) else self.axes[op.results[0]]
+
+    def gives_sums(self, op: Operation) -> bool:
+        return bool(op.results) and self.axes[op.results[0]] == SUMMED
 
     def is_used_by(self, op: Operation) -> bool:
         return any(operand in self.axes for inner in nested_ops(op) for operand in inner.operands)
 
     def lets_pass(self, op: Operation) -> bool:
         """Whether an op may stay before all of the group."""
-        return not self.is_used_by(op) and (is_pure(op) or (is_removable(op) and not self.store_axes))
+        is_free = is_pure(op) or (is_removable(op) and not self.store_axes) or (self.is_pure and not op.regions)
+        return is_free and not self.is_used_by(op)
 
     def _may_access(self, op: Operation) -> bool:
         """Whether it touches memory in such a way that slices of it may come before those of the others."""
@@ -132,6 +184,28 @@ class Group:
             others = [self.reads, *(written_by(other) for other in list(self.store_axes)[:number])]
             for other in others:
                 take_apart(written_by(store), other)
+
+
+def _is_carried(value: SSAValue) -> bool:
+    """Whether a loop has a value of the iteration before, or gives it the next."""
+    return isinstance(value, BlockArgument) or any(isinstance(use.operation, scf.YieldOp) for use in value.uses)
+
+
+def _may_cut(op: DotOp, axis: int) -> bool:
+    """Whether a dot is done in slices: of a batch, or of tiles that are in memory anyway. Sums are rounded once."""
+    if 0 <= axis < len(shape_of(op.result.type)) - 2:
+        return True
+    if axis == SUMMED:
+        is_exact = bit_width_of(op.c.type) >= bit_width_of(i32)
+        return is_exact and any(map(is_wider_than_threads, (op.a, op.b)))
+    return is_wider_than_threads(op.result)
+
+
+def _slice_bits(op: Operation, axis: int, axes: dict[SSAValue, Axis]) -> int:
+    """Into how many slices an op may be cut, as a power of two."""
+    cuts = [(value, cut) for value, cut in axes.items() if cut is not None and cut != SUMMED]
+    bits = min(len(sliceable_bits(layout_of(value.type), cut)) for value, cut in cuts)
+    return min(bits, log2(dot_slices(op, axis))) if isinstance(op, DotOp) else bits
 
 
 def _has_known_value(op: Operation) -> bool:
@@ -170,7 +244,26 @@ def _grown(ops: Sequence[Operation], place: int, axis: int, known: dict[SSAValue
     for op in ops[place + 1 :]:
         if not group.join(op) and not group.lets_pass(op):
             break
+    group = _without_strangers(group)
+    for op in reversed(ops[:place]):
+        group.take_in_before(op)
     return group
+
+
+def _without_strangers(group: Group) -> Group:
+    """Without single ops that neither take nor give the others anything: they may be in a group of their own."""
+    inside = set(group.ops)
+    kept = [op for op in group.ops if group.is_used_by(op) or any(use.operation in inside for use in _uses(op))]
+    if not kept or len(kept) == len(group.ops):
+        return group
+    smaller = Group(known=group.known)
+    for op in kept:
+        smaller.add(op, group.axis_of(op))
+    return smaller
+
+
+def _uses(op: Operation) -> Iterator[Use]:
+    return (use for result in op.results for use in result.uses)
 
 
 def is_made_anew(value: SSAValue, known: dict[SSAValue, bool]) -> bool:

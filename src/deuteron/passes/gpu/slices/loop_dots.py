@@ -21,23 +21,22 @@ from dataclasses import dataclass, field
 
 from xdsl.dialects import scf
 from xdsl.dialects.builtin import f32
-from xdsl.ir import Operation, OpResult, SSAValue
+from xdsl.ir import OpResult, SSAValue
 from xdsl.rewriter import InsertPoint
 
 from deuteron.ir.builder import Builder
-from deuteron.ir.effects import READ, SHARED, Effect, effects_of
 from deuteron.ir.nested import nested_ops
 from deuteron.ir.tt.dot import DotOp
 from deuteron.ir.tt.function import FuncOp
 from deuteron.ir.ttg.layout import layout_of
-from deuteron.ir.ttg.memdesc_subslice import MemDescSliceOp
-from deuteron.ir.ttg.private import PrivateAllocOp, PrivateLoadOp, PrivateStoreOp, PrivateType, slice_type
-from deuteron.ir.ttg.shared import LocalAllocOp, LocalLoadOp
+from deuteron.ir.ttg.private import PrivateAllocOp, PrivateLoadOp, PrivateStoreOp, PrivateType
+from deuteron.ir.ttg.shared import LocalLoadOp
 from deuteron.ir.types import bit_width_of, shape_of
 from deuteron.layout.slices import sliceable_bits
 from deuteron.machine.matrix import USUAL_DEPTH_BITS
 from deuteron.passes.gpu.slices.costs import matrix_instructions, multiply_adds
 from deuteron.passes.gpu.slices.rolled_loops import insert_loop, slice_body
+from deuteron.passes.gpu.slices.shared_slices import holds_until, load_slice
 from deuteron.passes.rewrite import erase, replace
 
 # Multiply-adds of a thread: of a dot that becomes a loop, and of an iteration. As those over slices in shared memory.
@@ -95,9 +94,8 @@ class _Rewrite:
 
     def _slice(self, b: Builder, dot: DotOp, value: SSAValue, axis: int, count: int, index: SSAValue) -> SSAValue:
         load = value.owner
-        if isinstance(load, LocalLoadOp) and _holds_until(load, dot):
-            part = b.value(MemDescSliceOp(load.src, index, axis, count))
-            return b.value(LocalLoadOp(part, slice_type(value.type, axis, count)))
+        if isinstance(load, LocalLoadOp) and holds_until(load, dot):
+            return load_slice(b, load, axis, count, index)
         return b.value(PrivateLoadOp(self._stored(value, axis, count), index))
 
     def _stored(self, value: SSAValue, axis: int, count: int) -> SSAValue:
@@ -114,17 +112,3 @@ def _after(value: SSAValue) -> Builder:
     if isinstance(value, OpResult):
         return Builder(InsertPoint.after(value.op), value.op.location)
     return Builder(InsertPoint.at_start(value.block), value.block.parent_op().location)
-
-
-def _holds_until(load: LocalLoadOp, dot: DotOp) -> bool:
-    """Whether a dot may load what was loaded before: the memory is not written between them."""
-    op: Operation | None = load.next_op
-    while op is not None and op is not dot:
-        if not isinstance(op, LocalAllocOp) and any(_may_write_shared(effect) for effect in effects_of(op)):
-            return False
-        op = op.next_op
-    return op is dot
-
-
-def _may_write_shared(effect: Effect) -> bool:
-    return effect.resource is SHARED and effect.kind is not READ

@@ -5,6 +5,8 @@ axes_of(%r = tt.broadcast %x : 1x64 -> 64x64, 0)       {%r: 0, %x: None}      th
 axes_of(%s = tt.reduce %x {axis = 1}, 0)               {%s: 0, %x: 0}
 axes_of(tt.store %p, %x, %m, 1)                        {%p: 1, %x: 1, %m: 1}
 axes_of(tt.scan %x {axis = 1}, 0)                      {..., %x: 0}; along 1: None, it is not done in slices
+axes_of(%d = tt.dot %a, %b, %c, 0)                     {%d: 0, %a: 0, %b: None, %c: 0}
+axes_of(%d = tt.dot %a, %b, %c, SUMMED)                {%d: SUMMED, %a: 1, %b: 0, %c: None}
 """
 
 from __future__ import annotations
@@ -24,6 +26,7 @@ from deuteron.ir.ttg.inference import is_elementwise
 from deuteron.ir.types import is_tile, shape_of
 
 Axis = int | None
+SUMMED = -2  # of what a dot gives: all of it, added up over slices along K
 
 
 def main_value(op: Operation) -> SSAValue | None:
@@ -78,8 +81,13 @@ def _along_others(op: Operation, axis: int, operand: SSAValue) -> Axis:
     return _NEVER if axis == op.axis.value.data else axis
 
 
-def _batched(op: Operation, axis: int, operand: SSAValue) -> Axis:
-    return axis if axis < len(shape_of(operand.type)) - 2 else _NEVER
+def _multiplied(op: DotOp, axis: int, operand: SSAValue) -> Axis:
+    rows, columns = (len(shape_of(op.result.type)) - place for place in (2, 1))
+    if axis == SUMMED:
+        return {op.a: columns, op.b: rows}.get(operand)
+    if axis < rows or operand is op.c:
+        return axis
+    return axis if (axis == rows) == (operand is op.a) else None
 
 
 def _joined(op: Operation, axis: int, operand: SSAValue) -> Axis:
@@ -110,7 +118,7 @@ _SOURCES: dict[type[Operation], Callable[[Operation, int, SSAValue], Axis]] = {
     ReduceOp: _reduced,
     ScanOp: _along_others,
     GatherOp: _along_others,
-    DotOp: _batched,
+    DotOp: _multiplied,
     JoinOp: _joined,
     SplitOp: _joined,
 }

@@ -11,7 +11,8 @@
 ptxas takes 0.15 to 0.3 ms for each instruction where values do not fit into registers, and the more memory the more
 there are: 64x64x64 elements in four warps are 2,048 in a thread. Ranges and addresses are computed anew for each slice;
 other tiles that the loop takes from before it, or leaves behind, are in memory of the thread, to which they would be
-spilled. A kernel of fewer instructions stays as it is, and so does what is done with fewer registers.
+spilled; what a loop carries from one iteration to the next stays there. A kernel of fewer instructions stays as it is,
+and so does what is done with fewer registers.
 """
 
 from __future__ import annotations
@@ -33,19 +34,24 @@ from deuteron.ir.tt.function import FuncOp
 from deuteron.ir.tt.memory import StoreOp
 from deuteron.ir.tt.shape import MakeRangeOp, SplatOp
 from deuteron.ir.ttg.layout import layout_of, with_layout
-from deuteron.ir.ttg.private import PrivateAllocOp, PrivateLoadOp, PrivateStoreOp, PrivateType, slice_type
+from deuteron.ir.ttg.private import PrivateAllocOp, PrivateLoadOp, PrivateStoreOp, PrivateType, slice_type, view_of
+from deuteron.ir.ttg.shared import LocalLoadOp
 from deuteron.ir.types import i32, shape_of
 from deuteron.layout.slices import sliceable_bits
+from deuteron.passes.gpu.slices.carry_in_memory import carry_in_memory
 from deuteron.passes.gpu.slices.costs import cost_of_all
 from deuteron.passes.gpu.slices.groups import Group, best_group, is_made_anew
 from deuteron.passes.gpu.slices.loop_dots import loop_dots
 from deuteron.passes.gpu.slices.rolled_loops import insert_loop, slice_body
-from deuteron.passes.gpu.slices.slice_axes import Axis, axes_of
+from deuteron.passes.gpu.slices.shared_slices import holds_until, load_slice
+from deuteron.passes.gpu.slices.slice_axes import SUMMED, Axis, axes_of
 from deuteron.passes.optimisation import Optimisation
 from deuteron.passes.rewrite import erase
+from deuteron.passes.tile.eliminate_dead_code import EliminateDeadCode
 
-# Instructions of a kernel: those that take ptxas two seconds where they spill. Of a group: what a loop costs besides.
-LEAST_COST, LEAST_IN_GROUP = 8000, 1000
+# Instructions of a kernel: those that take ptxas two seconds where they spill. Of a group: what a loop costs besides;
+# of one with a dot, which is of tiles that spill, where each takes longer.
+LEAST_COST, LEAST_IN_GROUP, LEAST_WITH_DOT = 8000, 1000, 500
 
 
 @dataclass(frozen=True)
@@ -57,20 +63,30 @@ class SliceTiles(Optimisation):
     least_cost: int = LEAST_COST
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
+        is_carried = False
         for func in op.ops:
             if isinstance(func, FuncOp) and cost_of_all(func) >= self.least_cost:
-                self._block(func.body.block)
+                is_carried |= self._block(func.body.block)
                 loop_dots(func)
+        if is_carried:
+            EliminateDeadCode().apply(ctx, op)
 
-    def _block(self, block: Block) -> None:
+    def _block(self, block: Block) -> bool:
+        """Whether a loop does not need all that it carries any more."""
+        is_carried = False
         for op in list(block.ops):
             for region in op.regions if isinstance(op, scf.ForOp | scf.IfOp | scf.WhileOp) else ():
                 for inner in region.blocks:
-                    self._block(inner)
-        least = min(LEAST_IN_GROUP, self.least_cost)
-        while (group := best_group(list(block.ops))) is not None and group.saved >= least:
+                    is_carried |= self._block(inner)
+            if isinstance(op, scf.ForOp):
+                is_carried |= carry_in_memory(op)
+        while (group := best_group(list(block.ops))) is not None and group.saved >= self._least_saved(group):
             _Loop(group)
         _erase_unused(block)
+        return is_carried
+
+    def _least_saved(self, group: Group) -> int:
+        return min(LEAST_WITH_DOT if group.has_dot else LEAST_IN_GROUP, self.least_cost)
 
 
 def _erase_unused(block: Block) -> None:
@@ -89,21 +105,26 @@ class _Loop:
         self._before = Builder.before(last)
         self._slices: dict[tuple[SSAValue, Axis], SSAValue] = {}
         self._memories: dict[tuple[SSAValue, int], SSAValue] = {}
-        self._body = slice_body()
+        self._sums = [op for op in group.ops if group.gives_sums(op)]
+        self._body = slice_body(*(op.c.type for op in self._sums))
         self._inside = Builder.at_end(self._body, last.location)
-        outputs = [(value, self._output(value)) for value in group.axes if self._is_needed_after(value)]
+        outputs = [(value, self._output(value)) for value in group.axes if self._is_stored(value)]
         for op in group.ops:
             self._emit(op)
         for value, memory in outputs:
             self._inside.insert(PrivateStoreOp(self._slices[value, group.axes[value]], memory, self._index))
-        self._inside.insert(scf.YieldOp())
-        self._finish(insert_loop(self._before, self._count, self._body), outputs)
+        self._inside.insert(scf.YieldOp(*(self._slices[op.result, SUMMED] for op in self._sums)))
+        inits = [op.c for op in self._sums]
+        self._finish(insert_loop(self._before, self._count, self._body, inits), outputs)
 
     @property
     def _index(self) -> SSAValue:
         return self._body.args[0]
 
-    def _is_needed_after(self, value: SSAValue) -> bool:
+    def _is_stored(self, value: SSAValue) -> bool:
+        """Whether its slices are needed after the loop."""
+        if self._group.axes[value] == SUMMED:
+            return False
         inside = set(self._group.ops)
         return any(use.operation not in inside for use in value.uses)
 
@@ -113,6 +134,8 @@ class _Loop:
     def _finish(self, loop: scf.ForOp, outputs: Sequence[tuple[SSAValue, SSAValue]]) -> None:
         after = Builder(InsertPoint.after(self._group.ops[-1]), loop.location)
         inside = set(self._group.ops)
+        for op, total in zip(self._sums, loop.results, strict=True):
+            op.result.replace_all_uses_with(total)
         for value, memory in outputs:
             whole = after.value(PrivateLoadOp(memory))
             whole.name_hint = value.name_hint
@@ -132,8 +155,15 @@ class _Loop:
             if is_made_anew(value, self._group.known) and self._has_slices(value.owner, axis):
                 self._emit(value.owner, axis)
             else:
-                self._slices[value, axis] = self._inside.value(PrivateLoadOp(self._input(value, axis), self._index))
+                self._slices[value, axis] = self._loaded(value, axis)
         return self._slices[value, axis]
+
+    def _loaded(self, value: SSAValue, axis: int) -> SSAValue:
+        """A slice of a tile that is not made in the loop: of what was loaded from shared memory, there."""
+        load = value.owner
+        if isinstance(load, LocalLoadOp) and holds_until(load, self._group.ops[-1]):
+            return load_slice(self._inside, load, axis, self._count, self._index)
+        return self._inside.value(PrivateLoadOp(self._input(value, axis), self._index))
 
     def _has_slices(self, op: Operation, axis: int) -> bool:
         """Whether the operands of an op have as many slices: a reshaped tile may have fewer in one dimension."""
@@ -146,8 +176,8 @@ class _Loop:
     def _input(self, value: SSAValue, axis: int) -> SSAValue:
         """The memory of a tile that comes from before the loop, which may be there already."""
         type = PrivateType(value.type, axis, self._count)
-        if isinstance(value.owner, PrivateLoadOp) and value.owner.src.type == type:
-            return value.owner.src
+        if isinstance(value.owner, PrivateLoadOp) and value.owner.index is None:
+            return view_of(self._before, value.owner.src, type)
         if (value, axis) not in self._memories:
             memory = self._before.value(PrivateAllocOp(type))
             self._before.insert(PrivateStoreOp(value, memory))
@@ -173,10 +203,15 @@ class _Loop:
 
     def _clone(self, op: Operation, axes: dict[SSAValue, Axis]) -> None:
         operands = {operand: self._slice(operand, axes.get(operand)) for operand in op.operands}
+        if op in self._sums:
+            operands[op.c] = self._body.args[1 + self._sums.index(op)]
         clone = op.clone(dict(operands))
         clone.location = op.location
         self._inside.insert(clone)
         for result, new in zip(op.results, list(clone.results), strict=True):
+            if axes[result] == SUMMED:
+                self._slices[result, SUMMED] = new
+                continue
             type = slice_type(result.type, axes[result], self._count)
             made = Rewriter.replace_value_with_new_type(new, type)
             made.name_hint = result.name_hint

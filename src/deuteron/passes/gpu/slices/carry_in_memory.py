@@ -1,0 +1,104 @@
+"""Tiles that a loop carries, and that are more than a thread has registers, stay in memory of each thread.
+
+    scf.for ... iter_args(%x = %a) {             ->      ttg.private_store %a, %m
+      ttg.private_store %x, %n                           scf.for ... {
+      ...  loads of slices of %n                           ...  loads of slices of %m
+      ...  stores of slices to %o                          ...  stores of slices to %m
+      %y = ttg.private_load %o                           }
+      scf.yield %y                                       %r = ttg.private_load %m
+    }
+
+The loop over slices that stores what is carried on is the last that loads what was carried: only it loads a slice, of
+the same number, before it stores that. What else uses the tile loads all of it, where an iteration begins.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xdsl.dialects import scf
+from xdsl.ir import Block, Operation, SSAValue
+from xdsl.rewriter import InsertPoint
+
+from deuteron.ir.builder import Builder
+from deuteron.ir.ttg.private import PrivateAllocOp, PrivateLoadOp, PrivateStoreOp, view_of
+from deuteron.passes.gpu.slices.costs import is_wider_than_threads
+from deuteron.passes.rewrite import erase
+
+
+def carry_in_memory(loop: scf.ForOp) -> bool:
+    """Whether something is: the loop then carries it in vain."""
+    is_carried = False
+    for place, tile in enumerate(loop.iter_args):
+        # One after the other: what is carried on twice is in memory once.
+        found = _find(loop, place) if is_wider_than_threads(tile) else None
+        if found is not None:
+            _keep(loop, found)
+            is_carried = True
+    return is_carried
+
+
+@dataclass(frozen=True)
+class _Tile:
+    """Which of those that a loop carries, where it is stored to be loaded in slices, and what is carried on."""
+
+    place: int
+    stores: list[PrivateStoreOp]
+    following: PrivateLoadOp
+
+
+def _find(loop: scf.ForOp, place: int) -> _Tile | None:
+    block = loop.body.block
+    following = block.last_op.operands[place].owner
+    if not isinstance(following, PrivateLoadOp) or not _is_of(following.src, block):
+        return None
+    writers = [use.operation for use in following.src.uses if isinstance(use.operation, PrivateStoreOp)]
+    if len(writers) != 1 or writers[0].index is None:
+        return None
+    users = [use.operation for use in block.args[1 + place].uses]
+    stores = [op for op in users if isinstance(op, PrivateStoreOp) and op.parent is block and _is_of(op.dst, block)]
+    readers = [use.operation for store in stores for use in store.dst.uses if use.operation is not store]
+    is_safe = bool(stores) and all(_is_before(reader, writers[0], block) for reader in readers)
+    return _Tile(place, stores, following) if is_safe else None
+
+
+def _is_of(memory: SSAValue, block: Block) -> bool:
+    """Whether it is allocated in this block, which is the only one that has it."""
+    return isinstance(memory.owner, PrivateAllocOp) and memory.owner.parent is block
+
+
+def _is_before(reader: Operation, writer: PrivateStoreOp, block: Block) -> bool:
+    """Whether a slice is loaded before any is stored, or before that of the same number is."""
+    if not isinstance(reader, PrivateLoadOp):
+        return False
+    outer, last = (block.find_ancestor_op_in_block(op) for op in (reader, writer))
+    if outer is not last:
+        return outer.is_before_in_block(last)
+    is_same = reader.index is writer.index and reader.src.type == writer.dst.type
+    return is_same and reader.parent is writer.parent and reader.is_before_in_block(writer)
+
+
+def _keep(loop: scf.ForOp, tile: _Tile) -> None:
+    block, number = loop.body.block, tile.place
+    before, made = Builder.before(loop), tile.following.src
+    memory = before.value(PrivateAllocOp(made.type))
+    before.insert(PrivateStoreOp(loop.iter_args[number], memory))
+    carried, result = block.args[1 + number], loop.results[number]
+    for store in tile.stores:
+        taken = store.dst
+        erase(store)
+        taken.replace_all_uses_with(view_of(before, memory, taken.type))
+        erase(taken.owner)
+    made.replace_all_uses_with(memory)
+    erase(made.owner)
+    result.replace_all_uses_with(_loaded(Builder(InsertPoint.after(loop), loop.location), memory, result))
+    # What an iteration begins with is carried on as something else, too, before the memory is another's.
+    carried.replace_all_uses_with(_loaded(Builder(InsertPoint.at_start(block), loop.location), memory, carried))
+    block.last_op.operands[number] = carried
+
+
+def _loaded(b: Builder, memory: SSAValue, value: SSAValue) -> SSAValue:
+    """All of a tile, for who uses it."""
+    whole = b.value(PrivateLoadOp(memory))
+    whole.name_hint = value.name_hint
+    return whole

@@ -1,0 +1,41 @@
+"""Memory of each thread in IR: text, and what the verifier objects to."""
+
+from __future__ import annotations
+
+import pytest
+from ir_text import generic_text
+
+from deuteron.errors import IRError
+from deuteron.ir.text import parse_module
+
+LANES = "lane = [[4, 0], [8, 0], [0, 1], [0, 2], [0, 0]], warp = [], block = []"
+TILE = f"tensor<16x8xf32, #ttg.linear<{{register = [[1, 0], [2, 0], [0, 4]], {LANES}}}>>"
+
+
+def memory(axis: int, count: int, tile: str = TILE) -> str:
+    return f"!ttg.private<{tile}, #builtin.int<{axis}>, #builtin.int<{count}>>"
+
+
+def viewed(axis: int, count: int, tile: str = TILE) -> str:
+    alloc = f'%m = "ttg.private_alloc"() : () -> {memory(1, 2)}\n'
+    return alloc + f'%v = "ttg.private_view"(%m) : ({memory(1, 2)}) -> {memory(axis, count, tile)}'
+
+
+@pytest.mark.parametrize("count", [1, 2])
+def test_round_trip(parse_body, count):
+    printed = generic_text(parse_body("%i: i32", viewed(1, count)))
+    assert "ttg.private_view" in printed
+    assert generic_text(parse_module(printed)) == printed
+
+
+@pytest.mark.parametrize(
+    ("op", "message"),
+    [
+        (viewed(1, 4), "has no 4 slices along dimension 1"),
+        (viewed(0, 2), "has no 2 slices along dimension 0"),
+        (viewed(1, 2, TILE.replace("f32", "f16")), "the memory holds .*f32.*, got .*f16"),
+    ],
+)
+def test_errors(parse_body, op, message):
+    with pytest.raises(IRError, match=message):
+        parse_body("%i: i32", op)
