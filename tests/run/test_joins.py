@@ -1,6 +1,7 @@
 """join, split, interleave, cat, permute, flip, ravel, view: elements move, none changes."""
 
 import numpy as np
+import pytest
 
 import deuteron as triton
 import deuteron.language as tl
@@ -43,3 +44,26 @@ def test_permute(draw, poisoned, check):
     x, out = draw("int16", (4, 8, 2)), poisoned("int16", (2, 4, 8))
     permute_kernel[(1,)](x, out, A=4, B=8, C=2)
     check(out, x.transpose(2, 0, 1))
+
+
+@triton.jit
+def squares_kernel(x_ptr, out_ptr, N: tl.constexpr):
+    """Both operands of each dot are computed of one join."""
+    i, j = tl.arange(0, N)[:, None], tl.arange(0, N)[None, :]
+    x = tl.load(x_ptr + i * (N // 2) + tl.arange(0, N // 2)[None, :])
+    pairs = tl.reshape(tl.join(x, 2 * x), (N, N))
+    tl.store(out_ptr + i * N + j, tl.dot(pairs, pairs, input_precision="ieee"))
+    tl.store(out_ptr + N * N + i * N + j, tl.dot(pairs, tl.trans(pairs), input_precision="ieee"))
+    tl.store(out_ptr + 2 * N * N + i * N + j, tl.dot(pairs + 1, tl.abs(pairs), input_precision="ieee"))
+
+
+@pytest.mark.parametrize("num_warps", [1, 4])
+@pytest.mark.parametrize("dtype", ["float16", "float32"])
+def test_one_join_for_both_operands(draw, poisoned, check_norm, dtype, num_warps):
+    n = 32
+    x, out = draw(dtype, (n, n // 2)), poisoned("float32", (3, n, n))
+    squares_kernel[(1,)](x, out, N=n, num_warps=num_warps)
+    pairs = np.stack([x, 2 * x], axis=-1).reshape(n, n).astype(np.float64)
+    above = (pairs.astype(dtype) + np.array(1, dtype)).astype(np.float64)
+    for got, expected in zip(out, (pairs @ pairs, pairs @ pairs.T, above @ np.abs(pairs)), strict=True):
+        check_norm(got, expected, 1e-5)

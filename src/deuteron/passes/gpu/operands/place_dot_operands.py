@@ -120,8 +120,7 @@ class _Rewrite:
         """
         loaded = [index for index in range(2) if not is_from_dot(op.operands[index])]
         computed = {index: one for index in loaded if (one := self._computed(op, index)) is not None}
-        for one in computed.values():
-            self._place_loads(one)
+        self._place_loads(*computed.values())
         loaded = [index for index in loaded if index not in computed]
         place = self._matrix_of_words if computed else self._tile
         placed = {index: place(op, op.operands[index]) for index in loaded}
@@ -133,9 +132,10 @@ class _Rewrite:
         one = ComputedOperand.of(op, index)
         return one if one is not None and is_read_well(op, index, one, self._info) else None
 
-    def _place_loads(self, computed: ComputedOperand) -> None:
-        select_joined(computed.ops)
-        for load in computed.loads:
+    def _place_loads(self, *computed: ComputedOperand) -> None:
+        """Of both operands at once: they may be computed of the same."""
+        select_joined(dict.fromkeys(op for one in computed for op in one.ops))
+        for load in dict.fromkeys(load for one in computed for load in one.loads):
             if isinstance(load, LoadOp):
                 b, uses = Builder(InsertPoint.after(load), load.location), list(load.result.uses)
                 layout = self._word_layout(load.result)
