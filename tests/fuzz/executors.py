@@ -96,7 +96,8 @@ def run_case(case: Case, executors: Sequence[str], announce: Callable[[str], Non
         announce("interpreter")
         expected = expect(case, module, runs)
     except Exception as error:
-        yield _failure("frontend" if not isinstance(error, MemoryAccessError) else "interpreter", error)
+        failure = _failure("frontend" if not isinstance(error, MemoryAccessError) else "interpreter", error)
+        yield _refused_by_both(case, failure) if TRITON in executors and failure.kind == "refused" else failure
         return
     yield Outcome("interpreter", "ok", f"{expected.share:.3f}")
     for executor in executors:
@@ -111,6 +112,15 @@ def run_case(case: Case, executors: Sequence[str], announce: Callable[[str], Non
             problem = _allowed(case, module, executor, expected, runs).difference(arrays) or found
         yield _compared(executor, problem, seconds)
     gc.collect()
+
+
+def _refused_by_both(case: Case, refusal: Outcome) -> Outcome:
+    """An error where Triton takes what our frontend refuses."""
+    try:
+        triton_source(case, source_of(case))
+    except UsageError:
+        return refusal
+    return Outcome(TRITON, "error", f"Triton takes what is refused here\n{refusal.message}")
 
 
 def _allowed(case: Case, module: Any, executor: str, expected: Expected, runs: int) -> Expected:

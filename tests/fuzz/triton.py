@@ -40,8 +40,13 @@ def triton_source(case: Case, source: ASTSource) -> IRSource:
         process.stdout.readline()
         refusal = Path(request["answer"]).read_text().strip()
         if refusal:
-            raise UsageError(f"Triton: {refusal.splitlines()[-1]}")
+            raise UsageError(f"Triton: {_last_words(refusal)}")
         return IRSource.from_text(Path(request["path"]).read_text(), "ttir")
+
+
+def _last_words(refusal: str) -> str:
+    """Without the mark that is under the place."""
+    return next(line for line in reversed(refusal.splitlines()) if line.strip(" ^"))
 
 
 def request_of(case: Case, source: ASTSource, folder: Path) -> dict[str, Any]:

@@ -27,6 +27,7 @@ from tests.fuzz.generator import (  # noqa: F401 (each adds its statements to FA
     indirect,
     maps,
     memory,
+    promotion,
     reductions,
     rounds,
     shapes,

@@ -269,6 +269,7 @@ class Builder:
 
 _FREQUENCY = {
     "elementwise": 8,
+    "promotion": 2,
     "shape": 2,
     "dot": 0.4,
     "rounds": 0.15,

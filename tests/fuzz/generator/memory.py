@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from itertools import permutations
 
-from tests.fuzz.case import MANTISSA
-from tests.fuzz.generator.builder import FP8, Builder, Value, shape_text, statement_of
+from tests.fuzz.case import BITS, MANTISSA
+from tests.fuzz.generator.builder import FP8, SIGNED, Builder, Value, shape_text, statement_of
 
 Shape = tuple[int, ...]
 
@@ -89,7 +89,7 @@ def offsets(b: Builder, shape: Shape, unique: bool = False) -> Value:
         name = b.array("int32", size * b.programs, "unique" if unique else "index", size, "perm")
         return b.use(b.define(f"tl.load({name} + pid * {size} + {base})", "int32", shape, "i"))
     if kind == "computed" and not unique:
-        known = b.values(lambda v: v.shape == shape and v.dtype in ("int32", "int64", "int16", "int8"))
+        known = b.values(lambda v: v.shape == shape and v.dtype in SIGNED and size <= 1 << BITS[v.dtype] - 1)
         if known:
             return b.use(b.define(f"{b.use(b.rng.choice(known))} & {size - 1}", "int32", shape, "i"))
     if kind == "computed":
