@@ -38,6 +38,15 @@ def test_several_operands(run_kernel, capsys):
     assert lines == ["pid (0, 0, 0) idx () x: (operand 0) 7", "pid (0, 0, 0) idx () x: (operand 1) 1"]
 
 
+def test_columns_are_aligned_and_percent_signs_are_text(run_kernel, capsys):
+    run_kernel("", '%t = "tt.make_range"() <{start = 0 : i32, end = 16 : i32}> : () -> tensor<16xi32>\n'
+               + print_op("%t", "tensor<16xi32>", "1").replace(" x: ", " 5% d: "), [])  # fmt: skip
+    run_kernel("", print_op("", "", "").replace(" x: ", " 5% done").replace("i32: >", "i32>"), [])
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[:16] == [f"pid (0, 0, 0) idx ({i:2}) 5% d: {i}" for i in range(16)]
+    assert lines[16:] == ["pid (0, 0, 0) 5% done"]
+
+
 def test_an_assertion_names_its_lane(run_kernel):
     body = """
     %m = "arith.constant"() <{value = dense<[true, true, false, false]> : tensor<4xi1>}> : () -> tensor<4xi1>

@@ -27,6 +27,25 @@ def test_prints(capfd):
 
 
 @triton.jit
+def print_lines_kernel(M: tl.constexpr, N: tl.constexpr):
+    i, j = tl.arange(0, M)[:, None], tl.arange(0, N)[None, :]
+    print("done 100%")
+    tl.device_print("place", i * N + j, j < 3)
+
+
+def test_lines_are_those_of_triton(capfd):
+    """Indices have as many columns as the largest of their axis; what is printed together may have several shapes."""
+    print_lines_kernel[(1, 2)](M=2, N=16)
+    ctypes.CDLL(None).fflush(None)
+    expected = [f"pid (0, {program}, 0) done 100%" for program in range(2)]
+    for program, i, j in np.ndindex(2, 2, 16):
+        start = f"pid (0, {program}, 0) idx ({i}, {j:2}) place: "
+        expected += [f"{start}(operand 0) {i * 16 + j}"]
+        expected += [f"{start}(operand 1) {int(j < 3)}"] if i == 0 else []
+    assert sorted(capfd.readouterr().out.splitlines()) == sorted(expected)
+
+
+@triton.jit
 def assert_kernel(x_ptr, BLOCK: tl.constexpr):
     tl.static_assert(BLOCK % 32 == 0, "BLOCK is a multiple of 32")
     tl.store(x_ptr + tl.arange(0, BLOCK), BLOCK)

@@ -1,7 +1,4 @@
-"""Rules for `tt.print`, `tt.assert` and `ttg.barrier`.
-
-pid (0, 0, 0) idx (3) x: 1.500000       a line for each element; floats as %f, integers as %d or in hexadecimal
-"""
+"""Rules for `tt.print`, `tt.assert` and `ttg.barrier`."""
 
 from __future__ import annotations
 
@@ -19,17 +16,15 @@ RULES = RuleTable()
 
 @RULES.on(PrintOp)
 def print_values(ctx, op, *values):
-    prefix, as_hex = op.prefix.data, bool(op.hex.value.data)
+    as_hex = bool(op.hex.value.data)
     if not values:
-        print(f"pid {ctx.program_id} idx (){prefix}")
+        print(op.line_without_values % ctx.program_id)
     for number, (value, operand, is_signed) in enumerate(
         zip(values, op.operands, op.is_signed.get_values(), strict=True)
     ):
-        label = f"{prefix}(operand {number}) " if len(values) > 1 else prefix
         shown = _printable(value, operand.type, bool(is_signed), as_hex)
         for index in np.ndindex(np.shape(value)):
-            place = ", ".join(map(str, index))
-            print(f"pid {ctx.program_id} idx ({place}){label}{_format(shown[index], as_hex)}")
+            print(op.beginning(number) % (*ctx.program_id, *index) + _format(shown[index], as_hex))
 
 
 def _printable(value: np.ndarray, type, is_signed: bool, as_hex: bool) -> np.ndarray:

@@ -32,7 +32,7 @@ def static_assert(cond: bool, msg: str = "") -> None:
 def device_print(prefix: str, *args: tensor | float, hex: bool = False) -> None:
     """Print values while the kernel runs, one line for each element; Python's `print` in a kernel is the same.
 
-    A line is `pid (x, y, z) idx (i, ...) prefix: value`.
+    A line is `pid (x, y, z) idx (i, ...) prefix: value`, or `pid (x, y, z) prefix` without values.
 
     :param prefix: printable ASCII text, known at compile time.
     :param args: numbers, scalars and tiles.

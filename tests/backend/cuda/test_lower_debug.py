@@ -53,5 +53,5 @@ def test_a_dot_is_not_moved_into_the_branch_that_prints_it():
     lines = "".join(printed).splitlines()
     assert len(lines) == 256
     assert sorted(line for line in lines if line.endswith("1.000000")) == sorted(
-        f"pid (0, 0, 0) idx ({i}, {i}) p: 1.000000" for i in range(16)
+        f"pid (0, 0, 0) idx ({i:2}, {i:2}) p: 1.000000" for i in range(16)
     )

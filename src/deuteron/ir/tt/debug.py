@@ -1,4 +1,7 @@
-"""What a kernel says of itself at run time: `tt.print`, `tt.assert`."""
+"""What a kernel says of itself at run time: `tt.print`, `tt.assert`.
+
+pid (0, 0, 0) idx ( 3) x: 1.500000       a line for each element, as Triton prints it
+"""
 
 from __future__ import annotations
 
@@ -16,12 +19,14 @@ from xdsl.irdl import (
 from xdsl.utils.exceptions import VerifyException
 
 from deuteron.ir.effects import OTHER, Effect, orders, writes
-from deuteron.ir.types import element_type_of, i1, i32
+from deuteron.ir.types import element_type_of, i1, i32, is_tile, shape_of
+
+_PROGRAM = "pid (%d, %d, %d)"
 
 
 @irdl_op_definition
 class PrintOp(IRDLOperation):
-    """Prints the program id, a prefix and the values, element by element."""
+    """Prints the program id, a prefix and the values, element by element: floats as %f, integers as %d or in hex."""
 
     name = "tt.print"
     prefix = prop_def(StringAttr)
@@ -38,6 +43,24 @@ class PrintOp(IRDLOperation):
                 "isSigned": DenseArrayBase.from_list(i32, [int(signed) for signed in is_signed]),
             },
         )
+
+    def beginning(self, number: int) -> str:
+        """What a line says before an element of the operand of that number: a format of the program's three numbers
+        and of the element's index.
+        """
+        shape = shape_of(self.values[number].type) if is_tile(self.values[number].type) else ()
+        index = ", ".join(f"%{len(str(extent))}d" for extent in shape)
+        label = f"(operand {number}) " if len(self.values) > 1 else ""
+        return f"{_PROGRAM} idx ({index}){self._prefix}{label}"
+
+    @property
+    def line_without_values(self) -> str:
+        """A format of the program's three numbers."""
+        return _PROGRAM + self._prefix
+
+    @property
+    def _prefix(self) -> str:
+        return self.prefix.data.replace("%", "%%")
 
     def effects(self) -> list[Effect]:
         return [writes(OTHER), *orders()]

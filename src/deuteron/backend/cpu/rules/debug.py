@@ -1,12 +1,10 @@
 """tt.print and tt.assert.
 
-tl.device_print("x", x)      pid (0, 0, 0) idx (3) x: 1.500000      on the standard output
+tl.device_print("x", x)      pid (0, 0, 0) idx ( 3) x: 1.500000     on the standard output
 tl.device_assert(...)        only with the option `debug`: the launch ends, and its caller is told (`control.py`)
 """
 
 from __future__ import annotations
-
-from xdsl.ir import Operation
 
 from deuteron.backend.assertion import Assertion
 from deuteron.backend.cpu.context import Context
@@ -15,31 +13,26 @@ from deuteron.backend.cpu.rules.stopping import Failure, fail_unless, lane_numbe
 from deuteron.backend.llvm.builder import Builder
 from deuteron.backend.llvm.types import Value, byte_width, const, is_float
 from deuteron.errors import Location
-from deuteron.ir.tt.debug import AssertOp
+from deuteron.ir.tt.debug import AssertOp, PrintOp
 from deuteron.ir.types import shape_of
 
 
-def print_element(ctx: Context, op: Operation, index: tuple[Axis | None, ...], value: Fragment, number: int) -> None:
+def print_element(ctx: Context, op: PrintOp, index: tuple[Axis | None, ...], value: Fragment, number: int) -> None:
     """One line for an element of the operand of that number, as Triton prints it."""
     b = ctx.emitter.innermost()
     conversion, argument = _format(b, value.value, bool(op.hex.value.data), op.is_signed.get_values()[number])
     places = [axis.start if axis else const("i32", 0) for axis in index]
-    label = _prefix(op) + (f"(operand {number}) " if len(op.operands) > 1 else "")
-    _printf(ctx, b, f"({', '.join('%d' for _ in places)}){label}{conversion}", *places, argument)
+    _printf(ctx, b, op.beginning(number) + conversion, *places, argument)
 
 
-def print_prefix(ctx: Context, op: Operation) -> None:
+def print_prefix(ctx: Context, op: PrintOp) -> None:
     """A print without values."""
-    _printf(ctx, ctx.emitter.innermost(), f"(){_prefix(op)}")
-
-
-def _prefix(op: Operation) -> str:
-    return op.prefix.data.replace("%", "%%")
+    _printf(ctx, ctx.emitter.innermost(), op.line_without_values)
 
 
 def _printf(ctx: Context, b: Builder, line: str, *arguments: Value) -> None:
     pids = [ctx.program[f"pid{axis}"] for axis in range(3)]
-    format = ctx.module.string(f"pid (%d, %d, %d) idx {line}\n")
+    format = ctx.module.string(f"{line}\n")
     b.call_variadic("i32", "printf", [format], *pids, *arguments)
 
 

@@ -1,8 +1,7 @@
 """tt.print and tt.assert.
 
-    pid (0, 0, 0) idx (3) x: 1.500000       a line for each element, in the interpreter's format, by vprintf
-
-Each element is printed by one thread, in no particular order. An assertion is compiled with the option `debug` only:
+Each element is printed by one thread, by vprintf, in no particular order. An assertion is compiled with the option
+`debug` only:
 
     __assertfail("too large", "k.py", 7, "kernel", 1)       k.py:7: kernel: block: [0,0,0], thread: [2,0,0] Assertion
                                                             `too large` failed.       by the driver, on standard error
@@ -25,13 +24,11 @@ from deuteron.ir.types import FP8, byte_width_of, element_type_of, f32, is_float
 
 
 def print_(ctx: CUDAContext, op: Operation, *operands: Operand) -> None:
-    prefix = op.prefix.data.replace("%", "%%")
     pids = [ctx.isa.program_id(ctx.b, axis) for axis in range(3)]
     if not operands:
-        _print_line(ctx, f"pid (%d, %d, %d) idx (){prefix}\n", pids, ctx.threads.owner(None))
+        _print_line(ctx, f"{op.line_without_values}\n", pids, ctx.threads.owner(None))
     signed = op.is_signed.get_values()
     for number, operand in enumerate(operands):
-        label = f"{prefix}(operand {number}) " if len(operands) > 1 else prefix
         layout = operand.layout if isinstance(operand, Fragment) else None
         places = positions(layout) if layout else [()]
         threads = ctx.threads.coordinates(layout) if layout else []
@@ -39,7 +36,7 @@ def print_(ctx: CUDAContext, op: Operation, *operands: Operand) -> None:
             index = [thread.at(ctx.b, p) for thread, p in zip(threads, places[register], strict=True)]
             type, value = op.operands[number].type, registers_of(operand)[register]
             code, shown = _shown(ctx, value, type, bool(signed[number]), bool(op.hex.value.data))
-            line = f"pid (%d, %d, %d) idx ({', '.join(['%d'] * len(index))}){label}{code}\n"
+            line = f"{op.beginning(number)}{code}\n"
             _print_line(ctx, line, [*pids, *index, shown], ctx.threads.owner(layout))
 
 

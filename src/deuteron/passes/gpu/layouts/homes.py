@@ -20,6 +20,7 @@ from deuteron.analysis.index_bits import exchange_mask
 from deuteron.analysis.written_arguments import read_by, written_arguments
 from deuteron.ir.nested import nested_ops
 from deuteron.ir.tt.atomic import AtomicOp
+from deuteron.ir.tt.debug import PrintOp
 from deuteron.ir.tt.descriptor import DescriptorLoadOp
 from deuteron.ir.tt.dot import DotOp
 from deuteron.ir.tt.function import FuncOp
@@ -95,6 +96,8 @@ class Homes:
             return [_joined(self._homes[op.lhs])]
         if isinstance(op, GatherOp):
             return [self._own(op.src), self._indices(op)]
+        if isinstance(op, PrintOp):  # of several shapes
+            return [self._own(operand) if is_tile(operand.type) else None for operand in op.operands]
         return [self._common(op)] * len(op.operands)
 
     def _of_dot(self, op: AnyDot) -> Layouts:
