@@ -21,9 +21,11 @@ LEAST_K = {"int8": 32, **dict.fromkeys(FP8, 32)}
 
 
 def operand(b: Builder, dtype: str, shape: tuple[int, ...]) -> Value:
-    """From memory, row- or column-major, sometimes computed on."""
+    """From memory, row- or column-major, sometimes computed on, or moved."""
     if b.chance(0.25):
         return b.value(dtype, shape)
+    if b.chance(0.12) and shape[-1] > 1:
+        return halves(b, dtype, shape)
     fill = b.rng.choice(("small", "normal", "normal"))
     name = b.array(dtype, Value("", dtype, shape).numel * b.programs, fill)
     order = list(range(len(shape)))
@@ -34,6 +36,33 @@ def operand(b: Builder, dtype: str, shape: tuple[int, ...]) -> Value:
     if b.chance(0.2) and dtype in ("float16", "float32", "bfloat16", "int8"):
         return b.define(f"({loaded} + 1).to(tl.{dtype})", dtype, shape)
     return loaded
+
+
+def halves(b: Builder, dtype: str, shape: tuple[int, ...]) -> Value:
+    """Of a tile of half the columns, and of what is computed of it, or of another one."""
+    half = (*shape[:-1], shape[-1] // 2)
+    low = operand(b, dtype, half)
+    is_computed = b.chance(0.6) and dtype in ("float16", "float32", "bfloat16", "int8")
+    high = b.define(f"({low} * 2).to(tl.{dtype})", dtype, half) if is_computed else operand(b, dtype, half)
+    how = b.rng.choice(("tl.reshape(tl.join({}, {}), {})", "tl.interleave({}, {})", "tl.reshape(tl.permute({}), {})"))
+    if "permute" in how:  # one half behind the other
+        order = (*range(len(half) - 1), len(half), len(half) - 1)
+        return b.define(how.format(f"tl.join({low}, {high}), {order}", shape_text(shape)), dtype, shape)
+    return b.define(how.format(low, high, shape_text(shape)), dtype, shape)
+
+
+@statement_of("dot")
+def square(b: Builder) -> None:
+    """Both operands are one tile, or made of one."""
+    dtype = draw_type(b)
+    size = max(b.rng.choice((16, 32, 32)), LEAST_K.get(dtype, 16))
+    x = operand(b, dtype, (size, size))
+    others = [str(x), f"tl.trans({x})"]
+    others += [] if dtype in FP8 else [f"({x} + 1).to(tl.{dtype})", f"tl.abs({x})"]
+    operands = [str(x), b.rng.choice(others)]
+    b.rng.shuffle(operands)
+    result = result_type(b, dtype)
+    b.define(f"tl.dot({', '.join(operands)}{keywords(b, dtype, result)})", result, (size, size))
 
 
 def keywords(b: Builder, dtype: str, result: str) -> str:
