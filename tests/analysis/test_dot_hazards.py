@@ -66,7 +66,6 @@ def test_memory_is_in_use_until_the_dot_is_waited_for(pendings, in_flight):
     """One more dot is issued before the wait; where it leaves two in flight, the next wait counts."""
     line = Line()
     dot = line.dot(0)
-    line.dot(1, is_async=False)
     other = line.dot(1)
     first = line.b.insert(WarpGroupDotWaitOp([dot.result], pendings))
     line.b.insert(WarpGroupDotWaitOp([other.result, *first.outputs], 0))
@@ -74,6 +73,16 @@ def test_memory_is_in_use_until_the_dot_is_waited_for(pendings, in_flight):
     buffer, _ = shared_buffers(line.func)
     assert buffer.interval == Interval(ops.index(line.allocs[0]), len(ops) - (1 if in_flight else 2))
     assert buffer.alignment == 1024
+
+
+def test_memory_is_free_after_a_dot_that_waits_for_all_before_it():
+    line = Line()
+    line.wait(line.dot(0), 0)
+    dot = line.dot(0)
+    last = line.dot(1, is_async=False)
+    line.wait(dot, 1)
+    buffer, _ = shared_buffers(line.func)
+    assert buffer.interval.end == list(line.func.walk()).index(last)
 
 
 def test_a_dot_that_a_loop_carries_is_waited_for_after_it():

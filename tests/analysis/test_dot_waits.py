@@ -28,9 +28,28 @@ def test_as_many_may_be_in_flight_as_were_issued_since(issued, pendings, is_enou
     dot = line.dot(0)
     for _ in range(issued):
         line.dot(1)
-    line.dot(1, is_async=False)
     found = wait(line.b, [dot.result], pendings)
     assert wait_for(dot) is (found if is_enough else None)
+
+
+@pytest.mark.parametrize("in_flight", [0, 2])
+def test_a_dot_that_waits_for_itself_ends_those_before_it(in_flight):
+    """Whatever a wait leaves in flight after it."""
+    line = Line()
+    dot = line.dot(0)
+    other = line.dot(1, is_async=False)
+    later = line.dot(1)
+    wait(line.b, [dot.result], in_flight)
+    assert wait_for(dot) is other
+    assert wait_for(later) is None
+
+
+def test_a_dot_after_the_use_of_a_sum_is_too_late():
+    line = Line()
+    dot = line.dot(0)
+    wait(line.b, [dot.result], 1)
+    line.dot(1, is_async=False)
+    assert wait_for(dot) is None
 
 
 @pytest.mark.parametrize("is_async", [False, True])

@@ -1,12 +1,12 @@
-"""After which op an asynchronous dot by wgmma is over: a wait, or a dot that adds to it and is not asynchronous.
+"""After which op an asynchronous dot by wgmma is over: a wait, or another dot that is not asynchronous.
 
     %d = "ttng.warp_group_dot"(...)                            wait_for(%d's op)
     %e = "ttng.warp_group_dot_wait"(%d) <{pendings = 0}>       is this one
 
 A wait that leaves as many dots in flight as were issued between the two is enough. Where one leaves more, the
 dot is still in flight in what the wait gives, and in what a loop then carries. A dot that another one adds to is in
-flight in what that gives, unless that one waits for itself, and so for all before it. A wait in a branch or in a loop,
-for what was issued before, may not be executed: it is none.
+flight in what that gives. A dot that is not asynchronous waits for itself, and so for all before it. A wait in a branch
+or in a loop, for what was issued before, may not be executed: it is none.
 """
 
 from __future__ import annotations
@@ -23,6 +23,24 @@ from deuteron.ir.ttng.warp_group_dot import WarpGroupDotOp, WarpGroupDotWaitOp
 
 def wait_for(dot: WarpGroupDotOp) -> Operation | None:
     """The op that waits, or None if there is none that is known to be enough."""
+    return _dot_that_ends(dot) or _wait_of_users(dot)
+
+
+def _dot_that_ends(dot: WarpGroupDotOp) -> WarpGroupDotOp | None:
+    """A dot that waits for all before it, after this one and before, or where, its sum is used."""
+    users = {use.operation for use in dot.result.uses}
+    op = dot.next_op
+    while op is not None and not op.regions:
+        if isinstance(op, WarpGroupDotOp) and not op.is_async.value.data:
+            return op
+        if op in users:
+            return None
+        op = op.next_op
+    return None
+
+
+def _wait_of_users(dot: WarpGroupDotOp) -> Operation | None:
+    """The op among those that use a sum, or what another gives of it, that waits."""
     value = dot.result
     while True:
         if (use := _use_by(value, WarpGroupDotWaitOp)) is not None:
@@ -50,22 +68,11 @@ def check_waits(module: ModuleOp) -> None:
                 raise IRError(
                     f"{use.operation.name} uses the sum of an asynchronous dot that is not waited for", *place
                 )
-        if wait_for(dot) is None and not _is_ended_by_another(dot):
+        if wait_for(dot) is None:
             raise IRError(
                 f"no ttng.warp_group_dot_wait waits for this {dot.name}, or each leaves it in flight (pendings)",
                 *from_attribute(dot.location),
             )
-
-
-def _is_ended_by_another(dot: WarpGroupDotOp) -> bool:
-    """Whether a dot that is not asynchronous, and so waits for all before it, comes before the uses."""
-    users = {use.operation for use in dot.result.uses}
-    op = dot.next_op
-    while op is not None and op not in users and not op.regions:
-        if isinstance(op, WarpGroupDotOp) and not op.is_async.value.data:
-            return True
-        op = op.next_op
-    return False
 
 
 def _use_by(value: SSAValue, kind: type[Operation]) -> Use | None:

@@ -179,6 +179,44 @@ def test_a_dot_that_is_never_waited_for():
         kernel.text()
 
 
+def test_a_dot_of_an_iteration_that_no_wait_ends():
+    """Others of the iteration are waited for, this one is in flight for ever."""
+    kernel = Kernel()
+
+    def body(slot, carried):
+        _, buffer = kernel.dot(slot)
+        kernel.release(slot, buffer)
+        value, _ = kernel.dot(slot)
+        return kernel.wait(value, 0)
+
+    kernel.loop(body)
+    with pytest.raises(InternalError, match="a dot that is not known to end"):
+        kernel.text()
+
+
+def test_after_a_dot_that_waits_for_all_before_it():
+    kernel = Kernel()
+
+    def body(slot, carried):
+        first, buffer = kernel.dot(slot)
+        kernel.release(slot, buffer)
+        kernel.dot(slot, is_async=False)
+        last, _ = kernel.dot(slot)
+        kernel.wait(first, 2)
+        return kernel.wait(last, 0)
+
+    kernel.loop(body)
+    kernel.checked("""
+        // CHECK:      scf.for
+        // CHECK:      warp_group_dot"
+        // CHECK-NOT:  arrive_barrier
+        // CHECK:      warp_group_dot"
+        // CHECK-NEXT: arrive_barrier
+        // CHECK:      warp_group_dot"
+        // CHECK-NOT:  arrive_barrier
+        // CHECK:      scf.yield""")
+
+
 @deuteron.jit
 def matmul(a, b, out, n, N: tl.constexpr):
     i = tl.arange(0, N)

@@ -68,9 +68,10 @@ def _release(arrive: ArriveBarrierOp, waits: set[Operation | None]) -> None:
         _move_after(arrive, last)
         return
     loop, inside = block.parent_op(), _wait_of_next_iteration(arrive)
-    if not isinstance(loop, scf.ForOp) or inside is None or waits != {_wait_after(loop, waits)}:
+    after = _wait_after(loop, waits) if isinstance(loop, scf.ForOp) else None
+    if inside is None or after is None or waits != {after}:
         raise InternalError("a buffer is read by a dot that is not known to end", *from_attribute(arrive.location))
-    _release_one_late(arrive, loop, inside, *waits)
+    _release_one_late(arrive, loop, inside, after)
 
 
 def _move_after(arrive: ArriveBarrierOp, wait: Operation) -> None:
