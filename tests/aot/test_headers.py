@@ -41,10 +41,7 @@ def test_what_no_kernel_writes_is_const(tmp_path: Path):
         assert "deuteron_const_ptr x, deuteron_const_ptr y, deuteron_ptr out, int32_t n" in text
     use = '#include "linked.h"\nint use(const float *x, float *y) { return (int)add(0, x, x, y, 3, add_BLOCK_64_'
     for compiler in (C99, CXX17):
-        assert (
-            compiles(tmp_path, use + "warps1_stages3); }\nint use(const float *, float *);\n", compiler) in ("",)
-            or "missing-prototypes"
-        )
+        assert compiles(tmp_path, use + "warps1_stages3); }\n", compiler) == ""
     assert "const" in compiles(tmp_path, use.replace("x, x, y", "x, x, x") + "warps1_stages3); }", CXX17)
 
 

@@ -87,3 +87,11 @@ def test_headers_of_c_with_one_name_are_refused_with_the_way_out(two: Path, tmp_
     source.write_text('#include "norms/norms.h"\n#include "other/other.h"\n')
     tried = subprocess.run(["gcc", f"-I{two}", "-c", source], capture_output=True, text=True, cwd=tmp_path)
     assert tried.returncode and "declares scale: include one of them in a file, or, in C++, the .hpp" in tried.stderr
+
+
+def test_declarations_break_between_parameters(two: Path):
+    declared = (two / "norms" / "norms.hpp").read_text().split("DEUTERON_API\n")[1:]
+    heads = [text.partition(";")[0].splitlines() for text in declared]
+    assert any(len(lines) > 1 for lines in heads)
+    assert [line for lines in heads for line in lines if "  " in line.strip() or len(line) > 110] == []
+    assert [line for lines in heads for line in lines[:-1] if not line.endswith(",")] == []

@@ -90,3 +90,9 @@ def declaration(result: str, function: str, params: Sequence[str]) -> str:
         break_on_hyphens=False,
     )
     return "\n".join(lines).replace(_JOINED, " ")
+
+
+def renamed(head: str, function: str, name: str) -> str:
+    """The head of `function` as that of `name`, in lines that fit."""
+    result, _, params = head.removesuffix(")").partition(f" {function}(")
+    return declaration(result, name, " ".join(params.split()).split(", "))

@@ -17,12 +17,11 @@ pair of files each, a `Chooser`.
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from deuteron.aot.apart_code import apart_text
-from deuteron.aot.c_types import MAX_LINE, STREAM, declaration, kernel_declarations
+from deuteron.aot.c_types import STREAM, declaration, kernel_declarations, renamed
 from deuteron.aot.checked_code import is_checked
 from deuteron.aot.checked_params import checked_params
 from deuteron.aot.emit import claims, header_guard
@@ -86,8 +85,8 @@ class Chooser:
     def symbols(self) -> str:
         """The declarations of all functions, by the names that they have in object code, which no others have."""
         named = (pair for name, algos in self.functions.items() for pair in self._named_heads(name, algos))
-        heads = (head.replace(f" {function}(", f" {symbol(self.digest, function)}(", 1) for head, function in named)
-        return "\n".join(f"DEUTERON_API\n{textwrap.fill(head, MAX_LINE, subsequent_indent='    ')};" for head in heads)
+        heads = (renamed(head, function, symbol(self.digest, function)) for head, function in named)
+        return "\n".join(f"DEUTERON_API\n{head};" for head in heads)
 
     def _named_heads(self, name: str, algos: Algos) -> Iterator[tuple[str, str]]:
         asked = (select_head(name, algos), self._supports(name, algos))
