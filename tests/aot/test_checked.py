@@ -139,6 +139,27 @@ int main(void) {
 """
 
 
+NULL_POINTER = r"""
+#include "linked.h"
+#include <stdio.h>
+
+int main(void) {
+  float x[64] = {0}, out[64];
+  char text[600];
+  printf("%d ", (int)add_checked(NULL, x, NULL, out, 9, 256, 0, 256, DEUTERON_ANY_ALGO, text, sizeof text));
+  printf("%s", text);
+  return 0;
+}
+"""
+
+
+def test_a_null_pointer_is_named(workspace: Workspace, monkeypatch: pytest.MonkeyPatch):
+    """It was "byte offset -140731970404448 of x": the array that is nearest to address 0."""
+    emitted(workspace, "add", monkeypatch)
+    said = workspace.build(NULL_POINTER, STRICT, SANITIZED).run()
+    assert "accesses 4 bytes at byte offset 0 of y, which has 0 bytes" in said
+
+
 def test_what_is_refused(workspace: Workspace, monkeypatch: pytest.MonkeyPatch):
     emitted(workspace, "add", monkeypatch, blocks="64 128")
     said = workspace.build(REFUSED, STRICT, SANITIZED).run()

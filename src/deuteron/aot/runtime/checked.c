@@ -60,12 +60,12 @@ static uint64_t deuteron_distance(const deuteron_span *span, uint64_t address) {
   return address < span->address ? span->address - address : beyond > span->num_bytes ? beyond - span->num_bytes : 0;
 }
 
-/* The pointer that an access is of, or is nearest to; -1 where none has memory. */
+/* The pointer that an access is of, be it null, or is nearest to; -1 where none has memory. */
 static int deuteron_span_of(const deuteron_access *access, uint64_t address, const deuteron_span *spans, int count) {
-  int i, found = access->base;
-  if (found >= 0 && (spans[found].address || spans[found].num_bytes))
-    return found;
-  for (found = -1, i = 0; i < count; i++)
+  int i, found = -1;
+  if (access->base >= 0)
+    return access->base;
+  for (i = 0; i < count; i++)
     if ((spans[i].address || spans[i].num_bytes) &&
         (found < 0 || deuteron_distance(&spans[i], address) < deuteron_distance(&spans[found], address)))
       found = i;
