@@ -348,6 +348,8 @@ def test_the_command(project: Project):
     [
         (["norm"], "declares no library 'norm'. Did you mean 'norms'? It has norms"),
         (["--werror=spills"], "--werror does not know 'spills'. There are spill: a thread keeps registers"),
+        (["--executor", "slurm:3"], "error: --executor 'slurm:3': it is processes:4 or dask://HOST:PORT"),
+        (["-t", "cpu", "-t", "gpu"], "error: --target: unknown target 'gpu': expected 'cpu'"),
         (["-f", "absent.toml"], "there is no 'absent.toml': it declares the libraries that are built"),
     ],
 )

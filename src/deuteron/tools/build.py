@@ -10,7 +10,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import sys
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from deuteron.aot.output import depfile_text, write_files
+from deuteron.aot.targets import select_target
 from deuteron.aot.targets.cpu import cpu_of
 from deuteron.errors import UsageError, suggest
 from deuteron.library import BuildOptions, Library, build_library, read_project, source_names
@@ -61,6 +62,10 @@ def command(**asked: Any) -> None:
         _list_sources(request, libraries)
         return
     werror = _checks(request.werror)
+    if request.executor is not None:
+        from deuteron.library.executors import executor_of  # deferred: brings the compiler
+
+        executor_of(request.executor)  # refused though there is nothing to compile
     built = {library.name: _built(request, library, werror) for library in libraries}
     if request.depfile is not None:
         _write_depfile(request, request.depfile, libraries, built)
@@ -94,6 +99,7 @@ class _Request:
 
 def _libraries(request: _Request) -> list[Library]:
     """Those that were named, or all."""
+    _check_targets(request.targets)
     declared = read_project(request.file)
     for name in request.names:
         if name not in declared:
@@ -103,9 +109,18 @@ def _libraries(request: _Request) -> list[Library]:
     return [dataclasses.replace(one, targets=_targets(request, one)) for one in libraries]
 
 
+def _check_targets(targets: Sequence[str]) -> None:
+    """Those of the flag are no mistakes of the declaration, which has the place of its own."""
+    for target in targets:
+        try:
+            select_target(target)
+        except UsageError as error:
+            raise UsageError(f"--target: {error.message}") from None
+
+
 def _targets(request: _Request, library: Library) -> list[str]:
     """Those that were named, or declared; `cpu` is that of the architecture that was named."""
-    targets = request.targets or library.targets
+    targets = list(dict.fromkeys(request.targets)) or library.targets
     if request.architecture is None:
         return list(targets)
     ours = cpu_of(request.architecture) if "cpu" in targets else "cpu"
