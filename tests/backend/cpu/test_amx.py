@@ -62,7 +62,9 @@ def _panels(b: np.ndarray, product) -> np.ndarray:
 
 
 @pytest.mark.parametrize("product", PRODUCTS.values(), ids=PRODUCTS)
-@pytest.mark.parametrize("m, n, lanes", [(16, 16, 16), (32, 32, 32), (48, 16, 16), (64, 96, 48)])
+@pytest.mark.parametrize(
+    "m, n, lanes", [(16, 16, 16), (32, 32, 32), (48, 16, 16), (64, 96, 48), (16, 64, 8), (32, 16, 4)]
+)
 def test_tile_matmul(rng, machine, product, m, n, lanes):
     """Whole numbers, with others between the rows, where nothing may be read or written."""
     k = lanes * product.group
@@ -117,7 +119,7 @@ def matmul(a, b, c, M, N, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexp
 
 @pytest.mark.parametrize("dtype", [ml_dtypes.bfloat16, np.int8])
 @pytest.mark.parametrize("b_is_transposed", [False, True])
-@pytest.mark.parametrize("tile", [(32, 32, 64), (16, 64, 64), (64, 16, 128)])
+@pytest.mark.parametrize("tile", [(32, 32, 64), (16, 64, 64), (64, 16, 128), (32, 32, 32), (16, 32, 16)])
 def test_matmul(rng, machine, compare, dtype, b_is_transposed, tile):
     """Sizes that no tile divides; the products of several steps of the loop are computed together."""
     M, N, K = 37, 45, int(rng.integers(1, 700))
@@ -150,14 +152,17 @@ def test_attention(rng, machine, compare):
 
 
 def test_tiles_are_configured_for_kernels_that_use_them(lower_python, lower_module):
-    """Once, around the loop over programs; another kernel leaves them alone."""
+    """Once, around the loop over programs, and for what is left of steps that have half a tile; another kernel leaves
+    them alone.
+    """
     x = np.zeros((64, 64), ml_dtypes.bfloat16)
     arguments = [x, x, np.zeros((64, 64), np.float32), 64, 64, 64]
-    for depth, count in ((64, 1), (16, 0)):
-        constexprs = {"BM": 32, "BN": 32, "BK": depth, "B_IS_T": False}
+    for rows, depth, configured in ((32, 64, 1), (32, 16, 3), (8, 64, 0)):
+        constexprs = {"BM": rows, "BN": 32, "BK": depth, "B_IS_T": False}
         module = lower_python(matmul, arguments, constexprs)
         text = lower_module(module, "sapphirerapids").llir
-        assert [text.count(f"@llvm.x86.{name}(") for name in ("ldtilecfg", "tilerelease")] == [count, count]
+        counts = [text.count(f"@llvm.x86.{name}(") for name in ("ldtilecfg", "tilerelease")]
+        assert counts == [configured, bool(configured)]
 
 
 def rows_by(a, b, c, N, HOW: tl.constexpr, BK: tl.constexpr):
@@ -185,12 +190,13 @@ def rows_by(a, b, c, N, HOW: tl.constexpr, BK: tl.constexpr):
     tl.store(c + i[:, None] * 32 + i[None, :], total)
 
 
+@pytest.mark.parametrize("depth", [16, 32])
 @pytest.mark.parametrize("how", ["pointers", "numbers", "masked", "apart", "irregular", "transposed", "written"])
-def test_rows_in_memory(rng, machine, lower_python, compare, how):
+def test_rows_in_memory(rng, machine, lower_python, compare, how, depth):
     """Tiles read A where it is, whatever its rows' distance; a copy is made where that is not what it takes."""
-    n = 32 * int(rng.integers(1, 12))
+    n = depth * int(rng.integers(1, 12))
     a, b = (rng.integers(-9, 10, shape).astype(ml_dtypes.bfloat16) for shape in ((32, n), (n, 32)))
-    arguments, constexprs = [a, b, np.full((32, 32), 77, np.float32), n], {"HOW": how, "BK": 32}
+    arguments, constexprs = [a, b, np.full((32, 32), 77, np.float32), n], {"HOW": how, "BK": depth}
     with machine.used():
         compare(rows_by, arguments, constexprs, cpus=["native"])
     plan = plan_function(kernel_of(lower_python(rows_by, arguments, constexprs), cpu_target("sapphirerapids", "")))

@@ -11,12 +11,14 @@
             C[i:i+32, j:j+32] = tiles 0 to 3
 
 Intrinsics name tiles by their numbers, so that LLVM assigns none. All tiles are whole: they are configured once
-(`emit_configuration`), at the beginning of a kernel, and released at its end.
+(`emit_configuration`), at the beginning of a kernel, and released at its end. Only what is left of a depth that 16 does
+not divide, as of an odd number of steps of 8 lanes, has tiles of A with fewer lanes, and of B with fewer rows, which
+are configured for it (75 ns on an Emerald Rapids).
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from deuteron.backend.cpu.blocking import TILE, MatmulShape, block_steps, tile_columns
 from deuteron.backend.cpu.products import TileProduct
@@ -28,13 +30,20 @@ _ROWS = 2 * TILE  # of a block of C
 _LANE_BYTES = 4
 _C, _A, _B = 0, 4, 6  # the first tile of each operand
 _NUM_TILES = 8
-# The palette; then, from byte 16 on, the bytes of a row of each tile, 16 bits each; from byte 48 on its rows.
-_CONFIGURATION = bytes([1, *[0] * 15, *[TILE * _LANE_BYTES, 0] * _NUM_TILES, *[0] * 16, *[TILE] * _NUM_TILES, *[0] * 8])
 
 
 def emit_configuration(b: Builder) -> None:
     """Make all tiles whole, and zero."""
-    b.call("void", LDTILECFG, b.module.constant(array_const("i8", _CONFIGURATION)))
+    b.call("void", LDTILECFG, b.module.constant(array_const("i8", _configuration(TILE))))
+
+
+def _configuration(lanes: int) -> bytes:
+    """Of tiles of A with so many lanes: the palette; then, from byte 16 on, the bytes of a row of each tile, 16 bits
+    each; from byte 48 on its rows.
+    """
+    row_bytes = [TILE * _LANE_BYTES] * _A + [lanes * _LANE_BYTES] * (_B - _A) + [TILE * _LANE_BYTES] * (_NUM_TILES - _B)
+    rows = [TILE] * _B + [lanes] * (_NUM_TILES - _B)
+    return bytes([1, *[0] * 15, *(byte for count in row_bytes for byte in (count, 0)), *[0] * 16, *rows, *[0] * 8])
 
 
 def emit_release(b: Builder) -> None:
@@ -52,13 +61,35 @@ def emit_tile_matmul(
     from_zero: bool = False,
     row_bytes: Value | None = None,
 ) -> None:
-    """C += A @ B; elements of operands are lanes here, in the shape too, whose sizes are multiples of 16.
+    """C += A @ B; elements of operands are lanes here, in the shape too, whose m and n are multiples of 16; k is one too,
+    or divides 16.
 
     `depth`: how many lanes there are along k where that is not `shape.k`, but a multiple of it. `from_zero`: C = A @ B.
     `row_bytes`: the distance between rows of A where that is not `shape.lda`.
     """
-    row_bytes = row_bytes or const("i64", shape.lda * _LANE_BYTES)
-    kernel = _Kernel(b, shape, a, bm, c, product, depth or const("i64", shape.k), from_zero, row_bytes)
+    row_bytes, depth = row_bytes or const("i64", shape.lda * _LANE_BYTES), depth or const("i64", shape.k)
+    if shape.k % TILE == 0:
+        _emit_blocks(_Kernel(b, shape, a, bm, c, product, depth, from_zero, row_bytes))
+        return
+    whole, rest = b.and_(depth, const("i64", -TILE)), b.and_(depth, const("i64", TILE - 1))
+    kernel = _Kernel(b, shape, a, bm, c, product, whole, from_zero, row_bytes)
+    _emit_blocks(kernel)
+    with b.if_(b.icmp("ne", rest, const("i64", 0)), "rest"):
+        _emit_narrow_configuration(b, rest, shape.k)
+        _emit_blocks(kernel.beyond(whole, rest))
+        emit_configuration(b)
+
+
+def _emit_narrow_configuration(b: Builder, lanes: Value, unit: int) -> None:
+    """For so many lanes, fewer than a whole tile has, of which there is a multiple of the unit."""
+    known = b"".join(_configuration(number) for number in range(unit, TILE, unit))
+    number = b.sub(b.udiv(lanes, const("i64", unit)), const("i64", 1))
+    table = b.module.constant(array_const("i8", known))
+    b.call("void", LDTILECFG, b.gep("i8", table, b.mul(number, const("i64", len(known) // (TILE // unit - 1)))))
+
+
+def _emit_blocks(kernel: _Kernel) -> None:
+    b, shape = kernel.b, kernel.shape
     for first, last, columns in block_steps(shape.n, tile_columns(shape.n), TILE):
         with b.loop(const("i64", first), const("i64", last), const("i64", columns), hint="column") as column:
             for top, bottom, rows in block_steps(shape.m, _ROWS, TILE):
@@ -77,6 +108,11 @@ class _Kernel:
     depth: Value
     from_zero: bool
     row_bytes: Value  # of A
+
+    def beyond(self, first: Value, depth: Value) -> _Kernel:
+        """Adds the products of so many lanes more, from this one on."""
+        a, bm = self._lane(self.a, first), self._lane(self.bm, self.b.mul(first, const("i64", self.shape.ldb)))
+        return replace(self, a=a, bm=bm, depth=depth, from_zero=False)
 
     def emit_block(self, row: Value, column: Value, rows: int, columns: int) -> None:
         """One block of C, of so many tiles, over all of k."""

@@ -11,9 +11,10 @@
 Along k, neighbours are next to each other in a row of A already; B is packed (`packing.py`). Products of bf16 take
 subnormal numbers for zero, and give none. Those of bytes by AVX512_VNNI take A without a sign: 128 is added to its
 elements, and what that adds to a sum, 128 times the sum of a column of B, is taken off before. Tiles (AMX, `amx.py`)
-are 16 rows of 16 lanes, and take whole ones only. Processors that are made with those of bf16 have pairs of bf16
-that are slower than multiply-adds of fp32, so that these are not used, even where Linux refuses the tiles: 66 and 105
-GFLOP/s on an Emerald Rapids (of whole matrices, in one run), 82 and 138 on one whose tiles are hidden.
+are 16 rows of 16 lanes, of which along k only the last may have fewer, of all steps of a loop together. Processors that
+are made with those of bf16 have pairs of bf16 that are slower than multiply-adds of fp32, so that these are not used,
+even where Linux refuses the tiles: 66 and 105 GFLOP/s on an Emerald Rapids (of whole matrices, in one run), 82 and 138
+on one whose tiles are hidden.
 """
 
 from __future__ import annotations
@@ -81,7 +82,7 @@ class NativeProduct(Product):
     rows: int = 1
     depth: int = 1
 
-    def fits(self, m: int, n: int, k: int) -> bool:
+    def fits(self, m: int, n: int, k: int, is_sum_of_loop: bool) -> bool:
         return m % self.rows == n % LANES == k % (self.depth * self.group) == 0
 
 
@@ -98,7 +99,11 @@ class _ByteQuads(NativeProduct, VectorProduct):
 
 
 class TileProduct(NativeProduct):
-    """Computed on tiles, by AMX."""
+    """Computed on tiles, by AMX. Where those of several steps of a loop are computed together, a step may have less."""
+
+    def fits(self, m: int, n: int, k: int, is_sum_of_loop: bool) -> bool:
+        is_part = is_sum_of_loop and k % self.group == (self.depth * self.group) % k == 0
+        return super().fits(m, n, self.depth * self.group if is_part else k, is_sum_of_loop)
 
 
 BF16_PAIRS = _BF16Pairs("float", "i32", name="bf16 pairs", intrinsic=DPBF16, element="i16", group=2)
@@ -119,14 +124,14 @@ def has_product(product: NativeProduct, target: CPUTarget) -> bool:
     return target.vector_bits == 512 and has_intrinsic(product.intrinsic, target.cpu, target.features)
 
 
-def native_product(op: DotOp, target: CPUTarget) -> NativeProduct | None:
+def native_product(op: DotOp, target: CPUTarget, is_sum_of_loop: bool) -> NativeProduct | None:
     """The best that the processor has for a product of these types and sizes, if anything."""
     types = tuple(element_type_of(value.type) for value in (op.a, op.b, op.c))
     sizes = (*shape_of(op.result.type)[-2:], shape_of(op.a.type)[-1])
     known = [product for product in _OF_TYPES.get(types, ()) if has_product(product, target)]
     if BF16_PAIRS in known and _is_made_with_tiles(target):
         known.remove(BF16_PAIRS)
-    return next((product for product in known if product.fits(*sizes)), None)
+    return next((product for product in known if product.fits(*sizes, is_sum_of_loop)), None)
 
 
 def _is_made_with_tiles(target: CPUTarget) -> bool:

@@ -24,7 +24,7 @@ from deuteron.backend.cpu.plan.inductions import find_inductions
 from deuteron.backend.cpu.plan.marks import mark_steps
 from deuteron.backend.cpu.plan.native_products import use_native_product
 from deuteron.backend.cpu.plan.ops.shape import is_transpose
-from deuteron.backend.cpu.plan.steps_together import copy_operands_of_steps, steps_together
+from deuteron.backend.cpu.plan.steps_together import copy_operands_of_steps, is_sum_of_loop, steps_together
 from deuteron.backend.cpu.plan.views import is_strided, is_view, viewed_source
 from deuteron.backend.cpu.products import LANES, NativeProduct, TileProduct, native_product
 from deuteron.backend.cpu.target import CPUTarget
@@ -82,7 +82,7 @@ def _copy_yielded(op: scf.ForOp, inductions: set[SSAValue]) -> None:
 
 
 def _prepare_product(op: DotOp, target: CPUTarget, inductions: set[SSAValue]) -> None:
-    product = native_product(op, target)
+    product = native_product(op, target, is_sum_of_loop(op))
     steps = steps_together(op, product)
     m, n = shape_of(op.result.type)[-2:]
     if product is not None:

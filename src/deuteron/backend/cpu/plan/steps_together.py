@@ -28,7 +28,7 @@ from deuteron.ir.types import shape_of
 
 def steps_together(op: DotOp, product: NativeProduct | None) -> int:
     """Of how many steps the products are computed together; 1 where they cannot be."""
-    if not _is_sum_of_loop(op):
+    if not is_sum_of_loop(op):
         return 1
     width = byte_width(product.element if product else register_type(op.c.type))
     row_bytes = shape_of(op.a.type)[-1] * width
@@ -47,7 +47,8 @@ def copy_operands_of_steps(op: DotOp, steps: int, columns: int) -> None:
         op.operands[number] = Builder.before(op).value(copy)
 
 
-def _is_sum_of_loop(op: DotOp) -> bool:
+def is_sum_of_loop(op: DotOp) -> bool:
+    """Whether a loop does nothing with its sums but add this product of what it makes."""
     block, total = op.parent_block(), op.c
     if not isinstance(op.parent_op(), scf.ForOp) or len(shape_of(op.a.type)) != 2:
         return False
