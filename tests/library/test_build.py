@@ -118,7 +118,9 @@ x has elements of type >f4: the kernel was compiled for float32
 x is an array on a GPU, and the kernel would run on the processor: say stream=...
 x is an address or an array, got 'x'
 n is 2147483648: the kernel was compiled for i32
-'float' object cannot be interpreted as an integer
+n is a whole number (i32), got 1.5
+factor is a number, got 'a'
+x is read-only, and the kernel writes to it
 """
 
 
@@ -134,10 +136,11 @@ def test_a_program_in_python(project: Project):
         "except norms.Error as error:\n    print(error, error.status)\n"
         "class OnGpu:\n    dtype, __cuda_array_interface__ = 'float32', {'data': (0, False)}\n"
         "for wrong in ((x.astype(np.float64), 2.0, 9), (x.astype('>f4'), 2.0, 9), (OnGpu(), 2.0, 9), ('x', 2.0, 9),\n"
-        "              (x, 2.0, 1 << 31), (x, 2.0, 1.5)):\n"
+        "              (x, 2.0, 1 << 31), (x, 2.0, 1.5), (x, 'a', 9), (np.broadcast_to(x[:1], 70), 2.0, 70)):\n"
         "    try:\n        norms.scale(*wrong)\n"
-        "    except (TypeError, OverflowError) as error:\n        print(error)\n"
-        "norms.rms_norm_fp16(x.astype(np.float16), x.view(np.int16), np.int32(8), np.int64(2))\n"
+        "    except (TypeError, OverflowError, ValueError) as error:\n        print(error)\n"
+        "half = x.astype(np.float16)\nhalf.flags.writeable = False\n"
+        "norms.rms_norm_fp16(half, x.view(np.int16), np.int32(8), np.int64(2))\n"
         "norms.scale(x.ctypes.data, 2.0, 1)\n"
     )
     environment = {**os.environ, "PYTHONPATH": str(project.out)}

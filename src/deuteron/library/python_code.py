@@ -14,11 +14,11 @@ from __future__ import annotations
 import keyword
 from collections.abc import Iterator, Sequence
 
-from deuteron.aot.c_types import c_type
+from deuteron.aot.c_types import c_type, is_read
 from deuteron.aot.checked_code import is_checked
 from deuteron.aot.checked_params import pointers
 from deuteron.aot.dispatch import Algos, Functions, algo_constants, records_of
-from deuteron.aot.metadata import ParamRecord
+from deuteron.aot.metadata import KernelRecord, ParamRecord
 from deuteron.aot.queries import values_of
 from deuteron.aot.symbols import symbol
 from deuteron.aot.templates import render
@@ -45,7 +45,7 @@ def _function(name: str, algos: Algos, digest: str) -> str:
     params = records[0].c_params
     has_cpu = any(record.backend == "cpu" for record in records)
     names = [_python_name(param.c_name) for param in params]
-    values = [_value(param, name) for param, name in zip(params, names, strict=True)]
+    values = [_value(param, name, records) for param, name in zip(params, names, strict=True)]
     head = ", ".join([*names, "*", "algo_id=None", f"stream={'CPU' if has_cpu else 'None'}"])
     return render(
         "library_function.py.txt",
@@ -99,11 +99,14 @@ def _ctype(param: ParamRecord) -> str:
     return f"ctypes.{_CTYPES[in_c] if in_c in _CTYPES else 'c_' + in_c.removesuffix('_t')}"
 
 
-def _value(param: ParamRecord, name: str) -> str:
+def _value(param: ParamRecord, name: str, records: Sequence[KernelRecord]) -> str:
     """What is passed on of an argument, once it has been looked at."""
     if param.type.startswith("*"):
-        return f"_address({name}, {name!r}, {_array_names(param.type[1:])!r}, stream)"
-    return f"_whole({name}, {name!r}, {param.type!r})" if param.type in _WHOLE else name
+        types = _array_names(param.type[1:])
+        return f"_address({name}, {name!r}, {types!r}, {not is_read(param, records)}, stream)"
+    if param.type in _WHOLE:
+        return f"_whole({name}, {name!r}, {param.type!r})"
+    return name if param.type == "i1" else f"_real({name}, {name!r})"
 
 
 def _array_names(type: str) -> tuple[str, ...]:
