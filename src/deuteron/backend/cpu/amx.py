@@ -61,8 +61,8 @@ def emit_tile_matmul(
     from_zero: bool = False,
     row_bytes: Value | None = None,
 ) -> None:
-    """C += A @ B; elements of operands are lanes here, in the shape too, whose m and n are multiples of 16; k is one too,
-    or divides 16.
+    """C += A @ B; elements of operands are lanes here, in the shape too. Its m and n are multiples of 16;
+    its k is one, or divides 16.
 
     `depth`: how many lanes there are along k where that is not `shape.k`, but a multiple of it. `from_zero`: C = A @ B.
     `row_bytes`: the distance between rows of A where that is not `shape.lda`.
