@@ -176,3 +176,9 @@ INTEGERS = (
     *(IntegerType(bits, is_signed=False) for bits in (8, 16, 32, 64)),
 )
 FLOATS = (FP8E4NV, FP8E5, FP8E4B8, FP8E5B16, FP8E4B15, FP16, BF16, FP32, FP64)
+
+
+def as_signed(number: int, bits: int) -> int:
+    """The number whose bits are the lowest of another one: of 200 with 8 bits -56."""
+    low = number & (1 << bits) - 1
+    return low - (1 << bits) if low >> bits - 1 else low

@@ -56,3 +56,10 @@ def test_atoms_that_get_one_name_are_added_up(p, at):
 def test_nothing_is_divided_by_a_sum_or_by_zero():
     one = Polynomial.constant(1)
     assert one.over(one + Polynomial.of(ATOMS[0])) is None and one.over(Polynomial({})) is None
+
+
+@given(polynomials, points)
+def test_integers_of_few_bits_are_the_same_with_other_factors(p, at):
+    wrapped = p.wrapped(4)
+    assert (value_at(wrapped, at) - value_at(p, at)) % 16 == 0
+    assert all(-8 <= factor < 8 for _, factor in wrapped)

@@ -57,6 +57,8 @@ def tile(x_ptr, stride, n, BLOCK: tl.constexpr, CASE: tl.constexpr):
         tl.store(x_ptr + 2 * (stride + tl.arange(0, 1)) * n, 0.0)
     if CASE == "quotient":
         tl.store(x_ptr + (i // 2)[:, None] + j[None, :], 0.0)
+    if CASE == "overflow":
+        tl.store(x_ptr + ((j * 3 + 7) * -1431655765 - 2147483647 - 1), 0.0)
     if CASE == "loaded":
         tl.store(x_ptr + tl.load(square).to(tl.int32), 0.0)
 
@@ -68,6 +70,7 @@ def tile(x_ptr, stride, n, BLOCK: tl.constexpr, CASE: tl.constexpr):
         ("trans", {"x_ptr", "64*pid*stride", "i1*stride", "i0"}),
         ("wide", {"x_ptr", "64*pid*stride", "i0*stride", "i1", "n*pid", "-3"}),
         ("single", {"x_ptr", "2*n*stride"}),
+        ("overflow", {"x_ptr", "i0", "715827885"}),
         ("quotient", None),
         ("loaded", None),
     ],

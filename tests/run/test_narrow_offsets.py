@@ -1,4 +1,6 @@
-"""Offsets of 8 and 16 bits wrap around where they are computed: what is loaded through them is not in one run."""
+"""Offsets of 8 and 16 bits wrap around where they are computed: what is loaded through them is not in one run. Those of
+32 bits may wrap on the way.
+"""
 
 import numpy as np
 import pytest
@@ -78,3 +80,30 @@ def test_pointers_that_advance(draw, poisoned, type):
     x, out = draw("int32", 4096), poisoned("int32", (16, 64))
     advance_pointers[(1,)](x, out, 100, T=type, N=64, TIMES=16)
     np.testing.assert_array_equal(out, x[100 * np.arange(16)[:, None] + np.arange(64)])
+
+
+@triton.jit
+def overflow_on_the_way(x_ptr, out_ptr, n, HOW: tl.constexpr, N: tl.constexpr):
+    i = tl.arange(0, N)
+    if HOW == "multiplied by thirds":
+        places = (i * 3 + 7) * -1431655765 + 1431655763
+    if HOW == "through the largest number":
+        places = (i + 2147483647) - 2147483647
+    if HOW == "cut":
+        places = (i.to(tl.int64) * 4294967297 - 5).to(tl.int32) + 5
+    if HOW == "in rows":
+        rows, columns = tl.arange(0, N // 16) * 16, tl.arange(0, 16)
+        places = tl.ravel((rows[:, None] * -1431655765 + columns[None, :] * -1431655765) * 3)
+    for k in range(0, n, N):
+        tl.store(out_ptr + k + places, tl.load(x_ptr + k + places) + 1)
+
+
+WAYS = ["multiplied by thirds", "through the largest number", "cut", "in rows"]
+
+
+@pytest.mark.parametrize("how", WAYS)
+def test_offsets_of_32_bits_that_overflow_on_the_way(draw, poisoned, how):
+    """What multiplies and adds wraps as its type does, so that what is an offset in the end is right."""
+    x, out = draw("int32", 512), poisoned("int32", 512)
+    overflow_on_the_way[(1,)](x, out, 512, HOW=how, N=128)
+    np.testing.assert_array_equal(out, x + 1)

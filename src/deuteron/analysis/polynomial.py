@@ -13,6 +13,8 @@ from dataclasses import dataclass, field
 
 from xdsl.ir import SSAValue
 
+from deuteron.dtypes import as_signed
+
 
 @dataclass(frozen=True, order=True)
 class Atom:
@@ -98,6 +100,13 @@ class Polynomial:
     def number(self) -> int | None:
         """Its value, where no atom is in it."""
         return None if self.atoms else self._terms.get((), 0)
+
+    def wrapped(self, bits: int) -> Polynomial:
+        """The same of integers of so many bits, in which factors that these cannot hold are others."""
+        limit = 1 << bits - 1
+        if all(-limit <= factor < limit for factor in self._terms.values()):
+            return self
+        return Polynomial({monomial: as_signed(factor, bits) for monomial, factor in self})
 
     def over(self, divisor: Polynomial) -> Polynomial | None:
         """The quotient by a polynomial of one term, where it divides every term."""

@@ -8,7 +8,8 @@
 Pointers count in elements. A tile that a loop carries and advances by what does not change is what it starts with, plus
 that times the number of the iteration; what the loop leaves is plus that times how many there are, where this is known
 without rounding. What is no polynomial is an atom, if it is a scalar; tiles are unknown then.
-Integers of 32 bits and more are taken not to overflow; narrower ones are no polynomials.
+Integers of 32 bits and more are taken not to overflow; narrower ones are no polynomials. What numbers of the kernel
+make overflow on the way does not count: (i0 * 3 + 7) * 0xAAAAAAAB is i0 + 0xAAAAAAAD, of 32 bits.
 """
 
 from __future__ import annotations
@@ -61,8 +62,10 @@ class TilePolynomials:
 
     def _find(self, value: SSAValue) -> Polynomial | None:
         made = self._make(value)
+        if made is not None:
+            return made.wrapped(bit_width_of(value.type))
         scalar = not is_tile(value.type) and _is_number(value)
-        return Polynomial.of(self.atom(value)) if made is None and scalar else made
+        return Polynomial.of(self.atom(value)) if scalar else None
 
     def range_of(self, loop: scf.ForOp) -> Polynomial | None:
         """How far a loop goes; None of one over narrow integers."""

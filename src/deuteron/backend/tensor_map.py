@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from deuteron.dtypes import FLOATS
+from deuteron.dtypes import FLOATS, as_signed
 from deuteron.errors import LaunchError
 
 SIZE, ALIGNMENT = 128, 64  # bytes of an encoded map
@@ -102,9 +102,9 @@ def evaluate(expression: Expression, arguments: Sequence[Any]) -> int:
     if name == "constant":
         return parts[0]
     if name == "argument":
-        return _wrapped(int(arguments[parts[0]]), parts[1])
+        return as_signed(int(arguments[parts[0]]), parts[1])
     bits, x, y = parts[0], evaluate(parts[1], arguments), evaluate(parts[2], arguments)
-    return _wrapped(_OPERATIONS[name](x, y), bits)
+    return as_signed(_OPERATIONS[name](x, y), bits)
 
 
 def arguments_of(expression: Expression) -> set[int]:
@@ -116,11 +116,6 @@ def arguments_of(expression: Expression) -> set[int]:
 
 
 _OPERATIONS = {"add": operator.add, "sub": operator.sub, "mul": operator.mul, "max": max, "min": min}
-
-
-def _wrapped(number: int, bits: int) -> int:
-    low = number & (1 << bits) - 1
-    return low - (1 << bits) if low >> bits - 1 else low
 
 
 def from_fields(fields: dict[str, Any]) -> TensorMap:

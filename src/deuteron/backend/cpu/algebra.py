@@ -6,7 +6,7 @@
 
 Integers of 32 bits that are widened to be an offset are taken as not overflowing in the lanes that are used, as whoever
 computes offsets does; as values they wrap, and so does what is computed of them (`Affine.elements`). Narrower ones are
-no offsets.
+no offsets. What overflows on the way to an offset does no harm, since bases and steps wrap as their type does.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from deuteron.backend.cpu.fragment import Affine, Fragment, Uniform, Vector, lan
 from deuteron.backend.cpu.plan.ops.declaration import OFFSET_BITS
 from deuteron.backend.llvm.builder import Builder
 from deuteron.backend.llvm.types import Value, bit_width, const, vector, vector_const, width
+from deuteron.dtypes import as_signed
 
 
 def as_vector(emitter: Emitter, fragment: Fragment, lanes: int) -> Value:
@@ -73,7 +74,7 @@ def _combine(emitter: Emitter, emit: Callable[..., Value], x: Fragment, y: Fragm
     base = emit(b, _base(x), _base(y))
     steps = _step(x), _step(y)
     if all(isinstance(step, int) for step in steps):
-        step = steps[0] + steps[1] if emit is Builder.add else steps[0] - steps[1]
+        step = _wrapped(steps[0] + steps[1] if emit is Builder.add else steps[0] - steps[1], base.type)
     else:
         step = emit(b, *(_step_value(step, base.type) for step in steps))
     return Affine(base, step, lanes_of(x, y), level, elements=_elements(emitter, emit, x, y))
@@ -118,7 +119,7 @@ def _converted(emitter: Emitter, emit: Callable[..., Value], x: Fragment, type: 
     if not isinstance(x, Affine):
         return lanewise(emitter, convert, x)
     b, is_widened = emitter.at(x.level), emit is Builder.sext
-    step = x.step if isinstance(x.step, int) else emit(b, x.step, type)
+    step = _wrapped(x.step, type) if isinstance(x.step, int) else emit(b, x.step, type)
     wraps = x.elements is not None or (is_widened and not x.is_range)
     elements = (lambda: convert(emitter.at(x.level), as_vector(emitter, x, x.lanes))) if wraps else None
     return Affine(emit(b, x.base, type), step, x.lanes, x.level, is_widened and x.is_range, elements)
@@ -162,9 +163,14 @@ def _scale(b: Builder, step: int | Value, factor: Value) -> int | Value:
         if step == 0:
             return 0
         if factor.is_constant:
-            return step * int(factor.text)
+            return _wrapped(step * int(factor.text), factor.type)
         return factor if step == 1 else b.mul(factor, const(factor.type, step))
     return _times(b, step, int(factor.text)) if factor.is_constant else b.mul(step, factor)
+
+
+def _wrapped(step: int, type: str) -> int:
+    """Of integers of a type, or of pointers."""
+    return as_signed(step, 64 if type == "ptr" else int(type[1:]))
 
 
 def _times(b: Builder, value: Value, factor: int) -> Value:

@@ -19,6 +19,8 @@ from collections.abc import Sequence
 from functools import cache
 from typing import NamedTuple
 
+from deuteron.dtypes import as_signed
+
 
 class Value(NamedTuple):
     """An operand: its type and how it is written. Local values start with `%`, globals with `@`."""
@@ -120,9 +122,7 @@ def _number_text(type: str, number: float | int | bool) -> str:
         return "true" if number else "false"
     if type.startswith("ptr"):
         return "null" if number == 0 else f"inttoptr (i64 {int(number)} to {type})"
-    bits = int(type[1:])
-    wrapped = int(number) & ((1 << bits) - 1)
-    return str(wrapped - (1 << bits) if wrapped >> (bits - 1) else wrapped)
+    return str(as_signed(int(number), int(type[1:])))
 
 
 def _float_text(type: str, number: float) -> str:

@@ -15,7 +15,8 @@ from deuteron.backend.cpu.plan import ops
 from deuteron.backend.cpu.plan.items import Index, running
 from deuteron.backend.cpu.plan.ops.declaration import IRREGULAR, Step
 from deuteron.backend.cpu.plan.schedule import Plan
-from deuteron.ir.types import is_tile
+from deuteron.dtypes import as_signed
+from deuteron.ir.types import bit_width_of, is_tile
 
 _Taken = tuple[SSAValue, Index, int]  # a tile, the index at which it is taken, an axis of the nest
 
@@ -53,4 +54,5 @@ class Steps:
         if value in self._plan.places or not isinstance(op, Operation):
             return IRREGULAR
         is_fixed = steps and all(step == 0 for step in steps)
-        return 0 if is_fixed else ops.declared(op).step(op, steps)
+        step = 0 if is_fixed else ops.declared(op).step(op, steps)
+        return as_signed(step, bit_width_of(value.type)) if isinstance(step, int) else step
