@@ -59,6 +59,7 @@ class Finding:
 class Report:
     tally: Counter = field(default_factory=Counter)
     refusals: Counter = field(default_factory=Counter)
+    refused_first: dict[str, int] = field(default_factory=dict)
     findings: list[Finding] = field(default_factory=list)
     signatures: Counter = field(default_factory=Counter)
     shares: list[float] = field(default_factory=list)
@@ -73,7 +74,10 @@ class Report:
             lines.append(
                 f"determined: {sum(self.shares) / len(self.shares):.1%} of what is stored; {self.seconds:.0f} s"
             )
-        lines += [f"refused {count:5}  {message}" for message, count in self.refusals.most_common(25)]
+        lines += [
+            f"refused {count:5}  {message} (seed {self.refused_first[message]})"
+            for message, count in self.refusals.most_common(25)
+        ]
         lines += [f"FOUND {count:5}  {signature}" for signature, count in self.signatures.most_common()]
         return "\n".join(lines)
 
@@ -112,6 +116,7 @@ def _one(campaign: Campaign, case: Case, worker: Worker, report: Report, lock, t
                 report.shares.append(float(outcome.message))
             if outcome.kind in ("refused", "invalid"):
                 report.refusals[outcome.signature] += 1
+                report.refused_first.setdefault(outcome.signature, case.seed)
             if outcome.is_finding:
                 report.signatures[outcome.signature] += 1
             is_new = outcome.is_finding and report.signatures[outcome.signature] <= campaign.shrunk_alike

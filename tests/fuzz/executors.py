@@ -2,8 +2,9 @@
 
     for outcome in run_case(case, ["cpu", "cuda:90"], announce=print): ...
 
-Executors: `cpu`; `checked`, the CPU with every access checked (`checked.py`); `cuda:80`, `cuda:90` (compiled as far
-as PTX, which the emulator runs, asynchronous results visible at random moments; `cuda:90/early` and `/late` choose);
+Executors: `cpu`; `cpu:x86-64-v3`, code of another processor, which this one runs; `checked`, the CPU with every access
+checked (`checked.py`); `cuda:80`, `cuda:90`, also :89, :100, :120 (compiled as far as PTX, which the emulator runs,
+asynchronous results visible at random moments; `cuda:90/early` and `/late` choose);
 `cuda:90/costs`, compiled by any costs (`any_costs.py`); `overlapping`, `overlapping:80`, `overlapping:90`: the CPU and
 these with arrays that are views of one (`overlapping.py`); `gpu`, the machine's; `triton`, what Triton's frontend makes
 of the program, on the CPU (`triton.py`).
@@ -176,8 +177,8 @@ def launch(case: Case, source: ASTSource, executor: str) -> tuple[list[np.ndarra
 def _prepared(case: Case, source: ASTSource, executor: str) -> tuple[CompiledKernel, Callable[..., None]]:
     """The kernel compiled for an executor, and what launches it there: `run(kernel, grid, values)`."""
     target, _, mode = executor.replace(f"{OVERLAPPING}:", "cuda:").partition("/")
-    if target in ("cpu", OVERLAPPING):
-        return _compiled(case, source, "cpu"), partial(_on_cpu, case)
+    if target.startswith("cpu") or target == OVERLAPPING:
+        return _compiled(case, source, target.replace(OVERLAPPING, "cpu")), partial(_on_cpu, case)
     if target == "checked":
         return _checked(case, source), partial(_on_checked, case)
     if target == TRITON:

@@ -15,14 +15,14 @@ from dataclasses import dataclass, field
 
 from tests.fuzz.generator.builder import Builder, Value, statement_of
 from tests.fuzz.generator.control import nested
-from tests.fuzz.generator.memory import strided
+from tests.fuzz.generator.memory import size_of, strided
 
 TYPES = ("float16", "float16", "bfloat16")
 MAX_TRIPS = 5
 
 
 @dataclass
-class _Loop:
+class Loop:
     """What an iteration has: operands of `dtype`, and the sums that are carried."""
 
     dtype: str
@@ -40,34 +40,35 @@ def loop_of_products(b: Builder) -> None:
     if b.depth > 2:
         return
     dtype, m, n = b.rng.choice(TYPES), b.rng.choice((16, 64, 64, 128)), b.rng.choice((16, 32, 64))
-    kept = [_loaded(b, dtype, (m, n)) for _ in range(b.rng.choice((0, 1, 1)))]
+    kept = [loaded(b, dtype, (m, n)) for _ in range(b.rng.choice((0, 1, 1)))]
     count = b.rng.choice((1, 1, 2, 3))
     sums = [b.define(f"tl.zeros(({m}, {n}), tl.float32)", "float32", (m, n)) for _ in range(count)]
     for _ in range(b.rng.choice((1, 1, 1, 2))):
         trips = b.rng.randint(0, MAX_TRIPS)
         bound = b.number("int32", trips) if b.chance(0.8) else trips
-        loop = _Loop(dtype, m, n, b.name("k"), trips, list(kept), sums)
+        loop = Loop(dtype, m, n, b.name("k"), trips, list(kept), sums)
         hint = b.rng.choice(("", "", "", ", num_stages=3", ", num_stages=2", ", warp_specialize=True"))
         with b.block(f"for {loop.index} in tl.range(0, {bound}{hint}):"):
             for _ in range(b.rng.randint(1, 2)):
-                loop.operands.append(_loaded(b, dtype, b.rng.choice(((n, n), (m, n))), loop))
+                loop.operands.append(loaded(b, dtype, b.rng.choice(((n, n), (m, n))), loop))
             for _ in range(b.rng.randint(1, 4)):
                 _statement(b, loop)
             _product(b, loop)
 
 
-def _loaded(b: Builder, dtype: str, shape: tuple[int, int], loop: _Loop | None = None) -> Value:
+def loaded(b: Builder, dtype: str, shape: tuple[int, ...], loop: Loop | None = None) -> Value:
     """A tile of the iteration's, or of the program's; rows or columns are contiguous."""
-    size, count = shape[0] * shape[1], max(loop.trips, 1) if loop is not None else 1
+    size, count = size_of(shape), max(loop.trips, 1) if loop is not None else 1
     name = b.array(dtype, size * count * b.programs, "small")
     begin = f"{name} + pid * {size * count}" + (f" + {loop.index} * {size}" if loop is not None else "")
-    at, mask = strided(shape, [0, 1] if b.chance(0.6) else [1, 0]), ""
-    if b.chance(0.2):
+    axes = list(range(len(shape)))
+    at, mask = strided(shape, axes if b.chance(0.6) else [*axes[:-2], axes[-1], axes[-2]]), ""
+    if b.chance(0.2) and len(shape) == 2:
         mask = f", mask=tl.arange(0, {shape[0]})[:, None] < {b.number('int32', b.rng.randint(0, shape[0]))}, other=0.0"
     return b.define(f"tl.load({begin} + {at}{mask})", dtype, shape)
 
 
-def _statement(b: Builder, loop: _Loop) -> None:
+def _statement(b: Builder, loop: Loop) -> None:
     kind = b.rng.choice(("product", "product", "operand", "operand", "scale", "store", "branch", "any"))
     if kind == "product":
         _product(b, loop)
@@ -88,13 +89,13 @@ def _statement(b: Builder, loop: _Loop) -> None:
         b.statement()
 
 
-def _operand_of_sum(b: Builder, loop: _Loop, total: Value) -> None:
+def _operand_of_sum(b: Builder, loop: Loop, total: Value) -> None:
     scaled = b.rng.choice((f"{total} * 0.0625", f"tl.exp({total} * 0.01)", f"tl.maximum({total}, 0.0) * 0.125"))
     scaled = f"tl.clamp({scaled}, -100.0, 100.0)"
     loop.operands.append(b.define(f"({scaled}).to(tl.{loop.dtype})", loop.dtype, total.shape))
 
 
-def _product(b: Builder, loop: _Loop) -> None:
+def _product(b: Builder, loop: Loop) -> None:
     """(m, n) of two operands that fit, one of them maybe turned."""
     pairs = [
         (x, y)
@@ -105,10 +106,10 @@ def _product(b: Builder, loop: _Loop) -> None:
         if (x.shape[0], y.shape[1]) == (loop.m, loop.n) and x.shape[1] == y.shape[0] and x.shape[1] >= 16
     ]
     if not pairs:
-        rows = _loaded(b, loop.dtype, (loop.n, loop.n), loop)
+        rows = loaded(b, loop.dtype, (loop.n, loop.n), loop)
         loop.operands.append(rows)
         pairs = [(x, rows) for x in loop.operands if x.shape == (loop.m, loop.n)] or [
-            (_loaded(b, loop.dtype, (loop.m, loop.n), loop), rows)
+            (loaded(b, loop.dtype, (loop.m, loop.n), loop), rows)
         ]
     x, y = b.rng.choice(pairs)
     if b.chance(0.25):
@@ -126,7 +127,7 @@ def _ways(value: Value) -> list[Value]:
     return [value, Value(f"tl.trans({value})", value.dtype, value.shape[::-1])]
 
 
-def _store(b: Builder, loop: _Loop, value: Value) -> None:
+def _store(b: Builder, loop: Loop, value: Value) -> None:
     size, count = value.numel, max(loop.trips, 1)
     out = b.array(value.dtype, size * count * b.programs, "poison", prefix="out")
     at = f"{out} + pid * {size * count} + {loop.index} * {size} + {strided(value.shape, [0, 1])}"

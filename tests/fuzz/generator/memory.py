@@ -71,8 +71,8 @@ def offsets(b: Builder, shape: Shape, unique: bool = False) -> Value:
     size = size_of(shape)
     if not shape:
         return Value("0", "int32", ())
-    kinds = ("plain", "strided", "reversed", "indirect", "computed", "wide", "digits")
-    kind = b.rng.choices(kinds, (12, 12, 2, 2, 2, 2, 3))[0]
+    kinds = ("plain", "strided", "reversed", "indirect", "computed", "wide", "digits", "wrapped")
+    kind = b.rng.choices(kinds, (12, 12, 2, 2, 2, 2, 3, 1.5))[0]
     if kind == "plain":
         return b.use(b.define(row_major(shape), "int32", shape, "i"))
     order = list(range(len(shape)))
@@ -83,6 +83,8 @@ def offsets(b: Builder, shape: Shape, unique: bool = False) -> Value:
         return b.use(b.define(f"{size - 1} - {base}", "int32", shape, "i"))
     if kind == "digits":
         return b.use(b.define(_of_digits(b, base, size, unique), "int32", shape, "i"))
+    if kind == "wrapped":
+        return b.use(b.define(_wrapped(b, base, size), "int32", shape, "i"))
     if kind == "wide":
         return b.use(b.define(f"{base}.to(tl.int64)", "int64", shape, "i"))
     if kind == "indirect":
@@ -95,6 +97,20 @@ def offsets(b: Builder, shape: Shape, unique: bool = False) -> Value:
     if kind == "computed":
         return b.use(b.define(f"{base} ^ {b.rng.randrange(size)}", "int32", shape, "i"))
     return base
+
+
+def _wrapped(b: Builder, base: Value, size: int) -> str:
+    """The offset by way of numbers that overflow."""
+    bits = size.bit_length()
+    ways = (
+        f"({base} * 3 + 7) * -1431655765 + 1431655763",  # by 1/3, and 7/3, of what wraps
+        f"(({base} + 2147483647) - 2147483647)",
+        f"(({base} << {32 - bits}) >> {32 - bits}) & {size - 1}",
+        f"({base} + 1073741824) * 4 // 4",
+        f"{base}.to(tl.uint8).to(tl.int32) + ({base} // 256 * 256)",
+        f"(({base} - {size}) % {size}) & {size - 1}",
+    )
+    return b.rng.choice(ways)
 
 
 def _of_digits(b: Builder, base: Value, size: int, unique: bool) -> str:
