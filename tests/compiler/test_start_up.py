@@ -69,6 +69,30 @@ def test_a_kernel_out_of_the_cache_is_launched_without_xdsl(tmp_path):
     assert run(tmp_path / "a.py", KERNEL + LAUNCH + SAY) == "llvmlite"
 
 
+# What a compile of a kernel without constants to fold, assembly or functions of libdevice needs not: a fifth of the start.
+NEEDLESS_TO_COMPILE = ("numpy", "deuteron.interpreter", "deuteron.ptx.module", "deuteron.backend.math.extern.gamma")
+
+
+@pytest.mark.parametrize("target", ["cpu", "cuda:90"])
+def test_a_first_compile_brings_neither_numpy_nor_the_interpreter(tmp_path, target):
+    source = "deuteron.compiler.ASTSource(double, {'x_ptr': '*fp32', 'BLOCK': 'constexpr'}, {'BLOCK': 16})"
+    compiled = f"deuteron.compile({source}, target='{target}')\nprint(*sys.modules)"
+    names = set(run(tmp_path / "a.py", KERNEL + compiled).split())
+    assert "llvmlite" in names and not names & set(NEEDLESS_TO_COMPILE)
+
+
+def test_xdsl_parses_its_assembly_formats_when_they_are_used(tmp_path):
+    source = """
+import deuteron.ir.dialects
+from xdsl.dialects import arith, builtin, math
+print("xdsl.irdl.declarative_assembly_format_parser" in sys.modules)
+module = builtin.ModuleOp([one := arith.ConstantOp(builtin.FloatAttr(1.0, 32)), math.ExpOp(one.result)])
+print(str(module).splitlines()[2].strip())
+"""
+    said = run(tmp_path / "a.py", "import sys" + source).splitlines()
+    assert said == ["False", "%1 = math.exp %0 : f32"]
+
+
 def test_what_a_compile_imports_is_not_looked_at_as_young_garbage(tmp_path):
     young = "import gc\nprint(len(gc.get_objects(0)) + len(gc.get_objects(1)))"
     assert int(run(tmp_path / "a.py", f"{KERNEL}{LAUNCH}{young}")) < 30_000

@@ -10,6 +10,7 @@
 A function is looked up by the object that its name refers to, so that any import path of a stub will do.
 """
 
+import deuteron.ir.dialects  # noqa: F401  first: what follows imports xDSL's dialects
 from deuteron.frontend.context import Asked
 from deuteron.frontend.lower import lower_function
 

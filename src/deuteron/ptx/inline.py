@@ -14,10 +14,12 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from deuteron.errors import IRError
-from deuteron.ptx.module import parse
-from deuteron.ptx.syntax import Function
+
+if TYPE_CHECKING:
+    from deuteron.ptx.syntax import Function
 
 REGISTER_BITS = {"h": 16, "r": 32, "l": 64, "f": 32, "d": 64}
 _REGISTER_TYPES = {"h": "b16", "r": "b32", "l": "b64", "f": "f32", "d": "f64"}
@@ -149,6 +151,8 @@ def check_template(text: str, num_operands: int) -> None:
 
 def template(text: str, constraints: Constraints) -> Function:
     """The instructions of a template; operand i is register i. Raises ValueError where they cannot be parsed."""
+    from deuteron.ptx.module import parse  # deferred: tile IR knows the operands of a template, and reads none
+
     kinds = (f".reg .{_REGISTER_TYPES[letter]} %o{n};" for n, letter in enumerate(constraints.operands))
     body = _OPERAND.sub(lambda match: "$" if match[1] == "$" else f"%o{match[1].strip('{}')}", text)
     try:

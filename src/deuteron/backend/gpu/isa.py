@@ -19,7 +19,6 @@ from xdsl.ir import Operation
 from deuteron.backend.gpu.formats import FloatConversion
 from deuteron.backend.llvm.builder import Builder
 from deuteron.backend.llvm.types import Value, bit_width, const
-from deuteron.backend.math import extern
 from deuteron.backend.math.functions import FUNCTIONS, Emit
 from deuteron.backend.math.number import Function
 from deuteron.errors import CompilationError
@@ -48,7 +47,7 @@ class ISA(ABC):
     kernel_convention: ClassVar[str]  # LLVM's calling convention
     conversion: ClassVar[type[FloatConversion]] = FloatConversion
     functions: ClassVar[Mapping[str, Emit]] = FUNCTIONS
-    extern_functions: ClassVar[Mapping[str, Function]] = extern.NONE
+    extern_functions: ClassVar[Mapping[str, Function]] = {}
 
     # -- threads ---
 

@@ -9,13 +9,14 @@ What it does not know is an error of the kernel, at its line.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import SSAValue
 from xdsl.passes import ModulePass
 
-from deuteron.interpreter.assembly.translation import translated
 from deuteron.ir.builder import Builder
 from deuteron.ir.nested import nested_ops
 from deuteron.ir.tt.inline_asm import ElementwiseInlineAsmOp
@@ -31,4 +32,10 @@ class TranslateAssembly(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for inner in nested_ops(op):
             if isinstance(inner, ElementwiseInlineAsmOp):
-                replace(inner, translated(inner, Builder.before(inner), inner.args))
+                replace(inner, _translated(inner))
+
+
+def _translated(op: ElementwiseInlineAsmOp) -> Sequence[SSAValue]:
+    from deuteron.interpreter.assembly.translation import translated  # deferred: brings NumPy and the interpreter
+
+    return translated(op, Builder.before(op), op.args)

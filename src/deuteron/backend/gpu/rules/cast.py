@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
 from xdsl.ir import Attribute, Operation
 
 from deuteron.backend.gpu.context import Context, Rule
@@ -13,7 +12,6 @@ from deuteron.backend.llvm.builder import Builder
 from deuteron.backend.llvm.types import Value, bit_width, const
 from deuteron.backend.math.conversions import round_to_odd
 from deuteron.errors import CompilationError
-from deuteron.interpreter.formats import FORMATS
 from deuteron.ir.arith import constant_value
 from deuteron.ir.tt.convert import RoundingMode
 from deuteron.ir.ttg.layout import layout_of
@@ -34,8 +32,16 @@ def constant(ctx: Context, op: Operation) -> Operand:
 
 def _number(number: float, type: Attribute) -> Value:
     if type in FP8:
-        return const("i8", int(FORMATS[type].encode(np.float32(number))))
+        return const("i8", _fp8_bits(number, type))
     return const(register_type(type), number)
+
+
+def _fp8_bits(number: float, type: Attribute) -> int:
+    import numpy as np  # deferred, as the next line: brings NumPy, for what few kernels have
+
+    from deuteron.interpreter.formats import FORMATS
+
+    return int(FORMATS[type].encode(np.float32(number)))
 
 
 def select(ctx: Context, op: Operation, condition: Operand, x: Operand, y: Operand) -> Operand:

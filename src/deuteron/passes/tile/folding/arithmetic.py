@@ -7,13 +7,11 @@ approximate (exp, log, sin ...) are left to the target.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from math import copysign
 
-import numpy as np
 from xdsl.dialects import arith, math
 from xdsl.ir import Operation, SSAValue
 
-from deuteron.interpreter.rules import RULES
-from deuteron.interpreter.values import value_of
 from deuteron.ir import casts
 from deuteron.ir.arith import CmpFOp, CmpIOp, SelectOp, constant_value, has_constants
 from deuteron.ir.builder import Builder
@@ -33,12 +31,16 @@ def fold_constants(op: Operation) -> Folded:
     numbers = [constant_value(operand) for operand in op.operands]
     if None in numbers or any(is_pointer(operand.type) for operand in op.operands):
         return None
-    values = [value_of(number, operand.type) for number, operand in zip(numbers, op.operands, strict=True)]
-    with np.errstate(all="ignore"):
-        number = np.asarray(RULES[op.name](None, op, *values)).item()
+    number = _computed(op, numbers)
     if number != number and is_tile(op.results[0].type):
         return None
     return [Builder.before(op).constant(number, op.results[0].type)]
+
+
+def _computed(op: Operation, numbers: Sequence[bool | int | float]) -> bool | int | float:
+    from deuteron.passes.tile.folding.computed import computed  # deferred: brings NumPy, for what few kernels have
+
+    return computed(op, numbers)
 
 
 def _zero(op: Operation) -> Folded:
@@ -115,7 +117,7 @@ def _fold_extremum(op: Operation, lhs: SSAValue, rhs: SSAValue) -> Folded:
 
 def _is_negative_zero(value: SSAValue) -> bool:
     number = constant_value(value)
-    return number == 0 and bool(np.signbit(number))
+    return number == 0 and copysign(1.0, number) < 0
 
 
 def _fold_addf(op: Operation, x: SSAValue, constant: SSAValue) -> Folded:
