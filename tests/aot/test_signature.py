@@ -49,6 +49,7 @@ def test_types_and_hints():
         ("tl.float16", tl.float16),
         ("fp16", tl.float16),
         ("bfloat16", tl.bfloat16),
+        ("(1, (2, tl.int8, None), 'a')", (1, (2, tl.int8, None), "a")),
     ],
 )
 def test_constexpr_values(text: str, value: object):

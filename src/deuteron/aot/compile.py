@@ -42,7 +42,7 @@ from deuteron.settings import BOUNDS
 from deuteron.toolchain import toolchain
 
 # Names that the emitted functions use for parameters of their own.
-OWN_PARAMETERS = ("stream", "algo_id")
+OWN_PARAMETERS = ("stream", "algo_id", "reason")
 HOST_TYPES = tuple(type.signature for type in INTEGERS if type.bits > 1)
 
 

@@ -216,8 +216,22 @@ def _value(text: str, is_constexpr: bool) -> Any:
             continue
         if value is None or isinstance(value, int | float | str) or (is_constexpr and isinstance(value, tuple)):
             return value
+    if is_constexpr and text.startswith("("):
+        return _tuple(text)
     prefix, _, name = text.rpartition(".")
     return _dtype(name) if is_constexpr or prefix in ("tl", "triton.language", "language") else _NO_VALUE
+
+
+def _tuple(text: str) -> Any:
+    """The tuple of values, which dtypes and tuples may be among, or _NO_VALUE."""
+    try:
+        parsed = ast.parse(text, mode="eval").body
+    except SyntaxError:
+        return _NO_VALUE
+    if not isinstance(parsed, ast.Tuple):
+        return _NO_VALUE
+    values = tuple(_value(ast.unparse(part), True) for part in parsed.elts)
+    return _NO_VALUE if _NO_VALUE in values else values
 
 
 def _dtype(name: str) -> Any:

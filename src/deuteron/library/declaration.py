@@ -96,8 +96,7 @@ class Kernel:
             if isinstance(value, list) and not value:
                 raise self.error(f"the list of '{name}' is empty, so that nothing is compiled", group, name)
             for i, item in enumerate(_values(value)):
-                is_tuple = isinstance(item, list | tuple) and all(isinstance(part, _SCALARS) for part in item)
-                if not isinstance(item, _SCALARS) and not (is_tuple and group == "constexprs"):
+                if not isinstance(item, _SCALARS) and not (group == "constexprs" and _is_tuple(item)):
                     raise self.error(f"'{name}' cannot have the value {item!r}", group, name, i)
                 if group == "types" and not isinstance(item, str):
                     raise self.error(f"the type of '{name}' is a text such as \"*fp16:16\", got {item!r}", group, name)
@@ -240,6 +239,11 @@ LIBRARY_KEYS = ("targets", "namespace", "shared", "objects", "torch", "check", "
 def followed_by(value: Any) -> str | None:
     """X of `same:X`."""
     return value[len(SAME) :].strip() if isinstance(value, str) and value.startswith(SAME) else None
+
+
+def _is_tuple(value: Any) -> bool:
+    """Whether it is a tuple of values, of which some may be tuples."""
+    return isinstance(value, list | tuple) and all(isinstance(part, _SCALARS) or _is_tuple(part) for part in value)
 
 
 def _values(value: Any) -> list[Any]:

@@ -16,8 +16,9 @@ from collections.abc import Iterator, Sequence
 from deuteron.aot.c_types import c_type, is_read
 from deuteron.aot.dispatch import Algos, Functions, records_of
 from deuteron.aot.metadata import KernelRecord, ParamRecord
+from deuteron.aot.symbols import symbol
 from deuteron.aot.templates import render
-from deuteron.library.c_code import pointee
+from deuteron.library.c_code import library_digest, pointee
 
 _ELEMENTS = {
     "i1": "Bool",
@@ -43,7 +44,8 @@ _ANY_BYTE = "Byte"  # for a type that torch does not have
 
 def library_torch(name: str, functions: Functions) -> str:
     """The text; functions that take no pointer, whose device nothing says, are no operators."""
-    operators = [_Operator(name, algos) for name, algos in functions.items()]
+    digest = library_digest(name, functions)
+    operators = [_Operator(name, algos, symbol(digest, name)) for name, algos in functions.items()]
     kept = [operator for operator in operators if operator.tensors]
     return render(
         "library_torch.cpp",
@@ -62,10 +64,10 @@ def _registered(library: str, key: str, operators: Sequence[_Operator]) -> Itera
 
 
 class _Operator:
-    """A function as an operator."""
+    """A function, which has a symbol, as an operator."""
 
-    def __init__(self, name: str, algos: Algos):
-        self.name = name
+    def __init__(self, name: str, algos: Algos, symbol: str):
+        self.name, self.symbol = name, symbol  # libc has names, too: `select`
         self.records: list[KernelRecord] = records_of(algos)
         self.params: Sequence[ParamRecord] = self.records[0].c_params
         self.tensors = [param for param in self.params if param.type.startswith("*")]
@@ -89,7 +91,7 @@ class _Operator:
             f"template <deuteron_device where> void {self.name}_on({taken}) {{\n"
             f"  if constexpr (where != deuteron_device::Meta) {{\n"
             f"    const deuteron_place<where> deuteron_here({self.tensors[0].c_name});\n"
-            f"    deuteron_check({self.name}(deuteron_here.stream, {given}));\n"
+            f"    deuteron_check(::{self.symbol}(deuteron_here.stream, {given}));\n"
             f"  }}\n}}\n"
         )
 

@@ -209,4 +209,7 @@ def value_text(value: Any) -> str:
     """A constexpr's value as an element of a signature: `tl.float16` and `None` are such, other texts are strings."""
     if isinstance(value, str):
         return value if value == "None" or value.startswith("tl.") else repr(value)
-    return repr(tuple(value)) if isinstance(value, list | tuple) else repr(value)
+    if isinstance(value, list | tuple):
+        parts = ", ".join(map(value_text, value))
+        return f"({parts},)" if len(value) == 1 else f"({parts})"
+    return repr(value)

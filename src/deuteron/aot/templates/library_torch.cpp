@@ -6,7 +6,7 @@
 //
 // An operator runs on the device of its tensors, in torch's current stream, and reads and writes what its arguments say:
 // strides of tensors are not looked at.
-#include "${name}.h"
+#include "${name}.hpp"
 
 #include <torch/csrc/stable/accelerator.h>
 #include <torch/csrc/stable/library.h>
