@@ -3,6 +3,7 @@
     python -m benchmarks.gpu                                everything: some minutes
     python -m benchmarks.gpu --quick --only matmul          names of cases that contain this; fewer configurations
     python -m benchmarks.gpu --everyday                     kernels of everyday use instead: two minutes
+    python -m benchmarks.gpu --unseen                       kernels as other projects write them
     python -m benchmarks.gpu --results wgmma                also benchmarks/results/<date>-wgmma.md
     python -m benchmarks.gpu --peer-cubins build/triton-3.9 also what benchmarks/gpu/peer_cubins.py made there
     python -m benchmarks.gpu --precompile                   only compile ours (DEUTERON_CACHE_DIR) for cuda:90: no GPU
@@ -17,14 +18,15 @@ import os
 import sys
 import time
 
-from benchmarks.gpu import attention, elementwise, everyday, matmul
+from benchmarks.gpu import attention, elementwise, everyday, matmul, unseen
 from benchmarks.gpu.peers import CUBINS, Cases, Failures, precompile
 
+FAMILIES = {"first": (elementwise, matmul, attention), "everyday": everyday.FAMILIES, "unseen": unseen.FAMILIES}
 
-def select(words: list[str], is_quick: bool, is_everyday: bool = False) -> Cases:
+
+def select(words: list[str], is_quick: bool, kernels: str = "first") -> Cases:
     """The cases whose family or name contains one of the words, with the configurations to try."""
-    families = everyday.FAMILIES if is_everyday else (elementwise, matmul, attention)
-    cases = [case for family in families for case in family.cases()]
+    cases = [case for family in FAMILIES[kernels] for case in family.cases()]
     named = [case for case in cases if not words or any(word in f"{case.family} {case.name}" for word in words)]
     return [(case, case.configs[: case.num_quick] if is_quick else case.configs) for case in named]
 
@@ -35,7 +37,9 @@ def run(arguments: argparse.Namespace, selected: Cases, peers: tuple[str, ...], 
     from benchmarks.gpu.worker import Bench
 
     start = time.perf_counter()
-    bench = Bench(selected, peers, failures, EVERYDAY if arguments.everyday else QUICK if arguments.quick else FULL)
+    is_first = arguments.kernels == "first"
+    effort = (QUICK if arguments.quick else FULL) if is_first else EVERYDAY
+    bench = Bench(selected, peers, failures, effort)
     report = Report(peers)
     report.print_header()
     for case, row in bench.rows():
@@ -52,14 +56,19 @@ def run(arguments: argparse.Namespace, selected: Cases, peers: tuple[str, ...], 
 def main() -> int:
     parser = argparse.ArgumentParser(description="Speed on a GPU beside Triton, cuBLAS, cuDNN and a copy.")
     parser.add_argument("--only", nargs="*", default=[], metavar="WORD", help="families or parts of names of cases")
-    parser.add_argument("--everyday", action="store_true", help="kernels of everyday use instead")
+    sets = parser.add_mutually_exclusive_group()
+    for name, meaning in (("everyday", "of everyday use"), ("unseen", "as other projects write them")):
+        sets.add_argument(
+            f"--{name}", dest="kernels", action="store_const", const=name, help=f"kernels {meaning} instead"
+        )
+    parser.set_defaults(kernels="first")
     parser.add_argument("--quick", action="store_true", help="fewer configurations and rounds")
     parser.add_argument("--results", metavar="NAME", help="write benchmarks/results/<date>-NAME.md")
     parser.add_argument("--peers", nargs="*", default=["deuteron", "triton"], help="default: deuteron triton")
     parser.add_argument("--peer-cubins", metavar="FOLDER", help="also what peer_cubins.py made of another Triton")
     parser.add_argument("--precompile", action="store_true", help="only compile ours, for cuda:90; needs no GPU")
     arguments = parser.parse_args()
-    selected = select(arguments.only, arguments.quick, arguments.everyday)
+    selected = select(arguments.only, arguments.quick, arguments.kernels)
     if arguments.precompile:
         os.environ.setdefault("DEUTERON_TARGET", "cuda:90")
     cubins = [f"{CUBINS}{arguments.peer_cubins}"] if arguments.peer_cubins else []

@@ -19,6 +19,8 @@ TORCH_NAMES = {
     "bf16": "bfloat16",
     "fp8e4nv": "float8_e4m3fn",
     "i8": "int8",
+    "u8": "uint8",
+    "fp8e5": "float8_e5m2",
     "i32": "int32",
     "i64": "int64",
 }
@@ -73,18 +75,22 @@ class Output:
 class Problem:
     """The arrays of a case in the order of its pointers, those that are written, and what to compare with, if anything.
 
-    `zeroed` are arrays that must hold zeros before each launch: what atomics add to.
+    `zeroed` are arrays that must hold zeros before each launch: what atomics add to. `restored` are those that a launch
+    reads and writes, each with what it must hold before.
     """
 
     arrays: tuple[Any, ...]
     outputs: tuple[Output, ...]
     vendor: Vendor | None = None
     zeroed: tuple[Any, ...] = ()
+    restored: tuple[tuple[Any, Any], ...] = ()
 
     def prepare(self) -> None:
         """What comes before each launch, and is not timed."""
         for array in self.zeroed:
             array.zero_()
+        for array, original in self.restored:
+            array.copy_(original)
 
     def poison(self) -> None:
         """Before a launch that is checked: an element that is not written is wrong."""

@@ -1,6 +1,6 @@
 """Cubins of another Triton for what the benchmark measures, for its `--peer-cubins`; made without a GPU.
 
-    python -m benchmarks.gpu.peer_cubins build/triton-3.9                        of the everyday kernels and the others
+    python -m benchmarks.gpu.peer_cubins build/triton-3.9                        of all kernels
     python -m benchmarks.gpu.peer_cubins build/triton-3.9 --only norm --python environment/bin/python
 
 Triton is that of the environment, by default the newest release in build/triton, which is made where there is none.
@@ -77,7 +77,7 @@ def _type(parameter: Parameter, constants: dict[str, Any]) -> str:
 
 
 def _work(folder: Path, words: list[str]) -> Iterator[Work]:
-    selected = select(words, False, is_everyday=True) + select(words, True)
+    selected = select(words, False, "everyday") + select(words, False, "unseen") + select(words, True)
     for key, ((case, config), *_) in group_by_code(selected).items():
         yield folder / file_name(key), case.source, case.kernel, case.parameters, config
 

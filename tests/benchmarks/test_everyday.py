@@ -1,12 +1,13 @@
-"""Every everyday kernel of the GPU benchmark, at a small size on the CPU, beside float64; needs torch."""
+"""Kernels of the GPU benchmark, everyday and unseen ones, at small sizes on the CPU, beside float64; needs torch."""
 
 import pytest
 
-from benchmarks.gpu.everyday import FAMILIES
+from benchmarks.gpu import everyday, unseen
 
 torch = pytest.importorskip("torch")
 pytestmark = pytest.mark.torch
 
+FAMILIES = (*everyday.FAMILIES, *unseen.FAMILIES)
 SMALL = {case.name: case for family in FAMILIES for case in family.cases(is_small=True)}
 
 

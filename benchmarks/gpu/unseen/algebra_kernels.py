@@ -1,0 +1,311 @@
+"""Products that are not the usual one: odd sizes, other precisions, epilogues, sparse blocks, small solves."""
+
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def gemm(
+    a_ptr,
+    b_ptr,
+    c_ptr,
+    M,
+    N,
+    K,
+    stride_am,
+    stride_ak,
+    stride_bk,
+    stride_bn,
+    PRECISION: tl.constexpr,
+    ACC_FP16: tl.constexpr,
+    BLOCK_M: tl.constexpr,
+    BLOCK_N: tl.constexpr,
+    BLOCK_K: tl.constexpr,
+    GROUP_M: tl.constexpr,
+):
+    """Any strides, masks along K, rows and columns by remainders, programs in groups."""
+    pid = tl.program_id(0)
+    num_m = tl.cdiv(M, BLOCK_M)
+    num_n = tl.cdiv(N, BLOCK_N)
+    in_group = GROUP_M * num_n
+    first_m = pid // in_group * GROUP_M
+    size_m = min(num_m - first_m, GROUP_M)
+    pid_m = first_m + (pid % in_group) % size_m
+    pid_n = (pid % in_group) // size_m
+    m = (pid_m * BLOCK_M + tl.arange(0, BLOCK_M)) % M
+    n = (pid_n * BLOCK_N + tl.arange(0, BLOCK_N)) % N
+    k = tl.arange(0, BLOCK_K)
+    a_ptrs = a_ptr + (m[:, None] * stride_am + k[None, :] * stride_ak)
+    b_ptrs = b_ptr + (k[:, None] * stride_bk + n[None, :] * stride_bn)
+    ACC: tl.constexpr = tl.float16 if ACC_FP16 else tl.float32
+    acc = tl.zeros((BLOCK_M, BLOCK_N), dtype=ACC)
+    for step in range(tl.cdiv(K, BLOCK_K)):
+        a = tl.load(a_ptrs, mask=k[None, :] < K - step * BLOCK_K, other=0.0)
+        b = tl.load(b_ptrs, mask=k[:, None] < K - step * BLOCK_K, other=0.0)
+        acc = tl.dot(a, b, acc, input_precision=PRECISION, out_dtype=ACC)
+        a_ptrs += BLOCK_K * stride_ak
+        b_ptrs += BLOCK_K * stride_bk
+    cm = pid_m * BLOCK_M + tl.arange(0, BLOCK_M)
+    cn = pid_n * BLOCK_N + tl.arange(0, BLOCK_N)
+    tl.store(
+        c_ptr + cm[:, None] * N + cn[None, :],
+        acc.to(c_ptr.dtype.element_ty),
+        mask=(cm[:, None] < M) & (cn[None, :] < N),
+    )
+
+
+@triton.jit
+def nearest_centroid(
+    x_ptr, c_ptr, norms_ptr, out_ptr, N, K, D: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr
+):
+    """K-means: of each row the centroid that is nearest, by a product and a running minimum."""
+    n = tl.program_id(0) * BLOCK_N + tl.arange(0, BLOCK_N)
+    d = tl.arange(0, D)
+    x = tl.load(x_ptr + n[:, None] * D + d[None, :], mask=(n < N)[:, None], other=0.0)
+    best = tl.full([BLOCK_N], float("inf"), tl.float32)
+    winner = tl.zeros([BLOCK_N], tl.int32)
+    for start in range(0, K, BLOCK_K):
+        k = start + tl.arange(0, BLOCK_K)
+        c = tl.load(c_ptr + k[None, :] * D + d[:, None], mask=(k < K)[None, :], other=0.0)
+        norm = tl.load(norms_ptr + k, mask=k < K, other=float("inf"))
+        distance = norm[None, :] - 2 * tl.dot(x, c)
+        value, place = tl.min(distance, axis=1, return_indices=True)
+        winner = tl.where(value < best, start + place, winner)
+        best = tl.minimum(value, best)
+    tl.store(out_ptr + n, winner, mask=n < N)
+
+
+@triton.jit
+def syrk(x_ptr, out_ptr, M, K, BLOCK_M: tl.constexpr, BLOCK_K: tl.constexpr):
+    """The lower triangle of X X^T; programs above it return, those below store both ways."""
+    pid_m = tl.program_id(0)
+    pid_n = tl.program_id(1)
+    if pid_n > pid_m:
+        return
+    m = pid_m * BLOCK_M + tl.arange(0, BLOCK_M)
+    n = pid_n * BLOCK_M + tl.arange(0, BLOCK_M)
+    k = tl.arange(0, BLOCK_K)
+    acc = tl.zeros([BLOCK_M, BLOCK_M], tl.float32)
+    for start in range(0, K, BLOCK_K):
+        a = tl.load(
+            x_ptr + m[:, None] * K + (start + k)[None, :], mask=(m < M)[:, None] & (start + k < K)[None, :], other=0.0
+        )
+        b = tl.load(
+            x_ptr + n[:, None] * K + (start + k)[None, :], mask=(n < M)[:, None] & (start + k < K)[None, :], other=0.0
+        )
+        acc = tl.dot(a, b.T, acc)
+    out = acc.to(out_ptr.dtype.element_ty)
+    mask = (m < M)[:, None] & (n < M)[None, :]
+    tl.store(out_ptr + m[:, None] * M + n[None, :], out, mask=mask)
+    if pid_m != pid_n:
+        tl.store(out_ptr + n[:, None] * M + m[None, :], out.T, mask=mask.T)
+
+
+@triton.jit
+def batched_gemv(w_ptr, x_ptr, out_ptr, N, K, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr):
+    """w [batch, N, K] times x [batch, K], rows by sums."""
+    batch = tl.program_id(1).to(tl.int64)
+    n = tl.program_id(0) * BLOCK_N + tl.arange(0, BLOCK_N)
+    k = tl.arange(0, BLOCK_K)
+    acc = tl.zeros([BLOCK_N, BLOCK_K], tl.float32)
+    for start in range(0, K, BLOCK_K):
+        mask = (start + k) < K
+        w = tl.load(
+            w_ptr + (batch * N + n)[:, None] * K + (start + k)[None, :],
+            mask=(n < N)[:, None] & mask[None, :],
+            other=0.0,
+        )
+        x = tl.load(x_ptr + batch * K + start + k, mask=mask, other=0.0)
+        acc += w.to(tl.float32) * x.to(tl.float32)[None, :]
+    tl.store(out_ptr + batch * N + n, tl.sum(acc, axis=1).to(out_ptr.dtype.element_ty), mask=n < N)
+
+
+@triton.jit
+def vector_matrix(x_ptr, w_ptr, out_ptr, N, K, SHARE: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr):
+    """x times w [K, N], whose rows are contiguous along N: shares of K are added by atomics."""
+    n = tl.program_id(0) * BLOCK_N + tl.arange(0, BLOCK_N)
+    begin = tl.program_id(1) * SHARE
+    acc = tl.zeros([BLOCK_N], tl.float32)
+    for start in range(begin, begin + SHARE, BLOCK_K):
+        k = start + tl.arange(0, BLOCK_K)
+        x = tl.load(x_ptr + k, mask=k < K, other=0.0).to(tl.float32)
+        w = tl.load(w_ptr + k[:, None] * N + n[None, :], mask=(k < K)[:, None] & (n < N)[None, :], other=0.0)
+        acc += tl.sum(x[:, None] * w.to(tl.float32), axis=0)
+    tl.atomic_add(out_ptr + n, acc, mask=n < N)
+
+
+@triton.jit
+def cholesky_16(a_ptr, out_ptr, count, N: tl.constexpr):
+    """Of a small matrix a program, column by column, all in registers."""
+    i = tl.arange(0, N)
+    offsets = tl.program_id(0) * N * N + i[:, None] * N + i[None, :]
+    a = tl.load(a_ptr + offsets)
+    out = tl.zeros([N, N], tl.float32)
+    for j in range(N):
+        column = tl.sum(tl.where(i[None, :] == j, a, 0.0), axis=1)
+        pivot = tl.sqrt(tl.sum(tl.where(i == j, column, 0.0), axis=0))
+        column = tl.where(i >= j, column / pivot, 0.0)
+        out = tl.where(i[None, :] == j, column[:, None], out)
+        a -= column[:, None] * column[None, :]
+    tl.store(out_ptr + offsets, out)
+
+
+@triton.jit
+def dft_64(re_ptr, im_ptr, cos_ptr, sin_ptr, out_re_ptr, out_im_ptr, rows, N: tl.constexpr, BLOCK: tl.constexpr):
+    """Rows of complex numbers times a matrix of roots, by four dots of tf32."""
+    r = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    n = tl.arange(0, N)
+    offsets = r[:, None] * N + n[None, :]
+    mask = (r < rows)[:, None]
+    re = tl.load(re_ptr + offsets, mask=mask, other=0.0)
+    im = tl.load(im_ptr + offsets, mask=mask, other=0.0)
+    cos = tl.load(cos_ptr + n[:, None] * N + n[None, :])
+    sin = tl.load(sin_ptr + n[:, None] * N + n[None, :])
+    out_re = tl.dot(re, cos) - tl.dot(im, sin)
+    out_im = tl.dot(re, sin) + tl.dot(im, cos)
+    tl.store(out_re_ptr + offsets, out_re, mask=mask)
+    tl.store(out_im_ptr + offsets, out_im, mask=mask)
+
+
+@triton.jit
+def matrix_exponential(a_ptr, out_ptr, N: tl.constexpr, TERMS: tl.constexpr):
+    """By Taylor's series of a small matrix a program: a chain of dots."""
+    i = tl.arange(0, N)
+    offsets = tl.program_id(0) * N * N + i[:, None] * N + i[None, :]
+    a = tl.load(a_ptr + offsets)
+    one = (i[:, None] == i[None, :]).to(tl.float32)
+    term = one
+    total = one
+    for k in range(1, TERMS):
+        term = tl.dot(term, a, input_precision="ieee") / k
+        total += term
+    tl.store(out_ptr + offsets, total)
+
+
+@triton.jit
+def gemm_scaled(
+    a_ptr,
+    a_scale_ptr,
+    b_ptr,
+    b_scale_ptr,
+    c_ptr,
+    M,
+    N,
+    K,
+    A_FORMAT: tl.constexpr,
+    B_FORMAT: tl.constexpr,
+    BLOCK_M: tl.constexpr,
+    BLOCK_N: tl.constexpr,
+    BLOCK_K: tl.constexpr,
+):
+    """Microscaled formats: a scale of 8 bits for each 32 along K; e2m1 has two in a byte."""
+    A_PACK: tl.constexpr = 2 if A_FORMAT == "e2m1" else 1
+    B_PACK: tl.constexpr = 2 if B_FORMAT == "e2m1" else 1
+    m = tl.program_id(0) * BLOCK_M + tl.arange(0, BLOCK_M)
+    n = tl.program_id(1) * BLOCK_N + tl.arange(0, BLOCK_N)
+    ka = tl.arange(0, BLOCK_K // A_PACK)
+    kb = tl.arange(0, BLOCK_K // B_PACK)
+    ks = tl.arange(0, BLOCK_K // 32)
+    a_ptrs = a_ptr + m[:, None] * (K // A_PACK) + ka[None, :]
+    b_ptrs = b_ptr + n[None, :] * (K // B_PACK) + kb[:, None]
+    a_scale_ptrs = a_scale_ptr + m[:, None] * (K // 32) + ks[None, :]
+    b_scale_ptrs = b_scale_ptr + n[:, None] * (K // 32) + ks[None, :]
+    acc = tl.zeros([BLOCK_M, BLOCK_N], tl.float32)
+    for _ in range(0, K, BLOCK_K):
+        a = tl.load(a_ptrs)
+        b = tl.load(b_ptrs)
+        a_scale = tl.load(a_scale_ptrs)
+        b_scale = tl.load(b_scale_ptrs)
+        acc = tl.dot_scaled(a, a_scale, A_FORMAT, b, b_scale, B_FORMAT, acc)
+        a_ptrs += BLOCK_K // A_PACK
+        b_ptrs += BLOCK_K // B_PACK
+        a_scale_ptrs += BLOCK_K // 32
+        b_scale_ptrs += BLOCK_K // 32
+    tl.store(c_ptr + m[:, None] * N + n[None, :], acc.to(c_ptr.dtype.element_ty))
+
+
+@triton.jit
+def block_sparse(a_ptr, b_ptr, c_ptr, starts_ptr, columns_ptr, N, K, BLOCK: tl.constexpr, BLOCK_N: tl.constexpr):
+    """Blocks of A that are there, in rows of blocks, times B; each lies in memory as one piece."""
+    row = tl.program_id(0)
+    n = tl.program_id(1) * BLOCK_N + tl.arange(0, BLOCK_N)
+    i = tl.arange(0, BLOCK)
+    begin = tl.load(starts_ptr + row)
+    end = tl.load(starts_ptr + row + 1)
+    acc = tl.zeros([BLOCK, BLOCK_N], tl.float32)
+    for block in range(begin, end):
+        column = tl.load(columns_ptr + block)
+        a = tl.load(a_ptr + block * BLOCK * BLOCK + i[:, None] * BLOCK + i[None, :])
+        b = tl.load(b_ptr + (column * BLOCK + i)[:, None] * N + n[None, :], mask=(n < N)[None, :], other=0.0)
+        acc = tl.dot(a, b, acc)
+    c_ptrs = c_ptr + (row * BLOCK + i)[:, None] * N + n[None, :]
+    tl.store(c_ptrs, acc.to(c_ptr.dtype.element_ty), mask=(n < N)[None, :])
+
+
+@triton.jit
+def gemm_with_row_statistics(
+    a_ptr, b_ptr, c_ptr, sums_ptr, M, N, K, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr
+):
+    """A product whose rows are summed and squared as well, by atomics; b [K, N]."""
+    m = tl.program_id(0) * BLOCK_M + tl.arange(0, BLOCK_M)
+    n = tl.program_id(1) * BLOCK_N + tl.arange(0, BLOCK_N)
+    k = tl.arange(0, BLOCK_K)
+    a_ptrs = a_ptr + m[:, None] * K + k[None, :]
+    b_ptrs = b_ptr + k[:, None] * N + n[None, :]
+    acc = tl.zeros([BLOCK_M, BLOCK_N], tl.float32)
+    for _ in range(0, K, BLOCK_K):
+        acc = tl.dot(tl.load(a_ptrs), tl.load(b_ptrs), acc)
+        a_ptrs += BLOCK_K
+        b_ptrs += BLOCK_K * N
+    tl.atomic_add(sums_ptr + m * 2, tl.sum(acc, axis=1))
+    tl.atomic_add(sums_ptr + m * 2 + 1, tl.sum(acc * acc, axis=1))
+    tl.store(c_ptr + m[:, None] * N + n[None, :], acc.to(c_ptr.dtype.element_ty))
+
+
+@triton.jit
+def batched_dot_3d(a_ptr, b_ptr, out_ptr, B: tl.constexpr, N: tl.constexpr):
+    """Several small products by one dot of three dimensions."""
+    batch = tl.program_id(0) * B + tl.arange(0, B)
+    i = tl.arange(0, N)
+    offsets = batch[:, None, None] * N * N + i[None, :, None] * N + i[None, None, :]
+    out = tl.dot(tl.load(a_ptr + offsets), tl.load(b_ptr + offsets))
+    tl.store(out_ptr + offsets, out.to(out_ptr.dtype.element_ty))
+
+
+@triton.jit
+def gptq_gemm(
+    a_ptr,
+    b_ptr,
+    scales_ptr,
+    zeros_ptr,
+    c_ptr,
+    M,
+    N,
+    K,
+    GROUP: tl.constexpr,
+    BLOCK_M: tl.constexpr,
+    BLOCK_N: tl.constexpr,
+    BLOCK_K: tl.constexpr,
+):
+    """Weights of four bits along K in words of 32, zeros of four bits along N, scales for groups of K."""
+    m = tl.program_id(0) * BLOCK_M + tl.arange(0, BLOCK_M)
+    n = tl.program_id(1) * BLOCK_N + tl.arange(0, BLOCK_N)
+    k = tl.arange(0, BLOCK_K)
+    a_ptrs = a_ptr + m[:, None] * K + k[None, :]
+    b_ptrs = b_ptr + (k // 8)[:, None] * N + n[None, :]
+    shifts = (k % 8) * 4
+    zero_shifts = (n % 8) * 4
+    acc = tl.zeros([BLOCK_M, BLOCK_N], tl.float32)
+    for start in range(0, K, BLOCK_K):
+        group = start // GROUP
+        scales = tl.load(scales_ptr + group * N + n)
+        zeros = tl.load(zeros_ptr + group * (N // 8) + n // 8)
+        zeros = (zeros >> zero_shifts) & 0xF
+        a = tl.load(a_ptrs, mask=(m < M)[:, None], other=0.0)
+        b = tl.load(b_ptrs)
+        b = (b >> shifts[:, None]) & 0xF
+        w = (b - zeros[None, :]) * scales[None, :]
+        acc += tl.dot(a, w.to(a.dtype))
+        a_ptrs += BLOCK_K
+        b_ptrs += (BLOCK_K // 8) * N
+    tl.store(c_ptr + m[:, None] * N + n[None, :], acc.to(c_ptr.dtype.element_ty), mask=(m < M)[:, None])
