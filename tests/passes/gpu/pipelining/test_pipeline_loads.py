@@ -208,3 +208,20 @@ def known_bounds(a, b, out, BLOCK: tl.constexpr):
     for k in range(0, 4 * BLOCK, BLOCK):
         acc = tl.dot(tl.load(a + k * BLOCK + square), tl.load(b + k * BLOCK + square), acc)
     tl.store(out + square, acc)
+
+
+@deuteron.jit
+def dot_of_what_is_left(a, b, out, K, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    square = i[:, None] * BLOCK + i[None, :]
+    acc = tl.zeros((BLOCK, BLOCK), tl.float32)
+    for k in range(tl.program_id(0) * BLOCK, K, BLOCK):
+        mask = i[None, :] < 256 - k
+        acc = tl.dot(tl.load(a + k * BLOCK + square, mask=mask, other=0.0), tl.load(b + k * BLOCK + square), acc)
+    tl.store(out + square, acc)
+
+
+@pytest.mark.parametrize("target", ["cuda:80", "cuda:90"])
+def test_masks_are_as_constant_before_a_loop_that_begins_anywhere(target):
+    text = compiled(dot_of_what_is_left, X, X, SUM, 64, BLOCK=32, num_stages=3, target=target)
+    assert text.count('"ttg.async_copy_global_to_local"') == 6

@@ -58,7 +58,7 @@ from deuteron.passes.gpu.pipelining.chained_dots import (
     operands_inside,
     ops_giving,
 )
-from deuteron.passes.gpu.pipelining.run_ahead import next_iteration
+from deuteron.passes.gpu.pipelining.run_ahead import without_first
 from deuteron.passes.gpu.rings.buffered_loads import Load
 from deuteron.passes.optimisation import Optimisation
 from deuteron.passes.rewrite import Values, erase
@@ -196,7 +196,7 @@ def _do_first_iteration(loop: scf.ForOp, stages: _Stages) -> list[SSAValue]:
     for index, value in enumerate(block.last_op.operands):
         if index not in stages.outcomes:
             entering[index] = values.of(value)
-    loop.operands = [next_iteration(b, loop, loop.lb), loop.ub, loop.step, *entering]
+    loop.operands = [*without_first(b, loop), loop.step, *entering]
     return [values.of(value) for value in stages.handed_over]
 
 

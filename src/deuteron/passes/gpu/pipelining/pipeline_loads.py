@@ -50,7 +50,7 @@ from deuteron.passes.carried_values import carry
 from deuteron.passes.gpu.pipelining.chained_dots import dots_to_delay, first_dot, is_read_by
 from deuteron.passes.gpu.pipelining.choose_loads import choose_loads, choose_without_dots, has_dots, loads_of
 from deuteron.passes.gpu.pipelining.prefetch_loads import prefetch
-from deuteron.passes.gpu.pipelining.run_ahead import RingAhead, next_iteration
+from deuteron.passes.gpu.pipelining.run_ahead import Iteration, RingAhead
 from deuteron.passes.gpu.rings.buffered_loads import BufferedLoad
 from deuteron.passes.optimisation import Optimisation
 
@@ -129,10 +129,9 @@ class _Pipeline:
 
     def _fill(self) -> None:
         b, loop = self._before, self._loop
-        iterations = [loop.lb]
+        iterations: list[Iteration] = []
         for stage in range(self._schedule.distance):
-            if stage:
-                iterations.append(next_iteration(b, loop, iterations[-1]))
+            iterations.append(Iteration.of(b, loop, stage))
             self._commit(b, [token for ring in self._rings for token in ring.fill(b, iterations)])
             b.location = loop.location
 

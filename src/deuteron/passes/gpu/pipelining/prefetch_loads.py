@@ -29,7 +29,7 @@ from xdsl.ir import SSAValue
 from deuteron.ir.builder import Builder
 from deuteron.ir.tt.memory import CacheModifier, EvictionPolicy, LoadOp
 from deuteron.passes.carried_values import carry, new_argument
-from deuteron.passes.gpu.pipelining.run_ahead import Ahead, comes, lead_of, next_iteration
+from deuteron.passes.gpu.pipelining.run_ahead import Ahead, Iteration, lead_of
 from deuteron.passes.gpu.rings.buffered_loads import masked
 from deuteron.passes.rewrite import Values, replace
 
@@ -46,13 +46,11 @@ def prefetch(loop: scf.ForOp, distances: Mapping[LoadOp, int]) -> scf.ForOp:
 def _prefetch(loop: scf.ForOp, loads: Sequence[LoadOp], distance: int) -> scf.ForOp:
     """The loop carries what the next iterations will use."""
     before, ahead = Builder.before(loop), Ahead(loop, [value for load in loads for value in load.operands], distance)
-    iteration, carried, first = loop.lb, ahead.entering(loop), []
+    carried, first = ahead.entering(loop), []
     for number in range(distance):
-        if number:
-            iteration = next_iteration(before, loop, iteration)
-        values = ahead.clone_before(before, loop, number, iteration, carried)
-        before.location = loop.location
-        first += _load(before, loads, values, comes(before, iteration, loop.ub))
+        iteration = Iteration.of(before, loop, number)
+        values = ahead.clone_before(before, loop, number, iteration.index, carried)
+        first += _load(before, loads, values, iteration.runs)
         carried = ahead.following(values)
         before.location = loop.location
     entering, carried = [*carried, *first], ahead.new_arguments(loop)

@@ -23,6 +23,7 @@ is there if the loop carries it already as many iterations ahead (prefetch_loads
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
 from xdsl.dialects import arith, scf
 from xdsl.ir import Block, Operation, SSAValue
@@ -143,20 +144,34 @@ class Ahead:
         return [values.of(self._block.last_op.operands[index]) for index in self.carried]
 
 
-def comes(b: Builder, iteration: SSAValue, end: SSAValue) -> SSAValue | None:
-    """Whether there is such an iteration; None where that is certain."""
-    number, bound = _number(iteration), constant_value(end)
+@dataclass(frozen=True)
+class Iteration:
+    """One of a loop's first iterations, for what is done of it before the loop; `runs` is None where it certainly comes.
+
+    The index is the sum of its terms also where that wraps: it is a multiple of what they are multiples of.
+    """
+
+    index: SSAValue
+    runs: SSAValue | None
+
+    @classmethod
+    def of(cls, b: Builder, loop: scf.ForOp, number: int) -> Iteration:
+        if not number:
+            return cls(loop.lb, _comes(b, loop.lb, loop.ub))
+        lead = b.value(arith.MuliOp(loop.step, b.constant(number, loop.step.type)))
+        index = b.value(arith.AddiOp(loop.lb, lead))
+        first, step = constant_value(loop.lb), constant_value(loop.step)
+        if first is not None and step is not None and first + number * step < 1 << bit_width_of(index.type) - 1:
+            index = b.constant(first + number * step, index.type)
+            return cls(index, _comes(b, index, loop.ub))
+        return cls(index, b.value(CmpIOp(loop.lb, _before_end(b, loop, lead, number), "slt")))
+
+
+def _comes(b: Builder, index: SSAValue, end: SSAValue) -> SSAValue | None:
+    number, bound = constant_value(index), constant_value(end)
     if number is not None and bound is not None and number < bound:
         return None
-    return b.value(CmpIOp(iteration, end, "slt"))
-
-
-def _number(value: SSAValue) -> int | None:
-    """The constant that a sum of constants is."""
-    if isinstance(value.owner, arith.AddiOp):
-        terms = [_number(operand) for operand in value.owner.operands]
-        return None if None in terms else sum(terms)
-    return constant_value(value)
+    return b.value(CmpIOp(index, end, "slt"))
 
 
 def lead_of(loop: scf.ForOp, b: Builder, inside: Builder, distance: int) -> tuple[SSAValue, SSAValue]:
@@ -194,15 +209,17 @@ def _wide_before_end(b: Builder, loop: scf.ForOp, distance: int, lowest: int) ->
     return b.value(arith.MaxSIOp(last, b.constant(lowest, i64)))
 
 
-def next_iteration(b: Builder, loop: scf.ForOp, iteration: SSAValue) -> SSAValue:
-    """The index a step later; where that overflows the highest number, which no loop reaches."""
-    result = b.value(arith.AddiOp(iteration, loop.step))
-    highest = (1 << bit_width_of(result.type) - 1) - 1
-    number = _number(result)
-    if number is not None and number <= highest:
-        return b.constant(number, result.type)
-    fits = b.value(CmpIOp(iteration, result, "slt"))
-    return b.value(SelectOp(fits, result, b.constant(highest, result.type)))
+def without_first(b: Builder, loop: scf.ForOp) -> tuple[SSAValue, SSAValue]:
+    """The bounds of a loop that begins with the second iteration. Where the index of that would wrap, the end is the
+    lowest number, below which is no iteration.
+    """
+    begin = b.value(arith.AddiOp(loop.lb, loop.step))
+    lowest, highest = -(1 << bit_width_of(begin.type) - 1), (1 << bit_width_of(begin.type) - 1) - 1
+    first, step = constant_value(loop.lb), constant_value(loop.step)
+    if first is not None and step is not None and first + step <= highest:
+        return b.constant(first + step, begin.type), loop.ub
+    fits = b.value(CmpIOp(loop.lb, begin, "slt"))
+    return begin, b.value(SelectOp(fits, loop.ub, b.constant(lowest, begin.type)))
 
 
 class RingAhead:
@@ -222,16 +239,15 @@ class RingAhead:
         self._entering = self._ahead.entering(loop)
         self.following: list[SSAValue] = []
 
-    def fill(self, b: Builder, iterations: Sequence[SSAValue]) -> list[SSAValue]:
+    def fill(self, b: Builder, iterations: Sequence[Iteration]) -> list[SSAValue]:
         """Fill a slot for the last of the first iterations, or for the one before that where the ring lags."""
         index = len(iterations) - 1 - self.lag
         if index < 0:
             return []
-        values = self._ahead.clone_before(b, self._loop, index, iterations[index], self._entering)
+        values = self._ahead.clone_before(b, self._loop, index, iterations[index].index, self._entering)
         self._entering = self._ahead.following(values)
         b.location = self._loop.location
-        runs = comes(b, iterations[index], self._loop.ub)
-        return self.ring.fill(b, self._loads, self.ring.position(b, index), values, runs)
+        return self.ring.fill(b, self._loads, self.ring.position(b, index), values, iterations[index].runs)
 
     def enter(self, b: Builder) -> list[SSAValue]:
         """What enters the loop: that which is carried ahead of its iteration, and the position to fill."""
