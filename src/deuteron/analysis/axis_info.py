@@ -21,7 +21,15 @@ from math import gcd
 
 from xdsl.ir import SSAValue
 
-from deuteron.ir.types import bit_width_of, element_type_of, is_integer, shape_of
+from deuteron.ir.types import (
+    bit_width_of,
+    byte_width_of,
+    element_type_of,
+    is_integer,
+    is_pointer,
+    pointee_of,
+    shape_of,
+)
 
 MAX_DIVISIBILITY = 1 << 30
 MIN_BITS = 32  # of integers that are taken not to wrap around
@@ -79,9 +87,14 @@ def unwrapped(value: SSAValue, info: AxisInfo) -> AxisInfo:
 def unknown(value: SSAValue) -> AxisInfo:
     """Nothing but what the shape says."""
     ones = (1,) * max(len(shape_of(value.type)), 1)
-    return AxisInfo(ones, ones, ones)
+    return AxisInfo(ones, ones, ones, step=_step_of(value))
 
 
 def uniform(value: SSAValue, divisibility: int, constant: int | None = None) -> AxisInfo:
     shape = shape_of(value.type) or (1,)
-    return AxisInfo((1,) * len(shape), (divisibility,) * len(shape), shape, constant)
+    return AxisInfo((1,) * len(shape), (divisibility,) * len(shape), shape, constant, _step_of(value))
+
+
+def _step_of(value: SSAValue) -> int:
+    element = element_type_of(value.type)
+    return byte_width_of(pointee_of(element)) if is_pointer(element) else 1

@@ -123,3 +123,27 @@ def test_states_that_no_registers_hold_are_carried_in_memory(monkeypatch):
     assert "128x128" not in loop
     assert sliced.asm["ptx"].count("mma.sync") * 4 <= whole.asm["ptx"].count("mma.sync")
     assert sliced.metadata.resources["spill_bytes"] * 4 <= whole.metadata.resources["spill_bytes"]
+
+
+@deuteron.jit
+def gathered_rows(x, rows, y, out, n, M: tl.constexpr, K: tl.constexpr, N: tl.constexpr):
+    i, k, j = tl.arange(0, M)[:, None], tl.arange(0, K), tl.arange(0, N)[None, :]
+    a = tl.load(y + i * K + k[None, :])
+    acc = tl.zeros((M, N), tl.float32)
+    for step in range(n):
+        row = tl.load(rows + step * K + k)
+        acc = tl.dot(a, tl.load(x + row[:, None] * N + j), acc)
+    tl.store(out + i * N + j, acc)
+
+
+def test_pointers_that_were_in_memory_are_known_to_be_neighbours(monkeypatch):
+    """Copies that run on take the pointers of all slices, which have to be neighbours."""
+    for name, value in (("groups.IN_SLICE", 4), ("groups.HEAVY", 4), ("slice_tiles.LEAST_WITH_DOT", -(1 << 20))):
+        monkeypatch.setattr(f"deuteron.passes.gpu.slices.{name}", value)
+    monkeypatch.setattr("deuteron.passes.gpu.slices.slice_tiles.LEAST_IN_GROUP", -(1 << 20))
+    monkeypatch.setattr("deuteron.passes.gpu.SliceTiles", lambda: SliceTiles(least_cost=-(1 << 20)))
+    monkeypatch.setenv("DEUTERON_ALWAYS_COMPILE", "1")
+    half, index = X.astype(np.float16), X.astype(np.int32)
+    kernel = compile_for("cuda:90", gathered_rows, half, index, half, X, 5, M=64, K=64, N=32, num_warps=4)
+    assert "x!tt.ptr<f16>" in "".join(line for line in kernel.asm["ttgir"].splitlines() if "private_load" in line)
+    assert "cp.async.cg" in kernel.asm["ptx"]

@@ -20,20 +20,22 @@ from xdsl.dialects import scf
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.rewriter import InsertPoint
 
+from deuteron.analysis.axis_analysis import AxisInfoAnalysis
 from deuteron.ir.builder import Builder
 from deuteron.ir.ttg.private import PrivateAllocOp, PrivateLoadOp, PrivateStoreOp, view_of
 from deuteron.passes.gpu.slices.costs import is_wider_than_threads
+from deuteron.passes.gpu.slices.whole_tiles import load_whole
 from deuteron.passes.rewrite import erase
 
 
-def carry_in_memory(loop: scf.ForOp) -> bool:
+def carry_in_memory(loop: scf.ForOp, infos: AxisInfoAnalysis) -> bool:
     """Whether something is: the loop then carries it in vain."""
     is_carried = False
     for place, tile in enumerate(loop.iter_args):
         # One after the other: what is carried on twice is in memory once.
         found = _find(loop, place) if is_wider_than_threads(tile) else None
         if found is not None:
-            _keep(loop, found)
+            _keep(loop, found, infos)
             is_carried = True
     return is_carried
 
@@ -78,7 +80,7 @@ def _is_before(reader: Operation, writer: PrivateStoreOp, block: Block) -> bool:
     return is_same and reader.parent is writer.parent and reader.is_before_in_block(writer)
 
 
-def _keep(loop: scf.ForOp, tile: _Tile) -> None:
+def _keep(loop: scf.ForOp, tile: _Tile, infos: AxisInfoAnalysis) -> None:
     block, number = loop.body.block, tile.place
     before, made = Builder.before(loop), tile.following.src
     memory = before.value(PrivateAllocOp(made.type))
@@ -91,14 +93,9 @@ def _keep(loop: scf.ForOp, tile: _Tile) -> None:
         erase(taken.owner)
     made.replace_all_uses_with(memory)
     erase(made.owner)
-    result.replace_all_uses_with(_loaded(Builder(InsertPoint.after(loop), loop.location), memory, result))
+    after = Builder(InsertPoint.after(loop), loop.location)
+    result.replace_all_uses_with(load_whole(after, memory, result, infos))
     # What an iteration begins with is carried on as something else, too, before the memory is another's.
-    carried.replace_all_uses_with(_loaded(Builder(InsertPoint.at_start(block), loop.location), memory, carried))
+    begin = Builder(InsertPoint.at_start(block), loop.location)
+    carried.replace_all_uses_with(load_whole(begin, memory, carried, infos))
     block.last_op.operands[number] = carried
-
-
-def _loaded(b: Builder, memory: SSAValue, value: SSAValue) -> SSAValue:
-    """All of a tile, for who uses it."""
-    whole = b.value(PrivateLoadOp(memory))
-    whole.name_hint = value.name_hint
-    return whole

@@ -26,6 +26,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 
+from deuteron.analysis.axis_analysis import AxisInfoAnalysis
 from deuteron.ir.arith import constant_value
 from deuteron.ir.builder import Builder
 from deuteron.ir.effects import is_removable
@@ -45,6 +46,7 @@ from deuteron.passes.gpu.slices.loop_dots import loop_dots
 from deuteron.passes.gpu.slices.rolled_loops import insert_loop, slice_body
 from deuteron.passes.gpu.slices.shared_slices import holds_until, load_slice
 from deuteron.passes.gpu.slices.slice_axes import SUMMED, Axis, axes_of
+from deuteron.passes.gpu.slices.whole_tiles import load_whole
 from deuteron.passes.optimisation import Optimisation
 from deuteron.passes.rewrite import erase
 from deuteron.passes.tile.eliminate_dead_code import EliminateDeadCode
@@ -66,22 +68,22 @@ class SliceTiles(Optimisation):
         is_carried = False
         for func in op.ops:
             if isinstance(func, FuncOp) and cost_of_all(func) >= self.least_cost:
-                is_carried |= self._block(func.body.block)
+                is_carried |= self._block(func.body.block, AxisInfoAnalysis(func))
                 loop_dots(func)
         if is_carried:
             EliminateDeadCode().apply(ctx, op)
 
-    def _block(self, block: Block) -> bool:
+    def _block(self, block: Block, infos: AxisInfoAnalysis) -> bool:
         """Whether a loop does not need all that it carries any more."""
         is_carried = False
         for op in list(block.ops):
             for region in op.regions if isinstance(op, scf.ForOp | scf.IfOp | scf.WhileOp) else ():
                 for inner in region.blocks:
-                    is_carried |= self._block(inner)
+                    is_carried |= self._block(inner, infos)
             if isinstance(op, scf.ForOp):
-                is_carried |= carry_in_memory(op)
+                is_carried |= carry_in_memory(op, infos)
         while (group := best_group(list(block.ops))) is not None and group.saved >= self._least_saved(group):
-            _Loop(group)
+            _Loop(group, infos)
         _erase_unused(block)
         return is_carried
 
@@ -98,8 +100,8 @@ def _erase_unused(block: Block) -> None:
 class _Loop:
     """Makes the loop of a group, where its last op is."""
 
-    def __init__(self, group: Group):
-        self._group, self._count = group, group.count()
+    def __init__(self, group: Group, infos: AxisInfoAnalysis):
+        self._group, self._count, self._infos = group, group.count(), infos
         group.rely_on_apart()
         last = group.ops[-1]
         self._before = Builder.before(last)
@@ -137,8 +139,7 @@ class _Loop:
         for op, total in zip(self._sums, loop.results, strict=True):
             op.result.replace_all_uses_with(total)
         for value, memory in outputs:
-            whole = after.value(PrivateLoadOp(memory))
-            whole.name_hint = value.name_hint
+            whole = load_whole(after, memory, value, self._infos)
             for use in [use for use in value.uses if use.operation not in inside]:
                 use.operation.operands[use.index] = whole
         for op in reversed(self._group.ops):
