@@ -277,14 +277,17 @@ def test_an_alignment_that_is_none(alignment: int):
 
 
 @pytest.mark.parametrize(
-    "words", ["0", "0, 1, 0", "0, 1, 0, 9, 1", "0, 1, 0, 0, 1, 9223372036854775807", "0, 7, 0, 0, 0"]
+    "words",
+    [
+        *("#tt.pairs<[0]>", "#tt.pairs<[0, 1, 0]>", "#tt.pairs<[0, 1, 0, 9, 1]>", "#tt.pairs<[0, 7, 0, 0, 0]>"),
+        *("#tt.pairs<[0, 1, 0, 0, 1, 9223372036854775807]>", "array<i64: 0, 1, 0, 0, 0>"),
+    ],
 )
 def test_pairs_of_arguments_that_are_none(words: str):
-    attributes = f"attributes {{tt.apart = array<i64: {words}>}}"
+    attributes = f"attributes {{tt.apart = {words}}}"
     text = f"module {{\n  tt.func public @k(%a: {P}, %b: {P}) {attributes} {{\n tt.return\n }}\n}}"
-    func = parse_module(text, "k.ttir").body.block.first_op
-    with pytest.raises(IRError, match="tt.apart does not describe pairs of arguments") as caught:
-        pairs_apart(func)
+    with pytest.raises(IRError, match="not describe pairs of arguments") as caught:
+        pairs_apart(parse_module(text, "k.ttir").body.block.first_op)
     assert caught.value.location.line == 2
 
 

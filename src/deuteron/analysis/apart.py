@@ -2,7 +2,7 @@
 
     load a[...]                  take_apart(points_to(a), points_to(b))
     store b[...]                   True: the load may move over the store, and the function says what that relies on:
-                                   tt.func @k(%a, %b) attributes {tt.apart = array<i64: 0, 1, 0, 0>}
+                                   tt.func @k(%a, %b) attributes {tt.apart = #tt.pairs<[0, 1, 0, 0, 0]>}
     the same argument            False
     tt.func {tt.may_alias}       False: it is compiled for arguments that overlap
 
@@ -12,18 +12,16 @@ of written_arguments.py, last, when nothing else stands against what it does; `c
 
 A pair is of arguments that have to be disjoint, or, `or_equal`, that may also begin at the same place, if the numbers
 `equal` that the kernel is given are equal, strides of rows, and of each tile of `tiles` no two elements are at one
-place, as with strides of 0. What relies on that alone is a pair of an argument with itself. `tt.apart` has three
-numbers of each pair, how many pairs of equal ones follow, and these; then how many tiles, of each the number of its
-dimensions, and of these extent, factor and argument, -1 for none (`Step` of overlap.py).
+place, as with strides of 0. What relies on that alone is a pair of an argument with itself.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from itertools import chain, islice, product
-from typing import NamedTuple
+from bisect import bisect_left
+from collections.abc import Iterable
+from itertools import product
 
-from xdsl.dialects.builtin import DenseArrayBase, UnitAttr, i64
+from xdsl.dialects.builtin import UnitAttr
 from xdsl.ir import BlockArgument
 
 from deuteron.analysis.points_to import Targets
@@ -31,21 +29,11 @@ from deuteron.analysis.same_offsets import Alike
 from deuteron.analysis.steps import Steps
 from deuteron.errors import IRError
 from deuteron.ir.location import from_attribute
+from deuteron.ir.tt.apart import Dimensions, Pair, PairsAttr
 from deuteron.ir.tt.function import FuncOp
 
 APART, MAY_ALIAS = "tt.apart", "tt.may_alias"
-Dimensions = tuple[tuple[int, int, int], ...]
 Tiles = frozenset[Steps]
-
-
-class Pair(NamedTuple):
-    """Two arguments of a function by number, the lower first."""
-
-    first: int
-    second: int
-    or_equal: bool
-    equal: tuple[tuple[int, int], ...] = ()
-    tiles: tuple[Dimensions, ...] = ()
 
 
 def take_apart(
@@ -84,18 +72,24 @@ def can_be_apart(first: Targets, second: Targets) -> bool:
 
 def pairs_apart(func: FuncOp) -> list[Pair]:
     """What has been relied on so far; of each two arguments once. Raises IRError where a text has something else."""
+    noted = _noted(func)
+    if not all(map(set(range(len(func.args))).issuperset, (pair.arguments for pair in noted))):
+        raise _no_pairs(func)
+    return list(noted)
+
+
+def _noted(func: FuncOp) -> tuple[Pair, ...]:
     noted = func.attributes.get(APART)
     if noted is None:
-        return []
-    pairs = list(_pairs_in(noted.get_values())) if isinstance(noted, DenseArrayBase) else None
-    if pairs is None or None in pairs or not all(map(set(range(len(func.args))).issuperset, map(_arguments_of, pairs))):
-        raise IRError(f"{APART} does not describe pairs of arguments: {noted}", *from_attribute(func.location))
-    return pairs
+        return ()
+    if not isinstance(noted, PairsAttr):
+        raise _no_pairs(func)
+    return noted.data
 
 
-def _arguments_of(pair: Pair) -> set[int]:
-    steps = chain.from_iterable(pair.tiles)
-    return {*pair[:2], *chain(*pair.equal), *(number for _, _, number in steps if number != -1)}
+def _no_pairs(func: FuncOp) -> IRError:
+    message = f"{APART} does not describe pairs of arguments: {func.attributes[APART]}"
+    return IRError(message, *from_attribute(func.location))
 
 
 def mark_may_alias(func: FuncOp) -> None:
@@ -105,13 +99,14 @@ def mark_may_alias(func: FuncOp) -> None:
 
 def _note(func: FuncOp, pairs: Iterable[Pair]) -> None:
     """Of two arguments all holds that has been relied on."""
-    noted = pairs_apart(func)
-    known = {pair[:2]: pair for pair in noted}
+    noted = _noted(func)
+    found = list(noted)
     for pair in pairs:
-        known[pair[:2]] = _both(known.get(pair[:2], pair), pair)
-    found = [pair for _, pair in sorted(known.items())]
-    if found != noted:
-        func.attributes[APART] = DenseArrayBase.from_list(i64, [word for pair in found for word in _words(pair)])
+        place = bisect_left(found, pair[:2])
+        is_known = place < len(found) and found[place][:2] == pair[:2]
+        found[place : place + is_known] = [_both(found[place], pair) if is_known else pair]
+    if found != list(noted):
+        func.attributes[APART] = PairsAttr(tuple(found))
 
 
 def _both(first: Pair, second: Pair) -> Pair:
@@ -124,35 +119,6 @@ def _both(first: Pair, second: Pair) -> Pair:
 def _dimensions_of(tiles: Tiles) -> tuple[Dimensions, ...]:
     found = {tuple((s.extent, s.factor, -1 if s.argument is None else s.argument) for s in tile) for tile in tiles}
     return tuple(sorted(found))
-
-
-def _words(pair: Pair) -> list[int]:
-    tiles = chain.from_iterable([len(tile), *chain(*tile)] for tile in pair.tiles)
-    return [*map(int, pair[:3]), len(pair.equal), *chain(*pair.equal), len(pair.tiles), *tiles]
-
-
-def _pairs_in(words: Sequence[int]) -> Iterator[Pair | None]:
-    """The pairs of `_words`; None behind the last where the words end within one."""
-    left = iter(words)
-    try:
-        for first in left:
-            second, or_equal = _several(left, 2)
-            equal = _tuples_of(left, 2)
-            tiles = tuple(_tuples_of(left, 3) for _ in range(*_several(left, 1)))
-            yield Pair(first, second, bool(or_equal), equal, tiles)
-    except EOFError:
-        yield None
-
-
-def _tuples_of(left: Iterator[int], size: int) -> tuple[tuple[int, ...], ...]:
-    return tuple(_several(left, size) for _ in range(*_several(left, 1)))
-
-
-def _several(left: Iterator[int], size: int) -> tuple[int, ...]:
-    taken = tuple(islice(left, size))
-    if len(taken) < size:
-        raise EOFError
-    return taken
 
 
 def _function_of(targets: Targets) -> FuncOp:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from xdsl.ir import Attribute
     from xdsl.passes import ModulePass
 
-    from deuteron.analysis.apart import Pair
+    from deuteron.ir.tt.apart import Pair
     from deuteron.ir.tt.function import FuncOp
 
 

@@ -133,7 +133,7 @@ def test_what_goes_backwards(case, backwards):
 def test_what_is_relied_on_is_told():
     """Row and result may be one array, but no others that overlap."""
     kernel = compile_for("cuda:90", again, X, X[1024:], 1000, 0, BLOCK=128, CASE="plain")
-    assert "tt.apart = array<i64: 0, 1, 1, 0, 0>" in kernel.asm["ttgir"]
+    assert "tt.apart = #tt.pairs<[0, 1, 1, 0, 0]>" in kernel.asm["ttgir"]
 
 
 @pytest.mark.parametrize("case", [case for case in CASES if case != "print"])

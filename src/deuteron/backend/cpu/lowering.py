@@ -22,7 +22,7 @@ from dataclasses import dataclass, replace
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation, SSAValue
 
-from deuteron.analysis.apart import Pair, pairs_apart
+from deuteron.analysis.apart import pairs_apart
 from deuteron.analysis.waiting_loops import waiting_loops
 from deuteron.backend.assertion import Assertion
 from deuteron.backend.checked_access import CheckedAccess
@@ -60,6 +60,7 @@ from deuteron.backend.llvm.module import Module
 from deuteron.backend.llvm.types import Value, const, zero
 from deuteron.backend.spans import EVERYTHING
 from deuteron.ir.location import from_attribute, user_location
+from deuteron.ir.tt.apart import Pair
 from deuteron.ir.tt.debug import AssertOp
 from deuteron.ir.tt.function import FuncOp
 from deuteron.ir.types import i1

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from xdsl.dialects.builtin import ModuleOp
 
-from deuteron.analysis.apart import Pair, pairs_apart
+from deuteron.analysis.apart import pairs_apart
 from deuteron.analysis.axis_analysis import AxisInfoAnalysis
 from deuteron.backend.cuda.context import CUDAContext
 from deuteron.backend.cuda.invariant_loads import invariant_loads
@@ -27,6 +27,7 @@ from deuteron.backend.gpu.threads import Threads
 from deuteron.backend.llvm.module import Module
 from deuteron.backend.tensor_map import ALIGNMENT, SIZE, TensorMap
 from deuteron.ir.nested import nested_ops
+from deuteron.ir.tt.apart import Pair
 from deuteron.ir.ttg.warp_specialize import WarpSpecializeOp
 from deuteron.machine.gpu import GPU, GPUConfig
 from deuteron.options import CUDAOptions

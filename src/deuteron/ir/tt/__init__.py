@@ -3,6 +3,7 @@
 from xdsl.ir import Dialect
 
 from deuteron.ir.tt import (
+    apart,
     atomic,
     block_pointer,
     convert,
@@ -40,5 +41,5 @@ TT = Dialect(
         *extern.OPS,
         *debug.OPS,
     ],
-    [PointerType, Float8E4M3B15Type, *descriptor.TYPES, *memory.ATTRIBUTES],
+    [PointerType, Float8E4M3B15Type, *descriptor.TYPES, *memory.ATTRIBUTES, *apart.ATTRIBUTES],
 )
