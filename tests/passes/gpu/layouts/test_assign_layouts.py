@@ -148,6 +148,29 @@ def test_what_a_loop_carries_is_converted_at_the_head_of_its_body():
     assert loop.body.block.first_op.src is loop.body.block.args[1]
 
 
+@triton.jit
+def columns_one_by_one(x_ptr, out_ptr, n):
+    i = tl.arange(0, 32)
+    places = i[:, None] * 32 + i[None, :]
+    x = tl.load(x_ptr + places)
+    out = tl.zeros((32, 32), tl.float32)
+    for j in range(n):
+        column = tl.sum(tl.where(i[None, :] == j, x, 0.0), axis=1)
+        out = tl.where(i[None, :] == j, column[:, None], out)
+        x -= column[:, None]
+    tl.store(out_ptr + places, out)
+
+
+def test_what_a_loop_leaves_is_at_home_where_it_is_stored():
+    """It is nothing but zeros before, and what shape ops make of others: four columns in a thread, as they are stored."""
+    module = assign(columns_one_by_one, num_warps=1, hinted=("x_ptr", "out_ptr"))
+    loop = ops(module, "scf.for")[0]
+    loaded, left = layout_of(ops(module, "tt.load")[0].results[0].type), [layout_of(result.type) for result in loop.res]
+    assert loaded.of("register")[:2] == ((0, 1), (0, 2))
+    assert left == [loaded, loaded]
+    assert all(conversion.parent_op() is loop for conversion in ops(module, "ttg.convert_layout"))
+
+
 def test_ttgir_round_trips_as_text():
     module = assign(multiply, "*fp16", BLOCK=64)
     text = print_module(module)

@@ -293,7 +293,8 @@ def _made_from(use: Use) -> Sequence[SSAValue]:
     """What is at home where an operand is: a result of an elementwise op, what control flow gives the operand to."""
     op, index = use.operation, use.index
     if isinstance(op, scf.YieldOp):
-        return [_yield_targets(op)[index]]
+        left = [op.parent_op().res[index]] if isinstance(op.parent_op(), scf.ForOp) else []
+        return [_yield_targets(op)[index], *left]
     if isinstance(op, scf.ConditionOp):
         return [op.parent_op().after_region.block.args[index - 1], op.parent_op().res[index - 1]] if index else []
     if isinstance(op, scf.WhileOp):
