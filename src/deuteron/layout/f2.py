@@ -22,6 +22,11 @@ def apply(columns: Sequence[int], vector: int) -> int:
     return result
 
 
+def ones(vector: int) -> list[int]:
+    """The coordinates that are 1, from the lowest."""
+    return [index for index in range(vector.bit_length()) if vector >> index & 1]
+
+
 class Span:
     """The span of vectors added one after another, in echelon form, remembering how each is made from those added."""
 

@@ -2,10 +2,11 @@
 
 import numpy as np
 import pytest
-from backend.cuda.launching import emulate, instructions_with
+from backend.cuda.launching import aligned, compile_for, emulate, instructions_with
 
 import deuteron
 import deuteron.language as tl
+from deuteron.emulator import profile
 
 WARPS = (1, 2, 4, 8)
 
@@ -25,6 +26,16 @@ def test_sum(rng, num_warps, shape, axis):
     out = np.zeros(shape[1 - axis], np.int32)
     emulate(sum_tile, x, out, M=shape[0], N=shape[1], AXIS=axis, num_warps=num_warps)
     np.testing.assert_array_equal(out, x.sum(axis))
+
+
+@pytest.mark.parametrize("columns", [32, 64, 128])
+def test_parts_of_warps_are_exchanged_without_bank_conflicts(columns):
+    """A thread has eight columns beside each other."""
+    x, out = aligned(np.zeros(64 * columns, np.float16)), aligned(np.zeros(columns, np.float32))
+    kernel = compile_for("cuda:90", sum_tile, x, out, M=64, N=columns, AXIS=0, num_warps=4)
+    counted = profile(kernel.asm["ptx"], None, 1, 128, kernel.metadata.shared, (x, out)).lines().values()
+    assert sum(line.shared_wavefronts for line in counted)
+    assert not sum(line.bank_conflicts for line in counted)
 
 
 @deuteron.jit

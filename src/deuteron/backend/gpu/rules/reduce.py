@@ -9,6 +9,8 @@ Replicated elements count once: neither replicas in registers nor lanes and warp
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from xdsl.ir import Block, Operation, SSAValue
 
 from deuteron.analysis.access_vectors import MAX_BYTES
@@ -114,14 +116,27 @@ def _idle_warps(sliced: LinearLayout, along_axis: list[int]) -> int:
     return sliced.free_bits()[WARP] & ~sum(1 << bit for bit in along_axis)
 
 
+def _lanes_first(sliced: LinearLayout) -> Callable[[int], int]:
+    """The number of a result with its bits in another order: those that lanes decide are the lowest, so that a warp's
+    accesses are to neighbouring slots, and not all to one bank.
+
+    lanes that are 8 results apart, which each thread has       0, 8, 16, 24 -> 0, 1, 2, 3;  1, 9 -> 4, 5
+    """
+    of_lanes = [bit for column in sliced.columns(LANE) for bit in f2.ones(column)]
+    order = list(dict.fromkeys([*of_lanes, *range(sliced.total_out_bits)]))
+    place = {bit: position for position, bit in enumerate(order)}
+    return lambda number: sum(1 << place[bit] for bit in f2.ones(number))
+
+
 class _Slots:
-    """Where one operand's parts of each result lie: `[result][part]`."""
+    """Where one operand's parts of each result lie: `[result][part]`, results in the order of `_lanes_first`."""
 
     def __init__(self, ctx: Context, op: Operation, operand: int, sliced: LinearLayout):
         self._ctx, self._type, self._sliced = ctx, op.srcs[operand].type, sliced
         self._base = ctx.shared_pointer(op, reduce_offsets(op)[operand])
         self._size = byte_width_of(self._type)
         self._row = self._size * reduce_partials(op)
+        self._place = _lanes_first(sliced)
 
     def store(self, index: int, value: Value, along_axis: list[int], guard: Value | None) -> None:
         """The part of this thread's warp."""
@@ -144,7 +159,8 @@ class _Slots:
 
     def _address(self, index: int, parts: dict[int, int]) -> Value:
         """Of this thread's result number `index`; `parts` says what a warp's bits add."""
-        lanes, warps, registers = ([self._row * c for c in self._sliced.columns(n)] for n in (LANE, WARP, REGISTER))
+        columns = (self._sliced.columns(name) for name in (LANE, WARP, REGISTER))
+        lanes, warps, registers = ([self._row * self._place(number) for number in numbers] for numbers in columns)
         warps = [column | parts.get(bit, 0) for bit, column in enumerate(warps)]
         offset = self._ctx.threads.image(lanes, warps).at(self._ctx.b, f2.apply(registers, index))
         return self._ctx.b.gep("i8", self._base, offset)
