@@ -123,6 +123,12 @@ class PTX(ISA):
     def integers_to_floats(self, b: Builder, values: Sequence[Value], type: str, is_signed: bool) -> dict[Value, Value]:
         return exponents.convert(b, values, type, is_signed)
 
+    def float_to_integer(self, b: Builder, x: Value, type: str, is_signed: bool) -> Value:
+        """PTX says of `cvt.rzi` what we ask for, where no type has 64 bits; LLVM compares and selects besides."""
+        if (x.type, type) == ("float", "i32"):
+            return b.call(type, "llvm.nvvm.f2i.rz" if is_signed else "llvm.nvvm.f2ui.rz", x)
+        return super().float_to_integer(b, x, type, is_signed)
+
     def opaque(self, b: Builder, value: Value) -> Value:
         return b.assembly(Touches.NOTHING, "i64", "mov.b64 $0, $1;", "=l,l", value)
 

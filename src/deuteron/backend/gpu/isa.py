@@ -158,6 +158,11 @@ class ISA(ABC):
         """What some of these integers are as numbers of a type, where that is faster than to convert each."""
         return {}
 
+    def float_to_integer(self, b: Builder, x: Value, type: str, is_signed: bool) -> Value:
+        """Of 32 bits or more, towards zero; what does not fit becomes the nearest number that does, NaN 0."""
+        name = "llvm.fptosi.sat" if is_signed else "llvm.fptoui.sat"
+        return b.intrinsic(name, type, x, overloads=(type, x.type))
+
     def opaque(self, b: Builder, value: Value) -> Value:
         """An i64 of which LLVM is to know nothing."""
         return value

@@ -87,18 +87,28 @@ def _to_float(signed: bool) -> Rule:
 
 def _to_integer(signed: bool) -> Rule:
     """Towards zero; what does not fit becomes the nearest number that does, NaN 0."""
-    name = "llvm.fptosi.sat" if signed else "llvm.fptoui.sat"
 
     def rule(ctx: Context, op: Operation, x: Operand) -> Operand:
         type = register_type(op.results[0].type)
 
         def emit(value: Value) -> Value:
             wide = value if value.type == "double" else ctx.b.fpext(value, "float")
-            return ctx.b.intrinsic(name, type, wide, overloads=(type, wide.type))
+            if bit_width(type) not in (8, 16):
+                return ctx.isa.float_to_integer(ctx.b, wide, type, signed)
+            number = ctx.isa.float_to_integer(ctx.b, wide, "i32", is_signed=True)
+            return ctx.b.trunc(_clamped(ctx, number, bit_width(type), signed), type)
 
         return each(emit, x)
 
     return rule
+
+
+def _clamped(ctx: Context, number: Value, bits: int, signed: bool) -> Value:
+    """An i32 within the range of so many bits. A float would be compared with itself besides, because of NaN."""
+    low, high = (-(1 << bits - 1), (1 << bits - 1) - 1) if signed else (0, (1 << bits) - 1)
+    for name, bound in (("llvm.smax", low), ("llvm.smin", high)):
+        number = ctx.b.intrinsic(name, "i32", number, const("i32", bound), overloads=("i32",))
+    return number
 
 
 def convert_float(ctx: Context, op: Operation, x: Operand) -> Operand:
