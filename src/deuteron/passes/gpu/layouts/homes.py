@@ -29,7 +29,7 @@ from deuteron.ir.tt.inline_asm import ElementwiseInlineAsmOp
 from deuteron.ir.tt.map_elementwise import MapElementwiseOp
 from deuteron.ir.tt.memory import LoadOp, StoreOp
 from deuteron.ir.tt.reduce import ReduceOp, ScanOp
-from deuteron.ir.tt.shape import CatOp, JoinOp, ReshapeOp, SplitOp, TransOp
+from deuteron.ir.tt.shape import CatOp, ExpandDimsOp, JoinOp, ReshapeOp, SplitOp, TransOp
 from deuteron.ir.ttg.inference import SHAPE_OPS, is_flexible, result_layout
 from deuteron.ir.ttg.layout import layout_of
 from deuteron.ir.ttg.shared import LocalAllocOp
@@ -43,6 +43,8 @@ from deuteron.passes.gpu.layouts.anchors import AnyDot, block_layout, default_la
 from deuteron.passes.gpu.rings.buffered_loads import feeds_dot
 
 MEMORY_OPS = LoadOp | StoreOp | AtomicOp
+# Elements of a row that are no neighbours in memory: a thread needs a quarter of them. Not measured.
+MAX_SCATTERED = 32
 Layouts = list[LinearLayout | None]
 
 
@@ -64,6 +66,7 @@ class Homes:
         self._homes: dict[SSAValue, LinearLayout] = {}
         self._swept: dict[tuple[Operation, tuple[LinearLayout | None, ...]], Layouts] = {}  # by loop, and homes before
         self._dots: dict[AnyDot, Layouts] = {}
+        self._loaded_where_used: set[Operation] = set()
         self._sweep(func.body.block)
 
     def get(self, value: SSAValue) -> LinearLayout | None:
@@ -71,7 +74,7 @@ class Homes:
 
     def is_remade(self, op: Operation) -> bool:
         """Whether an op is made anew for each layout that is demanded of it."""
-        if self._is_loaded_where_used(op):
+        if op in self._loaded_where_used:
             return True
         return is_flexible(op) and (isinstance(op, SHAPE_OPS) or self.get(op.results[0]) is None)
 
@@ -126,10 +129,18 @@ class Homes:
         least = min(self._config.machine.async_copy_bytes, default=0) if copied else 0
         return memory_layout(op.operands[0], self._info, self._config, _stored_along(op), least)
 
+    def _of_memory(self, op: Operation) -> LinearLayout | None:
+        """The home of what is loaded, which is asked of the load while its operands are what they were."""
+        if self._is_loaded_where_used(op):
+            self._loaded_where_used.add(op)
+            return None
+        self._loaded_where_used.discard(op)
+        return self._memory(op)
+
     def _is_loaded_where_used(self, op: Operation) -> bool:
         if not isinstance(op, LoadOp) or not is_tile(op.result.type) or op.is_volatile.value.data:
             return False
-        if num_elements_of(op.result.type) > self._config.num_threads:
+        if num_elements_of(op.result.type) > self._config.num_threads or self._has_many_addresses(op):
             return False
         loop = op.parent_op()
         ops = list(loop.body.block.ops) if isinstance(loop, scf.ForOp) else []
@@ -138,6 +149,18 @@ class Homes:
         by_mma = any(isinstance(one, DotOp) and uses_mma(one, self._config.machine) for one in ops)
         is_beside_dots = by_mma and not feeds_dot(op.result)
         return (is_beside_dots or _gives_addresses(op.result)) and not read_by(op).shares(self._written)
+
+    def _has_many_addresses(self, load: LoadOp) -> bool:
+        """Whether threads that load what they need would have to be told addresses by others, or to hold many: of a row
+        for all rows of a dot a thread needs a quarter, neighbours by an address and distances.
+        """
+        is_row = any(
+            isinstance(use.operation, ExpandDimsOp) and not use.operation.axis.value.data for use in load.result.uses
+        )
+        is_scattered = (
+            max(self._info.of(load.ptr).contiguity) == 1 and num_elements_of(load.result.type) > MAX_SCATTERED
+        )
+        return self.get(load.ptr) is not None or (is_row and is_scattered)
 
     def _common(self, op: Operation) -> LinearLayout | None:
         """One layout for all operands: that of an elementwise result, else of the first operand that has a home."""
@@ -218,7 +241,7 @@ class Homes:
         if is_flexible(op):
             return [self._flexible(op)]
         if isinstance(op, MEMORY_OPS):
-            return [None if self._is_loaded_where_used(op) else self._memory(op)]
+            return [self._of_memory(op)]
         if isinstance(op, DescriptorLoadOp):
             return [block_layout(op.result.type, self._config)]
         if isinstance(op, AnyDot):
