@@ -304,3 +304,22 @@ def test_variables_that_are_the_index(poisoned, bounds):
     pairs = (-1, -1) if found is None else (found, found + 1)
     first = next((-1 if i >= wanted else i for i in range(start, end)), -1)
     np.testing.assert_array_equal(out, [last, *pair, *pairs, first])
+
+
+@triton.jit
+def kernel_that_returns_a_number(out_ptr, n, BLOCK: tl.constexpr):
+    """There is nobody to return it to."""
+    if n > 3:
+        return 0
+    tl.store(out_ptr + tl.arange(0, BLOCK), n)
+    if BLOCK > 16:
+        return False
+    tl.store(out_ptr, 7)
+    return -1
+
+
+@pytest.mark.parametrize("n, block, expected", [(5, 16, [-1, -1]), (2, 16, [7, 2]), (2, 32, [2, 2])])
+def test_kernel_that_returns_a_number(check, n, block, expected):
+    out = np.full(block, -1, np.int32)
+    kernel_that_returns_a_number[(1,)](out, n, BLOCK=block)
+    check(out[:2], expected)

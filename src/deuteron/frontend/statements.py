@@ -39,11 +39,13 @@ def execute(ctx: Context, statements: Sequence[ast.stmt]) -> Completion:
 
 
 def return_(ctx: Context, node: ast.Return) -> Completion:
-    """The end of a function, or of a kernel, which has nobody to return a value to."""
+    """The end of a function, or of a kernel, which has nobody to return a value to: `return 0` says no more there."""
     value = ctx.evaluate(node.value) if node.value else None
-    if len(ctx.frames) == 1 and value is not None:
+    if len(ctx.frames) > 1:
+        return leave(ast.Return, value)
+    if value is not None and not isinstance(value, (int, float, str)):
         raise ctx.error(f"A kernel returns nothing, got {describe(value)}. Store results through pointers.")
-    return leave(ast.Return, value)
+    return leave(ast.Return)
 
 
 def end_of_function(ctx: Context, node: EndOfFunction) -> Completion:
