@@ -216,9 +216,10 @@ def test_nothing_left_by_early_prune():
         kernel[(1,)](None, 32)
 
 
-@pytest.mark.parametrize("top_k", [2, 0.67])
-def test_a_model_ranks_the_trials(top_k):
-    model = {"perf_model": lambda BLOCK, **_: -BLOCK, "top_k": top_k}
+@pytest.mark.parametrize("name, top_k", [("top_k", 2), ("top_k", 0.67), ("configs_top_k", 2)])
+def test_a_model_ranks_the_trials(name, top_k):
+    """`configs_top_k` is what torch.compile calls it."""
+    model = {"perf_model": lambda BLOCK, **_: -BLOCK, name: top_k}
     kernel = tuned(FakeKernel(), prune_configs_by=model)
     kernel[(1,)](None, 32)
     assert set(kernel.configs_timings) == {CONFIGS[1], CONFIGS[2]}
@@ -398,3 +399,14 @@ def test_configurations_are_values():
     assert deuteron.Config({"A": 1}) != deuteron.Config({"A": 1}, num_warps=8)
     assert len({deuteron.Config({"A": 1}), deuteron.Config({"A": 1})}) == 1
     assert str(deuteron.Config({"A": 1})) == "A: 1, num_warps: 4, num_stages: 3, num_ctas: 1"
+
+
+def test_an_autotuner_that_torch_makes_restores_what_the_programs_does():
+    """torch.compile leaves away reset_to_zero and restore_value: see torch_autotuners.py."""
+    kernel = FakeKernel()
+    tuned(kernel, reset_to_zero=["out"])
+    torchs = tuned(kernel, prune_configs_by={"perf_model": None, "early_config_prune": None, "configs_top_k": 1.0})
+    assert (torchs.reset_to_zero, torchs.restore_value) == (["out"], [])
+    tuned(kernel, restore_value=["out"])
+    with pytest.raises(UsageError, match="its autotuners differ in reset_to_zero or restore_value"):
+        tuned(kernel, prune_configs_by={"configs_top_k": 1.0})

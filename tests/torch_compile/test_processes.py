@@ -84,11 +84,19 @@ def tuned(x, y, n, BLOCK: tl.constexpr):
     i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     tl.store(y + i, tl.load(x + i, mask=i < n) + 1, mask=i < n)
 
+@triton.autotune([triton.Config({"BLOCK": 64}), triton.Config({"BLOCK": 128})], key=["n"], reset_to_zero=["x"])
+@triton.heuristics({"EVEN": lambda args: args["n"] % args["BLOCK"] == 0})
+@triton.jit
+def added(x, n, BLOCK: tl.constexpr, EVEN: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.atomic_add(x + i, 0.0 if EVEN else 2.0, mask=i < n)
+
 def f(x):
-    y, z = torch.empty_like(x), torch.empty_like(x)
+    w, y, z = torch.zeros_like(x), torch.empty_like(x), torch.empty_like(x)
+    added[lambda meta: (triton.cdiv(x.numel(), meta["BLOCK"]),)](w, x.numel())
     plain[(triton.cdiv(x.numel(), 128),)](x.sin(), y, x.numel(), BLOCK=128)
     tuned[lambda meta: (triton.cdiv(x.numel(), meta["BLOCK"]),)](y, z, x.numel())
-    return z.cos() + y
+    return z.cos() + y, w
 
 if __name__ == "__main__":
     torch._inductor.config.compile_threads = 1
@@ -96,7 +104,7 @@ if __name__ == "__main__":
     accesses = identify_accessed_tensors(plain, {"x": x, "y": x, "n": 1000, "BLOCK": 128}, {}).read_writes
     assert [[d.name for d in found] for found in (accesses.reads, accesses.writes)] == [["x"], ["y"]]
     y = 3 * x.sin()
-    torch.testing.assert_close(torch.compile(f, fullgraph=True)(x), (y + 1).cos() + y)
+    torch.testing.assert_close(torch.compile(f, fullgraph=True)(x), ((y + 1).cos() + y, torch.full_like(x, 2)))
 """
 
 OTHER_BACKEND = """

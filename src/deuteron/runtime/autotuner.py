@@ -37,6 +37,7 @@ from deuteron.runtime.interface import KernelInterface, check_kernel
 from deuteron.runtime.interface import launch as launch_kernel
 from deuteron.runtime.kernel_caches import Choices
 from deuteron.runtime.pickling import PickledByName
+from deuteron.runtime.torch_autotuners import TORCHS_TOP_K, Kept, declare, declared_of
 from deuteron.runtime.trials import SKIPPED, Trials
 from deuteron.runtime.tuned_file import Choice, Outcome
 from deuteron.runtime.tuned_store import TunedStore
@@ -117,15 +118,15 @@ class Autotuner(PickledByName, KernelInterface):
         self.arg_names = list(arg_names)
         self.configs = list(configs or ()) or [Config({})]
         self.keys = list(key)
-        self.reset_to_zero = list(reset_to_zero or ())
-        self.restore_value = list(restore_value or ())
+        prune = dict(prune_configs_by or {})
+        kept = self._kept(Kept(tuple(reset_to_zero or ()), tuple(restore_value or ())), TORCHS_TOP_K in prune)
+        self.reset_to_zero, self.restore_value = map(list, kept)
         self.restore_copies: dict[str, Any] = {}
         self.user_defined_pre_hook, self.user_defined_post_hook = pre_hook is not None, post_hook is not None
         self.pre_hook = pre_hook or self._reset_and_copy
         self.post_hook = post_hook or self._restore
-        prune = dict(prune_configs_by or {})
-        self.early_config_prune = prune.get("early_config_prune")
-        self.perf_model, self.configs_top_k = prune.get("perf_model"), prune.get("top_k", 1.0)
+        self.early_config_prune, self.perf_model = prune.get("early_config_prune"), prune.get("perf_model")
+        self.configs_top_k = prune.get("top_k", prune.get(TORCHS_TOP_K, 1.0))
         self.cache_results = cache_results
         self.use_cuda_graph = use_cuda_graph
         self._given_bench = do_bench
@@ -146,6 +147,13 @@ class Autotuner(PickledByName, KernelInterface):
             raise AttributeError(name)
         return getattr(self.fn, name)
 
+    def _kept(self, given: Kept, is_torchs: bool) -> Kept:
+        """What trials leave as it was; torch.compile does not say so of the autotuners that it makes."""
+        if is_torchs:
+            return declared_of(self.base_fn, f"autotune of '{self.base_fn.__name__}'")
+        declare(self.base_fn, given)
+        return given
+
     def _check(self, prune: Mapping[str, Any]) -> None:
         known, where = ", ".join(self.arg_names), f"autotune of '{self.base_fn.__name__}'"
         for name in (*self.reset_to_zero, *self.restore_value):
@@ -154,7 +162,7 @@ class Autotuner(PickledByName, KernelInterface):
         for config in self.configs:
             if not hasattr(config, "all_kwargs"):
                 raise UsageError(f"{where}: a configuration is a Config({{...}}, num_warps=...), got {config!r}")
-        for name in set(prune) - {"early_config_prune", "perf_model", "top_k"}:
+        for name in set(prune) - {"early_config_prune", "perf_model", "top_k", TORCHS_TOP_K}:
             raise UsageError(f"{where}: prune_configs_by has early_config_prune, perf_model and top_k, got '{name}'")
         top_k = self.configs_top_k
         is_share = isinstance(top_k, float) and 0 < top_k <= 1
