@@ -27,7 +27,14 @@ import numpy as np
 
 from deuteron.compiler import ASTSource, CompiledKernel, IRSource
 from deuteron.compiler.driver import compile_with, resolve_target
-from deuteron.errors import CompilationError, DeuteronError, InternalError, MemoryAccessError, UsageError
+from deuteron.errors import (
+    CompilationError,
+    DeuteronError,
+    InternalError,
+    MemoryAccessError,
+    OutOfResources,
+    UsageError,
+)
 from tests.fuzz.any_costs import any_costs
 from tests.fuzz.case import MANTISSA, SIGNATURE, Argument, Case
 from tests.fuzz.checked import difference_of_short, launch_checked
@@ -66,7 +73,7 @@ class Outcome:
         return f"{executor} {self.kind} {line[:110]}"
 
 
-REFUSALS = (CompilationError, UsageError)
+REFUSALS = (CompilationError, OutOfResources, UsageError)
 OVERLAPPING = "overlapping"
 TRITON = "triton"
 COSTS = "costs"

@@ -6,7 +6,8 @@ views of one, at random places, where the order matters.
 A kernel is launched as it would be by its users: by the code that takes arrays to be apart where they are, by that for
 arrays which overlap elsewhere. Of several programs at once nobody knows what they store, so that there is one. Where
 the interpreter does not get through there is nothing to compare. Outputs are compared, unless floats of another type
-are stored to the same memory: of these nobody knows the last bits, nor those of a NaN.
+are stored to the same memory: of these nobody knows the last bits, nor those of a NaN, which an array of another type
+that is read may show.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ import numpy as np
 
 from deuteron.compiler import CompiledKernel
 from deuteron.errors import DeuteronError
-from tests.fuzz.case import MANTISSA, STORAGE, Argument, Case, fill
+from tests.fuzz.case import MANTISSA, STORAGE, Argument, Case, decode, fill
 from tests.fuzz.oracle import Bounds, expect
 
 ALIGNMENT = 16
@@ -81,7 +82,10 @@ def difference_of_overlapping(
     tensors = [_Tensor(value) if isinstance(value, np.ndarray) else value for value in values]
     run(kernel.for_launch(passed, tensors), (1, 1, 1), values)
     arrays = [value for value in values if isinstance(value, np.ndarray)]
-    outputs = [(b, array) for b, array in zip(expected.bounds, arrays, strict=True) if _is_output(b.argument)]
+    bounds = list(zip(expected.bounds, arrays, strict=True))
+    if any(_shows_nan(one, array, bounds) for one, array in bounds):
+        return None
+    outputs = [(one, array) for one, array in bounds if _is_output(one.argument)]
     with np.errstate(all="ignore"):
         found = (b.difference(array) for b, array in outputs if not _has_others_floats(b.argument, array, outputs))
         return next(filter(None, found), None)
@@ -89,6 +93,18 @@ def difference_of_overlapping(
 
 def _is_output(argument: Argument) -> bool:
     return argument.name.startswith(("out", "io"))
+
+
+def _shows_nan(bounds: Bounds, array: np.ndarray, all_bounds: Sequence[tuple[Bounds, np.ndarray]]) -> bool:
+    """Whether a NaN is stored to it, and an array of another type has its memory."""
+    argument = bounds.argument
+    if not _is_output(argument) or argument.dtype not in MANTISSA or not _has_nan(bounds):
+        return False
+    return any(o.argument.dtype != argument.dtype and np.shares_memory(array, other) for o, other in all_bounds)
+
+
+def _has_nan(bounds: Bounds) -> bool:
+    return bool(np.isnan(decode(bounds.stored, bounds.argument.dtype)).any())
 
 
 def _has_others_floats(argument: Argument, array: np.ndarray, outputs: Sequence[tuple[Bounds, np.ndarray]]) -> bool:
