@@ -19,6 +19,7 @@ TDPBF16PS = "llvm.x86.tdpbf16ps"
 TDPBSSD = "llvm.x86.tdpbssd"
 TDPFP16PS = "llvm.x86.tdpfp16ps"
 LDTILECFG, TILERELEASE = "llvm.x86.ldtilecfg", "llvm.x86.tilerelease"
+SCALEF_PS, SCALEF_PD = "llvm.x86.avx512.mask.scalef.ps.512", "llvm.x86.avx512.mask.scalef.pd.512"
 PAUSE = "llvm.x86.sse2.pause"
 TILELOAD, TILESTORE, TILEZERO = "llvm.x86.tileloadd64", "llvm.x86.tilestored64", "llvm.x86.tilezero"
 
@@ -44,6 +45,15 @@ _SSE2_PROBE = """
 define double @probe(double %x) {
   %y = fadd double %x, %x
   ret double %y
+}
+"""
+
+_AVX512_PROBE = """
+define void @probe(ptr %p) {
+  %x = load <16 x float>, ptr %p
+  %y = fadd <16 x float> %x, %x
+  store <16 x float> %y, ptr %p
+  ret void
 }
 """
 
@@ -89,5 +99,6 @@ PROBES = {
     TDPBSSD: _feature_probe("amx-int8"),
     TDPFP16PS: _feature_probe("amx-fp16"),
     PAUSE: Probe(_SSE2_PROBE, re.compile(r"addsd\t")),
+    **dict.fromkeys((SCALEF_PS, SCALEF_PD), Probe(_AVX512_PROBE, re.compile(r"vaddps\t.*%zmm"))),
     **dict.fromkeys((LDTILECFG, TILERELEASE, TILELOAD, TILESTORE, TILEZERO), _feature_probe("amx-tile")),
 }

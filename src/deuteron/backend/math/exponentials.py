@@ -5,7 +5,8 @@
     tanh: with m = exp(2 |x|) - 1, of which only r + r**2 P(r) is added to 2**n - 1: m / (m + 2)
 
 Multiplying by 2**n is done in two steps, so that results that are subnormal are rounded once and those that
-are too large become infinite. A product that underflows takes a Zen 5 about 10 ns, so that on CPUs 0 is selected. Worst
+are too large become infinite. A product that underflows takes a Zen 5 about 10 ns, so that on CPUs 0 is selected. For
+AVX-512 see `backend/cpu/powers.py`. Worst
 error found in 2**21 arguments, in ulp: exp 0.99 (double 0.98), exp2 0.97 (0.88), tanh 2.4 (2.6); without fused
 multiply-add exp2 1.2.
 ns an element with AVX-512, AVX2 and in NumPy on the same machine: exp 0.24, 0.34, 0.42 (double 0.63, 0.96, 0.67), exp2
@@ -34,6 +35,7 @@ from deuteron.backend.math.polynomial import (
 
 LOG2_E = 1.4426950408889634
 Power = Callable[[Builder, Value, str], Value]
+Scale = Callable[[Builder, Value, Value, Value], Value]
 
 
 @dataclass(frozen=True)
@@ -123,6 +125,28 @@ def exp2_or_zero(b: Builder, x: Value, hint: str = "") -> Value:
     return _unless_zero(b, x, constants_of(x).exp2_range, _exp2, hint)
 
 
+def exp_by(b: Builder, x: Value, scale: Scale, hint: str = "") -> Value:
+    """exp where `scale(b, y, n, is_kept)` is y * 2**n, rounded once, in lanes that are kept, and 0 in others."""
+    limited, is_kept = _limited(b, x, constants_of(x).exp_range)
+    n, _ = _round(b, limited, LOG2_E)
+    y = b.fadd(_expm1_polynomial(b, _reduce(b, limited, n)), number(x, 1.0), flags="")
+    return scale(b, y, n, is_kept)
+
+
+def exp2_by(b: Builder, x: Value, scale: Scale, hint: str = "") -> Value:
+    """exp2, likewise."""
+    limited, is_kept = _limited(b, x, constants_of(x).exp2_range)
+    n, _ = _round(b, limited, 1.0)
+    r = b.fsub(limited, n, flags="")
+    return scale(b, fused(b, r, evaluate(b, r, constants_of(x).exp2), number(x, 1.0)), n, is_kept)
+
+
+def _limited(b: Builder, x: Value, limits: tuple[float, float]) -> tuple[Value, Value]:
+    """What the result is infinite for at most, and whether it is not 0."""
+    low, high = limits
+    return at_most(b, x, high), b.fcmp("uge", x, number(x, low))
+
+
 def _unless_zero(b: Builder, x: Value, limits: tuple[float, float], power: Power, hint: str) -> Value:
     """A power of x; that of 0 is computed, and not used, where the result is 0."""
     low, high = limits
@@ -148,7 +172,7 @@ def tanh(b: Builder, x: Value, hint: str = "") -> Value:
     doubled = at_most(b, magnitude(b, x), constants_of(x).tanh_limit)
     doubled = b.fadd(doubled, doubled, flags="")
     n, shifted = _round(b, doubled, LOG2_E)
-    power = _scale(b, number(x, 1.0), shifted)
+    power = _scale_normal(b, number(x, 1.0), shifted)
     rest = b.fsub(power, number(x, 1.0), flags="")
     m = fused(b, power, _expm1_polynomial(b, _reduce(b, doubled, n)), rest)
     y = b.fdiv(m, b.fadd(m, number(x, 2.0), flags=""), flags="")
@@ -158,10 +182,7 @@ def tanh(b: Builder, x: Value, hint: str = "") -> Value:
 def exp_of_limited(b: Builder, x: Value) -> Value:
     """exp where its result is known to be neither subnormal nor infinite."""
     n, shifted = _round(b, x, LOG2_E)
-    y = b.fadd(_expm1_polynomial(b, _reduce(b, x, n)), number(x, 1.0), flags="")
-    f = Float.of(x)
-    moved = b.shl(bits_of(b, shifted), const(like(x.type, f.integer), f.mantissa_bits))
-    return b.bitcast(b.add(bits_of(b, y), moved), x.type)
+    return _scale_normal(b, b.fadd(_expm1_polynomial(b, _reduce(b, x, n)), number(x, 1.0), flags=""), shifted)
 
 
 def _round(b: Builder, x: Value, factor: float) -> tuple[Value, Value]:
@@ -193,3 +214,10 @@ def _scale(b: Builder, y: Value, shifted: Value, hint: str = "") -> Value:
         power = b.bitcast(b.shl(exponent, const(type, f.mantissa_bits)), y.type)
         y = b.fmul(y, power, flags="", hint=hint)
     return y
+
+
+def _scale_normal(b: Builder, y: Value, shifted: Value) -> Value:
+    """y * 2**n where that is neither subnormal nor infinite: n more in the exponent."""
+    f = Float.of(y)
+    moved = b.shl(bits_of(b, shifted), const(like(y.type, f.integer), f.mantissa_bits))
+    return b.bitcast(b.add(bits_of(b, y), moved), y.type)

@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 from xdsl.ir import Operation
 
-from deuteron.backend.cpu import math
+from deuteron.backend.cpu import math, powers
 from deuteron.backend.cpu.algebra import lanewise
 from deuteron.backend.cpu.context import Context, Rule
 from deuteron.backend.cpu.formats import rounded
@@ -49,6 +49,15 @@ def _intrinsic(name: str) -> Emit:
 def _to_whole(emit: Callable[..., Value]) -> Rule:
     def rule(ctx: Context, op: Operation, x: Fragment) -> Fragment:
         return lanewise(ctx.emitter, lambda b, value: emit(b, value, ctx.target.rounds), x)
+
+    return rule
+
+
+def _power(name: str) -> Rule:
+    """A rule for exp or exp2."""
+
+    def rule(ctx: Context, op: Operation, x: Fragment) -> Fragment:
+        return _rounding(lambda b, value: powers.power(name, b, value, ctx.target))(ctx, op, x)
 
     return rule
 
@@ -95,4 +104,5 @@ RULES: dict[str, Rule] = {
     "tt.precise_sqrt": _rounding(math.sqrt),
     "tt.precise_divf": _rounding(_precise_divide),
     **{f"math.{name}": _rounding(function) for name, function in math.FUNCTIONS.items()},
+    **{f"math.{name}": _power(name) for name in ("exp", "exp2")},
 }
