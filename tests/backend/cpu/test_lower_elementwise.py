@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import deuteron.language as tl
+from deuteron.backend.llvm.compile import optimise
 
 FLOATS = ["float32", "float64", "float16", "bfloat16"]
 INTEGERS = ["int8", "int16", "int32", "int64", "uint8", "uint32", "uint64"]
@@ -170,3 +171,21 @@ def test_other_is_zero_in_narrow_floats_too(lower_module, lower_python, compare,
     compare(concatenated, [x, y, out, 37], {"BLOCK": 128})
     text = lower_module(lower_python(concatenated, [x, y, out, 37], {"BLOCK": 128})).llir
     assert text.count("select <") == 1
+
+
+def signs(x, out, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    tl.store(out + i, tl.abs(tl.load(x + i)))
+    tl.store(out + BLOCK + i, -tl.load(x + i))
+
+
+def test_signs_of_bf16_are_bits_of_it(compare, bfloat16, lower_python, lower_module):
+    """Of every number and infinity, which nothing is widened for."""
+    bits = np.arange(1 << 16, dtype=np.uint16)
+    x = np.where(bits & 0x7FFF > 0x7F80, 0, bits).astype(np.uint16).view(bfloat16)
+    _, made = compare(signs, [x, np.zeros(1 << 17, bfloat16)], {"BLOCK": 1 << 16}, cpus=("native",))
+    expected = np.concatenate([x.view(np.uint16) & 0x7FFF, x.view(np.uint16) ^ 0x8000])
+    np.testing.assert_array_equal(made.view(np.uint16), expected)
+    arguments = [np.zeros(64, bfloat16), np.zeros(128, bfloat16)]
+    text = lower_module(lower_python(signs, arguments, {"BLOCK": 64}), "x86-64-v3").llir
+    assert "<8 x i32>" not in optimise(text, "x86-64-v3", "")

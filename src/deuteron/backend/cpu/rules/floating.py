@@ -15,12 +15,14 @@ from deuteron.backend.cpu.context import Context, Rule
 from deuteron.backend.cpu.formats import rounded
 from deuteron.backend.cpu.fragment import Fragment
 from deuteron.backend.llvm.builder import Builder
-from deuteron.backend.llvm.types import Value
+from deuteron.backend.llvm.types import Value, const, like
 from deuteron.backend.math.remainder import remainder
 from deuteron.ir.tt.convert import PropagateNan
-from deuteron.ir.types import element_type_of
+from deuteron.ir.types import bf16, element_type_of
 
 Emit = Callable[..., Value]
+
+_SIGN = -1 << 31  # of a float, as an i32
 
 
 def _rounding(emit: Emit) -> Rule:
@@ -38,6 +40,21 @@ def _exact(emit: Emit) -> Rule:
 
     def rule(ctx: Context, op: Operation, *fragments: Fragment) -> Fragment:
         return lanewise(ctx.emitter, emit, *fragments)
+
+    return rule
+
+
+def _on_sign(emit: Emit, on_bits: Emit, mask: int) -> Rule:
+    """A rule for an op on signs. Of bf16 it is on bits, of which LLVM finds out that 16 are enough: what is loaded and
+    stored is neither widened nor made narrow then.
+    """
+
+    def by_bits(b: Builder, x: Value) -> Value:
+        bits = b.bitcast(x, like(x.type, "i32"))
+        return b.bitcast(on_bits(b, bits, const(bits.type, mask)), x.type)
+
+    def rule(ctx: Context, op: Operation, x: Fragment) -> Fragment:
+        return lanewise(ctx.emitter, by_bits if element_type_of(op.results[0].type) == bf16 else emit, x)
 
     return rule
 
@@ -90,13 +107,13 @@ RULES: dict[str, Rule] = {
     "arith.mulf": _rounding(Builder.fmul),
     "arith.divf": _rounding(Builder.fdiv),
     "arith.remf": remf,
-    "arith.negf": _exact(Builder.fneg),
+    "arith.negf": _on_sign(Builder.fneg, Builder.xor, _SIGN),
     "arith.maximumf": _exact(_intrinsic("llvm.maximum")),
     "arith.minimumf": _exact(_intrinsic("llvm.minimum")),
     "arith.maxnumf": _exact(_intrinsic("llvm.maxnum")),
     "arith.minnumf": _exact(_intrinsic("llvm.minnum")),
     "arith.cmpf": compare,
-    "math.absf": _exact(math.absolute),
+    "math.absf": _on_sign(math.absolute, Builder.and_, ~_SIGN),
     "math.floor": _to_whole(math.floor),
     "math.ceil": _to_whole(math.ceil),
     "math.fma": _rounding(math.fma),
