@@ -9,14 +9,18 @@ are those of the commit: all who test it test the same, and the next commit is t
     DEUTERON_TEST_SEED=1234 python -m pytest tests/run/test_dot.py
 
 Where many cases of a test cost much and say little more than some, `@pytest.mark.share(3)` leaves a third of them to
-`make test`, chosen by a hash of their names, and the others to `make test-all`.
+`make test`, chosen by a hash of their names, and the others to `make test-all`. Where each case is for two GPUs, for
+which most code is the same, `make test` has one of them by such a lot: but not where `each_gpu` is said, for tests of
+what differs.
 """
 
 from __future__ import annotations
 
 import ctypes
 import functools
+import gc
 import os
+import re
 import secrets
 import signal
 import subprocess
@@ -66,9 +70,23 @@ def pytest_configure(config: pytest.Config) -> None:
 @pytest.hookimpl(tryfirst=True)  # pytest's own hook leaves out what is marked
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
-        share = item.get_closest_marker("share")
-        if share and zlib.crc32(item.name.encode()) % share.args[0]:
+        if _is_left_to_test_all(item):
             item.add_marker("long")
+
+
+def _is_left_to_test_all(item: pytest.Item) -> bool:
+    share, lot = item.get_closest_marker("share"), item.get_closest_marker("lot")
+    if share or lot is None or item.get_closest_marker("each_gpu"):
+        return share is not None and bool(zlib.crc32(item.name.encode()) % share.args[0])
+    number, count = lot.args
+    return zlib.crc32(re.sub(r"cuda:\d+", "cuda", item.name).encode()) % count != number
+
+
+def pytest_collection_finish() -> None:
+    """What there is by now stays: the collector need not look at thousands of tests again and again."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(20_000, 20, 20)
 
 
 # Tests say which pass it was that left what does not verify; processes that they start do as well.

@@ -20,6 +20,7 @@ def test_deuteron_run(shell, path: Path, tmp_path: Path):
     assert "relative error" in printed or "NumPy" in printed
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("path", IMPORT_DEUTERON, ids=lambda path: path.stem)
 def test_plain_python(shell, path: Path, tmp_path: Path):
     printed = shell(f"python '{path}'", tmp_path)

@@ -1,10 +1,11 @@
-"""The executors that each case runs on."""
+"""The executors that each case runs on; in `make test` one GPU of two."""
 
 from __future__ import annotations
 
 import pytest
 
-EXECUTORS = ("interpreter", "cpu", "cuda:80", "cuda:90")
+GPUS = ("cuda:80", "cuda:90")
+EXECUTORS = ("interpreter", "cpu", *(pytest.param(gpu, marks=pytest.mark.lot(n, 2)) for n, gpu in enumerate(GPUS)))
 
 
 @pytest.fixture(params=EXECUTORS)

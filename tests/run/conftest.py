@@ -1,4 +1,5 @@
-"""Numeric tests: every test in this folder runs on each executor.
+"""Numeric tests: every test in this folder runs on each executor; in `make test` on one GPU of two, where these do not
+differ in what it is about.
 
     def test_add(draw, poisoned, check):
         x, out = draw("float32", 1000), poisoned("float32", 1000)
@@ -22,7 +23,8 @@ import pytest
 import deuteron.compat  # noqa: F401  (some examples say `import triton`)
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
-EXECUTORS = ("interpreter", "cpu", "cuda:80", "cuda:90")
+GPUS = ("cuda:80", "cuda:90")
+EXECUTORS = ("interpreter", "cpu", *(pytest.param(gpu, marks=pytest.mark.lot(n, 2)) for n, gpu in enumerate(GPUS)))
 POISON_BYTE = 0xA5
 TF32_TOLERANCE = 2e-3
 

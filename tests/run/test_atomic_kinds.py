@@ -6,6 +6,8 @@ import pytest
 import deuteron as triton
 import deuteron.language as tl
 
+pytestmark = pytest.mark.each_gpu
+
 N, SLOTS = 128, 8
 
 

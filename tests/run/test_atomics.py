@@ -6,6 +6,8 @@ import pytest
 import deuteron as triton
 import deuteron.language as tl
 
+pytestmark = pytest.mark.each_gpu
+
 
 @triton.jit
 def histogram_kernel(x_ptr, counts_ptr, n, BLOCK: tl.constexpr):

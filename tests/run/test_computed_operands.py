@@ -6,6 +6,8 @@ import pytest
 import deuteron
 import deuteron.language as tl
 
+pytestmark = pytest.mark.each_gpu
+
 ELEMENTS = ("int8", "uint8", "float16", "float8")
 
 
@@ -39,6 +41,7 @@ def scaled_product(
     tl.store(out_ptr + rows[:, None] * N + columns[None, :], acc, mask=mask & (rows >= 0)[:, None])
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("by_k", [True, False])
 @pytest.mark.parametrize("element", ELEMENTS)
 @pytest.mark.parametrize(("m", "block_n", "num_warps"), [(16, 32, 4), (64, 64, 4), (64, 128, 8)])

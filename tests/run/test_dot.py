@@ -9,6 +9,8 @@ import deuteron.language as tl
 from deuteron.dtypes import FLOATS
 from tests.float_codes import values
 
+pytestmark = pytest.mark.each_gpu
+
 # Products of fp16 and bf16 are exact in fp32, and so are the sums but for the accumulator's rounding.
 TOLERANCE = {"float16": 1e-5, "bfloat16": 1e-5, "float32": 1e-5}
 

@@ -7,6 +7,8 @@ import pytest
 import deuteron as triton
 import deuteron.language as tl
 
+pytestmark = pytest.mark.each_gpu
+
 DTYPES = {
     "e2m1": ml_dtypes.float4_e2m1fn,
     "e4m3": ml_dtypes.float8_e4m3fn,

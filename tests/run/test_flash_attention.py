@@ -8,6 +8,8 @@ import itertools
 import numpy as np
 import pytest
 
+pytestmark = pytest.mark.each_gpu
+
 TOLERANCE = {"float32": 1e-5, "float16": 1e-3, "bfloat16": 1e-2}
 
 

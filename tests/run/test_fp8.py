@@ -9,6 +9,8 @@ import deuteron.language as tl
 from deuteron.dtypes import FLOATS, FloatType
 from tests.float_codes import nearest, toward_zero, values
 
+pytestmark = pytest.mark.each_gpu
+
 WIDE = (np.float16, ml_dtypes.bfloat16, np.float32, np.float64)
 NUM_SAMPLES = 1024
 each_type = pytest.mark.parametrize(

@@ -8,6 +8,8 @@ import deuteron as triton
 import deuteron.language as tl
 from deuteron.errors import CompilationError
 
+pytestmark = pytest.mark.each_gpu
+
 
 @triton.jit
 def integers_kernel(x_ptr, y_ptr, z_ptr, out_ptr, ASM: tl.constexpr, CONSTRAINTS: tl.constexpr, N: tl.constexpr):

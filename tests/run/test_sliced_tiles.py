@@ -10,6 +10,8 @@ import deuteron.language as tl
 from deuteron.passes.gpu.slices import costs, groups, loop_dots
 from deuteron.passes.gpu.slices.slice_tiles import SliceTiles
 
+pytestmark = pytest.mark.each_gpu
+
 
 @pytest.fixture(autouse=True)
 def sliced(monkeypatch, executor):
@@ -278,6 +280,7 @@ def chained(x, y, out, steps, N: tl.constexpr, TRANSPOSED: tl.constexpr, DTYPE: 
     tl.store(out + N * N + square, total)
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize(("warps", "stages"), [(1, 1), (2, 3), (4, 2)])
 @pytest.mark.parametrize("transposed", [False, True])
 @pytest.mark.parametrize("dtype", ["float16", "float32", "int8"])
@@ -315,6 +318,7 @@ def recurrent(q, k, v, state, out, transposed, sums, steps, T: tl.constexpr, N: 
     tl.store(state + row * N + j, tile)
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize(("N", "warps", "stages"), [(32, 1, 1), (64, 1, 3), (64, 2, 2), (64, 4, 2)])
 @pytest.mark.parametrize("late", [False, True])
 @pytest.mark.parametrize("dtype", ["float16", "float32"])

@@ -8,6 +8,8 @@ import deuteron as triton
 import deuteron.language as tl
 from deuteron.backend.tensor_descriptor import TensorDescriptor
 
+pytestmark = pytest.mark.each_gpu
+
 DTYPES = ["int8", "uint8", "int16", "int32", "uint32", "int64", "float16", "bfloat16", "float32", "float64"]
 FP8 = {"float8_e4m3fn": tl.float8e4nv, "float8_e5m2": tl.float8e5}
 

@@ -252,6 +252,7 @@ def block_attention(q, k, v, out, n, BLOCK: tl.constexpr, D: tl.constexpr, KEYS_
     tl.store(out + rows[:, None] * D + dims[None, :], acc)
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("stages", [2, 3, 4])
 @pytest.mark.parametrize("n", [1, 64, 100, 256])
 @pytest.mark.parametrize(("keys_stay", "mode"), [(False, "late"), (False, "early"), (True, "random")])
