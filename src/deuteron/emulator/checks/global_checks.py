@@ -135,7 +135,7 @@ class GlobalChecks:
     def _is_reread(self, table: _Table, threads: np.ndarray, granules: np.ndarray) -> np.ndarray:
         """What the thread that wrote it reads as well in the same instruction, as `_has_read`."""
         is_own = table.writes.thread(granules) == threads[:, None]
-        return np.isin(granules, granules[is_own])
+        return np.isin(granules, granules[is_own]) if is_own.any() else is_own
 
     def _has_read(self, table: _Table, threads: np.ndarray, granules: np.ndarray) -> np.ndarray:
         """What the threads read themselves, as those of other warps did: all that hold an element load it, one of them
