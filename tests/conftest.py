@@ -16,6 +16,7 @@ what differs.
 
 from __future__ import annotations
 
+import compileall
 import ctypes
 import functools
 import gc
@@ -32,6 +33,7 @@ import hypothesis
 import numpy as np
 import pytest
 
+import deuteron
 from deuteron.backend.cpu.thread_pool import thread_pool
 
 # A shell that starts the tests in the background has this signal ignored, by what they start as well.
@@ -63,6 +65,9 @@ def seed_of(name: str) -> int:
 
 @pytest.hookimpl(tryfirst=True)  # before that of hypothesis
 def pytest_configure(config: pytest.Config) -> None:
+    if not hasattr(config, "workerinput"):
+        # Where Python writes no bytecode, each of hundreds of processes would compile Deuteron for half of its time.
+        compileall.compile_dir(Path(deuteron.__file__).parent, quiet=2)
     if config.option.hypothesis_seed is None:
         config.option.hypothesis_seed = os.environ.get("DEUTERON_TEST_SEED") or seed_of("hypothesis")
 
