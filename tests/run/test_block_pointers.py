@@ -7,6 +7,8 @@ import pytest
 import deuteron as triton
 import deuteron.language as tl
 
+pytestmark = pytest.mark.each_gpu
+
 DTYPES = ["int8", "uint8", "int32", "int64", "float16", "bfloat16", "float32", "float64"]
 AXES = [(), (0,), (1,), (0, 1), (1, 0)]
 

@@ -6,6 +6,8 @@ import pytest
 import deuteron as triton
 import deuteron.language as tl
 
+pytestmark = pytest.mark.each_gpu
+
 
 @triton.jit
 def transposed_each_round(x_ptr, out_ptr, n, BLOCK: tl.constexpr):

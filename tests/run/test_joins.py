@@ -6,6 +6,8 @@ import pytest
 import deuteron as triton
 import deuteron.language as tl
 
+pytestmark = pytest.mark.each_gpu
+
 
 @triton.jit
 def interleave_kernel(x_ptr, y_ptr, out_ptr, BLOCK: tl.constexpr):

@@ -6,6 +6,8 @@ import pytest
 import deuteron as triton
 import deuteron.language as tl
 
+pytestmark = pytest.mark.each_gpu
+
 
 @triton.jit
 def running_sums(x_ptr, out_ptr, begin, end, STEP: tl.constexpr, BLOCK: tl.constexpr):

@@ -6,6 +6,8 @@ import pytest
 import deuteron as triton
 import deuteron.language as tl
 
+pytestmark = pytest.mark.each_gpu
+
 
 @triton.jit
 def before_masked_store(p, o, n, KIND: tl.constexpr):

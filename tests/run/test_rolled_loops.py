@@ -9,6 +9,8 @@ import deuteron as triton
 import deuteron.language as tl
 from deuteron.passes.tile.roll_loops import RollLoops
 
+pytestmark = pytest.mark.each_gpu
+
 
 @pytest.fixture(autouse=True)
 def rolled(monkeypatch):
