@@ -69,7 +69,7 @@ def test_a_kernel_out_of_the_cache_is_launched_without_xdsl(tmp_path):
     assert run(tmp_path / "a.py", KERNEL + LAUNCH + SAY) == "llvmlite"
 
 
-# What a compile of a kernel without constants to fold, assembly or functions of libdevice needs not: a fifth of the start.
+# What a kernel without constants to fold, assembly or functions of libdevice needs not: a fifth of the start.
 NEEDLESS_TO_COMPILE = ("numpy", "deuteron.interpreter", "deuteron.ptx.module", "deuteron.backend.math.extern.gamma")
 
 

@@ -162,7 +162,7 @@ def columns_one_by_one(x_ptr, out_ptr, n):
 
 
 def test_what_a_loop_leaves_is_at_home_where_it_is_stored():
-    """It is nothing but zeros before, and what shape ops make of others: four columns in a thread, as they are stored."""
+    """It is zeros before, and what shape ops make of others: four columns in a thread, as they are stored."""
     module = assign(columns_one_by_one, num_warps=1, hinted=("x_ptr", "out_ptr"))
     loop = ops(module, "scf.for")[0]
     loaded, left = layout_of(ops(module, "tt.load")[0].results[0].type), [layout_of(result.type) for result in loop.res]

@@ -66,7 +66,6 @@ class Homes:
         self._homes: dict[SSAValue, LinearLayout] = {}
         self._swept: dict[tuple[Operation, tuple[LinearLayout | None, ...]], Layouts] = {}  # by loop, and homes before
         self._dots: dict[AnyDot, Layouts] = {}
-        self._loaded_where_used: set[Operation] = set()
         self._sweep(func.body.block)
 
     def get(self, value: SSAValue) -> LinearLayout | None:
@@ -74,8 +73,8 @@ class Homes:
 
     def is_remade(self, op: Operation) -> bool:
         """Whether an op is made anew for each layout that is demanded of it."""
-        if op in self._loaded_where_used:
-            return True
+        if isinstance(op, LoadOp):
+            return is_tile(op.result.type) and self.get(op.result) is None
         return is_flexible(op) and (isinstance(op, SHAPE_OPS) or self.get(op.results[0]) is None)
 
     def operands_of(self, op: Operation) -> Layouts:
@@ -129,15 +128,8 @@ class Homes:
         least = min(self._config.machine.async_copy_bytes, default=0) if copied else 0
         return memory_layout(op.operands[0], self._info, self._config, _stored_along(op), least)
 
-    def _of_memory(self, op: Operation) -> LinearLayout | None:
-        """The home of what is loaded, which is asked of the load while its operands are what they were."""
-        if self._is_loaded_where_used(op):
-            self._loaded_where_used.add(op)
-            return None
-        self._loaded_where_used.discard(op)
-        return self._memory(op)
-
     def _is_loaded_where_used(self, op: Operation) -> bool:
+        """Asked where a load is swept: what gets a home, since its addresses have one by then, keeps it."""
         if not isinstance(op, LoadOp) or not is_tile(op.result.type) or op.is_volatile.value.data:
             return False
         if num_elements_of(op.result.type) > self._config.num_threads or self._has_many_addresses(op):
@@ -241,7 +233,7 @@ class Homes:
         if is_flexible(op):
             return [self._flexible(op)]
         if isinstance(op, MEMORY_OPS):
-            return [self._of_memory(op)]
+            return [None if self._is_loaded_where_used(op) else self._memory(op)]
         if isinstance(op, DescriptorLoadOp):
             return [block_layout(op.result.type, self._config)]
         if isinstance(op, AnyDot):

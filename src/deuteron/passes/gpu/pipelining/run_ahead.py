@@ -146,7 +146,7 @@ class Ahead:
 
 @dataclass(frozen=True)
 class Iteration:
-    """One of a loop's first iterations, for what is done of it before the loop; `runs` is None where it certainly comes.
+    """One of a loop's first iterations, as is needed before the loop; `runs` is None where it certainly comes.
 
     The index is the sum of its terms also where that wraps: it is a multiple of what they are multiples of.
     """
