@@ -188,9 +188,10 @@ def _check_order(op: Operation, known: set[SSAValue]) -> None:
             inside = {*block.args}
             known |= inside
             for inner in block.ops:
-                if not known.issuperset(inner.operands):
+                if not known.issuperset(inner._operands):  # `operands` would make a view
                     raise VerifyException(f"{inner.name} uses a value before it is computed")
-                _check_order(inner, known)
+                if inner.regions:
+                    _check_order(inner, known)
                 inside.update(inner.results)
                 known.update(inner.results)
             known -= inside
