@@ -4,7 +4,7 @@ what GPUs have in common imports nothing of one of them.
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -29,19 +29,29 @@ ELSEWHERE = {
 def statements(path: Path) -> Iterator[tuple[ast.stmt, str]]:
     """The simple statements of a file, and the text of each; without docstrings."""
     text = path.read_text()
+    lines = text.encode().splitlines(keepends=True)
     for node in ast.walk(ast.parse(text)):
         is_text = isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
         if isinstance(node, ast.stmt) and not hasattr(node, "body") and not is_text:
-            yield node, ast.get_source_segment(text, node)
+            yield node, segment(lines, node)
 
 
 def heads(path: Path) -> Iterator[tuple[ast.expr, str]]:
     """Conditions and iterables of compound statements, defaults of parameters."""
     text = path.read_text()
+    lines = text.encode().splitlines(keepends=True)
     for node in ast.walk(ast.parse(text)):
         found = [getattr(node, name, None) for name in ("test", "iter", "args")]
         if isinstance(node, ast.If | ast.While | ast.For | ast.FunctionDef):
-            yield from ((part, ast.get_source_segment(text, part) or "") for part in found if isinstance(part, ast.AST))
+            yield from ((part, segment(lines, part)) for part in found if isinstance(part, ast.AST))
+
+
+def segment(lines: Sequence[bytes], node: ast.AST) -> str:
+    """As that of `ast`, which splits the text into lines each time; "" of what has no place."""
+    if not hasattr(node, "lineno"):
+        return ""
+    *before, last = lines[node.lineno - 1 : node.end_lineno]
+    return b"".join([*before, last[: node.end_col_offset]])[node.col_offset :].decode()
 
 
 def numbers_in(node: ast.AST) -> Iterator[int]:
