@@ -91,7 +91,7 @@ def pytest_collection_finish() -> None:
     """What there is by now stays: the collector need not look at thousands of tests again and again."""
     gc.collect()
     gc.freeze()
-    gc.set_threshold(20_000, 20, 20)
+    gc.set_threshold(5_000, 10, 10)
 
 
 # Tests say which pass it was that left what does not verify; processes that they start do as well.
