@@ -82,6 +82,22 @@ def test_parts_of_short_rows(lower_python, lower_module, block, loops):
     assert len(re.findall(r"^d0(\.\d+)?:", llir, re.MULTILINE)) == loops
 
 
+def masked_row(x, out, n, COMPUTES: tl.constexpr):
+    i = tl.program_id(0) * n + tl.arange(0, 128)
+    value = tl.load(x + i, mask=tl.arange(0, 128) < n)
+    tl.store(out + i, value / 3 if COMPUTES else value, mask=tl.arange(0, 128) < n)
+
+
+@pytest.mark.parametrize("computes, loops", [(True, 2), (False, 1)])
+def test_parts_of_short_rows_that_are_stored(lower_python, lower_module, compare, rng, computes, loops):
+    """Up to the limit and around it, where numbers are computed and not only moved."""
+    n = int(rng.integers(1, 128))
+    arguments = [rng.standard_normal(3 * n).astype(np.float32), np.zeros(3 * n, np.float32), n]
+    compare(masked_row, arguments, {"COMPUTES": computes}, (3,), cpus=("native",))
+    text = lower_module(lower_python(masked_row, arguments, {"COMPUTES": computes}), "x86-64-v4").llir
+    assert len(re.findall(r"^d0(\.\d+)?:", text, re.MULTILINE)) == loops
+
+
 def in_place(x, w, out, n, steps, BLOCK: tl.constexpr, CASE: tl.constexpr):
     """Rows that are loaded by several loops, and changed in between, or by the last of them."""
     row, c = tl.program_id(0), tl.arange(0, BLOCK)

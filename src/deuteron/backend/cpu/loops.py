@@ -25,7 +25,7 @@ from deuteron.backend.cpu.algebra import as_vector, of_value
 from deuteron.backend.cpu.context import AxisIndex, Context, guarded
 from deuteron.backend.cpu.emitter import OpenLoop
 from deuteron.backend.cpu.fragment import Axis, Fragment
-from deuteron.backend.cpu.parts import MIN_PARTED, MIN_PARTED_REDUCED, Part, knowing, parts_of
+from deuteron.backend.cpu.parts import MIN_PARTED, MIN_PARTED_COMPUTED, Part, knowing, parts_of
 from deuteron.backend.cpu.places import is_packed, write_packed, write_place
 from deuteron.backend.cpu.plan.axes import ELEMENTS, Vectorisation, choose_axis
 from deuteron.backend.cpu.plan.items import Index, Keep, Nest, ReduceRoot, Root
@@ -67,10 +67,16 @@ class NestLoops:
         vectorised = self.vectorisation.axis
         return outer if vectorised in (None, self.nest.reduced_axis) else [*outer, vectorised]
 
+    @property
+    def _computes(self) -> bool:
+        """Whether it does more than move elements."""
+        reads = self.ctx.plan.reader.reads
+        return self.nest.reduced_axis is not None or any(reads(root).computes_floats for root in self.nest.roots)
+
     def parts(self, axis: int) -> list[Part | None]:
         """The parts of the loop over a dimension, which is about to be opened; None: all of it."""
         extent, chosen = self.nest.shape[axis], self.vectorisation
-        least = MIN_PARTED_REDUCED if axis == self.nest.reduced_axis else MIN_PARTED
+        least = MIN_PARTED_COMPUTED if self._computes else MIN_PARTED
         is_short = extent < least * chosen.lanes * chosen.unroll
         if axis != chosen.axis or not chosen.is_whole or is_short:
             return [None]

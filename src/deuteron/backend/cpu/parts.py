@@ -27,9 +27,10 @@ from deuteron.backend.llvm.builder import Builder
 from deuteron.backend.llvm.types import Value, bit_width, const, zero
 from deuteron.ir.arith import CmpIOp
 
-# Iterations from which on a loop is worth code for several parts. Parts of two that reduce save a fifth of softmax of
-# 65 of 128 columns, and take 0.06 to 0.1 more to compile; of two that store they would save 0.05, and take as much.
-MIN_PARTED, MIN_PARTED_REDUCED = 4, 2
+# Iterations from which on a loop is worth code for several parts. Of two iterations that reduce or compute floats they
+# save a fifth to a third of softmax and layer norm of 65 of 128 columns, and take a tenth more to compile; of two that
+# only move elements they would save nothing.
+MIN_PARTED, MIN_PARTED_COMPUTED = 4, 2
 
 At = Callable[[Index], AxisIndex]  # the index of a tile at the first element of the loop
 

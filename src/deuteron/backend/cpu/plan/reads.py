@@ -18,7 +18,7 @@ from deuteron.backend.cpu.plan.items import Index, Keep, Root, identity_index
 from deuteron.backend.cpu.plan.storage import Storage
 from deuteron.backend.cpu.plan.views import is_view, viewed_source
 from deuteron.ir.nested import nested_ops
-from deuteron.ir.types import is_tile, shape_of
+from deuteron.ir.types import is_float, is_tile, shape_of
 
 VIEWED: Index = ("view",)
 QUOTIENTS = (arith.DivSIOp, arith.DivUIOp, arith.RemSIOp, arith.RemUIOp)
@@ -29,7 +29,7 @@ class Reads:
     """`tiles`: kept tiles with the indices at which they are read; `scalars`: those that an item must have made.
 
     `quotients`: the divisions of integers that it does, with their indices. `num_computed`: how many tiles it computes,
-    at how many indices: about how much code it is.
+    at how many indices: about how much code it is. `computes_floats`: whether it does more with floats than move them.
     """
 
     tiles: dict[SSAValue, set[Index]] = field(default_factory=dict)
@@ -37,6 +37,7 @@ class Reads:
     loads: list[tuple[Operation, Index]] = field(default_factory=list)
     quotients: list[tuple[Operation, Index]] = field(default_factory=list)
     num_computed: int = 0
+    computes_floats: bool = False
 
     @property
     def values(self) -> set[SSAValue]:
@@ -94,6 +95,8 @@ class Reader:
         if isinstance(op, QUOTIENTS):
             reads.quotients.append((op, index))
         reads.num_computed += not (declared.forwards or declared.is_index_arithmetic)
+        moves = declared.forwards or declared.reads_memory(op)
+        reads.computes_floats |= not moves and is_float(value.type)
         return declared.operands_at(op, index)
 
     def _is_kept(self, value: SSAValue, is_own: bool) -> bool:
