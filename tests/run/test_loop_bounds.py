@@ -150,6 +150,8 @@ def long_steps_kernel(
         (0, 256, 3 * 2**28, 2**28, 7),
         (I32.min, I32.max, 2**30, 2**30, 4),
         (I32.min, 5, 2**30, 2**30, 3),
+        (I64.min, I64.max, 2**62, 2**62, 3),
+        (-(2**62), I64.max, 2**62, 2**62, 5),
     ],
 )
 def test_a_step_times_stages_beyond_the_type(draw, poisoned, check_norm, start, end, step, unit, stages):

@@ -24,18 +24,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import reduce
 
 from xdsl.dialects import arith, scf
 from xdsl.ir import Block, Operation, SSAValue
 
 from deuteron.ir.arith import CmpIOp, SelectOp, constant_value
 from deuteron.ir.builder import Builder
-from deuteron.ir.casts import ExtSIOp, TruncIOp
 from deuteron.ir.effects import is_speculatable
 from deuteron.ir.nested import nested_ops
 from deuteron.ir.tt.memory import LoadOp
 from deuteron.ir.ttng.mbarrier import WaitBarrierOp
-from deuteron.ir.types import bit_width_of, i32, i64
+from deuteron.ir.types import bit_width_of, i32
 from deuteron.passes.carried_values import new_argument
 from deuteron.passes.gpu.rings.buffered_loads import BufferedLoad
 from deuteron.passes.gpu.rings.ring import Position, Ring, read_from
@@ -186,27 +186,21 @@ def _before_end(b: Builder, loop: scf.ForOp, lead: SSAValue, distance: int) -> S
     """The end less the lead; where that overflows the lowest number, below which is no iteration."""
     if not distance:
         return loop.ub
-    type, bits = lead.type, bit_width_of(lead.type)
-    lowest, highest = -(1 << bits - 1), (1 << bits - 1) - 1
     first, step = constant_value(loop.lb), constant_value(loop.step)
-    fits = step is not None and step * distance <= highest
-    if not fits and bits < 64:
-        return b.value(TruncIOp(_wide_before_end(b, loop, distance, lowest), type))
-    last = b.value(arith.SubiOp(loop.ub, lead))
+    fits = step is not None and step * distance < 1 << bit_width_of(lead.type) - 1
     if fits and first is not None and first >= 0:
-        return last
-    is_less = b.value(CmpIOp(last, loop.ub, "slt"))
-    if not fits:
-        is_near = b.value(CmpIOp(loop.step, b.constant(highest // distance, type), "sle"))
-        is_less = b.value(arith.AndIOp(is_less, is_near))
-    return b.value(SelectOp(is_less, last, b.constant(lowest, type)))
+        return b.value(arith.SubiOp(loop.ub, lead))
+    if fits:
+        return _lowered(b, loop.ub, lead)
+    # The step is known at run time, or the lead is beyond the type of the index.
+    return reduce(lambda end, _: _lowered(b, end, loop.step), range(distance), loop.ub)
 
 
-def _wide_before_end(b: Builder, loop: scf.ForOp, distance: int, lowest: int) -> SSAValue:
-    """The same in 64 bits: the step is known at run time, or the lead is beyond the type of the index."""
-    end, step = (b.value(ExtSIOp(value, i64)) for value in (loop.ub, loop.step))
-    last = b.value(arith.SubiOp(end, b.value(arith.MuliOp(step, b.constant(distance, i64)))))
-    return b.value(arith.MaxSIOp(last, b.constant(lowest, i64)))
+def _lowered(b: Builder, end: SSAValue, by: SSAValue) -> SSAValue:
+    """The end less a number; the lowest number where that overflows, or where the number is not positive."""
+    last = b.value(arith.SubiOp(end, by))
+    lowest = b.constant(-(1 << bit_width_of(end.type) - 1), end.type)
+    return b.value(SelectOp(b.value(CmpIOp(last, end, "slt")), last, lowest))
 
 
 def without_first(b: Builder, loop: scf.ForOp) -> tuple[SSAValue, SSAValue]:
