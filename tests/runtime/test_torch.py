@@ -5,7 +5,7 @@ import pytest
 
 import deuteron
 import deuteron.language as tl
-from deuteron.errors import LaunchError
+from deuteron.errors import DeuteronError, LaunchError
 from deuteron.runtime.specialise import specialise
 
 torch = pytest.importorskip("torch")
@@ -74,15 +74,16 @@ class ByDLPack:
         return self.tensor.__dlpack_device__()
 
 
-@pytest.mark.parametrize("wrap", [lambda tensor: tensor, ByDLPack])
+@pytest.mark.parametrize(("wrap", "too_many"), [(lambda tensor: tensor, 9), (ByDLPack, 6)])
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
-def test_the_interpreter_takes_tensors_and_checks_their_extent(monkeypatch, wrap, dtype):
+def test_the_interpreter_takes_tensors_and_checks_their_extent(monkeypatch, wrap, too_many, dtype):
+    """That of the storage, where it is known."""
     monkeypatch.setenv("DEUTERON_INTERPRET", "1")
     tensor = torch.zeros(10, dtype=dtype)
-    increment[(1,)](wrap(tensor[2:7]), 5, BLOCK=8)
+    increment[(1,)](wrap(tensor[2:7]), 5, BLOCK=16)
     assert tensor.tolist() == [0, 0, 1, 1, 1, 1, 1, 0, 0, 0]
     with pytest.raises(deuteron.errors.MemoryAccessError):
-        increment[(1,)](wrap(tensor[2:7]), 6, BLOCK=8)
+        increment[(1,)](wrap(tensor[2:7]), too_many, BLOCK=16)
 
 
 def test_reinterpreted_tensors(monkeypatch):
@@ -141,3 +142,32 @@ def test_within_a_transform_the_way_out_is_an_operator():
 
     with pytest.raises(LaunchError, match="argument 'x_ptr' .* it has no address .*: within vmap.* in an operator"):
         torch.vmap(launched)(torch.zeros(2, 4))
+
+
+@deuteron.jit
+def lengths_and_weights(ends_ptr, weights_ptr, out_ptr, stride, n):
+    """Of a row, how long it is, and the weight of the row before the one that `weights_ptr` is."""
+    row = tl.program_id(0)
+    length = tl.load(ends_ptr + row + 1) - tl.load(ends_ptr + row)
+    tl.store(out_ptr + row, length + tl.load(weights_ptr + (row - 1) * stride + n))
+
+
+CHECKED = {
+    "bounds": {"DEUTERON_CHECK": "bounds"},
+    "interpreter": {"DEUTERON_INTERPRET": "1"},
+    "emulator": {"DEUTERON_EMULATE": "1", "DEUTERON_TARGET": "cuda:80"},
+}
+
+
+@pytest.mark.parametrize("how", CHECKED)
+def test_a_view_reaches_as_far_as_its_storage(how, monkeypatch):
+    for name, text in CHECKED[how].items():
+        monkeypatch.setenv(name, text)
+    ends, weights = torch.tensor([0, 2, 3, 7]), torch.arange(15).reshape(3, 5)
+    out = torch.zeros(4, dtype=torch.int64)
+    lengths_and_weights[(3,)](ends[:-1], weights[1], out, 5, 2)
+    assert out.tolist() == [2 + 2, 1 + 7, 4 + 12, 0]
+    with pytest.raises(DeuteronError, match="(?i)out-of-bounds"):
+        lengths_and_weights[(4,)](ends[:-1], weights[1], out, 5, 2)
+    with pytest.raises(DeuteronError, match="(?i)out-of-bounds"):
+        lengths_and_weights[(3,)](ends[:-1], weights[0], out, 5, 2)

@@ -2,6 +2,7 @@
 
     view_of(numpy.zeros((4, 8), "f4")[::2, ::-1])       View(140213..., 4, ((2, 64), (8, -4))): extents and steps
     span_of(...)                                        Span(140185..., 96): from its lowest to its highest byte
+    span_of(torch.zeros(4, 8)[1])                       Span(140221..., 128): the storage
     bounded(140213..., array)                           the address, which knows the array's span
 
 An object that only tells an address has no span that is known: nothing is checked of it.
@@ -67,11 +68,22 @@ def _contiguous_span(address: int, array: Any) -> Span | None:
 
 
 def span_of(array: Any) -> Span | None:
-    """From the lowest to the highest byte of an array of any library; None for what is no array."""
+    """What a kernel may access through an array: from its lowest to its highest byte; None for what is no array.
+
+    A tensor of torch is as much as its storage: kernels of torch and of vLLM are given `crow_indices[:-1]` and read one
+    further, or `weights[0]` and the distance to the others.
+    """
     if array_specialiser(type(array)) is None:
         return None
     view = view_of(array)
-    return EVERYTHING if view is None else view.span
+    return EVERYTHING if view is None else _storage_of(array) or view.span
+
+
+def _storage_of(array: Any) -> Span | None:
+    if not hasattr(array, "untyped_storage"):
+        return None
+    storage = array.untyped_storage()
+    return Span(storage.data_ptr(), storage.nbytes()) if storage.nbytes() else None
 
 
 def view_of(array: Any) -> View | None:

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from deuteron.backend.spans import span_of
 from deuteron.emulator.asynchronous.tensor_map import TensorMap
 from deuteron.emulator.machine.global_memory import GlobalMemory
 from deuteron.emulator.types import TYPES
@@ -62,12 +63,11 @@ def _pack_array(memory: GlobalMemory, array: np.ndarray, name: str) -> bytes:
 
 
 def _pack_tensor(memory: GlobalMemory, tensor: Any, name: str) -> bytes:
-    """A torch tensor in CPU memory, of any element type: from its address, sizes and strides."""
-    sizes, strides, width = tensor.shape, tensor.stride(), tensor.element_size()
-    last = sum((size - 1) * stride for size, stride in zip(sizes, strides, strict=True))
-    if tensor.numel():
-        raw = (ctypes.c_char * ((last + 1) * width)).from_address(tensor.data_ptr())
-        memory.add_array(np.frombuffer(raw, np.uint8), f"{name} ({tensor.dtype}{list(sizes)})", owner=tensor)
+    """A torch tensor in CPU memory, of any element type, with the storage that it is in."""
+    span = span_of(tensor)
+    if span is not None and tensor.numel():
+        raw = (ctypes.c_char * span.num_bytes).from_address(span.address)
+        memory.add_array(np.frombuffer(raw, np.uint8), f"{name} ({tensor.dtype}{list(tensor.shape)})", owner=tensor)
     return tensor.data_ptr().to_bytes(8, "little")
 
 

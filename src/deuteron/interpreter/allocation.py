@@ -19,13 +19,17 @@ import numpy as np
 
 @dataclass(frozen=True)
 class Buffer:
-    """`nbytes` bytes of memory at `address`; `owner` is kept alive as long as the buffer."""
+    """`nbytes` bytes of memory at `address`; `owner` is kept alive as long as the buffer.
+
+    `pointer`: where in it a parameter points that comes with it, if not to its beginning.
+    """
 
     address: int
     nbytes: int
     name: str = "buffer"
     readonly: bool = False
     owner: object = field(default=None, repr=False, compare=False)
+    pointer: int | None = None
 
     @property
     def end(self) -> int:

@@ -1,7 +1,7 @@
 """What the caller of a kernel passes: values for its parameters, and the buffers that it may access.
 
 numpy array, __array_interface__    its address; from its lowest to its highest byte may be accessed
-Buffer                              its address and range (this is how torch tensors come)
+Buffer                              its pointer and range (this is how torch tensors come, with their storage)
 int, None                           an address on its own, 0: what is there belongs to other arguments
 number                              for a scalar parameter, wrapped or rounded to its type
 """
@@ -42,7 +42,7 @@ def _pointer(arg: object, type: Attribute, name: str) -> tuple[int, Buffer | Non
     if arg is None or isinstance(arg, (int, np.integer)):
         return int(arg or 0), None
     if isinstance(arg, Buffer):
-        return arg.address, replace(arg, name=name)
+        return arg.address if arg.pointer is None else arg.pointer, replace(arg, name=name)
     if not hasattr(arg, "__array_interface__"):
         raise UsageError(f"Expected an array or an address for {name}, a pointer, got {arg!r}.")
     array = np.asarray(arg)

@@ -41,4 +41,4 @@ def _argument(arg: Any) -> Any:
     if hasattr(arg, "__array_interface__") or array_specialiser(type(arg)) is None:
         return arg
     address, span = array_specialiser(type(arg))(arg)[1], span_of(arg)
-    return address if span is EVERYTHING else Buffer(address, span.address + span.num_bytes - address, owner=arg)
+    return address if span is EVERYTHING else Buffer(*span, owner=arg, pointer=address)
