@@ -174,8 +174,8 @@ def _no_address(tensor: Any, error: Exception) -> LaunchError:
     layout = str(getattr(tensor, "layout", type(tensor).__name__))
     if layout == "torch.strided":
         return LaunchError(
-            f"it has no address ({error}): within vmap, grad and other transforms of torch launch kernels in an "
-            "operator, torch.library.custom_op"
+            f"it has no address ({error}): within vmap, grad, torch.export and other transforms of torch launch "
+            "kernels in an operator, torch.library.triton_op with wrap_triton, or custom_op; or export with strict=True"
         )
     return LaunchError(
         f"a tensor of {layout} has no elements at one address ({error}): pass x.to_dense(), or its parts, such as "
