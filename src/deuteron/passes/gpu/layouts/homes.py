@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from xdsl.dialects import scf
-from xdsl.ir import Block, Operation, SSAValue, Use
+from xdsl.ir import Block, BlockArgument, Operation, SSAValue, Use
 
 from deuteron.analysis.axis_analysis import AxisInfoAnalysis
 from deuteron.analysis.index_bits import exchange_mask
@@ -144,7 +144,8 @@ class Homes:
 
     def _has_many_addresses(self, load: LoadOp) -> bool:
         """Whether threads that load what they need would have to be told addresses by others, or to hold many: of a row
-        for all rows of a dot a thread needs a quarter, neighbours by an address and distances.
+        for all rows of a dot a thread needs a quarter, neighbours by an address and distances. What a loop carries has
+        a home in any case.
         """
         is_row = any(
             isinstance(use.operation, ExpandDimsOp) and not use.operation.axis.value.data for use in load.result.uses
@@ -152,7 +153,8 @@ class Homes:
         is_scattered = (
             max(self._info.of(load.ptr).contiguity) == 1 and num_elements_of(load.result.type) > MAX_SCATTERED
         )
-        return self.get(load.ptr) is not None or (is_row and is_scattered)
+        is_told = self.get(load.ptr) is not None and not isinstance(load.ptr, BlockArgument)
+        return is_told or (is_row and is_scattered)
 
     def _common(self, op: Operation) -> LinearLayout | None:
         """One layout for all operands: that of an elementwise result, else of the first operand that has a home."""
