@@ -1,0 +1,42 @@
+"""Scales of rows and columns beside dots of warpgroups: loaded by all threads that need them, or once and exchanged."""
+
+import numpy as np
+import pytest
+from backend.cuda.launching import aligned, compile_for, emulate_compiled, instructions_with
+
+import deuteron
+import deuteron.language as tl
+
+
+@deuteron.jit
+def scaled(a, b, rows, columns, ids, out, K, stride, N: tl.constexpr, BLOCK: tl.constexpr):
+    m, n, k = tl.arange(0, 64), tl.arange(0, N), tl.arange(0, BLOCK)
+    numbers = tl.load(ids + m)
+    acc = tl.zeros([64, N], tl.float32)
+    for start in range(0, K, BLOCK):
+        x = tl.load(a + m[:, None] * K + start + k[None, :])
+        y = tl.load(b + n[None, :] * K + start + k[:, None])
+        row = tl.load(rows + numbers * stride + start // BLOCK)
+        column = tl.load(columns + n * stride + start // BLOCK)
+        acc += tl.dot(x, y) * row[:, None] * column[None, :]
+    tl.store(out + m[:, None] * N + n[None, :], acc)
+
+
+@pytest.mark.parametrize(("stride", "most"), [(3, 6), (1, 16)])
+def test_scales_that_are_no_neighbours_are_loaded_once(rng, stride, most):
+    """Neighbours take an access of 8 bytes for each two, and no addresses of their own."""
+    a, b = (aligned(rng.standard_normal((64, 128)).astype(np.float16)) for _ in range(2))
+    rows, columns = (aligned(rng.random((66, stride)).astype(np.float32) + 0.5) for _ in range(2))
+    ids, out = aligned(rng.permutation(64).astype(np.int32)), aligned(np.zeros((64, 64), np.float32))
+    arguments = (a, b, rows, columns, ids, out, 128, stride)
+    kernel = compile_for("cuda:90", scaled, *arguments, N=64, BLOCK=64)
+    assert "ttng.warp_group_dot" in kernel.asm["ttgir"]
+    assert len(instructions_with(kernel, "ld.global")) <= most
+    emulate_compiled(kernel, *arguments)
+    expected = np.zeros((64, 64))
+    for step in range(2):
+        here = slice(64 * step, 64 * step + 64)
+        product = a[:, here].astype(np.float64) @ b[:, here].T.astype(np.float64)
+        row, column = (x.ravel()[np.arange(64) * stride + step] for x in (rows, columns))
+        expected += product * row[ids][:, None] * column[None, :]
+    np.testing.assert_allclose(out, expected, rtol=1e-3, atol=1e-2)
