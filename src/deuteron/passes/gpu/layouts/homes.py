@@ -132,29 +132,32 @@ class Homes:
         """Asked where a load is swept: what gets a home, since its addresses have one by then, keeps it."""
         if not isinstance(op, LoadOp) or not is_tile(op.result.type) or op.is_volatile.value.data:
             return False
-        if num_elements_of(op.result.type) > self._config.num_threads or self._has_many_addresses(op):
+        if num_elements_of(op.result.type) > self._config.num_threads or self._is_told_addresses(op):
             return False
         loop = op.parent_op()
         ops = list(loop.body.block.ops) if isinstance(loop, scf.ForOp) else []
         if any(isinstance(one, WarpGroupDotOp) for one in ops):
-            return not any(isinstance(use.operation, LocalAllocOp) for use in op.result.uses)
+            return not self._has_many_addresses(op) and not any(
+                isinstance(use.operation, LocalAllocOp) for use in op.result.uses
+            )
         by_mma = any(isinstance(one, DotOp) and uses_mma(one, self._config.machine) for one in ops)
         is_beside_dots = by_mma and not feeds_dot(op.result)
         return (is_beside_dots or _gives_addresses(op.result)) and not read_by(op).shares(self._written)
 
-    def _has_many_addresses(self, load: LoadOp) -> bool:
-        """Whether threads that load what they need would have to be told addresses by others, or to hold many: of a row
-        for all rows of a dot a thread needs a quarter, neighbours by an address and distances. What a loop carries has
-        a home in any case.
+    def _is_told_addresses(self, load: LoadOp) -> bool:
+        """Whether addresses would have to be exchanged instead of what is loaded. What a loop carries has a home in any
+        case.
         """
-        is_row = any(
-            isinstance(use.operation, ExpandDimsOp) and not use.operation.axis.value.data for use in load.result.uses
-        )
-        is_scattered = (
-            max(self._info.of(load.ptr).contiguity) == 1 and num_elements_of(load.result.type) > MAX_SCATTERED
-        )
-        is_told = self.get(load.ptr) is not None and not isinstance(load.ptr, BlockArgument)
-        return is_told or (is_row and is_scattered)
+        return self.get(load.ptr) is not None and not isinstance(load.ptr, BlockArgument)
+
+    def _has_many_addresses(self, load: LoadOp) -> bool:
+        """Whether a thread would hold many: of a row for all rows of a dot by wgmma it needs a quarter, neighbours
+        by one address and distances.
+        """
+        users = (use.operation for use in load.result.uses)
+        is_row = any(isinstance(user, ExpandDimsOp) and not user.axis.value.data for user in users)
+        is_scattered = max(self._info.of(load.ptr).contiguity) == 1
+        return is_row and is_scattered and num_elements_of(load.result.type) > MAX_SCATTERED
 
     def _common(self, op: Operation) -> LinearLayout | None:
         """One layout for all operands: that of an elementwise result, else of the first operand that has a home."""
