@@ -4,8 +4,9 @@ A load is at home in its coalesced layout, a dot in its accumulator's, a reducti
 an elementwise op where its first operand with a home is. What comes from scalars alone has no home, nor do loads of few
 elements in loops of dots by wgmma, or by mma.sync if these do not read them, or of which only addresses and masks are
 made, such as numbers of rows: every thread loads those that it needs, where a conversion from some threads to others
-would go through shared memory, with barriers that keep warpgroups in step and that copies ahead would wait for. A value
-carried by a loop is at home where the loop's body yields it, else where it enters, else where its users want it.
+would go through shared memory, with barriers that keep warpgroups in step and that copies ahead would wait for; but
+not where it would be addresses that are converted, or that fill its registers. A value carried by a loop is at home
+where the loop's body yields it, else where it enters, else where its users want it.
 """
 
 from __future__ import annotations
