@@ -3,7 +3,7 @@
     python -m benchmarks.gpu                                everything: some minutes
     python -m benchmarks.gpu --quick --only matmul          names of cases that contain this; fewer configurations
     python -m benchmarks.gpu --everyday                     kernels of everyday use instead: two minutes
-    python -m benchmarks.gpu --unseen                       kernels as other projects write them
+    python -m benchmarks.gpu --projects                       kernels as other projects write them
     python -m benchmarks.gpu --results wgmma                also benchmarks/results/<date>-wgmma.md
     python -m benchmarks.gpu --peer-cubins build/triton-3.9 also what benchmarks/gpu/peer_cubins.py made there
     python -m benchmarks.gpu --precompile                   only compile ours (DEUTERON_CACHE_DIR) for cuda:90: no GPU
@@ -18,10 +18,10 @@ import os
 import sys
 import time
 
-from benchmarks.gpu import attention, elementwise, everyday, matmul, unseen
+from benchmarks.gpu import attention, elementwise, everyday, matmul, projects
 from benchmarks.gpu.peers import CUBINS, Cases, Failures, precompile
 
-FAMILIES = {"first": (elementwise, matmul, attention), "everyday": everyday.FAMILIES, "unseen": unseen.FAMILIES}
+FAMILIES = {"first": (elementwise, matmul, attention), "everyday": everyday.FAMILIES, "projects": projects.FAMILIES}
 
 
 def select(words: list[str], is_quick: bool, kernels: str = "first") -> Cases:
@@ -57,7 +57,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description="Speed on a GPU beside Triton, cuBLAS, cuDNN and a copy.")
     parser.add_argument("--only", nargs="*", default=[], metavar="WORD", help="families or parts of names of cases")
     sets = parser.add_mutually_exclusive_group()
-    for name, meaning in (("everyday", "of everyday use"), ("unseen", "as other projects write them")):
+    for name, meaning in (("everyday", "of everyday use"), ("projects", "as other projects write them")):
         sets.add_argument(
             f"--{name}", dest="kernels", action="store_const", const=name, help=f"kernels {meaning} instead"
         )

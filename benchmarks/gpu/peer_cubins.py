@@ -77,7 +77,7 @@ def _type(parameter: Parameter, constants: dict[str, Any]) -> str:
 
 
 def _work(folder: Path, words: list[str]) -> Iterator[Work]:
-    selected = select(words, False, "everyday") + select(words, False, "unseen") + select(words, True)
+    selected = select(words, False, "everyday") + select(words, False, "projects") + select(words, True)
     for key, ((case, config), *_) in group_by_code(selected).items():
         yield folder / file_name(key), case.source, case.kernel, case.parameters, config
 

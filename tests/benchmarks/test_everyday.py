@@ -1,13 +1,13 @@
-"""Kernels of the GPU benchmark, everyday and unseen ones, at small sizes on the CPU, beside float64; needs torch."""
+"""Kernels of the GPU benchmark, everyday and as projects have them, at small sizes on the CPU; needs torch."""
 
 import pytest
 
-from benchmarks.gpu import everyday, unseen
+from benchmarks.gpu import everyday, projects
 
 torch = pytest.importorskip("torch")
 pytestmark = pytest.mark.torch
 
-FAMILIES = (*everyday.FAMILIES, *unseen.FAMILIES)
+FAMILIES = (*everyday.FAMILIES, *projects.FAMILIES)
 SMALL = {case.name: case for family in FAMILIES for case in family.cases(is_small=True)}
 
 

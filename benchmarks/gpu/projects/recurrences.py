@@ -9,7 +9,7 @@ from typing import Any
 from benchmarks.gpu.case import Case, Output, Problem, cdiv
 from benchmarks.gpu.everyday.declare import case, config, empty, random
 
-_case = functools.partial(case, "recurrences", source="unseen/recurrences_kernels")
+_case = functools.partial(case, "recurrences", source="projects/recurrences_kernels")
 
 
 def cases(is_small: bool = False) -> Iterator[Case]:

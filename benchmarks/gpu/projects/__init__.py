@@ -1,4 +1,4 @@
-"""Kernels as other projects write them, unlike those of `everyday`: `python -m benchmarks.gpu --unseen`.
+"""Kernels as other projects write them, unlike those of `everyday`: `python -m benchmarks.gpu --projects`.
 
 *_kernels.py   the kernels, one source that Deuteron and Triton both run
 the others     a family's cases, as in `everyday`
@@ -7,6 +7,6 @@ They were written to find what our own choice of kernels does not show: many str
 loops, loops that look up where they read, atomics, sorts, scans, convolutions, recurrences with small states.
 """
 
-from benchmarks.gpu.unseen import algebra, images, recurrences, reductions, serving
+from benchmarks.gpu.projects import algebra, images, recurrences, reductions, serving
 
 FAMILIES = (serving, recurrences, reductions, images, algebra)

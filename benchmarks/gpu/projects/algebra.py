@@ -9,7 +9,7 @@ from typing import Any
 from benchmarks.gpu.case import Case, Output, Problem, Vendor, cdiv
 from benchmarks.gpu.everyday.declare import case, config, empty, random
 
-_case = functools.partial(case, "algebra", source="unseen/algebra_kernels")
+_case = functools.partial(case, "algebra", source="projects/algebra_kernels")
 TORCH = {"fp32": "float32", "fp16": "float16", "bf16": "bfloat16"}
 
 

@@ -9,7 +9,7 @@ from typing import Any
 from benchmarks.gpu.case import Case, Output, Problem, Vendor, cdiv
 from benchmarks.gpu.everyday.declare import case, config, empty, random
 
-SOURCE = "unseen/serving_kernels"
+SOURCE = "projects/serving_kernels"
 LARGEST_FP8 = 448.0
 
 

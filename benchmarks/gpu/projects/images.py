@@ -11,7 +11,7 @@ from benchmarks.gpu.case import Case, Output, Problem, Vendor, cdiv
 from benchmarks.gpu.everyday.declare import case, config, empty, random
 from benchmarks.gpu.everyday.philox import uniforms
 
-_case = functools.partial(case, "images", source="unseen/images_kernels")
+_case = functools.partial(case, "images", source="projects/images_kernels")
 
 
 def cases(is_small: bool = False) -> Iterator[Case]:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from benchmarks.gpu.case import Case, Output, Problem, Vendor, cdiv
 from benchmarks.gpu.everyday.declare import case, config, empty, random
 
-_case = functools.partial(case, "reductions", source="unseen/reductions_kernels")
+_case = functools.partial(case, "reductions", source="projects/reductions_kernels")
 EPS = 1e-5
 
 
