@@ -6,7 +6,7 @@ import pytest
 from emulator.mutations.explained import too_many
 from emulator.mutations.launches import all_subjects, recorded
 from emulator.mutations.mutants import mutants
-from emulator.mutations.run import SURVIVES, Trial
+from emulator.mutations.run import NOT_EXECUTED, SURVIVES, Trial
 
 SUBJECTS, MUTANTS, SEEDS = 3, 10, range(8)
 
@@ -20,6 +20,14 @@ def test_mutants_of_some_kernels_are_caught(rng):
             chosen = rng.choice(len(every), min(MUTANTS, len(every)), replace=False)
             survivors = [every[i] for i in chosen if trial.outcome(every[i], SEEDS) == SURVIVES]
             assert not too_many((f"{subject} {target}", mutant) for mutant in survivors)
+
+
+def test_what_is_not_executed_says_nothing():
+    """The second loop of a causal attention has two iterations, whose copies are all issued before it."""
+    trial = Trial(recorded("attention", "cuda:90")[0])
+    copies = [mutant for mutant in trial.mutants() if "without mbarrier.arrive.expect_tx" in mutant.change]
+    assert trial.outcome(copies[-1], SEEDS) == NOT_EXECUTED
+    assert trial.outcome(copies[0], SEEDS) not in (SURVIVES, NOT_EXECUTED)
 
 
 KERNEL = """.entry k() {

@@ -19,8 +19,11 @@ class Explanation:
 
 
 EXPLAINED = [
-    Explanation(r": without mbarrier\.inval", 6, "the memory of the mbarrier is not used for anything else"),
-    Explanation(r"^attention .*: without fence\.proxy", 1, "the fence after mbarrier.init is after the store of q too"),
+    Explanation(r": without mbarrier\.inval", 12, "the memory of the mbarrier is not used for anything else"),
+    Explanation(r"^attention .*: without fence\.proxy", 2, "the fence after mbarrier.init is after the store of q too"),
+    Explanation(
+        r"^attention .*: .*bar\.sync 0", 2, "before a slot that the second loop, of two iterations, fills no more"
+    ),
     Explanation(
         r"^(flash_)?attention.*: without wgmma\.fence|^chained.*: without wgmma\.fence",
         1,
@@ -45,7 +48,7 @@ EXPLAINED = [
     Explanation(
         r"^TMA stores.*: .*bar\.sync 0", 4, "the thread that copies, or each thread, did itself what it overwrites"
     ),
-    Explanation(r"^flash_attention.*: bar\.sync 0 -> 64", 1, "who overwrites and who read are threads of one warp"),
+    Explanation(r"^flash_attention.*bar\.sync 0", 3, "who overwrites and who read are threads of one warp"),
     Explanation(r"^cluster.*cluster\.arrive.* -> relaxed", 1, "the first: fence.mbarrier_init announced the mbarriers"),
 ]
 

@@ -1,7 +1,7 @@
 """Runs mutants of a launch.
 
 trial = Trial(launch)
-trial.outcome(mutant, seeds=range(3))        "race", "wrong result", ..., or SURVIVES
+trial.outcome(mutant, seeds=range(3))        "race", "wrong result", ..., SURVIVES, or NOT_EXECUTED
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from deuteron.emulator import EmulatorError
 from deuteron.errors import DeuteronError
 
 SURVIVES = "survives"
+NOT_EXECUTED = "not executed"
 
 
 class Trial:
@@ -38,4 +39,14 @@ class Trial:
                 return type(error).__name__
             if [array.tobytes() for array in found] != self.expected:
                 return "wrong result"
-        return SURVIVES
+        return SURVIVES if self._is_executed(mutant.line) else NOT_EXECUTED
+
+    def _is_executed(self, line: int) -> bool:
+        """Whether the launch comes to a line at all: it ends there where that is a trap."""
+        lines = self.launch.ptx.splitlines()
+        lines[line - 1] = "trap;"
+        try:
+            self.launch.run("\n".join(lines), 0)
+        except EmulatorError:
+            return True
+        return False

@@ -44,8 +44,6 @@ from deuteron.passes.gpu.layouts.anchors import AnyDot, block_layout, default_la
 from deuteron.passes.gpu.rings.buffered_loads import feeds_dot
 
 MEMORY_OPS = LoadOp | StoreOp | AtomicOp
-# Elements of a row that are no neighbours in memory: a thread needs a quarter of them. Not measured.
-MAX_SCATTERED = 32
 Layouts = list[LinearLayout | None]
 
 
@@ -153,12 +151,12 @@ class Homes:
 
     def _has_many_addresses(self, load: LoadOp) -> bool:
         """Whether a thread would hold many: of a row for all rows of a dot by wgmma it needs a quarter, neighbours
-        by one address and distances.
+        by one address and distances. That they are many where a warp has fewer lanes is not measured.
         """
         users = (use.operation for use in load.result.uses)
         is_row = any(isinstance(user, ExpandDimsOp) and not user.axis.value.data for user in users)
         is_scattered = max(self._info.of(load.ptr).contiguity) == 1
-        return is_row and is_scattered and num_elements_of(load.result.type) > MAX_SCATTERED
+        return is_row and is_scattered and num_elements_of(load.result.type) > self._config.machine.warp_size
 
     def _common(self, op: Operation) -> LinearLayout | None:
         """One layout for all operands: that of an elementwise result, else of the first operand that has a home."""
