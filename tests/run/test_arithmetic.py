@@ -95,9 +95,9 @@ def edges(dtype):
 
 
 def divided(x, y):
-    """Quotients and remainders as the language defines them: by 0 is by 1, and they wrap."""
-    pairs = [(int(a), int(b) or 1) for a, b in zip(x, y, strict=True)]
-    quotients = [abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1) for a, b in pairs]
+    """Quotients and remainders as the language defines them: by 0 the quotient is 0, and they wrap."""
+    pairs = [(int(a), int(b)) for a, b in zip(x, y, strict=True)]
+    quotients = [b and abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1) for a, b in pairs]
     remainders = [a - q * b for (a, b), q in zip(pairs, quotients, strict=True)]
     mask = (1 << (8 * x.dtype.itemsize)) - 1
     wrapped = (np.array([n & mask for n in column], f"u{x.dtype.itemsize}") for column in (quotients, remainders))
@@ -105,7 +105,7 @@ def divided(x, y):
 
 
 @pytest.mark.parametrize("dtype", SIGNED + UNSIGNED)
-def test_a_division_by_zero_is_one_by_one_and_the_lowest_number_wraps(poisoned, check, dtype):
+def test_a_quotient_by_zero_is_zero_and_the_lowest_number_wraps(poisoned, check, dtype):
     numbers = edges(dtype)
     x, y = (column.ravel() for column in np.meshgrid(numbers, numbers))
     x, y = np.resize(x, SIZE), np.resize(y, SIZE)
@@ -134,6 +134,26 @@ def test_divisions_by_one_number_that_is_loaded_given_or_known(poisoned, check, 
     x, out = np.resize(edges(np.int32), 16), poisoned("int32", (4, 2, 16))
     division_by_one_number_kernel[(1,)](x, np.array([y], np.int32), out, y, Y=y, BLOCK=16)
     check(out, np.broadcast_to(divided(x, np.full(16, y)), out.shape))
+
+
+@triton.jit
+def by_a_multiple_of_16_kernel(x_ptr, out_ptr, n, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    tl.store(out_ptr + i, tl.load(x_ptr + i % n))
+    tl.store(out_ptr + BLOCK + i, tl.load(x_ptr + i // n))
+    k = tl.arange(0, 16)
+    square = tl.load(x_ptr + (i % n)[:, None] * 16 + k[None, :])
+    tl.store(out_ptr + 2 * BLOCK + i[:, None] * 16 + k[None, :], square)
+
+
+@pytest.mark.parametrize("n", [0, 16, 48])
+def test_places_that_go_on_in_a_period_do_so_where_that_is_0(draw, poisoned, check, n):
+    """0 is a multiple of 16, too: neighbours are loaded together, as i % 0 is i."""
+    x, out = draw("float32", 64 * 16), poisoned("float32", 18 * 64)
+    by_a_multiple_of_16_kernel[(1,)](x, out, n, BLOCK=64)
+    i = np.arange(64, dtype=np.int32)
+    quotients, remainders = divided(i, np.full(64, n, np.int32))
+    check(out, np.concatenate([x[remainders], x[quotients], x.reshape(64, 16)[remainders].ravel()]))
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])

@@ -77,12 +77,12 @@ def divide_signed(lhs: np.ndarray, rhs: np.ndarray) -> np.ndarray:
     """The quotient, truncated."""
     divisor = np.where(rhs == -1, rhs.dtype.type(1), _divisor(rhs))
     quotient = (lhs - np.fmod(lhs, divisor)) // divisor
-    return np.where(rhs == -1, -lhs, quotient)
+    return np.where(rhs == -1, -lhs, np.where(rhs == 0, lhs.dtype.type(0), quotient))
 
 
 def remainder_signed(lhs: np.ndarray, rhs: np.ndarray) -> np.ndarray:
     """The remainder of truncated division; it has the sign of the dividend."""
-    return lhs - divide_signed(lhs, rhs) * _divisor(rhs)
+    return lhs - divide_signed(lhs, rhs) * rhs
 
 
 def divide_floor(lhs: np.ndarray, rhs: np.ndarray) -> np.ndarray:
@@ -98,7 +98,7 @@ def divide_ceil(lhs: np.ndarray, rhs: np.ndarray) -> np.ndarray:
 
 
 def divide_unsigned(lhs: np.ndarray, rhs: np.ndarray) -> np.ndarray:
-    return lhs // _divisor(rhs)
+    return np.where(rhs == 0, lhs.dtype.type(0), lhs // _divisor(rhs))
 
 
 def divide_ceil_unsigned(lhs: np.ndarray, rhs: np.ndarray) -> np.ndarray:
@@ -106,7 +106,7 @@ def divide_ceil_unsigned(lhs: np.ndarray, rhs: np.ndarray) -> np.ndarray:
 
 
 def remainder_unsigned(lhs: np.ndarray, rhs: np.ndarray) -> np.ndarray:
-    return lhs % _divisor(rhs)
+    return lhs - divide_unsigned(lhs, rhs) * rhs
 
 
 RULES.add(

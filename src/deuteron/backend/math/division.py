@@ -1,13 +1,15 @@
-"""Integer division as the language defines it, which LLVM leaves open and a CPU traps at: by 0 is by 1, and it wraps.
+"""Integer division as the language defines it, which LLVM leaves open and a CPU traps at: 0 by 0, and it wraps.
 
-    x // 0 = x      x % 0 = 0      INT_MIN // -1 = INT_MIN      INT_MIN % -1 = 0
+    x // 0 = 0      x % 0 = x      INT_MIN // -1 = INT_MIN      INT_MIN % -1 = 0
 
-    divisor = safe_divisor(b, y, signed=True)           y; 1 where y is 0 or -1
-    with_sign(b, b.sdiv(x, divisor), y)                 x // y: the quotient, or -x where y is -1
-    b.srem(x, divisor)                                  x % y
+    divisor = safe_divisor(b, y, signed=True)                      y; 1 where y is 0 or -1
+    q = quotient(b, b.sdiv(x, divisor), y, signed=True)            x // y: 0 where y is 0, -x where it is -1
+    remainder(b, x, q, y)                                          x % y
 
-What is done beside the division depends on the divisor alone, but for a multiplication by 1 or -1: a divisor that is
-one number for a whole tile costs once. A number that is known costs nothing.
+So x is q * y + x % y for all numbers, and what is known of quotients and remainders of neighbours by multiples of 16
+is true of 0, which is one of them: x % 0 counts up as x does. What is done beside the division depends on the divisor
+alone, but for a multiplication by 1, 0 or -1, or a choice: a divisor that is one number for a whole tile costs once. A
+number that is known costs nothing.
 """
 
 from __future__ import annotations
@@ -28,12 +30,23 @@ def safe_divisor(b: Builder, y: Value, signed: bool) -> Value:
     return b.select(b.icmp("eq", y, const(y.type, 0)), one, y)
 
 
-def with_sign(b: Builder, quotient: Value, y: Value) -> Value:
-    """-quotient where y is -1."""
-    number, minus_one = known_number(y), const(y.type, -1)
+def quotient(b: Builder, divided: Value, y: Value, signed: bool) -> Value:
+    """x // y, of x divided by the safe divisor for y."""
+    number, zero, minus_one = known_number(y), const(y.type, 0), const(y.type, -1)
+    if number == 0:
+        return zero
     if number is not None:
-        return b.sub(const(y.type, 0), quotient) if number == -1 else quotient
-    return b.mul(quotient, b.select(b.icmp("eq", y, minus_one), minus_one, const(y.type, 1)))
+        return b.sub(zero, divided) if signed and number == -1 else divided
+    is_zero = b.icmp("eq", y, zero)
+    if not signed:
+        return b.select(is_zero, zero, divided)
+    factor = b.select(is_zero, zero, const(y.type, 1))
+    return b.mul(divided, b.select(b.icmp("eq", y, minus_one), minus_one, factor))
+
+
+def remainder(b: Builder, x: Value, quotient: Value, y: Value) -> Value:
+    """x % y, of x // y."""
+    return b.sub(x, b.mul(quotient, y))
 
 
 def known_number(y: Value) -> int | None:

@@ -13,7 +13,8 @@ from deuteron.backend.cpu.fragment import Affine, Fragment, Uniform, known_truth
 from deuteron.backend.cpu.full_masks import mask_of, where_both_are_full, where_comparison_is_full
 from deuteron.backend.llvm.builder import Builder
 from deuteron.backend.llvm.types import Value, bit_width, const, like, width
-from deuteron.backend.math.division import known_number, safe_divisor, with_sign
+from deuteron.backend.math import division
+from deuteron.backend.math.division import known_number, safe_divisor
 from deuteron.ir.types import element_type_of, i1
 
 Emit = Callable[..., Value]
@@ -68,10 +69,8 @@ def _divided(b: Builder, x: Value, divisor: Value, signed: bool) -> Value:
 
 
 def _quotient_and_remainder(b: Builder, x: Value, y: Value, signed: bool) -> tuple[Value, Value]:
-    divisor = safe_divisor(b, y, signed)
-    quotient = _divided(b, x, divisor, signed)
-    rest = b.sub(x, b.mul(quotient, divisor))
-    return (with_sign(b, quotient, y) if signed else quotient), rest
+    whole = division.quotient(b, _divided(b, x, safe_divisor(b, y, signed), signed), y, signed)
+    return whole, division.remainder(b, x, whole, y)
 
 
 def _division(signed: bool, part: int) -> Rule:
@@ -102,12 +101,10 @@ def _by_reciprocal(ctx: Context, x: Fragment, y: Uniform, signed: bool) -> tuple
     to_float = Builder.sitofp if signed else Builder.uitofp
     reciprocal = b.fdiv(const("double", 1 + 2.0**-40), to_float(b, divisor, "double"), flags="")
     b, lanes = ctx.emitter.at(level), lanes_of(x)
-    xs, divisors = as_vector(ctx.emitter, x, lanes), b.splat(divisor, lanes)
+    xs, ys = as_vector(ctx.emitter, x, lanes), b.splat(y.value, lanes)
     product = b.fmul(to_float(b, xs, like(xs.type, "double")), b.splat(reciprocal, lanes), flags="")
-    quotient = (b.fptosi if signed else b.fptoui)(product, xs.type)
-    rest = b.sub(xs, b.mul(quotient, divisors))
-    quotient = with_sign(b, quotient, b.splat(y.value, lanes)) if signed else quotient
-    return of_value(quotient, level), of_value(rest, level)
+    whole = division.quotient(b, (b.fptosi if signed else b.fptoui)(product, xs.type), ys, signed)
+    return of_value(whole, level), of_value(division.remainder(b, xs, whole, ys), level)
 
 
 def _is_regular(ctx: Context, op: Operation, x: Fragment) -> bool:
