@@ -3,13 +3,13 @@
     x // 0 = 0      x % 0 = x      INT_MIN // -1 = INT_MIN      INT_MIN % -1 = 0
 
     divisor = safe_divisor(b, y, signed=True)                      y; 1 where y is 0 or -1
-    q = quotient(b, b.sdiv(x, divisor), y, signed=True)            x // y: 0 where y is 0, -x where it is -1
-    remainder(b, x, q, y)                                          x % y
+    quotient(b, b.sdiv(x, divisor), y, signed=True)                x // y: 0 where y is 0, -x where it is -1
+    remainder(b, x, b.srem(x, divisor), y)                         x % y: x where y is 0
 
-So x is q * y + x % y for all numbers, and what is known of quotients and remainders of neighbours by multiples of 16
-is true of 0, which is one of them: x % 0 counts up as x does. What is done beside the division depends on the divisor
-alone, but for a multiplication by 1, 0 or -1, or a choice: a divisor that is one number for a whole tile costs once. A
-number that is known costs nothing.
+So x is x // y * y + x % y for all numbers, and what is known of quotients and remainders of neighbours by multiples of
+16 is true of 0, which is one of them: x % 0 counts up as x does. What is done beside the division depends on the
+divisor alone, but for a multiplication by 1, 0 or -1, or a choice: a divisor that is one number for a whole tile costs
+once. A number that is known costs nothing.
 """
 
 from __future__ import annotations
@@ -44,9 +44,12 @@ def quotient(b: Builder, divided: Value, y: Value, signed: bool) -> Value:
     return b.mul(divided, b.select(b.icmp("eq", y, minus_one), minus_one, factor))
 
 
-def remainder(b: Builder, x: Value, quotient: Value, y: Value) -> Value:
-    """x % y, of x // y."""
-    return b.sub(x, b.mul(quotient, y))
+def remainder(b: Builder, x: Value, rest: Value, y: Value) -> Value:
+    """x % y, of what the safe divisor for y leaves."""
+    number = known_number(y)
+    if number is not None:
+        return rest if number else x
+    return b.select(b.icmp("eq", y, const(y.type, 0)), x, rest)
 
 
 def known_number(y: Value) -> int | None:

@@ -69,8 +69,10 @@ def _divided(b: Builder, x: Value, divisor: Value, signed: bool) -> Value:
 
 
 def _quotient_and_remainder(b: Builder, x: Value, y: Value, signed: bool) -> tuple[Value, Value]:
-    whole = division.quotient(b, _divided(b, x, safe_divisor(b, y, signed), signed), y, signed)
-    return whole, division.remainder(b, x, whole, y)
+    divisor = safe_divisor(b, y, signed)
+    divided = _divided(b, x, divisor, signed)
+    rest = b.sub(x, b.mul(divided, divisor))
+    return division.quotient(b, divided, y, signed), division.remainder(b, x, rest, y)
 
 
 def _division(signed: bool, part: int) -> Rule:
@@ -101,10 +103,11 @@ def _by_reciprocal(ctx: Context, x: Fragment, y: Uniform, signed: bool) -> tuple
     to_float = Builder.sitofp if signed else Builder.uitofp
     reciprocal = b.fdiv(const("double", 1 + 2.0**-40), to_float(b, divisor, "double"), flags="")
     b, lanes = ctx.emitter.at(level), lanes_of(x)
-    xs, ys = as_vector(ctx.emitter, x, lanes), b.splat(y.value, lanes)
+    xs, ys, divisors = as_vector(ctx.emitter, x, lanes), b.splat(y.value, lanes), b.splat(divisor, lanes)
     product = b.fmul(to_float(b, xs, like(xs.type, "double")), b.splat(reciprocal, lanes), flags="")
-    whole = division.quotient(b, (b.fptosi if signed else b.fptoui)(product, xs.type), ys, signed)
-    return of_value(whole, level), of_value(division.remainder(b, xs, whole, ys), level)
+    divided = (b.fptosi if signed else b.fptoui)(product, xs.type)
+    whole, rest = division.quotient(b, divided, ys, signed), b.sub(xs, b.mul(divided, divisors))
+    return of_value(whole, level), of_value(division.remainder(b, xs, rest, ys), level)
 
 
 def _is_regular(ctx: Context, op: Operation, x: Fragment) -> bool:

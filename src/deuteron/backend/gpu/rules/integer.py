@@ -18,7 +18,6 @@ from deuteron.backend.gpu.rules.elementwise import Emit, each, intrinsic, plain
 from deuteron.backend.llvm.builder import Builder
 from deuteron.backend.llvm.types import Value, bit_width, const, integer_of
 from deuteron.backend.math import division
-from deuteron.backend.math.division import known_number, safe_divisor
 from deuteron.layout.linear import BLOCK, LANE, WARP, LinearLayout
 
 
@@ -57,27 +56,22 @@ def _equal_in_threads(value: SSAValue, layout: LinearLayout) -> list[Value] | No
 
 def _quotient(signed: bool) -> Rule:
     def rule(ctx: Context, op: Operation, x: Operand, y: Operand) -> Operand:
-        divisor = each(lambda value: safe_divisor(ctx.b, value, signed), y)
-        divided = each(ctx.b.sdiv if signed else ctx.b.udiv, x, divisor)
+        divided = each(ctx.b.sdiv if signed else ctx.b.udiv, x, _divisor(ctx, y, signed))
         return each(lambda *values: division.quotient(ctx.b, *values, signed), divided, y)
 
     return rule
 
 
 def _remainder(signed: bool) -> Rule:
-    """By a number that is known LLVM computes it by other instructions than the quotient."""
-    of_quotient = _quotient(signed)
-
     def rule(ctx: Context, op: Operation, x: Operand, y: Operand) -> Operand:
-        plain = ctx.b.srem if signed else ctx.b.urem
-
-        def emit(x: Value, whole: Value, y: Value) -> Value:
-            is_plain = known_number(y) not in (None, 0, -1)
-            return plain(x, y) if is_plain else division.remainder(ctx.b, x, whole, y)
-
-        return each(emit, x, of_quotient(ctx, op, x, y), y)
+        rest = each(ctx.b.srem if signed else ctx.b.urem, x, _divisor(ctx, y, signed))
+        return each(partial(division.remainder, ctx.b), x, rest, y)
 
     return rule
+
+
+def _divisor(ctx: Context, y: Operand, signed: bool) -> Operand:
+    return each(lambda value: division.safe_divisor(ctx.b, value, signed), y)
 
 
 def _corrected(signed: bool, correct: Callable[[Builder, Value, Value, Value], Value]) -> Rule:
