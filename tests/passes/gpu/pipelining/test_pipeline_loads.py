@@ -92,9 +92,16 @@ def test_the_hint_of_a_loop_goes_before_the_option():
     assert "async" not in compiled(dot, X, X, SUM, 128, BLOCK=32, STAGES=1, num_stages=3)
 
 
-def test_too_many_stages():
-    with pytest.raises(OutOfResources, match="needs 589824, the target has 166912"):
-        compile_for("cuda:80", dot, X, X, SUM, 128, BLOCK=128, STAGES=None, num_stages=10, num_warps=8)
+@pytest.mark.parametrize(("target", "block", "slots"), [("cuda:80", 128, 2), ("cuda:86", 64, 6), ("cuda:90", 128, 3)])
+@pytest.mark.parametrize("stages", [8, 20])
+def test_of_more_stages_than_there_is_room_for_there_are_as_many_as_fit(target, block, slots, stages):
+    text = compiled(dot, X, X, SUM, 256, BLOCK=block, STAGES=None, num_stages=stages, num_warps=8, target=target)
+    assert buffers(text) == [slots, slots]
+
+
+def test_tiles_of_which_not_two_fit():
+    with pytest.raises(OutOfResources, match="needs 131072, the target has 101376"):
+        compile_for("cuda:86", dot, X, X, SUM, 128, BLOCK=128, STAGES=None, num_stages=10, num_warps=8)
 
 
 @deuteron.jit

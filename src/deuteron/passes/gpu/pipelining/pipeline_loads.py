@@ -78,11 +78,18 @@ class Schedule:
 
         Others are done when their iteration ends. There one slot less is enough for as many CTAs as possible; with
         all there is more on its way from memory, unless a multiprocessor then has room for fewer CTAs.
+
+        Where shared memory has certainly no room for one less either, there are as many as it has room for.
         """
-        slot_bytes, fewer = sum(num_bytes_of(one.buffer.tile) for one in loads), max(num_stages - 1, 2)
+        slot_bytes = sum(num_bytes_of(one.buffer.tile) for one in loads)
+        least_beside = _other_bytes(loop, loads, _is_used_in)
+
+        def may_fit(num_slots: int) -> bool:
+            return config.resident_ctas(num_slots * slot_bytes + least_beside) > 0
+
+        fewer = next(filter(may_fit, range(num_stages - 1, 2, -1)), 2)
         if any(op.name == "ttng.warp_group_dot" for op in loop.body.block.ops):
-            least_bytes = num_stages * slot_bytes + _other_bytes(loop, loads, _is_used_in)
-            return Schedule(num_stages if config.resident_ctas(least_bytes) else fewer, False)
+            return Schedule(num_stages if may_fit(num_stages) else fewer, False)
         other_bytes = _other_bytes(loop, loads)
 
         def under_way(num_slots: int) -> int:
