@@ -1,15 +1,14 @@
-"""Products of odd sizes and other precisions, sparse ones, with epilogues, small solves, microscaled formats."""
+"""Products of odd sizes, orders and precisions, of batches and vectors, with epilogues."""
 
 from __future__ import annotations
 
 import functools
 from collections.abc import Iterator
-from typing import Any
 
 from benchmarks.gpu.case import Case, Output, Problem, Vendor, cdiv
 from benchmarks.gpu.everyday.declare import case, config, empty, random
 
-_case = functools.partial(case, "algebra", source="projects/algebra_kernels")
+_case = functools.partial(case, "algebra", source="projects/algebra/products_kernels")
 TORCH = {"fp32": "float32", "fp16": "float16", "bf16": "bfloat16"}
 
 
@@ -32,17 +31,8 @@ def cases(is_small: bool = False) -> Iterator[Case]:
     yield _syrk(*(70, 48) if small else (8192, 2048))
     yield _batched_gemv(*(3, 20, 40) if small else (256, 1024, 2048))
     yield _vector_matrix(*(70, 50, 64) if small else (16384, 8192, 1024))
-    yield _cholesky(*(3, 16) if small else (65536, 16))
-    yield _cholesky(*(2, 32) if small else (32768, 32))
-    yield _dft(*(70, 16) if small else (1048576, 64))
-    yield _exponential(*(2, 16) if small else (32768, 32))
-    for formats in (("e4m3", "e4m3"), ("e2m1", "e2m1"), ("e5m2", "e2m1")):
-        yield _scaled(*formats, *(32, 32, 128) if small else (4096, 4096, 4096))
-    yield _block_sparse(*(4, 5, 40, 32) if small else (128, 128, 4096, 64))
     yield _row_statistics(*(32, 32, 64) if small else (8192, 4096, 2048))
     yield _dots_3d(*(8, 16) if small else (65536, 32))
-    for rows in (20,) if small else (16, 2048):
-        yield _gptq(rows, *(64, 128) if small else (11008, 4096))
 
 
 def _gemm(
@@ -168,135 +158,6 @@ def _vector_matrix(k: int, n: int, share: int) -> Case:
     )
 
 
-def _cholesky(count: int, n: int) -> Case:
-    def make() -> Problem:
-        import torch  # deferred: as above
-
-        x = random(count, n, n, dtype="float32")
-        a = x @ x.transpose(1, 2) + n * torch.eye(n)
-        out = empty(count, n, n, dtype="float32")
-        return Problem((a, out), (Output(out, torch.linalg.cholesky(a.double()), 1e-4),))
-
-    return _case(
-        f"cholesky {count} of {n}x{n}",
-        kernel="cholesky_16",
-        parameters=("*fp32", "*fp32", count),
-        configs=tuple(config(w, 1, N=n) for w in (1, 2, 4)),
-        grid=lambda meta: (count,),
-        make=make,
-        num_bytes=8 * count * n * n,
-    )
-
-
-def _dft(rows: int, n: int) -> Case:
-    def make() -> Problem:
-        import torch  # deferred: as above
-
-        re, im = random(rows, n, dtype="float32"), random(rows, n, dtype="float32")
-        angle = -2 * torch.pi * torch.outer(torch.arange(n).double(), torch.arange(n).double()) / n
-        out_re, out_im = empty(rows, n, dtype="float32"), empty(rows, n, dtype="float32")
-        exact = torch.fft.fft(torch.complex(re.double(), im.double()))
-        outputs = (Output(out_re, exact.real, 2e-3), Output(out_im, exact.imag, 2e-3))
-        vendor = Vendor("cuFFT", lambda: torch.fft.fft(torch.complex(re, im)))
-        return Problem((re, im, angle.cos().float(), angle.sin().float(), out_re, out_im), outputs, vendor)
-
-    tiles = ((16, 4),) if n < 64 else ((64, 4), (128, 8), (32, 4))
-    return _case(
-        f"dft {rows}x{n}",
-        kernel="dft_64",
-        parameters=("*fp32",) * 6 + (rows,),
-        configs=tuple(config(w, 1, N=n, BLOCK=block) for block, w in tiles),
-        grid=lambda meta: (cdiv(rows, meta["BLOCK"]),),
-        make=make,
-        num_bytes=16 * rows * n,
-    )
-
-
-def _exponential(count: int, n: int) -> Case:
-    def make() -> Problem:
-        import torch  # deferred: as above
-
-        a, out = random(count, n, n, dtype="float32", scale=0.1), empty(count, n, n, dtype="float32")
-        return Problem((a, out), (Output(out, torch.linalg.matrix_exp(a.double()), 1e-5),))
-
-    return _case(
-        f"matrix exponential {count} of {n}x{n}",
-        kernel="matrix_exponential",
-        parameters=("*fp32", "*fp32"),
-        configs=tuple(config(w, 1, N=n, TERMS=12) for w in (1, 4)),
-        grid=lambda meta: (count,),
-        make=make,
-        num_bytes=8 * count * n * n,
-        operations=2 * count * n**3 * 11 * 495 / 67,
-        multiplied="fp32",
-    )
-
-
-def _microscaled(rows: int, k: int, form: str) -> tuple[Any, Any, Any]:
-    """Packed numbers, their scales, and what they mean in float64."""
-    import torch  # deferred: as above
-
-    scales = torch.randint(124, 131, (rows, k // 32), dtype=torch.uint8)
-    wide = (scales.double() - 127).exp2().repeat_interleave(32, 1)
-    if form == "e2m1":
-        packed = torch.randint(256, (rows, k // 2), dtype=torch.uint8)
-        table = torch.tensor([0, 0.5, 1, 1.5, 2, 3, 4, 6, 0, -0.5, -1, -1.5, -2, -3, -4, -6], dtype=torch.float64)
-        values = torch.stack([table[(packed & 15).long()], table[(packed >> 4).long()]], -1).view(rows, k)
-        return packed, scales, values * wide
-    x = torch.randn(rows, k).to({"e4m3": torch.float8_e4m3fn, "e5m2": torch.float8_e5m2}[form])
-    return x, scales, x.double() * wide
-
-
-def _scaled(a_form: str, b_form: str, m: int, n: int, k: int) -> Case:
-    def make() -> Problem:
-        a, a_scale, wide_a = _microscaled(m, k, a_form)
-        b, b_scale, wide_b = _microscaled(n, k, b_form)
-        c = empty(m, n)
-        return Problem((a, a_scale, b, b_scale, c), (Output(c, wide_a @ wide_b.T, 5e-3),))
-
-    types = {"e2m1": "*u8", "e4m3": "*fp8e4nv", "e5m2": "*fp8e5"}
-    tiles = ((32, 32, 64, 4, 2),) if m < 100 else ((128, 128, 128, 8, 2), (128, 128, 64, 8, 3), (128, 64, 128, 4, 2))
-    return _case(
-        f"microscaled {a_form} {b_form} {m}x{n}x{k}",
-        kernel="gemm_scaled",
-        parameters=(types[a_form], "*u8", types[b_form], "*u8", "*bf16", m, n, k),
-        configs=tuple(
-            config(w, s, A_FORMAT=a_form, B_FORMAT=b_form, BLOCK_M=bm, BLOCK_N=bn, BLOCK_K=bk)
-            for bm, bn, bk, w, s in tiles
-        ),
-        grid=lambda meta: (m // meta["BLOCK_M"], n // meta["BLOCK_N"]),
-        make=make,
-        num_bytes=m * k + n * k + 2 * m * n,
-        operations=2 * m * n * k,
-    )
-
-
-def _block_sparse(rows: int, columns: int, n: int, block: int) -> Case:
-    def make() -> Problem:
-        import torch  # deferred: as above
-
-        there = torch.rand(rows, columns) < 0.25
-        starts = torch.tensor([0, *there.sum(1).cumsum(0).tolist()], dtype=torch.int32)
-        places = there.nonzero()[:, 1].to(torch.int32)
-        a, b, c = random(len(places), block, block), random(columns * block, n), empty(rows * block, n)
-        dense = torch.zeros(rows, columns, block, block, dtype=torch.float64)
-        dense[there] = a.double()
-        whole = dense.permute(0, 2, 1, 3).reshape(rows * block, columns * block)
-        return Problem((a, b, c, starts, places), (Output(c, whole @ b.double()),))
-
-    tiles = ((32, 4, 2),) if block < 64 else ((128, 4, 3), (256, 8, 3), (64, 4, 4))
-    return _case(
-        f"block sparse {rows * block}x{n}x{columns * block}",
-        kernel="block_sparse",
-        parameters=("*bf16",) * 3 + ("*i32", "*i32", n, columns * block),
-        configs=tuple(config(w, s, BLOCK=block, BLOCK_N=bn) for bn, w, s in tiles),
-        grid=lambda meta: (rows, cdiv(n, meta["BLOCK_N"])),
-        make=make,
-        num_bytes=2 * rows * block * n,
-        operations=0.5 * rows * columns * block * block * n,
-    )
-
-
 def _row_statistics(m: int, n: int, k: int) -> Case:
     def make() -> Problem:
         import torch  # deferred: as above
@@ -332,36 +193,4 @@ def _dots_3d(batches: int, n: int) -> Case:
         grid=lambda meta: (batches // meta["B"],),
         make=make,
         num_bytes=6 * batches * n * n,
-    )
-
-
-def _gptq(m: int, n: int, k: int) -> Case:
-    group = 128
-
-    def make() -> Problem:
-        import torch  # deferred: as above
-
-        a, out = random(m, k, dtype="float16"), empty(m, n, dtype="float16")
-        b = torch.randint(-(2**31), 2**31 - 1, (k // 8, n), dtype=torch.int32)
-        zeros = torch.randint(-(2**31), 2**31 - 1, (k // group, n // 8), dtype=torch.int32)
-        scales = (torch.rand(k // group, n) * 0.01 + 0.001).to(torch.float16)
-        shifts = torch.arange(8) * 4
-        w = ((b[:, None, :] >> shifts[None, :, None]) & 15).view(k, n)
-        z = ((zeros[:, :, None] >> shifts) & 15).view(k // group, n).repeat_interleave(group, 0)
-        wide = ((w - z) * scales.repeat_interleave(group, 0)).double()
-        return Problem((a, b, scales, zeros, out), (Output(out, a.double() @ wide),))
-
-    if n < 100:
-        tiles = ((16, 32, 32, 4, 2),)
-    else:
-        tiles = ((16, 64, 128, 4, 4), (16, 128, 64, 4, 4)) if m <= 16 else ((64, 128, 64, 4, 4), (128, 128, 32, 8, 3))
-    return _case(
-        f"gptq {m}x{n}x{k}",
-        kernel="gptq_gemm",
-        parameters=("*fp16", "*i32", "*fp16", "*i32", "*fp16", m, n, k),
-        configs=tuple(config(w, s, GROUP=group, BLOCK_M=bm, BLOCK_N=bn, BLOCK_K=bk) for bm, bn, bk, w, s in tiles),
-        grid=lambda meta: (cdiv(m, meta["BLOCK_M"]), cdiv(n, meta["BLOCK_N"])),
-        make=make,
-        num_bytes=n * k / 2 + 2 * m * k + 2 * m * n,
-        operations=2 * m * n * k,
     )
