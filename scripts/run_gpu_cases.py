@@ -79,7 +79,7 @@ class Case:
 
 
 class Recorder:
-    """Stands in for JITFunction's way into the interpreter."""
+    """Stands in for the way of launches into the interpreter."""
 
     def __init__(self, target: str, limit: int, seed: int):
         self.cases: list[Case] = []
@@ -88,15 +88,15 @@ class Recorder:
         self._target, self._limit, self._seed, self._kernels = target, limit, seed, {}
 
     def wrap(self, interpret):
-        def recording(function, bound, grid):
+        def recording(simulation, bound, grid):
             values = bound.runtime_values()
             arrays = [value if isinstance(value, np.ndarray) else None for value in values]
             is_kept = len(self.cases) < self._limit and all(_is_plain(value) for value in values)
             is_kept = is_kept and not any(part in self.test for part in NOT_COMPARED)
             owners, before = _owners(arrays), [owner.tobytes() for owner in _owners(arrays)]
-            interpret(function, bound, grid)
+            interpret(simulation, bound, grid)
             if is_kept and 0 not in grid:
-                self._keep(function, bound, grid, values, owners, before)
+                self._keep(simulation.fn, bound, grid, values, owners, before)
 
         return recording
 
@@ -182,10 +182,10 @@ def record(folder: Path, target: str, select: str, limit: int, seed: int) -> int
     import pytest
 
     os.environ["DEUTERON_CACHE_DIR"] = str(folder / "cache")
-    from deuteron.runtime.jit import JITFunction
+    from deuteron.runtime.simulation import Simulation
 
     recorder = Recorder(target, limit, seed)
-    JITFunction._interpret = recorder.wrap(JITFunction._interpret)
+    Simulation.interpret = recorder.wrap(Simulation.interpret)
 
     class Plugin:
         def pytest_runtest_setup(self, item):

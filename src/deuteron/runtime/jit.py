@@ -20,35 +20,33 @@ from functools import partial
 from typing import Any
 
 from deuteron.backend import get_backend
-from deuteron.backend.arrays import check_writable, device_mismatch
-from deuteron.backend.devices import CPU, Device, device_target
-from deuteron.backend.overlaps import overlap_of
-from deuteron.compiler import ASTSource, CompiledKernel, IRSource, resolve_target
+from deuteron.compiler import ASTSource, CompiledKernel, IRSource
 from deuteron.compiler.driver import compile_with
 from deuteron.compiler.inspection import inspection_key
 from deuteron.compiler.job import Job
 from deuteron.compiler.kernel import has_launch_hooks
-from deuteron.errors import DeuteronError, LaunchError, OtherKernel, UsageError, suggest
+from deuteron.errors import LaunchError, OtherKernel, UsageError, suggest
 from deuteron.language.constant import rebuild
 from deuteron.language.function import Function
 from deuteron.language.references import Reference, check_unchanged
 from deuteron.language.source_functions import SourceFunction, functions_in
 from deuteron.once import ForkLock
-from deuteron.options import IGNORED_OPTIONS, REFUSED_OPTIONS, Target, option_names
 from deuteron.runtime.async_compile import active_mode
-from deuteron.runtime.binding import Binding, in_order, usage
+from deuteron.runtime.binding import Binding, in_order
 from deuteron.runtime.driver import driver
 from deuteron.runtime.events import CompileEvent
 from deuteron.runtime.fast_launch import FastLaunches
 from deuteron.runtime.grid import Grid, evaluate_grid
 from deuteron.runtime.interface import KernelInterface
-from deuteron.runtime.interpret import interpret, lower
 from deuteron.runtime.kernel_caches import DeviceCaches, Launcher, Launchers
+from deuteron.runtime.launch_options import key_of_options, launch_options
 from deuteron.runtime.mock import MockTensor
 from deuteron.runtime.pickling import Pickled
+from deuteron.runtime.placement import check_arrays_writable, check_devices, named_target, target_of
 from deuteron.runtime.preload import read, read_specialization, register
 from deuteron.runtime.prepared import PreparedLaunch
 from deuteron.runtime.recompiles import Asked
+from deuteron.runtime.simulation import Simulation
 from deuteron.runtime.specialise import Token, decode, name_argument, parameter_specialiser
 from deuteron.settings import settings
 
@@ -61,7 +59,7 @@ class JITFunction(Pickled, Function, KernelInterface):
     """
 
     _OF_PROCESS = frozenset(
-        ("specialisers", "fast", "_launchers", "_modules", "_watched", "_lock", "_names_outside", "_hash_lock")
+        ("specialisers", "fast", "_launchers", "_simulation", "_watched", "_lock", "_names_outside", "_hash_lock")
     ) | {"file_lines"}
     cache_hook: Callable[..., Any] | None = None
     compiled_hook: Callable[..., Any] | None = None
@@ -97,7 +95,7 @@ class JITFunction(Pickled, Function, KernelInterface):
         self.specialisers = tuple(map(parameter_specialiser, self.params))
         self.fast = FastLaunches(self)
         self._launchers: dict[Any, Launcher] = Launchers(self.fast.forget)
-        self._modules: dict[Any, Any] = {}
+        self._simulation = Simulation(self)
         self._watched: dict[tuple[int, str], Reference] = {}
         self._lock = ForkLock()
 
@@ -150,9 +148,9 @@ class JITFunction(Pickled, Function, KernelInterface):
             return found and found.kernel
         extents = evaluate_grid(grid, self.__name__, lambda: self._meta(bound))
         if settings.interpret or self.is_interpreted:
-            return self._interpret(bound, extents)
+            return self._simulation.interpret(bound, extents)
         if settings.emulate:
-            return self._emulate(bound, extents)
+            return self._simulation.emulate(bound, extents)
         found = self._launcher(bound)
         if found is None:
             return None
@@ -208,7 +206,7 @@ class JITFunction(Pickled, Function, KernelInterface):
         if is_run_otherwise or "ir_override" in kwargs or inspection_key() is not None:
             return None
         bound = self._bind(args, kwargs, False)
-        target, _ = self._target(bound)
+        target, _ = target_of(self, bound)
         backend = get_backend(target)
         return Job(backend, self.source_of(bound), target, self.options_of(backend, bound))
 
@@ -223,7 +221,7 @@ class JITFunction(Pickled, Function, KernelInterface):
         if name != own:
             raise OtherKernel(f"Specialization data is for {name}, and the kernel to preload is {own}")
         bound = read(self.params, given)
-        own_target, _ = self._target(bound)
+        own_target, _ = target_of(self, bound)
         if target != {"backend": own_target.backend, "arch": own_target.arch}:
             raise OtherKernel(f"Specialization data is for {target}, and a launch here is for {own_target}")
         found = self._launcher(bound, is_warmup=True)
@@ -252,7 +250,7 @@ class JITFunction(Pickled, Function, KernelInterface):
                 passed.append(what)
         except LaunchError as error:
             param = self.params[len(tokens)]
-            raise name_argument(error, self.__name__, param.name, _named_target()) from error
+            raise name_argument(error, self.__name__, param.name, named_target()) from error
         return Binding(values, options or {}, tuple(tokens), passed)
 
     def _meta(self, bound: Binding) -> dict[str, Any]:
@@ -266,9 +264,7 @@ class JITFunction(Pickled, Function, KernelInterface):
         is there for them is not taken.
         """
         asked = (settings.target, settings.option_texts, SourceFunction.num_updates, inspection_key())
-        key = (bound.tokens, tuple(bound.options.items()), *asked)
-        if not IGNORED_OPTIONS.keys().isdisjoint(bound.options):
-            key = (bound.tokens, tuple(_hashable_options(bound.options)), *asked)
+        key = (bound.tokens, key_of_options(bound.options), *asked)
         try:
             found = self._launchers.get(key)
         except TypeError:
@@ -281,8 +277,8 @@ class JITFunction(Pickled, Function, KernelInterface):
         return found
 
     def _compile(self, bound: Binding, key: tuple, is_warmup: bool, because: str) -> Launcher | None:
-        target, device = self._target(bound)
-        self._check_devices(bound, target)
+        target, device = target_of(self, bound)
+        check_devices(self, bound, target)
         backend = get_backend(target)
         options = self.options_of(backend, bound)
         source = self.source_of(bound)
@@ -301,7 +297,7 @@ class JITFunction(Pickled, Function, KernelInterface):
         found = Launcher(None, indices, where, has_parts)
         finish = partial(self._finish, found, bound, event, asked, time.perf_counter())
         mode = active_mode.get()
-        with self._watching(bound):
+        with self.watching(bound):
             if mode is None:
                 finish(compile())
             else:
@@ -324,44 +320,13 @@ class JITFunction(Pickled, Function, KernelInterface):
             from deuteron.runtime.manifest import record  # deferred: it is asked for seldom
 
             record(settings.record, self, bound.tokens, bound.options, event.target)
-        self._check_writable(bound, compiled)
+        check_arrays_writable(self, bound, compiled)
         found.kernel = compiled
         self._launchers[event.key] = found
         event.compiled()
 
-    def _target(self, bound: Binding) -> tuple[Target, Device | None]:
-        """Where the arrays are: the device of the first one on a GPU, else of the first one; None without arrays."""
-        arrays = list(bound.devices(self.params))
-        name, device = next((found for found in arrays if found[1] != CPU), arrays[0] if arrays else ("", None))
-        if device is None or settings.target:
-            return resolve_target(None), device
-        try:
-            return device_target(device), device
-        except DeuteronError as error:
-            foreign = LaunchError(f"it is on device '{device}': {error.message}")
-            raise name_argument(foreign, self.__name__, name, None) from error
-
-    def _check_devices(self, bound: Binding, target: Target) -> None:
-        """Raise LaunchError unless a kernel for this target reaches every array."""
-        first: tuple[str, Device] | None = None
-        for name, device in bound.devices(self.params):
-            error = device_mismatch(device, target.backend)
-            first = first or (name, device)
-            if error is None and device != first[1]:
-                error = LaunchError(f"it is on device '{device}', and '{first[0]}' on device '{first[1]}'")
-            if error is not None:
-                raise name_argument(error, self.__name__, name, target)
-
-    def _check_writable(self, bound: Binding, compiled: CompiledKernel) -> None:
-        """Raise LaunchError for a read-only array that the kernel may write. Whether it is one is in its token."""
-        for name, token in bound.named_tokens(self.params):
-            try:
-                check_writable(token, compiled.metadata.may_write(name))
-            except LaunchError as error:
-                raise name_argument(error, self.__name__, name, None) from None
-
     @contextmanager
-    def _watching(self, bound: Binding) -> Iterator[None]:
+    def watching(self, bound: Binding) -> Iterator[None]:
         """What is compiled within is launched only while the globals last that it, and functions given to it, use."""
         functions = [self, *(function for value in bound.values for function in functions_in(value))]
         found = {reference.place: reference for function in functions for reference in function.watched()}
@@ -380,56 +345,10 @@ class JITFunction(Pickled, Function, KernelInterface):
 
     def options_of(self, backend: Any, bound: Binding) -> Any:
         """The options with which it is compiled; raises LaunchError for a keyword that is none."""
-        given = {name: value for name, value in bound.options.items() if name != "ir_override"}
-        given = {"debug": True, **given} if self.debug else given
-        known = option_names(backend.options_class)
-        unknown = [name for name in given if name not in known and name not in IGNORED_OPTIONS]
-        if unknown:
-            instead = REFUSED_OPTIONS.get(unknown[0])
-            near = f" {instead}" if instead else suggest(unknown[0], [*self._names, *known])
-            known = ", ".join(known)
-            raise LaunchError(f"{usage(self)}; '{unknown[0]}' is none of these and no option: {known}.{near}")
-        return backend.make_options(given).for_launch()
-
-    def _interpret(self, bound: Binding, grid: tuple[int, int, int]) -> None:
-        self._check_devices(bound, device_target(CPU))
-        options = self.options_of(get_backend(_named_target() or device_target(CPU)), bound)
-        key = (bound.tokens, options, SourceFunction.num_updates)
-        if key not in self._modules:
-            with self._watching(bound):
-                self._modules[key] = lower(self.source_of(bound), options)
-        interpret(self._modules[key], bound.runtime_values(), grid)
-
-    def _emulate(self, bound: Binding, grid: tuple[int, int, int]) -> CompiledKernel:
-        from deuteron.runtime import emulate as emulator  # deferred: brings NumPy
-
-        self._check_devices(bound, device_target(CPU))
-        kernel = self._emulated(bound)
-        given = bound.runtime_values()
-        if overlap_of(kernel.metadata, bound.flat_values(), given) is not None:
-            kernel = self._emulated(bound.for_overlapping())
-        if grid[0] and grid[1] and grid[2]:
-            emulator.emulate(kernel, given, grid)
-        return kernel
-
-    def _emulated(self, bound: Binding) -> CompiledKernel:
-        from deuteron.runtime import emulate as emulator  # deferred: brings NumPy
-
-        key = ("emulated", bound.tokens, tuple(bound.options.items()), settings.target, SourceFunction.num_updates)
-        if key not in self._modules:
-            options = self.options_of(emulator.BACKEND, bound)
-            with self._watching(bound):
-                self._modules[key] = emulator.compile_for_emulator(self.source_of(bound), options)
-        return self._modules[key]
+        return launch_options(self, backend, bound.options)
 
 
 _run = JITFunction.run
-
-
-def _hashable_options(options: dict[str, Any]) -> Iterator[tuple[str, Any]]:
-    """The options, those that are ignored as texts: they may be dictionaries."""
-    for name, value in options.items():
-        yield name, repr(value) if name in IGNORED_OPTIONS else value
 
 
 def _mocked(value: Any) -> Any:
@@ -437,11 +356,6 @@ def _mocked(value: Any) -> Any:
     if isinstance(value, tuple):
         return rebuild(value, [_mocked(item) for item in value])
     return MockTensor.wrap_dtype(value)
-
-
-def _named_target() -> Target | None:
-    """DEUTERON_TARGET, which goes before where the arguments are."""
-    return resolve_target(None) if settings.target else None
 
 
 def jit(fn: Callable[..., Any] | None = None, **options: Any) -> Any:
