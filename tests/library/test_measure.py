@@ -108,7 +108,7 @@ def test_the_library_chooses_by_it(declared: Project):
 
 def test_the_command(declared: Project, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr("deuteron.testing.do_bench", Bench())
-    monkeypatch.setattr("deuteron.library.measure.shortest", lambda fn, enough: 0.0)
+    monkeypatch.setattr("deuteron.runtime.trial_timing.shortest", lambda fn, enough: 0.0)
     command = ["tune", "norms", "-f", str(declared.file), "--size", "n=64"]
     result = CliRunner().invoke(main, command)
     assert result.exit_code == 0, result.output

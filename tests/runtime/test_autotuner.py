@@ -13,7 +13,7 @@ import pytest
 import deuteron
 from deuteron import testing
 from deuteron.errors import AutotunerError, CompilationError, InternalError, OutOfResources, UsageError
-from deuteron.runtime import autotuner
+from deuteron.runtime import trial_timing
 from deuteron.runtime.driver import driver
 from deuteron.runtime.interface import KernelInterface
 
@@ -306,7 +306,7 @@ def test_a_hopeless_configuration_is_timed_shortly(monkeypatch):
         return [1.0 + fake.cost] * 3
 
     monkeypatch.setattr(testing, "do_bench", bench)
-    monkeypatch.setattr(autotuner, "shortest", lambda fn, enough: (fn(), 1.0 + fake.cost)[1])
+    monkeypatch.setattr(trial_timing, "shortest", lambda fn, enough: (fn(), 1.0 + fake.cost)[1])
     kernel = tuned(fake, do_bench=None, rep=1)
     kernel[(1,)](None, 16)
     assert [config["BLOCK"] for config in fake.launches] == [16, 32, 64, 16]

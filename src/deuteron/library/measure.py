@@ -36,12 +36,11 @@ from deuteron.library.device_arrays import DeviceArrays, arrays_for
 from deuteron.library.variants import Variant, variants_of
 from deuteron.library.worker import DeclarationError, request_of
 from deuteron.options import LAUNCH_ATTRIBUTES, Target
-from deuteron.runtime.autotuner import HOPELESS, QUANTILES, check_spills
 from deuteron.runtime.config import Config
+from deuteron.runtime.trial_timing import check_spills, time_trial
 from deuteron.runtime.trials import Trials
 from deuteron.runtime.tuned_file import Choice, Outcome
 from deuteron.runtime.tuned_store import TunedStore
-from deuteron.testing.bench import shortest
 
 _LAUNCH = ("num_warps", "num_stages", "num_ctas")
 
@@ -274,8 +273,4 @@ def _bench(
     extents = grid_value(parse_grid(algorithm.variant.grid, scope), values)
     passed = [values[param.name] for param in kernel.metadata.runtime_params]
     launch = partial(kernel.launch, extents, passed)
-    if options.bench is None and best < float("inf"):
-        quick = shortest(launch, enough=HOPELESS * best)
-        if quick > HOPELESS * best:
-            return Outcome([quick] * len(QUANTILES), is_stopped=True)
-    return Outcome((options.bench or testing.do_bench)(launch, quantiles=QUANTILES))
+    return time_trial(launch, options.bench or testing.do_bench, best, stops_early=options.bench is None)

@@ -15,10 +15,8 @@ from __future__ import annotations
 
 import inspect
 import os
-import textwrap
 import threading
 import time
-import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
@@ -27,7 +25,8 @@ from typing import Any
 
 from deuteron import knobs, testing
 from deuteron.backend.arrays import element_type
-from deuteron.errors import AutotunerError, DeuteronError, Spills, StrictError, UsageError
+from deuteron.errors import AutotunerError, DeuteronError, StrictError, UsageError
+from deuteron.runtime.autotuner_checks import check_autotuner
 from deuteron.runtime.config import Config
 from deuteron.runtime.contents import copy_of, fill_with_zeros, write_back
 from deuteron.runtime.driver import driver
@@ -38,18 +37,15 @@ from deuteron.runtime.interface import launch as launch_kernel
 from deuteron.runtime.kernel_caches import Choices
 from deuteron.runtime.pickling import PickledByName
 from deuteron.runtime.torch_autotuners import TORCHS_TOP_K, Kept, declare, declared_of
+from deuteron.runtime.trial_timing import QUANTILES, check_spills, time_trial
 from deuteron.runtime.trials import SKIPPED, Trials
 from deuteron.runtime.tuned_file import Choice, Outcome
 from deuteron.runtime.tuned_store import TunedStore
 from deuteron.runtime.tuning_key import arrays_in, key_of_launch, key_of_value
+from deuteron.runtime.tuning_report import all_failed, tell
 from deuteron.settings import settings
-from deuteron.testing.bench import shortest
 
 Hook = Callable[..., Any]
-QUANTILES = (0.5, 0.2, 0.8)
-# A trial ends where the shortest launch of a first short timing takes so many times the best median. Of a kernel's own
-# median that was at most 1.1 times on the CPU, but for 4 of 120 on a machine with four times as much to do as cores.
-HOPELESS = 3.0
 
 # One autotuner of a process times at a time: others, on other threads, would be in its timings.
 _timing = threading.RLock()
@@ -139,7 +135,7 @@ class Autotuner(PickledByName, KernelInterface):
         self.bench_time: float | None = None
         self.nargs: dict[str, Any] = {}
         self._chosen: tuple[Any, set[str]] = (None, set())
-        self._check(prune)
+        check_autotuner(self, prune)
 
     def __getattr__(self, name: str) -> Any:
         """What the kernel is asked for (`__name__`, `src`, `params` ...) comes from it."""
@@ -153,25 +149,6 @@ class Autotuner(PickledByName, KernelInterface):
             return declared_of(self.base_fn, f"autotune of '{self.base_fn.__name__}'")
         declare(self.base_fn, given)
         return given
-
-    def _check(self, prune: Mapping[str, Any]) -> None:
-        known, where = ", ".join(self.arg_names), f"autotune of '{self.base_fn.__name__}'"
-        for name in (*self.reset_to_zero, *self.restore_value):
-            if name not in self.arg_names:
-                raise UsageError(f"{where}: no parameter '{name}': there are {known}")
-        for config in self.configs:
-            if not hasattr(config, "all_kwargs"):
-                raise UsageError(f"{where}: a configuration is a Config({{...}}, num_warps=...), got {config!r}")
-        for name in set(prune) - {"early_config_prune", "perf_model", "top_k", TORCHS_TOP_K}:
-            raise UsageError(f"{where}: prune_configs_by has early_config_prune, perf_model and top_k, got '{name}'")
-        top_k = self.configs_top_k
-        is_share = isinstance(top_k, float) and 0 < top_k <= 1
-        is_count = isinstance(top_k, int) and not isinstance(top_k, bool) and top_k >= 1
-        if self.perf_model is not None and not (is_share or is_count):
-            raise UsageError(f"{where}: top_k is a positive whole number, or a share up to 1.0, got {top_k!r}")
-        for name in self.keys:
-            if name not in self.arg_names:
-                warnings.warn(f"{where}: the key '{name}' is ignored: the parameters are {known}", stacklevel=4)
 
     @cached_property
     def do_bench(self) -> Callable[..., Any]:
@@ -287,10 +264,10 @@ class Autotuner(PickledByName, KernelInterface):
         self._note(trials.outcomes)
         best = trials.best
         if best is None:
-            raise AutotunerError(_all_failed(self.base_fn.__name__, self.configs_failures))
+            raise AutotunerError(all_failed(self.base_fn.__name__, self.configs_failures))
         if missing:
             self._after_trials(launch, best)
-        self._tell(key, best, is_cached=not missing)
+        tell(self, key, best, is_cached=not missing)
         return best
 
     def _job(self, config: Config, launch: _Launch) -> Any:
@@ -328,11 +305,7 @@ class Autotuner(PickledByName, KernelInterface):
     def _time(self, launch: _Launch, config: Config, best: float, takes_spills: bool) -> Outcome:
         """Time a configuration: shortly, if it then is much slower than the best one."""
         trial = self._trial(launch, config, takes_spills)
-        if self._stops_early and best < float("inf"):
-            quick = shortest(trial, enough=HOPELESS * best)
-            if quick > HOPELESS * best:
-                return Outcome([quick] * len(QUANTILES), is_stopped=True)
-        return Outcome(self.do_bench(trial, quantiles=QUANTILES))
+        return time_trial(trial, self.do_bench, best, self._stops_early)
 
     def _trial(self, launch: _Launch, config: Config, takes_spills: bool) -> Callable[[], None]:
         everything = launch.with_config(config)
@@ -367,24 +340,6 @@ class Autotuner(PickledByName, KernelInterface):
         if not self.user_defined_pre_hook or _takes_reset_only(self.pre_hook):
             self.pre_hook(everything, reset_only=True)
 
-    def _tell(self, key: tuple, best: Config, is_cached: bool) -> None:
-        if settings.print_autotuning and not is_cached:
-            print(
-                f"Autotuning kernel {self.base_fn.__name__} with key {key} finished after {self.bench_time:.2f}s, "
-                f"best config selected: {best}"
-            )
-            for config, reason in self.configs_failures.items():
-                print(f"  skipped {config}: {reason}")
-        if knobs.autotuning.listener is not None:
-            knobs.autotuning.listener(
-                fn=self.base_fn,
-                key=key,
-                best_config=best,
-                configs_timings=self.configs_timings,
-                duration=None if is_cached else self.bench_time,
-                cache_hit=is_cached,
-            )
-
     def _reset_and_copy(self, named: Mapping[str, Any], reset_only: bool = False) -> None:
         for name in self.reset_to_zero:
             if named.get(name) is not None:
@@ -402,13 +357,6 @@ class Autotuner(PickledByName, KernelInterface):
 _run = Autotuner.run
 
 
-def check_spills(kernel: Any) -> None:
-    """Raise Spills for a compiled kernel that keeps registers in memory, as far as is known."""
-    words = getattr(kernel, "n_spills", None)
-    if words:
-        raise Spills(f"it spills {4 * words} bytes of each thread's registers into memory")
-
-
 def _takes_reset_only(hook: Hook) -> bool:
     """Whether a hook is written as Triton describes it: one that is not is called before trials only."""
     try:
@@ -416,11 +364,6 @@ def _takes_reset_only(hook: Hook) -> bool:
     except (TypeError, ValueError):
         return False
     return True
-
-
-def _all_failed(kernel: str, failures: Mapping[Config, str]) -> str:
-    reasons = (f"  {config}:\n{textwrap.indent(reason, '    ')}" for config, reason in failures.items())
-    return f"no configuration of kernel '{kernel}' can be run:\n" + "\n".join(reasons)
 
 
 def autotune(
