@@ -14,7 +14,6 @@ from deuteron.backend.cpu.full_masks import mask_of, where_both_are_full, where_
 from deuteron.backend.llvm.builder import Builder
 from deuteron.backend.llvm.types import Value, bit_width, const, like, width
 from deuteron.backend.math import division
-from deuteron.backend.math.division import known_number, safe_divisor
 from deuteron.ir.types import element_type_of, i1
 
 Emit = Callable[..., Value]
@@ -48,7 +47,7 @@ def _shift(emit: Emit) -> Rule:
     """A shift by the width or more gives what shifting bit by bit would, where LLVM leaves it open."""
 
     def shift(b: Builder, x: Value, amount: Value) -> Value:
-        limit, number = const(x.type, bit_width(x.type) - 1), known_number(amount)
+        limit, number = const(x.type, bit_width(x.type) - 1), division.known_number(amount)
         if number is not None and 0 <= number < bit_width(x.type):
             return emit(b, x, amount)
         fits = b.icmp("ule", amount, limit)
@@ -60,7 +59,7 @@ def _shift(emit: Emit) -> Rule:
 
 def _divided(b: Builder, x: Value, divisor: Value, signed: bool) -> Value:
     """By a divisor that is safe."""
-    if width(x.type) == 1 or bit_width(x.type) > 32 or known_number(divisor) is not None:
+    if width(x.type) == 1 or bit_width(x.type) > 32 or division.known_number(divisor) is not None:
         return (b.sdiv if signed else b.udiv)(x, divisor)
     # a vector is divided as double, which holds 32 bits exactly: LLVM divides integers lane by lane
     to_float, to_int = (b.sitofp, b.fptosi) if signed else (b.uitofp, b.fptoui)
@@ -69,7 +68,7 @@ def _divided(b: Builder, x: Value, divisor: Value, signed: bool) -> Value:
 
 
 def _quotient_and_remainder(b: Builder, x: Value, y: Value, signed: bool) -> tuple[Value, Value]:
-    divisor = safe_divisor(b, y, signed)
+    divisor = division.safe_divisor(b, y, signed)
     divided = _divided(b, x, divisor, signed)
     rest = b.sub(x, b.mul(divided, divisor))
     return division.quotient(b, divided, y, signed), division.remainder(b, x, rest, y)
@@ -90,7 +89,7 @@ def _division(signed: bool, part: int) -> Rule:
 
 def _is_by_one_number(x: Fragment, y: Fragment) -> bool:
     """Whether all lanes are divided by a number that only the running program knows, and that a double holds."""
-    is_one = isinstance(y, Uniform) and not isinstance(x, Uniform) and known_number(y.value) is None
+    is_one = isinstance(y, Uniform) and not isinstance(x, Uniform) and division.known_number(y.value) is None
     return is_one and bit_width(y.value.type) <= _RECIPROCAL_BITS
 
 
@@ -99,7 +98,7 @@ def _by_reciprocal(ctx: Context, x: Fragment, y: Uniform, signed: bool) -> tuple
     product is not below the quotient, whatever was rounded; of others it stays below the next, as |x| <= 2 ** 32.
     """
     b, level = ctx.emitter.at(y.level), level_of(x, y)
-    divisor = safe_divisor(b, y.value, signed)
+    divisor = division.safe_divisor(b, y.value, signed)
     to_float = Builder.sitofp if signed else Builder.uitofp
     reciprocal = b.fdiv(const("double", 1 + 2.0**-40), to_float(b, divisor, "double"), flags="")
     b, lanes = ctx.emitter.at(level), lanes_of(x)
