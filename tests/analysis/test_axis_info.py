@@ -259,3 +259,16 @@ def test_what_is_said_is_true(op, c, d, hints, a, b):
     }[op]
     info = infos.of(store.ptr)
     assert holds(info, values), (info, values)
+
+
+@triton.jit
+def without_a_sign(x_ptr, n, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(x_ptr + i.to(tl.uint32).to(tl.uint64), 0.0)
+    tl.store(x_ptr + (i - 8).to(tl.uint32).to(tl.uint64), 0.0, mask=i >= 8)
+    tl.store(x_ptr + (i - n).to(tl.uint32).to(tl.uint64), 0.0, mask=i >= n)
+
+
+def test_numbers_without_a_sign_count_up_in_aligned_groups_where_they_may_have_been_negative():
+    infos, stores = infos_of(without_a_sign, ["x_ptr"], BLOCK=64)
+    assert [infos.of(store.ptr).contiguity for store in stores] == [(64,), (8,), (1,)]

@@ -107,3 +107,30 @@ def test_offsets_of_32_bits_that_overflow_on_the_way(draw, poisoned, how):
     x, out = draw("int32", 512), poisoned("int32", 512)
     overflow_on_the_way[(1,)](x, out, 512, HOW=how, N=128)
     np.testing.assert_array_equal(out, x + 1)
+
+
+@triton.jit
+def padded(a_ptr, b_ptr, c_ptr, steps, PAD: tl.constexpr):
+    """Columns in front of A are large numbers, which the mask leaves out."""
+    i = tl.arange(0, 64)
+    columns = (i - PAD).to(tl.uint32).to(tl.uint64)
+    inside = columns < 1000
+    a_ptrs = a_ptr + i[:, None].to(tl.uint64) * 1024 + columns[None, :]
+    acc = tl.zeros((64, 64), tl.float32)
+    for step in range(steps):
+        a = tl.load(a_ptrs, mask=inside[None, :], other=0.0)
+        b = tl.load(b_ptr + (step * 64 + i)[:, None] * 64 + i[None, :])
+        acc = tl.dot(a, b, acc)
+        a_ptrs += 64
+    tl.store(c_ptr + i[:, None] * 64 + i[None, :], acc)
+
+
+@pytest.mark.each_gpu
+@pytest.mark.parametrize("pad", [1, 8])
+def test_numbers_without_a_sign_are_widened(draw, poisoned, pad):
+    """A thread that advances one of its pointers computes the others of it: where 0 follows 2**32 - 1 it may not."""
+    a, b, c = draw("int8", (64, 1024), -3, 3), draw("int8", (192, 64), -3, 3), poisoned("float32", (64, 64))
+    padded[(1,)](a.astype(np.float16), b.astype(np.float16), c, 3, PAD=pad)
+    columns = np.arange(64) - pad
+    blocks = [np.where(columns >= 0, a[:, np.maximum(columns, 0) + 64 * step], 0) for step in range(3)]
+    np.testing.assert_array_equal(c, np.hstack(blocks).astype(np.float64) @ b)

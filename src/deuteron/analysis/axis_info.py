@@ -78,8 +78,12 @@ def unwrapped(value: SSAValue, info: AxisInfo) -> AxisInfo:
     element = element_type_of(value.type)
     if not is_integer(element) or bit_width_of(element) >= MIN_BITS:
         return info
-    half = 1 << bit_width_of(element) - 1
-    contiguity = tuple(gcd(c, d, half) for c, d in zip(info.contiguity, info.divisibility, strict=True))
+    return in_aligned_groups(info, 1 << bit_width_of(element) - 1)
+
+
+def in_aligned_groups(info: AxisInfo, most: int) -> AxisInfo:
+    """What holds whatever is wrapped around at a multiple of `most`."""
+    contiguity = tuple(gcd(c, d, most) for c, d in zip(info.contiguity, info.divisibility, strict=True))
     divisibility = tuple(info.divisibility_at(axis, group) for axis, group in enumerate(contiguity))
     return replace(info, contiguity=contiguity, divisibility=divisibility)
 

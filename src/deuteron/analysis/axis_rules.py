@@ -16,7 +16,14 @@ from math import gcd
 from xdsl.dialects import arith
 from xdsl.ir import Operation
 
-from deuteron.analysis.axis_info import MAX_DIVISIBILITY, AxisInfo, power_of_two_divisor, uniform, unknown
+from deuteron.analysis.axis_info import (
+    MAX_DIVISIBILITY,
+    AxisInfo,
+    in_aligned_groups,
+    power_of_two_divisor,
+    uniform,
+    unknown,
+)
 from deuteron.analysis.natural import is_natural_tile
 from deuteron.ir.arith import CmpIOp, SelectOp, constant_value
 from deuteron.ir.casts import ExtSIOp, ExtUIOp, TruncIOp
@@ -205,6 +212,12 @@ def _resized(op: Operation, operands: list[AxisInfo]) -> AxisInfo:
     return replace(operands[0], constant=None)
 
 
+def _zero_extended(op: ExtUIOp, operands: list[AxisInfo]) -> AxisInfo:
+    """What counts up from -1 to 0 does not as numbers without a sign: `(i - 1).to(uint32).to(uint64)`."""
+    resized = _resized(op, operands)
+    return resized if is_natural_tile(op.input) else in_aligned_groups(resized, MAX_DIVISIBILITY)
+
+
 def _select(op: SelectOp, operands: list[AxisInfo]) -> AxisInfo:
     condition, *values = operands
     joined = values[0].join(values[1])
@@ -256,7 +269,7 @@ RULES: dict[type[Operation], Rule] = {
     arith.OrIOp: _same_groups,
     arith.XOrIOp: _same_groups,
     ExtSIOp: _first,
-    ExtUIOp: _resized,
+    ExtUIOp: _zero_extended,
     TruncIOp: _resized,
     CmpIOp: _cmpi,
     SelectOp: _select,
