@@ -4,6 +4,7 @@ import pytest
 
 import deuteron as triton
 import deuteron.language as tl
+from deuteron.tools.tensor_descriptor import TensorDescriptor
 
 torch = pytest.importorskip("torch")
 pytestmark = pytest.mark.torch
@@ -65,3 +66,19 @@ def test_an_array_of_numpy_and_a_tensor_together(rng):
     out = torch.full((100,), torch.nan, dtype=torch.float64)
     scale_kernel[(1,)](x, out, 2, 100, BLOCK=128)
     torch.testing.assert_close(out, torch.from_numpy(x.astype("float32")).double() * 2)
+
+
+@triton.jit
+def copy_tile_kernel(source, out):
+    tile = source.load([0, 0])
+    out.store([0, 0], tile)
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16, torch.float8_e4m3fn], ids=str)
+def test_descriptors_of_types_that_numpy_lacks(rng, dtype):
+    """From the second of two tiles on, which the tensor map begins within the storage."""
+    x = torch.from_numpy(rng.standard_normal((2, 16, 64))).to(dtype)
+    out = torch.zeros(16, 64, dtype=dtype)
+    descriptors = [TensorDescriptor.from_tensor(tensor, [16, 64]) for tensor in (x[1], out)]
+    copy_tile_kernel[(1,)](*descriptors)
+    assert torch.equal(out.double(), x[1].double())

@@ -64,11 +64,18 @@ def _pack_array(memory: GlobalMemory, array: np.ndarray, name: str) -> bytes:
 
 def _pack_tensor(memory: GlobalMemory, tensor: Any, name: str) -> bytes:
     """A torch tensor in CPU memory, of any element type, with the storage that it is in."""
-    span = span_of(tensor)
-    if span is not None and tensor.numel():
-        raw = (ctypes.c_char * span.num_bytes).from_address(span.address)
-        memory.add_array(np.frombuffer(raw, np.uint8), f"{name} ({tensor.dtype}{list(tensor.shape)})", owner=tensor)
+    storage = storage_bytes(tensor)
+    if storage is not None:
+        memory.add_array(storage, f"{name} ({tensor.dtype}{list(tensor.shape)})", owner=tensor)
     return tensor.data_ptr().to_bytes(8, "little")
+
+
+def storage_bytes(tensor: Any) -> np.ndarray | None:
+    """The memory that a kernel may access through a tensor, in bytes, as NumPy has neither bf16 nor fp8; None: none."""
+    span = span_of(tensor)
+    if span is None or not tensor.numel():
+        return None
+    return np.frombuffer((ctypes.c_char * span.num_bytes).from_address(span.address), np.uint8)
 
 
 def _checked(value: bytes, param: Variable, name: str) -> bytes:

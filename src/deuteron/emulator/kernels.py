@@ -10,7 +10,7 @@ parameters in order.
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
@@ -18,6 +18,7 @@ from numpy.lib.stride_tricks import as_strided
 from deuteron.backend import tensor_map
 from deuteron.backend.metadata import KernelMetadata
 from deuteron.dtypes import FLOATS
+from deuteron.emulator.arguments import storage_bytes
 from deuteron.emulator.asynchronous.tensor_map import TensorMap
 from deuteron.emulator.launch import Dim, as_dim, launch
 from deuteron.emulator.machine.global_memory import byte_bounds
@@ -63,7 +64,7 @@ def with_tensor_maps(metadata: KernelMetadata, args: Sequence[object]) -> list[o
     """The arguments, followed by the tensor maps that the kernel takes."""
     if not metadata.tensor_maps:
         return list(args)
-    values, arrays = [_number(arg) for arg in args], [_array(arg) for arg in args if _is_array(arg)]
+    values, arrays = [_number(arg) for arg in args], list(_arrays(args))
     return [*args, *(_encoded(described, values, arrays) for described in metadata.tensor_maps)]
 
 
@@ -78,12 +79,12 @@ def _encoded(
         raise
 
 
-def _is_array(arg: object) -> bool:
-    return isinstance(arg, np.ndarray) or hasattr(arg, "data_ptr")
-
-
-def _array(arg: object) -> np.ndarray:
-    return arg if isinstance(arg, np.ndarray) else arg.numpy(force=True)
+def _arrays(args: Sequence[object]) -> Iterator[np.ndarray]:
+    """The memory of the arrays among the arguments: a map may begin anywhere in it."""
+    for arg in args:
+        array = storage_bytes(arg) if hasattr(arg, "data_ptr") else arg
+        if isinstance(array, np.ndarray):
+            yield array
 
 
 def _number(arg: object) -> object:
