@@ -23,6 +23,7 @@ OPTIONS = (
     "num_ctas",
     "maxnreg",
     "enable_fp_fusion",
+    "enable_reflect_ftz",
     "debug",
     "plain_arguments",
     "may_alias",

@@ -115,6 +115,26 @@ def test_fusion_is_an_option(rng, dtype, target):
 
 
 @deuteron.jit
+def exponentials(x, out, twos, N: tl.constexpr):
+    i = tl.arange(0, N)
+    tl.store(out + i, tl.exp(tl.load(x + i)))
+    tl.store(twos + i, tl.exp2(tl.load(x + i)))
+
+
+@pytest.mark.parametrize("flushes", [True, False])
+@pytest.mark.parametrize("target", ["cuda:80", "cuda:90"])
+def test_whether_exponentials_flush_is_an_option(flushes, target):
+    """exp gives subnormal numbers from -103.97 to -87.34, exp2 from -149 to -126.01."""
+    x = np.linspace(-155, -80, 256, dtype=np.float32)
+    natural, twos = np.zeros((2, 256), np.float32)
+    emulate(exponentials, x, natural, twos, N=256, enable_reflect_ftz=flushes, target=target)
+    for out, expected in ((natural, np.exp(x.astype(np.float64))), (twos, np.exp2(x.astype(np.float64)))):
+        expected = np.where(expected < 2.0**-126, 0, expected) if flushes else expected
+        np.testing.assert_allclose(out, expected, rtol=2.0**-16, atol=2.0**-148)
+        assert np.any((out > 0) & (out < 2.0**-126)) != flushes
+
+
+@deuteron.jit
 def cast(x, out, N: tl.constexpr):
     i = tl.arange(0, N)
     tl.store(out + i, tl.load(x + i).to(out.dtype.element_ty))

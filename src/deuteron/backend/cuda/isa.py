@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from xdsl.ir import Operation
@@ -12,6 +12,7 @@ from deuteron.backend.cuda.formats import PTXFloatConversion
 from deuteron.backend.gpu.isa import ISA, NO_HINTS, AccessHints
 from deuteron.backend.llvm.builder import Builder, Touches
 from deuteron.backend.llvm.types import Value, const
+from deuteron.backend.math.functions import Emit
 from deuteron.ir.tt.memory import CacheModifier, EvictionPolicy
 from deuteron.machine.gpu import GPU
 
@@ -23,16 +24,22 @@ _EVICTION = {EvictionPolicy.EVICT_FIRST: ".L1::evict_first", EvictionPolicy.EVIC
 
 @dataclass(frozen=True)
 class PTX(ISA):
-    """For a machine, and a kernel whose programs are clusters of so many CTAs."""
+    """For a machine, and a kernel whose programs are clusters of so many CTAs. Where exponentials flush, those below
+    2**-126 are zero.
+    """
 
     machine: GPU
     num_ctas: int = 1
+    exponentials_flush: bool = True
 
     name = "CUDA"
     kernel_convention = "ptx_kernel"
     conversion = PTXFloatConversion
-    functions = math.FUNCTIONS
     extern_functions = extern.FUNCTIONS
+
+    @property
+    def functions(self) -> Mapping[str, Emit]:
+        return math.FUNCTIONS if self.exponentials_flush else math.WITH_SUBNORMALS
 
     def thread_index(self, b: Builder) -> Value:
         return b.intrinsic("llvm.nvvm.read.ptx.sreg.tid.x", "i32", overloads=())

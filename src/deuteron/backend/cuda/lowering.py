@@ -62,7 +62,8 @@ def lower_module(
     map_of = tensor_maps_of(func)
     maps = tuple(dict.fromkeys(map_of.values()))
     parameters = [*parameters_of(func), *((_MAP_TYPE, f"map{index}") for index in range(len(maps)))]
-    isa, attributes = PTX(config.machine, config.num_ctas), _attributes(config.machine, num_warps, specialized, options)
+    isa = PTX(config.machine, config.num_ctas, exponentials_flush=options.enable_reflect_ftz)
+    attributes = _attributes(config.machine, num_warps, specialized, options)
     b = llvm.function(symbol, "void", parameters, isa.kernel_convention, attributes)
     ctx = CUDAContext(
         module=llvm,

@@ -5,7 +5,8 @@
     sin cos     in float alone (float_trigonometry.py), 0.9 ulp
     log log2 tanh erf, and everything in f64: the expansions of backend/math, 2.6 ulp at most
 
-Results of exp and exp2 below 2**-126 are zero, as Triton's are: without .ftz, each ex2 is four instructions.
+Results of exp and exp2 below 2**-126 are zero, as Triton's are: without .ftz, each ex2 is four instructions. With the
+option `enable_reflect_ftz=False` they are not.
 LLVM must not see llvm.exp, llvm.log, llvm.sin and their like: on NVPTX they end the process.
 """
 
@@ -18,14 +19,18 @@ from deuteron.backend.math.exponentials import LOG2_E
 from deuteron.backend.math.functions import Emit, precise_divide, precise_rsqrt, precise_sqrt
 
 
-def fast_exp(b: Builder, x: Value) -> Value:
-    if x.type == "double":
-        return functions.exp(b, x)
-    return fast_exp2(b, b.fmul(x, const("float", LOG2_E), flags=""))
+def _exponentials(instruction: str) -> dict[str, Emit]:
+    """exp and exp2 by an instruction of f32."""
 
+    def fast_exp2(b: Builder, x: Value) -> Value:
+        return functions.exp2(b, x) if x.type == "double" else b.call("float", instruction, x)
 
-def fast_exp2(b: Builder, x: Value) -> Value:
-    return functions.exp2(b, x) if x.type == "double" else b.call("float", "llvm.nvvm.ex2.approx.ftz.f32", x)
+    def fast_exp(b: Builder, x: Value) -> Value:
+        if x.type == "double":
+            return functions.exp(b, x)
+        return fast_exp2(b, b.fmul(x, const("float", LOG2_E), flags=""))
+
+    return {"exp": fast_exp, "exp2": fast_exp2}
 
 
 def fast_sqrt(b: Builder, x: Value) -> Value:
@@ -42,9 +47,9 @@ def fast_divide(b: Builder, x: Value, y: Value) -> Value:
 
 FUNCTIONS: dict[str, Emit] = {
     **functions.FUNCTIONS,
-    "exp": fast_exp,
-    "exp2": fast_exp2,
+    **_exponentials("llvm.nvvm.ex2.approx.ftz.f32"),
     "sqrt": fast_sqrt,
     "rsqrt": fast_rsqrt,
     "divide": fast_divide,
 }
+WITH_SUBNORMALS: dict[str, Emit] = {**FUNCTIONS, **_exponentials("llvm.nvvm.ex2.approx.f32")}
