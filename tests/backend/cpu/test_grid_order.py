@@ -7,8 +7,10 @@ import pytest
 
 import deuteron as triton
 import deuteron.language as tl
+from deuteron.backend.cpu.lowering import plan_function
 from deuteron.backend.cpu.plan.grid_order import grid_order
 from deuteron.backend.cpu.plan.prepare import kernel_of
+from deuteron.backend.cpu.plan.reuse import reuse_operands
 from deuteron.backend.cpu.target import cpu_target
 from deuteron.backend.llvm.targets import resolve_cpu
 
@@ -99,3 +101,45 @@ def test_programs_of_a_grid(compare, rng, grid):
     compare(
         rows_along_x, [rng.random(35 * 130, np.float32), np.zeros(35 * 130, np.float32), 35, 101, 130], BLOCKS, grid
     )
+
+
+@triton.jit
+def product(a, b, c, n, ROWS: tl.constexpr, COLUMNS: tl.constexpr, BATCH: tl.constexpr, LOADED: tl.constexpr):
+    """c = a @ b of n x n matrices, one of each BATCH; program ids along ROWS and COLUMNS."""
+    batch = tl.program_id(BATCH) * n * n if BATCH >= 0 else 0
+    place = tl.load(c).to(tl.int32) if LOADED else tl.program_id(COLUMNS)
+    rows, columns, ks = tl.program_id(ROWS) * 16 + tl.arange(0, 16), place * 16 + tl.arange(0, 16), tl.arange(0, 16)
+    acc = tl.zeros((16, 16), tl.float32)
+    for k in range(0, n, 16):
+        left = tl.load(a + batch + rows[:, None] * n + (k + ks)[None, :])
+        acc = tl.dot(left, tl.load(b + batch + (k + ks)[:, None] * n + columns[None, :]), acc)
+    tl.store(c + batch + rows[:, None] * n + columns[None, :], acc)
+
+
+PRODUCTS = [
+    ((0, 1, -1, False), (0, 2, 1)),
+    ((1, 0, -1, False), (1, 2, 0)),
+    ((1, 2, 0, False), (1, 0, 2)),
+    ((0, 1, 2, False), (0, 1, 2)),
+    ((2, 0, 1, False), (2, 0, 1)),
+    ((1, 0, -1, True), (0, 1, 2)),  # nobody knows which columns; c, which is stored, is not reused anyway
+]
+
+
+@pytest.mark.parametrize("axes, order", PRODUCTS)
+def test_programs_that_need_the_same_operand_follow_one_another(lower_python, axes, order):
+    x, names = np.zeros(64, np.float32), ("ROWS", "COLUMNS", "BATCH", "LOADED")
+    module = lower_python(product, [x, x, x, 64], dict(zip(names, axes, strict=True)))
+    plan = plan_function(kernel_of(module, cpu_target(*resolve_cpu("x86-64-v4"))))
+    assert grid_order(plan.function, reuse_operands(plan)) == order
+
+
+@pytest.mark.parametrize("axes", [axes for axes, _ in PRODUCTS[:5]])
+def test_products_in_their_order(rng, axes, monkeypatch):
+    monkeypatch.setenv("DEUTERON_NUM_THREADS", "3")
+    rows, columns, batch, _ = axes
+    a, b = rng.integers(-4, 5, (2, 3, 64, 64)).astype(np.float32)
+    out = np.full_like(a, 77)
+    sizes = {rows: 4, columns: 4, batch: 3}
+    product[tuple(sizes.get(axis, 1) for axis in range(3))](a, b, out, 64, *axes)
+    np.testing.assert_array_equal(out[:3] if batch >= 0 else out[0], a @ b if batch >= 0 else a[0] @ b[0])

@@ -11,6 +11,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from deuteron.backend.llvm.builder import Builder
+from deuteron.backend.llvm.types import Value, const
+
 TILE = 16  # rows of a tile of AMX, and lanes of each
 _TILES = 2  # of a block of C, along either side: four tiles of C, two of A and two of B are all that there are
 
@@ -81,6 +84,22 @@ def block_steps(size: int, step: int, unit: int) -> Iterator[tuple[int, int, int
         stop = start + (size - start) // step * step
         yield start, stop, step
         start = stop
+
+
+def row_blocks(b: Builder, m: int, rows: int, unit: int, needed: Value | None) -> Iterator[tuple[Value, Value, int]]:
+    """(start, stop, step) of the loops over rows: blocks of `rows`; where only the first ones are `needed`, as many as
+    these fill by more than half, and a block of half as many rows for what is left of them.
+    """
+    for first, last, step in block_steps(m, rows, unit):
+        top, bottom, half = const("i64", first), const("i64", last), step // 2
+        if needed is None or half % unit:
+            yield top, bottom, step
+            continue
+        end = b.umax(b.umin(needed, bottom), top)
+        filled = b.add(b.sub(end, top), const("i64", half - 1))
+        middle = b.add(top, b.mul(b.udiv(filled, const("i64", step)), const("i64", step)))
+        yield top, middle, step
+        yield middle, end, half
 
 
 def power_of_two_at_most(number: int) -> int:

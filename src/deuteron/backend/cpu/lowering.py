@@ -38,6 +38,7 @@ from deuteron.backend.cpu.plan.direct import read_directly
 from deuteron.backend.cpu.plan.grid_order import FROM_X, Order, grid_order
 from deuteron.backend.cpu.plan.items import Reuse
 from deuteron.backend.cpu.plan.marks import product_of
+from deuteron.backend.cpu.plan.needed_rows import find_needed_rows
 from deuteron.backend.cpu.plan.orders import choose_orders
 from deuteron.backend.cpu.plan.pack_in_place import pack_in_place
 from deuteron.backend.cpu.plan.prepare import kernel_of
@@ -104,6 +105,7 @@ def lower_module(
     waiting = waiting_loops(plan.function)
     num_spans = len(pointers_of(plan.function)) if options.check == BOUNDS else 0
     asserts = bool(num_spans) or (options.debug and any(isinstance(op, AssertOp) for op in plan.function.walk()))
+    find_needed_rows(plan)
     if not asserts:
         read_directly(plan)
     reuses = [] if asserts else reuse_operands(plan)
@@ -112,7 +114,7 @@ def lower_module(
     uses_tiles = any(isinstance(product_of(op), TileProduct) for op in plan.function.walk())
     is_controlled = bool(waiting) or asserts
     work = work_of(plan.body, plan.function.body.block) if options.interruptible else 0
-    order = FROM_X if is_controlled else grid_order(plan.function)
+    order = FROM_X if is_controlled else grid_order(plan.function, reuses)
     entry = Entry(
         symbol, plan.function, is_controlled, num_spans, uses_tiles, streams, reuses, target.cache_bytes, work, order
     )

@@ -49,7 +49,7 @@ class Part:
 def parts_of(ctx: Context, limits: Limits, extent: int, chosen: Vectorisation, first: At) -> list[Part]:
     """The parts of the loop over a dimension, which is about to begin."""
     b = ctx.emitter.innermost()
-    met = {limit: _elements_before(ctx, limit, first(limit.index), extent) for limit in limits.limits}
+    met = {limit: elements_before(ctx, limit, first(limit.index), extent) for limit in limits.limits}
     ends = [met[limit] for limit in limits.limits if limit.is_below]
     conditions = [ctx.evaluate(op.results[0], first(index)).value for op, index in limits.fixed]
     conditions += [b.icmp("eq", b.or_(*met[limit]), zero("i32")) for limit in limits.limits if not limit.is_below]
@@ -73,7 +73,7 @@ def _rounded_down(b: Builder, count: Value, unit: int) -> Value:
     return b.mul(b.udiv(count, const("i32", unit)), const("i32", unit))
 
 
-def _elements_before(ctx: Context, limit: Limit, index: AxisIndex, extent: int) -> tuple[Value, Value]:
+def elements_before(ctx: Context, limit: Limit, index: AxisIndex, extent: int) -> tuple[Value, Value]:
     """How many elements certainly come before a limit; and from where on all are certainly behind it: from nowhere on,
     where numbers wrap around.
     """

@@ -18,7 +18,7 @@ from xdsl.ir.core import BlockArgument
 
 from deuteron.analysis.written_arguments import is_apart, written_arguments
 from deuteron.backend.cpu.elements import memory_type
-from deuteron.backend.cpu.plan.items import Dot, Keep, Region, identity_index, regions_of
+from deuteron.backend.cpu.plan.items import Dot, Keep, dots_of, identity_index
 from deuteron.backend.cpu.plan.ops.declaration import IRREGULAR
 from deuteron.backend.cpu.plan.ops.elementwise import WIDENING, is_offset
 from deuteron.backend.cpu.plan.private import drop_empty_nests, nests_of
@@ -42,7 +42,7 @@ def read_directly(plan: Plan) -> None:
     """Take away the copies that are not needed."""
     written = written_arguments(plan.function)
     roots = {root.value: (nest, root) for nest in nests_of(plan.body) for root in nest.roots if isinstance(root, Keep)}
-    for item in _dots(plan.body):
+    for item in dots_of(plan.body):
         load = _load_of(item)
         if load is None or item.op.a not in roots or not _goes_on(plan, load, item.steps):
             continue
@@ -52,11 +52,6 @@ def read_directly(plan: Plan) -> None:
         nest.roots.remove(root)
         item.direct = load
     drop_empty_nests(plan.body)
-
-
-def _dots(region: Region) -> list[Dot]:
-    found = [item for item in region.items if isinstance(item, Dot)]
-    return found + [dot for item in region.items for inner in regions_of(item) for dot in _dots(inner)]
 
 
 def _load_of(item: Dot) -> LoadOp | None:

@@ -6,18 +6,27 @@
 Of tiles of 32 x 128 floats in rows of 1,000 that took 0.44 ms where x was the fastest, down the rows, and 0.34 ms so: a
 processor fetches ahead what is neighbours in memory. Only programs without any order between them are done in another
 one. Each access votes with its bytes, if it is elsewhere in every program.
+
+    acc = dot(a, load(b + ... program_id(0) ...), acc)      (1, 0, 2): the next program finds this one's B packed
+
+Programs that multiply matrices follow one another along the dimensions that do not say which B they need. Where each
+packs its own, products of 1,024 have 0.57 (bf16) and 0.80 (fp32) of torch's speed in the place of 0.77 and 0.93.
 """
 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from math import inf, prod
 
-from xdsl.ir import Operation
+from xdsl.ir import Operation, SSAValue
+from xdsl.ir.core import BlockArgument
 
 from deuteron.analysis.polynomial import Polynomial
 from deuteron.analysis.tile_polynomials import TilePolynomials
 from deuteron.backend.cpu.plan.effects import only_loads_and_stores
+from deuteron.backend.cpu.plan.items import Reuse
+from deuteron.ir.effects import is_pure
 from deuteron.ir.tt.dot import DotOp
 from deuteron.ir.tt.function import FuncOp
 from deuteron.ir.tt.memory import LoadOp, StoreOp
@@ -28,12 +37,44 @@ Order = tuple[int, int, int]  # the dimensions of a grid, the fastest first
 FROM_X: Order = (0, 1, 2)
 
 
-def grid_order(function: FuncOp) -> Order:
-    """That of a kernel's programs. Those that multiply matrices choose their own for the sake of what they share."""
+def grid_order(function: FuncOp, reuses: Sequence[Reuse] = ()) -> Order:
+    """That of a kernel's programs, which may find packed what is reused."""
     ops = list(function.walk())
     used = {op.axis.value.data for op in ops if isinstance(op, GetProgramIdOp)}
-    if len(used) < 2 or any(isinstance(op, DotOp) for op in ops) or not only_loads_and_stores(function):
+    if len(used) < 2 or not only_loads_and_stores(function):
         return FROM_X
+    if any(isinstance(op, DotOp) for op in ops):
+        return _order_of_products(function, reuses)
+    return _order_in_memory(ops, used)
+
+
+def _order_of_products(function: FuncOp, reuses: Sequence[Reuse]) -> Order:
+    """The dimensions first along which the largest operand that is reused stays as it is."""
+    largest = max(reuses, key=lambda reuse: reuse.slot.num_bytes, default=None)
+    changing = _axes_of(largest.key, function) if largest else None
+    return tuple(sorted(FROM_X, key=lambda axis: axis in changing)) if changing is not None else FROM_X
+
+
+def _axes_of(values: Sequence[SSAValue], function: FuncOp) -> set[int] | None:
+    """The dimensions of the grid that scalars depend on; None: not known."""
+    axes, pending, seen = set(), list(values), set(values)
+    while pending:
+        value = pending.pop()
+        if isinstance(value, BlockArgument):
+            if value.owner.parent_op() is not function:
+                return None
+            continue
+        op = value.owner
+        if isinstance(op, GetProgramIdOp):
+            axes.add(op.axis.value.data)
+        elif op.regions or not is_pure(op):
+            return None
+        pending += [operand for operand in op.operands if operand not in seen]
+        seen.update(op.operands)
+    return axes
+
+
+def _order_in_memory(ops: list[Operation], used: set[int]) -> Order:
     polynomials, votes = TilePolynomials(), Counter()
     for op in ops:
         if isinstance(op, LoadOp | StoreOp) and is_tile(op.ptr.type):

@@ -8,14 +8,19 @@ computed where a root uses it. A *slot* is a buffer in the scratch memory; a *pl
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from math import prod
+from typing import TYPE_CHECKING
 
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from deuteron.backend.cpu.plan.operand_layout import OperandLayout
 from deuteron.backend.cpu.products import NativeProduct
 from deuteron.ir.types import is_tile, num_elements_of, shape_of
+
+if TYPE_CHECKING:
+    from deuteron.backend.cpu.plan.limits import Limit
 
 Index = tuple  # an entry for each dimension: what runs along it, or None for extent 1
 
@@ -292,6 +297,7 @@ class Dot:
     already. Its `b` may be the transpose of B.
     Of a loop's product of `steps` above 1 operands are kept, and so many are computed together. `direct`: the load of
     A, where tiles read it from the arguments, and it is not in its place.
+    `needed_rows`: limits of each store of what is computed of the result, if only rows below one of each are seen.
     """
 
     op: Operation
@@ -304,6 +310,7 @@ class Dot:
     steps: int = 1
     from_zero: bool = False
     direct: Operation | None = None
+    needed_rows: tuple[tuple[Limit, ...], ...] = ()
     time: int = 0
 
     @property
@@ -372,6 +379,15 @@ def regions_of(item: Item) -> list[Region]:
     if isinstance(item, If):
         return item.branches
     return [item.before, item.after] if isinstance(item, While) else []
+
+
+def dots_of(region: Region) -> Iterator[Dot]:
+    """All products of a region and of those inside it."""
+    for item in region.items:
+        if isinstance(item, Dot):
+            yield item
+        for inner in regions_of(item):
+            yield from dots_of(inner)
 
 
 def tile_numbers(types: list[Attribute]) -> list[int]:

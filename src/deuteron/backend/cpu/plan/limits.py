@@ -25,7 +25,7 @@ from deuteron.backend.cpu.plan.schedule import Plan
 from deuteron.backend.cpu.plan.steps import Steps
 from deuteron.ir.arith import CmpIOp
 from deuteron.ir.tt.shape import MakeRangeOp
-from deuteron.ir.types import bit_width_of, is_tile
+from deuteron.ir.types import bit_width_of, is_tile, shape_of
 
 _SWAPPED = {"lt": "gt", "le": "ge", "gt": "lt", "ge": "le"}
 _LEAST_BITS = 32  # of a comparison with a limit: as many as the extent of a tile has
@@ -76,6 +76,13 @@ def find_limits(plan: Plan, nest: Nest, axis: int) -> Limits | None:
         return None
     ends = len(is_ended) == len(nest.roots) and all(is_ended)
     return Limits(tuple(limits.values()), tuple(fixed), ends)
+
+
+def limits_of(plan: Plan, mask: SSAValue) -> list[Limit]:
+    """Those of a mask of two dimensions along the first of them, which are the same along the second."""
+    steps = _StepsOfNumbers(plan)
+    compared = _compared(plan, mask, identity_index(shape_of(mask.type)))
+    return [limit for taken in compared if (limit := _limit(steps, *taken, (0, 1))) is not None]
 
 
 def _masks(plan: Plan, nest: Nest) -> Iterator[tuple[SSAValue, Index, bool]]:

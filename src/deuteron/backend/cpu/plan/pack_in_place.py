@@ -11,13 +11,11 @@ computed lane by lane.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from xdsl.ir import Operation, SSAValue
 
 from deuteron.backend.cpu.plan.accesses import accesses_of, is_by_lane
 from deuteron.backend.cpu.plan.axes import choose_axis, packed_columns, packed_layout
-from deuteron.backend.cpu.plan.items import Dot, Keep, Nest, Region, regions_of
+from deuteron.backend.cpu.plan.items import Keep, Nest, dots_of
 from deuteron.backend.cpu.plan.operand_layout import OperandLayout, grouped
 from deuteron.backend.cpu.plan.private import nests_of
 from deuteron.backend.cpu.plan.schedule import Plan
@@ -30,7 +28,7 @@ _VECTOR_BYTES = 64
 def pack_in_place(plan: Plan) -> None:
     """Give the copies that can be packed where they are made the layout of what their product packs."""
     nests = {root.value: nest for nest in nests_of(plan.body) for root in nest.roots if isinstance(root, Keep)}
-    for item in _dots(plan.body):
+    for item in dots_of(plan.body):
         if item.packed is None or item.b_is_transposed or not _is_private(item.op, item.op.b):
             continue
         nest, layout = nests.get(item.op.b), grouped(item.packed.slot.layout, item.product.group)
@@ -38,14 +36,6 @@ def pack_in_place(plan: Plan) -> None:
             slot = item.b.slot
             slot.layout, slot.count, slot.num_bytes = layout, layout.count, layout.count * byte_width(slot.type)
             item.packed = None
-
-
-def _dots(region: Region) -> Iterator[Dot]:
-    for item in region.items:
-        if isinstance(item, Dot):
-            yield item
-        for inner in regions_of(item):
-            yield from _dots(inner)
 
 
 def _is_private(op: Operation, operand: SSAValue) -> bool:

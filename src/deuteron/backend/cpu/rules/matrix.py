@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import functools
+
 from deuteron.backend.cpu.amx import emit_tile_matmul
 from deuteron.backend.cpu.blocking import MatmulShape
 from deuteron.backend.cpu.context import Context
 from deuteron.backend.cpu.fragment import one_element
 from deuteron.backend.cpu.microkernel import emit_matmul
 from deuteron.backend.cpu.packing import emit_packed
+from deuteron.backend.cpu.parts import elements_before
 from deuteron.backend.cpu.places import address, address_of_step
 from deuteron.backend.cpu.plan.items import Dot, Place, Transpose
+from deuteron.backend.cpu.plan.limits import Limit
 from deuteron.backend.cpu.products import LANES, NativeProduct, PlainProduct, TileProduct, plain_product
 from deuteron.backend.cpu.transpose import emit_transpose
 from deuteron.backend.llvm.types import Value, byte_width, const, zero
@@ -92,12 +96,29 @@ def _emit_product(
         lda //= product.group
     panel = item.panels.pitch // item.panels.group if item.panels else 0
     shape = MatmulShape(m, n, k, lda, ldb, ldc, panel)
+    given = depth, item.from_zero, row_bytes, _needed_rows(ctx, item) if item.needed_rows else None
     if isinstance(product, TileProduct):
-        emit_tile_matmul(b, shape, a, bm, c, product, depth, item.from_zero, row_bytes)
+        emit_tile_matmul(b, shape, a, bm, c, product, *given)
         return
     width = LANES if product is not None else ctx.target.vector_width(item.result.slot.type)
     product = product or _plain_product(item)
-    emit_matmul(b, shape, a, bm, c, product, width, ctx.target.vector_registers, depth, item.from_zero, row_bytes)
+    emit_matmul(b, shape, a, bm, c, product, width, ctx.target.vector_registers, *given)
+
+
+def _needed_rows(ctx: Context, item: Dot) -> Value:
+    """How many rows there have to be for all stores: for each those below the lowest of its limits."""
+    ctx.tiles.clear()
+    m, b = shape_of(item.op.result.type)[-2], ctx.emitter.innermost()
+    of_stores = [[_below(ctx, limit, m) for limit in limits] for limits in item.needed_rows]
+    ctx.tiles.clear()
+    rows = functools.reduce(b.umax, [functools.reduce(b.umin, limits) for limits in of_stores])
+    return b.zext(rows, "i64")
+
+
+def _below(ctx: Context, limit: Limit, m: int) -> Value:
+    """How many rows there are up to a limit."""
+    index = tuple(one_element(0) if isinstance(axis, int) else axis for axis in limit.index)
+    return elements_before(ctx, limit, index, m)[1]
 
 
 def _plain_product(item: Dot) -> PlainProduct:

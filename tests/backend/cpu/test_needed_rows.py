@@ -1,0 +1,127 @@
+"""Products of which only some rows are stored: which are found, and that the stored ones are what they were."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import deuteron.language as tl
+from deuteron.backend.cpu.lowering import plan_function
+from deuteron.backend.cpu.plan.items import dots_of
+from deuteron.backend.cpu.plan.needed_rows import find_needed_rows
+from deuteron.backend.cpu.plan.prepare import kernel_of
+from deuteron.backend.cpu.target import cpu_target
+
+CPUS = ("native", "x86-64-v4", "x86-64-v3", "x86-64-v2")
+
+
+def few_rows(a, b, bias, c, d, M, N, K, MODE: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):
+    """c = act(a @ b + bias) of M rows; MODE: what else is made of the sums."""
+    rows, columns = tl.program_id(0) * BM + tl.arange(0, BM), tl.program_id(1) * BN + tl.arange(0, BN)
+    ks, acc_type = tl.arange(0, BK), tl.int32 if a.dtype.element_ty == tl.int8 else tl.float32
+    acc = tl.zeros((BM, BN), acc_type)
+    for k in range(0, K, BK):
+        left = tl.load(a + (rows % M)[:, None] * K + (k + ks)[None, :], mask=(k + ks)[None, :] < K, other=0)
+        right = tl.load(b + (k + ks)[:, None] * N + columns[None, :], mask=(k + ks)[:, None] < K, other=0)
+        acc = tl.dot(left, right, acc, out_dtype=acc_type)
+    places, is_stored = rows[:, None] * N + columns[None, :], (rows[:, None] < M) & (columns[None, :] < N)
+    if MODE == "scaled":
+        acc = acc * 2 + tl.load(bias + columns)[None, :].to(acc_type)
+    if MODE == "two limits":
+        tl.store(d + places, acc.to(tl.float32), mask=is_stored & (rows[:, None] <= 2))
+    if MODE == "triangle":
+        is_stored = is_stored & (rows[:, None] < columns[None, :])
+    if MODE == "summed":
+        tl.store(d + tl.program_id(0) * N + columns, tl.sum(acc, 0).to(tl.float32))
+    if MODE == "loaded limit":
+        is_stored = is_stored & (rows[:, None] < tl.load(d).to(tl.int32))
+    if MODE == "from below":
+        is_stored = is_stored & (rows[:, None] >= 3)
+    tl.store(c + places, acc.to(c.dtype.element_ty), mask=is_stored)
+
+
+MODES = ("plain", "scaled", "two limits", "triangle", "summed", "loaded limit", "from below")
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("m", [1, 3, 4, 5, 9, 13, 16, 21])
+def test_stored_rows(compare, rng, mode, m):
+    n, k, blocks = 48, 72, {"BM": 16, "BN": 16, "BK": 32}
+    a, b = rng.integers(-4, 5, (m, k)).astype(np.float32), rng.integers(-4, 5, (k, n)).astype(np.float32)
+    bias, d = rng.integers(-4, 5, n).astype(np.float32), np.full(m * n, 5, np.float32)
+    args = [a, b, bias, np.full((m, n), 77, np.float32), d, m, n, k]
+    compare(few_rows, args, {"MODE": mode, **blocks}, grid=(-(-m // 16), 3), cpus=CPUS, tolerance=0)
+
+
+@pytest.mark.parametrize("type", ["float32", "float16", "bfloat16", "int8", "float64"])
+@pytest.mark.parametrize(
+    ("m", "blocks"), [(1, (16, 16, 32)), (7, (32, 32, 64)), (17, (64, 64, 64)), (70, (64, 16, 16))]
+)
+def test_types_and_tiles(compare, rng, bfloat16, type, m, blocks):
+    bm, bn, bk = blocks
+    n, k, dtype = 2 * bn, 200, bfloat16 if type == "bfloat16" else type
+    if type == "float64":
+        dtype = "float32"
+    a, b = rng.integers(-4, 5, (m, k)).astype(dtype), rng.integers(-4, 5, (k, n)).astype(dtype)
+    out = np.full((m, n), 77, "int32" if type == "int8" else "float32")
+    args = [a, b, np.zeros(n, "float32"), out, np.zeros(1, "float32"), m, n, k]
+    sizes = {"MODE": "plain", "BM": bm, "BN": bn, "BK": bk}
+    compare(few_rows, args, sizes, grid=(-(-m // bm), 2), cpus=CPUS, tolerance=0)
+
+
+def test_not_a_number_stays_in_its_rows_and_columns(compare, rng):
+    """Also of what rows beyond the last are loaded from, which are those of the first again."""
+    a, b = rng.integers(-4, 5, (3, 64)).astype(np.float32), rng.integers(-4, 5, (64, 16)).astype(np.float32)
+    a[1, 5], b[7, 3], b[8, 4] = np.nan, np.inf, -np.inf
+    args = [a, b, np.zeros(16, np.float32), np.full((3, 16), 77, np.float32), np.zeros(1, np.float32), 3, 16, 64]
+    compare(few_rows, args, {"MODE": "plain", "BM": 16, "BN": 16, "BK": 32}, cpus=CPUS)
+
+
+def persistent(a, b, c, M, num_tiles, BM: tl.constexpr):
+    """A limit that is another one in each iteration of the loop around the product's."""
+    i, ks = tl.arange(0, BM), tl.arange(0, 32)
+    for tile in range(num_tiles):
+        rows = tile * BM + i
+        acc = tl.zeros((BM, 16), tl.float32)
+        for k in range(0, 64, 32):
+            left = tl.load(a + rows[:, None] * 64 + (k + ks)[None, :], mask=rows[:, None] < M - tile, other=1.0)
+            acc = tl.dot(left, tl.load(b + (k + ks)[:, None] * 16 + tl.arange(0, 16)[None, :]), acc)
+        tl.store(c + rows[:, None] * 16 + tl.arange(0, 16)[None, :], acc, mask=rows[:, None] < M - tile)
+
+
+@pytest.mark.parametrize("m", [0, 5, 16, 41])
+def test_limits_of_a_loop_around(compare, rng, m):
+    a, b = rng.integers(-4, 5, (48, 64)).astype(np.float32), rng.integers(-4, 5, (64, 16)).astype(np.float32)
+    compare(persistent, [a, b, np.full((48, 16), 77, np.float32), m, 3], {"BM": 16}, cpus=CPUS, tolerance=0)
+
+
+def without_a_loop(a, b, c, M, BM: tl.constexpr):
+    i, j, k = tl.arange(0, BM), tl.arange(0, 16), tl.arange(0, 32)
+    acc = tl.dot(tl.load(a + i[:, None] * 32 + k[None, :]), tl.load(b + k[:, None] * 16 + j[None, :]))
+    tl.store(c + i[:, None] * 16 + j[None, :], acc, mask=i[:, None] < M)
+
+
+@pytest.mark.parametrize("m", [-3, 0, 1, 31, 32, 2**31 - 1, -(2**31)])
+def test_a_product_without_a_loop(compare, rng, m):
+    a, b = rng.integers(-4, 5, (32, 32)).astype(np.float32), rng.integers(-4, 5, (32, 16)).astype(np.float32)
+    compare(without_a_loop, [a, b, np.full((32, 16), 77, np.float32), m], {"BM": 32}, cpus=CPUS, tolerance=0)
+
+
+@pytest.fixture
+def limits(lower_python):
+    """How many limits each store of a product has, for each product."""
+
+    def find(kernel, args, constexprs) -> list[list[int]]:
+        module = lower_python(kernel, args, constexprs)
+        plan = plan_function(kernel_of(module, cpu_target("x86-64-v3", "")))
+        find_needed_rows(plan)
+        return [[len(limits) for limits in item.needed_rows] for item in dots_of(plan.body)]
+
+    return find
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_what_is_needed(limits, mode):
+    x = np.zeros(1, np.float32)
+    found = limits(few_rows, [x, x, x, x, x, 1, 16, 64], {"MODE": mode, "BM": 16, "BN": 16, "BK": 32})
+    assert found == [{"two limits": [1, 2], "summed": []}.get(mode, [1])]
