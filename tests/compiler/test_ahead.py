@@ -1,6 +1,9 @@
 """Kernels compiled by workers: what they make is what a compile here makes; what fails, fails one kernel."""
 
+import gc
 import json
+import threading
+import warnings
 
 import pytest
 
@@ -75,6 +78,23 @@ def test_where_no_worker_can_be_started_nothing_is_compiled(monkeypatch):
 def test_when_workers_are_worth_their_start():
     assert not is_worth_it(0.05, 10, 2) and is_worth_it(0.5, 10, 2)
     assert not is_worth_it(5.0, 0, 8) and not is_worth_it(5.0, 10, 1)
+
+
+def test_workers_leave_no_pipe_open():
+    before = set(threading.enumerate())
+    with warnings.catch_warnings(record=True) as noticed:
+        warnings.simplefilter("always")
+        list(compile_ahead([job("cpu", 16), job("cpu", 32)], 2))
+        for thread in set(threading.enumerate()) - before:
+            thread.join(10)
+        gc.collect()
+    assert not [str(one.message) for one in noticed]
+
+
+def test_an_interpreter_that_is_no_python_is_no_worker(monkeypatch):
+    monkeypatch.setattr(ahead.sys, "executable", "/bin/true")
+    worker = ahead.Worker()
+    assert worker.compile(("", None)) is worker.compile(("", None)) is None
 
 
 def test_an_interrupt_ends_the_workers():

@@ -12,6 +12,7 @@ be started, or nothing can be cached, nothing is compiled ahead.
 
 from __future__ import annotations
 
+import contextlib
 import pickle
 import queue
 import signal
@@ -100,6 +101,7 @@ class _Pool:
         while (task := self._tasks.get()) is not None:
             index, content = task
             self._outcomes.put((index, None if self._is_stopped else worker.compile(content)))
+        worker.close()
 
     def stop(self) -> None:
         """End the workers, whatever they are at."""
@@ -128,6 +130,7 @@ class Worker:
             return pickle.load(process.stdout)
         except (EOFError, OSError, pickle.UnpicklingError, ValueError):
             self._process = None
+            _close(process)
             return CompilerDied(f"the compiler's process ended with {_ending(process.wait())}")
 
     def _started(self) -> subprocess.Popen[bytes] | None:
@@ -135,19 +138,46 @@ class Worker:
         pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
         try:
             process = subprocess.Popen([sys.executable, "-c", code], **pipes, start_new_session=True)
-            is_ready = pickle.load(process.stdout) == READY
-        except (OSError, EOFError, TypeError, ValueError, pickle.UnpicklingError):
+        except (OSError, TypeError, ValueError):
             return None
         self._process = process
-        if self._is_stopped:
-            self.stop()
-        return process if is_ready else None
+        is_ready = _says_ready(process)
+        if self._is_stopped or not is_ready:
+            self._end()
+        if is_ready:
+            return process
+        self.close()
+        self._process = None
+        return None
 
     def stop(self) -> None:
+        """End the process, from any thread."""
         self._is_stopped = True
+        self._end()
+
+    def close(self) -> None:
+        """Close the pipes of a stopped process, on the thread that compiles: another would wait for what it reads."""
         if self._process is not None:
-            self._process.kill()
-            self._process.wait()
+            _close(self._process)
+
+    def _end(self) -> None:
+        if (process := self._process) is not None:
+            process.kill()
+            process.wait()
+
+
+def _says_ready(process: subprocess.Popen[bytes]) -> bool:
+    try:
+        return pickle.load(process.stdout) == READY
+    except (OSError, EOFError, ValueError, pickle.UnpicklingError):
+        return False
+
+
+def _close(process: subprocess.Popen[bytes]) -> None:
+    """The pipes of a process that has ended, or will: what was not sent to it is lost."""
+    for pipe in (process.stdin, process.stdout):
+        with contextlib.suppress(OSError):
+            pipe.close()
 
 
 def _ending(status: int) -> str:

@@ -47,6 +47,7 @@ class _Isolated:
 
     def stop(self) -> None:
         self._worker.stop()
+        self._worker.close()
         self._worker = Worker()
 
 
