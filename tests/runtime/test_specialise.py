@@ -131,6 +131,25 @@ def test_an_annotation_gives_the_type(annotation, value, expected):
 def test_an_annotated_number_must_be_one():
     with pytest.raises(LaunchError, match="a number is expected for a parameter annotated 'i64'"):
         parameter_specialiser(Parameter(0, "x", "tl.int64", None))("5")
+    with pytest.raises(LaunchError, match=r"for a parameter annotated 'i64', got an array of shape \(64,\)"):
+        parameter_specialiser(Parameter(0, "x", "tl.int64", None))(np.zeros(64))
+
+
+@pytest.mark.parametrize("number", [1.5, np.float32(1.5), float("nan"), float("inf")])
+def test_a_number_that_is_no_integer_is_refused_where_one_is_annotated(number):
+    find = parameter_specialiser(Parameter(0, "x", "tl.int32", None))
+    with pytest.raises(LaunchError, match="an integer is expected for a parameter annotated 'i32', got"):
+        find(number)
+    assert find(2.0) == ("i32", 2)
+
+
+@pytest.mark.parametrize("first", [True, 1.0, np.int64(1), np.float32(1)])
+def test_what_is_equal_to_one_is_folded_as_the_integer(first):
+    """Kernels are found by tokens: what was compiled for the first argument is launched for all that have its token."""
+    param = Parameter(0, "x", "tl.int32", None)
+    token, _ = parameter_specialiser(param)(first)
+    _, constants, _ = decode((param,), (token,), [first])
+    assert token == "i32:1" and type(constants["x"]) is int and constants == {"x": 1}
 
 
 def test_a_pointer_annotated_const_is_one_in_the_signature():

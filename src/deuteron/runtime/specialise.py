@@ -99,12 +99,34 @@ def _annotated(type: str) -> Specialiser:
     def specialise(value: Any) -> tuple[Token, Any]:
         if type not in SCALAR_TYPES:
             raise LaunchError(f"a number of type {type} cannot be passed: pass it through a pointer, or as fp32")
-        if not isinstance(value, int | float) and not hasattr(value, "item"):
-            raise LaunchError(f"a number is expected for a parameter annotated '{type}', got {value!r}")
-        number = value.item() if hasattr(value, "item") else value
-        return typed_scalar(type, number if type[0] not in "iu" else int(number))
+        number = _number(value)
+        if number is None:
+            raise LaunchError(f"a number is expected for a parameter annotated '{type}', got {_shown(value)}")
+        return typed_scalar(type, number if type[0] not in "iu" else _whole(number, type))
 
     return specialise
+
+
+def _number(value: Any) -> int | float | None:
+    """The number that an argument is, or that an array of one element has."""
+    if hasattr(value, "item") and getattr(value, "size", 1) != 0:
+        try:
+            value = value.item()
+        except (ValueError, TypeError, RuntimeError):  # of several elements, in the words of its library
+            return None
+    return value if isinstance(value, int | float) else None
+
+
+def _whole(number: int | float, type: str) -> int:
+    if isinstance(number, float) and not number.is_integer():
+        raise LaunchError(
+            f"an integer is expected for a parameter annotated '{type}', got {number}: round it, or annotate 'fp32'"
+        )
+    return int(number)
+
+
+def _shown(value: Any) -> str:
+    return f"an array of shape {tuple(value.shape)}" if hasattr(value, "shape") else repr(value)
 
 
 def _tuple(value: tuple, item_specialiser: Specialiser) -> tuple[Token, tuple]:
@@ -289,7 +311,7 @@ def _decoded(
         return rebuild(value, items)
     type, hint, _ = split_token(token) if isinstance(token, str) else ("constexpr", "", None)
     if type == "constexpr" or hint == "1":
-        constexprs[name] = value
+        constexprs[name] = value if type == "constexpr" else 1  # which True is as well, for a parameter of integers
         return "constexpr"
     if hint:
         attrs[name] = [["tt.divisibility", int(hint)]]
