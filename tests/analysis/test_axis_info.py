@@ -126,6 +126,18 @@ def test_a_remainder_by_a_multiple_of_16_is_contiguous_in_groups_of_16():
 
 
 @triton.jit
+def quotients(x_ptr, m, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(x_ptr + i // m, 0.0)
+
+
+@pytest.mark.parametrize(("hinted", "block", "constancy"), [(["m"], 64, 16), (["m"], 8, 8), ([], 64, 1)])
+def test_quotients_by_a_multiple_of_16_are_the_same_in_groups_of_16(hinted, block, constancy):
+    infos, (store,) = infos_of(quotients, ["x_ptr", *hinted], BLOCK=block)
+    assert infos.of(store.ptr).constancy == (constancy,)
+
+
+@triton.jit
 def hinted(x_ptr, start):
     i = tl.max_contiguous(tl.multiple_of(start + tl.arange(0, 64) * 1, 8), 8)
     tl.store(x_ptr + i, 0.0)
@@ -190,6 +202,10 @@ def arithmetic(x_ptr, a, b, OP: tl.constexpr, C: tl.constexpr, D: tl.constexpr):
         v = (i * D + a) // C
     elif OP == "rem":
         v = (i * D + a) % C
+    elif OP == "quotient":
+        v = (i * D + tl.program_id(0) * C) // b
+    elif OP == "remainder":
+        v = (i * D + tl.program_id(0) * C) % b
     elif OP == "shift":
         v = (((i * D + a) >> C % 8) + b) << C % 4
     elif OP == "rows":
@@ -206,8 +222,8 @@ def arithmetic(x_ptr, a, b, OP: tl.constexpr, C: tl.constexpr, D: tl.constexpr):
 
 
 def quotient(x, y):
-    """Rounded towards zero."""
-    return np.sign(x) * (np.abs(x) // y)
+    """Rounded towards zero; by zero it is zero."""
+    return np.sign(x) * np.sign(y) * (np.abs(x) // max(abs(y), 1))
 
 
 def holds(info: AxisInfo, values: np.ndarray) -> bool:
@@ -235,14 +251,15 @@ def test_half_of_a_multiple_of_16_is_one_of_8(halves):
 
 
 @given(
-    op=st.sampled_from(["div", "rem", "shift", "rows", "add", "sub", "min", "where"]),
+    op=st.sampled_from(["div", "rem", "quotient", "remainder", "shift", "rows", "add", "sub", "min", "where"]),
     c=st.sampled_from([1, 2, 3, 4, 8, 16, 24, 64, 100]),
     d=st.sampled_from([1, 2, 4, 5, 16]),
     hints=st.sampled_from([(), ("a",), ("a", "b")]),
     a=st.integers(-40, 40),
     b=st.integers(-40, 40),
+    program=st.integers(0, 3),
 )
-def test_what_is_said_is_true(op, c, d, hints, a, b):
+def test_what_is_said_is_true(op, c, d, hints, a, b, program):
     """Against the numbers themselves; a base pointer that is aligned to everything."""
     a, b = (value * 16 if name in hints else value for name, value in (("a", a), ("b", b)))
     infos, (store,) = infos_of(arithmetic, ["x_ptr", *hints], OP=op, C=c, D=d)
@@ -250,6 +267,8 @@ def test_what_is_said_is_true(op, c, d, hints, a, b):
     values = {
         "div": quotient(i * d + a, c),
         "rem": i * d + a - quotient(i * d + a, c) * c,
+        "quotient": quotient(i * d + program * c, b),
+        "remainder": i * d + program * c - quotient(i * d + program * c, b) * b,
         "shift": (((i * d + a) >> c % 8) + b) << c % 4,
         "rows": i + quotient(a, c) * b + (b >> c % 8) * d,
         "add": i * d + a + b * c,

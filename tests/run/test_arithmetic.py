@@ -156,6 +156,34 @@ def test_places_that_go_on_in_a_period_do_so_where_that_is_0(draw, poisoned, che
     check(out, np.concatenate([x[remainders], x[quotients], x.reshape(64, 16)[remainders].ravel()]))
 
 
+@triton.jit
+def neighbours_kernel(out_ptr, n, start, ROWS: tl.constexpr, COLUMNS: tl.constexpr, OVER: tl.constexpr):
+    """Of the numbers of a tile, beginning at a multiple of 16, by a number that is one: quotients and remainders."""
+    rows, columns = tl.arange(0, ROWS)[:, None], tl.arange(0, COLUMNS)[None, :]
+    at = rows + columns * ROWS if OVER == "rows" else rows * COLUMNS + columns
+    x = tl.program_id(0) * (ROWS * COLUMNS) + at if start is None else start + at
+    x, y = x.to(out_ptr.dtype.element_ty), n.to(out_ptr.dtype.element_ty)
+    places = out_ptr + tl.program_id(0) * (2 * ROWS * COLUMNS) + at
+    tl.store(places, x // y)
+    tl.store(places + ROWS * COLUMNS, x % y)
+
+
+@pytest.mark.each_gpu
+@pytest.mark.share(2)
+@pytest.mark.parametrize("over", ["rows", "columns"])
+@pytest.mark.parametrize("dtype", SIGNED + UNSIGNED)
+def test_neighbours_by_a_number_that_is_a_multiple_of_16(rng, poisoned, check, dtype, over):
+    """It may be 0 or negative, and so may they."""
+    shape = ((1, 512), (16, 32), (64, 8), (512, 1))[rng.integers(4)]
+    for n in (0, *(16 * rng.choice([-129, -3, -1, 1, 2, 3, 5, 8, 64], 3))):
+        for start in (None, 16 * int(rng.integers(-40, 8))):
+            out = poisoned(dtype, (2, 2, 512)) if start is None else poisoned(dtype, (1, 2, 512))
+            neighbours_kernel[(len(out),)](out, int(n), start, *shape, over)
+            x = (np.arange(512 * len(out)) + (start or 0)).astype(dtype)
+            expected = divided(x, np.full(x.size, n).astype(dtype))
+            check(out, np.stack([column.reshape(len(out), 512) for column in expected], 1))
+
+
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_float_remainder_has_the_sign_of_the_dividend(draw, poisoned, check_norm, dtype):
     x, y = draw(dtype, SIZE, -100, 100), draw(dtype, SIZE, 1, 9)

@@ -13,7 +13,7 @@ from xdsl.dialects import scf
 from xdsl.ir import Block, BlockArgument, Operation, SSAValue
 
 from deuteron.analysis.axis_info import MAX_DIVISIBILITY, AxisInfo, power_of_two_divisor, uniform, unknown, unwrapped
-from deuteron.analysis.axis_rules import RULES
+from deuteron.analysis.axis_rules import Rule, rule_of
 from deuteron.ir.hints import CONSTANCY, CONTIGUITY, DIVISIBILITY, promised
 from deuteron.ir.tt.function import FuncOp
 from deuteron.ir.types import shape_of
@@ -37,14 +37,22 @@ class AxisInfoAnalysis:
 
     def visit(self, op: Operation) -> None:
         """Learn of an op, also of one that a pass has made since."""
-        rule = RULES.get(type(op))
+        rule = rule_of(op)
         if rule is not None:
-            info = unwrapped(op.results[0], rule(op, [self.of(operand) for operand in op.operands]))
+            info = self._apply(rule, op)
             self._infos[op.results[0]] = _with_hints(op, info) if op.attributes else info
         elif op.regions:
             self._visit_regions(op)
         elif op.attributes and len(op.results) == 1:
             self._infos[op.results[0]] = _with_hints(op, unknown(op.results[0]))
+
+    def derived(self, op: Operation) -> AxisInfo:
+        """What follows of an op from its operands alone, without what hints promise of its result."""
+        rule = rule_of(op)
+        return unknown(op.results[0]) if rule is None else self._apply(rule, op)
+
+    def _apply(self, rule: Rule, op: Operation) -> AxisInfo:
+        return unwrapped(op.results[0], rule(op, [self.of(operand) for operand in op.operands]))
 
     def _visit_regions(self, op: Operation) -> None:
         if isinstance(op, scf.ForOp):

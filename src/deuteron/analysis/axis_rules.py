@@ -2,8 +2,8 @@
 
 a + b     contiguous where one side is and the other is constant; divisible by what divides both
 a * b     every element divisible by the product of what divides each
-i // c    constant in groups as large as c, where i counts up from a multiple of it
-i % m     contiguous in groups that divide m
+i // m    constant in groups that divide m, where i counts up from multiples of their size
+i % m     contiguous in such groups
 i < n     constant in groups that divide n
 """
 
@@ -30,6 +30,7 @@ from deuteron.ir.casts import ExtSIOp, ExtUIOp, TruncIOp
 from deuteron.ir.tt.memory import AddPtrOp
 from deuteron.ir.tt.shape import BroadcastOp, ExpandDimsOp, MakeRangeOp, SplatOp, TransOp
 from deuteron.ir.ttg.convert import ConvertLayoutOp
+from deuteron.ir.ttg.inference import is_elementwise
 from deuteron.ir.types import bit_width_of, byte_width_of, i32, pointee_of, shape_of
 
 Rule = Callable[[Operation, list[AxisInfo]], AxisInfo]
@@ -38,9 +39,9 @@ MAX_SHIFT = bit_width_of(i32) - 1  # a factor is positive in as many bits
 
 def _constant(op: Operation, _: list[AxisInfo]) -> AxisInfo:
     number = constant_value(op.results[0])
-    if not isinstance(number, int):
-        return unknown(op.results[0])
-    return uniform(op.results[0], power_of_two_divisor(number), number)
+    if isinstance(number, int):
+        return uniform(op.results[0], power_of_two_divisor(number), number)
+    return unknown(op.results[0]) if number is None else uniform(op.results[0], 1)
 
 
 def _make_range(op: MakeRangeOp, _: list[AxisInfo]) -> AxisInfo:
@@ -136,9 +137,15 @@ def _div(op: Operation, operands: list[AxisInfo]) -> AxisInfo:
     if rhs.constant == 1:
         return lhs
     axes = range(len(lhs.contiguity))
-    groups = tuple(gcd(_group(op, lhs, a), power_of_two_divisor(rhs.constant) if rhs.constant else 1) for a in axes)
-    constancy = tuple(max(gcd(lhs.constancy[a], rhs.constancy[a]), groups[a]) for a in axes)
+    constancy = tuple(max(gcd(lhs.constancy[a], rhs.constancy[a]), _period(op, lhs, rhs, a)) for a in axes)
     return AxisInfo((1,) * len(constancy), tuple(_quotient(divisor, rhs.constant) for divisor in _each(lhs)), constancy)
+
+
+def _period(op: Operation, lhs: AxisInfo, rhs: AxisInfo, axis: int) -> int:
+    """How many neighbours have one quotient, and remainders that count up: of one divisor, of which they are a divisor.
+    0 is such a divisor: x // 0 is 0, x % 0 is x.
+    """
+    return gcd(_group(op, lhs, axis), rhs.divisibility[axis], rhs.constancy[axis])
 
 
 def _group(op: Operation, dividend: AxisInfo, axis: int) -> int:
@@ -172,8 +179,7 @@ def _shift_by(rule: Rule) -> Rule:
 def _rem(op: Operation, operands: list[AxisInfo]) -> AxisInfo:
     lhs, rhs = operands
     axes = range(len(lhs.contiguity))
-    uniform = [rhs.constancy[a] for a in axes]
-    contiguity = tuple(gcd(_group(op, lhs, a), gcd(rhs.divisibility[a], uniform[a])) for a in axes)
+    contiguity = tuple(_period(op, lhs, rhs, a) for a in axes)
     divisibility = tuple(
         gcd(lhs.divisibility_at(a, contiguity[a]), rhs.divisibility_at(a, contiguity[a])) for a in axes
     )
@@ -198,9 +204,9 @@ def _cmpi(op: CmpIOp, operands: list[AxisInfo]) -> AxisInfo:
 
 def _same_groups(op: Operation, operands: list[AxisInfo]) -> AxisInfo:
     """An elementwise op of which only this is known: equal operands give equal results."""
-    constancy = tuple(gcd(*(info.constancy[a] for info in operands)) for a in range(len(operands[0].constancy)))
-    ones = (1,) * len(constancy)
-    return AxisInfo(ones, ones, constancy)
+    tiles = [info.constancy for operand, info in zip(op.operands, operands, strict=True) if shape_of(operand.type)]
+    ones = (1,) * len(operands[0].constancy)
+    return AxisInfo(ones, ones, tuple(gcd(*groups) for groups in zip(*tiles, strict=True)) if tiles else ones)
 
 
 def _first(op: Operation, operands: list[AxisInfo]) -> AxisInfo:
@@ -242,6 +248,14 @@ def _each(info: AxisInfo) -> tuple[int, ...]:
     return tuple(info.divisibility_at(a, 1) for a in range(len(info.contiguity)))
 
 
+def rule_of(op: Operation) -> Rule | None:
+    """The rule of an op; None where nothing is known of its result."""
+    rule = RULES.get(type(op))
+    if rule is None and len(op.results) == 1 and op.operands and shape_of(op.results[0].type) and is_elementwise(op):
+        return _same_groups
+    return rule
+
+
 RULES: dict[type[Operation], Rule] = {
     arith.ConstantOp: _constant,
     MakeRangeOp: _make_range,
@@ -265,9 +279,6 @@ RULES: dict[type[Operation], Rule] = {
     arith.MaxSIOp: _minmax,
     arith.MinUIOp: _minmax,
     arith.MaxUIOp: _minmax,
-    arith.AndIOp: _same_groups,
-    arith.OrIOp: _same_groups,
-    arith.XOrIOp: _same_groups,
     ExtSIOp: _first,
     ExtUIOp: _zero_extended,
     TruncIOp: _resized,

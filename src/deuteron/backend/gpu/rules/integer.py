@@ -5,7 +5,7 @@ A shift by the width or more gives what shifting bit by bit would, which LLVM le
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import partial
 
 from xdsl.ir import Operation, SSAValue
@@ -14,6 +14,7 @@ from deuteron.analysis.index_bits import IndexBitsAnalysis
 from deuteron.backend.gpu.context import Context, Rule
 from deuteron.backend.gpu.elements import register_type
 from deuteron.backend.gpu.fragment import Fragment, Operand, positions, with_registers
+from deuteron.backend.gpu.neighbours import count_up, counted_along, first_of_equals
 from deuteron.backend.gpu.rules.elementwise import Emit, each, intrinsic, plain
 from deuteron.backend.llvm.builder import Builder
 from deuteron.backend.llvm.types import Value, bit_width, const, integer_of
@@ -56,6 +57,7 @@ def _equal_in_threads(value: SSAValue, layout: LinearLayout) -> list[Value] | No
 
 def _quotient(signed: bool) -> Rule:
     def rule(ctx: Context, op: Operation, x: Operand, y: Operand) -> Operand:
+        x, y = (first_of_equals(operand, ctx.info.derived(op).constancy) for operand in (x, y))
         divided = each(ctx.b.sdiv if signed else ctx.b.udiv, x, _divisor(ctx, y, signed))
         return each(lambda *values: division.quotient(ctx.b, *values, signed), divided, y)
 
@@ -64,8 +66,10 @@ def _quotient(signed: bool) -> Rule:
 
 def _remainder(signed: bool) -> Rule:
     def rule(ctx: Context, op: Operation, x: Operand, y: Operand) -> Operand:
+        sizes = counted_along(x, ctx.info.derived(op))
+        x, y = (first_of_equals(operand, sizes) for operand in (x, y))
         rest = each(ctx.b.srem if signed else ctx.b.urem, x, _divisor(ctx, y, signed))
-        return each(partial(division.remainder, ctx.b), x, rest, y)
+        return count_up(ctx.b, each(partial(division.remainder, ctx.b), x, rest, y), sizes)
 
     return rule
 
@@ -108,8 +112,7 @@ def _absolute(b: Builder, x: Value) -> Value:
 
 def compare(ctx: Context, op: Operation, x: Operand, y: Operand) -> Operand:
     """A mask that is the same for several elements is one condition for all of them."""
-    constancy = ctx.info.of(op.result).constancy
-    operands = (_first_of_equals(operand, constancy) for operand in (x, y))
+    operands = (first_of_equals(operand, ctx.info.of(op.result).constancy) for operand in (x, y))
     return each(lambda *values: _compared(ctx.b, op.predicate_name, *values), *operands)
 
 
@@ -118,16 +121,6 @@ def _compared(b: Builder, predicate: str, x: Value, y: Value) -> Value:
     if predicate in ("eq", "ne") and integer_of(x) is not None and integer_of(y) is not None:
         return const("i1", (integer_of(x) == integer_of(y)) == (predicate == "eq"))
     return b.icmp(predicate, x, y)
-
-
-def _first_of_equals(operand: Operand, constancy: Sequence[int]) -> Operand:
-    """In the place of every element the first, in its thread, of those for which something is the same."""
-    if not isinstance(operand, Fragment):
-        return operand
-    first: dict[tuple[int, ...], Value] = {}
-    registers = zip(positions(operand.layout), operand.registers, strict=True)
-    blocks = ((tuple(x // size for x, size in zip(at, constancy, strict=True)), value) for at, value in registers)
-    return with_registers(operand, (first.setdefault(block, value) for block, value in blocks))
 
 
 RULES: dict[str, Rule] = {

@@ -1,6 +1,6 @@
 """tt.addptr, tt.load, tt.store: neighbouring registers with neighbouring addresses in one access of up to 128 bits.
 
-Of replicated elements, one thread stores one.
+Of replicated elements, one thread stores one. What registers load from one address is loaded once.
 """
 
 from __future__ import annotations
@@ -36,11 +36,13 @@ def load(
     others = [to_bits(b, value, type) for value in registers_of(other)] if other is not None else None
     hints = AccessHints(*_caching(op), bool(op.is_volatile.value.data), op in ctx.invariant)
     results: list[Value | None] = [None] * len(pointers)
+    made: dict[tuple, list[Value]] = {}
     for group in vectors(ctx, pointer, op.ptr, op.mask):
-        first, wanted = group[0], [others[r] for r in group] if others else ()
-        guard = masks[first] if masks else None
-        loaded = ctx.isa.load(b, bits_type(type), pointers[first], len(group), guard, wanted, hints)
-        for register, bits in zip(group, loaded, strict=True):
+        first, wanted = group[0], tuple(others[r] for r in group) if others else ()
+        what = pointers[first], len(group), masks[first] if masks else None, wanted
+        if what not in made or hints.is_volatile:
+            made[what] = ctx.isa.load(b, bits_type(type), *what, hints)
+        for register, bits in zip(group, made[what], strict=True):
             results[register] = from_bits(b, bits, type)
     return with_registers(pointer, results)
 
