@@ -7,7 +7,7 @@ from deuteron.analysis.axis_analysis import AxisInfoAnalysis
 from deuteron.backend.cuda.target import architecture
 from deuteron.ir.tt.function import FuncOp
 from deuteron.layout.distributed import default_blocked, mma_v2_accumulator, mma_v2_operand, slice_axis
-from deuteron.layout.linear import LinearLayout
+from deuteron.layout.linear import REGISTER, LinearLayout
 from deuteron.machine.gpu import GPUConfig
 from deuteron.passes.gpu.layouts.homes import Homes
 
@@ -70,6 +70,38 @@ def test_a_load_is_at_home_where_it_is_coalesced():
     assert homes["x"].of("lane")[0] == (0, 1) and homes["y"].of("lane")[0] == (1, 0)
 
 
+def gather(name: str, numbers: str) -> str:
+    """A load at numbers that were loaded."""
+    return f"""
+    %{name}_numbers = "arith.fptosi"({numbers}) : ({TILE}) -> tensor<64x64xi32>
+    %{name}_pointers = "tt.addptr"(%base, %{name}_numbers) : ({POINTERS}, tensor<64x64xi32>) -> {POINTERS}
+    """ + load(name, f"%{name}_pointers")
+
+
+def test_a_load_of_which_no_elements_are_neighbours_is_at_home_where_its_addresses_are():
+    """However wide the accesses are that load the numbers: no addresses are exchanged."""
+    homes = homes_of(load("x", "%along_rows") + load("y", "%columns") + gather("a", "%x") + gather("b", "%y"))
+    assert homes["x"] != homes["y"]
+    assert homes["a"] == homes["x"] and homes["b"] == homes["y"]
+
+
+def test_a_load_is_not_repeated_in_all_threads_that_hold_its_address():
+    """Of 64 sums of rows each thread has 16: a quarter of a number is its share."""
+    numbers = f"""
+    %sum = "tt.reduce"(%x) <{{axis = 1 : i32}}> ({{
+    ^bb2(%a: f32, %b: f32):
+      %ab = "arith.addf"(%a, %b) : (f32, f32) -> f32
+      "tt.reduce.return"(%ab) : (f32) -> ()
+    }}) : ({TILE}) -> tensor<64xf32>
+    %at = "arith.fptosi"(%sum) : (tensor<64xf32>) -> tensor<64xi32>
+    %start = "tt.splat"(%p) : (!tt.ptr<f32>) -> tensor<64x!tt.ptr<f32>>
+    %there = "tt.addptr"(%start, %at) : (tensor<64x!tt.ptr<f32>>, tensor<64xi32>) -> tensor<64x!tt.ptr<f32>>
+    %found = "tt.load"(%there) <{{operandSegmentSizes = array<i32: 1, 0, 0>, boundaryCheck = array<i32>,
+        cache = 1 : i32, evict = 1 : i32, isVolatile = false}}> : (tensor<64x!tt.ptr<f32>>) -> tensor<64xf32>"""
+    homes = homes_of(load("x", "%along_rows") + numbers)
+    assert homes["there"].in_size(REGISTER) > homes["found"].in_size(REGISTER) == 1
+
+
 def test_what_comes_from_scalars_has_no_home():
     homes = homes_of(add("sum", "%splat", "%zeros"))
     assert [homes[name] for name in ("splat", "zeros", "sum", "i", "row", "rows")] == [None] * 6
@@ -128,6 +160,8 @@ ENTERS = f'"scf.yield"(%next) : ({TILE}) -> ()'
         ("%y", add("next", "%acc", "%acc"), "y"),
         # From scalars: where the first access wants it.
         ("%zeros", add("next", "%acc", "%splat") + store("%columns", "%acc"), "y"),
+        # From scalars: where that is with which the first op has to do.
+        ("%zeros", add("next", "%acc", "%splat") + add("part", "%y", "%next"), "y"),
     ],
 )
 def test_what_a_loop_carries(start, body, expected):

@@ -1,6 +1,7 @@
 """The home layout of every tile: the layout that it has where it is computed, found forwards from the anchors.
 
-A load is at home in its coalesced layout, a dot in its accumulator's, a reduction in a slice of its operand's, and
+A load is at home in its coalesced layout, one of which no elements are neighbours in memory where its addresses are
+computed of others, a dot in its accumulator's, a reduction in a slice of its operand's, and
 an elementwise op where its first operand with a home is. What comes from scalars alone has no home, nor do loads of few
 elements in loops of dots by wgmma, or by mma.sync if these do not read them, or of which only addresses and masks are
 made, such as numbers of rows: every thread loads those that it needs, where a conversion from some threads to others
@@ -125,7 +126,20 @@ class Homes:
         # What dots read may be copied into shared memory ahead: at least so many bytes at once.
         copied = isinstance(op, LoadOp) and feeds_dot(op.result)
         least = min(self._config.machine.async_copy_bytes, default=0) if copied else 0
-        return memory_layout(op.operands[0], self._info, self._config, _stored_along(op), least)
+        stored_along = _stored_along(op)
+        coalesced = memory_layout(op.operands[0], self._info, self._config, stored_along, least)
+        is_copied = copied or stored_along is not None
+        return coalesced if is_copied else self._of_scattered(op.operands[0]) or coalesced
+
+    def _of_scattered(self, pointer: SSAValue) -> LinearLayout | None:
+        """Where addresses are that are computed of what was loaded, if no two are neighbours: no layout makes fewer
+        accesses of them, and to exchange them would be to exchange 64 bits of each.
+        """
+        home = self.get(pointer)
+        if home is None or max(self._info.of(pointer).contiguity) > 1:
+            return None
+        held = max(num_elements_of(pointer.type) // self._config.num_threads, 1)
+        return home if home.in_size(REGISTER) <= held else None
 
     def _is_loaded_where_used(self, op: Operation) -> bool:
         """Asked where a load is swept: what gets a home, since its addresses have one by then, keeps it."""
@@ -267,7 +281,7 @@ class Homes:
 
     def _wanted_by_users(self, value: SSAValue) -> LinearLayout | None:
         """The layout in which the first memory access wants a value, what elementwise ops make of it, or what control
-        flow makes it.
+        flow makes it; or that of what they make of it and of others.
         """
         seen, pending = {value}, [value]
         while pending:
@@ -276,6 +290,9 @@ class Homes:
                 if isinstance(op, MEMORY_OPS):
                     return self._memory(op)
                 fresh = [made for made in _made_from(use) if made not in seen]
+                at_home = next((made for made in fresh if self.get(made) is not None), None)
+                if at_home is not None:
+                    return self.get(at_home)
                 seen.update(fresh)
                 pending.extend(fresh)
         return None
