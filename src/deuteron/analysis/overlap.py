@@ -4,9 +4,10 @@
     p + k + arange(0, 1024)      and p + k + 1024 + arange(0, 1024), in one iteration        APART
     p + n + arange(0, 1024)      and p + arange(0, 1024)                                     MAY
 
-Addresses are polynomials (tile_address.py). The index of a loop is where it begins plus a multiple of its step, of
-which nothing is known where the loop is over, or goes on; of the kernel's scalars nothing is known but that they are
-integers. So two addresses are a number apart plus multiples of some others.
+Addresses are polynomials (tile_address.py). The index of a loop is where it begins plus a multiple of its step
+(stepped.py), of which nothing is known where the loop is over, or goes on; of the kernel's scalars nothing is known but
+that they are integers: steps of 1024 * num_programs are multiples of 1024. So two addresses are a number apart plus
+multiples of some others.
 
     p + k + arange(0, 1024)      and q + k + arange(0, 1024)                             in_one_array: SAME
     p + r * n + arange(0, 1024)  and q + r * m + arange(0, 1024)                             SAME, if n and m are equal
@@ -20,15 +21,14 @@ from collections.abc import Callable, Iterable
 from enum import Enum, auto
 from math import gcd
 
-from xdsl.dialects import scf
-from xdsl.ir import BlockArgument, Operation, SSAValue
+from xdsl.ir import Operation, SSAValue
 
 from deuteron.analysis.one_array import as_number, in_one_array
 from deuteron.analysis.polynomial import Atom, Polynomial
 from deuteron.analysis.same_offsets import Alike
+from deuteron.analysis.stepped import Stepped, stepped_by_loop
 from deuteron.analysis.tile_address import TileAddress
 from deuteron.analysis.tile_polynomials import TilePolynomials, changes_in
-from deuteron.ir.arith import constant_value
 from deuteron.ir.types import byte_width_of
 
 
@@ -137,27 +137,20 @@ def _without_indices(
 ) -> tuple[Polynomial, int] | None:
     """A polynomial at the beginnings of these loops, or of all, and of what multiples are added later."""
     period = 0
-    while (index := _index_in(polynomial, loops)) is not None:
-        loop = _loop_of(index)
-        begin, step = known.of(loop.lb), constant_value(loop.step)
-        with_index, rest = polynomial.split(lambda monomial: index in monomial)
+    while (found := _stepped_in(known, polynomial, loops)) is not None:
+        index, stepped = found
+        with_index, rest = polynomial.split(lambda monomial, index=index: index in monomial)
         factor = with_index.over(Polynomial.of(index))
-        if begin is None or not step or factor.number is None:
+        if factor is None or index in factor.atoms:
             return None
-        polynomial = rest + factor * begin
-        period = gcd(period, factor.number * step)
+        polynomial = rest + factor * stepped.begin
+        period = gcd(period, (factor * stepped.step).content)
     return polynomial, period
 
 
-def _index_in(polynomial: Polynomial, loops: set[Operation] | None) -> Atom | None:
-    """An atom that is the index of one of these loops; None: of any."""
-    indices = ((atom, _loop_of(atom)) for atom in sorted(polynomial.atoms))
-    return next((atom for atom, loop in indices if loop is not None and (loops is None or loop in loops)), None)
-
-
-def _loop_of(atom: Atom) -> scf.ForOp | None:
-    """The loop whose index an atom is."""
-    value = atom.value
-    is_index = isinstance(value, BlockArgument) and value.index == 0
-    loop = value.block.parent_op() if is_index else None
-    return loop if isinstance(loop, scf.ForOp) else None
+def _stepped_in(
+    known: TilePolynomials, polynomial: Polynomial, loops: set[Operation] | None
+) -> tuple[Atom, Stepped] | None:
+    """An atom that one of these loops steps; None: any."""
+    found = ((atom, stepped_by_loop(known, atom.value)) for atom in sorted(polynomial.atoms))
+    return next(((atom, s) for atom, s in found if s is not None and (loops is None or s.loop in loops)), None)

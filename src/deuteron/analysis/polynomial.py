@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from math import gcd
 
 from xdsl.ir import SSAValue
 
@@ -100,6 +101,11 @@ class Polynomial:
     def number(self) -> int | None:
         """Its value, where no atom is in it."""
         return None if self.atoms else self._terms.get((), 0)
+
+    @property
+    def content(self) -> int:
+        """The greatest number that its value is a multiple of, whatever the atoms are."""
+        return gcd(*self._terms.values())
 
     def wrapped(self, bits: int) -> Polynomial:
         """The same of integers of so many bits, in which factors that these cannot hold are others."""

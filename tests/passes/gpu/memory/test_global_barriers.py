@@ -78,6 +78,45 @@ def test_scalars_that_one_thread_stores(kind, more):
 
 
 @deuteron.jit
+def programs_in_turn(x, n, TILE: tl.constexpr, LOOP: tl.constexpr):
+    i = tl.arange(0, 1024)
+    begin, step = tl.program_id(0) * TILE, tl.num_programs(0) * TILE
+    if LOOP == "for":
+        for k in range(begin, n, step):
+            tl.store(x + k + i, tl.load(x + k + i) * 2)
+    elif LOOP == "while":
+        while begin < n:
+            tl.store(x + begin + i, tl.load(x + begin + i) * 2)
+            begin += step
+    elif LOOP == "nested":
+        while begin < n:
+            for k in range(0, n, step):
+                tl.store(x + begin + k + i, tl.load(x + begin + k + i) * 2)
+            begin += 2048
+    elif LOOP == "doubled":
+        while begin < n:
+            tl.store(x + begin + i, tl.load(x + begin + i) * 2)
+            begin = 2 * begin + TILE
+    elif LOOP == "changing":
+        while begin < n:
+            tl.store(x + begin + i, tl.load(x + begin + i) * 2)
+            begin += step
+            step += 1
+
+
+@pytest.mark.parametrize("loop", ["for", "while", "nested"])
+@pytest.mark.parametrize(("tile", "needed"), [(1024, False), (3072, False), (1536, False), (512, True), (768, True)])
+def test_steps_of_the_number_of_programs(loop, tile, needed):
+    """Whatever it is, steps are multiples of a tile, or not."""
+    assert ("tt.load" in barriers(programs_in_turn, X, 5000, TILE=tile, LOOP=loop)) == needed
+
+
+@pytest.mark.parametrize("loop", ["doubled", "changing"])
+def test_what_is_not_stepped_by_one_number(loop):
+    assert barriers(programs_in_turn, X, 5000, TILE=1024, LOOP=loop) == ["tt.load"]
+
+
+@deuteron.jit
 def loops(x, n, KIND: tl.constexpr):
     i = tl.arange(0, 1024)
     if KIND == "apart":
