@@ -21,6 +21,7 @@ from deuteron.passes.tile.roll_loops import RollLoops
 from deuteron.passes.tile.split_loops import SplitLoops
 from deuteron.passes.tile.translate_assembly import TranslateAssembly
 from deuteron.passes.tile.unroll_loops import UnrollLoops
+from deuteron.passes.tile.unroll_short_loops import UnrollShortLoops
 from deuteron.passes.tile.unswitch_loops import UnswitchLoops
 
 
@@ -55,6 +56,8 @@ def tile_passes(
         # Before dead code: folded operands and branches not taken become unused.
         Fold(),
         # After folding: bounds are known. Before the rest, which sees what the copies have in common.
+        *([UnrollShortLoops()] if loads_ahead else []),
+        # As above. After it: what asks to be unrolled is left to it.
         UnrollLoops(),
         # After unrolling: of known bounds it makes one loop.
         Fold(),

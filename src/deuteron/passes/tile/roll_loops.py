@@ -20,7 +20,7 @@ from dataclasses import dataclass
 
 from xdsl.context import Context
 from xdsl.dialects import arith, scf
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.builtin import IntegerAttr, ModuleOp
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
 from deuteron.analysis.repeated_code import Iterations, Keys, Place, Run, Slot, find_repeats
@@ -32,6 +32,7 @@ from deuteron.ir.tt.shape import SplatOp
 from deuteron.ir.types import bit_width_of, element_type_of, i32, is_integer, is_tile, num_elements_of, shape_of
 from deuteron.passes.optimisation import Optimisation
 from deuteron.passes.rewrite import erase
+from deuteron.passes.tile.unroll_loops import HINT
 
 # Ops of a function, one on a tile as many as threads of four warps have elements. Below, compiles were seen to take a
 # second or two; from there on they grow with the ops. What repeats itself becomes a loop if it is that share of it.
@@ -128,6 +129,7 @@ class _Roll:
         bounds = [b.constant(bound, i32) for bound in (0, count, 1)]
         block = Block(arg_types=[i32, *(init.type for _, init in self._carried)])
         loop = b.insert(scf.ForOp(*bounds, [init for _, init in self._carried], Region(block)))
+        loop.attributes[HINT] = IntegerAttr(1, i32)  # or it would be unrolled again
         block.args[0].name_hint = "iteration"
         self._name(block.args[1:])
         for op in ops:

@@ -16,6 +16,7 @@ the factor is at most the number of iterations then. What would be more code tha
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from xdsl.context import Context
@@ -71,18 +72,24 @@ def _group_body(loop: scf.ForOp, factor: int) -> Region:
         if copy:
             offset = b.value(arith.MuliOp(loop.step, b.constant(copy, loop.step.type)))
             index = b.value(arith.AddiOp(induction, offset))
-        values = dict(zip(old.args, (index, *carried), strict=True))
-        for op in list(old.ops)[:-1]:
-            b.insert(op.clone(values))
-        carried = [values.get(operand, operand) for operand in old.last_op.operands]
+        carried = copy_iteration(b, loop, index, carried)
     b.insert(scf.YieldOp(*carried))
     return Region(block)
 
 
-def _num_iterations(loop: scf.ForOp) -> int | None:
-    """None: they are not known, or there are none."""
+def copy_iteration(b: Builder, loop: scf.ForOp, index: SSAValue, carried: Sequence[SSAValue]) -> list[SSAValue]:
+    """What an iteration yields, whose ops are inserted."""
+    block = loop.body.block
+    values = dict(zip(block.args, (index, *carried), strict=True))
+    for op in list(block.ops)[:-1]:
+        b.insert(op.clone(values))
+    return [values.get(operand, operand) for operand in block.last_op.operands]
+
+
+def known_iterations(loop: scf.ForOp) -> range | None:
+    """The indices of a loop; None: they are not known, or there are none."""
     bounds = [constant_value(value) for value in (loop.lb, loop.ub, loop.step)]
-    return len(range(*bounds)) or None if None not in bounds and bounds[2] > 0 else None
+    return range(*bounds) or None if None not in bounds and bounds[2] > 0 else None
 
 
 def _check_size(loop: scf.ForOp, factor: int) -> None:
@@ -105,7 +112,7 @@ class UnrollLoops(Optimisation):
         loops = [inner for inner in op.walk(region_first=True) if isinstance(inner, scf.ForOp)]
         hinted = [(loop, loop.attributes.pop(HINT).value.data) for loop in loops if HINT in loop.attributes]
         for loop, factor in hinted:
-            factor = min(factor, _num_iterations(loop) or factor)
+            factor = min(factor, len(known_iterations(loop) or range(factor)))
             if factor > 1:
                 _check_size(loop, factor)
                 _unroll(loop, factor)

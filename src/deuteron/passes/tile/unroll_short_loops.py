@@ -1,0 +1,81 @@
+"""Writes out loops of a few known iterations that load, where they are short: what they load goes out together.
+
+    scf.for %k = 0 to 3 step 1 iter_args(%a = %0)         %x0 = tt.load %p
+      %q = tt.addptr %p, %k * n                           %a1 = %0 + %x0
+      %x = tt.load %q                              ->     %x1 = tt.load %p + n
+      scf.yield %a + %x                                   %a2 = %a1 + %x1
+                                                          ...
+
+`for k in range(K)` over the taps of a filter, the elements of a window, the experts of a token. In a loop the loads of
+an iteration would wait for those of the one before the last. Inner loops come first: a window of 3 x 3 is nine loads.
+Loops of dots stay, which are pipelined, and those with any hint of `tl.range`; LLVM unrolls what does not load.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects import arith, scf
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Operation
+
+from deuteron.ir.builder import Builder
+from deuteron.ir.nested import nested_ops
+from deuteron.ir.tt.dot import DotOp
+from deuteron.ir.tt.memory import LoadOp
+from deuteron.ir.tt.reduce import ReduceOp
+from deuteron.ir.tt.shape import BroadcastOp, ExpandDimsOp, MakeRangeOp, SplatOp
+from deuteron.ir.types import byte_width_of, is_tile, num_elements_of, pointee_of
+from deuteron.passes.optimisation import Optimisation
+from deuteron.passes.rewrite import replace
+from deuteron.passes.tile.unroll_loops import copy_iteration, known_iterations
+
+# Of all iterations: ops of each of 128 threads, about what LLVM unrolls, and registers of a thread for what is loaded.
+MOST_OPS, MOST_REGISTERS = 2000, 96
+THREADS, REGISTER_BYTES = 128, 4
+FREE = (arith.ConstantOp, SplatOp, BroadcastOp, ExpandDimsOp, MakeRangeOp)
+WITH_REGIONS = (scf.IfOp, ReduceOp)
+
+
+def _is_short(loop: scf.ForOp, iterations: int) -> bool:
+    ops = [op for op in nested_ops(loop) if op is not loop]
+    loads = [op for op in ops if isinstance(op, LoadOp)]
+    if not loads or any(isinstance(op, DotOp) or (op.regions and not isinstance(op, WITH_REGIONS)) for op in ops):
+        return False
+    registers = sum(_loaded_bytes(load) for load in loads) / (THREADS * REGISTER_BYTES)
+    return iterations * sum(map(_cost, ops)) <= MOST_OPS and iterations * registers <= MOST_REGISTERS
+
+
+def _loaded_bytes(load: LoadOp) -> int:
+    type = load.ptr.type
+    return byte_width_of(pointee_of(type)) * (num_elements_of(type) if is_tile(type) else THREADS)
+
+
+def _cost(op: Operation) -> float:
+    """How often a thread does it."""
+    if isinstance(op, FREE):
+        return 0
+    return max([1, *(num_elements_of(operand.type) / THREADS for operand in op.operands if is_tile(operand.type))])
+
+
+def _write_out(loop: scf.ForOp, iterations: range) -> None:
+    b = Builder.before(loop)
+    carried = list(loop.iter_args)
+    for index in iterations:
+        carried = copy_iteration(b, loop, b.constant(index, loop.lb.type), carried)
+    replace(loop, carried)
+
+
+@dataclass(frozen=True)
+class UnrollShortLoops(Optimisation):
+    """Writes out short loops of loads."""
+
+    name = "unroll-short-loops"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        for loop in [inner for inner in op.walk(region_first=True) if isinstance(inner, scf.ForOp)]:
+            iterations = known_iterations(loop)
+            has_hints = any(name.startswith("tt.") for name in loop.attributes)
+            if iterations is not None and not has_hints and _is_short(loop, len(iterations)):
+                _write_out(loop, iterations)
