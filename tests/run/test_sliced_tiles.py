@@ -368,3 +368,93 @@ def test_a_tile_that_is_carried_on_twice(draw, poisoned, check, steps):
     for step in range(steps):
         one = two = np.where(at % 3 != 0, one - two, one + step) * 2
     check(out, np.stack([one, two]))
+
+
+@triton.jit
+def farther(value, place, other_value, other_place):
+    """Of two the larger one by its size, of equal ones the one that comes first, with constants and comparisons."""
+    is_other = (tl.abs(other_value) > tl.abs(value)) | ((tl.abs(other_value) == tl.abs(value)) & (other_place < place))
+    return tl.where(is_other, other_value, value), tl.where(is_other, other_place, place)
+
+
+@triton.jit
+def reduced(x, sums, columns, best, M: tl.constexpr, N: tl.constexpr):
+    """Along the dimension of which a thread has most, along both, of one value and of two."""
+    at = tl.arange(0, M)[:, None] * N + tl.arange(0, N)[None, :]
+    tile = tl.load(x + at)
+    tl.store(sums, tl.sum(tile * 2))
+    tl.store(sums + 1, tl.min(tile))
+    tl.store(columns + tl.arange(0, N), tl.max(tile + 1, axis=0))
+    tl.store(best + tl.arange(0, M), tl.argmin(tile, axis=1))
+    value, place = tl.reduce((tl.reshape(tile, (M * N,)), tl.reshape(at, (M * N,))), 0, farther)
+    tl.store(sums + 2, value)
+    tl.store(sums + 3, place)
+
+
+@pytest.mark.parametrize(("M", "N", "warps"), [(64, 16, 1), (8, 128, 1), (32, 32, 4)])
+def test_reductions_along_what_is_cut(draw, poisoned, check, M, N, warps):
+    x = draw("int32", (M, N), -1000, 1000)
+    sums, columns, best = poisoned("int32", 4), poisoned("int32", N), poisoned("int32", M)
+    reduced[(1,)](x, sums, columns, best, M=M, N=N, num_warps=warps)
+    place = np.argmax(np.abs(x.reshape(-1)))
+    check(sums, np.array([x.sum() * 2, x.min(), x.reshape(-1)[place], place], np.int32))
+    check(columns, x.max(0) + 1)
+    check(best, np.argmin(x, 1).astype(np.int32))
+
+
+@triton.jit
+def updated(x, counts, most, flags, out, n, N: tl.constexpr):
+    """Atomics, of which one gives what was there before, between loads and stores of the same arrays."""
+    at = tl.arange(0, N)[:, None] * N + tl.arange(0, N)[None, :]
+    tile = tl.load(x + at)
+    old = tl.atomic_add(counts + at, tile + 1, mask=at % 3 != n)
+    tl.store(out + at, tl.where(at % 3 != n, old * 2, 0))
+    tl.atomic_max(most + at % 7, tile)
+    tl.atomic_add(most + 7 + at * 0, tile, sem="relaxed")
+    was = tl.atomic_cas(flags + at, tile, at)
+    tl.store(x + at, was + tl.load(flags + (N * N - 1 - at)))
+
+
+@pytest.mark.parametrize("warps", [1, 4])
+def test_atomics(draw, poisoned, check, warps):
+    N = 16
+    x, counts, flags = (draw("int32", (N, N), -9, 9) for _ in range(3))
+    most, out, at = (
+        np.full(8, -100, np.int32),
+        poisoned("int32", (N, N)),
+        np.arange(N * N, dtype=np.int32).reshape(N, N),
+    )
+    before, was, first = x.copy(), flags.copy(), counts.copy()
+    largest = [before.reshape(-1)[kind::7].max() for kind in range(7)]
+    updated[(1,)](x, counts, most, flags, out, 1, N=N, num_warps=warps)
+    on = at % 3 != 1
+    check(counts, first + np.where(on, before + 1, 0))
+    check(out, np.where(on, first * 2, 0))
+    check(most, np.array([*largest, before.sum() - 100], np.int32))
+    check(flags, np.where(was == before, at, was))
+    check(x, was + flags.reshape(-1)[::-1].reshape(N, N))
+
+
+@triton.jit
+def one_of(a, b):
+    return a - b if a > b else b * 2
+
+
+@triton.jit
+def in_place(x, seed, A: tl.constexpr, B: tl.constexpr, C: tl.constexpr):
+    """What is known by its place alone is stored, and what is loaded there; loops in loops along three dimensions."""
+    at = (tl.arange(0, A)[:, None, None] * B + tl.arange(0, B)[None, :, None]) * C + tl.arange(0, C)[None, None, :]
+    tile = tl.load(x + at)
+    mapped = tl.map_elementwise(one_of, tile, at % 5)
+    tl.store(x + at, mapped * 3 + tl.permute(tl.reshape(at * at, (A, B, C)), (0, 1, 2)))
+    tl.store(x + A * B * C + at, tl.randint(seed, at))
+
+
+def test_stores_of_what_is_loaded_and_of_indices(draw, check):
+    A, B, C = 4, 8, 16
+    x, at = draw("int32", (2, A, B, C), -9, 9), np.arange(A * B * C, dtype=np.int32).reshape(A, B, C)
+    before, drawn = x[0].copy(), np.zeros((2, A, B, C), np.int32)
+    in_place[(1,)](x, 7, A=A, B=B, C=C, num_warps=1)
+    check(x[0], np.where(before > at % 5, before - at % 5, at % 5 * 2) * 3 + at * at)
+    in_place[(1,)](drawn, 7, A=A, B=B, C=C, num_warps=4)
+    check(x[1], drawn[1])

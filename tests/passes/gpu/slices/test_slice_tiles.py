@@ -1,5 +1,7 @@
 """Kernels of very large tiles get loops over slices; those of tiles that fit into registers stay as they are."""
 
+import importlib.util
+
 import numpy as np
 import pytest
 from backend.cuda.launching import compile_for
@@ -74,8 +76,41 @@ def scanned(x, out, A: tl.constexpr, B: tl.constexpr):
 def test_scans_are_cut_along_the_other_dimension():
     """That along the rows, in which lanes take turns."""
     kernel = compile_for("cuda:90", scanned, X, X, A=128, B=128, num_warps=1)
-    assert kernel.asm["ttgir"].count("scf.for") == 1
+    assert kernel.asm["ttgir"].count("scf.for") == 2
     assert kernel.asm["ptx"].count("\n") < 3500
+
+
+BIG = """
+at = (tl.arange(0, 64)[:, None, None] * 64 + tl.arange(0, 64)[None, :, None]) * 64 + tl.arange(0, 64)[None, None, :]
+a = tl.load(x + at)
+"""
+# What is done with 8,192 elements of a thread, and was as many instructions, or ten times as many.
+ONE_OP = {
+    "a sum of all": "tl.store(y, tl.sum(tl.exp(a)))",
+    "an index": "tl.store(y + tl.arange(0, 64), tl.argmax(tl.max(a, 2), 1))",
+    "atomics": "tl.atomic_add(y + at, a + 1)",
+    "what an atomic gives": "tl.store(x + at, tl.atomic_add(y + at, a + 1) * 2)",
+    "compare and swap": "tl.store(x + at, tl.atomic_cas(y + at, a, a + 1))",
+    "halves": "b, c = tl.split(tl.join(a * 2, tl.load(y + at)))\ntl.store(x + at, b + 1)\ntl.store(y + at, c)",
+    "a transposed tile": "tl.store(y + tl.trans(at) * 2, tl.trans(a))\ntl.store(y + at, a)",
+    "functions": "tl.store(y + at, libdevice.pow(a, a) + tl.sin(a))",
+    "random numbers": "tl.store(y + at, tl.rand(n, at))",
+    "assembly": "tl.store(y + at, tl.inline_asm_elementwise('add.f32 $0, $1, $1;', '=f,f', [a], tl.float32, True, 1))",
+}
+
+
+@pytest.mark.parametrize("name", ONE_OP)
+def test_every_op_is_in_loops(tmp_path, name):
+    path = tmp_path / f"{name.replace(' ', '_')}.py"
+    body = "".join(f"    {line}\n" for line in (BIG.strip() + "\n" + ONE_OP[name]).splitlines())
+    head = "import deuteron\nimport deuteron.language as tl\nfrom deuteron.language.extra import libdevice\n\n\n"
+    path.write_text(f"{head}@deuteron.jit\ndef kernel(x, y, n):\n{body}")
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    dtype = np.int32 if "swap" in name else np.float32
+    kernel = compile_for("cuda:90", module.kernel, X.astype(dtype), X.astype(dtype), 5, num_warps=1)
+    assert kernel.asm["ptx"].count("\n") < 4500
 
 
 @deuteron.jit

@@ -54,6 +54,11 @@ def registers_of(value: SSAValue) -> int:
     return layout_of(value.type).in_size(REGISTER) if is_tile(value.type) else 1
 
 
+def most_registers(op: Operation) -> int:
+    """Of the largest tile that an op gives or takes."""
+    return max([registers_of(value) for value in (*op.results, *op.operands) if is_tile(value.type)], default=1)
+
+
 def is_wider_than_threads(value: SSAValue) -> bool:
     """Whether a thread has more of a tile than registers, so that most of it is in memory whatever is done."""
     return registers_of(value) * bit_width_of(value.type) > REGISTER_BITS
@@ -62,8 +67,7 @@ def is_wider_than_threads(value: SSAValue) -> bool:
 def cost_of(op: Operation) -> int:
     if op.name in _FREE:
         return 0
-    values = (*op.results, *op.operands)
-    count = max([registers_of(value) for value in values if is_tile(value.type)], default=1)
+    count = most_registers(op)
     if isinstance(op, DotOp):
         return max(multiply_adds(op), count)
     return count * _weight(op)

@@ -31,7 +31,6 @@ from deuteron.ir.arith import constant_value
 from deuteron.ir.effects import GLOBAL, READ, WRITE, effects_of, is_pure, is_removable
 from deuteron.ir.nested import nested_ops
 from deuteron.ir.tt.dot import DotOp
-from deuteron.ir.tt.memory import StoreOp
 from deuteron.ir.tt.shape import BroadcastOp, ExpandDimsOp, ReshapeOp, SplatOp, TransOp
 from deuteron.ir.ttg.inference import is_flexible
 from deuteron.ir.ttg.layout import layout_of
@@ -39,8 +38,8 @@ from deuteron.ir.ttg.shared import LocalLoadOp
 from deuteron.ir.types import bit_width_of, i32, is_tile, shape_of
 from deuteron.layout.linear import log2
 from deuteron.layout.slices import sliceable_bits
-from deuteron.passes.gpu.slices.costs import cost_of, dot_slices, is_wider_than_threads, registers_of
-from deuteron.passes.gpu.slices.slice_axes import SUMMED, Axis, axes_of, main_value
+from deuteron.passes.gpu.slices.costs import cost_of, dot_slices, is_wider_than_threads, most_registers, registers_of
+from deuteron.passes.gpu.slices.slice_axes import SUMMED, Axis, axes_of, axes_to_cut, main_value
 
 # Registers of a thread from which on the tile of an op begins a group, and how many of it a slice has.
 MANY, IN_SLICE = 64, 16
@@ -55,7 +54,9 @@ _SHAPES = (BroadcastOp, ExpandDimsOp, ReshapeOp, SplatOp, TransOp)
 
 @dataclass
 class Group:
-    """Ops, and the dimension along which each tile that they give is cut; at most into 2 ** bits slices."""
+    """Ops, and the dimension along which each tile that they give is cut; at most into 2 ** bits slices.
+    `wide_is_free`: what goes through memory is not counted of tiles that no registers hold, which is there in any case.
+    """
 
     ops: list[Operation] = field(default_factory=list)
     axes: dict[SSAValue, Axis] = field(default_factory=dict)
@@ -66,8 +67,15 @@ class Group:
     is_pure: bool = True
     known: dict[SSAValue, bool] = field(default_factory=dict)  # which tiles are indices
     needed: dict[SSAValue, set[Axis]] = field(default_factory=dict)  # how what its ops take is cut
+    anew: set[SSAValue] = field(default_factory=set)  # what is computed in its slices besides
     most: int = 0  # registers of a tile
     cost: int = 0
+    wide_is_free: bool = False
+
+    @property
+    def slices_are_large(self) -> bool:
+        """Whether its slices are to be cut again, along another dimension: this one is as long as there are slices."""
+        return self.most // self.count() >= MANY
 
     @cached_property
     def saved(self) -> float:
@@ -87,7 +95,8 @@ class Group:
         return any(isinstance(op, DotOp) for op in self.ops)
 
     def _is_moved(self, value: SSAValue) -> bool:
-        is_in_memory = isinstance(value.owner, LocalLoadOp) or (is_wider_than_threads(value) and _is_carried(value))
+        is_wide = is_wider_than_threads(value) and (self.wide_is_free or _is_carried(value))
+        is_in_memory = isinstance(value.owner, LocalLoadOp) or is_wide
         return is_tile(value.type) and not is_in_memory and not self._is_anew(value)
 
     def _is_anew(self, value: SSAValue) -> bool:
@@ -107,16 +116,28 @@ class Group:
         bits = min(self.bits, _slice_bits(op, axis, axes))
         if bits == 0 or (self.ops and 1 << bits < self._least_slices(op)):
             return False
-        self.bits, self.most, self.cost = bits, max(self.most, registers_of(main_value(op))), self.cost + cost_of(op)
+        self.bits, self.most = bits, max(self.most, most_registers(op))
+        self.cost += cost_of(op) + sum(map(self._cost_anew, op.operands))
         self.ops.append(op)
         self.is_pure &= is_pure(op)
         self.axes.update((result, axes[result]) for result in op.results)
         for operand in op.operands:
             self.needed.setdefault(operand, set()).add(axes.get(operand))
         self.reads, self.writes = self.reads | read_by(op), self.writes | written_by(op)
-        if isinstance(op, StoreOp):
+        if written_by(op):
             self.store_axes[op] = axis
         return True
+
+    def _cost_anew(self, value: SSAValue) -> int:
+        """What an index costs that the group has not computed yet."""
+        cost, pending = 0, [value]
+        while pending:
+            value = pending.pop()
+            if value not in self.anew and value not in self.axes and is_tile(value.type) and self._is_anew(value):
+                self.anew.add(value)
+                cost += cost_of(value.owner)
+                pending += value.owner.operands
+        return cost
 
     def _cuts(self, op: Operation, axis: int) -> dict[SSAValue, Axis] | None:
         """How an op's tiles are cut, if it may be done with the group."""
@@ -144,20 +165,19 @@ class Group:
 
     def join(self, op: Operation) -> bool:
         """Take in an op that uses what the group gives, or one whose tiles are cut like the group's."""
+        if self.is_used_by(op):
+            return any(self.add(op, axis) for axis in axes_to_cut(op))
         main = main_value(op)
         if main is None:
             return False
         layout = layout_of(main.type)
-        if self.is_used_by(op):
-            along_k = [SUMMED] if isinstance(op, DotOp) else []
-            return any(self.add(op, axis) for axis in (*range(len(layout.shape)), *along_k))
         cuts = (axis for value, axis in self.axes.items() if axis != SUMMED and layout_of(value.type) == layout)
         cut = next(cuts, None)
-        return cut is not None and _is_large(op, main) and not self._is_anew(main) and self.add(op, cut)
+        return cut is not None and _is_large(op) and not self._is_anew(main) and self.add(op, cut)
 
     def axis_of(self, op: Operation) -> int:
         """The dimension along which it is cut."""
-        return self.store_axes[op] if isinstance(op, StoreOp) else self.axes[op.results[0]]
+        return self.axes[op.results[0]] if op.results else self.store_axes[op]
 
     def gives_sums(self, op: Operation) -> bool:
         return bool(op.results) and self.axes[op.results[0]] == SUMMED
@@ -212,19 +232,19 @@ def _has_known_value(op: Operation) -> bool:
     return not isinstance(op, ConstantOp) or constant_value(op.results[0]) is not None
 
 
-def best_group(ops: Sequence[Operation]) -> Group | None:
+def best_group(ops: Sequence[Operation], wide_is_free: bool = False) -> Group | None:
     """Of the groups of a block that which saves most; None: there is none."""
     best: Group | None = None
     sliced: dict[Operation, int] = {}
     known: dict[SSAValue, bool] = {}
     for place, op in enumerate(ops):
-        main = main_value(op)
-        if main is None or not _is_large(op, main) or is_made_anew(main, known):
+        axes = axes_to_cut(op)
+        if not axes or not _is_large(op) or (op.results and is_made_anew(op.results[0], known)):
             continue
-        if sliced.get(op, 0) >= registers_of(main) // IN_SLICE:
+        if sliced.get(op, 0) >= most_registers(op) // IN_SLICE:
             continue  # what begins with it is part of a group that is known
-        for axis in range(len(layout_of(main.type).shape)):
-            group = _grown(ops, place, axis, known)
+        for axis in axes:
+            group = _grown(ops, place, axis, Group(known=known, wide_is_free=wide_is_free))
             count = group.count()
             if not group.ops or count == 1:
                 continue
@@ -233,12 +253,11 @@ def best_group(ops: Sequence[Operation]) -> Group | None:
     return best
 
 
-def _is_large(op: Operation, main: SSAValue) -> bool:
-    return registers_of(main) >= MANY or cost_of(op) >= HEAVY
+def _is_large(op: Operation) -> bool:
+    return most_registers(op) >= MANY or cost_of(op) >= HEAVY
 
 
-def _grown(ops: Sequence[Operation], place: int, axis: int, known: dict[SSAValue, bool]) -> Group:
-    group = Group(known=known)
+def _grown(ops: Sequence[Operation], place: int, axis: int, group: Group) -> Group:
     if not group.add(ops[place], axis):
         return group
     for op in ops[place + 1 :]:
@@ -256,7 +275,7 @@ def _without_strangers(group: Group) -> Group:
     kept = [op for op in group.ops if group.is_used_by(op) or any(use.operation in inside for use in _uses(op))]
     if not kept or len(kept) == len(group.ops):
         return group
-    smaller = Group(known=group.known)
+    smaller = Group(known=group.known, wide_is_free=group.wide_is_free)
     for op in kept:
         smaller.add(op, group.axis_of(op))
     return smaller

@@ -7,6 +7,7 @@ axes_of(tt.store %p, %x, %m, 1)                        {%p: 1, %x: 1, %m: 1}
 axes_of(tt.scan %x {axis = 1}, 0)                      {..., %x: 0}; along 1: None, it is not done in slices
 axes_of(%d = tt.dot %a, %b, %c, 0)                     {%d: 0, %a: 0, %b: None, %c: 0}
 axes_of(%d = tt.dot %a, %b, %c, SUMMED)                {%d: SUMMED, %a: 1, %b: 0, %c: None}
+axes_of(%s = tt.reduce %x {axis = 1}, SUMMED)          {%s: SUMMED, %x: 1}
 """
 
 from __future__ import annotations
@@ -16,17 +17,23 @@ from math import prod
 
 from xdsl.ir import Operation, SSAValue
 
+from deuteron.ir.tt.atomic import AtomicCASOp, AtomicRMWOp
 from deuteron.ir.tt.dot import DotOp
 from deuteron.ir.tt.indexing import GatherOp
+from deuteron.ir.tt.inline_asm import ElementwiseInlineAsmOp
+from deuteron.ir.tt.map_elementwise import MapElementwiseOp
 from deuteron.ir.tt.memory import LoadOp, StoreOp
 from deuteron.ir.tt.reduce import ReduceOp, ScanOp
 from deuteron.ir.tt.shape import BroadcastOp, ExpandDimsOp, JoinOp, MakeRangeOp, ReshapeOp, SplatOp, SplitOp, TransOp
 from deuteron.ir.ttg.convert import ConvertLayoutOp
 from deuteron.ir.ttg.inference import is_elementwise
+from deuteron.ir.ttg.layout import layout_of
 from deuteron.ir.types import is_tile, shape_of
+from deuteron.passes.gpu.slices.sums import combines_elements
 
 Axis = int | None
-SUMMED = -2  # of what a dot gives: all of it, added up over slices along K
+SUMMED = -2  # of what a dot or a reduction gives: all of it, combined over slices along K, or its dimension
+SUMS = (DotOp, ReduceOp)
 
 
 def main_value(op: Operation) -> SSAValue | None:
@@ -35,10 +42,15 @@ def main_value(op: Operation) -> SSAValue | None:
     return value if value is not None and is_tile(value.type) else None
 
 
+def axes_to_cut(op: Operation) -> list[int]:
+    """Along which an op may be done in slices, SUMMED among them."""
+    main = main_value(op)
+    return [*(range(len(shape_of(main.type))) if main is not None else ()), *([SUMMED] if isinstance(op, SUMS) else ())]
+
+
 def axes_of(op: Operation, axis: int) -> dict[SSAValue, Axis] | None:
     """For each tile that an op gives or takes the dimension that is cut; None where it cannot be done in slices."""
-    main = main_value(op)
-    if main is None or not all(is_tile(result.type) for result in op.results):
+    if axis != SUMMED and (main_value(op) is None or not all(is_tile(result.type) for result in op.results)):
         return None
     found: dict[SSAValue, Axis] = dict.fromkeys(op.results, axis)
     source = _SOURCES.get(type(op)) or (_same if is_elementwise(op) and not op.regions else None)
@@ -73,7 +85,10 @@ def _transposed(op: Operation, axis: int, operand: SSAValue) -> Axis:
 
 
 def _reduced(op: Operation, axis: int, operand: SSAValue) -> Axis:
-    return axis + (axis >= op.axis.value.data)
+    reduced = op.axis.value.data
+    if axis == SUMMED:
+        return reduced if combines_elements(op) else _NEVER
+    return axis + (axis >= reduced)
 
 
 def _along_others(op: Operation, axis: int, operand: SSAValue) -> Axis:
@@ -96,8 +111,9 @@ def _joined(op: Operation, axis: int, operand: SSAValue) -> Axis:
 
 def _reshaped(op: Operation, axis: int, operand: SSAValue) -> Axis:
     """The dimension of the source whose slices are those of the result's: as many elements are further apart."""
-    if op.allow_reorder is not None:
-        return _NEVER
+    source_layout = layout_of(operand.type)
+    if layout_of(op.result.type).reshape(source_layout.shape) != source_layout:
+        return _NEVER  # in another order
     result, source = shape_of(op.result.type), shape_of(operand.type)
     places = (
         place for place in range(len(source)) if source[place] > 1 and prod(source[place:]) == prod(result[axis:])
@@ -106,8 +122,7 @@ def _reshaped(op: Operation, axis: int, operand: SSAValue) -> Axis:
 
 
 _SOURCES: dict[type[Operation], Callable[[Operation, int, SSAValue], Axis]] = {
-    LoadOp: _same,
-    StoreOp: _same,
+    **dict.fromkeys((LoadOp, StoreOp, AtomicRMWOp, AtomicCASOp, ElementwiseInlineAsmOp, MapElementwiseOp), _same),
     ConvertLayoutOp: _same,
     MakeRangeOp: _same,
     SplatOp: _same,

@@ -19,12 +19,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import islice
 
 from xdsl.context import Context
 from xdsl.dialects import arith, scf
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Operation, SSAValue
-from xdsl.rewriter import InsertPoint, Rewriter
+from xdsl.rewriter import Rewriter
 
 from deuteron.analysis.axis_analysis import AxisInfoAnalysis
 from deuteron.ir.arith import constant_value
@@ -32,7 +33,6 @@ from deuteron.ir.builder import Builder
 from deuteron.ir.effects import is_removable
 from deuteron.ir.hints import hints_of_part
 from deuteron.ir.tt.function import FuncOp
-from deuteron.ir.tt.memory import StoreOp
 from deuteron.ir.tt.shape import MakeRangeOp, SplatOp
 from deuteron.ir.ttg.layout import layout_of, with_layout
 from deuteron.ir.ttg.private import PrivateAllocOp, PrivateLoadOp, PrivateStoreOp, PrivateType, slice_type, view_of
@@ -46,7 +46,8 @@ from deuteron.passes.gpu.slices.loop_dots import loop_dots
 from deuteron.passes.gpu.slices.rolled_loops import insert_loop, slice_body
 from deuteron.passes.gpu.slices.shared_slices import holds_until, load_slice
 from deuteron.passes.gpu.slices.slice_axes import SUMMED, Axis, axes_of
-from deuteron.passes.gpu.slices.whole_tiles import load_whole
+from deuteron.passes.gpu.slices.sums import first_sums, next_sums, whole_sums
+from deuteron.passes.gpu.slices.whole_tiles import load_whole, store_nothing_twice
 from deuteron.passes.optimisation import Optimisation
 from deuteron.passes.rewrite import erase
 from deuteron.passes.tile.eliminate_dead_code import EliminateDeadCode
@@ -82,10 +83,17 @@ class SliceTiles(Optimisation):
                     is_carried |= self._block(inner, infos)
             if isinstance(op, scf.ForOp):
                 is_carried |= carry_in_memory(op, infos)
-        while (group := best_group(list(block.ops))) is not None and group.saved >= self._least_saved(group):
-            _Loop(group, infos)
+        # What is still left of tiles that no registers hold is in memory, whatever loops take from there.
+        for wide_is_free in (False, True):
+            self._slice_groups(block, infos, wide_is_free)
         _erase_unused(block)
         return is_carried
+
+    def _slice_groups(self, block: Block, infos: AxisInfoAnalysis, wide_is_free: bool) -> None:
+        while (group := best_group(list(block.ops), wide_is_free)) and group.saved >= self._least_saved(group):
+            loop = _Loop(group, infos)
+            if group.slices_are_large:
+                self._block(loop.body, infos)
 
     def _least_saved(self, group: Group) -> int:
         return min(LEAST_WITH_DOT if group.has_dot else LEAST_IN_GROUP, self.least_cost)
@@ -95,6 +103,12 @@ def _erase_unused(block: Block) -> None:
     for op in reversed(list(block.ops)):
         if op.results and all(result.first_use is None for result in op.results) and is_removable(op):
             erase(op)
+
+
+def _shared_out(values: Sequence[SSAValue], sums: dict[Operation, list[SSAValue]]) -> dict[Operation, list[SSAValue]]:
+    """To each op as many values as it sums up."""
+    remaining = iter(values)
+    return {op: list(islice(remaining, len(inits))) for op, inits in sums.items()}
 
 
 class _Loop:
@@ -107,21 +121,22 @@ class _Loop:
         self._before = Builder.before(last)
         self._slices: dict[tuple[SSAValue, Axis], SSAValue] = {}
         self._memories: dict[tuple[SSAValue, int], SSAValue] = {}
-        self._sums = [op for op in group.ops if group.gives_sums(op)]
-        self._body = slice_body(*(op.c.type for op in self._sums))
-        self._inside = Builder.at_end(self._body, last.location)
+        self._sums = {op: first_sums(self._before, op, self._count) for op in group.ops if group.gives_sums(op)}
+        inits = [init for values in self._sums.values() for init in values]
+        self.body = slice_body(*(init.type for init in inits))
+        self._carried = _shared_out(self.body.args[1:], self._sums)
+        self._inside = Builder.at_end(self.body, last.location)
         outputs = [(value, self._output(value)) for value in group.axes if self._is_stored(value)]
         for op in group.ops:
             self._emit(op)
         for value, memory in outputs:
             self._inside.insert(PrivateStoreOp(self._slices[value, group.axes[value]], memory, self._index))
-        self._inside.insert(scf.YieldOp(*(self._slices[op.result, SUMMED] for op in self._sums)))
-        inits = [op.c for op in self._sums]
-        self._finish(insert_loop(self._before, self._count, self._body, inits), outputs)
+        self._inside.insert(scf.YieldOp(*(value for values in self._carried.values() for value in values)))
+        self._finish(insert_loop(self._before, self._count, self.body, inits), outputs)
 
     @property
     def _index(self) -> SSAValue:
-        return self._body.args[0]
+        return self.body.args[0]
 
     def _is_stored(self, value: SSAValue) -> bool:
         """Whether its slices are needed after the loop."""
@@ -134,16 +149,18 @@ class _Loop:
         return self._before.value(PrivateAllocOp(PrivateType(value.type, self._group.axes[value], self._count)))
 
     def _finish(self, loop: scf.ForOp, outputs: Sequence[tuple[SSAValue, SSAValue]]) -> None:
-        after = Builder(InsertPoint.after(self._group.ops[-1]), loop.location)
+        after = self._before  # where the loop is now, and what follows it
         inside = set(self._group.ops)
-        for op, total in zip(self._sums, loop.results, strict=True):
-            op.result.replace_all_uses_with(total)
+        for op, totals in _shared_out(loop.results, self._sums).items():
+            for result, total in zip(op.results, whole_sums(after, op, totals), strict=True):
+                result.replace_all_uses_with(total)
         for value, memory in outputs:
+            store_nothing_twice(after, value, memory)
             whole = load_whole(after, memory, value, self._infos)
             for use in [use for use in value.uses if use.operation not in inside]:
                 use.operation.operands[use.index] = whole
         for op in reversed(self._group.ops):
-            if isinstance(op, StoreOp) or all(result.first_use is None for result in op.results):
+            if all(result.first_use is None for result in op.results):
                 erase(op)
 
     # -- slices ---
@@ -205,14 +222,12 @@ class _Loop:
     def _clone(self, op: Operation, axes: dict[SSAValue, Axis]) -> None:
         operands = {operand: self._slice(operand, axes.get(operand)) for operand in op.operands}
         if op in self._sums:
-            operands[op.c] = self._body.args[1 + self._sums.index(op)]
+            self._carried[op] = next_sums(self._inside, op, self._index, self._carried[op], operands)
+            return
         clone = op.clone(dict(operands))
         clone.location = op.location
         self._inside.insert(clone)
         for result, new in zip(op.results, list(clone.results), strict=True):
-            if axes[result] == SUMMED:
-                self._slices[result, SUMMED] = new
-                continue
             type = slice_type(result.type, axes[result], self._count)
             made = Rewriter.replace_value_with_new_type(new, type)
             made.name_hint = result.name_hint

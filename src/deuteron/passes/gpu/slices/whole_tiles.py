@@ -3,6 +3,8 @@
     %w = ttg.private_load %m {tt.contiguity = ..., tt.divisibility = ...}
 
 Copies that run on need neighbours at addresses of which this is known, and other accesses are wider by it.
+
+What a loop over slices has stored is not stored again for another loop, that was made before, and takes it from there.
 """
 
 from __future__ import annotations
@@ -13,7 +15,8 @@ from deuteron.analysis.axis_analysis import AxisInfoAnalysis
 from deuteron.analysis.axis_info import unknown
 from deuteron.ir.builder import Builder
 from deuteron.ir.hints import CONSTANCY, CONTIGUITY, DIVISIBILITY, promise
-from deuteron.ir.ttg.private import PrivateLoadOp
+from deuteron.ir.ttg.private import PrivateAllocOp, PrivateLoadOp, PrivateStoreOp, view_of
+from deuteron.passes.rewrite import erase
 
 
 def load_whole(b: Builder, memory: SSAValue, value: SSAValue, infos: AxisInfoAnalysis) -> SSAValue:
@@ -30,3 +33,19 @@ def load_whole(b: Builder, memory: SSAValue, value: SSAValue, infos: AxisInfoAna
     whole.name_hint = value.name_hint
     infos.visit(load)
     return whole
+
+
+def store_nothing_twice(b: Builder, value: SSAValue, memory: SSAValue) -> None:
+    """A tile that is in memory now is there for all that would load it from memory of their own."""
+    for store in [use.operation for use in value.uses if isinstance(use.operation, PrivateStoreOp)]:
+        copy = store.dst
+        if store.index is None and _has_only(copy, store):
+            erase(store)
+            copy.replace_all_uses_with(view_of(b, memory, copy.type))
+            erase(copy.owner)
+
+
+def _has_only(memory: SSAValue, store: PrivateStoreOp) -> bool:
+    """Whether nothing else is ever stored there."""
+    others = (use.operation for use in memory.uses if use.operation is not store)
+    return isinstance(memory.owner, PrivateAllocOp) and all(isinstance(other, PrivateLoadOp) for other in others)
