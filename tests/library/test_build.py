@@ -42,11 +42,17 @@ int main() {
   std::vector<std::uint16_t> h(n + 1, 0x3c00);
   const deuteron_status unfit = acme::rms_norm(acme::cpu, h.data() + 1, h.data(), n, 1);
   std::printf("%d %g %s\n", wrong < 1e-5, std::fabs(static_cast<double>(y[5])), deuteron_status_string(unfit));
-  try {
-    acme::checked::rms_norm(reinterpret_cast<CUstream_st *>(0x1000), input, y.data(), n, rows);
-  } catch (const deuteron::error &error) {
-    std::printf("%s %d\n", error.what(), error.status());
-  }
+  const auto said = [](auto &&call) {
+    try {
+      call();
+    } catch (const deuteron::error &error) {
+      std::printf("%s %d\n", error.what(), error.status());
+    }
+  };
+  said([&] { acme::checked::rms_norm(reinterpret_cast<CUstream_st *>(0x1000), input, y.data(), n, rows); });
+  said([&] { acme::checked::rms_norm(acme::cpu, h.data() + 1, h.data(), n, 1); });
+  said([&] { acme::checked::rms_norm(acme::cpu, input, y.data(), n, rows, 7); });
+  said([&] { acme::checked::rms_norm_fp32(acme::cpu, input, y.data(), n, 0x7fffffff, -5); });
 }
 """
 C = r"""
@@ -68,7 +74,10 @@ int main(void) {
 
 def test_a_program_in_cxx(built: Project):
     said = built.run(CXX, str(built.out / "libnorms.a"))
-    assert said == "1 0 invalid value\nunsupported device 209\n"
+    assert said == (
+        "1 0 invalid value\nthere is no kernel for this device 209\nX is not divisible by 16 1\n"
+        "there is no algorithm of this number 1\nthere is no algorithm of this number 1\n"
+    )
 
 
 def test_a_program_in_c(built: Project):
@@ -134,6 +143,8 @@ def test_a_program_in_python(project: Project):
         "print(x[68], x[69], norms.rms_norm_fp16_BLOCK_128_eps_1em05_warps1_stages3)\n"
         "try:\n    norms.scale(x, 2.0, 69, algo_id=7)\n"
         "except norms.Error as error:\n    print(error, error.status)\n"
+        "try:\n    norms.rms_norm_fp16(x.view(np.int16)[1:], x.view(np.int16), 8, 2)\n"
+        "except norms.Error as error:\n    print(error, error.status)\n"
         "class OnGpu:\n    dtype, __cuda_array_interface__ = 'float32', {'data': (0, False)}\n"
         "for wrong in ((x.astype(np.float64), 2.0, 9), (x.astype('>f4'), 2.0, 9), (OnGpu(), 2.0, 9), ('x', 2.0, 9),\n"
         "              (x, 2.0, 1 << 31), (x, 2.0, 1.5), (x, 'a', 9), (np.broadcast_to(x[:1], 70), 2.0, 70)):\n"
@@ -146,7 +157,9 @@ def test_a_program_in_python(project: Project):
     environment = {**os.environ, "PYTHONPATH": str(project.out)}
     command = [sys.executable, "-c", program]
     done = subprocess.run(command, env=environment, cwd=project.folder, capture_output=True, text=True)
-    assert done.stdout == "136.0 69.0 1\ninvalid value 1\n" + IN_PYTHON, done.stderr
+    assert (
+        done.stdout == "136.0 69.0 1\nthere is no algorithm of this number 1\nX is not divisible by 16 1\n" + IN_PYTHON
+    ), done.stderr
 
 
 def test_a_warning_is_one_line(project: Project, tmp_path: Path):

@@ -112,8 +112,11 @@ class _Names:
         arguments = self._arguments(function)
         default, chosen = self._symbol(f"{function}_default"), self._symbol(function)
         call = f"algo_id == deuteron::any_algo ? {default}({arguments})\n      : {chosen}({arguments}, algo_id)"
-        body = f"deuteron::check({call})" if is_checked else f"return {call}"
-        return f"{head}{'' if is_checked else ' noexcept'} {{\n  {body};\n}}\n"
+        if not is_checked:
+            return f"{head} noexcept {{\n  return {call};\n}}\n"
+        asked = f"{self._symbol(f'{function}_supports')}({arguments}, deuteron_algo, deuteron_why)"
+        why = f"[&](int deuteron_algo, const char **deuteron_why) {{ return {asked}; }}"
+        return f"{head} {{\n  deuteron_check({call},\n      algo_id, {why});\n}}\n"
 
     def _bounded(self, name: str, function: str, is_checked: bool) -> str:
         """The function that checks what kernels access; the exception has its text, the status gives it away."""

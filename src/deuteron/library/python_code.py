@@ -56,6 +56,7 @@ def _function(name: str, algos: Algos, digest: str) -> str:
         types=", ".join(["ctypes.c_void_p", *map(_ctype, params)]),
         constants="".join(_constants(name, algos)),
         head=head,
+        asked=", ".join([*names, "algo_id=algo_id or 0", "stream=stream"]),
         arguments=", ".join(["stream", *values]),
         **_select(algos),
     )

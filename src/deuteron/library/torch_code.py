@@ -45,7 +45,7 @@ _ANY_BYTE = "Byte"  # for a type that torch does not have
 def library_torch(name: str, functions: Functions) -> str:
     """The text; functions that take no pointer, whose device nothing says, are no operators."""
     digest = library_digest(name, functions)
-    operators = [_Operator(name, algos, symbol(digest, name)) for name, algos in functions.items()]
+    operators = [_Operator(name, algos, digest) for name, algos in functions.items()]
     kept = [operator for operator in operators if operator.tensors]
     return render(
         "library_torch.cpp",
@@ -64,10 +64,11 @@ def _registered(library: str, key: str, operators: Sequence[_Operator]) -> Itera
 
 
 class _Operator:
-    """A function, which has a symbol, as an operator."""
+    """A function, and the one that says why it refuses arguments, as an operator."""
 
-    def __init__(self, name: str, algos: Algos, symbol: str):
-        self.name, self.symbol = name, symbol  # libc has names, too: `select`
+    def __init__(self, name: str, algos: Algos, digest: str):
+        self.name, self.symbol = name, symbol(digest, name)  # libc has names, too: `select`
+        self.supports = symbol(digest, f"{name}_supports")
         self.records: list[KernelRecord] = records_of(algos)
         self.params: Sequence[ParamRecord] = self.records[0].c_params
         self.tensors = [param for param in self.params if param.type.startswith("*")]
@@ -91,7 +92,8 @@ class _Operator:
             f"template <deuteron_device where> void {self.name}_on({taken}) {{\n"
             f"  if constexpr (where != deuteron_device::Meta) {{\n"
             f"    const deuteron_place<where> deuteron_here({self.tensors[0].c_name});\n"
-            f"    deuteron_check(::{self.symbol}(deuteron_here.stream, {given}));\n"
+            f"    deuteron_check(::{self.symbol}(deuteron_here.stream, {given}), [&](const char **deuteron_why) {{\n"
+            f"      return ::{self.supports}(deuteron_here.stream, {given}, deuteron_why);\n    }});\n"
             f"  }}\n}}\n"
         )
 

@@ -97,6 +97,14 @@ ${functions}
 #ifdef __cpp_exceptions
 namespace checked {
 
+// Throws what a launch returned; where no kernel takes the arguments or the device, with what ..._supports says of it.
+template <class Supports> void deuteron_check(deuteron_status status, int algo_id, const Supports &supports) {
+  const char *why = "";
+  if (status == DEUTERON_ERROR_INVALID_VALUE || status == DEUTERON_ERROR_UNSUPPORTED_DEVICE)
+    (void)supports(algo_id == deuteron::any_algo ? 0 : algo_id, &why);
+  deuteron::check(status, why);
+}
+
 ${checked}
 } // namespace checked
 #endif

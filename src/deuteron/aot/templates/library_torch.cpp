@@ -37,8 +37,12 @@ template <typename T> T deuteron_whole(int64_t value, const char *name) {
   return static_cast<T>(value);
 }
 
-inline void deuteron_check(deuteron_status status) {
-  STD_TORCH_CHECK(status == DEUTERON_SUCCESS, "${name}: ", deuteron_status_string(status));
+// Where no kernel takes the arguments or the device, the error has what ..._supports says of it.
+template <typename Supports> void deuteron_check(deuteron_status status, const Supports &supports) {
+  const char *why = "";
+  if (status == DEUTERON_ERROR_INVALID_VALUE || status == DEUTERON_ERROR_UNSUPPORTED_DEVICE)
+    (void)supports(&why);
+  STD_TORCH_CHECK(status == DEUTERON_SUCCESS, "${name}: ", *why ? why : deuteron_status_string(status));
 }
 
 template <deuteron_device where, typename T> T *deuteron_address(const Tensor &tensor, ScalarType type, const char *name) {
