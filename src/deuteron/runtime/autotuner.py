@@ -17,7 +17,7 @@ import inspect
 import os
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from pathlib import Path
@@ -26,7 +26,7 @@ from typing import Any
 from deuteron import knobs, testing
 from deuteron.backend.arrays import element_type
 from deuteron.errors import AutotunerError, DeuteronError, StrictError, UsageError
-from deuteron.runtime.autotuner_checks import check_autotuner
+from deuteron.runtime.autotuner_checks import call_hook, check_arrays, check_autotuner, check_given
 from deuteron.runtime.config import Config
 from deuteron.runtime.contents import copy_of, fill_with_zeros, write_back
 from deuteron.runtime.driver import driver
@@ -112,6 +112,8 @@ class Autotuner(PickledByName, KernelInterface):
         while isinstance(getattr(self.base_fn, "fn", None), KernelInterface):
             self.base_fn = self.base_fn.fn
         self.arg_names = list(arg_names)
+        lists = {"key": key, "reset_to_zero": reset_to_zero, "restore_value": restore_value}
+        check_given(f"autotune of '{self.base_fn.__name__}'", self.arg_names, configs, prune_configs_by, **lists)
         self.configs = list(configs or ()) or [Config({})]
         self.keys = list(key)
         prune = dict(prune_configs_by or {})
@@ -231,9 +233,13 @@ class Autotuner(PickledByName, KernelInterface):
 
     def prune_configs(self, kwargs: dict[str, Any]) -> list[Config]:
         """The configurations worth a trial: `nargs` has the positional arguments, `kwargs` the others."""
-        configs = self.configs
+        configs, where = self.configs, f"autotune of '{self.base_fn.__name__}'"
         if self.early_config_prune is not None:
-            configs = list(self.early_config_prune(configs, self.nargs, **kwargs))
+            usage = "early_config_prune(configs, named_args, **kwargs)"
+            configs = call_hook(self.early_config_prune, where, usage, configs, self.nargs, **kwargs)
+            if not isinstance(configs, Iterable):
+                raise UsageError(f"{where}: early_config_prune returns a list of configurations, got {configs!r}")
+            configs = list(configs)
         if not configs:
             raise AutotunerError(
                 f"no valid autotuner configs after pruning: early_config_prune left no configuration of kernel "
@@ -244,10 +250,16 @@ class Autotuner(PickledByName, KernelInterface):
         if self.perf_model is None or len(configs) <= count:
             return list(configs)
         named = {**self.nargs, **kwargs}
-        return sorted(configs, key=lambda config: self.perf_model(**{**named, **config.all_kwargs()}))[:count]
+        usage = "perf_model(**arguments), with those of the launch and of the configuration"
+
+        def estimate(config: Config) -> Any:
+            return call_hook(self.perf_model, where, usage, **{**named, **config.all_kwargs()})
+
+        return sorted(configs, key=estimate)[:count]
 
     def _fastest(self, configs: Sequence[Config], key: tuple, launch: _Launch) -> Config:
         """By what was measured, now or in an earlier process where results are kept."""
+        check_arrays(self, launch.named)
         jobs = {config: job for config in configs if (job := self._job(config, launch))}
         store, choice = self._store(configs, jobs, launch)
         known = store.known(choice, configs) if store else {}
@@ -264,7 +276,7 @@ class Autotuner(PickledByName, KernelInterface):
         self._note(trials.outcomes)
         best = trials.best
         if best is None:
-            raise AutotunerError(all_failed(self.base_fn.__name__, self.configs_failures))
+            raise all_failed(self.base_fn.__name__, trials.errors)
         if missing:
             self._after_trials(launch, best)
         tell(self, key, best, is_cached=not missing)
@@ -399,7 +411,8 @@ def autotune(
         use_cuda_graph: time by `testing.do_bench_cudagraph`.
 
     Configurations that cannot be compiled or launched are skipped, and so are those that spill registers where others
-    do not; where none is left, AutotunerError says why of each. A defect of Deuteron is raised.
+    do not; where none is left, the error that all have is raised, else an AutotunerError with the reasons. A defect of
+    Deuteron is raised.
     """
 
     def decorator(fn: Any) -> Autotuner:

@@ -1,21 +1,40 @@
-"""What can be wrong with an `@autotune` is said where it is written, not at the first launch.
+"""What can be wrong with an `@autotune`, and what it is given.
 
-check_autotuner(tuner, prune_configs_by)        UsageError: autotune of 'add': no parameter 'outt': there are ...
+    check_given("autotune of 'add'", names, Config({...}), None)      UsageError: ... Write configs=[...].
+    check_autotuner(tuner, prune_configs_by)        UsageError: autotune of 'add': no parameter 'outt': there are ...
+    check_arrays(tuner, {"n": 5})                   LaunchError: ... restore_value names 'n', which is 5: ...
+    call_hook(hook, "do_bench", "do_bench(fn, quantiles=)", fn, quantiles=q)      what it returns
+
+What can be said where the decorator is written is said there, not at the first launch.
 """
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from deuteron.errors import UsageError
+from deuteron.errors import LaunchError, UsageError
+from deuteron.runtime.config import Config
+from deuteron.runtime.grid import location_of
 from deuteron.runtime.torch_autotuners import TORCHS_TOP_K
 
 if TYPE_CHECKING:
     from deuteron.runtime.autotuner import Autotuner
 
 PRUNING = {"early_config_prune", "perf_model", "top_k", TORCHS_TOP_K}
+
+
+def check_given(where: str, known: Sequence[str], configs: Any, prune: Any, **lists: Any) -> None:
+    """Raise UsageError for what is of another kind. A text is a list of its letters, which may be parameters."""
+    if isinstance(configs, Config) or not isinstance(configs, Iterable | None):
+        raise UsageError(f"{where}: configs is a list, got {configs!r}. Write configs=[...].")
+    if not isinstance(prune, Mapping | None):
+        got = "a function" if callable(prune) else repr(prune)
+        raise UsageError(f"{where}: prune_configs_by is a dictionary, as in {{'early_config_prune': ...}}, got {got}")
+    for option, names in lists.items():
+        if isinstance(names, str) and not set(names) <= set(known):
+            raise UsageError(f"{where}: {option} is a list of names. Write {option}=[{names!r}].")
 
 
 def check_autotuner(tuner: Autotuner, prune: Mapping[str, Any]) -> None:
@@ -42,3 +61,24 @@ def _is_top_k(top_k: Any) -> bool:
     is_share = isinstance(top_k, float) and 0 < top_k <= 1
     is_count = isinstance(top_k, int) and not isinstance(top_k, bool) and top_k >= 1
     return is_share or is_count
+
+
+def check_arrays(tuner: Autotuner, named: Mapping[str, Any]) -> None:
+    """Raise LaunchError where trials are to reset or restore what is no array."""
+    for option in ("reset_to_zero", "restore_value"):
+        for name in getattr(tuner, option):
+            if isinstance(named.get(name), int | float):
+                raise LaunchError(
+                    f"autotune of '{tuner.base_fn.__name__}': {option} names '{name}', which is {named[name]!r}: "
+                    "it is for arrays that the kernel writes to"
+                )
+
+
+def call_hook(hook: Callable[..., Any], what: str, usage: str, *args: Any, **kwargs: Any) -> Any:
+    """What a function of the program gives; raises UsageError for one that does not take what it is given."""
+    try:
+        return hook(*args, **kwargs)
+    except TypeError as error:
+        if error.__traceback__ is None or error.__traceback__.tb_next is not None:
+            raise
+        raise UsageError(f"{what}: {error}. It is called as {usage}.", location_of(hook, error)) from None

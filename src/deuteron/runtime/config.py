@@ -37,6 +37,10 @@ class Config:
             if name not in IGNORED_OPTIONS:
                 raise UsageError(f"a Config has no '{name}'; constexpr parameters go into its first argument")
             is_ignored(name, value)
+        if not isinstance(kwargs, Mapping):
+            raise UsageError(f"a Config begins with a dictionary, as in Config({{'BLOCK': 128}}), got {kwargs!r}")
+        if not (pre_hook is None or callable(pre_hook)):
+            raise UsageError(f"the pre_hook of a Config is a function of the arguments by name, got {pre_hook!r}")
         self.kwargs = dict(kwargs)
         self.num_warps = num_warps
         self.num_stages = num_stages

@@ -38,12 +38,12 @@ def raise_located(
     near = suggest(name, arguments) if isinstance(name, str) else ""
     raise LaunchError(
         f"{what} failed with {type(error).__name__}: {error}. It is given a dictionary of {known}.{near}",
-        _innermost(error, function),
+        location_of(function, error),
     ) from error
 
 
-def _innermost(error: Exception, function: Any) -> Location | None:
-    """The line of the function that raised; None where it was not come to."""
+def location_of(function: Any, error: Exception) -> Location | None:
+    """The line of a function that raised, or its first where it was not come to; None of what has no lines."""
     code = getattr(function, "__code__", None)
     frames = [(frame.f_code, line) for frame, line in walk_tb(error.__traceback__)]
     line = next((line for found, line in reversed(frames) if found is code), None)

@@ -66,4 +66,9 @@ class Heuristics(PickledByName, KernelInterface):
 
 def heuristics(values: Mapping[str, Callable[[dict[str, Any]], Any]]) -> Callable[[Any], Heuristics]:
     """Decorator: `values` maps parameters and options to functions of the arguments by name, called at every launch."""
+    try:
+        values = dict(values)
+    except (TypeError, ValueError):
+        got = f"kernel '{values.__name__}'" if hasattr(values, "arg_names") else repr(values)
+        raise UsageError(f"@heuristics({{'BLOCK': lambda args: ...}}) takes a dictionary, got {got}") from None
     return lambda fn: Heuristics(fn, check_kernel(fn, "heuristics").arg_names, values)

@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from deuteron.errors import Spills
+from deuteron.errors import Spills, UsageError
+from deuteron.runtime.autotuner_checks import call_hook
 from deuteron.runtime.tuned_file import Outcome
 from deuteron.testing.bench import shortest
 
@@ -25,7 +26,10 @@ def time_trial(launch: Callable[[], Any], bench: Callable[..., Any], best: float
         quick = shortest(launch, enough=HOPELESS * best)
         if quick > HOPELESS * best:
             return Outcome([quick] * len(QUANTILES), is_stopped=True)
-    return Outcome(bench(launch, quantiles=QUANTILES))
+    ms = call_hook(bench, "the do_bench of an autotuner", "do_bench(fn, quantiles=)", launch, quantiles=QUANTILES)
+    if ms is None:
+        raise UsageError("the do_bench of an autotuner returns milliseconds, one number or a list, got None")
+    return Outcome(ms)
 
 
 def check_spills(kernel: Any) -> None:

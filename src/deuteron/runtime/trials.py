@@ -3,6 +3,7 @@
     trials = Trials("scale", bench, jobs)           bench(config, best, takes_spills) returns an Outcome, or raises
     trials.run(configs)
     trials.outcomes         {Config(BLOCK: 128): Outcome([0.5, 0.4, 0.6]), Config(BLOCK: 8192): Outcome(failure="...")}
+    trials.errors           {Config(BLOCK: 8192): OutOfResources("...")}
 
 A configuration that cannot be compiled or launched is passed over, and so is one that spills, unless all that can be
 run do. What else is raised ends the trials: a defect of Deuteron, an error of the program, an interrupt, strictness;
@@ -45,6 +46,7 @@ class Trials:
     def __init__(self, kernel: str, bench: Bench, jobs: Mapping[Config, Any], known: Mapping[Config, Outcome]):
         self._kernel, self._bench, self._jobs = kernel, bench, jobs
         self.outcomes: dict[Config, Outcome] = dict(known)
+        self.errors: dict[Config, DeuteronError] = {}
         self._died: dict[Config, DeuteronError] = {}
 
     @property
@@ -75,6 +77,7 @@ class Trials:
         except StrictError:
             raise
         except SKIPPED as error:
+            self.errors[config] = error
             self.outcomes[config] = Outcome(failure=str(error), is_lasting=isinstance(error, LASTING))
             progress.say(f"{self._kernel}: skipped {config}: {error.message}")
             return isinstance(error, Spills)

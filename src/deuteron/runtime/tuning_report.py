@@ -7,10 +7,12 @@ Autotuning kernel scale with key (1000, 'float32') finished after 0.21s, best co
 from __future__ import annotations
 
 import textwrap
+from collections import defaultdict
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from deuteron import knobs
+from deuteron.errors import AutotunerError, DeuteronError
 from deuteron.runtime.config import Config
 from deuteron.settings import settings
 
@@ -42,7 +44,15 @@ def _print(tuner: Autotuner, key: tuple, best: Config) -> None:
         print(f"  skipped {config}: {reason}")
 
 
-def all_failed(kernel: str, failures: Mapping[Config, str]) -> str:
-    """Why there is no choice: the reason of each configuration."""
-    reasons = (f"  {config}:\n{textwrap.indent(reason, '    ')}" for config, reason in failures.items())
-    return f"no configuration of kernel '{kernel}' can be run:\n" + "\n".join(reasons)
+def all_failed(kernel: str, errors: Mapping[Config, DeuteronError]) -> DeuteronError:
+    """Why there is no choice: the error that all configurations have, else the reasons with those that have them."""
+    configs_of = defaultdict(list)
+    for config, error in errors.items():
+        configs_of[str(error)].append(config)
+    if len(configs_of) == 1:
+        return next(iter(errors.values()))
+    reasons = (
+        "".join(f"  {config}:\n" for config in configs) + textwrap.indent(reason, "    ")
+        for reason, configs in configs_of.items()
+    )
+    return AutotunerError(f"no configuration of kernel '{kernel}' can be run:\n" + "\n".join(reasons))
