@@ -18,7 +18,7 @@ fn main() {
     println!("cargo::rustc-link-lib=static=layers");
     println!("cargo::rerun-if-env-changed=DEUTERON_TARGETS");
     let rule = fs::read_to_string(&depfile).unwrap().replace("\\\n", " ");
-    for read in rule.split_once(": ").unwrap().1.split_whitespace() {
-        println!("cargo::rerun-if-changed={read}");
+    for read in rule.split_once(": ").unwrap().1.replace("\\ ", "\0").split_whitespace() {
+        println!("cargo::rerun-if-changed={}", read.replace('\0', " ")); // Make's way to write a space
     }
 }

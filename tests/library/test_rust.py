@@ -38,25 +38,25 @@ def test_the_bindings(built: Project, tmp_path: Path):
 
 @pytest.mark.skipif(not shutil.which("cargo"), reason="needs cargo")
 def test_the_example(tmp_path: Path):
-    """Built, and built again after a kernel was edited."""
+    """Built, not built again, and built again after a kernel was edited."""
+    project = tmp_path / "a project"
     for name in ("cmake", "rust"):
         ignored = shutil.ignore_patterns("build", "vendor", "target", "__pycache__")
-        shutil.copytree(EXAMPLES / name, tmp_path / name, ignore=ignored)
+        shutil.copytree(EXAMPLES / name, project / name, ignore=ignored)
     command = tmp_path / "deuteron"
     command.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m deuteron "$@"\n')
     command.chmod(0o755)
 
-    def run() -> str:
-        environment = {**os.environ, "DEUTERON": str(command)}
-        done = subprocess.run(
-            ["cargo", "run", "--offline", "-q"], cwd=tmp_path / "rust", env=environment, capture_output=True, text=True
-        )
+    def cargo(*arguments: str) -> subprocess.CompletedProcess[str]:
+        given = {"cwd": project / "rust", "env": {**os.environ, "DEUTERON": str(command)}}
+        done = subprocess.run(["cargo", *arguments, "--offline"], **given, capture_output=True, text=True)
         assert done.returncode == 0 or "panicked" in done.stderr, done.stderr
-        return done.stdout
+        return done
 
-    printed = run().splitlines()
+    printed = cargo("run", "-q").stdout.splitlines()
+    assert "Fresh inference" in cargo("build", "-v").stderr
     assert printed[0].startswith("7 rows of 512, largest difference ") and printed[1] == "algorithm 99: invalid value"
     before = printed[0].split()[-1]
-    kernel = tmp_path / "cmake" / "kernels" / "norm.py"
+    kernel = project / "cmake" / "kernels" / "norm.py"
     kernel.write_text(kernel.read_text().replace("+ eps", "+ eps + 1.0"))
-    assert float(run().split()[6]) > 1e-3 > float(before)
+    assert float(cargo("run", "-q").stdout.split()[6]) > 1e-3 > float(before)
