@@ -29,6 +29,8 @@ def kernel(q_ptr, k_ptr, out_ptr, begin, end, n, step, CASE: tl.constexpr):
     if CASE == "causal":
         end = first + 32
         begin = 0
+    if CASE == "without end":
+        begin = 0
     if CASE == "went on":
         end = tl.minimum(first, n) // 16 * 16
         for start in range(0, end, 16):
@@ -45,6 +47,8 @@ def kernel(q_ptr, k_ptr, out_ptr, begin, end, n, step, CASE: tl.constexpr):
             seen = rows[:, None] >= keys[None, :]
         elif CASE == "window":
             seen = (rows[:, None] >= keys[None, :]) & (rows[:, None] - keys[None, :] < 40)
+        elif CASE == "without end":
+            seen = keys[None, :] - rows[:, None] < 2147483647
         elif CASE == "any window":
             seen = (rows[:, None] >= keys[None, :]) & (rows[:, None] - keys[None, :] < step)
         elif CASE == "beyond 32 bits":
@@ -91,6 +95,7 @@ SPLIT = {
     "tail": [0, 1],
     "window": [1, 0, 1],
     "any window": [1, 0, 1],
+    "without end": [0, 1],
 }
 LEFT = ["beyond 32 bits", "went on", "runtime step", "wide", "scaled", "either", "rows", "other"]
 

@@ -43,6 +43,8 @@ from deuteron.passes.rewrite import replace
 
 # Of a loop, which is there two or three times afterwards: a bound on the time to compile, not measured.
 MAX_OPS = 250
+# Of what is added to indices in 32 bits: no index of a tile is as near to the end of these as to be beyond it then.
+MAX_NUMBER = 1 << 20
 ONE = Polynomial.constant(1)
 _SHAPES = (BroadcastOp, ExpandDimsOp, SplatOp, TransOp)
 
@@ -198,9 +200,9 @@ class _Split:
     def _first_index(self, bound: Polynomial) -> SSAValue:
         """The first index of the loop that is not below a bound, were the loop endless."""
         count = _quotient(bound - self._begin + Polynomial.constant(self._step - 1), self._step)
-        if count is not None and is_natural(count):
-            return emit(self._b, self._begin + count * Polynomial.constant(self._step), i32)
-        return self._computed_index(bound)
+        if count is None or not is_natural(count) or _number_in(count) * self._step > MAX_NUMBER:
+            return self._computed_index(bound)
+        return emit(self._b, self._begin + count * Polynomial.constant(self._step), i32)
 
     def _computed_index(self, bound: Polynomial) -> SSAValue:
         """The same, but no further than the end; in 64 bits, for a bound may be anything."""
@@ -228,6 +230,12 @@ class _Split:
 
 def _quotient(polynomial: Polynomial, divisor: int) -> Polynomial | None:
     """Rounded down, where all but the number in it is a multiple of the divisor."""
-    number, rest = polynomial.split(lambda monomial: not monomial)
-    quotient = rest.over(Polynomial.constant(divisor))
-    return None if quotient is None else quotient + Polynomial.constant((number.number or 0) // divisor)
+    number = _number_in(polynomial)
+    quotient = (polynomial - Polynomial.constant(number)).over(Polynomial.constant(divisor))
+    return None if quotient is None else quotient + Polynomial.constant(number // divisor)
+
+
+def _number_in(polynomial: Polynomial) -> int:
+    """The term without atoms."""
+    number, _ = polynomial.split(lambda monomial: not monomial)
+    return number.number or 0
