@@ -86,6 +86,31 @@ def test_bitcast(draw, poisoned, check):
 
 
 @triton.jit
+def there_and_back(out_ptr, BITS: tl.constexpr, INT: tl.constexpr, FLOAT: tl.constexpr):
+    number = tl.full((), BITS, INT).to(FLOAT, bitcast=True)
+    tl.store(out_ptr, number.to(INT, bitcast=True))
+    tile = tl.full((4,), BITS, INT).to(FLOAT, bitcast=True)
+    tl.store(out_ptr + 1 + tl.arange(0, 4), tile.to(INT, bitcast=True))
+
+
+@pytest.mark.parametrize(
+    ("bits", "integer", "float_"),
+    [
+        (-1, tl.int16, tl.float16),
+        (0x7E34, tl.int16, tl.float16),
+        (0x7FD5, tl.int16, tl.bfloat16),
+        (0x7F801234, tl.int32, tl.float32),
+        (0x7FF8000000000123, tl.int64, tl.float64),
+    ],
+    ids=str,
+)
+def test_constants_that_are_no_numbers_keep_their_bits(poisoned, bits, integer, float_):
+    out = poisoned(integer.name, 5)
+    there_and_back[(1,)](out, BITS=bits, INT=integer, FLOAT=float_)
+    np.testing.assert_array_equal(out, np.full(5, bits, integer.name))
+
+
+@triton.jit
 def widen_offsets(x_ptr, bytes_ptr, longs_ptr, n, BLOCK: tl.constexpr):
     offsets = tl.arange(0, BLOCK) * n
     tl.store(bytes_ptr + tl.arange(0, BLOCK), offsets.to(tl.int8).to(tl.int64))

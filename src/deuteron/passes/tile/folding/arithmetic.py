@@ -24,15 +24,17 @@ FOLDS = FoldTable()
 Folded = Sequence[SSAValue] | None
 
 
-def fold_constants(op: Operation) -> Folded:
-    """The constant that an elementwise op of constants is. A tile of NaN stays an op: no `dense<NaN>` is a splat."""
+def fold_constants(op: Operation, keeps_nan: bool = False) -> Folded:
+    """The constant that an elementwise op of constants is. A tile of NaN stays an op: no `dense<NaN>` is a splat; and,
+    `keeps_nan`, so does a scalar.
+    """
     if not all(has_constants(result.type) for result in op.results):
         return None
     numbers = [constant_value(operand) for operand in op.operands]
     if None in numbers or any(is_pointer(operand.type) for operand in op.operands):
         return None
     number = _computed(op, numbers)
-    if number != number and is_tile(op.results[0].type):
+    if number != number and (keeps_nan or is_tile(op.results[0].type)):
         return None
     return [Builder.before(op).constant(number, op.results[0].type)]
 
@@ -162,7 +164,8 @@ def fold_select(op: SelectOp) -> Folded:
 
 @FOLDS.on(BitcastOp)
 def fold_bitcast(op: BitcastOp) -> Folded:
-    return [op.src] if op.src.type == op.result.type else fold_constants(op)
+    """Of NaNs a constant is one: what bits it was made of would be lost."""
+    return [op.src] if op.src.type == op.result.type else fold_constants(op, keeps_nan=True)
 
 
 FOLDS.on(arith.AddiOp)(_commuted(_fold_addi))
