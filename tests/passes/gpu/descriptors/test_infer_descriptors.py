@@ -75,6 +75,9 @@ def matmul(
         if CASE == "masks" or CASE == "ones":
             a = tl.load(a_ptrs, (rows < M)[:, None] & (ks[None, :] < left), 0.0)
             b = tl.load(b_ptrs, (ks[:, None] < left) & (columns < N)[None, :], 1.0 if CASE == "ones" else 0.0)
+        elif CASE == "far" or CASE == "farther":
+            a = tl.load(a_ptrs, (rows - M < 2147483647)[:, None], 0.0)
+            b = tl.load(b_ptrs, (columns - 5 < (2147483640 if CASE == "far" else 2147483647))[None, :], 0.0)
         elif CASE == "begin":
             a = tl.load(a_ptrs - 32 * stride_a, ((rows - 32 >= 0) & (rows - 32 < M))[:, None], 0.0)
             b = tl.load(b_ptrs)
@@ -108,6 +111,8 @@ def matmul(
         ("plain", (2, 0)),
         ("ones", (1, 1)),
         ("minus zero", (1, 1)),
+        ("far", (1, 1)),
+        ("farther", (0, 2)),
         ("seen", (1, 1)),
         ("before", (1, 1)),
         ("store", (1, 1)),

@@ -49,6 +49,7 @@ from deuteron.passes.polynomial_values import emit
 from deuteron.passes.rewrite import replace
 
 UNBOUNDED = Polynomial.constant(2**31 - 1)
+MAX_NUMBER = 1 << 20  # of what is added to arguments in 32 bits: no array is so large that these do not hold the sum
 
 
 @dataclass(frozen=True)
@@ -213,9 +214,15 @@ def _is_read_along(value: SSAValue, axis: int) -> bool:
 def _may_count(dimension: Dimension, naturals: Set[SSAValue]) -> bool:
     """Whether offset and size fit a descriptor: 32 bits, and not negative except where a mask says so."""
     atoms = dimension.offset.atoms | (dimension.size.atoms if dimension.size is not None else set())
-    if any(bit_width_of(atom.value.type) > 32 for atom in atoms):
+    if any(bit_width_of(atom.value.type) > 32 for atom in atoms) or not _fits(dimension.size or UNBOUNDED):
         return False
     return dimension.starts_at_zero or is_natural(dimension.offset, naturals)
+
+
+def _fits(size: Polynomial) -> bool:
+    """Whether a size that a mask says fits 32 bits, as the mask's own numbers do: n + 2**31 - 1 does not."""
+    number, rest = size.split(lambda monomial: not monomial)
+    return abs(number.number) <= (MAX_NUMBER if rest.atoms else UNBOUNDED.number)
 
 
 def _is_wide(pointer: SSAValue) -> bool:
