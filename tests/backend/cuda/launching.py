@@ -36,8 +36,6 @@ def signature_of(value: object) -> str:
         return f"*{element_type(value.dtype)}"
     if isinstance(value, TensorDescriptor):
         return f"tensordesc<{element_type(value.base.dtype)}[{','.join(map(str, value.block_shape))}]>"
-    if isinstance(value, TensorDescriptor):
-        return f"tensordesc<{element_type(value.base.dtype)}[{','.join(map(str, value.block_shape))}]>"
     if isinstance(value, bool):
         return "i1"
     return "fp32" if isinstance(value, float) else "i32"
