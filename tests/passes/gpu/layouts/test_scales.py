@@ -22,21 +22,39 @@ def scaled(a, b, rows, columns, ids, out, K, stride, N: tl.constexpr, BLOCK: tl.
     tl.store(out + m[:, None] * N + n[None, :], acc)
 
 
-@pytest.mark.parametrize(("stride", "most"), [(3, 6), (1, 16)])
-def test_scales_that_are_no_neighbours_are_loaded_once(rng, stride, most):
-    """Neighbours take an access of 8 bytes for each two, and no addresses of their own."""
-    a, b = (aligned(rng.standard_normal((64, 128)).astype(np.float16)) for _ in range(2))
+def case(rng, steps: int, stride: int) -> tuple[tuple, np.ndarray]:
+    """Arguments for so many steps, and what the product is."""
+    a, b = (aligned(rng.standard_normal((64, 64 * steps)).astype(np.float16)) for _ in range(2))
     rows, columns = (aligned(rng.random((66, stride)).astype(np.float32) + 0.5) for _ in range(2))
     ids, out = aligned(rng.permutation(64).astype(np.int32)), aligned(np.zeros((64, 64), np.float32))
-    arguments = (a, b, rows, columns, ids, out, 128, stride)
-    kernel = compile_for("cuda:90", scaled, *arguments, N=64, BLOCK=64)
-    assert "ttng.warp_group_dot" in kernel.asm["ttgir"]
-    assert len(instructions_with(kernel, "ld.global")) <= most
-    emulate_compiled(kernel, *arguments)
     expected = np.zeros((64, 64))
-    for step in range(2):
+    for step in range(steps):
         here = slice(64 * step, 64 * step + 64)
         product = a[:, here].astype(np.float64) @ b[:, here].T.astype(np.float64)
         row, column = (x.ravel()[np.arange(64) * stride + step] for x in (rows, columns))
         expected += product * row[ids][:, None] * column[None, :]
-    np.testing.assert_allclose(out, expected, rtol=1e-3, atol=1e-2)
+    return (a, b, rows, columns, ids, out, 64 * steps, stride), expected
+
+
+@pytest.mark.parametrize(("stride", "most"), [(3, 6), (1, 16)])
+def test_scales_that_are_no_neighbours_are_loaded_once(rng, stride, most):
+    """Neighbours take an access of 8 bytes for each two, and no addresses of their own."""
+    arguments, expected = case(rng, 2, stride)
+    kernel = compile_for("cuda:90", scaled, *arguments, N=64, BLOCK=64)
+    assert "ttng.warp_group_dot" in kernel.asm["ttgir"]
+    assert len(instructions_with(kernel, "ld.global")) <= most
+    emulate_compiled(kernel, *arguments)
+    np.testing.assert_allclose(arguments[5], expected, rtol=1e-3, atol=1e-2)
+
+
+@pytest.mark.parametrize("stages", [2, 3, 4])
+@pytest.mark.parametrize("steps", [1, 2, 5])
+def test_scales_that_are_exchanged_are_copied_ahead(rng, stages, steps):
+    """Those of columns: to shared memory, through which they go in any case; no exchange and no barriers of their own."""
+    arguments, expected = case(rng, steps, 7)
+    kernel = compile_for("cuda:90", scaled, *arguments, N=64, BLOCK=64, num_stages=stages)
+    loop = kernel.asm["ttgir"].partition("scf.for")[2].partition("scf.yield")[0]
+    assert "ttng.warp_group_dot" in loop and "ttg.convert_layout" not in loop
+    assert loop.count("tt.load") == loop.count("ttg.barrier") == 1
+    emulate_compiled(kernel, *arguments)
+    np.testing.assert_allclose(arguments[5], expected, rtol=1e-3, atol=1e-2)

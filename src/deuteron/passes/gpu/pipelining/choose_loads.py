@@ -34,6 +34,7 @@ from deuteron.ir.nested import nested_ops
 from deuteron.ir.remarks import Kind, remark
 from deuteron.ir.tt.function import FuncOp
 from deuteron.ir.tt.memory import LoadOp
+from deuteron.ir.ttg.convert import ConvertLayoutOp
 from deuteron.ir.ttg.layout import layout_of
 from deuteron.ir.types import byte_width_of, is_tile
 from deuteron.layout.linear import REGISTER
@@ -185,13 +186,19 @@ def _obstacle_of(load: Load, loop: scf.ForOp, written: Targets, without_dot: boo
 
 
 def _is_beside_dots(load: Load, loop: scf.ForOp) -> bool:
-    """Whether no dot reads a load, such as scales of what one gives, and it is a few registers in a loop of dots by
-    mma.sync: those by wgmma go on while threads wait for it.
+    """Whether no dot reads a load, such as scales of what one gives, and it is a few registers: in a loop of dots by
+    mma.sync, while those by wgmma go on while threads wait for it; but not where threads exchange it.
     """
     names = {op.name for op in loop.body.block.ops}
-    if "tt.dot" not in names or "ttng.warp_group_dot" in names or feeds_dot(load.result):
+    by_wgmma = "ttng.warp_group_dot" in names
+    if not names & set(DOTS) or feeds_dot(load.result) or (by_wgmma and not _is_exchanged(load)):
         return False
     return isinstance(load, LoadOp) and _bytes_per_thread(load) <= MAX_REGISTERS_BESIDE_DOTS * REGISTER_BYTES
+
+
+def _is_exchanged(load: Load) -> bool:
+    """Whether all that is done with a load is to give it to other threads, through shared memory."""
+    return all(isinstance(use.operation, ConvertLayoutOp) for use in load.result.uses)
 
 
 def _bytes_per_thread(load: LoadOp) -> int:
