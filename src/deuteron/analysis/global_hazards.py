@@ -9,7 +9,7 @@ The analysis follows the accesses since the last barrier, as that of shared memo
 has to wait for an earlier one through the same argument, one of them a store, unless
 
     each thread touches what it touched      the same addresses, all different, in the same layout (overlap.py)
-    the addresses are apart
+    the addresses are apart                  or columns of the same rows (row_tiles.py) that are
     both are copies by TMA                   which wait for each other where they are made (lower_descriptors.py)
     both are atomics of one kind             which come in any order
 
@@ -155,7 +155,19 @@ class GlobalHazards:
         if not _is_plain(later) or not _is_plain(earlier):
             return not (isinstance(later.op, BY_ONE) and isinstance(earlier.op, BY_ONE))
         found = self._overlaps(earlier.pointer, later.pointer, earlier.past)
-        return found is Overlap.MAY or (found is Overlap.SAME and not self._by_same_threads(later, earlier))
+        if found is Overlap.MAY:
+            return not self._are_in_rows(later, earlier)
+        return found is Overlap.SAME and not self._by_same_threads(later, earlier)
+
+    def _are_in_rows(self, later: Access, earlier: Access) -> bool:
+        """Whether they touch columns of the same rows, each by the same thread, or different ones."""
+        if not all(
+            isinstance(access.op, LoadOp | StoreOp) and is_tile(access.pointer.type) for access in (later, earlier)
+        ):
+            return False
+        found = self._overlaps.in_rows(earlier.op, later.op, earlier.past)
+        is_same = found is Overlap.SAME and _are_by_same_threads(later, earlier, _is_by_several)
+        return found is Overlap.APART or is_same
 
     def _rely(self, later: Access, earlier: Access) -> None:
         """Rely on what two accesses through different arguments touch without anybody having to wait."""

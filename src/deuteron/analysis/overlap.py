@@ -25,11 +25,13 @@ from xdsl.ir import Operation, SSAValue
 
 from deuteron.analysis.one_array import as_number, in_one_array
 from deuteron.analysis.polynomial import Atom, Polynomial
+from deuteron.analysis.row_tiles import RowTile, row_tile
 from deuteron.analysis.same_offsets import Alike
 from deuteron.analysis.stepped import Stepped, stepped_by_loop
 from deuteron.analysis.tile_address import TileAddress
 from deuteron.analysis.tile_polynomials import TilePolynomials, changes_in
-from deuteron.ir.types import byte_width_of
+from deuteron.ir.tt.memory import LoadOp, StoreOp
+from deuteron.ir.types import byte_width_of, pointee_of
 
 
 class Overlap(Enum):
@@ -52,6 +54,7 @@ class Overlaps:
     def __init__(self, known: TilePolynomials):
         self._known = known
         self._addresses: dict[SSAValue, TileAddress | None] = {}
+        self._row_tiles: dict[Operation, RowTile | None] = {}
 
     def __call__(self, first: SSAValue, second: SSAValue, past: Iterable[Operation]) -> Overlap:
         return self._of(first, second, past, _in_itself)[0]
@@ -59,6 +62,18 @@ class Overlaps:
     def in_one_array(self, first: SSAValue, second: SSAValue, past: Iterable[Operation]) -> tuple[Overlap, Alike]:
         """What it is if the arguments are one array, and which numbers have to be equal for it."""
         return self._of(first, second, past, _if_equal)
+
+    def in_rows(self, first: LoadOp | StoreOp, second: LoadOp | StoreOp, past: Iterable[Operation]) -> Overlap:
+        """Of tiles of the same rows that masks keep within them (row_tiles.py), each element at a place of its own."""
+        one, other = (self._rows(op) for op in (first, second))
+        if one is None or other is None or pointee_of(first.ptr.type) != pointee_of(second.ptr.type):
+            return Overlap.MAY
+        if (one.base, one.width, one.rows) != (other.base, other.width, other.rows):
+            return Overlap.MAY
+        if any(changes_in(part, loop) for part in (one.base, one.width, one.rows) for loop in past):
+            return Overlap.MAY
+        columns = [TileAddress.of_polynomial(op.ptr.type, tile.columns) for op, tile in ((first, one), (second, other))]
+        return self._between(*columns, past, _in_itself)[0]
 
     def take_turns(self, first: SSAValue, second: SSAValue) -> bool:
         """Whether elements of each are multiples of a number apart, and those of both never: `2 * i`, `2 * i + 1`."""
@@ -74,7 +89,11 @@ class Overlaps:
         return unit > 0 and number % unit != 0
 
     def _of(self, first: SSAValue, second: SSAValue, past: Iterable[Operation], solve: _Solve) -> tuple[Overlap, Alike]:
-        one, other = map(self._address, (first, second))
+        return self._between(*map(self._address, (first, second)), past, solve)
+
+    def _between(
+        self, one: TileAddress | None, other: TileAddress | None, past: Iterable[Operation], solve: _Solve
+    ) -> tuple[Overlap, Alike]:
         if one is None or other is None or byte_width_of(one.element) != byte_width_of(other.element):
             return UNKNOWN
         distance = _distance(self._known, one.begin, other.begin, set(past), solve)
@@ -83,6 +102,11 @@ class Overlaps:
         number, period, equal = distance
         is_alike = one.of_coordinates == other.of_coordinates
         return _of_distance(number, period, one.low - other.high, one.high - other.low, is_alike), equal
+
+    def _rows(self, op: LoadOp | StoreOp) -> RowTile | None:
+        if op not in self._row_tiles:
+            self._row_tiles[op] = row_tile(self._known, op.ptr, op.mask)
+        return self._row_tiles[op]
 
     def _address(self, pointer: SSAValue) -> TileAddress | None:
         if pointer not in self._addresses:

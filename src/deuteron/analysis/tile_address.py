@@ -34,14 +34,19 @@ class TileAddress:
         polynomial = known.of(pointer)
         if polynomial is None or known.wraps_in(pointer):
             return None
+        return TileAddress.of_polynomial(pointer.type, polynomial)
+
+    @staticmethod
+    def of_polynomial(type: Attribute, polynomial: Polynomial) -> TileAddress | None:
+        """Of a pointer of this type to what is so far from anywhere."""
         begin, of_coordinates = polynomial.split(is_uniform)
         low = high = 0
         for monomial, factor in of_coordinates:
-            if len(monomial) > 1 or not is_tile(pointer.type):
+            if len(monomial) > 1 or not is_tile(type):
                 return None
-            furthest = factor * (shape_of(pointer.type)[monomial[0].axis] - 1)
+            furthest = factor * (shape_of(type)[monomial[0].axis] - 1)
             low, high = low + min(furthest, 0), high + max(furthest, 0)
-        return TileAddress(begin, of_coordinates, low, high, pointee_of(pointer.type))
+        return TileAddress(begin, of_coordinates, low, high, pointee_of(type))
 
 
 def is_uniform(monomial: tuple[Atom, ...]) -> bool:

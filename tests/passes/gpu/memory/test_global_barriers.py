@@ -117,6 +117,53 @@ def test_what_is_not_stepped_by_one_number(loop):
 
 
 @deuteron.jit
+def columns_of_rows(x, n, m, KIND: tl.constexpr):
+    r = tl.program_id(0) * 8 + tl.arange(0, 8)[:, None]
+    i = tl.arange(0, 128)[None, :]
+    for k in range(0, n, 64 if KIND == "half a tile further" else 128):
+        c = k + i
+        if KIND == "no mask":
+            tl.store(x + r * n + c, 1.0)
+        elif KIND == "in place":
+            tl.store(x + r * n + c, tl.load(x + r * n + c, mask=c < n) * 2, mask=c < n)
+        elif KIND == "rows and columns":
+            tl.store(x + r * n + c, 1.0, mask=(r < m) & (c < n))
+        elif KIND == "another width":
+            tl.store(x + r * n + c, 1.0, mask=c < m)
+        elif KIND == "less than no column":
+            tl.store(x + r * n + c - 64, 1.0, mask=c - 64 < n)
+        elif KIND == "twice the width":
+            tl.store(x + r * n + c, 1.0, mask=c < 2 * n)
+        elif KIND == "half a tile further":
+            tl.store(x + r * n + c, 1.0, mask=c < n)
+        elif KIND == "rows that are one":
+            tl.store(x + r // 2 * n + c, 1.0, mask=c < n)
+        elif KIND == "rows in turn":
+            tl.store(x + (r + k) * n + i, 1.0, mask=i < n)
+        elif KIND == "backwards":
+            tl.store(x + r * n + c, tl.load(x + r * n + n - 1 - c, mask=c < n), mask=c < n)
+
+
+@pytest.mark.parametrize(
+    ("kind", "needed"),
+    [
+        ("no mask", True),
+        ("in place", False),
+        ("rows and columns", False),
+        ("another width", True),
+        ("less than no column", True),
+        ("twice the width", True),
+        ("half a tile further", True),
+        ("rows that are one", True),
+        ("rows in turn", True),
+        ("backwards", True),
+    ],
+)
+def test_columns_within_rows(kind, needed):
+    assert bool(barriers(columns_of_rows, X, 1000, 1001, KIND=kind)) == needed
+
+
+@deuteron.jit
 def loops(x, n, KIND: tl.constexpr):
     i = tl.arange(0, 1024)
     if KIND == "apart":
