@@ -17,8 +17,9 @@ fn main() {
     println!("cargo::rustc-link-search=native={}", out.join("layers").display());
     println!("cargo::rustc-link-lib=static=layers");
     println!("cargo::rerun-if-env-changed=DEUTERON_TARGETS");
-    let rule = fs::read_to_string(&depfile).unwrap().replace("\\\n", " ");
-    for read in rule.split_once(": ").unwrap().1.replace("\\ ", "\0").split_whitespace() {
-        println!("cargo::rerun-if-changed={}", read.replace('\0', " ")); // Make's way to write a space
+    let rules = fs::read_to_string(&depfile).unwrap().replace("\\\n", " ");
+    let (_, read) = rules.lines().next().unwrap().split_once(": ").unwrap(); // the others say that a file may be gone
+    for path in read.replace("\\ ", "\0").split_whitespace() {
+        println!("cargo::rerun-if-changed={}", path.replace('\0', " ")); // Make's way to write a space
     }
 }
