@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import warnings
+
+import pytest
 from ir_text import generic_text
 
 import deuteron.language as tl
@@ -214,4 +217,38 @@ def test_a_function_may_end_without_a_value_on_some_paths(check_ir):
         # CHECK: "tt.store"(%p, [[X]])
         tl.store(p, half(n))
 
-    check_ir(kernel, "*i32 i32")
+    with pytest.warns(UserWarning, match=r":\d+: 'half' returns int32 on some paths and nothing on others"):
+        check_ir(kernel, "*i32 i32")
+
+
+def test_a_loop_that_may_end_before_its_function_returns_is_warned_of(check_ir):
+    @jit
+    def first_above(n):
+        for i in range(10):
+            if i > n:
+                return i
+
+    @jit
+    def kernel(p, n):
+        # CHECK: "scf.while"
+        tl.store(p, first_above(n))
+
+    with pytest.warns(UserWarning, match="'first_above' returns int32 on some paths and nothing on others"):
+        check_ir(kernel, "*i32 i32")
+
+
+def test_paths_that_all_return_are_not_warned_of(check_ir):
+    @jit
+    def half(n):
+        if n & 1 == 0:
+            return n >> 1
+        return n
+
+    @jit
+    def kernel(p, n):
+        # CHECK: "scf.if"
+        tl.store(p, half(n))
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        check_ir(kernel, "*i32 i32")

@@ -274,7 +274,7 @@ def test_misspelt_hint(check_error):
                 pass
         """,
         """
-        k.py:4:14: error: 'range': got an unexpected keyword argument 'num_stage'. Its parameters are (arg1, arg2, step, num_stages, loop_unroll_factor, disallow_acc_multi_buffer, flatten, warp_specialize, disable_licm).
+        k.py:4:14: error: 'tl.range' has no parameter 'num_stage'. Did you mean 'num_stages'? Its parameters are (arg1, arg2, step, num_stages, loop_unroll_factor, disallow_acc_multi_buffer, flatten, warp_specialize, disable_licm).
             for i in tl.range(4, num_stage=2):
                      ^~~~~~~~~~~~~~~~~~~~~~~~
         """,

@@ -53,6 +53,8 @@ METHODS = {
 }
 """Methods that arrays and torch's tensors have, and a value of a kernel has not."""
 
+NO_EXTENTS = "A pointer knows no sizes or strides of its array. Pass them as arguments."
+
 FUNCTIONS = {
     **dict.fromkeys(("str", "repr", "format"), "Print a run-time value with tl.device_print."),
     **dict.fromkeys(("open", "input", "exec", "eval"), "Give the kernel what it needs as arguments."),
@@ -64,6 +66,18 @@ FUNCTIONS = {
     "sorted": "Use tl.sort.",
 }
 """Python's own functions, which know nothing of run-time values."""
+
+CALLED_OTHERWISE = {
+    **{name: FUNCTIONS[name] for name in ("round", "pow", "any", "all")},
+    **dict.fromkeys(("concat", "concatenate"), "Use tl.cat, which is for what may be reordered, or tl.join."),
+    "stack": "Use tl.join(a, b), for a new last dimension.",
+    "transpose": "Use tl.trans(x), or tl.permute(x, dims).",
+    "matmul": "Use tl.dot(a, b).",
+    "mean": "Use tl.sum(x, axis) / n.",
+    "relu": "Use tl.maximum(x, 0.0).",
+    "power": "Multiply, or use libdevice.pow(x, y).",
+}
+"""Functions that array libraries have in their module, and the language has by another name, or not."""
 
 
 def type_named(value: Any) -> str:
@@ -82,7 +96,9 @@ def for_function(function: Any) -> str:
     return f" Use tl.{name}." if hasattr(language, name) else " Call it in Python, and pass what it gives."
 
 
-def for_method(name: str, known: Iterable[str]) -> str:
+def for_method(type: Any, name: str, known: Iterable[str]) -> str:
+    if type.is_ptr() and name in ("size", "stride", "strides", "nelement", "is_contiguous"):
+        return f" {NO_EXTENTS}"
     return f" {METHODS[name]}" if name in METHODS else suggest(name, known)
 
 
@@ -92,6 +108,11 @@ def for_module(module: ModuleType, name: str) -> str:
         return f" It is called tl.{TYPES[name]}."
     if module is not language and hasattr(language, name) and module.__name__.partition(".")[0] == "deuteron":
         return f" It is in the language: tl.{name}."
+    is_ours = module in (language, language.math)
+    if is_ours and name in CALLED_OTHERWISE:
+        return f" {CALLED_OTHERWISE[name]}"
+    if is_ours and hasattr(language.extra.libdevice, name):
+        return f" It is in libdevice: `from triton.language.extra import libdevice`, and libdevice.{name}(...)."
     return suggest(name, [known for known in dir(module) if not isinstance(getattr(module, known), ModuleType)])
 
 

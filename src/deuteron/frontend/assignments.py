@@ -24,15 +24,16 @@ from deuteron.errors import CompilationError
 from deuteron.frontend.carried import as_runtime, is_constexpr_annotation
 from deuteron.frontend.context import Context
 from deuteron.frontend.operators import BINARY, operate
-from deuteron.frontend.values import Tensor, Value, describe, give_name, is_runtime
+from deuteron.frontend.values import Tensor, Value, describe, give_name, is_number, is_runtime
 
 
 def assign(ctx: Context, node: ast.Assign) -> None:
-    value = evaluate_for(ctx, node.value, node.targets[0])
-    if not ctx.scope.declared:
-        value = as_runtime(ctx, value)
+    known = evaluate_for(ctx, node.value, node.targets[0])
+    value = known if ctx.scope.declared else as_runtime(ctx, known)
     for target in node.targets:
         bind(ctx, target, _as_declared(ctx, target, value))
+        if isinstance(target, ast.Name) and is_number(known):
+            ctx.scope.numbers[target.id] = ctx.scope.variables[target.id], ast.unparse(node.value)
 
 
 def _as_declared(ctx: Context, target: ast.expr, value: Value) -> Value:

@@ -29,6 +29,7 @@ from deuteron.frontend.semantics import (
 )
 from deuteron.frontend.values import RUNTIME, BlockPointer, Descriptor, Tensor, Value, describe
 from deuteron.language.aggregate import Aggregate
+from deuteron.language.builtin import Builtin
 from deuteron.language.constant import unwrap
 from deuteron.language.function import Function
 from deuteron.language.source_functions import CompileTimeFunction, is_kernel_class, source_function
@@ -96,13 +97,14 @@ def _missing(ctx: Context, owner: Value, name: str) -> CompilationError:
         return ctx.error(f"'.value' is of a constexpr, got {describe(owner)}, which is known only at run time.")
     if isinstance(owner, RUNTIME):
         known = [name for table in _TABLES[type(owner)] for name in table]
-        way_out = for_method(name, known) if isinstance(owner, Tensor) else suggest(name, known)
+        way_out = for_method(owner.type, name, known) if isinstance(owner, Tensor) else suggest(name, known)
         return ctx.error(f"A value of type {owner.type} has no '{name}'.{way_out}")
     if isinstance(owner, tuple) and name in _LIST_METHODS:
         return ctx.error(f"A list is a tuple in a kernel and has no '{name}'. {_LIST_METHODS[name]}")
     if isinstance(owner, ModuleType):
         return ctx.error(f"Module '{owner.__name__}' has no '{name}'.{for_module(owner, name)}")
-    return ctx.error(f"{describe(owner)} has no '{name}'.{suggest(name, dir(owner))}")
+    way_out = " Call it." if isinstance(owner, Builtin) else suggest(name, dir(owner))
+    return ctx.error(f"{describe(owner)} has no '{name}'.{way_out}")
 
 
 _LIST_METHODS = {

@@ -130,7 +130,15 @@ class Context:
         return self.asked.checks_overflow and not self.scope.function.is_own
 
     def how_to_know(self, value: Value) -> str:
-        """The way out where a value has to be known at compile time: the parameter of the kernel that it is, if any."""
+        """The way out where a value has to be known at compile time: of a parameter of the kernel, of a variable that
+        was assigned a number.
+        """
+        for frame in reversed(self.frames):
+            for name, (assigned, text) in frame.scope.numbers.items():
+                if is_runtime(value) and is_same(assigned, value):
+                    is_new = name not in frame.scope.function.arg_names
+                    own = name if is_new else f"{name}_"
+                    return f"Assigned like this it is a run-time value: write `{own}: tl.constexpr = {text}`."
         variables, parameters = self.frames[0].scope.variables, self.frames[0].scope.function.arg_names
         for name in parameters:
             if name in variables and is_runtime(value) and is_same(variables[name], value):

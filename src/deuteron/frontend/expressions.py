@@ -12,6 +12,7 @@ from __future__ import annotations
 import ast
 import operator
 
+from deuteron.frontend.advice import NO_EXTENTS
 from deuteron.frontend.context import Context
 from deuteron.frontend.operators import operate
 from deuteron.frontend.rules import call_at_compile_time
@@ -52,9 +53,9 @@ def subscript(ctx: Context, node: ast.Subscript) -> Value:
     if isinstance(owner, Function):
         name = owner.__name__
         raise ctx.error(f"A kernel launches no other: '{name}[...]' is for Python. Call the function, as {name}(...).")
-    if isinstance(owner, Tensor) and owner.dtype.is_ptr() and isinstance(index, int | Tensor):
-        shown = ast.unparse(node.value), ast.unparse(node.slice)
-        raise ctx.error("A pointer is not indexed. Load with tl.load({} + {}).".format(*shown))
+    if isinstance(owner, Tensor) and owner.dtype.is_ptr() and _has_offset(index):
+        offset = "offset" if isinstance(index, tuple) else ast.unparse(node.slice)
+        raise ctx.error(f"A pointer is not indexed. Load with tl.load({ast.unparse(node.value)} + {offset}).")
     if isinstance(owner, Tensor | Aggregate):
         return operate(ctx, operator.getitem, owner, index)
     if is_runtime(index):
@@ -62,8 +63,21 @@ def subscript(ctx: Context, node: ast.Subscript) -> Value:
             f"{describe(owner)} is indexed at compile time, got the run-time index {describe(index)}. Use a constant."
         )
     if isinstance(owner, tuple) and isinstance(index, int) and not -len(owner) <= index < len(owner):
-        raise ctx.error(f"{describe(owner)} has {len(owner)} items, and none of index {index}.")
+        raise ctx.error(_no_item(ctx, node, owner, index))
     return call_at_compile_time(ctx, operator.getitem, (owner, index))
+
+
+def _has_offset(index: Value) -> bool:
+    return any(isinstance(part, int | Tensor) for part in (index if isinstance(index, tuple) else (index,)))
+
+
+def _no_item(ctx: Context, node: ast.Subscript, items: tuple, index: int) -> str:
+    """Also of the shape of a pointer, which is none, however many dimensions its array has."""
+    if not items and isinstance(node.value, ast.Attribute) and node.value.attr == "shape":
+        scalar = ctx.evaluate(node.value.value)
+        way_out = f" {NO_EXTENTS}" if isinstance(scalar, Tensor) and scalar.dtype.is_ptr() else ""
+        return f"{describe(scalar)} has no dimensions, and none of index {index}.{way_out}"
+    return f"{describe(items)} has {len(items)} items, and none of index {index}."
 
 
 def slice_(ctx: Context, node: ast.Slice) -> slice:

@@ -13,6 +13,7 @@ promoted to one.
 from __future__ import annotations
 
 import ast
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
@@ -269,6 +270,8 @@ class _Join:
             self._check_returned()
             return self._add(_RETURNED, *(side.completion.value for side in self.sides))
         value = returning[0].completion.value
+        if any(side not in returning and ast.Return in side.completion.exits for side in self.sides):
+            self._warn_of_nothing_returned(value)
         if is_bound_to_region(value):
             raise self.ctx.error(f"One path returns {describe(value)}, and others go on. Return it where all paths do.")
         return self._add_one_sided(None, value, returning[0])
@@ -278,6 +281,12 @@ class _Join:
         if any(value is None for value in values) and any(map(is_runtime, values)):
             shown = next(describe(value) for value in values if value is not None)
             raise self.ctx.error(f"Some paths return {shown} and others None. Return a value of that type there too.")
+
+    def _warn_of_nothing_returned(self, value: Value) -> None:
+        """Of a function that comes to its end on some paths: Triton takes it, and gives whatever there is."""
+        what = f"'{self.ctx.scope.function.__name__}' returns {describe(value)} on some paths and nothing on others"
+        way_out = "where its value may be anything. Return a value there too."
+        warnings.warn(f"{self.ctx.frame.location()}: {what}, {way_out}", stacklevel=2)
 
     def _completion(self, flags: dict[Kind | None, Flag | _Pair], value: _Pair | None) -> Completion:
         left = self._final(flags[None])

@@ -20,6 +20,7 @@ from xdsl.ir import Attribute
 from deuteron import language
 from deuteron.frontend.calls import apply
 from deuteron.frontend.context import Context
+from deuteron.frontend.inline import misfit
 from deuteron.frontend.rules import call_at_compile_time
 from deuteron.frontend.semantics.constant import number
 from deuteron.frontend.semantics.promote import operand_type
@@ -28,6 +29,7 @@ from deuteron.ir.types import i32
 from deuteron.language.types import int32, int64
 
 _INTEGER_HINTS = ("num_stages", "loop_unroll_factor")
+_STEP_0 = "The step of a range is 0. Use a step of 1 or more, or a negative one."
 _HINTS = (*_INTEGER_HINTS, "disallow_acc_multi_buffer", "flatten", "warp_specialize", "disable_licm")
 
 
@@ -89,8 +91,7 @@ def _bounds(ctx: Context, stub: object, args: list[Value], kwargs: dict[str, Val
     try:
         bound = stub.signature.bind(*args, **kwargs)
     except TypeError as error:
-        parameters = ", ".join(stub.signature.parameters)
-        raise ctx.error(f"'{stub.__name__}': {error}. Its parameters are ({parameters}).") from None
+        raise misfit(ctx, f"tl.{stub.__name__}", stub.signature.parameters, kwargs, error) from None
     given = dict(bound.arguments)
     first, second, step = given.pop("arg1"), given.pop("arg2", None), given.pop("step", None)
     start, end = (0, first) if second is None else (first, second)
@@ -102,6 +103,8 @@ def _static(ctx: Context, start: Value, end: Value, step: Value) -> tuple[int, .
         shown = ", ".join(describe(value) for value in (start, end, step))
         ways_out = [way_out for value in (start, end, step) if (way_out := ctx.how_to_know(value))]
         raise ctx.error(f"tl.static_range needs compile-time bounds, got ({shown}). {[*ways_out, 'Use tl.range.'][0]}")
+    if step == 0:
+        raise ctx.error(_STEP_0)
     return tuple(call_at_compile_time(ctx, range, (start, end, step)))
 
 
@@ -126,7 +129,7 @@ def _checked(ctx: Context, bounds: Range) -> Range:
                 f"The {what} of a range is an integer, got {describe(value)}. Convert it with .to(tl.int32)."
             )
     if is_number(bounds.step) and bounds.step == 0:
-        raise ctx.error("The step of a range is 0. Use a step of 1 or more, or a negative one.")
+        raise ctx.error(_STEP_0)
     return bounds
 
 

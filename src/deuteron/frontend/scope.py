@@ -31,7 +31,8 @@ _UNDEFINED: Any = object()
 
 class Scope:
     """Variables of a function. `lost` holds names that were assigned but have no value here, with the reason, and
-    `declared` those of which an annotation without a value says that they are constexprs.
+    `declared` those of which an annotation without a value says that they are constexprs; `numbers` has the variables
+    that were assigned numbers, which made run-time values of them, with these and the numbers' texts.
     """
 
     def __init__(self, function: Function, variables: Mapping[str, Value]):
@@ -39,6 +40,7 @@ class Scope:
         self.variables = dict(variables)
         self.lost: dict[str, str] = {}
         self.declared: set[str] = set()
+        self.numbers: dict[str, tuple[Value, str]] = {}
 
     def assign(self, name: str, value: Value) -> None:
         self.variables[name] = value
@@ -85,6 +87,8 @@ class Scope:
 
 def check_global(ctx: Context, name: str, value: Any) -> Value:
     """The value of a global, a `tl.constexpr` unwrapped; raises CompilationError for data that may change."""
+    if hasattr(value, "arg_names"):  # an autotuner, or heuristics
+        raise ctx.error(f"'{name}' is launched from Python only. Call the @jit function below its other decorators.")
     if not _is_fixed(value):
         is_closure = name in ctx.scope.function.fn.__code__.co_freevars
         kind = "variable of an enclosing function" if is_closure else "global variable"

@@ -51,6 +51,7 @@ def _comparable(input):
 @Function
 def _indices_along(input, axis):
     static_assert(axis is not None, "return_indices needs an axis; ravel the tile for the index among all elements")
+    static_assert(isinstance(axis, int), "an index is along one axis, an integer known at compile time")
     rank: constexpr = len(input.shape)
     positive: constexpr = axis + rank if axis < 0 else axis
     extent: constexpr = input.shape[axis]

@@ -36,6 +36,8 @@ def raise_located(
     known = ", ".join(arguments)
     name = error.args[0] if isinstance(error, KeyError) and error.args else None
     near = suggest(name, arguments) if isinstance(name, str) else ""
+    if isinstance(error, AttributeError) and error.obj is arguments:
+        near = f' Write `["{error.name}"]`.'
     raise LaunchError(
         f"{what} failed with {type(error).__name__}: {error}. It is given a dictionary of {known}.{near}",
         location_of(function, error),

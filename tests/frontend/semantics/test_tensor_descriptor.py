@@ -87,7 +87,7 @@ def test_isinstance(op_names):
         ("tl.make_tensor_descriptor(p + t, [n], [1], [64])", "takes the pointer to the first element"),
         ("tl.make_tensor_descriptor(p, [n], [n], [64])", "The last stride of .* is 1, got int32"),
         ("tl.make_tensor_descriptor(p, [n], [2], [64])", "is 1, got 2"),
-        ("tl.make_tensor_descriptor(p, [n, n], [1], [64])", "expected 1 integers, as the block has"),
+        ("tl.make_tensor_descriptor(p, [n, n], [1], [64])", "expected 1 integer, as the block has"),
         ("tl.make_tensor_descriptor(p, [f], [1], [64])", "Each of the shape of .* is an integer scalar, got fp32"),
         ("tl.make_tensor_descriptor(p, [n], [1], [2])", "at least 16 bytes, got 2 of fp32. Use 4 or more"),
         ("tl.make_tensor_descriptor(p, [n], [1], [48])", "powers of two"),

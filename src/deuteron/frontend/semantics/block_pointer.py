@@ -73,9 +73,8 @@ def _scalars(ctx: Context, values: Value, rank: int, what: str, types: Sequence[
     """One integer scalar for each dimension, in the first of the types that holds it."""
     given = values if isinstance(values, (tuple, list)) else (values,)
     if len(given) != rank:
-        raise ctx.error(
-            f"{what[0].upper()}{what[1:]}: expected {rank} integers, as the block has, got {describe(values)}."
-        )
+        expected = f"expected {rank} integer{'s' * (rank != 1)}, as the block has"
+        raise ctx.error(f"{what[0].upper()}{what[1:]}: {expected}, got {describe(values)}.")
     return [_scalar(ctx, value, what, types).handle for value in given]
 
 

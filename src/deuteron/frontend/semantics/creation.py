@@ -23,7 +23,7 @@ def arange(ctx: Context, start: int, end: int) -> Tensor:
         if not is_integer(bound):
             raise ctx.error(
                 f"The {name} of tl.arange is an integer known at compile time, got {describe(bound)}."
-                f"{whole(bound) or _way_out(ctx, bound)}"
+                f"{whole(bound) or _way_out(ctx, name, bound)}"
             )
         if not int32.get_int_min_value() <= bound <= int32.get_int_max_value():
             raise ctx.error(f"The {name} of tl.arange fits in int32, got {bound}. Add what is beyond afterwards.")
@@ -39,10 +39,12 @@ def arange(ctx: Context, start: int, end: int) -> Tensor:
     return tensor(ctx, MakeRangeOp(start, end), type_of(int32, (extent,)))
 
 
-def _way_out(ctx: Context, bound: Value) -> str:
+def _way_out(ctx: Context, name: str, bound: Value) -> str:
     if not is_runtime(bound):
         return ""
-    return " " + (ctx.how_to_know(bound) or "Add a runtime offset to the range, as in `start + tl.arange(0, BLOCK)`.")
+    offset = "Add a runtime offset to the range, as in `start + tl.arange(0, BLOCK)`."
+    mask = "Take a constexpr that is large enough, and mask, as in `tl.arange(0, BLOCK) < end`."
+    return f" {ctx.how_to_know(bound) or (offset if name == 'start' else mask)}"
 
 
 def full(ctx: Context, shape: Sequence[int], value: Value, dtype: DType) -> Tensor:

@@ -13,6 +13,7 @@ import operator
 
 from deuteron import language as tl
 from deuteron.errors import suggest
+from deuteron.frontend.advice import NO_EXTENTS
 from deuteron.frontend.context import Context
 from deuteron.frontend.semantics.arithmetic import add
 from deuteron.frontend.semantics.convert import convert
@@ -24,7 +25,9 @@ from deuteron.language.types import float32, float64, int1, int32, int64
 def len_(ctx: Context, value: Value) -> int:
     if isinstance(value, tuple | dict) and not isinstance(value, Aggregate):
         return len(value)
-    raise ctx.error(f"len() of {describe(value)} is not defined. Use x.shape[0] for an extent, or x.numel.")
+    is_pointer = isinstance(value, Tensor) and value.dtype.is_ptr() and not value.shape
+    way_out = NO_EXTENTS if is_pointer else "Use x.shape[0] for an extent, or x.numel."
+    raise ctx.error(f"len() of {describe(value)} is not defined. {way_out}")
 
 
 def int_(ctx: Context, value: Value) -> Tensor:

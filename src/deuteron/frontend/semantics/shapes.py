@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from deuteron.frontend.context import Context
 from deuteron.frontend.values import Value, describe, is_runtime
 from deuteron.language import TRITON_MAX_TENSOR_NUMEL
+from deuteron.language.types import dtype
 
 
 def check_shape(ctx: Context, shape: Value) -> tuple[int, ...]:
@@ -48,7 +49,9 @@ def check_shape(ctx: Context, shape: Value) -> tuple[int, ...]:
 
 
 def whole(value: Value) -> str:
-    """How a number that is no integer becomes one."""
+    """How a number that is no integer becomes one, and what takes a type in the place of a shape."""
+    if isinstance(value, dtype):
+        return " A type comes after the shape. To reinterpret bits, use x.to(dtype, bitcast=True)."
     return " Divide with // for a whole number." if isinstance(value, float) else ""
 
 

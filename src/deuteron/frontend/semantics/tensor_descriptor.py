@@ -124,9 +124,8 @@ def _padding(ctx: Context, option: Value, element: dtype) -> Padding:
 def _scalars(ctx: Context, values: Value, rank: int, type: dtype, what: str) -> tuple[Tensor, ...]:
     """One integer scalar for each dimension."""
     if not isinstance(values, (tuple, list)) or len(values) != rank:
-        raise ctx.error(
-            f"{what[0].upper()}{what[1:]}: expected {rank} integers, as the block has, got {describe(values)}."
-        )
+        expected = f"expected {rank} integer{'s' * (rank != 1)}, as the block has"
+        raise ctx.error(f"{what[0].upper()}{what[1:]}: {expected}, got {describe(values)}.")
     return tuple(_scalar(ctx, value, type, what) for value in values)
 
 
