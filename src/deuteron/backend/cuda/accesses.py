@@ -7,6 +7,9 @@
 Without mask, modifiers and order they are LLVM's own; else assembly, since LLVM has no predicated access. Modifiers, as
 PTX writes them, come between `ld.global` and the type: `.cg`, `.L1::evict_first`; the order comes before `.global`:
 `.volatile`, `.acquire.gpu`.
+
+Less than 32 bits are loaded by it into a register of 32, of which the rest is 0, as LLVM is told: it would clear that
+again after a load into 16, and ptxas moves 16 bits about.
 """
 
 from __future__ import annotations
@@ -28,6 +31,7 @@ from deuteron.backend.llvm.builder import Builder, Touches
 from deuteron.backend.llvm.types import Value, bit_width, const, vector
 
 VOLATILE = ".volatile"
+NARROW, WIDE = "i16", "i32"
 
 
 def load(
@@ -41,23 +45,39 @@ def load(
     order: str = "",
 ) -> list[Value]:
     """`count` elements of an integer type; where the mask is off, `other` or 0."""
-    word, size = word_type(type, count), max(bit_width(type) * count // bit_width(word_type(type, count)), 1)
     if mask is None and not modifiers and not order:
-        whole = f"i{bit_width(type) * count}" if size == 1 else vector(word, size)
-        loaded = b.load(whole, address, align=_bytes(type, count))
-        return unpack(b, [b.zext(loaded, word)] if size == 1 else split(b, loaded, size), type, count)
-    words = pack(b, other) if other else []
+        return _plain_load(b, type, address, count)
+    word, size = word_type(type, count), _num_words(type, count)
+    held = WIDE if word == NARROW else word
+    words = [_widened(b, one, held) for one in pack(b, other)] if other else []
     if mask is not None and not words:
-        words = [const(word, 0)] * size
+        words = [const(held, 0)] * size
     results = [f"${index}" for index in range(size)]
     guard = f"@${size + 1} " if mask is not None else ""
     text = f"{guard}ld{_instruction(address, modifiers, order, type, count)} {_operands(results)}, [${size}];"
     inputs = [address, *([mask] if mask is not None else []), *words]
-    constraints = [f"={CONSTRAINTS[word]}"] * size + [_address(address)]
+    constraints = [f"={CONSTRAINTS[held]}"] * size + [_address(address)]
     constraints += ["b", *map(str, range(size))] if mask is not None else []
     touches = Touches.MEMORY if order else Touches.READS
-    result = b.assembly(touches, struct_type(word, size), text, ",".join(constraints), *inputs)
-    return unpack(b, struct_members(b, result, word, size), type, count)
+    flags = f"range({held} 0, {1 << bit_width(type) * count})" if held != word else ""
+    result = b.assembly(touches, struct_type(held, size), text, ",".join(constraints), *inputs, flags=flags)
+    loaded = struct_members(b, result, held, size)
+    return unpack(b, loaded if held == word else [b.trunc(loaded[0], word)], type, count)
+
+
+def _plain_load(b: Builder, type: str, address: Value, count: int) -> list[Value]:
+    word, size = word_type(type, count), _num_words(type, count)
+    whole = f"i{bit_width(type) * count}" if size == 1 else vector(word, size)
+    loaded = b.load(whole, address, align=_bytes(type, count))
+    return unpack(b, [b.zext(loaded, word)] if size == 1 else split(b, loaded, size), type, count)
+
+
+def _num_words(type: str, count: int) -> int:
+    return max(bit_width(type) * count // bit_width(word_type(type, count)), 1)
+
+
+def _widened(b: Builder, word: Value, held: str) -> Value:
+    return word if word.type == held else b.zext(word, held)
 
 
 def store(

@@ -11,7 +11,7 @@ from deuteron.backend.cuda import accesses, atomics, exponents, extern, math
 from deuteron.backend.cuda.formats import PTXFloatConversion
 from deuteron.backend.gpu.isa import ISA, NO_HINTS, AccessHints
 from deuteron.backend.llvm.builder import Builder, Touches
-from deuteron.backend.llvm.types import Value, const
+from deuteron.backend.llvm.types import Value, bit_width, const
 from deuteron.backend.math.functions import Emit
 from deuteron.ir.tt.memory import CacheModifier, EvictionPolicy
 from deuteron.machine.gpu import GPU
@@ -131,13 +131,24 @@ class PTX(ISA):
         return exponents.convert(b, values, type, is_signed)
 
     def float_to_integer(self, b: Builder, x: Value, type: str, is_signed: bool) -> Value:
-        """PTX says of `cvt.rzi` what we ask for, where no type has 64 bits; LLVM compares and selects besides."""
+        """PTX says of `cvt.rzi` what we ask for, where no type has 64 bits; LLVM compares and selects besides, and has
+        no name for it where a type has 8.
+        """
         if (x.type, type) == ("float", "i32"):
             return b.call(type, "llvm.nvvm.f2i.rz" if is_signed else "llvm.nvvm.f2ui.rz", x)
+        if x.type == "float" and type in ("i8", "i16"):
+            return b.trunc(_narrow_integer(b, x, bit_width(type), is_signed), type)
         return super().float_to_integer(b, x, type, is_signed)
 
     def opaque(self, b: Builder, value: Value) -> Value:
         return b.assembly(Touches.NOTHING, "i64", "mov.b64 $0, $1;", "=l,l", value)
+
+
+def _narrow_integer(b: Builder, x: Value, bits: int, is_signed: bool) -> Value:
+    """In a register, the rest of which is what its sign or 0 is."""
+    low, end = (-(1 << bits - 1), 1 << bits - 1) if is_signed else (0, 1 << bits)
+    text = f"cvt.rzi.{'s' if is_signed else 'u'}{bits}.f32 $0, $1;"
+    return b.assembly(Touches.NOTHING, "i32", text, "=r,f", x, flags=f"range(i32 {low}, {end})")
 
 
 def _load_modifiers(hints: AccessHints) -> str:

@@ -159,10 +159,23 @@ class ISA(ABC):
         return {}
 
     def float_to_integer(self, b: Builder, x: Value, type: str, is_signed: bool) -> Value:
-        """Of 32 bits or more, towards zero; what does not fit becomes the nearest number that does, NaN 0."""
+        """Towards zero; what does not fit becomes the nearest number that does, NaN 0. One of 8 or 16 bits by way of
+        32: a float would be compared with itself besides, because of NaN.
+        """
+        if bit_width(type) in (8, 16):
+            number = self.float_to_integer(b, x, "i32", is_signed=True)
+            return b.trunc(_clamped(b, number, bit_width(type), is_signed), type)
         name = "llvm.fptosi.sat" if is_signed else "llvm.fptoui.sat"
         return b.intrinsic(name, type, x, overloads=(type, x.type))
 
     def opaque(self, b: Builder, value: Value) -> Value:
         """An i64 of which LLVM is to know nothing."""
         return value
+
+
+def _clamped(b: Builder, number: Value, bits: int, is_signed: bool) -> Value:
+    """An i32 within the range of so many bits."""
+    low, high = (-(1 << bits - 1), (1 << bits - 1) - 1) if is_signed else (0, (1 << bits) - 1)
+    for name, bound in (("llvm.smax", low), ("llvm.smin", high)):
+        number = b.intrinsic(name, "i32", number, const("i32", bound), overloads=("i32",))
+    return number

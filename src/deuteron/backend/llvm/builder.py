@@ -127,17 +127,19 @@ class Builder(Arithmetic, Memory, ControlFlow):
         *args: Value,
         attributes: str = "",
         hint: str = "",
+        flags: str = "",
     ) -> Value:
         """Assembly, which LLVM knows only by what is said of it here.
 
-        Attributes: "convergent nounwind" for what all threads of a warp have to do together.
+        Attributes: "convergent nounwind" for what all threads of a warp have to do together. Flags: "range(i32 0, 9)"
+        for what it gives.
         """
         if touches is Touches.MEMORY:
             constraints = ",".join(filter(None, [constraints, "~{memory}"]))
         keyword, attributes = ("asm", "memory(none)") if touches is Touches.NOTHING else ("asm sideeffect", attributes)
         return_type = self.module.struct(return_type)
         code = f'{keyword} "{text}", "{constraints}"'
-        return self._call(return_type, return_type, code, args, "", "", hint, attributes)
+        return self._call(return_type, return_type, code, args, flags, "", hint, attributes)
 
     def call_pointer(
         self, return_type: str, function: Value, *args: Value, attributes: str = "", hint: str = ""

@@ -93,22 +93,11 @@ def _to_integer(signed: bool) -> Rule:
 
         def emit(value: Value) -> Value:
             wide = value if value.type == "double" else ctx.b.fpext(value, "float")
-            if bit_width(type) not in (8, 16):
-                return ctx.isa.float_to_integer(ctx.b, wide, type, signed)
-            number = ctx.isa.float_to_integer(ctx.b, wide, "i32", is_signed=True)
-            return ctx.b.trunc(_clamped(ctx, number, bit_width(type), signed), type)
+            return ctx.isa.float_to_integer(ctx.b, wide, type, signed)
 
         return each(emit, x)
 
     return rule
-
-
-def _clamped(ctx: Context, number: Value, bits: int, signed: bool) -> Value:
-    """An i32 within the range of so many bits. A float would be compared with itself besides, because of NaN."""
-    low, high = (-(1 << bits - 1), (1 << bits - 1) - 1) if signed else (0, (1 << bits) - 1)
-    for name, bound in (("llvm.smax", low), ("llvm.smin", high)):
-        number = ctx.b.intrinsic(name, "i32", number, const("i32", bound), overloads=("i32",))
-    return number
 
 
 def convert_float(ctx: Context, op: Operation, x: Operand) -> Operand:
