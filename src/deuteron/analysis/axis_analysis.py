@@ -6,14 +6,16 @@ infos.of(op.ptr).contiguity          (1, 64)
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import cached_property
 
 from xdsl.dialects import scf
 from xdsl.ir import Block, BlockArgument, Operation, SSAValue
 
 from deuteron.analysis.axis_info import MAX_DIVISIBILITY, AxisInfo, power_of_two_divisor, uniform, unknown, unwrapped
-from deuteron.analysis.axis_rules import Rule, rule_of
+from deuteron.analysis.axis_rules import RULES, Rule, rule_of
+from deuteron.analysis.likely_neighbours import LIKELY_RULES
 from deuteron.ir.hints import CONSTANCY, CONTIGUITY, DIVISIBILITY, promised
 from deuteron.ir.tt.function import FuncOp
 from deuteron.ir.types import shape_of
@@ -22,7 +24,8 @@ from deuteron.ir.types import shape_of
 class AxisInfoAnalysis:
     """Axis info of every value of a function."""
 
-    def __init__(self, func: FuncOp):
+    def __init__(self, func: FuncOp, rules: Mapping[type[Operation], Rule] = RULES):
+        self._func, self._rules = func, rules
         self._infos: dict[SSAValue, AxisInfo] = {}
         for index, argument in enumerate(func.args):
             self._infos[argument] = uniform(argument, func.arg_divisibility(index))
@@ -31,13 +34,18 @@ class AxisInfoAnalysis:
     def of(self, value: SSAValue) -> AxisInfo:
         return self._infos.get(value) or unknown(value)
 
+    @cached_property
+    def likely(self) -> AxisInfoAnalysis:
+        """What is likely, and not known, of the function as it is."""
+        return AxisInfoAnalysis(self._func, LIKELY_RULES)
+
     def _visit_block(self, block: Block) -> None:
         for op in block.ops:
             self.visit(op)
 
     def visit(self, op: Operation) -> None:
         """Learn of an op, also of one that a pass has made since."""
-        rule = rule_of(op)
+        rule = rule_of(op, self._rules)
         if rule is not None:
             info = self._apply(rule, op)
             self._infos[op.results[0]] = _with_hints(op, info) if op.attributes else info
@@ -48,7 +56,7 @@ class AxisInfoAnalysis:
 
     def derived(self, op: Operation) -> AxisInfo:
         """What follows of an op from its operands alone, without what hints promise of its result."""
-        rule = rule_of(op)
+        rule = rule_of(op, self._rules)
         return unknown(op.results[0]) if rule is None else self._apply(rule, op)
 
     def _apply(self, rule: Rule, op: Operation) -> AxisInfo:

@@ -9,7 +9,7 @@ i < n     constant in groups that divide n
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from math import gcd
 
@@ -248,9 +248,9 @@ def _each(info: AxisInfo) -> tuple[int, ...]:
     return tuple(info.divisibility_at(a, 1) for a in range(len(info.contiguity)))
 
 
-def rule_of(op: Operation) -> Rule | None:
-    """The rule of an op; None where nothing is known of its result."""
-    rule = RULES.get(type(op))
+def rule_of(op: Operation, rules: Mapping[type[Operation], Rule]) -> Rule | None:
+    """The rule of an op, in a table of them; None where nothing is known of its result."""
+    rule = rules.get(type(op))
     if rule is None and len(op.results) == 1 and op.operands and shape_of(op.results[0].type) and is_elementwise(op):
         return _same_groups
     return rule

@@ -1,9 +1,9 @@
 """The layouts of the ops that have one of their own: memory accesses, dots, reductions.
 
 blocks     of tensor descriptors: as memory that is contiguous in the last dimension
-memory     lanes along the dimension in which the pointers are contiguous, each with as many neighbours as
-           contiguity, alignment and 128 bits allow, but no more than keep all threads busy; blocks, where shared
-           memory takes them transposed
+memory     lanes along the dimension in which the pointers are contiguous, or are likely to be where that is known
+           of none (likely_neighbours.py), each with as many neighbours as contiguity, alignment and 128 bits allow,
+           but no more than keep all threads busy; blocks, where shared memory takes them transposed
 dot        that of the instruction that multiplies (see `dot_instructions`); by FMA: a blocked layout
 reduction  that of its operand
 """
@@ -55,8 +55,7 @@ def memory_layout(
     elements are neighbours along a dimension: if that is the other one, threads hold blocks that they can transpose.
     An access has `least_bytes` even if not all threads are busy then.
     """
-    shape, axis_info = shape_of(pointer.type), info.of(pointer)
-    order = contiguous_order(axis_info, shape)
+    shape, order = shape_of(pointer.type), _access_order(pointer, info)
     size = byte_width_of(pointee_of(pointer.type))
     fast = order[0]
     per_thread = max(_num_elements(shape) // config.num_threads, 1)
@@ -67,6 +66,13 @@ def memory_layout(
         depth = min(MAX_BYTES // size, per_thread // vector, shape[stored_along])
         return transposing_blocked(shape, config.num_warps, fast, vector, depth, config.machine.warp_size)
     return default_blocked(shape, config.num_warps, order, vector, config.machine.warp_size)
+
+
+def _access_order(pointer: SSAValue, info: AxisInfoAnalysis) -> list[int]:
+    """Along which dimensions lanes go first: where no neighbours are known, along that where they are likely."""
+    shape, known = shape_of(pointer.type), info.of(pointer)
+    is_known = len(shape) < 2 or any(min(both) > 1 for both in zip(known.contiguity, shape, strict=True))
+    return contiguous_order(known if is_known else info.likely.of(pointer), shape)
 
 
 def block_layout(type: Attribute, config: GPUConfig) -> LinearLayout:
