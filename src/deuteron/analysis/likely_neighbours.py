@@ -4,6 +4,7 @@
     i // n          is the same for many neighbours                      constancy of as many
     min(i, n - 1)   counts up                                            contiguity of i
     where(m, i, 0)  counts up where the mask is on                       contiguity of i
+    i * 2           is near enough                                       contiguity of i
 
 Pixels `i` of an image of unknown width `n`, as in a convolution, are likely to be neighbours in memory where they are
 in the tile, and nothing is known. Lanes go along the dimension of which that holds; no access is widened by it.
@@ -20,6 +21,8 @@ from xdsl.ir import Operation
 from deuteron.analysis.axis_info import AxisInfo
 from deuteron.analysis.axis_rules import RULES, Rule
 from deuteron.ir.arith import SelectOp
+
+FEW = 8  # elements from one to the next: of fp32 they are a sector of memory
 
 
 def _counts_up(op: Operation, operands: list[AxisInfo]) -> AxisInfo:
@@ -41,6 +44,13 @@ def _quotient(op: Operation, operands: list[AxisInfo]) -> AxisInfo:
     return replace(known, constancy=tuple(max(k, gcd(a, b)) for k, a, b in each))
 
 
+def _product(op: Operation, operands: list[AxisInfo]) -> AxisInfo:
+    known, (lhs, rhs) = RULES[type(op)](op, operands), operands
+    factors = [rhs.constant, lhs.constant]
+    near = [info for info, factor in zip(operands, factors, strict=True) if factor is not None and abs(factor) <= FEW]
+    return replace(known, contiguity=near[0].contiguity) if near else known
+
+
 def _selected(op: Operation, operands: list[AxisInfo]) -> AxisInfo:
     known, (_, *values) = RULES[type(op)](op, operands), operands
     return replace(known, contiguity=tuple(map(max, *(value.contiguity for value in values))))
@@ -51,5 +61,6 @@ LIKELY_RULES: dict[type[Operation], Rule] = {
     **dict.fromkeys((arith.RemSIOp, arith.RemUIOp), _remainder),
     **dict.fromkeys((arith.DivSIOp, arith.DivUIOp), _quotient),
     **dict.fromkeys((arith.MinSIOp, arith.MaxSIOp, arith.MinUIOp, arith.MaxUIOp), _counts_up),
+    arith.MuliOp: _product,
     SelectOp: _selected,
 }

@@ -25,6 +25,13 @@ def images(x, out, width, height, channels, KIND: tl.constexpr):
     tl.store(out + place, tl.load(x + place) + 1)
 
 
+@deuteron.jit
+def windows(x, out, width, height, channels):
+    pixel, c = tl.arange(0, 64), tl.arange(0, 16)
+    place = (c[None, :] * height + pixel[:, None] // width * 2) * width * 2 + pixel[:, None] % width * 2
+    tl.store(out + c[:, None] * 64 + pixel[None, :], tl.trans(tl.load(x + place)))
+
+
 @pytest.mark.parametrize("kind", ["remainders", "transposed", "clamped", "selected"])
 def test_few_sectors(rng, kind):
     """16 channels of 9 x 7 pixels, the first again as a 64th: 8 sectors for 32 neighbours, up to twice as many where
@@ -37,3 +44,14 @@ def test_few_sectors(rng, kind):
     counts = profile(kernel.asm["ptx"], kernel.metadata.symbol, 1, 128, kernel.metadata.shared, arguments).total
     np.testing.assert_array_equal(out[: 16 * 63], x[: 16 * 63] + 1)
     assert counts.sectors < 700
+
+
+def test_every_second_pixel(rng):
+    """16 sectors for 32 of them, and 8 for what is stored."""
+    x = aligned(rng.standard_normal((16, 16, 16)).astype(np.float32))
+    out = aligned(np.zeros((16, 64), np.float32))
+    arguments = (x, out, 8, 16, 16)
+    kernel = compile_for("cuda:90", windows, *arguments, num_warps=4)
+    counts = profile(kernel.asm["ptx"], kernel.metadata.symbol, 1, 128, kernel.metadata.shared, arguments).total
+    np.testing.assert_array_equal(out, x[:, ::2, ::2].reshape(16, 64))
+    assert counts.sectors < 500
