@@ -193,7 +193,9 @@ def rows_by(a, b, c, N, HOW: tl.constexpr, BK: tl.constexpr):
 @pytest.mark.parametrize("depth", [16, 32])
 @pytest.mark.parametrize("how", ["pointers", "numbers", "masked", "apart", "irregular", "transposed", "written"])
 def test_rows_in_memory(rng, machine, lower_python, compare, how, depth):
-    """Tiles read A where it is, whatever its rows' distance; a copy is made where that is not what it takes."""
+    """Tiles read A where it is, whatever its rows' distance; a copy is made where that is not what it takes, or may not
+    be, which is found out before the loop.
+    """
     n = depth * int(rng.integers(1, 12))
     a, b = (rng.integers(-9, 10, shape).astype(ml_dtypes.bfloat16) for shape in ((32, n), (n, 32)))
     arguments, constexprs = [a, b, np.full((32, 32), 77, np.float32), n], {"HOW": how, "BK": depth}
@@ -208,7 +210,8 @@ def test_rows_in_memory(rng, machine, lower_python, compare, how, depth):
         for item in loop.body.items
         if isinstance(item, Dot)
     ]
-    assert [load is not None for load in dots] == [how in ("pointers", "numbers")]
+    kinds = {"pointers": True, "numbers": True, "masked": False, "irregular": False}
+    assert [direct and direct.is_sure for direct in dots] == [kinds.get(how)]
 
 
 def test_tiles_that_the_system_refuses_are_not_used(monkeypatch):

@@ -44,24 +44,20 @@ MODES = ("plain", "scaled", "two limits", "triangle", "summed", "loaded limit", 
 
 
 @pytest.mark.parametrize("mode", MODES)
-@pytest.mark.parametrize("m", [1, 3, 4, 5, 9, 13, 16, 21])
+@pytest.mark.parametrize("m", [1, 5, 13, 21])
 def test_stored_rows(compare, rng, mode, m):
     n, k, blocks = 48, 72, {"BM": 16, "BN": 16, "BK": 32}
     a, b = rng.integers(-4, 5, (m, k)).astype(np.float32), rng.integers(-4, 5, (k, n)).astype(np.float32)
     bias, d = rng.integers(-4, 5, n).astype(np.float32), np.full(m * n, 5, np.float32)
     args = [a, b, bias, np.full((m, n), 77, np.float32), d, m, n, k]
-    compare(few_rows, args, {"MODE": mode, **blocks}, grid=(-(-m // 16), 3), cpus=CPUS, tolerance=0)
+    compare(few_rows, args, {"MODE": mode, **blocks}, grid=(-(-m // 16), 3), tolerance=0)
 
 
-@pytest.mark.parametrize("type", ["float32", "float16", "bfloat16", "int8", "float64"])
-@pytest.mark.parametrize(
-    ("m", "blocks"), [(1, (16, 16, 32)), (7, (32, 32, 64)), (17, (64, 64, 64)), (70, (64, 16, 16))]
-)
+@pytest.mark.parametrize("type", ["float32", "float16", "bfloat16", "int8"])
+@pytest.mark.parametrize(("m", "blocks"), [(7, (32, 32, 64)), (17, (64, 64, 64)), (70, (64, 16, 16))])
 def test_types_and_tiles(compare, rng, bfloat16, type, m, blocks):
     bm, bn, bk = blocks
     n, k, dtype = 2 * bn, 200, bfloat16 if type == "bfloat16" else type
-    if type == "float64":
-        dtype = "float32"
     a, b = rng.integers(-4, 5, (m, k)).astype(dtype), rng.integers(-4, 5, (k, n)).astype(dtype)
     out = np.full((m, n), 77, "int32" if type == "int8" else "float32")
     args = [a, b, np.zeros(n, "float32"), out, np.zeros(1, "float32"), m, n, k]

@@ -19,7 +19,7 @@ from deuteron.backend.cpu.emitter import Emitter
 from deuteron.backend.cpu.fragment import Axis, Fragment, Uniform
 from deuteron.backend.cpu.plan import ops
 from deuteron.backend.cpu.plan.axes import ELEMENTS, Vectorisation
-from deuteron.backend.cpu.plan.items import Place, Region, Slot
+from deuteron.backend.cpu.plan.items import Dot, Place, Region, Slot
 from deuteron.backend.cpu.plan.schedule import Plan
 from deuteron.backend.cpu.plan.streams import Streams
 from deuteron.backend.cpu.target import CPUTarget
@@ -53,7 +53,8 @@ class Context:
     known of the memory that accesses are checked against. `step` is that of the innermost loop; `group_offsets` says
     where in their slots operands are that are found packed, and at which level that is known (`rules/reused.py`);
     `streams`: the stores that may bypass the caches. `countdown`: until loops look whether the launch is to end, where
-    they do. `lanes_on`: which lanes of a nest's vectors count, if not all.
+    they do. `lanes_on`: which lanes of a nest's vectors count, if not all. `read_directly`: whether a product needs no
+    copies of A, where only the loop's beginning knows.
     """
 
     module: Module
@@ -75,6 +76,7 @@ class Context:
     step: LoopStep | None = None
     group_offsets: dict[Slot, tuple[Value, int]] = field(default_factory=dict)
     reused_steps: dict = field(default_factory=dict)
+    read_directly: dict[Dot, Value] = field(default_factory=dict)
     nest_level: int = 0
     tiles: dict[tuple[SSAValue, AxisIndex], Fragment] = field(default_factory=dict)
     vectorisation: Vectorisation = ELEMENTS

@@ -19,7 +19,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from deuteron.backend.cpu.context import AxisIndex, Context
-from deuteron.backend.cpu.fragment import Uniform
+from deuteron.backend.cpu.fragment import Uniform, one_element
 from deuteron.backend.cpu.plan.axes import Vectorisation
 from deuteron.backend.cpu.plan.items import Index
 from deuteron.backend.cpu.plan.limits import Limit, Limits
@@ -71,6 +71,11 @@ def parts_of(ctx: Context, limits: Limits, extent: int, chosen: Vectorisation, f
 
 def _rounded_down(b: Builder, count: Value, unit: int) -> Value:
     return b.mul(b.udiv(count, const("i32", unit)), const("i32", unit))
+
+
+def first_element(index: Index) -> AxisIndex:
+    """The index, in the code, of the first element of a tile."""
+    return tuple(one_element(0) if isinstance(axis, int) else axis for axis in index)
 
 
 def elements_before(ctx: Context, limit: Limit, index: AxisIndex, extent: int) -> tuple[Value, Value]:

@@ -8,9 +8,16 @@ Tiles of AMX take rows that are any distance apart, and what is computed on vect
 loaded has to be rows of neighbours, all equally far apart, without a mask, as they are multiplied, from an argument
 that the kernel does not write, and multiplied by few columns; of a product of several steps of a loop, the rows of one
 step have to go on in the next one.
+
+        a = tl.load(a_ptr + (rows % M)[:, None] * K + (k + ks)[None, :], mask=(k + ks)[None, :] < K)
+
+Of such a product the rows are looked at before the loop, and whether the mask is full in each iteration: it reads A
+directly then, else copies, which the loop makes only then (`rules/direct.py`).
 """
 
 from __future__ import annotations
+
+from collections.abc import Sequence, Set
 
 from xdsl.dialects import arith, scf
 from xdsl.ir import Operation, SSAValue
@@ -18,7 +25,8 @@ from xdsl.ir.core import BlockArgument
 
 from deuteron.analysis.written_arguments import is_apart, written_arguments
 from deuteron.backend.cpu.elements import memory_type
-from deuteron.backend.cpu.plan.items import Dot, Keep, dots_of, identity_index
+from deuteron.backend.cpu.plan.items import Direct, Dot, Keep, Nest, Region, dots_of, identity_index, regions_of
+from deuteron.backend.cpu.plan.limits import full_mask
 from deuteron.backend.cpu.plan.ops.declaration import IRREGULAR
 from deuteron.backend.cpu.plan.ops.elementwise import WIDENING, is_offset
 from deuteron.backend.cpu.plan.private import drop_empty_nests, nests_of
@@ -26,9 +34,10 @@ from deuteron.backend.cpu.plan.schedule import Plan
 from deuteron.backend.cpu.plan.steps import Steps
 from deuteron.backend.cpu.products import TileProduct
 from deuteron.ir.arith import constant_value
+from deuteron.ir.effects import is_pure
 from deuteron.ir.tt.memory import AddPtrOp, LoadOp
 from deuteron.ir.tt.shape import BroadcastOp, ExpandDimsOp, SplatOp
-from deuteron.ir.types import element_type_of, shape_of
+from deuteron.ir.types import element_type_of, is_tile, shape_of
 
 # Columns of B: A is read once for each 32 of them. On 16 threads of an Emerald Rapids a copy of it is 1.1 to 1.4 times
 # as fast with 256 columns, and as fast with 128, where rows are 4 KB apart and so in one set of the first cache.
@@ -42,16 +51,25 @@ def read_directly(plan: Plan) -> None:
     """Take away the copies that are not needed."""
     written = written_arguments(plan.function)
     roots = {root.value: (nest, root) for nest in nests_of(plan.body) for root in nest.roots if isinstance(root, Keep)}
-    for item in dots_of(plan.body):
+    for item in list(dots_of(plan.body)):
         load = _load_of(item)
-        if load is None or item.op.a not in roots or not _goes_on(plan, load, item.steps):
-            continue
-        if not is_apart(load, written):
+        direct = _direct(plan, load, item.steps) if load is not None and item.op.a in roots else None
+        if direct is None or not is_apart(load, written):
             continue
         nest, root = roots[item.op.a]
         nest.roots.remove(root)
-        item.direct = load
+        if not direct.is_sure:
+            _insert_before(plan.body, nest, Nest(nest.shape, [root], item))
+        item.direct = direct
     drop_empty_nests(plan.body)
+
+
+def _insert_before(region: Region, nest: Nest, copies: Nest) -> None:
+    if nest in region.items:
+        region.items.insert(region.items.index(nest), copies)
+    for item in region.items:
+        for inner in regions_of(item):
+            _insert_before(inner, nest, copies)
 
 
 def _load_of(item: Dot) -> LoadOp | None:
@@ -65,19 +83,52 @@ def _load_of(item: Dot) -> LoadOp | None:
     if shape_of(item.op.result.type)[-1] > most:
         return None
     load = copy.owner.src.owner if isinstance(copy.owner, BroadcastOp) else copy.owner
-    if not isinstance(load, LoadOp) or load.mask is not None or load.boundary_check or load.is_volatile.value.data:
+    if not isinstance(load, LoadOp) or load.boundary_check or load.is_volatile.value.data:
         return None
     is_as_in_memory = load.result.type == copy.type and item.a.slot.type == memory_type(element_type_of(copy.type))
     return load if is_as_in_memory and load.parent_block() is item.op.parent_block() else None
 
 
-def _goes_on(plan: Plan, load: LoadOp, steps: int) -> bool:
-    """Whether it is rows of neighbours, equally far apart, that go on in the next step."""
+def _direct(plan: Plan, load: LoadOp, steps: int) -> Direct | None:
+    """How rows of neighbours are read, equally far apart, that go on in the next step."""
     shape = shape_of(load.result.type)
     rows, columns = (Steps(plan).along(load.ptr, identity_index(shape), axis) for axis in range(2))
-    if columns != 1 or rows == IRREGULAR:
+    if columns != 1 or (steps > 1 and _advance(load.ptr, load.parent_op()) != shape[1]):
+        return None
+    mask = full_mask(plan, load.mask) if load.mask is not None else None
+    direct = Direct(load, rows == IRREGULAR, mask)
+    if (mask is None and load.mask is not None) or not (direct.is_sure or _can_be_checked(plan, direct, steps)):
+        return None
+    return direct
+
+
+def _can_be_checked(plan: Plan, direct: Direct, steps: int) -> bool:
+    """Whether what has to be known can be computed before the loop: where rows are in the first iteration, and of each
+    of them whether the mask is full.
+    """
+    load, loop = direct.load, direct.load.parent_op()
+    if steps == 1 or not isinstance(loop, scf.ForOp):
         return False
-    return steps == 1 or _advance(load.ptr, load.parent_op()) == shape[1]
+    number, *carried = loop.body.block.args
+    known = {number} | {value for value in carried if not is_tile(value.type) or value in plan.storage.inductions}
+    compared = direct.mask.compared() if direct.mask else []
+    return _is_known(plan, [load.ptr], loop, known) and _is_known(plan, compared, loop, {number})
+
+
+def _is_known(plan: Plan, values: Sequence[SSAValue], loop: scf.ForOp, known: Set[SSAValue]) -> bool:
+    """Whether values of a loop's body depend on nothing that it makes but on what is known."""
+    pending, seen = list(values), set(values)
+    while pending:
+        value = pending.pop()
+        op = value.owner
+        if isinstance(op, Operation) and _is_inside(op, loop):
+            if value in plan.places or op.regions or not is_pure(op):
+                return False
+            pending += [operand for operand in op.operands if operand not in seen]
+            seen.update(op.operands)
+        elif op is loop.body.block and value not in known:
+            return False
+    return True
 
 
 def _advance(value: SSAValue, loop: Operation) -> int | None:

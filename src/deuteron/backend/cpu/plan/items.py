@@ -20,7 +20,7 @@ from deuteron.backend.cpu.products import NativeProduct
 from deuteron.ir.types import is_tile, num_elements_of, shape_of
 
 if TYPE_CHECKING:
-    from deuteron.backend.cpu.plan.limits import Limit
+    from deuteron.backend.cpu.plan.limits import FullMask, Limit
 
 Index = tuple  # an entry for each dimension: what runs along it, or None for extent 1
 
@@ -261,10 +261,14 @@ class MapRoot(LaneRoot):
 
 @dataclass(eq=False)
 class Nest:
-    """Loops over a shape, with roots that are computed together at every index."""
+    """Loops over a shape, with roots that are computed together at every index.
+
+    `copies_for`: the product which alone reads what they keep, and not where it can read it directly.
+    """
 
     shape: tuple[int, ...]
     roots: list[Root]
+    copies_for: Dot | None = None
     time: int = 0
 
     @property
@@ -289,14 +293,31 @@ class Scalar:
     time: int = 0
 
 
+@dataclass(frozen=True)
+class Direct:
+    """The load of A, which a product reads where the arguments have it.
+
+    `checks_rows`: only if rows are equally far apart; `mask`: only if that is full in all iterations of the loop. Both
+    are known before it.
+    """
+
+    load: Operation
+    checks_rows: bool = False
+    mask: FullMask | None = None
+
+    @property
+    def is_sure(self) -> bool:
+        return not self.checks_rows and self.mask is None
+
+
 @dataclass(eq=False)
 class Dot:
     """A matrix product, added to what `result` holds; `from_zero`: to 0, whatever that is.
 
     A native `product` has operands in its own format. It packs B into `packed`, unless that is None: then B is packed
     already. Its `b` may be the transpose of B.
-    Of a loop's product of `steps` above 1 operands are kept, and so many are computed together. `direct`: the load of
-    A, where tiles read it from the arguments, and it is not in its place.
+    Of a loop's product of `steps` above 1 operands are kept, and so many are computed together. `direct`: how A is
+    read from the arguments, and is not in its place.
     `needed_rows`: limits of each store of what is computed of the result, if only rows below one of each are seen.
     """
 
@@ -309,9 +330,14 @@ class Dot:
     b_is_transposed: bool = False
     steps: int = 1
     from_zero: bool = False
-    direct: Operation | None = None
+    direct: Direct | None = None
     needed_rows: tuple[tuple[Limit, ...], ...] = ()
     time: int = 0
+
+    @property
+    def copies_a(self) -> bool:
+        """Whether A may be in its place."""
+        return self.direct is None or not self.direct.is_sure
 
     @property
     def panels(self) -> OperandLayout | None:

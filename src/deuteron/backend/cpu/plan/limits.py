@@ -15,7 +15,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from xdsl.dialects import arith
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import Block, Operation, SSAValue
 
 from deuteron.backend.cpu.plan import ops
 from deuteron.backend.cpu.plan.items import Exchanged, Index, Nest, StoreRoot, identity_index
@@ -78,6 +78,36 @@ def find_limits(plan: Plan, nest: Nest, axis: int) -> Limits | None:
     return Limits(tuple(limits.values()), tuple(fixed), ends)
 
 
+@dataclass(frozen=True)
+class FullMask:
+    """When a mask of two dimensions is full: every limit is at the end of its dimension, or at the first element of it
+    where the mask is on behind it, and every comparison that is the same everywhere is true.
+    """
+
+    limits: tuple[tuple[Limit, int], ...]
+    fixed: tuple[tuple[Operation, Index], ...]
+
+    def compared(self) -> list[SSAValue]:
+        """What has to be known."""
+        values = [value for limit, _ in self.limits for value in (limit.counted, limit.bound)]
+        return values + [op.results[0] for op, _ in self.fixed]
+
+
+def full_mask(plan: Plan, mask: SSAValue) -> FullMask | None:
+    """None where it is made of anything else."""
+    steps, limits, fixed = _StepsOfNumbers(plan), [], []
+    for value, index in _conditions(plan, mask, identity_index(shape_of(mask.type))):
+        op = value.owner
+        if not _is_comparison(op, index):
+            return None
+        found = [(limit, axis) for axis in range(2) if (limit := _limit(steps, op, index, (axis, 1 - axis)))]
+        if not found and not _is_fixed(steps, op, index, (0, 1)):
+            return None
+        limits += found
+        fixed += [] if found else [(op, index)]
+    return FullMask(tuple(limits), tuple(fixed))
+
+
 def limits_of(plan: Plan, mask: SSAValue) -> list[Limit]:
     """Those of a mask of two dimensions along the first of them, which are the same along the second."""
     steps = _StepsOfNumbers(plan)
@@ -97,16 +127,30 @@ def _masks(plan: Plan, nest: Nest) -> Iterator[tuple[SSAValue, Index, bool]]:
 
 def _compared(plan: Plan, mask: SSAValue, index: Index) -> Iterator[tuple[Operation, Index]]:
     """The comparisons of tiles that all have to be true where a mask is on, as far as they are computed here."""
+    for value, at in _conditions(plan, mask, index):
+        if is_tile(value.type) and value not in plan.places and _is_comparison(value.owner, at):
+            yield value.owner, at
+
+
+def _is_comparison(op: Operation | Block, index: Index) -> bool:
+    return isinstance(op, CmpIOp) and not any(isinstance(entry, Exchanged) for entry in index)
+
+
+def _conditions(plan: Plan, mask: SSAValue, index: Index) -> Iterator[tuple[SSAValue, Index]]:
+    """What all has to be true where a mask is on."""
     pending = [(mask, index)]
     while pending:
         value, at = pending.pop()
         op = value.owner
-        if not isinstance(op, Operation) or not is_tile(value.type) or value in plan.places:
-            continue
-        if isinstance(op, CmpIOp) and not any(isinstance(entry, Exchanged) for entry in at):
-            yield op, at
-        elif isinstance(op, arith.AndIOp) or (ops.declared(op).forwards and not ops.declared(op).is_view(op)):
+        is_computed = isinstance(op, Operation) and is_tile(value.type) and value not in plan.places
+        if is_computed and (isinstance(op, arith.AndIOp) or _forwards(op)):
             pending += ops.declared(op).operands_at(op, at)
+        else:
+            yield value, at
+
+
+def _forwards(op: Operation) -> bool:
+    return ops.declared(op).forwards and not ops.declared(op).is_view(op)
 
 
 def _limit(steps: Steps, op: Operation, index: Index, inner: Sequence[int]) -> Limit | None:

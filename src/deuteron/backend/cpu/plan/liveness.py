@@ -110,7 +110,7 @@ class Liveness:
         start, end = 2 * item.time, 2 * item.time + 2
         if item.steps > 1:
             start, end = 2 * loops[-1].time, 2 * loops[-1].end + 2
-        for place in (item.packed, None if item.direct else item.a, item.b):
+        for place in (item.packed, item.a if item.copies_a else None, item.b):
             if place is not None and (place is item.packed or place.slot.layout is not None):
                 self._add(place.slot, *(FOREVER if place.slot.reuse else (start, end)))
 

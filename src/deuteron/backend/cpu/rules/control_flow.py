@@ -21,6 +21,7 @@ from deuteron.backend.cpu.loops import emit_nest
 from deuteron.backend.cpu.plan.items import Dot, For, If, Nest, Region, Scalar, Transpose, While
 from deuteron.backend.cpu.plan.reuse import reuse_of
 from deuteron.backend.cpu.plan.work import looks_itself, work_of_check, work_of_step
+from deuteron.backend.cpu.rules.direct import begin_direct, unless_direct
 from deuteron.backend.cpu.rules.lanes import emit_lanes
 from deuteron.backend.cpu.rules.matrix import emit_dot, emit_transposition
 from deuteron.backend.cpu.rules.reused import begin_reuse, begin_step, unless_packed
@@ -45,6 +46,8 @@ def _emit_nest(ctx: Context, nest: Nest) -> None:
     reuse = reuse_of(nest)
     if nest.is_exclusive:
         emit_lanes(ctx, nest)
+    elif nest.copies_for is not None:
+        unless_direct(ctx, nest.copies_for, lambda: emit_nest(ctx, nest))
     elif reuse is not None:
         unless_packed(ctx, reuse, lambda: emit_nest(ctx, nest))
     else:
@@ -71,6 +74,8 @@ def _emit_for(ctx: Context, item: For) -> None:
     starts += [const(_total_type(argument), 0) for argument in advancing]
     reuses = [reuse for inner in item.body.items if isinstance(inner, Nest) and (reuse := reuse_of(inner))]
     limits = [begin_reuse(ctx, reuse) for reuse in reuses]
+    first = [bounds[0], *starts]
+    begin_direct(ctx, item, bounds, lambda: _bind_carried(ctx, block.args, advancing, first))
     num_counts = (item.steps > 1) + bool(reuses)
     starts += [const("i64", 0)] * num_counts
     strips = _open_strips(ctx, item, bounds, starts)

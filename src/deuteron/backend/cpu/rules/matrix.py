@@ -10,7 +10,7 @@ from deuteron.backend.cpu.context import Context
 from deuteron.backend.cpu.fragment import one_element
 from deuteron.backend.cpu.microkernel import emit_matmul
 from deuteron.backend.cpu.packing import emit_packed
-from deuteron.backend.cpu.parts import elements_before
+from deuteron.backend.cpu.parts import elements_before, first_element
 from deuteron.backend.cpu.places import address, address_of_step
 from deuteron.backend.cpu.plan.items import Dot, Place, Transpose
 from deuteron.backend.cpu.plan.limits import Limit
@@ -25,7 +25,7 @@ from deuteron.ir.types import shape_of
 def emit_dot(ctx: Context, item: Dot) -> None:
     """One product, or one for each matrix of a batch; or, after some steps of a loop, the product of all of them."""
     places, emitter = (item.a, item.b, item.result), ctx.emitter
-    addresses = [zero("ptr") if item.direct and place is item.a else address(ctx, place) for place in places]
+    addresses = [address(ctx, place) if item.copies_a or place is not item.a else zero("ptr") for place in places]
     batch, loop = shape_of(item.op.a.type)[:-2], None
     if batch and batch[0] > 1:
         loop = emitter.open_loop(const("i64", 0), const("i64", batch[0]), const("i64", 1), hint="batch")
@@ -33,8 +33,10 @@ def emit_dot(ctx: Context, item: Dot) -> None:
     if item.packed is not None:
         _emit_packed(ctx, item, item.product, item.packed, addresses[1])
     row_bytes = None
-    if item.direct is not None:
+    if not item.copies_a:
         addresses[0], row_bytes = _rows_in_memory(ctx, item)
+    elif item.direct is not None:
+        addresses[0], row_bytes = _rows_or_copies(ctx, item, addresses[0])
     if item.steps == 1:
         _emit_product(ctx, item, addresses, row_bytes)
     else:
@@ -47,7 +49,7 @@ def _rows_in_memory(ctx: Context, item: Dot) -> tuple[Value, Value]:
     """Of A, which tiles read where the arguments have it: where the first step's rows begin, how many bytes apart."""
     ctx.tiles.clear()
     indices = [(one_element(row), one_element(0)) for row in range(2)]
-    first, second = (ctx.evaluate(item.direct.ptr, index).value for index in indices)
+    first, second = (ctx.evaluate(item.direct.load.ptr, index).value for index in indices)
     ctx.tiles.clear()
     b = ctx.emitter.innermost()
     row_bytes = b.sub(b.ptrtoint(second), b.ptrtoint(first))
@@ -55,6 +57,14 @@ def _rows_in_memory(ctx: Context, item: Dot) -> tuple[Value, Value]:
         step_bytes = shape_of(item.op.a.type)[-1] * byte_width(item.a.slot.type)
         first = b.gep("i8", first, b.mul(ctx.step.number, const("i64", -step_bytes)))
     return first, row_bytes
+
+
+def _rows_or_copies(ctx: Context, item: Dot, copies: Value) -> tuple[Value, Value]:
+    """The same, of the copies where there are any."""
+    rows, row_bytes = _rows_in_memory(ctx, item)
+    b, is_direct = ctx.emitter.innermost(), ctx.read_directly[item]
+    pitch = const("i64", item.a.strides[-2] * byte_width(item.a.slot.type))
+    return b.select(is_direct, rows, copies), b.select(is_direct, row_bytes, pitch)
 
 
 def _emit_steps(ctx: Context, item: Dot, addresses: list[Value], row_bytes: Value | None) -> None:
@@ -117,8 +127,7 @@ def _needed_rows(ctx: Context, item: Dot) -> Value:
 
 def _below(ctx: Context, limit: Limit, m: int) -> Value:
     """How many rows there are up to a limit."""
-    index = tuple(one_element(0) if isinstance(axis, int) else axis for axis in limit.index)
-    return elements_before(ctx, limit, index, m)[1]
+    return elements_before(ctx, limit, first_element(limit.index), m)[1]
 
 
 def _plain_product(item: Dot) -> PlainProduct:
