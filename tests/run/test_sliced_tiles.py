@@ -458,3 +458,26 @@ def test_stores_of_what_is_loaded_and_of_indices(draw, check):
     check(x[0], np.where(before > at % 5, before - at % 5, at % 5 * 2) * 3 + at * at)
     in_place[(1,)](drawn, 7, A=A, B=B, C=C, num_warps=4)
     check(x[1], drawn[1])
+
+
+@triton.jit
+def ordered(x, up, down, columns, best, M: tl.constexpr, N: tl.constexpr):
+    """Networks along what is cut: partners in the slice of an element, and in another one; beside other uses."""
+    one, at = tl.arange(0, M * N), tl.arange(0, M)[:, None] * N + tl.arange(0, N)[None, :]
+    row, tile = tl.load(x + one), tl.load(x + at)
+    tl.store(up + one, tl.sort(row) * 2)
+    tl.store(down + one, tl.sort(row, descending=True) + tl.gather(row, one ^ 1, 0))
+    tl.store(columns + at, tl.sort(tile, 0))
+    tl.store(best + tl.arange(0, 8), tl.topk(row, 8))
+
+
+@pytest.mark.parametrize(("M", "N", "warps"), [(16, 32, 1), (64, 4, 1), (16, 64, 4)])
+def test_sorts_of_one_row(draw, poisoned, check, M, N, warps):
+    x = draw("int32", (M, N), -99999, 99999)
+    up, down, columns, best = (poisoned("int32", size) for size in (M * N, M * N, (M, N), 8))
+    ordered[(1,)](x, up, down, columns, best, M=M, N=N, num_warps=warps)
+    row = np.sort(x.reshape(-1))
+    check(up, row * 2)
+    check(down, row[::-1] + x.reshape(-1, 2)[:, ::-1].reshape(-1))
+    check(columns, np.sort(x, 0))
+    check(best, row[::-1][:8])

@@ -80,6 +80,19 @@ def test_scans_are_cut_along_the_other_dimension():
     assert kernel.asm["ptx"].count("\n") < 3500
 
 
+@deuteron.jit
+def sorted_row(x, out, N: tl.constexpr):
+    at = tl.arange(0, N)
+    tl.store(out + at, tl.sort(tl.load(x + at)))
+
+
+def test_steps_of_a_sorting_network_are_in_loops_over_slices():
+    """Those whose partners a slice has, of one row in one warp: 35,502 lines at once."""
+    kernel = compile_for("cuda:90", sorted_row, X, X, N=4096, num_warps=1)
+    assert kernel.asm["ttgir"].count("scf.for") >= 3
+    assert kernel.asm["ptx"].count("\n") < 7000
+
+
 BIG = """
 at = (tl.arange(0, 64)[:, None, None] * 64 + tl.arange(0, 64)[None, :, None]) * 64 + tl.arange(0, 64)[None, None, :]
 a = tl.load(x + at)

@@ -31,6 +31,7 @@ from deuteron.ir.arith import constant_value
 from deuteron.ir.effects import GLOBAL, READ, WRITE, effects_of, is_pure, is_removable
 from deuteron.ir.nested import nested_ops
 from deuteron.ir.tt.dot import DotOp
+from deuteron.ir.tt.indexing import GatherOp
 from deuteron.ir.tt.shape import BroadcastOp, ExpandDimsOp, ReshapeOp, SplatOp, TransOp
 from deuteron.ir.ttg.inference import is_flexible
 from deuteron.ir.ttg.layout import layout_of
@@ -39,7 +40,7 @@ from deuteron.ir.types import bit_width_of, i32, is_tile, shape_of
 from deuteron.layout.linear import log2
 from deuteron.layout.slices import sliceable_bits
 from deuteron.passes.gpu.slices.costs import cost_of, dot_slices, is_wider_than_threads, most_registers, registers_of
-from deuteron.passes.gpu.slices.slice_axes import SUMMED, Axis, axes_of, axes_to_cut, main_value
+from deuteron.passes.gpu.slices.slice_axes import SUMMED, Axis, axes_of, axes_to_cut, exchange_slices, main_value
 
 # Registers of a thread from which on the tile of an op begins a group, and how many of it a slice has.
 MANY, IN_SLICE = 64, 16
@@ -225,6 +226,8 @@ def _slice_bits(op: Operation, axis: int, axes: dict[SSAValue, Axis]) -> int:
     """Into how many slices an op may be cut, as a power of two."""
     cuts = [(value, cut) for value, cut in axes.items() if cut is not None and cut != SUMMED]
     bits = min(len(sliceable_bits(layout_of(value.type), cut)) for value, cut in cuts)
+    if isinstance(op, GatherOp) and axis == op.axis.value.data:
+        return min(bits, log2(exchange_slices(op)))
     return min(bits, log2(dot_slices(op, axis))) if isinstance(op, DotOp) else bits
 
 

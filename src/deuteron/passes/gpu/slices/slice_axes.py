@@ -3,6 +3,7 @@
 axes_of(%r = tt.expand_dims %x {axis = 0}, 1)          {%r: 1, %x: 0}
 axes_of(%r = tt.broadcast %x : 1x64 -> 64x64, 0)       {%r: 0, %x: None}      the whole of %x, for every slice
 axes_of(%s = tt.reduce %x {axis = 1}, 0)               {%s: 0, %x: 0}
+axes_of(%y = tt.gather %x[%place ^ 4] {axis = 0}, 0)   {..., %x: 0}: slices have the partners of their elements
 axes_of(tt.store %p, %x, %m, 1)                        {%p: 1, %x: 1, %m: 1}
 axes_of(tt.scan %x {axis = 1}, 0)                      {..., %x: 0}; along 1: None, it is not done in slices
 axes_of(%d = tt.dot %a, %b, %c, 0)                     {%d: 0, %a: 0, %b: None, %c: 0}
@@ -17,6 +18,7 @@ from math import prod
 
 from xdsl.ir import Operation, SSAValue
 
+from deuteron.analysis.index_bits import exchange_mask
 from deuteron.ir.tt.atomic import AtomicCASOp, AtomicRMWOp
 from deuteron.ir.tt.dot import DotOp
 from deuteron.ir.tt.indexing import GatherOp
@@ -96,6 +98,17 @@ def _along_others(op: Operation, axis: int, operand: SSAValue) -> Axis:
     return _NEVER if axis == op.axis.value.data else axis
 
 
+def _gathered(op: GatherOp, axis: int, operand: SSAValue) -> Axis:
+    return axis if axis != op.axis.value.data or exchange_mask(op) is not None else _NEVER
+
+
+def exchange_slices(op: GatherOp) -> int:
+    """Into how many slices along its own dimension an exchange of elements may be cut."""
+    shape, axis = shape_of(op.src.type), op.axis.value.data
+    distance = exchange_mask(op) // prod(shape[axis + 1 :])
+    return shape[axis] >> distance.bit_length()
+
+
 def _multiplied(op: DotOp, axis: int, operand: SSAValue) -> Axis:
     rows, columns = (len(shape_of(op.result.type)) - place for place in (2, 1))
     if axis == SUMMED:
@@ -132,7 +145,7 @@ _SOURCES: dict[type[Operation], Callable[[Operation, int, SSAValue], Axis]] = {
     ReshapeOp: _reshaped,
     ReduceOp: _reduced,
     ScanOp: _along_others,
-    GatherOp: _along_others,
+    GatherOp: _gathered,
     DotOp: _multiplied,
     JoinOp: _joined,
     SplitOp: _joined,

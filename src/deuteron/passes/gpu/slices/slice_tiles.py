@@ -33,6 +33,7 @@ from deuteron.ir.builder import Builder
 from deuteron.ir.effects import is_removable
 from deuteron.ir.hints import hints_of_part
 from deuteron.ir.tt.function import FuncOp
+from deuteron.ir.tt.indexing import GatherOp
 from deuteron.ir.tt.shape import MakeRangeOp, SplatOp
 from deuteron.ir.ttg.layout import layout_of, with_layout
 from deuteron.ir.ttg.private import PrivateAllocOp, PrivateLoadOp, PrivateStoreOp, PrivateType, slice_type, view_of
@@ -120,6 +121,8 @@ class _Loop:
         last = group.ops[-1]
         self._before = Builder.before(last)
         self._slices: dict[tuple[SSAValue, Axis], SSAValue] = {}
+        self._firsts: dict[tuple[SSAValue, Axis], SSAValue] = {}
+        self._is_first = False
         self._memories: dict[tuple[SSAValue, int], SSAValue] = {}
         self._sums = {op: first_sums(self._before, op, self._count) for op in group.ops if group.gives_sums(op)}
         inits = [init for values in self._sums.values() for init in values]
@@ -136,7 +139,7 @@ class _Loop:
 
     @property
     def _index(self) -> SSAValue:
-        return self.body.args[0]
+        return self._inside.constant(0, i32) if self._is_first else self.body.args[0]
 
     def _is_stored(self, value: SSAValue) -> bool:
         """Whether its slices are needed after the loop."""
@@ -221,6 +224,8 @@ class _Loop:
 
     def _clone(self, op: Operation, axes: dict[SSAValue, Axis]) -> None:
         operands = {operand: self._slice(operand, axes.get(operand)) for operand in op.operands}
+        if isinstance(op, GatherOp) and axes[op.result] == op.axis.value.data:
+            operands[op.indices] = self._first_slice(op.indices, axes[op.result])
         if op in self._sums:
             self._carried[op] = next_sums(self._inside, op, self._index, self._carried[op], operands)
             return
@@ -234,12 +239,21 @@ class _Loop:
             clone.attributes = hints_of_part(op, axes[result], shape_of(type)[axes[result]])
             self._slices[result, axes[result]] = made
 
+    def _first_slice(self, value: SSAValue, axis: int) -> SSAValue:
+        """Of an index the slice number 0, in each iteration: places within a slice."""
+        current, self._slices, self._is_first = self._slices, self._firsts, True
+        first = self._slice(value, axis)
+        self._firsts, self._slices, self._is_first = self._slices, current, False
+        return first
+
     def _range(self, op: MakeRangeOp) -> SSAValue:
         """The range of the first slice, moved."""
         type = slice_type(op.result.type, 0, self._count)
         size, start = shape_of(type)[0], op.start.value.data
         first = self._inside.value(MakeRangeOp(start, start + size))
         first = Rewriter.replace_value_with_new_type(first, type)
+        if self._is_first:
+            return first
         moved = self._inside.value(arith.MuliOp(self._index, self._inside.constant(size, i32)))
         splat = self._inside.value(SplatOp(moved, shape_of(type)))
         splat = Rewriter.replace_value_with_new_type(splat, with_layout(splat.type, layout_of(type)))
