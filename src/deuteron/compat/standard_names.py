@@ -7,12 +7,14 @@ def merge(x, descending: tl.constexpr = tl.core.CONSTEXPR_0): ...
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import deuteron
 from deuteron.language import constant, creation, reductions, sorting, types
 from deuteron.language.constant import constexpr
 from deuteron.language.creation import arange
+from deuteron.language.extern_elementwise import extern_elementwise
 from deuteron.language.function import Function
 from deuteron.language.reductions import _larger_any, _larger_left, _smaller_any, _smaller_left
 from deuteron.language.shape import reshape
@@ -23,6 +25,12 @@ from deuteron.language.source_functions import constexpr_function
 def unwrap_if_constexpr(value: Any) -> Any:
     """What a constexpr holds; anything else as it is."""
     return constant.unwrap(value)
+
+
+def marked_as_builtin(fn: Callable[..., Any]) -> Callable[..., Any]:
+    """A function of the user's own that runs while a kernel is compiled, and is given what is known as constexprs."""
+    fn.__triton_builtin__ = True
+    return fn
 
 
 @constexpr_function
@@ -62,7 +70,9 @@ def indicator(n_dims: constexpr, j: constexpr):
 CORE_NAMES = {
     "CONSTEXPR_0": constexpr(0),
     "_aggregate": deuteron.aggregate,
-    "builtin": constexpr_function,  # the user's own: Python, called with values of the kernel
+    "builtin": marked_as_builtin,
+    "extern": marked_as_builtin,
+    "extern_elementwise": extern_elementwise,
     "must_use_result": deuteron.must_use_result,
     "get_int_dtype": constexpr_function(types.get_int_dtype),
     "constexpr_type": types.constexpr_type,

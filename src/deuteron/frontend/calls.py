@@ -33,6 +33,7 @@ from deuteron.language.builtin import Builtin
 from deuteron.language.constant import constexpr, unwrap
 from deuteron.language.function import Function
 from deuteron.language.source_functions import CompileTimeFunction, PlainFunction, source_function
+from deuteron.language.tuple import tuple as tl_tuple
 from deuteron.language.types import dtype
 
 _PYTHON_BUILTINS = (
@@ -205,7 +206,9 @@ def _way_out(callee: Any) -> str:
 
 
 def _as_constexpr(value: Value) -> Value | constexpr:
-    """As Triton has it: a dtype is known by itself."""
+    """As Triton has it: a dtype is known by itself, and a tuple has `.values`."""
+    if type(value) is tuple and is_runtime(value):
+        return tl_tuple(map(_as_constexpr, value))
     return value if is_runtime(value) or isinstance(value, dtype) else constexpr(value)
 
 

@@ -11,13 +11,14 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from deuteron.errors import DeuteronError, InternalError
 from deuteron.frontend.context import Context
 from deuteron.frontend.inline import misfit
 from deuteron.frontend.values import Value, describe
-from deuteron.language.builtin import KernelCalls
+from deuteron.language.builtin import CALLS, KernelCalls
 from deuteron.language.constant import unwrap
 
 _ITERATORS = (list, enumerate, zip, reversed, type(reversed(range(0))))
@@ -65,12 +66,18 @@ def name_of(callee: Any) -> str:
     return f"'{getattr(callee, '__name__', callee)}'"
 
 
-def _takes_semantic(function: Callable[..., Any]) -> bool:
+def _semantic_of(function: Callable[..., Any]) -> str | None:
+    """Its parameter that functions of the language are called with, if it has one."""
     if isinstance(function, type):
         function = getattr(getattr(function, "_draft", None), "__init__", None)
     function = getattr(function, "__func__", function)
     code = getattr(getattr(function, "fn", function), "__code__", None)
-    return code is not None and "_semantic" in code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+    names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount] if code else ()
+    return next((name for name in CALLS if name in names), None)
+
+
+def _call_from_python(ctx: Context, callee: Any, args: Sequence[Value], kwargs: Mapping[str, Value]) -> Value:
+    return ctx.call(callee, unwrap([*args]), {name: unwrap(value) for name, value in kwargs.items()})
 
 
 def call_at_compile_time(
@@ -81,8 +88,9 @@ def call_at_compile_time(
     One with a parameter `_semantic`, as Triton's own functions have it, can call functions of the language with it.
     """
     kwargs = dict(kwargs or {})
-    if _takes_semantic(function):
-        kwargs.setdefault("_semantic", KernelCalls(lambda callee, args, kwargs: ctx.call(callee, args, kwargs)))
+    semantic = _semantic_of(function)
+    if semantic is not None:
+        kwargs.setdefault(semantic, KernelCalls(partial(_call_from_python, ctx)))
     try:
         result = function(*args, **kwargs)
     except DeuteronError:

@@ -17,12 +17,21 @@ from typing import Any
 
 from deuteron.errors import UsageError
 
+# What Triton calls the parameter with which such functions are called in functions of Python; before 3.4 the second.
+CALLS = ("_semantic", "_builder")
+
 
 class KernelCalls:
     """What a function of Python is given as `_semantic` while a kernel is compiled: with it, it can call these."""
 
     def __init__(self, call: Callable[..., Any]):
         self.call = call
+
+    def __getattr__(self, name: str) -> Any:
+        raise AttributeError(
+            f"'{name}' is Triton's own, which Deuteron has not. Call functions of the language with it, as in "
+            "tl.load(ptr, _semantic=_semantic)"
+        )
 
 
 class Builtin:
@@ -35,9 +44,10 @@ class Builtin:
     def signature(self) -> inspect.Signature:
         return inspect.signature(self.__wrapped__)
 
-    def __call__(self, *args: Any, _semantic: Any = None, **kwargs: Any) -> Any:
-        if isinstance(_semantic, KernelCalls):
-            return _semantic.call(self, args, kwargs)
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        given = [kwargs.pop(name) for name in CALLS if name in kwargs]
+        if given and isinstance(given[0], KernelCalls):
+            return given[0].call(self, args, kwargs)
         raise UsageError(
             f"tl.{self.__name__} can only be called inside a kernel. Did you forget @jit on the function that calls it?"
         )
