@@ -10,6 +10,7 @@ import deuteron.compat  # noqa: F401  (there is `triton.language.core` then)
 import deuteron.language as tl
 
 core = import_module("triton.language.core")
+sort_impl = import_module("triton.language.standard").sort_impl
 
 
 @core.extern
@@ -34,8 +35,36 @@ def leading_zeros(x, _builder=None):
 def with_sum(values, other, _semantic=None):
     """Of a tuple and a number, which is a constexpr here."""
     assert isinstance(other, core.constexpr)
-    total = core.add(values.values[0], other, _semantic=_semantic)
+    first, *_ = values.values
+    total = first + other if isinstance(first, core.constexpr) else core.add(first, other, _semantic=_semantic)
     return core.tuple([*values.values, total])
+
+
+@core.builtin
+def lanes(_semantic=None):
+    """As many as there are threads of warps, which options say."""
+    options = _semantic.builder.options
+    assert options.arch.startswith("sm") == (options.backend_name == "cuda")
+    return core.constexpr(options.num_warps * 32)
+
+
+def marked(fn):
+    setattr(fn, core.TRITON_BUILTIN, True)
+    return fn
+
+
+@marked
+def copies(x, count, _semantic=None):
+    return core.tuple([_semantic.to_tensor(x)] * core._unwrap_if_constexpr(count))
+
+
+@triton.jit
+def options_kernel(x_ptr, out_ptr, N: tl.constexpr):
+    x = tl.load(x_ptr + tl.arange(0, N))
+    tl.store(out_ptr + tl.arange(0, 4), sort_impl(x, 4, 0, True))
+    tl.store(out_ptr + 4 + tl.arange(0, N), sort_impl(x))
+    first, second, third = copies(2.5, 3)
+    tl.store(out_ptr + 4 + N, first + second + third + lanes())
 
 
 @triton.jit
@@ -44,6 +73,7 @@ def own_kernel(x_ptr, bits_ptr, out_ptr, zeros_ptr, first, N: tl.constexpr):
     x = tl.load(x_ptr + offsets)
     tl.store(out_ptr + offsets, power(x, 2) + power(x, 1.5) + power(x, offsets))
     pair = with_sum((x,), 3)
+    tl.static_assert(with_sum((4, 5), 6)[2] == 10)
     tl.store(out_ptr + N + offsets, pair[1] - pair[0])
     tl.store(zeros_ptr + offsets, leading_zeros(tl.load(bits_ptr + offsets)))
     tl.store(zeros_ptr + N, leading_zeros(first.to(tl.uint32)))
@@ -57,6 +87,14 @@ def test_values(draw, poisoned, check):
     check(out[:32], wide**2 + wide**1.5 + wide**exponents, ulps=16)
     np.testing.assert_allclose(out[32:], 3, rtol=1e-6)
     check(zeros, np.array([32 - int(number).bit_length() for number in (*bits, 54321)]))
+
+
+def test_what_functions_ask_of_the_kernel(draw, poisoned, check):
+    x, out = draw("float32", 16), poisoned("float32", 21)
+    options_kernel[(1,)](x, out, N=16, num_warps=2)
+    expected = np.sort(x)
+    check(out, np.concatenate([expected[:-5:-1], expected, [7.5 + 64]]), ulps=0)
+    assert core.is_builtin(lanes) and core.is_builtin(tl.load) and not core.is_builtin(len)
 
 
 @core.extern

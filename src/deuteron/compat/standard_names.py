@@ -12,13 +12,17 @@ from typing import Any
 
 import deuteron
 from deuteron.language import constant, creation, reductions, sorting, types
+from deuteron.language.builtin import Builtin
 from deuteron.language.constant import constexpr
 from deuteron.language.creation import arange
 from deuteron.language.extern_elementwise import extern_elementwise
 from deuteron.language.function import Function
 from deuteron.language.reductions import _larger_any, _larger_left, _smaller_any, _smaller_left
 from deuteron.language.shape import reshape
+from deuteron.language.sorting import sort, topk
 from deuteron.language.source_functions import constexpr_function
+
+MARK = "__triton_builtin__"
 
 
 @constexpr_function
@@ -29,8 +33,13 @@ def unwrap_if_constexpr(value: Any) -> Any:
 
 def marked_as_builtin(fn: Callable[..., Any]) -> Callable[..., Any]:
     """A function of the user's own that runs while a kernel is compiled, and is given what is known as constexprs."""
-    fn.__triton_builtin__ = True
+    setattr(fn, MARK, True)
     return fn
+
+
+def is_builtin(fn: Any) -> bool:
+    """Whether it is a function of the language that is not written in it, or one that is marked so."""
+    return isinstance(fn, Builtin) or getattr(fn, MARK, False)
 
 
 @constexpr_function
@@ -67,7 +76,17 @@ def indicator(n_dims: constexpr, j: constexpr):
     return reshape(arange(0, 2), (1,) * (n_dims - j - 1) + (2,) + (1,) * j)
 
 
+@Function
+def sort_impl(x, k: constexpr = None, dim: constexpr = None, descending: constexpr = constexpr(0)):  # noqa: B008
+    if k is None:
+        return sort(x, dim, descending)
+    else:  # noqa: RET505
+        return topk(x, k, dim, descending)
+
+
 CORE_NAMES = {
+    "TRITON_BUILTIN": MARK,
+    "is_builtin": is_builtin,
     "CONSTEXPR_0": constexpr(0),
     "_aggregate": deuteron.aggregate,
     "builtin": marked_as_builtin,
@@ -87,6 +106,7 @@ STANDARD_NAMES = {
     "_get_flip_dim": flip_dim,
     "_get_sort_dim": flip_dim,
     "_indicator": indicator,
+    "sort_impl": sort_impl,
     "_unwrap_if_constexpr": unwrap_if_constexpr,
     "_sum_combine": reductions._add,
     "_prod_combine": reductions._multiply,

@@ -206,8 +206,8 @@ def _way_out(callee: Any) -> str:
 
 
 def _as_constexpr(value: Value) -> Value | constexpr:
-    """As Triton has it: a dtype is known by itself, and a tuple has `.values`."""
-    if type(value) is tuple and is_runtime(value):
+    """As Triton has it: a dtype is known by itself, and the items of a tuple, its `.values`, are constexprs."""
+    if type(value) is tuple:
         return tl_tuple(map(_as_constexpr, value))
     return value if is_runtime(value) or isinstance(value, dtype) else constexpr(value)
 

@@ -12,6 +12,7 @@ import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from types import SimpleNamespace
 from typing import Any
 
 from deuteron.errors import DeuteronError, InternalError
@@ -20,6 +21,7 @@ from deuteron.frontend.inline import misfit
 from deuteron.frontend.values import Value, describe
 from deuteron.language.builtin import CALLS, KernelCalls
 from deuteron.language.constant import unwrap
+from deuteron.language.convert import to_tensor
 
 _ITERATORS = (list, enumerate, zip, reversed, type(reversed(range(0))))
 
@@ -76,6 +78,14 @@ def _semantic_of(function: Callable[..., Any]) -> str | None:
     return next((name for name in CALLS if name in names), None)
 
 
+def _kernel_calls(ctx: Context) -> KernelCalls:
+    call, target = partial(_call_from_python, ctx), ctx.target
+    backend = "cpu" if target is None else target.backend
+    arch = f"sm{target.arch}" if backend == "cuda" else backend
+    options = SimpleNamespace(num_warps=ctx.asked.num_warps, arch=arch, backend_name=backend)
+    return KernelCalls(call, lambda value: call(to_tensor, (value,), {}), options)
+
+
 def _call_from_python(ctx: Context, callee: Any, args: Sequence[Value], kwargs: Mapping[str, Value]) -> Value:
     return ctx.call(callee, unwrap([*args]), {name: unwrap(value) for name, value in kwargs.items()})
 
@@ -90,7 +100,7 @@ def call_at_compile_time(
     kwargs = dict(kwargs or {})
     semantic = _semantic_of(function)
     if semantic is not None:
-        kwargs.setdefault(semantic, KernelCalls(partial(_call_from_python, ctx)))
+        kwargs.setdefault(semantic, _kernel_calls(ctx))
     try:
         result = function(*args, **kwargs)
     except DeuteronError:

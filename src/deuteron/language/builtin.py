@@ -13,6 +13,7 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
 from deuteron.errors import UsageError
@@ -22,10 +23,14 @@ CALLS = ("_semantic", "_builder")
 
 
 class KernelCalls:
-    """What a function of Python is given as `_semantic` while a kernel is compiled: with it, it can call these."""
+    """What a function of Python is given as `_semantic` while a kernel is compiled: with it, it can call these.
 
-    def __init__(self, call: Callable[..., Any]):
-        self.call = call
+    `builder.options` has what such functions ask for: `num_warps`, `arch` ("sm90", "cpu") and `backend_name`.
+    """
+
+    def __init__(self, call: Callable[..., Any], to_tensor: Callable[..., Any], options: SimpleNamespace):
+        self.call, self.to_tensor = call, to_tensor
+        self.builder = SimpleNamespace(options=options)
 
     def __getattr__(self, name: str) -> Any:
         raise AttributeError(
