@@ -134,6 +134,8 @@ def test_the_command(declared: Project, monkeypatch: pytest.MonkeyPatch):
         ('X = "n * n_rows", ', "", "'tune' says neither in 'sizes' nor in 'arguments' what 'X' is"),
         ("n_rows = 2 }", "n_rows = 2, m = 3 }", "'m' is no parameter of the functions of 'rms_norm'"),
         ('X = "n * n_rows"', 'X = "n * rows"', "rows"),
+        ('Y = "n * n_rows"', "Y = 64", "Out-of-bounds store: lane"),
+        ('X = "n * n_rows"', 'X = "n"', "for {'n': 50, 'n_rows': 2} are not what it accesses"),
         ('tuned = "tuned/rms_norm.json"\n', "", "'tuned' names the file that is written by what 'tune' says"),
     ],
 )

@@ -14,6 +14,7 @@ import numpy as np
 
 from deuteron.backend.cuda.libcuda import cuda_driver
 from deuteron.backend.cuda.streams import current_device
+from deuteron.backend.spans import BoundedAddress, Span
 from deuteron.dtypes import FLOATS, INTEGERS
 from deuteron.options import Target
 
@@ -27,7 +28,7 @@ class DeviceArrays(Protocol):
     """Makes arrays, which are there until the end."""
 
     def make(self, type: str, count: int) -> int:
-        """The address of an array of so many elements."""
+        """The address of an array of so many elements; on the processor one that knows how far it reaches."""
 
 
 class _ProcessorArrays:
@@ -40,7 +41,9 @@ class _ProcessorArrays:
         begin = -space.ctypes.data % _ALIGNMENT
         space[begin : begin + content.nbytes] = content.view(np.uint8)
         self._kept.append(space)
-        return space.ctypes.data + begin
+        address = BoundedAddress(space.ctypes.data + begin)
+        address.span = Span(address, content.nbytes)
+        return address
 
 
 class _GpuArrays:

@@ -4,12 +4,14 @@
         ...                             a Measured for each function and key; the timings are in the kernel's file
 
 For each function, for each combination of the sizes, arrays are made as `tune` says how many elements they have, and
-the kernels for the machine's processor and GPU are compiled, launched and timed as an autotuner does it. What the file
-has already for the same source is not measured again.
+the kernels for the machine's processor and GPU are compiled, launched and timed as an autotuner does it; on the
+processor after a launch that checks what they access. What the file has already for the same source is not measured
+again.
 """
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -30,7 +32,8 @@ from deuteron.backend import get_backend
 from deuteron.backend.devices import machine_target
 from deuteron.compiler.ahead import Job
 from deuteron.compiler.driver import compile_with
-from deuteron.errors import UsageError
+from deuteron.compiler.kernel import CompiledKernel
+from deuteron.errors import MemoryAccessError, UsageError
 from deuteron.library.declaration import Kernel, Library
 from deuteron.library.device_arrays import DeviceArrays, arrays_for
 from deuteron.library.variants import Variant, variants_of
@@ -38,9 +41,10 @@ from deuteron.library.worker import DeclarationError, request_of
 from deuteron.options import LAUNCH_ATTRIBUTES, Target
 from deuteron.runtime.config import Config
 from deuteron.runtime.trial_timing import check_spills, time_trial
-from deuteron.runtime.trials import Trials
+from deuteron.runtime.trials import SKIPPED, Trials
 from deuteron.runtime.tuned_file import Choice, Outcome
 from deuteron.runtime.tuned_store import TunedStore
+from deuteron.settings import BOUNDS
 
 _LAUNCH = ("num_warps", "num_stages", "num_ctas")
 
@@ -190,10 +194,13 @@ def _measure(
     choice = store.choice(sizes, _element_types(algorithms[0]))
     known = {} if options.again else store.known(choice, by_config)
     jobs = {config: algorithm.job for config, algorithm in by_config.items()}
+    missing = [config for config in by_config if config not in known]
     with arrays_for(target) as arrays:
-        bench = partial(_bench, by_config, jobs, _with_arrays(algorithms[0], values, arrays), options)
+        given = _with_arrays(algorithms[0], values, arrays)
+        if target.backend == "cpu":
+            _check_arrays(kernel, [by_config[config] for config in missing], given, sizes)
+        bench = partial(_bench, by_config, jobs, given, options)
         trials = Trials(algorithms[0].variant.function, bench, jobs, known)
-        missing = [config for config in by_config if config not in known]
         try:
             trials.run(missing)
         finally:
@@ -256,6 +263,29 @@ def _with_arrays(algorithm: _Algorithm, values: Mapping[str, Any], arrays: Devic
     return {name: arrays.make(types[name], int(v)) if name in types else v for name, v in values.items()}
 
 
+def _check_arrays(
+    kernel: Kernel, algorithms: Sequence[_Algorithm], values: Mapping[str, Any], sizes: Mapping[str, int]
+) -> None:
+    """Launch each once with its accesses checked: beyond an array that is too small is memory of this process."""
+    for algorithm in algorithms:
+        job = algorithm.job
+        try:
+            options = dataclasses.replace(job.options, check=BOUNDS)
+            _launch_of(algorithm, compile_with(job.backend, job.source, job.target, options), values)()
+        except MemoryAccessError as error:
+            lacks = f"the arrays that 'tune' gives kernel '{kernel.name}' for {dict(sizes)}"
+            raise kernel.error(f"{lacks} are not what it accesses:\n{error}", "tune", "arguments") from None
+        except SKIPPED:  # its trial says so
+            continue
+
+
+def _launch_of(algorithm: _Algorithm, compiled: CompiledKernel, values: Mapping[str, Any]) -> Callable[[], None]:
+    scope = grid_scope(algorithm.source.signature, algorithm.variant.host_parameters)
+    extents = grid_value(parse_grid(algorithm.variant.grid, scope), values)
+    passed = [values[param.name] for param in compiled.metadata.runtime_params]
+    return partial(compiled.launch, extents, passed)
+
+
 def _bench(
     algorithms: Mapping[Config, _Algorithm],
     jobs: Mapping[Config, Job],
@@ -269,8 +299,5 @@ def _bench(
     kernel = compile_with(job.backend, job.source, job.target, job.options)
     if not takes_spills:
         check_spills(kernel)
-    scope = grid_scope(algorithm.source.signature, algorithm.variant.host_parameters)
-    extents = grid_value(parse_grid(algorithm.variant.grid, scope), values)
-    passed = [values[param.name] for param in kernel.metadata.runtime_params]
-    launch = partial(kernel.launch, extents, passed)
+    launch = _launch_of(algorithm, kernel, values)
     return time_trial(launch, options.bench or testing.do_bench, best, stops_early=options.bench is None)
