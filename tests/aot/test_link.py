@@ -143,6 +143,8 @@ def test_damaged_and_missing_metadata(workspace: Workspace, tmp_path: Path):
     assert "is damaged (KeyError('hash')): compile the kernel again" in error()
     metadata.unlink()
     assert "has no metadata" in error() and "must be beside it" in error()
+    with pytest.raises(UsageError, match="linked.h' is what this link writes, and among the headers"):
+        link_kernels([header, tmp_path / "linked.h"], tmp_path / "linked")
     with pytest.raises(UsageError, match="does not exist"):
         link_kernels([tmp_path / "none.h"], tmp_path / "linked")
     with pytest.raises(UsageError, match="is not a header"):

@@ -52,11 +52,16 @@ def link_kernels(headers: Sequence[Path], out_path: Path, tuned: Sequence[Path] 
     if not headers:
         raise UsageError("nothing to link: name the headers that `deuteron compile` wrote")
     distinct = list({header.resolve(): header for header in headers}.values())
-    records = [_record_of(header) for header in distinct]
-    _check_one_backend(records)
-    _check_functions(records, distinct)
     base = out_path.with_suffix("") if out_path.suffix in (".c", ".h") else out_path
     header, source = base.with_name(f"{base.name}.h"), base.with_name(f"{base.name}.c")
+    if header.resolve() in (one.resolve() for one in distinct):
+        raise UsageError(
+            f"'{header}' is what this link writes, and among the headers that it reads: *.h has it the second "
+            "time. Write it to another folder, or name the headers that `deuteron compile` wrote"
+        )
+    records = [_record_of(one) for one in distinct]
+    _check_one_backend(records)
+    _check_functions(records, distinct)
     chooser = _chooser(base.name, group(records), tuned)
     changed = write_files({header: chooser.header(), source: chooser.source()})
     return LinkedFiles([header, source], changed)
