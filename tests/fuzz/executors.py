@@ -7,7 +7,7 @@ checked (`checked.py`); `cuda:80`, `cuda:90`, also :89, :100, :120 (compiled as 
 asynchronous results visible at random moments; `cuda:90/early` and `/late` choose);
 `cuda:90/costs`, compiled by any costs (`any_costs.py`); `overlapping`, `overlapping:80`, `overlapping:90`: the CPU and
 these with arrays that are views of one (`overlapping.py`); `gpu`, the machine's; `triton`, what Triton's frontend makes
-of the program, on the CPU (`triton.py`).
+of the program, on the CPU (`triton.py`); `claims`, what analyses say of it beside the interpreter (`claims.py`).
 """
 
 from __future__ import annotations
@@ -38,6 +38,7 @@ from deuteron.errors import (
 from tests.fuzz.any_costs import any_costs
 from tests.fuzz.case import MANTISSA, SIGNATURE, Argument, Case
 from tests.fuzz.checked import difference_of_short, launch_checked
+from tests.fuzz.claims import difference_of_claims
 from tests.fuzz.oracle import Expected, expect
 from tests.fuzz.overlapping import difference_of_overlapping
 from tests.fuzz.triton import triton_source
@@ -77,6 +78,7 @@ REFUSALS = (CompilationError, OutOfResources, UsageError)
 OVERLAPPING = "overlapping"
 TRITON = "triton"
 COSTS = "costs"
+CLAIMS = "claims"
 MOST_SECONDS = 5.0  # of a processor of known speed, to compile a program for one target
 
 
@@ -111,6 +113,9 @@ def run_case(case: Case, executors: Sequence[str], announce: Callable[[str], Non
     for executor in executors:
         announce(executor)
         try:
+            if executor == CLAIMS:
+                yield _compared(executor, difference_of_claims(case, module), 0.0)
+                continue
             arrays, seconds = launch(case, source, executor)
             found = _further(case, source, module, executor, runs)
         except Exception as error:

@@ -30,8 +30,9 @@ from deuteron.interpreter.rule_table import Rule
 from deuteron.interpreter.rules import RULES
 from deuteron.interpreter.values import dtype_of, round_float
 from deuteron.ir import casts
-from deuteron.ir.tt.atomic import AtomicCASOp, AtomicRMWOp
+from deuteron.ir.tt.atomic import AtomicCASOp, AtomicRMWOp, AtomicStoreOp
 from deuteron.ir.tt.convert import BitcastOp, ClampFOp
+from deuteron.ir.tt.descriptor import DescriptorScatterOp, DescriptorStoreOp
 from deuteron.ir.tt.dot import DotOp, DotScaledOp, InputPrecision, ScaledFormat
 from deuteron.ir.tt.extern import ExternElementwiseOp
 from deuteron.ir.tt.memory import LoadOp, StoreOp
@@ -43,6 +44,12 @@ MANTISSA = {f16: 10, bf16: 7, f32: 23, f64: 52}
 LEAST = {f16: 2.0**-24, bf16: 2.0**-133, f32: 2.0**-149, f64: 2.0**-1074}
 LARGEST = {f16: 65504.0, bf16: 2.0**127, f32: 2.0**127, f64: 2.0**1023}
 LEAST_NORMAL = {f16: 2.0**-14, bf16: 2.0**-126, f32: 2.0**-126, f64: 2.0**-1022}
+
+# Of the floats that hold values, by the unsigned integers of their size.
+_MANTISSA_AND_SIGN = {
+    np.dtype(f"uint{bits}"): bits_type((1 << bits - 1) | (1 << mantissa) - 1)
+    for bits, mantissa, bits_type in ((16, 10, np.uint16), (32, 23, np.uint32), (64, 52, np.uint64))
+}
 
 ULPS = 4
 """Of functions that are not rounded correctly; `exp` in fp32 has more, for the product with log2(e) is rounded."""
@@ -95,6 +102,8 @@ class Perturbation:
             **dict.fromkeys(_FUNCTIONS, self._function),
         }.items():
             table[op_class.name] = wrap(RULES[op_class.name])
+        for op_class in (StoreOp, AtomicStoreOp, DescriptorStoreOp, DescriptorScatterOp):
+            table[op_class.name] = self._any_nan(table[op_class.name])
         table[arith.MulfOp.name] = self._product(RULES[arith.MulfOp.name])
         table[arith.AddfOp.name] = self._sum(RULES[arith.AddfOp.name])
         if self._licence.has_undefined:
@@ -312,6 +321,26 @@ class Perturbation:
             return rule(ctx, op, ptr, self._anything(value, _disagree(ptr, value, active)), *rest)
 
         return perturbed
+
+    def _any_nan(self, rule: Rule) -> Rule:
+        """Which NaN is stored is not said, as another type may see."""
+
+        def perturbed(ctx, op, *operands):
+            types = [operand.type for operand in op.operands[: len(operands)]]
+            return rule(ctx, op, *(self._other_nan(*pair) for pair in zip(operands, types, strict=True)))
+
+        return perturbed
+
+    def _other_nan(self, value, type):
+        """With random bits in each NaN, and either sign; fp8 has few, of which the interpreter knows one."""
+        if element_type_of(type) not in MANTISSA or not np.isnan(value).any():
+            return value
+        self._licence.taken += 1
+        bits = np.dtype(f"uint{8 * value.dtype.itemsize}")
+        most = np.iinfo(bits).max
+        quiet = np.asarray(np.nan, value.dtype).view(bits)
+        random = self._rng.integers(0, most, np.shape(value), bits, endpoint=True) & (_MANTISSA_AND_SIGN[bits])
+        return np.where(np.isnan(value), (random | quiet).view(value.dtype), value)[()]
 
     def _atomic(self, rule: Rule) -> Rule:
         def perturbed(ctx, op, ptr, *operands):

@@ -7,7 +7,9 @@ from collections.abc import Sequence
 
 import pytest
 
+from deuteron.analysis.axis_rules import RULES
 from deuteron.backend.cpu.rules import table
+from deuteron.ir.casts import ExtUIOp
 from deuteron.passes.gpu.memory.place_barriers import PlaceBarriers
 from deuteron.passes.tile.fold import FOLDS
 from tests.fuzz import campaign
@@ -63,6 +65,24 @@ def test_a_missing_barrier(monkeypatch):
     monkeypatch.setattr(PlaceBarriers, "apply", lambda self, ctx, op: None)
     report = hunt(monkeypatch, "cuda:80")
     assert any("race" in finding.signature for finding in report.findings), report.table()
+
+
+PADDED = """@triton.jit
+def kernel(x, out, n):
+    i = tl.arange(0, 16)
+    places = (i - n).to(tl.uint32).to(tl.uint64)
+    tl.store(out + i, tl.load(x + places, mask=places < 16, other=0))
+"""
+
+
+def test_a_claim_that_does_not_hold(monkeypatch):
+    """Numbers without a sign that are widened are taken to count up, whatever they were."""
+    arrays = [Argument(name, "int32", 16, fill) for name, fill in (("x", "small"), ("out", "poison"))]
+    case = Case(1, PADDED, (*arrays, Argument("n", "int32", None, 3)), (1,), {})
+    assert [outcome.kind for outcome in HereAndNow().run(case, ["claims"])] == ["ok", "ok"]
+    monkeypatch.setitem(RULES, ExtUIOp, lambda op, operands: operands[0])
+    *_, found = HereAndNow().run(case, ["claims"])
+    assert (found.kind, found.message.partition(" of %")[0]) == ("wrong", "contiguity 16")
 
 
 def test_a_candidate_that_is_no_python_is_passed_over():

@@ -14,7 +14,9 @@ FIRST_SEEDS = (100, 200, 300)
 
 @pytest.mark.parametrize("seed", FIRST_SEEDS)
 def test_no_difference(seed, tmp_path):
-    campaign = Campaign(seed, PROGRAMS, ("cpu", "cuda:80", "cuda:90"), folder=tmp_path, timeout=120, shrink_seconds=20)
+    campaign = Campaign(
+        seed, PROGRAMS, ("cpu", "cuda:80", "cuda:90", "claims"), folder=tmp_path, timeout=120, shrink_seconds=20
+    )
     report = run(campaign)
     assert not report.signatures, report.table()
     assert report.tally["interpreter", "ok"] == PROGRAMS, report.table()

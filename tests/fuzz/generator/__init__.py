@@ -19,6 +19,7 @@ from tests.fuzz.generator import (  # noqa: F401 (each adds its statements to FA
     calls,
     control,
     descriptors,
+    dot_addresses,
     dot_chains,
     dot_loops,
     dots,
