@@ -2,7 +2,8 @@
 
     echo 2 | python benchmarks/compile_peer.py triton      seconds and processor seconds of compiling CASES[2], cold
 
-It compiles a case for each line that it reads, so that two of these processes can take turns. Caches are off.
+It compiles a case for each line that it reads, so that two of these processes can take turns. Caches are off. Each
+environment has one of the two compilers, which is imported where it is used.
 """
 
 from __future__ import annotations

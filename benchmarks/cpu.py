@@ -33,7 +33,7 @@ def measure(threads: int) -> list[dict[str, Any]]:
 
     found = [*cases()]
     if importlib.util.find_spec("torch"):
-        from benchmarks.memory_cases import memory_cases
+        from benchmarks.memory_cases import memory_cases  # deferred: as above, and they need torch
         from benchmarks.torch_cases import torch_cases
 
         found += [*torch_cases(threads), *memory_cases(threads)]
@@ -54,7 +54,7 @@ def measure_in_new_process(threads: int) -> list[dict[str, Any]]:
 
 
 def show(rows: list[dict[str, Any]]) -> None:
-    from rich.console import Console
+    from rich.console import Console  # deferred: processes that measure print JSON
     from rich.table import Table
 
     title = "CPU, fastest calls; green where as fast as it should be"

@@ -6,7 +6,8 @@
 Times are of the processor, of all threads of the process and, for compiling, of the compilers that it runs: other work
 on the machine does not count. Calls are measured in turns, eager, C++, Deuteron and again, and the fastest turn counts.
 Compiling is the first call: Dynamo, Inductor and the backend, in one process, with nothing cached. `triton-deuteron`,
-torch and a C++ compiler must be installed.
+torch and a C++ compiler must be installed. torch is imported by the processes that measure, once their threads are
+set.
 """
 
 from __future__ import annotations

@@ -134,7 +134,7 @@ class Programs:
     """The programs on the GPU. The last one that was checked is the one that is timed."""
 
     def __init__(self) -> None:
-        import torch_compile.programs  # noqa: F401 declares them
+        import torch_compile.programs  # noqa: F401 declares them; deferred, as torch and triton: see above
         import triton
         from torch_compile.declaration import ALL
 

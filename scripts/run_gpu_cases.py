@@ -8,7 +8,7 @@
 the memory before and after, and the kernel compiled for some number of warps (1 to 16, another one for each launch) and
 of blocks in a cluster (1, 2 or 4; 1 where they cannot share the program). `run` launches what was kept on copies in the
 GPU's memory (or, with `--on emulator`, in the emulator), prints a line for each kernel that differs and a table, and
-ends with 1 if any does.
+ends with 1 if any does. What only one of the two needs is imported where it is used, and not on the other machine.
 """
 
 from __future__ import annotations

@@ -90,7 +90,7 @@ def _user_name(user: int) -> str:
 @functools.cache
 def _is_own_group(group: int, user: int) -> bool:
     """Whether a group is the user's own: many systems make one for each user, and let it write what he makes."""
-    import grp
+    import grp  # deferred: Windows has none
 
     try:
         found = grp.getgrgid(group)

@@ -75,7 +75,7 @@ class Report:
 
 
 def _rendered(table: ReportTable) -> Iterator[Any]:
-    from rich import box
+    from rich import box  # deferred: only what is shown needs it
     from rich.table import Table
     from rich.text import Text
 

@@ -49,7 +49,7 @@ def compile_for_emulator(source: ASTSource, options: Mapping[str, Any]) -> Compi
 
 def emulate(kernel: CompiledKernel, args: Sequence[Any], grid: tuple[int, int, int]) -> None:
     """Run a kernel with the arguments that are not constexpr, as the user passed them; grids are those of a GPU."""
-    from deuteron.emulator import run_kernel
+    from deuteron.emulator import run_kernel  # deferred: to compile does not need it
 
     check_grid(grid, kernel.metadata)
     run_kernel(kernel.asm["ptx"], kernel.metadata, grid, [_argument(arg) for arg in args])

@@ -2,7 +2,8 @@
 
     ttir -> ttgir -> ...
 
-`config_of(target, options)` is what a target's passes get.
+`config_of(target, options)` is what a target's passes get. Passes and verifiers are imported when a stage runs: they
+bring xDSL, without which a kernel out of the cache is launched.
 """
 
 from __future__ import annotations
