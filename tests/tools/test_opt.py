@@ -166,7 +166,12 @@ def test_a_text_for_other_warps_is_refused(opt):
 
 def test_a_file_that_is_not_there(opt):
     result = opt("none.ttir")
-    assert result.exit_code == 1 and "cannot read 'none.ttir'" in result.stderr
+    assert result.exit_code == 1 and "cannot read 'none.ttir': No such file or directory" in result.stderr
+
+
+def test_a_text_without_anything_in_it(opt):
+    result = opt(input="\n")
+    assert result.exit_code == 1 and "<stdin>:1:1: error: the text of a module is expected" in result.stderr
 
 
 def all_passes(base: type) -> set[type]:

@@ -103,3 +103,8 @@ def test_a_file_that_is_not_there(tmp_path):
     found = subprocess.run([sys.executable, *DEUTERON_RUN, str(tmp_path / "none.py")], capture_output=True, text=True)
     assert found.returncode == 1 and "Traceback" not in found.stderr
     assert f"cannot read '{tmp_path}/none.py': No such file or directory" in found.stderr
+
+
+def test_a_misspelt_option():
+    found = subprocess.run([sys.executable, *DEUTERON_RUN, "--emulat", "a.py"], capture_output=True, text=True)
+    assert found.returncode == 1 and "Did you mean '--emulate'?" in found.stderr

@@ -178,13 +178,17 @@ def _check_closed(source: OptionText) -> None:
 
 def _check_count(source: OptionText, elements: list[Element], params: Sequence[KernelParameter], kernel: str) -> None:
     names = [param.name for param in params]
-    counts = f"the signature has {len(elements)} elements, kernel '{kernel}' has {len(names)} parameters"
+    counts = f"the signature has {_counted(elements, 'element')}, kernel '{kernel}' has {_counted(names, 'parameter')}"
     if len(elements) < len(names):
         missing = ", ".join(f"'{name}'" for name in names[len(elements) :])
         raise source.error(f"{counts}: nothing is given for {missing}", max(len(source.text) - 1, 0))
     if len(elements) > len(names):
         first = elements[len(names)]
         raise source.error(f"{counts} ({', '.join(names)}): this is one too many", first.offset, len(first.text))
+
+
+def _counted(items: Sequence[Any], what: str) -> str:
+    return f"{len(items)} {what}{'s' * (len(items) != 1)}"
 
 
 def _argument(source: OptionText, element: Element, name: str, param: KernelParameter) -> Argument:

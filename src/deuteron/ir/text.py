@@ -142,6 +142,8 @@ def parse_module(text: str, file: str = "<ttir>") -> ModuleOp:
     from deuteron.ir.foreign import make_native
     from deuteron.ir.polls import AtomicPollOp
 
+    if not text.strip():
+        raise IRError("the text of a module is expected, and there is none", Location(file, 1))
     context = make_context()
     context.load_dialect(cf.Cf)
     context.load_op(AtomicPollOp)

@@ -61,7 +61,9 @@ def _read(path: str) -> str:
         return sys.stdin.read()
     try:
         return Path(path).read_text()
-    except (OSError, UnicodeDecodeError) as error:
+    except OSError as error:
+        raise UsageError(f"cannot read '{path}': {error.strerror}") from error
+    except UnicodeDecodeError as error:
         raise UsageError(f"cannot read '{path}': {error}") from error
 
 

@@ -17,7 +17,7 @@ from types import ModuleType, TracebackType
 
 import click
 
-from deuteron.errors import DeuteronError, UsageError
+from deuteron.errors import DeuteronError, UsageError, suggest
 from deuteron.tools.command import Command
 
 PACKAGE = str(Path(__file__).resolve().parent.parent) + os.sep
@@ -40,7 +40,8 @@ def command(interpret: bool, emulate: bool, file: str, args: tuple[str, ...]) ->
     try:
         source = Path(file).read_bytes()
     except OSError as error:
-        raise UsageError(f"cannot read '{file}': {error.strerror}") from error
+        near = suggest(file, ("--interpret", "--emulate", "--help")) if file.startswith("-") else ""
+        raise UsageError(f"cannot read '{file}': {error.strerror}{'.' * bool(near)}{near}") from error
     if interpret:
         os.environ["DEUTERON_INTERPRET"] = "1"
     if emulate:
