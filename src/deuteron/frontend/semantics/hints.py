@@ -39,8 +39,8 @@ def _promise(ctx: Context, name: str, attribute: str, input: Value, values: Valu
     entries = tuple(values) if isinstance(values, (tuple, list)) else (values,)
     if not all(is_integer(entry) for entry in entries):
         raise ctx.error(f"{name} takes integers known at compile time, got {describe(values)}.")
-    if min(entries, default=1) < 1:
-        raise ctx.error(f"{name} takes integers from 1 on, got {describe(values)}.")
+    if min(entries, default=0) < 0:
+        raise ctx.error(f"{name} takes integers from 0 on, got {describe(values)}.")
     if len(entries) != max(len(input.shape), 1):
         raise ctx.error(
             f"{name} takes one value for each dimension of {input.type}, got {describe(values)}. "
