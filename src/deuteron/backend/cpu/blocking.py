@@ -87,15 +87,19 @@ def block_steps(size: int, step: int, unit: int) -> Iterator[tuple[int, int, int
 
 
 def row_blocks(b: Builder, m: int, rows: int, unit: int, needed: Value | None) -> Iterator[tuple[Value, Value, int]]:
-    """(start, stop, step) of the loops over rows: blocks of `rows`; where only the first ones are `needed`, as many as
-    these fill by more than half, and a block of half as many rows for what is left of them.
+    """(start, stop, step) of the loops over rows: blocks of `rows`, as many as there are rows `needed` for. Of one or
+    two blocks those that are filled by more than half, and one of half as many rows for what is left: where there are
+    more, that would be more to compile than is saved.
     """
     for first, last, step in block_steps(m, rows, unit):
         top, bottom, half = const("i64", first), const("i64", last), step // 2
-        if needed is None or half % unit:
+        if needed is None:
             yield top, bottom, step
             continue
         end = b.umax(b.umin(needed, bottom), top)
+        if last - first > 2 * step or half % unit or not half:
+            yield top, end, step
+            continue
         filled = b.add(b.sub(end, top), const("i64", half - 1))
         middle = b.add(top, b.mul(b.udiv(filled, const("i64", step)), const("i64", step)))
         yield top, middle, step

@@ -98,12 +98,12 @@ class _Kernel:
             sums = [b.sub(total, excess[number % vectors]) for number, total in enumerate(sums)]
         a_rows = self._rows_of_a(row, rows)
         strip = self._strip(column)
-        step = const("i64", self.blocking.unroll)
-        with b.loop(const("i64", 0), self.depth, step, carried=sums, hint="k") as loop:
+        unroll = self.blocking.unroll if rows == self.blocking.rows else 1  # few rows are less code so, as fast
+        with b.loop(const("i64", 0), self.depth, const("i64", unroll), carried=sums, hint="k") as loop:
             a = [b.gep(product.lane, a_row, loop.index) for a_row in a_rows]
             bm = b.gep(product.lane, strip, b.mul(loop.index, const("i64", shape.ldb)))
             sums = loop.carried
-            for u in range(self.blocking.unroll):
+            for u in range(unroll):
                 sums = self._step(sums, a, bm, u, type)
             loop.next(*sums)
         for place, value in zip(places, loop.results, strict=True):
