@@ -222,11 +222,18 @@ def _specialiser_of(type: type) -> Specialiser:
     if found is None and issubclass(type, list):
         raise LaunchError("expected an array, a number or a tuple, got a list: pass tuple(...) of it")
     if found is None:
-        raise LaunchError(
-            f"expected an array or a number, got an object of type '{type.__module__}.{type.__qualname__}'; "
-            "other values are for parameters annotated tl.constexpr"
-        )
+        way_out = "; other values are for parameters annotated tl.constexpr"
+        if _is_buffer(type):
+            way_out = ": pass numpy.asarray(...) of it"
+        named = f"'{type.__module__}.{type.__qualname__}'"
+        raise LaunchError(f"expected an array or a number, got an object of type {named}{way_out}")
     return found
+
+
+def _is_buffer(type: type) -> bool:
+    """Whether its objects have memory that NumPy makes an array of, without a copy."""
+    others = (("array", "array"), ("_ctypes", "Array"))
+    return issubclass(type, bytearray | memoryview) or any(is_subclass_of(type, *other) for other in others)
 
 
 def specialise(value: Any) -> tuple[Token, Any]:
