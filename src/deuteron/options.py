@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
@@ -200,9 +201,11 @@ def is_option(name: str) -> bool:
     return name in IGNORED_OPTIONS or any(name in option_names(options) for options in (CPUOptions, CUDAOptions))
 
 
-def make_options(options_class: type, given: dict[str, Any]) -> Any:
+def make_options(options_class: type, given: Mapping[str, Any]) -> Any:
     """An options object; an option that the target does not have is a UsageError that lists those it has, unless it is
     one of another target or version, which a warning says is ignored."""
+    if not isinstance(given, Mapping):
+        raise UsageError(f"options are a dictionary, as in {{'num_warps': 8}}, got {given!r}")
     given = {name: value for name, value in given.items() if not is_ignored(name, value)}
     unknown = [name for name in given if name not in option_names(options_class)]
     if unknown:

@@ -79,6 +79,15 @@ def test_a_dump_holds_every_stage(backend, tmp_path):
     assert found["add.one"] == b"add" and found["add.two"].endswith(b"}\nADD")
 
 
+def test_a_dump_that_cannot_be_written_is_told_once(backend, tmp_path):
+    (tmp_path / "taken").write_text("a file")
+    walk = make_walk(backend, tmp_path / "taken" / "dump")
+    walk.begin(lambda: "add")
+    with pytest.warns(RuntimeWarning, match="stages are not dumped: cannot write '.*taken.*': Not a directory") as told:
+        walk.run()
+    assert len(told) == 1
+
+
 def test_an_override_replaces_what_the_stage_made(backend, tmp_path, monkeypatch):
     monkeypatch.setenv("DEUTERON_OVERRIDE_DIR", str(tmp_path))
     (tmp_path / "add.two").write_text("mine")

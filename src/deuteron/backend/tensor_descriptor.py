@@ -51,9 +51,9 @@ class TensorDescriptor:
         if round_f32_to_tf32:
             raise UsageError("a TensorDescriptor that rounds fp32 to tf32 is not supported: tl.dot does it")
         self.base = base
-        self.shape = list(shape)
-        self.strides = list(strides)
-        self.block_shape = list(block_shape)
+        self.shape = _listed("shape", shape)
+        self.strides = _listed("strides", strides)
+        self.block_shape = _listed("block_shape", block_shape)
         self.padding = padding
         _check(self)
 
@@ -81,6 +81,13 @@ def strides_of(array: Any) -> tuple[int, ...]:
     if hasattr(array, "strides") and hasattr(array, "itemsize"):
         return tuple(step // array.itemsize for step in array.strides)
     return dlpack_tensor(array).strides
+
+
+def _listed(what: str, numbers: Any) -> list[int]:
+    try:
+        return list(numbers)
+    except TypeError:
+        raise UsageError(f"the {what} of a TensorDescriptor is a list, got {numbers!r}. Write [{numbers!r}].") from None
 
 
 def _check(descriptor: TensorDescriptor) -> None:

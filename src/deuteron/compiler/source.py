@@ -141,7 +141,9 @@ def read_text(path: Path) -> str:
     """The text of a file; raises UsageError where it cannot be read."""
     try:
         return path.read_text()
-    except (OSError, UnicodeDecodeError) as error:
+    except OSError as error:
+        raise UsageError(f"cannot read '{path}': {error.strerror}") from error
+    except UnicodeDecodeError as error:
         raise UsageError(f"cannot read '{path}': {error}") from error
 
 

@@ -27,6 +27,7 @@ from deuteron.compiler.source import read_text
 from deuteron.errors import DeuteronError, InternalError, UsageError
 from deuteron.settings import settings
 from deuteron.signal_handlers import raised_by_handler
+from deuteron.trusted_files import warn_once
 
 
 @dataclass
@@ -175,12 +176,13 @@ def _without_metadata(stage: Stage, text: str) -> str:
 
 
 def dump(folder: Path, kernel: str, suffix: str, text: str | bytes) -> Path | None:
-    """Write `<folder>/<kernel>.<suffix>`; None where that is not possible."""
+    """Write `<folder>/<kernel>.<suffix>`; None where that is not possible, of which a warning tells."""
     path = folder / f"{_file_name(kernel)}.{suffix}"
     try:
         folder.mkdir(parents=True, exist_ok=True)
         path.write_bytes(text.encode() if isinstance(text, str) else text)
-    except OSError:
+    except OSError as error:
+        warn_once(f"stages are not dumped: cannot write '{error.filename}': {error.strerror}")
         return None
     return path
 

@@ -115,6 +115,8 @@ class JITFunction(Pickled, Function, KernelInterface):
 
     def add_pre_run_hook(self, hook: Callable[..., Any]) -> None:
         """Call `hook(*args, **kwargs)` before every launch."""
+        if not callable(hook):
+            raise UsageError(f"a hook of kernel '{self.__name__}' is a function of a launch's arguments, got {hook!r}")
         self.pre_run_hooks.append(hook)
 
     def run(self, *args: Any, grid: Grid, warmup: bool = False, **kwargs: Any) -> CompiledKernel | None:

@@ -130,6 +130,8 @@ class Mark:
         return frames[0] if is_single else frames
 
     def measure(self, bench: Benchmark, kwargs: Mapping[str, Any]) -> Table:
+        if not isinstance(bench, Benchmark):
+            raise UsageError(f"perf_report takes a Benchmark(x_names=[...], ...), or a list of some, got {bench!r}")
         table = Table(bench)
         for place in bench.x_vals:
             x = bench.x_values(place)

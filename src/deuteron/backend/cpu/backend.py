@@ -91,7 +91,7 @@ class CPUBackend:
         return Target("cpu", arch or "native", 1)
 
     def make_options(self, given: Mapping[str, Any]) -> CPUOptions:
-        return make_options(CPUOptions, dict(given))
+        return make_options(CPUOptions, given)
 
     def check(self, target: Target, options: CPUOptions) -> None:
         resolve_cpu(str(target.arch))

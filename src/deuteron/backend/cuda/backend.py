@@ -129,7 +129,7 @@ class CUDABackend:
         return Target("cuda", int(capability), WARP_SIZE)
 
     def make_options(self, given: Mapping[str, Any]) -> CUDAOptions:
-        return make_options(CUDAOptions, dict(given))
+        return make_options(CUDAOptions, given)
 
     def check(self, target: Target, options: CUDAOptions) -> None:
         _gpu_config(target, options)
