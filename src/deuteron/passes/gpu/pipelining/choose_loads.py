@@ -3,7 +3,8 @@
     load -> (anything without a region) -> operand of a dot            copied
     load, in a loop with tl.range(num_stages=...) and no dot           copied
     load, in another loop of a kernel without dots                     into registers (loads_into_registers.py)
-    few elements that no dot reads, in a loop of dots by mma.sync      copied
+    few elements that no dot reads, in a loop of dots by mma.sync, or
+    that go through shared memory beside wgmma anyway                  copied
     fewer than 4 neighbouring bytes in a thread, a tile that is transposed on its way, `other` that is not 0
                                                                        into registers, if they are few
     load -> address or mask of one of these                            into registers, further ahead (address_loads.py)
