@@ -50,7 +50,7 @@ def test_scales_that_are_no_neighbours_are_loaded_once(rng, stride, most):
 @pytest.mark.parametrize("stages", [2, 3, 4])
 @pytest.mark.parametrize("steps", [1, 2, 5])
 def test_scales_that_are_exchanged_are_copied_ahead(rng, stages, steps):
-    """Those of columns: to shared memory, through which they go in any case; no exchange and no barriers of their own."""
+    """Those of columns: to shared memory, through which they go anyway; no exchange and no barriers of their own."""
     arguments, expected = case(rng, steps, 7)
     kernel = compile_for("cuda:90", scaled, *arguments, N=64, BLOCK=64, num_stages=stages)
     loop = kernel.asm["ttgir"].partition("scf.for")[2].partition("scf.yield")[0]
