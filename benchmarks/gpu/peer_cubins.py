@@ -38,7 +38,7 @@ def make(work: Work) -> str:
 
     path, source, kernel, parameters, config = work
     function = getattr(load_kernels("triton", source), kernel)
-    signature, constants, attributes = _specialise(function.arg_names, parameters, dict(config.constants))
+    signature, constants, attributes = specialise(function.arg_names, parameters, dict(config.constants))
     options = {"num_warps": config.num_warps, "num_stages": config.num_stages}
     try:
         compiled = compile(ASTSource(function, signature, constants, attributes), GPUTarget("cuda", 90, 32), options)
@@ -51,7 +51,7 @@ def make(work: Work) -> str:
     return ""
 
 
-def _specialise(
+def specialise(
     names: list[str], parameters: tuple[Parameter, ...], constants: dict[str, Any]
 ) -> tuple[dict[str, str], dict[str, Any], dict[tuple[int], list[Any]]]:
     """What a launch would: arrays and multiples of 16 are divisible by 16, and 1 is a constant."""
@@ -76,7 +76,7 @@ def _type(parameter: Parameter, constants: dict[str, Any]) -> str:
     return "i64" if parameter.bit_length() > 31 else "i32"
 
 
-def _work(folder: Path, words: list[str]) -> Iterator[Work]:
+def works(folder: Path, words: list[str]) -> Iterator[Work]:
     selected = select(words, False, "everyday") + select(words, False, "projects") + select(words, True)
     for key, ((case, config), *_) in group_by_code(selected).items():
         yield folder / file_name(key), case.source, case.kernel, case.parameters, config
@@ -96,7 +96,7 @@ def main() -> None:
             subprocess.run([python, "-m", "benchmarks.gpu.peer_cubins", *sys.argv[1:]], env=environment).returncode
         )
     arguments.folder.mkdir(parents=True, exist_ok=True)
-    work = list(_work(arguments.folder, arguments.only))
+    work = list(works(arguments.folder, arguments.only))
     with ProcessPoolExecutor(os.cpu_count(), multiprocessing.get_context("spawn")) as pool:
         for message in pool.map(make, work):
             if message:
