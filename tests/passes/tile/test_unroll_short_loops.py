@@ -38,6 +38,9 @@ def kernel(x, o, n, KIND: tl.constexpr, N: tl.constexpr, K: tl.constexpr):
     elif KIND == "asked for":
         for k in tl.range(K, num_stages=2):
             total += tl.load(x + k * n + i)
+    elif KIND == "kept":
+        for k in tl.range(K, loop_unroll_factor=1):
+            total += tl.load(x + k * n + i)
     elif KIND == "a loop of n in it":
         for k in range(K):
             for c in range(n):
@@ -59,6 +62,7 @@ def counts(kind, size=256, taps=3):
         ("in a loop of n", 1, 3),
         ("no loads", 1, 0),
         ("asked for", 1, 1),
+        ("kept", 1, 1),
         ("a loop of n in it", 2, 1),
     ],
 )
