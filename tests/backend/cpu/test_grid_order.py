@@ -117,8 +117,8 @@ def product(a, b, c, n, ROWS: tl.constexpr, COLUMNS: tl.constexpr, BATCH: tl.con
 
 
 PRODUCTS = [
-    ((0, 1, -1, False), (0, 2, 1)),
-    ((1, 0, -1, False), (1, 2, 0)),
+    ((0, 1, -1, False), (0, 1, 2)),
+    ((1, 0, -1, False), (1, 0, 2)),
     ((1, 2, 0, False), (1, 0, 2)),
     ((0, 1, 2, False), (0, 1, 2)),
     ((2, 0, 1, False), (2, 0, 1)),

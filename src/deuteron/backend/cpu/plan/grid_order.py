@@ -44,15 +44,17 @@ def grid_order(function: FuncOp, reuses: Sequence[Reuse] = ()) -> Order:
     if len(used) < 2 or not only_loads_and_stores(function):
         return FROM_X
     if any(isinstance(op, DotOp) for op in ops):
-        return _order_of_products(function, reuses)
+        return _order_of_products(function, reuses, used)
     return _order_in_memory(ops, used)
 
 
-def _order_of_products(function: FuncOp, reuses: Sequence[Reuse]) -> Order:
-    """The dimensions first along which the largest operand that is reused stays as it is."""
+def _order_of_products(function: FuncOp, reuses: Sequence[Reuse], used: set[int]) -> Order:
+    """The dimensions first along which programs differ, and the largest operand that is reused stays as it is."""
     largest = max(reuses, key=lambda reuse: reuse.slot.num_bytes, default=None)
     changing = _axes_of(largest.key, function) if largest else None
-    return tuple(sorted(FROM_X, key=lambda axis: axis in changing)) if changing is not None else FROM_X
+    if changing is None:
+        return FROM_X
+    return tuple(sorted(FROM_X, key=lambda axis: axis in changing or axis not in used))
 
 
 def _axes_of(values: Sequence[SSAValue], function: FuncOp) -> set[int] | None:
