@@ -366,3 +366,20 @@ def test_what_ptxas_does_not_accept(executor, poisoned, asm):
     with pytest.raises(CompilationError, match="ptxas does not accept this assembly for sm_90a?: ") as caught:
         triton.compile(triton.compiler.ASTSource(asm_kernel, signature, constants), target="cuda:90")
     assert caught.value.location.file == __file__
+
+
+@triton.jit
+def narrow_pointers_kernel(x_ptr, out_ptr, N: tl.constexpr):
+    offsets = tl.arange(0, N)
+    addresses = out_ptr + offsets
+    x = tl.load(x_ptr + offsets)
+    asm: tl.constexpr = "{ .reg .b64 %old<1>; mov.b64 %old0, $1; cvt.u32.u64 $0, %old0; }"
+    lower = tl.inline_asm_elementwise(asm, "=r, l", [x], dtype=addresses.dtype, is_pure=False, pack=1)
+    tl.store(addresses, lower.to(tl.int64))
+
+
+def test_pointers_that_are_wider_than_their_registers(draw, poisoned, check):
+    """Their upper bits are 0. Programs that wait for other GPUs say `dtype=addresses.dtype` of what they drop."""
+    x, out = draw("int64", 64), poisoned("int64", 64)
+    narrow_pointers_kernel[(1,)](x, out, N=64)
+    check(out, x & 0xFFFFFFFF)

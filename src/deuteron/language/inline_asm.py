@@ -25,7 +25,7 @@ def inline_asm_elementwise(
         (fp32), d (fp64); of outputs with "=" (or "=&": written before all inputs are read). Also "~{memory}".
     :param args: tiles, scalars and pointers, broadcast to one shape; their types stay. Elements narrower than 32 bits
         share registers, as many as are in a pack, the first in the lowest bits. A bool has 8 bits.
-    :param dtype: the type of the result, or a sequence of types of several.
+    :param dtype: the type of the result, or a sequence of types of several. Of a pointer "=r" writes the lower bits.
     :param is_pure: whether it does nothing but give its results: it may then be left out, repeated and moved.
     :param pack: how many elements the assembly is given at a time. Which ones is open; where they are too few, some are
         given twice.
