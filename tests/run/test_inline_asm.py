@@ -356,7 +356,7 @@ def test_what_the_cpu_does_not_know(executor, poisoned, asm, message):
     assert caught.value.location.file == __file__
 
 
-@pytest.mark.parametrize("asm", ["mov.b33 $0, $1;", "add.s32 $0, $1, undefined;"])
+@pytest.mark.parametrize("asm", ["mov.b33 $0, $1;", "add.s32 $0, $1, undefined;", "add.4.s32 $0, $1, 1;"])
 def test_what_ptxas_does_not_accept(executor, poisoned, asm):
     """Its message, at the line of the kernel."""
     if executor != "cuda:90":

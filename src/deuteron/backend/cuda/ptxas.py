@@ -38,7 +38,7 @@ _WGMMA_OF_REGISTERS = re.compile(r"wgmma\.mma_async\S*\s*\{[^}]*\},\s*\{")
 
 _NO_MEMORY = "Memory allocation failure"
 _WAY_OUT = "Where memory is short, take smaller tiles or more warps: a thread then has fewer elements."
-_ERROR = re.compile(r"line (\d+); error\s*: (.*)")
+_ERROR = re.compile(r"line (\d+); (?:error|fatal)\s*: (.*)")
 _MARKS = ("// begin inline asm", "// end inline asm")
 _LOC = re.compile(r"\s*\.loc\s+(\d+)\s+(\d+)\s+(\d+)")
 _FILE = re.compile(r'\s*\.file\s+(\d+)\s+(".*)')
