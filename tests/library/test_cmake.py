@@ -118,7 +118,7 @@ def test_vendored_without_python(project: CMakeProject, tmp_path: Path):
     project.edit("kernels/activations.py", "x / (1.0 + tl.exp(-x))", "x * tl.sigmoid(x)")
     said = " ".join(project.build(status=1).split())
     assert "The committed sources are stale: " in said and "kernels/activations.py' is not what they were made" in said
-    assert "deuteron build layers --sources-only -f " in said
+    assert f"deuteron build layers --sources-only -f '{project.folder}/deuteron.toml' -o " in said
 
 
 def check_installed(project: CMakeProject, tmp_path: Path) -> None:
