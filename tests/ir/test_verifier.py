@@ -8,7 +8,7 @@ from xdsl.dialects.builtin import UNKNOWN_LOC
 from deuteron.analysis.apart import pairs_apart
 from deuteron.errors import InternalError, IRError, Location
 from deuteron.ir.text import parse_module
-from deuteron.ir.verifier import verify_ttir
+from deuteron.ir.verifier import check_input, verify_ttir
 
 P, PS, T, M = "!tt.ptr<f32>", "tensor<4x!tt.ptr<f32>>", "tensor<4xf32>", "tensor<4xi1>"
 CACHE = "boundaryCheck = array<i32>, cache = 1 : i32, evict = 1 : i32"
@@ -295,3 +295,35 @@ def test_functions():
     text = '"builtin.module"() ({"tt.func"() <{sym_name = "k", function_type = (i32) -> ()}> ({^bb0(%x: i64):'
     with pytest.raises(IRError, match="block arguments differ"):
         parse_module(text + ' "tt.return"() : () -> () }) : () -> () }) : () -> ()')
+
+
+ONE_BUFFER = "!ttg.memdesc<8xf32, #ttg.shared_linear<{offset = [[1], [2], [4]]}, alignment = 16>, #ttg.shared_memory>"
+TWO_BUFFERS = f"{ONE_BUFFER}, {ONE_BUFFER}"
+CHOICES = {
+    "scf.for": f"""%r = scf.for %i = %n to %n step %n iter_args(%m = %a) -> ({ONE_BUFFER}) : i32 {{
+      "scf.yield"(%b) : ({ONE_BUFFER}) -> ()
+    }}""",
+    "scf.while": f"""%r, %s = scf.while (%x = %a, %y = %b) : ({TWO_BUFFERS}) -> ({TWO_BUFFERS}) {{
+      scf.condition(%c) %y, %x : {TWO_BUFFERS}
+    }} do {{
+    ^bb0(%v: {ONE_BUFFER}, %w: {ONE_BUFFER}):
+      scf.yield %v, %w : {TWO_BUFFERS}
+    }}""",
+    "arith.select": f"%r = arith.select %c, %a, %b : {ONE_BUFFER}",
+}
+
+
+@pytest.mark.parametrize("chooses", CHOICES)
+def test_a_buffer_that_may_be_one_of_several(chooses):
+    """Barriers are placed, and memory is shared, by what is known of each buffer."""
+    text = f"""
+    module attributes {{"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 1 : i32, "ttg.threads-per-warp" = 32 : i32}} {{
+      tt.func public @k(%n: i32, %c: i1) {{
+        %a = "ttg.local_alloc"() : () -> {ONE_BUFFER}
+        %b = "ttg.local_alloc"() : () -> {ONE_BUFFER}
+        {CHOICES[chooses]}
+        tt.return
+      }}
+    }}"""
+    with pytest.raises(IRError, match=f"{chooses} gives !ttg.memdesc<.*one of several buffers"):
+        check_input(parse_module(text), "here.ttgir")

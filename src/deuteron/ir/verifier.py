@@ -25,7 +25,9 @@ from deuteron.ir.region_rules import check_regions
 from deuteron.ir.ring_rules import ring_faults
 from deuteron.ir.tt.reduce import ReduceOp
 from deuteron.ir.ttg.inference import is_flexible, operand_layouts
-from deuteron.ir.ttg.layout import LinearEncodingAttr, layout_of
+from deuteron.ir.ttg.layout import LinearEncodingAttr, MemDescType, layout_of
+from deuteron.ir.ttg.shared import LocalAllocOp
+from deuteron.ir.ttg.views import is_view
 from deuteron.ir.ttg.warp_specialize import WarpSpecializeOp
 from deuteron.ir.ttng.warp_group_dot import WarpGroupDotOp
 from deuteron.ir.types import byte_width_of, check_type, is_tile, shape_of
@@ -139,6 +141,7 @@ def _num_warps_in(region: Region | None, num_warps: int, known: dict[Region, int
 
 
 def _check_layouts(op: Operation, lanes: int, num_warps: int) -> None:
+    _check_buffers(op)
     for value in (*op.operands, *op.results):
         if is_tile(value.type):
             _check_layout(value.type, lanes, num_warps)
@@ -153,6 +156,17 @@ def _check_layouts(op: Operation, lanes: int, num_warps: int) -> None:
         _check_operands(op, [layout_of(op.operands[0].type)] * len(op.operands))
     elif isinstance(op, WarpGroupDotOp):
         _check_warp_group_dot(op)
+
+
+def _check_buffers(op: Operation) -> None:
+    """Which buffer an op accesses is read off what made its operand: nothing may be one of several."""
+    arguments = [argument for region in op.regions for block in region.blocks for argument in block.args]
+    found = next((value for value in (*op.results, *arguments) if isinstance(value.type, MemDescType)), None)
+    if found is not None and (op.regions or not (isinstance(op, LocalAllocOp) or is_view(op))):
+        raise VerifyException(
+            f"{op.name} gives {found.type}, which may be one of several buffers. Choose between the indices of "
+            f"ttg.memdesc_index."
+        )
 
 
 def _check_warp_group_dot(op: WarpGroupDotOp) -> None:
