@@ -221,7 +221,7 @@ def test_division_by_zero_at_compile_time(check_error):
             x = 1 // 0
         """,
         """
-        k.py:4:9: error: 'floordiv' of (1, 0) fails at compile time: ZeroDivisionError: integer division or modulo by zero
+        k.py:4:9: error: '//' of (1, 0) fails at compile time: ZeroDivisionError: integer division or modulo by zero
             x = 1 // 0
                 ^~~~~~
         """,

@@ -58,6 +58,8 @@ def subscript(ctx: Context, node: ast.Subscript) -> Value:
         raise ctx.error(f"A pointer is not indexed. Load with tl.load({ast.unparse(node.value)} + {offset}).")
     if isinstance(owner, Tensor | Aggregate):
         return operate(ctx, operator.getitem, owner, index)
+    if isinstance(owner, int | float):
+        raise ctx.error(f"{owner} is a number, which is not indexed. Make a tile of it with tl.full.")
     if is_runtime(index):
         raise ctx.error(
             f"{describe(owner)} is indexed at compile time, got the run-time index {describe(index)}. Use a constant."

@@ -63,9 +63,39 @@ def _internal_error(ctx: Context, name: Any, error: Exception) -> InternalError:
     return InternalError(message, ctx.frame.location(), ctx.call_chain)
 
 
+_SYMBOLS = {
+    "add": "+",
+    "sub": "-",
+    "mul": "*",
+    "truediv": "/",
+    "floordiv": "//",
+    "mod": "%",
+    "pow": "**",
+    "matmul": "@",
+    "lshift": "<<",
+    "rshift": ">>",
+    "and_": "&",
+    "or_": "|",
+    "xor": "^",
+    "invert": "~",
+    "neg": "-",
+    "pos": "+",
+    "lt": "<",
+    "le": "<=",
+    "eq": "==",
+    "ne": "!=",
+    "ge": ">=",
+    "gt": ">",
+    "getitem": "[]",
+    "contains": "in",
+}
+
+
 def name_of(callee: Any) -> str:
-    """The name of what is called, in quotes."""
-    return f"'{getattr(callee, '__name__', callee)}'"
+    """The name of what is called, of an operator its symbol, in quotes."""
+    name = getattr(callee, "__name__", callee)
+    is_operator = getattr(callee, "__module__", None) == "_operator"
+    return f"'{_SYMBOLS.get(name, name) if is_operator else name}'"
 
 
 def _semantic_of(function: Callable[..., Any]) -> str | None:

@@ -13,6 +13,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from deuteron.language.aggregate import Aggregate
@@ -151,8 +152,8 @@ def describe(value: Value) -> str:
         names = [f"{name}=" for name in getattr(value, "_fields", ())] or [""] * len(value)
         shown = ", ".join(f"{name}{describe(item)}" for name, item in zip(names, value, strict=True))
         return f"{type(value).__name__}({shown})" if hasattr(value, "_fields") else f"({shown})"
-    if isinstance(value, type):
-        return f"class '{value.__name__}'"
+    if isinstance(value, type | ModuleType):
+        return f"{'class' if isinstance(value, type) else 'module'} '{value.__name__}'"
     if isinstance(value, dtype):
         return re.sub(r"\b\w+\.language\.", "tl.", repr(value))
     if callable(value) and hasattr(value, "__name__"):
