@@ -33,17 +33,23 @@ from deuteron.ir import casts
 from deuteron.ir.tt.atomic import AtomicCASOp, AtomicRMWOp, AtomicStoreOp
 from deuteron.ir.tt.convert import BitcastOp, ClampFOp
 from deuteron.ir.tt.descriptor import DescriptorScatterOp, DescriptorStoreOp
-from deuteron.ir.tt.dot import DotOp, DotScaledOp, InputPrecision, ScaledFormat
+from deuteron.ir.tt.dot import DotOp, DotScaledOp, ScaledFormat
 from deuteron.ir.tt.extern import ExternElementwiseOp
 from deuteron.ir.tt.memory import LoadOp, StoreOp
 from deuteron.ir.tt.reduce import ReduceOp, ScanOp
-from deuteron.ir.types import bf16, bit_width_of, element_type_of, f8e5m2, f16, f32, f64, is_float
-
-TF32_BITS = 10
-MANTISSA = {f16: 10, bf16: 7, f32: 23, f64: 52}
-LEAST = {f16: 2.0**-24, bf16: 2.0**-133, f32: 2.0**-149, f64: 2.0**-1074}
-LARGEST = {f16: 65504.0, bf16: 2.0**127, f32: 2.0**127, f64: 2.0**1023}
-LEAST_NORMAL = {f16: 2.0**-14, bf16: 2.0**-126, f32: 2.0**-126, f64: 2.0**-1022}
+from deuteron.ir.types import bf16, bit_width_of, element_type_of, f8e5m2, f32, f64, is_float
+from tests.fuzz.exactness import (
+    LARGEST,
+    LEAST,
+    LEAST_NORMAL,
+    MANTISSA,
+    TF32_BITS,
+    fits,
+    operand_bits,
+    sum_bits,
+    sums_are_exact,
+    wider,
+)
 
 # Of the floats that hold values, by the unsigned integers of their size.
 _MANTISSA_AND_SIGN = {
@@ -152,7 +158,7 @@ class Perturbation:
         def perturbed(ctx, op, a, b):
             result = rule(ctx, op, a, b)
             is_free = self._licence.fuses or self._is_combining
-            return self._rounded(op, result, np.multiply(_wider(a), _wider(b))) if is_free else result
+            return self._rounded(op, result, np.multiply(wider(a), wider(b))) if is_free else result
 
         return perturbed
 
@@ -161,14 +167,14 @@ class Perturbation:
 
         def perturbed(ctx, op, a, b):
             result = rule(ctx, op, a, b)
-            return self._rounded(op, result, np.add(_wider(a), _wider(b))) if self._is_combining else result
+            return self._rounded(op, result, np.add(wider(a), wider(b))) if self._is_combining else result
 
         return perturbed
 
     def _rounded(self, op, result: np.ndarray, exact: np.ndarray) -> np.ndarray:
         """With noise where a result was rounded."""
         type = op.results[0].type
-        is_exact = (exact == _wider(result)) | ~np.isfinite(result)
+        is_exact = (exact == wider(result)) | ~np.isfinite(result)
         if element_type_of(type) not in MANTISSA or np.all(is_exact):
             return result
         return self._noise(result, np.where(is_exact, 0.0, self._ulp(result, type)), type)
@@ -420,7 +426,7 @@ class Perturbation:
             result = rule(ctx, op, a, b, c)
             if element == bf16:
                 result = self._flushed(result, wide, type)
-            return self._summed(result, wide, type, _operand_bits(op, element), _sum_bits(element, type))
+            return self._summed(result, wide, type, operand_bits(op, element), sum_bits(element, type))
 
         return perturbed
 
@@ -433,7 +439,7 @@ class Perturbation:
             is_fp8 = not scales and set(formats) <= {ScaledFormat.E4M3, ScaledFormat.E5M2}
             result = self._flushed(rule(ctx, op, a, b, c, *scales), wide, type)
             bits = TF32_BITS if ScaledFormat.FP16 in formats else None
-            return self._summed(result, wide, type, bits, _sum_bits(f8e5m2 if is_fp8 else f32, type))
+            return self._summed(result, wide, type, bits, sum_bits(f8e5m2 if is_fp8 else f32, type))
 
         return perturbed
 
@@ -449,8 +455,8 @@ class Perturbation:
     ) -> np.ndarray:
         """A product of operands of which so many bits count, in sums of so many bits."""
         sizes = np.matmul(np.abs(wide[0]), np.abs(wide[1])) + np.abs(wide[2])
-        is_exact = _sums_are_exact(wide, sizes, sum_bits)
-        if operand_bits is not None and not all(_fits(tile, operand_bits) for tile in wide[:2]):
+        is_exact = sums_are_exact(wide, sizes, sum_bits)
+        if operand_bits is not None and not all(fits(tile, operand_bits) for tile in wide[:2]):
             is_exact = False
             cut = np.matmul(np.abs(wide[0]), np.abs(wide[1])) * 2.0**-operand_bits * 2
             result = self._noise(result, cut, type)
@@ -479,12 +485,6 @@ def _scan_by_doubling(combine: Callable, tiles: list[np.ndarray]) -> list[np.nda
     return tiles
 
 
-def _wider(value: np.ndarray) -> np.ndarray:
-    """In a format in which sums and products of two values are exact, or nearly so."""
-    value = np.asarray(value)
-    return value.astype(np.longdouble if value.dtype == np.float64 else np.float64)
-
-
 def _disagree(addresses: np.ndarray, value: np.ndarray, active: np.ndarray) -> np.ndarray:
     """The lanes whose address another active lane stores something else to."""
     flat, stored = np.ravel(addresses), np.ravel(value)
@@ -492,53 +492,6 @@ def _disagree(addresses: np.ndarray, value: np.ndarray, active: np.ndarray) -> n
     differs = stored[active] != stored[active][first][group]
     is_bad = np.isin(flat, flat[active][differs])
     return is_bad.reshape(np.shape(addresses))
-
-
-def _operand_bits(op: DotOp, element) -> int | None:
-    """How many bits after the leading one of an fp32 operand count; None: all."""
-    if element != f32:
-        return None
-    precision = InputPrecision(op.input_precision.value.data)
-    return {
-        InputPrecision.TF32: TF32_BITS,
-        InputPrecision.TF32x3: 20,
-        InputPrecision.BF16x3: 14,
-        InputPrecision.BF16x6: 21,
-    }.get(precision)
-
-
-def _sum_bits(element, type) -> int:
-    """Of the significand of partial sums; tensor cores have about 14 for fp8."""
-    if bit_width_of(element) == 8:
-        return 13
-    return MANTISSA[element_type_of(type)] + 1
-
-
-def _fits(tile: np.ndarray, bits: int) -> bool:
-    """Whether no element needs more bits after the leading one."""
-    finite = tile[np.isfinite(tile)]
-    mantissa, _ = np.frexp(finite)
-    scaled = mantissa * 2.0 ** (bits + 1)
-    return bool(np.all(scaled == np.rint(scaled)))
-
-
-def _sums_are_exact(wide: list[np.ndarray], sizes: np.ndarray, bits: int) -> bool:
-    """Whether every partial sum, in any order, is a multiple of one quantum and has at most so many bits."""
-    quantum = _quantum(wide[0]) * _quantum(wide[1])
-    quantum = min(quantum, _quantum(wide[2]))
-    largest = np.max(sizes, initial=0.0)
-    return bool(np.isfinite(largest) and quantum > 0 and largest / quantum < 2.0**bits)
-
-
-def _quantum(tile: np.ndarray) -> float:
-    """The largest power of two that all elements are multiples of."""
-    finite = tile[np.isfinite(tile) & (tile != 0)]
-    if finite.size == 0:
-        return 2.0**60
-    mantissa, exponent = np.frexp(finite)
-    whole = np.abs(mantissa * 2.0**53).astype(np.uint64)
-    lowest = (whole & (~whole + np.uint64(1))).astype(np.float64)
-    return float(np.min(np.ldexp(lowest, exponent - 53)))
 
 
 _FUNCTIONS: tuple[type, ...] = (
