@@ -75,6 +75,7 @@ COSTS: tuple[tuple[str, str, tuple[Any, ...]], ...] = (
     ("passes.gpu.slices.loop_dots", "MANY, IN_ITERATION", ((64, 32), (64, 1), (512, 64))),
     ("passes.gpu.slices.loop_dots", "MANY_MATRICES, MATRICES", ((2, 1), (4, 2), (16, 8))),
     ("passes.gpu.slices.slice_tiles", "LEAST_IN_GROUP, LEAST_WITH_DOT", ((-MUCH, -MUCH), (0, 0))),
+    ("passes.gpu.slices.slice_tiles", "CROWDED_COST, LEAST_IN_CROWD, SHARE_IN_CROWD", ((0, -MUCH, 0), (0, 0, 1 / 64))),
     ("passes.gpu.slices.slice_tiles", "cost_of_all", (lambda func: MUCH,)),
     ("passes.gpu.specialization.choose_functions:ChooseSpecialized", "_is_chosen", (_is_possible,)),
     ("passes.gpu.warp_groups.order_warp_groups", "MIN_RATIO", (0,)),

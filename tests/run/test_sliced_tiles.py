@@ -7,7 +7,7 @@ import pytest
 
 import deuteron as triton
 import deuteron.language as tl
-from deuteron.passes.gpu.slices import costs, groups, loop_dots
+from deuteron.passes.gpu.slices import costs, groups, loop_dots, slice_tiles
 from deuteron.passes.gpu.slices.slice_tiles import SliceTiles
 
 pytestmark = pytest.mark.each_gpu
@@ -17,6 +17,8 @@ pytestmark = pytest.mark.each_gpu
 def sliced(monkeypatch, executor):
     """However few registers there are."""
     monkeypatch.setattr("deuteron.passes.gpu.SliceTiles", lambda: SliceTiles(least_cost=-(1 << 20)))
+    monkeypatch.setattr(slice_tiles, "CROWDED_COST", 0)
+    monkeypatch.setattr(slice_tiles, "SHARE_IN_CROWD", 0)
     monkeypatch.setattr(groups, "MANY", 2)
     monkeypatch.setattr(groups, "IN_SLICE", 1)
     monkeypatch.setattr(costs, "REGISTER_BITS", 64)

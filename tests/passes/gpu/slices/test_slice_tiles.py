@@ -143,6 +143,18 @@ def test_dots_by_matrix_instructions_are_loops_along_k(monkeypatch, least, produ
     assert ("ttg.memdesc_slice" in kernel.asm["ttgir"]) == (products == 64)
 
 
+def test_many_tiles_of_half_the_registers_are_in_loops(monkeypatch):
+    """In a kernel that is too long all the same: 128 registers of a thread each."""
+    monkeypatch.setattr("deuteron.passes.gpu.SliceTiles", lambda: SliceTiles(least_cost=1000))
+    monkeypatch.setenv("DEUTERON_ALWAYS_COMPILE", "1")
+    loops = []
+    for least in (1 << 20, 1000):
+        monkeypatch.setattr("deuteron.passes.gpu.slices.slice_tiles.CROWDED_COST", least)
+        kernel = compile_for("cuda:90", squared, X, X, N=64, num_warps=1)
+        loops.append(kernel.asm["ttgir"].count("scf.for"))
+    assert loops[1] > loops[0]
+
+
 @deuteron.jit
 def recurrent(q, k, v, state, out, steps, T: tl.constexpr, N: tl.constexpr):
     """A state of more elements than a thread has registers, where N is 128 and a warp is alone."""

@@ -61,7 +61,12 @@ def most_registers(op: Operation) -> int:
 
 def is_wider_than_threads(value: SSAValue) -> bool:
     """Whether a thread has more of a tile than registers, so that most of it is in memory whatever is done."""
-    return registers_of(value) * bit_width_of(value.type) > REGISTER_BITS
+    return bits_in_thread(value) > REGISTER_BITS
+
+
+def bits_in_thread(value: SSAValue) -> int:
+    """Of a tile, or of a scalar."""
+    return registers_of(value) * bit_width_of(value.type)
 
 
 def cost_of(op: Operation) -> int:
@@ -112,6 +117,11 @@ def dot_slices(op: DotOp, axis: int) -> int:
 def cost_of_all(op: Operation) -> int:
     """Of an op and what is in its regions; what is in a reduction is counted with it."""
     return sum(map(cost_of, _executed(nested_ops(op))))
+
+
+def cost_beside_dots(op: Operation) -> int:
+    """Without the dots, which become loops of their own."""
+    return sum(cost_of(inner) for inner in _executed(nested_ops(op)) if not isinstance(inner, DotOp))
 
 
 def _executed(ops: Iterable[Operation]) -> Iterable[Operation]:

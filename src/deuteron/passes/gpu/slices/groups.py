@@ -19,6 +19,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from math import inf
 
 from xdsl.dialects import scf
 from xdsl.dialects.arith import ConstantOp
@@ -39,7 +40,14 @@ from deuteron.ir.ttg.shared import LocalLoadOp
 from deuteron.ir.types import bit_width_of, i32, is_tile, shape_of
 from deuteron.layout.linear import log2
 from deuteron.layout.slices import sliceable_bits
-from deuteron.passes.gpu.slices.costs import cost_of, dot_slices, is_wider_than_threads, most_registers, registers_of
+from deuteron.passes.gpu.slices.costs import (
+    bits_in_thread,
+    cost_of,
+    dot_slices,
+    is_wider_than_threads,
+    most_registers,
+    registers_of,
+)
 from deuteron.passes.gpu.slices.slice_axes import SUMMED, Axis, axes_of, axes_to_cut, exchange_slices, main_value
 
 # Registers of a thread from which on the tile of an op begins a group, and how many of it a slice has.
@@ -56,7 +64,7 @@ _SHAPES = (BroadcastOp, ExpandDimsOp, ReshapeOp, SplatOp, TransOp)
 @dataclass
 class Group:
     """Ops, and the dimension along which each tile that they give is cut; at most into 2 ** bits slices.
-    `wide_is_free`: what goes through memory is not counted of tiles that no registers hold, which is there in any case.
+    `most_held`: bits of a tile that registers hold. One of more is in memory in any case, and is not counted as moved.
     """
 
     ops: list[Operation] = field(default_factory=list)
@@ -71,7 +79,7 @@ class Group:
     anew: set[SSAValue] = field(default_factory=set)  # what is computed in its slices besides
     most: int = 0  # registers of a tile
     cost: int = 0
-    wide_is_free: bool = False
+    most_held: float = inf
 
     @property
     def slices_are_large(self) -> bool:
@@ -96,8 +104,8 @@ class Group:
         return any(isinstance(op, DotOp) for op in self.ops)
 
     def _is_moved(self, value: SSAValue) -> bool:
-        is_wide = is_wider_than_threads(value) and (self.wide_is_free or _is_carried(value))
-        is_in_memory = isinstance(value.owner, LocalLoadOp) or is_wide
+        is_wide = is_wider_than_threads(value) and _is_carried(value)
+        is_in_memory = isinstance(value.owner, LocalLoadOp) or is_wide or bits_in_thread(value) > self.most_held
         return is_tile(value.type) and not is_in_memory and not self._is_anew(value)
 
     def _is_anew(self, value: SSAValue) -> bool:
@@ -145,9 +153,21 @@ class Group:
         axes = axes_of(op, axis)
         if axes is None or not _has_known_value(op) or not self._may_access(op):
             return None
-        if isinstance(op, DotOp) and not _may_cut(op, axis):
+        if isinstance(op, DotOp) and not self._may_cut(op, axis):
             return None
         return None if any(value in self.axes and self.axes[value] != cut for value, cut in axes.items()) else axes
+
+    def _may_cut(self, op: DotOp, axis: int) -> bool:
+        """Whether a dot is done in slices: of a batch, or of tiles that are in memory anyway. Sums are rounded once."""
+        if 0 <= axis < len(shape_of(op.result.type)) - 2:
+            return True
+        if axis == SUMMED:
+            is_exact = bit_width_of(op.c.type) >= bit_width_of(i32)
+            return is_exact and any(map(self._is_in_memory, (op.a, op.b)))
+        return self._is_in_memory(op.result)
+
+    def _is_in_memory(self, value: SSAValue) -> bool:
+        return is_wider_than_threads(value) or bits_in_thread(value) > self.most_held
 
     def _least_slices(self, op: Operation) -> int:
         """Into how few slices an op may be cut: instructions for matrices are not."""
@@ -212,16 +232,6 @@ def _is_carried(value: SSAValue) -> bool:
     return isinstance(value, BlockArgument) or any(isinstance(use.operation, scf.YieldOp) for use in value.uses)
 
 
-def _may_cut(op: DotOp, axis: int) -> bool:
-    """Whether a dot is done in slices: of a batch, or of tiles that are in memory anyway. Sums are rounded once."""
-    if 0 <= axis < len(shape_of(op.result.type)) - 2:
-        return True
-    if axis == SUMMED:
-        is_exact = bit_width_of(op.c.type) >= bit_width_of(i32)
-        return is_exact and any(map(is_wider_than_threads, (op.a, op.b)))
-    return is_wider_than_threads(op.result)
-
-
 def _slice_bits(op: Operation, axis: int, axes: dict[SSAValue, Axis]) -> int:
     """Into how many slices an op may be cut, as a power of two."""
     cuts = [(value, cut) for value, cut in axes.items() if cut is not None and cut != SUMMED]
@@ -235,7 +245,7 @@ def _has_known_value(op: Operation) -> bool:
     return not isinstance(op, ConstantOp) or constant_value(op.results[0]) is not None
 
 
-def best_group(ops: Sequence[Operation], wide_is_free: bool = False) -> Group | None:
+def best_group(ops: Sequence[Operation], most_held: float = inf) -> Group | None:
     """Of the groups of a block that which saves most; None: there is none."""
     best: Group | None = None
     sliced: dict[Operation, int] = {}
@@ -247,7 +257,7 @@ def best_group(ops: Sequence[Operation], wide_is_free: bool = False) -> Group | 
         if sliced.get(op, 0) >= most_registers(op) // IN_SLICE:
             continue  # what begins with it is part of a group that is known
         for axis in axes:
-            group = _grown(ops, place, axis, Group(known=known, wide_is_free=wide_is_free))
+            group = _grown(ops, place, axis, Group(known=known, most_held=most_held))
             count = group.count()
             if not group.ops or count == 1:
                 continue
@@ -278,7 +288,7 @@ def _without_strangers(group: Group) -> Group:
     kept = [op for op in group.ops if group.is_used_by(op) or any(use.operation in inside for use in _uses(op))]
     if not kept or len(kept) == len(group.ops):
         return group
-    smaller = Group(known=group.known, wide_is_free=group.wide_is_free)
+    smaller = Group(known=group.known, most_held=group.most_held)
     for op in kept:
         smaller.add(op, group.axis_of(op))
     return smaller

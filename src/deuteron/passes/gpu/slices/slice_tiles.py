@@ -20,6 +20,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import islice
+from math import inf
 
 from xdsl.context import Context
 from xdsl.dialects import arith, scf
@@ -40,8 +41,9 @@ from deuteron.ir.ttg.private import PrivateAllocOp, PrivateLoadOp, PrivateStoreO
 from deuteron.ir.ttg.shared import LocalLoadOp
 from deuteron.ir.types import i32, shape_of
 from deuteron.layout.slices import sliceable_bits
+from deuteron.passes.gpu.slices import costs
 from deuteron.passes.gpu.slices.carry_in_memory import carry_in_memory
-from deuteron.passes.gpu.slices.costs import cost_of_all
+from deuteron.passes.gpu.slices.costs import cost_beside_dots, cost_of_all
 from deuteron.passes.gpu.slices.groups import Group, best_group, is_made_anew
 from deuteron.passes.gpu.slices.loop_dots import loop_dots
 from deuteron.passes.gpu.slices.rolled_loops import insert_loop, slice_body
@@ -56,6 +58,9 @@ from deuteron.passes.tile.eliminate_dead_code import EliminateDeadCode
 # Instructions of a kernel: those that take ptxas two seconds where they spill. Of a group: what a loop costs besides;
 # of one with a dot, which is of tiles that spill, where each takes longer.
 LEAST_COST, LEAST_IN_GROUP, LEAST_WITH_DOT = 8000, 1000, 500
+# Instructions that are left of a kernel which takes five seconds and more, since it has too many tiles: of a thread's
+# registers those of a tile of a quarter are in memory as well, and loops that save little are made.
+CROWDED_COST, LEAST_IN_CROWD, SHARE_IN_CROWD = 16000, 100, 1 / 4
 
 
 @dataclass(frozen=True)
@@ -71,33 +76,36 @@ class SliceTiles(Optimisation):
         for func in op.ops:
             if isinstance(func, FuncOp) and cost_of_all(func) >= self.least_cost:
                 is_carried |= self._block(func.body.block, AxisInfoAnalysis(func))
+                if cost_beside_dots(func) >= CROWDED_COST:
+                    is_carried |= self._block(func.body.block, AxisInfoAnalysis(func), is_crowded=True)
                 loop_dots(func)
         if is_carried:
             EliminateDeadCode().apply(ctx, op)
 
-    def _block(self, block: Block, infos: AxisInfoAnalysis) -> bool:
+    def _block(self, block: Block, infos: AxisInfoAnalysis, is_crowded: bool = False) -> bool:
         """Whether a loop does not need all that it carries any more."""
         is_carried = False
         for op in list(block.ops):
             for region in op.regions if isinstance(op, scf.ForOp | scf.IfOp | scf.WhileOp) else ():
                 for inner in region.blocks:
-                    is_carried |= self._block(inner, infos)
+                    is_carried |= self._block(inner, infos, is_crowded)
             if isinstance(op, scf.ForOp):
                 is_carried |= carry_in_memory(op, infos)
         # What is still left of tiles that no registers hold is in memory, whatever loops take from there.
-        for wide_is_free in (False, True):
-            self._slice_groups(block, infos, wide_is_free)
+        for most_held in (costs.REGISTER_BITS * SHARE_IN_CROWD,) if is_crowded else (inf, costs.REGISTER_BITS):
+            self._slice_groups(block, infos, most_held, is_crowded)
         _erase_unused(block)
         return is_carried
 
-    def _slice_groups(self, block: Block, infos: AxisInfoAnalysis, wide_is_free: bool) -> None:
-        while (group := best_group(list(block.ops), wide_is_free)) and group.saved >= self._least_saved(group):
+    def _slice_groups(self, block: Block, infos: AxisInfoAnalysis, most_held: float, is_crowded: bool) -> None:
+        while (group := best_group(list(block.ops), most_held)) and group.saved >= self._least_saved(group, is_crowded):
             loop = _Loop(group, infos)
             if group.slices_are_large:
-                self._block(loop.body, infos)
+                self._block(loop.body, infos, is_crowded)
 
-    def _least_saved(self, group: Group) -> int:
-        return min(LEAST_WITH_DOT if group.has_dot else LEAST_IN_GROUP, self.least_cost)
+    def _least_saved(self, group: Group, is_crowded: bool) -> int:
+        usual = LEAST_WITH_DOT if group.has_dot else LEAST_IN_GROUP
+        return min(LEAST_IN_CROWD if is_crowded else usual, self.least_cost)
 
 
 def _erase_unused(block: Block) -> None:
