@@ -291,3 +291,15 @@ def without_a_sign(x_ptr, n, BLOCK: tl.constexpr):
 def test_numbers_without_a_sign_count_up_in_aligned_groups_where_they_may_have_been_negative():
     infos, stores = infos_of(without_a_sign, ["x_ptr"], BLOCK=64)
     assert [infos.of(store.ptr).contiguity for store in stores] == [(64,), (8,), (1,)]
+
+
+@triton.jit
+def divided(x_ptr, FACTOR: tl.constexpr):
+    i = tl.arange(0, 64)
+    tl.store(x_ptr + i, 0.0, mask=(tl.program_id(0) * FACTOR + i) // 8 % 2 == 0)
+
+
+@pytest.mark.parametrize(("factor", "constancy"), [(64, 8), (1000000000, 1)])
+def test_quotients_of_what_soon_overflows_are_in_no_groups(factor, constancy):
+    infos, (store,) = infos_of(divided, ["x_ptr"], FACTOR=factor)
+    assert infos.of(store.mask).constancy == (constancy,)

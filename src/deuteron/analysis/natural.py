@@ -5,7 +5,8 @@
     k in range(n // 64 * 64, n, 64)        whatever n is: if it is negative, there is no such k
     k - 64                                 not known
 
-Integers of 32 bits and more are taken not to overflow, as in `tile_polynomials`.
+Integers of 32 bits and more are taken not to overflow, as in `tile_polynomials`, but for products with numbers so large
+that a launch of few programs is enough for it: no offset is such a product, but a mask may be made of one.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Sequence, Set
 
 from xdsl.dialects import arith, scf
-from xdsl.ir import BlockArgument, SSAValue
+from xdsl.ir import BlockArgument, Operation, SSAValue
 
 from deuteron.analysis.memo import evaluate
 from deuteron.analysis.polynomial import Polynomial
@@ -31,6 +32,8 @@ _TILES_OF_NATURALS = (
     *(arith.AddiOp, arith.MuliOp, arith.MinSIOp, ExtSIOp),
     *(SplatOp, BroadcastOp, ExpandDimsOp, TransOp, ReshapeOp, ConvertLayoutOp),
 )
+
+MOST_FACTOR = 1 << 20  # 2048 programs: a step of 4 MB from one to the next
 
 
 def is_natural(polynomial: Polynomial, naturals: Set[SSAValue] = frozenset()) -> bool:
@@ -71,7 +74,13 @@ def _natural_if(value: SSAValue, scalars: _Scalars) -> Sequence[SSAValue] | None
     op = value.owner
     if isinstance(op, MakeRangeOp):
         return () if op.start.value.data >= 0 else None
-    return op.operands if isinstance(op, (*_TILES_OF_NATURALS, arith.RemSIOp, arith.DivSIOp)) else None
+    is_known = isinstance(op, (*_TILES_OF_NATURALS, arith.RemSIOp, arith.DivSIOp)) and not _is_large(op)
+    return op.operands if is_known else None
+
+
+def _is_large(op: Operation) -> bool:
+    """Whether it is a product that soon overflows."""
+    return isinstance(op, arith.MuliOp) and any((constant_value(one) or 0) > MOST_FACTOR for one in op.operands)
 
 
 class _Scalars:
@@ -99,7 +108,9 @@ class _Scalars:
             return self._known[op.lhs]
         if isinstance(op, arith.MaxSIOp):
             return any(self._known[operand] for operand in op.operands)
-        return isinstance(op, _OF_NATURALS) and all(self._known[operand] for operand in op.operands)
+        if not isinstance(op, _OF_NATURALS) or _is_large(op):
+            return False
+        return all(self._known[operand] for operand in op.operands)
 
     def _is_empty_below_zero(self, loop: scf.ForOp) -> bool:
         """Whether a loop that began with a negative number would have no iteration: what makes the minimum that it
