@@ -13,6 +13,7 @@ them writes never ends.
 
 from __future__ import annotations
 
+import queue
 import threading
 import time
 import warnings
@@ -61,12 +62,15 @@ class _Calls:
 
     They are counted, for threads cannot be asked: one that Ctrl-C comes to while it is joined counts as ended from then
     on (CPython up to 3.12), though it runs. And they count themselves, for who starts a thread may be interrupted.
+
+    The caller waits at a queue, which is written in C: an interrupt in the midst of waiting for a `threading.Event` may
+    leave its lock taken, so that the thread that sets the event waits without end, and the caller for that thread.
     """
 
     def __init__(self, task: Callable[[], None]):
         self._task = task
         self._lock = threading.Lock()
-        self._are_over = threading.Event()
+        self._ends: queue.SimpleQueue[None] = queue.SimpleQueue()
         self._is_closed = False
         self.num_started = self.num_running = 0
         self.errors: list[BaseException] = []
@@ -94,11 +98,15 @@ class _Calls:
         with self._lock:
             self.num_running -= 1
             if not self.num_running:
-                self._are_over.set()
+                self._ends.put(None)
 
     def wait(self, timeout: float) -> bool:
         """Whether they are over, after so many seconds at most."""
-        return self._are_over.wait(timeout)
+        try:
+            self._ends.get(timeout=timeout)
+        except queue.Empty:
+            return False
+        return True
 
     def end(self, stop: Callable[[], None] = lambda: None) -> BaseException | None:
         """Begin no more, and wait until all are over, through any number of interrupts; returns the first of these."""
