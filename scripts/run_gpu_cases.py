@@ -38,6 +38,7 @@ NOT_COMPARED = {
     "test_addresses_in_memory": "addresses in arrays are the host's",
     "test_another_type_of_pointer": "addresses in arrays are the host's",
     "test_facts": "stores the number of warps, which is another one here",
+    "test_what_functions_ask_of_the_kernel": "stores the number of warps and the target, which are others here",
     "test_functions[interpreter-float32": "fast_sinf and fast_dividef promise nothing for large numbers",
     "mixture_of_experts": "the order within an expert is that of atomics",
     "test_every_fp8_is_copied[interpreter-float8_e5m2": "the interpreter keeps no payload of a NaN",

@@ -122,7 +122,7 @@ def short_rows(x, out, BLOCK: tl.constexpr):
 
 def stored_again(x, out, BLOCK: tl.constexpr):
     i = tl.arange(0, BLOCK)
-    for step in range(4):
+    for step in tl.range(4, loop_unroll_factor=1):
         tl.store(out + i, tl.load(x + step * BLOCK + i))
 
 

@@ -99,3 +99,21 @@ def test_what_is_looked_at(directs, form):
 
 def test_masks_that_are_not_understood(directs):
     assert directs("one of two") == [None]
+
+
+def read_twice(a, c, K, BM: tl.constexpr, BK: tl.constexpr):
+    """What is copied for the product is kept for its transpose too."""
+    rows, ks = tl.arange(0, BM), tl.arange(0, BK)
+    acc = tl.zeros((BM, BM), tl.float32)
+    for k in range(0, K, BK):
+        x = tl.load(a + rows[:, None] * K + (k + ks)[None, :], mask=(k + ks)[None, :] < K, other=0.0)
+        acc = tl.dot(x, tl.trans(x), acc)
+    tl.store(c + rows[:, None] * BM + rows[None, :], acc)
+
+
+@pytest.mark.parametrize("depth", [15, 16, 33, 75, 80])
+@pytest.mark.parametrize("type", ["float32", "bfloat16"])
+def test_what_is_read_twice(compare, rng, bfloat16, type, depth):
+    """Its copies were made before it was loaded: of the iteration before."""
+    a = rng.integers(-4, 5, (32, depth)).astype(bfloat16 if type == "bfloat16" else type)
+    compare(read_twice, [a, np.full((32, 32), 77, np.float32), depth], {"BM": 32, "BK": 16}, cpus=CPUS, tolerance=0)

@@ -59,17 +59,19 @@ def read_directly(plan: Plan) -> None:
         nest, root = roots[item.op.a]
         nest.roots.remove(root)
         if not direct.is_sure:
-            _insert_before(plan.body, nest, Nest(nest.shape, [root], item))
+            _insert_after(plan.body, nest, Nest(nest.shape, [root], item))
         item.direct = direct
     drop_empty_nests(plan.body)
 
 
-def _insert_before(region: Region, nest: Nest, copies: Nest) -> None:
+def _insert_after(region: Region, nest: Nest, copies: Nest) -> None:
+    """What the nest keeps may be what is copied, where something else reads it too."""
     if nest in region.items:
-        region.items.insert(region.items.index(nest), copies)
+        region.items.insert(region.items.index(nest) + 1, copies)
+        return
     for item in region.items:
         for inner in regions_of(item):
-            _insert_before(inner, nest, copies)
+            _insert_after(inner, nest, copies)
 
 
 def _load_of(item: Dot) -> LoadOp | None:

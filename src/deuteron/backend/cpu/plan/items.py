@@ -11,16 +11,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from math import prod
-from typing import TYPE_CHECKING
 
 from xdsl.ir import Attribute, Operation, SSAValue
 
+from deuteron.backend.cpu.plan.mask_limits import FullMask, Limit
 from deuteron.backend.cpu.plan.operand_layout import OperandLayout
 from deuteron.backend.cpu.products import NativeProduct
 from deuteron.ir.types import is_tile, num_elements_of, shape_of
-
-if TYPE_CHECKING:
-    from deuteron.backend.cpu.plan.limits import FullMask, Limit
 
 Index = tuple  # an entry for each dimension: what runs along it, or None for extent 1
 

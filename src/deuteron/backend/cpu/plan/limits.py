@@ -19,6 +19,7 @@ from xdsl.ir import Block, Operation, SSAValue
 
 from deuteron.backend.cpu.plan import ops
 from deuteron.backend.cpu.plan.items import Exchanged, Index, Nest, StoreRoot, identity_index
+from deuteron.backend.cpu.plan.mask_limits import FullMask, Limit
 from deuteron.backend.cpu.plan.ops.declaration import IRREGULAR, Step
 from deuteron.backend.cpu.plan.ops.elementwise import WIDENING
 from deuteron.backend.cpu.plan.schedule import Plan
@@ -29,23 +30,6 @@ from deuteron.ir.types import bit_width_of, is_tile, shape_of
 
 _SWAPPED = {"lt": "gt", "le": "ge", "gt": "lt", "ge": "le"}
 _LEAST_BITS = 32  # of a comparison with a limit: as many as the extent of a tile has
-
-
-@dataclass(frozen=True)
-class Limit:
-    """A comparison, at an index of a nest, of `counted`, which counts up along the dimension, with `bound`.
-
-    `is_below`: it is true up to the limit and false from there on; else the contrary. `includes`: whether the element
-    that equals the bound is before the limit.
-    """
-
-    op: Operation
-    index: Index
-    counted: SSAValue
-    bound: SSAValue
-    is_signed: bool
-    is_below: bool
-    includes: bool
 
 
 @dataclass(frozen=True)
@@ -76,21 +60,6 @@ def find_limits(plan: Plan, nest: Nest, axis: int) -> Limits | None:
         return None
     ends = len(is_ended) == len(nest.roots) and all(is_ended)
     return Limits(tuple(limits.values()), tuple(fixed), ends)
-
-
-@dataclass(frozen=True)
-class FullMask:
-    """When a mask of two dimensions is full: every limit is at the end of its dimension, or at the first element of it
-    where the mask is on behind it, and every comparison that is the same everywhere is true.
-    """
-
-    limits: tuple[tuple[Limit, int], ...]
-    fixed: tuple[tuple[Operation, Index], ...]
-
-    def compared(self) -> list[SSAValue]:
-        """What has to be known."""
-        values = [value for limit, _ in self.limits for value in (limit.counted, limit.bound)]
-        return values + [op.results[0] for op, _ in self.fixed]
 
 
 def full_mask(plan: Plan, mask: SSAValue) -> FullMask | None:

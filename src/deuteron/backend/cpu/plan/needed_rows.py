@@ -17,7 +17,8 @@ from xdsl.ir.core import BlockArgument
 
 from deuteron.backend.cpu.plan import ops
 from deuteron.backend.cpu.plan.items import dots_of, identity_index
-from deuteron.backend.cpu.plan.limits import Limit, limits_of
+from deuteron.backend.cpu.plan.limits import limits_of
+from deuteron.backend.cpu.plan.mask_limits import Limit
 from deuteron.backend.cpu.plan.schedule import Plan
 from deuteron.backend.cpu.plan.steps_together import is_sum_of_loop
 from deuteron.ir.effects import is_pure

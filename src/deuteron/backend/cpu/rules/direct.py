@@ -18,7 +18,7 @@ from deuteron.backend.cpu.context import Context
 from deuteron.backend.cpu.fragment import Axis, one_element
 from deuteron.backend.cpu.parts import elements_before, first_element
 from deuteron.backend.cpu.plan.items import Direct, Dot, For
-from deuteron.backend.cpu.plan.limits import Limit
+from deuteron.backend.cpu.plan.mask_limits import Limit
 from deuteron.backend.llvm.builder import Builder
 from deuteron.backend.llvm.types import Value, const, vector, vector_const
 from deuteron.ir.types import shape_of

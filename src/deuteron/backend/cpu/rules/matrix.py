@@ -13,7 +13,7 @@ from deuteron.backend.cpu.packing import emit_packed
 from deuteron.backend.cpu.parts import elements_before, first_element
 from deuteron.backend.cpu.places import address, address_of_step
 from deuteron.backend.cpu.plan.items import Dot, Place, Transpose
-from deuteron.backend.cpu.plan.limits import Limit
+from deuteron.backend.cpu.plan.mask_limits import Limit
 from deuteron.backend.cpu.products import LANES, NativeProduct, PlainProduct, TileProduct, plain_product
 from deuteron.backend.cpu.transpose import emit_transpose
 from deuteron.backend.llvm.types import Value, byte_width, const, zero
@@ -107,6 +107,7 @@ def _emit_product(
     panel = item.panels.pitch // item.panels.group if item.panels else 0
     shape = MatmulShape(m, n, k, lda, ldb, ldc, panel)
     given = depth, item.from_zero, row_bytes, _needed_rows(ctx, item) if item.needed_rows else None
+    ctx.locate(item.op)  # after what was computed of other ops
     if isinstance(product, TileProduct):
         emit_tile_matmul(b, shape, a, bm, c, product, *given)
         return
