@@ -46,6 +46,9 @@ EXPLAINED = [
     ),
     Explanation(r"^cluster.*: .*bar\.sync 0", 2, "the barrier of the cluster has just ordered the same threads"),
     Explanation(
+        r"^old values.*: .*bar\.sync 0", 2, "nothing but a fence and a load of shared memory since the barrier before"
+    ),
+    Explanation(
         r"^TMA stores.*: .*bar\.sync 0", 4, "the thread that copies, or each thread, did itself what it overwrites"
     ),
     Explanation(r"^flash_attention.*bar\.sync 0", 3, "who overwrites and who read are threads of one warp"),
