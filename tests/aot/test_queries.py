@@ -13,7 +13,7 @@ from deuteron.aot.link import link_kernels
 from deuteron.aot.templates import runtime_source
 from deuteron.aot.tuned import logarithm
 from deuteron.errors import UsageError
-from deuteron.runtime.tuned_file import Choice, Outcome, merge_into
+from deuteron.runtime.autotuning.tuned_file import Choice, Outcome, merge_into
 
 PARAMS = (
     *(Parameter("x"), Parameter("n"), Parameter("BLOCK", True)),

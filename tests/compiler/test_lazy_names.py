@@ -50,7 +50,7 @@ def test_what_is_not_there(name):
     [
         "import deuteron; deuteron.runtime.driver.active, deuteron.testing.do_bench, deuteron.errors.DeuteronError",
         "from deuteron import jit, autotune, heuristics, testing; assert callable(heuristics)",
-        "import deuteron.runtime.heuristics, deuteron.runtime.autotuner; assert callable(deuteron.runtime.heuristics)",
+        "import deuteron.runtime.heuristics, deuteron.runtime.autotuning; assert callable(deuteron.runtime.heuristics)",
         "from deuteron.testing import do_bench, perf_report, Benchmark; import deuteron; deuteron.testing.do_bench",
         "import deuteron, pickle; assert pickle.loads(pickle.dumps(deuteron.Target('cpu', 'native'))).arch == 'native'",
         "from deuteron import *; import deuteron.language as tl",

@@ -14,7 +14,7 @@ NEEDLESS = (
     *("platformdirs", "tempfile", "shutil", "subprocess", "statistics", "difflib", "csv", "secrets", "hmac", "zlib"),
     *("deuteron.testing.bench", "deuteron.backend.cuda.backend", "deuteron.backend.cuda.target", "deuteron.machine"),
     *("deuteron.backend.llvm.builder", "deuteron.backend.llvm.compile", "deuteron.backend.launcher.call"),
-    *("deuteron.passes", "deuteron.frontend", "deuteron.ir", "deuteron.runtime.autotuner", "deuteron.backend.report"),
+    *("deuteron.passes", "deuteron.frontend", "deuteron.ir", "deuteron.runtime.autotuning", "deuteron.backend.report"),
 )
 KERNEL = """
 import sys

@@ -15,7 +15,7 @@ from deuteron.library import read_project
 from deuteron.library.device_arrays import arrays_for
 from deuteron.library.measure import MeasureOptions, measure_library
 from deuteron.options import Target
-from deuteron.runtime.tuned_file import read_tuned
+from deuteron.runtime.autotuning.tuned_file import read_tuned
 from deuteron.tools.main import main
 
 TUNE = """host_parameters = { n_rows = "i32" }
@@ -108,7 +108,7 @@ def test_the_library_chooses_by_it(declared: Project):
 
 def test_the_command(declared: Project, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr("deuteron.testing.do_bench", Bench())
-    monkeypatch.setattr("deuteron.runtime.trial_timing.shortest", lambda fn, enough: 0.0)
+    monkeypatch.setattr("deuteron.runtime.autotuning.trial_timing.shortest", lambda fn, enough: 0.0)
     command = ["tune", "norms", "-f", str(declared.file), "--size", "n=64"]
     result = CliRunner().invoke(main, command)
     assert result.exit_code == 0, result.output

@@ -15,7 +15,7 @@ from library.project import Project
 from deuteron import Config, autotune
 from deuteron.aot.load import kernel_of, load_module
 from deuteron.errors import UsageError
-from deuteron.runtime.tuned_file import Choice, Outcome, merge_into
+from deuteron.runtime.autotuning.tuned_file import Choice, Outcome, merge_into
 from deuteron.tools.main import main
 
 TUNED = 'host_parameters = { n_rows = "i32" }\ntuned = "tuned/rms_norm.json"'

@@ -100,7 +100,7 @@ def test_assert_close_takes_tensors():
 
 
 def test_autotuned_tensors_are_reset_and_restored():
-    from deuteron.runtime.contents import copy_of, fill_with_zeros, write_back
+    from deuteron.runtime.autotuning.contents import copy_of, fill_with_zeros, write_back
 
     tensor = torch.arange(4)
     saved = copy_of(tensor)

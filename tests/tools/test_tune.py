@@ -5,7 +5,7 @@ import json
 import pytest
 from click.testing import CliRunner
 
-from deuteron.runtime.tuned_file import Choice, Outcome, merge_into, read_tuned
+from deuteron.runtime.autotuning.tuned_file import Choice, Outcome, merge_into, read_tuned
 from deuteron.tools.main import main
 
 

@@ -30,7 +30,7 @@ from deuteron.aot.symbols import digest_of
 from deuteron.aot.targets import c_target
 from deuteron.aot.tuned import Table, tables_of
 from deuteron.errors import UsageError
-from deuteron.runtime.tuned_file import read_tuned
+from deuteron.runtime.autotuning.tuned_file import read_tuned
 
 # A name -> its algorithms -> the kernels of each.
 Linked = dict[str, list[list[KernelRecord]]]

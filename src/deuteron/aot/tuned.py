@@ -17,7 +17,7 @@ from typing import Any
 
 from deuteron.aot.metadata import KernelRecord
 from deuteron.errors import UsageError
-from deuteron.runtime.tuned_file import Choice, Tuned
+from deuteron.runtime.autotuning.tuned_file import Choice, Tuned
 
 _FRACTION_BITS = 16
 _LAUNCH = ("num_warps", "num_stages", "num_ctas")

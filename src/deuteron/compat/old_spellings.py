@@ -17,7 +17,7 @@ from deuteron.aot.targets import c_target
 from deuteron.backend import get_backend
 from deuteron.language.function import Function
 from deuteron.options import option_names
-from deuteron.runtime import autotuner
+from deuteron.runtime.autotuning import decorator
 
 
 def compile(src: Any = None, target: Any = None, options: Mapping[str, Any] | None = None, **older: Any) -> Any:
@@ -53,12 +53,12 @@ def autotune(
 ) -> Callable[[Any], Any]:
     """`deuteron.autotune`; numbers for `restore_value` and `pre_hook` are what Triton 2 had there: `warmup`, `rep`."""
     if not isinstance(restore_value, int | float):
-        return autotuner.autotune(
+        return decorator.autotune(
             configs, key, prune_configs_by, reset_to_zero, restore_value, pre_hook, *later, **named
         )
     warnings.warn("triton.autotune's fifth argument is restore_value now: say warmup= and rep=", stacklevel=2)
     times = {"warmup": restore_value} if pre_hook is None else {"warmup": restore_value, "rep": pre_hook}
-    return autotuner.autotune(configs, key, prune_configs_by, reset_to_zero, **times, **named)
+    return decorator.autotune(configs, key, prune_configs_by, reset_to_zero, **times, **named)
 
 
 def _compile(source: Any, target: Any, options: Mapping[str, Any], **asked: Any) -> compiler.CompiledKernel:

@@ -39,11 +39,11 @@ from deuteron.library.device_arrays import DeviceArrays, arrays_for
 from deuteron.library.variants import Variant, variants_of
 from deuteron.library.worker import DeclarationError, request_of
 from deuteron.options import LAUNCH_ATTRIBUTES, Target
-from deuteron.runtime.config import Config
-from deuteron.runtime.trial_timing import check_spills, time_trial
-from deuteron.runtime.trials import SKIPPED, Trials
-from deuteron.runtime.tuned_file import Choice, Outcome
-from deuteron.runtime.tuned_store import TunedStore
+from deuteron.runtime.autotuning.config import Config
+from deuteron.runtime.autotuning.trial_timing import check_spills, time_trial
+from deuteron.runtime.autotuning.trials import SKIPPED, Trials
+from deuteron.runtime.autotuning.tuned_file import Choice, Outcome
+from deuteron.runtime.autotuning.tuned_store import TunedStore
 from deuteron.settings import BOUNDS
 
 _LAUNCH = ("num_warps", "num_stages", "num_ctas")

@@ -25,7 +25,7 @@ from deuteron.library.raw_code import raw_library
 from deuteron.library.rust_code import library_rust
 from deuteron.library.torch_code import library_torch
 from deuteron.library.variants import Variant, source_names
-from deuteron.runtime.tuned_file import read_tuned
+from deuteron.runtime.autotuning.tuned_file import read_tuned
 
 
 def own_files(

@@ -7,7 +7,7 @@
     recompiles.py    what launches have compiled, and why
     specialise.py    a token for each argument
     grid.py          the grid's extents           mock.py        arrays that are only types, or of another type
-    autotuner.py     @autotune, config.py         heuristics.py  @heuristics
+    autotuning/      @autotune, Config            heuristics.py  @heuristics
     interpret.py     launching in the NumPy interpreter
     driver.py        the device that kernels run on, as Triton's programs ask for it
 
@@ -31,10 +31,14 @@ from deuteron.runtime.sizes import cdiv as cdiv
 from deuteron.runtime.sizes import next_power_of_2 as next_power_of_2
 
 if TYPE_CHECKING:
-    from deuteron.runtime.autotuner import Autotuner as Autotuner
-    from deuteron.runtime.autotuner import autotune as autotune
-    from deuteron.runtime.config import Config as Config
+    from deuteron.runtime.autotuning.autotuner import Autotuner as Autotuner
+    from deuteron.runtime.autotuning.config import Config as Config
+    from deuteron.runtime.autotuning.decorator import autotune as autotune
 
-_NAMES = {"deuteron.runtime.autotuner": "Autotuner autotune", "deuteron.runtime.config": "Config"}
+_NAMES = {
+    "deuteron.runtime.autotuning.autotuner": "Autotuner",
+    "deuteron.runtime.autotuning.config": "Config",
+    "deuteron.runtime.autotuning.decorator": "autotune",
+}
 
-__getattr__, __dir__ = lazy_names(globals(), _NAMES, "autotuner config")
+__getattr__, __dir__ = lazy_names(globals(), _NAMES, "autotuning")

@@ -16,7 +16,7 @@ from typing import Any
 import click
 
 from deuteron.errors import UsageError, suggest
-from deuteron.runtime.tuned_file import Choice, Outcome, Tuned, merge_into, read_tuned
+from deuteron.runtime.autotuning.tuned_file import Choice, Outcome, Tuned, merge_into, read_tuned
 from deuteron.settings import settings
 from deuteron.tools.command import Command
 

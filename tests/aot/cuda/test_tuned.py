@@ -6,7 +6,7 @@ import pytest
 from aot.cuda.fake_gpu import SANITIZED, FakeGpu
 
 from deuteron.aot.link import link_kernels
-from deuteron.runtime.tuned_file import Choice, Outcome, merge_into
+from deuteron.runtime.autotuning.tuned_file import Choice, Outcome, merge_into
 
 
 def choice(capability: int, n: int, fastest: int) -> Choice:

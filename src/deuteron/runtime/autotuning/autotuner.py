@@ -1,48 +1,44 @@
-"""`@autotune`: tries configurations on the arguments of the first launch and keeps the fastest.
-
-    @deuteron.autotune(configs=[Config({"BLOCK": 128}), Config({"BLOCK": 1024})], key=["n"])
-    @deuteron.jit
-    def scale(x_ptr, n, BLOCK: tl.constexpr): ...
+"""A kernel with `@autotune`: configurations are tried on the arguments of the first launch, and the fastest is kept.
 
     scale[lambda meta: (cdiv(n, meta["BLOCK"]),)](x, n)        scale.best_config, scale.cache[(n, ...)]
 
 A choice is made again for other values of the `key` arguments and for other dtypes. Timing runs the kernel many times
 on the user's arrays: those that a kernel adds to belong into `reset_to_zero`, those that it changes into
-`restore_value`. `trials.py` compiles and times configurations, `tuned_store.py` keeps what comes of it.
+`restore_value`.
 """
 
 from __future__ import annotations
 
-import inspect
 import os
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
 from deuteron import knobs, testing
 from deuteron.backend.arrays import element_type
-from deuteron.errors import AutotunerError, DeuteronError, StrictError, UsageError
-from deuteron.runtime.autotuner_checks import call_hook, check_arrays, check_autotuner, check_given
-from deuteron.runtime.config import Config
-from deuteron.runtime.contents import copy_of, fill_with_zeros, write_back
+from deuteron.errors import DeuteronError, StrictError, UsageError
+from deuteron.runtime.autotuning.checks import check_arrays, check_autotuner, check_given
+from deuteron.runtime.autotuning.config import Config
+from deuteron.runtime.autotuning.contents import copy_of, fill_with_zeros, write_back
+from deuteron.runtime.autotuning.fast_choice import FastChoices
+from deuteron.runtime.autotuning.key import arrays_in, key_of_launch, key_of_value
+from deuteron.runtime.autotuning.pruning import pruned
+from deuteron.runtime.autotuning.report import all_failed, tell
+from deuteron.runtime.autotuning.torch_autotuners import TORCHS_TOP_K, Kept, declare, declared_of
+from deuteron.runtime.autotuning.trial import TunedLaunch, call_after_trials, trial_of
+from deuteron.runtime.autotuning.trial_timing import QUANTILES, time_trial
+from deuteron.runtime.autotuning.trials import SKIPPED, Trials
+from deuteron.runtime.autotuning.tuned_file import Choice, Outcome
+from deuteron.runtime.autotuning.tuned_store import TunedStore
 from deuteron.runtime.driver import driver
-from deuteron.runtime.fast_choice import FastChoices
 from deuteron.runtime.grid import Grid
-from deuteron.runtime.interface import KernelInterface, check_kernel
+from deuteron.runtime.interface import KernelInterface
 from deuteron.runtime.interface import launch as launch_kernel
 from deuteron.runtime.kernel_caches import Choices
 from deuteron.runtime.pickling import PickledByName
-from deuteron.runtime.torch_autotuners import TORCHS_TOP_K, Kept, declare, declared_of
-from deuteron.runtime.trial_timing import QUANTILES, check_spills, time_trial
-from deuteron.runtime.trials import SKIPPED, Trials
-from deuteron.runtime.tuned_file import Choice, Outcome
-from deuteron.runtime.tuned_store import TunedStore
-from deuteron.runtime.tuning_key import arrays_in, key_of_launch, key_of_value
-from deuteron.runtime.tuning_report import all_failed, tell
 from deuteron.settings import settings
 
 Hook = Callable[..., Any]
@@ -59,25 +55,6 @@ def _renew_lock() -> None:
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_renew_lock)
-
-
-@dataclass(frozen=True)
-class _Launch:
-    """What an autotuned kernel is launched with."""
-
-    args: tuple[Any, ...]
-    kwargs: dict[str, Any]
-    grid: Grid
-    nargs: dict[str, Any]
-
-    @property
-    def named(self) -> dict[str, Any]:
-        """All arguments by name."""
-        return {**self.nargs, **self.kwargs}
-
-    def with_config(self, config: Config) -> dict[str, Any]:
-        """What hooks are given."""
-        return {**self.named, **config.all_kwargs()}
 
 
 class Autotuner(PickledByName, KernelInterface):
@@ -196,8 +173,8 @@ class Autotuner(PickledByName, KernelInterface):
             config.pre_hook(self._launch(args, kwargs, grid).with_config(config))
         return launch_kernel(self.fn, grid, args, {**kwargs, **config.all_kwargs()}), config
 
-    def _launch(self, args: tuple[Any, ...], kwargs: dict[str, Any], grid: Grid) -> _Launch:
-        return _Launch(args, kwargs, grid, dict(zip(self.arg_names, args, strict=False)))
+    def _launch(self, args: tuple[Any, ...], kwargs: dict[str, Any], grid: Grid) -> TunedLaunch:
+        return TunedLaunch(args, kwargs, grid, dict(zip(self.arg_names, args, strict=False)))
 
     def _check_not_given(self, kwargs: Mapping[str, Any]) -> None:
         if not kwargs:
@@ -223,7 +200,7 @@ class Autotuner(PickledByName, KernelInterface):
                 self.cache[key] = self._fastest(configs, key, launch) if is_timed else configs[0]
             return self.cache[key]
 
-    def _pruned(self, launch: _Launch) -> list[Config]:
+    def _pruned(self, launch: TunedLaunch) -> list[Config]:
         with _timing:
             self.nargs = dict(launch.nargs)
             try:
@@ -233,31 +210,9 @@ class Autotuner(PickledByName, KernelInterface):
 
     def prune_configs(self, kwargs: dict[str, Any]) -> list[Config]:
         """The configurations worth a trial: `nargs` has the positional arguments, `kwargs` the others."""
-        configs, where = self.configs, f"autotune of '{self.base_fn.__name__}'"
-        if self.early_config_prune is not None:
-            usage = "early_config_prune(configs, named_args, **kwargs)"
-            configs = call_hook(self.early_config_prune, where, usage, configs, self.nargs, **kwargs)
-            if not isinstance(configs, Iterable):
-                raise UsageError(f"{where}: early_config_prune returns a list of configurations, got {configs!r}")
-            configs = list(configs)
-        if not configs:
-            raise AutotunerError(
-                f"no valid autotuner configs after pruning: early_config_prune left no configuration of kernel "
-                f"'{self.base_fn.__name__}'"
-            )
-        top_k = self.configs_top_k
-        count = max(1, int(len(self.configs) * top_k)) if isinstance(top_k, float) else top_k
-        if self.perf_model is None or len(configs) <= count:
-            return list(configs)
-        named = {**self.nargs, **kwargs}
-        usage = "perf_model(**arguments), with those of the launch and of the configuration"
+        return pruned(self, self.nargs, kwargs)
 
-        def estimate(config: Config) -> Any:
-            return call_hook(self.perf_model, where, usage, **{**named, **config.all_kwargs()})
-
-        return sorted(configs, key=estimate)[:count]
-
-    def _fastest(self, configs: Sequence[Config], key: tuple, launch: _Launch) -> Config:
+    def _fastest(self, configs: Sequence[Config], key: tuple, launch: TunedLaunch) -> Config:
         """By what was measured, now or in an earlier process where results are kept."""
         check_arrays(self, launch.named)
         jobs = {config: job for config in configs if (job := self._job(config, launch))}
@@ -278,11 +233,11 @@ class Autotuner(PickledByName, KernelInterface):
         if best is None:
             raise all_failed(self.base_fn.__name__, trials.errors)
         if missing:
-            self._after_trials(launch, best)
+            call_after_trials(self, launch, best)
         tell(self, key, best, is_cached=not missing)
         return best
 
-    def _job(self, config: Config, launch: _Launch) -> Any:
+    def _job(self, config: Config, launch: TunedLaunch) -> Any:
         """What is compiled for a configuration; None where that is not known, or an error, which its trial shows."""
         plan = getattr(self.fn, "plan", None)
         try:
@@ -291,7 +246,7 @@ class Autotuner(PickledByName, KernelInterface):
             return None
 
     def _store(
-        self, configs: Sequence[Config], jobs: Mapping[Config, Any], launch: _Launch
+        self, configs: Sequence[Config], jobs: Mapping[Config, Any], launch: TunedLaunch
     ) -> tuple[TunedStore, Choice] | tuple[None, None]:
         """Where timings are kept, and what of; None where they are not: hooks have no text."""
         is_kept = self.cache_results or knobs.autotuning.cache or settings.tuned_dir
@@ -314,43 +269,14 @@ class Autotuner(PickledByName, KernelInterface):
         except SKIPPED:
             return [float("inf")] * len(QUANTILES)
 
-    def _time(self, launch: _Launch, config: Config, best: float, takes_spills: bool) -> Outcome:
+    def _time(self, launch: TunedLaunch, config: Config, best: float, takes_spills: bool) -> Outcome:
         """Time a configuration: shortly, if it then is much slower than the best one."""
-        trial = self._trial(launch, config, takes_spills)
-        return time_trial(trial, self.do_bench, best, self._stops_early)
-
-    def _trial(self, launch: _Launch, config: Config, takes_spills: bool) -> Callable[[], None]:
-        everything = launch.with_config(config)
-        keywords = {**launch.kwargs, **config.all_kwargs()}
-        is_checked = takes_spills
-
-        def run() -> None:
-            nonlocal is_checked
-            if config.pre_hook is not None:
-                config.pre_hook(everything)
-            self.pre_hook(everything)
-            try:
-                kernel = launch_kernel(self.fn, launch.grid, launch.args, keywords)
-                if not is_checked:
-                    check_spills(kernel)
-                    is_checked = True
-            except BaseException as error:
-                self.post_hook(everything, exception=error)
-                raise
-            self.post_hook(everything, exception=None)
-
-        return run
+        return time_trial(trial_of(self, launch, config, takes_spills), self.do_bench, best, self._stops_early)
 
     def _note(self, outcomes: Mapping[Config, Outcome]) -> None:
         nothing = [float("inf")] * len(QUANTILES)
         self.configs_timings = {c: nothing if o.ms is None else o.ms for c, o in outcomes.items()}
         self.configs_failures = {c: o.failure for c, o in outcomes.items() if o.failure is not None}
-
-    def _after_trials(self, launch: _Launch, best: Config) -> None:
-        """Leave the arrays as they are to be found by the launch that follows."""
-        everything = launch.with_config(best)
-        if not self.user_defined_pre_hook or _takes_reset_only(self.pre_hook):
-            self.pre_hook(everything, reset_only=True)
 
     def _reset_and_copy(self, named: Mapping[str, Any], reset_only: bool = False) -> None:
         for name in self.reset_to_zero:
@@ -367,70 +293,3 @@ class Autotuner(PickledByName, KernelInterface):
 
 
 _run = Autotuner.run
-
-
-def _takes_reset_only(hook: Hook) -> bool:
-    """Whether a hook is written as Triton describes it: one that is not is called before trials only."""
-    try:
-        inspect.signature(hook).bind({}, reset_only=True)
-    except (TypeError, ValueError):
-        return False
-    return True
-
-
-def autotune(
-    configs: Sequence[Config],
-    key: Sequence[str],
-    prune_configs_by: Mapping[str, Any] | None = None,
-    reset_to_zero: Sequence[str] | None = None,
-    restore_value: Sequence[str] | None = None,
-    pre_hook: Hook | None = None,
-    post_hook: Hook | None = None,
-    warmup: float | None = None,
-    rep: float | None = None,
-    use_cuda_graph: bool = False,
-    do_bench: Callable[..., Any] | None = None,
-    cache_results: bool | str | Path = False,
-) -> Callable[[Any], Autotuner]:
-    """Decorator: finds a kernel's configuration by timing.
-
-    Args:
-        configs: what is tried.
-        key: parameters; when the value of one changes, the configurations are timed again.
-        prune_configs_by: `early_config_prune(configs, named_args, **kwargs)` returns the configurations worth a
-            trial; `perf_model(**args)` estimates a time, and the `top_k` best (a float is a share) are tried.
-        reset_to_zero: array parameters that are set to zero before every trial, and once after the last.
-        restore_value: array parameters that get their content back after every trial.
-        pre_hook, post_hook: called before each trial with the arguments by name, after the last one with
-            `reset_only=True` if it takes that; and after each with `exception=` too. With one of these of one's own,
-            nothing is reset, or restored.
-        warmup, rep: milliseconds of each trial before and during the timing.
-        do_bench: `do_bench(fn, quantiles=)` returns milliseconds; instead of `testing.do_bench`.
-        cache_results: keep the timings on disk, for other processes: in the cache folder, or in a folder or a `.json`
-            that is named. DEUTERON_TUNED_DIR names a folder for all kernels.
-        use_cuda_graph: time by `testing.do_bench_cudagraph`.
-
-    Configurations that cannot be compiled or launched are skipped, and so are those that spill registers where others
-    do not; where none is left, the error that all have is raised, else an AutotunerError with the reasons. A defect of
-    Deuteron is raised.
-    """
-
-    def decorator(fn: Any) -> Autotuner:
-        return Autotuner(
-            fn,
-            check_kernel(fn, "autotune").arg_names,
-            configs,
-            key,
-            reset_to_zero,
-            restore_value,
-            pre_hook=pre_hook,
-            post_hook=post_hook,
-            prune_configs_by=prune_configs_by,
-            warmup=warmup,
-            rep=rep,
-            use_cuda_graph=use_cuda_graph,
-            do_bench=do_bench,
-            cache_results=cache_results,
-        )
-
-    return decorator

@@ -29,8 +29,8 @@ from deuteron.errors import (
     UsageError,
 )
 from deuteron.progress import ProgressBar
-from deuteron.runtime.config import Config
-from deuteron.runtime.tuned_file import Outcome
+from deuteron.runtime.autotuning.config import Config
+from deuteron.runtime.autotuning.tuned_file import Outcome
 from deuteron.settings import settings
 
 Bench = Callable[[Config, float, bool], Outcome]

@@ -12,7 +12,7 @@ import deuteron
 import deuteron.language as tl
 from deuteron import knobs
 from deuteron.errors import AutotunerError, LaunchError, StrictError, UsageError
-from deuteron.runtime import trials
+from deuteron.runtime.autotuning import trials
 
 COSTS = {16: 3.0, 32: 1.0, 64: 2.0}
 
@@ -162,12 +162,12 @@ def test_timings_in_the_cache_folder_are_those_of_one_compiler(tmp_path, monkeyp
     monkeypatch.setenv("DEUTERON_CACHE_DIR", str(tmp_path / "cache"))
     bench, x = Bench(), np.zeros(100, np.float32)
     for compiler in ("0.1 aa", "0.1 aa", "0.2 bb"):
-        monkeypatch.setattr("deuteron.runtime.tuned_store.compiler_text", lambda text=compiler: text)
+        monkeypatch.setattr("deuteron.runtime.autotuning.tuned_store.compiler_text", lambda text=compiler: text)
         tuned(add_one, bench, cache_results=True)[bench.grid](x, 100)
     assert len(bench.timed) == 2 * 3
     monkeypatch.setenv("DEUTERON_TUNED_DIR", str(tmp_path / "committed"))
     for compiler in ("0.1 aa", "0.2 bb"):
-        monkeypatch.setattr("deuteron.runtime.tuned_store.compiler_text", lambda text=compiler: text)
+        monkeypatch.setattr("deuteron.runtime.autotuning.tuned_store.compiler_text", lambda text=compiler: text)
         tuned(add_one, bench)[bench.grid](x, 100)
     assert len(bench.timed) == 3 * 3 and len(list((tmp_path / "committed").glob("*.json"))) == 1
 

@@ -13,7 +13,7 @@ import pytest
 import deuteron
 from deuteron import testing
 from deuteron.errors import AutotunerError, CompilationError, InternalError, OutOfResources, UsageError
-from deuteron.runtime import trial_timing
+from deuteron.runtime.autotuning import trial_timing
 from deuteron.runtime.driver import driver
 from deuteron.runtime.interface import KernelInterface
 

@@ -24,14 +24,14 @@ from deuteron.backend.launcher.records import (
     to_bytes,
 )
 from deuteron.backend.native_launch import MISSING
-from deuteron.runtime.config import Config
+from deuteron.runtime.autotuning.config import Config
 from deuteron.runtime.fast_launch import MOST_ENTRIES
 from deuteron.runtime.jit import JITFunction
 from deuteron.runtime.launch_records import condition_record, kernel_record, numbers
 
 if TYPE_CHECKING:
     from deuteron.backend.launcher.loaded import Launcher
-    from deuteron.runtime.autotuner import Autotuner
+    from deuteron.runtime.autotuning.autotuner import Autotuner
 
 _WATCHED = ("fn", "cache", "configs", "keys")  # attributes of a tuner that a choice depends on
 

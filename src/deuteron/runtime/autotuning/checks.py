@@ -15,12 +15,12 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from deuteron.errors import LaunchError, UsageError
-from deuteron.runtime.config import Config
+from deuteron.runtime.autotuning.config import Config
+from deuteron.runtime.autotuning.torch_autotuners import TORCHS_TOP_K
 from deuteron.runtime.grid import location_of
-from deuteron.runtime.torch_autotuners import TORCHS_TOP_K
 
 if TYPE_CHECKING:
-    from deuteron.runtime.autotuner import Autotuner
+    from deuteron.runtime.autotuning.autotuner import Autotuner
 
 PRUNING = {"early_config_prune", "perf_model", "top_k", TORCHS_TOP_K}
 

@@ -27,8 +27,8 @@ from deuteron.errors import UsageError
 from deuteron.language.modules import name_of
 from deuteron.language.references import stable_repr
 from deuteron.options import Target
-from deuteron.runtime.config import Config
-from deuteron.runtime.tuned_file import Choice, Outcome, merge_into, read_tuned
+from deuteron.runtime.autotuning.config import Config
+from deuteron.runtime.autotuning.tuned_file import Choice, Outcome, merge_into, read_tuned
 from deuteron.settings import settings
 from deuteron.toolchain import toolchain
 

@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from deuteron.errors import UsageError
-from deuteron.runtime.tuned_file import MOST_SOURCES, Choice, Outcome, Tuned, merge_into, read_tuned
+from deuteron.runtime.autotuning.tuned_file import MOST_SOURCES, Choice, Outcome, Tuned, merge_into, read_tuned
 
 FAST, SLOW, FAILED = Outcome([0.5, 0.4, 0.6]), Outcome(2.0, is_stopped=True), Outcome(failure="out of resources")
 ABOUT = ("cpu:znver3, 2 threads", "6f1c", "0.1.0 91ab")
@@ -83,7 +83,7 @@ def test_timings_that_are_no_numbers(tmp_path):
 WRITER = """
 import sys
 from pathlib import Path
-from deuteron.runtime.tuned_file import Choice, Outcome, merge_into
+from deuteron.runtime.autotuning.tuned_file import Choice, Outcome, merge_into
 for n in range(int(sys.argv[2]), 60, 3):
     merge_into(Path(sys.argv[1]), "scale", [Choice("cpu", "s", "c", {"n": n}, {}, {"{}": Outcome(1.0)})])
 """

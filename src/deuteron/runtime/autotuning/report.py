@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING
 
 from deuteron import knobs
 from deuteron.errors import AutotunerError, DeuteronError
-from deuteron.runtime.config import Config
+from deuteron.runtime.autotuning.config import Config
 from deuteron.settings import settings
 
 if TYPE_CHECKING:
-    from deuteron.runtime.autotuner import Autotuner
+    from deuteron.runtime.autotuning.autotuner import Autotuner
 
 
 def tell(tuner: Autotuner, key: tuple, best: Config, is_cached: bool) -> None:

@@ -10,7 +10,7 @@ import deuteron
 import deuteron.language as tl
 from deuteron import Config
 from deuteron.errors import LaunchError, UsageError
-from deuteron.runtime.autotuner import Autotuner
+from deuteron.runtime.autotuning.autotuner import Autotuner
 
 
 @deuteron.jit

@@ -10,8 +10,8 @@ from collections.abc import Callable
 from typing import Any
 
 from deuteron.errors import Spills, UsageError
-from deuteron.runtime.autotuner_checks import call_hook
-from deuteron.runtime.tuned_file import Outcome
+from deuteron.runtime.autotuning.checks import call_hook
+from deuteron.runtime.autotuning.tuned_file import Outcome
 from deuteron.testing.bench import shortest
 
 QUANTILES = (0.5, 0.2, 0.8)
