@@ -20,7 +20,7 @@ static void check(const char *what, int status) {
 }
 
 static int bare(void) {
-  return deuteron_cuda_v4.call.launch_kernel(bare_kernel, 1, 1, 1, deuteron_this.num_threads, 1, 1, 0, NULL, bare_args,
+  return deuteron_cuda_v5.call.launch_kernel(bare_kernel, 1, 1, 1, deuteron_this.num_threads, 1, 1, 0, NULL, bare_args,
                                              NULL);
 }
 
@@ -48,15 +48,15 @@ int main(void) {
   int (*synchronize)(void), (*set_current)(void *);
   void *library, *context, *found;
   int i;
-  check("load", (int)deuteron_cuda_load_v4(&deuteron_this));
-  found = dlsym(deuteron_cuda_v4.handle, "cuCtxSynchronize");
+  check("load", (int)deuteron_cuda_load_v5(&deuteron_this));
+  found = dlsym(deuteron_cuda_v5.handle, "cuCtxSynchronize");
   memcpy(&synchronize, &found, sizeof found);
-  found = dlsym(deuteron_cuda_v4.handle, "cuCtxSetCurrent");
+  found = dlsym(deuteron_cuda_v5.handle, "cuCtxSetCurrent");
   memcpy(&set_current, &found, sizeof found);
-  check("context", deuteron_cuda_v4.call.primary_ctx_retain(&context, 0));
+  check("context", deuteron_cuda_v5.call.primary_ctx_retain(&context, 0));
   check("context", set_current(context));
-  check("library", deuteron_cuda_v4.call.library_load_data(&library, deuteron_cubin, NULL, NULL, 0, NULL, NULL, 0));
-  check("kernel", deuteron_cuda_v4.call.library_get_kernel(&bare_kernel, library, deuteron_this.symbol));
+  check("library", deuteron_cuda_v5.call.library_load_data(&library, deuteron_cubin, NULL, NULL, 0, NULL, NULL, 0));
+  check("kernel", deuteron_cuda_v5.call.library_get_kernel(&bare_kernel, library, deuteron_this.symbol));
   for (i = 0; i < NUM_ARGS; i++) {
     bare_values[i][0] = i == POINTERS;
     bare_args[i] = bare_values[i];

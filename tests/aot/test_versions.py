@@ -92,5 +92,5 @@ def test_on_a_gpu(tmp_path: Path):
     build_driver(gpu.driver)
     program = built(gpu.folder, GPU_PROGRAM, new, old, "-fsanitize=address,undefined", "-fno-sanitize-recover")
     names = subprocess.run(["nm", program], capture_output=True, text=True, check=True).stdout
-    assert " deuteron_cuda_v3" in names and " deuteron_cuda_v4" in names
+    assert " deuteron_cuda_v4" in names and " deuteron_cuda_v5" in names
     assert FakeProgram(program, gpu.driver).run() == "0\n"

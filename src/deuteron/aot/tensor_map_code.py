@@ -63,7 +63,7 @@ def _map_code(index: int, described: TensorMap, params: Sequence[ParamRecord]) -
         f"    const int64_t strides[] = {{{', '.join([*strides, '0'])}}};\n"
         f"    const uint64_t address = (uint64_t){expression_code(described.base, params)};\n"
         f"    deuteron_result =\n"
-        f"        (deuteron_status)deuteron_cuda_encode_v4(&box, address, sizes, strides, deuteron_map{index});\n"
+        f"        (deuteron_status)deuteron_cuda_encode_v5(&box, address, sizes, strides, deuteron_map{index});\n"
         f"{_unusable_code(index) if described.is_conditional else ''}"
         "    if (deuteron_result != DEUTERON_SUCCESS)\n"
         "      return deuteron_result;\n"

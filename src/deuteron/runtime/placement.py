@@ -2,13 +2,17 @@
 
 target_of(add, bound)               (Target("cuda", 90), Device("cuda", 0)) for tensors on that GPU
 check_devices(add, bound, target)   LaunchError: kernel 'add', argument 'y': it is on device 'cpu', and ...
+with on_device_of([x, y]): ...      GPU 1 is current, where x is on it
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
 
-from deuteron.backend.arrays import check_writable, device_mismatch
+from deuteron.backend.arrays import array_specialiser, check_writable, device_mismatch, split_token
+from deuteron.backend.cuda.streams import on_device
 from deuteron.backend.devices import CPU, Device, device_target
 from deuteron.compiler import CompiledKernel, resolve_target
 from deuteron.errors import DeuteronError, LaunchError
@@ -49,6 +53,27 @@ def check_devices(fn: JITFunction, bound: Binding, target: Target) -> None:
             error = LaunchError(f"it is on device '{device}', and '{first[0]}' on device '{first[1]}'")
         if error is not None:
             raise name_argument(error, fn.__name__, name, target)
+
+
+@contextmanager
+def on_device_of(arrays: Iterable[Any]) -> Iterator[None]:
+    """Within it the GPU of the first array that is on one is current: events and memory are made there."""
+    found = (_device_of(array) for array in arrays)
+    index = next((device.index for device in found if device is not None and device != CPU), None)
+    if index is None:
+        yield
+        return
+    with on_device(index):
+        yield
+
+
+def _device_of(array: Any) -> Device | None:
+    """None where a launch would not take the array."""
+    specialise = array_specialiser(type(array))
+    try:
+        return split_token(specialise(array)[0])[2] if specialise else None
+    except LaunchError:
+        return None
 
 
 def check_arrays_writable(fn: JITFunction, bound: Binding, compiled: CompiledKernel) -> None:

@@ -41,7 +41,7 @@ typedef struct library {
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static int num_devices = 1, capabilities[MAX_DEVICES] = {90, 90, 90, 90, 90, 90, 90, 90};
 static int is_initialised, is_logging = 1;
-static context primaries[MAX_DEVICES], own_context;
+static context primaries[MAX_DEVICES], of_streams[MAX_DEVICES], own_context;
 static __thread context *current[16];
 static __thread int depth;
 static char log_text[1 << 20];
@@ -248,6 +248,20 @@ int cuDevicePrimaryCtxRelease_v2(int device) {
   ENTER;
   if (primaries[device].retained-- == 0)
     fatal("a primary context is released more often than retained");
+  return leave(0);
+}
+
+/* Streams of device 1 are from 0x1000 on, those of device 2 from 0x2000 ...; all others are of device 0. */
+int cuStreamGetCtx(void *stream, context **ctx) {
+  const int device = (int)((uintptr_t)stream >> 12);
+  ENTER;
+  if ((uintptr_t)stream < 3)
+    fatal("the context of a default stream is asked for");
+  if (device >= num_devices)
+    return leave(INVALID_CONTEXT);
+  of_streams[device].device = device;
+  of_streams[device].retained = 1;
+  *ctx = &of_streams[device];
   return leave(0);
 }
 

@@ -5,8 +5,8 @@ from aot.cuda.fake_gpu import FakeGpu
 from aot.workspace import C99, CXX17, Parameter
 
 SIGNATURE = "*fp32:16, fp32, i32, 128"
-FIRST_LAUNCH = """cuInit cuCtxGetDevice cuDeviceGetAttribute cuDeviceGetAttribute cuLibraryLoadData cuLibraryGetKernel
-cuLaunchKernel"""
+FIRST_LAUNCH = """cuInit cuDeviceGetCount cuCtxGetDevice cuDeviceGetAttribute cuDeviceGetAttribute cuLibraryLoadData
+cuLibraryGetKernel cuLaunchKernel"""
 
 
 # Of a kernel with more than 48 KB of shared memory: capability and how much there is.
@@ -117,6 +117,29 @@ def test_shared_memory_above_48_kb_is_asked_for_once_on_each_device(gpu: FakeGpu
     assert f"{shared}@1" in printed or not told
 
 
+@pytest.mark.parametrize("current", [0, -1])
+def test_a_launch_runs_on_the_device_of_its_stream(gpu: FakeGpu, current: int):
+    """Seen on two H100: without this the driver refused kernels with more than 48 KB, and launched others there."""
+    gpu.emit_cuda(SIGNATURE, "1", target="cuda:90", shared=100000)
+    gpu.emit_cuda(SIGNATURE, "1", target="cuda:80")
+    gpu.link()
+    body = f"""
+  static const int three[] = {{90, 90, 80, 0}};
+  devices(three);
+  use_device({current});
+  printf("%d %s\\n", (int)add_alpha_default((CUstream)0x1000, 0, 0, 5), calls());
+  reset();
+  printf("%d %s\\n", (int)add_alpha_default((CUstream)0x1000, 0, 0, 5), calls());
+  reset();
+  printf("%d %s\\n", (int)add_alpha_default((CUstream)2, 0, 0, 5), calls());
+"""
+    first, second, default = gpu.program(body).run().splitlines()
+    assert first.startswith("0 ") and "100000@1" in first and "device=1" in first
+    assert second.startswith("0 ")
+    assert functions(second) == ("cuStreamGetCtx cuCtxPushCurrent_v2 cuCtxGetDevice cuLaunchKernel cuCtxPopCurrent_v2")
+    assert default.startswith("0 ") and "device=0" in default and "cuStreamGetCtx" not in default
+
+
 def test_a_thread_without_a_context_borrows_the_primary_one_of_device_0(gpu: FakeGpu):
     gpu.emit_cuda(SIGNATURE, "1")
     gpu.link()
@@ -165,7 +188,7 @@ def test_load_does_all_but_the_launch_and_unload_takes_it_back(gpu: FakeGpu):
     loaded, log, result, launch, unloaded, again = gpu.program(body).run().splitlines()
     assert loaded == "0 0"
     assert functions(log) == (
-        f"cuInit cuCtxGetDevice {ATTRIBUTES} cuLibraryLoadData cuLibraryGetKernel "
+        f"cuInit cuDeviceGetCount cuCtxGetDevice {ATTRIBUTES} cuLibraryLoadData cuLibraryGetKernel "
         "cuKernelSetAttribute cuKernelGetFunction "
         f"cuCtxGetDevice {ATTRIBUTES} cuKernelSetAttribute cuKernelGetFunction"
     )

@@ -2,6 +2,8 @@
    kernels of a program (or of a shared library) share what is known of the driver. Names end in the version of this
    interface: files of two versions link too.
 
+   A launch runs on the device of its stream, whichever device is current.
+
    A kernel's library is loaded once in a process, for all devices (cuLibraryLoadData); a device is prepared at the first
    launch on it. From then on a launch takes no lock: it counts itself among the kernel's users while the driver has the
    kernel, and unloading takes the kernel away and waits for the users. */
@@ -27,6 +29,7 @@
 #define DEUTERON_KEPT_MAPS 32 /* of each thread */
 #define DEUTERON_PROMOTION_128B 2 /* CU_TENSOR_MAP_L2_PROMOTION_L2_128B */
 #define DEUTERON_CUDA_MAX_SHARED 97 /* CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN */
+#define DEUTERON_CUDA_LAST_DEFAULT_STREAM 2 /* CU_STREAM_PER_THREAD: up to it streams are those of the current context */
 
 #ifdef __cplusplus
 extern "C" {
@@ -56,12 +59,14 @@ typedef struct {
 /* The functions of the driver that are called; handles are pointers, devices and statuses are int. */
 typedef struct {
   int (*init)(unsigned flags);
+  int (*device_get_count)(int *count);
   int (*device_get)(int *device, int ordinal);
   int (*device_get_attribute)(int *value, int attribute, int device);
   int (*ctx_get_device)(int *device);
   int (*ctx_push_current)(void *context);
   int (*ctx_pop_current)(void **context);
   int (*primary_ctx_retain)(void **context, int device);
+  int (*stream_get_ctx)(void *stream, void **context);
   int (*library_load_data)(void **library, const void *image, int *jit_options, void **jit_values, unsigned num_jit,
                            int *options, void **values, unsigned num_options);
   int (*library_get_kernel)(void **kernel, void *library, const char *symbol);
@@ -94,6 +99,7 @@ typedef struct {
   pthread_mutex_t mutex; /* over all that follows, and the kernels */
   int is_open;           /* atomic: the functions can be called */
   void *handle;
+  int num_devices;
   void *primary; /* atomic: the primary context of device 0, kept from the first launch that needs it */
   int watches_fork, is_forked; /* the driver was in use when this process was forked, and cannot be used in it */
   deuteron_cuda_functions call;
@@ -114,21 +120,21 @@ typedef struct deuteron_cuda_kernel {
   int64_t loads;         /* calls of load less calls of unload, of the first image */
 } deuteron_cuda_kernel;
 
-extern deuteron_cuda deuteron_cuda_v4;
-extern __thread deuteron_kept_map deuteron_cuda_maps_v4[DEUTERON_KEPT_MAPS];
-int deuteron_cuda_launch_v4(deuteron_cuda_kernel *kernel, void **args, const uint32_t *grid, void *stream);
-int deuteron_cuda_load_v4(deuteron_cuda_kernel *kernel);
-int deuteron_cuda_unload_v4(deuteron_cuda_kernel *kernel);
-int deuteron_cuda_supports_v4(const deuteron_cuda_kernel *kernel);
-int deuteron_cuda_capability_v4(void);
-int deuteron_cuda_encode_v4(const deuteron_tensor_box *box, uint64_t address, const int64_t *sizes, const int64_t *strides,
+extern deuteron_cuda deuteron_cuda_v5;
+extern __thread deuteron_kept_map deuteron_cuda_maps_v5[DEUTERON_KEPT_MAPS];
+int deuteron_cuda_launch_v5(deuteron_cuda_kernel *kernel, void **args, const uint32_t *grid, void *stream);
+int deuteron_cuda_load_v5(deuteron_cuda_kernel *kernel);
+int deuteron_cuda_unload_v5(deuteron_cuda_kernel *kernel);
+int deuteron_cuda_supports_v5(const deuteron_cuda_kernel *kernel);
+int deuteron_cuda_capability_v5(void);
+int deuteron_cuda_encode_v5(const deuteron_tensor_box *box, uint64_t address, const int64_t *sizes, const int64_t *strides,
                             void *map);
 
-DEUTERON_SHARED deuteron_cuda deuteron_cuda_v4 = {
-    PTHREAD_MUTEX_INITIALIZER, 0, NULL, NULL, 0, 0,
-    {NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL}};
+DEUTERON_SHARED deuteron_cuda deuteron_cuda_v5 = {
+    PTHREAD_MUTEX_INITIALIZER, 0, NULL, 0, NULL, 0, 0,
+    {NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL}};
 
-DEUTERON_SHARED __thread deuteron_kept_map deuteron_cuda_maps_v4[DEUTERON_KEPT_MAPS];
+DEUTERON_SHARED __thread deuteron_kept_map deuteron_cuda_maps_v5[DEUTERON_KEPT_MAPS];
 
 /* Finds the functions in the driver; returns 0 where one is missing. */
 static int deuteron_cuda_find(deuteron_cuda *cuda) {
@@ -137,12 +143,14 @@ static int deuteron_cuda_find(deuteron_cuda *cuda) {
     size_t offset;
   } functions[] = {
       {"cuInit", offsetof(deuteron_cuda_functions, init)},
+      {"cuDeviceGetCount", offsetof(deuteron_cuda_functions, device_get_count)},
       {"cuDeviceGet", offsetof(deuteron_cuda_functions, device_get)},
       {"cuDeviceGetAttribute", offsetof(deuteron_cuda_functions, device_get_attribute)},
       {"cuCtxGetDevice", offsetof(deuteron_cuda_functions, ctx_get_device)},
       {"cuCtxPushCurrent_v2", offsetof(deuteron_cuda_functions, ctx_push_current)},
       {"cuCtxPopCurrent_v2", offsetof(deuteron_cuda_functions, ctx_pop_current)},
       {"cuDevicePrimaryCtxRetain", offsetof(deuteron_cuda_functions, primary_ctx_retain)},
+      {"cuStreamGetCtx", offsetof(deuteron_cuda_functions, stream_get_ctx)},
       {"cuLibraryLoadData", offsetof(deuteron_cuda_functions, library_load_data)},
       {"cuLibraryGetKernel", offsetof(deuteron_cuda_functions, library_get_kernel)},
       {"cuLibraryUnload", offsetof(deuteron_cuda_functions, library_unload)},
@@ -165,7 +173,7 @@ static int deuteron_cuda_find(deuteron_cuda *cuda) {
 /* A child has none of the threads that may have held the mutex, and the driver does not work in it once it was opened before.
    Only the child does something: the driver forks itself, while it is opened under the mutex. */
 static void deuteron_cuda_in_child(void) {
-  deuteron_cuda *cuda = &deuteron_cuda_v4;
+  deuteron_cuda *cuda = &deuteron_cuda_v5;
   if (pthread_mutex_trylock(&cuda->mutex) != 0 || cuda->is_open)
     cuda->is_forked = 1;
   cuda->is_open = 0;
@@ -191,6 +199,8 @@ static int deuteron_cuda_open_locked(deuteron_cuda *cuda) {
     return DEUTERON_ERROR_OLD_DRIVER;
   }
   result = cuda->call.init(0);
+  if (result == DEUTERON_SUCCESS)
+    result = cuda->call.device_get_count(&cuda->num_devices);
   if (result == DEUTERON_SUCCESS)
     __atomic_store_n(&cuda->is_open, 1, __ATOMIC_RELEASE);
   return result;
@@ -225,17 +235,22 @@ static int deuteron_cuda_primary(deuteron_cuda *cuda, void **context) {
   return result;
 }
 
-/* The device of the thread's context. A thread without one gets the primary context of device 0, until `leave`. */
-static int deuteron_cuda_enter(deuteron_cuda *cuda, int *device, int *is_pushed) {
+/* The device that a launch on the stream runs on, in whose context the thread is until `leave`: that of the stream, else
+   the thread's own, else the primary one of device 0. */
+static int deuteron_cuda_enter(deuteron_cuda *cuda, void *stream, int *device, int *is_pushed) {
   void *context;
   int result = deuteron_cuda_open(cuda);
   *is_pushed = 0;
   if (result != DEUTERON_SUCCESS)
     return result;
-  result = cuda->call.ctx_get_device(device);
-  if (result != DEUTERON_ERROR_INVALID_CONTEXT)
-    return result;
-  result = deuteron_cuda_primary(cuda, &context);
+  if (cuda->num_devices > 1 && (uintptr_t)stream > DEUTERON_CUDA_LAST_DEFAULT_STREAM) {
+    result = cuda->call.stream_get_ctx(stream, &context);
+  } else {
+    result = cuda->call.ctx_get_device(device);
+    if (result != DEUTERON_ERROR_INVALID_CONTEXT)
+      return result;
+    result = deuteron_cuda_primary(cuda, &context);
+  }
   if (result == DEUTERON_SUCCESS)
     result = cuda->call.ctx_push_current(context);
   if (result != DEUTERON_SUCCESS)
@@ -368,14 +383,14 @@ static int deuteron_cuda_queue(deuteron_cuda *cuda, const deuteron_cuda_kernel *
   return cuda->call.launch_kernel_ex(&config, found, args, NULL);
 }
 
-/* Queues the kernel on a stream of the current context, in the first image that the device runs. Any thread may call it
+/* Queues the kernel on a stream, in the first image that its device runs. Any thread may call it
    at any time. */
-DEUTERON_SHARED int deuteron_cuda_launch_v4(deuteron_cuda_kernel *kernel, void **args, const uint32_t *grid,
+DEUTERON_SHARED int deuteron_cuda_launch_v5(deuteron_cuda_kernel *kernel, void **args, const uint32_t *grid,
                                             void *stream) {
-  deuteron_cuda *cuda = &deuteron_cuda_v4;
+  deuteron_cuda *cuda = &deuteron_cuda_v5;
   void *found;
   int device, is_pushed;
-  int result = deuteron_cuda_enter(cuda, &device, &is_pushed);
+  int result = deuteron_cuda_enter(cuda, stream, &device, &is_pushed);
   if (result == DEUTERON_SUCCESS)
     while ((result = deuteron_cuda_use(cuda, kernel, device, &found)) == DEUTERON_ERROR_UNSUPPORTED_DEVICE &&
            kernel->otherwise)
@@ -391,7 +406,7 @@ DEUTERON_SHARED int deuteron_cuda_launch_v4(deuteron_cuda_kernel *kernel, void *
 /* Where a map may be kept. A kernel's box has one address, which stands for the box. */
 static deuteron_kept_map *deuteron_cuda_kept(const deuteron_tensor_box *box, uint64_t address) {
   const uint64_t mixed = (address ^ (uint64_t)(uintptr_t)box << 16) * UINT64_C(0x9E3779B97F4A7C15);
-  return &deuteron_cuda_maps_v4[mixed >> 32 & (DEUTERON_KEPT_MAPS - 1)];
+  return &deuteron_cuda_maps_v5[mixed >> 32 & (DEUTERON_KEPT_MAPS - 1)];
 }
 
 static int deuteron_cuda_is_kept(const deuteron_kept_map *kept, const deuteron_tensor_box *box, uint64_t address,
@@ -413,9 +428,9 @@ static void deuteron_cuda_keep(deuteron_kept_map *kept, const deuteron_tensor_bo
 
 /* Encodes the map of a tensor for TMA, or takes that of an earlier launch of this thread with equal arguments. Sizes count elements and strides bytes, the innermost dimension first, whose stride
    is left out. INVALID_VALUE where TMA cannot copy such a tensor. */
-DEUTERON_SHARED int deuteron_cuda_encode_v4(const deuteron_tensor_box *box, uint64_t address, const int64_t *sizes,
+DEUTERON_SHARED int deuteron_cuda_encode_v5(const deuteron_tensor_box *box, uint64_t address, const int64_t *sizes,
                                             const int64_t *strides, void *map) {
-  deuteron_cuda *cuda = &deuteron_cuda_v4;
+  deuteron_cuda *cuda = &deuteron_cuda_v5;
   uint64_t extents[DEUTERON_MAX_RANK], distances[DEUTERON_MAX_RANK];
   uint32_t steps[DEUTERON_MAX_RANK];
   deuteron_kept_map *kept = deuteron_cuda_kept(box, address);
@@ -461,11 +476,11 @@ static int deuteron_cuda_bring(deuteron_cuda *cuda, deuteron_cuda_kernel *kernel
 }
 
 /* Does what the first launch on the current device would do, the transfer of the code included. */
-DEUTERON_SHARED int deuteron_cuda_load_v4(deuteron_cuda_kernel *kernel) {
-  deuteron_cuda *cuda = &deuteron_cuda_v4;
+DEUTERON_SHARED int deuteron_cuda_load_v5(deuteron_cuda_kernel *kernel) {
+  deuteron_cuda *cuda = &deuteron_cuda_v5;
   deuteron_cuda_kernel *image = kernel;
   int device, is_pushed;
-  int result = deuteron_cuda_enter(cuda, &device, &is_pushed);
+  int result = deuteron_cuda_enter(cuda, NULL, &device, &is_pushed);
   if (result == DEUTERON_SUCCESS) {
     pthread_mutex_lock(&cuda->mutex);
     while ((result = deuteron_cuda_bring(cuda, image, device)) == DEUTERON_ERROR_UNSUPPORTED_DEVICE && image->otherwise)
@@ -479,8 +494,8 @@ DEUTERON_SHARED int deuteron_cuda_load_v4(deuteron_cuda_kernel *kernel) {
 }
 
 /* The last unload takes the kernel from the driver; a later launch loads it again. */
-DEUTERON_SHARED int deuteron_cuda_unload_v4(deuteron_cuda_kernel *kernel) {
-  deuteron_cuda *cuda = &deuteron_cuda_v4;
+DEUTERON_SHARED int deuteron_cuda_unload_v5(deuteron_cuda_kernel *kernel) {
+  deuteron_cuda *cuda = &deuteron_cuda_v5;
   int result = DEUTERON_SUCCESS, is_last;
   pthread_mutex_lock(&cuda->mutex);
   if (cuda->is_forked) { /* the code is the parent's */
@@ -498,10 +513,10 @@ DEUTERON_SHARED int deuteron_cuda_unload_v4(deuteron_cuda_kernel *kernel) {
 }
 
 /* Whether the current device runs one of the kernel's images, as a status. Nothing is loaded. */
-DEUTERON_SHARED int deuteron_cuda_supports_v4(const deuteron_cuda_kernel *kernel) {
-  deuteron_cuda *cuda = &deuteron_cuda_v4;
+DEUTERON_SHARED int deuteron_cuda_supports_v5(const deuteron_cuda_kernel *kernel) {
+  deuteron_cuda *cuda = &deuteron_cuda_v5;
   int device, is_pushed;
-  int result = deuteron_cuda_enter(cuda, &device, &is_pushed);
+  int result = deuteron_cuda_enter(cuda, NULL, &device, &is_pushed);
   if (result == DEUTERON_SUCCESS)
     while ((result = deuteron_cuda_fits(cuda, kernel, device)) == DEUTERON_ERROR_UNSUPPORTED_DEVICE && kernel->otherwise)
       kernel = kernel->otherwise;
@@ -510,11 +525,11 @@ DEUTERON_SHARED int deuteron_cuda_supports_v4(const deuteron_cuda_kernel *kernel
 }
 
 /* 90 where the current device is of compute capability 9.0; 0 where that cannot be said. */
-DEUTERON_SHARED int deuteron_cuda_capability_v4(void) {
+DEUTERON_SHARED int deuteron_cuda_capability_v5(void) {
   static int known[DEUTERON_MAX_DEVICES]; /* atomic */
-  deuteron_cuda *cuda = &deuteron_cuda_v4;
+  deuteron_cuda *cuda = &deuteron_cuda_v5;
   int device, is_pushed, major, minor, found = 0;
-  const int result = deuteron_cuda_enter(cuda, &device, &is_pushed);
+  const int result = deuteron_cuda_enter(cuda, NULL, &device, &is_pushed);
   const uint64_t bit = result == DEUTERON_SUCCESS ? deuteron_cuda_bit(device) : 0;
   if (bit)
     found = __atomic_load_n(&known[device], __ATOMIC_RELAXED);

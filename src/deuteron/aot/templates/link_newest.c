@@ -4,11 +4,11 @@
 extern "C"
 #endif
     __attribute__((visibility("hidden"))) int
-    deuteron_cuda_capability_v4(void);
+    deuteron_cuda_capability_v5(void);
 
 /* Of the capabilities that a table has rows of the newest that is not newer than the device; else the oldest. */
 static int64_t deuteron_newest(const int64_t *rows, int num_rows, int width) {
-  const int64_t device = deuteron_cuda_capability_v4();
+  const int64_t device = deuteron_cuda_capability_v5();
   int64_t newest = -1, oldest = INT64_MAX;
   int i;
   for (i = 0; i < num_rows; i++) {

@@ -3,6 +3,7 @@
     current_device(driver)     torch's, else that of the thread's CUDA context, else 0
     current_stream(0)          torch's, else CuPy's, else the default stream: the handle as a number
     native_stream()            the same for the compiled launcher
+    with on_device(1): ...     makes a device current
 
 Neither library is imported for it, and torch is asked only once it uses CUDA.
 """
@@ -10,9 +11,11 @@ Neither library is imported for it, and torch is asked only once it uses CUDA.
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
-from deuteron.backend.cuda.libcuda import CudaDriver
+from deuteron.backend.cuda.libcuda import CudaDriver, cuda_driver
 from deuteron.backend.native_launch import MISSING
 
 DEFAULT_STREAM = 0
@@ -29,6 +32,14 @@ def current_device(driver: CudaDriver) -> int:
     if torch is not None:
         return torch.cuda.current_device()
     return driver.current_device() or 0
+
+
+@contextmanager
+def on_device(device: int) -> Iterator[None]:
+    """Within it a device is current, for torch and for the driver."""
+    torch = torch_with_cuda()
+    with torch.cuda.device(device) if torch is not None else cuda_driver().context_of(device):
+        yield
 
 
 def current_stream(device: int) -> int:

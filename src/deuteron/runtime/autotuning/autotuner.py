@@ -39,6 +39,7 @@ from deuteron.runtime.interface import KernelInterface
 from deuteron.runtime.interface import launch as launch_kernel
 from deuteron.runtime.kernel_caches import Choices
 from deuteron.runtime.pickling import PickledByName
+from deuteron.runtime.placement import on_device_of
 from deuteron.settings import settings
 
 Hook = Callable[..., Any]
@@ -270,8 +271,9 @@ class Autotuner(PickledByName, KernelInterface):
             return [float("inf")] * len(QUANTILES)
 
     def _time(self, launch: TunedLaunch, config: Config, best: float, takes_spills: bool) -> Outcome:
-        """Time a configuration: shortly, if it then is much slower than the best one."""
-        return time_trial(trial_of(self, launch, config, takes_spills), self.do_bench, best, self._stops_early)
+        """Time a configuration, on the device that it runs on: shortly, if it then is much slower than the best one."""
+        with on_device_of(array for _, array in arrays_in(launch.named)):
+            return time_trial(trial_of(self, launch, config, takes_spills), self.do_bench, best, self._stops_early)
 
     def _note(self, outcomes: Mapping[Config, Outcome]) -> None:
         nothing = [float("inf")] * len(QUANTILES)
