@@ -483,3 +483,30 @@ def test_sorts_of_one_row(draw, poisoned, check, M, N, warps):
     check(down, row[::-1] + x.reshape(-1, 2)[:, ::-1].reshape(-1))
     check(columns, np.sort(x, 0))
     check(best, row[::-1][:8])
+
+
+@triton.jit
+def read_late(x, out, sums, n, N: tl.constexpr):
+    """A tile that a loop carries is read after the next one is made, so cheaply that only crowded kernels slice it."""
+    at = tl.arange(0, N)[:, None] * N + tl.arange(0, N)[None, :]
+    tile = tl.load(x + at)
+    for step in range(n):
+        following = tl.exp(tile * 0.5) * 0.125 + step
+        tl.debug_barrier()
+        tl.store(sums + step * N + tl.arange(0, N), tl.sum(tile, axis=1))
+        tile = following
+    tl.store(out + at, tile)
+
+
+def test_carried_tiles_that_are_read_late(draw, poisoned, check_norm, monkeypatch):
+    monkeypatch.setattr("deuteron.passes.gpu.SliceTiles", lambda: SliceTiles(least_cost=100))
+    monkeypatch.setattr(slice_tiles, "LEAST_IN_CROWD", 0)
+    N, steps = 32, 3
+    x, out, sums = draw("float32", (N, N)), poisoned("float32", (N, N)), poisoned("float32", (steps, N))
+    read_late[(1,)](x, out, sums, steps, N=N, num_warps=1)
+    tile, expected = x.astype(np.float64), []
+    for step in range(steps):
+        expected.append(tile.sum(axis=1))
+        tile = np.exp(tile * 0.5) * 0.125 + step
+    check_norm(out, tile, 1e-5)
+    check_norm(sums, np.stack(expected), 1e-5)

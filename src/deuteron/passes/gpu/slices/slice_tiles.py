@@ -50,7 +50,7 @@ from deuteron.passes.gpu.slices.rolled_loops import insert_loop, slice_body
 from deuteron.passes.gpu.slices.shared_slices import holds_until, load_slice
 from deuteron.passes.gpu.slices.slice_axes import SUMMED, Axis, axes_of
 from deuteron.passes.gpu.slices.sums import first_sums, next_sums, whole_sums
-from deuteron.passes.gpu.slices.whole_tiles import load_whole, store_nothing_twice
+from deuteron.passes.gpu.slices.whole_tiles import load_whole, stays_until, store_nothing_twice
 from deuteron.passes.optimisation import Optimisation
 from deuteron.passes.rewrite import erase
 from deuteron.passes.tile.eliminate_dead_code import EliminateDeadCode
@@ -205,8 +205,9 @@ class _Loop:
     def _input(self, value: SSAValue, axis: int) -> SSAValue:
         """The memory of a tile that comes from before the loop, which may be there already."""
         type = PrivateType(value.type, axis, self._count)
-        if isinstance(value.owner, PrivateLoadOp) and value.owner.index is None:
-            return view_of(self._before, value.owner.src, type)
+        load = value.owner
+        if isinstance(load, PrivateLoadOp) and load.index is None and stays_until(load, self._group.ops[-1]):
+            return view_of(self._before, load.src, type)
         if (value, axis) not in self._memories:
             memory = self._before.value(PrivateAllocOp(type))
             self._before.insert(PrivateStoreOp(value, memory))

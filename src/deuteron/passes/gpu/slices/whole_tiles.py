@@ -9,13 +9,13 @@ What a loop over slices has stored is not stored again for another loop, that wa
 
 from __future__ import annotations
 
-from xdsl.ir import SSAValue
+from xdsl.ir import Operation, SSAValue
 
 from deuteron.analysis.axis_analysis import AxisInfoAnalysis
 from deuteron.analysis.axis_info import unknown
 from deuteron.ir.builder import Builder
 from deuteron.ir.hints import CONSTANCY, CONTIGUITY, DIVISIBILITY, promise
-from deuteron.ir.ttg.private import PrivateAllocOp, PrivateLoadOp, PrivateStoreOp, view_of
+from deuteron.ir.ttg.private import PrivateAllocOp, PrivateLoadOp, PrivateStoreOp, PrivateViewOp, view_of
 from deuteron.passes.rewrite import erase
 
 
@@ -49,3 +49,25 @@ def _has_only(memory: SSAValue, store: PrivateStoreOp) -> bool:
     """Whether nothing else is ever stored there."""
     others = (use.operation for use in memory.uses if use.operation is not store)
     return isinstance(memory.owner, PrivateAllocOp) and all(isinstance(other, PrivateLoadOp) for other in others)
+
+
+def stays_until(load: PrivateLoadOp, user: Operation) -> bool:
+    """Whether an op finds in memory what was loaded from there before: what a loop carries is stored over it."""
+    block = load.parent
+    here = block.find_ancestor_op_in_block(user)
+    stores = (block.find_ancestor_op_in_block(store) for store in _stores_of(load.src))
+    return not any(store and load.is_before_in_block(store) and not here.is_before_in_block(store) for store in stores)
+
+
+def _stores_of(memory: SSAValue) -> list[PrivateStoreOp]:
+    """Whatever view they go through."""
+    while isinstance(memory.owner, PrivateViewOp):
+        memory = memory.owner.src
+    pending, found = [memory], []
+    while pending:
+        for use in pending.pop().uses:
+            if isinstance(use.operation, PrivateViewOp):
+                pending.append(use.operation.result)
+            elif isinstance(use.operation, PrivateStoreOp):
+                found.append(use.operation)
+    return found
