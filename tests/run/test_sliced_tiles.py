@@ -510,3 +510,27 @@ def test_carried_tiles_that_are_read_late(draw, poisoned, check_norm, monkeypatc
         tile = np.exp(tile * 0.5) * 0.125 + step
     check_norm(out, tile, 1e-5)
     check_norm(sums, np.stack(expected), 1e-5)
+
+
+@triton.jit
+def filled_between(x, y, places, before, out, N: tl.constexpr):
+    """A store that has nothing to do with what comes before and after it but the order."""
+    at = tl.arange(0, N)[:, None] * N + tl.arange(0, N)[None, :]
+    pointers = y + tl.load(places + at)
+    tl.store(before + at, tl.load(pointers))
+    tl.debug_barrier()
+    tile = tl.load(x + at)
+    tl.store(pointers, 7)
+    tl.store(out + at, (tile * 3 + 1) * tile)
+
+
+@pytest.mark.parametrize("in_place", [False, True])
+def test_stores_between_what_is_sliced(draw, poisoned, check, in_place):
+    N = 16
+    x, out, before = draw("int32", (N, N), -1000, 1000), poisoned("int32", (N, N)), poisoned("int32", (N, N))
+    y, places, expected = x if in_place else x.copy(), np.arange(N * N, dtype=np.int32), (x * 3 + 1) * x
+    was = y.copy()
+    filled_between[(1,)](x, y, places, before, out, N=N, num_warps=1)
+    check(before, was)
+    check(out, expected)
+    check(y, np.full((N, N), 7))

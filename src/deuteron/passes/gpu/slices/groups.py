@@ -283,15 +283,16 @@ def _grown(ops: Sequence[Operation], place: int, axis: int, group: Group) -> Gro
 
 
 def _without_strangers(group: Group) -> Group:
-    """Without single ops that neither take nor give the others anything: they may be in a group of their own."""
+    """Without single ops that neither take nor give the others anything, where they may stay before all of these: they
+    may be in a group of their own.
+    """
     inside = set(group.ops)
-    kept = [op for op in group.ops if group.is_used_by(op) or any(use.operation in inside for use in _uses(op))]
-    if not kept or len(kept) == len(group.ops):
-        return group
     smaller = Group(known=group.known, most_held=group.most_held)
-    for op in kept:
-        smaller.add(op, group.axis_of(op))
-    return smaller
+    for op in group.ops:
+        is_needed = group.is_used_by(op) or any(use.operation in inside for use in _uses(op))
+        if (is_needed or not smaller.lets_pass(op)) and not smaller.add(op, group.axis_of(op)):
+            return group  # of fewer ops there would be more slices, which this one does not have
+    return smaller if smaller.ops else group
 
 
 def _uses(op: Operation) -> Iterator[Use]:
