@@ -4,7 +4,7 @@ python -m tests.fuzz --seed 1 --count 1000 --executors cpu,cuda:80,cuda:90
 
 generator/    a seed -> a kernel as Python source, its arguments, grid and options
 case.py       such a program, its arrays, and its text as a stand-alone file
-perturb.py    the interpreter with every licence that the language gives taken at random
+perturb/      the interpreter with every licence that the language gives taken at random
 exactness.py  which numbers, sums and products are exact, so that they are the same in any order
 oracle.py     what memory has to hold after the launch, element by element
 executors.py  launching a case on the CPU, the emulator, a GPU; triton.py: by Triton's frontend

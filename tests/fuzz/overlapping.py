@@ -7,7 +7,7 @@ A kernel is launched as it would be by its users: by the code that takes arrays 
 arrays which overlap elsewhere. Of several programs at once nobody knows what they store, so that there is one. Where
 the interpreter does not get through there is nothing to compare. Outputs are compared, unless floats of another type
 are stored to the same memory: of these nobody knows the last bits. Those of a NaN, which an array of another type that
-is read may show, differ between the runs of the interpreter (`perturb.py`), but for those of fp8 and of atomics.
+is read may show, differ between the runs of the interpreter (`perturb/`), but for those of fp8 and of atomics.
 """
 
 from __future__ import annotations

@@ -1,0 +1,86 @@
+"""What a run of the interpreter may do otherwise, and by how much.
+
+noise = Noise(np.random.default_rng(1), Licence(fuses=True))
+noise.moved(result, noise.ulp(result, type), type)      a unit in the last place more or less, by lot
+noise.anything(result, ~mask)                           random bits where nothing is said
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from xdsl.ir import Operation
+
+from deuteron.interpreter.rule_table import Rule
+from deuteron.interpreter.values import dtype_of, round_float
+from deuteron.ir.types import element_type_of, f64
+from tests.fuzz.exactness import LEAST, MANTISSA, wider
+
+Wrappers = dict[type[Operation], Callable[[Rule], Rule]]
+"""By op, what makes another rule of its rule."""
+
+
+@dataclass
+class Licence:
+    """What a run may do. `taken` counts the operations that were perturbed.
+
+    fuses  a product and a sum may be rounded once
+    has_undefined  what is defined here and not in MLIR is anything: a quotient by 0, that of the least integer by -1,
+                   a shift by as many bits as there are, or more
+    """
+
+    fuses: bool
+    has_undefined: bool = False
+    taken: int = 0
+
+
+class Noise:
+    """Of one run. `is_combining`: in a reduction or a scan, where the order is free."""
+
+    def __init__(self, rng: np.random.Generator, licence: Licence):
+        self.rng, self.licence = rng, licence
+        self.is_combining = False
+
+    def moved(self, result: np.ndarray, size: np.ndarray, type) -> np.ndarray:
+        """`result` and up to `size` more or less, rounded to the type; what is not finite stays."""
+        self.licence.taken += 1
+        wide = np.asarray(result, np.float64)
+        sign = self.rng.choice((-1.0, 1.0), np.shape(wide))
+        moved = np.where(np.isfinite(wide), wide + sign * size, wide)
+        if element_type_of(type) == f64:
+            return moved
+        return np.asarray(round_float(np.asarray(moved), type), dtype_of(type))[()]
+
+    def ulp(self, result: np.ndarray, type) -> np.ndarray:
+        """The unit in the last place of each element."""
+        element = element_type_of(type)
+        with np.errstate(all="ignore"):
+            exponent = np.frexp(np.abs(np.asarray(result, np.float64)))[1] - 1
+            return np.maximum(np.ldexp(1.0, exponent - MANTISSA[element]), LEAST[element])
+
+    def rounded(self, op, result: np.ndarray, exact: np.ndarray) -> np.ndarray:
+        """With noise where a result was rounded."""
+        type = op.results[0].type
+        is_exact = (exact == wider(result)) | ~np.isfinite(result)
+        if element_type_of(type) not in MANTISSA or np.all(is_exact):
+            return result
+        return self.moved(result, np.where(is_exact, 0.0, self.ulp(result, type)), type)
+
+    def coins(self, like: np.ndarray) -> np.ndarray:
+        return self.rng.integers(0, 2, np.shape(like))
+
+    def anything(self, result: np.ndarray, where: np.ndarray) -> np.ndarray:
+        """Random bits there."""
+        if not np.any(where):
+            return result
+        self.licence.taken += 1
+        result = np.asarray(result)
+        if result.dtype.kind == "b":
+            random = self.rng.integers(0, 2, result.shape).astype(bool)
+        elif result.dtype.kind == "f":
+            random = self.rng.standard_normal(result.shape).astype(result.dtype)
+        else:
+            random = self.rng.integers(0, 1 << 64, result.shape, np.uint64).astype(result.dtype)
+        return np.where(where, random, result)[()]
