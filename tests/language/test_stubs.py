@@ -61,7 +61,7 @@ def test_docstring(name: str):
 
 def test_every_documented_method_works():
     documented = [name for name, member in vars(tl.tensor).items() if inspect.isfunction(member) and name[0] != "_"]
-    assert sorted(METHODS) == sorted(documented)
+    assert sorted(name for name in METHODS if not name.startswith("__")) == sorted(documented)
 
 
 def test_every_method_of_descriptors_has_the_parameters_of_its_stub():

@@ -24,7 +24,7 @@ from deuteron.compat.argument_types import ARGUMENT_TYPE_NAMES
 from deuteron.compat.backends import BACKENDS, IR_NAMES, BaseBackend, CPUBackend, CUDABackend, make_backend
 from deuteron.compat.cache_files import CACHE_NAMES, triton_key
 from deuteron.compat.nested import NESTED_NAMES
-from deuteron.compat.standard_names import CORE_NAMES, STANDARD_NAMES
+from deuteron.compat.standard_names import CORE_NAMES, SEMANTIC_NAMES, STANDARD_NAMES
 from deuteron.compat.toolkit import DISASSEMBLY_NAMES, libcuda_dirs
 from deuteron.knobs.hooks import LazyDict
 from deuteron.language import (
@@ -89,6 +89,7 @@ def _language() -> dict[str, Mapping[str, Any]]:
         "triton.language": names,
         "triton.language.core": names | CORE_NAMES,
         "triton.language.standard": _public(standard) | _public(reductions) | _public(sorting) | STANDARD_NAMES,
+        "triton.language.semantic": SEMANTIC_NAMES,
         "triton.language.random": _public(random),
         "triton.language.math": libdevice | _public(math),
         "triton.language.libdevice": libdevice,

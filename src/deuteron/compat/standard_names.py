@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 import deuteron
+from deuteron.compat.base_classes import base_type, base_value
 from deuteron.language import constant, creation, reductions, sorting, types
 from deuteron.language.builtin import Builtin
 from deuteron.language.constant import constexpr
@@ -18,6 +19,7 @@ from deuteron.language.creation import arange
 from deuteron.language.extern_elementwise import extern_elementwise
 from deuteron.language.function import Function
 from deuteron.language.reductions import _larger_any, _larger_left, _smaller_any, _smaller_left
+from deuteron.language.semantic import NAMED, of_module
 from deuteron.language.shape import reshape
 from deuteron.language.sorting import sort, topk
 from deuteron.language.source_functions import constexpr_function
@@ -84,7 +86,11 @@ def sort_impl(x, k: constexpr = None, dim: constexpr = None, descending: constex
         return topk(x, k, dim, descending)
 
 
+SEMANTIC_NAMES = {name: of_module(name) for name in NAMED}
+
 CORE_NAMES = {
+    "base_value": base_value,
+    "base_type": base_type,
     "TRITON_BUILTIN": MARK,
     "is_builtin": is_builtin,
     "CONSTEXPR_0": constexpr(0),

@@ -18,7 +18,7 @@ from typing import Any
 from deuteron.errors import CompilationError, suggest
 from deuteron.frontend.advice import for_method, for_module
 from deuteron.frontend.context import Context
-from deuteron.frontend.rules import BoundMethod, run_rule
+from deuteron.frontend.rules import run_rule
 from deuteron.frontend.semantics import (
     ATTRIBUTES,
     BLOCK_POINTER_ATTRIBUTES,
@@ -27,7 +27,7 @@ from deuteron.frontend.semantics import (
     DESCRIPTOR_METHODS,
     METHODS,
 )
-from deuteron.frontend.values import RUNTIME, BlockPointer, Descriptor, Tensor, Value, describe
+from deuteron.frontend.values import RUNTIME, BlockPointer, BoundMethod, Descriptor, Tensor, Value, describe
 from deuteron.language.aggregate import Aggregate
 from deuteron.language.builtin import Builtin
 from deuteron.language.constant import unwrap

@@ -12,10 +12,18 @@ Whatever a callee's arguments are, they have been evaluated before, from left to
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
-from types import BuiltinFunctionType, BuiltinMethodType, FunctionType, MethodType, ModuleType
+from types import (
+    BuiltinFunctionType,
+    BuiltinMethodType,
+    FunctionType,
+    MethodType,
+    MethodWrapperType,
+    ModuleType,
+    UnionType,
+)
 from typing import Any
 
 from deuteron import language
@@ -24,10 +32,10 @@ from deuteron.frontend import attributes
 from deuteron.frontend.advice import for_function
 from deuteron.frontend.context import Context
 from deuteron.frontend.inline import inline
-from deuteron.frontend.rules import BoundMethod, call_at_compile_time, name_of, run_rule
+from deuteron.frontend.rules import call_at_compile_time, name_of, run_rule
 from deuteron.frontend.semantics import RULES
 from deuteron.frontend.semantics.python import checked_aggregate
-from deuteron.frontend.values import RUNTIME, BlockPointer, Descriptor, Tensor, Value, describe, is_runtime
+from deuteron.frontend.values import RUNTIME, BlockPointer, BoundMethod, Descriptor, Tensor, Value, describe, is_runtime
 from deuteron.language.aggregate import Aggregate
 from deuteron.language.builtin import Builtin
 from deuteron.language.constant import constexpr, unwrap
@@ -41,7 +49,7 @@ _PYTHON_BUILTINS = (
     repr, reversed, round, slice, sorted, str, sum, tuple, type, zip,
 )  # fmt: skip
 _PURE_MODULES = ("math", "cmath", "operator", "_operator")
-_COMPILE_TIME_TYPES = (CompileTimeFunction, BuiltinFunctionType, BuiltinMethodType, MethodType)
+_COMPILE_TIME_TYPES = (CompileTimeFunction, BuiltinFunctionType, BuiltinMethodType, MethodType, MethodWrapperType)
 
 
 def call(ctx: Context, node: ast.Call) -> Value:
@@ -127,14 +135,25 @@ def _needs_rule(callee: Any, args: Sequence[Value], kwargs: Mapping[str, Value])
 
 def is_instance(ctx: Context, value: Value, classes: Any) -> bool:
     """isinstance as kernels ask it: what is known is a constexpr."""
-    accepted = classes if isinstance(classes, tuple) else (classes,)
+    accepted = tuple(_classes(ctx, classes))
     if isinstance(value, RUNTIME):
-        return _type_of(value) in accepted
+        return issubclass(_type_of(value), accepted)
     if isinstance(value, tuple) and not isinstance(value, Aggregate) and language.tuple in accepted:
         return True
-    if constexpr in accepted and not is_runtime(value):
+    if any(issubclass(constexpr, cls) for cls in accepted if cls is not object) and not is_runtime(value):
         return True
-    return isinstance(value, tuple(cls for cls in accepted if isinstance(cls, type) and cls is not language.tuple))
+    return isinstance(value, tuple(cls for cls in accepted if cls is not language.tuple))
+
+
+def _classes(ctx: Context, classes: Any) -> Iterator[type]:
+    """The classes in what `isinstance` takes: one, tuples of them, and unions."""
+    if isinstance(classes, tuple | UnionType):
+        for each in classes if isinstance(classes, tuple) else classes.__args__:
+            yield from _classes(ctx, each)
+    elif isinstance(classes, type):
+        yield classes
+    else:
+        raise ctx.error(f"isinstance asks for classes, got {describe(classes)}.")
 
 
 def type_(ctx: Context, value: Value) -> type:

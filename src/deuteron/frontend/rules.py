@@ -10,28 +10,17 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from functools import partial
-from types import SimpleNamespace
+from types import BuiltinFunctionType
 from typing import Any
 
 from deuteron.errors import DeuteronError, InternalError
 from deuteron.frontend.context import Context
 from deuteron.frontend.inline import misfit
+from deuteron.frontend.python_values import from_python, kernel_calls, semantic_of, to_python
 from deuteron.frontend.values import Value, describe
-from deuteron.language.builtin import CALLS, KernelCalls
 from deuteron.language.constant import unwrap
-from deuteron.language.convert import to_tensor
 
 _ITERATORS = (list, enumerate, zip, reversed, type(reversed(range(0))))
-
-
-@dataclass(frozen=True)
-class BoundMethod:
-    """A method together with the value that it was taken from: a Tensor, a Descriptor, an aggregate."""
-
-    function: Callable[..., Value]
-    receiver: Value
 
 
 def run_rule(
@@ -98,28 +87,6 @@ def name_of(callee: Any) -> str:
     return f"'{_SYMBOLS.get(name, name) if is_operator else name}'"
 
 
-def _semantic_of(function: Callable[..., Any]) -> str | None:
-    """Its parameter that functions of the language are called with, if it has one."""
-    if isinstance(function, type):
-        function = getattr(getattr(function, "_draft", None), "__init__", None)
-    function = getattr(function, "__func__", function)
-    code = getattr(getattr(function, "fn", function), "__code__", None)
-    names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount] if code else ()
-    return next((name for name in CALLS if name in names), None)
-
-
-def _kernel_calls(ctx: Context) -> KernelCalls:
-    call, target = partial(_call_from_python, ctx), ctx.target
-    backend = "cpu" if target is None else target.backend
-    arch = f"sm{target.arch}" if backend == "cuda" else backend
-    options = SimpleNamespace(num_warps=ctx.asked.num_warps, arch=arch, backend_name=backend)
-    return KernelCalls(call, lambda value: call(to_tensor, (value,), {}), options)
-
-
-def _call_from_python(ctx: Context, callee: Any, args: Sequence[Value], kwargs: Mapping[str, Value]) -> Value:
-    return ctx.call(callee, unwrap([*args]), {name: unwrap(value) for name, value in kwargs.items()})
-
-
 def call_at_compile_time(
     ctx: Context, function: Callable[..., Any], args: Sequence[Value], kwargs: Mapping[str, Value] | None = None
 ) -> Value:
@@ -127,12 +94,8 @@ def call_at_compile_time(
 
     One with a parameter `_semantic`, as Triton's own functions have it, can call functions of the language with it.
     """
-    kwargs = dict(kwargs or {})
-    semantic = _semantic_of(function)
-    if semantic is not None:
-        kwargs.setdefault(semantic, _kernel_calls(ctx))
     try:
-        result = function(*args, **kwargs)
+        result = from_python(_run(ctx, function, args, kwargs or {}))
     except DeuteronError:
         raise
     except Exception as error:
@@ -141,3 +104,15 @@ def call_at_compile_time(
             f"{name_of(function)} of ({shown}) fails at compile time: {type(error).__name__}: {error}"
         ) from error
     return unwrap(tuple(result) if isinstance(result, _ITERATORS) else result)
+
+
+def _run(ctx: Context, function: Callable[..., Any], args: Sequence[Value], kwargs: Mapping[str, Value]) -> Any:
+    """Python's own functions get values as they are; those of users what they know values by."""
+    if isinstance(function, BuiltinFunctionType) or getattr(function, "__module__", None) == "builtins":
+        return function(*args, **kwargs)
+    semantic = semantic_of(function)
+    calls = kernel_calls(ctx, can_call=semantic is not None)
+    given = {name: to_python(calls, value) for name, value in kwargs.items()}
+    if semantic is not None:
+        given.setdefault(semantic, calls)
+    return function(*(to_python(calls, value) for value in args), **given)

@@ -11,7 +11,7 @@ and is held as the Python object itself: numbers, strings, None, dtypes, functio
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
@@ -66,6 +66,14 @@ class Descriptor:
     type: Any
     shape: tuple[Tensor, ...]
     strides: tuple[Tensor, ...]
+
+
+@dataclass(frozen=True)
+class BoundMethod:
+    """A method together with the value that it was taken from: a Tensor, a Descriptor, an aggregate."""
+
+    function: Callable[..., Value]
+    receiver: Value
 
 
 RUNTIME = (Tensor, BlockPointer, Descriptor)

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from types import SimpleNamespace
 from typing import Any
 
@@ -25,14 +25,24 @@ CALLS = ("_semantic", "_builder")
 class KernelCalls:
     """What a function of Python is given as `_semantic` while a kernel is compiled: with it, it can call these.
 
-    `builder.options` has what such functions ask for: `num_warps`, `arch` ("sm90", "cpu") and `backend_name`.
+    `builder.options` has what such functions ask for: `num_warps`, `arch` ("sm90", "cpu") and `backend_name`;
+    `named` what Triton's `_semantic` can be asked for by name.
     """
 
-    def __init__(self, call: Callable[..., Any], to_tensor: Callable[..., Any], options: SimpleNamespace):
-        self.call, self.to_tensor = call, to_tensor
+    def __init__(
+        self,
+        call: Callable[..., Any],
+        attribute: Callable[..., Any],
+        options: SimpleNamespace,
+        named: Mapping[str, Callable[..., Any]],
+    ):
+        self.call, self.attribute, self._named = call, attribute, named
         self.builder = SimpleNamespace(options=options)
+        self.options = options
 
     def __getattr__(self, name: str) -> Any:
+        if name in self._named:
+            return functools.partial(self._named[name], self)
         raise AttributeError(
             f"'{name}' is Triton's own, which Deuteron has not. Call functions of the language with it, as in "
             "tl.load(ptr, _semantic=_semantic)"
@@ -51,6 +61,8 @@ class Builtin:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         given = [kwargs.pop(name) for name in CALLS if name in kwargs]
+        if not given and args and isinstance(args[-1], KernelCalls):
+            args, given = args[:-1], [args[-1]]  # by position
         if given and isinstance(given[0], KernelCalls):
             return given[0].call(self, args, kwargs)
         raise UsageError(

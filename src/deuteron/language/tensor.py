@@ -1,18 +1,20 @@
 """`tl.tensor`: what a runtime value in a kernel can do.
 
-The class is for annotations, `isinstance` and reading; no object of it exists on the host. In a kernel each scalar and
-each tile is one. Operators: `+ - * / // % & | ^ << >> ~ < <= > >= == !=`, unary `-`, `not`, `and`, `or`, and indexing
-with `None` and `:` (`x[:, None]`). A method `x.sum(...)` is the function `tl.sum(x, ...)`, which says more.
+The class is for annotations, `isinstance` and reading; on the host there are objects of it only in functions of Python
+that kernels call (`traced.py`). In a kernel each scalar and each tile is one. Operators: `+ - * / // % & | ^ << >> ~ <
+<= > >= == !=`, unary `-`, `not`, `and`, `or`, and indexing with `None` and `:` (`x[:, None]`). A method `x.sum(...)` is
+the function `tl.sum(x, ...)`, which says more.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
+from deuteron.language.traced import Traced
 from deuteron.language.types import dtype as _dtype
 
 
-class tensor:
+class tensor(Traced):
     """A scalar or a tile of numbers, bools or pointers, known when the kernel runs."""
 
     dtype: _dtype

@@ -13,13 +13,14 @@ from collections.abc import Sequence
 
 from deuteron.language.builtin import builtin
 from deuteron.language.tensor import tensor
+from deuteron.language.traced import Traced
 from deuteron.language.types import block_type as _block_type
 from deuteron.language.types import dtype as _dtype
 
 Scalar = tensor | int
 
 
-class tensor_descriptor:
+class tensor_descriptor(Traced):
     """A tensor in memory of which a kernel accesses blocks."""
 
     dtype: _dtype

@@ -39,6 +39,8 @@ from deuteron.frontend.semantics import (
     target_info,
     tensor_descriptor,
 )
+from deuteron.frontend.semantics.members import reflected
+from deuteron.language.traced import OPERATORS, REFLECTED
 
 RULES = {
     **program.RULES,
@@ -70,6 +72,8 @@ RULES = {
 }
 ATTRIBUTES = members.ATTRIBUTES
 METHODS = {name: RULES.get(function, function) for name, function in members.FUNCTIONS.items()}
+METHODS |= {name: RULES[operation] for name, operation in OPERATORS.items()}
+METHODS |= {name: reflected(RULES[operation]) for name, operation in REFLECTED.items()}
 BLOCK_POINTER_ATTRIBUTES = block_pointer.ATTRIBUTES
 BLOCK_POINTER_METHODS = {name: RULES.get(function, function) for name, function in block_pointer.METHODS.items()}
 DESCRIPTOR_ATTRIBUTES = tensor_descriptor.ATTRIBUTES

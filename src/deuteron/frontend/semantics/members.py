@@ -9,11 +9,12 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 from deuteron import language as tl
 from deuteron.frontend.context import Context
 from deuteron.frontend.semantics.shape import trans
-from deuteron.frontend.values import Tensor
+from deuteron.frontend.values import Tensor, Value
 from deuteron.language.types import dtype
 
 
@@ -31,6 +32,11 @@ def _shape(ctx: Context, x: Tensor) -> tuple[int, ...]:
 
 def _numel(ctx: Context, x: Tensor) -> int:
     return math.prod(x.shape)
+
+
+def reflected(rule: Callable[..., Value]) -> Callable[..., Value]:
+    """What `x.__radd__(y)` is, of the rule of `x + y`."""
+    return lambda ctx, self, other: rule(ctx, other, self)
 
 
 ATTRIBUTES = {"dtype": _dtype, "type": _type, "shape": _shape, "numel": _numel, "T": trans}
