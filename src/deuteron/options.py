@@ -178,7 +178,8 @@ IGNORED_OPTIONS = {
 
 # Options that a launch cannot do without, and what to do instead.
 REFUSED_OPTIONS = {
-    "arch": "A launch is compiled for the GPU that it runs on; set DEUTERON_TARGET=cuda:80 to compile for another.",
+    "arch": "A launch is compiled for the GPU that it runs on, triton.compile for its target; "
+    "DEUTERON_TARGET=cuda:80 is for another.",
     "stream": "A launch goes to the stream that is current in the program's library: `with torch.cuda.stream(s):`.",
     "cluster_dims": "Say num_ctas.",
     "ctas_per_cga": "Say num_ctas.",
@@ -210,6 +211,6 @@ def make_options(options_class: type, given: Mapping[str, Any]) -> Any:
     unknown = [name for name in given if name not in option_names(options_class)]
     if unknown:
         known = ", ".join(option_names(options_class))
-        near = suggest(unknown[0], option_names(options_class))
-        raise UsageError(f"unknown option '{unknown[0]}': the options are {known}{near and f'.{near}'}")
+        near = REFUSED_OPTIONS.get(unknown[0]) or suggest(unknown[0], option_names(options_class)).strip()
+        raise UsageError(f"unknown option '{unknown[0]}': the options are {known}{near and f'. {near}'}")
     return options_class(**{**settings.option_defaults, **given})

@@ -2,6 +2,7 @@
 
     import triton.language.core      found in sys.modules
     import triton.nonsense           ModuleNotFoundError: Deuteron has no module 'triton.nonsense'
+    from triton import nonsense      ImportError: Deuteron has no 'triton.nonsense'
 
 All modules are made at once: they hold little besides references, and so the order of a program's imports does not
 decide whether `triton.runtime.driver` is the module or, as in Triton, the object of that name. Each has the spec, file
@@ -10,14 +11,16 @@ and path that tools look for in modules; one that is taken out of `sys.modules` 
 
 from __future__ import annotations
 
+import dis
 import sys
 from collections.abc import Iterator, Mapping
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
 from pathlib import Path
-from types import ModuleType
+from types import FrameType, ModuleType
 from typing import TYPE_CHECKING, Any
 
+from deuteron.compat.absent import message, why
 from deuteron.compat.modules import triton_modules
 from deuteron.compat.origins import set_origins
 from deuteron.errors import UsageError
@@ -26,15 +29,6 @@ if TYPE_CHECKING:
     from importlib.metadata import Distribution, DistributionFinder
 
 CONTENTS = triton_modules.__code__.co_filename
-
-
-# What Triton itself has no longer, or what is another language.
-_REMOVED = {
-    "triton.ops": ": Triton took its ready-made kernels out in 3.0; they are in the package kernels of its repository",
-    "triton.experimental.gluon": ": Gluon is a language of its own, which Deuteron does not compile",
-    "triton.profiler": ": Proton is Triton's own profiler; knobs.runtime.launch_enter_hook is called for every launch",
-    "triton._C": ": it is Triton's own compiler in C++",
-}
 
 
 class TritonFinder(MetaPathFinder, Loader):
@@ -47,8 +41,7 @@ class TritonFinder(MetaPathFinder, Loader):
         if name in self._modules:
             return self._modules[name].__spec__
         if name.startswith("triton."):
-            why = next((why for removed, why in _REMOVED.items() if f"{name}.".startswith(f"{removed}.")), "")
-            raise ModuleNotFoundError(f"Deuteron has no module '{name}'{why}", name=name)
+            raise ModuleNotFoundError(f"Deuteron has no module '{name}'{why(name)}", name=name)
         return None
 
     def find_distributions(self, context: DistributionFinder.Context) -> Iterator[Distribution]:
@@ -113,6 +106,14 @@ def _describe(module: ModuleType, finder: TritonFinder, is_package: bool) -> Non
         module.__path__ = spec.submodule_search_locations
 
     def missing(attribute: str) -> Any:
-        raise AttributeError(f"Deuteron has no '{name}.{attribute}'", name=attribute, obj=None)
+        said = message(name, attribute, vars(module))
+        if _is_import(sys._getframe(1)):
+            raise ImportError(said, name=name, path=CONTENTS)
+        raise AttributeError(said, name=attribute, obj=None)
 
     vars(module)["__getattr__"] = missing
+
+
+def _is_import(frame: FrameType) -> bool:
+    """Whether it is at a `from ... import`, which would put words of its own in the place of an AttributeError's."""
+    return frame.f_code.co_code[frame.f_lasti] == dis.opmap["IMPORT_FROM"]

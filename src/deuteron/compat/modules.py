@@ -6,7 +6,9 @@ absent, so that a program which needs it fails where it says so.
     cache_files.py    triton.runtime.cache         allocation.py    triton.runtime._allocation
     old_spellings.py  what older versions called otherwise
     nested.py         triton._utils                toolkit.py       triton.tools.disasm, NVIDIA's folders
-    standard_names.py private names of triton.language.core and .standard
+    core_names.py     private names of triton.language.core;  standard_names.py  of .standard
+    ragged.py         triton.tools.ragged_tma      test_names.py    triton._internal_testing
+    absent.py         what there is not, and what to do instead
 """
 
 from __future__ import annotations
@@ -23,8 +25,11 @@ from deuteron.compat.allocation import ALLOCATION_NAMES
 from deuteron.compat.argument_types import ARGUMENT_TYPE_NAMES
 from deuteron.compat.backends import BACKENDS, IR_NAMES, BaseBackend, CPUBackend, CUDABackend, make_backend
 from deuteron.compat.cache_files import CACHE_NAMES, triton_key
+from deuteron.compat.core_names import CORE_NAMES, SEMANTIC_NAMES, TARGET_NAMES
 from deuteron.compat.nested import NESTED_NAMES
-from deuteron.compat.standard_names import CORE_NAMES, SEMANTIC_NAMES, STANDARD_NAMES
+from deuteron.compat.ragged import RAGGED_NAMES
+from deuteron.compat.standard_names import STANDARD_NAMES
+from deuteron.compat.test_names import TEST_NAMES
 from deuteron.compat.toolkit import DISASSEMBLY_NAMES, libcuda_dirs
 from deuteron.knobs.hooks import LazyDict
 from deuteron.language import (
@@ -53,7 +58,9 @@ def triton_modules() -> dict[str, Mapping[str, Any] | ModuleType]:
     """The content of every module, parents before their children."""
     allocators = {name: ALLOCATION_NAMES[name] for name in ("set_allocator", "set_profile_allocator")}
     return {
-        "triton": _public(deuteron) | {"__version__": TRITON_VERSION, **old_spellings.NAMES} | allocators,
+        "triton": _public(deuteron)
+        | {"__version__": TRITON_VERSION, **old_spellings.NAMES}
+        | {"InterpreterError": errors.MemoryAccessError, **allocators},
         "triton.errors": {"TritonError": errors.DeuteronError},
         "triton.knobs": knobs,
         "triton._utils": NESTED_NAMES,
@@ -65,7 +72,9 @@ def triton_modules() -> dict[str, Mapping[str, Any] | ModuleType]:
         "triton._C.libtriton": {},
         "triton._C.libtriton.ir": IR_NAMES,
         "triton.testing": _public(testing),
+        "triton._internal_testing": TEST_NAMES,
         "triton.tools": {},
+        "triton.tools.ragged_tma": RAGGED_NAMES,
         "triton.tools.mxfp": {"MXFP4Tensor": mxfp.MXFP4Tensor, "MXScaleTensor": mxfp.MXScaleTensor},
         "triton.tools.tensor_descriptor": {"TensorDescriptor": TensorDescriptor},
         "triton.tools.disasm": DISASSEMBLY_NAMES,
@@ -84,7 +93,7 @@ def _public(module: ModuleType) -> dict[str, Any]:
 
 def _language() -> dict[str, Mapping[str, Any]]:
     names = _public(language)
-    libdevice = _public(extra.libdevice)
+    libdevice = _public(extra.libdevice) | {"fast_tanhf": extra.libdevice.tanh}  # AMD's
     return {
         "triton.language": names,
         "triton.language.core": names | CORE_NAMES,
@@ -93,12 +102,14 @@ def _language() -> dict[str, Mapping[str, Any]]:
         "triton.language.random": _public(random),
         "triton.language.math": libdevice | _public(math),
         "triton.language.libdevice": libdevice,
-        "triton.language.target_info": _public(target_info),
+        "triton.language.target_info": _public(target_info) | TARGET_NAMES,
         "triton.language.extra": {},
         "triton.language.extra.libdevice": libdevice,
         "triton.language.extra.cpu": _public(extra.cpu),
         "triton.language.extra.cpu.libdevice": libdevice,
         "triton.language.extra.cuda": _public(extra.cuda),
+        "triton.language.extra.cuda.utils": _public(extra.cuda),
+        "triton.language.extra.cuda.gdc": _public(extra.cuda),
         "triton.language.extra.cuda.libdevice": libdevice,
     }
 
@@ -113,6 +124,7 @@ def _runtime() -> dict[str, Mapping[str, Any]]:
         "InterpreterError": errors.MemoryAccessError,
         "AutotunerError": errors.AutotunerError,
         "PTXASError": errors.AssemblerError,
+        "TritonError": errors.DeuteronError,
     }
     jit_names = {
         "JITFunction": jit.JITFunction,
@@ -126,6 +138,7 @@ def _runtime() -> dict[str, Mapping[str, Any]]:
         "JITCallable": function.Function,
         "KernelParam": function.Parameter,
         **ARGUMENT_TYPE_NAMES,
+        **{name: NESTED_NAMES[name] for name in ("find_paths_if", "get_iterable_path", "type_canonicalisation_dict")},
         "ConstexprFunction": source_functions.CompileTimeFunction,
         "driver": active_driver,
         "knobs": knobs,
@@ -154,7 +167,10 @@ def _runtime() -> dict[str, Mapping[str, Any]]:
     return {
         "triton.runtime": failures | tuning | _without(jit_names, "jit"),
         "triton.runtime.jit": jit_names,
-        "triton.runtime.autotuner": tuning | failures | {"knobs": knobs, "driver": active_driver},
+        "triton.runtime.autotuner": tuning
+        | failures
+        | {"knobs": knobs, "driver": active_driver}
+        | {name: jit_names[name] for name in ("JITFunction", "KernelInterface")},
         "triton.runtime.driver": active,
         "triton.runtime.errors": failures,
         "triton.code_gen": jit_names | tuning | failures,
@@ -183,6 +199,8 @@ def _compiler() -> dict[str, Mapping[str, Any]]:
         "CompilationError": errors.CompilationError,
         "UnsupportedLanguageConstruct": errors.UnsupportedLanguageConstruct,
         "CompileTimeAssertionFailure": errors.CompileTimeAssertionFailure,
+        "TritonError": errors.DeuteronError,
+        "OutOfResources": errors.OutOfResources,
     }
     names = {
         "compile": old_spellings.compile,
@@ -195,7 +213,10 @@ def _compiler() -> dict[str, Mapping[str, Any]]:
     }
     return {
         "triton.compiler": failures | names,
-        "triton.compiler.compiler": failures | names | {"GPUTarget": Target, "triton_key": triton_key, "knobs": knobs},
+        "triton.compiler.compiler": failures
+        | names
+        | {"GPUTarget": Target, "triton_key": triton_key, "knobs": knobs}
+        | {"driver": active_driver, "get_cache_manager": CACHE_NAMES["get_cache_manager"]},
         "triton.compiler.errors": failures,
         "triton.compiler.code_generator": failures,
     }

@@ -12,6 +12,7 @@ from typing import Any
 
 from deuteron import language
 from deuteron.backend.arrays import ELEMENT_TYPES
+from deuteron.language.signature import SCALARS
 from deuteron.language.types import dtype
 
 
@@ -61,7 +62,18 @@ def validate_block_shape(shape: Any) -> int:
     return numel
 
 
+def get_primitive_bitwidth(type: str) -> int:
+    """The bits of an element type by its name in signatures; raises KeyError for what is none."""
+    return BITS[type]
+
+
+BITS = {name: type.primitive_bitwidth for name, type in SCALARS.items()}
 NESTED_NAMES = {
+    "BITWIDTH_DICT": BITS,
+    "get_primitive_bitwidth": get_primitive_bitwidth,
+    "is_power_of_two": lambda number: number > 0 and number & (number - 1) == 0,
+    "is_namedtuple": lambda cls: isinstance(cls, type) and issubclass(cls, tuple) and hasattr(cls, "_fields"),
+    "type_canonicalisation_dict": dict(ELEMENT_TYPES),
     "get_iterable_path": get_iterable_path,
     "find_paths_if": find_paths_if,
     "is_iterable": is_iterable,

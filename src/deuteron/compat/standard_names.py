@@ -1,47 +1,26 @@
-"""What Triton's `language.core` and `language.standard` have besides the public names, as far as projects use it.
+"""What Triton's `language.standard` has besides the public names, as far as projects use it.
 
 tl.reduce(x, 0, tl.standard._elementwise_max)
 n_dims: tl.constexpr = tl.standard._log2(x.shape[0])
-def merge(x, descending: tl.constexpr = tl.core.CONSTEXPR_0): ...
+x = tl.standard._bitonic_merge(x, stage, 2, n_dims)
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
-import deuteron
-from deuteron.compat.base_classes import base_type, base_value
-from deuteron.language import constant, creation, reductions, sorting, types
-from deuteron.language.builtin import Builtin
+from deuteron.compat.core_names import CORE_NAMES, unwrap_if_constexpr
+from deuteron.language import creation, reductions, sorting, types
 from deuteron.language.constant import constexpr
-from deuteron.language.creation import arange
-from deuteron.language.extern_elementwise import extern_elementwise
+from deuteron.language.creation import arange, full
 from deuteron.language.function import Function
+from deuteron.language.iterators import static_range
 from deuteron.language.reductions import _larger_any, _larger_left, _smaller_any, _smaller_left
-from deuteron.language.semantic import NAMED, of_module
-from deuteron.language.shape import reshape
+from deuteron.language.select import where
+from deuteron.language.shape import broadcast_to, reshape
 from deuteron.language.sorting import sort, topk
 from deuteron.language.source_functions import constexpr_function
-
-MARK = "__triton_builtin__"
-
-
-@constexpr_function
-def unwrap_if_constexpr(value: Any) -> Any:
-    """What a constexpr holds; anything else as it is."""
-    return constant.unwrap(value)
-
-
-def marked_as_builtin(fn: Callable[..., Any]) -> Callable[..., Any]:
-    """A function of the user's own that runs while a kernel is compiled, and is given what is known as constexprs."""
-    setattr(fn, MARK, True)
-    return fn
-
-
-def is_builtin(fn: Any) -> bool:
-    """Whether it is a function of the language that is not written in it, or one that is marked so."""
-    return isinstance(fn, Builtin) or getattr(fn, MARK, False)
+from deuteron.language.types import int32
 
 
 @constexpr_function
@@ -86,25 +65,38 @@ def sort_impl(x, k: constexpr = None, dim: constexpr = None, descending: constex
         return topk(x, k, dim, descending)
 
 
-SEMANTIC_NAMES = {name: of_module(name) for name in NAMED}
+@Function
+def compare_and_swap(x, flip, i: constexpr, n_dims: constexpr = None):
+    """Order each two elements that differ in one bit of their place: the i-th from the last, with `n_dims` from the
+    first, as before Triton 3.6. `flip` says where the larger one comes first.
+    """
+    bit: constexpr = i if n_dims is None else n_dims - 1 - i
+    pairs: constexpr = (x.numel >> (bit + 1), 2, 1 << bit)
+    partners = reshape(sorting.flip(reshape(x, pairs), 1), x.shape)
+    is_right = reshape(broadcast_to(reshape(arange(0, 2), (1, 2, 1)), pairs), x.shape)
+    return where((x > partners) != ((flip ^ is_right) != 0), partners, x)
 
-CORE_NAMES = {
-    "base_value": base_value,
-    "base_type": base_type,
-    "TRITON_BUILTIN": MARK,
-    "is_builtin": is_builtin,
-    "CONSTEXPR_0": constexpr(0),
-    "_aggregate": deuteron.aggregate,
-    "builtin": marked_as_builtin,
-    "extern": marked_as_builtin,
-    "extern_elementwise": extern_elementwise,
-    "must_use_result": deuteron.must_use_result,
-    "get_int_dtype": constexpr_function(types.get_int_dtype),
-    "constexpr_type": types.constexpr_type,
-    "constexpr_function": constexpr_function,
-    "_unwrap_if_constexpr": unwrap_if_constexpr,
-    "_constexpr_to_value": unwrap_if_constexpr,
-}
+
+@Function
+def bitonic_merge(x, stage: constexpr, order: constexpr, n_dims: constexpr = None):
+    """Sort bitonic runs of `2 ** stage` neighbours: ascending, descending (1), or in turn (2)."""
+    if order == 2:  # noqa: PLR2004
+        pairs: constexpr = (x.numel >> (stage + 1), 2, 1 << stage)
+        flip = reshape(broadcast_to(reshape(arange(0, 2), (1, 2, 1)), pairs), x.shape)
+    else:
+        flip = full(x.shape, order, int32)
+    for step in static_range(stage):
+        x = compare_and_swap(x, flip, stage - 1 - step)
+    return x
+
+
+@constexpr_function
+def sum_type(type: Any, wanted: Any) -> Any:
+    """The type that elements are summed in."""
+    if wanted is None and type.is_int() and type.int_bitwidth < 32:  # noqa: PLR2004
+        return types.int32 if type.is_int_signed() else types.uint32
+    return type if wanted is None else wanted
+
 
 STANDARD_NAMES = {
     "_log2": sorting.exponent,
@@ -112,6 +104,11 @@ STANDARD_NAMES = {
     "_get_flip_dim": flip_dim,
     "_get_sort_dim": flip_dim,
     "_indicator": indicator,
+    "_compare_and_swap": compare_and_swap,
+    "_bitonic_merge": bitonic_merge,
+    "_bitonic_merge_hypercube": bitonic_merge,
+    "_get_int_dtype": CORE_NAMES["get_int_dtype"],
+    "_pick_sum_dtype": sum_type,
     "sort_impl": sort_impl,
     "_unwrap_if_constexpr": unwrap_if_constexpr,
     "_sum_combine": reductions._add,

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from deuteron.testing.hardware import get_max_simd_tflops as get_max_simd_tflops
     from deuteron.testing.hardware import get_max_tensorcore_tflops as get_max_tensorcore_tflops
     from deuteron.testing.hardware import nvsmi as nvsmi
+    from deuteron.testing.hardware import set_gpu_clock as set_gpu_clock
     from deuteron.testing.report import Benchmark as Benchmark
     from deuteron.testing.report import Mark as Mark
     from deuteron.testing.report import perf_report as perf_report
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
 _NAMES = {
     "deuteron.testing.bench": "do_bench do_bench_cudagraph",
     "deuteron.testing.compare": "allclose assert_almost_equal assert_close",
-    "deuteron.testing.hardware": "get_dram_gbps get_max_simd_tflops get_max_tensorcore_tflops nvsmi",
+    "deuteron.testing.hardware": "get_dram_gbps get_max_simd_tflops get_max_tensorcore_tflops nvsmi set_gpu_clock",
     "deuteron.testing.report": "Benchmark Mark perf_report",
 }
 
