@@ -6,9 +6,10 @@ import pytest
 import deuteron.language as tl
 from deuteron.backend.cpu.lowering import plan_function
 from deuteron.backend.cpu.plan.direct import read_directly
-from deuteron.backend.cpu.plan.items import Dot
+from deuteron.backend.cpu.plan.items import Dot, dots_of
 from deuteron.backend.cpu.plan.marks import product_of
 from deuteron.backend.cpu.plan.prepare import kernel_of
+from deuteron.backend.cpu.plan.private import nests_of
 from deuteron.backend.cpu.target import cpu_target
 from deuteron.ir.tt.dot import DotOp
 
@@ -210,6 +211,44 @@ def test_weights_by_rows(compare, rng, bfloat16, lower_python, lower_module, dty
     constexprs = {"M": 16, "BN": bn, "BK": bk, "ACC": tl.int32 if is_int else tl.float32}
     made = compare(by_rows_of_weights, [a, w, c, n, k, k + 5], constexprs, grid=(-(-n // bn),))[2]
     np.testing.assert_array_equal(made, a.astype(np.float64) @ w[:, :k].astype(np.float64).T)
+
+
+@pytest.mark.parametrize("dtype", [np.int8, "bfloat16"])
+def test_weights_by_rows_are_packed_as_they_are_loaded(lower_python, bfloat16, dtype):
+    """Also where A's tile has the same shape."""
+    is_int = dtype == np.int8
+    x = np.zeros((64, 64), np.int8 if is_int else bfloat16)
+    args = [x, x, np.zeros((64, 64), np.int32 if is_int else np.float32), 64, 64, 64]
+    constexprs = {"M": 64, "BN": 64, "BK": 64, "ACC": tl.int32 if is_int else tl.float32}
+    target = cpu_target("emeraldrapids", "")
+    plan = plan_function(kernel_of(lower_python(by_rows_of_weights, args, constexprs), target))
+    (dot,) = dots_of(plan.body)
+    assert dot.packed is None
+    (nest,) = (nest for nest in nests_of(plan.body) for root in nest.roots if getattr(root, "value", None) is dot.op.b)
+    assert len(nest.roots) == 1
+
+
+def squares(a, b, o, p, steps, N: tl.constexpr):
+    """Tiles that are both operands, or several products', or what the loop overwrites, in a loop that may not run."""
+    i, j = tl.arange(0, N)[:, None], tl.arange(0, N)[None, :]
+    acc, other = tl.zeros((N, N), tl.float32), tl.zeros((N, N), tl.float32)
+    for step in range(steps):
+        x = tl.load(a + i * N + j, mask=j < N - step, other=2)
+        y = tl.load(b + step * N * N + j * N + i, mask=i < N - 1, other=1)
+        acc = tl.dot(x, x, acc)
+        other = tl.dot(x, y, tl.dot(y, x, other))
+        tl.store(a + i * N + j, (x + y).to(a.dtype.element_ty))
+        acc = tl.dot(tl.load(a + i * N + j), y, acc)
+    tl.store(o + i * N + j, acc)
+    tl.store(p + i * N + j, other)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, "bfloat16"])
+@pytest.mark.parametrize("steps", [0, 1, 3])
+def test_squares_that_are_overwritten(compare, rng, bfloat16, dtype, steps):
+    type = bfloat16 if dtype == "bfloat16" else dtype
+    a, b = (rng.integers(-2, 3, shape).astype(type) for shape in ((32, 32), (3, 32, 32)))
+    compare(squares, [a, b, *(np.full((32, 32), 7, np.float32) for _ in range(2)), steps], {"N": 32}, tolerance=0)
 
 
 def from_rows(a, b, c, first, stride, steps, M: tl.constexpr, N: tl.constexpr, K: tl.constexpr):

@@ -138,7 +138,7 @@ def test_matmul_accumulates_in_place_and_keeps_no_pointers(plan):
     made, scratch_bytes = plan(matmul, [X, X, X, 64], {"N": 32})
     fill, loop, store = made.body.items
     assert kinds(fill) == [Keep] and isinstance(loop, For) and kinds(store) == [StoreRoot]
-    assert [type(item) for item in loop.body.items] == [Nest, Dot]
+    assert [type(item) for item in loop.body.items] == [Nest, Nest, Dot]  # of A and of B
     # The sums, and A and B of two steps; rows of A are 64 bytes apart.
     assert scratch_bytes == 4 * (32 * 32 + 32 * (2 * 32 + 16) + 2 * 32 * 32)
 

@@ -7,6 +7,9 @@
 
 Loads never move across writes. Within a nest a store follows the loads at its index; so a nest that loads or stores an
 array does not take a store to other elements of the same array.
+
+What is loaded to be the B of products has a nest of its own: it is packed (`pack_in_place.py`), along the dimension
+that it is read along, which may be another one than A's, whose tile has the same shape if both are squares.
 """
 
 from __future__ import annotations
@@ -28,6 +31,7 @@ from deuteron.backend.cpu.plan.items import (
     identity_index,
 )
 from deuteron.backend.cpu.plan.reads import Reader, Reads
+from deuteron.ir.tt.dot import DotOp
 
 
 class Fuser:
@@ -53,11 +57,20 @@ class Fuser:
             return False
         if nest.is_scalar or root.body is not None:
             return False
+        if any(self._is_loaded_for_product(one) for one in (root, *nest.roots)):
+            return False
         if any(_is_pinned(other) != _is_pinned(root) for other in nest.roots):
             return False
         if isinstance(root, ReduceRoot) and nest.reduced_axis not in (None, root.axis):
             return False
         return self._reads_in_step(nest, reads) and self._keeps_memory_order(nest, root, reads)
+
+    def _is_loaded_for_product(self, root: Root) -> bool:
+        """Whether it is what products, and they alone, have as their second operand."""
+        if not isinstance(root, Keep) or root.value is None or not self._reader.reads(root).loads:
+            return False
+        uses = list(root.value.uses)
+        return all(isinstance(use.operation, DotOp) for use in uses) and any(use.index == 1 for use in uses)
 
     def _reads_in_step(self, nest: Nest, reads: Reads) -> bool:
         """Whether what the root reads of the nest is there at the same index."""
