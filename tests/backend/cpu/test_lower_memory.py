@@ -121,7 +121,15 @@ def narrow_some_lanes(x, out, FIRST: tl.constexpr, LAST: tl.constexpr, N: tl.con
 
 @pytest.mark.parametrize("N", [2, 4, 8, 32])
 @pytest.mark.parametrize(
-    "wide, narrow", [(np.int64, np.int32), (np.int64, np.int16), (np.int32, np.int8), (np.float64, np.float32)]
+    "wide, narrow",
+    [
+        (np.int64, np.int32),
+        (np.int64, np.int16),
+        (np.int64, np.int8),
+        (np.int32, np.int8),
+        (np.int16, np.int8),
+        (np.float64, np.float32),
+    ],
 )
 def test_a_masked_store_of_narrowed_elements_leaves_the_neighbours(compare, wide, narrow, N):
     for first, last in [(0, 0), (1, 1), (N - 1, N - 1), (0, 1)]:

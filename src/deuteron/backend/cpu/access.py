@@ -48,20 +48,15 @@ class Access:
         return byte_width(self.type)
 
     @property
-    def has_masked_loads(self) -> bool:
-        """Whether the CPU loads such elements under a mask."""
+    def has_masked_moves(self) -> bool:
+        """Whether the CPU loads and stores such elements under a mask."""
         target = self.ctx.target
         return target.vector_bits >= 256 and (self.num_bytes >= 4 or target.masks_narrow)
 
     @property
-    def has_masked_stores(self) -> bool:
-        """Whether they can be stored so as well: bytes cannot, see docs/llvm.md."""
-        return self.has_masked_loads and self.num_bytes >= 2
-
-    @property
     def has_free_masks(self) -> bool:
         """Whether a masked move takes as many instructions as a plain one."""
-        return self.has_masked_stores and self.ctx.target.vector_bits >= 512
+        return self.has_masked_moves and self.ctx.target.vector_bits >= 512
 
     @property
     def is_far_apart(self) -> bool:
@@ -249,7 +244,7 @@ def _load_contiguous(access: Access, first: Value, mask: Fragment | None) -> Val
 
 
 def _load_some(access: Access, first: Value, mask: Value) -> Value:
-    if access.has_masked_loads:
+    if access.has_masked_moves:
         return _load_unless_empty(access, first, mask)
     return _gather(access, _consecutive(access, first), mask)
 
@@ -290,7 +285,7 @@ def _store_contiguous(
 
 
 def _store_some(access: Access, elements: Value, first: Value, mask: Value) -> None:
-    if access.has_masked_stores:
+    if access.has_masked_moves:
         with access.b.if_(_any(access.b, mask), "some_on"):
             access.b.masked_store(elements, first, access.num_bytes, mask)
     else:

@@ -17,7 +17,7 @@ from collections.abc import Sequence
 
 from deuteron.backend.llvm.types import Value, byte_width, const, element, like, poison, vector, width, zero
 
-# what a masked store takes in the place of an integer; there is none for i8
+# what a masked store takes in the place of an integer
 _FLOATS_OF_WIDTH = {"i16": "half", "i32": "float", "i64": "double"}
 
 
@@ -78,13 +78,22 @@ class Memory:
         return self.intrinsic("llvm.masked.load", type, address, mask, other, overloads=overloads, **options)
 
     def masked_store(self, value: Value, ptr: Value, align: int, mask: Value, metadata: str = "") -> None:
-        """Store the lanes that are on. Integers go as floats of their width: see docs/llvm.md."""
+        """Store the lanes that are on. Integers are kept from what narrowed them: see docs/llvm.md."""
         address = Value(f"ptr align {align}", ptr.text)
         type = element(value.type)
-        if type.startswith("i"):
+        if type == "i8":
+            value = self._fenced_bytes(value)
+        elif type.startswith("i"):
             value = self.bitcast(value, like(value.type, _FLOATS_OF_WIDTH[type]))
         overloads = (value.type, "ptr")
         self.intrinsic("llvm.masked.store", "void", value, address, mask, overloads=overloads, metadata=metadata)
+
+    def _fenced_bytes(self, value: Value) -> Value:
+        """The same bytes, behind a fence for floats, of which no instruction is left."""
+        num_bytes = width(value.type)
+        floats = vector("half", num_bytes // 2) if num_bytes < 4 else vector("float", num_bytes // 4)
+        fenced = self.intrinsic("llvm.arithmetic.fence", floats, self.bitcast(value, floats), overloads=[floats])
+        return self.bitcast(fenced, value.type)
 
     def masked_gather(
         self,
