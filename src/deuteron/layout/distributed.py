@@ -149,14 +149,15 @@ def mma_v2_operand(
 ) -> LinearLayout:
     """Operand 0 ([M, K]) or 1 ([K, N]) of mma.sync with elements of `bit_width` bits: 256 bits along K.
 
-    Each thread holds 32 bits of neighbours along K; operand 0 has rows +8 in the next register, then K + 128 bits.
+    Each thread holds 32 bits of neighbours along K, or one element of 64; operand 0 has rows +8 in the next register,
+    then what is further along K.
     With more `neighbours` it holds so many, and the instruction multiplies K in another order than memory has it.
     Warps that differ only along the other operand's dimension hold replicas.
     """
-    width = 32 // bit_width
+    width = max(32 // bit_width, 1)
     held = max(neighbours, width)
     along = [1 << bit for bit in range(log2(width))]
-    depth = max(8 * width, 4 * held)
+    depth = max(256 // bit_width, 4 * held)
     steps = [step for step in (1 << bit for bit in range(log2(width), log2(depth))) if step not in (held, 2 * held)]
     if operand == 0:
         registers = [*((0, k) for k in along), (8, 0), *((0, k) for k in steps)]

@@ -9,6 +9,7 @@ from ir_text import generic_asm
 import deuteron
 import deuteron.language as tl
 from deuteron.backend.gpu.rules import dot
+from deuteron.emulator import profile
 
 BF16, E4M3, E5M2 = ml_dtypes.bfloat16, ml_dtypes.float8_e4m3fn, ml_dtypes.float8_e5m2
 
@@ -72,14 +73,70 @@ def test_shapes(rng, shape, num_warps):
 
 
 @pytest.mark.parametrize(
-    ("dtype", "result", "precision"),
+    ("target", "depth", "name", "count"),
     [
-        (np.float32, np.float32, "ieee"),
-        (np.float64, np.float64, "tf32"),
+        ("cuda:80", 16, "m8n8k4", 4 * 4 * 2),
+        ("cuda:90", 16, "m16n8k16", 4),
+        ("cuda:90", 32, "m16n8k16", 4 * 2),
+        ("cuda:90", 8, "m16n8k8", 4),
+        ("cuda:90", 4, "m16n8k4", 4),
+        ("cuda:100", 64, "m16n8k16", 4 * 4),
     ],
 )
-def test_multiply_adds(rng, dtype, result, precision):
-    kernel = run(rng, dtype, result, (16, 32, 16), 4, precision=precision)
+def test_f64(rng, target, depth, name, count):
+    """Sums that f32 does not hold."""
+    (a, b), c = (rng.integers(-(2**23), 2**23, (2, 32, depth)).astype(np.float64), np.zeros((32, 32)))
+    kernel = emulate(matmul, a, b, c, c, M=32, N=32, K=depth, PRECISION="ieee", num_warps=2, target=target)
+    np.testing.assert_array_equal(c, a @ b.reshape(depth, 32))
+    found = instructions_with(kernel, "mma.sync")
+    assert len(found) == count and all(f"{name}.row.col.f64.f64.f64.f64" in line for line in found)
+
+
+@pytest.mark.parametrize("transposed", [False, True])
+@pytest.mark.parametrize("target", ["cuda:80", "cuda:90"])
+def test_f64_is_read_without_bank_conflicts(rng, transposed, target):
+    """Half a warp reads 32 bytes of four rows at once, of a and of b."""
+    a, b = (aligned(rng.standard_normal((32, 32))) for _ in range(2))
+    out = aligned(np.full((32, 32), np.nan))
+    kernel = transposed_dot if transposed else matmul
+    arrays = (a, b, out) if transposed else (a, b, aligned(np.zeros((32, 32))), out)
+    precision = {} if transposed else {"PRECISION": "ieee"}
+    compiled = compile_for(target, kernel, *arrays, M=32, N=32, K=32, num_warps=2, **precision)
+    counts = profile(compiled.asm["ptx"], None, 1, 64, compiled.metadata.shared, arrays)
+    np.testing.assert_allclose(out, a.T @ b.T if transposed else a @ b, rtol=0, atol=1e-13)
+    assert instructions_with(compiled, "mma.sync") and not instructions_with(compiled, "fma.rn")
+    loads = [n for step, n in zip(counts.program.steps, counts.by_step, strict=True) if "ld.shared" in str(step)]
+    assert loads and not any(counts.bank_conflicts for counts in loads)
+
+
+@deuteron.jit
+def gram(x, out, N: tl.constexpr):
+    i = tl.arange(0, N)
+    square = i[:, None] * N + i[None, :]
+    values = tl.load(x + square).to(tl.float64)
+    p = tl.dot(values, values)
+    tl.store(out + square, tl.dot(tl.trans(p), p))
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32, np.int8])
+@pytest.mark.parametrize(("target", "num_warps"), [("cuda:80", 4), ("cuda:90", 1)])
+def test_f64_of_converted_elements_and_of_another_dot(rng, dtype, target, num_warps):
+    x, out = aligned(rng.integers(-128, 128, (32, 32)).astype(dtype)), aligned(np.full((32, 32), np.nan))
+    kernel = emulate(gram, x, out, N=32, num_warps=num_warps, target=target)
+    p = x.astype(np.float64) @ x.astype(np.float64)
+    np.testing.assert_array_equal(out, p.T @ p)
+    assert not instructions_with(kernel, "fma.rn.f64")
+
+
+@pytest.mark.parametrize(
+    ("dtype", "result", "precision", "target"),
+    [
+        (np.float32, np.float32, "ieee", "cuda:90"),
+        (np.float64, np.float64, "tf32", "cuda:86"),
+    ],
+)
+def test_multiply_adds(rng, dtype, result, precision, target):
+    kernel = run(rng, dtype, result, (16, 32, 16), 4, precision=precision, target=target)
     assert not instructions_with(kernel, "mma.sync") and instructions_with(kernel, "fma.rn")
 
 

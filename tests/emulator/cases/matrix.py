@@ -21,6 +21,9 @@ def random_matrix(rng: np.random.Generator, type: str, rows: int, columns: int) 
             np.int8 if type == "s8" else np.uint8
         )
         return x.view(np.uint8), x.astype(np.int64)
+    if type == "f64":
+        x = rng.standard_normal((rows, columns))
+        return x.view(np.uint64), x
     x = rng.standard_normal((rows, columns)).astype(np.float32)
     if type == "tf32":
         bits = x.view(_U) & _U(0xFFFFE000)
@@ -33,15 +36,15 @@ def random_matrix(rng: np.random.Generator, type: str, rows: int, columns: int) 
 
 
 def words(bits: np.ndarray) -> np.ndarray:
-    """Elements that are adjacent in the last axis as 32-bit words."""
-    return np.ascontiguousarray(bits).view(_U)
+    """Elements that are adjacent in the last axis as 32-bit words; 64 bits are one."""
+    return bits if bits.itemsize == 8 else np.ascontiguousarray(bits).view(_U)
 
 
 def a_fragment(bits: np.ndarray) -> np.ndarray:
-    """Registers [lane, register] of A (16 x K), from the PTX manual's figures: word t of each quarter row."""
+    """Registers [lane, register] of A (16 or 8 x K), from the PTX manual's figures: word t of each part of a row."""
     w = words(bits)
-    halves = w.shape[1] // 4
-    return np.stack([w[_G + 8 * (i % 2), _T + 4 * (i // 2)] for i in range(2 * halves)], 1)
+    rows, parts = len(w) // 8, w.shape[1] // 4
+    return np.stack([w[_G + 8 * (i % rows), _T + 4 * (i // rows)] for i in range(rows * parts)], 1)
 
 
 def b_fragment(bits: np.ndarray) -> np.ndarray:
@@ -51,42 +54,43 @@ def b_fragment(bits: np.ndarray) -> np.ndarray:
 
 
 def c_fragment(c: np.ndarray) -> np.ndarray:
-    return np.stack([c[_G + 8 * (i // 2), 2 * _T + i % 2] for i in range(4)], 1)
+    return np.stack([c[_G + 8 * (i // 2), 2 * _T + i % 2] for i in range(len(c) // 4)], 1)
 
 
-def mma_case(a_type: str, k: int, accumulator: str = "f32") -> Case:
+def mma_case(a_type: str, k: int, accumulator: str = "f32", rows: int = 16) -> Case:
     """Lane data in, lane data out: registers are loaded and stored as they are."""
-    bits = {"f16": 16, "bf16": 16, "tf32": 32}.get(a_type, 8)
-    a_count, b_count = k * bits // 64, k * bits // 128
-    c_count = 2 if accumulator == "f16" else 4
+    bits = {"f16": 16, "bf16": 16, "tf32": 32, "f64": 64}.get(a_type, 8)
+    word = 8 if a_type == "f64" else 4
+    a_count, b_count = (extent * k * bits // 256 // word for extent in (rows, 8))
+    c_count = 2 if accumulator == "f16" else rows // 4
     regs = {"a": a_count, "b": b_count, "c": c_count, "d": c_count}
     lists = {name: [f"{name}{i}" for i in range(count)] for name, count in regs.items()}
-    declared = "".join(f"  .reg .b32 {', '.join(names)};\n" for names in lists.values())
+    declared = "".join(f"  .reg .b{8 * word} {', '.join(names)};\n" for names in lists.values())
     loads = "".join(
-        f"  mul.wide.u32 at, t, {4 * len(lists[name])}; add.s64 at, at, q{name};\n"
-        + "".join(f"  ld.global.b32 {r}, [at+{4 * i}];\n" for i, r in enumerate(lists[name]))
+        f"  mul.wide.u32 at, t, {word * len(lists[name])}; add.s64 at, at, q{name};\n"
+        + "".join(f"  ld.global.b{8 * word} {r}, [at+{word * i}];\n" for i, r in enumerate(lists[name]))
         for name in "abc"
     )
     group = {name: "{" + ", ".join(names) + "}" for name, names in lists.items()}
-    opcode = f"mma.sync.aligned.m16n8k{k}.row.col.{accumulator}.{a_type}.{a_type}.{accumulator}"
+    opcode = f"mma.sync.aligned.m{rows}n8k{k}.row.col.{accumulator}.{a_type}.{a_type}.{accumulator}"
     body = global_pointers(["qa", "qb", "qc", "qd"]) + "  .reg .b32 t; .reg .b64 at;\n  mov.u32 t, %tid.x;\n" + declared
     body += loads + f"  {opcode} {group['d']}, {group['a']}, {group['b']}, {group['c']};\n"
-    body += f"  mul.wide.u32 at, t, {4 * c_count}; add.s64 at, at, qd;\n"
-    body += "".join(f"  st.global.b32 [at+{4 * i}], {r};\n" for i, r in enumerate(lists["d"]))
+    body += f"  mul.wide.u32 at, t, {word * c_count}; add.s64 at, at, qd;\n"
+    body += "".join(f"  st.global.b{8 * word} [at+{word * i}], {r};\n" for i, r in enumerate(lists["d"]))
 
     def make(rng: np.random.Generator) -> Run:
-        a_bits, a = random_matrix(rng, a_type, 16, k)
+        a_bits, a = random_matrix(rng, a_type, rows, k)
         b_bits, b = random_matrix(rng, a_type, k, 8)
         c, result = _accumulators(rng, accumulator, a @ b)
         output = np.zeros_like(result)
         return Run([a_fragment(a_bits), b_fragment(b_bits), c, output], {3: result})
 
-    tolerance = {"f32": 1e-6, "f16": 1e-3, "s32": 0.0}[accumulator]
+    tolerance = {"f64": 1e-14, "f32": 1e-6, "f16": 1e-3, "s32": 0.0}[accumulator]
     # fp8 products are summed with 14 bits on Hopper
-    gpu = {"f32": 2e-3 if bits == 8 else 1e-5, "f16": 4e-3, "s32": 0.0}[accumulator]
+    gpu = {"f64": 1e-14, "f32": 2e-3 if bits == 8 else 1e-5, "f16": 4e-3, "s32": 0.0}[accumulator]
     params = [f".u64 p_q{name}" for name in "abcd"]
     return Case(
-        f"mma.{a_type}.k{k}.{accumulator}",
+        f"mma.{a_type}.{f'm{rows}.' * (rows < 16)}k{k}.{accumulator}",
         kernel(body, params),
         make,
         block=(32,),
@@ -100,8 +104,8 @@ def _accumulators(rng: np.random.Generator, type: str, product: np.ndarray) -> t
     if type == "s32":
         c = rng.integers(-(2**20), 2**20, (16, 8), np.int32)
         return c_fragment(c), c_fragment((c + product).astype(np.int32))
-    dtype = np.float16 if type == "f16" else np.float32
-    c = rng.standard_normal((16, 8)).astype(dtype)
+    dtype = {"f16": np.float16, "f64": np.float64}.get(type, np.float32)
+    c = rng.standard_normal(product.shape).astype(dtype)
     return c_fragment(c), c_fragment((c + product).astype(dtype))
 
 
@@ -170,6 +174,8 @@ CASES = [
     mma_case("e5m2", 32),
     mma_case("s8", 32, "s32"),
     mma_case("u8", 16, "s32"),
+    *[mma_case("f64", k, "f64") for k in (4, 8, 16)],
+    mma_case("f64", 4, "f64", rows=8),
     *[_ldmatrix(count, transposed) for count in (1, 2, 4) for transposed in (False, True)],
     _cp_async(),
 ]

@@ -48,6 +48,12 @@ def test_tensor_cores_multiply(types):
     assert not uses_wgmma(op, config(80)) and obstacle_to_wgmma(op, config(80)) is None, "nothing to say of what is not"
 
 
+@pytest.mark.parametrize(("capability", "multiplies"), [(80, True), (86, False), (89, False), (90, True), (120, False)])
+def test_f64_where_that_is_fast(capability, multiplies):
+    op = dot(k=4, a="f64", c="f64")
+    assert uses_mma(op, config(capability).machine) is multiplies and not uses_wgmma(op, config(90))
+
+
 @pytest.mark.parametrize(
     ("shape", "num_warps", "obstacle"),
     [

@@ -53,6 +53,7 @@ _TYPES: frozenset[DotTypes] = frozenset(
         ("i8", "i8", "i32"),
     }
 )
+_F64: DotTypes = ("f64", "f64", "f64")
 _TYPES_WITH_FP8 = _TYPES | {(a, b, result) for a in _FP8 for b in _FP8 for result in ("f32", "f16")}
 
 
@@ -78,10 +79,11 @@ def _gpu(capability: int, shared_kilobytes: int, resident_warps: int, resident_c
             rows=16,
             columns=8,
             depth_bits=256,
-            # 9.0 takes fp8 in mma.sync, too, but multiplies it as f16.
-            types=_TYPES_WITH_FP8 if capability in (89, 120) else _TYPES,
+            types=_mma_types(capability),
             accumulator=mma_v2_accumulator,
             operand=mma_v2_operand,
+            f64_rows=16 if capability >= 90 else 8,
+            f64_depth=16 if capability >= 90 else 4,
         ),
         wgmma=_WGMMA if is_hopper else None,
         async_copy_bytes=(4, 8, 16),
@@ -96,6 +98,13 @@ def _gpu(capability: int, shared_kilobytes: int, resident_warps: int, resident_c
         # ptxas 13.5 for 7.5 to 8.9 takes time by their square, 1,280 take 7 s; for 9.0 0.4 s.
         max_shuffles=None if capability >= 90 else 512,
     )
+
+
+def _mma_types(capability: int) -> frozenset[DotTypes]:
+    """9.0 takes fp8 in mma.sync, too, but multiplies it as f16; 8.6, 8.9 and 12.0 have no fast unit for f64."""
+    if capability in (89, 120):
+        return _TYPES_WITH_FP8
+    return _TYPES if capability == 86 else _TYPES | {_F64}
 
 
 _WGMMA = MatrixUnit(

@@ -52,7 +52,7 @@ from deuteron.layout.wgmma import SPANS, M
 from deuteron.machine.gpu import GPUConfig
 from deuteron.passes.gpu.dot_instructions import has_room, must_be_k_major, uses_mma, uses_wgmma, warp_group_warps
 from deuteron.passes.gpu.layouts.anchors import dot_layouts
-from deuteron.passes.gpu.layouts.computed_operands import ComputedOperand
+from deuteron.passes.gpu.layouts.computed_operands import WORD_BYTES, ComputedOperand
 from deuteron.passes.gpu.operands.joins import select_joined
 from deuteron.passes.gpu.operands.origins import is_from_dot, load_of
 from deuteron.passes.gpu.operands.parts import Parts
@@ -122,7 +122,8 @@ class _Rewrite:
         computed = {index: one for index in loaded if (one := self._computed(op, index)) is not None}
         self._place_loads(*computed.values())
         loaded = [index for index in loaded if index not in computed]
-        place = self._matrix_of_words if computed else self._tile
+        reads_words = computed or byte_width_of(op.a.type) > WORD_BYTES
+        place = self._matrix_of_words if reads_words else self._tile
         placed = {index: place(op, op.operands[index]) for index in loaded}
         for index, descriptor in placed.items():
             op.operands[index] = Builder.before(op).value(LocalLoadOp(descriptor, op.operands[index].type))
@@ -152,12 +153,12 @@ class _Rewrite:
             replace(op, [Builder.before(op).value(SlicedDotOp(a, b, op.c, precision, size))])
 
     def _matrix_of_words(self, op: DotOp, value: SSAValue) -> SSAValue:
-        """A descriptor from which threads read what mma.sync takes."""
+        """A descriptor from which threads read what mma.sync takes: more than 4 bytes of a row."""
         root, orders = _untransposed(value)
         return self._descriptor(op, root, orders, self._word_layout(root))
 
     def _word_layout(self, root: SSAValue) -> LinearLayout:
-        """A thread may read more than one word of a row at once; TMA knows one pattern only."""
+        """Threads may read more than 16 bytes of a row at once; TMA knows one pattern only."""
         reverse = not isinstance(load_of(root), DescriptorLoadOp)
         return mma_shared(shape_of(root.type), self._fast_axis(root), byte_width_of(root.type), reverse=reverse)
 
