@@ -303,3 +303,16 @@ def divided(x_ptr, FACTOR: tl.constexpr):
 def test_quotients_of_what_soon_overflows_are_in_no_groups(factor, constancy):
     infos, (store,) = infos_of(divided, ["x_ptr"], FACTOR=factor)
     assert infos.of(store.mask).constancy == (constancy,)
+
+
+@triton.jit
+def cut(x_ptr, n, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK).to(tl.int64)
+    tl.store(x_ptr + (tl.program_id(0).to(tl.int64) * BLOCK + i).to(tl.int32), 0.0)
+    tl.store(x_ptr + (n.to(tl.int64) * 4 + i).to(tl.int32), 0.0)
+
+
+def test_what_is_cut_counts_up_to_the_largest_number():
+    infos, (in_blocks, in_groups) = infos_of(cut, ["x_ptr"], BLOCK=64)
+    assert infos.of(in_blocks.ptr).contiguity == (64,)
+    assert infos.of(in_groups.ptr).contiguity == (4,)

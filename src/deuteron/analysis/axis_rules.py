@@ -224,6 +224,11 @@ def _zero_extended(op: ExtUIOp, operands: list[AxisInfo]) -> AxisInfo:
     return resized if is_natural_tile(op.input) else in_aligned_groups(resized, MAX_DIVISIBILITY)
 
 
+def _truncated(op: TruncIOp, operands: list[AxisInfo]) -> AxisInfo:
+    """What counts up beyond the largest number of fewer bits goes on with the lowest: `(first + i).to(int32)`."""
+    return in_aligned_groups(_resized(op, operands), min(1 << bit_width_of(op.result.type) - 1, MAX_DIVISIBILITY))
+
+
 def _select(op: SelectOp, operands: list[AxisInfo]) -> AxisInfo:
     condition, *values = operands
     joined = values[0].join(values[1])
@@ -281,7 +286,7 @@ RULES: dict[type[Operation], Rule] = {
     arith.MaxUIOp: _minmax,
     ExtSIOp: _first,
     ExtUIOp: _zero_extended,
-    TruncIOp: _resized,
+    TruncIOp: _truncated,
     CmpIOp: _cmpi,
     SelectOp: _select,
 }

@@ -205,3 +205,16 @@ def test_masks_that_are_full_at_their_first_and_last_lanes(compare, rng, kind, s
         compare(compared, [x, np.full_like(x, 77), offset, limit], constexprs, cpus=["native"])
     compare(compared, [x, np.full_like(x, 77), 3, 100], constexprs | {"STEP": 3})
     compare(compared, [x, np.full_like(x, 77), 3, 100], constexprs | {"STEP": -1})
+
+
+def cut(x, out, first, used, BLOCK: tl.constexpr):
+    """Numbers of 64 bits, of which the lower half wraps around at the lane from which on it is used."""
+    i = tl.arange(0, BLOCK)
+    place = (first + i.to(tl.int64)).to(tl.int32)
+    tl.store(out + i, tl.load(x + 2147483648 + place, mask=i >= used, other=5))
+
+
+@pytest.mark.parametrize("used", [1, 7, 8, 64])
+def test_offsets_that_are_cut_wrap_around(compare, rng, used):
+    x, out = rng.integers(0, 99, 128 - used).astype(np.int8), np.zeros(128, np.int8)
+    compare(cut, [x, out, 2**31 - used, used], {"BLOCK": 128})

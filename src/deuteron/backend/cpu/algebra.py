@@ -100,29 +100,26 @@ def _elements(emitter: Emitter, emit: Callable[..., Value], x: Fragment, y: Frag
 
 
 def truncate(emitter: Emitter, x: Fragment, type: str) -> Fragment:
-    return _converted(emitter, Builder.trunc, x, type)
+    """Each lane: what counts up beyond the largest number goes on with the lowest, which no offset is taken to do."""
+    return lanewise(emitter, _conversion(Builder.trunc, type), x)
 
 
 def sign_extend(emitter: Emitter, x: Fragment, type: str) -> Fragment:
-    """Of an affine integer of fewer than 32 bits, which are seldom offsets, each lane: it may wrap between them."""
-    if isinstance(x, Affine) and bit_width(x.base.type) < OFFSET_BITS:
-        x = Vector(as_vector(emitter, x, x.lanes), x.level)
-    return _converted(emitter, Builder.sext, x, type)
-
-
-def _converted(emitter: Emitter, emit: Callable[..., Value], x: Fragment, type: str) -> Fragment:
-    """A range is one in any width that it is widened to; of other integers only offsets do not wrap around."""
-
-    def convert(b: Builder, value: Value) -> Value:
-        return emit(b, value, vector(type, width(value.type)))
-
-    if not isinstance(x, Affine):
+    """A range is one in any width; of other integers only offsets do not wrap around. Of fewer than 32 bits, which are
+    seldom offsets, each lane.
+    """
+    convert = _conversion(Builder.sext, type)
+    if not isinstance(x, Affine) or bit_width(x.base.type) < OFFSET_BITS:
         return lanewise(emitter, convert, x)
-    b, is_widened = emitter.at(x.level), emit is Builder.sext
-    step = _wrapped(x.step, type) if isinstance(x.step, int) else emit(b, x.step, type)
-    wraps = x.elements is not None or (is_widened and not x.is_range)
+    b = emitter.at(x.level)
+    step = _wrapped(x.step, type) if isinstance(x.step, int) else b.sext(x.step, type)
+    wraps = x.elements is not None or not x.is_range
     elements = (lambda: convert(emitter.at(x.level), as_vector(emitter, x, x.lanes))) if wraps else None
-    return Affine(emit(b, x.base, type), step, x.lanes, x.level, is_widened and x.is_range, elements)
+    return Affine(b.sext(x.base, type), step, x.lanes, x.level, x.is_range, elements)
+
+
+def _conversion(emit: Callable[..., Value], type: str) -> Callable[..., Value]:
+    return lambda b, value: emit(b, value, vector(type, width(value.type)))
 
 
 def advance(emitter: Emitter, pointer: Fragment, offset: Fragment, element_bytes: int) -> Fragment:

@@ -51,10 +51,6 @@ def is_offset(value: SSAValue) -> bool:
     return bit_width_of(value.type) >= OFFSET_BITS
 
 
-def _truncate(op: Operation, steps: Sequence[Step]) -> Step:
-    return steps[0]
-
-
 def _constant(op: Operation, steps: Sequence[Step]) -> Step:
     return IRREGULAR if constant_value(op.result) is None else 0
 
@@ -125,7 +121,7 @@ DECLARATIONS: dict[type[Operation], Declaration] = {
     **dict.fromkeys((arith.DivUIOp, arith.DivSIOp, arith.RemUIOp, arith.RemSIOp, arith.DivfOp), Lazy(_DIVISION)),
     **dict.fromkeys((math.SqrtOp, convert.PreciseSqrtOp, convert.PreciseDivFOp), Lazy(_DIVISION)),
     **dict.fromkeys(WIDENING, Lazy(step=widen)),
-    casts.TruncIOp: Lazy(step=_truncate),
+    casts.TruncIOp: Lazy(),  # it wraps around: (first + i).to(int32)
     casts.RemFOp: Lazy(_CALL),
     ExternElementwiseOp: Lazy(_CALL),
     arith.ConstantOp: Lazy(INDEX_WEIGHT, step=_constant),
