@@ -74,6 +74,10 @@ MISTAKES = [
     (KERNEL + "grids = 1\n", "7:1: error: unknown key 'grids'. Did you mean 'grid'? Known are name, grid, source"),
     (KERNEL + "types = { X = 3 }\n", "7:11: error: the type of 'X' is a text such as \"*fp16:16\", got 3"),
     (KERNEL + "types = { X = [] }\n", "7:11: error: the list of 'X' is empty, so that nothing is compiled"),
+    (
+        KERNEL + 'types = { X = "*fp16:16|*fp32" }\n',
+        "7:11: error: '|' is between the hints of one type, got '*fp16:16|*f",
+    ),
     (KERNEL + 'types = { X = "same:Z", Y = "i32" }\n', "7:11: error: 'X' follows 'Z', which is not there. There are Y"),
     (KERNEL + "constexprs = { B = [1, 2] }\nexclude = [{ C = 1 }]\n", "8:14: error: 'exclude' names 'C', which is no"),
     (KERNEL + "constexprs = { B = [1, 2] }\nexclude = [{ B = 3 }]\n", "8:14: error: 'B' is never 3: it has 1, 2"),
@@ -109,6 +113,24 @@ def test_the_cross_product():
     assert all(variant.constexprs["HALF"] == variant.constexprs["BLOCK"] for variant in variants)
     assert variants[0].constexprs["SHAPE"] == [1, 2]
     assert len({variant.identity for variant in variants}) == len(variants)
+
+
+def functions_of(types):
+    kernel = Kernel(name="k", grid="1", source="k.py", types=types)
+    variants = variants_of(Library("norms", ["cpu"], [kernel]))
+    return {variant.function for variant in variants}, [tuple(variant.types.values()) for variant in variants]
+
+
+def test_hints_rename_no_function():
+    """Whether kernels with further hints are added to a text, to a list, or to the items of a tuple."""
+    assert functions_of({"x": "*fp16:16", "n": "i32"})[0] == {"k"}
+    names, types = functions_of({"x": "*fp16:16 | *fp16", "y": "same:x", "n": "i32:16|i32"})
+    assert names == {"k"}
+    both = [("*fp16:16", "*fp16:16"), ("*fp16", "*fp16")]
+    assert types == [(*pointers, n) for pointers in both for n in ("i32:16", "i32")]
+    assert functions_of({"x": ["*fp16"]})[0] == functions_of({"x": ["*fp16:16|*fp16"]})[0] == {"k_fp16"}
+    plain = functions_of({"x": ["(*fp16, i32)", "(*fp32, i32)"]})[0]
+    assert plain == functions_of({"x": ["(*fp16:16, i32:1)", "(*fp32:16, i32)"]})[0] and len(plain) == 2
 
 
 def test_the_same_as_python_objects(tmp_path: Path):

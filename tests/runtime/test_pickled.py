@@ -10,6 +10,7 @@ import pytest
 import deuteron
 import deuteron.language as tl
 from deuteron.errors import VariableChanged
+from deuteron.language.extra import cuda, libdevice
 
 
 @deuteron.autotune(configs=[deuteron.Config({"BLOCK": 16})], key=["n"])
@@ -71,3 +72,10 @@ def test_a_function_that_was_defined_anew_is_told_apart():
     redefine(defined(tl.constexpr(3)))
     with pytest.raises(VariableChanged, match=r"compiled: it is another JITFunction\(.*\. Pass"):
         kernel[(1,)](np.zeros(16, np.int32), 16)
+
+
+@pytest.mark.parametrize("function", [tl.load, tl.sum, tl.cdiv, libdevice.tanh, cuda.smid, tl.math.exp2, deuteron.cdiv])
+def test_functions_of_the_language_are_themselves(function):
+    """Kernels know them by their identity, also those that an object brings which was copied."""
+    assert pickle.loads(pickle.dumps(function)) is function
+    assert copy.copy(function) is function and copy.deepcopy([function])[0] is function

@@ -17,6 +17,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from deuteron.errors import UsageError
+from deuteron.language.by_name import ByName
 
 # What Triton calls the parameter with which such functions are called in functions of Python; before 3.4 the second.
 CALLS = ("_semantic", "_builder")
@@ -49,7 +50,7 @@ class KernelCalls:
         )
 
 
-class Builtin:
+class Builtin(ByName):
     """A function of the language that the frontend knows."""
 
     def __init__(self, function: Callable[..., Any]):

@@ -91,6 +91,7 @@ def name_all(namespace: dict[str, Any]) -> dict[str, tuple[str, Overload]]:
     for name, function in namespace.items():
         if isinstance(function, Extern):
             function.__name__ = function.__qualname__ = name
+            function.__module__ = namespace["__name__"]
             symbols.update({overload.symbol: (name, overload) for overload in function.overloads})
     return symbols
 

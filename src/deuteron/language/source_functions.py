@@ -23,6 +23,7 @@ from types import FunctionType, MethodType
 from typing import Any
 
 from deuteron.errors import UsageError
+from deuteron.language.by_name import ByName
 from deuteron.language.constant import constexpr, unwrap
 from deuteron.language.modules import name_of
 from deuteron.language.references import Reference, find_references, is_value, names_in, stable_repr, watched
@@ -32,7 +33,7 @@ from deuteron.language.source import FunctionSource, lines_of_file, read_source
 _WITHOUT_USERS_CODE = {*sys.stdlib_module_names, __name__.partition(".")[0], "triton"}
 
 
-class SourceFunction:
+class SourceFunction(ByName):
     """A function with a source, of which what it refers to and a key are known."""
 
     fn: Callable[..., Any]

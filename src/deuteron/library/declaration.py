@@ -83,8 +83,9 @@ class Kernel:
     @property
     def axes(self) -> dict[str, list[Any]]:
         """The values of every type, constexpr and option, those that follow another one included, which have none."""
-        groups = (self.types, self.constexprs, self.options)
-        return {name: _values(value) for group in groups for name, value in group.items()}
+        types = {name: hinted_types(value) for name, value in self.types.items()}
+        others = (self.constexprs, self.options)
+        return types | {name: _values(value) for group in others for name, value in group.items()}
 
     def error(self, message: str, *keys: str | int) -> UsageError:
         """A mistake, at the place of a key."""
@@ -100,6 +101,9 @@ class Kernel:
                     raise self.error(f"'{name}' cannot have the value {item!r}", group, name, i)
                 if group == "types" and not isinstance(item, str):
                     raise self.error(f"the type of '{name}' is a text such as \"*fp16:16\", got {item!r}", group, name)
+                if group == "types" and len({bare_type(each) for each in hinted_types(item)}) > 1:
+                    message = f"'|' is between the hints of one type, got {item!r}: types are a list"
+                    raise self.error(message, group, name)
             if followed := followed_by(value):
                 self._check_followed(group, name, followed)
 
@@ -239,6 +243,20 @@ LIBRARY_KEYS = ("targets", "namespace", "shared", "objects", "torch", "check", "
 def followed_by(value: Any) -> str | None:
     """X of `same:X`."""
     return value[len(SAME) :].strip() if isinstance(value, str) and value.startswith(SAME) else None
+
+
+def hinted_types(value: Any) -> list[Any]:
+    """The types of an axis: `*fp16:16|*fp16` is two, of one type, which differ in their hints."""
+    return [part.strip() if isinstance(part, str) else part for item in _values(value) for part in _parts(item)]
+
+
+def _parts(item: Any) -> list[Any]:
+    return item.split("|") if isinstance(item, str) else [item]
+
+
+def bare_type(type: str) -> str:
+    """A type without its hints, also those in a tuple."""
+    return re.sub(r"\s*:\s*\d+\b", "", type)
 
 
 def _is_tuple(value: Any) -> bool:

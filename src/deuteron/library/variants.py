@@ -6,7 +6,8 @@
         variant.describe()    "rms_norm_fp16 (BLOCK = 1024, num_warps = 4) for cuda:90"
 
 The types that a list gives are part of the function's name, without their hints: kernels for fp16 and for fp32 are two
-functions in C. All else tells the algorithms of one function apart, or the targets of one algorithm.
+functions in C. Hints beside each other in one text (`*fp16:16|*fp16`) change no name. All else tells the algorithms of
+one function apart, or the targets of one algorithm.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from functools import cached_property
 from typing import Any
 
 from deuteron.aot.targets import c_target
-from deuteron.library.declaration import Kernel, Library, followed_by
+from deuteron.library.declaration import Kernel, Library, bare_type, followed_by, hinted_types
 
 MAX_VARIANTS = 20_000
 # What a variant is not told apart by: files keep their names.
@@ -85,7 +86,8 @@ def _of_kernel(library: Library, index: int, kernel: Kernel) -> list[Variant]:
 
 
 def _variants(library: Library, index: int, kernel: Kernel) -> Iterator[Variant]:
-    groups = (kernel.types, kernel.constexprs, kernel.options)
+    types = {name: value if followed_by(value) else hinted_types(value) for name, value in kernel.types.items()}
+    groups = (types, kernel.constexprs, kernel.options)
     for types, constexprs, options in itertools.product(*map(_choices, groups)):
         function = "_".join([kernel.function, *_type_names(kernel, types)])
         for target in library.targets:
@@ -123,7 +125,7 @@ def _type_names(kernel: Kernel, types: Mapping[str, str]) -> Iterator[str]:
     """`fp16` for each type that a list gives."""
     for name, value in kernel.types.items():
         if isinstance(value, list):
-            bare = types[name].partition(":")[0].strip().lstrip("*")
+            bare = bare_type(types[name]).strip().lstrip("*")
             yield "".join(char if char.isalnum() else "_" for char in bare).strip("_")
 
 

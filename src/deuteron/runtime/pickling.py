@@ -10,12 +10,13 @@ workers: there they can be looked at and launched as compiled, and are compiled 
 from __future__ import annotations
 
 import importlib
-import sys
 from operator import attrgetter
 from typing import Any
 
+from deuteron.language.by_name import ByName, leads_back
 
-class Pickled:
+
+class Pickled(ByName):
     """A base of kernels. `_start_empty()` makes what belongs to the process, named in `_OF_PROCESS`."""
 
     _OF_PROCESS: frozenset[str] = frozenset()
@@ -23,9 +24,6 @@ class Pickled:
 
     def _start_empty(self) -> None:
         raise NotImplementedError
-
-    def __reduce_ex__(self, protocol: Any) -> Any:
-        return self.__qualname__ if _leads_back(self) else super().__reduce_ex__(protocol)
 
     def __getstate__(self) -> dict[str, Any]:
         kept = {name: value for name, value in vars(self).items() if name not in self._OF_PROCESS}
@@ -45,18 +43,10 @@ class PickledByName:
         kernel = self.fn
         while isinstance(kernel, PickledByName):
             kernel = kernel.fn
-        if not _leads_back(kernel, to=self):
+        if not leads_back(kernel, to=self):
             return super().__reduce_ex__(protocol)
         return _named, (kernel.__module__, kernel.__qualname__)
 
 
 def _named(module: str, name: str) -> Any:
     return attrgetter(name)(importlib.import_module(module))
-
-
-def _leads_back(kernel: Any, to: Any = None) -> bool:
-    """Whether the name of a kernel means itself in its module, or `to`, which has its name."""
-    try:
-        return attrgetter(kernel.__qualname__)(sys.modules[kernel.__module__]) is (kernel if to is None else to)
-    except (AttributeError, KeyError):
-        return False
