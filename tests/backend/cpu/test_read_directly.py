@@ -19,8 +19,9 @@ def matmul(a, b, c, M, N, K, lda, first, FORM: tl.constexpr, BM: tl.constexpr, B
     """c = a[:, first:] @ b[first:]; FORM: how rows and masks are written."""
     rows, columns = tl.program_id(0) * BM + tl.arange(0, BM), tl.program_id(1) * BN + tl.arange(0, BN)
     ks, acc_type = tl.arange(0, BK), tl.int32 if a.dtype.element_ty == tl.int8 else tl.float32
-    acc, seen = tl.zeros((BM, BN), acc_type), 0
-    a_rows = rows if FORM == "masked rows" or FORM == "both masked" else (rows // 2 if FORM == "pairs" else rows % M)
+    acc, seen, offsets, power = tl.zeros((BM, BN), acc_type), 0, first + ks, 1
+    is_masked = FORM == "masked rows" or FORM == "both masked" or FORM == "advanced"
+    a_rows = rows if is_masked else (rows // 2 if FORM == "pairs" else rows % M)
     a_ptrs = a + a_rows[:, None] * lda + (first + ks)[None, :]
     for k in range(first, K, BK):
         if FORM == "one of two":
@@ -33,6 +34,12 @@ def matmul(a, b, c, M, N, K, lda, first, FORM: tl.constexpr, BM: tl.constexpr, B
             mask = (k + ks[None, :] > first) & (k + ks[None, :] < K)
         elif FORM == "counted":
             mask = ks[None, :] < K - first - seen
+        elif FORM == "advanced":
+            mask = (rows[:, None] < M) & (offsets[None, :] < K)
+        elif FORM == "doubled":
+            mask = (k + ks[None, :] < K) & (power < 4)
+        elif FORM == "loaded":
+            mask = (k + ks[None, :] < K) & (power < 1000)
         else:
             mask = ks[None, :] < K - k
         left = tl.load(a_ptrs, mask=mask, other=0)
@@ -40,11 +47,13 @@ def matmul(a, b, c, M, N, K, lda, first, FORM: tl.constexpr, BM: tl.constexpr, B
         acc = tl.dot(left, right, acc, out_dtype=acc_type)
         a_ptrs += BK
         seen += BK
+        offsets += BK
+        power = power * 2 if FORM != "loaded" else power + tl.load(b).to(tl.int32)
     places = c + (tl.program_id(0) * BM + tl.arange(0, BM))[:, None] * N + columns[None, :]
     tl.store(places, acc.to(c.dtype.element_ty), mask=(rows[:, None] < M) & (columns[None, :] < N))
 
 
-FORMS = ("wrapped", "masked rows", "both masked", "not the first", "counted", "pairs")
+FORMS = ("wrapped", "masked rows", "both masked", "not the first", "counted", "advanced", "doubled", "loaded", "pairs")
 
 
 @pytest.mark.parametrize("form", FORMS)
@@ -89,12 +98,14 @@ def directs(lower_python):
 @pytest.mark.parametrize("form", FORMS)
 def test_what_is_looked_at(directs, form):
     (direct,) = directs(form)
-    if form == "counted":
+    if form == "loaded":
         assert direct is None  # what the loop carries is not known before it
         return
-    limits, fixed = {"masked rows": (2, 0), "both masked": (3, 1), "not the first": (2, 0)}.get(form, (1, 0))
+    two = dict.fromkeys(("masked rows", "advanced", "not the first"), (2, 0))
+    limits, fixed = {**two, "both masked": (3, 1), "doubled": (1, 1)}.get(form, (1, 0))
     assert (len(direct.mask.limits), len(direct.mask.fixed)) == (limits, fixed)
-    assert direct.checks_rows == (form in ("wrapped", "not the first", "pairs"))
+    assert len(direct.carried) == (form in ("counted", "advanced", "doubled"))
+    assert direct.checks_rows == (form not in ("masked rows", "both masked", "advanced"))
 
 
 def test_masks_that_are_not_understood(directs):

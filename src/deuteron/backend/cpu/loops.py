@@ -19,12 +19,14 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 
-from xdsl.ir import SSAValue
+from xdsl.ir import Operation, SSAValue
 
 from deuteron.backend.cpu.algebra import as_vector, of_value
 from deuteron.backend.cpu.context import AxisIndex, Context, guarded
+from deuteron.backend.cpu.distances import are_equally_far_apart
+from deuteron.backend.cpu.elements import memory_type
 from deuteron.backend.cpu.emitter import OpenLoop
-from deuteron.backend.cpu.fragment import Axis, Fragment
+from deuteron.backend.cpu.fragment import Axis, Fragment, one_element
 from deuteron.backend.cpu.parts import MIN_PARTED, MIN_PARTED_COMPUTED, Part, knowing, parts_of
 from deuteron.backend.cpu.places import is_packed, write_packed, write_place
 from deuteron.backend.cpu.plan.axes import ELEMENTS, Vectorisation, choose_axis
@@ -36,7 +38,8 @@ from deuteron.backend.cpu.rules.memory import store_tile
 from deuteron.backend.cpu.rules.reduce import Reduction
 from deuteron.backend.cpu.segments import are_long, open_segments
 from deuteron.backend.cpu.transpose import exchange_lanes
-from deuteron.backend.llvm.types import Value, const
+from deuteron.backend.llvm.types import Value, byte_width, const
+from deuteron.ir.types import element_type_of
 
 MAX_UNROLL = 4  # vectors of an iteration; not measured
 
@@ -177,6 +180,9 @@ def emit_nest(ctx: Context, nest: Nest) -> None:
     elif vectorisation.segments and vectorisation.segments.unknown:
         condition = _are_long(ctx, nest, vectorisation.segments)
         _emit_two(ctx, nest, condition, vectorisation, replace(vectorisation, segments=None))
+    elif vectorisation.neighbours:
+        condition = _are_neighbours(ctx, nest, vectorisation)
+        _emit_two(ctx, nest, condition, vectorisation, replace(vectorisation, neighbours={}))
     else:
         _emit_loops(ctx, nest, vectorisation)
 
@@ -213,6 +219,22 @@ def _are_long(ctx: Context, nest: Nest, segments: Segments) -> Value:
     condition = are_long(ctx, segments, functools.partial(_first_of, ctx))
     ctx.tiles.clear()
     return condition
+
+
+def _are_neighbours(ctx: Context, nest: Nest, chosen: Vectorisation) -> Value:
+    """Whether the lanes of the loads that are taken to be of neighbours are."""
+
+    def look_at(load: Operation, index: Index) -> Value:
+        entries: list[Axis] = [one_element(0)] * len(nest.shape)
+
+        def at(entry: Axis) -> AxisIndex:
+            return _at(index, [*entries[: chosen.axis], entry, *entries[chosen.axis + 1 :]])
+
+        distance = const("i64", byte_width(memory_type(element_type_of(load.result.type))))
+        return are_equally_far_apart(ctx, load.ptr, at, nest.shape[chosen.axis], distance)
+
+    conditions = [look_at(load, index) for load, index in chosen.neighbours.items()]
+    return functools.reduce(ctx.emitter.innermost().and_, conditions)
 
 
 def _first_of(ctx: Context, index: Index) -> AxisIndex:

@@ -6,14 +6,15 @@ x = load(p + i[:, None] + j[None, :] * stride)      column-major                
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
-from xdsl.ir import SSAValue
+from xdsl.ir import Operation, SSAValue
 
 from deuteron.backend.cpu.elements import register_type
 from deuteron.backend.cpu.plan.accesses import Access, accesses_of, is_by_lane, is_close
 from deuteron.backend.cpu.plan.items import Index, Keep, Nest, Root, identity_index
+from deuteron.backend.cpu.plan.neighbours import find_neighbours
 from deuteron.backend.cpu.plan.operand_layout import OperandLayout
 from deuteron.backend.cpu.plan.ops.declaration import UNKNOWN
 from deuteron.backend.cpu.plan.quotients import Quotients, find_quotients
@@ -51,6 +52,7 @@ class Vectorisation:
     along another dimension, `across`, of which as many elements are computed together: lanes and vectors are exchanged.
     Where nothing is turned, so many `rows` along that dimension, or columns, are computed together, and packed.
     `segments`: the divisions at whose boundaries vectors end. `registers`: how many of them a vector fills.
+    `neighbours`: the loads whose lanes are neighbours in memory, if they are found to be before the nest.
     """
 
     axis: int | None
@@ -62,6 +64,7 @@ class Vectorisation:
     rows: int = 0
     segments: Segments | None = None
     registers: int = 1
+    neighbours: Mapping[Operation, Index] = field(default_factory=dict)
 
     @property
     def is_whole(self) -> bool:
@@ -89,6 +92,13 @@ ELEMENTS = Vectorisation(None, 1, 1)
 
 def choose_axis(plan: Plan, nest: Nest, vector_bytes: int, max_unroll: int) -> Vectorisation:
     """Lanes are limited by the widest element that the nest computes with or accesses."""
+    chosen = _choose_axis(plan, nest, vector_bytes, max_unroll)
+    if chosen.axis is None or chosen.turned or chosen.segments or chosen.quotients.guards:
+        return chosen
+    return replace(chosen, neighbours=find_neighbours(plan, nest, chosen.axis))
+
+
+def _choose_axis(plan: Plan, nest: Nest, vector_bytes: int, max_unroll: int) -> Vectorisation:
     candidates = axes_to_vectorise(nest)
     if not candidates:
         return ELEMENTS

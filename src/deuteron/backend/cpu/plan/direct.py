@@ -11,13 +11,15 @@ step have to go on in the next one.
 
         a = tl.load(a_ptr + (rows % M)[:, None] * K + (k + ks)[None, :], mask=(k + ks)[None, :] < K)
 
-Of such a product the rows are looked at before the loop, and whether the mask is full in each iteration: it reads A
-directly then, else copies, which the loop makes only then (`rules/direct.py`).
+Of such a product the rows are looked at before the loop, and up to which iteration the mask is full: up to there it
+reads A directly, else copies, which the loop makes only then (`rules/direct.py`). The mask may depend on what the loop
+counts, or advances: that is counted before the loop, too.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence, Set
+from collections.abc import Sequence
+from dataclasses import replace
 
 from xdsl.dialects import arith, scf
 from xdsl.ir import Operation, SSAValue
@@ -99,38 +101,65 @@ def _direct(plan: Plan, load: LoadOp, steps: int) -> Direct | None:
         return None
     mask = full_mask(plan, load.mask) if load.mask is not None else None
     direct = Direct(load, rows == IRREGULAR, mask)
-    if (mask is None and load.mask is not None) or not (direct.is_sure or _can_be_checked(plan, direct, steps)):
+    if mask is None and load.mask is not None:
         return None
-    return direct
+    return direct if direct.is_sure else _checked(plan, direct, steps)
 
 
-def _can_be_checked(plan: Plan, direct: Direct, steps: int) -> bool:
-    """Whether what has to be known can be computed before the loop: where rows are in the first iteration, and of each
-    of them whether the mask is full.
+def _checked(plan: Plan, direct: Direct, steps: int) -> Direct | None:
+    """With what has to be counted before the loop; None where what has to be known cannot be computed there: where rows
+    are in the first iteration, and of each of them whether the mask is full.
     """
     load, loop = direct.load, direct.load.parent_op()
     if steps == 1 or not isinstance(loop, scf.ForOp):
-        return False
-    number, *carried = loop.body.block.args
-    known = {number} | {value for value in carried if not is_tile(value.type) or value in plan.storage.inductions}
-    compared = direct.mask.compared() if direct.mask else []
-    return _is_known(plan, [load.ptr], loop, known) and _is_known(plan, compared, loop, {number})
+        return None
+    first = _arguments_of(plan, [load.ptr], loop)
+    carried = _carried(plan, direct.mask.compared() if direct.mask else [], loop)
+    if first is None or carried is None or not all(_is_counted(plan, value) for value in first):
+        return None
+    return replace(direct, carried=carried)
 
 
-def _is_known(plan: Plan, values: Sequence[SSAValue], loop: scf.ForOp, known: Set[SSAValue]) -> bool:
-    """Whether values of a loop's body depend on nothing that it makes but on what is known."""
+def _carried(plan: Plan, values: Sequence[SSAValue], loop: scf.ForOp) -> tuple[SSAValue, ...] | None:
+    """What the loop carries that values of its body depend on, in any iteration; None: on something else as well."""
+    found: dict[SSAValue, None] = {}
+    while values:
+        arguments = _arguments_of(plan, values, loop)
+        if arguments is None or not all(_is_counted(plan, value) for value in arguments):
+            return None
+        fresh = [value for value in arguments if value.index and value not in found]
+        found.update(dict.fromkeys(fresh))
+        values = [following for value in fresh for following in _following(plan, value, loop)]
+    return tuple(sorted(found, key=lambda value: value.index))
+
+
+def _is_counted(plan: Plan, argument: BlockArgument) -> bool:
+    """Whether what a loop carries is a scalar, or a tile plus one."""
+    return not is_tile(argument.type) or argument in plan.storage.inductions
+
+
+def _following(plan: Plan, argument: BlockArgument, loop: scf.ForOp) -> Sequence[SSAValue]:
+    """What the next iteration's is computed from, besides this one's."""
+    if induction := plan.storage.inductions.get(argument):
+        return induction.steps
+    return [loop.body.block.last_op.operands[argument.index - 1]]
+
+
+def _arguments_of(plan: Plan, values: Sequence[SSAValue], loop: scf.ForOp) -> set[BlockArgument] | None:
+    """The arguments of a loop's body that values depend on; None if they depend on anything else that it makes."""
     pending, seen = list(values), set(values)
+    found = set()
     while pending:
         value = pending.pop()
         op = value.owner
         if isinstance(op, Operation) and _is_inside(op, loop):
             if value in plan.places or op.regions or not is_pure(op):
-                return False
+                return None
             pending += [operand for operand in op.operands if operand not in seen]
             seen.update(op.operands)
-        elif op is loop.body.block and value not in known:
-            return False
-    return True
+        elif op is loop.body.block:
+            found.add(value)
+    return found
 
 
 def _advance(value: SSAValue, loop: Operation) -> int | None:

@@ -294,13 +294,14 @@ class Scalar:
 class Direct:
     """The load of A, which a product reads where the arguments have it.
 
-    `checks_rows`: only if rows are equally far apart; `mask`: only if that is full in all iterations of the loop. Both
-    are known before it.
+    `checks_rows`: only if rows are equally far apart; `mask`: only up to the iteration of the loop in which that is not
+    full. Both are known before it; the mask depends on what is `carried`.
     """
 
     load: Operation
     checks_rows: bool = False
     mask: FullMask | None = None
+    carried: tuple[SSAValue, ...] = ()
 
     @property
     def is_sure(self) -> bool:

@@ -11,17 +11,16 @@ from collections.abc import Sequence
 
 from xdsl.ir import Block as IRBlock
 from xdsl.ir import Region as IRRegion
-from xdsl.ir import SSAValue
 
 from deuteron.backend.cpu.context import Context, LoopStep, guarded
 from deuteron.backend.cpu.countdown import Strips, close_strips, count_iteration, open_strips
 from deuteron.backend.cpu.emitter import OpenLoop
-from deuteron.backend.cpu.fragment import Uniform
 from deuteron.backend.cpu.loops import emit_nest
 from deuteron.backend.cpu.plan.items import Dot, For, If, Nest, Region, Scalar, Transpose, While
 from deuteron.backend.cpu.plan.reuse import reuse_of
 from deuteron.backend.cpu.plan.work import looks_itself, work_of_check, work_of_step
-from deuteron.backend.cpu.rules.direct import begin_direct, unless_direct
+from deuteron.backend.cpu.rules.carried import advanced, advancing, bind_carried, scalars, total_type
+from deuteron.backend.cpu.rules.direct import begin_direct, begin_direct_step, unless_direct
 from deuteron.backend.cpu.rules.lanes import emit_lanes
 from deuteron.backend.cpu.rules.matrix import emit_dot, emit_transposition
 from deuteron.backend.cpu.rules.reused import begin_reuse, begin_step, unless_packed
@@ -30,7 +29,6 @@ from deuteron.backend.cpu.rules.stopping import leave, stop_if_told
 from deuteron.backend.cpu.unsupported import unsupported
 from deuteron.backend.llvm.control_flow import Block
 from deuteron.backend.llvm.types import Value, const
-from deuteron.ir.types import byte_width_of, is_pointer, is_tile
 
 
 def emit_region(ctx: Context, region: Region, block: IRBlock) -> None:
@@ -61,38 +59,37 @@ def _emit_scalar(ctx: Context, item: Scalar) -> None:
     guarded(item.op, rule, ctx, item.op)
 
 
-def _scalars(values: Sequence[SSAValue]) -> list[SSAValue]:
-    return [value for value in values if not is_tile(value.type)]
-
-
 def _emit_for(ctx: Context, item: For) -> None:
     """Scalars are carried, and what the inductions have advanced by."""
     op, block = item.op, item.op.body.block
-    advancing = _advancing(ctx, block.args[1:])
+    tiles = advancing(ctx, block.args[1:])
     bounds = [ctx.scalar(value) for value in (op.lb, op.ub, op.step)]
-    starts = [ctx.scalar(value) for value in _scalars(op.iter_args)]
-    starts += [const(_total_type(argument), 0) for argument in advancing]
+    starts = [ctx.scalar(value) for value in scalars(op.iter_args)]
+    starts += [const(total_type(argument), 0) for argument in tiles]
     reuses = [reuse for inner in item.body.items if isinstance(inner, Nest) and (reuse := reuse_of(inner))]
     limits = [begin_reuse(ctx, reuse) for reuse in reuses]
     first = [bounds[0], *starts]
-    begin_direct(ctx, item, bounds, lambda: _bind_carried(ctx, block.args, advancing, first))
-    num_counts = (item.steps > 1) + bool(reuses)
+    directs = begin_direct(ctx, item, bounds, lambda: bind_carried(ctx, block.args, tiles, first))
+    counts_iterations = bool(reuses or directs)
+    num_counts = (item.steps > 1) + counts_iterations
     starts += [const("i64", 0)] * num_counts
     strips = _open_strips(ctx, item, bounds, starts)
     loop = strips.inner if strips else ctx.emitter.open_loop(*bounds, starts, hint=_name(item))
     carried, outer_step = loop.carried[: len(starts) - num_counts], ctx.step
     ctx.step = _step(ctx, strips or loop, loop.carried[-1], item.steps) if item.steps > 1 else None
     ctx.bind_block(block)
-    _bind_carried(ctx, block.args, advancing, [(strips or loop).index, *carried])
+    bind_carried(ctx, block.args, tiles, [(strips or loop).index, *carried])
     for reuse, limit in zip(reuses, limits, strict=True):
         begin_step(ctx, reuse, loop.carried[-2], limit)
+    if directs:
+        begin_direct_step(ctx, directs, loop.carried[-2])
     if ctx.asserts and _takes_long(item.body):
         stop_if_told(ctx)
     emit_region(ctx, item.body, block)
     ctx.locate(op)
-    following = [ctx.scalar(value) for value in _scalars(block.last_op.operands)]
-    following += [_advanced(ctx, argument) for argument in advancing]
-    following += [ctx.emitter.innermost().add(loop.carried[-2], const("i64", 1))] if reuses else []
+    following = [ctx.scalar(value) for value in scalars(block.last_op.operands)]
+    following += [advanced(ctx, argument) for argument in tiles]
+    following += [ctx.emitter.innermost().add(loop.carried[-2], const("i64", 1))] if counts_iterations else []
     following += [_next_step(ctx, ctx.step)] if item.steps > 1 else []
     if strips:
         results = close_strips(ctx.emitter, ctx.countdown, strips, following, leave)
@@ -100,7 +97,7 @@ def _emit_for(ctx: Context, item: For) -> None:
         results = ctx.emitter.close_loop(loop, following)
     ctx.step = outer_step
     results = results[: len(carried)]
-    _bind_carried(ctx, op.results, [op.results[argument.index - 1] for argument in advancing], results)
+    bind_carried(ctx, op.results, [op.results[argument.index - 1] for argument in tiles], results)
 
 
 def _open_strips(ctx: Context, item: For, bounds: Sequence[Value], starts: Sequence[Value]) -> Strips | None:
@@ -134,40 +131,6 @@ def _takes_long(region: Region) -> bool:
     return any(not isinstance(item, Scalar) for item in region.items)
 
 
-def _advancing(ctx: Context, arguments: Sequence[SSAValue]) -> list[SSAValue]:
-    """The inductions that something is added to."""
-    inductions = ctx.plan.storage.inductions
-    return [argument for argument in arguments if argument in inductions and inductions[argument].steps]
-
-
-def _bind_carried(
-    ctx: Context, values: Sequence[SSAValue], advancing: list[SSAValue], carried: Sequence[Value]
-) -> None:
-    """Bind the scalars, then the totals of the inductions."""
-    scalars = _scalars(values)
-    for scalar, value in zip(scalars, carried[: len(scalars)], strict=True):
-        ctx.bind(scalar, value)
-    for tile, total in zip(advancing, carried[len(scalars) :], strict=True):
-        ctx.totals[tile] = Uniform(total, ctx.emitter.depth)
-
-
-def _total_type(argument: SSAValue) -> str:
-    """Of pointers the number of elements that they have advanced by."""
-    return "i64" if is_pointer(argument.type) else f"i{8 * byte_width_of(argument.type)}"
-
-
-def _advanced(ctx: Context, argument: SSAValue) -> Value:
-    """What an induction has advanced by after this iteration."""
-    ctx.tiles.clear()
-    total = ctx.totals[argument].value
-    for step in ctx.plan.storage.inductions[argument].steps:
-        index = (None,) * len(step.type.get_shape()) if is_tile(step.type) else ()
-        value = ctx.evaluate(step, index).value
-        b = ctx.emitter.innermost()
-        total = b.add(total, b.sext(value, total.type))
-    return total
-
-
 def _emit_if(ctx: Context, item: If) -> None:
     """Values of the outer block that a branch is the first to need are computed before the branch."""
     op, emitter = item.op, ctx.emitter
@@ -181,7 +144,7 @@ def _emit_if(ctx: Context, item: If) -> None:
     b = emitter.innermost()
     b.cond_br(condition, *entries)
     b.position(end)
-    for number, result in enumerate(_scalars(op.results)):
+    for number, result in enumerate(scalars(op.results)):
         incoming = [(values[number], last) for last, values in ways]
         ctx.bind(result, b.phi(incoming[0][0].type, incoming))
 
@@ -192,7 +155,7 @@ def _emit_branch(ctx: Context, branch: Region, region: IRRegion, entry: Block, e
     values: list[Value] = []
     if region.blocks:
         emit_region(ctx, branch, region.block)
-        values = [ctx.scalar(value) for value in _scalars(region.block.last_op.operands)]
+        values = [ctx.scalar(value) for value in scalars(region.block.last_op.operands)]
     ctx.emitter.innermost().br(end)
     return ctx.emitter.leave(), values
 
@@ -201,7 +164,7 @@ def _emit_while(ctx: Context, item: While) -> None:
     """The block of the condition is the loop's header; what it passes on is known after the loop as well."""
     op, emitter = item.op, ctx.emitter
     before, after = op.before_region.block, op.after_region.block
-    starts = [ctx.scalar(value) for value in _scalars(op.arguments)]
+    starts = [ctx.scalar(value) for value in scalars(op.arguments)]
     b = emitter.innermost()
     header, body, end = b.block("while"), b.block("do"), b.block("end")
     emitter.enter(header)
@@ -211,10 +174,10 @@ def _emit_while(ctx: Context, item: While) -> None:
     if ctx.countdown is not None:
         count_iteration(emitter, ctx.countdown, work_of_check(item), leave)
     ctx.bind_block(before)
-    for argument, phi in zip(_scalars(before.args), phis, strict=True):
+    for argument, phi in zip(scalars(before.args), phis, strict=True):
         ctx.bind(argument, phi)
     emit_region(ctx, item.before, before)
-    condition, *passed = [ctx.scalar(value) for value in _scalars(before.last_op.operands)]
+    condition, *passed = [ctx.scalar(value) for value in scalars(before.last_op.operands)]
     emitter.innermost().cond_br(condition, body, end)
     following = _emit_while_body(ctx, item, after, body, passed)
     emitter.innermost().br(header)
@@ -226,17 +189,17 @@ def _emit_while(ctx: Context, item: While) -> None:
     for phi, start, value in zip(phis, starts, following, strict=True):
         b.add_incoming(phi, start, outer)
         b.add_incoming(phi, value, last)
-    for result, value in zip(_scalars(op.results), passed, strict=True):
+    for result, value in zip(scalars(op.results), passed, strict=True):
         ctx.bind(result, value)
 
 
 def _emit_while_body(ctx: Context, item: While, block: IRBlock, entry: Block, passed: list[Value]) -> list[Value]:
     ctx.emitter.innermost().position(entry)
     ctx.bind_block(block)
-    for argument, value in zip(_scalars(block.args), passed, strict=True):
+    for argument, value in zip(scalars(block.args), passed, strict=True):
         ctx.bind(argument, value)
     emit_region(ctx, item.after, block)
-    return [ctx.scalar(value) for value in _scalars(block.last_op.operands)]
+    return [ctx.scalar(value) for value in scalars(block.last_op.operands)]
 
 
 _EMIT = {

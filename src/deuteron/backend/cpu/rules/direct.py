@@ -1,11 +1,14 @@
-"""Whether a product may read A where the arguments have it, which is known before its loop (`plan/direct.py`).
+"""Up to which iteration a product may read A where the arguments have it, which is known before its loop
+(`plan/direct.py`).
 
-    is_direct = rows are equally far apart, and for all k the mask is full
+    limit = if rows are equally far apart: iterations until the mask is not full
     for k in ...:
+        is_direct = number of this iteration < limit
         unless is_direct: copy A
         acc += (is_direct ? A in memory : the copy) @ B
 
-The loop over k that asks takes a few instructions for each iteration.
+The loop over k that asks takes a few instructions for each iteration. Of the steps that are computed together all are
+read directly, or none.
 """
 
 from __future__ import annotations
@@ -13,24 +16,29 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Sequence
 
-from deuteron.backend.cpu.algebra import as_vector
 from deuteron.backend.cpu.context import Context
-from deuteron.backend.cpu.fragment import Axis, one_element
+from deuteron.backend.cpu.distances import are_equally_far_apart
+from deuteron.backend.cpu.fragment import one_element
 from deuteron.backend.cpu.parts import elements_before, first_element
 from deuteron.backend.cpu.plan.items import Direct, Dot, For
 from deuteron.backend.cpu.plan.mask_limits import Limit
-from deuteron.backend.llvm.builder import Builder
-from deuteron.backend.llvm.types import Value, const, vector, vector_const
+from deuteron.backend.cpu.rules.carried import advanced, advancing, bind_carried, scalars, total_type
+from deuteron.backend.llvm.types import Value, const
 from deuteron.ir.types import shape_of
 
-_LANES = 16  # rows that are looked at together
+
+def begin_direct(ctx: Context, item: For, bounds: Sequence[Value], bind_first: Callable[[], None]) -> dict[Dot, Value]:
+    """Before a loop, find out in how many of its iterations, from the first on, each product that has to ask reads
+    directly; `bind_first` binds its first iteration's values.
+    """
+    asking = [dot for dot in item.body.items if isinstance(dot, Dot) and dot.direct and not dot.direct.is_sure]
+    return {dot: _num_direct(ctx, item, dot.direct, bounds, bind_first) for dot in asking}
 
 
-def begin_direct(ctx: Context, item: For, bounds: Sequence[Value], bind_first: Callable[[], None]) -> None:
-    """Before a loop, find out which of its products read directly; `bind_first` binds its first iteration's values."""
-    for dot in item.body.items:
-        if isinstance(dot, Dot) and dot.direct is not None and not dot.direct.is_sure:
-            ctx.read_directly[dot] = _is_direct(ctx, item, dot.direct, bounds, bind_first)
+def begin_direct_step(ctx: Context, limits: dict[Dot, Value], number: Value) -> None:
+    """Say of each product whether it reads directly in the iteration of this number."""
+    for dot, limit in limits.items():
+        ctx.read_directly[dot] = ctx.emitter.innermost().icmp("ult", number, limit)
 
 
 def unless_direct(ctx: Context, item: Dot, emit: Callable[[], None]) -> None:
@@ -47,63 +55,53 @@ def unless_direct(ctx: Context, item: Dot, emit: Callable[[], None]) -> None:
     b.position(end)
 
 
-def _is_direct(
+def _num_direct(
     ctx: Context, item: For, direct: Direct, bounds: Sequence[Value], bind_first: Callable[[], None]
 ) -> Value:
-    scalars, totals = dict(ctx.scalars), dict(ctx.totals)
+    known, totals = dict(ctx.scalars), dict(ctx.totals)
     found = const("i1", 1)
     if direct.checks_rows:
         ctx.bind_block(item.op.body.block)
         bind_first()
-        found = _are_equally_far_apart(ctx, direct)
-        ctx.scalars, ctx.totals = dict(scalars), dict(totals)
-    if direct.mask is not None:
-        found = _is_full_always(ctx, item, direct, bounds, found)
-        ctx.scalars, ctx.totals = scalars, totals
-    return found
+        ptr = direct.load.ptr
+        found = are_equally_far_apart(ctx, ptr, lambda row: (row, one_element(0)), shape_of(ptr.type)[0])
+        ctx.scalars, ctx.totals = dict(known), dict(totals)
+    if direct.mask is None:
+        return ctx.emitter.innermost().select(found, const("i64", -1), const("i64", 0))
+    limit = _num_full(ctx, item, direct, bounds, found)
+    ctx.scalars, ctx.totals = known, totals
+    return limit
 
 
-def _are_equally_far_apart(ctx: Context, direct: Direct) -> Value:
-    """Whether each row is where it would be if all were as far apart as the first two."""
+def _num_full(ctx: Context, item: For, direct: Direct, bounds: Sequence[Value], found: Value) -> Value:
+    """In how many iterations, if `found`, a mask is full before one where it is not, of whole groups of steps; beyond
+    all numbers if it always is.
+    """
+    emitter, block, operands = ctx.emitter, item.op.body.block, item.op.body.block.last_op.operands
+    tiles = advancing(ctx, direct.carried)
+    numbers = [value.index - 1 for value in scalars(direct.carried)]
+    starts = [ctx.scalar(item.op.iter_args[number]) for number in numbers]
+    starts += [const(total_type(tile), 0) for tile in tiles]
     ctx.tiles.clear()
-    ptr, emitter = direct.load.ptr, ctx.emitter
-    m = shape_of(ptr.type)[0]
-    lanes = min(m, _LANES)
-    first, second = (_address(ctx, direct, one_element(row), 1) for row in range(2))
-    distance = emitter.innermost().sub(second, first)
-    loop = emitter.open_loop(const("i32", 0), const("i32", m), const("i32", lanes), [const("i1", 1)], "row")
-    rows = _address(ctx, direct, Axis(loop.index, lanes, emitter.depth), lanes)
-    b = emitter.innermost()
-    numbers = b.add(b.splat(b.zext(loop.index, "i64"), lanes), vector_const("i64", range(lanes)))
-    expected = b.add(b.splat(first, lanes), b.mul(numbers, b.splat(distance, lanes)))
-    (found,) = emitter.close_loop(loop, [b.and_(_all(b, b.icmp("eq", rows, expected)), loop.carried[0])])
-    ctx.tiles.clear()
-    return found
-
-
-def _address(ctx: Context, direct: Direct, rows: Axis, lanes: int) -> Value:
-    fragment = ctx.evaluate(direct.load.ptr, (rows, one_element(0)))
-    addresses = as_vector(ctx.emitter, fragment, lanes)
-    return ctx.emitter.innermost().ptrtoint(addresses, vector("i64", lanes))
-
-
-def _all(b: Builder, mask: Value) -> Value:
-    return b.intrinsic("llvm.vector.reduce.and", "i1", mask, overloads=[mask.type])
-
-
-def _is_full_always(ctx: Context, item: For, direct: Direct, bounds: Sequence[Value], found: Value) -> Value:
-    """Whether a mask is full in all iterations, if `found`."""
-    emitter, block = ctx.emitter, item.op.body.block
-    ctx.tiles.clear()
-    loop = emitter.open_loop(*bounds, [found], "mask")
+    loop = emitter.open_loop(*bounds, [const("i64", 0), found, *starts], "mask")
+    count, goes_on, *carried = loop.carried
     ctx.bind_block(block)
     ctx.bind(block.args[0], loop.index)
+    bind_carried(ctx, direct.carried, tiles, carried)
+    is_full = functools.reduce(emitter.innermost().and_, _conditions(ctx, direct), goes_on)
+    following = [ctx.scalar(operands[number]) for number in numbers] + [advanced(ctx, tile) for tile in tiles]
+    b = emitter.innermost()
+    count, goes_on, *_ = emitter.close_loop(loop, [b.add(count, b.zext(is_full, "i64")), is_full, *following])
+    ctx.tiles.clear()
+    b = emitter.innermost()
+    return b.select(goes_on, const("i64", -1), b.sub(count, b.urem(count, const("i64", item.steps))))
+
+
+def _conditions(ctx: Context, direct: Direct) -> list[Value]:
+    """What holds of an iteration whose mask is full."""
     extents, mask = shape_of(direct.load.ptr.type), direct.mask
     conditions = [_is_at_end(ctx, limit, extents[axis]) for limit, axis in mask.limits]
-    conditions += [ctx.evaluate(op.results[0], first_element(index)).value for op, index in mask.fixed]
-    (found,) = emitter.close_loop(loop, [functools.reduce(emitter.innermost().and_, conditions, loop.carried[0])])
-    ctx.tiles.clear()
-    return found
+    return conditions + [ctx.evaluate(op.results[0], first_element(index)).value for op, index in mask.fixed]
 
 
 def _is_at_end(ctx: Context, limit: Limit, extent: int) -> Value:

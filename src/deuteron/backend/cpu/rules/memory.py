@@ -10,7 +10,7 @@ from deuteron.backend.cpu.algebra import add, advance, as_vector, lanewise, of_v
 from deuteron.backend.cpu.context import AxisIndex, Context
 from deuteron.backend.cpu.elements import memory_type, register_type
 from deuteron.backend.cpu.formats import from_memory, stored
-from deuteron.backend.cpu.fragment import Fragment, Uniform, known_truth, lanes_of, level_of
+from deuteron.backend.cpu.fragment import Affine, Axis, Fragment, Uniform, known_truth, lanes_of, level_of
 from deuteron.backend.cpu.places import read_place
 from deuteron.backend.cpu.rules.bounds import check_access
 from deuteron.backend.cpu.segments import lanes_on
@@ -47,6 +47,8 @@ def load(
         mask = other = None
     if lanes_of(pointer, *([mask] if mask else [])) > 1:
         mask = lanes_on(ctx, mask)
+    if op in ctx.vectorisation.neighbours and lanes_of(pointer) > 1:
+        pointer = _neighbours(ctx, op, index, lanes_of(pointer))
     fragments = [fragment for fragment in (pointer, mask, other) if fragment is not None]
     level, lanes = max(ctx.nest_level, level_of(*fragments)), lanes_of(*fragments)
     at = Access(ctx, level, lanes, memory_type(element_type))
@@ -58,6 +60,12 @@ def load(
     if other is None or _is_zero(other):
         return loaded
     return lanewise(ctx.emitter, lambda b, on, x, y: b.select(on, x, y), mask, loaded, other)
+
+
+def _neighbours(ctx: Context, op: Operation, index: AxisIndex, lanes: int) -> Fragment:
+    """The addresses of lanes that are known to be neighbours."""
+    first = ctx.evaluate(op.ptr, tuple(entry and Axis(entry.start, 1, entry.level) for entry in index))
+    return Affine(first.value, byte_width_of(pointee_of(op.ptr.type)), lanes, first.level)
 
 
 def store_tile(

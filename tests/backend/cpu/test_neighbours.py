@@ -1,0 +1,73 @@
+"""Operands of products whose columns are looked at once, before the rows: mostly neighbours, sometimes not."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import deuteron.language as tl
+from deuteron.backend.cpu.loops import MAX_UNROLL
+from deuteron.backend.cpu.lowering import plan_function
+from deuteron.backend.cpu.plan.axes import choose_axis
+from deuteron.backend.cpu.plan.prepare import kernel_of
+from deuteron.backend.cpu.plan.private import nests_of
+from deuteron.backend.cpu.target import cpu_target
+
+CPUS = ("native", "x86-64-v4", "x86-64-v3", "x86-64-v2")
+
+
+def product(a, b, c, table, K, N, Q, FORM: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):
+    """FORM: how the columns of B are found."""
+    rows, ks = tl.arange(0, BM), tl.arange(0, BK)
+    columns = tl.program_id(0) * BN + tl.arange(0, BN)
+    acc = tl.zeros((BM, BN), tl.float32)
+    for k in range(0, K, BK):
+        if FORM == "wrapped":
+            places = (k + ks)[:, None] * N + (columns % N)[None, :]
+        elif FORM == "others are the first":
+            places = (k + ks)[:, None] * N + tl.where(columns < N, columns, 0)[None, :]
+        elif FORM == "in a table":
+            places = (k + ks)[:, None] * N + tl.load(table + columns)[None, :]
+        elif FORM == "down":
+            places = (k + ks)[:, None] * N + (N - 1 - columns % N)[None, :]
+        elif FORM == "all wrapped":  # neighbours in the first row, and not in all others
+            places = ((k + ks)[:, None] * (N + 1) + columns[None, :]) % Q
+        else:  # "rows in columns"
+            places = (k + ks)[:, None] * N + (columns[None, :] ^ (ks[:, None] & 8)) % N
+        mask = ((k + ks) < K)[:, None] & (columns % 5 != 4)[None, :]
+        right = tl.load(b + places, mask=mask, other=3)
+        left = tl.load(a + rows[:, None] * K + (k + ks)[None, :], mask=((k + ks) < K)[None, :], other=0)
+        acc = tl.dot(left, right, acc)
+    tl.store(c + rows[:, None] * N + columns[None, :], acc, mask=(columns < N)[None, :])
+
+
+FORMS = {
+    "wrapped": True,
+    "others are the first": True,
+    "in a table": True,
+    "down": True,
+    "all wrapped": False,
+    "rows in columns": False,
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("type", ["float32", "bfloat16", "float16"])
+@pytest.mark.parametrize(("k", "n", "bn"), [(70, 64, 32), (40, 41, 32), (64, 7, 16), (0, 32, 32)])
+def test_columns(compare, rng, bfloat16, form, type, k, n, bn):
+    dtype, num_programs = bfloat16 if type == "bfloat16" else type, -(-n // bn)
+    a, b = rng.integers(-4, 5, (16, k)).astype(dtype), rng.integers(-4, 5, (k + 1, n)).astype(dtype)
+    table = np.arange(num_programs * bn, dtype=np.int32) % n
+    table[n // 2 :] = rng.integers(0, n, len(table) - n // 2)
+    args = [a, b, np.full((16, n), 77, np.float32), table, k, n, max(k * n - 3, 1)]
+    compare(product, args, {"FORM": form, "BM": 16, "BN": bn, "BK": 32}, (num_programs,), cpus=CPUS, tolerance=0)
+
+
+@pytest.mark.parametrize(("form", "is_looked_at"), FORMS.items())
+def test_what_is_looked_at(lower_python, form, is_looked_at):
+    x, table = np.zeros(1, np.float32), np.zeros(1, np.int32)
+    constexprs = {"FORM": form, "BM": 16, "BN": 32, "BK": 32}
+    function = kernel_of(lower_python(product, [x, x, x, table, 1, 1, 1], constexprs), cpu_target("x86-64-v4", ""))
+    plan = plan_function(function)
+    chosen = [choose_axis(plan, nest, 64, MAX_UNROLL) for nest in nests_of(plan.body)]
+    assert sum(len(one.neighbours) for one in chosen) == is_looked_at
