@@ -37,10 +37,10 @@ def _scaled(b: Builder, y: Value, n: Value, is_kept: Value) -> Value:
         own, by, kept = (b.shufflevector(value, value, numbers) for value in (y, n, is_kept))
         mask = b.bitcast(kept, f"i{lanes}")
         parts.append(b.call(type, intrinsic, own, by, zero(type), mask, const("i32", _ROUNDS_AS_SET)))
-    return _concatenated(b, parts)
+    return concatenated(b, parts)
 
 
-def _concatenated(b: Builder, parts: list[Value]) -> Value:
+def concatenated(b: Builder, parts: list[Value]) -> Value:
     """Vectors of one type, a power of two of them, one after the other."""
     while len(parts) > 1:
         count = 2 * width(parts[0].type)

@@ -20,6 +20,7 @@ TDPBSSD = "llvm.x86.tdpbssd"
 TDPFP16PS = "llvm.x86.tdpfp16ps"
 LDTILECFG, TILERELEASE = "llvm.x86.ldtilecfg", "llvm.x86.tilerelease"
 SCALEF_PS, SCALEF_PD = "llvm.x86.avx512.mask.scalef.ps.512", "llvm.x86.avx512.mask.scalef.pd.512"
+VPERMI2PS = "llvm.x86.avx512.vpermi2var.ps.512"
 PAUSE = "llvm.x86.sse2.pause"
 TILELOAD, TILESTORE, TILEZERO = "llvm.x86.tileloadd64", "llvm.x86.tilestored64", "llvm.x86.tilezero"
 
@@ -99,6 +100,6 @@ PROBES = {
     TDPBSSD: _feature_probe("amx-int8"),
     TDPFP16PS: _feature_probe("amx-fp16"),
     PAUSE: Probe(_SSE2_PROBE, re.compile(r"addsd\t")),
-    **dict.fromkeys((SCALEF_PS, SCALEF_PD), Probe(_AVX512_PROBE, re.compile(r"vaddps\t.*%zmm"))),
+    **dict.fromkeys((SCALEF_PS, SCALEF_PD, VPERMI2PS), Probe(_AVX512_PROBE, re.compile(r"vaddps\t.*%zmm"))),
     **dict.fromkeys((LDTILECFG, TILERELEASE, TILELOAD, TILESTORE, TILEZERO), _feature_probe("amx-tile")),
 }

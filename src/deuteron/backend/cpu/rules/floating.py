@@ -6,10 +6,11 @@ f16 x * y + z       round_f16(round_f16(x * y) + z)       as the language define
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 from xdsl.ir import Operation
 
-from deuteron.backend.cpu import math, powers
+from deuteron.backend.cpu import erf_pieces, math, powers
 from deuteron.backend.cpu.algebra import lanewise
 from deuteron.backend.cpu.context import Context, Rule
 from deuteron.backend.cpu.formats import rounded
@@ -70,11 +71,11 @@ def _to_whole(emit: Callable[..., Value]) -> Rule:
     return rule
 
 
-def _power(name: str) -> Rule:
-    """A rule for exp or exp2."""
+def _by_target(function: Callable[..., Value]) -> Rule:
+    """A rule for a function that CPUs compute in several ways."""
 
     def rule(ctx: Context, op: Operation, x: Fragment) -> Fragment:
-        return _rounding(lambda b, value: powers.power(name, b, value, ctx.target))(ctx, op, x)
+        return _rounding(lambda b, value: function(b, value, ctx.target))(ctx, op, x)
 
     return rule
 
@@ -121,5 +122,7 @@ RULES: dict[str, Rule] = {
     "tt.precise_sqrt": _rounding(math.sqrt),
     "tt.precise_divf": _rounding(_precise_divide),
     **{f"math.{name}": _rounding(function) for name, function in math.FUNCTIONS.items()},
-    **{f"math.{name}": _power(name) for name in ("exp", "exp2")},
+    "math.exp": _by_target(partial(powers.power, "exp")),
+    "math.exp2": _by_target(partial(powers.power, "exp2")),
+    "math.erf": _by_target(erf_pieces.erf),
 }
