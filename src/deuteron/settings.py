@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import functools
 import os
+import warnings
 from pathlib import Path
 from typing import Any
 
-from deuteron.errors import UsageError
+from deuteron.errors import UsageError, suggest
 
 BOUNDS = "bounds"  # what is checked of a launch, as the option `check` says it as well
 
@@ -31,6 +32,28 @@ LAUNCH_VARIABLES = (
     *("TRITON_DEBUG", "TRITON_DEFAULT_FP_FUSION", "DEUTERON_CHECK"),
     "DEUTERON_SYNC",
 )
+
+
+# All that Deuteron reads, without the prefix DEUTERON_.
+VARIABLES = (
+    *("ALWAYS_COMPILE", "CACHE_DIR", "CACHE_KEY", "CACHE_SHARED", "CACHE_SIZE", "CHECK", "COMPILE_PROCESSES"),
+    *("DISABLE_PASSES", "DUMP_DIR", "EMULATE", "EMULATOR_SEED", "INTERPRET", "ISOLATE", "LINE_INFO", "NUM_THREADS"),
+    *("OVERRIDE_DIR", "PRINT_AUTOTUNING", "PTXAS", "RECORD", "REMOTE_CACHE", "STRICT", "SYNC", "TARGET", "TUNED_DIR"),
+    "VERIFY_EACH",
+)
+PREFIX = "DEUTERON_"
+_OF_TESTS = ("DEUTERON_TEST_", "DEUTERON_FUZZ_")
+
+
+@functools.cache
+def warn_of_unknown_variables() -> None:
+    """Warn, once in a process, of variables that have Deuteron's prefix and no meaning."""
+    for name in sorted(os.environ):
+        own = name.removeprefix(PREFIX)
+        if own != name and own not in VARIABLES and not name.startswith(_OF_TESTS):
+            warnings.warn(
+                f"Deuteron knows no variable {name}, which is ignored.{suggest(own, VARIABLES)}", stacklevel=3
+            )
 
 
 def environment_entry(name: str) -> tuple[dict[Any, Any], Any] | None:
@@ -59,9 +82,14 @@ def set_variable(name: str, text: str | None) -> None:
         os.environ[name] = text
 
 
-def truth(text: str) -> bool:
-    """Whether the text of a variable means yes."""
-    return text.lower() not in ("", "0", "false", "off", "no", "n")
+_YES, _NO = ("1", "true", "on", "yes", "y"), ("", "0", "false", "off", "no", "n")
+
+
+def truth(text: str, name: str) -> bool:
+    """Whether the text of a variable means yes; raises UsageError where it means neither that nor no."""
+    if text.lower() not in (*_YES, *_NO):
+        raise UsageError(f"{name} must be 1 or 0, got '{text}'")
+    return text.lower() in _YES
 
 
 _UNITS = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
@@ -69,7 +97,8 @@ _UNITS = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 
 def _flag(name: str, theirs: str = "") -> bool:
     """Whether a variable says yes, or, where it is not set, that of Triton."""
-    return truth(_variable(name) or (theirs and _variable(theirs)) or "0")
+    text = _variable(name)
+    return truth(text, name) if text else bool(theirs) and truth(_variable(theirs) or "0", theirs)
 
 
 @functools.cache
@@ -150,7 +179,10 @@ class Settings:
     def override_dir(self) -> Path | None:
         """DEUTERON_OVERRIDE_DIR (or, with TRITON_KERNEL_OVERRIDE, Triton's): `<kernel>.<stage>` files in it replace
         what that stage made."""
-        return self._folder("DEUTERON_OVERRIDE_DIR", "TRITON_KERNEL_OVERRIDE", "TRITON_OVERRIDE_DIR", "override")
+        folder = self._folder("DEUTERON_OVERRIDE_DIR", "TRITON_KERNEL_OVERRIDE", "TRITON_OVERRIDE_DIR", "override")
+        if folder is not None and os.environ.get("DEUTERON_OVERRIDE_DIR") and not folder.is_dir():
+            raise UsageError(f"DEUTERON_OVERRIDE_DIR must be a folder, got '{folder}', which is none")
+        return folder
 
     def _folder(self, own: str, switch: str, theirs: str, name: str) -> Path | None:
         """The folder that Deuteron's variable names, else, where Triton's switch is on, the one of Triton."""
@@ -168,7 +200,7 @@ class Settings:
     def option_defaults(self) -> dict[str, bool]:
         """The options `debug` and `enable_fp_fusion` where the environment says them: of kernels that say nothing."""
         variables = {"debug": "TRITON_DEBUG", "enable_fp_fusion": "TRITON_DEFAULT_FP_FUSION"}
-        return {option: truth(text) for option, name in variables.items() if (text := _variable(name))}
+        return {option: truth(text, name) for option, name in variables.items() if (text := _variable(name))}
 
     @property
     def line_info(self) -> bool:

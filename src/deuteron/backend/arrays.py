@@ -51,6 +51,8 @@ def device_mismatch(found: Device, backend: str) -> ForeignDevice | None:
 
 def array_specialiser(type: type) -> Callable[[Any], Specialised] | None:
     """The function that specialises arrays of this Python type; None where it is not an array type."""
+    if is_subclass_of(type, "numpy.ma.core", "MaskedArray") or is_subclass_of(type, "numpy.ma", "MaskedArray"):
+        return _refuse_masked
     if is_subclass_of(type, "numpy", "ndarray"):
         return _specialise_numpy
     for attribute, specialise in _PROTOCOLS:
@@ -143,6 +145,10 @@ def _specialise_numpy(array: Any) -> Specialised:
         if not array.flags.writeable:
             return read_only_token(_aligned(_tokens(array.dtype), address)), address
     return (_tokens_of_dtype.get(array.dtype) or _tokens_of_numpy(array.dtype))[address & 15 == 0], address
+
+
+def _refuse_masked(array: Any) -> Specialised:
+    raise LaunchError("a kernel sees no mask of a masked array: pass x.filled(value), or x.data and x.mask")
 
 
 def _specialise_torch(tensor: Any) -> Specialised:

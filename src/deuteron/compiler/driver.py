@@ -31,7 +31,7 @@ from deuteron.compiler.source import ASTSource, IRSource
 from deuteron.compiler.stages import Walk, dump, embedded_metadata, find_stage
 from deuteron.errors import LaunchError, StrictError, UsageError
 from deuteron.options import Target
-from deuteron.settings import settings
+from deuteron.settings import settings, warn_of_unknown_variables
 
 
 def compile(
@@ -90,6 +90,7 @@ def compile_with(
     which may raise.
     """
     begin = time.perf_counter()
+    warn_of_unknown_variables()
     backend.check(target, options)
     unit, key = unit_and_key(backend, source, target, options, symbol, is_portable)
     is_overridden = settings.override_dir is not None

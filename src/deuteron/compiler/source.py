@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from deuteron.backend.metadata import Param, make_params
-from deuteron.errors import UsageError
+from deuteron.errors import UsageError, suggest
 from deuteron.language.constant import rebuild
 from deuteron.language.function import Function
 from deuteron.language.modules import name_of
@@ -193,6 +193,14 @@ def _part_name(name: str, type: Any, path: Sequence[int]) -> str:
 def _named_attrs(
     fn: Function, attrs: Mapping[Any, Any], signature: Mapping[str, Any]
 ) -> dict[str, tuple[tuple[str, int], ...]]:
-    return {
-        _param_name(fn, key, signature): tuple((name, value) for name, value in pairs) for key, pairs in attrs.items()
-    }
+    named = {_param_name(fn, key, signature): tuple(map(tuple, pairs)) for key, pairs in attrs.items()}
+    for parameter, pairs in named.items():
+        for name, _ in pairs:
+            if name not in _ATTRIBUTES:
+                near = suggest(name, _ATTRIBUTES)
+                raise UsageError(f"kernel '{fn.__name__}': '{parameter}' has no attribute {name!r}.{near}")
+    return named
+
+
+# What is promised of an argument; the second helps GPUs of AMD.
+_ATTRIBUTES = ("tt.divisibility", "tt.pointer_range")

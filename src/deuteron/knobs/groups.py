@@ -107,16 +107,19 @@ class runtime_knobs(base_knobs):
     debug = env_bool("TRITON_DEBUG")
     sanitize_overflow = ignored_bool("TRITON_SANITIZE_OVERFLOW")
     override_arch = ignored_str("TRITON_OVERRIDE_ARCH")
+    launch_enter_hook: Any = None
+    launch_exit_hook: Any = None
+    kernel_load_start_hook: Any = None
+    kernel_load_end_hook: Any = None
+    jit_cache_hook: Callable[..., Any] | None = None
+    jit_post_compile_hook: Callable[..., Any] | None = None
+    add_stages_inspection_hook: Callable[..., Any] | None = None
 
     def __init__(self) -> None:
         super().__init__()
-        self.launch_enter_hook: Any = HookChain()
-        self.launch_exit_hook: Any = HookChain(reversed=True)
-        self.kernel_load_start_hook: Any = HookChain()
-        self.kernel_load_end_hook: Any = HookChain(reversed=True)
-        self.jit_cache_hook: Callable[..., Any] | None = None
-        self.jit_post_compile_hook: Callable[..., Any] | None = None
-        self.add_stages_inspection_hook: Callable[..., Any] | None = None
+        self.launch_enter_hook, self.launch_exit_hook = HookChain(), HookChain(reversed=True)
+        self.kernel_load_start_hook, self.kernel_load_end_hook = HookChain(), HookChain(reversed=True)
+        self.jit_cache_hook = self.jit_post_compile_hook = self.add_stages_inspection_hook = None
 
 
 class language_knobs(base_knobs):

@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, Self
 
+from deuteron.errors import suggest
 from deuteron.settings import get_variable, set_variable, truth
 
 
@@ -94,7 +95,7 @@ class env_bool(env_base):
         super().__init__(key, default, **options)
 
     def read(self, text: str) -> bool:
-        return truth(text)
+        return truth(text, self.key)
 
     def write(self, value: Any) -> str | None:
         return None if value is None else str(int(bool(value)))
@@ -140,6 +141,12 @@ class base_knobs:
 
     def __init__(self) -> None:
         self._before: dict[str, str | None] = {}  # Deuteron's variables as they were before knobs set them
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if not name.startswith("_") and not hasattr(type(self), name):
+            names = [known for known in dir(type(self)) if not known.startswith("_")]
+            warnings.warn(f"Deuteron has no knob '{name}': it is ignored.{suggest(name, names)}", stacklevel=2)
+        super().__setattr__(name, value)
 
     def __getattr__(self, name: str) -> Any:
         raise AttributeError(f"Deuteron has no knob '{name}'", name=name, obj=self)

@@ -14,12 +14,13 @@ import ast
 import builtins
 import inspect
 import sys
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial, update_wrapper
 from typing import Any, NamedTuple
 
-from deuteron.errors import Location, UsageError
+from deuteron.errors import Location, UsageError, suggest
 from deuteron.language.references import namespace_of
 from deuteron.language.source import lines_of_file
 from deuteron.language.source_functions import SourceFunction
@@ -78,11 +79,15 @@ class Function(SourceFunction):
             raise UsageError(f"@jit decorates functions, got {_told(fn)}")
         if fn.__name__ == "<lambda>":
             raise UsageError("@jit decorates functions, got a lambda. Define it with `def`.")
+        if not (repr is None or callable(repr)):
+            raise UsageError(f"repr= of '{fn.__name__}' is a function that gives a name, got {repr!r}")
         self.fn = fn
         self.file_lines = lines_of_file(fn)
         self.noinline = noinline
         self.repr = repr or partial(_plain_name, fn.__name__)
         self.signature = inspect.signature(fn)
+        check_parameters(fn, "do_not_specialize", do_not_specialize)
+        check_parameters(fn, "do_not_specialize_on_alignment", do_not_specialize_on_alignment)
         self.params = _parameters(self.signature, do_not_specialize, do_not_specialize_on_alignment)
         update_wrapper(self, fn)
 
@@ -148,6 +153,21 @@ def must_use_result(function: Any, reason: str | bool = True) -> Any:
         return lambda decorated: must_use_result(decorated, function)
     function.must_use_result = reason
     return function
+
+
+def check_parameters(fn: Callable[..., Any], option: str, listed: Sequence[str | int]) -> None:
+    """Warn of what an option lists and is no parameter, by name or index; raise UsageError for a text."""
+    names = list(inspect.signature(fn).parameters)
+    if isinstance(listed, str):
+        raise UsageError(f"{option} of '{fn.__name__}' is a list of names. Write {option}=[{listed!r}].")
+    for each in listed:
+        if each not in names and not (isinstance(each, int) and 0 <= each < len(names)):
+            near = suggest(each, names) if isinstance(each, str) else ""
+            message = (
+                f"Deuteron: {option} of '{fn.__name__}' lists {each!r}, which is ignored: the parameters are "
+                f"{', '.join(names)}.{near}"
+            )
+            warnings.warn_explicit(message, UserWarning, fn.__code__.co_filename, fn.__code__.co_firstlineno)
 
 
 def _parameters(

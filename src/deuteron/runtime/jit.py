@@ -78,11 +78,15 @@ class JITFunction(Pickled, Function, KernelInterface):
     ):
         super().__init__(
             fn,
-            do_not_specialize=tuple(do_not_specialize or ()),
-            do_not_specialize_on_alignment=tuple(do_not_specialize_on_alignment or ()),
+            do_not_specialize=do_not_specialize or (),
+            do_not_specialize_on_alignment=do_not_specialize_on_alignment or (),
             noinline=bool(noinline),
             repr=repr,
         )
+        if not isinstance(debug, int | None):
+            raise UsageError(f"debug of '{self.__name__}' is True or False, got {debug!r}")
+        if not (launch_metadata is None or callable(launch_metadata)):
+            raise UsageError(f"launch_metadata of '{self.__name__}' is a function, got {launch_metadata!r}")
         self.debug = debug
         self.is_interpreted = bool(interpret)
         self.launch_metadata = launch_metadata

@@ -43,6 +43,9 @@ class Benchmark:
         self.plot_name, self.args = plot_name, dict(args)
         self.xlabel, self.ylabel, self.x_log, self.y_log = xlabel, ylabel, x_log, y_log
         self.styles = styles
+        if len(self.line_vals) != len(self.line_names):
+            counts = f"{len(self.line_vals)} line_vals and {len(self.line_names)} line_names"
+            raise UsageError(f"benchmark '{plot_name}': {counts}: each line has a value and a name")
 
     def x_values(self, value: Any) -> tuple[Any, ...]:
         """The values of all x names at one place; raises UsageError where their number is another."""

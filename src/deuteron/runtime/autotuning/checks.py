@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from deuteron.errors import LaunchError, UsageError
+from deuteron.options import is_option
 from deuteron.runtime.autotuning.config import Config
 from deuteron.runtime.autotuning.torch_autotuners import TORCHS_TOP_K
 from deuteron.runtime.grid import location_of
@@ -46,12 +47,17 @@ def check_autotuner(tuner: Autotuner, prune: Mapping[str, Any]) -> None:
     for config in tuner.configs:
         if not hasattr(config, "all_kwargs"):
             raise UsageError(f"{where}: a configuration is a Config({{...}}, num_warps=...), got {config!r}")
+        for name in config.kwargs:
+            if name not in tuner.arg_names and not is_option(name):
+                warnings.warn(f"{where}: no parameter '{name}', for which no {config!r} can be launched", stacklevel=4)
     for name in set(prune) - PRUNING:
         raise UsageError(f"{where}: prune_configs_by has early_config_prune, perf_model and top_k, got '{name}'")
     if tuner.perf_model is not None and not _is_top_k(tuner.configs_top_k):
         raise UsageError(
             f"{where}: top_k is a positive whole number, or a share up to 1.0, got {tuner.configs_top_k!r}"
         )
+    if "top_k" in prune and tuner.perf_model is None:
+        warnings.warn(f"{where}: top_k is ignored: it takes a perf_model", stacklevel=4)
     for name in tuner.keys:
         if name not in tuner.arg_names:
             warnings.warn(f"{where}: the key '{name}' is ignored: the parameters are {known}", stacklevel=4)

@@ -29,9 +29,11 @@ def key_of_launch(names: Sequence[str], keys: Sequence[str], args: Sequence[Any]
 
 
 def key_of_value(value: Any) -> Any:
-    """What of an argument decides: a number itself, of an array in a tuple its type."""
+    """What of an argument decides: a number itself, of an array its type."""
+    if hasattr(value, "dtype"):
+        return _text_of(value.dtype)
     if isinstance(value, tuple):
-        return tuple(str(item.dtype) if hasattr(item, "dtype") else key_of_value(item) for item in value)
+        return tuple(map(key_of_value, value))
     return value
 
 
