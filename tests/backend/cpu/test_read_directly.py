@@ -128,3 +128,26 @@ def test_what_is_read_twice(compare, rng, bfloat16, type, depth):
     """Its copies were made before it was loaded: of the iteration before."""
     a = rng.integers(-4, 5, (32, depth)).astype(bfloat16 if type == "bfloat16" else type)
     compare(read_twice, [a, np.full((32, 32), 77, np.float32), depth], {"BM": 32, "BK": 16}, cpus=CPUS, tolerance=0)
+
+
+def moved(a, b, out, place, K, ATOMIC: tl.constexpr, BK: tl.constexpr):
+    """Rows begin where memory says, which each iteration changes: they do not go on in the next step."""
+    i, j, ks = tl.arange(0, 16), tl.arange(0, 16), tl.arange(0, BK)
+    acc = tl.zeros((16, 16), tl.float32)
+    for k in range(0, K, BK):
+        if ATOMIC:
+            begin = tl.atomic_add(place, 128)
+        else:
+            begin = tl.load(place)
+            tl.store(place, begin + 128)
+        left = tl.load(a + begin + i[:, None] * 1024 + (k + ks)[None, :])
+        acc = tl.dot(left, tl.load(b + (k + ks)[:, None] * 16 + j[None, :]), acc)
+    tl.store(out + i[:, None] * 16 + j[None, :], acc)
+
+
+@pytest.mark.parametrize("block", [16, 64])
+@pytest.mark.parametrize("atomic", [False, True])
+def test_rows_that_memory_moves(compare, rng, atomic, block):
+    a, b = rng.integers(-4, 5, (17, 1024)).astype(np.float32), rng.integers(-4, 5, (128, 16)).astype(np.float32)
+    args = [a, b, np.full((16, 16), 77, np.float32), np.zeros(1, np.int32), 128]
+    compare(moved, args, {"ATOMIC": atomic, "BK": block}, tolerance=0)

@@ -169,8 +169,10 @@ def _advance(value: SSAValue, loop: Operation) -> int | None:
     op = value.owner
     if not _is_inside(op, loop):
         return 0
+    if op.regions or not is_pure(op):  # what is loaded may be stored, and an atomic gives another number each time
+        return None
     parts = [_advance(operand, loop) for operand in op.operands]
-    if all(part == 0 for part in parts) and not op.regions:
+    if all(part == 0 for part in parts):
         return 0
     if None in parts:
         return None
