@@ -10,6 +10,7 @@ from collections.abc import Mapping
 
 from xdsl.ir import Attribute
 
+from deuteron.backend.cpu.bf16 import round_to_bf16
 from deuteron.backend.cpu.elements import NARROW_FLOATS
 from deuteron.backend.cpu.target import CPUTarget
 from deuteron.backend.llvm.builder import Builder
@@ -56,7 +57,7 @@ def to_memory(
     if element_type == f16:
         return f32_to_f16(b, x, target.converts_half, toward_zero)
     if element_type == bf16:
-        return f32_to_bf16(b, x, toward_zero)
+        return f32_to_bf16(b, x, toward_zero=True) if toward_zero else round_to_bf16(b, x, target)
     if element_type in NARROW_FLOATS:
         return narrow(b, x, formats[element_type], toward_zero)
     return x

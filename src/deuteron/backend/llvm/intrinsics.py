@@ -21,6 +21,8 @@ TDPFP16PS = "llvm.x86.tdpfp16ps"
 LDTILECFG, TILERELEASE = "llvm.x86.ldtilecfg", "llvm.x86.tilerelease"
 SCALEF_PS, SCALEF_PD = "llvm.x86.avx512.mask.scalef.ps.512", "llvm.x86.avx512.mask.scalef.pd.512"
 VPERMI2PS = "llvm.x86.avx512.vpermi2var.ps.512"
+FPCLASSPS = "llvm.x86.avx512.fpclass.ps.512"
+CVTNEPS2BF16, CVTNE2PS2BF16 = "llvm.x86.avx512bf16.cvtneps2bf16.512", "llvm.x86.avx512bf16.cvtne2ps2bf16.512"
 PAUSE = "llvm.x86.sse2.pause"
 TILELOAD, TILESTORE, TILEZERO = "llvm.x86.tileloadd64", "llvm.x86.tilestored64", "llvm.x86.tilezero"
 
@@ -94,12 +96,12 @@ attributes #0 = {{ "target-cpu"="x86-64" "target-features"="+{feature}" }}
 
 
 PROBES = {
-    DPBF16: Probe(_BF16_PROBE, re.compile(r"vcvtneps2bf16\t.*%ymm")),
+    **dict.fromkeys((DPBF16, CVTNEPS2BF16, CVTNE2PS2BF16), Probe(_BF16_PROBE, re.compile(r"vcvtneps2bf16\t.*%ymm"))),
     VPDPBUSD: Probe(_PAIRS_PROBE, re.compile(r"vpdpwssd\t.*%zmm")),
     TDPBF16PS: _feature_probe("amx-bf16"),
     TDPBSSD: _feature_probe("amx-int8"),
     TDPFP16PS: _feature_probe("amx-fp16"),
     PAUSE: Probe(_SSE2_PROBE, re.compile(r"addsd\t")),
-    **dict.fromkeys((SCALEF_PS, SCALEF_PD, VPERMI2PS), Probe(_AVX512_PROBE, re.compile(r"vaddps\t.*%zmm"))),
+    **dict.fromkeys((SCALEF_PS, SCALEF_PD, VPERMI2PS, FPCLASSPS), Probe(_AVX512_PROBE, re.compile(r"vaddps\t.*%zmm"))),
     **dict.fromkeys((LDTILECFG, TILERELEASE, TILELOAD, TILESTORE, TILEZERO), _feature_probe("amx-tile")),
 }
