@@ -38,6 +38,7 @@ class Descriptor:
 
 
 Parameter = str | int | float | Descriptor
+CodeKey = tuple[Any, ...]
 
 
 @dataclass(frozen=True)
@@ -152,3 +153,19 @@ def relative_error(out: Any, expected: Any) -> float:
     expected = expected.double()
     difference, scale = float((out.double() - expected).norm()), float(expected.norm())
     return difference / scale if scale else difference
+
+
+def code_key(case: Case, config: Config) -> CodeKey:
+    """What a compile depends on."""
+    return case.source, case.kernel, tuple(_token(value) for value in case.parameters), config
+
+
+def _token(value: Parameter) -> Any:
+    """What a compile depends on of a parameter."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, Descriptor):
+        return value.element, value.block
+    if isinstance(value, float):
+        return "float"
+    return "1" if value == 1 else f"{value.bit_length() > 31} {value % 16 == 0}"

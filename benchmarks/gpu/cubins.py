@@ -18,13 +18,13 @@ from math import prod
 from pathlib import Path
 from typing import Any
 
-from benchmarks.gpu.case import Case, Config, Problem
+from benchmarks.gpu.case import Case, Config, Problem, code_key
 
 MAX_DYNAMIC_SHARED = 8  # CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
 
 
 def file_name(key: tuple[Any, ...]) -> str:
-    """Of the code with this key (`peers.code_key`), without an ending."""
+    """Of the code with this key (`case.code_key`), without an ending."""
     return f"{key[1]}-{hashlib.sha256(repr(key).encode()).hexdigest()[:16]}"
 
 
@@ -36,8 +36,6 @@ class CubinPeer:
 
     def launcher(self, case: Case, config: Config, problem: Problem) -> Callable[[], None]:
         """Launches the kernel on torch's current stream."""
-        from benchmarks.gpu.peers import code_key  # deferred: it imports this module
-
         path = self.folder / file_name(code_key(case, config))
         facts = json.loads(path.with_suffix(".json").read_text())
         if "error" in facts:

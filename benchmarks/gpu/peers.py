@@ -25,7 +25,17 @@ from math import prod
 from pathlib import Path
 from typing import Any
 
-from benchmarks.gpu.case import TORCH_NAMES, Case, Config, Descriptor, Parameter, Problem, elements
+from benchmarks.gpu.case import (
+    TORCH_NAMES,
+    Case,
+    CodeKey,
+    Config,
+    Descriptor,
+    Parameter,
+    Problem,
+    code_key,
+    elements,
+)
 from benchmarks.gpu.cubins import CubinPeer
 
 FOLDER = Path(__file__).parent
@@ -34,7 +44,6 @@ DESCRIPTORS = {"deuteron": "backend.tensor_descriptor", "triton": "tools.tensor_
 Failures = dict[tuple[str, str, str], str]
 Cases = list[tuple[Case, tuple[Config, ...]]]
 Group = list[tuple[Case, Config]]
-CodeKey = tuple[Any, ...]
 Job = tuple[str, Group]
 ENDED = "the compiler ended its process"
 
@@ -162,22 +171,6 @@ def group_by_code(cases: Cases) -> dict[CodeKey, Group]:
     for case, config in ((case, config) for case, configs in cases for config in configs):
         groups.setdefault(code_key(case, config), []).append((case, config))
     return groups
-
-
-def code_key(case: Case, config: Config) -> CodeKey:
-    """What a compile depends on."""
-    return case.source, case.kernel, tuple(_token(value) for value in case.parameters), config
-
-
-def _token(value: Parameter) -> Any:
-    """What a compile depends on of a parameter."""
-    if isinstance(value, str):
-        return value
-    if isinstance(value, Descriptor):
-        return value.element, value.block
-    if isinstance(value, float):
-        return "float"
-    return "1" if value == 1 else f"{value.bit_length() > 31} {value % 16 == 0}"
 
 
 def _compile(peer: str, source: str, kernel: str, parameters: tuple[Parameter, ...], config: Config) -> None:
