@@ -373,6 +373,44 @@ def test_the_half_that_was_never_written_may_not_be_used(use: str):
         launch(kernel(body, [".u64 p_x"]), "k", 1, 32, 0, (np.zeros(2, np.float16),))
 
 
+# The high word is never written, as where LLVM has found that nobody needs it.
+WORD = """  .reg .b32 t, never, low; .reg .b64 w, v; .reg .b16 h; .reg .pred c; mov.u32 t, %tid.x; setp.lt.u32 c, t, 0;
+  mov.b64 w, {t, never}; selp.b64 v, 0, w, c; mad.lo.s64 v, v, 3, 5; shl.b64 v, v, 1; xor.b64 v, v, 1; """
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        "cvt.u32.u64 low, v;",
+        "cvt.u16.u64 h, v; cvt.u32.u16 low, h;",
+        "and.b64 v, v, 255; setp.eq.u64 c, v, 11; cvt.u32.u64 low, v;",
+    ],
+)
+def test_half_of_a_word_may_stay_unwritten(use: str):
+    body = global_pointers(["x"]) + WORD + use + " mad.wide.u32 x, t, 4, x; st.global.b32 [x], low;"
+    x = np.zeros(32, np.int32)
+    launch(kernel(body, [".u64 p_x"]), "k", 1, 32, 0, (x,))
+    np.testing.assert_array_equal(x, (np.arange(32) * 3 + 5) * 2 ^ 1)
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        "st.global.b64 [x], v;",
+        "setp.eq.u64 c, v, 11;",
+        "shr.u64 v, v, 8;",
+        "mul.hi.u64 v, v, v;",
+        "mov.b64 {low, never}, v; add.u32 low, never, 1;",
+        "add.s64 x, x, v; st.global.b32 [x], t;",
+        "shl.b64 v, 1, never;",
+    ],
+)
+def test_the_half_of_a_word_that_was_never_written_may_not_be_used(use: str):
+    body = global_pointers(["x"]) + WORD + use
+    with pytest.raises(EmulatorError, match="unwritten register"):
+        launch(kernel(body, [".u64 p_x"]), "k", 1, 32, 0, (np.zeros(2, np.float64),))
+
+
 def test_deadlock_says_who_waits_for_what():
     body = """  .reg .b32 t; .reg .pred p; mov.u32 t, %tid.x; setp.lt.u32 p, t, 32; @p bra END; bar.sync 3, 128;
  END:"""

@@ -69,7 +69,7 @@ class Step:
     def _used(self) -> frozenset[int]:
         """The registers that are looked at, not only moved."""
         if self.parts is not None:
-            return self._predicate
+            return (self.sources - self.parts.moved) | self._predicate
         return self.sources - self.destinations if self.allows_in_flight else self.sources
 
     def _active(self, group: Group) -> np.ndarray:
@@ -91,12 +91,17 @@ class Step:
     def _check_unwritten(self, group: Group) -> None:
         active = self._active(group)
         for index in self._used & group.unwritten.keys():
-            missing = group.unwritten[index].any(1) & (active | (index in self._predicate))
-            if missing.any():
-                message = f"reads register {self.names[index]}, which these threads never wrote"
-                raise Fault("unwritten register", message, group.threads[missing])
+            self._check_written(group, index, group.unwritten[index].any(1) & (active | (index in self._predicate)))
         if self.parts is not None:
+            if self.parts.arithmetic:
+                for index in self.parts.moved & group.unwritten.keys():
+                    self._check_written(group, index, group.unwritten[index].all(1) & active)
             self.parts.spread(group)
             return
         for index in (self.destinations - self.sources) & group.unwritten.keys():
             group.set_unwritten(index, group.unwritten[index] & ~active[:, None])
+
+    def _check_written(self, group: Group, index: int, missing: np.ndarray) -> None:
+        if missing.any():
+            message = f"reads register {self.names[index]}, which these threads never wrote"
+            raise Fault("unwritten register", message, group.threads[missing])

@@ -11,6 +11,7 @@ from deuteron.emulator.instructions.elementwise import elementwise
 from deuteron.emulator.instructions.operands import Decoding
 from deuteron.emulator.instructions.rules import Rules
 from deuteron.emulator.types import BITS
+from deuteron.ptx.syntax import Immediate
 
 RULES = Rules()
 
@@ -19,8 +20,18 @@ _BINARY = {"and": np.bitwise_and, "or": np.bitwise_or, "xor": np.bitwise_xor}
 
 @RULES.pure(*_BINARY)
 def decode_logic(d: Decoding):
-    type = d.type()
-    return elementwise(d, _BINARY[d.instruction.opcode.split(".")[0]], type, type, type)
+    type, name = d.type(), d.instruction.opcode.split(".")[0]
+    if type != "pred":
+        d.computes_parts(type, 2, _cleared(d, type) if name == "and" else None)
+    return elementwise(d, _BINARY[name], type, type, type)
+
+
+def _cleared(d: Decoding, type: str) -> np.ndarray | None:
+    """The bytes that a constant mask clears."""
+    if not isinstance(d.operand(2), Immediate):
+        return None
+    mask = np.array([d.immediate(2) & (1 << 64) - 1], np.uint64)
+    return mask.view(np.uint8)[: BITS[type]().itemsize] == 0
 
 
 @RULES.pure("not")
@@ -51,6 +62,7 @@ def shift_right(a: np.ndarray, count: np.ndarray) -> np.ndarray:
 @RULES.pure("shl")
 def decode_shl(d: Decoding):
     type = d.type()
+    d.computes_parts(type, 1)
     return elementwise(d, lambda a, b: shift_left(np.asarray(a), b), type, type, "u32")
 
 

@@ -97,6 +97,7 @@ def decode_set(d: Decoding):
 @RULES.pure("selp")
 def decode_selp(d: Decoding):
     type = d.type()
+    d.computes_parts(type, 2)
     return elementwise(d, lambda a, b, p: np.where(p, a, b), type, type, type, "pred")
 
 

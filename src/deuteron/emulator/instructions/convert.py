@@ -124,6 +124,8 @@ def _decode_from_integer(d: Decoding, result: str, source: str):
         own = np.iinfo(TYPES[source])
         low, high = max(limits.min, own.min), min(limits.max, own.max)
         return elementwise(d, lambda a: np.clip(a, low, high).astype(TYPES[result]), result, source)
+    if TYPES[result]().itemsize < TYPES[source]().itemsize:
+        d.narrows_parts(result, source)
     return elementwise(d, lambda a: a.astype(TYPES[result]), result, source)
 
 

@@ -65,6 +65,8 @@ def decode_binary(d: Decoding):
     function = _BINARY[d.instruction.opcode.split(".")[0]]
     if d.flag("sat"):
         function = saturating(function, type)
+    elif function in (np.add, np.subtract):
+        d.computes_parts(type, 2)
     if d.flag("relu"):
         function = _relu(function)
     return elementwise(d, function, type, type, type)
@@ -103,6 +105,8 @@ def decode_mul(d: Decoding):
     if form == "wide":
         wide = _WIDER[type]
         return elementwise(d, _wide_product(wide), wide, type, type)
+    if form == "lo":
+        d.computes_parts(type, 2)
     return elementwise(d, np.multiply if form == "lo" else multiply_high, type, type, type)
 
 
@@ -114,6 +118,8 @@ def decode_mad(d: Decoding):
         wide = _WIDER[type]
         product = _wide_product(wide)
         return elementwise(d, lambda a, b, c: product(a, b) + c, wide, type, type, wide)
+    if form == "lo":
+        d.computes_parts(type, 3)
     product = np.multiply if form == "lo" else multiply_high
     return elementwise(d, lambda a, b, c: product(a, b) + c, type, type, type, type)
 

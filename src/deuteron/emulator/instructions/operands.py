@@ -126,6 +126,25 @@ class Decoding:
         self.parts = Parts(destination, tuple(sources), size, self.guard())
         return self.parts
 
+    def computes_parts(self, type: str, count: int, cleared: np.ndarray | None = None) -> None:
+        """Say that each byte of the result comes from the same and lower bytes of the first `count` sources, or that
+        it is `cleared`."""
+        destination, *sources = (self._registers_of(position) for position in range(count + 1))
+        size = BITS[type]().itemsize
+        if self._have_width(size, destination, *sources):
+            self.parts = Parts(destination, tuple(sources), size, self.guard(), True, cleared)
+
+    def narrows_parts(self, result: str, source: str) -> None:
+        """Say that the result is the lowest bytes of the source."""
+        kept, size = BITS[result]().itemsize, BITS[source]().itemsize
+        if self._have_width(kept, self._registers_of(0)) and self._have_width(size, self._registers_of(1)):
+            rest = (None,) * (size // kept - 1)
+            self.parts = Parts((*self._registers_of(0), *rest), (self._registers_of(1),), size, self.guard())
+
+    def _have_width(self, size: int, *operands: tuple[int | None, ...]) -> bool:
+        found = (index for operand in operands for index in operand if index is not None)
+        return all(BITS[self.function.registers[index]]().itemsize == size for index in found)
+
     def _registers_of(self, position: int) -> tuple[int | None, ...]:
         return tuple(e.index if isinstance(e, Register) else None for e in self.vector(position))
 
