@@ -233,7 +233,8 @@ def _compiled(
 
     target = resolve_target(target)
     backend = backend or get_backend(target)
-    options = {k: v for k, v in case.options.items() if k != "num_ctas" or getattr(target, "arch", 0) == 90}
+    has_clusters = target.backend == "cuda" and target.arch >= 90
+    options = {k: v for k, v in case.options.items() if k != "num_ctas" or has_clusters}
     return compile_with(backend, source, target, backend.make_options({**options, **more}))
 
 

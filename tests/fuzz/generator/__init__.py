@@ -13,6 +13,7 @@ from collections.abc import Collection, Sequence
 
 from tests.fuzz.case import Case
 from tests.fuzz.generator import (  # noqa: F401 (each adds its statements to FAMILIES)
+    addresses,
     assembly,
     atomics,
     block_pointers,

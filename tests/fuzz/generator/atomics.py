@@ -71,11 +71,25 @@ def flags(b: Builder) -> None:
 
 @statement_of("atomic")
 def compare_and_swap(b: Builder) -> None:
-    dtype, shape = b.rng.choice((*WIDE, "float32", "float64")), b.shape()
+    dtype, shape = b.rng.choice((*WIDE, "float32", "float64", "int16", "uint16", "float16", "bfloat16")), b.shape()
     if b.depth > 3:
         raise Unfit
     size = size_of(shape)
     name = b.array(dtype, size * b.programs, "small", prefix="io")
     index = offsets(b, shape, unique=True)
     expected, value = b.value(dtype, shape), b.value(dtype, shape)
-    b.define(f"tl.atomic_cas({name} + pid * {size} + {index}, {expected}, {value})", dtype, shape)
+    b.define(f"tl.atomic_cas({name} + pid * {size} + {index}, {expected}, {value}{_order(b)})", dtype, shape)
+
+
+@statement_of("atomic")
+def tickets(b: Builder) -> None:
+    """All lanes of a program add to few elements: which gets which old value is open, but not which there are."""
+    dtype, shape, places = b.rng.choice(WIDE), b.shape(1), b.rng.choice((1, 1, 2, 4))
+    name = b.array(dtype, places * b.programs, "small", prefix="io")
+    index = offsets(b, shape)
+    chosen = mask(b, shape, index) if b.chance(0.4) else None
+    pointers = f"{name} + pid * {places} + {index} % {places}"
+    masked = "" if chosen is None else f", mask={chosen}"
+    old = f"tl.atomic_add({pointers}, {b.rng.choice((1, 1, 3))}{masked}{_order(b)})"
+    given = old if chosen is None else f"tl.where({chosen}, {old}, 0)"
+    b.define(f"tl.{b.rng.choice(('sum', 'max', 'min', 'xor_sum'))}({given})", dtype, ())

@@ -125,9 +125,9 @@ class Builder:
         kernel = f"@triton.jit\ndef kernel({parameters}):\n{body}\n"
         return "\n\n".join([*self.functions, kernel])
 
-    def function(self, text: str) -> None:
+    def function(self, text: str, is_inlined: bool = True) -> None:
         """A function that the kernel calls; `text` is its source, without the decorator."""
-        self.functions.append(f"@triton.jit\n{text}\n")
+        self.functions.append(f"@triton.jit{'' if is_inlined else '(noinline=True)'}\n{text}\n")
 
     # -- arguments
 
@@ -276,6 +276,7 @@ _FREQUENCY = {
     "descriptor": 0.5,
     "block pointer": 0.5,
     "atomic": 0.6,
+    "address": 0.5,
     "sort": 0.3,
     "random": 0.3,
     "tuple": 0.6,

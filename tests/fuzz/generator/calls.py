@@ -11,7 +11,7 @@ NUMBERS = (*INTEGERS, *FLOATS)
 def two_results(b: Builder) -> None:
     dtype, shape, name = b.dtype(NUMBERS), b.shape(), b.name("both")
     first, second = b.rng.sample(("a + b", "a - b", "a * b", "tl.maximum(a, b)", "b", "tl.where(a < b, a, b)"), 2)
-    b.function(f"def {name}(a, b):\n    c = {first}\n    return c, {second}")
+    b.function(f"def {name}(a, b):\n    c = {first}\n    return c, {second}", is_inlined=b.chance(0.8))
     x, y = b.value(dtype, shape), b.value(dtype, shape)
     results = b.name(), b.name()
     b.emit(f"{results[0]}, {results[1]} = {name}({x}, {y})")

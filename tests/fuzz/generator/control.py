@@ -90,9 +90,21 @@ def _range(b: Builder) -> str:
     name = "range"
     if b.chance(0.25):
         name = "tl.range"
-        hint = b.rng.choice(("num_stages=2", "num_stages=3", "loop_unroll_factor=2", "flatten=True", "num_stages=1"))
-        bounds.append(hint)
+        bounds.append(hints(b))
     return f"{name}({', '.join(bounds)})"
+
+
+def hints(b: Builder) -> str:
+    """Some of those that `tl.range` takes, in any company."""
+    known = (
+        f"num_stages={b.rng.randint(1, 4)}",
+        f"loop_unroll_factor={b.rng.choice((1, 2, 3, 4))}",
+        "flatten=True",
+        "warp_specialize=True",
+        "disallow_acc_multi_buffer=True",
+        "disable_licm=True",
+    )
+    return ", ".join(b.rng.sample(known, b.rng.choice((1, 1, 2, 3))))
 
 
 @statement_of("control")

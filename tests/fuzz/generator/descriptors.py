@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tests.fuzz.case import BITS
 from tests.fuzz.generator.builder import FP8, Builder, Unfit, Value, statement_of
+from tests.fuzz.generator.control import hints
 
 DTYPES = ("float32", "float16", "int32", "int8", "uint8", "bfloat16", "int64", "uint32", "float64", "int16", "float8e5")
 REDUCED = {
@@ -101,7 +102,7 @@ def block_loop(b: Builder) -> None:
 def rows_at_offsets(b: Builder) -> None:
     """Rows are gathered from one matrix and scattered into another, each row once."""
     dtype = b.rng.choice(DTYPES)
-    width, count = max(1, 128 // BITS[dtype]) * b.rng.choice((1, 2)), b.rng.choice((1, 2, 4, 8))
+    width, count = max(1, 128 // BITS[dtype]) * b.rng.choice((1, 2)), b.rng.choice((1, 2, 4, 8, 16, 32))
     source, sizes = described(b, dtype, (1, width), None, "x")
     rows = b.define(
         f"tl.arange(0, {count}) * {b.rng.choice((1, 2, -1))} + {b.rng.choice((0, 1, -1))}", "int32", (count,)
@@ -129,3 +130,31 @@ def exchanged(b: Builder) -> None:
         else:
             with b.block(f"if {counter} > 0:"):
                 b.emit(f"{one} = {two}")
+
+
+@statement_of("descriptor")
+def product_of_rows(b: Builder) -> None:
+    """acc += of rows gathered by number and a block, over K; the sums are scattered to rows of their own."""
+    if b.depth > 1:
+        raise Unfit
+    dtype = b.rng.choice(("float16", "bfloat16", "float32", "int8"))
+    result = "int32" if dtype == "int8" else "float32"
+    m, n, k, rows = b.rng.choice((16, 64)), b.rng.choice((16, 32)), 32, b.rng.choice((8, 33))
+    trips = b.rng.randint(1, 3)
+    x, y = b.array(dtype, rows * k * trips, "small"), b.array(dtype, k * trips * n, "small")
+    out = b.array(result, (m + 2) * n * b.programs, "poison", prefix="out")
+    numbers = b.array("int32", m * b.programs, "index", rows + b.rng.choice((0, 2)), "part")
+    places = b.array("int32", m * b.programs, "unique", m, "part")
+    names, counter = [b.name("d") for _ in range(3)], b.name("k")
+    made = ((x, rows, k * trips, 1, k), (y, k * trips, n, k, n), (f"{out} + pid * {(m + 2) * n}", m - 1, n, 1, n))
+    for name, (base, height, width, *block) in zip(names, made, strict=True):
+        b.emit(f"{name} = tl.make_tensor_descriptor({base}, [{height}, {width}], [{width}, 1], {block})")
+    which, where = (
+        b.define(f"tl.load({array} + pid * {m} + tl.arange(0, {m}))", "int32", (m,)) for array in (numbers, places)
+    )
+    acc = b.define(f"tl.zeros(({m}, {n}), tl.{result})", result, (m, n))
+    precision = ', input_precision="ieee"' if dtype == "float32" else ""
+    with b.block(f"for {counter} in tl.range(0, {b.number('int32', trips)}, {hints(b)}):"):
+        left, right = f"{names[0]}.gather({which}, {counter} * {k})", f"{names[1]}.load([{counter} * {k}, 0])"
+        b.emit(f"{acc} = tl.dot({left}, {right}, {acc}{precision})")
+    b.emit(f"{names[2]}.scatter({acc}, {where}, 0)")

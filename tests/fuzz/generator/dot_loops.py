@@ -14,7 +14,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from tests.fuzz.generator.builder import Builder, Value, statement_of
-from tests.fuzz.generator.control import nested
+from tests.fuzz.generator.control import hints, nested
 from tests.fuzz.generator.memory import size_of, strided
 
 TYPES = ("float16", "float16", "bfloat16")
@@ -47,7 +47,7 @@ def loop_of_products(b: Builder) -> None:
         trips = b.rng.randint(0, MAX_TRIPS)
         bound = b.number("int32", trips) if b.chance(0.8) else trips
         loop = Loop(dtype, m, n, b.name("k"), trips, list(kept), sums)
-        hint = b.rng.choice(("", "", "", ", num_stages=3", ", num_stages=2", ", warp_specialize=True"))
+        hint = b.rng.choice(("", "", ", num_stages=3", ", warp_specialize=True", f", {hints(b)}"))
         with b.block(f"for {loop.index} in tl.range(0, {bound}{hint}):"):
             for _ in range(b.rng.randint(1, 2)):
                 loop.operands.append(loaded(b, dtype, b.rng.choice(((n, n), (m, n))), loop))

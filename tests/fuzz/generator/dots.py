@@ -67,12 +67,14 @@ def square(b: Builder) -> None:
 
 def keywords(b: Builder, dtype: str, result: str) -> str:
     if dtype == "float32":
-        return b.rng.choice(("", ', input_precision="ieee"', ', input_precision="tf32x3"', ', input_precision="ieee"'))
-    return ", out_dtype=tl.float16" if result == "float16" else ""
+        precision = b.rng.choice(("", "ieee", "ieee", "tf32x3", "bf16x3", "bf16x6"))
+        return f', input_precision="{precision}"' if precision else ""
+    more = f", max_num_imprecise_acc={b.rng.choice((0, 16, 64))}" if dtype in FP8 and b.chance(0.2) else ""
+    return (", out_dtype=tl.float16" if result == "float16" else "") + more
 
 
 def result_type(b: Builder, dtype: str) -> str:
-    if dtype == "float16" and b.chance(0.15):
+    if dtype in ("float16", *FP8) and b.chance(0.15):
         return "float16"
     return RESULT.get(dtype, "float32")
 
@@ -96,7 +98,8 @@ def product(b: Builder) -> None:
     result = result_type(b, dtype)
     x_turned, y_turned = b.chance(0.1), b.chance(0.1)
     x = operand(b, dtype, (*batch, k, m) if x_turned else (*batch, m, k))
-    y = operand(b, dtype, (*batch, n, k) if y_turned else (*batch, k, n))
+    other = b.rng.choice(FP8) if dtype in FP8 and b.chance(0.4) else dtype
+    y = operand(b, other, (*batch, n, k) if y_turned else (*batch, k, n))
     accumulator = f", {b.value(result, (*batch, m, n))}" if b.chance(0.4) else ""
     older = f"{', trans_a=True' if x_turned else ''}{', trans_b=True' if y_turned else ''}"
     b.define(f"tl.dot({x}, {y}{accumulator}{keywords(b, dtype, result)}{older})", result, (*batch, m, n))

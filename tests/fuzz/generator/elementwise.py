@@ -1,6 +1,6 @@
 """Arithmetic, comparisons, choices, conversions, functions of one float.
 
-Shifts stay within the width. Divisors may be 0 and -1, which give what the language says.
+Shifts may be by more bits than there are, divisors 0 and -1: both give what the language says.
 """
 
 from __future__ import annotations
@@ -46,7 +46,8 @@ def _operand(b: Builder, dtype: str, shape: tuple[int, ...]) -> str:
 def shift(b: Builder) -> None:
     dtype, shape = b.dtype(INTEGERS), b.shape()
     x, bits = b.value(dtype, shape), BITS[dtype]
-    amount = f"({b.value(dtype, shape)} & {bits - 1})" if b.chance(0.5) else b.rng.choice((0, 1, 3, bits - 1))
+    within = f"({b.value(dtype, shape)} & {bits - 1})" if b.chance(0.5) else b.rng.choice((0, 1, 3, bits - 1))
+    amount = b.value(dtype, shape) if b.chance(0.2) else within
     b.define(f"{x} {b.rng.choice(('<<', '>>'))} {amount}", dtype, shape)
 
 

@@ -34,3 +34,19 @@ def map_packs(b: Builder) -> None:
     b.emit(f"{left}, {right} = tl.map_elementwise({name}, {x}, {y}, pack={pack})")
     for result in (left, right):
         b.add_to_scope(Value(result, dtype, shape))
+
+
+@statement_of("map")
+def map_mixed(b: Builder) -> None:
+    """Three tiles of three types, results of two, loops and branches within."""
+    shape, name = b.shape(1), b.name("mixed")
+    dtypes = (b.dtype(INTEGERS), b.dtype(("float32", "float64")), b.dtype(("int32", "uint8", "int64")))
+    x, y, z = (b.value(dtype, shape) for dtype in dtypes)
+    b.function(
+        f"def {name}(a, f, n):\n    k = n & 7\n    while k > 0:\n        if f > 1.0:\n            f = f * 0.5\n"
+        "        else:\n            a = a ^ (a >> 1)\n        k = k - 1\n    return a, f"
+    )
+    results = b.name(), b.name()
+    b.emit(f"{results[0]}, {results[1]} = tl.map_elementwise({name}, {x}, {y}, {z})")
+    for result, dtype in zip(results, dtypes[:2], strict=True):
+        b.add_to_scope(Value(result, dtype, shape))

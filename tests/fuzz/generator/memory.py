@@ -93,7 +93,8 @@ def offsets(b: Builder, shape: Shape, unique: bool = False) -> Value:
     if kind == "computed" and not unique:
         known = b.values(lambda v: v.shape == shape and v.dtype in SIGNED and size <= 1 << BITS[v.dtype] - 1)
         if known:
-            return b.use(b.define(f"{b.use(b.rng.choice(known))} & {size - 1}", "int32", shape, "i"))
+            value = b.use(b.rng.choice(known))
+            return b.use(b.define(f"{value} & {size - 1}", value.dtype, shape, "i"))
     if kind == "computed":
         return b.use(b.define(f"{base} ^ {b.rng.randrange(size)}", "int32", shape, "i"))
     return base

@@ -45,11 +45,13 @@ def arg_reduce(b: Builder) -> None:
     axis, keep_dims = b.rng.randrange(len(x.shape)), b.chance(0.2)
     shape = without(x.shape, axis, keep_dims)
     name, keep = b.rng.choice(("max", "min")), ", keep_dims=True" if keep_dims else ""
+    left = b.chance(0.8)
     if b.chance(0.5):
-        b.define(f"tl.arg{name}({x}, {axis}{keep})", "int32", shape)
+        b.define(f"tl.arg{name}({x}, {axis}, tie_break_left={left}{keep})", "int32", shape)
         return
     value, index = b.name(), b.name()
-    b.emit(f"{value}, {index} = tl.{name}({x}, {axis}, return_indices=True{keep})")
+    ties = f"return_indices_tie_break_left={left}"
+    b.emit(f"{value}, {index} = tl.{name}({x}, {axis}, return_indices=True, {ties}{keep})")
     b.add_to_scope(Value(value, x.dtype, shape))
     b.add_to_scope(Value(index, "int32", shape))
 
@@ -122,11 +124,42 @@ def combine_pairs(b: Builder) -> None:
     b.function(f"def {name}(a0, a1, b0, b1):\n    {body}")
     is_scan = b.chance(0.6 if kind == "affine" else 0.4)
     shape = x.shape if is_scan else without(x.shape, axis, False)
-    call = f"tl.associative_scan(({x}, {y}), {axis}, {name})" if is_scan else f"tl.reduce(({x}, {y}), {axis}, {name})"
+    scanned = f"tl.associative_scan(({x}, {y}), {axis}, {name}, reverse={b.chance(0.4)})"
+    call = scanned if is_scan else f"tl.reduce(({x}, {y}), {axis}, {name})"
     first, second = b.name(), b.name()
     b.emit(f"{first}, {second} = {call}")
     b.add_to_scope(Value(first, x.dtype, shape))
     b.add_to_scope(Value(second, other, shape))
+
+
+@statement_of("reduction")
+def scan_of_matrices(b: Builder) -> None:
+    """Products of matrices of 2 x 2, whose order matters, with a count of another type beside them."""
+    dtype, other = b.dtype(INTEGERS), b.dtype(INTEGERS)
+    shape, name = b.shape(1, 3, 256), b.name("combine")
+    x, y, count = b.value(dtype, shape), b.value(dtype, shape), b.value(other, shape)
+    cells = "a0 * b0 + a1 * b2, a0 * b1 + a1 * b3, a2 * b0 + a3 * b2, a2 * b1 + a3 * b3, n + m"
+    b.function(f"def {name}(a0, a1, a2, a3, n, b0, b1, b2, b3, m):\n    return {cells}")
+    results = [b.name() for _ in range(5)]
+    axis, reverse = b.rng.randrange(len(shape)), b.chance(0.4)
+    tiles = f"({x}, {y}, {y}, {x}, {count})"
+    b.emit(f"{', '.join(results)} = tl.associative_scan({tiles}, {axis}, {name}, reverse={reverse})")
+    for result, of_type in zip(results[1:], (dtype, dtype, dtype, other), strict=True):
+        b.add_to_scope(Value(result, of_type, shape))
+
+
+@statement_of("reduction")
+def sums_of_three(b: Builder) -> None:
+    """Of three types at once, along an axis or all."""
+    x = _tile(b, NUMBERS)
+    dtypes = (x.dtype, b.dtype(INTEGERS), b.dtype(("float32", "float64", "int64")))
+    tiles = [x, *(b.value(dtype, x.shape) for dtype in dtypes[1:])]
+    axis, name = _axis(b, x), b.name("combine")
+    b.function(f"def {name}(a, b, c, d, e, f):\n    return (a + d).to(tl.{dtypes[0]}), b ^ e, tl.where(c > f, c, f)")
+    results = [b.name() for _ in tiles]
+    b.emit(f"{', '.join(results)} = tl.reduce(({', '.join(map(str, tiles))}), {axis}, {name})")
+    for result, dtype in zip(results, dtypes, strict=True):
+        b.add_to_scope(Value(result, dtype, without(x.shape, axis, False)))
 
 
 @statement_of("reduction")

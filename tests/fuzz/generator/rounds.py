@@ -16,6 +16,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tests.fuzz.generator.builder import Builder, Unfit, Value, statement_of
+from tests.fuzz.generator.control import hints
 from tests.fuzz.generator.dots import LEAST_K, keywords, operand, result_type
 
 TYPES = ("float16", "float16", "bfloat16", "float32", "int8", "float8e5")
@@ -75,10 +76,10 @@ def rounds_of_products(b: Builder) -> None:
     out = b.array(result, m * n * tiles * b.programs, "poison", prefix="out")
     carried = b.define(f"tl.zeros(({m}, {n}), tl.{result})", result, (m, n)) if b.chance(0.25) else None
     total = b.number("int32", b.rng.choice((tiles, tiles, tiles - 1))) if b.chance(0.7) else tiles
-    hint = b.rng.choice(("", ", flatten=True", ", warp_specialize=True", ", num_stages=2", ", num_stages=1"))
+    hint = b.rng.choice(("", ", flatten=True", ", warp_specialize=True", ", num_stages=2", f", {hints(b)}"))
     with b.block(f"for {t} in tl.range(0, {total}{hint}):"):
         acc = carried or b.define(f"tl.zeros(({m}, {n}), tl.{result})", result, (m, n))
-        inner = b.rng.choice(("", "", "", ", warp_specialize=True", ", num_stages=3", ", num_stages=4"))
+        inner = b.rng.choice(("", "", "", ", warp_specialize=True", ", num_stages=3", f", {hints(b)}"))
         with b.block(f"for {counter} in tl.range(0, {count}{inner}):"):
             left, right = (b.define(one.load(b, counter), dtype, one.shape) for one in (x, y))
             b.emit(f"{acc} = tl.dot({left}, {right}, {acc}{keywords(b, dtype, result)})")

@@ -103,3 +103,38 @@ def cat(b: Builder) -> None:
 def ranges(b: Builder) -> None:
     extent, start = b.shape(1, 1)[0], b.rng.choice((0, 0, 5, -3))
     b.define(f"tl.arange({start}, {start + extent})", "int32", (extent,))
+
+
+@statement_of("shape")
+def squeeze(b: Builder) -> None:
+    x = b.pick(lambda v: len(v.shape) > 1 and 1 in v.shape)
+    axis = b.rng.choice([axis for axis, extent in enumerate(x.shape) if extent == 1])
+    b.define(f"tl.squeeze({x}, {axis})", x.dtype, (*x.shape[:axis], *x.shape[axis + 1 :]))
+
+
+@statement_of("shape")
+def chain(b: Builder) -> None:
+    """Taken apart to bits of the index, in another order, together again; some of them reversed or doubled."""
+    x = b.pick(lambda v: v.shape and 4 <= v.numel <= MAX_NUMEL // 2)
+    text, shape = str(x), x.shape
+    for _ in range(b.rng.randint(2, 4)):
+        shape = factors(b, x.numel, b.rng.choice((2, 3, 4, 5)))
+        order = list(range(len(shape)))
+        b.rng.shuffle(order)
+        text = f"tl.permute(tl.reshape({text}, {shape_text(shape)}), {tuple(order)})"
+        shape = tuple(shape[axis] for axis in order)
+    halves = b.name(), b.name()
+    b.emit(f"{halves[0]}, {halves[1]} = tl.split(tl.reshape({text}, {shape_text((x.numel // 2, 2))}))")
+    b.define(f"tl.interleave({halves[1]}, {halves[0]})", x.dtype, (x.numel,))
+    b.define(f"tl.reshape(tl.join({halves[0]}, {halves[0]}), {shape_text(x.shape)})", x.dtype, x.shape)
+
+
+@statement_of("shape")
+def swizzle(b: Builder) -> None:
+    """Places in a grid, grouped by rows."""
+    rows, columns, group = b.rng.choice(((4, 3, 2), (5, 2, 3), (1, 7, 4), (8, 8, 8)))
+    shape, (first, second) = b.shape(0, 2), (b.name(), b.name())
+    i, j = (f"({b.value('int32', shape)} & {mask}) % {most}" for mask, most in ((127, rows), (127, columns)))
+    b.emit(f"{first}, {second} = tl.swizzle2d({i}, {j}, {rows}, {columns}, {group})")
+    for name in (first, second):
+        b.add_to_scope(Value(name, "int32", shape))

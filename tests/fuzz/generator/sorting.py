@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.fuzz.generator.builder import INTEGERS, Builder, Value, shape_text, statement_of
+from tests.fuzz.generator.builder import INTEGERS, Builder, Unfit, Value, shape_text, statement_of
 from tests.fuzz.generator.reductions import COMPARED, NUMBERS
 
 MAX_SORTED = 64  # a network of log2(n)^2 / 2 steps is many ops
@@ -20,6 +20,21 @@ def _dim(b: Builder, x: Value) -> int:
 def sort(b: Builder) -> None:
     x = _sortable(b)
     b.define(f"tl.sort({x}, {_dim(b, x)}, {b.rng.choice((True, False))})", x.dtype, x.shape)
+
+
+@statement_of("sort")
+def merge(b: Builder) -> None:
+    """Of what rises and then falls."""
+    x = _sortable(b)
+    axis = b.rng.randrange(len(x.shape))
+    if x.shape[axis] < 2 or x.dtype[0] == "f":  # a NaN compares with nothing, and of zeros either may come first
+        raise Unfit
+    shape = (*x.shape[:axis], 2, x.shape[axis] // 2, *x.shape[axis + 1 :])
+    halves = f"tl.sort(tl.reshape({x}, {shape_text(shape)}), {axis + 1})"
+    side = ", ".join(":" if other == axis else "None" for other in range(len(shape)))
+    turned = f"tl.where((tl.arange(0, 2) == 0)[{side}], {halves}, tl.flip({halves}, {axis + 1}))"
+    text = f"tl.bitonic_merge(tl.reshape({turned}, {shape_text(x.shape)}), {axis}, {b.chance(0.5)})"
+    b.define(text, x.dtype, x.shape)
 
 
 @statement_of("sort")
@@ -92,4 +107,11 @@ def random_words(b: Builder) -> None:
     offset = b.pick(lambda v: v.dtype in INTEGERS)
     name, dtype = b.rng.choice((("randint", "uint32"), ("rand", "float32")))
     seed = b.rng.choice((0, 1, 42, 2**31 + 5, 2**40 + 3))
-    b.define(f"tl.{name}({seed}, {offset}, n_rounds={b.rng.choice((1, 3, 10))})", dtype, offset.shape)
+    rounds = f"n_rounds={b.rng.choice((1, 3, 10))}"
+    if b.chance(0.3):
+        words = [b.name() for _ in range(4)]
+        b.emit(f"{', '.join(words)} = tl.{name}4x({seed}, {offset}, {rounds})")
+        for word in words:
+            b.add_to_scope(Value(word, dtype, offset.shape))
+        return
+    b.define(f"tl.{name}({seed}, {offset}, {rounds})", dtype, offset.shape)
