@@ -285,6 +285,27 @@ def test_a_scalar_that_decides_is_loaded_by_both():
     assert is_specialized(same), "arguments of a kernel do not overlap"
 
 
+@deuteron.jit
+def queued(a, b, last, following, counts, out, n, N: tl.constexpr):
+    """The next place is stored before the loop, after all threads that store have been waited for."""
+    i = tl.arange(0, N)
+    square = i[:, None] * N + i[None, :]
+    begin = tl.load(last)
+    tl.store(following, begin + tl.sum(tl.load(counts + tl.arange(0, 1024)), 0))
+    acc = tl.zeros((N, N), tl.float32)
+    for step in tl.range(n, warp_specialize=True):
+        acc = tl.dot(tl.load(a + (begin + step) * N * N + square), tl.load(b + step * N * N + square), acc)
+    tl.store(out + square, acc)
+
+
+def test_a_scalar_is_not_stored_to_by_what_its_own_threads_alone_have_loaded():
+    """Nobody waits for the other warps to have loaded it."""
+    numbers = [np.zeros(size, np.int32) for size in (16, 16, 1024)]
+    kernel = compile_for("cuda:90", queued, HALF, HALF, *numbers, SINGLE, 4, N=128, num_warps=8)
+    assert all("tt.load" in region for region in regions(kernel))
+    assert ("last", "following") in {(pair.first, pair.second) for pair in kernel.metadata.apart}
+
+
 def test_rings_take_what_shared_memory_leaves():
     """Four stages of 64 KB do not fit."""
     kernel = compile_for("cuda:90", matmul, HALF, HALF, SINGLE, 4, M=128, N=128, num_warps=8, num_stages=4)

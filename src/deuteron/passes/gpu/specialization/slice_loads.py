@@ -65,7 +65,8 @@ class LoadSlice:
     def __init__(self, func: FuncOp, loads: Sequence[Load]):
         self._ops: set[Operation] = set()
         self._carried: set[tuple[Operation, int]] = set()
-        self._writers = Writers(func)
+        # Other warps load scalars for themselves: a store that needs one has it from its own, and waits for no other.
+        self._writers = Writers(func, lambda load: lambda writer: False)
         self._pending = [value for load in loads for value in load.operands]
         for load in loads:
             self._enter(load.parent)
