@@ -33,7 +33,11 @@ _TILES_OF_NATURALS = (
     *(SplatOp, BroadcastOp, ExpandDimsOp, TransOp, ReshapeOp, ConvertLayoutOp),
 )
 
-MOST_FACTOR = 1 << 20  # 2048 programs: a step of 4 MB from one to the next
+# Of what is multiplied in 32 bits: with 2048 programs a step of 4 MB from one to the next is all that these hold.
+MOST_FACTOR = 1 << 20
+# Of what is added to indices and sizes in 32 bits: no tile or array is as near to the end of these. Another fact than
+# that about products, which overflow sooner, though of the same size.
+MOST_ADDED = 1 << 20
 
 
 def is_natural(polynomial: Polynomial, naturals: Set[SSAValue] = frozenset()) -> bool:

@@ -24,7 +24,7 @@ from xdsl.dialects import arith, scf
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation, SSAValue
 
-from deuteron.analysis.natural import is_natural
+from deuteron.analysis.natural import MOST_ADDED, is_natural
 from deuteron.analysis.polynomial import Polynomial
 from deuteron.analysis.strided_tile import positive
 from deuteron.analysis.tile_polynomials import TilePolynomials, changes_in
@@ -43,8 +43,6 @@ from deuteron.passes.rewrite import replace
 
 # Of a loop, which is there two or three times afterwards: a bound on the time to compile, not measured.
 MAX_OPS = 250
-# Of what is added to indices in 32 bits: no index of a tile is as near to the end of these as to be beyond it then.
-MAX_NUMBER = 1 << 20
 ONE = Polynomial.constant(1)
 _SHAPES = (BroadcastOp, ExpandDimsOp, SplatOp, TransOp)
 
@@ -200,7 +198,7 @@ class _Split:
     def _first_index(self, bound: Polynomial) -> SSAValue:
         """The first index of the loop that is not below a bound, were the loop endless."""
         count = _quotient(bound - self._begin + Polynomial.constant(self._step - 1), self._step)
-        if count is None or not is_natural(count) or _number_in(count) * self._step > MAX_NUMBER:
+        if count is None or not is_natural(count) or _number_in(count) * self._step > MOST_ADDED:
             return self._computed_index(bound)
         return emit(self._b, self._begin + count * Polynomial.constant(self._step), i32)
 

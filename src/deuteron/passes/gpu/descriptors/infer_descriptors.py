@@ -27,7 +27,7 @@ from xdsl.rewriter import InsertPoint
 
 from deuteron.analysis.axis_analysis import AxisInfoAnalysis
 from deuteron.analysis.guarded_results import is_guarded
-from deuteron.analysis.natural import is_natural
+from deuteron.analysis.natural import MOST_ADDED, is_natural
 from deuteron.analysis.polynomial import Polynomial
 from deuteron.analysis.program_order import Writers
 from deuteron.analysis.strided_tile import ONE, Dimension, StridedTile, is_uniform, masked, strided_tile
@@ -49,7 +49,6 @@ from deuteron.passes.polynomial_values import emit
 from deuteron.passes.rewrite import replace
 
 UNBOUNDED = Polynomial.constant(2**31 - 1)
-MAX_NUMBER = 1 << 20  # of what is added to arguments in 32 bits: no array is so large that these do not hold the sum
 
 
 @dataclass(frozen=True)
@@ -222,7 +221,7 @@ def _may_count(dimension: Dimension, naturals: Set[SSAValue]) -> bool:
 def _fits(size: Polynomial) -> bool:
     """Whether a size that a mask says fits 32 bits, as the mask's own numbers do: n + 2**31 - 1 does not."""
     number, rest = size.split(lambda monomial: not monomial)
-    return abs(number.number) <= (MAX_NUMBER if rest.atoms else UNBOUNDED.number)
+    return abs(number.number) <= (MOST_ADDED if rest.atoms else UNBOUNDED.number)
 
 
 def _is_wide(pointer: SSAValue) -> bool:
