@@ -161,3 +161,27 @@ def test_a_step_times_stages_beyond_the_type(draw, poisoned, check_norm, start, 
     out = poisoned("float32", (block, block))
     long_steps_kernel[(1,)](x, y, out, end, step, start, unit, stages, block)
     check_norm(out, (x.astype(np.float64) @ y.astype(np.float64)).sum(axis=0), 1e-3)
+
+
+@triton.jit
+def far_rows_kernel(x_ptr, y_ptr, out_ptr, n, FIRST: tl.constexpr, BLOCK: tl.constexpr):
+    """Rows whose numbers are so large that those of the last program are negative; the others do nothing."""
+    i = tl.arange(0, BLOCK)
+    tile, pid = i[:, None] * BLOCK + i[None, :], tl.program_id(0)
+    if pid >= FIRST:
+        total = tl.zeros([BLOCK, BLOCK], tl.float32)
+        for k in range(0, n, BLOCK):
+            y = tl.load(y_ptr + k * BLOCK + tile)
+            scores = tl.dot(tl.load(x_ptr + tile), y)
+            scores = tl.where((pid * 4194304 + i)[:, None] >= (k + i)[None, :], scores, 1.0)
+            total = tl.dot(scores.to(tl.float16), y, total)
+        tl.store(out_ptr + tile, total)
+
+
+@pytest.mark.each_gpu
+def test_a_loop_is_not_split_at_what_overflowed(rng, poisoned, check):
+    block, n = 64, 128
+    x, y = rng.integers(-2, 3, (block, block)).astype(np.float16), rng.integers(-2, 3, (n, block)).astype(np.float16)
+    out = poisoned("float32", (block, block))
+    far_rows_kernel[(513,)](x, y, out, n, FIRST=512, BLOCK=block)
+    check(out, np.repeat(y.astype(np.float64).reshape(-1, block, block).sum(axis=(0, 1))[None], block, 0))

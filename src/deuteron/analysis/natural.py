@@ -46,6 +46,11 @@ def is_natural(polynomial: Polynomial, naturals: Set[SSAValue] = frozenset()) ->
     return all(factor > 0 and all(scalars.is_natural(atom.value) for atom in atoms) for atoms, factor in polynomial)
 
 
+def has_small_factors(polynomial: Polynomial) -> bool:
+    """Whether it has no product that soon overflows, as that of which a mask is made may be."""
+    return all(abs(factor) <= MOST_FACTOR for atoms, factor in polynomial if atoms)
+
+
 def is_natural_tile(value: SSAValue) -> bool:
     """Whether no element of a tile, or a scalar, of 32 bits or more is negative."""
     if bit_width_of(element_type_of(value.type)) < bit_width_of(i32):

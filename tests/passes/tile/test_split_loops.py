@@ -61,6 +61,8 @@ def kernel(q_ptr, k_ptr, out_ptr, begin, end, n, step, CASE: tl.constexpr):
             seen = rows[:, None] >= 2 * keys[None, :]
         elif CASE == "either":
             seen = (rows[:, None] >= keys[None, :]) | (keys[None, :] == 3)
+        elif CASE == "far apart":
+            seen = tl.program_id(0) * 4194304 + rows[:, None] >= keys[None, :]
         elif CASE == "rows":
             seen = (rows[:, None] >= keys[None, :]) & (rows < n)[:, None]
         else:
@@ -97,7 +99,7 @@ SPLIT = {
     "any window": [1, 0, 1],
     "without end": [0, 1],
 }
-LEFT = ["beyond 32 bits", "went on", "runtime step", "wide", "scaled", "either", "rows", "other"]
+LEFT = ["beyond 32 bits", "went on", "runtime step", "wide", "scaled", "either", "far apart", "rows", "other"]
 
 
 @pytest.mark.parametrize("case", SPLIT)

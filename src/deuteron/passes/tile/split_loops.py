@@ -24,7 +24,7 @@ from xdsl.dialects import arith, scf
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation, SSAValue
 
-from deuteron.analysis.natural import MOST_ADDED, is_natural
+from deuteron.analysis.natural import MOST_ADDED, has_small_factors, is_natural
 from deuteron.analysis.polynomial import Polynomial
 from deuteron.analysis.strided_tile import positive
 from deuteron.analysis.tile_polynomials import TilePolynomials, changes_in
@@ -152,7 +152,8 @@ def _least(polynomial: Polynomial, extents: Sequence[int]) -> Polynomial | None:
 
 def _is_free(polynomial: Polynomial, loop: scf.ForOp) -> bool:
     """Whether a polynomial can be computed before a loop, in 32 bits."""
-    return not changes_in(polynomial, loop) and all(bit_width_of(atom.value.type) <= 32 for atom in polynomial.atoms)
+    is_narrow = all(bit_width_of(atom.value.type) <= 32 for atom in polynomial.atoms)
+    return is_narrow and has_small_factors(polynomial) and not changes_in(polynomial, loop)
 
 
 class _Split:
