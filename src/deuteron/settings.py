@@ -232,6 +232,12 @@ class Settings:
         return _flag("DEUTERON_ALWAYS_COMPILE", "TRITON_ALWAYS_COMPILE")
 
     @property
+    def allow_non_constexpr_globals(self) -> bool:
+        """TRITON_ALLOW_NON_CONSTEXPR_GLOBALS: kernels may use any global, with the value that it has when they are
+        compiled; a launch after it has changed is an error, as with constexprs."""
+        return _flag("TRITON_ALLOW_NON_CONSTEXPR_GLOBALS")
+
+    @property
     def strict(self) -> bool:
         """DEUTERON_STRICT: a launch that would compile is an error."""
         return _flag("DEUTERON_STRICT")

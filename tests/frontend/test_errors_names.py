@@ -68,6 +68,22 @@ def test_global_list(check_error):
     )
 
 
+def test_a_comma_that_is_left_over(check_error):
+    check_error(
+        """
+        @jit
+        def kernel(n):
+            row = (n // 2,)
+            offset = row * n
+        """,
+        """
+        k.py:5:14: error: * takes tensors and numbers, got (int32,). The comma makes it a tuple: leave it out.
+            offset = row * n
+                     ^~~~~~~
+        """,
+    )
+
+
 def test_use_before_assignment(check_error):
     check_error(
         """

@@ -9,11 +9,13 @@ import pytest
 import deuteron
 import deuteron.language as tl
 from deuteron.compiler import ASTSource
-from deuteron.errors import UsageError
+from deuteron.errors import CompilationError, UsageError
 
 SCALE = tl.constexpr(2)
 OFFSETS = (tl.constexpr(1), tl.constexpr(10))
 DTYPE = tl.float32
+PLAIN = 7
+PAIR = [10, 20]
 config = ModuleType("config")
 config.SHIFT = 3
 
@@ -120,6 +122,32 @@ def test_it_is_part_of_the_key(monkeypatch, case):
     assert hash_now() == before
     monkeypatch.setattr(owner, key, value)
     assert hash_now() != before
+
+
+@deuteron.jit
+def with_plain_global(out_ptr):
+    tl.store(out_ptr, PLAIN + PAIR[1])
+
+
+def test_plain_globals_where_the_environment_allows_them(executor, monkeypatch):
+    kernel, out = fresh(with_plain_global), np.zeros(1, np.int32)
+    with pytest.raises(CompilationError, match="'PLAIN' is a global variable"):
+        kernel[(1,)](out)
+    monkeypatch.setenv("TRITON_ALLOW_NON_CONSTEXPR_GLOBALS", "1")
+    kernel[(1,)](out)
+    assert out[0] == 27
+    monkeypatch.setattr(HERE, "PLAIN", 8)
+    with pytest.raises(UsageError, match="'PLAIN', which kernel 'with_plain_global' uses, has changed"):
+        kernel[(1,)](out)
+    fresh(with_plain_global)[(1,)](out)
+    assert out[0] == 28
+
+
+def test_a_global_array_is_refused_all_the_same(monkeypatch):
+    monkeypatch.setenv("TRITON_ALLOW_NON_CONSTEXPR_GLOBALS", "1")
+    monkeypatch.setattr(HERE, "PLAIN", np.zeros(4, np.int32))
+    with pytest.raises(CompilationError, match="Pass it as an argument, and load from it"):
+        fresh(with_plain_global)[(1,)](np.zeros(1, np.int32))
 
 
 def test_the_error_shows_both_values_and_the_way_out(monkeypatch):

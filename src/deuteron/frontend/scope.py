@@ -21,6 +21,7 @@ from deuteron.language.constant import constexpr, unwrap
 from deuteron.language.function import Function
 from deuteron.language.source_functions import source_function
 from deuteron.language.types import dtype
+from deuteron.settings import settings
 
 if TYPE_CHECKING:
     from deuteron.frontend.context import Context
@@ -74,8 +75,9 @@ class Scope:
             raise ctx.error(f"'{name}' is not defined.{self._suggestion(name)}")
         if self.function.is_builtin(name):
             return value
-        is_constexpr = isinstance(value, constexpr) or self.function.is_annotated_constexpr(name)
-        return source_function(value) or (unwrap(value) if is_constexpr else check_global(ctx, name, value))
+        if isinstance(value, constexpr) or self.function.is_annotated_constexpr(name):
+            return source_function(value) or unwrap(value)
+        return source_function(value) or check_global(ctx, name, value)
 
     def _suggestion(self, name: str) -> str:
         return for_name(name, self.variables, self.function.fn.__globals__)
@@ -89,7 +91,7 @@ def check_global(ctx: Context, name: str, value: Any) -> Value:
     """The value of a global, a `tl.constexpr` unwrapped; raises CompilationError for data that may change."""
     if hasattr(value, "arg_names"):  # an autotuner, or heuristics
         raise ctx.error(f"'{name}' is launched from Python only. Call the @jit function below its other decorators.")
-    if not _is_fixed(value):
+    if not _is_fixed(value) and (_is_array(value) or not settings.allow_non_constexpr_globals):
         is_closure = name in ctx.scope.function.fn.__code__.co_freevars
         kind = "variable of an enclosing function" if is_closure else "global variable"
         raise ctx.error(
@@ -101,9 +103,13 @@ def check_global(ctx: Context, name: str, value: Any) -> Value:
 
 def _way_in(name: str, value: Any) -> str:
     """How data gets into a kernel."""
-    if hasattr(value, "__array_interface__") or hasattr(value, "data_ptr"):
+    if _is_array(value):
         return "Pass it as an argument, and load from it."
     return f"Write `{name} = tl.constexpr(...)` where it is defined, or pass it as an argument."
+
+
+def _is_array(value: Any) -> bool:
+    return hasattr(value, "__array_interface__") or hasattr(value, "data_ptr")
 
 
 def _is_fixed(value: Any) -> bool:

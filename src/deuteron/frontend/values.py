@@ -152,6 +152,12 @@ def give_name(handle: SSAValue, name: str) -> None:
         handle.name_hint = name
 
 
+def left_over_comma(value: Value) -> str:
+    """The way out of a tuple of one, `x = (y,)`: before version 3.2 of the language that was `y`."""
+    is_one = type(value) is tuple and len(value) == 1
+    return " The comma makes it a tuple: leave it out." if is_one else ""
+
+
 def describe(value: Value) -> str:
     """How a value is shown in an error: the type of a Tensor, the Python value of anything else."""
     if isinstance(value, RUNTIME):
@@ -159,7 +165,8 @@ def describe(value: Value) -> str:
     if isinstance(value, tuple):
         names = [f"{name}=" for name in getattr(value, "_fields", ())] or [""] * len(value)
         shown = ", ".join(f"{name}{describe(item)}" for name, item in zip(names, value, strict=True))
-        return f"{type(value).__name__}({shown})" if hasattr(value, "_fields") else f"({shown})"
+        comma = "," if len(value) == 1 else ""
+        return f"{type(value).__name__}({shown})" if hasattr(value, "_fields") else f"({shown}{comma})"
     if isinstance(value, type | ModuleType):
         return f"{'class' if isinstance(value, type) else 'module'} '{value.__name__}'"
     if isinstance(value, dtype):

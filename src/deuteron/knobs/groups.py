@@ -74,7 +74,7 @@ class compilation_knobs(base_knobs):
     enable_asan = ignored_bool("TRITON_ENABLE_ASAN")
     disable_line_info = ignored_bool("TRITON_DISABLE_LINE_INFO")
     front_end_debugging = ignored_bool("TRITON_FRONT_END_DEBUGGING")
-    allow_non_constexpr_globals = ignored_bool("TRITON_ALLOW_NON_CONSTEXPR_GLOBALS")
+    allow_non_constexpr_globals = env_bool("TRITON_ALLOW_NON_CONSTEXPR_GLOBALS")
     enable_experimental_consan = ignored_bool("TRITON_ENABLE_EXPERIMENTAL_CONSAN")
     instrumentation_mode = env_str("TRITON_INSTRUMENTATION_MODE", "", effect=False)
     listener: Callable[..., None] | None = None

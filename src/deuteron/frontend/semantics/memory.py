@@ -21,7 +21,7 @@ from deuteron.frontend.semantics.constant import as_tensor
 from deuteron.frontend.semantics.convert import convert
 from deuteron.frontend.semantics.operands import value_in_type
 from deuteron.frontend.semantics.types import tensor
-from deuteron.frontend.values import BlockPointer, Tensor, Value, describe
+from deuteron.frontend.values import BlockPointer, Tensor, Value, describe, left_over_comma
 from deuteron.ir.tt.memory import CacheModifier, EvictionPolicy, LoadOp, StoreOp
 from deuteron.language.types import int1, int8, pointer_type
 
@@ -98,7 +98,8 @@ def check_pointer(ctx: Context, name: str, pointer: Value) -> None:
     if isinstance(pointer, BlockPointer):
         raise ctx.error(f"{name} takes no block pointer, got {pointer.type}. Add offsets to a pointer argument.")
     if not isinstance(pointer, Tensor) or not pointer.dtype.is_ptr():
-        raise ctx.error(f"{name} needs a pointer, got {describe(pointer)}. Add offsets to a pointer argument.")
+        way_out = left_over_comma(pointer) or " Add offsets to a pointer argument."
+        raise ctx.error(f"{name} needs a pointer, got {describe(pointer)}.{way_out}")
 
 
 def check_writable(ctx: Context, name: str, pointer: Value) -> None:

@@ -17,7 +17,7 @@ from deuteron.frontend.semantics.broadcast import broadcast_tensor, common_shape
 from deuteron.frontend.semantics.constant import as_tensor, number
 from deuteron.frontend.semantics.convert import convert
 from deuteron.frontend.semantics.promote import operand_type, promote, promote_number, promote_operands
-from deuteron.frontend.values import Tensor, Value, describe, is_number
+from deuteron.frontend.values import Tensor, Value, describe, is_number, left_over_comma
 from deuteron.language.types import dtype
 
 
@@ -70,7 +70,7 @@ def _promote_all(ctx: Context, types: Sequence[dtype]) -> dtype | None:
 def check_operand(ctx: Context, symbol: str, operand: Value) -> None:
     """An operand is a number, or a tensor of numbers."""
     if not isinstance(operand, Tensor) and not is_number(operand):
-        hint = " Compare with `is None`." if operand is None and symbol in ("==", "!=") else ""
+        hint = " Compare with `is None`." if operand is None and symbol in ("==", "!=") else left_over_comma(operand)
         raise ctx.error(f"{symbol} takes tensors and numbers, got {describe(operand)}.{hint}")
     if isinstance(operand, Tensor) and operand.dtype.is_ptr():
         raise ctx.error(
