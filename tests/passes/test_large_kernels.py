@@ -7,12 +7,14 @@ from collections import Counter
 
 import pytest
 
-from deuteron.analysis import global_hazards, program_order
+from deuteron.analysis import global_hazards, known_effects, program_order
 from deuteron.analysis.global_hazards import GlobalHazards
 from deuteron.backend import get_backend, parse_target
 from deuteron.backend.stage import Unit
 from deuteron.compiler import ASTSource
 from deuteron.compiler.driver import begin_walk
+from deuteron.ir import builder
+from deuteron.passes.gpu.layouts import homes
 from deuteron.passes.gpu.operands import load_once
 from deuteron.passes.gpu.pipelining import pipeline_loads
 from deuteron.passes.tile import eliminate_dead_code
@@ -48,6 +50,12 @@ KERNELS = {
         "    " * count + "tl.store(x + n, a)",
     ],
     "branches": branches,
+    "chained": lambda count: [
+        TILE,
+        "a = tl.load(x + i)",
+        *(f"a = a * {c % 7 + 2} + tl.load(y + {c * c} * n + i)" for c in range(count)),
+        "tl.store(x + i, a)",
+    ],
 }
 
 
@@ -93,6 +101,9 @@ def count_calls(monkeypatch):
         ("stores", GlobalHazards, "_conflict", (40, 80)),
         ("loads", program_order, "written_by", (15, 30)),
         ("branches", eliminate_dead_code, "own_effects", (15, 30)),
+        ("branches", known_effects, "own_effects", (15, 30)),
+        ("branches", builder, "is_unknown", (15, 30)),
+        ("chained", homes, "is_flexible", (30, 60)),
     ],
 )
 def test_asked_of_each_op(compile_to_llir, count_calls, monkeypatch, kernel, owner, name, sizes):

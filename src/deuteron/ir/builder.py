@@ -15,7 +15,7 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.rewriter import InsertPoint
 
 from deuteron.ir.arith import constant, has_constants
-from deuteron.ir.nested import nested_ops
+from deuteron.ir.location import is_unknown
 from deuteron.ir.tt.convert import FpToFpOp, RoundingMode
 from deuteron.ir.types import element_type_of, f32, with_element_type
 
@@ -43,11 +43,7 @@ class Builder:
 
     def insert(self, op: OpT) -> OpT:
         """Insert an op (with the ops in its regions) that has no parent yet."""
-        for new in nested_ops(op):
-            arguments = (argument for region in new.regions for block in region.blocks for argument in block.args)
-            for stamped in (new, *arguments):
-                if stamped.location == UNKNOWN_LOC:
-                    stamped.location = self.location
+        self._stamp(op)
         self.num_inserted += 1
         point = self.insertion_point
         if point.insert_before is None:
@@ -55,6 +51,21 @@ class Builder:
         else:
             point.block.insert_op_before(op, point.insert_before)
         return op
+
+    def _stamp(self, op: Operation) -> None:
+        """What has a location in its regions was inserted there, with all that is in it: branches in branches would be
+        walked by the square of their depth.
+        """
+        pending = [op]
+        while pending:
+            new = pending.pop()
+            if is_unknown(new.location):
+                new.location = self.location
+            for block in (block for region in new.regions for block in region.blocks):
+                for argument in block.args:
+                    if is_unknown(argument.location):
+                        argument.location = self.location
+                pending += [inner for inner in block.ops if is_unknown(inner.location)]
 
     def value(self, op: Operation) -> SSAValue:
         """Insert an op and return its only result."""

@@ -100,7 +100,7 @@ def own_effects(op: Operation) -> tuple[Effect, ...]:
 
 def effects_inside(op: Operation) -> Iterator[tuple[Operation, Effect]]:
     """The effects of all ops in an op's regions, each with the op that has it."""
-    pending = [_ops_inside(op)]  # not by recursion, which would hand an effect out through all ops that are around it
+    pending = [_all_inside(op)]  # not by recursion, which would hand an effect out through all ops that are around it
     while pending:
         inner = next(pending[-1], None)
         if inner is None:
@@ -109,10 +109,15 @@ def effects_inside(op: Operation) -> Iterator[tuple[Operation, Effect]]:
         for effect in own_effects(inner):
             yield inner, effect
         if _is_recursive(inner):
-            pending.append(_ops_inside(inner))
+            pending.append(_all_inside(inner))
 
 
-def _ops_inside(op: Operation) -> Iterator[Operation]:
+def ops_that_add(op: Operation) -> Iterator[Operation]:
+    """The ops in an op's regions whose effects are also its own."""
+    return _all_inside(op) if _is_recursive(op) else iter(())
+
+
+def _all_inside(op: Operation) -> Iterator[Operation]:
     return (inner for region in op.regions for block in region.blocks for inner in block.ops)
 
 

@@ -13,13 +13,13 @@ from functools import lru_cache
 from pathlib import Path
 
 from xdsl.dialects.builtin import (
-    UNKNOWN_LOC,
     CallSiteLoc,
     FileLineColLoc,
     IntAttr,
     LocationAttr,
     NameLoc,
     StringAttr,
+    UnknownLoc,
 )
 from xdsl.ir import Attribute
 
@@ -79,7 +79,7 @@ def import_path(file: str) -> str:
 
 
 def is_unknown(attr: LocationAttr) -> bool:
-    return attr == UNKNOWN_LOC
+    return attr.__class__ is UnknownLoc
 
 
 @lru_cache(maxsize=4096)

@@ -30,9 +30,10 @@ from xdsl.rewriter import InsertPoint
 
 from deuteron.analysis.access_vectors import MAX_BYTES
 from deuteron.analysis.axis_analysis import AxisInfoAnalysis
+from deuteron.analysis.known_effects import KnownEffects
 from deuteron.ir.arith import SelectOp
 from deuteron.ir.builder import Builder
-from deuteron.ir.effects import is_pure, is_removable, is_speculatable
+from deuteron.ir.effects import is_pure, is_speculatable
 from deuteron.ir.tt.dot import DotOp
 from deuteron.ir.tt.function import FuncOp
 from deuteron.ir.tt.memory import LoadOp, StoreOp
@@ -48,8 +49,8 @@ Access = LoadOp | StoreOp
 class _Merge:
     """The rewrite of one `if`. New values are made known to the analysis, for the `if` around it."""
 
-    def __init__(self, branch: scf.IfOp, info: AxisInfoAnalysis):
-        self._branch, self._info = branch, info
+    def __init__(self, branch: scf.IfOp, info: AxisInfoAnalysis, effects: KnownEffects):
+        self._branch, self._info, self._effects = branch, info, effects
         self._then, self._else = branch.true_region.block, branch.false_region.block
 
     def rewrite(self) -> None:
@@ -79,12 +80,16 @@ class _Merge:
         return is_defined_in(value, self._branch)
 
     def _merge_loads(self) -> None:
-        twins = list(_first_loads(self._else))
-        for load in list(_first_loads(self._then)):
+        twins = list(self._first_loads(self._else))
+        for load in list(self._first_loads(self._then)):
             twin = next((one for one in twins if self._are_twins(load, one)), None)
             if twin is not None:
                 twins.remove(twin)
                 self._merge_load(load, twin)
+
+    def _first_loads(self, block: Block) -> Iterator[LoadOp]:
+        """The loads that see memory as it is before the branches."""
+        return (op for op in takewhile(self._effects.is_removable, block.ops) if isinstance(op, LoadOp))
 
     def _are_twins(self, access: Access, twin: Access) -> bool:
         """Whether they go through the same pointers, and what else they use is to be had before the branches."""
@@ -121,7 +126,7 @@ class _Merge:
 
     def _merge_stores(self) -> None:
         """From the last on, so that they keep their order."""
-        while (store := _last_store(self._then)) and (twin := _last_store(self._else)):
+        while (store := self._last_store(self._then)) and (twin := self._last_store(self._else)):
             if not self._are_twins(store, twin):
                 return
             mask = self._merged_mask(store, twin)
@@ -129,6 +134,11 @@ class _Merge:
             Builder(InsertPoint.after(self._branch), store.location).insert(store_like(store, value, mask))
             erase(store)
             erase(twin)
+
+    def _last_store(self, block: Block) -> StoreOp | None:
+        """The store after which a branch does nothing but compute."""
+        last = next((op for op in reversed(list(block.ops)) if not self._effects.is_pure(op)), None)
+        return last if isinstance(last, StoreOp) else None
 
     def _merged_mask(self, access: Access, twin: Access) -> SSAValue | None:
         """Where the branch that is taken accesses memory; an access without a mask does so everywhere."""
@@ -191,17 +201,6 @@ def _modifiers(op: Operation) -> Hashable:
     return frozenset(properties.items()), frozenset(op.attributes.items())
 
 
-def _first_loads(block: Block) -> Iterator[LoadOp]:
-    """The loads that see memory as it is before the branches."""
-    return (op for op in takewhile(is_removable, block.ops) if isinstance(op, LoadOp))
-
-
-def _last_store(block: Block) -> StoreOp | None:
-    """The store after which a branch does nothing but compute."""
-    last = next((op for op in reversed(list(block.ops)) if not is_pure(op)), None)
-    return last if isinstance(last, StoreOp) else None
-
-
 @dataclass(frozen=True)
 class MergeBranches(Optimisation):
     """Merges the accesses of the branches of every `if`, inner ones first."""
@@ -212,9 +211,9 @@ class MergeBranches(Optimisation):
         for func in op.ops:
             branches = [inner for inner in func.walk(region_first=True) if _has_two_branches(inner)]
             if branches and isinstance(func, FuncOp):
-                info = AxisInfoAnalysis(func)
+                info, effects = AxisInfoAnalysis(func), KnownEffects()
                 for branch in branches:
-                    _Merge(branch, info).rewrite()
+                    _Merge(branch, info, effects).rewrite()
 
 
 def _has_two_branches(op: Operation) -> bool:

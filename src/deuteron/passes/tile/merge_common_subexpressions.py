@@ -10,7 +10,6 @@ changed. Nor are ops with a region.
 
 from __future__ import annotations
 
-from collections import ChainMap
 from collections.abc import Hashable
 from dataclasses import dataclass
 
@@ -33,19 +32,24 @@ def _key(op: Operation) -> Hashable:
     )
 
 
-def _merge(block: Block, known: ChainMap[Hashable, tuple[SSAValue, ...]]) -> None:
+def _merge(block: Block, known: dict[Hashable, tuple[SSAValue, ...]]) -> None:
+    """`known`: what is computed before, which is as it was afterwards."""
+    added = []
     for op in list(block.ops):
         for region in op.regions:
             for inner in region.blocks:
-                _merge(inner, known.new_child())
+                _merge(inner, known)
         if op.regions or not op.results or not is_pure(op):
             continue
         key = _key(op)
         earlier = known.get(key)
         if earlier is None:
             known[key] = tuple(op.results)
+            added.append(key)
         else:
             replace(op, earlier)
+    for key in added:
+        del known[key]
 
 
 @dataclass(frozen=True)
@@ -56,4 +60,4 @@ class MergeCommonSubexpressions(Optimisation):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for function in op.body.block.ops:
-            _merge(function.regions[0].block, ChainMap())
+            _merge(function.regions[0].block, {})

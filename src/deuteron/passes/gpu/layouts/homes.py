@@ -42,7 +42,7 @@ from deuteron.layout.linear import OFFSET, REGISTER, LinearLayout, dim_names
 from deuteron.machine.gpu import GPUConfig
 from deuteron.passes.gpu.dot_instructions import uses_mma
 from deuteron.passes.gpu.layouts.anchors import AnyDot, block_layout, default_layout, dot_layouts, memory_layout
-from deuteron.passes.gpu.rings.buffered_loads import feeds_dot
+from deuteron.passes.gpu.rings.buffered_loads import fed_to_dots
 
 MEMORY_OPS = LoadOp | StoreOp | AtomicOp
 Layouts = list[LinearLayout | None]
@@ -63,6 +63,8 @@ class Homes:
         self._info = info
         self._config = config
         self._written = written_arguments(func)
+        self.fed_to_dots = fed_to_dots(func)
+        self._addresses = _addresses_only(func)
         self._homes: dict[SSAValue, LinearLayout] = {}
         self._swept: dict[tuple[Operation, tuple[LinearLayout | None, ...]], Layouts] = {}  # by loop, and homes before
         self._dots: dict[AnyDot, Layouts] = {}
@@ -124,7 +126,7 @@ class Homes:
         if op in self._placed:
             return self._placed[op]
         # What dots read may be copied into shared memory ahead: at least so many bytes at once.
-        copied = isinstance(op, LoadOp) and feeds_dot(op.result)
+        copied = isinstance(op, LoadOp) and op.result in self.fed_to_dots
         least = min(self._config.machine.async_copy_bytes, default=0) if copied else 0
         stored_along = _stored_along(op)
         coalesced = memory_layout(op.operands[0], self._info, self._config, stored_along, least)
@@ -154,8 +156,8 @@ class Homes:
                 isinstance(use.operation, LocalAllocOp) for use in op.result.uses
             )
         by_mma = any(isinstance(one, DotOp) and uses_mma(one, self._config.machine) for one in ops)
-        is_beside_dots = by_mma and not feeds_dot(op.result)
-        return (is_beside_dots or _gives_addresses(op.result)) and not read_by(op).shares(self._written)
+        is_beside_dots = by_mma and op.result not in self.fed_to_dots
+        return (is_beside_dots or op.result in self._addresses) and not read_by(op).shares(self._written)
 
     def _is_told_addresses(self, load: LoadOp) -> bool:
         """Whether addresses would have to be exchanged instead of what is loaded. What a loop carries has a home in any
@@ -306,23 +308,23 @@ def _tiles_of(loop: Operation) -> list[SSAValue]:
     return [value for value in dict.fromkeys((*arguments, *of_ops)) if is_tile(value.type)]
 
 
-def _gives_addresses(value: SSAValue) -> bool:
-    """Whether all that is made of a tile is addresses and masks, through ops that are made anew wherever needed."""
-    seen, pending, found = {value}, [value], False
-    while pending:
-        for use in pending.pop().uses:
-            op = use.operation
-            if isinstance(op, MEMORY_OPS):
-                if op.operands[use.index] not in (op.operands[0], getattr(op, "mask", None)):
-                    return False
-                found = True
-            elif not is_flexible(op):
-                return False
-            else:
-                fresh = [result for result in op.results if result not in seen]
-                seen.update(fresh)
-                pending += fresh
-    return found
+def _addresses_only(func: FuncOp) -> set[SSAValue]:
+    """The values of which nothing but addresses and masks is made, through ops that are made anew wherever needed: from
+    the last op backwards, so that each is looked at once.
+    """
+    addresses: set[SSAValue] = set()
+    others: set[SSAValue] = set()
+    for op in reversed(nested_ops(func)):
+        if isinstance(op, MEMORY_OPS):
+            into_addresses = {op.operands[0], getattr(op, "mask", None)}
+            addresses.update(into_addresses)
+            others.update(value for value in op.operands if value not in into_addresses)
+            continue
+        if not is_flexible(op) or op.results[0] in others:
+            others.update(op.operands)
+        if is_flexible(op) and op.results[0] in addresses:
+            addresses.update(op.operands)
+    return addresses - others
 
 
 def _made_from(use: Use) -> Sequence[SSAValue]:

@@ -24,7 +24,6 @@ from deuteron.ir.types import byte_width_of, pointee_of
 from deuteron.layout.linear import LANE, REGISTER, LinearLayout
 from deuteron.passes.gpu.layouts.anchors import contiguous_order
 from deuteron.passes.gpu.layouts.homes import Homes
-from deuteron.passes.gpu.rings.buffered_loads import feeds_dot
 
 # Accesses for one of the coalesced layout: a conversion stores and loads in shared memory instead, and threads wait for
 # each other, which counts as so many more. Not measured.
@@ -89,7 +88,7 @@ def _pays(load: LoadOp, homes: Homes, wanted: LinearLayout, info: AxisInfoAnalys
     """
     coalesced = homes.get(load.result)
     may_move = not load.is_volatile.value.data and all(homes.get(operand) is None for operand in load.operands)
-    if wanted == coalesced or not may_move or feeds_dot(load.result):
+    if wanted == coalesced or not may_move or load.result in homes.fed_to_dots:
         return False
     most = ACCESSES * _num_accesses(load, coalesced, info) + WAIT
     return _num_accesses(load, wanted, info) <= most and _reads_neighbours(load, wanted, info)

@@ -27,14 +27,16 @@ from deuteron.layout.distributed import in_columns
 from deuteron.layout.linear import LinearLayout
 from deuteron.machine.gpu import GPUConfig
 from deuteron.passes.gpu.layouts.anchors import WORD_BYTES, contiguous_order, num_neighbours
-from deuteron.passes.gpu.rings.buffered_loads import feeds_dot
+from deuteron.passes.gpu.rings.buffered_loads import fed_to_dots
 
 
 def scanned_loads(func: FuncOp, info: AxisInfoAnalysis, config: GPUConfig) -> dict[LoadOp, LinearLayout]:
     """The layouts that such loads are to have: one for all that a scan takes."""
     found: dict[LoadOp, LinearLayout] = {}
-    for scan in nested_ops(func, ScanOp):
-        loads = [load for load in _loaded(scan) if load not in found and not feeds_dot(load.result)]
+    scans = nested_ops(func, ScanOp)
+    fed = fed_to_dots(func) if scans else set()
+    for scan in scans:
+        loads = [load for load in _loaded(scan) if load not in found and load.result not in fed]
         layout = _layout(loads, scan.axis.value.data, info, config) if loads else None
         if layout is not None:
             found.update(dict.fromkeys(loads, layout))

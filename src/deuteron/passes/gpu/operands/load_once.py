@@ -34,7 +34,7 @@ from deuteron.ir.tt.shape import BroadcastOp, ExpandDimsOp, MakeRangeOp, Reshape
 from deuteron.ir.ttg.inference import is_elementwise
 from deuteron.ir.types import element_type_of, is_tile, shape_of, tile
 from deuteron.passes.carried_values import carry, new_argument
-from deuteron.passes.gpu.rings.buffered_loads import feeds_dot
+from deuteron.passes.gpu.rings.buffered_loads import fed_to_dots
 from deuteron.passes.optimisation import Optimisation
 from deuteron.passes.rewrite import replace
 
@@ -54,14 +54,15 @@ class LoadOnce(Optimisation):
 def _shrink_all(func: FuncOp) -> None:
     """The analysis is of all the function, so it is made again only where a load has become others."""
     info = None
-    for load in [one for one in nested_ops(func, LoadOp) if _may_be_smaller(one)]:
+    fed = fed_to_dots(func)
+    for load in [one for one in nested_ops(func, LoadOp) if one.result in fed and _may_be_smaller(one)]:
         info = info or AxisInfoAnalysis(func)
         if _shrink(load, info):
             info = None
 
 
 def _may_be_smaller(load: LoadOp) -> bool:
-    return len(shape_of(load.result.type)) == 2 and not load.is_volatile.value.data and feeds_dot(load.result)
+    return len(shape_of(load.result.type)) == 2 and not load.is_volatile.value.data
 
 
 def _shrink(load: LoadOp, info: AxisInfoAnalysis) -> bool:

@@ -47,7 +47,7 @@ from deuteron.passes.gpu.rings.buffered_loads import (
     DOTS,
     BufferedLoad,
     Load,
-    feeds_dot,
+    fed_to_dots,
     obstacle_to_copies,
 )
 
@@ -143,9 +143,10 @@ def has_dots(func: FuncOp) -> bool:
 def _candidates(loop: scf.ForOp, addresses: AddressLoads, written: Targets, also_without_dot: bool) -> Iterator[Load]:
     """The loads that may run ahead; the others get a remark."""
     without_dot = also_without_dot and not any(op.name in DOTS for op in loop.body.block.ops)
-    of_loop = _obstacle_in_loop(loop)
+    of_loop, fed = _obstacle_in_loop(loop), fed_to_dots(loop)
     for op in loads_of(loop):
-        obstacle = of_loop or _obstacle_of(op, loop, written, without_dot) or addresses.obstacle(op, 1)
+        of_load = of_loop or _obstacle_of(op, loop, written, without_dot, op.result in fed)
+        obstacle = of_load or addresses.obstacle(op, 1)
         if obstacle is None:
             yield op
         else:
@@ -173,7 +174,7 @@ def _obstacle_in_loop(loop: scf.ForOp) -> str | None:
     return f"{ordering.name} keeps the iterations in order" if ordering is not None else None
 
 
-def _obstacle_of(load: Load, loop: scf.ForOp, written: Targets, without_dot: bool) -> str | None:
+def _obstacle_of(load: Load, loop: scf.ForOp, written: Targets, without_dot: bool, is_fed: bool) -> str | None:
     """What keeps a load from running ahead, in words."""
     if load.parent is not loop.body.block:
         return IN_BRANCH
@@ -181,7 +182,7 @@ def _obstacle_of(load: Load, loop: scf.ForOp, written: Targets, without_dot: boo
         return STORED
     if without_dot and not list(load.result.uses):
         return "nothing reads it"
-    if not without_dot and not feeds_dot(load.result) and not _is_beside_dots(load, loop):
+    if not without_dot and not is_fed and not _is_beside_dots(load, loop):
         return NO_DOT
     return None
 
@@ -192,7 +193,7 @@ def _is_beside_dots(load: Load, loop: scf.ForOp) -> bool:
     """
     names = {op.name for op in loop.body.block.ops}
     by_wgmma = "ttng.warp_group_dot" in names
-    if not names & set(DOTS) or feeds_dot(load.result) or (by_wgmma and not _is_exchanged(load)):
+    if not names & set(DOTS) or (by_wgmma and not _is_exchanged(load)):
         return False
     return isinstance(load, LoadOp) and _bytes_per_thread(load) <= MAX_REGISTERS_BESIDE_DOTS * REGISTER_BYTES
 

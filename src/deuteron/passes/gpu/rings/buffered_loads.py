@@ -12,12 +12,13 @@ from dataclasses import dataclass
 
 from xdsl.dialects import arith
 from xdsl.dialects.builtin import TensorType
-from xdsl.ir import SSAValue
+from xdsl.ir import Operation, SSAValue
 
 from deuteron.analysis.access_vectors import access_vectors, copy_vectors
 from deuteron.analysis.axis_analysis import AxisInfoAnalysis
 from deuteron.analysis.descriptor_buffers import load_buffer
 from deuteron.ir.builder import Builder
+from deuteron.ir.nested import nested_ops
 from deuteron.ir.tt.descriptor import DescriptorLoadOp
 from deuteron.ir.tt.memory import LoadOp
 from deuteron.ir.tt.shape import SplatOp
@@ -92,21 +93,17 @@ def obstacle_to_copies(one: BufferedLoad, info: AxisInfoAnalysis, machine: GPU) 
     return "neighbours in memory are not neighbours in shared memory"
 
 
-def feeds_dot(value: SSAValue) -> bool:
-    """Whether a value becomes an operand of a dot through ops of its block without regions."""
-    seen, pending = {value}, [value]
-    while pending:
-        for use in pending.pop().uses:
-            user = use.operation
-            if user.name in DOTS:
-                if use.index < 2:
-                    return True
-                continue
-            if not user.regions and not isinstance(user, LoadOp):
-                fresh = [result for result in user.results if result not in seen]
-                seen.update(fresh)
-                pending += fresh
-    return False
+def fed_to_dots(op: Operation) -> set[SSAValue]:
+    """The values in an op that become operands of dots through ops without regions, from the last op backwards: asked
+    of each load forwards, a kernel of many loads took time by the square of their number.
+    """
+    found: set[SSAValue] = set()
+    for inner in reversed(nested_ops(op)):
+        if inner.name in DOTS:
+            found.update(inner.operands[:2])
+        elif found and not inner.regions and not isinstance(inner, LoadOp) and not found.isdisjoint(inner.results):
+            found.update(inner.operands)
+    return found
 
 
 def masked(b: Builder, load: LoadOp, values: Values, runs: SSAValue | None) -> tuple[SSAValue, SSAValue | None]:

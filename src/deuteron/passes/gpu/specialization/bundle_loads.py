@@ -39,7 +39,7 @@ from deuteron.passes.gpu.clusters.multicast import sharing_ctas
 from deuteron.passes.gpu.rings.buffered_loads import (
     BufferedLoad,
     Load,
-    feeds_dot,
+    fed_to_dots,
     is_filled_by_tma,
     obstacle_to_copies,
 )
@@ -108,7 +108,8 @@ def loop_around(op: Operation) -> scf.ForOp | None:
 
 def plan_rings(func: FuncOp, machine: GPU) -> list[RingPlan]:
     """The rings that loops of dots fill."""
-    operands = [op for op in nested_ops(func, Load) if _is_operand(op)]
+    fed = fed_to_dots(func)
+    operands = [op for op in nested_ops(func, Load) if is_tile(op.result.type) and op.result in fed]
     if not operands:
         return []
     info, writers, plans = AxisInfoAnalysis(func), Writers(func), {}
@@ -126,15 +127,12 @@ def loads_besides(plans: Sequence[RingPlan]) -> list[Load]:
     found = {one.load for plan in plans for one in plan.loads}
     blocks = {bundle.block for plan in plans for bundle in plan.bundles}
     loads = [op for block in blocks for op in block.ops if isinstance(op, Load) and is_tile(op.result.type)]
-    return [load for load in loads if load not in found and feeds_dot(load.result)]
+    fed = {value for block in blocks for value in fed_to_dots(block.parent_op())}
+    return [load for load in loads if load not in found and load.result in fed]
 
 
 def _blocks(func: FuncOp) -> list[Block]:
     return [block for op in nested_ops(func) for region in op.regions for block in region.blocks]
-
-
-def _is_operand(load: Load) -> bool:
-    return is_tile(load.result.type) and feeds_dot(load.result)
 
 
 def _bundles(loads: Sequence[BufferedLoad]) -> list[Bundle]:
