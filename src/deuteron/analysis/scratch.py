@@ -13,8 +13,10 @@ The lowering rules of these ops call the same functions, so that what is reserve
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import lru_cache
 from math import prod
+from typing import get_args
 
 from xdsl.ir import Attribute, Operation
 
@@ -133,25 +135,35 @@ def buffer_bytes(type: MemDescType) -> int:
 
 def scratch_bytes(op: Operation) -> int:
     """Shared memory that an op needs while it runs; of an allocation, what it allocates."""
-    if isinstance(op, LocalAllocOp):
-        return num_buffers(op.result.type) * buffer_bytes(op.result.type)
-    if isinstance(op, DescriptorStoreOp | DescriptorReduceOp):
-        return block_bytes(block_buffer(op.src.type))
-    if isinstance(op, ConvertLayoutOp):
-        if not isinstance(route_of(op), SharedRoute):
-            return 0
-        return shared_conversion_of(op).num_elements * byte_width_of(op.src.type)
-    if isinstance(op, ReduceOp):
-        return reduce_offsets(op)[-1] if reduce_partials(op) > 1 else 0
-    if isinstance(op, ScanOp):
-        return scan_offsets(op)[-1]
-    if isinstance(op, GatherOp):
-        return _gathered_bytes(op)
-    if isinstance(op, HistogramOp):
-        return num_elements_of(op.result.type) * byte_width_of(op.result.type)
-    if isinstance(op, AtomicOp | GlobalTimerOp) and shares_result(op):
-        return num_elements_of(op.result.type) * byte_width_of(op.result.type)
-    return 0
+    of_class = _BYTES.get(op.__class__)
+    return of_class(op) if of_class is not None else 0
+
+
+def _converted_bytes(op: ConvertLayoutOp) -> int:
+    if not isinstance(route_of(op), SharedRoute):
+        return 0
+    return shared_conversion_of(op).num_elements * byte_width_of(op.src.type)
+
+
+def _result_bytes(op: HistogramOp | AtomicOp | GlobalTimerOp) -> int:
+    return num_elements_of(op.result.type) * byte_width_of(op.result.type)
+
+
+def _shared_result_bytes(op: AtomicOp | GlobalTimerOp) -> int:
+    return _result_bytes(op) if shares_result(op) else 0
+
+
+# By class: most ops need none, and are asked in every compile.
+_BYTES: dict[type[Operation], Callable[..., int]] = {
+    LocalAllocOp: lambda op: num_buffers(op.result.type) * buffer_bytes(op.result.type),
+    **dict.fromkeys((DescriptorStoreOp, DescriptorReduceOp), lambda op: block_bytes(block_buffer(op.src.type))),
+    ConvertLayoutOp: _converted_bytes,
+    ReduceOp: lambda op: reduce_offsets(op)[-1] if reduce_partials(op) > 1 else 0,
+    ScanOp: lambda op: scan_offsets(op)[-1],
+    GatherOp: _gathered_bytes,
+    HistogramOp: _result_bytes,
+    **dict.fromkeys((*get_args(AtomicOp), GlobalTimerOp), _shared_result_bytes),
+}
 
 
 def stays_in_warp(op: Operation) -> bool:

@@ -12,7 +12,7 @@ from functools import cache
 from io import StringIO
 from typing import ClassVar
 
-from xdsl.dialects.builtin import BytesAttr, DenseIntOrFPElementsAttr, TensorType, UnitAttr
+from xdsl.dialects.builtin import AnyFloat, DenseIntOrFPElementsAttr, IntegerType, UnitAttr
 from xdsl.ir import Attribute, Operation
 from xdsl.printer import Printer
 from xdsl.traits import IsolatedFromAbove
@@ -96,10 +96,19 @@ class GenericPrinter(Printer):
             return None
         first = data[: len(data) // count]
         if data == first * count:
-            one = DenseIntOrFPElementsAttr(TensorType(attribute.get_element_type(), [1]), BytesAttr(first))
-            return self.text(one).rpartition(" : ")[0]
+            return f"dense<{self._number(attribute.get_element_type(), first)}>"
         zeros_of_both_signs = attribute.is_splat()
         return f'dense<"0x{data.hex().upper()}">' if zeros_of_both_signs else None
+
+    def _number(self, element_type: IntegerType | AnyFloat, data: bytes) -> str:
+        number = element_type.unpack(data, 1)[0]
+        outer, self.stream = self.stream, StringIO()
+        if isinstance(number, float):
+            self.print_float(number, element_type)
+        else:
+            self.print_int(number, element_type)
+        text, self.stream = self.stream.getvalue(), outer
+        return text
 
     def _alias(self, attribute: Attribute) -> str:
         if attribute not in self._aliases:

@@ -16,7 +16,7 @@ from xdsl.irdl import irdl_attr_definition, param_def
 from xdsl.parser import AttrParser
 from xdsl.printer import Printer
 
-from deuteron.ir.types import element_type_of, shape_of
+from deuteron.ir.types import shape_of, tensor_type
 from deuteron.layout.linear import LinearLayout, dim_names
 
 
@@ -151,7 +151,7 @@ def with_layout(type: Attribute, layout: LinearLayout) -> Attribute:
     """The tile type with that layout; a scalar stays as it is."""
     if not isinstance(type, TensorType):
         return type
-    return TensorType(element_type_of(type), shape_of(type), LinearEncodingAttr(layout))
+    return tensor_type(type.element_type, type.get_shape(), LinearEncodingAttr(layout))
 
 
 ATTRIBUTES = [LinearEncodingAttr, SharedLinearEncodingAttr, SharedMemorySpaceAttr, MemDescType]
