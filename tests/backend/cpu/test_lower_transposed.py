@@ -17,7 +17,7 @@ def transpose_and_add(x, y, out, rows, columns, M: tl.constexpr, N: tl.constexpr
     tl.store(out + i * columns + j, a + b, mask)
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.float16, np.int64, np.int8, np.bool_])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.float16, np.int64, np.int8, np.int16, np.bool_])
 @pytest.mark.parametrize("rows, columns, m, n", [(41, 57, 32, 16), (64, 64, 64, 64), (16, 7, 16, 16), (9, 40, 4, 32)])
 def test_a_transpose_through_registers(compare, rng, dtype, rows, columns, m, n):
     x, y = (rng.integers(0, 2 if dtype == np.bool_ else 50, rows * columns).astype(dtype) for _ in range(2))
@@ -95,3 +95,26 @@ def test_no_lane_is_loaded_by_itself(lower_python, lower_module):
     llir = lower_module(lower_python(transpose_and_add, [x, x, x, 64, 64], {"M": 64, "N": 64})).llir
     assert "gather" not in llir
     assert "shufflevector <16 x float>" in llir
+
+
+def product_of_columns(x, y, out, M, K, BM: tl.constexpr, BK: tl.constexpr, ACC: tl.constexpr):
+    """A is loaded down its columns: x.T @ y."""
+    m, k = tl.program_id(0) * BM + tl.arange(0, BM), tl.arange(0, BK)
+    acc = tl.zeros((BM, 16), ACC)
+    for start in range(0, K, BK):
+        mask = (k + start < K)[None, :] & (m < M)[:, None]
+        a = tl.load(x + (k + start)[None, :] * M + m[:, None], mask=mask, other=3)
+        b = tl.load(y + (k + start)[:, None] * 16 + tl.arange(0, 16)[None, :], mask=(k + start < K)[:, None], other=1)
+        acc = tl.dot(a, b, acc, out_dtype=ACC)
+    tl.store(out + m[:, None] * 16 + tl.arange(0, 16)[None, :], acc, mask=(m < M)[:, None])
+
+
+@pytest.mark.parametrize("dtype", [np.int8, "bfloat16", np.float16])
+@pytest.mark.parametrize("m, k, bm, bk", [(64, 64, 32, 32), (41, 70, 16, 64), (33, 0, 16, 16), (20, 130, 64, 128)])
+def test_a_that_is_loaded_down_its_columns(compare, rng, bfloat16, dtype, m, k, bm, bk):
+    type, is_int = bfloat16 if dtype == "bfloat16" else dtype, dtype == np.int8
+    x, y = rng.integers(-9, 9, (max(k, 1), m)).astype(type), rng.integers(-9, 9, (max(k, 1), 16)).astype(type)
+    out = np.full((m, 16), 77, np.int32 if is_int else np.float32)
+    constexprs = {"BM": bm, "BK": bk, "ACC": tl.int32 if is_int else tl.float32}
+    cpus = ("native", "x86-64-v4", "x86-64-v3")
+    compare(product_of_columns, [x, y, out, m, k], constexprs, grid=(-(-m // bm),), cpus=cpus, tolerance=0)

@@ -26,6 +26,7 @@ from deuteron.backend.cpu.context import AxisIndex, Context, guarded
 from deuteron.backend.cpu.distances import are_equally_far_apart
 from deuteron.backend.cpu.elements import memory_type
 from deuteron.backend.cpu.emitter import OpenLoop
+from deuteron.backend.cpu.formats import from_memory, stored
 from deuteron.backend.cpu.fragment import Axis, Fragment, one_element
 from deuteron.backend.cpu.parts import MIN_PARTED, MIN_PARTED_COMPUTED, Part, knowing, parts_of
 from deuteron.backend.cpu.places import is_packed, write_packed, write_place
@@ -37,8 +38,8 @@ from deuteron.backend.cpu.plan.segments import Segments
 from deuteron.backend.cpu.rules.memory import store_tile
 from deuteron.backend.cpu.rules.reduce import Reduction
 from deuteron.backend.cpu.segments import are_long, open_segments
-from deuteron.backend.cpu.transpose import exchange_lanes
-from deuteron.backend.llvm.types import Value, byte_width, const
+from deuteron.backend.cpu.transpose import exchange_lanes, exchange_words
+from deuteron.backend.llvm.types import Value, byte_width, const, width
 from deuteron.ir.types import element_type_of
 
 MAX_UNROLL = 4  # vectors of an iteration; not measured
@@ -327,7 +328,7 @@ def _emit_body(loops: NestLoops, reductions: list[Reduction]) -> None:
 def _turn(loops: NestLoops, value: SSAValue, index: Index) -> None:
     """Read a tile as vectors along the other dimension, and exchange their lanes: what the body computes with then."""
     ctx, chosen = loops.ctx, loops.vectorisation
-    first, lanes = loops.indices[0], chosen.lanes
+    first, lanes, count = loops.indices[0], chosen.lanes, chosen.num_across
     along, across = first[chosen.axis], first[chosen.across]
     kept = [root.value for root in loops.nest.roots if isinstance(root, Keep) and root.value is not None]
     emitter = ctx.emitter
@@ -335,10 +336,19 @@ def _turn(loops: NestLoops, value: SSAValue, index: Index) -> None:
     for lane in range(lanes):
         entries = list(first)
         entries[chosen.axis] = loops.one_of(along, lane)
-        entries[chosen.across] = loops.vector_from(across, lanes)
-        lines.append(as_vector(emitter, ctx.evaluate_before(kept, value, _at(index, entries)), lanes))
-    for at, column in zip(loops.indices, exchange_lanes(emitter.innermost(), lines), strict=True):
+        entries[chosen.across] = loops.vector_from(across, count)
+        lines.append(as_vector(emitter, ctx.evaluate_before(kept, value, _at(index, entries)), count))
+    for at, column in zip(loops.indices, _columns(ctx, value, lines), strict=True):
         ctx.tiles[value, _at(index, at)] = of_value(column, emitter.depth)
+
+
+def _columns(ctx: Context, value: SSAValue, lines: list[Value]) -> list[Value]:
+    """Of a block of a tile, of which there are more lines than each has lanes if it is narrow in memory."""
+    b, type = ctx.emitter.innermost(), element_type_of(value.type)
+    if len(lines) == width(lines[0].type):
+        return exchange_lanes(b, lines)
+    bits = [stored(b, line, type, ctx.target) for line in lines]
+    return [from_memory(b, column, type, ctx.target) for column in exchange_words(b, bits)]
 
 
 def _at(index: Index, entries: Sequence[Axis | None]) -> AxisIndex:

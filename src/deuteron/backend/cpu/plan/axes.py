@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 
 from xdsl.ir import Operation, SSAValue
 
-from deuteron.backend.cpu.elements import register_type
+from deuteron.backend.cpu.elements import memory_type, register_type
 from deuteron.backend.cpu.plan.accesses import Access, accesses_of, is_by_lane, is_close
 from deuteron.backend.cpu.plan.items import Index, Keep, Nest, Root, identity_index
 from deuteron.backend.cpu.plan.neighbours import find_neighbours
@@ -22,7 +22,8 @@ from deuteron.backend.cpu.plan.schedule import Plan
 from deuteron.backend.cpu.plan.segments import Segments, find_segments
 from deuteron.backend.cpu.plan.steps import Steps
 from deuteron.backend.llvm.types import byte_width
-from deuteron.ir.types import element_type_of, i1, is_tile
+from deuteron.ir.tt.memory import LoadOp
+from deuteron.ir.types import bf16, element_type_of, i1, is_integer, is_tile
 
 # Where each lane is an instruction, more of them are only more to compile: of packs of bytes 5.2 s in LLVM with 64
 # lanes, 0.5 s with 16.
@@ -49,8 +50,9 @@ class Vectorisation:
     """The dimension that is vectorised (None where there is none), its lanes, and how many vectors at a time.
 
     `quotients`: the divisions that are done once for all lanes of a vector. `turned`: tiles that are read as vectors
-    along another dimension, `across`, of which as many elements are computed together: lanes and vectors are exchanged.
-    Where nothing is turned, so many `rows` along that dimension, or columns, are computed together, and packed.
+    along another dimension, `across`, of which so many `rows` are computed together: lanes and vectors are exchanged,
+    where there are more lanes than rows so many of them together. Where nothing is turned, so many rows along that
+    dimension, or columns, are computed together, and packed.
     `segments`: the divisions at whose boundaries vectors end. `registers`: how many of them a vector fills.
     `neighbours`: the loads whose lanes are neighbours in memory, if they are found to be before the nest.
     """
@@ -84,7 +86,7 @@ class Vectorisation:
     @property
     def num_across(self) -> int:
         """How many elements along `across` are computed together."""
-        return self.rows or self.lanes
+        return self.rows
 
 
 ELEMENTS = Vectorisation(None, 1, 1)
@@ -116,7 +118,8 @@ def _choose_axis(plan: Plan, nest: Nest, vector_bytes: int, max_unroll: int) -> 
     side = min(count, MAX_TURNED_LANES)
     across, turned = _turned(nest, accesses, axis, side)
     if turned and num_ops * side <= MAX_TURNED_OPS:
-        return Vectorisation(axis, side, 1, Quotients(side), across, turned)
+        count = side * min(_in_a_word(turned), nest.shape[axis] // side)
+        return Vectorisation(axis, count, 1, Quotients(count), across, turned, side)
     if any(is_by_lane(access, axis, count) for access in accesses):
         count, max_unroll = min(count, MAX_STRIDED_LANES), 1
     if count == 1:
@@ -206,6 +209,18 @@ def _turned(
         return None, ()
     turned = dict.fromkeys((access.read, access.index) for access, other in across if other is not None)
     return axes.pop(), tuple(turned)
+
+
+def _in_a_word(turned: tuple[tuple[SSAValue, Index], ...]) -> int:
+    """How many elements of 32 bits together are exchanged as one: of what is loaded and computed with as it is, or as
+    a float that has its bits.
+    """
+    types = {memory_type(value.type) if _is_moved(value) else None for value, _ in turned}
+    return max(1, 4 // byte_width(types.pop())) if len(types) == 1 and None not in types else 1
+
+
+def _is_moved(value: SSAValue) -> bool:
+    return isinstance(value.owner, LoadOp) and (element_type_of(value.type) == bf16 or is_integer(value.type))
 
 
 def _across(nest: Nest, access: Access, axis: int, lanes: int) -> int | None:
