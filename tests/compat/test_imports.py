@@ -61,6 +61,7 @@ STATEMENTS = [
     "from triton.language.standard import _bitonic_merge, _compare_and_swap, _get_int_dtype, _pick_sum_dtype",
     "from triton.language.extra.cuda.utils import num_threads; from triton.language.extra.cuda.gdc import gdc_wait",
     "from triton.language.extra.libdevice import fast_tanhf; from triton.language.target_info import is_hip_cdna4",
+    "import triton.language as tl; tl._experimental_descriptor_load; tl.core._experimental_make_tensor_descriptor",
     "from triton.testing import set_gpu_clock, nvsmi; from triton.tools.ragged_tma import load_ragged",
     "from triton._internal_testing import is_cuda, is_hip, is_hopper_or_newer; assert not is_cuda() and not is_hip()",
     "from triton._utils import get_primitive_bitwidth; assert get_primitive_bitwidth('bf16') == 16",

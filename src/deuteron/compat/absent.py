@@ -46,6 +46,7 @@ REASONS = {
     "triton.language.core.dispatch": "call core.extern_elementwise(...), which dispatches",
     "triton.language.core.binary_op_type_legalization": "operators convert their operands themselves",
     "triton.language.core.nv_tma_desc_type": _OLD_DESCRIPTORS,
+    "triton.language._experimental_reinterpret_tensor_descriptor": _OLD_DESCRIPTORS,
     "triton.language.math": "the functions are there; what Triton makes them of is not",
     "triton.language.semantic": _OPS_OF_TRITON,
     "triton.language.extra.hip": _HIP,

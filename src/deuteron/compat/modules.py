@@ -52,6 +52,7 @@ from deuteron.runtime.driver_base import DriverBase
 
 # The version of the language that is spoken here; programs compare it.
 TRITON_VERSION = "3.9.0"
+_OLD = "_experimental_"  # descriptors of Triton 3.0 to 3.3
 
 
 def triton_modules() -> dict[str, Mapping[str, Any] | ModuleType]:
@@ -92,7 +93,7 @@ def _public(module: ModuleType) -> dict[str, Any]:
 
 
 def _language() -> dict[str, Mapping[str, Any]]:
-    names = _public(language)
+    names = _public(language) | {name: value for name, value in vars(language).items() if name.startswith(_OLD)}
     libdevice = _public(extra.libdevice) | {"fast_tanhf": extra.libdevice.tanh}  # AMD's
     return {
         "triton.language": names,

@@ -24,7 +24,7 @@ from deuteron.errors import CompilationError
 from deuteron.frontend.carried import as_runtime, is_constexpr_annotation
 from deuteron.frontend.context import Context
 from deuteron.frontend.operators import BINARY, operate
-from deuteron.frontend.values import Tensor, Value, describe, give_name, is_number, is_runtime
+from deuteron.frontend.values import Tensor, Value, describe, give_name, is_number, is_runtime, known_items
 
 
 def assign(ctx: Context, node: ast.Assign) -> None:
@@ -40,7 +40,7 @@ def _as_declared(ctx: Context, target: ast.expr, value: Value) -> Value:
     """The value with its numbers as Tensors, but for variables that are declared as constexpr."""
     if isinstance(target, ast.Name) and target.id in ctx.scope.declared:
         return _checked_constexpr(ctx, target, value)
-    is_spread = isinstance(target, ast.Tuple | ast.List) and isinstance(value, tuple)
+    is_spread = isinstance(target, ast.Tuple | ast.List) and isinstance(value, tuple | list)
     if is_spread and len(value) == len(target.elts) and not any(isinstance(t, ast.Starred) for t in target.elts):
         return tuple(_as_declared(ctx, *pair) for pair in zip(target.elts, value, strict=True))
     return as_runtime(ctx, value)
@@ -107,6 +107,7 @@ def _spread(ctx: Context, targets: Sequence[ast.expr], value: Value) -> tuple[li
     """Targets and the items that they get; a starred one gets a tuple of those that are left."""
     starred = [index for index, target in enumerate(targets) if isinstance(target, ast.Starred)]
     num_fixed = len(targets) - len(starred)
+    value = known_items(value) if isinstance(value, list) else value
     fits = isinstance(value, tuple) and (len(value) >= num_fixed if starred else len(value) == num_fixed)
     if not fits:
         at_least = "at least " if starred else ""

@@ -61,6 +61,8 @@ def _find(ctx: Context, owner: Value, name: str) -> Value:
         return _of_runtime(ctx, owner, name)
     if isinstance(owner, Aggregate) and isinstance(inspect.getattr_static(owner, name, None), Function):
         return BoundMethod(getattr(owner, name), owner)
+    if (isinstance(owner, list) and name in _LIST_METHODS) or (isinstance(owner, dict | set) and name in _CHANGES):
+        return _ABSENT
     found = getattr(owner, name, _ABSENT)
     if isinstance(found, FunctionType) and (isinstance(owner, Aggregate) or is_kernel_class(owner)):
         return CompileTimeFunction(found)  # a function of the class in plain Python
@@ -99,8 +101,11 @@ def _missing(ctx: Context, owner: Value, name: str) -> CompilationError:
         known = [name for table in _TABLES[type(owner)] for name in table]
         way_out = for_method(owner.type, name, known) if isinstance(owner, Tensor) else suggest(name, known)
         return ctx.error(f"A value of type {owner.type} has no '{name}'.{way_out}")
-    if isinstance(owner, tuple) and name in _LIST_METHODS:
+    if isinstance(owner, tuple | list) and name in _LIST_METHODS:
         return ctx.error(f"A list is a tuple in a kernel and has no '{name}'. {_LIST_METHODS[name]}")
+    if isinstance(owner, dict | set) and name in _CHANGES:
+        changed = f"'{name}' would change a {type(owner).__name__} of the program, when the kernel is compiled"
+        return ctx.error(f"{changed}. Change it before the launch.")
     if isinstance(owner, ModuleType):
         return ctx.error(f"Module '{owner.__name__}' has no '{name}'.{for_module(owner, name)}")
     way_out = " Call it." if isinstance(owner, Builtin) else suggest(name, dir(owner))
@@ -117,6 +122,13 @@ _LIST_METHODS = {
     "sort": "Compare the items one by one, or sort a tile with tl.sort.",
     "reverse": "Build a new one, as in `items = items[::-1]`.",
 }
+
+
+# Methods of dictionaries and sets that change them.
+_CHANGES = frozenset(
+    ("update", "pop", "popitem", "setdefault", "clear", "add", "discard", "remove", "intersection_update")
+    + ("difference_update", "symmetric_difference_update")
+)
 
 
 def getattr_(ctx: Context, owner: Value, name: str, *default: Value) -> Value:

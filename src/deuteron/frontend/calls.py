@@ -35,7 +35,17 @@ from deuteron.frontend.inline import inline
 from deuteron.frontend.rules import call_at_compile_time, name_of, run_rule
 from deuteron.frontend.semantics import RULES
 from deuteron.frontend.semantics.python import checked_aggregate
-from deuteron.frontend.values import RUNTIME, BlockPointer, BoundMethod, Descriptor, Tensor, Value, describe, is_runtime
+from deuteron.frontend.values import (
+    RUNTIME,
+    BlockPointer,
+    BoundMethod,
+    Descriptor,
+    Tensor,
+    Value,
+    describe,
+    is_runtime,
+    known_items,
+)
 from deuteron.language.aggregate import Aggregate
 from deuteron.language.builtin import Builtin
 from deuteron.language.constant import constexpr, unwrap
@@ -82,9 +92,10 @@ def drop_result(ctx: Context, node: ast.Call) -> None:
 
 def _starred(ctx: Context, node: ast.Starred) -> tuple[Value, ...]:
     value = ctx.evaluate(node.value)
-    if not isinstance(value, tuple):
+    items = known_items(value)
+    if items is None:
         raise ctx.error(f"'*' in a call unpacks a tuple, got {describe(value)}.")
-    return value
+    return items
 
 
 def _keywords(ctx: Context, keyword: ast.keyword) -> Mapping[str, Value]:

@@ -16,7 +16,7 @@ from deuteron.frontend.advice import NO_EXTENTS
 from deuteron.frontend.context import Context
 from deuteron.frontend.operators import operate
 from deuteron.frontend.rules import call_at_compile_time
-from deuteron.frontend.values import Tensor, Value, describe, is_runtime
+from deuteron.frontend.values import Tensor, Value, describe, is_runtime, known_items
 from deuteron.language.aggregate import Aggregate
 from deuteron.language.function import Function
 
@@ -43,9 +43,10 @@ def display(ctx: Context, node: ast.Tuple | ast.List) -> Value:
 
 def _unpacked(ctx: Context, node: ast.Starred) -> tuple[Value, ...]:
     value = ctx.evaluate(node.value)
-    if not isinstance(value, tuple | range):
+    items = known_items(value)
+    if items is None:
         raise ctx.error(f"'*' unpacks a tuple, got {describe(value)}.")
-    return tuple(value)
+    return items
 
 
 def subscript(ctx: Context, node: ast.Subscript) -> Value:

@@ -24,7 +24,7 @@ from deuteron.frontend.inline import misfit
 from deuteron.frontend.rules import call_at_compile_time
 from deuteron.frontend.semantics.constant import number
 from deuteron.frontend.semantics.promote import operand_type
-from deuteron.frontend.values import Tensor, Value, describe, is_number, is_runtime
+from deuteron.frontend.values import Tensor, Value, describe, is_number, is_runtime, known_items
 from deuteron.ir.types import i32
 from deuteron.language.types import int32, int64
 
@@ -50,15 +50,14 @@ def iterated(ctx: Context, node: ast.expr) -> Range | tuple[Value, ...]:
         if callee in (builtins.range, language.range, language.static_range):
             return _range(ctx, node, callee)
     value = ctx.evaluate(node)
-    if isinstance(value, range):
-        return tuple(value)
-    if not isinstance(value, tuple):
+    items = known_items(value)
+    if items is None:
         is_tile = isinstance(value, Tensor) and value.shape
         way_out = "To go over a tile, work on the tile as a whole." if is_tile else "Use range(n) to count to a number."
         raise ctx.error(
             f"A loop goes over range, tl.range, tl.static_range or a tuple, got {describe(value)}. {way_out}"
         )
-    return value
+    return items
 
 
 def _range(ctx: Context, node: ast.Call, callee: object) -> Range | tuple[int, ...]:

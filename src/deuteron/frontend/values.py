@@ -79,6 +79,14 @@ class BoundMethod:
 RUNTIME = (Tensor, BlockPointer, Descriptor)
 
 
+_ITERABLES = (tuple, list, range, dict, type({}.keys()), type({}.values()), type({}.items()))
+
+
+def known_items(value: Value) -> tuple[Value, ...] | None:
+    """The items of what has as many while the kernel is compiled, in the order that Python has them; else None."""
+    return tuple(value) if isinstance(value, _ITERABLES) else None
+
+
 def is_number(value: Value) -> bool:
     """Whether a compile-time value is a number, so that it can become a Tensor."""
     return isinstance(value, (bool, int, float))

@@ -17,7 +17,7 @@ from deuteron.frontend.advice import NO_EXTENTS
 from deuteron.frontend.context import Context
 from deuteron.frontend.semantics.arithmetic import add
 from deuteron.frontend.semantics.convert import convert
-from deuteron.frontend.values import Tensor, Value, describe, is_runtime
+from deuteron.frontend.values import Tensor, Value, describe, is_runtime, known_items
 from deuteron.language.aggregate import Aggregate
 from deuteron.language.types import float32, float64, int1, int32, int64
 
@@ -86,8 +86,9 @@ def sum_(ctx: Context, items: Value, start: Value = 0) -> Value:
 
 
 def _items(ctx: Context, name: str, items: Value) -> tuple[Value, ...]:
-    if isinstance(items, tuple | range) and not isinstance(items, Aggregate):
-        return tuple(items)
+    found = None if isinstance(items, Aggregate) else known_items(items)
+    if found is not None:
+        return found
     way_out = " Use tl.sum for the sum of a tile." if name == "sum" else ""
     raise ctx.error(f"{name}() takes a tuple, got {describe(items)}.{way_out}")
 
