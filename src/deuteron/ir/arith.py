@@ -9,6 +9,7 @@ The condition of a select is one i1 for the whole tile, or a tile of i1 of the s
 
 from __future__ import annotations
 
+import math
 from typing import ClassVar
 
 from xdsl.dialects import arith as xdsl_arith
@@ -172,6 +173,12 @@ def _bytes_of(value: bool | int | float, element_type: IntegerType | AnyFloat) -
     is_int = element_type.__class__ is IntegerType
     number = element_type.normalized_value(int(value), truncate_bits=True) if is_int else float(value)
     return element_type.pack([number])
+
+
+def is_positive_zero(value: SSAValue) -> bool:
+    """Whether a value is known to be 0 everywhere, and not -0."""
+    number = constant_value(value)
+    return number is not None and number == 0 and math.copysign(1, number) > 0
 
 
 def constant_value(value: SSAValue) -> int | float | None:

@@ -58,7 +58,7 @@ def emit_tile_matmul(
     c: Value,
     product: TileProduct,
     depth: Value | None = None,
-    from_zero: bool = False,
+    from_zero: bool | Value = False,
     row_bytes: Value | None = None,
     needed_rows: Value | None = None,
 ) -> None:
@@ -108,7 +108,7 @@ class _Kernel:
     c: Value
     product: TileProduct
     depth: Value
-    from_zero: bool
+    from_zero: bool | Value
     row_bytes: Value  # of A
     needed_rows: Value | None
 
@@ -123,10 +123,7 @@ class _Kernel:
         c = self._lane(self.c, b.add(b.mul(row, const("i64", shape.ldc)), column))
         a = b.gep("i8", self.a, b.mul(row, self.row_bytes))
         strip = self._lane(self.bm, b.mul(column, const("i64", shape.strip(tile_columns(shape.n)))))
-        if self.from_zero:
-            self._clear_sums(rows, columns)
-        else:
-            self._move_sums(TILELOAD, c, rows, columns)
+        self._begin_sums(c, rows, columns)
         with b.loop(const("i64", 0), self.depth, const("i64", TILE), hint="k") as loop:
             left, right = self._lane(a, loop.index), self._lane(strip, b.mul(loop.index, const("i64", shape.ldb)))
             self._multiply(left, right, rows, columns)
@@ -147,6 +144,18 @@ class _Kernel:
         b = self.b
         address = b.gep("i8", left, b.mul(self.row_bytes, const("i64", row * TILE))) if row else left
         b.call("void", TILELOAD, const("i8", _A + row), address, self.row_bytes)
+
+    def _begin_sums(self, c: Value, rows: int, columns: int) -> None:
+        """With 0, or with what is in memory."""
+        if isinstance(self.from_zero, Value):
+            with self.b.if_(self.from_zero, "first") as branch:
+                self._clear_sums(rows, columns)
+                branch.otherwise()
+                self._move_sums(TILELOAD, c, rows, columns)
+        elif self.from_zero:
+            self._clear_sums(rows, columns)
+        else:
+            self._move_sums(TILELOAD, c, rows, columns)
 
     def _clear_sums(self, rows: int, columns: int) -> None:
         for row in range(rows):

@@ -38,12 +38,13 @@ Rule = Callable[..., Fragment]
 @dataclass(frozen=True)
 class LoopStep:
     """Of a loop that keeps operands of several steps: the number of this one among them, and whether it is the last of
-    them or of the loop; `level` is the loop's.
+    them or of the loop; `level` is the loop's. `is_first`: whether these are the loop's first ones, if that counts.
     """
 
     number: Value
     is_last: Value
     level: int
+    is_first: Value | None = None
 
 
 @dataclass(eq=False)

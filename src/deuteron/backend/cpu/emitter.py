@@ -9,7 +9,7 @@ in a loop that does not change there, without a pass over the code.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from deuteron.backend.llvm.builder import Builder
@@ -65,6 +65,18 @@ class Emitter:
     def leave(self) -> Block:
         """Close the innermost level; returns its last block, which still needs a terminator."""
         return self._builders.pop().current_block
+
+    def unless(self, condition: Value, emit: Callable[[], None], hint: str) -> None:
+        """Emit what runs unless a condition holds, with any loops."""
+        b = self.innermost()
+        entry, end = b.block(hint), b.block(f"{hint}_end")
+        self.enter(entry)
+        emit()
+        self.innermost().br(end)
+        self.leave()
+        b = self.innermost()
+        b.cond_br(condition, end, entry)
+        b.position(end)
 
     def open_loop(
         self, start: Value, stop: Value, step: Value, carried: Sequence[Value] = (), hint: str = "i"

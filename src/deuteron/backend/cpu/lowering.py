@@ -33,6 +33,7 @@ from deuteron.backend.cpu.countdown import Countdown, begin_countdown, close_str
 from deuteron.backend.cpu.elements import NARROW_FLOATS, register_type
 from deuteron.backend.cpu.emitter import Emitter
 from deuteron.backend.cpu.formats import rounded
+from deuteron.backend.cpu.plan.begin_sums import begin_sums
 from deuteron.backend.cpu.plan.buffers import assign_buffers
 from deuteron.backend.cpu.plan.direct import read_directly
 from deuteron.backend.cpu.plan.grid_order import FROM_X, Order, grid_order
@@ -108,6 +109,7 @@ def lower_module(
     find_needed_rows(plan)
     if not asserts:
         read_directly(plan)
+    begin_sums(plan)
     reuses = [] if asserts else reuse_operands(plan)
     scratch_bytes = assign_buffers(plan)
     llvm_module = Module(symbol, "contract" if options.enable_fp_fusion else "", path_of=path_of)

@@ -35,7 +35,7 @@ def emit_matmul(
     vector_width: int,
     registers: int,
     depth: Value | None = None,
-    from_zero: bool = False,
+    from_zero: bool | Value = False,
     row_bytes: Value | None = None,
     needed_rows: Value | None = None,
 ) -> None:
@@ -68,7 +68,7 @@ class _Kernel:
     product: VectorProduct
     blocking: Blocking
     depth: Value
-    from_zero: bool
+    from_zero: bool | Value
     row_bytes: Value | None
 
     def emit_excess(self, column: Value, vectors: int, vector_width: int) -> list[Value]:
@@ -93,7 +93,7 @@ class _Kernel:
         type = vector(product.total, vector_width)
         c = self._at(product.total, self.c, row, column, shape.ldc)
         places = [self._offset(c, r * shape.ldc + v * vector_width) for r in range(rows) for v in range(vectors)]
-        sums = [zero(type) if self.from_zero else b.load(type, place, byte_width(type)) for place in places]
+        sums = self._begin_sums(type, places)
         if excess:
             sums = [b.sub(total, excess[number % vectors]) for number, total in enumerate(sums)]
         a_rows = self._rows_of_a(row, rows)
@@ -108,6 +108,20 @@ class _Kernel:
             loop.next(*sums)
         for place, value in zip(places, loop.results, strict=True):
             b.store(value, place, byte_width(type))
+
+    def _begin_sums(self, type: str, places: list[Value]) -> list[Value]:
+        """0, or what is in memory."""
+        zeros = [zero(type)] * len(places)
+        if not isinstance(self.from_zero, Value):
+            return zeros if self.from_zero else self._load_sums(type, places)
+        with self.b.if_(self.from_zero, "first") as branch:
+            branch.yield_(*zeros)
+            branch.otherwise()
+            branch.yield_(*self._load_sums(type, places))
+        return branch.results
+
+    def _load_sums(self, type: str, places: list[Value]) -> list[Value]:
+        return [self.b.load(type, place, byte_width(type)) for place in places]
 
     def _rows_of_a(self, row: Value, count: int) -> list[Value]:
         """Where the rows of A begin that a block is computed from."""

@@ -119,6 +119,11 @@ def _upward(b: Arithmetic, start: Value, stop: Value, step: Value) -> tuple[Valu
     return b.select(is_upward, stop, start), b.select(is_upward, step, const(step.type, 1))
 
 
+def has_iterations(b: Arithmetic, start: Value, stop: Value, step: Value) -> Value:
+    """Whether a loop that is about to begin has any."""
+    return b.and_(b.icmp("slt", start, stop), b.icmp("sgt", step, const(step.type, 0)))
+
+
 def runs_at_least_once(start: Value, stop: Value) -> bool:
     """Whether a loop is known to have an iteration; its step is positive."""
     return start.is_constant and stop.is_constant and int(start.text) < int(stop.text)

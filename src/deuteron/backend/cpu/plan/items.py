@@ -260,12 +260,14 @@ class MapRoot(LaneRoot):
 class Nest:
     """Loops over a shape, with roots that are computed together at every index.
 
-    `copies_for`: the product which alone reads what they keep, and not where it can read it directly.
+    `copies_for`: the product which alone reads what they keep, and not where it can read it directly. `unless_runs`:
+    the loop right after the nest, which itself writes what they keep if it runs at all.
     """
 
     shape: tuple[int, ...]
     roots: list[Root]
     copies_for: Dot | None = None
+    unless_runs: For | None = None
     time: int = 0
 
     @property
@@ -317,6 +319,7 @@ class Dot:
     Of a loop's product of `steps` above 1 operands are kept, and so many are computed together. `direct`: how A is
     read from the arguments, and is not in its place.
     `needed_rows`: limits of each store of what is computed of the result, if only rows below one of each are seen.
+    `begins_sums`: the product of the loop's first steps is added to 0, which is not in memory.
     """
 
     op: Operation
@@ -330,6 +333,7 @@ class Dot:
     from_zero: bool = False
     direct: Direct | None = None
     needed_rows: tuple[tuple[Limit, ...], ...] = ()
+    begins_sums: bool = False
     time: int = 0
 
     @property

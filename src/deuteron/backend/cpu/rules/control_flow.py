@@ -8,6 +8,7 @@ for k in range(n):              i = phi [0], [i + 1]; total = phi [0], [total + 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from xdsl.ir import Block as IRBlock
 from xdsl.ir import Region as IRRegion
@@ -28,6 +29,7 @@ from deuteron.backend.cpu.rules.scalar import SCALAR_RULES
 from deuteron.backend.cpu.rules.stopping import leave, stop_if_told
 from deuteron.backend.cpu.unsupported import unsupported
 from deuteron.backend.llvm.control_flow import Block
+from deuteron.backend.llvm.counter import has_iterations
 from deuteron.backend.llvm.types import Value, const
 
 
@@ -44,12 +46,19 @@ def _emit_nest(ctx: Context, nest: Nest) -> None:
     reuse = reuse_of(nest)
     if nest.is_exclusive:
         emit_lanes(ctx, nest)
+    elif nest.unless_runs is not None:
+        ctx.emitter.unless(_runs(ctx, nest.unless_runs), lambda: emit_nest(ctx, nest), "clear")
     elif nest.copies_for is not None:
         unless_direct(ctx, nest.copies_for, lambda: emit_nest(ctx, nest))
     elif reuse is not None:
         unless_packed(ctx, reuse, lambda: emit_nest(ctx, nest))
     else:
         emit_nest(ctx, nest)
+
+
+def _runs(ctx: Context, loop: For) -> Value:
+    bounds = [ctx.scalar(value) for value in (loop.op.lb, loop.op.ub, loop.op.step)]
+    return has_iterations(ctx.emitter.innermost(), *bounds)
 
 
 def _emit_scalar(ctx: Context, item: Scalar) -> None:
@@ -70,13 +79,17 @@ def _emit_for(ctx: Context, item: For) -> None:
     limits = [begin_reuse(ctx, reuse) for reuse in reuses]
     first = [bounds[0], *starts]
     directs = begin_direct(ctx, item, bounds, lambda: bind_carried(ctx, block.args, tiles, first))
-    counts_iterations = bool(reuses or directs)
+    begins_sums = any(isinstance(inner, Dot) and inner.begins_sums for inner in item.body.items)
+    counts_iterations = bool(reuses or directs or begins_sums)
     num_counts = (item.steps > 1) + counts_iterations
     starts += [const("i64", 0)] * num_counts
     strips = _open_strips(ctx, item, bounds, starts)
     loop = strips.inner if strips else ctx.emitter.open_loop(*bounds, starts, hint=_name(item))
     carried, outer_step = loop.carried[: len(starts) - num_counts], ctx.step
     ctx.step = _step(ctx, strips or loop, loop.carried[-1], item.steps) if item.steps > 1 else None
+    if begins_sums:
+        is_first = ctx.emitter.innermost().icmp("ult", loop.carried[-2], const("i64", item.steps))
+        ctx.step = replace(ctx.step, is_first=is_first)
     ctx.bind_block(block)
     bind_carried(ctx, block.args, tiles, [(strips or loop).index, *carried])
     for reuse, limit in zip(reuses, limits, strict=True):

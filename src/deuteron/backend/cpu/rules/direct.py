@@ -43,16 +43,7 @@ def begin_direct_step(ctx: Context, limits: dict[Dot, Value], number: Value) -> 
 
 def unless_direct(ctx: Context, item: Dot, emit: Callable[[], None]) -> None:
     """Emit what copies A; it runs unless the product reads it directly."""
-    emitter = ctx.emitter
-    b = emitter.innermost()
-    copy, end = b.block("copy"), b.block("copied")
-    emitter.enter(copy)
-    emit()
-    emitter.innermost().br(end)
-    emitter.leave()
-    b = emitter.innermost()
-    b.cond_br(ctx.read_directly[item], end, copy)
-    b.position(end)
+    ctx.emitter.unless(ctx.read_directly[item], emit, "copy")
 
 
 def _num_direct(

@@ -106,7 +106,8 @@ def _emit_product(
         lda //= product.group
     panel = item.panels.pitch // item.panels.group if item.panels else 0
     shape = MatmulShape(m, n, k, lda, ldb, ldc, panel)
-    given = depth, item.from_zero, row_bytes, _needed_rows(ctx, item) if item.needed_rows else None
+    from_zero = ctx.step.is_first if item.begins_sums else item.from_zero
+    given = depth, from_zero, row_bytes, _needed_rows(ctx, item) if item.needed_rows else None
     ctx.locate(item.op)  # after what was computed of other ops
     if isinstance(product, TileProduct):
         emit_tile_matmul(b, shape, a, bm, c, product, *given)

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import math
-
-from xdsl.ir import Block, Operation, SSAValue
+from xdsl.ir import Block, Operation
 
 from deuteron.analysis.index_bits import exchange_mask
 from deuteron.backend.cpu.fragment import one_element
@@ -26,7 +24,7 @@ from deuteron.backend.cpu.plan.ops.declaration import FLOAT_WEIGHT, Declaration,
 from deuteron.backend.cpu.plan.ops.shape import is_transpose
 from deuteron.backend.cpu.plan.use import Use
 from deuteron.backend.cpu.plan.visitors import ReadVisitor, ScheduleVisitor, new_buffer
-from deuteron.ir.arith import constant_value
+from deuteron.ir.arith import is_positive_zero
 from deuteron.ir.effects import is_pure
 from deuteron.ir.tt.dot import DotOp
 from deuteron.ir.tt.indexing import GatherOp, HistogramOp
@@ -159,25 +157,19 @@ class _Dot(Declaration):
             storage.require(operand, op)
             if is_transpose(operand):
                 storage.transposed.add(operand)
-        if not _is_zero(op.c):
+        if not is_positive_zero(op.c):
             storage.read(op.c, Use((op, "c"), op))
 
     def schedule(self, op: Operation, scheduler: ScheduleVisitor) -> None:
         result = scheduler.new_place(op.result)
-        if not _is_zero(op.c):
+        if not is_positive_zero(op.c):
             scheduler.root(Keep(op, (op.c,), result))
         product, packed, steps = product_of(op), None, steps_of(op)
         if product is not None:
             lanes = shape_of(op.a.type)[-1] // product.group, shape_of(op.c.type)[-1]
             packed = new_buffer(product.lane, lanes, panel_layout(*lanes, columns_of(op), steps))
         a, b = scheduler.places[op.a], scheduler.places[op.b]
-        scheduler.add(Dot(op, a, b, result, product, packed, b_is_transposed(op), steps, _is_zero(op.c)))
-
-
-def _is_zero(total: SSAValue) -> bool:
-    """Whether sums begin with 0, and not with -0."""
-    value = constant_value(total)
-    return value is not None and value == 0 and math.copysign(1, value) > 0
+        scheduler.add(Dot(op, a, b, result, product, packed, b_is_transposed(op), steps, is_positive_zero(op.c)))
 
 
 DECLARATIONS: dict[type[Operation], Declaration] = {
